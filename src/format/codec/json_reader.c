@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* json_reader - the tokenizer behind json_reader.h: brackets, strings with escapes, numbers. */
 #include "format/codec/json_reader.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static void skip_blanks(struct gg_json_read *json)
 		json->at++;
 }
 
-/* The next character that is no blank; 0 at the end. */
+/* Returns the next character that is not a blank; 0 at the end. */
 static char peek(struct gg_json_read *json)
 {
 	skip_blanks(json);
@@ -40,7 +41,7 @@ bool gg_json_read_open(struct gg_json_read *json, char bracket)
 	return take(json, bracket);
 }
 
-/* Between the values of an object or a list; false at its end. */
+/* Moves past the comma to the next value of an object or a list; returns false at its end. */
 static bool go_on(struct gg_json_read *json, char closing)
 {
 	bool is_first = json->is_first;
@@ -82,7 +83,7 @@ static bool take_hexadecimal(struct gg_json_read *json, uint32_t *ret_value)
 	return true;
 }
 
-/* The second half of a pair, if that is what follows. */
+/* Reads the second half of a surrogate pair if one follows. */
 static bool take_low_half(struct gg_json_read *json, uint32_t *ret_low)
 {
 	struct gg_json_read ahead = *json;
@@ -96,7 +97,10 @@ static bool take_low_half(struct gg_json_read *json, uint32_t *ret_low)
 	return true;
 }
 
-/* A character behind \u, two of them where it takes a pair, as UTF-8; its length, 0: wrong. */
+/*
+ * Reads one escape \u, or two that form a surrogate pair, as UTF-8.  Returns its length, 0 on
+ * error.
+ */
 static size_t take_character(struct gg_json_read *json, char *to)
 {
 	uint32_t code, low;
@@ -129,7 +133,7 @@ static size_t take_character(struct gg_json_read *json, char *to)
 	return 4;
 }
 
-/* As it stands in the file: its first byte, and those that go on with it. */
+/* Copies an unescaped character: its first byte and its continuation bytes. */
 static size_t take_plain(struct gg_json_read *json, char to[4])
 {
 	size_t length = 1;
@@ -142,7 +146,7 @@ static size_t take_plain(struct gg_json_read *json, char to[4])
 	return length;
 }
 
-/* One character of a text, escaped or not. */
+/* Reads one character of a text, escaped or not. */
 static size_t take_piece(struct gg_json_read *json, char to[4])
 {
 	static const char escapes[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_reader - takes JSON apart as it comes, without a tree in memory.
+ * json_reader - parses JSON value by value, without a tree in memory.
  *
  *   struct gg_json_read json = { bytes, bytes + length };
  *
@@ -9,10 +9,11 @@
  *           if (strcmp(key, "id") == 0) gg_json_read_number(&json, &id);
  *           else gg_json_read_skip(&json);
  *
- * The first thing that is not as it should be sets `failed`, and from there on nothing is found; `at` is
- * where.  Depth is the caller's: gg_json_read_skip() goes 10 000 deep, without recursion.
+ * The first syntax error sets `failed`; from there on all functions find nothing, and `at` is the
+ * position of the error.  The caller limits the depth of the values that it opens;
+ * gg_json_read_skip() skips up to 10 000 levels without recursion.
  *
- * Threads  any; it reads the bytes alone.
+ * Threads  any; the functions only read the bytes.
  */
 #pragma once
 
@@ -23,17 +24,17 @@
 struct gg_json_read {
 	const char *at, *end;
 	bool failed;
-	bool is_first; /* nothing of what was opened last has been read */
+	bool is_first; /* no item of the innermost open value has been read */
 };
 
-/* Enters an object '{' or a list '['; false if the value is none. */
+/* Enters an object '{' or a list '['; returns false for any other value. */
 bool gg_json_read_open(struct gg_json_read *json, char bracket);
-/* The next member's key, cut to fit; false at the end of the object, which is left. */
+/* Reads the next member's key, truncated to fit; leaves the object at its end and returns false. */
 bool gg_json_read_member(struct gg_json_read *json, char *key, size_t size);
-/* Is there another item?  False at the end of the list, which is left. */
+/* Moves to the next item of a list; leaves the list at its end and returns false. */
 bool gg_json_read_item(struct gg_json_read *json);
-/* A text as UTF-8, cut to fit; false if the value is none. */
+/* Reads a text as UTF-8, truncated to fit; returns false for any other value. */
 bool gg_json_read_text(struct gg_json_read *json, char *text, size_t size);
 bool gg_json_read_number(struct gg_json_read *json, double *ret_number);
-/* Any value. */
+/* Skips a value of any type. */
 void gg_json_read_skip(struct gg_json_read *json);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * line_parser - takes a line of a text format apart, from its beginning on.
+ * line_parser - splits a line of a text format into its parts, from left to right.
  *
  *   struct gg_text_line line;                                  of gg_input_line()
  *
  *   if (gg_text_line_literal(&line, "@") && gg_text_line_hexadecimal(&line, &pc)) ...
  *
- * Each function takes what it found from the front of the text, and nothing when it is false.  Numbers that
- * do not fit are not found.
+ * Each function removes the part that it recognizes from the front of the text, and returns true.
+ * If it returns false, the text is unchanged.  A number that overflows 64 bits does not match.
  *
- * Threads  any; pure.
+ * Threads  any; pure functions.
  */
 #pragma once
 
@@ -80,7 +80,7 @@ static inline bool gg_text_line_decimal(struct gg_text_line *text, uint64_t *ret
 	return gg_text_line_number(text, 10, ret_value);
 }
 
-/* With or without 0x. */
+/* Accepts digits with or without the prefix 0x. */
 static inline bool gg_text_line_hexadecimal(struct gg_text_line *text, uint64_t *ret_value)
 {
 	struct gg_text_line digits = *text;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* save_file - writes a temporary file and renames it, or writes to a pipe, device or terminal. */
 #include "format/codec/save_file.h"
 
 #include <errno.h>
@@ -64,7 +65,7 @@ static int write_beside(const char *path, const char *bytes, size_t length)
 	return code;
 }
 
-/* To a terminal, which must not obey what is in a name. */
+/* Writes to a terminal, and escapes control characters so that names cannot send commands to it. */
 static int write_lines(const char *bytes, size_t length)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf shown = { 0 };
@@ -84,7 +85,8 @@ int gg_save_file(const char *path, const char *bytes, size_t length, struct gg_e
 	} else if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
 		code = write_in_place(path, bytes, length);
 	} else {
-		char *real = realpath(path, NULL); /* the file that a link means, not the link */
+		/* The file that a link points to, so that the link itself stays. */
+		char *real = realpath(path, NULL);
 
 		code = write_beside(real != NULL ? real : path, bytes, length);
 		free(real);

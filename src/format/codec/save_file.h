@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * save_file - puts a whole file in its place.
+ * save_file - replaces a whole file at once.
  *
- * Written under a name beside the final one and moved over what was there, so that there is a whole file
- * of that name at every moment, the old one or the new.  What is no ordinary file (a pipe, /dev/null)
- * is written to; "-" is standard output.
+ * The function writes a file under a temporary name in the same folder and then renames it.  So a
+ * reader finds the whole old file or the whole new one at every moment.  If the path names a pipe
+ * or a device such as /dev/null, the function writes to it directly; "-" means standard output.
  */
 #pragma once
 

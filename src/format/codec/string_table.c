@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* string_table - stores texts in a hash map and repairs texts that are not UTF-8. */
 #include "format/codec/string_table.h"
 
 #include <stdarg.h>
@@ -44,7 +45,7 @@ static uint32_t add(struct gg_string_table *strings, const char *text)
 	return (uint32_t)number;
 }
 
-/* With U+FFFD in place of each byte that is not UTF-8. */
+/* Adds a copy in which U+FFFD replaces each byte that is not part of valid UTF-8. */
 static uint32_t add_mended(struct gg_string_table *strings, const unsigned char *text)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf mended = { 0 };

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * string_table - a table of texts, each once; number 0 is "".
+ * string_table - gives each distinct text a number; number 0 is "".
  *
  *   struct gg_string_table strings = { 0 };
  *
- *   number = gg_string_table_put(&strings, "main");        the same for the same text
+ *   number = gg_string_table_put(&strings, "main");        equal texts get the same number
  *   strings.texts.items[number]
  *   gg_string_table_done(&strings);
  *
- * The texts are copies, and UTF-8: readers refuse others.  When memory is out, put returns 0 and sets `failed`.
+ * The table holds copies in valid UTF-8, because readers refuse other encodings.  If memory runs
+ * out, put returns 0 and sets `failed`.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* wire - decodes fields and packed numbers of protocol buffers. */
 #include "format/codec/wire.h"
 
 #include <string.h>
@@ -35,7 +36,7 @@ int gg_wire_next(struct gg_wire *wire, struct gg_wire_field *ret_field)
 		field.bytes = (struct gg_wire){ left.at, left.at + length };
 		left.at += length;
 		break;
-	default: /* groups are of another age */
+	default: /* the deprecated groups */
 		return -1;
 	}
 	*wire = left;
@@ -52,7 +53,8 @@ bool gg_wire_numbers(struct gg_wire_field *field, uint64_t *ret_value, bool *ret
 			return true;
 	} else if (field->type == GG_WIRE_VARINT) {
 		*ret_value = field->value;
-		field->type = GG_WIRE_BYTES; /* of no more numbers */
+		/* An empty field, so that the next call finds no number */
+		field->type = GG_WIRE_BYTES;
 		field->bytes = (struct gg_wire){ 0 };
 		return true;
 	}

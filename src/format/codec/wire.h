@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire - reads protocol buffers as they are on the wire, field by field, without building messages.
+ * wire - reads protocol buffers field by field from their wire format, without building messages.
  *
  *   struct gg_wire wire = gg_wire_of(bytes, length);
  *   struct gg_wire_field field;
@@ -8,11 +8,11 @@
  *   while ((code = gg_wire_next(&wire, &field)) > 0)
  *           if (field.number == 1 && field.type == GG_WIRE_BYTES) ...
  *
- * Why no generated reader: a file may be hostile.  Unpacked messages take ten times the bytes of a file and
- * more, all at once; here nothing is allocated, and a reader keeps what it needs.  Every length is checked
- * against the bytes that are there.
+ * A generated reader would unpack all messages at once, and needs ten times the bytes of a file or
+ * more.  That is too much for a hostile file.  This reader allocates nothing, and its caller keeps
+ * only the fields that it needs.  It checks every length against the bytes that are present.
  *
- * Threads  any; pure.
+ * Threads  any; pure functions.
  */
 #pragma once
 
@@ -29,8 +29,8 @@ struct gg_wire {
 struct gg_wire_field {
 	uint32_t number;
 	enum gg_wire_type type;
-	uint64_t value;       /* of a number */
-	struct gg_wire bytes; /* of GG_WIRE_BYTES: as a message, or at..end as a text */
+	uint64_t value;       /* the value of a number */
+	struct gg_wire bytes; /* for GG_WIRE_BYTES: a message, or a text from at to end */
 };
 
 static inline struct gg_wire gg_wire_of(const void *bytes, size_t length)
@@ -63,11 +63,11 @@ static inline bool gg_wire_varint(struct gg_wire *wire, uint64_t *ret_value)
 	return false;
 }
 
-/* 1: a field, 0: the end, -1: what follows is no field; then wire->at is where it was. */
+/* Returns 1 for a field, 0 at the end, -1 for malformed bytes; then wire->at has not moved. */
 int gg_wire_next(struct gg_wire *wire, struct gg_wire_field *ret_field);
 
 /*
- * The numbers of a repeated field, which may be packed: the next one of `field`, or false.  A field that is
- * neither a number nor numbers without a break has none, and *ret_is_wrong is set.
+ * Reads the next number of a repeated field, which may be packed; returns false at its end.  If the
+ * field is neither a number nor packed numbers, the function returns false and sets *ret_is_wrong.
  */
 bool gg_wire_numbers(struct gg_wire_field *field, uint64_t *ret_value, bool *ret_is_wrong);

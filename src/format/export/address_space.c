@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* address_space - assigns address ranges to modules. */
 #include "format/export/address_space.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where modules go that nobody had, or whose place is taken: no kernel puts any there. */
+/* Modules without a range of their own start here; no kernel maps anything at these addresses. */
 #define FREE_FROM UINT64_C(0x100000000000)
 #define PAGE      UINT64_C(0x1000)
 
-/* What is used of each module: its highest address, and what is known of its functions. */
+/* Records how a stack uses its module: the highest address, and which names and lines are known. */
 static void note_stack(struct gg_address_space *space, const struct gg_model *model, uint32_t stack)
 {
 	struct gg_model_spot spot = gg_model_stack_spot(model, stack);
@@ -48,7 +49,7 @@ static int note_stacks(struct gg_address_space *space, const struct gg_extract *
 	return 0;
 }
 
-/* The range over all segments of the instance that `first` is one of. */
+/* Returns the range over all segments that were mapped together with `first`. */
 static struct gg_address_space_module instance_of(const struct gg_profile_mapping *mappings,
                                                   size_t count,
                                                   const struct gg_profile_mapping *first)
@@ -93,7 +94,7 @@ static uint64_t round_up(uint64_t bytes)
 	return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Puts it where it was, or at *free_from, and notes that it is placed. */
+/* Assigns the module's original range if it is free, or else the one at *free_from. */
 static void place(struct gg_address_space *space, uint32_t number,
                   struct gg_address_space_module where, uint64_t *free_from)
 {
@@ -125,7 +126,7 @@ static bool is_in(const struct gg_extract *extract, uint32_t process)
 	return extract->query.pid == 0 || processes[process].pid == extract->query.pid;
 }
 
-/* The program itself: what most of the first row's process has as its own file. */
+/* Finds the program itself: the module whose path is the executable of the first row's process. */
 static uint32_t find_main(const struct gg_extract *extract)
 {
 	size_t count;
@@ -146,7 +147,10 @@ static void place_all(struct gg_address_space *space, const struct gg_extract *e
 	uint64_t free_from = FREE_FROM;
 
 	for (uint32_t i = 0; i < space->module_count; i++) {
-		/* The program is in place of module 0, which is none, and not placed again. */
+		/*
+		 * Module 0 means no module, so the program takes its turn first and is skipped
+		 * later.
+		 */
 		uint32_t number = i == 0 ? first : i;
 		struct gg_address_space_module where = { 0 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * address_space - one address space for all modules of an extract.
+ * address_space - puts all modules of an extract into one address space.
  *
- * Most formats know one process: an address means one place.  A profile may have many, each with its
- * modules elsewhere.  Each module that a row's stack goes through has one place here: where the first
- * process that the query asks for had it, or, where another module is there already or nobody knows,
- * a free one.  An address is the place's bias and the address in the file, so tools that have the files
- * find what is there.
+ * Most formats describe one process, where an address means one place.  A profile may have many
+ * processes, each with its modules at different addresses.  Here each module in a row's stack has
+ * one address range.  It is the range that the first process of the query used.  If that range is
+ * taken or unknown, the module gets a free one.  An address is the sum of the range's bias and the
+ * address in the file, so tools that have the files can resolve it.
  *
  *   struct gg_address_space space;
  *
@@ -22,17 +22,16 @@
 #include "format/export/extract.h"
 
 struct gg_address_space_module {
-	uint64_t start, end; /* addresses; end 0: no stack goes through the module */
+	uint64_t start, end; /* addresses; end 0: no stack uses the module */
 	uint64_t bias;
-	uint64_t file_offset; /* of start */
+	uint64_t file_offset; /* the offset in the file at `start` */
 	bool has_names, has_files, has_lines, has_inlined;
 };
 
 struct gg_address_space {
-	struct gg_address_space_module
-		*modules; /* of each of the model's; 0 is none: addresses as they are */
+	struct gg_address_space_module *modules; /* by number in the model; 0: no module, bias 0 */
 	size_t module_count;
-	uint32_t *order; /* the used ones, the program itself first */
+	uint32_t *order; /* the modules in use, the program itself first */
 	size_t used_count;
 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* export - the list of formats, and helpers that several formats share. */
 #include "format/export/export.h"
 
 #include <errno.h>

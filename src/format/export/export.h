@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export - profiles in the formats of other tools; one file a format, export_NAME.c.
+ * export - writes profiles in the formats of other tools; each format has a file export_NAME.c.
  *
  *   const struct gg_export_format *format = gg_export_find("pprof");
  *   struct gg_export job = { .extract = extract, .out = &out, .error = error };
@@ -8,12 +8,12 @@
  *   if (gg_export_check(format, query.metric, error) == 0)
  *           code = gg_export_write(format, &job);
  *
- * To add one: a `const struct gg_export_format gg_export_NAME` with a write function that appends the
- * whole file to job->out, listed in export.c and in the help of cmd_export.c; a section in
- * docs/FORMATS.md; its real consumer in tests/consumers/.
+ * To add a format, write a `const struct gg_export_format gg_export_NAME` with a write function
+ * that appends the whole file to job->out.  List it in export.c and in the help of cmd_export.c.
+ * Add a section to docs/FORMATS.md and a test with its real consumer to tests/consumers/.
  *
- * The file is built in memory, and written by the caller when it is whole: a file that is there is a
- * good one.
+ * The exporter builds the file in memory, and the caller writes it when it is complete.  So an
+ * output file is never truncated.
  */
 #pragma once
 
@@ -25,27 +25,30 @@ struct gg_export {
 	const struct gg_extract *extract;
 	struct gg_buf *out;
 	struct gg_error *error;
-	/* Told now and then how far it is; NULL: nobody wants to know. */
+	/* Reports progress from time to time; may be NULL. */
 	void (*progress)(void *context, uint64_t done_count, uint64_t total_count);
 	void *progress_context;
 };
 
 struct gg_export_format {
 	const char *name;
-	const char *suffix; /* that files have; "" if it says nothing */
-	bool is_binary;     /* not for a terminal */
-	bool has_both;      /* live and allocated stand side by side: no other metric fits */
-	/* 0, or -Exxx with job->error.  Memory that ran out in out->failed is the caller's to see. */
+	const char *suffix; /* of its files; "" if no suffix identifies the format */
+	bool is_binary;     /* must not be written to a terminal */
+	bool has_both; /* the file holds live and allocated; it has no room for other metrics */
+	/*
+	 * Returns 0, or -Exxx with job->error set.  The caller checks out->failed for lack of
+	 * memory.
+	 */
 	int (*write)(const struct gg_export *job);
 };
 
-extern const struct gg_export_format *const gg_export_formats[]; /* NULL ends it */
+extern const struct gg_export_format *const gg_export_formats[]; /* ends with NULL */
 
-/* By name, or by a file's suffix; NULL: there is none. */
+/* Find a format by its name or by a file's suffix; NULL: no format matches. */
 const struct gg_export_format *gg_export_find(const char *name);
 const struct gg_export_format *gg_export_find_by_file(const char *path);
 
-/* -EINVAL: the format has no place for that metric. */
+/* Returns -EINVAL if the format cannot hold that metric. */
 GG_MUST_CHECK int gg_export_check(const struct gg_export_format *format, enum gg_metric metric,
                                   struct gg_error *error);
 GG_MUST_CHECK int gg_export_write(const struct gg_export_format *format,
@@ -57,11 +60,12 @@ struct gg_export_path {
 	GG_ARRAY(struct gg_code_location);
 };
 
-/* For formats: -ENOMEM with its text. */
+/* Sets the error "out of memory" for a format, and returns -ENOMEM. */
 int gg_export_out_of_memory(const struct gg_export *job);
 
 /*
- * All places of a row's stack, innermost first.  Replaces what `path` has; false when memory is out.
+ * Replaces the content of `path` with all places of a row's stack, innermost first.  Returns false
+ * when memory runs out.
  */
 bool gg_export_path(const struct gg_model *model, uint32_t stack, struct gg_export_path *path);
 

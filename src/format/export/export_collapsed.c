@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_collapsed - a line a stack: "main;load;parse 4096", what flame graphs are made of.
+ * export_collapsed - one line for each stack, "main;load;parse 4096", the input of flame graphs.
  *
- * Frames are separated by ';' and lines end in a number, so ';' in a name becomes ':' and control
- * characters become blanks; a line that would begin with '#', as comments do, begins with a blank.  Rows of one stack that differ in what the format has no word for are one
- * line; where there are several processes, the program's name and pid are the outermost frame.
+ * The format separates frames by ';' and ends a line with a number.  So ';' in a name becomes ':',
+ * and control characters become blanks.  A line that would begin with '#', like a comment, begins
+ * with a blank instead.  The format has only stacks and numbers, so all rows of one stack become
+ * one line.  If there are several processes, the program's name and pid are the outermost frame.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_csv - a table for spreadsheets and data frames: a line for each row, with both ends of the
- * confidence interval beside each number (RFC 4180, a line of names first).
+ * export_csv - a table for spreadsheets and data frames.
  *
- * The first three numbers are of the metric that was asked for, or of what is live; an end that does not
- * exist is empty.
+ * The first line has the names of the columns; each further line is a row (RFC 4180).  Each number
+ * stands beside both ends of its confidence interval.  The first three numbers belong to the metric
+ * of the query, or to live memory.  An end that does not exist is empty.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_dhat - version 2 of what Valgrind's DHAT writes: for each stack the total, the most at one
- * time, what was there when all of it was largest, what was left at the end, and lifetimes.
+ * export_dhat - version 2 of the format of Valgrind's DHAT.
  *
- * Changes of one moment count together, frees first: so the largest moment is the one that reports
- * call the peak.  Times are in microseconds since the start of the window.  Where there are several
+ * For each stack the file has its total, its own maximum, its part of the global peak, its live
+ * memory at the end, and lifetimes.
+ *
+ * Changes at one moment count together, frees first, so the peak is the one that `geiger report`
+ * calls the peak.  Times are microseconds since the start of the window.  If there are several
  * processes, each is the outermost frame of its stacks.
  */
 #include <errno.h>
@@ -17,23 +19,23 @@
 #include "format/export/address_space.h"
 #include "format/export/export.h"
 
-/* A stack of a process.  In estimates, until they are written. */
+/* A stack of a process.  The numbers stay estimates until they are written. */
 struct point {
 	uint32_t process, stack;
 	double total_bytes, total_count, end_bytes, end_count;
-	double bytes, count, most_bytes, most_count; /* now, and when bytes were most */
-	double peak_bytes, peak_count;               /* when all of it was most */
+	double bytes, count, most_bytes, most_count; /* now, and at the maximum of bytes */
+	double peak_bytes, peak_count;               /* at the global peak */
 	double lifetimes_us;
-	uint64_t whole[4]; /* total and end as the extract's rows have them */
+	uint64_t whole[4]; /* total and end, as in the extract's rows */
 };
 
 struct writing {
 	const struct gg_export *job;
 	const struct gg_extract *extract;
 	struct gg_address_space space;
-	struct gg_string_table frames; /* of the file; 0 is "[root]" there */
+	struct gg_string_table frames; /* the frames of the file; number 0 is "[root]" there */
 	struct gg_json json;
-	struct gg_extract_block *blocks; /* `stack` is a point's number later on */
+	struct gg_extract_block *blocks; /* `stack` becomes the number of a point */
 	uint32_t *by_end;
 	size_t block_count, end_count;
 	struct point *points;
@@ -108,7 +110,7 @@ static int add_up(struct writing *writing)
 	return 0;
 }
 
-/* Walks through time: the most of each stack, and when all of it was most. */
+/* Replays the events in order of time, and finds each stack's maximum and the global peak. */
 static void find_most(struct writing *writing)
 {
 	double live = 0, most = 0;
@@ -127,7 +129,7 @@ static void find_most(struct writing *writing)
 			if (gone->free_ns > block->alloc_ns)
 				break;
 			if (gone->free_ns <= gone->alloc_ns)
-				continue; /* never there */
+				continue; /* allocated and freed at one moment */
 			of->bytes -= gone->bytes;
 			of->count -= gone->count;
 			live -= gone->bytes;
@@ -141,7 +143,7 @@ static void find_most(struct writing *writing)
 			point->most_bytes = point->bytes;
 			point->most_count = point->count;
 		}
-		if (live > most * (1 + 1e-12)) { /* not because of rounding */
+		if (live > most * (1 + 1e-12)) { /* the margin ignores rounding errors */
 			most = live;
 			writing->peak_ns = block->alloc_ns;
 		}
@@ -162,7 +164,10 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Whole numbers as in the extract's rows; in a window the rows lack what was there when it began. */
+/*
+ * Takes whole numbers from the extract's rows.  If the window starts late, the rows lack the blocks
+ * from before it, and the sums of the points are rounded instead.
+ */
 static void find_whole(struct writing *writing)
 {
 	const struct gg_extract *extract = writing->extract;
@@ -180,7 +185,7 @@ static void find_whole(struct writing *writing)
 		const struct gg_extract_row *row = &extract->rows[i];
 		struct point *point = find_point(writing, row->process, row->stack);
 
-		/* More live than allocated: inherited, and there since the fork. */
+		/* If more is live than was allocated, the process inherited it at its fork. */
 		point->whole[0] += most(row->allocated.bytes, row->live.bytes);
 		point->whole[1] += most(row->allocated.count, row->live.count);
 		point->whole[2] += row->live.bytes;

@@ -2,8 +2,8 @@
 /*
  * export_gperftools - the heap profile of gperftools, for google-pprof, pprof and jeprof.
  *
- * Of the type "heapprofile", whose numbers nobody scales.  A line a stack: threads, kinds and processes
- * are added up.
+ * The type is "heapprofile", because readers do not scale its numbers.  Each stack has one line,
+ * which adds up its threads, kinds and processes.
  */
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_heap_v2 - the text dump of jemalloc, for jeprof: totals, and each thread by itself.
+ * export_heap_v2 - jemalloc's text dump for jeprof: totals, and the numbers of each thread.
  *
- * The head carries the sampling interval, and the numbers are such that jeprof, which scales them by it,
- * shows our estimates (dump/heap_text.h).  Threads have the numbers of the model, which are one space
- * for all processes.
+ * The head has the sampling interval, by which jeprof scales the numbers.  The exporter writes
+ * numbers that become geiger's estimates when jeprof scales them (dump/heap_text.h).  Threads have
+ * the numbers of the model, which are unique among all processes.
  */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ struct writing {
 	struct gg_address_space space;
 	struct gg_dump dump;
 	char buffer[65536];
-	struct gg_dump_sums *threads; /* of each of the model's */
+	struct gg_dump_sums *threads; /* by thread number of the model */
 	struct gg_text_dump_addresses addresses;
 };
 
@@ -43,7 +43,7 @@ static void write_head(struct writing *writing)
 	}
 }
 
-/* Rows [first, end) are one stack of one process, by thread. */
+/* Writes rows [first, end), which are one stack of one process, sorted by thread. */
 static int write_stack(struct writing *writing, size_t first, size_t end)
 {
 	const struct gg_extract_row *rows = writing->extract->rows;

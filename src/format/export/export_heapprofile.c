@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_heapprofile - the sampling heap profile of V8, for the DevTools of Chromium and for VS Code.
+ * export_heapprofile - V8's sampling heap profile, for Chromium's DevTools and VS Code.
  *
- * A tree of calls with the bytes of each node; DevTools adds them up from a list of samples, others from
- * the nodes, so both say the same: one sample a node, in the order of their numbers.  A node is a frame
- * as it is called along one path.  Where there are several processes each is a node below the root.
+ * The file is a tree of calls with the bytes of each node.  DevTools adds up a list of samples, and
+ * other readers add up the nodes.  So the file has one sample for each node, in the order of their
+ * numbers, and both sums agree.  A node is a frame on one path of calls.  If there are several
+ * processes, each is a node below the root.
  *
- * The tree is written without recursion: programs may call as deep as they like.
+ * The exporter writes the tree without recursion, because programs may call arbitrarily deep.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,13 +19,13 @@
 struct writing {
 	const struct gg_export *job;
 	const struct gg_extract *extract;
-	uint32_t *child, *sibling; /* of the stacks of one process; 0: none */
-	uint64_t *self_bytes;      /* of each stack */
+	uint32_t *child, *sibling; /* the tree of one process by stack; 0: no such stack */
+	uint64_t *self_bytes;      /* by stack */
 	struct gg_buf samples;
 	uint64_t id;
 };
 
-/* Text in quotes: a JSON document of its own. */
+/* Writes a quoted text, with a JSON writer of its own. */
 static void put_text(struct gg_buf *out, const char *text)
 {
 	struct gg_json json = { .out = out };
@@ -43,7 +44,7 @@ static void open_node(struct writing *writing, const char *name, const char *fil
 	put_text(out, name);
 	gg_buf_append_text(out, ",\"scriptId\":\"0\",\"url\":");
 	put_text(out, file != NULL ? file : "");
-	/* Lines are counted from 0, and -1 where there is none. */
+	/* The format counts lines from 0; -1 means that the line is unknown. */
 	gg_buf_printf(out,
 	              ",\"lineNumber\":%lld,\"columnNumber\":-1},\"selfSize\":%llu,\"id\":%llu",
 	              (long long)line - 1, (unsigned long long)self_bytes, (unsigned long long)id);
@@ -60,7 +61,7 @@ static void close_node(struct writing *writing)
 	gg_buf_append_text(writing->job->out, "]}");
 }
 
-/* A stack's innermost frame is a node for each of its places, the outermost one first. */
+/* Opens a node for each place of a stack's innermost frame, the outermost place first. */
 static void open_stack(struct writing *writing, uint32_t stack)
 {
 	const struct gg_model *model = writing->extract->model;
@@ -84,7 +85,9 @@ static void close_stack(struct writing *writing, uint32_t stack)
 		close_node(writing);
 }
 
-/* All that is below the root, from one sibling to the next; back up by parents. */
+/*
+ * Writes everything below the root: goes from sibling to sibling, and back up through the parents.
+ */
 static void write_tree(struct writing *writing)
 {
 	const struct gg_model *model = writing->extract->model;
@@ -110,7 +113,7 @@ static void write_tree(struct writing *writing)
 	}
 }
 
-/* The stacks of rows [first, end) and their callers as lists. */
+/* Links the stacks of rows [first, end) and their callers as lists of siblings. */
 static void link_stacks(struct writing *writing, size_t first, size_t end)
 {
 	const struct gg_extract *extract = writing->extract;
@@ -146,7 +149,7 @@ static void write_process(struct writing *writing, size_t first, size_t end, boo
 		              gg_model_processes(extract->model, &count)[process].pid);
 		open_node(writing, gg_buf_text(&name), NULL, 0, 0);
 	}
-	if (writing->self_bytes[0] > 0) { /* of samples without a stack */
+	if (writing->self_bytes[0] > 0) { /* samples without a stack */
 		open_node(writing, "[unknown]", NULL, 0, writing->self_bytes[0]);
 		close_node(writing);
 		gg_buf_append_text(writing->job->out, writing->child[0] != 0 ? "," : "");

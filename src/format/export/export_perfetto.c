@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_perfetto - a trace of Perfetto with a heap profile of each process, dumped 60 times.
+ * export_perfetto - a Perfetto trace with a heap profile of each process in 60 dumps.
  *
- * A dump has, for each stack, what was allocated and freed since the start; the difference of two is
- * what happened between.  Only stacks that changed are in a dump, the last one is at the end.
+ * A dump holds, for each stack, the memory allocated and freed since the start.  The difference of
+ * two dumps shows the activity between them.  A dump lists only the stacks that changed, and the
+ * last dump is at the end of the window.
  *
- * Each heap has a packet sequence of its own, with its own interned names: trace_processor keeps what a
- * stack had in the dump before by process and stack alone, so that two heaps on one sequence would be
- * taken for each other.  The first packet of a sequence begins its state anew (flag 1); without that
- * readers silently ignore everything.  The clock snapshot relates the clock of dumps to that of packets;
- * without it they drop every dump.
+ * Each heap has its own packet sequence with its own interned names.  The trace_processor
+ * identifies a stack of an earlier dump by process and stack alone, so it would confuse two heaps
+ * on one sequence.  The first packet of a sequence resets its state (flag 1); without this flag,
+ * readers silently ignore all packets.  The clock snapshot relates the clock of dumps to the clock
+ * of packets; without it, readers drop every dump.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,10 @@
 enum { STEP_COUNT = 60, FIRST_SEQUENCE = 2, HEAD_SEQUENCE = 1 };
 enum { REAL_TIME = 1, MONOTONIC = 3, MONOTONIC_COARSE = 4, BOOT_TIME = 6 };
 
-/* Where the profile's time 0 is on all clocks but that of the day: 0 would mean "not set". */
+/* Time 0 of the profile on all clocks except the wall clock.  A time of 0 would mean "not set". */
 #define START_NS INT64_C(1000000000)
 
-/* Fields of messages. */
+/* Field numbers of messages. */
 enum {
 	SYSTEM_INFO_VERSION = 4, /* "geiger 0.9": all numbers are estimates */
 
@@ -78,13 +79,13 @@ uint32_t gg_perfetto_sequence(uint32_t heap)
 	return heap + FIRST_SEQUENCE;
 }
 
-/* An int32 of protocol buffers. */
+/* Writes a pid as an int32 of protocol buffers. */
 static void put_pid(struct gg_buf *out, uint32_t field, int64_t pid)
 {
 	gg_wire_put_number(out, field, (uint64_t)(int64_t)(int32_t)pid);
 }
 
-/* --- who and when --------------------------------------------------------------------------- */
+/* --- processes and clocks --------------------------------------------------------------------- */
 
 static void write_clocks(struct gg_perfetto_writer *writer)
 {
@@ -149,7 +150,7 @@ static void write_processes(struct gg_perfetto_writer *writer)
 	gg_wire_end(out, packet);
 }
 
-/* Readings of RSS: counters of their processes. */
+/* Writes readings of RSS as counters of their processes. */
 static void write_rss(struct gg_perfetto_writer *writer)
 {
 	const struct gg_extract *extract = writer->extract;
@@ -211,7 +212,7 @@ static void write_sample(struct gg_buf *out, const struct gg_timeline_entry *ent
 	gg_wire_end(out, sample);
 }
 
-/* Changed entries [first, end) are of one heap and process. */
+/* Writes one dump: the changed entries [first, end), which belong to one heap and process. */
 static void write_dump(struct gg_perfetto_writer *writer, size_t first, size_t end)
 {
 	const struct gg_timeline_samples *steps = writer->steps;

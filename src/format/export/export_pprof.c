@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_pprof - profile.proto of pprof, gzipped.
+ * export_pprof - pprof's profile.proto, compressed with gzip.
  *
- * Four values a sample in the order that pprof knows heaps by: alloc_objects, alloc_space,
- * inuse_objects, inuse_space.  A sample is a row of the extract, with labels: its thread, tid, process, pid,
- * heap and type, "bytes", the mean size of its blocks, as pprof's own heap profiles have it, the ends of
- * the confidence intervals of both sizes in bytes, and what its process is labelled with, unless that has the
- * key of one of these.  Intervals of the totals are comments.
+ * A sample has four values in the order that pprof uses for heaps: alloc_objects, alloc_space,
+ * inuse_objects, inuse_space.  A sample is a row of the extract with labels.  The labels are its
+ * thread, tid, process, pid, heap and type; "bytes", the mean size of its blocks, like in pprof's
+ * own heap profiles; and the ends of the confidence intervals of both sizes in bytes.  The labels
+ * of its process follow, unless their key is one of these.  Comments hold the confidence intervals
+ * of the totals.
  *
- * Locations are addresses; what is inlined there are its lines.  A frame without a name has a function
- * that is called by module and offset, because pprof shows nothing else of it.  Names are full ones, which pprof
- * itself shortens for people; the system name is that of the linker, or the short one where there is none.
+ * A location is an address, and its lines are the calls inlined there.  A frame without a name gets
+ * a function named by module and offset, because pprof would show nothing otherwise.  Names are
+ * full, and pprof shortens them for display.  The system name is the linker's name, or the short
+ * name if the linker has no name for it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@
 #include "format/export/address_space.h"
 #include "format/export/export.h"
 
-/* Fields of profile.proto's messages.  Readers take a field that is missing for 0. */
+/* Field numbers of profile.proto's messages.  Readers take a missing field for 0. */
 enum {
 	PROFILE_SAMPLE_TYPE = 1,
 	PROFILE_SAMPLE = 2,
@@ -35,7 +37,7 @@ enum {
 	PROFILE_TIME_NS = 9, /* since 1970 */
 	PROFILE_DURATION_NS = 10,
 	PROFILE_PERIOD_TYPE = 11,
-	PROFILE_PERIOD = 12, /* of heaps: the mean sampling interval */
+	PROFILE_PERIOD = 12, /* for heaps: the mean sampling interval */
 	PROFILE_COMMENT = 13,
 	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
 
@@ -63,7 +65,7 @@ enum {
 	MAPPING_HAS_INLINED = 10,
 
 	LOCATION_ID = 1,
-	LOCATION_MAPPING_ID = 2, /* 0: in none */
+	LOCATION_MAPPING_ID = 2, /* 0: in no mapping */
 	LOCATION_ADDRESS = 3,    /* of the call: the return address less 1 */
 	LOCATION_LINE = 4,       /* innermost inlined call first */
 
@@ -72,7 +74,7 @@ enum {
 
 	FUNCTION_ID = 1,
 	FUNCTION_NAME = 2,
-	FUNCTION_SYSTEM_NAME = 3, /* as the linker has it */
+	FUNCTION_SYSTEM_NAME = 3, /* the linker's name */
 	FUNCTION_FILENAME = 4,
 };
 
@@ -110,18 +112,18 @@ struct writing {
 	const struct gg_extract *extract;
 	struct gg_address_space space;
 	struct gg_string_table strings;
-	struct gg_buf profile;              /* the message; samples are appended as they come */
+	struct gg_buf profile; /* the message, to which samples are appended one by one */
 	struct gg_buf locations, functions; /* fields of the message, appended to it at the end */
 	uint64_t location_count, function_count;
 	struct gg_map function_of, location_of; /* function and file; module and address */
 	uint32_t words[WORD_COUNT];
 	uint32_t *thread_text, *process_text, *heap_text,
-		*type_text;          /* names of each; 0: not yet */
-	uint64_t *location_of_stack; /* of each stack; 0: not yet */
+		*type_text;          /* name texts by number; 0: not made yet */
+	uint64_t *location_of_stack; /* by stack; 0: not made yet */
 	bool failed;
 };
 
-/* Readers know a field that is missing for 0. */
+/* Writes a field unless it is 0, because readers take a missing field for 0. */
 static void put(struct gg_buf *out, uint32_t field, uint64_t value)
 {
 	if (value != 0)
@@ -135,7 +137,7 @@ static uint32_t text(struct writing *writing, const char *value)
 
 /* --- places --------------------------------------------------------------------------------- */
 
-/* pprof's functions have a file: those of one name in two files are two. */
+/* pprof's functions have one file each, so one name in two files makes two functions. */
 static uint64_t function_id(struct writing *writing, uint32_t number, const char *file)
 {
 	const struct gg_model_function function = gg_model_function(writing->extract->model,
@@ -226,7 +228,7 @@ static void label_number(struct writing *writing, enum word key, double value, e
 	struct gg_buf *out = &writing->profile;
 	size_t message;
 
-	if (!(value < 0x1p62)) /* no bound */
+	if (!(value < 0x1p62)) /* the interval has no upper end */
 		return;
 	message = gg_wire_begin(out, SAMPLE_LABEL);
 	put(out, LABEL_KEY, writing->words[key]);
@@ -247,7 +249,7 @@ static void label_interval(struct writing *writing, const struct gg_extract_sum 
 	label_number(writing, high, interval.high, WORD_BYTES);
 }
 
-/* A name that many rows have, made once. */
+/* Returns the text of a name that many rows use, and makes it only once. */
 static uint32_t name_of(struct writing *writing, uint32_t *known, uint32_t number,
                         void (*name)(const struct gg_extract *, uint32_t, struct gg_buf *))
 {
@@ -270,7 +272,7 @@ static void type_name(const struct gg_extract *extract, uint32_t type, struct gg
 	gg_buf_append_text(out, gg_model_type_name(extract->model, type));
 }
 
-/* Its heap, and its type if it has one. */
+/* Writes the labels of a row's heap and, if it has one, its type. */
 static void label_kind(struct writing *writing, uint32_t kind)
 {
 	const struct gg_extract *extract = writing->extract;
@@ -292,7 +294,7 @@ static bool is_word(const char *key)
 	return false;
 }
 
-/* What tells its process from others. */
+/* Writes the labels that distinguish its process from other processes. */
 static void label_process(struct writing *writing, uint32_t process)
 {
 	size_t count;
@@ -422,7 +424,7 @@ static int compress_into(const struct gg_export *job, const uint8_t *bytes, size
 	size_t bound;
 	int result;
 
-	/* 31: the largest window, with gzip's head and tail. */
+	/* 31 selects the largest window, with gzip's header and trailer. */
 	if (length > UINT32_MAX || deflateInit2(&stream, 5, Z_DEFLATED, 31, 8, 0) != Z_OK)
 		return gg_export_out_of_memory(job);
 	bound = deflateBound(&stream, length);
@@ -480,7 +482,7 @@ static void add_times(struct writing *writing)
 	    extract->interval_bytes > 1 ? (uint64_t)gg_extract_whole(extract->interval_bytes) : 1);
 }
 
-/* Everything behind the samples; texts are last, when all are known. */
+/* Appends all fields after the samples.  The texts come last, because the other fields add some. */
 static int finish(struct writing *writing)
 {
 	struct gg_buf *out = &writing->profile;
@@ -514,7 +516,7 @@ static void writing_done(struct writing *writing)
 	gg_address_space_done(&writing->space);
 }
 
-/* Number 0 of the texts, and what is asked for again and again. */
+/* Makes text number 0 and the texts that all samples use. */
 static bool begin(struct writing *writing)
 {
 	const struct gg_model *model = writing->extract->model;

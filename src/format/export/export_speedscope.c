@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_speedscope - profiles of speedscope: bytes and counts, of what is live, or what else was asked
- * for, and of what was allocated.
+ * export_speedscope - speedscope profiles of bytes and counts, live and allocated.
  *
- * A sample is a stack of a process; a frame is a function, its file and line.  Where there are several
- * processes, each is the outermost frame of its stacks.
+ * If the query selects another metric, it takes the place of live memory.  A sample is a stack of a
+ * process; a frame is a function with its file and line.  If there are several processes, each is
+ * the outermost frame of its stacks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "format/export/export.h"
 
-/* Rows of one stack of one process. */
+/* All rows of one stack of one process. */
 struct sample {
 	uint32_t process, stack;
 	uint64_t values[4]; /* live bytes and count, allocated bytes and count */
@@ -25,7 +25,7 @@ struct writing {
 	struct gg_json json;
 	struct sample *samples;
 	size_t sample_count;
-	uint32_t *frame_of_line, *frame_of_process; /* 1 + number; 0: none */
+	uint32_t *frame_of_line, *frame_of_process; /* 1 + number; 0: not made yet */
 	uint32_t frame_count;
 	struct gg_export_path path;
 	bool has_processes;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_svg - a flame graph as a picture: no script, nothing to load, for a report or a ticket.
+ * export_svg - a flame graph as a static picture without scripts, for a report or a ticket.
  *
- * A box is a function as it is called along one path, as wide as its share of the bytes; callers
- * are below, the heaviest callee is left.  Pointing at a box shows its estimate with its confidence
- * interval.  What would be narrower than half a pixel is one box without a name.
+ * A box is a function on one path of calls, and its width is its share of the bytes.  Callers are
+ * below, and the heaviest callee is on the left.  The tooltip of a box shows its estimate with the
+ * confidence interval.  Boxes narrower than half a pixel merge into one box without a name.
  *
- * Colours are made of the module's name: equal modules look alike in all pictures.
+ * The color depends on the module's name, so a module has the same color in all pictures.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,9 @@
 
 enum { WIDTH = 1200, MARGIN = 10, HEAD = 50, ROW = 17, LETTER_TENTHS = 72, DEPTH_MAX = 400 };
 
-/* Text for XML, at most so many characters; what is not UTF-8, or no text, is '?'. */
+/*
+ * Writes at most `most` characters as XML text; '?' replaces invalid UTF-8 and control characters.
+ */
 static void put_text(struct gg_buf *out, const char *text, size_t most)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -55,10 +57,9 @@ static void put_size(struct gg_buf *out, double bytes)
 struct drawing {
 	const struct gg_export *job;
 	const struct gg_tree *tree;
-	double *left,
-		*used; /* of each node, in bytes: where it begins, and what its callees took */
+	double *left, *used; /* by node, in bytes: its left edge, and the width its callees used */
 	double all;
-	uint32_t depth; /* of what is drawn */
+	uint32_t depth; /* levels that are drawn */
 };
 
 static double bytes_of(const struct gg_tally *tally)
@@ -82,7 +83,7 @@ static void put_name(const struct drawing *drawing, const struct gg_tree_node *n
 	}
 }
 
-/* "95 %: 1.0 MiB to 1.4 MiB" */
+/* Writes text such as "95 %: 1.0 MiB to 1.4 MiB". */
 static void put_interval(const struct drawing *drawing, const struct gg_tree_node *node)
 {
 	const struct gg_extract *extract = drawing->job->extract;
@@ -98,7 +99,7 @@ static void put_interval(const struct drawing *drawing, const struct gg_tree_nod
 	put_size(out, interval.high);
 }
 
-/* "parse: 1.2 MiB, 12.3 % (1234567 bytes), 95 %: 1.0 MiB to 1.4 MiB" */
+/* Writes text such as "parse: 1.2 MiB, 12.3 % (1234567 bytes), 95 %: 1.0 MiB to 1.4 MiB". */
 static void put_title(const struct drawing *drawing, const struct gg_tree_node *node)
 {
 	struct gg_buf *out = drawing->job->out;
@@ -191,7 +192,7 @@ static int draw(struct drawing *drawing)
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct gg_tree_node *node = &tree->nodes[i];
 
-		if (i > 0) { /* parents come first */
+		if (i > 0) { /* parents precede their children */
 			drawing->left[i] = drawing->left[node->parent] +
 			                   drawing->used[node->parent];
 			drawing->used[node->parent] += bytes_of(&node->total);

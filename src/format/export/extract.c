@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* extract - collects rows and blocks of a query, and rounds their estimates consistently. */
 #include "format/export/extract.h"
 
 #include <errno.h>
@@ -15,8 +16,8 @@
 struct making {
 	struct gg_extract *extract;
 	GG_ARRAY(struct gg_extract_row) rows;
-	struct gg_map row_map; /* by what identifies a row */
-	bool is_allocated;     /* which sum is being added up */
+	struct gg_map row_map; /* from a hash of process, stack, thread and kind */
+	bool is_allocated;     /* selects the sum that is being filled */
 	bool failed;           /* memory ran out */
 };
 
@@ -45,7 +46,7 @@ static struct gg_extract_row *add_row(struct making *making, const struct gg_ext
 	return &making->rows.items[number];
 }
 
-/* The sum that a sample or a coarse row goes to; NULL when memory is out. */
+/* Finds the sum that a sample or an aggregate adds to; NULL: memory ran out. */
 static struct gg_plain_tally *sum_of(struct making *making, uint32_t process, uint32_t stack,
                                      uint32_t thread, uint32_t kind)
 {
@@ -94,7 +95,7 @@ static void add_pick(const struct gg_model_sample *sample, const struct gg_profi
 	}
 }
 
-/* What rounding owes so far. */
+/* The rounding error that the next row takes over. */
 struct owed {
 	double bytes, count;
 };
@@ -111,7 +112,7 @@ static uint64_t round_owing(double *owed, double value)
 	return (uint64_t)whole;
 }
 
-/* Whole numbers of an estimate, all-zero where there is no sample. */
+/* Rounds an estimate to whole numbers; a row without a sample gets zeros. */
 static void round_sum(struct owed *owed, bool has_samples, double bytes, double count,
                       uint64_t *ret_bytes, uint64_t *ret_count)
 {
@@ -141,7 +142,7 @@ static struct plain plain_of(const struct gg_plain_tally *rough)
 		               tally.sample_count };
 }
 
-/* Allocated is what is live and what is not any more, each rounded for itself. */
+/* Rounds live and no longer live memory separately; allocated is the sum of the two. */
 static void round_rows(struct gg_extract *extract)
 {
 	struct owed live_owed = { 0 }, gone_owed = { 0 };
@@ -209,7 +210,7 @@ static double interval_of(const struct gg_model *model, uint32_t pid)
 	return most;
 }
 
-/* The moment of the peak becomes the end of the window. */
+/* Makes the moment of the peak the end of the window. */
 static int settle_query(struct gg_extract *extract, struct gg_error *error)
 {
 	struct gg_query *query = &extract->query;
@@ -395,7 +396,10 @@ static struct gg_extract_block block_of_sample(const struct gg_model_sample *sam
 	};
 }
 
-/* It counts from when all of it was there until some of it was not (query.h, "Exactness"). */
+/*
+ * An aggregate counts from when all of it was live until a part of it was freed (query.h,
+ * "Exactness").
+ */
 static struct gg_extract_block block_of_coarse(const struct gg_model *model,
                                                const struct gg_profile_coarse *coarse)
 {
@@ -409,7 +413,7 @@ static struct gg_extract_block block_of_coarse(const struct gg_model *model,
 		.kind = (uint32_t)gg_model_kind_count(model),
 	};
 
-	if (coarse->is_left) { /* it is not known when */
+	if (coarse->is_left) { /* the time of the exit is unknown */
 		block.alloc_ns = block.free_ns = coarse->from_ns + bucket;
 		return block;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * extract - what of a profile is exported, before any format: sums by stack, thread and kind.
+ * extract - sums the samples that an export contains by stack, thread and kind, for all formats.
  *
  *   struct gg_extract *extract;
  *
@@ -11,18 +11,19 @@
  *           gg_extract_interval(extract, &rows[i].live, GG_BYTES)
  *   gg_extract_free(extract);
  *
- * A row has two sums.  `live` is what was live at the moment of the query, that is at the end of its
- * window, at --at, at the peak; if the metric is freed, temporary or left, it is that instead.  `allocated`
- * is what was allocated in the window up to that moment.
+ * A row has two sums.  `live` is the live memory at the moment of the query: at the end of its
+ * window, at --at, or at the peak.  If the metric is freed, temporary or left, `live` holds that
+ * metric instead.  `allocated` is the memory that was allocated in the window up to that moment.
  *
- * Whole numbers  Formats have whole numbers, rows have estimates.  Each row's number is the nearest one
- *                to its estimate and what rounding owes from the rows before it: sums over rows are
- *                right to 1 where rounding each for itself would be off by half of their number.  A row
- *                that has a sample counts one allocation at least.  Where nothing is left out of a
- *                window, and nothing was inherited, live is at most allocated, in every row.  All formats use these numbers, so
- *                their totals are the same.
- * Blocks         that a fork shared are counted once, at the process that held them first (query.h).
- * Memory         0.5 kB a row; 64 bytes a block where blocks are asked for.
+ * Whole numbers  Formats have whole numbers, but rows have estimates.  Rounding each row by itself
+ *                would make a sum wrong by up to half of the number of rows.  So each row also
+ *                takes the rounding error of the rows before it, and every sum of consecutive rows
+ *                is right to 1.  A row that has a sample counts at least one allocation.  In a row,
+ *                live is at most allocated, unless the window excludes allocations or the process
+ *                inherited blocks.  All formats use these numbers, so their totals agree.
+ * Blocks         A block that a fork shared counts once, at the process that held it first
+ *                (query.h).
+ * Memory         0.5 kB for each row; 64 bytes for each block if the format uses blocks.
  * Threads        any number of readers.
  */
 #pragma once
@@ -34,10 +35,10 @@
 
 struct gg_extract_sum {
 	uint64_t bytes, count;       /* whole numbers, see above */
-	struct gg_plain_tally rough; /* what they are of, with its variance */
+	struct gg_plain_tally rough; /* the estimate and its variance */
 };
 
-/* By process, stack, thread and kind, in this order. */
+/* Rows are sorted by process, stack, thread and kind. */
 struct gg_extract_row {
 	uint32_t process, stack, thread, kind; /* numbers of the model; kind: gg_extract_kind() */
 	struct gg_extract_sum live, allocated;
@@ -45,18 +46,18 @@ struct gg_extract_row {
 
 struct gg_extract {
 	const struct gg_model *model;
-	struct gg_query query; /* a peak is a moment here */
-	enum gg_metric metric; /* that was asked for */
+	struct gg_query query; /* a peak has become a moment here */
+	enum gg_metric metric; /* the metric of the original query */
 	double confidence;
 	double interval_bytes;    /* the largest sampling interval that the scope was exposed to */
-	int64_t start_ns, end_ns; /* of the window, within the profile */
-	struct gg_tally live, allocated; /* of all rows, exposed to the sampling interval */
+	int64_t start_ns, end_ns; /* the window within the profile */
+	struct gg_tally live, allocated; /* totals of all rows and the sampling interval */
 	struct gg_extract_row *rows;
 	size_t row_count;
 	uint64_t live_bytes, live_count, allocated_bytes, allocated_count; /* sums of the rows */
 };
 
-/* The nearest whole number, 0 to 2^62: a profile may claim blocks of any size. */
+/* Rounds to the nearest whole number from 0 to 2^62: a profile may claim blocks of any size. */
 static inline uint64_t gg_extract_whole(double value)
 {
 	if (!(value > 0))
@@ -64,47 +65,52 @@ static inline uint64_t gg_extract_whole(double value)
 	return value < 0x1p62 ? (uint64_t)(value + 0.5) : UINT64_C(1) << 62;
 }
 
-/* As gg_query_rows() fails.  query->by and its order are not looked at. */
+/* Fails like gg_query_rows().  The function ignores query->by and the order of the query. */
 GG_MUST_CHECK int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *model,
                                   const struct gg_query *query, double confidence,
                                   struct gg_error *error);
 void gg_extract_free(struct gg_extract *extract); /* NULL is fine */
 
-/* The sum of a row that the metric asks for: allocated, or live, which stands for all others. */
+/* Returns the row's sum for the metric: `allocated` for allocated, `live` for all other metrics. */
 const struct gg_extract_sum *gg_extract_asked(const struct gg_extract *extract,
                                               const struct gg_extract_row *row);
 /* "live", "allocated", "peak", "temporary", "freed", "left". */
 const char *gg_extract_metric_name(enum gg_metric metric);
 
-/* Of a row, which sampling discovered. */
+/* Returns the confidence interval of a row's sum.  Sampling itself selected which rows exist. */
 struct gg_interval gg_extract_interval(const struct gg_extract *extract,
                                        const struct gg_extract_sum *sum, enum gg_quantity quantity);
 
-/* "malloc", "pool: Node"; of sums that were folded, whose kind is not kept, "[not kept]". */
+/* Returns a name such as "malloc" or "pool: Node"; "[not kept]" for aggregates without a kind. */
 const char *gg_extract_kind(const struct gg_extract *extract, uint32_t kind);
-/* The number of a kind's heap, and its name; where the kind is not kept, one more than all others. */
+/*
+ * Returns the number of a kind's heap and its name; aggregates without a kind have a heap of their
+ * own.
+ */
 uint32_t gg_extract_heap(const struct gg_extract *extract, uint32_t kind);
 const char *gg_extract_heap_name(const struct gg_extract *extract, uint32_t heap);
-/* A name for people, never empty: that of the thread or "thread 12"; that of the program. */
+/* These return a name to show, never an empty one: the thread's or "thread 12"; the program's. */
 void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, struct gg_buf *out);
 void gg_extract_process_name(const struct gg_extract *extract, uint32_t process,
                              struct gg_buf *out);
 
 /*
- * A block, or a coarse row of them: what formats with a time axis show.  Those that were there when
- * the window began are allocated at its beginning; what happened after its end has not happened.
+ * A block or an aggregate of blocks, as formats with a time axis show it.  Blocks from before the
+ * window appear as allocated at its beginning.  Events after the end of the window are left out.
  */
 struct gg_extract_block {
 	int64_t alloc_ns, free_ns; /* GG_TIME_NONE: not freed */
-	double bytes, count;       /* what it stands for */
+	double bytes, count;       /* the estimates that it represents */
 	uint32_t process, stack, thread, kind;
 };
 
-/* Sorted by alloc_ns.  The caller frees the array. */
+/* Returns the blocks sorted by alloc_ns.  The caller frees the array. */
 GG_MUST_CHECK int gg_extract_blocks(const struct gg_extract *extract,
                                     struct gg_extract_block **ret_blocks, size_t *ret_count,
                                     struct gg_error *error);
 
-/* Numbers of the blocks that were freed, by when; the caller frees the array.  0 or -ENOMEM. */
+/*
+ * Returns the numbers of freed blocks, sorted by time; the caller frees the array.  0 or -ENOMEM.
+ */
 GG_MUST_CHECK int gg_extract_ends(const struct gg_extract_block *blocks, size_t count,
                                   uint32_t **ret_ends, size_t *ret_end_count);

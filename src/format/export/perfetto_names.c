@@ -2,8 +2,8 @@
 /*
  * perfetto_names - the interned names of a sequence of packets.
  *
- * The packets hold functions, files, mappings, frames and stacks, whose
- * numbers (iid) begin at 1.  A frame is written for each inlined call, at the same address.
+ * The packets hold functions, files, mappings, frames and stacks, whose numbers (iid) begin at 1.
+ * Each inlined call gets a frame of its own, at the same address.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "format/codec/string_table.h"
 #include "format/export/perfetto_writer.h"
 
-/* Fields of messages. */
+/* Field numbers of messages. */
 enum {
 	INTERNED_FUNCTION_NAME = 5,
 	INTERNED_FRAME = 6,
@@ -38,7 +38,7 @@ enum {
 	FRAME_IID = 1,
 	FRAME_FUNCTION = 2,
 	FRAME_MAPPING = 3,     /* optional */
-	FRAME_RELATIVE_PC = 4, /* optional; as the file numbers its addresses */
+	FRAME_RELATIVE_PC = 4, /* optional; an address in the file */
 	FRAME_SOURCE_PATH = 5, /* optional */
 	FRAME_LINE = 6,        /* optional */
 
@@ -51,10 +51,10 @@ struct names {
 	struct gg_perfetto_writer *writer;
 	uint32_t sequence;
 	struct gg_string_table functions, sources;
-	struct gg_map first_frame; /* of each place: the outermost of its frames; iids follow on */
-	GG_ARRAY(uint64_t) stacks; /* stack and place of each frame, in the order of iids */
-	GG_ARRAY(uint64_t) frames; /* iids of one stack's frames, for a moment */
-	uint64_t *used_stacks;     /* of the callstacks, whose iid is that of the stack itself */
+	struct gg_map first_frame; /* by place: the iid of its outermost frame */
+	GG_ARRAY(uint64_t) stacks; /* stack and place of each frame, sorted by iid */
+	GG_ARRAY(uint64_t) frames; /* iids of the frames of the current stack */
+	uint64_t *used_stacks;     /* stacks in use; the iid is the stack's number */
 	size_t used_count;
 };
 
@@ -69,7 +69,7 @@ static uint64_t frame_key(struct names *names, uint32_t stack)
 	return gg_hash_integer(spot.address, gg_map_seed(&names->first_frame) + spot.module);
 }
 
-/* Frames of one address, outermost first. */
+/* Adds the frames of one address, outermost first. */
 static void add_frames(struct names *names, uint32_t stack)
 {
 	struct gg_perfetto_writer *writer = names->writer;
@@ -100,7 +100,7 @@ static void add_stack(struct names *names, uint32_t stack)
 	} while (stack != 0 && !names->writer->failed);
 }
 
-/* Opens a packet with interned names and these names; end_packet() closes both. */
+/* Opens a packet with interned names; end_packet() closes both. */
 static size_t begin_packet(struct names *names, uint32_t flags, size_t *ret_interned)
 {
 	size_t packet = gg_perfetto_begin(names->writer, names->sequence, flags, 0);
@@ -125,7 +125,7 @@ static void put_text(struct gg_buf *out, uint32_t field, uint64_t iid, const voi
 	gg_wire_end(out, message);
 }
 
-/* All texts but number 0, which is "". */
+/* Writes all texts except number 0, which is "". */
 static void put_texts(struct gg_buf *out, uint32_t field, const struct gg_string_table *strings)
 {
 	for (size_t i = 1; i < strings->texts.count; i++)
@@ -154,7 +154,7 @@ static size_t bytes_of_hex(const char *hex, uint8_t bytes[64])
 	return count;
 }
 
-/* One packet a module: there are few. */
+/* Writes one packet for each module; there are few modules. */
 static void write_mapping(struct names *names, size_t number)
 {
 	uint32_t of = names->writer->space.order[number];
@@ -166,7 +166,10 @@ static void write_mapping(struct names *names, size_t number)
 	size_t build_id_bytes = bytes_of_hex(gg_model_module_build_id(model, of), build_id);
 	size_t interned, packet = begin_packet(names, GG_SEQUENCE_NEEDED, &interned), message;
 
-	/* Readers put a '/' before each part: the path is one part, without its first one. */
+	/*
+	 * Readers put a '/' before each part, so the path is written as one part without its first
+	 * '/'.
+	 */
 	path += path[0] == '/';
 	put_text(out, INTERNED_MAPPING_PATH, number + 1, path, strlen(path));
 	if (build_id_bytes > 0)
@@ -178,7 +181,10 @@ static void write_mapping(struct names *names, size_t number)
 	gg_wire_put_number(out, MAPPING_START_OFFSET, module->file_offset);
 	gg_wire_put_number(out, MAPPING_START, module->start);
 	gg_wire_put_number(out, MAPPING_END, module->end);
-	/* rel_pc is an address as the file numbers it: with the bias between address and offset. */
+	/*
+	 * rel_pc is an address in the file, so the load bias is the difference between address and
+	 * offset.
+	 */
 	gg_wire_put_number(out, MAPPING_LOAD_BIAS,
 	                   module->start - module->bias - module->file_offset);
 	gg_wire_put_number(out, MAPPING_PATH, number + 1);
@@ -232,7 +238,7 @@ static void write_frames(struct names *names)
 	end_packet(names, packet, interned);
 }
 
-/* The frames of a stack, outermost first. */
+/* Collects the frames of a stack, outermost first. */
 static void collect_frames(struct names *names, uint32_t stack)
 {
 	const struct gg_model *model = names->writer->extract->model;
@@ -243,7 +249,7 @@ static void collect_frames(struct names *names, uint32_t stack)
 		size_t count;
 
 		gg_model_stack_places(model, stack, &count);
-		for (size_t i = count; i-- > 0;) /* innermost first for now */
+		for (size_t i = count; i-- > 0;) /* innermost first until reversed below */
 			if (!gg_array_push(&names->frames, first + i))
 				names->writer->failed = true;
 		stack = gg_model_stack_parent(model, stack);
@@ -286,7 +292,7 @@ void gg_perfetto_put_names(struct gg_perfetto_writer *writer, size_t first, size
 		writer->failed = true;
 	for (size_t i = first; i < end && !writer->failed; i++) {
 		if (is_used[entries[i].stack])
-			continue; /* of another process */
+			continue; /* belongs to another process */
 		is_used[entries[i].stack] = 1;
 		add_stack(&names, entries[i].stack);
 	}

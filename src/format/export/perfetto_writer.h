@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfetto_writer - what the parts of the Perfetto exporter share.
+ * perfetto_writer - the declarations that the parts of the Perfetto exporter share.
  *
  *   export_perfetto.c   clocks, processes, readings of RSS, dumps
  *   perfetto_names.c    the interned names of each sequence: texts, mappings, frames, stacks
@@ -17,11 +17,11 @@
 #include "format/export/timeline_samples.h"
 
 enum {
-	GG_TRACE_PACKET = 1, /* of a trace, as often as there are packets */
+	GG_TRACE_PACKET = 1, /* repeated in a trace */
 
 	GG_PACKET_PROCESS_TREE = 2,
 	GG_PACKET_CLOCK_SNAPSHOT = 6,
-	GG_PACKET_TIME_NS = 8, /* optional; of the boot clock */
+	GG_PACKET_TIME_NS = 8, /* optional; on the boot clock */
 	GG_PACKET_PROCESS_STATS = 9,
 	GG_PACKET_SEQUENCE = 10,
 	GG_PACKET_INTERNED = 12,
@@ -38,7 +38,7 @@ struct gg_perfetto_writer {
 	const struct gg_extract *extract;
 	struct gg_address_space space;
 	struct gg_timeline_samples *steps;
-	uint32_t *packet_index; /* of each heap: that of its next packet */
+	uint32_t *packet_index; /* by heap: the index of its next packet */
 	bool failed;
 };
 
@@ -46,8 +46,8 @@ struct gg_perfetto_writer {
 size_t gg_perfetto_begin(struct gg_perfetto_writer *writer, uint32_t sequence, uint32_t flags,
                          uint64_t time_ns);
 
-/* The sequence that has the packets of a heap. */
+/* Returns the sequence for the packets of a heap. */
 uint32_t gg_perfetto_sequence(uint32_t heap);
 
-/* Writes the names that entries [first, end) of the timeline use, which are of one heap. */
+/* Writes the names that entries [first, end) of the timeline use; they belong to one heap. */
 void gg_perfetto_put_names(struct gg_perfetto_writer *writer, size_t first, size_t end);

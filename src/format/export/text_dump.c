@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* text_dump - stacks, sums and mappings for text dumps. */
 #include "format/export/text_dump.h"
 
 #include <stdlib.h>

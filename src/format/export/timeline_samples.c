@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* timeline_samples - replays the blocks of an extract in evenly spaced steps. */
 #include "format/export/timeline_samples.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static int find_processes(struct gg_timeline_samples *steps)
 	return 0;
 }
 
-/* Entries of blocks and of rows, sorted, each once. */
+/* Makes the entries of all blocks and rows, sorted and without duplicates. */
 static int make_entries(struct gg_timeline_samples *steps)
 {
 	const struct gg_extract *extract = steps->extract;
@@ -105,8 +106,9 @@ static uint64_t most(uint64_t a, uint64_t b)
 }
 
 /*
- * Where the extract begins with the profile, the rows tell the last numbers; in a window they do not
- * have what was there when it began, and the blocks tell.
+ * Finds the final numbers of each entry.  If the extract begins with the profile, the rows have
+ * them.  In a later window the rows lack the blocks from before it, so the blocks provide the
+ * numbers.
  */
 static void find_last(struct gg_timeline_samples *steps)
 {
@@ -118,7 +120,7 @@ static void find_last(struct gg_timeline_samples *steps)
 		struct gg_timeline_entry *entry = find_entry(steps, row->process, row->kind,
 		                                             row->stack);
 
-		/* More live than allocated: inherited, and there since the fork. */
+		/* If more is live than was allocated, the process inherited it at its fork. */
 		entry->last_bytes += most(row->allocated.bytes, row->live.bytes);
 		entry->last_count += most(row->allocated.count, row->live.count);
 		entry->last_freed_bytes += most(row->allocated.bytes, row->live.bytes) -
@@ -174,7 +176,7 @@ void gg_timeline_samples_free(struct gg_timeline_samples *steps)
 	free(steps);
 }
 
-/* The part of the last number that is there by now; all of it when all has happened. */
+/* Returns the share of the last number that is reached by now; all of it at the end. */
 static uint64_t part_of(uint64_t last, double now, double all)
 {
 	double part = all > 0 && now < all * (1 - 1e-12) ? floor((double)last * (now / all))

@@ -2,15 +2,16 @@
 /*
  * export_firefox - the processed profile of the Firefox Profiler, version 61.
  *
- * Each thread has a table of native allocations: a row for a block with its bytes, and, when it was
- * freed, one with minus its bytes and the same address, from which the viewer derives what is
- * retained.  Addresses are numbers of ours, each used once, so that a reused one cannot be taken for the
- * other block.  A free is noted where the block was allocated.  The same blocks are the thread's samples,
- * weighed by their bytes, so that its graph is drawn.  Each process has a counter of its live memory,
- * which the viewer shows as a track.  The viewer knows bytes alone; confidence intervals of a thread's
- * live and allocated bytes are markers.
+ * Each thread has a table of native allocations.  A block has a row with its bytes and, when it was
+ * freed, one with minus its bytes and the same address.  The viewer derives retained memory from
+ * them.  The exporter numbers blocks and uses each number once as an address, because a reused
+ * address would look like the other block.  A free appears in the thread that allocated the block.
+ * The same blocks are the thread's samples, weighted by their bytes, so that the viewer draws its
+ * graph.  Each process has a counter of its live memory, which the viewer shows as a track.  The
+ * viewer has only bytes, so markers hold the confidence intervals of a thread's live and allocated
+ * bytes.
  *
- * The version is pinned: viewers read older files than theirs and refuse newer ones.
+ * The version is fixed, because a viewer reads files older than itself and refuses newer ones.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,10 +19,10 @@
 
 #include "format/export/firefox/firefox.h"
 
-/* Whole bytes that add up: each is rounded with what is owed from those before. */
+/* Rounds the bytes of all blocks; each block takes the rounding error of the blocks before it. */
 static int weigh(struct gg_firefox *writing)
 {
-	double owed[2] = { 0 }; /* of blocks that were freed, and of the others */
+	double owed[2] = { 0 }; /* for freed blocks, and for the others */
 
 	writing->weights = malloc((writing->block_count + 1) * sizeof(*writing->weights));
 	if (writing->weights == NULL)
@@ -37,7 +38,7 @@ static int weigh(struct gg_firefox *writing)
 	return 0;
 }
 
-/* The step of a counter that a moment is in. */
+/* Returns the step of a counter that a moment falls into. */
 static size_t step_of(const struct gg_extract *extract, int64_t time_ns)
 {
 	double length = fmax(1, (double)(extract->end_ns - extract->start_ns));
@@ -46,7 +47,7 @@ static size_t step_of(const struct gg_extract *extract, int64_t time_ns)
 	return (size_t)(fmin(fmax(share, 0), 1) * GG_FIREFOX_COUNTER_STEPS);
 }
 
-/* Sums of blocks that no machine has end at the largest number. */
+/* Adds to a sum, which saturates if a profile claims more memory than any machine has. */
 static void change(int64_t *sum, int64_t by)
 {
 	if (__builtin_add_overflow(*sum, by, sum))
@@ -67,7 +68,7 @@ static void note_changes(struct gg_firefox *writing)
 	}
 }
 
-/* What threads and processes have, in one pass for all of them. */
+/* Computes the sums of threads and processes in one pass. */
 static int divide(struct gg_firefox *writing)
 {
 	const struct gg_extract *extract = writing->extract;
@@ -88,7 +89,8 @@ static int divide(struct gg_firefox *writing)
 		writing->thread_end[writing->blocks[i].thread + 1]++;
 	for (size_t i = 0; i < thread_count; i++)
 		writing->thread_end[i + 1] += writing->thread_end[i];
-	for (size_t i = 0; i < writing->block_count; i++) /* begins become ends */
+	for (size_t i = 0; i < writing->block_count;
+	     i++) /* turns the beginning of each part into its end */
 		writing->by_thread[writing->thread_end[writing->blocks[i].thread]++] = (uint32_t)i;
 	for (size_t i = 0; i < extract->row_count; i++) {
 		const struct gg_extract_row *row = &extract->rows[i];

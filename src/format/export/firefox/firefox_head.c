@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of the whole file, and the libraries. */
+/* firefox_head - writes the description of the whole file, and the libraries. */
 #include "format/export/firefox/firefox.h"
 
 #include <string.h>
 
-/* The first 16 bytes of a build-id as a GUID of which the first three parts are little-endian. */
+/* Writes 16 bytes of a build-id as a GUID, whose first three parts are little-endian. */
 static void breakpad_id(const char *build_id, char id[34])
 {
 	static const uint8_t order[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -57,7 +57,7 @@ static void write_category(struct gg_json *json, const char *name, const char *c
 	gg_json_close(json);
 }
 
-/* How the markers with confidence intervals are shown. */
+/* Describes to the viewer how to show the markers with confidence intervals. */
 static void write_marker_schema(struct gg_json *json)
 {
 	static const char *const fields[][3] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stacks of all threads, and the tables that they make up. */
+/* firefox_stacks - makes the stacks of all threads, and writes the shared tables. */
 #include "format/export/firefox/firefox.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static uint32_t func_of(struct gg_firefox *writing, uint32_t function, const cha
 	return (uint32_t)number;
 }
 
-/* Frames of one address follow each other, the outermost first.  The number of that. */
+/* Makes the frames of one address, which are consecutive; returns the outermost one's number. */
 static uint64_t frames_of(struct gg_firefox *writing, uint32_t stack, size_t *ret_count)
 {
 	const struct gg_model *model = writing->extract->model;
@@ -70,7 +70,7 @@ static uint64_t frames_of(struct gg_firefox *writing, uint32_t stack, size_t *re
 	return number;
 }
 
-/* Callers have smaller numbers, so they are made first by going up and coming back. */
+/* Callers have smaller numbers, so the function walks up first and makes them on the way back. */
 static int64_t stack_of(struct gg_firefox *writing, uint32_t stack)
 {
 	uint32_t parent;
@@ -260,7 +260,9 @@ static void write_func_table(struct gg_firefox *writing)
 	gg_firefox_end_table(writing, count);
 }
 
-/* Libraries are the modules of the space, in its order; a resource is one of them. */
+/*
+ * Libraries are the modules of the address space in its order; each resource refers to one of them.
+ */
 static void write_resources(struct gg_firefox *writing)
 {
 	const struct gg_address_space *space = &writing->space;

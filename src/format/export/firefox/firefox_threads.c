@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads with what they allocated, and the counters of their processes. */
+/* firefox_threads - writes threads with their allocations, and the counters of their processes. */
 #include "format/export/firefox/firefox.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 /* A row of a thread's table of allocations. */
 struct event {
 	int64_t time_ns;
-	uint32_t block; /* number of it: its address is one more */
+	uint32_t block; /* the address is this number plus 1 */
 	bool is_free;
 };
 static void put_time(struct gg_firefox *writing, const char *name, int64_t time_ns)
@@ -81,7 +81,7 @@ static void write_marker(struct gg_firefox *writing, const struct gg_tally *tall
 	gg_json_close(&writing->json);
 }
 
-/* What a thread's rows add up to: live, allocated. */
+/* Adds up the rows of a thread: live and allocated. */
 static void tally_thread(const struct gg_firefox *writing, uint32_t thread,
                          struct gg_tally tallies[2])
 {
@@ -116,8 +116,8 @@ static void write_markers(struct gg_firefox *writing, uint32_t thread)
 	put_time(writing, NULL, writing->extract->end_ns);
 	gg_json_close(json);
 	gg_json_open(json, "phase", '[');
-	gg_firefox_put(writing, 0); /* a moment */
-	gg_firefox_put(writing, 1); /* a time */
+	gg_firefox_put(writing, 0); /* the phase of an instant marker */
+	gg_firefox_put(writing, 1); /* the phase of an interval marker */
 	gg_json_close(json);
 	gg_firefox_put_column(writing, "category", 2, GG_FIREFOX_OTHER);
 	gg_firefox_end_table(writing, 2);
@@ -170,11 +170,11 @@ static int compare_events(const void *a, const void *b)
 	if (left->time_ns != right->time_ns)
 		return left->time_ns < right->time_ns ? -1 : 1;
 	if (left->is_free != right->is_free)
-		return left->is_free ? 1 : -1; /* a block comes before it goes */
+		return left->is_free ? 1 : -1; /* an allocation precedes its free */
 	return (left->block > right->block) - (left->block < right->block);
 }
 
-/* The thread's rows, by time; the caller frees them. */
+/* Returns the thread's rows sorted by time; the caller frees them. */
 static struct event *events_of(struct gg_firefox *writing, uint32_t thread, size_t *ret_count)
 {
 	size_t first = thread > 0 ? writing->thread_end[thread - 1] : 0;
@@ -196,7 +196,7 @@ static struct event *events_of(struct gg_firefox *writing, uint32_t thread, size
 	return events;
 }
 
-/* Live memory of a process: changes between evenly spaced moments. */
+/* Writes the live memory of a process: changes between evenly spaced moments. */
 static void write_counter(struct gg_firefox *writing, const char *pid, uint32_t process,
                           size_t thread_index)
 {
@@ -226,7 +226,7 @@ static void write_counter(struct gg_firefox *writing, const char *pid, uint32_t 
 	gg_json_close(json);
 }
 
-/* In the order of the model, which is that of processes for each one. */
+/* The threads have the order of the model, which groups them by process. */
 int gg_firefox_write_threads(struct gg_firefox *writing, uint32_t *shown, size_t *ret_count)
 {
 	size_t thread_count, count = 0;
