@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inherited - the samples of its parent with which a forked process begins (record/process/target.h).
+ * inherited - the samples that a forked process inherited from its parent (process/target.h).
  *
- * A block that several processes hold counts once.  So each inherited sample gets the id of the sample that
- * the ancestor allocated.  Three things can hide that sample:
+ * A block that several processes hold counts once.  So each inherited sample refers to the sample
+ * that the ancestor allocated.  Three things can hide that sample:
  *
- *   events of the ancestor wait in its ring   the ring is read first
- *   events of the ancestor were lost          its region is read first: what it still holds becomes a
- *                                             sample there
- *   the ancestor freed the block before that  the block has no sample of its own, and a coarse row has it.
- *                                             The first process that tells of it stands for it, and all
- *                                             processes that inherited it share that block
+ * - Events of the ancestor may still wait in its ring.  So its ring is read first.  - Events of the
+ * ancestor may be lost.  So its region is read first; its live samples become samples of the
+ * ancestor.  - The ancestor may have freed the block before the recorder saw it.  Then the block
+ * has no sample, and an aggregate counts it.  The first process that reports the block stands for
+ * it (an "orphan"), and all processes that inherited the block refer to that process's sample.
  */
+#include "base/assert.h"
 #include "base/hash.h"
 #include "record/process/target.h"
 #include "region/reader/view.h"
 
-enum { COMPARED_MAX = 16 }; /* inherited samples that are looked for in each process */
+enum { COMPARED_MAX = 16 }; /* inherited samples that are compared with each process */
 
-/* Numbers of samples ascend in each process, so those of siblings overlap; times tell them apart. */
+/*
+ * Each process numbers its samples from where its parent stopped, so the numbers of siblings
+ * overlap.  The time makes the key unique.
+ */
 static uint64_t key_of(const struct gg_region_sample *sample)
 {
 	return gg_hash_integer(sample->time_ns, gg_hash_integer(sample->id, 0));
@@ -31,7 +34,7 @@ static bool holds(const struct gg_target *target, const struct gg_region_sample 
 	return known != NULL && (known->time_ns & ~GG_LIVE_SET_ENDED) == sample->time_ns;
 }
 
-/* The profile's id of the sample that an ancestor allocated. */
+/* Returns the profile's id of the sample that an ancestor allocated. */
 static uint64_t find_in_ancestors(const struct gg_target *target,
                                   const struct gg_region_sample *sample)
 {
@@ -60,6 +63,7 @@ uint64_t gg_target_find_origin(const struct gg_target *target,
 int gg_target_add_orphan(struct gg_target *target, const struct gg_region_sample *sample,
                          uint64_t id)
 {
+	gg_assert(id != 0);
 	return gg_map_put(&target->set->orphans, key_of(sample), id);
 }
 
@@ -68,7 +72,11 @@ bool gg_target_is_orphan(const struct gg_target *target, const struct gg_region_
 	return gg_map_get(&target->set->orphans, key_of(sample)) != GG_MAP_NONE;
 }
 
-/* Whose samples a forked process inherited: its parent's, or those of who had the same ones. */
+/*
+ * Finds the process whose samples a forked process inherited.  That is usually its parent; but the
+ * parent may have had no region or have executed another program.  So a process scores by how many
+ * of the inherited samples it held, and being the parent decides only between equals.
+ */
 static struct gg_target *find_ancestor(const struct gg_target *target,
                                        const struct gg_region_view *view)
 {
@@ -112,17 +120,20 @@ static bool is_ancestor(const struct gg_target *target, const struct gg_target *
 	return ancestor != NULL;
 }
 
-/* has_all: every inherited sample was found so far. */
+/*
+ * True if the region of `other` must be read because its history may hide inherited samples.
+ * `has_all`: each inherited sample already has an origin.
+ */
 static bool needs_reconciling(const struct gg_target *target, const struct gg_target *other,
                               bool has_all)
 {
 	if (gg_target_is_lossy(other))
 		return !has_all || target->ancestor == NULL || is_ancestor(target, other);
-	/* A thread there may stand between a sample and its event. */
+	/* A thread of the ancestor may have recorded a sample whose event it has not put yet. */
 	return !has_all && is_ancestor(target, other);
 }
 
-/* Reads the regions that may know more of the inherited samples than their histories tell. */
+/* Reads the regions that may have inherited samples which their histories lack. */
 static void reconcile_ancestors(struct gg_target *target, const struct gg_region_view *view)
 {
 	bool has_all = has_all_origins(target, view);
@@ -137,18 +148,20 @@ int gg_target_take_inherited(struct gg_target *target, struct gg_error *error)
 	struct gg_region_view view;
 	int status;
 
-	/* What it inherited may be in an ancestor's history that nobody has looked at yet. */
+	/* Events in an unread ring may have the inherited samples. */
 	for (struct gg_target *other = target->set->first; other != NULL; other = other->next)
 		if (other != target)
 			gg_target_drain(other, false);
 	status = gg_region_view_read(&view, target->reader.fd, "the region", error);
 	if (status < 0)
 		return status;
+	/* Reconciling may add samples to the processes, so the best ancestor may change. */
 	target->ancestor = find_ancestor(target, &view);
 	reconcile_ancestors(target, &view);
 	target->ancestor = find_ancestor(target, &view);
+	gg_assert(target->ancestor != target);
 	gg_target_use_ancestors(target);
-	/* Its parent may have ended before it made a region. */
+	/* The process between the two may have ended before it created a region. */
 	if (target->parent == 0 && target->ancestor != NULL)
 		target->record.parent = target->parent = target->ancestor->id;
 	gg_stack_map_update(&target->stack_map, &target->reader, target->writer);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jit_names - notes frames outside all modules, and assigns them to perf maps
+ * (process/jit_names.h).
+ */
 #include "record/process/jit_names.h"
 
 #include <errno.h>
@@ -12,7 +16,7 @@
 struct gg_jit_names_frame {
 	uint64_t address;
 	uint32_t frame, process, pid;
-	bool is_shared;
+	bool is_shared; /* two processes had it, so its name would be a guess */
 };
 
 void gg_jit_names_done(struct gg_jit_names *jit)
@@ -41,10 +45,10 @@ int gg_jit_names_module(struct gg_profile *profile, uint32_t pid, uint32_t *ret_
 int gg_jit_names_add(struct gg_jit_names *jit, uint32_t frame, uint64_t address, uint32_t process,
                      uint32_t pid)
 {
-	uint64_t place = gg_map_get(&jit->map, frame);
+	uint64_t index = gg_map_get(&jit->map, frame);
 
-	if (place != GG_MAP_NONE) {
-		jit->frames.items[place].is_shared |= jit->frames.items[place].process != process;
+	if (index != GG_MAP_NONE) {
+		jit->frames.items[index].is_shared |= jit->frames.items[index].process != process;
 		return 0;
 	}
 	if (!gg_array_reserve(&jit->frames, jit->frames.count + 1) ||
@@ -58,20 +62,21 @@ int gg_jit_names_add(struct gg_jit_names *jit, uint32_t frame, uint64_t address,
 int gg_jit_names_finish(struct gg_jit_names *jit, struct gg_profile *profile,
                         struct gg_error *error)
 {
-	uint32_t asked_pid = 0, module = 0;
+	uint32_t module_pid = 0, module = 0;
 	int status = 0;
 
 	for (uint32_t i = 0; i < jit->frames.count && status == 0; i++) {
-		const struct gg_jit_names_frame *f = &jit->frames.items[i];
+		const struct gg_jit_names_frame *noted = &jit->frames.items[i];
 
-		if (f->is_shared)
+		if (noted->is_shared)
 			continue;
-		if (f->pid != asked_pid)
-			status = gg_jit_names_module(profile, f->pid, &module, error);
-		asked_pid = f->pid;
+		/* Frames of one process usually follow each other, so keep its module. */
+		if (noted->pid != module_pid)
+			status = gg_jit_names_module(profile, noted->pid, &module, error);
+		module_pid = noted->pid;
 		if (status == 0 && module != 0)
-			status = gg_profile_set_frame_module(profile, f->frame, f->address, module,
-			                                     error);
+			status = gg_profile_set_frame_module(profile, noted->frame, noted->address,
+			                                     module, error);
 	}
 	return status;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jit_names - names for code that was made at run time, and is in no module.
+ * jit_names - names for code that was generated at run time and lies in no module.
  *
- * JIT compilers can be told to write "/tmp/perf-PID.map" for perf: some as they compile (node
- * --perf-basic-prof), some at the end (Java).  A frame in no module belongs to that file, as to a module
- * (symbol.h), with its address as it is: at once if the file is there, else when recording has
- * ended.
+ * JIT compilers can write "/tmp/perf-PID.map" for perf.  Some write it as they compile (node
+ * --perf-basic-prof), some when the process ends (Java).  A frame outside all modules belongs to
+ * that file as if it were a module (symbol/symbol.h), with an unchanged address.  The frame gets
+ * the file at once if it exists, otherwise when recording has ended.
  *
- * Shared  frames in no module are told apart by their address alone; one that two processes have had
- *         stays without a name, as two compilers may have made something else there.
- * Threads one owner.
+ * Shared   such frames differ by their address alone.  A frame that two processes had stays without
+ *          a name, because two compilers may have generated different code at that address.
+ * Threads  one owner at a time.
  */
 #pragma once
 
@@ -20,22 +20,22 @@
 #include "base/map.h"
 #include "profile/profile.h"
 
-/* Of a session: the frames whose file was not there yet.  All-zero is valid. */
+/* The frames of a session whose perf map did not exist yet.  All-zero is valid. */
 struct gg_jit_names {
 	GG_ARRAY(struct gg_jit_names_frame) frames;
-	struct gg_map map; /* frame to its place in `frames` */
+	struct gg_map map; /* from the id of a frame to its index in `frames` */
 };
 
 void gg_jit_names_done(struct gg_jit_names *jit);
 
-/* The module of the process's map, 0: there is none yet. */
+/* Interns the perf map of the process as a module; 0: the file does not exist yet. */
 GG_MUST_CHECK int gg_jit_names_module(struct gg_profile *profile, uint32_t pid,
                                       uint32_t *ret_module, struct gg_error *error);
 
-/* The process has a frame in no module. */
+/* Notes that the process has a frame outside all modules. */
 GG_MUST_CHECK int gg_jit_names_add(struct gg_jit_names *jit, uint32_t frame, uint64_t address,
                                    uint32_t process, uint32_t pid);
 
-/* Recording has ended: gives frames to the files that are there now. */
+/* Assigns the noted frames to the perf maps that exist now.  Call it when recording has ended. */
 GG_MUST_CHECK int gg_jit_names_finish(struct gg_jit_names *jit, struct gg_profile *profile,
                                       struct gg_error *error);

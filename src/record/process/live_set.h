@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_set - which samples a process holds, and which it gave back a while ago.
+ * live_set - which samples a process holds, and which it freed a short while ago.
  *
- * From the region's number of a sample to the profile's.  One that has ended is kept for the next
- * ENDED_MAX ends: a child that was forked before may still come and say that it inherited it, and an
- * end may come twice (record/process/reconcile.c).  After that it is forgotten, but not before the
- * recorder has looked for new regions twice: by then it knows each child that was there when the sample ended.
+ * The set maps the region's number of a sample to the profile's id.  It remembers an ended sample
+ * for the next GG_LIVE_SET_ENDED_MAX ends, for two reasons: a child that was forked earlier may
+ * still appear and say that it inherited the sample, and an end may arrive twice
+ * (process/reconcile.c).  The set never forgets an ended sample before the recorder has looked for
+ * new regions twice.  By then the recorder knows each child that existed when the sample ended.
  *
- * Memory   24 bytes a sample held, and its place in the map.  What a hostile region can make of it is
- *          bounded: past `limit` samples gg_live_set_add() refuses.
+ *   struct gg_live_set live_set;
+ *
+ *   gg_live_set_init(&live_set, limit);
+ *   if (gg_live_set_add(&live_set, number, id, time_ns) < 0)
+ *           ...
+ *   gg_live_set_end(&live_set, gg_live_set_find(&live_set, number), round);
+ *   gg_live_set_done(&live_set);
+ *
+ * Memory   24 bytes and a map entry for each live sample.  A hostile region cannot exceed that:
+ *          past `limit` live samples gg_live_set_add() refuses.
  * Threads  one owner at a time.
  */
 #pragma once
@@ -21,15 +30,15 @@
 #include "base/map.h"
 
 struct gg_live_set_sample {
-	uint64_t number;  /* in the region; 0: this place is free */
+	uint64_t number;  /* in the region; 0: the entry is free */
 	uint64_t id;      /* in the profile */
-	uint64_t time_ns; /* of the allocation, as the region has it; top bit: it has ended */
+	uint64_t time_ns; /* of the allocation, as in the region; GG_LIVE_SET_ENDED: it has ended */
 };
 
-/* An end. */
+/* The end of a sample, in the order of ends. */
 struct gg_live_set_ending {
-	uint32_t index; /* of the sample */
-	uint32_t round; /* in which it was noted, the low bits */
+	uint32_t index; /* into `samples` */
+	uint32_t round; /* low bits of the round in which the end arrived */
 };
 
 #define GG_LIVE_SET_ENDED (UINT64_C(1) << 63)
@@ -38,27 +47,36 @@ struct gg_live_set {
 	struct gg_map by_number;
 	GG_ARRAY(struct gg_live_set_sample) samples;
 	uint32_t live_count, limit;
-	uint32_t first_free;              /* index + 1; links through `id` */
-	struct gg_live_set_ending *ended; /* a ring, the oldest at `ended_first`; NULL: none yet */
-	uint32_t ended_first, ended_count, ended_capacity; /* capacity: a power of two */
+	uint32_t first_free; /* index + 1 of a free entry; the list links through `id` */
+	struct gg_live_set_ending *ended; /* a ring, the oldest end at `ended_first` */
+	uint32_t ended_first, ended_count, ended_capacity; /* the capacity is 0 or a power of two */
 };
 
-/* Ends that are remembered, and for how many rounds all are. */
+/* The set remembers that many ends, and each end for at least that many rounds. */
 enum { GG_LIVE_SET_ENDED_MAX = 16384, GG_LIVE_SET_ROUNDS = 2 };
 
 void gg_live_set_init(struct gg_live_set *live_set, uint32_t limit);
 void gg_live_set_done(struct gg_live_set *live_set);
 
-/* NULL: never seen, or forgotten.  Valid until the next change. */
+/* Returns the sample, valid until the next change; NULL: never added, or forgotten. */
 struct gg_live_set_sample *gg_live_set_find(const struct gg_live_set *live_set, uint64_t number);
 
-/* Adds one that is not there.  0, -ENOMEM, or -ENOSPC: more than the limit. */
+/* Adds a live sample whose number is not in the set.  -ENOSPC: the set is at its limit. */
 GG_MUST_CHECK int gg_live_set_add(struct gg_live_set *live_set, uint64_t number, uint64_t id,
                                   uint64_t time_ns);
 
-/* Marks it as ended, in that round; forgets those that ended first if there are too many. */
+/*
+ * Marks a live sample as ended in that round of the recorder.  Forgets the oldest ends if there are
+ * too many; if there is no memory, forgets this sample at once.
+ */
 void gg_live_set_end(struct gg_live_set *live_set, struct gg_live_set_sample *sample,
                      uint64_t round);
+
+/*
+ * Checks that the counts, the free list, the map and the ring of ends agree; a breach aborts.  For
+ * tests and debugging: it reads the whole set.
+ */
+void gg_live_set_validate(const struct gg_live_set *live_set);
 
 static inline bool gg_live_set_is_live(const struct gg_live_set_sample *sample)
 {

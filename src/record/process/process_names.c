@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process_names - reads /proc/PID/cmdline and /proc/PID/comm (process/process_names.h).
+ */
 #include "record/process/process_names.h"
 
 #include <fcntl.h>
@@ -13,7 +16,7 @@
 #define EVERY_LEAST_NS UINT64_C(5000000)
 #define EVERY_MOST_NS  GG_NS_PER_S
 
-/* Of /proc/PID; its length, 0 without any. */
+/* Reads a file of /proc/PID; returns its length, 0 if it cannot be read. */
 static size_t read_file(uint32_t pid, const char *name, char *text, size_t size)
 {
 	char path[48];
@@ -28,7 +31,7 @@ static size_t read_file(uint32_t pid, const char *name, char *text, size_t size)
 	return length > 0 ? (size_t)length : 0;
 }
 
-/* Its file may have another name by now, which begins with the one that it had: "... (deleted)". */
+/* Compares a prefix: if the file was replaced meanwhile, the link ends with " (deleted)". */
 static bool is_same_program(const struct gg_target *target)
 {
 	const struct gg_region_header *header = &target->reader.header;
@@ -48,8 +51,12 @@ static void read_title(struct gg_process_set_member *member)
 	size_t command_bytes = read_file(target->pid, "cmdline", command, sizeof(command));
 	size_t name_bytes = read_file(target->pid, "comm", name, sizeof(name));
 
-	/* What was read may be of another program that the process executed, or of another process that has its
-	 * id by now: then its region is mapped no more, or will be so in an instant. */
+	/*
+	 * The process may have executed another program, or have ended so that another process has
+	 * its
+	 * pid.  Then the names are not the target's.  In both cases no process maps the region any
+	 * more, or will stop to do so in an instant.  So check after reading.
+	 */
 	if (!is_same_program(target) || !gg_region_file_is_used(target->reader.fd))
 		return;
 	gg_target_rename(target, command, command_bytes, name, name_bytes);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_reader - bounds-checked pread() of counters, records and strings
+ * (process/region_reader.h).
+ */
 #include "record/process/region_reader.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "region/reader/view.h"
 
+/* Reads all bytes; false: the file is too short or the read failed. */
 static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
 {
 	uint8_t *next = to;
@@ -43,7 +49,7 @@ uint32_t gg_region_reader_used(struct gg_region_reader *reader, enum gg_region_t
 	struct gg_region_table *table = gg_region_table_of(&reader->header, id);
 	uint64_t used;
 
-	/* Only this number changes; what it is checked against was checked with the header. */
+	/* Only this number changes while a program runs; the header was checked before. */
 	if (read_at(reader->fd, &used, sizeof(used),
 	            gg_region_table_at(id) + offsetof(struct gg_region_table, used_count)) &&
 	    used <= table->capacity)
@@ -65,6 +71,7 @@ bool gg_region_reader_read(const struct gg_region_reader *reader, enum gg_region
 void gg_region_reader_text(struct gg_region_reader *reader, uint32_t offset, uint32_t bytes,
                            char *text, size_t size)
 {
+	gg_assert(size > 0);
 	if (bytes > size - 1)
 		bytes = (uint32_t)size - 1;
 	if (offset > gg_region_reader_used(reader, GG_TABLE_STRINGS) ||

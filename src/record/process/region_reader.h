@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region_reader - a region while its process may still be writing it, read record by record.
+ * region_reader - reads single records of a region while its process may still be writing it.
  *
- * What a view (region/reader/view.h) is for the whole, this is for the few records that an event of the ring
- * names.  An event is put last, so what it names is complete by then, and is read then, not before.
+ * A view (region/reader/view.h) copies a whole region.  A region_reader reads the few records that
+ * an event of the ring names.  The agent puts an event last, so the records that it names are
+ * complete when the event arrives; a reader must not read them earlier.
  *
- * Hostile   the file may say anything and may be cut short.  Each index is checked against what the
- *           file holds; what cannot be is an answer, never a signal or a crash.
+ * Hostile   the file may hold anything and may shrink at any time.  The reader checks each index
+ *           against the size of the file, and reads with pread().  So damage is an error code,
+ *           never a signal.
  * Threads   one owner at a time.
  */
 #pragma once
@@ -20,23 +22,23 @@
 
 struct gg_region_reader {
 	int fd;                         /* not owned */
-	struct gg_region_header header; /* as last read, checked */
+	struct gg_region_header header; /* checked; as of the last gg_region_reader_refresh() */
 };
 
-/* Reads the header anew, once a round. */
+/* Reads the header again.  Call it once a round. */
 GG_MUST_CHECK int gg_region_reader_refresh(struct gg_region_reader *reader, struct gg_error *error);
 
-/* A counter of the region as it is now; false: it cannot be read. */
+/* Reads the current value of a counter; false: it cannot be read. */
 bool gg_region_reader_counter(const struct gg_region_reader *reader, enum gg_region_counter counter,
                               uint64_t *ret_value);
 
-/* Copies records [first, first + count) that are in use; false: they are not all there. */
+/* Copies records [first, first + count); false: some of them are not in use or cannot be read. */
 bool gg_region_reader_read(const struct gg_region_reader *reader, enum gg_region_table_id table,
                            uint32_t first, uint32_t count, void *records);
 
-/* How many records of a table are in use now, for one that an event names after the last refresh. */
+/* Returns how many records of a table are in use now, after the last refresh. */
 uint32_t gg_region_reader_used(struct gg_region_reader *reader, enum gg_region_table_id table);
 
-/* A piece of the strings as terminated text, cut to size - 1; "" if it is not there. */
+/* Copies a string as terminated text, cut to size - 1 bytes; "" if it cannot be read. */
 void gg_region_reader_text(struct gg_region_reader *reader, uint32_t offset, uint32_t bytes,
                            char *text, size_t size);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of programs that a runtime runs (record/process/stack_map.h). */
+/*
+ * runtime_frames - frames that a language runtime describes by function, file and line
+ * (process/stack_map.h).
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +12,7 @@
 
 enum { TEXT_MAX = 1024 };
 
-/* The file as a module; 0: there is none.  Nothing of it has to be looked up. */
+/* Interns the source file as a module that needs no symbols; 0: the frame has no file. */
 static uint32_t module_of(struct gg_profile_writer *writer, const char *file)
 {
 	const struct gg_profile_module module = {
@@ -24,7 +27,7 @@ static uint32_t module_of(struct gg_profile_writer *writer, const char *file)
 	return id;
 }
 
-/* A number of the place that is the same in every process. */
+/* An address for the frame that is the same in every process, so that equal frames merge. */
 static uint64_t address_of(const char *function, uint32_t line)
 {
 	return gg_hash_bytes(function, strlen(function), line) >> 1;

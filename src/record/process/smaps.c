@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * smaps - parses /proc/PID/smaps line by line (process/smaps.h).
+ */
 #include "record/process/smaps.h"
 
 #include <stdbool.h>
@@ -8,7 +11,7 @@
 
 enum { PAGE_BYTES = 4096 };
 
-struct mapping {
+struct smaps_mapping {
 	uint64_t begin, end;
 	bool is_file;    /* or shared memory */
 	bool is_library; /* the agent's, or the bss behind it */
@@ -18,12 +21,12 @@ struct mapping {
 	bool has_reserve, has_huge_pages;
 };
 
-static bool has_name(const struct mapping *mapping, const char *name)
+static bool has_name(const struct smaps_mapping *mapping, const char *name)
 {
 	return strncmp(mapping->name, name, strlen(name)) == 0;
 }
 
-/* What the line names last: the file without its folders. */
+/* Returns the file name at the end of the line, without its directories. */
 static const char *base_name(const char *name)
 {
 	const char *base = name;
@@ -37,14 +40,18 @@ static const char *base_name(const char *name)
 static bool is_region_file(const char *base)
 {
 	static const char ending[] = ".region";
-	size_t length = strcspn(base, " \n"); /* " (deleted)" */
+	size_t length = strcspn(base, " \n"); /* " (deleted)" may follow */
 
 	return strncmp(base, "geiger-", 7) == 0 && length > sizeof(ending) &&
 	       strncmp(base + length - strlen(ending), ending, strlen(ending)) == 0;
 }
 
-/* "BEGIN-END PERMISSIONS OFFSET DEVICE INODE   NAME"; `before` is the mapping below it. */
-static bool begin_mapping(struct mapping *mapping, const struct mapping *before, const char *line)
+/*
+ * Parses "BEGIN-END PERMISSIONS OFFSET DEVICE INODE  NAME".  `before` is the mapping below this
+ * one: an unnamed mapping directly behind the agent's library is the library's bss.
+ */
+static bool begin_mapping(struct smaps_mapping *mapping, const struct smaps_mapping *before,
+                          const char *line)
 {
 	unsigned long long begin, end, inode;
 	int name_at = 0;
@@ -53,11 +60,11 @@ static bool begin_mapping(struct mapping *mapping, const struct mapping *before,
 	if (sscanf(line, "%llx-%llx %*s %*s %*s %llu%n", &begin, &end, &inode, &name_at) != 3 ||
 	    name_at == 0)
 		return false;
-	*mapping = (struct mapping){ .begin = begin,
-		                     .end = end,
-		                     .is_file = inode != 0,
-		                     .has_reserve = true,
-		                     .has_huge_pages = true };
+	*mapping = (struct smaps_mapping){ .begin = begin,
+		                           .end = end,
+		                           .is_file = inode != 0,
+		                           .has_reserve = true,
+		                           .has_huge_pages = true };
 	mapping->name = line + name_at + strspn(line + name_at, " ");
 	base = base_name(mapping->name);
 	mapping->is_region = mapping->is_file && is_region_file(base);
@@ -68,15 +75,16 @@ static bool begin_mapping(struct mapping *mapping, const struct mapping *before,
 	return true;
 }
 
-static void take_value(struct mapping *mapping, const char *line)
+/* Parses a line "Name:   123 kB" or "VmFlags: rd wr ..." of the current mapping. */
+static void take_value(struct smaps_mapping *mapping, const char *line)
 {
 	static const struct {
 		const char *name;
 		size_t at;
 	} values[] = {
-		{ "Rss:", offsetof(struct mapping, rss_bytes) },
-		{ "Pss:", offsetof(struct mapping, pss_bytes) },
-		{ "Anonymous:", offsetof(struct mapping, anonymous_bytes) },
+		{ "Rss:", offsetof(struct smaps_mapping, rss_bytes) },
+		{ "Pss:", offsetof(struct smaps_mapping, pss_bytes) },
+		{ "Anonymous:", offsetof(struct smaps_mapping, anonymous_bytes) },
 	};
 	const char *end = line + strcspn(line, "\n");
 
@@ -95,7 +103,8 @@ static void take_value(struct mapping *mapping, const char *line)
 	}
 }
 
-static bool has_tables(const struct mapping *mapping, size_t private_bytes)
+/* True if the mapping looks like the private tables of a region (process/smaps.h). */
+static bool has_tables(const struct smaps_mapping *mapping, size_t private_bytes)
 {
 	size_t bytes = (private_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 
@@ -104,10 +113,11 @@ static bool has_tables(const struct mapping *mapping, size_t private_bytes)
 	       mapping->end - mapping->begin == bytes;
 }
 
-static void add_mapping(struct gg_smaps *sums, const struct mapping *mapping, size_t private_bytes)
+static void add_mapping(struct gg_smaps *sums, const struct smaps_mapping *mapping,
+                        size_t private_bytes)
 {
 	int64_t rss = mapping->rss_bytes, pss = mapping->pss_bytes;
-	/* A private mapping of a file has pages of its own where it was written to. */
+	/* Pages of a private file mapping that the program wrote to are anonymous memory. */
 	int64_t file = mapping->is_file && rss > mapping->anonymous_bytes
 	                       ? rss - mapping->anonymous_bytes
 	                       : 0;
@@ -132,13 +142,14 @@ static void add_mapping(struct gg_smaps *sums, const struct mapping *mapping, si
 
 void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text, size_t private_bytes)
 {
-	struct mapping mapping = { 0 };
+	struct smaps_mapping mapping = { 0 };
 	bool has_mapping = false;
 
 	*ret_sums = (struct gg_smaps){ 0 };
 	while (*text != '\0') {
+		/* Only the first line of a mapping begins with a lower-case hexadecimal digit. */
 		bool is_digit = (*text >= '0' && *text <= '9') || (*text >= 'a' && *text <= 'f');
-		struct mapping next;
+		struct smaps_mapping next;
 
 		if (!is_digit) {
 			take_value(&mapping, text);

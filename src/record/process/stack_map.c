@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stack_map - modules by address and time, and a cache from nodes to stacks (process/stack_map.h).
+ */
 #include "record/process/stack_map.h"
 
 #include <errno.h>
@@ -7,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/time_units.h"
 
 #define RECHECK_NS GG_NS_PER_S
@@ -19,6 +23,10 @@ enum {
 	PATH_MAX_BYTES = 4096
 };
 
+/*
+ * After a module was unloaded, the same return address may mean another frame.  Then all cached
+ * translations are dropped; samples name the stacks that are still of interest again.
+ */
 static void forget_nodes(struct gg_stack_map *stack_map)
 {
 	for (uint32_t i = 0; i < stack_map->chunks.count; i++) {
@@ -36,11 +44,12 @@ void gg_stack_map_done(struct gg_stack_map *stack_map)
 	*stack_map = (struct gg_stack_map){ 0 };
 }
 
-/* Where the stack of a node is kept; NULL: no memory. */
+/* Returns the cache entry with the profile's stack of a node; NULL: no memory. */
 static uint32_t *node_stack_of(struct gg_stack_map *stack_map, uint32_t node)
 {
 	uint32_t chunk = node / CHUNK_NODES;
 
+	gg_assert(node < NODES_MAX);
 	if (!gg_array_extend(&stack_map->chunks, (size_t)chunk + 1))
 		return NULL;
 	if (stack_map->chunks.items[chunk] == NULL)
@@ -82,7 +91,11 @@ int gg_stack_map_update(struct gg_stack_map *stack_map, struct gg_region_reader 
 	uint32_t used = gg_region_reader_used(reader, GG_TABLE_MODULES);
 	uint64_t last_ns = stack_map->last_unload_ns;
 
-	/* One that goes is noticed when another comes in its place, unless the table is full. */
+	/*
+	 * The agent notices that a module was unloaded when another one is loaded in its place,
+	 * which
+	 * adds a record.  If the table is full it cannot add one, so also check once a second.
+	 */
 	if (used == stack_map->modules.count && writer->now_ns < stack_map->next_look_ns)
 		return 0;
 	stack_map->next_look_ns = writer->now_ns + RECHECK_NS;
@@ -93,7 +106,7 @@ int gg_stack_map_update(struct gg_stack_map *stack_map, struct gg_region_reader 
 
 		if (!gg_region_reader_read(reader, GG_TABLE_MODULES, i, 1, &record))
 			break;
-		/* One that is being written has no sample yet; it is read next time. */
+		/* The agent is still writing this record, so no sample names it yet. */
 		if (i >= stack_map->modules.count && record.ready == 0)
 			break;
 		if (i >= stack_map->modules.count &&
@@ -111,6 +124,10 @@ int gg_stack_map_update(struct gg_stack_map *stack_map, struct gg_region_reader 
 	return 0;
 }
 
+/*
+ * Finds the module that held the address at that time.  Modules that overlap were there one after
+ * the other, so among the modules that ended after the sample the one that ended first is right.
+ */
 static const struct gg_stack_map_module *find_module(const struct gg_stack_map *stack_map,
                                                      uint64_t address, uint64_t time_ns)
 {
@@ -161,7 +178,7 @@ int gg_stack_map_write(const struct gg_stack_map *stack_map, struct gg_profile_w
 
 /* --- frames and stacks --- */
 
-/* The module of code that is in none; 0: there is none yet. */
+/* Returns the module that stands for JIT-compiled code; 0: there is no perf map yet. */
 static uint32_t perf_map_of(struct gg_stack_map *stack_map, struct gg_profile_writer *writer)
 {
 	if (stack_map->perf_map == 0 && writer->now_ns >= stack_map->next_perf_map_ns) {
@@ -173,13 +190,16 @@ static uint32_t perf_map_of(struct gg_stack_map *stack_map, struct gg_profile_wr
 	return stack_map->perf_map;
 }
 
-/* The frame of a return address; 0: failed. */
+/*
+ * Interns the frame of a return address; 0: writing failed.  `is_current`: the translation is valid
+ * from now on, so the cache may be used.
+ */
 static uint32_t frame_of(struct gg_stack_map *stack_map, struct gg_region_reader *reader,
                          struct gg_profile_writer *writer, uint64_t pc, uint64_t time_ns,
                          bool is_current)
 {
 	uint64_t known = is_current ? gg_map_get(&stack_map->frames, pc) : GG_MAP_NONE;
-	uint64_t address = pc - 1; /* of the call, not of what follows it */
+	uint64_t address = pc - 1; /* inside the call instruction, not behind it */
 	const struct gg_stack_map_module *module;
 	uint32_t frame = 0, id;
 
@@ -204,14 +224,16 @@ static uint32_t frame_of(struct gg_stack_map *stack_map, struct gg_region_reader
 	return frame;
 }
 
+/* A node that has no stack in the profile yet. */
 struct pending_node {
 	uint32_t node;
 	uint64_t pc;
 };
 
 /*
- * Lists the frames of a stack from the innermost one to the first that is translated; *ret_stack is
- * that one's.  0 if there are none.
+ * Lists the untranslated nodes of a stack from the innermost outward, up to the first node that the
+ * cache knows.  *ret_stack is that node's stack in the profile, 0 if the cache knows no node of the
+ * stack.  Nodes of one stack usually lie side by side, so a window of them is read at a time.
  */
 static uint32_t list_frames(struct gg_stack_map *stack_map, struct gg_region_reader *reader,
                             uint32_t node, bool is_current,
@@ -237,10 +259,11 @@ static uint32_t list_frames(struct gg_stack_map *stack_map, struct gg_region_rea
 			                           window))
 				return 0;
 		}
+		gg_assert(first <= node && node < end);
 		record = &window[node - first];
 		pending[count++] = (struct pending_node){ .node = node, .pc = record->pc };
 		if (record->parent >= node)
-			break; /* no writer makes that */
+			break; /* the region is damaged: parents have smaller numbers */
 		node = record->parent;
 	}
 	return count;
@@ -249,7 +272,10 @@ static uint32_t list_frames(struct gg_stack_map *stack_map, struct gg_region_rea
 uint32_t gg_stack_map_stack(struct gg_stack_map *stack_map, struct gg_region_reader *reader,
                             struct gg_profile_writer *writer, uint32_t node, uint64_t time_ns)
 {
-	/* After the last module went, nodes mean one thing; before that, they are looked up again. */
+	/*
+	 * Since the last unload each node has one meaning, which the cache holds.  A sample from
+	 * before that may mean other modules, so its stack is translated without the cache.
+	 */
 	bool is_current = time_ns >= stack_map->last_unload_ns;
 	struct pending_node pending[GG_STACK_MAP_DEPTH_MAX];
 	uint32_t count, stack, *node_stack;
@@ -263,8 +289,10 @@ uint32_t gg_stack_map_stack(struct gg_stack_map *stack_map, struct gg_region_rea
 		if (node_stack != NULL && *node_stack != 0)
 			return *node_stack;
 	}
+	gg_assert(stack_map->process != 0);
 	stack_map->pid = reader->header.pid;
 	count = list_frames(stack_map, reader, node, is_current, pending, &stack);
+	/* Outermost first: a stack of the profile is its caller's stack and one frame. */
 	while (count > 0 && writer->status == 0) {
 		const struct pending_node *pending_node = &pending[--count];
 		uint32_t frame = frame_of(stack_map, reader, writer, pending_node->pc, time_ns,

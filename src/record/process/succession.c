@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * succession - numbers the inotify events of the session's directories (process/succession.h).
+ */
 #include "record/process/succession.h"
 
 #include <stdalign.h>
@@ -11,14 +14,17 @@
 #include "base/hash.h"
 #include "record/regions/session_directory.h"
 
-/* Regions that were made before a process ended may stand behind later ones: so many are looked through. */
+/*
+ * Regions become known nearly in the order of their creation.  After that many regions that are
+ * older than the end, the search for successors stops.
+ */
 enum { BEFORE_MAX = 64 };
 
 struct gg_succession_region {
-	uint64_t made, dropped; /* numbers of events; 0: not heard of */
-	uint64_t start_ns;      /* CLOCK_MONOTONIC; 0: not known */
-	bool is_read;           /* start_ns is all that there will be */
-	int file_count; /* of that name: it may be made in a second directory before the first one goes */
+	uint64_t made, dropped; /* numbers of the events; 0: no event arrived */
+	uint64_t start_ns;      /* CLOCK_MONOTONIC; 0: unknown */
+	bool is_read;           /* start_ns is final */
+	int file_count; /* files of that name, which may be in two directories for a while */
 };
 
 static bool watch(const struct gg_succession *succession, const char *directory)
@@ -53,7 +59,7 @@ static uint64_t key_of(const char *name)
 	return gg_hash_bytes(name, strlen(name), 0);
 }
 
-/* The entry of that name, a new one if need be; NULL: no memory. */
+/* Returns the entry of that name and adds it if necessary; NULL: no memory. */
 static struct gg_succession_region *find(struct gg_succession *succession, const char *name)
 {
 	uint64_t key = key_of(name), index = gg_map_get(&succession->by_name, key);
@@ -68,7 +74,10 @@ static struct gg_succession_region *find(struct gg_succession *succession, const
 	return &succession->regions.items[index];
 }
 
-/* What the kernel dropped from its list is not heard of: neither when it was made nor when it was dropped. */
+/*
+ * Processes one event.  If the kernel dropped events because its queue was full, the numbers of the
+ * regions concerned stay 0, which means unknown.
+ */
 static void take(struct gg_succession *succession, const struct inotify_event *event)
 {
 	struct gg_succession_region *region;
@@ -85,9 +94,10 @@ static void take(struct gg_succession *succession, const struct inotify_event *e
 	else if ((event->mask & IN_CLOSE_WRITE) != 0)
 		region->dropped = succession->event_count; /* the last close counts */
 	else if (region->file_count > 0)
-		region->dropped = 0; /* that was the first one's */
+		region->dropped = 0; /* the removed file was the first of two; the second is open */
 	else
-		region->is_read = true; /* removed: nobody will read more of it */
+		region->is_read =
+			true; /* the file is gone, so the recorder can read no more of it */
 }
 
 bool gg_succession_read(struct gg_succession *succession)
@@ -134,6 +144,11 @@ bool gg_succession_first(const struct gg_succession *succession, const char *nam
 
 		if (i - 1 == index)
 			continue;
+		/*
+		 * With both event numbers known, they decide whether the other process began before
+		 * the
+		 * end.  Without them its start must be known and be before the last sign of life.
+		 */
 		if (dropped != 0 && other->made != 0
 		            ? other->made < dropped
 		            : other->is_read && other->start_ns <= alive_ns) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_live_set - adding, ending and forgetting samples of record/process/live_set.h. */
 #include <errno.h>
 
 #include "record/process/live_set.h"
@@ -19,6 +20,7 @@ TEST(what_is_held_is_found_with_its_id_and_time)
 			break;
 	}
 	CHECK(gg_live_set_find(&live_set, 8) == NULL && live_set.live_count == 50000);
+	gg_live_set_validate(&live_set);
 	gg_live_set_done(&live_set);
 }
 
@@ -42,6 +44,7 @@ TEST(what_has_ended_is_remembered_for_a_while_and_then_forgotten)
 	}
 	/* Places are used again: memory does not grow with what came and went. */
 	CHECK(live_set.samples.count <= GG_LIVE_SET_ENDED_MAX + 2);
+	gg_live_set_validate(&live_set);
 	gg_live_set_done(&live_set);
 }
 
@@ -65,6 +68,7 @@ TEST(what_has_ended_in_the_last_two_rounds_is_remembered_however_much_it_is)
 		if (!CHECK(sample != NULL && sample->id == i && !gg_live_set_is_live(sample)))
 			break;
 	}
+	gg_live_set_validate(&live_set);
 	gg_live_set_done(&live_set);
 }
 
@@ -78,5 +82,6 @@ TEST(more_than_the_limit_is_refused)
 	CHECK_EQ_I64(gg_live_set_add(&live_set, 4, 4, 4), -ENOSPC);
 	gg_live_set_end(&live_set, gg_live_set_find(&live_set, 1), 1);
 	CHECK_EQ_I64(gg_live_set_add(&live_set, 4, 4, 4), 0);
+	gg_live_set_validate(&live_set);
 	gg_live_set_done(&live_set);
 }
