@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diagnostics - why a profile is empty, or has less than people may expect.
+ * diagnostics - explains why a profile is empty or has less than the user may expect.
  *
- *   of a process     it executed a program that runs without the agent; most of its memory came from
- *                    elsewhere than malloc
- *   of the command   the loader takes no agent, or the program has an allocator of its own (preloadable.h)
- *   of the session   it was switched off; nothing was sampled yet at this sampling interval, which
- *                    bounds what was allocated
+ *   a process     it executed a program that runs without the agent, or most of its memory did not
+ *                 come from malloc the command  the loader accepts no agent, or the program has its
+ *                 own allocator (preloadable.h) the session  sampling was switched off, or nothing
+ *                 was sampled at this sampling interval, which bounds how much was allocated
  *
- * What is said of processes becomes notes of the profile, at most HINTS_MAX; the first of them stands in
- * the last line as well.
+ * Explanations about processes become notes of the profile, HINTS_MAX at most.  The closing line
+ * repeats the first of them.
  */
 #pragma once
 
@@ -17,19 +16,19 @@
 
 enum { GG_DIAGNOSTIC_MAX = 400 };
 
-/* Looks whether the process has become a program that has no region. */
+/* Checks if the process has executed a program that has no region. */
 void gg_diagnostics_watch(struct gg_process_set_member *member);
 
-/* A process that no region tells of has executed that program: told once a program. */
+/* Notes that a process without a region has executed that program; once for each program. */
 void gg_diagnostics_unseen_process(struct gg_process_set *set, uint32_t pid, const char *exe,
                                    const char *why);
 
-/* The process has ended, or its recording has: what is to be said of it. */
+/* Adds the explanations about a process.  Call it when the process or its recording has ended. */
 void gg_diagnostics_add(struct gg_process_set *set, struct gg_process_set_member *member);
 
-/* Why this session has nothing, or less than it could; false: there is nothing to say. */
+/* Explains why the session has no or few samples; false: there is nothing to explain. */
 bool gg_diagnostics_of_session(const struct gg_process_set *set, const char *command,
                                char text[GG_DIAGNOSTIC_MAX]);
 
-/* Nothing was sampled: what can have been allocated all the same. */
+/* Explains how much a program may have allocated although nothing was sampled. */
 void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_DIAGNOSTIC_MAX]);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unprofiled - descendants of the command that run without the agent, and so are not in the profile.
+ * unprofiled - finds descendants of the command that run without the agent.
  *
- * They are looked for among the children of all processes of the session, and told of (record/diagnose/diagnostics.h) if
- * it is certain that no region of theirs will come: the loader takes no agent, the environment has
- * none, or the process has become another user.
+ * The recorder searches the children of all processes of the session.  It reports a process
+ * (diagnose/diagnostics.h) only if it is certain that no region will follow: the loader accepts no
+ * agent, the environment has no agent, or the process runs as another user.
  *
- * Misses  what lives for less than a look takes to come round, 50 ms; kernels without
+ * Misses  processes that live shorter than the 50 ms between two searches; kernels without
  *         /proc/PID/task/TID/children.
- * Cost    a look at most each 50 ms, and at most one hundredth of the time.
- * Full    the first LOOK_MAX processes of a look, the first TASKS_MAX threads of a process.
+ * Cost    a search every 50 ms at most, and at most one hundredth of the time.
+ * Full    the first LOOK_MAX processes of a search, and the first TASKS_MAX threads of a process.
  */
 #pragma once
 
@@ -19,11 +19,14 @@
 
 #include "record/process/process_set.h"
 
-/* Is the agent in the LD_PRELOAD of the program that the process runs?  True if it cannot be told. */
+/* True if the process's LD_PRELOAD has the agent, or its environment cannot be read. */
 bool gg_unprofiled_names_agent(uint32_t pid);
 
-/* Has it libc and not the agent, which the loader would have loaded before?  False if it cannot be told. */
+/*
+ * True if the process has mapped libc but not the agent, which the loader would have loaded first.
+ * False if its mappings cannot be read.
+ */
 bool gg_unprofiled_lacks_agent(uint32_t pid);
 
-/* The command's own process is left out: record/diagnose/diagnostics.h knows about that. */
+/* Searches if a search is due.  Skips the command's own process; diagnostics.h handles that. */
 void gg_unprofiled_look(struct gg_process_set *set, pid_t command);

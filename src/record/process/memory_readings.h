@@ -1,49 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_readings - what the kernel says that processes use, beside what the profile estimates.
+ * memory_readings - the memory of processes as the kernel reports it, beside the profile's
+ * estimates.
  *
- * A round reads all processes of the session at nearly one moment, so that its numbers can be compared
- * with each other and with the heap of that moment.  Rounds come early and often at first, as most
- * programs end soon: after 20 ms, then less and less often, down to each second.  Besides, when the
- * live estimate reaches a new high by 5 %, and again 50 ms later, when the program may have touched its
- * new memory: at most some 300 times from a MiB to a TiB.
+ * A round reads all processes of the session at nearly the same moment, so that its numbers can be
+ * compared with each other and with the heap at that moment.  Most programs end soon, so rounds are
+ * frequent at first: after 20 ms, then less and less often, up to one a second.  There is another
+ * round when the live estimate exceeds its maximum by 5 %, and again 50 ms later, when the program
+ * may have touched its new memory: some 300 rounds at most from one MiB to one TiB.
  *
- * Status    resident pages by kind and the kernel's own maximum (/proc/PID/status) cost the process
- *           nothing, and 20 us here.
- * Walks     proportional sizes and the parts by mapping (/proc/PID/smaps) walk through its page tables
- *           under a lock that its mmap() waits for.  All processes are walked in one round, since
- *           sums need that, and again when 500 times of what the longest walk took are over: at most
- *           0.2 % of the time of each.  Where a process began since, and there are several, all are
- *           walked anew after 100 times, and 25 times of what all took: at most 1 % of the time of
- *           each, and 4 % of a processor, while processes begin.  Of 30 processes that
- *           share 40 MB, all walks take some 15 ms together, the longest 0.6 ms; smaps_rollup saves
- *           a tenth of that and has no parts.  Between, a new process is walked once it is so old
- *           that this is at most 1 % of its life, by a guess.
- * Cost      walks of one round end after some 10 ms of processor time, 40 ms where all are walked: the
- *           rest follows in the next rounds, and then the sum is an upper bound.  A round that took t is not repeated for growth's sake within 50 t.
+ * Status    /proc/PID/status has resident pages by kind and the kernel's own maximum.  It costs the
+ *           process nothing and the recorder 20 us.
+ * Walks     /proc/PID/smaps has proportional sizes and mappings.  The kernel walks through the page
+ *           tables for it, under a lock that the program's mmap() waits for.  Sums need all
+ *           processes walked in one round.  The next such round may begin after 500 times the
+ *           duration of the longest walk: at most 0.2 % of the time of each process.  If a process
+ *           began since and there are several, it may begin after 100 times that duration, and 25
+ *           times the duration of all walks: at most 1 % of the time of each process, and 4 % of a
+ *           processor, while processes begin.  For 30 processes that share 40 MB all walks take
+ *           some 15 ms together, and the longest 0.6 ms; smaps_rollup would save a tenth of that,
+ *           but has no mappings.  Between such rounds a new process is walked once when it is old
+ *           enough that its walk takes at most 1 % of its life, by an estimate.
+ * Cost      walks of one round stop after some 10 ms of processor time, 40 ms where all processes
+ *           are due.  The rest follow in the next rounds, and until then the sum is an upper bound.
+ *           After a round that took t, growth triggers no other round within 50 t.
  */
 #pragma once
 
 #include "record/process/process_set.h"
 
-/* All zero: nothing was read yet. */
+/* The schedule of rounds and walks.  All zero: no round was read yet. */
 struct gg_memory_rounds {
-	int64_t next_ns;          /* session time: when a round is due */
-	int64_t last_ns;          /* of the last one */
-	int64_t cost_ns;          /* that it took */
-	double most_live_bytes;   /* at any round */
-	bool walks_begin;         /* all are walked in this round */
-	uint64_t walks_ns;        /* CLOCK_MONOTONIC: who was walked before is walked again */
-	uint64_t next_walks_ns;   /* when that may begin anew */
-	uint64_t longest_walk_ns; /* of those since */
-	uint64_t all_walks_ns;    /* that those since took together */
+	int64_t next_ns;        /* session time: when the next round is due */
+	int64_t last_ns;        /* session time of the last round */
+	int64_t cost_ns;        /* duration of the last round */
+	double most_live_bytes; /* the maximum over all rounds */
+	bool walks_begin;       /* this round walks all processes */
+	/* CLOCK_MONOTONIC: when all walks last began; processes walked before that are due */
+	uint64_t walks_ns;
+	uint64_t next_walks_ns;   /* CLOCK_MONOTONIC: when all walks may begin again */
+	uint64_t longest_walk_ns; /* duration of the longest walk since walks_ns */
+	uint64_t all_walks_ns;    /* duration of all walks since walks_ns */
 };
 
-/* Reads a round, if it is time to. */
+/* Reads a round if one is due. */
 int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *set);
 
-/* Reads a round now: a record for each process, and one for the session. */
+/* Reads a round now: writes a record for each process and one for the session. */
 int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set);
 
-/* The kernel's maximum of a process (VmHWM); -1: not known. */
+/* Returns the kernel's maximum of a process's resident bytes (VmHWM); -1: unknown. */
 int64_t gg_memory_max_rss(pid_t pid);

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target - one profiled process: its region on one side, its part of the profile on the other.
+ * target - one profiled process: it reads the process's region and writes its part of the profile.
  *
- *   gg_target_open       the region is there: a row for the process, and what it has inherited
- *   gg_target_drain      the history since the last time
- *   gg_target_settle     state wins: what history lost is found in the region and put right
- *   gg_target_finish     the process has ended: the last history, the final state, its totals
+ *   gg_target_open  opens the region, adds the process to the profile, and what it inherited
+ *   gg_target_drain  reads the events since the last call gg_target_reconcile  compares the samples
+ *   with the region and corrects what events missed gg_target_finish  when the process has ended:
+ *   reads the last events, the final state and totals
  *
- * State and history.  The ring may be full, and the process may be killed between the two.  So at the
- * end, and when events were lost, what the region holds is compared with what its history told:
+ * State wins over history.  The ring may overflow, and a process may be killed between a change and
+ * its
+ * event.  So the target compares the region with its own samples at the end and after a loss of
+ * events:
  *
- *   held there, never seen here       added, with its own time
- *   held here, no longer there        ended, the time being an upper bound (missed); the lower bound
- *                                     is up to when the history is known to be complete
- *   totals minus what was seen here   coarse rows: allocated and freed while nobody looked
+ *   live in the region, unknown here  the sample is added, with its own time live here, no longer
+ *   in the region  the sample has ended; the current time is an upper bound of its end, and the
+ *   last time up to which the history was complete is the lower bound totals minus the samples
+ *   known here  become aggregates: blocks that were allocated and freed without any event arriving
  *
- * Hostile   the region is written by a program that may be broken or malicious.  Every index, draw
- *           and time is checked, and memory is bounded by the region's own capacities, these by ours.
+ * Hostile   the program may be broken or malicious, and it writes the region.  The target checks
+ *           every index, sampling record and time.  The region's capacity bounds its memory, and
+ *           the recorder's own limits bound that.
  * Threads   one owner at a time.
  */
 #pragma once
@@ -34,7 +37,7 @@
 struct gg_target_set;
 struct gg_region_view;
 
-/* What was seen of a row: samples of a stack (a node of the region) in a thread. */
+/* Sums of the samples that the target knows, by stack (a node of the region) and thread. */
 struct gg_seen {
 	uint32_t node, thread;
 	struct gg_sums sums;
@@ -44,71 +47,76 @@ struct gg_target {
 	struct gg_target *next; /* in its set */
 	struct gg_profile_writer *writer;
 	struct gg_target_set *set;
-	struct gg_region_reader reader; /* its descriptor is ours; -1: closed */
+	struct gg_region_reader reader; /* the target owns its descriptor; -1: closed */
 	struct gg_ring_reader ring;
-	bool is_ours;  /* of a session that is recorded, in its directory; else the state alone */
-	bool has_ring; /* its history can be read */
-	bool is_finished;  /* only what children may ask for is kept */
-	uint64_t last_use; /* of what it knows; by the set's use_count */
+	bool is_ours;  /* the region is in the session's directory; false: only its state is read */
+	bool has_ring; /* the ring can be read */
+	bool is_finished;  /* it keeps only what processes that inherited samples need */
+	uint64_t last_use; /* when its samples were last used, as the set's use_count */
 	uint32_t id;       /* of the process in the profile */
 	uint32_t parent;
 	uint32_t pid;
 	uint64_t start_ticks;
-	struct gg_target *ancestor;       /* whose samples it inherited; NULL: none known */
-	struct gg_map origins;            /* of these: from their number to the ancestor's id */
-	struct gg_profile_process record; /* its texts are ours */
-	char main_thread[16];             /* its name as last read; "": as the region has it */
+	struct gg_target *ancestor; /* the process whose samples it inherited; NULL: unknown */
+	struct gg_map origins; /* from the number of an inherited sample to the ancestor's id */
+	struct gg_profile_process record; /* the target owns the texts */
+	char main_thread[16];             /* its last name; "": the region's name is still right */
 
 	struct gg_live_set live_set;
 	struct gg_stack_map stack_map;
-	/* Ids, from the region's to the profile's; 0: not yet. */
+	/* From ids of the region to ids of the profile; 0: not translated yet. */
 	GG_ARRAY(uint32_t) threads;
 	GG_ARRAY(uint32_t) names[2]; /* heaps, types */
 	struct gg_map seen_map;
 	GG_ARRAY(struct gg_seen) seen;
 	struct gg_sums seen_sums; /* of all */
-	bool seen_is_full;        /* some are in the sums alone */
+	bool seen_is_full;        /* some samples are in seen_sums alone */
 	bool was_off;             /* sampling was switched off for a while, or is */
-	uint64_t inherited_count; /* samples of these, seen so far */
-	bool is_shared;       /* what it freed may have been inherited (struct gg_profile_coarse) */
-	bool has_coarse_left; /* sums of a while that went on made no sense yet */
+	uint64_t inherited_count; /* known inherited samples */
+	bool is_shared; /* blocks it freed may have been inherited (struct gg_profile_coarse) */
+	/* sums of an open span made no sense yet and wait for the next time */
+	bool has_coarse_left;
 
 	double live_bytes,
 		inherited_bytes; /* estimates, for the time series; the second of these */
-	/* For the question whether memory came from malloc: live blocks with all that allocators may add
-	 * to them, now and at most.  Estimates. */
-	double chunk_bytes, chunk_most_bytes;
-	int64_t anonymous_most_bytes; /* that the kernel told */
-	uint64_t last_event_ns;       /* CLOCK_MONOTONIC: the latest of them */
-	uint64_t event_count;         /* drained */
-	uint64_t bad_count;           /* events and records that no writer makes */
-	uint64_t drop_count;          /* events that the ring had no place for, as last read */
 	/*
-	 * Session time: no event from before it was lost, but for those that were found already; and the
-	 * earliest time of what is in totals and neither in samples nor in coarse rows.
+	 * Estimates of live blocks with the allocator's overhead, now and their maximum.  They tell if
+	 * the process's memory came from malloc.
+	 */
+	double chunk_bytes, chunk_most_bytes;
+	int64_t anonymous_most_bytes; /* as the kernel reports */
+	uint64_t last_event_ns;       /* CLOCK_MONOTONIC: of the latest event */
+	uint64_t event_count;         /* events that were read */
+	uint64_t bad_count;           /* events and records that are invalid */
+	uint64_t drop_count;          /* events that did not fit into the ring, as last read */
+	/*
+	 * Session time: no event from before it was lost, but for those that were found already;
+	 * and the earliest time of what is in totals and neither in samples nor in coarse rows.
 	 */
 	int64_t complete_ns, coarse_from_ns;
 	struct gg_region_control control; /* as last read */
 	int64_t next_reconcile_ns;
 };
 
-/* All processes of a session, the newest first: children look for their ancestors here. */
+/* All targets of a session, the newest first.  A forked process finds its ancestor here. */
 struct gg_target_set {
 	struct gg_target *first;
 	uint32_t finished_count;
-	uint64_t use_count; /* how often a process has finished or was found to be an ancestor */
+	/* counts finished processes and uses of ancestors; a clock for last_use */
+	uint64_t use_count;
 	/*
-	 * Rounds in which all regions were found that were there when the round began.  What a process freed
-	 * two rounds ago is not inherited by anybody who is still to come.
+	 * Rounds in which all regions were found that were there when the round began.  No process
+	 * that appears later can have inherited a block that was freed two rounds ago.
 	 */
 	uint64_t round_count;
-	/* Inherited blocks that are no ancestor's sample: from number and time to the id that stands for them. */
+	/* Orphans (process/inherited.c): from a hash of number and time to the sample's id. */
 	struct gg_map orphans;
 };
 
 /*
- * Opens a region and adds its process, which has that id here; 0: as the region says.  `fd` is taken over,
- * also on failure.  With `drains` it must be open for writing.  -EBADMSG: it is no region, or not yet.
+ * Opens a region and adds its process to the profile.  `pid` is its id in the recorder's namespace;
+ * 0: the region's own.  The target takes `fd` over, even on failure.  `drains`: it reads the ring,
+ * so `fd` must be open for writing.  -EBADMSG: the file is not a region, or not a complete one yet.
  */
 GG_MUST_CHECK int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
                                  struct gg_profile_writer *writer, int fd, uint32_t pid,
@@ -116,82 +124,87 @@ GG_MUST_CHECK int gg_target_open(struct gg_target **ret_target, struct gg_target
 void gg_target_free(struct gg_target *target);
 void gg_target_set_done(struct gg_target_set *set);
 
-/* Returns how full the ring was, from 0 to 1; `final`: nobody writes it any more. */
+/* Reads the ring.  Returns how full it was, from 0 to 1; `final`: its writer has ended. */
 double gg_target_drain(struct gg_target *target, bool final);
 
-/* Notes what was asked of the process since the last time: events "on", "off" and "interval". */
+/* Writes events "on", "off" and "interval" if the process's control has changed. */
 int gg_target_watch_control(struct gg_target *target);
 
-/* What the process and its main thread are called by now; texts without bytes change nothing. */
+/* Notes the current names of the process and its main thread; an empty text changes nothing. */
 void gg_target_rename(struct gg_target *target, const char *command, size_t command_bytes,
                       const char *main_thread, size_t main_thread_bytes);
 
-/* When something happened: in [from_ns, to_ns], and if bucket_ns is not 0, as struct gg_profile_coarse has it. */
+/* A range of times, [from_ns, to_ns]; bucket_ns as in struct gg_profile_coarse. */
 struct gg_span {
 	int64_t from_ns, to_ns, bucket_ns;
-	bool is_open; /* the process goes on, and what is not written now is written later */
+	/* the process goes on, so sums that are not written now can be written later */
+	bool is_open;
 };
 
 /*
- * For a process whose history nobody reads: what the view has that was not there at the last look, and what is
- * no longer there.  What came and went between the two is known as sums, which get that time.
+ * For a process whose ring is not read: adds the samples of the view that are new since the last
+ * view, and ends the samples that are missing in it.  Blocks that came and went between two views
+ * become sums with that span.
  */
 int gg_target_apply_view(struct gg_target *target, const struct gg_region_view *view,
                          const struct gg_span *span);
 
 /*
- * If events were lost: brings what is held here and what is held there together, and notes between which
- * times that was.  Reads the whole region, so it does that for a tenth of the time at most.
+ * Reconciles with the region if events were lost, and notes the time range of the loss.  That reads
+ * the whole region, so it takes a tenth of the time at most.
  */
 int gg_target_reconcile_if_lossy(struct gg_target *target);
-/* The same at once.  Without a loss, what is held there and was not seen here is added. */
+/* Reconciles at once.  Without a loss it only adds unknown live samples. */
 int gg_target_reconcile(struct gg_target *target);
-/* Were events lost since that was done? */
+/* True if events were lost since the target was last reconciled. */
 bool gg_target_is_lossy(const struct gg_target *target);
 
 /*
- * The end.  `end_ns` of the session's time is when it was noticed, GG_TIME_NONE: the process lives on.
- * `ending` as in struct gg_profile_process, or NULL.  Closes the region.
+ * Writes the final state and totals and closes the region.  `end_ns` is when the process ended, in
+ * the session's time; GG_TIME_NONE: it lives on.  `ending` as in struct gg_profile_process, or
+ * NULL.
  */
 int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending);
 
-/* Was it live when the process was forked? */
+/* True if the sample was live when the process was forked. */
 static inline bool gg_target_is_inherited(const struct gg_target *target,
                                           const struct gg_region_sample *sample)
 {
 	return sample->id < target->reader.header.inherited_below_id;
 }
 
-/* For gg_target_finish(): closes the region, and keeps what children may ask for. */
+/*
+ * For gg_target_finish(): closes the region and keeps the samples that children may have inherited.
+ */
 void gg_target_close(struct gg_target *target);
 
-/* Where the block or object is: without its heap. */
+/* The address of the block or object, without the bits that hold its heap. */
 static inline uint64_t gg_target_address(const struct gg_region_sample *sample)
 {
 	return sample->heap == 0 ? sample->address
 	                         : sample->address & ((UINT64_C(1) << GG_SAMPLE_OBJECT_BITS) - 1);
 }
 
-/* What the blocks that a sample stands for take, with the allocator's own words and rounding. */
+/* Estimates the bytes of a sample's blocks, with the allocator's headers and rounding. */
 double gg_target_chunk_bytes(const struct gg_region_sample *sample);
 
-/* What history and state share: adds a sample unless it is there; its entry, or NULL: refused. */
+/* Adds a sample unless the target knows it.  Returns its entry; NULL: refused. */
 struct gg_live_set_sample *gg_target_ensure_sample(struct gg_target *target,
                                                    const struct gg_region_sample *sample);
 uint32_t gg_target_thread(struct gg_target *target, uint32_t thread);
-/* What was seen of a stack in a thread; NULL: there are too many. */
+/* Returns the sums of a stack in a thread; NULL: there are too many pairs. */
 struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread);
 
-/* --- what a forked process inherited (inherited.c) --- */
+/* --- inherited samples of a forked process (inherited.c) --- */
 
-/* For gg_target_open(): finds its ancestor and adds what it was born with. */
+/* For gg_target_open(): finds the ancestor and adds the inherited samples. */
 GG_MUST_CHECK int gg_target_take_inherited(struct gg_target *target, struct gg_error *error);
-/* Its ancestors are the last that will be forgotten. */
+/* Marks the ancestors as used, so that the set forgets them last. */
 void gg_target_use_ancestors(struct gg_target *target);
-/* The profile's id of the sample that stands for the block, or GG_PROFILE_WRITER_NO_ORIGIN. */
+/* Returns the id of the sample that stands for the block, or GG_PROFILE_WRITER_NO_ORIGIN. */
 uint64_t gg_target_find_origin(const struct gg_target *target,
                                const struct gg_region_sample *sample);
-/* From now on that id stands for the block, as no ancestor's sample does.  0 or -ENOMEM. */
+/* Lets that id stand for a block that is no ancestor's sample.  0 or -ENOMEM. */
 GG_MUST_CHECK int gg_target_add_orphan(struct gg_target *target,
                                        const struct gg_region_sample *sample, uint64_t id);
 bool gg_target_is_orphan(const struct gg_target *target, const struct gg_region_sample *sample);

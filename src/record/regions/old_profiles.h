@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * old_profiles - the profiles of a directory, of which the newest stay.
+ * old_profiles - removes all but the newest profiles of a directory.
  *
- * A profile is a regular file of ours (root: of anybody) whose name ends in .geiger and whose head says that it
- * is one; what is still being recorded has another name.  The file's own time says how old it is.  Links are
- * not followed, and directories below are not looked into.
+ * A profile is a regular file of the user (for root: of anybody) whose name ends in .geiger and
+ * whose head identifies it as a profile.  A profile that is still recorded has another name.  The
+ * modification time of the file is its age.  The search follows no links and enters no
+ * subdirectories.
  */
 #pragma once
 
@@ -12,6 +13,6 @@
 #include "base/error.h"
 #include "record/regions/region_list.h"
 
-/* Removes all but the newest clean->keep_count that are older than clean->older_seconds. */
+/* Keeps the newest clean->keep_count profiles and those younger than clean->older_seconds. */
 GG_MUST_CHECK int gg_old_profiles_clean(const char *directory, struct gg_clean *clean,
                                         struct gg_error *error);

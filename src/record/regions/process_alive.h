@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_alive - is the process that a region belongs to still there?
+ * process_alive - tells if the process that a region belongs to still lives.
  *
- * A pid comes back; the pid and the moment of its start do not.  Processes of another pid namespace
- * have other pids here: theirs are looked up in vain, but they hold a lock on their region.
+ * The kernel reuses pids, but a pid together with the time of its start is unique.  Processes of
+ * another pid namespace have other pids here, so a lookup by pid fails; but they hold a lock on
+ * their region.
  */
 #pragma once
 
@@ -12,17 +13,18 @@
 
 #include "region/layout.h"
 
-/* `start_ticks` as in the region's header; 0: not known, so the pid alone decides. */
+/* `start_ticks` as in the region's header; 0: unknown, so the pid alone decides. */
 bool gg_process_alive(uint32_t pid, uint64_t start_ticks);
 
-/* The process of an open region, or a forked child that goes on in it. */
+/* True if the process of an open region lives, or a forked child that writes the same region. */
 bool gg_process_alive_region(const struct gg_region_header *header, int fd);
 
 /*
- * The id that the process of an open region has here.  One of another pid namespace (a container that the
- * command started) is looked for by the moment of its start; its own id where it is not found.
+ * Returns the pid that the process of an open region has in the caller's namespace.  The time of
+ * its start identifies a process of another pid namespace (a container that the command started);
+ * if the search fails, its own pid is returned.
  */
 uint32_t gg_process_alive_pid_here(const struct gg_region_header *header, int fd);
 
-/* The parent, 0 if it is not there. */
+/* Returns the pid of the parent; 0: there is no such process. */
 uint32_t gg_process_alive_parent(uint32_t pid);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * retention_lists - the lists that agents have of the regions that stay (region/retention.h), when regions are cleaned.
+ * retention_lists - cleans the agents' lists of regions to retain (region/retention.h).
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Is it the name of such a list? */
+/* True if this is the name of such a list. */
 bool gg_retention_is_name(const char *name);
 
-/* Removes the list if it is ours and no region that it names is there any more. */
+/* Removes the list if the user owns it and all regions that it names are gone. */
 void gg_retention_clean(int directory, const char *name);

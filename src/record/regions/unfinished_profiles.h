@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unfinished_profiles - profiles whose recorder was killed, or could write no more.
+ * unfinished_profiles - profiles whose recorder was killed or could not write any more.
  *
- * Such a profile has no end and no names.  Reports complete a copy of it in memory (gg_record_open_complete), `geiger symbolize`
- * the file; `geiger sql` shows what is there.  A profile that is still recorded has no end either, but its recorder is
- * always in a transaction.
+ * Such a profile has no end time and no symbols.  Reports complete a copy of it in memory
+ * (gg_record_open_complete), and `geiger symbolize` completes the file; `geiger sql` shows the file
+ * as it
+ * is.  A profile that is still recorded has no end time either, but its recorder is always in a
+ * transaction.
  */
 #pragma once
 
@@ -12,13 +14,16 @@
 
 #include "profile/profile.h"
 
-/* Was it left unfinished?  False while somebody writes it. */
+/* True if the profile was left unfinished; false while a recorder writes it. */
 bool gg_unfinished_profile(struct gg_profile *profile, const char *path);
 
-/* Gives it an end, and a note that it ended early; `by_copy`: the file stays as it is, which the note says. */
+/*
+ * Adds an end time and a note that recording ended early; `by_copy`: the note says that the file is
+ * unchanged.
+ */
 GG_MUST_CHECK int gg_unfinished_profile_end(struct gg_profile *profile, bool by_copy,
                                             struct gg_error *error);
 
-/* Replaces an open profile by a copy in memory that is complete. */
+/* Replaces an open profile by a completed copy in memory. */
 GG_MUST_CHECK int gg_unfinished_profile_complete(struct gg_profile **profile,
                                                  struct gg_error *error);

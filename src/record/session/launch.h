@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch - starts a program under the agent, or says how to.
+ * launch - starts a program under the agent, or computes the environment for that.
  *
  *   gg_launch_environment(&environment, &settings, error);
  *   gg_launch_begin(&launch, argv, &environment, &signals, error);     a process that waits
- *   gg_launch_release(&launch);                                        it becomes the program
+ *   gg_launch_release(&launch);                                        executes the program
  *
- * The program gets our standard streams, terminal, process group, signal mask and dispositions as
- * they were, and our environment with what the agent reads in it.  What the user has in LD_PRELOAD
- * stays, after the agent and libgeiger-compat, if that is asked for.
+ * The program gets the recorder's standard streams, terminal and process group, the signal mask and
+ * dispositions that the recorder started with, and its environment with the agent's variables.  The
+ * user's LD_PRELOAD stays, behind the agent and, if requested, libgeiger-compat.
  */
 #pragma once
 
@@ -21,35 +21,35 @@
 #include "base/error.h"
 #include "record/diagnose/preloadable.h"
 
-/* What the agent is told; what is 0, NULL or false is left as the user has it. */
+/* Settings for the agent; 0, NULL and false leave the user's environment as it is. */
 struct gg_launch_settings {
-	const char
-		*agent; /* path of the library; NULL: without, and all that follows is not told */
-	const char *compat;    /* of the one with other profilers' calls; NULL: without */
-	const char *directory; /* of regions */
-	const char *log;       /* where the agent may complain; only if the user has none */
-	uint64_t interval;     /* bytes, or allocations */
+	const char *
+		agent; /* path of the library; NULL: no agent, and all other settings are ignored */
+	const char *compat; /* path of the library with other profilers' calls; NULL: without it */
+	const char *directory; /* of the session's regions */
+	const char *log;   /* where agents report problems; the user's own setting has precedence */
+	uint64_t interval; /* in bytes, or in allocations with that scheme */
 	const char *scheme, *focus;
 	uint64_t seed;
-	pid_t recorder;       /* without which the session is over; 0: it needs none */
-	uint32_t ring_events; /* only if the user has none */
+	pid_t recorder;       /* the session ends with it; 0: the session needs no recorder */
+	uint32_t ring_events; /* the user's own setting has precedence */
 	bool free_stacks, mappings;
 };
 
-/* NAME=VALUE texts, each with its 0 byte. */
+/* NAME=VALUE texts, each terminated by a 0 byte. */
 struct gg_launch_environment {
 	struct gg_buf texts;
 	uint32_t count;
 };
 
 /*
- * Where the agent is: GEIGER_AGENT, else beside this program (a build tree), else where it was
- * installed.  -ENOENT with what to do; -EINVAL if its path cannot stand in LD_PRELOAD.
+ * Finds the agent: GEIGER_AGENT, then beside this program (in a build tree), then where it is
+ * installed.  -ENOENT: the error tells what to do; -EINVAL: the path cannot stand in LD_PRELOAD.
  */
 enum { GG_LAUNCH_PATH_MAX = 4096 };
 GG_MUST_CHECK int gg_launch_find_agent(char path[GG_LAUNCH_PATH_MAX], struct gg_error *error);
 
-/* The other library, beside the agent.  -ENOENT, or as above. */
+/* Finds libgeiger-compat in the agent's directory.  Errors as gg_launch_find_agent(). */
 GG_MUST_CHECK int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent,
                                         struct gg_error *error);
 
@@ -58,14 +58,14 @@ GG_MUST_CHECK int gg_launch_environment(struct gg_launch_environment *ret_enviro
                                         struct gg_error *error);
 void gg_launch_environment_done(struct gg_launch_environment *environment);
 
-/* Appends a word as a shell would read it. */
+/* Appends a word, quoted so that a shell reads the same word. */
 void gg_launch_quote(struct gg_buf *text, const char *word);
 
-/* The next one; NULL at the end.  `previous` NULL: the first. */
+/* Returns the text after `previous`; NULL: the first one.  Returns NULL after the last one. */
 const char *gg_launch_environment_next(const struct gg_launch_environment *environment,
                                        const char *previous);
 
-/* How signals were before we took them: the program gets that back. */
+/* The signal mask and dispositions before the recorder took over; the program gets them. */
 struct gg_launch_signals {
 	sigset_t mask;
 	struct sigaction child, pipe, file_size;
@@ -80,17 +80,17 @@ GG_MUST_CHECK int gg_launch_begin(struct gg_launch *ret_launch, char *const argv
                                   const struct gg_launch_environment *environment,
                                   const struct gg_launch_signals *signals, struct gg_error *error);
 
-/* 0, or why the program could not be executed: -ENOENT, -EACCES and so on; the process is gone then. */
+/* Returns 0, or the error of execve() (-ENOENT, -EACCES, ...); then the process has ended. */
 GG_MUST_CHECK int gg_launch_release(struct gg_launch *launch);
 
-/* It never becomes the program. */
+/* Ends the waiting process; the program does not run. */
 void gg_launch_cancel(struct gg_launch *launch);
 
-/* Can PATH's command be executed?  0, -ENOENT or -EACCES, as exec would say; asked beforehand. */
+/* Checks in advance if execvp() would find the command: 0, -ENOENT or -EACCES. */
 GG_MUST_CHECK int gg_launch_check(const char *command);
 
-/* Would its loader not bear the agent?  gg_preloadable_refuses() of PATH's command. */
+/* gg_preloadable_refuses() for a command that is looked up in PATH. */
 bool gg_launch_refuses(const char *command);
 
-/* Can the agent hear what PATH's command allocates? */
+/* gg_preloadable_of() for a command that is looked up in PATH. */
 enum gg_preloadable gg_launch_reach(const char *command, char why[GG_PRELOADABLE_WHY_MAX]);

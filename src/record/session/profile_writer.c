@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile_writer - a buffer of recent samples in front of the profile (session/profile_writer.h).
+ */
 #include "record/session/profile_writer.h"
 
 #include <errno.h>
@@ -6,12 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/time_units.h"
 
 #define PROGRESS_AFTER_NS GG_NS_PER_S
 #define PROGRESS_EVERY_NS UINT64_C(200000000)
-#define TIME_MOST         INT64_C(1000000000000000000) /* 31 years: a bound where there is no better one */
+#define TIME_MOST         INT64_C(1000000000000000000) /* 31 years in ns, before the first round */
 
 int gg_profile_writer_init(struct gg_profile_writer *writer, struct gg_profile *profile,
                            uint64_t start_ns, struct gg_error *error)
@@ -38,7 +42,7 @@ int64_t gg_profile_writer_time(struct gg_profile_writer *writer, uint64_t monoto
 {
 	int64_t time_ns = (int64_t)(monotonic_ns - writer->start_ns);
 
-	/* What is read in a round may have happened after the round began. */
+	/* An event that this round reads may be later than the start of the round. */
 	if (time_ns > writer->now_ns)
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	if (time_ns > writer->now_ns)
@@ -79,11 +83,13 @@ void gg_profile_writer_progress_end(struct gg_profile_writer *writer)
 	writer->progress_shown = false;
 }
 
+/* Writes the waiting samples.  They were numbered in order, so their ids stay as promised. */
 static int flush(struct gg_profile_writer *writer)
 {
 	uint32_t count = writer->pending_count;
 
 	gg_profile_writer_progress(writer);
+	gg_assert(count <= GG_PROFILE_WRITER_PENDING_MAX && count < writer->next_id);
 	writer->pending_count = 0;
 	for (uint32_t i = 0; i < count && writer->status == 0; i++)
 		gg_profile_writer_keep(writer,
@@ -95,22 +101,22 @@ static int flush(struct gg_profile_writer *writer)
 uint64_t gg_profile_writer_sample(struct gg_profile_writer *writer,
                                   const struct gg_profile_sample *sample)
 {
-	struct gg_profile_sample *place;
+	struct gg_profile_sample *added;
 
 	if (writer->pending_count == GG_PROFILE_WRITER_PENDING_MAX && flush(writer) < 0)
 		return 0;
 	if (writer->status < 0)
 		return 0;
-	place = &writer->pending[writer->pending_count++];
-	*place = *sample;
-	place->id = writer->next_id++;
+	added = &writer->pending[writer->pending_count++];
+	*added = *sample;
+	added->id = writer->next_id++;
 	if (sample->origin == GG_PROFILE_WRITER_NO_ORIGIN)
-		place->origin = place->id;
-	/* What a child inherited is its ancestor's sample, here as in reports. */
+		added->origin = added->id;
+	/* An inherited sample counts as its ancestor's, as in reports. */
 	writer->sample_count += sample->origin == 0 ||
 	                        sample->origin == GG_PROFILE_WRITER_NO_ORIGIN;
 	writer->orphan_count += sample->origin == GG_PROFILE_WRITER_NO_ORIGIN;
-	return place->id;
+	return added->id;
 }
 
 int gg_profile_writer_end(struct gg_profile_writer *writer, uint64_t id,
@@ -121,6 +127,7 @@ int gg_profile_writer_end(struct gg_profile_writer *writer, uint64_t id,
 
 	if (writer->status < 0)
 		return writer->status;
+	gg_assert(id != 0 && id < writer->next_id);
 	if (id < first)
 		return gg_profile_writer_keep(
 			writer, gg_profile_end_sample(writer->profile, id, end, writer->error));
@@ -142,6 +149,7 @@ int gg_profile_writer_move(struct gg_profile_writer *writer, uint64_t id, uint64
 
 	if (writer->status < 0)
 		return writer->status;
+	gg_assert(id != 0 && id < writer->next_id);
 	if (id < first)
 		return gg_profile_writer_keep(writer,
 		                              gg_profile_move_sample(writer->profile, id, address,

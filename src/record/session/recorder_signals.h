@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder_signals - takes the recorder's signals as readable events, and gives the command what was before.
+ * recorder_signals - reads the recorder's signals as events, and restores the command's
+ * dispositions.
  *
- * Blocked and read from a descriptor: no handler, no interrupted call.  SIGTTIN and SIGTTOU keep their
- * meaning: the terminal sends them to the whole process group.
+ * The recorder blocks its signals and reads them from a descriptor.  So there is no handler and no
+ * interrupted system call.  SIGTTIN and SIGTTOU keep their meaning, because the terminal sends them
+ * to the whole process group.
  */
 #pragma once
 
@@ -22,8 +24,11 @@ GG_MUST_CHECK int gg_recorder_signals_take(struct gg_recorder_signals *ret_signa
                                            struct gg_error *error);
 void gg_recorder_signals_give_back(struct gg_recorder_signals *signals);
 
-/* The next one that arrived; 0: none.  *ret_from_terminal: the kernel sent it, to the whole group. */
+/*
+ * Returns the next pending signal; 0: no signal is pending.  *ret_from_terminal: the kernel sent
+ * it, so the whole process group got it.
+ */
 int gg_recorder_signals_next(struct gg_recorder_signals *signals, bool *ret_from_terminal);
 
-/* The command was stopped by `signal`: stops too, if it was the terminal's doing. */
+/* Call it when `signal` has stopped the command: stops the recorder if the terminal sent it. */
 void gg_recorder_signals_stop_with(pid_t command, int signal);
