@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwarf - functions, inlined calls and lines of many addresses at once.
+ * dwarf - finds functions, inlined calls and lines of many addresses at once.
  *
- * elfutils answers one address at a time, and looks for its function from the top of its unit each
- * time.  Here the addresses are sorted, and each unit that has any of them is walked once:
+ * elfutils resolves one address at a time and searches for its function from the start of the unit
+ * each
+ * time.  Instead, dwarf sorts the addresses and walks each unit that has any of them once:
  *
- *   - a function or an inlined call claims the addresses in its ranges, a slice or some slices of
- *     the array; only what has claimed some is looked into
- *   - what is claimed by an inlined call was its caller's before: the last claim is the innermost
- *   - the line of the innermost frame is in the line table; an outer frame's line is where the
- *     inlined call stands
+ * - A function or an inlined call claims the addresses in its ranges, which are slices of the
+ *   array.  The walk enters only scopes that have claimed an address.  - An inlined call claims
+ *   addresses that its caller has claimed before, so the last claim is the innermost scope.  - The
+ *   line table has the line of the innermost frame.  The line of an outer frame is that of the
+ *   inlined call.
  *
- * Functions in unusual places (nested ones of C, methods that stand in their class) are looked for
- * in a second walk of the whole unit, only for addresses that the first one left without function.
+ * A second walk of the whole unit finds functions in unusual places (nested functions of C, methods
+ * that are defined in their class).  It searches only for addresses that the first walk left
+ * without a function.
  *
- * Memory  libdw keeps what it has read; after every 2^21 lines of line tables it is closed and
- *         opened again, which frees that.
+ * Memory  libdw keeps everything that it has read.  After every 2^21 lines of line tables it is
+ *         closed and opened again, which frees that memory.
  */
 #pragma once
 
@@ -30,8 +32,8 @@ struct gg_dwarf_result {
 };
 
 /*
- * alt: the file that elf's .gnu_debugaltlink names, or NULL.  *done_count is told how many addresses
- * have their functions, as it goes (worker.h).
+ * `alt` is the file that elf's .gnu_debugaltlink names, or NULL.  *done_count is updated with the
+ * number of addresses whose functions are known (symbol/resolve/worker.h).
  */
 struct gg_dwarf_result gg_dwarf_resolve(Elf *elf, Elf *alt, struct gg_module_symbols *answers,
                                         uint64_t *done_count);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwarf_scope - which function, and which inlined calls in it, hold an address: the walk of symbol/dwarf/dwarf.h
- * through the tree of one unit.
+ * dwarf_scope - finds the function and the inlined calls that contain an address.
+ *
+ * It walks through the tree of one unit for symbol/dwarf/dwarf.h.
  */
 #pragma once
 
@@ -19,20 +20,20 @@ struct gg_dwarf_scope {
 	Dwarf_Die die;
 	struct gg_symbol_answer_name name;
 	bool is_named;               /* name is filled in */
-	struct gg_dwarf_scope *next; /* of all scopes of the unit */
+	struct gg_dwarf_scope *next; /* list of all scopes of the unit */
 };
 
 struct gg_dwarf_scopes {
 	const uint64_t *addresses; /* ascending */
 	size_t count;
-	struct gg_dwarf_scope **of_address; /* the innermost so far; NULL: none */
+	struct gg_dwarf_scope **of_address; /* the innermost scope so far; NULL: no scope yet */
 	struct gg_dwarf_scope *all;
 
-	/* Set for each unit: only addresses[low..high) that are marked are looked for. */
+	/* Set for each unit: the walk searches the marked ones of addresses[low..high). */
 	size_t low, high;
 	const bool *marked;
 
-	bool everywhere; /* the second walk: into everything */
+	bool everywhere; /* the second walk, which enters every DIE */
 	bool failed;     /* out of memory: some have no scope */
 };
 
@@ -41,21 +42,21 @@ GG_MUST_CHECK int gg_dwarf_scopes_init(struct gg_dwarf_scopes *scopes, const uin
                                        size_t count);
 void gg_dwarf_scopes_done(struct gg_dwarf_scopes *scopes);
 
-/* Walks the unit's tree; `everywhere` for those that have no scope after the usual walk. */
+/* Walks the unit's tree; `everywhere`: for addresses that the usual walk left without a scope. */
 void gg_dwarf_scopes_walk(struct gg_dwarf_scopes *scopes, Dwarf_Die *unit, bool everywhere);
 
 /* Forgets the unit's scopes. */
 void gg_dwarf_scopes_clear(struct gg_dwarf_scopes *scopes, size_t low, size_t high);
 
-/* Names of a scope's function; found when first asked for. */
+/* Returns the names of a scope's function; the first call finds them. */
 struct gg_symbol_answer_name gg_dwarf_scope_name(struct gg_dwarf_scope *scope,
                                                  struct gg_module_symbols *answers,
                                                  struct gg_dwarf_parents *parents);
 
-/* Index of the first address that is not below `from`. */
+/* Returns the index of the first address that is not below `from`. */
 size_t gg_dwarf_scopes_lower_bound(const uint64_t *addresses, size_t count, uint64_t from);
 
-/* Linkers leave ranges of code that they dropped, moved to 0, 1 or the last addresses. */
+/* Linkers keep the ranges of discarded code, but move them to 0, 1 or the last addresses. */
 static inline bool gg_dwarf_scopes_is_real_range(uint64_t begin, uint64_t end)
 {
 	return begin > 1 && begin < end;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debuginfod - debug files from servers, if the user names some in DEBUGINFOD_URLS.
+ * debuginfod - fetches debug files from servers if the user sets DEBUGINFOD_URLS.
  *
- * elfutils' client library is loaded when it is first needed, so geiger does not depend on it.  It
- * keeps what it fetched in a cache of its own.
+ * The module loads elfutils' client library when it is first needed, so geiger does not depend on
+ * it.  That library has its own cache of fetched files.
  *
- * Waits  GG_DEBUGINFOD_STALL_SECONDS at most without a byte, and after a failure of the network
- *        nobody asks again in this run.
+ * Waits  GG_DEBUGINFOD_STALL_SECONDS at most without receiving a byte.  After a network failure no
+ *        worker contacts a server again in this run.
  */
 #pragma once
 
@@ -16,11 +16,11 @@
 
 enum { GG_DEBUGINFOD_STALL_SECONDS = 8 };
 
-/* Are there servers to ask? */
+/* True if the user has set servers. */
 bool gg_debuginfod_is_wanted(void);
 
 /*
- * The debug file of a build-id as a file descriptor; -ENOENT if no server has it, another -Exxx if
- * none could be asked.
+ * Returns a descriptor of the debug file of a build-id; -ENOENT: no server has it; another -Exxx:
+ * no server answered.
  */
 int gg_debuginfod_find(const uint8_t *build_id, size_t build_id_bytes);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * minidebuginfo - .gnu_debugdata ("minidebuginfo"): a small ELF file, compressed by xz, in a section of a
- * stripped file.  It has the symbols of functions that the dynamic symbol table lacks.
+ * minidebuginfo - opens .gnu_debugdata, a small ELF file that is compressed by xz in a stripped
+ * file.
+ *
+ * It has the symbols of functions that the dynamic symbol table lacks.
  */
 #pragma once
 
 #include "symbol/elf/image.h"
 
-/* A larger one, decompressed, is left alone. */
+/* Sections that decompress to more bytes are ignored. */
 enum { GG_MINIDEBUGINFO_MAX = 256 << 20 };
 
-/* Opens what the section of `elf` holds, into `file`, which must be closed; else leaves it. */
+/* Opens the section of `elf` as `file`, which must be closed; without a section it stays closed. */
 void gg_minidebuginfo_open(Elf *elf, struct gg_image_file *file);

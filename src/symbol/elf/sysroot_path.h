@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sysroot_path - opens files of a system that is not this one, and names files by build-id.
+ * sysroot_path - opens files below another root directory, and composes paths from build-ids.
  */
 #pragma once
 
@@ -16,12 +16,12 @@
  */
 int gg_sysroot_path_open(const char *root, const char *path);
 
-/* Appends two digits for each byte. */
+/* Appends two hexadecimal digits for each byte. */
 void gg_sysroot_path_append_hex(struct gg_buf *out, const uint8_t *bytes, size_t count);
 
-/* "DIR/.build-id/xx/yyyy.debug", replacing what `out` holds.  At least 2 bytes. */
+/* Replaces `out` by "DIR/.build-id/xx/yyyy.debug".  A build-id has at least 2 bytes. */
 void gg_sysroot_path_by_build_id(struct gg_buf *out, const char *dir, const uint8_t *build_id,
                                  size_t build_id_bytes);
 
-/* Length of a module's path without the " (deleted)" that the kernel appends. */
+/* Returns the length of a module's path without the " (deleted)" that the kernel appends. */
 size_t gg_sysroot_path_length(const char *path);

@@ -2,16 +2,17 @@
 /*
  * blob - the frames of a module's addresses as one block of bytes.
  *
- * What a worker sends to its parent, and what a file of the cache is:
+ * A worker sends a blob to its parent, and each file of the cache is a blob:
  *
  *   struct gg_blob_header
  *   uint64_t addresses[address_count]      ascending, each once
  *   uint32_t frame_ends[address_count]     of address i: frames[frame_ends[i-1] .. frame_ends[i])
  *   struct gg_blob_frame frames[frame_count]
- *   char strings[string_bytes]             each ends in a 0 byte; offset 0 is "": not known
+ *   char strings[string_bytes]             each ends in a 0 byte; offset 0 is "", unknown
  *
- * in the byte order of the machine.  Both writers may be broken: a worker that read a hostile file, a
- * disk.  So gg_blob_read() checks everything once; after it, no offset needs a check.
+ * Numbers have the machine's byte order.  A worker that read a hostile file may write nonsense, and
+ * a disk may damage a file.  So gg_blob_read() checks everything once; after it, no offset needs a
+ * check.
  *
  * Full     more than 4 GiB of strings or 2^32 frames: the builder fails, the module has no names.
  * Threads  one owner at a time; any number of readers.
@@ -26,15 +27,15 @@
 #include "base/map.h"
 
 enum {
-	/* Of everything in a blob, and of how names look: an old cache file is then not used. */
+	/* Changes with the layout of blobs and the form of names; other cache files are ignored. */
 	GG_BLOB_VERSION = 2,
 };
 
 struct gg_blob_header {
 	char magic[8]; /* "ggsymbol" */
 	uint32_t version;
-	uint32_t crc32;      /* of all that follows this field */
-	uint64_t blob_bytes; /* this header and all behind it */
+	uint32_t crc32;      /* of all bytes behind this field */
+	uint64_t blob_bytes; /* of the whole blob, with this header */
 	uint32_t address_count, frame_count, string_bytes;
 	uint32_t status; /* enum gg_symbol_status */
 	uint32_t text;   /* string: gg_symbol_outcome.text */
@@ -47,7 +48,7 @@ struct gg_blob_frame {
 	uint32_t inlined; /* 0 or 1 */
 };
 
-/* A checked view of a block that somebody else owns.  Aligned to 8 bytes. */
+/* A checked view of a block that its caller owns.  Aligned to 8 bytes. */
 struct gg_blob {
 	const struct gg_blob_header *header;
 	const uint64_t *addresses;
@@ -56,13 +57,13 @@ struct gg_blob {
 	const char *strings;
 };
 
-/* 0, or -EBADMSG: the block is not a blob, or a damaged one.  bytes: aligned to 8. */
+/* Checks a block, which must be aligned to 8 bytes.  -EBADMSG: it is not a blob, or damaged. */
 GG_MUST_CHECK int gg_blob_read(struct gg_blob *ret_blob, const void *bytes, size_t length);
 
-/* Position of an address, or GG_MAP_NONE. */
+/* Returns the position of an address, or GG_MAP_NONE. */
 uint64_t gg_blob_find(const struct gg_blob *blob, uint64_t address);
 
-/* Frames of the address at a position. */
+/* Returns the number of frames of the address at a position. */
 static inline size_t gg_blob_frames(const struct gg_blob *blob, size_t position,
                                     const struct gg_blob_frame **ret_frames)
 {
@@ -72,15 +73,15 @@ static inline size_t gg_blob_frames(const struct gg_blob *blob, size_t position,
 	return blob->frame_ends[position] - begin;
 }
 
-/* A string by its offset; NULL for "". */
+/* Returns a string by its offset; NULL for "". */
 static inline const char *gg_blob_string(const struct gg_blob *blob, uint32_t offset)
 {
 	return offset != 0 ? blob->strings + offset : NULL;
 }
 
 /*
- * The builder.  All-zero is a valid empty one.  Addresses come in ascending order: add the frames of
- * one, then end it by gg_blob_add_address().
+ * Builds a blob.  All-zero is a valid empty builder.  For each address, in ascending order, add its
+ * frames and then the address with gg_blob_add_address().
  */
 struct gg_blob_builder {
 	struct gg_buf addresses, frame_ends, frames, strings;
@@ -91,7 +92,7 @@ struct gg_blob_builder {
 
 void gg_blob_builder_done(struct gg_blob_builder *builder);
 
-/* Offset of a string, added if new; NULL is "". */
+/* Returns the offset of a string, which is added if it is new; NULL is "". */
 uint32_t gg_blob_intern(struct gg_blob_builder *builder, const char *text);
 void gg_blob_add_frame(struct gg_blob_builder *builder, const struct gg_blob_frame *frame);
 void gg_blob_add_address(struct gg_blob_builder *builder, uint64_t address);

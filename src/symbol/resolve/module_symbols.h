@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module_symbols - what is found out of a module's addresses, in any order, until it becomes a blob.
+ * module_symbols - collects the answers for a module's addresses, in any order, until they become a
+ * blob.
  *
- * Names are interned in the blob's builder at once; a linkage name is demangled when it is first
- * met.
+ * The builder interns names at once.  A linkage name is demangled when it first occurs.
  */
 #pragma once
 
@@ -41,21 +41,21 @@ GG_MUST_CHECK int gg_module_symbols_init(struct gg_module_symbols *answers,
                                          const uint64_t *addresses, size_t count);
 void gg_module_symbols_done(struct gg_module_symbols *answers);
 
-/* Names by what the linker calls it. */
+/* Returns the names of a function by its linkage name. */
 struct gg_symbol_answer_name gg_module_symbols_demangle(struct gg_module_symbols *answers,
                                                         const char *linkage_name);
 
-/* Names by a whole C++ name that was put together from DWARF. */
+/* Returns the names of a function by its full C++ name, as composed from DWARF. */
 struct gg_symbol_answer_name gg_module_symbols_qualified(struct gg_module_symbols *answers,
                                                          const char *name);
 
-/* Begins the answer of an address anew; the frames that are added next belong to it. */
+/* Clears the answer of an address.  The next gg_module_symbols_add() calls must be for it. */
 void gg_module_symbols_begin(struct gg_module_symbols *answers, size_t index);
 void gg_module_symbols_add(struct gg_module_symbols *answers, size_t index,
                            const struct gg_blob_frame *frame);
 
-/* The last frame of an address: the function whose code it is; NULL if there is no frame. */
+/* Returns the last frame of an address, the function that has its code; NULL: no frame. */
 struct gg_blob_frame *gg_module_symbols_outermost(struct gg_module_symbols *answers, size_t index);
 
-/* Moves all to the builder; true if any address has a frame with a name. */
+/* Moves all answers to the builder.  True if any address has a frame with a name. */
 bool gg_module_symbols_build(struct gg_module_symbols *answers);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbol_cache - what DWARF told about addresses, kept between runs by build-id.
+ * symbol_cache - caches answers from DWARF between runs, by build-id.
  *
- *   DIR/BUILD-ID.1    a blob (symbol/resolve/blob.h) of all addresses of that file asked for so far; the
- *                     digit is GG_BLOB_VERSION
+ *   DIR/BUILD-ID.2    a blob (symbol/resolve/blob.h) of all addresses of that file that were
+ *                     resolved so far; the digit is GG_BLOB_VERSION
  *
- * A build-id stands for the bytes of the file, so an entry never gets old.  A file is replaced as a
- * whole by rename(2): readers see the old or the new one, and of two writers the later one wins.  A
- * damaged file fails its checksum and is written anew.
+ * A build-id identifies the bytes of a file, so an entry never becomes outdated.  rename(2)
+ * replaces a cache file as a whole: readers see the old or the new file, and of two writers the
+ * later one wins.  A damaged file fails its checksum and is replaced.
  *
- * Full     over GG_SYMBOL_CACHE_BYTES_MAX in all, those that were not used for longest go first, down to
- *          3/4 of that.  A module that would take more than GG_SYMBOL_CACHE_FILE_MAX is not kept.
- * Failing  a cache that cannot be read or written is no cache: nobody hears of it.
+ * Full     above GG_SYMBOL_CACHE_BYTES_MAX the least recently used files are removed, down to 3/4
+ *          of that.  An entry of more than GG_SYMBOL_CACHE_FILE_MAX bytes is not written.
+ * Failing  if the cache cannot be read or written, geiger works without it and prints nothing.
  */
 #pragma once
 
@@ -27,16 +27,16 @@ enum { GG_SYMBOL_CACHE_BYTES_MAX = 512 << 20, GG_SYMBOL_CACHE_FILE_MAX = 64 << 2
 void gg_symbol_cache_default_dir(struct gg_buf *dir);
 
 /*
- * Reads the entry of a build-id into `bytes`, which the blob then points into, and notes that it
- * was used.  0, or -Exxx: there is none that can be used.
+ * Reads the entry of a build-id into `bytes` and marks it as used.  The blob points into `bytes`.
+ * -Exxx: there is no usable entry.
  */
 GG_MUST_CHECK int gg_symbol_cache_read(const char *dir, const uint8_t *build_id,
                                        size_t build_id_bytes, struct gg_buf *bytes,
                                        struct gg_blob *ret_blob);
 
-/* Replaces the entry. */
+/* Replaces the entry of a build-id. */
 void gg_symbol_cache_write(const char *dir, const uint8_t *build_id, size_t build_id_bytes,
                            const void *bytes, size_t length);
 
-/* Removes what is too much, oldest first: of all files that look like entries. */
+/* Removes the least recently used files that look like entries until the rest fits bytes_max. */
 void gg_symbol_cache_trim(const char *dir, uint64_t bytes_max);

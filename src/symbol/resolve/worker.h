@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker - resolves one module in a process of its own, which may die of it.
+ * worker - resolves one module in a process of its own, so that a hostile file cannot harm the
+ * caller.
  */
 #pragma once
 
@@ -24,7 +25,7 @@ struct gg_worker_shared {
 
 struct gg_worker_task {
 	const struct gg_symbol_module *module;
-	const struct gg_symbol_options *options; /* cache_dir is filled in; "" if there is none */
+	const struct gg_symbol_options *options; /* its cache_dir is set; "": no cache */
 	const uint64_t *addresses;               /* ascending, each once */
 	size_t address_count;
 	bool without_dwarf; /* the worker before died of it */
@@ -32,5 +33,8 @@ struct gg_worker_task {
 	uint64_t *done_count; /* the module's, in shared */
 };
 
-/* Resolves the task's module and writes a blob (symbol/resolve/blob.h) to the pipe.  Does not return. */
+/*
+ * Resolves the task's module and writes a blob (symbol/resolve/blob.h) to the pipe.  Does not
+ * return.
+ */
 _Noreturn void gg_worker_run(const struct gg_worker_task *task, int pipe_fd);
