@@ -347,7 +347,8 @@ const struct gg_command gg_command_lab_optimal = {
 	.details =
 		"Which sizes the program allocates and which of them stay, how likely each is\n"
 		"sampled by poisson and by the plan of least variance with as many samples, and\n"
-		"the errors that follow, in all and by call site. docs/ESTIMATION.md has examples.\n",
+		"the errors that follow, in total and by call site.  docs/ESTIMATION.md has\n"
+		"examples.\n",
 	.options = options,
 	.options_size = sizeof(struct optimal_options),
 	.option_defaults = &(const struct optimal_options){ .limit = 15 },
