@@ -50,8 +50,9 @@ export { sizeClassOf } from './places.js';
  */
 
 /**
- * Where times were lost, more may have been live at another moment than at that of the peak: the upper end of the
- * whole profile's peak is not that of its moment.
+ * Where times were lost, more may have been live at another moment than at the peak's.  The upper bound of
+ * the whole profile's peak is then larger than that of its moment, even if no block of that moment is
+ * uncertain.
  *
  * @param {Selection} selection
  */
@@ -60,9 +61,9 @@ function leastPeakHigh({ profile, metric, unit, question, doubted }) {
 	const peak = profile.meta.totals?.peak_bytes;
 	const isWhole = [hide, focus, only, without].every((list) => list.length === 0) && !who;
 
-	if (metric !== 'peak' || unit !== 'bytes' || doubted === null || !isWhole || !peak)
+	if (metric !== 'peak' || unit !== 'bytes' || !isWhole || !peak)
 		return 0;
-	return peak.high ?? Infinity;
+	return peak.high ?? (doubted === null ? 0 : Infinity);
 }
 
 /**
