@@ -54,7 +54,7 @@ static bool has_number(const struct gg_ctl_names *names, const struct name_range
 	return first->count != NULL && number < first->count();
 }
 
-/* Narrows the range to the entries with that next part.  False: there are none. */
+/* Narrows the range to the entries with that next part.  False: no name matches. */
 static bool narrow(const struct gg_ctl_names *names, struct name_range *group,
                    const struct name_part *part)
 {

@@ -16,7 +16,7 @@ enum {
 	GROWTH_PERCENT = 5
 };
 
-/* 1 + the last argument of prof.reset; 0: there was none. */
+/* 1 + the last argument of prof.reset; 0: no call had one yet. */
 static uint64_t lg_asked_plus_1;
 
 int gg_profiler_there(void)

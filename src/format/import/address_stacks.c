@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* address_stacks - a tree of addresses that becomes frames and stacks. */
 #include "format/import/address_stacks.h"
 
 #include <errno.h>
@@ -6,7 +7,7 @@
 
 #include "format/codec/line_parser.h"
 
-enum { LINE_MAX = 65536 }; /* addresses; of more a file is refused */
+enum { LINE_MAX = 65536 }; /* of addresses in a stack; longer ones are refused */
 
 void gg_address_stacks_done(struct gg_address_stacks *stacks)
 {
@@ -56,7 +57,7 @@ static int find_node(struct gg_address_stacks *stacks, uint32_t parent, uint32_t
 	return 0;
 }
 
-/* 0 or -ENOMEM. */
+/* Adds a stack to the tree; returns 0 or -ENOMEM. */
 static int add(struct gg_address_stacks *stacks, const uint64_t *addresses, size_t count,
                uint32_t *ret_node)
 {
@@ -94,14 +95,17 @@ int gg_address_stacks_read(struct gg_address_stacks *stacks, struct gg_import *i
 	return 0;
 }
 
-/* --- names ------------------------------------------------------------------------------------------ */
+/* --- names ------------------------------------------------------------------------------------ */
 
-enum { NAMES_MAX = 64 }; /* of one address; deeper inlining is cut */
+enum { NAMES_MAX = 64 }; /* of one address; deeper inlining is truncated */
 
 static struct gg_address_stacks_address *named_address(struct gg_address_stacks *stacks,
                                                        uint64_t address)
 {
-	/* Go names the call, whose address is kept; a reader of a raw address has the one behind it. */
+	/*
+	 * Go names the address of the call, which is the stored one; for raw addresses it names the
+	 * next one.
+	 */
 	uint64_t number = gg_map_get(&stacks->address_map, address);
 
 	if (number == GG_MAP_NONE && address > 0)
@@ -118,7 +122,7 @@ static size_t keep_text(struct gg_address_stacks *stacks, const char *text, size
 	return at;
 }
 
-/* The last of these characters in the text; its length where there is none. */
+/* Returns the position of the last such character in the text, or the text's length. */
 static size_t find_last(const struct gg_text_line *text, char c)
 {
 	const char *at = text->length > 0 ? memrchr(text->at, c, text->length) : NULL;

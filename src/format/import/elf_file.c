@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* elf_file - reads the program headers and notes of an ELF file. */
 #include "format/import/elf_file.h"
 
 #include <elf.h>
@@ -14,7 +15,7 @@ static bool read_at(int fd, void *to, size_t length, uint64_t offset)
 	return offset <= INT64_MAX && pread(fd, to, length, (off_t)offset) == (ssize_t)length;
 }
 
-/* The build-id among the notes of a segment. */
+/* Finds the build-id in the notes of a segment. */
 static void find_build_id(struct gg_elf_file *file, int fd, const Elf64_Phdr *header)
 {
 	uint8_t notes[NOTES_MAX];
@@ -76,7 +77,7 @@ static bool read_headers(struct gg_elf_file *file, int fd)
 bool gg_elf_file_read(struct gg_elf_file *ret_file, const char *path)
 {
 	struct gg_elf_file file = { 0 };
-	/* Without waiting: it may be a pipe or a terminal. */
+	/* Does not wait, because the path may name a pipe or a terminal. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat status;
 	bool is = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
@@ -91,7 +92,7 @@ bool gg_elf_file_read(struct gg_elf_file *ret_file, const char *path)
 	return true;
 }
 
-/* Pages of 4 KiB, or larger ones that the mapping shows by being rounded to them. */
+/* Tries pages of 4 KiB and 64 KiB, because a mapping's boundaries are rounded to pages. */
 bool gg_elf_file_bias(const struct gg_elf_file *file, uint64_t start, uint64_t end, uint64_t offset,
                       uint64_t *ret_bias)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* import - selects an importer, and adds processes, threads, frames and aggregates to a profile. */
 #include "format/import/import.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include "base/hash.h"
 #include "symbol/names/demangle.h"
 
-/* Asked in this order: the one that accepts most is last. */
+/* Tried in this order, so the importer that accepts the most files is last. */
 static const struct gg_importer *const importers[] = {
 	&gg_importer_jemalloc, &gg_importer_gperftools, &gg_importer_heaptrack, &gg_importer_v8,
 	&gg_importer_pprof,    &gg_importer_perfetto,   &gg_importer_collapsed,
@@ -22,7 +23,7 @@ static const struct gg_import_options no_options;
 
 static int write_sums(struct gg_import *import);
 
-enum { NAME_MAX_BYTES = 1 << 20 }; /* of a function or a file: longer ones no compiler makes */
+enum { NAME_MAX_BYTES = 1 << 20 }; /* for a function or a file; no compiler makes longer names */
 
 int gg_import_no_memory(struct gg_import *import)
 {
@@ -46,7 +47,7 @@ static const struct gg_importer *find_importer(struct gg_input *input)
 	return NULL;
 }
 
-/* What the file is, if it is something that we know and is no heap profile of another tool. */
+/* Explains why the file cannot be imported, if it is a known format but no heap profile. */
 static int refuse(struct gg_input *input, struct gg_error *error)
 {
 	static const char advice[] =
@@ -88,7 +89,7 @@ int gg_import_as(const struct gg_importer *importer, struct gg_profile *profile,
 	int code = importer->read(&import);
 
 	if (code == 0)
-		code = gg_import_process(&import, &process); /* also where there was no row */
+		code = gg_import_process(&import, &process); /* even if the file has no row */
 	if (code == 0)
 		code = write_sums(&import);
 	gg_map_done(&import.threads);
@@ -137,7 +138,7 @@ int gg_import_session(struct gg_profile *profile, const struct gg_import_result 
 	return gg_profile_set_session(profile, &session, error);
 }
 
-/* --- who ----------------------------------------------------------------------------------------- */
+/* --- processes and threads -------------------------------------------------------------------- */
 
 static int add_process(struct gg_import *import, uint32_t pid, const char *command)
 {
@@ -209,9 +210,9 @@ int gg_import_thread(struct gg_import *import, uint32_t tid, const char *name, u
 	return code;
 }
 
-/* --- where --------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
-/* FNV-1a of a text with its end: the same in every version and on every machine. */
+/* Hashes a text and its end by FNV-1a, which is the same in every version and on every machine. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
 	for (const char *at = text != NULL ? text : "";; at++) {
@@ -221,7 +222,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	}
 }
 
-/* In place of an address: no user space has it. */
+/* Returns a hash to use in place of an address; no address in user space has this value. */
 static uint64_t hash_lines(const struct gg_profile_line *lines, uint32_t count)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -267,7 +268,7 @@ static int put_lines(struct gg_import *import, uint32_t frame, const struct gg_p
 			continue;
 		gg_demangle(name, &full, &short_name);
 		lines[i].linkage_name = name;
-		at[2 * i] = texts.length + 1; /* 0: not demangled */
+		at[2 * i] = texts.length + 1; /* 0: not mangled */
 		gg_buf_append(&texts, gg_buf_text(&full), full.length + 1);
 		at[2 * i + 1] = texts.length;
 		gg_buf_append(&texts, gg_buf_text(&short_name), short_name.length + 1);
@@ -319,9 +320,9 @@ int gg_import_name(struct gg_import *import, const char *name, size_t length, ui
 	return code;
 }
 
-/* --- how much ------------------------------------------------------------------------------------ */
+/* --- sums ------------------------------------------------------------------------------------- */
 
-enum { SUMS_MAX = 1 << 18 }; /* 50 MB of them; then they are written, and begin anew */
+enum { SUMS_MAX = 1 << 18 }; /* 50 MB; when they are full, all are written */
 
 static int add_row(struct gg_import *import, const struct gg_import_sum *sum,
                    const struct gg_row_sums *weighed, int64_t to_ns)

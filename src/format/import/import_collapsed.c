@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import_collapsed - collapsed stacks, as flame graphs are made of: "main;parse;grow 65536".
+ * import_collapsed - collapsed stacks, the input of flame graphs: "main;parse;grow 65536".
  *
- * The number is behind the last blank and counts bytes: live ones, or allocated ones if that is asked for.
- * Nobody knows how it came about, so it has no error; numbers of allocations there are none.
+ * The number after the last blank counts bytes.  They are live bytes, or allocated bytes if the
+ * user selects that.  The file does not say how the numbers were measured, so they have no error.
+ * It has no numbers of allocations.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 #include "format/codec/line_parser.h"
 #include "format/import/import.h"
 
-/* Takes the number off the end of the line; decimals are allowed, a sign is not. */
+/* Removes the number from the end of the line; accepts decimals but no sign. */
 static bool take_value(struct gg_text_line *line, double *ret_value)
 {
 	size_t start = line->length;
@@ -85,7 +86,7 @@ static int read_collapsed(struct gg_import *import)
 			"no confidence intervals, and there are none of allocations.");
 }
 
-/* Is the first line, and every other whole one that is there, a stack and a number? */
+/* True if all complete lines of the head have a stack and a number. */
 static bool knows_collapsed(const uint8_t *head, size_t length)
 {
 	struct gg_text_line rest = { (const char *)head, length };
@@ -98,7 +99,7 @@ static bool knows_collapsed(const uint8_t *head, size_t length)
 		double value;
 
 		if (end == NULL && is_any)
-			break; /* cut, perhaps */
+			break; /* may be truncated */
 		rest.at += line.length + (end != NULL);
 		rest.length -= line.length + (end != NULL);
 		if (line.length > 0 && line.at[line.length - 1] == '\r')
@@ -106,7 +107,7 @@ static bool knows_collapsed(const uint8_t *head, size_t length)
 		if (line.length == 0 || line.at[0] == '#')
 			continue;
 		if (memchr(line.at, '\0', line.length) != NULL || !take_value(&line, &value))
-			return is_any; /* what is wrong is said while reading */
+			return is_any; /* reading reports errors in later lines */
 		is_any = true;
 	}
 	return is_any;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import_gperftools - the text of gperftools' heap profiler, and of what writes the same (Go's debug=1).
+ * import_gperftools - text profiles of gperftools and of programs with the same format (Go,
+ * debug=1).
  *
  *   heap profile:  14: 5120 [ 21: 9216] @ heap_v2/524288     live [ever]: objects: bytes, the type
  *      3: 1024 [ 4: 1280] @ 0x40e1a2 0x5f6d45                a stack, innermost first
@@ -8,12 +9,12 @@
  *   MAPPED_LIBRARIES:
  *   ...                                                      /proc/self/maps
  *
- * Types  heapprofile, growth   every allocation was counted
- *        heap_v2/R, heapz_v2   of the samples alone; each row is scaled by itself
- *        heap/R                the same with R/2, as Go writes it
+ * Types  heapprofile, growth   The profiler counted every allocation.
+ *          heap_v2/R, heapz_v2   Numbers are sums of samples, and each row is scaled by itself.
+ *          heap/R                Like heap_v2 with the interval R/2, as Go writes it.
  *
- * A file may begin with lines of "%warn TEXT".  gperftools cuts a file at 1 MiB: then the head knows of more than
- * the rows have.
+ * A file may begin with lines of "%warn TEXT". gperftools truncates a file at 1 MiB; the totals in
+ * its head then exceed the sums of its rows.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ struct reading {
 	struct gg_address_stacks stacks;
 	GG_ARRAY(struct row) rows;
 	struct gg_row_weighing how;
-	struct row head, sum; /* of all: as the head has it, and as the rows add up */
+	struct row head, sum; /* totals of the head, and sums of the rows */
 };
 
 static bool take_number(struct gg_text_line *text, uint64_t *ret_value)
@@ -40,7 +41,7 @@ static bool take_number(struct gg_text_line *text, uint64_t *ret_value)
 	return gg_text_line_decimal(text, ret_value);
 }
 
-/* "3: 1024 [ 4: 1280] @" */
+/* Reads counts such as "3: 1024 [ 4: 1280] @". */
 static bool take_counts(struct gg_text_line *line, struct row *row)
 {
 	struct gg_text_line text = *line;
@@ -83,7 +84,7 @@ static int read_first_line(struct reading *reading, struct gg_text_line *line)
 	    (is_halved ? interval / 2 : interval) == 0)
 		return gg_import_wrong(reading->import, "the type has no sampling interval");
 	interval = is_halved ? interval / 2 : interval;
-	/* Go's records are of one size each. */
+	/* Each record of Go has allocations of one size. */
 	reading->how = (struct gg_row_weighing){ interval == 1 ? GG_ROW_WEIGHING_EXACT
 		                                               : GG_ROW_WEIGHING_SAMPLED,
 		                                 (double)interval, !is_halved };
@@ -124,7 +125,7 @@ static int read_rows(struct reading *reading)
 		if (line.length == 0)
 			continue;
 		if (line.at[0] == '#') {
-			has_remarks = true; /* Go's names and statistics */
+			has_remarks = true; /* names and statistics from Go */
 			code = gg_address_stacks_name(&reading->stacks, reading->import, line);
 			if (code < 0)
 				return code;
@@ -150,7 +151,7 @@ static int read_rows(struct reading *reading)
 	return code;
 }
 
-/* What the numbers of the file leave out. */
+/* Notes which allocations the numbers of the file leave out. */
 static int note_counts(const struct reading *reading)
 {
 	const struct row *head = &reading->head, *sum = &reading->sum;

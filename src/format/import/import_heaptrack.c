@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import_heaptrack - heaptrack's data as its interpreter leaves it, version 3 and earlier; every number is
- * hexadecimal.
+ * import_heaptrack - the output of heaptrack's interpreter, version 3 and earlier.
+ *
+ * Every number is hexadecimal.
  *
  *   v 10400 3                        version of heaptrack, of the file
  *   X ./program args                 command
  *   s 5 hello                        a text, with its length from version 3 on; they count from 1
- *   i 40e1a2 1 2 3 4 5 6 7           a place: address, module, then function, file and line, innermost first
+ *   i 40e1a2 1 2 3 4 5 6 7           a place: address, module; function, file, line of each call
  *   t 1 0                            a stack: a place, called by a stack; 0: none
  *   a 40 1                           a size and a stack; they count from 0
  *   + 0, - 0                         an allocation of that size and stack; one was freed
  *   c 1f4                            so many ms have passed
  *
- * Every allocation is there, so the numbers are exact.  Times are not kept: what is live at the end, and
- * what was allocated.  The peak is noted.
+ * The file has every allocation, so its numbers are exact.  The importer keeps the live memory at
+ * the end and the sum of all allocations, but no times.  A note tells the peak.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@
 
 enum { LINES_MAX = 64 };
 
-/* A size on a stack, and how often it was allocated and freed. */
+/* A size at a stack, and how often it was allocated and freed. */
 struct allocation {
 	uint64_t size, count, freed;
 	uint32_t stack;
@@ -34,15 +35,15 @@ struct allocation {
 
 struct reading {
 	struct gg_import *import;
-	struct gg_buf texts;       /* one after the other, each with its end */
-	struct gg_buf text_at;     /* size_t: where each begins */
-	struct gg_buf frames;      /* uint32_t: id of each place */
-	struct gg_buf stacks;      /* uint32_t: id of each stack */
+	struct gg_buf texts;       /* texts one after the other, each with its end */
+	struct gg_buf text_at;     /* size_t: offset of each text */
+	struct gg_buf frames;      /* uint32_t: frame id of each place */
+	struct gg_buf stacks;      /* uint32_t: stack id of each stack */
 	struct gg_buf allocations; /* struct allocation */
 	uint64_t version, time_ms, live, peak, peak_ms;
 };
 
-/* The next number of the line; false at its end, or if that is no number. */
+/* Reads the next number of the line; returns false at its end, or if the next word is no number. */
 static bool take(struct gg_text_line *line, uint64_t *ret_value)
 {
 	gg_text_line_skip_blanks(line);
@@ -54,7 +55,10 @@ static size_t count_of(const struct gg_buf *buf, size_t item_bytes)
 	return buf->length / item_bytes;
 }
 
-/* Item `number` of a list that counts from 1; 0: none, and so is what is not there. */
+/*
+ * Reads item `number` of a list that counts from 1.  Returns 0 for number 0, and for numbers past
+ * the end of the list.
+ */
 static bool get_number(const struct gg_buf *list, uint64_t number, uint32_t *ret_value)
 {
 	*ret_value = 0;
@@ -142,7 +146,7 @@ static int read_place(struct reading *reading, struct gg_text_line line)
 		                                import->error);
 	if (code == 0 && count > 0 && lines[0].linkage_name != NULL)
 		code = gg_import_frame(import, module_id, 0, lines, count, &frame);
-	else if (code == 0) /* where the module was is not told: the address says nothing in it */
+	else if (code == 0) /* the module's load address is unknown */
 		code = gg_profile_intern_frame(import->profile, 0, address, &frame, import->error);
 	gg_buf_append(&reading->frames, &frame, sizeof(frame));
 	return code == 0 && reading->frames.failed ? gg_import_no_memory(import) : code;
@@ -160,7 +164,7 @@ static int read_stack(struct reading *reading, struct gg_text_line line)
 	    !get_number(&reading->stacks, parent, &stack))
 		return gg_import_wrong(reading->import,
 		                       "a stack of a place or a caller that is not there");
-	if (frame != 0) /* a stack of no place is its caller */
+	if (frame != 0) /* a stack without a place equals its caller */
 		code = gg_profile_intern_stack(reading->import->profile, stack, frame, &stack,
 		                               reading->import->error);
 	gg_buf_append(&reading->stacks, &stack, sizeof(stack));

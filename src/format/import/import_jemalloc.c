@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import_jemalloc - jemalloc's heap_v2.
+ * import_jemalloc - jemalloc's heap_v2 format.
  *
  *   heap_v2/524288                       the mean sampling interval
  *     t*: 28106: 56637512 [0: 0]         all threads: objects, bytes, [ever: objects, bytes]
@@ -11,14 +11,17 @@
  *   MAPPED_LIBRARIES:
  *   ...                                  /proc/self/maps
  *
- * Scaling.  Each row by itself, as jeprof does: divided by 1 - exp(-(bytes/objects)/R).  From 5.2.1 on
- * jemalloc scales each sample itself and prints what makes this arrive at its result; before, and with
- * opt.prof_unbias:false, it printed plain sums of samples, which for a stack of mixed sizes come out biased.
- * Such a file gives itself away: its rows add up to its head exactly, and all are multiples of 8, as size
- * classes are; neither survives the other arithmetic.
+ * Scaling.  The importer scales each row by itself, as jeprof does: it divides by 1 -
+ * exp(-(bytes/objects)/R).  Since version 5.2.1, jemalloc scales each sample itself, and prints
+ * numbers from which this division recovers its result.  Earlier versions, and
+ * opt.prof_unbias:false, print plain sums of samples.  Scaling these is biased for stacks with
+ * mixed sizes.  Two properties reveal such a file: the sums of its rows equal the totals of its
+ * head, and all byte numbers are multiples of 8, like size classes.  Numbers that jemalloc prepared
+ * have neither property.
  *
- * Threads.  The rows of threads are scaled by themselves, so they need not add up to t*, which is what tools
- * show.  Where a stack has several, t* is divided among them in proportion.
+ * Threads.  The importer scales the rows of threads separately, so they need not add up to t*,
+ * which tools show.  If a stack has several threads, the importer divides t* among them in
+ * proportion.
  */
 #include <errno.h>
 #include <math.h>
@@ -34,7 +37,7 @@ struct counts {
 
 struct row {
 	uint32_t node;
-	uint32_t thread; /* number in the file + 1; 0: all of them */
+	uint32_t thread; /* number in the file + 1; 0: all threads */
 	struct counts counts;
 };
 
@@ -48,12 +51,12 @@ struct reading {
 	struct gg_address_stacks stacks;
 	GG_ARRAY(struct row) rows;
 	GG_ARRAY(struct name) names;
-	struct counts head, sum; /* of all: as the head has it, and as rows of t* add up */
+	struct counts head, sum; /* totals of the head, and sums of rows t* */
 	double interval;
 	bool has_head, has_odd, has_mixed, has_ever;
 };
 
-/* "t*: 13: 6688 [0: 0]", and a name in the head.  thread: number + 1; 0: t*. */
+/* Reads counts such as "t*: 13: 6688 [0: 0]", or a name in the head. thread: number + 1; 0: t*. */
 static bool take_counts(struct gg_text_line *line, uint64_t *ret_thread, struct counts *ret_counts)
 {
 	struct gg_text_line text = *line;
@@ -102,7 +105,7 @@ static int add_row(struct reading *reading, uint32_t node, uint32_t thread,
 	return 0;
 }
 
-/* What tells plain sums from numbers that were made to be scaled. */
+/* Collects evidence on whether the numbers are plain sums or are prepared for scaling. */
 static void look_at(struct reading *reading, const struct counts *counts)
 {
 	reading->sum.live += counts->live;
@@ -191,15 +194,16 @@ static int read_maps(struct reading *reading)
 	return code;
 }
 
-/* --- rows ---------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 struct pair {
 	struct gg_row_sums live, freed;
 };
 
 /*
- * At an interval of 1 every allocation is there, so there is no error; but jeprof scales these numbers, too,
- * and whoever wrote them made them so: blocks of one byte are too few by a third.
+ * At an interval of 1 jemalloc samples every allocation, so there is no error.  But jeprof scales
+ * these numbers as well, and jemalloc prepared them for it.  Without scaling, the number of
+ * one-byte blocks would be too low by a third.
  */
 static struct gg_row_sums weigh_sum(const struct reading *reading, double count, double bytes)
 {
@@ -225,7 +229,7 @@ static struct pair weigh(const struct reading *reading, const struct counts *cou
 	return pair;
 }
 
-/* The part of a sum that its share of it makes; errors of parts are independent. */
+/* Returns a share of a sum; the errors of the parts are independent. */
 static struct gg_row_sums part_of(const struct gg_row_sums *sum, double share)
 {
 	return (struct gg_row_sums){ .samples = fmin(ceil(sum->samples * share), sum->samples),
@@ -252,7 +256,7 @@ static double share_of(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
-/* A stack's rows of threads, between which its t* is divided. */
+/* Writes a stack's rows of threads, among which its t* is divided. */
 static int write_threads(struct reading *reading, const struct pair *all, const struct row *rows,
                          size_t count)
 {
@@ -302,7 +306,7 @@ static int write_rows(struct reading *reading)
 		                  reading->rows.items[end].thread != 0 &&
 		                  reading->rows.items[end].node == row->node;)
 			end++;
-		if (row->thread != 0) /* without a t*: they are all that there is */
+		if (row->thread != 0) /* without t*, the rows of threads are the only numbers */
 			code = write_threads(reading, &all, row, 1), end = i + 1;
 		else if (end - i > 1)
 			code = write_threads(reading, &all, row + 1, end - i - 1);

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import_perfetto - heap profiles in a trace of Perfetto's, as heapprofd writes them, and geiger.
+ * import_perfetto - heap profiles in Perfetto traces, as heapprofd and geiger write them.
  *
- * A trace is a list of packets, each of a sequence.  Packets say once what a number stands for (names,
- * mappings, frames, callstacks) and refer to it from then on; flag 1 makes a sequence forget all that.  A
- * dump has, for a process and a heap, what each callstack allocated and freed since the start: the last
- * value of each counts.  So there is no history here, only the end.
+ * A trace is a list of packets, and each belongs to a sequence.  Packets define numbers for names,
+ * mappings, frames and callstacks once, and later packets refer to these numbers.  Flag 1 makes a
+ * sequence forget all its definitions.  A dump holds, for a process and a heap, the allocated and
+ * freed memory of each callstack since the start.  The importer keeps only the last value of each,
+ * so the profile has no history.
  *
- * Callstacks.  A callstack is its number within its sequence, never its frames: two call sites on one line are
- * two callstacks with equal names, whose values add up.  Only where a sequence began anew, its old numbers
- * mean nothing: then a callstack takes the place of those that had the same frames and addresses before.
+ * Callstacks.  The number within a sequence identifies a callstack, not its frames: two call sites
+ * on one line are two callstacks with equal names, whose values add up.  When a sequence begins
+ * anew, its old numbers lose their meaning.  A callstack then replaces those that had the same
+ * frames and addresses before.
  *
- * Frames.  Frames of one address that follow each other are one frame with its inlined calls.  A mapping with
- * a build-id places its frames by address; frames of other mappings go by their names, as addresses of
- * another build mean other code.
+ * Frames.  Consecutive frames at one address are one frame with its inlined calls.  In a mapping
+ * with a build-id, the address identifies a frame.  In other mappings the names identify it,
+ * because the same address in another build is different code.
  *
- * Errors.  heapprofd takes a mean interval for each mark, or the size where that is many intervals long: so
- * B bytes have a variance of B times the interval at most.  Its numbers of objects are those of samples: they
- * have no error.  geiger writes estimates of both, which have the errors of a pprof file's (row_sums.h).
+ * Errors. heapprofd counts a mean interval for each mark, or the allocation's size if it is many
+ * intervals long.  So the variance of B bytes is at most B times the interval.  Its numbers of
+ * objects are numbers of samples, and their error is unknown. geiger writes estimates of both
+ * numbers, with the errors of a pprof file (row_sums.h).
  *
- * Symbols that were added to a trace later (module_symbols) are not read.
+ * The importer ignores symbols that were added to a trace later (module_symbols).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,18 +36,18 @@
 enum {
 	FILE_MAX = 512 << 20,
 	FRAMES_MAX = 65536,
-	LINES_MAX = 64, /* inlined calls of one address; what is deeper makes a frame of its own */
+	LINES_MAX = 64, /* inlined calls at one address; deeper calls make a new frame */
 	PATH_MAX_BYTES = 4096,
 };
 
-/* What numbers of a sequence stand for. */
+/* The kinds of definitions that a sequence numbers. */
 enum kind { FUNCTION, BUILD_ID, PATH, SOURCE, MAPPING, FRAME, STACK, KIND_COUNT };
 
-/* A callstack in a heap of a process, as the last dump had it. */
+/* A callstack in a heap of a process, as in the last dump. */
 struct row {
 	uint32_t stack, process;
-	uint64_t generation; /* of its sequence */
-	uint64_t next;       /* row of the same frames in the same generation; GG_MAP_NONE: none */
+	uint64_t generation; /* how often its sequence had begun anew */
+	uint64_t next;       /* next row with these frames and this generation, or GG_MAP_NONE */
 	uint64_t allocated, freed, allocated_count, freed_count, interval;
 };
 
@@ -54,13 +57,13 @@ struct text {
 };
 
 struct mapping {
-	uint32_t module;   /* id; 0: none */
-	bool has_build_id; /* addresses in the module are places */
+	uint32_t module;   /* id; 0: no module */
+	bool has_build_id; /* addresses identify frames in the module */
 };
 
-/* An entry of the trace: of an address that has inlined calls there are several. */
+/* A frame of the trace; an address with inlined calls has several. */
 struct place {
-	uint64_t address; /* in the module's file; 0: not known */
+	uint64_t address; /* in the module's file; 0: unknown */
 	struct mapping mapping;
 	struct text name, file;
 	uint32_t line;
@@ -68,26 +71,26 @@ struct place {
 
 struct callstack {
 	uint32_t stack;  /* id */
-	uint64_t frames; /* hash of them and their addresses */
+	uint64_t frames; /* hash of the frames and their addresses */
 };
 
 struct reading {
 	struct gg_import *import;
 	const uint8_t *file;
 	uint64_t seed;
-	struct gg_map generations; /* of each sequence: how often it began anew */
-	struct gg_map numbers;     /* hash of sequence, generation, kind and number -> what it is */
-	struct gg_buf texts;       /* struct text */
-	struct gg_buf mappings;    /* struct mapping */
-	struct gg_buf places;      /* struct place */
-	struct gg_buf callstacks;  /* struct callstack */
-	struct gg_buf rows;        /* struct row */
-	struct gg_map row_map;     /* hash of process, heap and callstack's number -> index */
-	struct gg_map same_frames; /* hash of process, heap and frames -> newest row's index */
-	struct gg_map processes;   /* pid -> id */
-	struct gg_map names;       /* pid -> index of texts */
-	uint64_t *stack_places;    /* indices of a callstack's places, outermost first */
-	uint64_t sequence, generation; /* of the packet */
+	struct gg_map generations;     /* by sequence: how often it began anew */
+	struct gg_map numbers;         /* hash of sequence, generation, kind and number -> item */
+	struct gg_buf texts;           /* struct text */
+	struct gg_buf mappings;        /* struct mapping */
+	struct gg_buf places;          /* struct place */
+	struct gg_buf callstacks;      /* struct callstack */
+	struct gg_buf rows;            /* struct row */
+	struct gg_map row_map;         /* hash of process, heap and callstack's number -> index */
+	struct gg_map same_frames;     /* hash of process, heap and frames -> newest row's index */
+	struct gg_map processes;       /* pid -> id */
+	struct gg_map names;           /* pid -> index of texts */
+	uint64_t *stack_places;        /* indices of a callstack's places, outermost first */
+	uint64_t sequence, generation; /* those of the current packet */
 	bool is_ours;                  /* geiger wrote the trace */
 };
 
@@ -107,7 +110,7 @@ static uint64_t key_of(const struct reading *reading, enum kind kind, uint64_t n
 	uint64_t of_sequence = gg_hash_integer(reading->sequence << 32 | reading->generation,
 	                                       reading->seed);
 
-	/* Twice: kinds that are next to each other must not be numbers that are. */
+	/* Hashes twice, so that adjacent kinds and adjacent numbers do not collide. */
 	return gg_hash_integer(gg_hash_integer(number, of_sequence) + (uint64_t)kind,
 	                       reading->seed);
 }
@@ -124,9 +127,9 @@ static uint64_t lookup(const struct reading *reading, enum kind kind, uint64_t n
 	return gg_map_get(&reading->numbers, key_of(reading, kind, number));
 }
 
-/* --- what numbers stand for ------------------------------------------------------------------------ */
+/* --- definitions ------------------------------------------------------------------------------ */
 
-/* Defines the number by an item of a list. */
+/* Defines a number as an item of a list. */
 static int define_item(struct reading *reading, enum kind kind, uint64_t number,
                        struct gg_buf *list, const void *item, size_t item_bytes)
 {
@@ -136,7 +139,7 @@ static int define_item(struct reading *reading, enum kind kind, uint64_t number,
 	return list->failed ? no_memory(reading) : define(reading, kind, number, index);
 }
 
-/* The item that a number stands for; NULL: none. */
+/* Finds the item that a number refers to; NULL: the number is undefined. */
 static const void *find_item(const struct reading *reading, enum kind kind, uint64_t number,
                              const struct gg_buf *list, size_t item_bytes)
 {
@@ -193,7 +196,7 @@ static int read_mapping(struct reading *reading, struct gg_wire message)
 		while (field.number == 7 && gg_wire_numbers(&field, &part, &is_wrong)) {
 			text = text_of(reading, PATH, part);
 			if (text.length + 2 > sizeof(path) - used)
-				continue; /* longer than a path can be */
+				continue; /* longer than any path */
 			path[used++] = '/';
 			if (text.length > 0)
 				memcpy(path + used, text.at, text.length);
@@ -246,7 +249,10 @@ static const struct place *place_at(const struct reading *reading, size_t at)
 	return &places[reading->stack_places[at]];
 }
 
-/* Is the place `at` inlined into that of `first`?  A call of itself has the same number again. */
+/*
+ * True if the place `at` is inlined into that of `first`.  A recursive call repeats the number of
+ * an outer frame, so it is not inlined.
+ */
 static bool is_inlined(const struct reading *reading, size_t first, size_t at)
 {
 	const struct place *outer = place_at(reading, first), *inner = place_at(reading, at);
@@ -261,7 +267,7 @@ static bool is_inlined(const struct reading *reading, size_t first, size_t at)
 	return true;
 }
 
-/* The frame of the places [first, end), which are at one address, outermost first. */
+/* Interns the frame of the places [first, end), which share one address, outermost first. */
 static int intern_frame(struct reading *reading, size_t first, size_t end, uint32_t *ret_frame)
 {
 	struct gg_import *import = reading->import;
@@ -349,7 +355,10 @@ static int read_callstack(struct reading *reading, struct gg_wire message)
 	return define_callstack(reading, number, count);
 }
 
-/* In the order in which they refer to each other, wherever they are in the packet. */
+/*
+ * Reads definitions in the order of their references to each other, whatever their order in the
+ * packet.
+ */
 static int read_interned(struct reading *reading, struct gg_wire message)
 {
 	static const struct {
@@ -379,7 +388,7 @@ static int read_interned(struct reading *reading, struct gg_wire message)
 	return code;
 }
 
-/* --- dumps ----------------------------------------------------------------------------------------- */
+/* --- dumps ------------------------------------------------------------------------------------ */
 
 static int find_process(struct reading *reading, uint64_t pid, uint64_t interval,
                         uint32_t *ret_process)
@@ -417,8 +426,8 @@ static struct row *row_at(const struct reading *reading, uint64_t index)
 }
 
 /*
- * The row is the first of its callstack's number.  Rows that had its frames before the sequence began anew
- * are those of the same callstack under an older number: they count no more.
+ * Adds the first row of its callstack's number.  Older rows with the same frames belong to the same
+ * callstack, from before the sequence began anew, so the new row replaces their values.
  */
 static int add_row(struct reading *reading, struct row *row, uint64_t key, uint64_t frames_key)
 {
@@ -519,7 +528,7 @@ static int read_dumps(struct reading *reading, struct gg_wire message)
 	return code < 0 ? wrong(reading, message.at, "a damaged heap profile") : 0;
 }
 
-/* Names of processes: the first word of their command lines. */
+/* Reads names of processes: the first word of their command lines. */
 static int read_processes(struct reading *reading, struct gg_wire tree)
 {
 	struct gg_wire_field field, inner;
@@ -550,7 +559,7 @@ static int read_processes(struct reading *reading, struct gg_wire tree)
 	return code;
 }
 
-/* --- packets --------------------------------------------------------------------------------------- */
+/* --- packets ---------------------------------------------------------------------------------- */
 
 struct packet {
 	struct gg_wire interned, profile, processes, system;
@@ -587,7 +596,7 @@ static int take_packet(struct reading *reading, struct gg_wire message, struct p
 	return code < 0 ? wrong(reading, message.at, "a damaged packet") : 0;
 }
 
-/* geiger names itself where Perfetto's service has its version. */
+/* True if the system information names geiger in place of the version of Perfetto's service. */
 static bool names_us(struct gg_wire system)
 {
 	struct gg_wire_field field;
@@ -638,7 +647,7 @@ static int write_row(struct reading *reading, const struct row *row)
 		how.kind = row->interval == 1 ? GG_ROW_WEIGHING_EXACT : GG_ROW_WEIGHING_UNKNOWN;
 	live = gg_row_weighing(&how, live_count, live_bytes);
 	if (how.kind ==
-	    GG_ROW_WEIGHING_SCALED) { /* as of a pprof file: one scheme weighed all of it */
+	    GG_ROW_WEIGHING_SCALED) { /* as in a pprof file, one scheme weighted all numbers */
 		struct gg_row_sums ever = gg_row_weighing(&how, (double)row->allocated_count,
 		                                          (double)row->allocated);
 
@@ -713,7 +722,7 @@ static int read_perfetto(struct gg_import *import)
 	return code;
 }
 
-/* Packets and nothing else, the first of which has a plausible field. */
+/* True if the head has only packets, and the first one has a plausible field. */
 static bool knows_perfetto(const uint8_t *head, size_t length)
 {
 	struct gg_wire wire = gg_wire_of(head, length);
@@ -728,7 +737,10 @@ static bool knows_perfetto(const uint8_t *head, size_t length)
 	if (length == 0 || head[0] != 0x0a || (count == 0 && length < GG_INPUT_HEAD_BYTES))
 		return false;
 	wire = gg_wire_of(head, length);
-	/* A first packet that is longer than the head is one of data; else it is whole. */
+	/*
+	 * If the first packet is longer than the head, it must be one of data; otherwise it must be
+	 * complete.
+	 */
 	return (count == 0 ||
 	        (gg_wire_next(&wire, &field) > 0 &&
 	         (gg_wire_length(&field.bytes) == 0 || gg_wire_next(&field.bytes, &inner) > 0)));

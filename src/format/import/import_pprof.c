@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import_pprof - google/pprof's profile.proto, as Go, tcmalloc, ddprof and others write it, geiger too.
+ * import_pprof - google/pprof's profile.proto, as Go, tcmalloc, ddprof, geiger and other tools
+ * write it.
  *
- * Which of a sample's values are live and allocated memory, their types say: inuse_space and alloc_space
- * with their _objects, or space and objects.  They are scaled already.  With the mean sampling interval in
- * `period` (of space in bytes) their errors follow; the label `bytes` says that a sample's objects have one
- * size.  Without period, or without objects, there is no error to tell.
+ * The types of a sample's values tell which are live and which are allocated memory: inuse_space
+ * and alloc_space with their _objects, or space and objects.  The values are already scaled.  If
+ * `period` has the mean sampling interval (of space in bytes), the importer derives their errors
+ * from it.  The label `bytes` says that a sample's objects have one size.  Without period or
+ * objects, the error is unknown.
  *
- * Labels.  A thread's name and number make a thread; pid and process, and all other texts, such as host or
- * version, make the samples of each set of values a process of its own, with these labels.
+ * Labels.  A thread's name and number identify a thread.  The label pid, the label process and all
+ * other text labels, such as host or version, identify a process: each set of values makes a
+ * process with these labels.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,16 +24,16 @@
 #include "format/import/pprof_tables.h"
 
 enum {
-	FILE_MAX = 512 << 20, /* tables of a hostile file take ten times that at most */
+	FILE_MAX = 512 << 20, /* tables of a hostile file use at most ten times that */
 	FRAMES_MAX = 65536,
-	PROCESSES_MAX = 4096, /* sets of labels; what comes then belongs to the first */
+	PROCESSES_MAX = 4096, /* sets of labels; samples of further sets belong to the first */
 	NONE = -1,
 };
 
-/* Positions among the values of a sample; NONE: the file does not have it. */
+/* Positions among the values of a sample; NONE: the file does not have that value. */
 struct columns {
 	int live_count, live_bytes, ever_count, ever_bytes;
-	double live_unit, ever_unit; /* bytes in one of its unit */
+	double live_unit, ever_unit; /* bytes for one unit of the value */
 };
 
 struct reading {
@@ -39,12 +42,12 @@ struct reading {
 	struct columns columns;
 	struct gg_row_weighing how;
 	uint32_t *frames;
-	struct gg_map processes; /* of each set of labels: hash -> id */
+	struct gg_map processes; /* hash of a set of labels -> id */
 	uint32_t process_count;
-	struct gg_buf labels; /* of a sample: texts, each with its end, key and value in turn */
+	struct gg_buf labels; /* of a sample: keys and values in turn, each with its end */
 };
 
-/* Of one sample. */
+/* The fields of one sample. */
 struct sample {
 	double values[GG_PPROF_VALUES_MAX];
 	size_t value_count, frame_count;
@@ -58,7 +61,7 @@ static int wrong(const struct reading *reading, const uint8_t *at, const char *w
 	return gg_pprof_wrong(&reading->pprof, at, what);
 }
 
-/* --- what the values are --------------------------------------------------------------------------- */
+/* --- columns ---------------------------------------------------------------------------------- */
 
 static double unit_of(const struct gg_pprof *pprof, uint32_t unit)
 {
@@ -68,7 +71,7 @@ static double unit_of(const struct gg_pprof *pprof, uint32_t unit)
 	                                               : 0;
 }
 
-/* Position of the first of the names that is a type of values; bytes: in a unit of bytes. */
+/* Returns the position of the first name that is a value type; bytes: only in a unit of bytes. */
 static int find_value(const struct gg_pprof *pprof, const char *const *names, size_t count,
                       bool bytes)
 {
@@ -80,7 +83,9 @@ static int find_value(const struct gg_pprof *pprof, const char *const *names, si
 	return NONE;
 }
 
-/* A profile of something else has bytes, perhaps: the default of its values, or the first. */
+/*
+ * Finds bytes in other profiles: the default value if its unit is bytes, or the first such value.
+ */
 static int find_any_bytes(const struct gg_pprof *pprof)
 {
 	int found = NONE;
@@ -114,7 +119,7 @@ static int find_columns(struct reading *reading)
 		return wrong(reading, pprof->file,
 		             "none of its values are bytes: it is no heap profile");
 	if (columns->live_bytes != NONE && columns->ever_bytes == NONE &&
-	    reading->import->options->is_allocated) { /* it says neither */
+	    reading->import->options->is_allocated) { /* the file states neither */
 		columns->ever_bytes = columns->live_bytes;
 		columns->ever_count = columns->live_count;
 		columns->live_bytes = columns->live_count = NONE;
@@ -126,7 +131,7 @@ static int find_columns(struct reading *reading)
 	return 0;
 }
 
-/* How errors follow from what the file tells. */
+/* Derives from the file how errors are computed. */
 static void find_interval(struct reading *reading)
 {
 	const struct gg_pprof *pprof = &reading->pprof;
@@ -142,7 +147,7 @@ static void find_interval(struct reading *reading)
 	reading->import->result->interval_bytes = reading->how.interval_bytes;
 }
 
-/* --- samples --------------------------------------------------------------------------------------- */
+/* --- samples ---------------------------------------------------------------------------------- */
 
 static void keep_text(char *to, size_t size, const struct gg_text_line *text)
 {
@@ -166,7 +171,10 @@ static void take_label(struct reading *reading, struct sample *sample,
 	static const char *const pids[] = { "pid", "process_id", "process id" };
 	static const char *const sizes[] = { "bytes" };
 	static const char *const processes[] = { "process", "process_name" };
-	/* Of what was allocated, not of who did: nothing to group processes by. */
+	/*
+	 * These labels describe the allocated object and not the process, so they do not group
+	 * processes.
+	 */
 	static const char *const types[] = { "type", "class", "request" };
 
 	if (text->length == 0) {
@@ -266,7 +274,7 @@ static int read_sample(struct reading *reading, struct gg_wire message, struct s
 	return reading->labels.failed ? gg_import_no_memory(reading->import) : 0;
 }
 
-/* The process of the sample's set of labels. */
+/* Selects the process for the sample's set of labels. */
 static int choose_process(struct reading *reading, const struct sample *sample)
 {
 	struct gg_import *import = reading->import;
@@ -324,7 +332,7 @@ static int write_sample(struct reading *reading, const struct sample *sample)
 	uint32_t stack = 0, thread = 0;
 	int code;
 
-	how.is_mixed = !sample->has_size || reading->pprof.is_ours; /* ours is a mean */
+	how.is_mixed = !sample->has_size || reading->pprof.is_ours; /* geiger's size is a mean */
 	live = gg_row_weighing(&how, value_of(sample, columns->live_count, 1),
 	                       value_of(sample, columns->live_bytes, columns->live_unit));
 	ever = gg_row_weighing(&how, value_of(sample, columns->ever_count, 1),
@@ -350,7 +358,10 @@ static int read_samples(struct reading *reading)
 
 		if (field.number != 2 || field.type != GG_WIRE_BYTES)
 			continue;
-		/* Not its texts and values: they are long, and written before they are read. */
+		/*
+		 * Leaves the arrays as they are, because they are long and every read follows a
+		 * write.
+		 */
 		sample.value_count = sample.frame_count = sample.tid = sample.pid = 0;
 		sample.thread[0] = sample.process[0] = '\0';
 		sample.has_size = false;
@@ -361,7 +372,7 @@ static int read_samples(struct reading *reading)
 	return code;
 }
 
-/* --- the file -------------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static void describe(struct reading *reading)
 {
@@ -433,7 +444,7 @@ static int read_pprof(struct gg_import *import)
 	return code;
 }
 
-/* A type of values: two short numbers and nothing else. */
+/* True if the message is a value type: two short numbers and no other field. */
 static bool is_value_type(struct gg_wire message)
 {
 	struct gg_wire_field field;
@@ -445,10 +456,13 @@ static bool is_value_type(struct gg_wire message)
 	return code == 0;
 }
 
-/* Are all fields those of a profile?  A trace of Perfetto's has field 1 alone, and larger ones. */
+/*
+ * True if all fields are those of a profile.  A Perfetto trace has only field 1, and larger
+ * messages in it.
+ */
 static bool knows_pprof(const uint8_t *head, size_t length)
 {
-	/* Bit n: field n is a message or text, or numbers without a break. */
+	/* Bit n: field n is a message, a text, or packed numbers. */
 	const uint32_t messages = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 11 |
 	                          1 << 13;
 	struct gg_wire wire = gg_wire_of(head, length);
@@ -467,7 +481,7 @@ static bool knows_pprof(const uint8_t *head, size_t length)
 			return false;
 		has_message |= field.number <= 6;
 	}
-	/* What is left is the beginning of a field that is longer than the head. */
+	/* The rest of the head is the beginning of a field that is longer than the head. */
 	if (wire.at < wire.end && (!gg_wire_varint(&wire, &key) || key >> 3 == 0 || key >> 3 > 15 ||
 	                           (key & 7) != GG_WIRE_BYTES))
 		return false;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import_v8 - the .heapprofile of V8: node --heap-prof, Chromium's DevTools.
+ * import_v8 - V8's .heapprofile, from node --heap-prof or Chromium's DevTools.
  *
  *   {"head": {"callFrame": {"functionName": "f", "url": "file:///a.js", "lineNumber": 3, ...},
  *             "selfSize": 16384, "id": 7, "children": [...]},
  *    "samples": [{"size": 16384, "nodeId": 7, "ordinal": 1}]}
  *
- * A tree of calls with what is live of each, scaled by V8 with an interval that the file does not tell: no
- * error, and no numbers of objects.  Lines count from 0.
+ * The file is a tree of calls with the live bytes of each.  V8 scaled them with an interval that
+ * the file does not state, so their error is unknown, and there are no numbers of objects.  Lines
+ * count from 0.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 enum { FILE_MAX = 1 << 30, DEPTH_MAX = 65536, TEXT_MAX = 65536 };
 
-/* A node that is being read; its children refer to its stack, so it is settled before them. */
+/* A node that is being read.  Its stack is made before its children, which refer to it. */
 struct node {
 	char function[TEXT_MAX], url[TEXT_MAX];
 	double line, size;
@@ -30,9 +31,9 @@ struct reading {
 	struct gg_import *import;
 	struct gg_json_read json;
 	const uint8_t *bytes;
-	struct gg_buf parents; /* uint32_t: the stacks that are open, the innermost last */
-	struct node *node;     /* the innermost */
-	bool is_settled;       /* its stack is the last of parents */
+	struct gg_buf parents; /* uint32_t: stacks of the open nodes, the innermost last */
+	struct node *node;     /* the innermost node */
+	bool is_settled;       /* the node's stack is the last one of parents */
 };
 
 static int wrong(struct reading *reading, const char *what)
@@ -67,7 +68,7 @@ static uint32_t *parents_of(const struct reading *reading, size_t *ret_count)
 	return (uint32_t *)(void *)reading->parents.data;
 }
 
-/* The node's stack becomes the innermost; the root of the tree is none. */
+/* Makes the node's stack the innermost one.  The root of the tree has no stack. */
 static int settle(struct reading *reading)
 {
 	struct gg_import *import = reading->import;
@@ -95,7 +96,10 @@ static int settle(struct reading *reading)
 	return code == 0 && reading->parents.failed ? gg_import_no_memory(import) : code;
 }
 
-/* The node is complete: its own memory becomes a row, and its parent is the innermost again. */
+/*
+ * Completes the node: writes its own memory as a row, and makes its parent the innermost node
+ * again.
+ */
 static int leave(struct reading *reading, double size)
 {
 	const struct gg_row_weighing how = { GG_ROW_WEIGHING_UNKNOWN, 0, true };
@@ -113,7 +117,7 @@ static int leave(struct reading *reading, double size)
 	return code;
 }
 
-/* Of the node: all members before or behind its children. */
+/* Reads one member of a node, before or after its children. */
 static int read_member(struct reading *reading, const char *key, double *size, bool *ret_children)
 {
 	struct gg_json_read *json = &reading->json;
@@ -139,7 +143,7 @@ static void clear(struct reading *reading)
 	reading->is_settled = false;
 }
 
-/* The tree, without recursion: sizes of the nodes that are open are on a stack of their own. */
+/* Reads the tree without recursion; `sizes` is a stack with the sizes of the open nodes. */
 static int read_tree(struct reading *reading, struct gg_buf *sizes)
 {
 	struct gg_json_read *json = &reading->json;
@@ -155,7 +159,7 @@ static int read_tree(struct reading *reading, struct gg_buf *sizes)
 		if (in_children) {
 			in_children = gg_json_read_item(json);
 			if (!in_children)
-				continue; /* back in the parent's members */
+				continue; /* continue with the parent's members */
 			gg_buf_append(sizes, &size, sizeof(size));
 			if (sizes->failed)
 				return gg_import_no_memory(reading->import);
@@ -179,7 +183,7 @@ static int read_tree(struct reading *reading, struct gg_buf *sizes)
 			sizes->length -= sizeof(size);
 			memcpy(&size, sizes->data + sizes->length, sizeof(size));
 			in_children = true;
-			reading->is_settled = true; /* the parent has its stack already */
+			reading->is_settled = true; /* the parent already has its stack */
 		}
 	}
 	return code == 0 && json->failed ? wrong(reading, "it is truncated, or no JSON") : code;
@@ -236,7 +240,7 @@ static bool knows_v8(const uint8_t *head, size_t length)
 		                     false };
 	char key[16];
 
-	/* A name that other JSON may have, too, but not with this in it. */
+	/* Other JSON files may have a member of this name, but not with this content. */
 	return gg_json_read_open(&json, '{') && gg_json_read_member(&json, key, sizeof(key)) &&
 	       (strcmp(key, "head") == 0 || strcmp(key, "samples") == 0) &&
 	       (memmem(head, length, "\"callFrame\"", 11) != NULL ||

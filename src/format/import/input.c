@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* input - buffered reading and decompression of imported files. */
 #include "format/import/input.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 enum { CHUNK_BYTES = 1 << 18 };
 
-/* What a compressed file may become (input.h). */
+/* Limits for compressed files (input.h). */
 #define MOST_BYTES (UINT64_C(4) << 30)
 #define FREE_BYTES (UINT64_C(64) << 20)
 enum { MOST_RATIO = 200 };
@@ -28,26 +29,26 @@ enum compression { PLAIN, GZIP, ZSTD };
 struct gg_input {
 	char *name;
 	int fd;                /* -1: in memory */
-	const uint8_t *memory; /* what is left of it */
+	const uint8_t *memory; /* the rest of it */
 	size_t memory_bytes;
 	uint64_t read_bytes, size_bytes, time_ns;
-	uint64_t limit_bytes; /* 0: by the rules for compressed files */
+	uint64_t limit_bytes; /* 0: the limits for compressed files */
 
 	enum compression compression;
-	uint8_t *raw; /* as it is in the file: [raw_at, raw_end) is not yet decompressed */
+	uint8_t *raw; /* the file's own bytes; [raw_at, raw_end) is still compressed */
 	size_t raw_at, raw_end;
 	bool raw_ended;
 	z_stream zlib;
-	bool between_members; /* of gzip: the file may end here */
+	bool between_members; /* between gzip members, where the file may end */
 #if HAVE_ZSTD
 	ZSTD_DStream *zstd;
 #endif
 
-	char *text; /* [at, end) has not been given out */
+	char *text; /* [at, end) has not been returned yet */
 	size_t at, end, capacity;
 	bool ended;
 	uint64_t base;   /* offset of text[0] */
-	uint64_t offset; /* of what was given out last */
+	uint64_t offset; /* of the text returned last */
 };
 
 int gg_input_wrong(const struct gg_input *input, uint64_t offset, struct gg_error *error,
@@ -66,7 +67,7 @@ int gg_input_wrong(const struct gg_input *input, uint64_t offset, struct gg_erro
 	return -EBADMSG;
 }
 
-/* More of the file as it is; raw_ended at its end. */
+/* Reads more bytes from the file; sets raw_ended at its end. */
 static int read_raw(struct gg_input *input, struct gg_error *error)
 {
 	ssize_t got;
@@ -94,7 +95,10 @@ static int read_raw(struct gg_input *input, struct gg_error *error)
 	return 0;
 }
 
-/* Each takes what it can of raw and puts at most `room` bytes at `to`; -EBADMSG if it is damaged. */
+/*
+ * Each decompressor consumes raw bytes and writes at most `room` bytes to `to`. -EBADMSG: damaged
+ * data.
+ */
 static int inflate_gzip(struct gg_input *input, char *to, size_t room, size_t *ret_got,
                         struct gg_error *error)
 {
@@ -197,7 +201,7 @@ static int check_size(const struct gg_input *input, struct gg_error *error)
 	return -EBADMSG;
 }
 
-/* More text behind `end`; what was given out is forgotten. */
+/* Appends more text after `end`, and discards the text that was already returned. */
 static int fill(struct gg_input *input, struct gg_error *error)
 {
 	size_t got = 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* mapping_list - parses mappings and compares them with ELF files. */
 #include "format/import/mapping_list.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ void gg_mapping_list_done(struct gg_mapping_list *maps)
 	*maps = (struct gg_mapping_list){ 0 };
 }
 
-/* The path is copied. */
+/* Adds an entry with a copy of its path. */
 static int put(struct gg_mapping_list *maps, const struct gg_mapping_list_entry *entry,
                const char *path, size_t path_length)
 {
@@ -85,7 +86,7 @@ int gg_mapping_list_settle(struct gg_mapping_list *maps, struct gg_import *impor
 	return 0;
 }
 
-/* Do the file's segments make all mappings of code that the lines show of it? */
+/* True if the file's segments would produce all code mappings that the lines show for it. */
 static bool is_the_file(const struct gg_mapping_list *maps, const struct gg_mapping_list_entry *of,
                         const struct gg_elf_file *file)
 {
@@ -104,7 +105,7 @@ static bool is_the_file(const struct gg_mapping_list *maps, const struct gg_mapp
 	return fits;
 }
 
-/* The module of an entry, with what its file tells; all entries of that path get it. */
+/* Makes the module of an entry from its file; all entries with the same path get this module. */
 static int settle_entry(struct gg_mapping_list *maps, struct gg_import *import,
                         struct gg_mapping_list_entry *of)
 {

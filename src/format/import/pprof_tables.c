@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pprof_tables - reads strings, mappings, functions and locations, and makes frames of them. */
 #include "format/import/pprof_tables.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include "format/import/elf_file.h"
 #include "symbol/names/demangle.h"
 
-enum { LINES_MAX = 256 }; /* inlined calls at one place */
+enum { LINES_MAX = 256 }; /* inlined calls at one location */
 
 int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *what)
 {
@@ -28,7 +29,7 @@ struct gg_text_line gg_pprof_text(const struct gg_pprof *pprof, uint32_t text)
 		                pprof->file + pprof->file_bytes };
 	uint64_t length = 0;
 
-	(void)gg_wire_varint(&wire, &length); /* it was there when it was found */
+	(void)gg_wire_varint(&wire, &length); /* valid since the first pass */
 	return (struct gg_text_line){ (const char *)wire.at, (size_t)length };
 }
 
@@ -44,9 +45,9 @@ bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted
 	return true;
 }
 
-/* --- tables -------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
-/* Index of the record with that id; SIZE_MAX: there is none. */
+/* Returns the index of the record with that id; SIZE_MAX: no such record. */
 static size_t find_record(const struct gg_pprof_ids *ids, uint64_t id)
 {
 	uint64_t index;
@@ -57,7 +58,7 @@ static size_t find_record(const struct gg_pprof_ids *ids, uint64_t id)
 	return index != GG_MAP_NONE ? (size_t)index : SIZE_MAX;
 }
 
-/* The last one of `count` records gets its id. */
+/* Gives the last of `count` records its id. */
 static int give_id(const struct gg_pprof *pprof, struct gg_pprof_ids *ids, size_t count,
                    uint64_t id, const uint8_t *at)
 {
@@ -81,7 +82,10 @@ static int check_text(const struct gg_pprof *pprof, uint32_t *ret_text, uint64_t
 	return 0;
 }
 
-/* One field after the other of a message; texts are checked, others wait for their turn. */
+/*
+ * These read the fields of one message.  They check texts at once; other references wait until all
+ * tables are complete.
+ */
 static int read_value(struct gg_pprof *pprof, struct gg_wire message, struct gg_pprof_value *value)
 {
 	struct gg_wire_field field;
@@ -189,7 +193,7 @@ static int add_text(struct gg_pprof *pprof, const uint8_t *with_length)
 	return gg_array_push(&pprof->texts, offset) ? 0 : no_memory(pprof);
 }
 
-/* Where the length of a field begins: behind its key. */
+/* Returns where the length of a field begins, which is after its key. */
 static const uint8_t *length_of(const uint8_t *field_start)
 {
 	while (*field_start++ >= 0x80)
@@ -197,7 +201,7 @@ static const uint8_t *length_of(const uint8_t *field_start)
 	return field_start;
 }
 
-/* Texts first: all others refer to them, and they come last in most files. */
+/* Reads texts first, because all other records refer to them, and most files have them last. */
 static int read_texts(struct gg_pprof *pprof)
 {
 	struct gg_wire wire = gg_wire_of(pprof->file, pprof->file_bytes);
@@ -303,9 +307,11 @@ void gg_pprof_done(struct gg_pprof *pprof)
 	gg_map_done(&pprof->location_ids.by_id);
 }
 
-/* --- frames -------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
-/* Hexadecimal digits as bytes; 0: they are none (Go's build ids are texts). */
+/*
+ * Parses hexadecimal digits.  Returns 0 if the text has other characters: Go's build ids are texts.
+ */
 static size_t parse_build_id(const struct gg_text_line *text, uint8_t *bytes, size_t most)
 {
 	if (text->length % 2 != 0 || text->length / 2 > most)
@@ -320,7 +326,10 @@ static size_t parse_build_id(const struct gg_text_line *text, uint8_t *bytes, si
 	return text->length / 2;
 }
 
-/* The mapping's module; what its addresses are in the file, the file itself tells if it is here. */
+/*
+ * Makes the mapping's module.  If its file is on this machine, the file tells how it numbers
+ * addresses.
+ */
 static int settle_mapping(struct gg_pprof *pprof, struct gg_pprof_mapping *mapping)
 {
 	struct gg_text_line id_text = gg_pprof_text(pprof, mapping->build_id);
@@ -373,7 +382,7 @@ static void done_place(struct place *place)
 	}
 }
 
-/* The short form of a name, where the file says that this is it; NULL: it does not. */
+/* Returns the short form of a name if the file identifies it as such, or NULL. */
 static char *short_name_of(const char *name, struct gg_text_line system_name)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf brief = { 0 };
@@ -408,7 +417,7 @@ static int read_line(struct gg_pprof *pprof, struct gg_wire message, struct plac
 	if (index == SIZE_MAX)
 		return gg_pprof_wrong(pprof, start, "a line of a function that is not there");
 	if (place->line_count == LINES_MAX)
-		return 0; /* deeper inlining than that is cut */
+		return 0; /* the innermost LINES_MAX lines are enough */
 	called = &pprof->functions.items[index];
 	name = gg_pprof_text(pprof, called->name);
 	file = gg_pprof_text(pprof, called->file);
@@ -417,7 +426,7 @@ static int read_line(struct gg_pprof *pprof, struct gg_wire message, struct plac
 	system_name = gg_pprof_text(pprof, called->system_name);
 	if (system_name.length > 2 && system_name.at[0] == '_' &&
 	    (system_name.at[1] == 'Z' || system_name.at[1] == 'R'))
-		name = system_name; /* all forms follow from it */
+		name = system_name; /* all forms of the name derive from it */
 	line->linkage_name = strndup(name.at, name.length);
 	if (line->linkage_name != NULL && system_name.length > 0)
 		line->function = short_name_of(line->linkage_name, system_name);
@@ -436,7 +445,7 @@ static int read_place(struct gg_pprof *pprof, const struct gg_pprof_location *lo
 	uint64_t length = 0;
 	int code = 0;
 
-	(void)gg_wire_varint(&wire, &length); /* it was whole when it was found */
+	(void)gg_wire_varint(&wire, &length); /* valid since the first pass */
 	wire.end = wire.at + length;
 	while (code == 0 && gg_wire_next(&wire, &field) > 0) {
 		if (field.number == 2 && field.type == GG_WIRE_VARINT)
@@ -450,8 +459,8 @@ static int read_place(struct gg_pprof *pprof, const struct gg_pprof_location *lo
 }
 
 /*
- * Where a build-id says which file it is, module and address are the place; without one a place that has
- * names goes by these, as addresses of another build mean other code.
+ * A build-id identifies the file, so module and address identify the frame.  Without one, the names
+ * identify the frame if there are any, because the same address in another build is different code.
  */
 static int settle_location(struct gg_pprof *pprof, struct gg_pprof_location *location,
                            struct place *place)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof_tables - the tables of a profile.proto: what its samples refer to, found in one pass and kept as places in
- * the file.
+ * pprof_tables - the tables of a profile.proto to which its samples refer.
  *
- * Memory   4 bytes a text, 8 a function, 24 a location, and 24 more for each id that is not the number of
- *          its record.
+ * One pass over the file finds the records; the tables keep their offsets.
+ *
+ * Memory   4 bytes for each text, 8 for a function, 24 for a location, and 24 more for each id that
+ *          differs from the number of its record.
  * Threads  one owner.
  */
 #pragma once
@@ -32,7 +33,7 @@ struct gg_pprof_mapping {
 };
 
 struct gg_pprof_location {
-	uint32_t message; /* where it is in the file, with its length in front */
+	uint32_t message; /* its offset in the file, at its length */
 	uint32_t frame;   /* id, once settled */
 	bool is_settled;
 };
@@ -47,7 +48,7 @@ struct gg_pprof {
 	struct gg_import *import;
 	const uint8_t *file;
 	size_t file_bytes;
-	GG_ARRAY(uint32_t) texts; /* where each is in the file, with its length in front */
+	GG_ARRAY(uint32_t) texts; /* offsets in the file, at their lengths */
 	GG_ARRAY(struct gg_pprof_function) functions;
 	GG_ARRAY(struct gg_pprof_mapping) mappings;
 	GG_ARRAY(struct gg_pprof_location) locations;
@@ -56,19 +57,19 @@ struct gg_pprof {
 	size_t value_count;
 	uint64_t period, time_ns, duration_ns;
 	uint32_t default_type; /* text */
-	bool is_ours;          /* a comment says that geiger exported it */
+	bool is_ours;          /* a comment names geiger as the exporter */
 };
 
-/* Reads all but the samples.  Error offsets are in the file. */
+/* Reads all fields except the samples.  Errors have offsets in the file. */
 GG_MUST_CHECK int gg_pprof_read(struct gg_pprof *pprof, struct gg_import *import,
                                 const uint8_t *file, size_t length);
 void gg_pprof_done(struct gg_pprof *pprof);
 
-/* "FILE: offset N: what is wrong", N being where `at` is. */
+/* Sets the error "FILE: offset N: TEXT", where N is the offset of `at`. */
 int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *what);
-/* A text's bytes; length 0 where it is empty. */
+/* Returns a text's bytes; length 0: the text is empty. */
 struct gg_text_line gg_pprof_text(const struct gg_pprof *pprof, uint32_t text);
 bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted);
-/* The frame of the location with that id; at: for the error. */
+/* Returns the frame of the location with that id; an error names the offset of `at`. */
 GG_MUST_CHECK int gg_pprof_frame(struct gg_pprof *pprof, uint64_t location, const uint8_t *at,
                                  uint32_t *ret_frame);

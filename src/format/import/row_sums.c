@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* row_sums - estimates, variances and skews of rows. */
 #include "format/import/row_sums.h"
 
 #include <math.h>
 
 #include "stats/estimate/tally.h"
 
-/* Where h(y) = y^2 / (e^y - 1) has its maximum, and that. */
+/* The y at which h(y) = y^2 / (e^y - 1) has its maximum, and the maximum. */
 #define H_MOST_AT 1.5936242600400401
 #define H_MOST    0.6476102378919149
-/* y e^-y at most: what of N objects was not seen is N R of that at most. */
+/* The maximum of y e^-y.  At most N R times this value is unseen of N objects. */
 #define UNSEEN_MOST 0.36787944117144233
 
 enum { BOTH_UNKNOWN = 1u << GG_BYTES | 1u << GG_ALLOCATIONS };
 
 /*
- * The error of allocations of one size, or of sizes with that mean.  samples: how many were sampled, not
- * rounded.
+ * Adds the error for allocations of one size, or with that mean size. samples: the number of
+ * samples, not rounded.
  */
 static void add_error(struct gg_row_sums *weighed, double samples, double size, double interval,
                       bool is_mixed)
 {
 	double x = fmax(size, 1) / interval, p = -expm1(-x);
-	double variance = samples * (1 - p) / (p * p); /* of the number of allocations */
+	double variance = samples * (1 - p) / (p * p); /* variance of the number of allocations */
 	double skew = variance * (2 - p) / p;
 
 	weighed->count_variance = variance;
@@ -51,7 +52,7 @@ static struct gg_row_sums weigh_drawn(const struct gg_row_weighing *how, double 
 	return weighed;
 }
 
-/* Each mark stands for R bytes; their number is a Poisson one. */
+/* Each mark represents R bytes, and the number of marks has a Poisson distribution. */
 static struct gg_row_sums weigh_marks(double interval, double count, double bytes)
 {
 	return (struct gg_row_sums){ .samples = fmax(round(bytes / interval), 1),
@@ -78,7 +79,7 @@ struct gg_row_sums gg_row_weighing(const struct gg_row_weighing *how, double cou
 	weighed.count = count;
 	weighed.bytes = bytes;
 	if (how->kind != GG_ROW_WEIGHING_UNKNOWN &&
-	    count > 0) { /* an interval of 1 is every allocation */
+	    count > 0) { /* an interval of 1 samples every allocation */
 		weighed.samples = count;
 		weighed.size = bytes;
 		return weighed;
@@ -95,7 +96,7 @@ void gg_row_sums_add(struct gg_row_sums *sum, const struct gg_row_sums *more)
 	bool has_bytes = (sum->bytes_skew > 0 || sum->bytes_variance == 0) &&
 	                 (more->bytes_skew > 0 || more->bytes_variance == 0);
 
-	/* A skew that is missing in one part is missing in the sum. */
+	/* The skew of a sum is unknown if the skew of a part is unknown. */
 	sum->count_skew = has_count ? sum->count_skew + more->count_skew : 0;
 	sum->bytes_skew = has_bytes ? sum->bytes_skew + more->bytes_skew : 0;
 	sum->samples += more->samples;
@@ -125,7 +126,7 @@ struct gg_row_sums gg_row_sums_rest(const struct gg_row_sums *all, const struct 
 		rest.bytes_skew = fmax(all->bytes_skew - part->bytes_skew, 0);
 	if (rest.count == 0 && rest.bytes == 0)
 		return (struct gg_row_sums){ 0 };
-	/* Rounding may leave fewer allocations, or bytes, than were sampled. */
+	/* Rounding may leave fewer allocations or bytes than the samples have. */
 	if (rest.unknown_errors == 0) {
 		rest.samples = fmin(rest.samples, floor(rest.count));
 		rest.size = fmin(rest.size, rest.bytes);

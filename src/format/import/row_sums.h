@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_sums - what a row of a file says, objects and bytes, as a sum with its error.
+ * row_sums - converts a row of a file, with its objects and bytes, to a sum with its error.
  *
  *   struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, 524288 };
- *   struct gg_sums_known sum = gg_row_weighing(&how, 3, 196608);       3 sampled objects, 192 KiB together
+ *   struct gg_row_sums sum = gg_row_weighing(&how, 3, 196608);    3 sampled objects, 192 KiB in all
  *
- * Formats differ in what their numbers are:
+ * Numbers have a different meaning in each format:
  *
  *   exact     every allocation was counted
- *   sampled   of the samples alone: the reader divides by p = 1 - exp(-(bytes/objects)/R), row by row
- *   scaled    that was done by whoever wrote them
- *   marks     R for each mark (heapprofd): bytes are scaled, objects are those sampled
- *   unknown   nobody says how they came about: no error can be given
+ *   sampled   sums of samples: the reader divides by p = 1 - exp(-(bytes/objects)/R), row by row
+ *   scaled    the writer of the file has already done that
+ *   marks     R for each mark (heapprofd): bytes are scaled, objects are the sampled ones
+ *   unknown   the method is unknown, so there is no error
  *
- * The variance of a row.  If its allocations have one size Z = bytes/objects, N of them have the
- * variance N Z^2 (1-p)/p = N R^2 h(Z/R), h(y) = y^2 / (e^y - 1).  A row that sums up different sizes has
- * sum R^2 h(Z_i/R) instead.  h is concave up to its maximum, h(1.594) = 0.648; so for a mean size up to
- * there N R^2 h is never less than that sum (Jensen), and beyond there N R^2 0.648 is not.  So `is_mixed`
- * rows get an error that is never too small, for bytes.  In the same way what was certainly seen, of which
- * the lower end of an interval is made: N Z (1 - e^-y) for one size, and B - N R / e at least for a mean
- * beyond R (y e^-y is concave up to its maximum, 1/e at 1).  For numbers of objects there is no such bound:
- * one that is small and was sampled once stands for thousands; they are taken as if all were of one size.
+ * The variance of a row.  If all its allocations have one size Z = bytes/objects, N of them have
+ * the variance N Z^2 (1-p)/p = N R^2 h(Z/R), where h(y) = y^2 / (e^y - 1).  For a row with
+ * different sizes, the variance is the sum of R^2 h(Z_i/R). h is concave up to its maximum,
+ * h(1.594) = 0.648.  So for a mean size up to there, N R^2 h is never less than that sum (Jensen).
+ * Beyond there, N R^2 0.648 is never less.  So the error in bytes of `is_mixed` rows is never too
+ * small.
  *
- * Threads  any; pure.
+ * The lower end of a confidence interval needs the bytes that were certainly seen, which follow in
+ * the same way.  They are N Z (1 - e^-y) for one size, and at least B - N R / e for a mean beyond
+ * R, because y e^-y is concave up to its maximum, 1/e at 1.  Numbers of objects have no such bound,
+ * because one small sampled object represents thousands.  For objects, the module assumes that all
+ * have one size.
+ *
+ * Threads  any; pure functions.
  */
 #pragma once
 
@@ -41,27 +45,32 @@ enum gg_row_weighing_kind {
 
 struct gg_row_weighing {
 	enum gg_row_weighing_kind kind;
-	double interval_bytes; /* R; of exact and unknown not looked at */
+	double interval_bytes; /* R; unused for exact and unknown */
 	bool is_mixed;         /* a row may have allocations of different sizes */
 };
 
-/* Of double precision and signed, so that one can be taken from another; gg_row_sums_sums() rounds. */
+/*
+ * The fields are signed and of double precision, so sums can be subtracted; gg_row_sums_sums()
+ * rounds.
+ */
 struct gg_row_sums {
-	double samples, size;         /* of the samples themselves */
+	double samples, size;         /* number and bytes of the samples */
 	double count, count_variance; /* estimates */
 	double bytes, bytes_variance;
-	double count_skew, bytes_skew; /* third cumulants; 0: not known */
+	double count_skew, bytes_skew; /* third cumulants; 0: unknown */
 	uint32_t unknown_errors;       /* 1 << enum gg_quantity */
 };
 
-/* What `count` objects of together `bytes` stand for; both >= 0 and finite. */
+/*
+ * Returns the estimate for `count` objects with `bytes` in total; both are finite and not negative.
+ */
 struct gg_row_sums gg_row_weighing(const struct gg_row_weighing *how, double count, double bytes);
 
-/* sum += more. */
+/* Adds `more` to `sum`. */
 void gg_row_sums_add(struct gg_row_sums *sum, const struct gg_row_sums *more);
 
-/* What is left of `all` without `part`, which is in it: what was freed of what was allocated. */
+/* Subtracts `part` from `all`, which includes it: such as the freed from the allocated memory. */
 struct gg_row_sums gg_row_sums_rest(const struct gg_row_sums *all, const struct gg_row_sums *part);
 
-/* As it is stored; at least one sample where there is anything. */
+/* Rounds a sum for storage; a sum that is not empty has at least one sample. */
 struct gg_sums gg_row_sums_sums(const struct gg_row_sums *weighed);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* merge - groups processes by their labels and adds up their samples and aggregates. */
 #include "format/merge/merge.h"
 
 #include <errno.h>
@@ -21,14 +22,14 @@ enum {
 	MIXED_SIZES = 255,
 };
 
-/* What became of a block, in the order in which the holders of a shared one decide. */
+/* The fate of a block.  If several processes share a block, the largest value decides. */
 enum fate {
 	FATE_FREED,
-	FATE_LEFT, /* never freed by a process that ended before the last one of its session */
-	FATE_LIVE, /* at the end of its session (profile/last_end.h) */
+	FATE_LEFT, /* not freed, and its process ended before the end of its session */
+	FATE_LIVE, /* live at the end of its session (profile/last_end.h) */
 };
 
-/* What a stack holds, left, or was freed of it, in the processes of a group. */
+/* A sum by stack and fate over the processes of a group. */
 struct row {
 	uint32_t stack, group; /* ids of `out` */
 	uint32_t size_class;
@@ -37,20 +38,19 @@ struct row {
 	struct gg_row_sums sum;
 };
 
-/* Processes with the same labels and sampling interval, as one process of `out`. */
+/* Processes with the same labels and sampling interval, which become one process of `out`. */
 struct group {
 	uint32_t id;
 	uint32_t process_count;
 	struct gg_profile_process process;
 	char *command;
-	uint64_t dropped
-		[GG_COUNTER_COUNT]; /* of the region's counters, those of samples and frees */
-	bool is_incomplete;         /* sampling of one was switched off, or sums may be another's */
+	uint64_t dropped[GG_COUNTER_COUNT]; /* the region's counters of lost samples and frees */
+	bool is_incomplete; /* sampling was off at times, or sums may be another process's */
 };
 
-/* A process of the profile that is added. */
+/* A process of the profile that is being added. */
 struct process {
-	uint32_t group; /* index + 1; 0: there is no such process */
+	uint32_t group; /* index + 1; 0: no such process */
 	int64_t end_ns;
 };
 
@@ -63,24 +63,24 @@ struct gg_merge {
 	GG_ARRAY(struct group) groups;
 	struct gg_map group_map; /* hash of labels, scheme and interval -> index */
 	size_t profile_count, note_count;
-	char *command; /* of the first; NULL: they differ */
+	char *command; /* command of the first process; NULL: they differ */
 	uint64_t start_wall_ns;
 	double interval;
 	enum gg_scheme scheme;
 
-	/* Of the profile that is added. */
+	/* The profile that is being added. */
 	struct gg_profile *profile;
 	struct gg_error *error;
 	GG_ARRAY(struct process) processes; /* by id */
 	struct gg_last_end last;
-	struct gg_buf labels;    /* struct label of it */
-	struct gg_buf texts;     /* that labels point into */
-	GG_ARRAY(uint8_t) fates; /* of each sample id, the fate that its block counts with so far */
+	struct gg_buf labels;    /* struct label of the current process */
+	struct gg_buf texts;     /* the texts of labels */
+	GG_ARRAY(uint8_t) fates; /* by sample id: the fate that its block counts with so far */
 };
 
 struct label {
 	uint32_t process;
-	size_t key, value; /* in texts */
+	size_t key, value; /* offsets in texts */
 };
 
 int gg_merge_new(struct gg_merge **ret_merge, struct gg_profile *out,
@@ -117,7 +117,7 @@ void gg_merge_free(struct gg_merge *merge)
 	free(merge);
 }
 
-/* --- rows ---------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static int write_row(struct gg_merge *merge, const struct row *row)
 {
@@ -147,16 +147,16 @@ static int write_rows(struct gg_merge *merge)
 	return code;
 }
 
-/* Index + 1 of the group of a process of the profile that is added; 0: it has none. */
+/* Returns index + 1 of the group of a process that is being added; 0: it has no group. */
 static uint32_t group_of(const struct gg_merge *merge, uint32_t process)
 {
 	return process < merge->processes.count ? merge->processes.items[process].group : 0;
 }
 
-/* NULL: no memory. */
+/* Returns the row of this key, a new one if necessary; NULL: out of memory. */
 static struct row *find_row(struct gg_merge *merge, uint32_t group, uint32_t stack, enum fate fate)
 {
-	/* A stack has 32 bits, a group 30: there are no more processes. */
+	/* A stack takes 32 bits and a group 30 bits, more than there are processes. */
 	uint64_t key = (uint64_t)stack << 32 | (uint64_t)group << 2 | (uint64_t)fate;
 	uint64_t index = gg_map_get(&merge->row_map, key);
 	struct row *row;
@@ -220,7 +220,8 @@ static int add_coarse(const struct gg_profile_coarse *coarse, void *context)
 
 	if (sums->sample_count == 0)
 		return 0;
-	if (coarse->is_shared) { /* perhaps allocated by an ancestor, which has it: left out */
+	/* An ancestor that allocated the memory may have counted it, so the merge leaves it out. */
+	if (coarse->is_shared) {
 		note_incomplete(merge, coarse->process);
 		return 0;
 	}
@@ -229,9 +230,11 @@ static int add_coarse(const struct gg_profile_coarse *coarse, void *context)
 	                  coarse->interval_bytes, &what);
 }
 
-/* --- samples ------------------------------------------------------------------------------------- */
+/* --- samples ---------------------------------------------------------------------------------- */
 
-/* Where a sample's fate is; NULL: memory is out, or the id (a hostile one) has no room. */
+/*
+ * Returns the fate of a sample; NULL: out of memory, or a hostile file has an id that is too large.
+ */
 static uint8_t *fate_at(struct gg_merge *merge, uint64_t id)
 {
 	if (id > UINT32_MAX || !gg_array_extend(&merge->fates, (size_t)id + 1))
@@ -270,7 +273,7 @@ static uint32_t size_class(uint64_t size_bytes)
 	return size_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(size_bytes - 1);
 }
 
-/* Takes it back from where its block counted so far, if that has not been written yet. */
+/* Removes a block from the row in which it counted so far, unless that row is already written. */
 static void take_back(struct gg_merge *merge, const struct gg_profile_sample *sample,
                       enum fate fate, const struct gg_row_sums *what)
 {
@@ -293,8 +296,9 @@ static void take_back(struct gg_merge *merge, const struct gg_profile_sample *sa
 }
 
 /*
- * A block that a fork handed on is one block: live while any process holds it, allocated once.  Who
- * inherited it comes after who allocated it; the block moves to the fate of the holder that decides.
+ * A fork shares its blocks, and each is one block: allocated once, and live while any process holds
+ * it.  A process that inherited the block comes after the one that allocated it, and the block
+ * moves to the row of the fate that decides.
  */
 static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
@@ -317,7 +321,7 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 	                  size_class(sample->size_bytes), interval, &what);
 }
 
-/* --- processes ----------------------------------------------------------------------------------- */
+/* --- processes -------------------------------------------------------------------------------- */
 
 static const char *value_of(const struct gg_merge *merge, uint32_t process, const char *key)
 {
@@ -348,7 +352,10 @@ static int take_label(uint32_t process, const char *key, const char *value, void
 
 typedef int label_visit(struct gg_merge *merge, const char *key, const char *value, void *context);
 
-/* Labels of a process, each key once: its own unless an option says otherwise, then the options'. */
+/*
+ * Calls a function for each label of a process, each key once.  Options override the process's
+ * labels.
+ */
 static int each_label(struct gg_merge *merge, uint32_t process, const char *host,
                       label_visit *visit, void *context)
 {
@@ -369,7 +376,10 @@ static int each_label(struct gg_merge *merge, uint32_t process, const char *host
 	return code;
 }
 
-/* A sum: the order of labels does not matter, and one that comes twice is put twice, too. */
+/*
+ * Adds a label to a hash.  The hash is a sum, so the order of labels does not matter.  A repeated
+ * label counts twice, because it is also written twice.
+ */
 static int hash_label(struct gg_merge *merge, const char *key, const char *value, void *context)
 {
 	uint64_t *sum = context, seed = gg_map_seed(&merge->group_map);
@@ -385,7 +395,7 @@ static int put_label(struct gg_merge *merge, const char *key, const char *value,
 	return gg_profile_put_label(merge->out, group->id, key, value, merge->error);
 }
 
-/* Equal commands are one group's; others make it nameless. */
+/* Adds a process to its group.  If commands differ, the group has no command. */
 static int note_process(struct gg_merge *merge, struct group *group,
                         const struct gg_profile_process *process)
 {
@@ -437,8 +447,7 @@ static int take_process(const struct gg_profile_process *process, void *context)
 	if (merge->options.keep_hosts &&
 	    gg_profile_session(merge->profile, &session, merge->error) == 0)
 		host = session.host;
-	hash = gg_hash_integer((uint64_t)interval,
-	                       hash); /* intervals are never mixed without need */
+	hash = gg_hash_integer((uint64_t)interval, hash); /* keeps different intervals apart */
 	code = each_label(merge, process->id, host, hash_label, &hash);
 	index = gg_map_get(&merge->group_map, hash);
 	if (code == 0 && index == GG_MAP_NONE) {
@@ -462,7 +471,7 @@ static int take_process(const struct gg_profile_process *process, void *context)
 	return 0;
 }
 
-/* --- profiles ------------------------------------------------------------------------------------ */
+/* --- profiles --------------------------------------------------------------------------------- */
 
 static int take_session(struct gg_merge *merge)
 {
@@ -497,7 +506,7 @@ static int take_note(const char *text, void *context)
 	return gg_profile_add_note(merge->out, text, merge->error);
 }
 
-/* When sampling was off is not known of a sum; that it was is. */
+/* Records that sampling was off.  The times are lost, because a sum has no times. */
 static int take_event(const struct gg_profile_event *event, void *context)
 {
 	if (event->kind != NULL && strcmp(event->kind, "off") == 0)
@@ -505,7 +514,7 @@ static int take_event(const struct gg_profile_event *event, void *context)
 	return 0;
 }
 
-/* Counters of the processes of a group add up. */
+/* Adds up the counters of all processes of a group. */
 static int take_counter(uint32_t process, const char *name, uint64_t value, void *context)
 {
 	struct gg_merge *merge = context;
@@ -549,7 +558,7 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 	return code;
 }
 
-/* What keeps the figures of the sum from being more than lower bounds. */
+/* Records the losses that make figures of the sum lower bounds. */
 static int put_losses(struct gg_merge *merge, const struct group *group)
 {
 	const struct gg_profile_event event = { .process = group->id,
@@ -590,7 +599,10 @@ static int finish_groups(struct gg_merge *merge)
 
 int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
 {
-	/* No end: from the first start to the last end of runs that may have nothing in common is no duration. */
+	/*
+	 * There is no end, because the time from the first start to the last end is no duration of
+	 * unrelated runs.
+	 */
 	struct gg_profile_session session = { .start_wall_ns = merge->start_wall_ns,
 		                              .interval_bytes = merge->interval,
 		                              .scheme = merge->scheme,

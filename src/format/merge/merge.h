@@ -6,20 +6,23 @@
  *
  *   gg_profile_create_whole(&out, path, error);
  *   gg_merge_new(&merge, out, &options, error);
- *   gg_merge_add(merge, profile, error);           each; it may be closed then
+ *   gg_merge_add(merge, profile, error);    for each profile, which may be closed afterwards
  *   gg_merge_finish(merge, error);
  *   gg_merge_free(merge);
  *   gg_profile_finish(out, error);
  *
- * What is kept   For each stack, and each set of labels that processes have: what was live at the end of
- *                its session, what processes left at their exits, and what was allocated, with its error.  Times, threads and single samples are not.
- * Scaled first   Each sample is weighed by its own probability, each row of sums was; only then they add up.
- * Stacks         are the same where their frames are: by build-id and address, or, of modules without a
- *                build-id, by the names of functions, files and lines; without either by path and address.
- * Memory         150 bytes for each stack and set of labels, of at most ROWS_MAX at a time: when there are
- *                more they are written, and come twice in the file, which sums do not mind.  And 40 bytes
- *                for each different node of the tree of stacks.
- * Threads        one owner.
+ * Contents      For each stack and each set of process labels, the result has three sums with their
+ *               errors: the memory live at the end of its session, the memory left by processes
+ *               that exited, and the allocated memory.  It has no times, threads or single samples.
+ * Scaled first  Each sample is weighted by its own probability, and each aggregate is already
+ *               weighted.  Only then do they add up.
+ * Stacks        are equal if their frames are.  A frame is identified by build-id and address.
+ *               Without a build-id, the names of functions, files and lines identify it; without
+ *               names, path and address do.
+ * Memory        150 bytes for each pair of stack and label set, at most ROWS_MAX at a time.  When
+ *               there are more, they are written and may occur twice in the file, which does not
+ *               change sums.  Each distinct node of the tree of stacks takes 40 bytes more.
+ * Threads       one owner.
  */
 #pragma once
 
@@ -30,9 +33,9 @@
 struct gg_merge;
 
 struct gg_merge_options {
-	const struct gg_import_label *labels; /* that every process gets, over its own */
+	const struct gg_import_label *labels; /* for every process; they override its own labels */
 	size_t label_count;
-	bool keep_hosts; /* where a profile was recorded becomes the label "host" */
+	bool keep_hosts; /* add the recording machine as the label "host" */
 };
 
 GG_MUST_CHECK int gg_merge_new(struct gg_merge **ret_merge, struct gg_profile *out,

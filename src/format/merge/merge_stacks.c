@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* merge_stacks - copies modules, frames and stacks from one profile to another. */
 #include "format/merge/merge_stacks.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 
-/* A line while its frame is read: texts are offsets, SIZE_MAX: NULL. */
+/* A line of the frame that is being read.  Texts are offsets; SIZE_MAX means NULL. */
 struct line {
 	size_t function, full_name, linkage_name, file;
 	uint32_t number;
@@ -47,7 +48,7 @@ static struct gg_merge_module module_of(const struct gg_merge_stacks *places,
 	return frame->module < places->modules.count ? places->modules.items[frame->module] : none;
 }
 
-/* --- frames with names --------------------------------------------------------------------------- */
+/* --- frames with names ------------------------------------------------------------------------ */
 
 static size_t keep_text(struct gg_merge_stacks *places, const char *text)
 {
@@ -64,7 +65,7 @@ static const char *text_at(const struct gg_merge_stacks *places, size_t at)
 	return at != SIZE_MAX ? places->texts.data + at : NULL;
 }
 
-/* FNV-1a of a text and its end. */
+/* Hashes a text and its end by FNV-1a. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
 	for (const char *at = text != NULL ? text : "";; at++) {
@@ -74,7 +75,10 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	}
 }
 
-/* In place of an address that means nothing in another file: the frame's names. */
+/*
+ * Returns a hash of the frame's names, to use in place of an address that other files number
+ * differently.
+ */
 static uint64_t hash_lines(const struct gg_merge_stacks *places, const struct line *lines,
                            size_t count)
 {
@@ -115,7 +119,7 @@ static int put_lines(struct gg_merge_stacks *places, uint32_t frame, const struc
 	return code;
 }
 
-/* The frame whose lines were read has them all. */
+/* Finishes a frame when all its lines have been read. */
 static int settle_lines(struct gg_merge_stacks *places)
 {
 	const struct line *lines = (const struct line *)(const void *)places->lines.data;
@@ -164,7 +168,7 @@ static int take_line(const struct gg_profile_line *line, void *context)
 	return code;
 }
 
-/* --- stacks -------------------------------------------------------------------------------------- */
+/* --- stacks ----------------------------------------------------------------------------------- */
 
 static int frame_of(struct gg_merge_stacks *places, uint32_t id, uint32_t *ret_frame)
 {

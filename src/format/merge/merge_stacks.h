@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge_stacks - the stacks of one profile as those of another: what gg_merge_add() does first.
+ * merge_stacks - maps stacks of one profile to those of another; the first step of gg_merge_add().
  *
- *   struct gg_merge_stacks places = { .out = out };        kept from one profile to the next
+ *   struct gg_merge_stacks places = { .out = out };        reused for all profiles
  *
  *   gg_merge_stacks_read(&places, profile, error);
  *   stack = gg_merge_stacks_stack(&places, id);
@@ -15,32 +15,32 @@
 #include "profile/profile.h"
 
 struct gg_merge_module {
-	uint32_t out; /* id there */
+	uint32_t out; /* id in the other profile */
 	bool has_build_id;
 };
 
 struct gg_merge_frame {
-	uint32_t module, out; /* out 0: not asked for yet */
+	uint32_t module, out; /* out 0: not made yet */
 	uint64_t address;
 };
 
 struct gg_merge_stacks {
 	struct gg_profile *out;
 	struct gg_error *error;
-	/* Of the profile that is read; by id. */
+	/* The profile that is being read; all by id. */
 	GG_ARRAY(struct gg_merge_module) modules;
 	GG_ARRAY(struct gg_merge_frame) frames;
 	GG_ARRAY(uint32_t) stacks;
-	/* Lines of the frame that is read. */
+	/* The lines of the frame that is being read. */
 	uint32_t frame;
 	struct gg_buf texts, lines; /* struct line of merge_stacks.c */
-	/* Of `out`; by id: does the frame have lines? */
+	/* For frames of `out`, by id: whether the frame has lines. */
 	GG_ARRAY(uint8_t) is_named;
 };
 
 GG_MUST_CHECK int gg_merge_stacks_read(struct gg_merge_stacks *places, struct gg_profile *profile,
                                        struct gg_error *error);
-/* 0 for 0 and for what the profile does not have. */
+/* Returns 0 for stack 0 and for stacks that the profile lacks. */
 static inline uint32_t gg_merge_stacks_stack(const struct gg_merge_stacks *places, uint32_t stack)
 {
 	return stack < places->stacks.count ? places->stacks.items[stack] : 0;
