@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cells - the samples, as groups that the page cannot tell apart: one class (classes.c), one
- * node, one bin of birth and one of death, one owner.
+ * cells - the samples, in groups that the page cannot tell apart.
  *
- * A cell is three numbers: node, class, birth and death in the bits of one, who allocated and what kind of
- * life it had in another, and what is not known of its times in the third, so that sorting them is sorting
- * numbers.  They are sorted by node.
+ * The samples of a cell share one class (classes.c), one node, one bin of birth, one bin of death
+ * and one owner.  A cell is three numbers, so that sorting cells means sorting numbers.  The first
+ * has the node, the class, the birth and the death; the second has the owner and the kind of
+ * lifetime; the third has the uncertainty of the times.  Cells are sorted by node.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { CELLS_OF_CLASS = 16 };
 
 enum { CLASS_BITS = 20, BIN_BITS = 9, NODE_BITS = 64 - CLASS_BITS - 2 * BIN_BITS };
 
-/* Of the second number. */
+/* The fields of the second number. */
 enum { PATH_BITS = 20, LINE_BITS = 16, OWNER_BITS = 20, BRIEF_BITS = 3, SHARE_BITS = 2 };
 
 enum {
@@ -34,8 +34,8 @@ _Static_assert(2 * (GG_PAGE_BINS_MAX + 1) + 1 < 1 << BIN_BITS, "a bin fits");
 _Static_assert(GG_PAGE_BRIEF_COUNT < 1 << BRIEF_BITS, "so do lives");
 
 /*
- * The third number says by how many bins the block can have come earlier, and gone earlier or later, and
- * how brief its life can have been.
+ * The third number has the uncertainty: by how many bins the block may have been allocated earlier,
+ * or freed earlier or later, and how short its lifetime may have been.
  */
 enum {
 	LATER_SHIFT = BIN_BITS,
@@ -59,7 +59,7 @@ struct cells {
 	size_t count, held_count;
 };
 
-/* The middle of the group of bins that a bin of a light node is rounded to. */
+/* Rounds a bin of a light node to the middle of its group of bins. */
 static uint32_t lighten(const struct gg_page_run *run, uint32_t bin)
 {
 	uint32_t groups = run->detail.light_bins, count = run->bins.count, group;
@@ -93,7 +93,7 @@ static uint64_t tell(const struct cells *cells, const struct gg_page_pick *pick)
 	const struct gg_page_tree *tree = cells->tree;
 	uint64_t owner = gg_page_owner_of(cells->run, pick), told;
 
-	if (owner >= UINT64_C(1) << OWNER_BITS) /* more than a million: nobody reads that table */
+	if (owner >= UINT64_C(1) << OWNER_BITS) /* over a million owners: unknown */
 		owner = 0;
 	told = owner << OWNER_SHIFT | (uint64_t)pick->brief << BRIEF_SHIFT | (uint64_t)pick->share;
 	if (tree->has_paths)
@@ -102,7 +102,7 @@ static uint64_t tell(const struct cells *cells, const struct gg_page_pick *pick)
 	return told;
 }
 
-/* The bin of a moment, and of a light node that of the group it is rounded to. */
+/* Returns the bin of a time.  For a light node, this is the bin that its group is rounded to. */
 static uint32_t bin_of(const struct cells *cells, const struct gg_page_pick *pick, int64_t time_ns)
 {
 	const struct gg_page_run *run = cells->run;
@@ -117,7 +117,7 @@ static uint64_t bins_between(uint32_t least, uint32_t most)
 	return most > least ? most - least : 0;
 }
 
-/* Zero where all is known. */
+/* Returns the uncertainty of a pick's times; 0 if all times are exact. */
 static uint64_t doubt(const struct cells *cells, const struct gg_page_pick *pick)
 {
 	uint64_t doubted = bins_between(bin_of(cells, pick, pick->born_least_ns),
@@ -205,12 +205,12 @@ static int fill(struct cells *cells)
 	return code;
 }
 
-/* A column of the cells that are held, or of the others; as differences where that is asked for. */
+/* A column of `cells` or of `held`, written as differences if is_delta is set. */
 struct column {
 	const char *name;
 	enum { WHERE, WHO, DOUBT } from;
 	int shift, bits;
-	bool is_delta, is_optional; /* optional: left out where all are 0 */
+	bool is_delta, is_optional; /* optional: omitted if all values are 0 */
 };
 
 static const struct column columns[] = {
@@ -288,7 +288,10 @@ static int write_all(struct cells *cells, struct gg_json *json)
 	return code;
 }
 
-/* What processes held of shared blocks may take a quarter; more goes. */
+/*
+ * Fills the cells and the held parts.  The held parts may use a quarter of the limit; otherwise
+ * they are omitted.
+ */
 static int fill_what_fits(struct cells *cells, size_t cell_limit)
 {
 	int code = fill(cells);
@@ -312,7 +315,10 @@ int gg_page_cells_write(struct gg_page_run *run, const struct gg_page_tree *tree
 		               .classes = { .run = run, .limit = (size_t)1 << CLASS_BITS } };
 	int code;
 
-	/* A class has fifteen numbers, most of them long: it takes as much as so many cells. */
+	/*
+	 * A class has fifteen numbers, most of them long, so it needs as much space as
+	 * CELLS_OF_CLASS cells.
+	 */
 	if (cell_limit > 0 && cell_limit / CELLS_OF_CLASS < cells.classes.limit)
 		cells.classes.limit = cell_limit / CELLS_OF_CLASS;
 	code = fill_what_fits(&cells, cell_limit);

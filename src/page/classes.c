@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * classes - what one sample of a cell adds to a tally: size, sampling interval and scheme decide it.
+ * classes - what one sample of a cell adds to a tally, by size, sampling interval and scheme.
  *
- * Where there would be too many, sizes and intervals are rounded to steps of an octave, and the class is
- * the mean of its samples: sums over all samples stay exact.
+ * If there are too many classes, this module rounds sizes and intervals to steps of an octave.  The
+ * class is then the mean of its samples, so sums over all samples stay exact.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,19 +15,19 @@
 #include "page/page_internal.h"
 #include "stats/estimate/plain_tally.h"
 
-/* What makes samples one class. */
+/* The key that the samples of one class share. */
 struct class_key {
 	double size, interval;
 	uint32_t scheme, kind;
-	uint32_t size_class, unused; /* as rows of sizes have it (query.h) */
-	uint64_t coarse; /* 1 + number of the pick, where the class is a sum of its own; else 0 */
+	uint32_t size_class, unused; /* the size class of size rows (query.h) */
+	uint64_t coarse; /* 1 + the pick's number if the class is one sum; otherwise 0 */
 };
 
 struct gg_page_class {
 	struct class_key key;
 	double samples;
 	struct gg_plain_tally sums;
-	/* Columns, in the order of docs/reference/PAGE_DATA.md. */
+	/* The columns, in the order of docs/reference/PAGE_DATA.md. */
 	double size, bytes, count, bytes_variance, count_variance, bytes_skew, count_skew;
 	double reserve_bytes, reserve_count, per_byte, bytes_slack, count_slack;
 	double upper;
@@ -46,7 +46,7 @@ static bool key_is_equal(uint64_t value, const void *context)
 	return memcmp(&of->classes->items[value].key, of->key, sizeof(*of->key)) == 0;
 }
 
-/* The number; UINT32_MAX when memory is out or there are too many. */
+/* Returns the number of the class; UINT32_MAX if memory runs out or there are too many classes. */
 static uint32_t class_of(struct gg_page_classes *classes, const struct class_key *key)
 {
 	struct key_of of = { classes, key };
@@ -62,7 +62,7 @@ static uint32_t class_of(struct gg_page_classes *classes, const struct class_key
 	return (uint32_t)classes->count - 1;
 }
 
-/* Rounded up to a step of an octave: those of one size class stay apart from others. */
+/* Rounds a value up to a step of an octave.  Values of different size classes stay apart. */
 static double rounded(double value, uint32_t steps)
 {
 	if (steps == 0 || !(value > 1))
@@ -139,7 +139,7 @@ static void average(struct gg_page_class *class)
 	class->per_byte = tally.allocations_per_byte_max;
 }
 
-/* Texts, and one more for samples that are sums. */
+/* Writes the texts, and one more for samples that are sums. */
 static void write_texts(const char *name, size_t count,
                         const char *text(const struct gg_model *model, uint32_t number),
                         const struct gg_model *model, bool has_coarse, struct gg_json *json)
@@ -173,7 +173,7 @@ static void write_kinds(const struct gg_model *model, struct gg_json *json)
 	gg_json_close(json);
 }
 
-/* Sums over a million samples want more digits than what is shown. */
+/* Sums over a million samples need more digits than the page shows. */
 enum { DIGITS = 10 };
 
 static void write_columns(const struct gg_page_classes *classes, struct gg_json *json)

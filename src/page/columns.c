@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * columns - lists of many numbers.  A page has a million of them, so whole numbers, and doubles that
- * are whole, are written without printf.
+ * columns - writers for long lists of numbers.
+ *
+ * A page has a million numbers, so this module writes whole numbers, and doubles with whole values,
+ * without printf.
  */
 #include <math.h>
 #include <stdio.h>

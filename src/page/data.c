@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data - puts the parts together, and makes them coarser until they fit.
+ * data - puts the members of the page's data together, and makes them coarser until they fit.
  *
- * The steps go from "everything" down.  First light nodes go (nobody sees them), then sizes are rounded
- * (nobody sees that either), then the times of light nodes, then everything a little.  A step that
- * would surely be too large is known by its cells before anything is written.
+ * The steps begin with full detail.  Light nodes go first, because they are too small to see.  Then
+ * sizes are rounded, which is not visible either, then the times of light nodes, and finally
+ * everything a little.  The number of cells shows in advance that a step would be too large.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,22 +16,22 @@
 #define NONE      GG_PAGE_OWNERS_NONE
 
 static const struct gg_page_detail details[] = {
-	{ 400000, 0, 96, 0, ALL },     /* as it is */
-	{ 30000, 0, 96, 0, ALL },      /* what is too light to see goes, */
-	{ 30000, 8, 96, 0, ALL },      /* sizes are rounded, */
-	{ 20000, 4, 96, 12, ALL },     /* and times, where little was allocated */
-	{ 12000, 2, 64, 8, ALL },      /* then everything */
-	{ 10000, 2, 64, 4, ALL },      /* a little */
-	{ 8000, 1, 64, 4, PROCESSES }, /* more, */
-	{ 6000, 1, 48, 4, PROCESSES }, /* and more */
-	{ 4000, 1, 48, 2, PROCESSES }, /* until */
-	{ 2000, 1, 32, 2, NONE },      /* it fits */
+	{ 400000, 0, 96, 0, ALL },     /* full detail */
+	{ 30000, 0, 96, 0, ALL },      /* light nodes are folded */
+	{ 30000, 8, 96, 0, ALL },      /* sizes are rounded */
+	{ 20000, 4, 96, 12, ALL },     /* times of light nodes are rounded */
+	{ 12000, 2, 64, 8, ALL },      /* everything gets coarser in small steps */
+	{ 10000, 2, 64, 4, ALL },      /* a little more */
+	{ 8000, 1, 64, 4, PROCESSES }, /* cells name processes only */
+	{ 6000, 1, 48, 4, PROCESSES }, /* fewer nodes and bins */
+	{ 4000, 1, 48, 2, PROCESSES }, /* times of light nodes get coarser */
+	{ 2000, 1, 32, 2, NONE },      /* cells name no owner */
 };
 
-/* What a cell takes when it is packed: less than this only in profiles of few kinds of samples. */
+/* The bits of a packed cell.  Only profiles with few kinds of samples need fewer. */
 enum { LEAST_BITS_OF_CELL = 12 };
 
-/* Rows of tables, and from how many samples on they are fewer from the start. */
+/* The limits of table rows.  From LARGE_PICKS samples on, the first attempt has fewer rows. */
 enum { MOST_ROWS = 1000, LARGE_ROWS = 400, LEAST_ROWS = 50, LARGE_PICKS = 50000 };
 
 static void append_note(const struct gg_page_run *run, const struct gg_page_tree *tree,
@@ -91,7 +91,7 @@ static void write_folds(const struct gg_page_run *run, const struct gg_page_tree
 	gg_json_close(json);
 }
 
-/* Stacks that have samples. */
+/* Counts the stacks that have samples. */
 static size_t count_stacks(const struct gg_page_run *run)
 {
 	uint8_t *has = calloc(gg_model_stack_count(run->model) + 1, 1);
@@ -133,7 +133,7 @@ static void write_times(const struct gg_page_run *run, struct gg_json *json)
 	gg_json_close(json);
 }
 
-/* What does not depend on the detail.  Members of an object, with a comma behind each. */
+/* Writes the members that do not depend on the detail, each followed by a comma. */
 static int write_fixed(struct gg_page_run *run, struct gg_json *json)
 {
 	int code = gg_page_meta_write(run, json);
@@ -149,7 +149,9 @@ static int write_fixed(struct gg_page_run *run, struct gg_json *json)
 	return code;
 }
 
-/* The tree and its cells at the detail.  -E2BIG: too many cells. */
+/*
+ * Writes the tree and its cells at the current detail.  Returns -E2BIG if there are too many cells.
+ */
 static int write_tree(struct gg_page_run *run, struct gg_page_whole *whole, bool with_names,
                       size_t cell_limit, struct gg_json *json)
 {
@@ -160,7 +162,8 @@ static int write_tree(struct gg_page_run *run, struct gg_page_whole *whole, bool
 	code = gg_page_tree_fold(whole, with_names, &tree);
 	if (code < 0)
 		return code;
-	if (cell_limit > 0 && tree.node_count > cell_limit) { /* a node takes as much as a cell */
+	if (cell_limit > 0 &&
+	    tree.node_count > cell_limit) { /* a node needs as much space as a cell */
 		gg_page_tree_done(&tree);
 		return -E2BIG;
 	}
@@ -183,7 +186,7 @@ static int write_tree(struct gg_page_run *run, struct gg_page_whole *whole, bool
 	return code == 0 ? gg_page_lifetimes_write(run, json) : code;
 }
 
-/* The whole object; names are last, when everything has named what it shows. */
+/* Writes the whole object.  Names come last, after all other members have registered theirs. */
 static int write_all(struct gg_page_run *run, struct gg_page_whole *whole,
                      const struct gg_buf *fixed, struct gg_buf *out)
 {
@@ -193,7 +196,7 @@ static int write_all(struct gg_page_run *run, struct gg_page_whole *whole,
 	gg_buf_append(out, fixed->data, fixed->length);
 	gg_buf_append_text(out, ",");
 	json.closers[0] = '}';
-	json.depth = 1; /* `fixed` has opened it */
+	json.depth = 1; /* `fixed` opened the object */
 	code = write_tree(run, whole, true, 0, &json);
 	gg_page_names_write(&run->names, &json);
 	gg_json_close(&json);
@@ -202,7 +205,7 @@ static int write_all(struct gg_page_run *run, struct gg_page_whole *whole,
 	return code;
 }
 
-/* The object's beginning, up to where the tree comes; with as many rows as leave room for that. */
+/* Writes the object up to the tree, with as many rows as leave room for the tree. */
 static int begin(struct gg_page_run *run, size_t most_bytes, struct gg_buf *fixed,
                  size_t *ret_packed_bytes)
 {
@@ -230,7 +233,7 @@ static int begin(struct gg_page_run *run, size_t most_bytes, struct gg_buf *fixe
 	}
 }
 
-/* Would the tree fit into that many bytes? */
+/* Tries whether the tree fits into `room` bytes. */
 static int try_tree(struct gg_page_run *run, struct gg_page_whole *whole, size_t room,
                     struct gg_buf *json_out, struct gg_buf *packed)
 {
@@ -249,10 +252,13 @@ static int try_tree(struct gg_page_run *run, struct gg_page_whole *whole, size_t
 	return code == 0 && packed->length > room ? -E2BIG : code;
 }
 
-/* With so many times too many cells the next detail is passed over: it would hardly do. */
+/*
+ * If a detail has this many times too many cells, the next detail is skipped, because it would
+ * hardly fit.
+ */
 #define FAR_TOO_MANY 3
 
-/* The first detail that fits; the last one is taken as it is. */
+/* Finds the first detail that fits.  The last one is used even if it does not fit. */
 static int fit(struct gg_page_run *run, struct gg_page_whole *whole, const struct gg_buf *fixed,
                size_t fixed_bytes, struct gg_buf *ret_packed)
 {

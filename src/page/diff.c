@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff - two profiles beside each other: functions as `geiger diff` has them, and one tree of both.
+ * diff - two profiles side by side: functions like `geiger diff`, and one tree of both.
  *
- * Nodes of the two trees are one if the functions on their paths are called the same.  What is too
- * light in one of the trees is folded there, so a node may be compared with nothing where it was
- * light: the fold is small.
+ * Two nodes match if the functions on their paths have equal names.  Each tree folds its own light
+ * nodes, so a node may have no counterpart if it was light there.  The error is small, because
+ * folded nodes are.
  */
 #include <errno.h>
 #include <math.h>
@@ -81,7 +81,7 @@ static void write_total(const struct gg_page_run *run, const struct gg_diff *dif
 	gg_json_close(json);
 }
 
-/* The frames of after's rows by their labels. */
+/* Maps the frames of the rows of `after` by their labels. */
 static int map_labels(struct gg_page_run *run, const struct gg_query_result *after,
                       struct gg_map *map)
 {
@@ -199,7 +199,10 @@ static void close_side(struct side *side)
 	free(side->ends);
 }
 
-/* Its tallies must not be on the stack at each depth of the walk. */
+/*
+ * This function is kept out of line, so that its tallies do not use stack at each depth of the
+ * walk.
+ */
 static GG_APART void add_both(struct both *both, uint32_t before, uint32_t after, uint32_t depth)
 {
 	const struct gg_tree_node *a = before == NO_NODE ? NULL : &both->before.tree->nodes[before];
@@ -231,7 +234,10 @@ static GG_APART void add_both(struct both *both, uint32_t before, uint32_t after
 	};
 }
 
-/* The child of `parent` with that frame that has not been met: its twin on the other side. */
+/*
+ * Returns the child of `parent` with the same frame on the other side, if the walk did not visit it
+ * yet.
+ */
 static uint32_t twin_of(const struct side *side, uint32_t parent, uint32_t frame)
 {
 	if (parent == NO_NODE)
@@ -242,7 +248,7 @@ static uint32_t twin_of(const struct side *side, uint32_t parent, uint32_t frame
 	return NO_NODE;
 }
 
-/* No deeper than stacks are cut (GG_TREE_MAX_DEPTH). */
+/* The recursion is no deeper than the limit of stacks (GG_TREE_MAX_DEPTH). */
 static void walk_both(struct both *both, uint32_t before, uint32_t after, uint32_t depth)
 {
 	const struct side *a = &both->before, *b = &both->after;
@@ -375,7 +381,7 @@ static void write_side(const struct gg_model *model, const char *name, const cha
 	gg_json_close(json);
 }
 
-/* Those of `geiger diff`. */
+/* The columns of `geiger diff`. */
 static const struct {
 	const char *name;
 	enum gg_metric metric;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * html - the files: the built page (web/dist, linked into the program) with data put into one place.
+ * html - the files: the built page (web/dist, linked into the program) with data inserted.
  *
- * What is put in is base64, or an address of a few harmless characters; so no name, command line or
- * path can end the element or begin another.
+ * The inserted text is base64 or an address of a few harmless characters, so no name, command line
+ * or path can end the element or begin another.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "page/page_internal.h"
 
-/* assets.S, made by tools/embed_files. */
+/* tools/embed_files generates these in assets.S. */
 extern const char gg_page_file[], gg_page_live[];
 extern const uint64_t gg_page_file_bytes, gg_page_live_bytes;
 
 static const char marker[] = "id=\"geiger-data\"></script>", attribute[] = "id=\"geiger-data\"";
 
-/* Where the element's own end begins; NULL: the built page has no such element. */
+/* Returns the position of the element's end tag; NULL if the built page has no such element. */
 static const char *find(const char *file, uint64_t bytes, const char *what)
 {
 	return memmem(file, bytes, what, strlen(what));

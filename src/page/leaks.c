@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leaks - what was live at the end and whether it grows, as `geiger leaks` has it. */
+/*
+ * leaks - the memory that was live at the end, and whether it grows, like `geiger leaks`.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 #include "page/page_internal.h"
 #include "query/leaks.h"
 
-/* The stacks of the last rows are of no interest to anybody, and long. */
+/* Rows and stack traces are limited, because nobody reads long stacks of the last rows. */
 enum { ROW_COUNT_MAX = 200, PATH_MAX_FRAMES = 256 };
 
 static void write_range(struct gg_json *json, const char *name, const struct gg_range *range)
@@ -63,7 +65,7 @@ int gg_page_leaks_write(struct gg_page_run *run, struct gg_json *json)
 		&(struct gg_leaks_query){ .confidence = run->options->confidence, .limit = limit },
 		&leaks, run->error);
 
-	if (code == -ENOTSUP) { /* sums of what is live have no times: nobody can tell */
+	if (code == -ENOTSUP) { /* sums of live memory have no times, so growth is unknown */
 		gg_json_text(json, "leaks", NULL);
 		return 0;
 	}

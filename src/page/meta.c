@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta - whose profile it is, how much there was, and what people should know before they look. */
+/*
+ * meta - the profiled processes, the totals, and what readers should know before they start.
+ */
 #include <math.h>
 
 #include "format/export/export.h"
@@ -66,7 +68,7 @@ static void write_resident(const struct gg_report_summary *summary, struct gg_js
 	gg_json_close(json);
 }
 
-/* "exports": what the server of this page has of the profile. */
+/* Writes "exports": the formats in which the server of this page offers the profile. */
 static void write_exports(const struct gg_page_options *options, struct gg_json *json)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf address = { 0 };
@@ -91,7 +93,7 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	struct gg_report_summary summary;
 	struct gg_query query;
 	bool is_given_back = false, is_unprofiled = gg_model_is_unprofiled(run->model);
-	/* Where no process was recorded, nothing bounds what was not sampled. */
+	/* Without a recorded process, nothing bounds the memory that was not sampled. */
 	double exposure = is_unprofiled ? 0 : gg_model_exposure(run->model, 0);
 	int code;
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* names - the texts, modules and frames of a page, and the numbers that the page uses for them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,10 @@ static uint32_t add_frame(struct gg_page_names *names, const struct gg_page_fram
 	return (uint32_t)names->frames.count - 1;
 }
 
-/* Frames are alike, in two profiles, if function and module are called the same (gg_query_row_label). */
+/*
+ * Frames of two profiles are equal if their functions and modules have equal names
+ * (gg_query_row_label).
+ */
 static uint64_t label_hash(struct gg_page_names *names, const char *function, const char *module)
 {
 	uint64_t seed = gg_map_seed(&names->labels);
@@ -113,7 +117,7 @@ uint32_t gg_page_frame_of(struct gg_page_names *names, uint32_t function)
 	return *frame_of;
 }
 
-/* The module of that name; a new one if only the other profile has it. */
+/* Returns the module of that name, which is new if only the other profile has it. */
 static uint32_t module_like(struct gg_page_names *names, const struct gg_model *other,
                             uint32_t module)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * owners - who allocated: the processes and threads that samples are of, and the labels that processes have.
+ * owners - the processes and threads that allocated, and the labels of processes.
  *
- * A cell's owner is one number: that of a process, or, behind all processes, of a thread.  So where a page
- * has no room for threads, it has owners that are processes, and the numbers stay.
+ * A cell has one number for its owner: the number of a process, or, after all processes, of a
+ * thread.  If a page has no room for threads, processes are the owners, and their numbers do not
+ * change.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,9 @@ const char *gg_page_process_name(const struct gg_profile_process *process)
 	return process->command != NULL ? process->command : process->exe;
 }
 
-/* What is used gets a number, in the order of the model: number 0 is "unknown". */
+/*
+ * Gives each used process or thread its number, in the order of the model; number 0 is "unknown".
+ */
 static uint32_t number(uint32_t *number_of, size_t count)
 {
 	uint32_t next = 1;
@@ -70,7 +73,7 @@ uint32_t gg_page_owner_of(const struct gg_page_run *run, const struct gg_page_pi
 
 	if (run->detail.owners == GG_PAGE_OWNERS_NONE)
 		return 0;
-	/* What was inherited may say which thread of another process allocated it. */
+	/* The thread of an inherited block may belong to another process. */
 	if (run->detail.owners == GG_PAGE_OWNERS_PROCESSES || pick->thread == 0 ||
 	    threads[pick->thread].process != pick->process)
 		return owners->process_of[pick->process];
@@ -136,11 +139,11 @@ static void write_threads(struct gg_page_run *run, struct gg_json *json)
 	gg_json_close(json);
 }
 
-/* Values of one key: texts, and which of them each process has. */
+/* Writes the values of one key: the texts, and each process's index among them. */
 static int write_label(struct gg_page_run *run, const char *key, struct gg_json *json)
 {
 	const uint32_t *number_of = run->owners.process_of;
-	struct gg_map values = { 0 }; /* texts are one pointer each */
+	struct gg_map values = { 0 }; /* each text is stored as one pointer */
 	size_t count;
 	uint32_t next = 1;
 	int code = 0;

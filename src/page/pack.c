@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack - gzip, which browsers read as a stream of their own, and base64, which HTML can hold. */
+/*
+ * pack - gzip, which browsers decompress natively, and base64, which HTML can hold.
+ */
 #include <errno.h>
 #include <string.h>
 #include <zlib.h>

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page - the page that people look at: its data, and the one file that holds both.
+ * page - the page that shows a profile in a browser: its data, and the one file that holds both.
  *
- *   struct gg_page_options options = { .title = "made.geiger", .confidence = 0.95, .most_bytes = 1 << 20 };
+ *   struct gg_page_options options = { .title = "made.geiger", .confidence = 0.95,
+ *                                      .most_bytes = 1 << 20 };
  *   GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
  *
  *   if (gg_page_data(model, NULL, &options, &packed, error) < 0)      gzip of the JSON
  *           return error->code;
- *   gg_page_html(&packed, &out, error);                               a file of its own
+ *   gg_page_html(&packed, &out, error);                               a self-contained file
  *
- * The JSON is described in docs/reference/PAGE_DATA.md.  What does not fit into most_bytes is made coarser, in
- * steps: fewer nodes, sizes and times rounded; `folds` in the data says so.  The text of the profiled
- * program is in the JSON alone, and the JSON is in the file as base64 of gzip: no name can become markup.
+ * docs/reference/PAGE_DATA.md describes the JSON.  If the data exceed most_bytes, the page makes
+ * them coarser in steps: it keeps fewer nodes and rounds sizes and times; `folds` in the data says
+ * so.  Text of the profiled program stands only in the JSON, and the file holds the JSON as base64
+ * of gzip, so that no name can become markup.
  *
- * Cost      7 to 8 times a report of the same profile (200 000 and 1 M samples on 100 000 stacks): most of it is
- *           asking for the tables, and trying what fits.
- * Threads   any number of runs on one model.
+ * Cost: 7 to 8 times a report of the same profile (200 000 and 1 M samples on 100 000 stacks).
+ * Queries for the tables and attempts to fit the data take most of it.
+ *
+ * Threads: any number of runs can share one model.
  */
 #pragma once
 
@@ -27,77 +30,86 @@
 #include "base/error.h"
 #include "model/model.h"
 
-/* Who has watched a process that still runs: points for `series`, where the model has no history. */
+/*
+ * One observation of a process that still runs.  The points become `series` if the model has no
+ * history.
+ */
 struct gg_page_watch {
 	int64_t time_ns;
-	double live_bytes, low, high, rss_bytes; /* rss_bytes: negative, not known */
-	double allocated_bytes;                  /* since the start */
+	double live_bytes, low, high, rss_bytes; /* rss_bytes: negative if it is not known */
+	double allocated_bytes;                  /* since the process started */
 };
 
-/* What was made of a profile, for whoever tells people. */
+/* A summary of the page's data, for messages to the user. */
 struct gg_page_summary {
-	size_t stack_count;              /* of the profile, that have samples */
-	size_t node_count, folded_count; /* of the tree: in the page, and left out */
-	double folded_share;             /* of the bytes allocated, in nodes that are left out */
+	size_t stack_count;              /* stacks of the profile that have samples */
+	size_t node_count, folded_count; /* tree nodes in the page, and nodes left out */
+	double folded_share;             /* the share of the allocated bytes in nodes left out */
 	bool are_sizes_rounded, are_times_rounded;
 };
 
 struct gg_page_options {
 	const char *title;
 	double confidence;
-	size_t most_bytes;                   /* of the packed data; 0: as much as it takes */
-	bool is_live;                        /* the recording goes on */
-	const struct gg_page_watch *watched; /* NULL: nobody has */
+	size_t most_bytes;                   /* limit of the packed data; 0: no limit */
+	bool is_live;                        /* the recording still runs */
+	const struct gg_page_watch *watched; /* NULL: there are no observations */
 	size_t watched_count;
-	/* What it has seen stands in the model from then on, in steps of the grid (record/regions/polling.h); 0: it does not. */
+	/*
+	 * The model holds the observations from this time on, in steps of the grid
+	 * (record/regions/polling.h).  0: the model does not hold them.
+	 */
 	int64_t watched_from_ns, watched_grid_ns;
 	/*
-	 * Where a server has the profile as other tools' files: an address that "format=pprof" is put
-	 * behind.  NULL: nowhere.
+	 * A server offers the profile in formats of other tools at this address, followed by
+	 * "format=pprof".  NULL: no server does.
 	 */
 	const char *exports;
-	struct gg_page_summary *summary; /* filled in; NULL: nobody wants it */
+	struct gg_page_summary *summary; /* filled in unless it is NULL */
 	/* For a comparison: */
 	const char *before_title;
-	double scale;              /* of before; 0: 1 */
-	const char *normalized_by; /* what the scale was chosen by, for people; NULL: nobody has */
+	double scale;              /* factor for `before`; 0 means 1 */
+	const char *normalized_by; /* text that names the basis of the scale; NULL: no basis */
 };
 
 /*
- * Names the functions of two profiles that are to be compared, so that equal names are the same function.
- * -ENOMEM.
+ * Names the functions of two profiles for a comparison, so that equal names mean the same function.
+ * Returns -ENOMEM.
  */
 GG_MUST_CHECK int gg_page_name_functions(struct gg_model *model, struct gg_model *before,
                                          struct gg_error *error);
 
 /*
- * Appends the packed data.  before: the profile that this one is compared with, or NULL.  -ENOMEM,
- * -ENOTSUP (built without zlib), or as the questions of query.h fail.
+ * Appends the packed data.  `before` is the profile to compare with, or NULL.  Returns -ENOMEM,
+ * -ENOTSUP (built without zlib), or an error of the queries (query.h).
  */
 GG_MUST_CHECK int gg_page_data(const struct gg_model *model, const struct gg_model *before,
                                const struct gg_page_options *options, struct gg_buf *packed,
                                struct gg_error *error);
 
-/* Appends the JSON that was packed.  -ENOMEM, -ENOTSUP. */
+/* Appends the JSON that gg_page_data() packed.  Returns -ENOMEM or -ENOTSUP. */
 GG_MUST_CHECK int gg_page_unpack(const struct gg_buf *packed, struct gg_buf *json,
                                  struct gg_error *error);
 
-/* Appends one self-contained file.  -ENOMEM. */
+/* Appends one self-contained file.  Returns -ENOMEM. */
 GG_MUST_CHECK int gg_page_html(const struct gg_buf *packed, struct gg_buf *out,
                                struct gg_error *error);
 
 /*
- * Appends the file that asks a server for its data.  source: an address of that server, of letters, digits
- * and any of "/?=&.-_%" alone (else -EINVAL).
+ * Appends the file that requests its data from a server.  `source` is an address of that server; it
+ * may have only letters, digits and "/?=&.-_%" (otherwise -EINVAL).
  */
 GG_MUST_CHECK int gg_page_html_live(const char *source, bool is_live, struct gg_buf *out,
                                     struct gg_error *error);
 
-/* The content security policy of the served page: what stands in the file, for the header. */
+/* The content security policy of the served page.  The header repeats the policy in the file. */
 GG_MUST_CHECK int gg_page_policy(struct gg_buf *out, struct gg_error *error);
 
-/* Appends the text as part of an address: all but letters, digits and "-._" as %XX. */
+/*
+ * Appends the text as part of an address: every character except letters, digits and "-._" becomes
+ * %XX.
+ */
 void gg_page_append_escaped(const char *text, struct gg_buf *out);
 
-/* The smallest file: the page without data.  For whoever has a limit for the whole. */
+/* The size of the page without data, for callers that limit the size of the whole file. */
 size_t gg_page_base_bytes(void);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * paths - by which lines a node was called, for tables by line.
+ * paths - the lines by which a node was called, for tables by line.
  *
- * The tree has a node for each path of functions.  A path of the same functions may go through several lines;
- * a node has a *path* for each way to it, which is a path of its parent and the line of the parent's function
- * that calls it.  With the line of its own that a stack ends at, which its cell has, that is all lines of the
- * stack.  Most nodes have one path, so that there is little to tell.
+ * The tree has a node for each path of functions.  A path of the same functions may go through
+ * several lines.  So a node has a *path* for each way to it: a path of its parent, and the line of
+ * the parent's function that calls the node.  The cell has the line in which the stack ends;
+ * together they give all lines of the stack.  Most nodes have only one path, so paths need little
+ * space.
  *
- * Built once, beside the whole tree, and numbered anew for each tree that is made of it: a node's paths from 0 on,
- * and the lines of each function from 0 on, those that are named most often first.
+ * The paths are built once, beside the whole tree, and numbered anew for each tree that is folded
+ * from it.  The paths of each node count from 0, and so do the lines of each function, the most
+ * frequent first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,9 +24,9 @@ enum { NONE = UINT32_MAX };
 
 /* One way to a node.  Number 0 is the root. */
 struct way {
-	uint32_t caller; /* way to the parent; smaller */
-	uint32_t line;   /* of the parent's function, where it calls the node; of the model */
-	uint32_t node;   /* of the whole tree */
+	uint32_t caller; /* the way to the parent; it has a smaller number */
+	uint32_t line;   /* the model's line of the parent's function that calls the node */
+	uint32_t node;   /* the node of the whole tree */
 };
 
 struct gg_page_paths {
@@ -33,7 +35,7 @@ struct gg_page_paths {
 	GG_ARRAY(struct way) ways;
 	struct gg_map map;
 	uint32_t *way_of,
-		*line_of; /* of each stack: its way, and the line it ends at; NONE: not yet */
+		*line_of; /* by stack: its way, and the line it ends in; NONE: not yet known */
 };
 
 /* --- building ------------------------------------------------------------------------------ */
@@ -50,7 +52,7 @@ static bool way_is_equal(uint64_t value, const void *context)
 	return memcmp(&key->paths->ways.items[value], &key->way, sizeof(key->way)) == 0;
 }
 
-/* NONE when memory is out. */
+/* Returns the number of the way, or NONE if memory runs out. */
 static uint32_t put_way(struct gg_page_paths *paths, struct way way)
 {
 	struct way_key key = { paths, way };
@@ -65,7 +67,7 @@ static uint32_t put_way(struct gg_page_paths *paths, struct way way)
 	return (uint32_t)paths->ways.count - 1;
 }
 
-/* Goes on from the caller's way by the places of the stack's frame; false when memory is out. */
+/* Extends the caller's way by the places of the stack's frame.  False: memory ran out. */
 static bool add_frame(struct gg_page_paths *paths, uint32_t stack, uint32_t way, uint32_t line)
 {
 	size_t count;
@@ -76,7 +78,7 @@ static bool add_frame(struct gg_page_paths *paths, uint32_t stack, uint32_t way,
 		uint32_t node = gg_page_whole_child(paths->whole, paths->ways.items[way].node,
 		                                    places[count].function);
 
-		if (node == NONE) /* too deep: it counts as what the tree ends with */
+		if (node == NONE) /* too deep: the stack counts as the deepest node of the tree */
 			break;
 		way = put_way(paths, (struct way){ way, line, node });
 		if (way == NONE)
@@ -88,7 +90,9 @@ static bool add_frame(struct gg_page_paths *paths, uint32_t stack, uint32_t way,
 	return true;
 }
 
-/* All callers first: parents have smaller numbers, so marking goes up and building goes down. */
+/*
+ * Callers come first: parents have smaller numbers, so marking goes upward and building downward.
+ */
 static int build(struct gg_page_paths *paths, uint8_t *is_needed)
 {
 	const struct gg_model *model = paths->run->model;
@@ -152,16 +156,16 @@ void gg_page_paths_free(struct gg_page_paths *paths)
 	free(paths);
 }
 
-/* --- of a tree that fits ------------------------------------------------------------------- */
+/* --- folding to a tree that fits ----------------------------------------------------------- */
 
-/* A path of the page: ways to one of its nodes that look alike there. */
+/* A path of the page.  It combines ways to one node that look equal in the page. */
 struct path {
-	uint32_t node, caller, line; /* caller: number in the page; line: of the model */
-	uint32_t number;             /* among those of its node */
+	uint32_t node, caller, line; /* caller: a number in the page; line: a line of the model */
+	uint32_t number;             /* number among the paths of its node */
 };
 
 struct line {
-	uint32_t frame, line, uses, number; /* number: among those of its frame */
+	uint32_t frame, line, uses, number; /* number: among the lines of its frame */
 };
 
 struct folding {
@@ -170,12 +174,12 @@ struct folding {
 	bool with_names;
 	struct path *items;
 	size_t count;
-	uint32_t *path_of;    /* of each way */
-	uint32_t *counts;     /* of each node, its paths */
-	struct gg_map folded; /* paths of folded nodes, by (caller, line) */
+	uint32_t *path_of;    /* by way: its path */
+	uint32_t *counts;     /* by node: the number of its paths */
+	struct gg_map folded; /* paths of folded nodes, by caller and line */
 	struct line *lines;
 	size_t line_count;
-	uint32_t *line_at; /* of each of the model's lines, where it is in lines; NONE: nowhere */
+	uint32_t *line_at; /* by line of the model: its index in lines; NONE: not in lines */
 };
 
 static bool is_folded(const struct folding *folding, uint32_t node)
@@ -190,7 +194,10 @@ static uint32_t add_path(struct folding *folding, uint32_t node, uint32_t caller
 	return (uint32_t)folding->count++;
 }
 
-/* What is below a folded node has the path of where it was left; false: memory is out. */
+/*
+ * Numbers the path of a way.  A way below a folded node gets the path at which it left the tree.
+ * False: memory ran out.
+ */
 static bool number_way(struct folding *folding, uint32_t i)
 {
 	const struct way *way = &folding->paths->ways.items[i];
@@ -244,7 +251,7 @@ static int compare_lines(const void *a, const void *b)
 	return (left->line > right->line) - (left->line < right->line);
 }
 
-/* Lines that paths and the ends of stacks name, by function. */
+/* Collects the lines that paths and stack ends use, by function. */
 static void collect_lines(struct folding *folding)
 {
 	const struct gg_page_paths *paths = folding->paths;
@@ -284,7 +291,7 @@ static int compare_paths(const void *a, const void *b)
 	return (left->number > right->number) - (left->number < right->number);
 }
 
-/* What cells say of their stacks; false: numbers are too large for a cell. */
+/* Sets the path and the line of each stack.  False: a number is too large for a cell. */
 static bool tell_stacks(const struct folding *folding, struct gg_page_tree *tree)
 {
 	const struct gg_page_paths *paths = folding->paths;
@@ -305,7 +312,9 @@ static bool tell_stacks(const struct folding *folding, struct gg_page_tree *tree
 	return true;
 }
 
-/* As columns; the paths are sorted here, so their callers are named before. */
+/*
+ * Stores the paths as columns.  Paths are in sorted order here, so each caller precedes its paths.
+ */
 static int keep_paths(struct folding *folding, struct gg_page_tree *tree)
 {
 	tree->paths = calloc(folding->count + 1, sizeof(*tree->paths));
@@ -374,7 +383,7 @@ int gg_page_paths_fold(const struct gg_page_paths *paths, bool with_names,
 	return code < 0 ? gg_page_out_of_memory(paths->run) : 0;
 }
 
-/* 0: the file of its function; else 1 + number of the text. */
+/* Returns 0 for the file of the line's function; otherwise 1 + the number of the text. */
 static uint32_t file_of(struct gg_page_names *names, const struct gg_model_line *line,
                         uint32_t frame)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * picks - the samples and sums of a profile as the page has them: who allocated, when it came, and when
- * it went.
+ * picks - the samples and sums of a profile with their owners and times, as the page uses them.
  *
- * What several processes held, by fork, is one pick, and one more for each that held it.
+ * A block that several processes share after a fork is one pick, and one more pick for each of its
+ * holders.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,11 +22,11 @@ int gg_page_out_of_memory(struct gg_page_run *run)
 
 uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns)
 {
-	/* Bin b is (edge b, edge b+1]. */
+	/* Bin b covers times after edge b up to edge b + 1. */
 	return (uint32_t)gg_lower_bound(0, bins->count - 1, b, bins->edges[b + 1] < time_ns);
 }
 
-/* Sums count as query.h has it: allocated when all of them were, live from then on. */
+/* Sums count as in query.h: they are allocated at the end of their time, and live from then on. */
 static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
                         const struct gg_profile_coarse *coarse)
 {
@@ -36,7 +36,7 @@ static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
 	pick->process = coarse->process;
 	pick->thread = coarse->thread;
 	pick->top = gg_model_stack_top(model, coarse->stack);
-	pick->kind = (uint32_t)gg_model_kind_count(model); /* as in reports: "[not kept]" */
+	pick->kind = (uint32_t)gg_model_kind_count(model); /* reports call this kind "[not kept]" */
 	pick->born_least_ns = coarse->from_ns + 1;
 	if (coarse->to_ns == GG_TIME_NONE) {
 		pick->born_ns = coarse->from_ns + bucket;
@@ -50,7 +50,7 @@ static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
 	pick->born_ns = coarse->from_ns + bucket;
 	pick->gone_ns = pick->gone_least_ns = coarse->to_ns - bucket + 1;
 	pick->gone_most_ns = coarse->to_ns;
-	if (pick->gone_ns < pick->born_ns) /* live at no moment that is known */
+	if (pick->gone_ns < pick->born_ns) /* the block was live at no known time */
 		pick->gone_ns = pick->born_ns;
 }
 
@@ -72,7 +72,7 @@ static void collect(const struct gg_model_sample *sample, const struct gg_profil
 		take_coarse(pick, collecting->run->model, coarse);
 		return;
 	}
-	/* What is handed in is a copy; the block's first sample is the model's own. */
+	/* The visitor gets a copy; the pick needs the model's own sample of the block. */
 	pick->sample = gg_model_samples(collecting->run->model, &count) + sample->block;
 	pick->top = gg_model_stack_top(collecting->run->model, sample->stack);
 	pick->kind = sample->kind;
@@ -87,7 +87,7 @@ static void collect(const struct gg_model_sample *sample, const struct gg_profil
 	pick->is_left = (sample->flags & GG_MODEL_LEFT) != 0;
 }
 
-/* The earliest time at which the process can have held it no more. */
+/* Returns the earliest time at which the process may have released the block. */
 static int64_t least_end(const struct gg_model *model, const struct gg_model_sample *sample)
 {
 	int64_t until_ns = gg_model_sample_until(model, sample), freed_ns;
@@ -98,7 +98,7 @@ static int64_t least_end(const struct gg_model *model, const struct gg_model_sam
 	return freed_ns < until_ns ? freed_ns : until_ns;
 }
 
-/* One pick for each process that held a block which others held, too. */
+/* Adds one pick for each holder of a shared block. */
 static int collect_held(struct gg_page_run *run)
 {
 	size_t count;
@@ -155,7 +155,7 @@ struct marking {
 	size_t at;
 };
 
-/* Picks are in the order in which questions visit: samples, then coarse rows. */
+/* Picks have the order in which queries visit their sources: samples, then coarse rows. */
 static void mark_brief(const struct gg_model_sample *sample, const struct gg_profile_coarse *coarse,
                        void *context)
 {
@@ -173,7 +173,7 @@ static void mark_brief(const struct gg_model_sample *sample, const struct gg_pro
 		run->picks[marking->at].brief++;
 }
 
-/* What reports call temporary, for each of the lives that the page offers. */
+/* Finds the picks that reports call temporary, for each lifetime limit that the page offers. */
 static int find_brief(struct gg_page_run *run)
 {
 	struct gg_query query;
@@ -190,7 +190,7 @@ static int find_brief(struct gg_page_run *run)
 	return code;
 }
 
-/* How brief it was, if it was as short as can be. */
+/* Returns `brief` for the shortest possible lifetime of the pick. */
 static uint32_t find_brief_most(const struct gg_page_pick *pick)
 {
 	uint32_t most = 0;
@@ -259,7 +259,10 @@ void gg_page_find_peak(struct gg_page_run *run)
 		run->peak_ns = peak.time_ns > 0 ? peak.time_ns : 0;
 }
 
-/* The first bin is what was before anybody looked; the others are of whole steps, doubled until they are few. */
+/*
+ * The first bin covers the time before the first observation.  The others have whole grid steps,
+ * whose length doubles until there are few enough bins.
+ */
 static void choose_watched(struct gg_page_run *run)
 {
 	const struct gg_page_options *options = run->options;
@@ -291,7 +294,7 @@ void gg_page_choose_bins(struct gg_page_run *run)
 		return;
 	}
 	if (end < (int64_t)run->detail.bins)
-		end = run->detail.bins; /* a profile without times: any edges do */
+		end = run->detail.bins; /* a profile without times accepts any edges */
 	bins->peak_edge = -1;
 	for (uint32_t i = 0; i <= run->detail.bins; i++) {
 		int64_t edge = (int64_t)((double)end * i / run->detail.bins);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * series - memory over time, and how long blocks lived.
+ * series - memory over time, and the lifetimes of blocks.
  */
 #include <errno.h>
 #include <math.h>
@@ -43,13 +43,13 @@ static struct gg_tally tally_of(const struct gg_page_run *run, const struct gg_p
 	return tally;
 }
 
-/* The first point at or after the time; from 1 on. */
+/* Returns the first point at or after the time, but at least 1. */
 static size_t find_point(const struct point *points, size_t count, double time_ns)
 {
 	return gg_lower_bound(1, count - 1, i, points[i].time_ns < time_ns);
 }
 
-/* What was allocated since the point before. */
+/* Sets the allocations of each point since the previous one. */
 static int add_rates(struct gg_page_run *run, struct point *points, size_t count)
 {
 	struct gg_plain_tally *sums = calloc(count, sizeof(*sums));
@@ -161,7 +161,7 @@ static int write_timeline(struct gg_page_run *run, struct gg_json *json)
 	return code;
 }
 
-/* A region has no history: who has read it again and again since has one. */
+/* A region has no history, so the observations of its reader become the series. */
 static int write_watched(struct gg_page_run *run, struct gg_json *json)
 {
 	size_t count = run->options->watched_count;
@@ -209,7 +209,7 @@ int gg_page_series_write(struct gg_page_run *run, struct gg_json *json)
 
 /* --- lifetimes ----------------------------------------------------------------------------- */
 
-/* Two a decade from 1 us on; the first begins at 0, the last has no end. */
+/* Two lifetime ranges for each decade from 1 us on.  The first begins at 0; the last has no end. */
 enum { LIFE_COUNT = 20 };
 
 struct life {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables - the rows of the reports, of the whole run: what the page shows while no window is chosen.
+ * tables - the rows of the reports for the whole run, which the page shows until a window is chosen.
  *
- * Each grouping is asked once for each metric; the rows of a table are the heaviest of any of them.
+ * Each grouping takes one query for each metric.  A table has the heaviest rows of any of them.
  */
 #include <errno.h>
 #include <math.h>
@@ -22,12 +22,12 @@ static const struct {
 
 enum { METRIC_COUNT = 3, DIGITS = 7 };
 
-/* One table: the results of the metrics, and the rows that were chosen. */
+/* One table: the results of the metrics, and the chosen rows. */
 struct table {
 	struct gg_page_run *run;
 	enum gg_grouping by;
-	struct gg_query_result *results[METRIC_COUNT]; /* NULL: no peak */
-	struct gg_map at[METRIC_COUNT];                /* of a key, its row */
+	struct gg_query_result *results[METRIC_COUNT]; /* NULL: the profile has no peak */
+	struct gg_map at[METRIC_COUNT];                /* maps a key to its row */
 	uint32_t *keys;
 	size_t count, all_count;
 };
@@ -66,7 +66,7 @@ static double share_in(const struct gg_query_result *result, const struct gg_que
 	return most;
 }
 
-/* The keys of all results, the heaviest first. */
+/* Chooses the keys of all results, the heaviest first. */
 static int choose(struct table *table)
 {
 	struct gg_map known = { 0 };
@@ -116,7 +116,7 @@ static const struct gg_query_row *row_at(const struct table *table, int m, size_
 	return found == GG_MAP_NONE ? NULL : &table->results[m]->rows[found];
 }
 
-/* Estimates and ends of all rows, for one unit: three columns. */
+/* Writes estimates and both ends of their intervals for all rows in one unit: three columns. */
 static int write_unit(const struct table *table, int m, bool total, enum gg_quantity unit,
                       struct gg_json *json)
 {
@@ -186,7 +186,7 @@ static int write_metric(const struct table *table, int m, struct gg_json *json)
 	return code;
 }
 
-/* --- what a row is ------------------------------------------------------------------------- */
+/* --- columns that identify a row ------------------------------------------------------------ */
 
 static uint32_t frame_of(const struct table *table, uint32_t key)
 {
@@ -328,7 +328,7 @@ static int write_table(struct gg_page_run *run, const struct grouping *grouping,
 	return code;
 }
 
-/* Values of each label: "label:host". */
+/* Writes a table of the values of each label, named like "label:host". */
 static int write_labels(struct gg_page_run *run, struct gg_json *json)
 {
 	const char *keys[GG_PAGE_LABELS_MAX];

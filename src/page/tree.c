@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree - the tree of calls, without what is too light to see.
+ * tree - the call tree, without nodes that are too light to see.
  *
- * First the whole tree, a node for each function on each path, by one table of (parent, function):
- * parents have smaller numbers.  Then what each node holds of eight sums (live, allocated, peak, left; bytes and
- * allocations), from the leaves up.  A node stays if its share of any of them is large enough; the
- * share is the one that leaves as many nodes as the page may have.  The others become one nameless node
- * a parent.
+ * The whole tree comes first.  It has a node for each function on each path, found by one table of
+ * (parent, function), and parents have smaller numbers than their children.  Then each node gets
+ * eight sums, added up from the leaves: live, allocated, peak and left memory, each in bytes and in
+ * allocations.  A node stays if its share of any sum is large enough.  The required share is the
+ * one that leaves as many nodes as the page may have.  The other children of a parent become one
+ * nameless node.
  */
 #include <errno.h>
 #include <math.h>
@@ -23,25 +24,25 @@ enum { SUM_COUNT = 8 }; /* bytes and counts: live at the end, allocated, at the 
 struct whole_node {
 	uint32_t parent, function, depth;
 	float sums[SUM_COUNT];
-	float share;          /* the largest of its sums' shares of the whole */
-	uint32_t first, next; /* children that stay, and siblings */
-	uint32_t dropped;     /* children that do not */
-	uint32_t number;      /* in the page */
+	float share;          /* the largest of its sums' shares of the total */
+	uint32_t first, next; /* the children that stay, and the siblings */
+	uint32_t dropped;     /* the number of folded children */
+	uint32_t number;      /* its number in the page */
 };
 
-/* The whole tree, which is built once; it is folded as often as it takes. */
+/* The whole tree.  It is built once, and folded as often as needed. */
 struct gg_page_whole {
 	struct gg_page_run *run;
 	GG_ARRAY(struct whole_node) nodes;
-	struct gg_map children;   /* (parent, function) */
-	uint32_t *node_of;        /* of each stack; UINT32_MAX: none yet */
-	uint32_t *shown;          /* of each node, the one that stands for it in the last tree */
-	float *selfs;             /* of each node, the largest share of what ends there */
-	GG_ARRAY(uint32_t) chain; /* stacks whose nodes are to be made */
+	struct gg_map children;   /* by (parent, function) */
+	uint32_t *node_of;        /* by stack; UINT32_MAX: not yet known */
+	uint32_t *shown;          /* by node: the node that stands for it in the last tree */
+	float *selfs;             /* by node: the largest share that ends there */
+	GG_ARRAY(uint32_t) chain; /* stacks that still need their nodes */
 	double totals[SUM_COUNT];
 };
 
-/* The child, made if there is none; UINT32_MAX when memory is out. */
+/* Returns the child, and creates it if necessary.  UINT32_MAX: memory ran out. */
 static uint32_t child_of(struct gg_page_whole *whole, uint32_t parent, uint32_t function)
 {
 	uint64_t key = (uint64_t)parent << 32 | function;
@@ -61,7 +62,10 @@ static uint32_t child_of(struct gg_page_whole *whole, uint32_t parent, uint32_t 
 	return (uint32_t)whole->nodes.count - 1;
 }
 
-/* Stacks between this one and the nearest caller that has its node already: the innermost first. */
+/*
+ * Lists the stacks between this one and the nearest caller that already has a node, the innermost
+ * first.
+ */
 static bool find_chain(struct gg_page_whole *whole, uint32_t stack, uint32_t *ret_caller)
 {
 	const struct gg_model *model = whole->run->model;
@@ -76,15 +80,15 @@ static bool find_chain(struct gg_page_whole *whole, uint32_t stack, uint32_t *re
 }
 
 /*
- * The node of a stack that is its own top, made with all of its callers; UINT32_MAX when memory is out.
- * What is called from the deepest node that there may be counts as its own.
+ * Returns the node of a stack that is its own top, and creates it with all its callers.  Calls from
+ * the deepest possible node count as that node's own.  UINT32_MAX: memory ran out.
  */
 static uint32_t node_of(struct gg_page_whole *whole, uint32_t stack)
 {
 	const struct gg_model *model = whole->run->model;
 	uint32_t caller, node;
 
-	if (stack == 0) /* an empty stack has the unknown place */
+	if (stack == 0) /* an empty stack belongs to the unknown place */
 		return child_of(whole, 0, 0);
 	if (!find_chain(whole, stack, &caller))
 		return UINT32_MAX;
@@ -155,7 +159,7 @@ static int build_whole(struct gg_page_whole *whole)
 			return -ENOMEM;
 		add_pick(whole, &run->picks[i], node);
 	}
-	for (size_t i = 0; i < run->held_count; i++) { /* which are in no sum */
+	for (size_t i = 0; i < run->held_count; i++) { /* held parts are in no sum */
 		uint32_t top = run->held[i].top;
 
 		if (whole->node_of[top] == UINT32_MAX)
@@ -185,7 +189,10 @@ static float share_of(const struct gg_page_whole *whole, const float *sums)
 	return (float)most;
 }
 
-/* Selfs are of what ends at a node, so they are taken before sums go up. */
+/*
+ * A node's own share has only the memory allocated in it directly, so it is computed before sums
+ * are added to parents.
+ */
 static int add_up(struct gg_page_whole *whole)
 {
 	whole->selfs = malloc(whole->nodes.count * sizeof(*whole->selfs));
@@ -211,7 +218,10 @@ static int compare_shares(const void *a, const void *b)
 	return (left < right) - (left > right);
 }
 
-/* The least share that a node needs so that no more than the limit have it; 0: all may stay. */
+/*
+ * Finds the least share that a node needs so that no more than the limit have it.  0: all nodes may
+ * stay.
+ */
 static int choose_share(const struct gg_page_whole *whole, double *ret_share)
 {
 	uint32_t limit = whole->run->detail.node_limit;
@@ -236,7 +246,10 @@ static bool stays(const struct gg_page_tree *tree, const struct whole_node *node
 	return node->share >= tree->least_share || node->parent == UINT32_MAX;
 }
 
-/* Children that stay are chained to their parents, in the order of their numbers; the others counted. */
+/*
+ * Links the children that stay to their parents, in the order of their numbers, and counts the
+ * others.
+ */
 static void link_children(struct gg_page_whole *whole, struct gg_page_tree *tree)
 {
 	whole->nodes.items[0].parent = UINT32_MAX;
@@ -261,10 +274,12 @@ static void link_children(struct gg_page_whole *whole, struct gg_page_tree *tree
 		if (whole->totals[3] > 0)
 			tree->folded_count += node->sums[3] / whole->totals[3];
 	}
-	tree->node_count++; /* the root */
+	tree->node_count++; /* count the root */
 }
 
-/* Numbers in depth-first order; a node's folded children are the node behind it. */
+/*
+ * Numbers the nodes in depth-first order.  The node after a parent stands for its folded children.
+ */
 static void lay_out(struct gg_page_whole *whole, bool with_names, struct gg_page_tree *tree)
 {
 	struct gg_page_names *names = &whole->run->names;
@@ -299,7 +314,10 @@ static void lay_out(struct gg_page_whole *whole, bool with_names, struct gg_page
 	}
 }
 
-/* The nodes of the page that stand for those of the whole tree: what is folded, for all below. */
+/*
+ * Sets the page's node for each node of the whole tree.  A folded node stands for all nodes below
+ * it.
+ */
 static void show(struct gg_page_whole *whole, const struct gg_page_tree *tree)
 {
 	whole->shown[0] = whole->nodes.items[0].number;
