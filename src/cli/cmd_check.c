@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger check`: is a profile whole, and does it contradict itself? */
+/*
+ * cmd_check - `geiger check`: whether a profile is complete and free of contradictions.
+ */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger control`: a profiled program while it runs. */
+/*
+ * cmd_control - `geiger control`: status and settings of a profiled program while it runs.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -38,7 +40,7 @@ static const struct gg_option control_option_table[] = {
 
 /* --- status --- */
 
-/* What `status` says; texts point into the view. */
+/* The values that `status` prints.  Its texts point into the view. */
 struct status {
 	struct gg_region_view view;
 	const char *path;
@@ -71,7 +73,10 @@ static bool counts_allocations(const struct gg_region_header *header)
 	return memmem(header->options, header->options_bytes, option, sizeof(option) - 1) != NULL;
 }
 
-/* What is live was exposed to the sampling interval of now, to the first one, and to its samples'. */
+/*
+ * The live blocks were exposed to the current interval, to the first one, and to that of their
+ * samples.
+ */
 static struct gg_figure find_live(const struct gg_region_view *view)
 {
 	uint64_t first = find_size(&view->header, "GEIGER_INTERVAL");
@@ -280,10 +285,11 @@ static int take_snapshot(struct gg_invocation *invocation, char *path, const cha
 		        "geiger: wrote %s: %" PRIu64 " live sample%s, and what was freed as sums\n",
 		        GG_PRINTABLE(output), salvage.sample_count,
 		        salvage.sample_count == 1 ? "" : "s");
-	return status == -EINVAL ? -EBADMSG : status; /* of a file, not of how it was asked */
+	return status == -EINVAL ? -EBADMSG
+	                         : status; /* the error is in a file, not in the request */
 }
 
-/* --- what was asked --- */
+/* --- the request --- */
 
 enum verb { VERB_ON, VERB_OFF, VERB_INTERVAL, VERB_SNAPSHOT, VERB_STATUS };
 

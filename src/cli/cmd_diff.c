@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger diff`: which rows of two profiles differ by more than sampling explains. */
+/*
+ * cmd_diff - `geiger diff`: the rows of two profiles that differ by more than sampling explains.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>

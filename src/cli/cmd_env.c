@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger env`: how to run a program under the agent without a recorder. */
+/*
+ * cmd_env - `geiger env`: how to run a program under the agent without a recorder.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger export`: a profile in the format of another tool. */
+/*
+ * cmd_export - `geiger export`: a profile in the format of another tool.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,7 +22,7 @@ struct export_options {
 	const char *output;
 };
 
-/* The name is none; `advice` has the nearest one. */
+/* No format has this name; `advice` gets the nearest one. */
 static int unknown_format(const char *name, struct gg_error *error)
 {
 	struct gg_suggestion nearest = { 0 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger html`: a profile as one page that opens from disk. */
+/*
+ * cmd_html - `geiger html`: a profile as one page that opens from disk.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

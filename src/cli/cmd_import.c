@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger import`: a profile of what other tools wrote. */
+/*
+ * cmd_import - `geiger import`: a profile from the files of other tools.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -118,7 +120,7 @@ static int run_import(struct gg_invocation *invocation)
 	free(results);
 	if (code == 0 && !given->quiet)
 		fprintf(stderr, "geiger: wrote %s\n", GG_PRINTABLE(given->output));
-	return code == -EINVAL ? -EBADMSG : code; /* of a file, not of how it was asked */
+	return code == -EINVAL ? -EBADMSG : code; /* the error is in a file, not in the request */
 }
 
 const struct gg_command gg_command_import = {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger merge`: profiles of many processes or machines, added up. */
+/*
+ * cmd_merge - `geiger merge`: the sum of profiles of many processes or machines.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -134,7 +136,7 @@ static int run_merge(struct gg_invocation *invocation)
 		fprintf(stderr, "geiger: wrote %s: the sum of %d profile%s\n",
 		        GG_PRINTABLE(given->output), invocation->operand_count,
 		        invocation->operand_count == 1 ? "" : "s");
-	return code == -EINVAL ? -EBADMSG : code; /* of a file, not of how it was asked */
+	return code == -EINVAL ? -EBADMSG : code; /* the error is in a file, not in the request */
 }
 
 const struct gg_command gg_command_merge = {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger record`: runs a command under the agent and writes a profile of its session. */
+/*
+ * cmd_record - `geiger record`: runs a command under the agent and writes a profile of its session.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger report`: who holds the memory. */
+/*
+ * cmd_report - `geiger report`: the holders of the memory.
+ */
 #include <stddef.h>
 
 #include "cli/metric.h"
 #include "cli/profiles.h"
 
-/* What depends on the form of the output. */
+/* The default limit depends on the form of the output. */
 #define DEFAULT_LIMIT UINT64_MAX
 
 static int print_report(const struct gg_model *model, const struct gg_query *query,

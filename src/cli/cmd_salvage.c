@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger salvage`: a profile of regions that nobody recorded. */
+/*
+ * cmd_salvage - `geiger salvage`: a profile of regions that no recorder has read.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -47,7 +49,8 @@ static int run_salvage(struct gg_invocation *invocation)
 		        GG_PRINTABLE(given->output), salvage.sample_count,
 		        salvage.sample_count == 1 ? "" : "s", salvage.region_count,
 		        salvage.region_count == 1 ? "" : "s");
-	return status == -EINVAL ? -EBADMSG : status; /* of a file, not of how it was asked */
+	return status == -EINVAL ? -EBADMSG
+	                         : status; /* the error is in a file, not in the request */
 }
 
 const struct gg_command gg_command_salvage = {

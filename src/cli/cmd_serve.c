@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger serve`: the page over HTTP. */
+/*
+ * cmd_serve - `geiger serve`: the page over HTTP.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger timeline`: live memory and RSS over time. */
+/*
+ * cmd_timeline - `geiger timeline`: live memory and RSS over time.
+ */
 #include <errno.h>
 #include <stddef.h>
 
@@ -27,7 +29,7 @@ static int check(const struct timeline_options *options, struct gg_error *error)
 	return 0;
 }
 
-/* What was asked for, or what fits on the screen. */
+/* Returns the requested width, or the width that fits the screen. */
 static size_t width_of(const struct timeline_options *options, const struct gg_report *report)
 {
 	size_t least = GG_TIMELINE_MARGIN + GG_TIMELINE_LEAST_WIDTH;

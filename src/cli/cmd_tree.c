@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger tree`: by which paths of calls memory was asked for. */
+/*
+ * cmd_tree - `geiger tree`: the call paths that allocated the memory.
+ */
 #include <errno.h>
 #include <stddef.h>
 
