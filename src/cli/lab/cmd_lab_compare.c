@@ -12,6 +12,7 @@
 #include "report/plot.h"
 #include "report/table.h"
 #include "stats/lab/trial.h"
+#include "stats/sampling/scheme.h"
 
 struct compare_options {
 	const char *sizes, *svg;
@@ -389,9 +390,10 @@ const struct gg_command gg_command_lab_compare = {
 		   "  geiger lab compare --sizes sqlite3.geiger --svg compare.svg\n",
 	.options = options,
 	.options_size = sizeof(struct compare_options),
-	.option_defaults = &(const struct compare_options){ .interval_bytes = 512 * 1024,
-	                                                    .run_count = 200,
-	                                                    .seed = 1,
-	                                                    .confidence = 0.95 },
+	.option_defaults = &(
+		const struct compare_options){ .interval_bytes = GG_DEFAULT_INTERVAL_BYTES,
+	                                       .run_count = 200,
+	                                       .seed = 1,
+	                                       .confidence = 0.95 },
 	.run = run,
 };

@@ -9,6 +9,7 @@
 #include "report/plot.h"
 #include "report/table.h"
 #include "stats/estimate/theory.h"
+#include "stats/sampling/scheme.h"
 
 struct error_options {
 	uint64_t interval_bytes;
@@ -300,6 +301,7 @@ const struct gg_command gg_command_lab_error = {
 		"  geiger lab error --interval 512KiB --size 1.5MiB\n",
 	.options = options,
 	.options_size = sizeof(struct error_options),
-	.option_defaults = &(const struct error_options){ .interval_bytes = 512 * 1024 },
+	.option_defaults = &(
+		const struct error_options){ .interval_bytes = GG_DEFAULT_INTERVAL_BYTES },
 	.run = run,
 };

@@ -11,6 +11,7 @@
 #include "report/plot.h"
 #include "report/table.h"
 #include "stats/estimate/interval.h"
+#include "stats/sampling/scheme.h"
 
 struct table_options {
 	uint64_t interval_bytes;
@@ -191,8 +192,9 @@ const struct gg_command gg_command_lab_table = {
 		"  geiger lab table --interval 102400 --samples 1,2,8\n",
 	.options = options,
 	.options_size = sizeof(struct table_options),
-	.option_defaults = &(const struct table_options){ .interval_bytes = 512 * 1024,
-	                                                  .samples = default_samples,
-	                                                  .confidence = 0.95 },
+	.option_defaults = &(
+		const struct table_options){ .interval_bytes = GG_DEFAULT_INTERVAL_BYTES,
+	                                     .samples = default_samples,
+	                                     .confidence = 0.95 },
 	.run = run,
 };

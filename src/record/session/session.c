@@ -26,14 +26,14 @@
 #include "record/regions/region_list.h"
 #include "record/session/recorder_signals.h"
 #include "record/symbols/symbolize.h"
+#include "stats/sampling/scheme.h"
 
 #define COMPACT_NS INT64_C(10000000) /* of each second */
 
 enum {
-	PRIORITY = -10,      /* of the recorder: it needs little, but in time */
-	RING_EVENTS = 32768, /* 3 MiB a process: 1.3 s of 12 500 samples a second and their ends */
-	DEFAULT_INTERVAL = 512 * 1024, /* the agent's */
-	REGIONS_KEPT = 32,             /* that wait for a commit: each takes 3 MiB and more */
+	PRIORITY = -10,       /* of the recorder: it needs little, but in time */
+	RING_EVENTS = 32768,  /* 3 MiB a process: 1.3 s of 12 500 samples a second and their ends */
+	REGIONS_KEPT = 32,    /* that wait for a commit: each takes 3 MiB and more */
 	WATCHED_CLOSELY = 16, /* processes that are looked at each round, not each second */
 	WAIT_LEAST_MS = 5,
 	WAIT_MOST_MS = 100,
@@ -100,7 +100,7 @@ static uint64_t interval_of(const struct gg_record_options *options)
 	uint64_t bytes = options->interval;
 
 	if (bytes == 0 && (value == NULL || gg_size_parse(value, &bytes) < 0 || bytes == 0))
-		return DEFAULT_INTERVAL;
+		return GG_DEFAULT_INTERVAL_BYTES;
 	return bytes;
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "region/writer/private_memory.h"
+#include "stats/sampling/scheme.h"
 
 enum { FIT_LEAST = 256 /* records: a table with fewer is of no use */ };
 
@@ -36,7 +37,7 @@ void gg_region_options_default(struct gg_region_options *options)
 {
 	*options = (struct gg_region_options){ .max_frames = 512,
 		                               .active = true,
-		                               .interval_bytes = 512 * 1024 };
+		                               .interval_bytes = GG_DEFAULT_INTERVAL_BYTES };
 	for (int i = 0; i < GG_TABLE_COUNT; i++)
 		options->capacities[i] = capacities[i].standard;
 }

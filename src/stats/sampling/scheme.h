@@ -24,6 +24,12 @@
 
 #include "base/compiler.h"
 
+/*
+ * The sampling interval of the agent, libgeiger, recordings, and the laboratory, unless the user
+ * chooses another one.
+ */
+enum { GG_DEFAULT_INTERVAL_BYTES = 512 * 1024 };
+
 /* Files hold these numbers: never renumber. */
 enum gg_scheme {
 	GG_SCHEME_POISSON,
