@@ -154,11 +154,16 @@ static size_t count_until(const struct gg_residents *residents, int64_t moment_n
 struct gg_resident gg_residents_at(const struct gg_residents *residents, int64_t moment_ns)
 {
 	size_t count = count_until(residents, moment_ns);
+	int64_t last_ns = count > 0 ? residents->rounds[count - 1].time_ns : 0;
 
+	/*
+	 * The age of a whole round counts up to the last round, not up to the moment.  Every moment until
+	 * the next round then shows the same, so no moment shows more than the largest RSS.
+	 */
 	for (size_t i = count; i > 0; i--) {
 		const struct gg_resident *resident = &residents->rounds[i - 1];
 
-		if (resident->time_ns < moment_ns - moment_ns / 4)
+		if (resident->time_ns < last_ns - last_ns / 4)
 			break;
 		if (gg_resident_is_whole(resident))
 			return *resident;

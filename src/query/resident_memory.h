@@ -18,7 +18,8 @@
  * - Otherwise it is the sum of the plain sizes, which is an upper bound.
  *
  * Reports show the last round up to a moment.  If that round is not whole, they show the last whole
- * round instead, unless it is older than a quarter of the time up to the moment.
+ * round instead, unless the time between the two is more than a quarter of the time up to the last
+ * round.
  *
  * Cost      Memory and time grow with rounds times processes: 1 M readings take about 0.1 s.
  * Threads   Any; it only reads the model, which must outlive the result.
