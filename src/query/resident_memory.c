@@ -66,7 +66,7 @@ static void add_shares_of_pages(struct gg_resident *resident,
 	add_known(&resident->file, memory->pss_file_bytes);
 }
 
-/* Sums a round over processes: first checks whose Pss is known, then follows the rule of the header. */
+/* Sums a round over processes: checks whose Pss is known, then follows the header's rule. */
 static struct gg_resident add_up(const struct gg_residents *residents,
                                  const struct gg_profile_memory *memory, size_t first, size_t count)
 {
@@ -157,8 +157,8 @@ struct gg_resident gg_residents_at(const struct gg_residents *residents, int64_t
 	int64_t last_ns = count > 0 ? residents->rounds[count - 1].time_ns : 0;
 
 	/*
-	 * The age of a whole round counts up to the last round, not up to the moment.  Every moment until
-	 * the next round then shows the same, so no moment shows more than the largest RSS.
+	 * The age of a whole round counts up to the last round, not up to the moment.  Every moment
+	 * until the next round then shows the same, so no moment shows more than the largest RSS.
 	 */
 	for (size_t i = count; i > 0; i--) {
 		const struct gg_resident *resident = &residents->rounds[i - 1];
