@@ -78,7 +78,9 @@ const char *scratch_write(const char *name, const char *text)
 	const char *path = scratch_path(name);
 	FILE *file = fopen(path, "we");
 
-	must(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0, path);
+	must(file != NULL, path);
+	must(fputs(text, file) >= 0, path);
+	must(fclose(file) == 0, path);
 	return path;
 }
 

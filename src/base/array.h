@@ -49,10 +49,8 @@ enum { GG_ARRAY_FIRST_CAPACITY = 16 };
 	 ((array)->items[(array)->count++] = (__VA_ARGS__), true))
 
 /* Appends an all-zero item and returns a pointer to it, or NULL without memory. */
-#define gg_array_add(array)                                                                        \
-	((__typeof__((array)->items))gg_array_extend_items(&(array)->items, &(array)->count,       \
-	                                                   &(array)->capacity, (array)->count + 1, \
-	                                                   sizeof(*(array)->items)))
+#define gg_array_add(array) \
+	(gg_array_extend((array), (array)->count + 1) ? &(array)->items[(array)->count - 1] : NULL)
 
 /* Raises `count` to `wanted` (a lower `wanted` changes nothing); the new items are all-zero. */
 #define gg_array_extend(array, wanted)                                                         \
