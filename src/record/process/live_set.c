@@ -97,9 +97,8 @@ static bool grow_ended(struct gg_live_set *live_set)
 		return false;
 	/*
 	 * The ring is full, and its oldest end is at ended_first.  The ends before that index are
-	 * the
-	 * newest ones.  Copying them behind the old capacity makes the ring contiguous again from
-	 * ended_first on, so no index needs to change.
+	 * the newest ones.  Copying them behind the old capacity makes the ring contiguous again
+	 * from ended_first on, so no index needs to change.
 	 */
 	memcpy(more + capacity, more, live_set->ended_first * sizeof(*more));
 	live_set->ended = more;

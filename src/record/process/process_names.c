@@ -53,9 +53,8 @@ static void read_title(struct gg_process_set_member *member)
 
 	/*
 	 * The process may have executed another program, or have ended so that another process has
-	 * its
-	 * pid.  Then the names are not the target's.  In both cases no process maps the region any
-	 * more, or will stop to do so in an instant.  So check after reading.
+	 * its pid.  Then the names are not the target's.  In both cases no process maps the region
+	 * any more, or will stop to do so in an instant.  So check after reading.
 	 */
 	if (!is_same_program(target) || !gg_region_file_is_used(target->reader.fd))
 		return;

@@ -5,9 +5,8 @@
  *
  * A process belongs to the session if its region appears in the session's directory.  It has ended
  * when its pidfd reports so, or when another region of the same pid appears: then it has executed
- * another
- * program.  The recorder removes a region after it has committed the region's content to the
- * profile.
+ * another program.  The recorder removes a region after it has committed the region's content to
+ * the profile.
  *
  * End time  the recorder notices an end 40 ms late or more on a busy machine.  Processes that began
  *           in that time must not seem to have lived together with the one that ended.  The agent

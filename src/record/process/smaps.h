@@ -8,10 +8,9 @@
  *
  * The sums count geiger's own memory apart: mappings of a region's file and of the agent's library,
  * the bss behind that library, and the anonymous mapping with the region's tables.  That mapping
- * has no
- * name.  Its size, which follows from the region's header, and two flags that programs rarely
- * combine (no reserve, no huge pages) identify it.  Blocks of some 100 KiB that the agent maps for
- * its threads count as the program's.
+ * has no name.  Its size, which follows from the region's header, and two flags that programs
+ * rarely combine (no reserve, no huge pages) identify it.  Blocks of some 100 KiB that the agent
+ * maps for its threads count as the program's.
  *
  * Hostile   the kernel writes the text, but the program chooses names in it.  At worst its own
  *           files count as geiger's.

@@ -93,8 +93,8 @@ int gg_stack_map_update(struct gg_stack_map *stack_map, struct gg_region_reader 
 
 	/*
 	 * The agent notices that a module was unloaded when another one is loaded in its place,
-	 * which
-	 * adds a record.  If the table is full it cannot add one, so also check once a second.
+	 * which adds a record.  If the table is full it cannot add one, so also check once a
+	 * second.
 	 */
 	if (used == stack_map->modules.count && writer->now_ns < stack_map->next_look_ns)
 		return 0;

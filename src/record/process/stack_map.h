@@ -61,8 +61,7 @@ uint32_t gg_stack_map_stack(struct gg_stack_map *stack_map, struct gg_region_rea
 /*
  * For gg_stack_map_stack(): returns the frame for a number that a language runtime put in place of
  * a return address.  The region has its function and line, so it needs no symbols; its module is
- * its
- * source file.  0: the record is missing, or writing failed.
+ * its source file.  0: the record is missing, or writing failed.
  */
 uint32_t gg_stack_map_runtime_frame(struct gg_region_reader *reader,
                                     struct gg_profile_writer *writer, uint64_t pc);

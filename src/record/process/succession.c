@@ -146,8 +146,8 @@ bool gg_succession_first(const struct gg_succession *succession, const char *nam
 			continue;
 		/*
 		 * With both event numbers known, they decide whether the other process began before
-		 * the
-		 * end.  Without them its start must be known and be before the last sign of life.
+		 * the end.  Without them its start must be known and be before the last sign of
+		 * life.
 		 */
 		if (dropped != 0 && other->made != 0
 		            ? other->made < dropped

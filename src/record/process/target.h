@@ -2,20 +2,21 @@
 /*
  * target - one profiled process: it reads the process's region and writes its part of the profile.
  *
- *   gg_target_open  opens the region, adds the process to the profile, and what it inherited
- *   gg_target_drain  reads the events since the last call gg_target_reconcile  compares the samples
- *   with the region and corrects what events missed gg_target_finish  when the process has ended:
- *   reads the last events, the final state and totals
+ *   gg_target_open        opens the region; adds the process and its inherited samples to the profile
+ *   gg_target_drain       reads the events since the last call
+ *   gg_target_reconcile   compares the samples with the region, and adds what lost events missed
+ *   gg_target_finish      reads the last events, the final state, and totals of an ended process
  *
  * State wins over history.  The ring may overflow, and a process may be killed between a change and
- * its
- * event.  So the target compares the region with its own samples at the end and after a loss of
- * events:
+ * its event.  So the target compares the region with its own samples at the end, and after a loss
+ * of events:
  *
- *   live in the region, unknown here  the sample is added, with its own time live here, no longer
- *   in the region  the sample has ended; the current time is an upper bound of its end, and the
- *   last time up to which the history was complete is the lower bound totals minus the samples
- *   known here  become aggregates: blocks that were allocated and freed without any event arriving
+ *   live in the region, unknown here    The target adds the sample, with the sample's own time.
+ *   live here, gone from the region     The sample has ended.  The current time is an upper bound of
+ *                                       its end; the lower bound is the last time up to which the
+ *                                       history was complete.
+ *   totals minus samples known here     These become aggregates: blocks that were allocated and
+ *                                       freed without an event.
  *
  * Hostile   the program may be broken or malicious, and it writes the region.  The target checks
  *           every index, sampling record and time.  The region's capacity bounds its memory, and

@@ -4,9 +4,8 @@
  *
  * Such a profile has no end time and no symbols.  Reports complete a copy of it in memory
  * (gg_record_open_complete), and `geiger symbolize` completes the file; `geiger sql` shows the file
- * as it
- * is.  A profile that is still recorded has no end time either, but its recorder is always in a
- * transaction.
+ * as it is.  A profile that is still recorded has no end time either, but its recorder is always in
+ * a transaction.
  */
 #pragma once
 

@@ -3,8 +3,7 @@
  * dwarf - finds functions, inlined calls and lines of many addresses at once.
  *
  * elfutils resolves one address at a time and searches for its function from the start of the unit
- * each
- * time.  Instead, dwarf sorts the addresses and walks each unit that has any of them once:
+ * each time.  Instead, dwarf sorts the addresses and walks each unit that has any of them once:
  *
  * - A function or an inlined call claims the addresses in its ranges, which are slices of the
  *   array.  The walk enters only scopes that have claimed an address.  - An inlined call claims

@@ -4,8 +4,8 @@
  *
  * Compilers omit the linkage name of functions that they inlined everywhere.  Then the full name is
  * composed of the names of the enclosing scopes and of the function itself.  DWARF's trees have no
- * links
- * to parents.  So a unit that needs this is walked once, and each function's prefix is stored.
+ * links to parents.  So a unit that needs this is walked once, and each function's prefix is
+ * stored.
  *
  * Lifetime  all-zero is valid and empty.  Clear it whenever the Dwarf is closed, because the
  *           addresses of DIEs in memory are the keys.
