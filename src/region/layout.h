@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout - the bytes of a region file; docs/internals/REGION.md tells them field by field.
+ * layout - the bytes of a region file; docs/internals/REGION.md describes them field by field.
  *
- * A header and eleven tables of fixed records, at offsets from the start of the file.  No pointers:
- * every process maps it where it likes.  Little-endian, as all machines that geiger runs on.
+ * The file has a header and eleven tables of fixed records, at offsets from the start of the file.
+ * It has no pointers, because every process maps it at another address.  Numbers are little-endian,
+ * as on all machines that run geiger.
  *
- *   table     record             written by                          full
- *   slots     gg_region_redo_slot     the thread that holds the slot      the thread records nothing
- *   threads   gg_region_thread_record  its thread                       later ones are thread 0
- *   modules   gg_region_module   whoever saw it loaded               dropped, counted
- *   heaps     gg_region_name     any thread, once                    id 0
- *   types     gg_region_name     any thread, once                    id 0
- *   strings   bytes              any thread, once                    empty string
- *   stacks    gg_region_node     any thread, once                    GG_STACK_OVERFLOW
- *   live      gg_region_sample   by announcement                     sample dropped, counted
- *   rows      gg_region_site_total      by announcement                       folds (record.h)
- *   ring      gg_region_event    who claimed the place               event dropped, counted
- *   frames    gg_region_frame    any thread, once                    the frame is left out, counted
+ *   table     record                    written by                when the table is full
+ *   slots     gg_region_redo_slot       the slot's thread         the thread records nothing
+ *   threads   gg_region_thread_record   the thread itself         later threads have id 0
+ *   modules   gg_region_module          any thread, once          dropped and counted
+ *   heaps     gg_region_name            any thread, once          id 0
+ *   types     gg_region_name            any thread, once          id 0
+ *   strings   bytes                     any thread, once          the empty string
+ *   stacks    gg_region_node            any thread, once          GG_STACK_OVERFLOW
+ *   live      gg_region_sample          through the redo log      the sample is dropped and counted
+ *   rows      gg_region_site_total      through the redo log      threads share totals (record.h)
+ *   ring      gg_region_event           the claiming thread       the event is dropped and counted
+ *   frames    gg_region_frame           any thread, once          the frame is left out and counted
  *
- * The profiled program never takes an index, length or pointer from the file: it has its own copies
- * in private memory.  It reads back only sums, to add to them, and the thread of a site total, to
- * compare it.
+ * The profiled program never takes an index, length, or pointer from the file, because others could
+ * have changed it: it has its own copies in private memory.  It reads back only sums, to add to them,
+ * and the thread of a site total, to compare it.
  */
 #pragma once
 
@@ -34,14 +35,14 @@
 #define GG_REGION_MAGIC UINT64_C(0x4745522d52474747) /* "GGGR-REG" in the file */
 
 enum {
-	GG_REGION_VERSION = 2,       /* 1 had no frames; its header is the same, with zeros there */
-	GG_REGION_VERSION_LEAST = 1, /* that readers understand */
-	GG_REGION_PAGE_BYTES = 4096, /* tables start at multiples */
+	GG_REGION_VERSION = 2, /* version 1 has no frames, and zeros in their part of the header */
+	GG_REGION_VERSION_LEAST = 1, /* the oldest version that readers understand */
+	GG_REGION_PAGE_BYTES = 4096, /* tables start at multiples of it */
 	GG_REGION_COMMAND_MAX = 1024,
 	GG_REGION_EXE_MAX = 1024,
 	GG_REGION_OPTIONS_MAX = 512,
-	GG_REGION_RANGES_MAX = 6,    /* load ranges of a module that are kept */
-	GG_REGION_BUILD_ID_MAX = 32, /* SHA-1 has 20 bytes; longer ones are cut */
+	GG_REGION_RANGES_MAX = 6,    /* a module's record holds this many load ranges */
+	GG_REGION_BUILD_ID_MAX = 32, /* SHA-1 has 20 bytes; longer ids are cut */
 	GG_REGION_LIFETIME_COUNT = 32,
 };
 
@@ -56,80 +57,78 @@ enum gg_region_table_id {
 	GG_TABLE_LIVE,
 	GG_TABLE_SITE_TOTALS,
 	GG_TABLE_RING,
-	GG_TABLE_FRAMES, /* from version 2 on; described behind the header's texts */
+	GG_TABLE_FRAMES, /* since version 2; its description follows the header's texts */
 };
 
 enum { GG_TABLE_COUNT = GG_TABLE_FRAMES + 1, GG_TABLE_FIRST_COUNT = GG_TABLE_FRAMES };
 
-/* Counters that only grow.  Any thread adds to them, and no equation includes them.  Never renumber. */
+/* Counters that only grow.  Any thread adds to them; no equation has them.  Never renumber. */
 enum gg_region_counter {
-	GG_COUNT_SAMPLES,         /* recorded; 0 in the file: a view adds up the site totals */
-	GG_COUNT_FREES,           /* of samples; 0 in the file as well */
-	GG_COUNT_MISSED_FREES,    /* closed because the address came back as new */
-	GG_COUNT_SAMPLE_PATH_NS,  /* time in the sample path, added by the agent */
-	GG_COUNT_EVENTS,          /* put into the ring */
-	GG_COUNT_ROWS_FOLDED,     /* samples and frees counted in another site total of the stack */
-	GG_COUNT_DROP_LIVE_FULL,  /* samples dropped: the live table is full */
-	GG_COUNT_DROP_SLOTS_FULL, /* samples and frees: too many threads at once */
-	GG_COUNT_DROP_BUSY,       /* samples and frees: the thread interrupted itself */
-	GG_COUNT_DROP_ROW_HELD,   /* samples: another thread kept the site total */
-	GG_COUNT_DROP_SIZE,       /* samples of 2^48 bytes or more, or with an invalid draw */
-	GG_COUNT_DROP_OFF,        /* the agent's: switched off while a sample was taken */
-	GG_COUNT_FREE_DEFERRED, /* frees: another thread kept the site total; closed as missed frees later */
-	GG_COUNT_STACKS_OVERFLOWED, /* samples whose stack found no room */
-	GG_COUNT_DROP_EVENTS,       /* the ring was full */
-	GG_COUNT_DROP_MODULES,      /* the table or the strings were full */
-	GG_COUNT_DROP_THREADS,      /* threads without a record of their own */
-	GG_COUNT_DROP_NAMES,        /* heaps, types and strings */
-	GG_COUNT_GROW_FAILED,       /* the file could not be given more space */
+	GG_COUNT_SAMPLES,      /* samples recorded; 0 in the file, a view adds up the site totals */
+	GG_COUNT_FREES,        /* frees of samples; 0 in the file as well */
+	GG_COUNT_MISSED_FREES, /* samples closed because their address was allocated again */
+	GG_COUNT_SAMPLE_PATH_NS, /* time in the sample path; the agent adds to it */
+	GG_COUNT_EVENTS,         /* events put into the ring */
+	GG_COUNT_ROWS_FOLDED, /* samples and frees counted in another site total of their stack */
+	GG_COUNT_DROP_LIVE_FULL,    /* samples dropped: the live table is full */
+	GG_COUNT_DROP_SLOTS_FULL,   /* samples and frees dropped: too many threads at once */
+	GG_COUNT_DROP_BUSY,         /* samples and frees dropped: the thread interrupted itself */
+	GG_COUNT_DROP_ROW_HELD,     /* samples dropped: another thread held the site total */
+	GG_COUNT_DROP_SIZE,         /* samples dropped: 2^48 bytes or more, or an invalid draw */
+	GG_COUNT_DROP_OFF,          /* the agent: sampling was switched off during a sample */
+	GG_COUNT_FREE_DEFERRED,     /* frees: a thread held the site total; now missed frees */
+	GG_COUNT_STACKS_OVERFLOWED, /* samples whose stack did not fit */
+	GG_COUNT_DROP_EVENTS,       /* events dropped: the ring was full */
+	GG_COUNT_DROP_MODULES,      /* modules dropped: the table or the strings were full */
+	GG_COUNT_DROP_THREADS,      /* threads without their own record */
+	GG_COUNT_DROP_NAMES,        /* heaps, types, and strings dropped */
+	GG_COUNT_GROW_FAILED,       /* the file could not grow */
 	GG_COUNT_INHERITED,         /* samples that were live when this process was forked */
-	GG_COUNT_INHERIT_DROPPED,   /* ... and found no room here */
-	GG_COUNT_DROP_MEMORY,       /* the agent's: no memory for a thread */
-	GG_COUNT_LOST_CHILDREN,     /* the agent's: forked children without a region */
-	GG_COUNTER_COUNT = 48       /* room for more; the reader prints the named ones */
+	GG_COUNT_INHERIT_DROPPED,   /* ... and did not fit here */
+	GG_COUNT_DROP_MEMORY,       /* the agent: no memory for a thread */
+	GG_COUNT_LOST_CHILDREN,     /* the agent: forked children without a region */
+	GG_COUNTER_COUNT = 48       /* space for more; the reader prints the named ones */
 };
 
 struct gg_region_table {
 	uint64_t offset;       /* bytes from the start of the file */
-	uint64_t record_bytes; /* as compiled into the writer: the reader refuses others */
+	uint64_t record_bytes; /* the writer's record size; the reader refuses others */
 	uint64_t capacity;     /* records */
-	uint64_t used_count;   /* records ever in use; only grows.  Ring: unused */
+	uint64_t used_count;   /* records ever used, never falls; not used by the ring */
 };
 
-/* The part that another process may write; the agent checks it on cold paths. */
+/* The part that other processes may write.  The agent checks it on cold paths. */
 struct gg_region_control {
-	uint64_t change_count;   /* written last, by release: then the other members are valid */
-	uint64_t interval_bytes; /* 0: no wish */
+	uint64_t change_count;   /* stored last with release order, after the other members */
+	uint64_t interval_bytes; /* 0: unchanged */
 	uint32_t active;         /* 0: off */
 	uint32_t reserved;
 };
 
 struct gg_region_header {
-	uint64_t magic; /* written last, by release: all below is set */
+	uint64_t magic; /* stored last with release order, after all members below */
 	uint32_t version;
 	uint32_t header_bytes;
 	uint64_t file_bytes;
 	uint32_t pid, parent_pid;
-	uint64_t start_monotonic_ns; /* CLOCK_MONOTONIC: the clock of all times here */
-	uint64_t start_wall_ns;      /* the same moment since 1970 */
-	uint64_t
-		process_start_ticks; /* field 22 of /proc/PID/stat, tells reused pids apart; 0: not known */
-	uint64_t
-		inherited_below_id; /* samples with smaller ids were live at the fork; 0: no fork */
-	uint64_t end_monotonic_ns;  /* 0: did not end in order */
-	uint32_t max_frames;        /* deeper stacks are cut at their outer end */
-	uint32_t command_bytes;     /* arguments, each with its 0 byte */
+	uint64_t start_monotonic_ns;  /* CLOCK_MONOTONIC, the clock of all times in the file */
+	uint64_t start_wall_ns;       /* the same moment, since 1970 */
+	uint64_t process_start_ticks; /* field 22 of /proc/PID/stat; 0: unknown */
+	uint64_t inherited_below_id;  /* samples with smaller ids were inherited; 0: no fork */
+	uint64_t end_monotonic_ns;    /* 0: the process has not stated its end */
+	uint32_t max_frames;          /* deeper stacks lose their outermost frames */
+	uint32_t command_bytes;       /* arguments, each followed by a 0 byte */
 	uint32_t exe_bytes;
 	uint32_t options_bytes;
 	struct gg_region_table first_tables[GG_TABLE_FIRST_COUNT]; /* gg_region_table_of() */
 	uint64_t counters[GG_COUNTER_COUNT];
 	uint64_t unwind_endings
-		[16]; /* how many walks ended for each reason (enum gg_unwind_ending) */
+		[16]; /* number of walks by reason of their end (enum gg_unwind_ending) */
 	struct gg_region_control control;
-	uint64_t control_padding[5]; /* the ring's ends have cache lines of their own */
-	uint64_t ring_head;          /* places claimed by writers */
+	uint64_t control_padding[5]; /* the ring's head and tail have their own cache lines */
+	uint64_t ring_head;          /* events that writers have claimed */
 	uint64_t head_padding[7];
-	uint64_t ring_tail; /* places given back by the reader */
+	uint64_t ring_tail; /* events that the reader has returned */
 	uint64_t tail_padding[7];
 	char command[GG_REGION_COMMAND_MAX];
 	char exe[GG_REGION_EXE_MAX];
@@ -137,7 +136,7 @@ struct gg_region_header {
 	struct gg_region_table more_tables[GG_TABLE_COUNT - GG_TABLE_FIRST_COUNT];
 };
 
-/* Where the header describes a table: an offset from its start. */
+/* The offset in the header of a table's description. */
 static inline size_t gg_region_table_at(int id)
 {
 	return id < GG_TABLE_FIRST_COUNT ? offsetof(struct gg_region_header, first_tables) +
@@ -155,8 +154,8 @@ static inline struct gg_region_table *gg_region_table_of(const struct gg_region_
 
 /* A live sample. */
 struct gg_region_sample {
-	uint64_t id; /* from 1 on, in the order of recording; 0: this record is free */
-	/* Of the block, not 0.  With a heap: 48 bits of an address or object id, and the heap above. */
+	uint64_t id; /* from 1 on, in the order of recording; 0: the record is free */
+	/* The block's address, not 0.  With a heap: 48 bits of an address or an id, and the heap. */
 	uint64_t address;
 	uint64_t time_ns;
 	double interval; /* struct gg_draw */
@@ -164,8 +163,8 @@ struct gg_region_sample {
 	uint64_t heap : 16;
 	uint64_t offset_bytes : 48;  /* struct gg_draw */
 	uint64_t scheme : 8;         /* enum gg_scheme */
-	uint64_t flags : 8;          /* GG_SAMPLE_... */
-	uint32_t slack_bytes;        /* usable size - size; at most 4 GiB - 1 */
+	uint64_t flags : 8;          /* GG_REGION_SAMPLE_* */
+	uint32_t slack_bytes;        /* usable size - size, 4 GiB - 1 at most */
 	uint32_t sample_point_count; /* struct gg_draw */
 	uint32_t stack;
 	uint16_t thread;
@@ -173,22 +172,23 @@ struct gg_region_sample {
 };
 
 enum {
-	GG_REGION_SAMPLE_MAPPING = 1, /* mmap, not an allocator */
+	GG_REGION_SAMPLE_MAPPING = 1, /* a mapping (mmap), not a block of an allocator */
 	GG_REGION_SAMPLE_OLD = 2,     /* in the old generation of its heap */
 	GG_SAMPLE_OBJECT_BITS = 48,
-	GG_SAMPLE_SIZE_BITS = 48 /* larger ones are not recorded; no machine has as much memory */
+	GG_SAMPLE_SIZE_BITS =
+		48 /* larger blocks are not recorded; no machine has that much memory */
 };
 
-/* Stack ids with a meaning of their own. */
+/* Stack ids with special meanings. */
 enum {
-	GG_STACK_EMPTY,    /* no frame: the parent of outermost frames */
-	GG_STACK_OVERFLOW, /* stands for stacks that found no room */
+	GG_STACK_EMPTY,    /* has no frame; the parent of outermost frames */
+	GG_STACK_OVERFLOW, /* represents stacks that did not fit */
 	GG_STACK_FIRST
 };
 
 /*
- * Stacks also hold frames of programs that a runtime runs.  Such a frame is a pc that is no address on
- * any machine (not canonical); its low half is the number of the frame.
+ * Stacks also hold frames of language runtimes.  Such a frame is a pc that is not canonical, and so
+ * no address on any machine.  The low half of the pc is the number of the frame.
  */
 #define GG_FRAME_PC      UINT64_C(0x4747000000000000)
 #define GG_FRAME_PC_MASK UINT64_C(0xffffffff00000000)
@@ -205,10 +205,10 @@ static inline bool gg_pc_is_frame(uint64_t pc)
 
 /* A frame of a runtime: a function of its language, and the line of the call in it. */
 struct gg_region_frame {
-	uint64_t ready;                        /* 1: the rest holds */
+	uint64_t ready;                        /* 1: the other members are valid */
 	uint32_t function_offset, file_offset; /* in strings */
-	uint16_t function_bytes, file_bytes;   /* 0: not known */
-	uint32_t line;                         /* 0: not known */
+	uint16_t function_bytes, file_bytes;   /* 0: unknown */
+	uint32_t line;                         /* 0: unknown */
 	uint64_t reserved;
 };
 
@@ -222,15 +222,15 @@ struct gg_region_node {
 /* Site total: what a stack allocated in a thread, and what that thread freed of the stack. */
 struct gg_region_site_total {
 	uint32_t stack;
-	uint32_t thread; /* the first that used it; others may count here, too */
+	uint32_t thread; /* the first thread that used it; others may add to it */
 	uint64_t ready;  /* 1: stack and thread are set */
 	struct gg_sums allocated;
 	struct gg_sums freed;
-	uint32_t lifetimes[GG_REGION_LIFETIME_COUNT]; /* of the freed, modulo 2^32; gg_lifetime_ */
+	uint32_t lifetimes[GG_REGION_LIFETIME_COUNT]; /* of freed samples, modulo 2^32 */
 	uint64_t reserved[2];
 };
 
-/* The operation of a thread: low bits of gg_region_redo_slot.state.  The others count operations. */
+/* The low bits of gg_region_redo_slot.state are the operation; the others count operations. */
 enum { GG_REDO_NOTHING, GG_REDO_ALLOC, GG_REDO_FREE, GG_REDO_MASK = 3, GG_REDO_STEP = 4 };
 
 /* A slot of the redo log: everything that the operation changes, as new values. */
@@ -246,9 +246,9 @@ struct gg_region_redo_slot {
 };
 
 struct gg_region_thread_record {
-	uint64_t ready; /* 1: the rest holds */
+	uint64_t ready; /* 1: the other members are valid */
 	uint64_t start_ns;
-	uint64_t end_ns; /* 0: runs */
+	uint64_t end_ns; /* 0: the thread runs */
 	uint32_t tid;
 	uint32_t reserved;
 	char name[16]; /* 0-terminated unless full */
@@ -261,11 +261,11 @@ struct gg_region_range {
 };
 
 struct gg_region_module {
-	uint64_t ready; /* 1: the rest holds */
+	uint64_t ready; /* 1: the other members are valid */
 	uint64_t load_ns;
 	uint64_t unload_ns;               /* 0: loaded */
 	uint64_t bias;                    /* address = bias + address in the module's file */
-	uint32_t generation;              /* of the loader's list when it was seen */
+	uint32_t generation;              /* generation of the loader's list at that time */
 	uint32_t path_offset, path_bytes; /* in strings */
 	uint16_t range_count, build_id_bytes;
 	uint8_t build_id[GG_REGION_BUILD_ID_MAX];
@@ -274,25 +274,25 @@ struct gg_region_module {
 };
 
 struct gg_region_name {
-	uint64_t ready;         /* 1: the rest holds */
+	uint64_t ready;         /* 1: the other members are valid */
 	uint32_t offset, bytes; /* in strings */
 };
 
 enum { GG_EVENT_ALLOC = 1, GG_EVENT_FREE, GG_EVENT_MISSED_FREE };
 
 struct gg_region_event {
-	uint64_t sequence; /* 1 + its number, written last by release */
+	uint64_t sequence; /* 1 + the event's number, stored last with release order */
 	uint64_t time_ns;  /* of the event */
 	uint32_t kind;
-	uint32_t thread;     /* where it happened */
-	uint32_t free_stack; /* where it was freed, if that is recorded */
+	uint32_t thread;     /* the thread that did it */
+	uint32_t free_stack; /* the stack that freed it, if recorded */
 	uint32_t reserved;
 	struct gg_region_sample sample;
 };
 
 /*
- * Lifetimes are counted in powers of two: 0 is under 1024 ns, i holds [2^(i+9), 2^(i+10)) ns, and
- * the last one has no upper end (from 2^40 ns, 18 minutes, on).
+ * Buckets of lifetimes are powers of two: bucket 0 is below 1024 ns, bucket i holds
+ * [2^(i+9), 2^(i+10)) ns, and the last bucket has no upper bound (from 2^40 ns, 18 minutes, on).
  */
 static inline uint32_t gg_lifetime_index(uint64_t lifetime_ns)
 {
