@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history of a process: events of its ring become samples and ends (record/process/target.h). */
+/*
+ * ingest - turns the events of a process's ring into samples and ends (record/process/target.h).
+ *
+ * The target translates everything that a sample names: its thread, heap, type and stack get ids of
+ * the profile when a sample names them for the first time.
+ *
+ * Hostile  the profiled program writes the region.  Each index has a limit, and invalid events are
+ *          counted and dropped.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +17,14 @@
 
 enum {
 	BATCH_EVENTS = 1024,
-	CHUNK_EXTRA_BYTES = 32, /* what an allocator may add to a block beside its slack */
-	SEEN_MAX = 1 << 18, /* pairs of stack and thread; more are told in sum if history is lost */
+	CHUNK_EXTRA_BYTES = 32, /* headers and rounding of an allocator, beyond a block's slack */
+	/* Pairs of stack and thread.  With more, losses are written only as one sum over all. */
+	SEEN_MAX = 1 << 18,
 	THREADS_MAX = 1 << 16, /* the width of a sample's field */
 	NAMES_MAX = 1 << 16,
 };
 
-/* --- what a sample names --- */
+/* --- names of a sample: threads, heaps, types --- */
 
 static struct gg_profile_thread thread_record(const struct gg_target *target,
                                               const struct gg_region_thread_record *row,
@@ -48,7 +57,7 @@ uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 	if ((index >= gg_region_table_of(&target->reader.header, GG_TABLE_THREADS)->used_count &&
 	     index >= gg_region_reader_used(&target->reader, GG_TABLE_THREADS)) ||
 	    !gg_region_reader_read(&target->reader, GG_TABLE_THREADS, index, 1, &row) ||
-	    row.ready != 1)
+	    row.ready != 1) /* its thread has not filled it yet, or it is damaged */
 		return 0;
 	record = thread_record(target, &row, name);
 	gg_profile_writer_keep(writer,
@@ -57,6 +66,9 @@ uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 	return target->threads.items[index];
 }
 
+/*
+ * Returns the profile's id of a heap or type; 0: it has no name, or the region's record is invalid.
+ */
 static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32_t index)
 {
 	enum gg_region_table_id table = kind == GG_NAME_HEAP ? GG_TABLE_HEAPS : GG_TABLE_TYPES;
@@ -139,13 +151,20 @@ double gg_target_chunk_bytes(const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
 
-	if (sample->heap != 0) /* what a program's own heap takes it cuts out of larger pieces */
+	/* Objects of a program's own heap lie in larger blocks, which count themselves. */
+	if (sample->heap != 0)
 		return 0;
 	return gg_weight_of(&draw, sample->size_bytes).count *
 	       ((double)sample->size_bytes + (double)sample->slack_bytes + CHUNK_EXTRA_BYTES);
 }
 
-/* Adds a sample that was not seen before; its entry, or NULL: refused, counted. */
+/*
+ * Adds a sample that the target does not know, to the profile and to the target's own sums.
+ * Returns its entry; NULL: refused.
+ *
+ * An inherited sample refers to the sample that stands for its block in the profile (inherited.c).
+ * If no ancestor's sample does, this one becomes an orphan, and stands for the block itself.
+ */
 static struct gg_live_set_sample *add_sample(struct gg_target *target,
                                              const struct gg_region_sample *sample)
 {
@@ -156,7 +175,7 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 	uint64_t id;
 
 	if (target->live_set.live_count >= target->live_set.limit) {
-		target->bad_count++; /* more than the region has places for */
+		target->bad_count++; /* the region has no room for that many samples */
 		return NULL;
 	}
 	record = sample_record(target, sample);
@@ -198,6 +217,11 @@ struct gg_live_set_sample *gg_target_ensure_sample(struct gg_target *target,
 	return known != NULL ? known : add_sample(target, sample);
 }
 
+/*
+ * Applies one event.  Each event has a whole copy of its sample, so a free whose allocation event
+ * was lost still adds the sample, with its own allocation time.  A second end of a sample changes
+ * nothing.
+ */
 static void take_event(struct gg_target *target, const struct gg_region_event *event)
 {
 	const struct gg_region_sample *sample = &event->sample;
@@ -213,7 +237,6 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	}
 	if (event->time_ns > target->last_event_ns)
 		target->last_event_ns = event->time_ns;
-	/* Of a free whose allocation was lost: here it says when that was. */
 	known = gg_target_ensure_sample(target, sample);
 	if (known == NULL || event->kind == GG_EVENT_ALLOC || !gg_live_set_is_live(known))
 		return;
@@ -223,12 +246,16 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 		.thread = gg_target_thread(target, event->thread),
 		.stack = gg_stack_map_stack(&target->stack_map, &target->reader, target->writer,
 		                            event->free_stack, event->time_ns),
-		/* Where a child stands for the block, it counts there for certain, and here perhaps. */
+		/*
+		 * If a child's sample stands for the block, it is certain there, and this
+		 * process's own sample counts in upper bounds only.
+		 */
 		.missed = event->kind == GG_EVENT_MISSED_FREE ||
 		          (!gg_target_is_inherited(target, sample) &&
 		           gg_target_is_orphan(target, sample)),
 		.is_old = (sample->flags & GG_REGION_SAMPLE_OLD) != 0,
 	};
+	/* No sample ends before it began, whatever the event claims. */
 	if (end.free_ns < gg_profile_writer_time(target->writer, known->time_ns))
 		end.free_ns = gg_profile_writer_time(target->writer, known->time_ns);
 	gg_profile_writer_end(target->writer, known->id, &end);
@@ -240,8 +267,8 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 }
 
 /*
- * Everything that was put before a moment has been read, and nothing was dropped up to now: the history
- * is complete up to that moment.
+ * Notes that the history is complete up to `moment_ns`, if it is: the ring's reader has passed the
+ * `head` of that moment, and no event was dropped since the last reconciliation.
  */
 static void note_complete(struct gg_target *target, uint64_t head, int64_t moment_ns)
 {
@@ -263,7 +290,9 @@ double gg_target_drain(struct gg_target *target, bool final)
 		return 0;
 	began_ns = (int64_t)(gg_clock_monotonic_ns() - target->writer->start_ns);
 	head = gg_ring_head(&target->ring);
-	/* One round at most: a ring that claims to fill faster than it is read ends here too. */
+	/*
+	 * One round of the ring at most, so that a ring that always looks full ends here as well.
+	 */
 	while (drained < target->ring.capacity && target->writer->status == 0) {
 		int count = gg_ring_read(&target->ring, events, BATCH_EVENTS, final);
 

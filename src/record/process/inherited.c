@@ -5,11 +5,12 @@
  * A block that several processes hold counts once.  So each inherited sample refers to the sample
  * that the ancestor allocated.  Three things can hide that sample:
  *
- * - Events of the ancestor may still wait in its ring.  So its ring is read first.  - Events of the
- * ancestor may be lost.  So its region is read first; its live samples become samples of the
- * ancestor.  - The ancestor may have freed the block before the recorder saw it.  Then the block
- * has no sample, and an aggregate counts it.  The first process that reports the block stands for
- * it (an "orphan"), and all processes that inherited the block refer to that process's sample.
+ *   1. Events of the ancestor may still wait in its ring.  So its ring is read first.
+ *   2. Events of the ancestor may be lost.  So its region is read first; its live samples become
+ *      samples of the ancestor.
+ *   3. The ancestor may have freed the block before the recorder saw it.  Then the block has no
+ *      sample, and an aggregate counts it.  The first process that reports the block stands for it
+ *      (an "orphan"), and all processes that inherited the block refer to that process's sample.
  */
 #include "base/assert.h"
 #include "base/hash.h"

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process_set - the processes of a session: finds their regions and notices their ends.
+ *
+ * A region passes through these steps, each in a part of this file:
+ *
+ *   1. gg_process_set_scan() finds a file and waits until it is a complete region (an embryo until
+ *      then).  The region becomes a member of the set.
+ *   2. gg_process_set_drain() reads its ring each round.
+ *   3. gg_process_set_listen() notices the end of its process.
+ *   4. gg_process_set_finish_ended() writes its final state, once the time and the manner of the
+ *      end are known.
+ *   5. gg_process_set_committed() removes the file after the next commit.  A recorder that is
+ *      killed before that leaves the file for `geiger salvage`.
+ */
 #include "record/process/process_set.h"
 
 #include <dirent.h>
@@ -22,7 +36,7 @@
 #include "region/reader/view.h"
 #include "region/region_file.h"
 
-/* A region that a successor is making is waited for, but not for ever: it may be nobody's. */
+/* How long a member waits for the region of a possible successor; that may never be complete. */
 #define SUCCESSOR_NS GG_NS_PER_S
 
 static void free_member(struct gg_process_set_member *member)
@@ -60,12 +74,12 @@ void gg_process_set_done(struct gg_process_set *set)
 
 /* --- new regions --- */
 
-/* It records nothing more; if it hears of it. */
+/* Switches sampling off in the process of an open region. */
 static void switch_off(int fd)
 {
 	const struct gg_region_change change = { .set_active = true, .active = false };
 
-	/* A failure leaves a process that samples for nobody. */
+	/* After a failure the process goes on sampling, which costs time but does no other harm. */
 	if (gg_region_control_write(fd, &change, NULL) < 0)
 		return;
 }
@@ -79,7 +93,10 @@ static struct gg_process_set_member *find_by_pid(struct gg_process_set *set, uin
 	return member;
 }
 
-/* The nearest ancestor that is in the session. */
+/*
+ * Returns the profile's id of the process or its nearest ancestor that has a region; 0: there is no
+ * such ancestor.  Processes without the agent lie between, such as a static shell.
+ */
 static uint32_t find_parent(const struct gg_process_set *set, uint32_t pid)
 {
 	for (int i = 0; i < 64 && pid > 1 && pid != (uint32_t)getpid(); i++) {
@@ -97,7 +114,9 @@ static uint64_t hash_of(const char *name)
 	return gg_hash_bytes(name, strlen(name), 0);
 }
 
-/* Its content is in the profile, and is safe there from the next commit on. */
+/*
+ * Marks a region for removal.  Its content is in the profile, but safe only after the next commit.
+ */
 static void remove_later(struct gg_process_set *set, const char *name)
 {
 	struct gg_process_set_name *added;
@@ -111,7 +130,7 @@ static void remove_later(struct gg_process_set *set, const char *name)
 	snprintf(added->text, sizeof(added->text), "%s", name);
 }
 
-/* From the directory that has it. */
+/* Removes the file from the directory that has it: the session's first one or its spare. */
 static void remove_region(const struct gg_process_set *set, const char *name)
 {
 	const struct gg_session_directory *directory = &set->directory;
@@ -138,7 +157,10 @@ static uint64_t later(uint64_t left, uint64_t right)
 	return left > right ? left : right;
 }
 
-/* *ret_first_ns: when the first successor began; UINT64_MAX: there is none.  False: one may still be found. */
+/*
+ * Finds when the first successor of the member began; UINT64_MAX: the member has no successor.
+ * False: one may still be found.
+ */
 static bool find_successor(const struct gg_process_set *set,
                            const struct gg_process_set_member *member, uint64_t *ret_first_ns)
 {
@@ -149,7 +171,17 @@ static bool find_successor(const struct gg_process_set *set,
 		later(member->alive_ns, target->reader.header.start_monotonic_ns), ret_first_ns);
 }
 
-/* When it ended; before `before_ns`. */
+/*
+ * Returns the time at which the member ended, in CLOCK_MONOTONIC.
+ *
+ *   Upper bounds  `before_ns`; the time at which the recorder noticed the end; the start of the
+ *   first
+ *                 successor.
+ *   Best value    the end that the agent noted in an orderly exit, but not before the last time at
+ *                 which the process was seen alive.
+ *   Lower bounds  the last event and the start of the process.  They win over all other times,
+ *                 because no process allocates before it begins or after it ends.
+ */
 static uint64_t find_end(const struct gg_process_set *set, struct gg_process_set_member *member,
                          uint64_t before_ns)
 {
@@ -168,6 +200,7 @@ static uint64_t find_end(const struct gg_process_set *set, struct gg_process_set
 	return later(end_ns, target->reader.header.start_monotonic_ns);
 }
 
+/* Writes the final state of an ended member, which the set then forgets. */
 static int finish(struct gg_process_set *set, struct gg_process_set_member *member,
                   uint64_t before_ns)
 {
@@ -189,7 +222,10 @@ static int finish(struct gg_process_set *set, struct gg_process_set_member *memb
 	return status;
 }
 
-/* The same process executed another program.  The name of the file has said which process it is. */
+/*
+ * Finishes the earlier member of that pid, whose region the new one succeeds.  If the start time is
+ * the same, the process itself executed another program; otherwise the kernel reused the pid.
+ */
 static void supersede(struct gg_process_set *set, const struct gg_region_header *header,
                       uint32_t pid, uint32_t *ret_parent)
 {
@@ -217,7 +253,7 @@ static int open_pidfd(uint32_t pid)
 #endif
 }
 
-/* True: gg_process_set_listen() hears of its end. */
+/* Adds the pidfd to the epoll set.  True: gg_process_set_listen() will notice the process's end. */
 static bool add_pidfd(const struct gg_process_set *set, struct gg_process_set_member *member)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data = { .ptr = member } };
@@ -247,13 +283,16 @@ bool gg_process_set_listen(struct gg_process_set *set)
 		for (int i = 0; i < count; i++) {
 			struct gg_process_set_member *member = events[i].data.ptr;
 
+			/*
+			 * The last epoll_wait() did not report its end, so it lived at that time.
+			 */
 			member->alive_ns = later(member->alive_ns, set->asked_ns);
 			note_end(set, member);
 			one_ended = true;
 		}
 	} while (count == (int)GG_COUNT(events));
 	set->asked_ns = now_ns;
-	/* Last: where a process has ended, all is in the list that happened to its region. */
+	/* After the pidfds: when a process has ended, the list has every event of its region. */
 	set->has_new |= gg_succession_read(&set->succession);
 	return one_ended;
 }
@@ -269,7 +308,11 @@ static void add_member(struct gg_process_set *set, struct gg_target *target, con
 	}
 	member->target = target;
 	snprintf(member->name, sizeof(member->name), "%s", name);
-	/* First the descriptor, then the look: it is of the process that is there at the look. */
+	/*
+	 * The descriptor is opened before gg_process_alive() checks the start time.  If that is
+	 * right afterwards, the pid was not reused before, so the descriptor belongs to this
+	 * process.
+	 */
 	member->pidfd = open_pidfd(target->pid);
 	member->is_asked = add_pidfd(set, member);
 	now_ns = gg_clock_monotonic_ns();
@@ -285,7 +328,12 @@ static void add_member(struct gg_process_set *set, struct gg_target *target, con
 
 enum region_outcome { TAKEN, LATER, REMOVE };
 
-/* The same file, to write: it is read first, as closing a file that was open to write looks like a dying process. */
+/*
+ * Opens for writing the file that `read_fd` has open for reading.  Files are read first, since
+ * closing a file that was open for writing raises the same inotify event as a dying process
+ * (succession.h).  The ids of the file are compared, because another file may have taken the name
+ * in between.
+ */
 static int open_again(int directory_fd, const char *name, int read_fd)
 {
 	int fd = openat(directory_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -300,7 +348,13 @@ static int open_again(int directory_fd, const char *name, int read_fd)
 	return -ESTALE;
 }
 
-/* Takes read_fd over. */
+/*
+ * Makes a member of a new region.  Closes read_fd.
+ *
+ *   TAKEN   the set has a new member
+ *   LATER   the region is not complete yet, or no descriptor is free
+ *   REMOVE  the file is invalid, or its process is not to be recorded
+ */
 static enum region_outcome take_region(struct gg_process_set *set, int directory_fd,
                                        const char *name, int read_fd)
 {
@@ -320,7 +374,7 @@ static enum region_outcome take_region(struct gg_process_set *set, int directory
 	gg_succession_took(&set->succession, name, header.start_monotonic_ns);
 	if (header.pid != (uint32_t)gg_session_directory_region_pid(name)) {
 		close(fd);
-		return REMOVE; /* no agent makes that */
+		return REMOVE; /* an agent names the file by the pid in its header */
 	}
 	if (set->is_over || (set->only_pid != 0 && header.pid != (uint32_t)set->only_pid)) {
 		switch_off(fd);
@@ -344,7 +398,10 @@ static void examine_file(struct gg_process_set *set, int directory_fd, const cha
 {
 	int fd, pid = gg_session_directory_region_pid(name);
 	enum region_outcome outcome = LATER;
-	/* Asked before it is read: who is gone by now completes nothing later. */
+	/*
+	 * Checked before the file is read: a process that is gone by now does not complete the file
+	 * after the recorder has found it incomplete.
+	 */
 	bool was_alive = gg_process_alive((uint32_t)pid, 0);
 	struct stat file;
 
@@ -359,7 +416,10 @@ static void examine_file(struct gg_process_set *set, int directory_fd, const cha
 		outcome = REMOVE;
 	}
 	if (outcome == LATER) {
-		/* Not all there yet, or its process died over it. */
+		/*
+		 * If its process lives, it is still creating the region; otherwise it died
+		 * meanwhile.
+		 */
 		if (was_alive || fd < 0) {
 			set->has_embryo = true;
 			return;
@@ -372,6 +432,7 @@ static void examine_file(struct gg_process_set *set, int directory_fd, const cha
 	}
 }
 
+/* Returns the second number of a region's name, geiger-PID-NUMBER.region, which grows with time. */
 static uint64_t order_of(const char *name)
 {
 	const char *number = strchr(name + strlen("geiger-"), '-');
@@ -397,7 +458,7 @@ struct new_regions {
 	GG_ARRAY(struct new_region) list;
 };
 
-/* In the order in which they were made: parents before their children. */
+/* Sorts regions by their creation, so that parents become members before their children. */
 static int compare_regions(const void *a, const void *b)
 {
 	uint64_t left = order_of(((const struct new_region *)a)->name);
@@ -497,19 +558,19 @@ static const char *find_ending(const struct gg_process_set *set,
 	uint32_t count = set->ending_count < GG_PROCESS_SET_ENDINGS ? set->ending_count
 	                                                            : GG_PROCESS_SET_ENDINGS;
 
-	for (uint32_t i = 0; i < count; i++) /* the latest first: pids come back */
+	for (uint32_t i = 0; i < count; i++) /* the latest first: the kernel reuses pids */
 		if (set->endings[(set->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS].pid ==
 		    (pid_t)member->target->pid)
 			return set->endings[(set->ending_count - 1 - i) % GG_PROCESS_SET_ENDINGS]
 			        .text;
-	/* Its own parent waited for it; the agent notes an end in order. */
+	/* Another parent has waited for it.  The agent notes the time of an orderly exit. */
 	if (gg_region_reader_refresh(&member->target->reader, NULL) == 0 &&
 	    member->target->reader.header.end_monotonic_ns != 0)
 		return "exited";
 	return NULL;
 }
 
-/* The kernel's own maximum: no reading can have missed it. */
+/* Adds the maximum RSS that the kernel measured; the recorder's own readings may miss a peak. */
 static void add_max_rss(struct gg_process_set *set, const struct gg_process_set_member *member)
 {
 	struct gg_profile_writer *writer = set->writer;
@@ -532,6 +593,7 @@ static void add_max_rss(struct gg_process_set *set, const struct gg_process_set_
 	}
 }
 
+/* True if the process has ended.  Polls /proc if the epoll set does not have its pidfd. */
 static bool has_ended(const struct gg_process_set *set, struct gg_process_set_member *member)
 {
 	uint64_t now_ns;
@@ -546,7 +608,7 @@ static bool has_ended(const struct gg_process_set *set, struct gg_process_set_me
 	return member->noticed_ns != 0;
 }
 
-/* Is all known of how and when it ended that will be? */
+/* True if nothing more will become known about its end: its successors are known, or time is up. */
 static bool is_end_known(const struct gg_process_set *set,
                          const struct gg_process_set_member *member)
 {
@@ -578,7 +640,10 @@ bool gg_process_set_finish_ended(struct gg_process_set *set, bool last)
 	return one_waits;
 }
 
-/* For gg_process_set_let_go(). */
+/*
+ * Keeps a descriptor of a living member's region for gg_process_set_let_go(), which switches the
+ * process off only if the profile is complete.  Without a descriptor it is switched off at once.
+ */
 static void keep_switch(struct gg_process_set *set, const struct gg_process_set_member *member)
 {
 	int fd = fcntl(member->target->reader.fd, F_DUPFD_CLOEXEC, 0);

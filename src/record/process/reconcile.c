@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * State wins (record/process/target.h): what the history of a process lost is found in its region.
+ * reconcile - finds in the region of a process the changes whose events the ring lost.
  *
- * While it runs   the ring is drained, the view is taken, and the ring is drained again.  A sample that
- *                 was held here before the view and is not in it has been freed; if its event has not
- *                 come by then it was lost.  (A thread that stands between the two since then still
- *                 puts it: the entry is kept for a while after its end, and the event finds it ended.)
- *                 What totals say beyond the samples becomes coarse rows: allocated and freed
- *                 meanwhile.
- * At the end      the same.
+ * The state wins over the history (record/process/target.h).  While a process runs, the recorder
  *
- * Times           What is found so happened after the history was complete for the last time (the
- *                 event "lost") and before now (the event "drop").  Reports count it between the two in
- *                 upper ends alone (model/model.h).
+ *   1. drains the ring,
+ *   2. reads a view of the region, with its live samples and totals, and
+ *   3. drains the ring again.
+ *
+ * A live sample that the recorder knew before step 2 and that the view lacks was freed before the
+ * view.  If step 3 does not bring the event of that free, the event was lost, and the recorder ends
+ * the sample itself.  A writer can stand between the change and its event for longer than that.
+ * Its event arrives later and does no harm: the live set remembers ended samples for a while, so
+ * the event finds the sample ended (live_set.h).
+ *
+ * The totals of a stack minus its known samples are blocks that were allocated and freed without
+ * any event arriving.  They become aggregates.  When the process or its recording ends, the
+ * recorder takes the same steps once more, and writes the totals.
+ *
+ * Times    A change that was found in this way happened after the last moment at which the history
+ *          was complete (the event "lost") and before now (the event "drop").  Between the two
+ *          times, reports count it in upper bounds only (model/model.h).
+ * Hostile  the region may claim anything: the recorder checks sizes before it reads and sums before
+ *          it writes them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,12 +35,13 @@
 #include "region/reader/view.h"
 #include "unwind/unwind.h"
 
-#define RECONCILE_LEAST_NS INT64_C(50000000) /* between two reconciliations */
+#define RECONCILE_LEAST_NS INT64_C(50000000) /* the shortest pause between reconciliations */
 
 enum {
-	RECONCILE_COST = 10, /* pauses are so many times as long as what they follow */
-	RECONCILE_ROWS_MAX =
-		1 << 14, /* rows of a region whose totals are looked into while it runs */
+	/* A pause is that many times as long as the reconciliation before it. */
+	RECONCILE_COST = 10,
+	/* While a process runs, the recorder compares totals only up to that many rows. */
+	RECONCILE_ROWS_MAX = 1 << 14,
 };
 
 static int64_t now_of(const struct gg_profile_writer *writer)
@@ -38,7 +49,7 @@ static int64_t now_of(const struct gg_profile_writer *writer)
 	return (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 }
 
-/* The numbers of the samples that a view holds. */
+/* Maps the numbers of the view's live samples to their indices. */
 static int list_numbers(const struct gg_region_view *view, struct gg_map *ret_numbers)
 {
 	for (uint32_t i = 0; i < view->live_count; i++)
@@ -47,7 +58,11 @@ static int list_numbers(const struct gg_region_view *view, struct gg_map *ret_nu
 	return 0;
 }
 
-/* Ends what is held here and not there, if it was held before the view was taken. */
+/*
+ * Ends the known live samples that the view lacks: the events of their frees were lost.  It spares
+ * samples with ids from `before_id` on.  Those arrived after the view was taken, so their absence
+ * proves nothing.  `end_ns` is the latest time at which the blocks can have been freed.
+ */
 static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint64_t before_id,
                     int64_t end_ns)
 {
@@ -64,7 +79,7 @@ static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint
 			continue;
 		end.free_ns = end_ns; /* a process that has ended freed it before */
 		gg_profile_writer_end(writer, sample->id, &end);
-		/* What a child inherited is its ancestor's sample, and counts there alone. */
+		/* An inherited block counts as untimed once, as the ancestor's sample. */
 		writer->untimed_count += sample->number >= target->reader.header.inherited_below_id;
 		gg_live_set_end(live_set, sample, target->set->round_count);
 		writer->lost_count++;
@@ -72,6 +87,10 @@ static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint
 	return writer->status;
 }
 
+/*
+ * Computes the estimates of live memory anew from the view.  The running sums of ingest.c drift
+ * when events are lost.
+ */
 static void sum_live(struct gg_target *target, const struct gg_region_view *view)
 {
 	target->live_bytes = target->inherited_bytes = target->chunk_bytes = 0;
@@ -86,7 +105,7 @@ static void sum_live(struct gg_target *target, const struct gg_region_view *view
 	}
 }
 
-/* Adds what the view holds and was not seen here. */
+/* Adds the view's live samples that the target does not know: their allocation events were lost. */
 static int add_unseen(struct gg_target *target, const struct gg_region_view *view)
 {
 	for (uint32_t i = 0; i < view->live_count && target->writer->status == 0; i++) {
@@ -99,7 +118,7 @@ static int add_unseen(struct gg_target *target, const struct gg_region_view *vie
 	return target->writer->status;
 }
 
-/* Takes over what the view holds. */
+/* Makes the known live samples equal to those of the view, with the arguments of end_lost(). */
 static int reconcile_samples(struct gg_target *target, const struct gg_region_view *view,
                              uint64_t before_id, int64_t end_ns)
 {
@@ -115,8 +134,9 @@ static int reconcile_samples(struct gg_target *target, const struct gg_region_vi
 }
 
 /*
- * Agents have space allocated before they use it, so what a session's region says that it uses is there.
- * One that says more would have us read terabytes of zeros.
+ * True if the file has as many allocated bytes as its header claims to use.  An agent allocates
+ * space before it uses it, so a sound region passes.  A sparse file with a forged header fails;
+ * otherwise it could make the recorder read terabytes of zeros.
  */
 static bool is_backed(struct gg_target *target)
 {
@@ -146,7 +166,10 @@ static int read_view(struct gg_target *target, struct gg_region_view *ret_view,
 
 /* --- the end --- */
 
-/* A row of the region and where it goes: nodes that mean the same stack are one total. */
+/*
+ * A site total of the region with the profile's ids.  Several nodes of the region can become one
+ * stack of the profile, and their rows one total.
+ */
 struct total_row {
 	uint32_t stack, thread, index;
 };
@@ -168,6 +191,7 @@ static void add_site_total(struct gg_profile_total *total, const struct gg_regio
 		total->lifetimes[i] += row->lifetimes[i];
 }
 
+/* Writes the totals of each stack and thread.  Sorting brings the rows of one total together. */
 static int put_totals(struct gg_target *target, const struct gg_region_view *view)
 {
 	struct gg_profile_writer *writer = target->writer;
@@ -207,7 +231,7 @@ static int put_totals(struct gg_target *target, const struct gg_region_view *vie
 	return writer->status;
 }
 
-/* Totals that somebody spoilt may be less than what was seen. */
+/* True if the differences can be sums.  In a damaged region, totals may be below the samples. */
 static bool are_sums(const struct gg_sums *sums)
 {
 	return sums->size_bytes <= INT64_MAX && gg_fixed_value(sums->count) >= 0 &&
@@ -216,8 +240,9 @@ static bool are_sums(const struct gg_sums *sums)
 }
 
 /*
- * True if it was written.  While a process runs, a thread may have put an event after the view was taken:
- * sums that make no sense for that reason are left for the next time.
+ * Writes one aggregate; true: it was written.  While the process runs, an event may arrive after
+ * the view was taken, and its sample makes the difference negative.  In an open span such sums wait
+ * for the next reconciliation; otherwise they count as damaged.
  */
 static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
                        const struct gg_sums *sums, const struct gg_span *span)
@@ -254,7 +279,8 @@ static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 
 struct unseen_sums {
 	uint32_t node, thread;
-	int64_t sample_count; /* allocated and not seen; < 0: counted in another thread's row */
+	/* allocated samples without an event; < 0: the region counts some in another row */
+	int64_t sample_count;
 	struct gg_sums sums;
 };
 
@@ -277,7 +303,7 @@ static struct unseen_sums unseen_sums_of(uint32_t node, uint32_t thread,
 	return unseen;
 }
 
-/* What is in a coarse row is not to be in the next. */
+/* Counts the sums as seen, so that the next aggregate does not contain them again. */
 static void mark_seen(struct gg_target *target, const struct unseen_sums *unseen_sums)
 {
 	struct gg_seen *seen = gg_target_seen(target, unseen_sums->node, unseen_sums->thread);
@@ -289,7 +315,12 @@ static void mark_seen(struct gg_target *target, const struct unseen_sums *unseen
 		target->seen_is_full = true;
 }
 
-/* Writes what one stack has left.  By thread, unless a row counts for other threads too (folding). */
+/*
+ * Writes the unseen sums of one stack, one aggregate for each thread.  When site totals run out,
+ * the region counts several threads in one row (folding).  Then single threads have negative
+ * differences, and only the sum over all threads is right: it becomes one aggregate without a
+ * thread.
+ */
 static void write_unseen(struct gg_target *target, const struct unseen_sums *unseen, uint32_t count,
                          const struct gg_span *span)
 {
@@ -311,7 +342,10 @@ static void write_unseen(struct gg_target *target, const struct unseen_sums *uns
 			mark_seen(target, &unseen[i]);
 }
 
-/* Too many stacks to tell them apart: one row for all. */
+/*
+ * Writes one aggregate for all stacks.  Once `seen` is full, no stack's own difference is known,
+ * but the sums over all stacks still are.
+ */
 static int put_coarse_sum(struct gg_target *target, const struct gg_region_view *view,
                           const struct gg_span *span)
 {
@@ -325,7 +359,15 @@ static int put_coarse_sum(struct gg_target *target, const struct gg_region_view 
 	return target->writer->status;
 }
 
-/* What was allocated and freed while nobody looked: totals minus samples. */
+/*
+ * Writes as aggregates the blocks that were allocated and freed without any event arriving: totals
+ * minus known samples.
+ *
+ *   1. Each row of the totals is compared with the known samples of its stack and thread.  If two
+ *      rows have the same key, only the first is: `used` keeps samples from being subtracted twice.
+ *   2. Known samples without a row are in a folded row, so they enter with a negative count.
+ *   3. Sorting brings the threads of a stack together for write_unseen().
+ */
 static int put_coarse(struct gg_target *target, const struct gg_region_view *view,
                       const struct gg_span *span)
 {
@@ -375,7 +417,7 @@ static int put_coarse(struct gg_target *target, const struct gg_region_view *vie
 	return target->writer->status;
 }
 
-/* Events of the history were lost from when it was complete for the last time, and no longer now. */
+/* Writes the two events that bound a loss: when the history was last complete, and now. */
 static void write_lost_events(struct gg_target *target, uint64_t drop_count, int64_t end_ns)
 {
 	struct gg_profile_writer *writer = target->writer;
@@ -389,8 +431,8 @@ static void write_lost_events(struct gg_target *target, uint64_t drop_count, int
 }
 
 /*
- * How many inherited samples a forked process has freed before they were seen here.  Nobody knows which:
- * its totals have them beside what it allocated and freed itself.
+ * Returns how many inherited samples a forked process freed before the recorder saw them.  They
+ * have no identity: the totals add them to the blocks that the process allocated and freed itself.
  */
 static uint64_t count_inherited_unseen(const struct gg_target *target,
                                        const struct gg_region_view *view)
@@ -400,7 +442,10 @@ static uint64_t count_inherited_unseen(const struct gg_target *target,
 	return count > target->inherited_count ? count - target->inherited_count : 0;
 }
 
-/* What was allocated and freed since the last time, unless that is too much to look into. */
+/*
+ * Writes aggregates for a running process, which bounds their times more closely than at its end.
+ * Skips it if the view is inconsistent or has too many rows; the sums then wait for a later call.
+ */
 static void put_coarse_so_far(struct gg_target *target, const struct gg_region_view *view,
                               int64_t complete_ns)
 {
@@ -408,18 +453,21 @@ static void put_coarse_so_far(struct gg_target *target, const struct gg_region_v
 		                .to_ns = target->writer->now_ns,
 		                .is_open = true };
 
-	/* With inherited samples among it, it waits for the end, where all is known of them that will be. */
+	/* Sums with unseen inherited samples wait for the end, for has_only_inherited(). */
 	if (view->torn || target->seen_is_full || view->site_total_count > RECONCILE_ROWS_MAX ||
 	    count_inherited_unseen(target, view) > 0)
 		return;
 	target->has_coarse_left = false;
 	put_coarse(target, view, &span);
-	/* An event that came late may have hidden another's loss: one step back. */
+	/*
+	 * Between the view and now, a late event can have made up for a lost one in the difference.
+	 * So the next aggregates begin one step earlier, at the last complete moment before it.
+	 */
 	if (!target->has_coarse_left)
 		target->coarse_from_ns = complete_ns;
 }
 
-/* What a running process lost up to now. */
+/* Finds the changes of a running process that were lost up to now, and notes the range of times. */
 static void put_losses(struct gg_target *target, const struct gg_region_view *view,
                        uint64_t before_id, uint64_t drop_count, int64_t complete_ns)
 {
@@ -430,6 +478,11 @@ static void put_losses(struct gg_target *target, const struct gg_region_view *vi
 	write_lost_events(target, drop_count, end_ns);
 }
 
+/*
+ * Takes the steps at the head of this file.  The order matters: `before_id` is read between the
+ * first drain and the view, so that all samples below it are older than the view.  The history was
+ * complete at `began_ns` if the first drain reached the head that the ring had at that time.
+ */
 static int reconcile_running(struct gg_target *target, uint64_t drop_count)
 {
 	struct gg_profile_writer *writer = target->writer;
@@ -460,7 +513,7 @@ static int reconcile_running(struct gg_target *target, uint64_t drop_count)
 	return writer->status;
 }
 
-/* False: its history is not read, or its region cannot be. */
+/* Reads how many events did not fit into the ring.  False: no ring is read, or reading failed. */
 static bool read_drop_count(const struct gg_target *target, uint64_t *ret_drop_count)
 {
 	return target->has_ring && !target->is_finished &&
@@ -517,6 +570,10 @@ static int put_counters(struct gg_target *target, const struct gg_region_view *v
 	return writer->status;
 }
 
+/*
+ * Updates the threads in the profile: their last names and ends.  Skips threads that no sample
+ * named, since the profile does not have them.  Threads that still ran get `end_ns`.
+ */
 static int put_threads(struct gg_target *target, const struct gg_region_view *view, int64_t end_ns)
 {
 	struct gg_profile_writer *writer = target->writer;
@@ -546,7 +603,7 @@ static int put_threads(struct gg_target *target, const struct gg_region_view *vi
 	return writer->status;
 }
 
-/* What people should know of how complete this is. */
+/* Writes events and notes about everything that this process's part of the profile lacks. */
 static void write_losses(struct gg_target *target, const struct gg_region_view *view,
                          int64_t end_ns)
 {
@@ -558,7 +615,7 @@ static void write_losses(struct gg_target *target, const struct gg_region_view *
 		gg_profile_writer_event(writer, target->id, end_ns, "drop",
 		                        "%llu samples or frees were not recorded",
 		                        (unsigned long long)dropped);
-	/* Of a recorded session one note has them all (record/diagnose/notes.c). */
+	/* In a recorded session, one note covers all processes (record/diagnose/notes.c). */
 	if (counters[GG_COUNT_LOST_CHILDREN] > 0 && !target->is_ours)
 		gg_profile_writer_note(
 			writer,
@@ -586,7 +643,7 @@ static void write_losses(struct gg_target *target, const struct gg_region_view *
 	writer->damaged_count += target->bad_count + view->damaged_count;
 }
 
-/* Where collectors have moved the objects that are live. */
+/* Updates the addresses of live objects: garbage collectors have moved them without any event. */
 static int put_moved(struct gg_target *target, const struct gg_region_view *view)
 {
 	struct gg_profile_writer *writer = target->writer;
@@ -605,7 +662,12 @@ static int put_moved(struct gg_target *target, const struct gg_region_view *view
 	return writer->status;
 }
 
-/* True if all that was allocated and freed was inherited: its ancestor has it. */
+/*
+ * True if the totals exceed the known samples only by inherited blocks that the process freed
+ * before the recorder saw them.  The ancestor's samples stand for these, so an aggregate would
+ * count them twice.  If other blocks are among them, nobody can tell which: then the aggregates are
+ * marked as shared (struct gg_profile_coarse).
+ */
 static bool has_only_inherited(struct gg_target *target, const struct gg_region_view *view)
 {
 	struct gg_sums rest = gg_region_view_totals(view).allocated;
@@ -624,6 +686,11 @@ static bool has_only_inherited(struct gg_target *target, const struct gg_region_
 	return false;
 }
 
+/*
+ * Reads the region for the last time and writes everything that it tells: live samples, losses,
+ * totals, threads, and counters.  `end_ns` as in gg_target_finish().  A dead process changes
+ * nothing after the view, so every known sample can be compared with the view.
+ */
 static int take_final_state(struct gg_target *target, int64_t end_ns)
 {
 	struct gg_profile_writer *writer = target->writer;
@@ -647,7 +714,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	put_totals(target, &view);
 	if (!has_only_inherited(target, &view))
 		put_coarse(target, &view, &span);
-	/* Nobody noted since when; whether it was off before that. */
+	/* Without a recorder nobody noted when sampling was off: the event gets the start. */
 	if (!target->is_ours &&
 	    (view.header.control.active == 0 || view.header.counters[GG_COUNT_DROP_OFF] > 0))
 		gg_profile_writer_event(writer, target->id, target->record.start_ns, "off",
@@ -672,7 +739,7 @@ int gg_target_apply_view(struct gg_target *target, const struct gg_region_view *
 	gg_stack_map_update(&target->stack_map, &target->reader, target->writer);
 	reconcile_samples(
 		target, view, UINT64_MAX,
-		target->writer->now_ns); /* what is held is of views alone: it was published */
+		target->writer->now_ns); /* every known sample comes from an earlier view */
 	if (writer->lost_count != lost_count) {
 		gg_profile_writer_event(writer, target->id, target->complete_ns, "lost",
 		                        "what was freed from here on was found at the next look");
@@ -694,7 +761,10 @@ int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *endin
 	if (target->is_ours)
 		gg_target_watch_control(target);
 	gg_profile_writer_expose(writer, &target->record, &target->control);
-	/* Twice: what was put while the first round was read.  A dead process has no more than that. */
+	/*
+	 * A drain reads one round of the ring at most.  The second drain reads the events that
+	 * arrived during the first; a dead process adds no more.
+	 */
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
 	target->record.end_ns = end_ns;

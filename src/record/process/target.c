@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target - opens and closes the region of a process, and keeps finished processes for their
+ * children.
+ *
+ * A finished target stays in its set without region and ring, because a child that it forked may
+ * still appear and say that it inherited samples.  The set forgets finished targets when it has too
+ * many, first those that were not used for the longest time.  A child of a forgotten process then
+ * inherits from that process's own ancestor.
+ */
 #include "record/process/target.h"
 
 #include <errno.h>
@@ -12,9 +21,18 @@
 #include "region/reader/view.h"
 
 enum {
-	FINISHED_KEPT = 64,              /* processes that children may still have inherited from */
-	FINISHED_SAMPLES_KEPT = 1 << 20, /* of them together, some 50 MB; of the last one all */
+	FINISHED_KEPT = 64, /* finished processes */
+	/*
+	 * Samples of all finished processes, some 50 MB.  The last process keeps all of its
+	 * samples.
+	 */
+	FINISHED_SAMPLES_KEPT = 1 << 20,
 };
+
+/*
+ * Copies a text that need not end in a 0 byte.  Arguments have a 0 byte after each: these become
+ * blanks, except at the end.  Other texts end at their first 0 byte.
+ */
 
 static char *copy_text(const char *text, size_t bytes, bool is_arguments)
 {
@@ -33,7 +51,9 @@ static char *copy_text(const char *text, size_t bytes, bool is_arguments)
 	return copy;
 }
 
-/* NAME=VALUE of the options that the header tells; NULL: not among them. */
+/*
+ * Returns the value of an option in the header's lines NAME=VALUE; NULL: there is no such option.
+ */
 static const char *find_option(const struct gg_region_header *header, const char *name,
                                char value[64])
 {
@@ -55,6 +75,7 @@ static const char *find_option(const struct gg_region_header *header, const char
 	return NULL;
 }
 
+/* Fills in the process's record from the header.  The options have the values of its start. */
 static void fill_record(struct gg_target *target)
 {
 	const struct gg_region_header *header = &target->reader.header;
@@ -69,7 +90,10 @@ static void fill_record(struct gg_target *target)
 	record->exe = copy_text(header->exe, header->exe_bytes, false);
 	record->command = copy_text(header->command, header->command_bytes, true);
 	record->interval_bytes = (double)header->control.interval_bytes;
-	/* It may have been changed since. */
+	/*
+	 * The control has the current interval, which the user may have changed since the start.
+	 * The record needs the largest one: blocks without a sample may have been exposed to it.
+	 */
 	if (find_option(header, "GEIGER_INTERVAL=", value) != NULL &&
 	    gg_size_parse(value, &first_bytes) == 0 && first_bytes <= GG_REGION_INTERVAL_MAX &&
 	    (double)first_bytes > record->interval_bytes)
@@ -181,7 +205,7 @@ int gg_target_watch_control(struct gg_target *target)
 	if ((double)now.interval_bytes <= target->record.interval_bytes ||
 	    now.interval_bytes > GG_REGION_INTERVAL_MAX)
 		return writer->status;
-	/* What had no sample was exposed to this one, too. */
+	/* Blocks without a sample may have been exposed to this larger interval. */
 	target->record.interval_bytes = (double)now.interval_bytes;
 	return gg_profile_writer_keep(writer,
 	                              gg_profile_update_process(writer->profile, target->id,
@@ -195,7 +219,9 @@ void gg_target_rename(struct gg_target *target, const char *command, size_t comm
 	char *text = command_bytes > 0 ? copy_text(command, command_bytes, true) : NULL;
 	const char *before = target->record.command;
 
-	/* A line; memchr() as it ends in no 0 byte. */
+	/*
+	 * A name counts only as a whole line.  The text has no 0 byte at its end, hence memchr().
+	 */
 	if (main_thread_bytes > 0 && memchr(main_thread, '\n', main_thread_bytes) != NULL)
 		snprintf(target->main_thread, sizeof(target->main_thread), "%.*s",
 		         (int)strcspn(main_thread, "\n"), main_thread);
@@ -209,7 +235,9 @@ void gg_target_rename(struct gg_target *target, const char *command, size_t comm
 	                                                         &target->record, writer->error));
 }
 
-/* Frees a finished process; who inherited from it looks further up from now on. */
+/*
+ * Frees a finished process.  Its children look for inherited samples in its ancestor from now on.
+ */
 static void forget(struct gg_target_set *set, struct gg_target **link)
 {
 	struct gg_target *target = *link;
@@ -223,8 +251,8 @@ static void forget(struct gg_target_set *set, struct gg_target **link)
 }
 
 /*
- * Are more finished processes remembered than should be?  *ret_oldest is where the one is linked that was not used
- * for the longest time.
+ * True if the set remembers more finished processes or samples than it should.  *ret_oldest is the
+ * link to the process that was not used for the longest time.
  */
 static bool remembers_too_much(struct gg_target_set *set, struct gg_target ***ret_oldest)
 {
@@ -263,7 +291,7 @@ void gg_target_close(struct gg_target *target)
 	gg_array_done(&target->seen);
 	set->finished_count++;
 	target->last_use = ++set->use_count;
-	gg_target_use_ancestors(target); /* siblings may still come */
+	gg_target_use_ancestors(target); /* siblings that inherited from them may still appear */
 	while (remembers_too_much(set, &oldest))
 		forget(set, oldest);
 }

@@ -2,21 +2,23 @@
 /*
  * target - one profiled process: it reads the process's region and writes its part of the profile.
  *
- *   gg_target_open        opens the region; adds the process and its inherited samples to the profile
- *   gg_target_drain       reads the events since the last call
- *   gg_target_reconcile   compares the samples with the region, and adds what lost events missed
- *   gg_target_finish      reads the last events, the final state, and totals of an ended process
+ *   gg_target_open       opens the region, adds the process and its inherited samples to the
+ *                        profile
+ *   gg_target_drain      reads the events since the last call
+ *   gg_target_reconcile  compares the samples with the region and corrects lost events
+ *   gg_target_finish     when the process has ended: reads the last events, the final state, and
+ *                        the totals
  *
- * State wins over history.  The ring may overflow, and a process may be killed between a change and
- * its event.  So the target compares the region with its own samples at the end, and after a loss
- * of events:
+ * The state wins over the history.  The ring may overflow, and a process may be killed between a
+ * change and its event.  So the target compares the region with its own samples at the end and
+ * after a loss of events (process/reconcile.c):
  *
- *   live in the region, unknown here    The target adds the sample, with the sample's own time.
- *   live here, gone from the region     The sample has ended.  The current time is an upper bound of
- *                                       its end; the lower bound is the last time up to which the
- *                                       history was complete.
- *   totals minus samples known here     These become aggregates: blocks that were allocated and
- *                                       freed without an event.
+ *   a live sample of the region that the target does not know
+ *           is added, with the time that it has in the region
+ *   a known live sample that the region no longer has
+ *           has ended, between the last time at which the history was complete and now
+ *   totals of the region minus the known samples
+ *           become aggregates: blocks that were allocated and freed without any event arriving
  *
  * Hostile   the program may be broken or malicious, and it writes the region.  The target checks
  *           every index, sampling record and time.  The region's capacity bounds its memory, and
@@ -81,8 +83,8 @@ struct gg_target {
 	double live_bytes,
 		inherited_bytes; /* estimates, for the time series; the second of these */
 	/*
-	 * Estimates of live blocks with the allocator's overhead, now and their maximum.  They tell if
-	 * the process's memory came from malloc.
+	 * Estimates of live blocks with the allocator's overhead, now and their maximum.  They tell
+	 * if the process's memory came from malloc.
 	 */
 	double chunk_bytes, chunk_most_bytes;
 	int64_t anonymous_most_bytes; /* as the kernel reports */
