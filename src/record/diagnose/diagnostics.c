@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diagnostics - explains why a profile is empty or has less than the user may expect.
+ *
+ * An explanation must be true, because it sends the user on a search.  So each one needs evidence:
+ * the program's file (preloadable.h), the kernel's figures of the process, or the sampling
+ * interval.
+ */
 #include "record/diagnose/diagnostics.h"
 
 #include <errno.h>
@@ -19,9 +26,10 @@ enum { HINTS_MAX = 20 };
 
 #define CONFIDENCE 0.95
 
-/* Anonymous memory that is not worth a word: stacks, relocated data, the agent's own tables. */
+/* Anonymous memory that needs no explanation: stacks, relocated data, the agent's own tables. */
 #define OTHER_BYTES 16e6
 
+/* Adds a note to the profile, up to HINTS_MAX.  The first one becomes the hint of the last line. */
 static void GG_PRINTF(2, 3) tell(struct gg_process_set *set, const char *format, ...)
 {
 	char text[GG_DIAGNOSTIC_MAX];
@@ -39,7 +47,9 @@ static void GG_PRINTF(2, 3) tell(struct gg_process_set *set, const char *format,
 
 /* --- another program --- */
 
-/* Does it see other files than we do?  False if it cannot be told. */
+/*
+ * True if the process has another root directory than the recorder; false also if that is unknown.
+ */
 static bool has_other_root(uint32_t pid)
 {
 	struct stat ours, its;
@@ -68,7 +78,11 @@ void gg_diagnostics_watch(struct gg_process_set_member *member)
 		exe[length - (ssize_t)(sizeof(deleted) - 1)] = '\0';
 	memcpy(known, header->exe, header->exe_bytes);
 	known[header->exe_bytes < GG_REGION_EXE_MAX ? header->exe_bytes : GG_REGION_EXE_MAX] = '\0';
-	/* A file may have been renamed meanwhile, and a name may be of another root directory. */
+	/*
+	 * The names alone prove nothing: the file may have a new name by now, or the name may
+	 * belong to another root directory.  So two names count as different programs only if both
+	 * files exist and differ.
+	 */
 	if (strcmp(exe, known) == 0 || stat(known, &then) < 0 || stat(link, &now) < 0 ||
 	    (now.st_dev == then.st_dev && now.st_ino == then.st_ino))
 		member->unseen_exe[0] = '\0';
@@ -95,6 +109,10 @@ void gg_diagnostics_unseen_process(struct gg_process_set *set, uint32_t pid, con
 	tell(set, "process %u executed %s, which is not in the profile: %s", pid, exe, why);
 }
 
+/*
+ * Explains why a member's program runs without the agent.  If its file gives no reason, the reason
+ * is in the process: its root directory, its environment, its permissions, or an early end.
+ */
 static void tell_unseen(struct gg_process_set *set, const struct gg_process_set_member *member)
 {
 	struct gg_profile_writer *writer = set->writer;
@@ -123,7 +141,9 @@ static void tell_unseen(struct gg_process_set *set, const struct gg_process_set_
 
 /* --- memory from elsewhere --- */
 
-/* Then memory that malloc did not give is in the profile nevertheless. */
+/*
+ * True if the process has heaps of its own: the profile then has memory that malloc did not give.
+ */
 static bool has_own_heaps(const struct gg_target *target)
 {
 	for (uint32_t i = 0; i < target->names[GG_NAME_HEAP].count; i++)
@@ -132,7 +152,7 @@ static bool has_own_heaps(const struct gg_target *target)
 	return false;
 }
 
-/* Its adapter is for this version. */
+/* Returns the advice for a Python program.  geiger's adapter supports one version only. */
 static const char *why_python(const char *name)
 {
 	return strcmp(name, "python3.11") == 0
@@ -142,7 +162,14 @@ static const char *why_python(const char *name)
 	                 "PYTHONMALLOC=malloc to see them";
 }
 
-/* False: there is nothing to tell. */
+/*
+ * Explains why malloc gave much less than the process's memory.  False: there is nothing to
+ * explain.
+ *
+ * The kernel's maximum of anonymous memory is compared with the largest estimate of malloc's
+ * blocks.  The difference counts only if malloc gave less than half and if the difference exceeds
+ * OTHER_BYTES plus the most that chance can hide at this sampling interval.
+ */
 static bool tell_memory(struct gg_process_set *set, const struct gg_target *target)
 {
 	double bound = gg_interval_unseen_bytes(target->record.interval_bytes, CONFIDENCE);
@@ -150,7 +177,7 @@ static bool tell_memory(struct gg_process_set *set, const struct gg_target *targ
 	const char *exe = target->record.exe != NULL ? target->record.exe : "";
 	char held_text[GG_SIZE_TEXT_MAX], given_text[GG_SIZE_TEXT_MAX], why[GG_PRELOADABLE_WHY_MAX];
 
-	/* Less than half of it is malloc's, and neither chance nor a pause explains the rest. */
+	/* While sampling was off, malloc's blocks were not counted, so nothing can be concluded. */
 	if (target->record.scheme == GG_SCHEME_PER_ALLOCATION || target->was_off ||
 	    held - given < OTHER_BYTES + bound || held < 2 * given || has_own_heaps(target))
 		return false;
@@ -165,7 +192,10 @@ static bool tell_memory(struct gg_process_set *set, const struct gg_target *targ
 	return true;
 }
 
-/* Programs with an allocator of their own, once each: a child's, or what a script has started. */
+/*
+ * Explains, once for each program, that it has its own allocator: a program that a child or a
+ * script executed.  `is_told`: a note has explained this process already.
+ */
 static void tell_allocator(struct gg_process_set *set, const struct gg_target *target, bool is_told)
 {
 	const char *exe = target->record.exe != NULL ? target->record.exe : "";
@@ -183,7 +213,7 @@ static void tell_allocator(struct gg_process_set *set, const struct gg_target *t
 
 void gg_diagnostics_add(struct gg_process_set *set, struct gg_process_set_member *member)
 {
-	gg_target_drain(member->target, false); /* for the most that it held */
+	gg_target_drain(member->target, false); /* the pending events may raise its maximum */
 	if (member->unseen_exe[0] != '\0')
 		tell_unseen(set, member);
 	else
@@ -214,7 +244,10 @@ void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_
 		         gg_size_format(gg_interval_unseen_bytes(interval, CONFIDENCE), bound));
 }
 
-/* 126 and 127: so does the loader end that misses a library, and a shell that does not find a program. */
+/*
+ * Explains why no process has a region.  The loader exits with 127 if a library is missing, and a
+ * shell exits with 126 or 127 if it cannot execute a program.
+ */
 static void tell_no_process(const struct gg_process_set *set, char text[GG_DIAGNOSTIC_MAX])
 {
 	const char *ending = set->command_ending;
@@ -229,6 +262,10 @@ static void tell_no_process(const struct gg_process_set *set, char text[GG_DIAGN
 		         "each ended by exec before it allocated");
 }
 
+/*
+ * The order of the explanations goes from certain to likely: the command's file, a hint about one
+ * of its processes, an allocator of its own, and at last the sampling interval.
+ */
 bool gg_diagnostics_of_session(const struct gg_process_set *set, const char *command,
                                char text[GG_DIAGNOSTIC_MAX])
 {

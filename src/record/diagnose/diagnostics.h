@@ -2,11 +2,11 @@
 /*
  * diagnostics - explains why a profile is empty or has less than the user may expect.
  *
- *   a process     It executed a program that runs without the agent, or most of its memory did not
- *                 come from malloc.
- *   the command   The loader accepts no agent, or the program has its own allocator (preloadable.h).
- *   the session   Sampling was off, or nothing was sampled at this sampling interval, which bounds
- *                 how much was allocated.
+ *   a process    it executed a program that runs without the agent, or most of its memory did not
+ *                come from malloc
+ *   the command  the loader accepts no agent, or the program has its own allocator (preloadable.h)
+ *   the session  sampling was switched off, or nothing was sampled at this sampling interval, which
+ *                bounds how much was allocated
  *
  * Explanations about processes become notes of the profile, HINTS_MAX at most.  The closing line
  * repeats the first of them.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* notes - writes the session's notes into the profile, and prints the last line. */
 #include "record/diagnose/notes.h"
 
 #include <fcntl.h>
@@ -15,7 +16,7 @@ enum {
 	MISSING_TEXT_MAX = GG_DIAGNOSTIC_MAX + 200 /* a reason, and numbers around it */
 };
 
-/* What agents had to say, as far as it fits. */
+/* Reads the log into which agents write their messages; it cuts off text beyond `size`. */
 static void read_log(const struct gg_process_set *set, char *text, size_t size)
 {
 	int fd = openat(set->directory.fd, GG_SESSION_DIRECTORY_LOG,
@@ -27,12 +28,12 @@ static void read_log(const struct gg_process_set *set, char *text, size_t size)
 	text[length > 0 ? length : 0] = '\0';
 }
 
-/* What an agent writes of a process that has no region: geiger[PID]: not profiling: WHY. */
+/* An agent that has no region writes: geiger[PID]: not profiling: WHY. */
 static const char not_profiling[] = "]: not profiling: ";
 
 /*
- * Each line a note; the first few.  Processes without a region have a note of their own, with their number,
- * which is_counted says.
+ * Adds the first LINES_MAX lines of the log as notes.  `is_counted`: a note has the number of
+ * processes without a region already, so their lines are left out.
  */
 static void add_log(struct gg_process_set *set, char *text, bool is_counted)
 {
@@ -48,7 +49,10 @@ static void add_log(struct gg_process_set *set, char *text, bool is_counted)
 	}
 }
 
-/* The first reason of them that is neither space nor a sanitizer; "": there is none. */
+/*
+ * Finds the first reason in the log why a process has no region; "": the log has no such reason.
+ * It skips missing space and sanitizers, which have their own counts and texts.
+ */
 static void find_reason(const char *log, char *reason, size_t size)
 {
 	const char *at = log;
@@ -66,7 +70,7 @@ static void find_reason(const char *log, char *reason, size_t size)
 	}
 }
 
-/* Without a region, what the first agent said is why: geiger[PID]: WHY. */
+/* If no process has a region, the first line of the log becomes the hint: geiger[PID]: WHY. */
 static void take_reason(struct gg_process_set *set, const char *text)
 {
 	const char *why = strstr(text, "]: ");
@@ -76,7 +80,7 @@ static void take_reason(struct gg_process_set *set, const char *text)
 		snprintf(set->hint, sizeof(set->hint), "%.*s", (int)length, why + 3);
 }
 
-/* Processes that have no region: how many, and why.  False: there are none. */
+/* Writes how many processes have no region, and why.  False: each process has one. */
 static bool tell_missing(const struct gg_process_set *set, const char *log, char *text, size_t size)
 {
 	uint64_t child_count = set->writer->lost_child_count, count, others;
@@ -84,7 +88,11 @@ static bool tell_missing(const struct gg_process_set *set, const char *log, char
 	char reason[GG_DIAGNOSTIC_MAX];
 
 	gg_session_directory_missing(&set->directory, &missing);
-	/* Children in a sandbox can count nowhere but at their parents. */
+	/*
+	 * Forked children are counted twice: in their parents' regions, and in a file of the
+	 * session's directory.  A child in a sandbox cannot write that file, and a parent without a
+	 * region cannot count, so the larger number is closer.
+	 */
 	if (child_count < missing.fork_count)
 		child_count = missing.fork_count;
 	count = missing.program_count + child_count;
@@ -112,7 +120,7 @@ static bool tell_missing(const struct gg_process_set *set, const char *log, char
 	return true;
 }
 
-/* False: there were none. */
+/* Writes how many programs were built with a sanitizer.  False: there is no such program. */
 static bool tell_sanitizers(const struct gg_process_set *set, char *text, size_t size)
 {
 	struct gg_session_directory_missing missing;
@@ -175,7 +183,10 @@ int gg_notes_add(struct gg_process_set *set, const char *command)
 	if (has_sanitizer)
 		gg_profile_writer_note(writer, "%s.", why);
 	gg_notes_add_losses(writer);
-	/* A hint of a process is a note already. */
+	/*
+	 * A hint comes from a note (tell() in diagnostics.c) or from the log, so it is not
+	 * repeated.
+	 */
 	if (gg_diagnostics_of_session(set, command, why) && set->hint[0] == '\0')
 		gg_profile_writer_note(writer, "%s: %s.",
 		                       writer->taken_count == 0 ? "Nothing was sampled"
@@ -191,7 +202,7 @@ static const char *separator(void)
 	return isatty(STDERR_FILENO) ? "\ngeiger: " : "; ";
 }
 
-/* What is lost is told as what the reader no longer knows, not as what the ring did. */
+/* Prints losses by their effect on the figures, because the ring means nothing to the user. */
 static void print_losses(const struct gg_profile_writer *writer)
 {
 	if (writer->untimed_count > 0)
@@ -209,7 +220,10 @@ static void print_losses(const struct gg_profile_writer *writer)
 void gg_notes_print_summary(const struct gg_process_set *set, const char *path, const char *command)
 {
 	const struct gg_profile_writer *writer = set->writer;
-	/* As reports count them: those that a process took itself. */
+	/*
+	 * The number that reports show: it leaves out inherited blocks without an ancestor's
+	 * sample.
+	 */
 	uint64_t sample_count = writer->sample_count - writer->orphan_count + writer->coarse_count;
 	char why[GG_DIAGNOSTIC_MAX], missing[MISSING_TEXT_MAX] = "", log[LOG_MAX];
 	bool has_missing, has_why = gg_diagnostics_of_session(set, command, why);
@@ -232,7 +246,7 @@ void gg_notes_print_summary(const struct gg_process_set *set, const char *path, 
 	if (has_why)
 		fprintf(stderr, "%s%s", separator(), GG_PRINTABLE(why));
 	fputc('\n', stderr);
-	if (isatty(STDERR_FILENO)) /* a person, who may be new here */
+	if (isatty(STDERR_FILENO)) /* a person reads it, and may not know the next command */
 		fprintf(stderr,
 		        "geiger: to see more: geiger report %s (or tree, leaks, timeline)\n",
 		        GG_PRINTABLE(path));

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preloadable - tells from a program's file whether the agent can see what the program allocates.
+ *
+ *   1. A program with more privileges than its caller loads no agent.
+ *   2. An ELF program loads the agent if it has the agent's architecture and glibc's loader.
+ *   3. If it does, its symbol tables tell whether it brings its own allocator or a sanitizer.
+ *   4. For a script the interpreter decides.
+ *
+ * Hostile  the file may hold anything.  Each offset and size in it is checked against the limits
+ *          below, and a read beyond the end of the file fails.
+ */
 #include "record/diagnose/preloadable.h"
 
 #include <elf.h>
@@ -16,13 +27,13 @@ enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
 struct program {
 	int fd;
 	Elf64_Ehdr elf;
-	Elf64_Shdr *sections; /* section_count of them; NULL: none that can be read */
+	Elf64_Shdr *sections; /* section_count of them; NULL: they cannot be read */
 	uint32_t section_count;
-	uint64_t left_bytes;               /* that may still be read */
-	char interpreter[INTERPRETER_MAX]; /* "": none */
-	bool only_loading;                 /* whether it hears all is not asked */
-	bool is_sanitized;                 /* a table of its symbols says so */
-	bool refuses;                      /* its loader cannot bear the agent */
+	uint64_t left_bytes;               /* how much more may be read; READ_MAX at first */
+	char interpreter[INTERPRETER_MAX]; /* the program's loader; "": it has no loader */
+	bool only_loading;                 /* the caller does not ask about allocators */
+	bool is_sanitized;                 /* a symbol table names a sanitizer */
+	bool refuses;                      /* its loader fails with the agent, or complains */
 	char *why;
 };
 
@@ -31,7 +42,10 @@ static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
 	return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
 }
 
-/* A section's content with a 0 byte after it, to be freed; NULL: not there, or too much is read. */
+/*
+ * Returns a section's content with a 0 byte after it, which the caller frees.  NULL: the section
+ * has no content, or the limit of READ_MAX bytes is reached.
+ */
 static char *read_section(struct program *program, const Elf64_Shdr *section)
 {
 	char *content;
@@ -49,7 +63,10 @@ static char *read_section(struct program *program, const Elf64_Shdr *section)
 	return NULL;
 }
 
-/* False: it cannot be told whether there is one. */
+/*
+ * Reads the path of the program's loader, if it has one.  False: the program headers are
+ * unreadable.
+ */
 static bool read_interpreter(struct program *program)
 {
 	for (int i = 0; i < program->elf.e_phnum; i++) {
@@ -107,7 +124,10 @@ static bool is_go(struct program *program)
 	return found;
 }
 
-/* Its runtime has malloc() itself, in the program or in a library; NULL: it is no sanitizer's. */
+/*
+ * Returns the sanitizer that defines or uses this symbol; NULL: the symbol is no sanitizer's.  A
+ * sanitizer's runtime has its own malloc(), in the program or in a library.
+ */
 static const char *find_sanitizer(const char *name)
 {
 	static const char *const names[][2] = {
@@ -134,7 +154,10 @@ static bool is_allocator(const char *name)
 	return false;
 }
 
-/* Looks through one symbol table; true: `why` says what it defines.  A sanitizer says more than its malloc(). */
+/*
+ * Searches one symbol table for an allocator.  True: `why` names it.  If the program has a
+ * sanitizer, `why` names the sanitizer instead of its malloc().
+ */
 static bool defines_allocator(struct program *program, const Elf64_Shdr *table)
 {
 	const Elf64_Shdr *strings;
@@ -208,6 +231,9 @@ enum { OUR_MACHINE = EM_AARCH64 };
 enum { OUR_MACHINE = EM_X86_64 };
 #endif
 
+/*
+ * Judges an ELF program: the architecture first, then the loader, then Go, then other allocators.
+ */
 static enum gg_preloadable examine_elf(struct program *program)
 {
 	if (program->elf.e_ident[EI_CLASS] != ELFCLASS64)
@@ -237,7 +263,7 @@ static enum gg_preloadable examine_elf(struct program *program)
 	return has_allocator(program) ? GG_PRELOADABLE_PART : GG_PRELOADABLE_ALL;
 }
 
-/* Will the kernel tell the loader not to listen to the environment? */
+/* True if the kernel makes the loader ignore LD_PRELOAD (secure execution, ld.so(8)). */
 static bool gains_privileges(int fd, const struct stat *file)
 {
 	return ((file->st_mode & S_ISUID) != 0 && file->st_uid != geteuid()) ||
@@ -245,7 +271,10 @@ static bool gains_privileges(int fd, const struct stat *file)
 	       (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0);
 }
 
-/* "env NAME" or "env -S NAME": the program that it will look for in PATH; false: it is not told so simply. */
+/*
+ * Finds in PATH the program that "env NAME" or "env -S NAME" executes.  False: the arguments are
+ * not that simple, or PATH does not have the program.
+ */
 static bool find_behind_env(const char *arguments, char path[INTERPRETER_MAX])
 {
 	const char *next = getenv("PATH");
@@ -268,7 +297,7 @@ static bool find_behind_env(const char *arguments, char path[INTERPRETER_MAX])
 	return false;
 }
 
-/* "#!/usr/bin/perl -w": the interpreter; "": it is no script. */
+/* Reads the interpreter of a script, such as "#!/usr/bin/perl -w"; "": the file is no script. */
 static void read_script(int fd, char interpreter[INTERPRETER_MAX])
 {
 	char line[INTERPRETER_MAX], *at = line + 2, *end;
@@ -286,7 +315,10 @@ static void read_script(int fd, char interpreter[INTERPRETER_MAX])
 		snprintf(interpreter, INTERPRETER_MAX, "%.*s", (int)(end - at), at);
 }
 
-/* Of a program; of a script, unless it `is_interpreter` itself, its interpreter. */
+/*
+ * Examines a program, or the interpreter of a script.  `is_interpreter`: the file is an interpreter
+ * already, so it is not searched for another one, and two scripts that name each other do not loop.
+ */
 static enum gg_preloadable examine(const char *path, bool is_interpreter, bool only_loading,
                                    char why[GG_PRELOADABLE_WHY_MAX], bool *ret_refuses)
 {

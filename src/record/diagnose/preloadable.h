@@ -4,9 +4,9 @@
  *
  *   GG_PRELOADABLE_NONE   the loader accepts no agent: the program is statically linked, 32-bit,
  *                         uses another libc, or runs with more privileges than its caller
- *                         GG_PRELOADABLE_PART  the agent is loaded, but (most) allocations bypass
- *                         it: the program has its own allocator, or is a Go program
- *                         GG_PRELOADABLE_ALL  no obstacle was found, or the file cannot be read
+ *   GG_PRELOADABLE_PART   the agent is loaded, but (most) allocations bypass it: the program has
+ *                         its own allocator, or is a Go program
+ *   GG_PRELOADABLE_ALL    no obstacle was found, or the file cannot be read
  *
  * For a script these functions check its interpreter, and behind `#!/usr/bin/env NAME` that
  * program.

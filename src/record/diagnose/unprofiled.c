@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unprofiled - finds descendants of the command that run without the agent.
+ *
+ * A process between fork() and exec(), or one whose agent has not created its region yet, looks
+ * like a process without the agent.  A wrong note would be worse than a missing one.  So each check
+ * treats an unreadable or ambiguous answer as "it may have the agent".
+ */
 #include "record/diagnose/unprofiled.h"
 
 #include <dirent.h>
@@ -16,11 +23,15 @@
 #include "record/session/launch.h"
 
 enum {
-	LOOK_MAX = 256,
-	TASKS_MAX = 64,
+	LOOK_MAX = 256, /* processes in one search */
+	TASKS_MAX = 64, /* threads of a process */
 	EVERY_NS = 50000000,
-	PART = 100, /* of a processor's time that looking may take: waiting for one is no work */
-	ENVIRONMENT_MAX = 1 << 20
+	/*
+	 * A search takes one hundredth of a processor's time at most; waiting for it does not
+	 * count.
+	 */
+	PART = 100,
+	ENVIRONMENT_MAX = 1 << 20 /* bytes; a longer environment counts as unknown */
 };
 
 struct look {
@@ -28,6 +39,7 @@ struct look {
 	uint32_t count;
 };
 
+/* Adds the children of one thread: /proc lists children by the thread that forked them. */
 static void add_children_of_task(struct look *look, const char *process, const char *task)
 {
 	char path[300];
@@ -72,7 +84,7 @@ static bool is_member(const struct gg_process_set *set, uint32_t pid)
 	return member != NULL;
 }
 
-/* Of variables, each with a 0 byte behind it. */
+/* True if LD_PRELOAD has the agent.  Each of the `variables` ends in a 0 byte. */
 static bool is_preloaded(const char *variables, size_t length, const char *agent)
 {
 	static const char name[] = "LD_PRELOAD=";
@@ -88,8 +100,9 @@ static bool is_preloaded(const char *variables, size_t length, const char *agent
 }
 
 /*
- * Is its environment empty, as that of `env -i`?  A process that is about to execute a program, and one
- * that is about to end, shows none, too; but the kernel does not know yet where it is, or no longer.
+ * True if the environment is really empty, as after `env -i`.  /proc/PID/environ is also empty for
+ * a process within exec() and for one that is about to end.  For these the kernel has no addresses
+ * of the environment; for an empty environment it has an address, and the start equals the end.
  */
 static bool has_empty_environment(uint32_t pid)
 {
@@ -105,7 +118,7 @@ static bool has_empty_environment(uint32_t pid)
 	if (fd >= 0)
 		close(fd);
 	text[length > 0 ? length : 0] = '\0';
-	at = strrchr(text, ')'); /* of the name, which may have any character */
+	at = strrchr(text, ')'); /* ends the name, which may have any character */
 	at = at != NULL ? strtok_r(at + 1, " ", &rest) : NULL;
 	for (int field = FROM_STATE; at != NULL && field <= END;
 	     field++, at = strtok_r(NULL, " ", &rest)) {
@@ -117,7 +130,7 @@ static bool has_empty_environment(uint32_t pid)
 	return end != 0 && start == end;
 }
 
-/* Does its environment name the agent?  True if it cannot be told. */
+/* True if the process's LD_PRELOAD has the agent, or if its environment cannot be read. */
 static bool has_agent_in_environment(uint32_t pid, const char *agent)
 {
 	char path[32], *text = malloc(ENVIRONMENT_MAX);
@@ -148,7 +161,7 @@ bool gg_unprofiled_names_agent(uint32_t pid)
 	return gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent);
 }
 
-/* Is a file with that in its path mapped?  `otherwise` if it cannot be told. */
+/* True if the process has mapped a file whose path contains `part`.  `otherwise`: it is unknown. */
 static bool is_mapped(uint32_t pid, const char *part, bool otherwise)
 {
 	char path[32], *line = NULL;
@@ -186,7 +199,10 @@ static bool read_exe(uint32_t pid, char exe[GG_REGION_EXE_MAX + 1])
 	return length > 0;
 }
 
-/* Nobody may read what a program with more privileges is; its name is no secret. */
+/*
+ * True if the process runs as another user; then `name` is its short name.  Only root may read the
+ * executable of a program with more privileges, but everybody may read its name.
+ */
 static bool is_other_user(uint32_t pid, char name[GG_REGION_EXE_MAX + 1])
 {
 	struct stat status;
@@ -208,20 +224,25 @@ static bool is_other_user(uint32_t pid, char name[GG_REGION_EXE_MAX + 1])
 	return true;
 }
 
-/* Why no region of it will come; false: it may, or nothing is known. */
+/*
+ * Explains why the process will have no region.  False: it may still have one, or that is unknown.
+ */
 static bool find_why(uint32_t pid, const char *exe, char why[GG_PRELOADABLE_WHY_MAX])
 {
 	char agent[GG_LAUNCH_PATH_MAX], now[GG_REGION_EXE_MAX + 1];
 
 	if (gg_preloadable_loads(exe, why)) {
 		if (gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent) ||
-		    /* Programs may write a title over their environment; what is mapped is sure. */
+		    /*
+		     * Programs may overwrite their environment with a title; mappings are certain.
+		     */
 		    is_mapped(pid, agent, true))
 			return false;
 		snprintf(why, GG_PRELOADABLE_WHY_MAX,
 		         "its environment is without LD_PRELOAD (env -i, sudo, su)");
 	}
-	return read_exe(pid, now) && strcmp(now, exe) == 0; /* all of one program */
+	/* If it executed another program meanwhile, the checks saw parts of both. */
+	return read_exe(pid, now) && strcmp(now, exe) == 0;
 }
 
 static void examine(struct gg_process_set *set, uint32_t pid)
@@ -229,7 +250,7 @@ static void examine(struct gg_process_set *set, uint32_t pid)
 	char exe[GG_REGION_EXE_MAX + 1], ours[GG_REGION_EXE_MAX + 1], why[GG_PRELOADABLE_WHY_MAX];
 
 	if (read_exe(pid, exe)) {
-		/* Still us, about to become the command. */
+		/* The recorder's own program: a child that has not executed the command yet. */
 		if (!read_exe((uint32_t)getpid(), ours) || strcmp(exe, ours) == 0 ||
 		    !find_why(pid, exe, why))
 			return;
@@ -243,6 +264,10 @@ static void examine(struct gg_process_set *set, uint32_t pid)
 	gg_diagnostics_unseen_process(set, pid, exe, why);
 }
 
+/*
+ * Searches all descendants of the recorder: the loop adds the children of each process to its own
+ * list.
+ */
 void gg_unprofiled_look(struct gg_process_set *set, pid_t command)
 {
 	uint64_t start_ns = gg_clock_monotonic_ns(), before_ns = gg_clock_thread_ns(), cost_ns;

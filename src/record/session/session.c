@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session - `geiger record`: runs a command, records its processes, and writes the profile.
+ *
+ *   begin()     creates the session's directory, forks the command, and creates the profile; the
+ *               child then waits.  Everything that can fail fails before the command runs.
+ *   record()    rounds of wait_for_events(), take_signals() and work(), until all processes have
+ *               ended, a signal or the time limit ends the recording, or the profile cannot be
+ *               written.
+ *   complete()  finishes all processes, looks up names, and closes the profile.
+ *   report()    prints the last line.
+ *
+ * A round lasts WAIT_LEAST_MS to WAIT_MOST_MS.  It is shorter the fuller the rings are, because a
+ * ring that overflows loses history (process/reconcile.c).  Once a second the recorder commits the
+ * profile and compacts it.
+ */
 #include "record/session/session.h"
 
 #include <errno.h>
@@ -28,13 +43,14 @@
 #include "record/symbols/symbolize.h"
 #include "stats/sampling/scheme.h"
 
-#define COMPACT_NS INT64_C(10000000) /* of each second */
+#define COMPACT_NS INT64_C(10000000) /* the time for compaction in each second: 1 % */
 
 enum {
-	PRIORITY = -10,       /* of the recorder: it needs little, but in time */
-	RING_EVENTS = 32768,  /* 3 MiB a process: 1.3 s of 12 500 samples a second and their ends */
-	REGIONS_KEPT = 32,    /* that wait for a commit: each takes 3 MiB and more */
-	WATCHED_CLOSELY = 16, /* processes that are looked at each round, not each second */
+	PRIORITY = -10,      /* of the recorder, which needs little time, but without delay */
+	RING_EVENTS = 32768, /* 3 MiB a process: 1.3 s of 12 500 samples a second and their ends */
+	REGIONS_KEPT = 32,   /* regions that wait for a commit; each takes at least 3 MiB */
+	WATCHED_CLOSELY =
+		16, /* up to that many processes are watched each round, not each second */
 	WAIT_LEAST_MS = 5,
 	WAIT_MOST_MS = 100,
 	COPY_RSS_SLACK = 1 << 18, /* bytes that exec() itself touches */
@@ -56,12 +72,12 @@ struct session {
 	struct gg_buf path, command;
 	int wait_ms;
 	bool command_ended, session_ended;
-	bool stop_asked; /* by a signal, after the command */
+	bool stop_asked; /* a signal arrived after the command had ended */
 	int exit_status;
 	int64_t next_second_ns, next_scan_ns;
 	struct gg_memory_rounds memory;
-	int64_t copy_rss_bytes;   /* of the command's process before it was the command */
-	int64_t embryos_until_ns; /* new files are looked at often until then */
+	int64_t copy_rss_bytes;   /* maximum RSS of the command's process before its exec() */
+	int64_t embryos_until_ns; /* incomplete regions are checked often until then */
 };
 
 static int64_t now_of(const struct session *s)
@@ -71,7 +87,10 @@ static int64_t now_of(const struct session *s)
 
 /* --- begin --- */
 
-/* More processes than descriptors would be a pity; the command keeps the limit it had. */
+/*
+ * Raises the recorder's own limit, since each process takes some descriptors.  The command is
+ * forked already and keeps its limit.
+ */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -82,7 +101,7 @@ static void raise_descriptor_limit(void)
 	}
 }
 
-/* NAME.PID.geiger, in the current directory. */
+/* Chooses the path of the profile: --output, or NAME.PID.geiger in the current directory. */
 static void choose_path(struct session *s)
 {
 	if (s->options->output != NULL) {
@@ -93,7 +112,10 @@ static void choose_path(struct session *s)
 	              (int)s->launch.pid);
 }
 
-/* As agents will read them: what was asked for here, else what the user has in the environment. */
+/*
+ * The interval and the scheme as agents will read them: from the options, otherwise from the user's
+ * environment.  An agent replaces invalid values by the defaults, and so do these functions.
+ */
 static uint64_t interval_of(const struct gg_record_options *options)
 {
 	const char *value = getenv("GEIGER_INTERVAL");
@@ -114,7 +136,10 @@ static enum gg_scheme scheme_of(const struct gg_record_options *options)
 	return scheme;
 }
 
-/* Adapters put "env -u LD_PRELOAD" before a program that is to run without the agent: nobody asked for that. */
+/*
+ * Returns the part of the command that the user typed.  Adapters put "env -u LD_PRELOAD" before a
+ * program that must run without the agent, and the profile should not show that.
+ */
 static char **command_begin(char **command)
 {
 	static const char *const without_agent[] = { "env", "-u", "LD_PRELOAD" };
@@ -161,11 +186,14 @@ static int begin_profile(struct session *s)
 		.has_history = true,
 	};
 	status = gg_profile_set_session(s->profile, &s->record, s->error);
-	/* Now, so that what cannot be written is known before the command runs. */
+	/* The first commit is here, so that a full disk is reported before the command runs. */
 	return status < 0 ? status : gg_profile_commit(s->profile, s->error);
 }
 
-/* A large block is as likely to be missed as any: totals of bytes can be far too low. */
+/*
+ * Warns of the scheme per-allocation.  It gives each block the same chance, so it can miss a rare
+ * large block, and totals of bytes can be far too low.
+ */
 static void warn_of_scheme(const struct session *s)
 {
 	if (s->record.scheme != GG_SCHEME_PER_ALLOCATION || !(s->record.interval_bytes > 1) ||
@@ -204,7 +232,7 @@ static int begin_command(struct session *s)
 	if (status < 0)
 		return status;
 	snprintf(log, sizeof(log), "%s/%s", s->processes.directory.path, GG_SESSION_DIRECTORY_LOG);
-	/* It runs as without geiger, and the last line says why there is no profile. */
+	/* Its loader would fail with the agent.  It runs without, and the last line tells why. */
 	if (gg_launch_refuses(options->command[0]))
 		settings.agent = NULL;
 	status = gg_launch_environment(&environment, &settings, s->error);
@@ -223,7 +251,9 @@ static int status_of_exec(int status)
 	return status == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* The command waits; everything it needs is there.  Off it goes. */
+/*
+ * Lets the waiting child execute the command.  If that fails, the profile is empty and is removed.
+ */
 static int release_command(struct session *s, int *ret_exit_status)
 {
 	const char *name = s->options->command[0];
@@ -238,6 +268,10 @@ static int release_command(struct session *s, int *ret_exit_status)
 
 /* --- while it runs --- */
 
+/*
+ * Collects the children that ended or stopped.  As a subreaper the recorder is also the parent of
+ * descendants whose own parents have ended.  Without any children left, the session has ended.
+ */
 static void reap(struct session *s)
 {
 	struct rusage usage;
@@ -253,7 +287,11 @@ static void reap(struct session *s)
 			continue;
 		}
 		max_rss_bytes = (int64_t)usage.ru_maxrss * 1024;
-		/* Until it executed the command it was a copy of this process, which counts, too. */
+		/*
+		 * The maximum includes the time before exec(), when the child was a copy of the
+		 * recorder.  If it is not larger than that copy was, it says nothing about the
+		 * command.
+		 */
 		if (pid == s->launch.pid && max_rss_bytes <= s->copy_rss_bytes + COPY_RSS_SLACK)
 			max_rss_bytes = -1;
 		ending = gg_process_set_reaped(&s->processes, pid, status, max_rss_bytes);
@@ -267,6 +305,11 @@ static void reap(struct session *s)
 	s->session_ended = pid < 0 && errno == ECHILD;
 }
 
+/*
+ * Passes signals on to the command.  A signal from the terminal has reached it already, since both
+ * are in the foreground process group.  After the command has ended, all signals but USR1 and USR2
+ * end the recording.
+ */
 static void take_signals(struct session *s)
 {
 	bool from_terminal;
@@ -290,8 +333,10 @@ static int milliseconds_until(const struct session *s, int64_t time_ns)
 }
 
 /*
- * Until it is time for a round.  The end of a process is noted at once, as its time counts; but many processes end
- * in a short time where programs are built, and rounds are not to follow each other without a pause.
+ * Waits until the next round is due.  A new region or a signal starts it at once.  The end of a
+ * process is noted at once, because its time goes into the profile; but it starts a round no sooner
+ * than WAIT_LEAST_MS after the last one.  Otherwise a build, where many processes end in a short
+ * time, would keep the recorder busy without a pause.
  */
 static void wait_for_events(struct session *s)
 {
@@ -308,13 +353,16 @@ static void wait_for_events(struct session *s)
 	} while (!s->processes.has_new && (fds[0].revents & POLLIN) == 0 && now_of(s) < until_ns);
 }
 
-/* Something that is no region must not keep us busy. */
+/* True if a region is being created.  A file that never becomes one counts for a second at most. */
 static bool has_embryo(const struct session *s)
 {
 	return s->processes.has_embryo && s->writer.now_ns < s->embryos_until_ns;
 }
 
-/* Rings that fill are looked at more often. */
+/*
+ * Adapts the pause between two rounds to the fullest ring: over 10 % full, the shortest pause; over
+ * 3 %, half of the last one; otherwise a quarter longer.
+ */
 static void adapt(struct session *s, double fullest)
 {
 	if (fullest > 0.1)
@@ -329,7 +377,7 @@ static void adapt(struct session *s, double fullest)
 		s->wait_ms = WAIT_LEAST_MS;
 }
 
-/* Old history becomes coarser; a little each time, as rings fill meanwhile. */
+/* Compacts old history for COMPACT_NS at most, because rings fill up in the meantime. */
 static void compact(struct session *s)
 {
 	int64_t end_ns = now_of(s) + COMPACT_NS;
@@ -348,6 +396,11 @@ static void commit(struct session *s)
 		gg_process_set_committed(&s->processes);
 }
 
+/*
+ * One round.  The order matters.  New regions come first, because their starts bound the ends of
+ * their predecessors (process/succession.h).  Then come the children that ended, so that
+ * gg_process_set_finish_ended() knows how they ended.
+ */
 static int work(struct session *s)
 {
 	bool is_complete;
@@ -359,7 +412,9 @@ static int work(struct session *s)
 		s->next_scan_ns = 0;
 		s->embryos_until_ns = now_of(s) + GG_NS_PER_S;
 	}
-	/* Without that nobody has told that there is no new region. */
+	/*
+	 * A round is complete if no region can be missing: inotify reports new ones, or a scan ran.
+	 */
 	is_complete = s->processes.succession.watch_fd >= 0;
 	if (has_embryo(s) || s->writer.now_ns >= s->next_scan_ns) {
 		gg_process_set_scan(&s->processes);
@@ -394,7 +449,7 @@ static bool is_over(const struct session *s)
 	       (s->options->max_seconds > 0 && (double)now_of(s) * 1e-9 >= s->options->max_seconds);
 }
 
-/* Says once that the command has ended and why we are still here. */
+/* Prints once that the command has ended, and why the recorder has not. */
 static void tell_who_lives_on(struct session *s, bool *told)
 {
 	if (*told || !s->command_ended || s->session_ended || s->options->quiet)
@@ -433,17 +488,24 @@ static void show_progress(void *context, uint64_t done_count, uint64_t total_cou
 	gg_profile_writer_progress(&s->writer);
 }
 
-/* The files that ran are here, so now is the time. What is written already is safe. */
+/*
+ * Looks up the names of all frames now, since the files that ran still exist.  The samples are
+ * committed already, so nothing is lost if this is interrupted.
+ */
 static int name_frames(struct session *s)
 {
 	const struct gg_symbol_options options = { .progress = show_progress,
 		                                   .progress_context = s };
 	struct gg_symbolize_result result;
 
-	setpriority(PRIO_PROCESS, 0, 0); /* this is no hurry any more */
+	setpriority(PRIO_PROCESS, 0, 0); /* no ring waits any more */
 	return gg_symbolize(s->profile, &options, &result, s->error);
 }
 
+/*
+ * Completes the profile.  The region files go last: until gg_profile_finish() has succeeded,
+ * `geiger salvage` can make a profile of them.
+ */
 static int complete(struct session *s)
 {
 	s->writer.now_ns = now_of(s);
@@ -472,7 +534,7 @@ static int complete(struct session *s)
 	return s->writer.status;
 }
 
-/* What people see of it. */
+/* Prints the last line: where the profile is, or why it is incomplete and which regions remain. */
 static void report(struct session *s)
 {
 	const struct gg_record_options *options = s->options;
@@ -498,7 +560,10 @@ static void report(struct session *s)
 		gg_notes_print_summary(&s->processes, gg_buf_text(&s->path), options->command[0]);
 }
 
-/* After --max-time: the command goes on without us, and we wait for its exit status. */
+/*
+ * After --max-time: waits for the exit status of the command, which goes on unrecorded.  It still
+ * passes signals on, and switches off the agents of new processes.
+ */
 static void wait_for_command(struct session *s)
 {
 	s->processes.is_over = true;
@@ -513,8 +578,11 @@ static void wait_for_command(struct session *s)
 	}
 }
 
-/* Standard streams that are closed stay so for the command; but no file of ours may take their place,
- * or a message for people would land in it. */
+/*
+ * Opens /dev/null for closed standard streams.  Otherwise the next file that the recorder opens,
+ * such as the profile, would get such a number, and messages would go into it.  The descriptors
+ * close on exec, so the command finds its streams closed.
+ */
 static void fill_closed_streams(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -522,12 +590,16 @@ static void fill_closed_streams(void)
 			return;
 }
 
+/*
+ * Prepares everything and starts the command.  The child is forked early and waits, because the
+ * name of the profile has its pid.  It executes the command only when nothing can fail any more.
+ */
 static int begin(struct session *s, int *ret_exit_status)
 {
 	int status = gg_launch_check(s->options->command[0]);
 
 	fill_closed_streams();
-	/* Before a profile that is there is replaced. */
+	/* Checked before begin_profile() replaces an earlier profile of that name. */
 	if (status < 0) {
 		*ret_exit_status = status_of_exec(status);
 		return gg_error_set_errno(s->error, -status, s->options->command[0], NULL);
@@ -550,7 +622,7 @@ static int begin(struct session *s, int *ret_exit_status)
 	s->processes.writer = &s->writer;
 	s->processes.only_pid = s->options->no_children ? s->launch.pid : 0;
 	raise_descriptor_limit();
-	/* Root's privilege; others stay as they are. */
+	/* Only root may do that; for other users the call fails and changes nothing. */
 	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
 		setpriority(PRIO_PROCESS, 0, PRIORITY);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
