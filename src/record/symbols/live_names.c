@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * live_names - names the frames of a profile that is still recorded.
+ *
+ * The ids of frames and modules belong to one profile; places belong to this module and outlive it.
+ * read_profile() translates the one into the other.  Modules, places and texts are unique: each has
+ * a map from a hash to its number, and the hash has a seed of its own, because a profile may be
+ * hostile.
+ */
 #include "record/symbols/live_names.h"
 
 #include <errno.h>
@@ -14,11 +22,11 @@
 
 enum {
 	PLACES_MAX = 1 << 20,
-	LIMIT_SECONDS = 10,
-	REST_TIMES = 10,
+	LIMIT_SECONDS = 10, /* for the symbols of one module */
+	REST_TIMES = 10,    /* the pause after a look-up, as a multiple of its time */
 };
 
-/* When code without a name that a JIT compiler made is asked for again. */
+/* After that time, code of a JIT compiler without a name is looked up again. */
 #define ASK_AGAIN_NS (10 * GG_NS_PER_S)
 
 /* A module of any profile. */
@@ -29,7 +37,7 @@ struct module {
 	bool is_perf_map;
 };
 
-/* An address of a module, and its lines once it was asked for. */
+/* An address of a module, with its lines once it was looked up. */
 struct place {
 	uint32_t module;
 	uint64_t address;
@@ -37,7 +45,7 @@ struct place {
 	uint64_t asked_ns; /* CLOCK_MONOTONIC; 0: not yet */
 };
 
-/* A frame of the profile that was learnt of last which has no name there. */
+/* A frame without a name in the profile that was read last. */
 struct unnamed {
 	uint32_t frame, place;
 };
@@ -46,24 +54,25 @@ struct gg_names {
 	struct gg_map module_map, place_map, text_map;
 	GG_ARRAY(struct module) modules;
 	GG_ARRAY(struct place) places;
-	GG_ARRAY(struct gg_profile_line) lines; /* their texts are of `texts` */
+	GG_ARRAY(struct gg_profile_line) lines; /* `texts` owns their texts */
 	GG_ARRAY(char *) texts;
 	GG_ARRAY(struct unnamed) unnamed;
 	uint64_t rest_until_ns; /* CLOCK_MONOTONIC */
 };
 
-/* What is known of a profile while it is read. */
+/* State while a profile is read. */
 struct learning {
 	struct gg_names *names;
-	GG_ARRAY(uint32_t) module_of; /* of its module ids, 1 + number here; 0: none */
-	GG_ARRAY(uint8_t) is_named;   /* of its frame ids */
+	GG_ARRAY(uint32_t) module_of; /* by the profile's module id: index + 1; 0: unknown */
+	GG_ARRAY(uint8_t) is_named;   /* by the profile's frame id */
 	struct gg_error *error;
 };
 
-/* Profiles of ours have no larger ids; a file that has one would cost memory. */
+/* A profile of geiger has no larger ids.  A forged id would make the arrays above very large. */
 enum { ID_LIMIT = 1 << 27 };
-/* --- what is kept -------------------------------------------------------------------------- */
+/* --- modules, places and texts ------------------------------------------------------------- */
 
+/* Forgets everything but the end of the pause, which protects the processor. */
 static void forget(struct gg_names *names)
 {
 	for (size_t i = 0; i < names->modules.count; i++) {
@@ -109,7 +118,7 @@ static bool is_text(uint64_t number, const void *context)
 	return strcmp(wanted->names->texts.items[number], wanted->what) == 0;
 }
 
-/* The same text, ours; NULL stays, and is what there is without memory. */
+/* Returns the module's own copy of the text.  NULL for NULL, or without memory. */
 static const char *keep_text(struct gg_names *names, const char *text)
 {
 	struct wanted wanted = { names, text };
@@ -144,7 +153,7 @@ static bool is_module(uint64_t number, const void *context)
 	        memcmp(module->build_id, other->build_id, module->build_id_bytes) == 0);
 }
 
-/* 1 + its number; 0 without memory. */
+/* Returns the module's index + 1; 0 without memory. */
 static uint32_t keep_module(struct gg_names *names, const struct gg_profile_module *other)
 {
 	struct wanted wanted = { names, other };
@@ -182,7 +191,7 @@ static bool is_place(uint64_t number, const void *context)
 	return place->module == other->module && place->address == other->address;
 }
 
-/* Its number; UINT32_MAX without memory. */
+/* Returns the place's index; UINT32_MAX without memory. */
 static uint32_t keep_place(struct gg_names *names, uint32_t module, uint64_t address)
 {
 	const struct place place = { .module = module, .address = address };
@@ -247,6 +256,10 @@ static int take_frame(const struct gg_profile_frame *frame, void *context)
 	return 0;
 }
 
+/*
+ * Lists the unnamed frames of the profile.  The order matters: frames need the modules' numbers,
+ * and need to know which frames have lines.
+ */
 static int read_profile(struct gg_names *names, struct gg_profile *profile, struct gg_error *error)
 {
 	struct learning learning = { .names = names, .error = error };
@@ -265,6 +278,7 @@ static int read_profile(struct gg_names *names, struct gg_profile *profile, stru
 
 /* --- looking up ---------------------------------------------------------------------------- */
 
+/* True if the place was not looked up yet, or if a JIT compiler may have named it since. */
 static bool is_wanted(const struct gg_names *names, const struct place *place, uint64_t now_ns)
 {
 	if (place->asked_ns == 0)
@@ -292,7 +306,7 @@ static int compare_unnamed(const void *a, const void *b, void *context)
 	return left < right ? -1 : left > right;
 }
 
-/* What was found of one place. */
+/* Stores the lines that were found for a place.  Without memory it stores fewer. */
 static void keep_lines(struct gg_names *names, struct place *place,
                        const struct gg_symbol_frame *frames, size_t count)
 {
@@ -315,7 +329,10 @@ static void keep_lines(struct gg_names *names, struct place *place,
 	}
 }
 
-/* One question: the addresses of a module that stand in a row among `wanted`. */
+/*
+ * The arguments of one look-up.  Each module points to its own range of `addresses`; places[i]
+ * belongs to addresses[i].
+ */
 struct question {
 	struct gg_symbol_module *modules;
 	uint64_t *addresses;
@@ -323,6 +340,10 @@ struct question {
 	size_t module_count, count;
 };
 
+/*
+ * Collects the places to look up.  Sorting by module makes the addresses of each module one range.
+ * False: there is no memory.
+ */
 static bool ask_for(struct gg_names *names, uint64_t now_ns, struct question *question)
 {
 	uint32_t last = UINT32_MAX;
@@ -341,7 +362,11 @@ static bool ask_for(struct gg_names *names, uint64_t now_ns, struct question *qu
 
 		if (!is_wanted(names, place, now_ns))
 			continue;
-		place->asked_ns = now_ns; /* also: not twice in this question */
+		/*
+		 * Two frames may have the same place: from here on the place is not wanted any
+		 * more.
+		 */
+		place->asked_ns = now_ns;
 		if (place->module != last)
 			question->modules[question->module_count++] = (struct gg_symbol_module){
 				.path = module->path,

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbolize - gives the frames of a profile their functions and lines.
+ *
+ *   1. gather() reads modules, lines and frames, in this order, and lists the frames of all modules
+ *      whose lines are not complete.
+ *   2. resolve() looks all of them up in one call, grouped by module.
+ *   3. write_module() writes the lines that say more than the known ones.
+ */
 #include "record/symbols/symbolize.h"
 
 #include <errno.h>
@@ -11,19 +19,19 @@
 #include "base/buf.h"
 #include "base/path.h"
 
-/* A module of the profile, and those of its frames that have no line yet. */
+/* A module of the profile, with its frames if it is to be looked up. */
 struct module {
 	char *path;
 	uint8_t *build_id;
 	size_t build_id_bytes;
-	bool is_complete; /* its status says that nothing is missing */
+	bool is_complete; /* its status in the profile says that all lines are known */
 	GG_ARRAY(uint32_t) frames;
 	GG_ARRAY(uint64_t) addresses; /* of the frames */
 };
 
 struct work {
-	GG_ARRAY(struct module) modules; /* by id; 0 is none */
-	GG_ARRAY(uint8_t) known;         /* by frame: 0 nothing, 1 a function, 2 a line */
+	GG_ARRAY(struct module) modules; /* by id; id 0 means that a frame has no module */
+	GG_ARRAY(uint8_t) known;         /* by frame: KNOWN_NOTHING, _FUNCTION or _LINE */
 	struct gg_error *error;
 };
 
@@ -110,7 +118,7 @@ static uint8_t known_of(const struct work *work, uint32_t frame)
 	return frame < work->known.count ? work->known.items[frame] : KNOWN_NOTHING;
 }
 
-/* Writes a frame's lines if they say more than is known. */
+/* Writes a frame's lines if they say more than the known ones; counts it if it has a name. */
 static int put_frame(struct gg_profile *profile, const struct work *work, uint32_t frame,
                      const struct gg_symbol_frame *found, size_t count,
                      struct gg_symbolize_result *result)
@@ -119,7 +127,7 @@ static int put_frame(struct gg_profile *profile, const struct work *work, uint32
 	struct gg_profile_line lines[INLINED_MAX];
 	uint8_t known = known_of(work, frame), value = KNOWN_NOTHING;
 
-	if (count > INLINED_MAX) { /* the outer ones, with the function itself */
+	if (count > INLINED_MAX) { /* the outermost lines stay; they include the function itself */
 		found += count - INLINED_MAX;
 		count = INLINED_MAX;
 	}
@@ -144,7 +152,7 @@ static int put_frame(struct gg_profile *profile, const struct work *work, uint32
 	return gg_profile_put_lines(profile, frame, lines, (uint32_t)count, work->error);
 }
 
-/* "functions and lines", or that with what would help after a colon. */
+/* Writes the module's status: "functions and lines", or a lesser one with advice after a colon. */
 static int put_status(struct gg_profile *profile, uint32_t module,
                       const struct gg_symbol_outcome *outcome, struct gg_error *error)
 {
@@ -156,6 +164,7 @@ static int put_status(struct gg_profile *profile, uint32_t module,
 	return gg_profile_set_module_status(profile, module, gg_buf_text(&text), error);
 }
 
+/* Writes the lines of a module's frames.  `asked` is the module's index in the look-up. */
 static int write_module(struct gg_profile *profile, const struct work *work, uint32_t id,
                         const struct gg_symbols *symbols, size_t asked,
                         struct gg_symbolize_result *result)
@@ -174,13 +183,16 @@ static int write_module(struct gg_profile *profile, const struct work *work, uin
 	result->frame_count += module->frames.count;
 	if (result->named_count - named_first > named_before)
 		result->improved_count++;
-	/* Elsewhere the file may be missing: that says nothing new of names that are there. */
+	/*
+	 * On another machine the file may be missing.  A status "not found" would then contradict
+	 * the names that the profile has, so a module with names keeps its status unless it has
+	 * more now.
+	 */
 	if (status == 0 && (named_before == 0 || result->named_count - named_first > named_before))
 		status = put_status(profile, id, gg_symbols_outcome(symbols, asked), work->error);
 	return status;
 }
 
-/* "/tmp/perf-4711.map" */
 bool gg_symbolize_is_perf_map(const char *path)
 {
 	unsigned pid;

@@ -7,13 +7,16 @@
  *   if (gg_symbolize(profile, NULL, &result, error) < 0)
  *           return error->code;
  *
- * When a session ends the files that ran are there, so that is when it is done, and the profile is
- * complete on any other machine.  It may be done again later, where debug information is.
+ * The recorder calls it when the session ends, because the files that ran still exist at that time.
+ * Afterwards the profile is complete on every other machine.  `geiger symbolize` may call it again
+ * later, where debug information is available.
  *
- * Never worse  A module is asked for again unless all of its lines are known.  What is found replaces
- *              what was there only if it says more; a name is never taken away.
- * JIT code     is in no module; stack_map.h gives it the module "/tmp/perf-PID.map", which is the file
- *              that perf has taught JIT compilers to write.
+ * Never worse  a module is looked up again unless all of its lines are known.  New lines replace
+ * the old
+ *              ones only if they say more, so a name never disappears.
+ * JIT code     belongs to no file.  stack_map.h gives it the module "/tmp/perf-PID.map", the file
+ * in
+ *              which JIT compilers list their functions for perf.
  * Threads      one owner at a time; it forks (symbol.h).
  */
 #pragma once
@@ -25,14 +28,18 @@
 #include "symbol/symbol.h"
 
 struct gg_symbolize_result {
-	uint64_t frame_count; /* in modules that were asked for */
-	uint64_t named_count; /* ... of which have a function now */
+	uint64_t frame_count; /* frames of the modules that were looked up */
+	uint64_t named_count; /* frames among them that have a function now */
+	/* modules that were looked up; modules among them that have more names now */
 	uint32_t module_count, improved_count;
 };
 
-/* options may be NULL.  Fails for the profile's errors; what is wrong with a module is its status. */
+/*
+ * `options` may be NULL.  Fails with the errors of the profile only.  If a module has no symbols,
+ * its status in the profile says why.
+ */
 GG_MUST_CHECK int gg_symbolize(struct gg_profile *profile, const struct gg_symbol_options *options,
                                struct gg_symbolize_result *ret_result, struct gg_error *error);
 
-/* "/tmp/perf-4711.map": a file of this name names code that was made at run time. */
+/* True for a path like "/tmp/perf-4711.map": such a file names code that was made at run time. */
 bool gg_symbolize_is_perf_map(const char *path);
