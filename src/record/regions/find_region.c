@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * find_region - finds the region of a running process by its pid, or a region by its path.
+ *
+ * A file in /dev/shm proves nothing by its name: anybody may create it, and an exec leaves the
+ * regions of earlier programs.  Two checks decide: the file must have an acceptable owner, and the
+ * process must have mapped it.
+ */
 #include "record/regions/find_region.h"
 
 #include <errno.h>
@@ -18,13 +25,13 @@
 
 struct search {
 	uint32_t pid;
-	char *path; /* the best so far */
+	char *path; /* the best region so far */
 	uint64_t start_wall_ns;
 	bool is_mapped;
-	bool has_stale; /* one that the process has not mapped */
+	bool has_stale; /* there is a region of this pid that the process has not mapped */
 };
 
-/* One of the users that the process has been, is or may become. */
+/* True if the process has `user` as its real, effective, saved, or file system user. */
 static bool is_user_of(uint32_t pid, uid_t user)
 {
 	unsigned int ids[4] = { 0 };
@@ -42,7 +49,7 @@ static bool is_user_of(uint32_t pid, uid_t user)
 	return found && (ids[0] == user || ids[1] == user || ids[2] == user || ids[3] == user);
 }
 
-/* Made by root, by us, or by the process itself. */
+/* True if root, the caller, or the process's own user created the file. */
 static bool is_owner_fine(uint32_t pid, const struct stat *file)
 {
 	return file->st_uid == 0 || file->st_uid == geteuid() || is_user_of(pid, file->st_uid);
@@ -50,7 +57,10 @@ static bool is_owner_fine(uint32_t pid, const struct stat *file)
 
 enum mapped { MAPPED, NOT_MAPPED, UNKNOWN };
 
-/* Does the process have the file mapped?  By its number: some file systems tell two devices of one. */
+/*
+ * Tells if the process has mapped the file.  It compares the inode only, because some file systems
+ * (btrfs, overlayfs) report different devices in /proc/PID/maps and in stat().
+ */
 static enum mapped is_mapped(uint32_t pid, const struct stat *file)
 {
 	char path[32], *line = NULL;
@@ -73,6 +83,10 @@ static enum mapped is_mapped(uint32_t pid, const struct stat *file)
 	return answer;
 }
 
+/*
+ * Takes a listed region if it is better than the best one so far: a region that is certainly mapped
+ * wins over one that may be, then the later start wins.
+ */
 static int consider(const struct gg_listed_region *file, void *context)
 {
 	struct search *search = context;
@@ -103,7 +117,7 @@ static int consider(const struct gg_listed_region *file, void *context)
 	return 0;
 }
 
-/* --- by what it has mapped --- */
+/* --- search in the process's mappings --- */
 
 static bool is_mapped_file(uint32_t pid, const char *path, unsigned long long inode)
 {
@@ -113,14 +127,17 @@ static bool is_mapped_file(uint32_t pid, const char *path, unsigned long long in
 	       is_owner_fine(pid, &status);
 }
 
-/* The file of a line of /proc/PID/maps, as it is called here; NULL: it has no name here. */
+/*
+ * Returns the path by which the caller can open a file of /proc/PID/maps.  NULL: it has no such
+ * path.  The process may have another root directory, so the second attempt goes through
+ * /proc/PID/root.
+ */
 static char *name_here(uint32_t pid, const char *path, unsigned long long inode)
 {
 	char *name = NULL;
 
 	if (is_mapped_file(pid, path, inode))
 		return strdup(path);
-	/* In a root directory of its own. */
 	if (asprintf(&name, "/proc/%" PRIu32 "/root%s", pid, path) < 0)
 		return NULL;
 	if (is_mapped_file(pid, name, inode))
@@ -130,8 +147,9 @@ static char *name_here(uint32_t pid, const char *path, unsigned long long inode)
 }
 
 /*
- * The region that the process has mapped, in whatever directory (GEIGER_DIR); NULL: none.
- * ret_is_removed: there is one, which has no name any more.
+ * Returns the region that the process has mapped from any directory, such as its own GEIGER_DIR;
+ * NULL: there is no such region.  *ret_is_removed becomes true if the file of its region was
+ * removed.
  */
 static char *find_mapped(uint32_t pid, bool *ret_is_removed)
 {
@@ -163,6 +181,7 @@ static char *find_mapped(uint32_t pid, bool *ret_is_removed)
 	return found;
 }
 
+/* Explains why the process has no region that can be read: the most certain reason comes first. */
 static int refuse(uint32_t pid, const char *text, const struct search *search, bool is_removed,
                   struct gg_error *error)
 {
@@ -187,7 +206,7 @@ static int refuse(uint32_t pid, const char *text, const struct search *search, b
 	                    "the process has no region: it runs without the agent");
 }
 
-/* The text is a number: a file of such a name is ./4711. */
+/* Finds the region of a pid.  A number is always a pid; a file with such a name is ./4711. */
 static int find_by_pid(char **ret_path, uint32_t pid, const char *text, struct gg_error *error)
 {
 	struct search search = { .pid = pid };

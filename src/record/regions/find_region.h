@@ -5,7 +5,7 @@
  * The search covers the directories of `geiger ls`, then the regions that the process has mapped
  * from any directory.  A process that executed other programs has left a region for each of them.
  * Its current region is the one that it has mapped, if /proc shows that, otherwise the latest.  For
- * root, only regions count that root or the process's own user created, because anybody may put a
+ * root only regions count that root or the process's own user created, because anybody may put a
  * file of that name into /dev/shm.
  */
 #pragma once

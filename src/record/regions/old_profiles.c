@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * old_profiles - removes all but the newest profiles of a directory.
+ *
+ * A directory may have other files with such names.  So a file must pass three checks before it can
+ * be removed: its name, its owner, and its first bytes.
+ */
 #include "record/regions/old_profiles.h"
 
 #include <dirent.h>
@@ -17,10 +23,13 @@
 
 struct old_profile {
 	uint64_t wall_ns;
-	uint64_t bytes; /* that it takes */
+	uint64_t bytes; /* allocated disk space */
 	char name[256];
 };
 
+/*
+ * True for NAME.geiger.  A profile that is still recorded has another name, so it is never removed.
+ */
 static bool has_name(const char *name)
 {
 	static const char suffix[] = ".geiger";
@@ -30,7 +39,7 @@ static bool has_name(const char *name)
 	       strcmp(name + length - strlen(suffix), suffix) == 0;
 }
 
-/* Is it a profile, and ours? */
+/* True if the file is a profile of the user; root may remove everybody's.  Follows no links. */
 static bool look_at(int directory, const char *name, struct old_profile *ret_profile)
 {
 	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -58,6 +67,7 @@ static int newest_first(const void *a, const void *b)
 	return (x->wall_ns < y->wall_ns) - (x->wall_ns > y->wall_ns);
 }
 
+/* Removes a profile and counts it.  A profile that is gone already is no error. */
 static int remove_one(int directory, const char *path, const struct old_profile *profile,
                       struct gg_clean *clean, struct gg_error *error)
 {

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * polling - a profile of a process that no recorder records, from repeated views of its region.
+ *
+ * A target without a ring (process/target.h) turns the difference between its samples and each new
+ * view into samples, ends and aggregates.  All times of views are rounded up to the grid, so that
+ * aggregates of different views fit into the same seconds.
+ */
 #include "record/regions/polling.h"
 
 #include <errno.h>
@@ -10,8 +17,13 @@
 #include "record/process/target.h"
 #include "record/regions/region_profile.h"
 
+/* Compaction begins at that many samples, at every 64th view, with at most 200 calls. */
 enum { COMPACT_FROM = 100000, COMPACT_EVERY = 64, COMPACT_CALLS = 200 };
 
+/*
+ * Samples that ended less than a minute ago stay whole.  Older ones are joined; the times of an
+ * aggregate are 1/128 of its age wide at most, and at least one step of the grid.
+ */
 static const struct gg_compaction_rule compaction_rule = {
 	.keep_ns = 60 * GG_POLLING_GRID_NS,
 	.bucket_ns = GG_POLLING_GRID_NS,
@@ -26,9 +38,9 @@ struct gg_polling {
 	struct gg_target_set set;
 	struct gg_target *target;
 	struct gg_profile_session session;
-	struct gg_error error; /* of the first failure; the output's */
-	int64_t first_ns;
-	uint64_t count;
+	struct gg_error error; /* of the first failure; the writer fills it in */
+	int64_t first_ns;      /* the first view, on the grid */
+	uint64_t count;        /* views so far */
 };
 
 static int64_t to_grid(int64_t time_ns)
@@ -92,7 +104,7 @@ void gg_polling_free(struct gg_polling *polling)
 	free(polling);
 }
 
-/* Keeps the profile small; only where it has grown. */
+/* Keeps the profile small.  Small profiles need no compaction, which costs time at each call. */
 static void compact(struct gg_polling *polling)
 {
 	int more = 1;
@@ -114,6 +126,11 @@ int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *vie
 
 	writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	span.to_ns = polling->session.end_ns = to_grid(writer->now_ns);
+	/*
+	 * Blocks that came and went since the last view belong to the second that ends with this
+	 * one.  At the first view they belong to the whole time since the process began, so the
+	 * span is open at 0 and has no bucket.
+	 */
 	if (polling->count > 0) {
 		span.from_ns = span.to_ns - GG_POLLING_GRID_NS;
 		span.bucket_ns = GG_POLLING_GRID_NS;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* process_alive - tells if the process that a region belongs to still lives. */
 #include "record/regions/process_alive.h"
 
 #include <dirent.h>
@@ -10,7 +11,10 @@
 
 #include "region/region_file.h"
 
-/* What of /proc/PID/stat follows the name, which may contain anything; false: it is not there. */
+/*
+ * Reads /proc/PID/stat.  False: there is no such process.  The fields are counted from the last
+ * parenthesis on, because the name before it may contain blanks and parentheses.
+ */
 static bool read_stat(uint32_t pid, bool *ret_dead, uint32_t *ret_parent, uint64_t *ret_start)
 {
 	char path[32], text[1024], *at;
@@ -35,7 +39,9 @@ static bool read_stat(uint32_t pid, bool *ret_dead, uint32_t *ret_parent, uint64
 	           " %c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu",
 	           &state, &parent, &thread_count, &start) != 4)
 		return false;
-	/* The first thread may have ended before the others. */
+	/*
+	 * A process whose first thread has ended is a zombie, too, while other threads still run.
+	 */
 	*ret_dead = (state == 'Z' && thread_count <= 1) || state == 'X';
 	*ret_parent = parent;
 	*ret_start = start;
@@ -60,7 +66,10 @@ bool gg_process_alive_region(const struct gg_region_header *header, int fd)
 	        gg_region_file_is_used(fd));
 }
 
-/* The last of its ids: that in the innermost namespace.  0: it is not there. */
+/*
+ * Returns the pid in the process's innermost pid namespace, the last of its pids; 0: no such
+ * process.
+ */
 static uint32_t innermost_pid(uint32_t pid)
 {
 	char path[32], line[256];
@@ -80,6 +89,10 @@ static uint32_t innermost_pid(uint32_t pid)
 	return innermost;
 }
 
+/*
+ * The search takes three facts together: the region is in use, although no process here has its
+ * pid; a process started at its time; and that process has its pid in the innermost namespace.
+ */
 uint32_t gg_process_alive_pid_here(const struct gg_region_header *header, int fd)
 {
 	uint32_t found = 0;

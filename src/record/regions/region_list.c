@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_list - lists the region files of this machine and removes those that nobody needs.
+ *
+ * One walk serves all functions: it visits, counts, or removes the regions of a directory, as
+ * struct walk says.  Removing by count takes two walks, since the newest regions must be known
+ * before the first one goes.  All files are opened relative to their directories and without
+ * following links, so that nobody can make a cleaning remove files elsewhere.
+ */
 #include "record/regions/region_list.h"
 
 #include <dirent.h>
@@ -25,18 +33,20 @@
 #include "region/session_files.h"
 
 enum {
-	DEPTH_MAX = 2,         /* place, session, its inner directory */
-	ABANDONED_SECONDS = 10 /* without a change; a recorder locks its directory at once */
+	DEPTH_MAX = 2,         /* 0: the given directory; 1: a session's; 2: its inner directory */
+	ABANDONED_SECONDS = 10 /* a directory that did not change for so long is abandoned */
 };
 
 struct walk {
 	gg_listed_region_visit *visit;
 	void *context;
-	struct gg_clean *clean; /* NULL: nothing is removed */
-	bool only_abandoned;    /* what dead recorders left without a region; all regions stay */
-	/* Of regions that are removed by count: when they ended, as far as that is being found out. */
-	struct gg_buf *ends; /* NULL: it was */
-	uint64_t first_to_stay_ns;
+	struct gg_clean *clean; /* NULL: the walk visits, and removes nothing */
+	bool only_abandoned;    /* removes abandoned directories only, and keeps all regions */
+	/*
+	 * Removal by count: the first walk collects the regions' last times here; then it is NULL.
+	 */
+	struct gg_buf *ends;
+	uint64_t first_to_stay_ns; /* the second walk keeps regions from this time on */
 	struct gg_error *error;
 };
 
@@ -54,7 +64,10 @@ static bool is_ours(const struct stat *file)
 
 /* --- one file --- */
 
-/* When the last was that a dead region knows of. */
+/*
+ * Returns the last time that the region of an ended process knows: its end, or its last live
+ * sample.
+ */
 static uint64_t last_wall_ns(const struct gg_region_view *view)
 {
 	const struct gg_region_header *header = &view->header;
@@ -90,7 +103,10 @@ static void join_arguments(char *text, size_t size, const struct gg_region_heade
 	text[length] = '\0';
 }
 
-/* All of the file's first bytes are as ftruncate() made them, or as an interrupted start left them. */
+/*
+ * True if the file is a region that was never completed: it is empty, or its head has no magic
+ * number yet.  The mode and the link count are those that an agent gives.
+ */
 static bool is_unmade(int fd, const struct stat *file)
 {
 	struct gg_region_header header;
@@ -101,7 +117,7 @@ static bool is_unmade(int fd, const struct stat *file)
 	         (header.version == 0 || header.version <= GG_REGION_VERSION)));
 }
 
-/* Looks at an open file.  `text` keeps the command. */
+/* Fills in `file` from an open file.  `text` gets the command, to which `file` then points. */
 static void examine(int fd, const struct stat *status, struct gg_listed_region *file,
                     char text[GG_REGION_COMMAND_MAX + 1])
 {
@@ -128,11 +144,16 @@ static void examine(int fd, const struct stat *status, struct gg_listed_region *
 	gg_region_view_done(&view);
 }
 
+/* True if no process needs the region any more, so that it may be removed. */
 static bool is_left(const struct gg_listed_region *file)
 {
 	return !file->is_alive && !file->is_recorded && file->kind != GG_LISTED_REGION_OTHER;
 }
 
+/*
+ * Visits a region, or treats it as the cleaning demands: it stays if it is needed or too young, the
+ * first walk by count notes its time, and otherwise it is removed.
+ */
 static int handle(struct walk *walk, int directory, const char *name,
                   const struct gg_listed_region *file)
 {
@@ -173,7 +194,7 @@ static int look_at(struct walk *walk, int directory, const char *name, const cha
 	struct stat entry;
 
 	if (fd < 0)
-		return 0; /* gone, a link, or not ours to read */
+		return 0; /* the file is gone, is a link, or belongs to another user */
 	if (fstat(fd, &entry) == 0 && S_ISREG(entry.st_mode) && is_ours(&entry)) {
 		examine(fd, &entry, &file, text);
 		status = handle(walk, directory, name, &file);
@@ -184,7 +205,7 @@ static int look_at(struct walk *walk, int directory, const char *name, const cha
 
 /* --- directories --- */
 
-/* Is the recorder of a session's directory at work?  It holds a lock on it. */
+/* True if the recorder of a session's directory is running: it holds a lock on the directory. */
 static bool has_recorder(int fd)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -198,15 +219,17 @@ static bool is_session(const char *name)
 	return strncmp(name, GG_SESSION_DIRECTORY_PREFIX, strlen(GG_SESSION_DIRECTORY_PREFIX)) == 0;
 }
 
-/* The directory of a root session's regions: 24 hexadecimal digits. */
+/* True for the name of a root session's inner directory: 24 hexadecimal digits. */
 static bool is_inner(const char *name)
 {
 	return strlen(name) == 24 && strspn(name, "0123456789abcdef") == 24;
 }
 
 /*
- * Is the recorder gone that made it?  Its lock is not tried before that: a recorder that has just made its
- * directory would find it locked.  One in another pid namespace is protected by the time alone.
+ * True if the recorder that created the directory is gone.  The pid in its name decides first,
+ * before anybody tries the lock: a recorder that has just created its directory would otherwise
+ * find it locked.  The pid of a recorder in another pid namespace means nothing here, so only
+ * ABANDONED_SECONDS protects that one until it holds its lock.
  */
 static bool is_abandoned(int fd, const char *name)
 {
@@ -214,7 +237,7 @@ static bool is_abandoned(int fd, const char *name)
 	long pid;
 
 	if (!is_session(name))
-		return true; /* inside of one that is */
+		return true; /* an inner directory; its session's was checked before */
 	pid = strtol(name + strlen(GG_SESSION_DIRECTORY_PREFIX), NULL, 10);
 	return pid > 0 && pid <= INT32_MAX && !gg_process_alive((uint32_t)pid, 0) &&
 	       fstat(fd, &info) == 0 &&
@@ -231,7 +254,10 @@ static void remove_own(DIR *listing)
 			unlinkat(dirfd(listing), entry->d_name, 0);
 }
 
-/* Removes what is left of a session, if nothing but its own files is: rmdir() fails otherwise. */
+/*
+ * Removes a session's directory if it has nothing but the recorder's own files.  If a region
+ * appears meanwhile, rmdir() fails, and the directory stays.  Closes `inside`.
+ */
 static void remove_session(int directory, const char *name, int inside)
 {
 	struct dirent *entry;
@@ -252,7 +278,7 @@ static void remove_session(int directory, const char *name, int inside)
 		unlinkat(directory, name, AT_REMOVEDIR);
 }
 
-/* After the regions that they name. */
+/* Removes retention lists.  Call it after the regions that they name were removed. */
 static void clean_lists(DIR *listing)
 {
 	struct dirent *entry;
@@ -266,6 +292,7 @@ static void clean_lists(DIR *listing)
 static int walk_directory(struct walk *walk, int parent, const char *name, const char *path,
                           int depth, bool is_recorded);
 
+/* Treats one entry of a directory: a region, a session's directory, or an inner directory. */
 static int walk_entry(struct walk *walk, int directory, const char *name, const char *path,
                       int depth, bool is_recorded)
 {
@@ -273,12 +300,17 @@ static int walk_entry(struct walk *walk, int directory, const char *name, const 
 		return walk->only_abandoned ? 0 : look_at(walk, directory, name, path, is_recorded);
 	if (depth < DEPTH_MAX && is_session(name))
 		return walk_directory(walk, directory, name, path, depth + 1, false);
-	/* Only a session's own is removed with it. */
+	/* Outside of a session, a directory with such a name may be anybody's: do not clean it. */
 	if ((depth > 0 || walk->clean == NULL) && depth < DEPTH_MAX && is_inner(name))
 		return walk_directory(walk, directory, name, path, DEPTH_MAX, is_recorded);
 	return 0;
 }
 
+/*
+ * Walks a directory and the sessions below it, then removes what the walk has left empty.  Failing
+ * to open a directory is an error only if it was given (depth 0) and permission is not the reason.
+ * `is_recorded`: a running recorder needs the directory.
+ */
 static int walk_directory(struct walk *walk, int parent, const char *name, const char *path,
                           int depth, bool is_recorded)
 {
@@ -332,7 +364,11 @@ static int newest_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Finds out which are the newest of a directory, before any goes. */
+/*
+ * The first walk of a removal by count: finds the last time of the keep_count-th newest region.
+ * The second walk removes regions that are older than that.  keep_count 0: UINT64_MAX, so all are
+ * older.
+ */
 static int find_first_to_stay(struct walk *walk, const char *name, const char *path, int depth)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf ends = { 0 };
@@ -358,7 +394,7 @@ static int find_first_to_stay(struct walk *walk, const char *name, const char *p
 	return 0;
 }
 
-/* A directory that is named or a usual place. */
+/* Walks a given directory or a usual place, twice for a removal by count. */
 static int walk_top(struct walk *walk, const char *path, int depth)
 {
 	int status = 0;
@@ -394,7 +430,10 @@ static int walk_directories(struct walk *walk)
 	return 0;
 }
 
-/* Where the link in the directory leads, if both are one user's. */
+/*
+ * Reads the link to the spare.  The link must belong to the owner of the directory: in a root
+ * session other users may write there, and could lead the walk elsewhere.
+ */
 static bool read_next(int directory, char path[PATH_MAX])
 {
 	struct stat link, owner;
@@ -409,7 +448,11 @@ static bool read_next(int directory, char path[PATH_MAX])
 	return length > 0;
 }
 
-/* A session's second directory, the outer one: a link beside the first one's regions leads there. */
+/*
+ * Finds the outer directory of a session's spare.  The link to it is beside the regions: in the
+ * session's directory, or in root's inner one.  It leads to the spare's regions, so an inner
+ * directory at its end is cut off.
+ */
 static bool find_next(const char *session, char path[PATH_MAX])
 {
 	DIR *listing = opendir(session);
@@ -444,7 +487,7 @@ static int walk_all(struct walk *walk, char *const *directories, int count)
 	for (int i = 0; i < count && status == 0; i++) {
 		const char *name = gg_path_base(directories[i]);
 		char next[PATH_MAX];
-		/* Before it goes. */
+		/* The link is read before the walk removes it. */
 		bool has_next = is_session(name) && find_next(directories[i], next);
 
 		status = walk_top(walk, directories[i], is_session(name) ? 1 : 0);
@@ -480,5 +523,5 @@ void gg_region_list_clean_abandoned(void)
 	struct walk walk = { .clean = &clean, .only_abandoned = true, .error = &error };
 
 	if (walk_directories(&walk) < 0)
-		return; /* as it was: `geiger clean` says why */
+		return; /* the recording does not depend on it; `geiger clean` reports the reason */
 }

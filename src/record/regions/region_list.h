@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region_list - the region files of this machine: what there is, whose it is, and what may go.
+ * region_list - lists the region files of this machine and removes those that nobody needs.
  *
- * Looked for in GEIGER_DIR, /dev/shm, $TMPDIR, /tmp, and in sessions' directories below them.  A file
- * counts if its name is one that agents give and it is a regular file of ours (root: of anybody); links
- * are not followed, neither of files nor of directories.
+ * The search covers GEIGER_DIR, /dev/shm, $TMPDIR, /tmp, and sessions' directories below them.  A
+ * file counts if it has a region's name and is a regular file of the user (for root: of anybody).
+ * The search follows no links, neither to files nor to directories.
  *
- * A region may be removed when its process is gone, it is old enough, and no recorder is at work on
- * its session.  What does not have a region's first bytes is never removed, with one exception: a file
- * of that name, empty from the start on, whose process died while it made it.
+ * A region may be removed when its process has ended, the region is old enough, and no recorder
+ * records its session.  A file without a region's head is never removed, with one exception: a file
+ * with a region's name and an empty head, whose process died while it created the region.
  */
 #pragma once
 
@@ -19,8 +19,8 @@
 
 enum gg_listed_region_kind {
 	GG_LISTED_REGION_WHOLE,
-	GG_LISTED_REGION_UNMADE, /* its process died over making it, or is at it */
-	GG_LISTED_REGION_OTHER, /* not a region, whatever its name; or of another version, or damaged */
+	GG_LISTED_REGION_UNMADE, /* its process is creating it, or died before it was complete */
+	GG_LISTED_REGION_OTHER,  /* no region despite its name, of another version, or damaged */
 };
 
 struct gg_listed_region {
@@ -28,50 +28,60 @@ struct gg_listed_region {
 	enum gg_listed_region_kind kind;
 	uint32_t pid;
 	bool is_alive;
-	bool is_recorded;    /* a recorder that runs has it in its session */
-	uint64_t disk_bytes; /* that it takes */
-	/* Of whole ones. */
+	bool is_recorded;    /* it belongs to the session of a running recorder */
+	uint64_t disk_bytes; /* allocated disk space */
+	/* The following are set for GG_LISTED_REGION_WHOLE only. */
 	uint64_t start_wall_ns;
-	uint64_t last_wall_ns; /* of the last that it knows of; of the living 0 */
-	double idle_seconds;   /* since then; of the living 0 */
+	uint64_t last_wall_ns; /* the last time that the region knows; 0: its process lives */
+	double idle_seconds;   /* since last_wall_ns; 0 if its process lives */
 	uint64_t sample_count, live_count;
-	const char *command; /* arguments with blanks between */
+	const char *command; /* the arguments, separated by blanks */
 };
 
-/* Valid during the call.  Other than 0 stops the walk and is returned by it. */
+/*
+ * `file` is valid during the call.  A result other than 0 ends the search, which returns that
+ * result.
+ */
 typedef int gg_listed_region_visit(const struct gg_listed_region *file, void *context);
 
 bool gg_region_list_is_directory(const char *path);
 
-/* Those in the given directories and in sessions' directories below them; of none: the usual places. */
+/*
+ * Visits the regions in the given directories and in sessions' directories below them.  count 0: in
+ * the usual places.
+ */
 GG_MUST_CHECK int gg_region_list_each(char *const *directories, int count,
                                       gg_listed_region_visit *visit, void *context,
                                       struct gg_error *error);
 
 struct gg_clean {
-	double older_seconds; /* than this, since the last that they know of */
+	double older_seconds; /* removes only regions that were idle for at least that long */
 	/*
-	 * Of each directory, with the sessions below it, so many stay: the newest of those that could go.  The
-	 * same holds for the profiles of directories that are named; without it profiles are left alone.
+	 * Removes all but the newest keep_count of the regions that may be removed, in each
+	 * directory with the sessions below it.  The same applies to the profiles of the given
+	 * directories.  Without by_count no profile is removed.
 	 */
 	bool by_count;
 	uint64_t keep_count;
-	bool dry_run;
-	/* Told of each; may be NULL.  Other than 0 ends the cleaning and is returned. */
+	bool dry_run; /* reports what it would remove, and removes nothing */
+	/* Called for each removed file; may be NULL.  A result other than 0 ends the cleaning. */
 	int (*removed)(const char *path, void *context);
 	void *context;
-	/* Filled in. */
+	/* Results. */
 	uint64_t removed_count, removed_bytes; /* regions and profiles */
 	uint64_t removed_profile_count;
-	uint64_t young_count; /* regions that stay because of older_seconds alone */
+	uint64_t young_count; /* regions that only older_seconds protects */
 };
 
-/* Removes the regions of dead processes there, and sessions' directories that nobody needs any more. */
+/*
+ * Removes the regions of ended processes, and sessions' directories without regions and recorders.
+ * Directories as in gg_region_list_each().
+ */
 GG_MUST_CHECK int gg_region_list_clean(char *const *directories, int count, struct gg_clean *clean,
                                        struct gg_error *error);
 
 /*
- * Removes the directories of sessions whose recorders were killed and left no region, in the usual places: a
- * recorder does so when it begins.  What cannot be removed stays.
+ * Removes, in the usual places, the directories of sessions whose recorders were killed and left no
+ * region.  Each recorder calls it when it begins.  Errors are ignored.
  */
 void gg_region_list_clean_abandoned(void);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_profile - makes profiles of regions without a recorder.
+ *
+ * Regions go into the profile in the order of their starts, so that a parent is there before its
+ * children.  Each region has its own clock, and align() translates it into the first one's.
+ */
 #include "record/regions/region_profile.h"
 
 #include <errno.h>
@@ -21,10 +27,10 @@
 #include "record/symbols/symbolize.h"
 #include "region/reader/view.h"
 
-/* Clocks of regions that differ by more are of different boots or machines. */
+/* If two regions' clocks differ by more than this, they are from different boots or machines. */
 #define SAME_BOOT_NS (10 * GG_NS_PER_S)
 
-enum { EXAMINED_MAX = 16 }; /* regions whose programs are looked at */
+enum { EXAMINED_MAX = 16 }; /* regions whose programs are searched for an allocator */
 
 _Static_assert((int)GG_SALVAGE_WHY_MAX == (int)GG_DIAGNOSTIC_MAX, "one reason fits both");
 
@@ -33,7 +39,7 @@ struct region {
 	struct gg_region_header header;
 };
 
-/* The parent among those that are there already: the latest that had the pid. */
+/* Returns the profile's id of the latest process that had this pid; 0: there is no such process. */
 static uint32_t find_parent(const struct gg_target_set *set, uint32_t pid)
 {
 	const struct gg_target *target = set->first;
@@ -43,7 +49,10 @@ static uint32_t find_parent(const struct gg_target_set *set, uint32_t pid)
 	return target != NULL ? target->id : 0;
 }
 
-/* The last moment that a region knows of. */
+/*
+ * Returns the last time that a region knows, in CLOCK_MONOTONIC: its end, or after a kill the
+ * latest of its live samples and threads.
+ */
 static uint64_t last_moment(const struct gg_region_view *view)
 {
 	uint64_t last_ns = view->header.end_monotonic_ns;
@@ -56,7 +65,7 @@ static uint64_t last_moment(const struct gg_region_view *view)
 	for (uint32_t i = 0; i < view->thread_count; i++) {
 		const struct gg_region_thread_record *row = &view->threads[i];
 
-		/* A killed process may have started a thread after the last sample that is still live. */
+		/* A thread may have started or ended after the last live sample was allocated. */
 		last_ns = row->start_ns > last_ns ? row->start_ns : last_ns;
 		last_ns = row->end_ns > last_ns ? row->end_ns : last_ns;
 	}
@@ -64,8 +73,11 @@ static uint64_t last_moment(const struct gg_region_view *view)
 }
 
 /*
- * Aligns the region's clock with the session's, which is that of the first region: CLOCK_MONOTONIC, or
- * wall time if that is of another boot.
+ * Aligns the region's clock with the session's, which is the clock of the first region.
+ *
+ * Within one boot, CLOCK_MONOTONIC is exact, and wall time may jump.  Another boot has another
+ * CLOCK_MONOTONIC, so the difference of the two clocks' distances exceeds SAME_BOOT_NS, and wall
+ * time decides.
  */
 static void align(struct gg_profile_writer *writer, const struct gg_profile_session *session,
                   uint64_t first_ns, const struct gg_region_header *header)
@@ -91,7 +103,10 @@ static int note_what_it_is(struct gg_profile_writer *writer, const struct gg_tar
 	return writer->status;
 }
 
-/* Programs with an allocator of their own; the program of each region that is another's than before. */
+/*
+ * Adds notes about programs with their own allocators; a run of regions of the same program gets
+ * one.  If nothing was sampled, `why` gets the reason.
+ */
 static int note_what_is_missing(struct gg_profile_writer *writer, const struct region *regions,
                                 uint32_t count, char why[GG_SALVAGE_WHY_MAX])
 {
@@ -125,7 +140,8 @@ int gg_load_note_region(struct gg_profile_writer *writer, const struct gg_target
 	const struct region region = { .header = target->reader.header };
 	char why[GG_SALVAGE_WHY_MAX] = "";
 
-	writer->taken_count = 1; /* whether it has samples is not asked here */
+	writer->taken_count =
+		1; /* the view may still be empty, so "nothing was sampled" is too early */
 	note_what_it_is(writer, target, false);
 	return note_what_is_missing(writer, &region, 1, why);
 }
@@ -150,7 +166,7 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	status = gg_target_open(&target, set, writer, fd, 0,
 	                        find_parent(set, view.header.parent_pid), false, error);
 	is_alive = gg_process_alive_region(&view.header, fd);
-	if (is_alive) /* what it freed, it freed before now */
+	if (is_alive) /* now is the upper bound for its frees */
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	if (status == 0)
 		status = note_what_it_is(writer, target, is_alive);
@@ -162,7 +178,7 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	return status;
 }
 
-/* As a shell would nearly read it. */
+/* Joins the arguments by blanks, without a shell's quotes.  The caller frees the text. */
 static char *command_of(const struct gg_region_header *header)
 {
 	char *text = calloc(1, header->command_bytes + 1);
@@ -176,7 +192,7 @@ static char *command_of(const struct gg_region_header *header)
 	return text;
 }
 
-/* Puts regions, in the order of their starts, into an empty profile. */
+/* Adds regions, sorted by their starts, to an empty profile. */
 static int add_regions(struct gg_profile *profile, struct region *regions, uint32_t count,
                        struct gg_salvage *ret_salvage, struct gg_error *error)
 {
@@ -292,7 +308,7 @@ int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
 	return status;
 }
 
-/* --- several --- */
+/* --- salvage: several regions --- */
 
 struct regions {
 	GG_ARRAY(struct region) list;
@@ -327,6 +343,9 @@ static int compare_starts(const void *a, const void *b)
 	return left->start_monotonic_ns < right->start_monotonic_ns ? -1 : 1;
 }
 
+/*
+ * Reads the heads of all given regions and of those in given directories, and sorts them by start.
+ */
 static int collect(struct regions *regions, char *const *paths, int count)
 {
 	int status = 0;

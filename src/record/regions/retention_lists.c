@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* retention_lists - cleans the agents' lists of regions to retain (region/retention.h). */
 #include "record/regions/retention_lists.h"
 
 #include <fcntl.h>
@@ -17,7 +18,10 @@ bool gg_retention_is_name(const char *name)
 	return strncmp(name, GG_RETENTION_PREFIX, strlen(GG_RETENTION_PREFIX)) == 0;
 }
 
-/* Of what is not a list nothing is needed either: its name is ours. */
+/*
+ * True if the list names a region that still exists.  A damaged file is not needed: its name shows
+ * that an agent created it.  The count in the file is not trusted beyond the bytes that were read.
+ */
 static bool is_needed(int directory, int fd)
 {
 	struct gg_retention list;
@@ -45,7 +49,7 @@ void gg_retention_clean(int directory, const char *name)
 
 	if (fd < 0)
 		return;
-	/* Locked: an agent is at it. */
+	/* If the file is locked, an agent is using it, and it stays. */
 	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
 	    (geteuid() == 0 || status.st_uid == geteuid()) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	    !is_needed(directory, fd))

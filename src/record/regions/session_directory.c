@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_directory - the directory in which the regions of one session appear.
+ *
+ * Its name has the recorder's pid, which tells later if that recorder is gone (region_list.c).  The
+ * lock comes first and the files last, so that a directory is never seen complete and unlocked.
+ */
 #include "record/regions/session_directory.h"
 
 #include <dirent.h>
@@ -16,11 +22,11 @@
 #include "region/session_files.h"
 
 enum {
-	LOG_BYTES = 16 * 1024,    /* some hundred lines */
-	MISSING_BYTES = 16 * 1024 /* processes; more are counted while there is space */
+	LOG_BYTES = 16 * 1024,    /* space for some hundred lines */
+	MISSING_BYTES = 16 * 1024 /* space for that many processes, one byte each */
 };
 
-/* A directory of its own below `parent`. */
+/* Creates the session's directory below `parent`; mkdtemp() gives it mode 0700. */
 static int create_in(struct gg_session_directory *directory, const char *parent)
 {
 	int length = snprintf(directory->outer, sizeof(directory->outer),
@@ -34,7 +40,12 @@ static int create_in(struct gg_session_directory *directory, const char *parent)
 	return 0;
 }
 
-/* For those that are no longer root: 0711 outside, a name that cannot be guessed inside. */
+/*
+ * Creates the inner directory for processes that are no longer root.  All users may pass through
+ * the outer directory but not list it (0711), so they would have to guess the inner one's name of
+ * 96 random bits.  In the inner one they may create files but not remove those of other users
+ * (sticky, 01733).
+ */
 static int open_to_all(struct gg_session_directory *directory)
 {
 	uint8_t random[12];
@@ -56,17 +67,20 @@ static int open_to_all(struct gg_session_directory *directory)
 	return 0;
 }
 
-/* A file that agents append to, with space for `bytes`; a descriptor for reading it. */
+/*
+ * Creates a file to which agents append, and allocates `bytes` for it.  Returns a descriptor for
+ * reading it.
+ */
 static int create_file(const struct gg_session_directory *directory, const char *name, off_t bytes)
 {
-	mode_t mode = geteuid() == 0 ? 0622 : 0600; /* root's processes may become others */
+	mode_t mode = geteuid() == 0 ? 0622 : 0600; /* root's processes may become other users */
 	int fd = openat(directory->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 	                0600);
 	int status;
 
 	if (fd < 0)
 		return -errno;
-	/* File systems that cannot do it may have the space nevertheless. */
+	/* If the file system cannot allocate in advance, it may still have the space later. */
 	if (fchmod(fd, mode) < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) < 0 &&
 	                             (errno == ENOSPC || errno == EDQUOT))) {
 		status = -errno;
@@ -91,7 +105,10 @@ static int create_files(struct gg_session_directory *directory)
 	return directory->missing_fd;
 }
 
-/* Locks it, opens it to others if need be.  On failure nothing is left. */
+/*
+ * Locks the new directory, creates root's inner one, and creates the files; the spare has no files.
+ * A failure removes everything again.
+ */
 static int complete(struct gg_session_directory *directory, bool is_spare)
 {
 	int status = 0;
@@ -120,7 +137,10 @@ static int complete(struct gg_session_directory *directory, bool is_spare)
 	return status;
 }
 
-/* The first of the parents, or the first on another file system than `first`. */
+/*
+ * Creates the directory below the first parent that permits it.  For a spare, `first` is the
+ * session's directory, and the parent must be on another file system.
+ */
 static int create_first(struct gg_session_directory *ret_directory,
                         const struct gg_session_directory *first)
 {
@@ -148,7 +168,9 @@ static int create_first(struct gg_session_directory *ret_directory,
 	return status;
 }
 
-/* Without a spare it goes on: most sessions need none. */
+/*
+ * Creates the spare and a link to it.  A failure is ignored, because most sessions need no spare.
+ */
 static void create_spare(struct gg_session_directory *directory)
 {
 	struct gg_session_directory *spare = calloc(1, sizeof(*spare));

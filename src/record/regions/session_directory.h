@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_directory - where the regions of one session appear, and nobody else's.
+ * session_directory - the directory in which the regions of one session appear.
  *
- * A directory of its own, 0700, under /dev/shm, $TMPDIR or /tmp: what is in it belongs to the session,
- * whatever became of the process's parents.  A root session's processes may give up their
- * privileges before they make a region; theirs is a second directory below it, open to all but without
- * a listing, whose name nobody can guess.
+ * Each session has its own directory with mode 0700 under /dev/shm, $TMPDIR or /tmp.  Every region
+ * in it belongs to the session, even if the process's parents are gone.  Processes of a root
+ * session may give up their privileges before they create their regions.  So root's regions are in
+ * a second directory below the first, the inner one.  All users may write into it, but nobody else
+ * can list it or guess its name.
  *
- * Beside the regions there is `agent.log`: what agents have to say goes there and not to the program's
- * standard error, and comes out as notes of the profile.  It and the count of processes without a region
- * (region/session_files.h) are made here, with some space, so that a full disk does not silence agents, and
- * so that in root's session no other user can put a link in their places.
- *
- * /dev/shm may be small: containers often have 64 MiB.  So there is a second directory, the spare, on
- * another file system, where one can be made.  Agents go there when the first one has little room left.
- *
- * While the recorder lives it holds a lock (flock) on the directory, so that nobody clears it away.
- * It is removed when the recording has ended.  Processes that live on then keep what they have mapped;
- * their children find no directory, are not profiled, and say so to a log that is not there.  If the
- * recorder was killed, or could not write its profile, it stays with the regions, for a salvage.
+ * Log      agents write their messages into `agent.log` instead of the program's standard error;
+ *          they become notes of the profile.  The recorder creates that file and the count of
+ *          processes without a region (region/session_files.h) in advance, for two reasons.  They
+ *          have some space allocated, so a full disk does not silence agents; and in a root session
+ *          no other user can put a link in their place.
+ * Spare    /dev/shm may be small; containers often have 64 MiB.  So the recorder creates a second
+ *          directory on another file system if it can, the spare.  Agents use it when the first one
+ *          has little room left.
+ * Removal  while the recorder lives, it holds a lock (flock) on the directory, so that `geiger
+ *          clean` does not remove it.  The recorder removes it when the recording has ended.
+ *          Processes that live on keep their mappings; their children find no directory and run
+ *          unprofiled.  If the recorder was killed or could not write its profile, the directory
+ *          stays for `geiger salvage`.
  */
 #pragma once
 
@@ -34,35 +36,40 @@ enum { GG_SESSION_DIRECTORY_PATH_MAX = 400 };
 #define GG_SESSION_DIRECTORY_LOG    "agent.log"
 
 struct gg_session_directory {
-	struct gg_session_directory *spare;        /* on another file system; NULL: there is none */
-	char outer[GG_SESSION_DIRECTORY_PATH_MAX]; /* "": none */
-	char path[GG_SESSION_DIRECTORY_PATH_MAX];  /* of the regions; the outer one, or below it */
+	struct gg_session_directory *spare;        /* on another file system; NULL: no spare */
+	char outer[GG_SESSION_DIRECTORY_PATH_MAX]; /* "": the directory does not exist */
+	char path[GG_SESSION_DIRECTORY_PATH_MAX];  /* has the regions: `outer`, or the inner one */
 	int fd;                                    /* of `path` */
-	int lock_fd;    /* of the outer one, locked: a recorder is at work */
-	int missing_fd; /* of GG_SESSION_MISSING; -1: none */
+	int lock_fd;    /* of `outer`; holds the lock that shows that a recorder is running */
+	int missing_fd; /* of GG_SESSION_MISSING; -1: the spare has no such file */
 };
 
 /* Processes of a session that have no region. */
 struct gg_session_directory_missing {
-	uint64_t program_count, fork_count; /* for want of space, or for another reason: */
-	uint64_t without_space_count;       /* of both */
+	uint64_t program_count, fork_count; /* programs after exec(), and forked children */
+	uint64_t without_space_count;       /* processes of both that found no space */
 	uint64_t sanitizer_count;           /* built with a sanitizer; in no other count */
 };
 
+/* Creates and locks the directory, its files, and a spare if possible. */
 GG_MUST_CHECK int gg_session_directory_create(struct gg_session_directory *ret_directory,
                                               struct gg_error *error);
 
-/* Closes; removes it and what is in it if `remove`. */
+/*
+ * Closes the directory; `remove`: removes it and its files.  A spare without regions goes in any
+ * case.
+ */
 void gg_session_directory_done(struct gg_session_directory *directory, bool remove);
 
-/* What agents have counted so far. */
+/* Returns the counts of processes without a region that agents have written so far. */
 void gg_session_directory_missing(const struct gg_session_directory *directory,
                                   struct gg_session_directory_missing *ret_missing);
 
+/* True if the directory has a region; its spare does not count. */
 bool gg_session_directory_has_region(const struct gg_session_directory *directory);
 
-/* Is it a file that we put beside the regions? */
+/* True if this is the name of a file that the recorder puts beside the regions. */
 bool gg_session_directory_is_own(const char *name);
 
-/* Is it a region's name, geiger-PID-NUMBER.region?  The pid, or 0. */
+/* Returns the pid in a region's name, geiger-PID-NUMBER.region; 0: this is not such a name. */
 int gg_session_directory_region_pid(const char *name);

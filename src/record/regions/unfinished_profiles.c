@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* unfinished_profiles - profiles whose recorder was killed or could not write any more. */
 #include "record/regions/unfinished_profiles.h"
 
 #include "record/symbols/symbolize.h"
@@ -7,7 +8,10 @@ bool gg_unfinished_profile(struct gg_profile *profile, const char *path)
 {
 	struct gg_profile_session session;
 
-	/* Twice: a recorder is out of its transaction for an instant when it commits. */
+	/*
+	 * Checked twice, because a recorder is outside of its transaction for an instant when it
+	 * commits.  A second check right after the first does not hit such an instant again.
+	 */
 	return gg_profile_session(profile, &session, NULL) == 0 && session.has_history &&
 	       session.end_ns == GG_TIME_NONE && !gg_profile_is_being_written(path) &&
 	       !gg_profile_is_being_written(path);
@@ -36,6 +40,7 @@ int gg_unfinished_profile_end(struct gg_profile *profile, bool by_copy, struct g
 	return status;
 }
 
+/* The file stays as it is, since a report must not write to what it reads. */
 int gg_unfinished_profile_complete(struct gg_profile **profile, struct gg_error *error)
 {
 	struct gg_symbolize_result symbols;
