@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_readings - reads the memory of processes from /proc, in rounds
+ * (process/memory_readings.h).
+ *
+ * A round reads /proc/PID/status of all processes at once, which is cheap.  The walks through
+ * /proc/PID/smaps are expensive for the profiled programs, so each has its own schedule:
+ * is_walk_due() and are_all_due() keep the share of time that they take below a bound.
+ */
 #include "record/process/memory_readings.h"
 
 #include <fcntl.h>
@@ -13,28 +21,28 @@
 #include "base/time_units.h"
 #include "region/writer/region.h"
 
-/* Between rounds. */
+/* The shortest and the longest pause between two regular rounds. */
 #define ROUND_LEAST_NS  INT64_C(20000000)
 #define ROUND_MOST_NS   GG_NS_PER_S
-#define GROWTH_LEAST_NS INT64_C(10000000) /* since the round before */
-#define SETTLED_NS      INT64_C(50000000) /* after a round of growth */
+#define GROWTH_LEAST_NS INT64_C(10000000) /* from any round to one that growth triggers */
+#define SETTLED_NS      INT64_C(50000000) /* from a round of growth to the next one */
 
 enum {
-	ROUND_PART = 50, /* a round that took t may follow after 50 t */
+	ROUND_PART = 50, /* after a round that took t, growth triggers no round within 50 t */
 	GROWTH_LEAST_BYTES = 1 << 20,
-	WALK_PART = 500, /* a walk that took t is taken again after 500 t */
-	FIRST_WALK_PART = 100,
-	ALL_WALKS_PART = 25, /* of all that a round took, before others began */
-	WALK_NS = 100000,    /* what a walk costs at least, about ... */
-	WALK_PAGE_NS = 25,   /* ... and each resident page */
-	WALKS_MS = 10,       /* in one round */
-	ALL_WALKS_MS = 40,   /* in a round that walks all */
+	WALK_PART = 500,       /* after a walk that took t, the next one waits 500 t */
+	FIRST_WALK_PART = 100, /* the same if a process began since then, and for its first walk */
+	ALL_WALKS_PART = 25,   /* the same for all walks of a round together, if a process began */
+	WALK_NS = 100000,      /* estimate of a walk: the fixed part ... */
+	WALK_PAGE_NS = 25,     /* ... and the part for each resident page */
+	WALKS_MS = 10,         /* processor time for the walks of one round */
+	ALL_WALKS_MS = 40,     /* the same in a round that walks all processes */
 	PAGE_BYTES = 4096,
 };
 
 #define GROWTH_SHARE 1.05
 
-/* The whole file, as text; false: it is not there. */
+/* Reads the whole file as text; false: it cannot be read, or is empty. */
 static bool read_file(const char *path, struct gg_buf *text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -52,7 +60,7 @@ static bool read_file(const char *path, struct gg_buf *text)
 	return got == 0 && text->length > 0;
 }
 
-/* "Name:   123 kB" in bytes; -1: no such line. */
+/* Returns the value of a line "Name:   123 kB" in bytes; -1: there is no such line. */
 static int64_t find_kb(const char *text, const char *name)
 {
 	size_t length = strlen(name);
@@ -65,7 +73,7 @@ static int64_t find_kb(const char *text, const char *name)
 	return -1;
 }
 
-/* The session's control group: all of it, also what is not ours. */
+/* Returns the memory of the recorder's control group, with all processes in it; -1: unknown. */
 static int64_t read_cgroup(struct gg_buf *text)
 {
 	char path[4096 + 64];
@@ -95,7 +103,10 @@ int64_t gg_memory_max_rss(pid_t pid)
 
 /* --- walks --- */
 
-/* Is the process to be walked in this round? */
+/*
+ * True if the process is due in this round: it missed the last walk of all processes, or it is new
+ * and old enough that an estimated walk takes a small part of its life.
+ */
 static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *set,
                         const struct gg_process_set_member *member)
 {
@@ -104,10 +115,14 @@ static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_p
 
 	if (member->walked_ns != 0 || rounds->walks_begin)
 		return member->walked_ns < rounds->walks_ns;
-	/* Not long before all are; of several, all are walked then as soon as one began. */
+	/*
+	 * With several processes a new one soon triggers a walk of all of them (are_all_due), so
+	 * its own first walk is worth less, and waits longer.
+	 */
 	return age_ns >= cost_ns * (set->first->next != NULL ? WALK_PART : FIRST_WALK_PART);
 }
 
+/* Returns the size of the agent's private tables, by which smaps.h recognizes their mapping. */
 static size_t private_bytes(const struct gg_target *target)
 {
 	struct gg_region_options options = { 0 };
@@ -142,8 +157,8 @@ static void walk(struct gg_memory_rounds *rounds, struct gg_process_set_member *
 }
 
 /*
- * Are all to be walked in this round?  A sum that was read before some of several processes began is of
- * no use for them all, so that such a walk follows earlier.
+ * True if all processes are due in this round.  If one of several processes began after the last
+ * such walk, its sum lacks that process.  Then the next walk may begin earlier than otherwise.
  */
 static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *set,
                         uint64_t now_ns)
@@ -164,8 +179,10 @@ static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_p
 }
 
 /*
- * All processes are walked in one round, where that fits: sums over processes need that.  Then none is
- * walked before the one that took longest may be again, unless others began since.
+ * Walks the processes that are due.  Sums need all processes walked in one round, so they become
+ * due together, and the longest walk decides when they are due again.  If the processor time runs
+ * out, the rest stays due, and the next round goes on with it: next_walks_ns is UINT64_MAX until
+ * all are walked.
  */
 static void walk_all(struct gg_memory_rounds *rounds, struct gg_process_set *set, uint64_t start_ns,
                      struct gg_buf *text)
@@ -206,7 +223,7 @@ static void read_status(struct gg_process_set_member *member, int64_t time_ns, u
 	snprintf(path, sizeof(path), "/proc/%u/status", target->pid);
 	if (!read_file(path, text))
 		return;
-	reading->rss_bytes = find_kb(gg_buf_text(text), "VmRSS"); /* a zombie has none */
+	reading->rss_bytes = find_kb(gg_buf_text(text), "VmRSS"); /* a zombie lacks this line */
 	reading->max_rss_bytes = find_kb(gg_buf_text(text), "VmHWM");
 	reading->anonymous_bytes = find_kb(gg_buf_text(text), "RssAnon");
 	reading->file_bytes = find_kb(gg_buf_text(text), "RssFile");
@@ -218,7 +235,10 @@ static void read_status(struct gg_process_set_member *member, int64_t time_ns, u
 		target->anonymous_most_bytes = reading->anonymous_bytes;
 }
 
-/* What all hold together: what an ancestor holds, too, is one block. */
+/*
+ * Returns the estimate of live memory of all processes together.  A block that a process shares
+ * with its running ancestor counts once.
+ */
 static double live_bytes(const struct gg_process_set *set)
 {
 	double bytes = 0;
@@ -232,12 +252,17 @@ static double live_bytes(const struct gg_process_set *set)
 	return bytes;
 }
 
+/* Adds a value to a sum that is -1 as long as it has no known value. */
 static void add_known(int64_t *sum, int64_t bytes)
 {
 	if (bytes >= 0)
 		*sum = (*sum > 0 ? *sum : 0) + bytes;
 }
 
+/*
+ * Writes the readings of all processes and adds them up.  The sum of proportional sizes is unknown
+ * unless each process was walked in this round.
+ */
 static int write_round(struct gg_process_set *set, struct gg_profile_memory *all)
 {
 	struct gg_profile_writer *writer = set->writer;
@@ -275,7 +300,9 @@ int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 	struct gg_profile_memory all;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	/* The moment of the round: what was drained before may have taken long. */
+	/*
+	 * The time of the round is taken here, since draining the rings before may have taken long.
+	 */
 	writer->now_ns = (int64_t)(start_ns - writer->start_ns);
 	all = gg_memory_unknown(0, writer->now_ns);
 	all.live_bytes = live_bytes(set);
@@ -294,7 +321,10 @@ int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 	return writer->status;
 }
 
-/* A new high, by so much that a reading should not be long before it or after it. */
+/*
+ * True if the live estimate is so far above its maximum of all rounds that a round should be read
+ * now.
+ */
 static bool has_grown(const struct gg_memory_rounds *rounds, const struct gg_process_set *set)
 {
 	int64_t pause_ns = rounds->cost_ns * ROUND_PART;
@@ -312,10 +342,10 @@ int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 
 	if (now_ns < rounds->next_ns && !has_more)
 		return set->writer->status;
-	/* The first time there is nothing to read yet. */
+	/* At the first call no process has started yet. */
 	if (rounds->next_ns > 0 || has_more)
 		gg_memory_read(rounds, set);
-	/* A reading is never older than a quarter of the run. */
+	/* With a pause of a quarter of the run, no reading is older than a quarter of the run. */
 	if (pause_ns < ROUND_LEAST_NS)
 		pause_ns = ROUND_LEAST_NS;
 	if (pause_ns > ROUND_MOST_NS)

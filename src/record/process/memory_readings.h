@@ -20,7 +20,8 @@
  *           processor, while processes begin.  For 30 processes that share 40 MB all walks take
  *           some 15 ms together, and the longest 0.6 ms; smaps_rollup would save a tenth of that,
  *           but has no mappings.  Between such rounds a new process is walked once when it is old
- *           enough that its walk takes at most 1 % of its life, by an estimate.
+ *           enough that its walk takes at most 1 % of its life, by an estimate; 0.2 % if there are
+ *           several processes.
  * Cost      walks of one round stop after some 10 ms of processor time, 40 ms where all processes
  *           are due.  The rest follow in the next rounds, and until then the sum is an upper bound.
  *           After a round that took t, growth triggers no other round within 50 t.

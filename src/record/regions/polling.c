@@ -3,8 +3,8 @@
  * polling - a profile of a process that no recorder records, from repeated views of its region.
  *
  * A target without a ring (process/target.h) turns the difference between its samples and each new
- * view into samples, ends and aggregates.  All times of views are rounded up to the grid, so that
- * aggregates of different views fit into the same seconds.
+ * view into samples, ends and aggregates.  The spans of aggregates and the end of the session are
+ * rounded up to the grid, so that aggregates of different views fit into the same seconds.
  */
 #include "record/regions/polling.h"
 
@@ -128,8 +128,7 @@ int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *vie
 	span.to_ns = polling->session.end_ns = to_grid(writer->now_ns);
 	/*
 	 * Blocks that came and went since the last view belong to the second that ends with this
-	 * one.  At the first view they belong to the whole time since the process began, so the
-	 * span is open at 0 and has no bucket.
+	 * one.  At the first view, they belong to the whole time since the process began.
 	 */
 	if (polling->count > 0) {
 		span.from_ns = span.to_ns - GG_POLLING_GRID_NS;

@@ -39,9 +39,7 @@ static bool read_stat(uint32_t pid, bool *ret_dead, uint32_t *ret_parent, uint64
 	           " %c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu",
 	           &state, &parent, &thread_count, &start) != 4)
 		return false;
-	/*
-	 * A process whose first thread has ended is a zombie, too, while other threads still run.
-	 */
+	/* The state is Z also when only the first thread has ended and other threads still run. */
 	*ret_dead = (state == 'Z' && thread_count <= 1) || state == 'X';
 	*ret_parent = parent;
 	*ret_start = start;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files the agent and a command are (record/session/launch.h). */
+/* agent_path - finds the files of the agent and of a command (record/session/launch.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,9 @@
 #define AGENT_NAME  "libgeiger-agent.so"
 #define COMPAT_NAME "libgeiger-compat.so"
 
-/* DIRECTORY/MIDDLE/libgeiger-agent.so, if it is there. */
+/*
+ * Tries `directory` and `middle` as the agent's place.  True: `path` is the agent's absolute path.
+ */
 static bool try_path(char path[GG_LAUNCH_PATH_MAX], const char *directory, const char *middle)
 {
 	char text[GG_LAUNCH_PATH_MAX];
@@ -19,7 +21,10 @@ static bool try_path(char path[GG_LAUNCH_PATH_MAX], const char *directory, const
 
 	if (length < 0 || (size_t)length >= sizeof(text) || access(text, R_OK) < 0)
 		return false;
-	/* Absolute, as the program may change its directory before it executes others. */
+	/*
+	 * The path is absolute, since the program may change its directory before it executes
+	 * others.
+	 */
 	char *whole = realpath(text, NULL);
 	bool fits = whole != NULL && strlen(whole) < GG_LAUNCH_PATH_MAX;
 
@@ -60,6 +65,7 @@ int gg_launch_find_agent(char path[GG_LAUNCH_PATH_MAX], struct gg_error *error)
 	return 0;
 }
 
+/* Both libraries are installed together, so this one is beside the agent. */
 int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent, struct gg_error *error)
 {
 	const char *slash = strrchr(agent, '/');
@@ -72,7 +78,11 @@ int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent, stru
 	return 0;
 }
 
-/* The file that execvp() would find: 0, -ENOENT or -EACCES. */
+/*
+ * Finds the file that execvp() would execute: 0, -ENOENT, or -EACCES.  Like execvp() it goes on
+ * after a file without permission, reports that only if no other file is found, and takes an empty
+ * part of PATH as the current directory.
+ */
 static int find_command(const char *command, char path[GG_LAUNCH_PATH_MAX])
 {
 	const char *next = getenv("PATH");
@@ -101,6 +111,7 @@ static int find_command(const char *command, char path[GG_LAUNCH_PATH_MAX])
 	return status;
 }
 
+/* The result is advice: the file may change before the child executes it. */
 int gg_launch_check(const char *command)
 {
 	char path[GG_LAUNCH_PATH_MAX];

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch - starts a program under the agent, or computes the environment for that.
+ *
+ * Two pipes connect the recorder with the child.  The child waits for a byte from the first one
+ * before it executes the program; if the recorder dies, it reads the end of the pipe and exits.
+ * The second one closes on a successful exec, and brings the error of a failed one.
+ */
 #include "record/session/launch.h"
 
 #include <errno.h>
@@ -42,7 +49,10 @@ static void add_number(struct gg_launch_environment *environment, const char *na
 	add_variable(environment, name, text);
 }
 
-/* With the namespace of its id: containers have others. */
+/*
+ * Adds the recorder's pid with the inode of its pid namespace.  In a container, where pids mean
+ * other processes, the agent can see that it cannot check this pid.
+ */
 static void add_recorder(struct gg_launch_environment *environment, pid_t recorder)
 {
 	struct stat namespace;
@@ -60,7 +70,11 @@ static bool is_path(const char *text, size_t length, const char *path)
 	return path != NULL && length == strlen(path) && memcmp(text, path, length) == 0;
 }
 
-/* Ours, and after them what is there already, without ours. */
+/*
+ * Adds LD_PRELOAD: geiger's libraries first, then the user's own entries.  Entries that name
+ * geiger's libraries are left out there, so that a recorder within a recording does not load them
+ * twice.
+ */
 static void add_preload(struct gg_launch_environment *environment, const char *agent,
                         const char *compat)
 {
@@ -147,10 +161,13 @@ static void set_environment(const struct gg_launch_environment *environment)
 	const char *text = NULL;
 
 	while ((text = gg_launch_environment_next(environment, text)) != NULL)
-		putenv((char *)text); /* lives until exec */
+		putenv((char *)text); /* the text stays in memory until exec */
 }
 
-/* In the child: waits for the word, and becomes the program. */
+/*
+ * Runs in the child: waits until the recorder releases it, restores the signals, and executes the
+ * program.  Exit status 125: the recorder has cancelled or ended; 126 and 127 as a shell's.
+ */
 static _Noreturn void become(char *const argv[], const struct gg_launch_environment *environment,
                              const struct gg_launch_signals *signals, int release_fd, int error_fd)
 {
@@ -191,7 +208,7 @@ int gg_launch_begin(struct gg_launch *ret_launch, char *const argv[],
 		close(release[1]);
 		return gg_error_set_errno(error, why, argv[0], NULL);
 	}
-	fflush(NULL);
+	fflush(NULL); /* otherwise the child has a copy of unwritten text */
 	pid = fork();
 	if (pid == 0) {
 		close(release[1]);
@@ -222,7 +239,7 @@ int gg_launch_release(struct gg_launch *launch)
 		why = errno;
 	close(launch->release_fd);
 	launch->release_fd = -1;
-	/* Closed by a successful exec. */
+	/* A successful exec closes the pipe, and read() returns 0; otherwise it reads the error. */
 	do
 		got = read(launch->error_fd, &why, sizeof(why));
 	while (got < 0 && errno == EINTR);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * profile_writer - a buffer of recent samples in front of the profile (session/profile_writer.h).
+ *
+ * The ids of the buffered samples are consecutive and end at next_id - 1.  So an id tells where its
+ * sample is: in the buffer from next_id - pending_count on, and in the profile's file before that.
  */
 #include "record/session/profile_writer.h"
 
@@ -42,7 +45,10 @@ int64_t gg_profile_writer_time(struct gg_profile_writer *writer, uint64_t monoto
 {
 	int64_t time_ns = (int64_t)(monotonic_ns - writer->start_ns);
 
-	/* An event that this round reads may be later than the start of the round. */
+	/*
+	 * An event that this round reads may be later than the start of the round, so read the
+	 * clock before clamping the time.
+	 */
 	if (time_ns > writer->now_ns)
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	if (time_ns > writer->now_ns)
@@ -83,7 +89,7 @@ void gg_profile_writer_progress_end(struct gg_profile_writer *writer)
 	writer->progress_shown = false;
 }
 
-/* Writes the waiting samples.  They were numbered in order, so their ids stay as promised. */
+/* Writes the buffered samples, in the order of their ids. */
 static int flush(struct gg_profile_writer *writer)
 {
 	uint32_t count = writer->pending_count;

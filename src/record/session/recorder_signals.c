@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recorder_signals - reads the recorder's signals as events, and restores the command's
+ * dispositions.
+ */
 #include "record/session/recorder_signals.h"
 
 #include <errno.h>
@@ -22,10 +26,15 @@ int gg_recorder_signals_take(struct gg_recorder_signals *ret_signals, struct gg_
 	for (size_t i = 0; i < GG_COUNT(taken); i++)
 		sigaddset(&set, taken[i]);
 	sigprocmask(SIG_BLOCK, &set, &signals.before.mask);
-	/* Ignored, children would be reaped before we know how they ended. */
+	/*
+	 * If SIGCHLD is ignored, the kernel reaps children, and wait4() cannot tell how they ended.
+	 */
 	sigaction(SIGCHLD, &usual, &signals.before.child);
 	sigaction(SIGPIPE, &ignored, &signals.before.pipe);
-	/* A profile that may not grow is an error, not the recorder's end. */
+	/*
+	 * A file size limit then makes write() fail, which is an error; it does not kill the
+	 * recorder.
+	 */
 	sigaction(SIGXFSZ, &ignored, &signals.before.file_size);
 	signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	*ret_signals = signals;
@@ -38,6 +47,9 @@ int gg_recorder_signals_take(struct gg_recorder_signals *ret_signals, struct gg_
 	return 0;
 }
 
+/*
+ * Reads pending signals first: unblocking would otherwise deliver them with their default actions.
+ */
 void gg_recorder_signals_give_back(struct gg_recorder_signals *signals)
 {
 	bool from_terminal;
@@ -63,7 +75,7 @@ int gg_recorder_signals_next(struct gg_recorder_signals *signals, bool *ret_from
 	return (int)info.ssi_signo;
 }
 
-/* Is our process group the one that the terminal listens to? */
+/* True if the recorder's process group is the foreground group of its terminal. */
 static bool is_in_foreground(void)
 {
 	int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -79,12 +91,17 @@ void gg_recorder_signals_stop_with(pid_t command, int signal)
 	const struct timespec moment = { .tv_nsec = 20000000 };
 	siginfo_t state = { 0 };
 
-	/* A stop that nobody at a terminal asked for is between the command and who sent it: if we
-	 * stopped as well, who continues the command would not continue us. */
+	/*
+	 * Only the terminal stops the recorder as well.  If another process has stopped the
+	 * command, it will continue the command only, and the recorder would stay stopped.
+	 */
 	if ((signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU) || !is_in_foreground())
 		return;
 	kill(getpid(), SIGSTOP);
-	/* The shell continues the group, command and all; who continues us alone means both. */
+	/*
+	 * A shell continues the whole group.  After 20 ms the command should have run again; if it
+	 * is still stopped, somebody has continued the recorder alone, and means both.
+	 */
 	nanosleep(&moment, NULL);
 	if (waitid(P_PID, (id_t)command, &state, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
 	    state.si_pid == command)
