@@ -47,9 +47,7 @@ static void GG_PRINTF(2, 3) tell(struct gg_process_set *set, const char *format,
 
 /* --- another program --- */
 
-/*
- * True if the process has another root directory than the recorder; false also if that is unknown.
- */
+/* True if the process is known to have another root directory than the recorder. */
 static bool has_other_root(uint32_t pid)
 {
 	struct stat ours, its;
@@ -141,9 +139,7 @@ static void tell_unseen(struct gg_process_set *set, const struct gg_process_set_
 
 /* --- memory from elsewhere --- */
 
-/*
- * True if the process has heaps of its own: the profile then has memory that malloc did not give.
- */
+/* True if the process has its own heaps, so that the profile has more than malloc's blocks. */
 static bool has_own_heaps(const struct gg_target *target)
 {
 	for (uint32_t i = 0; i < target->names[GG_NAME_HEAP].count; i++)
@@ -163,8 +159,7 @@ static const char *why_python(const char *name)
 }
 
 /*
- * Explains why malloc gave much less than the process's memory.  False: there is nothing to
- * explain.
+ * Explains why malloc gave much less than the process's memory.  False: it did not.
  *
  * The kernel's maximum of anonymous memory is compared with the largest estimate of malloc's
  * blocks.  The difference counts only if malloc gave less than half and if the difference exceeds

@@ -11,8 +11,8 @@
 #include "record/diagnose/diagnostics.h"
 
 enum {
-	LINES_MAX = 20,
-	LOG_MAX = 8192,
+	LINES_MAX = 20, /* notes from the log: many processes may write the same line */
+	LOG_MAX = 8192, /* bytes of the log that are read */
 	MISSING_TEXT_MAX = GG_DIAGNOSTIC_MAX + 200 /* a reason, and numbers around it */
 };
 
@@ -183,10 +183,7 @@ int gg_notes_add(struct gg_process_set *set, const char *command)
 	if (has_sanitizer)
 		gg_profile_writer_note(writer, "%s.", why);
 	gg_notes_add_losses(writer);
-	/*
-	 * A hint comes from a note (tell() in diagnostics.c) or from the log, so it is not
-	 * repeated.
-	 */
+	/* A hint comes from a note or from the log, so the profile has it already. */
 	if (gg_diagnostics_of_session(set, command, why) && set->hint[0] == '\0')
 		gg_profile_writer_note(writer, "%s: %s.",
 		                       writer->taken_count == 0 ? "Nothing was sampled"
@@ -220,10 +217,7 @@ static void print_losses(const struct gg_profile_writer *writer)
 void gg_notes_print_summary(const struct gg_process_set *set, const char *path, const char *command)
 {
 	const struct gg_profile_writer *writer = set->writer;
-	/*
-	 * The number that reports show: it leaves out inherited blocks without an ancestor's
-	 * sample.
-	 */
+	/* The number in reports, which leaves out inherited blocks without an ancestor's sample. */
 	uint64_t sample_count = writer->sample_count - writer->orphan_count + writer->coarse_count;
 	char why[GG_DIAGNOSTIC_MAX], missing[MISSING_TEXT_MAX] = "", log[LOG_MAX];
 	bool has_missing, has_why = gg_diagnostics_of_session(set, command, why);

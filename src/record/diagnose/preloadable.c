@@ -22,6 +22,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+/* Limits in bytes, sections, and bytes. */
 enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
 
 struct program {
@@ -63,10 +64,7 @@ static char *read_section(struct program *program, const Elf64_Shdr *section)
 	return NULL;
 }
 
-/*
- * Reads the path of the program's loader, if it has one.  False: the program headers are
- * unreadable.
- */
+/* Reads the path of the program's loader, if it has one.  False: reading failed. */
 static bool read_interpreter(struct program *program)
 {
 	for (int i = 0; i < program->elf.e_phnum; i++) {
@@ -104,6 +102,7 @@ static void read_sections(struct program *program)
 	program->sections = NULL;
 }
 
+/* True for a Go program: its linker adds one of two sections, which strip(1) does not remove. */
 static bool is_go(struct program *program)
 {
 	const char *name;
@@ -143,6 +142,9 @@ static const char *find_sanitizer(const char *name)
 	return NULL;
 }
 
+/*
+ * True for the allocation functions of jemalloc, tcmalloc, mimalloc, and of libc's own interface.
+ */
 static bool is_allocator(const char *name)
 {
 	static const char *const names[] = { "malloc",  "je_malloc", "_rjem_malloc", "je_mallocx",
@@ -231,9 +233,7 @@ enum { OUR_MACHINE = EM_AARCH64 };
 enum { OUR_MACHINE = EM_X86_64 };
 #endif
 
-/*
- * Judges an ELF program: the architecture first, then the loader, then Go, then other allocators.
- */
+/* Judges an ELF program: its architecture, its loader, Go, and other allocators, in this order. */
 static enum gg_preloadable examine_elf(struct program *program)
 {
 	if (program->elf.e_ident[EI_CLASS] != ELFCLASS64)

@@ -27,8 +27,7 @@ enum {
 	TASKS_MAX = 64, /* threads of a process */
 	EVERY_NS = 50000000,
 	/*
-	 * A search takes one hundredth of a processor's time at most; waiting for it does not
-	 * count.
+	 * A search takes one hundredth of a processor's time at most; its own waits do not count.
 	 */
 	PART = 100,
 	ENVIRONMENT_MAX = 1 << 20 /* bytes; a longer environment counts as unknown */
@@ -233,9 +232,7 @@ static bool find_why(uint32_t pid, const char *exe, char why[GG_PRELOADABLE_WHY_
 
 	if (gg_preloadable_loads(exe, why)) {
 		if (gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent) ||
-		    /*
-		     * Programs may overwrite their environment with a title; mappings are certain.
-		     */
+		    /* Programs may overwrite their environment; mappings are certain. */
 		    is_mapped(pid, agent, true))
 			return false;
 		snprintf(why, GG_PRELOADABLE_WHY_MAX,
@@ -264,10 +261,7 @@ static void examine(struct gg_process_set *set, uint32_t pid)
 	gg_diagnostics_unseen_process(set, pid, exe, why);
 }
 
-/*
- * Searches all descendants of the recorder: the loop adds the children of each process to its own
- * list.
- */
+/* Searches all descendants: the loop adds the children of each process to its own list. */
 void gg_unprofiled_look(struct gg_process_set *set, pid_t command)
 {
 	uint64_t start_ns = gg_clock_monotonic_ns(), before_ns = gg_clock_thread_ns(), cost_ns;

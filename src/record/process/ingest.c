@@ -66,9 +66,7 @@ uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
 	return target->threads.items[index];
 }
 
-/*
- * Returns the profile's id of a heap or type; 0: it has no name, or the region's record is invalid.
- */
+/* Returns the profile's id of a heap or type; 0: it has no name, or no valid record. */
 static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32_t index)
 {
 	enum gg_region_table_id table = kind == GG_NAME_HEAP ? GG_TABLE_HEAPS : GG_TABLE_TYPES;
@@ -290,9 +288,7 @@ double gg_target_drain(struct gg_target *target, bool final)
 		return 0;
 	began_ns = (int64_t)(gg_clock_monotonic_ns() - target->writer->start_ns);
 	head = gg_ring_head(&target->ring);
-	/*
-	 * One round of the ring at most, so that a ring that always looks full ends here as well.
-	 */
+	/* One round of the ring at most: a ring that always looks full ends here as well. */
 	while (drained < target->ring.capacity && target->writer->status == 0) {
 		int count = gg_ring_read(&target->ring, events, BATCH_EVENTS, final);
 

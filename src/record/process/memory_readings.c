@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_readings - reads the memory of processes from /proc, in rounds
- * (process/memory_readings.h).
+ * memory_readings - reads the memory of processes in rounds (process/memory_readings.h).
  *
  * A round reads /proc/PID/status of all processes at once, which is cheap.  The walks through
  * /proc/PID/smaps are expensive for the profiled programs, so each has its own schedule:
@@ -300,9 +299,7 @@ int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 	struct gg_profile_memory all;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	/*
-	 * The time of the round is taken here, since draining the rings before may have taken long.
-	 */
+	/* The round begins here: draining the rings before may have taken long. */
 	writer->now_ns = (int64_t)(start_ns - writer->start_ns);
 	all = gg_memory_unknown(0, writer->now_ns);
 	all.live_bytes = live_bytes(set);
@@ -321,10 +318,7 @@ int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 	return writer->status;
 }
 
-/*
- * True if the live estimate is so far above its maximum of all rounds that a round should be read
- * now.
- */
+/* True if the live estimate exceeds its maximum of all rounds so far that a round is due. */
 static bool has_grown(const struct gg_memory_rounds *rounds, const struct gg_process_set *set)
 {
 	int64_t pause_ns = rounds->cost_ns * ROUND_PART;

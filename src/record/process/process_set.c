@@ -79,7 +79,7 @@ static void switch_off(int fd)
 {
 	const struct gg_region_change change = { .set_active = true, .active = false };
 
-	/* After a failure the process goes on sampling, which costs time but does no other harm. */
+	/* After a failure the process goes on sampling, although nobody reads the samples. */
 	if (gg_region_control_write(fd, &change, NULL) < 0)
 		return;
 }
@@ -114,9 +114,7 @@ static uint64_t hash_of(const char *name)
 	return gg_hash_bytes(name, strlen(name), 0);
 }
 
-/*
- * Marks a region for removal.  Its content is in the profile, but safe only after the next commit.
- */
+/* Marks a region for removal: its content is in the profile, but safe only after a commit. */
 static void remove_later(struct gg_process_set *set, const char *name)
 {
 	struct gg_process_set_name *added;
@@ -174,13 +172,12 @@ static bool find_successor(const struct gg_process_set *set,
 /*
  * Returns the time at which the member ended, in CLOCK_MONOTONIC.
  *
- *   Upper bounds  `before_ns`; the time at which the recorder noticed the end; the start of the
- *   first
- *                 successor.
- *   Best value    the end that the agent noted in an orderly exit, but not before the last time at
- *                 which the process was seen alive.
- *   Lower bounds  the last event and the start of the process.  They win over all other times,
- *                 because no process allocates before it begins or after it ends.
+ *   1. The upper bound is the earliest of `before_ns`, the time at which the recorder noticed the
+ *      end, and the start of the first successor.
+ *   2. Below it, the best value is the end that the agent noted in an orderly exit, but not before
+ *      the last time at which the process was seen alive.
+ *   3. The last event and the start of the process are lower bounds.  They win over all other
+ *      times, because no process allocates before it begins or after it ends.
  */
 static uint64_t find_end(const struct gg_process_set *set, struct gg_process_set_member *member,
                          uint64_t before_ns)
@@ -283,9 +280,7 @@ bool gg_process_set_listen(struct gg_process_set *set)
 		for (int i = 0; i < count; i++) {
 			struct gg_process_set_member *member = events[i].data.ptr;
 
-			/*
-			 * The last epoll_wait() did not report its end, so it lived at that time.
-			 */
+			/* The last epoll_wait() did not report it, so it lived at that time. */
 			member->alive_ns = later(member->alive_ns, set->asked_ns);
 			note_end(set, member);
 			one_ended = true;
@@ -309,9 +304,8 @@ static void add_member(struct gg_process_set *set, struct gg_target *target, con
 	member->target = target;
 	snprintf(member->name, sizeof(member->name), "%s", name);
 	/*
-	 * The descriptor is opened before gg_process_alive() checks the start time.  If that is
-	 * right afterwards, the pid was not reused before, so the descriptor belongs to this
-	 * process.
+	 * The descriptor is opened before gg_process_alive() checks the start time.  If the time is
+	 * right afterwards, the pid was not reused before, so the descriptor is this process's.
 	 */
 	member->pidfd = open_pidfd(target->pid);
 	member->is_asked = add_pidfd(set, member);
@@ -416,10 +410,7 @@ static void examine_file(struct gg_process_set *set, int directory_fd, const cha
 		outcome = REMOVE;
 	}
 	if (outcome == LATER) {
-		/*
-		 * If its process lives, it is still creating the region; otherwise it died
-		 * meanwhile.
-		 */
+		/* Either its process is still creating the region, or it died meanwhile. */
 		if (was_alive || fd < 0) {
 			set->has_embryo = true;
 			return;

@@ -36,6 +36,9 @@ int gg_region_reader_refresh(struct gg_region_reader *reader, struct gg_error *e
 	return gg_region_header_read(&reader->header, reader->fd, "the region", error);
 }
 
+/*
+ * The counters are at a fixed place in the header, so that no number of the region is trusted here.
+ */
 bool gg_region_reader_counter(const struct gg_region_reader *reader, enum gg_region_counter counter,
                               uint64_t *ret_value)
 {
@@ -57,6 +60,9 @@ uint32_t gg_region_reader_used(struct gg_region_reader *reader, enum gg_region_t
 	return (uint32_t)table->used_count;
 }
 
+/*
+ * The table was checked against the file's size, so a range below used_count is inside of the file.
+ */
 bool gg_region_reader_read(const struct gg_region_reader *reader, enum gg_region_table_id id,
                            uint32_t first, uint32_t count, void *records)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target - opens and closes the region of a process, and keeps finished processes for their
- * children.
+ * target - opens and closes the region of a process, and remembers processes that have ended.
  *
  * A finished target stays in its set without region and ring, because a child that it forked may
  * still appear and say that it inherited samples.  The set forgets finished targets when it has too
@@ -23,8 +22,7 @@
 enum {
 	FINISHED_KEPT = 64, /* finished processes */
 	/*
-	 * Samples of all finished processes, some 50 MB.  The last process keeps all of its
-	 * samples.
+	 * Samples of all finished processes, some 50 MB.  The last process keeps all its samples.
 	 */
 	FINISHED_SAMPLES_KEPT = 1 << 20,
 };
@@ -51,9 +49,7 @@ static char *copy_text(const char *text, size_t bytes, bool is_arguments)
 	return copy;
 }
 
-/*
- * Returns the value of an option in the header's lines NAME=VALUE; NULL: there is no such option.
- */
+/* Returns the value of an option in the header's lines NAME=VALUE; NULL: the header lacks it. */
 static const char *find_option(const struct gg_region_header *header, const char *name,
                                char value[64])
 {
@@ -219,9 +215,7 @@ void gg_target_rename(struct gg_target *target, const char *command, size_t comm
 	char *text = command_bytes > 0 ? copy_text(command, command_bytes, true) : NULL;
 	const char *before = target->record.command;
 
-	/*
-	 * A name counts only as a whole line.  The text has no 0 byte at its end, hence memchr().
-	 */
+	/* Only a whole line is a name.  The text has no 0 byte at its end, hence memchr(). */
 	if (main_thread_bytes > 0 && memchr(main_thread, '\n', main_thread_bytes) != NULL)
 		snprintf(target->main_thread, sizeof(target->main_thread), "%.*s",
 		         (int)strcspn(main_thread, "\n"), main_thread);
@@ -235,9 +229,7 @@ void gg_target_rename(struct gg_target *target, const char *command, size_t comm
 	                                                         &target->record, writer->error));
 }
 
-/*
- * Frees a finished process.  Its children look for inherited samples in its ancestor from now on.
- */
+/* Frees a finished process.  Its children inherit from its ancestor from now on. */
 static void forget(struct gg_target_set *set, struct gg_target **link)
 {
 	struct gg_target *target = *link;

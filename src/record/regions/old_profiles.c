@@ -27,9 +27,7 @@ struct old_profile {
 	char name[256];
 };
 
-/*
- * True for NAME.geiger.  A profile that is still recorded has another name, so it is never removed.
- */
+/* True for NAME.geiger.  A profile that is still recorded has another name, so it stays. */
 static bool has_name(const char *name)
 {
 	static const char suffix[] = ".geiger";

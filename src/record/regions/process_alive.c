@@ -64,10 +64,7 @@ bool gg_process_alive_region(const struct gg_region_header *header, int fd)
 	        gg_region_file_is_used(fd));
 }
 
-/*
- * Returns the pid in the process's innermost pid namespace, the last of its pids; 0: no such
- * process.
- */
+/* Returns the last pid of the process, that of its innermost pid namespace; 0: it is gone. */
 static uint32_t innermost_pid(uint32_t pid)
 {
 	char path[32], line[256];

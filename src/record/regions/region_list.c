@@ -42,9 +42,7 @@ struct walk {
 	void *context;
 	struct gg_clean *clean; /* NULL: the walk visits, and removes nothing */
 	bool only_abandoned;    /* removes abandoned directories only, and keeps all regions */
-	/*
-	 * Removal by count: the first walk collects the regions' last times here; then it is NULL.
-	 */
+	/* The first walk of a removal by count collects the regions' last times; otherwise NULL. */
 	struct gg_buf *ends;
 	uint64_t first_to_stay_ns; /* the second walk keeps regions from this time on */
 	struct gg_error *error;
@@ -64,10 +62,7 @@ static bool is_ours(const struct stat *file)
 
 /* --- one file --- */
 
-/*
- * Returns the last time that the region of an ended process knows: its end, or its last live
- * sample.
- */
+/* Returns the last time that an ended process's region knows: its end or a live sample's. */
 static uint64_t last_wall_ns(const struct gg_region_view *view)
 {
 	const struct gg_region_header *header = &view->header;

@@ -38,10 +38,7 @@ struct gg_listed_region {
 	const char *command; /* the arguments, separated by blanks */
 };
 
-/*
- * `file` is valid during the call.  A result other than 0 ends the search, which returns that
- * result.
- */
+/* `file` is valid during the call.  A result other than 0 ends the search, which returns it. */
 typedef int gg_listed_region_visit(const struct gg_listed_region *file, void *context);
 
 bool gg_region_list_is_directory(const char *path);

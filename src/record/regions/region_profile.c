@@ -91,6 +91,7 @@ static void align(struct gg_profile_writer *writer, const struct gg_profile_sess
 		writer->start_ns = header->start_monotonic_ns - (uint64_t)by_wall_ns;
 }
 
+/* Notes that the state is that of a running process, and so not a final one. */
 static int note_what_it_is(struct gg_profile_writer *writer, const struct gg_target *target,
                            bool is_alive)
 {
@@ -140,8 +141,7 @@ int gg_load_note_region(struct gg_profile_writer *writer, const struct gg_target
 	const struct region region = { .header = target->reader.header };
 	char why[GG_SALVAGE_WHY_MAX] = "";
 
-	writer->taken_count =
-		1; /* the view may still be empty, so "nothing was sampled" is too early */
+	writer->taken_count = 1; /* "nothing was sampled" would be too early here */
 	note_what_it_is(writer, target, false);
 	return note_what_is_missing(writer, &region, 1, why);
 }
@@ -170,6 +170,7 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	if (status == 0)
 		status = note_what_it_is(writer, target, is_alive);
+	/* Without a recorder nobody saw the exit status; a noted end means an orderly exit. */
 	if (status == 0)
 		status = gg_target_finish(
 			target, is_alive ? GG_TIME_NONE : gg_profile_writer_time(writer, *last_ns),
@@ -240,6 +241,7 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 	return status;
 }
 
+/* Reads the head only: sorting by start needs no more, and the tables may be large. */
 static int read_region(struct region *region, const char *path, struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
@@ -291,6 +293,7 @@ int gg_record_open(struct gg_profile **ret_profile, const char *path, struct gg_
 	return gg_profile_open(ret_profile, path, error);
 }
 
+/* A profile that a recorder still writes is opened as it is: only its recorder may complete it. */
 int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
                             struct gg_error *error)
 {
@@ -333,6 +336,7 @@ static int add_listed(const struct gg_listed_region *file, void *context)
 	return file->kind == GG_LISTED_REGION_WHOLE ? add_path(context, file->path) : 0;
 }
 
+/* Compares wall times, which also order regions of different boots, then the exact clocks. */
 static int compare_starts(const void *a, const void *b)
 {
 	const struct gg_region_header *left = &((const struct region *)a)->header;
@@ -343,9 +347,7 @@ static int compare_starts(const void *a, const void *b)
 	return left->start_monotonic_ns < right->start_monotonic_ns ? -1 : 1;
 }
 
-/*
- * Reads the heads of all given regions and of those in given directories, and sorts them by start.
- */
+/* Reads the heads of all regions in the given files and directories, and sorts them by start. */
 static int collect(struct regions *regions, char *const *paths, int count)
 {
 	int status = 0;

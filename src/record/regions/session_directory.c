@@ -168,9 +168,7 @@ static int create_first(struct gg_session_directory *ret_directory,
 	return status;
 }
 
-/*
- * Creates the spare and a link to it.  A failure is ignored, because most sessions need no spare.
- */
+/* Creates the spare and a link to it.  A failure is ignored: most sessions need no spare. */
 static void create_spare(struct gg_session_directory *directory)
 {
 	struct gg_session_directory *spare = calloc(1, sizeof(*spare));

@@ -55,10 +55,7 @@ struct gg_session_directory_missing {
 GG_MUST_CHECK int gg_session_directory_create(struct gg_session_directory *ret_directory,
                                               struct gg_error *error);
 
-/*
- * Closes the directory; `remove`: removes it and its files.  A spare without regions goes in any
- * case.
- */
+/* Closes the directory; `remove`: removes it and its files.  An empty spare goes in any case. */
 void gg_session_directory_done(struct gg_session_directory *directory, bool remove);
 
 /* Returns the counts of processes without a region that agents have written so far. */

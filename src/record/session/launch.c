@@ -215,6 +215,7 @@ int gg_launch_begin(struct gg_launch *ret_launch, char *const argv[],
 		close(errors[0]);
 		become(argv, environment, signals, release[0], errors[1]);
 	}
+	/* Without these copies, each pipe ends as soon as the other process closes it or dies. */
 	close(release[0]);
 	close(errors[1]);
 	*ret_launch = (struct gg_launch){ .pid = pid,
@@ -235,6 +236,7 @@ int gg_launch_release(struct gg_launch *launch)
 	int why = 0;
 	ssize_t got;
 
+	/* EPIPE: the child has ended while it waited.  The recorder ignores SIGPIPE. */
 	if (write(launch->release_fd, "", 1) != 1)
 		why = errno;
 	close(launch->release_fd);
@@ -251,6 +253,7 @@ int gg_launch_release(struct gg_launch *launch)
 	return -why;
 }
 
+/* The child reads the end of the pipe instead of a byte, and exits. */
 void gg_launch_cancel(struct gg_launch *launch)
 {
 	close(launch->release_fd);

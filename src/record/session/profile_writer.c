@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 
+/* The progress line appears after one second, and changes five times a second. */
 #define PROGRESS_AFTER_NS GG_NS_PER_S
 #define PROGRESS_EVERY_NS UINT64_C(200000000)
 #define TIME_MOST         INT64_C(1000000000000000000) /* 31 years in ns, before the first round */
@@ -51,6 +52,9 @@ int64_t gg_profile_writer_time(struct gg_profile_writer *writer, uint64_t monoto
 	 */
 	if (time_ns > writer->now_ns)
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
+	/*
+	 * The region is hostile: no time may be in the future, or so far in the past that it wraps.
+	 */
 	if (time_ns > writer->now_ns)
 		return writer->now_ns;
 	return time_ns > -TIME_MOST ? time_ns : -TIME_MOST;
@@ -96,6 +100,10 @@ static int flush(struct gg_profile_writer *writer)
 
 	gg_profile_writer_progress(writer);
 	gg_assert(count <= GG_PROFILE_WRITER_PENDING_MAX && count < writer->next_id);
+	/*
+	 * After a failure the samples are lost, as every later one: the profile ends at the
+	 * failure.
+	 */
 	writer->pending_count = 0;
 	for (uint32_t i = 0; i < count && writer->status == 0; i++)
 		gg_profile_writer_keep(writer,
@@ -125,6 +133,7 @@ uint64_t gg_profile_writer_sample(struct gg_profile_writer *writer,
 	return added->id;
 }
 
+/* Ends a sample where it is: in the buffer, or in the profile's file. */
 int gg_profile_writer_end(struct gg_profile_writer *writer, uint64_t id,
                           const struct gg_profile_sample_end *end)
 {
@@ -170,7 +179,7 @@ int gg_profile_writer_event(struct gg_profile_writer *writer, uint32_t process, 
                             const char *kind, const char *format, ...)
 {
 	struct gg_profile_event event = { .time_ns = time_ns, .process = process, .kind = kind };
-	char detail[512];
+	char detail[512]; /* a longer text is cut off */
 	va_list values;
 
 	va_start(values, format);
@@ -197,6 +206,7 @@ int gg_profile_writer_note(struct gg_profile_writer *writer, const char *format,
 	                              gg_profile_add_note(writer->profile, text, writer->error));
 }
 
+/* The control has the last interval, and the record the largest one that was noted before. */
 void gg_profile_writer_expose(struct gg_profile_writer *writer,
                               const struct gg_profile_process *process,
                               const struct gg_region_control *control)

@@ -46,11 +46,10 @@
 #define COMPACT_NS INT64_C(10000000) /* the time for compaction in each second: 1 % */
 
 enum {
-	PRIORITY = -10,      /* of the recorder, which needs little time, but without delay */
-	RING_EVENTS = 32768, /* 3 MiB a process: 1.3 s of 12 500 samples a second and their ends */
-	REGIONS_KEPT = 32,   /* regions that wait for a commit; each takes at least 3 MiB */
-	WATCHED_CLOSELY =
-		16, /* up to that many processes are watched each round, not each second */
+	PRIORITY = -10,       /* of the recorder, which needs little time, but without delay */
+	RING_EVENTS = 32768,  /* 3 MiB a process: 1.3 s of 12 500 samples a second and their ends */
+	REGIONS_KEPT = 32,    /* regions that wait for a commit; each takes at least 3 MiB */
+	WATCHED_CLOSELY = 16, /* with more processes, each is watched once a second */
 	WAIT_LEAST_MS = 5,
 	WAIT_MOST_MS = 100,
 	COPY_RSS_SLACK = 1 << 18, /* bytes that exec() itself touches */
@@ -251,9 +250,7 @@ static int status_of_exec(int status)
 	return status == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/*
- * Lets the waiting child execute the command.  If that fails, the profile is empty and is removed.
- */
+/* Lets the waiting child execute the command.  If that fails, removes the empty profile. */
 static int release_command(struct session *s, int *ret_exit_status)
 {
 	const char *name = s->options->command[0];
@@ -412,9 +409,7 @@ static int work(struct session *s)
 		s->next_scan_ns = 0;
 		s->embryos_until_ns = now_of(s) + GG_NS_PER_S;
 	}
-	/*
-	 * A round is complete if no region can be missing: inotify reports new ones, or a scan ran.
-	 */
+	/* In a complete round no region is missed: inotify reports new ones, or a scan ran. */
 	is_complete = s->processes.succession.watch_fd >= 0;
 	if (has_embryo(s) || s->writer.now_ns >= s->next_scan_ns) {
 		gg_process_set_scan(&s->processes);

@@ -131,6 +131,7 @@ static const char *keep_text(struct gg_names *names, const char *text)
 	found = gg_map_find(&names->text_map, hash, is_text, &wanted);
 	if (found != GG_MAP_NONE)
 		return names->texts.items[found];
+	/* The array gets its space first: after a failure neither it nor the map has changed. */
 	copy = strdup(text);
 	if (copy == NULL || !gg_array_reserve(&names->texts, names->texts.count + 1) ||
 	    gg_map_insert(&names->text_map, hash, names->texts.count) < 0) {
@@ -362,10 +363,7 @@ static bool ask_for(struct gg_names *names, uint64_t now_ns, struct question *qu
 
 		if (!is_wanted(names, place, now_ns))
 			continue;
-		/*
-		 * Two frames may have the same place: from here on the place is not wanted any
-		 * more.
-		 */
+		/* Two frames may have the same place, which is wanted once. */
 		place->asked_ns = now_ns;
 		if (place->module != last)
 			question->modules[question->module_count++] = (struct gg_symbol_module){
@@ -411,6 +409,7 @@ static int look_up(struct gg_names *names, struct gg_error *error)
 	free(question.modules);
 	free(question.addresses);
 	free(question.places);
+	/* A failed look-up is followed by a pause as well, so that it cannot take all the time. */
 	names->rest_until_ns = gg_clock_monotonic_ns();
 	names->rest_until_ns += REST_TIMES * (names->rest_until_ns - now_ns);
 	return status;
@@ -420,6 +419,7 @@ int gg_live_names_learn(struct gg_names *names, struct gg_profile *profile, stru
 {
 	int status;
 
+	/* Places of profiles that nobody reads any more are never removed singly. */
 	if (names->places.count >= PLACES_MAX)
 		forget(names);
 	status = read_profile(names, profile, error);

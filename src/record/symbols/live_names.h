@@ -4,9 +4,9 @@
  *
  *   gg_live_names_new(&names, error);
  *   now and then:
- *     gg_live_names_learn(names, profile, error); gg_model_load(&model, &profile, 1, &(struct
- *     gg_model_options){ .more_lines = gg_live_names_tell,
- *                                                                    .context = names }, error);
+ *     gg_live_names_learn(names, profile, error);
+ *     options = (struct gg_model_options){ .more_lines = gg_live_names_tell, .context = names };
+ *     gg_model_load(&model, &profile, 1, &options, error);
  *   gg_live_names_free(names);
  *
  * Until its recording ends, a profile has addresses only: the recorder names its frames at the end

@@ -49,6 +49,7 @@ static void done(struct work *work)
 	gg_array_done(&work->known);
 }
 
+/* Notes a module of the profile, and if it is complete. */
 static int take_module(const struct gg_profile_module *module, void *context)
 {
 	struct work *work = context;
@@ -72,6 +73,7 @@ static int take_module(const struct gg_profile_module *module, void *context)
 	return 0;
 }
 
+/* Notes how much the profile knows about a frame: its best line decides. */
 static int take_line(const struct gg_profile_line *line, void *context)
 {
 	struct work *work = context;
@@ -86,6 +88,7 @@ static int take_line(const struct gg_profile_line *line, void *context)
 	return 0;
 }
 
+/* Lists a frame under its module, unless all lines of that module are known. */
 static int take_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct work *work = context;
@@ -202,6 +205,10 @@ bool gg_symbolize_is_perf_map(const char *path)
 	return sscanf(name, "perf-%u.map%n", &pid, &end) == 1 && end > 0 && name[end] == '\0';
 }
 
+/*
+ * Looks up the frames of all modules.  Modules without frames are left out, so `ids` translates the
+ * index of a module in the look-up into its id in the profile.
+ */
 static int resolve(struct gg_profile *profile, const struct work *work,
                    const struct gg_symbol_options *options, struct gg_symbolize_result *result)
 {

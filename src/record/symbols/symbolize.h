@@ -11,13 +11,11 @@
  * Afterwards the profile is complete on every other machine.  `geiger symbolize` may call it again
  * later, where debug information is available.
  *
- * Never worse  a module is looked up again unless all of its lines are known.  New lines replace
- * the old
- *              ones only if they say more, so a name never disappears.
- * JIT code     belongs to no file.  stack_map.h gives it the module "/tmp/perf-PID.map", the file
- * in
- *              which JIT compilers list their functions for perf.
- * Threads      one owner at a time; it forks (symbol.h).
+ * Again    a module is looked up again unless all of its lines are known.  New lines replace the
+ *          old ones only if they say more, so a name never disappears.
+ * JIT      code that was made at run time belongs to no file.  stack_map.h gives it the module
+ *          "/tmp/perf-PID.map", the file in which JIT compilers list their functions for perf.
+ * Threads  one owner at a time; it forks (symbol.h).
  */
 #pragma once
 
