@@ -4,8 +4,9 @@
  *
  * One walk serves all functions: it visits, counts, or removes the regions of a directory, as
  * struct walk says.  Removing by count takes two walks, since the newest regions must be known
- * before the first one goes.  All files are opened relative to their directories and without
- * following links, so that nobody can make a cleaning remove files elsewhere.
+ * before the first one goes.  Below the given directory, files are opened relative to their
+ * directories and without following links, so that nobody can make a cleaning remove files
+ * elsewhere.
  */
 #include "record/regions/region_list.h"
 
