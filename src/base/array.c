@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* array - the slow paths of arrays: growth and release. */
 #include "base/array.h"
 
 #include <stdint.h>
@@ -9,6 +10,10 @@ bool gg_array_grow(void *items, size_t *capacity, size_t wanted, size_t item_byt
 	size_t grown = *capacity <= SIZE_MAX / 2 ? *capacity * 2 : SIZE_MAX;
 	void *moved;
 
+	/*
+	 * Doubling keeps the cost of n additions linear.  A single large request may exceed the
+	 * double.
+	 */
 	if (grown < GG_ARRAY_FIRST_CAPACITY)
 		grown = GG_ARRAY_FIRST_CAPACITY;
 	if (grown < wanted)

@@ -31,7 +31,7 @@
 
 enum { GG_ARRAY_FIRST_CAPACITY = 16 };
 
-/* An anonymous struct, so that an array of each type is a type of its own. */
+/* The struct is anonymous, so the array of each type is a type of its own. */
 #define GG_ARRAY(type)                  \
 	struct {                        \
 		type *items;            \
@@ -43,12 +43,12 @@ enum { GG_ARRAY_FIRST_CAPACITY = 16 };
 	gg_array_has_room(&(array)->items, (array)->count, &(array)->capacity, (wanted), \
 	                  sizeof(*(array)->items))
 
-/* Appends a value: true, or false without memory. The value may be a compound literal. */
+/* Appends a value. Returns true, or false if memory is out. The value may be a compound literal. */
 #define gg_array_push(array, ...)                         \
 	(gg_array_reserve((array), (array)->count + 1) && \
 	 ((array)->items[(array)->count++] = (__VA_ARGS__), true))
 
-/* Appends an all-zero item and returns a pointer to it, or NULL without memory. */
+/* Appends an all-zero item and returns a pointer to it, or NULL if memory is out. */
 #define gg_array_add(array) \
 	(gg_array_extend((array), (array)->count + 1) ? &(array)->items[(array)->count - 1] : NULL)
 
@@ -62,7 +62,7 @@ enum { GG_ARRAY_FIRST_CAPACITY = 16 };
 #define gg_array_done(array) \
 	gg_array_free_items(&(array)->items, &(array)->count, &(array)->capacity)
 
-/* --- what the macros call; `items` points to the array's pointer --------------------------- */
+/* --- functions behind the macros; `items` points to the array's pointer --------------------- */
 
 GG_COLD bool gg_array_grow(void *items, size_t *capacity, size_t wanted, size_t item_bytes);
 void gg_array_free_items(void *items, size_t *count, size_t *capacity);
@@ -74,7 +74,7 @@ static inline bool gg_array_has_room(void *items, size_t count, size_t *capacity
 	return gg_likely(wanted <= *capacity) || gg_array_grow(items, capacity, wanted, item_bytes);
 }
 
-/* Zeroes what comes between *count and `wanted`, which is more; returns the first new item. */
+/* Zeroes the items between *count and `wanted`, which is larger. Returns the first new item. */
 static inline void *gg_array_extend_items(void *items, size_t *count, size_t *capacity,
                                           size_t wanted, size_t item_bytes)
 {

@@ -26,7 +26,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-/* A system call without libc; architectures that geiger does not know make none. */
+/* Makes a system call without libc. On other architectures it does nothing and returns -1. */
 static inline long gg_assert_syscall(long number, long first, const void *second, size_t third)
 {
 #if defined(__x86_64__)
@@ -66,7 +66,7 @@ __attribute__((noreturn, unused)) GG_COLD static void gg_assert_fail(const char 
 
 #define GG_ASSERT_LINE_(file, line, condition) \
 	"geiger: " file ":" #line ": assertion failed: " condition "\n"
-/* Expands __LINE__ before it becomes text. */
+/* This level expands __LINE__ before the next one turns it into text. */
 #define GG_ASSERT_LINE(file, line, condition) GG_ASSERT_LINE_(file, line, condition)
 
 #define gg_assert(condition)                                                      \

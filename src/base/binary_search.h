@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * binary_search - the first index of a sorted array that is not before what the caller looks for.
+ * binary_search - finds the first index of a sorted array at which a condition no longer holds.
  *
  *   size_t at = gg_lower_bound(0, count, i, times_ns[i] < wanted_ns);
  *
  *   if (at < count && times_ns[at] == wanted_ns)
  *           ...
  *
- * The condition holds for the first indices of [first, end) and for no later one. The result is
+ * The condition must hold for the first indices of [first, end) and for no later one. The result is
  * the first index for which it does not hold, or `end`. `<` finds the first item that equals the
  * wanted one or follows it; `<=` finds the first item that follows it.
  *
- * Cost  the condition is evaluated at most 1 + log2(end - first) times.
+ * Cost  The macro evaluates the condition at most 1 + log2(end - first) times.
  */
 #pragma once
 

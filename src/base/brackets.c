@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* brackets - matches the brackets in the demangled name of a C++ or Rust function. */
 #include "base/brackets.h"
 
 #include <ctype.h>
@@ -7,7 +8,7 @@
 
 #include "base/compiler.h"
 
-/* More open at once: the rest of the name is taken for what they hold. */
+/* The deepest nesting.  If a name nests deeper, its rest counts as content of those brackets. */
 enum { BRACKETS_MAX = 128 };
 
 static bool begins(const char *text, const char *word)
@@ -34,7 +35,11 @@ size_t gg_operator_symbol_length(const char *at)
 	return 0;
 }
 
-/* How many brackets are open behind a closing one. */
+/*
+ * Returns how many brackets stay open after a closing one.  An unmatched "<" was a comparison, so
+ * every other closing bracket drops the "<" that are open inside its own pair.  A closing bracket
+ * without a partner changes nothing.
+ */
 static size_t depth_behind(const char *open, size_t depth, char closer)
 {
 	char opener = closer == ')' ? '(' : closer == '>' ? '<' : closer == ']' ? '[' : '{';
@@ -68,13 +73,14 @@ const char *gg_behind_brackets(const char *at)
 			if (depth == 0)
 				return at + 1;
 			break;
+			/* The ">" of "->" closes nothing. */
 		case '-':
 			at += at[1] == '>';
 			break;
-		case '\'': /* a character, which may be a bracket; a lifetime has no second quote */
+		case '\'': /* a quoted character may be a bracket; a lifetime has no second quote */
 			at += at[1] != '\0' && at[2] == '\'' ? 2 : 0;
 			break;
-		case 'o': /* its symbol is no bracket; a bracket stands before all of this */
+		case 'o': /* skips the operator's symbol; at[-1] exists behind a bracket */
 			if (begins(at, "operator") && !is_word(at[-1]))
 				at += strlen("operator") - 1 + gg_operator_symbol_length(at + 8);
 			break;

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * brackets - which bracket closes which, in the demangled name of a C++ or Rust function.
+ * brackets - finds the bracket that closes another in the demangled name of a C++ or Rust function.
  *
- * Any text is fine: brackets that do not match end at the end of the text.
+ * Any text is valid input: a bracket without a partner extends to the end of the text.
  *
- * Threads  any; no state.
+ * Threads  Any; the functions keep no state.
  */
 #pragma once
 
 #include <stddef.h>
 
 /*
- * The place behind the bracket that closes the one at `at`.  In expressions "<" and ">" may be
- * comparisons: a ">" closes only a "<" that is innermost, and other brackets close what "<" is open
- * inside them.  The symbol of an operator ("operator<<") is no bracket, nor is a quoted
- * character (Rust's constant '<').
+ * Returns the place behind the bracket that closes the one at `at`.  In expressions "<" and ">" may
+ * be comparisons.  Therefore ">" closes only a "<" that is innermost, and every other closing
+ * bracket also closes the "<" that are open inside its pair.  The symbol of an operator
+ * ("operator<<") and a quoted character (Rust's constant '<') are no brackets.
  */
 const char *gg_behind_brackets(const char *at);
 
-/* Bytes of the symbol of an operator, such as "<<" or "()"; "operator" stands before it.  0: none. */
+/*
+ * Returns the length of an operator's symbol, such as "<<" or "()", in bytes.  The caller has
+ * already passed the word "operator".  0: there is no symbol at `at`.
+ */
 size_t gg_operator_symbol_length(const char *at);

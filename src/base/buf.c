@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* buf - growth of byte buffers, and formatted appends. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -35,7 +36,10 @@ bool gg_buf_reserve(struct gg_buf *buf, size_t extra)
 	need++; /* the 0 byte */
 	if (need <= capacity)
 		return true;
-	/* Doubling: n appends copy at most 2n bytes in all.  At most 2^63, so it cannot overflow. */
+	/*
+	 * Doubling keeps the cost linear: n appends copy at most 2n bytes in all.  The capacity is
+	 * at most 2^63, so the product cannot overflow.
+	 */
 	if (capacity < FIRST_CAPACITY)
 		capacity = FIRST_CAPACITY;
 	while (capacity < need)

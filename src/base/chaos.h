@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chaos - what a busy machine does to threads, at every atomic operation, for tests.
+ * chaos - delays threads at every atomic operation, as a busy machine would, for tests.
  *
- * Where GG_CHAOS is defined, each word of atomic.h first calls gg_chaos(): mostly nothing, sometimes the
- * processor is given up, a moment is spent, or, seldom, a millisecond.  So a thread stands still between
- * any two operations on shared memory sooner or later, which takes weeks elsewhere.
+ * In builds that define GG_CHAOS, each operation of atomic.h first calls gg_chaos().  Most calls do
+ * nothing; some yield the processor or spin for a moment, and a few sleep for up to a millisecond.
+ * So sooner or later a thread stops between any two operations on shared memory.  Without the
+ * delays, such an interleaving may take weeks to occur.
  *
- * Seed      each thread draws its own delays, from GG_CHAOS_SEED (1) and its number in the order of first
- *           use.  What other threads do meanwhile is the system's affair: a seed gives the same delays, not
- *           the same run.
- * Threads   any; also in signal handlers.  errno is kept.
+ * Seed      Each thread draws its own delays from GG_CHAOS_SEED (default 1) and from its number in
+ *           the order of first use.  A seed reproduces the delays of a thread but not the run,
+ *           because the system schedules the other threads.
+ * Threads   Any; also in signal handlers.  gg_chaos() keeps errno.
  */
 #pragma once
 

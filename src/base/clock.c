@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clock - reads the system's clocks in nanoseconds. */
 #include "base/clock.h"
 
 #include <time.h>
@@ -9,7 +10,7 @@ static uint64_t read_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	/* They exist on every Linux and the pointer is good: there is no error to return. */
+	/* Every Linux has these clocks and the pointer is valid, so clock_gettime() cannot fail. */
 	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * GG_NS_PER_S + (uint64_t)now.tv_nsec;
 }

@@ -3,10 +3,10 @@
  * clock - times in nanoseconds.
  *
  * Intervals and event times use the monotonic clock, which all processes of a machine share and
- * which nobody sets.  Wall time only labels things for people.
+ * which nobody can set.  Wall time only labels things for people.
  *
- * Cost     tens of nanoseconds, no system call where the vDSO serves the clock.
- * Threads  any; also in signal handlers.  errno is kept.
+ * Cost     Tens of nanoseconds, without a system call if the vDSO serves the clock.
+ * Threads  Any; also in signal handlers.  The functions keep errno.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 /* Nanoseconds since an arbitrary start, the same for all processes; never goes back. */
 uint64_t gg_clock_monotonic_ns(void);
 
-/* Nanoseconds of a processor that this thread has had: what it did, not what it waited for.  A system call. */
+/* Processor time that this thread has used, without its waits.  It costs a system call. */
 uint64_t gg_clock_thread_ns(void);
 
-/* Nanoseconds since 1970-01-01 00:00 UTC.  May jump when the clock is set. */
+/* Nanoseconds since 1970-01-01 00:00 UTC. The value jumps if somebody sets the clock. */
 uint64_t gg_clock_wall_ns(void);

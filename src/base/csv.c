@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* csv - writes a text as a cell of comma-separated values. */
 #include "base/csv.h"
 
 #include <stdbool.h>
@@ -11,7 +12,11 @@ static bool contains(const char *text, size_t length, char c)
 	return memchr(text, c, length) != NULL;
 }
 
-/* A sign and digits, as "-12.5e3" has them. */
+/*
+ * True for a signed number such as "-12.5e3".  A negative number must stay a number for a
+ * spreadsheet, while "-A1" or "--1" would be a formula.  A second sign directly after the first one
+ * makes a formula.
+ */
 static bool is_number(const char *text, size_t length)
 {
 	size_t digits = 0;
@@ -40,6 +45,10 @@ void gg_csv_append(struct gg_buf *out, const char *text, size_t length)
 
 	gg_buf_append_text(out, is_quoted ? "\"" : "");
 	gg_buf_append_text(out, has_quote ? "'" : "");
+	/*
+	 * Copies character by character.  The copy in `character` ends in 0 bytes, so the decoder
+	 * never reads past the end of the text.
+	 */
 	for (size_t i = 0; i < length;) {
 		char character[5] = { 0 };
 		size_t bytes;

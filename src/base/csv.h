@@ -4,15 +4,16 @@
  *
  *   gg_csv_append(&line, name, strlen(name));
  *
- * Names are those of a profiled program, and whoever opens the table trusts it.  Three things are therefore
- * changed:
+ * A profiled program chooses its names, and a person who opens the table trusts them.  Therefore
+ * the function changes three kinds of text:
  *
- * - A text that contains a separator, a quote or the end of a line stands in quotes.
- * - A text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return gets a `'` before it, unless it is a
- *   number: a spreadsheet would run it as a formula.
- * - A byte that is no UTF-8 becomes U+FFFD: many readers refuse a whole file for one of them.
+ * - It quotes a text that contains a separator, a quote or the end of a line.
+ * - It puts a `'` before a text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return and
+ *   is not a number, because a spreadsheet would run it as a formula.
+ * - It replaces each byte that is not UTF-8 by U+FFFD, because many readers refuse a whole file for
+ *   one such byte.
  *
- * Threads  any; it only appends to the buffer.
+ * Threads  Any; the function only appends to the buffer.
  */
 #pragma once
 

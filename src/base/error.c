@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* error - fills and formats errors without allocating memory. */
 #include "base/error.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 static void copy_text(char *to, size_t size, const char *from)
 {
+	/* memmove(), because the texts may point into the error that the caller fills. */
 	size_t length = from != NULL ? strnlen(from, size - 1) : 0;
 
 	if (length > 0)

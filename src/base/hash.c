@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* hash - hashes byte strings, and draws random seeds. */
 #include "base/hash.h"
 
 #include <errno.h>
@@ -9,7 +10,10 @@
 
 #include "base/clock.h"
 
-/* 64 x 64 -> 128 bits, folded: each bit of the result depends on every bit of both factors. */
+/*
+ * Multiplies 64 x 64 to 128 bits and folds: each bit of the result depends on all bits of both
+ * factors.
+ */
 static uint64_t multiply_fold(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
@@ -25,6 +29,10 @@ uint64_t gg_hash_bytes(const void *bytes, size_t length, uint64_t seed)
 	uint64_t hash = seed ^ multiply_fold(length ^ odd1, odd2);
 	uint64_t word;
 
+	/*
+	 * Adding the word after the product keeps its bits even if the product is 0 for one unlucky
+	 * word.
+	 */
 	for (; length >= 8; p += 8, length -= 8) {
 		memcpy(&word, p, 8);
 		hash = multiply_fold(hash ^ word ^ odd1, odd2) + word;
@@ -42,7 +50,10 @@ uint64_t gg_hash_random_seed(void)
 	int saved_errno = errno;
 	uint64_t seed;
 
-	/* Not libc's getrandom(): that is a cancellation point, and malloc() is none. */
+	/*
+	 * libc's getrandom() is a cancellation point, and malloc(), which may call this, must not
+	 * be one.
+	 */
 	if (syscall(SYS_getrandom, &seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
 		seed = gg_hash_integer(gg_clock_monotonic_ns(), (uintptr_t)&seed);
 	errno = saved_errno;

@@ -2,9 +2,9 @@
 /*
  * hash - 64-bit hashes for tables in memory and in the shared region.
  *
- * Not cryptographic.  A table whose keys come from files or other processes takes a random seed
- * (gg_hash_random_seed), so that nobody can prepare keys that collide.  The values may differ
- * between versions: they never go into a file that outlives the program.
+ * The hashes are not cryptographic.  A table whose keys come from files or other processes takes a
+ * random seed (gg_hash_random_seed), so that nobody can prepare keys that collide.  The values may
+ * differ between versions, so they never go into a file that outlives the program.
  */
 #pragma once
 
@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 /*
- * Mixes all bits of `key` into all bits of the result (two rounds of multiply and fold, the
- * murmur3 finalizer's constants).  A bijection for each seed: different keys never collide, so a
- * table of integers can compare hashes instead of keys.
+ * Mixes all bits of `key` into all bits of the result, in two rounds of multiply and fold with the
+ * constants of murmur3's finalizer.  For each seed this is a bijection: different keys never
+ * collide, so a table of integers can compare hashes instead of keys.
  */
 static inline uint64_t gg_hash_integer(uint64_t key, uint64_t seed)
 {
@@ -27,8 +27,12 @@ static inline uint64_t gg_hash_integer(uint64_t key, uint64_t seed)
 	return key;
 }
 
-/* Hash of length bytes (NULL allowed when length is 0); differs for different lengths. */
+/*
+ * Hashes `length` bytes (NULL is allowed if length is 0).  The hash depends on the length as well.
+ */
 uint64_t gg_hash_bytes(const void *bytes, size_t length, uint64_t seed);
 
-/* A seed from the system's generator; from the clock where the system has none to give. */
+/*
+ * Returns a seed from the system's generator, or one from the clock if the generator is not ready.
+ */
 uint64_t gg_hash_random_seed(void);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* json - writes JSON values with their names, commas and escapes. */
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -11,6 +12,10 @@
 
 static void append_quoted(struct gg_buf *out, const char *text)
 {
+	/*
+	 * Escapes the characters that a terminal would obey, so that JSON printed on a screen is
+	 * harmless.
+	 */
 	const unsigned char *p = (const unsigned char *)text;
 
 	gg_buf_append_text(out, "\"");
@@ -30,7 +35,7 @@ static void append_quoted(struct gg_buf *out, const char *text)
 	gg_buf_append_text(out, "\"");
 }
 
-/* What comes before a value: the comma after the last one, and the name inside an object. */
+/* Writes the part before a value: a comma after an earlier one, and the name inside an object. */
 static void start_value(struct gg_json *json, const char *name)
 {
 	if (json->depth > 0) {
@@ -71,7 +76,7 @@ void gg_json_number(struct gg_json *json, const char *name, double value)
 		gg_buf_append_text(json->out, "null");
 		return;
 	}
-	/* 17 digits always read back as the same double; mostly fewer do. */
+	/* 17 digits always read back as the same double, and fewer are usually enough. */
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
@@ -96,6 +101,7 @@ void gg_json_decimal(struct gg_json *json, const char *name, int64_t value, int 
 	gg_buf_printf(json->out, "%s%" PRIu64, value < 0 ? "-" : "", size / unit);
 	if (size % unit == 0)
 		return;
+	/* The fraction loses its final zeros.  It is not 0 here, so the loop ends. */
 	for (size %= unit; size % 10 == 0; size /= 10)
 		digits--;
 	gg_buf_printf(json->out, ".%0*" PRIu64, digits, size);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* map - an open-addressing hash table with linear probing. */
 #include "base/map.h"
 
 #include <errno.h>
@@ -32,13 +33,13 @@ static size_t home_slot(const struct gg_map *map, uint64_t hash)
 	return hash & (map->slot_count - 1);
 }
 
-/* The slot that holds the record, or slot_count. */
+/* Returns the slot of the record, or slot_count if the key is absent. */
 static size_t find_slot(const struct gg_map *map, uint64_t hash, gg_map_equal *equal,
                         const void *context)
 {
 	if (map->slot_count == 0)
 		return 0;
-	/* Ends: at least a quarter of the slots is empty. */
+	/* The loop ends, because at least a quarter of the slots is empty. */
 	for (size_t i = home_slot(map, hash); map->slots[i].value_plus_1 != 0;
 	     i = next_slot(map, i)) {
 		if (map->slots[i].hash != hash)
@@ -57,7 +58,10 @@ uint64_t gg_map_find(const struct gg_map *map, uint64_t hash, gg_map_equal *equa
 	return i < map->slot_count ? map->slots[i].value_plus_1 - 1 : GG_MAP_NONE;
 }
 
-/* Puts a record into the first empty slot from its home on.  There is one. */
+/*
+ * Puts a record into the first empty slot from its home on.  The caller has made sure that there is
+ * one.
+ */
 static void place(struct gg_map *map, struct gg_map_slot record)
 {
 	size_t i = home_slot(map, record.hash);
@@ -98,8 +102,9 @@ int gg_map_insert(struct gg_map *map, uint64_t hash, uint64_t value)
 }
 
 /*
- * Empties a slot and closes the gap: each later record of the cluster whose home is not between
- * the gap and itself (cyclically) moves into the gap, which then is where that record was.
+ * Empties a slot and closes the gap, because a search stops at an empty slot and would miss the
+ * records behind it.  Each later record of the cluster whose home is not between the gap and itself
+ * (cyclically) moves into the gap.  Its old slot is the next gap.
  */
 static void erase(struct gg_map *map, size_t gap)
 {
@@ -171,6 +176,10 @@ bool gg_map_is_valid(const struct gg_map *map)
 		if (map->slots[i].value_plus_1 == 0)
 			continue;
 		used_count++;
+		/*
+		 * Every slot from the record's home up to the record must be used, or a search
+		 * would stop before it.
+		 */
 		for (size_t j = home_slot(map, map->slots[i].hash); j != i; j = next_slot(map, j))
 			if (map->slots[j].value_plus_1 == 0)
 				return false;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* printable - replaces the characters that a terminal would obey. */
 #include "base/printable.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The escape of a character that is not shown: "\x1b", "\u202e"; of -1 that of the byte. */
+/*
+ * Writes the escape of a character, "\x1b" or "\u202e", and returns its length.  Code -1 stands for
+ * a byte that is not UTF-8; its escape shows the byte.
+ */
 static size_t escape(char to[GG_PRINTABLE_ESCAPE_MAX], int code, unsigned char byte)
 {
 	int length = code < 0x80 ? snprintf(to, GG_PRINTABLE_ESCAPE_MAX, "\\x%02x", byte)
@@ -48,6 +52,10 @@ size_t gg_printable_copy(char *to, size_t size, size_t used, const char *text)
 			count = escape(escaped, code, (unsigned char)*text);
 			from = escaped;
 		}
+		/*
+		 * Stops before a character that does not fit, so the copy never ends in half a
+		 * character or escape.
+		 */
 		if (used + count >= size)
 			break;
 		memcpy(to + used, from, count);

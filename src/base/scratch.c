@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* scratch - a list of unfinished files, which a signal handler removes. */
 #include "base/scratch.h"
 
 #include <limits.h>
@@ -11,12 +12,18 @@
 enum { FILES_MAX = 16 };
 
 static char paths[FILES_MAX][PATH_MAX];
-/* Set when the path is whole, cleared before it changes: a handler sees whole paths alone. */
+/*
+ * Set after the path is complete and cleared before it changes, so the handler sees only complete
+ * paths.
+ */
 static volatile sig_atomic_t is_listed[FILES_MAX];
 
 static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ };
 
-/* The default action is in place again, and takes effect when this returns. */
+/*
+ * SA_RESETHAND has restored the default action. raise() makes the signal pending, and it ends the
+ * process when this handler returns and the mask is lifted.
+ */
 static void remove_all(int number)
 {
 	for (int i = 0; i < FILES_MAX; i++)
@@ -31,6 +38,7 @@ void gg_scratch_remove_at_signals(void)
 
 	sigfillset(&action.sa_mask);
 	for (size_t i = 0; i < GG_COUNT(signals); i++)
+		/* A signal that the caller ignores (nohup) or handles keeps its action. */
 		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
 			sigaction(signals[i], &action, NULL);
 }

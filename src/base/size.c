@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* size - parses and formats numbers of bytes. */
 #include "base/size.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 
 static const char unit_letters[] = "KMGTPE";
 
-/* The factor that a unit text stands for; 0 if it is not a unit. */
+/* Returns the factor of a unit, or 0 if the text is not a unit. */
 static uint64_t unit_factor(const char *unit)
 {
 	const char *rest;
@@ -19,6 +20,7 @@ static uint64_t unit_factor(const char *unit)
 	if (unit[0] == '\0' || strcasecmp(unit, "B") == 0)
 		return 1;
 	for (power = 0; unit_letters[power] != '\0'; power++)
+		/* Clearing bit 5 turns a lower-case ASCII letter into its upper-case form. */
 		if ((unit[0] & ~0x20) == unit_letters[power])
 			break;
 	if (unit_letters[power] == '\0')
@@ -43,11 +45,18 @@ int gg_size_parse(const char *text, uint64_t *ret_bytes)
 	uint64_t factor;
 
 	for (; *p >= '0' && *p <= '9'; p++, any = true)
+		/*
+		 * Stops at the first value above 2^64 - 1: it is out of range anyway, and 128 bits
+		 * would overflow.
+		 */
 		if (whole <= UINT64_MAX)
 			whole = whole * 10 + (unsigned)(*p - '0');
 	if (*p == '.') {
 		for (p++; *p >= '0' && *p <= '9'; p++, any = true) {
-			/* 18 digits are finer than a byte in an exbibyte needs; 10^18 * 2^60 fits. */
+			/*
+			 * 18 digits resolve less than a byte of an exbibyte, and 10^18 * 2^60 fits
+			 * into 128 bits.
+			 */
 			if (scale < 1000000000000000000u) {
 				fraction = fraction * 10 + (unsigned)(*p - '0');
 				scale *= 10;
@@ -76,7 +85,7 @@ const char *gg_size_format(double bytes, char text[GG_SIZE_TEXT_MAX])
 	double value = bytes < 0 ? -bytes : bytes;
 	size_t power = 0;
 
-	/* A value that would be printed as 1024 of a unit is 1 of the next. */
+	/* A value that would print as 1024 of a unit prints as 1 of the next unit. */
 	while (value >= 1023.95 && unit_letters[power] != '\0') {
 		value /= 1024;
 		power++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * time_units - how many nanoseconds a unit of time has. All times in geiger are in nanoseconds.
+ * time_units - the nanoseconds of each unit of time. All times in geiger are in nanoseconds.
  *
  *   int64_t until_ns = now_ns + 10 * GG_NS_PER_S;
  */

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * utf8 - is this text UTF-8?  Names in profiles may be any bytes; what we write for others may not.
+ * utf8 - checks whether text is UTF-8.  Names in profiles may be any bytes, but the files that
+ * geiger writes for other programs must be valid.
  */
 #pragma once
 
 #include <stddef.h>
 
 /*
- * Length of the well-formed UTF-8 sequence that text starts with (Unicode 15, table 3-7), or 0.
- * Bytes are read only as long as those before them fit, so the final 0 byte is never passed.
+ * Returns the length of the well-formed UTF-8 sequence at the start of `text` (Unicode 15, table
+ * 3-7), or 0.  It reads a byte only if the bytes before it are valid, so it never passes the final
+ * 0 byte.
  */
 static inline size_t gg_utf8_length(const unsigned char *text)
 {
-	unsigned char low = 0x80, high = 0xbf; /* of the second byte */
+	unsigned char low = 0x80, high = 0xbf; /* the range of the second byte */
 	size_t length;
 
 	if (text[0] < 0x80)
@@ -21,7 +23,7 @@ static inline size_t gg_utf8_length(const unsigned char *text)
 		return 0;
 	length = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
 	if (text[0] == 0xe0)
-		low = 0xa0; /* below: written longer than needed */
+		low = 0xa0; /* below: an overlong form */
 	else if (text[0] == 0xed)
 		high = 0x9f; /* above: surrogates */
 	else if (text[0] == 0xf0)
