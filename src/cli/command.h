@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command - what a command is: one entry of a const table, defined in a file of its own.
+ * command - describes a command: one entry of a const table, defined in a file of its own.
  *
- * To add one: write cmd_NAME.c with `const struct gg_command gg_command_NAME`, and list it in
+ * To add a command, write cmd_NAME.c with `const struct gg_command gg_command_NAME`, and list it in
  * commands.c.  Its help and the suggestions for a mistyped name follow from the entry.
  */
 #pragma once
@@ -15,38 +15,40 @@
 
 struct gg_command;
 
-/* What a command's run function is given. */
+/* The arguments of a command's run function. */
 struct gg_invocation {
 	int operand_count;
 	char **operands;
-	void *options;         /* the command's struct, filled by its option table */
+	void *options; /* the command's struct, which the parser fills by its option table */
 	struct gg_style style; /* for standard output */
 	struct gg_error *error;
-	int failure_status; /* that it exits with if it fails; the command's to begin with */
+	int failure_status; /* exit status of a failure; run() may replace the command's own */
 };
 
 struct gg_command {
-	const char *name;                /* of a verb, with its command: "lab error" */
-	const char *summary;             /* a phrase for one line */
-	const char *usage;               /* what follows the name */
-	const char *details;             /* paragraphs for the help, ending in a newline; or NULL */
+	const char *name;    /* the name of a verb has its command in front: "lab error" */
+	const char *summary; /* a phrase for one line */
+	const char *usage;   /* the operands and options behind the name */
+	const char *details; /* paragraphs for the help, ending in a newline; or NULL */
 	const struct gg_option *options; /* or NULL */
-	size_t options_size;             /* of the struct that the table fills */
-	const void *option_defaults;     /* what it starts as; NULL: all-zero */
+	size_t options_size;             /* size of the struct that the table fills */
+	const void *option_defaults;     /* the struct before parsing; NULL: all-zero */
 	enum gg_option_mode option_mode;
-	int max_operands; /* more are refused before run is called; -1: any number */
+	int max_operands; /* main refuses more before it calls run; -1: any number */
 
-	/* Exit status of every failure, also of a wrong request, where others stand for those of a
-	 * program that it runs; 0: 1 and 2, as main.c has it. */
+	/*
+	 * The exit status of every failure, wrong requests included, for commands whose other
+	 * statuses are those of a program that they run.  0: the statuses 1 and 2 of main.c.
+	 */
 	int failure_status;
 
-	/* A command that is a family has verbs, a list that ends in NULL, and no run function. */
+	/* The verbs of a family, a list that ends in NULL.  A family has no run function. */
 	const struct gg_command *const *verbs;
 
 	/*
-	 * Does the work.  Returns the exit status, 0 or one that the command's help explains, or a
-	 * negative errno value with invocation->error filled: -EINVAL for a wrong request (exit
-	 * status 2), any other for a failure (1).
+	 * Does the work.  Returns the exit status, which is 0 or a status that the command's help
+	 * explains.  On failure it returns a negative errno value and fills invocation->error:
+	 * -EINVAL for a wrong request (exit status 2), any other code for a failure (1).
 	 */
 	int (*run)(struct gg_invocation *invocation);
 };
@@ -84,7 +86,10 @@ struct gg_common_options {
 };
 extern const struct gg_option gg_common_option_table[];
 
-/* Options that stand before the command; gg_common_option_table is for there too. */
+/*
+ * Options that stand before the command.  The options of gg_common_option_table are valid there,
+ * too, as they are after it.
+ */
 struct gg_global_options {
 	struct gg_common_options common;
 	bool version;
@@ -95,13 +100,13 @@ extern const struct gg_option gg_global_option_table[];
 extern const char gg_program_summary[], gg_program_details[];
 
 /*
- * The command that words[0..count) begin with: one word, or two for a verb of a family (just the
- * family if its name stands alone).  *ret_used_count says how many words that were.  NULL with
- * `error` naming the nearest one.  count >= 1.
+ * Finds the command at the start of words[0..count), where count >= 1: one word, or two for a verb
+ * of a family.  A family's name alone finds the family.  *ret_used_count is the number of these
+ * words.  Returns NULL and names the nearest command in `error` if there is no such command.
  */
 const struct gg_command *gg_command_find(char *const *words, int count, int *ret_used_count,
                                          struct gg_error *error);
 
-/* Help for one command, or the overview of all; to standard output. */
+/* Print the help for one command, or the overview of all commands, to standard output. */
 void gg_help_print_command(const struct gg_command *command, const struct gg_style *style);
 void gg_help_print_overview(const struct gg_style *style);

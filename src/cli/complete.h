@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * complete - the scripts by which bash and zsh complete command lines, made of the tables of commands and
- * options, so that they know each of them and nothing else.
+ * complete - prints scripts by which bash and zsh complete command lines of geiger.
  *
- * They know what follows an option by the option's placeholder, and what a command's operands are by its
- * usage: words of choices, files, directories, a command line of another program.  That of bash needs bash
- * alone, that of zsh the functions that zsh comes with; neither runs anything.  zsh shows the help of what
- * it offers, too.
+ * The tables of commands and options generate the scripts, so a script knows exactly the options of
+ * its version.  The placeholder of an option determines the completion of its value, and the usage
+ * of a command determines the completion of its operands: choices, files, directories, or the
+ * command line of another program.  The bash script needs only bash, and the zsh script needs the
+ * functions that come with zsh.  Neither script runs a program.  The zsh script also shows the help
+ * of each option.
  */
 #pragma once
 
@@ -17,9 +18,9 @@
 void gg_complete_print_bash(FILE *stream);
 void gg_complete_print_zsh(FILE *stream);
 
-/* How the scripts differ: names of verbs and options, and what stands around them. */
+/* The parts in which the scripts differ: how names look, and the text around them. */
 struct gg_complete_shell {
-	/* A verb (without dashes) or an option, with its help. */
+	/* Prints a verb (without dashes) or an option, with its help. */
 	void (*print)(const char *dashes, const char *name, size_t name_length, const char *help,
 	              FILE *stream);
 	const char *case_begin, *list_begin, *list_end;
@@ -27,7 +28,8 @@ struct gg_complete_shell {
 };
 
 /*
- * The function _geiger_table, which sets what may follow a command.  Kinds of an option's value and of operands
- * are the same in both scripts: @files, @directories, @nothing, @command (a command line), or words with | between.
+ * Prints the shell function _geiger_table, which sets the words that may follow a command.  Both
+ * scripts use the same kinds for values of options and for operands: @files, @directories,
+ * @nothing, @command (a command line), or choices with | between them.
  */
 void gg_complete_print_table(const struct gg_complete_shell *shell, FILE *stream);

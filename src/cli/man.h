@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * man - the manual page of a command, as far as its tables tell it: name, synopsis, description,
- * commands and options, as source for scdoc(1).  What people write beside it (exit status, examples) is in
- * docs/man; tools/make_man puts the two together, and tools/check_man holds the pages to the tables.
+ * man - prints the manual page of a command from its tables, as source for scdoc(1).
+ *
+ * The tables give the name, synopsis, description, commands and options.  People write the other
+ * parts (exit status, examples) in docs/man. tools/make_man joins both, and tools/check_man
+ * compares the pages with the tables.
  */
 #pragma once
 
@@ -10,8 +12,10 @@
 
 #include "cli/command.h"
 
-/* The page of the command; NULL: that of geiger itself. */
+/* Prints the page of the command, or the page of geiger itself for NULL. */
 void gg_man_print(const struct gg_command *command, FILE *stream);
 
-/* The names of all pages, one a line: "geiger", "geiger-lab", "geiger-lab-error" ... */
+/*
+ * Prints the names of all pages, one in each line: "geiger", "geiger-lab", "geiger-lab-error" ...
+ */
 void gg_man_print_list(FILE *stream);

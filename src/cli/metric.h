@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metric - which memory a report is about if nobody says.
+ * metric - chooses the metric of a report if the user names none.
  *
- * The rule is gg_query_is_given_back(), which the page follows as well.  It is for people: what scripts
- * read (--json, --fail-on-growth) is live memory whatever there is of it.
+ * The rule is gg_query_is_given_back(), which the page follows as well.  It applies only to output
+ * for people.  Output for scripts (--json, --fail-on-growth) always shows live memory, even if
+ * little is live.
  *
- * Threads   any; the model is only read.
+ * Threads   Any; the functions only read the model.
  */
 #pragma once
 
@@ -14,14 +15,14 @@
 
 #include "cli/profiles.h"
 
-/* Whether neither a metric nor a moment or window was asked for, by a person. */
+/* True if a person asked for a report without a metric, a moment or a window. */
 static inline bool gg_cli_metric_is_open(const struct gg_report_options *options)
 {
 	return options->metric < 0 && options->at == NULL && options->between == NULL &&
 	       !options->json;
 }
 
-/* query->metric of a report on one profile, where it is open. */
+/* Sets query->metric for a report on one profile if gg_cli_metric_is_open(). */
 GG_MUST_CHECK int gg_cli_choose_metric(const struct gg_model *model,
                                        const struct gg_report_options *options,
                                        struct gg_query *query, struct gg_error *error);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options - command lines, parsed by const tables.
+ * options - parses command lines by const tables.
  *
- * A command declares its options as a table that binds each to a field of a struct of its own.  The
- * same table makes the help, so that the two cannot disagree.
+ * A command declares its options as a table that binds each option to a field of its own struct.
+ * The help comes from the same table, so the two cannot disagree.
  *
  *   struct lab_options { uint64_t interval_bytes; bool json; };
  *
@@ -14,9 +14,10 @@
  *           GG_OPTIONS_END,
  *   };
  *
- * Understood: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, flags together as -abc, and `--`,
- * after which everything is an operand.  Options and operands may be mixed.  The last one given
- * wins.  An unknown option is an error that names the nearest known one.
+ * The parser understands --name VALUE, --name=VALUE, -n VALUE, -nVALUE, and flags together as -abc.
+ * After `--` every word is an operand.  Options and operands may be mixed.  If an option occurs
+ * more than once, the last value counts.  An unknown option is an error that names the nearest
+ * known option.
  */
 #pragma once
 
@@ -41,7 +42,7 @@ enum gg_option_kind {
 enum { GG_OPTION_PAIRS_MAX = 32 };
 
 struct gg_option_pair {
-	const char *key, *value; /* in argv, of which the = was made the end of the key */
+	const char *key, *value; /* both point into argv; a 0 byte has replaced the = */
 };
 
 struct gg_option_pairs {
@@ -53,8 +54,8 @@ struct gg_option {
 	const char *name;         /* without its dashes; NULL ends the table */
 	char letter;              /* short form; 0: none */
 	enum gg_option_kind kind; /* also the type of the field */
-	size_t offset;            /* of the field in the command's struct */
-	const char *placeholder;  /* of the value, in the help; NULL for flags */
+	size_t offset;            /* offset of the field in the command's struct */
+	const char *placeholder;  /* name of the value in the help; NULL for flags */
 	const char *help;         /* a phrase for one line */
 };
 
@@ -63,20 +64,20 @@ struct gg_option {
 		NULL, 0, GG_OPTION_FLAG, 0, NULL, NULL \
 	}
 
-/* A table and the struct that its offsets refer to. */
+/* A table, and the struct that its offsets refer to. */
 struct gg_option_set {
 	const struct gg_option *options;
 	void *target;
 };
 
 enum gg_option_mode {
-	GG_OPTIONS_ANYWHERE,        /* options and operands mixed */
-	GG_OPTIONS_BEFORE_OPERANDS, /* the first operand ends the options, as `env` has it */
+	GG_OPTIONS_ANYWHERE,        /* options and operands may be mixed */
+	GG_OPTIONS_BEFORE_OPERANDS, /* the first operand ends the options, as in `env` */
 };
 
 /*
  * Parses argv[0..argc) by the given sets and moves the operands, in their order, to the front of
- * argv.  Returns how many there are, or -EINVAL with `error` saying what is wrong.
+ * argv.  Returns the number of operands, or -EINVAL with an `error` that says what is wrong.
  */
 GG_MUST_CHECK int gg_options_parse(const struct gg_option_set *sets, size_t set_count,
                                    enum gg_option_mode mode, int argc, char **argv,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profiles - what the commands that report on profiles share: opening, options, times, the pager.
+ * profiles - shared parts of the commands that report on profiles: opening, options, times, the
+ * pager.
  */
 #pragma once
 
@@ -15,22 +16,30 @@
 #include "query/query.h"
 #include "report/report.h"
 
-/* Opens what a command was given as PROFILE: the one place that knows what that may be. */
+/*
+ * Opens the PROFILE operand of a command.  Only this function knows which kinds of files are valid.
+ */
 GG_MUST_CHECK int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path,
                                       struct gg_error *error);
 
-/* Opens and reads it; tops of stacks are those of the allocator (gg_model_options). */
+/*
+ * Opens and reads profiles as one model.  The model leaves the allocator's own functions off the
+ * tops of stacks (gg_model_options).
+ */
 GG_MUST_CHECK int gg_cli_load(struct gg_model **ret_model, const char *const *paths,
                               size_t path_count, struct gg_error *error);
 
 /*
- * The profile itself is the one file that must not be replaced by what is made of it.  -EINVAL names
- * --output of the command; output may be NULL.
+ * Fails with -EINVAL if `output` is the profile itself, because the command would overwrite its
+ * input.  The error names --output of the command. output may be NULL.
  */
 GG_MUST_CHECK int gg_cli_check_output(const char *command, const char *profile, const char *output,
                                       struct gg_error *error);
 
-/* Options of a query and of how its answer looks; commands put the table's part into their own. */
+/*
+ * Options of a query and of the form of its report.  Commands include rows of the table in their
+ * own.
+ */
 struct gg_report_options {
 	int metric; /* enum gg_metric, in the order of the option's choices; -1: not given */
 	int unit;   /* enum gg_quantity */
@@ -39,15 +48,15 @@ struct gg_report_options {
 	const char *at, *between;
 	const char *focus, *ignore;
 	const char *temporary;
-	const char *by_label; /* its key, in place of `by` */
+	const char *by_label; /* a key, which replaces `by` */
 	uint64_t process, limit;
 	double confidence;
 	bool bytes, json, no_pager, ascii, full_names;
 };
 
 /*
- * Rows of option tables that mean the same in every command which has them.  `start`: where the command's struct
- * has its struct gg_report_options.
+ * Rows of option tables, which mean the same in every command that has them.  `start` is the offset
+ * of the struct gg_report_options in the command's struct.
  */
 #define GG_CLI_ROW(...)     \
 	{                   \
@@ -91,26 +100,31 @@ struct gg_report_options {
 	GG_CLI_ROW("full-names", 0, GG_OPTION_FLAG, GG_CLI_FIELD(start, full_names), NULL, \
 	           "names of functions with all of their arguments")
 
-/* With --full-names: names the functions so. */
+/*
+ * With --full-names, replaces the names of the functions by full names.  Otherwise it does nothing.
+ */
 GG_MUST_CHECK int gg_cli_name_functions(const struct gg_report_options *options,
                                         struct gg_model *model, struct gg_error *error);
 
-/* The query that the options ask for; `command` is the place of errors. */
+/* Makes the query that the options describe.  `command` is the place of errors. */
 GG_MUST_CHECK int gg_cli_question(const struct gg_report_options *options, const char *command,
                                   struct gg_query *ret_query, struct gg_error *error);
 
 /*
- * `--between T0 T1` leaves T1 among the operands: takes it out, where --between has one time alone.
- * What is left is PROFILE, at most one.  buffer keeps "T0,T1" as long as the options are used.
+ * Completes the window of `--between T0 T1`.  The parser takes T0 as the value and leaves T1 among
+ * the operands.  If --between has only one time, this function removes the last operand that is a
+ * time and joins the two as "T0,T1" in `buffer`, which must outlive the options.  It then checks
+ * that exactly one operand is left, the PROFILE.
  */
 GG_MUST_CHECK int gg_cli_take_window(struct gg_invocation *invocation,
                                      struct gg_report_options *options, const char *command,
                                      char buffer[128]);
 
 /*
- * The numbers of a report's head need passes of their own over the samples: they are computed beside
- * those of the rows, by another thread.  end: takes the code of what was done meanwhile, and returns
- * it or that of the head.
+ * Computes the numbers of a report's head in another thread, because they need passes of their own
+ * over the samples.  Meanwhile the caller computes the rows. gg_cli_end_head() waits for the
+ * thread.  It gets the code of the caller's work and returns that code if it is an error, or else
+ * the code of the head.
  */
 struct gg_head {
 	const struct gg_model *model;
@@ -125,12 +139,12 @@ void gg_cli_begin_head(struct gg_head *head, const struct gg_model *model,
                        const struct gg_query *query);
 GG_MUST_CHECK int gg_cli_end_head(struct gg_head *head, int code, struct gg_error *error);
 
-/* How figures look on this standard output. */
+/* Sets the width, names, figures and style of a report for this standard output. */
 void gg_cli_fit_report(const struct gg_report_options *options, const struct gg_style *style,
                        struct gg_report *report);
 
 /*
- * Prints a text: through $GEIGER_PAGER, $PAGER or less where standard output is a terminal and the text
- * is longer than it.  Fails if the text could not be built.
+ * Prints a text.  If standard output is a terminal and the text is longer than the screen, it goes
+ * through $GEIGER_PAGER, $PAGER or less.  Fails if the text could not be built.
  */
 GG_MUST_CHECK int gg_cli_print(const struct gg_buf *text, bool no_pager, struct gg_error *error);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * progress - a bar on standard error, where that is a terminal, for work that takes more than a second.
+ * progress - shows a bar on standard error, if that is a terminal, for work of more than a second.
  *
  *   struct gg_progress progress = gg_progress_begin("reading", quiet);
- *   gg_progress_show(&progress, done, all);               as often as you like
- *   gg_progress_end(&progress);                           takes it away
+ *   gg_progress_show(&progress, done, all);               any number of times
+ *   gg_progress_end(&progress);                           removes the bar
  */
 #pragma once
 
@@ -18,6 +18,6 @@ struct gg_progress {
 };
 
 struct gg_progress gg_progress_begin(const char *what, bool quiet);
-/* all 0: not known. */
+/* all: the total, or 0 if it is unknown. */
 void gg_progress_show(struct gg_progress *progress, uint64_t done, uint64_t all);
 void gg_progress_end(struct gg_progress *progress);

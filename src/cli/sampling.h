@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampling - how a program is to be sampled: the options that `geiger record` and `geiger env` share.
+ * sampling - the options for sampling that `geiger record` and `geiger env` share.
  *
- * A command's struct has a struct gg_cli_sampling, its table GG_CLI_SAMPLING_OPTIONS with the place of it there, and
- * its defaults GG_CLI_SAMPLING_DEFAULTS.
+ * A command's struct contains a struct gg_cli_sampling.  Its table contains GG_CLI_SAMPLING_OPTIONS
+ * with the offset of that struct, and its defaults contain GG_CLI_SAMPLING_DEFAULTS.
  */
 #pragma once
 
@@ -48,13 +48,16 @@ struct gg_cli_sampling {
 		GG_CLI_SAMPLING_ROW("compat", 0, GG_OPTION_FLAG, start, compat, NULL,             \
 	                            "jemalloc's and gperftools' options and calls, too")
 
-/* 0 or -EINVAL, which names the option of the command. */
+/* Checks the options.  Returns 0, or -EINVAL with an error that names the command's option. */
 GG_MUST_CHECK int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,
                                         struct gg_error *error);
 
-/* In bytes or allocations; 0: the agent's default. */
+/* Returns the interval in bytes or allocations; 0: the agent's default. */
 uint64_t gg_cli_sampling_interval(const struct gg_cli_sampling *sampling);
 
-/* By name; NULL: the agent's default.  A focus implies the optimal scheme. */
+/*
+ * Return the name of the scheme or focus; NULL: the agent's default.  A focus implies the optimal
+ * scheme.
+ */
 const char *gg_cli_sampling_scheme(const struct gg_cli_sampling *sampling);
 const char *gg_cli_sampling_focus(const struct gg_cli_sampling *sampling);

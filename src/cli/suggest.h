@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suggest - the known name that a mistyped one was probably meant to be.
+ * suggest - finds the known name that is nearest to a mistyped one.
  *
  *   struct gg_suggestion nearest = { 0 };
  *   for (each known name)
@@ -13,13 +13,13 @@
 #include <stddef.h>
 
 struct gg_suggestion {
-	const char *name; /* the best so far; NULL: none is near */
+	const char *name; /* the best name so far; NULL: no name is near */
 	size_t distance;
 };
 
 /*
- * Offers a known name.  It is taken if it is nearer than those before it and near at all: at most
- * half of the longer name differs.  Distance: insertions, deletions, replacements and swaps of
- * neighbours (Damerau 1964), or the letters missing where the typed text begins the name.
+ * Offers a known name.  It becomes the suggestion if it is nearer than the earlier names and if at
+ * most half of the longer name differs.  A typed text that begins the name is always near enough.
+ * The distance counts insertions, deletions, replacements and swaps of neighbors (Damerau 1964).
  */
 void gg_suggest(struct gg_suggestion *nearest, const char *typed, const char *known);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind_demo - walks a stack that has a bit of everything, and shows by which rules.
+ * unwind_demo - walks a stack with many kinds of frames, and shows the rule of each frame.
  *
- * The stack: a recursion of ours, qsort() of libc, a callback, a signal that interrupts it, and its
- * handler, in which the stack is captured as the agent does it for a sample.
+ * The stack has a recursion of our own code, qsort() of libc, a callback, a signal that interrupts
+ * the callback, and the signal's handler.  The handler captures the stack as the agent does for a
+ * sample.
  *
- * Threads  the main one; SIGUSR1 is taken for the moment and given back.
+ * Threads  The main thread.  The demo replaces the action of SIGUSR1 for a moment and restores it.
  */
 #pragma once
 
 #include "cli/command.h"
 
-/* Like gg_command.run. */
+/* Has the contract of gg_command.run. */
 int gg_unwind_demo_run(struct gg_invocation *invocation);
