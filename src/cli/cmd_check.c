@@ -19,7 +19,7 @@ static const struct gg_option check_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-/* One line, whatever the file put into it. */
+/* The file may have put line feeds into the text; GG_PRINTABLE() keeps it on one line. */
 static void print_problem(const char *problem, void *context)
 {
 	const struct check_options *options = context;
@@ -47,6 +47,7 @@ static int run_check(struct gg_invocation *invocation)
 		return count;
 	if (count == 0 && !options->quiet)
 		printf("whole: nothing contradicts\n");
+	/* Problems are an answer (exit status 1), not an error of the command. */
 	return count > 0;
 }
 

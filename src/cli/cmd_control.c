@@ -50,7 +50,10 @@ struct status {
 	uint64_t dropped_count;
 };
 
-/* NAME's value among the options that the agent noted; 0: not there, or no size. */
+/*
+ * Finds an option that the agent noted in the region, and parses its value as a size.  Returns 0 if
+ * the option is absent or its value is not a size.  The last value of an option counts.
+ */
 static uint64_t find_size(const struct gg_region_header *header, const char *name)
 {
 	char text[GG_REGION_OPTIONS_MAX + 1], *line, *rest = text;
@@ -66,6 +69,7 @@ static uint64_t find_size(const struct gg_region_header *header, const char *nam
 	return bytes;
 }
 
+/* Under the scheme per-allocation the interval counts allocations and not bytes. */
 static bool counts_allocations(const struct gg_region_header *header)
 {
 	static const char option[] = "GEIGER_SCHEME=per-allocation";
@@ -74,8 +78,9 @@ static bool counts_allocations(const struct gg_region_header *header)
 }
 
 /*
- * The live blocks were exposed to the current interval, to the first one, and to that of their
- * samples.
+ * Adds up the live samples.  A live block may have been allocated under the first interval, under
+ * the current one, or under the interval of a sample.  The tally is exposed to all of them, because
+ * its upper bound must allow for blocks that went unsampled under any of them.
  */
 static struct gg_figure find_live(const struct gg_region_view *view)
 {
@@ -114,7 +119,7 @@ static int read_status(struct status *status, const char *path, struct gg_error 
 	return 0;
 }
 
-/* Arguments with blanks between them. */
+/* Appends the arguments with blanks between them.  Each ends in a 0 byte in the header. */
 static void append_command(const struct gg_region_header *header, struct gg_buf *out)
 {
 	size_t length = header->command_bytes;
@@ -139,7 +144,10 @@ static void append_interval(const struct gg_region_header *header, struct gg_buf
 		gg_buf_append_text(out, gg_size_format_short((double)interval, size));
 }
 
-/* Events are lost only where a recorder reads them: without one the ring just fills. */
+/*
+ * Events count as lost only if a recorder reads them.  Without a recorder the ring fills and stays
+ * full.
+ */
 static uint64_t lost_events(const struct gg_region_header *header)
 {
 	return header->ring_tail != 0 ? header->counters[GG_COUNT_DROP_EVENTS] : 0;
@@ -235,6 +243,10 @@ static void tell_change(const struct gg_region_header *header,
                         const struct gg_region_change *change)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	/*
+	 * append_interval() formats the interval of a header, so a copy gets the requested
+	 * interval.
+	 */
 	struct gg_region_header asked = *header;
 
 	if (change->interval_bytes != 0) {
@@ -261,6 +273,7 @@ static int change_region(struct gg_invocation *invocation, const char *path,
 	if (fd < 0)
 		return fd;
 	status = gg_region_header_read(&header, fd, path, error);
+	/* The region of a dead process stays on disk, where nobody would read the new settings. */
 	if (status == 0 && !gg_process_alive_region(&header, fd))
 		status = gg_error_set(error, -ESRCH, path, NULL, "its process is gone");
 	if (status == 0)
@@ -303,7 +316,7 @@ static const struct {
 	[VERB_STATUS] = { "status", NULL },
 };
 
-/* GG_COUNT(verbs): there is no such. */
+/* Returns the verb with this name, or GG_COUNT(verbs) for any other name. */
 static size_t find_verb(const char *name)
 {
 	size_t verb = 0;
@@ -326,6 +339,7 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 		                    "geiger control PID on|off|interval SIZE|snapshot FILE|status",
 		                    "tell which process, and what to do");
 	verb = find_verb(operands[1]);
+	/* The two words are probably in the wrong order. */
 	if (verb == GG_COUNT(verbs) && find_verb(operands[0]) < GG_COUNT(verbs))
 		return gg_error_set(error, -EINVAL, "control", NULL,
 		                    "the process comes first: geiger control %s %s", operands[1],
@@ -342,6 +356,10 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 		return gg_error_set(error, -EINVAL, operands[1], NULL, "'%s' is one word too many",
 		                    operands[wanted]);
 	*ret_verb = (enum verb)verb;
+	/*
+	 * An interval_bytes of 0 leaves the interval as it is, so `on` and `off` change only
+	 * `active`.
+	 */
 	change->set_active = verb == VERB_ON || verb == VERB_OFF;
 	change->active = verb == VERB_ON;
 	if (verb == VERB_INTERVAL &&

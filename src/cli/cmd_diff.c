@@ -15,6 +15,7 @@
 
 enum { EXIT_GREW = 3 };
 
+/* The default limit depends on the form of the output. */
 #define DEFAULT_LIMIT UINT64_MAX
 
 struct diff_options {
@@ -24,12 +25,12 @@ struct diff_options {
 	bool all, fail_on_growth;
 };
 
-/* One profile as it was asked for; the two are read and asked beside each other. */
+/* One of the two profiles.  Two threads read and query both profiles at the same time. */
 struct side {
 	const char *path;
 	const struct gg_query *question;
-	bool may_be_peak;   /* nobody said which memory: it is to be found out ... */
-	bool is_given_back; /* ... whether most is gone at the end */
+	bool may_be_peak;   /* the user chose no metric, so side_open() computes ... */
+	bool is_given_back; /* ... whether little of the memory is live at the end */
 	struct gg_model *model;
 	struct gg_query_result *result;
 	struct gg_error error;
@@ -65,6 +66,7 @@ static int do_both(void *(*step)(void *side), struct side *before, struct side *
                    struct gg_error *error)
 {
 	pthread_t thread;
+	/* Runs `before` in a second thread.  Without a thread the steps run one after the other. */
 	bool is_beside = pthread_create(&thread, NULL, step, before) == 0;
 
 	step(after);
@@ -81,7 +83,7 @@ static int do_both(void *(*step)(void *side), struct side *before, struct side *
 	return 0;
 }
 
-/* Equal names in the two are the same function. */
+/* Treats functions with equal names as the same function, also if their builds differ. */
 static int name_functions(const struct diff_options *options, const struct side *before,
                           const struct side *after, struct gg_error *error)
 {
@@ -168,6 +170,11 @@ static int run(struct gg_invocation *invocation)
 	if (code == 0)
 		code = name_functions(options, &before, &after, invocation->error);
 	if (code == 0) {
+		/*
+		 * Both sides need the same metric.  The peak replaces live memory only if both
+		 * programs freed nearly all of theirs.  For --fail-on-growth the metric never
+		 * changes by itself: scripts need a stable answer.
+		 */
 		if (before.is_given_back && after.is_given_back)
 			query.metric = GG_METRIC_PEAK;
 		code = do_both(side_ask, &before, &after, invocation->error);

@@ -30,7 +30,7 @@ static const struct gg_option env_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-/* One line of NAME=VALUE, and the command if there is one. */
+/* Prints one line of NAME=VALUE words, and the command if there is one. */
 static void print_shell(const struct gg_launch_environment *environment, char *const *command)
 {
 	const char *text = NULL;
@@ -51,7 +51,10 @@ static void print_shell(const struct gg_launch_environment *environment, char *c
 	gg_buf_done(&line);
 }
 
-/* Environment="NAME=VALUE", with what systemd would take for something else. */
+/*
+ * Prints Environment="NAME=VALUE" lines. systemd would expand a percent sign, and a quote or a
+ * backslash has a meaning inside the quotes, so the loop escapes these three characters.
+ */
 static void print_systemd(const struct gg_launch_environment *environment)
 {
 	const char *text = NULL;
@@ -70,7 +73,10 @@ static void print_systemd(const struct gg_launch_environment *environment)
 	}
 }
 
-/* Options of docker run; also podman's. */
+/*
+ * Prints options for `docker run`, which podman also accepts.  The container needs the agent's
+ * files under the same paths, and a writable folder that outlives it for the regions.
+ */
 static void print_docker(const struct gg_launch_environment *environment,
                          const struct gg_launch_settings *settings)
 {
@@ -115,6 +121,9 @@ static int run_env(struct gg_invocation *invocation)
 	struct gg_launch_environment environment;
 	int status = gg_cli_check_sampling(sampling, "env", invocation->error);
 
+	/*
+	 * The parser moved the operands to the front of argv, so there is room for the final NULL.
+	 */
 	invocation->operands[invocation->operand_count] = NULL;
 	if (status < 0)
 		return status;
@@ -123,7 +132,7 @@ static int run_env(struct gg_invocation *invocation)
 		                    "Programs change their directory: give an absolute path.",
 		                    "'%s' is relative", given->directory);
 	if (given->format == DOCKER && given->directory == NULL)
-		settings.directory = "/var/tmp"; /* one that the container shares and that lasts */
+		settings.directory = "/var/tmp"; /* shared with the container, and lasting */
 	status = gg_launch_find_agent(agent, invocation->error);
 	if (status == 0 && sampling->compat)
 		status = gg_launch_find_compat(compat, agent, invocation->error);

@@ -17,12 +17,12 @@
 #include "format/export/export.h"
 
 struct export_options {
-	struct gg_report_options common; /* first: what the helpers read */
-	const char *format;              /* NULL: by the name of the output */
+	struct gg_report_options common; /* first, because the helpers read it */
+	const char *format;              /* NULL: the name of the output determines the format */
 	const char *output;
 };
 
-/* No format has this name; `advice` gets the nearest one. */
+/* Reports an unknown format; the advice names the nearest one. */
 static int unknown_format(const char *name, struct gg_error *error)
 {
 	struct gg_suggestion nearest = { 0 };
@@ -58,7 +58,10 @@ static int choose_format(const struct export_options *options,
 	return 0;
 }
 
-/* A line on the terminal once it takes longer than people wait for without asking. */
+/*
+ * A progress line on the terminal.  It appears after AFTER_NS, because people wait that long
+ * without wondering, and changes every EVERY_NS.
+ */
 struct progress {
 	uint64_t from_ns, last_ns;
 	bool is_shown;
@@ -86,8 +89,8 @@ static void show_progress(void *context, uint64_t done_count, uint64_t total_cou
 }
 
 /*
- * Live at the end is what the formats of one metric have unless another is asked for.  Where that is nothing,
- * the file is empty, and only standard error can say why.
+ * Formats of one metric have the memory that is live at the end, unless the user asks for another
+ * metric.  If nothing is live, the file is empty.  Only standard error can tell the user why.
  */
 static void tell_nothing_live(const struct gg_model *model, const struct gg_query *query,
                               const struct gg_export_format *format,
@@ -96,6 +99,10 @@ static void tell_nothing_live(const struct gg_model *model, const struct gg_quer
 	size_t process_count;
 
 	gg_model_processes(model, &process_count);
+	/*
+	 * Filters can leave nothing as well, so an empty result under --focus or --ignore needs no
+	 * advice.
+	 */
 	if (format->has_both || query->metric != GG_METRIC_LIVE || extract->live_count > 0 ||
 	    gg_model_sample_total(model) == 0 || query->focus != NULL || query->ignore != NULL)
 		return;
@@ -134,6 +141,7 @@ static int export_model(const struct gg_model *model, const struct gg_query *que
 	if (progress.is_shown)
 		fputs("\r\033[K", stderr);
 	if (code == 0) {
+		/* From here on a signal must not leave a temporary file of the output behind. */
 		gg_scratch_remove_at_signals();
 		code = gg_save_file(options->output != NULL ? options->output : "-", out.data,
 		                    out.length, invocation->error);
@@ -212,6 +220,6 @@ const struct gg_command gg_command_export = {
 	.options = options,
 	.options_size = sizeof(struct export_options),
 	.option_defaults = &(const struct export_options){ .common = { .confidence = 0.95 } },
-	.max_operands = 2, /* the second time of --between is one */
+	.max_operands = 2, /* the second one is T1 of --between */
 	.run = run,
 };

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_help - `geiger help`: explains a command, prints its manual page, and prints completion
+ * scripts.
+ */
 #include <errno.h>
 #include <stdio.h>
 
@@ -6,7 +10,7 @@
 #include "cli/complete.h"
 #include "cli/man.h"
 
-enum { OPTION_COLUMN = 24 }; /* width of the option forms; a longer one gets its own line */
+enum { OPTION_COLUMN = 24 }; /* columns of the option forms; a longer form gets a line of its own */
 
 static void print_option(const struct gg_option *option)
 {
@@ -72,7 +76,7 @@ enum { COMPLETION_BASH, COMPLETION_ZSH }; /* in the order of the option's choice
 
 struct help_options {
 	bool man, list;
-	int completion; /* position in its choices; -1: not asked for */
+	int completion; /* position in its choices; -1: not given */
 };
 
 static int run_help(struct gg_invocation *invocation)
@@ -101,6 +105,7 @@ static int run_help(struct gg_invocation *invocation)
 	                          invocation->error);
 	if (command == NULL)
 		return -EINVAL;
+	/* `geiger help lab error` uses both words; `geiger help report tree` names two commands. */
 	if (used_count < invocation->operand_count)
 		return gg_error_set(invocation->error, -EINVAL, "help", "Ask for one at a time.",
 		                    "unexpected operand '%s'", invocation->operands[used_count]);

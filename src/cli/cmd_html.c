@@ -19,7 +19,7 @@
 
 #define DEFAULT_MAX_BYTES UINT64_C(1500000)
 
-/* Less than this is the page without any profile. */
+/* The smallest useful amount of data; with less the page has hardly any profile in it. */
 #define LEAST_DATA_BYTES 20000
 
 struct html_options {
@@ -56,13 +56,19 @@ static int check(const struct gg_invocation *invocation)
 	                           invocation->error);
 }
 
-/* Base64 makes 4 bytes of 3. */
+/*
+ * Returns the number of bytes that the packed data may have, or 0 for any number.  Base64 turns 3
+ * bytes into 4, and may pad the end.
+ */
 static size_t data_bytes(uint64_t max_bytes)
 {
 	return max_bytes == 0 ? 0 : (size_t)(max_bytes - gg_page_base_bytes() - 8) / 4 * 3;
 }
 
-/* "geiger: wrote FILE: 1.4 MiB, 812 stacks", and what was folded. */
+/*
+ * Prints "geiger: wrote FILE: 1.4 MiB, 812 stacks", and how much of the profile was folded or
+ * rounded.
+ */
 static void tell(const struct html_options *options, size_t file_bytes,
                  const struct gg_page_summary *summary)
 {
@@ -135,6 +141,7 @@ static int run(struct gg_invocation *invocation)
 		                   invocation->error);
 	if (code == 0 && options->diff != NULL)
 		code = gg_cli_load(&before, &options->diff, 1, invocation->error);
+	/* A diff matches functions by name, so both models need names in the same form. */
 	if (code == 0 && before != NULL)
 		code = gg_page_name_functions(model, before, invocation->error);
 	if (code == 0)

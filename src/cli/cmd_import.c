@@ -72,6 +72,9 @@ static int import_all(struct gg_profile *profile, const struct gg_invocation *in
 	for (int i = 0; i < invocation->operand_count && code == 0; i++) {
 		code = import_file(profile, invocation->operands[i], given->max_size_bytes, options,
 		                   &results[i], invocation->error);
+		/*
+		 * Removes the bar before the line of the result, or of the error, takes its place.
+		 */
 		gg_progress_end(options->progress_context);
 		if (code == 0 && !given->quiet)
 			fprintf(stderr, "geiger: %s: %s, %" PRIu64 " row%s\n",
@@ -110,6 +113,7 @@ static int run_import(struct gg_invocation *invocation)
 	if (results == NULL)
 		return gg_error_memory(invocation->error, "import");
 	gg_scratch_remove_at_signals();
+	/* The profile appears under its name only when it is complete. */
 	code = gg_profile_create_whole(&profile, given->output, invocation->error);
 	if (code < 0) {
 		free(results);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger leaks`: what was live at the end, or at a moment, and does it grow. */
+/*
+ * cmd_leaks - `geiger leaks`: the memory that was live at the end or at a moment, and whether it
+ * grows.
+ */
 #include <errno.h>
 #include <stddef.h>
 
@@ -9,7 +12,10 @@
 
 enum { EXIT_ABOVE = 3 };
 
-/* No --fail-above, no --limit: any number would be one. */
+/*
+ * Stands for an absent --fail-above or --limit, because every number that a user would give is a
+ * limit.
+ */
 #define NO_LIMIT UINT64_MAX
 
 struct leaks_options {
@@ -51,9 +57,13 @@ static int print_leaks(const struct gg_model *model, const struct gg_query *quer
 		gg_leaks_free(leaks);
 		return code;
 	}
+	/* Only the lower bound counts: chance alone must not fail a build. */
 	gate.has_failed = gate.is_asked && leaks->old_bytes.low > (double)gate.limit_bytes;
 	report.summary = &head.summary;
-	/* Leaks are of what each process left, of which the last one may have had little. */
+	/*
+	 * Leaks show the memory that each process left.  The last process may have left little
+	 * while earlier ones left much, so the advice to look at the peak needs both conditions.
+	 */
 	is_given_back = is_given_back &&
 	                gg_tally_estimate(&head.summary.left, GG_BYTES).value <
 	                        GG_QUERY_LIVE_SHARE *
@@ -76,7 +86,7 @@ static int run(struct gg_invocation *invocation)
 	GG_CLEANUP(gg_suppressions_done) struct gg_suppressions suppressions = { 0 };
 	struct gg_query query;
 	struct gg_model *model;
-	char unused[128]; /* leaks have no window */
+	char unused[128]; /* take_window() needs it, but leaks have no window */
 	int code = gg_cli_take_window(invocation, &options->common, "leaks", unused);
 
 	if (code == 0)

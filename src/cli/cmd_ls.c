@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger ls` and `geiger clean`: the regions on this machine. */
+/* cmd_ls - `geiger ls` and `geiger clean`: the regions on this machine. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 enum { TIME_TEXT_MAX = 16, COMMAND_WIDTH = 40 };
 
-/* "42s", "17m", "3h", "5d" */
+/* Formats an age in one unit: "42s", "17m", "3h", "5d". */
 static const char *format_age(double seconds, char text[TIME_TEXT_MAX])
 {
 	if (seconds < 100)
@@ -157,6 +157,10 @@ static int run_clean(struct gg_invocation *invocation)
 	};
 	int status;
 
+	/*
+	 * --all removes regions of any age.  Without a criterion the command spares the regions of
+	 * the last day, so that somebody can still examine them.
+	 */
 	if (given->all)
 		clean.older_seconds = 0;
 	else if (given->older_seconds == 0 && !clean.by_count)

@@ -35,7 +35,10 @@ static const struct gg_option merge_option_table[] = {
 
 static const struct merge_options defaults = { .output = "merged.geiger" };
 
-/* A file of another tool's becomes a profile in memory first. */
+/*
+ * Imports the file of another tool into a profile in memory, because the merge adds up only
+ * profiles.
+ */
 static int import_in_memory(struct gg_profile **ret_profile, struct gg_input *input,
                             struct gg_error *error)
 {
@@ -56,7 +59,10 @@ static int import_in_memory(struct gg_profile **ret_profile, struct gg_input *in
 	return 0;
 }
 
-/* Regions and our own profiles are opened where they are. */
+/*
+ * True for a profile or a region of geiger, which the merge opens in place.  Standard input has no
+ * path, so open_any() imports it.
+ */
 static bool is_ours(struct gg_input *input)
 {
 	size_t length;
@@ -116,7 +122,7 @@ static int run_merge(struct gg_invocation *invocation)
 	for (size_t i = 0; i < given->labels.count; i++)
 		labels[i] = (struct gg_import_label){ given->labels.pairs[i].key,
 			                              given->labels.pairs[i].value };
-	/* A second `merge *.geiger` would add the first one's sum to its parts. */
+	/* A second `merge *.geiger` would add the sum of the first run to its own parts. */
 	for (int i = 0; i < invocation->operand_count && code == 0; i++)
 		code = gg_cli_check_output("merge", invocation->operands[i], given->output,
 		                           invocation->error);

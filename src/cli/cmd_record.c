@@ -35,7 +35,11 @@ static const struct gg_option record_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-/* The five largest holders of what is live at the end; of the peak, if that is little. */
+/*
+ * Prints the five largest holders of the memory that is live at the end, or of the peak if little
+ * is live.  It runs after the profile is complete and ignores errors, because the recording has
+ * succeeded.
+ */
 static void print_largest(const char *path, void *context)
 {
 	const struct gg_report_options look = { .confidence = 0.95 };
@@ -86,7 +90,7 @@ static int run_record(struct gg_invocation *invocation)
 	};
 	int exit_status, status;
 
-	options.command[invocation->operand_count] = NULL; /* operands were moved forward */
+	options.command[invocation->operand_count] = NULL; /* ends the list */
 	if (invocation->operand_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "record",
 		                    "Name it after the options: geiger record -- COMMAND.",
@@ -96,6 +100,10 @@ static int run_record(struct gg_invocation *invocation)
 		return status;
 	status = gg_record_run(&options, &exit_status, invocation->error);
 	if (status < 0)
+		/*
+		 * The session chose 125, 126 or 127, as env(1) does; it is the exit status of this
+		 * failure.
+		 */
 		invocation->failure_status = exit_status;
 	return status < 0 ? status : exit_status;
 }

@@ -20,6 +20,10 @@ static int print_report(const struct gg_model *model, const struct gg_query *que
 	struct gg_query_result *result;
 	int code;
 
+	/*
+	 * The head's numbers need passes of their own; a second thread makes them while this one
+	 * makes the rows.
+	 */
 	gg_cli_begin_head(&head, model, query);
 	code = gg_query_rows(model, query, &result, invocation->error);
 	code = gg_cli_end_head(&head, code, invocation->error);

@@ -18,6 +18,10 @@ static void announce(const char *url, bool is_public, void *context)
 {
 	(void)context;
 	printf("%s\n", url);
+	/*
+	 * A script may read the URL through a pipe, so it must arrive before the server waits for
+	 * requests.
+	 */
 	fflush(stdout);
 	if (is_public)
 		fputs("geiger: other machines can reach it; nothing is encrypted, the token "

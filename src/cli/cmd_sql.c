@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger sql`: asks a profile in SQL; a table for people, CSV and JSON for programs. */
+/*
+ * cmd_sql - `geiger sql`: queries a profile in SQL, as a table for people or as CSV or JSON for
+ * programs.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -28,7 +31,10 @@ static const struct gg_option sql_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-/* What is there to ask about, for a person who does not know. */
+/*
+ * Lists the tables and views with their columns, for a person who does not know them.  Views come
+ * first.
+ */
 static const char overview[] =
 	"select name, type,"
 	" (select group_concat(name, ' ') from pragma_table_info(s.name)) as columns from ("
@@ -42,7 +48,7 @@ static void append_hex(struct gg_buf *out, const char *bytes, size_t length)
 		gg_buf_printf(out, "%02x", (unsigned char)bytes[i]);
 }
 
-/* The fewest digits that read back as the same number. */
+/* Appends the fewest digits that read back as the same number. */
 static void append_exactly(struct gg_buf *out, double number)
 {
 	char text[40];
@@ -55,13 +61,13 @@ static void append_exactly(struct gg_buf *out, double number)
 	gg_buf_append_text(out, text);
 }
 
-/* As many digits as a person reads. */
+/* Appends as many digits as a person reads. */
 static void append_roughly(struct gg_buf *out, double number)
 {
 	gg_buf_printf(out, fabs(number) >= 1000 && fabs(number) < 1e15 ? "%.0f" : "%.5g", number);
 }
 
-/* A value as text: bytes in hexadecimal digits. */
+/* Appends a value as text; bytes become hexadecimal digits, and NULL becomes nothing. */
 static void append_value(struct gg_buf *out, const struct gg_sql_query *query, int column,
                          void (*append_number)(struct gg_buf *, double))
 {
@@ -88,11 +94,11 @@ static void append_value(struct gg_buf *out, const struct gg_sql_query *query, i
 	}
 }
 
-/* --- CSV (RFC 4180, lines ended by a line feed alone) ------------------------------------------ */
+/* --- CSV (RFC 4180, but lines end in a line feed alone) ------------------------------ */
 
 static int put_line(struct gg_buf *line, struct gg_error *error)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf shown = { 0 }; /* a terminal obeys no cell */
+	GG_CLEANUP(gg_buf_done) struct gg_buf shown = { 0 }; /* with escapes, for a terminal */
 
 	if (line->failed)
 		return gg_error_memory(error, "sql");
@@ -125,6 +131,7 @@ static int print_csv(struct gg_sql_query *query, struct gg_error *error)
 			gg_buf_append_text(&line, i > 0 ? "," : "");
 			gg_buf_clear(&value);
 			append_value(&value, query, i, append_exactly);
+			/* An empty cell is NULL; gg_csv_append() writes an empty text as "". */
 			if (gg_sql_query_kind(query, i) != GG_SQL_QUERY_NULL)
 				gg_csv_append(&line, gg_buf_text(&value), value.length);
 		}
@@ -153,6 +160,10 @@ static void put_json(struct gg_json *json, const struct gg_sql_query *query, int
 		if (integer >= 0)
 			gg_json_integer(json, name, (uint64_t)integer);
 		else
+			/*
+			 * The JSON writer has only unsigned integers; a double is exact down to
+			 * -2^53.
+			 */
 			gg_json_number(json, name, (double)integer);
 		break;
 	case GG_SQL_QUERY_NUMBER:
@@ -223,6 +234,9 @@ static int print_table(struct gg_sql_query *query, const struct gg_style *style,
 		                    gg_sql_query_column_count(query), GG_TABLE_MAX_COLUMNS);
 	while ((code = gg_sql_query_next(query, error)) > 0) {
 		if (row == 0)
+			/*
+			 * The kinds of the first row's values decide how the columns are aligned.
+			 */
 			add_columns(&table, query, code);
 		for (int i = 0; i < gg_sql_query_column_count(query); i++)
 			add_cell(&table, query, i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger symbolize`: looks up functions and lines once more, with other places to look in. */
+/* cmd_symbolize - `geiger symbolize`: looks up functions and lines again, also in other places. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -50,6 +50,10 @@ static int run_symbolize(struct gg_invocation *invocation)
 	status = gg_profile_edit(&profile, invocation->operands[0], invocation->error);
 	if (status < 0)
 		return status;
+	/*
+	 * A recorder that died left its profile unfinished; the edit must end it before it adds
+	 * names.
+	 */
 	if (gg_unfinished_profile(profile, invocation->operands[0]))
 		status = gg_unfinished_profile_end(profile, false, invocation->error);
 	if (status == 0)

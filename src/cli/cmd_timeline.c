@@ -10,7 +10,7 @@
 
 struct timeline_options {
 	struct gg_report_options common;
-	uint64_t width, height; /* characters of the plotted area; width 0: what fits */
+	uint64_t width, height; /* characters of the plotted area; width 0: as many as fit */
 };
 
 enum { MOST_CHARACTERS = 1000 };
@@ -81,7 +81,7 @@ static int run(struct gg_invocation *invocation)
 	struct timeline_options *options = invocation->options;
 	struct gg_query query;
 	struct gg_model *model;
-	char unused[128]; /* a chart has no window */
+	char unused[128]; /* take_window() needs it, but a chart has no window */
 	int code = gg_cli_take_window(invocation, &options->common, "timeline", unused);
 
 	if (code == 0)

@@ -9,7 +9,7 @@
 #include "cli/profiles.h"
 
 struct tree_options {
-	struct gg_report_options common; /* first: what the helpers read */
+	struct gg_report_options common; /* first, because the helpers read it */
 	bool inverted;
 	double fold_percent;
 };
@@ -102,6 +102,6 @@ const struct gg_command gg_command_tree = {
 	.option_defaults = &(
 		const struct tree_options){ .common = { .metric = -1, .confidence = 0.95 },
 	                                    .fold_percent = 1 },
-	.max_operands = 2, /* the second time of --between is one */
+	.max_operands = 2, /* the second one is T1 of --between */
 	.run = run,
 };

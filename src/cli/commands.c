@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* commands - the table of all commands, and the look-up of a command by its words. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,7 @@ const char gg_program_details[] =
 	"\n"
 	"Sizes are given as 4096, 512KiB, 1.5MiB, 2GiB or 10kB; shares as 0.95.\n";
 
-/* The last word of a command's name: "error" of "lab error". */
+/* Returns the last word of a command's name: "error" for "lab error". */
 static const char *last_word(const struct gg_command *command)
 {
 	const char *blank = strrchr(command->name, ' ');
@@ -47,7 +48,7 @@ static const char *last_word(const struct gg_command *command)
 	return blank != NULL ? blank + 1 : command->name;
 }
 
-/* Looks a word up in a list; `family` is the command whose verbs they are, or NULL. */
+/* Looks a word up in a list of commands.  `family` is the command whose verbs they are, or NULL. */
 static const struct gg_command *find_in(const struct gg_command *const *list, const char *word,
                                         const struct gg_command *family, struct gg_error *error)
 {
@@ -64,7 +65,7 @@ static const struct gg_command *find_in(const struct gg_command *const *list, co
 	else if (family != NULL)
 		snprintf(advice, sizeof(advice), "'geiger help %s' lists the commands.",
 		         family->name);
-	else /* likely the name of a program */
+	else /* the word is probably the name of a program */
 		snprintf(
 			advice, sizeof(advice),
 			"'geiger record %.60s' would profile it; 'geiger help' lists the commands.",
@@ -80,7 +81,7 @@ const struct gg_command *gg_command_find(char *const *words, int count, int *ret
 	const struct gg_command *command = find_in(gg_commands, words[0], NULL, error);
 	int used_count = 1;
 
-	/* An option after the family's name, such as --help, is for the family. */
+	/* An option after the family's name, such as --help, belongs to the family. */
 	if (command != NULL && command->verbs != NULL && count > 1 && words[1][0] != '-') {
 		command = find_in(command->verbs, words[1], command, error);
 		used_count++;

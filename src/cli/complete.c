@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* complete - makes the completion script for bash, and the table that both shells' scripts use. */
 #include "cli/complete.h"
 
 #include <ctype.h>
@@ -9,7 +10,10 @@
 #include "format/export/export.h"
 #endif
 
-/* What the tables cannot say: how a line is read.  The same rules as in options.h. */
+/*
+ * The part of the script that is the same for all commands: how bash reads a command line.  It
+ * follows the rules of options.h.
+ */
 static const char driver[] =
 	"# Sets COMPREPLY to what of these words begins with $cur.\n"
 	"_geiger_words()\n"
@@ -95,8 +99,8 @@ static const char driver[] =
 	"complete -F _geiger geiger\n";
 
 /*
- * "on|off|interval|snapshot|status" of "PID on|off|interval SIZE|snapshot FILE|status": what is in capitals
- * stands for something else.
+ * Prints the alternatives of a usage: "on|off|interval|snapshot|status" for "PID on|off|interval
+ * SIZE|snapshot FILE|status".  Words in capitals stand for other text, so the loop skips them.
  */
 static bool print_alternatives(const char *text, FILE *stream)
 {
@@ -138,6 +142,10 @@ static void print_kind(const char *placeholder, FILE *stream)
 	static const char *const files[] = { "FILE", "PROFILE", "REGION", "TRACE", "BEFORE", NULL };
 	static const char *const directories[] = { "DIR", NULL };
 
+	/*
+	 * The first test that matches decides: a placeholder such as "FILE|auto" offers its
+	 * choices, not files.
+	 */
 	if (strcmp(placeholder, "FORMAT") == 0)
 		print_formats(stream);
 	else if (print_alternatives(placeholder, stream))
@@ -220,7 +228,10 @@ static void print_verbs(const struct gg_command *const *list, const struct gg_co
 	}
 }
 
-/* A case of the table; `own` are its options beside those that all have. */
+/*
+ * Prints a case of the table.  `own` are the options of this command, beside those of every
+ * command.
+ */
 static void print_case(const char *name, const struct gg_command *const *verbs,
                        const struct gg_option *own, const struct gg_command *command,
                        const struct gg_complete_shell *shell, FILE *stream)
@@ -245,7 +256,7 @@ static void print_cases(const struct gg_command *const *list, const struct gg_co
                         FILE *stream)
 {
 	for (; *list != NULL; list++) {
-		/* What help explains are the commands themselves, and their verbs. */
+		/* The operands of `help` are the commands and their verbs. */
 		bool is_help = *list == &gg_command_help;
 
 		print_case((*list)->name, is_help ? gg_commands : (*list)->verbs, (*list)->options,

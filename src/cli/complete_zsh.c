@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* complete_zsh - makes the completion script for zsh. */
 #include "cli/complete.h"
 
-/* What the tables cannot say: how a line is read.  The same rules as in options.h. */
+/*
+ * The part of the script that is the same for all commands: how zsh reads a command line.  It
+ * follows the rules of options.h.
+ */
 static const char driver[] =
 	"# Completes by a kind: @files, @directories, @nothing, or words with | between.\n"
 	"_geiger_kind()\n"
@@ -64,7 +68,10 @@ static const char driver[] =
 	"\tcompdef _geiger geiger\n"
 	"fi\n";
 
-/* 'NAME:HELP' of an array for _describe; zsh ends a quoted word at a single quote. */
+/*
+ * Prints an item 'NAME:HELP' of an array for _describe.  A single quote would end the quoted word
+ * of zsh, so it becomes '\''.
+ */
 static void print_described(const char *dashes, const char *name, size_t name_length,
                             const char *help, FILE *stream)
 {

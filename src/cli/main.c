@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main - finds the command, parses its options, runs it, and turns errors into one line and an exit
- * status:
+ * main - finds the command, parses its options, runs it, and turns an error into one line.
  *
- *   0   it worked
- *   1   it failed
- *   2   it was asked wrongly: unknown command or option, bad value, missing operand
- *   else as the command's help says (gg_command.failure_status)
+ * The exit status is:
+ *
+ *   0   success
+ *   1   a failure
+ *   2   a wrong request: an unknown command or option, a bad value, or a missing operand
+ *
+ * A command with its own failure_status exits with that one, as its help says.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -18,7 +20,7 @@
 #include "cli/command.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
-enum { OPTIONS_MAX_SIZE = 1024 }; /* of a command's options struct */
+enum { OPTIONS_MAX_SIZE = 1024 }; /* the largest options struct of a command */
 
 static int print_error(const struct gg_error *error, enum gg_color color, int failure_status)
 {
@@ -33,7 +35,7 @@ static int print_error(const struct gg_error *error, enum gg_color color, int fa
 	return error->code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/* Parses the command's own options and runs it.  Like gg_command.run. */
+/* Parses the command's own options and runs it.  The result is that of gg_command.run. */
 static int run_command(const struct gg_command *command, int argc, char **argv,
                        struct gg_common_options *common, int *ret_failure_status,
                        struct gg_error *error)
@@ -56,6 +58,10 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 	if (invocation.operand_count < 0) {
 		char place[GG_ERROR_PLACE_MAX];
 
+		/*
+		 * Puts the command in front of the option: "report: --limit".  The copy is needed,
+		 * because the new place goes into the same buffer.
+		 */
 		snprintf(place, sizeof(place), "%s", error->place);
 		gg_error_set_place(error, "%s%s%s", command->name, place[0] != '\0' ? ": " : "",
 		                   place);
@@ -82,7 +88,7 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 	return status;
 }
 
-/* Does what the command line says.  Like gg_command.run. */
+/* Runs the command line.  The result is that of gg_command.run. */
 static int run(int argc, char **argv, struct gg_common_options *common, int *ret_failure_status,
                struct gg_error *error)
 {
@@ -121,7 +127,10 @@ int main(int argc, char **argv)
 	int failure_status = 0;
 	int status = run(argc, argv, &common, &failure_status, &error);
 
-	/* What was printed must have arrived: a full disk is a failure too. */
+	/*
+	 * The output must have arrived: a full disk is a failure, although every print seemed to
+	 * succeed.
+	 */
 	if (status >= 0 && (fflush(stdout) != 0 || ferror(stdout)))
 		status = gg_error_set_errno(&error, errno != 0 ? errno : EIO, "standard output",
 		                            NULL);

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* man - prints manual pages from the tables of commands and options, in the format of scdoc(5). */
 #include "cli/man.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Text that is none of scdoc's marks. */
+/* Prints text and escapes the characters that are marks of scdoc. */
 static void print_text(const char *text, size_t length, FILE *stream)
 {
 	for (size_t i = 0; i < length; i++) {
 		bool is_mark = strchr("*_\\#`<>~", text[i]) != NULL;
 
-		/* A line that begins so would be a list or a table; requests scdoc knows itself, and
-		 * would make them of what is marked. */
+		/*
+		 * At the start of a line these characters would begin a list or a table. scdoc
+		 * itself escapes requests of roff, but not if a backslash marks them, so other
+		 * characters stay unmarked.
+		 */
 		if (i == 0 && strchr("-|[]", text[i]) != NULL)
 			is_mark = true;
 		if (is_mark)
@@ -25,7 +29,7 @@ static void print_string(const char *text, FILE *stream)
 	print_text(text, strlen(text), stream);
 }
 
-/* "geiger-lab-error" */
+/* Prints the name of a page, such as "geiger-lab-error". */
 static void print_page_name(const struct gg_command *command, FILE *stream)
 {
 	fputs("geiger", stream);
@@ -36,13 +40,13 @@ static void print_page_name(const struct gg_command *command, FILE *stream)
 		fputc(*c == ' ' ? '-' : *c, stream);
 }
 
-/* Is it indented, or a row of a table? */
+/* True if a line is indented or has columns: it must keep its blanks. */
 static bool is_literal(const char *line, size_t length)
 {
 	return line[0] == ' ' || memmem(line, length, "   ", 3) != NULL;
 }
 
-/* Paragraphs; lines that are indented or stand in columns stay as they are. */
+/* Prints paragraphs.  Lines that are indented or have columns go into literal blocks, unchanged. */
 static void print_details(const char *text, FILE *stream)
 {
 	bool literal = false;

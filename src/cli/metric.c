@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* metric - opens a report with the peak if little of the memory is live at the end. */
 #include "cli/metric.h"
 
 int gg_cli_choose_metric(const struct gg_model *model, const struct gg_report_options *options,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* options - the parser of command lines. */
 #include "cli/options.h"
 
 #include <ctype.h>
@@ -12,7 +13,7 @@
 #include "base/size.h"
 #include "cli/suggest.h"
 
-/* What the parse walks over; `at` is the argument looked at. */
+/* The state of a parse; argv[at] is the current argument. */
 struct cursor {
 	const struct gg_option_set *sets;
 	size_t set_count;
@@ -21,7 +22,7 @@ struct cursor {
 	struct gg_error *error;
 };
 
-/* An option that was found in one of the sets. */
+/* An option that the parser found in one of the sets, with its field. */
 struct match {
 	const struct gg_option *option;
 	void *field;
@@ -75,7 +76,7 @@ static int parse_count(const char *value, uint64_t *ret_count)
 {
 	char *end;
 
-	/* strtoull takes a sign and blanks; we do not. */
+	/* strtoull() would accept a sign and blanks, which are wrong here. */
 	if (!isdigit((unsigned char)value[0]))
 		return -EINVAL;
 	errno = 0;
@@ -83,7 +84,7 @@ static int parse_count(const char *value, uint64_t *ret_count)
 	return *end != '\0' ? -EINVAL : -errno;
 }
 
-/* A number and perhaps a unit. */
+/* Parses a number with an optional unit, and limits it to 1e9 before the unit multiplies it. */
 static int parse_time(const char *value, double *ret_seconds)
 {
 	static const struct {
@@ -108,7 +109,7 @@ static int parse_time(const char *value, double *ret_seconds)
 	return -EINVAL;
 }
 
-/* Position of the value among "a|b|c"; -1 if it is none of them. */
+/* Returns the position of the value among "a|b|c", or -1 if it is not a choice. */
 static int parse_choice(const char *value, const char *choices)
 {
 	size_t length = strlen(value);
@@ -131,7 +132,10 @@ static int bad_choice(const struct cursor *c, const struct gg_option *option, co
 	return bad_value(c, option, value, "is not a choice", advice);
 }
 
-/* KEY=VALUE; the last one of a key wins. */
+/*
+ * Adds KEY=VALUE to the pairs.  A later value of the same key replaces the earlier one.  The `=` in
+ * argv becomes the 0 byte that ends the key.
+ */
 static int add_pair(const struct cursor *c, const struct gg_option *option, char *text,
                     struct gg_option_pairs *pairs)
 {
@@ -151,7 +155,7 @@ static int add_pair(const struct cursor *c, const struct gg_option *option, char
 	return 0;
 }
 
-/* Stores the value in the option's field; it is untouched if the value is bad. */
+/* Stores the value in the option's field.  A bad value leaves the field as it was. */
 static int store_value(const struct cursor *c, const struct match *m, char *value)
 {
 	uint64_t number;
@@ -207,7 +211,7 @@ static int store_value(const struct cursor *c, const struct match *m, char *valu
 	return -EINVAL;
 }
 
-/* Takes the value that follows the option: what is attached, else the next argument. */
+/* Finds the value of an option, which is attached to it or is the next argument, and stores it. */
 static int store_option(struct cursor *c, const struct match *m, char *attached)
 {
 	char *value = attached;
@@ -248,6 +252,10 @@ static int parse_short(struct cursor *c, char *letters)
 		if (!find_option(c, NULL, 0, *letters, &m))
 			return gg_error_set(c->error, -EINVAL, NULL, "'--help' lists the options.",
 			                    "unknown option '-%c'", *letters);
+		/*
+		 * The letters behind an option with a value are that value: -n5.  Otherwise they
+		 * are further flags: -abc.
+		 */
 		if (m.option->kind != GG_OPTION_FLAG)
 			return store_option(c, &m, attached);
 		code = store_option(c, &m, NULL);
@@ -268,6 +276,10 @@ int gg_options_parse(const struct gg_option_set *sets, size_t set_count, enum gg
 		char *argument = argv[c.at];
 		int code = 0;
 
+		/*
+		 * A single "-" is an operand: standard input or output.  Operands move to the front
+		 * of argv while the loop reads further back, so no unread argument is overwritten.
+		 */
 		if (options_ended || argument[0] != '-' || argument[1] == '\0') {
 			argv[operand_count++] = argument;
 			options_ended |= mode == GG_OPTIONS_BEFORE_OPERANDS;

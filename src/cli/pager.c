@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pager - prints a report through the user's pager if it is longer than the screen. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 #include "cli/profiles.h"
 
-/* Does the text need more lines than the screen has? */
+/* True if the text needs more lines than the screen has. */
 static bool is_long(const struct gg_buf *text)
 {
 	struct winsize size;
@@ -22,7 +23,7 @@ static bool is_long(const struct gg_buf *text)
 	return lines >= size.ws_row;
 }
 
-/* The pager's command; NULL: none is wanted. */
+/* Returns the pager's command, or NULL if the user wants no pager: "" and "cat" mean that. */
 static const char *find_pager(void)
 {
 	const char *pager = getenv("GEIGER_PAGER");
@@ -34,19 +35,22 @@ static const char *find_pager(void)
 	return pager[0] == '\0' || strcmp(pager, "cat") == 0 ? NULL : pager;
 }
 
-/* False if there is no such program: then the text goes out as it is. */
+/*
+ * Prints the text through the pager.  False if the shell does not find the program (status 127);
+ * then the caller prints the text without it.
+ */
 static bool print_through(const char *pager, const struct gg_buf *text)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	FILE *stream;
 	int status;
 
-	setenv("LESS", "FRX", 0); /* only what the user has not set */
+	setenv("LESS", "FRX", 0); /* keeps a LESS that the user has set */
 	fflush(stdout);
 	stream = popen(pager, "we");
 	if (stream == NULL)
 		return false;
-	sigaction(SIGPIPE, &ignore, &before); /* the reader may leave before the end */
+	sigaction(SIGPIPE, &ignore, &before); /* the reader may quit before the end */
 	fwrite(gg_buf_text(text), 1, text->length, stream);
 	status = pclose(stream);
 	sigaction(SIGPIPE, &before, NULL);

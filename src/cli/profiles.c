@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* profiles - opens profiles, turns options into queries, and computes the head of a report. */
 #include "cli/profiles.h"
 
 #include <dirent.h>
@@ -64,8 +65,8 @@ int gg_cli_check_output(const char *command, const char *profile, const char *ou
 }
 
 /*
- * "12.5s", "300ms", "2min", "1h" or a number of seconds, as ns since the start.  -EINVAL names the
- * option.
+ * Parses "12.5s", "300ms", "2min", "1h" or a number of seconds as ns since the start.  -EINVAL
+ * names the option.
  */
 static int parse_time(const char *text, const char *command, const char *option, int64_t *ret_ns,
                       struct gg_error *error)
@@ -95,7 +96,7 @@ static int parse_time(const char *text, const char *command, const char *option,
 	return -EINVAL;
 }
 
-/* "T0,T1" or "T0 T1". */
+/* Parses a window, "T0,T1" or "T0 T1". */
 static int parse_window(const char *text, const char *command, struct gg_query *query,
                         struct gg_error *error)
 {
@@ -115,11 +116,14 @@ static int parse_window(const char *text, const char *command, struct gg_query *
 	if (code == 0)
 		code = parse_time(text + length + 1, command, "between", &query->to_ns, error);
 	if (code == 0 && query->from_ns == 0)
-		query->from_ns = INT64_MIN; /* from the very beginning */
+		query->from_ns = INT64_MIN; /* 0 means from the very beginning */
 	return code;
 }
 
-/* The newest profile in the current directory, which is likely what was meant. */
+/*
+ * Finds the newest profile in the current directory, which the user probably meant.  The advice
+ * names it.
+ */
 static bool find_newest(char ret_name[128])
 {
 	static const char suffix[] = ".geiger";
@@ -250,7 +254,7 @@ void gg_cli_fit_report(const struct gg_report_options *options, const struct gg_
 	report->confidence = options->confidence;
 	report->width = gg_screen_text_width(STDOUT_FILENO);
 	report->name_width = gg_screen_text_name_width(
-		STDOUT_FILENO); /* a program may look for one */
+		STDOUT_FILENO); /* a program may search for a whole name */
 	report->figures = (struct gg_figure_style){
 		.raw = options->bytes, .ascii = options->ascii || !gg_screen_text_is_utf8()
 	};

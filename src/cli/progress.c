@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* progress - draws the bar of a long piece of work. */
 #include "cli/progress.h"
 
 #include <inttypes.h>
@@ -32,9 +33,14 @@ void gg_progress_show(struct gg_progress *progress, uint64_t done, uint64_t all)
 	now_ns = gg_clock_monotonic_ns();
 	if (now_ns < progress->next_ns)
 		return;
+	/* Ten times a second is often enough; more output would slow a remote terminal. */
 	progress->next_ns = now_ns + 100000000;
 	progress->is_shown = true;
 	if (all == 0) {
+		/*
+		 * The total is unknown, for example for standard input, so a count replaces the
+		 * bar.
+		 */
 		fprintf(stderr, "\r%s %" PRIu64 " ", progress->what, done);
 		return;
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sampling - checks the sampling options, and translates them for the agent. */
 #include "cli/sampling.h"
 
 #include <errno.h>
@@ -37,6 +38,7 @@ const char *gg_cli_sampling_scheme(const struct gg_cli_sampling *sampling)
 {
 	int scheme = sampling->scheme;
 
+	/* Only the optimal scheme has a focus, so the focus alone selects it. */
 	if (scheme < 0 && sampling->focus >= 0)
 		scheme = GG_SCHEME_OPTIMAL;
 	return scheme >= 0 ? gg_scheme_name((enum gg_scheme)scheme) : NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* suggest - finds the nearest known name by edit distance. */
 #include "cli/suggest.h"
 
 #include <string.h>
 
-enum { NAME_MAX_LENGTH = 63 }; /* longer ones are compared by their first 63 bytes */
+enum { NAME_MAX_LENGTH = 63 }; /* of longer names, only the first 63 bytes count */
 
 static size_t min3(size_t a, size_t b, size_t c)
 {
@@ -12,7 +13,11 @@ static size_t min3(size_t a, size_t b, size_t c)
 	return least < c ? least : c;
 }
 
-/* Edit distance by rows: row[k][j] compares the first i-k letters of a with the first j of b. */
+/*
+ * Computes the edit distance row by row. now[j] is the distance between the first i letters of a
+ * and the first j of b.  `before` is the row for i - 1 letters, and `before_that` the row for i -
+ * 2.
+ */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
 	size_t rows[3][NAME_MAX_LENGTH + 1];
@@ -31,6 +36,10 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
 			size_t replaced = before[j - 1] + (a[i - 1] != b[j - 1]);
 
 			now[j] = min3(before[j] + 1, now[j - 1] + 1, replaced);
+			/*
+			 * The last two letters are the same in the other order: one swap instead of
+			 * two replacements.
+			 */
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
 			    before_that[j - 2] + 1 < now[j])
 				now[j] = before_that[j - 2] + 1;
@@ -48,6 +57,10 @@ void gg_suggest(struct gg_suggestion *nearest, const char *typed, const char *kn
 
 	if (typed_length == 0)
 		return;
+	/*
+	 * A typed text that begins the name needs many insertions, but it is the likeliest
+	 * abbreviation of it.
+	 */
 	if (2 * distance > longer && strncmp(typed, known, typed_length) != 0)
 		return;
 	if (nearest->name == NULL || distance < nearest->distance)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_debug - `geiger debug`: the family of commands that show geiger's own machinery. */
 #include "cli/command.h"
 #include "cli/debug/debug.h"
 

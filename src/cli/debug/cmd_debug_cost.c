@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `geiger debug cost`: how long malloc() and free() of one block take in this process, as it was
- * started: alone, or under an agent.  `geiger lab plan` runs it both ways.
+ * cmd_debug_cost - `geiger debug cost`: times malloc() and free() of one block in this process.
+ *
+ * The result depends on how the process was started: alone, or under an agent.  `geiger lab plan`
+ * runs the command both ways and takes the difference as the cost of a sample.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -19,7 +21,7 @@ struct cost_options {
 enum {
 	ROUNDS = 2000,
 	BLOCK_BYTES = 200,
-	COLD_BYTES = 256 << 10 /* looked at between two rounds: a program does other things too */
+	COLD_BYTES = 256 << 10 /* touched between two rounds, as other work would */
 };
 
 static uint64_t times[ROUNDS];
@@ -31,18 +33,26 @@ static void measure(void)
 		uint64_t start;
 		char *block;
 
+		/*
+		 * One access for each cache line.  Without it, the allocator and the agent would
+		 * find all of their data in the first-level cache, and the times would be too good.
+		 */
 		for (size_t at = 0; at < COLD_BYTES; at += 64)
 			between[at]++;
 		start = gg_clock_monotonic_ns();
 		block = malloc(BLOCK_BYTES);
 		if (block != NULL)
+			/* The compiler would remove a malloc() whose block nobody uses. */
 			*(volatile char *)block = 1;
 		free(block);
 		times[i] = gg_clock_monotonic_ns() - start;
 	}
 }
 
-/* Frames of different sizes would be found by the same rules; the count is what matters. */
+/*
+ * Recurses to the given depth.  Frames of different sizes would have the same kinds of unwind
+ * rules, so only the number of frames matters.
+ */
 static __attribute__((noinline)) uint64_t descend(uint64_t depth)
 {
 	uint64_t below = 0;
@@ -51,7 +61,7 @@ static __attribute__((noinline)) uint64_t descend(uint64_t depth)
 		below = descend(depth - 1);
 	else
 		measure();
-	return below + depth; /* no tail call */
+	return below + depth; /* the addition keeps the call from being a tail call */
 }
 
 static int compare(const void *a, const void *b)

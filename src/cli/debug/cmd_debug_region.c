@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger debug region`: the state that an agent keeps, as text. */
+/* cmd_debug_region - `geiger debug region`: prints the state that an agent keeps. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static const struct gg_option region_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-/* Prints bytes that somebody else wrote, with a blank where an argument ends. */
+/* Prints bytes of foreign origin, with a blank where an argument ends. */
 static void print_text(const char *text, size_t bytes)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
@@ -146,6 +146,10 @@ static int print_threads(const struct gg_region_view *view, const struct gg_styl
 		for (size_t j = 0; j < sizeof(row->name) && row->name[j] != '\0'; j++)
 			name[j] = row->name[j];
 		for (char *c = name; *c != '\0'; c++)
+			/*
+			 * A program chooses the names of its threads; control characters must not
+			 * reach the terminal.
+			 */
 			*c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
 		gg_table_cell(&table, "%" PRIu32, i);
 		gg_table_cell(&table, "%" PRIu32, row->tid);
@@ -183,7 +187,7 @@ static void print_frame_text(const struct gg_region_view *view, uint32_t offset,
 	print_text(text, bytes);
 }
 
-/* " eval (a.scm:12)" */
+/* Prints a frame of an interpreter: " eval (a.scm:12)". */
 static void print_frame(const struct gg_region_view *view, const struct gg_region_frame *frame)
 {
 	putchar(' ');
@@ -195,6 +199,7 @@ static void print_frame(const struct gg_region_view *view, const struct gg_regio
 
 static void print_stack(const struct gg_region_view *view, uint32_t stack)
 {
+	/* Longer stacks end in "... N more". */
 	uint64_t pcs[64];
 	uint32_t count = gg_region_view_stack(view, stack, pcs, GG_COUNT(pcs));
 
@@ -276,6 +281,10 @@ static int print_view(const struct gg_region_view *view, const struct region_opt
 		printf("NOT consistent: allocated minus freed is not live, first in stack %" PRIu32
 		       "\n",
 		       stack);
+	/*
+	 * An inconsistent region is a result of this command, which has printed it, and not a
+	 * failure.
+	 */
 	return status == -EBADMSG ? 0 : status;
 }
 
@@ -289,7 +298,7 @@ static int run_region(struct gg_invocation *invocation)
 		                    "Name the file that an agent writes, e.g. in /dev/shm.",
 		                    "no file given");
 	status = gg_region_view_open(&view, invocation->operands[0], invocation->error);
-	if (status == -EINVAL) /* of the file, not of how it was asked */
+	if (status == -EINVAL) /* the error is in the file, not in the request */
 		status = -EBADMSG;
 	if (status < 0)
 		return status;

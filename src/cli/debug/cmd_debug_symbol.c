@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger debug symbol`: which functions and lines addresses of a file belong to. */
+/* cmd_debug_symbol - `geiger debug symbol`: the functions and lines of addresses in a file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ static int parse_build_id(const char *text, uint8_t *bytes, size_t *ret_count,
 	return 0;
 }
 
-/* Hexadecimal, with or without 0x. */
+/* Parses the addresses: hexadecimal, with or without 0x. */
 static int parse_addresses(const struct gg_invocation *invocation, uint64_t *addresses)
 {
 	for (int i = 1; i < invocation->operand_count; i++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger debug unwind`: the rules by which a stack is walked, and a walk. */
+/*
+ * cmd_debug_unwind - `geiger debug unwind`: the rules for walking a stack through a file, and a
+ * walk.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -30,7 +33,10 @@ static void add_columns(struct gg_table *table)
 	gg_table_column(table, GG_ALIGN_LEFT, "rule");
 }
 
-/* Adds the rule at pc and returns where it ends. */
+/*
+ * Adds the rule at pc as a row of the table.  Returns the end of the range in which the rule is
+ * valid.
+ */
 static uint64_t add_rule(struct gg_table *table, const struct gg_cfi_file *file, uint64_t pc)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
@@ -38,6 +44,7 @@ static uint64_t add_rule(struct gg_table *table, const struct gg_cfi_file *file,
 	struct gg_unwind_rule rule = gg_cfi_rule_at(&file->module, pc, &range);
 	struct gg_cfi_row row;
 
+	/* A general rule has no compact form, so the table shows its whole row of CFI. */
 	if (rule.kind == GG_RULE_GENERAL && gg_cfi_row_at(&file->module, pc, &row) == 0)
 		gg_cfi_text_row(&text, &file->module, &row);
 	else
@@ -71,7 +78,9 @@ static int print_symbol(const struct gg_invocation *invocation, const struct gg_
 	uint64_t pc = symbol->range.begin, end = symbol->range.end;
 	struct gg_cfi_row row;
 
-	/* Assembler functions may have no size; then their CFI has one. */
+	/*
+	 * Assembler functions may have no size in the symbol table.  Then their CFI tells the end.
+	 */
 	if (end <= pc)
 		end = gg_cfi_row_at(&file->module, pc, &row) == 0 ? row.function.end : pc + 1;
 	printf("%s is %#" PRIx64 "..%#" PRIx64 "\n", GG_PRINTABLE(symbol->name), pc, end);
@@ -80,7 +89,7 @@ static int print_symbol(const struct gg_invocation *invocation, const struct gg_
 		bool has_row = gg_cfi_row_at(&file->module, pc, &row) == 0;
 
 		pc = add_rule(&table, file, pc);
-		if (!has_row) /* nor has what follows, as far as is known */
+		if (!has_row) /* without CFI the end of the gap is unknown */
 			break;
 	}
 	return gg_table_print(&table, &invocation->style, stdout);
@@ -104,7 +113,7 @@ static void count_rows(const struct gg_cfi_module *module, struct summary *summa
 			summary->kinds[rule.kind]++;
 			if (rule.kind == GG_RULE_NONE) {
 				summary->reasons[rule.cfa_bytes]++;
-				break; /* it covers one pc: the rest of the function is lost too */
+				break; /* covers one pc; the rest of the function is lost */
 			}
 		}
 	}
@@ -148,7 +157,7 @@ static int print_summary(const struct gg_invocation *invocation, const struct gg
 	return code == 0 && s.kinds[GG_RULE_NONE] > 0 ? print_reasons(invocation, &s) : code;
 }
 
-/* "0x1234": a pc.  Everything else is a symbol. */
+/* Parses a pc such as "0x1234".  Any other operand is the name of a symbol. */
 static bool parse_pc(const char *text, uint64_t *ret_pc)
 {
 	char *end;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* unwind_demo - walks a stack out of a signal handler, and prints the rule of each frame. */
 #include "cli/debug/unwind_demo.h"
 
 #include <dlfcn.h>
@@ -17,10 +18,12 @@
 
 enum {
 	FRAMES_MAX = 64,
-	DEPTH = 3 /* of the recursion */
+	DEPTH = 3 /* depth of the recursion */
 };
 
-/* What the handler found. */
+/*
+ * The stack that the handler captured.  It is static, because qsort() and signals pass no context.
+ */
 static struct {
 	struct gg_unwind_thread thread;
 	struct gg_unwind_stack stack;
@@ -34,7 +37,7 @@ static void capture_in_handler(int signal_number)
 {
 	(void)signal_number;
 	gg_unwind_capture(&found.thread, found.pcs, FRAMES_MAX, 0, &found.stack);
-	found.is_taken = true; /* and so the capture is not a tail call, which leaves no frame */
+	found.is_taken = true; /* also prevents a tail call, which would leave no frame */
 }
 
 static int compare_and_signal(const void *a, const void *b)
@@ -46,7 +49,10 @@ static int compare_and_signal(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* Returns something of each level, so that no call is the last thing that it does. */
+/*
+ * Recurses, and sorts at the deepest level.  Each level uses the result of the next, so no call is
+ * a tail call and each level has a frame.
+ */
 static __attribute__((noinline)) int sort_below(int depth)
 {
 	int numbers[] = { depth, 3, 1, 2 };
@@ -58,9 +64,12 @@ static __attribute__((noinline)) int sort_below(int depth)
 	return numbers[0];
 }
 
-/* --- what is shown ------------------------------------------------------------------------ */
+/* --- the table ---------------------------------------------------------------------------- */
 
-/* The module that holds a pc: its file, and what to subtract for the file's own addresses. */
+/*
+ * Finds the module that contains a pc: its file, and the bias, which turns the pc into an address
+ * of the file when subtracted.
+ */
 static bool find_module(uint64_t pc, const char **ret_path, uint64_t *ret_bias)
 {
 	struct link_map *map;
@@ -87,7 +96,8 @@ static void add_frame(struct gg_table *table, uint32_t number, uint64_t return_a
 {
 	GG_CLEANUP(gg_cfi_file_close) struct gg_cfi_file file = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	uint64_t pc = return_address - 1, bias = 0; /* the call that it returns from */
+	uint64_t pc = return_address - 1,
+		 bias = 0; /* inside the call; the next byte may be another function */
 	const char *path = "?", *name;
 	struct gg_unwind_rule rule = { 0 };
 

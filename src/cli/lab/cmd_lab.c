@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_lab - `geiger lab`: the family of laboratory commands, and the parts that they share. */
 #include "cli/lab/lab.h"
 
 #include <errno.h>
@@ -52,7 +53,10 @@ int gg_lab_save(const struct gg_buf *picture, const char *path, struct gg_error 
 		saved_errno = errno;
 	if (saved_errno == 0)
 		return 0;
-	/* Half a picture is no use, but a device or a pipe is not ours to remove. */
+	/*
+	 * Half a picture is useless.  But the path may be a device or a pipe, which the command
+	 * must not remove.
+	 */
 	if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
 		unlink(path);
 	return gg_error_set_errno(error, saved_errno, path, "Give another path to --svg.");

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_lab_compare - `geiger lab compare`: samples one trace by every scheme and compares the
+ * estimates.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -24,7 +28,10 @@ struct compare_options {
 
 enum { SCHEMES = 7, POINTS = 40 };
 
-/* Known: the trace's own a and l; learned: what the samples of each run tell. */
+/*
+ * "optimal, known" plans by the trace's own sizes and lifetimes; "optimal" learns them from the
+ * samples of each run.
+ */
 static const char *const names[SCHEMES] = {
 	"poisson", "bernoulli", "poisson-count", "stride", "coin", "optimal, known", "optimal",
 };
@@ -34,7 +41,10 @@ static const enum gg_scheme schemes[SCHEMES] = {
 };
 enum { KNOWN = 5, LEARNED = 6 };
 
-/* All schemes with as many samples as poisson at that interval. */
+/*
+ * Plans every scheme so that it takes as many samples as poisson at that interval.  Only at equal
+ * numbers of samples does a smaller variance mean a better scheme.
+ */
 static void plan_schemes(const struct gg_trace *trace, double interval, enum gg_focus focus,
                          struct gg_optimal_rates *rates, struct gg_trial_plan plans[SCHEMES])
 {
@@ -50,9 +60,14 @@ static void plan_schemes(const struct gg_trace *trace, double interval, enum gg_
 			.learns = i == LEARNED,
 			.focus = focus,
 		};
+	/* The interval of the scheme per-allocation counts allocations: one in so many. */
 	plans[4].options.interval = fmax(1, allocations / fmax(samples, 1e-9));
 	gg_trial_classes(trace, classes);
 	for (int i = 0; focus == GG_FOCUS_ALLOCATED && i < GG_SIZE_CLASS_COUNT; i++)
+		/*
+		 * For the focus on allocated bytes every block counts, so the plan treats all
+		 * blocks as live.
+		 */
 		classes[i].live = classes[i].allocated;
 	if (gg_optimal_rates_plan(classes, samples, &bounds, rates) == 0)
 		plans[KNOWN].options.rates = rates;
@@ -90,6 +105,7 @@ static int print_errors(const struct gg_trial_result *results, enum gg_quantity 
 			              100 * share(f->mean - f->truth, f->truth),
 			              100 * share(f->mean_error, f->truth));
 			gg_table_cell(&table, "%.3g", 100 * share(sqrt(f->variance), f->truth));
+			/* Some pairs of scheme and quantity have no formula. */
 			if (isnan(f->formula) || f->formula == 0)
 				gg_table_cell(&table, "-");
 			else
@@ -152,7 +168,7 @@ static void print_head(const struct gg_trace *trace, const struct compare_option
 	       o->run_count);
 }
 
-/* What the best plan gains, by the formulas and as measured. */
+/* Prints by how much the best plan lowers the variance, by the formulas and as measured. */
 static void print_gain(const struct gg_trial_result *results, enum gg_focus focus)
 {
 	int q = focus == GG_FOCUS_LIVE ? GG_TRIAL_LIVE_BYTES : GG_TRIAL_ALLOCATED_BYTES;
@@ -202,7 +218,7 @@ static void json_figure(struct gg_json *json, const struct gg_trial_figure *figu
 	gg_json_number(json, "mean_error", figure->mean_error);
 	gg_json_number(json, "variance", figure->variance);
 	gg_json_number(json, "variance_error", figure->variance_error);
-	gg_json_number(json, "formula_variance", figure->formula); /* null: none */
+	gg_json_number(json, "formula_variance", figure->formula); /* null: there is no formula */
 	gg_json_close(json);
 }
 
@@ -268,7 +284,10 @@ static int print_json(const struct gg_trace *trace, const struct gg_trial_plan *
 	return gg_lab_print(&text, error);
 }
 
-/* The error by the formulas, over the samples that are spent: from a tenth to ten times as many. */
+/*
+ * Draws the error by the formulas over the number of samples, from a tenth to ten times as many as
+ * now.  The series end before LEARNED, which has no formula.
+ */
 static int save_svg(const struct gg_trace *trace, const struct compare_options *o,
                     struct gg_error *error)
 {

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_lab_coverage - `geiger lab coverage`: how often each confidence interval contains the truth.
+ */
 #include <errno.h>
 #include <stdio.h>
 
@@ -22,7 +25,9 @@ static const char *const population_names[] = {
 	[GG_ALL_GROUPS] = "all groups", [GG_SHOWN_ONLY] = "shown only"
 };
 
-/* Kinds with a column of the tables, and its head; JSON has them all. */
+/*
+ * The kinds of intervals that have a column in the tables, with its head.  JSON contains all kinds.
+ */
 static const struct {
 	enum gg_interval_method kind;
 	const char *head;
@@ -34,7 +39,7 @@ static const struct {
 	{ GG_INTERVAL_METHOD_RULE, "rule" },
 };
 
-/* What was simulated of one program. */
+/* The results for one simulated program. */
 struct result {
 	const struct gg_program *program;
 	struct gg_coverage coverage;
@@ -42,6 +47,7 @@ struct result {
 
 static void add_cell(struct gg_table *table, const struct gg_cell *cell)
 {
+	/* No run gave a value for this cell. */
 	if (cell->run_count == 0)
 		gg_table_cell(table, "-");
 	else if (cell->width > 0)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_lab_error - `geiger lab error`: the chance of being sampled, and the error, by allocation
+ * size.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,11 +22,11 @@ struct error_options {
 	const char *svg;
 };
 
-/* How an allocation may be estimated; each is a block of the tables and an object of the JSON. */
+/* The ways to estimate an allocation.  Each is a block of the tables and an object of the JSON. */
 enum variant {
-	WEIGHTED,  /* size / probability of each that is sampled: geiger's default */
-	MARKS,     /* the interval for each mark; so also for several that add up to the size */
-	CUTOFF_99, /* as MARKS, but exact from the size that is sampled with 99 % on */
+	WEIGHTED,  /* size / probability for each sampled allocation: geiger's default */
+	MARKS,     /* the interval for each mark, also for several blocks of that sum */
+	CUTOFF_99, /* as MARKS, but exact from the size on that is sampled with 99 % */
 	CUTOFF_R,  /* as MARKS, but exact from the interval on */
 	VARIANTS
 };
@@ -45,7 +49,7 @@ static struct gg_theory_error error_of(enum variant variant, double size_bytes, 
 	return gg_theory_error(size_bytes, count, interval, variants[variant].cutoff);
 }
 
-/* Sizes of the table, in sampling intervals. */
+/* The sizes of the table, in sampling intervals. */
 static const double grid[] = { 1.0 / 64, 1.0 / 16, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8 };
 
 static void percent_cell(struct gg_table *table, double share)
@@ -53,7 +57,7 @@ static void percent_cell(struct gg_table *table, double share)
 	gg_table_cell(table, "%.1f %%", 100 * share);
 }
 
-/* The asked size: a row for each number, a column for each variant. */
+/* Prints the requested size: a row for each number, a column for each variant. */
 static int print_size(double size_bytes, double interval, const struct gg_style *style)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
@@ -109,7 +113,7 @@ static int print_grid(double interval, const struct gg_style *style)
 	return gg_table_print(&table, style, stdout);
 }
 
-/* The same bytes in one piece and in two: with the old cutoff they were not seen alike. */
+/* The same bytes in one piece and in two.  With a cutoff, the two cases are not sampled alike. */
 static const double split_interval = 10000, split_size = 10000;
 
 static int print_split(const struct gg_style *style)
@@ -208,7 +212,7 @@ static int print_json(const struct error_options *o, struct gg_error *error)
 	return gg_lab_print(&text, error);
 }
 
-/* The lines of the pictures: intervals as multiples of the asked one, and how they are cut off. */
+/* The lines of the pictures: each has a multiple of the requested interval, and a variant. */
 static const struct {
 	double factor;
 	enum variant variant;
@@ -218,7 +222,7 @@ static const struct {
 
 enum { POINTS = 800, PANELS = 3 };
 
-static const double highest_error = 2.5; /* drawn: given a sample, it grows without bound */
+static const double highest_error = 2.5; /* drawn; the error of sampled blocks has no bound */
 
 static int save_svg(const struct error_options *o, struct gg_error *error)
 {

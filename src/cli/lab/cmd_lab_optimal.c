@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `geiger lab optimal`: which sizes a program allocates and keeps, how `poisson` and the optimal plan
- * would sample them, and what that does to the error of live (or allocated) bytes.
+ * cmd_lab_optimal - `geiger lab optimal`: the gain of optimal sampling for a recorded program.
+ *
+ * It shows which sizes the program allocates and keeps, how `poisson` and the optimal plan would
+ * sample them, and how the error of live (or allocated) bytes changes.
  */
 #include <errno.h>
 #include <math.h>
@@ -22,17 +24,20 @@ struct optimal_options {
 	bool json;
 };
 
-/* What is known of a program, and the plans for it. */
+/* The data of a program, and the plans for it. */
 struct study {
 	struct gg_trace trace;
-	char **names; /* of the trace's groups */
+	char **names; /* names of the trace's groups */
 	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
 	struct gg_optimal_rates rates;
 	double interval, samples;
 	enum gg_focus focus;
 };
 
-/* Sums over a set of allocations: variances by the two plans, and the samples they cost. */
+/*
+ * Sums over a set of allocations: variances under the two plans, and the samples that the plans
+ * take.
+ */
 struct sums {
 	double allocated_bytes, live_bytes;
 	double poisson_variance, optimal_variance;
@@ -41,6 +46,7 @@ struct sums {
 
 static double p_at(double size, double interval)
 {
+	/* 1 - exp(-size / interval), without cancellation for small sizes. */
 	return -expm1(-fmax(size, 1) / interval);
 }
 
@@ -55,11 +61,19 @@ static void add(struct sums *sums, const struct study *study, const struct gg_tr
 	sums->live_bytes += part->is_live ? count * size : 0;
 	sums->poisson_samples += count * p;
 	sums->optimal_samples += count * q;
+	/*
+	 * The Horvitz-Thompson estimate of a block is size / p with probability p and 0 otherwise.
+	 * Its variance is size^2 (1 - p) / p.  Blocks that the focus leaves out cost samples but
+	 * add no error.
+	 */
 	sums->poisson_variance += counts ? count * size * size * (1 - p) / p : 0;
 	sums->optimal_variance += counts ? count * size * size * (1 - q) / q : 0;
 }
 
-/* (sum Z l)(sum Z a) / (sum Z sqrt(l a))^2: the ratio while every p is small. */
+/*
+ * Returns (sum Z l)(sum Z a) / (sum Z sqrt(l a))^2, the ratio of the variances while every p is
+ * small.  Z is a size, l the number of live and a that of allocated blocks.
+ */
 static double ratio_of_theory(const struct study *study)
 {
 	double live = 0, allocated = 0, both = 0;
@@ -124,6 +138,7 @@ static int print_classes(const struct study *study, const struct gg_style *style
 		double q = p_at(class->size_bytes, study->rates.intervals[i]);
 		char size[GG_SIZE_TEXT_MAX], bytes[GG_SIZE_TEXT_MAX], live[GG_SIZE_TEXT_MAX];
 
+		/* Leaves out sizes with less than 0.1 % of the samples under both plans. */
 		if (percent(class->allocated * p, all.poisson_samples) < 0.1 &&
 		    percent(class->allocated * q, all.optimal_samples) < 0.1)
 			continue;
@@ -143,7 +158,7 @@ static int print_classes(const struct study *study, const struct gg_style *style
 	return gg_table_print(&table, style, stdout);
 }
 
-static const struct study *sorted_by; /* qsort() has no context */
+static const struct study *sorted_by; /* for compare_groups(): qsort() has no context */
 static const struct sums *sorted;
 
 static int compare_groups(const void *a, const void *b)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger lab plan`: the sampling interval for a wanted error, and what it will cost. */
+/* cmd_lab_plan - `geiger lab plan`: the sampling interval for a wanted error, and its cost. */
 #include <errno.h>
 #include <math.h>
 #include <regex.h>
@@ -25,23 +25,23 @@ struct plan_options {
 	bool allocated, no_cost, json;
 };
 
-/* `count` allocations of a size. */
+/* `count` allocations of one size. */
 struct entry {
 	double size_bytes, count;
-	bool is_wanted;    /* part of what the plan estimates; otherwise only in the stream */
-	bool is_allocated; /* in the stream of allocations, which costs samples */
+	bool is_wanted;    /* the plan estimates it; otherwise it only belongs to the stream */
+	bool is_allocated; /* part of the stream of allocations, which costs samples */
 };
 
-/* What the plan estimates, and the stream around it. */
+/* The memory that the plan estimates, and the stream of allocations around it. */
 struct target {
 	GG_ARRAY(struct entry) entries;
-	double seconds; /* of the stream; 0: not known */
+	double seconds; /* length of the stream; 0: unknown */
 	char what[160];
 };
 
 struct outcome {
 	double interval, error, wanted_bytes, wanted_samples;
-	double samples_per_second; /* NAN: the rate is not known */
+	double samples_per_second; /* NAN: the rate is unknown */
 	double samples_per_gib;
 	double cost_ns; /* NAN: not measured */
 };
@@ -56,7 +56,9 @@ static double length_of(const struct entry *entry)
 	return fmax(entry->size_bytes, 1);
 }
 
-/* z times the standard deviation, over the value. */
+/*
+ * Returns z times the standard deviation as a share of the value: half the width of the interval.
+ */
 static double error_at(const struct target *target, double interval, double z)
 {
 	double bytes = 0, variance = 0;
@@ -86,7 +88,11 @@ static double samples_at(const struct target *target, double interval, bool want
 	return samples;
 }
 
-/* The longest interval, of two digits, whose error is at most the wanted one. */
+/*
+ * Returns the longest interval whose error is at most the wanted one.  The error grows with the
+ * interval, so bisection finds it.  The search runs over logarithms, because intervals span 48
+ * powers of two.
+ */
 static double solve(const struct target *target, double wanted, double z)
 {
 	double low = 0, high = log((double)GG_REGION_INTERVAL_MAX);
@@ -104,7 +110,7 @@ static double solve(const struct target *target, double wanted, double z)
 	return exp(low);
 }
 
-/* A size that people would write: two binary digits after the first. */
+/* Rounds down to a size that people would write: two binary digits after the first. */
 static double round_down(double interval)
 {
 	double unit = exp2(floor(log2(interval)) - 2);
@@ -112,7 +118,7 @@ static double round_down(double interval)
 	return interval < 4 ? floor(interval) : floor(interval / unit) * unit;
 }
 
-/* "5%" or "0.05". */
+/* Parses a share, "5%" or "0.05". */
 static int parse_error(const char *text, double *ret_share, struct gg_error *error)
 {
 	char *end;
@@ -129,7 +135,7 @@ static int parse_error(const char *text, double *ret_share, struct gg_error *err
 	return 0;
 }
 
-/* A heap of equal blocks: of small ones the size hardly matters. */
+/* Aims at a heap of equal blocks.  As long as blocks are small, their size hardly matters. */
 static int aim_at_heap(struct target *target, const struct plan_options *o)
 {
 	double count = (double)o->heap_bytes / (double)o->size_bytes;
@@ -163,7 +169,10 @@ static bool is_on_stack(const struct gg_model *model, uint32_t stack, const rege
 	return false;
 }
 
-/* The end; the peak of what gives all back before. */
+/*
+ * Finds the moment to plan for: the end, or the peak if the program freed nearly everything before
+ * its end.
+ */
 static int find_moment(const struct gg_model *model, int64_t *ret_ns, struct gg_error *error)
 {
 	struct gg_query query;
@@ -180,7 +189,7 @@ static int find_moment(const struct gg_model *model, int64_t *ret_ns, struct gg_
 	return code;
 }
 
-/* Each sample stands for as many allocations as it was drawn for. */
+/* Aims at the samples of a profile.  Each stands for as many allocations as its draw says. */
 static int aim_at_samples(struct target *target, const struct gg_model *model,
                           const struct plan_options *o, const regex_t *function, int64_t moment_ns)
 {
@@ -191,6 +200,7 @@ static int aim_at_samples(struct target *target, const struct gg_model *model,
 		const struct gg_model_sample *sample = &samples[i];
 		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
 		bool is_inherited = sample->flags & GG_MODEL_INHERITED;
+		/* A block that several processes hold counts once, in its first sample. */
 		bool is_wanted = o->allocated
 		                         ? !is_inherited
 		                         : sample->block == i && sample->alloc_ns <= moment_ns &&
@@ -322,7 +332,8 @@ static int print_json(const struct target *target, const struct outcome *outcome
 	gg_json_number(&json, "expected_error", outcome->error);
 	gg_json_number(&json, "samples", outcome->wanted_samples);
 	gg_json_number(&json, "samples_per_gib", outcome->samples_per_gib);
-	gg_json_number(&json, "samples_per_second", outcome->samples_per_second); /* or null */
+	gg_json_number(&json, "samples_per_second",
+	               outcome->samples_per_second); /* null if the rate is unknown */
 	gg_json_number(&json, "sample_cost_ns", outcome->cost_ns);
 	gg_json_number(&json, "overhead", 1e-9 * outcome->cost_ns * outcome->samples_per_second);
 	gg_json_close(&json);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_lab_table - `geiger lab table`: the number of bytes that a number of samples may stand for.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +24,7 @@ struct table_options {
 	const char *svg;
 };
 
-/* The rows that the .NET design for randomized allocation sampling tabulates. */
+/* The rows of the table in the .NET design for randomized allocation sampling. */
 static const char default_samples[] =
 	"1,2,3,4,5,6,7,8,9,10,20,30,40,50,100,200,300,400,500,1000,2000,3000,4000,5000,10000";
 
@@ -33,7 +36,7 @@ struct rows {
 	struct gg_failures exact[MAX_ROWS], approximate[MAX_ROWS];
 };
 
-/* Reads "1,2,8" into the rows. */
+/* Reads a list such as "1,2,8" into the rows. */
 static int parse_samples(const char *text, struct rows *rows, struct gg_error *error)
 {
 	const char *p = text;
@@ -108,7 +111,10 @@ static int print_json(const struct table_options *o, const struct rows *rows,
 	return gg_lab_print(&text, error);
 }
 
-/* Both ends of the interval as a share of the expected number of trials, s R. */
+/*
+ * Draws both ends of the interval as shares of the expected number of trials, samples times
+ * interval.
+ */
 static int save_svg(const struct table_options *o, const struct rows *rows, struct gg_error *error)
 {
 	static double low[MAX_ROWS], high[MAX_ROWS], rough_low[MAX_ROWS], rough_high[MAX_ROWS];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* lab_cost - times `geiger debug cost` without and with the agent. */
 #include "cli/lab/lab_cost.h"
 
 #include <errno.h>
@@ -12,7 +13,10 @@
 #include "record/regions/session_directory.h"
 #include "record/session/launch.h"
 
-/* With the agent, what it needs to know; NULL: without it. */
+/*
+ * Sets the environment of a child: that of the agent, or one without an agent for NULL.
+ * GEIGER_ACTIVE may come from the user's own shell and would switch the agent off.
+ */
 static void prepare_child(const struct gg_launch_environment *environment)
 {
 	const char *text = NULL;
@@ -38,6 +42,7 @@ static int run_once(const struct gg_launch_environment *environment, double *ret
 	if (pid == 0) {
 		prepare_child(environment);
 		dup2(ends[1], STDOUT_FILENO);
+		/* The same binary, also if it was replaced on disk while it runs. */
 		execl("/proc/self/exe", "geiger", "debug", "cost", (char *)NULL);
 		_exit(127);
 	}
@@ -56,7 +61,7 @@ static int run_once(const struct gg_launch_environment *environment, double *ret
 	return sscanf(text, "%lf", ret_ns) == 1 ? 0 : -EIO;
 }
 
-/* The best of a few: a busy machine only ever adds. */
+/* Takes the best of three runs, because other work on the machine can only add time. */
 static int run_some(const struct gg_launch_environment *environment, double *ret_ns)
 {
 	double ns = 0;
@@ -81,6 +86,10 @@ static int measure(const struct gg_launch_environment *environment, double *ret_
 		code = run_some(environment, &with);
 	if (code < 0)
 		return gg_error_set_errno(error, -code, "geiger debug cost", NULL);
+	/*
+	 * With an interval of 1 byte every allocation is a sample, so the difference is the cost of
+	 * one.
+	 */
 	*ret_ns = with > alone ? with - alone : 0;
 	return 0;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* lab_trace - makes traces from laws, reads them from files, and takes them from profiles. */
 #include "cli/lab/lab_trace.h"
 
 #include <errno.h>
@@ -14,8 +15,8 @@
 #endif
 
 enum {
-	PIECES = 32,      /* that a part is cut into, so that sizes are mixed */
-	GROUPS_MAX = 100, /* of a profile: the largest functions; the others are one */
+	PIECES = 32,      /* the number of pieces of each part, so that sizes are mixed */
+	GROUPS_MAX = 100, /* of a profile: the largest functions; another group has the rest */
 	LINE_MAX_BYTES = 256,
 };
 
@@ -62,7 +63,10 @@ static int read_law(const char *text, struct law *law, struct gg_error *error)
 	return 0;
 }
 
-/* Box & Muller 1958. */
+/*
+ * Draws from the normal distribution (Box and Muller 1958).  An exponential number is
+ * -log(uniform).
+ */
 static double normal(struct gg_rng *rng)
 {
 	return sqrt(2 * gg_rng_exponential(rng)) * cos(2 * M_PI * gg_rng_uniform(rng));
@@ -91,7 +95,10 @@ static int make_lognormal(struct gg_trace *trace, const char *text, uint64_t see
 	return code;
 }
 
-/* 8 GB: 999 of 1000 bytes in sizes whose survival is 1e-5, the rest in sizes where it is 1/2. */
+/*
+ * Makes a server of 8 GB: 999 of 1000 bytes are in sizes with a survival of 1e-5, and the rest are
+ * in sizes with a survival of 1/2.
+ */
 static int make_server(struct gg_trace *trace, struct gg_error *error)
 {
 	static const uint64_t young[] = { 32, 96, 256, 1024, 4096 };
@@ -105,6 +112,7 @@ static int make_server(struct gg_trace *trace, struct gg_error *error)
 		double survival = is_young ? 1e-5 : 0.5;
 		uint64_t count = (uint64_t)(bytes * share / (double)size);
 		uint64_t live = (uint64_t)((double)count * survival + 0.5);
+		/* Each size is a group with two parts: the live blocks and the freed ones. */
 		struct gg_trace_part part = { size, live, i, true };
 
 		if (gg_trace_add(trace, &part) < 0)
@@ -119,7 +127,10 @@ static int make_server(struct gg_trace *trace, struct gg_error *error)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-/* SIZE [COUNT [LIVE [GROUP]]]: sizes as everywhere, counts in decimal. */
+/*
+ * Reads a line SIZE [COUNT [LIVE [GROUP]]].  Sizes have the usual units and counts are decimal.
+ * Blank lines and lines with # are skipped.
+ */
 static int read_line(struct gg_trace *trace, char *line)
 {
 	uint64_t values[4] = { 0, 1, 0, 0 };
@@ -199,7 +210,10 @@ static int compare_ranks(const void *a, const void *b)
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-/* groups[function]: 0 to GROUPS_MAX - 1 for the largest, GROUPS_MAX for the others. */
+/*
+ * Returns groups[function]: 0 to GROUPS_MAX - 1 for the largest functions, GROUPS_MAX for all
+ * others.
+ */
 static uint32_t *rank_functions(const struct gg_model *model)
 {
 	size_t count = gg_model_function_count(model), sample_count;
@@ -257,6 +271,10 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
 	int code = 0;
 
 	for (size_t i = 0; code == 0 && i < count; i++) {
+		/*
+		 * An aggregate has no sizes of its own, so its mean size stands for all of its
+		 * allocations.
+		 */
 		double number = gg_fixed_value(coarse[i].sums.count);
 		double bytes = gg_fixed_value(coarse[i].sums.bytes);
 
@@ -273,6 +291,10 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
 		const struct gg_model_sample *sample = &samples[i];
 		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
 
+		/*
+		 * An inherited block was allocated by another process, whose sample is in the trace
+		 * already.
+		 */
 		if (!(sample->flags & GG_MODEL_INHERITED))
 			code = gg_trace_add(
 				trace, &(struct gg_trace_part){
@@ -307,6 +329,7 @@ int gg_lab_trace_profile(struct gg_trace *ret_trace, const char *path, bool at_p
                          char ***ret_names, double *ret_interval, struct gg_error *error)
 {
 	struct gg_trace trace = { 0 };
+	/* The last moment before "never": a block is live then if it was never freed. */
 	int64_t moment_ns = GG_TIME_NONE - 1;
 	struct gg_model *model;
 	uint32_t *groups;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dwarf - reads the DWARF of a file unit by unit, and answers the addresses of each. */
 #include "symbol/dwarf/dwarf.h"
 
 #include <dwarf.h>
@@ -9,17 +10,18 @@
 #include "base/binary_search.h"
 #include "symbol/dwarf/dwarf_scope.h"
 
+/* A line takes some 100 bytes in libdw, which frees memory only when it is closed. */
 enum { REOPEN_AFTER_LINES = 1 << 21 };
 
-/* One reading of a file's DWARF. */
+/* The state while one file's DWARF is read. */
 struct reader {
 	Elf *elf, *alt_elf;
 	Dwarf *dwarf, *alt;
-	size_t lines_read; /* since it was opened */
+	size_t lines_read; /* since libdw was opened */
 	struct gg_module_symbols *answers;
 	struct gg_dwarf_scopes scopes;
 	struct gg_dwarf_parents parents;
-	bool *has_function; /* for each address: it needs no other unit */
+	bool *has_function; /* for each address: its function is known, so it needs no other unit */
 	bool is_incomplete;
 	bool saw_unit_without_ranges;
 	uint64_t *done_count;
@@ -32,7 +34,7 @@ static bool open_dwarf(struct reader *reader)
 		return false;
 	if (reader->alt_elf != NULL) {
 		reader->alt = dwarf_begin_elf(reader->alt_elf, DWARF_C_READ, NULL);
-		if (reader->alt == NULL) { /* libdw would look for another one by itself */
+		if (reader->alt == NULL) { /* else libdw would search for another file by itself */
 			dwarf_end(reader->dwarf);
 			reader->dwarf = NULL;
 			return false;
@@ -53,15 +55,15 @@ static void close_dwarf(struct reader *reader)
 
 /* --- one address -------------------------------------------------------------------------- */
 
-/* A unit while its addresses are answered. */
+/* A unit while its addresses get their answers. */
 struct unit {
 	Dwarf_Lines *lines;
 	size_t line_count;
-	Dwarf_Files *files;      /* of the line table */
-	Dwarf_Files *call_files; /* that call_file counts in: another one in split DWARF */
+	Dwarf_Files *files;      /* files of the line table */
+	Dwarf_Files *call_files; /* files that DW_AT_call_file refers to; in split DWARF they are other ones */
 };
 
-/* Does line `index` begin at or before the address? */
+/* True if line `index` begins at or before the address. */
 static bool begins_until(const struct unit *unit, size_t index, uint64_t address)
 {
 	Dwarf_Addr begin;
@@ -70,7 +72,10 @@ static bool begins_until(const struct unit *unit, size_t index, uint64_t address
 	       begin <= address;
 }
 
-/* The last line that begins at or before the address, unless its sequence has ended. */
+/*
+ * Returns the last line that begins at or before the address, or NULL if the line's sequence has
+ * ended there.
+ */
 static Dwarf_Line *find_line(const struct unit *unit, uint64_t address)
 {
 	size_t next;
@@ -98,7 +103,7 @@ static void set_line(struct reader *reader, const Dwarf_Line *line, struct gg_bl
 		frame->line = (uint32_t)number;
 }
 
-/* Where the inlined call of a scope stands. */
+/* Sets the file and line at which the caller of an inlined function calls it. */
 static void set_call_site(struct reader *reader, const struct unit *unit,
                           struct gg_dwarf_scope *scope, struct gg_blob_frame *frame)
 {
@@ -114,6 +119,11 @@ static void set_call_site(struct reader *reader, const struct unit *unit,
 		frame->line = (uint32_t)value;
 }
 
+/*
+ * Builds the frames of one address, from the innermost scope outward.  The line table gives the
+ * place of the innermost frame.  The place of each further frame is the call site that the inlined
+ * scope inside it has.
+ */
 static void answer(struct reader *reader, const struct unit *unit, size_t index)
 {
 	struct gg_module_symbols *answers = reader->answers;
@@ -121,6 +131,11 @@ static void answer(struct reader *reader, const struct unit *unit, size_t index)
 	struct gg_dwarf_scope *scope = reader->scopes.of_address[index];
 	struct gg_blob_frame frame = { 0 };
 
+/*
+	 * Without a scope, a line alone must not replace an earlier answer.  If there is no answer
+	 * yet, the loop is skipped and the frame has only a line; the symbol table may add the
+	 * function.
+	 */
 	if (scope == NULL && (line == NULL || answers->answers[index].frame_count > 0))
 		return;
 	gg_module_symbols_begin(answers, index);
@@ -145,7 +160,11 @@ static void answer(struct reader *reader, const struct unit *unit, size_t index)
 
 /* --- one unit ----------------------------------------------------------------------------- */
 
-/* Marks the addresses in [low, high) that the unit's ranges hold and that want an answer. */
+/*
+ * Marks the addresses in [begin, end) that still need a function.  Widens [low, high) to the
+ * indices of all marked addresses, so that later loops skip the rest of the array.  Returns true if
+ * it marked any.
+ */
 static bool mark_range(const struct gg_module_symbols *answers, const bool *has_function,
                        uint64_t begin, uint64_t end, bool *marked, size_t *low, size_t *high)
 {
@@ -165,7 +184,8 @@ static bool mark_range(const struct gg_module_symbols *answers, const bool *has_
 }
 
 /*
- * Where split DWARF keeps the tree of a unit: in a file of its own.  True if `tree` is usable.
+ * Finds the tree of a unit.  Split DWARF keeps it in a .dwo file; the skeleton in the main file has
+ * only the ranges and the lines.  Returns false if that file is missing.
  */
 static bool find_tree(struct reader *reader, Dwarf_Die *die, Dwarf_Die *ret_tree)
 {
@@ -184,6 +204,7 @@ static bool find_tree(struct reader *reader, Dwarf_Die *die, Dwarf_Die *ret_tree
 	return true;
 }
 
+/* True if the first walk left marked addresses without a scope. */
 static bool wants_second_walk(const struct reader *reader, const bool *marked, size_t low,
                               size_t high)
 {
@@ -193,6 +214,7 @@ static bool wants_second_walk(const struct reader *reader, const bool *marked, s
 	return false;
 }
 
+/* Answers the marked addresses of one unit, and clears their marks for the next unit. */
 static void read_unit(struct reader *reader, Dwarf_Die *die, bool *marked, size_t low, size_t high)
 {
 	struct unit unit = { 0 };
@@ -224,8 +246,9 @@ static void read_unit(struct reader *reader, Dwarf_Die *die, bool *marked, size_
 }
 
 /*
- * The unit at `die`, if it has any address that wants an answer.  Units that do not say where their
- * code is are read only when `blindly`, and then for all addresses.
+ * Reads the unit at `die` if it covers addresses that need an answer.  A unit without ranges does
+ * not say where its code is.  Such units are read only if `blindly`, and then for all remaining
+ * addresses.
  */
 static void try_unit(struct reader *reader, Dwarf_Die *die, bool *marked, bool blindly)
 {
@@ -265,9 +288,14 @@ static void walk_units(struct reader *reader, bool *marked, bool blindly)
 	                       NULL, NULL) == 0) {
 		if (dwarf_offdie(reader->dwarf, at + header_bytes, &die) != NULL)
 			try_unit(reader, &die, marked, blindly);
+/* A damaged header may point backward; the walk must end. */
 		if (next <= at)
 			break;
 		at = next;
+/*
+		 * Bounds the memory.  Offsets of units stay valid in the reopened file, but no
+		 * pointer into it does.
+		 */
 		if (reader->lines_read >= REOPEN_AFTER_LINES) {
 			close_dwarf(reader);
 			if (!open_dwarf(reader))
@@ -297,6 +325,10 @@ struct gg_dwarf_result gg_dwarf_resolve(Elf *elf, Elf *alt, struct gg_module_sym
 	} else if (open_dwarf(&reader)) {
 		result.has_dwarf = true;
 		walk_units(&reader, marked, false);
+/*
+		 * The second pass is expensive: each such unit is walked for all addresses that
+		 * have no function yet.
+		 */
 		if (reader.dwarf != NULL && reader.saw_unit_without_ranges &&
 		    !all_have_functions(&reader))
 			walk_units(&reader, marked, true);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dwarf_parent - finds the enclosing scopes of C++ functions by one walk through each unit. */
 #include "symbol/dwarf/dwarf_parent.h"
 
 #include <dwarf.h>
 #include <string.h>
 
-/* Deeper nesting is cut; longer prefixes are left out. */
+/* The walk does not enter deeper levels, and skips scopes with longer prefixes. */
 enum { DEPTH_MAX = 64, PREFIX_MAX = 8192 };
 
 void gg_dwarf_parents_done(struct gg_dwarf_parents *parents)
@@ -19,7 +20,10 @@ static uint64_t key_of(const Dwarf_Die *die)
 	return (uint64_t)(uintptr_t)die->addr;
 }
 
-/* Appends the name of a namespace or class as demanglers write it, and "::". */
+/*
+ * Appends the name of a namespace or class as demanglers write it, and "::".  Without this, the
+ * same function would have two names, depending on whether it has a linkage name.
+ */
 static void append_name(struct gg_buf *prefix, Dwarf_Die *die)
 {
 	static const char lambda[] = "<lambda(";
@@ -29,7 +33,7 @@ static void append_name(struct gg_buf *prefix, Dwarf_Die *die)
 	if (dwarf_tag(die) == DW_TAG_namespace && name == NULL) {
 		gg_buf_append_text(prefix, "(anonymous namespace)::");
 	} else if (length > strlen(lambda) && strncmp(name, lambda, strlen(lambda)) == 0) {
-		gg_buf_append_text(prefix, "{"); /* gcc calls its class <lambda(int)> */
+		gg_buf_append_text(prefix, "{"); /* gcc names the class <lambda(int)>, and demanglers write {lambda(int)} */
 		gg_buf_append(prefix, name + 1, length - 2);
 		gg_buf_append_text(prefix, "}::");
 	} else if (name != NULL) {
@@ -44,7 +48,7 @@ static bool has_members(int tag)
 	       tag == DW_TAG_class_type || tag == DW_TAG_union_type || tag == DW_TAG_module;
 }
 
-/* Notes the functions below `parent`; prefix ends in what `parent` is called. */
+/* Stores the prefix of each function below `parent`.  The prefix ends in the name of `parent`. */
 static void walk(struct gg_dwarf_parents *parents, Dwarf_Die *parent, struct gg_buf *prefix,
                  unsigned depth)
 {
@@ -67,6 +71,9 @@ static void walk(struct gg_dwarf_parents *parents, Dwarf_Die *parent, struct gg_
 			walk(parents, &die, prefix, depth + 1);
 			if (prefix->failed)
 				return;
+/*
+			 * Removes the name of this scope before the walk goes on to its siblings.
+			 */
 			prefix->length = length;
 			if (prefix->data != NULL)
 				prefix->data[length] = '\0';

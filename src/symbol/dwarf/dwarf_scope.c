@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dwarf_scope - walks the tree of a unit and assigns addresses to functions and inlined calls. */
 #include "symbol/dwarf/dwarf_scope.h"
 
 #include <dwarf.h>
@@ -7,7 +8,10 @@
 
 #include "base/binary_search.h"
 
-/* Deeper trees are cut, longer chains of references too: a compiler's stay below 100 and 4. */
+/*
+ * Bounds against hostile files: the walk ignores deeper trees and longer chains of references.  In
+ * files of compilers, these stay below 100 and 4.
+ */
 enum { DEPTH_MAX = 400, REFERENCES_MAX = 16 };
 
 int gg_dwarf_scopes_init(struct gg_dwarf_scopes *scopes, const uint64_t *addresses, size_t count)
@@ -42,7 +46,7 @@ size_t gg_dwarf_scopes_lower_bound(const uint64_t *addresses, size_t count, uint
 
 /* --- claiming ----------------------------------------------------------------------------- */
 
-/* Part of the addresses that a DIE covers: [low, high) holds all that are. */
+/* A part of the addresses: [low, high) contains all addresses that a DIE covers. */
 struct slice {
 	size_t low, high;
 };
@@ -64,8 +68,10 @@ static struct gg_dwarf_scope *new_scope(struct gg_dwarf_scopes *scopes,
 }
 
 /*
- * Makes a scope of the DIE if it covers addresses that its parent has (none: that nobody has), and
- * gives them to it.  NULL if it covers none.
+ * Makes a scope for the DIE if it covers addresses that belong to its parent (no parent: addresses
+ * without a scope), and assigns these addresses to it.  Returns NULL if it covers no such address.
+ * A DIE can have many ranges, so the slice that it returns may also contain addresses of other
+ * scopes.
  */
 static struct gg_dwarf_scope *claim(struct gg_dwarf_scopes *scopes, struct gg_dwarf_scope *parent,
                                     Dwarf_Die *die, struct slice in, struct slice *ret_slice)
@@ -97,7 +103,10 @@ static struct gg_dwarf_scope *claim(struct gg_dwarf_scopes *scopes, struct gg_dw
 	return scope;
 }
 
-/* A block of statements: can it be left out?  Not if it does not say where its code is. */
+/*
+ * True if the walk can skip a block of statements, because none of its ranges has an address.  A
+ * block without ranges does not say where its code is, so the walk enters it.
+ */
 static bool is_elsewhere(const struct gg_dwarf_scopes *scopes, Dwarf_Die *die, struct slice in)
 {
 	Dwarf_Addr base, begin, end;
@@ -127,12 +136,17 @@ static void visit(struct gg_dwarf_scopes *scopes, struct gg_dwarf_scope *scope, 
 	struct gg_dwarf_scope *inner;
 	struct slice slice;
 
+/*
+	 * A function starts anew with all addresses of the unit, because it is no part of its
+	 * lexical parent.  An inlined call only takes addresses of the scope that it is inlined
+	 * into.
+	 */
 	switch (dwarf_tag(die)) {
 	case DW_TAG_subprogram:
 		inner = claim(scopes, NULL, die, whole, &slice);
 		if (inner != NULL)
 			walk(scopes, inner, die, slice, depth);
-		if (scopes->everywhere) /* functions in it */
+		if (scopes->everywhere) /* functions inside it */
 			walk(scopes, NULL, die, whole, depth);
 		break;
 	case DW_TAG_inlined_subroutine:
@@ -204,7 +218,10 @@ static bool is_cxx(Dwarf_Die *die)
 	}
 }
 
-/* The DIE that has the name: where the function is declared. */
+/*
+ * Returns the DIE that has the name.  An inlined or concrete function refers to its abstract
+ * origin, and a definition outside its class refers to its declaration.
+ */
 static Dwarf_Die declaration_of(Dwarf_Die *die)
 {
 	Dwarf_Die at = *die, next;
@@ -222,7 +239,7 @@ static Dwarf_Die declaration_of(Dwarf_Die *die)
 	return at;
 }
 
-/* The name of a C++ function that has no linkage name. */
+/* Composes the name of a C++ function that has no linkage name. */
 static struct gg_symbol_answer_name qualified_name(struct gg_dwarf_scope *scope, const char *name,
                                                    struct gg_module_symbols *answers,
                                                    struct gg_dwarf_parents *parents)
@@ -242,6 +259,7 @@ struct gg_symbol_answer_name gg_dwarf_scope_name(struct gg_dwarf_scope *scope,
 	Dwarf_Attribute attribute;
 	const char *text = NULL;
 
+/* Many addresses share a scope, so the scope keeps its names. */
 	if (scope->is_named)
 		return scope->name;
 	scope->is_named = true;

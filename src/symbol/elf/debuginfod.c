@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* debuginfod - calls elfutils' debuginfod client, which it loads at run time. */
 #include "symbol/elf/debuginfod.h"
 
 #include <dlfcn.h>
@@ -10,10 +11,13 @@
 #include "base/compiler.h"
 #include "base/time_units.h"
 
-/* The most that `done` grows from call to call while it only counts them. */
+/* While `done` only counts calls, it grows by at most this much from one call to the next. */
 enum { CALLS_AT_ONCE = 16 };
 
-/* What <elfutils/debuginfod.h> declares. */
+/*
+ * These types match the declarations of <elfutils/debuginfod.h>, which is not needed to build
+ * geiger.
+ */
 struct client;
 typedef struct client *begin_function(void);
 typedef void end_function(struct client *client);
@@ -22,14 +26,18 @@ typedef int find_function(struct client *client, const unsigned char *build_id, 
 typedef int progress_function(struct client *client, long done, long total);
 typedef void set_progress_function(struct client *client, progress_function *progress);
 
-/* One transfer at a time: a worker has one thread. */
+/*
+ * The callback gets no context, so its state is static.  A worker has one thread, so there is only
+ * one transfer at a time.
+ */
 static long last_done;
 static uint64_t last_change_ns;
 static bool stalled;
 
 /*
- * Called a few times a second; not 0 ends the transfer.  `done` counts bytes; but calls, each adding
- * 1, until a server has answered.
+ * The client calls this a few times a second; a result other than 0 ends the transfer.  `done`
+ * counts bytes once a server has answered.  Before that it counts calls, and must not look like
+ * progress.
  */
 static int stop_if_stalled(struct client *client, long done, long total)
 {
@@ -78,6 +86,6 @@ int gg_debuginfod_find(const uint8_t *build_id, size_t build_id_bytes)
 	fd = find(client, build_id, (int)build_id_bytes, NULL);
 	end(client);
 	if (fd < 0 && stalled)
-		return -ETIMEDOUT; /* else it would say that nobody has the file */
-	return fd;                 /* the library stays: it may have threads */
+		return -ETIMEDOUT; /* else the error would claim that no server has the file */
+	return fd;                 /* the library stays loaded, because it may have threads */
 }

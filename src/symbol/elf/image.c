@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* image - finds and opens the files of a module, and accepts only those that fit. */
 #include "symbol/elf/image.h"
 
 #include <elfutils/libdw.h>
@@ -19,7 +20,7 @@
 #include "symbol/elf/sysroot_path.h"
 
 enum {
-	BUILD_ID_MIN = 2, /* bytes; fewer make no path */
+	BUILD_ID_MIN = 2, /* in bytes; a shorter one makes no path */
 	VDSO_MAX = 1 << 20,
 	CRC_BLOCK = 1 << 16,
 };
@@ -40,7 +41,10 @@ static void close_file(struct gg_image_file *file)
 	*file = (struct gg_image_file){ .fd = -1 };
 }
 
-/* Takes fd over: an ELF file is then open in `file`, anything else is closed and false. */
+/*
+ * Takes `fd` over.  If it is an ELF file, opens it in `file` and returns true.  Otherwise closes it
+ * and returns false.
+ */
 static bool adopt(struct gg_image_file *file, int fd, const char *path)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -77,7 +81,7 @@ static Elf_Scn *find_section(Elf *elf, const char *name, GElf_Shdr *ret_header)
 	return NULL;
 }
 
-/* Does the file hold .debug_info? */
+/* True if the file contains .debug_info, plain or compressed. */
 static bool has_dwarf(Elf *elf)
 {
 	GElf_Shdr header;
@@ -86,8 +90,9 @@ static bool has_dwarf(Elf *elf)
 	       find_section(elf, ".zdebug_info", &header) != NULL;
 }
 
-/* --- is it the right one? ----------------------------------------------------------------- */
+/* --- does it fit?  ----------------------------------------------------------------------- */
 
+/* A file without a build-id fits only a module without one. */
 static bool has_build_id(Elf *elf, const uint8_t *build_id, size_t bytes)
 {
 	const void *found;
@@ -114,6 +119,7 @@ static bool is_wanted(const struct gg_symbol_module *module, Elf *elf)
 	return module->any_build || has_build_id(elf, module->build_id, module->build_id_bytes);
 }
 
+/* Checks the CRC of a whole file.  An old debuglink identifies its file by nothing else. */
 static bool has_crc(int fd, uint32_t wanted)
 {
 	char *block = malloc(CRC_BLOCK);
@@ -131,7 +137,7 @@ static bool has_crc(int fd, uint32_t wanted)
 
 /* --- where it may be ---------------------------------------------------------------------- */
 
-/* Calls visit(dir, context) for each folder of debug files until it is true. */
+/* Calls visit() for each folder of debug files until a call returns true. */
 static bool any_debug_dir(const struct gg_symbol_options *options,
                           bool (*visit)(const char *root, const char *dir, void *context),
                           void *context)
@@ -146,19 +152,22 @@ static bool any_debug_dir(const struct gg_symbol_options *options,
 	return visit(NULL, default_debug_dir, context);
 }
 
-/* What the visitors share. */
+/* The arguments that the visitors share. */
 struct search {
 	struct gg_image *image;
 	const struct gg_symbol_module *module;
-	const char *path;        /* of the module, without " (deleted)" */
-	const char *name, *base; /* of a link, and the folder that it is relative to */
+	const char *path;        /* path of the module, without " (deleted)" */
+	const char *name, *base; /* file name of a link, and the folder that it is relative to */
 	uint32_t crc;
-	const uint8_t *build_id; /* what is looked for */
+	const uint8_t *build_id; /* the wanted build-id */
 	size_t build_id_bytes;
-	struct gg_image_file *file; /* where it goes */
+	struct gg_image_file *file; /* the result */
 };
 
-/* The main file at a path: taken if it is the right one, else noted. */
+/*
+ * Opens the main file at a path if it has the wanted build-id.  Otherwise notes why not, for the
+ * advice.
+ */
 static bool try_main(struct search *search, const char *root, const char *path)
 {
 	struct gg_image_file *file = &search->image->main;
@@ -182,7 +191,9 @@ static bool visit_main(const char *root, const char *dir, void *context)
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
 	struct search *search = context;
 
-	/* Files of a module without build-id could be anybody's. */
+	/*
+	 * Without a build-id, a file of the same name in a debug folder could belong to any module.
+	 */
 	if (search->module->build_id_bytes == 0)
 		return false;
 	gg_buf_printf(&path, "%s/%s", dir, search->path);
@@ -195,6 +206,7 @@ static bool visit_main(const char *root, const char *dir, void *context)
 
 static void find_main(struct search *search, const struct gg_symbol_options *options)
 {
+/* A file from outside the sysroot is right only if a build-id proves it. */
 	bool other_root = options->sysroot != NULL;
 
 	if (try_main(search, options->sysroot, search->path))
@@ -205,7 +217,10 @@ static void find_main(struct search *search, const struct gg_symbol_options *opt
 	any_debug_dir(options, visit_main, search);
 }
 
-/* A file of DWARF, by build-id alone (crc 0) or by CRC, too. */
+/*
+ * Opens a file with DWARF if it has the wanted build-id and, if check_crc, the CRC of the
+ * debuglink.
+ */
 static bool try_debug(struct search *search, const char *root, const char *path, bool check_crc)
 {
 	int fd = gg_sysroot_path_open(root, path);
@@ -236,7 +251,10 @@ static bool visit_build_id(const char *root, const char *dir, void *context)
 	return !path.failed && try_debug(search, root, path.data, false);
 }
 
-/* The debuglink's name in a folder of debug files: below the folder of the module, or there. */
+/*
+ * Looks for the debuglink's name in a folder of debug files: below it under the module's own
+ * folder, and directly in it.
+ */
 static bool visit_link(const char *root, const char *dir, void *context)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
@@ -258,6 +276,7 @@ static bool find_by_link(struct search *search, const struct gg_symbol_options *
 	const char *main_path = gg_buf_text(&main->path);
 	GElf_Word crc;
 
+/* The link has a file name.  A name with a slash could point anywhere, so it is ignored. */
 	search->name = dwelf_elf_gnu_debuglink(main->elf, &crc);
 	if (search->name == NULL || search->name[0] == '\0' || strchr(search->name, '/') != NULL)
 		return false;
@@ -284,6 +303,10 @@ static bool find_by_network(struct search *search, const struct gg_worker_task *
 	if (task->options->offline || search->build_id_bytes < BUILD_ID_MIN ||
 	    !gg_debuginfod_is_wanted())
 		return false;
+/*
+	 * After one failure all workers skip the network: each try would wait for
+	 * GG_DEBUGINFOD_STALL_SECONDS.
+	 */
 	if (gg_load_relaxed(&shared->network_is_down) != 0) { /* see worker.h */
 		search->image->network_failed = true;
 		return false;
@@ -307,7 +330,10 @@ static bool find_by_network(struct search *search, const struct gg_worker_task *
 
 /* --- the vDSO ----------------------------------------------------------------------------- */
 
-/* All of it is in memory: headers, symbols, and sections, which are last. */
+/*
+ * Returns the size of the vDSO, all of which is in memory: headers, symbols and, at its end,
+ * section headers.  0: it is too large to be true.
+ */
 static size_t vdso_bytes(const char *memory)
 {
 	GElf_Ehdr header;
@@ -342,7 +368,7 @@ static void open_vdso(struct search *search)
 	}
 }
 
-/* --- all of them -------------------------------------------------------------------------- */
+/* --- all files -------------------------------------------------------------------------- */
 
 enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_worker_task *task)
 {
@@ -365,7 +391,7 @@ enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_work
 	else
 		find_main(&search, task->options);
 
-	/* Asked for "whatever is there", the file says what belongs to it. */
+	/* If any build will do, the main file's own build-id identifies its debug file. */
 	if (image->main.elf != NULL && module->any_build) {
 		bytes = dwelf_elf_gnu_build_id(image->main.elf, &found);
 		search.build_id = found;
@@ -373,6 +399,10 @@ enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_work
 	}
 	image->build_id = search.build_id;
 	image->build_id_bytes = search.build_id_bytes;
+/*
+	 * Tries the cheapest place first: a path by build-id, then the debuglink, which needs a CRC
+	 * over the file, then the network.
+	 */
 	if (!task->without_dwarf && (image->main.elf == NULL || !has_dwarf(image->main.elf)) &&
 	    !any_debug_dir(task->options, visit_build_id, &search) &&
 	    (image->main.elf == NULL || !find_by_link(&search, task->options)))
@@ -411,6 +441,7 @@ bool gg_image_open_alt(struct gg_image *image, const struct gg_worker_task *task
 	search.build_id_bytes = (size_t)bytes;
 	found = any_debug_dir(task->options, visit_build_id, &search);
 	if (!found) {
+/* A relative name starts at the folder of the file that has the link. */
 		if (name[0] != '/')
 			gg_buf_append(&path, debug_path,
 			              (size_t)(gg_path_base(debug_path) - debug_path));

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image - the files that tell of a module: itself, its debug file, and what that refers to.
+ * image - opens the files of a module: the module itself, its debug file, and files that these
+ * refer to.
  *
  *   main    the file that was loaded, or the vDSO of this process
  *   debug   a separate file with its DWARF: by build-id, by .gnu_debuglink, from debuginfod
- *   mini    the symbol table that .gnu_debugdata holds, compressed
- *   alt     what dwz moved out of several debug files, by .gnu_debugaltlink
+ *   mini    the compressed symbol table in .gnu_debugdata
+ *   alt     the parts that dwz moved out of several debug files, by .gnu_debugaltlink
  *
- * Where they are looked for, in this order:
+ * The module searches these places, in this order:
  *
- *   main    sysroot/PATH; PATH, if a build-id can tell it from another; DIR/PATH and DIR/NAME
+ *   main    sysroot/PATH; PATH, if a build-id identifies it; DIR/PATH and DIR/NAME
  *   debug   DIR/.build-id/xx/yyy.debug; then the debuglink's name beside the main file, in .debug/
  *           beside it, in DIR/FOLDER-OF-PATH and in DIR; then debuginfod
- *   alt     DIR/.build-id/xx/yyy.debug; the name that the link gives, from the debug file's folder
+ *   alt     DIR/.build-id/xx/yyy.debug; the name in the link, from the debug file's folder; then
+ *           debuginfod
  *
- * with DIR each of debug_dirs, sysroot/usr/lib/debug, /usr/lib/debug.
+ * DIR is each of debug_dirs, then sysroot/usr/lib/debug, then /usr/lib/debug.
  *
- * Invariant  a file is kept only if its build-id is the module's (alt: the link's).  A debuglink is
- *            followed only if the CRC is right, too.
- * Threads    one owner; runs in a worker (symbol/resolve/worker.h), for libelf may fail on hostile files.
+ * Invariant  A file stays open only if its build-id is the module's (alt: the link's).  A file found by
+ *            a debuglink must also have the right CRC.
+ * Threads    One owner.  The module runs in a worker (symbol/resolve/worker.h), because libelf may
+ *            crash on hostile files.
  */
 #pragma once
 
@@ -33,35 +36,35 @@
 
 struct gg_image_file {
 	Elf *elf; /* NULL: not found */
-	int fd;   /* -1: in memory */
+	int fd;   /* -1: the file is in memory */
 	void *memory;
-	struct gg_buf path; /* as it was opened */
+	struct gg_buf path; /* the path by which it was opened */
 };
 
 struct gg_image {
 	struct gg_image_file main, debug, mini, alt;
 
-	/* What the files must have: the module's or, if it takes any, what `main` has. */
+	/* The build-id of the files: the module's or, if any build will do, that of `main`. */
 	const uint8_t *build_id;
 	size_t build_id_bytes;
 
-	/* Why there is none, or less than there could be. */
+	/* The reasons why files are missing. */
 	bool saw_other_build;      /* a file at the module's path has another build-id */
-	bool saw_damaged;          /* a file there is not a whole ELF file */
+	bool saw_damaged;          /* a file at that path is not a complete ELF file */
 	bool network_failed;       /* debuginfod did not answer */
-	struct gg_buf other_build; /* that build-id in hexadecimal; "" : it has none */
+	struct gg_buf other_build; /* that build-id in hexadecimal; "": the file has no build-id */
 };
 
 /*
- * Finds what there is for the task's module; GG_SYMBOL_NO_FILE, _MISMATCH or _UNREADABLE if that is
- * nothing, else GG_SYMBOL_FULL if there is DWARF and GG_SYMBOL_NAMES if not.  Call
- * gg_image_close() in any case.
+ * Finds the files of the task's module.  Returns GG_SYMBOL_FULL if there is DWARF, GG_SYMBOL_NAMES
+ * if there is only the main file, and GG_SYMBOL_NO_FILE, _MISMATCH or _UNREADABLE if there is no
+ * file.  Call gg_image_close() in any case.
  */
 enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_worker_task *task);
 void gg_image_close(struct gg_image *image);
 
 /*
- * Opens the file that `debug`'s .gnu_debugaltlink names, into image->alt.  False if there is a link
- * but not its file: then names are missing.
+ * Opens the file that .gnu_debugaltlink of `debug` names, as image->alt.  Returns false if there is
+ * a link but not its file: then names are missing.
  */
 bool gg_image_open_alt(struct gg_image *image, const struct gg_worker_task *task, Elf *debug);

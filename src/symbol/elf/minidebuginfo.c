@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* minidebuginfo - decompresses the symbol table in .gnu_debugdata. */
 #include "symbol/elf/minidebuginfo.h"
 
 #include <string.h>
@@ -29,7 +30,11 @@ static Elf_Data *section_data(Elf *elf, const char *name)
 	return NULL;
 }
 
-/* Decompresses to a block of its own; NULL if that cannot be done. */
+/*
+ * Decompresses into a new block, which doubles while it fills.  Returns NULL on damaged data, or if
+ * the result would have more than GG_MINIDEBUGINFO_MAX bytes: a few bytes of xz can stand for
+ * gigabytes.
+ */
 static uint8_t *decompress(const uint8_t *bytes, size_t length, size_t *ret_length)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;

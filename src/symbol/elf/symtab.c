@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* symtab - collects the symbols of code in ELF files, and finds the one at an address. */
 #include "symbol/elf/symtab.h"
 
 #include <stdbool.h>
@@ -8,8 +9,8 @@
 #include "base/binary_search.h"
 
 struct entry {
-	uint64_t begin, end; /* end == begin: no size, until gg_symtab_sort() */
-	uint64_t limit;      /* end of its section: how far it may go without a size */
+	uint64_t begin, end; /* end == begin: no size, until gg_symtab_sort() gives it one */
+	uint64_t limit;      /* end of its section, which bounds a symbol without a size */
 	const char *name;
 	uint8_t binding_rank, underscores;
 	bool is_sized;
@@ -40,7 +41,10 @@ static uint8_t rank_of_binding(unsigned char info)
 	}
 }
 
-/* Can code be there?  Functions, and what assembler left without a type but made visible. */
+/*
+ * True if the symbol may be code: a function, or a symbol without a type that assembler code made
+ * visible.
+ */
 static bool is_code(const GElf_Sym *symbol, const GElf_Shdr *section)
 {
 	unsigned type = GELF_ST_TYPE(symbol->st_info);
@@ -57,7 +61,7 @@ static void add_symbol(struct gg_symtab *symtab, Elf *elf, const GElf_Sym *symbo
 	GElf_Shdr header;
 	Elf_Scn *section;
 
-	/* Undefined, absolute, common: no place in the file. */
+	/* Undefined, absolute and common symbols have no place in the file. */
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE)
 		return;
 	section = elf_getscn(elf, symbol->st_shndx);
@@ -100,7 +104,10 @@ void gg_symtab_add(struct gg_symtab *symtab, Elf *elf)
 
 /* --- looking up --------------------------------------------------------------------------- */
 
-/* By place; of one place, the one to be found comes last. */
+/*
+ * Orders symbols by address.  Of several symbols at one address, the preferred one comes last,
+ * because the search goes backward.
+ */
 static int compare(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
@@ -125,6 +132,10 @@ void gg_symtab_sort(struct gg_symtab *symtab)
 	if (count == 0)
 		return;
 	qsort(entries, count, sizeof(*entries), compare);
+/*
+	 * Goes backward, so that `next` is the nearest higher address of another symbol.  A symbol
+	 * without a size ends there, or at the end of its section.
+	 */
 	for (size_t i = count; i-- > 0;) {
 		if (!entries[i].is_sized)
 			entries[i].end = next < entries[i].limit ? next : entries[i].limit;
@@ -132,6 +143,10 @@ void gg_symtab_sort(struct gg_symtab *symtab)
 			next = entries[i].begin;
 	}
 	for (size_t i = 0; i < count; i++) {
+/*
+		 * The running maximum lets a search stop early: no earlier entry reaches an address
+		 * beyond it.
+		 */
 		if (entries[i].end > max_end)
 			max_end = entries[i].end;
 		gg_buf_append(&symtab->max_ends, &max_end, sizeof(max_end));
@@ -155,6 +170,10 @@ const char *gg_symtab_find(const struct gg_symtab *symtab, uint64_t address)
 			continue;
 		if (entry->is_sized)
 			return entry->name;
+/*
+		 * A symbol without a size only guesses its end, so an earlier symbol whose size
+		 * covers the address wins.
+		 */
 		if (without_size == NULL)
 			without_size = entry->name;
 	}

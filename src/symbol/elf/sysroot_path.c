@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sysroot_path - opens files inside another root directory. */
 #include "symbol/elf/sysroot_path.h"
 
 #include <errno.h>
@@ -25,7 +26,10 @@ static int open_below(const char *root, const char *path)
 		return fd;
 	if (code != -ENOSYS && code != -EPERM)
 		return code;
-	/* Before Linux 5.6, and in sandboxes that do not know the call: links lead where they lead. */
+	/*
+	 * Before Linux 5.6, and in sandboxes that do not know the call, links may lead out of the
+	 * root.
+	 */
 	gg_buf_printf(&joined, "%s/%s", root, path);
 	if (joined.failed)
 		return -ENOMEM;
@@ -41,6 +45,10 @@ int gg_sysroot_path_open(const char *root, const char *path)
 	if (root != NULL) {
 		fd = open_below(root, path);
 	} else {
+/*
+		 * O_NONBLOCK: a path in a profile may name a FIFO, whose open() would wait for a
+		 * writer forever.
+		 */
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (fd < 0)
 			fd = -errno;
