@@ -10,7 +10,7 @@
 #include "base/binary_search.h"
 #include "symbol/dwarf/dwarf_scope.h"
 
-/* A line takes some 100 bytes in libdw, which frees memory only when it is closed. */
+/* The limit of libdw's memory, counted in lines: libdw frees nothing before it is closed. */
 enum { REOPEN_AFTER_LINES = 1 << 21 };
 
 /* The state while one file's DWARF is read. */
@@ -60,7 +60,7 @@ struct unit {
 	Dwarf_Lines *lines;
 	size_t line_count;
 	Dwarf_Files *files;      /* files of the line table */
-	Dwarf_Files *call_files; /* files that DW_AT_call_file refers to; in split DWARF they are other ones */
+	Dwarf_Files *call_files; /* of DW_AT_call_file; split DWARF has its own */
 };
 
 /* True if line `index` begins at or before the address. */
@@ -131,7 +131,7 @@ static void answer(struct reader *reader, const struct unit *unit, size_t index)
 	struct gg_dwarf_scope *scope = reader->scopes.of_address[index];
 	struct gg_blob_frame frame = { 0 };
 
-/*
+	/*
 	 * Without a scope, a line alone must not replace an earlier answer.  If there is no answer
 	 * yet, the loop is skipped and the frame has only a line; the symbol table may add the
 	 * function.
@@ -288,11 +288,11 @@ static void walk_units(struct reader *reader, bool *marked, bool blindly)
 	                       NULL, NULL) == 0) {
 		if (dwarf_offdie(reader->dwarf, at + header_bytes, &die) != NULL)
 			try_unit(reader, &die, marked, blindly);
-/* A damaged header may point backward; the walk must end. */
+		/* A damaged header may point backward; the walk must end. */
 		if (next <= at)
 			break;
 		at = next;
-/*
+		/*
 		 * Bounds the memory.  Offsets of units stay valid in the reopened file, but no
 		 * pointer into it does.
 		 */
@@ -325,7 +325,7 @@ struct gg_dwarf_result gg_dwarf_resolve(Elf *elf, Elf *alt, struct gg_module_sym
 	} else if (open_dwarf(&reader)) {
 		result.has_dwarf = true;
 		walk_units(&reader, marked, false);
-/*
+		/*
 		 * The second pass is expensive: each such unit is walked for all addresses that
 		 * have no function yet.
 		 */

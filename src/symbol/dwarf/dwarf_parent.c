@@ -21,8 +21,8 @@ static uint64_t key_of(const Dwarf_Die *die)
 }
 
 /*
- * Appends the name of a namespace or class as demanglers write it, and "::".  Without this, the
- * same function would have two names, depending on whether it has a linkage name.
+ * Appends the name of a namespace or class as demanglers write it, and "::".  Other functions of
+ * the same scope have linkage names, whose demangled names must begin with the same text.
  */
 static void append_name(struct gg_buf *prefix, Dwarf_Die *die)
 {
@@ -33,7 +33,7 @@ static void append_name(struct gg_buf *prefix, Dwarf_Die *die)
 	if (dwarf_tag(die) == DW_TAG_namespace && name == NULL) {
 		gg_buf_append_text(prefix, "(anonymous namespace)::");
 	} else if (length > strlen(lambda) && strncmp(name, lambda, strlen(lambda)) == 0) {
-		gg_buf_append_text(prefix, "{"); /* gcc names the class <lambda(int)>, and demanglers write {lambda(int)} */
+		gg_buf_append_text(prefix, "{"); /* gcc writes <lambda(int)> */
 		gg_buf_append(prefix, name + 1, length - 2);
 		gg_buf_append_text(prefix, "}::");
 	} else if (name != NULL) {
@@ -71,7 +71,7 @@ static void walk(struct gg_dwarf_parents *parents, Dwarf_Die *parent, struct gg_
 			walk(parents, &die, prefix, depth + 1);
 			if (prefix->failed)
 				return;
-/*
+			/*
 			 * Removes the name of this scope before the walk goes on to its siblings.
 			 */
 			prefix->length = length;

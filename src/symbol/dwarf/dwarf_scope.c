@@ -136,7 +136,7 @@ static void visit(struct gg_dwarf_scopes *scopes, struct gg_dwarf_scope *scope, 
 	struct gg_dwarf_scope *inner;
 	struct slice slice;
 
-/*
+	/*
 	 * A function starts anew with all addresses of the unit, because it is no part of its
 	 * lexical parent.  An inlined call only takes addresses of the scope that it is inlined
 	 * into.
@@ -259,7 +259,7 @@ struct gg_symbol_answer_name gg_dwarf_scope_name(struct gg_dwarf_scope *scope,
 	Dwarf_Attribute attribute;
 	const char *text = NULL;
 
-/* Many addresses share a scope, so the scope keeps its names. */
+	/* Many addresses share a scope, so the scope keeps its names. */
 	if (scope->is_named)
 		return scope->name;
 	scope->is_named = true;

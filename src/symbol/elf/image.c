@@ -119,7 +119,7 @@ static bool is_wanted(const struct gg_symbol_module *module, Elf *elf)
 	return module->any_build || has_build_id(elf, module->build_id, module->build_id_bytes);
 }
 
-/* Checks the CRC of a whole file.  An old debuglink identifies its file by nothing else. */
+/* Computes the CRC of a whole file and compares it with the CRC in a debuglink. */
 static bool has_crc(int fd, uint32_t wanted)
 {
 	char *block = malloc(CRC_BLOCK);
@@ -206,7 +206,7 @@ static bool visit_main(const char *root, const char *dir, void *context)
 
 static void find_main(struct search *search, const struct gg_symbol_options *options)
 {
-/* A file from outside the sysroot is right only if a build-id proves it. */
+	/* A file from outside the sysroot is right only if a build-id proves it. */
 	bool other_root = options->sysroot != NULL;
 
 	if (try_main(search, options->sysroot, search->path))
@@ -276,7 +276,7 @@ static bool find_by_link(struct search *search, const struct gg_symbol_options *
 	const char *main_path = gg_buf_text(&main->path);
 	GElf_Word crc;
 
-/* The link has a file name.  A name with a slash could point anywhere, so it is ignored. */
+	/* The link has a file name.  A name with a slash could point anywhere, so it is ignored. */
 	search->name = dwelf_elf_gnu_debuglink(main->elf, &crc);
 	if (search->name == NULL || search->name[0] == '\0' || strchr(search->name, '/') != NULL)
 		return false;
@@ -303,7 +303,7 @@ static bool find_by_network(struct search *search, const struct gg_worker_task *
 	if (task->options->offline || search->build_id_bytes < BUILD_ID_MIN ||
 	    !gg_debuginfod_is_wanted())
 		return false;
-/*
+	/*
 	 * After one failure all workers skip the network: each try would wait for
 	 * GG_DEBUGINFOD_STALL_SECONDS.
 	 */
@@ -399,7 +399,7 @@ enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_work
 	}
 	image->build_id = search.build_id;
 	image->build_id_bytes = search.build_id_bytes;
-/*
+	/*
 	 * Tries the cheapest place first: a path by build-id, then the debuglink, which needs a CRC
 	 * over the file, then the network.
 	 */
@@ -441,7 +441,7 @@ bool gg_image_open_alt(struct gg_image *image, const struct gg_worker_task *task
 	search.build_id_bytes = (size_t)bytes;
 	found = any_debug_dir(task->options, visit_build_id, &search);
 	if (!found) {
-/* A relative name starts at the folder of the file that has the link. */
+		/* A relative name starts at the folder of the file that has the link. */
 		if (name[0] != '/')
 			gg_buf_append(&path, debug_path,
 			              (size_t)(gg_path_base(debug_path) - debug_path));

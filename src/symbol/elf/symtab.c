@@ -105,8 +105,8 @@ void gg_symtab_add(struct gg_symtab *symtab, Elf *elf)
 /* --- looking up --------------------------------------------------------------------------- */
 
 /*
- * Orders symbols by address.  Of several symbols at one address, the preferred one comes last,
- * because the search goes backward.
+ * Orders symbols by address.  Symbols at the same address stand in the order of preference, the
+ * best one last, because the search goes backward.
  */
 static int compare(const void *left, const void *right)
 {
@@ -132,7 +132,7 @@ void gg_symtab_sort(struct gg_symtab *symtab)
 	if (count == 0)
 		return;
 	qsort(entries, count, sizeof(*entries), compare);
-/*
+	/*
 	 * Goes backward, so that `next` is the nearest higher address of another symbol.  A symbol
 	 * without a size ends there, or at the end of its section.
 	 */
@@ -143,7 +143,7 @@ void gg_symtab_sort(struct gg_symtab *symtab)
 			next = entries[i].begin;
 	}
 	for (size_t i = 0; i < count; i++) {
-/*
+		/*
 		 * The running maximum lets a search stop early: no earlier entry reaches an address
 		 * beyond it.
 		 */
@@ -170,7 +170,7 @@ const char *gg_symtab_find(const struct gg_symtab *symtab, uint64_t address)
 			continue;
 		if (entry->is_sized)
 			return entry->name;
-/*
+		/*
 		 * A symbol without a size only guesses its end, so an earlier symbol whose size
 		 * covers the address wins.
 		 */

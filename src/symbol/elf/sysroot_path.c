@@ -45,7 +45,7 @@ int gg_sysroot_path_open(const char *root, const char *path)
 	if (root != NULL) {
 		fd = open_below(root, path);
 	} else {
-/*
+		/*
 		 * O_NONBLOCK: a path in a profile may name a FIFO, whose open() would wait for a
 		 * writer forever.
 		 */
