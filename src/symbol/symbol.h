@@ -92,7 +92,7 @@ struct gg_symbol_options {
 	unsigned workers;       /* maximum number at a time; 0: one for each processor */
 	unsigned limit_seconds; /* for one module; 0: 300 */
 
-	/* Called repeatedly with the number of resolved addresses, at the end with done == total. */
+	/* Called repeatedly with the number of resolved addresses; at the end done equals total. */
 	void (*progress)(void *context, uint64_t done_count, uint64_t total_count);
 	void *progress_context;
 };

@@ -18,8 +18,8 @@
  *
  * DIR is each of debug_dirs, then sysroot/usr/lib/debug, then /usr/lib/debug.
  *
- * Invariant  A file stays open only if its build-id is the module's (alt: the link's).  A file from a
- *            debuglink must also have the right CRC.
+ * Invariant  A file stays open only if its build-id is the module's (alt: the link's).  A file
+ *            from a debuglink must also have the right CRC.
  * Threads    One owner.  The module runs in a worker (symbol/resolve/worker.h), because libelf may
  *            crash on hostile files.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* demangle - demangles names with libiberty, within bounds of time and memory. */
 #include "symbol/names/demangle.h"
 
 #include <setjmp.h>
@@ -10,7 +11,7 @@
 
 enum { LEGACY_HASH_LENGTH = 19 }; /* "::h" and 16 digits */
 
-/* Text that a demangler writes piece by piece. */
+/* The text that a demangler writes piece by piece. */
 struct text {
 	struct gg_buf *out;
 	bool is_cut;
@@ -26,10 +27,10 @@ static bool is_ascii(const char *piece, size_t length)
 }
 
 /*
- * A hostile name of 100 bytes can stand for 2^40 bytes of text, and libiberty's callbacks have no
- * way to say "stop".  Therefore the callback leaves by longjmp().  libiberty holds memory only
- * while it passes a decoded punycode identifier, which always has a character beyond ASCII; after
- * such a piece, the next one stops.
+ * A hostile name of 100 bytes can stand for 2^40 bytes of text, and a callback cannot stop
+ * libiberty.  Therefore the callback leaves by longjmp(). libiberty holds memory only while it
+ * passes a decoded punycode identifier, which always has a character beyond ASCII. After such a
+ * piece the callback waits for the next one, so that nothing leaks.
  */
 static void append(const char *piece, size_t length, void *context)
 {
@@ -43,7 +44,10 @@ static void append(const char *piece, size_t length, void *context)
 		longjmp(text->stop, 1);
 }
 
-/* Replaces the contents of `out`; false if the name is not one of this demangler's. */
+/*
+ * Replaces the contents of `out`.  Returns false if the demangler does not accept the name, or if
+ * its text is too long.
+ */
 static bool run(int (*demangler)(const char *, int, demangle_callbackref, void *),
                 const char *linkage_name, int options, struct gg_buf *out)
 {
@@ -57,12 +61,14 @@ static bool run(int (*demangler)(const char *, int, demangle_callbackref, void *
 }
 
 /*
- * Does libiberty finish this v0 name in reasonable time?  It counts up to the number of lifetimes
- * behind a G, which can be 2^64, and prints none of them in parts that it skips.  Numbers that no
- * real name has are first made invalid: a G or B with more digits than the count of lifetimes or
- * the offset of a back reference can have becomes a g, which no part begins with.  The same letter
- * inside an identifier or a hash changes nothing in the structure.  Thus if the copy is a name, then
- * libiberty reads the original in the same steps, and none of them is such a number.
+ * True if libiberty finishes this v0 name in reasonable time.  It counts up to the number of
+ * lifetimes behind a G, which can be 2^64, and prints no lifetime in parts that it skips.
+ *
+ * The check works on a copy, in which numbers of impossible size are invalid: a G or B with more
+ * digits than the count of lifetimes or the offset of a back reference can have becomes a g, which
+ * begins no part.  The same letter inside an identifier or a hash does not change the structure.
+ * So if libiberty accepts the copy, it reads the original in the same steps, and no step meets such
+ * a number.
  */
 static bool is_bounded(const char *linkage_name, struct gg_buf *scratch)
 {
@@ -87,7 +93,7 @@ static bool is_bounded(const char *linkage_name, struct gg_buf *scratch)
 	return !is_changed || run(rust_demangle_callback, copy, DMGL_NO_OPTS, scratch);
 }
 
-/* The suffix ".llvm.42" of a Rust name, which libiberty leaves out. */
+/* Returns the suffix of a Rust name, such as ".llvm.42", which libiberty leaves out. */
 static const char *rust_suffix(const char *linkage_name, bool is_legacy)
 {
 	const char *end = linkage_name + strlen(linkage_name);
@@ -105,7 +111,10 @@ static bool demangle_rust(const char *linkage_name, struct gg_buf *full, struct 
 
 	if (!is_legacy && (strncmp(linkage_name, "_R", 2) != 0 || !is_bounded(linkage_name, full)))
 		return false;
-	/* Verbose names have the hash of a legacy name, but also the crate hashes of a v0 name. */
+	/*
+	 * The verbose form keeps the hash of a legacy name, which is cut off below for the short
+	 * name.  For a v0 name it would add crate hashes.  So only legacy names are verbose.
+	 */
 	if (!run(rust_demangle_callback, linkage_name, is_legacy ? DMGL_VERBOSE : DMGL_NO_OPTS,
 	         full))
 		return false;
@@ -139,7 +148,10 @@ static bool demangle(const char *linkage_name, struct gg_buf *full, struct gg_bu
 }
 #endif
 
-/* What compilers append to the name of a function that they made from another one. */
+/*
+ * True for a suffix that compilers append to the name of a function that they made from another
+ * one.
+ */
 static bool is_clone_suffix(const char *suffix)
 {
 	static const char *const words[] = { "part",     "constprop", "isra",   "cold", "warm",
@@ -155,10 +167,12 @@ static bool is_clone_suffix(const char *suffix)
 	return false;
 }
 
-/* Length of a plain name without clone suffixes and its symbol version. */
+/* Returns the length of a plain name without its clone suffixes and its symbol version. */
 static size_t plain_length(const char *name)
 {
-	/* A version follows an at sign; one in front is a name of some other language. */
+	/*
+	 * A version follows an at sign.  An at sign in front belongs to a name of another language.
+	 */
 	size_t length = strlen(name), at = name[0] != '\0' ? 1 + strcspn(name + 1, "@") : 0;
 
 	if (at < length)

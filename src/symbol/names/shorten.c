@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The short form of a demangled name: one pass over its text.
+ * shorten - makes the short form of a demangled name in one pass over its text.
  *
- * In a C++ name, at the top level, outside brackets, a name is a chain of parts and "::".  What goes:
+ * Outside brackets, a C++ name is a chain of parts and "::".  The pass drops or shortens these
+ * parts:
  *
- *   <...>          template arguments become just that
- *   (...)          arguments, and the qualifiers behind them
- *   type blank     what stands before a blank is a return type, unless it is "vtable for" and the like
- *   [clone .x]     and [abi:x]
+ *   <...>          template arguments become "<...>"
+ *   (...)          arguments and the qualifiers behind them go
+ *   type blank     a return type before a blank goes, but not "vtable for" and similar words
+ *   [clone .x]     goes, like [abi:x]
  *
- * An operator's own brackets and blanks belong to its name.  Text that is no C++ name gives some
- * text: brackets that do not match end at the end.
+ * The brackets and blanks of an operator belong to its name.  Text that is not a C++ name gives
+ * some other text: a bracket without a partner extends to the end.
  */
 #include <ctype.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 struct text {
 	const char *at;
 	struct gg_buf *out;
-	size_t start; /* of the name in `out`; what is before it stays */
+	size_t start; /* start of the name in `out`; earlier text stays */
 };
 
 static bool begins(const char *text, const char *word)
@@ -40,14 +41,14 @@ static void take(struct text *text, size_t length)
 	text->at += length;
 }
 
-/* "<", where arguments may stand. */
+/* Replaces template arguments, at a "<", by "<...>". */
 static void template_arguments(struct text *text)
 {
 	gg_buf_append_text(text->out, "<...>");
 	text->at = gg_behind_brackets(text->at);
 }
 
-/* A conversion operator's type, up to its arguments. */
+/* Takes the type of a conversion operator, up to its arguments. */
 static void conversion_type(struct text *text)
 {
 	while (*text->at != '\0' && *text->at != '(') {
@@ -60,7 +61,7 @@ static void conversion_type(struct text *text)
 	}
 }
 
-/* "operator" and what belongs to it. */
+/* Takes "operator" and the symbol, word or type that belongs to it. */
 static void operator_name(struct text *text)
 {
 	size_t symbol;
@@ -69,7 +70,7 @@ static void operator_name(struct text *text)
 	symbol = gg_operator_symbol_length(text->at);
 	if (symbol > 0) {
 		take(text, symbol);
-		if (begins(text->at, " <")) /* the blank keeps << <int> apart */
+		if (begins(text->at, " <")) /* drops the blank that separates << from <int> */
 			text->at++;
 	} else if (begins(text->at, "\"\"")) {
 		take(text, 2);
@@ -87,7 +88,10 @@ static void operator_name(struct text *text)
 	}
 }
 
-/* "{lambda(int)#1}", "{unnamed type#1}", "{default arg#1}": what is in it, without arguments. */
+/*
+ * Takes the contents of "{lambda(int)#1}", "{unnamed type#1}" or "{default arg#1}" without
+ * arguments.
+ */
 static void braces(struct text *text)
 {
 	const char *end = gg_behind_brackets(text->at);
@@ -100,7 +104,7 @@ static void braces(struct text *text)
 	}
 }
 
-/* Qualifiers behind arguments, that belong to them. */
+/* Skips the qualifiers that belong to the arguments before them. */
 static void skip_qualifiers(struct text *text)
 {
 	static const char *const qualifiers[] = { " const", " volatile", " &&",
@@ -118,7 +122,10 @@ static void skip_qualifiers(struct text *text)
 	}
 }
 
-/* Does a blank here end something that is part of the whole: "vtable for X"? */
+/*
+ * True if the text is a word of a phrase such as "vtable for X".  A blank behind it is part of the
+ * name.
+ */
 static bool is_prefix(const char *text)
 {
 	static const char *const prefixes[] = {
@@ -167,7 +174,10 @@ static void blank(struct text *text)
 		gg_buf_append(text->out, " ", 1);
 		text->start = text->out->length;
 	} else if (!text->out->failed && text->out->length > 0) {
-		/* It was a type: the name is still to come. */
+		/*
+		 * The text was a return type, and the name follows.  The argument of decltype()
+		 * belongs to that type.
+		 */
 		if (strcmp(text->out->data + text->start, "decltype") == 0 && *text->at == '(')
 			text->at = gg_behind_brackets(text->at);
 		text->out->length = text->start;
@@ -175,7 +185,7 @@ static void blank(struct text *text)
 	}
 }
 
-/* One part of what is at the top level; false at the end of what is wanted. */
+/* Handles one part at the top level.  Returns false at the end of the name. */
 static bool part(struct text *text)
 {
 	bool at_word = text->out->length == text->start || !is_word(text->at[-1]);
@@ -206,8 +216,11 @@ static bool part(struct text *text)
 		} else {
 			text->at = gg_behind_brackets(text->at);
 			skip_qualifiers(text);
-			/* Behind arguments only what is local to the function goes on, or a
-			 * return type with brackets of its own: decltype(x) f(). */
+			/*
+			 * Behind arguments the name continues only if it is local to that function
+			 * ("::"), or if this was a return type with brackets of its own:
+			 * decltype(x) f().
+			 */
 			return *text->at == ':' || *text->at == ' ';
 		}
 		return true;
@@ -231,9 +244,9 @@ void gg_shorten_cxx(const char *full, struct gg_buf *out)
 }
 
 /*
- * Does this "<" of a Rust name open generic arguments?  Behind a word, a bracket or "::" it does.  Any other
- * one belongs to a path such as <T as Trait> or ::<impl Trait for T>, whose own arguments go in the same
- * way; for<'a> is no path.
+ * True if this "<" of a Rust name opens generic arguments: behind a word, a bracket or "::".
+ * Another "<" belongs to a path such as <T as Trait> or ::<impl Trait for T>, which stays, while
+ * arguments inside it are replaced.  The "<" of for<'a> opens no arguments either.
  */
 static bool opens_rust_arguments(const char *text, const char *at)
 {

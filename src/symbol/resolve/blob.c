@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* blob - checks, searches, builds and writes blobs. */
 #include "symbol/resolve/blob.h"
 
 #include <errno.h>
@@ -13,6 +14,10 @@ static const char MAGIC[8] = { 'g', 'g', 's', 'y', 'm', 'b', 'o', 'l' };
 
 /* --- reading ------------------------------------------------------------------------------ */
 
+/*
+ * True if every frame refers to strings inside the blob.  The last byte of the strings is 0, so
+ * each of them ends inside the blob.
+ */
 static bool frames_are_sound(const struct gg_blob *blob)
 {
 	const struct gg_blob_header *header = blob->header;
@@ -29,6 +34,10 @@ static bool frames_are_sound(const struct gg_blob *blob)
 	return true;
 }
 
+/*
+ * True if the addresses ascend and their frames follow one another without gaps up to the last
+ * frame.
+ */
 static bool addresses_are_sound(const struct gg_blob *blob)
 {
 	uint32_t count = blob->header->address_count, last_end = 0;
@@ -53,7 +62,7 @@ int gg_blob_read(struct gg_blob *ret_blob, const void *bytes, size_t length)
 	if (length < sizeof(*header) || memcmp(header->magic, MAGIC, sizeof(MAGIC)) != 0 ||
 	    header->version != GG_BLOB_VERSION || header->blob_bytes != length)
 		return -EBADMSG;
-	/* No overflow: four terms below 2^38. */
+	/* The sum cannot overflow: its four terms are below 2^38. */
 	want = sizeof(*header) + (uint64_t)header->address_count * (8 + 4) +
 	       (uint64_t)header->frame_count * sizeof(struct gg_blob_frame) + header->string_bytes;
 	if (want != length || header->string_bytes == 0 || header->text >= header->string_bytes ||
@@ -110,6 +119,7 @@ uint32_t gg_blob_intern(struct gg_blob_builder *builder, const char *text)
 	uint64_t hash, offset;
 	size_t length;
 
+	/* Offset 0 is the empty string, which stands for "unknown". */
 	if (builder->strings.length == 0)
 		gg_buf_append(&builder->strings, "", 1);
 	if (text == NULL || text[0] == '\0' || builder->strings.failed)
@@ -171,7 +181,7 @@ void gg_blob_copy_address(struct gg_blob_builder *builder, const struct gg_blob 
 	gg_blob_add_address(builder, from->addresses[position]);
 }
 
-/* Fills in the checksum of the blob that `out` holds. */
+/* Computes the checksum of the blob in `out` and stores it in the header. */
 static void seal(struct gg_buf *out)
 {
 	const size_t crc_from = offsetof(struct gg_blob_header, blob_bytes);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* file - combines DWARF and symbol tables of a file, and writes advice about missing files. */
 #include "symbol/resolve/file.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@
 
 /* --- advice ------------------------------------------------------------------------------- */
 
-/* The build-id that was asked for or, if any is welcome, the one that was found. */
+/* Appends the wanted build-id or, if any build will do, the build-id of the file that was found. */
 static void append_build_id(struct gg_buf *advice, const struct gg_image *image)
 {
 	if (image->build_id_bytes == 0) {
@@ -23,7 +24,7 @@ static void append_build_id(struct gg_buf *advice, const struct gg_image *image)
 	gg_sysroot_path_append_hex(advice, image->build_id, image->build_id_bytes);
 }
 
-/* Did a package bring it? */
+/* True if the file probably comes from a package of the system. */
 static bool is_of_system(const char *path)
 {
 	static const char *const dirs[] = { "/usr/", "/lib", "/bin/", "/sbin/" };
@@ -49,7 +50,7 @@ static void append_network(struct gg_buf *advice, const struct gg_worker_task *t
 		gg_buf_append_text(advice, ", or set DEBUGINFOD_URLS");
 }
 
-/* For a file that is there, without debug information. */
+/* Advises on a file that was found but has no debug information. */
 static void advise_debug(struct gg_buf *advice, const struct gg_worker_task *task,
                          const struct gg_image *image)
 {
@@ -93,13 +94,19 @@ static void advise_missing(struct gg_buf *advice, const struct gg_worker_task *t
 
 /* --- names -------------------------------------------------------------------------------- */
 
-/* C++ and Rust functions that DWARF gives no linkage name have one in the symbol table. */
+/*
+ * True for the mangled name of a C++ or Rust function.  DWARF may lack the linkage name of such a
+ * function, but the symbol table has it.
+ */
 static bool is_mangled(const char *name)
 {
 	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
 }
 
-/* Fills in, from the symbol tables, the functions that DWARF did not tell, or not in full. */
+/*
+ * Takes functions from the symbol tables if DWARF has no function, or only a name without its
+ * linkage name.  A plain C name from DWARF stays, because the symbol table cannot improve it.
+ */
 static void use_symtab(struct gg_module_symbols *answers, const struct gg_symtab *symtab)
 {
 	const char *linkage_name;
@@ -137,7 +144,7 @@ static bool use_dwarf(const struct gg_worker_task *task, struct gg_image *image,
 	bool has_alt = gg_image_open_alt(image, task, elf);
 	struct gg_dwarf_result result = { 0 };
 
-	/* Left alone, libdw would take any file of the alt's name for it, whatever its build-id. */
+	/* Without the alt file, libdw would take any file of that name, whatever its build-id. */
 	if (has_alt)
 		result = gg_dwarf_resolve(elf, image->alt.elf, answers, task->done_count);
 	*ret_is_complete = result.has_dwarf && !result.is_incomplete;
@@ -172,6 +179,7 @@ enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task,
 		advise_debug(advice, task, &image);
 	else if (status != GG_SYMBOL_FULL && status != GG_SYMBOL_NAMES)
 		advise_missing(advice, task, &image, status);
+	/* The first worker died of the DWARF, so advice about missing files would not help. */
 	if (task->without_dwarf) {
 		gg_buf_clear(advice);
 		gg_buf_printf(advice, "the debug information of %s could not be read",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instead of file.c where elfutils was missing when geiger was built.
+ * file_none - replaces file.c in builds without elfutils.
  */
 #include "symbol/resolve/file.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* module_symbols - collects frames for the addresses of a module, and demangles each name once. */
 #include "symbol/resolve/module_symbols.h"
 
 #include <errno.h>
@@ -25,7 +26,10 @@ void gg_module_symbols_done(struct gg_module_symbols *answers)
 	gg_buf_done(&answers->brief);
 }
 
-/* The names that were made of the text at an offset; false: none yet. */
+/*
+ * Looks up the names that were made from the text at an offset.  Returns false if there are no such
+ * names yet.
+ */
 static bool recall(const struct gg_module_symbols *answers, uint32_t text,
                    struct gg_symbol_answer_name *ret_name)
 {
@@ -37,6 +41,7 @@ static bool recall(const struct gg_module_symbols *answers, uint32_t text,
 	return true;
 }
 
+/* Many addresses share a function.  Demangling is slow, so each name is demangled once. */
 static void remember(struct gg_module_symbols *answers, uint32_t text,
                      const struct gg_symbol_answer_name *name)
 {
@@ -60,6 +65,7 @@ struct gg_symbol_answer_name gg_module_symbols_demangle(struct gg_module_symbols
 	gg_demangle(linkage_name, &answers->full, &answers->brief);
 	name.function = gg_blob_intern(builder, gg_buf_text(&answers->brief));
 	name.full_name = gg_blob_intern(builder, gg_buf_text(&answers->full));
+	/* Equal texts have equal offsets.  0 says that the linkage name is the full name. */
 	name.linkage_name = linkage != name.full_name ? linkage : 0;
 	remember(answers, linkage, &name);
 	return name;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* perf_map - reads the map that a JIT compiler wrote, and finds the code at an address. */
 #include "symbol/resolve/perf_map.h"
 
 #include <errno.h>
@@ -16,11 +17,14 @@
 
 struct entry {
 	uint64_t begin, end;
-	uint64_t max_end;     /* of this and all before it */
-	uint64_t name_offset; /* also says what came later */
+	uint64_t max_end;     /* the largest end of this entry and all earlier ones */
+	uint64_t name_offset; /* also the order of the lines in the file */
 };
 
-/* Of a process that runs; false: there is none. */
+/*
+ * Finds the owner of the running process whose pid is in the file's name.  Returns false if there
+ * is no such process.
+ */
 static bool owner_of_process(const char *path, uid_t *ret_owner)
 {
 	char directory[32];
@@ -43,6 +47,10 @@ static int check_file(int fd, const char *path)
 
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
 		return -EINVAL;
+	/*
+	 * Anybody can put a file into /tmp under the name of another user's process, to give false
+	 * names.
+	 */
 	if (status.st_uid == 0 || status.st_uid == geteuid() ||
 	    (geteuid() == 0 && owner_of_process(path, &owner) && owner == status.st_uid))
 		return 0;
@@ -72,7 +80,10 @@ static size_t count_of(const struct gg_perf_map *map)
 	return map->entries.length / sizeof(struct entry);
 }
 
-/* A number without sign; with or without 0x.  False if there is none, or it is too large. */
+/*
+ * Reads a hexadecimal number without sign, with or without 0x.  Returns false if there is no
+ * number, or it has more than 64 bits.  A blank must follow.
+ */
 static bool hex(const char **at, uint64_t *ret_value)
 {
 	const char *from;
@@ -99,7 +110,7 @@ static bool hex(const char **at, uint64_t *ret_value)
 	return *at > from && **at == ' ';
 }
 
-/* A line that ends in a 0 byte. */
+/* Parses one line, which ends in a 0 byte.  Lines of another form are ignored. */
 static void parse_line(struct gg_perf_map *map, const char *line)
 {
 	struct entry entry;
@@ -111,6 +122,7 @@ static void parse_line(struct gg_perf_map *map, const char *line)
 	line += strspn(line, " \t");
 	if (*line == '\0')
 		return;
+	/* The text does not move any more, so an offset into it identifies the name. */
 	entry.max_end = 0;
 	entry.name_offset = (uint64_t)(line - map->text.data);
 	gg_buf_append(&map->entries, &entry, sizeof(entry));
@@ -138,7 +150,9 @@ int gg_perf_map_parse(struct gg_perf_map *map, struct gg_buf *text)
 	if (map->text.length == 0)
 		return 0;
 	at = map->text.data;
-	/* A line without its end was being written. */
+	/*
+	 * A last line without a line feed was still being written, so its name may be incomplete.
+	 */
 	for (end = at + map->text.length; at < end;) {
 		char *newline = memchr(at, '\n', (size_t)(end - at));
 
@@ -156,6 +170,10 @@ int gg_perf_map_parse(struct gg_perf_map *map, struct gg_buf *text)
 	if (count_of(map) > 0)
 		qsort(entries, count_of(map), sizeof(*entries), compare);
 	for (size_t i = 0; i < count_of(map); i++) {
+		/*
+		 * The running maximum lets a search stop early: no earlier entry reaches an address
+		 * beyond it.
+		 */
 		if (entries[i].end > max_end)
 			max_end = entries[i].end;
 		entries[i].max_end = max_end;
@@ -171,6 +189,10 @@ const char *gg_perf_map_find(const struct gg_perf_map *map, uint64_t pc)
 	for (; next > 0 && entries[next - 1].max_end > pc; next--) {
 		const struct entry *entry = &entries[next - 1];
 
+		/*
+		 * If several entries contain the pc, the one that stands last in the file is the
+		 * newest code.
+		 */
 		if (pc < entry->end && (found == NULL || entry->name_offset > found->name_offset))
 			found = entry;
 	}

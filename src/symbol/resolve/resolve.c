@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parent of the workers: starts them, collects their blobs, and replaces those that die.
+ * resolve - the parent of the workers: starts them, collects their blobs, and replaces those that
+ * die.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,16 +28,18 @@ enum {
 	DEFAULT_LIMIT_SECONDS = 300,
 	PROGRESS_MS = 100,
 	READ_BYTES = 1 << 16,
-	BLOB_BYTES_MAX = 1 << 30, /* a worker that sends more is out of its mind */
+	BLOB_BYTES_MAX = 1 << 30, /* a worker that sends more has lost control of itself */
 };
 
-/* Text for what a module's last worker died of; fits any name of a file. */
+/*
+ * The length of the text about the death of a module's last worker; the name of any file fits, cut.
+ */
 enum { DEATH_TEXT_MAX = 512 };
 
 /* A running worker. */
 struct slot {
 	pid_t pid; /* 0: free */
-	int fd;    /* its pipe */
+	int fd;    /* read end of its pipe */
 	size_t module;
 	uint64_t deadline_ns;
 	struct gg_buf bytes;
@@ -48,8 +51,8 @@ struct run {
 	struct gg_symbol_options options;
 	struct gg_worker_shared *shared;
 	size_t shared_bytes;
-	size_t *order; /* modules by the number of their addresses, most first */
-	size_t next;   /* in order */
+	size_t *order; /* modules by the number of their addresses, the largest first */
+	size_t next;   /* index in `order` */
 	struct slot slots[WORKERS_MAX];
 	unsigned slot_count;
 	uint64_t total_count, finished_count; /* addresses */
@@ -58,7 +61,7 @@ struct run {
 
 /* --- starting ----------------------------------------------------------------------------- */
 
-/* Forks a worker for a module into a free slot.  0 or -Exxx. */
+/* Forks a worker for a module into a free slot.  Returns 0 or -Exxx. */
 static int start(struct run *run, struct slot *slot, size_t index, bool without_dwarf)
 {
 	const struct gg_module_result *result = &run->symbols->results[index];
@@ -79,6 +82,7 @@ static int start(struct run *run, struct slot *slot, size_t index, bool without_
 		close(ends[0]);
 		gg_worker_run(&task, ends[1]);
 	}
+	/* The parent must not hold a write end: the pipe ends when the worker exits. */
 	close(ends[1]);
 	if (pid < 0) {
 		int code = -errno;
@@ -101,13 +105,16 @@ static int start(struct run *run, struct slot *slot, size_t index, bool without_
 static void reap(struct slot *slot)
 {
 	close(slot->fd);
-	/* -1 if the caller ignores SIGCHLD: then it is gone, too. */
+	/*
+	 * waitpid() returns -1 if the caller ignores SIGCHLD. Then the kernel has reaped the
+	 * worker.
+	 */
 	while (waitpid(slot->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	slot->pid = 0;
 }
 
-/* What is told of a module whose workers died. */
+/* Stores the reason why a module has no names: its workers died. */
 static int fail(struct run *run, size_t index, bool too_late)
 {
 	const char *path = run->modules[index].path;
@@ -124,8 +131,9 @@ static int fail(struct run *run, size_t index, bool too_late)
 }
 
 /*
- * A worker has sent all that it will send.  Takes its blob, or tries the module again in the same
- * slot, without DWARF.  0 or -Exxx.
+ * Handles a worker that has sent everything, or whose time is up.  Takes its blob.  If the blob is
+ * missing or damaged, tries the module again in the same slot without DWARF, which is the most
+ * likely cause.  Returns 0 or -Exxx.
  */
 static int finish(struct run *run, struct slot *slot, bool too_late)
 {
@@ -172,15 +180,18 @@ static void tell_progress(struct run *run)
 
 		if (slot->pid == 0)
 			continue;
-		/* Whatever a worker writes there: a second try counts again. */
-		count = gg_load_relaxed(&run->shared->done_counts[slot->module]); /* worker.h */
+		/*
+		 * A worker may write any number there, and a second try counts the same addresses
+		 * again.
+		 */
+		count = gg_load_relaxed(&run->shared->done_counts[slot->module]); /* see worker.h */
 		all = run->symbols->results[slot->module].address_count;
 		done_count += count < all ? count : all;
 	}
 	run->options.progress(run->options.progress_context, done_count, run->total_count);
 }
 
-/* Starts workers while there are free slots and modules with addresses.  0 or -Exxx. */
+/* Starts workers while there are free slots and modules with addresses.  Returns 0 or -Exxx. */
 static int fill_slots(struct run *run, unsigned *ret_running)
 {
 	*ret_running = 0;
@@ -190,7 +201,10 @@ static int fill_slots(struct run *run, unsigned *ret_running)
 		if (run->slots[i].pid == 0 && run->next < run->symbols->count &&
 		    run->symbols->results[run->order[run->next]].address_count > 0) {
 			code = start(run, &run->slots[i], run->order[run->next], false);
-			/* Few processes are allowed: fewer workers do it, too. */
+			/*
+			 * The user may have few processes left.  Fewer workers do the same work, as
+			 * long as there is one.
+			 */
 			if (code == -EAGAIN && *ret_running > 0)
 				code = 0;
 			else if (code == 0)
@@ -203,7 +217,10 @@ static int fill_slots(struct run *run, unsigned *ret_running)
 	return 0;
 }
 
-/* Reads what a worker has to say; 0, or -Exxx of finish(). */
+/*
+ * Reads the output of a worker, and ends the worker at the end of its pipe or at its deadline.
+ * Returns 0, or -Exxx of finish().
+ */
 static int serve(struct run *run, struct slot *slot, short events)
 {
 	ssize_t count = 1;
@@ -214,6 +231,7 @@ static int serve(struct run *run, struct slot *slot, short events)
 		count = read(slot->fd, slot->bytes.data + slot->bytes.length, READ_BYTES);
 		if (count > 0)
 			slot->bytes.length += (size_t)count;
+		/* Nothing was read, but the pipe has not ended.  1 only means "go on". */
 		if (count < 0 && (errno == EINTR || errno == EAGAIN))
 			count = 1;
 	}
@@ -239,7 +257,7 @@ static int work(struct run *run)
 				                                                 : -1,
 				                    .events = POLLIN };
 		if (poll(polls, run->slot_count, PROGRESS_MS) < 0)
-			memset(polls, 0, sizeof(polls)); /* interrupted: nothing is known */
+			memset(polls, 0, sizeof(polls)); /* interrupted: no events are known */
 		for (unsigned i = 0; i < run->slot_count && code == 0; i++)
 			if (run->slots[i].pid != 0)
 				code = serve(run, &run->slots[i], polls[i].revents);
@@ -251,6 +269,7 @@ static int work(struct run *run)
 
 /* --- the run ------------------------------------------------------------------------------ */
 
+/* The largest modules start first, so that none of them runs alone at the end. */
 static int compare_modules(const void *left, const void *right, void *context)
 {
 	const struct gg_symbols *symbols = context;
@@ -272,7 +291,7 @@ static unsigned processor_count(void)
 	return (unsigned)CPU_COUNT(&set);
 }
 
-/* 0 or -ENOMEM. */
+/* Allocates the shared memory and sorts the modules.  Returns 0 or -ENOMEM. */
 static int prepare(struct run *run, size_t count)
 {
 	unsigned wanted = run->options.workers > 0 ? run->options.workers : processor_count();

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* result - stores the answers of each module, and finds the frames of an address. */
 #include "symbol/resolve/result.h"
 
 #include <errno.h>
@@ -22,7 +23,10 @@ static uint32_t position_of(const struct gg_module_result *result, uint64_t addr
 	                                result->addresses[i] < address);
 }
 
-/* Sorts them and leaves each once; false: out of memory, or more than a blob can hold. */
+/*
+ * Sorts the module's addresses and removes duplicates.  Stores for each address of the caller where
+ * it went.  Returns false if memory is out, or if there are more addresses than a blob can hold.
+ */
 static bool prepare(struct gg_module_result *result, const struct gg_symbol_module *module)
 {
 	const size_t asked = module->address_count;
@@ -80,6 +84,10 @@ void gg_symbols_free(struct gg_symbols *symbols)
 
 /* --- results ------------------------------------------------------------------------------ */
 
+/*
+ * A worker that read a hostile file may send a valid blob of other addresses.  Positions in
+ * `result` would then refer to wrong frames, or past their end.
+ */
 static bool answers_the_question(const struct gg_module_result *result, const struct gg_blob *blob)
 {
 	return blob->header->address_count == result->address_count &&

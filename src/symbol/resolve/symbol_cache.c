@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* symbol_cache - reads, replaces and removes the files of the cache. */
 #include "symbol/resolve/symbol_cache.h"
 
 #include <dirent.h>
@@ -13,13 +14,13 @@
 
 #include "symbol/elf/sysroot_path.h"
 
-enum { UNFINISHED_SECONDS = 3600 }; /* a temporary file older than that was left by a crash */
+enum { UNFINISHED_SECONDS = 3600 }; /* an older temporary file was left by a crash */
 
 void gg_symbol_cache_default_dir(struct gg_buf *dir)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
-	/* The standard says that a relative path is invalid. */
+	/* The XDG specification says that a relative path is invalid. */
 	if (cache != NULL && cache[0] == '/')
 		gg_buf_printf(dir, "%s/geiger/symbols", cache);
 	else if (home != NULL && home[0] == '/')
@@ -34,7 +35,7 @@ static void entry_path(struct gg_buf *path, const char *dir, const uint8_t *buil
 	gg_buf_printf(path, ".%d", GG_BLOB_VERSION);
 }
 
-/* Makes all folders of a path. */
+/* Creates all folders of a path that do not exist yet. */
 static void make_dirs(const char *dir)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
@@ -81,6 +82,10 @@ int gg_symbol_cache_read(const char *dir, const uint8_t *build_id, size_t build_
 	}
 	code = gg_blob_read(ret_blob, bytes->data, bytes->length);
 	if (code == 0)
+		/*
+		 * The time of the last use is the file's modification time, because systems often
+		 * do not keep access times.
+		 */
 		futimens(fd, NULL);
 out:
 	close(fd);
@@ -112,7 +117,10 @@ void gg_symbol_cache_write(const char *dir, const uint8_t *build_id, size_t buil
 		at += count;
 		length -= (size_t)count;
 	}
-	/* No fsync: after a crash of the system the checksum tells, and the file is made anew. */
+	/*
+	 * There is no fsync(): after a crash of the system the checksum shows the damage, and a run
+	 * replaces the file.
+	 */
 	if (close(fd) < 0 || length > 0 || rename(temporary.data, path.data) < 0)
 		unlink(temporary.data);
 }
@@ -134,7 +142,10 @@ static int compare(const void *left, const void *right)
 	return a->used.tv_nsec < b->used.tv_nsec ? -1 : a->used.tv_nsec > b->used.tv_nsec;
 }
 
-/* "HEX.DIGITS", of any version. */
+/*
+ * True for "HEX.DIGITS", an entry of any version, so that a new version removes old entries in
+ * time.
+ */
 static bool is_entry(const char *name)
 {
 	size_t digits = strspn(name, "0123456789abcdef");
@@ -143,6 +154,7 @@ static bool is_entry(const char *name)
 	       name[digits + 1 + strspn(name + digits + 1, "0123456789")] == '\0';
 }
 
+/* A younger temporary file may belong to a writer that is still at work. */
 static void remove_unfinished(int dir_fd, const char *name, const struct stat *status)
 {
 	if (strncmp(name, "tmp.", 4) == 0 &&
@@ -187,7 +199,7 @@ void gg_symbol_cache_trim(const char *dir, uint64_t bytes_max)
 	count = entries.length / sizeof(struct entry);
 	if (count > 0 && bytes > bytes_max) {
 		qsort(entries.data, count, sizeof(struct entry), compare);
-		bytes_max -= bytes_max / 4; /* so that not every run removes some */
+		bytes_max -= bytes_max / 4; /* a quarter, so that most runs remove nothing */
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct entry *entry = (struct entry *)entries.data + i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frames that are above every allocation and tell nothing of it.
+ * trim - recognizes the frames of an allocator, which top every stack and say nothing about it.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "symbol/elf/sysroot_path.h"
 #include "symbol/symbol.h"
 
-/* The functions of malloc's family, behind whatever an allocator puts in front of them. */
+/* The functions of malloc's family, without the prefixes that allocators put before them. */
 static const char *const family[] = {
 	"malloc",
 	"calloc",
@@ -40,7 +40,7 @@ static const char *const prefixes[] = {
 	"je_", "tc_", "mi_",     "_rjem_", "_rjem_je_",
 };
 
-/* What C++ calls when tcmalloc or mimalloc is linked in. */
+/* The functions that C++ calls if tcmalloc or mimalloc is linked in. */
 static const char *const news[] = {
 	"new",
 	"newarray",
@@ -62,7 +62,7 @@ static const char *const news[] = {
 };
 static const char *const new_prefixes[] = { "tc_", "mi_" };
 
-/* What has no such pattern. */
+/* Names that follow no pattern. */
 static const char *const others[] = {
 	"mi_malloc_aligned",
 	"mi_malloc_small",
@@ -112,7 +112,7 @@ static const char *const others[] = {
 	"geiger_due",
 };
 
-/* operator new and delete as the linker sees them; arguments follow. */
+/* operator new and delete as linkage names.  Letters for their arguments follow. */
 static const char *const mangled[] = { "_Znw", "_Zna", "_Zdl", "_Zda" };
 
 static bool is_in(const char *const *list, size_t count, const char *name, size_t length)
@@ -137,8 +137,8 @@ static bool is_prefixed(const char *const *prefix_list, size_t prefix_count,
 }
 
 /*
- * The agent, the adapters that stand before allocators of runtimes, and libraries of which all is the
- * allocator's: stacks that other profilers took begin inside of them.
+ * True for modules that consist of the allocator alone: the agent, the adapters of runtimes, and
+ * allocator libraries.  Stacks that other profilers took begin inside these libraries.
  */
 static bool is_allocator(const char *module)
 {
@@ -163,13 +163,17 @@ bool gg_symbol_is_allocator_entry(const char *function, const char *module)
 		return true;
 	if (function == NULL)
 		return false;
-	/* Without arguments and the symbol's version. */
+	/* The name ends before its arguments and its symbol version. */
 	length = strcspn(function, "(@");
 	if (is_in(others, GG_COUNT(others), function, length) ||
 	    is_prefixed(prefixes, GG_COUNT(prefixes), family, GG_COUNT(family), function, length) ||
 	    is_prefixed(new_prefixes, GG_COUNT(new_prefixes), news, GG_COUNT(news), function,
 	                length))
 		return true;
+	/*
+	 * The first argument is a size_t (m, or j on 32 bits) or a pointer (P).  Other names only
+	 * begin alike.
+	 */
 	for (size_t i = 0; i < GG_COUNT(mangled); i++)
 		if (strncmp(function, mangled[i], 4) == 0 &&
 		    (function[4] == 'm' || function[4] == 'j' || function[4] == 'P'))

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* worker - the process that resolves one module, and its use of the cache. */
 #include "symbol/resolve/worker.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@
 #include "symbol/resolve/symbol_cache.h"
 
 /*
- * Memory of its own that a worker may have: more than any debug information needs that is not made
- * to need it.  (Files that it maps do not count.)
+ * The memory that a worker may allocate: more than any honest debug information needs.  Mapped
+ * files do not count.
  */
 #define DATA_BYTES_MAX ((rlim_t)4 << 30)
 
@@ -30,6 +31,7 @@ static enum gg_symbol_status read_map_text(const struct gg_worker_task *task, st
 	int fd = gg_perf_map_open(task->options->sysroot, task->module->path);
 	ssize_t count = 1;
 
+	/* The sysroot may lack the map, because the runtime wrote it on this machine. */
 	if (fd < 0 && fd != -EPERM && task->options->sysroot != NULL)
 		fd = gg_perf_map_open(NULL, task->module->path);
 	if (fd < 0)
@@ -68,7 +70,7 @@ static enum gg_symbol_status resolve_perf_map(const struct gg_worker_task *task,
 
 		if (name == NULL)
 			continue;
-		/* As it is: each compiler writes names in its own way. */
+		/* The name stays as it is, because each compiler writes names in its own way. */
 		frame.function = frame.full_name = gg_blob_intern(&answers->builder, name);
 		gg_module_symbols_begin(answers, i);
 		gg_module_symbols_add(answers, i, &frame);
@@ -79,13 +81,17 @@ static enum gg_symbol_status resolve_perf_map(const struct gg_worker_task *task,
 
 /* --- with the cache ----------------------------------------------------------------------- */
 
+/* The cache has entries by build-id, so the build-id must be known and identify the file. */
 static bool uses_cache(const struct gg_worker_task *task)
 {
 	return task->options->cache_dir[0] != '\0' && task->module->kind == GG_SYMBOL_FILE &&
 	       task->module->build_id_bytes > 0 && !task->module->any_build;
 }
 
-/* All addresses from the cache's blob, as a new blob; -ENOENT if one is not there. */
+/*
+ * Copies the answers for all addresses from the cache's blob to a new blob.  Returns -ENOENT if the
+ * cache lacks one of them: then the DWARF must be read anyway.
+ */
 static int resolve_from_cache(const struct gg_worker_task *task, const struct gg_blob *cached,
                               struct gg_buf *out)
 {
@@ -95,7 +101,7 @@ static int resolve_from_cache(const struct gg_worker_task *task, const struct gg
 	if (cached->header->address_count == task->address_count &&
 	    memcmp(cached->addresses, task->addresses,
 	           task->address_count * sizeof(*task->addresses)) == 0)
-		return gg_blob_copy(cached, true, out); /* the same question: the same answer */
+		return gg_blob_copy(cached, true, out); /* the same addresses: the same blob */
 	for (size_t i = 0; i < task->address_count && code == 0; i++) {
 		uint64_t position = gg_blob_find(cached, task->addresses[i]);
 
@@ -110,7 +116,10 @@ static int resolve_from_cache(const struct gg_worker_task *task, const struct gg
 	return code;
 }
 
-/* Writes what is new, and what was there already, to the cache. */
+/*
+ * Writes the new answers, merged with those of the cache, to the cache.  Both lists ascend.  An
+ * address in both keeps the new answer.
+ */
 static void keep(const struct gg_worker_task *task, const struct gg_blob *cached,
                  const struct gg_buf *fresh_bytes)
 {
@@ -147,7 +156,10 @@ static void keep(const struct gg_worker_task *task, const struct gg_blob *cached
 
 /* --- one module --------------------------------------------------------------------------- */
 
-/* The file of a run of gg_worker_run(): appends the blob.  0 or -ENOMEM. */
+/*
+ * Resolves a module and appends its blob: from the cache if that has all addresses, else from its
+ * files.  Returns 0 or -ENOMEM.
+ */
 static int resolve(const struct gg_worker_task *task, struct gg_buf *out)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf cache_bytes = { 0 }, advice = { 0 };
@@ -172,9 +184,14 @@ static int resolve(const struct gg_worker_task *task, struct gg_buf *out)
 		status = resolve_perf_map(task, &answers, &advice);
 	else
 		status = gg_file_resolve(task, &answers, &advice, &is_complete);
+	/* A symbol table without any of the addresses is that of a stripped file. */
 	if (!gg_module_symbols_build(&answers) && status == GG_SYMBOL_NAMES)
 		status = GG_SYMBOL_STRIPPED;
 	code = gg_blob_write(&answers.builder, status, gg_buf_text(&advice), false, out);
+	/*
+	 * Only complete answers go to the cache.  Otherwise a debug file that is installed later
+	 * would not count.
+	 */
 	if (code == 0 && uses_cache(task) && status == GG_SYMBOL_FULL && is_complete)
 		keep(task, known, out);
 	gg_module_symbols_done(&answers);
@@ -183,7 +200,10 @@ static int resolve(const struct gg_worker_task *task, struct gg_buf *out)
 
 /* --- the process -------------------------------------------------------------------------- */
 
-/* Nothing of the parent's may be touched: its terminal, its handlers, its files' buffers. */
+/*
+ * Cuts the worker off from its parent: a crash must not touch the parent's terminal, handlers or
+ * buffers of open files.  The worker dies with its parent and leaves no core file.
+ */
 static void become_worker(void)
 {
 	const struct rlimit no_core = { 0, 0 };
@@ -202,7 +222,7 @@ static void become_worker(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int fd = 0; null >= 0 && fd <= 2; fd++)
 		dup2(null, fd);
-/* Its shadow memory would count. */
+/* The shadow memory of a sanitizer would count as data. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	setrlimit(RLIMIT_DATA, &(struct rlimit){ DATA_BYTES_MAX, DATA_BYTES_MAX });
 #endif
