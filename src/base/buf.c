@@ -76,6 +76,7 @@ void gg_buf_printf(struct gg_buf *buf, const char *format, ...)
 	int length;
 
 	va_start(values, format);
+	/* The first pass measures the text, so that the second one has room for all of it. */
 	length = vsnprintf(NULL, 0, format, values);
 	va_end(values);
 	if (length < 0) {

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error - fills and formats errors without allocating memory. */
+/*
+ * error - fills and formats errors without allocating memory.
+ *
+ * Every text is formatted or copied into a local buffer first and only then into the error.  So a
+ * caller may pass texts of the error itself, for example to put its own place in front of the old
+ * message.
+ */
 #include "base/error.h"
 
 #include <errno.h>

@@ -39,6 +39,7 @@ static void append_quoted(struct gg_buf *out, const char *text)
 static void start_value(struct gg_json *json, const char *name)
 {
 	if (json->depth > 0) {
+		/* Values in an object must have names, and values in a list must not. */
 		gg_assert((json->closers[json->depth - 1] == '}') == (name != NULL));
 		if (json->has_items[json->depth - 1])
 			gg_buf_append_text(json->out, ",");
@@ -93,6 +94,10 @@ void gg_json_integer(struct gg_json *json, const char *name, uint64_t value)
 
 void gg_json_decimal(struct gg_json *json, const char *name, int64_t value, int digits)
 {
+	/*
+	 * Negating as an unsigned number is also right for INT64_MIN, whose absolute value does not
+	 * fit int64_t.
+	 */
 	uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value, unit = 1;
 
 	start_value(json, name);

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map - an open-addressing hash table with linear probing. */
+/*
+ * map - an open-addressing hash table with linear probing.
+ *
+ * A record stands in its home slot (the low bits of its hash) or in the next free slot behind it,
+ * cyclically.  A search walks from the home slot to the first empty slot.  Two rules keep this
+ * right and fast: at least a quarter of the slots is empty, and a removal leaves no gap between a
+ * record and its home.
+ */
 #include "base/map.h"
 
 #include <errno.h>
@@ -148,6 +155,7 @@ int gg_map_put(struct gg_map *map, uint64_t key, uint64_t value)
 	gg_assert(value != GG_MAP_NONE);
 	if (i >= map->slot_count)
 		return gg_map_insert(map, hash, value);
+	/* The key is present, so only its value changes and the map cannot run out of memory. */
 	map->slots[i].value_plus_1 = value + 1;
 	return 0;
 }

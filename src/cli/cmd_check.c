@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_check - `geiger check`: whether a profile is complete and free of contradictions.
+ * cmd_check - `geiger check`: finds out whether a profile is complete and free of contradictions.
  */
 #include <errno.h>
 #include <stdio.h>

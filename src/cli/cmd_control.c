@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_control - `geiger control`: status and settings of a profiled program while it runs.
+ * cmd_control - `geiger control`: shows and changes the sampling of a profiled program while it
+ * runs.
+ *
+ * The command needs no recorder and does not stop the process.  It reads the region, which the
+ * agent shares with everybody who may read the file, and writes requests into a word of it.  The
+ * agent looks at that word only on cold paths, so no answer comes back and the command does not
+ * wait for an effect.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -112,6 +118,7 @@ static int read_status(struct status *status, const char *path, struct gg_error 
 	status->path = path;
 	status->is_alive = header->end_monotonic_ns == 0 &&
 	                   gg_process_alive(header->pid, header->process_start_ticks);
+	/* The wall clock may have been set back since the process began. */
 	if (now_ns > header->start_wall_ns)
 		status->age_seconds = (double)(now_ns - header->start_wall_ns) * 1e-9;
 	status->dropped_count = gg_region_dropped(header);
@@ -272,6 +279,10 @@ static int change_region(struct gg_invocation *invocation, const char *path,
 
 	if (fd < 0)
 		return fd;
+	/*
+	 * Reads the header through the same descriptor that gets the request, so both refer to the
+	 * same file.
+	 */
 	status = gg_region_header_read(&header, fd, path, error);
 	/* The region of a dead process stays on disk, where nobody would read the new settings. */
 	if (status == 0 && !gg_process_alive_region(&header, fd))

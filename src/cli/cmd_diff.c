@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_diff - `geiger diff`: the rows of two profiles that differ by more than sampling explains.
+ * cmd_diff - `geiger diff`: compares two profiles and shows rows that differ by more than chance
+ * explains.
+ *
+ * The steps are: load both profiles, name their functions in the same way, choose one metric for
+ * both, query both, and match the rows by name.  Loading and querying take nearly all of the time,
+ * so they run in two threads, one for each profile.
  */
 #include <errno.h>
 #include <pthread.h>

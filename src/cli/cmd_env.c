@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_env - `geiger env`: how to run a program under the agent without a recorder.
+ * cmd_env - `geiger env`: prints how to run a program under the agent without a recorder.
  */
 #include <errno.h>
 #include <stddef.h>

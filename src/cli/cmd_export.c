@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_export - `geiger export`: a profile in the format of another tool.
+ * cmd_export - `geiger export`: writes a profile in the format of another tool.
  */
 #include <errno.h>
 #include <stddef.h>

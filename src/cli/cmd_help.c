@@ -2,6 +2,9 @@
 /*
  * cmd_help - `geiger help`: explains a command, prints its manual page, and prints completion
  * scripts.
+ *
+ * All of these come from the tables of commands and options.  Thus a new option appears everywhere
+ * at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -85,6 +88,7 @@ static int run_help(struct gg_invocation *invocation)
 	const struct gg_command *command;
 	int used_count;
 
+	/* --list and --completion concern all commands and need no operand. */
 	if (o->list) {
 		gg_man_print_list(stdout);
 		return 0;

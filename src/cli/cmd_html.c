@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_html - `geiger html`: a profile as one page that opens from disk.
+ * cmd_html - `geiger html`: writes a profile as one page that opens from disk.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_import - `geiger import`: a profile from the files of other tools.
+ * cmd_import - `geiger import`: makes a profile from the files of other tools.
+ *
+ * Each file becomes a process of the profile.  All files must be readable: after the first error
+ * there is no profile, because a sum without one of its parts would mislead.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -82,6 +85,7 @@ static int import_all(struct gg_profile *profile, const struct gg_invocation *in
 			        results[i].row_count, results[i].row_count == 1 ? "" : "s");
 	}
 	if (code == 0)
+		/* The session comes last, because it belongs to all imported files. */
 		code = gg_import_session(profile, results, (size_t)invocation->operand_count,
 		                         invocation->error);
 	return code == 0 ? gg_profile_finish(profile, invocation->error) : code;

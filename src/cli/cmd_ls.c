@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_ls - `geiger ls` and `geiger clean`: the regions on this machine. */
+/*
+ * cmd_ls - `geiger ls` and `geiger clean`: list and remove the regions on this machine.
+ *
+ * A region outlives its process, so that somebody can read it after a crash.  The regions of
+ * programs that ran without a recorder stay until `geiger clean` removes them.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -43,6 +48,7 @@ static int add_row(const struct gg_listed_region *file, void *context)
 	struct gg_table *table = context;
 	char size[GG_SIZE_TEXT_MAX], age[TIME_TEXT_MAX];
 	uint64_t now_ns = gg_clock_wall_ns();
+	/* Only a complete region has times; the cells of another file stay empty. */
 	bool is_whole = file->kind == GG_LISTED_REGION_WHOLE;
 
 	gg_table_cell(table, "%" PRIu32, file->pid);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_merge - `geiger merge`: the sum of profiles of many processes or machines.
+ * cmd_merge - `geiger merge`: adds up profiles of many processes or machines.
+ *
+ * Only one profile is open at a time.  The merge itself holds sums by stack and set of labels.
  */
 #include <errno.h>
 #include <stddef.h>

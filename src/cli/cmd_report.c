@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_report - `geiger report`: the holders of the memory.
+ * cmd_report - `geiger report`: prints the holders or the allocators of memory as a table.
  */
 #include <stddef.h>
 

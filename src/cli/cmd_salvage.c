@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_salvage - `geiger salvage`: a profile of regions that no recorder has read.
+ * cmd_salvage - `geiger salvage`: makes a profile of regions that no recorder has read.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_serve - `geiger serve`: the page over HTTP.
+ * cmd_serve - `geiger serve`: shows the page of a profile, a folder or a process over HTTP.
  */
 #include <errno.h>
 #include <stddef.h>

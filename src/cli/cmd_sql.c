@@ -2,6 +2,9 @@
 /*
  * cmd_sql - `geiger sql`: queries a profile in SQL, as a table for people or as CSV or JSON for
  * programs.
+ *
+ * CSV and JSON go out row by row, so a result may have any length.  A table needs all rows first,
+ * because the widest cell determines the width of its column.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -227,6 +230,7 @@ static int print_table(struct gg_sql_query *query, const struct gg_style *style,
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
 	int code, row = 0;
 
+	/* Programs get any number of columns, but a table has no room for them. */
 	if (gg_sql_query_column_count(query) > GG_TABLE_MAX_COLUMNS)
 		return gg_error_set(error, -EINVAL, "sql",
 		                    "Name the columns, or print --csv or --json.",

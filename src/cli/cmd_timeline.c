@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_timeline - `geiger timeline`: live memory and RSS over time.
+ * cmd_timeline - `geiger timeline`: draws live memory and RSS over time.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -53,6 +53,10 @@ static int print_timeline(const struct gg_model *model, const struct gg_query *q
 	size_t width;
 	int code;
 
+	/*
+	 * Imported and merged profiles have only sums.  A chart of them would be a flat line that
+	 * means nothing.
+	 */
 	if (!gg_model_has_times(model))
 		return gg_error_set(invocation->error, -ENOTSUP, "timeline",
 		                    "Compare two moments instead: geiger diff BEFORE AFTER.",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_tree - `geiger tree`: the call paths that allocated the memory.
+ * cmd_tree - `geiger tree`: shows the call paths that allocated the memory.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -25,6 +25,10 @@ static int print_tree(const struct gg_model *model, const struct gg_query *query
 	struct gg_tree *tree = NULL;
 	int code;
 
+	/*
+	 * The head's numbers need passes of their own; a second thread makes them while this one
+	 * makes the tree.
+	 */
 	gg_cli_begin_head(&head, model, query);
 	code = gg_tree_build(&tree, model, query, &how, invocation->error);
 	code = gg_cli_end_head(&head, code, invocation->error);

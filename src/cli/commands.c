@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commands - the table of all commands, and the look-up of a command by its words. */
+/*
+ * commands - the table of all commands, and the look-up of a command by its words.
+ *
+ * A build without SQLite has no profiles.  It keeps the commands that need none: lab, debug and
+ * help.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

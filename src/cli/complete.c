@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* complete - makes the completion script for bash, and the table that both shells' scripts use. */
+/*
+ * complete - makes the completion script for bash, and the table that both shells' scripts use.
+ *
+ * A script consists of a generated part and a fixed part.  The generated part is the shell function
+ * _geiger_table: a case for each command with its verbs, options, kinds of values, and kind of
+ * operands.  The fixed part, the driver, walks along the words of the line.  It calls _geiger_table
+ * for each verb that it passes, and so knows at the cursor which options and operands may follow.
+ */
 #include "cli/complete.h"
 
 #include <ctype.h>
@@ -119,6 +126,7 @@ static bool print_alternatives(const char *text, FILE *stream)
 	return any;
 }
 
+/* True if the text contains one of the words. */
 static bool has_word(const char *text, const char *const *words)
 {
 	for (; *words != NULL; words++)
@@ -137,6 +145,7 @@ static void print_formats(FILE *stream)
 #endif
 }
 
+/* Prints the kind of an option's value, which its placeholder determines. */
 static void print_kind(const char *placeholder, FILE *stream)
 {
 	static const char *const files[] = { "FILE", "PROFILE", "REGION", "TRACE", "BEFORE", NULL };
@@ -158,6 +167,10 @@ static void print_kind(const char *placeholder, FILE *stream)
 		fputs("@nothing", stream);
 }
 
+/*
+ * Prints the kind of a command's operands, which its usage determines.  A command that runs another
+ * program comes first, because its usage also contains words such as FILE.
+ */
 static void print_operands(const struct gg_command *command, FILE *stream)
 {
 	static const char *const others[] = { "COMMAND [ARGUMENT]", NULL };

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* man - prints manual pages from the tables of commands and options, in the format of scdoc(5). */
+/*
+ * man - prints manual pages from the tables of commands and options, in the format of scdoc(5).
+ *
+ * The help and the manual page have the same source, so they cannot disagree.  Text of the tables
+ * is plain, so all of scdoc's marks in it are escaped.  The exception are tables and examples,
+ * which go into literal blocks.
+ */
 #include "cli/man.h"
 
 #include <stdbool.h>

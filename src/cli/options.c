@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options - the parser of command lines. */
+/*
+ * options - the parser of command lines.
+ *
+ * It makes one pass over the arguments.  For each option it searches the sets in their order, so
+ * common options come before those of the command.  A value goes straight into its field, so an
+ * error can leave earlier fields set; the caller then runs nothing.
+ */
 #include "cli/options.h"
 
 #include <ctype.h>

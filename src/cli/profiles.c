@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiles - opens profiles, turns options into queries, and computes the head of a report. */
+/*
+ * profiles - opens profiles, turns options into queries, and computes the head of a report.
+ *
+ * Commands call the functions in this order: gg_cli_take_window() fixes the operands,
+ * gg_cli_question() makes the query, and gg_cli_load() reads the profile.  Wrong options are thus
+ * reported before a large file is read.
+ */
 #include "cli/profiles.h"
 
 #include <dirent.h>
@@ -36,6 +42,7 @@ int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t pa
 	}
 	if (code == 0)
 		code = gg_model_load(ret_model, profiles, opened, &options, error);
+	/* The model has copies of everything that it needs. */
 	while (opened > 0)
 		gg_profile_close(profiles[--opened]);
 	free(profiles);
@@ -160,6 +167,10 @@ int gg_cli_take_window(struct gg_invocation *invocation, struct gg_report_option
 	char newest[128];
 
 	if (options->between != NULL && strpbrk(options->between, ", ") == NULL)
+		/*
+		 * The window's end is the last operand that is a time.  A profile may also have a
+		 * name such as "10", so the search begins at the end.
+		 */
 		for (int i = invocation->operand_count; i-- > 0;) {
 			if (parse_time(invocation->operands[i], command, "between", &ignored,
 			               NULL) < 0)
@@ -167,6 +178,10 @@ int gg_cli_take_window(struct gg_invocation *invocation, struct gg_report_option
 			snprintf(buffer, 128, "%.60s,%.60s", options->between,
 			         invocation->operands[i]);
 			options->between = buffer;
+			/*
+			 * The user wrote the time before the profile, so the profile moves to the
+			 * front.
+			 */
 			if (i == 0)
 				invocation->operands[0] = invocation->operands[1];
 			invocation->operand_count--;
@@ -234,6 +249,7 @@ void gg_cli_begin_head(struct gg_head *head, const struct gg_model *model,
                        const struct gg_query *query)
 {
 	*head = (struct gg_head){ .model = model, .query = query };
+	/* Without a thread, gg_cli_end_head() computes the head itself. */
 	head->is_beside = pthread_create(&head->thread, NULL, compute_head, head) == 0;
 }
 

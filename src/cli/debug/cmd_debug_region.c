@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_debug_region - `geiger debug region`: prints the state that an agent keeps. */
+/*
+ * cmd_debug_region - `geiger debug region`: prints the state that an agent keeps.
+ *
+ * It prints the tables of the region as they are, before any estimate beyond sums: the header, the
+ * fill of each table, counters, modules, threads and totals, and on request stacks and samples.
+ * Its last line says whether the totals agree with the live samples.  A process that goes on
+ * writing can make them differ.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,6 +89,10 @@ static void print_tables(const struct gg_region_view *view)
 
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
 		const struct gg_region_table *table = gg_region_table_of(&view->header, i);
+		/*
+		 * The ring's entries lie between its tail and its head; other tables count the
+		 * entries in use.
+		 */
 		uint64_t used = i == GG_TABLE_RING ? view->header.ring_head - view->header.ring_tail
 		                                   : table->used_count;
 
@@ -91,6 +102,7 @@ static void print_tables(const struct gg_region_view *view)
 	for (uint32_t i = 0; i < GG_COUNTER_COUNT; i++) {
 		const char *name = gg_region_counter_name(i);
 
+		/* Counters at zero say nothing, and there are many. */
 		if (name != NULL && view->header.counters[i] > 0)
 			printf("count        %-30s %10" PRIu64 "\n", name,
 			       view->header.counters[i]);
@@ -206,6 +218,10 @@ static void print_stack(const struct gg_region_view *view, uint32_t stack)
 	if (stack == GG_STACK_OVERFLOW)
 		printf(" (stacks without a place)");
 	for (uint32_t i = 0; i < count && i < GG_COUNT(pcs); i++) {
+		/*
+		 * A pc is an address of code, or the number of an interpreter's frame.  The number
+		 * may be damaged.
+		 */
 		if (gg_pc_is_frame(pcs[i]) && (uint32_t)pcs[i] < view->frame_count)
 			print_frame(view, &view->frames[(uint32_t)pcs[i]]);
 		else

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_debug_symbol - `geiger debug symbol`: the functions and lines of addresses in a file. */
+/*
+ * cmd_debug_symbol - `geiger debug symbol`: shows the functions and lines of addresses in a file.
+ *
+ * The command resolves addresses exactly as the recorder does for a module, so it shows why a
+ * profile lacks names: the last line of its output is the outcome and the advice of the resolver.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -37,6 +42,7 @@ static const struct gg_option symbol_option_table[] = {
 	GG_OPTIONS_END,
 };
 
+/* Two digits at a time become a byte.  An odd number of digits cannot be a build-id. */
 static int parse_build_id(const char *text, uint8_t *bytes, size_t *ret_count,
                           struct gg_error *error)
 {
@@ -110,6 +116,10 @@ static int run_symbol(struct gg_invocation *invocation)
 	const struct gg_symbol_options how = {
 		.sysroot = options->sysroot,
 		.debug_dirs = debug_dirs,
+		/*
+		 * Without --cache-dir the cache is off, because an old answer would hide the
+		 * behavior of the resolver.
+		 */
 		.cache_dir = options->cache_dir != NULL ? options->cache_dir : "",
 		.offline = options->offline,
 	};
@@ -140,6 +150,7 @@ static int run_symbol(struct gg_invocation *invocation)
 		code = parse_addresses(invocation, addresses);
 	if (code == 0)
 		code = gg_symbols_resolve(&symbols, &module, 1, &how, invocation->error);
+	/* A module without a name is no error: its addresses print as "??". */
 	if (code == 0) {
 		print_all(symbols, &module, options->full);
 		gg_symbols_free(symbols);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_debug_unwind - `geiger debug unwind`: the rules for walking a stack through a file, and a
- * walk.
+ * cmd_debug_unwind - `geiger debug unwind`: shows the rules for walking a stack through a file.
+ *
+ * A rule says how to find the caller's frame at an instruction.  The agent compiles rules from the
+ * call frame information (CFI) of each file.  With a symbol or an address the command shows rules;
+ * with a file alone it counts them by kind, which shows how much of the code the fast path covers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -99,6 +102,10 @@ struct summary {
 	uint64_t functions, rows, kinds[GG_RULE_GENERAL + 1], reasons[GG_RULE_REASON_COUNT];
 };
 
+/*
+ * Compiles all rules of the file and counts them.  The ranges of a function's rules follow one
+ * another.
+ */
 static void count_rows(const struct gg_cfi_module *module, struct summary *summary)
 {
 	struct gg_cfi_range function, range;

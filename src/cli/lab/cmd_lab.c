@@ -46,6 +46,10 @@ int gg_lab_save(const struct gg_buf *picture, const char *path, struct gg_error 
 	file = fopen(path, "we");
 	if (file == NULL)
 		return gg_error_set_errno(error, errno, path, "Give another path to --svg.");
+	/*
+	 * A failed write sets errno at some point before fclose(), which may replace it; so it is
+	 * saved between.
+	 */
 	errno = 0;
 	fwrite(gg_buf_text(picture), 1, picture->length, file);
 	saved_errno = ferror(file) ? errno : 0;

@@ -2,6 +2,11 @@
 /*
  * cmd_lab_compare - `geiger lab compare`: samples one trace by every scheme and compares the
  * estimates.
+ *
+ * Each scheme samples the trace run_count times.  The truth of a trace is known, so the command can
+ * show three properties of the estimates: the bias, which must be about 0; the variance, also as a
+ * ratio to the formula, which must be about 1; and the coverage of the confidence intervals, which
+ * must reach the nominal one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -73,6 +78,7 @@ static void plan_schemes(const struct gg_trace *trace, double interval, enum gg_
 		plans[KNOWN].options.rates = rates;
 }
 
+/* A trace may have nothing live; its shares are 0 then and not NaN. */
 static double share(double part, double whole)
 {
 	return whole > 0 ? part / whole : 0;
@@ -129,6 +135,7 @@ static const char *const population_names[] = {
 	[GG_ALL_GROUPS] = "all groups", [GG_SHOWN_ONLY] = "shown only"
 };
 
+/* A cell has the coverage in % and, behind it, the mean width of the interval over the truth. */
 static int print_coverage(const struct gg_trial_result *results, enum gg_trial_quantity quantity,
                           enum gg_population population, const struct gg_style *style)
 {
@@ -337,6 +344,9 @@ static int compare(const struct gg_trace *trace, const struct compare_options *o
 	struct gg_optimal_rates rates;
 	int code = 0;
 
+	/*
+	 * Each scheme draws from a seed of its own, so the results of two schemes are independent.
+	 */
 	plan_schemes(trace, (double)o->interval_bytes, (enum gg_focus)o->focus, &rates, plans);
 	for (int i = 0; code == 0 && i < SCHEMES; i++)
 		code = gg_trial_run(trace, &plans[i], o->run_count, o->confidence,

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_lab_coverage - `geiger lab coverage`: how often each confidence interval contains the truth.
+ *
+ * The simulated programs are built in, and --seed makes a run repeatable. docs/ESTIMATION.md shows
+ * the tables of such a run.  There is a table for each pair of a quantity (bytes, allocations) and
+ * a population (all groups, or only groups that have a sample and are shown).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -82,6 +86,7 @@ static int print_table(const struct result *results, size_t count, enum gg_quant
 	                   : gg_table_print(&table, style, stdout);
 }
 
+/* Prints one table for each pair of quantity and population. */
 static int print_text(const struct result *results, size_t count, const struct coverage_options *o,
                       const struct gg_style *style)
 {
@@ -165,6 +170,7 @@ static int run(struct gg_invocation *invocation)
 	if (o->run_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "lab coverage: --runs",
 		                    "Give 1000 or more for two digits.", "0 is no number of runs");
+	/* The array of results has a fixed size; programs beyond it would be left out. */
 	if (count > MAX_PROGRAMS)
 		count = MAX_PROGRAMS;
 	for (size_t i = 0; i < count; i++) {

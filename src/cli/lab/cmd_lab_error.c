@@ -2,6 +2,10 @@
 /*
  * cmd_lab_error - `geiger lab error`: the chance of being sampled, and the error, by allocation
  * size.
+ *
+ * All numbers come from closed formulas (theory.h); nothing is simulated.  Three numbers describe a
+ * size: the probability that the allocation is sampled, the mean absolute error of its estimate as
+ * a share of the size, and the same error for the allocations that were sampled.
  */
 #include <errno.h>
 #include <math.h>
@@ -186,6 +190,7 @@ static int print_json(const struct error_options *o, struct gg_error *error)
 	gg_json_integer(&json, "interval_bytes", o->interval_bytes);
 	if (o->size_bytes > 0) {
 		gg_json_integer(&json, "size_bytes", o->size_bytes);
+		/* The variant MARKS also stands at the top level, without an object of its own. */
 		json_error(&json, NULL, error_of(MARKS, (double)o->size_bytes, 1, interval));
 		json_variants(&json, (double)o->size_bytes, 1, interval);
 	}

@@ -291,6 +291,10 @@ static int print_json(const struct study *study, const struct sums *groups, stru
 
 /* --- the command ----------------------------------------------------------------------------- */
 
+/*
+ * Plans with the same number of samples as poisson takes.  For the focus on allocated bytes every
+ * block counts, so the plan treats all blocks as live.
+ */
 static int plan(struct study *study, struct gg_error *error)
 {
 	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(study->interval);

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_lab_plan - `geiger lab plan`: the sampling interval for a wanted error, and its cost. */
+/*
+ * cmd_lab_plan - `geiger lab plan`: the sampling interval for a wanted error, and its cost.
+ *
+ * The plan works on a list of entries, each of which stands for some allocations of one size.  The
+ * entries come from a heap of equal blocks (--heap) or from the samples of a profile (--profile).
+ * The error depends only on the wanted entries.  The cost depends on all allocations of the stream,
+ * because every sample costs time.
+ */
 #include <errno.h>
 #include <math.h>
 #include <regex.h>
@@ -262,6 +269,11 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
 	                    o->function != NULL ? o->function : "");
 }
 
+/*
+ * Chooses the interval and computes what it means: the error, and the samples in the stream.
+ * Without a stream (--heap without --rate), the samples of a GiB are those of the heap's own
+ * blocks.
+ */
 static struct outcome settle(const struct target *target, double wanted, double z)
 {
 	struct outcome outcome = { .interval = round_down(solve(target, wanted, z)),
@@ -377,6 +389,10 @@ static int run(struct gg_invocation *invocation)
 	else if (aim_at_heap(&target, o) < 0)
 		code = gg_error_memory(error, "lab plan");
 	if (code == 0) {
+		/*
+		 * A machine without an agent cannot measure the cost; the plan is useful without
+		 * it.
+		 */
 		struct gg_error unknown = { 0 };
 
 		z = sqrt(gg_chi_square_upper_inverse(1, 1 - o->confidence));

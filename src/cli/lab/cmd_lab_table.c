@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_lab_table - `geiger lab table`: the number of bytes that a number of samples may stand for.
+ *
+ * A mark falls on each byte with probability 1 / interval.  So the number of bytes without a mark
+ * before the s-th mark, the failed trials, has a negative binomial distribution.  The table shows
+ * its exact confidence interval beside the approximation of Camp and Paulson.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -44,6 +48,7 @@ static int parse_samples(const char *text, struct rows *rows, struct gg_error *e
 	rows->count = 0;
 	do {
 		char *end = NULL;
+		/* strtoull() would accept a sign and blanks, which are wrong here. */
 		unsigned long long samples = isdigit((unsigned char)*p) ? strtoull(p, &end, 10) : 0;
 
 		if (samples < 1 || samples > MAX_SAMPLES || (*end != ',' && *end != '\0'))

@@ -4,11 +4,11 @@
  *
  * Compilers omit the linkage name of functions that they inlined everywhere.  Then the full name is
  * composed of the names of the enclosing scopes and of the function itself.  DWARF's trees have no
- * links to parents.  So a unit that needs this is walked once, and each function's prefix is
- * stored.
+ * links to parents.  So the module walks a unit that needs this once, and stores each function's
+ * prefix.
  *
- * Lifetime  all-zero is valid and empty.  Clear it whenever the Dwarf is closed, because the
- *           addresses of DIEs in memory are the keys.
+ * Lifetime  An all-zero object is valid and empty.  Clear it whenever the Dwarf is closed, because
+ *           the addresses of DIEs in memory are the keys.
  */
 #pragma once
 

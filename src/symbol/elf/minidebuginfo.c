@@ -48,6 +48,10 @@ static uint8_t *decompress(const uint8_t *bytes, size_t length, size_t *ret_leng
 		if (stream.avail_out == 0) {
 			size_t more = capacity > 0 ? capacity : FIRST_BYTES;
 
+			/*
+			 * The decoder's own memory has a limit as well, LZMA_MEMORY_MAX, because
+			 * the file chooses its dictionary.
+			 */
 			if (capacity + more > GG_MINIDEBUGINFO_MAX ||
 			    (grown = realloc(out, capacity + more)) == NULL)
 				break;
@@ -85,6 +89,7 @@ void gg_minidebuginfo_open(Elf *elf, struct gg_image_file *file)
 		free(memory);
 		return;
 	}
+	/* libelf refers to this memory; close_file() of image.c frees it after elf_end(). */
 	file->memory = memory;
 	file->fd = -1;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * minidebuginfo - opens .gnu_debugdata, a small ELF file that is compressed by xz in a stripped
- * file.
+ * minidebuginfo - opens .gnu_debugdata, a small xz-compressed ELF file inside a stripped file.
  *
  * It has the symbols of functions that the dynamic symbol table lacks.
  */

@@ -10,9 +10,9 @@
 #include "base/buf.h"
 
 /*
- * Opens a regular file for reading; a file descriptor or -Exxx.  With a root, the path and all
- * symbolic links on it are looked up as if that were /.  Never blocks: what is not a regular file
- * is -EINVAL.
+ * Opens a regular file for reading and returns its descriptor or -Exxx.  With a root, the path and
+ * all symbolic links on it resolve as if the root were /. The call never blocks; for anything but a
+ * regular file it returns -EINVAL.
  */
 int gg_sysroot_path_open(const char *root, const char *path);
 

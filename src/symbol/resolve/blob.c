@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blob - checks, searches, builds and writes blobs. */
+/*
+ * blob - checks, searches, builds and writes blobs.
+ *
+ * The reader trusts nothing, because a worker that a hostile file has taken over can write
+ * anything.  It checks in this order, so that each step may rely on the steps before it:
+ *
+ * 1. The header is complete, has our magic and version, and states the length of the block.
+ * 2. The counts in the header add up to that length, so every array lies inside the block.
+ * 3. The checksum is right.  It only finds damage by disks; an attacker can compute it.
+ * 4. Every offset refers to a string, and every list of frames lies inside the array of frames.
+ */
 #include "symbol/resolve/blob.h"
 
 #include <errno.h>
@@ -113,6 +123,10 @@ static bool is_wanted_string(uint64_t offset, const void *context)
 	return strcmp(wanted->strings->data + offset, wanted->text) == 0;
 }
 
+/*
+ * Offsets are 32 bits, so strings may take 4 GiB. The map finds equal strings, which most names
+ * are: many addresses share a function, and many functions share a file.
+ */
 uint32_t gg_blob_intern(struct gg_blob_builder *builder, const char *text)
 {
 	const struct wanted_string wanted = { &builder->strings, text };
@@ -163,6 +177,7 @@ void gg_blob_add_address(struct gg_blob_builder *builder, uint64_t address)
 	builder->address_count++;
 }
 
+/* The strings of the two blobs have different offsets, so each string is interned again. */
 void gg_blob_copy_address(struct gg_blob_builder *builder, const struct gg_blob *from,
                           size_t position)
 {

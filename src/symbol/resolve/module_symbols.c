@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module_symbols - collects frames for the addresses of a module, and demangles each name once. */
+/*
+ * module_symbols - collects frames for the addresses of a module, and demangles each name once.
+ *
+ * DWARF answers units in the order of the file, and each unit has addresses from anywhere.  So the
+ * frames of an address are collected in `frames`, where the answer of the address points.
+ * gg_module_symbols_build() then gives them to the builder in the order of the addresses.
+ */
 #include "symbol/resolve/module_symbols.h"
 
 #include <errno.h>
@@ -93,6 +99,7 @@ void gg_module_symbols_begin(struct gg_module_symbols *answers, size_t index)
 
 	if (at >= UINT32_MAX)
 		answers->builder.failed = true;
+	/* Frames of an earlier answer stay in the array, but nothing refers to them any more. */
 	answers->answers[index] = (struct gg_symbol_answer){ .first_frame = (uint32_t)at };
 }
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result - stores the answers of each module, and finds the frames of an address. */
+/*
+ * result - stores the answers of each module, and finds the frames of an address.
+ *
+ * Callers give addresses in any order, with duplicates.  Workers and blobs need them sorted, each
+ * once.  So a result keeps, for each address of the caller, its position in the sorted list.  A
+ * look-up costs no search: positions[index] leads to the frames in the blob.
+ */
 #include "symbol/resolve/result.h"
 
 #include <errno.h>
@@ -123,6 +129,9 @@ int gg_module_result_take(struct gg_module_result *result, struct gg_buf *bytes)
 	frames = calloc((size_t)blob.header->frame_count + 1, sizeof(*frames));
 	if (frames == NULL)
 		return -ENOMEM;
+	/*
+	 * The frames of the result refer to the strings of the blob, so the result keeps the bytes.
+	 */
 	fill_frames(frames, &blob);
 	result->bytes = *bytes;
 	*bytes = (struct gg_buf){ 0 };

@@ -14,12 +14,16 @@
 
 /* Memory that all workers of a run share with their parent. */
 struct gg_worker_shared {
-	/* Not 0: debuginfod did not answer somebody, so nobody need wait for it again.  Relaxed:
-	 * a worker that sees it late waits once more. */
+	/*
+	 * Not 0: debuginfod did not answer a worker, so the other workers need not wait for it.
+	 * Relaxed: a worker that sees it late waits once more.
+	 */
 	uint32_t network_is_down;
 
-	/* For each module: how many of its addresses are done.  Its worker adds and the parent
-	 * loads, both relaxed: a number for the eye, it orders nothing. */
+	/*
+	 * For each module, the number of addresses that are done.  Its worker adds and the parent
+	 * loads, both relaxed: the number is only for display and orders nothing.
+	 */
 	uint64_t done_counts[];
 };
 
@@ -28,7 +32,7 @@ struct gg_worker_task {
 	const struct gg_symbol_options *options; /* its cache_dir is set; "": no cache */
 	const uint64_t *addresses;               /* ascending, each once */
 	size_t address_count;
-	bool without_dwarf; /* the worker before died of it */
+	bool without_dwarf; /* the first worker died while it read the DWARF */
 	struct gg_worker_shared *shared;
 	uint64_t *done_count; /* the module's, in shared */
 };
