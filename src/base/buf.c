@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buf - growth of byte buffers, and formatted appends. */
+/*
+ * buf - growth of byte buffers, and formatted appends.
+ *
+ * Each append ends the contents in a 0 byte, so they are a string at any time.  The 0 byte needs
+ * one byte more than the contents, which gg_buf_reserve() takes into account.
+ */
 #include "base/buf.h"
 
 #include <stdarg.h>

@@ -29,6 +29,10 @@ static void print_problem(const char *problem, void *context)
 	puts(GG_PRINTABLE(problem));
 }
 
+/*
+ * gg_profile_check() returns the number of problems, or a negative errno value if it could not
+ * check.
+ */
 static int run_check(struct gg_invocation *invocation)
 {
 	struct check_options *options = invocation->options;

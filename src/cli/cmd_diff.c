@@ -99,6 +99,10 @@ static int name_functions(const struct diff_options *options, const struct side 
 	return gg_model_name_functions(models, 2, &query, error);
 }
 
+/*
+ * Compares the rows and prints the result.  Returns EXIT_GREW if --fail-on-growth was given and a
+ * row grew.
+ */
 static int print_diff(const struct gg_invocation *invocation, const struct gg_query *query,
                       const struct side *before, const struct side *after)
 {
@@ -120,6 +124,10 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_qu
 
 	if (options->common.limit == DEFAULT_LIMIT)
 		report.look.limit = options->common.json ? 1000 : 30;
+	/*
+	 * --normalize needs both models: it compares how long the programs ran or how much they
+	 * allocated.
+	 */
 	code = gg_normalize_find(before->model, after->model, query, options->normalize,
 	                         "diff: --normalize", &diff_query.scale, invocation->error);
 	if (code == 0)

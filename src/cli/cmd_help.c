@@ -28,6 +28,7 @@ static void print_option(const struct gg_option *option)
 	if (option->placeholder != NULL)
 		length += snprintf(form + length, sizeof(form) - (size_t)length, " %s",
 		                   option->placeholder);
+	/* A long form takes a line of its own, and its help begins below it in the usual column. */
 	if (length > OPTION_COLUMN)
 		printf("  %s\n  %*s  %s\n", form, OPTION_COLUMN, "", option->help);
 	else

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_html - `geiger html`: writes a profile as one page that opens from disk.
+ *
+ * The page consists of a fixed part (scripts and styles) and the packed data.  --max-size limits
+ * the file, so the data may have the rest.  If a profile needs more, the page's data have light
+ * stacks folded and sizes rounded, and the command says so.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -95,6 +95,7 @@ static int run_import(struct gg_invocation *invocation)
 {
 	const struct import_options *given = invocation->options;
 	struct gg_import_label labels[GG_OPTION_PAIRS_MAX];
+	/* One bar serves all files and starts again with each. */
 	struct gg_progress progress = gg_progress_begin("reading", given->quiet);
 	struct gg_import_options options = { .labels = labels,
 		                             .label_count = given->labels.count,

@@ -38,6 +38,9 @@ static const char *state_of(const struct gg_listed_region *file)
 {
 	if (file->kind == GG_LISTED_REGION_OTHER)
 		return "not a region";
+	/*
+	 * The agent makes a region in several steps; a process that died in between left it unmade.
+	 */
 	if (file->kind == GG_LISTED_REGION_UNMADE)
 		return file->is_alive ? "starting" : "unmade";
 	return file->is_alive ? "alive" : "dead";

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_salvage - `geiger salvage`: makes a profile of regions that no recorder has read.
+ *
+ * A region has the live samples and the sums of the freed ones, but no history.  So the profile
+ * shows the state at one moment: now, or at the end of a dead process.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -99,6 +99,10 @@ static void append_value(struct gg_buf *out, const struct gg_sql_query *query, i
 
 /* --- CSV (RFC 4180, but lines end in a line feed alone) ------------------------------ */
 
+/*
+ * Prints a line and empties it.  Names in a profile are of foreign origin, so a terminal gets them
+ * escaped; a pipe or a file gets the exact bytes.
+ */
 static int put_line(struct gg_buf *line, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf shown = { 0 }; /* with escapes, for a terminal */
@@ -215,6 +219,10 @@ static void add_cell(struct gg_table *table, const struct gg_sql_query *query, i
 static void add_columns(struct gg_table *table, const struct gg_sql_query *query, int row)
 {
 	for (int i = 0; i < gg_sql_query_column_count(query); i++) {
+		/*
+		 * SQLite columns have no fixed type, so a result without rows has only left-aligned
+		 * heads.
+		 */
 		enum gg_sql_query_kind kind = row > 0 ? gg_sql_query_kind(query, i)
 		                                      : GG_SQL_QUERY_TEXT;
 		bool is_number = kind == GG_SQL_QUERY_INTEGER || kind == GG_SQL_QUERY_NUMBER;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_symbolize - `geiger symbolize`: looks up functions and lines again, also in other places. */
+/*
+ * cmd_symbolize - `geiger symbolize`: looks up functions and lines again, also in other places.
+ *
+ * The command changes the profile in place.  It only adds names and replaces poorer ones: a look-up
+ * that finds less than the profile already has changes nothing.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

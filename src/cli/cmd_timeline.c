@@ -32,6 +32,7 @@ static int check(const struct timeline_options *options, struct gg_error *error)
 /* Returns the requested width, or the width that fits the screen. */
 static size_t width_of(const struct timeline_options *options, const struct gg_report *report)
 {
+	/* The margin has the labels of the axis.  On a narrower screen the lines wrap. */
 	size_t least = GG_TIMELINE_MARGIN + GG_TIMELINE_LEAST_WIDTH;
 
 	if (options->width != 0)

@@ -53,6 +53,7 @@ static int run(struct gg_invocation *invocation)
 	struct gg_model *model;
 	int code;
 
+	/* The negated test also refuses NaN, for which every comparison is false. */
 	if (!(options->fold_percent >= 0 && options->fold_percent <= 100))
 		return gg_error_set(invocation->error, -EINVAL, "tree: --fold",
 		                    "Give a percentage such as 1.", "%g is not between 0 and 100",

@@ -2,8 +2,8 @@
 /*
  * commands - the table of all commands, and the look-up of a command by its words.
  *
- * A build without SQLite has no profiles.  It keeps the commands that need none: lab, debug and
- * help.
+ * A build without SQLite or zlib has no profiles.  It keeps the commands that need no profiles:
+ * lab, debug and help.
  */
 #include <errno.h>
 #include <stdio.h>

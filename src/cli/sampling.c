@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampling - checks the sampling options, and translates them for the agent. */
+/*
+ * sampling - checks the sampling options, and translates them for the agent.
+ *
+ * The agent has defaults of its own.  An option that the user does not give stays out of the
+ * agent's environment, so that a setting which the user exported (GEIGER_INTERVAL) still works.
+ */
 #include "cli/sampling.h"
 
 #include <errno.h>

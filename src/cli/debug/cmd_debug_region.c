@@ -171,6 +171,7 @@ static int print_threads(const struct gg_region_view *view, const struct gg_styl
 	return gg_table_print(&table, style, stdout);
 }
 
+/* Prints the modules that the agent registered.  A record without `ready` was never finished. */
 static void print_modules(const struct gg_region_view *view)
 {
 	for (uint32_t i = 0; i < view->module_count; i++) {
@@ -232,6 +233,7 @@ static void print_stack(const struct gg_region_view *view, uint32_t stack)
 	putchar('\n');
 }
 
+/* Prints the totals of each stack and thread, and below them the frames of these stacks. */
 static int print_rows(const struct gg_region_view *view, const struct gg_style *style)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };

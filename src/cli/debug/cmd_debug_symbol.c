@@ -131,6 +131,7 @@ static int run_symbol(struct gg_invocation *invocation)
 	uint64_t *addresses;
 	int code = 0;
 
+	/* The file and one address at least. */
 	if (invocation->operand_count < 2)
 		return gg_error_set(invocation->error, -EINVAL, "debug symbol",
 		                    "Name an ELF file and addresses in it.",

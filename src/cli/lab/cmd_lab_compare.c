@@ -48,7 +48,7 @@ enum { KNOWN = 5, LEARNED = 6 };
 
 /*
  * Plans every scheme so that it takes as many samples as poisson at that interval.  Only at equal
- * numbers of samples does a smaller variance mean a better scheme.
+ * numbers of samples does a smaller variance mean a better scheme.  `rates` must outlive the plans.
  */
 static void plan_schemes(const struct gg_trace *trace, double interval, enum gg_focus focus,
                          struct gg_optimal_rates *rates, struct gg_trial_plan plans[SCHEMES])
@@ -84,6 +84,10 @@ static double share(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
+/*
+ * Prints bias and deviation of the estimates as shares of the truth.  Behind the bias stands its
+ * standard error: a bias within twice that error may be chance.
+ */
 static int print_errors(const struct gg_trial_result *results, enum gg_quantity unit,
                         const struct gg_style *style)
 {

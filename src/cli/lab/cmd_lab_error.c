@@ -88,6 +88,10 @@ static int print_size(double size_bytes, double interval, const struct gg_style 
 	return gg_table_print(&table, style, stdout);
 }
 
+/*
+ * Prints the table by size: a row for each size of the grid, and three columns for each variant but
+ * WEIGHTED, whose probability is that of MARKS.
+ */
 static int print_grid(double interval, const struct gg_style *style)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
@@ -120,6 +124,10 @@ static int print_grid(double interval, const struct gg_style *style)
 /* The same bytes in one piece and in two.  With a cutoff, the two cases are not sampled alike. */
 static const double split_interval = 10000, split_size = 10000;
 
+/*
+ * Prints the same bytes as one block and as two.  An estimate without a cutoff treats both alike:
+ * the chance that any byte is sampled depends only on the number of bytes.
+ */
 static int print_split(const struct gg_style *style)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
@@ -239,6 +247,7 @@ static int save_svg(const struct error_options *o, struct gg_error *error)
 		                         { .title = "Expected error if sampled" } };
 	GG_CLEANUP(gg_buf_done) struct gg_buf picture = { 0 };
 	double interval = (double)o->interval_bytes;
+	/* The charts reach to 8 intervals, or beyond the requested size if that is larger. */
 	double high_bytes = fmax(8 * interval, 1.25 * (double)o->size_bytes);
 
 	for (size_t i = 0; i < POINTS; i++)

@@ -44,6 +44,7 @@ struct sums {
 	double poisson_samples, optimal_samples;
 };
 
+/* The probability that a block of this size is sampled at this interval. */
 static double p_at(double size, double interval)
 {
 	/* 1 - exp(-size / interval), without cancellation for small sizes. */
@@ -97,6 +98,7 @@ static struct sums sum_all(const struct study *study)
 	return sums;
 }
 
+/* Returns the sums for each group of the trace, or NULL if memory is out. */
 static struct sums *sum_groups(const struct study *study)
 {
 	struct sums *sums = calloc(study->trace.group_count + 1, sizeof(*sums));

@@ -51,6 +51,10 @@ static int parse_samples(const char *text, struct rows *rows, struct gg_error *e
 		/* strtoull() would accept a sign and blanks, which are wrong here. */
 		unsigned long long samples = isdigit((unsigned char)*p) ? strtoull(p, &end, 10) : 0;
 
+		/*
+		 * `end` is set whenever samples is not 0, so the test of *end is safe behind the
+		 * first one.
+		 */
 		if (samples < 1 || samples > MAX_SAMPLES || (*end != ',' && *end != '\0'))
 			return gg_error_set(
 				error, -EINVAL, "lab table: --samples",
@@ -139,6 +143,10 @@ static int save_svg(const struct table_options *o, const struct rows *rows, stru
 	GG_CLEANUP(gg_buf_done) struct gg_buf picture = { 0 };
 
 	for (size_t i = 0; i < rows->count; i++) {
+		/*
+		 * s samples stand for s R bytes on average, so shares of that make all rows
+		 * comparable.
+		 */
 		double expected = rows->samples[i] * (double)o->interval_bytes;
 
 		low[i] = rows->exact[i].low / expected;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lab_trace - makes traces from laws, reads them from files, and takes them from profiles. */
+/*
+ * lab_trace - makes traces from laws, reads them from files, and takes them from profiles.
+ *
+ * A trace is a list of parts: allocations of one size, one group and one fate (live or freed).
+ * Traces from profiles are only as good as the recording: a size that was never sampled is missing
+ * from them.
+ */
 #include "cli/lab/lab_trace.h"
 
 #include <errno.h>
@@ -188,9 +194,11 @@ static bool is_profile(const char *path)
 
 	if (file != NULL)
 		fclose(file);
+	/* A profile is an SQLite database; its first 16 bytes are this text and a 0 byte. */
 	return length == sizeof(start) && memcmp(start, "SQLite format 3", 16) == 0;
 }
 
+/* Returns the innermost function of a stack, without the allocator's own functions. */
 static uint32_t function_of(const struct gg_model *model, uint32_t stack)
 {
 	size_t count;
@@ -262,6 +270,10 @@ static bool is_live_at(const struct gg_model_sample *sample, int64_t moment_ns)
 	       (sample->free_ns == GG_TIME_NONE || sample->free_ns > moment_ns);
 }
 
+/*
+ * Adds the aggregates and the samples of a profile to the trace.  Counts are rounded, because a
+ * part has a whole number of allocations.
+ */
 static int read_samples(struct gg_trace *trace, const struct gg_model *model,
                         const uint32_t *groups, int64_t moment_ns)
 {
@@ -396,6 +408,11 @@ int gg_lab_trace_load(struct gg_trace *ret_trace, const char *text, uint64_t see
 	if (code == 0 && trace.parts.count == 0)
 		code = gg_error_set(error, -EBADMSG, text, "It must have at least one.",
 		                    "no allocations");
+	/*
+	 * A program allocates blocks of different sizes in turn.  Without mixing, each size would
+	 * come in one run, and schemes that depend on the order would look better or worse than
+	 * they are.
+	 */
 	if (code == 0 && gg_trace_mix(&trace, PIECES, seed) < 0)
 		code = gg_error_memory(error, "lab");
 	if (code < 0)

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file - combines DWARF and symbol tables of a file, and writes advice about missing files. */
+/*
+ * file - combines DWARF and symbol tables of a file, and writes advice about missing files.
+ *
+ * DWARF gives functions, inlined calls and lines.  Symbol tables cover code without DWARF, such as
+ * libraries that were linked in statically, and give the linkage names that DWARF lacks.  The
+ * tables of all files of the module are merged, because a stripped file, its debug file and
+ * .gnu_debugdata have different symbols.
+ */
 #include "symbol/resolve/file.h"
 
 #include <string.h>
@@ -37,6 +44,7 @@ static bool is_of_system(const char *path)
 	return false;
 }
 
+/* Says what debuginfod did, or that it could help.  Without a build-id it cannot. */
 static void append_network(struct gg_buf *advice, const struct gg_worker_task *task,
                            const struct gg_image *image)
 {
@@ -66,6 +74,7 @@ static void advise_debug(struct gg_buf *advice, const struct gg_worker_task *tas
 	append_network(advice, task, image);
 }
 
+/* Advises on a module whose file is missing, damaged or replaced by another build. */
 static void advise_missing(struct gg_buf *advice, const struct gg_worker_task *task,
                            const struct gg_image *image, enum gg_symbol_status status)
 {
