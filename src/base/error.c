@@ -2,9 +2,8 @@
 /*
  * error - fills and formats errors without allocating memory.
  *
- * Every text is formatted or copied into a local buffer first and only then into the error.  So a
- * caller may pass texts of the error itself, for example to put its own place in front of the old
- * message.
+ * A message is formatted into a local buffer first and only then copied into the error, because its
+ * arguments may point into the error itself: a caller can wrap the old message in a new one.
  */
 #include "base/error.h"
 

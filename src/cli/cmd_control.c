@@ -3,10 +3,9 @@
  * cmd_control - `geiger control`: shows and changes the sampling of a profiled program while it
  * runs.
  *
- * The command needs no recorder and does not stop the process.  It reads the region, which the
- * agent shares with everybody who may read the file, and writes requests into a word of it.  The
- * agent looks at that word only on cold paths, so no answer comes back and the command does not
- * wait for an effect.
+ * The command needs no recorder and does not stop the process.  It reads the process's region and
+ * writes requests into a word of it.  The agent looks at that word only on cold paths, so no answer
+ * comes back and the command does not wait for an effect.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -35,6 +35,7 @@ static int unknown_format(const char *name, struct gg_error *error)
 	return gg_error_set(error, -EINVAL, "export: --format", advice, "no format '%.40s'", name);
 }
 
+/* Chooses the format: by --format or, without it, by the ending of the output's name. */
 static int choose_format(const struct export_options *options,
                          const struct gg_export_format **ret_format, struct gg_error *error)
 {
@@ -50,6 +51,7 @@ static int choose_format(const struct export_options *options,
 		return gg_error_set(error, -EINVAL, "export: --format",
 		                    "'geiger export --help' lists the formats.",
 		                    "no format was given, and the output's name tells none");
+	/* Binary data on a terminal would be unreadable and could change its settings. */
 	if (format->is_binary && isatty(STDOUT_FILENO) &&
 	    (options->output == NULL || strcmp(options->output, "-") == 0))
 		return gg_error_set(error, -EINVAL, "export", "Name a file: -o FILE.",
@@ -133,6 +135,7 @@ static int export_model(const struct gg_model *model, const struct gg_query *que
 	if (code < 0)
 		return code;
 	job.extract = extract;
+	/* In a log file the bar's control characters would be noise. */
 	if (isatty(STDERR_FILENO)) {
 		job.progress = show_progress;
 		job.progress_context = &progress;

@@ -41,6 +41,7 @@ static void print_options(const struct gg_option *options)
 		print_option(o);
 }
 
+/* Prints the names and summaries of a list of commands. */
 static void print_commands(const struct gg_command *const *list, const struct gg_style *style)
 {
 	printf("%sCommands:%s\n", style->heading, style->reset);

@@ -3,8 +3,8 @@
  * cmd_html - `geiger html`: writes a profile as one page that opens from disk.
  *
  * The page consists of a fixed part (scripts and styles) and the packed data.  --max-size limits
- * the file, so the data may have the rest.  If a profile needs more, the page's data have light
- * stacks folded and sizes rounded, and the command says so.
+ * the file, so the data may have the rest.  If a profile needs more, the command folds light
+ * stacks, rounds sizes and times, and says so.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -143,6 +143,9 @@ static int run(struct gg_invocation *invocation)
 	if (code == 0)
 		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
 		                   invocation->error);
+	/*
+	 * The earlier profile is loaded second, so an error in the main profile is reported first.
+	 */
 	if (code == 0 && options->diff != NULL)
 		code = gg_cli_load(&before, &options->diff, 1, invocation->error);
 	/* A diff matches functions by name, so both models need names in the same form. */

@@ -29,6 +29,10 @@ static int print_leaks(const struct gg_model *model, const struct gg_query *quer
                        const struct gg_invocation *invocation)
 {
 	const struct leaks_options *options = invocation->options;
+	/*
+	 * People get the 20 largest stacks and scripts get 1000, unless --limit gives another
+	 * number.
+	 */
 	size_t limit = options->common.limit != NO_LIMIT ? options->common.limit
 	               : options->common.json            ? 1000
 	                                                 : 20;

@@ -46,6 +46,10 @@ static const char *state_of(const struct gg_listed_region *file)
 	return file->is_alive ? "alive" : "dead";
 }
 
+/*
+ * Adds a region to the table.  The command is cut, because it may have thousands of characters; the
+ * path is the last column, so that it can be copied whole.
+ */
 static int add_row(const struct gg_listed_region *file, void *context)
 {
 	struct gg_table *table = context;

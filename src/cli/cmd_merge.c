@@ -74,6 +74,7 @@ static bool is_ours(struct gg_input *input)
 	       (length >= 8 && memcmp(head, &(uint64_t){ GG_REGION_MAGIC }, 8) == 0);
 }
 
+/* Opens a profile or a region in place, and imports any other file. */
 static int open_any(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
 	struct gg_input *input;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_report - `geiger report`: prints the holders or the allocators of memory as a table.
+ *
+ * The metric depends on the profile: live memory at the end, or the peak if the program freed
+ * nearly all of its memory before it ended (metric.h).
  */
 #include <stddef.h>
 

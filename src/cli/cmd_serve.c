@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_serve - `geiger serve`: shows the page of a profile, a folder or a process over HTTP.
+ *
+ * The server listens on loopback unless --listen names another address, and every request needs the
+ * token in the printed URL (serve.h).
  */
 #include <errno.h>
 #include <stddef.h>

@@ -15,6 +15,9 @@ struct timeline_options {
 
 enum { MOST_CHARACTERS = 1000 };
 
+/*
+ * Checks the size of the chart.  Without an upper limit, a mistyped number would print for minutes.
+ */
 static int check(const struct timeline_options *options, struct gg_error *error)
 {
 	if (options->width != 0 &&

@@ -168,8 +168,8 @@ static void print_kind(const char *placeholder, FILE *stream)
 }
 
 /*
- * Prints the kind of a command's operands, which its usage determines.  A command that runs another
- * program comes first, because its usage also contains words such as FILE.
+ * Prints the kind of a command's operands, which its usage determines.  The first test that matches
+ * decides.
  */
 static void print_operands(const struct gg_command *command, FILE *stream)
 {

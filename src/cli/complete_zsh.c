@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* complete_zsh - makes the completion script for zsh. */
+/*
+ * complete_zsh - makes the completion script for zsh.
+ *
+ * The script serves in two ways: as a file named _geiger in a folder of $fpath, where zsh loads it
+ * at the first completion, and by `source`.  Its last lines find out which of the two it is.
+ */
 #include "cli/complete.h"
 
 /*

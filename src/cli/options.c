@@ -53,6 +53,10 @@ static bool find_option(const struct cursor *c, const char *name, size_t length,
 	return false;
 }
 
+/*
+ * Reports an unknown option.  Only long names get a suggestion: a wrong letter is as near to every
+ * other one.
+ */
 static int unknown_option(const struct cursor *c, const char *name, size_t length)
 {
 	struct gg_suggestion nearest = { 0 };
@@ -222,6 +226,10 @@ static int store_option(struct cursor *c, const struct match *m, char *attached)
 {
 	char *value = attached;
 
+	/*
+	 * The next argument is the value even if it begins with a dash, so "-o -" writes to
+	 * standard output.
+	 */
 	if (m->option->kind != GG_OPTION_FLAG && value == NULL) {
 		if (c->at + 1 >= c->argc) {
 			gg_error_set(c->error, -EINVAL, NULL, NULL, "needs a value: --%s %s",
@@ -242,6 +250,7 @@ static int parse_long(struct cursor *c, char *name)
 
 	if (!find_option(c, name, length, 0, &m))
 		return unknown_option(c, name, length);
+	/* A value such as --json=no would be ignored otherwise, and the flag would be set. */
 	if (attached != NULL && m.option->kind == GG_OPTION_FLAG)
 		return bad_value(c, m.option, attached, "is a value, and the option takes none",
 		                 NULL);

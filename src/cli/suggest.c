@@ -15,8 +15,8 @@ static size_t min3(size_t a, size_t b, size_t c)
 
 /*
  * Computes the edit distance row by row. now[j] is the distance between the first i letters of a
- * and the first j of b.  `before` is the row for i - 1 letters, and `before_that` the row for i -
- * 2.
+ * and the first j of b.  The rows `before` and `before_that` belong to one and to two letters fewer
+ * of a.
  */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {

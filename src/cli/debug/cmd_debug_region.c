@@ -76,6 +76,7 @@ static void print_header(const struct gg_region_view *view)
 		printf("damaged      %" PRIu64 " records left out\n", view->damaged_count);
 }
 
+/* Prints the use of each table, and every counter that is not 0. */
 static void print_tables(const struct gg_region_view *view)
 {
 	static const char *const names[GG_TABLE_COUNT] = {
@@ -109,6 +110,9 @@ static void print_tables(const struct gg_region_view *view)
 	}
 }
 
+/*
+ * Adds a row of sums: the recorded samples with their bytes, and the estimates that they stand for.
+ */
 static void sums_cells(struct gg_table *table, const char *name, const struct gg_sums *sums)
 {
 	char bytes[GG_SIZE_TEXT_MAX], raw[GG_SIZE_TEXT_MAX];
@@ -274,6 +278,10 @@ static void print_samples(const struct gg_region_view *view)
 	}
 }
 
+/*
+ * Prints the whole view.  The check at the end compares, for each stack, the totals with the live
+ * samples.
+ */
 static int print_view(const struct gg_region_view *view, const struct region_options *options,
                       const struct gg_style *style)
 {

@@ -96,8 +96,7 @@ static void add_frame(struct gg_table *table, uint32_t number, uint64_t return_a
 {
 	GG_CLEANUP(gg_cfi_file_close) struct gg_cfi_file file = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	uint64_t pc = return_address - 1,
-		 bias = 0; /* inside the call; the next byte may be another function */
+	uint64_t pc = return_address - 1, bias = 0; /* inside the call */
 	const char *path = "?", *name;
 	struct gg_unwind_rule rule = { 0 };
 

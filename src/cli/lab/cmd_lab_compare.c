@@ -166,6 +166,7 @@ static int print_coverage(const struct gg_trial_result *results, enum gg_trial_q
 	return gg_table_print(&table, style, stdout);
 }
 
+/* Prints the size of the trace and of the experiment, so that the tables have their scale. */
 static void print_head(const struct gg_trace *trace, const struct compare_options *o)
 {
 	char all[GG_SIZE_TEXT_MAX], live[GG_SIZE_TEXT_MAX], every[GG_SIZE_TEXT_MAX];
@@ -196,6 +197,10 @@ static void print_gain(const struct gg_trial_result *results, enum gg_focus focu
 	       poisson->variance / known->variance, poisson->variance / learned->variance);
 }
 
+/*
+ * Prints the tables of errors for bytes and allocations, the gain of the optimal plan, and a table
+ * of coverage for each quantity and population.
+ */
 static int print_text(const struct gg_trace *trace, const struct gg_trial_result *results,
                       const struct compare_options *o, const struct gg_style *style)
 {

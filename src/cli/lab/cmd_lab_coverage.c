@@ -49,15 +49,14 @@ struct result {
 	struct gg_coverage coverage;
 };
 
+/*
+ * Adds the coverage in % and, behind it, the mean width: an interval from 0 to infinity would
+ * always contain the truth.  "-" stands for a cell without any run.
+ */
 static void add_cell(struct gg_table *table, const struct gg_cell *cell)
 {
-	/* No run gave a value for this cell. */
 	if (cell->run_count == 0)
 		gg_table_cell(table, "-");
-	/*
-	 * Coverage alone says little: an interval from 0 to infinity always contains the truth.  So
-	 * the mean width stands behind it.
-	 */
 	else if (cell->width > 0)
 		gg_table_cell(table, "%.1f %.*f", 100 * cell->covered, cell->width < 10 ? 2 : 0,
 		              cell->width);

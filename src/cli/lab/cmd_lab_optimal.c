@@ -120,6 +120,11 @@ static double percent(double part, double whole)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
+/*
+ * Prints a row for each size class with a noticeable share of the samples: its memory, and its
+ * probabilities and shares under both plans.  The optimal plan moves samples to sizes with a large
+ * l/a, which stay alive.
+ */
 static int print_classes(const struct study *study, const struct gg_style *style)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
@@ -171,6 +176,10 @@ static int compare_groups(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
+/*
+ * Prints the call sites with the most wanted bytes, and the standard deviation of their estimates
+ * under both plans.
+ */
 static int print_sites(const struct study *study, const struct sums *groups, uint64_t limit,
                        const struct gg_style *style)
 {

@@ -161,6 +161,10 @@ static int aim_at_heap(struct target *target, const struct plan_options *o)
 	                                         false, true });
 }
 
+/*
+ * True if a function on the stack matches.  The stack's parents are its callers, and a node can
+ * have several places, because calls may be inlined.
+ */
 static bool is_on_stack(const struct gg_model *model, uint32_t stack, const regex_t *function)
 {
 	for (stack = gg_model_stack_top(model, stack); stack != 0;
@@ -344,8 +348,7 @@ static int print_json(const struct target *target, const struct outcome *outcome
 	gg_json_number(&json, "expected_error", outcome->error);
 	gg_json_number(&json, "samples", outcome->wanted_samples);
 	gg_json_number(&json, "samples_per_gib", outcome->samples_per_gib);
-	gg_json_number(&json, "samples_per_second",
-	               outcome->samples_per_second); /* null if the rate is unknown */
+	gg_json_number(&json, "samples_per_second", outcome->samples_per_second); /* or null */
 	gg_json_number(&json, "sample_cost_ns", outcome->cost_ns);
 	gg_json_number(&json, "overhead", 1e-9 * outcome->cost_ns * outcome->samples_per_second);
 	gg_json_close(&json);
@@ -398,6 +401,7 @@ static int run(struct gg_invocation *invocation)
 		z = sqrt(gg_chi_square_upper_inverse(1, 1 - o->confidence));
 		outcome = settle(&target, wanted, z);
 		if (!o->no_cost && gg_lab_sample_cost(&outcome.cost_ns, &unknown) < 0)
+			/* The reports leave a cost of NaN out. */
 			outcome.cost_ns = NAN;
 		if (o->json)
 			code = print_json(&target, &outcome, wanted, o->confidence, error);

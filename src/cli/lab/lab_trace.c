@@ -134,8 +134,8 @@ static int make_server(struct gg_trace *trace, struct gg_error *error)
 /* --- files ----------------------------------------------------------------------------------- */
 
 /*
- * Reads a line SIZE [COUNT [LIVE [GROUP]]].  Sizes have the usual units and counts are decimal.
- * Blank lines and lines with # are skipped.
+ * Reads a line SIZE [COUNT [LIVE [GROUP]]]. gg_size_parse() reads all four numbers, so each may
+ * have a unit.  Blank lines and lines that begin with # are skipped.
  */
 static int read_line(struct gg_trace *trace, char *line)
 {

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwarf_scope - walks the tree of a unit and assigns addresses to functions and inlined calls. */
+/*
+ * dwarf_scope - walks the tree of a unit and assigns addresses to functions and inlined calls.
+ *
+ * of_address[i] is the innermost scope that covers address i so far.  The walk goes from the
+ * outside inward: a scope takes an address only from its own parent, so each step makes the scope
+ * of an address deeper.
+ */
 #include "symbol/dwarf/dwarf_scope.h"
 
 #include <dwarf.h>

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image - finds and opens the files of a module, and accepts only those that fit. */
+/*
+ * image - finds and opens the files of a module, and accepts only those that fit.
+ *
+ * A search goes through the places in the order of image.h.  Each try opens a file, checks that it
+ * is ELF, and compares its build-id with the wanted one.  A wrong file is closed, and the search
+ * goes on; the image notes what was wrong, so that the advice can tell the user.
+ */
 #include "symbol/elf/image.h"
 
 #include <elfutils/libdw.h>
@@ -90,7 +96,7 @@ static bool has_dwarf(Elf *elf)
 	       find_section(elf, ".zdebug_info", &header) != NULL;
 }
 
-/* --- does it fit?  ----------------------------------------------------------------------- */
+/* --- does it fit? ------------------------------------------------------------------------- */
 
 /* A file without a build-id fits only a module without one. */
 static bool has_build_id(Elf *elf, const uint8_t *build_id, size_t bytes)
@@ -368,7 +374,7 @@ static void open_vdso(struct search *search)
 	}
 }
 
-/* --- all files -------------------------------------------------------------------------- */
+/* --- all files ---------------------------------------------------------------------------- */
 
 enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_worker_task *task)
 {

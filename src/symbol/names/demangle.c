@@ -29,7 +29,7 @@ static bool is_ascii(const char *piece, size_t length)
 /*
  * A hostile name of 100 bytes can stand for 2^40 bytes of text, and a callback cannot stop
  * libiberty.  Therefore the callback leaves by longjmp(). libiberty holds memory only while it
- * passes a decoded punycode identifier, which always has a character beyond ASCII. After such a
+ * passes a decoded punycode identifier, which always has a character beyond ASCII.  After such a
  * piece the callback waits for the next one, so that nothing leaks.
  */
 static void append(const char *piece, size_t length, void *context)

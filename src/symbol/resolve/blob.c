@@ -124,7 +124,7 @@ static bool is_wanted_string(uint64_t offset, const void *context)
 }
 
 /*
- * Offsets are 32 bits, so strings may take 4 GiB. The map finds equal strings, which most names
+ * Offsets are 32 bits, so strings may take 4 GiB.  The map finds equal strings, which most names
  * are: many addresses share a function, and many functions share a file.
  */
 uint32_t gg_blob_intern(struct gg_blob_builder *builder, const char *text)

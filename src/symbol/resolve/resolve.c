@@ -28,7 +28,7 @@ enum {
 	DEFAULT_LIMIT_SECONDS = 300,
 	PROGRESS_MS = 100,
 	READ_BYTES = 1 << 16,
-	BLOB_BYTES_MAX = 1 << 30, /* a worker that sends more has lost control of itself */
+	BLOB_BYTES_MAX = 1 << 30, /* a worker that sends more is out of control */
 };
 
 /*
@@ -106,7 +106,7 @@ static void reap(struct slot *slot)
 {
 	close(slot->fd);
 	/*
-	 * waitpid() returns -1 if the caller ignores SIGCHLD. Then the kernel has reaped the
+	 * waitpid() returns -1 if the caller ignores SIGCHLD.  Then the kernel has reaped the
 	 * worker.
 	 */
 	while (waitpid(slot->pid, NULL, 0) < 0 && errno == EINTR)

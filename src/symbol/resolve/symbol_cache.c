@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbol_cache - reads, replaces and removes the files of the cache. */
+/*
+ * symbol_cache - reads, replaces and removes the files of the cache.
+ *
+ * The cache is only a help: a failure of any call here costs time at most, so callers do not report
+ * it.  A file may be damaged or made by another user, so the reader opens only regular files,
+ * follows no link, limits the size, and checks the blob.
+ */
 #include "symbol/resolve/symbol_cache.h"
 
 #include <dirent.h>
@@ -162,6 +168,10 @@ static void remove_unfinished(int dir_fd, const char *name, const struct stat *s
 		unlinkat(dir_fd, name, 0);
 }
 
+/*
+ * Lists the entries of a folder with their sizes, and removes temporary files of crashes.  If
+ * memory runs out, the list ends early; then fewer files are removed.
+ */
 static void list(DIR *folder, struct gg_buf *entries, uint64_t *ret_bytes)
 {
 	for (struct dirent *item; (item = readdir(folder)) != NULL;) {

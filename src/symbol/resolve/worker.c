@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker - the process that resolves one module, and its use of the cache. */
+/*
+ * worker - the process that resolves one module, and its use of the cache.
+ *
+ * The steps are: cut the process off from its parent, look all addresses up in the cache, and if
+ * one is missing, resolve all of them from the files.  The blob goes to the parent before the
+ * process ends.  The worker frees little on the way, because the kernel frees everything at its
+ * end.
+ */
 #include "symbol/resolve/worker.h"
 
 #include <errno.h>
