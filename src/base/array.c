@@ -7,7 +7,7 @@
 
 bool gg_array_grow(void *items, size_t *capacity, size_t wanted, size_t item_bytes)
 {
-	size_t grown = *capacity <= SIZE_MAX / 2 ? *capacity * 2 : SIZE_MAX;
+	size_t grown = *capacity <= SIZE_MAX / 2 ? *capacity * 2 : SIZE_MAX, bytes;
 	void *moved;
 
 	/*
@@ -18,7 +18,10 @@ bool gg_array_grow(void *items, size_t *capacity, size_t wanted, size_t item_byt
 		grown = GG_ARRAY_FIRST_CAPACITY;
 	if (grown < wanted)
 		grown = wanted;
-	moved = reallocarray(*(void **)items, grown, item_bytes); /* checks the product */
+	/* An overflow is an ordinary failure, so the product is not left to reallocarray(). */
+	if (__builtin_mul_overflow(grown, item_bytes, &bytes))
+		return false;
+	moved = realloc(*(void **)items, bytes);
 	if (moved == NULL)
 		return false;
 	*(void **)items = moved;
