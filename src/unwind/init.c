@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of the system before the first walk, and when modules come and go.  A library of its
- * own, because it may lock and allocate: src/unwind/unwind.imports holds for the rest, not for this.
+ * init - asks the loader and the kernel for the modules, before the first walk and after each load
+ * or unload.
+ *
+ * This file is a library of its own because it may lock and allocate: src/unwind/unwind.imports
+ * forbids that to the rest of src/unwind.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -12,12 +15,15 @@
 #include "unwind/unwind.h"
 #include "unwind/walk/module_lookup.h"
 
-/* glibc's _start and _dl_start_user take 61 bytes on x86-64, 72 on aarch64, and what follows has CFI. */
+/*
+ * glibc's _start and _dl_start_user take 61 bytes on x86-64 and 72 on aarch64; the code behind them
+ * has CFI.
+ */
 enum { START_BYTES = 96 };
 
 #define PAGE_MASK (~UINT64_C(4095))
 
-/* What the loader tells about its modules. */
+/* Information from the loader. */
 
 struct survey {
 	uint64_t adds, subs;
@@ -48,13 +54,17 @@ static int survey_module(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
-/* Is the word where the loader may keep this count? */
+/* True if the loader may keep one of its two counts in this word. */
 static bool is_count(uint64_t word, const struct survey *survey)
 {
 	return word == survey->adds || word == survey->adds - survey->subs;
 }
 
-/* Looks at every word of _rtld_global, a variable of the loader. */
+/*
+ * Finds the words of _rtld_global, a variable of the loader, that equal one of its counts.  Several
+ * words may do so by chance.  A false one only costs needless epochs, and drop_words() removes it
+ * later.
+ */
 static void find_words(const struct survey *survey)
 {
 	const ElfW(Sym) *symbol = NULL;
@@ -74,7 +84,10 @@ static void find_words(const struct survey *survey)
 	gg_store_relaxed(&gg_module_lookup.word_count, (uint32_t)found_count);
 }
 
-/* A word that is no count any more never was one. */
+/*
+ * Drops the words that do not equal a count now: they equaled it by chance at the first refresh.  A
+ * dropped word is replaced by a constant, so that readers need no check.
+ */
 static void drop_words(const struct survey *survey)
 {
 	for (int i = 0; i < GG_MODULE_LOOKUP_WORDS; i++)
@@ -103,8 +116,13 @@ void gg_module_lookup_refresh(void)
 	gg_module_lookup_new_epoch();
 }
 
-/* What the kernel told the process. */
+/* Information from the kernel: the auxiliary vector. */
 
+/*
+ * Finds the range of the main program from its program headers, without a call into the loader.
+ * PT_PHDR has the linked address of these headers, so the difference to their real address is the
+ * bias.
+ */
 static void find_program(void)
 {
 	const ElfW(Phdr) *headers = (const void *)(uintptr_t)getauxval(AT_PHDR);
@@ -122,7 +140,10 @@ static void find_program(void)
 		gg_module_lookup_program = row;
 }
 
-/* Constructors of libraries are called from code at the loader's entry that has no CFI. */
+/*
+ * Finds the loader's entry code, which calls the constructors of libraries and has no CFI.  A walk
+ * that reaches this code is complete.
+ */
 static void find_start(void)
 {
 	uint64_t base = getauxval(AT_BASE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind - tags, statistics and texts of walks. */
+/* unwind - sets tags, adds up statistics, and names the endings of walks. */
 #include "unwind/unwind.h"
 
 #include "base/atomic.h"
@@ -17,7 +17,8 @@ void gg_unwind_stats_add(struct gg_unwind_stats *sum, const struct gg_unwind_thr
 
 	_Static_assert(sizeof(*sum) % sizeof(*to) == 0, "counters alone");
 	for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
-		to[i] += gg_load_relaxed(&from[i]); /* numbers alone, nothing is ordered by them */
+		/* independent counters: relaxed loads suffice */
+		to[i] += gg_load_relaxed(&from[i]);
 }
 
 const char *gg_unwind_ending_text(enum gg_unwind_ending ending)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arch_aarch64 - see arch.h; empty on other processors.
+ * arch_aarch64 - describes aarch64 to the walker (arch.h); empty on other processors.
  *
- * The return address is in x30 until the function saves it, nearly always beside x29; it may carry
+ * The return address is in x30 until the function saves it, nearly always beside x29.  It may carry
  * a pointer authentication code.  A packed rule:
  *
  *   bits  0..8    CFA - base register, in 16 bytes               16 bytes .. 8 KiB
- *   bit   9       the base register is x29 (else sp)
+ *   bit   9       1: the base register is x29; 0: sp
  *   bits 10..19   CFA - slot of the return address, in words
- *   bits 20..21   the saved x29: 0 it still holds the caller's value, 1 one word below the return
- *                 address, 2 one word above
+ *   bits 20..21   0: x29 still holds the caller's value; 1: x29 is saved one word below the return
+ *                 address; 2: one word above
  */
 #pragma once
 
@@ -21,21 +21,23 @@ enum {
 	GG_ARCH_FP = GG_AARCH64_X29,
 	GG_ARCH_SP = GG_AARCH64_SP,
 	GG_ARCH_RA = GG_AARCH64_X30,
-	GG_ARCH_LINK_REGISTER = 1, /* does a call leave the return address in a register? */
+	GG_ARCH_LINK_REGISTER = 1, /* 1: a call leaves the return address in a register */
 	GG_ARCH_SIGNAL_CODE_BYTES = 8,
 	GG_ARCH_CODE_SHIFT = 2, /* instructions are 4 bytes */
 };
 
-/* stp x29, x30, [sp, #-N]!; mov x29, sp: the pair lies at x29.  The frame's size is not known. */
+/*
+ * stp x29, x30, [sp, #-N]!; mov x29, sp: the pair lies at x29.  The size of the frame is unknown.
+ */
 #define GG_ARCH_FALLBACK (UINT64_C(1) | UINT64_C(1) << 9 | UINT64_C(1) << 10 | UINT64_C(1) << 20)
 
-/* Inlined, so that they are those of the function that asks. */
+/* Reads the registers of the function into which the compiler inlines this one. */
 __attribute__((always_inline)) static inline void gg_arch_registers_here(
 	struct gg_cfi_registers *ret_registers)
 {
 	uint64_t *value = ret_registers->value;
 
-	/* pc is the instruction behind this one, as if it were a call that has returned. */
+	/* pc is the instruction after this one, as if this one were a call that has returned. */
 	__asm__ volatile("adr %0, 1f\n1:" : "=r"(ret_registers->pc));
 	__asm__ volatile("stp x19, x20, [%0]\n"
 	                 "stp x21, x22, [%0, #16]\n"
@@ -58,7 +60,10 @@ static inline uint64_t gg_arch_thread_pointer(void)
 	return pointer;
 }
 
-/* rt_sigprocmask(no such operation, address, NULL, 8): -EFAULT or -EINVAL. */
+/*
+ * Calls rt_sigprocmask(-1, address, NULL, 8).  Returns -EFAULT if the address is unreadable,
+ * otherwise -EINVAL, because no operation has this number.
+ */
 static inline long gg_arch_probe(uint64_t address)
 {
 	register uint64_t number __asm__("x8") = 135;
@@ -126,7 +131,10 @@ static inline uint64_t gg_arch_packed_ra_bytes(uint64_t packed)
 	return (packed >> 10 & 0x3ff) * 8;
 }
 
-/* CFA - where the frame register is saved; anything in the frame if it is not. */
+/*
+ * Returns CFA - slot of the saved frame register.  If the register was not saved, the result is any
+ * slot within the frame: the loop of walk.c loads it without a branch and drops the value.
+ */
 static inline uint64_t gg_arch_packed_fp_bytes(uint64_t packed)
 {
 	uint64_t ra_bytes = gg_arch_packed_ra_bytes(packed);
@@ -136,9 +144,10 @@ static inline uint64_t gg_arch_packed_fp_bytes(uint64_t packed)
 }
 
 /*
- * A function without CFI was interrupted at `at`: is it a stub of the linker?  Then how many words it
- * has pushed; the return address is in x30.  Nothing tells one from other code that has no frame; what
- * pushes is the first entry of a PLT alone: stp x16, x30, [sp, #-16]!; ...; br x17.
+ * Returns how many words interrupted code without CFI at `at` has pushed, under the assumption that
+ * it is a stub of the linker; the return address is in x30.  Nothing distinguishes a stub from
+ * other code without a frame.  Only the first entry of a PLT pushes words: stp x16, x30, [sp,
+ * #-16]!; ...; br x17.
  */
 static inline int gg_arch_stub_words(const uint8_t *at)
 {
@@ -154,7 +163,9 @@ static inline int gg_arch_stub_words(const uint8_t *at)
 	return 0;
 }
 
-/* mov x8, #__NR_rt_sigreturn; svc #0.  Kernels before 6.x gave their trampoline no CFI. */
+/*
+ * Recognizes mov x8, #__NR_rt_sigreturn; svc #0.  Kernels before 6.x gave their trampoline no CFI.
+ */
 static inline bool gg_arch_is_signal_return(const uint8_t *code)
 {
 	static const uint8_t want[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
@@ -168,7 +179,10 @@ enum {
 	GG_ARCH_SIGNAL_FRAME_BYTES = GG_ARCH_SIGNAL_CONTEXT + 33 * 8,
 };
 
-/* sp is at the siginfo; offsets by <sys/ucontext.h>, asserted in test_unwind_arch. */
+/*
+ * Reads the registers that a signal interrupted.  At the trampoline sp points to the siginfo.  The
+ * offsets are those of <sys/ucontext.h>; test_unwind_arch asserts that.
+ */
 GG_RAW_STACK static inline void gg_arch_signal_registers(uint64_t sp,
                                                          struct gg_cfi_registers *registers)
 {

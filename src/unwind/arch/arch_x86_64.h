@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arch_x86_64 - see arch.h; empty on other processors.
+ * arch_x86_64 - describes x86-64 to the walker (arch.h); empty on other processors.
  *
  * The return address is always at CFA - 8.  A packed rule:
  *
  *   bits  0..15   CFA - base register, in words                  8 bytes .. 512 KiB
- *   bit   16      the base register is rbp (else rsp)
+ *   bit   16      1: the base register is rbp; 0: rsp
  *   bits 17..21   CFA - slot of the saved rbp, in words; 0: rbp still holds the caller's value.
- *                 Prologues push it among the first.
+ *                 Five bits suffice because prologues push rbp among the first registers.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ enum {
 	GG_ARCH_FP = GG_X86_64_RBP,
 	GG_ARCH_SP = GG_X86_64_RSP,
 	GG_ARCH_RA = GG_X86_64_RA,
-	GG_ARCH_LINK_REGISTER = 0, /* does a call leave the return address in a register? */
+	GG_ARCH_LINK_REGISTER = 0, /* 1: a call leaves the return address in a register */
 	GG_ARCH_SIGNAL_CODE_BYTES = 9,
 	GG_ARCH_CODE_SHIFT = 0, /* an instruction may begin at any byte */
 };
@@ -27,13 +27,16 @@ enum {
 /* push %rbp; mov %rsp, %rbp: CFA = rbp + 16, rbp saved at CFA - 16. */
 #define GG_ARCH_FALLBACK (UINT64_C(2) | UINT64_C(1) << 16 | UINT64_C(2) << 17)
 
-/* Inlined, so that they are those of the function that asks. */
+/* Reads the registers of the function into which the compiler inlines this one. */
 __attribute__((always_inline)) static inline void gg_arch_registers_here(
 	struct gg_cfi_registers *ret_registers)
 {
 	uint64_t *value = ret_registers->value;
 
-	/* pc is the byte behind the instruction, as if it were a call that has returned. */
+	/*
+	 * pc is the byte after this instruction, as if the instruction were a call that has
+	 * returned.
+	 */
 	__asm__ volatile("lea 1f(%%rip), %0\n1:" : "=r"(ret_registers->pc));
 	__asm__ volatile("movq %%rbx, %0" : "=m"(value[3]));
 	__asm__ volatile("movq %%rbp, %0" : "=m"(value[GG_X86_64_RBP]));
@@ -54,7 +57,10 @@ static inline uint64_t gg_arch_thread_pointer(void)
 	return pointer;
 }
 
-/* rt_sigprocmask(no such operation, address, NULL, 8): -EFAULT or -EINVAL. */
+/*
+ * Calls rt_sigprocmask(-1, address, NULL, 8).  Returns -EFAULT if the address is unreadable,
+ * otherwise -EINVAL, because no operation has this number.
+ */
 static inline long gg_arch_probe(uint64_t address)
 {
 	register uint64_t size __asm__("r10") = 8;
@@ -103,7 +109,10 @@ static inline bool gg_arch_packed_saves_fp(uint64_t packed)
 	return (packed >> 17 & 0x1f) != 0;
 }
 
-/* CFA - where the frame register is saved; anything in the frame if it is not. */
+/*
+ * Returns CFA - slot of the saved frame register.  If the register was not saved, the result is any
+ * slot within the frame: the loop of walk.c loads it without a branch and drops the value.
+ */
 static inline uint64_t gg_arch_packed_fp_bytes(uint64_t packed)
 {
 	return (packed >> 17 & 0x1f) * 8;
@@ -115,7 +124,7 @@ static inline uint64_t gg_arch_packed_ra_bytes(uint64_t packed)
 	return 8;
 }
 
-/* jmp *slot(%rip), jmp entry; either may be told to keep bounds (bnd). */
+/* Recognizes jmp *slot(%rip).  Both jumps may have the prefix bnd (0xf2). */
 static inline bool gg_arch_is_slot_jump(const uint8_t *code)
 {
 	code += code[0] == 0xf2;
@@ -128,8 +137,9 @@ static inline bool gg_arch_is_near_jump(const uint8_t *code)
 }
 
 /*
- * A function without CFI was interrupted at `at`: is it an entry of a PLT?  Then how many words it has
- * pushed onto the return address, else -1.  GNU ld describes its entries; other linkers do not.
+ * Checks whether interrupted code without CFI at `at` is an entry of a PLT.  Returns how many words
+ * it has pushed onto the return address, or -1 if it is no such entry.  GNU ld writes CFI for its
+ * entries; other linkers do not.
  *
  *   entry   [endbr64]; [jmp *slot(%rip)]; push $index; jmp first
  *   first   push slot(%rip); jmp *slot(%rip)
@@ -151,7 +161,10 @@ static inline int gg_arch_stub_words(const uint8_t *at)
 	return -1;
 }
 
-/* mov $__NR_rt_sigreturn, %eax or %rax; syscall.  For a libc whose trampoline has no CFI. */
+/*
+ * Recognizes mov $__NR_rt_sigreturn, %eax or %rax; syscall.  A libc may have no CFI for its
+ * trampoline.
+ */
 static inline bool gg_arch_is_signal_return(const uint8_t *code)
 {
 	static const uint8_t wide[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
@@ -161,13 +174,14 @@ static inline bool gg_arch_is_signal_return(const uint8_t *code)
 }
 
 enum {
-	GG_ARCH_SIGNAL_FRAME_BYTES = 40 + 18 * 8, /* of the ucontext: up to and with rip */
+	/* from the start of the ucontext to the end of rip */
+	GG_ARCH_SIGNAL_FRAME_BYTES = 40 + 18 * 8,
 };
 
 /*
- * The handler has returned: sp is at the ucontext, whose general registers start at byte 40 in the
- * order r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip (<sys/ucontext.h>; asserted in
- * test_unwind_arch).
+ * Reads the registers that a signal interrupted.  At the trampoline the handler has returned, so sp
+ * points to the ucontext.  Its general registers start at byte 40 in the order r8..r15, rdi, rsi,
+ * rbp, rbx, rdx, rax, rcx, rsp, rip (<sys/ucontext.h>; test_unwind_arch asserts that).
  */
 GG_RAW_STACK static inline void gg_arch_signal_registers(uint64_t sp,
                                                          struct gg_cfi_registers *registers)

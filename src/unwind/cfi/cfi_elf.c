@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the two sections by the program headers: PT_GNU_EH_FRAME names .eh_frame_hdr, whose first
- * pointer names .eh_frame.  How long that is nobody says; it ends with its segment at the latest.
+ * cfi_elf - finds the two sections with CFI by the program headers of a module.
+ *
+ * PT_GNU_EH_FRAME has the address of .eh_frame_hdr, whose first pointer has the address of
+ * .eh_frame.  No header has the length of .eh_frame, so the section extends to the end of its
+ * segment.
  */
 #include <elf.h>
 #include <errno.h>
@@ -11,20 +14,20 @@
 #include "unwind/cfi/cfi_read.h"
 
 enum {
-	HEADERS_MAX_BYTES = 4096 /* in memory: one page is mapped for sure */
+	HEADERS_MAX_BYTES = 4096 /* in memory only one page is certainly mapped */
 };
 
 struct image {
-	const uint8_t *bytes; /* of the ELF header */
+	const uint8_t *bytes; /* the ELF header */
 	size_t size_bytes;
-	bool is_file;  /* else as the loader maps it */
-	uint64_t bias; /* address of virtual address 0 */
+	bool is_file;  /* false: the loader has mapped the segments */
+	uint64_t bias; /* real address of the virtual address 0 */
 	const uint8_t *headers;
 	unsigned header_count;
 	enum gg_cfi_arch arch;
 };
 
-/* Headers of a file need not be aligned. */
+/* Copies a program header, because the headers of a file need not be aligned. */
 static Elf64_Phdr header_of(const struct image *image, unsigned index)
 {
 	Elf64_Phdr header;
@@ -47,6 +50,10 @@ static int read_arch(const Elf64_Ehdr *elf, enum gg_cfi_arch *ret_arch)
 	}
 }
 
+/*
+ * Checks the ELF header and finds the program headers.  `limit` keeps both within the bytes that
+ * are certainly readable, and the division keeps a large e_phnum from overflowing.
+ */
 static int read_headers(struct image *image)
 {
 	size_t limit = image->size_bytes;
@@ -67,7 +74,10 @@ static int read_headers(struct image *image)
 	return read_arch(&elf, &image->arch);
 }
 
-/* The ELF header is at the file's start, so the segment that maps offset 0 says where all are. */
+/*
+ * Computes the bias of a module in memory.  The ELF header is at offset 0 of the file, so the
+ * segment that maps this offset tells where all others are.
+ */
 static int read_bias(struct image *image)
 {
 	image->bias = 0;
@@ -85,7 +95,10 @@ static int read_bias(struct image *image)
 	return -ENOEXEC;
 }
 
-/* The bytes from an address to the end of its segment, or at most `size`; false: not mapped. */
+/*
+ * Finds the bytes from an address to the end of its segment, at most `size` of them.  Returns false
+ * if no readable segment contains the address.
+ */
 static bool find_section(const struct image *image, uint64_t address, uint64_t size,
                          struct gg_cfi_section *ret_section)
 {
@@ -96,7 +109,10 @@ static bool find_section(const struct image *image, uint64_t address, uint64_t s
 		if (header.p_type != PT_LOAD || (header.p_flags & PF_R) == 0 ||
 		    offset >= header.p_filesz)
 			continue;
-		/* In memory the distance of addresses, in the file that of offsets. */
+		/*
+		 * In memory the distance from the ELF header is one of addresses; in a file, of
+		 * offsets.
+		 */
 		place = image->is_file ? header.p_offset + offset
 		                       : address - (uint64_t)(uintptr_t)image->bytes;
 		if (place >= image->size_bytes)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack machine of 64-bit words.  Arithmetic wraps; comparison, division and shra are signed, as
- * DWARF 5 section 2.5.1.4 has them.  Bounded by GG_CFI_EXPRESSION_STEPS_MAX steps and DEPTH_MAX words.
+ * cfi_expression - evaluates DWARF expressions on a stack machine of 64-bit words.
+ *
+ * Arithmetic wraps.  Comparison, division, and shra are signed, as in DWARF 5 section 2.5.1.4.  An
+ * evaluation is bounded by GG_CFI_EXPRESSION_STEPS_MAX steps and DEPTH_MAX words.
  */
 #include "unwind/cfi/cfi_expression.h"
 
 #include <stddef.h>
 
-enum { DEPTH_MAX = 32 }; /* words; what overflows is BAD_EXPRESSION */
+enum { DEPTH_MAX = 32 }; /* words; a deeper stack is BAD_EXPRESSION */
 
 enum {
 	DW_OP_ADDR = 0x03,
@@ -51,10 +53,10 @@ struct evaluation {
 	const struct gg_cfi_module *module;
 	const struct gg_cfi_registers *registers;
 	const struct gg_cfi_stack *stack;
-	const uint8_t *start; /* of the expression */
+	const uint8_t *start; /* start of the expression */
 	struct cfi_reader r;
 	unsigned depth;
-	enum gg_cfi_step result; /* not OK: ended */
+	enum gg_cfi_step result; /* not OK: the evaluation has ended */
 	uint64_t words[DEPTH_MAX];
 };
 
@@ -84,6 +86,7 @@ bool gg_cfi_read_stack(const struct gg_cfi_stack *stack, uint64_t address, unsig
 	return true;
 }
 
+/* Ends the evaluation.  The first failure counts, because it causes the later ones. */
 static void fail(struct evaluation *e, enum gg_cfi_step why)
 {
 	if (e->result == GG_CFI_STEP_OK)
@@ -106,7 +109,7 @@ static uint64_t pop(struct evaluation *e)
 	return 0;
 }
 
-/* Pushes a copy of the word `index` below the top. */
+/* Pushes a copy of the word that is `index` words below the top. */
 static void pick(struct evaluation *e, unsigned index)
 {
 	if (index >= e->depth)
@@ -115,7 +118,7 @@ static void pick(struct evaluation *e, unsigned index)
 		push(e, e->words[e->depth - 1 - index]);
 }
 
-/* The top `count` words turn by one: the top goes below the others. */
+/* Rotates the top `count` words: the top word moves below the other words. */
 static void turn(struct evaluation *e, unsigned count)
 {
 	uint64_t *top;
@@ -143,6 +146,10 @@ static void push_register(struct evaluation *e, uint64_t number, int64_t offset)
 		fail(e, GG_CFI_STEP_UNKNOWN);
 }
 
+/*
+ * Replaces an address by the `size` bytes there.  Only addresses of the stack can be read: an
+ * expression of a hostile module cannot read other memory.
+ */
 static void dereference(struct evaluation *e, unsigned size)
 {
 	uint64_t value = 0;
@@ -155,7 +162,7 @@ static void dereference(struct evaluation *e, unsigned size)
 		push(e, value);
 }
 
-/* Jumps `distance` bytes from behind the operand, within the expression. */
+/* Jumps `distance` bytes from the end of the operand, within the expression. */
 static void jump(struct evaluation *e, int64_t distance)
 {
 	int64_t left = (int64_t)reader_left(&e->r), size = e->r.end - e->start;
@@ -166,7 +173,7 @@ static void jump(struct evaluation *e, int64_t distance)
 		e->r.at += distance;
 }
 
-/* const1u, const1s, const2u, ... const8s: eight opcodes in a row. */
+/* Reads the operand of const1u, const1s, const2u, ... const8s: eight consecutive opcodes. */
 static uint64_t read_const(struct cfi_reader *r, uint8_t opcode)
 {
 	unsigned size = 1u << ((opcode - DW_OP_CONST1U) / 2);
@@ -175,6 +182,7 @@ static uint64_t read_const(struct cfi_reader *r, uint8_t opcode)
 	                                         : (uint64_t)read_signed(r, size);
 }
 
+/* Divides signed words.  The hardware traps on INT64_MIN / -1, so -1 is a negation. */
 static uint64_t divide(struct evaluation *e, int64_t a, int64_t b)
 {
 	if (b == 0)
@@ -194,7 +202,7 @@ static uint64_t modulo(struct evaluation *e, uint64_t a, uint64_t b)
 	return 0;
 }
 
-/* By unsigned words: C leaves the shift of a negative number to the compiler. */
+/* Shifts unsigned words, because C leaves the shift of a negative number to the compiler. */
 static uint64_t shift_arithmetically(uint64_t a, uint64_t b)
 {
 	uint64_t sign = a >> 63 != 0 ? UINT64_MAX : 0;
@@ -204,7 +212,7 @@ static uint64_t shift_arithmetically(uint64_t a, uint64_t b)
 	return b == 0 ? a : a >> b | sign << (64 - b);
 }
 
-/* Two words for one; a was below b. */
+/* Replaces the two top words by one; `a` was below `b`. */
 static void combine(struct evaluation *e, uint8_t opcode)
 {
 	uint64_t b = pop(e), a = pop(e);
@@ -250,7 +258,7 @@ static void combine(struct evaluation *e, uint8_t opcode)
 	}
 }
 
-/* What moves words about, or changes one. */
+/* Runs an operation that moves words, or changes one word. */
 static void rearrange(struct evaluation *e, uint8_t opcode)
 {
 	uint64_t word;
@@ -329,7 +337,7 @@ enum gg_cfi_step gg_cfi_evaluate(const struct gg_cfi_module *module, struct cfi_
                                  const struct gg_cfi_stack *stack, const uint64_t *first,
                                  uint64_t *ret_value)
 {
-	struct evaluation e; /* words above depth are never read */
+	struct evaluation e; /* no operation reads words above `depth`, so they are not cleared */
 	uint64_t value;
 
 	e.module = module;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cfi_expression - DWARF expressions, as CFI uses them (DWARF 5 sections 2.5 and 6.4.2).
+ * cfi_expression - evaluates the DWARF expressions of CFI (DWARF 5 sections 2.5 and 6.4.2).
  *
  * Internal to src/unwind.
  */
@@ -9,7 +9,10 @@
 #include "unwind/cfi/cfi.h"
 #include "unwind/cfi/cfi_read.h"
 
-/* Operations that patterns are made of; the others are in cfi_expression.c. */
+/*
+ * The operations of the patterns that cfi_rule.c recognizes.  cfi_expression.c has the other
+ * operations.
+ */
 enum {
 	DW_OP_DEREF = 0x06,
 	DW_OP_AND = 0x1a,
@@ -20,10 +23,10 @@ enum {
 	DW_OP_BREG0 = 0x70,
 };
 
-/* What an architecture calls its registers. */
+/* The numbers of an architecture's registers. */
 struct gg_cfi_machine {
 	uint8_t sp, fp, ra;
-	bool has_link_register; /* ra is a register that calls set */
+	bool has_link_register; /* calls put the return address into the register `ra` */
 };
 
 static inline const struct gg_cfi_machine *gg_cfi_machine_of(enum gg_cfi_arch arch)
@@ -36,7 +39,7 @@ static inline const struct gg_cfi_machine *gg_cfi_machine_of(enum gg_cfi_arch ar
 	return arch == GG_CFI_AARCH64 ? &aarch64 : &x86_64;
 }
 
-/* The operations of the block at an offset of .eh_frame, without its length. */
+/* Returns a reader of the operations of the block at an offset of .eh_frame, without its length. */
 static inline struct cfi_reader gg_cfi_expression_at(const struct gg_cfi_module *module,
                                                      int32_t offset)
 {
@@ -54,19 +57,21 @@ static inline struct cfi_reader gg_cfi_expression_at(const struct gg_cfi_module 
 }
 
 /*
- * Evaluates a block.  `first` (may be NULL) lies on the stack at the start.  OK, UNKNOWN (register),
- * BAD_READ or BAD_EXPRESSION; *ret_value is untouched unless OK.
+ * Evaluates a block.  *first (may be NULL) is on the expression's stack at the start.  Returns OK,
+ * UNKNOWN (a register), BAD_READ, or BAD_EXPRESSION.  Without OK, *ret_value is untouched.
  */
 enum gg_cfi_step gg_cfi_evaluate(const struct gg_cfi_module *module, struct cfi_reader expression,
                                  const struct gg_cfi_registers *registers,
                                  const struct gg_cfi_stack *stack, const uint64_t *first,
                                  uint64_t *ret_value);
 
-/* A register as expressions and rows see it: column RA of x86-64 is the pc. */
+/*
+ * Reads a register by the number that expressions and rows use.  The column RA of x86-64 is the pc.
+ */
 bool gg_cfi_register_value(const struct gg_cfi_module *module,
                            const struct gg_cfi_registers *registers, uint64_t number,
                            uint64_t *ret_value);
 
-/* The little-endian number of 1 to 8 bytes at an address of the stack. */
+/* Reads the little-endian number of 1 to 8 bytes at an address of the stack. */
 bool gg_cfi_read_stack(const struct gg_cfi_stack *stack, uint64_t address, unsigned size,
                        uint64_t *ret_value);

@@ -12,6 +12,10 @@
 
 #include "unwind/cfi/cfi_read.h"
 
+/*
+ * Maps the whole file.  The type and size are checked first: mmap() cannot map an empty file or a
+ * pipe.
+ */
 static int map(struct gg_cfi_file *file, const char *path, struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), code = 0;
@@ -42,7 +46,10 @@ static struct gg_cfi_section whole(const struct gg_cfi_file *file)
 	return (struct gg_cfi_section){ file->bytes, file->size_bytes, 0 };
 }
 
-/* The section header of that index; false if there is none or its contents are not in the file. */
+/*
+ * Reads the section header of that index.  Returns false if the file has no such section, or if the
+ * section's contents are not within the file.
+ */
 static bool read_section_header(const struct gg_cfi_file *file, const Elf64_Ehdr *elf,
                                 uint64_t index, Elf64_Shdr *ret_header)
 {
@@ -65,13 +72,16 @@ static struct gg_cfi_section contents(const struct gg_cfi_file *file, const Elf6
 	return (struct gg_cfi_section){ file->bytes + header->sh_offset, header->sh_size, 0 };
 }
 
-/* .symtab has the local functions too, so it wins. */
+/*
+ * Finds the symbol table.  .symtab wins over .dynsym, because it also has the local functions.  A
+ * table counts only if its names end with a 0 byte, so that strcmp() cannot leave the file.
+ */
 static void find_symbols(struct gg_cfi_file *file)
 {
 	Elf64_Ehdr elf;
 	Elf64_Shdr table, names;
 
-	memcpy(&elf, file->bytes, sizeof(elf)); /* its size was checked with the CFI */
+	memcpy(&elf, file->bytes, sizeof(elf)); /* gg_cfi_module_from_file() checked the size */
 	for (uint64_t i = 0; i < elf.e_shnum; i++) {
 		if (!read_section_header(file, &elf, i, &table) ||
 		    (table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM) ||
@@ -111,7 +121,7 @@ void gg_cfi_file_close(struct gg_cfi_file *file)
 	*file = (struct gg_cfi_file){ 0 };
 }
 
-/* The function with that index in the table; false: not a function, or undefined. */
+/* Reads the symbol of that index.  Returns false if it is not a function, or is undefined. */
 static bool read_symbol(const struct gg_cfi_file *file, size_t index, Elf64_Sym *ret_symbol)
 {
 	unsigned type;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cfi_file - the CFI and the function names of an ELF file, for tools and tests.
+ * cfi_file - reads the CFI and the function names of an ELF file, for tools and tests.
  *
  *   GG_CLEANUP(gg_cfi_file_close) struct gg_cfi_file file = { 0 };
  *
@@ -8,10 +8,10 @@
  *           ...
  *   rule = gg_cfi_rule_at(&file.module, pc, NULL);
  *
- * Host side: opens, maps and reads files.  Never part of the agent.
+ * Only the host side uses it, never the agent: it opens, maps, and reads files.
  *
- * Lifetime  all-zero is a valid closed file.
- * Threads   any number of readers of an open file.
+ * Lifetime  All-zero is a valid closed file.
+ * Threads   Any number of threads may read an open file.
  */
 #pragma once
 
@@ -21,13 +21,14 @@
 struct gg_cfi_file {
 	const uint8_t *bytes; /* the mapped file; NULL: closed */
 	size_t size_bytes;
-	struct gg_cfi_module module;          /* pcs are those that the file was linked for */
-	struct gg_cfi_section symbols, names; /* .symtab if there is one, else .dynsym; or empty */
+	/* its pcs are the addresses for which the file was linked */
+	struct gg_cfi_module module;
+	struct gg_cfi_section symbols, names; /* .symtab, or .dynsym without it, or empty */
 };
 
 /*
- * 0, or -Exxx with the file closed: what open or mmap say, -ENOEXEC (not an ELF file for x86-64 or
- * aarch64), -ENOENT (it has no .eh_frame_hdr).
+ * Returns 0, or -Exxx with the file closed: the error of open() or mmap(), -ENOEXEC if it is not an
+ * ELF file for x86-64 or aarch64, or -ENOENT if it has no .eh_frame_hdr.
  */
 GG_MUST_CHECK int gg_cfi_file_open(struct gg_cfi_file *file, const char *path,
                                    struct gg_error *error);
@@ -36,13 +37,16 @@ void gg_cfi_file_close(struct gg_cfi_file *file);
 /* A function of the symbol table. */
 struct gg_cfi_symbol {
 	const char *name;          /* in the mapped file; valid until it is closed */
-	struct gg_cfi_range range; /* empty for one without a size */
+	struct gg_cfi_range range; /* empty if the symbol has no size */
 };
 
-/* The first function of that name.  0, or -ENOENT. */
+/* Finds the first function of that name.  Returns 0 or -ENOENT. */
 int gg_cfi_file_find(const struct gg_cfi_file *file, const char *name,
                      struct gg_cfi_symbol *ret_symbol);
 
-/* The function that pc is in, global ones before local ones.  0, or -ENOENT. */
+/*
+ * Finds the function that contains pc; a global symbol wins over a local one.  Returns 0 or
+ * -ENOENT.
+ */
 int gg_cfi_file_symbol_at(const struct gg_cfi_file *file, uint64_t pc,
                           struct gg_cfi_symbol *ret_symbol);

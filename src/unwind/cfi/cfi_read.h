@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cfi_read - reading the bytes of a section, never beyond their end.
+ * cfi_read - reads the bytes of a section, never beyond its end.
  *
  *   struct cfi_reader r = reader_of(&module->eh_frame, offset, size);
  *   uint32_t length = read_u32(&r);
  *   if (r.failed)
  *           ...
  *
- * A read that would leave the range sets `failed`, moves to the end and gives 0; so do all later
- * ones.  A record is read without a test per field and checked once.
+ * A read that would leave the range sets `failed`, moves to the end, and returns 0; so do all later
+ * reads. The caller reads a record without a test for each field, and checks `failed` once.
  *
  * Internal to src/unwind.  Everything is little-endian, as both architectures are.
  */
@@ -21,11 +21,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields are read as th
 
 struct cfi_reader {
 	const uint8_t *at, *end; /* at <= end */
-	uint64_t address;        /* of `end`; *at is at address - (end - at) */
+	uint64_t address;        /* address of `end`; the address of *at is address - (end - at) */
 	bool failed;
 };
 
-/* The bytes [offset, offset + size) of the section; empty and failed if they are not all in it. */
+/*
+ * Returns a reader of the bytes [offset, offset + size) of the section.  If they are not all within
+ * it, the reader is empty and failed.
+ */
 static inline struct cfi_reader reader_of(const struct gg_cfi_section *section, uint64_t offset,
                                           uint64_t size)
 {
@@ -51,7 +54,7 @@ static inline uint64_t reader_address(const struct cfi_reader *r)
 	return r->address - reader_left(r);
 }
 
-/* The next `size` bytes, or NULL. */
+/* Returns the next `size` bytes, or NULL. */
 static inline const uint8_t *read_bytes(struct cfi_reader *r, uint64_t size)
 {
 	const uint8_t *bytes = r->at;
@@ -65,7 +68,7 @@ static inline const uint8_t *read_bytes(struct cfi_reader *r, uint64_t size)
 	return bytes;
 }
 
-/* An integer of 1, 2, 4 or 8 bytes. */
+/* Reads an integer of 1, 2, 4, or 8 bytes. */
 static inline uint64_t read_unsigned(struct cfi_reader *r, unsigned size)
 {
 	const uint8_t *bytes = read_bytes(r, size);
@@ -104,10 +107,13 @@ static inline uint64_t read_u64(struct cfi_reader *r)
 }
 
 enum {
-	LEB_BITS_MAX = 70 /* ten bytes: what 64 bits need; longer ones are refused */
+	LEB_BITS_MAX = 70 /* 64 bits need ten bytes; longer numbers fail */
 };
 
-/* LEB128: 7 bits a byte, lowest first; the top bit says that another follows. */
+/*
+ * Reads an LEB128 number: 7 bits a byte, the lowest first; the top bit is set if another byte
+ * follows.
+ */
 static inline uint64_t read_uleb(struct cfi_reader *r)
 {
 	uint64_t value = 0;
@@ -123,7 +129,7 @@ static inline uint64_t read_uleb(struct cfi_reader *r)
 	return 0;
 }
 
-/* The same in two's complement: bit 6 of the last byte is the sign. */
+/* Reads an LEB128 number in two's complement: bit 6 of the last byte is the sign. */
 static inline int64_t read_sleb(struct cfi_reader *r)
 {
 	uint64_t value = 0;
@@ -166,12 +172,12 @@ enum {
 	PE_OMIT = 0xff,
 };
 
-/* What a pointer may be relative to. */
+/* The bases to which a pointer may be relative. */
 struct bases {
 	uint64_t text, data, function;
 };
 
-/* Bytes that a format takes; 0: LEB128, or not a format. */
+/* Returns how many bytes a format takes; 0 for LEB128 and for an undefined format. */
 static inline unsigned encoded_size(uint8_t encoding)
 {
 	switch (encoding & PE_FORMAT) {
@@ -190,7 +196,7 @@ static inline unsigned encoded_size(uint8_t encoding)
 	}
 }
 
-/* The number alone, as a PC-range has it: format without base.  False: not a format. */
+/* Reads a number without a base, such as a PC-range.  Returns false for an undefined format. */
 static inline bool read_encoded_number(struct cfi_reader *r, uint8_t encoding, uint64_t *ret_value)
 {
 	unsigned size = encoded_size(encoding);
@@ -216,9 +222,10 @@ static inline bool read_encoded_number(struct cfi_reader *r, uint8_t encoding, u
 }
 
 /*
- * A pointer to code or to a record.  False for encodings that only data pointers have (indirect:
- * it would mean to read memory outside the section) or that nobody defines.  A number of 0 is the
- * null pointer whatever its base: what a linker leaves of a function that it dropped.
+ * Reads a pointer to code or to a record.  Returns false for undefined encodings, and for encodings
+ * that only data pointers have: an indirect one would have to be read from outside the section.  A
+ * number of 0 is the null pointer whatever its base is; linkers leave it for functions that they
+ * dropped.
  */
 static inline bool read_encoded(struct cfi_reader *r, uint8_t encoding, const struct bases *bases,
                                 uint64_t *ret_value)

@@ -4,15 +4,19 @@
 
 #include <stddef.h>
 
-/* A record without its length: from its id to its end. */
+/* A record of .eh_frame without its length field: from its id to its end. */
 struct record {
 	struct cfi_reader body;
-	uint64_t id_offset;   /* of the id field, in the section */
-	uint64_t next_offset; /* of the record behind it */
-	uint32_t id;          /* 0: a CIE; else how far before the id its CIE starts */
+	uint64_t id_offset;   /* offset of the id field in the section */
+	uint64_t next_offset; /* offset of the next record */
+	/* 0: the record is a CIE; otherwise the distance from its CIE to this id */
+	uint32_t id;
 };
 
-/* False at the zero length that ends the section, and where a record does not fit. */
+/*
+ * Reads a record.  Returns false at the zero length that ends the section, and for a record that
+ * does not fit into the section.  A length of UINT32_MAX means that a 64-bit length follows.
+ */
 static bool read_record(const struct gg_cfi_section *eh_frame, uint64_t offset,
                         struct record *ret_record)
 {
@@ -34,7 +38,7 @@ static bool read_record(const struct gg_cfi_section *eh_frame, uint64_t offset,
 	return true;
 }
 
-/* 'P' names a personality routine: skipped by its size, never followed. */
+/* Skips the pointer to a personality routine ('P') by its size.  Nothing follows the pointer. */
 static bool skip_personality(struct cfi_reader *r)
 {
 	uint8_t encoding = read_u8(r);
@@ -49,7 +53,10 @@ static bool skip_personality(struct cfi_reader *r)
 	return read_encoded_number(r, encoding, &number);
 }
 
-/* The letters behind 'z'.  An unknown one ends them: `z` says where the instructions start. */
+/*
+ * Reads the augmentation data by the letters after 'z'.  An unknown letter ends the loop without an
+ * error: 'z' gives the size of the data, so the start of the instructions is known anyway.
+ */
 static enum gg_rule_reason read_augmentation(const uint8_t *letters, struct cfi_reader *data,
                                              struct gg_cfi_cie *cie)
 {
@@ -68,8 +75,8 @@ static enum gg_rule_reason read_augmentation(const uint8_t *letters, struct cfi_
 		case 'S':
 			cie->is_signal = true;
 			break;
-		case 'B': /* aarch64: signed by key B; it is stripped, not checked */
-		case 'G': /* aarch64: the frame's memory is tagged */
+		case 'B': /* aarch64: signed with key B; unwinding strips the signature unchecked */
+		case 'G': /* aarch64: the memory of the frame is tagged */
 			break;
 		default:
 			return GG_RULE_REASON_UNKNOWN;
@@ -79,10 +86,10 @@ static enum gg_rule_reason read_augmentation(const uint8_t *letters, struct cfi_
 }
 
 enum {
-	AUGMENTATION_MAX = 16 /* letters looked at; real ones have 4 */
+	AUGMENTATION_MAX = 16 /* letters; real augmentations have 4 */
 };
 
-/* The text up to its 0 byte; NULL if there is none near. */
+/* Returns the text up to its 0 byte, or NULL if the next AUGMENTATION_MAX + 1 bytes have no 0. */
 static const uint8_t *read_text(struct cfi_reader *r)
 {
 	const uint8_t *text = r->at;
@@ -94,6 +101,11 @@ static const uint8_t *read_text(struct cfi_reader *r)
 	return NULL;
 }
 
+/*
+ * Reads the CIE at an offset of the section.  The layout depends on the version: 4 adds the sizes
+ * of addresses and segment selectors, and 1 has a byte as the register of the return address.  The
+ * bounds of `data` keep the augmentation from reading into the instructions.
+ */
 static enum gg_rule_reason read_cie(const struct gg_cfi_module *module, uint64_t offset,
                                     struct gg_cfi_cie *cie)
 {
@@ -113,10 +125,11 @@ static enum gg_rule_reason read_cie(const struct gg_cfi_module *module, uint64_t
 	if (record.id != 0 || (version != 1 && version != 3 && version != 4))
 		return GG_RULE_REASON_BAD_CIE;
 	if (augmentation[0] == 'e' && augmentation[1] == 'h') {
-		read_u64(r); /* a pointer that gcc 2 had */
+		read_u64(r); /* a pointer that gcc 2 wrote */
 		augmentation += 2;
 	}
-	if (version == 4 && (read_u8(r) != 8 || read_u8(r) != 0)) /* address and segment sizes */
+	/* sizes of an address and of a segment */
+	if (version == 4 && (read_u8(r) != 8 || read_u8(r) != 0))
 		return GG_RULE_REASON_BAD_CIE;
 	cie->code_align = read_uleb(r);
 	cie->data_align = read_sleb(r);
@@ -141,7 +154,7 @@ static enum gg_rule_reason read_cie(const struct gg_cfi_module *module, uint64_t
 	return r->failed ? GG_RULE_REASON_TRUNCATED : GG_RULE_REASON_UNKNOWN;
 }
 
-/* The FDE of a record; its begin is 0 if the linker dropped the function. */
+/* Reads the FDE of a record.  The function begins at 0 if the linker dropped it. */
 static enum gg_rule_reason read_fde(const struct gg_cfi_module *module, struct record *record,
                                     struct gg_cfi_fde *fde)
 {
@@ -152,7 +165,10 @@ static enum gg_rule_reason read_fde(const struct gg_cfi_module *module, struct r
 
 	if (record->id == 0)
 		return GG_RULE_REASON_TRUNCATED;
-	/* An id that leads to before the section wraps around, and so to behind its end. */
+	/*
+	 * If the id leads to before the section, the unsigned offset wraps around to beyond its
+	 * end.
+	 */
 	reason = read_cie(module, record->id_offset - record->id, &fde->cie);
 	if (reason != GG_RULE_REASON_UNKNOWN)
 		return reason;
@@ -176,18 +192,21 @@ static bool contains(const struct gg_cfi_fde *fde, uint64_t pc)
 }
 
 /*
- * The search table of .eh_frame_hdr: pairs of pointers (first pc, FDE), sorted by pc, all of one
- * size.  What it is not trusted in: its own size, its order, and where its pointers lead.
+ * The search table of .eh_frame_hdr: pairs of pointers (first pc, FDE), all of one size, sorted by
+ * pc.  The code does not trust its size, its order, or the places where its pointers lead.
  */
 struct cfi_table {
-	struct gg_cfi_section section; /* from its first entry to its end */
+	struct gg_cfi_section section; /* from the first entry to the end of the table */
 	struct bases bases;
 	uint64_t entry_count;
 	uint8_t encoding;
 	unsigned pointer_bytes;
 };
 
-/* False if there is none that can be searched. */
+/*
+ * Reads the head of the table.  Returns false if the module has no table that can be searched:
+ * entries of variable size have no binary search.
+ */
 static bool read_table(const struct gg_cfi_module *module, struct cfi_table *ret_table)
 {
 	const struct gg_cfi_section *hdr = &module->eh_frame_hdr;
@@ -222,7 +241,9 @@ static bool read_entry(const struct cfi_table *table, uint64_t index, uint64_t *
 	       read_encoded(&r, table->encoding, &table->bases, ret_fde);
 }
 
-/* The form that every linker writes: 32 bits from the header's start. */
+/*
+ * Reads the pc of an entry in the form that every linker writes: 32 bits, relative to the header.
+ */
 static int32_t quick_pc(const struct cfi_table *table, uint64_t index)
 {
 	int32_t pc;
@@ -231,7 +252,7 @@ static int32_t quick_pc(const struct cfi_table *table, uint64_t index)
 	return pc;
 }
 
-/* The last entry that starts at or before pc. */
+/* Finds the last entry that starts at or before pc. */
 static bool search_quickly(const struct cfi_table *table, uint64_t pc, uint64_t *ret_fde)
 {
 	int64_t wanted = (int64_t)(pc - table->bases.data);
@@ -239,7 +260,9 @@ static bool search_quickly(const struct cfi_table *table, uint64_t pc, uint64_t 
 
 	if (wanted < quick_pc(table, 0))
 		return false;
-	/* The answer is in [low, low + count); the loop compiles to conditional moves. */
+	/*
+	 * Invariant: the entry is in [low, low + count).  The loop compiles to conditional moves.
+	 */
 	while (count > 1) {
 		uint64_t half = count / 2;
 
@@ -249,6 +272,10 @@ static bool search_quickly(const struct cfi_table *table, uint64_t pc, uint64_t 
 	return read_entry(table, low, &first, ret_fde);
 }
 
+/*
+ * Finds the last entry that starts at or before pc, in a table of any encoding.  An unsorted table
+ * gives a wrong entry, which contains() refuses.
+ */
 static bool search(const struct cfi_table *table, uint64_t pc, uint64_t *ret_fde)
 {
 	uint64_t low = 0, count = table->entry_count, first, fde;
@@ -286,7 +313,10 @@ static enum gg_rule_reason find_by_table(const struct gg_cfi_module *module,
 	return reason;
 }
 
-/* Without a table: one record after the other.  One that is damaged hides no other. */
+/*
+ * Searches a module without a table: reads one record after the other.  A damaged FDE is skipped,
+ * so it hides no other function.
+ */
 static enum gg_rule_reason find_by_walk(const struct gg_cfi_module *module, uint64_t pc,
                                         struct gg_cfi_fde *ret_fde)
 {

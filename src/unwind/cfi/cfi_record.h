@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cfi_record - the records of .eh_frame: what functions share (CIE) and what each has (FDE), and
- * how to find the one for a pc.
+ * cfi_record - finds the record of .eh_frame that describes a pc.
  *
- * Internal to src/unwind.
+ * Functions share a CIE, and each function has its own FDE.  Internal to src/unwind.
  */
 #pragma once
 
@@ -11,13 +10,13 @@
 #include "unwind/cfi/cfi_read.h"
 
 struct gg_cfi_cie {
-	struct cfi_reader instructions; /* the initial ones, of every function */
-	uint64_t code_align;            /* unit of advances, bytes */
-	int64_t data_align;             /* unit of register offsets, bytes */
+	struct cfi_reader instructions; /* initial instructions of every function */
+	uint64_t code_align;            /* unit of advances in bytes */
+	int64_t data_align;             /* unit of register offsets in bytes */
 	uint64_t ra_register;
-	uint8_t fde_encoding; /* of the pointers in its FDEs */
-	bool has_fde_data;    /* FDEs carry augmentation data to skip: 'z' */
-	bool is_signal;       /* 'S' */
+	uint8_t fde_encoding; /* encoding of the pointers in its FDEs */
+	bool has_fde_data;    /* 'z': FDEs have augmentation data to skip */
+	bool is_signal;       /* 'S': its functions are signal trampolines */
 };
 
 struct gg_cfi_fde {
@@ -26,6 +25,9 @@ struct gg_cfi_fde {
 	struct gg_cfi_range function;
 };
 
-/* The function that contains pc.  GG_RULE_REASON_UNKNOWN (0): found. */
+/*
+ * Finds the function that contains pc.  Returns GG_RULE_REASON_UNKNOWN (0) if there is one,
+ * otherwise the reason.
+ */
 enum gg_rule_reason gg_cfi_find_fde(const struct gg_cfi_module *module, uint64_t pc,
                                     struct gg_cfi_fde *ret_fde);

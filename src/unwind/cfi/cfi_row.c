@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs the CFI program of a function up to a pc.  Opcodes: DWARF 5 section 6.4.2 and 7.24; those of
- * the vendors: the LSB (GNU_*), "DWARF for the Arm 64-bit Architecture" (AARCH64_*).
+ * cfi_row - runs the CFI program of a function up to a pc.
+ *
+ * The opcodes are those of DWARF 5 section 6.4.2 and 7.24.  The vendors' opcodes are those of the
+ * LSB (GNU_*) and of "DWARF for the Arm 64-bit Architecture" (AARCH64_*).
  */
 #include <stddef.h>
 
@@ -9,7 +11,7 @@
 #include "unwind/cfi/cfi_record.h"
 
 enum {
-	/* Two bits of opcode, six of operand. */
+	/* Two bits of opcode, six bits of operand. */
 	CFA_ADVANCE_LOC = 1,
 	CFA_OFFSET = 2,
 	CFA_RESTORE = 3,
@@ -39,7 +41,7 @@ enum {
 	CFA_VAL_EXPRESSION = 0x16,
 	CFA_MIPS_ADVANCE_LOC8 = 0x1d,
 	CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
-	CFA_AARCH64_NEGATE_RA_STATE = 0x2d, /* elsewhere GNU_window_save, which is SPARC's */
+	CFA_AARCH64_NEGATE_RA_STATE = 0x2d, /* on SPARC this opcode is GNU_window_save */
 	CFA_GNU_ARGS_SIZE = 0x2e,
 	CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
@@ -47,23 +49,23 @@ enum {
 struct machine {
 	const struct gg_cfi_module *module;
 	const struct gg_cfi_fde *fde;
-	uint64_t pc;       /* looked for */
-	uint64_t at, next; /* the row that is being built holds for [at, next) */
-	bool in_cie;       /* running the initial instructions */
-	bool is_done;      /* `next` is beyond pc */
+	uint64_t pc;       /* the program runs up to this pc */
+	uint64_t at, next; /* the current row holds for [at, next) */
+	bool in_cie;       /* true while the initial instructions run */
+	bool is_done;      /* `next` is beyond pc: the current row is the result */
 	unsigned remembered_count;
 	struct gg_cfi_state now, initial;
 	struct gg_cfi_state remembered[GG_CFI_REMEMBER_MAX];
 };
 
-/* Sets the rule of a register; those that rows do not keep are dropped. */
+/* Sets the rule of a register.  Rules of registers that rows do not keep are dropped. */
 static void set_register(struct machine *m, uint64_t number, struct gg_cfi_value rule)
 {
 	if (number < GG_CFI_REGISTERS)
 		m->now.registers[number] = rule;
 }
 
-/* number * unit, if a rule can hold it. */
+/* Computes number * unit in bytes, or RANGE if a rule cannot hold the result. */
 static enum gg_rule_reason scale(int64_t number, int64_t unit, int32_t *ret_bytes)
 {
 	int64_t bytes;
@@ -74,7 +76,7 @@ static enum gg_rule_reason scale(int64_t number, int64_t unit, int32_t *ret_byte
 	return GG_RULE_REASON_UNKNOWN;
 }
 
-/* A rule "at" or "is" CFA + number * data_align. */
+/* Sets the rule of a register to "at" or "is" CFA + factored * data_align. */
 static enum gg_rule_reason set_offset(struct machine *m, uint64_t number, enum gg_cfi_how how,
                                       int64_t factored)
 {
@@ -86,7 +88,10 @@ static enum gg_rule_reason set_offset(struct machine *m, uint64_t number, enum g
 	return reason;
 }
 
-/* A rule that takes an expression: remembers where its block starts, and steps over it. */
+/*
+ * Makes a rule with an expression: it keeps the offset of the block, and the reader skips the
+ * block.
+ */
 static enum gg_rule_reason read_expression(struct machine *m, struct cfi_reader *r,
                                            enum gg_cfi_how how, struct gg_cfi_value *ret_rule)
 {
@@ -120,13 +125,14 @@ static enum gg_rule_reason set_from_register(struct machine *m, uint64_t number,
 	return GG_RULE_REASON_UNKNOWN;
 }
 
+/* Gives a register the rule that it had after the initial instructions. */
 static void restore_register(struct machine *m, uint64_t number)
 {
 	if (number < GG_CFI_REGISTERS)
 		m->now.registers[number] = m->initial.registers[number];
 }
 
-/* CFA = register + number * unit. */
+/* Sets the CFA to register + offset * unit. */
 static enum gg_rule_reason set_cfa(struct machine *m, uint64_t number, int64_t offset, int64_t unit)
 {
 	if (number >= GG_CFI_REGISTERS)
@@ -136,7 +142,10 @@ static enum gg_rule_reason set_cfa(struct machine *m, uint64_t number, int64_t o
 	return scale(offset, unit, &m->now.cfa.value);
 }
 
-/* The same, with one of the two as it was: there must be one. */
+/*
+ * Changes the register of the CFA, or its offset, and keeps the other part.  Both need a CFA of
+ * that form; without one, a hostile program would combine a number with an expression.
+ */
 static enum gg_rule_reason change_cfa_register(struct machine *m, uint64_t number)
 {
 	if (m->now.cfa.how != GG_CFI_VAL_OFFSET)
@@ -151,6 +160,10 @@ static enum gg_rule_reason change_cfa_offset(struct machine *m, int64_t offset, 
 	return set_cfa(m, m->now.cfa.base, offset, unit);
 }
 
+/*
+ * Pushes the whole state, with the CFA.  Compilers nest this once; the bound keeps the machine
+ * small.
+ */
 static enum gg_rule_reason remember(struct machine *m)
 {
 	if (m->remembered_count == GG_CFI_REMEMBER_MAX)
@@ -167,7 +180,10 @@ static enum gg_rule_reason restore(struct machine *m)
 	return GG_RULE_REASON_UNKNOWN;
 }
 
-/* The row ends at `next`; if that is beyond pc, it is the one. */
+/*
+ * Ends the current row at `next`.  If `next` is beyond pc, the current row is the result.  The
+ * initial instructions belong to no place, and places must ascend, so anything else is BAD_STATE.
+ */
 static enum gg_rule_reason move_to(struct machine *m, uint64_t next)
 {
 	if (m->in_cie || next < m->at)
@@ -210,7 +226,10 @@ static enum gg_rule_reason negate_ra_state(struct machine *m)
 	return GG_RULE_REASON_UNKNOWN;
 }
 
-/* The opcodes of a whole byte.  Operands are read in the order of the declarations. */
+/*
+ * Runs an opcode of a whole byte.  Operands are read in the order in which DWARF lists them, each
+ * into a variable: C leaves the order in which arguments are evaluated to the compiler.
+ */
 static enum gg_rule_reason run_extended(struct machine *m, struct cfi_reader *r, uint8_t opcode)
 {
 	const int64_t data_align = m->fde->cie.data_align;
@@ -281,7 +300,7 @@ static enum gg_rule_reason run_extended(struct machine *m, struct cfi_reader *r,
 	case CFA_AARCH64_NEGATE_RA_STATE:
 	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
 		return negate_ra_state(m);
-	case CFA_GNU_ARGS_SIZE: /* bytes pushed for a call: the CFA accounts for them already */
+	case CFA_GNU_ARGS_SIZE: /* bytes pushed for a call; the CFA includes them already */
 		read_uleb(r);
 		return GG_RULE_REASON_UNKNOWN;
 	default:
@@ -289,6 +308,11 @@ static enum gg_rule_reason run_extended(struct machine *m, struct cfi_reader *r,
 	}
 }
 
+/*
+ * Runs instructions until they end or the row of pc is complete.  A reader that has failed returns
+ * zeros, so each instruction is checked once, after it ran: an operand beyond the section never
+ * counts.
+ */
 static enum gg_rule_reason run(struct machine *m, struct cfi_reader r)
 {
 	for (int i = 0; r.at < r.end && !m->is_done; i++) {
@@ -322,7 +346,7 @@ enum gg_rule_reason gg_cfi_row_at(const struct gg_cfi_module *module, uint64_t p
                                   struct gg_cfi_row *ret_row)
 {
 	struct gg_cfi_fde fde;
-	struct machine m; /* not cleared as a whole: it is large */
+	struct machine m; /* it is large, so it is not cleared as a whole */
 	enum gg_rule_reason reason = gg_cfi_find_fde(module, pc, &fde);
 
 	if (reason != GG_RULE_REASON_UNKNOWN)
@@ -338,6 +362,10 @@ enum gg_rule_reason gg_cfi_row_at(const struct gg_cfi_module *module, uint64_t p
 	m.remembered_count = 0;
 	memset(&m.now, 0, sizeof(m.now));
 
+	/*
+	 * The initial instructions make the state of the function's first row.  DW_CFA_restore
+	 * returns to this state, so it is kept apart.
+	 */
 	m.in_cie = true;
 	reason = run(&m, fde.cie.instructions);
 	if (reason != GG_RULE_REASON_UNKNOWN)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows into rules: what fits the few kinds of rule.h, else GENERAL. */
+/* cfi_rule - turns rows into the few kinds of rules of rule.h, or into GENERAL. */
 #include <stddef.h>
 
 #include "unwind/cfi/cfi.h"
@@ -16,7 +16,7 @@ static struct gg_unwind_rule none(enum gg_rule_reason reason)
 	return (struct gg_unwind_rule){ .cfa_bytes = (int32_t)reason, .kind = GG_RULE_NONE };
 }
 
-/* Bytes as words, if they are whole and few enough. */
+/* Converts bytes to words.  Returns false if they are not whole words, or too many. */
 static bool to_words(int64_t bytes, int16_t *ret_words)
 {
 	int64_t words = bytes / WORD_BYTES;
@@ -32,7 +32,10 @@ static bool is_kept(const struct gg_cfi_value *rule)
 	return rule->how == GG_CFI_UNSPECIFIED || rule->how == GG_CFI_SAME;
 }
 
-/* Where a register was saved relative to the CFA, or that it was not. */
+/*
+ * Finds the place relative to the CFA where a register was saved, or GG_RULE_SAME if it was not
+ * saved. Returns false if the rule has no field for the place.
+ */
 static bool fit_saved(const struct gg_cfi_value *rule, int16_t *ret_words)
 {
 	if (is_kept(rule)) {
@@ -42,7 +45,7 @@ static bool fit_saved(const struct gg_cfi_value *rule, int16_t *ret_words)
 	return rule->how == GG_CFI_OFFSET && to_words(rule->value, ret_words);
 }
 
-/* CFA = sp or fp + offset. */
+/* Fits a row whose CFA is sp or fp, plus an offset. */
 static bool fit_offset(const struct gg_cfi_row *row, const struct gg_cfi_machine *machine,
                        struct gg_unwind_rule *rule)
 {
@@ -57,7 +60,7 @@ static bool fit_offset(const struct gg_cfi_row *row, const struct gg_cfi_machine
 }
 
 /*
- * The body of a function that realigned its stack (gcc, "DRAP"):
+ * Fits the body of a function that realigned its stack (gcc, "DRAP"):
  *
  *   CFA  DW_OP_breg<fp> n, DW_OP_deref      fp  DW_OP_breg<fp> m
  */
@@ -89,8 +92,9 @@ static bool fit_deref(const struct gg_cfi_module *module, const struct gg_cfi_ro
 }
 
 /*
- * A PLT entry on x86-64, as ld writes it: 16 bytes of code, the second part of which has pushed a
- * word.  With pc known, it is an offset from sp for that part of the entry.
+ * Fits a PLT entry on x86-64, as ld writes it: 16 bytes of code whose second part has pushed a
+ * word.  For a known pc, the CFA is a constant offset from sp within its part of the entry.  The
+ * range is cut to that part, because the other part has another offset.
  *
  *   breg7 n, breg16 0, lit15, and, lit<first>, ge, lit3, shl, plus
  */
@@ -134,7 +138,7 @@ static bool fit_plt(const struct gg_cfi_module *module, const struct gg_cfi_row 
 	return fit_saved(&row->state.registers[GG_X86_64_RBP], &rule->fp_words);
 }
 
-/* CFA and frame register. */
+/* Fits the CFA and the frame register. */
 static bool fit_frame(const struct gg_cfi_module *module, const struct gg_cfi_row *row,
                       const struct gg_cfi_machine *machine, uint64_t pc,
                       struct gg_unwind_rule *rule, struct gg_cfi_range *range)
@@ -144,7 +148,9 @@ static bool fit_frame(const struct gg_cfi_module *module, const struct gg_cfi_ro
 	return fit_deref(module, row, machine, rule) || fit_plt(module, row, pc, rule, range);
 }
 
-/* The caller's sp is the CFA, as it is by definition unless the row says otherwise. */
+/*
+ * True if the caller's sp is the CFA.  It is by definition, unless the row defines another value.
+ */
 static bool is_cfa(const struct gg_cfi_value *sp)
 {
 	return sp->how == GG_CFI_UNSPECIFIED || (sp->how == GG_CFI_VAL_OFFSET && sp->value == 0);
@@ -167,7 +173,10 @@ struct gg_unwind_rule gg_cfi_rule_of_row(const struct gg_cfi_module *module,
 		return none(GG_RULE_REASON_NO_CFA);
 	if (is_kept(ra) && !machine->has_link_register)
 		return none(GG_RULE_REASON_NO_RA);
-	/* What a signal interrupted may need any register, so that takes the whole row. */
+	/*
+	 * Interrupted code may need any register for its own step, and only the whole row restores
+	 * them all.
+	 */
 	if ((row->flags & GG_RULE_SIGNAL) != 0 || row->ra_register != machine->ra ||
 	    !is_cfa(&row->state.registers[machine->sp]) || !fit_saved(ra, &rule.ra_words) ||
 	    !fit_frame(module, row, machine, pc, &rule, &range))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The general path: one step with all registers. */
+/* cfi_step - makes one step with all registers, by the whole row. */
 #include <stddef.h>
 
 #include "unwind/cfi/cfi.h"
@@ -8,10 +8,11 @@
 struct cfi_frame {
 	const struct gg_cfi_module *module;
 	const struct gg_cfi_stack *stack;
-	const struct gg_cfi_registers *registers; /* of the callee */
+	const struct gg_cfi_registers *registers; /* the callee's registers */
 	uint64_t cfa;
 };
 
+/* Computes the CFA.  Every other rule of the row may refer to it, so it comes first. */
 static enum gg_cfi_step compute_cfa(struct cfi_frame *f, const struct gg_cfi_value *rule)
 {
 	uint64_t base;
@@ -30,7 +31,7 @@ static enum gg_cfi_step compute_cfa(struct cfi_frame *f, const struct gg_cfi_val
 	}
 }
 
-/* What register `number` is in the caller; UNKNOWN: lost. */
+/* Computes the caller's value of register `number`.  UNKNOWN: the value is lost. */
 static enum gg_cfi_step recover(const struct cfi_frame *f, uint64_t number,
                                 const struct gg_cfi_value *rule, uint64_t *ret_value)
 {
@@ -71,14 +72,17 @@ static enum gg_cfi_step recover(const struct cfi_frame *f, uint64_t number,
 	                                                          : GG_CFI_STEP_BAD_READ;
 }
 
-/* The return address: without one there is no step. */
+/* Computes the return address.  Without it there is no step. */
 static enum gg_cfi_step recover_pc(const struct cfi_frame *f, const struct gg_cfi_row *row,
                                    uint64_t *ret_pc)
 {
 	const struct gg_cfi_value *rule = &row->state.registers[row->ra_register];
 	bool is_kept = rule->how == GG_CFI_UNSPECIFIED || rule->how == GG_CFI_SAME;
 
-	/* On x86-64 that column is the pc itself: kept, it would lead nowhere. */
+	/*
+	 * On x86-64 this column is the pc itself, so an unchanged one would lead to the same frame
+	 * again.
+	 */
 	if (is_kept && !gg_cfi_machine_of(f->module->arch)->has_link_register)
 		return GG_CFI_STEP_NO_CFI;
 	return recover(f, row->ra_register, rule, ret_pc);
@@ -100,7 +104,10 @@ enum gg_cfi_step gg_cfi_step_row(const struct gg_cfi_module *module, const struc
 		step = recover_pc(&f, row, &caller.pc);
 	if (step != GG_CFI_STEP_OK)
 		return step;
-	/* A call overwrote the link register; what it held before is known only if it was saved. */
+	/*
+	 * A call has overwritten the link register, so its earlier value is known only if it was
+	 * saved.
+	 */
 	if (machine->has_link_register)
 		caller.known &= ~(UINT64_C(1) << row->ra_register);
 	caller.value[machine->sp] = f.cfa;
@@ -113,7 +120,8 @@ enum gg_cfi_step gg_cfi_step_row(const struct gg_cfi_module *module, const struc
 		step = recover(&f, i, rule, &caller.value[i]);
 		if (step != GG_CFI_STEP_OK && i == machine->sp)
 			return step;
-		if (step != GG_CFI_STEP_OK) { /* the walk may never need it */
+		/* a failure matters only if a later row needs the register */
+		if (step != GG_CFI_STEP_OK) {
 			caller.known &= ~(UINT64_C(1) << i);
 			continue;
 		}

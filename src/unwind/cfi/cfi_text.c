@@ -7,7 +7,7 @@
 
 #include "unwind/cfi/cfi_expression.h"
 
-/* "rsp", "x29", "sp"; a static text. */
+/* Returns a static text: "rsp", "x29", "sp". */
 static const char *register_name(enum gg_cfi_arch arch, unsigned number)
 {
 	static const char *const x86_64[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
@@ -33,7 +33,10 @@ const char *gg_rule_kind_text(enum gg_rule_kind kind)
 	return (unsigned)kind < GG_COUNT(texts) ? texts[kind] : "?";
 }
 
-/* "rsp", "rsp + 8", "rsp - 8". */
+/*
+ * Appends "rsp", "rsp + 8", or "rsp - 8".  The sum is negated as an unsigned number, because
+ * INT64_MIN has no positive counterpart.
+ */
 static void put_sum(struct gg_buf *text, const char *name, int64_t bytes)
 {
 	if (bytes == 0)
@@ -89,7 +92,7 @@ void gg_cfi_text_rule(struct gg_buf *text, enum gg_cfi_arch arch, struct gg_unwi
 	put_flags(text, rule.flags);
 }
 
-/* Names of the operations without operands, and of those whose operand is told behind. */
+/* Returns the name of an operation without operands, or of one whose operand follows the name. */
 static const char *operation_name(uint8_t opcode)
 {
 	static const char *const names[] = {
@@ -106,7 +109,10 @@ static const char *operation_name(uint8_t opcode)
 	return opcode < GG_COUNT(names) ? names[opcode] : NULL;
 }
 
-/* One operation; false: not one of CFI's. */
+/*
+ * Appends one operation.  Returns false if CFI has no such operation, or if the block ends within
+ * it.
+ */
 static bool put_operation(struct gg_buf *text, enum gg_cfi_arch arch, struct cfi_reader *r)
 {
 	uint8_t opcode = read_u8(r);
@@ -146,6 +152,9 @@ static bool put_operation(struct gg_buf *text, enum gg_cfi_arch arch, struct cfi
 	return !r->failed;
 }
 
+/*
+ * Appends the operations of a block.  It stops at the first unknown one, whose length is unknown.
+ */
 static void put_expression(struct gg_buf *text, const struct gg_cfi_module *module, int32_t offset)
 {
 	struct cfi_reader r = gg_cfi_expression_at(module, offset);

@@ -18,8 +18,8 @@ struct gg_module_lookup_table gg_module_lookup_table;
 struct gg_module_lookup_row gg_module_lookup_program, gg_module_lookup_start;
 
 /*
- * Bound with the library, so that constructors that run before gg_unwind_init() have stacks; weak,
- * because a libc may not have it.
+ * The dynamic linker binds it with the library, so that constructors that run before
+ * gg_unwind_init() have stacks.  It is weak, because a libc may lack it.
  */
 extern gg_module_lookup_find_object _dl_find_object __attribute__((weak));
 gg_module_lookup_find_object *gg_module_lookup_finder = _dl_find_object;
@@ -29,15 +29,23 @@ GG_COLD void gg_module_lookup_new_epoch(void)
 	uint64_t values[GG_MODULE_LOOKUP_WORDS];
 	uint64_t epoch;
 
-	/* Read first, so that the next walk notices a module that comes or goes after this. */
+	/*
+	 * Read the values first: the next walk then notices a module that comes or goes after this.
+	 */
 	for (int i = 0; i < GG_MODULE_LOOKUP_WORDS; i++)
 		values[i] = gg_load_relaxed(gg_load_relaxed(&gg_module_lookup.words[i]));
 	gg_fence_acquire();
 	epoch = gg_load_acquire(&gg_module_lookup.epoch);
+	/*
+	 * Cache entries hold only 15 epoch numbers.  Before they start again, the table must be
+	 * emptied, or an entry from 15 epochs ago would look current.
+	 */
 	if ((epoch + 1) % GG_RULE_CACHE_EPOCHS == 0)
 		gg_rule_cache_clear();
-	/* If another thread was faster, its epoch began after this thread read the values, so it is
-	 * new enough. */
+	/*
+	 * If another thread was faster, its epoch began after this thread read the values, so it is
+	 * new enough.
+	 */
 	gg_cas_acq_rel(&gg_module_lookup.epoch, &epoch, epoch + 1);
 	for (int i = 0; i < GG_MODULE_LOOKUP_WORDS; i++)
 		gg_store_release(&gg_module_lookup.seen[i], values[i]);
@@ -73,8 +81,10 @@ void gg_module_lookup_table_end(void)
 bool gg_module_lookup_table_find(uint64_t pc, struct gg_module_lookup_row *ret_row)
 {
 	const struct gg_module_lookup_table *const table = &gg_module_lookup_table;
-	/* Acquire: pairs with the release in table_end().  An even version means that the rows are
-	 * whole now; if it is the same at the end, they were whole all the time. */
+	/*
+	 * Acquire: pairs with the release in table_end().  An even version means that the rows are
+	 * whole now; if the version is the same at the end, they were whole all the time.
+	 */
 	uint64_t version = gg_load_acquire(&table->version);
 	struct gg_module_lookup_row row = { 0 };
 
@@ -85,7 +95,7 @@ bool gg_module_lookup_table_find(uint64_t pc, struct gg_module_lookup_row *ret_r
 		if (pc - row.begin < row.end - row.begin)
 			break;
 	}
-	/* The same version: no row changed while this thread read. */
+	/* With the same version, no row changed while this thread read. */
 	gg_fence_acquire();
 	if (version % 2 != 0 || gg_load_relaxed(&table->version) != version ||
 	    pc - row.begin >= row.end - row.begin)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_cache - inserts rules into the cache, and empties it when it is full. */
+/* rule_cache - finds and inserts compiled rules, and empties the table. */
 #include "unwind/walk/rule_cache.h"
 
 #include "base/compiler.h"
 
 uint64_t gg_rule_cache_entries[1 << GG_RULE_CACHE_INDEX_BITS] __attribute__((aligned(64)));
-static uint64_t clear_count; /* how often the table was filled; the empty words are this number */
+static uint64_t clear_count; /* fills of the table; empty words have this number */
 
 static bool is_current(uint64_t entry, uint64_t epoch)
 {
 	return (entry & GG_RULE_CACHE_EPOCH(GG_RULE_CACHE_EPOCHS)) == epoch;
 }
 
-/* What an entry for the key at home ^ displacement has above its rule, without `odd`. */
+/* Returns the bits above the rule of an entry for the key at home ^ displacement, without `odd`. */
 static uint64_t tag(uint64_t key, uint64_t displacement, uint64_t epoch)
 {
 	return (key << 8 & ~GG_RULE_CACHE_RULE_MASK) | displacement << 56 | epoch;
@@ -21,7 +21,7 @@ static uint64_t tag(uint64_t key, uint64_t displacement, uint64_t epoch)
 bool gg_rule_cache_find(uint64_t key, uint64_t epoch, uint64_t *ret_entry, uint64_t **ret_slot)
 {
 	uint64_t home = gg_rule_cache_home(key);
-	uint64_t victim = 0; /* displacement of the slot to write to */
+	uint64_t victim = 0; /* displacement of the slot for an insertion */
 	uint64_t seen = gg_load_relaxed(&gg_rule_cache_entries[home]);
 	bool victim_is_free = !is_current(seen, epoch);
 
@@ -34,6 +34,10 @@ bool gg_rule_cache_find(uint64_t key, uint64_t epoch, uint64_t *ret_entry, uint6
 			*ret_entry = entry & (GG_RULE_CACHE_ODD | GG_RULE_CACHE_RULE_MASK);
 			return true;
 		}
+		/*
+		 * An insertion goes to the first stale slot of the line, or to the home if all are
+		 * current.
+		 */
 		if (!victim_is_free && !is_current(entry, epoch)) {
 			victim = displacement;
 			victim_is_free = true;
@@ -53,7 +57,10 @@ void gg_rule_cache_insert(uint64_t key, uint64_t epoch, uint64_t rule_bits, uint
 
 	if (key >> 48 != 0)
 		return;
-	/* The word is all that readers need: what it stands on is the module, which is there. */
+	/*
+	 * The word alone is enough for readers: it depends on nothing but the module, which is
+	 * loaded.
+	 */
 	gg_cas_acq_rel(slot, &seen, tag(key, displacement, epoch) | rule_bits);
 }
 
@@ -61,6 +68,10 @@ GG_COLD void gg_rule_cache_clear(void)
 {
 	uint64_t empty = gg_add_relaxed(&clear_count, 1) + 1;
 
+	/*
+	 * The number of the fill makes these words differ from all earlier empty ones: a thread
+	 * that saw an empty slot before the fill cannot store its stale rule afterwards.
+	 */
 	for (unsigned i = 0; i < GG_COUNT(gg_rule_cache_entries); i++)
 		gg_store_relaxed(&gg_rule_cache_entries[i], empty & (GG_RULE_CACHE_EPOCH(1) - 1));
 }
