@@ -8,7 +8,7 @@
  *           ...
  *
  * A read that would leave the range sets `failed`, moves to the end, and returns 0; so do all later
- * reads. The caller reads a record without a test for each field, and checks `failed` once.
+ * reads.  The caller reads a record without a test for each field, and checks `failed` once.
  *
  * Internal to src/unwind.  Everything is little-endian, as both architectures are.
  */

@@ -160,10 +160,7 @@ static enum gg_rule_reason change_cfa_offset(struct machine *m, int64_t offset, 
 	return set_cfa(m, m->now.cfa.base, offset, unit);
 }
 
-/*
- * Pushes the whole state, with the CFA.  Compilers nest this once; the bound keeps the machine
- * small.
- */
+/* Pushes the whole state, with the CFA.  The bound keeps the machine small. */
 static enum gg_rule_reason remember(struct machine *m)
 {
 	if (m->remembered_count == GG_CFI_REMEMBER_MAX)
@@ -227,8 +224,8 @@ static enum gg_rule_reason negate_ra_state(struct machine *m)
 }
 
 /*
- * Runs an opcode of a whole byte.  Operands are read in the order in which DWARF lists them, each
- * into a variable: C leaves the order in which arguments are evaluated to the compiler.
+ * Runs an opcode of a whole byte.  An opcode with two operands reads the first one into a variable:
+ * C leaves the order in which arguments are evaluated to the compiler.
  */
 static enum gg_rule_reason run_extended(struct machine *m, struct cfi_reader *r, uint8_t opcode)
 {

@@ -34,7 +34,7 @@ static bool is_kept(const struct gg_cfi_value *rule)
 
 /*
  * Finds the place relative to the CFA where a register was saved, or GG_RULE_SAME if it was not
- * saved. Returns false if the rule has no field for the place.
+ * saved.  Returns false if the rule has no field for the place.
  */
 static bool fit_saved(const struct gg_cfi_value *rule, int16_t *ret_words)
 {

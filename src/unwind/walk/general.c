@@ -2,16 +2,16 @@
 /*
  * general - steps by the whole row, which needs all registers, and steps through signal frames.
  *
- * A walk carries pc, sp and fp only.  If a row needs another register (a frame whose CFA is kept in
- * rbx, an interrupted prologue), the walk is repeated with all registers from the last frame where
- * they were known: the start, or the code that a signal interrupted.  That costs about a microsecond a frame
- * and happens in the loader's lazy binding and in code interrupted at odd places.
+ * A walk carries only pc, sp, and fp.  If a row needs another register (a frame whose CFA is kept
+ * in rbx, an interrupted prologue), the walk is repeated with all registers from the last frame
+ * where they were known: the start, or the code that a signal interrupted.  That costs about 1 us a
+ * frame.  It happens in the loader's lazy binding and in code interrupted at odd places.
  */
 #include "base/compiler.h"
 #include "unwind/walk/module_lookup.h"
 #include "unwind/walk/walk.h"
 
-/* The registers that the walk knows without repeating itself. */
+/* Returns the registers that the walk knows without a repetition. */
 static void known_registers(const struct gg_walk *w, struct gg_cfi_registers *ret_registers)
 {
 	ret_registers->value[GG_ARCH_SP] = w->sp;
@@ -25,7 +25,10 @@ static struct gg_cfi_stack readable_stack(const struct gg_walk *w)
 	return (struct gg_cfi_stack){ w->low, w->readable_end, (const uint8_t *)(uintptr_t)w->low };
 }
 
-/* Steps over a frame without CFI: only the registers that frame pointers restore are known then. */
+/*
+ * Steps over a frame without CFI.  Afterwards only the registers that frame pointers restore are
+ * known.
+ */
 GG_RAW_STACK static bool step_fallback(struct gg_walk *w, struct gg_cfi_registers *registers)
 {
 	uint64_t fp = registers->value[GG_ARCH_FP];
@@ -42,9 +45,10 @@ GG_RAW_STACK static bool step_fallback(struct gg_walk *w, struct gg_cfi_register
 }
 
 /*
- * The first PLT entry of aarch64 pushes x30, and the rows of glibc's _dl_runtime_resolve (2.36) do not
- * know that: they find the return address above their CFA.  No function's return address is there,
- * so the right CFA lies above the pushed words.
+ * Makes one step by the row at pc, and corrects one error of glibc: the first PLT entry of aarch64
+ * pushes x30, but the rows of glibc's _dl_runtime_resolve (2.36) do not include that, so they find
+ * the return address above their CFA.  No function has its return address there, so the right CFA
+ * is above the pushed words.
  */
 static enum gg_cfi_step step_row(const struct gg_cfi_module *module, uint64_t pc,
                                  const struct gg_cfi_stack *stack,
@@ -61,7 +65,10 @@ static enum gg_cfi_step step_row(const struct gg_cfi_module *module, uint64_t pc
 	return step;
 }
 
-/* Brings w->full to the frame that the walk is at (it is the last in the output).  False: it cannot. */
+/*
+ * Brings w->full to the frame of the walk, which is the last in the output.  Returns false if a
+ * step fails.
+ */
 static bool know_all(struct gg_walk *w)
 {
 	struct gg_cfi_stack stack = readable_stack(w);
@@ -87,7 +94,7 @@ static bool know_all(struct gg_walk *w)
 	return w->full_frame == frame && w->full.value[GG_ARCH_SP] == w->sp;
 }
 
-/* The step has been made: `registers` are the caller's. */
+/* Continues the walk with the caller's `registers` after a step. */
 static bool arrive(struct gg_walk *w, struct gg_cfi_registers *registers, bool is_signal)
 {
 	const uint64_t sp = w->sp;
@@ -107,7 +114,7 @@ static bool arrive(struct gg_walk *w, struct gg_cfi_registers *registers, bool i
 		return gg_walk_enter_stack(w);
 	}
 	w->barrier = w->frame_count;
-	/* A leaf of aarch64 that a signal interrupted has no frame, so sp may stay. */
+	/* An interrupted leaf function of aarch64 has no frame, so sp may stay the same. */
 	if (w->sp < sp || (w->sp == sp && !was_interrupted) || w->sp % 8 != 0 ||
 	    !gg_walk_may_read(w, w->sp)) {
 		w->ending = GG_UNWIND_BAD_FRAME;
@@ -125,7 +132,10 @@ bool gg_walk_step_general(struct gg_walk *w, const struct gg_cfi_module *module)
 	uint8_t flags = 0;
 
 	gg_store_relaxed(&w->thread->stats.general_steps, w->thread->stats.general_steps + 1);
-	/* Rows may name any slot of their frame: on a foreign stack the next page comes along. */
+	/*
+	 * A row may name any slot of its frame.  On a foreign stack this makes the next page
+	 * readable.
+	 */
 	gg_walk_may_read(w, w->sp + GG_STACK_BOUNDS_PAGE);
 	stack = readable_stack(w);
 	known_registers(w, &registers);
@@ -165,7 +175,7 @@ GG_RAW_STACK bool gg_walk_step_stub(struct gg_walk *w, uint64_t pushed_words)
 		sp += 8;
 	}
 	registers.value[GG_ARCH_SP] = sp;
-	w->full = registers; /* a stub keeps all others */
+	w->full = registers; /* a stub keeps all other registers */
 	w->full_frame = w->frame_count;
 	w->full_is_interrupted = false;
 	return arrive(w, &registers, false);

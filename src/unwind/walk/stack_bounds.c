@@ -8,16 +8,20 @@
 #include "base/compiler.h"
 #include "unwind/arch/arch.h"
 
-/* Set by gg_stack_bounds_init(); 0: not known. */
+/* gg_stack_bounds_init() sets these; 0: unknown. */
 static uint64_t main_end;            /* an address above all frames of the main thread */
-static uint64_t main_thread_pointer; /* that thread's */
+static uint64_t main_thread_pointer; /* the thread pointer of the main thread */
 
 bool gg_stack_bounds_is_readable(uint64_t address)
 {
-	return address != 0 /* "no mask" */ && gg_arch_probe(address) != -EFAULT;
+	return address != 0 /* for the kernel, address 0 means "no mask" */ &&
+	       gg_arch_probe(address) != -EFAULT;
 }
 
-/* The first unreadable page from `page` on; `end` if there is none before it. */
+/*
+ * Returns the first unreadable page from `page` on, or `end` if all pages before it are readable.
+ * After GG_STACK_BOUNDS_SEARCH_PAGES it gives up, as if that page were unreadable.
+ */
 static uint64_t readable_until(uint64_t page, uint64_t end)
 {
 	uint64_t limit = page + (uint64_t)GG_STACK_BOUNDS_SEARCH_PAGES * GG_STACK_BOUNDS_PAGE;
@@ -32,19 +36,26 @@ GG_COLD void gg_stack_bounds_init(uint64_t above_main)
 	uint64_t here = (uintptr_t)__builtin_frame_address(0);
 	uint64_t end = above_main & ~UINT64_C(7);
 
+	/*
+	 * If the end of the main stack can be reached from here, this is the main thread, so its
+	 * thread pointer tells it from all others.
+	 */
 	gg_store_relaxed(&main_end, end);
 	if (end > here && readable_until(here & -(uint64_t)GG_STACK_BOUNDS_PAGE, end) == end)
 		gg_store_relaxed(&main_thread_pointer, gg_arch_thread_pointer());
 }
 
-/* Where the own stack of this thread may end, above sp; 0: nowhere. */
+/* Returns the place above sp where the stack of this thread may end, or 0. */
 static uint64_t candidate(uint64_t sp)
 {
 	uint64_t thread_pointer = gg_arch_thread_pointer();
 	uint64_t end = gg_load_relaxed(&main_end);
 	uint64_t known_main = gg_load_relaxed(&main_thread_pointer);
 
-	/* Whoever knows the main thread knows the others; else the nearer one is the likely one. */
+	/*
+	 * With the main thread known, all other threads end at their thread pointer.  Without it,
+	 * the nearer of both places is the likely one.
+	 */
 	if (known_main != 0)
 		return thread_pointer == known_main ? end : thread_pointer;
 	if (thread_pointer > sp && (end <= sp || thread_pointer < end))
@@ -70,6 +81,10 @@ GG_COLD bool gg_stack_bounds_is_own(struct gg_stack_bounds_own *own, uint64_t sp
 		return true;
 	if (end <= sp || is_foreign(own, sp))
 		return false;
+	/*
+	 * If the pages reach the end, they belong to the own stack, and the known range grows down
+	 * to `page`.  Otherwise the gap proves that they do not, and the place is remembered.
+	 */
 	reached = readable_until(page, end);
 	if (reached == end) {
 		if (own->high == 0)

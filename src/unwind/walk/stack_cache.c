@@ -21,10 +21,10 @@ GG_RAW_STACK void gg_stack_cache_compare(struct gg_walk *w)
 	while (cache->sps[first] < lowest)
 		first++;
 	/*
-	 * Goes inwards from the outermost frame.  Invariant: a walk that reaches frame `at` with the
-	 * same registers would take all remembered steps from there on again.  The step from at - 1
-	 * to `at` depends on the return address, and for some rules on the saved fp, which are
-	 * compared with the stack as it is now.
+	 * Goes inwards from the outermost frame.  Invariant: a walk that reaches frame `at` with
+	 * the remembered registers would repeat all remembered steps from there on.  The step from
+	 * at - 1 to `at` depends on the return address, and for some rules on the saved fp.  Both
+	 * are compared with the stack as it is now.
 	 */
 	for (; at > first; at--) {
 		uint64_t rule = cache->rules[at - 1];
@@ -61,6 +61,10 @@ bool gg_stack_cache_meet(struct gg_walk *w)
 	const struct gg_stack_cache *cache = w->memo;
 	uint32_t at = w->memo_at;
 
+	/*
+	 * The walk may have passed remembered frames that it did not meet; only those at or above
+	 * its sp can still match.
+	 */
 	while (at < GG_STACK_CACHE_FRAMES && cache->sps[at] < w->sp)
 		at++;
 	w->memo_at = at;
@@ -80,7 +84,8 @@ bool gg_stack_cache_meet(struct gg_walk *w)
 /*
  * Puts the walked frames [end - count, end) before the remembered frame `at`.  It goes from the
  * outermost frame inwards, because whether the fp of a frame matters depends on the frame outside
- * it: fp matters if this frame's rule uses it, or if the rule leaves it to a frame where it matters.
+ * it.  fp matters if this frame's rule uses it, or if the rule leaves it unchanged for a frame
+ * where it matters.
  */
 static void put_before(struct gg_stack_cache *cache, uint32_t at, uint64_t end, uint64_t count,
                        bool matters)
@@ -109,7 +114,9 @@ void gg_stack_cache_remember(struct gg_walk *w)
 	struct gg_stack_cache *cache = w->memo;
 	uint32_t reused = w->reused_count, at = GG_STACK_CACHE_FRAMES - reused;
 	uint64_t walked_end = w->frame_count - reused;
-	/* Frames outside the barrier were walked by rules that the cache does not hold. */
+	/*
+	 * The memo holds only frames outside the barrier: not all steps inside it are packed rules.
+	 */
 	uint64_t walked = walked_end > w->barrier ? walked_end - w->barrier : 0;
 	bool matters = w->ending != GG_UNWIND_COMPLETE;
 
@@ -123,6 +130,10 @@ void gg_stack_cache_remember(struct gg_walk *w)
 		cache->count = 0;
 		return;
 	}
+	/*
+	 * The reused frames stay in their places, and the frames just walked go directly before
+	 * them.
+	 */
 	if (reused > 0)
 		matters = (cache->rules[at] & GG_STACK_CACHE_FP_MATTERS) != 0;
 	if (walked > at)

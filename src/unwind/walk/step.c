@@ -2,8 +2,8 @@
 /*
  * step - takes the steps that the loop of walk.c leaves out.
  *
- * These are: a miss of the rule cache, a rule that is not packed, a page of a foreign stack that was
- * not checked yet, the end of the stack, and the frame where the stack cache begins.
+ * These are: a miss of the rule cache, a rule that is not packed, a page of a foreign stack that
+ * was not checked yet, the end of the stack, and the frame where the stack cache begins.
  */
 #include "base/compiler.h"
 #include "unwind/walk/module_lookup.h"
@@ -11,7 +11,11 @@
 
 enum {
 	STACKS_MAX =
-		8, /* of one walk: a handler on its own stack that was interrupted, and so on */
+		/*
+		 * stacks of one walk, such as a handler on its own stack that another handler
+		 * interrupted
+		 */
+	8,
 	/*
 	 * A rule may name words below sp: registers that an interrupted epilogue has just popped.
 	 * Signals on x86-64 leave 128 bytes alone.
@@ -58,7 +62,8 @@ bool gg_walk_enter_stack(struct gg_walk *w)
 	if (w->sp % 8 != 0 || ++w->stack_count > STACKS_MAX)
 		return end(w, GG_UNWIND_BAD_FRAME);
 	w->low = w->sp &
-	         -(uint64_t)GG_STACK_BOUNDS_PAGE; /* not below the page of sp, which is readable */
+	         /* the page of sp is readable; the pages below it may not be */
+	         -(uint64_t)GG_STACK_BOUNDS_PAGE;
 	if (w->low < w->sp - RED_ZONE_BYTES)
 		w->low = w->sp - RED_ZONE_BYTES;
 	w->barrier = w->frame_count;
@@ -90,7 +95,10 @@ static uint64_t key_of(const struct gg_walk *w)
 
 /* Compiling. */
 
-/* True at the first instruction of a signal trampoline.  The code may not even be readable. */
+/*
+ * True at the first instruction of a signal trampoline.  A damaged stack may lead to a pc that is
+ * not even readable, so the pages are checked first.
+ */
 static bool is_signal_code(uint64_t pc)
 {
 	uint8_t code[GG_ARCH_SIGNAL_CODE_BYTES];
@@ -106,7 +114,7 @@ static bool is_signal_code(uint64_t pc)
 static void read_code(uint64_t pc, uint8_t code[2 * GG_ARCH_STUB_BYTES])
 {
 	const bool has_pc = gg_stack_bounds_is_readable(
-		pc); /* code that runs need not be readable */
+		pc); /* executable code need not be readable */
 	const bool has_before = has_pc && gg_stack_bounds_is_readable(pc - GG_ARCH_STUB_BYTES);
 	const bool has_after = has_pc && gg_stack_bounds_is_readable(pc + GG_ARCH_STUB_BYTES - 8);
 
@@ -131,7 +139,10 @@ static bool is_stub(uint64_t pc, uint64_t *ret_entry)
 	return true;
 }
 
-/* A realigned frame: the CFA is in a slot.  Nearly all have their slots right below rbp. */
+/*
+ * Packs the rule of a realigned frame, whose CFA is in a slot.  Nearly all such frames have their
+ * slots right below rbp, so 8 bits are enough for each offset.
+ */
 static bool pack_deref(struct gg_unwind_rule rule, uint64_t *ret_entry)
 {
 	const int32_t limit = 1 << (GG_ODD_OFFSET_BITS - 1);
@@ -185,6 +196,7 @@ static uint64_t compile(struct gg_walk *w, uint64_t key)
 	return GG_ARCH_FALLBACK;
 }
 
+/* Returns the rule of a key from the cache, or compiles and inserts it. */
 static uint64_t rule_bits(struct gg_walk *w, uint64_t key)
 {
 	uint64_t entry, *slot;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* walk - the loop of a walk, its beginning and its end. */
+/* walk - runs the loop of a walk, its beginning, and its end. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -8,14 +8,15 @@
 #include "unwind/walk/walk.h"
 
 /*
- * Takes steps while they are plain: a packed rule at the home slot of the cache, the CFA below
- * `stop`, room in the output.
+ * Takes steps while they are plain: a packed rule at the home slot of the cache, a CFA below
+ * `stop`, and room in the output.
  *
- * A step waits for the one before it, so the shortest chain from pc to pc decides the speed: load
- * the entry, add its offset to sp, load the return address.  The processor does the rest (whether
- * the entry belongs to this pc, the bounds, the stack cache, the output) beside that chain.  Only a
- * frame with a frame pointer costs a jump.  A restored fp costs none, so call paths that vary do
- * not confuse the branch predictor.  Cost: bench/bench_unwind.c, docs/internals/UNWINDING.md.
+ * Each step waits for the one before it, so the shortest chain from pc to pc decides the speed:
+ * load the entry, add its offset to sp, load the return address.  The processor does everything
+ * that is not on this chain in parallel: it checks whether the entry belongs to this pc, checks the
+ * bounds, and fills the stack cache and the output.  Only a frame with a frame pointer costs a
+ * jump.  A restored fp costs no jump, so varying call paths do not confuse the branch predictor.
+ * Cost: bench/bench_unwind.c, docs/internals/UNWINDING.md.
  */
 GG_RAW_STACK __attribute__((always_inline)) static inline void loop(
 	struct gg_walk *w, struct gg_stack_cache_frame *walked)
@@ -72,7 +73,7 @@ GG_RAW_STACK static void walk(struct gg_walk *w)
 
 /*
  * Makes room in a full output: the next frames overwrite its outer half from the beginning.  At the
- * end this half is a ring that holds the outermost frames.
+ * end, this half is a ring of the outermost frames.
  */
 GG_COLD void gg_walk_make_room(struct gg_walk *w)
 {
@@ -93,7 +94,7 @@ static void reverse(uint64_t *from, uint64_t *to)
 	}
 }
 
-/* Rotates the ring so that the frames are in order, and returns how many were lost. */
+/* Rotates the ring so that its frames are in order, and returns how many frames were lost. */
 GG_COLD static uint64_t mend_cut(struct gg_walk *w)
 {
 	uint64_t *outer = w->pcs + w->max / 2, *end = w->pcs + w->max;
@@ -156,8 +157,8 @@ static void finish(struct gg_walk *w, unsigned skip, struct gg_unwind_stack *ret
 
 /*
  * True for the walk of a signal handler that interrupted a walk of its own thread: it must not
- * touch the state that the interrupted walk is changing.  A walk that a handler left by longjmp()
- * never ended; then its frames are below those of this walk, and the answer is false.
+ * touch the state that the interrupted walk is changing.  If a handler leaves a walk by longjmp(),
+ * that walk never ends.  Its frames are then below those of this walk, and the result is false.
  */
 GG_COLD static bool is_nested(struct gg_unwind_thread *thread, uint64_t sp)
 {
@@ -187,13 +188,13 @@ __attribute__((noinline)) void gg_unwind_capture(struct gg_unwind_thread *thread
 	struct gg_walk w;
 
 	gg_arch_registers_here(&w.full);
-	skip++; /* this function's own frame */
+	skip++; /* the frame of this function */
 	if (gg_unlikely(thread->busy_sp != 0) && is_nested(thread, w.full.value[GG_ARCH_SP])) {
 		capture_nested(thread, &w, pcs, max, skip, ret_stack);
 		return;
 	}
 	thread->busy_sp = w.full.value[GG_ARCH_SP];
-	gg_fence_signal(); /* a handler that finds the data half changed also finds busy_sp set */
+	gg_fence_signal(); /* A handler that sees half-changed data also sees busy_sp set. */
 	begin(&w, thread, pcs, max);
 	ret_stack->reused_tag = w.memo != NULL ? w.memo->tag : 0;
 	if (gg_walk_enter_stack(&w))

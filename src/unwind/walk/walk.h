@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk - a walk under way; shared by the loop (walk.c), the careful steps (step.c) and the memo.
+ * walk - holds the state of a walk under way, which the loop (walk.c), the careful steps (step.c),
+ * and the memo share.
  *
  * The state (pc, sp, fp) is that of frame number `frame_count`, which is not in the output yet.
- * Frame f goes to pcs[f - shift]; a full array makes `shift` larger, see gg_walk_make_room().
+ * Frame f goes to pcs[f - shift].  When the array is full, gg_walk_make_room() increases `shift`.
  */
 #pragma once
 
@@ -14,23 +15,23 @@
 #include "unwind/walk/rule_cache.h"
 
 struct gg_walk {
-	/* What the loop uses. */
+	/* Fields that the loop uses. */
 	uint64_t pc, sp, fp;
-	uint64_t stop;        /* the loop leaves a step to others if its CFA is not below this */
-	uint64_t frame_count; /* frames in the output, cut ones included */
-	uint64_t frame_limit; /* the loop stops there: no room */
+	uint64_t stop;        /* the loop ends before a step whose CFA is not below `stop` */
+	uint64_t frame_count; /* frames in the output, with those that were cut */
+	uint64_t frame_limit; /* the loop ends there: the output has no room */
 	uint64_t shift;
-	uint64_t cache_epoch; /* as in cache entries */
+	uint64_t cache_epoch; /* the epoch as in cache entries */
 	uint64_t *pcs;
-	struct gg_stack_cache *memo; /* NULL: none */
+	struct gg_stack_cache *memo; /* NULL: the thread has no memo */
 
 	/* The stack that sp is on. */
-	uint64_t low;          /* nothing below is read */
-	uint64_t readable_end; /* [low, this) can be read */
-	uint64_t high;         /* no step goes beyond; own stack: == readable_end */
+	uint64_t low;          /* no step reads below it */
+	uint64_t readable_end; /* [low, readable_end) can be read */
+	uint64_t high;         /* no step goes beyond it; on the own stack == readable_end */
 	bool is_own;
-	bool is_interrupted;  /* pc was interrupted, not calling */
-	unsigned stack_count; /* entered so far */
+	bool is_interrupted;  /* a signal interrupted the code at pc, so pc is no return address */
+	unsigned stack_count; /* stacks entered so far */
 
 	/* Output. */
 	size_t max;
@@ -38,14 +39,15 @@ struct gg_walk {
 
 	/* Memo. */
 	uint64_t modules_epoch;
-	uint64_t barrier; /* frames before this one are not to be remembered */
-	uint32_t memo_at; /* memo->frames[this] may be met next; GG_STACK_CACHE_FRAMES: none */
+	uint64_t barrier; /* the memo must not hold frames before this one */
+	/* index of the next memo frame that may match; GG_STACK_CACHE_FRAMES: no frame is left */
+	uint32_t memo_at;
 	uint32_t reused_count;
 
 	struct gg_unwind_thread *thread;
 	enum gg_unwind_ending ending;
 
-	/* All registers as they were in frame full_frame, whose pc was interrupted or not. */
+	/* All registers as they were in frame full_frame, and whether its pc was interrupted. */
 	uint64_t full_frame;
 	bool full_is_interrupted;
 	struct gg_cfi_registers full;
@@ -53,15 +55,20 @@ struct gg_walk {
 
 /* step.c */
 
-/* One step, or the end of the walk: false, with the ending set. */
+/* Makes one step.  Returns false at the end of the walk, with the ending set. */
 bool gg_walk_step(struct gg_walk *w);
 
-/* The walk is at a new stack: finds its bounds.  False: it cannot be read. */
+/*
+ * Finds the bounds of a stack that the walk has just entered.  Returns false if it cannot be read.
+ */
 bool gg_walk_enter_stack(struct gg_walk *w);
 
 /* general.c */
 
-/* A step by the whole row; out of a stub that has pushed so many words; through a signal frame without CFI. */
+/*
+ * Make one step: by the whole row; out of a stub that has pushed `pushed_words` words; through a
+ * signal frame without CFI.
+ */
 bool gg_walk_step_general(struct gg_walk *w, const struct gg_cfi_module *module);
 bool gg_walk_step_stub(struct gg_walk *w, uint64_t pushed_words);
 bool gg_walk_step_signal_code(struct gg_walk *w);
@@ -72,19 +79,22 @@ void gg_walk_make_room(struct gg_walk *w);
 
 /* stack_cache.c */
 
-/* Finds what part of the memo still holds, for a walk that is at the own stack. */
+/* Finds the part of the memo that still holds, for a walk on the thread's own stack. */
 void gg_stack_cache_compare(struct gg_walk *w);
 
-/* The walk is at or above memo->frames[memo_at]: takes the rest from the memo and is true, or not. */
+/*
+ * Call it when the walk is at or above the memo frame memo_at.  Returns true if the walk meets a
+ * remembered frame: the rest of the stack is then in the output.
+ */
 bool gg_stack_cache_meet(struct gg_walk *w);
 
 /* Remembers the walk that has ended. */
 void gg_stack_cache_remember(struct gg_walk *w);
 
-/* Can [.., end) be read?  Asks for the pages of a foreign stack. */
+/* True if the stack can be read up to `end`.  Checks the pages of a foreign stack. */
 bool gg_walk_may_read(struct gg_walk *w, uint64_t end);
 
-/* One frame's pc into the output. */
+/* Appends the pc of a frame to the output. */
 static inline void gg_walk_push(struct gg_walk *w, uint64_t pc)
 {
 	if (w->frame_count == w->frame_limit)
