@@ -16,7 +16,10 @@ enum { WAIT_ROUNDS = 20, ROUND_MS = 10 };
 
 static const off_t word_offset = offsetof(struct gg_region_header, control);
 
-/* Is it a region that is ours to change, and as long as it says? */
+/*
+ * Checks that the file is a whole region that this user may change.  A second name (a hard link) is
+ * refused: it may lead from a directory that others can write to a file of this user.
+ */
 static int examine(int fd, const char *place, struct gg_error *error)
 {
 	struct gg_region_header header;
@@ -51,6 +54,10 @@ int gg_region_control_open(const char *path, struct gg_error *error)
 	return status;
 }
 
+/*
+ * Takes the lock, or gives up with EBUSY after WAIT_ROUNDS * ROUND_MS = 200 ms.  A process that is
+ * stopped while it holds the lock must not block others for ever.
+ */
 static bool lock(int fd)
 {
 	const struct timespec pause = { .tv_nsec = ROUND_MS * GG_NS_PER_MS };
@@ -76,6 +83,10 @@ static bool put(int fd, const void *value, size_t bytes, size_t offset)
 	return pwrite(fd, value, bytes, word_offset + (off_t)offset) == (ssize_t)bytes;
 }
 
+/*
+ * Changes the word, under the lock.  The count goes last, in a call of its own: an agent that sees
+ * the new count sees the new settings as well.
+ */
 static bool write_word(int fd, const struct gg_region_change *change)
 {
 	struct gg_region_control word;

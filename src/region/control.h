@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control - writes a region's control word: what another process wishes of the profiled one.
+ * control - writes a region's control word: the settings that another process requests.
  *
  *   int fd = gg_region_control_open(path, error);
  *   struct gg_region_change change = { .set_active = true, .active = false };
@@ -8,17 +8,20 @@
  *   if (fd < 0 || gg_region_control_write(fd, &change, error) < 0)
  *           return error->code;
  *
- * The agent looks at the word on cold paths, so a wish takes effect at each thread's next look
- * (docs/AGENT.md, "Settings while it runs").  Nobody hears whether it did.
+ * The agent reads the word on cold paths, so a request takes effect at each thread's next read
+ * (docs/AGENT.md, "Settings while it runs").  No answer reports whether it did.
  *
- * Written by pwrite(), never through a mapping, so a file that is cut short meanwhile is no signal.
- * The count goes last, in a call of its own: each call takes and gives back the page's lock, so who
- * sees the count sees what was written before it.  A count that is seen half written differs from the
- * last one too, and is looked at once more when it is whole.
+ * The word is written by pwrite(), never through a mapping, so a file that is truncated meanwhile
+ * causes no signal.  A call of its own writes the count last.  Each call takes and releases the
+ * page's lock, so a reader that sees the count sees everything that was written before it.  A
+ * half-written count also differs from the last one; the agent reads the word again when the count
+ * is whole.
  *
- * Writers   take turns by a lock (flock) on the file; one that waits for longer than WAIT gets -EBUSY.
- * Hostile   nothing of the file is trusted: it must be a regular file with one name, ours (root: of
- *           anybody), have a region's header that fits it, and be as long as that says.
+ * Writers  They take turns by a lock (flock) on the file.  One that waits longer than 200 ms gets
+ *          -EBUSY.
+ * Hostile  The code trusts nothing of the file.  It must be a regular file with one name that
+ *          belongs to the caller (root: to any user), have the header of a region, and be as long
+ *          as this header requires.
  */
 #pragma once
 
@@ -28,23 +31,23 @@
 #include "base/error.h"
 #include "region/layout.h"
 
-/* The least and most that GEIGER_INTERVAL takes, too. */
+/* The largest sampling interval; GEIGER_INTERVAL has the same limit. */
 #define GG_REGION_INTERVAL_MAX (UINT64_C(1) << 48)
 
 struct gg_region_change {
 	bool set_active, active;
-	uint64_t interval_bytes; /* 0: as it is */
+	uint64_t interval_bytes; /* 0: unchanged */
 };
 
 /*
- * A descriptor for reading and writing, or -Exxx: -EPERM for another user's file, -EBADMSG for what is
- * not a region; links are not followed (-ELOOP).
+ * Returns a descriptor for reading and writing, or -Exxx: -EPERM for the file of another user,
+ * -EBADMSG for a file that is no region, -ELOOP for a symbolic link.
  */
 GG_MUST_CHECK int gg_region_control_open(const char *path, struct gg_error *error);
 
-/* -EINVAL: the sampling interval is out of range; nothing is written then. */
+/* Returns 0 or -Exxx.  -EINVAL: the sampling interval is out of range, and nothing was written. */
 GG_MUST_CHECK int gg_region_control_write(int fd, const struct gg_region_change *change,
                                           struct gg_error *error);
 
-/* The word as it is now; false: it cannot be read. */
+/* Reads the current word.  Returns false if it cannot be read. */
 bool gg_region_control_read(int fd, struct gg_region_control *ret_control);

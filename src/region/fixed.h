@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fixed - sums of weights that add and subtract exactly.
+ * fixed - adds and subtracts weights exactly, as fixed-point numbers.
  *
- * A weight is a double; sums of doubles depend on the order of the additions, so "allocated minus
- * freed is what is live" could only be checked within a tolerance that grows with the run.  Here
- * each weight is rounded once, to a multiple of 2^-20, and added up in 128 bits.  The sums are then
- * independent of order, thread and folding, and the equation holds to the last bit.
+ * A weight is a double, and sums of doubles depend on the order of the additions.  With doubles,
+ * "allocated - freed = live" could only be checked within a tolerance that grows with the run.
+ * Here each weight is rounded once, to a multiple of 2^-20, and added up in 128 bits.  The sums are
+ * then independent of order, thread, and folding, and the equation holds to the last bit.
  *
- * Rounding  at most 2^-21 a sample, downwards or upwards alike: of a count (>= 1) under 5e-7 of it.
- * Range     a term is cut at 2^100; the largest that a sampler draws with an interval of 2^48 bytes
- *           is a variance of 2^96 bytes^2.  A sum wraps at 2^108; differences stay right even then.
+ * Rounding  At most 2^-21 for each sample, downwards as often as upwards.  For a count (>= 1) this
+ *           is below 5e-7 of it.
+ * Range     A term is cut at 2^100.  The largest term that a sampler draws with an interval of 2^48
+ *           bytes is a variance of 2^96 bytes^2.  A sum wraps at 2^108; differences stay right even
+ *           then.
  */
 #pragma once
 
@@ -23,7 +25,10 @@ enum {
 	GG_FIXED_TERM_BITS = 100
 };
 
-/* value * 2^20 as two words, two's complement, the low one first: fixed in the file format. */
+/*
+ * value * 2^20 in two words, as two's complement, the low word first.  The file format depends on
+ * it.
+ */
 struct gg_fixed {
 	uint64_t low, high;
 };
@@ -48,7 +53,7 @@ static inline struct gg_fixed gg_fixed_sub(struct gg_fixed a, struct gg_fixed b)
 	return gg_fixed_narrow(gg_fixed_wide(a) - gg_fixed_wide(b));
 }
 
-/* The nearest multiple; 0 for what is negative or not a number. */
+/* Returns the nearest multiple of 2^-20; 0 for negative numbers and NaN. */
 static inline struct gg_fixed gg_fixed_from(double value)
 {
 	uint64_t bits, mantissa;
@@ -59,11 +64,15 @@ static inline struct gg_fixed gg_fixed_from(double value)
 	if (value >= 0x1p100)
 		return gg_fixed_narrow((unsigned __int128)1
 		                       << (GG_FIXED_TERM_BITS + GG_FIXED_SHIFT));
-	if (value < 0x1p32) /* nearly all: the conversion is one instruction */
+	if (value < 0x1p32) /* nearly all values: the conversion is one instruction */
 		return (struct gg_fixed){ .low = (uint64_t)(value * 0x1p20 + 0.5) };
-	/* By hand: the compiler's conversion to 128 bits is a call into libgcc. */
+	/*
+	 * This conversion is written out, because the compiler's conversion to 128 bits calls
+	 * libgcc.
+	 */
 	memcpy(&bits, &value, sizeof(bits));
-	exponent = (int)(bits >> 52) - 1075 + GG_FIXED_SHIFT; /* of the mantissa's last bit */
+	/* exponent of the mantissa's last bit */
+	exponent = (int)(bits >> 52) - 1075 + GG_FIXED_SHIFT;
 	mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
 	if (exponent < 0)
 		return (struct gg_fixed){ .low = (mantissa + (UINT64_C(1) << (-exponent - 1))) >>
@@ -73,11 +82,14 @@ static inline struct gg_fixed gg_fixed_from(double value)
 
 static inline double gg_fixed_value(struct gg_fixed a)
 {
-	/* The sum of two doubles that differ by 2^64: one rounding of the high word, one of the sum. */
+	/* Adds two doubles.  The high word is rounded once, and the sum once. */
 	return (double)(int64_t)a.high * 0x1p44 + (double)a.low * 0x1p-20;
 }
 
-/* What samples add up to.  One for what a stack allocated, one for what was freed of that. */
+/*
+ * The sums over samples.  A stack has one structure for everything that it allocated, and one for
+ * the part that was freed.
+ */
 struct gg_sums {
 	uint64_t sample_count;
 	uint64_t size_bytes;            /* requested by the samples themselves, not scaled */
@@ -87,7 +99,7 @@ struct gg_sums {
 	struct gg_fixed bytes_variance; /* bytes^2 */
 };
 
-/* What one sample adds. */
+/* Returns the contribution of one sample. */
 static inline struct gg_sums gg_sums_of(const struct gg_draw *draw, uint64_t size_bytes)
 {
 	struct gg_weight weight = gg_weight_of(draw, size_bytes);

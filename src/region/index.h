@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index - a lock-free hash table from 64-bit hashes to 32-bit numbers of records.
+ * index - maps 64-bit hashes to 32-bit record numbers in a lock-free hash table.
  *
- * Levels of buckets, each level 4 or 8 times the one before; a bucket is a cache line of 16 entries.  A
- * record goes into the first empty entry of its bucket in level 0, else in level 1, and so on; in
- * the last level of GG_INDEX_LAST_BUCKETS buckets in a row.  So a small program touches a few pages
- * only, nothing is ever moved or rebuilt, and a removal is one store of 0.
+ * The table has levels of buckets; each level is 4 or 8 times as large as the one before.  A bucket
+ * is a cache line of 16 entries.  A record goes into the first empty entry of its bucket in level
+ * 0, otherwise in level 1, and so on; in the last level it has GG_INDEX_LAST_BUCKETS consecutive
+ * buckets.  So a small program touches only a few pages, nothing is ever moved or rebuilt, and a
+ * removal is one store of 0.
  *
- * An entry is 32 bits: the record's number + 1 in as many as the largest number needs, and above it
- * the highest bits of the hash (11 for 1 M records).  The caller compares the record itself.
+ * An entry has 32 bits.  The low bits hold the record's number + 1, in as many bits as the largest
+ * number needs.  The bits above hold the highest bits of the hash (11 for 1 M records).  The caller
+ * compares the record itself.
  *
- * Unique    while nothing is removed, all writers of a hash look for the first empty entry in the
- *           same order, and one of them gets it by CAS; the others find its record there.  So of
- *           records that are only added (stacks, rows) there is one per key.
- * Removed   only keys that the caller serialises: an address is freed before it is new again.
- * Full      a record whose entries are all taken is not added: GG_INDEX_NONE.  The last level has
- *           at least twice as many entries as there are records.
- * Memory    the caller's, all zero; 4 bytes an entry, 1.2 to 5 entries a record once it has grown
- *           by GG_INDEX_TIGHT levels, up to 9 by GG_INDEX_FLAT ones, which have fewer lines to miss.
- * Cost      the buckets of all levels are fetched at once, so a look-up costs about one miss; a bucket
- *           is compared as a whole where the processor can (SSE2): some 40 instructions.
- * Threads   any; also in signal handlers.  No loop waits for another thread.
+ * Unique   While nothing is removed, all writers of a hash look for the first empty entry in the
+ *          same order.  One of them takes it by CAS, and the other writers find its record there.
+ *          So a table whose records are only added (stacks, rows) has one record for each key.
+ * Removed  Only keys that the caller serializes may be removed: an address is freed before it is
+ *          new again.
+ * Full     A record whose entries are all taken is not added: GG_INDEX_NONE.  The last level has at
+ *          least twice as many entries as there are records.
+ * Memory   It belongs to the caller and is all zero at first.  An entry has 4 bytes.  A grown table
+ *          has 1.2 to 5 entries a record with levels that grow by GG_INDEX_TIGHT, and up to 9 with
+ *          GG_INDEX_FLAT, which has fewer levels and so fewer cache misses.
+ * Cost     A look-up fetches the buckets of all levels at once, so it costs about one cache miss.
+ *          It compares a bucket as a whole where the processor can (SSE2): some 40 instructions.
+ * Threads  Any thread may use it, also in signal handlers.  No loop waits for another thread.
  */
 #pragma once
 
@@ -31,7 +35,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-/* Builds that look for races, or delay each atomic operation, want to see each load. */
+/* Builds that look for races, or that delay each atomic operation, must see each load. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define GG_INDEX_ONE_BY_ONE 1
@@ -53,22 +57,28 @@ enum {
 	GG_INDEX_LEVELS_MAX = 12
 };
 
-/* How much larger each level is than the one before. */
+/* The size of each level, as a multiple of the level before. */
 enum gg_index_growth { GG_INDEX_TIGHT = 4, GG_INDEX_FLAT = 8 };
 
 struct gg_index {
 	uint32_t *levels[GG_INDEX_LEVELS_MAX];
 	uint32_t bucket_counts[GG_INDEX_LEVELS_MAX]; /* powers of two */
 	uint32_t level_count;
-	uint32_t top_level;   /* the largest in use: a look-up need not go further */
-	uint32_t value_shift; /* bits of an entry that hold the record's number + 1 */
+	uint32_t top_level;   /* the largest level in use: a look-up ends there */
+	uint32_t value_shift; /* bits of an entry with the record's number + 1 */
 	uint32_t padding;
 };
 
-/* Is record `value` the one that is looked for?  Called with records that were added, only. */
+/*
+ * True if record `value` is the one that the caller searches.  Only records that were added come
+ * here.
+ */
 typedef bool gg_index_matches(uint32_t value, const void *context);
 
-/* Bytes for that many records (at most 2^31 - 1), and how they are laid out from `memory` (zero, 64-byte aligned). */
+/*
+ * gg_index_bytes() returns the size of a table for that many records (at most 2^31 - 1).
+ * gg_index_init() lays the levels out in `memory`, which is zero and aligned to 64 bytes.
+ */
 static inline size_t gg_index_bytes(uint64_t record_count, enum gg_index_growth growth)
 {
 	size_t buckets = GG_INDEX_FIRST_BUCKETS, total = buckets;
@@ -99,7 +109,7 @@ static inline void gg_index_init(struct gg_index *index, void *memory, uint64_t 
 	}
 }
 
-/* Bucket `number` (from 0 on) of those of a hash in a level. */
+/* Returns bucket `number` (from 0 on) of the buckets that a hash has in a level. */
 static inline uint32_t *gg_index_bucket(const struct gg_index *index, uint64_t hash, uint32_t level,
                                         uint32_t number)
 {
@@ -113,7 +123,7 @@ static inline uint32_t gg_index_window(const struct gg_index *index, uint32_t le
 	return level + 1 < index->level_count ? 1 : GG_INDEX_LAST_BUCKETS;
 }
 
-/* What stands in the entry of a record. */
+/* Returns the entry of a record. */
 static inline uint32_t gg_index_pack(const struct gg_index *index, uint64_t hash, uint32_t value)
 {
 	uint32_t shift = index->value_shift;
@@ -121,24 +131,30 @@ static inline uint32_t gg_index_pack(const struct gg_index *index, uint64_t hash
 	return (uint32_t)(hash >> (32 + shift)) << shift | (value + 1);
 }
 
-/* The record of an entry, if that is of the hash; else GG_INDEX_NONE, as for an empty one. */
+/*
+ * Returns the record of an entry, or GG_INDEX_NONE if the entry is empty or belongs to another
+ * hash.
+ */
 static inline uint32_t gg_index_unpack(const struct gg_index *index, uint64_t hash, uint32_t entry)
 {
-	/* With the hash's bits as they would be, what is left is the number + 1, or larger. */
+	/* If the hash bits are equal, only the number + 1 remains; otherwise `rest` is larger. */
 	uint32_t rest = entry ^ (gg_index_pack(index, hash, 0) - 1);
 
 	return rest >> index->value_shift == 0 ? rest - 1 : GG_INDEX_NONE;
 }
 
-/* What stands in a bucket, a bit an entry: what may be of a hash (load those again, by acquire), and what is empty. */
+/*
+ * The contents of a bucket, with one bit for each entry.  `likely` entries may belong to the hash;
+ * load them again, by acquire.
+ */
 struct gg_index_seen {
 	uint32_t likely, empty;
 };
 
 /*
- * The entries are loaded one after the other, or all at once, in any case not at one moment.  In a table whose
- * records stay, those before the first empty one are what they will always be: none was empty when it
- * was loaded.
+ * gg_index_look() loads the entries one after the other or all at once, but in neither case at one
+ * moment.  If the records of a table stay, the entries before the first empty one are final: they
+ * were not empty when they were loaded, and a taken entry never changes.
  */
 #ifdef GG_INDEX_ONE_BY_ONE
 static inline struct gg_index_seen gg_index_look(const uint32_t *bucket, uint32_t hash_bits,
@@ -155,7 +171,7 @@ static inline struct gg_index_seen gg_index_look(const uint32_t *bucket, uint32_
 	return seen;
 }
 #else
-/* A bit for each of 16 words, all ones or all zeros. */
+/* Packs 16 words, each all ones or all zeros, into one bit each. */
 static inline uint32_t gg_index_bits(__m128i a, __m128i b, __m128i c, __m128i d)
 {
 	return (uint32_t)_mm_movemask_epi8(
@@ -176,7 +192,7 @@ static inline struct gg_index_seen gg_index_look(const uint32_t *bucket, uint32_
 	__m128i a, b, c, d;
 	uint32_t empty;
 
-	/* Aligned words of a vector are not torn, and the compiler loads them here. */
+	/* Aligned words of a vector are not torn.  The fences make the compiler load them here. */
 	gg_fence_signal();
 	a = _mm_load_si128(from);
 	b = _mm_load_si128(from + 1);
@@ -194,7 +210,10 @@ static inline struct gg_index_seen gg_index_look(const uint32_t *bucket, uint32_
 }
 #endif
 
-/* The buckets of a hash are needed soon.  The largest first: it is the farthest away. */
+/*
+ * Prefetches the buckets of a hash.  It starts with the largest level, whose lines are farthest
+ * away.
+ */
 static inline void gg_index_prefetch(const struct gg_index *index, uint64_t hash)
 {
 	for (uint32_t level = gg_load_relaxed(&index->top_level); level > 0; level--)
@@ -202,8 +221,8 @@ static inline void gg_index_prefetch(const struct gg_index *index, uint64_t hash
 }
 
 /*
- * The record that matches, or GG_INDEX_NONE; *ret_entry (may be NULL) is where it stands.
- * `removes`: records of this table are removed, so an empty entry does not end the search.
+ * Returns the record that matches, or GG_INDEX_NONE.  *ret_entry (may be NULL) is the place of its
+ * entry.  `removes`: records of this table are removed, so an empty entry does not end the search.
  */
 static inline uint32_t gg_index_find(const struct gg_index *index, uint64_t hash, bool removes,
                                      gg_index_matches *matches, const void *context,
@@ -211,7 +230,7 @@ static inline uint32_t gg_index_find(const struct gg_index *index, uint64_t hash
 {
 	const uint32_t hash_mask = UINT32_MAX << index->value_shift;
 	const uint32_t hash_bits = gg_index_pack(index, hash, 0) & hash_mask;
-	/* Relaxed: the caller knows of the record, so it knows of the level that it is in. */
+	/* Relaxed: a caller that knows of the record also knows of its level. */
 	uint32_t top = gg_load_relaxed(&index->top_level);
 
 	gg_index_prefetch(index, hash);
@@ -224,7 +243,7 @@ static inline uint32_t gg_index_find(const struct gg_index *index, uint64_t hash
 
 			for (; seen.likely != 0; seen.likely &= seen.likely - 1) {
 				uint32_t *entry = &bucket[__builtin_ctz(seen.likely)];
-				/* Pairs with the CAS that put it there: the record is complete. */
+				/* Pairs with the CAS of gg_index_add(): the record is complete. */
 				uint32_t value = gg_index_unpack(index, hash,
 				                                 gg_load_acquire(entry));
 
@@ -234,7 +253,9 @@ static inline uint32_t gg_index_find(const struct gg_index *index, uint64_t hash
 					*ret_entry = entry;
 				return value;
 			}
-			/* Entries are taken in this order: there is nothing beyond an empty one. */
+			/*
+			 * Writers take entries in this order, so no record is beyond an empty one.
+			 */
 			if (!removes && seen.empty != 0)
 				return GG_INDEX_NONE;
 		}
@@ -251,8 +272,9 @@ static inline void gg_index_raise_top(struct gg_index *index, uint32_t level)
 }
 
 /*
- * Adds record `value`; its fields must be set.  Returns value, or the record that matches and was
- * there first (matches NULL: keys are new, nobody looks), or GG_INDEX_NONE: no entry is empty.
+ * Adds record `value`, whose fields must be set.  Returns `value`; or the matching record, if it
+ * was there first; or GG_INDEX_NONE if no entry is empty.  matches NULL: the keys are new, so
+ * nothing is compared.
  */
 static inline uint32_t gg_index_add(struct gg_index *index, uint64_t hash, uint32_t value,
                                     gg_index_matches *matches, const void *context)
@@ -282,24 +304,33 @@ static inline uint32_t gg_index_add(struct gg_index *index, uint64_t hash, uint3
 			continue;
 		}
 		entry = &bucket[__builtin_ctz(seen.empty)];
-		/* Before the entry: who finds it empty must not stop below its level. */
+		/*
+		 * Raise the top before the entry is visible: a look-up must not stop below its
+		 * level.
+		 */
 		gg_index_raise_top(index, level);
-		/* Publishes the record: pairs with the acquire of a look-up.  If another one has taken the
-		 * entry, the bucket is looked at again: that one may be what is to be added. */
+		/*
+		 * The CAS publishes the record: it pairs with the acquire of a look-up.  If another
+		 * thread has taken the entry, the loop reads the bucket again, because that thread
+		 * may have added the same key.
+		 */
 		if (gg_cas_acq_rel(entry, &empty, wanted))
 			return value;
 	}
 	return GG_INDEX_NONE;
 }
 
-/* Takes the record out of the entry; only who removes that record calls it.  False: it is not there. */
+/*
+ * Removes the record from its entry.  Only the thread that removes this record calls it.  Returns
+ * false if the entry does not hold the record.
+ */
 static inline bool gg_index_remove(const struct gg_index *index, uint32_t *entry, uint64_t hash,
                                    uint32_t value)
 {
-	/* Nobody else writes to an entry that is taken. */
+	/* No other thread writes to a taken entry. */
 	if (gg_load_relaxed(entry) != gg_index_pack(index, hash, value))
 		return false;
-	/* Whoever takes the entry next comes after what was done with the record. */
+	/* Release: the next writer of the entry sees everything that was done with the record. */
 	gg_store_release(entry, 0);
 	return true;
 }

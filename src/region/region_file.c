@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* region_file - makes, maps, and locks the file of a region, and allocates its space. */
 #include "region/region_file.h"
 
 #include <errno.h>
@@ -18,21 +19,27 @@
 #endif
 
 enum {
-	FD_FLOOR = 768,   /* out of the way of programs that number their descriptors */
-	TRY_COUNT = 1000, /* of a system call that signals interrupt */
-	/* That must be free.  It is not taken yet: a build runs thousands of programs that end without a
-	 * sample, and each page costs microseconds. */
+	FD_FLOOR = 768,   /* above the numbers that programs assign to their own descriptors */
+	TRY_COUNT = 1000, /* tries of a system call that signals interrupt */
+	/*
+	 * Bytes that must be free.  They are not allocated yet: a build runs thousands of programs
+	 * that end without a sample, and each page costs microseconds.
+	 */
 	START_BYTES = 128 * 1024
 };
 
 /*
- * A file system is roomy with so much free, or if at least half of it is: containers' /dev/shm has 64 MiB in
- * all, and a busy process takes some 4 MiB (with the recorder's ring).
+ * A file system is roomy if it has so much free space, or if at least half of it is free.  The
+ * second case is for the /dev/shm of containers, which has 64 MiB in all; a busy process takes some
+ * 4 MiB (with the recorder's ring).
  */
 #define ROOMY_BYTES       (UINT64_C(256) << 20)
 #define ROOMY_BYTES_LEAST (UINT64_C(8) << 20)
 
-/* ftruncate() beyond the limit would raise SIGXFSZ, which ends the program. */
+/*
+ * True if the size exceeds the limit of this process.  ftruncate() beyond the limit would raise
+ * SIGXFSZ, which ends the program.
+ */
 static bool exceeds_limit(uint64_t bytes)
 {
 	struct rlimit limit;
@@ -41,6 +48,10 @@ static bool exceeds_limit(uint64_t bytes)
 	       bytes > limit.rlim_cur;
 }
 
+/*
+ * True if the descriptor is still that of the region's file.  The program may have closed it and
+ * reused its number for a file of its own.
+ */
 static bool is_ours(int fd, const struct gg_region_file *map)
 {
 	struct stat status;
@@ -49,7 +60,10 @@ static bool is_ours(int fd, const struct gg_region_file *map)
 	       status.st_ino == map->inode;
 }
 
-/* Through the mapping: by whole pages, as its start is one. */
+/*
+ * Allocates space through the mapping, in whole pages: the mapping starts at a page.  EFAULT means
+ * that a store would raise SIGBUS, so the file system is full.
+ */
 static int populate(const struct gg_region_file *map, uint64_t offset, uint64_t bytes)
 {
 	uint64_t start = offset & ~(uint64_t)(getauxval(AT_PAGESZ) - 1);
@@ -68,7 +82,11 @@ static struct flock first_byte(short type)
 	return (struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1 };
 }
 
-/* Shared, as it is for the next owner of the mapping, too; one of the open file, which a mapping keeps. */
+/*
+ * Takes the lock of gg_region_file_is_used().  It is shared, so that the next owner of the mapping
+ * can take it as well.  It belongs to the open file, which the mapping keeps after the descriptor
+ * is closed.
+ */
 static bool lock(int fd)
 {
 	struct flock lock = first_byte(F_RDLCK);
@@ -83,7 +101,7 @@ bool gg_region_file_is_used(int fd)
 	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* An emulator may take any advice, and do nothing. */
+/* Checks that the advice had an effect: an emulator may accept any advice and do nothing. */
 static bool has_space(int fd)
 {
 	struct stat status;
@@ -91,7 +109,10 @@ static bool has_space(int fd)
 	return fstat(fd, &status) == 0 && status.st_blocks > 0;
 }
 
-/* File systems without a limit, or that do not tell, have no blocks. */
+/*
+ * Checks the free space of the file system.  One without a limit, or without this information,
+ * reports 0 blocks and counts as roomy.
+ */
 static void look_at_room(struct gg_region_file *map, int fd)
 {
 	struct statfs system;
@@ -107,8 +128,8 @@ static void look_at_room(struct gg_region_file *map, int fd)
 }
 
 /*
- * Checks the new file and maps it.  Fills the rest of *map; the caller closes fd on failure.
- * must_keep: the descriptor is all that leads to the file.
+ * Checks the new file and maps it.  Fills the other fields of *map; on failure the caller closes
+ * fd.  must_keep: nothing but the descriptor leads to the file.
  */
 static int map_new_file(struct gg_region_file *map, int fd, uint64_t bytes, bool must_keep)
 {
@@ -120,7 +141,7 @@ static int map_new_file(struct gg_region_file *map, int fd, uint64_t bytes, bool
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink > 1)
 		return -EPERM;
-	if (fchmod(fd, 0600) < 0) /* whatever the umask or a default ACL made of it */
+	if (fchmod(fd, 0600) < 0) /* the umask or a default ACL may have changed the mode */
 		return -errno;
 	if (exceeds_limit(bytes))
 		return -EFBIG;
@@ -135,6 +156,10 @@ static int map_new_file(struct gg_region_file *map, int fd, uint64_t bytes, bool
 	look_at_room(map, fd);
 	map->device = status.st_dev;
 	map->inode = status.st_ino;
+	/*
+	 * If populating works, the descriptor is not needed any more.  Otherwise it moves to a high
+	 * number, so that the program's own descriptors keep the low ones.
+	 */
 	if (!must_keep && populate(map, 0, 1) == 0 && has_space(fd)) {
 		close(fd);
 		map->fd = -1;
@@ -181,6 +206,7 @@ int gg_region_file_create_roomier(struct gg_region_file *map, int status, const 
 	if (status == 0 && !map->is_full && !map->is_tight)
 		return 0;
 	if (create_in(&other, directory, name, bytes) == 0) {
+		/* The other file wins if there was no file, or if its file system has more room. */
 		if (status < 0 || (map->is_full && !other.is_full) || !other.is_tight) {
 			if (status == 0)
 				gg_region_file_done(map, true);
@@ -194,7 +220,10 @@ int gg_region_file_create_roomier(struct gg_region_file *map, int status, const 
 	return status;
 }
 
-/* By the environment. */
+/*
+ * Makes the file in a directory of the environment.  A setuid program ignores these variables
+ * (secure_getenv()).
+ */
 static int create_anywhere(struct gg_region_file *map, const char *name, uint64_t bytes)
 {
 	const char *asked = secure_getenv("GEIGER_DIR"), *temporary = secure_getenv("TMPDIR");
@@ -239,11 +268,14 @@ int gg_region_file_create_anonymous(struct gg_region_file *ret_map, const char *
 static int allocate(const struct gg_region_file *map, uint64_t offset, uint64_t bytes)
 {
 	for (int i = 0; i < TRY_COUNT; i++) {
-		/* The size stays: if another thread has just given our number to a file of its own, that
-		 * has some more space, and is as it was. */
+		/*
+		 * FALLOC_FL_KEEP_SIZE bounds the damage of a race: if another thread has just given
+		 * this number to a file of its own, that file gets some space, and its size and
+		 * contents stay.
+		 */
 		if (fallocate(map->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) == 0)
 			return 0;
-		if (errno != EINTR) /* tmpfs gives up for any signal */
+		if (errno != EINTR) /* tmpfs gives up when any signal arrives */
 			break;
 	}
 	if (errno != EOPNOTSUPP)
@@ -251,6 +283,7 @@ static int allocate(const struct gg_region_file *map, uint64_t offset, uint64_t 
 	return -posix_fallocate(map->fd, (off_t)offset, (off_t)bytes);
 }
 
+/* Allocates space by stores, for a process that may make no system calls. */
 static int touch(const struct gg_region_file *map, uint64_t offset, uint64_t bytes)
 {
 	uint64_t page = getauxval(AT_PAGESZ);
@@ -269,7 +302,10 @@ int gg_region_file_reserve(struct gg_region_file *map, uint64_t offset, uint64_t
 		return -ERANGE;
 	if (map->touch != NULL)
 		return touch(map, offset, bytes);
-	/* The only cancellation points of a sample, and the program's malloc() is none. */
+	/*
+	 * These calls would be the only cancellation points of a sample, and the program does not
+	 * expect one in malloc().
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	status = is_ours(map->fd, map) ? allocate(map, offset, bytes)
 	                               : populate(map, offset, bytes);
@@ -286,7 +322,7 @@ void gg_region_file_detach(const struct gg_region_file *map)
 		return;
 	if (fd < 0 && map->path[0] != '\0')
 		fd = open(map->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	/* Where it fails, all is as it was. */
+	/* If this fails, the mapping stays as it was. */
 	if (is_ours(fd, map))
 		mmap(map->base, map->bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0);

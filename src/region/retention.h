@@ -1,39 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * retention - the list of an executable's regions in a directory, by which old ones go (runtime/region_retention.h).
+ * retention - lists an executable's regions in a directory, so that old ones can be removed
+ * (runtime/region_retention.h).
  *
- * A file beside them, of their owner alone: a head and entries, oldest first.  Of the first dead_count the
- * processes are known to have ended.  Changed under a lock on the file (flock).
+ * The list is a file in the same directory, accessible only to its owner: a head and entries,
+ * oldest first.  The processes of the first dead_count entries are known to have ended.  Changes
+ * happen under a lock on the file (flock).
  *
- * A process that cannot have the lock at once appends its entry to a second file, LIST.new, under a shared
- * lock; whoever has the list's lock next takes the entries over from waiting_done on.
+ * A process that cannot take the lock at once appends its entry to a second file, LIST.new, under a
+ * shared lock.  The next process that has the list's lock takes these entries over, from
+ * waiting_done on.
  *
- * Nobody relies on either: a region that is in none is found when the directory is searched now and then.
+ * Nothing relies on either file: an occasional search of the directory finds regions that are in
+ * neither.
  */
 #pragma once
 
 #include <stdint.h>
 
 #define GG_RETENTION_MAGIC   UINT64_C(0x3250454b52474747) /* "GGGRKEP2" in the file */
-#define GG_RETENTION_PREFIX  ".geiger-kept-"              /* UID-HASH, in decimal digits */
-#define GG_RETENTION_WAITING ".new"                       /* after the list's name */
+#define GG_RETENTION_PREFIX  ".geiger-kept-" /* followed by UID-HASH, in decimal digits */
+#define GG_RETENTION_WAITING ".new"          /* follows the name of the list */
 
 enum {
 	GG_RETENTION_MAX = 1024
-}; /* full: the oldest whose process is not known to have ended is forgotten */
+}; /* in a full list, the oldest entry whose process is not known to have ended is forgotten */
 
 struct gg_retention_entry {
 	uint32_t pid;       /* geiger-PID-MADE.region */
-	uint32_t is_locked; /* while it is in use (gg_region_file_is_used) */
+	uint32_t is_locked; /* 1: gg_region_file_is_used() tells whether the region is in use */
 	uint64_t made_ns;
 };
 
 struct gg_retention {
 	uint64_t magic;
 	uint32_t count, dead_count;
-	uint32_t next;         /* of the others: which is looked at next */
-	uint32_t waiting_done; /* entries of LIST.new that are in this list, or were */
-	uint32_t search_count; /* regions entered since the directory was searched */
+	uint32_t next;         /* index of the next entry to check, among those after dead_count */
+	uint32_t waiting_done; /* entries of LIST.new that were taken over into this list */
+	uint32_t search_count; /* regions added since the last search of the directory */
 	uint32_t reserved;
 	struct gg_retention_entry entries[GG_RETENTION_MAX];
 };
