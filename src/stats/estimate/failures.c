@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The negative binomial half of interval.h: how many bytes fail before the s-th succeeds.
+ * failures - computes the negative binomial intervals of interval.h: how many bytes fail before
+ * success s.
  */
 #include <math.h>
 
@@ -19,9 +20,9 @@ double gg_interval_failures_cdf(double failures, double samples, double interval
 }
 
 /*
- * I_q(s, F+1) is P(f <= (F+1) q / (s (1-q))) for f of Fisher's distribution with 2s and 2(F+1)
- * degrees of freedom, and the cube root of f is nearly normal (Paulson 1942): with m = 2 (F+1),
- * z = (f^(1/3) (1 - 2/(9m)) - (1 - 1/(9s))) / sqrt(f^(2/3) 2/(9m) + 1/(9s)).
+ * I_q(s, F+1) is P(f <= (F+1) q / (s (1-q))), where f has Fisher's distribution with 2s and 2(F+1)
+ * degrees of freedom.  The cube root of f is nearly normal (Paulson 1942): with m = 2 (F+1), z =
+ * (f^(1/3) (1 - 2/(9m)) - (1 - 1/(9s))) / sqrt(f^(2/3) 2/(9m) + 1/(9s)).
  */
 double gg_interval_failures_cdf_camp_paulson(double failures, double samples, double interval)
 {
@@ -37,7 +38,7 @@ double gg_interval_failures_cdf_camp_paulson(double failures, double samples, do
 	                       sqrt(root * root * spread + sample_spread));
 }
 
-/* The whole F whose CDF is nearest to p; of two equally near the smaller. */
+/* Finds the whole F whose CDF is nearest to p; of two equally near ones, the smaller. */
 static double nearest(cdf *value, double samples, double interval, double p, double guess)
 {
 	double low = -1, high = fmax(floor(guess), 0), step = 1;
@@ -64,7 +65,8 @@ static double nearest(cdf *value, double samples, double interval, double p, dou
 	while (high - low > 1) {
 		double middle = floor(low + (high - low) / 2);
 
-		if (middle <= low || middle >= high) /* beyond 2^53 doubles are further apart */
+		/* beyond 2^53, doubles are more than 1 apart */
+		if (middle <= low || middle >= high)
 			break;
 		if (value(middle, samples, interval) < p)
 			low = middle;

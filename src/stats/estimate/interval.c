@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interval - confidence intervals of estimated sums. */
+/* interval - computes confidence intervals of estimated sums. */
 #include "stats/estimate/interval.h"
 
 #include <math.h>
@@ -57,10 +57,10 @@ struct gg_interval gg_interval_gamma(struct gg_estimate estimate, double weight_
 }
 
 /*
- * The tail that leaves a/2 below the lower end given that the group has a sample: a/2 P(S >= 1),
- * where P(S >= 1) = 1 - exp(-T/R) is that of the lower end T itself.  From two samples on log(tail)
- * grows faster with log(T) than log(P) does, so Newton has one solution to go to, and the end at
- * a/2 is above it.
+ * Finds the tail that leaves a/2 below the lower end, given that the group has a sample.  It is a/2
+ * P(S >= 1), where P(S >= 1) = 1 - exp(-T/R) belongs to the lower end T itself.  With two or more
+ * samples, log(tail) grows faster with log(T) than log(P) does.  So Newton's method has one
+ * solution, and the end at a/2 is above it.
  */
 static double truncated_tail(const struct gg_tally *tally, double tail)
 {
@@ -70,7 +70,7 @@ static double truncated_tail(const struct gg_tally *tally, double tail)
 	double end = gg_low_end_at(&low, tail), reached = tail;
 
 	if (gg_low_end_tail(&low, seen, &slope) >= least)
-		return least; /* it ends at what was seen */
+		return least; /* the interval ends at the bytes of the samples */
 	for (int i = 0; i < 100 && fabs(step) > 1e-9; i++) {
 		double hit = -expm1(-end / reserve);
 
@@ -78,11 +78,11 @@ static double truncated_tail(const struct gg_tally *tally, double tail)
 		step = log(reached / (tail * hit)) / (end * (slope - (1 - hit) / (hit * reserve)));
 		end = fmax(end * exp(-step), seen);
 	}
-	/* Never above a/2; a law with next to no variance steps over it. */
+	/* The tail is never above a/2, but a law with nearly no variance may step over it. */
 	return fmin(reached, tail);
 }
 
-/* The interval of a group whose samples all belong to it. */
+/* Computes the interval of a group whose samples all belong to it. */
 static struct gg_interval interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
                                       double confidence, bool discovered)
 {

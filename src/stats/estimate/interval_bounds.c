@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interval_bounds - the ends of an interval from the tails of its law. */
+/* interval_bounds - computes the ends of an interval from the tails of its law, and back. */
 #include "stats/estimate/interval_bounds.h"
 
 #include <math.h>
@@ -73,9 +73,10 @@ double gg_low_end_tail(const struct gg_low_end *end, double x, double *ret_slope
 }
 
 /*
- * What one more mark could stand for: for allocations, R/Z of the sample where that is largest.
- * Where the group was exposed to a larger interval than any sample was drawn with, none of its
- * samples tells which sizes there were; then it is that interval over the size of the smallest.
+ * Returns the most that one more sample point could stand for.  For allocations it is the largest
+ * R/Z of the samples.  If the group was exposed to a larger interval than any sample was drawn
+ * with, its samples do not tell which sizes there were.  Then it is that interval divided by the
+ * smallest size.
  */
 static double reserve_of(const struct gg_tally *tally, enum gg_quantity quantity)
 {
@@ -109,8 +110,8 @@ struct gg_high_end gg_high_end_of(const struct gg_tally *tally, enum gg_quantity
 }
 
 /*
- * Whole allocations missed beside those with p near 1: the most that a Poisson number of `mean`
- * reaches with probability `tail`.  Beyond 30 the continuous law has the digits.
+ * The number of whole allocations missed, among those with p near 1: the most that a Poisson number
+ * of `mean` reaches with probability `tail`.  Beyond 30, the continuous law is precise enough.
  */
 enum { MOST_MISSED = 30 };
 
@@ -136,9 +137,9 @@ static double tail_beyond(const struct gg_end_law *law, double x)
 }
 
 /*
- * The law, of those whose third cumulant may be the true one, with the largest value at x.  Quantile
- * and tail alike first grow with the skew, then fall (rare and huge beats frequent and large), so
- * it is sought by golden section.
+ * Returns the law with the largest value at x, among those whose third cumulant may be the true
+ * one.  Both quantile and tail first grow with the skew, then fall (rare and huge beats frequent
+ * and large), so a golden-section search finds the maximum.
  */
 static struct gg_end_law widest_law(const struct gg_high_end *end, double x,
                                     double (*value)(const struct gg_end_law *law, double x))
@@ -183,7 +184,7 @@ double gg_high_end_at(const struct gg_high_end *end, double tail)
 	return high;
 }
 
-/* The same of the missed ones alone: P(so many are missed that they reach x). */
+/* Returns the tail of the missed allocations alone: P(so many are missed that they reach x). */
 static double missed_tail(const struct gg_high_end *end, double x)
 {
 	double count;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* plain_tally - converts tallies to plain doubles and back, and adds samples. */
 #include "stats/estimate/plain_tally.h"
 
 static struct gg_plain_moments moments_of(const struct gg_moments *moments)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plain_tally - tallies whose sums are plain doubles: for trees of many that are only ever added up.
+ * plain_tally - adds up tallies in plain doubles, for trees of many tallies that are only added.
  *
- * A gg_tally keeps each sum in two doubles because it must also be able to take back what it added.
- * Where nothing is taken back, one is enough: n additions of positive numbers are right to n 2^-53 of
- * the sum, 1e-10 for a million, and take a tenth of the time.
+ * A gg_tally keeps each sum in two doubles, because it must be able to subtract what it added.
+ * Without subtraction one double is enough: n additions of positive numbers are right to n 2^-53 of
+ * the sum, which is 1e-10 for a million, and take a tenth of the time.
  *
  *   struct gg_plain_tally sum = { 0 }, more;
  *
@@ -12,18 +12,18 @@
  *   gg_plain_tally_add(&sum, &more);
  *   gg_plain_tally_tally(&sum, &tally);
  *
- * Threads   any; pure.
+ * Threads  Any thread; the functions are pure.
  */
 #pragma once
 
 #include "stats/estimate/tally.h"
 
-/* As struct gg_moments. */
+/* The fields of struct gg_moments as plain doubles. */
 struct gg_plain_moments {
 	double seen, value, variance, skew;
 };
 
-/* As struct gg_tally, field by field under the same names. */
+/* The fields of struct gg_tally, under the same names. */
 struct gg_plain_tally {
 	double sample_count, sample_point_count;
 	struct gg_plain_moments usual[GG_QUANTITY_COUNT], sure[GG_QUANTITY_COUNT];
@@ -43,7 +43,7 @@ struct gg_plain_tally {
 void gg_plain_tally_of(struct gg_plain_tally *plain, const struct gg_tally *tally);
 void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *ret_tally);
 
-/* As gg_tally_add(). */
+/* Adds one sample, as gg_tally_add() does. */
 void gg_plain_tally_add_sample(struct gg_plain_tally *plain, const struct gg_draw *draw,
                                uint64_t size_bytes);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tally - adds, subtracts, and merges the sums of samples, and estimates from them. */
 #include "stats/estimate/tally.h"
 
 #include <math.h>
 
 #include "stats/sampling/weight.h"
 
-/* a + b exactly, as a rounded sum and its error (Knuth's TwoSum). */
+/* Returns a + b exactly, as a rounded sum and its error (Knuth's TwoSum). */
 static struct gg_sum two_sum(double a, double b)
 {
 	double sum = a + b, part = sum - a;
@@ -18,7 +19,7 @@ static void add_sum(struct gg_sum *sum, double sign, struct gg_sum value)
 	struct gg_sum high = two_sum(sum->high, sign * value.high);
 	struct gg_sum low = two_sum(sum->low, sign * value.low);
 
-	if (!isfinite(high.high)) { /* no error term for infinity */
+	if (!isfinite(high.high)) { /* infinity has no error term */
 		*sum = (struct gg_sum){ high.high, 0 };
 		return;
 	}
@@ -31,7 +32,7 @@ static void add(struct gg_sum *sum, double sign, double value)
 	add_sum(sum, sign, (struct gg_sum){ value, 0 });
 }
 
-/* All 64 bits of an integer, of which a double has 53. */
+/* Adds all 64 bits of an integer, in two parts: a double holds only 53. */
 static void add_integer(struct gg_sum *sum, double sign, uint64_t value)
 {
 	add_sum(sum, sign, two_sum((double)(value >> 32) * 0x1p32, (double)(uint32_t)value));
@@ -41,7 +42,7 @@ void gg_tally_expose(struct gg_tally *tally, double interval_bytes)
 {
 	double *reserve = &tally->reserve_max[GG_BYTES];
 
-	if (interval_bytes > 1) /* an interval of 1 samples everything: nothing hides */
+	if (interval_bytes > 1) /* an interval of 1 samples everything, so nothing hides */
 		*reserve = fmax(*reserve, interval_bytes);
 }
 
@@ -57,7 +58,10 @@ static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
 	tally->unbounded_bytes = fmax(tally->unbounded_bytes, other->unbounded_bytes);
 }
 
-/* Without samples no sum has a value: drops what rounding may have left. */
+/*
+ * Clears the sums of a tally without samples: rounding may have left small values.  The maxima and
+ * the uncertain samples stay.
+ */
 static void clear_if_empty(struct gg_tally *tally)
 {
 	struct gg_tally empty = { 0 };
@@ -75,8 +79,9 @@ static void clear_if_empty(struct gg_tally *tally)
 }
 
 /*
- * The third cumulant of what a sample stands for, over its variance: (2-p)/p allocations for one
- * that is in or out, 2/x where a Poisson number of marks with mean x is counted.
+ * Returns the third cumulant of a sample's contribution, divided by its variance: (2-p)/p
+ * allocations for a sample that is in or out, and 2/x if a Poisson number of sample points with
+ * mean x is counted.
  */
 static double skew_factor(const struct gg_draw *draw, const struct gg_weight *weight, double length)
 {
@@ -107,18 +112,22 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 	};
 
 	if (draw->interval <= 1 && draw->scheme != GG_SCHEME_OPTIMAL)
-		return share;                           /* nothing hides */
-	if (draw->scheme == GG_SCHEME_PER_ALLOCATION) { /* its interval is one of allocations */
+		return share;                           /* an interval of 1 or less hides nothing */
+	if (draw->scheme == GG_SCHEME_PER_ALLOCATION) { /* its interval counts allocations */
 		bytes *= length;
 		share.unbounded_bytes = 1;
 	}
-	/* What one more mark could have stood for at a sample like this one. */
+	/* The most that one more sample point could have stood for at a sample like this one. */
 	share.reserve[GG_BYTES] = bytes;
 	share.reserve[GG_ALLOCATIONS] = bytes / length;
 	share.sampled_interval = bytes;
 	return share;
 }
 
+/*
+ * Adds (sign 1) or subtracts (sign -1) one sample.  The sums are exact enough to cancel, so a
+ * sample that was added and removed leaves no trace in them.
+ */
 static void change(struct gg_tally *tally, double sign, uint64_t size_bytes,
                    const struct gg_share *share)
 {
@@ -163,9 +172,10 @@ void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_
 }
 
 /*
- * The largest third cumulant of the bytes.  A sample's is its variance times Z (2-p)/p, where
- * (2-p)/p = coth(x/2), and Z coth(Z/2R) grows with Z and with R.  Where a sample is in or out by the
- * bytes it covers, it is also R^3 x^3 cosh(x/2) / (4 sinh(x/2)^3), which is below 2 R^3.
+ * Returns the largest possible third cumulant of the bytes.  A sample's third cumulant is its
+ * variance times Z (2-p)/p, where (2-p)/p = coth(x/2), and Z coth(Z/2R) grows with Z and with R.
+ * If a sample is in or out by the bytes that it covers, this is also R^3 x^3 cosh(x/2) / (4
+ * sinh(x/2)^3), which is below 2 R^3.
  */
 static double bytes_skew_most(const struct gg_folded *folded, double size_most)
 {
@@ -182,8 +192,9 @@ static double bytes_skew_most(const struct gg_folded *folded, double size_most)
 }
 
 /*
- * The largest weight 1/p: what the sum leaves to one sample when the others have 1 each; the w whose
- * w (w-1) is all of the variance; and that of the smallest size.
+ * Returns the largest possible weight 1/p, the smallest of three bounds: the rest of the sum if all
+ * other samples have a weight of 1; the w whose w (w-1) is the whole variance; and the weight of
+ * the smallest size.
  */
 static double weight_most(const struct gg_folded *folded, double length_least)
 {
@@ -196,7 +207,10 @@ static double weight_most(const struct gg_folded *folded, double length_least)
 	return fmax(1, fmin(fmin(rest, by_variance), by_size));
 }
 
-/* The largest third cumulant of the allocations: the variance times (2-p)/p, or 2/x (skew_factor). */
+/*
+ * Returns the largest possible third cumulant of the allocations: the variance times (2-p)/p, or
+ * 2/x (skew_factor).
+ */
 static double count_skew_most(const struct gg_folded *folded, double length_least)
 {
 	double factor = 2 * folded->interval / length_least;
@@ -206,7 +220,7 @@ static double count_skew_most(const struct gg_folded *folded, double length_leas
 	return folded->count_variance * fmax(factor, 1);
 }
 
-/* The range of sizes, made as narrow as number and sum allow. */
+/* Narrows the range of sizes as far as the number of samples and their sum allow. */
 static void narrow_sizes(const struct gg_folded *folded, double *ret_least, double *ret_most)
 {
 	double others = (double)folded->sample_count - 1, seen = (double)folded->seen_bytes;
@@ -217,8 +231,8 @@ static void narrow_sizes(const struct gg_folded *folded, double *ret_least, doub
 }
 
 /*
- * The maxima, as for samples.  One allocation that is nearly always sampled can have been missed all the same;
- * R ln(1000 n) is a size of which none of n was missed with a probability of 0.1 %.
+ * Raises the maxima, as for samples.  Even an allocation that is nearly always sampled can have
+ * been missed.  R ln(1000 n) is a size for which the probability that any of n was missed is 0.1 %.
  */
 static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *folded,
                                double size_most, double length_least, bool may_be_sure)
@@ -226,7 +240,10 @@ static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *f
 	double count = (double)folded->sample_count, *reserve = tally->reserve_max;
 	double bytes = folded->interval, weight = folded->interval / length_least;
 
-	/* Below an interval of 1 the optimal scheme has small blocks that it may miss; at 1 none. */
+	/*
+	 * With an interval below 1 the optimal scheme may miss small blocks; with 1 it misses
+	 * nothing.
+	 */
 	if (folded->interval <= 1 && (folded->scheme != GG_SCHEME_OPTIMAL ||
 	                              !(folded->bytes_variance + folded->count_variance > 0)))
 		return;
@@ -251,7 +268,10 @@ static double probability_at(const struct gg_folded *folded, double size)
 	return gg_weight_of(&draw, (uint64_t)fmin(size, 0x1p62)).probability;
 }
 
-/* What came without an error bounds nothing from below either. */
+/*
+ * Adds an estimate without an error.  Its samples give no lower bound, so they do not count as
+ * seen.
+ */
 static void add_unknown(struct gg_tally *tally, const struct gg_folded *folded,
                         enum gg_quantity quantity)
 {
@@ -261,7 +281,7 @@ static void add_unknown(struct gg_tally *tally, const struct gg_folded *folded,
 	add(&tally->unknown[quantity], 1, 1);
 }
 
-/* Sums of one quantity, whose third cumulant is at most skew_most where it is not known. */
+/* Adds the sums of one quantity.  If its third cumulant is unknown, it is at most skew_most. */
 static void add_known(struct gg_tally *tally, struct gg_moments *of, enum gg_quantity quantity,
                       const struct gg_folded *folded, double skew_most)
 {
@@ -346,7 +366,10 @@ void gg_tally_doubt(struct gg_tally *tally)
 
 bool gg_tally_is_uncertain(const struct gg_tally *tally)
 {
-	/* Differences of such sums (a peak's) may have as many samples and other bytes. */
+	/*
+	 * Both are checked: a difference of such sums (for a peak) may have equally many samples
+	 * but different bytes.
+	 */
 	return fabs(gg_sum_value(&tally->uncertain[GG_ALLOCATIONS].seen)) > 0.5 ||
 	       fabs(gg_sum_value(&tally->uncertain[GG_BYTES].seen)) > 0.5;
 }
@@ -386,7 +409,7 @@ void gg_tally_subtract(struct gg_tally *tally, const struct gg_tally *other)
 	clear_if_empty(tally);
 }
 
-/* A variance is a sum of squares: what a subtraction leaves below 0 is rounding. */
+/* A variance is a sum of squares, so a negative one is the rounding error of a subtraction. */
 struct gg_estimate gg_tally_estimate(const struct gg_tally *tally, enum gg_quantity quantity)
 {
 	const struct gg_moments *usual = &tally->usual[quantity], *sure = &tally->sure[quantity];
@@ -398,7 +421,7 @@ struct gg_estimate gg_tally_estimate(const struct gg_tally *tally, enum gg_quant
 
 bool gg_tally_has_error(const struct gg_tally *tally, enum gg_quantity quantity)
 {
-	return gg_sum_value(&tally->unknown[quantity]) < 0.5; /* they are whole numbers */
+	return gg_sum_value(&tally->unknown[quantity]) < 0.5; /* the sum is a whole number */
 }
 
 double gg_tally_seen(const struct gg_tally *tally, enum gg_quantity quantity)

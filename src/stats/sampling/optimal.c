@@ -7,14 +7,16 @@
 
 #include "stats/sampling/elementary.h"
 
-/* p_Z / c = Z sqrt(l_Z/a_Z) for each class. */
+/* Returns p_Z / c = Z sqrt(l_Z/a_Z) of a class. */
 static double urgency(const struct gg_optimal_class *class, double survival)
 {
 	double size = class->size_bytes > 0 ? class->size_bytes : 1;
 	double alive = class->allocated > 0 ? class->live / class->allocated : survival;
 
-	/* A square root without libm; an optimum does not depend on its last digits.  Classes without
-	 * live objects get the part of the budget that the other classes cannot use. */
+	/*
+	 * A square root without libm; an optimum does not depend on its last digits.  Classes
+	 * without live objects get the part of the budget that the other classes cannot use.
+	 */
 	return size * (alive > 1e-18 ? 1 + gg_expm1(gg_log(alive) / 2) : 1e-9);
 }
 
@@ -58,6 +60,7 @@ static double solve(const struct course *courses, size_t count, double budget)
 		else
 			high = bend;
 	}
+	/* Between two neighboring bends the number of samples is fixed + c * slope. */
 	if (high == INFINITY)
 		return INFINITY;
 	for (size_t i = 0; i < count; i++) {

@@ -3,26 +3,27 @@
  * optimal - chooses the sampling probability of each size class, for the least error at a given
  * cost.
  *
- * Of a_Z allocations of size Z, l_Z are still alive when a profile is taken.  Sampling each with
- * p_Z costs sum a_Z p_Z samples and leaves the live bytes a variance of sum Z^2 l_Z (1-p_Z)/p_Z.
- * The least variance for a budget of samples is
+ * A program makes a_Z allocations of size Z, and l_Z of them are live when a profile is taken.
+ * Sampling each with probability p_Z costs sum a_Z p_Z samples, and the estimate of live bytes has
+ * a variance of sum Z^2 l_Z (1-p_Z)/p_Z.  The least variance for a budget of samples is
  *
  *   p_Z = c Z sqrt(l_Z / a_Z), held between a floor and a ceiling,
  *
  * with the one c that uses up the budget (docs/ESTIMATION.md).  The floor keeps every p above 0: a
- * class that is never sampled would be missing from every estimate, whatever the past said of it.
+ * class that is never sampled would be missing from every estimate, even if its past gave no reason
+ * to sample it.
  *
  *   struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];   counted, indexed by gg_size_class()
  *   static struct gg_optimal_rates rates;
  *
- *   gg_optimal_rates_plan(classes, budget, &bounds, &rates);   what the sampler takes
+ *   gg_optimal_rates_plan(classes, budget, &bounds, &rates);   the sampler takes the rates
  *
- * Rates     a class is sampled as `poisson` does, with a sampling interval of its own.  Marks fall
- *           on the stream with the shortest interval of all classes, and a mark is kept with a
- *           chance that the class of the allocation under it decides.  So the fast path counts
- *           bytes, as that of `poisson` does, and knows nothing of classes.
- * Cost      planning sorts out some 10 of 500 bends: about 50 us.  Links to libc alone.
- * Threads   any; pure.
+ * Rates    A class is sampled as `poisson` samples, with a sampling interval of its own.  Sample
+ *          points fall on the stream with the shortest interval of all classes.  The class of the
+ *          allocation under a sample point determines the chance that the point is kept.  So the
+ *          fast path only counts bytes, as that of `poisson` does, and does not know the classes.
+ * Cost     A plan evaluates some 10 of 500 bends: about 50 us.  It links only to libc.
+ * Threads  Any thread; the functions are pure.
  */
 #pragma once
 
@@ -33,11 +34,14 @@
 #include "stats/sampling/scheme.h"
 
 enum {
-	/* Four classes a doubling; 1 to 8 bytes have one each. */
+	/* A doubling has four classes; sizes of 1 to 8 bytes have one each. */
 	GG_SIZE_CLASS_COUNT = 252
 };
 
-/* The class of a size: 0 for none, monotonic, below GG_SIZE_CLASS_COUNT for sizes below 2^63. */
+/*
+ * Returns the class of a size.  It is 0 for size 0, grows with the size, and is below
+ * GG_SIZE_CLASS_COUNT for sizes below 2^63.
+ */
 static inline unsigned gg_size_class(uint64_t size_bytes)
 {
 	int shift = 61 - __builtin_clzll(size_bytes | 4);
@@ -45,32 +49,34 @@ static inline unsigned gg_size_class(uint64_t size_bytes)
 	return 4u * (unsigned)shift + (unsigned)(size_bytes >> shift);
 }
 
-/* One class as it was seen so far.  Counts may be shares: the budget is in the same unit. */
+/* One class as it was observed so far.  Counts may be shares: the budget is in the same unit. */
 struct gg_optimal_class {
-	double size_bytes; /* of a typical allocation; 0 counts as 1 */
-	double allocated;  /* a_Z; 0: nothing seen yet */
+	double size_bytes; /* size of a typical allocation; 0 counts as 1 */
+	double allocated;  /* a_Z; 0: no allocation was observed yet */
 	double live;       /* l_Z <= a_Z */
 };
 
 /*
- * The probabilities of `count` classes (at most GG_SIZE_CLASS_COUNT).  A class not seen yet is
- * taken to live as long as all others do on the whole.  0 < floor <= 1.
+ * Computes the probabilities of `count` classes (at most GG_SIZE_CLASS_COUNT).  A class that was
+ * not observed yet is assumed to live as long as all other classes on average.  0 < floor <= 1.
  *
- * 0, -EINVAL (floor or count out of range, a number negative or NaN), or -ERANGE: the floor alone
- * costs more than the budget.  ret_probabilities is untouched then.
+ * Returns 0; -EINVAL if floor or count is out of range, or if a number is negative or NaN; or
+ * -ERANGE if the floor alone costs more than the budget.  On an error ret_probabilities is
+ * untouched.
  */
 GG_MUST_CHECK int gg_optimal_plan(const struct gg_optimal_class *classes, size_t count,
                                   double budget, double floor, double *ret_probabilities);
 
-/* Sampling intervals, in bytes, that hold every class's: 1 <= shortest <= longest. */
+/* Bounds of the sampling intervals of all classes, in bytes: 1 <= shortest <= longest. */
 struct gg_optimal_bounds {
 	double shortest, longest;
-	double unseen; /* of every class that nothing was seen of; 0: as the plan has it */
+	double unseen; /* interval of classes without any sample; 0: the plan decides */
 };
 
 /*
- * Those of a plan around one interval.  Finer marks are more often due for nothing, at some 10 ns
- * each; coarser ones make a class that was thought to be short-lived and is not hard to see.
+ * The bounds of a plan around one interval.  With a shorter `shortest`, more sample points are
+ * dropped, at some 10 ns each.  With a longer `longest`, a class that was wrongly taken for
+ * short-lived is hard to observe.
  */
 enum { GG_OPTIMAL_FINER = 32, GG_OPTIMAL_COARSER = 16 };
 
@@ -82,11 +88,12 @@ static inline struct gg_optimal_bounds gg_optimal_bounds_of(double interval)
 		                           .longest = interval * GG_OPTIMAL_COARSER };
 }
 
-/* How each class is sampled.  Constant while a sampler uses it. */
+/* The sampling of each class.  It is constant while a sampler uses it. */
 struct gg_optimal_rates {
-	double shortest; /* mean interval of the marks that are drawn, bytes, >= 1 */
-	double intervals[GG_SIZE_CLASS_COUNT]; /* of the marks that are kept, >= shortest */
-	double keeps[GG_SIZE_CLASS_COUNT];     /* the share of marks that are kept */
+	double shortest; /* mean interval of the sample points that are drawn, in bytes, >= 1 */
+	/* mean intervals of the sample points that are kept, >= shortest */
+	double intervals[GG_SIZE_CLASS_COUNT];
+	double keeps[GG_SIZE_CLASS_COUNT]; /* share of sample points that are kept */
 };
 
 /* Sets `shortest` and `keeps` for the given intervals, each of which is at least 1. */
@@ -94,16 +101,17 @@ void gg_optimal_rates_set(struct gg_optimal_rates *rates,
                           const double intervals[static GG_SIZE_CLASS_COUNT]);
 
 /*
- * The plan for all classes (their sizes may be 0 where nothing was seen: then that of the class is
- * taken), with p = 1 - exp(-Z/R) between those of the bounds.  A budget that is too small for the
- * floor, or more than the ceiling needs, gives the one or the other to all.  0, or -EINVAL as
- * gg_optimal_plan() and for bounds that are none.
+ * Plans the intervals of all classes, with p = 1 - exp(-Z/R) between those of the bounds.  The size
+ * of a class without observations may be 0; then the plan uses the smallest size of the class.  If
+ * the budget is too small for the floor, all classes get the floor; if it exceeds the need of the
+ * ceiling, all get the ceiling.  Returns 0, or -EINVAL as gg_optimal_plan() does, and for invalid
+ * bounds.
  */
 GG_MUST_CHECK int gg_optimal_rates_plan(
 	const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT], double budget,
 	const struct gg_optimal_bounds *bounds, struct gg_optimal_rates *ret_rates);
 
-/* The smallest size of a class. */
+/* Returns the smallest size of a class. */
 static inline uint64_t gg_size_class_bytes(unsigned class)
 {
 	return class < 8 ? class : (uint64_t)(class % 4 + 4) << (class / 4 - 1);

@@ -35,7 +35,7 @@ void gg_rate_learning_classes(const struct gg_rate_learning *learned, enum gg_fo
 		                   GG_RATE_LEARNING_UNITS;
 		double freed = (double)gg_load_relaxed(&learned->freed[i]) / GG_RATE_LEARNING_UNITS;
 		double least = (double)gg_size_class_bytes(i), one, survival;
-		/* Sizes from 8 bytes on share a class: take its middle. */
+		/* Sizes from 8 bytes on share a class, so its middle is taken. */
 		struct gg_optimal_class class = { .size_bytes = i < 8 ? least : least * 1.125 };
 
 		if (samples > 0 && allocated > 0) {
@@ -57,7 +57,8 @@ void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus
 	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
 	double intervals[GG_SIZE_CLASS_COUNT], budget = 0;
 
-	if (!(interval > 1)) { /* every allocation is wanted: no class may have a longer interval */
+	/* every allocation is wanted, so no class may have a longer interval */
+	if (!(interval > 1)) {
 		for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
 			intervals[i] = 1;
 		gg_optimal_rates_set(ret_rates, intervals);

@@ -22,7 +22,9 @@ void gg_rng_seed_from_system(struct gg_rng *rng)
 	gg_rng_seed(rng, gg_hash_random_seed(), gg_hash_random_seed());
 }
 
-/* Multiply and shift, and reject the few products that would favour some results (Lemire 2019). */
+/*
+ * Multiplies and shifts, and rejects the few products that would favor some results (Lemire 2019).
+ */
 uint64_t gg_rng_below(struct gg_rng *rng, uint64_t bound)
 {
 	unsigned __int128 product = (unsigned __int128)gg_rng_next(rng) * bound;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ziggurat - the area under exp(-x), cut into 256 layers of equal area (Marsaglia & Tsang, "The
- * ziggurat method for generating random variables", J. Stat. Softw. 5(8), 2000).
+ * ziggurat - holds the area under exp(-x), cut into 256 layers of equal area (Marsaglia & Tsang,
+ * "The ziggurat method for generating random variables", J. Stat. Softw. 5(8), 2000).
  *
- * Layer 0 is the strip along the axis, with the tail: all below exp(-r).  Layer i > 0 is the
+ * Layer 0 is the strip along the axis with the tail: everything below exp(-r).  Layer i > 0 is the
  * rectangle from 0 to x[i] between exp(-x[i]) and exp(-x[i+1]), so it reaches beyond the curve from
- * x[i+1] on.  With v the area of each,
+ * x[i+1] on.  With v the area of each layer,
  *
  *   x[0] = v / exp(-r),  x[1] = r,  exp(-x[i+1]) = exp(-x[i]) + v/x[i],  v = (r + 1) exp(-r),
  *
@@ -20,12 +20,18 @@ enum { GG_ZIGGURAT_LAYERS = 256 };
 
 #define GG_ZIGGURAT_TAIL 0x1.ec9d9297ebb83p+2 /* r = 7.697... */
 
-/* j of 53 random bits is too coarse below this: j * width has a grain above 2^-31. */
+/*
+ * Below this, a j of 53 random bits is too coarse.  Otherwise j * width has a granularity below
+ * 2^-31 of it.
+ */
 #define GG_ZIGGURAT_COARSE (UINT64_C(1) << 31)
 
 static const struct gg_ziggurat_layer {
-	/* j - GG_ZIGGURAT_COARSE below this (as unsigned numbers): j is not coarse, and j * width is
-	 * below x[i+1], so under the curve.  floor(2^53 x[i+1] / x[i]) - GG_ZIGGURAT_COARSE, or 0. */
+	/*
+	 * If j - GG_ZIGGURAT_COARSE is below this (as unsigned numbers), j is not coarse, and j *
+	 * width is below x[i+1], so under the curve.  floor(2^53 x[i+1] / x[i]) -
+	 * GG_ZIGGURAT_COARSE, or 0.
+	 */
 	uint64_t accept;
 	double width; /* x[i] / 2^53 */
 } gg_ziggurat[GG_ZIGGURAT_LAYERS] = {
