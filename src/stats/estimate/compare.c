@@ -14,17 +14,20 @@ struct compare_side {
 	double scale;
 	double value; /* scaled */
 	/*
-	 * The lower end is the smaller of two.  The gamma law of all samples may be below what was
-	 * seen: that bound is certain, not one of a/2, and to take the distance to it for a deviation
-	 * would make a difference look surer than it is.
+	 * The lower end is the smaller of two.  The gamma law of all samples may be below the bytes
+	 * of the samples themselves.  That second bound is certain, not one of a/2; using the
+	 * distance to it as a deviation would make a difference look more certain than it is.
 	 */
 	struct gg_low_end low;
 	struct gg_end_law low_of_all;
-	bool one_low; /* no sample is sure: low_of_all is all there is to it, low is not set */
+	bool one_low; /* no sample is sure: low_of_all is the whole law, and `low` is not set */
 	struct gg_high_end high;
 };
 
-/* [0, reserve ln(2/a)] has the tail of an exponential law; with nothing known there is no bound. */
+/*
+ * [0, reserve ln(2/a)] has the tail of an exponential law.  With an unknown reserve there is no
+ * bound.
+ */
 static struct gg_high_end unseen_end(double reserve)
 {
 	struct gg_end_law law = { .offset = INFINITY };
@@ -35,8 +38,8 @@ static struct gg_high_end unseen_end(double reserve)
 }
 
 /*
- * The tally as far as it matters, with what is known of the other side: allocations as small as the
- * smallest sampled there may be unseen here too.
+ * Prepares the tally of one side.  It also uses the other side: allocations as small as its
+ * smallest sample may be unseen here as well.
  */
 static struct compare_side make_side(const struct gg_tally *tally, const struct gg_tally *other,
                                      enum gg_quantity quantity, double scale)
@@ -76,7 +79,7 @@ static double high_at(const struct compare_side *side, double tail)
 	return side->scale * gg_high_end_at(&side->high, tail);
 }
 
-/* A tail as a function of the end that it has; slope: of its logarithm. */
+/* A tail as a function of its end; `slope` is that of its logarithm. */
 struct compare_tail {
 	double value, slope;
 };
@@ -106,8 +109,8 @@ static struct compare_tail high_tail(const struct compare_side *side, double end
 }
 
 /*
- * Where the two tails are equal, given them at an angle: by a line through their logarithms.  The
- * angle moves by -*ret_step; NaN where there is no line.
+ * Returns the tail at which both tails are equal, on the lines through their logarithms at an
+ * angle.  The angle moves by -*ret_step; NaN if there is no line.
  */
 static double meet(struct compare_tail l, struct compare_tail h, double *ret_step)
 {
@@ -118,23 +121,25 @@ static double meet(struct compare_tail l, struct compare_tail h, double *ret_ste
 }
 
 /*
- * The tail a/2 for which the interval of a difference > 0 ends at 0:
+ * Finds the tail a/2 for which the interval of a difference > 0 ends at 0:
  *
  *   (more - low(a/2))^2 + (high(a/2) - less)^2 = difference^2
  *
- * Inverting both ends for each a to try would cost two searches a step.  Instead the circle is walked:
- * at an angle, low = more - difference cos(angle) and high = less + difference sin(angle) solve the
- * equation, and the angle is sought at which both have the same tail.  One tail grows with the
- * angle, the other falls; Newton on the difference of their logarithms, inside a bracket, takes two
- * or three steps.  A step of a tail (a whole allocation missed) is met by halving.
+ * Inverting both ends for each trial of a would cost two searches a step.  Instead the search walks
+ * along the circle.  At any angle, low = more - difference cos(angle) and high = less + difference
+ * sin(angle) solve the equation, and the search finds the angle at which both have the same tail.
+ * One tail grows with the angle, and the other falls.  Newton's method on the difference of their
+ * logarithms, inside a bracket, takes two or three steps.  If a tail has a step (a whole allocation
+ * missed), the bracket is halved.
  */
 static double meeting_tail(const struct compare_side *less, const struct compare_side *more,
                            double difference)
 {
-	const double close = 1e-4; /* squared: below the 1e-6 that p is held to */
+	/* squared, this is below the relative error of 1e-6 that p must keep */
+	const double close = 1e-4;
 	double low = 0, high = M_PI_2, tail = 0, angle;
 
-	if (more->low_of_all.scale == 0) /* certain: all depends on the other */
+	if (more->low_of_all.scale == 0) /* this side is certain, so only the other one counts */
 		return high_tail(less, more->value).value;
 	if (less->high.law.scale == 0 && !(less->high.missed_count > 0))
 		return isinf(less->high.law.offset) ? 1 : low_tail(more, less->value).value;
@@ -161,7 +166,7 @@ static double meeting_tail(const struct compare_side *less, const struct compare
 		if (!(angle > low && angle < high))
 			angle = 0.5 * (low + high);
 	}
-	/* At either end of the walk one side is as good as certain. */
+	/* At either end of the circle, one side is practically certain. */
 	if (high == M_PI_2)
 		tail = fmax(tail, high_tail(less, more->value).value);
 	if (low == 0)
@@ -195,8 +200,8 @@ static struct gg_difference difference_of(const struct gg_tally *before,
 }
 
 /*
- * Samples may belong to either side or not: the two extremes are all of them before and none after,
- * and the other way round.
+ * Computes the difference if samples may or may not belong to either side.  The two extremes are:
+ * all of them before and none of them after, and the other way round.
  */
 static struct gg_difference uncertain_difference(const struct gg_tally *before,
                                                  const struct gg_tally *after,
@@ -235,7 +240,10 @@ struct gg_difference gg_difference_of(const struct gg_tally *before, const struc
 	return difference_of(before, after, quantity, scale, confidence);
 }
 
-/* Ascending p-value; equal ones by their row, so that the order is always the same. */
+/*
+ * Orders rows by ascending p-value, and equal ones by their index, so that the order is always the
+ * same.
+ */
 static int compare_rows(const void *x, const void *y, void *p_values)
 {
 	size_t i = *(const size_t *)x, j = *(const size_t *)y;
@@ -253,7 +261,10 @@ size_t gg_false_discovery(double *p_values, size_t count, size_t *order)
 		if (!isnan(p_values[i]))
 			order[tested_count++] = i;
 	qsort_r(order, tested_count, sizeof(*order), compare_rows, p_values);
-	/* q of the k-th smallest is the least p_j n / j over j >= k: from the largest down. */
+	/*
+	 * q of the k-th smallest p-value is the least p_j n / j over j >= k, so the loop goes down
+	 * from the largest.
+	 */
 	for (size_t k = tested_count; k > 0; k--) {
 		double *p = &p_values[order[k - 1]];
 

@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "stats/sampling/weight.h"
 
-/* The ends of the first, second and last third. */
+/* The ends of the first, second, and last third. */
 static const double third_ends[] = { 1. / 3, 2. / 3, 1 };
 
 static double moment_of(int index)
@@ -28,7 +28,10 @@ void gg_leak_init(struct gg_leak *leak, double interval_bytes)
 	}
 }
 
-/* Is it there and old at that moment?  At the end what is freed then is still there. */
+/*
+ * True if the block is live and old at that moment.  A block freed at the moment itself is not
+ * live.
+ */
 static bool is_old_at(double allocated, double freed, double moment)
 {
 	return allocated <= moment - GG_LEAK_YOUNG && freed > moment;
@@ -42,8 +45,8 @@ static void add_levels(struct gg_leak *leak, double allocated, double freed, dou
 }
 
 /*
- * What is live at the end is added once, to the part of those that became old in the same third; the
- * sums that it belongs to are made of the parts later (gg_leak_finish).
+ * Adds a block that is live at the end: once, to the part of the blocks that became old in the same
+ * third.  gg_leak_finish() makes the sums from these parts, which saves most additions.
  */
 static void add_kept(struct gg_leak *leak, double allocated, const struct gg_draw *draw,
                      uint64_t size_bytes, double weight)
@@ -57,7 +60,7 @@ static void add_kept(struct gg_leak *leak, double allocated, const struct gg_dra
 	add_levels(leak, allocated, INFINITY, weight);
 }
 
-/* What lived long enough to have been old at some time. */
+/* Adds a freed block that lived long enough to have been old at some time. */
 static void add_freed(struct gg_leak *leak, double allocated, double freed,
                       const struct gg_draw *draw, uint64_t size_bytes, double weight)
 {
@@ -92,7 +95,10 @@ void gg_leak_add(struct gg_leak *leak, double allocated, double freed, const str
 
 void gg_leak_finish(struct gg_leak *leak)
 {
-	/* Old since before the first third's end, since each later one, and not yet. */
+	/*
+	 * The parts: old before the end of the first third, old before each later end, and not yet
+	 * old.
+	 */
 	for (int part = 0; part <= GG_LEAK_THIRDS + 1; part++) {
 		const struct gg_tally *kept = &leak->kept[part];
 
@@ -120,9 +126,10 @@ void gg_leak_add_vague(struct gg_leak *leak, double from, double to, const struc
 }
 
 /*
- * P(S >= s) for Kendall's S, concordant less discordant pairs of n untied moments, if every order of
- * them is as likely: the share of the permutations of n with so few inversions (Kendall 1938).  Ties
- * add nothing to S and are taken for half a discordant pair, which makes the p-value larger.
+ * Returns P(S >= s) for Kendall's S, concordant minus discordant pairs of n untied moments, if
+ * every order of them is equally likely: the share of the permutations of n with so few inversions
+ * (Kendall 1938).  Ties add nothing to S.  They count as half a discordant pair, which makes the
+ * p-value larger.
  */
 static double kendall_p_value(const double *levels)
 {
@@ -134,7 +141,7 @@ static double kendall_p_value(const double *levels)
 		for (int j = 0; j < i; j++)
 			s += (levels[i] > levels[j]) - (levels[i] < levels[j]);
 	most = (PAIRS - s + 1) / 2;
-	/* One moment more, in each of its n places among the others alike. */
+	/* Adds one moment: each of its n places among the other moments is equally likely. */
 	for (int n = 2; n <= GG_LEAK_MOMENTS; n++) {
 		double next[PAIRS + 1] = { 0 };
 
@@ -149,7 +156,9 @@ static double kendall_p_value(const double *levels)
 	return fmin(p, 1);
 }
 
-/* Two-sided, which for "it grew" is twice as strict as it need be. */
+/*
+ * Returns the p-value of growth.  It is two-sided, which is twice as strict as "it grew" requires.
+ */
 static double growth_p_value(const struct gg_tally *lost, const struct gg_tally *gained)
 {
 	struct gg_difference d = gg_difference_of(lost, gained, GG_BYTES, 1, 0.95);
@@ -157,10 +166,10 @@ static double growth_p_value(const struct gg_tally *lost, const struct gg_tally 
 	return d.value > 0 ? d.p_value : 1;
 }
 
-/* Would it be significant if all of these samples had been gained? */
+/* True if the growth would be significant with all of these samples gained. */
 static bool is_testable(const struct gg_leak *leak, int third)
 {
-	enum { ENOUGH = 6 }; /* of any size: test_stats_compare */
+	enum { ENOUGH = 6 }; /* 6 samples of any size suffice: test_stats_compare */
 	struct gg_tally all = leak->gained[third], none = { 0 };
 
 	if (all.sample_count + leak->lost[third].sample_count >= ENOUGH)
@@ -217,7 +226,7 @@ enum gg_leak_class gg_leak_class_of(const struct gg_leak *leak, bool grows, doub
 		return GG_LEAK_GROWING;
 	if (leak->freed_count == 0)
 		return GG_LEAK_NEVER_FREED;
-	/* Steady growth from nothing would have made a third of it in the last third. */
+	/* Steady growth from nothing would have made a third of the bytes in the last third. */
 	if (!leak->is_vague && gg_leak_growth(leak, confidence).high < old / 3)
 		return GG_LEAK_LEVEL;
 	return GG_LEAK_UNCLEAR;

@@ -11,22 +11,24 @@
  *   ... gg_false_discovery(p, ...) ...
  *   gg_leak_class_of(&leak, p[i] <= 0.05, 0.95)
  *
- * Times are shares of the run: 0 its start, 1 its end.  docs/LEAKS.md has the reasons of all this.
+ * Times are shares of the run: 0 is its start, 1 its end.  docs/LEAKS.md has the reasons for this
+ * method.
  *
- * Old       is what is older than a tenth of the run.  Requests in flight, and jobs of that length, never
- *           grow old; what is said of growth is said of the old.
- * Growth    is tested in the second and in the third third of the run apart: what grew old in it and
- *           was still there at its end, against what was old at its start and freed in it.  No block is
- *           in both, so they were sampled independently, and gg_difference_of() has the p-value.
- * Steadily  Kendall's rank correlation of the old with time, at 13 moments of the last two thirds: a
- *           level that goes up and down is no leak, however certain its last rise.
+ * Old       A block is old if it is older than a tenth of the run.  Requests in flight, and jobs of
+ *           that length, never grow old.  Growth always refers to the old blocks.
+ * Growth    The second and the third third of the run are tested separately.  The test compares
+ *           blocks that grew old in the third and were still live at its end with blocks that were
+ *           old at its start and freed in it.  No block is in both groups, so they were sampled
+ *           independently, and gg_difference_of() has the p-value.
+ * Steadily  Kendall's rank correlation of the old bytes with time, at 13 moments of the last two
+ *           thirds.  A level that goes up and down is no leak, however certain its last rise is.
  *
- * The p-value is the largest of the three: small only if it grew in the second third, and in the last
- * one, and steadily.
+ * The p-value is the largest of the three.  It is small only if the group grew in the second third,
+ * and in the last third, and steadily.
  *
- * Threads   any; pure; no allocation.
- * Cost      a sample that was freed young costs its weight alone, one that was kept a tally's addition
- *           (bench_report has all of it).
+ * Threads  Any thread; the functions are pure and do not allocate.
+ * Cost     A sample that was freed young costs only its weight; one that was kept costs one
+ *          addition to a tally (bench_report measures all of it).
  */
 #pragma once
 
@@ -36,65 +38,81 @@
 enum {
 	GG_LEAK_MOMENTS = 13,
 	GG_LEAK_COHORTS = 10,
-	GG_LEAK_THIRDS = 2, /* the second and the last: the first is for starting up */
+	GG_LEAK_THIRDS = 2, /* the second and the last third; programs start up in the first */
 };
 
-#define GG_LEAK_YOUNG 0.1 /* share of the run */
+#define GG_LEAK_YOUNG 0.1 /* as a share of the run */
 
 struct gg_leak {
-	/* From gg_leak_finish() on. */
-	struct gg_tally live; /* at the end */
-	struct gg_tally old;  /* of that, what is old */
+	/* Complete after gg_leak_finish(). */
+	struct gg_tally live; /* live at the end */
+	struct gg_tally old;  /* the old part of `live` */
 	struct gg_tally gained[GG_LEAK_THIRDS], lost[GG_LEAK_THIRDS];
-	struct gg_tally kept[GG_LEAK_THIRDS + 2]; /* live ones by when they became old */
-	double levels[GG_LEAK_MOMENTS];           /* estimated bytes of the old, at each moment */
-	double cohorts[GG_LEAK_COHORTS]; /* of what is live at the end, by when it was allocated */
-	double offered_bytes; /* estimate of all that was allocated early enough to be old by now */
-	uint64_t freed_count; /* samples */
-	bool is_vague;        /* frees without a time that could have been at any */
+	/* live blocks by the third in which they became old */
+	struct gg_tally kept[GG_LEAK_THIRDS + 2];
+	double levels[GG_LEAK_MOMENTS]; /* estimated bytes of the old blocks, at each moment */
+	/* bytes live at the end, by the time of their allocation */
+	double cohorts[GG_LEAK_COHORTS];
+	/* estimated bytes that were allocated early enough to be old at the end */
+	double offered_bytes;
+	uint64_t freed_count; /* freed samples */
+	bool is_vague;        /* some frees have no time, and may have been at any */
 };
 
-/* interval: the sampling interval that the group was exposed to, in bytes; 0: unknown. */
+/*
+ * Prepares an empty group.  interval_bytes is the sampling interval that it was exposed to; 0:
+ * unknown.
+ */
 void gg_leak_init(struct gg_leak *leak, double interval_bytes);
 
-/* freed: INFINITY if it never was.  Times outside of [0, 1] count as its ends. */
+/*
+ * Adds a sample.  `freed` is INFINITY if the block was never freed.  Times outside of [0, 1] count
+ * as 0 or 1.
+ */
 void gg_leak_add(struct gg_leak *leak, double allocated, double freed, const struct gg_draw *draw,
                  uint64_t size_bytes);
 
 /*
- * Samples that were allocated and freed at unknown moments in [from, to].  What may have been old at
- * the start of a third counts as lost in it, and never as gained: growth is never overstated.
+ * Adds samples that were allocated and freed at unknown moments in [from, to].  Blocks that may
+ * have been old at the start of a third count as lost in it, and never as gained, so growth is
+ * never overstated.
  */
 void gg_leak_add_vague(struct gg_leak *leak, double from, double to, const struct gg_tally *tally);
 
-/* All is there: once, before anything below is asked. */
+/*
+ * Completes the sums.  Call it once, after all samples were added and before the functions below.
+ */
 void gg_leak_finish(struct gg_leak *leak);
 
 /*
- * That it does not grow steadily.  NaN: not tested, so few samples that no outcome could have been
- * significant (such rows do not count for the false discovery rate; Gilbert 2005).
+ * Returns the p-value of "the group does not grow steadily".  NaN means "not tested": so few
+ * samples that no outcome could be significant.  Such rows do not count for the false discovery
+ * rate (Gilbert 2005).
  */
 double gg_leak_p_value(const struct gg_leak *leak);
 
-/* Bytes by which the old grew in the last third. */
+/* Returns the bytes by which the old blocks grew in the last third. */
 struct gg_difference gg_leak_growth(const struct gg_leak *leak, double confidence);
 
-/* What is old now, of all that was allocated early enough to be; 0 to 1, NaN if nothing was. */
+/*
+ * Returns the share of old bytes at the end, among the bytes allocated early enough to be old: 0 to
+ * 1, or NaN if there were no such bytes.
+ */
 double gg_leak_kept_share(const struct gg_leak *leak);
 
-/* In the order of reports. */
+/* The classes, in the order of reports. */
 enum gg_leak_class {
 	GG_LEAK_GROWING,     /* grows steadily */
-	GG_LEAK_NEVER_FREED, /* some of it is old, and no sample of the group was ever freed */
-	GG_LEAK_UNCLEAR,     /* some of it is old, some was freed; more samples would tell */
-	GG_LEAK_LEVEL, /* in the last third it grew for certain by less than a third: a cache */
-	GG_LEAK_YOUNG_ONLY, /* nothing of it is old */
+	GG_LEAK_NEVER_FREED, /* part of it is old, and no sample of the group was ever freed */
+	GG_LEAK_UNCLEAR,     /* part of it is old, part was freed; more samples could decide */
+	GG_LEAK_LEVEL,       /* in the last third it certainly grew by less than a third: a cache */
+	GG_LEAK_YOUNG_ONLY,  /* no part of it is old */
 };
 
 enum { GG_LEAK_CLASS_COUNT = GG_LEAK_YOUNG_ONLY + 1 };
 
-/* "growing", "never freed", "unclear", "level", "young". */
+/* Returns "growing", "never freed", "unclear", "level", or "young". */
 const char *gg_leak_class_name(enum gg_leak_class class);
 
-/* grows: the p-value is among the discoveries. */
+/* Returns the class of a group.  `grows`: its p-value is among the discoveries. */
 enum gg_leak_class gg_leak_class_of(const struct gg_leak *leak, bool grows, double confidence);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Densities first (they never overflow and keep their digits for large shapes), then each tail as
- * its density times a sum or a continued fraction whose terms are all of one sign or converge
- * without cancellation.  Which of the two tails is computed and which is 1 minus it follows from
- * the side of the mean: the computed one is the smaller, up to a factor.
+ * special - computes the tails of gamma and beta laws, and the densities that they use.
+ *
+ * The densities come first: they never overflow, and keep their digits for large shapes.  Each tail
+ * is its density times a sum or a continued fraction whose terms all have one sign or converge
+ * without cancellation.  The side of the mean decides which tail is computed and which is 1 minus
+ * the other: the computed one is the smaller, up to a factor.
  */
 #include "stats/estimate/special.h"
 
@@ -21,10 +23,10 @@ static double log_gamma(double x)
 {
 	int sign;
 
-	return lgamma_r(x, &sign); /* lgamma() writes a global */
+	return lgamma_r(x, &sign); /* lgamma() writes a global variable */
 }
 
-/* log Gamma(1 + a) for 0 <= a: relative to a also when 1 + a rounds to 1 (DLMF 5.7.3). */
+/* log Gamma(1 + a) for 0 <= a, accurate relative to a even if 1 + a rounds to 1 (DLMF 5.7.3). */
 static double log_gamma_1p(double a)
 {
 	const double euler = 0.57721566490153286061, zeta2 = 1.64493406684822643647,
@@ -53,7 +55,10 @@ static double log1p_minus(double d)
 	return 2 * r * square * sum - r * d;
 }
 
-/* What Stirling's formula lacks: log Gamma(z+1) - (z + 1/2) log z + z - log(2 pi)/2, z > 0. */
+/*
+ * Returns the error of Stirling's formula: log Gamma(z+1) - (z + 1/2) log z + z - log(2 pi)/2, z >
+ * 0.
+ */
 static double stirling_error(double z)
 {
 	const double half_log_2pi = 0.91893853320467274178;
@@ -122,7 +127,7 @@ double gg_log_binomial(double n, double k)
 		return NAN;
 	if (k == 0 || rest == 0)
 		return 0;
-	/* n log n - k log k - rest log rest, by the smaller part first. */
+	/* n log n - k log k - rest log rest, computed from the smaller part. */
 	if (k > rest) {
 		k = rest;
 		rest = n - k;
@@ -187,7 +192,7 @@ static double gamma_fraction(double a, double x)
 	return value;
 }
 
-/* Q(a, x) for a < 1 and x <= 1.5: 1 - P would lose everything where Q is about a (Gautschi). */
+/* Q(a, x) for a < 1 and x <= 1.5 (Gautschi).  1 - P would lose all digits where Q is about a. */
 static double gamma_upper_small(double a, double x)
 {
 	double log_power = a * log(x) - log_gamma_1p(a), sum = 0, term = 1;
@@ -199,7 +204,7 @@ static double gamma_upper_small(double a, double x)
 	return -expm1(log_power) - exp(log_power) * a * sum;
 }
 
-/* At the ends of the domain, and outside it. */
+/* Returns the tail at the ends of the domain, and outside it. */
 static double gamma_tail_limit(double a, double x, bool upper)
 {
 	if (!(a >= 0) || !(x >= 0))
@@ -252,9 +257,9 @@ double gg_gamma_upper(double a, double x)
 }
 
 /*
- * I_x(a, b) B(a, b) / (x^a y^b): the even part of DLMF 8.17.22 as Didonato & Morris give it (ACM TOMS
- * 18 (1992) 360), by Lentz's method.  lambda = a - (a+b) x >= -1 is given, because near the mean its
- * digits are the result's digits and x alone does not have them when it is close to 1.
+ * I_x(a, b) B(a, b) / (x^a y^b): the even part of DLMF 8.17.22 as Didonato & Morris give it (ACM
+ * TOMS 18 (1992) 360), by Lentz's method.  The caller gives lambda = a - (a+b) x >= -1: near the
+ * mean its digits are the digits of the result, and x alone does not have them if it is close to 1.
  */
 static double beta_fraction(double a, double b, double x, double lambda)
 {

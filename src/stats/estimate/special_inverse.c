@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inverses: Newton's method on the logarithm of the tail, in the logarithm of the argument (for
- * beta its logit), inside a bracket that shrinks with every step.  The logarithm of a tail is
- * concave there, which makes Newton safe from one side and fast from both; where a step leaves the
- * bracket it is halved instead.  For gamma the second derivative costs nothing more, so there
- * Halley's correction makes each step cubic: two or three tails an inverse.
+ * special_inverse - inverts the tails of normal, gamma, and beta laws.
+ *
+ * The search is Newton's method on the logarithm of the tail, in the logarithm of the argument (for
+ * beta, its logit), inside a bracket that shrinks with every step.  The logarithm of a tail is
+ * concave there, which makes Newton's method safe from one side and fast from both.  A step that
+ * would leave the bracket is replaced by halving.  For gamma the second derivative costs nothing
+ * more, so Halley's correction makes each step cubic: an inverse takes two or three tails.
  */
 #include <float.h>
 #include <math.h>
@@ -29,7 +31,7 @@ static double beta_value(const struct inverse_tail *tail, double t, double *ret_
 	return gg_special_beta(tail->a, tail->b, x, y, tail->upper);
 }
 
-/* The t in [low, high] where the tail is p; from t. */
+/* Finds the t in [low, high] with tail p, starting from t. */
 static double solve(const struct inverse_tail *tail, double p, double t, double low, double high)
 {
 	for (int i = 0; i < 200; i++) {
@@ -41,7 +43,7 @@ static double solve(const struct inverse_tail *tail, double p, double t, double 
 			high = t;
 		step = value > 0 && slope != 0 ? value / slope * log(p / value) : NAN;
 		next = t + step;
-		/* Not a number, or outside: halve. */
+		/* The step is not a number, or leaves the bracket: halve the bracket instead. */
 		if (!(next >= low && next <= high)) {
 			next = 0.5 * (low + high);
 			step = next - t;
@@ -53,7 +55,10 @@ static double solve(const struct inverse_tail *tail, double p, double t, double 
 	return t;
 }
 
-/* Within 4.5e-4 (Hastings 1955, Abramowitz & Stegun 26.2.23); 0 < p <= 1/2. */
+/*
+ * Guesses the z with P(X > z) = p within 4.5e-4 (Hastings 1955, Abramowitz & Stegun 26.2.23); 0 < p
+ * <= 1/2.
+ */
 static double normal_guess(double p)
 {
 	double t = sqrt(-2 * log(p));
@@ -73,7 +78,7 @@ double gg_normal_upper_inverse(double p)
 	if (p > 0.5)
 		return -gg_normal_upper_inverse(1 - p); /* exact from 1/2 on (Sterbenz) */
 	z = normal_guess(p);
-	for (int i = 0; i < 2; i++) { /* Halley: 4.5e-4, 1e-9, exact */
+	for (int i = 0; i < 2; i++) { /* errors with Halley's correction: 4.5e-4, 1e-9, exact */
 		double density = exp(-0.5 * z * z) * 0.39894228040143267794;
 		double step = (gg_normal_upper(z) - p) / density;
 
@@ -82,7 +87,10 @@ double gg_normal_upper_inverse(double p)
 	return z;
 }
 
-/* Wilson & Hilferty's cube where it is positive, else the first term of the series at 0. */
+/*
+ * Guesses log x: by Wilson & Hilferty's cube if it is positive, otherwise by the first term of the
+ * series at 0.
+ */
 static double gamma_guess(double a, double p, bool upper)
 {
 	double spread = 1 / (9 * a), z = normal_guess(p), root;
@@ -95,9 +103,9 @@ static double gamma_guess(double a, double p, bool upper)
 }
 
 /*
- * Beyond this shape neighbouring doubles are so far apart, in standard deviations, that Newton's
- * method has nothing to go by, while Cornish & Fisher's expansion (1938) has converged: the next
- * term, -(3z^4 + 7z^2 - 16) / (810 a), is below 1e-20 of the answer for all tails of a double.
+ * Beyond this shape, neighboring doubles are so many standard deviations apart that Newton's method
+ * has no information, while Cornish & Fisher's expansion (1938) has converged: the next term,
+ * -(3z^4 + 7z^2 - 16) / (810 a), is below 1e-20 of the answer for all tails of a double.
  */
 static const double huge_shape = 1e12;
 
@@ -108,12 +116,13 @@ static double gamma_inverse_huge(double a, double p, bool upper)
 	return a + (root * z + (z * z - 1) / 3 + (z * z - 7) * z / (36 * root));
 }
 
-/* log x where the tail is p <= 1/2; from t. */
+/* Finds log x with tail p <= 1/2, starting from t. */
 static double solve_gamma(const struct gg_gamma_law *law, double p, bool upper, double t)
 {
-	double low = -745, high = 709; /* the exponential's range: an answer below 1e-308 is 0 */
+	double low = -745, high = 709; /* the range of exp(): an answer below 1e-308 is 0 */
 	double enough = 1e-4 /
-	                fmax(1, sqrt(law->shape)); /* in standard deviations; cubed: nothing */
+	                /* in standard deviations; its cube is negligible */
+	                fmax(1, sqrt(law->shape));
 
 	for (int i = 0; i < 200; i++) {
 		double x = exp(t), probability, slope, step, halley;
@@ -123,13 +132,15 @@ static double solve_gamma(const struct gg_gamma_law *law, double p, bool upper, 
 			low = t;
 		else
 			high = t;
-		/* Of log(tail) by t; its own derivative is slope * (a - x - slope). */
+		/*
+		 * The derivative of log(tail) by t.  Its own derivative is slope * (a - x - slope).
+		 */
 		slope = law->shape * probability / value * (upper ? -1 : 1);
 		step = value > 0 && slope != 0 ? log(p / value) / slope : NAN;
 		halley = 1 + 0.5 * step * (law->shape - x - slope);
 		if (halley > 0.5 && halley < 2)
 			step /= halley;
-		/* Not a number, or outside: halve. */
+		/* The step is not a number, or leaves the bracket: halve the bracket instead. */
 		if (!(t + step >= low && t + step <= high))
 			step = 0.5 * (low + high) - t;
 		t += step;
@@ -186,8 +197,8 @@ double gg_chi_square_upper_inverse(double degrees, double p)
 }
 
 /*
- * A first guess: a quotient of two gammas when one shape is small beside the other, else normal in
- * the logit, whose variance is about 1/a + 1/b.
+ * Guesses the logit: by a quotient of two gammas if one shape is small beside the other, otherwise
+ * by a normal law of the logit, whose variance is about 1/a + 1/b.
  */
 static double beta_guess(double a, double b, double p, bool upper)
 {

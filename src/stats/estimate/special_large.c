@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tails of gamma laws of large shape near their mean: Temme's uniform expansion (SIAM J. Math.
- * Anal. 10 (1979) 757; DLMF 8.12.3, 8.12.4, 8.12.7),
+ * special_large - computes the tails of gamma laws of large shape near their mean.
+ *
+ * Temme's uniform expansion (SIAM J. Math. Anal. 10 (1979) 757; DLMF 8.12.3, 8.12.4, 8.12.7) is
  *
  *   Q(a, x) = erfc(eta sqrt(a/2)) / 2 + exp(-a eta^2 / 2) / sqrt(2 pi a) * sum of c_k(eta) / a^k
  *
- * with eta^2 / 2 = x/a - 1 - log(x/a).  It costs the same for every shape, where series and fraction
- * take sqrt(a) terms.
+ * with eta^2 / 2 = x/a - 1 - log(x/a).  It costs the same for every shape, while series and
+ * fraction take sqrt(a) terms.
  */
 #include <math.h>
 #include <stddef.h>
@@ -16,10 +17,10 @@
 #include "stats/estimate/special_internal.h"
 
 /*
- * c_k(eta) by powers of eta, from 0 up: d(0,0) = -1/3, d(0,n) = (n+2) alpha(n+2), d(k,n) =
- * (-1)^k g(k) d(0,n) + (n+2) d(k-1,n+2), with the g of Stirling's series and (n+1) alpha(n) =
- * alpha(n-1) - sum of j alpha(j) alpha(n+1-j), 1 < j < n (DLMF 8.12.11 and 12).  For a >= 40 and eta
- * in [-0.47, 0.59] what is left out is below 1e-12 of the tail; the tests hold it to 1e-10.
+ * c_k(eta) by powers of eta, from 0 up: d(0,0) = -1/3, d(0,n) = (n+2) alpha(n+2), d(k,n) = (-1)^k
+ * g(k) d(0,n) + (n+2) d(k-1,n+2), with the g of Stirling's series and (n+1) alpha(n) = alpha(n-1) -
+ * sum of j alpha(j) alpha(n+1-j), 1 < j < n (DLMF 8.12.11 and 12).  For a >= 40 and eta in [-0.47,
+ * 0.59], the omitted terms are below 1e-12 of the tail; the tests check 1e-10.
  */
 static const double c0[] = {
 	-3.33333333333333315e-01, 8.33333333333333287e-02,  -1.48148148148148154e-02,
@@ -88,7 +89,7 @@ double gg_special_gamma_large(double a, double deviance, double probability, boo
 
 	for (size_t k = GG_COUNT(c); k-- > 0;)
 		sum = sum * s + polynomial(c[k].powers, c[k].count, eta);
-	/* The probability has Stirling's series in its denominator; DLMF 5.11.3. */
+	/* The probability has Stirling's series in its denominator (DLMF 5.11.3). */
 	stirling = 1 + s * (1. / 12 +
 	                    s * (1. / 288 - s * (139. / 51840 +
 	                                         s * (571. / 2488320 - s * 163879. / 209018880))));

@@ -7,8 +7,8 @@
  * estimates and confidence intervals (interval.h) need:
  *
  *   struct gg_tally tally = { 0 };
- *   gg_tally_expose(&tally, 512 * 1024);           the bytes that a group without samples could hide
- *   gg_tally_add(&tally, &draw, size_bytes);       each sample, with the interval of its sample point
+ *   gg_tally_expose(&tally, 512 * 1024);           bytes that it could hide without samples
+ *   gg_tally_add(&tally, &draw, size_bytes);       each sample, with its own interval
  *   gg_tally_merge(&total, &tally);                a tree of stacks, processes, machines
  *   gg_tally_subtract(&window, &before);           a time window out of two running totals
  *   gg_tally_estimate(&tally, GG_BYTES).value

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* theory - expected errors of a sampling interval. */
+/* theory - computes the expected errors of a sampling interval. */
 #include "stats/estimate/theory.h"
 
 #include <math.h>
@@ -36,7 +36,9 @@ double gg_theory_interval_for(double probability, double bytes)
 	return bytes / -log1p(-probability);
 }
 
-/* Given that it was sampled; not sampled is an estimate of 0, whose relative error is 1. */
+/*
+ * Returns the error given a sample.  Without a sample the estimate is 0, whose relative error is 1.
+ */
 static double conditional(double expected, double missed)
 {
 	return fmax(expected - missed, 0) / (1 - missed);
@@ -52,7 +54,7 @@ struct gg_theory_error gg_theory_error(double size_bytes, double count, double i
 		return error;
 	error.coverage = -expm1(-mean);
 	error.expected = 2 * gg_poisson_probability(floor(mean), mean);
-	/* Below one expected mark the difference is e^-m exactly: no cancellation. */
+	/* Below one expected sample point the difference is exactly e^-m, so nothing cancels. */
 	error.conditional = mean < 1 ? exp(-mean) / error.coverage
 	                             : conditional(error.expected, exp(-mean));
 	error.deviation = 1 / sqrt(mean);

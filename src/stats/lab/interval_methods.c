@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interval_methods - the methods of intervals that trials compare. */
+/* interval_methods - computes and counts the intervals that trials compare. */
 #include "stats/lab/interval_methods.h"
 
 #include <math.h>
@@ -38,8 +38,9 @@ void gg_interval_method_add(struct gg_interval_method_sums *sums, const struct g
 }
 
 /*
- * The failed-trials ends by sample count: the search for whole failures costs more than all else of
- * a run, and a program's sample counts are few.  Direct-mapped; an entry of 0 samples is empty.
+ * A cache of the failed-trials ends by sample count: the search for whole failures costs more than
+ * the rest of a run, and a program has few different sample counts.  It is direct-mapped; an entry
+ * of 0 samples is empty.
  */
 enum { ENDS_COUNT = 1024 };
 
@@ -52,7 +53,10 @@ struct gg_interval_method_cache {
 	struct ends exact[ENDS_COUNT], approximate[ENDS_COUNT];
 };
 
-/* The window begins with the program, so that nothing is missing there, and ends anywhere. */
+/*
+ * Computes the failed-trials interval.  The window begins with the program, so nothing is missing
+ * before the first sample; it ends anywhere, so the upper end assumes one sample more.
+ */
 static struct gg_interval failed_trials(struct ends *cache, bool exact, double interval,
                                         uint64_t sample_count, double confidence)
 {
@@ -80,7 +84,7 @@ void gg_interval_method_cache_free(struct gg_interval_method_cache *cache)
 	free(cache);
 }
 
-/* False: the kind has no such interval. */
+/* Computes the interval of a kind.  Returns false if the kind has no such interval. */
 static bool interval_of_kind(const struct gg_interval_method_context *context,
                              const struct gg_interval_method_sums *sums,
                              enum gg_interval_method kind, enum gg_quantity quantity,
@@ -123,11 +127,11 @@ static bool interval_of_kind(const struct gg_interval_method_context *context,
 	return false;
 }
 
-/* Sums of a cell, before they are divided. */
+/* Adds one run to the sums of a cell; gg_cell_finish() divides them. */
 static void count_interval(struct gg_cell *cell, const struct gg_interval *interval, double value,
                            double value_all_sizes)
 {
-	/* Both are whole numbers of bytes or allocations: rounding must not decide. */
+	/* Both numbers are whole bytes or allocations, so rounding must not decide. */
 	double slack = 1e-9 * value_all_sizes;
 
 	cell->run_count++;
@@ -140,7 +144,10 @@ static void count_interval(struct gg_cell *cell, const struct gg_interval *inter
 		cell->width += (interval->high - interval->low) / value_all_sizes;
 }
 
-/* One kind of interval of one run, in both populations; only the rule asks which it is. */
+/*
+ * Counts one kind of interval of one run, in both populations.  Only the rule depends on the
+ * population.
+ */
 void gg_interval_method_count(const struct gg_interval_method_context *context,
                               const struct gg_interval_method_sums *sums,
                               enum gg_interval_method kind, enum gg_quantity quantity,

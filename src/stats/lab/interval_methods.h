@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interval_methods - compares methods of confidence intervals: how often each holds the truth, and how wide
- * it is.
+ * interval_methods - compares methods of confidence intervals: how often each holds the truth, and
+ * how wide it is.
  *
- *   struct gg_interval_method_sums sums = GG_INTERVAL_METHOD_SUMS_INIT;                a group in one run
+ *   struct gg_interval_method_sums sums = GG_INTERVAL_METHOD_SUMS_INIT;      a group in one run
  *   gg_tally_expose(&sums.tally, interval);
- *   gg_interval_method_add(&sums, &draw, size_bytes);                       each of its samples
+ *   gg_interval_method_add(&sums, &draw, size_bytes);                        each of its samples
  *   gg_interval_method_count(&context, &sums, kind, quantity, truths, cells);
- *   gg_cell_finish(&cells[GG_ALL_GROUPS]);                       sums to shares, after all runs
+ *   gg_cell_finish(&cells[GG_ALL_GROUPS]);                        after all runs: sums to shares
  *
- * What counts   Bytes: the truth is all bytes, sampled or not.  Allocations: those at least as large
- *               as the smallest sample, because no number of unseen small ones can be excluded;
- *               `covered_all_sizes` says how often the true number of all sizes was held too.
- * Populations   all groups: every run.  Shown only: the runs with a sample, as rows of a list are.
- * Without a sample there is no count, and no width of one; such runs count as covered.
- *
- * Threads       any; pure.
+ * Truth        For bytes, the truth is all bytes, sampled or not.  For allocations, it counts those
+ *              at least as large as the smallest sample, because no number of unseen small ones can
+ *              be excluded; `covered_all_sizes` is the share of intervals that also hold the true
+ *              number of all sizes.
+ * Populations  All groups: every run.  Shown only: the runs with a sample, as the rows of a list.
+ *              A run without a sample has no count and no width; it counts as covered.
+ * Threads      Any thread; the functions are pure.
  */
 #pragma once
 
@@ -25,13 +25,13 @@
 #include "stats/estimate/interval.h"
 #include "stats/estimate/tally.h"
 
-/* Kinds of intervals.  The last is what reports print. */
+/* Kinds of intervals.  Reports print the last one. */
 enum gg_interval_method {
 	GG_INTERVAL_METHOD_NORMAL,
-	GG_INTERVAL_METHOD_GAMMA_FULL,        /* gamma with all of (Z/p)^2, m = largest weight */
+	GG_INTERVAL_METHOD_GAMMA_FULL,        /* gamma with the whole (Z/p)^2, m = largest weight */
 	GG_INTERVAL_METHOD_GAMMA,             /* gamma with (Z/p)^2 (1-p), m = R */
-	GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL, /* failed trials, exact; bytes only, one interval only */
-	GG_INTERVAL_METHOD_CAMP_PAULSON,      /* the same, approximated */
+	GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL, /* failed trials, exact; only bytes, one interval */
+	GG_INTERVAL_METHOD_CAMP_PAULSON,      /* failed trials, approximated */
 	GG_INTERVAL_METHOD_RULE,
 	GG_INTERVAL_METHOD_COUNT
 };
@@ -41,19 +41,20 @@ const char *gg_interval_method_name(enum gg_interval_method kind);
 enum gg_population { GG_ALL_GROUPS, GG_SHOWN_ONLY, GG_POPULATION_COUNT };
 
 struct gg_cell {
-	uint64_t run_count;       /* in this population; 0: the kind has no such interval */
-	double covered;           /* share of them whose interval holds the truth */
-	double covered_all_sizes; /* allocations: also those smaller than any sample */
-	double too_high, too_low; /* share whose low end is above the truth, high end below it */
-	double width;             /* mean of (high - low) / truth, where finite */
+	uint64_t run_count;       /* runs in this population; 0: the kind has no such interval */
+	double covered;           /* share of runs whose interval holds the truth */
+	double covered_all_sizes; /* for allocations: with those smaller than any sample */
+	/* share of runs whose low end is above the truth; whose high end is below it */
+	double too_high, too_low;
+	double width; /* mean of the finite (high - low) / truth */
 };
 
-/* What a run knows of a group: beside its tally, what the kinds need that the tally does not serve. */
+/* The sums of a group in one run: its tally, and the sums that some kinds need beside it. */
 struct gg_interval_method_sums {
 	struct gg_tally tally;
 	double full_variance[GG_QUANTITY_COUNT]; /* sum of w^2, without (1-p) */
 	double weight_max[GG_QUANTITY_COUNT];
-	uint64_t smallest_bytes; /* of the samples */
+	uint64_t smallest_bytes; /* size of the smallest sample */
 };
 
 #define GG_INTERVAL_METHOD_SUMS_INIT         \
@@ -66,20 +67,21 @@ void gg_interval_method_add(struct gg_interval_method_sums *sums, const struct g
 
 struct gg_interval_method_cache;
 
-/* What all runs have in common.  The cache is for one interval and one confidence. */
+/* The data that all runs share.  The cache is for one interval and one confidence. */
 struct gg_interval_method_context {
 	double confidence;
-	double interval; /* that all samples are drawn with, by poisson or bernoulli; 0: several */
+	/* the interval of all samples, by poisson or bernoulli; 0: several intervals */
+	double interval;
 	struct gg_interval_method_cache
 		*cache; /* gg_interval_method_cache_new(); needed if interval > 0 */
 };
 
-struct gg_interval_method_cache *gg_interval_method_cache_new(void); /* NULL: no memory */
+struct gg_interval_method_cache *gg_interval_method_cache_new(void); /* NULL: there is no memory */
 void gg_interval_method_cache_free(struct gg_interval_method_cache *cache);
 
 /*
- * Counts the interval of a kind, in both populations.  truths[0] is what the interval must hold,
- * truths[1] that of all sizes; cells[GG_POPULATION_COUNT].
+ * Counts the interval of a kind, in both populations.  The interval should hold truths[0];
+ * truths[1] is the truth of all sizes.  `cells` has GG_POPULATION_COUNT elements.
  */
 void gg_interval_method_count(const struct gg_interval_method_context *context,
                               const struct gg_interval_method_sums *sums,

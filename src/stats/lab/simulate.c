@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate - samples programs whose truth is known, and counts how often intervals hold it. */
+/* simulate - samples programs of known truth, and counts how often intervals hold it. */
 #include "stats/lab/simulate.h"
 
 #include <math.h>
@@ -35,15 +35,19 @@ double gg_simulate_all_seen(const struct gg_program *program)
 	return exp(log_probability);
 }
 
-/* Where the first mark fell, given that one fell: the exponential law cut off at the length. */
+/*
+ * Draws the offset of the first sample point, given that there is one: the exponential law, cut off
+ * at the length.
+ */
 static uint64_t draw_offset(struct gg_rng *rng, double p, double interval)
 {
 	return (uint64_t)(-log1p(-p * gg_rng_uniform(rng)) * interval);
 }
 
 /*
- * The samples of one part.  How many allocations pass until the next sample is a geometric number
- * with probability p each: floor(exponential * R/Z), since log(1-p) = -Z/R.
+ * Draws the samples of one part.  The number of allocations before the next sample is a geometric
+ * number with probability p each: floor(exponential * R/Z), because log(1-p) = -Z/R.  So a run
+ * costs its samples, not its allocations.
  */
 static void sample_part(const struct gg_program *program, const struct gg_program_part *part,
                         struct gg_rng *rng, struct gg_interval_method_sums *run)
@@ -89,7 +93,7 @@ void gg_simulate_once(const struct gg_program *program, struct gg_rng *rng,
 	*ret_tally = run.tally;
 }
 
-/* Bytes or allocations of the parts of at least that size. */
+/* Returns the bytes or allocations of the parts with at least that size. */
 static double truth(const struct gg_program *program, enum gg_quantity quantity, uint64_t size_min)
 {
 	double sum = 0;
@@ -104,7 +108,10 @@ static double truth(const struct gg_program *program, enum gg_quantity quantity,
 	return sum;
 }
 
-/* Of bytes: marks on allocations have no law of failed trials. */
+/*
+ * True if all parts have one interval of bytes: sample points on allocations have no law of failed
+ * trials.
+ */
 static bool has_one_interval(const struct gg_program *program)
 {
 	if (program->scheme == GG_SCHEME_PER_ALLOCATION)
@@ -115,7 +122,7 @@ static bool has_one_interval(const struct gg_program *program)
 	return true;
 }
 
-/* What all runs of one program share. */
+/* The data that all runs of one program share. */
 struct simulation {
 	const struct gg_program *program;
 	struct gg_interval_method_context context;
@@ -137,7 +144,7 @@ static void count_run(const struct simulation *simulation,
 	}
 }
 
-/* Sums to shares. */
+/* Divides the sums of all cells by their runs. */
 static void finish(struct gg_coverage *coverage, uint64_t run_count)
 {
 	struct gg_cell *cell = &coverage->cells[0][0][0];
@@ -154,7 +161,7 @@ void gg_simulate(const struct gg_program *program, uint64_t run_count, double co
 	struct gg_interval_method_cache *cache = gg_interval_method_cache_new();
 	struct simulation simulation = {
 		.program = program,
-		/* Without memory, without the kinds that need it. */
+		/* Without memory for the cache, the kinds that need it are left out. */
 		.context = { .confidence = confidence,
 		             .interval = cache != NULL && has_one_interval(program)
 		                                 ? program->parts[0].interval

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simulate - samples programs whose truth is known many times, and counts how often each confidence
- * interval holds it, and how wide it is.
+ * simulate - samples programs of known truth many times, and counts how often each confidence
+ * interval holds the truth, and how wide it is.
  *
  *   for (size_t i = 0; i < gg_simulate_program_count(); i++) {
  *           struct gg_coverage coverage;
@@ -9,17 +9,12 @@
  *           coverage.cells[GG_INTERVAL_METHOD_RULE][GG_BYTES][GG_ALL_GROUPS].covered
  *   }
  *
- * A program is a list of parts: so many allocations of one size under one sampling interval.  Each
- * run draws which of them are samples (poisson with offsets, or per-allocation) and asks every kind of
- * interval for bytes and for allocations.
+ * A program is a list of parts.  A part is a number of allocations of one size under one sampling
+ * interval.  Each run draws which of them are samples (poisson with offsets, or per-allocation),
+ * and computes every kind of interval for bytes and for allocations.  interval_methods.h defines
+ * truth and populations.
  *
- * What counts   Bytes: the truth is all bytes, sampled or not.  Allocations: those at least as large
- *               as the smallest sample, because no number of unseen small ones can be excluded;
- *               `covered_all_sizes` says how often the true number of all sizes was held too.
- * Populations   all groups: every run.  Shown only: the runs with a sample, as rows of a list are.
- * Without a sample there is no count, and no width of one; such runs count as covered.
- *
- * Threads       any; pure: the same seed gives the same table.
+ * Threads  Any thread; the functions are pure: the same seed gives the same table.
  */
 #pragma once
 
@@ -32,7 +27,7 @@
 struct gg_program_part {
 	uint64_t size_bytes;
 	uint64_t allocation_count;
-	double interval; /* in force while they were allocated */
+	double interval; /* sampling interval in force while they were allocated */
 };
 
 struct gg_program {
@@ -46,10 +41,13 @@ struct gg_program {
 size_t gg_simulate_program_count(void);
 const struct gg_program *gg_simulate_program(size_t index);
 
-/* Samples expected of a program: the sum of p. */
+/* Returns the expected samples of a program: the sum of p. */
 double gg_simulate_expected_samples(const struct gg_program *program);
 
-/* The probability that every allocation is a sample: no interval covers less often than that. */
+/*
+ * Returns the probability that every allocation is a sample: no interval covers the truth less
+ * often than that.
+ */
 double gg_simulate_all_seen(const struct gg_program *program);
 
 struct gg_coverage {
@@ -61,7 +59,7 @@ struct gg_coverage {
 void gg_simulate(const struct gg_program *program, uint64_t run_count, double confidence,
                  uint64_t seed, struct gg_coverage *ret_coverage);
 
-/* One run: fills the tally (exposed to every interval of the program). */
+/* Makes one run and fills the tally, which is exposed to every interval of the program. */
 struct gg_rng;
 void gg_simulate_once(const struct gg_program *program, struct gg_rng *rng,
                       struct gg_tally *ret_tally);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs of the coverage table.  Unless said otherwise R is 512 KiB.  Small objects are of
- * 64 bytes: 8192 of them are one expected sample.
+ * simulate_programs - lists the programs of the coverage table.
+ *
+ * The default interval R is 512 KiB.  Small objects have 64 bytes: 8192 of them are one expected
+ * sample.
  */
 #include "base/compiler.h"
 #include "stats/lab/simulate.h"
@@ -10,7 +12,7 @@
 #define MIB      (1024 * KIB)
 #define INTERVAL (512.0 * 1024)
 
-/* Name, then size, allocations and interval of each part. */
+/* The name, then size, allocations, and interval of each part. */
 #define PROGRAM(symbol, ...) static const struct gg_program_part symbol[] = { __VA_ARGS__ }
 
 PROGRAM(small_rare, { 64, 2458, INTERVAL });
@@ -57,7 +59,7 @@ PROGRAM(interval_changes, { 64, 81920, INTERVAL }, { 64, 10240, 64.0 * 1024 },
         { 4 * KIB, 2560, 2048.0 * 1024 });
 PROGRAM(interval_shrinks, { 64, 65536, 2048.0 * 1024 }, { 64, 20480, 64.0 * 1024 });
 
-/* Drawn per allocation: the interval is one of allocations. */
+/* These programs are drawn per allocation: their interval counts allocations. */
 PROGRAM(count_one_size, { 100, 20480, 1024 });
 PROGRAM(count_mixed, { 48, 12288, 1024 }, { 512, 4096, 1024 }, { 16 * KIB, 512, 1024 });
 PROGRAM(count_rare_large, { 64, 409600, 1024 }, { 64 * MIB, 1, 1024 });

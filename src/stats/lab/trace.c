@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace - the allocations of a program, for simulations. */
+/* trace - holds the allocations of a program, for simulations. */
 #include "stats/lab/trace.h"
 
 #include <errno.h>
@@ -44,7 +44,10 @@ int gg_trace_mix(struct gg_trace *trace, uint64_t pieces, uint64_t seed)
 		uint64_t left = piece.count, cuts = pieces_of(&piece, pieces);
 
 		for (; cuts > 0; cuts--) {
-			/* The new one takes a random place, and who was there goes to the end. */
+			/*
+			 * The new piece takes a random place, and the piece that was there goes to
+			 * the end.
+			 */
 			size_t place = (size_t)gg_rng_below(&rng, mixed.parts.count + 1);
 
 			piece.count = left / cuts;
@@ -84,7 +87,10 @@ double gg_trace_expected_samples(const struct gg_trace *trace, double interval)
 	return sum;
 }
 
-/* How many allocations of that length are certainly not due; they are counted down. */
+/*
+ * Returns how many allocations of that length are certainly not due, and subtracts them from the
+ * sampler's gap.  The sampler gets the same numbers as if it had seen each of them.
+ */
 static uint64_t pass(struct gg_sampler *s, uint64_t length, uint64_t count)
 {
 	uint64_t free_count = s->by_count ? (uint64_t)s->left_count

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trial - runs a scheme over a trace again and again, and adds up its errors. */
+/* trial - runs a scheme over a trace many times, and adds up its errors. */
 #include "stats/lab/trial.h"
 
 #include <errno.h>
@@ -36,17 +36,18 @@ static enum gg_quantity unit_of(enum gg_trial_quantity quantity)
 
 /* --- the truth ------------------------------------------------------------------------------ */
 
-/* Allocations of a group by size: how many are of at least that size. */
+/* The number of a group's allocations with at least a certain size. */
 struct level {
 	uint32_t group;
 	uint64_t size_bytes;
-	double count[2]; /* all, and the live ones; of this size, then also of the larger ones */
+	/* all, and the live ones: first of this size, then also of all larger sizes */
+	double count[2];
 };
 
 struct truth {
-	struct level *levels; /* by group, then by size */
+	struct level *levels; /* sorted by group, then by size */
 	size_t level_count;
-	size_t *first; /* of each group; one more at the end */
+	size_t *first; /* the first level of each group; one more at the end */
 	double *sums;  /* [group][quantity] */
 };
 
@@ -105,7 +106,7 @@ static int truth_init(struct truth *truth, const struct gg_trace *trace)
 	return 0;
 }
 
-/* Allocations of the group that are at least so large. */
+/* Returns how many allocations of the group have at least that size. */
 static double count_from(const struct truth *truth, uint32_t group, uint64_t size_bytes, bool live)
 {
 	size_t end = truth->first[group + 1];
@@ -117,7 +118,7 @@ static double count_from(const struct truth *truth, uint32_t group, uint64_t siz
 
 /* --- formulas ------------------------------------------------------------------------------- */
 
-/* How one allocation of that size would be drawn. */
+/* Returns the draw that an allocation of that size would get. */
 static struct gg_draw draw_of(const struct gg_trial_plan *plan, uint64_t size_bytes)
 {
 	const struct gg_sampler_options *options = &plan->options;
@@ -130,14 +131,17 @@ static struct gg_draw draw_of(const struct gg_trial_plan *plan, uint64_t size_by
 	return draw;
 }
 
-/* p times what a sample adds to the estimated variance: the variance of one allocation's number. */
+/*
+ * Returns the variance of the estimated number of one allocation: p times a sample's contribution
+ * to the estimated variance.
+ */
 static double count_variance(const struct gg_trial_plan *plan, uint64_t size_bytes)
 {
 	struct gg_draw draw = draw_of(plan, size_bytes);
 	struct gg_weight weight = gg_weight_of(&draw, size_bytes);
 	double x = (double)gg_length_bytes(size_bytes) / draw.interval;
 
-	/* Of marks the mean number counts, which is no whole one. */
+	/* Here the mean number of sample points counts, which is not a whole number. */
 	if (draw.scheme == GG_SCHEME_POISSON_COUNT)
 		return gg_length_bytes(size_bytes) >= gg_weight_cutoff_bytes(draw.interval) ? 0
 		                                                                            : 1 / x;
@@ -191,7 +195,7 @@ struct trial_run {
 	struct gg_interval_method_sums *sums; /* [group][2]: allocated, live */
 	uint64_t sample_count;
 
-	/* Two plans: the sampler may still use the one before. */
+	/* There are two plans, because the sampler may still use the previous one. */
 	struct gg_rate_learning learned;
 	struct gg_optimal_rates rates[2];
 	uint64_t next_plan_at;
@@ -228,7 +232,10 @@ static void take(const struct gg_trace_part *part, const struct gg_draw *draw, v
 		plan_again(run);
 }
 
-/* What a group without samples may hide. */
+/*
+ * Returns the largest interval, which bounds the bytes that a group without samples may hide.
+ * Groups of per-allocation have no such bound.
+ */
 static double exposure(const struct gg_trial_plan *plan)
 {
 	const struct gg_sampler_options *options = &plan->options;
@@ -266,7 +273,10 @@ static void run_once(const struct gg_trace *trace, struct trial_run *run, uint64
 	gg_trace_run(trace, &run->sampler, take, run);
 }
 
-/* The estimate of a group by the scheme's own estimator, which the tally's weights are. */
+/*
+ * Returns the estimate of a group by the scheme's own estimator, which the weights of the tally
+ * are.
+ */
 static double estimate_of(const struct trial_run *run, uint32_t group,
                           enum gg_trial_quantity quantity)
 {
@@ -291,7 +301,7 @@ static void count_groups(const struct gg_trace *trace, const struct truth *truth
 			double truths[] = { all, all };
 
 			if (all == 0)
-				continue; /* nothing to be held */
+				continue; /* the group has no truth to hold */
 			if (unit_of(quantity) == GG_ALLOCATIONS && sums->tally.sample_count > 0)
 				truths[0] = count_from(truth, group, sums->smallest_bytes, live);
 			for (int kind = 0; kind < GG_INTERVAL_METHOD_COUNT; kind++)
@@ -302,7 +312,7 @@ static void count_groups(const struct gg_trace *trace, const struct truth *truth
 	}
 }
 
-/* Mean, variance and its error of n estimates. */
+/* Computes the mean of n estimates, their variance, and the error of both. */
 static void settle_figure(struct gg_trial_figure *figure, const double *estimates, size_t n)
 {
 	double mean = 0, second = 0, fourth = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trial - samples one trace many times, and measures bias, variance and coverage of a scheme.
+ * trial - samples one trace many times, and measures bias, variance, and coverage of a scheme.
  *
  *   struct gg_trial_plan plan = { .name = "poisson", .options = { .interval = 512 * 1024 } };
  *   struct gg_trial_result result;
@@ -8,8 +8,10 @@
  *   gg_trial_run(&trace, &plan, 200, 0.95, seed, &result);
  *   result.figures[GG_TRIAL_LIVE_BYTES].variance
  *
- * Figures are of the whole trace; coverage is of its groups, each of which counts once a run.
- * Threads   any; pure: the same seed gives the same result.
+ * The figures describe the whole trace.  The coverage describes its groups, each of which counts
+ * once a run.
+ *
+ * Threads  Any thread; the functions are pure: the same seed gives the same result.
  */
 #pragma once
 
@@ -29,9 +31,9 @@ const char *gg_trial_quantity_name(enum gg_trial_quantity quantity);
 
 struct gg_trial_plan {
 	const char *name;
-	struct gg_sampler_options options; /* the seed is the trial's */
-	bool learns;                       /* optimal: plans from its own samples, as the agent */
-	enum gg_focus focus;               /* of what it learns */
+	struct gg_sampler_options options; /* without the seed, which comes from the trial */
+	bool learns;         /* for `optimal`: plans from its own samples, as the agent does */
+	enum gg_focus focus; /* the focus of the learned plans */
 };
 
 struct gg_trial_figure {
@@ -40,7 +42,7 @@ struct gg_trial_figure {
 	double mean_error;     /* standard error of the mean */
 	double variance;       /* of the estimates */
 	double variance_error; /* standard error of the variance, by the fourth moment */
-	double formula;        /* the variance by the scheme's formula; NAN: there is none */
+	double formula; /* the variance by the scheme's formula; NAN: the scheme has no formula */
 };
 
 struct gg_trial_result {
@@ -50,15 +52,18 @@ struct gg_trial_result {
 			    [GG_POPULATION_COUNT];
 };
 
-/* 0 or -ENOMEM.  run_count >= 2. */
+/* Runs the plan run_count times, run_count >= 2.  Returns 0 or -ENOMEM. */
 GG_MUST_CHECK int gg_trial_run(const struct gg_trace *trace, const struct gg_trial_plan *plan,
                                uint64_t run_count, double confidence, uint64_t seed,
                                struct gg_trial_result *ret_result);
 
-/* The variance that a scheme's formula gives for a trace; NAN if it has none (learned plans). */
+/*
+ * Returns the variance of a scheme's formula for a trace; NAN for learned plans, which have no
+ * formula.
+ */
 double gg_trial_formula(const struct gg_trace *trace, const struct gg_trial_plan *plan,
                         enum gg_trial_quantity quantity);
 
-/* The classes of a trace, known and not learned: what the best plan is made of. */
+/* Returns the true classes of a trace, from which the best plan is made. */
 void gg_trial_classes(const struct gg_trace *trace,
                       struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT]);

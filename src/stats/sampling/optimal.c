@@ -40,10 +40,10 @@ static double samples_at(const struct course *courses, size_t count, double c)
 }
 
 /*
- * Finds the c that uses up the budget.  The number of samples grows with c in straight pieces, with a
- * bend wherever a class leaves its floor or reaches its ceiling.  So the search finds the two bends
- * around the budget, and then the point on the line between them.  The result is infinite if the
- * budget is enough for everything.
+ * Finds the c that uses up the budget.  The number of samples grows with c in straight pieces, with
+ * a bend wherever a class leaves its floor or reaches its ceiling.  So the search finds the two
+ * bends around the budget, and then the point on the line between them.  The result is infinite if
+ * the budget is enough for everything.
  */
 static double solve(const struct course *courses, size_t count, double budget)
 {
