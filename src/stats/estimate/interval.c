@@ -93,6 +93,10 @@ static struct gg_interval interval_of(const struct gg_tally *tally, enum gg_quan
 
 	if (!gg_tally_has_error(tally, quantity))
 		return (struct gg_interval){ 0, INFINITY, GG_METHOD_UNKNOWN };
+	/*
+	 * Without samples only the exposure bounds the bytes, and nothing bounds the number of
+	 * allocations.
+	 */
 	if (tally->sample_count == 0) {
 		interval.method = GG_METHOD_NO_SAMPLE;
 		interval.high = INFINITY;
@@ -101,12 +105,14 @@ static struct gg_interval interval_of(const struct gg_tally *tally, enum gg_quan
 			                                         confidence);
 		return interval;
 	}
+	/* No larger interval than 1 was in force, so every allocation is a sample. */
 	if (tally->reserve_max[GG_BYTES] == 0)
 		return (struct gg_interval){ seen, seen, GG_METHOD_EXACT };
 	high = gg_high_end_of(tally, quantity);
 	interval.high = gg_high_end_at(&high, tail);
 	if (discovered) {
 		interval.method = GG_METHOD_TRUNCATED;
+		/* Given that there is a sample, a single one may be the whole group. */
 		if (tally->sample_count == 1) {
 			interval.low = seen;
 			return interval;
@@ -127,6 +133,10 @@ struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity
 	if (!gg_tally_is_uncertain(tally)) {
 		interval = interval_of(tally, quantity, confidence, discovered);
 	} else {
+		/*
+		 * The two ends come from two extremes: the lower end without the uncertain samples,
+		 * the upper end with all of them.
+		 */
 		part = gg_tally_least(tally);
 		interval = interval_of(&part, quantity, confidence, discovered);
 		part = gg_tally_most(tally);

@@ -4,6 +4,10 @@
 
 #include <math.h>
 
+/*
+ * A gamma law with scale = variance/mean and shape = mean^2/variance.  Without a variance the sum
+ * is certain.
+ */
 struct gg_end_law gg_end_law_of(double mean, double variance)
 {
 	if (!(mean > 0) || !(variance > 0))
@@ -11,6 +15,10 @@ struct gg_end_law gg_end_law_of(double mean, double variance)
 	return (struct gg_end_law){ 0, variance / mean, gg_gamma_law_of(mean / variance * mean) };
 }
 
+/*
+ * A gamma law has the third cumulant 2 scale^3 shape and the variance scale^2 shape, so scale =
+ * skew / (2 variance).  The offset then makes up for the mean.
+ */
 struct gg_end_law gg_end_law_shifted(double mean, double variance, double skew)
 {
 	double scale, shape;
@@ -87,6 +95,10 @@ static double reserve_of(const struct gg_tally *tally, enum gg_quantity quantity
 	return reserve;
 }
 
+/*
+ * One more sample point adds `reserve` to the mean, its square to the variance, and twice its cube
+ * to the third cumulant: an exponential law.
+ */
 struct gg_high_end gg_high_end_of(const struct gg_tally *tally, enum gg_quantity quantity)
 {
 	const struct gg_moments *usual = &tally->usual[quantity], *sure = &tally->sure[quantity];

@@ -12,6 +12,7 @@ static struct gg_plain_moments moments_of(const struct gg_moments *moments)
 	};
 }
 
+/* Rounds each sum of two doubles to one. */
 void gg_plain_tally_of(struct gg_plain_tally *plain, const struct gg_tally *tally)
 {
 	plain->sample_count = (double)tally->sample_count;
@@ -50,6 +51,10 @@ static struct gg_moments sums_of(const struct gg_plain_moments *moments)
 	};
 }
 
+/*
+ * Converts back.  The rounding error of the plain sums stays, so nothing should be subtracted from
+ * the result.
+ */
 void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *ret_tally)
 {
 	ret_tally->sample_count = (uint64_t)plain->sample_count;
@@ -73,6 +78,7 @@ void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *r
 	ret_tally->unbounded_bytes = plain->unbounded_bytes;
 }
 
+/* Adds the numbers of gg_share_of(), as gg_tally_add() does, so that both kinds of tally agree. */
 void gg_plain_tally_add_sample(struct gg_plain_tally *plain, const struct gg_draw *draw,
                                uint64_t size_bytes)
 {

@@ -50,6 +50,7 @@ struct gg_theory_error gg_theory_error(double size_bytes, double count, double i
 	double mean = size_bytes * count / interval;
 	struct gg_theory_error error = { .coverage = 1 };
 
+	/* From the cutoff on every allocation is taken as it is, without an error. */
 	if (size_bytes >= gg_theory_cutoff_bytes(interval, cutoff))
 		return error;
 	error.coverage = -expm1(-mean);

@@ -43,6 +43,7 @@ int gg_trace_mix(struct gg_trace *trace, uint64_t pieces, uint64_t seed)
 		struct gg_trace_part piece = trace->parts.items[i];
 		uint64_t left = piece.count, cuts = pieces_of(&piece, pieces);
 
+		/* The pieces differ by at most one allocation. */
 		for (; cuts > 0; cuts--) {
 			/*
 			 * The new piece takes a random place, and the piece that was there goes to

@@ -99,6 +99,10 @@ static int truth_init(struct truth *truth, const struct gg_trace *trace)
 			at++;
 		truth->first[group] = at;
 	}
+	/*
+	 * Sum up each group from its largest size down: a level then has all allocations of at
+	 * least its size.
+	 */
 	for (size_t i = truth->level_count; i-- > 1;)
 		if (truth->levels[i - 1].group == truth->levels[i].group)
 			for (int j = 0; j < 2; j++)
@@ -202,6 +206,7 @@ struct trial_run {
 	int plan_count;
 };
 
+/* Plans new rates in the buffer that the sampler does not use, and switches the sampler over. */
 static void plan_again(struct trial_run *run)
 {
 	struct gg_optimal_rates *rates = &run->rates[run->plan_count++ % 2];
@@ -212,6 +217,10 @@ static void plan_again(struct trial_run *run)
 	run->next_plan_at = gg_rate_learning_next(run->next_plan_at);
 }
 
+/*
+ * Takes one sample.  Parts that are not live are freed at once, so that learning plans see their
+ * frees as the agent would.
+ */
 static void take(const struct gg_trace_part *part, const struct gg_draw *draw, void *context)
 {
 	struct trial_run *run = context;
@@ -252,6 +261,10 @@ static double exposure(const struct gg_trial_plan *plan)
 	return longest;
 }
 
+/*
+ * Makes one run.  Each run has a random stream of its own, so runs are independent and can be
+ * repeated.
+ */
 static void run_once(const struct gg_trace *trace, struct trial_run *run, uint64_t seed,
                      uint64_t stream)
 {
@@ -286,6 +299,10 @@ static double estimate_of(const struct trial_run *run, uint32_t group,
 	return gg_tally_estimate(&sums->tally, unit_of(quantity)).value;
 }
 
+/*
+ * Counts the intervals of all groups in one run.  For allocations, the truth starts at the size of
+ * the smallest sample (interval_methods.h).
+ */
 static void count_groups(const struct gg_trace *trace, const struct truth *truth,
                          const struct gg_interval_method_context *context,
                          const struct trial_run *run, struct gg_trial_result *result)
@@ -325,6 +342,7 @@ static void settle_figure(struct gg_trial_figure *figure, const double *estimate
 		second += square;
 		fourth += square * square / (double)n;
 	}
+	/* The variance of a sample variance is about (fourth moment - variance^2) / n. */
 	figure->mean = mean;
 	figure->variance = second / (double)(n - 1);
 	figure->mean_error = sqrt(figure->variance / (double)n);

@@ -5,6 +5,10 @@
 #include "base/atomic.h"
 #include "stats/sampling/elementary.h"
 
+/*
+ * Converts a count to units of 1/256 of an allocation, so that sums are integers and can be added
+ * atomically.  The limit of 2^62 keeps the conversion defined.
+ */
 static uint64_t units_of(double count)
 {
 	double units = count * GG_RATE_LEARNING_UNITS + 0.5;
@@ -38,6 +42,11 @@ void gg_rate_learning_classes(const struct gg_rate_learning *learned, enum gg_fo
 		/* Sizes from 8 bytes on share a class, so its middle is taken. */
 		struct gg_optimal_class class = { .size_bytes = i < 8 ? least : least * 1.125 };
 
+		/*
+		 * `one` is the weight of one sample.  More may be freed than was allocated, for
+		 * example because the two sums are not read at one moment; then only half a sample
+		 * counts as live.
+		 */
 		if (samples > 0 && allocated > 0) {
 			one = allocated / samples;
 			survival = freed < allocated
@@ -65,6 +74,7 @@ void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus
 		return;
 	}
 	bounds.unseen = interval > GG_RATE_LEARNING_CLOSER ? interval / GG_RATE_LEARNING_CLOSER : 1;
+	/* The budget is the number of samples that `poisson` takes of the same allocations. */
 	gg_rate_learning_classes(learned, focus, classes);
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		double length = classes[i].size_bytes > 0 ? classes[i].size_bytes : 1;
@@ -73,6 +83,7 @@ void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus
 			budget += classes[i].allocated * -gg_expm1(-length / interval);
 		intervals[i] = interval;
 	}
+	/* The plan fails only for invalid bounds or classes.  Then all classes get the interval. */
 	if (gg_optimal_rates_plan(classes, budget, &bounds, ret_rates) < 0)
 		gg_optimal_rates_set(ret_rates, intervals);
 }

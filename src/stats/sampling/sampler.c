@@ -20,7 +20,7 @@ static double clamp_interval(double interval)
 	return interval < GG_SAMPLER_LONGEST_INTERVAL ? interval : GG_SAMPLER_LONGEST_INTERVAL;
 }
 
-/* What is pending is forgotten, unseen: the next allocation begins at a checkpoint. */
+/* Drops the pending sample point unseen: the next allocation begins at a checkpoint. */
 static void reset(struct gg_sampler *s)
 {
 	s->left_bytes = 0;
@@ -31,7 +31,7 @@ static void reset(struct gg_sampler *s)
 	s->changed = false;
 }
 
-/* Between gg_sampler_due() and gg_sampler_take()? */
+/* True between gg_sampler_due() and gg_sampler_take(). */
 static bool is_due_now(const struct gg_sampler *s)
 {
 	return s->left_bytes < 0 || s->left_count < 0;
@@ -158,7 +158,7 @@ void gg_sampler_reseed(struct gg_sampler *s, uint64_t seed, uint64_t stream)
 /*
  * True if a sample point falls on an allocation of `units` of the stream, of which `left` lie
  * before the pending sample point or checkpoint.  *ret_offset is the distance from the allocation's
- * start to the point.  If there is none, the next gap is set.
+ * start to the point.  Without a point, the next gap is set.
  */
 static bool find_sample_point(struct gg_sampler *s, uint64_t left, uint64_t units,
                               uint64_t *ret_offset)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheme - names of the schemes, and the check of a draw. */
+/* scheme - names the schemes, and checks a draw. */
 #include "stats/sampling/scheme.h"
 
 #include <errno.h>
@@ -35,7 +35,10 @@ bool gg_draw_is_valid(const struct gg_draw *draw)
 	bool counts = draw->scheme == GG_SCHEME_POISSON_COUNT || draw->scheme == GG_SCHEME_STRIDE;
 	double least = draw->scheme == GG_SCHEME_OPTIMAL ? 0 : 1;
 
-	/* 2^103 is the longest effective interval: 2^63 bytes at the lowest p, 2^-40.  NaN fails. */
+	/*
+	 * 2^103 is the longest effective interval: 2^63 bytes at the lowest p, 2^-40.  NaN fails
+	 * the comparisons.
+	 */
 	return (unsigned)draw->scheme < GG_SCHEME_COUNT && draw->interval >= least &&
 	       draw->interval <= 0x1p103 &&
 	       (counts ? draw->sample_point_count >= 1 : draw->sample_point_count == 1);

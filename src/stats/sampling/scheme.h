@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scheme - how allocations are chosen, and the record of each choice.
+ * scheme - defines how allocations are chosen, and the record of each choice.
  *
  *   scheme           an allocation of length L is a sample if                 p(L)
  *   poisson          a point of a Poisson process falls on it                 1 - exp(-L/R)
@@ -11,11 +11,11 @@
  *   per-allocation   a coin with 1/R shows heads                              1/R
  *   optimal          as poisson, with an interval R of its size class         1 - exp(-L/R)
  *
- * R is the sampling interval.  The length of an allocation is what it takes of the stream on which
- * sample points fall: max(size, 1).  So a zero-size allocation has a chance, too.  For all others
- * length and size are the same, so published formulas, dumps of other profilers, and "R bytes a
- * point" hold without a correction.  (Length = size + 1 would cost the same one instruction, and
- * shift each of these by the number of allocations.)
+ * R is the sampling interval.  The length of an allocation is its part of the stream on which
+ * sample points fall: max(size, 1).  So even a zero-size allocation has a chance.  For all other
+ * allocations length and size are equal, so published formulas, dumps of other profilers, and "R
+ * bytes a point" hold without a correction.  (Length = size + 1 would cost the same one
+ * instruction, and shift each of these by the number of allocations.)
  */
 #pragma once
 
@@ -49,36 +49,45 @@ enum gg_scheme {
  */
 struct gg_draw {
 	/*
-	 * The mean sampling interval of the draw, in bytes, for per-allocation in allocations.  1
-	 * takes every allocation.  Optimal has the interval of the size class, and 0 where p is 1.
+	 * The mean sampling interval of the draw: in bytes, or for per-allocation in allocations.
+	 * 1 takes every allocation.  Optimal has the interval of the size class, and 0 if p is 1.
 	 */
 	double interval;
 	/* Bytes of the allocation before its first sample point; 0 for per-allocation, and for
 	 * poisson-count from the cutoff on, which need no point. */
 	uint64_t offset_bytes;
-	uint32_t
-		sample_point_count; /* on the allocation; 1 unless the scheme counts (poisson-count, stride) */
+	/* Sample points on the allocation; 1 unless the scheme counts them (poisson-count, stride). */
+	uint32_t sample_point_count;
 	enum gg_scheme scheme;
 };
 
-/* The length that an allocation of size_bytes takes of the stream. */
+/* Returns the length of the stream that an allocation of size_bytes takes. */
 static inline uint64_t gg_length_bytes(uint64_t size_bytes)
 {
 	return size_bytes + (size_bytes == 0);
 }
 
-/* How many sample points, `interval` bytes apart and the first at offset < length, it covers. */
+/*
+ * Returns how many sample points an allocation covers, if they are `interval` bytes apart and the
+ * first is at offset < length.
+ */
 static inline uint64_t gg_stride_sample_point_count(uint64_t offset, uint64_t length,
                                                     uint64_t interval)
 {
 	return 1 + (length - 1 - offset) / interval;
 }
 
-/* The name in options, reports and files, such as "poisson-count"; NULL if it is not a scheme. */
+/*
+ * Returns the name in options, reports, and files, such as "poisson-count"; NULL if it is not a
+ * scheme.
+ */
 const char *gg_scheme_name(enum gg_scheme scheme);
 
-/* The scheme of that name.  0, or -EINVAL with *ret_scheme untouched. */
+/* Finds the scheme of that name.  Returns 0, or -EINVAL with *ret_scheme untouched. */
 GG_MUST_CHECK int gg_scheme_parse(const char *name, enum gg_scheme *ret_scheme);
 
-/* True if a sampler can have drawn it.  Readers of files check this before they weigh a sample. */
+/*
+ * True if a sampler can have made this draw.  Readers of files check this before they weigh a
+ * sample.
+ */
 bool gg_draw_is_valid(const struct gg_draw *draw);

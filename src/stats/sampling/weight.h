@@ -1,21 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * weight - what one sample stands for: 1/p allocations and size/p bytes, with their variances.
- *
- * Only this module turns a draw into numbers, for the agent's totals and for readers alike.  Weigh
- * each sample first, then add up: sums of weights are unbiased, even over samples with different
- * intervals and schemes, and so are the sums of variances.
- *
- *   struct gg_weight w = gg_weight_of(&draw, size_bytes);
- *   live_bytes += w.bytes, live_bytes_variance += w.bytes_variance;
- *
- * Variances    each is the sample's share in an unbiased estimate of the variance of the sum:
- *              (1-p)/p^2 allocations^2 (Horvitz & Thompson 1952), 0 where p is 1.  For stride it
- *              assumes that each allocation meets the sample points at a random phase.  In truth
- *              the points depend on each other, and no sample tells how (docs/ESTIMATION.md).
- * Accuracy     relative error below 1e-14, of variances below 2e-13 (test_stats_weight).
- * Zero size    stands for allocations, and for 0 bytes.
- * Threads      any; the functions are pure, and need no library but libc.
+ * weight - computes the weight of one sample: 1/p allocations and size/p bytes, with their
+ * variances.  Only this module turns a draw into numbers, for the agent and the analysis alike.
  */
 #pragma once
 
@@ -24,7 +10,7 @@
 #include "stats/sampling/scheme.h"
 
 struct gg_weight {
-	double probability;    /* p of an allocation of that size, under that draw's scheme */
+	double probability;    /* p of an allocation of that size, under the scheme of the draw */
 	double count;          /* allocations that the sample stands for */
 	double count_variance; /* allocations^2 */
 	double bytes;          /* count * size */

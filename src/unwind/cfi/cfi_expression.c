@@ -60,6 +60,10 @@ struct evaluation {
 	uint64_t words[DEPTH_MAX];
 };
 
+/*
+ * Column 16 of x86-64 is the pc.  Registers that no step has recovered are unknown, so expressions
+ * with them fail.
+ */
 bool gg_cfi_register_value(const struct gg_cfi_module *module,
                            const struct gg_cfi_registers *registers, uint64_t number,
                            uint64_t *ret_value)
@@ -74,6 +78,7 @@ bool gg_cfi_register_value(const struct gg_cfi_module *module,
 	return true;
 }
 
+/* The bounds are compared without an addition, which could overflow for a hostile address. */
 bool gg_cfi_read_stack(const struct gg_cfi_stack *stack, uint64_t address, unsigned size,
                        uint64_t *ret_value)
 {
@@ -349,11 +354,16 @@ enum gg_cfi_step gg_cfi_evaluate(const struct gg_cfi_module *module, struct cfi_
 	e.result = GG_CFI_STEP_OK;
 	if (first != NULL)
 		push(&e, *first);
+	/* A block may jump backwards, so the number of steps is bounded as well as its length. */
 	for (int i = 0; e.r.at < e.r.end && e.result == GG_CFI_STEP_OK; i++) {
 		if (i == GG_CFI_EXPRESSION_STEPS_MAX)
 			return GG_CFI_STEP_BAD_EXPRESSION;
 		run_operation(&e, read_u8(&e.r));
 	}
+	/*
+	 * An operand beyond the end of the block has left zeros on the stack, so the result is
+	 * void.
+	 */
 	if (e.r.failed)
 		return GG_CFI_STEP_BAD_EXPRESSION;
 	value = pop(&e);

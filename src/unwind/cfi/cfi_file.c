@@ -166,6 +166,10 @@ int gg_cfi_file_symbol_at(const struct gg_cfi_file *file, uint64_t pc,
 			continue;
 		*ret_symbol = describe(file, &symbol);
 		code = 0;
+		/*
+		 * A global name is the one that people know, so the search goes on after a local
+		 * one.
+		 */
 		if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL)
 			break;
 	}

@@ -221,6 +221,7 @@ void gg_cfi_text_row(struct gg_buf *text, const struct gg_cfi_module *module,
 		gg_buf_append_text(text, "undefined");
 	for (unsigned i = 0; i < GG_CFI_REGISTERS; i++)
 		put_register(text, module, i, &row->state.registers[i]);
+	/* A row may return through another register than usual, which is worth a note. */
 	if (row->ra_register != gg_cfi_machine_of(module->arch)->ra)
 		gg_buf_printf(text, "; returns to %s",
 		              register_name(module->arch, row->ra_register));
