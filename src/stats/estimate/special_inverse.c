@@ -120,9 +120,8 @@ static double gamma_inverse_huge(double a, double p, bool upper)
 static double solve_gamma(const struct gg_gamma_law *law, double p, bool upper, double t)
 {
 	double low = -745, high = 709; /* the range of exp(): an answer below 1e-308 is 0 */
-	double enough = 1e-4 /
-	                /* in standard deviations; its cube is negligible */
-	                fmax(1, sqrt(law->shape));
+	/* A step so small, in standard deviations, leaves an error of its cube: a negligible one. */
+	double enough = 1e-4 / fmax(1, sqrt(law->shape));
 
 	for (int i = 0; i < 200; i++) {
 		double x = exp(t), probability, slope, step, halley;

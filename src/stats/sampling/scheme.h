@@ -56,7 +56,7 @@ struct gg_draw {
 	/* Bytes of the allocation before its first sample point; 0 for per-allocation, and for
 	 * poisson-count from the cutoff on, which need no point. */
 	uint64_t offset_bytes;
-	/* Sample points on the allocation; 1 unless the scheme counts them (poisson-count, stride). */
+	/* Sample points on it; 1 unless the scheme counts them (poisson-count, stride). */
 	uint32_t sample_point_count;
 	enum gg_scheme scheme;
 };

@@ -12,10 +12,10 @@
 static uint64_t main_end;            /* an address above all frames of the main thread */
 static uint64_t main_thread_pointer; /* the thread pointer of the main thread */
 
+/* For the kernel, address 0 means "no mask", so the probe would not read it. */
 bool gg_stack_bounds_is_readable(uint64_t address)
 {
-	return address != 0 /* for the kernel, address 0 means "no mask" */ &&
-	       gg_arch_probe(address) != -EFAULT;
+	return address != 0 && gg_arch_probe(address) != -EFAULT;
 }
 
 /*

@@ -10,12 +10,8 @@
 #include "unwind/walk/walk.h"
 
 enum {
-	STACKS_MAX =
-		/*
-		 * stacks of one walk, such as a handler on its own stack that another handler
-		 * interrupted
-		 */
-	8,
+	/* Stacks of one walk, such as that of a handler that another handler interrupted. */
+	STACKS_MAX = 8,
 	/*
 	 * A rule may name words below sp: registers that an interrupted epilogue has just popped.
 	 * Signals on x86-64 leave 128 bytes alone.
@@ -61,9 +57,8 @@ bool gg_walk_enter_stack(struct gg_walk *w)
 
 	if (w->sp % 8 != 0 || ++w->stack_count > STACKS_MAX)
 		return end(w, GG_UNWIND_BAD_FRAME);
-	w->low = w->sp &
-	         /* the page of sp is readable; the pages below it may not be */
-	         -(uint64_t)GG_STACK_BOUNDS_PAGE;
+	/* The page of sp is readable; the pages below it may not be. */
+	w->low = w->sp & -(uint64_t)GG_STACK_BOUNDS_PAGE;
 	if (w->low < w->sp - RED_ZONE_BYTES)
 		w->low = w->sp - RED_ZONE_BYTES;
 	w->barrier = w->frame_count;
