@@ -72,8 +72,8 @@ struct gg_interval_method_context {
 	double confidence;
 	/* the interval of all samples, by poisson or bernoulli; 0: several intervals */
 	double interval;
-	struct gg_interval_method_cache
-		*cache; /* gg_interval_method_cache_new(); needed if interval > 0 */
+	/* gg_interval_method_cache_new(); needed if interval > 0 */
+	struct gg_interval_method_cache *cache;
 };
 
 struct gg_interval_method_cache *gg_interval_method_cache_new(void); /* NULL: there is no memory */

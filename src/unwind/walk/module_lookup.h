@@ -35,8 +35,8 @@
 
 enum {
 	GG_MODULE_LOOKUP_WORDS = 8,
-	GG_MODULE_LOOKUP_TABLE =
-		512, /* for a libc without _dl_find_object(); later modules have no CFI */
+	/* for a libc without _dl_find_object(); later modules have no CFI */
+	GG_MODULE_LOOKUP_TABLE = 512,
 };
 
 /* The state that each walk checks before it starts. */

@@ -45,8 +45,8 @@
 enum {
 	GG_RULE_CACHE_INDEX_BITS = 14,
 	GG_RULE_CACHE_LINE = 8, /* entries of a cache line: the places of a key */
-	GG_RULE_CACHE_RULE_BITS = GG_RULE_CACHE_INDEX_BITS +
-	                          8, /* so that key << 8 has its bits in place */
+	/* so that key << 8 has its bits in place */
+	GG_RULE_CACHE_RULE_BITS = GG_RULE_CACHE_INDEX_BITS + 8,
 	GG_RULE_CACHE_EPOCHS = 15,
 };
 

@@ -70,8 +70,8 @@ struct gg_stack_cache_frame {
 /* Flags in gg_stack_cache.rules, above the packed rule. */
 enum {
 	GG_STACK_CACHE_FP_MATTERS = 1 << 30, /* fp matters in the state of this frame */
-	GG_STACK_CACHE_COMPARE_FP =
-		(int)(1u << 31), /* the step from here restores an fp that matters */
+	/* the step from here restores an fp that matters */
+	GG_STACK_CACHE_COMPARE_FP = (int)(1u << 31),
 };
 
 struct gg_stack_cache {
@@ -89,6 +89,6 @@ struct gg_stack_cache {
 	/* the packed rule of the step from the frame, and flags */
 	uint32_t rules[GG_STACK_CACHE_FRAMES];
 	uint64_t fps[GG_STACK_CACHE_FRAMES];
-	struct gg_stack_cache_frame
-		walked[GG_STACK_CACHE_FRAMES]; /* frames of the walk under way, a ring */
+	/* frames of the walk under way, a ring */
+	struct gg_stack_cache_frame walked[GG_STACK_CACHE_FRAMES];
 };
