@@ -71,7 +71,7 @@ static inline struct gg_fixed gg_fixed_from(double value)
 	 * libgcc.
 	 */
 	memcpy(&bits, &value, sizeof(bits));
-	/* exponent of the mantissa's last bit */
+	/* Exponent of the mantissa's last bit. */
 	exponent = (int)(bits >> 52) - 1075 + GG_FIXED_SHIFT;
 	mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
 	if (exponent < 0)

@@ -22,6 +22,6 @@ enum gg_session_missing {
 	GG_SESSION_MISSING_OTHER,     /* a program: another reason, which the log has */
 	GG_SESSION_MISSING_FORK_SPACE,
 	GG_SESSION_MISSING_FORK_OTHER,
-	/* a program built with a sanitizer, which brings its own malloc */
+	/* A program built with a sanitizer, which brings its own malloc. */
 	GG_SESSION_MISSING_SANITIZER,
 };

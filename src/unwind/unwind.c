@@ -17,7 +17,7 @@ void gg_unwind_stats_add(struct gg_unwind_stats *sum, const struct gg_unwind_thr
 
 	_Static_assert(sizeof(*sum) % sizeof(*to) == 0, "counters alone");
 	for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
-		/* independent counters: relaxed loads suffice */
+		/* Independent counters: relaxed loads suffice. */
 		to[i] += gg_load_relaxed(&from[i]);
 }
 

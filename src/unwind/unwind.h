@@ -47,7 +47,7 @@ enum {
 enum gg_unwind_ending {
 	GG_UNWIND_COMPLETE, /* the walk reached the start of the thread */
 	GG_UNWIND_NO_CFI,   /* the code has neither CFI nor a frame pointer */
-	/* the CFA or a slot is outside the stack, or the CFA does not grow */
+	/* The CFA or a slot is outside the stack, or the CFA does not grow. */
 	GG_UNWIND_BAD_FRAME,
 	GG_UNWIND_TOO_DEEP,      /* the stack has more than GG_UNWIND_WALK frames */
 	GG_UNWIND_FOREIGN_STACK, /* the stack pointer points to unreadable memory */
@@ -59,18 +59,18 @@ const char *gg_unwind_ending_text(enum gg_unwind_ending ending);
 
 /* Counters, summed over walks. */
 struct gg_unwind_stats {
-	/* walks by their ending; the sum is the number of walks */
+	/* Walks by their ending; the sum is the number of walks. */
 	uint64_t endings[GG_UNWIND_ENDINGS];
 	uint64_t frames; /* frames that were walked or reused */
-	/* frames that were reused from the memo; `frames` counts them as well */
+	/* Frames that were reused from the memo; `frames` counts them as well. */
 	uint64_t reused_frames;
 	uint64_t cut_walks;     /* walks that left frames out */
 	uint64_t careful_steps; /* steps outside the loop of walk.c, for any reason */
-	/* rules compiled because the cache did not have them */
+	/* Rules compiled because the cache did not have them. */
 	uint64_t misses;
 	uint64_t recompiled;    /* rules compiled because they do not fit the cache */
 	uint64_t general_steps; /* steps that evaluated the whole row */
-	/* rules compiled for code without CFI: they assume a frame pointer */
+	/* Rules compiled for code without CFI: they assume a frame pointer. */
 	uint64_t fallback_rules;
 	uint64_t signal_frames;
 	uint64_t stack_searches; /* searches for the bounds of a stack */
@@ -81,7 +81,7 @@ struct gg_unwind_stats {
 /* The state of one thread.  Only that thread writes it.  All-zero is valid. */
 struct gg_unwind_thread {
 	struct gg_stack_bounds_own own; /* bounds of the thread's stack, once they are found */
-	/* the caller's memory, all-zero at first; NULL: walks have no memo */
+	/* The caller's memory, all-zero at first; NULL: walks have no memo. */
 	struct gg_stack_cache *memo;
 	uint64_t busy_sp;             /* stack pointer of the walk under way; 0: no walk */
 	struct gg_unwind_stats stats; /* other threads read it with gg_unwind_stats_add() */
@@ -92,7 +92,7 @@ struct gg_unwind_stack {
 	const uint64_t *frames; /* return addresses in the caller's array, innermost first */
 	uint32_t count;
 	/*
-	 * frames [0, cut_at) are the innermost, the rest are the outermost; == count: no frame was
+	 * Frames [0, cut_at) are the innermost, the rest are the outermost; == count: no frame was
 	 * left out
 	 */
 	uint32_t cut_at;

@@ -56,7 +56,7 @@
 enum {
 	GG_FILTER_FIRST_CELLS = 2048, /* 2 KiB, for 128 live addresses */
 	GG_FILTER_SIZES_MAX = 13,     /* the last size has 2^23 cells: 8 MiB */
-	/* up to this size, it grows at more cells a live address: */
+	/* Up to this size, it grows at more cells a live address: */
 	GG_FILTER_SMALL_CELLS = 1 << 14,
 	GG_FILTER_SMALL_PER_LIVE = 16,
 	GG_FILTER_CELLS_PER_LIVE = 9,
@@ -78,7 +78,7 @@ struct gg_filter {
 
 	/* The progress of each size: which of the older records have moved into it. */
 	struct gg_filter_move {
-		/* later records, from this one on, are in it already; 0: unknown yet */
+		/* Later records, from this one on, are in it already; 0: unknown yet. */
 		uint64_t limit;
 		uint64_t claimed, done; /* records */
 	} moves[GG_FILTER_SIZES_MAX];

@@ -135,7 +135,7 @@ static double meet(struct compare_tail l, struct compare_tail h, double *ret_ste
 static double meeting_tail(const struct compare_side *less, const struct compare_side *more,
                            double difference)
 {
-	/* squared, this is below the relative error of 1e-6 that p must keep */
+	/* Its square is below the relative error of 1e-6 that p must keep. */
 	const double close = 1e-4;
 	double low = 0, high = M_PI_2, tail = 0, angle;
 

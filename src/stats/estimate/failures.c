@@ -65,7 +65,7 @@ static double nearest(cdf *value, double samples, double interval, double p, dou
 	while (high - low > 1) {
 		double middle = floor(low + (high - low) / 2);
 
-		/* beyond 2^53, doubles are more than 1 apart */
+		/* Beyond 2^53, doubles are more than 1 apart. */
 		if (middle <= low || middle >= high)
 			break;
 		if (value(middle, samples, interval) < p)

@@ -30,7 +30,7 @@ enum gg_method {
 	GG_METHOD_GAMMA,             /* Fay & Feuer */
 	GG_METHOD_NEGATIVE_BINOMIAL, /* failed trials */
 	GG_METHOD_CAMP_PAULSON,
-	/* the error is unknown (gg_tally_has_error); the ends are 0 and INFINITY */
+	/* The error is unknown (gg_tally_has_error); the ends are 0 and INFINITY. */
 	GG_METHOD_UNKNOWN,
 };
 

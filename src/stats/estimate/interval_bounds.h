@@ -64,7 +64,7 @@ struct gg_high_end {
 	 */
 	double mean, variance, skew, skew_slack;
 	double seen;
-	/* expected misses among the sure samples: their number, and their sum in the end's unit */
+	/* Expected misses among the sure samples: their number, and their sum in the end's unit. */
 	double missed_count, missed_value;
 };
 

@@ -48,12 +48,12 @@ struct gg_leak {
 	struct gg_tally live; /* live at the end */
 	struct gg_tally old;  /* the old part of `live` */
 	struct gg_tally gained[GG_LEAK_THIRDS], lost[GG_LEAK_THIRDS];
-	/* live blocks by the third in which they became old */
+	/* Live blocks by the third in which they became old. */
 	struct gg_tally kept[GG_LEAK_THIRDS + 2];
 	double levels[GG_LEAK_MOMENTS]; /* estimated bytes of the old blocks, at each moment */
-	/* bytes live at the end, by the time of their allocation */
+	/* Bytes live at the end, by the time of their allocation. */
 	double cohorts[GG_LEAK_COHORTS];
-	/* estimated bytes that were allocated early enough to be old at the end */
+	/* Estimated bytes that were allocated early enough to be old at the end. */
 	double offered_bytes;
 	uint64_t freed_count; /* freed samples */
 	bool is_vague;        /* some frees have no time, and may have been at any */

@@ -43,7 +43,7 @@ double gg_gamma_upper_inverse(double a, double p);
  */
 struct gg_gamma_law {
 	double shape; /* a */
-	/* norm of the probability: log(Gamma(a+1)), or its rest after Stirling's formula */
+	/* Norm of the probability: log(Gamma(a+1)), or its rest after Stirling's formula. */
 	double log_norm;
 };
 

@@ -44,7 +44,7 @@ struct gg_cell {
 	uint64_t run_count;       /* runs in this population; 0: the kind has no such interval */
 	double covered;           /* share of runs whose interval holds the truth */
 	double covered_all_sizes; /* for allocations: with those smaller than any sample */
-	/* share of runs whose low end is above the truth; whose high end is below it */
+	/* Share of runs whose low end is above the truth; whose high end is below it. */
 	double too_high, too_low;
 	double width; /* mean of the finite (high - low) / truth */
 };
@@ -70,9 +70,9 @@ struct gg_interval_method_cache;
 /* The data that all runs share.  The cache is for one interval and one confidence. */
 struct gg_interval_method_context {
 	double confidence;
-	/* the interval of all samples, by poisson or bernoulli; 0: several intervals */
+	/* The interval of all samples, by poisson or bernoulli; 0: several intervals. */
 	double interval;
-	/* gg_interval_method_cache_new(); needed if interval > 0 */
+	/* From gg_interval_method_cache_new(); needed if interval > 0. */
 	struct gg_interval_method_cache *cache;
 };
 

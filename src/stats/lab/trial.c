@@ -40,7 +40,7 @@ static enum gg_quantity unit_of(enum gg_trial_quantity quantity)
 struct level {
 	uint32_t group;
 	uint64_t size_bytes;
-	/* all, and the live ones: first of this size, then also of all larger sizes */
+	/* All, and the live ones: first of this size, then also of all larger sizes. */
 	double count[2];
 };
 

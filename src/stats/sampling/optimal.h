@@ -91,7 +91,7 @@ static inline struct gg_optimal_bounds gg_optimal_bounds_of(double interval)
 /* The sampling of each class.  It is constant while a sampler uses it. */
 struct gg_optimal_rates {
 	double shortest; /* mean interval of the sample points that are drawn, in bytes, >= 1 */
-	/* mean intervals of the sample points that are kept, >= shortest */
+	/* Mean intervals of the sample points that are kept, >= shortest. */
 	double intervals[GG_SIZE_CLASS_COUNT];
 	double keeps[GG_SIZE_CLASS_COUNT]; /* share of sample points that are kept */
 };

@@ -66,7 +66,7 @@ void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus
 	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
 	double intervals[GG_SIZE_CLASS_COUNT], budget = 0;
 
-	/* every allocation is wanted, so no class may have a longer interval */
+	/* Every allocation is wanted, so no class may have a longer interval. */
 	if (!(interval > 1)) {
 		for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++)
 			intervals[i] = 1;

@@ -43,14 +43,14 @@ enum gg_focus {
 
 enum {
 	GG_RATE_LEARNING_FIRST = 256, /* samples before the first plan */
-	/* the interval, divided by the interval of classes without a sample */
+	/* The interval, divided by the interval of classes without a sample. */
 	GG_RATE_LEARNING_CLOSER = 4,
 	GG_RATE_LEARNING_UNITS = 256, /* the sums count in 1/256 of an allocation */
 };
 
 struct gg_rate_learning {
 	uint64_t samples[GG_SIZE_CLASS_COUNT];
-	/* in 1/256 of an allocation */
+	/* Both sums count in 1/256 of an allocation. */
 	uint64_t allocated[GG_SIZE_CLASS_COUNT], freed[GG_SIZE_CLASS_COUNT];
 	uint64_t sample_count;
 };

@@ -85,7 +85,7 @@ struct gg_sampler_options {
 };
 
 struct gg_sampler {
-	/* gap to the next sample point or checkpoint; >= 0 outside due()..take() */
+	/* Gap to the next sample point or checkpoint; >= 0 outside due()..take(). */
 	int64_t left_bytes;
 	int64_t left_count;                   /* the same in allocations, if by_count */
 	int64_t longest_gap;                  /* a longer gap ends at a checkpoint */

@@ -174,7 +174,7 @@ static inline bool gg_arch_is_signal_return(const uint8_t *code)
 }
 
 enum {
-	/* from the start of the ucontext to the end of rip */
+	/* From the start of the ucontext to the end of rip. */
 	GG_ARCH_SIGNAL_FRAME_BYTES = 40 + 18 * 8,
 };
 

@@ -62,7 +62,7 @@ enum {
 };
 
 enum {
-	/* rows keep registers 0 to 32; vector registers are skipped */
+	/* Rows keep registers 0 to 32; vector registers are skipped. */
 	GG_CFI_REGISTERS = 33,
 	GG_CFI_REMEMBER_MAX = 4,      /* nesting depth of DW_CFA_remember_state */
 	GG_CFI_RECORDS_MAX = 1 << 20, /* the most records searched in a module without a table */
@@ -79,7 +79,7 @@ struct gg_cfi_section {
 
 struct gg_cfi_module {
 	struct gg_cfi_section eh_frame; /* it may extend to the end of its segment */
-	/* size 0: the module has no table, and every look-up is linear */
+	/* Size 0: the module has no table, and every look-up is linear. */
 	struct gg_cfi_section eh_frame_hdr;
 	uint64_t text_base; /* base of DW_EH_PE_textrel pointers; 0: none */
 	uint64_t data_base; /* base of DW_EH_PE_datarel pointers in FDEs; 0: none */
@@ -128,7 +128,7 @@ enum gg_cfi_how {
 };
 
 struct gg_cfi_value {
-	/* bytes, or a register, or the offset of an expression's block in .eh_frame */
+	/* Bytes, or a register, or the offset of an expression's block in .eh_frame. */
 	int32_t value;
 	uint16_t base;   /* the register of the CFA, for VAL_OFFSET */
 	uint8_t how;     /* enum gg_cfi_how */

@@ -21,7 +21,7 @@
 struct gg_cfi_file {
 	const uint8_t *bytes; /* the mapped file; NULL: closed */
 	size_t size_bytes;
-	/* its pcs are the addresses for which the file was linked */
+	/* Its pcs are the addresses for which the file was linked. */
 	struct gg_cfi_module module;
 	struct gg_cfi_section symbols, names; /* .symtab, or .dynsym without it, or empty */
 };

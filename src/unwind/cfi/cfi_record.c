@@ -128,7 +128,7 @@ static enum gg_rule_reason read_cie(const struct gg_cfi_module *module, uint64_t
 		read_u64(r); /* a pointer that gcc 2 wrote */
 		augmentation += 2;
 	}
-	/* sizes of an address and of a segment */
+	/* Sizes of an address and of a segment. */
 	if (version == 4 && (read_u8(r) != 8 || read_u8(r) != 0))
 		return GG_RULE_REASON_BAD_CIE;
 	cie->code_align = read_uleb(r);

@@ -120,7 +120,7 @@ enum gg_cfi_step gg_cfi_step_row(const struct gg_cfi_module *module, const struc
 		step = recover(&f, i, rule, &caller.value[i]);
 		if (step != GG_CFI_STEP_OK && i == machine->sp)
 			return step;
-		/* a failure matters only if a later row needs the register */
+		/* A failure matters only if a later row needs the register. */
 		if (step != GG_CFI_STEP_OK) {
 			caller.known &= ~(UINT64_C(1) << i);
 			continue;

@@ -45,7 +45,7 @@ enum gg_rule_reason {
 	GG_RULE_REASON_BAD_CIE,     /* a version or augmentation that no standard defines */
 	GG_RULE_REASON_BAD_POINTER, /* an encoding that an FDE cannot have */
 	GG_RULE_REASON_BAD_OPCODE,
-	/* such as restore without remember, or an offset without a CFA register */
+	/* Such as restore without remember, or an offset without a CFA register. */
 	GG_RULE_REASON_BAD_STATE,
 	GG_RULE_REASON_TOO_DEEP, /* more than GG_CFI_REMEMBER_MAX nested states */
 	GG_RULE_REASON_TOO_LONG, /* more than GG_CFI_RECORDS_MAX or GG_CFI_INSTRUCTIONS_MAX */
@@ -71,7 +71,7 @@ enum {
 
 struct gg_unwind_rule {
 	int16_t ra_words; /* in 8 bytes, from the CFA; or GG_RULE_SAME */
-	/* in 8 bytes, from the CFA or fp (see the table above); or GG_RULE_SAME */
+	/* In 8 bytes, from the CFA or fp (see the table above); or GG_RULE_SAME. */
 	int16_t fp_words;
 	int32_t cfa_bytes : 24; /* within +-8 MiB; for NONE: the reason */
 	uint32_t kind : 4;      /* enum gg_rule_kind */

@@ -35,7 +35,7 @@
 
 enum {
 	GG_MODULE_LOOKUP_WORDS = 8,
-	/* for a libc without _dl_find_object(); later modules have no CFI */
+	/* For a libc without _dl_find_object(); later modules have no CFI. */
 	GG_MODULE_LOOKUP_TABLE = 512,
 };
 

@@ -45,7 +45,7 @@
 enum {
 	GG_RULE_CACHE_INDEX_BITS = 14,
 	GG_RULE_CACHE_LINE = 8, /* entries of a cache line: the places of a key */
-	/* so that key << 8 has its bits in place */
+	/* 8 bits more than the index, so that key << 8 has its bits in place. */
 	GG_RULE_CACHE_RULE_BITS = GG_RULE_CACHE_INDEX_BITS + 8,
 	GG_RULE_CACHE_EPOCHS = 15,
 };
@@ -57,11 +57,11 @@ enum {
 /* The kind of an odd entry, in its low bits. */
 enum gg_odd {
 	GG_ODD_OUTERMOST, /* the stack ends here */
-	/* an interrupted stub of the linker; the bits above have the count of pushed words */
+	/* An interrupted stub of the linker; the bits above have the count of pushed words. */
 	GG_ODD_STUB,
 	GG_ODD_SIGNAL_CODE, /* a signal trampoline without CFI */
 	GG_ODD_RECOMPILE,   /* the rule does not fit: it is compiled each time */
-	/* that kind of rule; the bits above have two offsets of GG_ODD_OFFSET_BITS */
+	/* That kind of rule; the bits above have two offsets of GG_ODD_OFFSET_BITS. */
 	GG_ODD_FP_DEREF,
 	GG_ODD_KIND_BITS = 3,
 	GG_ODD_OFFSET_BITS = 8 /* in words from the frame register, plus 128 */

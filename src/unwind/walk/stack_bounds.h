@@ -32,11 +32,11 @@
 
 enum {
 	GG_STACK_BOUNDS_PAGE = 4096, /* the step of the checks; larger real pages change nothing */
-	/* the most pages between a stack pointer and the known end */
+	/* The most pages between a stack pointer and the known end. */
 	GG_STACK_BOUNDS_SEARCH_PAGES = 4096,
-	/* places remembered; for further ones the search is repeated */
+	/* Places remembered; for further ones the search is repeated. */
 	GG_STACK_BOUNDS_FOREIGN = 4,
-	/* the most that a walk follows of a foreign stack */
+	/* The most that a walk follows of a foreign stack. */
 	GG_STACK_BOUNDS_FOREIGN_BYTES = 64 << 20,
 };
 

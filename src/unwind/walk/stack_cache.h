@@ -70,7 +70,7 @@ struct gg_stack_cache_frame {
 /* Flags in gg_stack_cache.rules, above the packed rule. */
 enum {
 	GG_STACK_CACHE_FP_MATTERS = 1 << 30, /* fp matters in the state of this frame */
-	/* the step from here restores an fp that matters */
+	/* The step from here restores an fp that matters. */
 	GG_STACK_CACHE_COMPARE_FP = (int)(1u << 31),
 };
 
@@ -86,9 +86,9 @@ struct gg_stack_cache {
 	 */
 	uint64_t pcs[GG_STACK_CACHE_FRAMES];
 	uint64_t sps[GG_STACK_CACHE_FRAMES];
-	/* the packed rule of the step from the frame, and flags */
+	/* The packed rule of the step from the frame, and flags. */
 	uint32_t rules[GG_STACK_CACHE_FRAMES];
 	uint64_t fps[GG_STACK_CACHE_FRAMES];
-	/* frames of the walk under way, a ring */
+	/* Frames of the walk under way, a ring. */
 	struct gg_stack_cache_frame walked[GG_STACK_CACHE_FRAMES];
 };

@@ -40,7 +40,7 @@ struct gg_walk {
 	/* Memo. */
 	uint64_t modules_epoch;
 	uint64_t barrier; /* the memo must not hold frames before this one */
-	/* index of the next memo frame that may match; GG_STACK_CACHE_FRAMES: no frame is left */
+	/* Index of the next memo frame that may match; GG_STACK_CACHE_FRAMES: no frame is left. */
 	uint32_t memo_at;
 	uint32_t reused_count;
 
