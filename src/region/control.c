@@ -60,6 +60,7 @@ int gg_region_control_open(const char *path, struct gg_error *error)
  */
 static bool lock(int fd)
 {
+	/* A nonblocking lock in rounds gives a time limit, which flock() itself does not have. */
 	const struct timespec pause = { .tv_nsec = ROUND_MS * GG_NS_PER_MS };
 
 	for (int i = 0; i < WAIT_ROUNDS; i++) {

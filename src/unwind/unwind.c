@@ -10,6 +10,7 @@ void gg_unwind_set_tag(struct gg_unwind_thread *thread, uint64_t tag)
 		thread->memo->tag = tag;
 }
 
+/* Adds up the structure as an array of words, so that a new counter needs no line here. */
 void gg_unwind_stats_add(struct gg_unwind_stats *sum, const struct gg_unwind_thread *thread)
 {
 	const uint64_t *from = (const uint64_t *)&thread->stats;

@@ -93,7 +93,7 @@ struct gg_unwind_stack {
 	uint32_t count;
 	/*
 	 * Frames [0, cut_at) are the innermost, the rest are the outermost; == count: no frame was
-	 * left out
+	 * left out.
 	 */
 	uint32_t cut_at;
 	uint32_t omitted_count; /* frames left out at the cut */

@@ -85,6 +85,10 @@ static struct gg_failures failures(cdf *value, double interval, double samples, 
 
 	if (samples < 1 || !(interval > 1))
 		return result;
+	/*
+	 * The negative binomial law is close to a gamma law of shape s, whose quantiles are the
+	 * first guesses.
+	 */
 	result.low = nearest(value, samples, interval, tail,
 	                     gg_gamma_lower_inverse(samples, tail) * scale);
 	result.high = nearest(value, samples, interval, 1 - tail,

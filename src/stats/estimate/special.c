@@ -226,6 +226,10 @@ double gg_gamma_law_tail(const struct gg_gamma_law *law, double x, bool upper,
 		return gamma_tail_limit(a, x, upper);
 	}
 	*ret_probability = probability = law_probability(law, x);
+	/*
+	 * A large shape near its mean has an expansion of constant cost.  A small upper tail of a
+	 * small shape must not be computed as 1 minus the lower one, which would lose its digits.
+	 */
 	if (gg_special_is_large(a, x))
 		return gg_special_gamma_large(a, deviance(a, x), probability, x > a, upper);
 	if (a < 1 && x <= 1.5 && upper)

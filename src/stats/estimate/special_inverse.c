@@ -120,7 +120,10 @@ static double gamma_inverse_huge(double a, double p, bool upper)
 static double solve_gamma(const struct gg_gamma_law *law, double p, bool upper, double t)
 {
 	double low = -745, high = 709; /* the range of exp(): an answer below 1e-308 is 0 */
-	/* A step so small, in standard deviations, leaves an error of its cube: a negligible one. */
+	/*
+	 * In standard deviations.  A step this small leaves an error of its cube, which is
+	 * negligible.
+	 */
 	double enough = 1e-4 / fmax(1, sqrt(law->shape));
 
 	for (int i = 0; i < 200; i++) {

@@ -47,6 +47,7 @@ static double conditional(double expected, double missed)
 struct gg_theory_error gg_theory_error(double size_bytes, double count, double interval,
                                        enum gg_cutoff cutoff)
 {
+	/* The number of sample points on all these bytes is a Poisson number with this mean. */
 	double mean = size_bytes * count / interval;
 	struct gg_theory_error error = { .coverage = 1 };
 

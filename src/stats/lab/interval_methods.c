@@ -156,6 +156,9 @@ void gg_interval_method_count(const struct gg_interval_method_context *context,
 	struct gg_interval interval = { 0, INFINITY, GG_METHOD_NO_SAMPLE };
 	bool has_sample = sums->tally.sample_count > 0;
 
+	/*
+	 * Without a sample no kind bounds the number of allocations: the interval is [0, INFINITY).
+	 */
 	if (quantity == GG_ALLOCATIONS && !has_sample) {
 		if (kind != GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL &&
 		    kind != GG_INTERVAL_METHOD_CAMP_PAULSON)

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "stats/sampling/rng.h"
 
+/* Returns p: the probability that an allocation of the part is a sample. */
 static double inclusion(const struct gg_program *program, const struct gg_program_part *part)
 {
 	if (program->scheme == GG_SCHEME_PER_ALLOCATION)
@@ -64,6 +65,10 @@ static void sample_part(const struct gg_program *program, const struct gg_progra
 			                .scheme = program->scheme };
 		uint64_t gap = gg_rng_geometric(rng, scale);
 
+		/*
+		 * The next sample would be beyond the part.  The gap need not continue in the next
+		 * part, because a geometric law has no memory.
+		 */
 		if (gap >= left)
 			return;
 		left -= gap + 1;
@@ -135,6 +140,10 @@ static void count_run(const struct simulation *simulation,
 		enum gg_quantity quantity = (enum gg_quantity)i;
 		double all = truth(simulation->program, quantity, 0), truths[] = { all, all };
 
+		/*
+		 * No sample tells about smaller allocations, so the truth of counts begins at the
+		 * smallest.
+		 */
 		if (quantity == GG_ALLOCATIONS)
 			truths[0] = truth(simulation->program, quantity, run->smallest_bytes);
 		for (int kind = 0; kind < GG_INTERVAL_METHOD_COUNT; kind++)

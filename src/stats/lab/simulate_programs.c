@@ -19,6 +19,10 @@ PROGRAM(small_rare, { 64, 2458, INTERVAL });
 PROGRAM(small_few, { 64, 22118, INTERVAL });
 PROGRAM(small_24, { 64, 196608, INTERVAL });
 PROGRAM(small_many, { 64, 3276800, INTERVAL });
+/*
+ * Sizes from R/2 to 64 R: p grows from 0.4 to nearly 1, and the number of samples is far from a
+ * Poisson number.
+ */
 PROGRAM(half_r, { 256 * KIB, 30, INTERVAL });
 PROGRAM(one_r, { 512 * KIB, 13, INTERVAL });
 PROGRAM(two_r_few, { 1 * MIB, 3, INTERVAL });
@@ -26,6 +30,10 @@ PROGRAM(four_r, { 2 * MIB, 28, INTERVAL });
 PROGRAM(five_r, { 2560 * KIB, 12, INTERVAL });
 PROGRAM(eight_r, { 4 * MIB, 190, INTERVAL });
 PROGRAM(all_large, { 32 * MIB, 20, INTERVAL });
+/*
+ * Twenty large blocks are nearly always sampled, and the small ones seldom: the upper end must
+ * leave room for the small ones.
+ */
 PROGRAM(large_and_hidden, { 4 * MIB, 20, INTERVAL }, { 64, 24576, INTERVAL });
 PROGRAM(large_and_small, { 4 * MIB, 20, INTERVAL }, { 64, 98304, INTERVAL });
 PROGRAM(mixed_four, { 48, 87381, INTERVAL }, { 4 * KIB, 1024, INTERVAL },
@@ -55,6 +63,7 @@ PROGRAM(mixed_few, { 96, 8192, INTERVAL }, { 16 * KIB, 40, INTERVAL }, { 700 * K
 PROGRAM(heavy_tail_few, OCTAVES(320 * KIB));
 PROGRAM(heavy_tail, OCTAVES(3 * MIB));
 PROGRAM(heavy_tail_many, OCTAVES(64 * MIB));
+/* The interval changes while the program runs, so samples of one size have different weights. */
 PROGRAM(interval_changes, { 64, 81920, INTERVAL }, { 64, 10240, 64.0 * 1024 },
         { 4 * KIB, 2560, 2048.0 * 1024 });
 PROGRAM(interval_shrinks, { 64, 65536, 2048.0 * 1024 }, { 64, 20480, 64.0 * 1024 });

@@ -114,6 +114,10 @@ void gg_trace_run(const struct gg_trace *trace, struct gg_sampler *sampler, gg_t
 		uint64_t left = part->count, length = gg_length_bytes(part->size_bytes);
 		struct gg_draw draw;
 
+		/*
+		 * Each turn skips the allocations before the next due one, and gives that one to
+		 * the sampler.
+		 */
 		while ((left -= pass(sampler, length, left)) > 0) {
 			left--;
 			if (gg_sampler_due(sampler, part->size_bytes) &&

@@ -141,6 +141,10 @@ static void turn(struct evaluation *e, unsigned count)
 	}
 }
 
+/*
+ * Pushes register + offset.  Without a value of the register the result is UNKNOWN, not
+ * BAD_EXPRESSION: the caller may find more registers and try again.
+ */
 static void push_register(struct evaluation *e, uint64_t number, int64_t offset)
 {
 	uint64_t value;
@@ -170,6 +174,10 @@ static void dereference(struct evaluation *e, unsigned size)
 /* Jumps `distance` bytes from the end of the operand, within the expression. */
 static void jump(struct evaluation *e, int64_t distance)
 {
+	/*
+	 * `left` and `size - left` are the bytes after and before the current place: the two
+	 * limits.
+	 */
 	int64_t left = (int64_t)reader_left(&e->r), size = e->r.end - e->start;
 
 	if (distance > left || left - distance > size)
@@ -199,6 +207,10 @@ static uint64_t divide(struct evaluation *e, int64_t a, int64_t b)
 	return 0;
 }
 
+/*
+ * Divides unsigned words: DWARF's arithmetic is unsigned unless it defines an operation as signed,
+ * as it does DW_OP_div.
+ */
 static uint64_t modulo(struct evaluation *e, uint64_t a, uint64_t b)
 {
 	if (b != 0)

@@ -97,6 +97,7 @@ enum gg_cfi_step gg_cfi_step_row(const struct gg_cfi_module *module, const struc
 	struct gg_cfi_registers caller = *registers;
 	enum gg_cfi_step step;
 
+	/* An undefined return address marks the outermost frame (_start, clone). */
 	if (row->state.registers[row->ra_register].how == GG_CFI_UNDEFINED)
 		return GG_CFI_STEP_OUTERMOST;
 	step = compute_cfa(&f, &row->state.cfa);

@@ -46,6 +46,7 @@ static void put_sum(struct gg_buf *text, const char *name, int64_t bytes)
 		              bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes);
 }
 
+/* Appends the flags, each after a semicolon, as the registers before them. */
 static void put_flags(struct gg_buf *text, unsigned flags)
 {
 	if ((flags & GG_RULE_SIGNAL) != 0)
@@ -170,6 +171,7 @@ static void put_expression(struct gg_buf *text, const struct gg_cfi_module *modu
 	gg_buf_append_text(text, "]");
 }
 
+/* Appends one register of a row.  The majority of registers have no rule, and are left out. */
 static void put_register(struct gg_buf *text, const struct gg_cfi_module *module, unsigned number,
                          const struct gg_cfi_value *rule)
 {
