@@ -22,9 +22,8 @@
 #define GG_RETENTION_PREFIX  ".geiger-kept-" /* followed by UID-HASH, in decimal digits */
 #define GG_RETENTION_WAITING ".new"          /* follows the name of the list */
 
-enum {
-	GG_RETENTION_MAX = 1024
-}; /* in a full list, the oldest entry whose process is not known to have ended is forgotten */
+/* In a full list, the oldest entry whose process is not known to have ended is forgotten. */
+enum { GG_RETENTION_MAX = 1024 };
 
 struct gg_retention_entry {
 	uint32_t pid;       /* geiger-PID-MADE.region */
@@ -35,7 +34,7 @@ struct gg_retention_entry {
 struct gg_retention {
 	uint64_t magic;
 	uint32_t count, dead_count;
-	uint32_t next;         /* index of the next entry to check, among those after dead_count */
+	uint32_t next;         /* the next entry to check, counted from dead_count on */
 	uint32_t waiting_done; /* entries of LIST.new that were taken over into this list */
 	uint32_t search_count; /* regions added since the last search of the directory */
 	uint32_t reserved;

@@ -133,8 +133,8 @@ bool gg_walk_step_general(struct gg_walk *w, const struct gg_cfi_module *module)
 
 	gg_store_relaxed(&w->thread->stats.general_steps, w->thread->stats.general_steps + 1);
 	/*
-	 * A row may name any slot of its frame.  On a foreign stack this makes the next page
-	 * readable.
+	 * A row may name any slot of its frame.  On a foreign stack, this call checks the next
+	 * page, so that the row may read it.
 	 */
 	gg_walk_may_read(w, w->sp + GG_STACK_BOUNDS_PAGE);
 	stack = readable_stack(w);

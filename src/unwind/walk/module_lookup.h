@@ -9,17 +9,20 @@
  * sample of an epoch.
  *
  * Epochs.  A rule of an unloaded module must not be used for a module that is loaded at its address
- * later. Neither libc nor the kernel reports such changes, and hooks miss the calls of dlopen() and
- * dlclose() that libc makes itself (iconv, name services).  But the loader keeps two counts:
+ * later.  Neither libc nor the kernel reports such changes, and hooks miss the calls of dlopen()
+ * and dlclose() that libc makes itself (iconv, name services).  But the loader keeps two counts:
  * `dlpi_adds` and `dlpi_subs` of dl_iterate_phdr().  It stores the number of loads and the number
- * of modules in words of _rtld_global. gg_module_lookup_refresh() finds these words by their
- * values: a word that equals a count now may be the count, and a word that differs at the next
- * refresh is not.  A walk compares these words (at most GG_MODULE_LOOKUP_WORDS) with their values
- * at the beginning of the epoch.  Any difference starts a new epoch.  A false word costs needless
- * epochs, so a word that changes unlike a counter is dropped.  The loader counts a module before
- * any of its code can run, so a walk that has the module's code on its stack sees the new count. If
- * no word is found (musl, which never unloads; a static program), the agent's hooks call
- * gg_unwind_modules_changed().
+ * of modules in words of _rtld_global.
+ *
+ * - gg_module_lookup_refresh() finds these words by their values: a word that equals a count now
+ *   may be the count, and a word that differs at the next refresh is not.
+ * - A walk compares these words (at most GG_MODULE_LOOKUP_WORDS) with their values at the beginning
+ *   of the epoch.  Any difference starts a new epoch.
+ * - A false word costs needless epochs, so a word that changes unlike a counter is dropped.
+ * - The loader counts a module before any of its code can run, so a walk that has the module's code
+ *   on its stack sees the new count.
+ * - If no word is found (musl, which never unloads; a static program), the agent's hooks call
+ *   gg_unwind_modules_changed().
  *
  * Threads  Any thread may call all functions but refresh(), also in signal handlers.  Only one
  *          thread at a time may call refresh().
