@@ -44,8 +44,8 @@ struct gg_region_file {
  * Makes a new file DIRECTORY/name with mode 0600 and that many bytes, and maps it.  Returns 0, or
  * -Exxx with *ret_map untouched and no file left; -EFBIG: a file size limit forbids it.
  *
- * directory NULL: only the directory of GEIGER_DIR is tried.  Without GEIGER_DIR, it is the first of
- * /dev/shm, $TMPDIR, and /tmp that has room, otherwise the first that permits the file.  With a
+ * directory NULL: only the directory of GEIGER_DIR is tried.  Without GEIGER_DIR, it is the first
+ * of /dev/shm, $TMPDIR, and /tmp that has room, otherwise the first that permits the file.  With a
  * directory, the function does not read the environment, because the program may be changing it.
  */
 GG_MUST_CHECK int gg_region_file_create(struct gg_region_file *ret_map, const char *directory,
