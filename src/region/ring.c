@@ -9,6 +9,10 @@
 #include "region/writer/space.h"
 #include "region/writer/step.h"
 
+/*
+ * A writer gives up after CLAIM_TRIES lost races for the head, so its time is bounded even if many
+ * threads write.
+ */
 enum { CLAIM_TRIES = 16, PLACES_AHEAD = 4 };
 
 /* Records of the ring are first used in their order, so their space grows with the head. */
@@ -22,6 +26,10 @@ static inline bool has_space(struct gg_region *region, uint32_t place)
 	       gg_region_space_reserve(region, GG_TABLE_RING, place + 1);
 }
 
+/*
+ * Prefetches a place for writing: its first and its last byte, because an event may span two cache
+ * lines.
+ */
 static void prefetch_place(const struct gg_region *region, uint64_t number)
 {
 	uint32_t capacity = region->tables[GG_TABLE_RING].capacity;
@@ -124,13 +132,17 @@ int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, 
 	count = head - reader->tail;
 	if (count > reader->capacity)
 		return -EBADMSG; /* no writer stores such a head */
+	/* One call reads up to the end of the table; the next call begins at its start. */
 	count = count < (uint64_t)max ? count : (uint64_t)max;
 	if (count > reader->capacity - (reader->tail & (reader->capacity - 1)))
 		count = reader->capacity - (reader->tail & (reader->capacity - 1));
 	if (count == 0)
 		return 0;
-	/* Read twice.  An event whose number is there at the first reading was stored before, so
-	 * the second reading gets it whole. */
+	/*
+	 * Read twice.  An event whose number is there at the first reading was stored before, so
+	 * the second reading gets it whole.  A single reading copies words in no defined order, so
+	 * it could combine the number with older words of the event.
+	 */
 	status = read_places(reader, events, reader->tail, count);
 	while (status == 0 && published < count &&
 	       (final || events[published].sequence == reader->tail + published + 1))
@@ -139,12 +151,19 @@ int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, 
 		status = read_places(reader, events, reader->tail, published);
 	if (status < 0)
 		return status;
+	/*
+	 * With `final` some places may not be published: their writers died.  A damaged file can
+	 * have any number.  Both are skipped and counted.
+	 */
 	for (uint64_t i = 0; i < published; i++) {
 		if (events[i].sequence == reader->tail + i + 1)
 			events[kept++] = events[i];
 		else
 			reader->lost_count++;
 	}
+	/*
+	 * The reader keeps its own tail and never reads it back, because the file may be hostile.
+	 */
 	reader->tail += published;
 	if (pwrite(reader->fd, &reader->tail, sizeof(reader->tail),
 	           offsetof(struct gg_region_header, ring_tail)) != sizeof(reader->tail))
