@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compat_begin - what the agent asks before it starts.
+ * compat_begin - decides by jemalloc's and gperftools' options whether and how the agent starts.
  *
- * Who preloads libgeiger-compat has jemalloc's or gperftools' options mean here what they mean there:
- * without one of them nothing is recorded, and no region is made.  If both are there jemalloc's count.  Under `geiger record`, and where
- * GEIGER_ACTIVE says so, there is a recording all the same.
+ * With libgeiger-compat preloaded, these options mean what they mean in jemalloc and gperftools.
+ * If none of them asks for a profile, the agent records nothing and makes no region.  It starts in
+ * any case under `geiger record`, and with GEIGER_ACTIVE=1.  gperftools' options count only without
+ * prof:true.  With prof:true, a setting comes from the first of these that is there:
  *
- *   sampling interval   lg_prof_sample, where it was given; else GEIGER_INTERVAL; else 2^19
- *   on or off           prof_active, where it was given; else GEIGER_ACTIVE
- *   depth of stacks     GEIGER_MAX_FRAMES, where it was given; else prof_bt_max
+ *   sampling interval   lg_prof_sample, GEIGER_INTERVAL, 2^19 bytes
+ *   on or off           prof_active, GEIGER_ACTIVE, on
+ *   depth of stacks     GEIGER_MAX_FRAMES, prof_bt_max
  */
 #include "compat/compat_begin.h"
 
@@ -26,6 +27,7 @@ static bool is_set(const char *name)
 	return value != NULL && *value != '\0';
 }
 
+/* True if geiger's own environment asks for a recording, whatever other profilers' options say. */
 static bool is_asked_for_elsewhere(void)
 {
 	const char *active = secure_getenv("GEIGER_ACTIVE");
@@ -40,6 +42,10 @@ void geiger_compat_begin(const struct gg_agent_functions *agent, struct gg_agent
 	static const struct gg_history_wish classes = { .set_classes = true, .classes = true };
 	const struct gg_compat_settings *s = gg_compat_settings_with(agent);
 
+	/*
+	 * A shorter struct belongs to an older agent, which does not know all members.  Without a
+	 * wish, the environment decides.
+	 */
 	if (s == NULL || s->agent == NULL || begin->bytes < sizeof(*begin))
 		return;
 	if (!s->conf.prof) {
@@ -48,6 +54,9 @@ void geiger_compat_begin(const struct gg_agent_functions *agent, struct gg_agent
 	}
 	if (s->conf.has_sample)
 		begin->interval_bytes = gg_profiler_interval_of(s->conf.lg_prof_sample);
+	/*
+	 * conf.prof_active is true by default, so it decides unless the environment alone speaks.
+	 */
 	if (s->conf.has_active || !is_set("GEIGER_ACTIVE")) {
 		begin->set_active = true;
 		begin->active = s->conf.prof_active;

@@ -5,6 +5,9 @@
 #include "abi/agent_functions.h"
 #include "base/compiler.h"
 
-/* The agent looks for this name among the loaded objects. */
+/*
+ * Fills *begin with the wishes of jemalloc's and gperftools' options.  The agent looks this name up
+ * among the loaded objects, so it must stay as it is.
+ */
 GG_EXPORT void geiger_compat_begin(const struct gg_agent_functions *agent,
                                    struct gg_agent_begin *begin);

@@ -16,7 +16,10 @@ enum { UNREAD, READING, READ };
 static struct gg_compat_settings settings;
 static uint32_t state;
 
-/* The program's own options, by jemalloc's name; visible if the program exports it. */
+/*
+ * The options that the program was built with, under jemalloc's name.  The symbol is weak, because
+ * few programs define it; it is found only if the program exports it.
+ */
 extern const char *malloc_conf __attribute__((weak, visibility("default")));
 
 static const struct gg_agent_functions *find_agent(void)
@@ -27,6 +30,7 @@ static const struct gg_agent_functions *find_agent(void)
 	return symbol != NULL ? *symbol : NULL;
 }
 
+/* Returns the agent if this library can work with it, or NULL. */
 static const struct gg_agent_functions *fitting(const struct gg_agent_functions *agent)
 {
 	/* look_triggers is the last function that this library cannot do without. */
@@ -93,6 +97,7 @@ const struct gg_compat_settings *gg_compat_settings_with(const struct gg_agent_f
 	/* Acquire: pairs with the release below. */
 	if (gg_load_acquire(&state) == READ)
 		return &settings;
+	/* Waiting could deadlock: the reader calls dlsym(), which may allocate and lead here. */
 	if (!gg_cas_acq_rel(&state, &expected, READING))
 		return NULL;
 	read_all(fitting(agent));

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compat_settings - the settings that other profilers' options make, and the agent that gets them.
+ * compat_settings - holds the settings by other profilers' options, and the agent that gets them.
+ *
+ * jemalloc's options come from four places, of which a later one overrides an earlier one:
  *
  *   the string `malloc_conf` of the program, the link /etc/malloc.conf, MALLOC_CONF, GEIGER_CONF
  *
- * A later one overrides an earlier one.  If a jemalloc underneath profiles as well, all but
- * GEIGER_CONF belong to it.  Then its calls are its own as well, unless GEIGER_CONF asks for a
- * profile of geiger's.
+ * If a jemalloc underneath profiles as well, all but GEIGER_CONF belong to it.  It then answers the
+ * calls to its own profiler as well, unless GEIGER_CONF asks for a profile of geiger's.
  *
- * They are read once: for the agent before it starts (compat_begin.c), or else by the first call.
+ * The options are read once: for the agent before it starts (compat_begin.c), or by the first call.
  *
  * Threads  any.  A thread that comes while another one reads gets the defaults.
  */
@@ -28,10 +29,13 @@ struct gg_compat_settings {
 
 const struct gg_compat_settings *gg_compat_settings(void);
 
-/* The same, if the agent is known. */
+/*
+ * Returns the settings like gg_compat_settings(), for the agent that calls.  NULL: another thread
+ * reads them now.
+ */
 const struct gg_compat_settings *gg_compat_settings_with(const struct gg_agent_functions *agent);
 
-/* Does the agent's table go as far as that function, and is it set? */
+/* True if the agent's table is long enough to have that function, and the function is set. */
 #define GG_COMPAT_SETTINGS_AGENT_HAS(agent, function)                                        \
 	((agent) != NULL &&                                                                  \
 	 (agent)->bytes >= offsetof(struct gg_agent_functions, function) + sizeof(void *) && \

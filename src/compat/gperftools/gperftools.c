@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gperftools - reads HEAPPROFILE and its relatives. */
+/* gperftools - reads HEAPPROFILE and the other variables of gperftools' heap profiler. */
 #include "compat/gperftools/gperftools.h"
 
 #include <dlfcn.h>
@@ -37,7 +37,10 @@ bool gg_gperftools_is_started(void)
 	return is_started;
 }
 
-/* Parses as strtoll() does, which would read the locale. */
+/*
+ * Parses a decimal number like strtoll(), which would read the locale.  The limit of 2^58 keeps the
+ * next digit from overflowing 64 bits.
+ */
 static int64_t number_of(const char *name, int64_t otherwise)
 {
 	const char *at = secure_getenv(name);
@@ -52,6 +55,7 @@ static int64_t number_of(const char *name, int64_t otherwise)
 	return is_negative ? -(int64_t)number : (int64_t)number;
 }
 
+/* Returns the number of a variable; 0 for numbers below 0, which switch their trigger off. */
 static uint64_t bytes_of(const char *name, int64_t otherwise)
 {
 	int64_t number = number_of(name, otherwise);
@@ -77,7 +81,7 @@ void gg_gperftools_triggers(const char *prefix, struct gg_agent_triggers *ret_tr
 	strncpy(ret_triggers->prefix, prefix, sizeof(ret_triggers->prefix) - 1);
 }
 
-/* _4711 */
+/* Appends the process id, as in "_4711". */
 static void add_pid(char *text)
 {
 	char digits[NUMBER_MAX];
@@ -93,8 +97,9 @@ static void add_pid(char *text)
 }
 
 /*
- * The prefix; its variable gets the mark by which a program that this one executes knows that the
- * plain name is taken: the highest bit of its first character, as gperftools does it.
+ * Reads the prefix from HEAPPROFILE, and marks the variable for programs that this one executes: a
+ * program that finds the mark appends its process id, so that it does not overwrite our dumps.  As
+ * in gperftools, the mark is the highest bit of the first character.
  */
 static bool read_prefix(char prefix[GG_AGENT_PREFIX_MAX])
 {

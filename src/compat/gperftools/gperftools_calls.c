@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls of <gperftools/heap-profiler.h> and <gperftools/malloc_extension_c.h>.  Those of a gperftools
- * underneath are called instead, where it has them.
+ * gperftools_calls - exports the C functions of gperftools' heap profiler and malloc extension.
  *
- * MallocExtension_... of an allocator that is none of gperftools' answer as its base class does: nothing is wrong,
- * nothing is known, nothing can be released.
+ * The functions are those of <gperftools/heap-profiler.h> and <gperftools/malloc_extension_c.h>.
+ * Each one calls the function of a gperftools underneath, if there is one.
+ *
+ * Without a gperftools, the MallocExtension_ functions answer like the base class of gperftools'
+ * own: they find no errors, know no numbers, and release nothing.
  */
 #include <malloc.h>
 #include <stdint.h>
@@ -22,6 +24,7 @@ static uint32_t has_switched_on; /* 1: HeapProfilerStart() switched sampling on 
 
 static bool is_running(void)
 {
+	/* Acquire: pairs with the release of the thread that started or stopped the profiler. */
 	uint32_t now = gg_load_acquire(&state);
 
 	return now == RUNNING || (now == AS_STARTED && gg_gperftools_is_started());
@@ -49,6 +52,10 @@ void HeapProfilerStart(const char *prefix)
 	agent = gg_gperftools_agent();
 	if (agent == NULL || prefix == NULL || is_running())
 		return;
+	/*
+	 * The profile begins here, so dumps leave out earlier samples.  HeapProfilerStop() switches
+	 * sampling off only if it was off before.
+	 */
 	agent->look(&before);
 	if (agent->start(&on) != 0)
 		return;
@@ -105,6 +112,7 @@ struct profile_text {
 	size_t length, capacity;
 };
 
+/* Appends a piece of the profile; one more byte stays free for the 0 byte at the end. */
 static int append(void *context, const char *bytes, size_t length)
 {
 	struct profile_text *text = context;
@@ -124,7 +132,7 @@ static int append(void *context, const char *bytes, size_t length)
 	return 0;
 }
 
-/* Returns a text that the caller frees; it is empty if the profiler does not run. */
+/* Returns a text, which the caller frees.  It is empty if the profiler does not run. */
 char *GetHeapProfile(void)
 {
 	const struct gg_agent_functions *agent;
@@ -145,7 +153,7 @@ char *GetHeapProfile(void)
 
 enum { HISTOGRAM_SIZE = 64 };
 
-/* Answers by the function underneath, if there is one. */
+/* Defines a function that calls the one underneath; without that, it returns `answer`. */
 #define EXTENSION(type, name, parameters, arguments, answer)                     \
 	GG_EXPORT type MallocExtension_##name parameters;                        \
 	type MallocExtension_##name parameters                                   \
@@ -156,7 +164,7 @@ enum { HISTOGRAM_SIZE = 64 };
 		return real != NULL ? real arguments : (answer);                 \
 	}
 
-/* The same for functions without a result. */
+/* Defines a function without a result; without one underneath, it does nothing. */
 #define EXTENSION_VOID(name, parameters, arguments)                              \
 	GG_EXPORT void MallocExtension_##name parameters;                        \
 	void MallocExtension_##name parameters                                   \
@@ -190,6 +198,7 @@ static int get_property(const char *name, size_t *value)
 	return 1;
 }
 
+/* As in gperftools, a sampling period of 0 switches sampling off. */
 static int set_property(const char *name, size_t value)
 {
 	const struct gg_agent_functions *agent = gg_gperftools_agent();

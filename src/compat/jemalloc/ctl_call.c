@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ctl_call - copies old and new values of a mallctl(). */
+/* ctl_call - copies the old and new values of a mallctl(). */
 #include "compat/jemalloc/ctl_call.h"
 
 #include <errno.h>
@@ -37,6 +37,9 @@ int gg_ctl_call_give(const struct gg_ctl_call *call, const void *value, size_t b
 
 	if (!has_old(call))
 		return 0;
+	/*
+	 * With a wrong length jemalloc copies what fits before it fails, and programs rely on it.
+	 */
 	if (*call->old_bytes != bytes)
 		given = bytes <= *call->old_bytes ? bytes : *call->old_bytes;
 	memcpy(call->old, value, given);

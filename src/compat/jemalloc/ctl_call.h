@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ctl_call - the arguments of one mallctl(), and jemalloc's rules for old and new values.
+ * ctl_call - holds the arguments of one mallctl(), and applies jemalloc's rules for its values.
  *
- *   old   The caller receives it if it has a buffer.  The length must be that of the value.  If
- *         not, as much as fits is written, the length says how much that was, and the call fails
- *         with EINVAL, although a new value has been set.
+ *   old   The caller receives it if it has a buffer.  The buffer must have the value's length.  If
+ *         not, the call writes as much as fits, sets the length to that, and fails with EINVAL,
+ *         although a new value has been set.
  *   new   A new value must have the length of the value.
  *
  * Functions return 0 or a positive errno value, as mallctl() does.
@@ -15,20 +15,22 @@
 #include <stddef.h>
 
 struct gg_ctl_call {
-	const size_t *mib; /* numbers in the name stand in their places */
+	const size_t *mib; /* has the numbers of the name at the places of their parts */
 	void *old;
 	size_t *old_bytes;
 	void *new;
 	size_t new_bytes;
 };
 
+/* 0, or EPERM if the caller wants the old value (write_only), or both values (read_or_write). */
 int gg_ctl_call_write_only(const struct gg_ctl_call *call);
 int gg_ctl_call_read_or_write(const struct gg_ctl_call *call);
 
+/* Writes the old value, if the caller has a buffer for it. */
 int gg_ctl_call_give(const struct gg_ctl_call *call, const void *value, size_t bytes);
 int gg_ctl_call_give_bool(const struct gg_ctl_call *call, bool value);
 
-/* What can be read alone. */
+/* Answers a read-only name: EPERM if there is a new value. */
 int gg_ctl_call_constant(const struct gg_ctl_call *call, const void *value, size_t bytes);
 
 /* Takes the new value if there is one. */

@@ -16,7 +16,7 @@ int gg_ctl_log_start(const struct gg_ctl_call *call)
 	return gg_sample_log_start(path) ? 0 : EFAULT;
 }
 
-/* Whatever values are given. */
+/* Like jemalloc, this name ignores both values. */
 int gg_ctl_log_stop(const struct gg_ctl_call *call)
 {
 	int status = gg_profiler_on();

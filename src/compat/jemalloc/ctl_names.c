@@ -19,7 +19,7 @@ static const struct gg_ctl_name *entry(const struct gg_ctl_names *names, size_t 
 	return (const struct gg_ctl_name *)((const char *)names->entries + i * names->entry_bytes);
 }
 
-/* Returns the part of that number; its length is 0 if the name has fewer parts. */
+/* Returns a name's part by its number from 0 on; its length is 0 if the name has fewer parts. */
 static struct name_part part_of(const char *name, size_t number)
 {
 	struct name_part part = { name, strcspn(name, ".") };
@@ -54,7 +54,10 @@ static bool has_number(const struct gg_ctl_names *names, const struct name_range
 	return first->count != NULL && number < first->count();
 }
 
-/* Narrows the range to the entries with that next part.  False: no name matches. */
+/*
+ * Narrows the range to the entries with that next part.  False: no name matches.  The table is
+ * sorted, so these entries stand together.
+ */
 static bool narrow(const struct gg_ctl_names *names, struct name_range *group,
                    const struct name_part *part)
 {
@@ -88,7 +91,10 @@ static bool read_number(const struct name_part *part, size_t *ret_number)
 	return i > 0;
 }
 
-/* The entry that consists of exactly these parts. */
+/*
+ * Returns the entry that consists of exactly these parts.  A shorter name sorts before the names
+ * that begin with it, so it can only be the first one of the range.
+ */
 static int whole(const struct gg_ctl_names *names, const struct name_range *group)
 {
 	if (part_of(entry(names, group->first)->name, group->depth).length != 0)
@@ -105,6 +111,7 @@ int gg_ctl_names_find(const struct gg_ctl_names *names, const char *name, size_t
 	*ret_is_known = false;
 	if (name[0] == '\0' || name[0] == '.')
 		return GG_CTL_NAMES_NONE;
+	/* Each step consumes one part of the name, and writes one number. */
 	while (group.depth < *depth && !ends) {
 		struct name_part part = { name, strcspn(name, ".") };
 		size_t number = 0;
@@ -132,6 +139,7 @@ int gg_ctl_names_of(const struct gg_ctl_names *names, const size_t *mib, size_t 
 	struct name_range group = { 0, names->count, 0 };
 
 	for (size_t i = 0; i < depth; i++) {
+		/* Without the tag, the subtraction wraps around to a number beyond every range. */
 		size_t number = mib[i] - (i == 0 ? GG_CTL_NAMES_TAG : 0);
 		struct name_part part;
 
@@ -143,6 +151,9 @@ int gg_ctl_names_of(const struct gg_ctl_names *names, const size_t *mib, size_t 
 		}
 		if (number < group.first || number >= group.end)
 			return GG_CTL_NAMES_NONE;
+		/*
+		 * A part's number is the first entry with it; any other entry is not a valid one.
+		 */
 		part = part_of(entry(names, number)->name, i);
 		if (!narrow(names, &group, &part) || group.first != number)
 			return GG_CTL_NAMES_NONE;

@@ -2,13 +2,18 @@
 /*
  * ctl_names - mallctl()'s names, and the numbers that stand for them.
  *
- * A name is parts divided by dots; "*" in a table is a part that the caller fills with a number.  A name's
- * numbers (MIB), one a part, are those of the first entry of the sorted table that begins like it; a
- * filled-in number is itself.  The first one has GG_CTL_NAMES_TAG added, which tells our numbers from a
- * jemalloc's, whose own are small.
+ * A name consists of parts, separated by dots.  A part "*" in the table stands for a number, which
+ * the caller fills in.  A name's MIB has one number for each part:
  *
- * As with jemalloc, a name may be cut short to fewer parts: its numbers are good to fill others in
- * behind them; and a MIB's number may be exchanged for another.
+ *   - for "*", the number that the caller filled in
+ *   - for any other part, the index of the first entry of the sorted table that has this part and
+ *     all parts before it
+ *
+ * The first number has GG_CTL_NAMES_TAG added.  It distinguishes our MIBs from those of a jemalloc
+ * underneath, whose numbers are small.
+ *
+ * As with jemalloc, a caller may ask for the MIB of a name's first parts and append numbers to it,
+ * and it may replace a number that stands for "*".
  */
 #pragma once
 
@@ -19,10 +24,13 @@
 
 enum { GG_CTL_NAMES_DEPTH = 5, GG_CTL_NAMES_NONE = -1 };
 
-/* An entry of the caller's table; sorted by name. */
+/* An entry of the caller's table, which is sorted by name. */
 struct gg_ctl_name {
 	const char *name;
-	/* How many numbers "*" may be; NULL: the name has none.  0: it is not there at all. */
+	/*
+	 * Returns how many values the number has: it is below the count.  With a count of 0 the
+	 * name does not exist.  NULL: the name has no "*".
+	 */
 	size_t (*count)(void);
 };
 
@@ -32,12 +40,13 @@ struct gg_ctl_names {
 };
 
 /*
- * The entry of a name, or of the first *depth parts of it, whose numbers go to mib; *depth becomes
- * as many as there are.  GG_CTL_NAMES_NONE: there is none; then, if ret_is_known, the name is the
- * beginning of one.
+ * Finds the entry of a name, and writes the numbers of the name's first *depth parts to mib.
+ * *depth becomes the count of these numbers if the name has fewer parts.  Returns GG_CTL_NAMES_NONE
+ * if no entry has exactly this name, or if the name has more than *depth parts.  Sets *ret_is_known
+ * if the table has a name that begins with these parts: then mib is valid in any case.
  */
 int gg_ctl_names_find(const struct gg_ctl_names *names, const char *name, size_t *mib,
                       size_t *depth, bool *ret_is_known);
 
-/* The entry that a whole MIB stands for, or GG_CTL_NAMES_NONE. */
+/* Finds the entry of a MIB that stands for a whole name; GG_CTL_NAMES_NONE: it does not. */
 int gg_ctl_names_of(const struct gg_ctl_names *names, const size_t *mib, size_t depth);

@@ -28,6 +28,7 @@ int gg_ctl_config_no(const struct gg_ctl_call *call)
 	return gg_ctl_call_constant(call, &no, sizeof(no));
 }
 
+/* Answers a read-only option with its current value. */
 static int option(const struct gg_ctl_call *call, const void *value, size_t bytes)
 {
 	return has_profiler() ? gg_ctl_call_constant(call, value, bytes) : ENOENT;
@@ -94,7 +95,7 @@ int gg_ctl_opt_prof_time_resolution(const struct gg_ctl_call *call)
 	return option(call, &value, sizeof(value));
 }
 
-/* The version of jemalloc that has these names; the suffix is ours. */
+/* Answers with the version of jemalloc that has these names, and with ours as a suffix. */
 int gg_ctl_version(const struct gg_ctl_call *call)
 {
 	const char *value = "5.3.0-0-geiger-" GG_VERSION;
@@ -102,6 +103,9 @@ int gg_ctl_version(const struct gg_ctl_call *call)
 	return gg_ctl_call_constant(call, &value, sizeof(value));
 }
 
+/*
+ * In jemalloc, writing the epoch refreshes statistics.  Ours are always current, so it only counts.
+ */
 int gg_ctl_epoch(const struct gg_ctl_call *call)
 {
 	static uint64_t epoch = 1;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ctl_prof - answers the names that control the profile as a whole. */
+/*
+ * ctl_prof - answers the names in prof.*, which control the profile of the whole process.
+ *
+ * With prof:false, jemalloc reads every switch as off and refuses to set one.  Commands (dump,
+ * prefix, reset) fail with ENOENT.  These functions do the same.
+ */
 #include <errno.h>
 #include <stdint.h>
 
@@ -19,6 +24,9 @@ int gg_ctl_prof_active(const struct gg_ctl_call *call)
 		return status;
 	if (s->conf.prof)
 		s->agent->look(&now);
+	/*
+	 * With prof:false, jemalloc refuses true; it accepts false, because that changes nothing.
+	 */
 	if (call->new != NULL && !s->conf.prof && wish)
 		return ENOENT;
 	if (call->new != NULL && s->conf.prof)
@@ -45,6 +53,7 @@ int gg_ctl_prof_thread_active_init(const struct gg_ctl_call *call)
 	return gg_ctl_call_give_bool(call, was);
 }
 
+/* Without a path, the dump gets the next name of the prefix. */
 int gg_ctl_prof_dump(const struct gg_ctl_call *call)
 {
 	const char *path = NULL;
@@ -55,6 +64,7 @@ int gg_ctl_prof_dump(const struct gg_ctl_call *call)
 	return gg_profiler_dump(path) == 0 ? 0 : EFAULT;
 }
 
+/* Switches dumps at high-water marks on and off. */
 int gg_ctl_prof_gdump(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
@@ -84,6 +94,7 @@ int gg_ctl_prof_prefix(const struct gg_ctl_call *call)
 	return gg_profiler_set_prefix(prefix) ? 0 : EFAULT;
 }
 
+/* Answers with the allocated bytes from one automatic dump to the next; 0: no such dumps. */
 int gg_ctl_prof_interval(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
@@ -106,6 +117,10 @@ int gg_ctl_prof_lg_sample(const struct gg_ctl_call *call)
 	return gg_ctl_call_constant(call, &lg, sizeof(lg));
 }
 
+/*
+ * Makes later dumps leave out the samples so far.  The optional new value is the binary logarithm
+ * of a new sampling interval; jemalloc clamps it to 63, the largest shift of a 64-bit number.
+ */
 int gg_ctl_prof_reset(const struct gg_ctl_call *call)
 {
 	size_t lg = 0;

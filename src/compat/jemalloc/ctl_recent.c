@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ctl_recent - the samples taken last, as JSON like jemalloc's.
+ * ctl_recent - answers experimental.prof_recent.*: the most recent samples, as JSON like
+ * jemalloc's.
  */
 #include <errno.h>
 #include <sys/types.h>
@@ -12,7 +13,11 @@
 
 enum { FRAMES_MAX = 1024 };
 
-static int64_t most_now; /* as asked for */
+/*
+ * The limit as the program set it; -1: no limit.  The agent's own limit is lower, but a program
+ * that reads the value back expects the one that it wrote.
+ */
+static int64_t most_now;
 
 int gg_profiler_set_recent(int64_t most)
 {
@@ -20,6 +25,7 @@ int gg_profiler_set_recent(int64_t most)
 
 	wish.recent = most < 0 || most > GG_HISTORY_RECENT_MAX ? GG_HISTORY_RECENT_MAX
 	                                                       : (uint32_t)most;
+	/* Relaxed: the number publishes no other data. */
 	gg_store_relaxed(&most_now, most);
 	return gg_compat_settings()->agent->history->set(&wish);
 }
@@ -55,7 +61,7 @@ static void add_stack(struct gg_json_text *text, const char *key, uint32_t stack
 	gg_json_text_add(text, "]");
 }
 
-/* What happened to the block at one end of its life. */
+/* Adds the event at one end of a block's life: its thread, time, and stack. */
 static void add_end(struct gg_json_text *text, bool is_alloc, uint16_t thread, uint64_t time_ns,
                     uint32_t stack)
 {
@@ -103,6 +109,7 @@ static void add_all(struct gg_json_text *text)
 	gg_json_text_signed(text, gg_load_relaxed(&most_now));
 	gg_json_text_key(text, "recent_alloc");
 	gg_json_text_add(text, "[");
+	/* next() returns the number after that of the record, which is where the search goes on. */
 	for (uint32_t i = 0; (i = agent->history->next(GG_HISTORY_RECENT, i, &record)) != 0;) {
 		gg_json_text_add(text, is_first ? "" : ",");
 		add_record(text, &record);
@@ -111,7 +118,7 @@ static void add_all(struct gg_json_text *text)
 	gg_json_text_add(text, "]}");
 }
 
-/* The new value: whom to give the text, and what to give with it. */
+/* The new value: the function that receives the text, and its first argument. */
 struct writer {
 	void (*write)(void *context, const char *piece);
 	void *context;

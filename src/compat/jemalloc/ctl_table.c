@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ctl_table - the sorted table of names. */
+/* ctl_table - lists the names in order, each with its kind and its function. */
 #include "compat/jemalloc/ctl_table.h"
 
 #include "base/compiler.h"
@@ -17,7 +17,7 @@
 		{ name, count }, GG_CTL_ROW_PROFILER, answer \
 	}
 
-/* Sorted, so that names that begin alike stand together. */
+/* gg_ctl_names_find() needs the table sorted: names that begin alike stand together. */
 static const struct gg_ctl_row rows[] = {
 	PROFILER("config.prof", gg_ctl_config_prof),
 	PROFILER("config.prof_frameptr", gg_ctl_config_no),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ctl_table - the names that mallctl() answers, each with its function.
+ * ctl_table - maps the names that mallctl() answers to the functions that answer them.
  *
- * Underneath  PROFILER's names go to the jemalloc underneath if that profiles and geiger was not
- *             asked to (compat_settings.h).  ALLOCATOR's names go to any jemalloc underneath, which
- *             knows better.
- * Without     an agent, names answer as in a jemalloc without a profiler; with prof:false, as in
- *             one that does not profile
+ * Underneath  Names of the kind PROFILER go to the jemalloc underneath if that one profiles and
+ *             GEIGER_CONF does not ask for a profile (compat_settings.h).  Names of the kind
+ *             ALLOCATOR go to any jemalloc underneath, because it has the exact numbers.
+ * No agent    Names answer as in a jemalloc without a profiler.  prof:false  Names answer as in a
+ * jemalloc that does not profile.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 enum gg_ctl_row_kind { GG_CTL_ROW_PROFILER, GG_CTL_ROW_ALLOCATOR };
 
 struct gg_ctl_row {
-	struct gg_ctl_name name; /* first: gg_ctl_names_find() */
+	struct gg_ctl_name name; /* the first member, as gg_ctl_names_find() requires */
 	enum gg_ctl_row_kind kind;
 	int (*answer)(const struct gg_ctl_call *call);
 };
@@ -28,7 +28,7 @@ static inline const struct gg_ctl_row *gg_ctl_row_at(int entry)
 	return (const struct gg_ctl_row *)gg_ctl_row_names.entries + entry;
 }
 
-/* config.*, opt.* and the allocator's names: ctl_opt.c */
+/* ctl_opt.c: config.*, opt.* and the allocator's names */
 int gg_ctl_config_no(const struct gg_ctl_call *call);
 int gg_ctl_config_prof(const struct gg_ctl_call *call);
 int gg_ctl_epoch(const struct gg_ctl_call *call);
@@ -51,7 +51,7 @@ int gg_ctl_opt_prof_time_resolution(const struct gg_ctl_call *call);
 int gg_ctl_opt_sample(const struct gg_ctl_call *call);
 int gg_ctl_version(const struct gg_ctl_call *call);
 
-/* The profile as a whole: ctl_prof.c */
+/* ctl_prof.c: the profile of the whole process */
 int gg_ctl_prof_active(const struct gg_ctl_call *call);
 int gg_ctl_prof_dump(const struct gg_ctl_call *call);
 int gg_ctl_prof_gdump(const struct gg_ctl_call *call);
@@ -64,7 +64,7 @@ int gg_ctl_prof_thread_active_init(const struct gg_ctl_call *call);
 int gg_ctl_log_start(const struct gg_ctl_call *call); /* ctl_log.c */
 int gg_ctl_log_stop(const struct gg_ctl_call *call);
 
-/* Samples by size class: ctl_stats.c; the last samples: ctl_recent.c */
+/* ctl_stats.c: samples by size class; ctl_recent.c: the most recent samples */
 size_t gg_ctl_bin_count(void);
 size_t gg_ctl_lextent_count(void);
 int gg_ctl_bin_accum(const struct gg_ctl_call *call);
@@ -74,7 +74,7 @@ int gg_ctl_lextent_live(const struct gg_ctl_call *call);
 int gg_ctl_recent_dump(const struct gg_ctl_call *call);
 int gg_ctl_recent_max(const struct gg_ctl_call *call);
 
-/* The calling thread: ctl_thread.c */
+/* ctl_thread.c: the calling thread */
 int gg_ctl_thread_allocated(const struct gg_ctl_call *call);
 int gg_ctl_thread_allocatedp(const struct gg_ctl_call *call);
 int gg_ctl_thread_deallocated(const struct gg_ctl_call *call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ctl_thread - answers the names of the calling thread. */
+/* ctl_thread - answers the names in thread.*, which concern the calling thread only. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -10,9 +10,14 @@
 
 enum { NAME_MAX_BYTES = 128 };
 
-/* As the thread calls itself; longer names are cut. */
+/*
+ * The name that the thread gave itself, truncated to the buffer.  A reader of the name gets a
+ * pointer to it, so it must outlive the call.  Its TLS model needs no allocation at the first
+ * access.
+ */
 static _Thread_local char name[NAME_MAX_BYTES] __attribute__((tls_model("initial-exec")));
 
+/* jemalloc accepts only printable ASCII characters and tabs in a name. */
 static bool is_fit(const char *text)
 {
 	for (; *text != '\0'; text++)
@@ -25,6 +30,7 @@ static int set_name(const struct gg_compat_settings *s, const char *text)
 {
 	size_t length;
 
+	/* With that option, the kernel's names of threads count, and programs set none here. */
 	if (s->conf.prof_sys_thread_name)
 		return ENOENT;
 	if (text == NULL || !is_fit(text))
@@ -55,6 +61,7 @@ int gg_ctl_thread_prof_name(const struct gg_ctl_call *call)
 	return gg_ctl_call_give(call, &text, sizeof(text));
 }
 
+/* With prof:false the switch reads as off, and setting it fails (gg_profiler_take_switch). */
 int gg_ctl_thread_prof_active(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
@@ -74,6 +81,11 @@ int gg_ctl_thread_prof_active(const struct gg_ctl_call *call)
 	return gg_ctl_call_give_bool(call, was);
 }
 
+/*
+ * Answers with the bytes that the thread has allocated or freed, or with a pointer to the word that
+ * has them.  Programs keep that pointer, to read the word later without a call.  words[0] counts
+ * allocated bytes, words[1] freed bytes.
+ */
 static int bytes(const struct gg_ctl_call *call, bool is_freed, bool is_pointer)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();

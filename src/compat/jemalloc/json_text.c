@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_text - fills a buffer and passes it on when it is full. */
+/*
+ * json_text - collects text in a buffer, and passes it on when the buffer is full.
+ *
+ * It does without stdio, whose allocations would appear in the profile that the text describes.
+ */
 #include "compat/jemalloc/json_text.h"
 
 #include <string.h>
@@ -24,6 +28,7 @@ void gg_json_text_flush(struct gg_json_text *text)
 
 static void add_char(struct gg_json_text *text, char c)
 {
+	/* One byte stays free for the 0 byte that gg_json_text_flush() adds. */
 	if (text->used == sizeof(text->buffer) - 1)
 		gg_json_text_flush(text);
 	text->buffer[text->used++] = c;
@@ -36,6 +41,7 @@ void gg_json_text_add(struct gg_json_text *text, const char *piece)
 		add_char(text, *piece);
 }
 
+/* The digits come out last to first, so they fill the buffer from its end. */
 static void add_number(struct gg_json_text *text, uint64_t number, unsigned base)
 {
 	char digits[24], *at = digits + sizeof(digits) - 1;
@@ -55,6 +61,7 @@ void gg_json_text_number(struct gg_json_text *text, uint64_t number)
 
 void gg_json_text_signed(struct gg_json_text *text, int64_t number)
 {
+	/* The negation is unsigned, because -INT64_MIN overflows. */
 	if (number < 0)
 		add_char(text, '-');
 	add_number(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, 10);
@@ -71,7 +78,7 @@ void gg_json_text_string(struct gg_json_text *text, const char *string)
 {
 	add_char(text, '"');
 	for (; *string != '\0'; string++) {
-		/* Names are ASCII where we set them; what others are stays as it is. */
+		/* Control characters would make the JSON invalid.  Bytes above ASCII stay. */
 		if (*string == '"' || *string == '\\')
 			add_char(text, '\\');
 		add_char(text, (unsigned char)*string < ' ' ? '?' : *string);
@@ -81,6 +88,7 @@ void gg_json_text_string(struct gg_json_text *text, const char *string)
 
 void gg_json_text_key(struct gg_json_text *text, const char *key)
 {
+	/* Only the first key of an object follows its brace. */
 	if (text->last != '{')
 		add_char(text, ',');
 	gg_json_text_string(text, key);

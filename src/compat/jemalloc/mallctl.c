@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mallctl - finds the name's answer, here or in the jemalloc underneath. */
+/* mallctl - passes a name to the function that answers it, here or in the jemalloc underneath. */
 #include "compat/jemalloc/mallctl.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "compat/jemalloc/ctl_table.h"
 #include "compat/jemalloc/next_mallctl.h"
 
-/* The jemalloc underneath, if it answers this name; NULL: we answer. */
+/* Returns the jemalloc underneath if it answers this name.  NULL: geiger answers. */
 static const struct gg_next_mallctl_calls *theirs(const struct gg_ctl_row *row)
 {
 	const struct gg_next_mallctl_calls *real = gg_next_mallctl_calls();
@@ -41,8 +41,8 @@ int mallctlnametomib(const char *name, size_t *mib, size_t *depth)
 	int entry = gg_ctl_names_find(&gg_ctl_row_names, name, ours, &ours_depth, &is_known);
 
 	/*
-	 * The beginning of one of our names may begin a name of jemalloc as well, which has more of
-	 * them.
+	 * The first parts of one of our names, such as "prof.stats", may begin a name that only
+	 * jemalloc has.  So jemalloc resolves incomplete names.
 	 */
 	real = entry < 0 ? gg_next_mallctl_calls() : theirs(gg_ctl_row_at(entry));
 	if (real != NULL)
@@ -62,6 +62,7 @@ int mallctlbymib(const size_t *mib, size_t depth, void *old, size_t *old_bytes, 
 	const struct gg_next_mallctl_calls *real = gg_next_mallctl_calls();
 	int entry;
 
+	/* Only MIBs that mallctlnametomib() made here have the tag. */
 	if (real != NULL && (depth == 0 || mib[0] < GG_CTL_NAMES_TAG))
 		return real->bymib(mib, depth, old, old_bytes, new, new_bytes);
 	entry = gg_ctl_names_of(&gg_ctl_row_names, mib, depth);

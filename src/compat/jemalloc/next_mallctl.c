@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* next_mallctl - looks the three functions up once. */
+/* next_mallctl - looks the three functions up once, and remembers them. */
 #include "compat/jemalloc/next_mallctl.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,9 @@ static uint32_t state;
 
 static void look(void)
 {
-	/* Two threads that look at the same time find the same functions. */
+	/*
+	 * Two threads may come here at once.  They find the same functions, so no lock is needed.
+	 */
 	struct gg_next_mallctl_calls found = { NULL, NULL, NULL };
 	void *symbols[] = { dlsym(RTLD_NEXT, "mallctl"), dlsym(RTLD_NEXT, "mallctlnametomib"),
 		            dlsym(RTLD_NEXT, "mallctlbymib") };

@@ -9,6 +9,7 @@
 
 enum option_kind { BOOL, SAMPLE, INTERVAL, FRAMES, RECENT, TEXT, RESOLUTION };
 
+/* Texts for the message "'KEY:VALUE' is not ...". */
 static const char *const forms[] = {
 	[BOOL] = "true or false",
 	[SAMPLE] = "a number from 0 to 63",
@@ -46,7 +47,7 @@ static const struct option {
 	{ "prof_unbias", BOOL, offsetof(struct gg_option_string, prof_unbias) },
 };
 
-/* A piece of the string. */
+/* A piece of the string: it has no 0 byte at its end. */
 struct option_piece {
 	const char *at;
 	size_t length;
@@ -64,6 +65,7 @@ struct option_message {
 	size_t used;
 };
 
+/* Truncates a message that does not fit. */
 static void add(struct option_message *line, const char *text, size_t length)
 {
 	size_t room = sizeof(line->text) - 1 - line->used;
@@ -128,8 +130,8 @@ static unsigned digit_of(char c)
 }
 
 /*
- * Parses a number as C does; it must fill the piece.  Negative numbers become their complement, as
- * strtoumax() has it.
+ * Parses a number as C does: 0x is base 16, 0 is base 8.  False if characters are left over.  Like
+ * in strtoumax(), a negative number wraps around modulo 2^64.
  */
 static bool read_number(const struct option_piece *piece, uint64_t *ret_number)
 {
@@ -175,6 +177,11 @@ static bool read_bool(const struct option_piece *piece, bool *value)
 	return true;
 }
 
+/*
+ * Stores the value of an option; false: it is not valid.  As in jemalloc, lg_prof_sample,
+ * prof_bt_max, and the prefix are clamped to their limits, and other values beyond their limits are
+ * invalid.
+ */
 static bool take(struct gg_option_string *conf, const struct option *option,
                  const struct option_piece *value)
 {
@@ -286,8 +293,8 @@ void gg_option_string_finish(struct gg_option_string *conf, gg_option_string_tel
 	if (conf->prof_leak_error)
 		conf->prof_leak = true;
 	/*
-	 * A leak check needs samples; jemalloc enables profiling for it, without dumps of other
-	 * kinds.
+	 * A leak check needs samples.  So jemalloc enables profiling for it, but without automatic
+	 * dumps.
 	 */
 	if (conf->prof_leak && !conf->prof) {
 		conf->prof = true;

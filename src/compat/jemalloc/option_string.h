@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * option_string - jemalloc's option strings: "prof:true,lg_prof_sample:17,prof_prefix:/tmp/heap".
+ * option_string - parses jemalloc's options: "prof:true,lg_prof_sample:17,prof_prefix:/tmp/heap".
  *
  *   struct gg_option_string conf;
  *
@@ -8,13 +8,14 @@
  *   gg_option_string_parse(&conf, "MALLOC_CONF", getenv("MALLOC_CONF"), tell, NULL);
  *   gg_option_string_finish(&conf, tell, NULL);
  *
- * The grammar is jemalloc's: pairs of key:value, divided by commas; a key is letters, digits and '_'; a
- * value is all up to the comma.  Numbers are those of C (10, 0x10, 010).  The options of its profiler are
- * taken, with its defaults and limits; all other keys are an allocator's business, and passed over
- * without a word.  A pair that is not understood changes nothing, and is told; where the grammar itself
- * is broken the rest of the string is left, as jemalloc leaves it.
+ * The grammar is jemalloc's: pairs of key:value, separated by commas.  A key consists of letters,
+ * digits and '_'; a value ends at the next comma.  Numbers are written as in C (10, 0x10, 010).
+ * The parser knows the options of jemalloc's profiler, with jemalloc's defaults and limits.  It
+ * skips all other keys silently, because they configure an allocator.  A value that it does not
+ * understand changes nothing, and it reports the pair.  After an error in the grammar it skips the
+ * rest of the string, as jemalloc does.
  *
- * Later strings overrule earlier ones.  Nothing is allocated; the texts are copied.
+ * Later strings override earlier ones.  The parser allocates nothing, and copies the texts.
  */
 #pragma once
 
@@ -24,8 +25,8 @@
 
 enum {
 	GG_OPTION_STRING_PREFIX_MAX =
-		4097, /* with its 0 byte; longer prefixes are cut, as jemalloc does */
-	GG_OPTION_STRING_FRAMES_MAX = 1024 /* prof_bt_max is held there */
+		4097, /* with its 0 byte; longer prefixes are truncated, as in jemalloc */
+	GG_OPTION_STRING_FRAMES_MAX = 1024 /* larger values of prof_bt_max become this one */
 };
 
 struct gg_option_string {
@@ -36,21 +37,21 @@ struct gg_option_string {
 	bool has_sample, has_active; /* lg_prof_sample and prof_active were given */
 	uint32_t prof_bt_max;
 	uint64_t lg_prof_sample;       /* 0 to 63 */
-	int64_t lg_prof_interval;      /* -1: none, to 63 */
+	int64_t lg_prof_interval;      /* 0 to 63; -1: no automatic dumps */
 	int64_t prof_recent_alloc_max; /* -1: no limit */
 	char prof_prefix[GG_OPTION_STRING_PREFIX_MAX];
 };
 
-/* Called for each pair that is not understood: a line of text, without its end. */
+/* Receives a message for the user: one line of text, without a newline. */
 typedef void gg_option_string_tell(void *context, const char *line);
 
-/* What holds where nothing is given. */
+/* Sets the defaults. */
 void gg_option_string_init(struct gg_option_string *conf);
 
-/* source: what the string is called when something is told.  text NULL: nothing is given. */
+/* source: the name of the string in messages.  text NULL: the string is not there. */
 void gg_option_string_parse(struct gg_option_string *conf, const char *source, const char *text,
                             gg_option_string_tell *tell, void *context);
 
-/* What options say about each other, once all are read. */
+/* Resolves how options affect each other.  Call it after all strings were parsed. */
 void gg_option_string_finish(struct gg_option_string *conf, gg_option_string_tell *tell,
                              void *context);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiler_state - translates jemalloc's settings into the agent's. */
+/* profiler_state - translates jemalloc's settings into the agent's, and back. */
 #include "compat/jemalloc/profiler_state.h"
 
 #include <errno.h>
@@ -11,7 +11,10 @@
 
 enum {
 	TRIES = 1000,
-	/* The least step between high-water marks: some 190 dumps on the way to 10 GiB. */
+	/*
+	 * The smallest step between high-water marks.  A heap that grows to 10 GiB writes some 190
+	 * dumps.
+	 */
 	GROWTH_BYTES = 1 << 20,
 	GROWTH_PERCENT = 5
 };
@@ -62,7 +65,11 @@ size_t gg_profiler_lg_sample(void)
 	uint64_t lg = asked != 0 ? asked - 1 : s->conf.lg_prof_sample;
 
 	s->agent->look(&now);
-	/* `geiger control` or the environment may have changed it. */
+	/*
+	 * Different logarithms may have the same interval, because intervals have a maximum.  So
+	 * the program's own number counts while its interval holds.  `geiger control` or the
+	 * environment may have changed the interval since.
+	 */
 	if (now.interval_bytes == 0 || now.interval_bytes == gg_profiler_interval_of(lg))
 		return lg;
 	return 63 - (size_t)__builtin_clzll(now.interval_bytes);
@@ -87,7 +94,7 @@ void gg_profiler_reset(void)
 
 static bool change_triggers(const struct gg_agent_triggers *triggers)
 {
-	/* Another thread is copying the settings, a thousand bytes. */
+	/* -EBUSY: another thread is copying the settings, which have about 1000 bytes. */
 	for (int i = 0; i < TRIES; i++) {
 		int status = gg_compat_settings()->agent->set_triggers(triggers);
 

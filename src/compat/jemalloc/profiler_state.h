@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profiler_state - the options of jemalloc that the program can change, and what they need first.
+ * profiler_state - reads and changes the settings of jemalloc's profiler at run time.
  *
  * Threads  any.  Each setting is one word; one thread at a time writes the prefix.
  */
@@ -12,17 +12,20 @@
 #include "compat/compat_settings.h"
 #include "compat/jemalloc/ctl_call.h"
 
-/* 0, or ENOENT: there is no agent (there), or profiling is off by prof:false (on). */
+/* 0 or ENOENT.  _there() requires an agent; _on() also requires prof:true. */
 int gg_profiler_there(void);
 int gg_profiler_on(void);
 
 /* Takes the value of a write-only name that needs the profiler on. */
 int gg_profiler_take_command(const struct gg_ctl_call *call, void *value, size_t bytes);
 
-/* Takes the value of a switch.  With the profiler off it can be read and not written: ENOENT. */
+/* Takes the new value of a switch.  ENOENT with prof:false, which makes switches read-only. */
 int gg_profiler_take_switch(const struct gg_ctl_call *call, bool *ret_wish);
 
-/* The binary logarithm of the interval: the one that was set last, if that interval still holds. */
+/*
+ * The binary logarithm of the sampling interval, as the program set it if that interval still
+ * holds.
+ */
 size_t gg_profiler_lg_sample(void);
 void gg_profiler_set_lg_sample(size_t lg);
 uint64_t gg_profiler_interval_of(uint64_t lg);
@@ -30,15 +33,15 @@ uint64_t gg_profiler_interval_of(uint64_t lg);
 /* Later dumps leave out earlier samples. */
 void gg_profiler_reset(void);
 
-/* Dumps to that path, or for NULL to the next name of the prefix.  0 or -Exxx. */
+/* Writes a dump to that path; NULL: to the next name of the prefix.  0 or -Exxx. */
 int gg_profiler_dump(const char *path);
 
-/* Sets how many samples are remembered; -1: as many as possible.  0 or -ENOMEM. */
+/* Sets how many samples the agent remembers; -1: as many as possible.  0 or -ENOMEM. */
 int gg_profiler_set_recent(int64_t most);
 
 void gg_profiler_set_active(bool wish);
 
-/* The triggers by the options: prefix, intervals, high-water marks, and the end. */
+/* Computes the triggers from the options: prefix, intervals, high-water marks, and the end. */
 void gg_profiler_triggers(struct gg_agent_triggers *ret_triggers);
 
 /* Reads the prefix of the names of dumps. */
@@ -47,5 +50,5 @@ void gg_profiler_prefix(char prefix[GG_AGENT_PREFIX_MAX]);
 bool gg_profiler_gdump(void);
 void gg_profiler_set_gdump(bool wish);
 
-/* False: it is NULL, or another thread keeps changing the triggers. */
+/* False: the prefix is NULL, or another thread keeps changing the triggers. */
 bool gg_profiler_set_prefix(const char *prefix);

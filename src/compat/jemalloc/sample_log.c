@@ -20,9 +20,12 @@ enum { THREADS_MAX = 65536, FRAMES_MAX = 1024 };
 
 static uint32_t state;
 static uint64_t sequence, start_ns;
-static char path[GG_OPTION_STRING_PREFIX_MAX + 64]; /* written by who is CHANGING */
+static char path[GG_OPTION_STRING_PREFIX_MAX + 64]; /* belongs to the thread that set CHANGING */
 
-/* Numbers in the file, indexed by the region's numbers; 0: not numbered yet. */
+/*
+ * The numbers of threads and stacks in the file plus 1, indexed by their numbers in the region; 0:
+ * no number yet.  The file numbers only those that it mentions.
+ */
 struct log_numbers {
 	uint32_t *threads, *stacks;
 	uint32_t thread_count, stack_count, stacks_max;
@@ -41,6 +44,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * GG_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+/* Writes all of a piece; after an error, the rest of the file is skipped. */
 static void write_piece(void *context, const char *piece)
 {
 	struct file *file = context;
@@ -55,6 +59,7 @@ static void write_piece(void *context, const char *piece)
 	}
 }
 
+/* Appends a piece to the path, as far as it fits. */
 static void keep_piece(void *context, const char *piece)
 {
 	char *to = context;
@@ -103,6 +108,7 @@ bool gg_sample_log_start(const char *asked)
 
 /* --- the file --- */
 
+/* The tables come from mmap(), because memory from malloc() could be sampled. */
 static void *map(size_t bytes)
 {
 	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -118,7 +124,11 @@ static uint32_t number_of(uint32_t *numbers, uint32_t which, uint32_t *count)
 	return numbers[which] - 1;
 }
 
-/* Numbers threads and stacks in the order in which the records mention them. */
+/*
+ * Numbers threads and stacks in the order in which the records mention them.  The first pass finds
+ * the largest stack number, the second one numbers.  Records may be added between the passes; a
+ * record with a larger stack number has no place in the table, so the second pass skips it.
+ */
 static bool count_all(struct log_numbers *n)
 {
 	const struct gg_history_calls *history = gg_compat_settings()->agent->history;
@@ -145,7 +155,7 @@ static bool count_all(struct log_numbers *n)
 	return true;
 }
 
-/* Inverts the table: the region's number for each number in the file. */
+/* Inverts a table: afterwards, numbers of the file lead to numbers of the region. */
 static void invert(uint32_t *numbers, uint32_t length, uint32_t *ret_by_number)
 {
 	for (uint32_t i = 0; i < length; i++)
@@ -314,7 +324,7 @@ bool gg_sample_log_stop(void)
 	return written;
 }
 
-/* When the program ends, writes a log that still runs. */
+/* Writes the file of a log that still runs when the program ends. */
 __attribute__((destructor)) static void finish(void)
 {
 	int saved_errno = errno;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample_log - prof.log_start and prof.log_stop: freed samples in a JSON file like jemalloc's.
+ * sample_log - writes freed samples to a JSON file like jemalloc's prof.log_start and _stop.
  *
  * The agent remembers the samples (abi/sample_history.h).  The file is written when the log stops
  * or the program ends.
  *
- * Threads  any; a call that comes while another thread stops the log is refused
+ * Threads  any.  A call fails if another thread starts or stops the log at that moment.
  */
 #pragma once
 
 #include <stdbool.h>
 
 /*
- * path NULL: PREFIX.PID.SEQ.json.  False: the log runs already, the path is too long, or there is
- * no memory.
+ * Starts the log.  path NULL: the file is PREFIX.PID.SEQ.json.  False: the log runs already, the
+ * path is too long, or memory ran out.
  */
 bool gg_sample_log_start(const char *path);
 
-/* False: the log does not run, or its file cannot be written. */
+/* Stops the log and writes its file.  False: the log does not run, or writing failed. */
 bool gg_sample_log_stop(void);
