@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* heap_text - formats numbers, sums and addresses into the dump's buffer, and flushes it. */
 #include "dump/heap_text.h"
 
 #include <string.h>
 
 #include "stats/sampling/elementary.h"
 
+/* After the first failure it only empties the buffer, so callers need not check each call. */
 static void flush(struct gg_dump *dump)
 {
 	if (dump->status == 0 && dump->length > 0)
@@ -26,7 +28,7 @@ static void put_text(struct gg_dump *dump, const char *text)
 	gg_dump_bytes(dump, text, strlen(text));
 }
 
-/* At least `width` characters, filled up by `fill`. */
+/* Writes a number with at least `width` characters, padded with `fill` on the left. */
 static void put_number(struct gg_dump *dump, uint64_t value, unsigned base, size_t width, char fill)
 {
 	char digits[32];
@@ -41,6 +43,7 @@ static void put_number(struct gg_dump *dump, uint64_t value, unsigned base, size
 	gg_dump_bytes(dump, digits + at, sizeof(digits) - at);
 }
 
+/* Rounds to a whole number from 0 to 2^62; NaN becomes 0. */
 static uint64_t rounded(double value)
 {
 	if (!(value > 0))
@@ -62,17 +65,23 @@ struct gg_dump_number gg_dump_number_of(const struct gg_dump_amount *amount, dou
 
 	if (!(amount->count > 0))
 		return (struct gg_dump_number){ 0 };
+	/* Readers take the numbers of this text as they are. */
 	if (!(interval > 0))
 		return (struct gg_dump_number){ one_at_least(amount->count),
 			                        rounded(amount->bytes) };
+	/* Readers divide by the bytes, so a record of empty blocks must not appear. */
 	if (!(amount->bytes > 0))
 		return (struct gg_dump_number){ 0 };
+	/*
+	 * Undo in advance what readers do (heap_text.h): they multiply by 1/(1 - exp(-mean/R)).
+	 * The bytes follow from the rounded count, so that the mean size stays exact.
+	 */
 	mean_bytes = amount->bytes / amount->count;
 	count = one_at_least(amount->count * -gg_expm1(-mean_bytes / interval));
 	return (struct gg_dump_number){ count, one_at_least((double)count * mean_bytes) };
 }
 
-/* "3: 192 [5: 320]" */
+/* Writes the live and allocated counts and bytes, as in "3: 192 [5: 320]". */
 static void put_sums(struct gg_dump *dump, const struct gg_dump_sums *sums, size_t count_width,
                      size_t bytes_width)
 {
@@ -158,7 +167,10 @@ void gg_dump_mappings(struct gg_dump *dump)
 	put_text(dump, "\nMAPPED_LIBRARIES:\n");
 }
 
-/* In /proc/PID/maps the kernel writes "\\012" for the end of a line: a path must not make lines of its own. */
+/*
+ * Escapes control characters in octal, as the kernel writes "\012" for a newline in
+ * /proc/PID/maps: a path with a newline must not add lines to the list.
+ */
 static void put_path(struct gg_dump *dump, const char *path)
 {
 	for (; *path != '\0'; path++) {

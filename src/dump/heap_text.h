@@ -57,7 +57,7 @@ struct gg_dump {
 	double interval; /* R; 0: the text's numbers are taken as they are */
 };
 
-/* Estimates, not scaled in any way; of a row of nothing both are 0. */
+/* Estimates as they are, not scaled for a format; both are 0 for an empty row. */
 struct gg_dump_amount {
 	double bytes, count;
 };
@@ -66,7 +66,7 @@ struct gg_dump_sums {
 	struct gg_dump_amount live, allocated;
 };
 
-/* What is written for an amount.  interval 0: rounded. */
+/* The numbers that the text has for an amount.  interval 0: they are the rounded estimates. */
 struct gg_dump_number {
 	uint64_t count, bytes;
 };
@@ -76,7 +76,7 @@ struct gg_dump_number gg_dump_number_of(const struct gg_dump_amount *amount, dou
 void gg_dump_heap_v2(struct gg_dump *dump, double interval_bytes, const struct gg_dump_sums *total);
 void gg_dump_stack(struct gg_dump *dump, const uint64_t *addresses, size_t count);
 void gg_dump_total(struct gg_dump *dump, const struct gg_dump_sums *sums);
-/* name: after the numbers, its control characters as '?'; only in the head; NULL: none. */
+/* name: follows the numbers, with '?' for control characters; only in the head; NULL: no name. */
 void gg_dump_thread(struct gg_dump *dump, uint64_t thread, const struct gg_dump_sums *sums,
                     const char *name);
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slow path of bump.h.
+ * bump - implements the slow path of bump-pointer allocators (geiger/bump.h).
  *
- * The sampler counts down the bytes to the next mark; the fast path does not, it moves alloc_ptr.
- * So what the sampler has not heard of yet is what lies between `counted_to` and alloc_ptr, of the
- * same block.  Whatever looks at the sampler tells it first (settle), and afterwards places the
- * limit anew (arm).
+ * The sampler counts down the bytes to the next sample point.  The fast path does not touch the
+ * sampler; it only moves alloc_ptr.  So the sampler's count lacks the bytes between `counted_to`
+ * and alloc_ptr, which lie in the same block.  Every function that uses the sampler takes three
+ * steps:
+ *
+ *   settle()   subtracts these bytes from the sampler's count
+ *   ...        uses the sampler
+ *   arm()      places combined_limit at the next sample point, or at the end of the block
  */
 #include <assert.h>
 #include <errno.h>
@@ -18,20 +22,20 @@
 #include "stats/sampling/sampler.h"
 #include "stats/sampling/weight.h"
 
-/* What is behind geiger_bump.geiger_private. */
+/* The content of geiger_bump.geiger_private. */
 struct state {
 	struct gg_sampler sampler;
-	char *counted_to; /* allocations before it are off the sampler's count */
+	char *counted_to; /* the sampler's count includes the objects before it */
 	void (*on_sample)(void *user, const struct geiger_bump_sample *sample);
 	void *user;
-	uint64_t interval_bytes; /* 0: that of the recording */
-	uint32_t heap;           /* 0: not recorded */
-	uint32_t seen_change;    /* of the settings */
-	uint32_t fork_count;     /* of the process that it was seeded in */
+	uint64_t interval_bytes; /* 0: the interval of the recording */
+	uint32_t heap;           /* 0: samples are not recorded */
+	uint32_t seen_change;    /* the settings' change count that the sampler has applied */
+	uint32_t fork_count;     /* of the process in which the sampler was seeded */
 	enum gg_scheme scheme;
 	bool enabled;
-	bool sampling; /* enabled, and somebody hears of it */
-	bool inside;   /* in on_sample */
+	bool sampling; /* enabled, and a recording, a listener or on_sample receives samples */
+	bool inside;   /* on_sample is running */
 };
 
 static_assert(sizeof(struct state) <= sizeof(((struct geiger_bump *)0)->geiger_private), "fits");
@@ -41,7 +45,10 @@ static struct state *state_of(struct geiger_bump *bump)
 	return (struct state *)(void *)bump->geiger_private;
 }
 
-/* The options of the sampler come into force with nothing pending. */
+/*
+ * Gives the sampler its current options.  gg_sampler_change() drops the pending sample point
+ * unseen, and does not look at the distance to it, so estimates stay unbiased.
+ */
 static void change_sampler(struct state *s)
 {
 	struct gg_sampler_options options = s->sampler.options;
@@ -53,9 +60,10 @@ static void change_sampler(struct state *s)
 }
 
 /*
- * In a forked child, which must not draw what its parent draws.  A context is the embedder's
- * memory, so the fork itself cannot reach it: its first mark is settled here if it is due, and
- * drawn anew if not.
+ * Draws the gap again in a forked child, which must not draw what its parent draws.  A context is
+ * the embedder's memory, so the library cannot reach it at the fork.  The child comes here at its
+ * first slow call.  If that call is due to the pending sample point, the point counts; otherwise it
+ * is replaced.
  */
 static void start_anew(struct state *s)
 {
@@ -65,6 +73,7 @@ static void start_anew(struct state *s)
 		                  gg_embed_next_stream());
 }
 
+/* True if samples of this context have a receiver. */
 static bool is_wanted(const struct state *s)
 {
 	if (!s->enabled)
@@ -72,7 +81,11 @@ static bool is_wanted(const struct state *s)
 	return s->on_sample != NULL || (s->heap != 0 && gg_embed_is_sampling());
 }
 
-/* Where sampling begins, or ends, what was pending is dropped unseen. */
+/*
+ * Applies new settings.  When sampling begins, or the interval of the recording has changed, the
+ * pending sample point is dropped unseen.  With an interval of its own, a context ignores that of
+ * the recording.
+ */
 static void look_at_settings(struct state *s)
 {
 	uint32_t count;
@@ -92,13 +105,16 @@ static void look_at_settings(struct state *s)
 	s->sampling = wanted;
 }
 
-/* Tells the sampler what was allocated since the last time. */
+/* Subtracts the bytes that were allocated since the last call from the sampler's count. */
 static void settle(struct geiger_bump *bump, struct state *s)
 {
 	size_t bytes = (size_t)(bump->alloc_ptr - s->counted_to);
 
 	if (s->sampling) {
-		/* Somebody else moved the pointer: nothing is known of the distance. */
+		/*
+		 * The fast path never passes a sample point, so the embedder has moved the pointer.
+		 * Which of these bytes were allocated is unknown, so the point is drawn again.
+		 */
 		if (bytes > (uint64_t)s->sampler.left_bytes)
 			change_sampler(s);
 		else
@@ -107,7 +123,11 @@ static void settle(struct geiger_bump *bump, struct state *s)
 	s->counted_to = bump->alloc_ptr;
 }
 
-/* Places the limit of the fast path; right after settle(). */
+/*
+ * Places the limit of the fast path.  Call it when the sampler's count is settled.  An object
+ * covers the sample point if it is longer than left_bytes, which is when it does not fit below the
+ * limit.
+ */
 static void arm(struct geiger_bump *bump, struct state *s)
 {
 	size_t room = (size_t)(bump->alloc_limit - bump->alloc_ptr);
@@ -119,6 +139,10 @@ static void arm(struct geiger_bump *bump, struct state *s)
 		bump->combined_limit = bump->alloc_limit;
 }
 
+/*
+ * Records the sample, and passes it to on_sample.  on_sample may allocate from this context;
+ * `inside` keeps such an allocation from being reported, which would recurse.
+ */
 static void emit(struct state *s, void *object, size_t bytes, const char *type,
                  const struct gg_draw *draw, const void *caller)
 {
@@ -150,10 +174,15 @@ static void emit(struct state *s, void *object, size_t bytes, const char *type,
 }
 
 /*
- * Of an object that takes its bytes of the stream now, right after settle().  Is it a sample?  New
- * settings are looked at between due and take: a mark may be why this path was taken, so it must
- * not be dropped here.  Where nothing was sampled before, there is no mark, and all begins with
- * this object.
+ * Counts an object, right after settle(), and returns true if it is a sample.
+ *
+ * New settings are applied between due and take.  A pending sample point may be the reason for this
+ * slow call, so dropping it before due would lose the sample: the decision to drop would depend on
+ * the distance, and the estimate would be biased.  Between due and take, the sampler decides about
+ * this object by the old settings, and uses the new ones from the next object on (sampler.h).
+ *
+ * If the context was not sampling before, no point is pending, and sampling begins with this
+ * object.
  */
 static bool draw_for(struct state *s, size_t bytes, struct gg_draw *ret_draw)
 {
@@ -214,7 +243,7 @@ void *geiger_bump_alloc_slow(struct geiger_bump *bump, size_t bytes, const char 
 	struct gg_draw draw;
 	bool sampled;
 
-	/* Nothing is allocated, so nothing is counted: a mark that is due waits. */
+	/* Nothing is allocated, so nothing is counted.  A sample point before the end waits. */
 	if (bytes > (size_t)(bump->alloc_limit - object))
 		return NULL;
 	settle(bump, s);
@@ -287,7 +316,7 @@ double geiger_estimate_bytes(const struct geiger_bump_sample *sample)
 	draw.offset_bytes = sample->offset;
 	draw.sample_point_count = sample->sample_points > 0 ? sample->sample_points : 1;
 	draw.scheme = (enum gg_scheme)gg_embed_scheme(sample->scheme);
-	/* As it is documented, to the last bit. */
+	/* bump.h documents this product, so the result must equal it to the last bit. */
 	if (draw.scheme == GG_SCHEME_STRIDE && draw.interval > 1 &&
 	    draw.sample_point_count < UINT32_MAX)
 		return draw.sample_point_count * draw.interval;

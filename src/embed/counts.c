@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* counts - one array of counters. */
+/* counts - keeps the counters in one array. */
 #include "embed/counts.h"
 
 #include <stdint.h>
@@ -14,6 +14,7 @@ _Static_assert(sizeof(counts) == sizeof(struct geiger_counts), "the same, by oth
 
 void gg_embed_count(enum gg_embed_counter counter)
 {
+	/* Relaxed: a counter publishes no other data. */
 	gg_add_relaxed(&counts[counter], 1);
 }
 

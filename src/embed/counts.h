@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counts - what libgeiger counts: samples, and what could not be done.  In the order of struct
- * geiger_counts.
+ * counts - counts samples, and events that libgeiger could not handle.
  *
- * Threads  any; sums, no part of any consistency.
+ * The counters have the order of struct geiger_counts, which geiger_read_counts() copies them to.
+ *
+ * Threads  any.  A reader may see one counter before and another one after the same event.
  */
 #pragma once
 

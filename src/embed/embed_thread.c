@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embed_thread - maps the state of a thread, and hands it on when the thread ends. */
+/* embed_thread - maps the state of a thread, and reuses it after the thread has ended. */
 #include "embed/embed_thread.h"
 
 #include <errno.h>
@@ -16,8 +16,9 @@ _Static_assert(sizeof(struct gg_embed_thread) <= 160 * 1024, "docs/EMBEDDING.md 
 static __thread struct gg_embed_thread *own __attribute__((tls_model("initial-exec")));
 
 /*
- * The free ones.  Taken as a whole and put back less one, so that no link is read that somebody
- * else may be changing.
+ * The list of states without a thread.  take_free() takes the whole list and puts all but one back.
+ * If it took only the first one, it would read next_free of a state that another thread may take
+ * and put back meanwhile: the exchange would succeed with an outdated link (the ABA problem).
  */
 static struct gg_embed_thread *free_threads;
 
@@ -31,7 +32,8 @@ static void put_back(struct gg_embed_thread *first, struct gg_embed_thread *last
 
 	do
 		last->next_free = head;
-	while (!gg_cas_acq_rel(&free_threads, &head, first)); /* releases what is in them */
+	while (!gg_cas_acq_rel(&free_threads, &head,
+	                       first)); /* releases the links and the states */
 }
 
 static struct gg_embed_thread *take_free(void)
@@ -46,6 +48,10 @@ static struct gg_embed_thread *take_free(void)
 	return first;
 }
 
+/*
+ * Makes a state as good as new.  The large arrays keep their content, because each is written
+ * before it is read; the frames in `met` stay valid for the next thread.
+ */
 static void clean(struct gg_embed_thread *t)
 {
 	t->next_free = NULL;
@@ -61,6 +67,7 @@ static void clean(struct gg_embed_thread *t)
 
 static void end_thread(void *value)
 {
+	/* If a later destructor allocates, the thread takes a state again and comes here again. */
 	struct gg_embed_thread *t = value;
 
 	own = NULL;
@@ -73,7 +80,7 @@ static void make_key(void)
 	has_ending_key = pthread_key_create(&ending_key, end_thread) == 0;
 }
 
-/* Not by mmap(), which the agent may count for the program. */
+/* Maps a new state by the bare system call, because the agent may count mmap() for the program. */
 static struct gg_embed_thread *map(void)
 {
 	long address = syscall(SYS_mmap, NULL, sizeof(struct gg_embed_thread),
@@ -117,7 +124,10 @@ bool gg_embed_enter(struct gg_embed_thread *t)
 		return false;
 	}
 	gg_store_relaxed(&t->inside, 1);
-	/* A handler that sees 0 sees everything as it was before; the same thread, so no more. */
+	/*
+	 * A signal handler that reads 0 finds the state unchanged.  It runs on the same thread, so
+	 * a fence of the compiler is enough.
+	 */
 	gg_fence_signal();
 	return true;
 }

@@ -3,12 +3,12 @@
  * embed_thread - the state that libgeiger keeps for each thread: its sampler, and room for one
  * stack.
  *
- * It is mapped at the thread's first slow call.  A thread that ends hands it on, so a program has
- * as many as it had threads at once.
+ * The state is mapped at the thread's first slow call.  A thread that ends hands its state on, so a
+ * program has as many states as it had threads at once.
  *
- * Threads  each has its own; `inside` tells signal handlers that it is in use.
- * Fork     The child's thread keeps its own.  Those of other threads are lost, and cost nothing as
- *          long as neither process writes to them.
+ * Threads  Each has its own state; `inside` tells signal handlers that it is in use.
+ * Fork     The child's thread keeps its state.  The states of other threads are lost; they cost
+ *          nothing as long as neither process writes to them.
  */
 #pragma once
 
@@ -22,69 +22,70 @@
 #include "unwind/unwind.h"
 
 enum {
-	GG_EMBED_FRAMES = 512, /* of a runtime, that are kept of a stack: the innermost */
+	GG_EMBED_FRAMES =
+		512, /* frames of a runtime that are kept of a stack: the innermost ones */
 	GG_EMBED_STACK = GG_UNWIND_KEEP + GG_EMBED_FRAMES,
 	GG_EMBED_MET_TEXT = 88,
 	GG_EMBED_MET_BITS = 6,
 	GG_EMBED_MET = 1 << GG_EMBED_MET_BITS
 };
 
-/* A frame of a stack: one of the native ones, or one of the runtime's. */
+/* A frame of a merged stack: a native one or one of the runtime, by its index there. */
 struct gg_embed_recording {
 	bool is_native;
 	uint32_t index;
 };
 
 /*
- * A frame of a runtime that was met, by where its texts are.  They stay as they are while a sample
- * is taken, in which recursion shows the same ones many times; at the next sample they are compared
- * first, because the runtime may use that memory again.  It holds in children too: frames keep
- * their numbers.
+ * A frame of a runtime that was looked up recently.  The addresses of its texts identify it within
+ * one sample, in which recursion may show the same frame many times.  The runtime may reuse that
+ * memory later, so the next sample compares the texts first.  The entry stays valid in forked
+ * children, where frames keep their numbers.
  */
 struct gg_embed_met {
 	const char *function, *file;
 	uint32_t line;
-	uint32_t file_at;             /* in text */
-	uint64_t pc;                  /* 0: none, or the texts are too long to be kept */
-	uint64_t sample;              /* in which it was compared last */
-	char text[GG_EMBED_MET_TEXT]; /* both, each with its 0 byte */
+	uint32_t file_at;             /* position of the file in text */
+	uint64_t pc;                  /* 0: the entry is empty, or its texts were too long */
+	uint64_t sample;              /* number of the sample that compared the texts last */
+	char text[GG_EMBED_MET_TEXT]; /* function and file, each with its 0 byte */
 };
 
 struct gg_embed_thread {
-	struct gg_embed_thread *next_free; /* while nobody has it */
-	uint32_t inside;                   /* 1: in the library */
+	struct gg_embed_thread *next_free; /* valid while no thread has the state */
+	uint32_t inside;                   /* 1: the thread is in the library */
 
-	/* Of geiger_due(); its count is geiger_left_bytes while the thread is outside. */
+	/* Serves geiger_due().  While the thread is outside, geiger_left_bytes has its count. */
 	struct gg_sampler sampler;
-	uint64_t interval_bytes; /* the thread's own; 0: that of the process */
-	uint32_t seen_change;    /* of the settings */
-	uint32_t fork_count;     /* of the process that it was seeded in */
+	uint64_t interval_bytes; /* the thread's own; 0: the interval of the process */
+	uint32_t seen_change;    /* the settings' change count that the sampler has applied */
+	uint32_t fork_count;     /* of the process in which the sampler was seeded */
 
 	struct gg_unwind_thread unwind;
 	struct gg_stack_cache memo;
 	uint64_t native_pcs[GG_UNWIND_KEEP];
 	struct geiger_frame frames[GG_EMBED_FRAMES];      /* of the runtime */
-	uint32_t targets[GG_EMBED_FRAMES];                /* frames.c: where they go */
-	struct gg_embed_recording places[GG_EMBED_STACK]; /* both in order */
-	uint64_t pcs[GG_EMBED_STACK];                     /* ... as the region takes them */
-	uint64_t sample_count;                            /* whose frames were looked up */
+	uint32_t targets[GG_EMBED_FRAMES];                /* their places (stack_merge.h) */
+	struct gg_embed_recording places[GG_EMBED_STACK]; /* the merged stack, for listeners */
+	uint64_t pcs[GG_EMBED_STACK];                     /* the merged stack, for the region */
+	uint64_t sample_count;                            /* samples whose frames were looked up */
 	struct gg_embed_met met[GG_EMBED_MET];
 	struct geiger_event_frame event_frames[GG_EMBED_STACK];
 };
 
-/* The calling thread's; NULL: no memory. */
+/* Returns the calling thread's state, and maps it first if necessary.  NULL: memory ran out. */
 struct gg_embed_thread *gg_embed_thread(void);
 
-/* The same; NULL: it has none yet. */
+/* Returns the calling thread's state.  NULL: the thread has no state yet. */
 struct gg_embed_thread *gg_embed_own_thread(void);
 
-/* In a forked child: the mark that geiger_due() counts down to is drawn anew. */
+/* Call it in a forked child: draws the sample point again to which geiger_due() counts down. */
 void gg_embed_due_forked(void);
 
-/* What was set holds for the calling thread at once; others look within 8 MiB. */
+/* Applies changed settings to the calling thread now.  Other threads check within 8 MiB. */
 void gg_embed_look_now(void);
 
-/* False: the thread is inside already, which is counted. */
+/* False: the thread is inside already, and a counter records the nested call. */
 bool gg_embed_enter(struct gg_embed_thread *t);
 
 static inline void gg_embed_leave(struct gg_embed_thread *t)

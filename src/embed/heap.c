@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heap - the table of registered heaps; entries are only added. */
+/*
+ * heap - keeps the table of registered heaps.
+ *
+ * Heaps are only added, and never renamed.  So readers need no lock: an acquire of the count makes
+ * all entries below it valid.
+ */
 #include "embed/heap.h"
 
 #include <pthread.h>
@@ -10,10 +15,11 @@
 
 static struct gg_embed_heap heaps[GG_EMBED_HEAPS];
 static uint32_t heap_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of adding to them */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held to add a heap */
 
 void gg_embed_heap_forked(void)
 {
+	/* Another thread of the parent may have held the lock, and does not exist in the child. */
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
@@ -35,7 +41,7 @@ static size_t append(char *text, size_t length, const char *more)
 	return length;
 }
 
-/* "NAME", or "NAME [UNIT]". */
+/* Sets the name that reports show: "NAME", or "NAME [UNIT]" for a unit other than bytes. */
 static void set_name(struct gg_embed_heap *heap, const char *name, const char *unit)
 {
 	size_t length = append(heap->name, 0, name);
@@ -66,7 +72,7 @@ uint32_t geiger_heap_register(const char *name, const char *unit)
 	} else {
 		if (heap == heap_count) {
 			heaps[heap] = wanted;
-			/* Release: whoever is given the number finds the name. */
+			/* Release: a thread that reads the count finds the entry's name. */
 			gg_store_release(&heap_count, heap + 1);
 		}
 		heap++;
@@ -84,6 +90,6 @@ void geiger_heap_frames(uint32_t heap,
 	if (of == NULL)
 		return;
 	of->provide_user = user;
-	/* Release: who calls it has its argument. */
+	/* Release: a thread that reads the function finds its argument. */
 	gg_store_release(&of->provide, provide);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * public - the headers that embedders include, with what they declare exported.
+ * public - includes the headers for embedders, and exports the functions that they declare.
  *
- * Everything else of libgeiger is hidden, and its map (geiger.map) exports names in geiger_ only.
+ * All other symbols of libgeiger are hidden.  The linker map geiger.map exports only names that
+ * begin with geiger_.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample_due - the slow half of geiger_due(): is the allocation that was due a sample?
+ * sample_due - decides whether an allocation that was due by geiger_due() is a sample.
  *
  * The thread's sampler and geiger_left_bytes share one count.  It is in geiger_left_bytes while the
  * thread is outside the library, and moves into the sampler while the thread is inside.
@@ -13,7 +13,7 @@
 
 __thread int64_t geiger_left_bytes __attribute__((tls_model("initial-exec")));
 
-/* For compilers that cannot reach it from outside. */
+/* Serves compilers that cannot access another library's thread-local variables. */
 GG_EXPORT int64_t *geiger_left_bytes_of_thread(void);
 
 int64_t *geiger_left_bytes_of_thread(void)
@@ -31,7 +31,7 @@ static void from_sampler(const struct gg_embed_thread *t)
 	geiger_left_bytes = t->sampler.left_bytes;
 }
 
-/* Brings the sampler up to the settings. */
+/* Applies the current settings to the thread's sampler.  The first call seeds it. */
 static void update(struct gg_embed_thread *t)
 {
 	struct gg_embed_settings *s = &gg_embed_settings;
@@ -62,7 +62,7 @@ void gg_embed_due_forked(void)
 	struct gg_embed_thread *t = gg_embed_own_thread();
 	struct gg_embed_settings *s = &gg_embed_settings;
 
-	/* A handler that forked inside of the library: update() sees to it. */
+	/* If a signal handler forked inside the library, update() seeds the sampler again. */
 	if (t == NULL || gg_load_relaxed(&t->inside) != 0 || !gg_sampler_is_started(&t->sampler))
 		return;
 	to_sampler(t);
@@ -71,7 +71,10 @@ void gg_embed_due_forked(void)
 	t->fork_count = gg_load_relaxed(&s->fork_count);
 }
 
-/* After geiger_due() with that size. */
+/*
+ * Decides about an allocation after geiger_due() with its size.  New settings are applied between
+ * due and take, when the pending sample point still decides about this allocation (sampler.h).
+ */
 static bool take(struct gg_embed_thread *t, size_t bytes, struct gg_draw *ret_draw)
 {
 	bool sampled = false;
@@ -90,12 +93,13 @@ static bool take(struct gg_embed_thread *t, size_t bytes, struct gg_draw *ret_dr
 
 void geiger_put_back(size_t bytes)
 {
+	/* The sum is unsigned, because sizes beyond PTRDIFF_MAX wrapped around in geiger_due(). */
 	uint64_t length = (uint64_t)bytes + (bytes == 0);
 
 	geiger_left_bytes = (int64_t)((uint64_t)geiger_left_bytes + length);
 }
 
-/* Like it, where geiger_due() may also have been asked for a size that cannot be. */
+/* Decides like take(); puts the bytes back if the allocation failed or its size is impossible. */
 static bool take_or_put_back(struct gg_embed_thread *t, const void *object, size_t bytes,
                              struct gg_draw *ret_draw)
 {
@@ -112,11 +116,16 @@ void *geiger_allocated(uint32_t heap, const void *object, size_t bytes, const ch
 	struct gg_embed_thread *t = gg_embed_thread();
 	struct gg_embed_sample sample = { .object = object, .bytes = bytes, .type = type };
 
-	/* No memory, or in the middle of another call: it passes, and so does the next stretch. */
+	/*
+	 * There is no state, or the thread interrupted a call of its own.  This allocation passes
+	 * unsampled, and so do the next GG_EMBED_VISIT_BYTES.  After an allocation that failed, the
+	 * next one is due.
+	 */
 	if (t == NULL || !gg_embed_enter(t)) {
 		geiger_left_bytes = object == NULL ? 0 : GG_EMBED_VISIT_BYTES;
 		return same;
 	}
+	/* gg_embed_report() enters by itself, so leave first. */
 	if (take_or_put_back(t, object, bytes, &sample.draw)) {
 		gg_embed_leave(t);
 		gg_embed_report(heap, &sample, __builtin_return_address(0));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_merge - finds the native frame of each runtime frame by stack pointers. */
+/* stack_merge - finds the native frame of each runtime frame by its stack pointers. */
 #include "embed/stack_merge.h"
 
 enum {
 	OUR_FRAMES_MAX = 16, /* between the capture and the program */
-	NEAR_FRAMES = 8      /* looked at one by one before halves are */
+	NEAR_FRAMES = 8      /* frames that find_native() tries one by one before it bisects */
 };
 
 void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
@@ -14,6 +14,7 @@ void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
 	struct gg_unwind_stack stack;
 	uint32_t ours = 0, remembered;
 
+	/* The stack begins with frames of this library.  The program's begin at the caller. */
 	gg_unwind_capture(&t->unwind, t->native_pcs, GG_COUNT(t->native_pcs), 0, &stack);
 	while (ours < stack.count && ours < OUR_FRAMES_MAX &&
 	       stack.frames[ours] != (uint64_t)(uintptr_t)caller)
@@ -21,7 +22,10 @@ void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
 	*ret_stack = (struct gg_embed_stack){ .pcs = stack.frames + ours,
 		                              .count = stack.count - ours,
 		                              .sp_first = stack.count - ours };
-	/* The walk ended in this library: no CFI.  The caller is known all the same. */
+	/*
+	 * The walk did not reach the caller, as happens if this library has no CFI.  The caller's
+	 * address is known in any case, so it becomes the whole stack.
+	 */
 	if (ours == stack.count || ours == OUR_FRAMES_MAX) {
 		t->native_pcs[0] = (uint64_t)(uintptr_t)caller;
 		*ret_stack = (struct gg_embed_stack){ .pcs = t->native_pcs,
@@ -31,15 +35,19 @@ void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
 	}
 	if (!memo->is_latest || memo->count == 0 || stack.cut_at != stack.count)
 		return;
-	/* The memo has the outermost frames, the outermost last. */
+	/*
+	 * The memo has the stack pointers of the outermost frames, and the outermost one is last.
+	 */
 	remembered = memo->count < ret_stack->count ? memo->count : ret_stack->count;
 	ret_stack->sp_first = ret_stack->count - remembered;
 	ret_stack->sps = memo->sps + GG_STACK_CACHE_FRAMES - remembered;
 }
 
 /*
- * The native frame whose part of the stack has the address, as an index of sps; `near` is that of
- * the runtime's next frame further out: mostly it is a few frames further in.
+ * Finds the native frame whose part of the stack has the address, and returns its index in sps.
+ * That is the last frame whose stack pointer is at or below the address, because stack pointers
+ * ascend from the innermost frame on.  `near` is the result for the runtime's next frame further
+ * out.  The new one is mostly a few frames further in, so these are tried first.
  */
 static uint32_t find_native(const struct gg_embed_stack *stack, uint64_t address, uint32_t near)
 {
@@ -53,7 +61,7 @@ static uint32_t find_native(const struct gg_embed_stack *stack, uint64_t address
 		return near;
 	else
 		low = near + 1;
-	/* The last one that begins at or below it: they ascend. */
+	/* Invariant: the result is in [low, high). */
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -66,8 +74,13 @@ static uint32_t find_native(const struct gg_embed_stack *stack, uint64_t address
 }
 
 /*
- * That frame, or one further out than the frame before; the innermost one where none has the
- * address.
+ * Sets t->targets[i] to the native frame inside which runtime frame i belongs:
+ *
+ *   1. From the outermost frame on, each frame with an address gets the native frame of that
+ *      address, or 0, the innermost one, if no native frame has it.  A frame without an address, or
+ *      with the same one, gets the target of the next frame further out.
+ *   2. From the innermost frame on, a target never moves inwards, because runtime frames keep their
+ *      own order.
  */
 void gg_embed_recording(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
                         const struct geiger_frame *frames, uint32_t frame_count)
@@ -96,7 +109,7 @@ void gg_embed_recording(struct gg_embed_thread *t, const struct gg_embed_stack *
 	}
 }
 
-/* What is kept of both is as much as there is room for. */
+/* t->places has room for all native frames and all runtime frames that are kept. */
 _Static_assert(GG_EMBED_STACK == GG_UNWIND_KEEP + GG_EMBED_FRAMES, "places");
 
 uint32_t gg_embed_mix(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
@@ -109,7 +122,7 @@ uint32_t gg_embed_mix(struct gg_embed_thread *t, const struct gg_embed_stack *st
 			t->places[count++] = (struct gg_embed_recording){ .index = frame++ };
 		t->places[count++] = (struct gg_embed_recording){ .is_native = true, .index = i };
 	}
-	/* Without native frames, or behind the last: what is left. */
+	/* Without native frames, and after the last one, the remaining runtime frames follow. */
 	while (frame < frame_count)
 		t->places[count++] = (struct gg_embed_recording){ .index = frame++ };
 	return count;

@@ -2,10 +2,10 @@
 /*
  * stack_merge - merges native frames with the frames that a language runtime knows.
  *
- * A runtime's frame says where on the native stack the function is that runs it.  The stack
- * pointers of the unwinder's last walk tell which native frame that is.  Each runtime frame is
- * placed inside that native frame, as if the native function had called it.  Runtime frames keep
- * their own order, whatever their addresses say.
+ * A runtime's frame has an address on the native stack: it lies in the frame of the native function
+ * that runs it.  The stack pointers of the unwinder's last walk tell which native frame that is.
+ * Each runtime frame is placed inside that native frame, as if the native function had called it.
+ * Runtime frames keep their own order, whatever their addresses say.
  *
  *   native, innermost first        runtime, innermost first      the stack
  *   alloc          sp 100          fact   native 230             alloc
@@ -28,17 +28,17 @@ struct gg_embed_stack {
 	uint32_t count, sp_first;
 };
 
-/* The native stack from the return address `caller` on. */
+/* Captures the native stack from the return address `caller` on. */
 void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
                       struct gg_embed_stack *ret_stack);
 
 /*
- * Where each of the runtime's frames goes, at most GG_EMBED_FRAMES of them: before which native
- * frame, by its number from the innermost one on, as t->targets.
+ * Places at most GG_EMBED_FRAMES frames of the runtime: t->targets[i] is the number of the native
+ * frame that frame i precedes, counted from the innermost one.
  */
 void gg_embed_recording(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
                         const struct geiger_frame *frames, uint32_t frame_count);
 
-/* After that the order of both, as t->places; returns how many there are. */
+/* Merges both kinds of frames into t->places after gg_embed_recording(); returns their number. */
 uint32_t gg_embed_mix(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
                       uint32_t frame_count);

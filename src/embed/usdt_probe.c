@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* usdt_probe - the semaphore and the probe site. */
+/* usdt_probe - defines the probe's semaphore and its only site. */
 #include "embed/usdt_probe.h"
 
 #if HAVE_SDT
@@ -9,7 +9,10 @@
 
 #include "base/compiler.h"
 
-/* Named by the macro; in a section that tracers know, counted up by them. */
+/*
+ * The semaphore counts the attached tracers, which change it themselves.  They find it in the
+ * section .probes, and the macro STAP_PROBE6 requires its name.
+ */
 extern volatile unsigned short geiger_allocation_sampled_semaphore;
 __attribute__((section(".probes"), visibility("hidden"),
                used)) volatile unsigned short geiger_allocation_sampled_semaphore;
@@ -25,7 +28,7 @@ void gg_embed_probe(const char *heap, const char *type, size_t bytes, size_t off
 	STAP_PROBE6(geiger, allocation_sampled, heap, type, bytes, offset, interval_bytes, stack);
 }
 
-#else /* built where systemtap's header is not installed, such as by a cross compiler */
+#else /* systemtap's header is not installed, as is common with cross compilers */
 
 bool gg_embed_probe_is_on(void)
 {

@@ -37,9 +37,7 @@ int gg_ctl_call_give(const struct gg_ctl_call *call, const void *value, size_t b
 
 	if (!has_old(call))
 		return 0;
-	/*
-	 * With a wrong length jemalloc copies what fits before it fails, and programs rely on it.
-	 */
+	/* If the length is wrong, jemalloc copies what fits, and then fails. */
 	if (*call->old_bytes != bytes)
 		given = bytes <= *call->old_bytes ? bytes : *call->old_bytes;
 	memcpy(call->old, value, given);
