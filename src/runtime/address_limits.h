@@ -2,8 +2,8 @@
 /*
  * address_limits - keeps the region small where the program's address space is limited.
  *
- * A region reserves addresses for tables that may grow.  Where RLIMIT_AS or RLIMIT_DATA is set, all
- * of that counts against the program's limit, used or not.
+ * A region reserves addresses for tables that may grow.  If RLIMIT_AS or RLIMIT_DATA is set, all
+ * reserved addresses count against the program's limit, used or not.
  */
 #pragma once
 

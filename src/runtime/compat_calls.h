@@ -20,7 +20,9 @@ void gg_compat_calls_say(const char *line);
 /* Switches sampling of the calling thread off (0) or on (1), or leaves it (-1).  Returns its state
  * before the call. */
 bool gg_compat_calls_thread_active(int wish);
-/* The same for threads that have not allocated yet. */
+/*
+ * Sets in the same way whether threads begin with sampling on: those that have not allocated yet.
+ */
 bool gg_compat_calls_thread_active_init(int wish);
 
 /* Applies changed settings to the calling thread now; otherwise it does so within 8 MiB. */

@@ -29,8 +29,8 @@ struct gg_environment {
 	uint64_t startup_bytes;            /* allocated bytes at the start that are drawn with: */
 	uint64_t startup_interval;         /* bytes; startup_bytes is 0 if it is not used */
 	struct gg_region_options region;   /* capacities, frames, interval, active */
-	bool free_stacks;                  /* captures the stack of each free, too */
-	bool mappings;                     /* samples mmap() and its relatives, too */
+	bool free_stacks;                  /* also captures the stack of each free */
+	bool mappings;                     /* also samples mmap() and its relatives */
 	uint64_t recorder_pid;       /* the session's recorder; 0: the process is in no session */
 	uint64_t recorder_namespace; /* pid namespace in which recorder_pid counts; 0: unknown */
 	uint64_t keep;               /* regions of ended processes that stay; 0: all */

@@ -13,7 +13,7 @@
  *            a fork by a bare system call is noticed as well.  A vfork child shares the memory of
  *            its parent, so its allocations count as the parent's.  Kernels before 4.14 and qemu do
  *            not wipe the page; there only the handlers of pthread_atfork() notice a fork.
- * Threads    Each member of gg_process says who may change it.
+ * Threads    The comments in gg_process say which threads may change each member.
  */
 #pragma once
 

@@ -25,7 +25,7 @@ bool gg_recorded_session_exists(void);
  */
 GG_COLD bool gg_recorded_session_is_over(void);
 
-/* The session's second directory, which has more room.  False: it has none. */
+/* Finds the session's second directory, which has more room.  False: the session has only one. */
 GG_COLD bool gg_recorded_session_next_directory(char ret_path[GG_REGION_PATH_MAX]);
 
 /* Tells the recorder that one more process has no region. */

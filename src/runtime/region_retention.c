@@ -410,8 +410,8 @@ static void keep_by_search(struct region_directory *directory, const char *exe, 
 
 void gg_region_retention_note(const struct gg_region_file *map, const char *exe, uint64_t most)
 {
-	static struct region_directory
-		directory; /* static, because stacks may be small; one thread at a time comes here */
+	/* Static, because stacks may be small.  One thread at a time comes here. */
+	static struct region_directory directory;
 	const char *slash = strrchr(map->path, '/');
 	struct gg_retention_entry entry;
 	int saved_errno = errno, fd;

@@ -47,7 +47,7 @@ static int write_all(int fd, const void *bytes, uint64_t count, uint64_t offset)
 	return 0;
 }
 
-/* A table without space has only records of zeros, which a hole in the file has, too. */
+/* A table without space has only records of zeros, and so has a hole in the file. */
 static uint64_t used_bytes(const struct gg_region *region, int table)
 {
 	const struct gg_region_space *space = &region->tables[table];

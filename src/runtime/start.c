@@ -92,7 +92,7 @@ static void read_settings(const struct gg_agent_wish *wish)
 
 /* --- start --- */
 
-/* What later steps need even before the settings are known: the log and the real allocator. */
+/* Prepares the log and the real allocator, which later steps need before the settings are known. */
 static void begin_early(void)
 {
 	gg_real_find();
@@ -201,7 +201,7 @@ static bool adopt(bool is_seeded)
 		return false;
 	}
 	gg_process.pid = (uint32_t)getpid();
-	/* Numbers above 2^32 are none of gg_process_fork_count(). */
+	/* Numbers of gg_process_fork_count() are below 2^32, so no other child has this one. */
 	if (!is_seeded)
 		gg_process_settings_seed_child(UINT64_C(1) << 32 | gg_process.pid);
 	status = gg_process_region_open(gg_region_adopt);

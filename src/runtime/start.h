@@ -8,7 +8,7 @@
  *          constructor; else the agent's constructor does.  Threads that allocate while another one
  *          starts pass unsampled.
  * Adopt    A forked child gets a region of its own, with the live samples that it inherited.
- *          Threads that allocate meanwhile pass unsampled, too.
+ *          Allocations of threads that come meanwhile pass unsampled as well.
  * Modules  This module calls every other module of the runtime, so none of them includes it; a
  *          module that needs the child's region calls gg_process_is_ready().  The hooks, the
  *          agent's functions and the constructor may start the process.
@@ -24,7 +24,7 @@
 /* Starts or adopts where that is necessary.  False: nothing can be recorded, now or ever. */
 GG_COLD bool gg_start_prepare(void);
 
-/* On the sample path (gg_thread_enter), before anything else there. */
+/* Call it first on the sample path, after gg_thread_enter(). */
 static inline bool gg_start_is_ready(void)
 {
 	return gg_process_is_current() || gg_start_prepare();

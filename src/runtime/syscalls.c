@@ -15,7 +15,10 @@
 
 #include "base/time_units.h"
 
-/* The thread sanitizer must hear of it: the next thread has other memory at the same place. */
+/*
+ * Under the thread sanitizer, memory comes from mmap() and not from the bare system call.  The
+ * sanitizer intercepts mmap(), and learns that a later thread has new memory at the same address.
+ */
 #if defined(__SANITIZE_THREAD__)
 #define SANITIZES_THREADS 1
 #elif defined(__has_feature)
@@ -61,6 +64,7 @@ void gg_syscall_unmap(void *pages, size_t bytes)
 }
 #endif
 
+/* MAP_NORESERVE: the memory replaces a region that may be much larger than its used part. */
 bool gg_syscall_map_over(void *pages, size_t bytes)
 {
 	int saved_errno = errno;
@@ -87,7 +91,10 @@ uint32_t gg_syscall_tid(void)
 
 uint32_t gg_syscall_known_tid(void)
 {
-	/* One of this type keeps its owner, which libc knows of each of its threads. */
+	/*
+	 * An error-checking mutex stores the thread id of its owner.  libc takes that id from the
+	 * thread's descriptor, so reading it back from the mutex needs no system call.
+	 */
 	pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 	uint32_t tid = 0;
 
@@ -106,6 +113,7 @@ void gg_syscall_thread_name(char name[16])
 	errno = saved_errno;
 }
 
+/* open(), read() and close() of libc are cancellation points; the bare system calls are not. */
 ssize_t gg_syscall_read_file(const char *path, void *bytes, size_t size)
 {
 	int saved_errno = errno;
@@ -113,7 +121,7 @@ ssize_t gg_syscall_read_file(const char *path, void *bytes, size_t size)
 	ssize_t total = fd < 0 ? -1 : 0, got;
 
 	if (fd >= 0) {
-		/* /proc gives its files in pieces. */
+		/* Files in /proc may return less than a read asks for, so read on until the end. */
 		while ((size_t)total < size && (got = syscall(SYS_read, fd, (char *)bytes + total,
 		                                              size - (size_t)total)) > 0)
 			total += got;
@@ -123,12 +131,16 @@ ssize_t gg_syscall_read_file(const char *path, void *bytes, size_t size)
 	return total;
 }
 
+/* Root can change any file of ours already, so it need not be kept out. */
 static bool is_trusted(uid_t user)
 {
 	return user == 0 || user == geteuid();
 }
 
-/* The directory of the path, which others may or may not write; -Exxx. */
+/*
+ * Opens the directory of the path.  *ret_is_shared is true if users other than root and us can
+ * write it, so that its names may be planted.  Returns the descriptor or -Exxx.
+ */
 static int open_directory(const char *path, bool *ret_is_shared)
 {
 	const char *slash = strrchr(path, '/');
@@ -164,8 +176,16 @@ int gg_syscall_open_shared(const char *path, int flags)
 		errno = saved_errno;
 		return directory;
 	}
+	/*
+	 * The check of the directory holds for the file, because openat() uses that directory and
+	 * not its name.  O_NONBLOCK: the file may be a pipe without a reader.
+	 */
 	flags |= O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (is_shared ? O_NOFOLLOW : 0);
 	fd = openat(directory, slash != NULL ? slash + 1 : path, flags, 0600);
+	/*
+	 * Another user may have planted a hard link to a file of ours, so a file with a second link
+	 * is refused.
+	 */
 	if (fd < 0) {
 		fd = -errno;
 	} else if (is_shared && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
@@ -232,7 +252,8 @@ uint64_t gg_syscall_start_ticks(void)
 	ssize_t length = gg_syscall_read_file("/proc/self/stat", stat, sizeof(stat) - 1);
 	uint64_t ticks = 0;
 	const char *at;
-	int field = 2; /* the name, in brackets, may hold anything: count from the last bracket */
+	int field =
+		2; /* of the name in brackets; it may hold anything, so the last bracket ends it */
 
 	if (length <= 0)
 		return 0;

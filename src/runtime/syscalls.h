@@ -11,9 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Maps zeroed private memory in whole pages.  NULL: there is none. */
+/* Maps zeroed private memory in whole pages.  NULL: memory ran out. */
 void *gg_syscall_map(size_t bytes);
-/* Maps zeroed memory over existing pages. */
+
+/* Replaces existing pages by zeroed private memory. */
 bool gg_syscall_map_over(void *pages, size_t bytes);
 void gg_syscall_unmap(void *pages, size_t bytes);
 
@@ -21,8 +22,11 @@ void gg_syscall_unmap(void *pages, size_t bytes);
 bool gg_syscall_protect(void *pages, size_t bytes, int protection);
 
 uint32_t gg_syscall_tid(void);
-/* The thread id that libc has stored, without a system call; 0: unknown.  In a process that a bare
- * clone() made, it is the parent's. */
+
+/*
+ * Returns the thread id that libc has stored, without a system call; 0: unknown.  In a process that
+ * a bare clone() made, it is the parent's.
+ */
 uint32_t gg_syscall_known_tid(void);
 
 /* Reads the calling thread's name; it ends in a 0 byte. */

@@ -8,7 +8,7 @@
  * the next one, so a program has as many blocks as it had threads at once.
  *
  * Ending     A destructor of thread-specific data gives the block back.  Destructors that run later
- *            may allocate, too: from then on a sample borrows a block and gives it back at once.
+ *            may still allocate: from then on a sample borrows a block and gives it back at once.
  * Fork       In the child all blocks are free (gg_thread_forked).  The thread that forked may still
  *            point to its old block, and another thread of the child may take that block first.  So
  *            each thread also remembers in which process it took its block.
@@ -59,7 +59,7 @@ enum gg_thread_wish { GG_THREAD_NEW, GG_THREAD_OFF, GG_THREAD_ON };
 
 struct gg_thread {
 	struct gg_sampler sampler;
-	struct gg_thread_block *block; /* NULL: it has none yet, or has given it back */
+	struct gg_thread_block *block; /* NULL: not taken yet, or given back */
 	uint32_t block_generation;     /* generation of the process in which it took the block */
 	uint32_t inside;               /* 1: on the sample path; a handler must not enter it */
 	uint32_t seen_change;          /* gg_process.change_count that the sampler has applied */
@@ -67,7 +67,7 @@ struct gg_thread {
 	uint32_t fork_number;          /* the number of the child that it forks next */
 	uint64_t interval_bytes; /* by geiger_thread_interval(); 0: the interval of the process */
 	uint32_t busy_count;     /* allocations and frees of handlers that found it inside */
-	/* Of compat_calls.h: */
+	/* These members serve compat_calls.h. */
 	uint64_t words[2]; /* bytes allocated up to left_then; bytes freed, estimated */
 	int64_t left_then; /* the sampler's left_bytes when words[0] was updated */
 	uint8_t wish;      /* enum gg_thread_wish */

@@ -15,12 +15,13 @@
 
 enum {
 	SECONDS_MAX = 1000000000,
-	EVERY_SECONDS = 60, /* between two dumps of a threshold */
-	KEEP_OF_THRESHOLD = 10,
-	GROWTH_PERCENT = 5 /* at least, from one high-water mark to the next */
+	EVERY_SECONDS = 60, /* the least time between two dumps of a threshold */
+	KEEP_OF_THRESHOLD =
+		10,        /* dumps that stay by default, so that a threshold cannot fill a disk */
+	GROWTH_PERCENT = 5 /* the least growth from one high-water mark to the next */
 };
 
-/* Those that programs are asked by; of others the number. */
+/* Signals that a user may name; all other signals need their number. */
 static const struct {
 	const char *name;
 	int number;
@@ -68,7 +69,8 @@ static void read_signal(struct gg_environment *o)
 		if (strcmp(name, signals[i].name) == 0)
 			triggers.signal = signals[i].number;
 	/*
-	 * Not what tells of faults, nor what cannot be handled, nor those that libc has for itself.
+	 * Refused are signals of faults, signals without handlers (SIGKILL, SIGSTOP), and the
+	 * signals 32 and 33, which glibc uses itself.
 	 */
 	if (triggers.signal == 0 && gg_size_parse(value, &number) == 0 && number >= 1 &&
 	    number <= 64 && number != SIGKILL && number != SIGSTOP && number != SIGBUS &&
@@ -80,7 +82,7 @@ static void read_signal(struct gg_environment *o)
 		                      "the name or number of a signal, such as USR2 or 12");
 }
 
-/* *ns is left alone where it is not set. */
+/* Leaves *ns unchanged if the variable is not set. */
 static void read_seconds(struct gg_environment *o, const char *name, uint64_t least, uint64_t *ns)
 {
 	uint64_t seconds;
@@ -106,7 +108,10 @@ static void read_limits(struct gg_environment *o)
 		triggers.keep = (uint32_t)number;
 }
 
-/* Is anything asked for, but where it goes and how? */
+/*
+ * True if a variable asks for dumps.  GEIGER_DUMP, _FORM, _EVERY and _KEEP only describe them, and
+ * alone cause no dump.
+ */
 static bool is_any(void)
 {
 	return triggers.final || triggers.leak || triggers.leak_error || triggers.signal != 0 ||

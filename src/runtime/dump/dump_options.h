@@ -9,5 +9,5 @@
 
 #include "runtime/environment.h"
 
-/* After gg_environment_read(). */
+/* Call it after gg_environment_read(). */
 void gg_dump_options_read(struct gg_environment *options);

@@ -58,7 +58,7 @@ GG_MUST_CHECK int gg_dump_totals_make(struct gg_dump_totals *ret_totals,
                                       const struct gg_dump_totals *base, uint64_t from_id);
 void gg_dump_totals_done(struct gg_dump_totals *totals);
 
-/* Finds the entry of a pair; either may be GG_DUMP_TOTALS_ALL.  NULL: there is none. */
+/* Finds the entry of a pair; either may be GG_DUMP_TOTALS_ALL.  NULL: no entry. */
 const struct gg_dump_totals_entry *gg_dump_totals_find(const struct gg_dump_totals *totals,
                                                        uint32_t stack, uint32_t thread);
 

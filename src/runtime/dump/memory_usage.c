@@ -10,12 +10,15 @@
 
 enum { PATH_BYTES_MAX = 1024, MEMBERSHIP_BYTES_MAX = 4096 };
 
-/* Too large for the stack of a thread that takes a sample. */
+/* These buffers are too large for the stack of a thread that takes a sample, so they are mapped. */
 struct scratch {
 	char membership[MEMBERSHIP_BYTES_MAX], below[PATH_BYTES_MAX], path[PATH_BYTES_MAX];
 };
 
-/* The number that a text begins with; false: it is none, "max" for instance. */
+/*
+ * Reads the number at the beginning of a text.  False: the text begins with something different,
+ * such as "max", which stands for no limit.
+ */
 static bool parse(const char *text, uint64_t *ret_number)
 {
 	uint64_t number = 0;
@@ -39,6 +42,7 @@ static bool read_number(const char *path, uint64_t *ret_number)
 	return parse(text, ret_number);
 }
 
+/* The second number of statm is the resident set size in pages. */
 uint64_t gg_memory_usage_rss_bytes(void)
 {
 	char text[128];
@@ -53,14 +57,18 @@ uint64_t gg_memory_usage_rss_bytes(void)
 	return second != NULL && parse(second + 1, &pages) ? pages * getauxval(AT_PAGESZ) : 0;
 }
 
-/* The two files of a version that are asked. */
+/* The files with a group's usage and limit; their names depend on the version of control groups. */
 struct cgroup_files {
 	const char *used, *limit;
 };
 static const struct cgroup_files version_2 = { "/memory.current", "/memory.max" };
 static const struct cgroup_files version_1 = { "/memory.usage_in_bytes", "/memory.limit_in_bytes" };
 
-/* path: of a group, with room for the names. */
+/*
+ * Returns a group's usage in percent of its limit, at most 100 000; 0: the group has no limit, or
+ * the files cannot be read.  `path` is the group's, with room for the names of the files; it is
+ * unchanged afterwards.
+ */
 static uint32_t percent_of(char *path, const struct cgroup_files *names)
 {
 	size_t length = strlen(path);
@@ -77,7 +85,10 @@ static uint32_t percent_of(char *path, const struct cgroup_files *names)
 	return used / limit < 1000 ? (uint32_t)((double)used * 100 / (double)limit) : 100000;
 }
 
-/* A group below `root`, and all above it up to the root. */
+/*
+ * Returns the largest percentage of a group below `root` and of all groups above it.  The kernel
+ * enforces the limits of all of them, so the tightest one counts.
+ */
 static uint32_t percent_up(char *path, const char *root, const char *group,
                            const struct cgroup_files *names)
 {
@@ -103,7 +114,10 @@ static uint32_t percent_up(char *path, const char *root, const char *group,
 	}
 }
 
-/* A line of the membership: ID:CONTROLLERS:PATH. */
+/*
+ * Evaluates one line of the membership, "ID:CONTROLLERS:PATH".  Version 2 has one line, without
+ * controllers.  Version 1 has a line for each hierarchy, and "memory" is the one that counts.
+ */
 static uint32_t percent_of_line(struct scratch *scratch, const char *root, const char *line)
 {
 	const char *controllers = strchr(line, ':');

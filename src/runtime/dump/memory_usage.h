@@ -2,7 +2,8 @@
 /*
  * memory_usage - reads from the kernel how much memory this process and its control group use.
  *
- * Neither allocates nor is a cancellation point; errno is kept.  Cost: a few system calls.
+ * The functions do not allocate, are no cancellation points, and keep errno.  Cost: a few system
+ * calls.
  */
 #pragma once
 
@@ -12,8 +13,9 @@
 uint64_t gg_memory_usage_rss_bytes(void);
 
 /*
- * The usage of the control group in percent of its limit, from 0 to 100 and more: the largest of
- * the group's and of all groups above it.  0: there is no limit, or it is unknown.  Versions 1 and
- * 2. `root` is where control groups are mounted, /sys/fs/cgroup; `membership` is /proc/self/cgroup.
+ * Returns the usage of the control group in percent of its limit, which may exceed 100.  Each group
+ * above it has a limit as well, and the largest percentage counts.  0: no group has a limit, or the
+ * usage is unknown.  Works with versions 1 and 2.  `root` is the mount point of control groups,
+ * /sys/fs/cgroup; `membership` is /proc/self/cgroup.
  */
 uint32_t gg_memory_usage_cgroup_percent(const char *root, const char *membership);

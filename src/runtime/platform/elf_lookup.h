@@ -23,12 +23,13 @@ struct gg_elf_lookup_tables {
 	const struct link_map *map;
 	const Elf64_Sym *symbols;
 	const char *names;
-	const uint16_t *versions; /* one for each symbol; NULL: the object has none */
-	const uint32_t *gnu_hash; /* NULL: none */
+	/* A table is NULL if the object does not have it. */
+	const uint16_t *versions; /* one for each symbol */
+	const uint32_t *gnu_hash;
 	const uint32_t *sysv_hash;
-	const Elf64_Rela *relocations; /* of data; NULL: the object has none */
+	const Elf64_Rela *relocations; /* of data */
 	size_t relocation_count;
-	const Elf64_Rela *calls; /* of the procedure linkage table; NULL: none */
+	const Elf64_Rela *calls; /* of the procedure linkage table */
 	size_t call_count;
 	Elf64_Addr base;
 };
@@ -43,7 +44,7 @@ struct gg_elf_lookup {
 void *gg_elf_lookup_next(const char *name, void *instead);
 bool gg_elf_lookup_find_next(const char *name, struct gg_elf_lookup *ret_symbol);
 
-/* Returns the first definition in any loaded object; NULL: there is none. */
+/* Returns the first definition in any loaded object.  NULL: no object defines the name. */
 void *gg_elf_lookup_any(const char *name);
 
 /* A name, and the address of its next definition, or NULL. */

@@ -35,7 +35,7 @@ struct gg_real {
 	void *(*pvalloc)(size_t bytes);
 	void (*free_sized)(void *p, size_t bytes);
 	void (*free_aligned_sized)(void *p, size_t alignment, size_t bytes);
-	size_t (*malloc_usable_size)(void *p); /* NULL: the allocator has none */
+	size_t (*malloc_usable_size)(void *p); /* NULL: the allocator does not define it */
 
 	/* These belong to libc and not to the allocator, and are found in the same way. */
 	void *(*mmap)(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);

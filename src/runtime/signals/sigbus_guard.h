@@ -7,11 +7,11 @@
  * full, even for pages that existed before.  So while a region is mapped, SIGBUS comes to this
  * handler first:
  *
- *   a store into a region     anonymous memory replaces the whole mapping, and the store is repeated;
- *                             the process stops recording, and the log says so
+ *   a store into a region     anonymous memory replaces the whole mapping, and the store is
+ *                             repeated; the process stops recording, and logs that
  *   gg_sigbus_guard_touch()   returns 0
- *   anything else             the program's handler is called, or the signal ends the program, as it
- *                             would without us
+ *   any other access          the program's handler is called, or the signal ends the program, as
+ *                             it would without us
  *
  * Programs do not notice (signal_chain.h), except for those that ignore SIGBUS so that the programs
  * they execute ignore it as well.

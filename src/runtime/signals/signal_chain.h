@@ -32,7 +32,7 @@ struct gg_signal_chain {
  */
 void gg_signal_chain_take(struct gg_signal_chain *chain);
 
-/* In our handler: calls the program's.  False: it has none. */
+/* Calls the program's handler from ours.  False: the program has set no handler. */
 bool gg_signal_chain_call(struct gg_signal_chain *chain, siginfo_t *info, void *context);
 
 /*
