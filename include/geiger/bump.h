@@ -29,16 +29,16 @@
  *
  * The fast path compares with combined_limit only.  So it has the same instructions as without a
  * profiler, whether sampling is on, off (then combined_limit == alloc_limit), or not compiled in.
- * An object that does not fit below combined_limit goes to geiger_bump_alloc_slow(), which tells two
- * reasons apart.  If the object does not fit below alloc_limit either, the call returns NULL and
- * leaves the context unchanged.  Otherwise the object covers a sample point: it is allocated, it is
- * a sample, and the next sample point is drawn.
+ * For an object that does not fit below combined_limit, it calls geiger_bump_alloc_slow(), which
+ * distinguishes two reasons.  If the object does not fit below alloc_limit either, the call returns
+ * NULL and leaves the context unchanged.  Otherwise the object covers a sample point: it is
+ * allocated, it is a sample, and the next sample point is drawn.
  *
- * Sample       points fall on the bytes of allocated objects, one in interval_bytes on average, and
- *              on nothing else.  The end of a block that was too small for an object, gaps that a
- *              collector leaves, and the time between two blocks do not count.  The distance to the
- *              next sample point survives refills and collections, so intervals larger than a
- *              nursery work.
+ * Points       Sample points fall only on the bytes of allocated objects, one in interval_bytes on
+ *              average.  The end of a block that was too small for an object, gaps that a collector
+ *              leaves, and the time between two blocks do not count.  The distance to the next
+ *              sample point survives refills and collections, so intervals larger than a nursery
+ *              work.
  * No bias      on average, geiger_estimate_bytes() of the samples adds up to what was allocated:
  *              under every scheme, and for every subset of objects that was not chosen by looking
  *              at the samples.  This also holds while sampling is switched on and off and intervals
@@ -52,12 +52,12 @@
  * Fork         a child's contexts continue.  The first sample point of each is that of its parent,
  *              unless the block ends before it; all later ones are drawn again.  If many children
  *              of one process continue in the middle of a block, a pthread_atfork() handler that
- *              calls geiger_bump_enable(bump, true) in the child draws the first one again, too.
+ *              calls geiger_bump_enable(bump, true) in the child also draws the first one again.
  * Threads      a context belongs to one thread at a time.  Contexts do not share anything.
  * Memory       no allocation, here or in the slow path.  An all-zero context is valid: it has no
  *              block, and is off.
- * Cost         fast path: no instruction more than the allocator has anyway.  Slow path: some 20 ns,
- *              and the time of on_sample (bench_embed).
+ * Cost         fast path: no instruction more than the allocator has anyway.  Slow path: some
+ *              20 ns, and the time of on_sample (bench_embed).
  *
  * With GEIGER_DISABLED defined before it is included, everything here is empty and needs no
  * library.
@@ -149,9 +149,9 @@ void geiger_bump_refill(struct geiger_bump *bump, void *start, void *end);
 void *geiger_bump_alloc_slow(struct geiger_bump *bump, size_t bytes, const char *type);
 
 /*
- * Counts an object of the same heap that was allocated elsewhere, such as one too large for a block.
- * Its bytes belong to the same stream, and it is a sample if it covers a sample point.  Call it
- * after the object was allocated.
+ * Counts an object of the same heap that was allocated elsewhere, such as one too large for a
+ * block.  Its bytes belong to the same stream, and it is a sample if it covers a sample point.
+ * Call it after the object was allocated.
  */
 void geiger_bump_outside(struct geiger_bump *bump, void *object, size_t bytes, const char *type);
 
@@ -164,8 +164,8 @@ void geiger_bump_enable(struct geiger_bump *bump, bool enabled);
 void geiger_bump_set_interval(struct geiger_bump *bump, uint64_t interval_bytes);
 
 /*
- * Empties the context and switches it off, so that later allocations return NULL.  What was recorded
- * stays.  bump may be NULL.
+ * Empties the context and switches it off, so that later allocations return NULL.  The recording
+ * keeps its samples.  bump may be NULL.
  */
 void geiger_bump_done(struct geiger_bump *bump);
 
@@ -223,8 +223,9 @@ static inline void geiger_bump_done(struct geiger_bump *bump)
 
 /*
  * Returns the next `bytes` of the block, not initialized; NULL only when the block is exhausted.
- * Objects of one context lie one after the other without gaps, so ask for multiples of the alignment
- * that you need.  An object of 0 bytes is never a sample, and has the address of the next one.
+ * Objects of one context lie one after the other without gaps, so ask for multiples of the
+ * alignment that you need.  An object of 0 bytes is never a sample, and has the address of the next
+ * one.
  */
 static inline void *geiger_bump_alloc(struct geiger_bump *bump, size_t bytes, const char *type)
 {

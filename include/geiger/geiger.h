@@ -25,7 +25,8 @@
  * not sampled (docs/EMBEDDING.md).  Allocators with a bump pointer sample without a single extra
  * instruction: bump.h.
  *
- * Where samples go
+ * Samples go to one of these places:
+ *
  *   agent      the program runs under `geiger record`, or with the agent preloaded: samples go to
  *              the agent's region, beside those of malloc, with the agent's settings.  Reports show
  *              each heap by its name.
@@ -37,7 +38,7 @@
  *
  * Objects      have an address, or any other number that identifies them as long as they live, such
  *              as an object id or an index + 1.  The number is not 0, and below 2^48.  Objects of
- *              different heaps may have the same number, and blocks of malloc may, too.
+ *              different heaps may have the same number, and so may blocks of malloc.
  * Names        of heaps and types are compared as texts and copied, so the caller may free them
  *              after the call.  There is room for 16 383 types and 255 heaps; later ones have no
  *              name.
@@ -175,8 +176,8 @@ const char *geiger_version(void);
 /*
  * Starts recording, unless something records already.  If the agent is there, this switches its
  * recording on, with the interval if one is given.  After geiger_stop(), recording continues in the
- * same region.  0; -EINVAL: an interval over 2^48; -ENODEV: the agent could not start; or the reason
- * why there is no region: -EACCES, -ENOSPC, -ENOMEM and so on.
+ * same region.  Returns 0; -EINVAL: an interval over 2^48; -ENODEV: the agent could not start; or
+ * the reason why there is no region: -EACCES, -ENOSPC, -ENOMEM and so on.
  */
 int geiger_start(const struct geiger_options *options);
 
@@ -228,8 +229,10 @@ void geiger_heap_frames(uint32_t heap,
 
 /* ---- Allocations. ---- */
 
-/* Bytes to this thread's next sample point, or to its next check of the settings.  Only geiger_due()
- * uses it. */
+/*
+ * Bytes to this thread's next sample point, or to its next check of the settings.  Only
+ * geiger_due() uses it.
+ */
 #if defined(__GNUC__)
 extern __thread int64_t geiger_left_bytes __attribute__((tls_model("initial-exec")));
 #else
@@ -292,15 +295,15 @@ bool geiger_record(uint32_t heap, const struct geiger_sample *sample);
  * Sets this thread's mean sampling interval from now on: smaller for a thread that you want to see
  * in detail, larger for one that must not become slower.  Estimates stay unbiased, because each
  * sample records its interval.  0: the interval of the process again.  If the agent is there, its
- * samples of this thread use the interval, too.
+ * samples of this thread use the interval as well.
  */
 void geiger_thread_interval(uint64_t interval_bytes);
 
 /*
  * ---- Blocks that come from malloc. ----
  *
- * An allocator that takes one block from malloc, or from C++'s operator new, for each object that it
- * reports encloses that call, so that the block counts once, as the allocator's object:
+ * An allocator may take one block from malloc, or from C++'s operator new, for each object that it
+ * reports.  It encloses that call, so that the block counts once, as the allocator's object:
  *
  *   int64_t before = geiger_upstream_begin();
  *
@@ -343,28 +346,29 @@ static inline void geiger_upstream_end(int64_t before)
 		*left = before;
 }
 
-/* ---- What happens to objects.  The calls do nothing for objects that are no samples. ---- */
+/* ---- Events of objects.  The calls do nothing for objects that are no samples. ---- */
 
-/* The object died, or is about to be freed.  Call it before another object can get the address. */
+/* Reports that the object died or is about to.  Call it before another object gets the address. */
 void geiger_freed(uint32_t heap, const void *object);
 
 /*
- * A collector copied the object.  Call it before another object gets the address `to`; a sample that
- * is live there counts as dead.  Compacting collectors, which slide objects into the places of
- * others, use geiger_collected().
+ * Reports that a collector copied the object.  Call it before another object gets the address `to`;
+ * a sample that is live there counts as dead.  Compacting collectors, which slide objects into the
+ * places of others, use geiger_collected().
  */
 void geiger_moved(uint32_t heap, const void *from, const void *to);
 
-/* The object is in the old generation now. */
+/* Reports that the object is in the old generation now. */
 void geiger_promoted(uint32_t heap, const void *object);
 
 /*
  * Reports a whole collection at once.  The library calls new_address() for each live sample of the
- * heap in these generations.  It returns the new address, which is the old one if the object did not
- * move, or NULL if the object is dead; it sets *generation to GEIGER_OLD for an object that is old
- * from now on.  All changes happen at once, so an object may get the former address of another one.
- * Meanwhile no other thread may allocate from, or report to, this heap: collectors call it while
- * the world is stopped, before from-space is reused.  Returns how many of these samples live on.
+ * heap in these generations.  new_address() returns the new address, which is the old one if the
+ * object did not move, or NULL if the object is dead.  It sets *generation to GEIGER_OLD for an
+ * object that is old from now on.  All changes happen at once, so an object may get the former
+ * address of another one.  Meanwhile no other thread may allocate from, or report to, this heap:
+ * collectors call it while the world is stopped, before from-space is reused.  Returns how many of
+ * these samples live on.
  */
 size_t geiger_collected(uint32_t heap, enum geiger_generation generations,
                         const void *(*new_address)(void *user, const void *object,
