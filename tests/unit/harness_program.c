@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * harness_program - tests that fail, skip and stop, for test_harness.c, which runs each by its name
- * and looks at what this program printed.
+ * harness_program - has tests that fail, skip and stop.
+ *
+ * test_harness.c runs each of them by its name, and checks the output of this program.
  */
 #include <math.h>
 #include <pthread.h>

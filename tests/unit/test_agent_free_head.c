@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_agent_free_head - shows that a tagged list head returns its address, and changes at each
+ * use.
+ */
 #include "runtime/tagged_head.h"
 
 #include "base/compiler.h"

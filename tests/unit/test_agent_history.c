@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_agent_history - shows which samples the agent remembers, and that readers find them whole.
+ */
 #include "runtime/history.h"
 
 #include <pthread.h>
@@ -7,7 +10,7 @@
 #include "runtime/process.h"
 #include "test.h"
 
-/* Samples are told by their id: all else follows from it. */
+/* Makes a sample from its id alone, so that a reader of a record can check every member. */
 static struct gg_region_sample sample_of(uint64_t id)
 {
 	return (struct gg_region_sample){ .id = id,
@@ -217,7 +220,7 @@ static void *hammer(void *argument)
 	return NULL;
 }
 
-/* Readers find whole records, whoever writes, frees, logs or changes what is kept. */
+/* Readers find whole records while other threads record, free, log, or change what is kept. */
 TEST(eight_threads_at_once_leave_whole_records)
 {
 	pthread_t threads[THREADS];

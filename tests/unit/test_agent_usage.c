@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a control group has of its limit, by files as the kernel has them. */
+/*
+ * test_agent_usage - shows how control groups' usage is read, from files written as the kernel
+ * does.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_array - shows that arrays grow and keep their items. */
 #include "base/array.h"
 
 #include <stdint.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_base_assert - shows that a failed assertion names itself and ends the program in any case.
+ */
 #include "base/assert.h"
 
 #include <signal.h>

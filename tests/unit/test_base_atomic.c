@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_atomic - shows that the atomic operations order and count across threads. */
 #include "base/atomic.h"
 
 #include <pthread.h>

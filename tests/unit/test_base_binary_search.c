@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_binary_search - shows that bounds equal those of a linear search. */
 #include "base/binary_search.h"
 
 #include "test.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_buf - shows that buffers grow, end in a 0 byte, and survive impossible sizes. */
 #include "base/buf.h"
 
 #include <stdint.h>

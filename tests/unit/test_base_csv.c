@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_base_csv - shows that CSV cells are quoted, and that no spreadsheet runs them as formulas.
+ */
 #include "base/csv.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_error - shows how errors are composed, replaced, and printed safely. */
 #include "base/error.h"
 
 #include <errno.h>

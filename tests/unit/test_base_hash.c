@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_hash - shows that hashes of similar keys spread evenly and depend on every bit. */
 #include "base/hash.h"
 
 #include "stat.h"
@@ -6,7 +7,10 @@
 
 enum { BUCKETS = 256, KEYS = 256 * 1000 };
 
-/* Chi-square over the low 8 bits, 255 degrees of freedom, limit 5 sigma: 1 chance in 3.5 million. */
+/*
+ * A chi-square test over the low 8 bits, with 255 degrees of freedom.  The limit of 5 sigma fails
+ * for 1 hash in 3.5 million.
+ */
 static bool is_uniform(const uint64_t *counts)
 {
 	double expected[BUCKETS];

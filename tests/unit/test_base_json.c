@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_json - shows that the JSON writer produces valid text from any values and bytes. */
 #include "base/json.h"
 
 #include <math.h>

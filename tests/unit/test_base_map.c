@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_map - compares the map with a plain array, for every kind of key. */
 #include "base/map.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_path - shows how paths are split into base and extension. */
 #include "base/path.h"
 
 #include "test.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_printable - shows that no text can control a terminal, and that valid UTF-8 stays. */
 #include "base/printable.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static const struct {
 	  "2J",
 	  "?2J", "\\x9b2J", "?2J" },
 	{ "\xc2\x9f\xc2\xa0", "?\xc2\xa0", "\\u009f\xc2\xa0", "??" },
-	/* What is no UTF-8: cut, too long, a surrogate, beyond the end. */
+	/* Invalid UTF-8: truncated, too long, a surrogate, beyond the last code point. */
 	{ "\xe2\x82", "??", "\\xe2\\x82", "??" },
 	{ "\xc0\xaf", "??", "\\xc0\\xaf", "??" },
 	{ "\xed\xa0\x80", "???", "\\xed\\xa0\\x80", "???" },

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_size - shows how sizes are parsed and printed, and which texts are refused. */
 #include "base/size.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper that other tests run programs with. */
+/* test_child - tests the helper with which other tests run programs. */
 #include "child.h"
 
 #include "test.h"

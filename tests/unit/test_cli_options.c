@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_cli_options - shows how command lines are parsed, and which mistakes are explained. */
 #include "cli/options.h"
 
 #include <errno.h>

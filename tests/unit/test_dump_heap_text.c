@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_dump_heap_text - shows that dumps have their format, and that readers find the estimates
+ * again.
+ */
 #include "dump/heap_text.h"
 
 #include <errno.h>

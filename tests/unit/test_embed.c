@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libgeiger without the agent, linked statically: samples of a program's heaps in a region of their own.
- * Each test is a process of its own, as a process begins to record once.
+ * test_embed - tests libgeiger without the agent, linked statically.
+ *
+ * The program's heaps are sampled into a region of their own.  Each test is a process of its own,
+ * because a process begins to record only once.
  */
 #include "geiger/geiger.h"
 
@@ -374,7 +376,7 @@ static void collections(void)
 		CHECK(sizes[7] == 112 && sizes[8] == 114 && sizes[9] == 116 && sizes[10] == 118 &&
 		      sizes[12] == 120);
 	}
-	/* Only the old ones are asked of; one dies. */
+	/* The call concerns only old objects, which are two; one of them dies. */
 	memset(grows_old, 0, sizeof(grows_old));
 	goes_to[4] = 0;
 	goes_to[5] = 40;
@@ -792,7 +794,10 @@ static int samples_in_child(void)
 	return count;
 }
 
-/* Independent Poisson laws of mean 1/2 each: 100 together, 5 sigma of 10 each way; 121 have none. */
+/*
+ * Each child draws from a Poisson law with mean 1/2 of its own.  Together they have 100 samples,
+ * within 5 sigma of 10 each; 121 children have no sample.
+ */
 static void siblings(void)
 {
 	int sum = 0, without = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contract of bump.h: what its slow path does with the three pointers, at every edge.  What its
- * samples add up to is tested in test_embed_bump_laws.
+ * test_embed_bump - shows what the slow path of bump.h does with the three pointers, at every edge.
+ *
+ * test_embed_bump_laws shows that the samples add up.
  */
 #include "geiger/bump.h"
 

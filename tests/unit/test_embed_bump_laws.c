@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the samples of allocators add up to: through bump.h and geiger_due(), with blocks, refills,
- * switching off, changing intervals and threads of different ones.  Bounds are 5 sigma of the estimators'
- * own laws.
+ * test_embed_bump_laws - shows that samples of allocators add up to the allocated bytes.
+ *
+ * They come through bump.h and geiger_due(), with blocks, refills, sampling switched off, changing
+ * intervals, and threads with different intervals.  Bounds are 5 sigma of the estimators' own laws.
  */
 #include <math.h>
 #include <pthread.h>
@@ -55,7 +56,9 @@ static void add(void *user, const struct geiger_bump_sample *sample)
 	gg_tally_add(&sums->tally[type], &draw, sample->bytes);
 }
 
-/* A pattern that is periodic, as programs are: 8 pairs, 3 strings, 2 vectors; a large one now and then. */
+/*
+ * A periodic pattern, as in programs: 8 pairs, 3 strings, 2 vectors, and sometimes a large object.
+ */
 static size_t next_type(size_t step)
 {
 	return step % 101 == 100 ? 3 : step % 13 < 8 ? 0 : step % 13 < 11 ? 1 : 2;
@@ -100,7 +103,7 @@ static void check_means(const struct stat_moments moments[TYPES], const double *
 	}
 }
 
-/* What independent trials say: sum of Z^2 (1-p)/p.  (A miss may be too rare to be observed.) */
+/* The variance of independent trials: sum of Z^2 (1-p)/p.  (A miss may be too rare to observe.) */
 static double variance_of(size_t type, uint64_t truth, double interval)
 {
 	double size = (double)types[type].bytes, x = -log1p(-1 / interval) * size;
@@ -201,15 +204,15 @@ TEST(the_variance_is_that_of_independent_trials)
 	}
 	for (size_t t = 0; t < TYPES; t++)
 		expected += variance_of(t, sums.truth[t], interval);
-	/* Of a variance of n values of a nearly normal law: 2/n. */
+	/* The variance of n nearly normal values has itself the relative variance 2/n. */
 	CHECK_MSG(stat_within(stat_variance(&estimates) / expected, 1,
 	                      sqrt(2.0 / (double)estimates.count), SIGMAS),
 	          "%g of the variance", stat_variance(&estimates) / expected);
 }
 
 /*
- * Through the real allocator: the truth of each type lies in its interval of nominal 95 %, in at least
- * 95 % less 3 sigma of 1000 runs: 930.  Both estimators.
+ * The truth of each type lies in its nominal 95 % interval in at least 930 of 1000 runs, which is
+ * 95 % minus 3 sigma.  The runs use the real allocator and both estimators.
  */
 TEST(truths_of_types_lie_in_their_confidence_intervals_as_often_as_these_say)
 {
@@ -249,8 +252,8 @@ TEST(truths_of_types_lie_in_their_confidence_intervals_as_often_as_these_say)
 }
 
 /*
- * New settings of the process are met at a refill or at a mark.  The mark is the only reason for that
- * look, so it must count as it was drawn.
+ * A context checks for new settings of the process at a refill or at a sample point.  If the sample
+ * point is the reason for the check, it must count as it was drawn.
  */
 TEST(an_interval_of_the_process_that_is_met_at_a_mark_leaves_no_bias)
 {
@@ -286,8 +289,8 @@ static void count_sample(void *user, const struct geiger_bump_sample *sample)
 }
 
 /*
- * Contexts with marks of their own, which children meet first: 400 Poisson laws of mean 1/2, 200 samples,
- * 5 sigma of 14 each way.
+ * Each context has a sample point of its own, which its child meets first.  400 Poisson laws with
+ * mean 1/2 make 200 samples, within 5 sigma of 14 each.
  */
 TEST(a_forked_child_counts_the_first_mark_of_a_context)
 {
@@ -339,7 +342,7 @@ static struct due_sums due_run(const uint64_t *intervals, size_t interval_count,
 		sums.truth += (double)bytes;
 		if (!geiger_due(bytes))
 			continue;
-		if (step % 5 == 4) { /* this one fails, and is asked for again */
+		if (step % 5 == 4) { /* this allocation fails, and the program repeats it */
 			geiger_put_back(bytes);
 			if (!geiger_due(bytes))
 				continue;

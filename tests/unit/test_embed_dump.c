@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: threads that record and free, dumps, resets, triggers, sampling switched on and off.  Under
- * the thread sanitizer, too, as libgeiger has the agent's code.  GG_TEST_HAMMER_SECONDS: for so long, 3 by default.
+ * test_embed_dump - runs everything that dumps touch at once.
+ *
+ * Threads record and free, while others dump, reset, set triggers, and switch sampling on and off.
+ * libgeiger has the agent's code, so this program brings it under the thread sanitizer.
+ *
+ *   GG_TEST_HAMMER_SECONDS   how long; 3 by default
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where modules lie in the one address space of an export, by addresses that are worked out by hand. */
+/*
+ * test_format_address_space - checks where modules lie in the address space of an export.
+ *
+ * The expected addresses were worked out by hand.
+ */
 #include "format/export/address_space.h"
 
 #include "made_profile.h"
 #include "test.h"
 
-/* Where modules go that have no address of their own. */
+/* The address from which on modules without an address of their own are placed. */
 #define FREE UINT64_C(0x100000000000)
 
 static struct gg_error error;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_format_export - exports odd profiles in every format, and checks that the result is valid.
+ */
 #include "format/export/export.h"
 
 #include <errno.h>
@@ -82,7 +85,10 @@ TEST(odd_samples_go_out_in_every_format)
 	gg_model_free(model);
 }
 
-/* Their sum is no 64 bits any more: it ends at a largest number, and under the sanitizers nothing overflows. */
+/*
+ * The sum of these blocks exceeds 64 bits.  It stops at a largest number, and the sanitizers find
+ * no overflow.
+ */
 TEST(blocks_that_no_machine_has_go_out_in_every_format)
 {
 	struct made_profile made;

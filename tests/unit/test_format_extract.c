@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_format_extract - shows that the extract for exports adds up to the numbers of reports. */
 #include "format/export/extract.h"
 
 #include <math.h>
@@ -250,7 +251,7 @@ TEST(modules_of_all_processes_have_places_of_their_own)
 	gg_model_free(model);
 }
 
-/* What a child inherited is live in it, though it did not allocate it. */
+/* Blocks that a child inherited are live in it, although it did not allocate them. */
 TEST(steps_of_a_child_have_what_it_inherited)
 {
 	struct made_profile made;

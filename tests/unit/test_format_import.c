@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each format's importer on small files, whole, wrong and cut; and what merging makes of profiles. */
+/*
+ * test_format_import - runs each format's importer on small files: whole, wrong and truncated ones.
+ *
+ * It also shows what merging makes of imported profiles.
+ */
 #include "format/import/import.h"
 
 #include <errno.h>
@@ -97,7 +101,7 @@ static bool is_refused(const char *text, const char *place, const char *message)
 	                 "'%s': '%s'", error.place, error.message);
 }
 
-/* --- jemalloc -------------------------------------------------------------------------------------- */
+/* --- jemalloc ------------------------------------------------------------------------------ */
 
 #define MAPS "\nMAPPED_LIBRARIES:\n00400000-00500000 r-xp 00001000 08:01 7 /bin/app\n"
 
@@ -203,7 +207,7 @@ TEST(a_jemalloc_dump_that_is_wrong_or_cut_is_refused_with_its_offset)
 	}
 }
 
-/* --- other texts ------------------------------------------------------------------------------------ */
+/* --- other texts --------------------------------------------------------------------------- */
 
 TEST(gperftools_counts_exactly_or_samples_as_its_type_says)
 {
@@ -312,7 +316,10 @@ static int list_line(const struct gg_profile_line *line, void *context)
 	return 0;
 }
 
-/* The same stack twice, of two sizes, as Go has it; the second has an inlined call, and no name for 0x30. */
+/*
+ * One stack twice, with two sizes, as Go writes it.  The second one has an inlined call, and no
+ * name for 0x30.
+ */
 TEST(names_in_text_profiles_of_go_are_read)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf seen = { 0 };
@@ -360,7 +367,7 @@ TEST(equal_stacks_of_a_file_are_one_row)
 	gg_profile_close(profile);
 }
 
-/* Each format may have a stack more than once: the rows add up, and none takes the place of another. */
+/* Each format may have a stack more than once.  The rows add up, and none replaces another one. */
 TEST(rows_of_one_stack_add_up_in_every_format)
 {
 	static const struct {
@@ -498,7 +505,7 @@ TEST(what_is_no_profile_is_refused)
 	is_refused("{\"a\": 1}", "file: offset 0", "no format that is known");
 }
 
-/* --- protocol buffers -------------------------------------------------------------------------------- */
+/* --- protocol buffers ---------------------------------------------------------------------- */
 
 static void put_varint(struct gg_buf *out, uint64_t value)
 {
@@ -642,7 +649,7 @@ TEST(a_pprof_file_that_is_cut_is_refused_or_has_only_what_is_there)
 	CHECK_MSG(taken <= 3, "%zu", taken);
 }
 
-/* --- merging ---------------------------------------------------------------------------------------- */
+/* --- merging ------------------------------------------------------------------------------- */
 
 static struct gg_profile *merge(struct gg_profile *const *profiles, size_t count,
                                 const struct gg_merge_options *options)
@@ -662,7 +669,7 @@ static struct gg_profile *merge(struct gg_profile *const *profiles, size_t count
 
 TEST(a_thousand_times_a_thousand_machines_hold_a_million_times_as_much)
 {
-	/* Of a million machines each samples an 8-byte stack eight times and an 8-MB stack once. */
+	/* Each of a million machines samples an 8-byte stack eight times and an 8-MB stack once. */
 	struct gg_profile *machine = import_text(
 		"heap_v2/1000000\n  t*: 9: 8000064 [9: 8000064]\n"
 		"@ 0x401011\n  t*: 8: 64 [8: 64]\n"

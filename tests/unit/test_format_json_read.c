@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader of JSON: texts as UTF-8 and cut to fit, values that are passed by, and what is no JSON. */
+/*
+ * test_format_json_read - tests the JSON reader.
+ *
+ * Texts become UTF-8 and are truncated to fit, unwanted values are skipped, and invalid JSON is
+ * refused.
+ */
 #include "format/codec/json_reader.h"
 
 #include <string.h>

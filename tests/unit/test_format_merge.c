@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of merged profiles, worked out by hand: with an interval of 1 every allocation is a sample. */
+/*
+ * test_format_merge - compares sums of merged profiles with sums worked out by hand.
+ *
+ * With an interval of 1 every allocation is a sample, so the sums are exact.
+ */
 #include "format/merge/merge.h"
 
 #include <math.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was allocated and freed until each of some moments, against sums over all samples for each moment.
- * With an interval of 1 every allocation is a sample, so that sums are exact.
+ * test_format_timeline_samples - compares steps over time with sums over all samples for each
+ * moment.
+ *
+ * The steps say what was allocated and freed until some moments.  With an interval of 1 every
+ * allocation is a sample, so the sums are exact.
  */
 #include "format/export/timeline_samples.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of other tools' files: what they stand for, and how far that may be from the truth. */
+/*
+ * test_format_weigh - shows what rows of other tools' files stand for, and how uncertain they are.
+ */
 #include "format/import/row_sums.h"
 
 #include <math.h>
@@ -138,7 +140,9 @@ TEST(a_row_of_mixed_sizes_never_has_too_small_an_error)
 	}
 }
 
-/* What jemalloc prints of a stack that was sampled: the sums are true, their scale is undone. */
+/*
+ * Prints a sampled stack as jemalloc does, and reads it: the sums are true, their scale is undone.
+ */
 static struct gg_row_sums print_and_read(double count, double bytes)
 {
 	const struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, R, true };

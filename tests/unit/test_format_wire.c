@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Protocol buffers: wire.h reads what wire_writer.h writes.
- */
+/* test_format_wire - shows that wire.h reads the protocol buffers that wire_writer.h writes. */
 #include <stdlib.h>
 
 #include "format/codec/wire.h"

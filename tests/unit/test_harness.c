@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What test.h prints and returns; HARNESS_PROGRAM (harness_program.c) has the tests that fail. */
+/*
+ * test_harness - shows what test.h prints and returns.
+ *
+ * The failing tests are in HARNESS_PROGRAM (harness_program.c).
+ */
 #include <stdlib.h>
 
 #include "child.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_profile - shows that a profile in memory or in a file is read back as it was written. */
 #include "profile/profile.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What queries select and how they add it up: with an interval of 1 every allocation is a sample, so
- * that sums are exact.
+ * test_profile_ask - shows which samples queries select, and how queries add them up.
+ *
+ * With an interval of 1 every allocation is a sample, so the sums are exact.
  */
 #include "query/query.h"
 
@@ -19,7 +20,10 @@ static bool is_entry(const char *function, const char *module)
 	       (strcmp(function, "malloc") == 0 || strcmp(function, "operator new") == 0);
 }
 
-/* A profile with an interval of 1, its model, a query as gg_query_init() makes it, and its last result. */
+/*
+ * A profile with an interval of 1, its model, a query as gg_query_init() makes it, and the last
+ * result.
+ */
 struct scene {
 	struct made_profile made;
 	struct gg_model *model;
@@ -84,7 +88,7 @@ static const struct gg_query_row *find_or_null(const struct scene *scene, const 
 	return NULL;
 }
 
-/* The row of that label; the test ends where there is none. */
+/* Returns the row with that label; ends the test if no row has it. */
 static const struct gg_query_row *find(const struct scene *scene, const char *label)
 {
 	const struct gg_query_row *row = find_or_null(scene, label);
@@ -325,8 +329,8 @@ TEST_WITH(scene, an_inherited_block_counts_once_while_anybody_holds_it)
 }
 
 /*
- * Three processes: 1 lives from 0 to 100 and holds 1, 2 from 0 to 200 and holds 10, 3 from 300 to the end at
- * 400 with 100.  Each also frees 1000 that it took.
+ * Three processes: process 1 lives from 0 to 100 and holds 1 byte, process 2 from 0 to 200 with 10,
+ * and process 3 from 300 to the end at 400 with 100.  Each one also allocates and frees 1000 bytes.
  */
 static void load_three(struct scene *scene, int64_t third_end_ns)
 {

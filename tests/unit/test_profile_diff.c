@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Differences from end to end: programs are sampled into profiles, read back, grouped and compared.
+ * test_profile_diff - tests differences from end to end.
+ *
+ * Programs are sampled into profiles, which are read back, grouped and compared.
  */
 #include "query/diff.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a profile's file: when it is there, what a kill leaves, who may write it. */
+/*
+ * test_profile_file - follows the life of a profile's file.
+ *
+ * The tests show when the file appears, what a kill leaves of it, and which processes may write it.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -52,7 +56,7 @@ static void print_problem(const char *problem, void *context)
 	printf("%s\n", problem);
 }
 
-/* How many samples a whole profile has; -1 if it is none or not whole. */
+/* Returns the number of samples in a profile; -1 if the file is not a whole profile. */
 static int64_t samples_in(const char *path)
 {
 	struct gg_profile *profile;
@@ -172,7 +176,9 @@ TEST(a_closed_profile_has_what_was_not_committed_and_no_journal)
 	remove_place(&place);
 }
 
-/* Writes and commits in a process of its own, which tells when it has written more, and is killed. */
+/*
+ * Writes and commits in a process of its own, which reports that it has written more and is killed.
+ */
 static void be_killed(const char *path, int uncommitted)
 {
 	int pipe_fds[2], status;
@@ -265,7 +271,7 @@ TEST(a_killed_profile_that_cannot_be_recovered_says_what_to_do)
 	remove_place(&place);
 }
 
-/* In a process of its own: a whole profile is being made, with its journal, when the signal comes. */
+/* Runs in a process of its own: the signal comes while it makes a profile with its journal. */
 static void be_ended(const char *path, int signal_number, bool is_ignored)
 {
 	struct gg_profile *profile;
@@ -347,7 +353,7 @@ TEST(a_reader_delays_a_commit_and_loses_nothing)
 		CHECK_EQ_I64(reader.visits, 3);
 		gg_profile_close(profile);
 	}
-	/* Who opens it now waits for the next commit, as the writer waited for the first reader. */
+	/* A new reader waits for this commit, as the writer waited for the first reader. */
 	OK(gg_profile_commit(writer, &error));
 	CHECK_EQ_I64(samples_in(place.path), 8);
 	gg_profile_close(writer);
@@ -433,7 +439,7 @@ TEST(a_full_disk_keeps_what_was_committed)
 		if (code == 0)
 			code = gg_profile_commit(profile, &error);
 		CHECK(code < 0);
-		/* What comes later says so too, rather than making a file with a hole. */
+		/* Later writes fail with the same error, so that the file gets no hole. */
 		CHECK(gg_profile_add_sample(profile, &sample, NULL, &error) < 0);
 		CHECK(gg_profile_commit(profile, &error) < 0);
 		CHECK_CONTAINS(error.message, "an earlier write failed (");

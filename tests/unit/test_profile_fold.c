@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Retention: a simulated week, whose hours are a thousandth of a second. */
+/*
+ * test_profile_fold - tests retention in a simulated week, whose hours are a thousandth of a
+ * second.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,7 +29,7 @@ static struct gg_error error;
 
 #define OK(call) CHECK_MSG((call) >= 0, "%s: %s: %s", #call, error.place, error.message)
 
-/* All that can be asked at those times: by stack, what was allocated and what was live. */
+/* The answers at those times: by stack, the allocated and the live bytes. */
 struct truth {
 	double allocated[ENDS][STACKS + 1], live[ENDS][STACKS + 1], variance[ENDS][STACKS + 1];
 	double sums[6]; /* counts, their variance and skew, bytes' skew, sizes, lifetimes */
@@ -202,7 +205,7 @@ static void fold(struct gg_profile *profile, const struct gg_compaction_rule *by
 	} while (OK(more) && more > 0);
 }
 
-/* A week of it, in a file that the caller removes; what is folded is told by the rule. */
+/* Writes a week to a file that the caller removes; the rule decides which samples are folded. */
 static bool live_a_week(const char *path, const struct gg_compaction_rule *by)
 {
 	struct gg_profile *profile = make_profile(path);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are not what they seem: a clear error or a partial result, and never a crash. */
+/*
+ * test_profile_hostile - opens damaged and forged profiles.
+ *
+ * Each gives a clear error or a partial result, and never a crash.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -198,7 +202,7 @@ static int64_t read_everything(struct problems *problems)
 	return dangling;
 }
 
-/* What is wrong, and whether the readers of records notice it too. */
+/* Changes to a file, the problem that a check reports, and whether readers of records notice it. */
 static const struct {
 	const char *sql, *problem;
 	bool is_seen_by_readers;
@@ -265,7 +269,7 @@ TEST(every_spoilt_row_is_told_or_survived)
 	unlink(path);
 }
 
-/* Files that are refused, with what is said. */
+/* Changes that make a file be refused, each with its message. */
 static const struct {
 	const char *sql, *message;
 } refusals[] = {
@@ -346,7 +350,10 @@ TEST(a_file_of_version_2_is_read_and_its_readings_have_no_maximum)
 	unlink(path);
 }
 
-/* Its sums lack columns: questions add up the samples, and finishing it again leaves the sums empty. */
+/*
+ * The sums of such a file lack columns.  Queries add up the samples, and finishing it again leaves
+ * the sums empty.
+ */
 TEST(a_file_of_version_2_is_asked_and_finished_as_a_new_one_is)
 {
 	struct gg_profile *profile;

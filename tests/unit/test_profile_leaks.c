@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_profile_leaks - shows which stacks of a profile are judged as leaks, and at which moments.
+ */
 #include "query/leaks.h"
 
 #include <errno.h>
@@ -161,7 +164,7 @@ TEST(a_moment_has_what_a_run_that_ended_then_has)
 	double live, old, p_value;
 	struct judged f;
 
-	begin(&f); /* its process ends before 50 s, and so does all else */
+	begin(&f); /* its process and all others end before 50 s */
 	f.made.process = made_process(&f.made, 101, 0, moment);
 	add(&f, "main>leak", 40, 0, 50, 0);
 	add(&f, "main>cache", 80, 0, 50, 0);
@@ -311,7 +314,10 @@ TEST_WITH(judged, times_are_shares_of_the_life_of_the_process)
 	CHECK(judged->leaks->rows[0].cohorts[0] > 0);
 }
 
-/* A file may have any number there: no sum of times may overflow (UBSan), and blocks are counted. */
+/*
+ * A file may have any number as a start.  No sum of times may overflow (UBSan), and the blocks
+ * count.
+ */
 TEST(a_process_that_starts_at_the_end_of_time_has_leaks_all_the_same)
 {
 	static const int64_t starts[] = { INT64_MAX, INT64_MAX - 1, INT64_MIN, INT64_MIN + 1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which functions are one, and what they are called. */
+/* test_profile_names - shows which functions count as the same one, and which names they get. */
 #include <stdlib.h>
 
 #include "made_profile.h"
@@ -337,7 +337,7 @@ TEST(models_of_two_builds_get_names_that_are_equal_for_equal_functions)
 	gg_model_free(models[1]);
 }
 
-/* --- what is kept ------------------------------------------------------------------------------ */
+/* --- names that are kept ------------------------------------------------------------------- */
 
 /* "f<aaa...aXaaa...a>(int)", of many megabytes. */
 static char *long_name(char middle)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_live_set - adding, ending and forgetting samples of record/process/live_set.h. */
+/* test_record_live_set - shows that samples are added to the live set, ended, and forgotten. */
 #include <errno.h>
 
 #include "record/process/live_set.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent can hear, of files that are no programs, or spoilt ones; tests/e2e has the real ones. */
+/*
+ * test_record_reach - shows how the recorder judges files that are not programs, or damaged ones.
+ *
+ * tests/e2e has tests with real programs.
+ */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -97,7 +101,10 @@ TEST(spoilt_programs_are_read_to_an_answer)
 	close(fd);
 	memcpy(&elf, bytes, sizeof(elf));
 	CHECK(put(bytes, (size_t)file.st_size));
-	/* Built with a sanitizer, this program has its own malloc, or that runtime is what geiger tells of. */
+	/*
+	 * Built with a sanitizer, this program has its own malloc, or geiger names that runtime as
+	 * the reason.
+	 */
 	CHECK_MSG(gg_preloadable_of(path, why) == GG_PRELOADABLE_ALL ||
 	                  strstr(why, "malloc") != NULL || strstr(why, "anitizer") != NULL,
 	          "%s", why);

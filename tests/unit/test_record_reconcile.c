@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events that a full ring lost are made up for from the region's totals: whatever was lost, the profile has
- * each live sample, and samples and rows of sums together are what was allocated.
+ * test_record_reconcile - shows that the region's totals make up for events that a full ring lost.
+ *
+ * Whatever was lost, the profile has each live sample, and its samples and rows of sums together
+ * equal what was allocated.
  */
 #include "record/process/target.h"
 
@@ -35,7 +37,7 @@ struct scene {
 	uint32_t truth_count;
 	uint64_t random;
 
-	/* Of the profile, once finish() has read it. */
+	/* The content of the profile, as finish() has read it. */
 	uint32_t live_count, freed_count, coarse_count, unknown_count;
 	bool is_seen[SAMPLES_MAX];
 };
@@ -129,7 +131,7 @@ static void finish(struct scene *scene)
 	REQUIRE(gg_profile_each_coarse(scene->profile, count_coarse, scene, &scene->error) == 0);
 }
 
-/* What holds whatever was lost. */
+/* Checks the sums that hold whatever was lost. */
 static void check_sums(const struct scene *scene)
 {
 	uint32_t live_count = 0;

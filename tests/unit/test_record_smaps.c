@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_smaps - shows how the kernel's mappings are added up by kind. */
 #include "record/process/smaps.h"
 
 #include <stdio.h>
@@ -43,7 +44,7 @@ TEST(parts_are_added_up_by_what_they_are)
 	CHECK(sums.rss_bytes == 546 * KIB && sums.pss_bytes == 288 * KIB);
 	CHECK_EQ_I64(sums.heap_bytes, 400 * KIB);
 	CHECK(sums.stack_bytes == 16 * KIB && sums.pss_stack_bytes == 8 * KIB);
-	/* Of a file's 100 KiB 20 were written to: they are the process's own. */
+	/* The process has written to 20 of a file's 100 KiB, which makes them its own. */
 	CHECK_EQ_I64(sums.pss_file_bytes, 40 * KIB);
 	CHECK_EQ_I64(sums.geiger_bytes, 0);
 	CHECK_EQ_I64(sums.geiger_file_bytes, 0);

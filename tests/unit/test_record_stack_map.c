@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks of a region under the names of a profile: which module an address is in depends on when. */
+/*
+ * test_record_stack_map - shows how stacks of a region get the names of a profile.
+ *
+ * The module of an address depends on the time, because modules are loaded and unloaded.
+ */
 #include "record/process/stack_map.h"
 
 #include "region.h"
@@ -17,7 +21,7 @@ struct scene {
 	struct gg_stack_map map;
 	struct gg_error error;
 
-	/* Of the profile, by id; read by read_back(). */
+	/* The content of the profile by id, as read_back() has read it. */
 	struct gg_profile_frame frames[FRAMES_MAX];
 	struct gg_profile_stack stacks[FRAMES_MAX];
 	struct gg_profile_mapping mappings[MAPPINGS_MAX];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_succession - shows which region counts as the successor of one that was dropped. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the environment of another process names the agent; also while it executes a program. */
+/*
+ * test_record_unseen - shows whether the environment of another process names the agent.
+ *
+ * The other process may execute a program at that moment.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_region - shows that readers find in a region exactly what writers recorded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -380,7 +381,9 @@ TEST(without_room_for_rows_stacks_fold_and_stay_exact)
 
 		stacks[i] = gg_region_intern(&region, &thread, &pc, 1);
 	}
-	/* 127 rows for 7 threads on 60 stacks; the last 20 stacks come when there is none left. */
+	/*
+	 * 127 rows serve 7 threads on 60 stacks.  The last 20 stacks come when all rows are taken.
+	 */
 	for (int t = 0; t < 6; t++) {
 		gg_region_thread_begin(&region, &others[t], 100, NULL, 0);
 		for (uint64_t i = 0; i < 40; i++) {
@@ -631,7 +634,7 @@ TEST(a_thread_that_stands_still_while_it_asks_for_space_holds_up_nobody)
 	end();
 }
 
-/* Of the file, by the tables that may be written. */
+/* The bytes of the file that have space, by the tables' own counts. */
 static uint64_t reserved_bytes(void)
 {
 	uint64_t reserved = GG_REGION_PAGE_BYTES;
@@ -641,7 +644,7 @@ static uint64_t reserved_bytes(void)
 	return reserved;
 }
 
-/* What the file system gave to it. */
+/* The bytes that the file system has allocated for the file. */
 static uint64_t disk_bytes(void)
 {
 	struct stat status;

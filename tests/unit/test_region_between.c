@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread stands still before an atomic operation, another one does all of what it does, a reader looks,
- * and the first one goes on: for every pair of what they do, and before every operation.  This program has
- * its own gg_chaos(), which the region calls there.
+ * test_region_between - interleaves two writers and a reader of a region at every atomic operation.
+ *
+ * One thread stops before an atomic operation, another one completes an operation of its own, a
+ * reader reads the region, and the first thread continues.  The test does this for every pair of
+ * operations, and before every atomic operation.  This program defines its own gg_chaos(), which
+ * the region calls there.
  */
 #include <stdlib.h>
 #include <unistd.h>

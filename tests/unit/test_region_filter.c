@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter: nothing that was added is missed, and little else is let through.
+ * test_region_filter - shows that the filter misses no key that was added, and passes few others.
  *
- * GG_TEST_CHURN says how many addresses come and go: 10^8 in the default suite.
+ *   GG_TEST_CHURN   how many addresses come and go; 10^8 in the default suite
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a region keeps of a program's own heaps: objects that move and grow old, frames of runtimes. */
+/*
+ * test_region_heaps - tests what a region has of a program's own heaps.
+ *
+ * Objects move and become old, and stacks have frames of runtimes.
+ */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -250,7 +254,7 @@ TEST(a_frame_without_a_place_is_counted_and_left_out)
 		return;
 	for (uint32_t line = 1; last != 0; line++, count++)
 		last = intern("f", "g", line);
-	CHECK_EQ_I64(count, 8); /* frame 0 is none */
+	CHECK_EQ_I64(count, 8); /* number 0 means no frame */
 	CHECK_EQ_U64(region.header->counters[GG_COUNT_DROP_NAMES], 1);
 	CHECK(intern("f", "g", 1) != 0);
 	CHECK(region_is_valid(&region));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_region_index - shows that the index finds each record by its hash until it is removed. */
 #include "region/index.h"
 
 #include <stdlib.h>

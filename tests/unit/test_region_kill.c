@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kills a writer at random moments and reads what it leaves.
+ * test_region_kill - kills a writer at random moments, and checks the region that it leaves.
  *
- * The writer's threads record by a script that follows from the thread's number; each says in shared
- * memory how many steps it has begun and how many it has finished.  So for each thread the file must
- * hold what the finished steps made, and the last one wholly or not at all.
- * GG_TEST_KILLS says how often: 50, and 1000 in the default suite.
+ * The writer's threads record by a script that follows from the thread's number.  Each one counts
+ * in shared memory how many steps it has begun and how many it has finished.  So for each thread
+ * the file must hold the results of the finished steps, and the last step either as a whole or not
+ * at all.
+ *
+ *   GG_TEST_KILLS   how often; 50 by default, and 1000 in the default suite
  */
 #include <pthread.h>
 #include <signal.h>
@@ -24,7 +26,7 @@ enum {
 	STACKS = 20
 };
 
-/* What survives the writer. */
+/* The shared memory that survives the writer. */
 struct log {
 	struct {
 		uint64_t begun, finished;
@@ -212,7 +214,7 @@ static void kill_once(int round, uint64_t *random, struct outcome *outcome)
 	pid = fork();
 	if (pid == 0)
 		become_writer();
-	/* Some are killed while they begin; the others get to their steps, however slow they are. */
+	/* One writer in 8 may be killed while it begins.  The others reach their steps first. */
 	for (int i = 0; round % 8 != 0 && i < 5000 && !has_begun(); i++)
 		nanosleep(&millisecond, NULL);
 	nanosleep(&delay, NULL);
@@ -237,7 +239,10 @@ TEST(a_killed_writer_leaves_what_it_had_recorded)
 	printf("%d kills after %llu steps in all; %llu operations were finished by the reader\n",
 	       kills, (unsigned long long)outcome.steps,
 	       (unsigned long long)outcome.finished_count);
-	/* Else nothing was tested.  Of 1000 kills 24 to 130 hit the middle of an operation. */
+	/*
+	 * Without steps, nothing was tested.  24 to 130 of 1000 kills hit the middle of an
+	 * operation.
+	 */
 	CHECK(outcome.steps > (uint64_t)kills / 2);
 	CHECK(kills < 1000 || outcome.finished_count > 0);
 	munmap(shared_log, sizeof(*shared_log));

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_region_map - shows how region files are created, reserved, shared, and found to be in use.
+ */
 #include "region/region_file.h"
 
 #include <dirent.h>
@@ -67,7 +70,7 @@ TEST(a_file_is_in_use_as_long_as_a_process_has_it_mapped)
 	          pipe(to_child) == 0)) {
 		snprintf(path, sizeof(path), "%s", map.path);
 		CHECK(is_used(path));
-		/* Not by who reads it. */
+		/* A process that only reads the file does not use it. */
 		fd = open(path, O_RDONLY);
 		child = fork();
 		if (child == 0) {
@@ -145,7 +148,7 @@ TEST(a_file_size_limit_is_an_error_and_not_a_signal)
 	CHECK_EQ_I64(rmdir(directory), 0); /* nothing is left */
 }
 
-/* How many descriptors this process has; -1: it cannot be told. */
+/* Returns the number of descriptors of this process; -1: unknown. */
 static int count_descriptors(void)
 {
 	DIR *list = opendir("/proc/self/fd");

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the hooks drive, without the hooks, so that the thread sanitizer can look: threads walk their
- * stacks, intern them, and record blocks of an allocator that gives freed addresses out again at once, to
- * whichever thread; blocks move before their old record is closed; threads end, begin and change their
- * names, modules come and go, others read the region, drain its ring and change its control word.  With
- * delays at every atomic operation (chaos.h).
+ * test_region_mix - drives the region as the hooks do, but without the hooks.
+ *
+ * So the thread sanitizer can watch it.  Threads walk their stacks, intern them, and record blocks.
+ * Their allocator reuses freed addresses at once, in any thread.  Blocks move before their old
+ * record is closed.  Threads end, begin, and change their names; modules come and go.  Meanwhile
+ * other threads read the region, drain its ring, and change its control word.  Delays at every
+ * atomic operation (chaos.h) make rare orders frequent.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -48,7 +50,7 @@ struct mixer {
 static uint64_t take_address(void)
 {
 	for (int i = 0; i < ADDRESSES; i++) {
-		/* Acquire: pairs with the release of who gave it back. */
+		/* Acquire: pairs with the release of the thread that gave the address back. */
 		uint64_t address = gg_load_relaxed(&free_addresses[i]) == 0
 		                           ? 0
 		                           : gg_exchange_acq_rel(&free_addresses[i], 0);
@@ -291,7 +293,10 @@ TEST(all_that_the_hooks_do_at_once_leaves_exact_totals)
 		CHECK_EQ_U64(counters[GG_COUNT_SAMPLES] - counters[GG_COUNT_FREES] -
 		                     counters[GG_COUNT_MISSED_FREES],
 		             view.live_count);
-		/* Nobody holds a block.  Of what was deferred the address did not come again. */
+		/*
+		 * All blocks are freed.  A sample may still be live if its free was deferred and
+		 * its address did not come again.
+		 */
 		CHECK_MSG(view.live_count <= counters[GG_COUNT_FREE_DEFERRED],
 		          "%u live samples of nobody's blocks", view.live_count);
 		CHECK(view.node_count < 1 << 14);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stops the writer before every store to the file (GG_REGION_STEP) and reads the region as a kill at
- * that instruction would leave it.
+ * test_region_step - reads the region as a kill at any store of the writer would leave it.
+ *
+ * GG_REGION_STEP stops the writer before every store to the file.
  */
 #include <stdlib.h>
 
@@ -12,14 +13,14 @@
 static struct gg_region region;
 static struct gg_region_thread threads[2];
 
-/* What each look must find: the samples live before the operation, or after it. */
+/* Each read must find the samples that were live before the operation, or those after it. */
 static struct {
 	bool on;
 	uint64_t before_bytes, after_bytes; /* sizes of the live samples, added up */
 	uint64_t stores, seen_before, seen_after, finished;
 } look;
 
-/* What another thread does just then, once. */
+/* Another thread's action at the next store; it happens once. */
 static void (*interrupt)(void);
 
 void gg_region_step(void)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many threads at one region, a reader beside them, a model to compare with, and forks. */
+/*
+ * test_region_threads - lets many threads write one region, and compares it with a model.
+ *
+ * Other tests add a reader beside them, and forks.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

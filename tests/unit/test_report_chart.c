@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_report_chart - shows how charts are drawn with characters. */
 #include "report/chart.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_report_figure - shows how estimates are printed with their confidence intervals. */
 #include "report/figure.h"
 
 #include <math.h>

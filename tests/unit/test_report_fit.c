@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_report_fit - shows how texts are shortened and folded to the width of a terminal. */
 #include "report/screen_text.h"
 
 #include <locale.h>
@@ -129,7 +130,7 @@ TEST(the_width_is_that_of_the_environment_without_a_terminal)
 	unsetenv("COLUMNS");
 	CHECK_EQ_U64(gg_screen_text_width(-1), GG_SCREEN_TEXT_WIDTH);
 	CHECK_EQ_U64(gg_screen_text_name_width(-1),
-	             SIZE_MAX); /* who reads a file may look for a whole name */
+	             SIZE_MAX); /* a reader of a file may search for a whole name */
 }
 
 TEST(the_first_variable_that_is_set_decides_on_utf_8)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_report_plot - shows the SVG of plots: lines, ticks, gaps, and escaped texts. */
 #include "report/plot.h"
 
 #include <math.h>

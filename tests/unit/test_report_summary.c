@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_report_summary - shows which figures the summary of a report has, and when it omits one. */
 #include "report/report_summary.h"
 
 #include <math.h>
@@ -98,7 +99,7 @@ TEST(the_rest_is_of_the_moment_of_the_reading)
 	CHECK(is_mib(gg_report_summary_rest(&summary), 30 - 15 - 3 - 2 - 1));
 }
 
-/* Without the samples that were dropped, the rest would be too large by a number that nobody knows. */
+/* Without the dropped samples, the rest would be too large by an unknown number of bytes. */
 TEST(there_is_no_rest_where_samples_were_dropped)
 {
 	struct gg_report_summary summary;
@@ -239,7 +240,7 @@ TEST(pages_that_processes_share_count_once)
 	CHECK(is_mib(summary.resident.rss,
 	             100)); /* and the report says that shared pages are in each */
 
-	/* Of one of them, its own pages. */
+	/* A summary of one process has the RSS of that process. */
 	begin_three(&second, &third);
 	read_pss(made.process, 40, 50, 28);
 	read_pss(second, 40, 51, 26);
@@ -274,8 +275,9 @@ TEST(a_round_without_a_process_that_lived_has_no_rest)
 }
 
 /*
- * Two processes share 40 MiB.  Pss was read of both at 10 s and 80 s; at 62 s of two of three, and at 40 s
- * of one: no share that was read before says what the sum is then.
+ * Two processes share 40 MiB.  The Pss of both was read at 10 s and 80 s, that of two of three at
+ * 62 s, and that of one at 40 s.  A share that was read earlier does not give the sum at a later
+ * moment.
  */
 TEST(report_and_timeline_show_the_same_at_each_moment)
 {

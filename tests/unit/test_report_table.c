@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_report_table - shows how tables are aligned, truncated, and written as Markdown. */
 #include "report/table.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_serve_connections - shows which connections the server closes to make room. */
 #include "serve/connections.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* The server's end, and that of who connects. */
+/* Both ends of a connection: the server's and the client's. */
 struct pair {
 	int ours, theirs;
 	struct gg_connection *connection;

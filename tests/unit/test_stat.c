@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The statistics helpers that other tests rely on. */
+/* test_stat - tests the statistics helpers that other tests rely on. */
 #include "stat.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_stats_compare - shows what the comparison of two tallies promises. */
 #include "stats/estimate/compare.h"
 
 #include <math.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gg_difference_of() solves its law on a detour; here it is held to the law itself (reference/
- * difference.h), for groups of every kind: few and many samples, large and small, mixed schemes and
- * intervals, one side empty, both scaled.
+ * test_stats_compare_law - compares gg_difference_of() with the law that it approximates.
+ *
+ * gg_difference_of() solves its law in an indirect way; reference/difference.h has the law itself.
+ * Groups are of every kind: few and many samples, large and small ones, mixed schemes and
+ * intervals, one side empty, both sides scaled.
  */
 #include <math.h>
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * False alarms when nothing changed: each program of the coverage table is sampled twice, and the
- * two profiles are compared.  However its sizes and intervals are mixed, p <= a must come at most as
- * often as a, but for 3 sigma of the number of runs.
+ * test_stats_compare_null - counts false alarms when nothing changed.
+ *
+ * Each program of the coverage table is sampled twice, and the two profiles are compared.  However
+ * its sizes and intervals are mixed, p <= a may come at most as often as a, plus 3 sigma of the
+ * number of runs.
  */
 #include <math.h>
 

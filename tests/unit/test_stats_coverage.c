@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often the intervals that reports print hold the truth of simulated programs, and how wide they
- * are.  A coverage c seen in n runs has the standard deviation sqrt(c (1-c) / n): 0.24 % at 95 % and
- * 8000 runs.  Every bar is on the rule, for bytes and allocations, over all groups and over those
- * with a sample alone.
+ * test_stats_coverage - measures how often reported intervals hold the truth, and how wide they
+ * are.
+ *
+ * The truth is known because the programs are simulated.  A coverage c seen in n runs has the
+ * standard deviation sqrt(c (1-c) / n): 0.24 % at 95 % and 8000 runs.  Every bar checks the rule:
+ * for bytes and allocations, over all groups and over those with a sample only.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -51,7 +53,7 @@ static const struct gg_coverage *simulated(void)
 	return coverages;
 }
 
-/* Where a cell is: for loops over all of them, and for messages. */
+/* The place of a cell in the table, for loops over all cells and for messages. */
 struct place {
 	size_t program;
 	enum gg_quantity quantity;
@@ -118,9 +120,9 @@ TEST(neither_end_misses_more_than_its_tail)
 }
 
 /*
- * Allocations of one size that are nearly always seen leave no choice: with n of them, an interval
- * holds the truth up to some number k of missed ones, and its coverage is P(missed <= k).  The least
- * of these that is valid.
+ * Returns the smallest coverage of a valid interval for allocations of one size that are nearly
+ * always sampled.  With n of them, an interval holds the truth up to some number k of missed ones,
+ * and its coverage is P(missed <= k), which takes steps.
  */
 static double least_attainable(const struct gg_program *program, double least)
 {
@@ -134,7 +136,7 @@ static double least_attainable(const struct gg_program *program, double least)
 	return sum;
 }
 
-/* Bytes of samples drawn whatever their sizes have no upper end: coverage has one tail, no width. */
+/* If sizes do not affect the draw, bytes have no upper end: coverage has one tail, and no width. */
 static bool has_upper_end(const struct place *place)
 {
 	return place->quantity != GG_BYTES ||

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log, log1p and expm1 against libm's in long double, whose 64 bits or more leave the reference 2000
- * times more accurate than what is tested.
+ * test_stats_elementary - compares log, log1p and expm1 with libm's in long double.
+ *
+ * A long double has 64 bits or more, so the reference is 2000 times more accurate than the tested
+ * functions.
  */
 #include "stats/sampling/elementary.h"
 

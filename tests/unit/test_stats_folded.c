@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples that were added up before they joined a tally: what is known of them is kept, what is not is
- * bounded, and their intervals still hold the truth.
+ * test_stats_folded - tests samples that were added up before they joined a tally.
+ *
+ * The tally keeps what is known of them, bounds what is unknown, and its intervals still hold the
+ * truth.
  */
 #include <math.h>
 #include <stddef.h>
@@ -212,9 +214,9 @@ static void check(const struct covered *covered, const char *program, const char
 }
 
 /*
- * Every program of the coverage table, folded by size class and into one row: the interval of bytes
- * holds the truth in 94.5 % of the runs, less 3 sigma of their number; and so it does in the runs that
- * have a sample, as a discovered row.
+ * Every program of the coverage table is folded by size class, and into one row.  The interval of
+ * bytes holds the truth in 94.5 % of the runs, minus 3 sigma of their number.  It also does in the
+ * runs that have a sample, as a discovered row.
  */
 TEST(intervals_of_folded_samples_hold_the_truth)
 {
@@ -248,8 +250,9 @@ TEST(intervals_of_folded_samples_hold_the_truth)
 }
 
 /*
- * 13 020 blocks of 12 R, mixed sizes as far as anybody knows: one is missed in 7.7 % of the runs, and
- * then the truth is 12 R beyond what the deviation of the others suggests.  4 sigma of 4000 runs.
+ * 13 020 blocks have 12 R each, but the tally only knows that sizes are mixed.  In 7.7 % of the
+ * runs one block is missed, and the truth is 12 R beyond what the deviation of the others suggests.
+ * The bound is 4 sigma of 4000 runs.
  */
 TEST(a_large_block_that_was_missed_is_allowed_for)
 {

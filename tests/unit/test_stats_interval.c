@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Intervals against published values and against the laws they are derived from.  How often they
- * hold the truth is for test_stats_coverage.
+ * test_stats_interval - compares intervals with published values and with the laws behind them.
+ *
+ * test_stats_coverage measures how often they hold the truth.
  */
 #include "stats/estimate/interval.h"
 
@@ -201,7 +202,9 @@ TEST(the_normal_interval_is_1_96_deviations_to_either_side)
 	CHECK(near(interval.high, 1000 + 50 * 1.95996398454005423, 1e-12));
 }
 
-/* With weights of 1 it is the exact Poisson interval, tabulated by Garwood (Biometrika 28, 1936). */
+/*
+ * With weights of 1 this is the exact Poisson interval that Garwood tabulated (Biometrika, 1936).
+ */
 TEST(the_gamma_interval_is_garwoods_where_weights_are_1)
 {
 	static const struct {
@@ -392,7 +395,9 @@ TEST(a_miss_counts_from_the_probability_of_the_tail_on)
 	CHECK(gg_interval_of(&few, GG_ALLOCATIONS, 0.95, false).high < 61);
 }
 
-/* Of 190 with p = 1 - e^-8 one is missed in 6.2 % of all runs: the law is not continuous here. */
+/*
+ * One of 190 with p = 1 - e^-8 is missed in 6.2 % of all runs, so the law is not continuous here.
+ */
 TEST(misses_of_large_allocations_are_whole)
 {
 	struct gg_tally tally = tally_of(8 * 524288, 190);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leaks told from what is none, on simulated programs: each allocates for one unit of time, is
- * sampled, and is judged.  Error rates are over seeds; bounds are the promised rate plus 3 sigma.
+ * test_stats_leak - shows how reliably leaks are distinguished from other memory.
+ *
+ * Each simulated program allocates for one unit of time, is sampled, and is judged.  Error rates
+ * are over seeds; bounds are the promised rate plus 3 sigma.
  */
 #include "stats/estimate/leak.h"
 
@@ -188,7 +190,7 @@ static const struct {
 	void (*program)(struct run *run);
 	bool leaks;
 	enum gg_leak_class class;
-	double least; /* share of runs in which it must be told as such */
+	double least; /* the least share of runs in which the stack must get this class */
 } programs[] = {
 	{ "1 % leaks, of many short ones", true_leak, true, GG_LEAK_GROWING, 0.9 },
 	{ "a slow leak", slow_leak, true, GG_LEAK_GROWING, 0.9 },
@@ -268,8 +270,8 @@ TEST(a_leak_is_found_from_thirty_samples_on)
 }
 
 /*
- * 240 stacks that do not leak, from 1 to 1000 samples, and 12 that do: the share of false ones among
- * those told as growing must average to 5 % at most.
+ * 240 stacks with 1 to 1000 samples do not leak, and 12 do.  The share of false alarms among the
+ * rows that are reported as growing must average to at most 5 %.
  */
 TEST(of_the_rows_told_as_growing_5_percent_are_false_at_most)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The example of jemalloc's PROFILING_INTERNALS: stack A allocates a million blocks of 8 bytes, stack B one of
- * 8 MiB, on each of a million machines that sample every MiB.  What is to be known is 8 TB each.
- * docs/MIGRATING.md has the numbers.
+ * test_stats_machines - works through the example in jemalloc's PROFILING_INTERNALS.
+ *
+ * Stack A allocates a million blocks of 8 bytes, stack B one of 8 MiB, on each of a million
+ * machines that sample every MiB.  The true sum is 8 TB for each stack. docs/MIGRATING.md has the
+ * numbers.
  */
 #include <math.h>
 
@@ -17,7 +19,7 @@
 
 enum { SMALL = 8, SMALL_COUNT = 1000000, LARGE = 8 << 20 };
 
-/* What readers of heap_v2 make of a record. */
+/* Scales a record as readers of heap_v2 do. */
 static double unbias(double count, double bytes)
 {
 	return bytes / -expm1(-bytes / count / INTERVAL);

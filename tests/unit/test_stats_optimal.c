@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan of least variance for a budget: against its Lagrange conditions, against a solver by
- * bisection, and against the sampling by bytes that it replaces.
+ * test_stats_optimal - tests the plan of least variance for a budget.
+ *
+ * It is compared with its Lagrange conditions, with a solver by bisection, and with the sampling by
+ * bytes that it replaces.
  */
 #include "stats/sampling/optimal.h"
 
@@ -92,8 +94,9 @@ TEST(the_plan_uses_up_the_budget_and_keeps_every_p_above_the_floor)
 }
 
 /*
- * Stationary: with p free, Z^2 l / (a p^2) is one number, the price of a sample; at 1 it is more, at
- * the floor less.  The problem is convex, so that is the optimum.
+ * The plan is stationary: Z^2 l / (a p^2), the price of a sample, is the same number for all free
+ * p.  It is larger where p is 1, and smaller where p is at the floor.  The problem is convex, so
+ * the plan is the optimum.
  */
 TEST(the_plan_meets_the_lagrange_conditions)
 {

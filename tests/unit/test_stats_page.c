@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * test_stats_page - holds the data of the page's own tests to the C code.
+ *
  * The page computes intervals itself, for the window that its reader chose
- * (web/src/model/interval.js).  web/test/data/tallies.json has what the C code makes of random
- * groups: this test holds the file to the C code, web/test/unit/interval.test.js the page to the file.
- * GG_TEST_WRITE=1 writes it anew.
+ * (web/src/model/interval.js). web/test/data/tallies.json has the results of the C code for random
+ * groups.  This test compares the file with the C code, and web/test/unit/interval.test.js compares
+ * the page with the file.  GG_TEST_WRITE=1 writes the file again.
  */
 #include <inttypes.h>
 #include <math.h>

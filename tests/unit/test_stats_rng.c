@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The generator and its three laws.  KS limits: alpha 1e-6, so a right law fails for one seed in a
- * million; other tolerances are 5 sigma.
+ * test_stats_rng - tests the generator and its three laws.
+ *
+ * Limits of Kolmogorov-Smirnov tests have alpha 1e-6, so a right law fails for one seed in a
+ * million.  Other tolerances are 5 sigma.
  */
 #include "stats/sampling/rng.h"
 
@@ -213,8 +215,8 @@ TEST(exponential_draws_have_the_right_density_everywhere)
 }
 
 /*
- * A state whose next word is the one given: of result = rotl(a + b, 17) + a, a is free and b follows.
- * Different a give different words after it.
+ * Returns a state whose next word is the given one.  In result = rotl(a + b, 17) + a, a is free and
+ * b follows.  Different a give different later words.
  */
 static struct gg_rng about_to_give(uint64_t word, uint64_t a)
 {
@@ -259,7 +261,7 @@ TEST(the_tail_goes_beyond_what_53_bits_could_reach)
 	struct gg_rng source = seeded(9);
 	struct stat_moments excess = { 0 };
 
-	/* What is beyond r is an exponential again: mean 1, variance 1. */
+	/* The part beyond r is an exponential again: mean 1, variance 1. */
 	for (int i = 0; i < 20000; i++) {
 		struct gg_rng rng = about_to_give(tail, gg_rng_next(&source));
 
@@ -289,7 +291,10 @@ TEST(tail_frequencies_are_right_far_out)
 	}
 }
 
-/* Cells of equal probability, but for whole numbers: chi-square over gaps 0..n-1 and "n or more". */
+/*
+ * A chi-square test over the gaps 0 to n-1 and "n or more", in cells of nearly equal probability:
+ * gaps are whole numbers.
+ */
 static void check_geometric(double interval, double q, double scale, uint64_t seed)
 {
 	enum { CELLS = 50 };
@@ -323,7 +328,7 @@ TEST(geometric_gaps_follow_the_law_of_coins)
 
 TEST(whole_gaps_of_a_poisson_process_are_geometric_too)
 {
-	/* floor(R E) = k with probability exp(-k/R) (1 - exp(-1/R)): coins with q = 1 - exp(-1/R). */
+	/* floor(R E) = k has probability exp(-k/R) (1 - exp(-1/R)): coins, q = 1 - exp(-1/R). */
 	const double intervals[] = { 1.5, 2, 10, 100, 32000, 524288 };
 
 	for (size_t i = 0; i < sizeof(intervals) / sizeof(*intervals); i++)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sampler promises besides its laws (test_stats_sampler_laws): the ends of its ranges, what it
- * records, sizes that cannot be, pauses, stride's arithmetic.  Bounds are 5 sigma of a known law.
+ * test_stats_sampler - tests what a sampler promises besides its laws (test_stats_sampler_laws).
+ *
+ * These are the ends of its ranges, its records, impossible sizes, pauses, and stride's arithmetic.
+ * Bounds are 5 sigma of a known law.
  */
 #include "stats/sampling/sampler.h"
 
@@ -405,7 +407,7 @@ TEST(stride_is_unbiased_over_its_phase)
 	}
 }
 
-/* Why stride is not the default: a program with the interval's period shows one of its two sides. */
+/* Shows why stride is not the default: of a program with the interval's period it sees one half. */
 TEST(a_periodic_program_fools_stride_and_not_poisson)
 {
 	const enum gg_scheme schemes[] = { GG_SCHEME_STRIDE, GG_SCHEME_POISSON };

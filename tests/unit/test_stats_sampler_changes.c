@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samplers whose interval changes as they run, and the figures about whole programs that descriptions
- * of other samplers state.  Seeds are fixed, bounds are 5 sigma: of the law where the run fixes it,
- * observed where the changes follow the samples.
+ * test_stats_sampler_changes - tests samplers whose interval changes as they run.
+ *
+ * It also checks figures about whole programs that descriptions of other samplers state.  Seeds are
+ * fixed.  Bounds are 5 sigma: of the law if the run fixes it, and observed if the changes follow
+ * the samples.
  */
 #include <math.h>
 
@@ -133,7 +135,7 @@ TEST(changes_between_due_and_take_bias_nothing)
 	check_changes("whenever due", 1, true);
 }
 
-/* What seed-free theory allows: p may follow the past, samples included, but not its own coin. */
+/* Theory allows p to depend on the past, including samples, but not on its own coin. */
 TEST(changes_that_follow_the_samples_bias_nothing)
 {
 	const enum gg_scheme schemes[] = { GG_SCHEME_POISSON, GG_SCHEME_BERNOULLI,
@@ -231,9 +233,10 @@ TEST(threads_of_different_intervals_and_schemes_add_up)
 }
 
 /*
- * "Stack A allocates 8 bytes, a million times, stack B 8 MB, once; R is 1 MB: we expect A to show up
- * about 8 times and B once.  Summed over machines first and unbiased then, A has 64 bytes a machine;
- * unbiased first, 8 MB."  The document has a million machines; 100 change but sigma.
+ * "Stack A allocates 8 bytes, a million times, stack B 8 MB, once; R is 1 MB: we expect A to show
+ * up about 8 times and B once.  Summed over machines first and unbiased then, A has 64 bytes a
+ * machine; unbiased first, 8 MB."  The document has a million machines; with 100, only sigma
+ * differs.
  */
 TEST(stacks_of_jemallocs_example_are_right_only_if_unbiased_before_summing)
 {
@@ -376,8 +379,9 @@ static double scheme_interval(enum gg_scheme scheme)
 }
 
 /*
- * What a child allocates, which is less than an interval holds.  told_late: the child of a bare clone(),
- * which hears of its fork when an allocation is due, and takes over the settings of the new process then.
+ * Estimates the bytes that a child allocates, which are less than an interval.  told_late: a bare
+ * clone() made the child.  It learns of its fork when an allocation is due, and then adopts the
+ * settings of the new process.
  */
 static double allocate_in_child(struct gg_sampler child, uint64_t seed, bool told_late)
 {
@@ -424,7 +428,10 @@ static void check_siblings(enum gg_scheme scheme, bool told_late)
 		stat_add(&sums, sum);
 	}
 	check_mean(gg_scheme_name(scheme), &sums, SIBLINGS * truth, 0);
-	/* Of independent siblings the variances add up; both are observed, with a kurtosis below 9. */
+	/*
+	 * The variances of independent siblings add up.  Both sides are observed, with a kurtosis
+	 * below 9.
+	 */
 	if (!told_late)
 		CHECK_MSG(stat_within(stat_variance(&sums) / (SIBLINGS * stat_variance(&each)), 1,
 		                      sqrt((2 + 8 / SIBLINGS) / (double)RUNS), SIGMAS),

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The statistics of the samplers: bias, variance and gaps of each scheme, against laws written down
- * here anew.  All seeds are fixed.  Bounds are 5 sigma (false alarm: 1 seed in 1.7 million) with sigma
- * from theory; where a run's own choices make the law (change_when_sampled), sigma is observed.
+ * test_stats_sampler_laws - tests bias, variance and gaps of each scheme.
+ *
+ * The laws are written down here independently.  All seeds are fixed.  Bounds are 5 sigma (false
+ * alarm: 1 seed in 1.7 million), with sigma from theory.  If a run's own choices make the law
+ * (change_when_sampled), sigma is observed.
  */
 #include <math.h>
 
@@ -41,7 +43,9 @@ static struct law count_law(double value, double x)
 	return (struct law){ value, value * value / x, pow(value / x, 4) * x };
 }
 
-/* What an allocation's `value` (its bytes, or 1) is estimated at, by the scheme's definition. */
+/*
+ * The law of the estimate of an allocation's `value` (its bytes, or 1), by the scheme's definition.
+ */
 static struct law law_of(const struct gg_sampler_options *options, double class_interval,
                          double length, double value)
 {
@@ -82,7 +86,7 @@ static const enum gg_scheme independent_schemes[] = { GG_SCHEME_POISSON, GG_SCHE
 	                                              GG_SCHEME_POISSON_COUNT,
 	                                              GG_SCHEME_PER_ALLOCATION, GG_SCHEME_OPTIMAL };
 
-/* Of the size's class, for optimal: from every byte to about a hundredth of them, all mixed up. */
+/* The interval of a size's class, for optimal: from 1 to about 100 bytes, in no order. */
 static double class_interval(uint64_t size)
 {
 	unsigned class = gg_size_class(size);
@@ -284,8 +288,8 @@ static double exponential_cdf(double x, const void *interval)
 }
 
 /*
- * Bytes between the end of a sample and the next mark, `count` of them.  Sizes are uniform between 1
- * and twice `mean_size`.
+ * Collects `count` gaps: bytes between the end of a sample and the next sample point.  Sizes are
+ * uniform between 1 and twice `mean_size`.
  */
 static void collect_gaps(const struct gg_sampler_options *options, uint64_t mean_size, double *gaps,
                          size_t count)

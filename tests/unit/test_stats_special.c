@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Special functions against values computed to 50 digits or more with mpmath 1.2.1: the series and
- * continued fraction for the gamma and beta functions, Gauss-Legendre sums of the density for gamma
- * shapes from 1e8 on, its own erfc and gammainc for the quantiles.  And against printed tables.
+ * test_stats_special - compares special functions with values of mpmath and with printed tables.
+ *
+ * The values were computed to 50 digits or more with mpmath 1.2.1: by the series and continued
+ * fraction for the gamma and beta functions, by Gauss-Legendre sums of the density for gamma shapes
+ * from 1e8 on, and by its own erfc and gammainc for the quantiles.
  */
 #include "stats/estimate/special.h"
 
@@ -278,8 +280,11 @@ TEST(an_inverse_gives_the_probability_back)
 			double a = shapes[j], lower = gg_gamma_lower_inverse(a, p);
 			double upper = gg_gamma_upper_inverse(a, p);
 
-			/* The answer is good to 2e-14; up to 40 standard deviations out, the tail
-			 * changes up to 40 sqrt(a) times as fast.  Below the smallest double it is 0. */
+			/*
+			 * The answer has an error of 2e-14.  Up to 40 standard deviations out, the
+			 * tail changes up to 40 sqrt(a) times as fast.  Below the smallest double
+			 * it is 0.
+			 */
 			double slack = tolerance + 2e-14 * (40 * sqrt(a) + fabs(log(p)));
 
 			if (lower > 1e-300)
@@ -294,7 +299,10 @@ TEST(an_inverse_gives_the_probability_back)
 			double lower = gg_beta_lower_inverse(a, b, p);
 			double slack = tolerance + 1e-14 * (sqrt(fmax(a, b)) + fabs(log(p)));
 
-			/* Near 1 a double cannot hold the answer; then the swapped one is asked for. */
+			/*
+			 * A double cannot hold an answer near 1, so the test computes the other
+			 * tail.
+			 */
 			if (lower > 1e-300 && lower < 0.99)
 				CHECK_MSG(relative_error(gg_beta_lower(a, b, lower), p) < slack,
 				          "a %g, b %g, p %g: %.17g", a, b, p, lower);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Against the figures of heapprofd's document on sampling, direct summation, and simulation. */
+/* test_stats_theory - compares figures of heapprofd's document with direct sums and simulation. */
 #include "stats/estimate/theory.h"
 
 #include <math.h>
@@ -62,8 +62,9 @@ TEST(the_cutoffs_are_R_ln_100_and_R)
 }
 
 /*
- * An interval of 10 KB, and one allocation of 10 KB or two of 5 KB: with the old cutoff at R the one
- * is certain and the two are seen with 63 %; with the 99 % cutoff the split makes no difference.
+ * With an interval of 10 KB, the program makes one allocation of 10 KB or two of 5 KB.  With the
+ * old cutoff at R, the single one is certain, and the two are seen with 63 %.  With the 99 % cutoff
+ * the split makes no difference.
  */
 TEST(splitting_an_allocation_matters_only_with_the_old_cutoff)
 {
@@ -171,7 +172,9 @@ TEST(the_expected_error_has_a_kink_at_whole_multiples_of_the_interval)
 		double before = gg_theory_error(m - 1e-6, 1, 1, GG_CUTOFF_NONE).expected;
 		double after = gg_theory_error(m + 1e-6, 1, 1, GG_CUTOFF_NONE).expected;
 
-		/* Falls towards m, and is flat just after it: 2 e^-x x^m / m! has its maximum there. */
+		/*
+		 * The value falls towards m and is flat after it: 2 e^-x x^m / m! is largest there.
+		 */
 		CHECK(before > at && before - at > 1e-8);
 		CHECK(fabs(after - at) < 1e-10);
 	}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Schemes on one trace: bias, variance against formula, and what the optimal plan gains, known and
- * learned.  Bounds are 5 sigma; that of a variance comes from the fourth moment of the runs.
+ * test_stats_trial - compares schemes on one trace.
+ *
+ * It checks their bias, their variance against the formula, and what the optimal plan gains, known
+ * and learned.  Bounds are 5 sigma; for a variance, sigma comes from the fourth moment of the runs.
  */
 #include "stats/lab/trial.h"
 
@@ -113,7 +115,10 @@ TEST(passing_over_what_is_not_due_changes_nothing)
 
 		prepare(&p, 2, 300);
 		plan = plan_of(&p, (enum gg_scheme)scheme, false);
-		/* The same allocations in the same order, a part each: none can be passed over with others. */
+		/*
+		 * The same allocations in the same order, each piece a part of its own, so that
+		 * none is passed over together with others.
+		 */
 		for (size_t i = 0; i < p.trace.parts.count; i++) {
 			struct gg_trace_part one = p.trace.parts.items[i];
 			uint64_t pieces = one.count < 50 ? one.count : 50, left = one.count;
@@ -179,7 +184,10 @@ static void measure_gain(int which, bool learns, double samples, uint64_t runs, 
 	CHECK_EQ_I64(gg_trial_run(&p->trace, &poisson, runs, 0.95, 21, &by_bytes), 0);
 	CHECK_EQ_I64(gg_trial_run(&p->trace, &optimal, runs, 0.95, 22, &best), 0);
 	check_figures(fill_names[which], &best, !learns);
-	/* As many samples, or nearly: what was never seen is looked at closely. */
+	/*
+	 * Both schemes take nearly as many samples.  A plan that learns samples sizes densely that
+	 * it has not seen before.
+	 */
 	CHECK_MSG(best.mean_samples < by_bytes.mean_samples * (learns ? 1.12 : 1.02), "%g of %g",
 	          best.mean_samples, by_bytes.mean_samples);
 	*ret_gain = ratio_of(&by_bytes.figures[GG_TRIAL_LIVE_BYTES],
@@ -243,7 +251,9 @@ TEST(survival_is_learned_from_samples_however_they_were_drawn)
 		double n = (double)learned.samples[gg_size_class(large ? 200 : 64)];
 		double truth = large ? 0 : 0.1, count = large ? 2e6 : 1e6;
 
-		/* Weights differ by 4: the effective number of samples is at least 0.64 of theirs. */
+		/*
+		 * Weights differ by a factor of 4, so at least 0.64 of the samples are effective.
+		 */
 		CHECK_MSG(fabs(class->allocated / count - 1) < SIGMAS / sqrt(0.64 * n), "%g of %g",
 		          class->allocated, count);
 		CHECK_MSG(fabs(class->live / class->allocated - truth) <

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one sample stands for, against the textbook formulas in long double, and the figures about
- * it that published descriptions of other samplers state.
+ * test_stats_weight - compares weights of samples with textbook formulas in long double.
+ *
+ * It also checks the figures about one sample that published descriptions of other samplers state.
  */
 #include "stats/sampling/weight.h"
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ours against eu-addr2line, address by address: the same frames, files and lines, the same linkage
- * names.  Two things are ours on purpose: C++ functions without linkage name are qualified, and
- * where DWARF has no function the symbol table names it.
+ * test_symbol_addr2line - compares our symbols with those of eu-addr2line, address by address.
  *
- * Where inlined calls overlap, the two tools do not agree either: what eu-addr2line says otherwise may
- * be as binutils' addr2line has it, for one address in a hundred.
+ * Frames, files, lines, and linkage names must be the same.  Two differences are on purpose: we
+ * qualify C++ functions without a linkage name, and where DWARF has no function, the symbol table
+ * names it.
  *
- * SYMBOL_ADDRESSES says how many addresses of each program are compared.  GEIGER names the program.
+ * Binutils' addr2line and eu-addr2line disagree about overlapping inlined calls.  There, our answer
+ * may be that of binutils, for one address in a hundred.
+ *
+ *   SYMBOL_ADDRESSES   how many addresses of each program are compared
+ *   GEIGER             the program
  */
 #include <stdlib.h>
 
@@ -81,7 +84,7 @@ static bool ends_in(const char *text, const char *end)
 	return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
 }
 
-/* Theirs has the folder of the compilation in front, and the column behind, which we do not tell. */
+/* Their place begins with the compilation's folder and ends with the column; ours has neither. */
 static bool is_same_place(const struct gg_symbol_frame *frame, const char *place)
 {
 	char ours[4096], line_of_theirs[4096];
@@ -147,7 +150,7 @@ static bool is_same(const struct gg_symbol_frame *frames, size_t count, const st
 	for (size_t i = 0; i < count; i++) {
 		if (!is_same_name(&frames[i], theirs->names[i]))
 			return false;
-		/* Code of no line; they leave out the file, too. */
+		/* For code without a line, they also leave out the file. */
 		if (frames[i].line == 0 && strncmp(theirs->places[i], "??:0", 4) == 0)
 			continue;
 		if (!is_same_place(&frames[i], theirs->places[i]))
@@ -156,7 +159,7 @@ static bool is_same(const struct gg_symbol_frame *frames, size_t count, const st
 	return true;
 }
 
-/* What binutils say: the same lines. */
+/* True if addr2line of binutils has the same lines. */
 static bool is_same_for_binutils(const char *file, uint64_t address,
                                  const struct gg_symbol_frame *frames, size_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blobs, as workers send them and the cache keeps them, and the bounds of the cache.
+ * test_symbol_blob - tests blobs, as workers send them and the cache stores them, and its bounds.
  */
 #include <errno.h>
 #include <fcntl.h>

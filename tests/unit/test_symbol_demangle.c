@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Names: pairs of what a linker sees and what a person should.
- */
+/* test_symbol_demangle - compares pairs of a linker's name and the name that people should see. */
 #include <stdlib.h>
 
 #include "symbol/names/demangle.h"
@@ -174,7 +172,9 @@ TEST(rust_v0_names_are_demangled_and_shortened)
 	expect("_RNvC3app1f.llvm.42", "app::f.llvm.42", "app::f");
 	expect("_RNvC3app1fC5other", "app::f", "app::f");
 	expect("_RTmhE", "_RTmhE", "_RTmhE"); /* a type is no symbol */
-	/* Capitals that look like references and lifetimes are letters of identifiers and hashes. */
+	/*
+	 * These capitals look like references and lifetimes, but belong to identifiers and hashes.
+	 */
 	expect("_RINvMNtCsFGabcBxyz12_3app10FGGeneralsNtB3_14Big_BagBuilder4makehE",
 	       "<app::FGGenerals::Big_BagBuilder>::make::<u8>",
 	       "<app::FGGenerals::Big_BagBuilder>::make::<...>");
@@ -284,7 +284,10 @@ TEST(a_rust_name_with_more_lifetimes_than_any_real_one_stays_as_it_is)
 {
 	expect_refused("_RINvC1a1bDGzzzzzzzzzz_C1cEL_E");
 	expect_refused("_RINvC1a1bFGzzzzzzzzzz_EuE");
-	/* In parts that are read and not printed: where an impl stands, and who made an instance. */
+	/*
+	 * Parts that are parsed but not printed: the place of an impl, and the crate of an
+	 * instance.
+	 */
 	expect_refused("_RNvMIC1apDGzzzzzzzzzz_C1cEL_Em1b");
 	expect_refused("_RNvC1a1bIC1cDGzzzzzzzzzz_C1dEL_E");
 	/* More digits than 64 bits have. */

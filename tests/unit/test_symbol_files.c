@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which files are believed: those with the right build-id, wherever they are, and no others.
- */
+/* test_symbol_files - shows that only files with the right build-id are used, wherever they are. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -237,7 +235,7 @@ TEST(minidebuginfo_names_functions_that_were_stripped)
 		CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NAMES);
 		CHECK(asked.count == 1 && asked_is(&asked, 0, "outer"));
 		CHECK(asked.count == 1 && asked.frames[0].file == NULL);
-		/* What is no xz is no harm. */
+		/* Data that are not valid xz do no harm. */
 		CHECK(fixture_shell(&f, "head -c 100 mini.xz >cut && objcopy --update-section "
 		                        ".gnu_debugdata=cut program.stripped"));
 		asked = ask_by_program(&f, "program.stripped", NULL);

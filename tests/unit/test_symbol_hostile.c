@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Damaged and hostile ELF files: whatever the reader makes of them, and whatever becomes of it, the
- * answer comes, and it is sound.
+ * test_symbol_hostile - symbolizes damaged and hostile ELF files.
  *
- * SYMBOL_MUTATIONS says how many files are tried.
+ * Whatever the reader makes of a file, and whatever happens to the reader, the answer comes and is
+ * sound.
+ *
+ *   SYMBOL_MUTATIONS   how many files are tried
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -146,7 +148,10 @@ static void mutate(uint8_t *bytes, const struct original *o, uint64_t seed)
 		uint64_t random = gg_hash_integer(seed * 100 + i, 2);
 		size_t at = gg_hash_integer(seed * 100 + i, 3) % o->size;
 
-		/* Half of them in the headers at its front, and the tables of sections at its end. */
+		/*
+		 * Half of the changes hit the headers at the start and the section table at the
+		 * end.
+		 */
 		if (random % 4 == 0)
 			at %= 1024;
 		else if (random % 4 == 1)

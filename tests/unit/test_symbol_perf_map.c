@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Perf maps, as compilers leave them, and as processes do that die while they write.
+ * test_symbol_perf_map - reads perf maps as compilers leave them, also of processes that died.
+ *
+ * A process may die while it writes its map.
  */
 #include "symbol/resolve/perf_map.h"
 

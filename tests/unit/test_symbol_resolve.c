@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is told of addresses: inlined frames, lines, the vDSO, code of JIT compilers; the cache; many
- * modules at once; debuginfod.
+ * test_symbol_resolve - tests the symbols of addresses from end to end.
+ *
+ * The tests cover inlined frames, lines, the vDSO, code of JIT compilers, the cache, many modules
+ * at once, and debuginfod.
  */
 #include <arpa/inet.h>
 #include <elf.h>
@@ -411,8 +413,7 @@ TEST(a_silent_debuginfod_server_is_given_up_and_not_asked_again)
 	enum { MODULES = 6 };
 	struct gg_symbol_module modules[MODULES];
 	const struct gg_symbol_options options = {
-		.cache_dir =
-			"", /* Waiting longer would end a worker, and another text would be told. */
+		.cache_dir = "", /* a longer wait would end a worker, with another message */
 		.workers = 1,
 		.limit_seconds = 60
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which frames reports leave out: allocators' entry points and geiger's own, no others.
+ * test_symbol_trim - shows that reports leave out only allocators' entry points and geiger's
+ * frames.
  */
 #include "symbol/symbol.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_unwind_arch - tests the parts of the unwinder that depend on the processor. */
 #include "unwind/arch/arch.h"
 
 #include <stddef.h>
@@ -52,7 +53,7 @@ TEST(a_packed_rule_says_what_the_rule_said)
 					if (!CHECK(is_equal(unpack(packed), rule)) ||
 					    !CHECK_EQ_U64(packed & ~GG_RULE_CACHE_RULE_MASK, 0))
 						return;
-					/* What the walk's loop relies on. */
+					/* The walk's loop relies on these limits. */
 					CHECK(gg_arch_packed_ra_bytes(packed) <= (uint64_t)cfa);
 					CHECK(gg_arch_packed_fp_bytes(packed) <= (uint64_t)cfa);
 					CHECK(gg_arch_packed_ra_bytes(packed) >= 8);

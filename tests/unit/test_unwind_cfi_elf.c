@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding the CFI of loaded modules and of files, and the texts that show it. */
+/*
+ * test_unwind_cfi_elf - finds the CFI of loaded modules and of files, and checks the texts about
+ * it.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -201,7 +204,7 @@ static int compare_module(struct dl_phdr_info *info, size_t size, void *context)
 	               "%s", path))
 		return 0;
 	compared->modules++;
-	if (gg_cfi_file_open(&file, path, NULL) < 0) { /* the vDSO has none */
+	if (gg_cfi_file_open(&file, path, NULL) < 0) { /* the vDSO has no file */
 		CHECK_EQ_U64(start, getauxval(AT_SYSINFO_EHDR));
 		return 0;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CFI compiler against elfutils, row by row, on the largest programs at hand.
+ * test_unwind_cfi_libdw - compares the CFI compiler with elfutils, row by row.
  *
- * For every row of every function: its range, the CFA and all 33 registers must be what
- * dwarf_cfi_addrframe() says.  Then both are put to use: with made-up registers and a made-up stack,
- * the compact rule, our general step, and an evaluation of libdw's expressions that shares no code
- * with ours must lead to the same caller.
+ * It does so on the largest programs of this machine.  For every row of every function, its range,
+ * the CFA, and all 33 registers must be those of dwarf_cfi_addrframe().  Then both results are
+ * applied to made-up registers and a made-up stack.  The compact rule, our general step, and an
+ * evaluation of libdw's expressions that shares no code with ours must lead to the same caller.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -59,7 +59,7 @@ struct file_counts {
 
 /* --- libdw's side ------------------------------------------------------------------------- */
 
-/* What libdw's operations give; false where they read outside the stack. */
+/* Evaluates libdw's operations; false if they read outside the stack. */
 static bool evaluate(const Dwarf_Op *ops, size_t count, const struct gg_cfi_registers *registers,
                      enum gg_cfi_arch arch, uint64_t cfa, uint64_t *ret_value)
 {
@@ -298,7 +298,10 @@ static uint64_t compare_row(const struct gg_cfi_module *module, Dwarf_CFI *cfi, 
 	               dwarf_errmsg(-1)))
 		return 0;
 	ra_column = dwarf_frame_info(frame, &start, &end, &is_signal);
-	/* libdw's start is that of the remembered row after a restore_state; the rows tile anyway. */
+	/*
+	 * After a restore_state, libdw's start is that of the remembered row.  Our rows still tile
+	 * the function.
+	 */
 	CHECK_MSG(row.range.begin <= pc && row.range.begin >= start && row.range.end == end,
 	          "%#" PRIx64 ": range", pc);
 	CHECK_MSG(ra_column == row.ra_register, "%#" PRIx64 ": return address column", pc);
@@ -402,7 +405,7 @@ static void compare_file(const char *path, unsigned stride, struct file_counts *
 	close(fd);
 }
 
-/* The first file that a pattern names; false if there is none. */
+/* Compares the first file that matches a pattern; false if no file does. */
 static bool compare_pattern(const char *pattern, unsigned stride, struct file_counts *total)
 {
 	glob_t found;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The general path on real stacks, against libgcc, after every single instruction of real code.
+ * test_unwind_cfi_live - compares the general step with libgcc after every instruction of real
+ * code.
  *
- * The processor's trap flag raises SIGTRAP after each instruction.  The handler walks the interrupted
- * stack by gg_cfi_step_general() with all registers, and by _Unwind_Backtrace(): pc, stack pointer
- * and every register that calls preserve must be the same in every frame.  Where there is a compact
- * rule, it must lead to the same caller as the general step.  So prologues, epilogues,
- * PLT entries and the loader's lazy binding (whose CFA is in rbx) are all met, in any state.
+ * The processor's trap flag raises SIGTRAP after each instruction.  The handler walks the
+ * interrupted stack by gg_cfi_step_general() with all registers, and by _Unwind_Backtrace().  The
+ * pc, the stack pointer, and every register that calls preserve must be the same in every frame.
+ * If a compact rule exists, it must lead to the same caller as the general step.  So the test meets
+ * prologues, epilogues, PLT entries and the loader's lazy binding (whose CFA is in rbx) in any
+ * state.
  */
 #include "unwind/cfi/cfi.h"
 
@@ -26,7 +28,7 @@
 
 enum { FRAMES_MAX = 64, MODULES_MAX = 16, STEPS_MAX = 60000 };
 
-/* What calls preserve, by their DWARF numbers: rbx, rbp, r12 to r15. */
+/* The DWARF numbers of the registers that calls preserve: rbx, rbp, r12 to r15. */
 static const int preserved[] = { 3, 6, 12, 13, 14, 15 };
 
 struct frame {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CIEs, FDEs, pointer encodings and the search table, from bytes put together by hand. */
+/* test_unwind_cfi_record - parses handmade CIEs, FDEs, pointer encodings and search tables. */
 #include "cfi_build.h"
 #include "test.h"
 #include "unwind/cfi/cfi.h"
@@ -86,7 +86,10 @@ TEST(a_personality_may_be_aligned)
 	struct cfi_cie cie = usual;
 	struct cfi_build b;
 
-	/* The data start at 17: an encoding, 6 bytes to skip, 8 of pointer, the encoding of FDEs. */
+	/*
+	 * The data start at 17: an encoding, 6 bytes of padding, a pointer of 8 bytes, the encoding
+	 * of FDEs.
+	 */
 	cie.augmentation = "zPR";
 	cie.data[0] = 0x50;
 	cie.data[15] = 0x1b;

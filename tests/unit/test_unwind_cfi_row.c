@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CFI program, opcode by opcode, from bytes put together by hand. */
+/* test_unwind_cfi_row - runs handmade CFI programs, opcode by opcode. */
 #include <sys/mman.h>
 
 #include "cfi_build.h"

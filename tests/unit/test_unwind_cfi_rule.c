@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rows become which compact rules. */
+/* test_unwind_cfi_rule - shows which rows become which compact rules. */
 #include <ucontext.h>
 
 #include "cfi_build.h"

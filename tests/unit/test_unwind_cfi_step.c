@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The general path: expressions, and a step by the whole row, on a stack made by hand. */
+/* test_unwind_cfi_step - tests expressions and the general step on a handmade stack. */
 #include "cfi_build.h"
 #include "test.h"
 #include "unwind/cfi/cfi.h"
@@ -234,7 +234,7 @@ TEST(addresses_at_the_ends_of_memory_are_outside_the_stack)
 
 /* --- expressions -------------------------------------------------------------------------- */
 
-/* What an expression gives: pc by val_expression, which starts with the CFA on its stack. */
+/* Evaluates an expression: pc by val_expression, which starts with the CFA on its stack. */
 static struct walk evaluate(const uint8_t *expression, size_t size)
 {
 	uint8_t program[64] = { 0x16, 16, (uint8_t)size };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stubs of the linker that no CFI describes, interrupted at each of their instructions: the stack behind
- * them is whole.  They are written out here, because what the linker of this machine makes differs.
+ * test_unwind_stubs - interrupts linker stubs, which no CFI describes, at each instruction.
  *
- * x86-64: the processor's trap flag interrupts each instruction.  aarch64: brk instructions stand where
- * a stub has others.
+ * The stack behind a stub must be whole.  The stubs are written out here, because linkers differ.
+ *
+ * On x86-64, the processor's trap flag interrupts each instruction.  On aarch64, brk instructions
+ * replace some instructions of the stubs.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -45,7 +46,7 @@ __asm__(".text\n"
         "	.cfi_adjust_cfa_offset -24\n"
         "	ret\n"
         ".cfi_endproc\n"
-        /* What the loader does: it takes both words that the stubs have pushed. */
+        /* Does what the loader does: it removes both words that the stubs have pushed. */
         "resolve:\n"
         ".cfi_startproc\n"
         "	.cfi_adjust_cfa_offset 16\n"
@@ -167,7 +168,10 @@ static uint64_t outside[FRAMES_MAX]; /* of the function that calls call_stub() *
 static unsigned outside_count, stub_count, wrong_count;
 static uint64_t wrong_pc;
 
-/* Is it the interrupted pc, the return address in call_stub(), one in the caller, and what called that? */
+/*
+ * True if the stack has the interrupted pc, the return address in call_stub(), one in the caller,
+ * and its caller.
+ */
 static bool is_whole(const struct gg_unwind_stack *stack, uint64_t pc)
 {
 	uint32_t at = 0, tail = outside_count - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole stacks, against libgcc's, in all the places where a program can be. */
+/* test_unwind_walk - compares whole stacks with libgcc's, wherever a program can be interrupted. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -177,7 +177,7 @@ NOINLINE static void capture_whole_and_cut(void)
 	__asm__ volatile(""); /* no tail call: this frame is in both */
 }
 
-/* They belong to whoever captures next. */
+/* The state belongs to the thread that captures next. */
 static void forget_thread(void)
 {
 	whole_thread = cut_thread = (struct gg_unwind_thread){ 0 };
@@ -386,8 +386,8 @@ TEST(a_handler_on_its_own_stack_is_walked_into_what_it_interrupted)
 }
 
 /*
- * A timer interrupts code at any instruction, captures included: prologues, epilogues, the
- * walker, libc.  Where libgcc's walk is complete ours is the same.
+ * A timer interrupts code at any instruction, captures included: prologues, epilogues, the walker,
+ * libc.  If libgcc's walk is complete, ours is the same.
  */
 static struct gg_stack_cache storm_memo;
 static struct gg_unwind_thread storm_thread;
@@ -456,7 +456,7 @@ TEST(a_walk_left_by_longjmp_does_not_count_as_under_way_for_ever)
 	}
 }
 
-/* What else must hold. */
+/* --- other promises ------------------------------------------------------------------------ */
 
 TEST(errno_is_kept)
 {
