@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bump_allocator - an allocator that signal handlers may call at any instruction: it takes the next
- * bytes of a mapping by one atomic addition, and frees nothing.
+ * bump_allocator - is an allocator that signal handlers may call at any instruction.
+ *
+ * It takes the next bytes of a mapping by one atomic addition, and frees nothing.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -88,7 +89,7 @@ EXPORT void *realloc(void *p, size_t bytes)
 	return take_again(p, bytes);
 }
 
-/* What allocators have beside. */
+/* --- other functions of allocators --- */
 
 EXPORT void *_Znwm(size_t bytes)
 {

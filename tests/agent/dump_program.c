@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump_program MODE [ARGUMENT]... - what is dumped in tests of triggers.
+ * dump_program MODE [ARGUMENT]... - does what makes the agent dump, for tests of triggers.
  *
  *   threads COUNT BLOCKS BYTES   threads that allocate and free
  *   steps                        30 blocks of 10 MB, freed, and again
@@ -90,7 +90,7 @@ static void on_signal(int signal)
 	handled += signal == SIGUSR2;
 }
 
-/* Says whether the program is told of its own handler. */
+/* Prints whether sigaction() and signal() return the program's own handler. */
 static void handle(void)
 {
 	struct sigaction action = { .sa_handler = on_signal }, old;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dump_text - parses dumps line by line, and adds up their rows. */
 #include "agent/dump_text.h"
 
 #include <dirent.h>

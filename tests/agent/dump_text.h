@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * dump_text - reads dumps back, for tests: is it whole, and what does it say.
- */
+/* dump_text - reads dumps back for tests: whether a dump is whole, and its content. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* early - a library that allocates in its constructor, which runs before the agent's. */
+/* early - is a library that allocates in its constructor, which runs before the agent's. */
 #include <stdlib.h>
 
 void *early_block;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fault_program WHAT - does to itself, and to the region that it may have, what systems and people do to
- * programs, and prints what came of it; never an address or a process id.  test_agent_faults runs it with
- * and without the agent.
+ * fault_program WHAT - does to itself, and to its region, what systems and people do to programs.
+ *
+ * It prints the results, but never an address or a process id.  test_agent_faults runs it with and
+ * without the agent, and compares.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -323,7 +324,7 @@ static void ask(void)
 	raise(SIGBUS);
 	tell_now("ignored");
 	fflush(stdout);
-	/* What is executed ignores it, too: bit 6. */
+	/* The executed program also ignores the signal, which is bit 6. */
 	execlp("sh", "sh", "-c", "grep SigIgn /proc/self/status", (char *)NULL);
 }
 
@@ -379,7 +380,7 @@ static int count_descriptors(void)
 	return count;
 }
 
-/* What is descriptor 2 is a file of data. */
+/* Works as a server whose descriptor 2 is a file of data, to which nothing may write a message. */
 static void serve(void)
 {
 	static const char database[] = "data and nothing else";
@@ -482,7 +483,7 @@ static void have_no_memory(void)
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-/* What malloc(), threads, fork() and printf() need; anything else kills the process. */
+/* Allows what malloc(), threads, fork() and printf() need; any other call kills the process. */
 static bool enter_sandbox(bool by_bare_call)
 {
 	static struct sock_filter code[] = {
@@ -504,7 +505,7 @@ static bool enter_sandbox(bool by_bare_call)
 		ALLOW(SYS_rt_sigaction),
 		ALLOW(SYS_rt_sigreturn),
 		ALLOW(SYS_wait4),
-		/* Of madvise() what free() and the end of a thread use. */
+		/* madvise() is allowed with the advice that free() and the end of a thread use. */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
 		ALLOW(MADV_DONTNEED),
@@ -575,13 +576,13 @@ static void have_sandboxed_child(void)
 {
 	work();
 	printf("child: %x\n", (unsigned)run_child(sandbox_child));
-	/* What a vfork child forbids itself is not forbidden here. */
+	/* The filter of a vfork child does not apply to this process. */
 	printf("vfork child: %x\n", (unsigned)run_sandboxed_vfork_child());
 	work();
 	printf("child: %x\n", (unsigned)run_child(work));
 }
 
-/* Between two calls of getppid() nothing is asked of the system, by anybody. */
+/* Samples between two calls of getppid(); neither the program nor the agent may call the system. */
 static void sample_quietly(void)
 {
 	/* Tables, and the ring, have what they need. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* forms - defines each form of allocation and release, and finds the functions that exist. */
 #include "agent/forms.h"
 
 #include <malloc.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forms - ways to get a block and to give it back: malloc() and its relatives, all of C++'s operators,
- * and what the allocator has beside them.  For tests that run under the agent.
+ * forms - lists the ways to allocate and free a block, for tests that run under the agent.
  *
- * Compiled into a program or into a library that it loads; forms() has those that exist here.
+ * They are malloc() and its relatives, all of C++'s operators, and the functions that only some
+ * allocators have.  This is compiled into a program or into a library that it loads; forms()
+ * returns the forms that exist here.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* inside - restarts a test program under the agent, and reads the program's own region. */
 #include "agent/inside.h"
 
 #include <dirent.h>
@@ -19,7 +20,7 @@ const char *inside_directory(void)
 	return getenv("GEIGER_DIR");
 }
 
-/* Not by its forked children. */
+/* Removes the directory at the exit of the program, and not at that of its forked children. */
 static void remove_directory(void)
 {
 	if (atoi(getenv("INSIDE_PID")) == getpid())
@@ -55,7 +56,7 @@ void inside_restart(const char *const environment[])
 	got = file != NULL ? fread(arguments, 1, sizeof(arguments) - 1, file) : 0;
 	for (size_t at = 0; at < got && count < 63; at += strlen(arguments + at) + 1)
 		argv[count++] = arguments + at;
-	/* By its own name, which the thread then has. */
+	/* Execute the program by its own name, which becomes the name of the thread. */
 	if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0)
 		perror("/proc/self/exe");
 	if (place_is_emulated())

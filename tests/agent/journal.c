@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* journal - maps the journal's file, and writes calls to the threads' own parts. */
 #include "agent/journal.h"
 
 #include <fcntl.h>

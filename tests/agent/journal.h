@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal - every call of the allocator, in a mapped file that survives a kill.
+ * journal - records every call of the allocator in a mapped file that survives a kill.
  *
- * The twin (twin.h) announces a call before it and completes it after it, so of each call it is
- * known whether it was over before the kill.  At most the last one of each thread is not, and may
- * have reached the agent or not.  A call says all about itself: whose block it frees is looked up
- * before it is announced.
+ * The twin (twin.h) announces a call before it and completes it after it.  So the journal says of
+ * each call whether it was over before the kill.  Only the last call of each thread may be
+ * incomplete, and it may have reached the agent or not.  A call is complete in itself: the twin
+ * looks up the owner of the freed block before it announces the call.
  *
- * Threads   each writes its own part.  Full: `overflowed` says that the journal is void.
+ * Threads   Each writes its own part.  If a part is full, `overflowed` makes the journal void.
  */
 #pragma once
 
@@ -21,10 +21,10 @@ struct journal_place {
 };
 
 struct journal_call {
-	uint64_t pc;                /* of who allocates; 0: it only frees */
-	uint64_t bytes;             /* that it asks for */
-	uint64_t address;           /* of the new block, once completed; 0: it got none */
-	struct journal_place freed; /* who had allocated what this frees; JOURNAL_NOBODY */
+	uint64_t pc;                /* of the code that allocates; 0: the call only frees */
+	uint64_t bytes;             /* the requested size */
+	uint64_t address;           /* of the new block, once completed; 0: no block */
+	struct journal_place freed; /* the call that allocated the freed block, or JOURNAL_NOBODY */
 };
 
 struct journal_thread {

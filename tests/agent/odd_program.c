@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * odd_program WHAT - uses the allocator in ways that are rare, and prints what came of it: results,
- * errno, alignment, never an address.  test_agent_programs runs it with and without the agent.
+ * odd_program WHAT - uses the allocator in rare ways, and prints the results.
+ *
+ * It prints results, errno, and alignment, but never an address.  test_agent_programs runs it with
+ * and without the agent, and compares.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -48,7 +50,7 @@ static void aligned(size_t alignment, size_t bytes)
 		p = NULL;
 	}
 	tell("posix_memalign", alignment, bytes, p, status);
-	/* Not with alignments that are no powers of two: allocators differ in what they do to them. */
+	/* Allocators differ in how they treat alignments that are not powers of two. */
 	if (alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment <= 1 << 16) {
 		tell("aligned_alloc", alignment, bytes, aligned_alloc(alignment, bytes), 0);
 		tell("memalign", alignment, bytes, memalign(alignment, bytes), 0);

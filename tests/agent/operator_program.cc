@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * operator_program - allocates by each operator new, from one function, and prints where that function's code
- * begins and ends.
+ * operator_program - allocates by each operator new, from one function.
+ *
+ * It prints where the code of that function begins and ends.
  */
 #include <cstdio>
 #include <new>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of the program's own, as programs have them that count what they allocate: they call
- * malloc() and its relatives, and are to be called by everybody, whatever the allocator has.
+ * own_operators - replaces C++'s operators, as programs do that count their allocations.
+ *
+ * The operators call malloc() and its relatives.  All code must call them, whatever operators the
+ * allocator has.
  */
 #include <new>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* place - makes and removes the directory of a test, and finds the regions in it. */
 #include "agent/place.h"
 
 #include <dirent.h>
@@ -11,7 +12,7 @@
 static char made[] = "/dev/shm/geiger-test-XXXXXX";
 static pid_t maker;
 
-/* Not by its forked children. */
+/* Removes the directory at the exit of the program, and not at that of its forked children. */
 static void remove_made(void)
 {
 	if (getpid() == maker)
@@ -34,7 +35,7 @@ void place_empty(const char *directory)
 	DIR *d = opendir(directory);
 	struct dirent *entry;
 
-	/* Hidden ones, too; directories stay. */
+	/* This also removes hidden files; directories stay. */
 	while (d != NULL && (entry = readdir(d)) != NULL)
 		unlinkat(dirfd(d), entry->d_name, 0);
 	if (d != NULL)

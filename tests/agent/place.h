@@ -21,17 +21,17 @@
 
 enum { PLACE_PATH_MAX = 600 };
 
-/* A new directory, removed when the program exits.  Ends the program if there can be none. */
+/* Makes a directory, and removes it when the program exits.  Ends the program if that fails. */
 const char *place_make(void);
 
-/* Removes the files in it; and the directory too. */
+/* Removes the files in a directory (empty), or the files and the directory (remove). */
 void place_empty(const char *directory);
 void place_remove(const char *directory);
 
-/* The path of a region that is in the directory; false: there is none. */
+/* Finds the path of a region in the directory; false: it has no region. */
 bool place_find_region(const char *directory, char path[PLACE_PATH_MAX]);
 
-/* Reads it.  False: there is none, or it is not one yet. */
+/* Reads a region of the directory.  False: no file is there, or it is not a region yet. */
 bool place_open_region(const char *directory, struct gg_region_view *ret_view);
 
 bool place_is_emulated(void);

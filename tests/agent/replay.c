@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* replay - draws the samples of a journal again, and compares their totals with a region. */
 #include "agent/replay.h"
 
 #include <fcntl.h>
@@ -52,7 +53,7 @@ void replay_done(struct replay *replay)
 	memset(replay, 0, sizeof(*replay));
 }
 
-/* As the agent does: a sampler is set up when it is due for the first time, which is at once. */
+/* Like the agent, starts a sampler when it is due for the first time, which is at once. */
 static void draw(struct replay *replay, uint32_t thread, uint64_t stream)
 {
 	const struct journal_thread *from = &replay->journal->threads[thread];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay - what the agent must have recorded of the calls in a journal.
+ * replay - computes what the agent must have recorded of the calls in a journal.
  *
- * The sampler is run again over each thread's calls, with the options and the seed that the agent
- * had: so it is known of each allocation whether it is a sample, and how that was drawn.  The samples
- * are added up by thread and by the code that allocated, in the region's own numbers, which do not
- * depend on the order: totals agree to the last bit or not at all.
+ * The sampler runs again over each thread's calls, with the agent's options and seed.  So the
+ * replay knows which allocations are samples, and how they were drawn.  It adds the samples up by
+ * thread and by the code that allocated, in the region's own numbers.  These do not depend on the
+ * order, so totals agree either to the last bit or not at all.
  *
- * The last call of a thread may have been in flight at the kill.  What the region holds of a thread
- * is then one of its stages: without that call; with the block closed that it frees; with all of it.
+ * The last call of a thread may have been in flight at the kill.  Then the region has one of three
+ * stages of that thread: without the call, with the block closed that the call frees, or with the
+ * whole call.
  */
 #pragma once
 
@@ -42,32 +43,32 @@ struct replay {
 	struct replay_thread threads[JOURNAL_THREADS_MAX];
 };
 
-/* The journal in that file, for reading; NULL: there is none yet. */
+/* Maps the journal in that file for reading; NULL: the file has no journal yet. */
 const struct journal *replay_map_journal(const char *path);
 void replay_unmap_journal(const struct journal *journal);
 
-/* Threads that have a part in it. */
+/* The number of threads that have a part in the journal. */
 static inline uint32_t replay_thread_count(const struct journal *journal)
 {
 	return journal->thread_count < JOURNAL_THREADS_MAX ? journal->thread_count
 	                                                   : JOURNAL_THREADS_MAX;
 }
 
-/* Both return false for want of memory.  replay_done() in any case. */
+/* False: memory ran out.  Call replay_done() in any case. */
 bool replay_begin(struct replay *replay, const struct journal *journal,
                   const struct gg_sampler_options *options);
 void replay_done(struct replay *replay);
 
-/* Draws and totals, if the i-th thread of the journal has the i-th of these streams of the seed. */
+/* Computes draws and totals; the i-th thread of the journal has the i-th of these streams. */
 void replay_run(struct replay *replay, const uint64_t streams[JOURNAL_THREADS_MAX]);
 
-/* Is the region what was replayed?  `why` says what is not, of thread *ret_thread. */
+/* True if the region equals the replay.  If not, *why says what differs in thread *ret_thread. */
 bool replay_is(struct replay *replay, const struct gg_region_view *view, const char **why,
                int *ret_thread);
 
-/* Samples in the journal's completed calls. */
+/* Returns the number of samples in the journal's completed calls. */
 uint64_t replay_sample_count(const struct replay *replay);
 
-/* The code that called the allocator: the first frame of a stack that is not the twin's. */
+/* Returns the code that called the allocator: the first frame of a stack that is not the twin's. */
 uint64_t replay_site_of(const struct journal *journal, const struct gg_region_view *view,
                         uint32_t stack);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sanitized_program - built with a sanitizer: allocates in two threads, sets a handler, maps memory, forks and
- * prints "done".  With the argument `leak` it leaks, with another one it reads what it has
- * freed: the sanitizer reports both.
+ * sanitized_program - is built with a sanitizer, and does what its runtime watches.
+ *
+ * It allocates in two threads, sets a handler, maps memory, forks, and prints "done".  With the
+ * argument `leak` it leaks; with another one it reads memory that it has freed.  The sanitizer
+ * reports both.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* script_allocator - forwards calls to glibc, unless a test has scripted the next one. */
 #include "agent/script_allocator.h"
 
 #include <errno.h>
@@ -89,7 +90,7 @@ EXPORT void free(void *p)
 		__libc_free(p);
 }
 
-/* What allocators have beside: C++'s operators, and jemalloc's functions. */
+/* --- other functions of allocators: C++'s operators, and jemalloc's functions --- */
 
 EXPORT void *_Znwm(size_t bytes)
 {

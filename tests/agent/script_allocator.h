@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * script_allocator - an allocator that does what a test tells it, preloaded after the agent.
+ * script_allocator - is an allocator that a test controls; it is preloaded after the agent.
  *
- * It forwards to glibc's own functions, unless the next call is scripted.  The test finds the script
- * by dlsym(RTLD_DEFAULT, "script_allocator").
+ * It forwards calls to glibc's own functions, unless the next call is scripted.  The test finds the
+ * script by dlsym(RTLD_DEFAULT, "script_allocator").
  */
 #pragma once
 
@@ -11,17 +11,17 @@
 #include <stddef.h>
 
 struct script_allocator {
-	/* Called once inside the next real call, which is then as it was scripted; then forgotten. */
+	/* Runs once, inside the next real call, which happens as scripted. */
 	void (*during)(void *p, size_t bytes);
 
-	/* Of the next allocation or reallocation; then forgotten. */
+	/* These apply once, to the next allocation or reallocation. */
 	bool fails;        /* NULL and ENOMEM */
-	void *result;      /* what it returns; NULL: what glibc says */
+	void *result;      /* the block that it returns; NULL: a block from glibc */
 	bool zero_is_kept; /* realloc(p, 0) returns a block, as jemalloc does */
 
-	size_t usable_bytes; /* what xallocx() returns */
+	size_t usable_bytes; /* the result of xallocx() */
 
-	/* What was called. */
+	/* Counts of calls, and arguments of the last one. */
 	int last_flags;
 	size_t malloc_count, calloc_count, realloc_count, aligned_count, free_count;
 	void *last_freed;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls that the agent adds to those of a program are those of the table in docs/AGENT.md: who
- * writes a filter for a program can rely on it.
+ * test_agent_calls - compares the agent's system calls with the table in docs/AGENT.md.
+ *
+ * The agent may add no other calls to a program's own, so that an author of a filter can rely on
+ * the table.
  */
 #include <errno.h>
 #include <signal.h>
@@ -184,13 +186,13 @@ TEST(what_is_called_is_in_the_table)
 		return;
 	if (place_is_emulated())
 		SKIP("the emulator makes calls of its own");
-	/* More often than GEIGER_KEEP: old regions go, too. */
+	/* Run more often than GEIGER_KEEP, so that the agent also removes old regions. */
 	for (int i = 0; i < 4; i++)
 		compare("work", &calls);
 	compare("quiet", &calls);
 	CHECK_MSG(calls.quiet_count == 0, "%d calls in 50 000 samples", calls.quiet_count);
 	/* A thread's number is known without asking. */
 	CHECK_EQ_I64(calls.counts[SYS_gettid], 0);
-	/* Of limits, seeds, files: a few, whatever the number of samples. */
+	/* The agent reads seeds and links a few times, whatever the number of samples. */
 	CHECK(calls.counts[SYS_getrandom] <= 4 && calls.counts[SYS_readlinkat] <= 1);
 }

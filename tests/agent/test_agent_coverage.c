@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Do the intervals of a profile hold the truth as often as they say?  A program runs with many seeds
- * under the agent and the twin, whose journal has every call.  Groups are all allocations of a site,
- * of a thread, of both, and of the program; each as allocated and as live at the end; each in bytes
- * and in allocations.
+ * test_agent_coverage - measures how often the intervals of real profiles hold the truth.
  *
- * Bounds    at least 94.5 % for every kind of group; where 10 samples or more are expected, at most
- *           98.5 %.  Groups of one kind share no allocation, and samples are drawn independently, so
- *           the hits of a kind are a sum of independent coins, of which the binomial law at the bound is
- *           the worst case, at 4 sigma: these seeds give the same samples each time.  Learned
- *           intervals depend on which thread is first, and give others: there a bound may fail once
- *           in 10^8 times.  There are some hundred.
- * Not       the upper bound, where so few misses are expected (below 10 allocations) that the law
- *           takes steps: P(at most k missed) has no value between 95 and 98.5 % then
- *           (docs/ESTIMATION.md, "Measured coverage").
- * Counts    are of allocations at least as large as the smallest sampled: so is the truth here.
+ * A program runs with many seeds under the agent and the twin, whose journal has every call.  The
+ * groups are all allocations of a site, of a thread, of both, and of the program.  Each group
+ * counts as allocated and as live at the end, and each of these in bytes and in allocations.
  *
- * GG_TEST_SEEDS: how many (30).
+ *   Lower bound   At least 94.5 % of the intervals hold the truth, for every kind of group.
+ *   Upper bound   At most 98.5 % do, for groups with 10 expected samples or more.  It does not apply
+ *                 if fewer than 10 missed allocations are expected: then the law takes steps, and
+ *                 P(at most k missed) has no value between 95 and 98.5 % (docs/ESTIMATION.md,
+ *                 "Measured coverage").
+ *   Tolerance     Groups of one kind share no allocation, and samples are drawn independently.  So
+ *                 the hits of a kind are a sum of independent coins, and the binomial law at the
+ *                 bound is the worst case.  The tolerance is 4 sigma: these seeds give the same
+ *                 samples each time.  Learned intervals depend on which thread is first, and differ.
+ *                 There a bound may fail once in 10^8 times; there are some hundred bounds.
+ *   Counts        The truth, like the estimate, counts only allocations that are at least as large
+ *                 as the smallest sample.
+ *
+ *   GG_TEST_SEEDS   how many seeds; 30 by default
  */
 #include <fcntl.h>
 #include <math.h>
@@ -41,12 +44,13 @@ enum { GROUPS_MAX = 256, EVENTS_MAX = 1 << 16 };
 
 static const char steps[] = "6000";
 
-/* How the agent is told to sample, and what any allocation may be sampled with, at most. */
+/* Settings of the agent, and the longest interval with which any allocation may be sampled. */
 struct way {
 	const char *interval, *scheme;
 	double interval_bytes, longest_bytes;
-	bool has_one_interval; /* so the upper bound holds: what is exposed to more is held more often */
-	double by_chance;      /* how often each bound may fail */
+	/* True: the upper bound holds.  Groups with longer intervals hold the truth more often. */
+	bool has_one_interval;
+	double by_chance; /* how often each bound may fail */
 };
 
 static const struct way by_poisson = {
@@ -56,7 +60,7 @@ static const struct way by_optimal = {
 	"GEIGER_INTERVAL=1k", "GEIGER_SCHEME=optimal", 1024, 1024 * GG_OPTIMAL_COARSER, false, 1e-8
 };
 static const struct way *way;
-static uint64_t other_intervals; /* samples that were drawn with another one than was asked for */
+static uint64_t other_intervals; /* samples drawn with another interval than the settings' */
 
 static const char *const kind_names[] = { "all", "a thread", "a site", "a site in a thread" };
 static const char *const state_names[] = { "allocated", "live" };
@@ -70,14 +74,14 @@ struct group {
 	struct gg_tally tally;
 	uint64_t smallest;       /* sample: its length; 0: no sample */
 	double bytes, count;     /* the truth; count: of those not below the smallest sample */
-	double expected, missed; /* samples, allocations that are none: on average */
+	double expected, missed; /* expected numbers of samples, and of unsampled allocations */
 };
 
 struct coverage {
 	int held, asked;
 };
 
-/* Of all groups of a kind; of those where the upper bound holds too. */
+/* Counts over all groups of a kind, and over those for which the upper bound also holds. */
 static struct coverage all[KIND_COUNT][STATE_COUNT][GG_QUANTITY_COUNT];
 static struct coverage enough[KIND_COUNT][STATE_COUNT][GG_QUANTITY_COUNT];
 
@@ -156,7 +160,7 @@ static void add_journal(const struct journal *journal)
 		}
 }
 
-/* What was allocated, freed or not, is in the ring, which is large enough for all. */
+/* All allocations, freed or not, are in the ring, which is large enough for them. */
 static bool add_events(const char *path, const struct journal *journal,
                        const struct gg_region_view *view)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dumps that the program asks for, against what it has allocated. */
+/* test_agent_dump - compares dumps that the program requests with its allocations. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

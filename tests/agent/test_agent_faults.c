@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What befalls a region, and the system around it, is not noticed by the program: it prints the same and
- * ends the same as without the agent.  docs/AGENT.md has the table of what is told.
+ * test_agent_faults - shows that programs do not notice what happens to a region or to the system.
+ *
+ * The program prints the same and ends the same as without the agent.  docs/AGENT.md has the table
+ * of the messages.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -79,8 +81,8 @@ static bool run(struct child *child, const char *what, const struct way *way, co
 }
 
 /*
- * Runs the program without the agent and with it.  It must do the same, but for one line on stderr with
- * `told` in it; "": for none.
+ * Runs the program without the agent and with it.  It must do the same, except that the agent
+ * writes one line to stderr, which contains `told`; "": no line.
  */
 static void compare_by(const struct way *way, const char *what, const char *told)
 {
@@ -115,7 +117,7 @@ static void compare(const char *what, const char *told)
 	compare_by(&directly, what, told);
 }
 
-/* Of all regions together. */
+/* Sums over all regions. */
 struct sum {
 	int region_count;
 	uint64_t counters[GG_COUNTER_COUNT];
@@ -440,7 +442,9 @@ TEST(a_set_user_id_program_runs_without_us_and_without_a_word)
 	if (geteuid() != 0)
 		SKIP("not root");
 	place_empty(directory);
-	/* Where programs are built, as others may be mounted without set-user-ID. */
+	/*
+	 * The copy is beside the program, because other folders may be mounted without set-user-ID.
+	 */
 	snprintf(command, sizeof(command),
 	         "cp %1$s %1$s.setuid && chown 65534 %1$s.setuid && chmod 4755 %1$s.setuid && "
 	         "GEIGER_DIR=%2$s GEIGER_INTERVAL=1 LD_PRELOAD=%3$s %1$s.setuid work; "
@@ -450,7 +454,7 @@ TEST(a_set_user_id_program_runs_without_us_and_without_a_word)
 	CHECK_MSG(child.exit_status == 42 && child.err.length == 0, "%d: %s", child.exit_status,
 	          gg_buf_text(&child.err));
 	CHECK_EQ_STR(gg_buf_text(&child.out), "work: done\n");
-	/* The shell before it had none either: it was not preloaded. */
+	/* The shell has no region either, because the agent is not preloaded into it. */
 	CHECK_EQ_I64(sum_up(directory).region_count, 0);
 	child_done(&child);
 }
@@ -484,7 +488,7 @@ TEST(a_child_that_enters_a_sandbox_has_its_region_before)
 
 	compare("sandbox-child", "");
 	sum = sum_up(directory);
-	/* Its parent's, its own, and that of a child of the parent; the program `true` is another one. */
+	/* Regions of the parent, the child, another child of the parent, and the program `true`. */
 	CHECK_MSG(sum.region_count == 4, "%d regions", sum.region_count);
 	check_sandboxed(sum);
 }
@@ -577,7 +581,10 @@ TEST(programs_that_start_at_once_leave_no_more)
 	place_empty(directory);
 	run_at_once(25, 8, "5");
 	run_at_once(12, 1, "5");
-	/* Bash's forked children have none; each true, and bash itself with its own. */
+	/*
+	 * Bash's forked children keep no region.  At most 5 of each program stay, and one that
+	 * runs.
+	 */
 	CHECK_MSG(count_regions() <= 2 * (5 + 1), "%d regions", count_regions());
 }
 
@@ -676,7 +683,7 @@ TEST(what_somebody_gave_a_second_name_or_put_in_its_place_stays)
 	run_some();
 	CHECK(stat(region, &status) == 0 && status.st_nlink == 2);
 	CHECK(unlink(second) == 0 && unlink(region) == 0);
-	/* Of the name of a region, but something else. */
+	/* A file has the name of a region, and another content. */
 	find_oldest(region);
 	file = fopen(region, "w");
 	CHECK(file != NULL && fputs("a text that is not a region", file) >= 0 && fclose(file) == 0);
@@ -707,7 +714,7 @@ TEST(a_list_of_regions_that_is_none_is_begun_anew)
 		if (i == 2) /* the right beginning, and absurd numbers */
 			fseek(file, 0, SEEK_SET), fputs("GGGRKEPT\377\377\377\377", file);
 		CHECK_EQ_I64(fclose(file), 0);
-		/* What was listed is forgotten, and stays. */
+		/* The list's regions are forgotten, and stay. */
 		CHECK_EQ_I64(run_some().region_count, 4 * (i + 2));
 	}
 }

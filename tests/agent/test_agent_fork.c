@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children of programs with threads, children with threads, many children: each has a region of its own
- * with what was live at its fork, whoever in it is the first to need one.
+ * test_agent_fork - shows that each forked child has a region of its own.
+ *
+ * The tests fork from programs with threads, start threads in children, and make many children.  A
+ * child's region has the blocks that were live at its fork, whichever thread of the child needs it
+ * first.
  */
 #include <dirent.h>
 #include <malloc.h>
@@ -27,7 +30,7 @@
 
 INSIDE("GEIGER_INTERVAL=1")
 
-/* Large blocks are asked for, and not to be written to. */
+/* The tests allocate large blocks, to which glibc must not write a pattern. */
 __attribute__((constructor(200))) static void leave_blocks_alone(void)
 {
 	mallopt(M_PERTURB, 0);
@@ -44,7 +47,7 @@ static bool child_says_yes(pid_t child)
 	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* At this interval the second is a sample, and what libc allocates for a thread is none. */
+/* At this interval, a block of LARGE_BYTES is a sample, and libc's blocks for a thread are not. */
 #define SELDOM_BYTES ((uint64_t)64 << 20)
 #define LARGE_BYTES  ((size_t)4 << 30)
 
@@ -367,8 +370,10 @@ TEST(forked_siblings_draw_their_first_marks_for_themselves_and_lose_none)
 		check_siblings(_Fork, "_Fork");
 }
 
-/* Nobody tells them of their fork before their first mark, which they share: it is not lost, and the
- * marks after it are their own. */
+/*
+ * Nothing tells these siblings of their fork before their first sample point, which they share.
+ * That point is not lost, and later points are their own.
+ */
 TEST(siblings_of_a_bare_clone_lose_no_mark_and_draw_all_but_the_first_for_themselves)
 {
 	uint64_t counts[SIBLINGS];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every way to get and to give back a block, over the allocator that FORMS_ALLOCATOR names (none:
- * glibc's): each allocation is recorded once, with its size, and each free is; what the allocator
- * does not have is not there.  Every allocation is a sample (interval 1).
+ * test_agent_forms - allocates and frees in every way over the allocator FORMS_ALLOCATOR.
+ *
+ * Without that variable, the allocator is glibc's.  Each allocation is recorded once, with its
+ * size, and so is each free.  Functions that the allocator does not have do not appear.  Every
+ * allocation is a sample (interval 1).
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -64,10 +66,10 @@ static struct counts counts_since(const struct counts *before)
 		                now.missed - before->missed };
 }
 
-/* Where the program has operators of its own: how often they were called. */
+/* Counts the calls of the program's own operators, if it has any. */
 __attribute__((weak)) unsigned long forms_own_calls(void);
 
-/* What the allocator is asked for: libstdc++ rounds sizes of aligned blocks up to the alignment. */
+/* The size that reaches the allocator: libstdc++ rounds aligned blocks up to the alignment. */
 static size_t size_asked(const struct form *form, size_t bytes)
 {
 	bool is_rounded = getenv("FORMS_ALLOCATOR") == NULL && forms_own_calls == NULL &&
@@ -77,7 +79,7 @@ static size_t size_asked(const struct form *form, size_t bytes)
 	return is_rounded ? (bytes + 127) & ~(size_t)127 : bytes;
 }
 
-/* The program's own operators are called by whoever calls operator new, and by nobody else. */
+/* Only calls of operator new lead to the program's own operators. */
 static void check_own_calls(const struct form *form, unsigned long calls)
 {
 	bool is_operator = strncmp(form->name, "new", 3) == 0;
@@ -190,7 +192,7 @@ static uint64_t live_count(void)
 	return count;
 }
 
-/* What a program of all these forms does, counted. */
+/* Uses all forms at random, and compares the counts. */
 static void churn(const struct form *forms, uint64_t seed)
 {
 	uint64_t random = seed, allocations = 0, frees = 0, live_before = live_count(), live = 0;
@@ -300,7 +302,7 @@ TEST(threads_that_use_all_forms_at_once_leave_nothing)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	since = counts_since(&before);
-	/* What libc allocates for threads comes to it: a few each, and stays. */
+	/* libc adds a few blocks for each thread, which stay. */
 	CHECK_MSG(since.samples >= allocations && since.samples <= allocations + 8 * THREADS,
 	          "%ld of %ld allocations", (long)since.samples, (long)allocations);
 	CHECK_MSG(since.missed == 0, "%ld frees missed", (long)since.missed);
@@ -309,8 +311,11 @@ TEST(threads_that_use_all_forms_at_once_leave_nothing)
 	CHECK(inside_is_consistent());
 }
 
-/* jemalloc's operator new gets aligned blocks from its aligned_alloc(), so that the bytes of each pass
- * the sampler twice; samples must not come more often for that.  Six standard deviations. */
+/*
+ * jemalloc's operator new gets aligned blocks from its aligned_alloc(), so their bytes pass the
+ * sampler twice.  Samples must not become more frequent by that.  The bound is 6 standard
+ * deviations.
+ */
 TEST(at_an_interval_each_form_is_sampled_as_often_as_its_size_says)
 {
 	enum { COUNT = 40000, BYTES = 64, INTERVAL = 1024 };
@@ -356,7 +361,7 @@ static bool is_of_agent(const void *p)
 	return dladdr(p, &info) != 0 && strstr(info.dli_fname, "geiger-agent") != NULL;
 }
 
-/* Those that neither allocate nor free are none of ours. */
+/* The agent does not wrap functions that neither allocate nor free. */
 static bool is_left_alone(const char *name)
 {
 	return strcmp(name, "sallocx") == 0 || strcmp(name, "nallocx") == 0 ||

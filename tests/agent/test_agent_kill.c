@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program of three threads is killed at random moments, and each region that it leaves is compared
- * with the journal of all its calls: totals by thread and by site, to the last bit, and every live
- * sample, up to the one call of each thread that was in flight.  Half of the kills are at an interval
- * of 1, where everything is a sample, half at 4 KiB, where the samples are those that the sampler
- * gives again for the same seed.  GG_TEST_KILLS: how many (60).
+ * test_agent_kill - kills a program of three threads, and compares its region with a journal.
+ *
+ * The journal has all calls.  Totals by thread and by site must agree to the last bit, and so must
+ * every live sample, except for the one call of each thread that was in flight.  Half of the kills
+ * are at an interval of 1, at which everything is a sample.  The other half are at 4 KiB, at which
+ * the sampler draws the same samples again from the same seed.
+ *
+ *   GG_TEST_KILLS   how many kills; 60 by default
  */
 #include <signal.h>
 #include <stdio.h>
@@ -80,7 +83,7 @@ struct outcome {
 	int with_samples;
 };
 
-/* What this program never does, so nothing may be counted there. */
+/* These counters must be 0, because the program never does what they count. */
 static void check_counters(const struct gg_region_view *view)
 {
 	static const enum gg_region_counter none[] = {
@@ -175,7 +178,10 @@ static void kill_often(const char *interval, uint64_t bytes, int runs)
 	int i = 0;
 
 	gg_rng_seed(&rng, 11, bytes);
-	/* Where the machine is busier now than when it was timed, kills come early: then more of them. */
+	/*
+	 * If the machine is busier now than at the timing run, kills come early.  Then the test
+	 * needs more of them.
+	 */
 	for (; (i < runs || (outcome.with_samples <= runs / 4 && i < 20 * runs)) && !test_failed;
 	     i++) {
 		if (i % 16 == 0)

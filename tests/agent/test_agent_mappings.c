@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mmap() and its relatives, with GEIGER_MMAP=1. */
+/* test_agent_mappings - shows how mmap() and its relatives are recorded with GEIGER_MMAP=1. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>

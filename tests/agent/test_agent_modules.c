@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The modules of stacks, by the loader and by the kernel's list (GEIGER_MODULES): both tell the same,
- * also of libraries that come and go.  Every allocation is a sample.
+ * test_agent_modules - compares the modules of stacks with the loader's and the kernel's lists.
+ *
+ * GEIGER_MODULES selects the list.  Both must agree, also about libraries that come and go.  Every
+ * allocation is a sample.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -40,7 +42,7 @@ static uint64_t file_name_hash(const char *path, size_t bytes)
 	return hash;
 }
 
-/* What the loader says of the module at that bias. */
+/* Compares a module with the loader's entry that has the same bias. */
 struct truth {
 	const struct gg_region_module *module;
 	const char *path;
@@ -71,7 +73,7 @@ static int compare_with(struct dl_phdr_info *info, size_t size, void *context)
 		range++;
 	}
 	truth->different += range != m->range_count;
-	/* The loader has the path that it was told, and none of the program. */
+	/* The loader has the path by which a library was loaded, and no path for the program. */
 	if (info->dlpi_name[0] != '\0')
 		truth->different += file_name_hash(truth->path, m->path_bytes) !=
 		                    file_name_hash(info->dlpi_name, strlen(info->dlpi_name));

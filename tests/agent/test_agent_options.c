@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the environment asks for: seen in the region of a program that was run with it.  The seed is fixed; which of
- * the program's threads is first, and has which stream, is not.
+ * test_agent_options - shows that the environment's settings arrive in the region of a program.
+ *
+ * The seed is fixed, but which of the program's threads is first, and which stream it has, is not.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of src/preload/order.h, over an allocator that does what a test tells it.  Every allocation
- * is a sample (interval 1), so what is missing from the region was not recorded.
+ * test_agent_order - checks each row of src/preload/order.h over an allocator that tests control.
+ *
+ * Every allocation is a sample (interval 1), so anything that is missing from the region was not
+ * recorded.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -89,7 +91,7 @@ TEST(row_2_an_allocation_that_fails_is_not_recorded_and_keeps_its_errno)
 	after = inside_counter(GG_COUNT_SAMPLES);
 	script()->fails = true;
 	CHECK(call_malloc(64) == NULL);
-	/* What reading the region allocates is the same each time. */
+	/* Reading the region allocates the same each time, so equal differences mean no record. */
 	CHECK_EQ_U64(inside_counter(GG_COUNT_SAMPLES) - after, after - before);
 }
 
@@ -179,7 +181,7 @@ TEST(row_7_a_block_that_moves_is_closed_and_recorded_anew)
 	CHECK(!inside_is_live(moved));
 }
 
-/* Another owner of the old address, who comes while the real realloc() runs. */
+/* Gives the old address to another owner while the real realloc() runs. */
 static void take_old_address(void *p, size_t bytes)
 {
 	(void)bytes;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads, forked children, signal handlers and other processes do to the agent.  Every
- * allocation is a sample, except where a test changes that.
+ * test_agent_process - tests threads, forked children, signal handlers and other processes.
+ *
+ * Every allocation is a sample, except where a test changes that.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -169,7 +170,10 @@ TEST(ten_thousand_threads_leave_no_memory_behind)
 	before = count_lines("/proc/self/maps");
 	CHECK(run_threads(unless_emulated(10000)));
 	after = count_lines("/proc/self/maps");
-	/* Ten at once have stacks, arenas and blocks, 5 mappings each at most; a leak would be 10 000. */
+	/*
+	 * Ten threads at once have at most 5 mappings each (stack, arena, block); a leak makes 10
+	 * 000.
+	 */
 	CHECK_MSG(after <= before + 50, "%d mappings before, %d after", before, after);
 	CHECK(inside_is_consistent());
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs print the same, to the last byte, and end the same, with the agent and without it; and
- * when the agent cannot record, all it does is to say so in one line.  Over glibc's allocator and
- * over others.
+ * test_agent_programs - shows that programs print and end the same with and without the agent.
+ *
+ * Their output agrees to the last byte.  If the agent cannot record, it prints one line and does
+ * nothing more.  The tests run over glibc's allocator and over others.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -61,7 +62,10 @@ static bool is_same(const struct gg_buf *a, const struct gg_buf *b)
 	return a->length == b->length && memcmp(gg_buf_text(a), gg_buf_text(b), a->length) == 0;
 }
 
-/* What errno is after a success is the allocator's affair; glibc leaves it alone, and so do we. */
+/*
+ * Leaves out errno after a success, which depends on the allocator.  glibc keeps errno, and so does
+ * the agent.
+ */
 static size_t length_to_compare(const char *line, size_t length, bool is_glibc)
 {
 	static const char success[] = ": a block, errno ";
@@ -186,7 +190,7 @@ static void over(const char *library)
 		CHECK(compare(path, python) > 0);
 }
 
-/* Of the samples of that size: frames in all their stacks together. */
+/* Counts the samples of that size, and the frames in all their stacks. */
 static uint64_t count_frames(uint64_t size_bytes, uint64_t *ret_samples)
 {
 	static struct gg_error error;

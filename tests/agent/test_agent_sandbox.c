@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandboxes that refuse the system calls which the agent makes: the program does not notice, and
- * what had been recorded before stays right.  Each allocation is a sample.
+ * test_agent_sandbox - runs programs in sandboxes that refuse the agent's system calls.
+ *
+ * The program does not notice, and everything that was recorded before stays right.  Each
+ * allocation is a sample.
  */
 #include <dirent.h>
 #include <errno.h>

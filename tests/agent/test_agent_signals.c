@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signal handlers that allocate at any instruction, over an allocator that allows it: the sample
- * path of a thread interrupts itself, passes through, and counts.
+ * test_agent_signals - lets signal handlers allocate at any instruction.
+ *
+ * The allocator underneath allows that.  The sample path of a thread interrupts itself; then the
+ * inner allocation passes through unsampled, and a counter records it.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -30,7 +32,7 @@ static void *(*volatile call_malloc)(size_t) = malloc;
 static void *(*volatile call_realloc)(void *, size_t) = realloc;
 static void (*volatile call_free)(void *) = free;
 
-/* What the allocator has beside: found once the agent has taken it. */
+/* Other functions of the allocator, looked up once the agent has wrapped them. */
 static void *(*call_new)(size_t);
 static void (*call_delete)(void *);
 static void *(*call_mallocx)(size_t, int);
@@ -216,7 +218,10 @@ TEST(nor_one_that_is_forked_while_its_parents_region_is_made)
 
 static volatile bool opening_is_interrupted;
 
-/* Stands before libc's, for the agent too: a signal comes when all is decided and nothing is done. */
+/*
+ * Replaces libc's open64(), also for the agent, and raises a signal when the agent has decided to
+ * make its file but has not made it yet.
+ */
 __attribute__((visibility("default"))) int open64(const char *path, int flags, ...)
 {
 	va_list rest;

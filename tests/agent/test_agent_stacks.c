@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much of a thread's stack the sample path takes: programs give threads, coroutines and signal
- * handlers as little as they need themselves.  Every allocation is a sample.
+ * test_agent_stacks - measures how much of a thread's stack the sample path needs.
+ *
+ * Programs give threads, coroutines and signal handlers only as much stack as they need themselves.
+ * Every allocation is a sample.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -23,7 +25,7 @@ INSIDE("GEIGER_INTERVAL=1", "GEIGER_FREE_STACKS=1")
 enum {
 	STACK_BYTES = 256 * 1024,
 	PAINT = 0xa5,
-	/* What docs/AGENT.md promises; a thread of the least size has 16 KiB. */
+	/* docs/AGENT.md promises these limits; the smallest stack of a thread has 16 KiB. */
 	SAMPLE_BYTES_MAX = 6 * 1024,
 	CHILD_BYTES_MAX = 6 * 1024,
 	RED_ZONE_BYTES = 256 /* and the frame of paint() */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dumps that the agent writes by itself: how many, when, and that each of them is whole. */
+/*
+ * test_agent_trigger - shows how many dumps the agent writes by itself, when, and that each is
+ * whole.
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -190,7 +193,7 @@ TEST(a_signal_is_a_dump_and_then_the_programs)
 	                         "before: default\nafter: its own\nsignal: its own\n"
 	                         "handled: 3\nalive\n") == 0,
 	          "status %d: %s", child.exit_status, gg_buf_text(&child.out));
-	/* Those after SIG_DFL and SIG_IGN, too. */
+	/* The agent also dumps at the signals after SIG_DFL and SIG_IGN. */
 	CHECK_MSG(count("m") == 5, "%u dumps", count("m"));
 	last("m");
 	child_done(&child);

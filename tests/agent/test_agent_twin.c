@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent says of a program against what was: the twin counts every call of the same run. */
+/*
+ * test_agent_twin - compares the agent's profile of a program with exact counts.
+ *
+ * The twin counts every call of the same run.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that an allocator takes from malloc and reports itself: malloc's do not count, whatever call
- * gives them, and what malloc counts besides goes on as if they were not.
+ * test_agent_upstream - shows that blocks that an allocator takes from malloc do not count twice.
+ *
+ * The allocator reports its blocks itself.  The malloc below them does not count, whichever call
+ * makes it, and malloc's other bytes count as if these calls did not exist.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -70,6 +72,9 @@ TEST(bytes_of_malloc_go_on_as_if_the_call_had_not_been)
 	samples = inside_counter(GG_COUNT_SAMPLES) - samples;
 	inside_control(true, 1);
 	call_free(call_malloc(INTERVAL * 100));
-	/* 200 marks, 5 sigma of 14 each way, and what reading the region allocates; 2000 with the rest. */
+	/*
+	 * 200 sample points, within 5 sigma of 14 each, and the allocations of reading the region.
+	 * If the other blocks counted, there would be 2000.
+	 */
 	CHECK_MSG(samples >= 130 && samples <= 300, "%d samples of 200", (int)samples);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* twin - wraps the allocator's functions, counts their calls, and writes the counts at the end. */
 #include "agent/twin.h"
 
 #include "agent/journal.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * twin - counts everything that the agent samples: preloaded before it, for tests.
+ * twin - counts everything that the agent samples; tests preload it before the agent.
  *
- * Each allocation and free is counted exactly, by the code that allocated and by thread.  At the
- * end it is written to the file GEIGER_TWIN, if that is set, as one struct twin_log.  For what a
- * kill leaves there is a journal of all calls (journal.h).
+ * It counts each allocation and free exactly, by the code that allocated and by thread.  At the end
+ * it writes the counts to the file GEIGER_TWIN, if that is set, as one struct twin_log.  For tests
+ * that kill the program, a journal of all calls survives (journal.h).
  */
 #pragma once
 

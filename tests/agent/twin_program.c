@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * twin_program [STEPS] - allocates the same at each run, from several places, in several threads, and frees
- * most of it, some of it in other threads than it was allocated in.  Ends without freeing the rest.
- * Threads begin one after the other, so that each has the same stream of samples at each run.
+ * twin_program [STEPS] - makes the same allocations in each run.
+ *
+ * Several places in several threads allocate.  The program frees most blocks, some of them in other
+ * threads than those that allocated, and ends without freeing the rest.  Threads begin one after
+ * the other, so that each has the same stream of samples in each run.
  */
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that know what must be in them: the size, a key, their product with a constant, and bytes
- * that follow from the key.  A block that the allocator gave to two, or cut, or did not copy when it
- * moved, is found when it is verified: at each free and each change of size.
+ * blocks - makes blocks whose content can be verified.
+ *
+ * A block has its size, a key, their product with a constant, and bytes that follow from the key.
+ * Each free and each change of size verifies the block.  So the test finds a block that the
+ * allocator gave out twice, truncated, or did not copy when it moved.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 
 enum {
 	HEAD_BYTES = 24,
-	LARGE_BYTES = 4096 /* of those every 61st byte is looked at */
+	LARGE_BYTES = 4096 /* in larger blocks, every 61st byte is verified */
 };
 
 struct head {
@@ -21,7 +23,7 @@ struct head {
 
 static unsigned char *shared[SHARED_BLOCKS];
 
-/* Through pointers, so that no compiler knows what these are. */
+/* The calls go through volatile pointers, so that no compiler removes them. */
 static void *(*volatile call_malloc)(size_t) = malloc;
 static void *(*volatile call_calloc)(size_t, size_t) = calloc;
 static void *(*volatile call_realloc)(void *, size_t) = realloc;

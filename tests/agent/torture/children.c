@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Children of every kind, made while other threads are in the midst of everything, or by handlers. */
+/* children - makes children of every kind while other threads work, also in signal handlers. */
 #include <errno.h>
 #include <spawn.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A module that is loaded and unloaded while its code is on stacks of samples. */
+/* module - is loaded and unloaded while its code is on stacks of samples. */
 #include <stdlib.h>
 
 #include "agent/torture/torture.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * safe_allocator - an allocator that handlers and children of a bare clone() may call at any
- * instruction: lists of free blocks by power of two, each a stack with a count against ABA; no lock.
- * Addresses come back soon, which tells it from bump_allocator.
+ * safe_allocator - is an allocator that works at any instruction, without a lock.
+ *
+ * Handlers and children of a bare clone() may call it anywhere.  It has one list of free blocks for
+ * each power of two, which is a stack with a count against the ABA problem.  Unlike in
+ * bump_allocator, addresses come back soon.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -25,7 +27,7 @@ enum {
 
 #define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
 
-/* Before each block.  Of those that are free `next` is the offset of another, or 0. */
+/* The head before each block.  In a free block, `next` is the offset of another one, or 0. */
 struct head {
 	uint64_t next;
 	uint64_t size_class;
@@ -90,7 +92,10 @@ static void push(struct head *head)
 	                                    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 }
 
-/* Blocks are as aligned as they are large, but for the head: those of memalign() have a second one. */
+/*
+ * Takes a block, which with its head is aligned to its size.  Blocks of memalign() have a second
+ * head.
+ */
 static void *take(size_t bytes)
 {
 	int size_class = CLASS_FIRST;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A coroutine of each worker: operations on a stack that is a block itself, left and taken up again. */
+/*
+ * switching - gives each worker a coroutine, whose stack is a block itself.
+ *
+ * After each operation the coroutine switches back to the worker, which resumes it later.
+ * Meanwhile only the coroutine's stack has the address of a block.
+ */
 #include <stdlib.h>
 #include <ucontext.h>
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The torture program (torture.h) prints the same and ends the same with the agent as without it, for
- * one seed after the other until the time is over, while this program switches sampling on and off and
- * changes the interval, in all of its processes.  Every region that it leaves must add up.
+ * test_torture - compares the torture program (torture.h) with and without the agent.
+ *
+ * It prints the same and ends the same, for one seed after the other until the time is over.
+ * Meanwhile this test switches sampling on and off and changes the interval, in all processes of
+ * the program.  Every region that the program leaves must add up.
  *
  *   GG_TEST_TORTURE_SECONDS   how long, at least one seed; 5
  *   GG_TEST_TORTURE_PART      one of so many tests that share GG_TEST_SOAK_SECONDS (1800)
  *   GG_TEST_TORTURE_SEED      of the first run; 1
  *   TORTURE_UNDER             the allocator underneath: a library, or nothing for libc's
  *
- * What hangs is asked for the stacks of all its threads (SIGQUIT) before it is killed.
+ * A program that hangs prints the stacks of all its threads (SIGQUIT) before the test kills it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -56,7 +58,7 @@ static uint64_t draw(uint64_t below)
 
 /* --- regions --- */
 
-/* Of processes that are over: it adds up, and frees were seen. */
+/* Checks the region of a process that has ended: it adds up, and nearly no free was missed. */
 static bool check_region(const char *path)
 {
 	static struct gg_error error;
@@ -74,8 +76,10 @@ static bool check_region(const char *path)
 	                 view.torn, (unsigned long long)view.damaged_count);
 	good &= CHECK_MSG(gg_region_view_check(&view, &stack) == 0, "%s does not add up: stack %u",
 	                  path, stack);
-	/* A block that realloc() moved, whose old address another thread had before it was closed, is
-	 * closed as a missed free (order.h, 7 and 14): seldom. */
+	/*
+	 * If realloc() moves a block, and another thread gets the old address before its sample is
+	 * closed, the sample is closed as a missed free (order.h, 7 and 14).  That is rare.
+	 */
 	explained = counters[GG_COUNT_FREE_DEFERRED] + counters[GG_COUNT_DROP_BUSY] +
 	            counters[GG_COUNT_FREES] / 100 + 3;
 	if (view.header.inherited_below_id == 0)
@@ -91,7 +95,7 @@ static bool check_region(const char *path)
 	return good;
 }
 
-/* One that is being written adds up too, if the copy is of one instant. */
+/* Checks a region that is being written: it adds up as well if the copy is of one instant. */
 static void look_at_region(const char *path)
 {
 	static struct gg_error error;

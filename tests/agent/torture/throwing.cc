@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C++ exceptions that pass through frames which allocate, free, and throw others meanwhile. */
+/*
+ * throwing - throws C++ exceptions through frames that allocate, free, and throw others meanwhile.
+ */
 #include <new>
 #include <string>
 #include <vector>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torture.h tells what this program is. */
+/*
+ * torture - runs the workers, and chooses their operations (torture.h has the program's purpose).
+ */
 #include "agent/torture/torture.h"
 
 #include <errno.h>
@@ -194,7 +196,7 @@ static unsigned char *operate_in_module(void *argument)
 	return torture_make(&dice);
 }
 
-/* What was allocated through it outlives it. */
+/* Allocates through a module; the block outlives the module. */
 static void use_module(struct worker *worker, struct dice *dice)
 {
 	struct task task = { .number = torture_draw(dice, 0) };
@@ -226,7 +228,7 @@ static void rename_thread(struct dice *dice)
 	prctl(PR_SET_NAME, name);
 }
 
-/* What is not in the worker's power, or too deep, is done to a block. */
+/* Does one operation.  If the worker may not do it, or is too deep, it uses a block. */
 static void operate(struct worker *worker, struct dice *dice, uint64_t number)
 {
 	uint64_t kind = torture_draw(dice, 1000);
@@ -305,7 +307,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* Signals for whoever works, until all are done. */
+/* Sends signals to the workers until all are done. */
 static void pester(struct job jobs[WORKERS])
 {
 	for (bool any = true; any;) {

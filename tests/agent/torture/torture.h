@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * torture SEED ROUNDS - does to an allocator, all at once, what programs do one at a time: threads
- * that free and move each other's blocks, threads that come and go, forks of every kind in the midst of
- * it, modules loaded and unloaded with their code on the stack, C++ exceptions, coroutines, handlers
- * that allocate, mappings.
+ * torture SEED ROUNDS - does to an allocator, all at once, what programs do one at a time.
  *
- * What each worker does is drawn from the seed, its number and the number of the operation, never from
- * what other threads did.  So the program prints the same and ends the same each time, with the agent
- * or without; it aborts where a block does not hold what was written into it, or a child has ended
- * in another way than it must.  test_torture.c runs it and looks at the regions.
+ * Threads free and move each other's blocks; threads come and go; forks of every kind happen in
+ * between.  Modules are loaded and unloaded with their code on the stack.  There are C++
+ * exceptions, coroutines, handlers that allocate, and mappings.
  *
- *   TORTURE_SAFE=1        the allocator may be called at any instruction: handlers allocate everywhere,
- *                         and children of a bare clone() go on as if nothing was
- *   TORTURE_MODULES       where the modules are: torture-module-0.so and so on
+ * Each worker draws its operations from the seed, its number, and the number of the operation,
+ * never from other threads' actions.  So the program prints the same and ends the same each time,
+ * with the agent or without.  It aborts if a block does not hold what was written into it, or if a
+ * child ends in another way than it must.  test_torture.c runs it and checks the regions.
  *
- * SIGQUIT prints the stack of the thread that gets it, and so does a crash.
+ *   TORTURE_SAFE=1        the allocator may be called at any instruction: handlers allocate
+ *                         everywhere, and children of a bare clone() simply continue
+ *   TORTURE_MODULES       the folder of the modules torture-module-0.so and so on
+ *
+ * SIGQUIT prints the stack of the thread that receives it, and so does a crash.
  */
 #pragma once
 
@@ -85,7 +86,7 @@ void torture_verify(const unsigned char *block);
 /* Leaves a block where another thread may find it, and takes what is there, or NULL. */
 unsigned char *torture_swap_shared(struct dice *dice, unsigned char *block);
 void torture_drop_shared(void);
-/* What handlers do. */
+/* The operation of signal handlers. */
 void torture_make_and_drop(void);
 
 /* children.c */
