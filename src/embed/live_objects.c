@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* live_objects - lists of live samples, and the lock over them. */
+/* live_objects - keeps the lists of live samples, and the lock of a heap's lists. */
 #include "embed/live_objects.h"
 
 #include <errno.h>
@@ -24,7 +24,10 @@ bool gg_embed_track_lock(struct gg_embed_tracked *tracked, uint32_t generation)
 		/* Acquire: pairs with the release of gg_embed_track_unlock(). */
 		if (gg_cas_acq_rel(&tracked->lock, &expected, own))
 			return true;
-		/* Its owner is in a process that this one was forked from. */
+		/*
+		 * The owner is a thread of the process from which this one was forked.  It does not
+		 * exist here and will never unlock, so this thread takes the lock over.
+		 */
 		if (expected != own && gg_cas_acq_rel(&tracked->lock, &expected, own))
 			return true;
 	}
@@ -36,6 +39,7 @@ void gg_embed_track_unlock(struct gg_embed_tracked *tracked)
 	gg_store_release(&tracked->lock, 0);
 }
 
+/* Doubles the list by bare system calls, because the agent may count mmap() for the program. */
 static bool grow(struct gg_embed_list *list)
 {
 	uint32_t capacity = list->capacity > 0 ? list->capacity * 2 : FIRST_ENTRIES;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_objects - which samples of a heap are live, by generation, for collectors that visit all at
- * once.
+ * live_objects - lists the live samples of a heap by generation, for collectors that visit them
+ * all.
  *
  * The heap's first geiger_collected() fills the lists from the region; from then on each new sample
  * is appended.  An entry names its sample by the region's id.  If that sample was freed meanwhile,
@@ -34,7 +34,7 @@ struct gg_embed_tracked {
 	struct gg_embed_list young, old;
 };
 
-/* Notes a new sample, once there was a collection. */
+/* Appends a new sample, unless the heap never had a collection. */
 void gg_embed_track(struct gg_embed_tracked *tracked, uint32_t generation, uint64_t key,
                     uint64_t id, bool is_old);
 
@@ -42,5 +42,5 @@ void gg_embed_track(struct gg_embed_tracked *tracked, uint32_t generation, uint6
 bool gg_embed_track_lock(struct gg_embed_tracked *tracked, uint32_t generation);
 void gg_embed_track_unlock(struct gg_embed_tracked *tracked);
 
-/* Under the lock.  Without memory the entry is counted and lost. */
+/* The caller holds the lock.  If memory runs out, the entry is lost, and a counter records it. */
 void gg_embed_track_append(struct gg_embed_list *list, uint64_t key, uint64_t id);

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_sample - captures a stack and passes the sample to region, listeners and tracers. */
+/*
+ * report_sample - captures a stack, and passes the sample to the region, listeners and tracers.
+ *
+ *   1. gg_embed_report()  checks the sample, and enters the library
+ *   2. find_stack()       captures native frames, gets the runtime's, and places them
+ *   3. record()           lists the addresses of the merged stack, and records the sample
+ *   4. tell(), trace()    pass the sample to listeners and tracers, if there are any
+ */
 #include "embed/report_sample.h"
 
 #include <errno.h>
@@ -31,6 +38,9 @@ struct sample_report {
 	uint32_t frame_count;
 };
 
+/*
+ * Gets the runtime's frames from the heap's provider, which may return more than there is room for.
+ */
 static void ask_provider(struct sample_report *p)
 {
 	/* Acquire: pairs with the release of geiger_heap_frames(). */
@@ -46,6 +56,7 @@ static void ask_provider(struct sample_report *p)
 	p->frame_count = count < GG_EMBED_FRAMES ? (uint32_t)count : GG_EMBED_FRAMES;
 }
 
+/* Frames that the sample brings itself replace those of the provider. */
 static void find_stack(struct sample_report *p)
 {
 	const struct gg_embed_sample *sample = p->sample;
@@ -63,7 +74,10 @@ static void find_stack(struct sample_report *p)
 	gg_embed_recording(p->t, &p->stack, p->frames, p->frame_count);
 }
 
-/* Looks the frame up by its texts, and caches the result. */
+/*
+ * Looks the frame up by its texts, and caches the result.  The entry has a copy of the texts: the
+ * runtime may have reused the memory of an earlier frame for others, at the same addresses.
+ */
 static uint64_t meet(struct gg_embed_met *met, const struct geiger_frame *frame, uint64_t sample)
 {
 	struct gg_frame_info info = {
@@ -103,6 +117,7 @@ static uint64_t find_frame(struct gg_embed_thread *t, const struct geiger_frame 
 	uint64_t key = (uint64_t)(uintptr_t)frame->function + frame->line * HASH_FACTOR;
 	struct gg_embed_met *met = &t->met[key * HASH_FACTOR >> (64 - GG_EMBED_MET_BITS)];
 
+	/* Within one sample, equal addresses mean equal texts, so recursion costs no comparison. */
 	if (gg_likely(met->sample == t->sample_count && met->pc != 0 &&
 	              met->function == frame->function && met->file == frame->file &&
 	              met->line == frame->line))
@@ -136,6 +151,7 @@ static uint32_t list_pcs(struct sample_report *p)
 	return (uint32_t)(to - t->pcs);
 }
 
+/* False: the heap or the region has no room for the sample. */
 static bool record(struct sample_report *p)
 {
 	const struct gg_agent_functions *agent = gg_embed_agent();
@@ -161,6 +177,7 @@ static bool record(struct sample_report *p)
 	return id != 0;
 }
 
+/* Passes the sample to the listeners, with the frames' texts instead of their numbers. */
 static void tell(struct sample_report *p)
 {
 	const struct gg_embed_sample *sample = p->sample;
@@ -221,6 +238,7 @@ static void expect(const struct sample_report *p)
 			gg_agent_key(number, (uint64_t)(uintptr_t)p->sample->object));
 }
 
+/* True if the sample was recorded.  Without a recording, listeners and tracers still receive it. */
 static bool pass(struct sample_report *p)
 {
 	bool is_recorded, is_heard = gg_load_relaxed(&gg_embed_settings.listener_count) != 0;
@@ -241,6 +259,7 @@ static bool pass(struct sample_report *p)
 	return is_recorded;
 }
 
+/* The sample may come from the embedder's own sampler, so any member may be wrong. */
 static bool is_good(const struct gg_embed_sample *sample)
 {
 	uint64_t object = (uint64_t)(uintptr_t)sample->object;

@@ -34,13 +34,13 @@ struct gg_embed_settings {
 	uint32_t change_count;                  /* changes of the members below; at least 1 */
 	uint32_t is_recording;                  /* samples go to a region */
 	uint32_t listener_count;
-	uint32_t generation;            /* of the recording: gg_agent_settings */
-	uint32_t scheme;                /* enum gg_scheme */
-	uint64_t interval_bytes;        /* of the process */
-	uint64_t seed;                  /* of this process; 0: by the system */
-	uint64_t seen;                  /* change count and generation of the recording side */
-	uint32_t fork_count;            /* by this process's ancestors: samplers start anew */
-	uint64_t next_stream;           /* of random numbers: one a sampler */
+	uint32_t generation;     /* of the recording: gg_agent_settings */
+	uint32_t scheme;         /* enum gg_scheme */
+	uint64_t interval_bytes; /* of the process */
+	uint64_t seed;           /* of this process; 0: by the system */
+	uint64_t seen;           /* change count and generation of the recording side */
+	uint32_t fork_count;     /* forks by this process's ancestors; each reseeds samplers */
+	uint64_t next_stream;    /* of random numbers: one a sampler */
 	void (*listeners_forked)(void); /* in a child; NULL: there was no listener yet */
 };
 

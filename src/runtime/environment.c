@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* environment - parses the GEIGER_ variables. */
+/*
+ * environment - parses the GEIGER_ variables.
+ *
+ * secure_getenv() ignores the variables in programs with special rights, such as set-user-ID ones.
+ */
 #include "runtime/environment.h"
 
 #include <stdlib.h>
@@ -13,12 +17,12 @@
 
 #define SIZE_FORM "a size of 1 to 2^48 bytes, such as 4096, 64k or 512KiB"
 
-/* The variables that set how many records a table has. */
 enum { NUMBER_FORM_MAX = 128 };
 
+/* The variables that set how many records a table has. */
 static const struct {
 	const char *name;
-	const char *form;
+	const char *form; /* for the log line about a wrong value */
 	enum gg_region_table_id table;
 	uint64_t least, most;
 } capacities[] = {
@@ -47,6 +51,9 @@ const char *gg_environment_value(struct gg_environment *o, const char *name)
 
 	if (value == NULL || *value == '\0')
 		return NULL;
+	/*
+	 * The region tells readers the options of the recording; options without room are left out.
+	 */
 	length = strlen(value);
 	if (used + name_length + length + 2 < sizeof(o->text)) {
 		memcpy(o->text + used, name, name_length);
@@ -146,6 +153,7 @@ static void read_recorder(struct gg_environment *o)
 	o->recorder_namespace = pid_namespace;
 }
 
+/* "all", or how many regions of ended processes stay. */
 static void read_keep(struct gg_environment *o)
 {
 	const char *value = gg_environment_value(o, "GEIGER_KEEP");
@@ -162,7 +170,10 @@ static void read_keep(struct gg_environment *o)
 	}
 }
 
-/* INTERVAL:BYTES */
+/*
+ * INTERVAL:BYTES.  The first BYTES that the program allocates are sampled with INTERVAL, which may
+ * be smaller than that of the rest.
+ */
 static void read_startup(struct gg_environment *o)
 {
 	const char *value = gg_environment_value(o, "GEIGER_STARTUP"), *colon;
@@ -203,6 +214,7 @@ void gg_environment_read(struct gg_environment *o)
 
 	memset(o, 0, sizeof(*o));
 	gg_region_options_default(&o->region);
+	/* The log comes first, because all later values may be refused with a line there. */
 	gg_agent_log_to(gg_environment_value(o, "GEIGER_LOG"));
 	read_scheme(o);
 	read_focus(o);
@@ -231,6 +243,10 @@ void gg_environment_read(struct gg_environment *o)
 	/* All threads may be alive at once, and each needs a slot. */
 	if (o->region.capacities[GG_TABLE_SLOTS] < o->region.capacities[GG_TABLE_THREADS])
 		o->region.capacities[GG_TABLE_SLOTS] = o->region.capacities[GG_TABLE_THREADS];
+	/*
+	 * The ring finds the place of an event by masking its number, so its size is a power of
+	 * two.
+	 */
 	if ((o->region.capacities[GG_TABLE_RING] & (o->region.capacities[GG_TABLE_RING] - 1)) !=
 	    0) {
 		struct gg_region_options standard;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * environment - the settings that the GEIGER_ variables make; docs/AGENT.md has the table of them.
+ * environment - reads the settings from the GEIGER_ variables (table in docs/AGENT.md).
  *
  * A value that cannot be parsed is logged once, with an example of the right form, and the default
  * applies: a typing error must neither stop the program nor pass unnoticed.

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* history - a ring, a log and sums, with a try-lock for each record. */
+/*
+ * history - remembers samples in a ring and a log, and adds them up by class.
+ *
+ * Each record has a lock that a thread only tries to take.  A thread that does not get it skips the
+ * record, because the sample path must not wait: the history may miss a sample, but never has half
+ * of one.
+ */
 #include "runtime/history.h"
 
 #include <errno.h>
@@ -15,6 +21,7 @@ struct history_entry {
 	struct gg_history_record record;
 };
 
+/* A sample's place is its id, masked.  Ids grow, so later samples overwrite the oldest ones. */
 struct history_ring {
 	uint64_t mask;
 	struct history_entry entries[];
@@ -55,6 +62,7 @@ static struct gg_history_record record_of(const struct gg_region_sample *sample)
 	};
 }
 
+/* jemalloc's history has no mappings, and no objects of a program's own heaps. */
 static bool is_of_malloc(const struct gg_region_sample *sample)
 {
 	return sample->heap == 0 && (sample->flags & GG_REGION_SAMPLE_MAPPING) == 0;
@@ -133,6 +141,7 @@ void gg_history_freed(const struct gg_region_sample *sample, uint64_t now_ns, ui
 
 /* --- the functions for libgeiger-compat --- */
 
+/* If two records of the old ring share a place in the new one, the newer one stays. */
 static void copy_ring(struct history_ring *to, struct history_ring *from)
 {
 	for (uint64_t i = 0; i <= from->mask; i++) {
@@ -156,6 +165,10 @@ static void leave_list(uint64_t most)
 		gg_store_relaxed(&recent_from, from);
 }
 
+/*
+ * Sets the limit of the list.  The ring only grows, and the old one stays mapped, because another
+ * thread may be using it.
+ */
 static int keep_recent(uint32_t most)
 {
 	uint64_t places = 64;
@@ -182,6 +195,7 @@ static int keep_recent(uint32_t most)
 	return 0;
 }
 
+/* Empties the log; an id of 0 marks an entry that readers skip. */
 static int begin_log(void)
 {
 	struct history_entry *entries = gg_load_acquire(&log_entries);
@@ -232,7 +246,10 @@ static int set(const struct gg_history_wish *wish)
 	return status;
 }
 
-/* Oldest first: ids grow, and the ring has the samples of its last round. */
+/*
+ * Walks the ids of the last samples, the oldest first.  A place whose record has another id was
+ * skipped by its writer, or overwritten since.
+ */
 static uint32_t next_recent(uint32_t number, struct gg_history_record *ret)
 {
 	struct history_ring *now = gg_load_acquire(&ring);
@@ -299,6 +316,7 @@ static bool is_recording(void)
 	return gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING;
 }
 
+/* Allocated samples have sums of their own; live ones are added up from the region. */
 static void class_sums(uint32_t class, struct gg_history_sum *ret_live,
                        struct gg_history_sum *ret_allocated)
 {

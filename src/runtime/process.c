@@ -56,7 +56,7 @@ static const char *base_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-/* /proc/self/exe and /dev/fd/N lead to the program, too, but do not name it. */
+/* /proc/self/exe and /dev/fd/N also lead to the program, but do not name it. */
 static bool names_a_program(const char *executed)
 {
 	return executed != NULL && executed[0] == '/' && strncmp(executed, "/proc/", 6) != 0 &&

@@ -88,7 +88,7 @@ void gg_process_region_count_missing(int status, bool is_forked)
 
 /* --- the file --- */
 
-/* Memory without a file: a file would have the parent's name, and nobody would ever fill it. */
+/* Uses memory without a file: a file would have the parent's name, and would stay empty. */
 static int create_nameless(struct gg_region_file *ret_map, uint64_t bytes)
 {
 	void *base = gg_syscall_map(bytes);
@@ -210,7 +210,7 @@ static int fill_file(gg_process_region_make *make, const struct gg_region_option
 		gg_region_file_done(&new_map, true);
 	}
 	gg_store_relaxed(&new_map.base, NULL);
-	/* While it was filled, somebody may have cut the file short. */
+	/* Another process may have truncated the file while it was filled. */
 	return status == 0 && gg_sigbus_guard_is_lost() ? -ESTALE : status;
 }
 

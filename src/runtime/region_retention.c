@@ -139,7 +139,7 @@ static enum region_finding check_region(struct region_directory *directory,
 	enum region_finding finding = GONE;
 	uint64_t magic = 0;
 
-	/* The file belongs to another user, or somebody gave it a second name: leave it alone. */
+	/* A file of another user, or one that has a second name, stays as it is. */
 	if (fd == -ENOENT || fd == -EPERM)
 		return GONE;
 	if (fd < 0)
@@ -178,7 +178,7 @@ static void remove_oldest(struct region_directory *directory, struct gg_retentio
                           uint64_t most, uint32_t looks)
 {
 	for (uint32_t i = 0; i < looks && list->dead_count > most; i++) {
-		/* Checked again, because somebody may have given it a second name. */
+		/* Check again, because the file may have got a second name meanwhile. */
 		if (check_region(directory, &list->entries[0]) == ENDED)
 			unlink(name_region(directory, &list->entries[0]));
 		gg_assert(list->dead_count <= list->count);

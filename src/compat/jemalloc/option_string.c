@@ -222,6 +222,7 @@ static bool take(struct gg_option_string *conf, const struct option *option,
 	return false;
 }
 
+/* Unknown keys belong to the allocator, so they pass silently. */
 static void take_pair(struct gg_option_string *conf, const struct teller *teller,
                       const struct option_piece *key, const struct option_piece *value)
 {
@@ -232,6 +233,7 @@ static void take_pair(struct gg_option_string *conf, const struct teller *teller
 			tell_value(teller, key, value, forms[options[i].kind]);
 			return;
 		}
+		/* Options that were given win over geiger's own variables (compat_begin.c). */
 		conf->has_sample |= options[i].kind == SAMPLE;
 		conf->has_active |= options[i].at == offsetof(struct gg_option_string, prof_active);
 	}
@@ -267,6 +269,7 @@ void gg_option_string_parse(struct gg_option_string *conf, const char *source, c
 
 		while (is_key(key.at[key.length]))
 			key.length++;
+		/* As in jemalloc, an error in the grammar ends the parsing of this string. */
 		if (key.at[key.length] != ':') {
 			tell_broken(&teller, text,
 			            key.at[key.length] == '\0'
@@ -286,6 +289,7 @@ void gg_option_string_parse(struct gg_option_string *conf, const char *source, c
 void gg_option_string_finish(struct gg_option_string *conf, gg_option_string_tell *tell,
                              void *context)
 {
+	/* jemalloc refuses to start with this pair; here prof_leak_error has no effect. */
 	if (conf->prof_leak_error && !conf->prof_final) {
 		tell(context, "prof_leak_error:true has no effect without prof_final:true");
 		conf->prof_leak_error = false;

@@ -75,6 +75,7 @@ size_t gg_profiler_lg_sample(void)
 	return 63 - (size_t)__builtin_clzll(now.interval_bytes);
 }
 
+/* look_now() applies the interval to this thread at once; other threads check within 8 MiB. */
 void gg_profiler_set_lg_sample(size_t lg)
 {
 	const struct gg_agent_functions *agent = gg_compat_settings()->agent;
@@ -113,6 +114,7 @@ static void set_prefix(struct gg_agent_triggers *triggers, const char *prefix)
 	triggers->prefix[length] = '\0';
 }
 
+/* jemalloc dumps at every new maximum of its memory; here a dump needs a minimum of growth. */
 static void set_growth(struct gg_agent_triggers *triggers, bool wish)
 {
 	triggers->growth_bytes = wish ? GROWTH_BYTES : 0;
@@ -165,6 +167,7 @@ void gg_profiler_set_active(bool wish)
 	}
 }
 
+/* Dumps at high-water marks are on if the triggers have a step for them. */
 bool gg_profiler_gdump(void)
 {
 	struct gg_agent_triggers triggers;

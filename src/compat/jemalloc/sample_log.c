@@ -70,6 +70,7 @@ static void keep_piece(void *context, const char *piece)
 	to[length] = '\0';
 }
 
+/* Sets the path to PREFIX.PID.SEQ.json, without stdio, which allocates. */
 static void name_file(void)
 {
 	char prefix[GG_AGENT_PREFIX_MAX];
@@ -102,6 +103,7 @@ bool gg_sample_log_start(const char *asked)
 		memcpy(path, asked, strlen(asked) + 1);
 	start_ns = now_ns();
 	started = gg_compat_settings()->agent->history->set(&wish) == 0;
+	/* Release: a thread that sees RUNNING sees the path and the start. */
 	gg_store_release(&state, started ? RUNNING : STOPPED);
 	return started;
 }
@@ -117,6 +119,7 @@ static void *map(size_t bytes)
 	return pages != MAP_FAILED ? pages : NULL;
 }
 
+/* Returns the number in the file, and assigns the next one if there is no number yet. */
 static uint32_t number_of(uint32_t *numbers, uint32_t which, uint32_t *count)
 {
 	if (numbers[which] == 0)
@@ -270,6 +273,7 @@ static void add_records(struct gg_json_text *text, const struct log_numbers *n)
 	gg_json_text_add(text, "]}");
 }
 
+/* The extra record of each table avoids a mapping of 0 bytes, which fails. */
 static bool write_all(struct gg_json_text *text, const struct log_numbers *n)
 {
 	uint32_t *threads = map((n->thread_count + 1) * sizeof(uint32_t));
@@ -318,6 +322,7 @@ bool gg_sample_log_stop(void)
 
 	if (!gg_cas_acq_rel(&state, &running, CHANGING))
 		return false;
+	/* The history keeps its records when the log ends, so they can be read afterwards. */
 	gg_compat_settings()->agent->history->set(&wish);
 	written = write_file();
 	gg_store_release(&state, STOPPED);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc_maps - one reading of the file, parsed line by line. */
+/*
+ * proc_maps - reads the file once, and parses the copy line by line.
+ *
+ * It does without stdio, which allocates.
+ */
 #include "runtime/modules/proc_maps.h"
 
 #include <string.h>
@@ -26,7 +30,7 @@ void gg_proc_maps_done(struct gg_proc_maps *maps)
 	*maps = (struct gg_proc_maps){ 0 };
 }
 
-/* Digits of base 16 up to the next other character, which it also passes. */
+/* Reads hexadecimal digits, and skips the character after them. */
 static uint64_t read_hex(const char **at)
 {
 	uint64_t value = 0;
@@ -46,6 +50,7 @@ static uint64_t read_hex(const char **at)
 	return value;
 }
 
+/* Skips the rest of a field and the blanks after it; never leaves the line. */
 static const char *skip_field(const char *at)
 {
 	while (*at != '\0' && *at != '\n' && *at != ' ')
@@ -55,7 +60,10 @@ static const char *skip_field(const char *at)
 	return at;
 }
 
-/* BEGIN-END PERMISSIONS OFFSET DEVICE INODE [PATH]; the text ends in 0, as the mapping does. */
+/*
+ * Parses "BEGIN-END PERMISSIONS OFFSET DEVICE INODE [PATH]".  The text ends in a 0 byte, because
+ * the mapping is zeroed and larger.  A last line without its end was truncated, and is skipped.
+ */
 bool gg_proc_maps_next(const struct gg_proc_maps *maps, size_t *at,
                        struct gg_proc_maps_line *ret_line)
 {
