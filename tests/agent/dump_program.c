@@ -65,7 +65,7 @@ static void take_steps(void)
 
 static void leak(void)
 {
-	void *volatile block; /* nobody finds out that it is not used */
+	void *volatile block; /* volatile, so that no compiler removes the allocation */
 
 	for (int i = 0; i < 10; i++)
 		block = allocate(100000);

@@ -49,7 +49,7 @@ static void work(void)
 	printf("work: %s\n", good ? "done" : "no memory");
 }
 
-/* --- the region, cut short or removed by somebody --- */
+/* --- a region that another process truncates or removes --- */
 
 /* Does it to every region of this process that there is. */
 static void with_regions(void (*act)(int directory, const char *name))
@@ -526,7 +526,7 @@ static void work_in_sandbox(bool by_bare_call)
 	static void *many[MANY];
 	bool good = true;
 
-	/* stdio and malloc() have asked the system what they ask once. */
+	/* stdio and malloc() have made the system calls that they make only once. */
 	puts("enters a sandbox");
 	fflush(stdout);
 	printf("sandbox: %d\n", enter_sandbox(by_bare_call));

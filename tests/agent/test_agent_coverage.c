@@ -7,15 +7,15 @@
  * counts as allocated and as live at the end, and each of these in bytes and in allocations.
  *
  *   Lower bound   At least 94.5 % of the intervals hold the truth, for every kind of group.
- *   Upper bound   At most 98.5 % do, for groups with 10 expected samples or more.  It does not apply
- *                 if fewer than 10 missed allocations are expected: then the law takes steps, and
- *                 P(at most k missed) has no value between 95 and 98.5 % (docs/ESTIMATION.md,
+ *   Upper bound   At most 98.5 % do, for groups with 10 expected samples or more.  It does not
+ *                 apply if fewer than 10 missed allocations are expected: then the law takes steps,
+ *                 and P(at most k missed) has no value between 95 and 98.5 % (docs/ESTIMATION.md,
  *                 "Measured coverage").
  *   Tolerance     Groups of one kind share no allocation, and samples are drawn independently.  So
  *                 the hits of a kind are a sum of independent coins, and the binomial law at the
  *                 bound is the worst case.  The tolerance is 4 sigma: these seeds give the same
- *                 samples each time.  Learned intervals depend on which thread is first, and differ.
- *                 There a bound may fail once in 10^8 times; there are some hundred bounds.
+ *                 samples each time.  Learned intervals depend on which thread is first, so they
+ *                 differ.  A bound on them may fail once in 10^8 times; there are some hundred.
  *   Counts        The truth, like the estimate, counts only allocations that are at least as large
  *                 as the smallest sample.
  *

@@ -190,7 +190,7 @@ TEST(what_a_program_sets_for_sigbus_it_is_told_and_has)
 	compare("bus-ask", "");
 }
 
-/* --- children that can have no region: told once, and counted --- */
+/* --- children that can have no region: one log line, and a counter --- */
 
 static void compare_lost(const char *what, const char *told)
 {
@@ -291,7 +291,7 @@ TEST(a_log_that_nobody_reads_is_not_waited_for)
 	unlink(fifo);
 }
 
-/* Full, and nobody reads it; -1: it cannot be had. */
+/* Returns the end of a full pipe whose reader never reads; -1: it cannot be made. */
 static int make_full_pipe(int *ret_reader)
 {
 	char text[4096] = "";
@@ -581,10 +581,7 @@ TEST(programs_that_start_at_once_leave_no_more)
 	place_empty(directory);
 	run_at_once(25, 8, "5");
 	run_at_once(12, 1, "5");
-	/*
-	 * Bash's forked children keep no region.  At most 5 of each program stay, and one that
-	 * runs.
-	 */
+	/* Bash's forked children have no regions.  `true` and bash each keep their own number. */
 	CHECK_MSG(count_regions() <= 2 * (5 + 1), "%d regions", count_regions());
 }
 

@@ -26,7 +26,7 @@
 
 INSIDE("GEIGER_INTERVAL=1", "GEIGER_FREE_STACKS=1")
 
-enum { LIMIT_SECONDS = 180 }; /* a second or two where nobody else is at work */
+enum { LIMIT_SECONDS = 180 }; /* on an idle machine, 1 or 2 seconds suffice */
 
 static void *(*volatile call_malloc)(size_t) = malloc;
 static void *(*volatile call_realloc)(void *, size_t) = realloc;

@@ -106,7 +106,7 @@ static void count_new(void *p, size_t bytes, uint64_t pc, struct journal_place m
 	unlock();
 }
 
-/* Before the block can be somebody else's. */
+/* Takes the block out before the free, because afterwards another thread may get its address. */
 static struct block take(void *p)
 {
 	struct block block = { .made = { JOURNAL_NOBODY, 0 } };

@@ -207,7 +207,7 @@ static void add_mapping(struct made_profile *made, const char *path, uint64_t st
 	CHECK_EQ_I64(gg_profile_add_mapping(made->profile, &mapping, &error), 0);
 }
 
-/* Two processes have different libraries at one address; a third library nobody mapped. */
+/* Two processes have different libraries at one address; no process mapped a third library. */
 TEST(modules_of_all_processes_have_places_of_their_own)
 {
 	static const char *const stacks[] = { "main>[liba]0x1234", "main>[libb]0x1234",

@@ -28,7 +28,7 @@ enum {
 };
 
 static struct gg_region region;
-static uint64_t free_addresses[ADDRESSES]; /* 0: somebody has it */
+static uint64_t free_addresses[ADDRESSES]; /* 0: a thread has the address */
 static uint64_t wish_count, seen_wishes, recorded_count;
 static uint32_t stop;
 

@@ -52,7 +52,7 @@ static void draw_kind(struct gg_rng *rng, struct kind *kind)
 		kind->draw.interval = 1 + (double)gg_rng_below(rng, 1000);
 }
 
-/* Sums whose third cumulant nobody knows: of a third of the groups. */
+/* Adds sums with an unknown third cumulant to a third of the groups. */
 static void draw_folded(struct gg_rng *rng, struct gg_folded *folded)
 {
 	struct gg_tally tally = { 0 };

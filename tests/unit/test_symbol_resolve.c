@@ -299,7 +299,7 @@ TEST(a_second_run_takes_the_cache_and_needs_no_file)
 	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_FULL);
 	asked = fixture_ask_module(&f, module, hidden, &options);
 	CHECK(asked_is(&asked, 0, "hidden") && asked.outcome.from_cache);
-	/* Not asked for before: not known now. */
+	/* The cache does not have an address that no earlier query had. */
 	asked = fixture_ask_module(&f, module, outer + 1, &options);
 	CHECK_EQ_U64(asked.outcome.status, GG_SYMBOL_NO_FILE);
 	CHECK_EQ_U64(asked.count, 0);
