@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * object_events - the death, move and promotion of single objects; collection.c handles many at
- * once.
+ * object_events - reports deaths, moves and promotions of single objects.
+ *
+ * Most objects are no samples.  The filter recognizes nearly all of these without a call of the
+ * agent.  collection.c handles many objects at once.
  */
 #include <errno.h>
 
@@ -49,6 +51,7 @@ void geiger_moved(uint32_t heap, const void *from, const void *to)
 		gg_embed_count(GG_EMBED_BAD_SAMPLES);
 		return;
 	}
+	/* The key has the heap's number in the region, which the new key shares. */
 	if (from != to &&
 	    gg_embed_agent()->move(
 		    key,

@@ -37,6 +37,9 @@ void gg_embed_look(void)
 
 	if (agent == NULL)
 		return;
+	/*
+	 * Of several threads that find new settings, the one whose exchange succeeds copies them.
+	 */
 	agent->look(&settings);
 	now = (uint64_t)settings.generation << 32 | settings.change_count;
 	if (gg_likely(now == seen) || settings.change_count == 0 ||
@@ -57,6 +60,7 @@ void gg_embed_look(void)
 	changed();
 }
 
+/* The highest bit keeps these streams apart from the agent's, which count from 0. */
 uint64_t gg_embed_next_stream(void)
 {
 	return gg_add_relaxed(&gg_embed_settings.next_stream, 1) | UINT64_C(1) << 63;
@@ -116,6 +120,7 @@ __attribute__((constructor)) static void choose(void)
 	const struct gg_agent_functions *agent = find_agent();
 	const struct gg_agent_wish wish = { .directory = NULL };
 
+	/* Without an agent, this library records by its own copy of the agent's code. */
 	gg_unwind_init();
 	pthread_atfork(count_fork, count_fork, forked);
 	gg_store_relaxed(&gg_embed_settings.is_own, agent == NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_log - builds a line and writes it with one write(). */
+/*
+ * agent_log - builds a line and writes it with one write(), so that lines of processes do not mix.
+ */
 #include "runtime/agent_log.h"
 
 #include <errno.h>
@@ -34,6 +36,7 @@ struct log_line {
 	size_t used;
 };
 
+/* Texts may be hostile, such as a file's name, so characters that control a terminal become '?'. */
 static void add(struct log_line *line, const char *text)
 {
 	for (size_t length = strlen(text); length > 0;) {
@@ -65,6 +68,10 @@ static bool takes_a_line(int fd)
 	return poll(&poll_fd, 1, 0) != 0;
 }
 
+/*
+ * A write to a closed pipe or beyond the file limit raises a signal that would end the program.  It
+ * is blocked during the write, and taken from the pending ones afterwards.
+ */
 void gg_agent_log_write(int fd, const char *text, size_t length)
 {
 	static const struct timespec now = { 0, 0 };
@@ -86,6 +93,7 @@ void gg_agent_log_write(int fd, const char *text, size_t length)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* True if descriptor 2 is still the file that it was at the start. */
 static bool is_stderr(void)
 {
 	struct stat now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat_calls - acts on the calling thread for other profilers' interfaces. */
+/* compat_calls - changes the calling thread's state for other profilers' interfaces. */
 #include "runtime/compat_calls.h"
 
 #include <errno.h>
@@ -38,7 +38,10 @@ bool gg_compat_calls_thread_active_init(int wish)
 	return was_active;
 }
 
-/* The sampler may pause, or still count down to a sample point that old settings have drawn. */
+/*
+ * Without this call, new settings would take effect within 8 MiB: the sampler may pause, or still
+ * count down to a sample point that old settings have drawn.
+ */
 void gg_compat_calls_look(void)
 {
 	struct gg_thread *t = &gg_thread;

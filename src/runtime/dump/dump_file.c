@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump_file - opens, writes and names the file. */
+/*
+ * dump_file - opens, writes and names the file of a dump.
+ *
+ * A reader of the path never sees half of a dump, unless the path is a link or a stream.  The dump is
+ * written to a nameless file, or to one with a temporary name if the file system has no nameless
+ * ones, and gets its name when it is complete.
+ */
 #include "runtime/dump/dump_file.h"
 
 #include <errno.h>
@@ -31,7 +37,7 @@ static int open_at(const char *path, int flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* PATH.PID-N.part */
+/* Sets the temporary name, PATH.PID-N.part. */
 static void name_part(struct gg_dump_file *file)
 {
 	char digits[GG_DIGITS_MAX];
@@ -60,6 +66,7 @@ static int open_nameless(struct gg_dump_file *file)
 	return open_at(file->part, O_TMPFILE | O_WRONLY);
 }
 
+/* Opens a file with the temporary name; O_EXCL and O_NOFOLLOW refuse a planted one. */
 static int open_named(struct gg_dump_file *file)
 {
 	int fd;
@@ -157,6 +164,7 @@ int gg_dump_file_begin(struct gg_dump_file *ret_file, const char *path)
 	ret_file->pid = (uint32_t)getpid();
 	ret_file->offset = 0;
 	ret_file->limit = UINT64_MAX;
+	/* A write beyond the limit would raise SIGXFSZ, so the dump fails before it. */
 	if (target != TARGET_STREAM && getrlimit(RLIMIT_FSIZE, &limit) == 0)
 		ret_file->limit = limit.rlim_cur;
 	ret_file->is_stream = target == TARGET_STREAM;
@@ -219,6 +227,7 @@ int gg_dump_file_write(void *context, const char *bytes, size_t length)
 	return 0;
 }
 
+/* Gives the complete file its name; rename() replaces an older dump atomically. */
 static int move(const struct gg_dump_file *file)
 {
 	int status = rename(file->part, file->path) < 0 ? -errno : 0;
@@ -242,6 +251,7 @@ static int give_name(struct gg_dump_file *file)
 {
 	int status = link_as(file->fd, file->path);
 
+	/* linkat() cannot replace a file, so an older dump needs a temporary name and rename(). */
 	if (status == -EEXIST) {
 		name_part(file);
 		unlink(file->part);

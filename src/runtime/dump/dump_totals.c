@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump_totals - a hash table of sums by stack and thread, in one mapping. */
+/* dump_totals - keeps sums by stack and thread in a hash table, in one mapping. */
 #include "runtime/dump/dump_totals.h"
 
 #include <errno.h>
@@ -82,6 +82,11 @@ static void add(struct gg_dump_totals_entry *entry, const struct gg_dump_sums *s
 	entry->live_samples += live_samples;
 }
 
+/*
+ * Adds sums to the pair of stack and thread, to the stack, to the thread, and to the total.  If the
+ * table has no room for the stack, its sums go to the overflow stack, so that the total stays
+ * right.
+ */
 static void add_pair(struct gg_dump_totals *totals, uint32_t stack, uint32_t thread,
                      const struct gg_dump_sums *sums, uint64_t live_samples)
 {
@@ -91,7 +96,7 @@ static void add_pair(struct gg_dump_totals *totals, uint32_t stack, uint32_t thr
 		stack = GG_STACK_OVERFLOW;
 		of_stack = take(
 			totals, stack,
-			GG_DUMP_TOTALS_ALL); /* gg_dump_totals_make() made this entry first, so it exists */
+			GG_DUMP_TOTALS_ALL); /* gg_dump_totals_make() made this entry first */
 	}
 	add(take_pair(totals, stack, thread, of_stack), sums, live_samples);
 	add(of_stack, sums, live_samples);
@@ -99,6 +104,7 @@ static void add_pair(struct gg_dump_totals *totals, uint32_t stack, uint32_t thr
 	add(take(totals, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL), sums, live_samples);
 }
 
+/* Live sums come from the live samples themselves; those below from_id were there at the reset. */
 static void add_live(struct gg_dump_totals *totals, const struct gg_region *region, uint32_t count,
                      uint64_t from_id)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump_trigger - settings, conditions, and the dump itself. */
+/* dump_trigger - keeps the settings of triggers, checks their conditions, and dumps. */
 #include "runtime/dump/dump_trigger.h"
 
 #include <errno.h>
@@ -49,6 +49,7 @@ static bool lock_settings(void)
 {
 	uint64_t mine = (uint64_t)gg_load_relaxed(&gg_process.generation) + 1;
 
+	/* An owner with another generation belongs to the parent, and does not exist here. */
 	for (int i = 0; i < COPY_PAUSES_MAX; i++) {
 		uint64_t seen = gg_load_relaxed(&settings_owner);
 
@@ -65,6 +66,7 @@ static void unlock_settings(void)
 	gg_store_release(&settings_owner, 0);
 }
 
+/* Copies word by word, because samples read single words without the lock. */
 static void copy(struct gg_agent_triggers *to, const struct gg_agent_triggers *from)
 {
 	const uint64_t *source = (const uint64_t *)(const void *)from;
@@ -91,6 +93,7 @@ static void set_watch(uint32_t bit, bool is_set)
 		;
 }
 
+/* True if a trigger needs a check at each sample. */
 static bool checks_samples(const struct gg_agent_triggers *t)
 {
 	return t->prefix[0] != '\0' && !t->is_off &&
