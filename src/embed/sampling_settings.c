@@ -37,9 +37,7 @@ void gg_embed_look(void)
 
 	if (agent == NULL)
 		return;
-	/*
-	 * Of several threads that find new settings, the one whose exchange succeeds copies them.
-	 */
+	/* If several threads find new settings, the one whose exchange succeeds copies them. */
 	agent->look(&settings);
 	now = (uint64_t)settings.generation << 32 | settings.change_count;
 	if (gg_likely(now == seen) || settings.change_count == 0 ||

@@ -2,9 +2,9 @@
 /*
  * dump_file - opens, writes and names the file of a dump.
  *
- * A reader of the path never sees half of a dump, unless the path is a link or a stream.  The dump is
- * written to a nameless file, or to one with a temporary name if the file system has no nameless
- * ones, and gets its name when it is complete.
+ * A reader of the path never sees half of a dump, unless the path is a link or a stream.  The dump
+ * is written to a nameless file, or to one with a temporary name if the file system has no
+ * nameless ones, and gets its name when it is complete.
  */
 #include "runtime/dump/dump_file.h"
 
