@@ -11,9 +11,9 @@
 #include "base/path.h"
 
 /*
- * The forms of a name, in the order in which they are tried: without arguments; with template arguments;
- * with the call's arguments as well, each first with nested template arguments down to some depth, then
- * whole; the full name.
+ * The forms of a name, in the order in which they are tried: without arguments; with template
+ * arguments; with the call's arguments as well, each first with nested template arguments down to
+ * some depth, then whole; the full name.
  */
 enum { DEPTH_WHOLE = 4, FORM_SHORT = 0, FORM_FULL = 2 * DEPTH_WHOLE + 1 };
 

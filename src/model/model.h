@@ -11,8 +11,8 @@
  *
  * gg_model_load() reads the profiles once; the model never changes after that.  Samples, processes,
  * threads, modules, stacks, functions, and lines have dense numbers.  Number 0 of each means
- * "unknown", so that arrays need no offset.  The numbers belong to the model, not to a file, because
- * several profiles share one number space.
+ * "unknown", so that arrays need no offset.  The numbers belong to the model, not to a file,
+ * because several profiles share one number space.
  *
  * Times     Nanoseconds since the start of the earliest profile.  Wall clocks place the starts of the
  *           other profiles on this axis.
@@ -43,14 +43,14 @@ struct gg_model;
 
 struct gg_model_options {
 	/*
-	 * True if the function is an entry of the allocator or of geiger, which reports leave out of
-	 * stacks.  `function` or `module` may be NULL.  A NULL callback leaves nothing out.
+	 * True if the function is an entry of the allocator or of geiger, which reports leave out
+	 * of stacks.  `function` or `module` may be NULL.  A NULL callback leaves nothing out.
 	 */
 	bool (*is_entry)(const char *function, const char *module);
 	/*
 	 * Supplies lines for frames that have none in the profile, in the order of
-	 * gg_profile_each_line(): all lines of one frame, then those of the next.  The load calls it
-	 * once for each profile, and fails with its status.  NULL: there are no further lines.
+	 * gg_profile_each_line(): all lines of one frame, then those of the next.  The load calls
+	 * it once for each profile, and fails with its status.  NULL: there are no further lines.
 	 */
 	int (*more_lines)(gg_line_visit *visit, void *visitor, void *context);
 	void *context;
@@ -104,9 +104,9 @@ struct gg_code_location {
 /* Full name and module identify a function; for functions without linkage the file does, too. */
 struct gg_model_function {
 	/*
-	 * The name on screens: short, with as many arguments as are needed to distinguish functions of
-	 * one short name (distinct_names.h).  "[unknown]" or "libx.so+0x12" where no name is known;
-	 * never NULL.
+	 * The name on screens: short, with as many arguments as are needed to distinguish functions
+	 * of one short name (distinct_names.h).  "[unknown]" or "libx.so+0x12" where no name is
+	 * known; never NULL.
 	 */
 	const char *name;
 	const char *short_name;   /* without arguments, even if ambiguous; never NULL */
@@ -131,9 +131,9 @@ struct gg_names_query {
 };
 
 /*
- * Names the functions of all models together, so that equal names mean the same function.  A freshly
- * loaded model has short names that are distinct within that model.  Call this before other threads
- * read the models.  -ENOMEM.
+ * Names the functions of all models together, so that equal names mean the same function.  A
+ * freshly loaded model has short names that are distinct within that model.  Call this before other
+ * threads read the models.  -ENOMEM.
  */
 GG_MUST_CHECK int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
                                           const struct gg_names_query *query,
@@ -170,8 +170,8 @@ struct gg_model_spot {
 struct gg_model_spot gg_model_stack_spot(const struct gg_model *model, uint32_t stack);
 
 /*
- * Writes the locations of a stack from its top on, innermost first, `max` at most.  Returns the number
- * of locations that the stack has.
+ * Writes the locations of a stack from its top on, innermost first, `max` at most.  Returns the
+ * number of locations that the stack has.
  */
 size_t gg_model_path(const struct gg_model *model, uint32_t stack, struct gg_code_location *places,
                      size_t max);
@@ -181,8 +181,8 @@ size_t gg_model_kind_count(const struct gg_model *model);
 const char *gg_model_kind_name(const struct gg_model *model, uint32_t kind);
 
 /*
- * The two parts of an allocation class.  Heaps are "malloc", "mapping", and those that programs have
- * registered.  Type 0 is "[no type]".
+ * The two parts of an allocation class.  Heaps are "malloc", "mapping", and those that programs
+ * have registered.  Type 0 is "[no type]".
  */
 struct gg_model_kind {
 	uint32_t heap, type;
@@ -204,8 +204,8 @@ struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model);
 /* --- processes and times -------------------------------------------------------------------- */
 
 /*
- * The texts live as long as the model.  `id` is the number in the model.  Processes and threads begin
- * at number 1; number 0 is all-zero.
+ * The texts live as long as the model.  `id` is the number in the model.  Processes and threads
+ * begin at number 1; number 0 is all-zero.
  */
 const struct gg_profile_process *gg_model_processes(const struct gg_model *model,
                                                     size_t *ret_count);
@@ -213,8 +213,8 @@ const struct gg_profile_thread *gg_model_threads(const struct gg_model *model, s
 
 /*
  * The time until which the process held the blocks that it never freed: its end.  GG_TIME_NONE: the
- * process was among the last of its session, so its blocks are live at the end (last_end.h).  Process
- * 0 has no end.
+ * process was among the last of its session, so its blocks are live at the end (last_end.h).
+ * Process 0 has no end.
  */
 int64_t gg_model_process_until(const struct gg_model *model, uint32_t process);
 /* The time until which a sample's own process held it: its free, or the time above. */
@@ -242,9 +242,9 @@ struct gg_model_counter {
 const struct gg_model_counter *gg_model_counters(const struct gg_model *model, size_t *ret_count);
 
 /*
- * A span of a process's time.  Losses: the recorder lost events of this span, and compared its live set
- * with the region at the end of the span.  Pauses: sampling was off; to_ns is GG_TIME_NONE if it
- * stayed off.
+ * A span of a process's time.  Losses: the recorder lost events of this span, and compared its live
+ * set with the region at the end of the span.  Pauses: sampling was off; to_ns is GG_TIME_NONE if
+ * it stayed off.
  */
 struct gg_model_span {
 	uint32_t process;
@@ -257,8 +257,8 @@ const struct gg_model_span *gg_model_pauses(const struct gg_model *model, size_t
 uint64_t gg_model_dropped(const struct gg_model *model, uint32_t process);
 
 /*
- * True if the process (0: any process) allocated more in the window than its samples tell, because the
- * agent dropped samples or sampling was off.
+ * True if the process (0: any process) allocated more in the window than its samples tell, because
+ * the agent dropped samples or sampling was off.
  */
 bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int64_t from_ns,
                             int64_t to_ns);
@@ -267,8 +267,8 @@ bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int6
 int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample);
 
 /*
- * A label of a process, such as ("host", "web-3").  Texts are interned: equal texts are one pointer.
- * The array is sorted by process.
+ * A label of a process, such as ("host", "web-3").  Texts are interned: equal texts are one
+ * pointer. The array is sorted by process.
  */
 struct gg_model_label {
 	uint32_t process;
@@ -290,8 +290,8 @@ uint64_t gg_model_sample_total(const struct gg_model *model);
 bool gg_model_is_unprofiled(const struct gg_model *model);
 
 /*
- * The largest sampling interval in bytes to which the process (0: any process) was exposed; 0 if the
- * scheme does not sample by bytes (per-allocation).
+ * The largest sampling interval in bytes to which the process (0: any process) was exposed; 0 if
+ * the scheme does not sample by bytes (per-allocation).
  */
 double gg_model_interval(const struct gg_model *model, uint32_t process);
 

@@ -4,13 +4,13 @@
  *
  * The full name identifies a function: ns::f<int>(char).  Copies that the compiler made (f.part.0,
  * f.isra.0, "[clone .cold]") are the same function, because debug information does not distinguish
- * them either.  Functions with internal linkage (static, or in an unnamed namespace) may share a full
- * name; then each source file has its own function.
+ * them either.  Functions with internal linkage (static, or in an unnamed namespace) may share a
+ * full name; then each source file has its own function.
  *
- * Not every source of names has all of this, so two rules fill gaps.  A function without a file equals
- * the function of the same full name if only one file has such a function.  A name without arguments,
- * which DWARF gives for functions that were inlined everywhere, equals the only function in the module
- * whose full name continues with arguments.
+ * Not every source of names has all of this, so two rules fill gaps.  A function without a file
+ * equals the function of the same full name if only one file has such a function.  A name without
+ * arguments, which DWARF gives for functions that were inlined everywhere, equals the only function
+ * in the module whose full name continues with arguments.
  *
  * Screens show short names where those are unambiguous (distinct_names.h).
  */

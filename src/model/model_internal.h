@@ -83,16 +83,16 @@ struct gg_model {
 const char *gg_model_text(struct gg_model *model, const char *text, bool *failed);
 
 /*
- * The number of a function or of a line, which is added if it is new.  UINT32_MAX: out of memory.  The
- * caller passes interned texts.
+ * The number of a function or of a line, which is added if it is new.  UINT32_MAX: out of memory.
+ * The caller passes interned texts.
  */
 uint32_t gg_model_put_function(struct gg_model *model, const struct gg_model_function *function);
 uint32_t gg_model_put_line(struct gg_model *model, const struct gg_model_line *line);
 /* Unites equal functions once all are loaded.  Numbers of functions and lines change. */
 int gg_model_unite_functions(struct gg_model *model);
 /*
- * Computes for each process the time until which it held the blocks that it never freed, as if only the
- * processes with is_in (NULL: all) existed.
+ * Computes for each process the time until which it held the blocks that it never freed, as if only
+ * the processes with is_in (NULL: all) existed.
  */
 int gg_model_find_untils(const struct gg_model *model, const uint8_t *is_in, int64_t *ret_untils);
 /* Adds notes about what the profile does not know.  False: out of memory. */

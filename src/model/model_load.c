@@ -2,8 +2,8 @@
 /*
  * model_load - reads profiles into a model.
  *
- * The loader maps each id of a file through an array to the model's number.  Ids that do not exist, or
- * that repeat, map to number 0, so that a damaged file cannot lead outside of an array.
+ * The loader maps each id of a file through an array to the model's number.  Ids that do not exist,
+ * or that repeat, map to number 0, so that a damaged file cannot lead outside of an array.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -28,8 +28,8 @@ static inline uint32_t gg_load_number(const struct gg_numbers *numbers, uint32_t
 }
 
 /*
- * Converts a time of the file to the model's axis.  The result is within 73 years of the start, whatever
- * the file says, so that no difference of two times overflows.
+ * Converts a time of the file to the model's axis.  The result is within 73 years of the start,
+ * whatever the file says, so that no difference of two times overflows.
  */
 static inline int64_t gg_load_time(const struct gg_load *load, int64_t time_ns)
 {

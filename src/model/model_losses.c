@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_losses - tells what a profile does not know: dropped samples, lost times, and spans in which
- * sampling was off.
+ * model_losses - tells what a profile does not know: dropped samples, lost times, and spans in
+ * which sampling was off.
  *
- * Reports use it so that no number looks more certain than it is (docs/REPORTS.md, "What was lost").
+ * Reports use it so that no number looks more certain than it is (docs/REPORTS.md, "What was
+ * lost").
  */
 #include <inttypes.h>
 #include <stdio.h>

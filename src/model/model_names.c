@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_names - interns the model's texts, functions, and lines, and gives each frame its locations.
+ * model_names - interns the model's texts, functions, and lines, and gives each frame its
+ * locations.
  */
 #include <errno.h>
 #include <inttypes.h>

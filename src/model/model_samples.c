@@ -248,9 +248,9 @@ static size_t find_sample(const struct sample_part *parts, size_t part_count, ui
 }
 
 /*
- * An inherited sample belongs to the block of the sample that it comes from.  If the profile does not
- * have that sample, the block is that of the first sample with the same origin.  Ids ascend, so an
- * origin with a larger id is invalid and ignored.
+ * An inherited sample belongs to the block of the sample that it comes from.  If the profile does
+ * not have that sample, the block is that of the first sample with the same origin.  Ids ascend, so
+ * an origin with a larger id is invalid and ignored.
  */
 static int settle_blocks(struct gg_model *model, size_t before, const struct sample_part *parts,
                          size_t part_count)
@@ -286,8 +286,9 @@ static int settle_blocks(struct gg_model *model, size_t before, const struct sam
 }
 
 /*
- * A profile has the sampling interval with which each process started.  If somebody raised it later,
- * the samples show the larger one.  Groups without samples were exposed to the larger one, too.
+ * A profile has the sampling interval with which each process started.  If somebody raised it
+ * later, the samples show the larger one.  Groups without samples were exposed to the larger one,
+ * too.
  */
 static void settle_intervals(struct gg_model *model, size_t before)
 {

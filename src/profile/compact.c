@@ -2,11 +2,12 @@
 /*
  * compact - compaction: old freed samples become aggregates, and old aggregates become larger ones.
  *
- * Compaction works in passes.  A pass over the samples takes those that were freed before the end of a
- * bucket, and adds them to aggregates by (bucket of allocation, bucket of free, process, thread, stack,
- * size class).  A pass over the aggregates does the same with longer buckets.  Each call processes a
- * batch of rows in the order of their ids.  One transaction adds their sums to the aggregates and
- * deletes the rows, so a kill leaves a profile with equal sums before and after any batch.
+ * Compaction works in passes.  A pass over the samples takes those that were freed before the end
+ * of a bucket, and adds them to aggregates by (bucket of allocation, bucket of free, process,
+ * thread, stack, size class).  A pass over the aggregates does the same with longer buckets.  Each
+ * call processes a batch of rows in the order of their ids.  One transaction adds their sums to the
+ * aggregates and deletes the rows, so a kill leaves a profile with equal sums before and after any
+ * batch.
  *
  * A block that several processes hold (origin) becomes part of an aggregate when all have freed it.
  *
@@ -194,9 +195,9 @@ static int find_holders(struct gg_profile *profile, uint64_t block, struct holde
 }
 
 /*
- * Compacts a block that forks may have shared.  Its first sample represents the block, which ends when
- * the last holder frees it; then all its samples go together.  While a process still holds the block,
- * samples that other holders have freed go without being counted.
+ * Compacts a block that forks may have shared.  Its first sample represents the block, which ends
+ * when the last holder frees it; then all its samples go together.  While a process still holds the
+ * block, samples that other holders have freed go without being counted.
  */
 static int fold_shared(struct gg_profile *profile, struct gg_profile_sample *sample,
                        int64_t bucket_ns)

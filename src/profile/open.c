@@ -2,9 +2,9 @@
 /*
  * open - opens an existing file, which may be anything, as a profile.
  *
- * The checks come first: the file must be a whole SQLite file of geiger, and its tables must be exactly
- * those of the schema.  Then no statement of geiger can run code that the file brings along (views,
- * triggers, generated columns, virtual tables).
+ * The checks come first: the file must be a whole SQLite file of geiger, and its tables must be
+ * exactly those of the schema.  Then no statement of geiger can run code that the file brings along
+ * (views, triggers, generated columns, virtual tables).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -56,8 +56,8 @@ static int check_replaceable(const char *path, struct gg_error *error)
 }
 
 /*
- * The absolute path without symbolic links.  A link to a profile then stays a link, SQLite cannot take
- * the name for a URI, and a change of directory does no harm.  *ret_exists: the file exists.
+ * The absolute path without symbolic links.  A link to a profile then stays a link, SQLite cannot
+ * take the name for a URI, and a change of directory does no harm.  *ret_exists: the file exists.
  */
 static char *settle_path(const char *path, bool *ret_exists)
 {
@@ -234,8 +234,8 @@ static void remove_leftovers(const char *path)
 }
 
 /*
- * The first commit, which creates the profile's file.  It writes the file under a temporary name and
- * renames it, so that the final name refers to a whole profile at every moment.
+ * The first commit, which creates the profile's file.  It writes the file under a temporary name
+ * and renames it, so that the final name refers to a whole profile at every moment.
  */
 static int put_in_file(struct gg_profile *profile, struct gg_error *error)
 {
@@ -267,8 +267,8 @@ static int put_in_file(struct gg_profile *profile, struct gg_error *error)
 }
 
 /*
- * Ends the transaction.  If a reader holds the file, the transaction stays open for the next commit,
- * unless `must` says that this is the last one.
+ * Ends the transaction.  If a reader holds the file, the transaction stays open for the next
+ * commit, unless `must` says that this is the last one.
  */
 static int commit_transaction(struct gg_profile *profile, bool must, struct gg_error *error)
 {

@@ -13,11 +13,11 @@
  * dense numbers from 1 on; 0 means "none".  All times are nanoseconds since the session's start
  * (session.start_wall_ns).  Samples keep their draws; the file has no scaled numbers of samples.
  *
- * State and history.  If a sample was allocated and freed while nobody drained the ring, only the sums
- * of the region know it.  The profile stores such samples as aggregates (table `coarse`): sums over
- * many freed samples of one stack and thread.  Compaction of long runs turns old freed samples into
- * aggregates, too.  Imported and merged profiles have no samples, only aggregates; those of live memory
- * have no end.  These equations always hold:
+ * State and history.  If a sample was allocated and freed while nobody drained the ring, only the
+ * sums of the region know it.  The profile stores such samples as aggregates (table `coarse`): sums
+ * over many freed samples of one stack and thread.  Compaction of long runs turns old freed samples
+ * into aggregates, too.  Imported and merged profiles have no samples, only aggregates; those of
+ * live memory have no end.  These equations always hold:
  *
  *   allocated = samples that are not inherited + aggregates
  *   live      = samples without an end + aggregates without an end
@@ -45,16 +45,16 @@ enum {
 bool gg_profile_is_file(int fd);
 
 /*
- * Opens a profile for reading.  -EBADMSG: the file is no profile, its root is damaged, or its version
- * is newer; the message says which, and what to do.  The reader trusts nothing in the file: it reads
- * ids that do not exist as 0, and counts them (gg_profile_dangling_count).
+ * Opens a profile for reading.  -EBADMSG: the file is no profile, its root is damaged, or its
+ * version is newer; the message says which, and what to do.  The reader trusts nothing in the file:
+ * it reads ids that do not exist as 0, and counts them (gg_profile_dangling_count).
  */
 GG_MUST_CHECK int gg_profile_open(struct gg_profile **ret_profile, const char *path,
                                   struct gg_error *error);
 
 /*
- * Opens the file of a profile a second time, for another thread that reads.  -ENOENT: the profile is in
- * memory, or open for writing.
+ * Opens the file of a profile a second time, for another thread that reads.  -ENOENT: the profile
+ * is in memory, or open for writing.
  */
 GG_MUST_CHECK int gg_profile_again(struct gg_profile **ret_profile,
                                    const struct gg_profile *profile, struct gg_error *error);
@@ -71,24 +71,25 @@ GG_MUST_CHECK int gg_profile_last_time(struct gg_profile *profile, int64_t *ret_
                                        struct gg_error *error);
 
 /*
- * Opens a complete profile for changes, such as better symbols; gg_profile_finish() completes it again.
+ * Opens a complete profile for changes, such as better symbols; gg_profile_finish() completes it
+ * again.
  * -EBUSY: a recorder is writing it.
  */
 GG_MUST_CHECK int gg_profile_edit(struct gg_profile **ret_profile, const char *path,
                                   struct gg_error *error);
 
 /*
- * Creates an empty profile.  It replaces `path` at the first gg_profile_commit() or when it is closed,
- * whichever comes first.  -EEXIST: an existing file is not a profile, and stays.  -EBUSY: somebody else
- * is writing a profile there.  A NULL path makes a profile in memory, for reports on regions and
- * imported formats.
+ * Creates an empty profile.  It replaces `path` at the first gg_profile_commit() or when it is
+ * closed, whichever comes first.  -EEXIST: an existing file is not a profile, and stays.  -EBUSY:
+ * somebody else is writing a profile there.  A NULL path makes a profile in memory, for reports on
+ * regions and imported formats.
  */
 GG_MUST_CHECK int gg_profile_create(struct gg_profile **ret_profile, const char *path,
                                     struct gg_error *error);
 
 /*
- * The same, but an existing file stays until gg_profile_finish() replaces it: for work that is useless
- * when it stops half-way.  Closing the profile before that leaves nothing behind.
+ * The same, but an existing file stays until gg_profile_finish() replaces it: for work that is
+ * useless when it stops half-way.  Closing the profile before that leaves nothing behind.
  */
 GG_MUST_CHECK int gg_profile_create_whole(struct gg_profile **ret_profile, const char *path,
                                           struct gg_error *error);
@@ -100,18 +101,18 @@ GG_MUST_CHECK int gg_profile_create_whole(struct gg_profile **ret_profile, const
 void gg_profile_close(struct gg_profile *profile);
 
 /*
- * Commits all writes, after which a kill does not lose them.  The call is cheap if there are none.  While
- * a reader holds the file, the writes stay in memory for the next call.  A profile commits by itself
- * after 500 000 rows.
+ * Commits all writes, after which a kill does not lose them.  The call is cheap if there are none.
+ * While a reader holds the file, the writes stay in memory for the next call.  A profile commits
+ * by itself after 500 000 rows.
  */
 GG_MUST_CHECK int gg_profile_commit(struct gg_profile *profile, struct gg_error *error);
 
 /*
  * The rule of compaction.  Samples that were freed long ago become aggregates, one for each time
  * bucket, process, thread, stack, and size class.  As aggregates grow older, they are joined into
- * buckets of 2, 4, 8 ... times the length.  Sums over whole buckets stay exact, and so does live memory
- * at multiples of an aggregate's bucket.  If there are still more than row_max aggregates, compaction
- * joins threads, then sizes, then longer times.
+ * buckets of 2, 4, 8 ... times the length.  Sums over whole buckets stay exact, and so does live
+ * memory at multiples of an aggregate's bucket.  If there are still more than row_max aggregates,
+ * compaction joins threads, then sizes, then longer times.
  */
 struct gg_compaction_rule {
 	int64_t keep_ns;     /* samples stay this long after their free */
@@ -125,23 +126,24 @@ struct gg_compaction_rule {
 extern const struct gg_compaction_rule gg_compaction_rule_default;
 
 /*
- * Does a part of the work that the rule demands at now_ns; call it regularly.  Returns 1 if more work is
- * due, 0 if not, or -Exxx.  Use the same rule for the whole life of a profile.
+ * Does a part of the work that the rule demands at now_ns; call it regularly.  Returns 1 if more
+ * work is due, 0 if not, or -Exxx.  Use the same rule for the whole life of a profile.
  */
 GG_MUST_CHECK int gg_profile_compact(struct gg_profile *profile,
                                      const struct gg_compaction_rule *rule, int64_t now_ns,
                                      struct gg_error *error);
 
 /*
- * Completes a profile: writes the summary that makes views of `geiger sql` fast, returns unused pages,
- * and syncs the file.  Later changes are allowed; call it again after them.
+ * Completes a profile: writes the summary that makes views of `geiger sql` fast, returns unused
+ * pages, and syncs the file.  Later changes are allowed; call it again after them.
  */
 GG_MUST_CHECK int gg_profile_finish(struct gg_profile *profile, struct gg_error *error);
 
 /*
- * Checks the profile for everything that could mislead a reader: damage, ids that do not exist, wrong
- * orders, impossible values, and totals that contradict the samples.  The visit gets one sentence for
- * each problem.  Returns the number of problems, or -Exxx if the file cannot be read at all.
+ * Checks the profile for everything that could mislead a reader: damage, ids that do not exist,
+ * wrong orders, impossible values, and totals that contradict the samples.  The visit gets one
+ * sentence for each problem.  Returns the number of problems, or -Exxx if the file cannot be read
+ * at all.
  */
 typedef void gg_problem_visit(const char *problem, void *context);
 GG_MUST_CHECK int gg_profile_check(struct gg_profile *profile, gg_problem_visit *visit,
@@ -176,7 +178,8 @@ int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_
 
 /*
  * Moves a frame without a module into `module`, at `address`, unless the module has a frame there
- * already.  Call this after all frames have been interned, because interning does not see the change.
+ * already.  Call this after all frames have been interned, because interning does not see the
+ * change.
  */
 int gg_profile_set_frame_module(struct gg_profile *profile, uint32_t frame, uint64_t address,
                                 uint32_t module, struct gg_error *error);
@@ -208,8 +211,8 @@ int gg_profile_add_event(struct gg_profile *profile, const struct gg_profile_eve
 int gg_profile_put_counter(struct gg_profile *profile, uint32_t process, const char *name,
                            uint64_t value, struct gg_error *error);
 /*
- * Sets a label of a process, such as ("host", "web-3") or ("version", "2.1"), by which reports can group.
- * Replaces the value of that key.
+ * Sets a label of a process, such as ("host", "web-3") or ("version", "2.1"), by which reports can
+ * group. Replaces the value of that key.
  */
 int gg_profile_put_label(struct gg_profile *profile, uint32_t process, const char *key,
                          const char *value, struct gg_error *error);
@@ -219,9 +222,9 @@ int gg_profile_add_note(struct gg_profile *profile, const char *text, struct gg_
 enum { GG_PROFILE_NAME_MAX = 16384 }; /* largest length in bytes of a line's names and paths */
 
 /*
- * Replaces the middle of a longer name by a hash of the whole, so that different names stay different:
- * "std::map<...#0123456789abcdef...>::f(int)".  The result is in `room`.  Other names, and NULL, are
- * returned unchanged.  room->failed: out of memory.
+ * Replaces the middle of a longer name by a hash of the whole, so that different names stay
+ * different: "std::map<...#0123456789abcdef...>::f(int)".  The result is in `room`.  Other names,
+ * and NULL, are returned unchanged.  room->failed: out of memory.
  */
 const char *gg_profile_bounded_name(const char *name, struct gg_buf *room);
 
@@ -236,9 +239,9 @@ int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module, co
 /* --- reading ------------------------------------------------------------------------------- */
 
 /*
- * Each function passes the records to a callback, by ascending id.  Texts and arrays in a record are
- * valid during the call.  The callback returns 0 to continue; any other value ends the walk, which
- * returns it.
+ * Each function passes the records to a callback, by ascending id.  Texts and arrays in a record
+ * are valid during the call.  The callback returns 0 to continue; any other value ends the walk,
+ * which returns it.
  */
 int gg_profile_session(struct gg_profile *profile, struct gg_profile_session *ret_session,
                        struct gg_error *error); /* texts live as long as the profile */

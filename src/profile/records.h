@@ -96,8 +96,9 @@ enum {
 	GG_PROFILE_SAMPLE_LATE_FREE = 2, /* the end was noticed late: free_ns is an upper bound */
 	GG_PROFILE_SAMPLE_OLD = 4,       /* in the old generation of its heap at its end */
 	/*
-	 * Only with GG_PROFILE_SAMPLE_LATE_FREE: the event of the free was lost, and a reconciliation
-	 * found the end.  The process's event "lost" before that is a lower bound of free_ns.
+	 * Only with GG_PROFILE_SAMPLE_LATE_FREE: the event of the free was lost, and a
+	 * reconciliation found the end.  The process's event "lost" before that is a lower bound of
+	 * free_ns.
 	 */
 	GG_PROFILE_SAMPLE_LOST_FREE = 8,
 };
@@ -120,21 +121,22 @@ struct gg_profile_sample {
 	struct gg_draw draw;
 	uint32_t flags; /* GG_PROFILE_SAMPLE_* */
 	/*
-	 * Not 0: the process inherited the block by fork.  It is the id of the sample that an ancestor
-	 * allocated, or of the first sample that represents that one; the sample's own id if it is the
-	 * first.  Reports on several processes count such a block once, while any of them holds it.
+	 * Not 0: the process inherited the block by fork.  It is the id of the sample that an
+	 * ancestor allocated, or of the first sample that represents that one; the sample's own id
+	 * if it is the first.  Reports on several processes count such a block once, while any of
+	 * them holds it.
 	 */
 	uint64_t origin;
 };
 
 /*
- * An aggregate: sums of samples that the profile does not store one by one.  Aggregates come from lost
- * history, compaction, imports, and merges.  All their samples were allocated and freed in
+ * An aggregate: sums of samples that the profile does not store one by one.  Aggregates come from
+ * lost history, compaction, imports, and merges.  All their samples were allocated and freed in
  * [from_ns, to_ns], or allocated from from_ns on and never freed if to_ns is GG_TIME_NONE.
  *
- * The samples of a compacted aggregate were allocated in [from_ns, from_ns + bucket_ns) and freed in
- * [to_ns - bucket_ns, to_ns).  So they were live at each multiple of bucket_ns from
- * from_ns + bucket_ns to to_ns - bucket_ns, and at no other multiple.
+ * The samples of a compacted aggregate were allocated in [from_ns, from_ns + bucket_ns) and freed
+ * in [to_ns - bucket_ns, to_ns).  So they were live at each multiple of bucket_ns from from_ns +
+ * bucket_ns to to_ns - bucket_ns, and at no other multiple.
  */
 struct gg_profile_coarse {
 	uint32_t process, thread, stack;
@@ -148,13 +150,13 @@ struct gg_profile_coarse {
 	uint32_t unknown_errors;       /* bits 1 << enum gg_quantity: the variance is unknown */
 	bool lost;                     /* true: history was lost; false: compacted */
 	/*
-	 * The samples were never freed (to_ns is GG_TIME_NONE), but their process ended before the last
-	 * process of the session: they were left at its exit, and are not live at the end.
+	 * The samples were never freed (to_ns is GG_TIME_NONE), but their process ended before the
+	 * last process of the session: they were left at its exit, and are not live at the end.
 	 */
 	bool is_left;
 	/*
-	 * The process was forked, and blocks that it inherited and freed may be among the samples.  An
-	 * ancestor that allocated such blocks counts them, too.
+	 * The process was forked, and blocks that it inherited and freed may be among the samples.
+	 * An ancestor that allocated such blocks counts them, too.
 	 */
 	bool is_shared;
 };
@@ -177,14 +179,14 @@ struct gg_profile_memory {
 	/* The reading took this long from time_ns on.  Readings of one round share time_ns. */
 	int64_t span_ns;
 	/*
-	 * The kernel's maximum up to that moment (VmHWM).  If rss_bytes is unknown, it is ru_maxrss from
-	 * wait4() at the process's end: the maximum over all programs that the process executed and all
-	 * children that it waited for.
+	 * The kernel's maximum up to that moment (VmHWM).  If rss_bytes is unknown, it is ru_maxrss
+	 * from wait4() at the process's end: the maximum over all programs that the process
+	 * executed and all children that it waited for.
 	 */
 	int64_t max_rss_bytes;
 	/*
-	 * Resident pages of geiger itself in the process (region, tables, library), and the part of them
-	 * that file_bytes and shared_bytes include.
+	 * Resident pages of geiger itself in the process (region, tables, library), and the part of
+	 * them that file_bytes and shared_bytes include.
 	 */
 	int64_t geiger_bytes, geiger_file_bytes;
 	/*

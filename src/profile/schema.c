@@ -104,8 +104,8 @@ const char gg_schema_tables[] =
 	"  (3, 'stride'), (4, 'per-allocation'), (5, 'optimal');\n";
 
 /*
- * Up to version 2, readings had no maximum and no memory of geiger itself.  Sums counted memory that
- * processes left as live, whenever the processes ended, and functions by short names.
+ * Up to version 2, readings had no maximum and no memory of geiger itself.  Sums counted memory
+ * that processes left as live, whenever the processes ended, and functions by short names.
  */
 const struct gg_schema_older gg_schema_older[] = {
 	{ 2, "memory",

@@ -19,8 +19,8 @@ struct gg_schema_older {
 extern const struct gg_schema_older gg_schema_older[];
 
 /*
- * SQL for a symbol's full name without the suffixes that compilers append to copies of a function, since
- * copies are the same function (model/model_functions.c).  NULL: no symbol.
+ * SQL for a symbol's full name without the suffixes that compilers append to copies of a function,
+ * since copies are the same function (model/model_functions.c).  NULL: no symbol.
  */
 #define GG_SCHEMA_FULL_NAME                                                                     \
 	"case when symbol.full_name is null then symbol.function"                               \

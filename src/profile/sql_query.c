@@ -86,8 +86,8 @@ static int make_views(struct gg_profile *profile, struct gg_error *error)
 }
 
 /*
- * SQLite sets up table-valued functions at their first use, and the authorizer would refuse that as a
- * change of the schema.  Therefore use them once here, before the authorizer is in force.
+ * SQLite sets up table-valued functions at their first use, and the authorizer would refuse that as
+ * a change of the schema.  Therefore use them once here, before the authorizer is in force.
  */
 static const char table_functions[] =
 	"select 1 from pragma_table_info('sample'), pragma_table_list, pragma_index_list('sample'),"

@@ -10,8 +10,8 @@
  *           puts(gg_sql_query_text(query, 0, &length));
  *   gg_sql_query_free(query);
  *
- * The views are geiger's own, even if the file has views of the same names.  Beside SQLite's functions,
- * a query can use
+ * The views are geiger's own, even if the file has views of the same names.  Beside SQLite's
+ * functions, a query can use
  *
  *   gg_bytes_low(scheme, interval, offset, marks, size [, confidence])      aggregates: an end of the
  *   gg_bytes_high(...), gg_count_low(...), gg_count_high(...)               confidence interval

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * summary - stores sums per stack and per function in a finished profile, so that the views v_stack and
- * v_function are fast.  Without a summary they compute the same from the samples.
+ * summary - stores sums per stack and per function in a finished profile, so that the views v_stack
+ * and v_function are fast.  Without a summary they compute the same from the samples.
  *
- * A function's total counts a stack once, even if the function recurs on it.  The stacks are a tree: the
- * sum of a node's subtree is added to each function of its frame, unless the same function is further
- * out on the stack.
+ * A function's total counts a stack once, even if the function recurs on it.  The stacks are a
+ * tree: the sum of a node's subtree is added to each function of its frame, unless the same
+ * function is further out on the stack.
  *
  * Cost    One pass over samples and one over stacks; 120 bytes a stack, 260 a function.
  */

@@ -91,8 +91,8 @@ static void compare(struct gg_diff_row *row, const struct gg_diff *diff)
 }
 
 /*
- * Sorts significant rows first, and each part by the absolute difference, so that the largest growth
- * and the largest shrinkage are both at the top.  Labels break ties.
+ * Sorts significant rows first, and each part by the absolute difference, so that the largest
+ * growth and the largest shrinkage are both at the top.  Labels break ties.
  */
 static int compare_rows(const void *x, const void *y)
 {

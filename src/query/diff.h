@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff - compares two profiles row by row: before, after, the difference with its confidence interval,
- * and whether the difference is significant.
+ * diff - compares two profiles row by row: before, after, the difference with its confidence
+ * interval, and whether the difference is significant.
  *
  *   gg_query_rows(model_a, &query, &a, error);
  *   gg_query_rows(model_b, &query, &b, error);
@@ -10,8 +10,8 @@
  *           ... diff->rows, the significant ones first ...
  *   gg_diff_free(diff);
  *
- * Labels match the rows (gg_query_row_label), because numbers and addresses differ between profiles and
- * between builds.  Rows of one profile with the same label become one row.
+ * Labels match the rows (gg_query_row_label), because numbers and addresses differ between profiles
+ * and between builds.  Rows of one profile with the same label become one row.
  *
  * The diff owns its labels, so the results may be freed before it.
  *

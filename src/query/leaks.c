@@ -2,9 +2,9 @@
 /*
  * leaks - see leaks.h.
  *
- * The sums for one stack take 5 KiB, and there may be 100 000 stacks.  Therefore the samples are sorted
- * by stack first, so that one set of sums serves all stacks in turn.  Each thread tests a range of
- * stacks.
+ * The sums for one stack take 5 KiB, and there may be 100 000 stacks.  Therefore the samples are
+ * sorted by stack first, so that one set of sums serves all stacks in turn.  Each thread tests a
+ * range of stacks.
  */
 #include "query/leaks.h"
 
@@ -114,8 +114,8 @@ static double share_of(int64_t time_ns, int64_t start_ns, int64_t end_ns)
 }
 
 /*
- * The life of a process, at least 1 ns long.  A start of INT64_MAX would be GG_TIME_NONE, so start + 1
- * cannot overflow.
+ * The life of a process, at least 1 ns long.  A start of INT64_MAX would be GG_TIME_NONE, so start
+ * + 1 cannot overflow.
  */
 static void life_of(const struct leaks_run *run, uint32_t number, int64_t *ret_start,
                     int64_t *ret_end)

@@ -12,8 +12,8 @@
  *
  * Each process counts until its own end.  A block counts once for all of its holders; its times are
  * shares of the life of the process that allocated it, or of its last holder.  With at_ns, the run
- * ends at that moment and later events do not count: this serves programs that free everything before
- * they exit.
+ * ends at that moment and later events do not count: this serves programs that free everything
+ * before they exit.
  *
  * Cost      1 us a sample and 5 us a stack; 400 bytes a row.
  * Threads   Any number of runs on one model; each starts its own threads.  One thread owns a result.

@@ -31,8 +31,8 @@ int gg_query_is_given_back(const struct gg_model *model, uint32_t pid, bool *ret
 	if (status == 0)
 		status = sum_bytes(model, &query, &allocated, error);
 	/*
-	 * Without inherited blocks the allocated bytes bound the peak.  If enough of them are live, the
-	 * costly search for the peak is not needed.
+	 * Without inherited blocks the allocated bytes bound the peak.  If enough of them are live,
+	 * the costly search for the peak is not needed.
 	 */
 	if (status < 0 || live >= GG_QUERY_LIVE_SHARE * allocated)
 		return status;

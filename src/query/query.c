@@ -2,9 +2,9 @@
 /*
  * query - adds up the selection of a filter, row by row.
  *
- * A tally takes several cache lines.  Adding samples in their order to a hundred thousand tallies would
- * miss the cache each time.  Therefore the query first collects pairs of sample and key, sorts them by
- * key (a counting sort in two passes), and adds up one key after the other.
+ * A tally takes several cache lines.  Adding samples in their order to a hundred thousand tallies
+ * would miss the cache each time.  Therefore the query first collects pairs of sample and key,
+ * sorts them by key (a counting sort in two passes), and adds up one key after the other.
  */
 #include "query/query.h"
 

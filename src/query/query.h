@@ -26,23 +26,23 @@
  *   freed      Blocks freed in (from_ns, to_ns].
  *   temporary  Blocks allocated in (from_ns, to_ns] and freed within temporary_ns.
  *
- * Inherited blocks (model.h).  Live and peak count a block once while any selected process holds it.
- * Left counts a block once, whichever process left it.  The other metrics leave inherited samples out,
- * because their process did not allocate them; only a query for one process counts its frees of
- * inherited blocks as freed.
+ * Inherited blocks (model.h).  Live and peak count a block once while any selected process holds
+ * it. Left counts a block once, whichever process left it.  The other metrics leave inherited
+ * samples out, because their process did not allocate them; only a query for one process counts its
+ * frees of inherited blocks as freed.
  *
- * Self and total.  A row's self has the samples whose innermost location is the row.  Its total also
- * has the samples of everything that the row called, each sample once even under recursion.  For
- * groupings without locations (stack, thread, process, size, kind, heap, type), self and total are the
- * same tally.
+ * Self and total.  A row's self has the samples whose innermost location is the row.  Its total
+ * also has the samples of everything that the row called, each sample once even under recursion.
+ * For groupings without locations (stack, thread, process, size, kind, heap, type), self and total
+ * are the same tally.
  *
  * Exactness.  Aggregates have no exact times, only ranges in which their samples were allocated and
- * freed.  If such a range holds the moment or an end of the window, nobody knows which of the samples
- * are inside: `unplaced` has the sum of these aggregates, and the report says so.  A sample whose free
- * was lost was freed between two times, which is the same case.  All of them are uncertain in the
- * tallies (tally.h): no estimate and no lower bound counts them, every upper bound does.  If samples
- * were dropped, or sampling was off before the window's end, tallies are incomplete: they have no
- * upper bound.
+ * freed.  If such a range holds the moment or an end of the window, nobody knows which of the
+ * samples are inside: `unplaced` has the sum of these aggregates, and the report says so.  A sample
+ * whose free was lost was freed between two times, which is the same case.  All of them are
+ * uncertain in the tallies (tally.h): no estimate and no lower bound counts them, every upper bound
+ * does.  If samples were dropped, or sampling was off before the window's end, tallies are
+ * incomplete: they have no upper bound.
  *
  * Cost      0.04 to 0.4 s for 1 M samples on 100 000 stacks (bench_report); 450 bytes a row and tally.
  * Threads   Any number of queries may run at once.  One thread owns a result.
@@ -107,9 +107,9 @@ uint32_t gg_query_size_class(uint64_t size_bytes);
 void gg_query_init(struct gg_query *query);
 
 /*
- * One group.  `key` is the number of a function, line, stack, module, thread, process, kind, heap, or
- * type.  For sizes it is the size class.  For labels it is the first process with the value; 0: the
- * processes without one.
+ * One group.  `key` is the number of a function, line, stack, module, thread, process, kind, heap,
+ * or type.  For sizes it is the size class.  For labels it is the first process with the value; 0:
+ * the processes without one.
  */
 struct gg_query_row {
 	uint32_t key;
@@ -144,10 +144,10 @@ GG_MUST_CHECK int gg_query_sum(const struct gg_model *model, const struct gg_que
 
 /*
  * Visits the samples and aggregates that a query selects with certainty: those that gg_query_rows()
- * adds up.  For a block that counts once, the visit gets the sample of the first process that held it,
- * with alloc_ns and free_ns of the whole block.  There free_ns is the time at which the last holder
- * freed the block or ended, or GG_TIME_NONE if it is live at the end.  GG_MODEL_LEFT is set if some
- * holder never freed it.  Exactly one of `sample` and `coarse` is not NULL.
+ * adds up.  For a block that counts once, the visit gets the sample of the first process that held
+ * it, with alloc_ns and free_ns of the whole block.  There free_ns is the time at which the last
+ * holder freed the block or ended, or GG_TIME_NONE if it is live at the end.  GG_MODEL_LEFT is set
+ * if some holder never freed it.  Exactly one of `sample` and `coarse` is not NULL.
  */
 typedef void gg_pick_visit(const struct gg_model_sample *sample,
                            const struct gg_profile_coarse *coarse, void *context);
@@ -155,17 +155,18 @@ GG_MUST_CHECK int gg_query_each(const struct gg_model *model, const struct gg_qu
                                 gg_pick_visit *visit, void *context, struct gg_error *error);
 
 /*
- * Visits every sample and aggregate of the query's processes and stacks, whatever the metric and the
- * window: for callers with their own time axis.  Samples have the times that gg_query_each() describes.
- * If the time of an end was lost, the visit gets the earliest possible time (gg_model_freed_from).
+ * Visits every sample and aggregate of the query's processes and stacks, whatever the metric and
+ * the window: for callers with their own time axis.  Samples have the times that gg_query_each()
+ * describes. If the time of an end was lost, the visit gets the earliest possible time
+ * (gg_model_freed_from).
  */
 GG_MUST_CHECK int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
                                   gg_pick_visit *visit, void *context, struct gg_error *error);
 
 /*
- * Appends the label of a row to `out`: the name by which people, and another profile, identify it, such
- * as "parse (libxml2.so.2)", "a.c:12 main", or "malloc".  The label of a stack has its functions from
- * the outermost on: "main;load;parse".
+ * Appends the label of a row to `out`: the name by which people, and another profile, identify it,
+ * such as "parse (libxml2.so.2)", "a.c:12 main", or "malloc".  The label of a stack has its
+ * functions from the outermost on: "main;load;parse".
  */
 void gg_query_row_label(const struct gg_model *model, const struct gg_query_result *result,
                         const struct gg_query_row *row, struct gg_buf *out);
@@ -173,10 +174,10 @@ void gg_query_row_label(const struct gg_model *model, const struct gg_query_resu
 /* --- time ---------------------------------------------------------------------------------- */
 
 /*
- * Visits live memory over time: once for each moment with a change, after all changes of that moment.
- * The query's window and filters apply; its metric and grouping do not.  An aggregate counts while all
- * of its samples were live.  A sample whose free was lost counts until the earliest time at which it
- * can have been freed.
+ * Visits live memory over time: once for each moment with a change, after all changes of that
+ * moment. The query's window and filters apply; its metric and grouping do not.  An aggregate
+ * counts while all of its samples were live.  A sample whose free was lost counts until the
+ * earliest time at which it can have been freed.
  */
 typedef void gg_sweep_visit(int64_t time_ns, double live_bytes, double live_count, void *context);
 GG_MUST_CHECK int gg_query_sweep(const struct gg_model *model, const struct gg_query *query,
@@ -201,25 +202,25 @@ GG_MUST_CHECK int gg_query_peak(const struct gg_model *model, const struct gg_qu
                                 struct gg_peak *ret_peak, struct gg_error *error);
 
 /*
- * Computes the tally of the blocks live at the peak.  If times were lost, its upper bound belongs to the
- * moment at which the most can have been live.
+ * Computes the tally of the blocks live at the peak.  If times were lost, its upper bound belongs
+ * to the moment at which the most can have been live.
  */
 GG_MUST_CHECK int gg_query_peak_tally(const struct gg_model *model, const struct gg_query *query,
                                       const struct gg_peak *peak, struct gg_tally *ret_tally,
                                       struct gg_error *error);
 
 /*
- * If nobody chooses a metric, a report or a page opens with live memory at the end.  Many programs free
- * nearly everything before they end; for these it opens with the peak.
+ * If nobody chooses a metric, a report or a page opens with live memory at the end.  Many programs
+ * free nearly everything before they end; for these it opens with the peak.
  */
 
 /* A report opens with live memory if at least this share of the peak is live at the end. */
 #define GG_QUERY_LIVE_SHARE 0.1
 
 /*
- * Sets *ret_is to true if less than that share of the peak is live at the end.  False without history.
- * pid 0: all processes.  Cost: one sum over the samples, or two if little of the allocated memory is
- * live.
+ * Sets *ret_is to true if less than that share of the peak is live at the end.  False without
+ * history. pid 0: all processes.  Cost: one sum over the samples, or two if little of the allocated
+ * memory is live.
  */
 GG_MUST_CHECK int gg_query_is_given_back(const struct gg_model *model, uint32_t pid, bool *ret_is,
                                          struct gg_error *error);

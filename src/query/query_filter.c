@@ -423,8 +423,8 @@ static int is_temporary(const struct gg_query *query, const struct gg_profile_co
 }
 
 /*
- * The spans in which the aggregate's samples were allocated and freed: a bucket at either end of its
- * range, or the whole range if the buckets are unknown.
+ * The spans in which the aggregate's samples were allocated and freed: a bucket at either end of
+ * its range, or the whole range if the buckets are unknown.
  */
 static int64_t coarse_bucket(const struct gg_profile_coarse *coarse)
 {

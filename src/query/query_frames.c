@@ -2,11 +2,11 @@
 /*
  * query_frames - turns tallies of stacks into tallies of functions, lines, or modules.
  *
- * One depth-first walk over the tree of stacks keeps sums for each level of the path.  When the walk
- * leaves a stack, the sums of its level cover everything below it.  They are added to each location of
- * the stack that is not already further out on the path, so that recursion counts once.  The work is
- * proportional to the number of stacks, not to stacks times depth.  A stack with one callee and no
- * samples of its own reuses the callee's sums.
+ * One depth-first walk over the tree of stacks keeps sums for each level of the path.  When the
+ * walk leaves a stack, the sums of its level cover everything below it.  They are added to each
+ * location of the stack that is not already further out on the path, so that recursion counts once.
+ * The work is proportional to the number of stacks, not to stacks times depth.  A stack with one
+ * callee and no samples of its own reuses the callee's sums.
  */
 #include <errno.h>
 #include <stdlib.h>

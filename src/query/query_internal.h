@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_internal - the filter of a query, applied to a model once; shared by the files of src/query.
+ * query_internal - the filter of a query, applied to a model once; shared by the files of
+ * src/query.
  */
 #pragma once
 
@@ -39,8 +40,8 @@ bool gg_query_filter_block(const struct gg_query_filter *filter, size_t i,
                            struct gg_block *ret_block);
 
 /*
- * True if the metric counts existing blocks, each once, and not events.  A query for the peak must have
- * become one for live at the peak's moment.
+ * True if the metric counts existing blocks, each once, and not events.  A query for the peak must
+ * have become one for live at the peak's moment.
  */
 bool gg_query_filter_is_of_blocks(const struct gg_query_filter *filter);
 

@@ -2,9 +2,9 @@
 /*
  * query_time - computes live memory over time.
  *
- * The sweep merges two lists of blocks: one sorted by the beginning of each block's life, one by its
- * end.  A radix sort with 11 bits a pass sorts the times, because a million of them is usual.  It skips
- * lists that are in order already, as times of allocations mostly are.
+ * The sweep merges two lists of blocks: one sorted by the beginning of each block's life, one by
+ * its end.  A radix sort with 11 bits a pass sorts the times, because a million of them is usual.
+ * It skips lists that are in order already, as times of allocations mostly are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -117,8 +117,8 @@ static struct gg_block coarse_block(const struct gg_query_filter *filter,
 }
 
 /*
- * Lists the selected blocks by beginning and by end: the time in which they certainly lived, or with
- * `most` the time in which they may have lived.
+ * Lists the selected blocks by beginning and by end: the time in which they certainly lived, or
+ * with `most` the time in which they may have lived.
  */
 static int collect(const struct gg_query_filter *filter, bool most, struct moments *coming,
                    struct moments *going)
@@ -342,8 +342,8 @@ struct times {
 };
 
 /*
- * Adds a block that lives in [from_ns, until_ns) to the first time inside, and to `gone` at the first
- * time after it.  A block that lives between two times counts in neither.
+ * Adds a block that lives in [from_ns, until_ns) to the first time inside, and to `gone` at the
+ * first time after it.  A block that lives between two times counts in neither.
  */
 static void tally_span(const struct times *times, const struct gg_pick *pick, int64_t from_ns,
                        int64_t until_ns)

@@ -35,8 +35,9 @@
 /*
  * A round of the kernel's figures, summed over processes.  All are bytes; negative: unknown.
  *
- * For one process, and for several with is_upper_bound, the members rss, file, stack, and geiger count
- * resident pages.  Otherwise they are proportional.  file includes shared memory, but not geiger's.
+ * For one process, and for several with is_upper_bound, the members rss, file, stack, and geiger
+ * count resident pages.  Otherwise they are proportional.  file includes shared memory, but not
+ * geiger's.
  */
 struct gg_resident {
 	int64_t time_ns, span_ns; /* the readings took span_ns from time_ns on; -1: unknown */
@@ -68,9 +69,9 @@ void gg_residents_done(struct gg_residents *residents);
 struct gg_resident gg_residents_at(const struct gg_residents *residents, int64_t moment_ns);
 
 /*
- * The same without the processes that ended between the reading and the moment.  The sum of those that
- * remain is an upper bound: they hold at most what they held, and at most what all processes held.  rss
- * is negative if none remains.
+ * The same without the processes that ended between the reading and the moment.  The sum of those
+ * that remain is an upper bound: they hold at most what they held, and at most what all processes
+ * held.  rss is negative if none remains.
  */
 struct gg_resident gg_residents_remaining_at(const struct gg_residents *residents,
                                              int64_t moment_ns);

@@ -7,10 +7,10 @@
  *   leak:libfontconfig.so
  *   leak:^init_*$
  *
- * A pattern matches a stack if it occurs in the name of a function on it (short, with arguments, or the
- * linkage name), of the function's module, or of its source file.  '*' matches any text; '^' and '$'
- * at the ends of a pattern match the ends of the name.  Empty lines and lines that begin with '#' are
- * comments.
+ * A pattern matches a stack if it occurs in the name of a function on it (short, with arguments, or
+ * the linkage name), of the function's module, or of its source file.  '*' matches any text; '^'
+ * and '$' at the ends of a pattern match the ends of the name.  Empty lines and lines that begin
+ * with '#' are comments.
  *
  * Threads   One thread at a time.
  */
@@ -39,8 +39,8 @@ bool gg_suppression_matches(const char *pattern, const char *name);
 
 /*
  * Sets (*ret_of_stacks)[stack], for every stack of the model, to 1 + the number of a pattern that
- * matches it or one of its callers, or to 0.  The caller frees the array, which is NULL if there are no
- * patterns.  Each name is matched once, however many stacks have it.
+ * matches it or one of its callers, or to 0.  The caller frees the array, which is NULL if there
+ * are no patterns.  Each name is matched once, however many stacks have it.
  */
 GG_MUST_CHECK int gg_suppressions_apply(const struct gg_suppressions *suppressions,
                                         const struct gg_model *model, uint32_t **ret_of_stacks,

@@ -8,11 +8,11 @@
  *           ... timeline->points[0..160) ...
  *   gg_timeline_free(timeline);
  *
- * The first point is at the start and the last point at the end of the profile, or of the processes with
- * the pid.  A process counts from its start to its end.
+ * The first point is at the start and the last point at the end of the profile, or of the processes
+ * with the pid.  A process counts from its start to its end.
  *
- * RSS follows the rule of resident_memory.h: for several processes it is either proportional, so that
- * shared pages count once, or an upper bound.
+ * RSS follows the rule of resident_memory.h: for several processes it is either proportional, so
+ * that shared pages count once, or an upper bound.
  *
  * Aggregates (records.h) have no moments, so the live estimate leaves them out; without_moments has
  * their sum.

@@ -2,8 +2,9 @@
 /*
  * tree - builds the tree by splitting groups of stacks.
  *
- * Stacks that share a path form a group.  The builder splits a group by the next function on the path,
- * and does not split parts that are too light.  The work is therefore proportional to what is shown.
+ * Stacks that share a path form a group.  The builder splits a group by the next function on the
+ * path, and does not split parts that are too light.  The work is therefore proportional to what is
+ * shown.
  */
 #include "query/tree.h"
 
@@ -77,8 +78,9 @@ static int compare_groups(const void *a, const void *b)
 }
 
 /*
- * Splits a range of branches by the function at `depth` of their paths.  Branches that end here move to
- * the front, and *ret_from follows them.  The others are sorted by group, the heaviest group first.
+ * Splits a range of branches by the function at `depth` of their paths.  Branches that end here
+ * move to the front, and *ret_from follows them.  The others are sorted by group, the heaviest
+ * group first.
  */
 static int split(struct builder *builder, size_t *ret_from, size_t to, uint32_t depth,
                  struct child_group **ret_groups, uint32_t *ret_count)

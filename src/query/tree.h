@@ -10,8 +10,8 @@
  *           gg_interval_of(&tree->nodes[i].total, ...)
  *   gg_tree_free(tree);
  *
- * A node is a function called along one path.  Calls from different lines of a function are one node.
- * In an inverted tree the paths begin at the top, so the children of a node are its callers.
+ * A node is a function called along one path.  Calls from different lines of a function are one
+ * node. In an inverted tree the paths begin at the top, so the children of a node are its callers.
  *
  * Folding  The children of a node with less than `fold` of the whole become one nameless node, except
  *          on the heaviest path, which follows the largest child from the root on.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chart - draws an estimate over time on a terminal: an area with its confidence interval, and a line.
+ * chart - draws an estimate over time on a terminal: an area with its confidence interval, and a
+ * line.
  *
  *   struct gg_chart_column columns[80 * GG_CHART_DOTS];     from left to right
  *   struct gg_chart chart = { .columns = columns, .column_count = 160, .width = 80, .height = 12,

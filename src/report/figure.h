@@ -44,8 +44,8 @@ struct gg_figure gg_figure_between(double estimate, double low, double high,
                                    enum gg_quantity quantity);
 
 /*
- * Bytes by the estimator of failed trials (tally.h), whose distribution is known exactly.  It needs a
- * group whose samples have offsets and share one sampling interval.  False: the group has other
+ * Bytes by the estimator of failed trials (tally.h), whose distribution is known exactly.  It needs
+ * a group whose samples have offsets and share one sampling interval.  False: the group has other
  * samples, or aggregates.  The bounds hold for a group that begins and ends between two samples.
  */
 bool gg_figure_by_failed_trials(const struct gg_tally *tally, double confidence,

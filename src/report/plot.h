@@ -11,8 +11,8 @@
  *   };
  *   gg_plot_svg(&plot, 1, &buf);
  *
- * The picture follows the reader's light or dark scheme.  The colors are those of Okabe and Ito (2008),
- * which color-blind readers can distinguish, and each series has its own dash pattern.
+ * The picture follows the reader's light or dark scheme.  The colors are those of Okabe and Ito
+ * (2008), which color-blind readers can distinguish, and each series has its own dash pattern.
  *
  * Axes start at 0 (linear) or at the smallest positive value (logarithmic) and end at the largest
  * finite one.  Points that are not finite, or not positive on a logarithmic axis, interrupt a line.

@@ -97,7 +97,7 @@ const char *gg_grouping_name(enum gg_grouping by);
 bool gg_report_has_failed_trials(const struct gg_query_result *result);
 
 /*
- * The largest upper bound of the rows from `first` on.  It computes few intervals: those of the rows with
- * the largest estimate and deviation.
+ * The largest upper bound of the rows from `first` on.  It computes few intervals: those of the
+ * rows with the largest estimate and deviation.
  */
 double gg_report_most_hidden(const struct gg_report *report, size_t first);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_diff - prints the comparison of two profiles, as text and as JSON (docs/reference/JSON.md).
+ * report_diff - prints the comparison of two profiles, as text and as JSON
+ * (docs/reference/JSON.md).
  *
  * Threads   Any; the functions only append to the buffer, whose `failed` says if memory ran out.
  */

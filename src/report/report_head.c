@@ -316,8 +316,9 @@ void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 	if (summary->process_count > 1)
 		gg_buf_printf(&processes, ", of %zu processes", summary->process_count);
 	/*
-	 * Of one process it is what was live at the end, unless profiles were merged into it.  A file
-	 * that was imported does not tell what its processes left: its live memory is no bound of that.
+	 * Of one process it is what was live at the end, unless profiles were merged into it.  A
+	 * file that was imported does not tell what its processes left: its live memory is no bound
+	 * of that.
 	 */
 	if ((summary->process_count > 1 && is_recorded(report)) ||
 	    (summary->moment_ns == GG_TIME_NONE &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_json - prints reports as JSON (docs/reference/JSON.md).  Within a version, members are added and
- * never removed or changed.
+ * report_json - prints reports as JSON (docs/reference/JSON.md).  Within a version, members are
+ * added and never removed or changed.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -29,8 +29,8 @@ struct gg_report_summary {
 	struct gg_tally left; /* what each process held at its own exit (query.h) */
 	size_t process_count; /* processes that the numbers cover; 0: unknown, as in merged profiles */
 	/*
-	 * Live memory at the time of `resident`, which may be before the moment, and the parts of it that
-	 * are slack and mappings.
+	 * Live memory at the time of `resident`, which may be before the moment, and the parts of
+	 * it that are slack and mappings.
 	 */
 	struct gg_tally live_then;
 	double slack_bytes, mapping_bytes;
@@ -38,8 +38,8 @@ struct gg_report_summary {
 	int64_t peak_ns;
 	struct gg_tally peak; /* live memory at the peak */
 	/*
-	 * The last reading up to the moment, and a reading at a time when as much was live as at the
-	 * peak.  The latter may not exist.
+	 * The last reading up to the moment, and a reading at a time when as much was live as at
+	 * the peak.  The latter may not exist.
 	 */
 	struct gg_resident resident, at_peak;
 	bool has_rest; /* `resident` and live_then belong to one moment and to the same processes */
@@ -55,9 +55,9 @@ GG_MUST_CHECK int gg_report_summary_of(struct gg_report_summary *summary,
                                        struct gg_error *error);
 
 /*
- * The part of RSS that nothing accounts for, such as free memory that the allocator keeps, at the time of
- * the reading.  It is negative if some live memory is not resident, or by chance, because the live heap
- * is an estimate.  NAN without has_rest, and if lost samples or times leave only a bound of the live
- * heap.
+ * The part of RSS that nothing accounts for, such as free memory that the allocator keeps, at the
+ * time of the reading.  It is negative if some live memory is not resident, or by chance, because
+ * the live heap is an estimate.  NAN without has_rest, and if lost samples or times leave only a
+ * bound of the live heap.
  */
 double gg_report_summary_rest(const struct gg_report_summary *summary);

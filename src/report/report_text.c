@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_text - prints rows for people: self and total with intervals, a bar, and a name in the rest of
- * the line.
+ * report_text - prints rows for people: self and total with intervals, a bar, and a name in the
+ * rest of the line.
  */
 #include <math.h>
 #include <stdio.h>

@@ -22,8 +22,8 @@ static void append_mark(const struct gg_report *report, double bytes, struct gg_
 }
 
 /*
- * Of a column the largest estimate since the one before, so that no peak is lost; its interval is that
- * of the moment, moved by as much.
+ * Of a column the largest estimate since the one before, so that no peak is lost; its interval is
+ * that of the moment, moved by as much.
  */
 static void fill_columns(const struct gg_timeline *timeline, struct gg_chart_column *columns,
                          double *ret_most)

@@ -14,8 +14,8 @@
 enum { GG_TIMELINE_MARGIN = 11, GG_TIMELINE_LEAST_WIDTH = 20, GG_TIMELINE_LEAST_HEIGHT = 3 };
 
 /*
- * The number of points of a chart whose plotted area has `width` characters.  All widths and heights
- * below are those of the plotted area.
+ * The number of points of a chart whose plotted area has `width` characters.  All widths and
+ * heights below are those of the plotted area.
  */
 size_t gg_report_timeline_points(size_t width, bool ascii);
 

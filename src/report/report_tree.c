@@ -2,8 +2,8 @@
 /*
  * report_tree - prints trees of callers and callees, as text and as JSON.
  *
- * The text does not indent an only child, because a path of forty frames without branches would be wider
- * than the screen.
+ * The text does not indent an only child, because a path of forty frames without branches would be
+ * wider than the screen.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 /*
  * screen_text - fits untrusted texts into the width of a screen.
  *
- * Names come from files of the profiled program.  These functions replace control characters, which a
- * terminal would obey, and shorten long names in the middle, where names differ least.
+ * Names come from files of the profiled program.  These functions replace control characters, which
+ * a terminal would obey, and shorten long names in the middle, where names differ least.
  *
  * Threads  Any.
  */
@@ -17,8 +17,8 @@
 enum { GG_SCREEN_TEXT_WIDTH = 80 }; /* if the width is unknown */
 
 /*
- * The width of the terminal, of $COLUMNS, or 80.  The second function is for a name at the end of a line,
- * which in files and pipes may have any width.
+ * The width of the terminal, of $COLUMNS, or 80.  The second function is for a name at the end of a
+ * line, which in files and pipes may have any width.
  */
 size_t gg_screen_text_width(int fd);
 size_t gg_screen_text_name_width(int fd);
@@ -33,8 +33,8 @@ size_t gg_screen_text_length(const char *text);
 void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, bool ascii);
 
 /*
- * The same for a row among others: if the shortened text would look like `other`, it shows the position
- * where the two differ, "Box<std::v...<int, std...".
+ * The same for a row among others: if the shortened text would look like `other`, it shows the
+ * position where the two differ, "Box<std::v...<int, std...".
  */
 void gg_screen_text_append_apart(struct gg_buf *out, const char *text, const char *other,
                                  size_t width, bool ascii);

@@ -121,9 +121,9 @@ static void add_headers(const struct gg_serving *serving, const struct gg_respon
 }
 
 /*
- * libmicrohttpd calls this when the head of a request has arrived, and again when its body has.  The
- * server answers GET and HEAD at the second call, so that the connection stays open for the next
- * request.  It answers other methods at the first call, which leaves their bodies unread.
+ * libmicrohttpd calls this when the head of a request has arrived, and again when its body has.
+ * The server answers GET and HEAD at the second call, so that the connection stays open for the
+ * next request.  It answers other methods at the first call, which leaves their bodies unread.
  */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *upload,

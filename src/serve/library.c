@@ -33,9 +33,9 @@ enum { LIST_MAX = 10000 };
 #define DATA_MOST_BYTES (2u << 20)
 
 /*
- * The library makes live data again when they are older than LIVE_FRESH_NS and older than REST_TIMES
- * times what making them took.  The second condition keeps a large process from occupying a
- * processor.
+ * The library makes live data again when they are older than LIVE_FRESH_NS and older than
+ * REST_TIMES times what making them took.  The second condition keeps a large process from
+ * occupying a processor.
  */
 #define LIVE_FRESH_NS UINT64_C(900000000)
 enum { REST_TIMES = 4 };
@@ -317,9 +317,9 @@ static void forget(struct cached_data *cached)
 }
 
 /*
- * Finds the cache entry for `key`.  *ret_is_there is true if its data can be used: the files have not
- * changed, or making the data again so soon would cost too much.  Otherwise the entry is the one to
- * overwrite: the stale data of this key, or the least recently used data.
+ * Finds the cache entry for `key`.  *ret_is_there is true if its data can be used: the files have
+ * not changed, or making the data again so soon would cost too much.  Otherwise the entry is the
+ * one to overwrite: the stale data of this key, or the least recently used data.
  */
 static struct cached_data *look_up(struct gg_library *library, const char *key,
                                    const struct stamp stamps[2], bool *ret_is_there)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * library - the profiles that a server shows: one file, the files of a folder, or a running process.
+ * library - the profiles that a server shows: one file, the files of a folder, or a running
+ * process.
  *
  * The name of its file identifies a profile.  The library looks a requested name up in the list of
  * the folder and never appends it to a path, so a request cannot reach other files.  A small cache
@@ -54,8 +55,8 @@ GG_MUST_CHECK int gg_library_load(struct gg_library *library, const char *name,
                                   struct gg_model **ret_model, struct gg_error *error);
 
 /*
- * Makes the packed data of the page.  `before` is NULL, or names the profile that a diff starts from.
- * *ret_packed belongs to the library and is valid until the next call.  Different data have
+ * Makes the packed data of the page.  `before` is NULL, or names the profile that a diff starts
+ * from. *ret_packed belongs to the library and is valid until the next call.  Different data have
  * different tags.
  */
 GG_MUST_CHECK int gg_library_data(struct gg_library *library, const char *name, const char *before,

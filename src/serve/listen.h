@@ -15,8 +15,9 @@ struct gg_listen {
 };
 
 /*
- * Opens a listening socket, which the caller closes, and returns its descriptor.  text: "ADDRESS:PORT",
- * "[ADDRESS]:PORT", "ADDRESS", or "PORT"; port 0 is any free port; NULL means 127.0.0.1:0.
+ * Opens a listening socket, which the caller closes, and returns its descriptor.  text:
+ * "ADDRESS:PORT", "[ADDRESS]:PORT", "ADDRESS", or "PORT"; port 0 is any free port; NULL means
+ * 127.0.0.1:0.
  * -EINVAL: not an address; -EADDRINUSE: the port is taken.
  */
 GG_MUST_CHECK int gg_listen_open(const char *text, struct gg_listen *ret_listen,

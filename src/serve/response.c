@@ -145,8 +145,8 @@ static void answer_data(struct gg_serving *serving, const struct gg_request *req
 /* --- queries ------------------------------------------------------------------------------- */
 
 /*
- * The index of an argument's value in `names`, which ends in NULL.  `otherwise` if the request has no
- * such argument; -1 if its value is not in the list.
+ * The index of an argument's value in `names`, which ends in NULL.  `otherwise` if the request has
+ * no such argument; -1 if its value is not in the list.
  */
 static int choice(const struct gg_request *request, const char *name, const char *const *names,
                   int otherwise)

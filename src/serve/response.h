@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * response - makes the response to a request, without sockets.  docs/reference/HTTP_API.md lists the paths.
+ * response - makes the response to a request, without sockets.  docs/reference/HTTP_API.md lists
+ * the paths.
  *
  * Text from a profile reaches a browser as JSON, or with & < > " ' replaced.  The content security
  * policy of every response forbids scripts other than the page's own.
