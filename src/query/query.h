@@ -85,6 +85,10 @@ enum gg_grouping {
 
 enum { GG_GROUPING_COUNT = GG_BY_LABEL + 1 };
 
+/* The names in options, JSON, and exported files. */
+const char *gg_metric_name(enum gg_metric metric);
+const char *gg_grouping_name(enum gg_grouping by);
+
 #define GG_TEMPORARY_NS GG_NS_PER_MS
 
 struct gg_query {

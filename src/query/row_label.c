@@ -1,11 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_label - makes the labels of rows.
+ * row_label - names metrics and groupings, and makes the labels of rows.
  */
 #include <stdlib.h>
 
 #include "base/size.h"
 #include "query/query_internal.h"
+
+static const char *const metric_names[] = {
+	[GG_METRIC_LIVE] = "live",   [GG_METRIC_ALLOCATED] = "allocated",
+	[GG_METRIC_PEAK] = "peak",   [GG_METRIC_TEMPORARY] = "temporary",
+	[GG_METRIC_FREED] = "freed", [GG_METRIC_LEFT] = "left",
+};
+static const char *const grouping_names[] = {
+	[GG_BY_FUNCTION] = "function", [GG_BY_LINE] = "line",     [GG_BY_STACK] = "stack",
+	[GG_BY_MODULE] = "module",     [GG_BY_THREAD] = "thread", [GG_BY_PROCESS] = "process",
+	[GG_BY_SIZE] = "size",         [GG_BY_KIND] = "kind",     [GG_BY_HEAP] = "heap",
+	[GG_BY_TYPE] = "type",         [GG_BY_LABEL] = "label",
+};
+
+const char *gg_metric_name(enum gg_metric metric)
+{
+	return metric_names[metric];
+}
+
+const char *gg_grouping_name(enum gg_grouping by)
+{
+	return grouping_names[by];
+}
 
 static void label_function(const struct gg_model *model, uint32_t number, struct gg_buf *out)
 {

@@ -89,10 +89,6 @@ void gg_report_append_place(const struct gg_report *report, const struct gg_code
 /* True if the row was found by its size, which its interval must allow for (gg_interval_of). */
 bool gg_report_is_discovered(const struct gg_query_result *result, const struct gg_query_row *row);
 
-/* The names in options and JSON. */
-const char *gg_metric_name(enum gg_metric metric);
-const char *gg_grouping_name(enum gg_grouping by);
-
 /* True if rows also show bytes by failed trials: rows of heaps and types, which runtimes sample. */
 bool gg_report_has_failed_trials(const struct gg_query_result *result);
 

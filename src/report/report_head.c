@@ -15,28 +15,6 @@
 #include "stats/estimate/interval.h"
 #include "symbol/symbol.h"
 
-static const char *const metric_names[] = {
-	[GG_METRIC_LIVE] = "live",   [GG_METRIC_ALLOCATED] = "allocated",
-	[GG_METRIC_PEAK] = "peak",   [GG_METRIC_TEMPORARY] = "temporary",
-	[GG_METRIC_FREED] = "freed", [GG_METRIC_LEFT] = "left",
-};
-static const char *const grouping_names[] = {
-	[GG_BY_FUNCTION] = "function", [GG_BY_LINE] = "line",     [GG_BY_STACK] = "stack",
-	[GG_BY_MODULE] = "module",     [GG_BY_THREAD] = "thread", [GG_BY_PROCESS] = "process",
-	[GG_BY_SIZE] = "size",         [GG_BY_KIND] = "kind",     [GG_BY_HEAP] = "heap",
-	[GG_BY_TYPE] = "type",         [GG_BY_LABEL] = "label",
-};
-
-const char *gg_metric_name(enum gg_metric metric)
-{
-	return metric_names[metric];
-}
-
-const char *gg_grouping_name(enum gg_grouping by)
-{
-	return grouping_names[by];
-}
-
 bool gg_report_has_failed_trials(const struct gg_query_result *result)
 {
 	return (result->query.by == GG_BY_HEAP || result->query.by == GG_BY_TYPE) &&

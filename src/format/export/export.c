@@ -43,7 +43,7 @@ int gg_export_check(const struct gg_export_format *format, enum gg_metric metric
 	gg_error_set(error, -EINVAL, "export: --metric",
 	             "Take csv, collapsed, svg or heapprofile for one metric alone.",
 	             "%s holds what is live and what was allocated; it has no place for %s memory",
-	             format->name, gg_extract_metric_name(metric));
+	             format->name, gg_metric_name(metric));
 	return -EINVAL;
 }
 

@@ -113,8 +113,8 @@ static int write_csv(const struct gg_export *job)
 
 	gg_buf_append_text(job->out, "pid,program,tid,thread,kind,function,file,line,module,stack");
 	put_names(job->out,
-	          gg_extract_metric_name(extract->metric == GG_METRIC_ALLOCATED ? GG_METRIC_LIVE
-	                                                                        : extract->metric));
+	          gg_metric_name(extract->metric == GG_METRIC_ALLOCATED ? GG_METRIC_LIVE
+	                                                                : extract->metric));
 	put_names(job->out, "allocated");
 	gg_buf_append_text(job->out, "\r\n");
 	for (size_t i = 0; i < extract->row_count && code == 0; i++) {

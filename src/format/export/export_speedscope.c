@@ -128,7 +128,7 @@ static int write_profile(struct writing *writing, int which)
 	const struct gg_extract *extract = writing->extract;
 	const char *metric = which >= 2 || extract->metric == GG_METRIC_ALLOCATED
 	                             ? "allocated"
-	                             : gg_extract_metric_name(extract->metric);
+	                             : gg_metric_name(extract->metric);
 	char name[64];
 	uint64_t end = 0;
 

@@ -174,7 +174,7 @@ static void put_head(const struct drawing *drawing)
 	                 : "geiger",
 	         120);
 	gg_buf_printf(out, "</text>\n<text x=\"%d\" y=\"40\">%s: ", MARGIN,
-	              gg_extract_metric_name(extract->metric));
+	              gg_metric_name(extract->metric));
 	put_size(out, bytes_of(&drawing->tree->nodes[0].total));
 	gg_buf_append_text(out, ", ");
 	put_interval(drawing, &drawing->tree->nodes[0]);

@@ -305,17 +305,6 @@ const struct gg_extract_sum *gg_extract_asked(const struct gg_extract *extract,
 	return extract->metric == GG_METRIC_ALLOCATED ? &row->allocated : &row->live;
 }
 
-const char *gg_extract_metric_name(enum gg_metric metric)
-{
-	static const char *const names[] = {
-		[GG_METRIC_LIVE] = "live",           [GG_METRIC_ALLOCATED] = "allocated",
-		[GG_METRIC_PEAK] = "peak",           [GG_METRIC_FREED] = "freed",
-		[GG_METRIC_TEMPORARY] = "temporary", [GG_METRIC_LEFT] = "left",
-	};
-
-	return names[metric];
-}
-
 struct gg_interval gg_extract_interval(const struct gg_extract *extract,
                                        const struct gg_extract_sum *sum, enum gg_quantity quantity)
 {

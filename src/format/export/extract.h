@@ -74,8 +74,6 @@ void gg_extract_free(struct gg_extract *extract); /* NULL is fine */
 /* Returns the row's sum for the metric: `allocated` for allocated, `live` for all other metrics. */
 const struct gg_extract_sum *gg_extract_asked(const struct gg_extract *extract,
                                               const struct gg_extract_row *row);
-/* "live", "allocated", "peak", "temporary", "freed", "left". */
-const char *gg_extract_metric_name(enum gg_metric metric);
 
 /* Returns the confidence interval of a row's sum.  Sampling itself selected which rows exist. */
 struct gg_interval gg_extract_interval(const struct gg_extract *extract,
