@@ -43,7 +43,7 @@ passes() {
 }
 
 check geiger_builds_for_aarch64_without_a_warning script/build aarch64
-for program in "$tests"/{unit,unwind}/test_{unwind,region}_* "$tests"/unit/test_{region,agent_free_head}; do
+for program in "$tests"/{unit,unwind}/test_{unwind,region}_* "$tests"/unit/test_{region,runtime_tagged_head}; do
 	name=${program##*/test_}
 	[[ -x $program && ! -d $program && $name != unwind_live ]] || continue
 	folder=$(basename "$(dirname "$program")")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_profile_fold - tests retention in a simulated week, whose hours are a thousandth of a
+ * test_profile_compact - tests retention in a simulated week, whose hours are a thousandth of a
  * second.
  */
 #include <math.h>

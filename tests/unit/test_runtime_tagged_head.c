@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_agent_free_head - shows that a tagged list head returns its address, and changes at each
+ * test_runtime_tagged_head - shows that a tagged list head returns its address, and changes at each
  * use.
  */
 #include "runtime/tagged_head.h"

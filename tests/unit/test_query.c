@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_profile_ask - shows which samples queries select, and how queries add them up.
+ * test_query - shows which samples queries select, and how queries add them up.
  *
  * With an interval of 1 every allocation is a sample, so the sums are exact.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_compat_conf - shows that option strings are parsed as jemalloc parses them. */
+/* test_compat_option_string - shows that option strings are parsed as jemalloc parses them. */
 #include "compat/jemalloc/option_string.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stats_estimate - shows what samples add to a tally, and that tallies merge and subtract. */
+/* test_stats_tally - shows what samples add to a tally, and that tallies merge and subtract. */
 #include "stats/estimate/tally.h"
 
 #include <math.h>

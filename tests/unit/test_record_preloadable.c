@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_record_reach - shows how the recorder judges files that are not programs, or damaged ones.
+ * test_record_preloadable - shows how the recorder judges files that are not programs, or damaged
+ * ones.
  *
  * tests/e2e has tests with real programs.
  */

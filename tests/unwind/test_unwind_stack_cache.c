@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks with and without the memo, from the same place, must give the same stack.
+ * test_unwind_stack_cache - compares walks with and without the stack cache, from the same place.
  *
  * A random program calls itself through frames of many shapes, returns, jumps with longjmp(),
  * throws, switches between coroutines and raises signals; every so often both walks are made.
- * $UNWIND_MEMO_WALKS: how many, default 100 000.
+ * $UNWIND_STACK_CACHE_WALKS: how many, default 100 000.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -286,7 +286,7 @@ static void begin_coroutines(void)
 
 TEST(a_walk_with_the_memo_is_the_walk_without_it)
 {
-	const char *walks = getenv("UNWIND_MEMO_WALKS");
+	const char *walks = getenv("UNWIND_STACK_CACHE_WALKS");
 	struct sigaction action = { .sa_handler = handle };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_agent_usage - shows how control groups' usage is read, from files written as the kernel
- * does.
+ * test_runtime_memory_usage - shows how control groups' usage is read, from files written as the
+ * kernel does.
  */
 #include <stdio.h>
 #include <stdlib.h>

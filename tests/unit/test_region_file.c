@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_region_map - shows how region files are created, reserved, shared, and found to be in use.
+ * test_region_file - shows how region files are created, reserved, shared, and found to be in use.
  */
 #include "region/region_file.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_profile_tree - shows how call trees are built, folded and inverted. */
+/* test_query_tree - shows how call trees are built, folded and inverted. */
 #include "query/tree.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_serve_guard - shows which requests have the token, and which hosts are accepted. */
+/* test_serve_access - shows which requests have the token, and which hosts are accepted. */
 #include "serve/access.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_report_fit - shows how texts are shortened and folded to the width of a terminal. */
+/* test_report_screen_text - shows how texts are shortened and folded to the width of a terminal. */
 #include "report/screen_text.h"
 
 #include <locale.h>

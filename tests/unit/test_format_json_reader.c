@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_format_json_read - tests the JSON reader.
+ * test_format_json_reader - tests the JSON reader.
  *
  * Texts become UTF-8 and are truncated to fit, unwanted values are skipped, and invalid JSON is
  * refused.

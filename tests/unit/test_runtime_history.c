@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_agent_history - shows which samples the agent remembers, and that readers find them whole.
+ * test_runtime_history - shows which samples the agent remembers, and that readers find them whole.
  */
 #include "runtime/history.h"
 

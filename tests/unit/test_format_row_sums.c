@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_format_weigh - shows what rows of other tools' files stand for, and how uncertain they are.
+ * test_format_row_sums - shows what rows of other tools' files stand for, and how uncertain they
+ * are.
  */
 #include "format/import/row_sums.h"
 

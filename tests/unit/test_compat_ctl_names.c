@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_compat_names - shows that mallctl()'s names and their numbers lead to each other. */
+/* test_compat_ctl_names - shows that mallctl()'s names and their numbers lead to each other. */
 #include "compat/jemalloc/ctl_names.h"
 
 #include "abi/sample_history.h"

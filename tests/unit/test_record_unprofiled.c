@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_record_unseen - shows whether the environment of another process names the agent.
+ * test_record_unprofiled - shows whether the environment of another process names the agent.
  *
  * The other process may execute a program at that moment.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_stats_folded - tests samples that were added up before they joined a tally.
+ * test_stats_plain_tally - tests samples that were added up before they joined a tally.
  *
  * The tally keeps what is known of them, bounds what is unknown, and its intervals still hold the
  * truth.

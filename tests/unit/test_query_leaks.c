@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_profile_leaks - shows which stacks of a profile are judged as leaks, and at which moments.
+ * test_query_leaks - shows which stacks of a profile are judged as leaks, and at which moments.
  */
 #include "query/leaks.h"
 

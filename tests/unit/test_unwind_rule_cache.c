@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_unwind_cache - shows that the cache of rules finds a rule only by its key and epoch. */
+/* test_unwind_rule_cache - shows that the cache of rules finds a rule only by its key and epoch. */
 #include "unwind/walk/rule_cache.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_profile_diff - tests differences from end to end.
+ * test_query_diff - tests differences from end to end.
  *
  * Programs are sampled into profiles, which are read back, grouped and compared.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_profile_timeline - shows the points of a timeline, their peaks, and their RSS. */
+/* test_query_timeline - shows the points of a timeline, their peaks, and their RSS. */
 #include "query/timeline.h"
 
 #include <errno.h>

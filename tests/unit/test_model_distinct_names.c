@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_profile_names - shows which functions count as the same one, and which names they get. */
+/*
+ * test_model_distinct_names - shows which functions count as the same one, and which names they
+ * get.
+ */
 #include <stdlib.h>
 
 #include "made_profile.h"
