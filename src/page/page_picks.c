@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * picks - the samples and sums of a profile with their owners and times, as the page uses them.
- *
- * A block that several processes share after a fork is one pick, and one more pick for each of its
- * holders.
- */
+/* page_picks - collects picks by queries over all blocks, as reports do. */
+#include "page/page_picks.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/binary_search.h"
 #include "base/time_units.h"
-#include "page/page_internal.h"
+#include "model/model.h"
+#include "page/page_owners.h"
+#include "page/page_run.h"
+#include "query/query.h"
 
 const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT] = { GG_TEMPORARY_NS, 10000000, 100000000,
 	                                                GG_NS_PER_S };
-
-int gg_page_out_of_memory(struct gg_page_run *run)
-{
-	return gg_error_memory(run->error, "page");
-}
-
-uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns)
-{
-	/* Bin b covers times after edge b up to edge b + 1. */
-	return (uint32_t)gg_lower_bound(0, bins->count - 1, b, bins->edges[b + 1] < time_ns);
-}
 
 /* Sums count as in query.h: they are allocated at the end of their time, and live from then on. */
 static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
@@ -245,68 +234,4 @@ void gg_page_collect_done(struct gg_page_run *run)
 	free(run->picks);
 	free(run->held);
 	gg_page_owners_done(&run->owners);
-}
-
-void gg_page_find_peak(struct gg_page_run *run)
-{
-	struct gg_query query;
-	struct gg_peak peak = { 0 };
-
-	gg_query_init(&query);
-	run->peak_ns = -1;
-	if (gg_model_has_history(run->model) &&
-	    gg_query_peak(run->model, &query, &peak, NULL) == 0 && peak.bytes > 0)
-		run->peak_ns = peak.time_ns > 0 ? peak.time_ns : 0;
-}
-
-/*
- * The first bin covers the time before the first observation.  The others have whole grid steps,
- * whose length doubles until there are few enough bins.
- */
-static void choose_watched(struct gg_page_run *run)
-{
-	const struct gg_page_options *options = run->options;
-	struct gg_page_bins *bins = &run->bins;
-	int64_t end = gg_model_end_ns(run->model), step = options->watched_grid_ns, edge;
-	uint32_t at = 0;
-
-	while ((end - options->watched_from_ns) / step > (int64_t)run->detail.bins - 2)
-		step *= 2;
-	bins->peak_edge = -1;
-	bins->edges[at++] = 0;
-	bins->edges[at++] = options->watched_from_ns;
-	for (edge = (options->watched_from_ns / step + 1) * step; edge < end; edge += step)
-		bins->edges[at++] = edge;
-	if (end > bins->edges[at - 1])
-		bins->edges[at++] = end;
-	bins->count = at - 1;
-}
-
-void gg_page_choose_bins(struct gg_page_run *run)
-{
-	struct gg_page_bins *bins = &run->bins;
-	int64_t end = gg_model_end_ns(run->model);
-	uint32_t at = 0;
-
-	if (run->options->watched_from_ns > 0 && run->options->watched_grid_ns > 0 &&
-	    run->peak_ns < 0) {
-		choose_watched(run);
-		return;
-	}
-	if (end < (int64_t)run->detail.bins)
-		end = run->detail.bins; /* a profile without times accepts any edges */
-	bins->peak_edge = -1;
-	for (uint32_t i = 0; i <= run->detail.bins; i++) {
-		int64_t edge = (int64_t)((double)end * i / run->detail.bins);
-
-		if (i == run->detail.bins)
-			edge = end;
-		if (run->peak_ns >= 0 && bins->peak_edge < 0 && run->peak_ns <= edge) {
-			bins->peak_edge = (int32_t)at;
-			if (run->peak_ns < edge)
-				bins->edges[at++] = run->peak_ns;
-		}
-		bins->edges[at++] = edge;
-	}
-	bins->count = at - 1;
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * columns - writers for long lists of numbers.
- *
- * A page has a million numbers, so this module writes whole numbers, and doubles with whole values,
- * without printf.
- */
+/* page_columns - prints most numbers without printf, which would take most of the time. */
+#include "page/page_columns.h"
+
 #include <math.h>
 #include <stdio.h>
 
-#include "page/page_internal.h"
+#include "base/buf.h"
+#include "base/json.h"
 
 static size_t whole(uint64_t value, char *text)
 {

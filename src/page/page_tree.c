@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree - the call tree, without nodes that are too light to see.
+ * page_tree - the call tree, without nodes that are too light to see.
  *
  * The whole tree comes first.  It has a node for each function on each path, found by one table of
  * (parent, function), and parents have smaller numbers than their children.  Then each node gets
@@ -9,13 +9,20 @@
  * one that leaves as many nodes as the page may have.  The other children of a parent become one
  * nameless node.
  */
+#include "page/page_tree.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "page/page_internal.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "model/model.h"
+#include "page/page_columns.h"
+#include "page/page_names.h"
+#include "page/page_run.h"
 #include "query/tree.h"
 #include "stats/sampling/weight.h"
 

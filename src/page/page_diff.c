@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff - two profiles side by side: functions like `geiger diff`, and one tree of both.
+ * page_diff - two profiles side by side: functions like `geiger diff`, and one tree of both.
  *
  * Two nodes match if the functions on their paths have equal names.  Each tree folds its own light
  * nodes, so a node may have no counterpart if it was light there.  The error is small, because
  * folded nodes are.
  */
+#include "page/page_diff.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "page/page_internal.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "model/model.h"
+#include "page/page_columns.h"
+#include "page/page_names.h"
+#include "page/page_run.h"
 #include "query/diff.h"
+#include "query/query.h"
 #include "query/tree.h"
+#include "report/figure.h"
 
 static const double false_discovery_rate = 0.05, fold = 0.002;
 

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names - the texts, modules and frames of a page, and the numbers that the page uses for them. */
+/* page_names - finds or adds texts, modules and frames, and writes them as columns. */
+#include "page/page_names.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "page/page_internal.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "model/model.h"
+#include "page/page.h"
+#include "page/page_columns.h"
 
 struct text_key {
 	const struct gg_page_names *names;

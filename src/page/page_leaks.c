@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaks - the memory that was live at the end, and whether it grows, like `geiger leaks`.
+ * page_leaks - the memory that was live at the end, and whether it grows, like `geiger leaks`.
  */
+#include "page/page_leaks.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "page/page_internal.h"
+#include "base/json.h"
+#include "model/model.h"
+#include "page/page_columns.h"
+#include "page/page_names.h"
+#include "page/page_run.h"
 #include "query/leaks.h"
 
 /* Rows and stack traces are limited, because nobody reads long stacks of the last rows. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * paths - the lines by which a node was called, for tables by line.
+ * page_paths - the lines by which a node was called, for tables by line.
  *
  * The tree has a node for each path of functions.  A path of the same functions may go through
  * several lines.  So a node has a *path* for each way to it: a path of its parent, and the line of
@@ -12,13 +12,21 @@
  * from it.  The paths of each node count from 0, and so do the lines of each function, the most
  * frequent first.
  */
+#include "page/page_paths.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "page/page_internal.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "model/model.h"
+#include "page/page_columns.h"
+#include "page/page_names.h"
+#include "page/page_run.h"
+#include "page/page_tree.h"
 
 enum { NONE = UINT32_MAX };
 

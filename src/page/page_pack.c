@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack - gzip, which browsers decompress natively, and base64, which HTML can hold.
+ * page_pack - gzip, which browsers decompress natively, and base64, which HTML can hold.
  */
+#include "page/page_pack.h"
+
 #include <errno.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "page/page_internal.h"
+#include "base/buf.h"
+#include "page/page.h"
 
 int gg_page_pack(const struct gg_buf *json, struct gg_buf *packed, struct gg_error *error)
 {

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * meta - the profiled processes, the totals, and what readers should know before they start.
+ * page_meta - the profiled processes, the totals, and what readers should know before they start.
  */
+#include "page/page_meta.h"
+
 #include <math.h>
 
+#include "base/buf.h"
+#include "base/json.h"
 #include "format/export/export.h"
-#include "page/page_internal.h"
+#include "model/model.h"
+#include "page/page_run.h"
+#include "query/query.h"
+#include "report/figure.h"
 #include "report/report.h"
 #include "stats/estimate/interval.h"
 

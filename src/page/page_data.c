@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data - puts the members of the page's data together, and makes them coarser until they fit.
+ * page_data - puts the members of the page's data together, and makes them coarser until they fit.
  *
  * The steps begin with full detail.  Light nodes go first, because they are too small to see.  Then
  * sizes are rounded, which is not visible either, then the times of light nodes, and finally
@@ -9,7 +9,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "page/page_internal.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "model/model.h"
+#include "page/page.h"
+#include "page/page_bins.h"
+#include "page/page_cells.h"
+#include "page/page_diff.h"
+#include "page/page_leaks.h"
+#include "page/page_meta.h"
+#include "page/page_names.h"
+#include "page/page_owners.h"
+#include "page/page_pack.h"
+#include "page/page_paths.h"
+#include "page/page_picks.h"
+#include "page/page_run.h"
+#include "page/page_series.h"
+#include "page/page_tables.h"
+#include "page/page_tree.h"
 
 #define ALL       GG_PAGE_OWNERS_THREADS
 #define PROCESSES GG_PAGE_OWNERS_PROCESSES
@@ -149,17 +166,23 @@ static int write_fixed(struct gg_page_run *run, struct gg_json *json)
 	return code;
 }
 
+/* The whole tree and its paths, from which the tree of each detail is folded. */
+struct page_trees {
+	struct gg_page_whole *whole;
+	struct gg_page_paths *paths;
+};
+
 /*
  * Writes the tree and its cells at the current detail.  Returns -E2BIG if there are too many cells.
  */
-static int write_tree(struct gg_page_run *run, struct gg_page_whole *whole, bool with_names,
+static int write_tree(struct gg_page_run *run, const struct page_trees *trees, bool with_names,
                       size_t cell_limit, struct gg_json *json)
 {
 	struct gg_page_tree tree;
 	int code;
 
 	gg_page_choose_bins(run);
-	code = gg_page_tree_fold(whole, with_names, &tree);
+	code = gg_page_tree_fold(trees->whole, with_names, &tree);
 	if (code < 0)
 		return code;
 	if (cell_limit > 0 &&
@@ -167,7 +190,7 @@ static int write_tree(struct gg_page_run *run, struct gg_page_whole *whole, bool
 		gg_page_tree_done(&tree);
 		return -E2BIG;
 	}
-	code = gg_page_paths_fold(run->paths, with_names, &tree);
+	code = gg_page_paths_fold(trees->paths, with_names, &tree);
 	if (code < 0) {
 		gg_page_tree_done(&tree);
 		return code;
@@ -187,7 +210,7 @@ static int write_tree(struct gg_page_run *run, struct gg_page_whole *whole, bool
 }
 
 /* Writes the whole object.  Names come last, after all other members have registered theirs. */
-static int write_all(struct gg_page_run *run, struct gg_page_whole *whole,
+static int write_all(struct gg_page_run *run, const struct page_trees *trees,
                      const struct gg_buf *fixed, struct gg_buf *out)
 {
 	struct gg_json json = { .out = out };
@@ -197,7 +220,7 @@ static int write_all(struct gg_page_run *run, struct gg_page_whole *whole,
 	gg_buf_append_text(out, ",");
 	json.closers[0] = '}';
 	json.depth = 1; /* `fixed` opened the object */
-	code = write_tree(run, whole, true, 0, &json);
+	code = write_tree(run, trees, true, 0, &json);
 	gg_page_names_write(&run->names, &json);
 	gg_json_close(&json);
 	if (code == 0 && (out->failed || run->names.failed))
@@ -234,7 +257,7 @@ static int begin(struct gg_page_run *run, size_t most_bytes, struct gg_buf *fixe
 }
 
 /* Tries whether the tree fits into `room` bytes. */
-static int try_tree(struct gg_page_run *run, struct gg_page_whole *whole, size_t room,
+static int try_tree(struct gg_page_run *run, const struct page_trees *trees, size_t room,
                     struct gg_buf *json_out, struct gg_buf *packed)
 {
 	struct gg_json json = { .out = json_out };
@@ -243,7 +266,7 @@ static int try_tree(struct gg_page_run *run, struct gg_page_whole *whole, size_t
 	gg_buf_clear(json_out);
 	gg_buf_clear(packed);
 	gg_json_open(&json, NULL, '{');
-	code = write_tree(run, whole, false, room * 8 / LEAST_BITS_OF_CELL + 1, &json);
+	code = write_tree(run, trees, false, room * 8 / LEAST_BITS_OF_CELL + 1, &json);
 	gg_json_close(&json);
 	if (code == 0 && json_out->failed)
 		code = gg_page_out_of_memory(run);
@@ -259,7 +282,7 @@ static int try_tree(struct gg_page_run *run, struct gg_page_whole *whole, size_t
 #define FAR_TOO_MANY 3
 
 /* Finds the first detail that fits.  The last one is used even if it does not fit. */
-static int fit(struct gg_page_run *run, struct gg_page_whole *whole, const struct gg_buf *fixed,
+static int fit(struct gg_page_run *run, const struct page_trees *trees, const struct gg_buf *fixed,
                size_t fixed_bytes, struct gg_buf *ret_packed)
 {
 	size_t most = run->options->most_bytes;
@@ -274,7 +297,7 @@ static int fit(struct gg_page_run *run, struct gg_page_whole *whole, const struc
 		run->excess = 0;
 		code = most == 0 || is_last
 		               ? 0
-		               : try_tree(run, whole, most > fixed_bytes ? most - fixed_bytes : 0,
+		               : try_tree(run, trees, most > fixed_bytes ? most - fixed_bytes : 0,
 		                          &json, &packed);
 		if (code == -E2BIG && run->excess > FAR_TOO_MANY && i + 2 < GG_COUNT(details))
 			i++;
@@ -282,7 +305,7 @@ static int fit(struct gg_page_run *run, struct gg_page_whole *whole, const struc
 			continue;
 		gg_buf_clear(&json);
 		gg_buf_clear(&packed);
-		code = write_all(run, whole, fixed, &json);
+		code = write_all(run, trees, fixed, &json);
 		if (code == 0)
 			code = gg_page_pack(&json, &packed, run->error);
 		if (code == 0 && most > 0 && packed.length > most && !is_last)
@@ -301,7 +324,7 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 		.model = model, .before = before, .options = options, .error = error
 	};
 	GG_CLEANUP(gg_buf_done) struct gg_buf fixed = { 0 };
-	struct gg_page_whole *whole = NULL;
+	struct page_trees trees = { 0 };
 	size_t fixed_bytes = 0;
 	int code = gg_page_collect(&run);
 
@@ -309,13 +332,13 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 	if (code == 0)
 		code = begin(&run, options->most_bytes, &fixed, &fixed_bytes);
 	if (code == 0)
-		code = gg_page_whole_build(&run, &whole);
+		code = gg_page_whole_build(&run, &trees.whole);
 	if (code == 0)
-		code = gg_page_paths_build(&run, whole, &run.paths);
+		code = gg_page_paths_build(&run, trees.whole, &trees.paths);
 	if (code == 0)
-		code = fit(&run, whole, &fixed, fixed_bytes, packed);
-	gg_page_paths_free(run.paths);
-	gg_page_whole_free(whole);
+		code = fit(&run, &trees, &fixed, fixed_bytes, packed);
+	gg_page_paths_free(trees.paths);
+	gg_page_whole_free(trees.whole);
 	gg_page_names_done(&run.names);
 	gg_page_collect_done(&run);
 	return code;

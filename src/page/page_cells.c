@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cells - the samples, in groups that the page cannot tell apart.
+ * page_cells - the samples, in groups that the page cannot tell apart.
  *
- * The samples of a cell share one class (classes.c), one node, one bin of birth, one bin of death
- * and one owner.  A cell is three numbers, so that sorting cells means sorting numbers.  The first
- * has the node, the class, the birth and the death; the second has the owner and the kind of
+ * The samples of a cell share one class (page_classes.h), one node, one bin of birth, one bin of
+ * death and one owner.  A cell is three numbers, so that sorting cells means sorting numbers.  The
+ * first has the node, the class, the birth and the death; the second has the owner and the kind of
  * lifetime; the third has the uncertainty of the times.  Cells are sorted by node.
  */
+#include "page/page_cells.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "page/page_internal.h"
+#include "base/json.h"
+#include "page/page_bins.h"
+#include "page/page_classes.h"
+#include "page/page_columns.h"
+#include "page/page_owners.h"
+#include "page/page_run.h"
+#include "page/page_tree.h"
 
 enum { CELLS_OF_CLASS = 16 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * html - the files: the built page (web/dist, linked into the program) with data inserted.
+ * page_html - the files: the built page (web/dist, linked into the program) with data inserted.
  *
  * The inserted text is base64 or an address of a few harmless characters, so no name, command line
  * or path can end the element or begin another.
@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "page/page_internal.h"
+#include "base/buf.h"
+#include "page/page.h"
+#include "page/page_pack.h"
 
 /* tools/embed_files generates these in assets.S. */
 extern const char gg_page_file[], gg_page_live[];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * owners - the processes and threads that allocated, and the labels of processes.
- *
- * A cell has one number for its owner: the number of a process, or, after all processes, of a
- * thread.  If a page has no room for threads, processes are the owners, and their numbers do not
- * change.
- */
+/* page_owners - numbers processes and threads in the order of the model. */
+#include "page/page_owners.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "page/page_internal.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "model/model.h"
+#include "page/page_names.h"
+#include "page/page_run.h"
 
 const char *gg_page_process_name(const struct gg_profile_process *process)
 {

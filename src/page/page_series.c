@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * series - memory over time, and the lifetimes of blocks.
+ * page_series - memory over time, and the lifetimes of blocks.
  */
+#include "page/page_series.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/binary_search.h"
-#include "page/page_internal.h"
+#include "base/json.h"
+#include "model/model.h"
+#include "page/page_bins.h"
+#include "page/page_columns.h"
+#include "page/page_run.h"
 #include "query/timeline.h"
 #include "stats/estimate/interval.h"
 #include "stats/estimate/plain_tally.h"

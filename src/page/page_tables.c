@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables - the rows of the reports for the whole run, which the page shows until a window is chosen.
+ * page_tables - the rows that the page shows until the user chooses a window.
  *
  * Each grouping takes one query for each metric.  A table has the heaviest rows of any of them.
  */
+#include "page/page_tables.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "page/page_internal.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "model/model.h"
+#include "page/page_columns.h"
+#include "page/page_names.h"
+#include "page/page_owners.h"
+#include "page/page_run.h"
+#include "query/query.h"
+#include "report/figure.h"
 #include "report/report.h"
 
 static const struct {

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * classes - what one sample of a cell adds to a tally, by size, sampling interval and scheme.
- *
- * If there are too many classes, this module rounds sizes and intervals to steps of an octave.  The
- * class is then the mean of its samples, so sums over all samples stay exact.
- */
+/* page_classes - finds or adds the class of a pick, and writes classes as columns. */
+#include "page/page_classes.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +9,12 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "page/page_internal.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "model/model.h"
+#include "page/page_columns.h"
+#include "page/page_run.h"
+#include "query/query.h"
 #include "stats/estimate/plain_tally.h"
 
 /* The key that the samples of one class share. */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page_run - one run of gg_page_data(): what its parts share.
+ *
+ * page_picks.h fills the picks, page_owners.h the owners, page_bins.h the bins.  Each other part
+ * appends one or more members to the JSON; page_data.c puts them together.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/model.h"
+#include "page/page.h"
+#include "page/page_names.h"
+
+/* The owners that cells name. */
+enum gg_page_owners_kept {
+	GG_PAGE_OWNERS_THREADS,
+	GG_PAGE_OWNERS_PROCESSES,
+	GG_PAGE_OWNERS_NONE,
+};
+
+/* How coarse the data are.  page_data.c has the steps. */
+struct gg_page_detail {
+	uint32_t node_limit;
+	uint32_t size_steps; /* steps per octave; 0: exact sizes */
+	uint32_t bins;
+	uint32_t light_bins; /* bins of light nodes; 0: the same as `bins` */
+	enum gg_page_owners_kept owners;
+};
+
+enum { GG_PAGE_BINS_MAX = 100 };
+
+struct gg_page_bins {
+	int64_t edges[GG_PAGE_BINS_MAX + 2];
+	uint32_t count;    /* number of bins; there is one more edge */
+	int32_t peak_edge; /* -1: the profile has no peak */
+};
+
+/* The lifetime limits for temporary memory that the page offers, ascending. */
+enum { GG_PAGE_BRIEF_COUNT = 4 };
+extern const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT];
+
+/* The part of a block that a pick stands for, if processes share blocks. */
+enum gg_page_share {
+	GG_PAGE_SHARE_ALONE, /* only one process ever held the block */
+	GG_PAGE_SHARE_BLOCK, /* several processes held it; this pick counts the block once */
+	GG_PAGE_SHARE_HELD,  /* the part that one of these processes held */
+};
+
+/* A sample or a coarse row, in the terms of the page. */
+struct gg_page_pick {
+	uint32_t top; /* the top of its stack (gg_model_stack_top) */
+	uint32_t kind, process, thread;
+	uint32_t brief; /* how many of the longest gg_page_brief_ns it did not outlive */
+	enum gg_page_share share;
+	int64_t born_ns, gone_ns; /* gone_ns: GG_TIME_NONE if it is live at the end */
+	/* The possible range of the times, if times were lost or the profile has only sums. */
+	int64_t born_least_ns, gone_least_ns, gone_most_ns;
+	uint32_t brief_most;                  /* `brief` for the shortest possible lifetime */
+	bool is_inherited, is_left;           /* is_left: at least one holder never freed it */
+	const struct gg_model_sample *sample; /* either sample or coarse is set */
+	const struct gg_profile_coarse *coarse;
+};
+
+/* The page's numbers of processes and threads; 0 means unknown (page_owners.h). */
+struct gg_page_owners {
+	uint32_t *process_of, *thread_of; /* by number in the model */
+	uint32_t process_count, thread_count;
+};
+
+struct gg_page_run {
+	const struct gg_model *model, *before;
+	const struct gg_page_options *options;
+	struct gg_page_detail detail;
+	uint32_t rows;   /* the most rows of a table */
+	int64_t peak_ns; /* -1: the profile has no peak */
+	double excess;   /* how many times too many cells the last detail had that did not fit */
+	struct gg_page_names names;
+	struct gg_page_bins bins;
+	struct gg_page_pick *picks;
+	size_t pick_count;
+	struct gg_page_pick *held; /* the holders of shared blocks */
+	size_t held_count;
+	bool without_held; /* the holders did not fit */
+	struct gg_page_owners owners;
+	struct gg_error *error;
+};
+
+/* Fails for want of memory. */
+GG_MUST_CHECK static inline int gg_page_out_of_memory(struct gg_page_run *run)
+{
+	return gg_error_memory(run->error, "page");
+}
