@@ -392,13 +392,9 @@ static void write_side(const struct gg_model *model, const char *name, const cha
 }
 
 /* The columns of `geiger diff`. */
-static const struct {
-	const char *name;
-	enum gg_metric metric;
-} metrics[] = {
-	{ "live", GG_METRIC_LIVE },   { "allocated", GG_METRIC_ALLOCATED },
-	{ "peak", GG_METRIC_PEAK },   { "temporary", GG_METRIC_TEMPORARY },
-	{ "freed", GG_METRIC_FREED }, { "left", GG_METRIC_LEFT },
+static const enum gg_metric metrics[] = {
+	GG_METRIC_LIVE,      GG_METRIC_ALLOCATED, GG_METRIC_PEAK,
+	GG_METRIC_TEMPORARY, GG_METRIC_FREED,     GG_METRIC_LEFT,
 };
 
 int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)
@@ -424,10 +420,10 @@ int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_text(json, "normalized_by", options->normalized_by);
 	gg_json_number(json, "false_discovery_rate", false_discovery_rate);
 	for (size_t m = 0; m < GG_COUNT(metrics) && code == 0; m++) {
-		gg_json_open(json, metrics[m].name, '{');
-		code = write_unit(run, metrics[m].metric, GG_BYTES, json);
+		gg_json_open(json, gg_metric_name(metrics[m]), '{');
+		code = write_unit(run, metrics[m], GG_BYTES, json);
 		if (code == 0)
-			code = write_unit(run, metrics[m].metric, GG_ALLOCATIONS, json);
+			code = write_unit(run, metrics[m], GG_ALLOCATIONS, json);
 		gg_json_close(json);
 	}
 	gg_json_close(json);

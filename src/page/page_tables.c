@@ -22,16 +22,9 @@
 #include "report/figure.h"
 #include "report/report.h"
 
-static const struct {
-	enum gg_metric metric;
-	const char *name;
-} metrics[] = {
-	{ GG_METRIC_LIVE, "live" },
-	{ GG_METRIC_ALLOCATED, "allocated" },
-	{ GG_METRIC_PEAK, "peak" },
-};
+static const enum gg_metric metrics[] = { GG_METRIC_LIVE, GG_METRIC_ALLOCATED, GG_METRIC_PEAK };
 
-enum { METRIC_COUNT = 3, DIGITS = 7 };
+enum { METRIC_COUNT = GG_COUNT(metrics), DIGITS = 7 };
 
 /* One table: the results of the metrics, and the chosen rows. */
 struct table {
@@ -179,10 +172,10 @@ static int write_metric(const struct table *table, int m, struct gg_json *json)
 	int code;
 
 	if (table->results[m] == NULL) {
-		gg_json_text(json, metrics[m].name, NULL);
+		gg_json_text(json, gg_metric_name(metrics[m]), NULL);
 		return 0;
 	}
-	gg_json_open(json, metrics[m].name, '{');
+	gg_json_open(json, gg_metric_name(metrics[m]), '{');
 	gg_json_open(json, "samples", '[');
 	for (size_t i = 0; i < table->count; i++) {
 		const struct gg_query_row *row = row_at(table, m, i);
@@ -315,7 +308,7 @@ static int write_table(struct gg_page_run *run, const struct grouping *grouping,
 	query.by = table.by;
 	query.label = label;
 	for (int m = 0; m < METRIC_COUNT && code == 0; m++) {
-		query.metric = metrics[m].metric;
+		query.metric = metrics[m];
 		if (query.metric != GG_METRIC_PEAK || run->peak_ns >= 0)
 			code = gg_query_rows(run->model, &query, &table.results[m], run->error);
 	}

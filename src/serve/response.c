@@ -145,21 +145,39 @@ static void answer_data(struct gg_serving *serving, const struct gg_request *req
 /* --- queries ------------------------------------------------------------------------------- */
 
 /*
- * The index of an argument's value in `names`, which ends in NULL.  `otherwise` if the request has
- * no such argument; -1 if its value is not in the list.
+ * The number below `count` whose name is the argument's value.  `otherwise` if the request has no
+ * such argument; -1 if no number has that name.
  */
-static int choice(const struct gg_request *request, const char *name, const char *const *names,
-                  int otherwise)
+static int choice(const struct gg_request *request, const char *argument_name,
+                  const char *(*name_of)(int number), int count, int otherwise)
 {
-	const char *given = argument(request, name);
+	const char *given = argument(request, argument_name);
 
 	if (given == NULL)
 		return otherwise;
-	for (int i = 0; names[i] != NULL; i++)
-		if (strcmp(names[i], given) == 0)
+	for (int i = 0; i < count; i++)
+		if (strcmp(name_of(i), given) == 0)
 			return i;
 	return -1;
 }
+
+static const char *metric_name(int number)
+{
+	return gg_metric_name((enum gg_metric)number);
+}
+
+static const char *unit_name(int number)
+{
+	return number == GG_BYTES ? "bytes" : "count";
+}
+
+static const char *grouping_name(int number)
+{
+	return gg_grouping_name((enum gg_grouping)number);
+}
+
+/* Requests may use all metrics, and the groupings that a diff can use. */
+enum { METRIC_COUNT = GG_METRIC_LEFT + 1, GROUPING_COUNT = GG_BY_TYPE + 1 };
 
 /* Parses a time in nanoseconds since the start.  True if the argument is absent or valid. */
 static bool take_time(const struct gg_request *request, const char *name, int64_t *time_ns)
@@ -188,14 +206,9 @@ static int wrong(const char *name, struct gg_error *error)
 static int take_query(const struct gg_request *request, struct gg_query *query,
                       struct gg_error *error)
 {
-	static const char *const metrics[] = { "live",  "allocated", "peak", "temporary",
-		                               "freed", "left",      NULL };
-	static const char *const units[] = { "bytes", "count", NULL };
-	static const char *const groupings[] = { "function", "line", "stack", "module", "size",
-		                                 "kind",     "heap", "type",  NULL };
-	int metric = choice(request, "metric", metrics, GG_METRIC_LIVE);
-	int unit = choice(request, "unit", units, GG_BYTES);
-	int by = choice(request, "by", groupings, GG_BY_FUNCTION);
+	int metric = choice(request, "metric", metric_name, METRIC_COUNT, GG_METRIC_LIVE);
+	int unit = choice(request, "unit", unit_name, GG_QUANTITY_COUNT, GG_BYTES);
+	int by = choice(request, "by", grouping_name, GROUPING_COUNT, GG_BY_FUNCTION);
 
 	gg_query_init(query);
 	if (metric < 0)
