@@ -301,7 +301,8 @@ TEST(a_gperftools_head_that_its_rows_do_not_add_up_to_is_noted)
 		if (!CHECK_MSG(profile != NULL, "%s: %s", error.place, error.message))
 			continue;
 		CHECK_MSG(notes_with(profile, "its rows add up to") == cases[i].cut, "%zu", i);
-		CHECK_MSG(notes_with(profile, "Allocated is what was live") == cases[i].live_only,
+		CHECK_MSG(notes_with(profile, "Allocated memory equals live memory") ==
+		                  cases[i].live_only,
 		          "%zu", i);
 		gg_profile_close(profile);
 	}

@@ -97,6 +97,41 @@ TEST(packed_numbers_are_read_one_by_one)
 	gg_buf_done(&out);
 }
 
+TEST(a_table_says_which_fields_fill_which_members)
+{
+	struct record {
+		uint64_t number, missing, last;
+		struct gg_wire text;
+	} record = { .missing = 99 };
+	static const struct gg_wire_member members[] = {
+		GG_WIRE_NUMBER(struct record, 1, number),
+		GG_WIRE_NUMBER(struct record, 2, missing),
+		GG_WIRE_NUMBER(struct record, 3, last),
+		GG_WIRE_SPAN(struct record, 4, text),
+	};
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_wire wire;
+
+	gg_wire_put_number(&out, 1, 7);
+	gg_wire_put_text(&out, 2, "a text where a number belongs");
+	gg_wire_put_number(&out, 3, 5);
+	gg_wire_put_number(&out, 3, UINT64_MAX);
+	gg_wire_put_text(&out, 4, "main");
+	gg_wire_put_number(&out, 5, 1);
+	wire = gg_wire_of(out.data, out.length);
+	CHECK_EQ_I64(gg_wire_read(&wire, members, GG_COUNT(members), &record), 0);
+	CHECK_EQ_U64(record.number, 7);
+	CHECK_EQ_U64(record.missing, 99);
+	CHECK_EQ_U64(record.last, UINT64_MAX);
+	CHECK_EQ_U64(gg_wire_length(&record.text), 4);
+	CHECK(memcmp(record.text.at, "main", 4) == 0);
+	CHECK(wire.at == wire.end);
+	/* Without its last byte, the message ends within field 5. */
+	wire = gg_wire_of(out.data, out.length - 1);
+	CHECK_EQ_I64(gg_wire_read(&wire, members, GG_COUNT(members), &record), -1);
+	CHECK_EQ_I64(wire.end - wire.at, 1);
+}
+
 TEST(after_a_lack_of_memory_nothing_is_written)
 {
 	struct gg_buf out = { .failed = true };

@@ -2,7 +2,7 @@
 /* wire - decodes fields and packed numbers of protocol buffers. */
 #include "format/codec/wire.h"
 
-#include <string.h>
+#include "base/assert.h"
 
 int gg_wire_next(struct gg_wire *wire, struct gg_wire_field *ret_field)
 {
@@ -60,4 +60,29 @@ bool gg_wire_numbers(struct gg_wire_field *field, uint64_t *ret_value, bool *ret
 	}
 	*ret_is_wrong = true;
 	return false;
+}
+
+static void fill(const struct gg_wire_member *member, const struct gg_wire_field *field,
+                 void *record)
+{
+	void *to = (char *)record + member->offset;
+
+	gg_assert(member->type == GG_WIRE_VARINT || member->type == GG_WIRE_BYTES);
+	if (member->type == GG_WIRE_BYTES)
+		*(struct gg_wire *)to = field->bytes;
+	else
+		*(uint64_t *)to = field->value;
+}
+
+int gg_wire_read(struct gg_wire *wire, const struct gg_wire_member *members, size_t member_count,
+                 void *record)
+{
+	struct gg_wire_field field;
+	int more;
+
+	while ((more = gg_wire_next(wire, &field)) > 0)
+		for (size_t i = 0; i < member_count; i++)
+			if (members[i].number == field.number && members[i].type == field.type)
+				fill(&members[i], &field, record);
+	return more;
 }

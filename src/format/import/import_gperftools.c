@@ -171,7 +171,8 @@ static int note_counts(const struct reading *reading)
 			(unsigned long long)sum->ever, (unsigned long long)sum->ever_bytes);
 	if (code == 0 && !has_freed && head->ever == head->live &&
 	    head->ever_bytes == head->live_bytes)
-		code = gg_import_note(import, "Allocated is what was live: the file has no more.");
+		code = gg_import_note(
+			import, "Allocated memory equals live memory: the file has no other.");
 	return code;
 }
 

@@ -327,9 +327,9 @@ static int write_notes(struct reading *reading)
 	int code = 0;
 
 	if (!reading->has_ever)
-		code = gg_import_note(import,
-		                      "Allocated is what was live: jemalloc counts the rest "
-		                      "only with prof_accum:true.");
+		code = gg_import_note(
+			import, "Allocated memory equals live memory: jemalloc counts the rest "
+				"only with prof_accum:true.");
 	if (code == 0 && adds_up && !reading->has_odd && reading->has_mixed)
 		code = gg_import_note(
 			import,

@@ -21,7 +21,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "format/codec/line_parser.h"
-#include "format/import/pprof_tables.h"
+#include "format/import/pprof_frames.h"
 
 enum {
 	FILE_MAX = 512 << 20, /* tables of a hostile file use at most ten times that */
@@ -31,15 +31,15 @@ enum {
 };
 
 /* Positions among the values of a sample; NONE: the file does not have that value. */
-struct columns {
+struct pprof_columns {
 	int live_count, live_bytes, ever_count, ever_bytes;
 	double live_unit, ever_unit; /* bytes for one unit of the value */
 };
 
-struct reading {
+struct pprof_import {
 	struct gg_import *import;
 	struct gg_pprof pprof;
-	struct columns columns;
+	struct pprof_columns columns;
 	struct gg_row_weighing how;
 	uint32_t *frames;
 	struct gg_map processes; /* hash of a set of labels -> id */
@@ -48,18 +48,13 @@ struct reading {
 };
 
 /* The fields of one sample. */
-struct sample {
+struct pprof_sample {
 	double values[GG_PPROF_VALUES_MAX];
 	size_t value_count, frame_count;
 	uint32_t tid, pid;
 	char thread[256], process[256];
 	bool has_size;
 };
-
-static int wrong(const struct reading *reading, const uint8_t *at, const char *what)
-{
-	return gg_pprof_wrong(&reading->pprof, at, what);
-}
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
@@ -99,15 +94,15 @@ static int find_any_bytes(const struct gg_pprof *pprof)
 	return found;
 }
 
-static int find_columns(struct reading *reading)
+static int find_columns(struct pprof_import *job)
 {
 	static const char *const live_bytes[] = { "inuse_space", "live_space", "space" };
 	static const char *const live_counts[] = { "inuse_objects", "live_objects", "objects" };
 	static const char *const ever_bytes[] = { "alloc_space", "allocated_space" };
 	static const char *const ever_counts[] = { "alloc_objects", "alloc_samples",
 		                                   "allocated_objects" };
-	const struct gg_pprof *pprof = &reading->pprof;
-	struct columns *columns = &reading->columns;
+	const struct gg_pprof *pprof = &job->pprof;
+	struct pprof_columns *columns = &job->columns;
 
 	columns->live_bytes = find_value(pprof, live_bytes, GG_COUNT(live_bytes), true);
 	columns->live_count = find_value(pprof, live_counts, GG_COUNT(live_counts), false);
@@ -116,10 +111,12 @@ static int find_columns(struct reading *reading)
 	if (columns->live_bytes == NONE && columns->ever_bytes == NONE)
 		columns->live_bytes = find_any_bytes(pprof);
 	if (columns->live_bytes == NONE && columns->ever_bytes == NONE)
-		return wrong(reading, pprof->file,
-		             "none of its values are bytes: it is no heap profile");
+		return gg_pprof_wrong(
+			&job->pprof, pprof->file,
+			"the file is no heap profile: none of its types of values has the unit "
+			"bytes");
 	if (columns->live_bytes != NONE && columns->ever_bytes == NONE &&
-	    reading->import->options->is_allocated) { /* the file states neither */
+	    job->import->options->is_allocated) { /* the file states neither */
 		columns->ever_bytes = columns->live_bytes;
 		columns->ever_count = columns->live_count;
 		columns->live_bytes = columns->live_count = NONE;
@@ -132,19 +129,18 @@ static int find_columns(struct reading *reading)
 }
 
 /* Derives from the file how errors are computed. */
-static void find_interval(struct reading *reading)
+static void find_interval(struct pprof_import *job)
 {
-	const struct gg_pprof *pprof = &reading->pprof;
+	const struct gg_pprof *pprof = &job->pprof;
 	bool is_of_bytes = gg_pprof_is(pprof, pprof->period_type.unit, "bytes") &&
 	                   gg_pprof_is(pprof, pprof->period_type.type, "space");
 
-	reading->how = (struct gg_row_weighing){ .kind = GG_ROW_WEIGHING_UNKNOWN,
-		                                 .is_mixed = true };
+	job->how = (struct gg_row_weighing){ .kind = GG_ROW_WEIGHING_UNKNOWN, .is_mixed = true };
 	if (!is_of_bytes || pprof->period == 0 || pprof->period > 1ull << 48)
 		return;
-	reading->how.kind = pprof->period == 1 ? GG_ROW_WEIGHING_EXACT : GG_ROW_WEIGHING_SCALED;
-	reading->how.interval_bytes = (double)pprof->period;
-	reading->import->result->interval_bytes = reading->how.interval_bytes;
+	job->how.kind = pprof->period == 1 ? GG_ROW_WEIGHING_EXACT : GG_ROW_WEIGHING_SCALED;
+	job->how.interval_bytes = (double)pprof->period;
+	job->import->result->interval_bytes = job->how.interval_bytes;
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
@@ -162,7 +158,7 @@ static bool is_one_of(const struct gg_text_line *key, const char *const *names, 
 	return false;
 }
 
-static void take_label(struct reading *reading, struct sample *sample,
+static void take_label(struct pprof_import *job, struct pprof_sample *sample,
                        const struct gg_text_line *key, const struct gg_text_line *text,
                        int64_t number)
 {
@@ -188,43 +184,40 @@ static void take_label(struct reading *reading, struct sample *sample,
 	} else if (is_one_of(key, processes, GG_COUNT(processes))) {
 		keep_text(sample->process, sizeof(sample->process), text);
 	} else if (!is_one_of(key, types, GG_COUNT(types)) && key->length > 0) {
-		gg_buf_append(&reading->labels, key->at, key->length);
-		gg_buf_append(&reading->labels, "", 1);
-		gg_buf_append(&reading->labels, text->at, text->length);
-		gg_buf_append(&reading->labels, "", 1);
+		gg_buf_append(&job->labels, key->at, key->length);
+		gg_buf_append(&job->labels, "", 1);
+		gg_buf_append(&job->labels, text->at, text->length);
+		gg_buf_append(&job->labels, "", 1);
 	}
 }
 
-static int read_label(struct reading *reading, struct gg_wire message, struct sample *sample)
+static int read_label(struct pprof_import *job, struct gg_wire message, struct pprof_sample *sample)
 {
+	struct label_record {
+		uint64_t key, text, number;
+	} record = { 0 };
+	static const struct gg_wire_member members[] = {
+		GG_WIRE_NUMBER(struct label_record, 1, key),
+		GG_WIRE_NUMBER(struct label_record, 2, text),
+		GG_WIRE_NUMBER(struct label_record, 3, number),
+	};
+	const struct gg_pprof *pprof = &job->pprof;
 	const uint8_t *start = message.at;
-	struct gg_wire_field field;
-	uint64_t key = 0, text = 0, number = 0;
-	struct gg_text_line key_text, value_text;
-	int code;
+	struct gg_text_line key, text;
 
-	while ((code = gg_wire_next(&message, &field)) > 0) {
-		if (field.type != GG_WIRE_VARINT)
-			continue;
-		if (field.number == 1)
-			key = field.value;
-		else if (field.number == 2)
-			text = field.value;
-		else if (field.number == 3)
-			number = field.value;
-	}
-	if (code < 0)
-		return wrong(reading, message.at, "a damaged label");
-	if (key >= reading->pprof.texts.count || text >= reading->pprof.texts.count)
-		return wrong(reading, start, "a text that the string table does not have");
-	key_text = gg_pprof_text(&reading->pprof, (uint32_t)key);
-	value_text = gg_pprof_text(&reading->pprof, (uint32_t)text);
-	take_label(reading, sample, &key_text, &value_text, (int64_t)number);
+	if (gg_wire_read(&message, members, GG_COUNT(members), &record) < 0)
+		return gg_pprof_wrong(pprof, message.at, "a label is damaged");
+	if (gg_pprof_check_text(pprof, record.key, start, "a label") < 0 ||
+	    gg_pprof_check_text(pprof, record.text, start, "a label") < 0)
+		return -EBADMSG;
+	key = gg_pprof_text(pprof, (uint32_t)record.key);
+	text = gg_pprof_text(pprof, (uint32_t)record.text);
+	take_label(job, sample, &key, &text, (int64_t)record.number);
 	return 0;
 }
 
-static int read_numbers(struct reading *reading, struct gg_wire_field *field, const uint8_t *at,
-                        struct sample *sample)
+static int read_numbers(struct pprof_import *job, struct gg_wire_field *field, const uint8_t *at,
+                        struct pprof_sample *sample)
 {
 	bool is_wrong = false;
 	uint64_t value;
@@ -232,71 +225,79 @@ static int read_numbers(struct reading *reading, struct gg_wire_field *field, co
 
 	while (code == 0 && gg_wire_numbers(field, &value, &is_wrong)) {
 		if (field->number == 1 && sample->frame_count == FRAMES_MAX)
-			code = wrong(reading, at, "a stack of more than 65536 frames");
+			code = gg_pprof_wrong(&job->pprof, at, "a sample has more than %d frames",
+			                      FRAMES_MAX);
 		else if (field->number == 1)
-			code = gg_pprof_frame(&reading->pprof, value, at,
-			                      &reading->frames[sample->frame_count++]);
-		else if (sample->value_count == reading->pprof.value_count)
-			code = wrong(reading, at, "a sample with more values than there are types");
+			code = gg_pprof_frame(&job->pprof, value, at,
+			                      &job->frames[sample->frame_count++]);
+		else if (sample->value_count == job->pprof.value_count)
+			code = gg_pprof_wrong(
+				&job->pprof, at,
+				"a sample has more values than the file has types of values");
 		else if ((int64_t)value < 0)
-			code = wrong(reading, at,
-			             "a negative value: the difference of two "
-			             "profiles is no profile");
+			code = gg_pprof_wrong(
+				&job->pprof, at,
+				"a sample has a negative value: import the two profiles, not their difference");
 		else
 			sample->values[sample->value_count++] = (double)value;
 	}
-	return code == 0 && is_wrong ? wrong(reading, at, "damaged numbers of a sample") : code;
+	return code == 0 && is_wrong
+	               ? gg_pprof_wrong(&job->pprof, at, "the numbers of a sample are damaged")
+	               : code;
 }
 
-static int read_sample(struct reading *reading, struct gg_wire message, struct sample *sample)
+static int read_sample(struct pprof_import *job, struct gg_wire message,
+                       struct pprof_sample *sample)
 {
 	struct gg_wire_field field;
 	const uint8_t *start = message.at;
 	int code;
 
-	gg_buf_clear(&reading->labels);
+	gg_buf_clear(&job->labels);
 	for (; (code = gg_wire_next(&message, &field)) > 0; start = message.at) {
 		uint32_t number = field.number;
 
 		code = 0;
 		if (number == 3 && field.type == GG_WIRE_BYTES) {
-			code = read_label(reading, field.bytes, sample);
+			code = read_label(job, field.bytes, sample);
 		} else if (number == 1 || number == 2) {
-			code = read_numbers(reading, &field, start, sample);
+			code = read_numbers(job, &field, start, sample);
 		}
 		if (code < 0)
 			return code;
 	}
 	if (code < 0)
-		return wrong(reading, message.at, "a damaged sample");
-	if (sample->value_count != reading->pprof.value_count)
-		return wrong(reading, start, "a sample with fewer values than there are types");
-	return reading->labels.failed ? gg_import_no_memory(reading->import) : 0;
+		return gg_pprof_wrong(&job->pprof, message.at, "a sample is damaged");
+	if (sample->value_count != job->pprof.value_count)
+		return gg_pprof_wrong(
+			&job->pprof, start,
+			"a sample has fewer values than the file has types of values");
+	return job->labels.failed ? gg_import_no_memory(job->import) : 0;
 }
 
 /* Selects the process for the sample's set of labels. */
-static int choose_process(struct reading *reading, const struct sample *sample)
+static int choose_process(struct pprof_import *job, const struct pprof_sample *sample)
 {
-	struct gg_import *import = reading->import;
-	uint64_t seed = gg_map_seed(&reading->processes), key, id;
+	struct gg_import *import = job->import;
+	uint64_t seed = gg_map_seed(&job->processes), key, id;
 	const char *at, *end;
 	int code;
 
-	key = gg_hash_bytes(reading->labels.data, reading->labels.length, seed) ^
+	key = gg_hash_bytes(job->labels.data, job->labels.length, seed) ^
 	      gg_hash_bytes(sample->process, strlen(sample->process), seed + sample->pid);
-	id = gg_map_get(&reading->processes, key);
-	if (id != GG_MAP_NONE || reading->process_count == PROCESSES_MAX) {
+	id = gg_map_get(&job->processes, key);
+	if (id != GG_MAP_NONE || job->process_count == PROCESSES_MAX) {
 		import->process = id != GG_MAP_NONE ? (uint32_t)id : 1;
 		return 0;
 	}
 	code = gg_import_next_process(import, sample->pid,
 	                              sample->process[0] != '\0' ? sample->process
 	                                                         : import->result->command);
-	if (code == 0 && gg_map_put(&reading->processes, key, import->process) < 0)
+	if (code == 0 && gg_map_put(&job->processes, key, import->process) < 0)
 		code = gg_import_no_memory(import);
-	reading->process_count++;
-	at = gg_buf_text(&reading->labels);
-	end = at + reading->labels.length;
+	job->process_count++;
+	at = gg_buf_text(&job->labels);
+	end = at + job->labels.length;
 	while (at < end && code == 0) {
 		const char *value = at + strlen(at) + 1;
 
@@ -306,55 +307,56 @@ static int choose_process(struct reading *reading, const struct sample *sample)
 	return code;
 }
 
-static int intern_stack(struct reading *reading, size_t frame_count, uint32_t *ret_stack)
+static int intern_stack(struct pprof_import *job, size_t frame_count, uint32_t *ret_stack)
 {
 	uint32_t stack = 0;
 	int code = 0;
 
 	while (frame_count-- > 0 && code == 0)
-		code = gg_profile_intern_stack(reading->import->profile, stack,
-		                               reading->frames[frame_count], &stack,
-		                               reading->import->error);
+		code = gg_profile_intern_stack(job->import->profile, stack,
+		                               job->frames[frame_count], &stack,
+		                               job->import->error);
 	*ret_stack = stack;
 	return code;
 }
 
-static double value_of(const struct sample *sample, int column, double unit)
+static double value_of(const struct pprof_sample *sample, int column, double unit)
 {
 	return column != NONE ? sample->values[column] * unit : 0;
 }
 
-static int write_sample(struct reading *reading, const struct sample *sample)
+static int write_sample(struct pprof_import *job, const struct pprof_sample *sample)
 {
-	const struct columns *columns = &reading->columns;
-	struct gg_row_weighing how = reading->how;
+	const struct pprof_columns *columns = &job->columns;
+	struct gg_row_weighing how = job->how;
 	struct gg_row_sums live, ever, freed = { 0 };
 	uint32_t stack = 0, thread = 0;
 	int code;
 
-	how.is_mixed = !sample->has_size || reading->pprof.is_ours; /* geiger's size is a mean */
+	how.is_mixed = !sample->has_size ||
+	               job->pprof.written_by_geiger; /* geiger's size is a mean */
 	live = gg_row_weighing(&how, value_of(sample, columns->live_count, 1),
 	                       value_of(sample, columns->live_bytes, columns->live_unit));
 	ever = gg_row_weighing(&how, value_of(sample, columns->ever_count, 1),
 	                       value_of(sample, columns->ever_bytes, columns->ever_unit));
 	if (columns->ever_bytes != NONE)
 		freed = gg_row_sums_rest(&ever, &live);
-	code = choose_process(reading, sample);
+	code = choose_process(job, sample);
 	if (code == 0)
-		code = gg_import_thread(reading->import, sample->tid, sample->thread, &thread);
+		code = gg_import_thread(job->import, sample->tid, sample->thread, &thread);
 	if (code == 0)
-		code = intern_stack(reading, sample->frame_count, &stack);
-	return code < 0 ? code : gg_import_row(reading->import, thread, stack, &live, &freed);
+		code = intern_stack(job, sample->frame_count, &stack);
+	return code < 0 ? code : gg_import_row(job->import, thread, stack, &live, &freed);
 }
 
-static int read_samples(struct reading *reading)
+static int read_samples(struct pprof_import *job)
 {
-	struct gg_wire wire = gg_wire_of(reading->pprof.file, reading->pprof.file_bytes);
+	struct gg_wire wire = gg_wire_of(job->pprof.file, job->pprof.file_bytes);
 	struct gg_wire_field field;
 	int code = 0;
 
 	while (code == 0 && gg_wire_next(&wire, &field) > 0) {
-		struct sample sample;
+		struct pprof_sample sample;
 
 		if (field.number != 2 || field.type != GG_WIRE_BYTES)
 			continue;
@@ -365,19 +367,19 @@ static int read_samples(struct reading *reading)
 		sample.value_count = sample.frame_count = sample.tid = sample.pid = 0;
 		sample.thread[0] = sample.process[0] = '\0';
 		sample.has_size = false;
-		code = read_sample(reading, field.bytes, &sample);
+		code = read_sample(job, field.bytes, &sample);
 		if (code == 0)
-			code = write_sample(reading, &sample);
+			code = write_sample(job, &sample);
 	}
 	return code;
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static void describe(struct reading *reading)
+static void describe(struct pprof_import *job)
 {
-	const struct gg_pprof *pprof = &reading->pprof;
-	struct gg_import_result *result = reading->import->result;
+	const struct gg_pprof *pprof = &job->pprof;
+	struct gg_import_result *result = job->import->result;
 
 	if (pprof->mappings.count > 0) {
 		struct gg_text_line path = gg_pprof_text(pprof, pprof->mappings.items[0].path);
@@ -386,61 +388,62 @@ static void describe(struct reading *reading)
 	}
 	if (result->command[0] == '\0')
 		snprintf(result->command, sizeof(result->command), "%.255s",
-		         gg_input_name(reading->import->input));
+		         gg_input_name(job->import->input));
 	if (pprof->time_ns > 0 && pprof->time_ns < INT64_MAX)
 		result->start_wall_ns = pprof->time_ns;
 	if (pprof->duration_ns < (uint64_t)INT64_MAX / 4)
 		result->duration_ns = (int64_t)pprof->duration_ns;
 }
 
-static int write_notes(struct reading *reading)
+static int write_notes(struct pprof_import *job)
 {
-	struct gg_import *import = reading->import;
+	struct gg_import *import = job->import;
 	int code = 0;
 
-	if (reading->columns.ever_bytes == NONE)
-		code = gg_import_note(import, "Allocated is what was live: the file has no more.");
-	if (code == 0 && reading->how.kind == GG_ROW_WEIGHING_UNKNOWN)
+	if (job->columns.ever_bytes == NONE)
+		code = gg_import_note(
+			import, "Allocated memory equals live memory: the file has no other.");
+	if (code == 0 && job->how.kind == GG_ROW_WEIGHING_UNKNOWN)
 		code = gg_import_note(import,
-		                      "The file does not tell its mean sampling interval in "
-		                      "bytes: no confidence intervals.");
-	if (code == 0 && reading->process_count == PROCESSES_MAX)
+		                      "The file does not state its mean sampling interval in "
+		                      "bytes, so there are no confidence intervals.");
+	if (code == 0 && job->process_count == PROCESSES_MAX)
 		code = gg_import_note(import,
-		                      "There are more sets of labels than %d: the rest "
-		                      "counts for the first.",
+		                      "The file has more than %d sets of labels; the samples of "
+		                      "all further sets count for the first process.",
 		                      PROCESSES_MAX);
 	return code;
 }
 
-static int read_file(struct reading *reading)
+static int read_file(struct pprof_import *job)
 {
-	struct gg_import *import = reading->import;
+	struct gg_import *import = job->import;
 	const uint8_t *bytes;
 	size_t length;
 	int code = gg_input_all(import->input, FILE_MAX, &bytes, &length, import->error);
 
 	if (code == 0)
-		code = gg_pprof_read(&reading->pprof, import, bytes, length);
+		code = gg_pprof_read(&job->pprof, import, bytes, length);
 	if (code == 0)
-		code = find_columns(reading);
+		code = find_columns(job);
 	if (code < 0)
 		return code;
-	find_interval(reading);
-	describe(reading);
-	code = read_samples(reading);
-	return code < 0 ? code : write_notes(reading);
+	find_interval(job);
+	describe(job);
+	code = read_samples(job);
+	return code < 0 ? code : write_notes(job);
 }
 
 static int read_pprof(struct gg_import *import)
 {
-	struct reading reading = { .import = import,
-		                   .frames = malloc(FRAMES_MAX * sizeof(uint32_t)) };
-	int code = reading.frames == NULL ? gg_import_no_memory(import) : read_file(&reading);
+	struct pprof_import job = { .import = import,
+		                    .frames = malloc(FRAMES_MAX * sizeof(uint32_t)) };
+	int code = job.frames == NULL ? gg_import_no_memory(import) : read_file(&job);
 
-	gg_pprof_done(&reading.pprof);
-	gg_map_done(&reading.processes);
-	gg_buf_done(&reading.labels);
-	free(reading.frames);
+	gg_pprof_done(&job.pprof);
+	gg_map_done(&job.processes);
+	gg_buf_done(&job.labels);
+	free(job.frames);
 	return code;
 }
 

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_tables - reads strings, mappings, functions and locations, and makes frames of them. */
+/* pprof_tables - reads the strings, mappings, functions and locations of a profile.proto. */
 #include "format/import/pprof_tables.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "format/codec/line_parser.h"
-#include "format/import/elf_file.h"
-#include "symbol/names/demangle.h"
 
-enum { LINES_MAX = 256 }; /* inlined calls at one location */
-
-int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *what)
+int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *format, ...)
 {
+	char message[256];
+	va_list values;
+
+	gg_assert(at >= pprof->file && at <= pprof->file + pprof->file_bytes);
+	va_start(values, format);
+	vsnprintf(message, sizeof(message), format, values);
+	va_end(values);
 	return gg_input_wrong(pprof->import->input, (uint64_t)(at - pprof->file),
-	                      pprof->import->error, "%s", what);
+	                      pprof->import->error, "%s", message);
 }
 
 static int no_memory(const struct gg_pprof *pprof)
@@ -25,30 +28,30 @@ static int no_memory(const struct gg_pprof *pprof)
 
 struct gg_text_line gg_pprof_text(const struct gg_pprof *pprof, uint32_t text)
 {
-	struct gg_wire wire = { pprof->file + pprof->texts.items[text],
-		                pprof->file + pprof->file_bytes };
+	struct gg_wire wire = gg_wire_of(pprof->file, pprof->file_bytes);
 	uint64_t length = 0;
 
+	gg_assert(text < pprof->texts.count);
+	wire.at += pprof->texts.items[text];
 	(void)gg_wire_varint(&wire, &length); /* valid since the first pass */
 	return (struct gg_text_line){ (const char *)wire.at, (size_t)length };
 }
 
 bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted)
 {
-	struct gg_text_line is = gg_pprof_text(pprof, text);
+	struct gg_text_line found = gg_pprof_text(pprof, text);
 
-	if (is.length != strlen(wanted))
+	if (found.length != strlen(wanted))
 		return false;
-	for (size_t i = 0; i < is.length; i++) /* ddprof writes inuse-space */
-		if ((is.at[i] == '-' ? '_' : is.at[i]) != wanted[i])
+	for (size_t i = 0; i < found.length; i++) /* ddprof writes inuse-space */
+		if ((found.at[i] == '-' ? '_' : found.at[i]) != wanted[i])
 			return false;
 	return true;
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-/* Returns the index of the record with that id; SIZE_MAX: no such record. */
-static size_t find_record(const struct gg_pprof_ids *ids, uint64_t id)
+size_t gg_pprof_find(const struct gg_pprof_ids *ids, uint64_t id)
 {
 	uint64_t index;
 
@@ -63,9 +66,10 @@ static int give_id(const struct gg_pprof *pprof, struct gg_pprof_ids *ids, size_
                    uint64_t id, const uint8_t *at)
 {
 	if (id == 0)
-		return gg_pprof_wrong(pprof, at, "an id of 0");
-	if (find_record(ids, id) != SIZE_MAX)
-		return gg_pprof_wrong(pprof, at, "an id that another one has");
+		return gg_pprof_wrong(pprof, at, "a record has the id 0");
+	if (gg_pprof_find(ids, id) != SIZE_MAX)
+		return gg_pprof_wrong(pprof, at, "two records of one table have the id %llu",
+		                      (unsigned long long)id);
 	if (id == count && ids->dense_count == id - 1) {
 		ids->dense_count++;
 		return 0;
@@ -73,117 +77,130 @@ static int give_id(const struct gg_pprof *pprof, struct gg_pprof_ids *ids, size_
 	return gg_map_put(&ids->by_id, id, count - 1) < 0 ? no_memory(pprof) : 0;
 }
 
-static int check_text(const struct gg_pprof *pprof, uint32_t *ret_text, uint64_t value,
-                      const uint8_t *at)
+int gg_pprof_check_text(const struct gg_pprof *pprof, uint64_t text, const uint8_t *at,
+                        const char *record)
 {
-	if (value >= pprof->texts.count)
-		return gg_pprof_wrong(pprof, at, "a text that the string table does not have");
-	*ret_text = (uint32_t)value;
+	if (text >= pprof->texts.count)
+		return gg_pprof_wrong(pprof, at,
+		                      "%s refers to string %llu, but the string table ends before",
+		                      record, (unsigned long long)text);
 	return 0;
 }
 
 /*
- * These read the fields of one message.  They check texts at once; other references wait until all
- * tables are complete.
+ * Reads the fields of one record.  The texts that it names must exist: texts are read before all
+ * other records.  References to other records wait until all tables are complete.
  */
-static int read_value(struct gg_pprof *pprof, struct gg_wire message, struct gg_pprof_value *value)
-{
-	struct gg_wire_field field;
-	int code;
+struct record_reader {
+	const char *name; /* for errors: "a mapping" */
+	const struct gg_wire_member *members;
+	size_t member_count;
+	size_t text_count; /* the record begins with so many numbers of texts */
+};
 
-	*value = (struct gg_pprof_value){ 0 };
-	while ((code = gg_wire_next(&message, &field)) > 0) {
-		if (field.type == GG_WIRE_VARINT && field.number == 1)
-			code = check_text(pprof, &value->type, field.value, message.at);
-		else if (field.type == GG_WIRE_VARINT && field.number == 2)
-			code = check_text(pprof, &value->unit, field.value, message.at);
-		if (code < 0)
-			return code;
-	}
-	return code < 0 ? gg_pprof_wrong(pprof, message.at, "a damaged type of values") : 0;
+static int read_record(const struct gg_pprof *pprof, struct gg_wire message,
+                       const struct record_reader *reader, void *record)
+{
+	const uint8_t *start = message.at;
+	const uint64_t *texts = record;
+
+	if (gg_wire_read(&message, reader->members, reader->member_count, record) < 0)
+		return gg_pprof_wrong(pprof, message.at, "%s is damaged", reader->name);
+	for (size_t i = 0; i < reader->text_count; i++)
+		if (gg_pprof_check_text(pprof, texts[i], start, reader->name) < 0)
+			return -EBADMSG;
+	return 0;
+}
+
+static int read_value_type(struct gg_pprof *pprof, struct gg_wire message,
+                           struct gg_pprof_value *value)
+{
+	struct value_record {
+		uint64_t type, unit;
+	} record = { 0 };
+	static const struct gg_wire_member members[] = {
+		GG_WIRE_NUMBER(struct value_record, 1, type),
+		GG_WIRE_NUMBER(struct value_record, 2, unit),
+	};
+	static const struct record_reader reader = { "a type of values", members, GG_COUNT(members),
+		                                     2 };
+
+	if (read_record(pprof, message, &reader, &record) < 0)
+		return -EBADMSG;
+	*value = (struct gg_pprof_value){ (uint32_t)record.type, (uint32_t)record.unit };
+	return 0;
 }
 
 static int read_mapping(struct gg_pprof *pprof, struct gg_wire message)
 {
-	const uint8_t *start = message.at;
-	struct gg_pprof_mapping *mapping = gg_array_add(&pprof->mappings);
-	struct gg_wire_field field;
-	uint64_t id = 0;
-	int code;
+	struct mapping_record {
+		uint64_t path, build_id, id, start, end, offset;
+	} record = { 0 };
+	static const struct gg_wire_member members[] = {
+		GG_WIRE_NUMBER(struct mapping_record, 1, id),
+		GG_WIRE_NUMBER(struct mapping_record, 2, start),
+		GG_WIRE_NUMBER(struct mapping_record, 3, end),
+		GG_WIRE_NUMBER(struct mapping_record, 4, offset),
+		GG_WIRE_NUMBER(struct mapping_record, 5, path),
+		GG_WIRE_NUMBER(struct mapping_record, 6, build_id),
+	};
+	static const struct record_reader reader = { "a mapping", members, GG_COUNT(members), 2 };
 
-	if (mapping == NULL)
+	if (read_record(pprof, message, &reader, &record) < 0)
+		return -EBADMSG;
+	if (!gg_array_push(&pprof->mappings,
+	                   (struct gg_pprof_mapping){ .start = record.start,
+	                                              .end = record.end,
+	                                              .offset = record.offset,
+	                                              .path = (uint32_t)record.path,
+	                                              .build_id = (uint32_t)record.build_id }))
 		return no_memory(pprof);
-	while ((code = gg_wire_next(&message, &field)) > 0) {
-		if (field.type != GG_WIRE_VARINT)
-			continue;
-		if (field.number == 1)
-			id = field.value;
-		else if (field.number == 2)
-			mapping->start = field.value;
-		else if (field.number == 3)
-			mapping->end = field.value;
-		else if (field.number == 4)
-			mapping->offset = field.value;
-		else if (field.number == 5)
-			code = check_text(pprof, &mapping->path, field.value, message.at);
-		else if (field.number == 6)
-			code = check_text(pprof, &mapping->build_id, field.value, message.at);
-		if (code < 0)
-			return code;
-	}
-	if (code < 0)
-		return gg_pprof_wrong(pprof, message.at, "a damaged mapping");
-	return give_id(pprof, &pprof->mapping_ids, pprof->mappings.count, id, start);
+	return give_id(pprof, &pprof->mapping_ids, pprof->mappings.count, record.id, message.at);
 }
 
 static int read_function(struct gg_pprof *pprof, struct gg_wire message)
 {
-	const uint8_t *start = message.at;
-	struct gg_pprof_function *function = gg_array_add(&pprof->functions);
-	struct gg_wire_field field;
-	uint64_t id = 0;
-	int code;
+	struct function_record {
+		uint64_t name, system_name, file, id;
+	} record = { 0 };
+	static const struct gg_wire_member members[] = {
+		GG_WIRE_NUMBER(struct function_record, 1, id),
+		GG_WIRE_NUMBER(struct function_record, 2, name),
+		GG_WIRE_NUMBER(struct function_record, 3, system_name),
+		GG_WIRE_NUMBER(struct function_record, 4, file),
+	};
+	static const struct record_reader reader = { "a function", members, GG_COUNT(members), 3 };
+	struct gg_pprof_function function;
 
-	if (function == NULL)
+	if (read_record(pprof, message, &reader, &record) < 0)
+		return -EBADMSG;
+	function = (struct gg_pprof_function){
+		.name = (uint32_t)(record.name != 0 ? record.name : record.system_name),
+		.system_name = (uint32_t)record.system_name,
+		.file = (uint32_t)record.file,
+	};
+	if (!gg_array_push(&pprof->functions, function))
 		return no_memory(pprof);
-	while ((code = gg_wire_next(&message, &field)) > 0) {
-		if (field.type != GG_WIRE_VARINT)
-			continue;
-		if (field.number == 1)
-			id = field.value;
-		else if (field.number == 2)
-			code = check_text(pprof, &function->name, field.value, message.at);
-		else if (field.number == 3)
-			code = check_text(pprof, &function->system_name, field.value, message.at);
-		else if (field.number == 4)
-			code = check_text(pprof, &function->file, field.value, message.at);
-		if (code < 0)
-			return code;
-	}
-	if (code < 0)
-		return gg_pprof_wrong(pprof, message.at, "a damaged function");
-	if (function->name == 0)
-		function->name = function->system_name;
-	return give_id(pprof, &pprof->function_ids, pprof->functions.count, id, start);
+	return give_id(pprof, &pprof->function_ids, pprof->functions.count, record.id, message.at);
 }
 
+/* Reads only the id; pprof_frames.c reads the other fields when a sample needs them. */
 static int read_location(struct gg_pprof *pprof, struct gg_wire message, const uint8_t *with_length)
 {
-	const uint8_t *start = message.at;
-	struct gg_pprof_location *location = gg_array_add(&pprof->locations);
-	struct gg_wire_field field;
-	uint64_t id = 0;
-	int code;
+	struct location_record {
+		uint64_t id;
+	} record = { 0 };
+	static const struct gg_wire_member members[] = {
+		GG_WIRE_NUMBER(struct location_record, 1, id),
+	};
+	static const struct record_reader reader = { "a location", members, GG_COUNT(members), 0 };
+	uint32_t offset = (uint32_t)(with_length - pprof->file);
 
-	if (location == NULL)
+	if (read_record(pprof, message, &reader, &record) < 0)
+		return -EBADMSG;
+	if (!gg_array_push(&pprof->locations, (struct gg_pprof_location){ .message = offset }))
 		return no_memory(pprof);
-	location->message = (uint32_t)(with_length - pprof->file);
-	while ((code = gg_wire_next(&message, &field)) > 0)
-		if (field.number == 1 && field.type == GG_WIRE_VARINT)
-			id = field.value;
-	if (code < 0)
-		return gg_pprof_wrong(pprof, message.at, "a damaged location");
-	return give_id(pprof, &pprof->location_ids, pprof->locations.count, id, start);
+	return give_id(pprof, &pprof->location_ids, pprof->locations.count, record.id, message.at);
 }
 
 static int add_text(struct gg_pprof *pprof, const uint8_t *with_length)
@@ -214,13 +231,15 @@ static int read_texts(struct gg_pprof *pprof)
 		    add_text(pprof, length_of(start)) < 0)
 			return -ENOMEM;
 	if (code < 0)
-		return gg_pprof_wrong(pprof, wire.at,
-		                      "no field of a profile is here: it is truncated or damaged");
+		return gg_pprof_wrong(
+			pprof, wire.at,
+			"the bytes here are no field of a profile: the file is truncated or damaged");
 	if (pprof->texts.count == 0)
-		return gg_pprof_wrong(pprof, wire.at, "the profile has no texts: it is truncated");
+		return gg_pprof_wrong(pprof, wire.at,
+		                      "the profile has no string table: the file is truncated");
 	if (gg_pprof_text(pprof, 0).length != 0)
 		return gg_pprof_wrong(pprof, pprof->file + pprof->texts.items[0],
-		                      "the first text is not empty");
+		                      "the first string of the string table is not empty");
 	return 0;
 }
 
@@ -232,11 +251,10 @@ static int read_comment(struct gg_pprof *pprof, struct gg_wire_field *field, con
 	while (gg_wire_numbers(field, &value, &is_wrong)) {
 		struct gg_text_line text;
 
-		if (value >= pprof->texts.count)
-			return gg_pprof_wrong(pprof, at,
-			                      "a text that the string table does not have");
+		if (gg_pprof_check_text(pprof, value, at, "a comment") < 0)
+			return -EBADMSG;
 		text = gg_pprof_text(pprof, (uint32_t)value);
-		pprof->is_ours |= gg_text_line_begins(&text, "geiger");
+		pprof->written_by_geiger |= gg_text_line_begins(&text, "geiger");
 	}
 	return 0;
 }
@@ -247,8 +265,10 @@ static int read_bytes_field(struct gg_pprof *pprof, struct gg_wire_field *field,
 	switch (field->number) {
 	case 1:
 		if (pprof->value_count == GG_PPROF_VALUES_MAX)
-			return gg_pprof_wrong(pprof, start, "more than 16 types of values");
-		return read_value(pprof, field->bytes, &pprof->values[pprof->value_count++]);
+			return gg_pprof_wrong(pprof, start,
+			                      "the file has more than %d types of values",
+			                      GG_PPROF_VALUES_MAX);
+		return read_value_type(pprof, field->bytes, &pprof->values[pprof->value_count++]);
 	case 3:
 		return read_mapping(pprof, field->bytes);
 	case 4:
@@ -256,7 +276,7 @@ static int read_bytes_field(struct gg_pprof *pprof, struct gg_wire_field *field,
 	case 5:
 		return read_function(pprof, field->bytes);
 	case 11:
-		return read_value(pprof, field->bytes, &pprof->period_type);
+		return read_value_type(pprof, field->bytes, &pprof->period_type);
 	default:
 		return 0;
 	}
@@ -267,6 +287,7 @@ static int read_tables(struct gg_pprof *pprof)
 	struct gg_wire wire = gg_wire_of(pprof->file, pprof->file_bytes);
 	const uint8_t *start = wire.at;
 	struct gg_wire_field field;
+	uint64_t default_type = 0;
 	int code = 0;
 
 	for (; code == 0 && gg_wire_next(&wire, &field) > 0; start = wire.at) {
@@ -281,8 +302,12 @@ static int read_tables(struct gg_pprof *pprof)
 		else if (field.number == 12)
 			pprof->period = field.value;
 		else if (field.number == 14)
-			code = check_text(pprof, &pprof->default_type, field.value, start);
+			default_type = field.value;
 	}
+	if (code == 0)
+		code = gg_pprof_check_text(pprof, default_type, pprof->file,
+		                           "the default type of values");
+	pprof->default_type = (uint32_t)default_type;
 	return code;
 }
 
@@ -305,213 +330,4 @@ void gg_pprof_done(struct gg_pprof *pprof)
 	gg_map_done(&pprof->function_ids.by_id);
 	gg_map_done(&pprof->mapping_ids.by_id);
 	gg_map_done(&pprof->location_ids.by_id);
-}
-
-/* --- frames ----------------------------------------------------------------------------------- */
-
-/*
- * Parses hexadecimal digits.  Returns 0 if the text has other characters: Go's build ids are texts.
- */
-static size_t parse_build_id(const struct gg_text_line *text, uint8_t *bytes, size_t most)
-{
-	if (text->length % 2 != 0 || text->length / 2 > most)
-		return 0;
-	for (size_t i = 0; i < text->length; i++) {
-		int digit = gg_text_line_digit(text->at[i]);
-
-		if (digit > 15)
-			return 0;
-		bytes[i / 2] = (uint8_t)(i % 2 == 0 ? digit << 4 : bytes[i / 2] | digit);
-	}
-	return text->length / 2;
-}
-
-/*
- * Makes the mapping's module.  If its file is on this machine, the file tells how it numbers
- * addresses.
- */
-static int settle_mapping(struct gg_pprof *pprof, struct gg_pprof_mapping *mapping)
-{
-	struct gg_text_line id_text = gg_pprof_text(pprof, mapping->build_id);
-	struct gg_text_line path_text = gg_pprof_text(pprof, mapping->path);
-	char *path = strndup(path_text.at, path_text.length);
-	uint8_t id[GG_ELF_FILE_BUILD_ID_MAX];
-	struct gg_profile_module module = { .path = path,
-		                            .build_id = id,
-		                            .build_id_bytes = parse_build_id(&id_text, id,
-		                                                             sizeof(id)) };
-	struct gg_elf_file file = { 0 };
-	int code;
-
-	if (path == NULL)
-		return no_memory(pprof);
-	mapping->is_settled = true;
-	mapping->bias = mapping->start - mapping->offset;
-	if (!pprof->import->options->ignore_files && path[0] == '/' &&
-	    gg_elf_file_read(&file, path) &&
-	    (module.build_id_bytes == 0 || (module.build_id_bytes == file.build_id_bytes &&
-	                                    memcmp(id, file.build_id, file.build_id_bytes) == 0)) &&
-	    gg_elf_file_bias(&file, mapping->start, mapping->end, mapping->offset,
-	                     &mapping->bias) &&
-	    module.build_id_bytes == 0) {
-		module.build_id = file.build_id;
-		module.build_id_bytes = file.build_id_bytes;
-	}
-	mapping->has_build_id = module.build_id_bytes > 0;
-	if (path[0] == '\0' && !mapping->has_build_id)
-		code = 0; /* JIT code: no module */
-	else
-		code = gg_profile_intern_module(pprof->import->profile, &module, &mapping->module,
-		                                pprof->import->error);
-	free(path);
-	return code;
-}
-
-struct place {
-	uint64_t mapping, address;
-	struct gg_profile_line lines[LINES_MAX];
-	uint32_t line_count;
-};
-
-static void done_place(struct place *place)
-{
-	for (uint32_t i = 0; i < place->line_count; i++) {
-		free((char *)place->lines[i].linkage_name);
-		free((char *)place->lines[i].function);
-		free((char *)place->lines[i].file);
-	}
-}
-
-/* Returns the short form of a name if the file identifies it as such, or NULL. */
-static char *short_name_of(const char *name, struct gg_text_line system_name)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf brief = { 0 };
-
-	gg_shorten_cxx(name, &brief);
-	if (brief.failed || brief.length != system_name.length || brief.length == strlen(name) ||
-	    memcmp(gg_buf_text(&brief), system_name.at, brief.length) != 0)
-		return NULL;
-	return strdup(gg_buf_text(&brief));
-}
-
-static int read_line(struct gg_pprof *pprof, struct gg_wire message, struct place *place)
-{
-	const struct gg_pprof_function *called;
-	struct gg_profile_line *line = &place->lines[place->line_count];
-	const uint8_t *start = message.at;
-	struct gg_wire_field field;
-	uint64_t function = 0, number = 0;
-	struct gg_text_line name, system_name, file;
-	size_t index;
-	int code;
-
-	while ((code = gg_wire_next(&message, &field)) > 0) {
-		if (field.number == 1 && field.type == GG_WIRE_VARINT)
-			function = field.value;
-		else if (field.number == 2 && field.type == GG_WIRE_VARINT)
-			number = field.value;
-	}
-	if (code < 0)
-		return gg_pprof_wrong(pprof, message.at, "a damaged line");
-	index = find_record(&pprof->function_ids, function);
-	if (index == SIZE_MAX)
-		return gg_pprof_wrong(pprof, start, "a line of a function that is not there");
-	if (place->line_count == LINES_MAX)
-		return 0; /* the innermost LINES_MAX lines are enough */
-	called = &pprof->functions.items[index];
-	name = gg_pprof_text(pprof, called->name);
-	file = gg_pprof_text(pprof, called->file);
-	*line = (struct gg_profile_line){ .line = number <= INT32_MAX ? (uint32_t)number : 0 };
-	place->line_count++;
-	system_name = gg_pprof_text(pprof, called->system_name);
-	if (system_name.length > 2 && system_name.at[0] == '_' &&
-	    (system_name.at[1] == 'Z' || system_name.at[1] == 'R'))
-		name = system_name; /* all forms of the name derive from it */
-	line->linkage_name = strndup(name.at, name.length);
-	if (line->linkage_name != NULL && system_name.length > 0)
-		line->function = short_name_of(line->linkage_name, system_name);
-	if (file.length > 0)
-		line->file = strndup(file.at, file.length);
-	return line->linkage_name == NULL || (file.length > 0 && line->file == NULL)
-	               ? no_memory(pprof)
-	               : 0;
-}
-
-static int read_place(struct gg_pprof *pprof, const struct gg_pprof_location *location,
-                      struct place *place)
-{
-	struct gg_wire wire = { pprof->file + location->message, pprof->file + pprof->file_bytes };
-	struct gg_wire_field field;
-	uint64_t length = 0;
-	int code = 0;
-
-	(void)gg_wire_varint(&wire, &length); /* valid since the first pass */
-	wire.end = wire.at + length;
-	while (code == 0 && gg_wire_next(&wire, &field) > 0) {
-		if (field.number == 2 && field.type == GG_WIRE_VARINT)
-			place->mapping = field.value;
-		else if (field.number == 3 && field.type == GG_WIRE_VARINT)
-			place->address = field.value;
-		else if (field.number == 4 && field.type == GG_WIRE_BYTES)
-			code = read_line(pprof, field.bytes, place);
-	}
-	return code;
-}
-
-/*
- * A build-id identifies the file, so module and address identify the frame.  Without one, the names
- * identify the frame if there are any, because the same address in another build is different code.
- */
-static int settle_location(struct gg_pprof *pprof, struct gg_pprof_location *location,
-                           struct place *place)
-{
-	struct gg_import *import = pprof->import;
-	struct gg_pprof_mapping *mapping = NULL;
-	uint32_t module = 0;
-	int code = read_place(pprof, location, place);
-	uint64_t address = place->address;
-	size_t index;
-
-	index = find_record(&pprof->mapping_ids, place->mapping);
-	if (code == 0 && index != SIZE_MAX) {
-		mapping = &pprof->mappings.items[index];
-		if (!mapping->is_settled)
-			code = settle_mapping(pprof, mapping);
-		module = mapping->module;
-		if (module != 0)
-			address -= mapping->bias;
-	}
-	if (code == 0 && place->line_count > 0)
-		code = gg_import_frame(import, module,
-		                       mapping != NULL && mapping->has_build_id ? address : 0,
-		                       place->lines, place->line_count, &location->frame);
-	else if (code == 0)
-		code = gg_profile_intern_frame(import->profile, module, address, &location->frame,
-		                               import->error);
-	location->is_settled = true;
-	return code;
-}
-
-static GG_APART int settle(struct gg_pprof *pprof, struct gg_pprof_location *location)
-{
-	struct place place = { 0 };
-	int code = settle_location(pprof, location, &place);
-
-	done_place(&place);
-	return code;
-}
-
-int gg_pprof_frame(struct gg_pprof *pprof, uint64_t id, const uint8_t *at, uint32_t *ret_frame)
-{
-	size_t index = find_record(&pprof->location_ids, id);
-	struct gg_pprof_location *location;
-	int code = 0;
-
-	if (index == SIZE_MAX)
-		return gg_pprof_wrong(pprof, at, "a sample at a location that is not there");
-	location = &pprof->locations.items[index];
-	if (!location->is_settled)
-		code = settle(pprof, location);
-	*ret_frame = location->frame;
-	return code;
 }

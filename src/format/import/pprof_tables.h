@@ -27,15 +27,15 @@ struct gg_pprof_function {
 struct gg_pprof_mapping {
 	uint64_t start, end, offset;
 	uint32_t path, build_id; /* texts */
-	bool is_settled, has_build_id;
-	uint32_t module; /* id, once settled */
+	bool is_interned, has_build_id;
+	uint32_t module; /* id, once it is interned */
 	uint64_t bias;
 };
 
 struct gg_pprof_location {
 	uint32_t message; /* its offset in the file, at its length */
-	uint32_t frame;   /* id, once settled */
-	bool is_settled;
+	uint32_t frame;   /* id, once it is interned */
+	bool is_interned;
 };
 
 struct gg_pprof_value {
@@ -56,8 +56,8 @@ struct gg_pprof {
 	struct gg_pprof_value values[GG_PPROF_VALUES_MAX], period_type;
 	size_t value_count;
 	uint64_t period, time_ns, duration_ns;
-	uint32_t default_type; /* text */
-	bool is_ours;          /* a comment names geiger as the exporter */
+	uint32_t default_type;  /* text */
+	bool written_by_geiger; /* a comment names geiger as the exporter */
 };
 
 /* Reads all fields except the samples.  Errors have offsets in the file. */
@@ -66,10 +66,13 @@ GG_MUST_CHECK int gg_pprof_read(struct gg_pprof *pprof, struct gg_import *import
 void gg_pprof_done(struct gg_pprof *pprof);
 
 /* Sets the error "FILE: offset N: TEXT", where N is the offset of `at`. */
-int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *what);
+int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *format, ...)
+	GG_PRINTF(3, 4);
+/* Reports an error if the string table does not have that text; `record` is what refers to it. */
+GG_MUST_CHECK int gg_pprof_check_text(const struct gg_pprof *pprof, uint64_t text,
+                                      const uint8_t *at, const char *record);
+/* Returns the index of the record with that id; SIZE_MAX: no record has it. */
+size_t gg_pprof_find(const struct gg_pprof_ids *ids, uint64_t id);
 /* Returns a text's bytes; length 0: the text is empty. */
 struct gg_text_line gg_pprof_text(const struct gg_pprof *pprof, uint32_t text);
 bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted);
-/* Returns the frame of the location with that id; an error names the offset of `at`. */
-GG_MUST_CHECK int gg_pprof_frame(struct gg_pprof *pprof, uint64_t location, const uint8_t *at,
-                                 uint32_t *ret_frame);
