@@ -98,15 +98,12 @@ static void tell_nothing_live(const struct gg_model *model, const struct gg_quer
                               const struct gg_export_format *format,
                               const struct gg_extract *extract)
 {
-	size_t process_count;
-
-	gg_model_processes(model, &process_count);
 	/*
 	 * Filters can leave nothing as well, so an empty result under --focus or --ignore needs no
 	 * advice.
 	 */
 	if (format->has_both || query->metric != GG_METRIC_LIVE || extract->live_count > 0 ||
-	    gg_model_sample_total(model) == 0 || query->focus != NULL || query->ignore != NULL)
+	    model->sample_total == 0 || query->focus != NULL || query->ignore != NULL)
 		return;
 	if (query->to_ns != GG_TIME_NONE)
 		fprintf(stderr, "geiger: nothing was live at that moment: give --metric peak or "
@@ -116,7 +113,7 @@ static void tell_nothing_live(const struct gg_model *model, const struct gg_quer
 		        "geiger: nothing was live when the last process ended: give --metric "
 		        "%sallocated\n",
 		        !gg_model_has_history(model) ? ""
-		        : process_count > 1          ? "peak, left or "
+		        : model->process_count > 1   ? "peak, left or "
 		                                     : "peak or ");
 }
 

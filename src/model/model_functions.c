@@ -20,7 +20,7 @@
 
 #include "base/path.h"
 #include "model/distinct_names.h"
-#include "model/model_internal.h"
+#include "model/model_builder.h"
 
 /* If more functions than this share a short name, those without arguments are not matched. */
 enum { JOIN_MAX = 1000 };
@@ -59,8 +59,8 @@ static bool is_included(const char *path)
 }
 
 /* The full name without suffixes of copies, interned. */
-static const char *full_name_of(struct gg_model *model, const struct gg_model_function *function,
-                                bool *failed)
+static const char *full_name_of(struct gg_model_builder *builder,
+                                const struct gg_model_function *function, bool *failed)
 {
 	static const char clone[] = " [clone .";
 	const char *full = function->full_name, *end;
@@ -81,16 +81,17 @@ static const char *full_name_of(struct gg_model *model, const struct gg_model_fu
 		*failed = true;
 		return full;
 	}
-	kept = gg_model_text(model, copy, failed);
+	kept = gg_model_text(builder, copy, failed);
 	free(copy);
 	return kept;
 }
 
-static struct function_identity identity_of(struct gg_model *model, uint32_t number, bool *failed)
+static struct function_identity identity_of(struct gg_model_builder *builder, uint32_t number,
+                                            bool *failed)
 {
-	const struct gg_model_function_record *records = model->functions.items;
-	const struct gg_model_function *function = &records[number].function;
-	const char *full = full_name_of(model, function, failed);
+	const struct gg_model_function *records = builder->functions.items;
+	const struct gg_model_function *function = &records[number];
+	const char *full = full_name_of(builder, function, failed);
 	bool is_linked = is_mangled(function->linkage_name) &&
 	                 strncmp(function->linkage_name, "_ZL", 3) != 0 &&
 	                 strstr(full, "(anonymous namespace)") == NULL;
@@ -211,22 +212,19 @@ static void join(const struct function_identity *of, size_t count, uint32_t *sam
 /* --- renumbering -------------------------------------------------------------------------------- */
 
 /* Copies what a duplicate knows to the function that stays. */
-static void merge_record(struct gg_model_function_record *to,
-                         const struct gg_model_function_record *from)
+static void merge_record(struct gg_model_function *to, const struct gg_model_function *from)
 {
-	const char *full = to->function.full_name;
-
 	to->is_entry |= from->is_entry;
-	if (from->function.linkage_name != NULL &&
-	    (to->function.linkage_name == NULL || from->function.full_name == full))
-		to->function.linkage_name = from->function.linkage_name;
+	if (from->linkage_name != NULL &&
+	    (to->linkage_name == NULL || from->full_name == to->full_name))
+		to->linkage_name = from->linkage_name;
 }
 
 /* Moves the functions that stay to the front; `same` becomes the new number of each function. */
-static void renumber_functions(struct gg_model *model, uint32_t *same)
+static void renumber_functions(struct gg_model_builder *builder, uint32_t *same)
 {
-	struct gg_model_function_record *records = model->functions.items;
-	size_t count = model->functions.count;
+	struct gg_model_function *records = builder->functions.items;
+	size_t count = builder->functions.count;
 	uint32_t next = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -243,52 +241,52 @@ static void renumber_functions(struct gg_model *model, uint32_t *same)
 			same[i] = same[same[i]];
 	for (size_t i = 0; i < count; i++)
 		same[i] &= ~RENUMBERED;
-	model->functions.count = next;
+	builder->functions.count = next;
 }
 
 /* Renumbers the functions of lines and locations; lines that become equal get one number. */
-static int renumber_lines(struct gg_model *model, const uint32_t *number_of)
+static int renumber_lines(struct gg_model_builder *builder, const uint32_t *number_of)
 {
-	struct gg_code_location *places = model->places.items;
-	struct gg_model_line_array old = model->lines;
+	struct gg_code_location *locations = builder->locations.items;
+	struct gg_model_line_array old = builder->lines;
 	const struct gg_model_line *lines = old.items;
 	uint32_t *line_of = calloc(old.count + 1, sizeof(*line_of));
 	int status = line_of != NULL ? 0 : -ENOMEM;
 
-	model->lines = (struct gg_model_line_array){ 0 };
-	gg_map_done(&model->line_map);
+	builder->lines = (struct gg_model_line_array){ 0 };
+	gg_map_done(&builder->line_map);
 	for (size_t i = 0; i < old.count && status == 0; i++) {
 		struct gg_model_line line = lines[i];
 
 		line.function = number_of[line.function];
-		line_of[i] = gg_model_put_line(model, &line);
+		line_of[i] = gg_model_put_line(builder, &line);
 		status = line_of[i] != UINT32_MAX ? 0 : -ENOMEM;
 	}
-	for (size_t i = 0; i < model->places.count && status == 0; i++)
-		places[i] = (struct gg_code_location){ number_of[places[i].function],
-			                               line_of[places[i].line] };
+	for (size_t i = 0; i < builder->locations.count && status == 0; i++)
+		locations[i] = (struct gg_code_location){ number_of[locations[i].function],
+			                                  line_of[locations[i].line] };
 	gg_array_done(&old);
 	free(line_of);
 	return status;
 }
 
-static int unite(struct gg_model *model, struct function_identity *of, uint32_t *same)
+static int unite(struct gg_model_builder *builder, struct function_identity *of, uint32_t *same)
 {
-	struct gg_model_function_record *records = model->functions.items;
-	size_t count = model->functions.count, named = 0;
+	struct gg_model_function *records = builder->functions.items;
+	size_t count = builder->functions.count, named = 0;
 	bool failed = false, any = false;
 
 	for (uint32_t i = 0; i < count; i++) {
 		same[i] = i;
-		if (records[i].function.is_named)
-			of[named++] = identity_of(model, i, &failed);
+		if (records[i].is_named)
+			of[named++] = identity_of(builder, i, &failed);
 	}
 	if (failed)
 		return -ENOMEM;
 	qsort(of, named, sizeof(*of), compare_identities);
 	join(of, named, same);
 	for (size_t i = 0; i < named; i++) {
-		struct gg_model_function *function = &records[of[i].number].function;
+		struct gg_model_function *function = &records[of[i].number];
 
 		function->full_name = of[i].full_name;
 		function->file = of[i].file;
@@ -296,17 +294,17 @@ static int unite(struct gg_model *model, struct function_identity *of, uint32_t 
 	}
 	if (!any)
 		return 0;
-	renumber_functions(model, same);
-	gg_map_done(&model->function_map); /* all functions are known */
-	return renumber_lines(model, same);
+	renumber_functions(builder, same);
+	gg_map_done(&builder->function_map); /* all functions are known */
+	return renumber_lines(builder, same);
 }
 
-int gg_model_unite_functions(struct gg_model *model)
+int gg_model_unite_functions(struct gg_model_builder *builder)
 {
-	size_t count = model->functions.count;
+	size_t count = builder->functions.count;
 	struct function_identity *of = calloc(count + 1, sizeof(*of));
 	uint32_t *same = calloc(count + 1, sizeof(*same));
-	int status = of != NULL && same != NULL && count < RENUMBERED ? unite(model, of, same)
+	int status = of != NULL && same != NULL && count < RENUMBERED ? unite(builder, of, same)
 	                                                              : -ENOMEM;
 
 	free(of);
@@ -320,7 +318,7 @@ int gg_model_unite_functions(struct gg_model *model)
 struct called {
 	const char *name, *full_name, *file;
 	struct gg_model_function *function;
-	struct gg_model *model;
+	struct gg_model_builder *builder;
 };
 
 /* Rust's legacy names end in "::h" and a hash of 16 digits, which differs between builds. */
@@ -334,11 +332,11 @@ static size_t length_without_hash(const char *full)
 	return length - 19;
 }
 
-static struct called called_of(struct gg_model *model, struct gg_model_function *function,
-                               struct gg_model *first, const struct gg_names_query *query,
+static struct called called_of(struct gg_model_builder *builder, struct gg_model_function *function,
+                               struct gg_model_builder *first, const struct gg_names_query *query,
                                bool *failed)
 {
-	struct called called = { .model = model,
+	struct called called = { .builder = builder,
 		                 .function = function,
 		                 .full_name = function->full_name,
 		                 .file = function->file,
@@ -346,7 +344,7 @@ static struct called called_of(struct gg_model *model, struct gg_model_function 
 		                                           : function->short_name };
 	char *full;
 
-	if (model == first && !query->across_builds)
+	if (builder == first && !query->across_builds)
 		return called; /* the texts belong to this model already */
 	full = strdup(function->full_name);
 	if (full == NULL) {
@@ -397,7 +395,7 @@ static int call_apart(struct called *called, size_t count)
 	status = gg_distinct_names(called[0].name, names, used);
 	for (size_t i = 0, at = 0; i < count && status == 0; i++) {
 		at += i > 0 && !is_same(&called[i], &called[i - 1]);
-		called[i].function->name = gg_model_text(called[i].model,
+		called[i].function->name = gg_model_text(called[i].builder,
 		                                         gg_buf_text(&names[at].text), &failed);
 	}
 	for (size_t i = 0; i < used; i++)
@@ -421,11 +419,25 @@ static int call_all(struct called *called, size_t count)
 		for (size_t i = from; i < to && is_one; i++)
 			called[i].function->name = called[i].function->short_name == called[i].name
 			                                   ? called[i].name
-			                                   : gg_model_text(called[i].model,
+			                                   : gg_model_text(called[i].builder,
 			                                                   called[i].name, &failed);
 		status = failed ? -ENOMEM : status;
 	}
 	return status;
+}
+
+/* Adds the named functions of a model to called[0..*count). */
+static bool add_called(struct called *called, size_t *count, struct gg_model_builder *builder,
+                       struct gg_model_builder *first, const struct gg_names_query *query)
+{
+	struct gg_model_function *functions = builder->functions.items;
+	bool failed = false;
+
+	for (size_t i = 0; i < builder->functions.count && !failed; i++)
+		if (functions[i].is_named)
+			called[(*count)++] = called_of(builder, &functions[i], first, query,
+			                               &failed);
+	return !failed;
 }
 
 int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
@@ -433,23 +445,19 @@ int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
 {
 	struct called *called;
 	size_t most = 1, count = 0;
-	bool failed = false;
-	int status;
+	int status = 0;
 
 	for (size_t i = 0; i < model_count; i++)
-		most += models[i]->functions.count;
+		most += models[i]->function_count;
 	called = calloc(most, sizeof(*called));
 	if (called == NULL)
 		return gg_error_memory(error, "names");
-	for (size_t i = 0; i < model_count; i++) {
-		struct gg_model_function_record *records = models[i]->functions.items;
-
-		for (size_t k = 0; k < models[i]->functions.count && !failed; k++)
-			if (records[k].function.is_named)
-				called[count++] = called_of(models[i], &records[k].function,
-				                            models[0], query, &failed);
-	}
-	status = failed ? -ENOMEM : call_all(called, count);
+	for (size_t i = 0; i < model_count && status == 0; i++)
+		if (!add_called(called, &count, gg_model_builder_of(models[i]),
+		                gg_model_builder_of(models[0]), query))
+			status = -ENOMEM;
+	if (status == 0)
+		status = call_all(called, count);
 	free(called);
 	return status < 0 ? gg_error_memory(error, "names") : 0;
 }

@@ -35,14 +35,14 @@ static int set_number(struct gg_load *load, struct gg_numbers *numbers, uint32_t
 
 static void note_time(struct gg_load *load, int64_t time_ns)
 {
-	if (time_ns != GG_TIME_NONE && time_ns > load->model->end_ns)
-		load->model->end_ns = time_ns;
+	if (time_ns != GG_TIME_NONE && time_ns > load->builder->model.end_ns)
+		load->builder->model.end_ns = time_ns;
 }
 
 static const char *text(struct gg_load *load, const char *value, int *status)
 {
 	bool failed = false;
-	const char *kept = gg_model_text(load->model, value, &failed);
+	const char *kept = gg_model_text(load->builder, value, &failed);
 
 	if (failed)
 		*status = out_of_memory(load);
@@ -67,7 +67,7 @@ static int read_session(struct gg_load *load)
 
 	if (status < 0)
 		return status;
-	kept = gg_array_add(&load->model->sessions);
+	kept = gg_array_add(&load->builder->sessions);
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = session;
@@ -84,14 +84,14 @@ static int read_session(struct gg_load *load)
 static int read_process(const struct gg_profile_process *process, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_profile_process *kept = gg_array_add(&load->model->processes);
-	uint32_t *session = gg_array_add(&load->model->sessions_of);
-	size_t number = load->model->processes.count - 1;
+	struct gg_profile_process *kept = gg_array_add(&load->builder->processes);
+	uint32_t *session = gg_array_add(&load->builder->process_sessions);
+	size_t number = load->builder->processes.count - 1;
 	int status = 0;
 
 	if (kept == NULL || session == NULL)
 		return out_of_memory(load);
-	*session = (uint32_t)load->model->sessions.count - 1;
+	*session = (uint32_t)load->builder->sessions.count - 1;
 	*kept = *process;
 	kept->id = (uint32_t)number;
 	kept->parent = gg_load_number(&load->processes, process->parent);
@@ -107,8 +107,8 @@ static int read_process(const struct gg_profile_process *process, void *context)
 static int read_thread(const struct gg_profile_thread *thread, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_profile_thread *kept = gg_array_add(&load->model->threads);
-	size_t number = load->model->threads.count - 1;
+	struct gg_profile_thread *kept = gg_array_add(&load->builder->threads);
+	size_t number = load->builder->threads.count - 1;
 	int status = 0;
 
 	if (kept == NULL)
@@ -140,7 +140,7 @@ static const char *build_id_text(struct gg_load *load, const struct gg_profile_m
 static int read_module(const struct gg_profile_module *module, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model *model = load->model;
+	struct gg_model_builder *builder = load->builder;
 	struct gg_model_module wanted = { 0 }, *kept;
 	int status = 0;
 
@@ -149,23 +149,23 @@ static int read_module(const struct gg_profile_module *module, void *context)
 	wanted.status = text(load, module->status, &status);
 	if (status < 0)
 		return status;
-	for (size_t i = 1; i < model->modules.count; i++) {
-		kept = model->modules.items + i;
+	for (size_t i = 1; i < builder->modules.count; i++) {
+		kept = builder->modules.items + i;
 		if (kept->path == wanted.path && kept->build_id == wanted.build_id)
 			return set_number(load, &load->modules, module->id, i);
 	}
 	wanted.name = gg_path_base(wanted.path);
-	kept = gg_array_add(&model->modules);
+	kept = gg_array_add(&builder->modules);
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = wanted;
-	return set_number(load, &load->modules, module->id, model->modules.count - 1);
+	return set_number(load, &load->modules, module->id, builder->modules.count - 1);
 }
 
 static int read_mapping(const struct gg_profile_mapping *mapping, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_profile_mapping *kept = gg_array_add(&load->model->mappings);
+	struct gg_profile_mapping *kept = gg_array_add(&load->builder->mappings);
 
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -180,32 +180,32 @@ static int read_mapping(const struct gg_profile_mapping *mapping, void *context)
 static int read_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model_frame *kept = gg_array_add(&load->model->frames);
+	struct gg_model_frame *kept = gg_array_add(&load->builder->frames);
 
 	if (kept == NULL)
 		return out_of_memory(load);
 	kept->module = gg_load_number(&load->modules, frame->module);
 	kept->address = frame->address;
-	return set_number(load, &load->frames, frame->id, load->model->frames.count - 1);
+	return set_number(load, &load->frames, frame->id, load->builder->frames.count - 1);
 }
 
 /* Lines come frame by frame; a line that is apart from the others of its frame is ignored. */
 static int read_line(const struct gg_profile_line *line, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model *model = load->model;
+	struct gg_model_builder *builder = load->builder;
 	uint32_t number = gg_load_number(&load->frames, line->frame);
-	struct gg_model_frame *frame = model->frames.items + number;
+	struct gg_model_frame *frame = builder->frames.items + number;
 	struct gg_model_function function = { .module = frame->module, .is_named = true };
 	struct gg_model_line wanted = { .line = line->line };
-	struct gg_code_location *place;
+	struct gg_code_location *location;
 	int status = 0;
 
 	if (number == 0 || line->function == NULL || line->function[0] == '\0')
 		return 0;
-	if (frame->place_count == 0)
-		frame->first_place = (uint32_t)model->places.count;
-	if (frame->first_place + frame->place_count != model->places.count)
+	if (frame->location_count == 0)
+		frame->first_location = (uint32_t)builder->locations.count;
+	if (frame->first_location + frame->location_count != builder->locations.count)
 		return 0;
 	function.name = name_text(load, line->function, &status);
 	function.full_name = name_text(load, line->full_name, &status);
@@ -213,27 +213,27 @@ static int read_line(const struct gg_profile_line *line, void *context)
 	wanted.file = function.file = name_text(load, line->file, &status);
 	if (status < 0)
 		return status;
-	wanted.function = gg_model_put_function(model, &function);
-	place = gg_array_add(&model->places);
-	if (wanted.function == UINT32_MAX || place == NULL)
+	wanted.function = gg_model_put_function(builder, &function);
+	location = gg_array_add(&builder->locations);
+	if (wanted.function == UINT32_MAX || location == NULL)
 		return out_of_memory(load);
-	place->function = wanted.function;
-	place->line = gg_model_put_line(model, &wanted);
-	frame->place_count++;
-	return place->line == UINT32_MAX ? out_of_memory(load) : 0;
+	location->function = wanted.function;
+	location->line = gg_model_put_line(builder, &wanted);
+	frame->location_count++;
+	return location->line == UINT32_MAX ? out_of_memory(load) : 0;
 }
 
 /* Ids ascend and a parent's id is smaller, so a parent has its number before its children. */
 static int read_stack(const struct gg_profile_stack *stack, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model_node *node = gg_array_add(&load->model->nodes);
+	struct gg_model_stack *kept = gg_array_add(&load->builder->stacks);
 
-	if (node == NULL)
+	if (kept == NULL)
 		return out_of_memory(load);
-	node->parent = gg_load_number(&load->stacks, stack->parent);
-	node->frame = gg_load_number(&load->frames, stack->frame);
-	return set_number(load, &load->stacks, stack->id, load->model->nodes.count - 1);
+	kept->parent = gg_load_number(&load->stacks, stack->parent);
+	kept->frame = gg_load_number(&load->frames, stack->frame);
+	return set_number(load, &load->stacks, stack->id, load->builder->stacks.count - 1);
 }
 
 static int read_name(struct gg_load *load, struct gg_model_text_array *names,
@@ -268,7 +268,7 @@ static int read_type(uint32_t id, const char *name, void *context)
 static int read_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_profile_coarse *kept = gg_array_add(&load->model->coarse);
+	struct gg_profile_coarse *kept = gg_array_add(&load->builder->coarse);
 
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -279,14 +279,14 @@ static int read_coarse(const struct gg_profile_coarse *coarse, void *context)
 	kept->from_ns = gg_load_time(load, coarse->from_ns);
 	kept->to_ns = gg_load_time(load, coarse->to_ns);
 	note_time(load, kept->to_ns);
-	load->model->sample_total += coarse->sums.sample_count;
+	load->builder->model.sample_total += coarse->sums.sample_count;
 	return 0;
 }
 
 static int read_memory(const struct gg_profile_memory *memory, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_profile_memory *kept = gg_array_add(&load->model->memory);
+	struct gg_profile_memory *kept = gg_array_add(&load->builder->memory);
 
 	if (kept == NULL)
 		return out_of_memory(load);
@@ -336,7 +336,7 @@ static void close_span(const struct gg_model_span_array *spans, size_t first, ui
 static int read_event(const struct gg_profile_event *event, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model *model = load->model;
+	struct gg_model_builder *builder = load->builder;
 	uint32_t process = gg_load_number(&load->processes, event->process);
 	int64_t time_ns = gg_load_time(load, event->time_ns);
 
@@ -344,20 +344,20 @@ static int read_event(const struct gg_profile_event *event, void *context)
 	if (process == 0 || event->kind == NULL || time_ns == GG_TIME_NONE)
 		return 0;
 	if (strcmp(event->kind, "lost") == 0)
-		return open_span(load, &model->losses, load->first_loss, process, time_ns);
+		return open_span(load, &builder->losses, load->first_loss, process, time_ns);
 	if (strcmp(event->kind, "off") == 0)
-		return open_span(load, &model->pauses, load->first_pause, process, time_ns);
+		return open_span(load, &builder->pauses, load->first_pause, process, time_ns);
 	if (strcmp(event->kind, "drop") == 0 || strcmp(event->kind, "reconciled") == 0)
-		close_span(&model->losses, load->first_loss, process, time_ns);
+		close_span(&builder->losses, load->first_loss, process, time_ns);
 	else if (strcmp(event->kind, "on") == 0)
-		close_span(&model->pauses, load->first_pause, process, time_ns);
+		close_span(&builder->pauses, load->first_pause, process, time_ns);
 	return 0;
 }
 
 static int read_counter(uint32_t process, const char *name, uint64_t value, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model_counter *kept = gg_array_add(&load->model->counters);
+	struct gg_model_counter *kept = gg_array_add(&load->builder->counters);
 	int status = 0;
 
 	if (kept == NULL)
@@ -371,7 +371,7 @@ static int read_counter(uint32_t process, const char *name, uint64_t value, void
 static int read_label(uint32_t process, const char *key, const char *value, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model_label *kept = gg_array_add(&load->model->labels);
+	struct gg_model_label *kept = gg_array_add(&load->builder->labels);
 	int status = 0;
 
 	if (kept == NULL)
@@ -385,7 +385,7 @@ static int read_label(uint32_t process, const char *key, const char *value, void
 static int read_note(const char *note, void *context)
 {
 	struct gg_load *load = context;
-	const char **kept = gg_array_add(&load->model->notes);
+	const char **kept = gg_array_add(&load->builder->notes);
 	int status = 0;
 
 	if (kept == NULL)
@@ -396,7 +396,7 @@ static int read_note(const char *note, void *context)
 
 static int read_more_lines(struct gg_load *load)
 {
-	const struct gg_model_options *options = load->model->options;
+	const struct gg_model_options *options = load->builder->options;
 
 	if (options == NULL || options->more_lines == NULL)
 		return 0;
@@ -443,15 +443,15 @@ static void done(struct gg_load *load)
 	gg_array_done(&load->type_names);
 }
 
-static int load_one(struct gg_model *model, struct gg_profile *profile, int64_t shift_ns,
+static int load_one(struct gg_model_builder *builder, struct gg_profile *profile, int64_t shift_ns,
                     struct gg_error *error)
 {
-	struct gg_load load = { .model = model,
+	struct gg_load load = { .builder = builder,
 		                .profile = profile,
 		                .error = error,
 		                .shift_ns = shift_ns,
-		                .first_loss = model->losses.count,
-		                .first_pause = model->pauses.count };
+		                .first_loss = builder->losses.count,
+		                .first_pause = builder->pauses.count };
 	int status = read_all(&load);
 
 	done(&load);
@@ -459,22 +459,23 @@ static int load_one(struct gg_model *model, struct gg_profile *profile, int64_t 
 }
 
 /* Adds number 0, "unknown", to every array. */
-static int add_unknown(struct gg_model *model)
+static int add_unknown(struct gg_model_builder *builder)
 {
-	struct gg_model_module *module = gg_array_add(&model->modules);
+	struct gg_model_module *module = gg_array_add(&builder->modules);
 	struct gg_model_function function = { 0 };
 	struct gg_model_line line = { 0 };
 	bool failed = false;
 
-	if (module == NULL || gg_array_add(&model->processes) == NULL ||
-	    gg_array_add(&model->sessions_of) == NULL || gg_array_add(&model->threads) == NULL ||
-	    gg_array_add(&model->frames) == NULL || gg_array_add(&model->nodes) == NULL)
+	if (module == NULL || gg_array_add(&builder->processes) == NULL ||
+	    gg_array_add(&builder->process_sessions) == NULL ||
+	    gg_array_add(&builder->threads) == NULL || gg_array_add(&builder->frames) == NULL ||
+	    gg_array_add(&builder->stacks) == NULL)
 		return -ENOMEM;
-	module->path = module->name = gg_model_text(model, "[unknown]", &failed);
-	module->build_id = gg_model_text(model, "", &failed);
+	module->path = module->name = gg_model_text(builder, "[unknown]", &failed);
+	module->build_id = gg_model_text(builder, "", &failed);
 	function.name = module->name;
-	if (failed || gg_model_put_function(model, &function) != 0 ||
-	    gg_model_put_line(model, &line) != 0)
+	if (failed || gg_model_put_function(builder, &function) != 0 ||
+	    gg_model_put_line(builder, &line) != 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -519,8 +520,8 @@ static int find_start(struct gg_profile *const *profiles, size_t count, uint64_t
 	return 0;
 }
 
-static int load_all(struct gg_model *model, struct gg_profile *const *profiles, size_t count,
-                    struct gg_error *error)
+static int load_all(struct gg_model_builder *builder, struct gg_profile *const *profiles,
+                    size_t count, struct gg_error *error)
 {
 	uint64_t start_ns;
 	int status = find_start(profiles, count, &start_ns, error);
@@ -532,22 +533,23 @@ static int load_all(struct gg_model *model, struct gg_profile *const *profiles, 
 		if (status == 0) {
 			uint64_t shift = session.start_wall_ns - start_ns;
 
-			status = load_one(model, profiles[i],
+			status = load_one(builder, profiles[i],
 			                  shift < INT64_MAX / 4 ? (int64_t)shift : INT64_MAX / 4,
 			                  error);
 		}
 	}
 	if (status != 0)
 		return status;
-	sort_spans(&model->losses);
-	sort_spans(&model->pauses);
-	if (!gg_array_extend(&model->untils, model->processes.count) ||
-	    gg_model_find_untils(model, NULL, model->untils.items) < 0 ||
-	    gg_model_complete_places(model) < 0 || !gg_model_note_losses(model))
+	sort_spans(&builder->losses);
+	sort_spans(&builder->pauses);
+	if (!gg_array_extend(&builder->process_until_ns, builder->processes.count) ||
+	    gg_model_find_until_ns(gg_model_builder_publish(builder), NULL,
+	                           builder->process_until_ns.items) < 0 ||
+	    gg_model_complete_locations(builder) < 0 || !gg_model_note_losses(builder))
 		return gg_error_memory(error, "reading the profile");
-	if (model->memory.count > 0)
-		qsort(model->memory.items, model->memory.count, sizeof(struct gg_profile_memory),
-		      compare_memory);
+	if (builder->memory.count > 0)
+		qsort(builder->memory.items, builder->memory.count,
+		      sizeof(struct gg_profile_memory), compare_memory);
 	return 0;
 }
 
@@ -555,19 +557,18 @@ int gg_model_load(struct gg_model **ret_model, struct gg_profile *const *profile
                   size_t profile_count, const struct gg_model_options *options,
                   struct gg_error *error)
 {
-	struct gg_model *model = calloc(1, sizeof(*model));
+	struct gg_model_builder *builder = gg_model_builder_new(options);
 	int status;
 
-	if (model == NULL)
+	if (builder == NULL)
 		return gg_error_memory(error, "reading the profile");
-	model->options = options;
-	status = add_unknown(model) < 0 ? gg_error_memory(error, "reading the profile")
-	                                : load_all(model, profiles, profile_count, error);
-	model->options = NULL;
+	status = add_unknown(builder) < 0 ? gg_error_memory(error, "reading the profile")
+	                                  : load_all(builder, profiles, profile_count, error);
+	builder->options = NULL;
 	if (status != 0) {
-		gg_model_free(model);
+		gg_model_builder_free(builder);
 		return status;
 	}
-	*ret_model = model;
+	*ret_model = gg_model_builder_publish(builder);
 	return 0;
 }

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "model/model_internal.h"
+#include "model/model_builder.h"
 
 /* The model's number for each id of one file; 0: no such id. */
 struct gg_numbers {
@@ -13,7 +13,7 @@ struct gg_numbers {
 
 /* One profile while it is being read. */
 struct gg_load {
-	struct gg_model *model;
+	struct gg_model_builder *builder;
 	struct gg_profile *profile;
 	struct gg_error *error;
 	int64_t shift_ns; /* from the start of the earliest profile to the start of this one */

@@ -11,28 +11,15 @@
 
 #include "base/binary_search.h"
 #include "base/buf.h"
-#include "model/model_internal.h"
+#include "model/model_builder.h"
 #include "region/reader/view.h"
-
-const struct gg_model_span *gg_model_losses(const struct gg_model *model, size_t *ret_count)
-{
-	*ret_count = model->losses.count;
-	return model->losses.items;
-}
-
-const struct gg_model_span *gg_model_pauses(const struct gg_model *model, size_t *ret_count)
-{
-	*ret_count = model->pauses.count;
-	return model->pauses.items;
-}
 
 uint64_t gg_model_dropped(const struct gg_model *model, uint32_t process)
 {
-	size_t count;
-	const struct gg_model_counter *counters = gg_model_counters(model, &count);
+	const struct gg_model_counter *counters = model->counters;
 	uint64_t dropped = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < model->counter_count; i++)
 		if ((process == 0 || counters[i].process == process) && counters[i].name != NULL &&
 		    gg_region_counter_is_drop(gg_region_counter_of(counters[i].name)))
 			dropped += counters[i].value;
@@ -42,10 +29,9 @@ uint64_t gg_model_dropped(const struct gg_model *model, uint32_t process)
 bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int64_t from_ns,
                             int64_t to_ns)
 {
-	size_t count;
-	const struct gg_model_span *pauses = gg_model_pauses(model, &count);
+	const struct gg_model_span *pauses = model->pauses;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < model->pause_count; i++)
 		if ((process == 0 || pauses[i].process == process) && pauses[i].from_ns < to_ns &&
 		    pauses[i].to_ns > from_ns)
 			return true;
@@ -54,7 +40,7 @@ bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int6
 
 int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample)
 {
-	const struct gg_model_span *losses = model->losses.items;
+	const struct gg_model_span *losses = model->losses;
 	size_t at;
 
 	if ((sample->flags & GG_PROFILE_SAMPLE_LATE_FREE) == 0 || sample->free_ns == GG_TIME_NONE)
@@ -62,11 +48,11 @@ int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_
 	if ((sample->flags & GG_PROFILE_SAMPLE_LOST_FREE) == 0)
 		return sample->alloc_ns;
 	/* The process's first span that does not end before the free. */
-	at = gg_lower_bound(0, model->losses.count, i,
+	at = gg_lower_bound(0, model->loss_count, i,
 	                    losses[i].process < sample->process ||
 	                            (losses[i].process == sample->process &&
 	                             losses[i].to_ns < sample->free_ns));
-	if (at == model->losses.count || losses[at].process != sample->process ||
+	if (at == model->loss_count || losses[at].process != sample->process ||
 	    losses[at].from_ns < sample->alloc_ns)
 		return sample->alloc_ns;
 	return losses[at].from_ns < sample->free_ns ? losses[at].from_ns : sample->free_ns;
@@ -88,22 +74,22 @@ static void append_pause(const struct gg_model *model, const struct gg_model_spa
 		gg_buf_printf(text, "to %.3g s", (double)pause->to_ns * 1e-9);
 }
 
-static bool add_note(struct gg_model *model, const struct gg_buf *text)
+static bool add_note(struct gg_model_builder *builder, const struct gg_buf *text)
 {
-	const char **kept = gg_array_add(&model->notes);
+	const char **kept = gg_array_add(&builder->notes);
 	bool failed = false;
 
 	if (kept == NULL || text->failed)
 		return false;
-	*kept = gg_model_text(model, gg_buf_text(text), &failed);
+	*kept = gg_model_text(builder, gg_buf_text(text), &failed);
 	return !failed;
 }
 
 /* Adds the note about the pauses [first, last) of one process. */
-static bool note_pauses(struct gg_model *model, size_t first, size_t last)
+static bool note_pauses(struct gg_model_builder *builder, size_t first, size_t last)
 {
-	const struct gg_model_span *pauses = model->pauses.items;
-	const struct gg_profile_process *process = model->processes.items + pauses[first].process;
+	const struct gg_model_span *pauses = builder->pauses.items;
+	const struct gg_profile_process *process = builder->processes.items + pauses[first].process;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (process->pid != 0)
@@ -114,24 +100,24 @@ static bool note_pauses(struct gg_model *model, size_t first, size_t last)
 	for (size_t i = first; i < last && i - first < TOLD_MAX; i++) {
 		if (i > first)
 			gg_buf_append_text(&text, i + 1 == last ? " and " : ", ");
-		append_pause(model, &pauses[i], &text);
+		append_pause(&builder->model, &pauses[i], &text);
 	}
 	if (last - first > TOLD_MAX)
 		gg_buf_printf(&text, " and %zu times more", last - first - TOLD_MAX);
 	gg_buf_append_text(&text, ": what it allocated then is not in this profile, and figures "
 	                          "are lower bounds (\"at least\").");
-	return add_note(model, &text);
+	return add_note(builder, &text);
 }
 
-bool gg_model_note_losses(struct gg_model *model)
+bool gg_model_note_losses(struct gg_model_builder *builder)
 {
-	const struct gg_model_span *pauses = model->pauses.items;
-	size_t count = model->pauses.count, told_count = 0;
+	const struct gg_model_span *pauses = builder->pauses.items;
+	size_t count = builder->pauses.count, told_count = 0;
 
 	for (size_t i = 0, last; i < count && told_count < TOLD_MAX; i = last, told_count++) {
 		for (last = i + 1; last < count && pauses[last].process == pauses[i].process;)
 			last++;
-		if (!note_pauses(model, i, last))
+		if (!note_pauses(builder, i, last))
 			return false;
 	}
 	return true;

@@ -10,30 +10,30 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "model/model_internal.h"
+#include "model/model_builder.h"
 
 enum { CHUNK_BYTES = 256 * 1024 };
 
 /* Allocates memory for a text.  The memory does not move, because texts are compared by address. */
-static char *take_text(struct gg_model *model, size_t bytes)
+static char *take_text(struct gg_model_builder *builder, size_t bytes)
 {
 	char **chunk, *text;
 
-	if (model->chunks.count == 0 || bytes > model->chunk_size - model->chunk_used) {
-		chunk = gg_array_add(&model->chunks);
+	if (builder->chunks.count == 0 || bytes > builder->chunk_size - builder->chunk_used) {
+		chunk = gg_array_add(&builder->chunks);
 		if (chunk == NULL)
 			return NULL;
-		model->chunk_size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-		model->chunk_used = 0;
-		*chunk = malloc(model->chunk_size);
+		builder->chunk_size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+		builder->chunk_used = 0;
+		*chunk = malloc(builder->chunk_size);
 		if (*chunk == NULL) {
-			model->chunks.count--;
-			model->chunk_size = 0;
+			builder->chunks.count--;
+			builder->chunk_size = 0;
 			return NULL;
 		}
 	}
-	text = model->chunks.items[model->chunks.count - 1] + model->chunk_used;
-	model->chunk_used += bytes;
+	text = builder->chunks.items[builder->chunks.count - 1] + builder->chunk_used;
+	builder->chunk_used += bytes;
 	return text;
 }
 
@@ -49,9 +49,9 @@ static bool text_is_equal(uint64_t value, const void *context)
 	return strcmp(key->texts[value], key->text) == 0;
 }
 
-const char *gg_model_text(struct gg_model *model, const char *text, bool *failed)
+const char *gg_model_text(struct gg_model_builder *builder, const char *text, bool *failed)
 {
-	struct model_text_key key = { model->text_list.items, text };
+	struct model_text_key key = { builder->text_list.items, text };
 	uint64_t hash, number;
 	const char **kept;
 	size_t bytes;
@@ -60,59 +60,60 @@ const char *gg_model_text(struct gg_model *model, const char *text, bool *failed
 	if (text == NULL)
 		return NULL;
 	bytes = strlen(text) + 1;
-	hash = gg_hash_bytes(text, bytes, gg_map_seed(&model->texts));
-	number = gg_map_find(&model->texts, hash, text_is_equal, &key);
+	hash = gg_hash_bytes(text, bytes, gg_map_seed(&builder->texts));
+	number = gg_map_find(&builder->texts, hash, text_is_equal, &key);
 	if (number != GG_MAP_NONE)
 		return key.texts[number];
-	copy = take_text(model, bytes);
-	kept = copy != NULL ? gg_array_add(&model->text_list) : NULL;
+	copy = take_text(builder, bytes);
+	kept = copy != NULL ? gg_array_add(&builder->text_list) : NULL;
 	if (kept == NULL) {
 		*failed = true;
 		return NULL;
 	}
 	*kept = memcpy(copy, text, bytes);
-	if (gg_map_insert(&model->texts, hash, model->text_list.count - 1) < 0)
+	if (gg_map_insert(&builder->texts, hash, builder->text_list.count - 1) < 0)
 		*failed = true;
 	return copy;
 }
 
 struct function_key {
-	const struct gg_model_function_record *records;
+	const struct gg_model_function *records;
 	const struct gg_model_function *wanted;
 };
 
 static bool function_is_equal(uint64_t value, const void *context)
 {
 	const struct function_key *key = context;
-	const struct gg_model_function *function = &key->records[value].function;
+	const struct gg_model_function *function = &key->records[value];
 
 	return function->name == key->wanted->name &&
 	       function->full_name == key->wanted->full_name &&
 	       function->file == key->wanted->file && function->module == key->wanted->module;
 }
 
-uint32_t gg_model_put_function(struct gg_model *model, const struct gg_model_function *function)
+uint32_t gg_model_put_function(struct gg_model_builder *builder,
+                               const struct gg_model_function *function)
 {
-	struct function_key key = { model->functions.items, function };
-	uint64_t seed = gg_map_seed(&model->function_map) + function->module;
+	struct function_key key = { builder->functions.items, function };
+	uint64_t seed = gg_map_seed(&builder->function_map) + function->module;
 	uint64_t hash = gg_hash_integer(
 		(uintptr_t)(function->full_name != NULL ? function->full_name : function->name),
 		seed + (uintptr_t)function->file);
-	uint64_t number = gg_map_find(&model->function_map, hash, function_is_equal, &key);
-	struct gg_model_function_record *record;
+	uint64_t number = gg_map_find(&builder->function_map, hash, function_is_equal, &key);
+	struct gg_model_function *record;
 
 	if (number != GG_MAP_NONE)
 		return (uint32_t)number;
-	record = gg_array_add(&model->functions);
-	number = model->functions.count - 1;
-	if (record == NULL || gg_map_insert(&model->function_map, hash, number) < 0)
+	record = gg_array_add(&builder->functions);
+	number = builder->functions.count - 1;
+	if (record == NULL || gg_map_insert(&builder->function_map, hash, number) < 0)
 		return UINT32_MAX;
-	record->function = *function;
-	record->function.short_name = function->name;
-	if (model->options != NULL && model->options->is_entry != NULL)
-		record->is_entry = model->options->is_entry(
+	*record = *function;
+	record->short_name = function->name;
+	if (builder->options != NULL && builder->options->is_entry != NULL)
+		record->is_entry = builder->options->is_entry(
 			function->is_named ? function->name : NULL,
-			gg_model_module_path(model, function->module));
+			builder->modules.items[function->module].path);
 	return (uint32_t)number;
 }
 
@@ -129,76 +130,80 @@ static bool line_is_equal(uint64_t value, const void *context)
 	       line->file == key->wanted->file;
 }
 
-uint32_t gg_model_put_line(struct gg_model *model, const struct gg_model_line *wanted)
+uint32_t gg_model_put_line(struct gg_model_builder *builder, const struct gg_model_line *wanted)
 {
-	struct line_key key = { model->lines.items, wanted };
-	uint64_t seed = gg_map_seed(&model->line_map) + (uintptr_t)wanted->file;
+	struct line_key key = { builder->lines.items, wanted };
+	uint64_t seed = gg_map_seed(&builder->line_map) + (uintptr_t)wanted->file;
 	uint64_t hash = gg_hash_integer((uint64_t)wanted->function << 32 | wanted->line, seed);
-	uint64_t number = gg_map_find(&model->line_map, hash, line_is_equal, &key);
+	uint64_t number = gg_map_find(&builder->line_map, hash, line_is_equal, &key);
 	struct gg_model_line *line;
 
 	if (number != GG_MAP_NONE)
 		return (uint32_t)number;
-	line = gg_array_add(&model->lines);
-	number = model->lines.count - 1;
-	if (line == NULL || gg_map_insert(&model->line_map, hash, number) < 0)
+	line = gg_array_add(&builder->lines);
+	number = builder->lines.count - 1;
+	if (line == NULL || gg_map_insert(&builder->line_map, hash, number) < 0)
 		return UINT32_MAX;
 	*line = *wanted;
 	return (uint32_t)number;
 }
 
 /* The name of a frame without one: "libx.so+0x12", "0x12" outside modules, or "[unknown]". */
-static int name_by_address(struct gg_model *model, struct gg_model_frame *frame)
+static int name_by_address(struct gg_model_builder *builder, struct gg_model_frame *frame)
 {
 	struct gg_model_function function = { .module = frame->module };
 	struct gg_model_line line = { 0 };
-	struct gg_code_location *place;
+	const struct gg_model_module *module = &builder->modules.items[frame->module];
+	struct gg_code_location *location;
 	bool failed = false;
 	char text[512];
 
 	if (frame->module == 0 && frame->address == 0) {
-		function.name = gg_model_module_name(model, 0);
+		function.name = builder->modules.items[0].name;
 	} else {
 		snprintf(text, sizeof(text), "%.400s%s0x%" PRIx64,
-		         frame->module != 0 ? gg_model_module_name(model, frame->module) : "",
-		         frame->module != 0 ? "+" : "", frame->address);
-		function.name = gg_model_text(model, text, &failed);
+		         frame->module != 0 ? module->name : "", frame->module != 0 ? "+" : "",
+		         frame->address);
+		function.name = gg_model_text(builder, text, &failed);
 	}
 	if (failed)
 		return -ENOMEM;
-	line.function = gg_model_put_function(model, &function);
-	frame->first_place = (uint32_t)model->places.count;
-	frame->place_count = 1;
-	place = gg_array_add(&model->places);
-	if (line.function == UINT32_MAX || place == NULL)
+	line.function = gg_model_put_function(builder, &function);
+	frame->first_location = (uint32_t)builder->locations.count;
+	frame->location_count = 1;
+	location = gg_array_add(&builder->locations);
+	if (line.function == UINT32_MAX || location == NULL)
 		return -ENOMEM;
-	place->function = line.function;
-	place->line = gg_model_put_line(model, &line);
-	return place->line == UINT32_MAX ? -ENOMEM : 0;
+	location->function = line.function;
+	location->line = gg_model_put_line(builder, &line);
+	return location->line == UINT32_MAX ? -ENOMEM : 0;
 }
 
-int gg_model_complete_places(struct gg_model *model)
+int gg_model_complete_locations(struct gg_model_builder *builder)
 {
-	struct gg_model_frame *frames = model->frames.items;
-	struct gg_model_node *nodes = model->nodes.items;
-	const struct gg_model_function_record *functions;
-	const struct gg_code_location *places;
+	struct gg_model_frame *frames = builder->frames.items;
+	struct gg_model_stack *stacks = builder->stacks.items;
+	const struct gg_model_function *functions;
+	const struct gg_code_location *locations;
+	struct gg_model *model;
 
-	for (size_t i = 0; i < model->frames.count; i++)
-		if (frames[i].place_count == 0 && name_by_address(model, &frames[i]) < 0)
+	for (size_t i = 0; i < builder->frames.count; i++)
+		if (frames[i].location_count == 0 && name_by_address(builder, &frames[i]) < 0)
 			return -ENOMEM;
-	if (gg_model_unite_functions(model) < 0 ||
-	    gg_model_name_functions(&model, 1, &(struct gg_names_query){ 0 }, NULL) < 0)
+	if (gg_model_unite_functions(builder) < 0)
 		return -ENOMEM;
-	functions = model->functions.items;
-	places = model->places.items;
-	for (size_t i = 1; i < model->nodes.count; i++) {
-		const struct gg_model_frame *frame = &frames[nodes[i].frame];
+	model = gg_model_builder_publish(builder);
+	if (gg_model_name_functions(&model, 1, &(struct gg_names_query){ 0 }, NULL) < 0)
+		return -ENOMEM;
+	functions = builder->functions.items;
+	locations = builder->locations.items;
+	for (size_t i = 1; i < builder->stacks.count; i++) {
+		const struct gg_model_frame *frame = &frames[stacks[i].frame];
 		const struct gg_code_location *itself =
-			&places[frame->first_place + frame->place_count - 1];
+			&locations[frame->first_location + frame->location_count - 1];
 
-		nodes[i].top = functions[itself->function].is_entry ? nodes[nodes[i].parent].top
-		                                                    : (uint32_t)i;
+		stacks[i].top = functions[itself->function].is_entry ? stacks[stacks[i].parent].top
+		                                                     : (uint32_t)i;
 	}
 	return 0;
 }

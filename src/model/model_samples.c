@@ -67,7 +67,7 @@ static int find_kind(struct sample_part *part, const struct gg_profile_sample *s
 
 static int note_origin(struct sample_part *part, struct gg_model_sample *sample, uint64_t origin)
 {
-	const struct gg_profile_process *processes = part->load->model->processes.items;
+	const struct gg_profile_process *processes = part->load->builder->processes.items;
 	struct inherited *inherited = gg_array_add(&part->inherited);
 
 	if (inherited == NULL)
@@ -129,11 +129,11 @@ static void part_done(struct sample_part *part)
 }
 
 /* The number of a name in a list; equal names share a number. */
-static int number_name(struct gg_model *model, struct gg_model_text_array *names, const char *name,
-                       uint32_t *ret_number)
+static int number_name(struct gg_model_builder *builder, struct gg_model_text_array *names,
+                       const char *name, uint32_t *ret_number)
 {
 	bool failed = false;
-	const char *text = gg_model_text(model, name, &failed), **kept;
+	const char *text = gg_model_text(builder, name, &failed), **kept;
 	size_t number = 0;
 
 	if (failed)
@@ -150,15 +150,37 @@ static int number_name(struct gg_model *model, struct gg_model_text_array *names
 	return 0;
 }
 
-/* The model's allocation class for a key: "malloc", "pool: Node"; equal names share a class. */
+/* The number of the allocation class with that name; equal names share a class. */
+static int number_kind(struct gg_model_builder *builder, const struct gg_model_kind *wanted,
+                       uint32_t *ret_kind)
+{
+	bool failed = false;
+	const char *name = gg_model_text(builder, wanted->name, &failed);
+	struct gg_model_kind *kept;
+	size_t number = 0;
+
+	if (failed)
+		return -ENOMEM;
+	while (number < builder->kinds.count && builder->kinds.items[number].name != name)
+		number++;
+	if (number == builder->kinds.count) {
+		kept = gg_array_add(&builder->kinds);
+		if (kept == NULL)
+			return -ENOMEM;
+		*kept = *wanted;
+		kept->name = name;
+	}
+	*ret_kind = (uint32_t)number;
+	return 0;
+}
+
+/* The model's allocation class for a key: "malloc", "pool: Node". */
 static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
 {
-	struct gg_model *model = load->model;
+	struct gg_model_builder *builder = load->builder;
 	uint32_t heap = (uint32_t)(key >> 32) & INT32_MAX, type = (uint32_t)key;
 	const char *heap_name = key >> 63 != 0 ? "mapping" : "malloc", *type_name = "[no type]";
-	struct gg_model_kind *parts;
-	uint32_t heap_number, type_number;
-	size_t count = model->kinds.count;
+	struct gg_model_kind kind;
 	char name[512];
 
 	if (heap != 0)
@@ -167,18 +189,12 @@ static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
 		type_name = load->type_names.items[type];
 	snprintf(name, sizeof(name), "%.240s%s%.240s", heap_name, type != 0 ? ": " : "",
 	         type != 0 ? type_name : "");
-	if (number_name(model, &model->heaps, heap_name, &heap_number) < 0 ||
-	    number_name(model, &model->types, "[no type]", &type_number) < 0 ||
-	    number_name(model, &model->types, type_name, &type_number) < 0 ||
-	    number_name(model, &model->kinds, name, ret_kind) < 0)
+	kind.name = name;
+	if (number_name(builder, &builder->heaps, heap_name, &kind.heap) < 0 ||
+	    number_name(builder, &builder->types, "[no type]", &kind.type) < 0 ||
+	    number_name(builder, &builder->types, type_name, &kind.type) < 0)
 		return -ENOMEM;
-	if (model->kinds.count == count)
-		return 0;
-	parts = gg_array_add(&model->kind_parts);
-	if (parts == NULL)
-		return -ENOMEM;
-	*parts = (struct gg_model_kind){ .heap = heap_number, .type = type_number };
-	return 0;
+	return number_kind(builder, &kind, ret_kind);
 }
 
 /* Replaces the part's class numbers by the model's. */
@@ -200,31 +216,31 @@ static int settle_kinds(struct gg_load *load, struct sample_part *part)
 }
 
 /* Appends the parts to the model's samples.  Each sample is its own block at first. */
-static int append(struct gg_model *model, struct sample_part *parts, size_t part_count)
+static int append(struct gg_model_builder *builder, struct sample_part *parts, size_t part_count)
 {
-	size_t before = model->samples.count, count;
+	size_t before = builder->samples.count, count;
 	struct gg_model_sample *samples;
 
 	if (before == 0) { /* the first part becomes the array without a copy */
-		gg_array_done(&model->samples);
-		model->samples = parts[0].samples;
+		gg_array_done(&builder->samples);
+		builder->samples = parts[0].samples;
 		parts[0].samples = (struct gg_model_sample_array){ 0 };
 	}
-	count = model->samples.count;
+	count = builder->samples.count;
 	for (size_t i = 0; i < part_count; i++)
 		count += parts[i].samples.count;
 	if (count >= UINT32_MAX)
 		return -ENOMEM;
-	if (!gg_array_reserve(&model->samples, count))
+	if (!gg_array_reserve(&builder->samples, count))
 		return -ENOMEM;
-	samples = model->samples.items;
+	samples = builder->samples.items;
 	for (size_t i = 0; i < part_count; i++) {
 		size_t used = parts[i].samples.count;
 
 		if (used > 0)
-			memcpy(samples + model->samples.count, parts[i].samples.items,
+			memcpy(samples + builder->samples.count, parts[i].samples.items,
 			       used * sizeof(*samples));
-		model->samples.count += used;
+		builder->samples.count += used;
 	}
 	for (size_t i = before; i < count; i++)
 		samples[i].block = (uint32_t)i;
@@ -252,10 +268,10 @@ static size_t find_sample(const struct sample_part *parts, size_t part_count, ui
  * not have that sample, the block is that of the first sample with the same origin.  Ids ascend, so
  * an origin with a larger id is invalid and ignored.
  */
-static int settle_blocks(struct gg_model *model, size_t before, const struct sample_part *parts,
-                         size_t part_count)
+static int settle_blocks(struct gg_model_builder *builder, size_t before,
+                         const struct sample_part *parts, size_t part_count)
 {
-	struct gg_model_sample *samples = model->samples.items;
+	struct gg_model_sample *samples = builder->samples.items;
 	struct gg_map orphans = { 0 };
 	size_t offset = before;
 	int status = 0;
@@ -268,7 +284,7 @@ static int settle_blocks(struct gg_model *model, size_t before, const struct sam
 			size_t first = find_sample(parts, part_count, inherited[k].origin);
 			uint64_t orphan;
 
-			model->has_inherited = true;
+			builder->model.has_inherited = true;
 			if (first != SIZE_MAX && before + first < number) {
 				samples[number].block = samples[before + first].block;
 				continue;
@@ -290,20 +306,20 @@ static int settle_blocks(struct gg_model *model, size_t before, const struct sam
  * later, the samples show the larger one.  Groups without samples were exposed to the larger one,
  * too.
  */
-static void settle_intervals(struct gg_model *model, size_t before)
+static void settle_intervals(struct gg_model_builder *builder, size_t before)
 {
-	const struct gg_model_sample *samples = model->samples.items;
-	struct gg_profile_process *processes = model->processes.items;
+	const struct gg_model_sample *samples = builder->samples.items;
+	struct gg_profile_process *processes = builder->processes.items;
 
-	for (size_t i = before; i < model->samples.count; i++) {
+	for (size_t i = before; i < builder->samples.count; i++) {
 		const struct gg_draw *draw = &samples[i].draw;
 		struct gg_profile_process *process = &processes[samples[i].process];
 
 		if (draw->scheme == GG_SCHEME_PER_ALLOCATION || draw->scheme == GG_SCHEME_OPTIMAL)
 			continue;
-		if (draw->interval > 0 &&
-		    (model->least_interval <= 0 || draw->interval < model->least_interval))
-			model->least_interval = draw->interval;
+		if (draw->interval > 0 && (builder->model.least_interval_bytes <= 0 ||
+		                           draw->interval < builder->model.least_interval_bytes))
+			builder->model.least_interval_bytes = draw->interval;
 		if (samples[i].process != 0 && draw->interval > process->interval_bytes)
 			process->interval_bytes = draw->interval;
 	}
@@ -311,21 +327,21 @@ static void settle_intervals(struct gg_model *model, size_t before)
 
 static int settle(struct gg_load *load, struct sample_part *parts, size_t part_count)
 {
-	struct gg_model *model = load->model;
-	size_t before = model->samples.count;
+	struct gg_model_builder *builder = load->builder;
+	size_t before = builder->samples.count;
 	int status = 0;
 
 	for (size_t i = 0; i < part_count && status == 0; i++) {
 		status = settle_kinds(load, &parts[i]);
-		model->sample_total += parts[i].samples.count - parts[i].inherited.count;
-		if (parts[i].end_ns > model->end_ns)
-			model->end_ns = parts[i].end_ns;
+		builder->model.sample_total += parts[i].samples.count - parts[i].inherited.count;
+		if (parts[i].end_ns > builder->model.end_ns)
+			builder->model.end_ns = parts[i].end_ns;
 	}
 	if (status == 0)
-		status = append(model, parts, part_count);
+		status = append(builder, parts, part_count);
 	if (status == 0)
-		status = settle_blocks(model, before, parts, part_count);
-	settle_intervals(model, before);
+		status = settle_blocks(builder, before, parts, part_count);
+	settle_intervals(builder, before);
 	return status < 0 ? gg_error_memory(load->error, "reading the profile") : 0;
 }
 
@@ -352,6 +368,8 @@ int gg_load_samples(struct gg_load *load)
 {
 	struct sample_part parts[2] = { { .load = load, .profile = load->profile },
 		                        { .load = load } };
+	const struct gg_profile_session *session =
+		&load->builder->sessions.items[load->builder->sessions.count - 1];
 	size_t part_count = 1;
 	int status = gg_profile_sample_ids(load->profile, &parts[0].first_id, &parts[0].last_id,
 	                                   load->error);
@@ -360,8 +378,7 @@ int gg_load_samples(struct gg_load *load)
 		return status;
 	/* A profile that is still being recorded may change between two reads, so read it in one. */
 	if (parts[0].first_id > 0 && parts[0].last_id - parts[0].first_id >= SHARED_FROM &&
-	    gg_model_session(load->model, load->model->sessions.count - 1)->end_ns !=
-	            GG_TIME_NONE &&
+	    session->end_ns != GG_TIME_NONE &&
 	    gg_profile_again(&parts[1].profile, load->profile, NULL) == 0) {
 		part_count = 2;
 		parts[1].last_id = parts[0].last_id;

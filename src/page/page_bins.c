@@ -27,7 +27,7 @@ static void choose_watched(struct gg_page_run *run)
 {
 	const struct gg_page_options *options = run->options;
 	struct gg_page_bins *bins = &run->bins;
-	int64_t end = gg_model_end_ns(run->model), step = options->watched_grid_ns, edge;
+	int64_t end = run->model->end_ns, step = options->watched_grid_ns, edge;
 	uint32_t at = 0;
 
 	while ((end - options->watched_from_ns) / step > (int64_t)run->detail.bins - 2)
@@ -45,7 +45,7 @@ static void choose_watched(struct gg_page_run *run)
 void gg_page_choose_bins(struct gg_page_run *run)
 {
 	struct gg_page_bins *bins = &run->bins;
-	int64_t end = gg_model_end_ns(run->model);
+	int64_t end = run->model->end_ns;
 	uint32_t at = 0;
 
 	if (run->options->watched_from_ns > 0 && run->options->watched_grid_ns > 0 &&

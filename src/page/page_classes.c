@@ -141,36 +141,42 @@ static void average(struct gg_page_class *class)
 	class->per_byte = tally.allocations_per_byte_max;
 }
 
-/* Writes the texts, and one more for samples that are sums. */
-static void write_texts(const char *name, size_t count,
-                        const char *text(const struct gg_model *model, uint32_t number),
-                        const struct gg_model *model, bool has_coarse, struct gg_json *json)
+/* The last name is for aggregates, which do not know the allocation classes of their samples. */
+static void close_names(bool has_coarse, struct gg_json *json)
 {
-	gg_json_open(json, name, '[');
-	for (uint32_t i = 0; i < count; i++)
-		gg_json_text(json, NULL, text(model, i));
 	if (has_coarse)
 		gg_json_text(json, NULL, "[not kept]");
 	gg_json_close(json);
 }
 
+static void write_names(const char *key, const char *const *names, size_t count, bool has_coarse,
+                        struct gg_json *json)
+{
+	gg_json_open(json, key, '[');
+	for (size_t i = 0; i < count; i++)
+		gg_json_text(json, NULL, names[i]);
+	close_names(has_coarse, json);
+}
+
 static void write_kinds(const struct gg_model *model, struct gg_json *json)
 {
-	size_t kinds = gg_model_kind_count(model), heaps = gg_model_heap_count(model),
-	       types = gg_model_type_count(model), coarse;
+	size_t kinds = model->kind_count, heaps = model->heap_count, types = model->type_count;
+	bool has_coarse = model->coarse_count > 0;
 
-	gg_model_coarse(model, &coarse);
-	write_texts("kinds", kinds, gg_model_kind_name, model, coarse > 0, json);
-	write_texts("heaps", heaps, gg_model_heap_name, model, coarse > 0, json);
-	write_texts("types", types, gg_model_type_name, model, coarse > 0, json);
+	gg_json_open(json, "kinds", '[');
+	for (size_t i = 0; i < kinds; i++)
+		gg_json_text(json, NULL, model->kinds[i].name);
+	close_names(has_coarse, json);
+	write_names("heaps", model->heaps, heaps, has_coarse, json);
+	write_names("types", model->types, types, has_coarse, json);
 	gg_json_open(json, "kind_parts", '{');
 	gg_json_open(json, "heap", '[');
-	for (uint32_t i = 0; i < kinds + (coarse > 0); i++)
-		gg_json_integer(json, NULL, i < kinds ? gg_model_kind(model, i).heap : heaps);
+	for (uint32_t i = 0; i < kinds + has_coarse; i++)
+		gg_json_integer(json, NULL, i < kinds ? model->kinds[i].heap : heaps);
 	gg_json_close(json);
 	gg_json_open(json, "type", '[');
-	for (uint32_t i = 0; i < kinds + (coarse > 0); i++)
-		gg_json_integer(json, NULL, i < kinds ? gg_model_kind(model, i).type : types);
+	for (uint32_t i = 0; i < kinds + has_coarse; i++)
+		gg_json_integer(json, NULL, i < kinds ? model->kinds[i].type : types);
 	gg_json_close(json);
 	gg_json_close(json);
 }

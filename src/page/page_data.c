@@ -111,7 +111,7 @@ static void write_folds(const struct gg_page_run *run, const struct gg_page_tree
 /* Counts the stacks that have samples. */
 static size_t count_stacks(const struct gg_page_run *run)
 {
-	uint8_t *has = calloc(gg_model_stack_count(run->model) + 1, 1);
+	uint8_t *has = calloc(run->model->stack_count + 1, 1);
 	size_t count = 0;
 
 	for (size_t i = 0; has != NULL && i < run->pick_count; i++) {

@@ -380,13 +380,13 @@ static void write_side(const struct gg_model *model, const char *name, const cha
 {
 	gg_json_open(json, name, '{');
 	gg_json_text(json, "title", title);
-	gg_json_text(json, "command", gg_model_session(model, 0)->command);
-	gg_json_integer(json, "samples", gg_model_sample_total(model));
+	gg_json_text(json, "command", model->sessions[0].command);
+	gg_json_integer(json, "samples", model->sample_total);
 	gg_json_number(json, "interval_bytes", gg_model_interval(model, 0));
-	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(model));
+	gg_json_number(json, "duration_ns", (double)model->end_ns);
 	gg_json_open(json, "notes", '[');
-	for (size_t i = 0; i < gg_model_note_count(model); i++)
-		gg_json_text(json, NULL, gg_model_note(model, i));
+	for (size_t i = 0; i < model->note_count; i++)
+		gg_json_text(json, NULL, model->notes[i]);
 	gg_json_close(json);
 	gg_json_close(json);
 }

@@ -38,7 +38,7 @@ static void write_stack(struct gg_page_run *run, uint32_t stack, struct gg_json 
 
 		gg_json_open(json, NULL, '[');
 		gg_json_integer(json, NULL, frame);
-		gg_json_integer(json, NULL, gg_model_line(run->model, places[i].line).line);
+		gg_json_integer(json, NULL, run->model->lines[places[i].line].line);
 		gg_json_close(json);
 	}
 	gg_json_close(json);
@@ -83,7 +83,7 @@ int gg_page_leaks_write(struct gg_page_run *run, struct gg_json *json)
 	write_range(json, "live_bytes", &leaks->live_bytes);
 	write_range(json, "old_bytes", &leaks->old_bytes);
 	gg_json_number(json, "unseen_bytes", leaks->unseen_bytes);
-	gg_json_number(json, "run_ns", (double)gg_model_end_ns(run->model));
+	gg_json_number(json, "run_ns", (double)run->model->end_ns);
 	gg_json_open(json, "classes", '[');
 	for (int i = 0; i < GG_LEAK_CLASS_COUNT; i++) {
 		gg_json_open(json, NULL, '{');

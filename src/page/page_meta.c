@@ -96,7 +96,7 @@ static void write_exports(const struct gg_page_options *options, struct gg_json 
 int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 {
 	const struct gg_page_options *options = run->options;
-	const struct gg_profile_session *session = gg_model_session(run->model, 0);
+	const struct gg_profile_session *session = &run->model->sessions[0];
 	struct gg_report_summary summary;
 	struct gg_query query;
 	bool is_given_back = false, is_unprofiled = gg_model_is_unprofiled(run->model);
@@ -116,7 +116,7 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_text(json, "host", session->host);
 	gg_json_text(json, "geiger", session->geiger);
 	gg_json_number(json, "start_seconds", (double)(session->start_wall_ns / 1000) * 1e-6);
-	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(run->model));
+	gg_json_number(json, "duration_ns", (double)run->model->end_ns);
 	gg_json_number(json, "interval_bytes", summary.interval);
 	gg_json_number(json, "least_interval_bytes", summary.least_interval);
 	gg_json_number(json, "exposure_bytes", exposure);

@@ -112,14 +112,14 @@ uint32_t gg_page_frame_of(struct gg_page_names *names, uint32_t function)
 
 	if (*frame_of != 0)
 		return *frame_of;
-	of = gg_model_function(names->model, function);
+	of = names->model->functions[function];
 	frame.module = of.module;
 	if (names->file_of[function] != 0) {
-		line = gg_model_line(names->model, names->file_of[function]);
+		line = names->model->lines[names->file_of[function]];
 		frame.file = gg_page_string(names, line.file);
 		frame.line = line.line;
 	}
-	*frame_of = enter_frame(names, of, gg_model_module_name(names->model, of.module), frame);
+	*frame_of = enter_frame(names, of, names->model->modules[of.module].name, frame);
 	return *frame_of;
 }
 
@@ -127,7 +127,7 @@ uint32_t gg_page_frame_of(struct gg_page_names *names, uint32_t function)
 static uint32_t module_like(struct gg_page_names *names, const struct gg_model *other,
                             uint32_t module)
 {
-	const char *name = gg_model_module_name(other, module);
+	const char *name = other->modules[module].name;
 	struct gg_page_module added;
 
 	for (size_t i = 0; i < names->modules.count; i++)
@@ -135,8 +135,8 @@ static uint32_t module_like(struct gg_page_names *names, const struct gg_model *
 			return (uint32_t)i;
 	added = (struct gg_page_module){
 		.name = gg_page_string(names, name),
-		.path = gg_page_string(names, gg_model_module_path(other, module)),
-		.build_id = gg_page_string(names, gg_model_module_build_id(other, module)),
+		.path = gg_page_string(names, other->modules[module].path),
+		.build_id = gg_page_string(names, other->modules[module].build_id),
 	};
 	if (!gg_array_push(&names->modules, added)) {
 		names->failed = true;
@@ -148,8 +148,8 @@ static uint32_t module_like(struct gg_page_names *names, const struct gg_model *
 uint32_t gg_page_frame_like(struct gg_page_names *names, const struct gg_model *other,
                             uint32_t function)
 {
-	struct gg_model_function of = gg_model_function(other, function);
-	const char *module = gg_model_module_name(other, of.module);
+	struct gg_model_function of = other->functions[function];
+	const char *module = other->modules[of.module].name;
 	struct label_key key = { names, of.name, module };
 	uint64_t found = gg_map_find(&names->labels, label_hash(names, of.name, module),
 	                             label_is_equal, &key);
@@ -173,21 +173,21 @@ static int enter_modules(struct gg_page_names *names)
 {
 	const struct gg_model *model = names->model;
 
-	if (!gg_array_extend(&names->modules, gg_model_module_count(model)))
+	if (!gg_array_extend(&names->modules, model->module_count))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < names->modules.count; i++)
 		names->modules.items[i] = (struct gg_page_module){
-			.name = gg_page_string(names, gg_model_module_name(model, i)),
-			.path = gg_page_string(names, gg_model_module_path(model, i)),
-			.build_id = gg_page_string(names, gg_model_module_build_id(model, i)),
-			.status = gg_page_string(names, gg_model_module_status(model, i)),
+			.name = gg_page_string(names, model->modules[i].name),
+			.path = gg_page_string(names, model->modules[i].path),
+			.build_id = gg_page_string(names, model->modules[i].build_id),
+			.status = gg_page_string(names, model->modules[i].status),
 		};
 	return 0;
 }
 
 int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model)
 {
-	size_t functions = gg_model_function_count(model);
+	size_t functions = model->function_count;
 	struct gg_page_frame root = { 0 };
 
 	*names = (struct gg_page_names){ .model = model };
@@ -199,8 +199,8 @@ int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model
 	names->strings.items[0] = strdup("");
 	if (names->strings.items[0] == NULL)
 		return -ENOMEM;
-	for (size_t i = gg_model_line_count(model); i-- > 1;) {
-		struct gg_model_line line = gg_model_line(model, (uint32_t)i);
+	for (size_t i = model->line_count; i-- > 1;) {
+		struct gg_model_line line = model->lines[i];
 
 		if (line.file != NULL)
 			names->file_of[line.function] = (uint32_t)i;

@@ -41,21 +41,19 @@ static void mark(struct gg_page_owners *owners, const struct gg_page_pick *picks
 int gg_page_owners_find(struct gg_page_run *run)
 {
 	struct gg_page_owners *owners = &run->owners;
-	size_t processes, threads;
-	const struct gg_profile_thread *thread = gg_model_threads(run->model, &threads);
+	const struct gg_profile_thread *thread = run->model->threads;
 
-	gg_model_processes(run->model, &processes);
-	owners->process_of = calloc(processes + 1, sizeof(uint32_t));
-	owners->thread_of = calloc(threads + 1, sizeof(uint32_t));
+	owners->process_of = calloc(run->model->process_count + 1, sizeof(uint32_t));
+	owners->thread_of = calloc(run->model->thread_count + 1, sizeof(uint32_t));
 	if (owners->process_of == NULL || owners->thread_of == NULL)
 		return gg_page_out_of_memory(run);
 	mark(owners, run->picks, run->pick_count);
 	mark(owners, run->held, run->held_count);
-	for (size_t i = 1; i < threads; i++)
+	for (size_t i = 1; i < run->model->thread_count; i++)
 		if (owners->thread_of[i] != 0)
 			owners->process_of[thread[i].process] = 1;
-	owners->process_count = number(owners->process_of, processes);
-	owners->thread_count = number(owners->thread_of, threads);
+	owners->process_count = number(owners->process_of, run->model->process_count);
+	owners->thread_count = number(owners->thread_of, run->model->thread_count);
 	return 0;
 }
 
@@ -68,8 +66,7 @@ void gg_page_owners_done(struct gg_page_owners *owners)
 uint32_t gg_page_owner_of(const struct gg_page_run *run, const struct gg_page_pick *pick)
 {
 	const struct gg_page_owners *owners = &run->owners;
-	size_t count;
-	const struct gg_profile_thread *threads = gg_model_threads(run->model, &count);
+	const struct gg_profile_thread *threads = run->model->threads;
 
 	if (run->detail.owners == GG_PAGE_OWNERS_NONE)
 		return 0;
@@ -83,29 +80,28 @@ uint32_t gg_page_owner_of(const struct gg_page_run *run, const struct gg_page_pi
 static void write_processes(struct gg_page_run *run, struct gg_json *json)
 {
 	const uint32_t *number_of = run->owners.process_of;
-	size_t count;
-	const struct gg_profile_process *processes = gg_model_processes(run->model, &count);
+	const struct gg_profile_process *processes = run->model->processes;
 
 	gg_json_open(json, "processes", '{');
 	gg_json_open(json, "pid", '[');
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < run->model->process_count; i++)
 		if (i == 0 || number_of[i] != 0)
 			gg_json_integer(json, NULL, processes[i].pid);
 	gg_json_close(json);
 	gg_json_open(json, "name", '[');
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < run->model->process_count; i++)
 		if (i == 0 || number_of[i] != 0)
 			gg_json_integer(
 				json, NULL,
 				gg_page_string(&run->names, gg_page_process_name(&processes[i])));
 	gg_json_close(json);
 	gg_json_open(json, "exposure_bytes", '[');
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < run->model->process_count; i++)
 		if (i == 0 || number_of[i] != 0)
 			gg_json_number(json, NULL, gg_model_exposure(run->model, i));
 	gg_json_close(json);
 	gg_json_open(json, "last", '[');
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < run->model->process_count; i++)
 		if (i == 0 || number_of[i] != 0)
 			gg_json_integer(json, NULL, gg_model_ends_last_of_pid(run->model, i));
 	gg_json_close(json);
@@ -115,8 +111,8 @@ static void write_processes(struct gg_page_run *run, struct gg_json *json)
 static void write_threads(struct gg_page_run *run, struct gg_json *json)
 {
 	const struct gg_page_owners *owners = &run->owners;
-	size_t count;
-	const struct gg_profile_thread *threads = gg_model_threads(run->model, &count);
+	size_t count = run->model->thread_count;
+	const struct gg_profile_thread *threads = run->model->threads;
 
 	if (run->detail.owners != GG_PAGE_OWNERS_THREADS)
 		count = 1;
@@ -144,15 +140,13 @@ static int write_label(struct gg_page_run *run, const char *key, struct gg_json 
 {
 	const uint32_t *number_of = run->owners.process_of;
 	struct gg_map values = { 0 }; /* each text is stored as one pointer */
-	size_t count;
 	uint32_t next = 1;
 	int code = 0;
 
-	gg_model_processes(run->model, &count);
 	gg_json_open(json, NULL, '{');
 	gg_json_text(json, "key", key);
 	gg_json_open(json, "values", '[');
-	for (uint32_t i = 1; i < count && code == 0; i++) {
+	for (uint32_t i = 1; i < run->model->process_count && code == 0; i++) {
 		const char *value = gg_model_label(run->model, i, key);
 
 		if (number_of[i] == 0 || value == NULL ||
@@ -163,7 +157,7 @@ static int write_label(struct gg_page_run *run, const char *key, struct gg_json 
 	}
 	gg_json_close(json);
 	gg_json_open(json, "value", '[');
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < run->model->process_count; i++) {
 		const char *value = i > 0 ? gg_model_label(run->model, i, key) : NULL;
 
 		if (i == 0 || number_of[i] != 0)
@@ -186,10 +180,10 @@ static bool is_among(const char *key, const char *const *keys, size_t count)
 
 size_t gg_page_label_keys(const struct gg_model *model, const char **keys)
 {
-	size_t label_count, count = 0;
-	const struct gg_model_label *labels = gg_model_labels(model, &label_count);
+	size_t count = 0;
+	const struct gg_model_label *labels = model->labels;
 
-	for (size_t i = 0; i < label_count && count < GG_PAGE_LABELS_MAX; i++)
+	for (size_t i = 0; i < model->label_count && count < GG_PAGE_LABELS_MAX; i++)
 		if (!is_among(labels[i].key, keys, count))
 			keys[count++] = labels[i].key;
 	return count;

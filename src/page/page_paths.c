@@ -79,8 +79,8 @@ static uint32_t put_way(struct gg_page_paths *paths, struct way way)
 static bool add_frame(struct gg_page_paths *paths, uint32_t stack, uint32_t way, uint32_t line)
 {
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_places(paths->run->model, stack,
-	                                                              &count);
+	const struct gg_code_location *places = gg_model_stack_locations(paths->run->model, stack,
+	                                                                 &count);
 
 	while (count-- > 0) {
 		uint32_t node = gg_page_whole_child(paths->whole, paths->ways.items[way].node,
@@ -104,7 +104,7 @@ static bool add_frame(struct gg_page_paths *paths, uint32_t stack, uint32_t way,
 static int build(struct gg_page_paths *paths, uint8_t *is_needed)
 {
 	const struct gg_model *model = paths->run->model;
-	size_t stacks = gg_model_stack_count(model);
+	size_t stacks = model->stack_count;
 
 	for (size_t i = 0; i < paths->run->pick_count; i++)
 		is_needed[paths->run->picks[i].top] = 1;
@@ -112,13 +112,13 @@ static int build(struct gg_page_paths *paths, uint8_t *is_needed)
 		is_needed[paths->run->held[i].top] = 1;
 	for (size_t i = stacks; i-- > 1;)
 		if (is_needed[i])
-			is_needed[gg_model_stack_parent(model, (uint32_t)i)] |= 2;
+			is_needed[model->stacks[i].parent] |= 2;
 	if (put_way(paths, (struct way){ 0, 0, 0 }) == NONE)
 		return -ENOMEM;
 	if (is_needed[0] & 1 && !add_frame(paths, 0, 0, 0))
 		return -ENOMEM;
 	for (size_t i = 1; i < stacks; i++) {
-		uint32_t parent = gg_model_stack_parent(model, (uint32_t)i);
+		uint32_t parent = model->stacks[i].parent;
 
 		if (is_needed[i] &&
 		    !add_frame(paths, (uint32_t)i, parent != 0 ? paths->way_of[parent] : 0,
@@ -131,7 +131,7 @@ static int build(struct gg_page_paths *paths, uint8_t *is_needed)
 int gg_page_paths_build(struct gg_page_run *run, struct gg_page_whole *whole,
                         struct gg_page_paths **ret_paths)
 {
-	size_t stacks = gg_model_stack_count(run->model);
+	size_t stacks = run->model->stack_count;
 	struct gg_page_paths *paths = calloc(1, sizeof(*paths));
 	uint8_t *is_needed = calloc(stacks + 1, 1);
 	int code = -ENOMEM;
@@ -233,7 +233,7 @@ static bool number_way(struct folding *folding, uint32_t i)
 
 static void use_line(struct folding *folding, uint32_t line)
 {
-	struct gg_model_line of = gg_model_line(folding->paths->run->model, line);
+	struct gg_model_line of = folding->paths->run->model->lines[line];
 	uint32_t *at = &folding->line_at[line];
 
 	if (*at == NONE) {
@@ -263,8 +263,8 @@ static int compare_lines(const void *a, const void *b)
 static void collect_lines(struct folding *folding)
 {
 	const struct gg_page_paths *paths = folding->paths;
-	size_t stacks = gg_model_stack_count(paths->run->model);
-	size_t line_count = gg_model_line_count(paths->run->model);
+	size_t stacks = paths->run->model->stack_count;
+	size_t line_count = paths->run->model->line_count;
 
 	memset(folding->line_at, 0xff, (line_count + 1) * sizeof(uint32_t));
 	for (size_t i = 1; i < folding->count; i++)
@@ -303,7 +303,7 @@ static int compare_paths(const void *a, const void *b)
 static bool tell_stacks(const struct folding *folding, struct gg_page_tree *tree)
 {
 	const struct gg_page_paths *paths = folding->paths;
-	size_t stacks = gg_model_stack_count(paths->run->model);
+	size_t stacks = paths->run->model->stack_count;
 
 	for (size_t i = 0; i < stacks; i++) {
 		uint32_t node = tree->node_of[i];
@@ -366,8 +366,8 @@ static int fold(struct folding *folding, struct gg_page_tree *tree)
 int gg_page_paths_fold(const struct gg_page_paths *paths, bool with_names,
                        struct gg_page_tree *tree)
 {
-	size_t stacks = gg_model_stack_count(paths->run->model);
-	size_t lines = gg_model_line_count(paths->run->model);
+	size_t stacks = paths->run->model->stack_count;
+	size_t lines = paths->run->model->line_count;
 	struct folding folding = { .paths = paths, .tree = tree, .with_names = with_names };
 	int code = -ENOMEM;
 
@@ -408,7 +408,7 @@ void gg_page_paths_write(struct gg_page_run *run, const struct gg_page_tree *tre
 	if (!tree->has_paths)
 		return;
 	for (size_t i = tree->line_count; i-- > 0;) {
-		struct gg_model_line line = gg_model_line(run->model, lines[i].line);
+		struct gg_model_line line = run->model->lines[lines[i].line];
 
 		lines[i].line = line.line;
 		lines[i].file = with_names ? file_of(&run->names, &line, lines[i].frame) : 0;

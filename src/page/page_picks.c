@@ -24,8 +24,8 @@ static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
 	pick->coarse = coarse;
 	pick->process = coarse->process;
 	pick->thread = coarse->thread;
-	pick->top = gg_model_stack_top(model, coarse->stack);
-	pick->kind = (uint32_t)gg_model_kind_count(model); /* reports call this kind "[not kept]" */
+	pick->top = model->stacks[coarse->stack].top;
+	pick->kind = (uint32_t)model->kind_count; /* reports call this kind "[not kept]" */
 	pick->born_least_ns = coarse->from_ns + 1;
 	if (coarse->to_ns == GG_TIME_NONE) {
 		pick->born_ns = coarse->from_ns + bucket;
@@ -53,7 +53,6 @@ static void collect(const struct gg_model_sample *sample, const struct gg_profil
 {
 	struct collecting *collecting = context;
 	struct gg_page_pick *pick = &collecting->run->picks[collecting->at];
-	size_t count;
 
 	if (collecting->at++ >= collecting->capacity)
 		return;
@@ -62,8 +61,8 @@ static void collect(const struct gg_model_sample *sample, const struct gg_profil
 		return;
 	}
 	/* The visitor gets a copy; the pick needs the model's own sample of the block. */
-	pick->sample = gg_model_samples(collecting->run->model, &count) + sample->block;
-	pick->top = gg_model_stack_top(collecting->run->model, sample->stack);
+	pick->sample = collecting->run->model->samples + sample->block;
+	pick->top = collecting->run->model->stacks[sample->stack].top;
 	pick->kind = sample->kind;
 	pick->process = sample->process;
 	pick->thread = sample->thread;
@@ -90,19 +89,18 @@ static int64_t least_end(const struct gg_model *model, const struct gg_model_sam
 /* Adds one pick for each holder of a shared block. */
 static int collect_held(struct gg_page_run *run)
 {
-	size_t count;
-	const struct gg_model_sample *samples = gg_model_samples(run->model, &count);
-	uint8_t *is_shared = calloc(count + 1, 1);
-	uint8_t *brief_of = calloc(count + 1, 1);
+	const struct gg_model_sample *samples = run->model->samples;
+	uint8_t *is_shared = calloc(run->model->sample_count + 1, 1);
+	uint8_t *brief_of = calloc(run->model->sample_count + 1, 1);
 
 	if (is_shared == NULL || brief_of == NULL) {
 		free(is_shared);
 		free(brief_of);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < run->model->sample_count; i++)
 		is_shared[samples[i].block] |= samples[i].block != i;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < run->model->sample_count; i++)
 		run->held_count += is_shared[samples[i].block];
 	for (size_t i = 0; i < run->pick_count; i++)
 		if (run->picks[i].sample != NULL && is_shared[run->picks[i].sample - samples]) {
@@ -110,14 +108,14 @@ static int collect_held(struct gg_page_run *run)
 			brief_of[run->picks[i].sample - samples] = (uint8_t)run->picks[i].brief;
 		}
 	run->held = calloc(run->held_count + 1, sizeof(*run->held));
-	for (size_t i = 0, at = 0; run->held != NULL && i < count; i++) {
+	for (size_t i = 0, at = 0; run->held != NULL && i < run->model->sample_count; i++) {
 		struct gg_page_pick *pick = &run->held[at];
 
 		if (!is_shared[samples[i].block])
 			continue;
 		at++;
 		*pick = (struct gg_page_pick){
-			.top = gg_model_stack_top(run->model, samples[i].stack),
+			.top = run->model->stacks[samples[i].stack].top,
 			.kind = samples[i].kind,
 			.process = samples[i].process,
 			.thread = samples[i].thread,
@@ -150,9 +148,7 @@ static void mark_brief(const struct gg_model_sample *sample, const struct gg_pro
 {
 	struct marking *marking = context;
 	struct gg_page_run *run = marking->run;
-	size_t count;
-	const struct gg_model_sample *own = sample != NULL ? gg_model_samples(run->model, &count) +
-	                                                             sample->block
+	const struct gg_model_sample *own = sample != NULL ? run->model->samples + sample->block
 	                                                   : NULL;
 
 	while (marking->at < run->pick_count &&
@@ -201,12 +197,9 @@ static int collect_blocks(struct gg_page_run *run)
 {
 	struct collecting collecting = { .run = run };
 	struct gg_query query;
-	size_t samples, coarse;
 	int code;
 
-	gg_model_samples(run->model, &samples);
-	gg_model_coarse(run->model, &coarse);
-	collecting.capacity = samples + coarse;
+	collecting.capacity = run->model->sample_count + run->model->coarse_count;
 	run->picks = calloc(collecting.capacity + 1, sizeof(*run->picks));
 	if (run->picks == NULL)
 		return gg_page_out_of_memory(run);

@@ -51,7 +51,7 @@ enum gg_page_share {
 
 /* A sample or a coarse row, in the terms of the page. */
 struct gg_page_pick {
-	uint32_t top; /* the top of its stack (gg_model_stack_top) */
+	uint32_t top; /* the top of its stack */
 	uint32_t kind, process, thread;
 	uint32_t brief; /* how many of the longest gg_page_brief_ns it did not outlive */
 	enum gg_page_share share;

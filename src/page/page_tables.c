@@ -197,17 +197,17 @@ static uint32_t frame_of(const struct table *table, uint32_t key)
 	const struct gg_model *model = table->run->model;
 
 	return gg_page_frame_of(&table->run->names,
-	                        table->by == GG_BY_LINE ? gg_model_line(model, key).function : key);
+	                        table->by == GG_BY_LINE ? model->lines[key].function : key);
 }
 
 static uint32_t file_of(const struct table *table, uint32_t key)
 {
-	return gg_page_string(&table->run->names, gg_model_line(table->run->model, key).file);
+	return gg_page_string(&table->run->names, table->run->model->lines[key].file);
 }
 
 static uint32_t line_of(const struct table *table, uint32_t key)
 {
-	return gg_model_line(table->run->model, key).line;
+	return table->run->model->lines[key].line;
 }
 
 static uint32_t key_itself(const struct table *table, uint32_t key)
@@ -218,35 +218,27 @@ static uint32_t key_itself(const struct table *table, uint32_t key)
 
 static uint32_t process_of(const struct table *table, uint32_t key)
 {
-	size_t count;
-
-	return table->by == GG_BY_THREAD ? gg_model_threads(table->run->model, &count)[key].process
-	                                 : key;
+	return table->by == GG_BY_THREAD ? table->run->model->threads[key].process : key;
 }
 
 static uint32_t pid_of(const struct table *table, uint32_t key)
 {
-	size_t count;
-
-	return gg_model_processes(table->run->model, &count)[process_of(table, key)].pid;
+	return table->run->model->processes[process_of(table, key)].pid;
 }
 
 static uint32_t tid_of(const struct table *table, uint32_t key)
 {
-	size_t count;
-
-	return gg_model_threads(table->run->model, &count)[key].tid;
+	return table->run->model->threads[key].tid;
 }
 
 static uint32_t name_of(const struct table *table, uint32_t key)
 {
 	const struct gg_model *model = table->run->model;
-	size_t count;
 
 	return gg_page_string(&table->run->names,
-	                      table->by == GG_BY_THREAD ? gg_model_threads(model, &count)[key].name
-	                                                : gg_page_process_name(&gg_model_processes(
-								  model, &count)[key]));
+	                      table->by == GG_BY_THREAD
+	                              ? model->threads[key].name
+	                              : gg_page_process_name(&model->processes[key]));
 }
 
 static uint32_t number_of(const struct table *table, uint32_t key)

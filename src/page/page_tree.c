@@ -79,7 +79,7 @@ static bool find_chain(struct gg_page_whole *whole, uint32_t stack, uint32_t *re
 
 	whole->chain.count = 0;
 	for (; stack != 0 && whole->node_of[stack] == UINT32_MAX;
-	     stack = gg_model_stack_parent(model, stack))
+	     stack = model->stacks[stack].parent)
 		if (!gg_array_push(&whole->chain, stack))
 			return false;
 	*ret_caller = stack;
@@ -105,7 +105,7 @@ static uint32_t node_of(struct gg_page_whole *whole, uint32_t stack)
 		const struct gg_code_location *places;
 
 		stack = whole->chain.items[--whole->chain.count];
-		places = gg_model_stack_places(model, stack, &count);
+		places = gg_model_stack_locations(model, stack, &count);
 		while (count > 0 && node != UINT32_MAX &&
 		       whole->nodes.items[node].depth < GG_TREE_MAX_DEPTH)
 			node = child_of(whole, node, places[--count].function);
@@ -150,7 +150,7 @@ static void add_pick(struct gg_page_whole *whole, const struct gg_page_pick *pic
 static int build_whole(struct gg_page_whole *whole)
 {
 	struct gg_page_run *run = whole->run;
-	size_t stacks = gg_model_stack_count(run->model);
+	size_t stacks = run->model->stack_count;
 
 	whole->node_of = malloc((stacks + 1) * sizeof(uint32_t));
 	if (whole->node_of == NULL || child_of(whole, 0, 0) == UINT32_MAX)
@@ -377,7 +377,7 @@ void gg_page_whole_free(struct gg_page_whole *whole)
 
 int gg_page_tree_fold(struct gg_page_whole *whole, bool with_names, struct gg_page_tree *tree)
 {
-	size_t stacks = gg_model_stack_count(whole->run->model);
+	size_t stacks = whole->run->model->stack_count;
 
 	*tree = (struct gg_page_tree){ .all_count = whole->nodes.count };
 	if (choose_share(whole, &tree->least_share) < 0)

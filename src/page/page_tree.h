@@ -33,7 +33,7 @@ struct gg_page_tree {
 	struct gg_page_node *nodes; /* the nodes in the page */
 	size_t node_count;
 	size_t all_count;   /* the number of nodes of the whole tree */
-	uint32_t *node_of;  /* by stack of a pick (gg_model_stack_top): its index in nodes */
+	uint32_t *node_of;  /* by stack of a pick (its top): the index in nodes */
 	double least_share; /* folded nodes have smaller shares; 0: no node is folded */
 	double folded_bytes, folded_count; /* shares of the allocated bytes and allocations */
 	bool has_paths;                    /* the members below are set */

@@ -76,7 +76,7 @@ static int add_result(struct diff_build *run, const struct gg_model *model,
 		if (row == NULL)
 			return gg_error_memory(error, "diff");
 		if (result->query.by == GG_BY_FUNCTION)
-			row->full_name = gg_model_function(model, result->rows[i].key).full_name;
+			row->full_name = model->functions[result->rows[i].key].full_name;
 		gg_tally_merge(is_after ? &row->after : &row->before,
 		               tally_of(result, &result->rows[i]));
 	}

@@ -35,16 +35,16 @@ struct leaks_run {
 
 static uint32_t stack_of_sample(const struct leaks_run *run, size_t i)
 {
-	const struct gg_model_sample *samples = run->model->samples.items;
+	const struct gg_model_sample *samples = run->model->samples;
 
-	return gg_model_stack_top(run->model, samples[i].stack);
+	return run->model->stacks[samples[i].stack].top;
 }
 
 static uint32_t stack_of_coarse(const struct leaks_run *run, size_t i)
 {
-	const struct gg_profile_coarse *coarse = run->model->coarse.items;
+	const struct gg_profile_coarse *coarse = run->model->coarse;
 
-	return gg_model_stack_top(run->model, coarse[i].stack);
+	return run->model->stacks[coarse[i].stack].top;
 }
 
 /* Counting sort of `count` items by stack; it skips items whose stack has nothing live. */
@@ -52,7 +52,7 @@ static int sort_by_stack(const struct leaks_run *run, size_t count,
                          uint32_t (*stack_of)(const struct leaks_run *run, size_t i),
                          uint32_t **ret_order, uint32_t **ret_first)
 {
-	size_t stack_count = gg_model_stack_count(run->model);
+	size_t stack_count = run->model->stack_count;
 	uint32_t *first = calloc(stack_count + 2, sizeof(*first)), *order;
 	uint32_t total = 0;
 
@@ -98,11 +98,9 @@ static bool find_block(const struct leaks_run *run, size_t number, struct gg_blo
 
 static void find_live(struct leaks_run *run)
 {
-	size_t count;
 	struct gg_block block;
 
-	gg_model_samples(run->model, &count);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < run->model->sample_count; i++)
 		if (find_block(run, i, &block) && block.is_left)
 			run->has_live[stack_of_sample(run, i)] = 1;
 }
@@ -120,11 +118,11 @@ static double share_of(int64_t time_ns, int64_t start_ns, int64_t end_ns)
 static void life_of(const struct leaks_run *run, uint32_t number, int64_t *ret_start,
                     int64_t *ret_end)
 {
-	const struct gg_profile_process *process = run->model->processes.items + number;
+	const struct gg_profile_process *process = run->model->processes + number;
 	int64_t end = number == 0 ? GG_TIME_NONE : process->end_ns;
 
 	*ret_start = number == 0 || process->start_ns == GG_TIME_NONE ? 0 : process->start_ns;
-	*ret_end = end == GG_TIME_NONE ? gg_model_end_ns(run->model) : end;
+	*ret_end = end == GG_TIME_NONE ? run->model->end_ns : end;
 	if (*ret_end > run->end_ns)
 		*ret_end = run->end_ns;
 	if (*ret_end <= *ret_start)
@@ -134,7 +132,7 @@ static void life_of(const struct leaks_run *run, uint32_t number, int64_t *ret_s
 /* The age of a block that was left; -1 for a block that was freed. */
 static int64_t add_sample(const struct leaks_run *run, struct gg_leak *leak, size_t number)
 {
-	const struct gg_model_sample *sample = run->model->samples.items + number;
+	const struct gg_model_sample *sample = run->model->samples + number;
 	struct gg_block block;
 	int64_t start, end, gone;
 
@@ -152,7 +150,7 @@ static int64_t add_sample(const struct leaks_run *run, struct gg_leak *leak, siz
 
 static void add_coarse(const struct leaks_run *run, struct gg_leak *leak, size_t number)
 {
-	const struct gg_profile_coarse *coarse = run->model->coarse.items + number;
+	const struct gg_profile_coarse *coarse = run->model->coarse + number;
 	struct gg_tally tally = { 0 };
 	int64_t start, end;
 
@@ -277,7 +275,7 @@ static void judge_stacks(struct leaks_run *run)
 	struct stack_range parts[MOST_PARTS] = { 0 };
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int count = processors > MOST_PARTS ? MOST_PARTS : processors > 1 ? (int)processors : 1;
-	uint32_t stack_count = (uint32_t)gg_model_stack_count(run->model), stack = 0;
+	uint32_t stack_count = (uint32_t)run->model->stack_count, stack = 0;
 	uint64_t sample_count = run->sample_first[stack_count];
 	size_t row = 0;
 
@@ -367,7 +365,7 @@ static int prepare(struct leaks_run *run, struct gg_error *error)
 {
 	struct gg_leaks *leaks = run->leaks;
 	const struct gg_suppressions *suppressions = run->query->suppressions;
-	size_t stack_count = gg_model_stack_count(run->model), count, live_count = 0;
+	size_t stack_count = run->model->stack_count, live_count = 0;
 
 	if (suppressions != NULL && suppressions->patterns.count > 0) {
 		leaks->suppressed = calloc(suppressions->patterns.count,
@@ -385,12 +383,11 @@ static int prepare(struct leaks_run *run, struct gg_error *error)
 	for (size_t i = 0; i < stack_count; i++)
 		live_count += run->has_live[i];
 	leaks->rows = calloc(live_count + 1, sizeof(*leaks->rows));
-	gg_model_samples(run->model, &count);
-	if (leaks->rows == NULL ||
-	    sort_by_stack(run, count, stack_of_sample, &run->sample_order, &run->sample_first) < 0)
+	if (leaks->rows == NULL || sort_by_stack(run, run->model->sample_count, stack_of_sample,
+	                                         &run->sample_order, &run->sample_first) < 0)
 		return gg_error_memory(error, "leaks");
-	gg_model_coarse(run->model, &count);
-	if (sort_by_stack(run, count, stack_of_coarse, &run->coarse_order, &run->coarse_first) < 0)
+	if (sort_by_stack(run, run->model->coarse_count, stack_of_coarse, &run->coarse_order,
+	                  &run->coarse_first) < 0)
 		return gg_error_memory(error, "leaks");
 	return 0;
 }
@@ -427,7 +424,7 @@ static int judge(struct leaks_run *run, struct gg_error *error)
 int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *query,
                  struct gg_leaks **ret_leaks, struct gg_error *error)
 {
-	bool is_cut = query->at_ns > 0 && query->at_ns < gg_model_end_ns(model);
+	bool is_cut = query->at_ns > 0 && query->at_ns < model->end_ns;
 	struct leaks_run run = { .model = model,
 		                 .query = query,
 		                 .end_ns = is_cut ? query->at_ns : GG_TIME_NONE };

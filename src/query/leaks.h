@@ -39,7 +39,7 @@ struct gg_leaks_query {
 };
 
 struct gg_leak_row {
-	uint32_t stack; /* gg_model_stack_top() */
+	uint32_t stack; /* its top */
 	enum gg_leak_class class;
 	double p_value, q_value; /* of the hypothesis that it does not grow; NaN: too few samples */
 	/* Rows beyond the limit have only the estimate of live_bytes. */

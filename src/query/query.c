@@ -59,11 +59,11 @@ static uint32_t key_of_sample(const struct query_run *run, const struct gg_model
 	case GG_BY_KIND:
 		return sample->kind;
 	case GG_BY_HEAP:
-		return gg_model_kind(run->model, sample->kind).heap;
+		return run->model->kinds[sample->kind].heap;
 	case GG_BY_TYPE:
-		return gg_model_kind(run->model, sample->kind).type;
+		return run->model->kinds[sample->kind].type;
 	default:
-		return gg_model_stack_top(run->model, sample->stack);
+		return run->model->stacks[sample->stack].top;
 	}
 }
 
@@ -81,46 +81,42 @@ static uint32_t key_of_coarse(const struct query_run *run, const struct gg_profi
 		return coarse->size_class < SIZE_KEY_COUNT ? coarse->size_class
 		                                           : SIZE_KEY_COUNT - 1;
 	case GG_BY_KIND:
-		return (uint32_t)gg_model_kind_count(run->model);
+		return (uint32_t)run->model->kind_count;
 	case GG_BY_HEAP:
-		return (uint32_t)gg_model_heap_count(run->model);
+		return (uint32_t)run->model->heap_count;
 	case GG_BY_TYPE:
-		return (uint32_t)gg_model_type_count(run->model);
+		return (uint32_t)run->model->type_count;
 	default:
-		return gg_model_stack_top(run->model, coarse->stack);
+		return run->model->stacks[coarse->stack].top;
 	}
 }
 
 static size_t count_keys(const struct gg_model *model, enum gg_grouping by)
 {
-	size_t count = 0;
-
 	switch (by) {
 	case GG_BY_FUNCTION:
-		return gg_model_function_count(model);
+		return model->function_count;
 	case GG_BY_LINE:
-		return gg_model_line_count(model);
+		return model->line_count;
 	case GG_BY_STACK:
-		return gg_model_stack_count(model);
+		return model->stack_count;
 	case GG_BY_MODULE:
-		return gg_model_module_count(model);
+		return model->module_count;
 	case GG_BY_THREAD:
-		gg_model_threads(model, &count);
-		return count;
+		return model->thread_count;
 	case GG_BY_PROCESS:
 	case GG_BY_LABEL:
-		gg_model_processes(model, &count);
-		return count;
+		return model->process_count;
 	case GG_BY_SIZE:
 		return SIZE_KEY_COUNT;
 	case GG_BY_KIND:
-		return gg_model_kind_count(model) + 1;
+		return model->kind_count + 1;
 	case GG_BY_HEAP:
-		return gg_model_heap_count(model) + 1;
+		return model->heap_count + 1;
 	case GG_BY_TYPE:
-		return gg_model_type_count(model) + 1;
+		return model->type_count + 1;
 	}
-	return count;
+	return 0;
 }
 
 /* Adds slack and mappings, which the head of a report shows. */
@@ -140,12 +136,12 @@ static void note(const struct gg_pick *pick, void *context)
 	const struct gg_model_sample *sample;
 
 	if (pick->coarse != NULL) {
-		size_t number = (size_t)(pick->coarse - run->model->coarse.items);
+		size_t number = (size_t)(pick->coarse - run->model->coarse);
 		uint32_t key = key_of_coarse(run, pick->coarse);
 
 		if (pick->is_uncertain)
 			run->uncertain.items[run->uncertain.count++] = (struct keyed_sample){
-				key, (uint32_t)(run->model->samples.count + number)
+				key, (uint32_t)(run->model->sample_count + number)
 			};
 		else
 			run->coarse.items[run->coarse.count++] = (struct keyed_sample){
@@ -153,7 +149,7 @@ static void note(const struct gg_pick *pick, void *context)
 			};
 		return;
 	}
-	sample = run->model->samples.items + pick->sample;
+	sample = run->model->samples + pick->sample;
 	if (pick->is_uncertain) {
 		run->uncertain.items[run->uncertain.count++] = (struct keyed_sample){
 			key_of_sample(run, sample), (uint32_t)pick->sample
@@ -235,14 +231,14 @@ static int give_slots(struct query_run *run)
 static void add_uncertain(struct query_run *run)
 {
 	const struct gg_groups *groups = &run->groups;
-	size_t sample_count = run->model->samples.count;
+	size_t sample_count = run->model->sample_count;
 
 	for (size_t i = 0; i < run->uncertain.count; i++) {
 		const struct keyed_sample *noted = &run->uncertain.items[i];
 		struct gg_pick pick = { .sample = noted->number, .is_uncertain = true };
 
 		if (noted->number >= sample_count) {
-			pick.coarse = run->model->coarse.items + (noted->number - sample_count);
+			pick.coarse = run->model->coarse + (noted->number - sample_count);
 			pick.sample = 0;
 		}
 		gg_query_filter_add_pick(&run->filter, &pick,
@@ -253,8 +249,8 @@ static void add_uncertain(struct query_run *run)
 static int add_up(struct query_run *run)
 {
 	enum { AHEAD = 8 }; /* prefetch samples this many steps ahead */
-	const struct gg_model_sample *samples = run->model->samples.items;
-	const struct gg_profile_coarse *coarse = run->model->coarse.items;
+	const struct gg_model_sample *samples = run->model->samples;
+	const struct gg_profile_coarse *coarse = run->model->coarse;
 	struct gg_groups *groups = &run->groups;
 	uint32_t *sorted, *ends;
 	size_t i = 0;
@@ -314,7 +310,7 @@ static bool is_asked_for(const struct query_run *run, uint32_t key)
 
 	if (focus == NULL || run->filter.query.by != GG_BY_FUNCTION)
 		return false;
-	function = gg_model_function(run->model, key);
+	function = run->model->functions[key];
 	focus += focus[0] == '^';
 	length = strcspn(focus, "\\^$.[]|()*+?{}");
 	if (focus[length] != '\0' && strcmp(focus + length, "$") != 0)
@@ -403,9 +399,9 @@ static int make_place_rows(struct query_run *run)
 
 static int note_all(struct query_run *run, bool apart)
 {
-	run->samples.items = malloc((run->model->samples.count + 1) * sizeof(*run->samples.items));
-	run->coarse.items = malloc((run->model->coarse.count + 1) * sizeof(*run->coarse.items));
-	run->uncertain.items = malloc((run->model->samples.count + run->model->coarse.count + 1) *
+	run->samples.items = malloc((run->model->sample_count + 1) * sizeof(*run->samples.items));
+	run->coarse.items = malloc((run->model->coarse_count + 1) * sizeof(*run->coarse.items));
+	run->uncertain.items = malloc((run->model->sample_count + run->model->coarse_count + 1) *
 	                              sizeof(*run->uncertain.items));
 	if (run->samples.items == NULL || run->coarse.items == NULL || run->uncertain.items == NULL)
 		return -ENOMEM;
@@ -539,7 +535,7 @@ struct each {
 static struct gg_model_sample whole_block(const struct gg_model *model, size_t number,
                                           const struct gg_block *block)
 {
-	struct gg_model_sample sample = model->samples.items[number];
+	struct gg_model_sample sample = model->samples[number];
 
 	sample.alloc_ns = block->from_ns;
 	sample.free_ns = block->until_least_ns;
@@ -582,16 +578,14 @@ int gg_query_each(const struct gg_model *model, const struct gg_query *query, gg
 int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
                     gg_pick_visit *visit, void *context, struct gg_error *error)
 {
-	size_t sample_count, coarse_count;
-	const struct gg_profile_coarse *coarse = gg_model_coarse(model, &coarse_count);
+	const struct gg_profile_coarse *coarse = model->coarse;
 	struct gg_query_filter filter;
 	struct gg_block block;
 	int status = gg_query_filter_open(&filter, model, query, error);
 
 	if (status < 0)
 		return status;
-	gg_model_samples(model, &sample_count);
-	for (size_t i = 0; i < sample_count; i++) {
+	for (size_t i = 0; i < model->sample_count; i++) {
 		struct gg_model_sample sample;
 
 		if (!gg_query_filter_block(&filter, i, &block))
@@ -599,7 +593,7 @@ int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
 		sample = whole_block(model, i, &block);
 		visit(&sample, NULL, context);
 	}
-	for (size_t i = 0; i < coarse_count; i++)
+	for (size_t i = 0; i < model->coarse_count; i++)
 		if (gg_query_filter_has_coarse(&filter, &coarse[i]))
 			visit(NULL, &coarse[i], context);
 	gg_query_filter_close(&filter);
@@ -626,7 +620,7 @@ static void sum_pick(const struct gg_pick *pick, void *context)
 		gg_model_add_coarse(sum->model, &sum->up->total, pick->coarse);
 		return;
 	}
-	sample = sum->model->samples.items + pick->sample;
+	sample = sum->model->samples + pick->sample;
 	gg_plain_tally_add_sample(&sum->samples, &sample->draw, sample->size_bytes);
 	add_kind(sample, &sum->up->slack_bytes, &sum->up->mapping_bytes);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "query/query_internal.h"
 
 static int check_window(const struct gg_query *query, struct gg_error *error)
@@ -17,17 +18,18 @@ static int check_window(const struct gg_query *query, struct gg_error *error)
 
 static int choose_processes(struct gg_query_filter *filter, struct gg_error *error)
 {
-	size_t count, found = 0;
-	const struct gg_profile_process *processes = gg_model_processes(filter->model, &count);
+	size_t found = 0;
+	const struct gg_profile_process *processes = filter->model->processes;
 
 	/* If no process was profiled (process 0 does not count), the lack of samples bounds nothing. */
-	filter->interval = count > 1 ? gg_model_exposure(filter->model, 0) : 0;
+	filter->interval = filter->model->process_count > 1 ? gg_model_exposure(filter->model, 0)
+	                                                    : 0;
 	if (filter->query.pid == 0)
 		return 0;
-	filter->process_in = calloc(count, 1);
+	filter->process_in = calloc(filter->model->process_count, 1);
 	if (filter->process_in == NULL)
 		return gg_error_memory(error, "query");
-	for (size_t i = 1; i < count; i++) {
+	for (size_t i = 1; i < filter->model->process_count; i++) {
 		if (processes[i].pid != filter->query.pid)
 			continue;
 		if (found++ == 0)
@@ -41,9 +43,9 @@ static int choose_processes(struct gg_query_filter *filter, struct gg_error *err
 		                    "'geiger report --by process' lists them.",
 		                    "the profile has no process %u", filter->query.pid);
 	/* A query for some processes means live at the end of these processes. */
-	filter->untils = calloc(count, sizeof(*filter->untils));
+	filter->untils = calloc(filter->model->process_count, sizeof(*filter->untils));
 	if (filter->untils == NULL ||
-	    gg_model_find_untils(filter->model, filter->process_in, filter->untils) < 0)
+	    gg_model_find_until_ns(filter->model, filter->process_in, filter->untils) < 0)
 		return gg_error_memory(error, "query");
 	return 0;
 }
@@ -52,7 +54,7 @@ static int choose_processes(struct gg_query_filter *filter, struct gg_error *err
 static int match_functions(const struct gg_model *model, const char *expression, const char *option,
                            uint8_t bit, uint8_t *matches, struct gg_error *error)
 {
-	size_t count = gg_model_function_count(model);
+	size_t count = model->function_count;
 	regex_t compiled;
 	char why[128];
 	int status;
@@ -67,7 +69,7 @@ static int match_functions(const struct gg_model *model, const char *expression,
 		                    "'%s': %s", expression, why);
 	}
 	for (size_t i = 0; i < count; i++) {
-		struct gg_model_function function = gg_model_function(model, (uint32_t)i);
+		struct gg_model_function function = model->functions[i];
 
 		if (regexec(&compiled, function.name, 0, NULL, 0) == 0 ||
 		    (function.short_name != function.name &&
@@ -85,16 +87,16 @@ enum { FOCUSED = 1, IGNORED = 2 };
 /* Propagates matches from callers to stacks; parents have smaller numbers, so one pass suffices. */
 static void match_stacks(struct gg_query_filter *filter, const uint8_t *matches)
 {
-	size_t stack_count = gg_model_stack_count(filter->model), count;
+	size_t stack_count = filter->model->stack_count, count;
 	uint8_t wanted = filter->query.focus != NULL ? FOCUSED : 0;
 
 	for (size_t i = 1; i < stack_count;
 	     i++) { /* stack 0, the parent of all, has no functions */
 		uint32_t stack = (uint32_t)i;
-		const struct gg_code_location *places = gg_model_stack_places(filter->model, stack,
-		                                                              &count);
+		const struct gg_code_location *places = gg_model_stack_locations(filter->model,
+		                                                                 stack, &count);
 
-		filter->stack_in[i] = filter->stack_in[gg_model_stack_parent(filter->model, stack)];
+		filter->stack_in[i] = filter->stack_in[filter->model->stacks[stack].parent];
 		for (size_t k = 0; k < count; k++)
 			filter->stack_in[i] |= matches[places[k].function];
 	}
@@ -111,8 +113,8 @@ static int choose_stacks(struct gg_query_filter *filter, struct gg_error *error)
 
 	if (filter->query.focus == NULL && filter->query.ignore == NULL)
 		return 0;
-	matches = calloc(gg_model_function_count(model), 1);
-	filter->stack_in = calloc(gg_model_stack_count(model), 1);
+	matches = calloc(model->function_count, 1);
+	filter->stack_in = calloc(model->stack_count, 1);
 	if (matches == NULL || filter->stack_in == NULL) {
 		free(matches);
 		return gg_error_memory(error, "query");
@@ -131,8 +133,7 @@ static bool is_in(const struct gg_query_filter *filter, uint32_t process, uint32
 {
 	if (filter->process_in != NULL && !filter->process_in[process])
 		return false;
-	return filter->stack_in == NULL ||
-	       filter->stack_in[gg_model_stack_top(filter->model, stack)];
+	return filter->stack_in == NULL || filter->stack_in[filter->model->stacks[stack].top];
 }
 
 /* The time in which the sample's own process held the block. */
@@ -169,19 +170,18 @@ static void join_block(struct gg_block *block, const struct gg_block *own)
 /* A child inherits a block from a holder, so the times of the holders overlap without a gap. */
 static int unite_blocks(struct gg_query_filter *filter, struct gg_error *error)
 {
-	size_t count;
-	const struct gg_model_sample *samples = gg_model_samples(filter->model, &count);
+	const struct gg_model_sample *samples = filter->model->samples;
 	uint32_t *first; /* by block: 1 + the first of its selected samples */
 
 	if (!filter->model->has_inherited)
 		return 0;
-	first = calloc(count, sizeof(*first));
-	filter->blocks = calloc(count, sizeof(*filter->blocks));
+	first = calloc(filter->model->sample_count, sizeof(*first));
+	filter->blocks = calloc(filter->model->sample_count, sizeof(*filter->blocks));
 	if (first == NULL || filter->blocks == NULL) {
 		free(first);
 		return gg_error_memory(error, "query");
 	}
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < filter->model->sample_count; i++) {
 		struct gg_block own = own_block(filter, &samples[i]);
 
 		if (!is_in(filter, samples[i].process, samples[i].stack))
@@ -200,18 +200,16 @@ static int unite_blocks(struct gg_query_filter *filter, struct gg_error *error)
 /* Finds for each process the first process with the same value of the label; 0: no value. */
 static int group_labels(struct gg_query_filter *filter, struct gg_error *error)
 {
-	size_t count, label_count;
-	const struct gg_model_label *labels = gg_model_labels(filter->model, &label_count);
+	const struct gg_model_label *labels = filter->model->labels;
 	struct gg_map first = { 0 };
 	int status = 0;
 
 	if (filter->query.by != GG_BY_LABEL)
 		return 0;
-	gg_model_processes(filter->model, &count);
-	filter->label_of = calloc(count, sizeof(*filter->label_of));
+	filter->label_of = calloc(filter->model->process_count, sizeof(*filter->label_of));
 	if (filter->label_of == NULL)
 		return gg_error_memory(error, "query");
-	for (size_t i = 0; i < label_count && status == 0; i++) {
+	for (size_t i = 0; i < filter->model->label_count && status == 0; i++) {
 		uint64_t number, value = (uintptr_t)labels[i].value;
 
 		if (strcmp(labels[i].key, filter->query.label) != 0)
@@ -253,12 +251,9 @@ int gg_query_filter_open(struct gg_query_filter *filter, const struct gg_model *
 bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t from_ns,
                                    int64_t to_ns)
 {
-	size_t count;
-
 	if (filter->process_in == NULL)
 		return gg_model_is_incomplete(filter->model, 0, from_ns, to_ns);
-	gg_model_processes(filter->model, &count);
-	for (size_t i = 1; i < count; i++)
+	for (size_t i = 1; i < filter->model->process_count; i++)
 		if (filter->process_in[i] &&
 		    gg_model_is_incomplete(filter->model, (uint32_t)i, from_ns, to_ns))
 			return true;
@@ -275,7 +270,7 @@ void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tall
 void gg_query_filter_add_pick(const struct gg_query_filter *filter, const struct gg_pick *pick,
                               struct gg_tally *tally)
 {
-	const struct gg_model_sample *samples = filter->model->samples.items;
+	const struct gg_model_sample *samples = filter->model->samples;
 	const struct gg_model_sample *sample = &samples[pick->sample];
 	struct gg_tally picked = { 0 };
 
@@ -300,7 +295,7 @@ void gg_query_filter_close(struct gg_query_filter *filter)
 bool gg_query_filter_block(const struct gg_query_filter *filter, size_t i,
                            struct gg_block *ret_block)
 {
-	const struct gg_model_sample *sample = filter->model->samples.items + i;
+	const struct gg_model_sample *sample = filter->model->samples + i;
 
 	if (filter->blocks != NULL) {
 		*ret_block = filter->blocks[i];
@@ -315,7 +310,7 @@ bool gg_query_filter_block(const struct gg_query_filter *filter, size_t i,
 /* True for a moment at or after the end of the model; blocks live then have no end. */
 static bool is_at_the_end(const struct gg_query_filter *filter)
 {
-	return filter->query.to_ns >= gg_model_end_ns(filter->model);
+	return filter->query.to_ns >= filter->model->end_ns;
 }
 
 /* True if the metric selects the block. */
@@ -385,11 +380,10 @@ static enum answer is_selected(const struct gg_query_filter *filter,
 static void each_block(const struct gg_query_filter *filter, bool apart,
                        gg_query_filter_visit *visit, void *context)
 {
-	size_t count;
-	const struct gg_model_sample *samples = gg_model_samples(filter->model, &count);
+	const struct gg_model_sample *samples = filter->model->samples;
 	struct gg_pick pick = { 0 };
 
-	for (pick.sample = 0; pick.sample < count; pick.sample++) {
+	for (pick.sample = 0; pick.sample < filter->model->sample_count; pick.sample++) {
 		const struct gg_model_sample *sample = &samples[pick.sample];
 		enum answer answer;
 
@@ -511,11 +505,10 @@ bool gg_query_filter_has_coarse(const struct gg_query_filter *filter,
 static void each_selected(const struct gg_query_filter *filter, gg_query_filter_visit *visit,
                           void *context)
 {
-	size_t count;
-	const struct gg_model_sample *samples = gg_model_samples(filter->model, &count);
+	const struct gg_model_sample *samples = filter->model->samples;
 	struct gg_pick pick = { 0 };
 
-	for (pick.sample = 0; pick.sample < count; pick.sample++) {
+	for (pick.sample = 0; pick.sample < filter->model->sample_count; pick.sample++) {
 		const struct gg_model_sample *sample = &samples[pick.sample];
 		enum answer answer;
 
@@ -533,15 +526,14 @@ static void each_selected(const struct gg_query_filter *filter, gg_query_filter_
 void gg_query_filter_each(const struct gg_query_filter *filter, bool apart,
                           gg_query_filter_visit *visit, void *context)
 {
-	size_t count;
-	const struct gg_profile_coarse *coarse = gg_model_coarse(filter->model, &count);
+	const struct gg_profile_coarse *coarse = filter->model->coarse;
 	struct gg_pick pick = { 0 };
 
 	if (gg_query_filter_is_of_blocks(filter))
 		each_block(filter, apart, visit, context);
 	else
 		each_selected(filter, visit, context);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < filter->model->coarse_count; i++) {
 		pick.coarse = &coarse[i];
 		if (!gg_query_filter_has_coarse(filter, &coarse[i]))
 			continue;
@@ -556,11 +548,10 @@ void gg_query_filter_each(const struct gg_query_filter *filter, bool apart,
 void gg_query_filter_each_unplaced(const struct gg_query_filter *filter,
                                    gg_query_filter_visit *visit, void *context)
 {
-	size_t count;
-	const struct gg_profile_coarse *coarse = gg_model_coarse(filter->model, &count);
+	const struct gg_profile_coarse *coarse = filter->model->coarse;
 	struct gg_pick pick = { 0 };
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < filter->model->coarse_count; i++) {
 		pick.coarse = &coarse[i];
 		if (gg_query_filter_has_coarse(filter, &coarse[i]) &&
 		    !is_placed(filter, &coarse[i]))

@@ -40,7 +40,7 @@ static uint32_t key_of(const struct stack_walk *walk, const struct gg_code_locat
 		return place->line;
 	if (walk->by == GG_BY_FUNCTION)
 		return place->function;
-	return walk->model->functions.items[place->function].function.module;
+	return walk->model->functions[place->function].module;
 }
 
 /* The two sums of a key, valid until the next call.  NULL: out of memory. */
@@ -65,7 +65,8 @@ static void enter(struct stack_walk *walk, uint32_t stack)
 	bool is_passed = slot == GG_NO_SLOT && child != 0 && walk->sibling[child] == 0;
 	struct gg_plain_tally *level = &walk->levels[walk->level_count], *sums;
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_places(walk->model, stack, &count);
+	const struct gg_code_location *places = gg_model_stack_locations(walk->model, stack,
+	                                                                 &count);
 
 	walk->path[walk->depth++] = (struct path_step){ stack, walk->level_count };
 	for (size_t i = 0; i < count; i++)
@@ -88,8 +89,8 @@ static void leave(struct stack_walk *walk)
 	struct path_step step = walk->path[--walk->depth];
 	const struct gg_plain_tally *below = &walk->levels[step.level];
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_places(walk->model, step.stack,
-	                                                              &count);
+	const struct gg_code_location *places = gg_model_stack_locations(walk->model, step.stack,
+	                                                                 &count);
 
 	for (size_t i = 0; i < count; i++) {
 		uint32_t key = key_of(walk, &places[i]);
@@ -109,10 +110,10 @@ static void leave(struct stack_walk *walk)
 /* Links the stacks with samples in or below them; returns the greatest depth. */
 static size_t link_stacks(struct stack_walk *walk, uint32_t *depth_of)
 {
-	size_t count = gg_model_stack_count(walk->model), deepest = 0;
+	size_t count = walk->model->stack_count, deepest = 0;
 
 	for (size_t i = count; i-- > 1;) {
-		uint32_t stack = (uint32_t)i, parent = gg_model_stack_parent(walk->model, stack);
+		uint32_t stack = (uint32_t)i, parent = walk->model->stacks[stack].parent;
 
 		if (walk->child[i] == 0 && walk->stacks->slot_of[i] == GG_NO_SLOT)
 			continue;
@@ -120,7 +121,7 @@ static size_t link_stacks(struct stack_walk *walk, uint32_t *depth_of)
 		walk->child[parent] = stack;
 	}
 	for (size_t i = 1; i < count; i++) {
-		depth_of[i] = depth_of[gg_model_stack_parent(walk->model, (uint32_t)i)] + 1;
+		depth_of[i] = depth_of[walk->model->stacks[i].parent] + 1;
 		deepest = depth_of[i] > deepest ? depth_of[i] : deepest;
 	}
 	return deepest;
@@ -159,7 +160,7 @@ static void walk_all(struct stack_walk *walk)
 int gg_frame_sums_of(struct gg_frame_sums *places, const struct gg_model *model,
                      enum gg_grouping by, size_t key_count, const struct gg_groups *stacks)
 {
-	size_t stack_count = gg_model_stack_count(model), deepest;
+	size_t stack_count = model->stack_count, deepest;
 	struct stack_walk walk = { .model = model, .by = by, .stacks = stacks, .places = places };
 	uint32_t *depth_of = calloc(stack_count, sizeof(*depth_of));
 

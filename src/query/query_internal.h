@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "model/model_internal.h"
+#include "model/model.h"
 #include "query/query.h"
 
 /* The life of a sample's block, over all of its holders that the filter selects. */
@@ -21,7 +21,7 @@ struct gg_query_filter {
 	const struct gg_model *model;
 	struct gg_query query;
 	uint8_t *process_in; /* by process: selected; NULL: all */
-	int64_t *untils;     /* by process, if only some are selected (gg_model_find_untils) */
+	int64_t *untils;     /* by process, if only some are selected (gg_model_find_until_ns) */
 	uint8_t *stack_in;   /* by stack's top: selected; NULL: all */
 	uint32_t *label_of;  /* GG_BY_LABEL: by process, the first process with the same value */
 	struct gg_block *blocks; /* by sample; NULL: no sample was inherited */

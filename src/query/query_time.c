@@ -101,7 +101,7 @@ static void choose(struct gg_block *block, bool most)
 static int64_t coarse_gone(const struct gg_query_filter *filter,
                            const struct gg_profile_coarse *coarse)
 {
-	return coarse->is_left ? gg_model_end_ns(filter->model) : coarse->to_ns;
+	return coarse->is_left ? filter->model->end_ns : coarse->to_ns;
 }
 
 static struct gg_block coarse_block(const struct gg_query_filter *filter,
@@ -123,12 +123,12 @@ static struct gg_block coarse_block(const struct gg_query_filter *filter,
 static int collect(const struct gg_query_filter *filter, bool most, struct moments *coming,
                    struct moments *going)
 {
-	size_t count = filter->model->samples.count, coarse_count;
-	const struct gg_profile_coarse *coarse = gg_model_coarse(filter->model, &coarse_count);
+	size_t count = filter->model->sample_count;
+	const struct gg_profile_coarse *coarse = filter->model->coarse;
 	struct gg_block block;
 
-	coming->items = malloc((count + coarse_count + 1) * sizeof(*coming->items));
-	going->items = malloc((count + coarse_count + 1) * sizeof(*going->items));
+	coming->items = malloc((count + filter->model->coarse_count + 1) * sizeof(*coming->items));
+	going->items = malloc((count + filter->model->coarse_count + 1) * sizeof(*going->items));
 	if (coming->items == NULL || going->items == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
@@ -136,7 +136,7 @@ static int collect(const struct gg_query_filter *filter, bool most, struct momen
 			choose(&block, most);
 			add_block(&block, i, coming, going);
 		}
-	for (size_t i = 0; i < coarse_count; i++) {
+	for (size_t i = 0; i < filter->model->coarse_count; i++) {
 		block = coarse_block(filter, &coarse[i], most);
 		if (block.from_ns < block.until_ns &&
 		    gg_query_filter_has_coarse(filter, &coarse[i]))
@@ -167,13 +167,12 @@ struct running_level {
 static void change(const struct gg_query_filter *filter, struct running_level *level,
                    uint32_t number, double sign)
 {
-	size_t count;
-	const struct gg_model_sample *sample = gg_model_samples(filter->model, &count);
+	const struct gg_model_sample *sample = filter->model->samples;
 	double allocations;
 
-	if (number >= count) {
-		const struct gg_profile_coarse *coarse = gg_model_coarse(filter->model, &count) +
-		                                         (number - filter->model->samples.count);
+	if (number >= filter->model->sample_count) {
+		const struct gg_profile_coarse *coarse = filter->model->coarse +
+		                                         (number - filter->model->sample_count);
 
 		run_on(&level->bytes, sign * gg_fixed_value(coarse->sums.bytes));
 		run_on(&level->count, sign * gg_fixed_value(coarse->sums.count));
@@ -286,12 +285,11 @@ static void keep_most(int64_t time_ns, double live_bytes, double live_count, voi
 /* True if times were lost, so that more may have been live than is certain. */
 static bool is_uncertain(const struct gg_model *model)
 {
-	size_t count;
-	const struct gg_model_sample *samples = gg_model_samples(model, &count);
+	const struct gg_model_sample *samples = model->samples;
 
-	if (model->coarse.count > 0)
+	if (model->coarse_count > 0)
 		return true;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < model->sample_count; i++)
 		if ((samples[i].flags & GG_PROFILE_SAMPLE_LATE_FREE) != 0)
 			return true;
 	return false;
@@ -385,18 +383,16 @@ static void tally_coarse(const struct times *times, const struct gg_profile_coar
 static void tally_times(const struct times *times)
 {
 	const struct gg_query_filter *filter = times->filter;
-	size_t sample_count = filter->model->samples.count, coarse_count;
-	const struct gg_profile_coarse *coarse = gg_model_coarse(filter->model, &coarse_count);
+	size_t sample_count = filter->model->sample_count;
+	const struct gg_profile_coarse *coarse = filter->model->coarse;
 	/* For times before everything, only dropped samples count. */
 	bool is_dropping = gg_query_filter_is_incomplete(filter, INT64_MIN, INT64_MIN);
-	size_t pause_count;
 	struct gg_block block;
 
-	gg_model_pauses(filter->model, &pause_count);
 	for (size_t i = 0; i < sample_count; i++)
 		if (gg_query_filter_block(filter, i, &block))
 			tally_sample(times, i, &block);
-	for (size_t i = 0; i < coarse_count; i++)
+	for (size_t i = 0; i < filter->model->coarse_count; i++)
 		if (gg_query_filter_has_coarse(filter, &coarse[i]))
 			tally_coarse(times, &coarse[i]);
 	for (size_t i = 0; i < times->count; i++) {
@@ -405,8 +401,9 @@ static void tally_times(const struct times *times)
 			gg_tally_merge(&times->tallies[i], &times->tallies[i - 1]);
 			gg_tally_subtract(&times->tallies[i], &times->gone[i]);
 		}
-		if (is_dropping || (pause_count > 0 && gg_query_filter_is_incomplete(
-							       filter, INT64_MIN, times->times[i])))
+		if (is_dropping ||
+		    (filter->model->pause_count > 0 &&
+		     gg_query_filter_is_incomplete(filter, INT64_MIN, times->times[i])))
 			times->tallies[i].incomplete = 1;
 	}
 }

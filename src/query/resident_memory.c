@@ -25,20 +25,18 @@ static bool is_asked_for(const struct gg_profile_process *process, uint32_t pid)
 
 static bool is_counted(const struct gg_residents *residents, const struct gg_profile_memory *memory)
 {
-	size_t count;
-	const struct gg_profile_process *processes = gg_model_processes(residents->model, &count);
+	const struct gg_profile_process *processes = residents->model->processes;
 
-	return memory->process > 0 && memory->process < count && memory->rss_bytes > 0 &&
-	       is_asked_for(&processes[memory->process], residents->pid);
+	return memory->process > 0 && memory->process < residents->model->process_count &&
+	       memory->rss_bytes > 0 && is_asked_for(&processes[memory->process], residents->pid);
 }
 
 static size_t count_living(const struct gg_residents *residents, int64_t time_ns)
 {
-	size_t process_count, count = 0;
-	const struct gg_profile_process *processes = gg_model_processes(residents->model,
-	                                                                &process_count);
+	size_t count = 0;
+	const struct gg_profile_process *processes = residents->model->processes;
 
-	for (size_t i = 1; i < process_count; i++)
+	for (size_t i = 1; i < residents->model->process_count; i++)
 		count += is_asked_for(&processes[i], residents->pid) &&
 		         processes[i].start_ns <= time_ns &&
 		         (processes[i].end_ns == GG_TIME_NONE || processes[i].end_ns > time_ns);
@@ -109,19 +107,19 @@ int gg_residents_of(struct gg_residents *ret_residents, const struct gg_model *m
                     struct gg_error *error)
 {
 	struct gg_residents residents = { .model = model, .pid = pid };
-	size_t memory_count, round_count = 0;
-	const struct gg_profile_memory *memory = gg_model_memory(model, &memory_count);
+	size_t round_count = 0;
+	const struct gg_profile_memory *memory = model->memory;
 
-	for (size_t i = 0; i < memory_count; i++)
+	for (size_t i = 0; i < model->memory_count; i++)
 		round_count += i == 0 || memory[i].time_ns != memory[i - 1].time_ns;
 	residents.rounds = calloc(round_count + 1, sizeof(*residents.rounds));
 	if (residents.rounds == NULL)
 		return gg_error_memory(error, "readings of RSS");
-	for (size_t first = 0, count; first < memory_count; first += count) {
+	for (size_t first = 0, count; first < model->memory_count; first += count) {
 		struct gg_resident resident;
 
 		count = 1;
-		while (first + count < memory_count &&
+		while (first + count < model->memory_count &&
 		       memory[first + count].time_ns == memory[first].time_ns)
 			count++;
 		resident = add_up(&residents, memory, first, count);
@@ -175,9 +173,8 @@ struct gg_resident gg_residents_remaining_at(const struct gg_residents *resident
                                              int64_t moment_ns)
 {
 	struct gg_resident resident = gg_residents_at(residents, moment_ns);
-	const struct gg_profile_process *processes = gg_model_processes(residents->model,
-	                                                                &(size_t){ 0 });
-	const struct gg_profile_memory *memory = gg_model_memory(residents->model, &(size_t){ 0 });
+	const struct gg_profile_process *processes = residents->model->processes;
+	const struct gg_profile_memory *memory = residents->model->memory;
 	size_t remaining_count = 0;
 	double bytes = 0;
 

@@ -47,7 +47,7 @@ struct gg_resident {
 	size_t living_count;  /* processes that lived at that time */
 	bool is_proportional; /* several processes: shared pages count once */
 	bool is_upper_bound;  /* several processes: shared pages count in each of them */
-	/* The readings in gg_model_memory(), including those of processes that were not selected. */
+	/* The readings in the model's `memory`, including those of processes that were not selected. */
 	size_t first, count;
 };
 

@@ -31,9 +31,9 @@ const char *gg_grouping_name(enum gg_grouping by)
 
 static void label_function(const struct gg_model *model, uint32_t number, struct gg_buf *out)
 {
-	struct gg_model_function function = gg_model_function(model, number);
+	struct gg_model_function function = model->functions[number];
 
-	const char *module = gg_model_module_name(model, function.module);
+	const char *module = model->modules[function.module].name;
 
 	gg_buf_append_text(out, function.name);
 	if (function.is_named && function.module != 0 && module[0] != '\0')
@@ -42,8 +42,8 @@ static void label_function(const struct gg_model *model, uint32_t number, struct
 
 static void label_line(const struct gg_model *model, uint32_t number, struct gg_buf *out)
 {
-	struct gg_model_line line = gg_model_line(model, number);
-	const char *name = gg_model_function(model, line.function).name;
+	struct gg_model_line line = model->lines[number];
+	const char *name = model->functions[line.function].name;
 
 	if (line.file == NULL)
 		label_function(model, line.function, out);
@@ -64,7 +64,7 @@ static void label_stack(const struct gg_model *model, uint32_t stack, struct gg_
 	}
 	gg_model_path(model, stack, places, count);
 	for (size_t i = count; i-- > 0;) {
-		gg_buf_append_text(out, gg_model_function(model, places[i].function).name);
+		gg_buf_append_text(out, model->functions[places[i].function].name);
 		gg_buf_append_text(out, i > 0 ? ";" : "");
 	}
 	free(places);
@@ -72,8 +72,7 @@ static void label_stack(const struct gg_model *model, uint32_t stack, struct gg_
 
 static void label_process(const struct gg_model *model, uint32_t number, struct gg_buf *out)
 {
-	size_t count;
-	const struct gg_profile_process *process = gg_model_processes(model, &count) + number;
+	const struct gg_profile_process *process = model->processes + number;
 
 	if (number == 0)
 		gg_buf_append_text(out, "[unknown]");
@@ -86,9 +85,8 @@ static void label_process(const struct gg_model *model, uint32_t number, struct 
 
 static void label_thread(const struct gg_model *model, uint32_t number, struct gg_buf *out)
 {
-	size_t count, process_count;
-	const struct gg_profile_thread *thread = gg_model_threads(model, &count) + number;
-	const struct gg_profile_process *processes = gg_model_processes(model, &process_count);
+	const struct gg_profile_thread *thread = model->threads + number;
+	const struct gg_profile_process *processes = model->processes;
 
 	if (number == 0)
 		gg_buf_append_text(out, "[unknown]");
@@ -116,12 +114,7 @@ static void label_size(uint32_t class, struct gg_buf *out)
 }
 
 /* Aggregates do not know some keys; their row has the number after the last name. */
-static void label_kind(uint32_t key, size_t count,
-                       const char *name(const struct gg_model *model, uint32_t number),
-                       const struct gg_model *model, struct gg_buf *out)
-{
-	gg_buf_append_text(out, key < count ? name(model, key) : "[not kept]");
-}
+static const char not_kept[] = "[not kept]";
 
 void gg_query_row_label(const struct gg_model *model, const struct gg_query_result *result,
                         const struct gg_query_row *row, struct gg_buf *out)
@@ -137,7 +130,7 @@ void gg_query_row_label(const struct gg_model *model, const struct gg_query_resu
 		label_stack(model, row->key, out);
 		return;
 	case GG_BY_MODULE:
-		gg_buf_append_text(out, gg_model_module_path(model, row->key));
+		gg_buf_append_text(out, model->modules[row->key].path);
 		return;
 	case GG_BY_LABEL:
 		gg_buf_append_text(
@@ -154,13 +147,16 @@ void gg_query_row_label(const struct gg_model *model, const struct gg_query_resu
 		label_size(row->key, out);
 		return;
 	case GG_BY_KIND:
-		label_kind(row->key, gg_model_kind_count(model), gg_model_kind_name, model, out);
+		gg_buf_append_text(out, row->key < model->kind_count ? model->kinds[row->key].name
+		                                                     : not_kept);
 		return;
 	case GG_BY_HEAP:
-		label_kind(row->key, gg_model_heap_count(model), gg_model_heap_name, model, out);
+		gg_buf_append_text(out, row->key < model->heap_count ? model->heaps[row->key]
+		                                                     : not_kept);
 		return;
 	case GG_BY_TYPE:
-		label_kind(row->key, gg_model_type_count(model), gg_model_type_name, model, out);
+		gg_buf_append_text(out, row->key < model->type_count ? model->types[row->key]
+		                                                     : not_kept);
 		return;
 	}
 }

@@ -156,13 +156,13 @@ static uint32_t first_match(const struct gg_suppressions *suppressions, const ch
 static void match_functions(const struct gg_suppressions *suppressions,
                             const struct gg_model *model, uint32_t *of_functions)
 {
-	size_t count = gg_model_function_count(model);
+	size_t count = model->function_count;
 
 	for (size_t i = 0; i < count; i++) {
-		struct gg_model_function function = gg_model_function(model, (uint32_t)i);
+		struct gg_model_function function = model->functions[i];
 		const char *names[] = { function.name, function.short_name, function.full_name,
 			                function.linkage_name,
-			                gg_model_module_path(model, function.module) };
+			                model->modules[function.module].path };
 
 		of_functions[i] = first_match(suppressions, names, GG_COUNT(names));
 	}
@@ -171,10 +171,10 @@ static void match_functions(const struct gg_suppressions *suppressions,
 static void match_lines(const struct gg_suppressions *suppressions, const struct gg_model *model,
                         uint32_t *of_lines)
 {
-	size_t count = gg_model_line_count(model);
+	size_t count = model->line_count;
 
 	for (size_t i = 0; i < count; i++) {
-		struct gg_model_line line = gg_model_line(model, (uint32_t)i);
+		struct gg_model_line line = model->lines[i];
 
 		of_lines[i] = first_match(suppressions, &line.file, 1);
 	}
@@ -184,13 +184,14 @@ static void match_lines(const struct gg_suppressions *suppressions, const struct
 static void match_stacks(const struct gg_model *model, const uint32_t *of_functions,
                          const uint32_t *of_lines, uint32_t *of_stacks)
 {
-	size_t stack_count = gg_model_stack_count(model), count;
+	size_t stack_count = model->stack_count, count;
 
 	for (size_t i = 0; i < stack_count; i++) {
 		uint32_t stack = (uint32_t)i, match;
-		const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
+		const struct gg_code_location *places = gg_model_stack_locations(model, stack,
+		                                                                 &count);
 
-		match = i > 0 ? of_stacks[gg_model_stack_parent(model, stack)] : 0;
+		match = i > 0 ? of_stacks[model->stacks[stack].parent] : 0;
 		for (size_t k = 0; k < count && match == 0; k++) {
 			match = of_functions[places[k].function];
 			if (match == 0)
@@ -209,9 +210,9 @@ int gg_suppressions_apply(const struct gg_suppressions *suppressions, const stru
 	*ret_of_stacks = NULL;
 	if (suppressions == NULL || suppressions->patterns.count == 0)
 		return 0;
-	of_functions = calloc(gg_model_function_count(model) + 1, sizeof(*of_functions));
-	of_lines = calloc(gg_model_line_count(model) + 1, sizeof(*of_lines));
-	of_stacks = calloc(gg_model_stack_count(model) + 1, sizeof(*of_stacks));
+	of_functions = calloc(model->function_count + 1, sizeof(*of_functions));
+	of_lines = calloc(model->line_count + 1, sizeof(*of_lines));
+	of_stacks = calloc(model->stack_count + 1, sizeof(*of_stacks));
 	if (of_functions == NULL || of_lines == NULL || of_stacks == NULL) {
 		status = gg_error_memory(error, "suppressions");
 		free(of_stacks);

@@ -23,22 +23,21 @@ static bool is_asked_for(const struct timeline_run *run, const struct gg_profile
 
 static int64_t end_of(const struct timeline_run *run, const struct gg_profile_process *process)
 {
-	return process->end_ns == GG_TIME_NONE ? gg_model_end_ns(run->model) : process->end_ns;
+	return process->end_ns == GG_TIME_NONE ? run->model->end_ns : process->end_ns;
 }
 
 /* The span of the timeline: that of the profile, or the life of the selected processes. */
 static void choose_moments(const struct timeline_run *run)
 {
 	struct gg_timeline *timeline = run->timeline;
-	int64_t start = 0, end = gg_model_end_ns(run->model);
-	size_t count;
-	const struct gg_profile_process *processes = gg_model_processes(run->model, &count);
+	int64_t start = 0, end = run->model->end_ns;
+	const struct gg_profile_process *processes = run->model->processes;
 
 	if (run->query.pid != 0) {
 		start = end;
 		end = 0;
 	}
-	for (size_t i = 1; i < count && run->query.pid != 0; i++) {
+	for (size_t i = 1; i < run->model->process_count && run->query.pid != 0; i++) {
 		if (!is_asked_for(run, &processes[i]))
 			continue;
 		start = processes[i].start_ns < start ? processes[i].start_ns : start;
@@ -161,11 +160,10 @@ static int add_resident(struct timeline_run *run, struct gg_error *error)
 
 static void add_coarse(struct timeline_run *run)
 {
-	size_t count, process_count;
-	const struct gg_profile_coarse *coarse = gg_model_coarse(run->model, &count);
-	const struct gg_profile_process *processes = gg_model_processes(run->model, &process_count);
+	const struct gg_profile_coarse *coarse = run->model->coarse;
+	const struct gg_profile_process *processes = run->model->processes;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < run->model->coarse_count; i++)
 		if (is_asked_for(run, &processes[coarse[i].process]))
 			gg_model_add_coarse(run->model, &run->timeline->without_moments,
 			                    &coarse[i]);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/model_internal.h"
+#include "model/model.h"
 #include "stats/estimate/plain_tally.h"
 
 /* One stack: the functions of its path and its tally. */
@@ -220,7 +220,7 @@ static int lay_paths(struct builder *builder, const struct gg_query_result *resu
 
 static int build(struct builder *builder, const struct gg_query_result *result)
 {
-	size_t count = result->row_count, functions = gg_model_function_count(builder->model);
+	size_t count = result->row_count, functions = builder->model->function_count;
 	struct gg_tree_node *root;
 
 	builder->branches = malloc((count + 1) * sizeof(*builder->branches));

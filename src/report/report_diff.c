@@ -190,7 +190,7 @@ static void append_side(const struct gg_diff_report *report, const char *name,
                         const struct gg_diff_side *side, const struct gg_tally *total,
                         struct gg_buf *out)
 {
-	const struct gg_profile_session *session = gg_model_session(side->model, 0);
+	const struct gg_profile_session *session = &side->model->sessions[0];
 	struct gg_figure figure = figure_of(report, total, false);
 	enum gg_metric metric = side->result->query.metric;
 	size_t begin, used, left;
@@ -206,8 +206,8 @@ static void append_side(const struct gg_diff_report *report, const char *name,
 	gg_buf_printf(out, " %s%s, ", gg_metric_name(metric),
 	              report->diff->unit == GG_ALLOCATIONS ? " allocations" : "");
 	/* What was imported need not say how long it took. */
-	if (gg_model_end_ns(side->model) > 0 || gg_model_has_history(side->model)) {
-		gg_report_append_time(gg_model_end_ns(side->model), out);
+	if (side->model->end_ns > 0 || gg_model_has_history(side->model)) {
+		gg_report_append_time(side->model->end_ns, out);
 		gg_buf_append_text(out, ", ");
 	}
 	used = gg_screen_text_length(gg_buf_text(out) + begin) - strlen(report->look.style.reset);
@@ -273,8 +273,8 @@ static void append_verdict(const struct gg_diff_report *report, struct gg_buf *o
 
 static bool has_note(const struct gg_model *model, const char *note)
 {
-	for (size_t i = 0; i < gg_model_note_count(model); i++)
-		if (strcmp(gg_model_note(model, i), note) == 0)
+	for (size_t i = 0; i < model->note_count; i++)
+		if (strcmp(model->notes[i], note) == 0)
 			return true;
 	return false;
 }
@@ -284,14 +284,13 @@ static void append_side_notes(const struct gg_diff_report *report, const char *n
                               const struct gg_model *model, const struct gg_model *other,
                               bool with_shared, struct gg_buf *out)
 {
-	for (size_t i = 0; i < gg_model_note_count(model); i++) {
+	for (size_t i = 0; i < model->note_count; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-		bool is_shared = has_note(other, gg_model_note(model, i));
+		bool is_shared = has_note(other, model->notes[i]);
 
 		if (is_shared && !with_shared)
 			continue;
-		gg_buf_printf(&text, "note on %s: %s", is_shared ? "both" : name,
-		              gg_model_note(model, i));
+		gg_buf_printf(&text, "note on %s: %s", is_shared ? "both" : name, model->notes[i]);
 		gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->look.width,
 		                                report->look.figures.ascii);
 	}
@@ -318,18 +317,18 @@ void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out
 static void add_side(const struct gg_diff_report *report, struct gg_json *json, const char *name,
                      const struct gg_diff_side *side)
 {
-	const struct gg_profile_session *session = gg_model_session(side->model, 0);
+	const struct gg_profile_session *session = &side->model->sessions[0];
 
 	(void)report;
 	gg_json_open(json, name, '{');
 	gg_json_text(json, "path", side->path);
 	gg_json_text(json, "command", session->command);
 	gg_json_number(json, "interval_bytes", side->result->total.reserve_max[GG_BYTES]);
-	gg_json_integer(json, "samples", gg_model_sample_total(side->model));
-	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(side->model));
+	gg_json_integer(json, "samples", side->model->sample_total);
+	gg_json_number(json, "duration_ns", (double)side->model->end_ns);
 	gg_json_open(json, "notes", '[');
-	for (size_t i = 0; i < gg_model_note_count(side->model); i++)
-		gg_json_text(json, NULL, gg_model_note(side->model, i));
+	for (size_t i = 0; i < side->model->note_count; i++)
+		gg_json_text(json, NULL, side->model->notes[i]);
 	gg_json_close(json);
 	gg_json_close(json);
 }

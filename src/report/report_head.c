@@ -205,7 +205,7 @@ static void append_interval(const struct gg_report_summary *summary, struct gg_b
 /* Appends "every 512 KiB by poisson"; the unit is allocations for the scheme per-allocation. */
 static void append_sampling(const struct gg_report *report, struct gg_buf *out)
 {
-	const struct gg_profile_session *session = gg_model_session(report->model, 0);
+	const struct gg_profile_session *session = &report->model->sessions[0];
 
 	if (session->scheme != GG_SCHEME_PER_ALLOCATION || report->summary->interval > 0) {
 		gg_buf_append_text(out, "every ");
@@ -220,14 +220,13 @@ static void append_sampling(const struct gg_report *report, struct gg_buf *out)
 /* True if geiger recorded the session, and so knows each process's end; false for imports. */
 static bool is_recorded(const struct gg_report *report)
 {
-	return gg_model_has_history(report->model) ||
-	       gg_model_session(report->model, 0)->geiger != NULL;
+	return gg_model_has_history(report->model) || report->model->sessions[0].geiger != NULL;
 }
 
 static void append_command(const struct gg_report *report, struct gg_buf *out)
 {
-	size_t count = gg_model_session_count(report->model);
-	const struct gg_profile_session *session = gg_model_session(report->model, 0);
+	size_t count = report->model->session_count;
+	const struct gg_profile_session *session = &report->model->sessions[0];
 	const char *command = session->command != NULL ? session->command : "[unknown command]";
 
 	gg_buf_append_text(out, report->style.strong);
@@ -235,8 +234,8 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 	gg_buf_printf(out, "%s\n", report->style.reset);
 	if (count > 1)
 		gg_buf_printf(out, "and %zu more sessions\n", count - 1);
-	if (gg_model_end_ns(report->model) > 0 || gg_model_has_history(report->model)) {
-		gg_report_append_time(gg_model_end_ns(report->model), out);
+	if (report->model->end_ns > 0 || gg_model_has_history(report->model)) {
+		gg_report_append_time(report->model->end_ns, out);
 		if (session->host != NULL) {
 			gg_buf_append_text(out, " on ");
 			gg_screen_text_append(out, session->host, 24, report->figures.ascii);
@@ -257,11 +256,11 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 static void append_kills(const struct gg_report *report, struct gg_buf *out)
 {
 	enum { KILLS_MAX = 3 };
-	size_t count, killed_count = 0;
-	const struct gg_profile_process *processes = gg_model_processes(report->model, &count);
+	size_t killed_count = 0;
+	const struct gg_profile_process *processes = report->model->processes;
 	int number;
 
-	for (size_t i = 1; i < count; i++) {
+	for (size_t i = 1; i < report->model->process_count; i++) {
 		const char *ending = processes[i].ending, *name;
 
 		if (ending == NULL || sscanf(ending, "killed by signal %d", &number) != 1 ||
@@ -333,15 +332,14 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 	} else if (query->metric == GG_METRIC_LIVE || query->metric == GG_METRIC_PEAK) {
 		gg_buf_append_text(out, " at ");
 		gg_report_append_time(moment_ns, out);
-		if (moment_ns > gg_model_end_ns(report->model))
+		if (moment_ns > report->model->end_ns)
 			gg_buf_append_text(out, " (after the end)");
 	} else if (query->from_ns != INT64_MIN || query->to_ns != GG_TIME_NONE) {
 		gg_buf_append_text(out, " from ");
 		gg_report_append_time(query->from_ns > 0 ? query->from_ns : 0, out);
 		gg_buf_append_text(out, " to ");
-		gg_report_append_time(query->to_ns != GG_TIME_NONE ? query->to_ns
-		                                                   : gg_model_end_ns(report->model),
-		                      out);
+		gg_report_append_time(
+			query->to_ns != GG_TIME_NONE ? query->to_ns : report->model->end_ns, out);
 	}
 	gg_buf_printf(out, "%s: ", report->style.reset);
 	gg_figure_append(&report->figures, &figure, out);
@@ -395,10 +393,9 @@ static bool were_modules_dropped(const struct gg_model *model)
 {
 	const struct gg_model_counter *counters;
 	bool found = false;
-	size_t count;
 
-	counters = gg_model_counters(model, &count);
-	for (size_t i = 0; i < count && !found; i++)
+	counters = model->counters;
+	for (size_t i = 0; i < model->counter_count && !found; i++)
 		found = counters[i].name != NULL && counters[i].value > 0 &&
 		        strcmp(counters[i].name, MODULES_DROPPED) == 0;
 	return found;
@@ -431,13 +428,13 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 		append_folded(report, &text, out);
 		return;
 	}
-	status = gg_model_module_status(report->model, of->worst_module);
+	status = report->model->modules[of->worst_module].status;
 	if (status != NULL && strncmp(status, full, strlen(full)) == 0)
 		status = "its symbols do not name these addresses";
 	gg_buf_printf(&text,
 	              "note: %" PRIu64 " of %" PRIu64 " frames %s no name, most of them in %s%s%s.",
 	              of->frame_count, of->all_frame_count, of->frame_count == 1 ? "has" : "have",
-	              gg_model_module_name(report->model, of->worst_module),
+	              report->model->modules[of->worst_module].name,
 	              status != NULL && status[0] != '\0' ? ": " : "",
 	              status != NULL ? status : "");
 	if (status == NULL || status[0] == '\0')
@@ -448,10 +445,10 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 
 void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out)
 {
-	for (size_t i = 0; i < gg_model_note_count(report->model); i++) {
+	for (size_t i = 0; i < report->model->note_count; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-		gg_buf_printf(&text, "note: %s", gg_model_note(report->model, i));
+		gg_buf_printf(&text, "note: %s", report->model->notes[i]);
 		append_folded(report, &text, out);
 	}
 	append_unresolved(report, out);

@@ -126,8 +126,8 @@ static void add_memory(const struct gg_report *report, struct gg_json *json)
 void gg_report_json_notes(struct gg_json *json, const struct gg_model *model)
 {
 	gg_json_open(json, "notes", '[');
-	for (size_t i = 0; i < gg_model_note_count(model); i++)
-		gg_json_text(json, NULL, gg_model_note(model, i));
+	for (size_t i = 0; i < model->note_count; i++)
+		gg_json_text(json, NULL, model->notes[i]);
 	gg_json_close(json);
 }
 
@@ -138,15 +138,14 @@ void gg_report_json_unresolved(struct gg_json *json, const struct gg_model *mode
 	gg_json_integer(json, "frames", unresolved->frame_count);
 	gg_json_integer(json, "of", unresolved->all_frame_count);
 	gg_json_text(json, "module",
-	             unresolved->frame_count > 0
-	                     ? gg_model_module_path(model, unresolved->worst_module)
-	                     : NULL);
+	             unresolved->frame_count > 0 ? model->modules[unresolved->worst_module].path
+	                                         : NULL);
 	gg_json_close(json);
 }
 
 void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 {
-	const struct gg_profile_session *session = gg_model_session(report->model, 0);
+	const struct gg_profile_session *session = &report->model->sessions[0];
 
 	gg_json_integer(json, "version", 1);
 	gg_json_number(json, "interval_bytes", report->summary->interval);
@@ -157,12 +156,12 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 	gg_json_text(json, "command", session->command);
 	gg_json_text(json, "host", session->host);
 	gg_json_text(json, "geiger", session->geiger);
-	gg_json_integer(json, "sessions", gg_model_session_count(report->model));
+	gg_json_integer(json, "sessions", report->model->session_count);
 	gg_json_number(json, "processes",
 	               report->summary->process_count > 0 ? (double)report->summary->process_count
 	                                                  : NAN);
 	gg_json_number(json, "start_seconds", (double)(session->start_wall_ns / 1000) * 1e-6);
-	gg_json_number(json, "duration_ns", (double)gg_model_end_ns(report->model));
+	gg_json_number(json, "duration_ns", (double)report->model->end_ns);
 	gg_json_bool(json, "has_history", gg_model_has_history(report->model));
 	add_totals(report, json);
 	add_memory(report, json);
@@ -174,8 +173,8 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 static void add_place(const struct gg_report *report, struct gg_json *json,
                       const struct gg_code_location *place)
 {
-	struct gg_model_function function = gg_model_function(report->model, place->function);
-	struct gg_model_line line = gg_model_line(report->model, place->line);
+	struct gg_model_function function = report->model->functions[place->function];
+	struct gg_model_line line = report->model->lines[place->line];
 
 	gg_json_open(json, NULL, '{');
 	gg_json_text(json, "function", function.name);
@@ -184,7 +183,7 @@ static void add_place(const struct gg_report *report, struct gg_json *json,
 		gg_json_integer(json, "line", line.line);
 	else
 		gg_json_text(json, "line", NULL);
-	gg_json_text(json, "module", gg_model_module_path(report->model, function.module));
+	gg_json_text(json, "module", report->model->modules[function.module].path);
 	gg_json_text(json, "full_name", function.full_name);
 	gg_json_close(json);
 }
@@ -215,10 +214,10 @@ void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, 
 		return;
 	}
 	gg_model_path(report->model, stack, places, count);
-	function = gg_model_function(report->model, places[0].function);
-	line = gg_model_line(report->model, places[0].line);
+	function = report->model->functions[places[0].function];
+	line = report->model->lines[places[0].line];
 	add_where(json, &function, line.file, line.line,
-	          gg_model_module_path(report->model, function.module));
+	          report->model->modules[function.module].path);
 	gg_json_open(json, "stack", '[');
 	for (size_t i = 0; i < count; i++)
 		add_place(report, json, &places[i]);
@@ -228,9 +227,7 @@ void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, 
 
 static void add_process(const struct gg_report *report, struct gg_json *json, uint32_t number)
 {
-	size_t count;
-	const struct gg_profile_process *process = gg_model_processes(report->model, &count) +
-	                                           number;
+	const struct gg_profile_process *process = report->model->processes + number;
 
 	gg_json_integer(json, "pid", process->pid);
 	gg_json_text(json, "command", process->command);
@@ -238,9 +235,8 @@ static void add_process(const struct gg_report *report, struct gg_json *json, ui
 
 static void add_thread(const struct gg_report *report, struct gg_json *json, uint32_t number)
 {
-	size_t count;
-	const struct gg_profile_thread *thread = gg_model_threads(report->model, &count) + number;
-	const struct gg_profile_process *processes = gg_model_processes(report->model, &count);
+	const struct gg_profile_thread *thread = report->model->threads + number;
+	const struct gg_profile_process *processes = report->model->processes;
 
 	gg_json_integer(json, "pid", processes[thread->process].pid);
 	gg_json_integer(json, "tid", thread->tid);
@@ -250,10 +246,10 @@ static void add_thread(const struct gg_report *report, struct gg_json *json, uin
 /* Finds for each function its first line with a file; 0: none. */
 static uint32_t *find_files(const struct gg_model *model)
 {
-	uint32_t *lines = calloc(gg_model_function_count(model), sizeof(*lines));
+	uint32_t *lines = calloc(model->function_count, sizeof(*lines));
 
-	for (size_t i = gg_model_line_count(model); lines != NULL && i-- > 1;) {
-		struct gg_model_line line = gg_model_line(model, (uint32_t)i);
+	for (size_t i = model->line_count; lines != NULL && i-- > 1;) {
+		struct gg_model_line line = model->lines[i];
 
 		if (line.file != NULL)
 			lines[line.function] = (uint32_t)i;
@@ -272,21 +268,21 @@ static void add_key(const struct gg_report *report, struct gg_json *json,
 
 	switch (report->result->query.by) {
 	case GG_BY_FUNCTION:
-		function = gg_model_function(model, row->key);
-		add_where(json, &function, gg_model_line(model, files[row->key]).file, 0,
-		          gg_model_module_path(model, function.module));
+		function = model->functions[row->key];
+		add_where(json, &function, model->lines[files[row->key]].file, 0,
+		          model->modules[function.module].path);
 		return;
 	case GG_BY_LINE:
-		line = gg_model_line(model, row->key);
-		function = gg_model_function(model, line.function);
+		line = model->lines[row->key];
+		function = model->functions[line.function];
 		add_where(json, &function, line.file, line.line,
-		          gg_model_module_path(model, function.module));
+		          model->modules[function.module].path);
 		return;
 	case GG_BY_STACK:
 		gg_report_json_stack(report, json, row->key);
 		return;
 	case GG_BY_MODULE:
-		add_where(json, NULL, NULL, 0, gg_model_module_path(model, row->key));
+		add_where(json, NULL, NULL, 0, model->modules[row->key].path);
 		return;
 	case GG_BY_PROCESS:
 		add_where(json, NULL, NULL, 0, NULL);

@@ -79,7 +79,7 @@ static int add_residents(struct gg_report_summary *summary, const struct gg_mode
 	if (code < 0)
 		return code;
 	if (moment_ns == GG_TIME_NONE)
-		moment_ns = gg_model_end_ns(model);
+		moment_ns = model->end_ns;
 	summary->resident = gg_residents_at(&residents, moment_ns);
 	if (summary->has_peak && summary->peak_ns != GG_TIME_NONE)
 		code = read_at_peak(summary, &residents, model, query, error);
@@ -89,12 +89,11 @@ static int add_residents(struct gg_report_summary *summary, const struct gg_mode
 
 static void read_highest(struct gg_highest_rss *highest, const struct gg_model *model, uint32_t pid)
 {
-	size_t count, process_count;
-	const struct gg_profile_memory *memory = gg_model_memory(model, &count);
-	const struct gg_profile_process *processes = gg_model_processes(model, &process_count);
+	const struct gg_profile_memory *memory = model->memory;
+	const struct gg_profile_process *processes = model->processes;
 
 	*highest = (struct gg_highest_rss){ .bytes = -1 };
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < model->memory_count; i++)
 		if (memory[i].process != 0 && (double)memory[i].max_rss_bytes > highest->bytes &&
 		    is_asked_for(&processes[memory[i].process], pid))
 			*highest = (struct gg_highest_rss){
@@ -102,7 +101,7 @@ static void read_highest(struct gg_highest_rss *highest, const struct gg_model *
 				.time_ns = memory[i].time_ns,
 				.is_of_end = memory[i].rss_bytes < 0
 			};
-	for (size_t i = 1; i < process_count; i++)
+	for (size_t i = 1; i < model->process_count; i++)
 		highest->process_count += is_asked_for(&processes[i], pid);
 }
 
@@ -121,10 +120,10 @@ static int add_peak(struct gg_report_summary *summary, const struct gg_model *mo
 
 static size_t count_processes(const struct gg_model *model, uint32_t pid)
 {
-	size_t count, found = 0;
-	const struct gg_profile_process *processes = gg_model_processes(model, &count);
+	size_t found = 0;
+	const struct gg_profile_process *processes = model->processes;
 
-	for (size_t i = 1; i < count; i++)
+	for (size_t i = 1; i < model->process_count; i++)
 		found += pid == 0 || processes[i].pid == pid;
 	return found;
 }
@@ -141,7 +140,7 @@ int gg_report_summary_of(struct gg_report_summary *summary, const struct gg_mode
 	*summary = (struct gg_report_summary){ .moment_ns = GG_TIME_NONE,
 		                               .resident = gg_resident_unknown,
 		                               .at_peak = gg_resident_unknown };
-	summary->sample_count = gg_model_sample_total(model);
+	summary->sample_count = model->sample_total;
 	summary->dropped_count = gg_model_dropped(model, 0);
 	summary->interval = gg_model_interval(model, 0);
 	summary->least_interval = gg_model_least_interval(model);
@@ -163,7 +162,7 @@ int gg_report_summary_of(struct gg_report_summary *summary, const struct gg_mode
 		code = add_peak(summary, model, &all, error);
 	if (code < 0)
 		return code;
-	if (query->metric == GG_METRIC_LIVE && query->to_ns < gg_model_end_ns(model))
+	if (query->metric == GG_METRIC_LIVE && query->to_ns < model->end_ns)
 		summary->moment_ns = query->to_ns;
 	all.to_ns = summary->moment_ns;
 	code = gg_query_sum(model, &all, &sum, error);

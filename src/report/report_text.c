@@ -167,10 +167,10 @@ size_t gg_report_room(const struct gg_report *report, size_t column, size_t leas
 void gg_report_append_place(const struct gg_report *report, const struct gg_code_location *place,
                             size_t width, struct gg_buf *out)
 {
-	struct gg_model_line line = gg_model_line(report->model, place->line);
+	struct gg_model_line line = report->model->lines[place->line];
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	gg_buf_append_text(&text, gg_model_function(report->model, place->function).name);
+	gg_buf_append_text(&text, report->model->functions[place->function].name);
 	if (line.file != NULL)
 		gg_buf_printf(&text, " %s:%u", gg_path_base(line.file), line.line);
 	gg_screen_text_append(out, gg_buf_text(&text), width, report->figures.ascii);
@@ -295,7 +295,7 @@ static void append_other_metrics(const struct gg_report *report, struct gg_buf *
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	if (report->result->row_count > 0 || gg_model_sample_total(report->model) == 0)
+	if (report->result->row_count > 0 || report->model->sample_total == 0)
 		return;
 	append_no_match(report, out);
 	if (report->result->query.metric != GG_METRIC_LIVE)

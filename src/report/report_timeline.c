@@ -199,7 +199,7 @@ void gg_report_timeline_text(const struct gg_report *report, const struct gg_tim
 	chart.top = gg_chart_top(most);
 	gg_report_append_head(report, out);
 	/* Without a sample and without RSS there is nothing to draw. */
-	if (gg_model_sample_total(report->model) > 0 || timeline->rss_peak_bytes >= 0) {
+	if (report->model->sample_total > 0 || timeline->rss_peak_bytes >= 0) {
 		append_chart(report, &chart, out);
 		append_axis(report, timeline, width, out);
 		append_legend(report, timeline, out);

@@ -103,10 +103,9 @@ static void append_name(struct drawing *drawing, size_t index)
 	} else if (node->folded_count > 0) {
 		gg_buf_printf(&text, "(%" PRIu32 " more)", node->folded_count);
 	} else {
-		struct gg_model_function function = gg_model_function(report->model,
-		                                                      node->function);
+		struct gg_model_function function = report->model->functions[node->function];
 
-		const char *module = gg_model_module_name(report->model, function.module);
+		const char *module = report->model->modules[function.module].name;
 
 		gg_buf_append_text(&text, function.name);
 		if (function.is_named && function.module != 0 && module[0] != '\0')
@@ -174,7 +173,7 @@ static void add_node(const struct gg_report *report, const struct gg_tree *tree,
                      struct gg_json *json)
 {
 	const struct gg_tree_node *node = &tree->nodes[index];
-	struct gg_model_function function = gg_model_function(report->model, node->function);
+	struct gg_model_function function = report->model->functions[node->function];
 	bool has_name = index > 0 && node->folded_count == 0;
 	struct gg_figure self = figure_of(report, tree, index, &node->self);
 	struct gg_figure total = figure_of(report, tree, index, &node->total);
@@ -188,7 +187,7 @@ static void add_node(const struct gg_report *report, const struct gg_tree *tree,
 	gg_json_integer(json, "depth", node->depth);
 	gg_json_text(json, "function", has_name ? function.name : NULL);
 	gg_json_text(json, "module",
-	             has_name ? gg_model_module_path(report->model, function.module) : NULL);
+	             has_name ? report->model->modules[function.module].path : NULL);
 	gg_json_text(json, "full_name", has_name ? function.full_name : NULL);
 	gg_json_integer(json, "folded", node->folded_count);
 	gg_json_bool(json, "heaviest", node->is_heaviest);

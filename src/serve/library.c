@@ -363,7 +363,7 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 		status = gg_page_name_functions(model, before_model, error);
 	if (status == 0) {
 		/* A recent file without an end belongs to a recorder that still writes. */
-		const struct gg_profile_session *session = gg_model_session(model, 0);
+		const struct gg_profile_session *session = &model->sessions[0];
 
 		options.is_live = entry->is_live && session->end_ns == GG_TIME_NONE;
 		gg_buf_append_text(&exports, "/export?");

@@ -211,7 +211,7 @@ static void count_functions(const struct gg_model *model)
 		result = ask(model, &query);
 		for (size_t i = 0; i < result->row_count; i++) {
 			const struct gg_query_row *row = &result->rows[i];
-			int site = find_site(gg_model_function(model, row->key).name);
+			int site = find_site(model->functions[row->key].name);
 
 			for (int q = 0; q < 2 && site >= 0; q++) {
 				double truth = truth_of(&truths[site], metrics[m],
@@ -240,7 +240,7 @@ static void count_lines(const struct gg_model *model)
 	query.by = GG_BY_LINE;
 	result = ask(model, &query);
 	for (size_t i = 0; i < result->row_count; i++) {
-		struct gg_model_line line = gg_model_line(model, result->rows[i].key);
+		struct gg_model_line line = model->lines[result->rows[i].key];
 
 		if (line.file != NULL && strcmp(line.file, "sites.c") == 0)
 			count(&line_cells[line.line - 1], result->rows[i].self, GG_BYTES,
@@ -279,7 +279,7 @@ static void count_modules(const struct gg_model *model)
 		if (strstr(truths[i].name, "plugin") != NULL)
 			truth += truths[i].live[GG_BYTES];
 	for (size_t i = 0; i < result->row_count; i++)
-		if (strstr(gg_model_module_path(model, result->rows[i].key), "plugin") != NULL) {
+		if (strstr(model->modules[result->rows[i].key].path, "plugin") != NULL) {
 			count(&module_cells[0], result->rows[i].self, GG_BYTES, truth, true);
 			count(&module_cells[1], result->rows[i].total, GG_BYTES, truth, true);
 		}

@@ -71,10 +71,10 @@ static uint32_t number_of(const struct scene *scene, const char *path)
 {
 	uint32_t number = 1;
 
-	while (number < gg_model_module_count(scene->model) &&
-	       strcmp(gg_model_module_path(scene->model, number), path) != 0)
+	while (number < scene->model->module_count &&
+	       strcmp(scene->model->modules[number].path, path) != 0)
 		number++;
-	REQUIRE_MSG(number < gg_model_module_count(scene->model), "no module %s", path);
+	REQUIRE_MSG(number < scene->model->module_count, "no module %s", path);
 	return number;
 }
 
@@ -83,13 +83,13 @@ static void check_at(const struct scene *scene, const char *path, uint64_t start
 {
 	uint32_t number = number_of(scene, path);
 	const struct gg_address_space_module *module = &scene->space.modules[number];
-	const struct gg_model_spot spot = { .module = number, .address = 0x100 };
+	const struct gg_model_frame frame = { .module = number, .address = 0x100 };
 
 	CHECK_MSG(module->start == start && module->end == end && module->bias == bias &&
 	                  module->file_offset == file_offset,
 	          "%s: %#lx to %#lx, bias %#lx, offset %#lx", path, (long)module->start,
 	          (long)module->end, (long)module->bias, (long)module->file_offset);
-	CHECK_EQ_U64(gg_address_space_address(&scene->space, spot), bias + 0x100);
+	CHECK_EQ_U64(gg_address_space_address(&scene->space, &frame), bias + 0x100);
 }
 
 TEST_WITH(scene, a_module_lies_where_its_process_had_it_over_all_its_segments)

@@ -230,11 +230,12 @@ TEST(modules_of_all_processes_have_places_of_their_own)
 	extract = extract_of(model, GG_METRIC_LIVE, INT64_MIN, GG_TIME_NONE);
 	CHECK_EQ_I64(gg_address_space_make(&space, extract, &error), 0);
 	CHECK_EQ_U64(space.used_count, 4);
-	CHECK_EQ_STR(gg_model_module_path(model, space.order[0]), "/usr/bin/made");
+	CHECK_EQ_STR(model->modules[space.order[0]].path, "/usr/bin/made");
 	for (size_t i = 0; i < extract->row_count; i++) {
-		struct gg_model_spot spot = gg_model_stack_spot(model, extract->rows[i].stack);
-		const struct gg_address_space_module *module = &space.modules[spot.module];
-		uint64_t address = gg_address_space_address(&space, spot);
+		const struct gg_model_frame *frame = gg_model_stack_frame(model,
+		                                                          extract->rows[i].stack);
+		const struct gg_address_space_module *module = &space.modules[frame->module];
+		uint64_t address = gg_address_space_address(&space, frame);
 
 		CHECK(address >= module->start && address < module->end);
 		for (size_t k = 0; k < space.used_count; k++) {
@@ -243,7 +244,7 @@ TEST(modules_of_all_processes_have_places_of_their_own)
 
 			CHECK(other == module || address < other->start || address >= other->end);
 		}
-		if (strcmp(gg_model_module_path(model, spot.module), "liba") == 0)
+		if (strcmp(model->modules[frame->module].path, "liba") == 0)
 			CHECK(address == 0x7f0000000234 && module->file_offset == 0x1000);
 	}
 	gg_address_space_done(&space);

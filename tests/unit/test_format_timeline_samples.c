@@ -75,9 +75,9 @@ FIXTURE(scene)
 static int stack_of(const struct scene *scene, const struct gg_timeline_entry *entry)
 {
 	size_t count;
-	const struct gg_code_location *location = gg_model_stack_places(scene->model, entry->stack,
-	                                                                &count);
-	const char *name = gg_model_function(scene->model, location[0].function).name;
+	const struct gg_code_location *location = gg_model_stack_locations(scene->model,
+	                                                                   entry->stack, &count);
+	const char *name = scene->model->functions[location[0].function].name;
 
 	return strcmp(name, "load") == 0 ? 0 : strcmp(name, "draw") == 0 ? 1 : 2;
 }

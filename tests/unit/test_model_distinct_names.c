@@ -368,15 +368,15 @@ TEST(names_of_megabytes_are_cut_and_stay_different)
 	struct gg_model_function function;
 	const char *cut;
 
-	CHECK_EQ_U64(gg_model_function_count(model), 3);
+	CHECK_EQ_U64(model->function_count, 3);
 	for (uint32_t i = 1; i < 3; i++) {
-		function = gg_model_function(model, i);
+		function = model->functions[i];
 		CHECK(strlen(function.full_name) <= GG_PROFILE_NAME_MAX);
 		CHECK(strlen(function.name) <= GG_PROFILE_NAME_MAX);
 		CHECK_EQ_I64(strncmp(function.full_name, "f<aaa", 5), 0);
 		CHECK_EQ_STR(function.full_name + strlen(function.full_name) - 6, ">(int)");
 	}
-	CHECK(strcmp(gg_model_function(model, 1).name, gg_model_function(model, 2).name) != 0);
+	CHECK(strcmp(model->functions[1].name, model->functions[2].name) != 0);
 	/* Cut once: what was cut is short enough. */
 	cut = gg_profile_bounded_name(first, &room);
 	CHECK_EQ_PTR(cut, gg_buf_text(&room));

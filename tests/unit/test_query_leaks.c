@@ -92,10 +92,10 @@ static void add_all_classes(struct judged *f)
 static const char *name_of(const struct judged *f, size_t row)
 {
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_places(
+	const struct gg_code_location *places = gg_model_stack_locations(
 		f->model, f->leaks->rows[row].stack, &count);
 
-	return gg_model_function(f->model, places[0].function).name;
+	return f->model->functions[places[0].function].name;
 }
 
 TEST_WITH(judged, each_stack_is_judged_by_its_own_samples)

@@ -42,8 +42,7 @@ static bool looks(const struct gg_tree *tree, const char *wanted)
 			gg_buf_printf(&text, "(%u)", node->folded_count);
 		else
 			gg_buf_append_text(&text,
-			                   i == 0 ? "all"
-			                          : gg_model_function(model, node->function).name);
+			                   i == 0 ? "all" : model->functions[node->function].name);
 		gg_buf_printf(&text, ":%g:%g", gg_tally_estimate(&node->total, GG_BYTES).value,
 		              gg_tally_estimate(&node->self, GG_BYTES).value);
 		CHECK(i == 0 || node->parent < i);

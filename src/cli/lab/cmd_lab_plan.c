@@ -167,14 +167,14 @@ static int aim_at_heap(struct target *target, const struct plan_options *o)
  */
 static bool is_on_stack(const struct gg_model *model, uint32_t stack, const regex_t *function)
 {
-	for (stack = gg_model_stack_top(model, stack); stack != 0;
-	     stack = gg_model_stack_parent(model, stack)) {
+	for (stack = model->stacks[stack].top; stack != 0; stack = model->stacks[stack].parent) {
 		size_t count;
-		const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
+		const struct gg_code_location *places = gg_model_stack_locations(model, stack,
+		                                                                 &count);
 
 		for (size_t i = 0; i < count; i++)
-			if (regexec(function, gg_model_function(model, places[i].function).name, 0,
-			            NULL, 0) == 0)
+			if (regexec(function, model->functions[places[i].function].name, 0, NULL,
+			            0) == 0)
 				return true;
 	}
 	return false;
@@ -204,10 +204,9 @@ static int find_moment(const struct gg_model *model, int64_t *ret_ns, struct gg_
 static int aim_at_samples(struct target *target, const struct gg_model *model,
                           const struct plan_options *o, const regex_t *function, int64_t moment_ns)
 {
-	size_t count;
-	const struct gg_model_sample *samples = gg_model_samples(model, &count);
+	const struct gg_model_sample *samples = model->samples;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < model->sample_count; i++) {
 		const struct gg_model_sample *sample = &samples[i];
 		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
 		bool is_inherited = sample->flags & GG_MODEL_INHERITED;
@@ -227,7 +226,7 @@ static int aim_at_samples(struct target *target, const struct gg_model *model,
 		if (add_entry(target, entry) < 0)
 			return -ENOMEM;
 	}
-	target->seconds = (double)gg_model_end_ns(model) / 1e9;
+	target->seconds = (double)model->end_ns / 1e9;
 	return 0;
 }
 

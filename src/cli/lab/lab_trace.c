@@ -203,7 +203,7 @@ static uint32_t function_of(const struct gg_model *model, uint32_t stack)
 {
 	size_t count;
 
-	return gg_model_stack_places(model, gg_model_stack_top(model, stack), &count)[0].function;
+	return gg_model_stack_locations(model, model->stacks[stack].top, &count)[0].function;
 }
 
 struct rank {
@@ -224,8 +224,8 @@ static int compare_ranks(const void *a, const void *b)
  */
 static uint32_t *rank_functions(const struct gg_model *model)
 {
-	size_t count = gg_model_function_count(model), sample_count;
-	const struct gg_model_sample *samples = gg_model_samples(model, &sample_count);
+	size_t count = model->function_count;
+	const struct gg_model_sample *samples = model->samples;
 	struct rank *ranks = calloc(count + 1, sizeof(*ranks));
 	uint32_t *groups = calloc(count + 1, sizeof(*groups));
 
@@ -238,7 +238,7 @@ static uint32_t *rank_functions(const struct gg_model *model)
 		ranks[i].function = (uint32_t)i;
 		groups[i] = GROUPS_MAX;
 	}
-	for (size_t i = 0; i < sample_count; i++)
+	for (size_t i = 0; i < model->sample_count; i++)
 		ranks[function_of(model, samples[i].stack)].bytes += samples[i].weighted_bytes;
 	qsort(ranks, count, sizeof(*ranks), compare_ranks);
 	for (uint32_t i = 0; i < GROUPS_MAX && i < count; i++)
@@ -277,12 +277,11 @@ static bool is_live_at(const struct gg_model_sample *sample, int64_t moment_ns)
 static int read_samples(struct gg_trace *trace, const struct gg_model *model,
                         const uint32_t *groups, int64_t moment_ns)
 {
-	size_t count;
-	const struct gg_model_sample *samples = gg_model_samples(model, &count);
-	const struct gg_profile_coarse *coarse = gg_model_coarse(model, &count);
+	const struct gg_model_sample *samples = model->samples;
+	const struct gg_profile_coarse *coarse = model->coarse;
 	int code = 0;
 
-	for (size_t i = 0; code == 0 && i < count; i++) {
+	for (size_t i = 0; code == 0 && i < model->coarse_count; i++) {
 		/*
 		 * An aggregate has no sizes of its own, so its mean size stands for all of its
 		 * allocations.
@@ -298,8 +297,7 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
 					.count = (uint64_t)(number + 0.5),
 					.group = groups[function_of(model, coarse[i].stack)] });
 	}
-	gg_model_samples(model, &count);
-	for (size_t i = 0; code == 0 && i < count; i++) {
+	for (size_t i = 0; code == 0 && i < model->sample_count; i++) {
 		const struct gg_model_sample *sample = &samples[i];
 		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
 
@@ -329,11 +327,10 @@ static char **name_groups(const struct gg_model *model, const uint32_t *groups, 
 {
 	char **names = calloc(count + 1, sizeof(*names));
 
-	for (uint32_t i = 0; names != NULL && i < gg_model_function_count(model); i++)
+	for (uint32_t i = 0; names != NULL && i < model->function_count; i++)
 		if (groups[i] < count && names[groups[i]] == NULL)
-			names[groups[i]] = strdup(groups[i] < GROUPS_MAX
-			                                  ? gg_model_function(model, i).name
-			                                  : "(all others)");
+			names[groups[i]] = strdup(groups[i] < GROUPS_MAX ? model->functions[i].name
+			                                                 : "(all others)");
 	return names;
 }
 

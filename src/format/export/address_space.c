@@ -13,17 +13,17 @@
 /* Records how a stack uses its module: the highest address, and which names and lines are known. */
 static void note_stack(struct gg_address_space *space, const struct gg_model *model, uint32_t stack)
 {
-	struct gg_model_spot spot = gg_model_stack_spot(model, stack);
-	struct gg_address_space_module *module = &space->modules[spot.module];
+	const struct gg_model_frame *frame = gg_model_stack_frame(model, stack);
+	struct gg_address_space_module *module = &space->modules[frame->module];
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
+	const struct gg_code_location *places = gg_model_stack_locations(model, stack, &count);
 
-	if (spot.address >= module->end)
-		module->end = spot.address + 1;
+	if (frame->address >= module->end)
+		module->end = frame->address + 1;
 	for (size_t i = 0; i < count; i++) {
-		struct gg_model_line line = gg_model_line(model, places[i].line);
+		struct gg_model_line line = model->lines[places[i].line];
 
-		module->has_names |= gg_model_function(model, places[i].function).is_named;
+		module->has_names |= model->functions[places[i].function].is_named;
 		module->has_files |= line.file != NULL;
 		module->has_lines |= line.line != 0;
 	}
@@ -32,7 +32,7 @@ static void note_stack(struct gg_address_space *space, const struct gg_model *mo
 
 static int note_stacks(struct gg_address_space *space, const struct gg_extract *extract)
 {
-	uint8_t *is_noted = calloc(gg_model_stack_count(extract->model), 1);
+	uint8_t *is_noted = calloc(extract->model->stack_count, 1);
 
 	if (is_noted == NULL)
 		return -ENOMEM;
@@ -40,7 +40,7 @@ static int note_stacks(struct gg_address_space *space, const struct gg_extract *
 		uint32_t stack = extract->rows[i].stack;
 
 		for (; stack != 0 && !is_noted[stack];
-		     stack = gg_model_stack_parent(extract->model, stack)) {
+		     stack = extract->model->stacks[stack].parent) {
 			is_noted[stack] = 1;
 			note_stack(space, extract->model, stack);
 		}
@@ -120,8 +120,7 @@ static void place(struct gg_address_space *space, uint32_t number,
 
 static bool is_in(const struct gg_extract *extract, uint32_t process)
 {
-	size_t count;
-	const struct gg_profile_process *processes = gg_model_processes(extract->model, &count);
+	const struct gg_profile_process *processes = extract->model->processes;
 
 	return extract->query.pid == 0 || processes[process].pid == extract->query.pid;
 }
@@ -129,20 +128,18 @@ static bool is_in(const struct gg_extract *extract, uint32_t process)
 /* Finds the program itself: the module whose path is the executable of the first row's process. */
 static uint32_t find_main(const struct gg_extract *extract)
 {
-	size_t count;
-	const struct gg_profile_process *processes = gg_model_processes(extract->model, &count);
+	const struct gg_profile_process *processes = extract->model->processes;
 	const char *exe = extract->row_count > 0 ? processes[extract->rows[0].process].exe : NULL;
 
-	for (uint32_t i = 1; exe != NULL && i < gg_model_module_count(extract->model); i++)
-		if (strcmp(gg_model_module_path(extract->model, i), exe) == 0)
+	for (uint32_t i = 1; exe != NULL && i < extract->model->module_count; i++)
+		if (strcmp(extract->model->modules[i].path, exe) == 0)
 			return i;
 	return 0;
 }
 
 static void place_all(struct gg_address_space *space, const struct gg_extract *extract)
 {
-	size_t count;
-	const struct gg_profile_mapping *mappings = gg_model_mappings(extract->model, &count);
+	const struct gg_profile_mapping *mappings = extract->model->mappings;
 	uint32_t first = find_main(extract);
 	uint64_t free_from = FREE_FROM;
 
@@ -156,9 +153,10 @@ static void place_all(struct gg_address_space *space, const struct gg_extract *e
 
 		if (number == 0 || (i != 0 && number == first) || space->modules[number].end == 0)
 			continue;
-		for (size_t k = 0; k < count; k++)
+		for (size_t k = 0; k < extract->model->mapping_count; k++)
 			if (mappings[k].module == number && is_in(extract, mappings[k].process)) {
-				where = instance_of(mappings, count, &mappings[k]);
+				where = instance_of(mappings, extract->model->mapping_count,
+				                    &mappings[k]);
 				break;
 			}
 		place(space, number, where, &free_from);
@@ -168,7 +166,7 @@ static void place_all(struct gg_address_space *space, const struct gg_extract *e
 int gg_address_space_make(struct gg_address_space *ret_space, const struct gg_extract *extract,
                           struct gg_error *error)
 {
-	struct gg_address_space space = { .module_count = gg_model_module_count(extract->model) };
+	struct gg_address_space space = { .module_count = extract->model->module_count };
 
 	space.modules = calloc(space.module_count, sizeof(*space.modules));
 	space.order = calloc(space.module_count, sizeof(*space.order));

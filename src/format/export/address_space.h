@@ -12,7 +12,7 @@
  *
  *   if (gg_address_space_make(&space, extract, error) < 0)
  *           return error->code;
- *   address = gg_address_space_address(&space, gg_model_stack_spot(model, stack));
+ *   address = gg_address_space_address(&space, gg_model_stack_frame(model, stack));
  *   gg_address_space_done(&space);
  *
  * Threads   any number of readers.
@@ -40,7 +40,7 @@ GG_MUST_CHECK int gg_address_space_make(struct gg_address_space *ret_space,
 void gg_address_space_done(struct gg_address_space *space);
 
 static inline uint64_t gg_address_space_address(const struct gg_address_space *space,
-                                                struct gg_model_spot spot)
+                                                const struct gg_model_frame *frame)
 {
-	return space->modules[spot.module].bias + spot.address;
+	return space->modules[frame->module].bias + frame->address;
 }

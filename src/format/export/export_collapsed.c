@@ -30,11 +30,10 @@ static bool has_many_processes(const struct gg_extract *extract)
 static void put_process(const struct gg_extract *extract, uint32_t process, struct gg_buf *out)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
-	size_t count;
 
 	gg_extract_process_name(extract, process, &name);
 	put_name(out, gg_buf_text(&name));
-	gg_buf_printf(out, " (%u);", gg_model_processes(extract->model, &count)[process].pid);
+	gg_buf_printf(out, " (%u);", extract->model->processes[process].pid);
 }
 
 static int write_collapsed(const struct gg_export *job)
@@ -64,7 +63,7 @@ static int write_collapsed(const struct gg_export *job)
 			put_process(extract, row->process, job->out);
 		for (bool is_first = !has_processes; depth-- > 0; is_first = false) {
 			const char *name =
-				gg_model_function(extract->model, path.items[depth].function).name;
+				extract->model->functions[path.items[depth].function].name;
 
 			gg_buf_append_text(job->out, is_first && name[0] == '#' ? " " : "");
 			put_name(job->out, name);

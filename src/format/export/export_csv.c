@@ -59,7 +59,7 @@ static void put_stack(const struct gg_model *model, const struct gg_code_locatio
 	GG_CLEANUP(gg_buf_done) struct gg_buf stack = { 0 };
 
 	while (depth-- > 0) {
-		gg_buf_append_text(&stack, gg_model_function(model, places[depth].function).name);
+		gg_buf_append_text(&stack, model->functions[places[depth].function].name);
 		gg_buf_append_text(&stack, depth > 0 ? ";" : "");
 	}
 	put_text(out, gg_buf_text(&stack));
@@ -75,28 +75,27 @@ static int write_row(const struct gg_export *job, const struct gg_extract_row *r
 	GG_CLEANUP(gg_buf_done) struct gg_buf thread = { 0 };
 	struct gg_buf *out = job->out;
 	struct gg_model_line line;
-	size_t count;
 
 	if (!gg_export_path(model, row->stack, path))
 		return gg_export_out_of_memory(job);
-	line = gg_model_line(model, path->items[0].line);
+	line = model->lines[path->items[0].line];
 	gg_extract_process_name(extract, row->process, &program);
 	gg_extract_thread_name(extract, row->thread, &thread);
-	gg_buf_printf(out, "%u,", gg_model_processes(model, &count)[row->process].pid);
+	gg_buf_printf(out, "%u,", model->processes[row->process].pid);
 	put_text(out, gg_buf_text(&program));
-	gg_buf_printf(out, ",%u,", gg_model_threads(model, &count)[row->thread].tid);
+	gg_buf_printf(out, ",%u,", model->threads[row->thread].tid);
 	put_text(out, gg_buf_text(&thread));
 	gg_buf_append_text(out, ",");
 	put_text(out, gg_extract_kind(extract, row->kind));
 	gg_buf_append_text(out, ",");
-	put_text(out, gg_model_function(model, path->items[0].function).name);
+	put_text(out, model->functions[path->items[0].function].name);
 	gg_buf_append_text(out, ",");
 	put_text(out, line.file);
 	gg_buf_append_text(out, ",");
 	if (line.line != 0)
 		gg_buf_printf(out, "%u", line.line);
 	gg_buf_append_text(out, ",");
-	put_text(out, gg_model_module_path(model, gg_model_stack_spot(model, row->stack).module));
+	put_text(out, model->modules[gg_model_stack_frame(model, row->stack)->module].path);
 	gg_buf_append_text(out, ",");
 	put_stack(model, path->items, path->count, out);
 	put_sum(extract, &row->live, out);

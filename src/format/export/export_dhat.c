@@ -198,27 +198,25 @@ static void find_whole(struct writing *writing)
 static uint32_t process_frame(struct writing *writing, uint32_t process)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
-	size_t count;
 
 	gg_extract_process_name(writing->extract, process, &name);
-	return gg_string_table_printf(
-		&writing->frames, "0x0: %s (%u)", gg_buf_text(&name),
-		gg_model_processes(writing->extract->model, &count)[process].pid);
+	return gg_string_table_printf(&writing->frames, "0x0: %s (%u)", gg_buf_text(&name),
+	                              writing->extract->model->processes[process].pid);
 }
 
 static uint32_t place_frame(struct writing *writing, uint64_t address,
                             const struct gg_code_location *place)
 {
 	const struct gg_model *model = writing->extract->model;
-	struct gg_model_line line = gg_model_line(model, place->line);
-	struct gg_model_function function = gg_model_function(model, place->function);
+	struct gg_model_line line = model->lines[place->line];
+	struct gg_model_function function = model->functions[place->function];
 	unsigned long long at = address;
 
 	if (line.file != NULL && line.line != 0)
 		return gg_string_table_printf(&writing->frames, "0x%llX: %s (%s:%u)", at,
 		                              function.name, line.file, line.line);
 	return gg_string_table_printf(&writing->frames, "0x%llX: %s (in %s)", at, function.name,
-	                              gg_model_module_path(model, function.module));
+	                              model->modules[function.module].path);
 }
 
 static void write_stack(struct writing *writing, const struct point *point)
@@ -229,14 +227,15 @@ static void write_stack(struct writing *writing, const struct point *point)
 	gg_json_open(&writing->json, "fs", '[');
 	do {
 		uint64_t address = gg_address_space_address(&writing->space,
-		                                            gg_model_stack_spot(model, stack));
+		                                            gg_model_stack_frame(model, stack));
 		size_t count;
-		const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
+		const struct gg_code_location *places = gg_model_stack_locations(model, stack,
+		                                                                 &count);
 
 		for (size_t i = 0; i < count; i++)
 			gg_json_integer(&writing->json, NULL,
 			                place_frame(writing, address, &places[i]));
-		stack = gg_model_stack_parent(model, stack);
+		stack = model->stacks[stack].parent;
 	} while (stack != 0);
 	if (writing->has_processes)
 		gg_json_integer(&writing->json, NULL, process_frame(writing, point->process));
@@ -278,11 +277,10 @@ static void write_head(struct writing *writing)
 	const struct gg_extract *extract = writing->extract;
 	struct gg_json *json = &writing->json;
 	const char *command = NULL;
-	size_t count;
-	const struct gg_profile_process *processes = gg_model_processes(extract->model, &count);
+	const struct gg_profile_process *processes = extract->model->processes;
 
-	if (gg_model_session_count(extract->model) > 0)
-		command = gg_model_session(extract->model, 0)->command;
+	if (extract->model->session_count > 0)
+		command = extract->model->sessions[0].command;
 	gg_json_integer(json, "dhatFileVersion", 2);
 	gg_json_text(json, "mode", "heap");
 	gg_json_text(json, "verb", "Allocated");

@@ -14,7 +14,7 @@ static int write_records(const struct gg_export *job, const struct gg_address_sp
                          struct gg_dump *dump, struct gg_dump_sums *stacks)
 {
 	const struct gg_model *model = job->extract->model;
-	size_t stack_count = gg_model_stack_count(model);
+	size_t stack_count = model->stack_count;
 	struct gg_text_dump_addresses addresses = { 0 };
 	bool failed = false;
 
@@ -34,7 +34,7 @@ static int write_gperftools(const struct gg_export *job)
 {
 	const struct gg_extract *extract = job->extract;
 	struct gg_dump_sums total = { 0 },
-			    *stacks = calloc(gg_model_stack_count(extract->model), sizeof(*stacks));
+			    *stacks = calloc(extract->model->stack_count, sizeof(*stacks));
 	char buffer[8192];
 	struct gg_dump dump = { buffer, sizeof(buffer), .flush = gg_text_dump_append,
 		                .context = job->out };

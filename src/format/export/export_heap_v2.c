@@ -25,15 +25,13 @@ static void write_head(struct writing *writing)
 {
 	const struct gg_extract *extract = writing->extract;
 	struct gg_dump_sums total = { 0 };
-	size_t thread_count;
 
-	gg_model_threads(extract->model, &thread_count);
 	for (size_t i = 0; i < extract->row_count; i++) {
 		gg_text_dump_add(&total, &extract->rows[i]);
 		gg_text_dump_add(&writing->threads[extract->rows[i].thread], &extract->rows[i]);
 	}
 	gg_dump_heap_v2(&writing->dump, extract->interval_bytes, &total);
-	for (size_t i = 0; i < thread_count; i++) {
+	for (size_t i = 0; i < extract->model->thread_count; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
 
 		if (!(writing->threads[i].allocated.count + writing->threads[i].live.count > 0))
@@ -88,17 +86,15 @@ static int write_all(struct writing *writing)
 static int write_heap_v2(const struct gg_export *job)
 {
 	struct writing *writing = calloc(1, sizeof(*writing));
-	size_t thread_count;
 	int code;
 
 	if (writing == NULL)
 		return gg_export_out_of_memory(job);
-	gg_model_threads(job->extract->model, &thread_count);
 	writing->job = job;
 	writing->extract = job->extract;
 	writing->dump = (struct gg_dump){ writing->buffer, sizeof(writing->buffer),
 		                          .flush = gg_text_dump_append, .context = job->out };
-	writing->threads = calloc(thread_count, sizeof(*writing->threads));
+	writing->threads = calloc(job->extract->model->thread_count, sizeof(*writing->threads));
 	code = writing->threads == NULL
 	               ? gg_export_out_of_memory(job)
 	               : gg_address_space_make(&writing->space, job->extract, job->error);

@@ -66,13 +66,13 @@ static void open_stack(struct writing *writing, uint32_t stack)
 {
 	const struct gg_model *model = writing->extract->model;
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
+	const struct gg_code_location *places = gg_model_stack_locations(model, stack, &count);
 
 	for (size_t i = count; i-- > 0;) {
-		struct gg_model_line line = gg_model_line(model, places[i].line);
+		struct gg_model_line line = model->lines[places[i].line];
 
-		open_node(writing, gg_model_function(model, places[i].function).name, line.file,
-		          line.line, i == 0 ? writing->self_bytes[stack] : 0);
+		open_node(writing, model->functions[places[i].function].name, line.file, line.line,
+		          i == 0 ? writing->self_bytes[stack] : 0);
 	}
 }
 
@@ -80,7 +80,7 @@ static void close_stack(struct writing *writing, uint32_t stack)
 {
 	size_t count;
 
-	gg_model_stack_places(writing->extract->model, stack, &count);
+	gg_model_stack_locations(writing->extract->model, stack, &count);
 	while (count-- > 0)
 		close_node(writing);
 }
@@ -105,7 +105,7 @@ static void write_tree(struct writing *writing)
 				stack = writing->sibling[stack];
 				break;
 			}
-			stack = gg_model_stack_parent(model, stack);
+			stack = model->stacks[stack].parent;
 			if (stack == 0)
 				return;
 		}
@@ -117,7 +117,7 @@ static void write_tree(struct writing *writing)
 static void link_stacks(struct writing *writing, size_t first, size_t end)
 {
 	const struct gg_extract *extract = writing->extract;
-	size_t count = gg_model_stack_count(extract->model);
+	size_t count = extract->model->stack_count;
 
 	memset(writing->child, 0, count * sizeof(*writing->child));
 	memset(writing->sibling, 0, count * sizeof(*writing->sibling));
@@ -126,7 +126,7 @@ static void link_stacks(struct writing *writing, size_t first, size_t end)
 		writing->self_bytes[extract->rows[i].stack] +=
 			gg_extract_asked(extract, &extract->rows[i])->bytes;
 	for (size_t i = count; i-- > 1;) {
-		uint32_t parent = gg_model_stack_parent(extract->model, (uint32_t)i);
+		uint32_t parent = extract->model->stacks[i].parent;
 
 		if (writing->child[i] == 0 && writing->self_bytes[i] == 0)
 			continue;
@@ -140,13 +140,11 @@ static void write_process(struct writing *writing, size_t first, size_t end, boo
 	const struct gg_extract *extract = writing->extract;
 	uint32_t process = extract->rows[first].process;
 	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
-	size_t count;
 
 	link_stacks(writing, first, end);
 	if (!is_alone) {
 		gg_extract_process_name(extract, process, &name);
-		gg_buf_printf(&name, " (%u)",
-		              gg_model_processes(extract->model, &count)[process].pid);
+		gg_buf_printf(&name, " (%u)", extract->model->processes[process].pid);
 		open_node(writing, gg_buf_text(&name), NULL, 0, 0);
 	}
 	if (writing->self_bytes[0] > 0) { /* samples without a stack */
@@ -182,7 +180,7 @@ static void write_all(struct writing *writing)
 static int write_heapprofile(const struct gg_export *job)
 {
 	struct writing writing = { .job = job, .extract = job->extract };
-	size_t count = gg_model_stack_count(job->extract->model);
+	size_t count = job->extract->model->stack_count;
 	bool failed;
 
 	writing.child = calloc(count, sizeof(*writing.child));

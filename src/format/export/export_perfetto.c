@@ -99,8 +99,8 @@ static void write_clocks(struct gg_perfetto_writer *writer)
 		size_t clock = gg_wire_begin(out, SNAPSHOT_CLOCK);
 		uint64_t time_ns = START_NS;
 
-		if (ids[i] == REAL_TIME && gg_model_session_count(model) > 0)
-			time_ns = gg_model_session(model, 0)->start_wall_ns;
+		if (ids[i] == REAL_TIME && model->session_count > 0)
+			time_ns = model->sessions[0].start_wall_ns;
 		gg_wire_put_number(out, CLOCK_ID, ids[i]);
 		gg_wire_put_number(out, CLOCK_TIME_NS, time_ns);
 		gg_wire_end(out, clock);
@@ -119,13 +119,12 @@ static void write_processes(struct gg_perfetto_writer *writer)
 {
 	const struct gg_model *model = writer->extract->model;
 	struct gg_buf *out = writer->job->out;
-	size_t process_count, thread_count;
-	const struct gg_profile_process *of = gg_model_processes(model, &process_count);
-	const struct gg_profile_thread *threads = gg_model_threads(model, &thread_count);
+	const struct gg_profile_process *of = model->processes;
+	const struct gg_profile_thread *threads = model->threads;
 	size_t packet = gg_perfetto_begin(writer, HEAD_SEQUENCE, 0, START_NS);
 	size_t tree = gg_wire_begin(out, GG_PACKET_PROCESS_TREE), message;
 
-	for (size_t i = 1; i < process_count; i++) {
+	for (size_t i = 1; i < model->process_count; i++) {
 		const char *command = of[i].command != NULL ? of[i].command : of[i].exe;
 
 		if (!is_wanted(writer, &of[i]))
@@ -136,7 +135,7 @@ static void write_processes(struct gg_perfetto_writer *writer)
 		gg_wire_put_text(out, PROCESS_COMMAND, command != NULL ? command : "");
 		gg_wire_end(out, message);
 	}
-	for (size_t i = 1; i < thread_count; i++) {
+	for (size_t i = 1; i < model->thread_count; i++) {
 		if (!is_wanted(writer, &of[threads[i].process]))
 			continue;
 		message = gg_wire_begin(out, TREE_THREAD);
@@ -155,12 +154,11 @@ static void write_rss(struct gg_perfetto_writer *writer)
 {
 	const struct gg_extract *extract = writer->extract;
 	struct gg_buf *out = writer->job->out;
-	size_t count, process_count, packet, stats, message;
-	const struct gg_profile_memory *memory = gg_model_memory(extract->model, &count);
-	const struct gg_profile_process *processes = gg_model_processes(extract->model,
-	                                                                &process_count);
+	size_t packet, stats, message;
+	const struct gg_profile_memory *memory = extract->model->memory;
+	const struct gg_profile_process *processes = extract->model->processes;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < extract->model->memory_count; i++) {
 		const struct gg_profile_process *process = &processes[memory[i].process];
 
 		if (memory[i].process == 0 || memory[i].rss_bytes < 0 ||
@@ -221,16 +219,14 @@ static void write_dump(struct gg_perfetto_writer *writer, size_t first, size_t e
 	uint64_t interval_bytes = interval > 1 ? (uint64_t)gg_extract_whole(interval) : 1;
 	uint64_t time_ns = (uint64_t)(START_NS + steps->now_ns);
 	struct gg_buf *out = writer->job->out;
-	size_t process_count, packet, profile, dump;
+	size_t packet, profile, dump;
 
 	packet = gg_perfetto_begin(writer, gg_perfetto_sequence(entry->heap), GG_SEQUENCE_NEEDED,
 	                           time_ns);
 	profile = gg_wire_begin(out, GG_PACKET_PROFILE);
 	dump = gg_wire_begin(out, PROFILE_DUMP);
-	gg_wire_put_number(
-		out, DUMP_PID,
-		(uint64_t)gg_model_processes(writer->extract->model, &process_count)[entry->process]
-			.pid);
+	gg_wire_put_number(out, DUMP_PID,
+	                   (uint64_t)writer->extract->model->processes[entry->process].pid);
 	for (size_t i = first; i < end; i++)
 		write_sample(out, &steps->entries[steps->changed[i]]);
 	gg_wire_put_number(out, DUMP_FROM_STARTUP, 1);
@@ -293,7 +289,7 @@ static int write_perfetto(const struct gg_export *job)
 	if (code == 0)
 		code = gg_timeline_samples_make(&writer.steps, job->extract, STEP_COUNT,
 		                                job->error);
-	writer.packet_index = calloc(gg_model_heap_count(job->extract->model) + 1,
+	writer.packet_index = calloc(job->extract->model->heap_count + 1,
 	                             sizeof(*writer.packet_index));
 	if (code == 0 && writer.packet_index == NULL)
 		code = gg_export_out_of_memory(job);

@@ -140,8 +140,7 @@ static uint32_t text(struct writing *writing, const char *value)
 /* pprof's functions have one file each, so one name in two files makes two functions. */
 static uint64_t function_id(struct writing *writing, uint32_t number, const char *file)
 {
-	const struct gg_model_function function = gg_model_function(writing->extract->model,
-	                                                            number);
+	const struct gg_model_function function = writing->extract->model->functions[number];
 	uint32_t file_text = text(writing, file);
 	uint64_t key = (uint64_t)number << 32 | file_text;
 	uint64_t id = gg_map_get(&writing->function_of, key);
@@ -170,10 +169,10 @@ static uint64_t function_id(struct writing *writing, uint32_t number, const char
 static uint64_t add_location(struct writing *writing, uint32_t stack, uint64_t address)
 {
 	const struct gg_model *model = writing->extract->model;
-	uint32_t module = gg_model_stack_spot(model, stack).module;
+	uint32_t module = gg_model_stack_frame(model, stack)->module;
 	struct gg_buf *out = &writing->locations;
 	size_t count, message = gg_wire_begin(out, PROFILE_LOCATION), line_message;
-	const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
+	const struct gg_code_location *places = gg_model_stack_locations(model, stack, &count);
 
 	put(out, LOCATION_ID, ++writing->location_count);
 	for (size_t i = 0; i < writing->space.used_count; i++)
@@ -181,7 +180,7 @@ static uint64_t add_location(struct writing *writing, uint32_t stack, uint64_t a
 			put(out, LOCATION_MAPPING_ID, i + 1);
 	put(out, LOCATION_ADDRESS, address);
 	for (size_t i = 0; i < count; i++) {
-		struct gg_model_line line = gg_model_line(model, places[i].line);
+		struct gg_model_line line = model->lines[places[i].line];
 
 		line_message = gg_wire_begin(out, LOCATION_LINE);
 		put(out, LINE_FUNCTION_ID, function_id(writing, places[i].function, line.file));
@@ -194,13 +193,13 @@ static uint64_t add_location(struct writing *writing, uint32_t stack, uint64_t a
 
 static uint64_t location_id(struct writing *writing, uint32_t stack)
 {
-	struct gg_model_spot spot = gg_model_stack_spot(writing->extract->model, stack);
+	const struct gg_model_frame *frame = gg_model_stack_frame(writing->extract->model, stack);
 	uint64_t *known = &writing->location_of_stack[stack], address, key, id;
 
 	if (*known != 0)
 		return *known;
-	address = gg_address_space_address(&writing->space, spot);
-	key = gg_hash_integer(spot.address, gg_map_seed(&writing->location_of) + spot.module);
+	address = gg_address_space_address(&writing->space, frame);
+	key = gg_hash_integer(frame->address, gg_map_seed(&writing->location_of) + frame->module);
 	id = gg_map_get(&writing->location_of, key);
 	if (id == GG_MAP_NONE) {
 		id = add_location(writing, stack, address);
@@ -269,7 +268,7 @@ static void heap_name(const struct gg_extract *extract, uint32_t heap, struct gg
 
 static void type_name(const struct gg_extract *extract, uint32_t type, struct gg_buf *out)
 {
-	gg_buf_append_text(out, gg_model_type_name(extract->model, type));
+	gg_buf_append_text(out, extract->model->types[type]);
 }
 
 /* Writes the labels of a row's heap and, if it has one, its type. */
@@ -278,8 +277,8 @@ static void label_kind(struct writing *writing, uint32_t kind)
 	const struct gg_extract *extract = writing->extract;
 	uint32_t heap = gg_extract_heap(extract, kind), type = 0;
 
-	if (kind < gg_model_kind_count(extract->model))
-		type = gg_model_kind(extract->model, kind).type;
+	if (kind < extract->model->kind_count)
+		type = extract->model->kinds[kind].type;
 	label_text(writing, WORD_HEAP, name_of(writing, writing->heap_text, heap, heap_name));
 	if (type != 0)
 		label_text(writing, WORD_TYPE,
@@ -297,10 +296,9 @@ static bool is_word(const char *key)
 /* Writes the labels that distinguish its process from other processes. */
 static void label_process(struct writing *writing, uint32_t process)
 {
-	size_t count;
-	const struct gg_model_label *labels = gg_model_labels(writing->extract->model, &count);
+	const struct gg_model_label *labels = writing->extract->model->labels;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < writing->extract->model->label_count; i++) {
 		struct gg_buf *out = &writing->profile;
 		size_t message;
 
@@ -317,17 +315,14 @@ static void add_labels(struct writing *writing, const struct gg_extract_row *row
 {
 	const struct gg_extract *extract = writing->extract;
 	const struct gg_extract_sum *all = row->allocated.count > 0 ? &row->allocated : &row->live;
-	size_t count;
 
 	label_text(writing, WORD_THREAD,
 	           name_of(writing, writing->thread_text, row->thread, gg_extract_thread_name));
 	label_text(writing, WORD_PROCESS,
 	           name_of(writing, writing->process_text, row->process, gg_extract_process_name));
 	label_kind(writing, row->kind);
-	label_number(writing, WORD_PID,
-	             gg_model_processes(extract->model, &count)[row->process].pid, WORD_PID);
-	label_number(writing, WORD_TID, gg_model_threads(extract->model, &count)[row->thread].tid,
-	             WORD_TID);
+	label_number(writing, WORD_PID, extract->model->processes[row->process].pid, WORD_PID);
+	label_number(writing, WORD_TID, extract->model->threads[row->thread].tid, WORD_TID);
 	label_process(writing, row->process);
 	if (all->count > 0)
 		label_number(writing, WORD_BYTES, (double)all->bytes / (double)all->count,
@@ -346,7 +341,7 @@ static void add_sample(struct writing *writing, const struct gg_extract_row *row
 	packed = gg_wire_begin(out, SAMPLE_LOCATION_ID);
 	do {
 		gg_wire_append_varint(out, location_id(writing, stack));
-		stack = gg_model_stack_parent(model, stack);
+		stack = model->stacks[stack].parent;
 	} while (stack != 0);
 	gg_wire_end(out, packed);
 	packed = gg_wire_begin(out, SAMPLE_VALUE);
@@ -376,8 +371,8 @@ static void add_comment(struct writing *writing, const char *what, const struct 
 static void add_comments(struct writing *writing)
 {
 	const struct gg_extract *extract = writing->extract;
-	const struct gg_profile_session *session = gg_model_session_count(extract->model) > 0
-	                                                   ? gg_model_session(extract->model, 0)
+	const struct gg_profile_session *session = extract->model->session_count > 0
+	                                                   ? &extract->model->sessions[0]
 	                                                   : NULL;
 
 	put(&writing->profile, PROFILE_COMMENT,
@@ -405,10 +400,8 @@ static void add_mappings(struct writing *writing)
 		put(out, MAPPING_START, module->start);
 		put(out, MAPPING_LIMIT, module->end);
 		put(out, MAPPING_FILE_OFFSET, module->file_offset);
-		put(out, MAPPING_FILENAME,
-		    text(writing, gg_model_module_path(model, space->order[i])));
-		put(out, MAPPING_BUILD_ID,
-		    text(writing, gg_model_module_build_id(model, space->order[i])));
+		put(out, MAPPING_FILENAME, text(writing, model->modules[space->order[i]].path));
+		put(out, MAPPING_BUILD_ID, text(writing, model->modules[space->order[i]].build_id));
 		put(out, MAPPING_HAS_FUNCTIONS, module->has_names);
 		put(out, MAPPING_HAS_FILENAMES, module->has_files);
 		put(out, MAPPING_HAS_LINES, module->has_lines);
@@ -473,9 +466,9 @@ static void add_times(struct writing *writing)
 	const struct gg_extract *extract = writing->extract;
 	struct gg_buf *out = &writing->profile;
 
-	if (gg_model_session_count(extract->model) > 0)
+	if (extract->model->session_count > 0)
 		put(out, PROFILE_TIME_NS,
-		    (uint64_t)((int64_t)gg_model_session(extract->model, 0)->start_wall_ns +
+		    (uint64_t)((int64_t)extract->model->sessions[0].start_wall_ns +
 		               extract->start_ns));
 	put(out, PROFILE_DURATION_NS, (uint64_t)(extract->end_ns - extract->start_ns));
 	put(out, PROFILE_PERIOD,
@@ -520,16 +513,13 @@ static void writing_done(struct writing *writing)
 static bool begin(struct writing *writing)
 {
 	const struct gg_model *model = writing->extract->model;
-	size_t process_count, thread_count;
 
-	gg_model_processes(model, &process_count);
-	gg_model_threads(model, &thread_count);
-	writing->location_of_stack = calloc(gg_model_stack_count(model),
+	writing->location_of_stack = calloc(model->stack_count,
 	                                    sizeof(*writing->location_of_stack));
-	writing->thread_text = calloc(thread_count, sizeof(*writing->thread_text));
-	writing->process_text = calloc(process_count, sizeof(*writing->process_text));
-	writing->heap_text = calloc(gg_model_heap_count(model) + 1, sizeof(*writing->heap_text));
-	writing->type_text = calloc(gg_model_type_count(model) + 1, sizeof(*writing->type_text));
+	writing->thread_text = calloc(model->thread_count, sizeof(*writing->thread_text));
+	writing->process_text = calloc(model->process_count, sizeof(*writing->process_text));
+	writing->heap_text = calloc(model->heap_count + 1, sizeof(*writing->heap_text));
+	writing->type_text = calloc(model->type_count + 1, sizeof(*writing->type_text));
 	text(writing, "");
 	for (size_t i = 0; i < WORD_COUNT; i++)
 		writing->words[i] = text(writing, words[i]);

@@ -55,14 +55,14 @@ static void collect(struct writing *writing)
 static void write_line_frame(struct writing *writing, const struct gg_code_location *place)
 {
 	const struct gg_model *model = writing->extract->model;
-	struct gg_model_line line = gg_model_line(model, place->line);
+	struct gg_model_line line = model->lines[place->line];
 	struct gg_json *json = &writing->json;
 
 	if (writing->frame_of_line[place->line] != 0)
 		return;
 	writing->frame_of_line[place->line] = ++writing->frame_count;
 	gg_json_open(json, NULL, '{');
-	gg_json_text(json, "name", gg_model_function(model, place->function).name);
+	gg_json_text(json, "name", model->functions[place->function].name);
 	if (line.file != NULL)
 		gg_json_text(json, "file", line.file);
 	if (line.line != 0)
@@ -73,14 +73,12 @@ static void write_line_frame(struct writing *writing, const struct gg_code_locat
 static void write_process_frame(struct writing *writing, uint32_t process)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
-	size_t count;
 
 	if (!writing->has_processes || writing->frame_of_process[process] != 0)
 		return;
 	writing->frame_of_process[process] = ++writing->frame_count;
 	gg_extract_process_name(writing->extract, process, &name);
-	gg_buf_printf(&name, " (%u)",
-	              gg_model_processes(writing->extract->model, &count)[process].pid);
+	gg_buf_printf(&name, " (%u)", writing->extract->model->processes[process].pid);
 	gg_json_open(&writing->json, NULL, '{');
 	gg_json_text(&writing->json, "name", gg_buf_text(&name));
 	gg_json_close(&writing->json);
@@ -169,8 +167,8 @@ static int write_all(struct writing *writing)
 	const struct gg_extract *extract = writing->extract;
 	const char *command = NULL;
 
-	if (gg_model_session_count(extract->model) > 0)
-		command = gg_model_session(extract->model, 0)->command;
+	if (extract->model->session_count > 0)
+		command = extract->model->sessions[0].command;
 	gg_json_open(json, NULL, '{');
 	gg_json_text(json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	gg_json_text(json, "name", command != NULL ? command : "geiger");
@@ -194,13 +192,11 @@ static int write_speedscope(const struct gg_export *job)
 	struct writing writing = { .job = job,
 		                   .extract = job->extract,
 		                   .json = { .out = job->out } };
-	size_t process_count;
 	int code = -1;
 
-	gg_model_processes(model, &process_count);
 	writing.samples = calloc(job->extract->row_count + 1, sizeof(*writing.samples));
-	writing.frame_of_line = calloc(gg_model_line_count(model), sizeof(uint32_t));
-	writing.frame_of_process = calloc(process_count, sizeof(uint32_t));
+	writing.frame_of_line = calloc(model->line_count, sizeof(uint32_t));
+	writing.frame_of_process = calloc(model->process_count, sizeof(uint32_t));
 	if (writing.samples != NULL && writing.frame_of_line != NULL &&
 	    writing.frame_of_process != NULL) {
 		collect(&writing);

@@ -78,8 +78,7 @@ static void put_name(const struct drawing *drawing, const struct gg_tree_node *n
 		snprintf(folded, sizeof(folded), "%u small ones", node->folded_count);
 		put_text(out, folded, most);
 	} else {
-		put_text(out, gg_model_function(drawing->job->extract->model, node->function).name,
-		         most);
+		put_text(out, drawing->job->extract->model->functions[node->function].name, most);
 	}
 }
 
@@ -117,8 +116,8 @@ static void put_title(const struct drawing *drawing, const struct gg_tree_node *
 static void put_color(const struct drawing *drawing, const struct gg_tree_node *node)
 {
 	const struct gg_model *model = drawing->job->extract->model;
-	struct gg_model_function function = gg_model_function(model, node->function);
-	const char *module = gg_model_module_name(model, function.module);
+	struct gg_model_function function = model->functions[node->function];
+	const char *module = model->modules[function.module].name;
 	uint64_t of_module = gg_hash_bytes(module, strlen(module), 1);
 	uint64_t of_name = gg_hash_bytes(function.name, strlen(function.name), 1);
 
@@ -168,9 +167,8 @@ static void put_head(const struct drawing *drawing)
 	              "<text x=\"%d\" y=\"22\" font-size=\"16\">",
 	              WIDTH, height, WIDTH, height, MARGIN);
 	put_text(out,
-	         gg_model_session_count(extract->model) > 0 &&
-	                         gg_model_session(extract->model, 0)->command != NULL
-	                 ? gg_model_session(extract->model, 0)->command
+	         extract->model->session_count > 0 && extract->model->sessions[0].command != NULL
+	                 ? extract->model->sessions[0].command
 	                 : "geiger",
 	         120);
 	gg_buf_printf(out, "</text>\n<text x=\"%d\" y=\"40\">%s: ", MARGIN,

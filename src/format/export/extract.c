@@ -55,7 +55,7 @@ static struct gg_plain_tally *sum_of(struct making *making, uint32_t process, ui
 	uint64_t hash, number;
 
 	key.wanted.process = process;
-	key.wanted.stack = gg_model_stack_top(making->extract->model, stack);
+	key.wanted.stack = making->extract->model->stacks[stack].top;
 	key.wanted.thread = thread;
 	key.wanted.kind = kind;
 	hash = gg_hash_integer((uint64_t)key.wanted.stack << 32 | thread,
@@ -85,7 +85,7 @@ static void add_pick(const struct gg_model_sample *sample, const struct gg_profi
 		return;
 	}
 	sum = sum_of(making, coarse->process, coarse->stack, coarse->thread,
-	             (uint32_t)gg_model_kind_count(model));
+	             (uint32_t)model->kind_count);
 	if (sum != NULL) {
 		struct gg_tally tally = { 0 };
 
@@ -200,11 +200,10 @@ static int compare_rows(const void *a, const void *b)
 
 static double interval_of(const struct gg_model *model, uint32_t pid)
 {
-	size_t count;
-	const struct gg_profile_process *processes = gg_model_processes(model, &count);
+	const struct gg_profile_process *processes = model->processes;
 	double most = 0;
 
-	for (size_t i = 1; i < count; i++)
+	for (size_t i = 1; i < model->process_count; i++)
 		if (pid == 0 || processes[i].pid == pid)
 			most = fmax(most, gg_model_interval(model, (uint32_t)i));
 	return most;
@@ -244,7 +243,7 @@ static int fill(struct gg_extract *extract, struct gg_error *error)
 {
 	struct making making = { .extract = extract };
 	const struct gg_query *query = &extract->query;
-	int64_t last_ns = gg_model_end_ns(extract->model);
+	int64_t last_ns = extract->model->end_ns;
 	int code = settle_query(extract, error);
 
 	if (code == 0)
@@ -317,27 +316,23 @@ struct gg_interval gg_extract_interval(const struct gg_extract *extract,
 
 const char *gg_extract_kind(const struct gg_extract *extract, uint32_t kind)
 {
-	return kind < gg_model_kind_count(extract->model) ? gg_model_kind_name(extract->model, kind)
-	                                                  : "[not kept]";
+	return kind < extract->model->kind_count ? extract->model->kinds[kind].name : "[not kept]";
 }
 
 uint32_t gg_extract_heap(const struct gg_extract *extract, uint32_t kind)
 {
-	return kind < gg_model_kind_count(extract->model)
-	               ? gg_model_kind(extract->model, kind).heap
-	               : (uint32_t)gg_model_heap_count(extract->model);
+	return kind < extract->model->kind_count ? extract->model->kinds[kind].heap
+	                                         : (uint32_t)extract->model->heap_count;
 }
 
 const char *gg_extract_heap_name(const struct gg_extract *extract, uint32_t heap)
 {
-	return heap < gg_model_heap_count(extract->model) ? gg_model_heap_name(extract->model, heap)
-	                                                  : "[not kept]";
+	return heap < extract->model->heap_count ? extract->model->heaps[heap] : "[not kept]";
 }
 
 void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, struct gg_buf *out)
 {
-	size_t count;
-	const struct gg_profile_thread *of = gg_model_threads(extract->model, &count) + thread;
+	const struct gg_profile_thread *of = extract->model->threads + thread;
 
 	if (of->name != NULL && of->name[0] != '\0')
 		gg_buf_append_text(out, of->name);
@@ -349,8 +344,7 @@ void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, s
 
 void gg_extract_process_name(const struct gg_extract *extract, uint32_t process, struct gg_buf *out)
 {
-	size_t count;
-	const struct gg_profile_process *of = gg_model_processes(extract->model, &count) + process;
+	const struct gg_profile_process *of = extract->model->processes + process;
 
 	if (of->exe != NULL && of->exe[0] != '\0')
 		gg_buf_append_text(out, gg_path_base(of->exe));
@@ -399,7 +393,7 @@ static struct gg_extract_block block_of_coarse(const struct gg_model *model,
 		.process = coarse->process,
 		.stack = coarse->stack,
 		.thread = coarse->thread,
-		.kind = (uint32_t)gg_model_kind_count(model),
+		.kind = (uint32_t)model->kind_count,
 	};
 
 	if (coarse->is_left) { /* the time of the exit is unknown */
@@ -433,7 +427,7 @@ static void visit_block(const struct gg_model_sample *sample,
 		block.alloc_ns = extract->start_ns;
 	if (block.free_ns > query->to_ns)
 		block.free_ns = GG_TIME_NONE;
-	block.stack = gg_model_stack_top(extract->model, block.stack);
+	block.stack = extract->model->stacks[block.stack].top;
 	blocks->failed |= !gg_array_push(&blocks->blocks, block);
 }
 

@@ -64,9 +64,10 @@ struct names {
  */
 static uint64_t frame_key(struct names *names, uint32_t stack)
 {
-	struct gg_model_spot spot = gg_model_stack_spot(names->writer->extract->model, stack);
+	const struct gg_model_frame *frame = gg_model_stack_frame(names->writer->extract->model,
+	                                                          stack);
 
-	return gg_hash_integer(spot.address, gg_map_seed(&names->first_frame) + spot.module);
+	return gg_hash_integer(frame->address, gg_map_seed(&names->first_frame) + frame->module);
 }
 
 /* Adds the frames of one address, outermost first. */
@@ -76,16 +77,15 @@ static void add_frames(struct names *names, uint32_t stack)
 	const struct gg_model *model = writer->extract->model;
 	uint64_t key = frame_key(names, stack);
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_places(model, stack, &count);
+	const struct gg_code_location *places = gg_model_stack_locations(model, stack, &count);
 
 	if (gg_map_get(&names->first_frame, key) != GG_MAP_NONE)
 		return;
 	if (gg_map_put(&names->first_frame, key, names->stacks.count + 1) < 0)
 		writer->failed = true;
 	for (size_t i = count; i-- > 0;) {
-		gg_string_table_put(&names->functions,
-		                    gg_model_function(model, places[i].function).name);
-		gg_string_table_put(&names->sources, gg_model_line(model, places[i].line).file);
+		gg_string_table_put(&names->functions, model->functions[places[i].function].name);
+		gg_string_table_put(&names->sources, model->lines[places[i].line].file);
 		if (!gg_array_push(&names->stacks, (uint64_t)stack << 32 | i))
 			writer->failed = true;
 	}
@@ -96,7 +96,7 @@ static void add_stack(struct names *names, uint32_t stack)
 	names->used_stacks[names->used_count++] = stack;
 	do {
 		add_frames(names, stack);
-		stack = gg_model_stack_parent(names->writer->extract->model, stack);
+		stack = names->writer->extract->model->stacks[stack].parent;
 	} while (stack != 0 && !names->writer->failed);
 }
 
@@ -161,9 +161,9 @@ static void write_mapping(struct names *names, size_t number)
 	const struct gg_address_space_module *module = &names->writer->space.modules[of];
 	const struct gg_model *model = names->writer->extract->model;
 	struct gg_buf *out = names->writer->job->out;
-	const char *path = gg_model_module_path(model, of);
+	const char *path = model->modules[of].path;
 	uint8_t build_id[64];
-	size_t build_id_bytes = bytes_of_hex(gg_model_module_build_id(model, of), build_id);
+	size_t build_id_bytes = bytes_of_hex(model->modules[of].build_id, build_id);
 	size_t interned, packet = begin_packet(names, GG_SEQUENCE_NEEDED, &interned), message;
 
 	/*
@@ -206,20 +206,20 @@ static void put_frame(struct names *names, uint64_t iid, uint32_t stack, uint32_
 	const struct gg_model *model = names->writer->extract->model;
 	struct gg_buf *out = names->writer->job->out;
 	size_t ignored, message = gg_wire_begin(out, INTERNED_FRAME);
-	const struct gg_code_location *place = &gg_model_stack_places(model, stack,
-	                                                              &ignored)[number];
-	struct gg_model_line line = gg_model_line(model, place->line);
-	struct gg_model_spot spot = gg_model_stack_spot(model, stack);
-	uint64_t mapping = mapping_of(names->writer, spot.module);
+	const struct gg_code_location *place = &gg_model_stack_locations(model, stack,
+	                                                                 &ignored)[number];
+	struct gg_model_line line = model->lines[place->line];
+	const struct gg_model_frame *frame = gg_model_stack_frame(model, stack);
+	uint64_t mapping = mapping_of(names->writer, frame->module);
 	uint32_t source = gg_string_table_put(&names->sources, line.file);
 
 	gg_wire_put_number(out, FRAME_IID, iid);
-	gg_wire_put_number(out, FRAME_FUNCTION,
-	                   gg_string_table_put(&names->functions,
-	                                       gg_model_function(model, place->function).name));
+	gg_wire_put_number(
+		out, FRAME_FUNCTION,
+		gg_string_table_put(&names->functions, model->functions[place->function].name));
 	if (mapping != 0) {
 		gg_wire_put_number(out, FRAME_MAPPING, mapping);
-		gg_wire_put_number(out, FRAME_RELATIVE_PC, spot.address);
+		gg_wire_put_number(out, FRAME_RELATIVE_PC, frame->address);
 	}
 	if (source != 0)
 		gg_wire_put_number(out, FRAME_SOURCE_PATH, source);
@@ -248,11 +248,11 @@ static void collect_frames(struct names *names, uint32_t stack)
 		uint64_t first = gg_map_get(&names->first_frame, frame_key(names, stack));
 		size_t count;
 
-		gg_model_stack_places(model, stack, &count);
+		gg_model_stack_locations(model, stack, &count);
 		for (size_t i = count; i-- > 0;) /* innermost first until reversed below */
 			if (!gg_array_push(&names->frames, first + i))
 				names->writer->failed = true;
-		stack = gg_model_stack_parent(model, stack);
+		stack = model->stacks[stack].parent;
 	} while (stack != 0);
 	for (size_t i = 0; i < names->frames.count / 2; i++) {
 		uint64_t *items = names->frames.items;
@@ -283,7 +283,7 @@ static void write_callstacks(struct names *names)
 void gg_perfetto_put_names(struct gg_perfetto_writer *writer, size_t first, size_t end)
 {
 	const struct gg_timeline_entry *entries = writer->steps->entries;
-	uint8_t *is_used = calloc(gg_model_stack_count(writer->extract->model), 1);
+	uint8_t *is_used = calloc(writer->extract->model->stack_count, 1);
 	struct names names = { .writer = writer,
 		               .sequence = gg_perfetto_sequence(entries[first].heap) };
 

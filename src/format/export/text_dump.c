@@ -26,12 +26,12 @@ bool gg_text_dump_walk(const struct gg_address_space *space, const struct gg_mod
 	addresses->count = 0;
 	do {
 		uint64_t address = gg_address_space_address(space,
-		                                            gg_model_stack_spot(model, stack));
+		                                            gg_model_stack_frame(model, stack));
 
 		address += addresses->count > 0 || stack == 0;
 		if (!gg_array_push(addresses, address))
 			return false;
-		stack = gg_model_stack_parent(model, stack);
+		stack = model->stacks[stack].parent;
 	} while (stack != 0);
 	return true;
 }
@@ -44,6 +44,6 @@ void gg_text_dump_mappings(const struct gg_address_space *space, const struct gg
 		const struct gg_address_space_module *module = &space->modules[space->order[i]];
 
 		gg_dump_mapping(dump, module->start, module->end, "r-xp", module->file_offset,
-		                gg_model_module_path(model, space->order[i]));
+		                model->modules[space->order[i]].path);
 	}
 }

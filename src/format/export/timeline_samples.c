@@ -19,14 +19,13 @@ static int compare_entries(const void *a, const void *b)
 
 static int find_processes(struct gg_timeline_samples *steps)
 {
-	size_t count;
-	const struct gg_profile_process *processes = gg_model_processes(steps->extract->model,
-	                                                                &count);
+	const struct gg_profile_process *processes = steps->extract->model->processes;
 
-	steps->process_of = calloc(count, sizeof(*steps->process_of));
+	steps->process_of = calloc(steps->extract->model->process_count,
+	                           sizeof(*steps->process_of));
 	if (steps->process_of == NULL)
 		return -ENOMEM;
-	for (size_t i = 1; i < count; i++) {
+	for (size_t i = 1; i < steps->extract->model->process_count; i++) {
 		size_t first = 1;
 
 		while (processes[first].pid != processes[i].pid)

@@ -72,22 +72,20 @@ static void note_changes(struct gg_firefox *writing)
 static int divide(struct gg_firefox *writing)
 {
 	const struct gg_extract *extract = writing->extract;
-	size_t thread_count, process_count;
 
-	gg_model_threads(extract->model, &thread_count);
-	gg_model_processes(extract->model, &process_count);
 	writing->by_thread = malloc((writing->block_count + 1) * sizeof(*writing->by_thread));
-	writing->thread_end = calloc(thread_count + 1, sizeof(*writing->thread_end));
-	writing->live = calloc(thread_count, sizeof(*writing->live));
-	writing->allocated = calloc(thread_count, sizeof(*writing->allocated));
-	writing->changes = calloc(process_count * (GG_FIREFOX_COUNTER_STEPS + 1),
+	writing->thread_end = calloc(extract->model->thread_count + 1,
+	                             sizeof(*writing->thread_end));
+	writing->live = calloc(extract->model->thread_count, sizeof(*writing->live));
+	writing->allocated = calloc(extract->model->thread_count, sizeof(*writing->allocated));
+	writing->changes = calloc(extract->model->process_count * (GG_FIREFOX_COUNTER_STEPS + 1),
 	                          sizeof(*writing->changes));
 	if (writing->by_thread == NULL || writing->thread_end == NULL || writing->live == NULL ||
 	    writing->allocated == NULL || writing->changes == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < writing->block_count; i++)
 		writing->thread_end[writing->blocks[i].thread + 1]++;
-	for (size_t i = 0; i < thread_count; i++)
+	for (size_t i = 0; i < extract->model->thread_count; i++)
 		writing->thread_end[i + 1] += writing->thread_end[i];
 	for (size_t i = 0; i < writing->block_count;
 	     i++) /* turns the beginning of each part into its end */
@@ -104,7 +102,7 @@ static int divide(struct gg_firefox *writing)
 
 static int number_libraries(struct gg_firefox *writing)
 {
-	size_t count = gg_model_module_count(writing->extract->model);
+	size_t count = writing->extract->model->module_count;
 
 	writing->library_of = malloc(count * sizeof(*writing->library_of));
 	if (writing->library_of == NULL)
@@ -122,8 +120,7 @@ static int write_all(struct gg_firefox *writing)
 	uint32_t *shown;
 	int code;
 
-	gg_model_threads(writing->extract->model, &thread_count);
-	shown = calloc(thread_count + 1, sizeof(*shown));
+	shown = calloc(writing->extract->model->thread_count + 1, sizeof(*shown));
 	if (shown == NULL)
 		return -ENOMEM;
 	gg_json_open(&writing->json, NULL, '{');

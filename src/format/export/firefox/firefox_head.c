@@ -29,16 +29,16 @@ void gg_firefox_write_libraries(struct gg_firefox *writing)
 	gg_json_open(json, "libs", '[');
 	for (size_t i = 0; i < writing->space.used_count; i++) {
 		uint32_t module = writing->space.order[i];
-		const char *build_id = gg_model_module_build_id(model, module);
+		const char *build_id = model->modules[module].build_id;
 		char id[34];
 
 		breakpad_id(build_id, id);
 		gg_json_open(json, NULL, '{');
 		gg_json_text(json, "arch", "");
-		gg_json_text(json, "name", gg_model_module_name(model, module));
-		gg_json_text(json, "path", gg_model_module_path(model, module));
-		gg_json_text(json, "debugName", gg_model_module_name(model, module));
-		gg_json_text(json, "debugPath", gg_model_module_path(model, module));
+		gg_json_text(json, "name", model->modules[module].name);
+		gg_json_text(json, "path", model->modules[module].path);
+		gg_json_text(json, "debugName", model->modules[module].name);
+		gg_json_text(json, "debugPath", model->modules[module].path);
 		gg_json_text(json, "breakpadId", build_id[0] != '\0' ? id : "");
 		gg_json_text(json, "codeId", build_id[0] != '\0' ? build_id : NULL);
 		gg_json_close(json);
@@ -95,8 +95,8 @@ void gg_firefox_write_meta(struct gg_firefox *writing)
 {
 	const struct gg_extract *extract = writing->extract;
 	struct gg_json *json = &writing->json;
-	bool has_session = gg_model_session_count(extract->model) > 0;
-	const struct gg_profile_session *session = has_session ? gg_model_session(extract->model, 0)
+	bool has_session = extract->model->session_count > 0;
+	const struct gg_profile_session *session = has_session ? &extract->model->sessions[0]
 	                                                       : NULL;
 
 	gg_json_open(json, "meta", '{');

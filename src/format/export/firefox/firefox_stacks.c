@@ -40,7 +40,7 @@ static uint32_t func_of(struct gg_firefox *writing, uint32_t function, const cha
 	func->function = function;
 	func->file = file_text;
 	func->name = gg_string_table_put(&writing->strings,
-	                                 gg_model_function(writing->extract->model, function).name);
+	                                 writing->extract->model->functions[function].name);
 	return (uint32_t)number;
 }
 
@@ -48,9 +48,9 @@ static uint32_t func_of(struct gg_firefox *writing, uint32_t function, const cha
 static uint64_t frames_of(struct gg_firefox *writing, uint32_t stack, size_t *ret_count)
 {
 	const struct gg_model *model = writing->extract->model;
-	struct gg_model_spot spot = gg_model_stack_spot(model, stack);
-	const struct gg_code_location *places = gg_model_stack_places(model, stack, ret_count);
-	uint64_t address = gg_address_space_address(&writing->space, spot);
+	const struct gg_model_frame *frame = gg_model_stack_frame(model, stack);
+	const struct gg_code_location *places = gg_model_stack_locations(model, stack, ret_count);
+	uint64_t address = gg_address_space_address(&writing->space, frame);
 	uint64_t number = gg_map_get(&writing->frame_of, address);
 
 	if (number != GG_MAP_NONE)
@@ -59,12 +59,12 @@ static uint64_t frames_of(struct gg_firefox *writing, uint32_t stack, size_t *re
 	if (gg_map_put(&writing->frame_of, address, number) < 0)
 		writing->failed = true;
 	for (size_t i = *ret_count; i-- > 0 && !writing->failed;) {
-		struct gg_model_line line = gg_model_line(model, places[i].line);
+		struct gg_model_line line = model->lines[places[i].line];
 		uint32_t func = func_of(writing, places[i].function, line.file);
-		struct gg_firefox_frame frame = { func, (uint32_t)(*ret_count - 1 - i), line.line,
-			                          spot.module, spot.address };
+		struct gg_firefox_frame made = { func, (uint32_t)(*ret_count - 1 - i), line.line,
+			                         frame->module, frame->address };
 
-		if (!gg_array_push(&writing->frames, frame))
+		if (!gg_array_push(&writing->frames, made))
 			writing->failed = true;
 	}
 	return number;
@@ -80,7 +80,7 @@ static int64_t stack_of(struct gg_firefox *writing, uint32_t stack)
 
 	if (writing->stack_of[stack] != -2)
 		return writing->stack_of[stack];
-	parent = gg_model_stack_parent(writing->extract->model, stack);
+	parent = writing->extract->model->stacks[stack].parent;
 	if (parent != 0)
 		prefix = writing->stack_of[parent];
 	first = frames_of(writing, stack, &count);
@@ -100,7 +100,7 @@ static int64_t stack_of(struct gg_firefox *writing, uint32_t stack)
 int gg_firefox_make_stacks(struct gg_firefox *writing)
 {
 	const struct gg_model *model = writing->extract->model;
-	size_t count = gg_model_stack_count(model);
+	size_t count = model->stack_count;
 	uint8_t *is_used = calloc(count, 1);
 
 	writing->stack_of = malloc(count * sizeof(*writing->stack_of));
@@ -111,8 +111,8 @@ int gg_firefox_make_stacks(struct gg_firefox *writing)
 	for (size_t i = 0; i < writing->block_count; i++)
 		is_used[writing->blocks[i].stack] = 1;
 	for (size_t i = count; i-- > 1;)
-		if (is_used[i] && gg_model_stack_parent(model, (uint32_t)i) != 0)
-			is_used[gg_model_stack_parent(model, (uint32_t)i)] = 1;
+		if (is_used[i] && model->stacks[i].parent != 0)
+			is_used[model->stacks[i].parent] = 1;
 	for (size_t i = 0; i < count && !writing->failed; i++) {
 		writing->stack_of[i] = -2;
 		if (is_used[i])
@@ -244,9 +244,8 @@ static void write_func_table(struct gg_firefox *writing)
 	gg_json_close(&writing->json);
 	gg_json_open(&writing->json, "resource", '[');
 	for (size_t i = 0; i < count; i++)
-		gg_firefox_put(
-			writing,
-			writing->library_of[gg_model_function(model, funcs[i].function).module]);
+		gg_firefox_put(writing,
+		               writing->library_of[model->functions[funcs[i].function].module]);
 	gg_json_close(&writing->json);
 	gg_json_open(&writing->json, "source", '[');
 	for (size_t i = 0; i < count; i++)
@@ -275,9 +274,9 @@ static void write_resources(struct gg_firefox *writing)
 	gg_json_open(&writing->json, "name", '[');
 	for (size_t i = 0; i < space->used_count; i++)
 		gg_firefox_put(writing,
-		               gg_string_table_put(&writing->strings,
-		                                   gg_model_module_name(writing->extract->model,
-		                                                        space->order[i])));
+		               gg_string_table_put(
+				       &writing->strings,
+				       writing->extract->model->modules[space->order[i]].name));
 	gg_json_close(&writing->json);
 	gg_firefox_put_null_column(writing, "host", space->used_count);
 	gg_firefox_put_column(writing, "type", space->used_count, LIBRARY_RESOURCE);

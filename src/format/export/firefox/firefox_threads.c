@@ -130,10 +130,8 @@ static void write_thread(struct gg_firefox *writing, uint32_t number, const stru
 	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf program = { 0 };
 	struct gg_json *json = &writing->json;
-	size_t total;
-	const struct gg_profile_thread *thread = gg_model_threads(extract->model, &total) + number;
-	const struct gg_profile_process *process = gg_model_processes(extract->model, &total) +
-	                                           thread->process;
+	const struct gg_profile_thread *thread = extract->model->threads + number;
+	const struct gg_profile_process *process = extract->model->processes + thread->process;
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%u", process->pid);
@@ -229,16 +227,16 @@ static void write_counter(struct gg_firefox *writing, const char *pid, uint32_t 
 /* The threads have the order of the model, which groups them by process. */
 int gg_firefox_write_threads(struct gg_firefox *writing, uint32_t *shown, size_t *ret_count)
 {
-	size_t thread_count, count = 0;
+	size_t count = 0;
 
-	gg_model_threads(writing->extract->model, &thread_count);
 	gg_json_open(&writing->json, "threads", '[');
-	for (uint32_t i = 0; i < thread_count && !writing->failed; i++) {
+	for (uint32_t i = 0; i < writing->extract->model->thread_count && !writing->failed; i++) {
 		size_t event_count;
 		struct event *events = events_of(writing, i, &event_count);
 
 		if (writing->job->progress != NULL)
-			writing->job->progress(writing->job->progress_context, i, thread_count);
+			writing->job->progress(writing->job->progress_context, i,
+			                       writing->extract->model->thread_count);
 		if (events != NULL && event_count > 0) {
 			write_thread(writing, i, events, event_count);
 			shown[count++] = i;
@@ -253,9 +251,8 @@ int gg_firefox_write_threads(struct gg_firefox *writing, uint32_t *shown, size_t
 void gg_firefox_write_counters(struct gg_firefox *writing, const uint32_t *shown, size_t count)
 {
 	const struct gg_model *model = writing->extract->model;
-	size_t total;
-	const struct gg_profile_thread *threads = gg_model_threads(model, &total);
-	const struct gg_profile_process *processes = gg_model_processes(model, &total);
+	const struct gg_profile_thread *threads = model->threads;
+	const struct gg_profile_process *processes = model->processes;
 
 	gg_json_open(&writing->json, "counters", '[');
 	for (size_t i = 0; i < count; i++) {

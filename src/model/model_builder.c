@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/model_builder.h"
+
+#include <stdlib.h>
+
+struct gg_model_builder *gg_model_builder_new(const struct gg_model_options *options)
+{
+	struct gg_model_builder *builder = calloc(1, sizeof(*builder));
+
+	if (builder != NULL)
+		builder->options = options;
+	return builder;
+}
+
+static void free_texts(struct gg_model_builder *builder)
+{
+	for (size_t i = 0; i < builder->chunks.count; i++)
+		free(builder->chunks.items[i]);
+	gg_array_done(&builder->chunks);
+	gg_array_done(&builder->text_list);
+	gg_map_done(&builder->texts);
+}
+
+void gg_model_builder_free(struct gg_model_builder *builder)
+{
+	if (builder == NULL)
+		return;
+	gg_array_done(&builder->samples);
+	gg_array_done(&builder->coarse);
+	gg_array_done(&builder->processes);
+	gg_array_done(&builder->process_sessions);
+	gg_array_done(&builder->process_until_ns);
+	gg_array_done(&builder->threads);
+	gg_array_done(&builder->sessions);
+	gg_array_done(&builder->stacks);
+	gg_array_done(&builder->frames);
+	gg_array_done(&builder->locations);
+	gg_array_done(&builder->functions);
+	gg_array_done(&builder->lines);
+	gg_array_done(&builder->modules);
+	gg_array_done(&builder->mappings);
+	gg_array_done(&builder->kinds);
+	gg_array_done(&builder->heaps);
+	gg_array_done(&builder->types);
+	gg_array_done(&builder->notes);
+	gg_array_done(&builder->memory);
+	gg_array_done(&builder->counters);
+	gg_array_done(&builder->labels);
+	gg_array_done(&builder->losses);
+	gg_array_done(&builder->pauses);
+	free_texts(builder);
+	gg_map_done(&builder->function_map);
+	gg_map_done(&builder->line_map);
+	free(builder);
+}
+
+void gg_model_free(struct gg_model *model)
+{
+	if (model != NULL)
+		gg_model_builder_free(gg_model_builder_of(model));
+}
+
+static void publish_code(struct gg_model_builder *builder)
+{
+	struct gg_model *model = &builder->model;
+
+	model->stacks = builder->stacks.items;
+	model->stack_count = builder->stacks.count;
+	model->frames = builder->frames.items;
+	model->frame_count = builder->frames.count;
+	model->locations = builder->locations.items;
+	model->location_count = builder->locations.count;
+	model->functions = builder->functions.items;
+	model->function_count = builder->functions.count;
+	model->lines = builder->lines.items;
+	model->line_count = builder->lines.count;
+	model->modules = builder->modules.items;
+	model->module_count = builder->modules.count;
+	model->mappings = builder->mappings.items;
+	model->mapping_count = builder->mappings.count;
+}
+
+static void publish_samples(struct gg_model_builder *builder)
+{
+	struct gg_model *model = &builder->model;
+
+	model->samples = builder->samples.items;
+	model->sample_count = builder->samples.count;
+	model->coarse = builder->coarse.items;
+	model->coarse_count = builder->coarse.count;
+	model->kinds = builder->kinds.items;
+	model->kind_count = builder->kinds.count;
+	model->heaps = builder->heaps.items;
+	model->heap_count = builder->heaps.count;
+	model->types = builder->types.items;
+	model->type_count = builder->types.count;
+}
+
+static void publish_processes(struct gg_model_builder *builder)
+{
+	struct gg_model *model = &builder->model;
+
+	model->processes = builder->processes.items;
+	model->process_sessions = builder->process_sessions.items;
+	model->process_until_ns = builder->process_until_ns.items;
+	model->process_count = builder->processes.count;
+	model->threads = builder->threads.items;
+	model->thread_count = builder->threads.count;
+	model->sessions = builder->sessions.items;
+	model->session_count = builder->sessions.count;
+}
+
+static void publish_records(struct gg_model_builder *builder)
+{
+	struct gg_model *model = &builder->model;
+
+	model->memory = builder->memory.items;
+	model->memory_count = builder->memory.count;
+	model->counters = builder->counters.items;
+	model->counter_count = builder->counters.count;
+	model->labels = builder->labels.items;
+	model->label_count = builder->labels.count;
+	model->notes = builder->notes.items;
+	model->note_count = builder->notes.count;
+	model->losses = builder->losses.items;
+	model->loss_count = builder->losses.count;
+	model->pauses = builder->pauses.items;
+	model->pause_count = builder->pauses.count;
+}
+
+struct gg_model *gg_model_builder_publish(struct gg_model_builder *builder)
+{
+	publish_code(builder);
+	publish_samples(builder);
+	publish_processes(builder);
+	publish_records(builder);
+	return &builder->model;
+}
