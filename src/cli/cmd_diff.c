@@ -13,9 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "cli/command.h"
 #include "cli/metric.h"
+#include "cli/pager.h"
 #include "cli/profiles.h"
+#include "cli/query_options.h"
 #include "query/normalize.h"
+#include "query/query.h"
 #include "report/report_diff.h"
 
 enum { EXIT_GREW = 3 };
@@ -172,7 +177,7 @@ static int run(struct gg_invocation *invocation)
 	int code = check(invocation);
 
 	if (code == 0)
-		code = gg_cli_question(&options->common, "diff", &query, invocation->error);
+		code = gg_cli_make_query(&options->common, "diff", &query, invocation->error);
 	if (code == 0) {
 		before.path = invocation->operands[0];
 		after.path = invocation->operands[1];
@@ -198,14 +203,14 @@ static int run(struct gg_invocation *invocation)
 #define AT(field) offsetof(struct diff_options, field)
 
 static const struct gg_option options[] = {
-	GG_CLI_METRIC_OPTIONS(AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_metric_options, AT(common)),
 	{ "by", 'b', GG_OPTION_CHOICE, AT(common.by),
 	  "function|line|stack|module|size|kind|heap|type", "what a row is (function)" },
 	{ "total", 0, GG_OPTION_FLAG, AT(common.total), NULL,
 	  "compare rows with what they call, not by themselves" },
 	{ "normalize", 0, GG_OPTION_TEXT, AT(normalize), "time|allocated|FACTOR",
 	  "multiply 'before' by a ratio of the runs" },
-	GG_CLI_STACK_OPTIONS(AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_stack_options, AT(common)),
 	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL, "rows that do not differ significantly too" },
 	{ "rate", 0, GG_OPTION_NUMBER, AT(false_discovery_rate), "P",
 	  "share of false ones among the rows shown (0.05)" },
@@ -213,8 +218,9 @@ static const struct gg_option options[] = {
 	  "exit with 3 if a row grew significantly" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "rows that are shown; 0: all (30; with --json 1000)" },
-	GG_CLI_NAMES_OPTION(AT(common)),
-	GG_CLI_LOOK_OPTIONS(AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
 	GG_OPTIONS_END,
 };
 

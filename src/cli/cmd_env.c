@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "cli/command.h"
 #include "cli/sampling.h"
 #include "record/session/launch.h"
@@ -26,7 +27,7 @@ static const struct gg_option env_option_table[] = {
 	  "shell|systemd|docker", "what to print it for (default: shell)" },
 	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct env_options, directory), "DIRECTORY",
 	  "where regions are made (docker: /var/tmp)" },
-	GG_CLI_SAMPLING_OPTIONS(offsetof(struct env_options, sampling)),
+	GG_OPTIONS_SHARED(gg_cli_sampling_options, offsetof(struct env_options, sampling)),
 	GG_OPTIONS_END,
 };
 

@@ -8,13 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/scratch.h"
 #include "base/time_units.h"
+#include "cli/command.h"
 #include "cli/profiles.h"
+#include "cli/query_options.h"
 #include "cli/suggest.h"
 #include "format/codec/save_file.h"
 #include "format/export/export.h"
+#include "query/query.h"
 
 struct export_options {
 	struct gg_report_options common; /* first, because the helpers read it */
@@ -164,7 +168,7 @@ static int run(struct gg_invocation *invocation)
 	if (code == 0)
 		code = choose_format(options, &format, invocation->error);
 	if (code == 0)
-		code = gg_cli_question(&options->common, "export", &query, invocation->error);
+		code = gg_cli_make_query(&options->common, "export", &query, invocation->error);
 	if (code == 0)
 		code = gg_export_check(format, query.metric, invocation->error);
 	if (code == 0)
@@ -190,10 +194,10 @@ static const struct gg_option options[] = {
 	{ "output", 'o', GG_OPTION_TEXT, AT(output), "FILE", "where to; - is standard output" },
 	{ "metric", 'm', GG_OPTION_CHOICE, AT(common.metric),
 	  "live|allocated|peak|temporary|freed|left", "which memory (live)" },
-	GG_CLI_MOMENT_OPTIONS(AT(common)),
-	GG_CLI_PROCESS_OPTION(AT(common)),
-	GG_CLI_NAMES_OPTION(AT(common)),
-	GG_CLI_CONFIDENCE_OPTION(AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_moment_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
 	GG_OPTIONS_END,
 };
 

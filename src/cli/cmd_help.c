@@ -27,7 +27,7 @@ static void print_option(const struct gg_option *option)
 	length += snprintf(form + length, sizeof(form) - (size_t)length, "--%s", option->name);
 	if (option->placeholder != NULL)
 		length += snprintf(form + length, sizeof(form) - (size_t)length, " %s",
-		                   option->placeholder);
+		                   (const char *)option->placeholder);
 	/* A long form takes a line of its own, and its help begins below it in the usual column. */
 	if (length > OPTION_COLUMN)
 		printf("  %s\n  %*s  %s\n", form, OPTION_COLUMN, "", option->help);
@@ -37,8 +37,11 @@ static void print_option(const struct gg_option *option)
 
 static void print_options(const struct gg_option *options)
 {
-	for (const struct gg_option *o = options; o != NULL && o->name != NULL; o++)
-		print_option(o);
+	struct gg_option_walk walk;
+
+	gg_option_walk_begin(&walk, options);
+	for (; walk.option != NULL; gg_option_walk_next(&walk))
+		print_option(walk.option);
 }
 
 /* Prints the names and summaries of a list of commands. */

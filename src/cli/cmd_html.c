@@ -12,14 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/path.h"
 #include "base/printable.h"
 #include "base/scratch.h"
 #include "base/size.h"
+#include "cli/command.h"
 #include "cli/profiles.h"
 #include "format/codec/save_file.h"
 #include "page/page.h"
 #include "query/normalize.h"
+#include "query/query.h"
 
 #define DEFAULT_MAX_BYTES UINT64_C(1500000)
 

@@ -6,8 +6,14 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/buf.h"
+#include "cli/command.h"
 #include "cli/metric.h"
+#include "cli/pager.h"
 #include "cli/profiles.h"
+#include "cli/query_options.h"
+#include "query/query.h"
+#include "report/report.h"
 #include "report/report_leaks.h"
 
 enum { EXIT_ABOVE = 3 };
@@ -94,7 +100,7 @@ static int run(struct gg_invocation *invocation)
 	int code = gg_cli_take_window(invocation, &options->common, "leaks", unused);
 
 	if (code == 0)
-		code = gg_cli_question(&options->common, "leaks", &query, invocation->error);
+		code = gg_cli_make_query(&options->common, "leaks", &query, invocation->error);
 	if (code == 0 && options->suppressions != NULL)
 		code = gg_suppressions_read(&suppressions, options->suppressions,
 		                            invocation->error);
@@ -119,11 +125,12 @@ static const struct gg_option options[] = {
 	  "exit with 3 if what is old is certainly more" },
 	{ "at", 0, GG_OPTION_TEXT, AT(common.at), "TIME",
 	  "as if the run had ended then, such as at 12.5s" },
-	GG_CLI_PROCESS_OPTION(AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "stacks that are shown; 0: all (20; with --json 1000)" },
-	GG_CLI_NAMES_OPTION(AT(common)),
-	GG_CLI_LOOK_OPTIONS(AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
 	GG_OPTIONS_END,
 };
 

@@ -6,10 +6,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/buf.h"
+#include "cli/command.h"
 #include "cli/metric.h"
 #include "cli/profiles.h"
+#include "cli/query_options.h"
 #include "cli/sampling.h"
+#include "query/query.h"
 #include "record/session/session.h"
+#include "report/report.h"
 
 struct record_options {
 	const char *output;
@@ -23,7 +28,7 @@ static const struct record_options defaults = { .sampling = GG_CLI_SAMPLING_DEFA
 static const struct gg_option record_option_table[] = {
 	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct record_options, output), "FILE",
 	  "the profile (default: COMMAND.PID.geiger)" },
-	GG_CLI_SAMPLING_OPTIONS(offsetof(struct record_options, sampling)),
+	GG_OPTIONS_SHARED(gg_cli_sampling_options, offsetof(struct record_options, sampling)),
 	{ "no-children", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_children), NULL,
 	  "the command's own process alone" },
 	{ "max-time", 0, GG_OPTION_TIME, offsetof(struct record_options, max_seconds), "TIME",

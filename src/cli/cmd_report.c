@@ -7,8 +7,14 @@
  */
 #include <stddef.h>
 
+#include "base/buf.h"
+#include "cli/command.h"
 #include "cli/metric.h"
+#include "cli/pager.h"
 #include "cli/profiles.h"
+#include "cli/query_options.h"
+#include "query/query.h"
+#include "report/report.h"
 
 /* The default limit depends on the form of the output. */
 #define DEFAULT_LIMIT UINT64_MAX
@@ -53,7 +59,7 @@ static int run(struct gg_invocation *invocation)
 	int code = gg_cli_take_window(invocation, invocation->options, "report", window);
 
 	if (code == 0)
-		code = gg_cli_question(invocation->options, "report", &query, invocation->error);
+		code = gg_cli_make_query(invocation->options, "report", &query, invocation->error);
 	if (code == 0)
 		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
 		                   invocation->error);
@@ -71,7 +77,7 @@ static int run(struct gg_invocation *invocation)
 #define AT(field) offsetof(struct gg_report_options, field)
 
 static const struct gg_option options[] = {
-	GG_CLI_METRIC_OPTIONS(0),
+	GG_OPTIONS_SHARED(gg_cli_metric_options, 0),
 	{ "by", 'b', GG_OPTION_CHOICE, AT(by),
 	  "function|line|stack|module|size|kind|heap|type|thread|process",
 	  "what a row is (function)" },
@@ -80,15 +86,16 @@ static const struct gg_option options[] = {
 	{ "self", 0, GG_OPTION_FLAG, AT(self), NULL,
 	  "sort by what rows ask for themselves (default)" },
 	{ "total", 0, GG_OPTION_FLAG, AT(total), NULL, "sort by that and what they call" },
-	GG_CLI_MOMENT_OPTIONS(0),
-	GG_CLI_STACK_OPTIONS(0),
-	GG_CLI_PROCESS_OPTION(0),
+	GG_OPTIONS_SHARED(gg_cli_moment_options, 0),
+	GG_OPTIONS_SHARED(gg_cli_stack_options, 0),
+	GG_OPTIONS_SHARED(gg_cli_process_options, 0),
 	{ "temporary", 0, GG_OPTION_TEXT, AT(temporary), "TIME",
 	  "the longest life of temporary memory (1ms)" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(limit), "N",
 	  "rows that are shown; 0: all (30; with --json 1000)" },
-	GG_CLI_NAMES_OPTION(0),
-	GG_CLI_LOOK_OPTIONS(0),
+	GG_OPTIONS_SHARED(gg_cli_name_options, 0),
+	GG_OPTIONS_SHARED(gg_cli_confidence_options, 0),
+	GG_OPTIONS_SHARED(gg_cli_output_options, 0),
 	GG_OPTIONS_END,
 };
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "cli/profiles.h"
+#include "cli/command.h"
 #include "serve/serve.h"
 
 struct serve_options {

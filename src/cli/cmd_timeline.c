@@ -5,7 +5,13 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/pager.h"
 #include "cli/profiles.h"
+#include "cli/query_options.h"
+#include "query/query.h"
+#include "report/report.h"
 #include "report/report_timeline.h"
 
 struct timeline_options {
@@ -95,7 +101,7 @@ static int run(struct gg_invocation *invocation)
 	if (code == 0)
 		code = check(options, invocation->error);
 	if (code == 0)
-		code = gg_cli_question(&options->common, "timeline", &query, invocation->error);
+		code = gg_cli_make_query(&options->common, "timeline", &query, invocation->error);
 	if (code == 0)
 		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
 		                   invocation->error);
@@ -109,11 +115,12 @@ static int run(struct gg_invocation *invocation)
 #define AT(field) offsetof(struct timeline_options, field)
 
 static const struct gg_option options[] = {
-	GG_CLI_PROCESS_OPTION(AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	{ "width", 'w', GG_OPTION_COUNT, AT(width), "N",
 	  "characters of the chart (as many as fit)" },
 	{ "height", 0, GG_OPTION_COUNT, AT(height), "N", "lines of the chart (16)" },
-	GG_CLI_LOOK_OPTIONS(AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
 	GG_OPTIONS_END,
 };
 

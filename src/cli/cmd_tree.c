@@ -5,8 +5,14 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/buf.h"
+#include "cli/command.h"
 #include "cli/metric.h"
+#include "cli/pager.h"
 #include "cli/profiles.h"
+#include "cli/query_options.h"
+#include "query/query.h"
+#include "report/report.h"
 
 struct tree_options {
 	struct gg_report_options common; /* first, because the helpers read it */
@@ -60,7 +66,7 @@ static int run(struct gg_invocation *invocation)
 		                    options->fold_percent);
 	code = gg_cli_take_window(invocation, &options->common, "tree", window);
 	if (code == 0)
-		code = gg_cli_question(&options->common, "tree", &query, invocation->error);
+		code = gg_cli_make_query(&options->common, "tree", &query, invocation->error);
 	if (code == 0)
 		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
 		                   invocation->error);
@@ -82,14 +88,15 @@ static const struct gg_option options[] = {
 	  "from who asked for the memory to its callers" },
 	{ "fold", 'f', GG_OPTION_NUMBER, AT(fold_percent), "PERCENT",
 	  "put what is less of the whole together (1)" },
-	GG_CLI_METRIC_OPTIONS(AT(common)),
-	GG_CLI_MOMENT_OPTIONS(AT(common)),
-	GG_CLI_STACK_OPTIONS(AT(common)),
-	GG_CLI_PROCESS_OPTION(AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_metric_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_moment_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_stack_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	{ "temporary", 0, GG_OPTION_TEXT, AT(common.temporary), "TIME",
 	  "the longest life of temporary memory (1ms)" },
-	GG_CLI_NAMES_OPTION(AT(common)),
-	GG_CLI_LOOK_OPTIONS(AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
 	GG_OPTIONS_END,
 };
 

@@ -201,7 +201,12 @@ static void print_text(const char *dashes, const char *name, size_t name_length,
 static void print_options(const struct gg_option *options, const struct gg_complete_shell *shell,
                           FILE *stream)
 {
-	for (const struct gg_option *o = options; o != NULL && o->name != NULL; o++) {
+	struct gg_option_walk walk;
+
+	gg_option_walk_begin(&walk, options);
+	for (; walk.option != NULL; gg_option_walk_next(&walk)) {
+		const struct gg_option *o = walk.option;
+
 		shell->print("--", o->name, strlen(o->name), o->help, stream);
 		if (o->letter != 0)
 			shell->print("-", &o->letter, 1, o->help, stream);
@@ -221,7 +226,12 @@ static void print_value(const char *dashes, const char *name, size_t name_length
 static void print_values(const struct gg_option *options, const struct gg_complete_shell *shell,
                          FILE *stream)
 {
-	for (const struct gg_option *o = options; o != NULL && o->name != NULL; o++) {
+	struct gg_option_walk walk;
+
+	gg_option_walk_begin(&walk, options);
+	for (; walk.option != NULL; gg_option_walk_next(&walk)) {
+		const struct gg_option *o = walk.option;
+
 		if (o->placeholder == NULL)
 			continue;
 		print_value("--", o->name, strlen(o->name), o->placeholder, shell, stream);

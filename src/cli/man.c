@@ -7,6 +7,7 @@
  * which go into literal blocks.
  */
 #include "cli/man.h"
+#include "cli/command.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -92,8 +93,11 @@ static void print_option(const struct gg_option *option, FILE *stream)
 
 static void print_options(const struct gg_option *options, FILE *stream)
 {
-	for (const struct gg_option *o = options; o != NULL && o->name != NULL; o++)
-		print_option(o, stream);
+	struct gg_option_walk walk;
+
+	gg_option_walk_begin(&walk, options);
+	for (; walk.option != NULL; gg_option_walk_next(&walk))
+		print_option(walk.option, stream);
 }
 
 static void print_commands(const struct gg_command *const *list, FILE *stream)

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/profiles.h"
+#include "cli/query_options.h"
 
 /* True if a person asked for a report without a metric, a moment or a window. */
 static inline bool gg_cli_metric_is_open(const struct gg_report_options *options)

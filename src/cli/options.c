@@ -15,9 +15,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/size.h"
 #include "cli/suggest.h"
+
+/* Completes a walk whose option is the next row, which may be the end of its table. */
+static void enter_row(struct gg_option_walk *walk)
+{
+	if (walk->after != NULL && walk->option->name == NULL) {
+		walk->option = walk->after;
+		walk->after = NULL;
+		walk->shared_offset = 0;
+	}
+	if (walk->option->kind == GG_OPTION_SHARED) {
+		gg_assert(walk->after == NULL);
+		walk->after = walk->option + 1;
+		walk->shared_offset = walk->option->offset;
+		walk->option = walk->option->placeholder;
+	}
+	walk->offset = walk->shared_offset + walk->option->offset;
+	if (walk->option->name == NULL)
+		walk->option = NULL;
+}
+
+void gg_option_walk_begin(struct gg_option_walk *walk, const struct gg_option *table)
+{
+	*walk = (struct gg_option_walk){ .option = table };
+	if (table != NULL)
+		enter_row(walk);
+}
+
+void gg_option_walk_next(struct gg_option_walk *walk)
+{
+	walk->option++;
+	enter_row(walk);
+}
 
 /* The state of a parse; argv[at] is the current argument. */
 struct cursor {
@@ -38,15 +71,20 @@ struct match {
 static bool find_option(const struct cursor *c, const char *name, size_t length, char letter,
                         struct match *ret_match)
 {
+	struct gg_option_walk walk;
+
 	for (size_t i = 0; i < c->set_count; i++) {
-		for (const struct gg_option *o = c->sets[i].options; o->name != NULL; o++) {
-			bool same = letter != 0 ? o->letter == letter
-			                        : strncmp(o->name, name, length) == 0 &&
-			                                  o->name[length] == '\0';
+		gg_option_walk_begin(&walk, c->sets[i].options);
+		for (; walk.option != NULL; gg_option_walk_next(&walk)) {
+			const char *own = walk.option->name;
+			bool same = letter != 0 ? walk.option->letter == letter
+			                        : strncmp(own, name, length) == 0 &&
+			                                  own[length] == '\0';
 
 			if (!same)
 				continue;
-			*ret_match = (struct match){ o, (char *)c->sets[i].target + o->offset };
+			ret_match->option = walk.option;
+			ret_match->field = (char *)c->sets[i].target + walk.offset;
 			return true;
 		}
 	}
@@ -60,12 +98,15 @@ static bool find_option(const struct cursor *c, const char *name, size_t length,
 static int unknown_option(const struct cursor *c, const char *name, size_t length)
 {
 	struct gg_suggestion nearest = { 0 };
+	struct gg_option_walk walk;
 	char wanted[64], advice[128];
 
 	snprintf(wanted, sizeof(wanted), "%.*s", (int)length, name);
-	for (size_t i = 0; i < c->set_count; i++)
-		for (const struct gg_option *o = c->sets[i].options; o->name != NULL; o++)
-			gg_suggest(&nearest, wanted, o->name);
+	for (size_t i = 0; i < c->set_count; i++) {
+		gg_option_walk_begin(&walk, c->sets[i].options);
+		for (; walk.option != NULL; gg_option_walk_next(&walk))
+			gg_suggest(&nearest, wanted, walk.option->name);
+	}
 	if (nearest.name != NULL)
 		snprintf(advice, sizeof(advice), "Did you mean '--%s'?", nearest.name);
 	else
@@ -138,7 +179,7 @@ static int bad_choice(const struct cursor *c, const struct gg_option *option, co
 {
 	char advice[128];
 
-	snprintf(advice, sizeof(advice), "Give one of %s.", option->placeholder);
+	snprintf(advice, sizeof(advice), "Give one of %s.", (const char *)option->placeholder);
 	return bad_value(c, option, value, "is not a choice", advice);
 }
 
@@ -217,7 +258,10 @@ static int store_value(const struct cursor *c, const struct match *m, char *valu
 		return 0;
 	case GG_OPTION_PAIRS:
 		return add_pair(c, m->option, value, m->field);
+	case GG_OPTION_SHARED: /* a walk enters the shared table instead */
+		break;
 	}
+	gg_assert(false);
 	return -EINVAL;
 }
 
@@ -233,7 +277,7 @@ static int store_option(struct cursor *c, const struct match *m, char *attached)
 	if (m->option->kind != GG_OPTION_FLAG && value == NULL) {
 		if (c->at + 1 >= c->argc) {
 			gg_error_set(c->error, -EINVAL, NULL, NULL, "needs a value: --%s %s",
-			             m->option->name, m->option->placeholder);
+			             m->option->name, (const char *)m->option->placeholder);
 			gg_error_set_place(c->error, "--%s", m->option->name);
 			return -EINVAL;
 		}

@@ -37,6 +37,7 @@ enum gg_option_kind {
 	GG_OPTION_TIME,   /* double: seconds, > 0; "90", "1.5s", "10m", "2h", "1d" */
 	GG_OPTION_CHOICE, /* int: position in the placeholder, "auto|always|never" */
 	GG_OPTION_PAIRS,  /* struct gg_option_pairs: KEY=VALUE, as often as wanted */
+	GG_OPTION_SHARED, /* no option: the rows of another table stand here */
 };
 
 enum { GG_OPTION_PAIRS_MAX = 32 };
@@ -55,14 +56,40 @@ struct gg_option {
 	char letter;              /* short form; 0: none */
 	enum gg_option_kind kind; /* also the type of the field */
 	size_t offset;            /* offset of the field in the command's struct */
-	const char *placeholder;  /* name of the value in the help; NULL for flags */
-	const char *help;         /* a phrase for one line */
+	/* The name of the value in the help; NULL for flags; another table for GG_OPTION_SHARED. */
+	const void *placeholder;
+	const char *help; /* a phrase for one line */
 };
 
 #define GG_OPTIONS_END                                 \
 	{                                              \
 		NULL, 0, GG_OPTION_FLAG, 0, NULL, NULL \
 	}
+
+/*
+ * A row that includes the rows of another table, which several commands share.  `start` is the
+ * offset of the struct, inside the command's own, that the other table refers to.  A shared table
+ * has at least one row and includes no further table.
+ */
+#define GG_OPTIONS_SHARED(table, start)                   \
+	{                                                 \
+		"", 0, GG_OPTION_SHARED, start, table, "" \
+	}
+
+/*
+ * Visits the options of a table and of the tables that it shares:
+ *
+ *   struct gg_option_walk walk;
+ *   for (gg_option_walk_begin(&walk, table); walk.option != NULL; gg_option_walk_next(&walk))
+ */
+struct gg_option_walk {
+	const struct gg_option *option; /* the current one; NULL: there are no more */
+	size_t offset;                  /* offset of its field in the command's struct */
+	const struct gg_option *after;  /* the row after the shared table; NULL: not in one */
+	size_t shared_offset;           /* offset of the struct of the shared table, or 0 */
+};
+void gg_option_walk_begin(struct gg_option_walk *walk, const struct gg_option *table);
+void gg_option_walk_next(struct gg_option_walk *walk);
 
 /* A table, and the struct that its offsets refer to. */
 struct gg_option_set {

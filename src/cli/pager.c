@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pager - prints a report through the user's pager if it is longer than the screen. */
+/* pager - starts the user's pager, and writes the text to it. */
+#include "cli/pager.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,8 +9,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include "cli/profiles.h"
 
 /* True if the text needs more lines than the screen has. */
 static bool is_long(const struct gg_buf *text)

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * profiles - opens profiles, turns options into queries, and computes the head of a report.
- *
- * Commands call the functions in this order: gg_cli_take_window() fixes the operands,
- * gg_cli_question() makes the query, and gg_cli_load() reads the profile.  Wrong options are thus
- * reported before a large file is read.
- */
+/* profiles - opens and loads profiles, and computes the head of a report in a thread. */
 #include "cli/profiles.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "query/query.h"
 #include "record/regions/region_profile.h"
-#include "report/screen_text.h"
 #include "symbol/symbol.h"
 
 int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
@@ -49,14 +38,6 @@ int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t pa
 	return code;
 }
 
-int gg_cli_name_functions(const struct gg_report_options *options, struct gg_model *model,
-                          struct gg_error *error)
-{
-	const struct gg_names_query query = { .full_names = true };
-
-	return options->full_names ? gg_model_name_functions(&model, 1, &query, error) : 0;
-}
-
 int gg_cli_check_output(const char *command, const char *profile, const char *output,
                         struct gg_error *error)
 {
@@ -69,172 +50,6 @@ int gg_cli_check_output(const char *command, const char *profile, const char *ou
 	             output);
 	gg_error_set_place(error, "%s: --output", command);
 	return -EINVAL;
-}
-
-/*
- * Parses "12.5s", "300ms", "2min", "1h" or a number of seconds as ns since the start.  -EINVAL
- * names the option.
- */
-static int parse_time(const char *text, const char *command, const char *option, int64_t *ret_ns,
-                      struct gg_error *error)
-{
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = {
-		{ "", 1e9 }, { "s", 1e9 },    { "ms", 1e6 }, { "us", 1e3 },
-		{ "ns", 1 }, { "min", 6e10 }, { "m", 6e10 }, { "h", 3.6e12 },
-	};
-	char *end;
-	double value = strtod(text, &end);
-
-	while (*end == ' ')
-		end++;
-	for (size_t i = 0; i < GG_COUNT(units); i++)
-		if (end != text && strcmp(end, units[i].name) == 0 && value >= 0 &&
-		    value * units[i].ns < 0x1p62) {
-			*ret_ns = (int64_t)(value * units[i].ns + 0.5);
-			return 0;
-		}
-	gg_error_set(error, -EINVAL, NULL,
-	             "Give a time since the start such as 12.5s, 300ms or 2min.",
-	             "'%s' is not a time", text);
-	gg_error_set_place(error, "%s: --%s", command, option);
-	return -EINVAL;
-}
-
-/* Parses a window, "T0,T1" or "T0 T1". */
-static int parse_window(const char *text, const char *command, struct gg_query *query,
-                        struct gg_error *error)
-{
-	size_t length = strcspn(text, ", ");
-	char first[64];
-	int code;
-
-	if (text[length] == '\0' || length >= sizeof(first)) {
-		gg_error_set(error, -EINVAL, NULL, "Give two times such as 10s,20s.",
-		             "'%s' is not a window", text);
-		gg_error_set_place(error, "%s: --between", command);
-		return -EINVAL;
-	}
-	memcpy(first, text, length);
-	first[length] = '\0';
-	code = parse_time(first, command, "between", &query->from_ns, error);
-	if (code == 0)
-		code = parse_time(text + length + 1, command, "between", &query->to_ns, error);
-	if (code == 0 && query->from_ns == 0)
-		query->from_ns = INT64_MIN; /* 0 means from the very beginning */
-	return code;
-}
-
-/*
- * Finds the newest profile in the current directory, which the user probably meant.  The advice
- * names it.
- */
-static bool find_newest(char ret_name[128])
-{
-	static const char suffix[] = ".geiger";
-	struct timespec newest = { 0 };
-	bool is_found = false;
-	struct dirent *entry;
-	DIR *directory = opendir(".");
-
-	while (directory != NULL && (entry = readdir(directory)) != NULL) {
-		size_t length = strlen(entry->d_name);
-		struct stat status;
-
-		if (length < sizeof(suffix) || length > 80 ||
-		    strcmp(entry->d_name + length - strlen(suffix), suffix) != 0 ||
-		    stat(entry->d_name, &status) < 0 || !S_ISREG(status.st_mode))
-			continue;
-		if (is_found && (status.st_mtim.tv_sec < newest.tv_sec ||
-		                 (status.st_mtim.tv_sec == newest.tv_sec &&
-		                  status.st_mtim.tv_nsec <= newest.tv_nsec)))
-			continue;
-		is_found = true;
-		newest = status.st_mtim;
-		snprintf(ret_name, 128, "%s", entry->d_name);
-	}
-	if (directory != NULL)
-		closedir(directory);
-	return is_found;
-}
-
-int gg_cli_take_window(struct gg_invocation *invocation, struct gg_report_options *options,
-                       const char *command, char buffer[128])
-{
-	int64_t ignored;
-	char newest[128];
-
-	if (options->between != NULL && strpbrk(options->between, ", ") == NULL)
-		/*
-		 * The window's end is the last operand that is a time.  A profile may also have a
-		 * name such as "10", so the search begins at the end.
-		 */
-		for (int i = invocation->operand_count; i-- > 0;) {
-			if (parse_time(invocation->operands[i], command, "between", &ignored,
-			               NULL) < 0)
-				continue;
-			snprintf(buffer, 128, "%.60s,%.60s", options->between,
-			         invocation->operands[i]);
-			options->between = buffer;
-			/*
-			 * The user wrote the time before the profile, so the profile moves to the
-			 * front.
-			 */
-			if (i == 0)
-				invocation->operands[0] = invocation->operands[1];
-			invocation->operand_count--;
-			break;
-		}
-	if (invocation->operand_count == 1)
-		return 0;
-	gg_error_set(invocation->error, -EINVAL, command, NULL,
-	             invocation->operand_count == 0 ? "no profile was given"
-	                                            : "more than one profile was given");
-	if (invocation->operand_count > 0 || !find_newest(newest))
-		snprintf(newest, sizeof(newest), "FILE");
-	snprintf(invocation->error->advice, sizeof(invocation->error->advice),
-	         "Name one: geiger %s %s.", command, newest);
-	return -EINVAL;
-}
-
-int gg_cli_question(const struct gg_report_options *options, const char *command,
-                    struct gg_query *ret_query, struct gg_error *error)
-{
-	struct gg_query query;
-	int code = 0;
-
-	gg_query_init(&query);
-	query.metric = options->metric < 0 ? GG_METRIC_LIVE : (enum gg_metric)options->metric;
-	query.unit = (enum gg_quantity)options->unit;
-	query.by = (enum gg_grouping)options->by;
-	if (options->by_label != NULL) {
-		query.by = GG_BY_LABEL;
-		query.label = options->by_label;
-	}
-	query.sort_by_total = options->total && !options->self;
-	query.focus = options->focus;
-	query.ignore = options->ignore;
-	query.pid = (uint32_t)options->process;
-	if (!(options->confidence > 0 && options->confidence < 1)) {
-		gg_error_set(error, -EINVAL, NULL, "Give a number such as 0.95.",
-		             "%g is not between 0 and 1", options->confidence);
-		gg_error_set_place(error, "%s: --confidence", command);
-		return -EINVAL;
-	}
-	if (options->process > UINT32_MAX)
-		return gg_error_set(error, -EINVAL, "--process", NULL, "no process has such a pid");
-	if (options->between != NULL)
-		code = parse_window(options->between, command, &query, error);
-	if (code == 0 && options->at != NULL)
-		code = parse_time(options->at, command, "at", &query.to_ns, error);
-	if (code == 0 && options->temporary != NULL)
-		code = parse_time(options->temporary, command, "temporary", &query.temporary_ns,
-		                  error);
-	if (code == 0)
-		*ret_query = query;
-	return code;
 }
 
 static void *compute_head(void *context)
@@ -262,17 +77,4 @@ int gg_cli_end_head(struct gg_head *head, int code, struct gg_error *error)
 	if (code == 0 && head->code < 0)
 		*error = head->error;
 	return code == 0 ? head->code : code;
-}
-
-void gg_cli_fit_report(const struct gg_report_options *options, const struct gg_style *style,
-                       struct gg_report *report)
-{
-	report->confidence = options->confidence;
-	report->width = gg_screen_text_width(STDOUT_FILENO);
-	report->name_width = gg_screen_text_name_width(
-		STDOUT_FILENO); /* a program may search for a whole name */
-	report->figures = (struct gg_figure_style){
-		.raw = options->bytes, .ascii = options->ascii || !gg_screen_text_is_utf8()
-	};
-	report->style = *style;
 }

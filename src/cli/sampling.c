@@ -8,11 +8,32 @@
 #include "cli/sampling.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "region/control.h"
 #include "stats/sampling/rate_learning.h"
 #include "stats/sampling/scheme.h"
+
+#define AT(field) offsetof(struct gg_cli_sampling, field)
+
+const struct gg_option gg_cli_sampling_options[] = {
+	{ "interval", 'i', GG_OPTION_SIZE, AT(interval), "SIZE",
+	  "sampling interval: bytes (512KiB), or allocations" },
+	{ "scheme", 0, GG_OPTION_CHOICE, AT(scheme),
+	  "poisson|bernoulli|poisson-count|stride|per-allocation|optimal",
+	  "how samples are drawn (default: poisson)" },
+	{ "focus", 0, GG_OPTION_CHOICE, AT(focus), "live|allocated",
+	  "estimate this best; implies --scheme optimal" },
+	{ "seed", 0, GG_OPTION_COUNT, AT(seed), "N",
+	  "seed of the sample points, from 1 (default: random)" },
+	{ "free-stacks", 0, GG_OPTION_FLAG, AT(free_stacks), NULL,
+	  "also record where samples are freed" },
+	{ "mmap", 0, GG_OPTION_FLAG, AT(mappings), NULL, "also record anonymous mappings" },
+	{ "compat", 0, GG_OPTION_FLAG, AT(compat), NULL,
+	  "also serve options and calls of jemalloc, gperftools" },
+	GG_OPTIONS_END,
+};
 
 int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,
                           struct gg_error *error)

@@ -2,7 +2,7 @@
 /*
  * sampling - the options for sampling that `geiger record` and `geiger env` share.
  *
- * A command's struct contains a struct gg_cli_sampling.  Its table contains GG_CLI_SAMPLING_OPTIONS
+ * A command's struct contains a struct gg_cli_sampling.  Its table includes gg_cli_sampling_options
  * with the offset of that struct, and its defaults contain GG_CLI_SAMPLING_DEFAULTS.
  */
 #pragma once
@@ -26,27 +26,7 @@ struct gg_cli_sampling {
 		.interval = UINT64_MAX, .scheme = -1, .focus = -1, \
 	}
 
-#define GG_CLI_SAMPLING_ROW(name, letter, kind, start, field, value, help)                         \
-	{                                                                                          \
-		name, letter, kind, (start) + offsetof(struct gg_cli_sampling, field), value, help \
-	}
-#define GG_CLI_SAMPLING_OPTIONS(start)                                                            \
-	GG_CLI_SAMPLING_ROW("interval", 'i', GG_OPTION_SIZE, start, interval, "SIZE",             \
-	                    "mean interval: bytes (default 512KiB) or allocations"),              \
-		GG_CLI_SAMPLING_ROW(                                                              \
-			"scheme", 0, GG_OPTION_CHOICE, start, scheme,                             \
-			"poisson|bernoulli|poisson-count|stride|per-allocation|optimal",          \
-			"how samples are drawn (default: poisson)"),                              \
-		GG_CLI_SAMPLING_ROW("focus", 0, GG_OPTION_CHOICE, start, focus, "live|allocated", \
-	                            "what scheme optimal, then implied, knows best"),             \
-		GG_CLI_SAMPLING_ROW("seed", 0, GG_OPTION_COUNT, start, seed, "N",                 \
-	                            "of the random marks, from 1 on (default: random)"),          \
-		GG_CLI_SAMPLING_ROW("free-stacks", 0, GG_OPTION_FLAG, start, free_stacks, NULL,   \
-	                            "record where samples are freed, too"),                       \
-		GG_CLI_SAMPLING_ROW("mmap", 0, GG_OPTION_FLAG, start, mappings, NULL,             \
-	                            "record anonymous mappings, too"),                            \
-		GG_CLI_SAMPLING_ROW("compat", 0, GG_OPTION_FLAG, start, compat, NULL,             \
-	                            "jemalloc's and gperftools' options and calls, too")
+extern const struct gg_option gg_cli_sampling_options[];
 
 /* Checks the options.  Returns 0, or -EINVAL with an error that names the command's option. */
 GG_MUST_CHECK int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,

@@ -193,3 +193,49 @@ TEST(a_very_long_name_is_compared_safely)
 	typed[sizeof(typed) - 1] = '\0';
 	CHECK_EQ_STR(nearest_of(typed), "");
 }
+
+struct shared_options {
+	bool first, second;
+};
+
+struct outer_options {
+	bool own;
+	struct shared_options shared;
+};
+
+static const struct gg_option shared_table[] = {
+	{ "first", 'f', GG_OPTION_FLAG, offsetof(struct shared_options, first), NULL, "one" },
+	{ "second", 's', GG_OPTION_FLAG, offsetof(struct shared_options, second), NULL, "two" },
+	GG_OPTIONS_END,
+};
+
+static const struct gg_option outer_table[] = {
+	GG_OPTIONS_SHARED(shared_table, offsetof(struct outer_options, shared)),
+	{ "own", 'o', GG_OPTION_FLAG, offsetof(struct outer_options, own), NULL, "three" },
+	GG_OPTIONS_SHARED(shared_table, offsetof(struct outer_options, shared)),
+	GG_OPTIONS_END,
+};
+
+TEST(a_shared_table_stands_where_it_is_included)
+{
+	static const char *const names[] = { "first", "second", "own", "first", "second" };
+	struct gg_option_walk walk;
+	size_t at = 0;
+
+	gg_option_walk_begin(&walk, outer_table);
+	for (; walk.option != NULL && at < GG_COUNT(names); gg_option_walk_next(&walk))
+		CHECK_EQ_STR(walk.option->name, names[at++]);
+	CHECK_EQ_U64(at, GG_COUNT(names));
+	CHECK(walk.option == NULL);
+}
+
+TEST(options_of_a_shared_table_fill_the_inner_struct)
+{
+	struct outer_options options = { 0 };
+	struct gg_option_set set = { outer_table, &options };
+	char line[][16] = { "-s", "--own" };
+	char *words[] = { line[0], line[1] };
+
+	CHECK_EQ_I64(gg_options_parse(&set, 1, GG_OPTIONS_ANYWHERE, 2, words, NULL), 0);
+	CHECK(options.own && options.shared.second && !options.shared.first);
+}
