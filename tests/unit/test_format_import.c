@@ -196,7 +196,7 @@ TEST(dumps_whose_rows_were_added_up_before_they_were_scaled_are_told)
 TEST(a_jemalloc_dump_that_is_wrong_or_cut_is_refused_with_its_offset)
 {
 	is_refused("heap_v2/x\n", "file: offset 0", "sampling interval");
-	is_refused("heap_v2/10\n  t*: 1: 1 [0: 0]\n@ 0x1 zz\n", "file: offset 29", "an address");
+	is_refused("heap_v2/10\n  t*: 1: 1 [0: 0]\n@ 0x1 zz\n", "file: offset 29", "no address");
 	is_refused("heap_v2/10\n  t*: 1: 1 [0: 0]\n@ 0x1\n  t*: 1: 99999999999999999999 [0: 0]\n",
 	           "file: offset 35", "OBJECTS");
 	for (size_t i = 8; i < strlen(dump) - strlen(MAPS) + 17; i++) {
@@ -457,9 +457,10 @@ TEST(heaptrack_is_counted_event_by_event)
 	CHECK_EQ_DOUBLE(result.interval_bytes, 1);
 	CHECK(result.duration_ns == 2000000000 && strcmp(result.command, "./app -x") == 0);
 	gg_profile_close(profile);
-	is_refused("v 10400 3\n- 0\n", "file: offset 10", "an allocation that is not there");
-	is_refused("v 10400 3\ns 4 /app\na 10 0\n- 0\n", "file: offset 26", "more was freed");
-	is_refused("v 10400 3\ns 5 /app\n", "file: offset 10", "as long as it says");
+	is_refused("v 10400 3\n- 0\n", "file: offset 10",
+	           "an allocation that the file does not have");
+	is_refused("v 10400 3\ns 4 /app\na 10 0\n- 0\n", "file: offset 26", "frees more blocks");
+	is_refused("v 10400 3\ns 5 /app\n", "file: offset 10", "as long as the line states");
 	is_refused("v 10400 4\n", "file: offset 0", "newer");
 	is_refused("v 10400 3\nx /bin/app\n", "file: offset 10", "raw data");
 }
@@ -502,8 +503,8 @@ TEST(a_heapprofile_of_v8_is_the_sum_of_its_tree)
 TEST(what_is_no_profile_is_refused)
 {
 	is_refused("", "file: offset 0", "empty");
-	is_refused("hello\nworld\n", "file: offset 0", "no format that is known");
-	is_refused("{\"a\": 1}", "file: offset 0", "no format that is known");
+	is_refused("hello\nworld\n", "file: offset 0", "does not know the format");
+	is_refused("{\"a\": 1}", "file: offset 0", "does not know the format");
 }
 
 /* --- protocol buffers ---------------------------------------------------------------------- */

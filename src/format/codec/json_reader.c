@@ -103,33 +103,33 @@ static bool take_low_half(struct gg_json_read *json, uint32_t *ret_low)
  */
 static size_t take_character(struct gg_json_read *json, char *to)
 {
-	uint32_t code, low;
+	uint32_t code_point, low;
 
-	if (!take_hexadecimal(json, &code))
+	if (!take_hexadecimal(json, &code_point))
 		return 0;
-	if (code >= 0xd800 && code < 0xdc00 && take_low_half(json, &low))
-		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-	if (code == 0 || (code >= 0xd800 && code < 0xe000))
-		code = 0xfffd;
-	if (code < 0x80) {
-		to[0] = (char)code;
+	if (code_point >= 0xd800 && code_point < 0xdc00 && take_low_half(json, &low))
+		code_point = 0x10000 + ((code_point - 0xd800) << 10) + (low - 0xdc00);
+	if (code_point == 0 || (code_point >= 0xd800 && code_point < 0xe000))
+		code_point = 0xfffd;
+	if (code_point < 0x80) {
+		to[0] = (char)code_point;
 		return 1;
 	}
-	if (code < 0x800) {
-		to[0] = (char)(0xc0 | code >> 6);
-		to[1] = (char)(0x80 | (code & 0x3f));
+	if (code_point < 0x800) {
+		to[0] = (char)(0xc0 | code_point >> 6);
+		to[1] = (char)(0x80 | (code_point & 0x3f));
 		return 2;
 	}
-	if (code < 0x10000) {
-		to[0] = (char)(0xe0 | code >> 12);
-		to[1] = (char)(0x80 | (code >> 6 & 0x3f));
-		to[2] = (char)(0x80 | (code & 0x3f));
+	if (code_point < 0x10000) {
+		to[0] = (char)(0xe0 | code_point >> 12);
+		to[1] = (char)(0x80 | (code_point >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (code_point & 0x3f));
 		return 3;
 	}
-	to[0] = (char)(0xf0 | code >> 18);
-	to[1] = (char)(0x80 | (code >> 12 & 0x3f));
-	to[2] = (char)(0x80 | (code >> 6 & 0x3f));
-	to[3] = (char)(0x80 | (code & 0x3f));
+	to[0] = (char)(0xf0 | code_point >> 18);
+	to[1] = (char)(0x80 | (code_point >> 12 & 0x3f));
+	to[2] = (char)(0x80 | (code_point >> 6 & 0x3f));
+	to[3] = (char)(0x80 | (code_point & 0x3f));
 	return 4;
 }
 

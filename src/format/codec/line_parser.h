@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "format/import/input.h"
 
 static inline void gg_text_line_skip_blanks(struct gg_text_line *text)
@@ -92,4 +93,15 @@ static inline bool gg_text_line_hexadecimal(struct gg_text_line *text, uint64_t 
 		return true;
 	}
 	return gg_text_line_number(text, 16, ret_value);
+}
+
+/* Copies the text to to[0..size) as a terminated string, cut to fit. */
+static inline void gg_text_line_copy(const struct gg_text_line *text, char *to, size_t size)
+{
+	size_t length = text->length < size ? text->length : size - 1;
+
+	gg_assert(size > 0);
+	if (length > 0)
+		memcpy(to, text->at, length);
+	to[length] = '\0';
 }

@@ -31,11 +31,11 @@ static int write_fully(int fd, const char *bytes, size_t length)
 
 static int write_and_close(int fd, const char *bytes, size_t length)
 {
-	int code = write_fully(fd, bytes, length);
+	int status = write_fully(fd, bytes, length);
 
-	if (close(fd) < 0 && code == 0)
-		code = -errno;
-	return code;
+	if (close(fd) < 0 && status == 0)
+		status = -errno;
+	return status;
 }
 
 static int write_in_place(const char *path, const char *bytes, size_t length)
@@ -48,51 +48,51 @@ static int write_in_place(const char *path, const char *bytes, size_t length)
 static int write_beside(const char *path, const char *bytes, size_t length)
 {
 	char *part;
-	int fd, code, scratch;
+	int fd, status, scratch;
 
 	if (asprintf(&part, "%s.%d.part", path, (int)getpid()) < 0)
 		return -ENOMEM;
 	unlink(part);
 	scratch = gg_scratch_add(part);
 	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	code = fd < 0 ? -errno : write_and_close(fd, bytes, length);
-	if (code == 0 && rename(part, path) < 0)
-		code = -errno;
-	if (code < 0 && fd >= 0)
+	status = fd < 0 ? -errno : write_and_close(fd, bytes, length);
+	if (status == 0 && rename(part, path) < 0)
+		status = -errno;
+	if (status < 0 && fd >= 0)
 		unlink(part);
 	gg_scratch_forget(scratch);
 	free(part);
-	return code;
+	return status;
 }
 
 /* Writes to a terminal, and escapes control characters so that names cannot send commands to it. */
 static int write_lines(const char *bytes, size_t length)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf shown = { 0 };
-	int code = gg_printable_lines(&shown, bytes, length);
+	int status = gg_printable_lines(&shown, bytes, length);
 
-	return code < 0 ? code : write_fully(STDOUT_FILENO, shown.data, shown.length);
+	return status < 0 ? status : write_fully(STDOUT_FILENO, shown.data, shown.length);
 }
 
 int gg_save_file(const char *path, const char *bytes, size_t length, struct gg_error *error)
 {
 	struct stat info;
-	int code;
+	int status;
 
 	if (strcmp(path, "-") == 0) {
-		code = isatty(STDOUT_FILENO) ? write_lines(bytes, length)
-		                             : write_fully(STDOUT_FILENO, bytes, length);
+		status = isatty(STDOUT_FILENO) ? write_lines(bytes, length)
+		                               : write_fully(STDOUT_FILENO, bytes, length);
 	} else if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-		code = write_in_place(path, bytes, length);
+		status = write_in_place(path, bytes, length);
 	} else {
 		/* The file that a link points to, so that the link itself stays. */
 		char *real = realpath(path, NULL);
 
-		code = write_beside(real != NULL ? real : path, bytes, length);
+		status = write_beside(real != NULL ? real : path, bytes, length);
 		free(real);
 	}
-	return code < 0
-	               ? gg_error_set_errno(error, -code,
+	return status < 0
+	               ? gg_error_set_errno(error, -status,
 	                                    strcmp(path, "-") == 0 ? "standard output" : path, NULL)
 	               : 0;
 }

@@ -62,16 +62,16 @@ static int add(struct gg_address_stacks *stacks, const uint64_t *addresses, size
                uint32_t *ret_node)
 {
 	uint32_t node = 0, number;
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = count; i-- > 0 && code == 0;) {
+	for (size_t i = count; i-- > 0 && status == 0;) {
 		/* The call is before the address that it returns to. */
-		code = find_address(stacks, addresses[i] > 0 ? addresses[i] - 1 : 0, &number);
-		if (code == 0)
-			code = find_node(stacks, node, number, &node);
+		status = find_address(stacks, addresses[i] > 0 ? addresses[i] - 1 : 0, &number);
+		if (status == 0)
+			status = find_node(stacks, node, number, &node);
 	}
 	*ret_node = node;
-	return code;
+	return status;
 }
 
 int gg_address_stacks_read(struct gg_address_stacks *stacks, struct gg_import *import,
@@ -86,9 +86,9 @@ int gg_address_stacks_read(struct gg_address_stacks *stacks, struct gg_import *i
 		return gg_import_no_memory(import);
 	for (gg_text_line_skip_blanks(line); line->length > 0; gg_text_line_skip_blanks(line)) {
 		if (count == LINE_MAX)
-			return gg_import_wrong(import, "a stack of more than 65536 addresses");
+			return gg_import_wrong(import, "a stack has more than 65536 addresses");
 		if (!gg_text_line_hexadecimal(line, &stacks->line[count++]))
-			return gg_import_wrong(import, "an address was expected");
+			return gg_import_wrong(import, "a word of the stack is no address");
 	}
 	if (add(stacks, stacks->line, count, ret_node) < 0)
 		return gg_import_no_memory(import);
@@ -97,7 +97,7 @@ int gg_address_stacks_read(struct gg_address_stacks *stacks, struct gg_import *i
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-enum { NAMES_MAX = 64 }; /* of one address; deeper inlining is truncated */
+enum { ADDRESS_NAMES_MAX = 64 }; /* of one address; deeper inlining is truncated */
 
 static struct gg_address_stacks_address *named_address(struct gg_address_stacks *stacks,
                                                        uint64_t address)
@@ -154,7 +154,7 @@ int gg_address_stacks_name(struct gg_address_stacks *stacks, struct gg_import *i
 	gg_text_line_skip_blanks(&line);
 	function.length = find_last(&function, '+');
 	of = named_address(stacks, address);
-	if (of == NULL || function.length == 0 || of->name_count == NAMES_MAX ||
+	if (of == NULL || function.length == 0 || of->name_count == ADDRESS_NAMES_MAX ||
 	    (of->name_count > 0 &&
 	     (of->named_in != stacks->read_count || of->first_name + of->name_count != count)))
 		return 0;
@@ -176,12 +176,12 @@ int gg_address_stacks_name(struct gg_address_stacks *stacks, struct gg_import *i
 
 static int intern_named(const struct gg_address_stacks *stacks, struct gg_import *import,
                         struct gg_address_stacks_address *at,
-                        const struct gg_mapping_list_place *place)
+                        const struct gg_mapping_list_address *found)
 {
 	const struct gg_address_stacks_name *names =
 		(const struct gg_address_stacks_name *)(const void *)stacks->names.data +
 		at->first_name;
-	struct gg_profile_line lines[NAMES_MAX] = { 0 };
+	struct gg_profile_line lines[ADDRESS_NAMES_MAX] = { 0 };
 
 	for (uint32_t i = 0; i < at->name_count; i++) {
 		const char *file = stacks->texts.data + names[i].file;
@@ -190,44 +190,56 @@ static int intern_named(const struct gg_address_stacks *stacks, struct gg_import
 		lines[i].file = file[0] != '\0' ? file : NULL;
 		lines[i].line = names[i].line;
 	}
-	return gg_import_frame(import, place->module, place->address, lines, at->name_count,
+	return gg_import_frame(import, found->module, found->address, lines, at->name_count,
 	                       &at->frame);
 }
 
-int gg_address_stacks_settle(struct gg_address_stacks *stacks, struct gg_import *import)
+int gg_address_stacks_read_maps(struct gg_address_stacks *stacks, struct gg_import *import)
 {
-	int code = gg_mapping_list_settle(&stacks->maps, import);
+	struct gg_text_line line;
+	int status;
 
-	for (size_t i = 0; i < stacks->addresses.count && code == 0; i++) {
+	while ((status = gg_input_line(import->input, &line, import->error)) > 0)
+		gg_mapping_list_add(&stacks->maps, &line);
+	return status;
+}
+
+int gg_address_stacks_intern(struct gg_address_stacks *stacks, struct gg_import *import)
+{
+	int status = gg_mapping_list_sort(&stacks->maps, import);
+
+	for (size_t i = 0; i < stacks->addresses.count && status == 0; i++) {
 		struct gg_address_stacks_address *at = &stacks->addresses.items[i];
-		struct gg_mapping_list_place place;
+		struct gg_mapping_list_address found;
 
-		code = gg_mapping_list_find(&stacks->maps, import, at->address, &place);
-		if (code == 0 && at->name_count > 0)
-			code = intern_named(stacks, import, at, &place);
-		else if (code == 0)
-			code = gg_profile_intern_frame(import->profile, place.module, place.address,
-			                               &at->frame, import->error);
+		status = gg_mapping_list_find(&stacks->maps, import, at->address, &found);
+		if (status == 0 && at->name_count > 0)
+			status = intern_named(stacks, import, at, &found);
+		else if (status == 0)
+			status = gg_profile_intern_frame(import->profile, found.module,
+			                                 found.address, &at->frame, import->error);
 	}
-	for (size_t i = 1; i < stacks->nodes.count && code == 0; i++) {
+	for (size_t i = 1; i < stacks->nodes.count && status == 0; i++) {
 		struct gg_address_stacks_node *node = &stacks->nodes.items[i];
 
-		code = gg_profile_intern_stack(
+		gg_assert(node->parent < i && node->address < stacks->addresses.count);
+		status = gg_profile_intern_stack(
 			import->profile, stacks->nodes.items[node->parent].stack,
 			stacks->addresses.items[node->address].frame, &node->stack, import->error);
 	}
-	return code;
+	return status;
 }
 
 int gg_address_stacks_note(const struct gg_address_stacks *stacks, struct gg_import *import)
 {
 	if (stacks->maps.unknown_file_count == 0)
 		return 0;
-	return gg_import_note(import,
-	                      stacks->maps.unknown_file_count == 1
-	                              ? "%u of the files in stacks is not here as it was: its "
-	                                "frames have no names."
-	                              : "%u of the files in stacks are not here as they were: "
-	                                "their frames have no names.",
-	                      stacks->maps.unknown_file_count);
+	return gg_import_note(
+		import,
+		stacks->maps.unknown_file_count == 1
+			? "%u file of the stacks is missing or has changed: its frames "
+			  "have no names."
+			: "%u files of the stacks are missing or have changed: their frames "
+			  "have no names.",
+		stacks->maps.unknown_file_count);
 }

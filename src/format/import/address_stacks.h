@@ -7,9 +7,9 @@
  *   struct gg_address_stacks stacks = { 0 };
  *
  *   gg_address_stacks_read(&stacks, import, &line, &node);    return addresses, innermost first
- *   gg_mapping_list_add(&stacks.maps, line);                  lines of /proc/PID/maps
- *   gg_address_stacks_settle(&stacks, import);                makes the profile's ids
- *   stacks.nodes.items[node].stack
+ *   gg_address_stacks_read_maps(&stacks, import);             lines of /proc/PID/maps
+ *   gg_address_stacks_intern(&stacks, import);                makes the profile's ids
+ *   stack = gg_address_stacks_stack(&stacks, node);
  *   gg_address_stacks_done(&stacks);
  *
  * Memory   16 bytes for each node of the tree of stacks, 24 for each address, and the maps that
@@ -19,18 +19,19 @@
 #pragma once
 
 #include "base/array.h"
+#include "base/assert.h"
 #include "format/import/import.h"
 #include "format/import/mapping_list.h"
 
 struct gg_address_stacks_node {
 	uint32_t parent; /* 0: outermost; always smaller than the node's own number */
 	uint32_t address;
-	uint32_t stack; /* id, once settled */
+	uint32_t stack; /* id, once it is interned */
 };
 
 struct gg_address_stacks_address {
 	uint64_t address;
-	uint32_t frame;      /* id, once settled */
+	uint32_t frame;      /* id, once it is interned */
 	uint32_t named_in;   /* number of the stack that has the names */
 	uint32_t name_count; /* names in the file: inlined calls, innermost first */
 	uint64_t first_name; /* number of the first name; the rest follow */
@@ -66,8 +67,19 @@ GG_MUST_CHECK int gg_address_stacks_read(struct gg_address_stacks *stacks, struc
  */
 GG_MUST_CHECK int gg_address_stacks_name(struct gg_address_stacks *stacks, struct gg_import *import,
                                          struct gg_text_line line);
-GG_MUST_CHECK int gg_address_stacks_settle(struct gg_address_stacks *stacks,
+/* Reads the rest of the file as lines of /proc/PID/maps; skips other lines. */
+GG_MUST_CHECK int gg_address_stacks_read_maps(struct gg_address_stacks *stacks,
+                                              struct gg_import *import);
+/* Makes the modules, frames and stacks of all nodes. */
+GG_MUST_CHECK int gg_address_stacks_intern(struct gg_address_stacks *stacks,
                                            struct gg_import *import);
+/* Returns the id of a node's stack; 0 for node 0. */
+static inline uint32_t gg_address_stacks_stack(const struct gg_address_stacks *stacks,
+                                               uint32_t node)
+{
+	gg_assert(node == 0 || node < stacks->nodes.count);
+	return node > 0 ? stacks->nodes.items[node].stack : 0;
+}
 /* Notes how many files of the stacks are missing or have changed, if any. */
 GG_MUST_CHECK int gg_address_stacks_note(const struct gg_address_stacks *stacks,
                                          struct gg_import *import);

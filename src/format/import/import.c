@@ -55,22 +55,23 @@ static int refuse(struct gg_input *input, struct gg_error *error)
 		"pprof, Perfetto, heaptrack, .heapprofile and collapsed stacks.";
 	size_t length;
 	const uint8_t *head = gg_input_head(input, &length);
-	int code = gg_input_wrong(input, 0, error,
-	                          length == 0 ? "the file is empty" : "no format that is known");
+	int status = gg_input_wrong(input, 0, error,
+	                            length == 0 ? "the file is empty"
+	                                        : "geiger does not know the format of the file");
 
 	if (error == NULL)
-		return code;
+		return status;
 	snprintf(error->advice, sizeof(error->advice), "%s", advice);
 	if (length >= 16 && memcmp(head, "SQLite format 3", 16) == 0) {
-		snprintf(error->message, sizeof(error->message), "an SQLite file, not a text");
+		snprintf(error->message, sizeof(error->message), "the file is an SQLite database");
 		snprintf(error->advice, sizeof(error->advice),
-		         "Reports take profiles of geiger as they are.");
+		         "Reports read profiles of geiger without an import.");
 	} else if (length >= 12 && memcmp(head, "v ", 2) != 0 &&
 	           memmem(head, length, "heaptrack", 9)) {
 		snprintf(error->advice, sizeof(error->advice),
-		         "If it is heaptrack's raw data: heaptrack --interpret FILE.");
+		         "Interpret raw data of heaptrack first: heaptrack --interpret FILE.");
 	}
-	return code;
+	return status;
 }
 
 int gg_import_as(const struct gg_importer *importer, struct gg_profile *profile,
@@ -86,18 +87,18 @@ int gg_import_as(const struct gg_importer *importer, struct gg_profile *profile,
 		                    .result = &result,
 		                    .error = error };
 	uint32_t process;
-	int code = importer->read(&import);
+	int status = importer->read(&import);
 
-	if (code == 0)
-		code = gg_import_process(&import, &process); /* even if the file has no row */
-	if (code == 0)
-		code = write_sums(&import);
+	if (status == 0)
+		status = gg_import_process(&import, &process); /* even if the file has no row */
+	if (status == 0)
+		status = write_sums(&import);
 	gg_map_done(&import.threads);
 	gg_map_done(&import.sum_map);
 	gg_buf_done(&import.sums);
-	if (code == 0)
+	if (status == 0)
 		*ret_result = result;
-	return code;
+	return status;
 }
 
 int gg_import(struct gg_profile *profile, struct gg_input *input,
@@ -148,27 +149,27 @@ static int add_process(struct gg_import *import, uint32_t pid, const char *comma
 		                              .command = command,
 		                              .interval_bytes = result->interval_bytes,
 		                              .scheme = result->scheme };
-	int code = gg_profile_add_process(import->profile, &process, &import->process,
-	                                  import->error);
+	int status = gg_profile_add_process(import->profile, &process, &import->process,
+	                                    import->error);
 
-	for (size_t i = 0; i < import->options->label_count && code == 0; i++)
-		code = gg_import_label(import, import->options->labels[i].key,
-		                       import->options->labels[i].value);
-	return code;
+	for (size_t i = 0; i < import->options->label_count && status == 0; i++)
+		status = gg_import_label(import, import->options->labels[i].key,
+		                         import->options->labels[i].value);
+	return status;
 }
 
 int gg_import_process(struct gg_import *import, uint32_t *ret_process)
 {
 	const char *command = import->result->command;
-	int code = 0;
+	int status = 0;
 
 	if (command[0] == '\0')
 		snprintf(import->result->command, sizeof(import->result->command), "%.255s",
 		         gg_input_name(import->input));
 	if (import->process == 0)
-		code = add_process(import, 0, command);
+		status = add_process(import, 0, command);
 	*ret_process = import->process;
-	return code;
+	return status;
 }
 
 int gg_import_next_process(struct gg_import *import, uint32_t pid, const char *command)
@@ -179,10 +180,11 @@ int gg_import_next_process(struct gg_import *import, uint32_t pid, const char *c
 int gg_import_label(struct gg_import *import, const char *key, const char *value)
 {
 	uint32_t process;
-	int code = gg_import_process(import, &process);
+	int status = gg_import_process(import, &process);
 
-	return code < 0 ? code
-	                : gg_profile_put_label(import->profile, process, key, value, import->error);
+	return status < 0
+	               ? status
+	               : gg_profile_put_label(import->profile, process, key, value, import->error);
 }
 
 int gg_import_thread(struct gg_import *import, uint32_t tid, const char *name, uint32_t *ret_thread)
@@ -192,7 +194,7 @@ int gg_import_thread(struct gg_import *import, uint32_t tid, const char *name, u
 	uint64_t seed = gg_map_seed(&import->threads), found;
 	uint64_t key = gg_hash_bytes(name, length, seed) ^
 	               gg_hash_integer((uint64_t)import->process << 32 | tid, seed);
-	int code;
+	int status;
 
 	*ret_thread = 0;
 	if (tid == 0 && length == 0)
@@ -202,12 +204,12 @@ int gg_import_thread(struct gg_import *import, uint32_t tid, const char *name, u
 		*ret_thread = (uint32_t)found;
 		return 0;
 	}
-	code = gg_import_process(import, &thread.process);
-	if (code == 0)
-		code = gg_profile_add_thread(import->profile, &thread, ret_thread, import->error);
-	if (code == 0 && gg_map_put(&import->threads, key, *ret_thread) < 0)
-		code = gg_import_no_memory(import);
-	return code;
+	status = gg_import_process(import, &thread.process);
+	if (status == 0)
+		status = gg_profile_add_thread(import->profile, &thread, ret_thread, import->error);
+	if (status == 0 && gg_map_put(&import->threads, key, *ret_thread) < 0)
+		status = gg_import_no_memory(import);
+	return status;
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */
@@ -251,9 +253,9 @@ static int put_lines(struct gg_import *import, uint32_t frame, const struct gg_p
 	GG_CLEANUP(gg_buf_done) struct gg_buf texts = { 0 };
 	struct gg_profile_line *lines = malloc(count * sizeof(*lines));
 	size_t *at = calloc(2 * (size_t)count, sizeof(*at));
-	int code = lines == NULL || at == NULL ? gg_import_no_memory(import) : 0;
+	int status = lines == NULL || at == NULL ? gg_import_no_memory(import) : 0;
 
-	for (uint32_t i = 0; i < count && code == 0; i++) {
+	for (uint32_t i = 0; i < count && status == 0; i++) {
 		const char *name = given[i].linkage_name != NULL ? given[i].linkage_name : "";
 
 		lines[i] = given[i];
@@ -273,18 +275,18 @@ static int put_lines(struct gg_import *import, uint32_t frame, const struct gg_p
 		at[2 * i + 1] = texts.length;
 		gg_buf_append(&texts, gg_buf_text(&short_name), short_name.length + 1);
 		if (full.failed || short_name.failed || texts.failed)
-			code = gg_import_no_memory(import);
+			status = gg_import_no_memory(import);
 	}
-	for (uint32_t i = 0; i < count && code == 0; i++)
+	for (uint32_t i = 0; i < count && status == 0; i++)
 		if (at[2 * i] > 0) {
 			lines[i].full_name = texts.data + at[2 * i] - 1;
 			lines[i].function = texts.data + at[2 * i + 1];
 		}
-	if (code == 0)
-		code = gg_profile_put_lines(import->profile, frame, lines, count, import->error);
+	if (status == 0)
+		status = gg_profile_put_lines(import->profile, frame, lines, count, import->error);
 	free(lines);
 	free(at);
-	return code;
+	return status;
 }
 
 static bool is_too_long(const char *name)
@@ -295,16 +297,17 @@ static bool is_too_long(const char *name)
 int gg_import_frame(struct gg_import *import, uint32_t module, uint64_t address,
                     const struct gg_profile_line *lines, uint32_t line_count, uint32_t *ret_frame)
 {
-	int code;
+	int status;
 
 	for (uint32_t i = 0; i < line_count; i++)
 		if (is_too_long(lines[i].linkage_name) || is_too_long(lines[i].file))
-			return gg_import_wrong(import, "a name of more than 1 MiB");
+			return gg_import_wrong(import, "a name has more than 1 MiB");
 	if (module == 0 || address == 0)
 		address = hash_lines(lines, line_count);
-	code = gg_profile_intern_frame(import->profile, module, address, ret_frame, import->error);
-	if (code < 0 || *ret_frame <= import->last_frame)
-		return code;
+	status = gg_profile_intern_frame(import->profile, module, address, ret_frame,
+	                                 import->error);
+	if (status < 0 || *ret_frame <= import->last_frame)
+		return status;
 	import->last_frame = *ret_frame;
 	return put_lines(import, *ret_frame, lines, line_count);
 }
@@ -313,11 +316,11 @@ int gg_import_name(struct gg_import *import, const char *name, size_t length, ui
 {
 	char *copy = strndup(name, length);
 	struct gg_profile_line line = { .linkage_name = copy };
-	int code = copy == NULL ? gg_import_no_memory(import)
-	                        : gg_import_frame(import, 0, 0, &line, 1, ret_frame);
+	int status = copy == NULL ? gg_import_no_memory(import)
+	                          : gg_import_frame(import, 0, 0, &line, 1, ret_frame);
 
 	free(copy);
-	return code;
+	return status;
 }
 
 /* --- sums ------------------------------------------------------------------------------------- */
@@ -352,16 +355,16 @@ static int write_sums(struct gg_import *import)
 {
 	const struct gg_import_sum *sums = (const struct gg_import_sum *)(const void *)
 	                                           import->sums.data;
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = 0; i < sum_count(import) && code == 0; i++) {
-		code = add_row(import, &sums[i], &sums[i].live, GG_TIME_NONE);
-		if (code == 0)
-			code = add_row(import, &sums[i], &sums[i].freed, sums[i].freed_ns);
+	for (size_t i = 0; i < sum_count(import) && status == 0; i++) {
+		status = add_row(import, &sums[i], &sums[i].live, GG_TIME_NONE);
+		if (status == 0)
+			status = add_row(import, &sums[i], &sums[i].freed, sums[i].freed_ns);
 	}
 	gg_buf_clear(&import->sums);
 	gg_map_done(&import->sum_map);
-	return code;
+	return status;
 }
 
 struct sum_key {
@@ -394,13 +397,13 @@ int gg_import_row(struct gg_import *import, uint32_t thread, uint32_t stack,
 			     *sum;
 	struct sum_key key = { &import->sums, &wanted };
 	uint64_t hash, index;
-	int code = gg_import_process(import, &wanted.process);
+	int status = gg_import_process(import, &wanted.process);
 
 	import->result->row_count++;
-	if (code == 0 && sum_count(import) == SUMS_MAX)
-		code = write_sums(import);
-	if (code < 0)
-		return code;
+	if (status == 0 && sum_count(import) == SUMS_MAX)
+		status = write_sums(import);
+	if (status < 0)
+		return status;
 	hash = gg_hash_integer((uint64_t)stack << 32 | thread,
 	                       gg_map_seed(&import->sum_map) + wanted.process);
 	index = gg_map_find(&import->sum_map, hash, sum_is_equal, &key);

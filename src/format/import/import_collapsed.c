@@ -34,32 +34,32 @@ static bool take_value(struct gg_text_line *line, double *ret_value)
 static int read_stack(struct gg_import *import, struct gg_text_line line, uint32_t *ret_stack)
 {
 	uint32_t stack = 0, frame;
-	int code = 0;
+	int status = 0;
 
-	while (code == 0 && line.length > 0) {
+	while (status == 0 && line.length > 0) {
 		const char *end = memchr(line.at, ';', line.length);
 		size_t length = end != NULL ? (size_t)(end - line.at) : line.length;
 
 		if (length > 0)
-			code = gg_import_name(import, line.at, length, &frame);
-		if (code == 0 && length > 0)
-			code = gg_profile_intern_stack(import->profile, stack, frame, &stack,
-			                               import->error);
+			status = gg_import_name(import, line.at, length, &frame);
+		if (status == 0 && length > 0)
+			status = gg_profile_intern_stack(import->profile, stack, frame, &stack,
+			                                 import->error);
 		length += end != NULL;
 		line.at += length;
 		line.length -= length;
 	}
 	*ret_stack = stack;
-	return code;
+	return status;
 }
 
 static int read_collapsed(struct gg_import *import)
 {
 	const struct gg_row_weighing how = { GG_ROW_WEIGHING_UNKNOWN, 0, true };
 	struct gg_text_line line;
-	int code;
+	int status;
 
-	while ((code = gg_input_line(import->input, &line, import->error)) > 0) {
+	while ((status = gg_input_line(import->input, &line, import->error)) > 0) {
 		struct gg_row_sums weighed, none = { 0 };
 		uint32_t stack;
 		double value;
@@ -69,21 +69,21 @@ static int read_collapsed(struct gg_import *import)
 			continue;
 		if (!take_value(&line, &value))
 			return gg_import_wrong(import,
-			                       "a stack, a blank and a number were expected");
+			                       "the line does not end with a blank and a number");
 		weighed = gg_row_weighing(&how, 0, value);
-		code = read_stack(import, line, &stack);
-		if (code == 0)
-			code = import->options->is_allocated
-			               ? gg_import_row(import, 0, stack, &none, &weighed)
-			               : gg_import_row(import, 0, stack, &weighed, &none);
-		if (code < 0)
-			return code;
+		status = read_stack(import, line, &stack);
+		if (status == 0)
+			status = import->options->is_allocated
+			                 ? gg_import_row(import, 0, stack, &none, &weighed)
+			                 : gg_import_row(import, 0, stack, &weighed, &none);
+		if (status < 0)
+			return status;
 	}
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	return gg_import_note(
-		import, "Collapsed stacks do not tell how they were measured: the numbers have "
-			"no confidence intervals, and there are none of allocations.");
+		import, "Collapsed stacks do not state how they were measured. So there are no "
+			"confidence intervals, and no numbers of allocations.");
 }
 
 /* True if all complete lines of the head have a stack and a number. */

@@ -22,17 +22,17 @@
 #include "format/codec/line_parser.h"
 #include "format/import/address_stacks.h"
 
-struct row {
+struct gperftools_row {
 	uint64_t live, live_bytes, ever, ever_bytes;
 	uint32_t node;
 };
 
-struct reading {
+struct gperftools_import {
 	struct gg_import *import;
 	struct gg_address_stacks stacks;
-	GG_ARRAY(struct row) rows;
+	GG_ARRAY(struct gperftools_row) rows;
 	struct gg_row_weighing how;
-	struct row head, sum; /* totals of the head, and sums of the rows */
+	struct gperftools_row head, sum; /* totals of the head, and sums of the rows */
 };
 
 static bool take_number(struct gg_text_line *text, uint64_t *ret_value)
@@ -42,7 +42,7 @@ static bool take_number(struct gg_text_line *text, uint64_t *ret_value)
 }
 
 /* Reads counts such as "3: 1024 [ 4: 1280] @". */
-static bool take_counts(struct gg_text_line *line, struct row *row)
+static bool take_counts(struct gg_text_line *line, struct gperftools_row *row)
 {
 	struct gg_text_line text = *line;
 
@@ -62,181 +62,180 @@ static bool take_counts(struct gg_text_line *line, struct row *row)
 	return true;
 }
 
-static int read_first_line(struct reading *reading, struct gg_text_line *line)
+static int read_first_line(struct gperftools_import *job, struct gg_text_line *line)
 {
 	uint64_t interval = 0;
 	bool is_halved = false;
 
-	if (!gg_text_line_literal(line, "heap profile:") || !take_counts(line, &reading->head))
-		return gg_import_wrong(reading->import,
-		                       "'heap profile: N: BYTES [N: BYTES] @ TYPE' was expected");
+	if (!gg_text_line_literal(line, "heap profile:") || !take_counts(line, &job->head))
+		return gg_import_wrong(
+			job->import,
+			"the first line is not 'heap profile: N: BYTES [N: BYTES] @ TYPE'");
 	if (gg_text_line_begins(line, "heapprofile") || gg_text_line_begins(line, "growth")) {
-		reading->how = (struct gg_row_weighing){ GG_ROW_WEIGHING_EXACT, 1, false };
+		job->how = (struct gg_row_weighing){ GG_ROW_WEIGHING_EXACT, 1, false };
 		return 0;
 	}
 	if (!gg_text_line_literal(line, "heap_v2") && !gg_text_line_literal(line, "heapz_v2")) {
 		is_halved = gg_text_line_literal(line, "heap");
 		if (!is_halved)
-			return gg_import_wrong(reading->import,
-			                       "a type of heap profile that is not known");
+			return gg_import_wrong(job->import,
+			                       "the type of heap profile is not known");
 	}
 	if (!gg_text_line_literal(line, "/") || !gg_text_line_decimal(line, &interval) ||
 	    (is_halved ? interval / 2 : interval) == 0)
-		return gg_import_wrong(reading->import, "the type has no sampling interval");
+		return gg_import_wrong(
+			job->import,
+			"the type has no sampling interval after it, as in heap_v2/524288");
 	interval = is_halved ? interval / 2 : interval;
 	/* Each record of Go has allocations of one size. */
-	reading->how = (struct gg_row_weighing){ interval == 1 ? GG_ROW_WEIGHING_EXACT
-		                                               : GG_ROW_WEIGHING_SAMPLED,
-		                                 (double)interval, !is_halved };
+	job->how = (struct gg_row_weighing){ interval == 1 ? GG_ROW_WEIGHING_EXACT
+		                                           : GG_ROW_WEIGHING_SAMPLED,
+		                             (double)interval, !is_halved };
 	return 0;
 }
 
-static int add_row(struct reading *reading, const struct row *row)
+static int add_row(struct gperftools_import *job, const struct gperftools_row *row)
 {
-	if (!gg_array_push(&reading->rows, *row))
-		return gg_import_no_memory(reading->import);
-	reading->sum.live += row->live;
-	reading->sum.live_bytes += row->live_bytes;
-	reading->sum.ever += row->ever;
-	reading->sum.ever_bytes += row->ever_bytes;
+	if (!gg_array_push(&job->rows, *row))
+		return gg_import_no_memory(job->import);
+	job->sum.live += row->live;
+	job->sum.live_bytes += row->live_bytes;
+	job->sum.ever += row->ever;
+	job->sum.ever_bytes += row->ever_bytes;
 	return 0;
 }
 
-static int read_row(struct reading *reading, struct gg_text_line line)
+static int read_row(struct gperftools_import *job, struct gg_text_line line)
 {
-	struct row row;
-	int code;
+	struct gperftools_row row;
+	int status;
 
 	if (!take_counts(&line, &row))
-		return gg_import_wrong(reading->import,
-		                       "'N: BYTES [N: BYTES] @ ADDRESS...' was expected");
-	code = gg_address_stacks_read(&reading->stacks, reading->import, &line, &row.node);
-	return code < 0 ? code : add_row(reading, &row);
+		return gg_import_wrong(job->import,
+		                       "the line is no row 'N: BYTES [N: BYTES] @ ADDRESS...'");
+	status = gg_address_stacks_read(&job->stacks, job->import, &line, &row.node);
+	return status < 0 ? status : add_row(job, &row);
 }
 
-static int read_rows(struct reading *reading)
+static int read_rows(struct gperftools_import *job)
 {
 	struct gg_text_line line;
 	bool has_libraries = false, has_remarks = false;
-	int code;
+	int status;
 
-	while ((code = gg_input_line(reading->import->input, &line, reading->import->error)) > 0) {
-		gg_import_progress(reading->import);
+	while ((status = gg_input_line(job->import->input, &line, job->import->error)) > 0) {
+		gg_import_progress(job->import);
 		if (line.length == 0)
 			continue;
 		if (line.at[0] == '#') {
 			has_remarks = true; /* names and statistics from Go */
-			code = gg_address_stacks_name(&reading->stacks, reading->import, line);
-			if (code < 0)
-				return code;
+			status = gg_address_stacks_name(&job->stacks, job->import, line);
+			if (status < 0)
+				return status;
 			continue;
 		}
 		if (gg_text_line_begins(&line, "MAPPED_LIBRARIES:")) {
 			has_libraries = true;
 			break;
 		}
-		code = read_row(reading, line);
-		if (code < 0)
-			return code;
+		status = read_row(job, line);
+		if (status < 0)
+			return status;
 	}
-	if (code == 0 && !has_libraries && !has_remarks)
+	if (status == 0 && !has_libraries && !has_remarks)
 		return gg_import_wrong(
-			reading->import,
-			"the file ends before its MAPPED_LIBRARIES: it is truncated");
-	while (code > 0) {
-		code = gg_input_line(reading->import->input, &line, reading->import->error);
-		if (code > 0)
-			gg_mapping_list_add(&reading->stacks.maps, &line);
-	}
-	return code;
+			job->import,
+			"the file ends before its section MAPPED_LIBRARIES: it is truncated");
+	return status > 0 ? gg_address_stacks_read_maps(&job->stacks, job->import) : status;
 }
 
 /* Notes which allocations the numbers of the file leave out. */
-static int note_counts(const struct reading *reading)
+static int note_counts(const struct gperftools_import *job)
 {
-	const struct row *head = &reading->head, *sum = &reading->sum;
-	struct gg_import *import = reading->import;
+	const struct gperftools_row *head = &job->head, *sum = &job->sum;
+	struct gg_import *import = job->import;
 	bool has_freed = sum->ever != sum->live || sum->ever_bytes != sum->live_bytes;
-	int code = 0;
+	int status = 0;
 
 	if (head->live != sum->live || head->live_bytes != sum->live_bytes ||
 	    head->ever != sum->ever || head->ever_bytes != sum->ever_bytes)
-		code = gg_import_note(
+		status = gg_import_note(
 			import,
 			"The file's first line has %llu: %llu [%llu: %llu], but its rows add up to "
-			"%llu: %llu [%llu: %llu], which counts here: it was cut, perhaps.",
+			"%llu: %llu [%llu: %llu]. The profile has the rows; the file may be "
+			"truncated.",
 			(unsigned long long)head->live, (unsigned long long)head->live_bytes,
 			(unsigned long long)head->ever, (unsigned long long)head->ever_bytes,
 			(unsigned long long)sum->live, (unsigned long long)sum->live_bytes,
 			(unsigned long long)sum->ever, (unsigned long long)sum->ever_bytes);
-	if (code == 0 && !has_freed && head->ever == head->live &&
+	if (status == 0 && !has_freed && head->ever == head->live &&
 	    head->ever_bytes == head->live_bytes)
-		code = gg_import_note(
+		status = gg_import_note(
 			import, "Allocated memory equals live memory: the file has no other.");
-	return code;
+	return status;
 }
 
-static int write_rows(struct reading *reading)
+static int write_rows(struct gperftools_import *job)
 {
-	struct gg_import *import = reading->import;
-	int code = gg_address_stacks_settle(&reading->stacks, import);
+	struct gg_import *import = job->import;
+	int status = gg_address_stacks_intern(&job->stacks, import);
 
-	for (size_t i = 0; i < reading->rows.count && code == 0; i++) {
-		const struct row *row = &reading->rows.items[i];
-		struct gg_row_sums live = gg_row_weighing(&reading->how, (double)row->live,
+	for (size_t i = 0; i < job->rows.count && status == 0; i++) {
+		const struct gperftools_row *row = &job->rows.items[i];
+		struct gg_row_sums live = gg_row_weighing(&job->how, (double)row->live,
 		                                          (double)row->live_bytes);
-		struct gg_row_sums ever = gg_row_weighing(&reading->how, (double)row->ever,
+		struct gg_row_sums ever = gg_row_weighing(&job->how, (double)row->ever,
 		                                          (double)row->ever_bytes);
 		struct gg_row_sums freed = gg_row_sums_rest(&ever, &live);
 
-		code = gg_import_row(
-			import, 0, row->node > 0 ? reading->stacks.nodes.items[row->node].stack : 0,
-			&live, &freed);
+		status = gg_import_row(import, 0, gg_address_stacks_stack(&job->stacks, row->node),
+		                       &live, &freed);
 	}
-	if (code == 0)
-		code = note_counts(reading);
-	if (code == 0 && reading->how.kind == GG_ROW_WEIGHING_SAMPLED && reading->how.is_mixed)
-		code = gg_import_note(
-			import, "A row of the file may sum up different sizes: intervals of bytes "
-				"hold for any mixture, those of counts as if a row had one "
-				"size.");
-	return code < 0 ? code : gg_address_stacks_note(&reading->stacks, import);
+	if (status == 0)
+		status = note_counts(job);
+	if (status == 0 && job->how.kind == GG_ROW_WEIGHING_SAMPLED && job->how.is_mixed)
+		status = gg_import_note(
+			import,
+			"A row of the file may sum up different sizes. Confidence intervals of "
+			"bytes hold for any mixture; those of counts assume one size for each "
+			"row.");
+	return status < 0 ? status : gg_address_stacks_note(&job->stacks, import);
 }
 
-static int read_file(struct reading *reading)
+static int read_file(struct gperftools_import *job)
 {
-	struct gg_import *import = reading->import;
+	struct gg_import *import = job->import;
 	struct gg_text_line line = { "", 0 };
-	int code = gg_input_line(import->input, &line, import->error);
+	int status = gg_input_line(import->input, &line, import->error);
 
-	for (; code > 0 && gg_text_line_literal(&line, "%warn");
-	     code = gg_input_line(import->input, &line, import->error)) {
+	for (; status > 0 && gg_text_line_literal(&line, "%warn");
+	     status = gg_input_line(import->input, &line, import->error)) {
 		gg_text_line_skip_blanks(&line);
 		if (line.length == 0)
 			continue;
-		code = gg_import_note(import, "The file warns: %.*s",
-		                      (int)(line.length < 900 ? line.length : 900), line.at);
-		if (code < 0)
-			return code;
+		status = gg_import_note(import, "The file warns: %.*s",
+		                        (int)(line.length < 900 ? line.length : 900), line.at);
+		if (status < 0)
+			return status;
 	}
-	if (code >= 0)
-		code = read_first_line(reading, &line);
-	if (code == 0)
-		code = read_rows(reading);
-	if (code < 0)
-		return code;
-	import->result->interval_bytes = reading->how.interval_bytes;
-	return write_rows(reading);
+	if (status >= 0)
+		status = read_first_line(job, &line);
+	if (status == 0)
+		status = read_rows(job);
+	if (status < 0)
+		return status;
+	import->result->interval_bytes = job->how.interval_bytes;
+	return write_rows(job);
 }
 
 static int read_gperftools(struct gg_import *import)
 {
-	struct reading reading = { .import = import };
-	int code = read_file(&reading);
+	struct gperftools_import job = { .import = import };
+	int status = read_file(&job);
 
-	gg_array_done(&reading.rows);
-	gg_address_stacks_done(&reading.stacks);
-	return code;
+	gg_array_done(&job.rows);
+	gg_address_stacks_done(&job.stacks);
+	return status;
 }
 
 static bool knows_gperftools(const uint8_t *head, size_t length)

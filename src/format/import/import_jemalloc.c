@@ -31,33 +31,34 @@
 #include "format/codec/line_parser.h"
 #include "format/import/address_stacks.h"
 
-struct counts {
+struct jemalloc_counts {
 	uint64_t live, live_bytes, ever, ever_bytes;
 };
 
-struct row {
+struct jemalloc_row {
 	uint32_t node;
 	uint32_t thread; /* number in the file + 1; 0: all threads */
-	struct counts counts;
+	struct jemalloc_counts counts;
 };
 
-struct name {
+struct jemalloc_thread_name {
 	uint64_t thread;
 	char *text;
 };
 
-struct reading {
+struct jemalloc_import {
 	struct gg_import *import;
 	struct gg_address_stacks stacks;
-	GG_ARRAY(struct row) rows;
-	GG_ARRAY(struct name) names;
-	struct counts head, sum; /* totals of the head, and sums of rows t* */
+	GG_ARRAY(struct jemalloc_row) rows;
+	GG_ARRAY(struct jemalloc_thread_name) names;
+	struct jemalloc_counts head, sum; /* totals of the head, and sums of rows t* */
 	double interval;
 	bool has_head, has_odd, has_mixed, has_ever;
 };
 
 /* Reads counts such as "t*: 13: 6688 [0: 0]", or a name in the head. thread: number + 1; 0: t*. */
-static bool take_counts(struct gg_text_line *line, uint64_t *ret_thread, struct counts *ret_counts)
+static bool take_counts(struct gg_text_line *line, uint64_t *ret_thread,
+                        struct jemalloc_counts *ret_counts)
 {
 	struct gg_text_line text = *line;
 
@@ -83,120 +84,112 @@ static bool take_counts(struct gg_text_line *line, uint64_t *ret_thread, struct 
 	return true;
 }
 
-static int add_name(struct reading *reading, uint64_t thread, const struct gg_text_line *text)
+static int add_name(struct jemalloc_import *job, uint64_t thread, const struct gg_text_line *text)
 {
-	struct name name = { .thread = thread };
+	struct jemalloc_thread_name name = { .thread = thread };
 
 	if (text->length == 0)
 		return 0;
 	name.text = strndup(text->at, text->length < 255 ? text->length : 255);
-	if (name.text == NULL || !gg_array_push(&reading->names, name)) {
+	if (name.text == NULL || !gg_array_push(&job->names, name)) {
 		free(name.text);
-		return gg_import_no_memory(reading->import);
+		return gg_import_no_memory(job->import);
 	}
 	return 0;
 }
 
-static int add_row(struct reading *reading, uint32_t node, uint32_t thread,
-                   const struct counts *counts)
+static int add_row(struct jemalloc_import *job, uint32_t node, uint32_t thread,
+                   const struct jemalloc_counts *counts)
 {
-	if (!gg_array_push(&reading->rows, (struct row){ node, thread, *counts }))
-		return gg_import_no_memory(reading->import);
+	if (!gg_array_push(&job->rows, (struct jemalloc_row){ node, thread, *counts }))
+		return gg_import_no_memory(job->import);
 	return 0;
 }
 
 /* Collects evidence on whether the numbers are plain sums or are prepared for scaling. */
-static void look_at(struct reading *reading, const struct counts *counts)
+static void collect_evidence(struct jemalloc_import *job, const struct jemalloc_counts *counts)
 {
-	reading->sum.live += counts->live;
-	reading->sum.live_bytes += counts->live_bytes;
-	reading->has_odd |= counts->live_bytes % 8 != 0 || counts->ever_bytes % 8 != 0;
-	reading->has_mixed |= counts->live > 1 && counts->live_bytes % counts->live != 0;
-	reading->has_ever |= counts->ever > 0 || counts->ever_bytes > 0;
+	job->sum.live += counts->live;
+	job->sum.live_bytes += counts->live_bytes;
+	job->has_odd |= counts->live_bytes % 8 != 0 || counts->ever_bytes % 8 != 0;
+	job->has_mixed |= counts->live > 1 && counts->live_bytes % counts->live != 0;
+	job->has_ever |= counts->ever > 0 || counts->ever_bytes > 0;
 }
 
-static int read_stack(struct reading *reading, struct gg_text_line *line, uint32_t *ret_node)
+static int read_stack(struct jemalloc_import *job, struct gg_text_line *line, uint32_t *ret_node)
 {
 	gg_text_line_literal(line, "@");
-	return gg_address_stacks_read(&reading->stacks, reading->import, line, ret_node);
+	return gg_address_stacks_read(&job->stacks, job->import, line, ret_node);
 }
 
-static int read_first_line(struct reading *reading, struct gg_text_line *line)
+static int read_first_line(struct jemalloc_import *job, struct gg_text_line *line)
 {
 	uint64_t interval;
 
 	if (!gg_text_line_literal(line, "heap_v2/") || !gg_text_line_decimal(line, &interval) ||
 	    line->length != 0 || interval == 0)
-		return gg_import_wrong(reading->import,
-		                       "heap_v2/ and a sampling interval were expected");
-	reading->interval = (double)interval;
+		return gg_import_wrong(job->import,
+		                       "the first line is not 'heap_v2/' and a sampling interval");
+	job->interval = (double)interval;
 	return 0;
 }
 
-static int read_counts(struct reading *reading, struct gg_text_line *line, bool in_stack,
+static int read_counts(struct jemalloc_import *job, struct gg_text_line *line, bool in_stack,
                        uint32_t node)
 {
-	struct counts counts;
+	struct jemalloc_counts counts;
 	uint64_t thread;
 
 	if (!take_counts(line, &thread, &counts))
-		return gg_import_wrong(reading->import,
-		                       "t*: OBJECTS: BYTES [OBJECTS: BYTES] was expected");
+		return gg_import_wrong(job->import,
+		                       "the line is no row 't*: OBJECTS: BYTES [OBJECTS: BYTES]'");
 	if (!in_stack) {
-		reading->has_head |= thread == 0;
+		job->has_head |= thread == 0;
 		if (thread == 0)
-			reading->head = counts;
-		return thread > 0 ? add_name(reading, thread, line) : 0;
+			job->head = counts;
+		return thread > 0 ? add_name(job, thread, line) : 0;
 	}
 	if (thread == 0)
-		look_at(reading, &counts);
-	return add_row(reading, node, (uint32_t)thread, &counts);
+		collect_evidence(job, &counts);
+	return add_row(job, node, (uint32_t)thread, &counts);
 }
 
-static int read_rows(struct reading *reading)
+static int read_rows(struct jemalloc_import *job)
 {
 	struct gg_text_line line;
 	bool in_stack = false, has_libraries = false;
 	uint32_t node = 0;
-	int code = 1;
+	int status = 1;
 
-	while (code >= 0 && !has_libraries) {
-		code = gg_input_line(reading->import->input, &line, reading->import->error);
-		if (code <= 0)
+	while (status >= 0 && !has_libraries) {
+		status = gg_input_line(job->import->input, &line, job->import->error);
+		if (status <= 0)
 			break;
-		gg_import_progress(reading->import);
+		gg_import_progress(job->import);
 		if (line.length == 0)
 			continue;
 		has_libraries = gg_text_line_begins(&line, "MAPPED_LIBRARIES:");
 		if (line.at[0] == '@') {
-			code = read_stack(reading, &line, &node);
+			status = read_stack(job, &line, &node);
 			in_stack = true;
 		} else if (!has_libraries) {
-			code = read_counts(reading, &line, in_stack, node);
+			status = read_counts(job, &line, in_stack, node);
 		}
 	}
-	if (code == 0 && !has_libraries)
+	if (status == 0 && !has_libraries)
 		return gg_import_wrong(
-			reading->import,
-			"the file ends before its MAPPED_LIBRARIES: it is truncated");
-	if (code >= 0 && !reading->has_head)
-		return gg_import_wrong(reading->import, "the file has no line of t*");
-	return code < 0 ? code : 0;
-}
-
-static int read_maps(struct reading *reading)
-{
-	struct gg_text_line line;
-	int code;
-
-	while ((code = gg_input_line(reading->import->input, &line, reading->import->error)) > 0)
-		gg_mapping_list_add(&reading->stacks.maps, &line);
-	return code;
+			job->import,
+			"the file ends before its section MAPPED_LIBRARIES: it is truncated");
+	if (status >= 0 && !job->has_head)
+		return gg_import_wrong(
+			job->import,
+			"the file has no line 't*: ...' with the totals of all threads");
+	return status < 0 ? status : 0;
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-struct pair {
+struct live_and_freed {
 	struct gg_row_sums live, freed;
 };
 
@@ -205,24 +198,24 @@ struct pair {
  * these numbers as well, and jemalloc prepared them for it.  Without scaling, the number of
  * one-byte blocks would be too low by a third.
  */
-static struct gg_row_sums weigh_sum(const struct reading *reading, double count, double bytes)
+static struct gg_row_sums weigh_sum(const struct jemalloc_import *job, double count, double bytes)
 {
-	struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, reading->interval, true };
+	struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, job->interval, true };
 	double p;
 
-	if (reading->interval > 1 || !(count > 0))
+	if (job->interval > 1 || !(count > 0))
 		return gg_row_weighing(&how, count, bytes);
 	how.kind = GG_ROW_WEIGHING_EXACT;
 	p = -expm1(-fmax(bytes / count, 1));
 	return gg_row_weighing(&how, round(count / p), round(bytes / p));
 }
 
-static struct pair weigh(const struct reading *reading, const struct counts *counts)
+static struct live_and_freed weigh(const struct jemalloc_import *job,
+                                   const struct jemalloc_counts *counts)
 {
-	struct pair pair = { .live = weigh_sum(reading, (double)counts->live,
-		                               (double)counts->live_bytes) };
-	struct gg_row_sums ever = weigh_sum(reading, (double)counts->ever,
-	                                    (double)counts->ever_bytes);
+	struct live_and_freed pair = { .live = weigh_sum(job, (double)counts->live,
+		                                         (double)counts->live_bytes) };
+	struct gg_row_sums ever = weigh_sum(job, (double)counts->ever, (double)counts->ever_bytes);
 
 	if (counts->ever > 0)
 		pair.freed = gg_row_sums_rest(&ever, &pair.live);
@@ -243,11 +236,11 @@ static struct gg_row_sums part_of(const struct gg_row_sums *sum, double share)
 		                     .unknown_errors = sum->unknown_errors };
 }
 
-static const char *name_of(const struct reading *reading, uint32_t thread)
+static const char *name_of(const struct jemalloc_import *job, uint32_t thread)
 {
-	for (size_t i = 0; i < reading->names.count; i++)
-		if (reading->names.items[i].thread == thread)
-			return reading->names.items[i].text;
+	for (size_t i = 0; i < job->names.count; i++)
+		if (job->names.items[i].thread == thread)
+			return job->names.items[i].text;
 	return NULL;
 }
 
@@ -257,24 +250,22 @@ static double share_of(double part, double whole)
 }
 
 /* Writes a stack's rows of threads, among which its t* is divided. */
-static int write_threads(struct reading *reading, const struct pair *all, const struct row *rows,
-                         size_t count)
+static int write_threads(struct jemalloc_import *job, const struct live_and_freed *all,
+                         const struct jemalloc_row *rows, size_t count)
 {
-	const uint32_t stack = reading->stacks.nodes.count > 0
-	                               ? reading->stacks.nodes.items[rows[0].node].stack
-	                               : 0;
+	const uint32_t stack = gg_address_stacks_stack(&job->stacks, rows[0].node);
 	double live = 0, freed = 0;
-	int code = 0;
+	int status = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct pair pair = weigh(reading, &rows[i].counts);
+		struct live_and_freed pair = weigh(job, &rows[i].counts);
 
 		live += pair.live.bytes;
 		freed += pair.freed.bytes;
 	}
-	for (size_t i = 0; i < count && code == 0; i++) {
-		struct pair pair = weigh(reading, &rows[i].counts), part;
-		const char *name = name_of(reading, rows[i].thread);
+	for (size_t i = 0; i < count && status == 0; i++) {
+		struct live_and_freed pair = weigh(job, &rows[i].counts), part;
+		const char *name = name_of(job, rows[i].thread);
 		char number[16];
 		uint32_t thread;
 
@@ -285,98 +276,95 @@ static int write_threads(struct reading *reading, const struct pair *all, const 
 			part.live = all->live;
 		if (i == 0 && freed == 0)
 			part.freed = all->freed;
-		code = gg_import_thread(reading->import, rows[i].thread - 1,
-		                        name != NULL ? name : number, &thread);
-		if (code == 0)
-			code = gg_import_row(reading->import, thread, stack, &part.live,
-			                     &part.freed);
+		status = gg_import_thread(job->import, rows[i].thread - 1,
+		                          name != NULL ? name : number, &thread);
+		if (status == 0)
+			status = gg_import_row(job->import, thread, stack, &part.live, &part.freed);
 	}
-	return code;
+	return status;
 }
 
-static int write_rows(struct reading *reading)
+static int write_rows(struct jemalloc_import *job)
 {
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = 0, end; i < reading->rows.count && code == 0; i = end) {
-		const struct row *row = &reading->rows.items[i];
-		struct pair all = weigh(reading, &row->counts);
+	for (size_t i = 0, end; i < job->rows.count && status == 0; i = end) {
+		const struct jemalloc_row *row = &job->rows.items[i];
+		struct live_and_freed all = weigh(job, &row->counts);
 
-		for (end = i + 1; end < reading->rows.count &&
-		                  reading->rows.items[end].thread != 0 &&
-		                  reading->rows.items[end].node == row->node;)
+		for (end = i + 1; end < job->rows.count && job->rows.items[end].thread != 0 &&
+		                  job->rows.items[end].node == row->node;)
 			end++;
 		if (row->thread != 0) /* without t*, the rows of threads are the only numbers */
-			code = write_threads(reading, &all, row, 1), end = i + 1;
+			status = write_threads(job, &all, row, 1), end = i + 1;
 		else if (end - i > 1)
-			code = write_threads(reading, &all, row + 1, end - i - 1);
+			status = write_threads(job, &all, row + 1, end - i - 1);
 		else
-			code = gg_import_row(
-				reading->import, 0,
-				row->node > 0 ? reading->stacks.nodes.items[row->node].stack : 0,
-				&all.live, &all.freed);
+			status = gg_import_row(job->import, 0,
+			                       gg_address_stacks_stack(&job->stacks, row->node),
+			                       &all.live, &all.freed);
 	}
-	return code;
+	return status;
 }
 
-static int write_notes(struct reading *reading)
+static int write_notes(struct jemalloc_import *job)
 {
-	struct gg_import *import = reading->import;
-	bool adds_up = reading->sum.live == reading->head.live &&
-	               reading->sum.live_bytes == reading->head.live_bytes;
-	int code = 0;
+	struct gg_import *import = job->import;
+	bool adds_up = job->sum.live == job->head.live &&
+	               job->sum.live_bytes == job->head.live_bytes;
+	int status = 0;
 
-	if (!reading->has_ever)
-		code = gg_import_note(
-			import, "Allocated memory equals live memory: jemalloc counts the rest "
+	if (!job->has_ever)
+		status = gg_import_note(
+			import, "Allocated memory equals live memory: jemalloc counts freed memory "
 				"only with prof_accum:true.");
-	if (code == 0 && adds_up && !reading->has_odd && reading->has_mixed)
-		code = gg_import_note(
+	if (status == 0 && adds_up && !job->has_odd && job->has_mixed)
+		status = gg_import_note(
 			import,
-			"This dump has plain sums of samples (a jemalloc before 5.2.1, or "
-			"prof_unbias:false), which can only be scaled by mean sizes: stacks "
-			"that allocate blocks of very different sizes are off.");
-	if (code == 0)
-		code = gg_import_note(
+			"This dump has plain sums of samples, from a jemalloc before 5.2.1 or with "
+			"prof_unbias:false. Plain sums can only be scaled by mean sizes, so the "
+			"estimates are biased for stacks that allocate very different sizes.");
+	if (status == 0)
+		status = gg_import_note(
 			import,
-			"jemalloc sums up a stack's sizes: intervals of bytes hold for "
-			"any mixture, those of counts as if a stack had one size. Sizes are "
-			"those of jemalloc's blocks.");
-	return code < 0 ? code : gg_address_stacks_note(&reading->stacks, import);
+			"jemalloc sums up the sizes of a stack. Confidence intervals of bytes hold "
+			"for any mixture; those of counts assume one size for each stack. Sizes "
+			"are those of jemalloc's blocks.");
+	return status < 0 ? status : gg_address_stacks_note(&job->stacks, import);
 }
 
-static int read_file(struct reading *reading)
+static int read_file(struct jemalloc_import *job)
 {
-	struct gg_import *import = reading->import;
+	struct gg_import *import = job->import;
 	struct gg_text_line line = { "", 0 };
-	int code = gg_input_line(import->input, &line, import->error);
+	int status = gg_input_line(import->input, &line, import->error);
 
-	if (code >= 0)
-		code = read_first_line(reading, &line);
-	if (code == 0)
-		code = read_rows(reading);
-	if (code == 0)
-		code = read_maps(reading);
-	if (code < 0)
-		return code;
-	import->result->interval_bytes = reading->interval;
-	code = gg_address_stacks_settle(&reading->stacks, import);
-	if (code == 0)
-		code = write_rows(reading);
-	return code < 0 ? code : write_notes(reading);
+	if (status >= 0)
+		status = read_first_line(job, &line);
+	if (status == 0)
+		status = read_rows(job);
+	if (status == 0)
+		status = gg_address_stacks_read_maps(&job->stacks, import);
+	if (status < 0)
+		return status;
+	import->result->interval_bytes = job->interval;
+	status = gg_address_stacks_intern(&job->stacks, import);
+	if (status == 0)
+		status = write_rows(job);
+	return status < 0 ? status : write_notes(job);
 }
 
 static int read_jemalloc(struct gg_import *import)
 {
-	struct reading reading = { .import = import };
-	int code = read_file(&reading);
+	struct jemalloc_import job = { .import = import };
+	int status = read_file(&job);
 
-	for (size_t i = 0; i < reading.names.count; i++)
-		free(reading.names.items[i].text);
-	gg_array_done(&reading.names);
-	gg_array_done(&reading.rows);
-	gg_address_stacks_done(&reading.stacks);
-	return code;
+	for (size_t i = 0; i < job.names.count; i++)
+		free(job.names.items[i].text);
+	gg_array_done(&job.names);
+	gg_array_done(&job.rows);
+	gg_address_stacks_done(&job.stacks);
+	return status;
 }
 
 static bool knows_jemalloc(const uint8_t *head, size_t length)

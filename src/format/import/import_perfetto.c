@@ -23,6 +23,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "format/codec/line_parser.h"
 #include "format/import/perfetto_definitions.h"
 
 enum {
@@ -62,21 +63,18 @@ static int find_process(struct perfetto_import *job, uint64_t pid, uint64_t inte
 {
 	struct gg_import *import = job->import;
 	uint64_t id = gg_map_get(&job->processes, pid);
-	uint64_t name = gg_map_get(&job->names, pid);
-	struct gg_wire text = { 0 };
+	uint64_t index = gg_map_get(&job->names, pid);
+	struct gg_wire name = { 0 };
 	char command[COMMAND_MAX];
-	size_t length;
 	int status;
 
 	*ret_process = (uint32_t)id;
 	if (id != GG_MAP_NONE)
 		return 0;
-	if (name != GG_MAP_NONE)
-		text = job->process_names.items[name];
-	length = gg_wire_length(&text);
-	snprintf(command, sizeof(command), "%.*s",
-	         (int)(length < COMMAND_MAX ? length : COMMAND_MAX - 1),
-	         length > 0 ? (const char *)text.at : "");
+	if (index != GG_MAP_NONE)
+		name = job->process_names.items[index];
+	gg_text_line_copy(&(struct gg_text_line){ (const char *)name.at, gg_wire_length(&name) },
+	                  command, sizeof(command));
 	import->result->interval_bytes = (double)interval;
 	import->result->scheme = interval > 1 && !job->written_by_geiger ? GG_SCHEME_POISSON_COUNT
 	                                                                 : GG_SCHEME_POISSON;
@@ -140,15 +138,15 @@ static int put_value(struct perfetto_import *job, const struct gg_perfetto_calls
 static int read_heap_sample(struct perfetto_import *job, struct gg_wire message, uint64_t heap,
                             const struct stack_value *of)
 {
-	struct heap_record {
+	struct perfetto_heap {
 		uint64_t callstack, allocated, freed, allocated_count, freed_count;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct heap_record, 1, callstack),
-		GG_WIRE_NUMBER(struct heap_record, 2, allocated),
-		GG_WIRE_NUMBER(struct heap_record, 3, freed),
-		GG_WIRE_NUMBER(struct heap_record, 5, allocated_count),
-		GG_WIRE_NUMBER(struct heap_record, 6, freed_count),
+		GG_WIRE_NUMBER(struct perfetto_heap, 1, callstack),
+		GG_WIRE_NUMBER(struct perfetto_heap, 2, allocated),
+		GG_WIRE_NUMBER(struct perfetto_heap, 3, freed),
+		GG_WIRE_NUMBER(struct perfetto_heap, 5, allocated_count),
+		GG_WIRE_NUMBER(struct perfetto_heap, 6, freed_count),
 	};
 	const uint8_t *start = message.at;
 	const struct gg_perfetto_callstack *callstack;
@@ -175,14 +173,14 @@ static int read_heap_sample(struct perfetto_import *job, struct gg_wire message,
 
 static int read_dump(struct perfetto_import *job, struct gg_wire message)
 {
-	struct dump_record {
+	struct perfetto_dump {
 		uint64_t pid, interval;
 		struct gg_wire heap;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct dump_record, 1, pid),
-		GG_WIRE_SPAN(struct dump_record, 11, heap),
-		GG_WIRE_NUMBER(struct dump_record, 12, interval),
+		GG_WIRE_NUMBER(struct perfetto_dump, 1, pid),
+		GG_WIRE_SPAN(struct perfetto_dump, 11, heap),
+		GG_WIRE_NUMBER(struct perfetto_dump, 12, interval),
 	};
 	struct gg_wire samples = message;
 	struct gg_wire_field field;
@@ -231,16 +229,16 @@ static struct gg_wire first_word(struct gg_wire process)
 /* Reads the names of processes. */
 static int read_processes(struct perfetto_import *job, struct gg_wire tree)
 {
-	struct process_record {
+	struct perfetto_process {
 		uint64_t pid;
 	};
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct process_record, 1, pid),
+		GG_WIRE_NUMBER(struct perfetto_process, 1, pid),
 	};
 	struct gg_wire_field field;
 
 	while (gg_wire_next(&tree, &field) > 0) {
-		struct process_record record = { 0 };
+		struct perfetto_process record = { 0 };
 		struct gg_wire name;
 
 		if (field.number != 1 || field.type != GG_WIRE_BYTES)

@@ -24,9 +24,10 @@
 #include "format/import/pprof_frames.h"
 
 enum {
-	FILE_MAX = 512 << 20, /* tables of a hostile file use at most ten times that */
-	FRAMES_MAX = 65536,
-	PROCESSES_MAX = 4096, /* sets of labels; samples of further sets belong to the first */
+	PPROF_BYTES_MAX = 512 << 20, /* tables of a hostile file use at most ten times that */
+	PPROF_FRAMES_MAX = 65536,
+	PPROF_PROCESSES_MAX =
+		4096, /* sets of labels; samples of further sets belong to the first */
 	NONE = -1,
 };
 
@@ -145,11 +146,6 @@ static void find_interval(struct pprof_import *job)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-static void keep_text(char *to, size_t size, const struct gg_text_line *text)
-{
-	snprintf(to, size, "%.*s", (int)(text->length < size ? text->length : size - 1), text->at);
-}
-
 static bool is_one_of(const struct gg_text_line *key, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -180,9 +176,9 @@ static void take_label(struct pprof_import *job, struct pprof_sample *sample,
 		if (number > 0 && number <= UINT32_MAX && is_one_of(key, pids, GG_COUNT(pids)))
 			sample->pid = (uint32_t)number;
 	} else if (is_one_of(key, threads, GG_COUNT(threads))) {
-		keep_text(sample->thread, sizeof(sample->thread), text);
+		gg_text_line_copy(text, sample->thread, sizeof(sample->thread));
 	} else if (is_one_of(key, processes, GG_COUNT(processes))) {
-		keep_text(sample->process, sizeof(sample->process), text);
+		gg_text_line_copy(text, sample->process, sizeof(sample->process));
 	} else if (!is_one_of(key, types, GG_COUNT(types)) && key->length > 0) {
 		gg_buf_append(&job->labels, key->at, key->length);
 		gg_buf_append(&job->labels, "", 1);
@@ -193,13 +189,13 @@ static void take_label(struct pprof_import *job, struct pprof_sample *sample,
 
 static int read_label(struct pprof_import *job, struct gg_wire message, struct pprof_sample *sample)
 {
-	struct label_record {
+	struct pprof_label {
 		uint64_t key, text, number;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct label_record, 1, key),
-		GG_WIRE_NUMBER(struct label_record, 2, text),
-		GG_WIRE_NUMBER(struct label_record, 3, number),
+		GG_WIRE_NUMBER(struct pprof_label, 1, key),
+		GG_WIRE_NUMBER(struct pprof_label, 2, text),
+		GG_WIRE_NUMBER(struct pprof_label, 3, number),
 	};
 	const struct gg_pprof *pprof = &job->pprof;
 	const uint8_t *start = message.at;
@@ -221,29 +217,29 @@ static int read_numbers(struct pprof_import *job, struct gg_wire_field *field, c
 {
 	bool is_wrong = false;
 	uint64_t value;
-	int code = 0;
+	int status = 0;
 
-	while (code == 0 && gg_wire_numbers(field, &value, &is_wrong)) {
-		if (field->number == 1 && sample->frame_count == FRAMES_MAX)
-			code = gg_pprof_wrong(&job->pprof, at, "a sample has more than %d frames",
-			                      FRAMES_MAX);
+	while (status == 0 && gg_wire_numbers(field, &value, &is_wrong)) {
+		if (field->number == 1 && sample->frame_count == PPROF_FRAMES_MAX)
+			status = gg_pprof_wrong(&job->pprof, at, "a sample has more than %d frames",
+			                        PPROF_FRAMES_MAX);
 		else if (field->number == 1)
-			code = gg_pprof_frame(&job->pprof, value, at,
-			                      &job->frames[sample->frame_count++]);
+			status = gg_pprof_frame(&job->pprof, value, at,
+			                        &job->frames[sample->frame_count++]);
 		else if (sample->value_count == job->pprof.value_count)
-			code = gg_pprof_wrong(
+			status = gg_pprof_wrong(
 				&job->pprof, at,
 				"a sample has more values than the file has types of values");
 		else if ((int64_t)value < 0)
-			code = gg_pprof_wrong(
+			status = gg_pprof_wrong(
 				&job->pprof, at,
 				"a sample has a negative value: import the two profiles, not their difference");
 		else
 			sample->values[sample->value_count++] = (double)value;
 	}
-	return code == 0 && is_wrong
+	return status == 0 && is_wrong
 	               ? gg_pprof_wrong(&job->pprof, at, "the numbers of a sample are damaged")
-	               : code;
+	               : status;
 }
 
 static int read_sample(struct pprof_import *job, struct gg_wire message,
@@ -251,22 +247,22 @@ static int read_sample(struct pprof_import *job, struct gg_wire message,
 {
 	struct gg_wire_field field;
 	const uint8_t *start = message.at;
-	int code;
+	int status;
 
 	gg_buf_clear(&job->labels);
-	for (; (code = gg_wire_next(&message, &field)) > 0; start = message.at) {
+	for (; (status = gg_wire_next(&message, &field)) > 0; start = message.at) {
 		uint32_t number = field.number;
 
-		code = 0;
+		status = 0;
 		if (number == 3 && field.type == GG_WIRE_BYTES) {
-			code = read_label(job, field.bytes, sample);
+			status = read_label(job, field.bytes, sample);
 		} else if (number == 1 || number == 2) {
-			code = read_numbers(job, &field, start, sample);
+			status = read_numbers(job, &field, start, sample);
 		}
-		if (code < 0)
-			return code;
+		if (status < 0)
+			return status;
 	}
-	if (code < 0)
+	if (status < 0)
 		return gg_pprof_wrong(&job->pprof, message.at, "a sample is damaged");
 	if (sample->value_count != job->pprof.value_count)
 		return gg_pprof_wrong(
@@ -281,43 +277,43 @@ static int choose_process(struct pprof_import *job, const struct pprof_sample *s
 	struct gg_import *import = job->import;
 	uint64_t seed = gg_map_seed(&job->processes), key, id;
 	const char *at, *end;
-	int code;
+	int status;
 
 	key = gg_hash_bytes(job->labels.data, job->labels.length, seed) ^
 	      gg_hash_bytes(sample->process, strlen(sample->process), seed + sample->pid);
 	id = gg_map_get(&job->processes, key);
-	if (id != GG_MAP_NONE || job->process_count == PROCESSES_MAX) {
+	if (id != GG_MAP_NONE || job->process_count == PPROF_PROCESSES_MAX) {
 		import->process = id != GG_MAP_NONE ? (uint32_t)id : 1;
 		return 0;
 	}
-	code = gg_import_next_process(import, sample->pid,
-	                              sample->process[0] != '\0' ? sample->process
-	                                                         : import->result->command);
-	if (code == 0 && gg_map_put(&job->processes, key, import->process) < 0)
-		code = gg_import_no_memory(import);
+	status = gg_import_next_process(import, sample->pid,
+	                                sample->process[0] != '\0' ? sample->process
+	                                                           : import->result->command);
+	if (status == 0 && gg_map_put(&job->processes, key, import->process) < 0)
+		status = gg_import_no_memory(import);
 	job->process_count++;
 	at = gg_buf_text(&job->labels);
 	end = at + job->labels.length;
-	while (at < end && code == 0) {
+	while (at < end && status == 0) {
 		const char *value = at + strlen(at) + 1;
 
-		code = gg_import_label(import, at, value);
+		status = gg_import_label(import, at, value);
 		at = value + strlen(value) + 1;
 	}
-	return code;
+	return status;
 }
 
 static int intern_stack(struct pprof_import *job, size_t frame_count, uint32_t *ret_stack)
 {
 	uint32_t stack = 0;
-	int code = 0;
+	int status = 0;
 
-	while (frame_count-- > 0 && code == 0)
-		code = gg_profile_intern_stack(job->import->profile, stack,
-		                               job->frames[frame_count], &stack,
-		                               job->import->error);
+	while (frame_count-- > 0 && status == 0)
+		status = gg_profile_intern_stack(job->import->profile, stack,
+		                                 job->frames[frame_count], &stack,
+		                                 job->import->error);
 	*ret_stack = stack;
-	return code;
+	return status;
 }
 
 static double value_of(const struct pprof_sample *sample, int column, double unit)
@@ -331,7 +327,7 @@ static int write_sample(struct pprof_import *job, const struct pprof_sample *sam
 	struct gg_row_weighing how = job->how;
 	struct gg_row_sums live, ever, freed = { 0 };
 	uint32_t stack = 0, thread = 0;
-	int code;
+	int status;
 
 	how.is_mixed = !sample->has_size ||
 	               job->pprof.written_by_geiger; /* geiger's size is a mean */
@@ -341,21 +337,21 @@ static int write_sample(struct pprof_import *job, const struct pprof_sample *sam
 	                       value_of(sample, columns->ever_bytes, columns->ever_unit));
 	if (columns->ever_bytes != NONE)
 		freed = gg_row_sums_rest(&ever, &live);
-	code = choose_process(job, sample);
-	if (code == 0)
-		code = gg_import_thread(job->import, sample->tid, sample->thread, &thread);
-	if (code == 0)
-		code = intern_stack(job, sample->frame_count, &stack);
-	return code < 0 ? code : gg_import_row(job->import, thread, stack, &live, &freed);
+	status = choose_process(job, sample);
+	if (status == 0)
+		status = gg_import_thread(job->import, sample->tid, sample->thread, &thread);
+	if (status == 0)
+		status = intern_stack(job, sample->frame_count, &stack);
+	return status < 0 ? status : gg_import_row(job->import, thread, stack, &live, &freed);
 }
 
 static int read_samples(struct pprof_import *job)
 {
 	struct gg_wire wire = gg_wire_of(job->pprof.file, job->pprof.file_bytes);
 	struct gg_wire_field field;
-	int code = 0;
+	int status = 0;
 
-	while (code == 0 && gg_wire_next(&wire, &field) > 0) {
+	while (status == 0 && gg_wire_next(&wire, &field) > 0) {
 		struct pprof_sample sample;
 
 		if (field.number != 2 || field.type != GG_WIRE_BYTES)
@@ -367,11 +363,11 @@ static int read_samples(struct pprof_import *job)
 		sample.value_count = sample.frame_count = sample.tid = sample.pid = 0;
 		sample.thread[0] = sample.process[0] = '\0';
 		sample.has_size = false;
-		code = read_sample(job, field.bytes, &sample);
-		if (code == 0)
-			code = write_sample(job, &sample);
+		status = read_sample(job, field.bytes, &sample);
+		if (status == 0)
+			status = write_sample(job, &sample);
 	}
-	return code;
+	return status;
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
@@ -384,7 +380,7 @@ static void describe(struct pprof_import *job)
 	if (pprof->mappings.count > 0) {
 		struct gg_text_line path = gg_pprof_text(pprof, pprof->mappings.items[0].path);
 
-		keep_text(result->command, sizeof(result->command), &path);
+		gg_text_line_copy(&path, result->command, sizeof(result->command));
 	}
 	if (result->command[0] == '\0')
 		snprintf(result->command, sizeof(result->command), "%.255s",
@@ -398,21 +394,21 @@ static void describe(struct pprof_import *job)
 static int write_notes(struct pprof_import *job)
 {
 	struct gg_import *import = job->import;
-	int code = 0;
+	int status = 0;
 
 	if (job->columns.ever_bytes == NONE)
-		code = gg_import_note(
+		status = gg_import_note(
 			import, "Allocated memory equals live memory: the file has no other.");
-	if (code == 0 && job->how.kind == GG_ROW_WEIGHING_UNKNOWN)
-		code = gg_import_note(import,
-		                      "The file does not state its mean sampling interval in "
-		                      "bytes, so there are no confidence intervals.");
-	if (code == 0 && job->process_count == PROCESSES_MAX)
-		code = gg_import_note(import,
-		                      "The file has more than %d sets of labels; the samples of "
-		                      "all further sets count for the first process.",
-		                      PROCESSES_MAX);
-	return code;
+	if (status == 0 && job->how.kind == GG_ROW_WEIGHING_UNKNOWN)
+		status = gg_import_note(import,
+		                        "The file does not state its mean sampling interval in "
+		                        "bytes, so there are no confidence intervals.");
+	if (status == 0 && job->process_count == PPROF_PROCESSES_MAX)
+		status = gg_import_note(import,
+		                        "The file has more than %d sets of labels; the samples of "
+		                        "all further sets count for the first process.",
+		                        PPROF_PROCESSES_MAX);
+	return status;
 }
 
 static int read_file(struct pprof_import *job)
@@ -420,43 +416,43 @@ static int read_file(struct pprof_import *job)
 	struct gg_import *import = job->import;
 	const uint8_t *bytes;
 	size_t length;
-	int code = gg_input_all(import->input, FILE_MAX, &bytes, &length, import->error);
+	int status = gg_input_all(import->input, PPROF_BYTES_MAX, &bytes, &length, import->error);
 
-	if (code == 0)
-		code = gg_pprof_read(&job->pprof, import, bytes, length);
-	if (code == 0)
-		code = find_columns(job);
-	if (code < 0)
-		return code;
+	if (status == 0)
+		status = gg_pprof_read(&job->pprof, import, bytes, length);
+	if (status == 0)
+		status = find_columns(job);
+	if (status < 0)
+		return status;
 	find_interval(job);
 	describe(job);
-	code = read_samples(job);
-	return code < 0 ? code : write_notes(job);
+	status = read_samples(job);
+	return status < 0 ? status : write_notes(job);
 }
 
 static int read_pprof(struct gg_import *import)
 {
 	struct pprof_import job = { .import = import,
-		                    .frames = malloc(FRAMES_MAX * sizeof(uint32_t)) };
-	int code = job.frames == NULL ? gg_import_no_memory(import) : read_file(&job);
+		                    .frames = malloc(PPROF_FRAMES_MAX * sizeof(uint32_t)) };
+	int status = job.frames == NULL ? gg_import_no_memory(import) : read_file(&job);
 
 	gg_pprof_done(&job.pprof);
 	gg_map_done(&job.processes);
 	gg_buf_done(&job.labels);
 	free(job.frames);
-	return code;
+	return status;
 }
 
 /* True if the message is a value type: two short numbers and no other field. */
 static bool is_value_type(struct gg_wire message)
 {
 	struct gg_wire_field field;
-	int code;
+	int status;
 
-	while ((code = gg_wire_next(&message, &field)) > 0)
+	while ((status = gg_wire_next(&message, &field)) > 0)
 		if (field.number > 2 || field.type != GG_WIRE_VARINT)
 			return false;
-	return code == 0;
+	return status == 0;
 }
 
 /*

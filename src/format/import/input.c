@@ -13,18 +13,18 @@
 #include <zlib.h>
 #if HAVE_ZSTD
 #include <zstd.h>
-
-#include "base/time_units.h"
 #endif
 
-enum { CHUNK_BYTES = 1 << 18 };
+#include "base/time_units.h"
+
+enum { INPUT_READ_BYTES = 1 << 18 };
 
 /* Limits for compressed files (input.h). */
 #define MOST_BYTES (UINT64_C(4) << 30)
 #define FREE_BYTES (UINT64_C(64) << 20)
 enum { MOST_RATIO = 200 };
 
-enum compression { PLAIN, GZIP, ZSTD };
+enum compression { INPUT_PLAIN, INPUT_GZIP, INPUT_ZSTD };
 
 struct gg_input {
 	char *name;
@@ -76,15 +76,15 @@ static int read_raw(struct gg_input *input, struct gg_error *error)
 		return 0;
 	input->raw_at = input->raw_end = 0;
 	if (input->fd < 0) {
-		got = (ssize_t)(input->memory_bytes < CHUNK_BYTES ? input->memory_bytes
-		                                                  : CHUNK_BYTES);
+		got = (ssize_t)(input->memory_bytes < INPUT_READ_BYTES ? input->memory_bytes
+		                                                       : INPUT_READ_BYTES);
 		if (got > 0)
 			memcpy(input->raw, input->memory, (size_t)got);
 		input->memory += got;
 		input->memory_bytes -= (size_t)got;
 	} else {
 		do {
-			got = read(input->fd, input->raw, CHUNK_BYTES);
+			got = read(input->fd, input->raw, INPUT_READ_BYTES);
 		} while (got < 0 && errno == EINTR);
 		if (got < 0)
 			return gg_error_set_errno(error, errno, input->name, NULL);
@@ -162,7 +162,7 @@ static int inflate_zstd(struct gg_input *input, char *to, size_t room, size_t *r
 	(void)to, (void)room;
 	*ret_got = 0;
 	return gg_error_set(error, -ENOTSUP, input->name, "Decompress it first: zstd -d FILE.",
-	                    "compressed by zstd, which this geiger was built without");
+	                    "the file is compressed by zstd, which this geiger cannot read");
 #endif
 }
 
@@ -186,15 +186,17 @@ static int check_size(const struct gg_input *input, struct gg_error *error)
 	bool is_dense = limit == 0 && bytes > FREE_BYTES && bytes / MOST_RATIO > input->read_bytes;
 
 	if (limit == 0)
-		limit = input->compression == PLAIN ? UINT64_MAX : MOST_BYTES;
-	if (input->compression == PLAIN ? bytes <= limit : bytes <= limit && !is_dense)
+		limit = input->compression == INPUT_PLAIN ? UINT64_MAX : MOST_BYTES;
+	if (input->compression == INPUT_PLAIN ? bytes <= limit : bytes <= limit && !is_dense)
 		return 0;
 	if (is_dense)
-		gg_input_wrong(input, bytes, error,
-		               "%llu MiB that were compressed to less than 1/%d: no profile is so",
-		               (unsigned long long)(bytes >> 20), MOST_RATIO);
+		gg_input_wrong(
+			input, bytes, error,
+			"the file has %llu MiB that were compressed to less than 1/%d of that, "
+			"which no profile should",
+			(unsigned long long)(bytes >> 20), MOST_RATIO);
 	else
-		gg_input_wrong(input, bytes, error, "more than %llu MiB",
+		gg_input_wrong(input, bytes, error, "the file has more than %llu MiB",
 		               (unsigned long long)(limit >> 20));
 	if (error != NULL)
 		snprintf(error->advice, sizeof(error->advice), "%s", advice);
@@ -205,7 +207,7 @@ static int check_size(const struct gg_input *input, struct gg_error *error)
 static int fill(struct gg_input *input, struct gg_error *error)
 {
 	size_t got = 0;
-	int code = 0;
+	int status = 0;
 
 	if (input->at > 0) {
 		memmove(input->text, input->text + input->at, input->end - input->at);
@@ -213,8 +215,8 @@ static int fill(struct gg_input *input, struct gg_error *error)
 		input->end -= input->at;
 		input->at = 0;
 	}
-	if (input->capacity - input->end < CHUNK_BYTES) {
-		size_t capacity = 2 * input->capacity + 2 * CHUNK_BYTES;
+	if (input->capacity - input->end < INPUT_READ_BYTES) {
+		size_t capacity = 2 * input->capacity + 2 * INPUT_READ_BYTES;
 		char *more = realloc(input->text, capacity);
 
 		if (more == NULL)
@@ -222,56 +224,56 @@ static int fill(struct gg_input *input, struct gg_error *error)
 		input->text = more;
 		input->capacity = capacity;
 	}
-	while (code == 0 && got == 0 && !input->ended) {
+	while (status == 0 && got == 0 && !input->ended) {
 		char *to = input->text + input->end;
 		size_t room = input->capacity - input->end;
 
-		code = read_raw(input, error);
-		if (code == 0 && input->compression == GZIP)
-			code = inflate_gzip(input, to, room, &got, error);
-		else if (code == 0 && input->compression == ZSTD)
-			code = inflate_zstd(input, to, room, &got, error);
-		else if (code == 0)
-			code = take_plain(input, to, room, &got);
+		status = read_raw(input, error);
+		if (status == 0 && input->compression == INPUT_GZIP)
+			status = inflate_gzip(input, to, room, &got, error);
+		else if (status == 0 && input->compression == INPUT_ZSTD)
+			status = inflate_zstd(input, to, room, &got, error);
+		else if (status == 0)
+			status = take_plain(input, to, room, &got);
 	}
 	input->end += got;
-	return code == 0 ? check_size(input, error) : code;
+	return status == 0 ? check_size(input, error) : status;
 }
 
 static int begin(struct gg_input *input, struct gg_error *error)
 {
 	static const uint8_t zstd_magic[4] = { 0x28, 0xb5, 0x2f, 0xfd };
-	int code;
+	int status;
 
-	input->raw = malloc(CHUNK_BYTES);
+	input->raw = malloc(INPUT_READ_BYTES);
 	if (input->raw == NULL)
 		return gg_error_memory(error, input->name);
-	code = read_raw(input, error);
-	if (code < 0)
-		return code;
+	status = read_raw(input, error);
+	if (status < 0)
+		return status;
 	if (input->raw_end >= 2 && input->raw[0] == 0x1f && input->raw[1] == 0x8b) {
 		if (inflateInit2(&input->zlib, 15 + 16) != Z_OK)
 			return gg_error_memory(error, input->name);
-		input->compression = GZIP;
+		input->compression = INPUT_GZIP;
 	} else if (input->raw_end >= 4 && memcmp(input->raw, zstd_magic, 4) == 0) {
 #if HAVE_ZSTD
 		input->zstd = ZSTD_createDStream();
 		if (input->zstd == NULL)
 			return gg_error_memory(error, input->name);
 #endif
-		input->compression = ZSTD;
+		input->compression = INPUT_ZSTD;
 	}
-	while (code == 0 && input->end < GG_INPUT_HEAD_BYTES && !input->ended)
-		code = fill(input, error);
-	return code;
+	while (status == 0 && input->end < GG_INPUT_HEAD_BYTES && !input->ended)
+		status = fill(input, error);
+	return status;
 }
 
 static int open_input(struct gg_input **ret_input, const char *name, int fd, const void *bytes,
                       size_t length, struct gg_error *error)
 {
 	struct gg_input *input = calloc(1, sizeof(*input));
-	struct stat status;
-	int code;
+	struct stat properties;
+	int status;
 
 	if (input == NULL || (input->name = strdup(name)) == NULL) {
 		free(input);
@@ -282,15 +284,15 @@ static int open_input(struct gg_input **ret_input, const char *name, int fd, con
 	input->fd = fd;
 	input->memory = bytes;
 	input->memory_bytes = length;
-	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-		input->size_bytes = (uint64_t)status.st_size;
-		input->time_ns = (uint64_t)status.st_mtim.tv_sec * GG_NS_PER_S +
-		                 (uint64_t)status.st_mtim.tv_nsec;
+	if (fd >= 0 && fstat(fd, &properties) == 0 && S_ISREG(properties.st_mode)) {
+		input->size_bytes = (uint64_t)properties.st_size;
+		input->time_ns = (uint64_t)properties.st_mtim.tv_sec * GG_NS_PER_S +
+		                 (uint64_t)properties.st_mtim.tv_nsec;
 	}
-	code = begin(input, error);
-	if (code < 0) {
+	status = begin(input, error);
+	if (status < 0) {
 		gg_input_close(input);
-		return code;
+		return status;
 	}
 	*ret_input = input;
 	return 0;
@@ -320,7 +322,7 @@ void gg_input_close(struct gg_input *input)
 		return;
 	if (input->fd > STDERR_FILENO)
 		close(input->fd);
-	if (input->compression == GZIP)
+	if (input->compression == INPUT_GZIP)
 		inflateEnd(&input->zlib);
 #if HAVE_ZSTD
 	ZSTD_freeDStream(input->zstd);
@@ -357,7 +359,7 @@ int gg_input_line(struct gg_input *input, struct gg_text_line *ret_line, struct 
 			break;
 		if (length > GG_INPUT_LINE_MAX)
 			return gg_input_wrong(input, input->base + input->at, error,
-			                      "a line of more than %d bytes", GG_INPUT_LINE_MAX);
+			                      "a line has more than %d bytes", GG_INPUT_LINE_MAX);
 		if (fill(input, error) < 0)
 			return error != NULL ? error->code : -EBADMSG;
 	}
@@ -375,16 +377,16 @@ int gg_input_line(struct gg_input *input, struct gg_text_line *ret_line, struct 
 int gg_input_all(struct gg_input *input, size_t most, const uint8_t **ret_bytes, size_t *ret_length,
                  struct gg_error *error)
 {
-	int code = 0;
+	int status = 0;
 
-	while (code == 0 && !input->ended && input->end - input->at <= most)
-		code = fill(input, error);
-	if (code < 0)
-		return code;
+	while (status == 0 && !input->ended && input->end - input->at <= most)
+		status = fill(input, error);
+	if (status < 0)
+		return status;
 	if (input->end - input->at > most)
-		return gg_input_wrong(input, most, error,
-		                      "more than %zu MiB, which no profile should have",
-		                      most >> 20);
+		return gg_input_wrong(
+			input, most, error,
+			"the file has more than %zu MiB, which no profile should have", most >> 20);
 	input->offset = input->base + input->at;
 	*ret_bytes = (const uint8_t *)input->text + input->at;
 	*ret_length = input->end - input->at;

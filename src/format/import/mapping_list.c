@@ -71,7 +71,7 @@ static int compare_entries(const void *a, const void *b)
 	return (left->start > right->start) - (left->start < right->start);
 }
 
-int gg_mapping_list_settle(struct gg_mapping_list *maps, struct gg_import *import)
+int gg_mapping_list_sort(struct gg_mapping_list *maps, struct gg_import *import)
 {
 	if (maps->failed)
 		return gg_import_no_memory(import);
@@ -106,33 +106,33 @@ static bool is_the_file(const struct gg_mapping_list *maps, const struct gg_mapp
 }
 
 /* Makes the module of an entry from its file; all entries with the same path get this module. */
-static int settle_entry(struct gg_mapping_list *maps, struct gg_import *import,
+static int intern_entry(struct gg_mapping_list *maps, struct gg_import *import,
                         struct gg_mapping_list_entry *of)
 {
 	struct gg_elf_file file = { 0 };
 	struct gg_profile_module module = { .path = of->path };
-	bool is_there = !import->options->ignore_files && of->path[0] == '/' &&
-	                gg_elf_file_read(&file, of->path) && is_the_file(maps, of, &file);
+	bool is_same_file = !import->options->ignore_files && of->path[0] == '/' &&
+	                    gg_elf_file_read(&file, of->path) && is_the_file(maps, of, &file);
 	uint32_t id;
-	int code;
+	int status;
 
-	if (is_there) {
+	if (is_same_file) {
 		module.build_id = file.build_id;
 		module.build_id_bytes = file.build_id_bytes;
 	} else if (of->path[0] == '/') {
 		maps->unknown_file_count++;
 	}
-	code = gg_profile_intern_module(import->profile, &module, &id, import->error);
-	if (code < 0)
-		return code;
+	status = gg_profile_intern_module(import->profile, &module, &id, import->error);
+	if (status < 0)
+		return status;
 	for (size_t i = 0; i < maps->entries.count; i++) {
 		struct gg_mapping_list_entry *entry = &maps->entries.items[i];
 
 		if (entry->path == NULL || (entry != of && strcmp(entry->path, of->path) != 0))
 			continue;
 		entry->module = id;
-		entry->is_settled = true;
-		if (!is_there ||
+		entry->is_interned = true;
+		if (!is_same_file ||
 		    !gg_elf_file_bias(&file, entry->start, entry->end, entry->offset, &entry->bias))
 			entry->bias = entry->start - entry->offset;
 	}
@@ -140,13 +140,13 @@ static int settle_entry(struct gg_mapping_list *maps, struct gg_import *import,
 }
 
 int gg_mapping_list_find(struct gg_mapping_list *maps, struct gg_import *import, uint64_t address,
-                         struct gg_mapping_list_place *ret_place)
+                         struct gg_mapping_list_address *ret_found)
 {
 	size_t next;
 	struct gg_mapping_list_entry *entry;
-	int code = 0;
+	int status = 0;
 
-	*ret_place = (struct gg_mapping_list_place){ 0, address };
+	*ret_found = (struct gg_mapping_list_address){ 0, address };
 	next = gg_lower_bound(0, maps->entries.count, i, maps->entries.items[i].start <= address);
 	if (next == 0)
 		return 0;
@@ -154,8 +154,8 @@ int gg_mapping_list_find(struct gg_mapping_list *maps, struct gg_import *import,
 	if (address >= entry->end || entry->path == NULL ||
 	    (entry->path[0] != '/' && strcmp(entry->path, "[vdso]") != 0))
 		return 0;
-	if (!entry->is_settled)
-		code = settle_entry(maps, import, entry);
-	*ret_place = (struct gg_mapping_list_place){ entry->module, address - entry->bias };
-	return code;
+	if (!entry->is_interned)
+		status = intern_entry(maps, import, entry);
+	*ret_found = (struct gg_mapping_list_address){ entry->module, address - entry->bias };
+	return status;
 }

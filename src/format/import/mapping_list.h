@@ -5,8 +5,8 @@
  *   struct gg_mapping_list maps = { 0 };
  *
  *   gg_mapping_list_add(&maps, &line);                 returns false for other lines
- *   gg_mapping_list_settle(&maps, import);             sorts them, and compares them with the files
- *   gg_mapping_list_find(&maps, import, address, &place);
+ *   gg_mapping_list_sort(&maps, import);             sorts them, and compares them with the files
+ *   gg_mapping_list_find(&maps, import, address, &found);
  *   gg_mapping_list_done(&maps);
  *
  * The lines have no build-ids, and the symbolizer uses a file only if it is known to be the one
@@ -27,7 +27,7 @@ struct gg_mapping_list_entry {
 	uint64_t start, end, offset, inode;
 	char *path; /* NULL: anonymous */
 	bool is_code;
-	bool is_settled;
+	bool is_interned;
 	uint32_t module; /* id; 0: no module */
 	uint64_t bias;
 };
@@ -38,7 +38,7 @@ struct gg_mapping_list {
 	bool failed;                 /* out of memory */
 };
 
-struct gg_mapping_list_place {
+struct gg_mapping_list_address {
 	uint32_t module;  /* 0: in no module */
 	uint64_t address; /* in the module's file; absolute without a module */
 };
@@ -46,6 +46,6 @@ struct gg_mapping_list_place {
 void gg_mapping_list_done(struct gg_mapping_list *maps);
 bool gg_mapping_list_add(struct gg_mapping_list *maps, const struct gg_text_line *line);
 /* Sorts the mappings, and names the program after the first one. */
-GG_MUST_CHECK int gg_mapping_list_settle(struct gg_mapping_list *maps, struct gg_import *import);
+GG_MUST_CHECK int gg_mapping_list_sort(struct gg_mapping_list *maps, struct gg_import *import);
 GG_MUST_CHECK int gg_mapping_list_find(struct gg_mapping_list *maps, struct gg_import *import,
-                                       uint64_t address, struct gg_mapping_list_place *ret_place);
+                                       uint64_t address, struct gg_mapping_list_address *ret_found);

@@ -10,9 +10,9 @@
 #include "base/hash.h"
 
 enum {
-	INLINED_MAX = 64, /* calls at one address; deeper calls make a new frame */
+	PERFETTO_INLINED_MAX = 64, /* calls at one address; deeper calls make a new frame */
 	MODULE_PATH_MAX = 4096,
-	BUILD_ID_MAX = 64,
+	PERFETTO_BUILD_ID_MAX = 64,
 };
 
 /* The kinds of definitions that a sequence numbers. */
@@ -103,13 +103,13 @@ int gg_perfetto_begin_packet(struct gg_perfetto *trace, uint64_t sequence, bool 
 
 static int read_text(struct gg_perfetto *trace, struct gg_wire message, enum definition kind)
 {
-	struct text_record {
+	struct perfetto_text {
 		uint64_t number;
 		struct gg_wire text;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct text_record, 1, number),
-		GG_WIRE_SPAN(struct text_record, 2, text),
+		GG_WIRE_NUMBER(struct perfetto_text, 1, number),
+		GG_WIRE_SPAN(struct perfetto_text, 2, text),
 	};
 
 	if (gg_wire_read(&message, members, GG_COUNT(members), &record) < 0)
@@ -150,12 +150,12 @@ static int read_path(const struct gg_perfetto *trace, struct gg_wire message, ch
 
 static int read_mapping(struct gg_perfetto *trace, struct gg_wire message)
 {
-	struct mapping_record {
+	struct perfetto_mapping {
 		uint64_t number, build_id;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct mapping_record, 1, number),
-		GG_WIRE_NUMBER(struct mapping_record, 2, build_id),
+		GG_WIRE_NUMBER(struct perfetto_mapping, 1, number),
+		GG_WIRE_NUMBER(struct perfetto_mapping, 2, build_id),
 	};
 	struct gg_wire all = message, build_id;
 	char path[MODULE_PATH_MAX] = "";
@@ -170,7 +170,7 @@ static int read_mapping(struct gg_perfetto *trace, struct gg_wire message)
 	build_id = text_of(trace, BUILD_ID, record.build_id);
 	module.build_id = build_id.at;
 	module.build_id_bytes = gg_wire_length(&build_id);
-	if (module.build_id_bytes > BUILD_ID_MAX)
+	if (module.build_id_bytes > PERFETTO_BUILD_ID_MAX)
 		module.build_id_bytes = 0;
 	mapping.has_build_id = module.build_id_bytes > 0;
 	if (path[0] != '\0' || gg_wire_length(&build_id) > 0)
@@ -185,16 +185,16 @@ static int read_mapping(struct gg_perfetto *trace, struct gg_wire message)
 
 static int read_frame(struct gg_perfetto *trace, struct gg_wire message)
 {
-	struct frame_record {
+	struct perfetto_frame {
 		uint64_t number, function, mapping, address, source, line;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct frame_record, 1, number),
-		GG_WIRE_NUMBER(struct frame_record, 2, function),
-		GG_WIRE_NUMBER(struct frame_record, 3, mapping),
-		GG_WIRE_NUMBER(struct frame_record, 4, address),
-		GG_WIRE_NUMBER(struct frame_record, 5, source),
-		GG_WIRE_NUMBER(struct frame_record, 6, line),
+		GG_WIRE_NUMBER(struct perfetto_frame, 1, number),
+		GG_WIRE_NUMBER(struct perfetto_frame, 2, function),
+		GG_WIRE_NUMBER(struct perfetto_frame, 3, mapping),
+		GG_WIRE_NUMBER(struct perfetto_frame, 4, address),
+		GG_WIRE_NUMBER(struct perfetto_frame, 5, source),
+		GG_WIRE_NUMBER(struct perfetto_frame, 6, line),
 	};
 	struct gg_perfetto_frame frame = { 0 };
 	uint64_t mapping;
@@ -233,7 +233,7 @@ static bool is_inlined(const struct gg_perfetto *trace, size_t first, size_t pos
 	if (inner->address == 0 || inner->address != outer->address ||
 	    gg_wire_length(&inner->name) == 0 || gg_wire_length(&outer->name) == 0 ||
 	    inner->mapping.module == 0 || inner->mapping.module != outer->mapping.module ||
-	    position - first >= INLINED_MAX)
+	    position - first >= PERFETTO_INLINED_MAX)
 		return false;
 	for (size_t i = first; i < position; i++)
 		if (trace->frame_indices[i] == trace->frame_indices[position])
@@ -251,12 +251,12 @@ static int intern_frame(struct gg_perfetto *trace, size_t first, size_t end, uin
 {
 	struct gg_import *import = trace->import;
 	const struct gg_perfetto_frame *outer = frame_at(trace, first);
-	struct gg_profile_line lines[INLINED_MAX] = { 0 };
-	char *texts[2 * INLINED_MAX];
+	struct gg_profile_line lines[PERFETTO_INLINED_MAX] = { 0 };
+	char *texts[2 * PERFETTO_INLINED_MAX];
 	size_t text_count = 0;
 	int status = 0;
 
-	gg_assert(first < end && end - first <= INLINED_MAX);
+	gg_assert(first < end && end - first <= PERFETTO_INLINED_MAX);
 	if (gg_wire_length(&outer->name) == 0)
 		return gg_profile_intern_frame(import->profile, outer->mapping.module,
 		                               outer->address, ret_frame, import->error);

@@ -9,7 +9,7 @@
 #include "format/import/elf_file.h"
 #include "symbol/names/demangle.h"
 
-enum { LINES_MAX = 256 }; /* inlined calls at one location */
+enum { PPROF_LINES_MAX = 256 }; /* inlined calls at one location */
 
 /*
  * Parses hexadecimal digits.  Returns 0 if the text has other characters: Go's build ids are texts.
@@ -43,7 +43,7 @@ static int intern_mapping(struct gg_pprof *pprof, struct gg_pprof_mapping *mappi
 		                            .build_id_bytes = parse_build_id(&id_text, id,
 		                                                             sizeof(id)) };
 	struct gg_elf_file file = { 0 };
-	int code;
+	int status;
 
 	if (path == NULL)
 		return gg_import_no_memory(pprof->import);
@@ -61,18 +61,18 @@ static int intern_mapping(struct gg_pprof *pprof, struct gg_pprof_mapping *mappi
 	}
 	mapping->has_build_id = module.build_id_bytes > 0;
 	if (path[0] == '\0' && !mapping->has_build_id)
-		code = 0; /* JIT code: no module */
+		status = 0; /* JIT code: no module */
 	else
-		code = gg_profile_intern_module(pprof->import->profile, &module, &mapping->module,
-		                                pprof->import->error);
+		status = gg_profile_intern_module(pprof->import->profile, &module, &mapping->module,
+		                                  pprof->import->error);
 	free(path);
-	return code;
+	return status;
 }
 
 /* A location of the file: the calls inlined at one address, innermost first. */
 struct inlined_calls {
 	uint64_t mapping, address;
-	struct gg_profile_line lines[LINES_MAX];
+	struct gg_profile_line lines[PPROF_LINES_MAX];
 	uint32_t line_count;
 };
 
@@ -106,7 +106,7 @@ static int add_call(const struct gg_pprof *pprof, const struct gg_pprof_function
 	struct gg_text_line system_name = gg_pprof_text(pprof, function->system_name);
 	struct gg_text_line file = gg_pprof_text(pprof, function->file);
 
-	gg_assert(calls->line_count < LINES_MAX);
+	gg_assert(calls->line_count < PPROF_LINES_MAX);
 	*line = (struct gg_profile_line){ .line = number <= INT32_MAX ? (uint32_t)number : 0 };
 	calls->line_count++;
 	if (system_name.length > 2 && system_name.at[0] == '_' &&
@@ -125,12 +125,12 @@ static int add_call(const struct gg_pprof *pprof, const struct gg_pprof_function
 static int read_line(const struct gg_pprof *pprof, struct gg_wire message,
                      struct inlined_calls *calls)
 {
-	struct line_record {
+	struct pprof_line {
 		uint64_t function, number;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct line_record, 1, function),
-		GG_WIRE_NUMBER(struct line_record, 2, number),
+		GG_WIRE_NUMBER(struct pprof_line, 1, function),
+		GG_WIRE_NUMBER(struct pprof_line, 2, number),
 	};
 	const uint8_t *start = message.at;
 	size_t index;
@@ -143,8 +143,8 @@ static int read_line(const struct gg_pprof *pprof, struct gg_wire message,
 			pprof, start,
 			"a line refers to function %llu, which the file does not have",
 			(unsigned long long)record.function);
-	if (calls->line_count == LINES_MAX)
-		return 0; /* the innermost LINES_MAX lines are enough */
+	if (calls->line_count == PPROF_LINES_MAX)
+		return 0; /* the innermost PPROF_LINES_MAX lines are enough */
 	return add_call(pprof, &pprof->functions.items[index], record.number, calls);
 }
 
@@ -154,20 +154,20 @@ static int read_location(const struct gg_pprof *pprof, const struct gg_pprof_loc
 	struct gg_wire wire = gg_wire_of(pprof->file, pprof->file_bytes);
 	struct gg_wire_field field;
 	uint64_t length = 0;
-	int code = 0;
+	int status = 0;
 
 	wire.at += location->message;
 	(void)gg_wire_varint(&wire, &length); /* valid since the first pass */
 	wire.end = wire.at + length;
-	while (code == 0 && gg_wire_next(&wire, &field) > 0) {
+	while (status == 0 && gg_wire_next(&wire, &field) > 0) {
 		if (field.number == 2 && field.type == GG_WIRE_VARINT)
 			calls->mapping = field.value;
 		else if (field.number == 3 && field.type == GG_WIRE_VARINT)
 			calls->address = field.value;
 		else if (field.number == 4 && field.type == GG_WIRE_BYTES)
-			code = read_line(pprof, field.bytes, calls);
+			status = read_line(pprof, field.bytes, calls);
 	}
-	return code;
+	return status;
 }
 
 /*
@@ -180,44 +180,44 @@ static int intern_location(struct gg_pprof *pprof, struct gg_pprof_location *loc
 	struct gg_import *import = pprof->import;
 	struct gg_pprof_mapping *mapping = NULL;
 	uint32_t module = 0;
-	int code = read_location(pprof, location, calls);
+	int status = read_location(pprof, location, calls);
 	uint64_t address = calls->address;
 	size_t index;
 
 	index = gg_pprof_find(&pprof->mapping_ids, calls->mapping);
-	if (code == 0 && index != SIZE_MAX) {
+	if (status == 0 && index != SIZE_MAX) {
 		mapping = &pprof->mappings.items[index];
 		if (!mapping->is_interned)
-			code = intern_mapping(pprof, mapping);
+			status = intern_mapping(pprof, mapping);
 		module = mapping->module;
 		if (module != 0)
 			address -= mapping->bias;
 	}
-	if (code == 0 && calls->line_count > 0)
-		code = gg_import_frame(import, module,
-		                       mapping != NULL && mapping->has_build_id ? address : 0,
-		                       calls->lines, calls->line_count, &location->frame);
-	else if (code == 0)
-		code = gg_profile_intern_frame(import->profile, module, address, &location->frame,
-		                               import->error);
+	if (status == 0 && calls->line_count > 0)
+		status = gg_import_frame(import, module,
+		                         mapping != NULL && mapping->has_build_id ? address : 0,
+		                         calls->lines, calls->line_count, &location->frame);
+	else if (status == 0)
+		status = gg_profile_intern_frame(import->profile, module, address, &location->frame,
+		                                 import->error);
 	location->is_interned = true;
-	return code;
+	return status;
 }
 
 static GG_APART int intern(struct gg_pprof *pprof, struct gg_pprof_location *location)
 {
 	struct inlined_calls calls = { 0 };
-	int code = intern_location(pprof, location, &calls);
+	int status = intern_location(pprof, location, &calls);
 
 	free_calls(&calls);
-	return code;
+	return status;
 }
 
 int gg_pprof_frame(struct gg_pprof *pprof, uint64_t id, const uint8_t *at, uint32_t *ret_frame)
 {
 	size_t index = gg_pprof_find(&pprof->location_ids, id);
 	struct gg_pprof_location *location;
-	int code = 0;
+	int status = 0;
 
 	if (index == SIZE_MAX)
 		return gg_pprof_wrong(
@@ -225,7 +225,7 @@ int gg_pprof_frame(struct gg_pprof *pprof, uint64_t id, const uint8_t *at, uint3
 			(unsigned long long)id);
 	location = &pprof->locations.items[index];
 	if (!location->is_interned)
-		code = intern(pprof, location);
+		status = intern(pprof, location);
 	*ret_frame = location->frame;
-	return code;
+	return status;
 }

@@ -115,12 +115,12 @@ static int read_record(const struct gg_pprof *pprof, struct gg_wire message,
 static int read_value_type(struct gg_pprof *pprof, struct gg_wire message,
                            struct gg_pprof_value *value)
 {
-	struct value_record {
+	struct pprof_value {
 		uint64_t type, unit;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct value_record, 1, type),
-		GG_WIRE_NUMBER(struct value_record, 2, unit),
+		GG_WIRE_NUMBER(struct pprof_value, 1, type),
+		GG_WIRE_NUMBER(struct pprof_value, 2, unit),
 	};
 	static const struct record_reader reader = { "a type of values", members, GG_COUNT(members),
 		                                     2 };
@@ -133,16 +133,16 @@ static int read_value_type(struct gg_pprof *pprof, struct gg_wire message,
 
 static int read_mapping(struct gg_pprof *pprof, struct gg_wire message)
 {
-	struct mapping_record {
+	struct pprof_mapping {
 		uint64_t path, build_id, id, start, end, offset;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct mapping_record, 1, id),
-		GG_WIRE_NUMBER(struct mapping_record, 2, start),
-		GG_WIRE_NUMBER(struct mapping_record, 3, end),
-		GG_WIRE_NUMBER(struct mapping_record, 4, offset),
-		GG_WIRE_NUMBER(struct mapping_record, 5, path),
-		GG_WIRE_NUMBER(struct mapping_record, 6, build_id),
+		GG_WIRE_NUMBER(struct pprof_mapping, 1, id),
+		GG_WIRE_NUMBER(struct pprof_mapping, 2, start),
+		GG_WIRE_NUMBER(struct pprof_mapping, 3, end),
+		GG_WIRE_NUMBER(struct pprof_mapping, 4, offset),
+		GG_WIRE_NUMBER(struct pprof_mapping, 5, path),
+		GG_WIRE_NUMBER(struct pprof_mapping, 6, build_id),
 	};
 	static const struct record_reader reader = { "a mapping", members, GG_COUNT(members), 2 };
 
@@ -160,14 +160,14 @@ static int read_mapping(struct gg_pprof *pprof, struct gg_wire message)
 
 static int read_function(struct gg_pprof *pprof, struct gg_wire message)
 {
-	struct function_record {
+	struct pprof_function {
 		uint64_t name, system_name, file, id;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct function_record, 1, id),
-		GG_WIRE_NUMBER(struct function_record, 2, name),
-		GG_WIRE_NUMBER(struct function_record, 3, system_name),
-		GG_WIRE_NUMBER(struct function_record, 4, file),
+		GG_WIRE_NUMBER(struct pprof_function, 1, id),
+		GG_WIRE_NUMBER(struct pprof_function, 2, name),
+		GG_WIRE_NUMBER(struct pprof_function, 3, system_name),
+		GG_WIRE_NUMBER(struct pprof_function, 4, file),
 	};
 	static const struct record_reader reader = { "a function", members, GG_COUNT(members), 3 };
 	struct gg_pprof_function function;
@@ -187,11 +187,11 @@ static int read_function(struct gg_pprof *pprof, struct gg_wire message)
 /* Reads only the id; pprof_frames.c reads the other fields when a sample needs them. */
 static int read_location(struct gg_pprof *pprof, struct gg_wire message, const uint8_t *with_length)
 {
-	struct location_record {
+	struct pprof_location {
 		uint64_t id;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
-		GG_WIRE_NUMBER(struct location_record, 1, id),
+		GG_WIRE_NUMBER(struct pprof_location, 1, id),
 	};
 	static const struct record_reader reader = { "a location", members, GG_COUNT(members), 0 };
 	uint32_t offset = (uint32_t)(with_length - pprof->file);
@@ -224,13 +224,13 @@ static int read_texts(struct gg_pprof *pprof)
 	struct gg_wire wire = gg_wire_of(pprof->file, pprof->file_bytes);
 	struct gg_wire_field field;
 	const uint8_t *start = wire.at;
-	int code;
+	int status;
 
-	for (; (code = gg_wire_next(&wire, &field)) > 0; start = wire.at)
+	for (; (status = gg_wire_next(&wire, &field)) > 0; start = wire.at)
 		if (field.number == 6 && field.type == GG_WIRE_BYTES &&
 		    add_text(pprof, length_of(start)) < 0)
 			return -ENOMEM;
-	if (code < 0)
+	if (status < 0)
 		return gg_pprof_wrong(
 			pprof, wire.at,
 			"the bytes here are no field of a profile: the file is truncated or damaged");
@@ -288,13 +288,13 @@ static int read_tables(struct gg_pprof *pprof)
 	const uint8_t *start = wire.at;
 	struct gg_wire_field field;
 	uint64_t default_type = 0;
-	int code = 0;
+	int status = 0;
 
-	for (; code == 0 && gg_wire_next(&wire, &field) > 0; start = wire.at) {
+	for (; status == 0 && gg_wire_next(&wire, &field) > 0; start = wire.at) {
 		if (field.number == 13)
-			code = read_comment(pprof, &field, start);
+			status = read_comment(pprof, &field, start);
 		else if (field.type == GG_WIRE_BYTES)
-			code = read_bytes_field(pprof, &field, start);
+			status = read_bytes_field(pprof, &field, start);
 		else if (field.number == 9)
 			pprof->time_ns = field.value;
 		else if (field.number == 10)
@@ -304,21 +304,21 @@ static int read_tables(struct gg_pprof *pprof)
 		else if (field.number == 14)
 			default_type = field.value;
 	}
-	if (code == 0)
-		code = gg_pprof_check_text(pprof, default_type, pprof->file,
-		                           "the default type of values");
+	if (status == 0)
+		status = gg_pprof_check_text(pprof, default_type, pprof->file,
+		                             "the default type of values");
 	pprof->default_type = (uint32_t)default_type;
-	return code;
+	return status;
 }
 
 int gg_pprof_read(struct gg_pprof *pprof, struct gg_import *import, const uint8_t *file,
                   size_t length)
 {
-	int code;
+	int status;
 
 	*pprof = (struct gg_pprof){ .import = import, .file = file, .file_bytes = length };
-	code = read_texts(pprof);
-	return code < 0 ? code : read_tables(pprof);
+	status = read_texts(pprof);
+	return status < 0 ? status : read_tables(pprof);
 }
 
 void gg_pprof_done(struct gg_pprof *pprof)

@@ -137,14 +137,14 @@ static int write_row(struct gg_merge *merge, const struct row *row)
 
 static int write_rows(struct gg_merge *merge)
 {
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = 0; i < merge->rows.count && code == 0; i++)
+	for (size_t i = 0; i < merge->rows.count && status == 0; i++)
 		if (merge->rows.items[i].sum.samples > 0)
-			code = write_row(merge, &merge->rows.items[i]);
+			status = write_row(merge, &merge->rows.items[i]);
 	merge->rows.count = 0;
 	gg_map_done(&merge->row_map);
-	return code;
+	return status;
 }
 
 /* Returns index + 1 of the group of a process that is being added; 0: it has no group. */
@@ -360,20 +360,20 @@ static int each_label(struct gg_merge *merge, uint32_t process, const char *host
                       label_visit *visit, void *context)
 {
 	const struct label *labels = (const struct label *)(const void *)merge->labels.data;
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = 0; i < merge->labels.length / sizeof(*labels) && code == 0; i++) {
+	for (size_t i = 0; i < merge->labels.length / sizeof(*labels) && status == 0; i++) {
 		const char *key = merge->texts.data + labels[i].key;
 
 		if (labels[i].process == process)
-			code = visit(merge, key, value_of(merge, process, key), context);
+			status = visit(merge, key, value_of(merge, process, key), context);
 	}
-	for (size_t i = 0; i < merge->options.label_count && code == 0; i++)
-		code = visit(merge, merge->options.labels[i].key, merge->options.labels[i].value,
-		             context);
-	if (code == 0 && host != NULL && value_of(merge, process, "host") == NULL)
-		code = visit(merge, "host", host, context);
-	return code;
+	for (size_t i = 0; i < merge->options.label_count && status == 0; i++)
+		status = visit(merge, merge->options.labels[i].key, merge->options.labels[i].value,
+		               context);
+	if (status == 0 && host != NULL && value_of(merge, process, "host") == NULL)
+		status = visit(merge, "host", host, context);
+	return status;
 }
 
 /*
@@ -419,19 +419,19 @@ static int new_group(struct gg_merge *merge, const struct gg_profile_process *pr
                      const char *host)
 {
 	struct group *group;
-	int code;
+	int status;
 
 	group = gg_array_add(&merge->groups);
 	if (group == NULL)
 		return gg_error_memory(merge->error, "merge");
 	group->process.scheme = process->scheme;
 	group->process.interval_bytes = process->interval_bytes;
-	code = gg_profile_add_process(merge->out, &group->process, &group->id, merge->error);
-	if (code == 0)
-		code = each_label(merge, process->id, host, put_label, group);
-	if (code < 0)
+	status = gg_profile_add_process(merge->out, &group->process, &group->id, merge->error);
+	if (status == 0)
+		status = each_label(merge, process->id, host, put_label, group);
+	if (status < 0)
 		merge->groups.count--;
-	return code;
+	return status;
 }
 
 static int take_process(const struct gg_profile_process *process, void *context)
@@ -442,24 +442,24 @@ static int take_process(const struct gg_profile_process *process, void *context)
 	struct gg_profile_session session;
 	const char *host = NULL;
 	size_t known_count;
-	int code = 0;
+	int status = 0;
 
 	if (merge->options.keep_hosts &&
 	    gg_profile_session(merge->profile, &session, merge->error) == 0)
 		host = session.host;
 	hash = gg_hash_integer((uint64_t)interval, hash); /* keeps different intervals apart */
-	code = each_label(merge, process->id, host, hash_label, &hash);
+	status = each_label(merge, process->id, host, hash_label, &hash);
 	index = gg_map_get(&merge->group_map, hash);
-	if (code == 0 && index == GG_MAP_NONE) {
+	if (status == 0 && index == GG_MAP_NONE) {
 		index = merge->groups.count;
-		code = new_group(merge, process, host);
-		if (code == 0 && gg_map_put(&merge->group_map, hash, index) < 0)
-			code = gg_error_memory(merge->error, "merge");
+		status = new_group(merge, process, host);
+		if (status == 0 && gg_map_put(&merge->group_map, hash, index) < 0)
+			status = gg_error_memory(merge->error, "merge");
 	}
-	if (code == 0)
-		code = note_process(merge, &merge->groups.items[index], process);
-	if (code < 0)
-		return code;
+	if (status == 0)
+		status = note_process(merge, &merge->groups.items[index], process);
+	if (status < 0)
+		return status;
 	known_count = merge->processes.count;
 	if (!gg_array_extend(&merge->processes, (size_t)process->id + 1))
 		return gg_error_memory(merge->error, "merge");
@@ -476,10 +476,10 @@ static int take_process(const struct gg_profile_process *process, void *context)
 static int take_session(struct gg_merge *merge)
 {
 	struct gg_profile_session session;
-	int code = gg_profile_session(merge->profile, &session, merge->error);
+	int status = gg_profile_session(merge->profile, &session, merge->error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	if (merge->profile_count == 0 && session.command != NULL) {
 		merge->command = strdup(session.command);
 		if (merge->command == NULL)
@@ -528,7 +528,7 @@ static int take_counter(uint32_t process, const char *name, uint64_t value, void
 
 int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_error *error)
 {
-	int code;
+	int status;
 
 	merge->profile = profile;
 	merge->error = error;
@@ -537,25 +537,25 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 	gg_buf_clear(&merge->texts);
 	merge->last = (struct gg_last_end){ 0 };
 	merge->fates.count = 0;
-	code = take_session(merge);
-	if (code == 0)
-		code = gg_profile_each_label(profile, take_label, merge, error);
-	if (code == 0)
-		code = gg_profile_each_process(profile, take_process, merge, error);
-	if (code == 0)
-		code = gg_merge_stacks_read(&merge->places, profile, error);
-	if (code == 0)
-		code = gg_profile_each_sample(profile, add_sample, merge, error);
-	if (code == 0)
-		code = gg_profile_each_coarse(profile, add_coarse, merge, error);
-	if (code == 0)
-		code = gg_profile_each_event(profile, take_event, merge, error);
-	if (code == 0)
-		code = gg_profile_each_counter(profile, take_counter, merge, error);
-	if (code == 0)
-		code = gg_profile_each_note(profile, take_note, merge, error);
+	status = take_session(merge);
+	if (status == 0)
+		status = gg_profile_each_label(profile, take_label, merge, error);
+	if (status == 0)
+		status = gg_profile_each_process(profile, take_process, merge, error);
+	if (status == 0)
+		status = gg_merge_stacks_read(&merge->places, profile, error);
+	if (status == 0)
+		status = gg_profile_each_sample(profile, add_sample, merge, error);
+	if (status == 0)
+		status = gg_profile_each_coarse(profile, add_coarse, merge, error);
+	if (status == 0)
+		status = gg_profile_each_event(profile, take_event, merge, error);
+	if (status == 0)
+		status = gg_profile_each_counter(profile, take_counter, merge, error);
+	if (status == 0)
+		status = gg_profile_each_note(profile, take_note, merge, error);
 	merge->profile_count++;
-	return code;
+	return status;
 }
 
 /* Records the losses that make figures of the sum lower bounds. */
@@ -564,23 +564,23 @@ static int put_losses(struct gg_merge *merge, const struct group *group)
 	const struct gg_profile_event event = { .process = group->id,
 		                                .kind = "off",
 		                                .detail = "of some processes not all was sampled" };
-	int code = 0;
+	int status = 0;
 
 	if (group->is_incomplete)
-		code = gg_profile_add_event(merge->out, &event, merge->error);
-	for (uint32_t i = 0; i < GG_COUNTER_COUNT && code == 0; i++)
+		status = gg_profile_add_event(merge->out, &event, merge->error);
+	for (uint32_t i = 0; i < GG_COUNTER_COUNT && status == 0; i++)
 		if (group->dropped[i] > 0)
-			code = gg_profile_put_counter(merge->out, group->id,
-			                              gg_region_counter_name(i), group->dropped[i],
-			                              merge->error);
-	return code;
+			status = gg_profile_put_counter(merge->out, group->id,
+			                                gg_region_counter_name(i),
+			                                group->dropped[i], merge->error);
+	return status;
 }
 
 static int finish_groups(struct gg_merge *merge)
 {
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = 0; i < merge->groups.count && code == 0; i++) {
+	for (size_t i = 0; i < merge->groups.count && status == 0; i++) {
 		struct group *group = &merge->groups.items[i];
 		char command[300];
 
@@ -589,12 +589,12 @@ static int finish_groups(struct gg_merge *merge)
 		         group->command != NULL ? " " : "", group->process_count,
 		         group->process_count == 1 ? "" : "es");
 		group->process.command = command;
-		code = gg_profile_update_process(merge->out, group->id, &group->process,
-		                                 merge->error);
-		if (code == 0)
-			code = put_losses(merge, group);
+		status = gg_profile_update_process(merge->out, group->id, &group->process,
+		                                   merge->error);
+		if (status == 0)
+			status = put_losses(merge, group);
 	}
-	return code;
+	return status;
 }
 
 int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
@@ -608,15 +608,15 @@ int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
 		                              .scheme = merge->scheme,
 		                              .exit_status = -1 };
 	char command[300];
-	int code;
+	int status;
 
 	merge->error = error;
 	snprintf(command, sizeof(command), "%.200s%s(%zu profile%s)",
 	         merge->command != NULL ? merge->command : "", merge->command != NULL ? " " : "",
 	         merge->profile_count, merge->profile_count == 1 ? "" : "s");
 	session.command = command;
-	code = write_rows(merge);
-	if (code == 0)
-		code = finish_groups(merge);
-	return code == 0 ? gg_profile_set_session(merge->out, &session, error) : code;
+	status = write_rows(merge);
+	if (status == 0)
+		status = finish_groups(merge);
+	return status == 0 ? gg_profile_set_session(merge->out, &session, error) : status;
 }

@@ -99,7 +99,7 @@ static int put_lines(struct gg_merge_stacks *places, uint32_t frame, const struc
                      size_t count)
 {
 	struct gg_profile_line *given = calloc(count, sizeof(*given));
-	int code;
+	int status;
 
 	if (given == NULL)
 		return gg_error_memory(places->error, "merge");
@@ -112,11 +112,11 @@ static int put_lines(struct gg_merge_stacks *places, uint32_t frame, const struc
 			.line = lines[i].number,
 			.inlined = lines[i].inlined
 		};
-	code = gg_profile_put_lines(places->out, frame, given, (uint32_t)count, places->error);
+	status = gg_profile_put_lines(places->out, frame, given, (uint32_t)count, places->error);
 	free(given);
-	if (code == 0)
+	if (status == 0)
 		places->is_named.items[frame] = 1;
-	return code;
+	return status;
 }
 
 /* Finishes a frame when all its lines have been read. */
@@ -127,7 +127,7 @@ static int settle_lines(struct gg_merge_stacks *places)
 	struct gg_merge_frame *frame = &places->frames.items[places->frame];
 	struct gg_merge_module module;
 	uint64_t address;
-	int code;
+	int status;
 
 	if (count == 0)
 		return 0;
@@ -135,27 +135,27 @@ static int settle_lines(struct gg_merge_stacks *places)
 		return gg_error_memory(places->error, "merge");
 	module = module_of(places, frame);
 	address = module.has_build_id ? frame->address : hash_lines(places, lines, count);
-	code = gg_profile_intern_frame(places->out, module.out, address, &frame->out,
-	                               places->error);
-	if (code == 0 && !gg_array_extend(&places->is_named, (size_t)frame->out + 1))
-		code = gg_error_memory(places->error, "merge");
-	if (code == 0 && !places->is_named.items[frame->out])
-		code = put_lines(places, frame->out, lines, count);
+	status = gg_profile_intern_frame(places->out, module.out, address, &frame->out,
+	                                 places->error);
+	if (status == 0 && !gg_array_extend(&places->is_named, (size_t)frame->out + 1))
+		status = gg_error_memory(places->error, "merge");
+	if (status == 0 && !places->is_named.items[frame->out])
+		status = put_lines(places, frame->out, lines, count);
 	gg_buf_clear(&places->texts);
 	gg_buf_clear(&places->lines);
-	return code;
+	return status;
 }
 
 static int take_line(const struct gg_profile_line *line, void *context)
 {
 	struct gg_merge_stacks *places = context;
 	struct line kept;
-	int code = 0;
+	int status = 0;
 
 	if (line->frame == 0 || line->frame >= places->frames.count)
 		return 0;
 	if (line->frame != places->frame) {
-		code = settle_lines(places);
+		status = settle_lines(places);
 		places->frame = line->frame;
 	}
 	kept = (struct line){ .function = keep_text(places, line->function),
@@ -165,7 +165,7 @@ static int take_line(const struct gg_profile_line *line, void *context)
 		              .number = line->line,
 		              .inlined = line->inlined };
 	gg_buf_append(&places->lines, &kept, sizeof(kept));
-	return code;
+	return status;
 }
 
 /* --- stacks ----------------------------------------------------------------------------------- */
@@ -173,27 +173,27 @@ static int take_line(const struct gg_profile_line *line, void *context)
 static int frame_of(struct gg_merge_stacks *places, uint32_t id, uint32_t *ret_frame)
 {
 	struct gg_merge_frame *frame;
-	int code = 0;
+	int status = 0;
 
 	*ret_frame = 0;
 	if (id == 0 || id >= places->frames.count)
 		return 0;
 	frame = &places->frames.items[id];
 	if (frame->out == 0)
-		code = gg_profile_intern_frame(places->out, module_of(places, frame).out,
-		                               frame->address, &frame->out, places->error);
+		status = gg_profile_intern_frame(places->out, module_of(places, frame).out,
+		                                 frame->address, &frame->out, places->error);
 	*ret_frame = frame->out;
-	return code;
+	return status;
 }
 
 static int take_stack(const struct gg_profile_stack *stack, void *context)
 {
 	struct gg_merge_stacks *places = context;
 	uint32_t frame, *stacks;
-	int code = frame_of(places, stack->frame, &frame);
+	int status = frame_of(places, stack->frame, &frame);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	if (!gg_array_extend(&places->stacks, (size_t)stack->id + 1))
 		return gg_error_memory(places->error, "merge");
 	stacks = places->stacks.items;
@@ -205,21 +205,21 @@ static int take_stack(const struct gg_profile_stack *stack, void *context)
 int gg_merge_stacks_read(struct gg_merge_stacks *places, struct gg_profile *profile,
                          struct gg_error *error)
 {
-	int code;
+	int status;
 
 	places->error = error;
 	places->modules.count = places->frames.count = places->stacks.count = 0;
 	places->frame = 0;
 	gg_buf_clear(&places->texts);
 	gg_buf_clear(&places->lines);
-	code = gg_profile_each_module(profile, take_module, places, error);
-	if (code == 0)
-		code = gg_profile_each_frame(profile, take_frame, places, error);
-	if (code == 0)
-		code = gg_profile_each_line(profile, take_line, places, error);
-	if (code == 0)
-		code = settle_lines(places);
-	return code == 0 ? gg_profile_each_stack(profile, take_stack, places, error) : code;
+	status = gg_profile_each_module(profile, take_module, places, error);
+	if (status == 0)
+		status = gg_profile_each_frame(profile, take_frame, places, error);
+	if (status == 0)
+		status = gg_profile_each_line(profile, take_line, places, error);
+	if (status == 0)
+		status = settle_lines(places);
+	return status == 0 ? gg_profile_each_stack(profile, take_stack, places, error) : status;
 }
 
 void gg_merge_stacks_done(struct gg_merge_stacks *places)

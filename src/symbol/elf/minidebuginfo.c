@@ -40,11 +40,11 @@ static uint8_t *decompress(const uint8_t *bytes, size_t length, size_t *ret_leng
 	lzma_stream stream = LZMA_STREAM_INIT;
 	uint8_t *out = NULL, *grown;
 	size_t capacity = 0;
-	lzma_ret code = lzma_stream_decoder(&stream, LZMA_MEMORY_MAX, 0);
+	lzma_ret result = lzma_stream_decoder(&stream, LZMA_MEMORY_MAX, 0);
 
 	stream.next_in = bytes;
 	stream.avail_in = length;
-	while (code == LZMA_OK) {
+	while (result == LZMA_OK) {
 		if (stream.avail_out == 0) {
 			size_t more = capacity > 0 ? capacity : FIRST_BYTES;
 
@@ -60,11 +60,11 @@ static uint8_t *decompress(const uint8_t *bytes, size_t length, size_t *ret_leng
 			stream.avail_out = more;
 			capacity += more;
 		}
-		code = lzma_code(&stream, LZMA_FINISH);
+		result = lzma_code(&stream, LZMA_FINISH);
 	}
 	*ret_length = (size_t)stream.total_out;
 	lzma_end(&stream);
-	if (code != LZMA_STREAM_END) {
+	if (result != LZMA_STREAM_END) {
 		free(out);
 		return NULL;
 	}

@@ -15,17 +15,17 @@ static int open_below(const char *root, const char *path)
 	const struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
 		                      .resolve = RESOLVE_IN_ROOT };
 	GG_CLEANUP(gg_buf_done) struct gg_buf joined = { 0 };
-	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, code;
+	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, status;
 
 	if (root_fd < 0)
 		return -errno;
 	fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	code = -errno;
+	status = -errno;
 	close(root_fd);
 	if (fd >= 0)
 		return fd;
-	if (code != -ENOSYS && code != -EPERM)
-		return code;
+	if (status != -ENOSYS && status != -EPERM)
+		return status;
 	/*
 	 * Before Linux 5.6, and in sandboxes that do not know the call, links may lead out of the
 	 * root.
@@ -39,7 +39,7 @@ static int open_below(const char *root, const char *path)
 
 int gg_sysroot_path_open(const char *root, const char *path)
 {
-	struct stat status;
+	struct stat properties;
 	int fd;
 
 	if (root != NULL) {
@@ -53,7 +53,7 @@ int gg_sysroot_path_open(const char *root, const char *path)
 		if (fd < 0)
 			fd = -errno;
 	}
-	if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))) {
+	if (fd >= 0 && (fstat(fd, &properties) < 0 || !S_ISREG(properties.st_mode))) {
 		close(fd);
 		return -EINVAL;
 	}

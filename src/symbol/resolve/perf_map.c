@@ -28,31 +28,31 @@ struct entry {
 static bool owner_of_process(const char *path, uid_t *ret_owner)
 {
 	char directory[32];
-	struct stat status;
+	struct stat properties;
 	unsigned pid;
 
 	if (sscanf(gg_path_base(path), "perf-%u.map", &pid) != 1)
 		return false;
 	snprintf(directory, sizeof(directory), "/proc/%u", pid);
-	if (stat(directory, &status) < 0)
+	if (stat(directory, &properties) < 0)
 		return false;
-	*ret_owner = status.st_uid;
+	*ret_owner = properties.st_uid;
 	return true;
 }
 
 static int check_file(int fd, const char *path)
 {
-	struct stat status;
+	struct stat properties;
 	uid_t owner;
 
-	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+	if (fstat(fd, &properties) < 0 || !S_ISREG(properties.st_mode))
 		return -EINVAL;
 	/*
 	 * Anybody can put a file into /tmp under the name of another user's process, to give false
 	 * names.
 	 */
-	if (status.st_uid == 0 || status.st_uid == geteuid() ||
-	    (geteuid() == 0 && owner_of_process(path, &owner) && owner == status.st_uid))
+	if (properties.st_uid == 0 || properties.st_uid == geteuid() ||
+	    (geteuid() == 0 && owner_of_process(path, &owner) && owner == properties.st_uid))
 		return 0;
 	return -EPERM;
 }
@@ -60,14 +60,14 @@ static int check_file(int fd, const char *path)
 int gg_perf_map_open(const char *root, const char *path)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
-	int fd = root != NULL ? gg_sysroot_path_open(root, path) : open(path, flags), code;
+	int fd = root != NULL ? gg_sysroot_path_open(root, path) : open(path, flags), status;
 
 	if (fd < 0 && root == NULL)
 		return errno == ELOOP ? -EPERM : -errno;
-	code = fd >= 0 ? check_file(fd, path) : fd;
-	if (fd >= 0 && code < 0)
+	status = fd >= 0 ? check_file(fd, path) : fd;
+	if (fd >= 0 && status < 0)
 		close(fd);
-	return code < 0 ? code : fd;
+	return status < 0 ? status : fd;
 }
 
 static struct entry *entries_of(const struct gg_perf_map *map)

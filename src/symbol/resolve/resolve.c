@@ -85,10 +85,10 @@ static int start(struct run *run, struct slot *slot, size_t index, bool without_
 	/* The parent must not hold a write end: the pipe ends when the worker exits. */
 	close(ends[1]);
 	if (pid < 0) {
-		int code = -errno;
+		int status = -errno;
 
 		close(ends[0]);
-		return code;
+		return status;
 	}
 	slot->pid = pid;
 	slot->fd = ends[0];
@@ -139,18 +139,18 @@ static int finish(struct run *run, struct slot *slot, bool too_late)
 {
 	size_t index = slot->module;
 	struct gg_module_result *result = &run->symbols->results[index];
-	int code;
+	int status;
 
 	if (too_late)
 		kill(slot->pid, SIGKILL);
 	reap(slot);
-	code = too_late ? -ETIME : gg_module_result_take(result, &slot->bytes);
-	if (code == -ENOMEM)
-		return code;
-	if (code < 0 && !result->is_second_try && run->modules[index].kind == GG_SYMBOL_FILE)
+	status = too_late ? -ETIME : gg_module_result_take(result, &slot->bytes);
+	if (status == -ENOMEM)
+		return status;
+	if (status < 0 && !result->is_second_try && run->modules[index].kind == GG_SYMBOL_FILE)
 		return start(run, slot, index, true);
 	run->finished_count += result->address_count;
-	return code < 0 ? fail(run, index, too_late) : 0;
+	return status < 0 ? fail(run, index, too_late) : 0;
 }
 
 static void kill_all(struct run *run)
@@ -196,21 +196,21 @@ static int fill_slots(struct run *run, unsigned *ret_running)
 {
 	*ret_running = 0;
 	for (unsigned i = 0; i < run->slot_count; i++) {
-		int code = 0;
+		int status = 0;
 
 		if (run->slots[i].pid == 0 && run->next < run->symbols->count &&
 		    run->symbols->results[run->order[run->next]].address_count > 0) {
-			code = start(run, &run->slots[i], run->order[run->next], false);
+			status = start(run, &run->slots[i], run->order[run->next], false);
 			/*
 			 * The user may have few processes left.  Fewer workers do the same work, as
 			 * long as there is one.
 			 */
-			if (code == -EAGAIN && *ret_running > 0)
-				code = 0;
-			else if (code == 0)
+			if (status == -EAGAIN && *ret_running > 0)
+				status = 0;
+			else if (status == 0)
 				run->next++;
 			else
-				return code;
+				return status;
 		}
 		*ret_running += run->slots[i].pid != 0;
 	}
@@ -246,23 +246,23 @@ static int work(struct run *run)
 {
 	struct pollfd polls[WORKERS_MAX];
 	unsigned running;
-	int code;
+	int status;
 
 	for (;;) {
-		code = fill_slots(run, &running);
-		if (code < 0 || running == 0)
-			return code;
+		status = fill_slots(run, &running);
+		if (status < 0 || running == 0)
+			return status;
 		for (unsigned i = 0; i < run->slot_count; i++)
 			polls[i] = (struct pollfd){ .fd = run->slots[i].pid != 0 ? run->slots[i].fd
 				                                                 : -1,
 				                    .events = POLLIN };
 		if (poll(polls, run->slot_count, PROGRESS_MS) < 0)
 			memset(polls, 0, sizeof(polls)); /* interrupted: no events are known */
-		for (unsigned i = 0; i < run->slot_count && code == 0; i++)
+		for (unsigned i = 0; i < run->slot_count && status == 0; i++)
 			if (run->slots[i].pid != 0)
-				code = serve(run, &run->slots[i], polls[i].revents);
-		if (code < 0)
-			return code;
+				status = serve(run, &run->slots[i], polls[i].revents);
+		if (status < 0)
+			return status;
 		tell_progress(run);
 	}
 }
@@ -331,7 +331,7 @@ int gg_symbols_resolve(struct gg_symbols **ret_symbols, const struct gg_symbol_m
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf cache_dir = { 0 };
 	struct run run = { .modules = modules };
-	int code = -ENOMEM;
+	int status = -ENOMEM;
 
 	if (options != NULL)
 		run.options = *options;
@@ -341,13 +341,13 @@ int gg_symbols_resolve(struct gg_symbols **ret_symbols, const struct gg_symbol_m
 	}
 	run.symbols = gg_symbols_new(modules, module_count);
 	if (run.symbols != NULL)
-		code = prepare(&run, module_count);
-	if (code == 0)
-		code = work(&run);
+		status = prepare(&run, module_count);
+	if (status == 0)
+		status = work(&run);
 	clean_up(&run);
-	if (code < 0) {
+	if (status < 0) {
 		gg_symbols_free(run.symbols);
-		return gg_error_set_errno(error, -code, "symbols", NULL);
+		return gg_error_set_errno(error, -status, "symbols", NULL);
 	}
 	if (run.options.cache_dir[0] != '\0')
 		gg_symbol_cache_trim(run.options.cache_dir, GG_SYMBOL_CACHE_BYTES_MAX);

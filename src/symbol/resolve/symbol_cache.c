@@ -62,9 +62,9 @@ int gg_symbol_cache_read(const char *dir, const uint8_t *build_id, size_t build_
                          struct gg_buf *bytes, struct gg_blob *ret_blob)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct stat status;
+	struct stat properties;
 	size_t size;
-	int fd, code = -EBADMSG;
+	int fd, status = -EBADMSG;
 
 	entry_path(&path, dir, build_id, build_id_bytes);
 	if (path.failed)
@@ -72,11 +72,11 @@ int gg_symbol_cache_read(const char *dir, const uint8_t *build_id, size_t build_
 	fd = open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
-	    status.st_size > GG_SYMBOL_CACHE_FILE_MAX)
+	if (fstat(fd, &properties) < 0 || !S_ISREG(properties.st_mode) || properties.st_size <= 0 ||
+	    properties.st_size > GG_SYMBOL_CACHE_FILE_MAX)
 		goto out;
-	size = (size_t)status.st_size;
-	code = -ENOMEM;
+	size = (size_t)properties.st_size;
+	status = -ENOMEM;
 	if (!gg_buf_reserve(bytes, size))
 		goto out;
 	while (bytes->length < size) {
@@ -86,8 +86,8 @@ int gg_symbol_cache_read(const char *dir, const uint8_t *build_id, size_t build_
 			break;
 		bytes->length += (size_t)count;
 	}
-	code = gg_blob_read(ret_blob, bytes->data, bytes->length);
-	if (code == 0)
+	status = gg_blob_read(ret_blob, bytes->data, bytes->length);
+	if (status == 0)
 		/*
 		 * The time of the last use is the file's modification time, because systems often
 		 * do not keep access times.
@@ -95,7 +95,7 @@ int gg_symbol_cache_read(const char *dir, const uint8_t *build_id, size_t build_
 		futimens(fd, NULL);
 out:
 	close(fd);
-	return code;
+	return status;
 }
 
 void gg_symbol_cache_write(const char *dir, const uint8_t *build_id, size_t build_id_bytes,
@@ -161,10 +161,10 @@ static bool is_entry(const char *name)
 }
 
 /* A younger temporary file may belong to a writer that is still at work. */
-static void remove_unfinished(int dir_fd, const char *name, const struct stat *status)
+static void remove_unfinished(int dir_fd, const char *name, const struct stat *properties)
 {
 	if (strncmp(name, "tmp.", 4) == 0 &&
-	    time(NULL) - status->st_mtim.tv_sec > UNFINISHED_SECONDS)
+	    time(NULL) - properties->st_mtim.tv_sec > UNFINISHED_SECONDS)
 		unlinkat(dir_fd, name, 0);
 }
 
@@ -175,17 +175,17 @@ static void remove_unfinished(int dir_fd, const char *name, const struct stat *s
 static void list(DIR *folder, struct gg_buf *entries, uint64_t *ret_bytes)
 {
 	for (struct dirent *item; (item = readdir(folder)) != NULL;) {
-		struct stat status;
+		struct stat properties;
 		struct entry entry;
 
-		if (fstatat(dirfd(folder), item->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(status.st_mode))
+		if (fstatat(dirfd(folder), item->d_name, &properties, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(properties.st_mode))
 			continue;
 		if (!is_entry(item->d_name)) {
-			remove_unfinished(dirfd(folder), item->d_name, &status);
+			remove_unfinished(dirfd(folder), item->d_name, &properties);
 			continue;
 		}
-		entry = (struct entry){ status.st_mtim, (uint64_t)status.st_size,
+		entry = (struct entry){ properties.st_mtim, (uint64_t)properties.st_size,
 			                strdup(item->d_name) };
 		if (entry.name == NULL || !gg_buf_reserve(entries, sizeof(entry))) {
 			free(entry.name);

@@ -103,24 +103,24 @@ static int resolve_from_cache(const struct gg_worker_task *task, const struct gg
                               struct gg_buf *out)
 {
 	struct gg_blob_builder builder = { 0 };
-	int code = 0;
+	int status = 0;
 
 	if (cached->header->address_count == task->address_count &&
 	    memcmp(cached->addresses, task->addresses,
 	           task->address_count * sizeof(*task->addresses)) == 0)
 		return gg_blob_copy(cached, true, out); /* the same addresses: the same blob */
-	for (size_t i = 0; i < task->address_count && code == 0; i++) {
+	for (size_t i = 0; i < task->address_count && status == 0; i++) {
 		uint64_t position = gg_blob_find(cached, task->addresses[i]);
 
 		if (position == GG_MAP_NONE)
-			code = -ENOENT;
+			status = -ENOENT;
 		else
 			gg_blob_copy_address(&builder, cached, position);
 	}
-	if (code == 0)
-		code = gg_blob_write(&builder, GG_SYMBOL_FULL, "", true, out);
+	if (status == 0)
+		status = gg_blob_write(&builder, GG_SYMBOL_FULL, "", true, out);
 	gg_blob_builder_done(&builder);
-	return code;
+	return status;
 }
 
 /*
@@ -172,37 +172,37 @@ static int resolve(const struct gg_worker_task *task, struct gg_buf *out)
 	GG_CLEANUP(gg_buf_done) struct gg_buf cache_bytes = { 0 }, advice = { 0 };
 	struct gg_blob cached, *known = NULL;
 	struct gg_module_symbols answers;
-	enum gg_symbol_status status;
+	enum gg_symbol_status module_status;
 	bool is_complete = false;
-	int code;
+	int status;
 
 	if (uses_cache(task) &&
 	    gg_symbol_cache_read(task->options->cache_dir, task->module->build_id,
 	                         task->module->build_id_bytes, &cache_bytes, &cached) == 0) {
 		known = &cached;
-		code = resolve_from_cache(task, known, out);
-		if (code != -ENOENT)
-			return code;
+		status = resolve_from_cache(task, known, out);
+		if (status != -ENOENT)
+			return status;
 	}
-	code = gg_module_symbols_init(&answers, task->addresses, task->address_count);
-	if (code < 0)
-		return code;
+	status = gg_module_symbols_init(&answers, task->addresses, task->address_count);
+	if (status < 0)
+		return status;
 	if (task->module->kind == GG_SYMBOL_PERF_MAP)
-		status = resolve_perf_map(task, &answers, &advice);
+		module_status = resolve_perf_map(task, &answers, &advice);
 	else
-		status = gg_file_resolve(task, &answers, &advice, &is_complete);
+		module_status = gg_file_resolve(task, &answers, &advice, &is_complete);
 	/* A symbol table without any of the addresses is that of a stripped file. */
-	if (!gg_module_symbols_build(&answers) && status == GG_SYMBOL_NAMES)
-		status = GG_SYMBOL_STRIPPED;
-	code = gg_blob_write(&answers.builder, status, gg_buf_text(&advice), false, out);
+	if (!gg_module_symbols_build(&answers) && module_status == GG_SYMBOL_NAMES)
+		module_status = GG_SYMBOL_STRIPPED;
+	status = gg_blob_write(&answers.builder, module_status, gg_buf_text(&advice), false, out);
 	/*
 	 * Only complete answers go to the cache.  Otherwise a debug file that is installed later
 	 * would not count.
 	 */
-	if (code == 0 && uses_cache(task) && status == GG_SYMBOL_FULL && is_complete)
+	if (status == 0 && uses_cache(task) && module_status == GG_SYMBOL_FULL && is_complete)
 		keep(task, known, out);
 	gg_module_symbols_done(&answers);
-	return code;
+	return status;
 }
 
 /* --- the process -------------------------------------------------------------------------- */
