@@ -4,13 +4,15 @@
 
 #include "region/reader/view.h"
 #include "region/writer/adopt.h"
-#include "region/writer/live_table.h"
+#include "region/writer/private_live_table.h"
 #include "region/writer/record.h"
 #include "region/writer/region.h"
 #include "region/writer/stack_table.h"
 #include "region/writer/validate.h"
 
-/* Capacities that a test can fill: slots 8, threads 16, stacks 256, live 512, rows 128, ring 64 ... */
+/*
+ * Capacities that a test can fill: slots 8, threads 16, stacks 256, live 512, rows 128, ring 64 ...
+ */
 void region_small_options(struct gg_region_options *options);
 
 /* Makes a region in a memory file; prints why not. */

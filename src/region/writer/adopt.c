@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "region/writer/live_table.h"
+#include "region/writer/private_live_table.h"
 #include "region/writer/private_memory.h"
 #include "region/writer/record.h"
 #include "region/writer/site_totals.h"

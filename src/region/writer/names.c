@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "region/writer/live_table.h"
+#include "region/writer/private_live_table.h"
 #include "region/writer/site_totals.h"
 #include "region/writer/space.h"
 

@@ -3,7 +3,7 @@
 #include "region/writer/prefetch.h"
 
 #include "base/hash.h"
-#include "region/writer/live_table.h"
+#include "region/writer/private_live_table.h"
 #include "region/writer/site_totals.h"
 
 /* Fetches the bucket of the address in the index, and its cell in the filter. */

@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "region/ring.h"
-#include "region/writer/live_table.h"
+#include "region/writer/private_live_table.h"
 #include "region/writer/redo_log.h"
 #include "region/writer/site_totals.h"
 #include "region/writer/step.h"
@@ -65,10 +65,10 @@ struct closing {
 /*
  * Closes the sample, unless another thread does, or keeps the site total.
  *
- * Since the look-up another thread may have closed the sample, and used its record again for another
- * address.  So the record is copied and compared, and the claim by its id proves that the copy is
- * still the record.  The site total is owned before the claim, because a claim cannot be undone.
- * *ret_sample is what was closed if the call returns true.
+ * Since the look-up another thread may have closed the sample, and used its record again for
+ * another address.  So the record is copied and compared, and the claim by its id proves that the
+ * copy is still the record.  The site total is owned before the claim, because a claim cannot be
+ * undone. *ret_sample is what was closed if the call returns true.
  */
 static bool close_sample(struct gg_region *region, struct gg_region_thread *thread,
                          const struct closing *closing, struct gg_region_sample *ret_sample)

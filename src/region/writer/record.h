@@ -6,8 +6,8 @@
  *   if (gg_live_maybe(&region, p))
  *           gg_region_record_free(&region, &thread, p, 0, now_ns, free_stack);
  *
- * A sample is in the private table of live samples (live_table.h) and adds to the totals of its
- * stack in its thread (site_totals.h).  The file holds both, and changes both at once
+ * A sample is in the private table of live samples (private_live_table.h) and adds to the totals of
+ * its stack in its thread (site_totals.h).  The file holds both, and changes both at once
  * (redo_log.h).  At every instant, for each stack, once the published operations are applied:
  *
  *     sum over its site totals of (allocated - freed)  ==  sum over its live samples
@@ -43,9 +43,9 @@ struct gg_allocation {
 };
 
 /*
- * Records an allocation: after the real one, and before the program has the pointer.  If the address
- * is live already, its free was missed: that sample is closed first, at this one's time, and
- * counted.  Returns the sample's id, or 0: dropped and counted.
+ * Records an allocation: after the real one, and before the program has the pointer.  If the
+ * address is live already, its free was missed: that sample is closed first, at this one's time,
+ * and counted.  Returns the sample's id, or 0: dropped and counted.
  */
 uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_thread *thread,
                                 const struct gg_allocation *sample);
@@ -58,7 +58,10 @@ uint64_t gg_region_record_alloc(struct gg_region *region, struct gg_region_threa
 bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *thread,
                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack);
 
-/* Where gg_region_look_up() found a sample.  It may be gone by now: gg_region_record_close() checks. */
+/*
+ * Where gg_region_look_up() found a sample.  It may be gone by now: gg_region_record_close()
+ * checks.
+ */
 struct gg_region_live_hit {
 	uint64_t address;
 	uint32_t live_index;

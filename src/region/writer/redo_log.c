@@ -3,7 +3,7 @@
 #include "region/writer/redo_log.h"
 
 #include "base/assert.h"
-#include "region/writer/live_table.h"
+#include "region/writer/private_live_table.h"
 #include "region/writer/step.h"
 
 /*

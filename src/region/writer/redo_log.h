@@ -17,7 +17,7 @@
  * so it does not matter how much of step 3 had happened.
  *
  * Threads   the caller owns the site total (site_totals.h), and either has taken the live record
- *           or has claimed its sample (live_table.h).  A slot belongs to one thread.
+ *           or has claimed its sample (private_live_table.h).  A slot belongs to one thread.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "region/writer/live_table.h"
+#include "region/writer/private_live_table.h"
 #include "region/writer/site_totals.h"
 
 enum {
@@ -43,8 +43,8 @@ bool gg_region_scan_live(const struct gg_region *region, uint32_t live_index,
 }
 
 /*
- * Acquire for each word: pairs with gg_put_words().  A thread that sees one word of a change also sees
- * that the site total has an owner.
+ * Acquire for each word: pairs with gg_put_words().  A thread that sees one word of a change also
+ * sees that the site total has an owner.
  */
 static void load_sums_once(struct gg_sums *ret_sums, const struct gg_sums *from)
 {
@@ -64,9 +64,9 @@ static uint32_t owner_of(const struct gg_region *region, uint32_t index)
 }
 
 /*
- * Reads sums that another thread may be changing.  True: two readings are equal.  Sums grow with each
- * change.  So two equal readings that are both half of a change mean that this change was under way
- * from the first to the second one, and then the site total had an owner in between.
+ * Reads sums that another thread may be changing.  True: two readings are equal.  Sums grow with
+ * each change.  So two equal readings that are both half of a change mean that this change was
+ * under way from the first to the second one, and then the site total had an owner in between.
  */
 static bool load_sums(const struct gg_region *region, uint32_t index, const struct gg_sums *from,
                       struct gg_sums *ret_sums, uint32_t *ret_owner)
@@ -80,9 +80,9 @@ static bool load_sums(const struct gg_region *region, uint32_t index, const stru
 }
 
 /*
- * Reads sums whose owner does not finish, perhaps because it does not run.  If the owner has published
- * a change of these sums, its redo log slot has their new values.  Otherwise the owner does not write
- * them until it publishes something.  False: the owner has gone on after all.
+ * Reads sums whose owner does not finish, perhaps because it does not run.  If the owner has
+ * published a change of these sums, its redo log slot has their new values.  Otherwise the owner
+ * does not write them until it publishes something.  False: the owner has gone on after all.
  */
 static bool read_owned(const struct gg_region *region, uint32_t index, uint32_t owner,
                        const struct gg_sums *from, uint64_t operation, struct gg_sums *ret_sums)

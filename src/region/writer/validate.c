@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "region/writer/live_table.h"
+#include "region/writer/private_live_table.h"
 #include "region/writer/site_totals.h"
 #include "region/writer/stack_table.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "region/writer/live_table.h"
+#include "region/writer/private_live_table.h"
 #include "runtime/agent_log.h"
 #include "runtime/digits.h"
 #include "runtime/dump/dump.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* live_table - finds, copies, claims, inserts and removes live samples in private memory. */
-#include "region/writer/live_table.h"
+/*
+ * private_live_table - finds, copies, claims, inserts and removes live samples in private memory.
+ */
+#include "region/writer/private_live_table.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_table - the private table of live samples, which the profiled program trusts.
+ * private_live_table - the private table of live samples, which the profiled program trusts.
  *
  *   live_index = gg_region_live_find(region, address, &entry);
  *   if (live_index != GG_INDEX_NONE && gg_region_live_copy(region, live_index, &sample) &&
