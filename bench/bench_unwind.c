@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks: ours with and without the memo, libgcc's, libunwind's and a bare walk along frame
+ * Stacks: ours with and without the stack cache, libgcc's, libunwind's and a bare walk along frame
  * pointers, in nanoseconds a frame.
  *
  * Hot: the same stack again and again.  1 000 paths: each stack is another; the calls that build it
- * are timed alone as well and taken off.  Changed: at depth 200 the inner 5 frames differ each time.
+ * are timed alone as well and taken off.  Changed: at depth 200 the inner 5 frames differ each
+ * time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,8 +26,8 @@
 
 enum { MAX_FRAMES = 1024, PATHS = 1000, INNER = 5 };
 
-static struct gg_stack_cache memo_memory;
-static struct gg_unwind_thread with_memo = { .memo = &memo_memory }, without_memo;
+static struct gg_stack_cache stack_cache;
+static struct gg_unwind_thread with_cache = { .stack_cache = &stack_cache }, without_cache;
 static uint64_t frames[MAX_FRAMES];
 static uint64_t frames_seen; /* in the last stack */
 
@@ -41,15 +42,15 @@ static void capture_plain(void)
 {
 	struct gg_unwind_stack stack;
 
-	gg_unwind_capture(&without_memo, frames, MAX_FRAMES, 0, &stack);
+	gg_unwind_capture(&without_cache, frames, MAX_FRAMES, 0, &stack);
 	frames_seen = stack.count;
 }
 
-static void capture_memo(void)
+static void capture_cached(void)
 {
 	struct gg_unwind_stack stack;
 
-	gg_unwind_capture(&with_memo, frames, MAX_FRAMES, 0, &stack);
+	gg_unwind_capture(&with_cache, frames, MAX_FRAMES, 0, &stack);
 	frames_seen = stack.count;
 }
 
@@ -171,9 +172,9 @@ static const struct {
 	paths_function *paths;
 } unwinders[] = {
 	{ "frame pointers", capture_fp, paths_keeping_fp },
-	{ "geiger, no memo", capture_plain, paths_omitting_fp },
-	{ "geiger, no memo, code keeps fp", capture_plain, paths_keeping_fp },
-	{ "geiger, memo", capture_memo, paths_omitting_fp },
+	{ "geiger, no stack cache", capture_plain, paths_omitting_fp },
+	{ "geiger, no stack cache, code keeps fp", capture_plain, paths_keeping_fp },
+	{ "geiger, stack cache", capture_cached, paths_omitting_fp },
 #if HAVE_LIBUNWIND
 	{ "libunwind unw_backtrace", capture_libunwind, paths_omitting_fp },
 #endif
@@ -255,7 +256,7 @@ int main(void)
 {
 	static const unsigned depths[] = { 10, 46, 200 };
 	struct bench_case cold[] = {
-		{ .name = "a rule compiled", .run = run_cold, .context = &without_memo },
+		{ .name = "a rule compiled", .run = run_cold, .context = &without_cache },
 	};
 
 	gg_unwind_init();
@@ -271,10 +272,10 @@ int main(void)
 		print_fastest(depths[i], false);
 	}
 	putchar('\n');
-	run_cold(&without_memo, 1);
+	run_cold(&without_cache, 1);
 	cold[0].per_run = frames_seen + 1;
 	bench_run("Unwinding: cold cache", "a frame", cold, GG_COUNT(cold));
-	printf("Memory: %zu KiB of cache, %zu bytes a thread, %zu KiB of memo a thread if wanted\n",
+	printf("Memory: %zu KiB of rules, %zu bytes a thread, %zu KiB a thread if it has a stack cache\n",
 	       sizeof(gg_rule_cache_entries) / 1024, sizeof(struct gg_unwind_thread),
 	       sizeof(struct gg_stack_cache) / 1024);
 	return 0;

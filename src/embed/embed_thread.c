@@ -59,10 +59,10 @@ static void clean(struct gg_embed_thread *t)
 	t->sampler = (struct gg_sampler){ 0 };
 	t->interval_bytes = 0;
 	t->seen_change = t->fork_count = 0;
-	t->unwind = (struct gg_unwind_thread){ .memo = &t->memo };
-	t->memo.count = 0;
-	t->memo.tag = 0;
-	t->memo.is_latest = false;
+	t->unwind = (struct gg_unwind_thread){ .stack_cache = &t->stack_cache };
+	t->stack_cache.count = 0;
+	t->stack_cache.tag = 0;
+	t->stack_cache.is_latest = false;
 }
 
 static void end_thread(void *value)

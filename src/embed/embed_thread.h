@@ -62,7 +62,7 @@ struct gg_embed_thread {
 	uint32_t fork_count;     /* of the process in which the sampler was seeded */
 
 	struct gg_unwind_thread unwind;
-	struct gg_stack_cache memo;
+	struct gg_stack_cache stack_cache;
 	uint64_t native_pcs[GG_UNWIND_KEEP];
 	struct geiger_frame frames[GG_EMBED_FRAMES];      /* of the runtime */
 	uint32_t targets[GG_EMBED_FRAMES];                /* their places (stack_merge.h) */

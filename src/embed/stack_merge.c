@@ -10,7 +10,7 @@ enum {
 void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
                       struct gg_embed_stack *ret_stack)
 {
-	const struct gg_stack_cache *memo = &t->memo;
+	const struct gg_stack_cache *stack_cache = &t->stack_cache;
 	struct gg_unwind_stack stack;
 	uint32_t ours = 0, remembered;
 
@@ -33,14 +33,15 @@ void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
 			                              .sp_first = 1 };
 		return;
 	}
-	if (!memo->is_latest || memo->count == 0 || stack.cut_at != stack.count)
+	if (!stack_cache->is_latest || stack_cache->count == 0 || stack.cut_at != stack.count)
 		return;
 	/*
-	 * The memo has the stack pointers of the outermost frames, and the outermost one is last.
+	 * The stack cache has the stack pointers of the outermost frames, and the outermost one is
+	 * last.
 	 */
-	remembered = memo->count < ret_stack->count ? memo->count : ret_stack->count;
+	remembered = stack_cache->count < ret_stack->count ? stack_cache->count : ret_stack->count;
 	ret_stack->sp_first = ret_stack->count - remembered;
-	ret_stack->sps = memo->sps + GG_STACK_CACHE_FRAMES - remembered;
+	ret_stack->sps = stack_cache->sps + GG_STACK_CACHE_FRAMES - remembered;
 }
 
 /*

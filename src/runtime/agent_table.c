@@ -239,8 +239,8 @@ static bool close_object(uint64_t key, uint64_t id)
 }
 
 /* Hashes the address of the function's name and the line: runtimes rarely move their functions. */
-static struct gg_thread_frame *memo_of(struct gg_thread_block *block,
-                                       const struct gg_frame_info *info)
+static struct gg_thread_frame *cached_frame_of(struct gg_thread_block *block,
+                                               const struct gg_frame_info *info)
 {
 	uint64_t key = (uint64_t)(uintptr_t)info->function +
 	               info->line * UINT64_C(0x9e3779b97f4a7c15);
@@ -249,44 +249,45 @@ static struct gg_thread_frame *memo_of(struct gg_thread_block *block,
 }
 _Static_assert(GG_THREAD_FRAMES == 1 << (64 - 58), "the shift above");
 
-static bool is_memo_of(const struct gg_thread_frame *memo, const struct gg_frame_info *info)
+static bool is_cached_frame_of(const struct gg_thread_frame *cached,
+                               const struct gg_frame_info *info)
 {
-	return memo->pc != 0 && memo->line == info->line &&
-	       memo->function_bytes == info->function_bytes &&
-	       memo->file_bytes == info->file_bytes &&
-	       memcmp(memo->text, info->function, info->function_bytes) == 0 &&
-	       memcmp(memo->text + info->function_bytes, info->file, info->file_bytes) == 0;
+	return cached->pc != 0 && cached->line == info->line &&
+	       cached->function_bytes == info->function_bytes &&
+	       cached->file_bytes == info->file_bytes &&
+	       memcmp(cached->text, info->function, info->function_bytes) == 0 &&
+	       memcmp(cached->text + info->function_bytes, info->file, info->file_bytes) == 0;
 }
 
-static void remember(struct gg_thread_frame *memo, const struct gg_frame_info *info, uint64_t pc)
+static void remember(struct gg_thread_frame *cached, const struct gg_frame_info *info, uint64_t pc)
 {
 	if (info->function_bytes > GG_THREAD_TEXT ||
 	    info->file_bytes > GG_THREAD_TEXT - info->function_bytes)
 		return;
-	memo->pc = pc;
-	memo->line = info->line;
-	memo->function_bytes = (uint16_t)info->function_bytes;
-	memo->file_bytes = (uint16_t)info->file_bytes;
-	memcpy(memo->text, info->function, info->function_bytes);
-	memcpy(memo->text + info->function_bytes, info->file, info->file_bytes);
+	cached->pc = pc;
+	cached->line = info->line;
+	cached->function_bytes = (uint16_t)info->function_bytes;
+	cached->file_bytes = (uint16_t)info->file_bytes;
+	memcpy(cached->text, info->function, info->function_bytes);
+	memcpy(cached->text + info->function_bytes, info->file, info->file_bytes);
 }
 
 static uint64_t frame(const struct gg_frame_info *info)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block = enter(t);
-	struct gg_thread_frame *memo;
+	struct gg_thread_frame *cached;
 	uint64_t pc;
 
 	if (block == NULL)
 		return 0;
-	memo = memo_of(block, info);
-	if (is_memo_of(memo, info)) {
-		pc = memo->pc;
+	cached = cached_frame_of(block, info);
+	if (is_cached_frame_of(cached, info)) {
+		pc = cached->pc;
 	} else {
 		pc = gg_region_intern_frame(&gg_process.region, info);
 		if (pc != 0)
-			remember(memo, info, pc);
+			remember(cached, info, pc);
 	}
 	leave(t, block);
 	return pc;

@@ -74,10 +74,11 @@ static void clean(struct gg_thread_block *block)
 	struct gg_unwind_stats stats = block->unwind.stats;
 
 	block->record = (struct gg_region_thread){ 0 };
-	block->unwind = (struct gg_unwind_thread){ .stats = stats, .memo = &block->memo };
-	block->memo.count = 0;
-	block->memo.tag = 0;
-	block->memo.is_latest = false;
+	block->unwind = (struct gg_unwind_thread){ .stats = stats,
+		                                   .stack_cache = &block->stack_cache };
+	block->stack_cache.count = 0;
+	block->stack_cache.tag = 0;
+	block->stack_cache.is_latest = false;
 }
 
 static void give_back(struct gg_thread_block *block)
@@ -134,7 +135,7 @@ static void begin(struct gg_thread *t, struct gg_thread_block *block)
 	char name[16] = "";
 
 	gg_assert(gg_load_relaxed(&t->inside) != 0);
-	block->unwind.memo = &block->memo;
+	block->unwind.stack_cache = &block->stack_cache;
 	if (t->has_row) {
 		gg_region_thread_resume(&gg_process.region, &block->record, t->row);
 		return;

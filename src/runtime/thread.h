@@ -50,7 +50,7 @@ struct gg_thread_block {
 	uint64_t stack_tag; /* the unwinder's tag of the stack interned last; others are older */
 	struct gg_region_thread record;
 	struct gg_unwind_thread unwind;
-	struct gg_stack_cache memo;
+	struct gg_stack_cache stack_cache;
 	uint64_t pcs[GG_UNWIND_KEEP];
 	struct gg_thread_frame frames[GG_THREAD_FRAMES]; /* only for samples of libgeiger */
 };

@@ -6,8 +6,8 @@
 
 void gg_unwind_set_tag(struct gg_unwind_thread *thread, uint64_t tag)
 {
-	if (thread->memo != NULL && thread->memo->is_latest)
-		thread->memo->tag = tag;
+	if (thread->stack_cache != NULL && thread->stack_cache->is_latest)
+		thread->stack_cache->tag = tag;
 }
 
 /* Adds up the structure as an array of words, so that a new counter needs no line here. */

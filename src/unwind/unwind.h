@@ -25,9 +25,9 @@
  * Endings  A walk that cannot continue reports the reason.  The frames up to that point are right.
  * Depth    If a stack has more frames than the array holds, the array keeps the innermost half and
  *          the outermost half, and the result marks the cut.
- * Memo     If the caller provides memory (thread->memo), a walk stops at the first frame that the
- *          previous walk of this thread also had.  stack_cache.h proves that the result is the
- *          same.
+ * Cache    If the caller provides memory (thread->stack_cache), a walk stops at the first frame
+ *          that the previous walk of this thread also had.  stack_cache.h proves that the result is
+ *          the same.
  */
 #pragma once
 
@@ -62,7 +62,7 @@ struct gg_unwind_stats {
 	/* Walks by their ending; the sum is the number of walks. */
 	uint64_t endings[GG_UNWIND_ENDINGS];
 	uint64_t frames; /* frames that were walked or reused */
-	/* Frames that were reused from the memo; `frames` counts them as well. */
+	/* Frames that were reused from the stack cache; `frames` counts them as well. */
 	uint64_t reused_frames;
 	uint64_t cut_walks;     /* walks that left frames out */
 	uint64_t careful_steps; /* steps outside the loop of walk.c, for any reason */
@@ -82,7 +82,7 @@ struct gg_unwind_stats {
 struct gg_unwind_thread {
 	struct gg_stack_bounds_own own; /* bounds of the thread's stack, once they are found */
 	/* The caller's memory, all-zero at first; NULL: walks have no memo. */
-	struct gg_stack_cache *memo;
+	struct gg_stack_cache *stack_cache;
 	uint64_t busy_sp;             /* stack pointer of the walk under way; 0: no walk */
 	struct gg_unwind_stats stats; /* other threads read it with gg_unwind_stats_add() */
 };
@@ -99,8 +99,8 @@ struct gg_unwind_stack {
 	uint32_t omitted_count; /* frames left out at the cut */
 	enum gg_unwind_ending ending;
 	/*
-	 * The outermost reused_count frames are those of the stack in the memo.  reused_tag is the
-	 * tag that gg_unwind_set_tag() gave that stack; 0: the stack had no tag.
+	 * The outermost reused_count frames are those of the stack in the stack cache.  reused_tag
+	 * is the tag that gg_unwind_set_tag() gave that stack; 0: the stack had no tag.
 	 */
 	uint32_t reused_count;
 	uint64_t reused_tag;
@@ -135,7 +135,8 @@ void gg_unwind_capture(struct gg_unwind_thread *thread, uint64_t *pcs, size_t ma
 
 /*
  * Gives the stack just captured a tag: the caller's identifier for it, not 0.  The next capture
- * returns the tag as reused_tag.  The call has no effect if the memo did not remember that stack.
+ * returns the tag as reused_tag.  The call has no effect if the stack cache did not remember that
+ * stack.
  */
 void gg_unwind_set_tag(struct gg_unwind_thread *thread, uint64_t tag);
 

@@ -40,7 +40,7 @@ __attribute__((constructor)) static void init(void)
 struct mixer {
 	struct gg_region_thread record;
 	struct gg_unwind_thread unwind;
-	struct gg_stack_cache memo;
+	struct gg_stack_cache stack_cache;
 	uint64_t pcs[GG_UNWIND_KEEP], random, held[HELD], seen_change, recorded;
 };
 
@@ -209,7 +209,7 @@ static void *mix(void *context)
 	struct mixer *m = calloc(1, sizeof(*m));
 
 	m->random = number + 1;
-	m->unwind.memo = &m->memo;
+	m->unwind.stack_cache = &m->stack_cache;
 	gg_region_thread_begin(&region, &m->record, (uint32_t)number, "mixer", 0);
 	for (int i = rounds != NULL ? atoi(rounds) : ROUNDS; i > 0; i--)
 		recurse(m, m->random >> 20 & 31);

@@ -237,12 +237,12 @@ TEST(a_cut_is_right_at_every_depth_around_the_size_of_the_array)
 	}
 }
 
-TEST(a_cut_stack_may_come_from_the_memo)
+TEST(a_cut_stack_may_come_from_the_stack_cache)
 {
-	static struct gg_stack_cache memo;
+	static struct gg_stack_cache stack_cache;
 
 	forget_thread();
-	cut_thread.memo = &memo;
+	cut_thread.stack_cache = &stack_cache;
 	for (unsigned depth = MAX - 20; depth < MAX + 600; depth += 13) {
 		recurse(depth, capture_whole_and_cut);
 		if (!is_cut_of_whole())
@@ -389,7 +389,7 @@ TEST(a_handler_on_its_own_stack_is_walked_into_what_it_interrupted)
  * A timer interrupts code at any instruction, captures included: prologues, epilogues, the walker,
  * libc.  If libgcc's walk is complete, ours is the same.
  */
-static struct gg_stack_cache storm_memo;
+static struct gg_stack_cache storm_cache;
 static struct gg_unwind_thread storm_thread;
 static unsigned storm_count, storm_incomplete;
 
@@ -427,7 +427,7 @@ TEST(walks_that_interrupt_walks_are_right_and_leave_them_right)
 	struct itimerval often = { .it_interval.tv_usec = 200, .it_value.tv_usec = 200 };
 	struct itimerval never = { 0 };
 
-	storm_thread.memo = &storm_memo;
+	storm_thread.stack_cache = &storm_cache;
 	sigaction(SIGALRM, &action, &before);
 	setitimer(ITIMER_REAL, &often, NULL);
 	for (unsigned i = 0; i < 200000 && storm_count < 1000; i++)

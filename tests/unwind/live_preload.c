@@ -113,7 +113,7 @@ static struct state *new_state(void)
 
 	if (s == MAP_FAILED)
 		return NULL;
-	s->unwind.memo = (struct gg_stack_cache *)(s + 1);
+	s->unwind.stack_cache = (struct gg_stack_cache *)(s + 1);
 	s->random = (uintptr_t)s | 1;
 	return s;
 }

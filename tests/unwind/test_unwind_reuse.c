@@ -12,8 +12,8 @@
 
 typedef int reused_function(int (*callback)(void));
 
-static struct gg_stack_cache memo;
-static struct gg_unwind_thread thread = { .memo = &memo };
+static struct gg_stack_cache stack_cache;
+static struct gg_unwind_thread thread = { .stack_cache = &stack_cache };
 static uint64_t pcs[GG_UNWIND_KEEP];
 static struct gg_unwind_stack stack;
 static bool stop;
@@ -29,7 +29,9 @@ __attribute__((noinline)) static int capture(void)
 	return (int)stack.count;
 }
 
-/* Captures through the library; *ret_site is where it calls from.  The frames outside are compared. */
+/*
+ * Captures through the library; *ret_site is where it calls from.  The frames outside are compared.
+ */
 static bool capture_through(const char *path, uint64_t *ret_site)
 {
 	static uint32_t expected_count;

@@ -41,8 +41,8 @@ static uint64_t random_state;
 static uint64_t walks_left, walks_done, reused_frames, all_frames;
 static bool has_failed;
 
-static struct gg_stack_cache memo;
-static struct gg_unwind_thread thread[2]; /* without, with the memo */
+static struct gg_stack_cache stack_cache;
+static struct gg_unwind_thread thread[2]; /* without, with the stack cache */
 
 /* Stacks by their tag. */
 static struct {
@@ -57,7 +57,7 @@ static unsigned draw(unsigned limit)
 	return (unsigned)((random_state >> 33) % limit);
 }
 
-/* What the memo took over is the outer end of the stack that had the tag. */
+/* What the stack cache took over is the outer end of the stack that had the tag. */
 static bool tag_is_right(const struct gg_unwind_stack *stack)
 {
 	uint64_t slot = stack->reused_tag % KEPT_STACKS;
@@ -284,7 +284,7 @@ static void begin_coroutines(void)
 	}
 }
 
-TEST(a_walk_with_the_memo_is_the_walk_without_it)
+TEST(a_walk_with_the_stack_cache_is_the_walk_without_it)
 {
 	const char *walks = getenv("UNWIND_STACK_CACHE_WALKS");
 	struct sigaction action = { .sa_handler = handle };
@@ -293,13 +293,13 @@ TEST(a_walk_with_the_memo_is_the_walk_without_it)
 	SKIP("the sanitizers follow neither coroutines nor jumps between them");
 #endif
 	gg_unwind_init();
-	thread[1].memo = &memo;
+	thread[1].stack_cache = &stack_cache;
 	sigaction(SIGUSR1, &action, NULL);
 	begin_coroutines();
 	random_state = 20;
 	walks_left = walks != NULL ? strtoull(walks, NULL, 10) : 100000;
 	run_line();
-	printf("%" PRIu64 " walks, %" PRIu64 " frames, %" PRIu64 " of them from the memo\n",
+	printf("%" PRIu64 " walks, %" PRIu64 " frames, %" PRIu64 " of them from the stack cache\n",
 	       walks_done, all_frames, reused_frames);
 	CHECK(!has_failed);
 	CHECK(reused_frames > all_frames / 20);

@@ -10,12 +10,12 @@
 
 GG_RAW_STACK void gg_stack_cache_compare(struct gg_walk *w)
 {
-	const struct gg_stack_cache *cache = w->memo;
+	const struct gg_stack_cache *cache = w->stack_cache;
 	const uint64_t lowest = w->sp;
 	uint32_t first = GG_STACK_CACHE_FRAMES - cache->count, at = GG_STACK_CACHE_FRAMES - 1;
 	uint64_t cfa = cache->sps[at];
 
-	w->memo_at = GG_STACK_CACHE_FRAMES;
+	w->cached_index = GG_STACK_CACHE_FRAMES;
 	if (cache->count == 0 || cache->epoch != w->modules_epoch || cfa < lowest)
 		return;
 	while (cache->sps[first] < lowest)
@@ -37,7 +37,7 @@ GG_RAW_STACK void gg_stack_cache_compare(struct gg_walk *w)
 			break;
 		cfa = cache->sps[at - 1];
 	}
-	w->memo_at = at;
+	w->cached_index = at;
 }
 
 /* Appends the remembered frames from `at` on to the output. */
@@ -45,21 +45,21 @@ static void take_over(struct gg_walk *w, uint32_t at)
 {
 	uint32_t count = GG_STACK_CACHE_FRAMES - at;
 
-	gg_assert(at < GG_STACK_CACHE_FRAMES && count <= w->memo->count);
+	gg_assert(at < GG_STACK_CACHE_FRAMES && count <= w->stack_cache->count);
 	if (gg_likely(w->frame_limit - w->frame_count >= count)) {
-		memcpy(w->pcs + (w->frame_count - w->shift), &w->memo->pcs[at],
+		memcpy(w->pcs + (w->frame_count - w->shift), &w->stack_cache->pcs[at],
 		       count * sizeof(*w->pcs));
 		w->frame_count += count;
 		return;
 	}
 	for (; at < GG_STACK_CACHE_FRAMES; at++)
-		gg_walk_push(w, w->memo->pcs[at]);
+		gg_walk_push(w, w->stack_cache->pcs[at]);
 }
 
 bool gg_stack_cache_meet(struct gg_walk *w)
 {
-	const struct gg_stack_cache *cache = w->memo;
-	uint32_t at = w->memo_at;
+	const struct gg_stack_cache *cache = w->stack_cache;
+	uint32_t at = w->cached_index;
 
 	/*
 	 * The walk may have passed remembered frames that it did not meet; only those at or above
@@ -67,12 +67,12 @@ bool gg_stack_cache_meet(struct gg_walk *w)
 	 */
 	while (at < GG_STACK_CACHE_FRAMES && cache->sps[at] < w->sp)
 		at++;
-	w->memo_at = at;
+	w->cached_index = at;
 	if (at == GG_STACK_CACHE_FRAMES || cache->sps[at] != w->sp)
 		return false;
 	if (cache->pcs[at] != w->pc ||
 	    (cache->fps[at] != w->fp && (cache->rules[at] & GG_STACK_CACHE_FP_MATTERS) != 0)) {
-		w->memo_at++;
+		w->cached_index++;
 		return false;
 	}
 	w->reused_count = GG_STACK_CACHE_FRAMES - at;
@@ -111,11 +111,12 @@ static void put_before(struct gg_stack_cache *cache, uint32_t at, uint64_t end, 
 
 void gg_stack_cache_remember(struct gg_walk *w)
 {
-	struct gg_stack_cache *cache = w->memo;
+	struct gg_stack_cache *cache = w->stack_cache;
 	uint32_t reused = w->reused_count, at = GG_STACK_CACHE_FRAMES - reused;
 	uint64_t walked_end = w->frame_count - reused;
 	/*
-	 * The memo holds only frames outside the barrier: not all steps inside it are packed rules.
+	 * The stack cache holds only frames outside the barrier: not all steps inside it are packed
+	 * rules.
 	 */
 	uint64_t walked = walked_end > w->barrier ? walked_end - w->barrier : 0;
 	bool matters = w->ending != GG_UNWIND_COMPLETE;

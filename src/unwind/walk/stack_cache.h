@@ -9,8 +9,8 @@
  *   CFA  = sp or fp, plus a constant        the rule has the register and the constant
  *   S'   = (word at CFA - ra, CFA, fp or the word at CFA - f)        the rule has ra and f
  *
- * The memo holds the states of this thread's last walk, with the rules that led from each to the
- * next.
+ * The stack cache holds the states of this thread's last walk, with the rules that led from each to
+ * the next.
  *
  * Claim: a new walk goes through exactly the remembered states from m on, and ends in the same way,
  * if
@@ -35,13 +35,12 @@
  *
  * The premises of the proof, and how the code keeps them:
  *
- * Each step reads at most two words  The memo leaves out frames whose step is not a packed rule
- *                                    (signal frames, the interrupted frame, general rows), and all
- *                                    frames inside them: it begins outside of the outermost such
- *                                    frame.
- * Slots are readable                 The memo holds only the thread's own stack, whose memory
- *                                    stays.  Slots below the new walk's sp are not compared.
- * Bounds are the same                The end of the own stack never moves.
+ * - Each step reads at most two words.  The stack cache leaves out frames whose step is not a
+ *   packed rule (signal frames, the interrupted frame, general rows), and all frames inside them:
+ *   it begins outside of the outermost such frame.
+ * - Slots are readable.  The stack cache holds only the thread's own stack, whose memory stays.
+ *   Slots below the new walk's sp are not compared.
+ * - Bounds are the same.  The end of the own stack never moves.
  *
  * The comparison goes from the outermost frame inwards and stops at the first slot that differs,
  * before the walk starts.  Its loads do not depend on each other, so they do not form a chain.

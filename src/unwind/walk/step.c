@@ -46,8 +46,9 @@ bool gg_walk_may_read(struct gg_walk *w, uint64_t end)
 static void set_stop(struct gg_walk *w)
 {
 	w->stop = w->readable_end;
-	if (w->memo_at < GG_STACK_CACHE_FRAMES && w->memo->sps[w->memo_at] < w->stop)
-		w->stop = w->memo->sps[w->memo_at];
+	if (w->cached_index < GG_STACK_CACHE_FRAMES &&
+	    w->stack_cache->sps[w->cached_index] < w->stop)
+		w->stop = w->stack_cache->sps[w->cached_index];
 }
 
 bool gg_walk_enter_stack(struct gg_walk *w)
@@ -62,7 +63,7 @@ bool gg_walk_enter_stack(struct gg_walk *w)
 	if (w->low < w->sp - RED_ZONE_BYTES)
 		w->low = w->sp - RED_ZONE_BYTES;
 	w->barrier = w->frame_count;
-	w->memo_at = GG_STACK_CACHE_FRAMES;
+	w->cached_index = GG_STACK_CACHE_FRAMES;
 	w->is_own = gg_likely(w->sp - own->low < own->high - own->low);
 	if (!w->is_own) {
 		w->is_own = gg_stack_bounds_is_own(own, w->sp);
@@ -70,7 +71,7 @@ bool gg_walk_enter_stack(struct gg_walk *w)
 	}
 	if (w->is_own) {
 		w->readable_end = w->high = own->high;
-		if (w->memo != NULL)
+		if (w->stack_cache != NULL)
 			gg_stack_cache_compare(w);
 	} else {
 		w->readable_end = w->sp & -(uint64_t)GG_STACK_BOUNDS_PAGE;
@@ -238,9 +239,9 @@ GG_RAW_STACK static bool step_packed(struct gg_walk *w, uint64_t rule)
 	uint64_t cfa = base + 8 * gg_arch_packed_cfa_words(rule);
 	uint64_t fp = w->fp;
 
-	if (w->memo != NULL) {
+	if (w->stack_cache != NULL) {
 		struct gg_stack_cache_frame *f =
-			&w->memo->walked[w->frame_count % GG_STACK_CACHE_FRAMES];
+			&w->stack_cache->walked[w->frame_count % GG_STACK_CACHE_FRAMES];
 
 		*f = (struct gg_stack_cache_frame){ w->pc, w->sp, w->fp, rule };
 	}
@@ -308,8 +309,8 @@ static bool step(struct gg_walk *w)
 	case GG_ODD_FP_DEREF:
 		return step_deref(w, rule);
 	case GG_ODD_OUTERMOST:
-		if (w->memo != NULL)
-			w->memo->walked[w->frame_count % GG_STACK_CACHE_FRAMES] =
+		if (w->stack_cache != NULL)
+			w->stack_cache->walked[w->frame_count % GG_STACK_CACHE_FRAMES] =
 				(struct gg_stack_cache_frame){ w->pc, w->sp, w->fp, 0 };
 		gg_walk_push(w, w->pc);
 		return end(w, GG_UNWIND_COMPLETE);
@@ -327,8 +328,8 @@ static bool step(struct gg_walk *w)
 bool gg_walk_step(struct gg_walk *w)
 {
 	do {
-		if (w->memo_at < GG_STACK_CACHE_FRAMES && w->sp >= w->memo->sps[w->memo_at] &&
-		    gg_stack_cache_meet(w))
+		if (w->cached_index < GG_STACK_CACHE_FRAMES &&
+		    w->sp >= w->stack_cache->sps[w->cached_index] && gg_stack_cache_meet(w))
 			return false;
 		count(&w->thread->stats.careful_steps);
 		if (!step(w))

@@ -64,8 +64,8 @@ GG_RAW_STACK static void walk(struct gg_walk *w)
 	do {
 		if (w->is_interrupted)
 			continue;
-		if (w->memo != NULL)
-			loop(w, w->memo->walked);
+		if (w->stack_cache != NULL)
+			loop(w, w->stack_cache->walked);
 		else
 			loop(w, NULL);
 	} while (gg_walk_step(w));
@@ -125,7 +125,7 @@ static void begin(struct gg_walk *w, struct gg_unwind_thread *thread, uint64_t *
 	w->barrier = 0;
 	w->reused_count = 0;
 	w->ending = GG_UNWIND_FOREIGN_STACK;
-	w->memo = thread->memo;
+	w->stack_cache = thread->stack_cache;
 	w->modules_epoch = gg_module_lookup_epoch();
 	w->cache_epoch = gg_module_lookup_cache_epoch(w->modules_epoch);
 }
@@ -196,11 +196,11 @@ __attribute__((noinline)) void gg_unwind_capture(struct gg_unwind_thread *thread
 	thread->busy_sp = w.full.value[GG_ARCH_SP];
 	gg_fence_signal(); /* A handler that sees half-changed data also sees busy_sp set. */
 	begin(&w, thread, pcs, max);
-	ret_stack->reused_tag = w.memo != NULL ? w.memo->tag : 0;
+	ret_stack->reused_tag = w.stack_cache != NULL ? w.stack_cache->tag : 0;
 	if (gg_walk_enter_stack(&w))
 		walk(&w);
 	finish(&w, skip, ret_stack);
-	if (w.memo != NULL)
+	if (w.stack_cache != NULL)
 		gg_stack_cache_remember(&w);
 	gg_fence_signal();
 	thread->busy_sp = 0;

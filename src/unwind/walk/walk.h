@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * walk - holds the state of a walk under way, which the loop (walk.c), the careful steps (step.c),
- * and the memo share.
+ * and the stack cache share.
  *
  * The state (pc, sp, fp) is that of frame number `frame_count`, which is not in the output yet.
  * Frame f goes to pcs[f - shift].  When the array is full, gg_walk_make_room() increases `shift`.
@@ -23,7 +23,7 @@ struct gg_walk {
 	uint64_t shift;
 	uint64_t cache_epoch; /* the epoch as in cache entries */
 	uint64_t *pcs;
-	struct gg_stack_cache *memo; /* NULL: the thread has no memo */
+	struct gg_stack_cache *stack_cache; /* NULL: the walk reuses nothing */
 
 	/* The stack that sp is on. */
 	uint64_t low;          /* no step reads below it */
@@ -37,11 +37,13 @@ struct gg_walk {
 	size_t max;
 	uint64_t lost_count; /* frames that later ones have overwritten */
 
-	/* Memo. */
+	/* Stack cache. */
 	uint64_t modules_epoch;
-	uint64_t barrier; /* the memo must not hold frames before this one */
-	/* Index of the next memo frame that may match; GG_STACK_CACHE_FRAMES: no frame is left. */
-	uint32_t memo_at;
+	uint64_t barrier; /* the stack cache must not hold frames before this one */
+	/*
+	 * Index of the next cached frame that may match; GG_STACK_CACHE_FRAMES: no frame is left.
+	 */
+	uint32_t cached_index;
 	uint32_t reused_count;
 
 	struct gg_unwind_thread *thread;
@@ -79,12 +81,12 @@ void gg_walk_make_room(struct gg_walk *w);
 
 /* stack_cache.c */
 
-/* Finds the part of the memo that still holds, for a walk on the thread's own stack. */
+/* Finds the part of the stack cache that still holds, for a walk on the thread's own stack. */
 void gg_stack_cache_compare(struct gg_walk *w);
 
 /*
- * Call it when the walk is at or above the memo frame memo_at.  Returns true if the walk meets a
- * remembered frame: the rest of the stack is then in the output.
+ * Call it when the walk is at or above the cached frame cached_index.  Returns true if the walk
+ * meets a remembered frame: the rest of the stack is then in the output.
  */
 bool gg_stack_cache_meet(struct gg_walk *w);
 
