@@ -48,8 +48,6 @@ _Static_assert(__atomic_always_lock_free(sizeof(void *), 0), "pointer atomics ne
 	GG_ATOMIC(__atomic_fetch_add((object), (value), __ATOMIC_RELAXED))
 #define gg_add_release(object, value) \
 	GG_ATOMIC(__atomic_fetch_add((object), (value), __ATOMIC_RELEASE))
-#define gg_sub_relaxed(object, value) \
-	GG_ATOMIC(__atomic_fetch_sub((object), (value), __ATOMIC_RELAXED))
 #define gg_add_acq_rel(object, value) \
 	GG_ATOMIC(__atomic_fetch_add((object), (value), __ATOMIC_ACQ_REL))
 #define gg_and_acq_rel(object, value) \

@@ -78,6 +78,25 @@ static void place(struct gg_map *map, struct gg_map_slot record)
 	map->slots[i] = record;
 }
 
+bool gg_map_is_valid(const struct gg_map *map)
+{
+	size_t used_count = 0;
+
+	for (size_t i = 0; i < map->slot_count; i++) {
+		if (map->slots[i].value_plus_1 == 0)
+			continue;
+		used_count++;
+		/*
+		 * Every slot from the record's home up to the record must be used, or a search
+		 * would stop before it.
+		 */
+		for (size_t j = home_slot(map, map->slots[i].hash); j != i; j = next_slot(map, j))
+			if (map->slots[j].value_plus_1 == 0)
+				return false;
+	}
+	return used_count == map->used_count && 4 * used_count <= 3 * map->slot_count;
+}
+
 static int grow(struct gg_map *map)
 {
 	struct gg_map larger = *map;
@@ -91,6 +110,7 @@ static int grow(struct gg_map *map)
 			place(&larger, map->slots[i]);
 	free(map->slots);
 	*map = larger;
+	gg_assert(gg_map_is_valid(map));
 	return 0;
 }
 
@@ -163,34 +183,4 @@ int gg_map_put(struct gg_map *map, uint64_t key, uint64_t value)
 uint64_t gg_map_remove(struct gg_map *map, uint64_t key)
 {
 	return gg_map_take(map, gg_hash_integer(key, map->seed), NULL, NULL);
-}
-
-bool gg_map_next(const struct gg_map *map, size_t *position, uint64_t *ret_value)
-{
-	for (; *position < map->slot_count; ++*position) {
-		if (map->slots[*position].value_plus_1 == 0)
-			continue;
-		*ret_value = map->slots[(*position)++].value_plus_1 - 1;
-		return true;
-	}
-	return false;
-}
-
-bool gg_map_is_valid(const struct gg_map *map)
-{
-	size_t used_count = 0;
-
-	for (size_t i = 0; i < map->slot_count; i++) {
-		if (map->slots[i].value_plus_1 == 0)
-			continue;
-		used_count++;
-		/*
-		 * Every slot from the record's home up to the record must be used, or a search
-		 * would stop before it.
-		 */
-		for (size_t j = home_slot(map, map->slots[i].hash); j != i; j = next_slot(map, j))
-			if (map->slots[j].value_plus_1 == 0)
-				return false;
-	}
-	return used_count == map->used_count && 4 * used_count <= 3 * map->slot_count;
 }

@@ -78,11 +78,5 @@ uint64_t gg_map_get(const struct gg_map *map, uint64_t key);
 GG_MUST_CHECK int gg_map_put(struct gg_map *map, uint64_t key, uint64_t value);
 uint64_t gg_map_remove(struct gg_map *map, uint64_t key);
 
-/*
- * Visits all values in no particular order.  *position starts at 0.  Returns false at the end.  The
- * map must not change between the calls.
- */
-bool gg_map_next(const struct gg_map *map, size_t *position, uint64_t *ret_value);
-
-/* True if a look-up finds every record.  For tests. */
+/* True if a look-up finds every record.  For assertions and tests. */
 bool gg_map_is_valid(const struct gg_map *map);

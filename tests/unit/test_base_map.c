@@ -10,12 +10,9 @@
 TEST(an_empty_map_finds_nothing)
 {
 	struct gg_map map = { 0 };
-	size_t position = 0;
-	uint64_t value;
 
 	CHECK_EQ_U64(gg_map_get(&map, 7), GG_MAP_NONE);
 	CHECK_EQ_U64(gg_map_remove(&map, 7), GG_MAP_NONE);
-	CHECK(!gg_map_next(&map, &position, &value));
 	CHECK(gg_map_is_valid(&map));
 	gg_map_done(&map);
 }
@@ -115,21 +112,6 @@ TEST(removal_closes_gaps_also_across_the_end_of_the_table)
 		CHECK(gg_map_is_valid(&map));
 		CHECK_EQ_U64(map.used_count, GG_COUNT(hashes) - 1);
 	}
-}
-
-TEST(a_walk_meets_every_value_once)
-{
-	GG_CLEANUP(gg_map_done) struct gg_map map = { 0 };
-	uint64_t value, count = 0, sum = 0;
-	size_t position = 0;
-
-	for (uint64_t i = 0; i < 1000; i++)
-		CHECK_EQ_I64(gg_map_put(&map, i * i, i), 0);
-	while (gg_map_next(&map, &position, &value)) {
-		count++;
-		sum += value;
-	}
-	CHECK(count == 1000 && sum == 999 * 1000 / 2);
 }
 
 TEST(an_emptied_map_can_be_used_again)

@@ -36,12 +36,12 @@ static void check_program(const struct gg_program *program, enum gg_quantity qua
 
 	gg_rng_seed(&rng, 77, stream);
 	for (int run = 0; run < RUNS; run++) {
-		struct gg_tally before, after;
+		struct gg_interval_method_sums before, after;
 		double p;
 
 		gg_simulate_once(program, &rng, &before);
 		gg_simulate_once(program, &rng, &after);
-		p = gg_difference_of(&before, &after, quantity, 1, 0.95).p_value;
+		p = gg_difference_of(&before.tally, &after.tally, quantity, 1, 0.95).p_value;
 		for (int i = 0; i < LEVELS; i++)
 			alarms[i] += p <= levels[i];
 	}

@@ -503,10 +503,3 @@ TEST(groups_of_one_size_are_held_with_95_percent_exactly)
 	}
 	CHECK_MSG(least < 0.951, "%g", least);
 }
-
-TEST(methods_have_names)
-{
-	for (int i = 0; i <= GG_METHOD_UNKNOWN; i++)
-		CHECK(gg_method_name((enum gg_method)i) != NULL);
-	CHECK(gg_method_name((enum gg_method)(GG_METHOD_UNKNOWN + 1)) == NULL);
-}

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "stats/estimate/special_internal.h"
 #include "test.h"
 
 static const double tolerance = 1e-10;
@@ -20,6 +21,25 @@ static const double tolerance = 1e-10;
 static double relative_error(double value, double expected)
 {
 	return expected == 0 ? fabs(value) : fabs(value / expected - 1);
+}
+
+/* Q(a, x), which the library computes as a tail of a law. */
+static double gamma_upper(double a, double x)
+{
+	struct gg_gamma_law law = gg_gamma_law_of(a);
+	double probability;
+
+	return gg_gamma_law_tail(&law, x, true, &probability);
+}
+
+static double beta_upper(double a, double b, double x)
+{
+	return gg_special_beta(a, b, x, 1 - x, true);
+}
+
+static double chi_square_lower_inverse(double degrees, double p)
+{
+	return 2 * gg_gamma_lower_inverse(0.5 * degrees, p);
 }
 
 static const struct {
@@ -125,25 +145,12 @@ static const struct {
 	{ 2000, 1e-06, false, 1713.6293025587838 },
 };
 
-static const struct {
-	double n, k, value;
-} binomial_values[] = {
-	{ 5, 2, 2.3025850929940457 },
-	{ 52, 5, 14.770621922970371 },
-	{ 1000, 500, 689.46726156785118 },
-	{ 1000000.0, 3, 39.654769204662267 },
-	{ 1000000.0, 500000.0, 693140.04701306368 },
-	{ 1000000000000.0, 2, 54.568895051296151 },
-	{ 1000000000000000.0, 700000000000000.0, 610864302054876.06 },
-	{ 1000000000.0, 1, 20.723265836946411 },
-};
-
 TEST(gamma_tails_agree_with_50_digits)
 {
 	for (size_t i = 0; i < GG_COUNT(gamma_values); i++) {
 		double a = gamma_values[i].a, x = gamma_values[i].x;
 		double lower = relative_error(gg_gamma_lower(a, x), gamma_values[i].lower);
-		double upper = relative_error(gg_gamma_upper(a, x), gamma_values[i].upper);
+		double upper = relative_error(gamma_upper(a, x), gamma_values[i].upper);
 
 		CHECK_MSG(lower < tolerance && upper < tolerance, "a %g, x %.17g: %g, %g", a, x,
 		          lower, upper);
@@ -155,7 +162,7 @@ TEST(beta_tails_agree_with_50_digits)
 	for (size_t i = 0; i < GG_COUNT(beta_values); i++) {
 		double a = beta_values[i].a, b = beta_values[i].b, x = beta_values[i].x;
 		double lower = relative_error(gg_beta_lower(a, b, x), beta_values[i].lower);
-		double upper = relative_error(gg_beta_upper(a, b, x), beta_values[i].upper);
+		double upper = relative_error(beta_upper(a, b, x), beta_values[i].upper);
 
 		CHECK_MSG(lower < tolerance && upper < tolerance, "a %g, b %g, x %.17g: %g, %g", a,
 		          b, x, lower, upper);
@@ -182,7 +189,7 @@ TEST(chi_square_quantiles_agree_with_40_digits)
 	for (size_t i = 0; i < GG_COUNT(chi_square_values); i++) {
 		double degrees = chi_square_values[i].degrees, p = chi_square_values[i].p;
 		double value = chi_square_values[i].upper ? gg_chi_square_upper_inverse(degrees, p)
-		                                          : gg_chi_square_lower_inverse(degrees, p);
+		                                          : chi_square_lower_inverse(degrees, p);
 
 		CHECK_MSG(relative_error(value, chi_square_values[i].value) < tolerance,
 		          "%g degrees, %g: %.17g", degrees, p, value);
@@ -199,32 +206,20 @@ TEST(chi_square_quantiles_are_those_of_the_printed_table)
 	CHECK(relative_error(gg_chi_square_upper_inverse(100, 0.99), 70.0649) < 1e-6);
 }
 
-TEST(log_binomials_agree_with_50_digits)
-{
-	for (size_t i = 0; i < GG_COUNT(binomial_values); i++) {
-		double n = binomial_values[i].n, k = binomial_values[i].k;
-
-		CHECK_MSG(relative_error(gg_log_binomial(n, k), binomial_values[i].value) <
-		                  tolerance,
-		          "C(%g, %g): %.17g", n, k, gg_log_binomial(n, k));
-	}
-	CHECK(gg_log_binomial(7, 0) == 0 && gg_log_binomial(7, 7) == 0);
-}
-
 TEST(closed_forms_hold)
 {
 	/* P(1, x) = 1 - e^-x, Q(2, x) = (1 + x) e^-x, I_x(1, b) = 1 - (1-x)^b, I_x(a, 1) = x^a. */
 	for (double x = 1e-12; x < 700; x *= 3) {
 		CHECK(relative_error(gg_gamma_lower(1, x), -expm1(-x)) < tolerance);
-		CHECK(relative_error(gg_gamma_upper(1, x), exp(-x)) < tolerance);
-		CHECK(relative_error(gg_gamma_upper(2, x), (1 + x) * exp(-x)) < tolerance);
-		CHECK(relative_error(gg_gamma_upper(0.5, x), erfc(sqrt(x))) < tolerance);
+		CHECK(relative_error(gamma_upper(1, x), exp(-x)) < tolerance);
+		CHECK(relative_error(gamma_upper(2, x), (1 + x) * exp(-x)) < tolerance);
+		CHECK(relative_error(gamma_upper(0.5, x), erfc(sqrt(x))) < tolerance);
 		CHECK(relative_error(gg_gamma_lower(0.5, x), erf(sqrt(x))) < tolerance);
 	}
 	for (double x = 1e-12; x < 1; x *= 3) {
 		CHECK(relative_error(gg_beta_lower(1, 1e5, x), -expm1(1e5 * log1p(-x))) <
 		      tolerance);
-		CHECK(relative_error(gg_beta_upper(1, 1e2, x), exp(1e2 * log1p(-x))) < tolerance);
+		CHECK(relative_error(beta_upper(1, 1e2, x), exp(1e2 * log1p(-x))) < tolerance);
 		CHECK(relative_error(gg_beta_lower(3.5, 1, x), pow(x, 3.5)) < tolerance);
 	}
 }
@@ -233,7 +228,7 @@ TEST(probabilities_are_differences_of_tails)
 {
 	for (double mean = 0.01; mean < 1e4; mean *= 2.7)
 		for (double k = 0; k < 60; k++) {
-			double difference = gg_gamma_upper(k + 1, mean) - gg_gamma_upper(k, mean);
+			double difference = gamma_upper(k + 1, mean) - gamma_upper(k, mean);
 
 			CHECK(fabs(gg_poisson_probability(k, mean) - difference) < 1e-14);
 		}
@@ -259,8 +254,7 @@ TEST(inverse_gammas_of_huge_shapes_give_the_probability_back)
 
 			CHECK_MSG(relative_error(gg_gamma_lower(a, lower), p) < error, "%g %g", a,
 			          p);
-			CHECK_MSG(relative_error(gg_gamma_upper(a, upper), p) < error, "%g %g", a,
-			          p);
+			CHECK_MSG(relative_error(gamma_upper(a, upper), p) < error, "%g %g", a, p);
 		}
 	}
 	CHECK(gg_gamma_lower_inverse(1e40, 0.025) == 1e40 &&
@@ -291,23 +285,8 @@ TEST(an_inverse_gives_the_probability_back)
 				CHECK_MSG(relative_error(gg_gamma_lower(a, lower), p) < slack,
 				          "lower, a %g, p %g: %.17g", a, p, lower);
 			CHECK_MSG(upper < 1e-300 ||
-			                  relative_error(gg_gamma_upper(a, upper), p) < slack,
+			                  relative_error(gamma_upper(a, upper), p) < slack,
 			          "upper, a %g, p %g: %.17g", a, p, upper);
-		}
-		for (size_t j = 1; j < GG_COUNT(shapes) - 2; j++) {
-			double a = shapes[j], b = shapes[(j * 5) % 8 + 1];
-			double lower = gg_beta_lower_inverse(a, b, p);
-			double slack = tolerance + 1e-14 * (sqrt(fmax(a, b)) + fabs(log(p)));
-
-			/*
-			 * A double cannot hold an answer near 1, so the test computes the other
-			 * tail.
-			 */
-			if (lower > 1e-300 && lower < 0.99)
-				CHECK_MSG(relative_error(gg_beta_lower(a, b, lower), p) < slack,
-				          "a %g, b %g, p %g: %.17g", a, b, p, lower);
-			CHECK(relative_error(gg_beta_upper_inverse(b, a, p), 1 - lower) < 1e-10 ||
-			      lower > 0.99);
 		}
 	}
 }
@@ -323,7 +302,7 @@ TEST(tails_are_monotone_and_sum_to_one)
 			double lower = gg_gamma_lower(a, x);
 
 			CHECK_MSG(lower >= previous, "a %g, x %.17g", a, x);
-			CHECK(fabs(lower + gg_gamma_upper(a, x) - 1) < 1e-13);
+			CHECK(fabs(lower + gamma_upper(a, x) - 1) < 1e-13);
 			previous = lower;
 		}
 	}
@@ -331,27 +310,24 @@ TEST(tails_are_monotone_and_sum_to_one)
 
 TEST(the_ends_of_the_domain_have_their_limits)
 {
-	CHECK(gg_gamma_lower(3, 0) == 0 && gg_gamma_upper(3, 0) == 1);
-	CHECK(gg_gamma_lower(3, INFINITY) == 1 && gg_gamma_upper(3, INFINITY) == 0);
-	CHECK(gg_gamma_lower(0, 1) == 1 && gg_gamma_upper(0, 1) == 0);
+	CHECK(gg_gamma_lower(3, 0) == 0 && gamma_upper(3, 0) == 1);
+	CHECK(gg_gamma_lower(3, INFINITY) == 1 && gamma_upper(3, INFINITY) == 0);
+	CHECK(gg_gamma_lower(0, 1) == 1 && gamma_upper(0, 1) == 0);
 	CHECK_EQ_DOUBLE(gg_gamma_lower_inverse(0, 0.5), 0);
 	CHECK(gg_gamma_lower_inverse(2, 0) == 0 && isinf(gg_gamma_lower_inverse(2, 1)));
 	CHECK(isinf(gg_gamma_upper_inverse(2, 0)) && gg_gamma_upper_inverse(2, 1) == 0);
 	CHECK(gg_beta_lower(2, 3, 0) == 0 && gg_beta_lower(2, 3, 1) == 1);
 	CHECK(gg_beta_lower(0, 3, 0.5) == 1 && gg_beta_lower(3, 0, 0.5) == 0);
-	CHECK(gg_beta_lower_inverse(0, 3, 0.5) == 0 && gg_beta_lower_inverse(3, 0, 0.5) == 1);
-	CHECK(gg_beta_lower_inverse(2, 3, 0) == 0 && gg_beta_lower_inverse(2, 3, 1) == 1);
 	CHECK(isinf(gg_normal_upper_inverse(0)) && isinf(gg_normal_upper_inverse(1)));
 	CHECK(gg_poisson_probability(0, 0) == 1 && gg_poisson_probability(1, 0) == 0);
 }
 
 TEST(what_is_outside_the_domain_is_not_a_number)
 {
-	CHECK(isnan(gg_gamma_lower(-1, 1)) && isnan(gg_gamma_upper(1, -1)));
-	CHECK(isnan(gg_gamma_lower(NAN, 1)) && isnan(gg_gamma_upper(1, NAN)));
+	CHECK(isnan(gg_gamma_lower(-1, 1)) && isnan(gamma_upper(1, -1)));
+	CHECK(isnan(gg_gamma_lower(NAN, 1)) && isnan(gamma_upper(1, NAN)));
 	CHECK(isnan(gg_gamma_lower_inverse(1, 1.1)) && isnan(gg_gamma_upper_inverse(1, NAN)));
 	CHECK(isnan(gg_beta_lower(0, 0, 0.5)) && isnan(gg_beta_lower(1, 1, 1.5)));
-	CHECK(isnan(gg_beta_lower_inverse(1, 1, -0.1)) && isnan(gg_normal_upper_inverse(2)));
+	CHECK(isnan(gg_normal_upper_inverse(2)));
 	CHECK(isnan(gg_poisson_probability(-1, 1)) && isnan(gg_binomial_probability(3, 2, 0.5)));
-	CHECK(isnan(gg_log_binomial(3, 4)));
 }

@@ -9,23 +9,6 @@
 #include "stats/estimate/interval_bounds.h"
 #include "stats/estimate/special.h"
 
-static const char *const method_names[] = {
-	[GG_METHOD_EXACT] = "exact",
-	[GG_METHOD_NO_SAMPLE] = "zero-sample bound",
-	[GG_METHOD_COMPOUND] = "compound gamma",
-	[GG_METHOD_TRUNCATED] = "zero-truncated compound gamma",
-	[GG_METHOD_NORMAL] = "normal",
-	[GG_METHOD_GAMMA] = "gamma",
-	[GG_METHOD_NEGATIVE_BINOMIAL] = "negative binomial",
-	[GG_METHOD_CAMP_PAULSON] = "Camp-Paulson",
-	[GG_METHOD_UNKNOWN] = "not known",
-};
-
-const char *gg_method_name(enum gg_method method)
-{
-	return (unsigned)method < GG_COUNT(method_names) ? method_names[method] : NULL;
-}
-
 double gg_interval_unseen_bytes(double interval, double confidence)
 {
 	return interval * -log((1 - confidence) / 2);

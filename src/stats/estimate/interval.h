@@ -3,7 +3,7 @@
  * interval - computes confidence intervals: how far the truth may be from an estimate.
  *
  *   struct gg_interval bytes = gg_interval_of(&tally, GG_BYTES, 0.95, false);
- *   printf("%g..%g by %s\n", bytes.low, bytes.high, gg_method_name(bytes.method));
+ *   printf("%g to %g\n", bytes.low, bytes.high);
  *
  * Reports use gg_interval_of().  docs/ESTIMATION.md has its rule and the measured coverage.  The
  * functions after it are the methods themselves.
@@ -38,9 +38,6 @@ struct gg_interval {
 	double low, high; /* INFINITY as `high`: no bound */
 	enum gg_method method;
 };
-
-/* Returns a name for reports: "gamma", "zero-sample bound", and so on. */
-const char *gg_method_name(enum gg_method method);
 
 /*
  * Computes the interval of a group, by a method that depends only on its samples.

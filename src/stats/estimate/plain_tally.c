@@ -25,8 +25,6 @@ void gg_plain_tally_of(struct gg_plain_tally *plain, const struct gg_tally *tall
 		plain->unknown[i] = gg_sum_value(&tally->unknown[i]);
 		plain->reserve_max[i] = tally->reserve_max[i];
 	}
-	plain->mark_bytes = gg_sum_value(&tally->mark_bytes);
-	plain->mark_variance = gg_sum_value(&tally->mark_variance);
 	plain->failed_bytes = gg_sum_value(&tally->failed_bytes);
 	plain->failed_variance = gg_sum_value(&tally->failed_variance);
 	plain->rest_bytes = gg_sum_value(&tally->rest_bytes);
@@ -67,8 +65,6 @@ void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *r
 		ret_tally->unknown[i] = sum_of(plain->unknown[i]);
 		ret_tally->reserve_max[i] = plain->reserve_max[i];
 	}
-	ret_tally->mark_bytes = sum_of(plain->mark_bytes);
-	ret_tally->mark_variance = sum_of(plain->mark_variance);
 	ret_tally->failed_bytes = sum_of(plain->failed_bytes);
 	ret_tally->failed_variance = sum_of(plain->failed_variance);
 	ret_tally->rest_bytes = sum_of(plain->rest_bytes);
@@ -95,8 +91,6 @@ void gg_plain_tally_add_sample(struct gg_plain_tally *plain, const struct gg_dra
 		of[i].skew += share.skew[i];
 		gg_plain_tally_raise(&plain->reserve_max[i], share.reserve[i]);
 	}
-	plain->mark_bytes += share.mark_bytes;
-	plain->mark_variance += share.mark_variance;
 	plain->failed_bytes += share.failed_bytes;
 	plain->failed_variance += share.failed_variance;
 	plain->rest_bytes += (double)share.rest_bytes;

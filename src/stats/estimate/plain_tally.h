@@ -27,7 +27,6 @@ struct gg_plain_moments {
 struct gg_plain_tally {
 	double sample_count, sample_point_count;
 	struct gg_plain_moments usual[GG_QUANTITY_COUNT], sure[GG_QUANTITY_COUNT];
-	double mark_bytes, mark_variance;
 	double failed_bytes, failed_variance;
 	double rest_bytes;
 	double skew_slack[GG_QUANTITY_COUNT];
@@ -74,8 +73,6 @@ static inline void gg_plain_tally_add(struct gg_plain_tally *sum, const struct g
 		sum->unknown[i] += more->unknown[i];
 		gg_plain_tally_raise(&sum->reserve_max[i], more->reserve_max[i]);
 	}
-	sum->mark_bytes += more->mark_bytes;
-	sum->mark_variance += more->mark_variance;
 	sum->failed_bytes += more->failed_bytes;
 	sum->failed_variance += more->failed_variance;
 	sum->rest_bytes += more->rest_bytes;

@@ -118,24 +118,6 @@ double gg_binomial_probability(double k, double n, double x)
 	return gg_special_binomial(k, n, x, 1 - x);
 }
 
-double gg_log_binomial(double n, double k)
-{
-	const double two_pi = 6.28318530717958647693;
-	double rest = n - k;
-
-	if (!(k >= 0) || !(k <= n))
-		return NAN;
-	if (k == 0 || rest == 0)
-		return 0;
-	/* n log n - k log k - rest log rest, computed from the smaller part. */
-	if (k > rest) {
-		k = rest;
-		rest = n - k;
-	}
-	return k * log(n / k) - rest * log1p(-k / n) + 0.5 * log(n / (two_pi * k * rest)) +
-	       stirling_error(n) - stirling_error(k) - stirling_error(rest);
-}
-
 double gg_normal_upper(double z)
 {
 	return 0.5 * erfc(z * 0.70710678118654752440);
@@ -242,22 +224,12 @@ double gg_gamma_law_tail(const struct gg_gamma_law *law, double x, bool upper,
 	return upper ? tail : 1 - tail;
 }
 
-static double gamma_tail(double a, double x, bool upper)
+double gg_gamma_lower(double a, double x)
 {
 	struct gg_gamma_law law = gg_gamma_law_of(a);
 	double probability;
 
-	return gg_gamma_law_tail(&law, x, upper, &probability);
-}
-
-double gg_gamma_lower(double a, double x)
-{
-	return gamma_tail(a, x, false);
-}
-
-double gg_gamma_upper(double a, double x)
-{
-	return gamma_tail(a, x, true);
+	return gg_gamma_law_tail(&law, x, false, &probability);
 }
 
 /*
@@ -311,9 +283,4 @@ double gg_special_beta(double a, double b, double x, double y, bool upper)
 double gg_beta_lower(double a, double b, double x)
 {
 	return gg_special_beta(a, b, x, 1 - x, false);
-}
-
-double gg_beta_upper(double a, double b, double x)
-{
-	return gg_special_beta(a, b, x, 1 - x, true);
 }

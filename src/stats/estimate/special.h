@@ -2,11 +2,11 @@
 /*
  * special - computes the special functions of confidence intervals.
  *
- *   P(S <= 2), S Poisson of mean 7.5          gg_gamma_upper(3, 7.5)
+ *   P(S > 2), S Poisson of mean 7.5           gg_gamma_lower(3, 7.5)
  *   P(failures <= F before success s)         gg_beta_lower(s, F + 1, q)
  *   chi-square quantile, 2.5 % above it       gg_chi_square_upper_inverse(degrees, 0.025)
  *
- * Every distribution has both tails, so that no caller computes one as 1 minus the other: a tail of
+ * A caller asks for the tail that it needs, and never computes it as 1 minus the other: a tail of
  * 1e-200 is as accurate as one of 0.3.  The relative error is at most 1e-10 for shapes from 1e-10
  * to 1e12 (gamma) and from 1e-3 to 1e8 (beta), and tails from 1e-300 to 1; the tests check this
  * against 50-digit values.  The inverses find the argument to the same relative error.
@@ -29,11 +29,10 @@
 double gg_normal_upper(double z);
 double gg_normal_upper_inverse(double p);
 
-/* Regularized incomplete gamma, P(a, x) and Q(a, x); a >= 0 (0: all mass at 0), x >= 0. */
+/* Regularized incomplete gamma, P(a, x); a >= 0 (0: all mass at 0), x >= 0. */
 double gg_gamma_lower(double a, double x);
-double gg_gamma_upper(double a, double x);
 
-/* The x with P(a, x) = p, and with Q(a, x) = p. */
+/* The x with P(a, x) = p, and with Q(a, x) = 1 - P(a, x) = p. */
 double gg_gamma_lower_inverse(double a, double p);
 double gg_gamma_upper_inverse(double a, double p);
 
@@ -59,27 +58,14 @@ double gg_gamma_law_tail(const struct gg_gamma_law *law, double x, bool upper,
 /* Returns the x whose tail is p. */
 double gg_gamma_law_inverse(const struct gg_gamma_law *law, double p, bool upper);
 
-/*
- * Return the x below which, and above which, chi-square with that many degrees of freedom has mass
- * p.
- */
-double gg_chi_square_lower_inverse(double degrees, double p);
+/* Returns the x above which chi-square with that many degrees of freedom has mass p. */
 double gg_chi_square_upper_inverse(double degrees, double p);
 
-/*
- * Regularized incomplete beta, I_x(a, b) and 1 - I_x(a, b) = I_{1-x}(b, a); a, b >= 0, not both 0.
- * If x is so near 1 that 1 - x matters, swap: lower(a, b, x) = upper(b, a, 1 - x).
- */
+/* Regularized incomplete beta, I_x(a, b); a, b >= 0, not both 0. */
 double gg_beta_lower(double a, double b, double x);
-double gg_beta_upper(double a, double b, double x);
-double gg_beta_lower_inverse(double a, double b, double p);
-double gg_beta_upper_inverse(double a, double b, double p);
 
 /* mean^k e^-mean / k!, also for a k that is not whole. */
 double gg_poisson_probability(double k, double mean);
 
 /* C(n, k) x^k (1-x)^(n-k), also for k and n that are not whole; 0 <= k <= n. */
 double gg_binomial_probability(double k, double n, double x);
-
-/* log C(n, k), also for large n.  The relative error is 1e-10 if the value is over 1e-3. */
-double gg_log_binomial(double n, double k);

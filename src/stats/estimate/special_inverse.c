@@ -1,59 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * special_inverse - inverts the tails of normal, gamma, and beta laws.
+ * special_inverse - inverts the tails of normal and gamma laws.
  *
- * The search is Newton's method on the logarithm of the tail, in the logarithm of the argument (for
- * beta, its logit), inside a bracket that shrinks with every step.  The logarithm of a tail is
- * concave there, which makes Newton's method safe from one side and fast from both.  A step that
- * would leave the bracket is replaced by halving.  For gamma the second derivative costs nothing
- * more, so Halley's correction makes each step cubic: an inverse takes two or three tails.
+ * The search is Newton's method on the logarithm of the tail, in the logarithm of the argument,
+ * inside a bracket that shrinks with every step.  The logarithm of a tail is concave there, which
+ * makes Newton's method safe from one side and fast from both.  A step that would leave the bracket
+ * is replaced by halving.  The second derivative costs nothing more, so Halley's correction makes
+ * each step cubic: an inverse takes two or three tails.
  */
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "stats/estimate/special.h"
-#include "stats/estimate/special_internal.h"
-
-/* One tail of a beta law, as a function of t. */
-struct inverse_tail {
-	double a, b;
-	bool upper;
-};
-
-static double beta_value(const struct inverse_tail *tail, double t, double *ret_slope)
-{
-	double x = 1 / (1 + exp(-t)), y = 1 / (1 + exp(t)), sum = tail->a + tail->b;
-	double slope = gg_special_binomial(tail->a, sum, x, y) * tail->a * (tail->b / sum);
-
-	*ret_slope = tail->upper ? -slope : slope;
-	return gg_special_beta(tail->a, tail->b, x, y, tail->upper);
-}
-
-/* Finds the t in [low, high] with tail p, starting from t. */
-static double solve(const struct inverse_tail *tail, double p, double t, double low, double high)
-{
-	for (int i = 0; i < 200; i++) {
-		double slope, value = beta_value(tail, t, &slope), step, next;
-
-		if ((value < p) == !tail->upper)
-			low = t;
-		else
-			high = t;
-		step = value > 0 && slope != 0 ? value / slope * log(p / value) : NAN;
-		next = t + step;
-		/* The step is not a number, or leaves the bracket: halve the bracket instead. */
-		if (!(next >= low && next <= high)) {
-			next = 0.5 * (low + high);
-			step = next - t;
-		}
-		t = next;
-		if (fabs(step) <= 2 * DBL_EPSILON * fmax(1, fabs(t)) || high - low <= DBL_EPSILON)
-			break;
-	}
-	return t;
-}
 
 /*
  * Guesses the z with P(X > z) = p within 4.5e-4 (Hastings 1955, Abramowitz & Stegun 26.2.23); 0 < p
@@ -188,57 +147,7 @@ double gg_gamma_upper_inverse(double a, double p)
 	return gamma_inverse(a, p, true);
 }
 
-double gg_chi_square_lower_inverse(double degrees, double p)
-{
-	return 2 * gamma_inverse(0.5 * degrees, p, false);
-}
-
 double gg_chi_square_upper_inverse(double degrees, double p)
 {
 	return 2 * gamma_inverse(0.5 * degrees, p, true);
-}
-
-/*
- * Guesses the logit: by a quotient of two gammas if one shape is small beside the other, otherwise
- * by a normal law of the logit, whose variance is about 1/a + 1/b.
- */
-static double beta_guess(double a, double b, double p, bool upper)
-{
-	double z = normal_guess(p) * (upper ? 1 : -1);
-
-	if (a < 0.05 * b)
-		return gamma_guess(a, p, upper) - log(b);
-	if (b < 0.05 * a)
-		return log(a) - gamma_guess(b, p, !upper);
-	return log(a / b) + z * sqrt(1 / a + 1 / b);
-}
-
-static double beta_inverse(double a, double b, double p, bool upper)
-{
-	struct inverse_tail tail = { .a = a, .b = b, .upper = upper };
-	double t;
-
-	if (!(a >= 0) || !(b >= 0) || !(p >= 0) || !(p <= 1) || a + b == 0)
-		return NAN;
-	if (a == 0 || b == 0)
-		return b == 0;
-	if (p == 0 || p == 1)
-		return upper == (p == 0);
-	if (p > 0.5) {
-		p = 1 - p;
-		tail.upper = !upper;
-	}
-	t = beta_guess(a, b, p, tail.upper);
-	t = solve(&tail, p, fmin(fmax(t, -740), 740), -745, 745);
-	return 1 / (1 + exp(-t));
-}
-
-double gg_beta_lower_inverse(double a, double b, double p)
-{
-	return beta_inverse(a, b, p, false);
-}
-
-double gg_beta_upper_inverse(double a, double b, double p)
-{
-	return beta_inverse(a, b, p, true);
 }

@@ -27,15 +27,15 @@ static void add_sum(struct gg_sum *sum, double sign, struct gg_sum value)
 	*sum = two_sum(high.high, high.low + low.low);
 }
 
-static void add(struct gg_sum *sum, double sign, double value)
+static void add(struct gg_sum *sum, double value)
 {
-	add_sum(sum, sign, (struct gg_sum){ value, 0 });
+	add_sum(sum, 1, (struct gg_sum){ value, 0 });
 }
 
 /* Adds all 64 bits of an integer, in two parts: a double holds only 53. */
-static void add_integer(struct gg_sum *sum, double sign, uint64_t value)
+static void add_integer(struct gg_sum *sum, uint64_t value)
 {
-	add_sum(sum, sign, two_sum((double)(value >> 32) * 0x1p32, (double)(uint32_t)value));
+	add_sum(sum, 1, two_sum((double)(value >> 32) * 0x1p32, (double)(uint32_t)value));
 }
 
 void gg_tally_expose(struct gg_tally *tally, double interval_bytes)
@@ -95,7 +95,7 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 	struct gg_weight weight = gg_weight_of(draw, size_bytes);
 	double length = (double)gg_length_bytes(size_bytes), bytes = draw->interval;
 	double factor = skew_factor(draw, &weight, length);
-	double interval = draw->interval, points = draw->sample_point_count;
+	double interval = draw->interval;
 	struct gg_share share = {
 		.is_sure = weight.probability >= GG_SURE_PROBABILITY,
 		.sample_point_count = draw->sample_point_count,
@@ -104,8 +104,6 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 		.variance = { weight.bytes_variance, weight.count_variance },
 		.skew = { weight.bytes_variance * factor * (double)size_bytes,
 		          weight.count_variance * factor },
-		.mark_bytes = points * interval,
-		.mark_variance = points * interval * interval,
 		.failed_bytes = interval - 1,
 		.failed_variance = interval * (interval - 1),
 		.allocations_per_byte = 1 / length,
@@ -124,51 +122,29 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 	return share;
 }
 
-/*
- * Adds (sign 1) or subtracts (sign -1) one sample.  The sums are exact enough to cancel, so a
- * sample that was added and removed leaves no trace in them.
- */
-static void change(struct gg_tally *tally, double sign, uint64_t size_bytes,
-                   const struct gg_share *share)
-{
-	struct gg_moments *of = share->is_sure ? tally->sure : tally->usual;
-
-	tally->sample_count += sign > 0 ? 1 : UINT64_MAX;
-	tally->sample_point_count += sign > 0 ? share->sample_point_count
-	                                      : -(uint64_t)share->sample_point_count;
-	add_integer(&of[GG_BYTES].seen, sign, size_bytes);
-	add_integer(&of[GG_ALLOCATIONS].seen, sign, 1);
-	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
-		add(&of[i].value, sign, share->value[i]);
-		add(&of[i].variance, sign, share->variance[i]);
-		add(&of[i].skew, sign, share->skew[i]);
-	}
-	add(&tally->mark_bytes, sign, share->mark_bytes);
-	add(&tally->mark_variance, sign, share->mark_variance);
-	add(&tally->failed_bytes, sign, share->failed_bytes);
-	add(&tally->failed_variance, sign, share->failed_variance);
-	add_integer(&tally->rest_bytes, sign, share->rest_bytes);
-}
-
 void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
 {
 	struct gg_share share = gg_share_of(draw, size_bytes);
+	struct gg_moments *of = share.is_sure ? tally->sure : tally->usual;
 
-	change(tally, 1, size_bytes, &share);
+	tally->sample_count++;
+	tally->sample_point_count += share.sample_point_count;
+	add_integer(&of[GG_BYTES].seen, size_bytes);
+	add_integer(&of[GG_ALLOCATIONS].seen, 1);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		add(&of[i].value, share.value[i]);
+		add(&of[i].variance, share.variance[i]);
+		add(&of[i].skew, share.skew[i]);
+	}
+	add(&tally->failed_bytes, share.failed_bytes);
+	add(&tally->failed_variance, share.failed_variance);
+	add_integer(&tally->rest_bytes, share.rest_bytes);
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
 		tally->reserve_max[i] = fmax(tally->reserve_max[i], share.reserve[i]);
 	tally->sampled_interval_max = fmax(tally->sampled_interval_max, share.sampled_interval);
 	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
 	                                       share.allocations_per_byte);
 	tally->unbounded_bytes = fmax(tally->unbounded_bytes, share.unbounded_bytes);
-}
-
-void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes)
-{
-	struct gg_share share = gg_share_of(draw, size_bytes);
-
-	change(tally, -1, size_bytes, &share);
-	clear_if_empty(tally);
 }
 
 /*
@@ -179,7 +155,7 @@ void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_
  */
 static double bytes_skew_most(const struct gg_folded *folded, double size_most)
 {
-	double interval = folded->interval, marks = 2 * interval * interval * interval;
+	double interval = folded->interval, by_points = 2 * interval * interval * interval;
 	double by_size = size_most > 0 && interval > 0
 	                         ? size_most / tanh(size_most / (2 * interval))
 	                         : fmax(size_most, 2 * interval);
@@ -188,7 +164,7 @@ static double bytes_skew_most(const struct gg_folded *folded, double size_most)
 		return folded->bytes_variance * (2 * interval - 1) * size_most;
 	if (folded->scheme == GG_SCHEME_POISSON_COUNT || folded->scheme == GG_SCHEME_STRIDE)
 		return folded->bytes_variance * by_size;
-	return fmin(folded->bytes_variance * by_size, marks * (double)folded->sample_count);
+	return fmin(folded->bytes_variance * by_size, by_points * (double)folded->sample_count);
 }
 
 /*
@@ -277,8 +253,8 @@ static void add_unknown(struct gg_tally *tally, const struct gg_folded *folded,
 {
 	double value = quantity == GG_BYTES ? folded->bytes : folded->count;
 
-	add(&tally->usual[quantity].value, 1, value);
-	add(&tally->unknown[quantity], 1, 1);
+	add(&tally->usual[quantity].value, value);
+	add(&tally->unknown[quantity], 1);
 }
 
 /* Adds the sums of one quantity.  If its third cumulant is unknown, it is at most skew_most. */
@@ -288,13 +264,13 @@ static void add_known(struct gg_tally *tally, struct gg_moments *of, enum gg_qua
 	bool is_bytes = quantity == GG_BYTES;
 	double skew = is_bytes ? folded->bytes_skew : folded->count_skew;
 
-	add_integer(&of[quantity].seen, 1, is_bytes ? folded->seen_bytes : folded->sample_count);
-	add(&of[quantity].value, 1, is_bytes ? folded->bytes : folded->count);
-	add(&of[quantity].variance, 1, is_bytes ? folded->bytes_variance : folded->count_variance);
+	add_integer(&of[quantity].seen, is_bytes ? folded->seen_bytes : folded->sample_count);
+	add(&of[quantity].value, is_bytes ? folded->bytes : folded->count);
+	add(&of[quantity].variance, is_bytes ? folded->bytes_variance : folded->count_variance);
 	if (skew > 0)
-		add(&of[quantity].skew, 1, skew);
+		add(&of[quantity].skew, skew);
 	else
-		add(&tally->skew_slack[quantity], 1, skew_most);
+		add(&tally->skew_slack[quantity], skew_most);
 }
 
 void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded)
@@ -336,8 +312,6 @@ static void combine(struct gg_tally *tally, double sign, const struct gg_tally *
 		combine_moments(&tally->sure[i], sign, &other->sure[i]);
 	}
 	merge_maxima(tally, other);
-	add_sum(&tally->mark_bytes, sign, other->mark_bytes);
-	add_sum(&tally->mark_variance, sign, other->mark_variance);
 	add_sum(&tally->failed_bytes, sign, other->failed_bytes);
 	add_sum(&tally->failed_variance, sign, other->failed_variance);
 	add_sum(&tally->rest_bytes, sign, other->rest_bytes);
@@ -436,10 +410,4 @@ struct gg_estimate gg_tally_failed_trials(const struct gg_tally *tally)
 		gg_sum_value(&tally->failed_bytes) + gg_sum_value(&tally->rest_bytes),
 		fmax(gg_sum_value(&tally->failed_variance), 0),
 	};
-}
-
-struct gg_estimate gg_tally_marks(const struct gg_tally *tally)
-{
-	return (struct gg_estimate){ gg_sum_value(&tally->mark_bytes),
-		                     fmax(gg_sum_value(&tally->mark_variance), 0) };
 }

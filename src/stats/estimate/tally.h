@@ -69,8 +69,6 @@ struct gg_tally {
 	 * GG_SURE_PROBABILITY.
 	 */
 	struct gg_moments usual[GG_QUANTITY_COUNT], sure[GG_QUANTITY_COUNT];
-	struct gg_sum mark_bytes;      /* sum of n R: bytes by the sample points alone */
-	struct gg_sum mark_variance;   /* sum of n R^2 */
 	struct gg_sum failed_bytes;    /* sum of (1-q)/q = R - 1 */
 	struct gg_sum failed_variance; /* sum of (1-q)/q^2 */
 	struct gg_sum rest_bytes;      /* u: sum of Z - offset */
@@ -125,7 +123,7 @@ struct gg_share {
 	uint32_t sample_point_count;
 	uint64_t rest_bytes;
 	double value[GG_QUANTITY_COUNT], variance[GG_QUANTITY_COUNT], skew[GG_QUANTITY_COUNT];
-	double mark_bytes, mark_variance, failed_bytes, failed_variance;
+	double failed_bytes, failed_variance;
 	/* Lower bounds of the tally's maxima. */
 	double reserve[GG_QUANTITY_COUNT], sampled_interval, allocations_per_byte;
 	double unbounded_bytes;
@@ -141,9 +139,6 @@ void gg_tally_expose(struct gg_tally *tally, double interval_bytes);
 
 /* Adds one sample, whose draw must be valid (gg_draw_is_valid). */
 void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes);
-
-/* Removes a sample that was added: an allocation that was freed leaves "live now". */
-void gg_tally_remove(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes);
 
 /*
  * Samples that were added up elsewhere and are not known one by one: a region's totals, or samples
@@ -205,12 +200,6 @@ struct gg_estimate gg_tally_estimate(const struct gg_tally *tally, enum gg_quant
  * binomial.
  */
 struct gg_estimate gg_tally_failed_trials(const struct gg_tally *tally);
-
-/*
- * Estimates by the sample points alone: R sum n (poisson-count below its cutoff, stride).  The
- * variance is R^2 sum n.
- */
-struct gg_estimate gg_tally_marks(const struct gg_tally *tally);
 
 /* True if the error of that estimate is known: no sum in the tally came without one. */
 bool gg_tally_has_error(const struct gg_tally *tally, enum gg_quantity quantity);

@@ -21,21 +21,6 @@ double gg_theory_cutoff_bytes(double interval, enum gg_cutoff cutoff)
 	return INFINITY;
 }
 
-double gg_theory_coverage(double bytes, double interval)
-{
-	return -expm1(-bytes / interval);
-}
-
-double gg_theory_bytes_for(double probability, double interval)
-{
-	return -log1p(-probability) * interval;
-}
-
-double gg_theory_interval_for(double probability, double bytes)
-{
-	return bytes / -log1p(-probability);
-}
-
 /*
  * Returns the error given a sample.  Without a sample the estimate is 0, whose relative error is 1.
  */

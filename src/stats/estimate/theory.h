@@ -3,8 +3,8 @@
  * theory - predicts for a sampling interval and a size the probability of being sampled, and the
  * error of the estimate.
  *
- *   gg_theory_coverage(1.5 * MiB, 512 * KiB)                        0.950
- *   gg_theory_error(64 * KiB, 24, 512 * KiB, GG_CUTOFF_99).expected  of 24 allocations of 64 KiB
+ *   gg_theory_error(1.5 * MiB, 1, 512 * KiB, GG_CUTOFF_NONE).coverage   0.950
+ *   gg_theory_error(64 * KiB, 24, 512 * KiB, GG_CUTOFF_99).expected     0.448
  *
  * Notation  S bytes in all; R is the mean sampling interval; n, a Poisson number with mean S/R,
  *           counts the sample points.
@@ -26,19 +26,6 @@ enum gg_cutoff {
 
 /* Returns the least size that is taken as it is; INFINITY if there is no such size. */
 double gg_theory_cutoff_bytes(double interval, enum gg_cutoff cutoff);
-
-/*
- * Returns 1 - e^(-S/R): the chance that at least one sample point falls on S bytes, however they
- * are split up.
- */
-double gg_theory_coverage(double bytes, double interval);
-
-/*
- * The inverses of gg_theory_coverage(): the bytes that are sampled with probability p, and the
- * interval that samples them so.
- */
-double gg_theory_bytes_for(double probability, double interval);
-double gg_theory_interval_for(double probability, double bytes);
 
 struct gg_theory_error {
 	double coverage;    /* chance that any part of it is sampled */

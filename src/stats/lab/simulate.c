@@ -26,16 +26,6 @@ double gg_simulate_expected_samples(const struct gg_program *program)
 	return sum;
 }
 
-double gg_simulate_all_seen(const struct gg_program *program)
-{
-	double log_probability = 0;
-
-	for (size_t i = 0; i < program->part_count; i++)
-		log_probability += (double)program->parts[i].allocation_count *
-		                   log(inclusion(program, &program->parts[i]));
-	return exp(log_probability);
-}
-
 /*
  * Draws the offset of the first sample point, given that there is one: the exponential law, cut off
  * at the length.
@@ -78,24 +68,15 @@ static void sample_part(const struct gg_program *program, const struct gg_progra
 	}
 }
 
-static void sample_program(const struct gg_program *program, struct gg_rng *rng,
-                           struct gg_interval_method_sums *run)
+void gg_simulate_once(const struct gg_program *program, struct gg_rng *rng,
+                      struct gg_interval_method_sums *ret_run)
 {
-	*run = (struct gg_interval_method_sums)GG_INTERVAL_METHOD_SUMS_INIT;
+	*ret_run = (struct gg_interval_method_sums)GG_INTERVAL_METHOD_SUMS_INIT;
 	for (size_t i = 0; i < program->part_count; i++) {
 		if (program->scheme != GG_SCHEME_PER_ALLOCATION)
-			gg_tally_expose(&run->tally, program->parts[i].interval);
-		sample_part(program, &program->parts[i], rng, run);
+			gg_tally_expose(&ret_run->tally, program->parts[i].interval);
+		sample_part(program, &program->parts[i], rng, ret_run);
 	}
-}
-
-void gg_simulate_once(const struct gg_program *program, struct gg_rng *rng,
-                      struct gg_tally *ret_tally)
-{
-	struct gg_interval_method_sums run;
-
-	sample_program(program, rng, &run);
-	*ret_tally = run.tally;
 }
 
 /* Returns the bytes or allocations of the parts with at least that size. */
@@ -184,7 +165,7 @@ void gg_simulate(const struct gg_program *program, uint64_t run_count, double co
 	for (uint64_t i = 0; i < run_count; i++) {
 		struct gg_interval_method_sums run;
 
-		sample_program(program, &rng, &run);
+		gg_simulate_once(program, &rng, &run);
 		coverage.mean_samples += (double)run.tally.sample_count;
 		count_run(&simulation, &run, &coverage);
 	}

@@ -23,6 +23,7 @@
 
 #include "stats/estimate/tally.h"
 #include "stats/lab/interval_methods.h"
+#include "stats/sampling/rng.h"
 
 struct gg_program_part {
 	uint64_t size_bytes;
@@ -44,12 +45,6 @@ const struct gg_program *gg_simulate_program(size_t index);
 /* Returns the expected samples of a program: the sum of p. */
 double gg_simulate_expected_samples(const struct gg_program *program);
 
-/*
- * Returns the probability that every allocation is a sample: no interval covers the truth less
- * often than that.
- */
-double gg_simulate_all_seen(const struct gg_program *program);
-
 struct gg_coverage {
 	struct gg_cell cells[GG_INTERVAL_METHOD_COUNT][GG_QUANTITY_COUNT][GG_POPULATION_COUNT];
 	double mean_samples;
@@ -59,7 +54,6 @@ struct gg_coverage {
 void gg_simulate(const struct gg_program *program, uint64_t run_count, double confidence,
                  uint64_t seed, struct gg_coverage *ret_coverage);
 
-/* Makes one run and fills the tally, which is exposed to every interval of the program. */
-struct gg_rng;
+/* Makes one run, whose tally is exposed to every interval of the program. */
 void gg_simulate_once(const struct gg_program *program, struct gg_rng *rng,
-                      struct gg_tally *ret_tally);
+                      struct gg_interval_method_sums *ret_run);
