@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libgeiger costs an allocator of one's own: a bump pointer, and a pool with geiger_due(), each beside
- * the same code without geiger.
+ * What libgeiger costs an allocator of one's own: a bump pointer, and a pool with geiger_due(),
+ * each beside the same code without geiger.
  *
  *   bench_embed                 everything
  *   bench_embed WORK COUNT      that many operations of one work, for callgrind
@@ -18,7 +18,7 @@
 
 enum { LARGE_BLOCK = 1 << 30 };
 
-/* So large that no mark is met. */
+/* So large that no sample point is met. */
 #define NEVER (UINT64_C(1) << 62)
 
 uint16_t embed_sizes[EMBED_SIZES];

@@ -166,7 +166,7 @@ TEST(camp_and_paulson_reach_the_tails_within_their_error)
 	}
 }
 
-/* 8 samples, 10 908 bytes from their marks on. */
+/* 8 samples, 10 908 bytes from their sample points on. */
 TEST(the_worked_example_of_failed_trials_comes_out)
 {
 	struct gg_interval interval = gg_interval_failed_trials(102400, 8, 10908, 0.95,
@@ -225,7 +225,10 @@ TEST(the_gamma_interval_is_garwoods_where_weights_are_1)
 	}
 }
 
-/* A mark on 64 bytes is R bytes; that an object has p = 1.2e-4 and not 0 makes 1 part in 10 000. */
+/*
+ * A sample point on 64 bytes is R bytes; that an object has p = 1.2e-4 and not 0 makes 1 part in 10
+ * 000.
+ */
 TEST(the_rule_is_garwoods_for_small_objects)
 {
 	for (int s = 1; s <= 100; s = s * 3 / 2 + 1) {
@@ -408,7 +411,9 @@ TEST(misses_of_large_allocations_are_whole)
 	CHECK(bytes.low == 190 * 8 * R && bytes.high >= 191 * 8 * R && bytes.high < 192 * 8 * R);
 }
 
-/* Nothing was sampled at 4 R, where ln(2/a) marks' worth of 64-byte objects may have been. */
+/*
+ * Nothing was sampled at 4 R, where ln(2/a) sample points' worth of 64-byte objects may have been.
+ */
 TEST(an_interval_without_samples_hides_objects_of_the_smallest_size)
 {
 	struct gg_tally tally = { 0 };

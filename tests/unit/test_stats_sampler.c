@@ -193,7 +193,7 @@ TEST(an_all_zero_sampler_seeds_itself_and_takes_the_defaults)
 	CHECK(a.rng.state[0] != b.rng.state[0] || a.rng.state[1] != b.rng.state[1]);
 }
 
-/* All zero but for a seed, to be repeatable; half of all sizes R ln 2 hold a mark. */
+/* All zero but for a seed, to be repeatable; half of all sizes R ln 2 hold a sample point. */
 TEST(the_first_allocation_is_as_likely_as_any_other)
 {
 	enum { COUNT = 100 * 1000 };
@@ -347,17 +347,17 @@ TEST(an_allocation_from_the_cutoff_on_is_always_taken_as_it_is)
 	CHECK(fabs(at_interval / COUNT - 0.63) < 0.01);
 }
 
-/* Marks of stride on `count` allocations of a size. */
-static uint64_t stride_marks(double interval, uint64_t size, uint64_t count, uint64_t seed)
+/* Sample points of stride on `count` allocations of a size. */
+static uint64_t stride_points(double interval, uint64_t size, uint64_t count, uint64_t seed)
 {
 	struct gg_sampler s = started(GG_SCHEME_STRIDE, interval, seed);
-	uint64_t marks = 0;
+	uint64_t points = 0;
 	struct gg_draw draw;
 
 	for (uint64_t i = 0; i < count; i++)
 		if (sample(&s, size, &draw))
-			marks += draw.sample_point_count;
-	return marks;
+			points += draw.sample_point_count;
+	return points;
 }
 
 TEST(stride_marks_every_interval_whatever_the_sizes)
@@ -367,9 +367,9 @@ TEST(stride_marks_every_interval_whatever_the_sizes)
 	for (size_t i = 0; i < GG_COUNT(lengths); i++) {
 		for (uint64_t seed = 1; seed < 20; seed++) {
 			uint64_t bytes = lengths[i] * 3000,
-				 marks = stride_marks(1024, lengths[i], 3000, seed);
+				 points = stride_points(1024, lengths[i], 3000, seed);
 
-			CHECK(marks == bytes / 1024 || marks == bytes / 1024 + 1);
+			CHECK(points == bytes / 1024 || points == bytes / 1024 + 1);
 		}
 	}
 }
@@ -377,33 +377,36 @@ TEST(stride_marks_every_interval_whatever_the_sizes)
 TEST(stride_figures_of_vmprof)
 {
 	const uint64_t mib = 1 << 20;
-	uint64_t marks;
+	uint64_t points;
 
 	/* "3 MB every 1024 bytes: ~3000 samples; 6 MB: ~6000". */
-	CHECK_EQ_U64(stride_marks(1024, 48, 3 * mib / 48, 1), 3072);
-	CHECK_EQ_U64(stride_marks(1024, 48, 6 * mib / 48, 1), 6144);
+	CHECK_EQ_U64(stride_points(1024, 48, 3 * mib / 48, 1), 3072);
+	CHECK_EQ_U64(stride_points(1024, 48, 6 * mib / 48, 1), 6144);
 	/* "822 050 samples at 32 KB in 15.596 s: 52 709 a second". */
-	marks = stride_marks(32768, 1 << 14, 2 * 822050, 1);
-	CHECK(marks == 822050 && floor((double)marks / 15.596) == 52709);
-	/* "As low as 64 bytes to about 4 GB"; more than fits the field of marks. */
-	CHECK_EQ_U64(stride_marks(64, 16, 4000, 1), 1000);
-	CHECK_EQ_U64(stride_marks(0x1p32, UINT64_C(1) << 30, 4000, 1), 1000);
-	CHECK_EQ_U64(stride_marks(2, UINT64_C(1) << 40, 1, 1), UINT32_MAX);
+	points = stride_points(32768, 1 << 14, 2 * 822050, 1);
+	CHECK(points == 822050 && floor((double)points / 15.596) == 52709);
+	/* "As low as 64 bytes to about 4 GB"; more than fits the field of points. */
+	CHECK_EQ_U64(stride_points(64, 16, 4000, 1), 1000);
+	CHECK_EQ_U64(stride_points(0x1p32, UINT64_C(1) << 30, 4000, 1), 1000);
+	CHECK_EQ_U64(stride_points(2, UINT64_C(1) << 40, 1, 1), UINT32_MAX);
 }
 
-/* The phase is uniform: n marks are rounded up as often as needed for their mean to be bytes/R. */
+/*
+ * The phase is uniform: n sample points are rounded up as often as needed for their mean to be
+ * bytes/R.
+ */
 TEST(stride_is_unbiased_over_its_phase)
 {
 	const uint64_t lengths[] = { 1, 300, 512, 1024, 2300, 64 * 1024 };
 	enum { RUNS = 20 * 1000 };
 
 	for (size_t i = 0; i < GG_COUNT(lengths); i++) {
-		double x = (double)lengths[i] / 1024, up = x - floor(x), marks = 0;
+		double x = (double)lengths[i] / 1024, up = x - floor(x), points = 0;
 
 		for (uint64_t seed = 1; seed <= RUNS; seed++)
-			marks += (double)stride_marks(1024, lengths[i], 1, seed);
-		CHECK_MSG(stat_within(marks / RUNS, x, sqrt(up * (1 - up) / RUNS) + 1e-12, SIGMAS),
-		          "size %g: %g of %g", (double)lengths[i], marks / RUNS, x);
+			points += (double)stride_points(1024, lengths[i], 1, seed);
+		CHECK_MSG(stat_within(points / RUNS, x, sqrt(up * (1 - up) / RUNS) + 1e-12, SIGMAS),
+		          "size %g: %g of %g", (double)lengths[i], points / RUNS, x);
 	}
 }
 

@@ -105,7 +105,7 @@ static const struct gg_optimal_rates *test_rates(void)
 	return &rates;
 }
 
-/* The same 100 times longer, so that many drawn marks are on one allocation. */
+/* The same 100 times longer, so that many drawn sample points are on one allocation. */
 static const struct gg_optimal_rates *long_rates(void)
 {
 	static struct gg_optimal_rates rates;
@@ -142,7 +142,7 @@ static void check_bias(const struct gg_sampler_options *options, uint64_t size, 
 	          options->interval, length, number / n, sqrt(count_law_of_one.variance / n));
 }
 
-/* Sizes from nothing to 64 R; `visit` tells whether checkpoints come between the marks. */
+/* Sizes from nothing to 64 R; `visit` tells whether checkpoints come between the points. */
 static void check_bias_of_all_sizes(double interval, uint64_t visit)
 {
 	const double shares[] = { 0, 1 / 64., 0.25, M_LN2, 1, 1.5, 2.5, 4.6, 4.7, 8, 16, 64 };
@@ -401,7 +401,7 @@ TEST(coins_per_allocation_have_geometric_runs_whatever_the_sizes)
 	check_geometric("per-allocation", 50, 1 / 50., GG_COUNT(gaps));
 }
 
-/* Numbers of marks on one size, against Poisson; and neighbours are independent. */
+/* Numbers of points on one size, against Poisson; and neighbours are independent. */
 static void check_sample_point_counts(double x)
 {
 	enum { COUNT = 500 * 1000, CELLS = 24 };
@@ -430,8 +430,9 @@ static void check_sample_point_counts(double x)
 	}
 	CHECK_MSG(stat_chi_square(observed, expected, (size_t)cells) <
 	                  stat_chi_square_limit((size_t)cells - 1, SIGMAS),
-	          "%g marks: chi-square %g", x, stat_chi_square(observed, expected, (size_t)cells));
-	CHECK_MSG(stat_within(product.mean, 0, x / sqrt(COUNT), SIGMAS), "%g marks: covariance %g",
+	          "%g points: chi-square %g", x,
+	          stat_chi_square(observed, expected, (size_t)cells));
+	CHECK_MSG(stat_within(product.mean, 0, x / sqrt(COUNT), SIGMAS), "%g points: covariance %g",
 	          x, product.mean);
 }
 

@@ -271,7 +271,7 @@ TEST(an_exposure_without_a_sample_is_remembered_and_merged)
 	CHECK(tally.sampled_interval_max == 4096 && tally.allocations_per_byte_max == 1.0 / 64);
 }
 
-/* .NET's example: 8 samples at q = 1/102400, u = 10 908 bytes from the marks on. */
+/* .NET's example: 8 samples at q = 1/102400, u = 10 908 bytes from the sample points on. */
 TEST(failed_trials_are_s_times_the_mean_gap_and_the_rest)
 {
 	struct gg_tally tally = { 0 };
@@ -351,7 +351,10 @@ TEST(estimates_and_their_variances_are_unbiased_from_1_byte_to_64_R)
 		}
 		check_unbiased(&moments[0], &moments[1], n * z, expected, "bytes", z);
 		check_unbiased(&moments[2], &moments[3], n, n * missed / p, "allocations", z);
-		/* A mark between two bytes is recorded with the first: half a byte a sample. */
+		/*
+		 * A sample point between two bytes is recorded with the first: half a byte a
+		 * sample.
+		 */
 		CHECK(fabs(moments[4].mean - n * z) <=
 		      5 * stat_error_of_mean(&moments[4]) + n * p / 2);
 		observed = stat_variance(&moments[0]);

@@ -98,7 +98,10 @@ TEST(coverage_jumps_by_1_percent_at_the_99_percent_cutoff)
 	}
 }
 
-/* Mean absolute errors by summing over all numbers of marks, or of samples, that have a chance. */
+/*
+ * Mean absolute errors by summing over all numbers of sample points, or of samples, that have a
+ * chance.
+ */
 static struct gg_theory_error sum_errors(double mean, double p, double n)
 {
 	struct gg_theory_error sum = { 0 };

@@ -22,11 +22,12 @@ static const uint64_t sizes[] = { 0,        1,       2,       8,
 static const double intervals[] = { 1,   1.5,    2,      64,      1000,   32768,
 	                            1e5, 102400, 524288, 1 << 21, 0x1p40, 0x1p62 };
 
-static struct gg_weight weigh(enum gg_scheme scheme, double interval, uint64_t size, uint32_t marks)
+static struct gg_weight weigh(enum gg_scheme scheme, double interval, uint64_t size,
+                              uint32_t points)
 {
 	struct gg_draw draw = { .scheme = scheme,
 		                .interval = interval,
-		                .sample_point_count = marks };
+		                .sample_point_count = points };
 
 	return gg_weight_of(&draw, size);
 }
@@ -170,7 +171,10 @@ TEST(the_cutoff_is_where_99_percent_are_sampled)
 
 TEST(stride_weighs_by_marks)
 {
-	/* 250 of 1000 bytes: in with 1/4.  2300: two marks and, in 0.3 of the phases, a third. */
+	/*
+	 * 250 of 1000 bytes: in with 1/4.  2300: two sample points and, in 0.3 of the phases, a
+	 * third.
+	 */
 	struct gg_weight w = weigh(GG_SCHEME_STRIDE, 1000, 250, 1);
 
 	CHECK(w.probability == 0.25 && w.count == 4 && w.bytes == 1000);
@@ -317,14 +321,14 @@ TEST(draws_that_no_sampler_makes_are_refused)
 TEST(wild_draws_have_no_NaN)
 {
 	const double wild[] = { NAN, -1, 0, 0.5, 0x1p62, 0x1p103 };
-	const uint32_t marks[] = { 0, 1, UINT32_MAX };
+	const uint32_t points[] = { 0, 1, UINT32_MAX };
 
 	for (unsigned scheme = 0; scheme < GG_SCHEME_COUNT + 1; scheme++)
 		for (size_t i = 0; i < GG_COUNT(wild); i++)
 			for (size_t j = 0; j < GG_COUNT(sizes); j++)
-				for (size_t k = 0; k < GG_COUNT(marks); k++) {
+				for (size_t k = 0; k < GG_COUNT(points); k++) {
 					struct gg_weight w = weigh(scheme, wild[i], sizes[j],
-					                           marks[k]);
+					                           points[k]);
 
 					CHECK(!isnan(w.probability) && !isnan(w.count) &&
 					      !isnan(w.bytes) && !isnan(w.count_variance));

@@ -28,10 +28,10 @@ struct error_options {
 
 /* The ways to estimate an allocation.  Each is a block of the tables and an object of the JSON. */
 enum variant {
-	WEIGHTED,  /* size / probability for each sampled allocation: geiger's default */
-	MARKS,     /* the interval for each mark, also for several blocks of that sum */
-	CUTOFF_99, /* as MARKS, but exact from the size on that is sampled with 99 % */
-	CUTOFF_R,  /* as MARKS, but exact from the interval on */
+	WEIGHTED,      /* size / probability for each sampled allocation: geiger's default */
+	SAMPLE_POINTS, /* the interval for each sample point, also for several blocks of that sum */
+	CUTOFF_99,     /* as SAMPLE_POINTS, but exact from the size on that is sampled with 99 % */
+	CUTOFF_R,      /* as SAMPLE_POINTS, but exact from the interval on */
 	VARIANTS
 };
 
@@ -40,7 +40,7 @@ static const struct {
 	enum gg_cutoff cutoff;
 } variants[VARIANTS] = {
 	[WEIGHTED] = { "weighted", "weighted", GG_CUTOFF_NONE },
-	[MARKS] = { "marks", "marks", GG_CUTOFF_NONE },
+	[SAMPLE_POINTS] = { "marks", "marks", GG_CUTOFF_NONE },
 	[CUTOFF_99] = { "cutoff 99 %", "cutoff_99", GG_CUTOFF_99 },
 	[CUTOFF_R] = { "cutoff R", "cutoff_interval", GG_CUTOFF_INTERVAL },
 };
@@ -90,7 +90,7 @@ static int print_size(double size_bytes, double interval, const struct gg_style 
 
 /*
  * Prints the table by size: a row for each size of the grid, and three columns for each variant but
- * WEIGHTED, whose probability is that of MARKS.
+ * WEIGHTED, whose probability is that of SAMPLE_POINTS.
  */
 static int print_grid(double interval, const struct gg_style *style)
 {
@@ -100,8 +100,8 @@ static int print_grid(double interval, const struct gg_style *style)
 	printf("By size, in %%: p, sampled with this probability; err, expected error; cond,\n"
 	       "the same if sampled.  By marks alone, with the 99 %% cutoff, with a cutoff at R.\n\n");
 	gg_table_column(&table, GG_ALIGN_RIGHT, "size");
-	for (enum variant v = MARKS; v < VARIANTS; v++) {
-		static const char *const heads[][3] = { [MARKS] = { "p", "err", "cond" },
+	for (enum variant v = SAMPLE_POINTS; v < VARIANTS; v++) {
+		static const char *const heads[][3] = { [SAMPLE_POINTS] = { "p", "err", "cond" },
 			                                [CUTOFF_99] = { "p99", "err99", "cond99" },
 			                                [CUTOFF_R] = { "pR", "errR", "condR" } };
 
@@ -110,7 +110,7 @@ static int print_grid(double interval, const struct gg_style *style)
 	}
 	for (size_t i = 0; i < GG_COUNT(grid); i++) {
 		gg_table_cell(&table, "%s", gg_size_format(grid[i] * interval, text));
-		for (enum variant v = MARKS; v < VARIANTS; v++) {
+		for (enum variant v = SAMPLE_POINTS; v < VARIANTS; v++) {
 			struct gg_theory_error e = error_of(v, grid[i] * interval, 1, interval);
 
 			gg_table_cell(&table, "%.1f", 100 * e.coverage);
@@ -198,8 +198,12 @@ static int print_json(const struct error_options *o, struct gg_error *error)
 	gg_json_integer(&json, "interval_bytes", o->interval_bytes);
 	if (o->size_bytes > 0) {
 		gg_json_integer(&json, "size_bytes", o->size_bytes);
-		/* The variant MARKS also stands at the top level, without an object of its own. */
-		json_error(&json, NULL, error_of(MARKS, (double)o->size_bytes, 1, interval));
+		/*
+		 * The variant SAMPLE_POINTS also stands at the top level, without an object of its
+		 * own.
+		 */
+		json_error(&json, NULL,
+		           error_of(SAMPLE_POINTS, (double)o->size_bytes, 1, interval));
 		json_variants(&json, (double)o->size_bytes, 1, interval);
 	}
 	gg_json_open(&json, "rows", '[');
@@ -230,7 +234,11 @@ static const struct {
 	double factor;
 	enum variant variant;
 } lines[] = {
-	{ 1.0 / 16, MARKS }, { 1, MARKS }, { 4, MARKS }, { 1, CUTOFF_99 }, { 1, CUTOFF_R },
+	{ 1.0 / 16, SAMPLE_POINTS },
+	{ 1, SAMPLE_POINTS },
+	{ 4, SAMPLE_POINTS },
+	{ 1, CUTOFF_99 },
+	{ 1, CUTOFF_R },
 };
 
 enum { POINTS = 800, PANELS = 3 };

@@ -2,9 +2,10 @@
 /*
  * cmd_lab_table - `geiger lab table`: the number of bytes that a number of samples may stand for.
  *
- * A mark falls on each byte with probability 1 / interval.  So the number of bytes without a mark
- * before the s-th mark, the failed trials, has a negative binomial distribution.  The table shows
- * its exact confidence interval beside the approximation of Camp and Paulson.
+ * A sample point falls on each byte with probability 1 / interval.  So the number of bytes without
+ * a sample point before the s-th sample point, the failed trials, has a negative binomial
+ * distribution.  The table shows its exact confidence interval beside the approximation of Camp and
+ * Paulson.
  */
 #include <ctype.h>
 #include <errno.h>

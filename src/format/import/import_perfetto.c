@@ -322,7 +322,7 @@ static int write_value(struct perfetto_import *job, const struct stack_value *va
 	double live_count = (double)(value->allocated_count - value->freed_count);
 	double live_bytes = (double)(value->allocated - value->freed);
 	struct gg_row_weighing how = { job->written_by_geiger ? GG_ROW_WEIGHING_SCALED
-		                                              : GG_ROW_WEIGHING_MARKS,
+		                                              : GG_ROW_WEIGHING_SAMPLE_POINTS,
 		                       interval, true };
 	struct gg_row_sums live, freed;
 

@@ -52,8 +52,8 @@ static struct gg_row_sums weigh_drawn(const struct gg_row_weighing *how, double 
 	return weighed;
 }
 
-/* Each mark represents R bytes, and the number of marks has a Poisson distribution. */
-static struct gg_row_sums weigh_marks(double interval, double count, double bytes)
+/* Each sample point represents R bytes, and the number of points has a Poisson distribution. */
+static struct gg_row_sums weigh_sample_points(double interval, double count, double bytes)
 {
 	return (struct gg_row_sums){ .samples = fmax(round(bytes / interval), 1),
 		                     .size = 0,
@@ -70,8 +70,8 @@ struct gg_row_sums gg_row_weighing(const struct gg_row_weighing *how, double cou
 
 	if (count == 0 && bytes == 0)
 		return weighed;
-	if (how->kind == GG_ROW_WEIGHING_MARKS && how->interval_bytes > 1)
-		return weigh_marks(how->interval_bytes, count, bytes);
+	if (how->kind == GG_ROW_WEIGHING_SAMPLE_POINTS && how->interval_bytes > 1)
+		return weigh_sample_points(how->interval_bytes, count, bytes);
 	if (count > 0 &&
 	    (how->kind == GG_ROW_WEIGHING_SAMPLED || how->kind == GG_ROW_WEIGHING_SCALED) &&
 	    how->interval_bytes > 1)

@@ -10,7 +10,7 @@
  *   exact     every allocation was counted
  *   sampled   sums of samples: the reader divides by p = 1 - exp(-(bytes/objects)/R), row by row
  *   scaled    the writer of the file has already done that
- *   marks     R for each mark (heapprofd): bytes are scaled, objects are the sampled ones
+ *   points    R for each sample point (heapprofd): bytes are scaled, objects are the sampled ones
  *   unknown   the method is unknown, so there is no error
  *
  * The variance of a row.  If all its allocations have one size Z = bytes/objects, N of them have
@@ -39,7 +39,7 @@ enum gg_row_weighing_kind {
 	GG_ROW_WEIGHING_EXACT,
 	GG_ROW_WEIGHING_SAMPLED,
 	GG_ROW_WEIGHING_SCALED,
-	GG_ROW_WEIGHING_MARKS,
+	GG_ROW_WEIGHING_SAMPLE_POINTS,
 	GG_ROW_WEIGHING_UNKNOWN,
 };
 

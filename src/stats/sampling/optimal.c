@@ -123,13 +123,13 @@ int gg_optimal_plan(const struct gg_optimal_class *classes, size_t count, double
 void gg_optimal_rates_set(struct gg_optimal_rates *rates,
                           const double intervals[static GG_SIZE_CLASS_COUNT])
 {
-	double shortest = intervals[0], marked;
+	double shortest = intervals[0], has_point;
 
 	for (int i = 1; i < GG_SIZE_CLASS_COUNT; i++)
 		shortest = intervals[i] < shortest ? intervals[i] : shortest;
 	rates->shortest = shortest;
 	/* Probabilities for one byte: that it has a sample point, and that it has a kept one. */
-	marked = shortest > 1 ? -gg_expm1(-1 / shortest) : 1;
+	has_point = shortest > 1 ? -gg_expm1(-1 / shortest) : 1;
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		double kept;
 
@@ -140,7 +140,7 @@ void gg_optimal_rates_set(struct gg_optimal_rates *rates,
 			continue;
 		}
 		kept = intervals[i] > 1 ? -gg_expm1(-1 / intervals[i]) : 1;
-		rates->keeps[i] = kept < marked ? kept / marked : 1;
+		rates->keeps[i] = kept < has_point ? kept / has_point : 1;
 	}
 }
 

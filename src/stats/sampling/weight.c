@@ -26,7 +26,7 @@ uint64_t gg_weight_cutoff_bytes(double interval_bytes)
  * An interval of 1 (or less, which no sampler draws) decides first: otherwise exp(-1) of all
  * one-byte allocations would be lost.
  */
-static double mean_marks(const struct gg_draw *draw, double length)
+static double mean_sample_points(const struct gg_draw *draw, double length)
 {
 	double interval = draw->interval;
 
@@ -70,13 +70,13 @@ static void weigh_by_stride(const struct gg_draw *draw, double x, uint64_t lengt
                             struct gg_weight *weight)
 {
 	double up = x < 0x1p53 ? x - (double)(uint64_t)x : 0;
-	uint64_t marks = draw->sample_point_count;
+	uint64_t points = draw->sample_point_count;
 
-	if (marks == UINT32_MAX && draw->offset_bytes < length && draw->interval < 0x1p63)
-		marks = gg_stride_sample_point_count(draw->offset_bytes, length,
-		                                     (uint64_t)draw->interval);
+	if (points == UINT32_MAX && draw->offset_bytes < length && draw->interval < 0x1p63)
+		points = gg_stride_sample_point_count(draw->offset_bytes, length,
+		                                      (uint64_t)draw->interval);
 	weight->probability = x < 1 ? x : 1;
-	weight->count = (double)marks / x;
+	weight->count = (double)points / x;
 	weight->count_variance = up * (1 - up) / (x * x) / weight->probability;
 }
 
@@ -91,7 +91,7 @@ struct gg_weight gg_weight_of(const struct gg_draw *draw, uint64_t size_bytes)
 {
 	struct gg_weight weight = { .probability = 1, .count = 1 };
 	uint64_t length_bytes = gg_length_bytes(size_bytes);
-	double size = (double)size_bytes, x = mean_marks(draw, (double)length_bytes);
+	double size = (double)size_bytes, x = mean_sample_points(draw, (double)length_bytes);
 
 	if (draw->scheme == GG_SCHEME_PER_ALLOCATION)
 		weigh_by_coin(draw->interval, &weight);
