@@ -175,6 +175,10 @@ static void use_model(struct gg_profile *profile)
 
 	if (gg_model_load(&model, &profile, 1, NULL, &error) < 0)
 		return;
+	if (gg_model_validate(model, &error) < 0) { /* every loaded model is valid */
+		fprintf(stderr, "%s: %s\n", error.place, error.message);
+		abort();
+	}
 	gg_query_init(&question);
 	ask_rows(model, &question);
 	question.focus = "a";

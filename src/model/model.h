@@ -28,7 +28,7 @@
  *           All samples of one block have the same `block`, the number of the first of them.
  *           Reports over several processes count a block once, for as long as any process holds it.
  * Hostile   A profile may hold anything.  The loader checks every number against the array that it
- *           points into, so users need not.
+ *           points into, so users need not (gg_model_validate()).
  *
  * Memory    96 bytes a sample and 12 bytes a stack, until gg_model_free().
  * Threads   Any number of threads may read a model.
@@ -251,6 +251,13 @@ GG_MUST_CHECK int gg_model_load(struct gg_model **ret_model, struct gg_profile *
                                 size_t profile_count, const struct gg_model_options *options,
                                 struct gg_error *error);
 void gg_model_free(struct gg_model *model); /* NULL is fine */
+
+/*
+ * Checks that every number lies within the array that it points into, that arrays are sorted as
+ * they should be, and that sums agree.  0, or -EBADMSG with an error that names the array and the
+ * index.  Any profile, even a damaged one, loads into a valid model.
+ */
+GG_MUST_CHECK int gg_model_validate(const struct gg_model *model, struct gg_error *error);
 
 /* Adds an aggregate to the tally; conservative where third cumulants are missing (tally.h). */
 void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,

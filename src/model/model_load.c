@@ -12,6 +12,7 @@
 
 #include "model/model_load.h"
 
+#include "base/assert.h"
 #include "base/path.h"
 
 static int out_of_memory(struct gg_load *load)
@@ -371,12 +372,16 @@ static int read_counter(uint32_t process, const char *name, uint64_t value, void
 static int read_label(uint32_t process, const char *key, const char *value, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_model_label *kept = gg_array_add(&load->builder->labels);
+	uint32_t number = gg_load_number(&load->processes, process);
+	struct gg_model_label *kept;
 	int status = 0;
 
+	if (number == 0) /* the file is damaged */
+		return 0;
+	kept = gg_array_add(&load->builder->labels);
 	if (kept == NULL)
 		return out_of_memory(load);
-	kept->process = gg_load_number(&load->processes, process);
+	kept->process = number;
 	kept->key = text(load, key, &status);
 	kept->value = text(load, value, &status);
 	return status;
@@ -570,5 +575,6 @@ int gg_model_load(struct gg_model **ret_model, struct gg_profile *const *profile
 		return status;
 	}
 	*ret_model = gg_model_builder_publish(builder);
+	gg_assert(gg_model_validate(*ret_model, NULL) == 0);
 	return 0;
 }

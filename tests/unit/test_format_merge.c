@@ -54,6 +54,7 @@ static void finish(struct scene *scene)
 	REQUIRE(gg_merge_finish(scene->merge, &error) == 0);
 	REQUIRE(gg_profile_finish(scene->out, &error) == 0);
 	REQUIRE(gg_model_load(&scene->model, &scene->out, 1, NULL, &error) == 0);
+	REQUIRE_MSG(gg_model_validate(scene->model, &error) == 0, "%s", error.message);
 }
 
 /* Bytes of the stack by a metric; 0: it has no row. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "model/model.h"
 #include "profile/profile.h"
 #include "stats/estimate/tally.h"
 #include "stats/sampling/rng.h"
@@ -252,6 +253,16 @@ static void compare_sums(void)
 		          "sum %d: %.17g, not %.17g", i, got.sums[i], want.sums[i]);
 }
 
+static void check_model(struct gg_profile *profile)
+{
+	struct gg_model *model;
+
+	if (!OK(gg_model_load(&model, &profile, 1, NULL, &error)))
+		return;
+	CHECK_MSG(gg_model_validate(model, &error) == 0, "%s", error.message);
+	gg_model_free(model);
+}
+
 TEST(a_week_is_folded_without_changing_what_it_sums_to)
 {
 	char path[] = "/tmp/geiger-fold-XXXXXX";
@@ -280,6 +291,7 @@ TEST(a_week_is_folded_without_changing_what_it_sums_to)
 		}
 	}
 	CHECK_EQ_I64(gg_profile_check(profile, print_problem, NULL, &error), 0);
+	check_model(profile);
 	gg_profile_close(profile);
 	unlink(path);
 }

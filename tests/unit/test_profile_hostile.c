@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "model/model.h"
 #include "profile.h"
 #include "profile/schema.h"
 #include "profile/sql_query.h"
@@ -165,6 +166,17 @@ static void keep_problem(const char *problem, void *context)
 		snprintf(problems->first, sizeof(problems->first), "%s", problem);
 }
 
+/* Any profile that loads makes a valid model. */
+static void load_model(struct gg_profile *profile)
+{
+	struct gg_model *model;
+
+	if (gg_model_load(&model, &profile, 1, NULL, &error) < 0)
+		return;
+	CHECK_MSG(gg_model_validate(model, &error) == 0, "%s", error.message);
+	gg_model_free(model);
+}
+
 /* Reads everything there is; what the reader refused to believe, or -Exxx of opening. */
 static int64_t read_everything(struct problems *problems)
 {
@@ -198,6 +210,7 @@ static int64_t read_everything(struct problems *problems)
 	ask(profile, "select * from v_timeline");
 	ask(profile, "select * from v_leak");
 	ask(profile, "select * from v_sample");
+	load_model(profile);
 	gg_profile_close(profile);
 	return dangling;
 }

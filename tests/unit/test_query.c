@@ -53,6 +53,7 @@ static void load(struct scene *scene)
 	int code = gg_model_load(&scene->model, &scene->made.profile, 1, &options, &error);
 
 	REQUIRE_MSG(code == 0, "%s: %s", error.place, error.message);
+	REQUIRE_MSG(gg_model_validate(scene->model, &error) == 0, "%s", error.message);
 	gg_profile_close(scene->made.profile);
 	scene->made.profile = NULL;
 }
