@@ -101,6 +101,12 @@ int gg_model_find_until_ns(const struct gg_model *model, const uint8_t *is_in,
 	return 0;
 }
 
+int64_t gg_model_until_least(const struct gg_model *model, uint32_t process, int64_t until_ns)
+{
+	return until_ns == GG_TIME_NONE ? until_ns
+	                                : until_ns - model->processes[process].end_range_ns;
+}
+
 int64_t gg_model_sample_until(const struct gg_model *model, const struct gg_model_sample *sample)
 {
 	return sample->free_ns != GG_TIME_NONE ? sample->free_ns

@@ -323,6 +323,12 @@ struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model);
  */
 GG_MUST_CHECK int gg_model_find_until_ns(const struct gg_model *model, const uint8_t *is_in,
                                          int64_t *ret_until_ns);
+/*
+ * The earliest time at which the process may have ended, if it ended at until_ns at the latest;
+ * GG_TIME_NONE stays as it is.  The two differ where nobody noted the end (struct
+ * gg_profile_process).
+ */
+int64_t gg_model_until_least(const struct gg_model *model, uint32_t process, int64_t until_ns);
 /* The time until which a sample's own process held it: its free, or process_until_ns. */
 int64_t gg_model_sample_until(const struct gg_model *model, const struct gg_model_sample *sample);
 /* False if a process with the same pid ended later in the session, for example after exec(). */

@@ -53,6 +53,7 @@ static void collect(const struct gg_model_sample *sample, const struct gg_profil
 {
 	struct collecting *collecting = context;
 	struct gg_page_pick *pick = &collecting->run->picks[collecting->at];
+	int64_t until_ns;
 
 	if (collecting->at++ >= collecting->capacity)
 		return;
@@ -68,9 +69,9 @@ static void collect(const struct gg_model_sample *sample, const struct gg_profil
 	pick->thread = sample->thread;
 	pick->born_ns = pick->born_least_ns = sample->alloc_ns;
 	pick->gone_ns = pick->gone_least_ns = pick->gone_most_ns = sample->free_ns;
-	if (pick->gone_ns != GG_TIME_NONE && pick->sample->free_ns != GG_TIME_NONE &&
-	    pick->sample->free_ns > pick->gone_ns)
-		pick->gone_most_ns = pick->sample->free_ns;
+	until_ns = gg_model_sample_until(collecting->run->model, pick->sample);
+	if (pick->gone_ns != GG_TIME_NONE && until_ns != GG_TIME_NONE && until_ns > pick->gone_ns)
+		pick->gone_most_ns = until_ns;
 	pick->is_inherited = (sample->flags & GG_MODEL_INHERITED) != 0;
 	pick->is_left = (sample->flags & GG_MODEL_LEFT) != 0;
 }
@@ -81,7 +82,7 @@ static int64_t least_end(const struct gg_model *model, const struct gg_model_sam
 	int64_t until_ns = gg_model_sample_until(model, sample), freed_ns;
 
 	if (sample->free_ns == GG_TIME_NONE)
-		return until_ns;
+		return gg_model_until_least(model, sample->process, until_ns);
 	freed_ns = gg_model_freed_from(model, sample);
 	return freed_ns < until_ns ? freed_ns : until_ns;
 }

@@ -94,6 +94,17 @@ static const struct rule rules[] = {
 	NUMBER("memory", "live_bytes", "live_bytes >= 0"),
 };
 
+/* Rules about columns that older versions lack. */
+static const struct {
+	uint32_t version; /* the first with these columns */
+	struct rule rule;
+} newer_rules[] = {
+	{ GG_PROFILE_VERSION_END_LEAST,
+	  { "its earliest end is not between its start and its end", "process",
+	    "end_least_ns is not null and"
+	    " not coalesce(end_least_ns >= start_ns and end_least_ns <= end_ns, 0)" } },
+};
+
 struct checking {
 	struct gg_profile *profile;
 	gg_problem_visit *visit;
@@ -284,6 +295,9 @@ int gg_profile_check(struct gg_profile *profile, gg_problem_visit *visit, void *
 		status = check_dense(&checking, error);
 	for (size_t i = 0; i < GG_COUNT(rules) && status == 0; i++)
 		status = check_rule(&checking, &rules[i], error);
+	for (size_t i = 0; i < GG_COUNT(newer_rules) && status == 0; i++)
+		if (profile->version >= newer_rules[i].version)
+			status = check_rule(&checking, &newer_rules[i].rule, error);
 	if (status == 0)
 		status = check_frees(&checking, error);
 	if (status == 0)

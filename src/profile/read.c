@@ -55,6 +55,24 @@ int gg_profile_session(struct gg_profile *profile, struct gg_profile_session *re
 	return 0;
 }
 
+/*
+ * Reads the next column, the earliest possible end of a process, and returns how far it lies before
+ * the end.  A time that is not between the start and the end says nothing.
+ */
+static int64_t read_end_range(struct gg_row_reader *reading,
+                              const struct gg_profile_process *process)
+{
+	int64_t least_ns = gg_row_reader_time(reading);
+
+	if (least_ns == GG_TIME_NONE)
+		return 0;
+	if (least_ns >= 0 && least_ns >= process->start_ns && least_ns <= process->end_ns &&
+	    process->end_ns != GG_TIME_NONE)
+		return process->end_ns - least_ns;
+	reading->profile->dangling_count++;
+	return 0;
+}
+
 int gg_profile_each_process(struct gg_profile *profile, gg_process_visit *visit, void *context,
                             struct gg_error *error)
 {
@@ -62,8 +80,11 @@ int gg_profile_each_process(struct gg_profile *profile, gg_process_visit *visit,
 
 	gg_row_reader_begin(
 		&reading, profile,
-		"select id, parent, pid, start_ns, end_ns, exe, command, ending, interval,"
-		" scheme from process order by id");
+		profile->version >= GG_PROFILE_VERSION_END_LEAST
+			? "select id, parent, pid, start_ns, end_ns, exe, command, ending,"
+			  " interval, scheme, end_least_ns from process order by id"
+			: "select id, parent, pid, start_ns, end_ns, exe, command, ending,"
+			  " interval, scheme, null from process order by id");
 	while (gg_row_reader_next(&reading)) {
 		struct gg_profile_process process = { 0 };
 
@@ -77,6 +98,7 @@ int gg_profile_each_process(struct gg_profile *profile, gg_process_visit *visit,
 		process.ending = gg_row_reader_text(&reading);
 		process.interval_bytes = gg_row_reader_number(&reading, 0, LARGEST);
 		process.scheme = read_scheme(&reading);
+		process.end_range_ns = read_end_range(&reading, &process);
 		if (process.id != 0)
 			gg_row_reader_visited(&reading, visit(&process, context));
 	}

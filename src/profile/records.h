@@ -33,6 +33,11 @@ struct gg_profile_process {
 	uint32_t pid;
 	int64_t start_ns;
 	int64_t end_ns;
+	/*
+	 * The process may have ended up to this long before end_ns; 0: end_ns is right.  Nobody
+	 * notes when a process is killed, so its end_ns is the time at which the recorder noticed.
+	 */
+	int64_t end_range_ns;
 	const char *exe, *command;
 	const char
 		*ending; /* "exited 0", "killed by signal 9", "exec", "lived on"; NULL: unknown */

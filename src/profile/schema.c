@@ -19,7 +19,7 @@ const char gg_schema_tables[] =
 	"create table process(\n"
 	"  id integer primary key, parent integer references process(id), pid integer,\n"
 	"  start_ns integer, end_ns integer, exe text, command text, ending text,\n"
-	"  interval real, scheme integer references scheme(id));\n"
+	"  interval real, scheme integer references scheme(id), end_least_ns integer);\n"
 	"create table thread(\n"
 	"  id integer primary key, process integer references process(id), tid integer,\n"
 	"  start_ns integer, end_ns integer, name text);\n"
@@ -105,7 +105,8 @@ const char gg_schema_tables[] =
 
 /*
  * Up to version 2, readings had no maximum and no memory of geiger itself.  Sums counted memory
- * that processes left as live, whenever the processes ended, and functions by short names.
+ * that processes left as live, whenever the processes ended, and functions by short names.  Up to
+ * version 3, the end of a process had no lower bound.
  */
 const struct gg_schema_older gg_schema_older[] = {
 	{ 2, "memory",
@@ -130,6 +131,11 @@ const struct gg_schema_older gg_schema_older[] = {
 	  "  live_samples integer, live_bytes real, live_bytes_variance real, live_count real,\n"
 	  "  live_count_variance real, allocated_samples integer, allocated_bytes real,\n"
 	  "  allocated_bytes_variance real, allocated_count real, allocated_count_variance real)" },
+	{ 3, "process",
+	  "process(\n"
+	  "  id integer primary key, parent integer references process(id), pid integer,\n"
+	  "  start_ns integer, end_ns integer, exe text, command text, ending text,\n"
+	  "  interval real, scheme integer references scheme(id))" },
 	{ 0 },
 };
 
@@ -185,12 +191,15 @@ const char gg_schema_views[] =
 	"create view v_process_end as\n"
 	"select id as process, end_ns,\n"
 	"  iif(end_ns < (select iif(count(*) > count(end_ns), 9223372036854775807, max(end_ns)) from process),\n"
-	"    end_ns, null) as until_ns\n"
+	"    end_ns, null) as until_ns,\n"
+	"  iif(end_ns < (select iif(count(*) > count(end_ns), 9223372036854775807, max(end_ns)) from process),\n"
+	"    coalesce(end_least_ns, end_ns), null) as until_least_ns\n"
 	"from process;\n"
 	"\n"
 	"create view v_holder as\n"
 	"select sample.id, sample.origin, sample.t_free is null as has_left,\n"
-	"  coalesce(sample.t_free, v_process_end.until_ns) as until_ns\n"
+	"  coalesce(sample.t_free, v_process_end.until_ns) as until_ns,\n"
+	"  coalesce(sample.t_free, v_process_end.until_least_ns) as until_least_ns\n"
 	"from sample left join v_process_end on v_process_end.process = sample.process;\n"
 	"\n"
 	"create view v_block as\n"
@@ -204,10 +213,10 @@ const char gg_schema_views[] =
 	"  case\n"
 	"    when h.until_ns is null or exists (\n"
 	"      select 1 from v_holder as c where c.origin = s.id and c.until_ns is null) then null\n"
-	"    else max(coalesce(s.t_free_least, h.until_ns), coalesce((\n"
-	"      select max(coalesce(c.t_free_least, ch.until_ns))\n"
+	"    else max(coalesce(s.t_free_least, h.until_least_ns), coalesce((\n"
+	"      select max(coalesce(c.t_free_least, ch.until_least_ns))\n"
 	"      from v_sample as c join v_holder as ch on ch.id = c.id where c.origin = s.id),\n"
-	"      s.t_free_least, h.until_ns)) end as end_least_ns\n"
+	"      s.t_free_least, h.until_least_ns)) end as end_least_ns\n"
 	"from v_sample as s join v_holder as h on h.id = s.id where s.origin is null or s.origin = s.id;\n"
 	"\n"
 	"create view v_frame as\n"

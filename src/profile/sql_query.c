@@ -74,6 +74,9 @@ static int make_views(struct gg_profile *profile, struct gg_error *error)
 		append_empty_table(&text, "stack_sum");
 		append_empty_table(&text, "function_sum");
 	}
+	if (profile->version < GG_PROFILE_VERSION_END_LEAST)
+		gg_buf_append_text(&text, "create temp view process as"
+		                          " select *, null as end_least_ns from main.process;");
 	while ((next = strstr(at, create)) != NULL) {
 		gg_buf_append(&text, at, (size_t)(next - at));
 		gg_buf_append_text(&text, "create temp view if not exists ");

@@ -6,7 +6,10 @@
 
 static const char *const texts[GG_SQL_COUNT] = {
 	[GG_SQL_SESSION] = "insert or replace into session values (1,?,?,?,?,?,?,?,?,?,?,?)",
-	[GG_SQL_PROCESS] = "insert or replace into process values (?,?,?,?,?,?,?,?,?,?)",
+	[GG_SQL_PROCESS] =
+		"insert or replace into process(id, parent, pid, start_ns, end_ns, exe, command,"
+		" ending, interval, scheme) values (?,?,?,?,?,?,?,?,?,?)",
+	[GG_SQL_PROCESS_END] = "update process set end_least_ns = ?2 where id = ?1",
 	[GG_SQL_THREAD] = "insert or replace into thread values (?,?,?,?,?,?)",
 	[GG_SQL_MODULE] = "insert into module values (?,?,?,?)",
 	[GG_SQL_MODULE_STATUS] = "update module set status = ?2 where id = ?1",

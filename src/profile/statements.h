@@ -35,6 +35,7 @@ enum gg_dense {
 enum gg_sql {
 	GG_SQL_SESSION,
 	GG_SQL_PROCESS,
+	GG_SQL_PROCESS_END,
 	GG_SQL_THREAD,
 	GG_SQL_MODULE,
 	GG_SQL_MODULE_STATUS,
@@ -67,6 +68,9 @@ enum gg_sql {
 
 /* Bits of coarse.lost. */
 enum { GG_STORE_COARSE_LOST = 1, GG_STORE_COARSE_LEFT = 2, GG_STORE_COARSE_SHARED = 4 };
+
+/* The first version whose table `process` has the column end_least_ns. */
+enum { GG_PROFILE_VERSION_END_LEAST = 4 };
 
 enum { GG_STORE_END_BYTES = 8 }; /* size of t_free and the freeing thread */
 

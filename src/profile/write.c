@@ -51,6 +51,24 @@ static int take_id(struct gg_profile *profile, enum gg_dense table, int status, 
 	return 0;
 }
 
+/* Writes the earliest possible end.  Tables of older files have no column for it. */
+static int put_end_least(struct gg_profile *profile, uint32_t id,
+                         const struct gg_profile_process *process, struct gg_error *error)
+{
+	struct gg_statement row;
+	int status;
+
+	if (process->end_ns == GG_TIME_NONE || process->end_range_ns <= 0 ||
+	    profile->version < GG_PROFILE_VERSION_END_LEAST)
+		return 0;
+	status = gg_statement_begin(&row, profile, GG_SQL_PROCESS_END, error);
+	if (status < 0)
+		return status;
+	gg_statement_id(&row, id);
+	gg_statement_integer(&row, process->end_ns - process->end_range_ns);
+	return gg_statement_run(&row, error);
+}
+
 int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
                               const struct gg_profile_process *process, struct gg_error *error)
 {
@@ -69,7 +87,8 @@ int gg_profile_update_process(struct gg_profile *profile, uint32_t id,
 	gg_statement_text(&row, process->ending);
 	gg_statement_number(&row, process->interval_bytes);
 	gg_statement_integer(&row, process->scheme);
-	return gg_statement_run(&row, error);
+	status = gg_statement_run(&row, error);
+	return status < 0 ? status : put_end_least(profile, id, process, error);
 }
 
 int gg_profile_add_process(struct gg_profile *profile, const struct gg_profile_process *process,

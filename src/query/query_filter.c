@@ -148,7 +148,8 @@ static struct gg_block own_block(const struct gg_query_filter *filter,
 		.from_ns = sample->alloc_ns,
 		.until_ns = until_ns,
 		.until_least_ns = sample->free_ns == GG_TIME_NONE
-		                          ? until_ns
+		                          ? gg_model_until_least(filter->model, sample->process,
+		                                                 until_ns)
 		                          : gg_model_freed_from(filter->model, sample),
 		.is_first = true,
 		.is_left = sample->free_ns == GG_TIME_NONE,

@@ -11,10 +11,11 @@
 /* The life of a sample's block, over all of its holders that the filter selects. */
 struct gg_block {
 	int64_t from_ns, until_ns; /* until_ns: GG_TIME_NONE if it is live at the end */
-	int64_t until_least_ns; /* the earliest end; differs from until_ns where the end's time was lost */
-	bool is_first;          /* this sample represents the block */
-	bool is_left;           /* some holder never freed it ... */
-	int64_t left_ns;        /* ... and this is when the last such holder ended */
+	/* The earliest end; differs from until_ns where the time of a free or of an end was lost. */
+	int64_t until_least_ns;
+	bool is_first;   /* this sample represents the block */
+	bool is_left;    /* some holder never freed it ... */
+	int64_t left_ns; /* ... and this is when the last such holder ended */
 };
 
 struct gg_query_filter {

@@ -289,6 +289,9 @@ static bool is_uncertain(const struct gg_model *model)
 
 	if (model->coarse_count > 0)
 		return true;
+	for (size_t i = 1; i < model->process_count; i++)
+		if (model->processes[i].end_range_ns > 0)
+			return true;
 	for (size_t i = 0; i < model->sample_count; i++)
 		if ((samples[i].flags & GG_PROFILE_SAMPLE_LATE_FREE) != 0)
 			return true;

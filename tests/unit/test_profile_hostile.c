@@ -256,6 +256,10 @@ static const struct {
 	{ "update coarse set count = 0.5", "its sums are not what samples add up to", false },
 	{ "update coarse set bytes = -9e999", "its sums are not what", true },
 	{ "update memory set rss_bytes = 'big'", "rss_bytes is not a number", true },
+	{ "update process set end_least_ns = end_ns + 1", "its earliest end is not between", true },
+	{ "update process set end_least_ns = start_ns - 1", "its earliest end is not", true },
+	{ "update process set end_ns = null, end_least_ns = 1", "its earliest end is not", true },
+	{ "update process set end_least_ns = end_ns - 1", NULL, false },
 	{ "delete from session", "session: there is none", false },
 	{ "update session set scheme = 'poisson', interval = 'wide'", NULL, true },
 	{ "update counter set process = 2", "its process is not there", true },
@@ -286,11 +290,11 @@ TEST(every_spoilt_row_is_told_or_survived)
 static const struct {
 	const char *sql, *message;
 } refusals[] = {
-	{ "pragma user_version = 4", "a profile of version 4; this geiger reads up to" },
+	{ "pragma user_version = 5", "a profile of version 5; this geiger reads up to" },
 	{ "pragma user_version = 1", "a profile of version 1, which no release made" },
 	{ "pragma user_version = 0", "a profile of version 0" },
 	{ "pragma application_id = 5", "not a profile: its application id is 0x00000005" },
-	{ "pragma user_version = 2", "its table 'memory' is not as geiger makes it" },
+	{ "pragma user_version = 2", "its table 'process' is not as geiger makes it" },
 	{ "drop table total", "it has no table 'total'" },
 	{ "alter table sample add column extra", "its table 'sample' is not as geiger makes it" },
 	{ "drop table note; create view note as select 1 as id, 'x' as text",
@@ -322,16 +326,26 @@ TEST(a_file_that_is_not_a_profile_of_ours_says_why)
 	unlink(path);
 }
 
-/* Makes its tables those of version 2, with a reading of memory. */
-static bool make_older(const char *version)
+/*
+ * Gives the profile the tables of an older version, and that version as its own if `is_stated`.
+ * The processes stay; the other tables become empty, but for one reading of memory.
+ */
+static bool make_older(uint32_t version, bool is_stated)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf sql = { 0 };
 
-	gg_buf_append_text(&sql, version);
+	gg_buf_printf(&sql, "pragma user_version = %u;", is_stated ? version : GG_PROFILE_VERSION);
+	gg_buf_append_text(&sql, "create temp table kept as select * from process;");
 	for (const struct gg_schema_older *older = gg_schema_older; older->table != NULL; older++)
-		gg_buf_printf(&sql, "drop table %s; create table %s;", older->table, older->create);
+		if (older->version >= version)
+			gg_buf_printf(&sql, "drop table %s; create table %s;", older->table,
+			              older->create);
 	gg_buf_append_text(&sql,
-	                   "insert into memory values (1, 1, 5, 77, 6, 1, 2, 3, 4, 5, 6, 7, 8)");
+	                   "insert into process select id, parent, pid, start_ns, end_ns, exe,"
+	                   " command, ending, interval, scheme from kept;");
+	if (version <= 2)
+		gg_buf_append_text(&sql, "insert into memory values"
+		                         " (1, 1, 5, 77, 6, 1, 2, 3, 4, 5, 6, 7, 8)");
 	return spoil(gg_buf_text(&sql));
 }
 
@@ -351,14 +365,14 @@ TEST(a_file_of_version_2_is_read_and_its_readings_have_no_maximum)
 	struct gg_profile *profile;
 	int seen = 0;
 
-	if (!make_older("pragma user_version = 2;"))
+	if (!make_older(2, true))
 		return;
 	if (OK(gg_profile_open(&profile, path, &error))) {
 		OK(gg_profile_each_memory(profile, see_old_memory, &seen, &error));
 		CHECK_EQ_I64(seen, 1);
 		gg_profile_close(profile);
 	}
-	if (make_older(""))
+	if (make_older(2, false))
 		CHECK_EQ_I64(gg_profile_open(&profile, path, &error), -EBADMSG);
 	unlink(path);
 }
@@ -372,7 +386,7 @@ TEST(a_file_of_version_2_is_asked_and_finished_as_a_new_one_is)
 	struct gg_profile *profile;
 	struct gg_sql_query *query;
 
-	if (!make_older("pragma user_version = 2;"))
+	if (!make_older(2, true))
 		return;
 	if (OK(gg_profile_edit(&profile, path, &error))) {
 		OK(gg_profile_finish(profile, &error));
@@ -391,6 +405,86 @@ TEST(a_file_of_version_2_is_asked_and_finished_as_a_new_one_is)
 		gg_sql_query_free(query);
 	}
 	gg_profile_close(profile);
+	unlink(path);
+}
+
+static int see_exact_end(const struct gg_profile_process *process, void *context)
+{
+	CHECK_EQ_I64(process->end_ns, 5000);
+	CHECK_EQ_I64(process->end_range_ns, 0);
+	++*(int *)context;
+	return 0;
+}
+
+/* Changes the ends of all processes, which a file of version 3 cannot hold a lower bound of. */
+static int change_end(struct gg_profile *profile)
+{
+	const struct gg_profile_process process = { .end_ns = 5000, .end_range_ns = 1000 };
+
+	return gg_profile_update_process(profile, 1, &process, &error);
+}
+
+TEST(a_file_of_version_3_is_read_and_changed_and_its_ends_have_no_lower_bound)
+{
+	struct problems problems = { 0 };
+	struct gg_profile *profile;
+	struct gg_sql_query *query;
+	int seen = 0;
+
+	if (!make_older(3, true))
+		return;
+	CHECK_EQ_I64(read_everything(&problems), 0);
+	CHECK_MSG(problems.count == 0, "%s", problems.first);
+	if (OK(gg_profile_edit(&profile, path, &error))) {
+		OK(change_end(profile));
+		OK(gg_profile_finish(profile, &error));
+		gg_profile_close(profile);
+	}
+	if (!OK(gg_profile_open(&profile, path, &error)))
+		return;
+	OK(gg_profile_each_process(profile, see_exact_end, &seen, &error));
+	CHECK_EQ_I64(seen, 1);
+	if (OK(gg_sql_query_new(&query, profile,
+	                        "select count(*), count(end_least_ns) from process"
+	                        " union all select count(*), count(*) > 0 from v_block",
+	                        &error))) {
+		CHECK_EQ_I64(gg_sql_query_next(query, &error), 1);
+		CHECK_EQ_I64(gg_sql_query_integer(query, 0), 1);
+		CHECK_EQ_I64(gg_sql_query_integer(query, 1), 0);
+		CHECK_EQ_I64(gg_sql_query_next(query, &error), 1);
+		CHECK_EQ_I64(gg_sql_query_integer(query, 1), 1);
+		gg_sql_query_free(query);
+	}
+	gg_profile_close(profile);
+	if (make_older(3, false))
+		CHECK_EQ_I64(gg_profile_open(&profile, path, &error), -EBADMSG);
+	unlink(path);
+}
+
+static int see_end_range(const struct gg_profile_process *process, void *context)
+{
+	CHECK_EQ_I64(process->end_range_ns, 1000);
+	++*(int *)context;
+	return 0;
+}
+
+TEST(the_lower_bound_of_an_end_is_read_as_it_was_written)
+{
+	struct gg_profile *profile;
+	int seen = 0;
+
+	if (!make_profile())
+		return;
+	if (OK(gg_profile_edit(&profile, path, &error))) {
+		OK(change_end(profile));
+		OK(gg_profile_finish(profile, &error));
+		gg_profile_close(profile);
+	}
+	if (OK(gg_profile_open(&profile, path, &error))) {
+		OK(gg_profile_each_process(profile, see_end_range, &seen, &error));
+		CHECK_EQ_I64(seen, 1);
+		gg_profile_close(profile);
+	}
 	unlink(path);
 }
 

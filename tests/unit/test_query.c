@@ -5,6 +5,7 @@
  * With an interval of 1 every allocation is a sample, so the sums are exact.
  */
 #include "query/query.h"
+#include "stats/estimate/interval.h"
 
 #include "made_profile.h"
 #include "scratch.h"
@@ -384,6 +385,56 @@ TEST_WITH(scene, live_at_the_end_is_what_was_live_when_the_last_process_ended)
 	scene->query.to_ns = GG_TIME_NONE;
 	scene->query.pid = 1;
 	CHECK_EQ_DOUBLE(total_of(scene), 1);
+}
+
+/*
+ * A child holds 1000 bytes and is killed between 40 and 100.  Its parent holds as much from 60 on,
+ * and ends at 200.
+ */
+static void load_killed_child(struct scene *scene)
+{
+	const struct gg_profile_process child = {
+		.pid = 1, .end_ns = 100, .end_range_ns = 60, .interval_bytes = 1
+	};
+	struct made_profile *made = &scene->made;
+	uint32_t stack = made_stack(made, "main");
+
+	gg_profile_update_process(made->profile, made->process,
+	                          &(struct gg_profile_process){ .pid = 4711, .end_ns = 0 }, &error);
+	made_process(made, 1, 0, 100);
+	made_sample(made, stack, 1000, 10, GG_TIME_NONE);
+	gg_profile_update_process(made->profile, made->process, &child, &error);
+	made_process(made, 2, 0, 200);
+	made_sample(made, stack, 1000, 60, GG_TIME_NONE);
+	load(scene);
+}
+
+TEST_WITH(scene, a_process_that_was_killed_at_an_unknown_time_may_be_gone_before_its_end)
+{
+	static const int64_t times[] = { 39, 50, 80, 150 };
+	static const double least[] = { 1000, 0, 1000, 1000 };
+	static const double most[] = { 1000, 1000, 2000, 1000 };
+	struct gg_tally tallies[4], tally;
+	struct gg_interval interval;
+	struct gg_peak peak;
+
+	load_killed_child(scene);
+	scene->query.metric = GG_METRIC_PEAK;
+	REQUIRE(gg_query_peak(scene->model, &scene->query, &peak, &error) == 0);
+	CHECK(peak.bytes == 1000 && peak.most_bytes == 2000 && peak.most_ns == 60);
+	REQUIRE(gg_query_peak_tally(scene->model, &scene->query, &peak, &tally, &error) == 0);
+	interval = gg_interval_of(&tally, GG_BYTES, 0.95, false);
+	CHECK_EQ_DOUBLE(interval.low, 1000);
+	CHECK_EQ_DOUBLE(interval.high, 2000);
+	scene->query.metric = GG_METRIC_LIVE;
+	REQUIRE(gg_query_live_at(scene->model, &scene->query, times, 4, tallies, &error) == 0);
+	for (size_t i = 0; i < 4; i++) {
+		interval = gg_interval_of(&tallies[i], GG_BYTES, 0.95, false);
+		CHECK_EQ_DOUBLE(interval.low, least[i]);
+		CHECK_EQ_DOUBLE(interval.high, most[i]);
+	}
+	CHECK_EQ_DOUBLE(live_at(scene->model, 0, GG_TIME_NONE), 1000);
+	CHECK_EQ_DOUBLE(live_at(scene->model, 1, GG_TIME_NONE), 1000);
 }
 
 TEST_WITH(scene, processes_that_ended_at_one_instant_were_live_together)
