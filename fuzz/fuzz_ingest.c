@@ -59,7 +59,8 @@ static void record(struct gg_profile_writer *writer, int fd, const uint8_t *rest
 		gg_target_drain(target, false);
 		gg_target_reconcile_if_lossy(target);
 		writer->now_ns = 20000;
-		gg_target_finish(target, writer->now_ns, "exited 0");
+		gg_target_finish(target, (struct gg_target_end){ writer->now_ns, writer->now_ns },
+		                 "exited 0");
 	}
 	gg_target_set_done(&set);
 }

@@ -43,7 +43,7 @@ static const char *name_of(int number)
 
 static const char *path_of(const struct session *s, int number)
 {
-	static char path[160];
+	static char path[384];
 
 	snprintf(path, sizeof(path), "%s/%s", s->directory, name_of(number));
 	return path;
@@ -180,5 +180,35 @@ TEST(what_is_removed_or_no_region_is_not_waited_for)
 	took(&s, 2, 0); /* it never became one */
 	CHECK(gg_succession_first(&s.succession, name_of(0), true, 100, &first_ns));
 	CHECK_EQ_U64(first_ns, UINT64_MAX);
+	done(&s);
+}
+
+TEST(the_order_in_which_regions_were_dropped_orders_the_ends)
+{
+	struct session s;
+	uint64_t after_ns, before_ns;
+
+	if (!CHECK(begin(&s)))
+		return;
+	for (int i = 0; i < 4; i++)
+		make(&s, i);
+	for (int i = 0; i < 3; i++)
+		drop(&s, i);
+	gg_succession_read(&s.succession);
+	gg_succession_ended(&s.succession, name_of(0), 100);
+	gg_succession_ended(&s.succession, name_of(2), 350);
+	gg_succession_ended(&s.succession, name_of(2), 300); /* better known now */
+	gg_succession_ended(&s.succession, name_of(3),
+	                    50); /* not dropped, so its order is unknown */
+	gg_succession_order(&s.succession, name_of(1), &after_ns, &before_ns);
+	CHECK_EQ_U64(after_ns, 100);
+	CHECK_EQ_U64(before_ns, 300);
+	gg_succession_order(&s.succession, name_of(0), &after_ns, &before_ns);
+	CHECK_EQ_U64(after_ns, 0);
+	CHECK_EQ_U64(before_ns, 300);
+	gg_succession_order(&s.succession, name_of(3), &after_ns, &before_ns);
+	CHECK_EQ_U64(after_ns, 0);
+	CHECK_EQ_U64(before_ns, UINT64_MAX);
+	drop(&s, 3);
 	done(&s);
 }

@@ -170,31 +170,74 @@ static bool find_successor(const struct gg_process_set *set,
 }
 
 /*
- * Returns the time at which the member ended, in CLOCK_MONOTONIC.
+ * Returns the end that the agent noted in an orderly exit; 0: it noted none.  If the process was
+ * seen alive later, it ended then.
+ */
+static uint64_t noted_end(struct gg_process_set_member *member)
+{
+	struct gg_region_reader *reader = &member->target->reader;
+
+	if (gg_region_reader_refresh(reader, NULL) < 0 || reader->header.end_monotonic_ns == 0)
+		return 0;
+	return later(reader->header.end_monotonic_ns, member->alive_ns);
+}
+
+/*
+ * Finds when the member ended, in the session's time.
  *
  *   1. The upper bound is the earliest of `before_ns`, the time at which the recorder noticed the
  *      end, and the start of the first successor.
- *   2. Below it, the best value is the end that the agent noted in an orderly exit, but not before
- *      the last time at which the process was seen alive.
- *   3. The last event and the start of the process are lower bounds.  They win over all other
+ *   2. Below it, the best value is the end that the agent noted in an orderly exit.
+ *   3. If the agent noted no end, the process was killed, or it executed another program.  Its
+ *      parent may have waited for it and gone on long before the recorder wakes up.  So it may have
+ *      ended at any time since it was last seen alive, but before any process whose region was
+ *      closed later.  That the process was alive does not say that it still ran this program.
+ *   4. It ended after each process whose region was closed earlier.
+ *   5. The last event and the start of the process are lower bounds.  They win over all other
  *      times, because no process allocates before it begins or after it ends.
  */
-static uint64_t find_end(const struct gg_process_set *set, struct gg_process_set_member *member,
-                         uint64_t before_ns)
+static struct gg_target_end find_end(struct gg_process_set *set,
+                                     struct gg_process_set_member *member, uint64_t before_ns)
 {
 	struct gg_target *target = member->target;
-	uint64_t latest_ns = earlier(member->noticed_ns, before_ns), end_ns, successor_ns;
+	bool is_replaced = before_ns != UINT64_MAX || member->unseen_exe[0] != '\0';
+	bool is_used = gg_region_file_is_used(target->reader.fd);
+	uint64_t latest_ns = earlier(member->noticed_ns, before_ns), noted_ns = noted_end(member);
+	uint64_t proof_ns, least_ns, end_ns, successor_ns, last_ns = 0, next_ns = UINT64_MAX;
 
 	gg_target_drain(target, true);
 	find_successor(set, member, &successor_ns);
 	latest_ns = earlier(latest_ns, successor_ns);
-	end_ns = latest_ns;
-	if (gg_region_reader_refresh(&target->reader, NULL) == 0 &&
-	    target->reader.header.end_monotonic_ns != 0)
-		end_ns = earlier(later(target->reader.header.end_monotonic_ns, member->alive_ns),
-		                 latest_ns);
-	end_ns = later(end_ns, target->last_event_ns);
-	return later(end_ns, target->reader.header.start_monotonic_ns);
+	if (!is_used)
+		gg_succession_order(&set->succession, member->name, &last_ns, &next_ns);
+	if (noted_ns != 0) {
+		least_ns = end_ns = later(earlier(noted_ns, latest_ns),
+		                          earlier(last_ns + 1, latest_ns));
+	} else {
+		end_ns = later(earlier(latest_ns, next_ns - 1), earlier(last_ns + 1, latest_ns));
+		least_ns = is_replaced ? 0 : earlier(member->alive_ns, end_ns);
+	}
+	/* A block lives at the instant of its allocation, hence the 1. */
+	proof_ns = later(target->last_event_ns + 1, target->reader.header.start_monotonic_ns);
+	end_ns = later(end_ns, proof_ns);
+	if (!is_used)
+		gg_succession_ended(&set->succession, member->name, end_ns);
+	return (struct gg_target_end){
+		.least_ns = gg_profile_writer_time(set->writer, later(least_ns, proof_ns)),
+		.end_ns = gg_profile_writer_time(set->writer, end_ns),
+	};
+}
+
+/* Notes orderly exits first, because the ends of killed members are compared with these. */
+static void note_ends(struct gg_process_set *set)
+{
+	for (struct gg_process_set_member *member = set->first; member != NULL;
+	     member = member->next) {
+		uint64_t end_ns = member->noticed_ns != 0 ? noted_end(member) : 0;
+
+		if (end_ns != 0 && !gg_region_file_is_used(member->target->reader.fd))
+			gg_succession_ended(&set->succession, member->name, end_ns);
+	}
 }
 
 /* Writes the final state of an ended member, which the set then forgets. */
@@ -202,14 +245,14 @@ static int finish(struct gg_process_set *set, struct gg_process_set_member *memb
                   uint64_t before_ns)
 {
 	struct gg_process_set_member **link = &set->first;
-	int64_t end_ns;
+	struct gg_target_end end;
 	int status;
 
 	if (member->noticed_ns == 0)
 		member->noticed_ns = gg_clock_monotonic_ns();
-	end_ns = gg_profile_writer_time(set->writer, find_end(set, member, before_ns));
+	end = find_end(set, member, before_ns);
 	gg_diagnostics_add(set, member);
-	status = gg_target_finish(member->target, end_ns, member->ending);
+	status = gg_target_finish(member->target, end, member->ending);
 	remove_later(set, member->name);
 	while (*link != member)
 		link = &(*link)->next;
@@ -615,6 +658,7 @@ bool gg_process_set_finish_ended(struct gg_process_set *set, bool last)
 	struct gg_process_set_member *next;
 
 	gg_process_set_listen(set);
+	note_ends(set);
 	for (struct gg_process_set_member *member = set->first;
 	     member != NULL && set->writer->status == 0; member = next) {
 		next = member->next;
@@ -665,7 +709,8 @@ int gg_process_set_finish_all(struct gg_process_set *set)
 		gg_target_watch_control(member->target);
 		keep_switch(set, member);
 		gg_diagnostics_add(set, member);
-		gg_target_finish(member->target, GG_TIME_NONE, "lived on");
+		gg_target_finish(member->target,
+		                 (struct gg_target_end){ GG_TIME_NONE, GG_TIME_NONE }, "lived on");
 		remove_later(set, member->name);
 		set->first = member->next;
 		set->count--;

@@ -688,7 +688,7 @@ static bool has_only_inherited(struct gg_target *target, const struct gg_region_
 
 /*
  * Reads the region for the last time and writes everything that it tells: live samples, losses,
- * totals, threads, and counters.  `end_ns` as in gg_target_finish().  A dead process changes
+ * totals, threads, and counters.  `end_ns` is its latest possible end.  A dead process changes
  * nothing after the view, so every known sample can be compared with the view.
  */
 static int take_final_state(struct gg_target *target, int64_t end_ns)
@@ -752,9 +752,10 @@ int gg_target_apply_view(struct gg_target *target, const struct gg_region_view *
 	return target->writer->status;
 }
 
-int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending)
+int gg_target_finish(struct gg_target *target, struct gg_target_end end, const char *ending)
 {
 	struct gg_profile_writer *writer = target->writer;
+	int64_t end_ns = end.end_ns;
 
 	if (target->is_finished)
 		return writer->status;
@@ -768,6 +769,7 @@ int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *endin
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
 	gg_target_drain(target, end_ns != GG_TIME_NONE);
 	target->record.end_ns = end_ns;
+	target->record.end_range_ns = end.least_ns < end_ns ? end_ns - end.least_ns : 0;
 	if (writer->status == 0)
 		take_final_state(target, end_ns);
 	target->record.ending = ending;

@@ -161,3 +161,52 @@ bool gg_succession_first(const struct gg_succession *succession, const char *nam
 	}
 	return is_complete;
 }
+
+/* Returns the number of the event that closed the region; 0: unknown. */
+static uint64_t drop_of(const struct gg_succession *succession, const char *name)
+{
+	uint64_t index = gg_map_get(&succession->by_name, key_of(name));
+
+	return index != GG_MAP_NONE ? succession->regions.items[index].dropped : 0;
+}
+
+static uint32_t known_ends(const struct gg_succession *succession)
+{
+	return succession->end_count < GG_SUCCESSION_ENDS ? succession->end_count
+	                                                  : GG_SUCCESSION_ENDS;
+}
+
+void gg_succession_ended(struct gg_succession *succession, const char *name, uint64_t end_ns)
+{
+	uint64_t dropped = drop_of(succession, name);
+	uint32_t slot = succession->end_count % GG_SUCCESSION_ENDS;
+
+	if (dropped == 0)
+		return;
+	for (uint32_t i = 0; i < known_ends(succession); i++)
+		if (succession->ends[i].dropped == dropped) {
+			succession->ends[i].end_ns = end_ns;
+			return;
+		}
+	succession->ends[slot] = (struct gg_succession_end){ dropped, end_ns };
+	succession->end_count++;
+}
+
+void gg_succession_order(const struct gg_succession *succession, const char *name,
+                         uint64_t *ret_after_ns, uint64_t *ret_before_ns)
+{
+	uint64_t dropped = drop_of(succession, name);
+
+	*ret_after_ns = 0;
+	*ret_before_ns = UINT64_MAX;
+	if (dropped == 0)
+		return;
+	for (uint32_t i = 0; i < known_ends(succession); i++) {
+		const struct gg_succession_end *other = &succession->ends[i];
+
+		if (other->dropped < dropped && other->end_ns > *ret_after_ns)
+			*ret_after_ns = other->end_ns;
+		if (other->dropped > dropped && other->end_ns < *ret_before_ns)
+			*ret_before_ns = other->end_ns;
+	}
+}

@@ -9,6 +9,11 @@
  * So a process whose region was created after that close is a successor.  Its start is an upper
  * bound of the end, no matter how late the recorder reads the list.
  *
+ * The order of two closes also orders two ends.  If a parent waits for a child that was killed, and
+ * then exits, the recorder may learn of both ends at once.  The parent's agent noted when it
+ * exited, and nobody noted the child's end; but the child's region was closed first, so the child
+ * ended first.
+ *
  * Misses    a forked child without a region of its own still maps its parent's region; then the
  *           order is unknown.  It is also unknown without inotify, and where the kernel dropped
  *           events.
@@ -28,8 +33,17 @@
 struct gg_session_directory;
 struct gg_succession_region;
 
+enum { GG_SUCCESSION_ENDS = 64 }; /* the latest ends whose order is remembered */
+
+struct gg_succession_end {
+	uint64_t dropped; /* number of the event that closed the region */
+	uint64_t end_ns;  /* CLOCK_MONOTONIC: the end of its process */
+};
+
 struct gg_succession {
 	int watch_fd; /* of inotify; -1: the order is unknown */
+	struct gg_succession_end ends[GG_SUCCESSION_ENDS]; /* a ring */
+	uint32_t end_count;
 	uint64_t event_count;
 	GG_ARRAY(struct gg_succession_region) regions; /* in the order in which they became known */
 	struct gg_map by_name;
@@ -57,3 +71,17 @@ void gg_succession_took(struct gg_succession *succession, const char *name, uint
  */
 bool gg_succession_first(const struct gg_succession *succession, const char *name, bool is_dropped,
                          uint64_t alive_ns, uint64_t *ret_first_ns);
+
+/*
+ * Notes that the process of that region ended at end_ns (CLOCK_MONOTONIC), and that no process maps
+ * the region any more.  A second call for a region corrects the first.
+ */
+void gg_succession_ended(struct gg_succession *succession, const char *name, uint64_t end_ns);
+
+/*
+ * Finds between which known ends the process of that region ended, whose region no process maps any
+ * more: *ret_after_ns is the latest end before it, or 0, and *ret_before_ns the earliest end after
+ * it, or UINT64_MAX.
+ */
+void gg_succession_order(const struct gg_succession *succession, const char *name,
+                         uint64_t *ret_after_ns, uint64_t *ret_before_ns);

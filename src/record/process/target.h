@@ -163,11 +163,18 @@ int gg_target_reconcile(struct gg_target *target);
 bool gg_target_is_lossy(const struct gg_target *target);
 
 /*
- * Writes the final state and totals and closes the region.  `end_ns` is when the process ended, in
- * the session's time; GG_TIME_NONE: it lives on.  `ending` as in struct gg_profile_process, or
- * NULL.
+ * The end of a process, in the session's time: not before least_ns, and not after end_ns.
+ * GG_TIME_NONE: it lives on.
  */
-int gg_target_finish(struct gg_target *target, int64_t end_ns, const char *ending);
+struct gg_target_end {
+	int64_t least_ns, end_ns;
+};
+
+/*
+ * Writes the final state and totals and closes the region.  `end` is when the process ended.
+ * `ending` as in struct gg_profile_process, or NULL.
+ */
+int gg_target_finish(struct gg_target *target, struct gg_target_end end, const char *ending);
 
 /* True if the sample was live when the process was forked. */
 static inline bool gg_target_is_inherited(const struct gg_target *target,

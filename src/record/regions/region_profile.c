@@ -153,6 +153,7 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
 	struct gg_region_view view;
 	struct gg_target *target;
+	int64_t end_ns;
 	bool is_alive;
 
 	if (fd < 0)
@@ -171,10 +172,10 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	if (status == 0)
 		status = note_what_it_is(writer, target, is_alive);
 	/* Without a recorder nobody saw the exit status; a noted end means an orderly exit. */
+	end_ns = is_alive ? GG_TIME_NONE : gg_profile_writer_time(writer, *last_ns);
 	if (status == 0)
-		status = gg_target_finish(
-			target, is_alive ? GG_TIME_NONE : gg_profile_writer_time(writer, *last_ns),
-			view.header.end_monotonic_ns != 0 ? "exited" : NULL);
+		status = gg_target_finish(target, (struct gg_target_end){ end_ns, end_ns },
+		                          view.header.end_monotonic_ns != 0 ? "exited" : NULL);
 	gg_region_view_done(&view);
 	return status;
 }
