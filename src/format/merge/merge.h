@@ -19,9 +19,9 @@
  * Stacks        are equal if their frames are.  A frame is identified by build-id and address.
  *               Without a build-id, the names of functions, files and lines identify it; without
  *               names, path and address do.
- * Memory        150 bytes for each pair of stack and label set, at most ROWS_MAX at a time.  When
- *               there are more, they are written and may occur twice in the file, which does not
- *               change sums.  Each distinct node of the tree of stacks takes 40 bytes more.
+ * Memory        150 bytes for each pair of stack and label set, at most GG_MERGE_ROWS_MAX at a
+ *               time.  When there are more, they are written and may occur twice in the file, which
+ *               does not change sums.  Each distinct node of the tree of stacks takes 40 bytes.
  * Threads       one owner.
  */
 #pragma once

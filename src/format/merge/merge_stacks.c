@@ -10,7 +10,7 @@
 #include "base/hash.h"
 
 /* A line of the frame that is being read.  Texts are offsets; SIZE_MAX means NULL. */
-struct line {
+struct merge_line {
 	size_t function, full_name, linkage_name, file;
 	uint32_t number;
 	bool inlined;
@@ -18,51 +18,51 @@ struct line {
 
 static int take_module(const struct gg_profile_module *module, void *context)
 {
-	struct gg_merge_stacks *places = context;
+	struct gg_merge_stacks *stacks = context;
 	struct gg_profile_module clean = *module;
 	struct gg_merge_module *kept;
 
-	if (!gg_array_extend(&places->modules, (size_t)module->id + 1))
-		return gg_error_memory(places->error, "merge");
-	kept = &places->modules.items[module->id];
+	if (!gg_array_extend(&stacks->modules, (size_t)module->id + 1))
+		return gg_error_memory(stacks->error, "merge");
+	kept = &stacks->modules.items[module->id];
 	kept->has_build_id = module->build_id_bytes > 0;
-	return gg_profile_intern_module(places->out, &clean, &kept->out, places->error);
+	return gg_profile_intern_module(stacks->out, &clean, &kept->out, stacks->error);
 }
 
 static int take_frame(const struct gg_profile_frame *frame, void *context)
 {
-	struct gg_merge_stacks *places = context;
+	struct gg_merge_stacks *stacks = context;
 
-	if (!gg_array_extend(&places->frames, (size_t)frame->id + 1))
-		return gg_error_memory(places->error, "merge");
-	places->frames.items[frame->id] = (struct gg_merge_frame){ frame->module, 0,
+	if (!gg_array_extend(&stacks->frames, (size_t)frame->id + 1))
+		return gg_error_memory(stacks->error, "merge");
+	stacks->frames.items[frame->id] = (struct gg_merge_frame){ frame->module, 0,
 		                                                   frame->address };
 	return 0;
 }
 
-static struct gg_merge_module module_of(const struct gg_merge_stacks *places,
+static struct gg_merge_module module_of(const struct gg_merge_stacks *stacks,
                                         const struct gg_merge_frame *frame)
 {
 	struct gg_merge_module none = { 0 };
 
-	return frame->module < places->modules.count ? places->modules.items[frame->module] : none;
+	return frame->module < stacks->modules.count ? stacks->modules.items[frame->module] : none;
 }
 
 /* --- frames with names ------------------------------------------------------------------------ */
 
-static size_t keep_text(struct gg_merge_stacks *places, const char *text)
+static size_t keep_text(struct gg_merge_stacks *stacks, const char *text)
 {
-	size_t at = places->texts.length;
+	size_t at = stacks->texts.length;
 
 	if (text == NULL)
 		return SIZE_MAX;
-	gg_buf_append(&places->texts, text, strlen(text) + 1);
+	gg_buf_append(&stacks->texts, text, strlen(text) + 1);
 	return at;
 }
 
-static const char *text_at(const struct gg_merge_stacks *places, size_t at)
+static const char *text_at(const struct gg_merge_stacks *stacks, size_t at)
 {
-	return at != SIZE_MAX ? places->texts.data + at : NULL;
+	return at != SIZE_MAX ? stacks->texts.data + at : NULL;
 }
 
 /* Hashes a text and its end by FNV-1a. */
@@ -79,7 +79,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
  * Returns a hash of the frame's names, to use in place of an address that other files number
  * differently.
  */
-static uint64_t hash_lines(const struct gg_merge_stacks *places, const struct line *lines,
+static uint64_t hash_lines(const struct gg_merge_stacks *stacks, const struct merge_line *lines,
                            size_t count)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -88,146 +88,147 @@ static uint64_t hash_lines(const struct gg_merge_stacks *places, const struct li
 		size_t name = lines[i].full_name != SIZE_MAX ? lines[i].full_name
 		                                             : lines[i].function;
 
-		hash = hash_text(hash, text_at(places, name));
-		hash = hash_text(hash, text_at(places, lines[i].file));
+		hash = hash_text(hash, text_at(stacks, name));
+		hash = hash_text(hash, text_at(stacks, lines[i].file));
 		hash = gg_hash_integer(hash ^ lines[i].number, 0);
 	}
 	return hash | UINT64_C(1) << 63;
 }
 
-static int put_lines(struct gg_merge_stacks *places, uint32_t frame, const struct line *lines,
+static int put_lines(struct gg_merge_stacks *stacks, uint32_t frame, const struct merge_line *lines,
                      size_t count)
 {
 	struct gg_profile_line *given = calloc(count, sizeof(*given));
 	int status;
 
 	if (given == NULL)
-		return gg_error_memory(places->error, "merge");
+		return gg_error_memory(stacks->error, "merge");
 	for (size_t i = 0; i < count; i++)
 		given[i] = (struct gg_profile_line){
-			.function = text_at(places, lines[i].function),
-			.full_name = text_at(places, lines[i].full_name),
-			.linkage_name = text_at(places, lines[i].linkage_name),
-			.file = text_at(places, lines[i].file),
+			.function = text_at(stacks, lines[i].function),
+			.full_name = text_at(stacks, lines[i].full_name),
+			.linkage_name = text_at(stacks, lines[i].linkage_name),
+			.file = text_at(stacks, lines[i].file),
 			.line = lines[i].number,
 			.inlined = lines[i].inlined
 		};
-	status = gg_profile_put_lines(places->out, frame, given, (uint32_t)count, places->error);
+	status = gg_profile_put_lines(stacks->out, frame, given, (uint32_t)count, stacks->error);
 	free(given);
 	if (status == 0)
-		places->is_named.items[frame] = 1;
+		stacks->is_named.items[frame] = 1;
 	return status;
 }
 
 /* Finishes a frame when all its lines have been read. */
-static int settle_lines(struct gg_merge_stacks *places)
+static int intern_lines(struct gg_merge_stacks *stacks)
 {
-	const struct line *lines = (const struct line *)(const void *)places->lines.data;
-	size_t count = places->lines.length / sizeof(*lines);
-	struct gg_merge_frame *frame = &places->frames.items[places->frame];
+	const struct merge_line *lines = (const struct merge_line *)(const void *)
+	                                         stacks->lines.data;
+	size_t count = stacks->lines.length / sizeof(*lines);
+	struct gg_merge_frame *frame = &stacks->frames.items[stacks->frame];
 	struct gg_merge_module module;
 	uint64_t address;
 	int status;
 
 	if (count == 0)
 		return 0;
-	if (places->texts.failed || places->lines.failed)
-		return gg_error_memory(places->error, "merge");
-	module = module_of(places, frame);
-	address = module.has_build_id ? frame->address : hash_lines(places, lines, count);
-	status = gg_profile_intern_frame(places->out, module.out, address, &frame->out,
-	                                 places->error);
-	if (status == 0 && !gg_array_extend(&places->is_named, (size_t)frame->out + 1))
-		status = gg_error_memory(places->error, "merge");
-	if (status == 0 && !places->is_named.items[frame->out])
-		status = put_lines(places, frame->out, lines, count);
-	gg_buf_clear(&places->texts);
-	gg_buf_clear(&places->lines);
+	if (stacks->texts.failed || stacks->lines.failed)
+		return gg_error_memory(stacks->error, "merge");
+	module = module_of(stacks, frame);
+	address = module.has_build_id ? frame->address : hash_lines(stacks, lines, count);
+	status = gg_profile_intern_frame(stacks->out, module.out, address, &frame->out,
+	                                 stacks->error);
+	if (status == 0 && !gg_array_extend(&stacks->is_named, (size_t)frame->out + 1))
+		status = gg_error_memory(stacks->error, "merge");
+	if (status == 0 && !stacks->is_named.items[frame->out])
+		status = put_lines(stacks, frame->out, lines, count);
+	gg_buf_clear(&stacks->texts);
+	gg_buf_clear(&stacks->lines);
 	return status;
 }
 
 static int take_line(const struct gg_profile_line *line, void *context)
 {
-	struct gg_merge_stacks *places = context;
-	struct line kept;
+	struct gg_merge_stacks *stacks = context;
+	struct merge_line kept;
 	int status = 0;
 
-	if (line->frame == 0 || line->frame >= places->frames.count)
+	if (line->frame == 0 || line->frame >= stacks->frames.count)
 		return 0;
-	if (line->frame != places->frame) {
-		status = settle_lines(places);
-		places->frame = line->frame;
+	if (line->frame != stacks->frame) {
+		status = intern_lines(stacks);
+		stacks->frame = line->frame;
 	}
-	kept = (struct line){ .function = keep_text(places, line->function),
-		              .full_name = keep_text(places, line->full_name),
-		              .linkage_name = keep_text(places, line->linkage_name),
-		              .file = keep_text(places, line->file),
-		              .number = line->line,
-		              .inlined = line->inlined };
-	gg_buf_append(&places->lines, &kept, sizeof(kept));
+	kept = (struct merge_line){ .function = keep_text(stacks, line->function),
+		                    .full_name = keep_text(stacks, line->full_name),
+		                    .linkage_name = keep_text(stacks, line->linkage_name),
+		                    .file = keep_text(stacks, line->file),
+		                    .number = line->line,
+		                    .inlined = line->inlined };
+	gg_buf_append(&stacks->lines, &kept, sizeof(kept));
 	return status;
 }
 
 /* --- stacks ----------------------------------------------------------------------------------- */
 
-static int frame_of(struct gg_merge_stacks *places, uint32_t id, uint32_t *ret_frame)
+static int frame_of(struct gg_merge_stacks *stacks, uint32_t id, uint32_t *ret_frame)
 {
 	struct gg_merge_frame *frame;
 	int status = 0;
 
 	*ret_frame = 0;
-	if (id == 0 || id >= places->frames.count)
+	if (id == 0 || id >= stacks->frames.count)
 		return 0;
-	frame = &places->frames.items[id];
+	frame = &stacks->frames.items[id];
 	if (frame->out == 0)
-		status = gg_profile_intern_frame(places->out, module_of(places, frame).out,
-		                                 frame->address, &frame->out, places->error);
+		status = gg_profile_intern_frame(stacks->out, module_of(stacks, frame).out,
+		                                 frame->address, &frame->out, stacks->error);
 	*ret_frame = frame->out;
 	return status;
 }
 
 static int take_stack(const struct gg_profile_stack *stack, void *context)
 {
-	struct gg_merge_stacks *places = context;
-	uint32_t frame, *stacks;
-	int status = frame_of(places, stack->frame, &frame);
+	struct gg_merge_stacks *stacks = context;
+	uint32_t frame, *ids;
+	int status = frame_of(stacks, stack->frame, &frame);
 
 	if (status < 0)
 		return status;
-	if (!gg_array_extend(&places->stacks, (size_t)stack->id + 1))
-		return gg_error_memory(places->error, "merge");
-	stacks = places->stacks.items;
-	return gg_profile_intern_stack(places->out,
-	                               stack->parent < stack->id ? stacks[stack->parent] : 0, frame,
-	                               &stacks[stack->id], places->error);
+	if (!gg_array_extend(&stacks->stacks, (size_t)stack->id + 1))
+		return gg_error_memory(stacks->error, "merge");
+	ids = stacks->stacks.items;
+	return gg_profile_intern_stack(stacks->out,
+	                               stack->parent < stack->id ? ids[stack->parent] : 0, frame,
+	                               &ids[stack->id], stacks->error);
 }
 
-int gg_merge_stacks_read(struct gg_merge_stacks *places, struct gg_profile *profile,
+int gg_merge_stacks_read(struct gg_merge_stacks *stacks, struct gg_profile *profile,
                          struct gg_error *error)
 {
 	int status;
 
-	places->error = error;
-	places->modules.count = places->frames.count = places->stacks.count = 0;
-	places->frame = 0;
-	gg_buf_clear(&places->texts);
-	gg_buf_clear(&places->lines);
-	status = gg_profile_each_module(profile, take_module, places, error);
+	stacks->error = error;
+	stacks->modules.count = stacks->frames.count = stacks->stacks.count = 0;
+	stacks->frame = 0;
+	gg_buf_clear(&stacks->texts);
+	gg_buf_clear(&stacks->lines);
+	status = gg_profile_each_module(profile, take_module, stacks, error);
 	if (status == 0)
-		status = gg_profile_each_frame(profile, take_frame, places, error);
+		status = gg_profile_each_frame(profile, take_frame, stacks, error);
 	if (status == 0)
-		status = gg_profile_each_line(profile, take_line, places, error);
+		status = gg_profile_each_line(profile, take_line, stacks, error);
 	if (status == 0)
-		status = settle_lines(places);
-	return status == 0 ? gg_profile_each_stack(profile, take_stack, places, error) : status;
+		status = intern_lines(stacks);
+	return status == 0 ? gg_profile_each_stack(profile, take_stack, stacks, error) : status;
 }
 
-void gg_merge_stacks_done(struct gg_merge_stacks *places)
+void gg_merge_stacks_done(struct gg_merge_stacks *stacks)
 {
-	gg_array_done(&places->modules);
-	gg_array_done(&places->frames);
-	gg_array_done(&places->stacks);
-	gg_array_done(&places->is_named);
-	gg_buf_done(&places->texts);
-	gg_buf_done(&places->lines);
+	gg_array_done(&stacks->modules);
+	gg_array_done(&stacks->frames);
+	gg_array_done(&stacks->stacks);
+	gg_array_done(&stacks->is_named);
+	gg_buf_done(&stacks->texts);
+	gg_buf_done(&stacks->lines);
 }

@@ -2,11 +2,11 @@
 /*
  * merge_stacks - maps stacks of one profile to those of another; the first step of gg_merge_add().
  *
- *   struct gg_merge_stacks places = { .out = out };        reused for all profiles
+ *   struct gg_merge_stacks stacks = { .out = out };        reused for all profiles
  *
- *   gg_merge_stacks_read(&places, profile, error);
- *   stack = gg_merge_stacks_stack(&places, id);
- *   gg_merge_stacks_done(&places);
+ *   gg_merge_stacks_read(&stacks, profile, error);
+ *   stack = gg_merge_stacks_stack(&stacks, id);
+ *   gg_merge_stacks_done(&stacks);
  */
 #pragma once
 
@@ -33,16 +33,16 @@ struct gg_merge_stacks {
 	GG_ARRAY(uint32_t) stacks;
 	/* The lines of the frame that is being read. */
 	uint32_t frame;
-	struct gg_buf texts, lines; /* struct line of merge_stacks.c */
+	struct gg_buf texts, lines; /* struct merge_line of merge_stacks.c */
 	/* For frames of `out`, by id: whether the frame has lines. */
 	GG_ARRAY(uint8_t) is_named;
 };
 
-GG_MUST_CHECK int gg_merge_stacks_read(struct gg_merge_stacks *places, struct gg_profile *profile,
+GG_MUST_CHECK int gg_merge_stacks_read(struct gg_merge_stacks *stacks, struct gg_profile *profile,
                                        struct gg_error *error);
 /* Returns 0 for stack 0 and for stacks that the profile lacks. */
-static inline uint32_t gg_merge_stacks_stack(const struct gg_merge_stacks *places, uint32_t stack)
+static inline uint32_t gg_merge_stacks_stack(const struct gg_merge_stacks *stacks, uint32_t stack)
 {
-	return stack < places->stacks.count ? places->stacks.items[stack] : 0;
+	return stack < stacks->stacks.count ? stacks->stacks.items[stack] : 0;
 }
-void gg_merge_stacks_done(struct gg_merge_stacks *places);
+void gg_merge_stacks_done(struct gg_merge_stacks *stacks);

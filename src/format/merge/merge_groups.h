@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * merge_groups - processes with equal labels, which become one process of the merged profile.
+ *
+ *   struct gg_merge_groups groups = { .out = out, .given = labels, .given_count = 2 };
+ *
+ *   gg_merge_groups_read(&groups, profile, error);               for each profile
+ *   group = gg_merge_group_of(&groups, sample->process);         its group, or NULL
+ *   gg_merge_groups_write(&groups, error);
+ *   gg_merge_groups_done(&groups);
+ *
+ * Processes belong to one group if they have the same labels, scheme and sampling interval.  Given
+ * labels replace labels of the process that have the same key.
+ *
+ * Threads  one owner.
+ */
+#pragma once
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "format/import/import.h"
+#include "profile/last_end.h"
+#include "region/layout.h"
+
+struct gg_merge_group {
+	uint32_t id; /* of its process in `out` */
+	uint32_t process_count;
+	struct gg_profile_process process;
+	char *command;                      /* NULL: the processes have different ones */
+	uint64_t dropped[GG_COUNTER_COUNT]; /* the region's counters of lost samples and frees */
+	bool is_incomplete; /* sampling was off at times, or sums may be another process's */
+};
+
+/* A process of the profile that is being added. */
+struct gg_merge_process {
+	uint32_t group; /* index + 1; 0: no such process */
+	int64_t end_ns;
+};
+
+/* A label of a process of the profile that is being added. */
+struct gg_merge_label {
+	uint32_t process;
+	size_t key, value; /* offsets in texts */
+};
+
+struct gg_merge_groups {
+	struct gg_profile *out;
+	const struct gg_import_label *given; /* labels for every process */
+	size_t given_count;
+	bool keep_hosts; /* add the recording machine as the label "host" */
+	GG_ARRAY(struct gg_merge_group) groups;
+	struct gg_map by_labels; /* hash of labels, scheme and interval -> index */
+
+	/* The profile that is being added. */
+	struct gg_error *error;
+	char *host; /* the label for each of its processes; NULL: no label */
+	GG_ARRAY(struct gg_merge_process) processes; /* by id */
+	struct gg_last_end last;
+	GG_ARRAY(struct gg_merge_label) labels;
+	struct gg_buf texts; /* of labels */
+};
+
+/* Reads the labels and processes of a profile. */
+GG_MUST_CHECK int gg_merge_groups_read(struct gg_merge_groups *groups, struct gg_profile *profile,
+                                       struct gg_error *error);
+/* Returns the group of a process of that profile; NULL: it has no such process. */
+struct gg_merge_group *gg_merge_group_of(const struct gg_merge_groups *groups, uint32_t process);
+/* True if that process ended before the end of its session. */
+bool gg_merge_groups_has_ended(const struct gg_merge_groups *groups, uint32_t process);
+
+/* Completes the processes of `out`: their commands, counters and events. */
+GG_MUST_CHECK int gg_merge_groups_write(struct gg_merge_groups *groups, struct gg_error *error);
+void gg_merge_groups_done(struct gg_merge_groups *groups);
+
+/*
+ * Keeps a command as long as all are equal: the first call copies it, and a different one sets
+ * *kept to NULL for good.
+ */
+GG_MUST_CHECK int gg_merge_keep_command(char **kept, bool is_first, const char *command,
+                                        struct gg_error *error);

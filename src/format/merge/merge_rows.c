@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* merge_rows - adds up samples by group, stack and fate. */
+#include "format/merge/merge_rows.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/assert.h"
+
+enum { SIZE_CLASS_MIXED = 255 };
+
+static int write_row(struct gg_merge_rows *rows, const struct gg_merge_row *row,
+                     struct gg_error *error)
+{
+	const struct gg_row_sums *sum = &row->part.sum;
+	struct gg_profile_coarse aggregate = {
+		.process = row->key.group,
+		.stack = row->key.stack,
+		.to_ns = row->key.fate != GG_MERGE_FREED ? GG_TIME_NONE : 0,
+		.is_left = row->key.fate == GG_MERGE_LEFT,
+		.size_class = row->part.size_class,
+		.interval_bytes = row->part.interval_bytes,
+		.sums = gg_row_sums_sums(sum),
+		.count_skew = sum->count_skew,
+		.bytes_skew = sum->bytes_skew,
+		.unknown_errors = sum->unknown_errors,
+	};
+
+	return gg_profile_add_coarse(rows->out, &aggregate, error);
+}
+
+int gg_merge_rows_write(struct gg_merge_rows *rows, struct gg_error *error)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < rows->rows.count && status == 0; i++)
+		if (rows->rows.items[i].part.sum.samples > 0)
+			status = write_row(rows, &rows->rows.items[i], error);
+	rows->rows.count = 0;
+	gg_map_done(&rows->by_key);
+	return status;
+}
+
+/* Returns the row of this key, a new one if necessary; NULL: out of memory. */
+static struct gg_merge_row *find_row(struct gg_merge_rows *rows, const struct gg_merge_key *key)
+{
+	/* A stack takes 32 bits and a group 30 bits, more than there are processes. */
+	uint64_t hash = (uint64_t)key->stack << 32 | (uint64_t)key->group << 2 |
+	                (uint64_t)key->fate;
+	uint64_t index = gg_map_get(&rows->by_key, hash);
+	struct gg_merge_row *row;
+
+	gg_assert(key->fate <= GG_MERGE_LIVE);
+	gg_assert(index == GG_MAP_NONE || index < rows->rows.count);
+	if (index != GG_MAP_NONE)
+		return &rows->rows.items[index];
+	row = gg_array_add(&rows->rows);
+	if (row == NULL)
+		return NULL;
+	row->key = *key;
+	if (gg_map_put(&rows->by_key, hash, rows->rows.count - 1) == 0)
+		return row;
+	rows->rows.count--;
+	return NULL;
+}
+
+int gg_merge_rows_add(struct gg_merge_rows *rows, const struct gg_merge_key *key,
+                      const struct gg_merge_part *part, struct gg_error *error)
+{
+	struct gg_merge_row *row;
+
+	if (rows->rows.count >= GG_MERGE_ROWS_MAX && gg_merge_rows_write(rows, error) < 0)
+		return error != NULL ? error->code : -EIO;
+	row = find_row(rows, key);
+	if (row == NULL)
+		return gg_error_memory(error, "merge");
+	if (row->part.sum.samples == 0)
+		row->part.size_class = part->size_class;
+	else if (row->part.size_class != part->size_class)
+		row->part.size_class = SIZE_CLASS_MIXED;
+	row->part.interval_bytes = fmax(row->part.interval_bytes, part->interval_bytes);
+	gg_row_sums_add(&row->part.sum, &part->sum);
+	return 0;
+}
+
+void gg_merge_rows_subtract(struct gg_merge_rows *rows, const struct gg_merge_key *key,
+                            const struct gg_row_sums *sample)
+{
+	struct gg_merge_row *row = find_row(rows, key);
+	struct gg_row_sums *sum;
+
+	if (row == NULL || row->part.sum.samples < 1)
+		return;
+	sum = &row->part.sum;
+	sum->samples -= 1;
+	sum->size -= sample->size;
+	sum->count -= sample->count;
+	sum->count_variance -= sample->count_variance;
+	sum->bytes -= sample->bytes;
+	sum->bytes_variance -= sample->bytes_variance;
+	sum->count_skew = fmax(sum->count_skew - sample->count_skew, 0);
+	sum->bytes_skew = fmax(sum->bytes_skew - sample->bytes_skew, 0);
+	if (sum->samples < 1)
+		*sum = (struct gg_row_sums){ 0 };
+}
+
+void gg_merge_rows_done(struct gg_merge_rows *rows)
+{
+	gg_array_done(&rows->rows);
+	gg_map_done(&rows->by_key);
+}

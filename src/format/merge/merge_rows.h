@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * merge_rows - sums of samples by group, stack and fate, which become aggregates of a profile.
+ *
+ *   struct gg_merge_rows rows = { .out = out };
+ *   struct gg_merge_key key = { group->id, stack, GG_MERGE_LIVE };
+ *
+ *   gg_merge_rows_add(&rows, &key, &sample, error);
+ *   gg_merge_rows_write(&rows, error);
+ *   gg_merge_rows_done(&rows);
+ *
+ * Memory   150 bytes for each key.  When there are GG_MERGE_ROWS_MAX, all are written.  A key may
+ *          then occur twice in the profile, which does not change sums.
+ * Threads  one owner.
+ */
+#pragma once
+
+#include "base/array.h"
+#include "base/map.h"
+#include "format/import/row_sums.h"
+#include "profile/profile.h"
+
+enum { GG_MERGE_ROWS_MAX = 1 << 20 };
+
+/* The fate of a block.  If several processes share a block, the largest value decides. */
+enum gg_merge_fate {
+	GG_MERGE_FREED,
+	GG_MERGE_LEFT, /* not freed, and its process ended before the end of its session */
+	GG_MERGE_LIVE, /* live at the end of its session (profile/last_end.h) */
+};
+
+struct gg_merge_key {
+	uint32_t group, stack; /* ids of `out` */
+	enum gg_merge_fate fate;
+};
+
+/* One or several samples: their sum, and the properties that a sum may mix. */
+struct gg_merge_part {
+	struct gg_row_sums sum;
+	uint32_t size_class;
+	double interval_bytes;
+};
+
+struct gg_merge_row {
+	struct gg_merge_key key;
+	struct gg_merge_part part;
+};
+
+struct gg_merge_rows {
+	struct gg_profile *out;
+	GG_ARRAY(struct gg_merge_row) rows;
+	struct gg_map by_key; /* hash of a key -> index */
+};
+
+GG_MUST_CHECK int gg_merge_rows_add(struct gg_merge_rows *rows, const struct gg_merge_key *key,
+                                    const struct gg_merge_part *part, struct gg_error *error);
+/* Removes one sample from the row that it was added to, unless that row is already written. */
+void gg_merge_rows_subtract(struct gg_merge_rows *rows, const struct gg_merge_key *key,
+                            const struct gg_row_sums *sample);
+/* Writes all rows as aggregates, and forgets them. */
+GG_MUST_CHECK int gg_merge_rows_write(struct gg_merge_rows *rows, struct gg_error *error);
+void gg_merge_rows_done(struct gg_merge_rows *rows);
