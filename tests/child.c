@@ -119,6 +119,15 @@ void child_done(struct child *child)
 	gg_buf_done(&child->err);
 }
 
+bool child_succeeds(const char *const argv[])
+{
+	struct child child;
+	bool succeeds = child_run(&child, argv, NULL, 60) && child.exit_status == 0;
+
+	child_done(&child);
+	return succeeds;
+}
+
 bool child_can_have_terminal(void)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
+#include "scratch.h"
+
 const struct gg_profile_session profile_session = {
 	.command = "sort 'a b'",
 	.host = "here",
@@ -121,4 +126,34 @@ bool profile_write(struct gg_profile *profile, struct gg_error *error)
 	ok &= 0 <= (gg_profile_add_note(profile, "look here", error));
 	ok &= 0 <= (gg_profile_add_note(profile, "look here", error));
 	return ok;
+}
+
+struct profile_place profile_place_make(void)
+{
+	struct profile_place place = { .directory = scratch_new_folder() };
+
+	snprintf(place.path, sizeof(place.path), "%s/x.geiger", place.directory);
+	return place;
+}
+
+bool profile_place_remove(const struct profile_place *place)
+{
+	unlink(place->path);
+	if (rmdir(place->directory) == 0)
+		return true;
+	printf("something was left beside %s\n", place->path);
+	return false;
+}
+
+int profile_count_sample(const struct gg_profile_sample *sample, void *count)
+{
+	(void)sample;
+	++*(uint64_t *)count;
+	return 0;
+}
+
+void profile_print_problem(const char *problem, void *context)
+{
+	(void)context;
+	printf("%s\n", problem);
 }

@@ -8,6 +8,23 @@
 
 #include "profile/profile.h"
 
+/* A folder with the path of a profile that is not there yet. */
+struct profile_place {
+	const char *directory;
+	char path[96];
+};
+
+struct profile_place profile_place_make(void);
+
+/* Removes the profile and the folder.  False with a message if something else is in it. */
+bool profile_place_remove(const struct profile_place *place);
+
+/* For gg_profile_each_sample(): adds 1 to a uint64_t. */
+int profile_count_sample(const struct gg_profile_sample *sample, void *count);
+
+/* For gg_profile_check(): prints the problem. */
+void profile_print_problem(const char *problem, void *context);
+
 extern const struct gg_profile_session profile_session;
 
 /* Of both samples, but that number 2 was freed at 200 s by thread 1 in stack 1, and noticed late. */

@@ -61,7 +61,7 @@ const char *scratch_folder(void)
 	return folder;
 }
 
-const char *scratch_path(const char *name)
+static char *make_path(const char *name)
 {
 	size_t bytes = strlen(scratch_folder()) + 1 + strlen(name) + 1;
 	struct kept *kept = malloc(sizeof(*kept) + bytes);
@@ -71,6 +71,19 @@ const char *scratch_path(const char *name)
 	kept->next = first_kept;
 	first_kept = kept;
 	return kept->text;
+}
+
+const char *scratch_path(const char *name)
+{
+	return make_path(name);
+}
+
+const char *scratch_new_folder(void)
+{
+	char *path = make_path("XXXXXX");
+
+	must(mkdtemp(path) != NULL, path);
+	return path;
 }
 
 const char *scratch_write(const char *name, const char *text)

@@ -17,6 +17,9 @@ const char *scratch_folder(void);
 /* FOLDER/NAME; the text lives as long as the program. */
 const char *scratch_path(const char *name);
 
+/* A new folder in the folder; its path lives as long as the program. */
+const char *scratch_new_folder(void);
+
 /* Writes the file, anew if it exists, and returns its path. */
 const char *scratch_write(const char *name, const char *text);
 

@@ -72,6 +72,22 @@ bool place_open_region(const char *directory, struct gg_region_view *ret_view)
 	       gg_region_view_open(ret_view, path, &error) == 0;
 }
 
+bool place_read_region(const char *path, struct gg_region_view *ret_view)
+{
+	static struct gg_error error;
+
+	if (gg_region_view_open(ret_view, path, &error) < 0) {
+		printf("%s: %s\n", path, error.message);
+		return false;
+	}
+	if (!ret_view->torn && ret_view->damaged_count == 0 &&
+	    gg_region_view_check(ret_view, NULL) == 0)
+		return true;
+	printf("%s is not consistent\n", path);
+	gg_region_view_done(ret_view);
+	return false;
+}
+
 bool place_is_emulated(void)
 {
 	return getenv("TEST_EMULATOR") != NULL;

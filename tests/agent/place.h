@@ -34,6 +34,9 @@ bool place_find_region(const char *directory, char path[PLACE_PATH_MAX]);
 /* Reads a region of the directory.  False: no file is there, or it is not a region yet. */
 bool place_open_region(const char *directory, struct gg_region_view *ret_view);
 
+/* Reads the region at a path.  False with a message if it is not whole, or does not add up. */
+bool place_read_region(const char *path, struct gg_region_view *ret_view);
+
 bool place_is_emulated(void);
 
 enum { PLACE_WORDS_MAX = 80 };

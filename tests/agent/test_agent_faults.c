@@ -18,6 +18,7 @@
 #include "base/compiler.h"
 #include "child.h"
 #include "region/reader/view.h"
+#include "scratch.h"
 #include "test.h"
 
 enum { LIMIT_SECONDS = 120, LINE_MAX_BYTES = 4200 };
@@ -126,7 +127,6 @@ struct sum {
 /* Each must be consistent. */
 static struct sum sum_up(const char *where)
 {
-	static struct gg_error error;
 	struct sum sum = { 0 };
 	DIR *d = opendir(where);
 	struct dirent *entry;
@@ -138,12 +138,8 @@ static struct sum sum_up(const char *where)
 		if (strncmp(entry->d_name, "geiger-", 7) != 0)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", where, entry->d_name);
-		if (!CHECK_MSG(gg_region_view_open(&view, path, &error) == 0, "%s: %s", path,
-		               error.message))
+		if (!CHECK(place_read_region(path, &view)))
 			continue;
-		CHECK_MSG(!view.torn && view.damaged_count == 0 &&
-		                  gg_region_view_check(&view, NULL) == 0,
-		          "%s is not consistent", path);
 		sum.region_count++;
 		for (int i = 0; i < GG_COUNTER_COUNT; i++)
 			sum.counters[i] += view.header.counters[i];
@@ -360,34 +356,36 @@ TEST(a_thread_without_memory_for_its_samples_drops_and_counts_them)
 static bool may_mount(void)
 {
 	const char *const argv[] = { "unshare", "-m", "true", NULL };
-	struct child child;
-	bool may = child_run(&child, argv, NULL, 60) && child.exit_status == 0;
 
-	child_done(&child);
-	return may;
+	return child_succeeds(argv);
 }
 
-TEST(a_disk_that_fills_up_drops_and_counts)
+/* Compares a program whose directory has 400 KiB.  Returns the sums over the regions that it left. */
+static struct sum compare_on_small_disk(const char *what, const char *told)
 {
-	char before[400], after[500], copies[100];
+	char before[400], after[500];
+	const char *copies = scratch_new_folder();
 	const struct way way = { .before = before, .after = after };
-	struct sum sum;
 
-	if (!may_mount())
-		SKIP("may not mount here");
-	snprintf(copies, sizeof(copies), "%s-copies", directory);
-	CHECK_EQ_I64(mkdir(copies, 0700), 0);
 	snprintf(before, sizeof(before), "unshare -m sh -c 'mount -t tmpfs -o size=400k none %s;",
 	         directory);
 	snprintf(after, sizeof(after),
 	         "status=$?; cp --sparse=always %s/geiger-* %s/ 2>/dev/null; exit $status'",
 	         directory, copies);
-	compare_by(&way, "full", "no space left");
-	sum = sum_up(copies);
+	compare_by(&way, what, told);
+	return sum_up(copies);
+}
+
+TEST(a_disk_that_fills_up_drops_and_counts)
+{
+	struct sum sum;
+
+	if (!may_mount())
+		SKIP("may not mount here");
+	sum = compare_on_small_disk("full", "no space left");
 	CHECK(sum.region_count == 1 && sum.counters[GG_COUNT_GROW_FAILED] > 0);
 	CHECK(sum.counters[GG_COUNT_DROP_LIVE_FULL] > 0 && sum.counters[GG_COUNT_SAMPLES] > 0);
 	CHECK_EQ_U64(sum.counters[GG_COUNT_LOST_CHILDREN], 3);
-	place_remove(copies);
 }
 
 TEST(a_disk_that_is_full_from_the_start_is_told)
@@ -405,19 +403,19 @@ TEST(a_disk_that_is_full_from_the_start_is_told)
 
 TEST(without_dev_shm_the_next_directory_is_used)
 {
-	char other[] = "/tmp/geiger-test-XXXXXX", tmpdir[60];
+	const char *other = scratch_new_folder();
+	char tmpdir[60];
 	const struct way way = {
 		.before = "unshare -m sh -c 'mount -t tmpfs -o ro none /dev/shm; unset GEIGER_DIR;",
 		.after = "exit $?'",
 		.setting = { tmpdir },
 	};
 
-	if (!may_mount() || mkdtemp(other) == NULL)
+	if (!may_mount())
 		SKIP("may not mount here");
 	snprintf(tmpdir, sizeof(tmpdir), "TMPDIR=%s", other);
 	compare_by(&way, "work", "");
 	CHECK_EQ_I64(sum_up(other).region_count, 1);
-	place_remove(other);
 }
 
 TEST(where_no_directory_can_be_written_that_is_told)
@@ -495,24 +493,13 @@ TEST(a_child_that_enters_a_sandbox_has_its_region_before)
 
 TEST(a_disk_that_fills_up_in_a_sandbox_drops_and_counts)
 {
-	char before[400], after[500], copies[100];
-	const struct way way = { .before = before, .after = after };
 	struct sum sum;
 
 	if (!may_mount())
 		SKIP("may not mount here");
-	snprintf(copies, sizeof(copies), "%s-copies", directory);
-	CHECK_EQ_I64(mkdir(copies, 0700), 0);
-	snprintf(before, sizeof(before), "unshare -m sh -c 'mount -t tmpfs -o size=400k none %s;",
-	         directory);
-	snprintf(after, sizeof(after),
-	         "status=$?; cp --sparse=always %s/geiger-* %s/ 2>/dev/null; exit $status'",
-	         directory, copies);
-	compare_by(&way, "sandbox", "");
-	sum = sum_up(copies);
+	sum = compare_on_small_disk("sandbox", "");
 	CHECK(sum.region_count == 1 && sum.counters[GG_COUNT_GROW_FAILED] > 0);
 	CHECK(sum.counters[GG_COUNT_DROP_LIVE_FULL] > 0 && sum.counters[GG_COUNT_SAMPLES] > 0);
-	place_remove(copies);
 }
 
 /* --- what is left behind --- */

@@ -17,6 +17,7 @@
 #include "agent/forms.h"
 #include "agent/inside.h"
 #include "base/compiler.h"
+#include "random.h"
 #include "test.h"
 
 INSIDE("GEIGER_INTERVAL=1")
@@ -131,14 +132,6 @@ static struct slot {
 	const struct form *form;
 } slots[SLOTS];
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 static size_t random_size(uint64_t r)
 {
 	return r % 50 == 0 ? 1 + (r >> 16) % 200000 : 1 + (r >> 16) % 700;
@@ -202,17 +195,17 @@ static void churn(const struct form *forms, uint64_t seed)
 	while (forms[form_count].name != NULL)
 		form_count++;
 	for (int i = 0; i < STEPS; i++) {
-		uint64_t r = next_random(&random);
+		uint64_t r = random_next(&random);
 		struct slot *slot = &slots[r % SLOTS];
 
 		if (slot->p == NULL) {
 			slot->form = &forms[(r >> 32) % form_count];
-			slot->bytes = random_size(next_random(&random));
+			slot->bytes = random_size(random_next(&random));
 			slot->p = slot->form->allocate(slot->bytes);
 			allocations++;
 			live++;
 		} else if (slot->form->resize != NULL && (r >> 32) % 2 == 0) {
-			slot->bytes = random_size(next_random(&random));
+			slot->bytes = random_size(random_next(&random));
 			slot->p = slot->form->resize(slot->p, &slot->bytes);
 			allocations++;
 			frees++;

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "random.h"
+
 enum { THREADS = 3, KEPT = 3000, STEPS_MAX = 20000 };
 
 struct place {
@@ -37,14 +39,6 @@ PLACE(nothing, malloc(random % 2))
 static void *(*const places[])(uint64_t) = { small, middle, large, zeroed, grown, nothing };
 static const unsigned kept_percent[] = { 50, 30, 2, 10, 10, 5 };
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 static void *mailboxes[THREADS][KEPT]; /* what a thread leaves for the next one to free */
 static void *kept[THREADS][STEPS_MAX];
 static unsigned steps = STEPS_MAX; /* of each thread */
@@ -58,7 +52,7 @@ static void *allocate(void *argument)
 	unsigned mail = 0;
 
 	for (unsigned i = 0; i < steps; i++) {
-		uint64_t r = next_random(&random);
+		uint64_t r = random_next(&random);
 		unsigned place = r % 6;
 		void *p = places[place](r >> 8);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "random.h"
 #include "test.h"
 
 enum { BLOCKS = 40000, STEPS = 1000000 };
@@ -18,14 +19,11 @@ static const void *block(size_t i)
 	return (const void *)((uintptr_t)(i % 2 != 0 ? 0x7f0012340000 : 0x555500001000) + 16 * i);
 }
 
-static uint32_t next_random(void)
+static uint32_t next_index(void)
 {
 	static uint64_t state = 88172645463325252u;
 
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 32);
+	return (uint32_t)(random_next(&state) >> 32);
 }
 
 static size_t marked_count(void)
@@ -62,8 +60,8 @@ TEST(a_million_samples_come_and_go)
 
 	for (int step = 0; step < STEPS; step++) {
 		/* More and more of them, then fewer and fewer. */
-		size_t i = next_random() % BLOCKS;
-		bool add = next_random() % 100 < (step < STEPS / 2 ? 60u : 30u);
+		size_t i = next_index() % BLOCKS;
+		bool add = next_index() % 100 < (step < STEPS / 2 ? 60u : 30u);
 
 		if (add) {
 			gg_sampled_add(&sampled, block(i));

@@ -8,15 +8,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "scratch.h"
 
 enum { ARGUMENTS_MAX = 64 };
 
 bool recording_begin(struct recording *r)
 {
 	*r = (struct recording){ 0 };
-	strcpy(r->directory, "/tmp/gg-record-XXXXXX");
-	if (mkdtemp(r->directory) == NULL || getenv("GEIGER") == NULL)
+	if (getenv("GEIGER") == NULL)
 		return false;
+	r->directory = scratch_new_folder();
 	snprintf(r->path, sizeof(r->path), "%s/p.geiger", r->directory);
 	setenv("GEIGER_SEED", "1", 1);
 	return true;

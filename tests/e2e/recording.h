@@ -19,9 +19,9 @@
 #include "child.h"
 
 struct recording {
-	char directory[64]; /* TMPDIR of what runs; removed at the end, if it is empty by then */
-	char path[96];      /* of the profile, given by -o */
-	struct child child; /* of the last run */
+	const char *directory; /* TMPDIR of what runs; its files are removed at the end */
+	char path[96];         /* of the profile, given by -o */
+	struct child child;    /* of the last run */
 };
 
 /* GEIGER_SEED is 1 from then on: a test samples the same each time. */

@@ -6,6 +6,7 @@
 
 #include "child.h"
 #include "region.h"
+#include "scratch.h"
 #include "test.h"
 
 static struct gg_region region;
@@ -28,9 +29,7 @@ TEST(a_region_is_shown_as_text)
 	region_small_options(&options);
 	options.command = "prog\0\x1b[31m";
 	options.command_bytes = 11;
-	char directory[] = "/tmp/gg-debug-region-XXXXXX";
-	if (!CHECK(mkdtemp(directory) != NULL) ||
-	    !CHECK_EQ_I64(gg_region_file_create(&map, directory, "region",
+	if (!CHECK_EQ_I64(gg_region_file_create(&map, scratch_folder(), "region",
 	                                        gg_region_options_file_bytes(&options)),
 	                  0) ||
 	    !CHECK_EQ_I64(gg_region_init(&region, &map, &options), 0))
@@ -60,7 +59,6 @@ TEST(a_region_is_shown_as_text)
 	}
 	child_done(&child);
 	gg_region_done(&region, true);
-	rmdir(directory);
 }
 
 TEST(what_is_no_region_is_refused_with_its_name)

@@ -126,11 +126,8 @@ TEST(processes_in_a_pid_namespace_are_recorded_to_their_end_with_their_ids_here)
 		                        " wait; exit 6",
 		                        NULL };
 	struct recording r;
-	struct child child;
-	bool may = child_run(&child, probe, NULL, 60) && child.exit_status == 0;
 
-	child_done(&child);
-	if (!may)
+	if (!child_succeeds(probe))
 		SKIP("may not make a namespace here");
 	if (CHECK(recording_begin(&r)) && CHECK(recording_run(&r, options, 60))) {
 		CHECK_EQ_I64(r.child.exit_status, 6);
@@ -169,11 +166,8 @@ TEST(after_a_full_disk_the_regions_have_all)
 		"$GEIGER salvage -o $2 $regions; rm -r $regions";
 	char full[96], errors[96];
 	struct recording r;
-	struct child child;
-	bool may = child_run(&child, probe, NULL, 60) && child.exit_status == 0;
 
-	child_done(&child);
-	if (!may)
+	if (!child_succeeds(probe))
 		SKIP("may not make a namespace here");
 	if (!CHECK(recording_begin(&r)))
 		return;

@@ -7,15 +7,11 @@
 #include <string.h>
 
 #include "child.h"
+#include "scratch.h"
 
 bool fixture_begin(struct fixture *f)
 {
-	const char *tmp = getenv("TMPDIR");
-
-	*f = (struct fixture){ 0 };
-	snprintf(f->dir, sizeof(f->dir), "%s/geiger-symbol-XXXXXX", tmp != NULL ? tmp : "/tmp");
-	if (mkdtemp(f->dir) == NULL)
-		return false;
+	*f = (struct fixture){ .dir = scratch_new_folder() };
 	if (fixture_shell(f, "command -v cc objcopy nm readelf >/dev/null"))
 		return true;
 	fixture_end(f);
@@ -26,9 +22,9 @@ void fixture_end(struct fixture *f)
 {
 	gg_symbols_free(f->last);
 	f->last = NULL;
-	if (f->dir[0] != '\0')
+	if (f->dir != NULL)
 		fixture_shell(f, "cd / && rm -r '%s'", f->dir);
-	f->dir[0] = '\0';
+	f->dir = NULL;
 }
 
 static bool run(struct fixture *f, const char *format, va_list values, struct child *child)

@@ -24,7 +24,7 @@
 enum { FIXTURE_FRAMES_MAX = 8, FIXTURE_ID_MAX = 64 };
 
 struct fixture {
-	char dir[256];
+	const char *dir;
 	struct gg_symbols *last; /* of the last fixture_ask(), freed by the next one */
 };
 

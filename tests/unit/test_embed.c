@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 #include "region/reader/view.h"
+#include "scratch.h"
 #include "test.h"
 
-static char directory[64];
+static const char *directory;
 
 static void remove_directory(void)
 {
@@ -43,9 +44,7 @@ static bool in_child(void (*function)(void), int line)
 	int status = -1;
 	pid_t pid;
 
-	strcpy(directory, "/tmp/geiger-test-embed-XXXXXX");
-	if (mkdtemp(directory) == NULL)
-		return false;
+	directory = scratch_new_folder();
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {

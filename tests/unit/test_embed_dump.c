@@ -7,7 +7,6 @@
  *
  *   GG_TEST_HAMMER_SECONDS   how long; 3 by default
  */
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,43 +19,25 @@
 #include "agent/dump_text.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "scratch.h"
 #include "test.h"
 
 enum { RECORDERS = 4, OBJECTS = 500 };
 
 static const struct gg_agent_functions *agent = &gg_agent_functions;
-static char directory[] = "/dev/shm/geiger-test-XXXXXX";
+static const char *directory;
 static uint32_t is_over;
 static uint64_t dump_count, reset_count, recorded_count;
-
-static void remove_all(void)
-{
-	DIR *d = opendir(directory);
-	struct dirent *entry;
-	char path[600];
-
-	while (d != NULL && (entry = readdir(d)) != NULL) {
-		snprintf(path, sizeof(path), "%s/%.255s", directory, entry->d_name);
-		if (entry->d_name[0] != '.' || strncmp(entry->d_name, ".geiger", 7) == 0)
-			unlink(path);
-	}
-	if (d != NULL)
-		closedir(d);
-	rmdir(directory);
-}
 
 static void start(void)
 {
 	static bool is_started;
-	const struct gg_agent_wish wish = { .directory = directory,
-		                            .interval_bytes = 1,
-		                            .seed = 7 };
+	struct gg_agent_wish wish = { .interval_bytes = 1, .seed = 7 };
 
 	if (is_started)
 		return;
 	is_started = true;
-	if (mkdtemp(directory) != NULL)
-		atexit(remove_all);
+	directory = wish.directory = scratch_new_folder();
 	CHECK_EQ_I64(agent->start(&wish), 0);
 }
 
@@ -223,12 +204,12 @@ static _Noreturn void end_with_a_dump(const char *prefix)
 /* The destructor must come along: this program links libgeiger.a. */
 TEST(a_program_that_links_libgeiger_statically_writes_its_dump_of_the_end)
 {
-	char own[] = "/dev/shm/geiger-test-XXXXXX", prefix[64], path[600] = "";
+	const char *own = scratch_new_folder();
+	char prefix[64], path[600] = "";
 	int status = -1;
 	pid_t child;
 
 	start();
-	REQUIRE(mkdtemp(own) != NULL);
 	snprintf(prefix, sizeof(prefix), "%s/last", own);
 	fflush(stdout);
 	child = fork();
@@ -237,6 +218,4 @@ TEST(a_program_that_links_libgeiger_statically_writes_its_dump_of_the_end)
 	CHECK_EQ_I64(waitpid(child, &status, 0), child);
 	CHECK_EQ_I64(status, 0);
 	CHECK_EQ_I64(dump_text_count(own, "f", path), 1);
-	unlink(path);
-	rmdir(own);
 }

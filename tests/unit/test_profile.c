@@ -15,27 +15,6 @@ static struct gg_error error;
 
 #define OK(call) CHECK_MSG((call) >= 0, "%s: %s: %s", #call, error.place, error.message)
 
-/* A directory of this test's own, with a path in it. */
-struct place {
-	char directory[64], path[96];
-};
-
-static struct place make_place(void)
-{
-	struct place place = { .directory = "/tmp/geiger-profile-XXXXXX" };
-
-	if (mkdtemp(place.directory) == NULL)
-		abort();
-	snprintf(place.path, sizeof(place.path), "%s/x.geiger", place.directory);
-	return place;
-}
-
-static void remove_place(const struct place *place)
-{
-	unlink(place->path);
-	CHECK_MSG(rmdir(place->directory) == 0, "something was left beside %s", place->path);
-}
-
 static void write_all(struct gg_profile *profile)
 {
 	CHECK_MSG(profile_write(profile, &error), "%s: %s", error.place, error.message);
@@ -309,7 +288,7 @@ TEST(what_is_written_in_memory_is_read_back)
 
 TEST(what_is_written_to_a_file_is_read_back)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *profile;
 
 	if (!OK(gg_profile_create(&profile, place.path, &error)))
@@ -321,7 +300,7 @@ TEST(what_is_written_to_a_file_is_read_back)
 	if (OK(gg_profile_open(&profile, place.path, &error)))
 		read_all(profile);
 	gg_profile_close(profile);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(a_thread_may_free_what_another_allocated)
@@ -346,7 +325,7 @@ TEST(a_thread_may_free_what_another_allocated)
 
 TEST(a_file_that_is_no_profile_is_not_replaced)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *profile;
 	FILE *file = fopen(place.path, "w");
 
@@ -354,5 +333,5 @@ TEST(a_file_that_is_no_profile_is_not_replaced)
 	fclose(file);
 	CHECK_EQ_I64(gg_profile_create(&profile, place.path, &error), -EEXIST);
 	CHECK_EQ_I64(gg_profile_open(&profile, place.path, &error), -EBADMSG);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "model/model.h"
+#include "profile.h"
 #include "profile/profile.h"
 #include "stats/estimate/tally.h"
 #include "stats/sampling/rng.h"
@@ -182,19 +183,6 @@ static void live_an_hour(struct gg_profile *profile, struct gg_rng *rng, int64_t
 	end_until(profile, start_ns + HOUR);
 }
 
-static int count_sample(const struct gg_profile_sample *sample, void *context)
-{
-	(void)sample;
-	++*(uint64_t *)context;
-	return 0;
-}
-
-static void print_problem(const char *problem, void *context)
-{
-	(void)context;
-	printf("%s\n", problem);
-}
-
 static void fold(struct gg_profile *profile, const struct gg_compaction_rule *by, int64_t now_ns,
                  int *calls)
 {
@@ -225,7 +213,7 @@ static bool live_a_week(const char *path, const struct gg_compaction_rule *by)
 		live_an_hour(profile, &rng, now);
 		fold(profile, by, now + HOUR, &calls);
 		rows = 0;
-		OK(gg_profile_each_sample(profile, count_sample, &rows, &error));
+		OK(gg_profile_each_sample(profile, profile_count_sample, &rows, &error));
 		most_rows = rows > most_rows ? rows : most_rows;
 		OK(gg_profile_commit(profile, &error));
 	}
@@ -290,7 +278,7 @@ TEST(a_week_is_folded_without_changing_what_it_sums_to)
 			      1e-9 * want.variance[end][stack]);
 		}
 	}
-	CHECK_EQ_I64(gg_profile_check(profile, print_problem, NULL, &error), 0);
+	CHECK_EQ_I64(gg_profile_check(profile, profile_print_problem, NULL, &error), 0);
 	check_model(profile);
 	gg_profile_close(profile);
 	unlink(path);
@@ -356,14 +344,14 @@ TEST(a_block_that_forks_share_is_folded_when_its_last_holder_has_freed_it)
 	OK(gg_profile_add_sample(profile, &second, NULL, &error));
 	while (gg_profile_compact(profile, &rule, 5 * HOUR, &error) > 0)
 		;
-	OK(gg_profile_each_sample(profile, count_sample, &rows, &error));
+	OK(gg_profile_each_sample(profile, profile_count_sample, &rows, &error));
 	CHECK_EQ_U64(rows, 2); /* the one that ended before another inherited one says nothing */
 	OK(gg_profile_end_sample(profile, 2, &(struct gg_profile_sample_end){ .free_ns = 5 * HOUR },
 	                         &error));
 	while (gg_profile_compact(profile, &rule, 9 * HOUR, &error) > 0)
 		;
 	rows = 0;
-	OK(gg_profile_each_sample(profile, count_sample, &rows, &error));
+	OK(gg_profile_each_sample(profile, profile_count_sample, &rows, &error));
 	OK(gg_profile_each_coarse(profile, sum_coarse, &sum, &error));
 	CHECK(rows == 0 && sum.sums.sample_count == 1 && sum.to_ns == 6 * HOUR);
 	gg_profile_close(profile);

@@ -15,45 +15,20 @@
 #include "base/compiler.h"
 #include "base/scratch.h"
 #include "profile.h"
+#include "scratch.h"
 #include "test.h"
 
 static struct gg_error error;
 
 #define OK(call) CHECK_MSG((call) >= 0, "%s: %s: %s", #call, error.place, error.message)
 
-/* A directory of this test's own, with paths in it. */
-struct place {
-	char directory[64], path[96], journal[112];
-};
-
-static struct place make_place(void)
+/* SQLite's rollback journal of the profile. */
+static const char *journal_of(const struct profile_place *place)
 {
-	struct place place = { .directory = "/tmp/geiger-profile-XXXXXX" };
+	static char path[112];
 
-	if (mkdtemp(place.directory) == NULL)
-		abort();
-	snprintf(place.path, sizeof(place.path), "%s/x.geiger", place.directory);
-	snprintf(place.journal, sizeof(place.journal), "%s-journal", place.path);
-	return place;
-}
-
-static void remove_place(const struct place *place)
-{
-	unlink(place->path);
-	CHECK_MSG(rmdir(place->directory) == 0, "something was left beside %s", place->path);
-}
-
-static int count(const struct gg_profile_sample *sample, void *context)
-{
-	(void)sample;
-	++*(uint64_t *)context;
-	return 0;
-}
-
-static void print_problem(const char *problem, void *context)
-{
-	(void)context;
-	printf("%s\n", problem);
+	snprintf(path, sizeof(path), "%s-journal", place->path);
+	return path;
 }
 
 /* Returns the number of samples in a profile; -1 if the file is not a whole profile. */
@@ -64,8 +39,8 @@ static int64_t samples_in(const char *path)
 
 	if (gg_profile_open(&profile, path, &error) < 0)
 		return -1;
-	if (gg_profile_each_sample(profile, count, &seen, &error) < 0 ||
-	    gg_profile_check(profile, print_problem, NULL, &error) != 0)
+	if (gg_profile_each_sample(profile, profile_count_sample, &seen, &error) < 0 ||
+	    gg_profile_check(profile, profile_print_problem, NULL, &error) != 0)
 		seen = UINT64_MAX;
 	gg_profile_close(profile);
 	return (int64_t)seen;
@@ -108,7 +83,7 @@ static void make_file(const char *path, int number)
 
 TEST(what_is_no_file_is_refused_and_nobody_is_told_to_remove_it)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *profile;
 
 	CHECK_EQ_I64(gg_profile_create(&profile, "-", &error), -EINVAL);
@@ -118,12 +93,12 @@ TEST(what_is_no_file_is_refused_and_nobody_is_told_to_remove_it)
 	CHECK_EQ_I64(gg_profile_create(&profile, place.directory, &error), -EEXIST);
 	CHECK_CONTAINS(error.message, "is a directory");
 	CHECK(strstr(error.advice, "remove") == NULL);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(an_old_profile_stays_until_the_first_commit)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *profile;
 
 	make_file(place.path, 3);
@@ -140,12 +115,12 @@ TEST(an_old_profile_stays_until_the_first_commit)
 	CHECK_EQ_I64(samples_in(place.path), 7);
 	gg_profile_close(profile);
 	CHECK_EQ_I64(samples_in(place.path), 7);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(a_profile_is_its_owners_alone)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *profile;
 	struct stat status;
 	mode_t mask = umask(0);
@@ -156,12 +131,12 @@ TEST(a_profile_is_its_owners_alone)
 		CHECK(stat(place.path, &status) == 0 && (status.st_mode & 0777) == 0600);
 	}
 	umask(mask);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(a_closed_profile_has_what_was_not_committed_and_no_journal)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *profile = create(place.path);
 	unsigned char version[2] = { 0 };
 	FILE *file;
@@ -173,7 +148,7 @@ TEST(a_closed_profile_has_what_was_not_committed_and_no_journal)
 	CHECK(fseek(file, 18, SEEK_SET) == 0 && fread(version, 1, 2, file) == 2);
 	CHECK(version[0] == 1 && version[1] == 1); /* a rollback journal, no WAL */
 	fclose(file);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 /*
@@ -208,49 +183,50 @@ static void be_killed(const char *path, int uncommitted)
 
 TEST(a_kill_leaves_all_that_was_committed)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 
 	be_killed(place.path, 10);
-	CHECK_EQ_I64(access(place.journal, F_OK), 0);
+	CHECK_EQ_I64(access(journal_of(&place), F_OK), 0);
 	CHECK_EQ_I64(samples_in(place.path), 2000);
 	be_killed(place.path, 450000); /* more than is kept in memory: the file is half changed */
 	CHECK_EQ_I64(samples_in(place.path), 2000);
-	CHECK(access(place.journal, F_OK) < 0);
-	remove_place(&place);
+	CHECK(access(journal_of(&place), F_OK) < 0);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(what_a_kill_left_is_replaced_with_its_journal)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 
 	be_killed(place.path, 450000);
 	make_file(place.path, 9);
 	CHECK_EQ_I64(samples_in(place.path), 9);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(a_journal_without_its_profile_is_not_taken_for_that_of_a_new_one)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 
 	be_killed(place.path, 450000);
 	unlink(place.path);
-	CHECK_EQ_I64(access(place.journal, F_OK), 0);
+	CHECK_EQ_I64(access(journal_of(&place), F_OK), 0);
 	make_file(place.path, 9);
 	CHECK_EQ_I64(samples_in(place.path), 9);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(a_killed_profile_that_cannot_be_recovered_says_what_to_do)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	int status = 0;
 	pid_t pid;
 
 	be_killed(place.path, 10);
 	chmod(place.path, 0444);
-	chmod(place.journal, 0444);
+	chmod(journal_of(&place), 0444);
 	chmod(place.directory, 0555);
+	chmod(scratch_folder(), 0755); /* so that others reach the profile */
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) { /* root may write anywhere */
@@ -267,8 +243,8 @@ TEST(a_killed_profile_that_cannot_be_recovered_says_what_to_do)
 	waitpid(pid, &status, 0);
 	CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
 	chmod(place.directory, 0755);
-	unlink(place.journal);
-	remove_place(&place);
+	unlink(journal_of(&place));
+	CHECK(profile_place_remove(&place));
 }
 
 /* Runs in a process of its own: the signal comes while it makes a profile with its journal. */
@@ -292,7 +268,7 @@ TEST(a_signal_leaves_nothing_of_a_profile_that_is_not_whole)
 	static const int numbers[] = { SIGTERM, SIGHUP, SIGINT };
 
 	for (size_t i = 0; i < 2 * GG_COUNT(numbers); i++) {
-		struct place place = make_place();
+		struct profile_place place = profile_place_make();
 		int number = numbers[i / 2], status = 0;
 		bool is_ignored = i % 2 != 0;
 		pid_t pid;
@@ -306,13 +282,13 @@ TEST(a_signal_leaves_nothing_of_a_profile_that_is_not_whole)
 		                     : WIFSIGNALED(status) && WTERMSIG(status) == number,
 		          "signal %d, status %x", number, status);
 		CHECK(access(place.path, F_OK) < 0);
-		remove_place(&place);
+		CHECK(profile_place_remove(&place));
 	}
 }
 
 TEST(two_recorders_do_not_write_one_profile)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *first = create(place.path), *second;
 
 	OK(gg_profile_commit(first, &error)); /* idle from here on */
@@ -320,7 +296,7 @@ TEST(two_recorders_do_not_write_one_profile)
 	gg_profile_close(first);
 	make_file(place.path, 1);
 	CHECK_EQ_I64(samples_in(place.path), 1);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 struct reader {
@@ -342,7 +318,7 @@ static int commit_while_reading(const struct gg_profile_sample *sample, void *co
 
 TEST(a_reader_delays_a_commit_and_loses_nothing)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *writer = create(place.path), *profile;
 	struct reader reader = { writer, 0 };
 
@@ -357,12 +333,12 @@ TEST(a_reader_delays_a_commit_and_loses_nothing)
 	OK(gg_profile_commit(writer, &error));
 	CHECK_EQ_I64(samples_in(place.path), 8);
 	gg_profile_close(writer);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(a_link_to_a_profile_stays_a_link)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	char link_path[112];
 	struct stat status;
 
@@ -373,12 +349,12 @@ TEST(a_link_to_a_profile_stays_a_link)
 	CHECK(lstat(link_path, &status) == 0 && S_ISLNK(status.st_mode));
 	CHECK_EQ_I64(samples_in(place.path), 2);
 	unlink(link_path);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(what_is_no_profile_is_refused_before_anything_is_recorded)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *profile;
 	FILE *file = fopen(place.path, "w");
 	char path[128];
@@ -396,12 +372,12 @@ TEST(what_is_no_profile_is_refused_before_anything_is_recorded)
 	fclose(file);
 	make_file(place.path, 1);
 	CHECK_EQ_I64(samples_in(place.path), 1);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(a_relative_path_is_that_of_the_creation)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	char *back = getcwd(NULL, 0);
 	struct gg_profile *profile;
 
@@ -413,12 +389,12 @@ TEST(a_relative_path_is_that_of_the_creation)
 	OK(gg_profile_finish(profile, &error));
 	gg_profile_close(profile);
 	CHECK_EQ_I64(samples_in(place.path), 1);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(a_full_disk_keeps_what_was_committed)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	int status = 0;
 	pid_t pid;
 
@@ -452,7 +428,7 @@ TEST(a_full_disk_keeps_what_was_committed)
 	waitpid(pid, &status, 0);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	CHECK_EQ_I64(samples_in(place.path), 100);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 static int keep_function(const struct gg_profile_line *line, void *context)
@@ -463,7 +439,7 @@ static int keep_function(const struct gg_profile_line *line, void *context)
 
 TEST(a_complete_profile_takes_better_names)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *profile = create(place.path);
 	struct gg_profile_line line = { .function = "first" };
 	char function[32] = "";
@@ -491,12 +467,12 @@ TEST(a_complete_profile_takes_better_names)
 		CHECK_EQ_I64(gg_profile_add_note(profile, "no", &error), -EROFS);
 		gg_profile_close(profile);
 	}
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }
 
 TEST(ends_that_come_late_do_not_make_the_file_larger)
 {
-	struct place place = make_place();
+	struct profile_place place = profile_place_make();
 	struct gg_profile *profile = create(place.path);
 	struct stat before, after;
 
@@ -514,5 +490,5 @@ TEST(ends_that_come_late_do_not_make_the_file_larger)
 	stat(place.path, &after);
 	CHECK_EQ_I64(before.st_size, after.st_size);
 	gg_profile_close(profile);
-	remove_place(&place);
+	CHECK(profile_place_remove(&place));
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "random.h"
 #include "record/diagnose/preloadable.h"
 #include "test.h"
 
@@ -77,14 +78,6 @@ TEST(of_a_script_the_interpreter_is_asked_once)
 	unlink(path);
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Headers and section headers of this very program, spoilt. */
 TEST(spoilt_programs_are_read_to_an_answer)
 {
@@ -112,11 +105,11 @@ TEST(spoilt_programs_are_read_to_an_answer)
 	copy = open(path, O_RDWR);
 	for (int i = 0; i < MUTATIONS; i++) {
 		uint64_t headers_bytes = (uint64_t)elf.e_shnum * sizeof(Elf64_Shdr);
-		uint64_t at = next_random(&state) % 3 == 0
-		                      ? next_random(&state) % 1024
-		                      : elf.e_shoff + next_random(&state) % headers_bytes;
-		uint64_t value = next_random(&state) % 4 == 0 ? UINT64_MAX : next_random(&state);
-		size_t count = 1 + next_random(&state) % 8;
+		uint64_t at = random_next(&state) % 3 == 0
+		                      ? random_next(&state) % 1024
+		                      : elf.e_shoff + random_next(&state) % headers_bytes;
+		uint64_t value = random_next(&state) % 4 == 0 ? UINT64_MAX : random_next(&state);
+		size_t count = 1 + random_next(&state) % 8;
 
 		if (at + count > (uint64_t)file.st_size)
 			continue;

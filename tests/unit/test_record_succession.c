@@ -9,10 +9,11 @@
 
 #include "record/process/succession.h"
 #include "record/regions/session_directory.h"
+#include "scratch.h"
 #include "test.h"
 
 struct session {
-	char directory[64];
+	const char *directory;
 	struct gg_session_directory first, second;
 	struct gg_succession succession;
 	int files[4];
@@ -21,9 +22,7 @@ struct session {
 static bool begin(struct session *s)
 {
 	*s = (struct session){ .succession = { .watch_fd = -1 } };
-	strcpy(s->directory, "/tmp/gg-succession-XXXXXX");
-	if (mkdtemp(s->directory) == NULL)
-		return false;
+	s->directory = scratch_new_folder();
 	strcpy(s->first.path, s->directory);
 	snprintf(s->second.path, sizeof(s->second.path), "%s/second", s->directory);
 	if (mkdir(s->second.path, 0700) < 0)

@@ -15,25 +15,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "scratch.h"
 #include "test.h"
 
 enum { BYTES = 1 << 20 };
 
-static char directory[64];
-
-static bool make_directory(void)
-{
-	snprintf(directory, sizeof(directory), "/tmp/gg-region-map-XXXXXX");
-	return CHECK(mkdtemp(directory) != NULL);
-}
+static const char *directory; /* a new one for each test */
 
 TEST(a_region_file_is_private_sparse_and_new)
 {
 	struct gg_region_file map, other;
 	struct stat file;
 
-	if (!make_directory())
-		return;
+	directory = scratch_new_folder();
 	if (CHECK_EQ_I64(gg_region_file_create(&map, directory, "r", BYTES), 0)) {
 		CHECK(stat(map.path, &file) == 0 && (file.st_mode & 0777) == 0600);
 		CHECK(file.st_size == BYTES && file.st_blocks * 512 < BYTES / 4);
@@ -64,8 +58,7 @@ TEST(a_file_is_in_use_as_long_as_a_process_has_it_mapped)
 	char path[600];
 	pid_t child;
 
-	if (!make_directory())
-		return;
+	directory = scratch_new_folder();
 	if (CHECK(gg_region_file_create(&map, directory, "r", BYTES) == 0 && map.is_locked &&
 	          pipe(to_child) == 0)) {
 		snprintf(path, sizeof(path), "%s", map.path);
@@ -97,8 +90,7 @@ TEST(a_link_that_waits_in_our_place_is_not_followed)
 	struct gg_region_file map;
 	char path[96], target[96];
 
-	if (!make_directory())
-		return;
+	directory = scratch_new_folder();
 	snprintf(path, sizeof(path), "%s/r", directory);
 	snprintf(target, sizeof(target), "%s/target", directory);
 	CHECK_EQ_I64(symlink(target, path), 0);
@@ -112,8 +104,7 @@ TEST(the_directory_that_was_asked_for_is_used_and_no_other)
 {
 	struct gg_region_file map;
 
-	if (!make_directory())
-		return;
+	directory = scratch_new_folder();
 	setenv("GEIGER_DIR", directory, 1);
 	if (CHECK_EQ_I64(gg_region_file_create(&map, NULL, "r", BYTES), 0)) {
 		CHECK_EQ_I64(strncmp(map.path, directory, strlen(directory)), 0);
@@ -138,8 +129,7 @@ TEST(a_file_size_limit_is_an_error_and_not_a_signal)
 	struct rlimit old, limit;
 	struct gg_region_file map;
 
-	if (!make_directory())
-		return;
+	directory = scratch_new_folder();
 	getrlimit(RLIMIT_FSIZE, &old);
 	limit = (struct rlimit){ .rlim_cur = BYTES / 2, .rlim_max = old.rlim_max };
 	CHECK_EQ_I64(setrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -168,8 +158,7 @@ TEST(no_descriptor_stays_where_space_can_be_had_without)
 	struct stat file;
 	char there = 0;
 
-	if (!make_directory())
-		return;
+	directory = scratch_new_folder();
 	if (CHECK_EQ_I64(gg_region_file_create(&map, directory, "r", BYTES), 0)) {
 		if (map.fd >= 0)
 			SKIP("this kernel, or the emulator, has no MADV_POPULATE_WRITE");

@@ -10,49 +10,26 @@
 #include <unistd.h>
 
 #include "runtime/dump/memory_usage.h"
+#include "scratch.h"
 #include "test.h"
-
-static char root[] = "/tmp/geiger-test-XXXXXX";
-static char command[200];
-
-static void remove_root(void)
-{
-	snprintf(command, sizeof(command), "rm -r '%s'", root);
-	if (system(command) != 0)
-		perror(root);
-}
 
 static void put(const char *name, const char *text)
 {
-	char path[200];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	file = fopen(path, "w");
-	CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+	scratch_write(name, text);
 }
 
 static void make(const char *folder)
 {
-	char path[200];
-
-	snprintf(path, sizeof(path), "%s/%s", root, folder);
-	CHECK_EQ_I64(mkdir(path, 0700), 0);
+	CHECK_EQ_I64(mkdir(scratch_path(folder), 0700), 0);
 }
 
 static uint32_t percent(void)
 {
-	char membership[200];
-
-	snprintf(membership, sizeof(membership), "%s/membership", root);
-	return gg_memory_usage_cgroup_percent(root, membership);
+	return gg_memory_usage_cgroup_percent(scratch_folder(), scratch_path("membership"));
 }
 
 TEST(the_fullest_of_a_group_and_those_above_it_counts)
 {
-	if (!CHECK(mkdtemp(root) != NULL))
-		return;
-	atexit(remove_root);
 	make("a");
 	make("a/b");
 	put("membership", "0::/a/b\n");
@@ -96,7 +73,7 @@ TEST(what_is_no_membership_is_nothing)
 {
 	put("membership", "what\n:\n::\n0:");
 	CHECK(percent() <= 1);
-	CHECK_EQ_U64(gg_memory_usage_cgroup_percent(root, "/nowhere"), 0);
+	CHECK_EQ_U64(gg_memory_usage_cgroup_percent(scratch_folder(), "/nowhere"), 0);
 	CHECK_EQ_U64(gg_memory_usage_cgroup_percent("/nowhere", "/proc/self/cgroup"), 0);
 }
 

@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "base/hash.h"
+#include "scratch.h"
 #include "symbol/resolve/blob.h"
 #include "symbol/resolve/symbol_cache.h"
 #include "test.h"
@@ -219,11 +220,9 @@ TEST(too_full_a_cache_loses_what_was_not_used_for_longest)
 {
 	static const char *const names[] = { "aa01.1", "aa02.1",     "aa03.1",
 		                             "aa04.1", "tmp.old123", "readme" };
-	char dir[] = "/tmp/geiger-cache-XXXXXX";
+	const char *dir = scratch_new_folder();
 	int dir_fd;
 
-	if (mkdtemp(dir) == NULL)
-		SKIP("no temporary folder");
 	dir_fd = open(dir, O_RDONLY | O_DIRECTORY);
 	for (int i = 0; i < 6; i++)
 		make_file(dir_fd, names[i], 1000, 1000000 + (i + 2) % 4);
@@ -244,14 +243,13 @@ TEST(too_full_a_cache_loses_what_was_not_used_for_longest)
 TEST(a_reader_never_sees_half_an_entry_while_it_is_replaced)
 {
 	static const uint8_t build_id[] = { 0xab, 0xcd };
-	char dir[] = "/tmp/geiger-cache-XXXXXX", path[64];
+	const char *dir = scratch_new_folder();
+	char path[64];
 	struct gg_buf example = { 0 };
 	struct gg_blob blob;
 	int readable_count = 0;
 	pid_t writer;
 
-	if (mkdtemp(dir) == NULL)
-		SKIP("no temporary folder");
 	write_example(&example);
 	gg_symbol_cache_write(dir, build_id, sizeof(build_id), example.data, example.length);
 	writer = fork();

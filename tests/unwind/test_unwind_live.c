@@ -91,14 +91,10 @@ static bool have(const char *program)
 {
 	const char *argv[] = { "sh", "-c", NULL, NULL };
 	char command[100];
-	struct child child;
-	bool found;
 
 	snprintf(command, sizeof(command), "command -v %s", program);
 	argv[2] = command;
-	found = child_run(&child, argv, NULL, 60) && child.exit_status == 0;
-	child_done(&child);
-	return found;
+	return child_succeeds(argv);
 }
 
 TEST(stacks_of_python3_are_those_of_libgcc)

@@ -29,6 +29,7 @@
 #include "agent/place.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "random.h"
 #include "region/control.h"
 #include "region/reader/view.h"
 #include "test.h"
@@ -50,10 +51,7 @@ __attribute__((constructor(101))) static void make_directory(void)
 
 static uint64_t draw(uint64_t below)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state % below;
+	return random_next(&random_state) % below;
 }
 
 /* --- regions --- */
