@@ -56,6 +56,8 @@ const char *scratch_folder(void)
 {
 	if (owner == 0) {
 		must(mkdtemp(folder) != NULL, folder);
+		/* Processes of other users reach files in it that the test gives to them. */
+		must(chmod(folder, 0711) == 0, folder);
 		owner = getpid();
 	}
 	return folder;

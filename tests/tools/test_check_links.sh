@@ -6,14 +6,12 @@
 # tree FILE TEXT... - a new tree with docs/GUIDE.md, which has a heading, and files of these texts.
 tree() {
 	rm -rf "${scratch:?}/tree"
-	git -C "$scratch" init -q tree
 	mkdir -p "$scratch"/tree/{docs,src/base}
 	printf '# Guide\n\n## The first look\n' >"$scratch/tree/docs/GUIDE.md"
 	while (($# > 1)); do
 		printf '%s\n' "$2" >"$scratch/tree/$1"
 		shift 2
 	done
-	git -C "$scratch/tree" add .
 }
 
 check references_of_this_tree_hold tools/check_links
