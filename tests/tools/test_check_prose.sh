@@ -8,8 +8,6 @@ tree() {
 	rm -rf "${scratch:?}/tree"
 	mkdir -p "$scratch/tree/tools"
 	printf '%s\n' "$1" >"$scratch/tree/README.md"
-	git -C "$scratch" init -q tree
-	git -C "$scratch/tree" add README.md
 }
 
 # allow COUNT - what tools/prose_allowance says of the document.
@@ -41,12 +39,30 @@ check a_table_may_be_wide tools/check_prose "$scratch/tree"
 
 mkdir -p "$scratch/tree/src"
 printf '/*\n * What was lost.\n *\n *   Where x = 1\n */\nint a; // "is told"\n' >"$scratch/tree/src/a.c"
-git -C "$scratch/tree" add src/a.c
 check comments_are_read refuses 'src/a.c:2: opening' tools/check_prose "$scratch/tree"
 check comments_at_the_end_of_a_line_are_read \
 	refuses 'src/a.c:6: hidden actor' tools/check_prose "$scratch/tree"
 check examples_are_not \
 	refuses 'src/a.c: 2 findings' tools/check_prose "$scratch/tree"
+
+check a_word_at_the_end_is_found finds 'README.md:1: afterthought' 'Blocks are not counted either.'
+check a_habit_is_found finds 'README.md:1: afterthought' 'The program runs as ever and ends.'
+check a_heading_that_asks_nothing_is_found finds 'README.md:1: opening' '## What is measured'
+tree '## What is measured?'
+check a_heading_may_ask tools/check_prose "$scratch/tree"
+
+mkdir -p "$scratch/tree/src"
+printf 'puts("a text "\n     "is told");\nputs("What it is");\n' >"$scratch/tree/src/a.c"
+check printed_texts_are_read refuses 'src/a.c:1: hidden actor: a text is told' tools/check_prose "$scratch/tree"
+check of_printed_texts_not_every_rule_holds refuses 'src/a.c: 1 findings' tools/check_prose "$scratch/tree"
+
+tree 'Plain.'
+printf '#!/bin/sh\n# It\n# is told.\necho "is told" # what is told\n' >"$scratch/tree/tools/a.sh"
+printf '"""It\nis told."""\na = """\nis told\n"""\n' >"$scratch/tree/tools/a.py"
+check comments_of_scripts_are_read refuses 'tools/a.sh:2: hidden actor: It is told.' \
+	tools/check_prose "$scratch/tree"
+check docstrings_are_read refuses 'tools/a.py:1: hidden actor: It is told.' tools/check_prose "$scratch/tree"
+check other_texts_of_python_are_not refuses 'tools/a.py: 1 findings' tools/check_prose "$scratch/tree"
 
 tree 'That is told once.'
 allow 2
