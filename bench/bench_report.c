@@ -3,7 +3,7 @@
  * bench_report - how long a report takes on a profile of a million samples and 100 000 stacks, and
  * how much memory: one process for each grouping, as a user starts it.
  *
- *   bench_report [SAMPLES [STACKS [FILE]]]        the profile stays in FILE
+ *   bench_report [SAMPLES [STACKS [FILE]]]     keeps the profile in FILE, or takes the one there
  *
  * The profile is that of large_profile.h, of 32 threads.  Half of the samples are read by a second
  * thread.
@@ -24,11 +24,11 @@
 
 static struct gg_error error;
 
-static void must(int code)
+static void must(int status)
 {
 	char line[GG_ERROR_LINE_MAX];
 
-	if (code >= 0)
+	if (status >= 0)
 		return;
 	gg_error_format(&error, line, sizeof(line));
 	fprintf(stderr, "bench_report: %s\n", line);
@@ -43,7 +43,7 @@ static double now(clockid_t clock)
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* What a report asks the model; returns its rows. */
+/* One kind of report; `ask` computes it and returns the number of its rows. */
 struct asking {
 	const char *name;
 	size_t (*ask)(const struct gg_model *model, const struct asking *asking);
@@ -68,17 +68,30 @@ static size_t report(const struct gg_model *model, const struct asking *asking)
 	return ask_rows(model, asking)->row_count;
 }
 
-/* Of a profile with itself, read once: another reading is as much again. */
-static size_t diff(const struct gg_model *model, const struct asking *asking)
+/* Compares a profile with itself.  It is loaded once; another file would take as long again. */
+static size_t compare(const struct gg_model *model, const struct asking *asking,
+                      bool only_significant)
 {
 	const struct gg_diff_query query = { .scale = 1.01,
 		                             .confidence = 0.95,
-		                             .false_discovery_rate = 0.05 };
+		                             .false_discovery_rate = 0.05,
+		                             .only_significant = only_significant };
 	struct gg_diff *difference;
 
 	must(gg_diff_run(model, ask_rows(model, asking), model, ask_rows(model, asking), &query,
 	                 &difference, &error));
 	return difference->row_count;
+}
+
+static size_t diff(const struct gg_model *model, const struct asking *asking)
+{
+	return compare(model, asking, true);
+}
+
+/* With --all, each row needs its p-value and its interval. */
+static size_t diff_all(const struct gg_model *model, const struct asking *asking)
+{
+	return compare(model, asking, false);
 }
 
 static size_t leaks(const struct gg_model *model, const struct asking *asking)
@@ -145,6 +158,7 @@ static const struct asking askings[] = {
 	{ "leaks", leaks, GG_BY_STACK, GG_METRIC_LIVE },
 	{ "diff by function", diff, GG_BY_FUNCTION, GG_METRIC_LIVE },
 	{ "diff by stack", diff, GG_BY_STACK, GG_METRIC_LIVE },
+	{ "diff by stack, all", diff_all, GG_BY_STACK, GG_METRIC_LIVE },
 	{ "timeline", timeline, GG_BY_STACK, GG_METRIC_LIVE },
 };
 
@@ -163,7 +177,8 @@ int main(int argc, char **argv)
 		close(file);
 		unlink(made);
 	}
-	must(large_profile_make(path, samples, stacks, 32, &error));
+	if (argc <= 3 || access(path, F_OK) != 0)
+		must(large_profile_make(path, samples, stacks, 32, &error));
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("A report on %llu samples, %u stacks.  Seconds of the main thread: all = opening + "
 	       "loading\n+ asking; of all threads; passed on the clock, which others may slow "

@@ -113,7 +113,8 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_qu
 {
 	const struct diff_options *options = invocation->options;
 	struct gg_diff_query diff_query = { .confidence = options->common.confidence,
-		                            .false_discovery_rate = options->false_discovery_rate };
+		                            .false_discovery_rate = options->false_discovery_rate,
+		                            .only_significant = !options->all };
 	struct gg_diff_report report = {
 		.before = { invocation->operands[0], before->model, before->result },
 		.after = { invocation->operands[1], after->model, after->result },

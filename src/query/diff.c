@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* diff - matches the rows of two results, tests each difference, and sorts them. */
 #include "query/diff.h"
 
 #include <errno.h>
@@ -6,50 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "base/map.h"
+#include "query/parallel.h"
+#include "query/row_matcher.h"
 
 struct diff_build {
-	const struct gg_diff_query *query;
 	struct gg_diff *diff;
-	struct gg_map rows;    /* by label */
-	struct gg_buf labels;  /* each label ends with a 0 byte */
-	size_t *label_offsets; /* by row */
+	struct gg_row_matcher matcher; /* its numbers are indices of rows */
+	bool only_significant;
 };
-
-/* A label to look up, for the hash table's comparison. */
-struct wanted_label {
-	const struct diff_build *run;
-	const char *label;
-};
-
-static bool has_label(uint64_t row, const void *context)
-{
-	const struct wanted_label *wanted = context;
-
-	return strcmp(wanted->run->labels.data + wanted->run->label_offsets[row], wanted->label) ==
-	       0;
-}
-
-/* Finds or adds the row with that label.  NULL: out of memory. */
-static struct gg_diff_row *row_of(struct diff_build *run, const struct gg_buf *label)
-{
-	struct wanted_label wanted = { run, gg_buf_text(label) };
-	struct gg_diff *diff = run->diff;
-	uint64_t hash, found;
-
-	if (label->failed)
-		return NULL;
-	hash = gg_hash_bytes(wanted.label, strlen(wanted.label), gg_map_seed(&run->rows));
-	found = gg_map_find(&run->rows, hash, has_label, &wanted);
-	if (found != GG_MAP_NONE)
-		return &diff->rows[found];
-	run->label_offsets[diff->row_count] = run->labels.length;
-	gg_buf_append(&run->labels, wanted.label, strlen(wanted.label) + 1);
-	if (run->labels.failed || gg_map_insert(&run->rows, hash, diff->row_count) < 0)
-		return NULL;
-	return &diff->rows[diff->row_count++];
-}
 
 /* The tally by which the query sorts rows: self or total. */
 static const struct gg_tally *tally_of(const struct gg_query_result *result,
@@ -58,28 +23,48 @@ static const struct gg_tally *tally_of(const struct gg_query_result *result,
 	return result->query.sort_by_total ? row->total : row->self;
 }
 
-static int add_result(struct diff_build *run, const struct gg_model *model,
-                      const struct gg_query_result *result, bool is_after, struct gg_error *error)
+/*
+ * Adds a tally to one side of a row.  Nearly always it is the only one; then a copy has the same
+ * sums.
+ */
+static void add_tally(struct gg_tally *side, const struct gg_tally *tally, bool is_only)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+	if (is_only)
+		*side = *tally;
+	else
+		gg_tally_merge(side, tally);
+}
 
+static bool is_empty(const struct gg_tally *tally)
+{
+	return tally->sample_count == 0 && !gg_tally_is_uncertain(tally);
+}
+
+static int add_result(struct diff_build *run, const struct gg_model *model,
+                      const struct gg_query_result *result, bool is_after)
+{
+	struct gg_diff *diff = run->diff;
+
+	if (gg_row_matcher_begin(&run->matcher, model, result) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < result->row_count; i++) {
-		struct gg_diff_row *row;
-
 		const struct gg_tally *tally = tally_of(result, &result->rows[i]);
+		struct gg_diff_row *row;
+		struct gg_tally *side;
+		uint32_t number;
 
-		if (tally->sample_count == 0 && !gg_tally_is_uncertain(tally))
+		if (is_empty(tally))
 			continue; /* the row has a total, but no self */
-		gg_buf_clear(&label);
-		gg_query_row_label(model, result, &result->rows[i], &label);
-		row = row_of(run, &label);
-		if (row == NULL)
-			return gg_error_memory(error, "diff");
+		number = gg_row_matcher_find(&run->matcher, &result->rows[i]);
+		if (number == GG_ROW_UNMATCHED)
+			return -ENOMEM;
+		row = &diff->rows[number];
+		side = is_after ? &row->after : &row->before;
 		if (result->query.by == GG_BY_FUNCTION)
 			row->full_name = model->functions[result->rows[i].key].full_name;
-		gg_tally_merge(is_after ? &row->after : &row->before,
-		               tally_of(result, &result->rows[i]));
+		add_tally(side, tally, is_empty(side));
 	}
+	diff->row_count = run->matcher.row_count;
 	return 0;
 }
 
@@ -88,6 +73,36 @@ static void compare(struct gg_diff_row *row, const struct gg_diff *diff)
 	row->difference = gg_difference_of(&row->before, &row->after, diff->unit, diff->query.scale,
 	                                   diff->query.confidence);
 	row->q_value = row->difference.p_value;
+}
+
+/*
+ * Compares a row of which only the significance is wanted.  A row is significant only if its
+ * p-value is at most the false discovery rate, and a p-value above it does not change the q-value
+ * of a significant row, whatever it is.  So a bound suffices for most rows.
+ */
+static void compare_if_significant(struct gg_diff_row *row, const struct gg_diff *diff)
+{
+	double value;
+
+	if (gg_difference_p_exceeds(&row->before, &row->after, diff->unit, diff->query.scale,
+	                            diff->query.false_discovery_rate, &value)) {
+		row->difference = (struct gg_difference){ value, NAN, NAN, 1 };
+		row->is_bounded = true;
+	} else {
+		compare(row, diff);
+	}
+}
+
+static void compare_range(size_t from, size_t to, void *context)
+{
+	const struct diff_build *run = context;
+	struct gg_diff *diff = run->diff;
+
+	for (size_t i = from; i < to; i++)
+		if (run->only_significant)
+			compare_if_significant(&diff->rows[i], diff);
+		else
+			compare(&diff->rows[i], diff);
 }
 
 /*
@@ -127,48 +142,69 @@ static int discover(struct gg_diff *diff)
 		row->is_significant = q[i] <= diff->query.false_discovery_rate;
 		diff->significant_count += row->is_significant;
 		diff->grown_count += row->is_significant && row->difference.value > 0;
+		if (row->is_bounded)
+			row->difference.p_value = row->q_value = NAN;
 	}
 	free(q);
 	free(order);
 	return 0;
 }
 
-static int fill(struct diff_build *run, const struct gg_model *before_model,
-                const struct gg_query_result *before, const struct gg_model *after_model,
-                const struct gg_query_result *after, struct gg_error *error)
+/* Gives a row the exposure of its profile, and the mark that samples were dropped. */
+static void expose(struct gg_tally *side, const struct gg_tally *total)
+{
+	gg_tally_expose(side, total->reserve_max[GG_BYTES]);
+	side->incomplete = total->incomplete;
+}
+
+static int label_rows(struct diff_build *run)
 {
 	struct gg_diff *diff = run->diff;
-	size_t most = before->row_count + after->row_count + 1;
-	int status;
+	size_t *offsets = malloc((diff->row_count + 1) * sizeof(*offsets));
 
-	diff->rows = calloc(most, sizeof(*diff->rows));
-	run->label_offsets = calloc(most, sizeof(*run->label_offsets));
-	if (diff->rows == NULL || run->label_offsets == NULL)
-		return gg_error_memory(error, "diff");
-	status = add_result(run, before_model, before, false, error);
-	if (status == 0)
-		status = add_result(run, after_model, after, true, error);
-	if (status < 0)
-		return status;
-	diff->labels = run->labels.data;
-	run->labels = (struct gg_buf){ 0 };
+	if (offsets != NULL)
+		diff->labels = gg_row_matcher_take_labels(&run->matcher, offsets);
+	for (size_t i = 0; i < diff->row_count && diff->labels != NULL; i++)
+		diff->rows[i].label = diff->labels + offsets[i];
+	free(offsets);
+	return diff->labels != NULL ? 0 : -ENOMEM;
+}
+
+static int match_rows(struct diff_build *run, const struct gg_model *before_model,
+                      const struct gg_query_result *before, const struct gg_model *after_model,
+                      const struct gg_query_result *after)
+{
+	struct gg_diff *diff = run->diff;
+
+	gg_assert(before->query.by == after->query.by && before->query.unit == after->query.unit);
+	diff->rows = calloc(before->row_count + after->row_count + 1, sizeof(*diff->rows));
+	if (diff->rows == NULL || add_result(run, before_model, before, false) < 0 ||
+	    add_result(run, after_model, after, true) < 0)
+		return -ENOMEM;
+	gg_assert(diff->row_count <= before->row_count + after->row_count);
 	for (size_t i = 0; i < diff->row_count; i++) {
-		struct gg_diff_row *row = &diff->rows[i];
-
-		row->label = diff->labels + run->label_offsets[i];
-		gg_tally_expose(&row->before, before->total.reserve_max[GG_BYTES]);
-		gg_tally_expose(&row->after, after->total.reserve_max[GG_BYTES]);
-		row->before.incomplete = before->total.incomplete;
-		row->after.incomplete = after->total.incomplete;
-		compare(row, diff);
+		expose(&diff->rows[i].before, &before->total);
+		expose(&diff->rows[i].after, &after->total);
 	}
-	diff->total = (struct gg_diff_row){ .label = "",
-		                            .before = before->total,
-		                            .after = after->total };
+	return label_rows(run);
+}
+
+static int test_rows(struct diff_build *run, const struct gg_tally *before,
+                     const struct gg_tally *after)
+{
+	struct gg_diff *diff = run->diff;
+
+	diff->total = (struct gg_diff_row){ .label = "", .before = *before, .after = *after };
 	compare(&diff->total, diff);
 	diff->total.is_significant = diff->total.q_value <= diff->query.false_discovery_rate;
+	/* If the total cannot be tested, no row is significant, and reports show all of them. */
+	run->only_significant = diff->query.only_significant &&
+	                        !isnan(diff->total.difference.p_value);
+	gg_parallel_ranges(diff->row_count, compare_range, run);
 	if (discover(diff) < 0)
-		return gg_error_memory(error, "diff");
+		return -ENOMEM;
+	gg_assert(diff->grown_count <= diff->significant_count);
+	gg_assert(diff->significant_count <= diff->row_count);
 	if (diff->row_count > 0)
 		qsort(diff->rows, diff->row_count, sizeof(*diff->rows), compare_rows);
 	return 0;
@@ -179,20 +215,21 @@ int gg_diff_run(const struct gg_model *before_model, const struct gg_query_resul
                 const struct gg_diff_query *query, struct gg_diff **ret_diff,
                 struct gg_error *error)
 {
-	struct diff_build run = { .query = query, .diff = calloc(1, sizeof(*run.diff)) };
+	struct diff_build run = { .diff = calloc(1, sizeof(*run.diff)) };
 	int status;
 
 	if (run.diff == NULL)
 		return gg_error_memory(error, "diff");
 	run.diff->query = *query;
 	run.diff->unit = after->query.unit;
-	status = fill(&run, before_model, before, after_model, after, error);
-	gg_map_done(&run.rows);
-	gg_buf_done(&run.labels);
-	free(run.label_offsets);
+	gg_row_matcher_init(&run.matcher);
+	status = match_rows(&run, before_model, before, after_model, after);
+	if (status == 0)
+		status = test_rows(&run, &before->total, &after->total);
+	gg_row_matcher_done(&run.matcher);
 	if (status < 0) {
 		gg_diff_free(run.diff);
-		return status;
+		return gg_error_memory(error, "diff");
 	}
 	*ret_diff = run.diff;
 	return 0;

@@ -15,7 +15,8 @@
  *
  * The diff owns its labels, so the results may be freed before it.
  *
- * Cost      100 000 rows on each side in about 1 s; 1 KiB a row, and its label.
+ * Cost      100 000 rows on each side in 0.2 s with only_significant, else about 1 s of all
+ *           processors together; 1.2 KiB a row, and its label.
  * Threads   One thread owns a diff.
  */
 #pragma once
@@ -27,6 +28,12 @@ struct gg_diff_query {
 	double scale;                /* factor for the earlier profile; > 0 */
 	double confidence;           /* of each interval; 0 < confidence < 1 */
 	double false_discovery_rate; /* over all rows; 0 < rate < 1 */
+	/*
+	 * The caller shows significant rows only.  Then other rows may lack their interval, their
+	 * p-value and their q-value, which are NaN.  If the total has no p-value, all rows have
+	 * them.  This saves most of the time that many rows cost.
+	 */
+	bool only_significant;
 };
 
 struct gg_diff_row {
@@ -36,6 +43,7 @@ struct gg_diff_row {
 	struct gg_difference difference;
 	double q_value; /* the least false discovery rate at which the row is significant */
 	bool is_significant;
+	bool is_bounded; /* only_significant: its p-value is above the rate, and is not known */
 };
 
 struct gg_diff {

@@ -309,7 +309,8 @@ static void answer_diff(struct gg_serving *serving, const struct gg_request *req
 {
 	struct gg_diff_query diff_query = { .scale = 1,
 		                            .confidence = serving->confidence,
-		                            .false_discovery_rate = 0.05 };
+		                            .false_discovery_rate = 0.05,
+		                            .only_significant = argument(request, "all") == NULL };
 	struct gg_diff_report report = {
 		.show_all = argument(request, "all") != NULL,
 		.look = { .confidence = serving->confidence, .limit = 1000 },

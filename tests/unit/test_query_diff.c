@@ -230,6 +230,77 @@ TEST(of_the_rows_shown_5_percent_are_false_at_most)
 	CHECK_MSG(found >= 0.95 * REPEATS * GREW, "%ju of %d", (uintmax_t)found, REPEATS * GREW);
 }
 
+TEST(significant_rows_alone_are_those_of_a_whole_diff)
+{
+	struct gg_diff_query query = { .scale = 1.5,
+		                       .confidence = 0.9,
+		                       .false_discovery_rate = 0.05 };
+	struct gg_diff *whole, *part;
+	struct gg_error error;
+	struct side a, b;
+
+	record(&a, 4096, 3, false);
+	record(&b, 1024, 4, true);
+	side_query(&a, GG_BY_STACK, false);
+	side_query(&b, GG_BY_STACK, false);
+	REQUIRE(gg_diff_run(a.model, a.result, b.model, b.result, &query, &whole, &error) == 0);
+	query.only_significant = true;
+	REQUIRE(gg_diff_run(a.model, a.result, b.model, b.result, &query, &part, &error) == 0);
+	CHECK(whole->significant_count >= GREW / 2 && whole->row_count > STACKS / 2);
+	CHECK_EQ_U64(part->row_count, whole->row_count);
+	CHECK_EQ_U64(part->significant_count, whole->significant_count);
+	CHECK_EQ_U64(part->grown_count, whole->grown_count);
+	for (size_t i = 0; i < part->row_count; i++) {
+		const struct gg_diff_row *row = &part->rows[i], *same = &whole->rows[i];
+
+		CHECK_EQ_STR(row->label, same->label);
+		CHECK_EQ_DOUBLE(row->difference.value, same->difference.value);
+		if (i >= part->significant_count)
+			continue;
+		CHECK_EQ_DOUBLE(row->difference.low, same->difference.low);
+		CHECK_EQ_DOUBLE(row->difference.high, same->difference.high);
+		CHECK_EQ_DOUBLE(row->q_value, same->q_value);
+	}
+	gg_diff_free(whole);
+	gg_diff_free(part);
+	side_end(&a);
+	side_end(&b);
+}
+
+/* Names of other languages may have semicolons, which also join the names of a label. */
+TEST(stacks_are_one_row_exactly_if_their_labels_are_equal)
+{
+	struct gg_diff *diff;
+	char stack[64];
+	struct side a, b;
+
+	side_begin(&a, 4096, 1);
+	side_begin(&b, 4096, 2);
+	add(&a, "main>Lfoo;bar>run", 2);
+	add(&b, "main>Lfoo>bar>run", 3); /* the label is main;Lfoo;bar;run as well */
+	add(&b, "main>Lfoo>run", 4);
+	for (int i = 0; i < 40; i++) { /* more callees than a list holds */
+		snprintf(stack, sizeof(stack), "main>callee%d", i);
+		add(&a, stack, 1);
+		add(&b, stack, 2);
+	}
+	diff = compare(&a, &b, GG_BY_STACK, false, 1);
+	CHECK_EQ_U64(diff->row_count, 42);
+	for (size_t i = 0; i < diff->row_count; i++) {
+		const struct gg_diff_row *row = &diff->rows[i];
+
+		if (strcmp(row->label, "main;Lfoo;bar;run") == 0)
+			CHECK(row->before.sample_count == 2 && row->after.sample_count == 3);
+		else if (strcmp(row->label, "main;Lfoo;run") == 0)
+			CHECK(row->before.sample_count == 0 && row->after.sample_count == 4);
+		else
+			CHECK(row->before.sample_count == 1 && row->after.sample_count == 2);
+	}
+	gg_diff_free(diff);
+	side_end(&a);
+	side_end(&b);
+}
+
 TEST(when_nothing_changed_a_row_is_shown_in_5_percent_of_pairs_at_most)
 {
 	enum { REPEATS = 100 };

@@ -290,6 +290,35 @@ TEST(mixed_sizes_and_unequal_intervals_keep_the_null_too)
 	CHECK_MSG((double)alarms_01 / RUNS <= 0.001 + 0.00067, "%ju", (uintmax_t)alarms_01);
 }
 
+/* The bound never claims more than the p-value is, and decides most of the rows. */
+TEST(a_p_value_that_exceeds_a_limit_by_its_bound_does_exceed_it)
+{
+	const double limits[] = { 1e-4, 0.01, 0.05, 0.3, 0.7 };
+	const double scales[] = { 0.25, 1, 1.01, 3 };
+	const uint64_t sizes[] = { 16, 4096, 500 * KIB, 1900 * KIB, 3000 * KIB };
+	int decided = 0, tested = 0;
+
+	for (uint64_t i = 0; i < 14 * 14 * 20; i++) {
+		double scale = scales[i % 4], value;
+		uint64_t size_bytes = sizes[i / 4 % 5];
+		const struct gg_tally a = group(i / 20 % 14, size_bytes, 512 * KIB);
+		const struct gg_tally b = group(i / 280, 2 * size_bytes, 256 * KIB);
+		enum gg_quantity quantity = i % 3 == 0 ? GG_ALLOCATIONS : GG_BYTES;
+		struct gg_difference d = gg_difference_of(&a, &b, quantity, scale, 0.95);
+
+		for (size_t k = 0; k < GG_COUNT(limits); k++) {
+			if (!gg_difference_p_exceeds(&a, &b, quantity, scale, limits[k], &value)) {
+				tested += d.p_value > 2 * limits[k];
+				continue;
+			}
+			CHECK_MSG(d.p_value > limits[k], "%g <= %g", d.p_value, limits[k]);
+			CHECK_EQ_DOUBLE(value, d.value);
+			decided++;
+		}
+	}
+	CHECK_MSG(decided > 4 * tested, "%d against %d", decided, tested);
+}
+
 TEST(adjusted_p_values_are_those_of_benjamini_and_hochberg)
 {
 	/* The 15 of their paper, section 3.2: at 5 % exactly the first four are discoveries. */

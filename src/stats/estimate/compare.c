@@ -38,32 +38,44 @@ static struct gg_high_end unseen_end(double reserve)
 }
 
 /*
- * Prepares the tally of one side.  It also uses the other side: allocations as small as its
+ * Returns the tally of one side with what the other side knows: allocations as small as its
  * smallest sample may be unseen here as well.
  */
-static struct compare_side make_side(const struct gg_tally *tally, const struct gg_tally *other,
-                                     enum gg_quantity quantity, double scale)
+static struct gg_tally known_tally(const struct gg_tally *tally, const struct gg_tally *other)
 {
-	struct gg_estimate estimate = gg_tally_estimate(tally, quantity);
 	double smallest = fmax(tally->allocations_per_byte_max, other->allocations_per_byte_max);
 	struct gg_tally known = *tally;
-	struct compare_side side = { .scale = scale, .value = scale * estimate.value };
 
 	known.allocations_per_byte_max = smallest;
 	known.reserve_max[GG_ALLOCATIONS] = fmax(tally->reserve_max[GG_ALLOCATIONS],
 	                                         smallest * tally->reserve_max[GG_BYTES]);
+	return known;
+}
+
+static struct gg_high_end high_end_of_side(const struct gg_tally *known, enum gg_quantity quantity)
+{
+	if (quantity == GG_BYTES && known->unbounded_bytes > 0)
+		return unseen_end(0);
+	if (known->sample_count == 0)
+		return unseen_end(known->reserve_max[quantity]);
+	if (known->reserve_max[GG_BYTES] == 0) /* nothing hides */
+		return (struct gg_high_end){ .law.offset = gg_tally_seen(known, quantity) };
+	return gg_high_end_of(known, quantity);
+}
+
+/* Prepares the tally of one side for its intervals. */
+static struct compare_side make_side(const struct gg_tally *tally, const struct gg_tally *other,
+                                     enum gg_quantity quantity, double scale)
+{
+	struct gg_estimate estimate = gg_tally_estimate(tally, quantity);
+	struct gg_tally known = known_tally(tally, other);
+	struct compare_side side = { .scale = scale, .value = scale * estimate.value };
+
 	side.low_of_all = gg_end_law_of(estimate.value, estimate.variance);
 	side.one_low = gg_sum_value(&known.sure[GG_ALLOCATIONS].seen) == 0;
 	if (!side.one_low)
 		side.low = gg_low_end_of(&known, quantity);
-	if (quantity == GG_BYTES && known.unbounded_bytes > 0)
-		side.high = unseen_end(0);
-	else if (known.sample_count == 0)
-		side.high = unseen_end(known.reserve_max[quantity]);
-	else if (known.reserve_max[GG_BYTES] == 0) /* nothing hides */
-		side.high.law.offset = gg_tally_seen(&known, quantity);
-	else
-		side.high = gg_high_end_of(&known, quantity);
+	side.high = high_end_of_side(&known, quantity);
 	return side;
 }
 
@@ -238,6 +250,39 @@ struct gg_difference gg_difference_of(const struct gg_tally *before, const struc
 	if (gg_tally_is_uncertain(before) || gg_tally_is_uncertain(after))
 		return uncertain_difference(before, after, quantity, scale, confidence);
 	return difference_of(before, after, quantity, scale, confidence);
+}
+
+/*
+ * The p-value is twice the tail at which meeting_tail() finds both sides.  On the way along the
+ * circle the tail of the larger side grows and that of the smaller side falls, so the tail where
+ * they meet is at least the smaller side's at the end of the way: where the larger side is taken as
+ * certain, P(the smaller side is really as large as the larger one's estimate).  One law and one
+ * tail give this bound.  It does not hold if the smaller side is certain, because then the other
+ * side alone decides.
+ */
+bool gg_difference_p_exceeds(const struct gg_tally *before, const struct gg_tally *after,
+                             enum gg_quantity quantity, double scale, double limit,
+                             double *ret_value)
+{
+	const double safely = 1.001; /* far more than the rounding errors of both tails */
+	double was = scale * gg_tally_estimate(before, quantity).value;
+	double is = gg_tally_estimate(after, quantity).value, slope;
+	bool has_grown = is - was >= 0;
+	const struct gg_tally *less = has_grown ? before : after,
+			      *more = has_grown ? after : before;
+	struct gg_tally known;
+	struct gg_high_end high;
+
+	if (!gg_tally_has_error(before, quantity) || !gg_tally_has_error(after, quantity) ||
+	    before->incomplete > 0 || after->incomplete > 0 || gg_tally_is_uncertain(before) ||
+	    gg_tally_is_uncertain(after))
+		return false;
+	known = known_tally(less, more);
+	high = high_end_of_side(&known, quantity);
+	if (!(high.law.scale > 0))
+		return false;
+	*ret_value = is - was;
+	return 2 * gg_high_end_tail(&high, has_grown ? is / scale : was, &slope) > safely * limit;
 }
 
 /*

@@ -23,6 +23,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "stats/estimate/tally.h"
@@ -51,6 +52,14 @@ struct gg_difference {
  */
 struct gg_difference gg_difference_of(const struct gg_tally *before, const struct gg_tally *after,
                                       enum gg_quantity quantity, double scale, double confidence);
+
+/*
+ * True if the p-value of gg_difference_of() is certainly above `limit`; then *ret_value is the
+ * difference.  False if it is not, or if that is not known.  It costs a tenth of the p-value.
+ */
+bool gg_difference_p_exceeds(const struct gg_tally *before, const struct gg_tally *after,
+                             enum gg_quantity quantity, double scale, double limit,
+                             double *ret_value);
 
 /*
  * Computes the false discovery rate (Benjamini & Hochberg 1995).  Turns each p-value into q, the
