@@ -801,7 +801,7 @@ def wrong_use_is_told_and_leaves_no_file():
     fails(2, "no profile was given")
     fails(2, "no format was given", profile)
     fails(2, "Did you mean 'firefox'", profile, "--format", "firefix")
-    fails(2, "no place for freed memory", profile, "-o", out, "--metric", "freed")
+    fails(2, "cannot hold freed memory", profile, "-o", out, "--metric", "freed")
     fails(2, "no process 1", profile, "-o", out, "--process", "1")
     fails(2, "the profile itself", profile, "--format", "csv", "-o", profile)
     fails(1, "No such file", folder / "none.geiger", "-o", out)

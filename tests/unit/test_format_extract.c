@@ -82,7 +82,7 @@ TEST(whole_numbers_of_rows_add_up_to_what_reports_show)
 
 			CHECK(row->live.bytes <= row->allocated.bytes);
 			CHECK(row->live.count <= row->allocated.count);
-			CHECK_EQ_I64(row->live.count > 0, row->live.rough.sample_count > 0);
+			CHECK_EQ_I64(row->live.count > 0, row->live.tally.sample_count > 0);
 			CHECK(row->allocated.count > 0);
 		}
 		gg_extract_free(extract);
@@ -114,7 +114,7 @@ TEST(other_metrics_take_the_place_of_what_is_live)
 
 	CHECK(fabs((double)freed->live_bytes -
 	           asked(model, GG_METRIC_FREED, INT64_MIN, GG_TIME_NONE, GG_BYTES)) <= 0.51);
-	CHECK_EQ_PTR(gg_extract_asked(freed, &freed->rows[0]), &freed->rows[0].live);
+	CHECK_EQ_PTR(gg_extract_queried(freed, &freed->rows[0]), &freed->rows[0].live);
 	gg_extract_free(freed);
 	gg_model_free(model);
 }

@@ -12,19 +12,19 @@
 #include "base/compiler.h"
 #include "test.h"
 
-static struct gg_json_read reader(const char *text)
+static struct gg_json_reader reader(const char *text)
 {
-	return (struct gg_json_read){ .at = text, .end = text + strlen(text) };
+	return (struct gg_json_reader){ .at = text, .end = text + strlen(text) };
 }
 
 /* The text that `json` begins with, in a buffer of `size` bytes. */
 static const char *text_of(const char *json, size_t size)
 {
 	static char text[64];
-	struct gg_json_read from = reader(json);
+	struct gg_json_reader from = reader(json);
 
 	strcpy(text, "?");
-	return gg_json_read_text(&from, text, size) && from.at == from.end ? text : "failed";
+	return gg_json_reader_text(&from, text, size) && from.at == from.end ? text : "failed";
 }
 
 #define CHECK_TEXT(json, expected) \
@@ -77,17 +77,17 @@ TEST(what_is_no_text_fails)
 
 TEST(values_are_passed_by)
 {
-	struct gg_json_read json = reader(
+	struct gg_json_reader json = reader(
 		"{\"a\": [1, {\"b\": [true, null]}, \"]\"], \"c\": -1.5e3}");
 	double number = 0;
 	char key[4];
 
-	CHECK(gg_json_read_open(&json, '{'));
-	CHECK(gg_json_read_member(&json, key, sizeof(key)) && strcmp(key, "a") == 0);
-	gg_json_read_skip(&json);
-	CHECK(gg_json_read_member(&json, key, sizeof(key)) && strcmp(key, "c") == 0);
-	CHECK(gg_json_read_number(&json, &number) && number == -1500);
-	CHECK(!gg_json_read_member(&json, key, sizeof(key)));
+	CHECK(gg_json_reader_open(&json, '{'));
+	CHECK(gg_json_reader_member(&json, key, sizeof(key)) && strcmp(key, "a") == 0);
+	gg_json_reader_skip(&json);
+	CHECK(gg_json_reader_member(&json, key, sizeof(key)) && strcmp(key, "c") == 0);
+	CHECK(gg_json_reader_number(&json, &number) && number == -1500);
+	CHECK(!gg_json_reader_member(&json, key, sizeof(key)));
 	CHECK(!json.failed);
 	CHECK_EQ_PTR(json.at, json.end);
 }
@@ -99,9 +99,9 @@ TEST(what_is_no_json_fails_where_it_is)
 	};
 
 	for (size_t i = 0; i < GG_COUNT(wrong); i++) {
-		struct gg_json_read json = reader(wrong[i]);
+		struct gg_json_reader json = reader(wrong[i]);
 
-		gg_json_read_skip(&json);
+		gg_json_reader_skip(&json);
 		CHECK_MSG(json.failed && json.at <= json.end, "%s", wrong[i]);
 	}
 }

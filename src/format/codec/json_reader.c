@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 10000 };
+enum { SKIP_DEPTH_MAX = 10000 };
 
-static bool fail(struct gg_json_read *json)
+static bool fail(struct gg_json_reader *json)
 {
 	json->failed = true;
 	return false;
 }
 
-static void skip_blanks(struct gg_json_read *json)
+static void skip_blanks(struct gg_json_reader *json)
 {
 	while (json->at < json->end &&
 	       (*json->at == ' ' || *json->at == '\t' || *json->at == '\n' || *json->at == '\r'))
@@ -21,13 +21,13 @@ static void skip_blanks(struct gg_json_read *json)
 }
 
 /* Returns the next character that is not a blank; 0 at the end. */
-static char peek(struct gg_json_read *json)
+static char peek(struct gg_json_reader *json)
 {
 	skip_blanks(json);
 	return json->at < json->end && !json->failed ? *json->at : '\0';
 }
 
-static bool take(struct gg_json_read *json, char c)
+static bool take(struct gg_json_reader *json, char c)
 {
 	if (peek(json) != c)
 		return fail(json);
@@ -35,14 +35,14 @@ static bool take(struct gg_json_read *json, char c)
 	return true;
 }
 
-bool gg_json_read_open(struct gg_json_read *json, char bracket)
+bool gg_json_reader_open(struct gg_json_reader *json, char bracket)
 {
 	json->is_first = true;
 	return take(json, bracket);
 }
 
 /* Moves past the comma to the next value of an object or a list; returns false at its end. */
-static bool go_on(struct gg_json_read *json, char closing)
+static bool go_on(struct gg_json_reader *json, char closing)
 {
 	bool is_first = json->is_first;
 
@@ -54,17 +54,17 @@ static bool go_on(struct gg_json_read *json, char closing)
 	return is_first ? !json->failed : take(json, ',');
 }
 
-bool gg_json_read_item(struct gg_json_read *json)
+bool gg_json_reader_item(struct gg_json_reader *json)
 {
 	return go_on(json, ']');
 }
 
-bool gg_json_read_member(struct gg_json_read *json, char *key, size_t size)
+bool gg_json_reader_member(struct gg_json_reader *json, char *key, size_t size)
 {
-	return go_on(json, '}') && gg_json_read_text(json, key, size) && take(json, ':');
+	return go_on(json, '}') && gg_json_reader_text(json, key, size) && take(json, ':');
 }
 
-static bool take_hexadecimal(struct gg_json_read *json, uint32_t *ret_value)
+static bool take_hexadecimal(struct gg_json_reader *json, uint32_t *ret_value)
 {
 	*ret_value = 0;
 	if (json->end - json->at < 4)
@@ -84,9 +84,9 @@ static bool take_hexadecimal(struct gg_json_read *json, uint32_t *ret_value)
 }
 
 /* Reads the second half of a surrogate pair if one follows. */
-static bool take_low_half(struct gg_json_read *json, uint32_t *ret_low)
+static bool take_low_half(struct gg_json_reader *json, uint32_t *ret_low)
 {
-	struct gg_json_read ahead = *json;
+	struct gg_json_reader ahead = *json;
 
 	if (ahead.end - ahead.at < 6 || ahead.at[0] != '\\' || ahead.at[1] != 'u')
 		return false;
@@ -101,7 +101,7 @@ static bool take_low_half(struct gg_json_read *json, uint32_t *ret_low)
  * Reads one escape \u, or two that form a surrogate pair, as UTF-8.  Returns its length, 0 on
  * error.
  */
-static size_t take_character(struct gg_json_read *json, char *to)
+static size_t take_character(struct gg_json_reader *json, char *to)
 {
 	uint32_t code_point, low;
 
@@ -134,7 +134,7 @@ static size_t take_character(struct gg_json_read *json, char *to)
 }
 
 /* Copies an unescaped character: its first byte and its continuation bytes. */
-static size_t take_plain(struct gg_json_read *json, char to[4])
+static size_t take_plain(struct gg_json_reader *json, char to[4])
 {
 	size_t length = 1;
 
@@ -147,7 +147,7 @@ static size_t take_plain(struct gg_json_read *json, char to[4])
 }
 
 /* Reads one character of a text, escaped or not. */
-static size_t take_piece(struct gg_json_read *json, char to[4])
+static size_t take_piece(struct gg_json_reader *json, char to[4])
 {
 	static const char escapes[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
 	const char *escape;
@@ -168,7 +168,7 @@ static size_t take_piece(struct gg_json_read *json, char to[4])
 	return 1;
 }
 
-bool gg_json_read_text(struct gg_json_read *json, char *text, size_t size)
+bool gg_json_reader_text(struct gg_json_reader *json, char *text, size_t size)
 {
 	size_t used = 0;
 	bool fits = true;
@@ -191,7 +191,7 @@ bool gg_json_read_text(struct gg_json_read *json, char *text, size_t size)
 	return take(json, '"');
 }
 
-bool gg_json_read_number(struct gg_json_read *json, double *ret_number)
+bool gg_json_reader_number(struct gg_json_reader *json, double *ret_number)
 {
 	char text[40], *end;
 	size_t length = 0;
@@ -209,25 +209,25 @@ bool gg_json_read_number(struct gg_json_read *json, double *ret_number)
 	return true;
 }
 
-static void skip_scalar(struct gg_json_read *json)
+static void skip_scalar(struct gg_json_reader *json)
 {
 	char ignored[8];
 	double number;
 
 	if (peek(json) == '"')
-		gg_json_read_text(json, ignored, sizeof(ignored));
+		gg_json_reader_text(json, ignored, sizeof(ignored));
 	else if (json->end - json->at >= 4 &&
 	         (memcmp(json->at, "true", 4) == 0 || memcmp(json->at, "null", 4) == 0))
 		json->at += 4;
 	else if (json->end - json->at >= 5 && memcmp(json->at, "false", 5) == 0)
 		json->at += 5;
 	else
-		gg_json_read_number(json, &number);
+		gg_json_reader_number(json, &number);
 }
 
-void gg_json_read_skip(struct gg_json_read *json)
+void gg_json_reader_skip(struct gg_json_reader *json)
 {
-	uint8_t is_object[DEPTH_MAX / 8 + 1];
+	uint8_t is_object[SKIP_DEPTH_MAX / 8 + 1];
 	size_t depth = 0;
 	char key[8];
 
@@ -235,8 +235,8 @@ void gg_json_read_skip(struct gg_json_read *json)
 		char c = peek(json);
 		bool object = depth > 0 && (is_object[depth / 8] >> depth % 8 & 1) != 0;
 
-		if (depth > 0 && !(object ? gg_json_read_member(json, key, sizeof(key))
-		                          : gg_json_read_item(json))) {
+		if (depth > 0 && !(object ? gg_json_reader_member(json, key, sizeof(key))
+		                          : gg_json_reader_item(json))) {
 			depth--;
 			continue;
 		}
@@ -245,13 +245,13 @@ void gg_json_read_skip(struct gg_json_read *json)
 			skip_scalar(json);
 			continue;
 		}
-		if (++depth == DEPTH_MAX) {
+		if (++depth == SKIP_DEPTH_MAX) {
 			fail(json);
 			return;
 		}
 		is_object[depth / 8] = (uint8_t)((is_object[depth / 8] & ~(1u << depth % 8)) |
 		                                 (unsigned)(c == '{') << depth % 8);
-		gg_json_read_open(json, c);
+		gg_json_reader_open(json, c);
 	} while (depth > 0 && !json->failed);
 	json->is_first = false;
 }

@@ -16,14 +16,14 @@ static void note_stack(struct gg_address_space *space, const struct gg_model *mo
 	const struct gg_model_frame *frame = gg_model_stack_frame(model, stack);
 	struct gg_address_space_module *module = &space->modules[frame->module];
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_locations(model, stack, &count);
+	const struct gg_code_location *locations = gg_model_stack_locations(model, stack, &count);
 
 	if (frame->address >= module->end)
 		module->end = frame->address + 1;
 	for (size_t i = 0; i < count; i++) {
-		struct gg_model_line line = model->lines[places[i].line];
+		struct gg_model_line line = model->lines[locations[i].line];
 
-		module->has_names |= model->functions[places[i].function].is_named;
+		module->has_names |= model->functions[locations[i].function].is_named;
 		module->has_files |= line.file != NULL;
 		module->has_lines |= line.line != 0;
 	}

@@ -2,7 +2,7 @@
 /*
  * address_space - puts all modules of an extract into one address space.
  *
- * Most formats describe one process, where an address means one place.  A profile may have many
+ * Most formats describe one process, where an address means one function.  A profile may have many
  * processes, each with its modules at different addresses.  Here each module in a row's stack has
  * one address range.  It is the range that the first process of the query used.  If that range is
  * taken or unknown, the module gets a free one.  An address is the sum of the range's bias and the

@@ -41,17 +41,17 @@ int gg_export_check(const struct gg_export_format *format, enum gg_metric metric
 	                          metric != GG_METRIC_LEFT))
 		return 0;
 	gg_error_set(error, -EINVAL, "export: --metric",
-	             "Take csv, collapsed, svg or heapprofile for one metric alone.",
-	             "%s holds what is live and what was allocated; it has no place for %s memory",
-	             format->name, gg_metric_name(metric));
+	             "Select csv, collapsed, svg or heapprofile, which hold one metric.",
+	             "%s holds live and allocated memory, and cannot hold %s memory", format->name,
+	             gg_metric_name(metric));
 	return -EINVAL;
 }
 
 int gg_export_write(const struct gg_export_format *format, const struct gg_export *job)
 {
-	int code = format->write(job);
+	int status = format->write(job);
 
-	return code == 0 && job->out->failed ? gg_export_out_of_memory(job) : code;
+	return status == 0 && job->out->failed ? gg_export_out_of_memory(job) : status;
 }
 
 void gg_export_progress(const struct gg_export *job, uint64_t done_count, uint64_t total_count)

@@ -64,8 +64,8 @@ struct gg_export_path {
 int gg_export_out_of_memory(const struct gg_export *job);
 
 /*
- * Replaces the content of `path` with all places of a row's stack, innermost first.  Returns false
- * when memory runs out.
+ * Replaces the content of `path` with all locations of a row's stack, innermost first.  Returns
+ * false when memory runs out.
  */
 bool gg_export_path(const struct gg_model *model, uint32_t stack, struct gg_export_path *path);
 

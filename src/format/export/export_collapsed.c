@@ -51,7 +51,7 @@ static int write_collapsed(const struct gg_export *job)
 		for (; i < extract->row_count && extract->rows[i].stack == row->stack &&
 		       extract->rows[i].process == row->process;
 		     i++)
-			bytes += gg_extract_asked(extract, &extract->rows[i])->bytes;
+			bytes += gg_extract_queried(extract, &extract->rows[i])->bytes;
 		if (bytes == 0)
 			continue;
 		if (!gg_export_path(extract->model, row->stack, &path)) {

@@ -34,7 +34,7 @@ static void put_sum(const struct gg_extract *extract, const struct gg_extract_su
 	struct gg_interval count = gg_extract_interval(extract, sum, GG_ALLOCATIONS);
 	struct gg_tally tally;
 
-	gg_plain_tally_tally(&sum->rough, &tally);
+	gg_plain_tally_tally(&sum->tally, &tally);
 	gg_buf_printf(out, ",%llu", (unsigned long long)tally.sample_count);
 	put_number(out, (double)sum->bytes);
 	put_number(out, bytes.low);
@@ -53,13 +53,13 @@ static void put_names(struct gg_buf *out, const char *metric)
 		gg_buf_printf(out, ",%s_%s", metric, what[i]);
 }
 
-static void put_stack(const struct gg_model *model, const struct gg_code_location *places,
+static void put_stack(const struct gg_model *model, const struct gg_code_location *locations,
                       size_t depth, struct gg_buf *out)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf stack = { 0 };
 
 	while (depth-- > 0) {
-		gg_buf_append_text(&stack, model->functions[places[depth].function].name);
+		gg_buf_append_text(&stack, model->functions[locations[depth].function].name);
 		gg_buf_append_text(&stack, depth > 0 ? ";" : "");
 	}
 	put_text(out, gg_buf_text(&stack));
@@ -108,7 +108,7 @@ static int write_csv(const struct gg_export *job)
 {
 	const struct gg_extract *extract = job->extract;
 	struct gg_export_path path = { 0 };
-	int code = 0;
+	int status = 0;
 
 	gg_buf_append_text(job->out, "pid,program,tid,thread,kind,function,file,line,module,stack");
 	put_names(job->out,
@@ -116,12 +116,12 @@ static int write_csv(const struct gg_export *job)
 	                                                                : extract->metric));
 	put_names(job->out, "allocated");
 	gg_buf_append_text(job->out, "\r\n");
-	for (size_t i = 0; i < extract->row_count && code == 0; i++) {
+	for (size_t i = 0; i < extract->row_count && status == 0; i++) {
 		gg_export_progress(job, i, extract->row_count);
-		code = write_row(job, &extract->rows[i], &path);
+		status = write_row(job, &extract->rows[i], &path);
 	}
 	gg_array_done(&path);
-	return code;
+	return status;
 }
 
 const struct gg_export_format gg_export_csv = {

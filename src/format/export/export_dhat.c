@@ -20,7 +20,7 @@
 #include "format/export/export.h"
 
 /* A stack of a process.  The numbers stay estimates until they are written. */
-struct point {
+struct dhat_point {
 	uint32_t process, stack;
 	double total_bytes, total_count, end_bytes, end_count;
 	double bytes, count, most_bytes, most_count; /* now, and at the maximum of bytes */
@@ -29,7 +29,7 @@ struct point {
 	uint64_t whole[4]; /* total and end, as in the extract's rows */
 };
 
-struct writing {
+struct dhat_export {
 	const struct gg_export *job;
 	const struct gg_extract *extract;
 	struct gg_address_space space;
@@ -38,7 +38,7 @@ struct writing {
 	struct gg_extract_block *blocks; /* `stack` becomes the number of a point */
 	uint32_t *by_end;
 	size_t block_count, end_count;
-	struct point *points;
+	struct dhat_point *points;
 	size_t point_count;
 	int64_t peak_ns;
 	bool has_processes;
@@ -46,59 +46,58 @@ struct writing {
 
 static int compare_points(const void *a, const void *b)
 {
-	const struct point *left = a, *right = b;
+	const struct dhat_point *left = a, *right = b;
 
 	if (left->process != right->process)
 		return left->process < right->process ? -1 : 1;
 	return (left->stack > right->stack) - (left->stack < right->stack);
 }
 
-static struct point *find_point(struct writing *writing, uint32_t process, uint32_t stack)
+static struct dhat_point *find_point(struct dhat_export *writer, uint32_t process, uint32_t stack)
 {
-	const struct point key = { .process = process, .stack = stack };
+	const struct dhat_point key = { .process = process, .stack = stack };
 
-	return bsearch(&key, writing->points, writing->point_count, sizeof(key), compare_points);
+	return bsearch(&key, writer->points, writer->point_count, sizeof(key), compare_points);
 }
 
-static int make_points(struct writing *writing)
+static int make_points(struct dhat_export *writer)
 {
-	const struct gg_extract *extract = writing->extract;
-	size_t count = writing->block_count + extract->row_count, kept = 0;
+	const struct gg_extract *extract = writer->extract;
+	size_t count = writer->block_count + extract->row_count, kept = 0;
 
-	writing->points = calloc(count + 1, sizeof(*writing->points));
-	if (writing->points == NULL)
+	writer->points = calloc(count + 1, sizeof(*writer->points));
+	if (writer->points == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < writing->block_count; i++) {
-		writing->points[i].process = writing->blocks[i].process;
-		writing->points[i].stack = writing->blocks[i].stack;
+	for (size_t i = 0; i < writer->block_count; i++) {
+		writer->points[i].process = writer->blocks[i].process;
+		writer->points[i].stack = writer->blocks[i].stack;
 	}
 	for (size_t i = 0; i < extract->row_count; i++) {
-		writing->points[writing->block_count + i].process = extract->rows[i].process;
-		writing->points[writing->block_count + i].stack = extract->rows[i].stack;
+		writer->points[writer->block_count + i].process = extract->rows[i].process;
+		writer->points[writer->block_count + i].stack = extract->rows[i].stack;
 	}
-	qsort(writing->points, count, sizeof(*writing->points), compare_points);
+	qsort(writer->points, count, sizeof(*writer->points), compare_points);
 	for (size_t i = 0; i < count; i++)
-		if (kept == 0 ||
-		    compare_points(&writing->points[kept - 1], &writing->points[i]) != 0)
-			writing->points[kept++] = writing->points[i];
-	writing->point_count = kept;
-	writing->has_processes = kept > 0 &&
-	                         writing->points[0].process != writing->points[kept - 1].process;
+		if (kept == 0 || compare_points(&writer->points[kept - 1], &writer->points[i]) != 0)
+			writer->points[kept++] = writer->points[i];
+	writer->point_count = kept;
+	writer->has_processes = kept > 0 &&
+	                        writer->points[0].process != writer->points[kept - 1].process;
 	return 0;
 }
 
-static int add_up(struct writing *writing)
+static int add_up(struct dhat_export *writer)
 {
-	if (gg_extract_ends(writing->blocks, writing->block_count, &writing->by_end,
-	                    &writing->end_count) < 0)
+	if (gg_extract_ends(writer->blocks, writer->block_count, &writer->by_end,
+	                    &writer->end_count) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < writing->block_count; i++) {
-		struct gg_extract_block *block = &writing->blocks[i];
-		struct point *point = find_point(writing, block->process, block->stack);
+	for (size_t i = 0; i < writer->block_count; i++) {
+		struct gg_extract_block *block = &writer->blocks[i];
+		struct dhat_point *point = find_point(writer, block->process, block->stack);
 		bool is_live = block->free_ns == GG_TIME_NONE;
-		int64_t until_ns = is_live ? writing->extract->end_ns : block->free_ns;
+		int64_t until_ns = is_live ? writer->extract->end_ns : block->free_ns;
 
-		block->stack = (uint32_t)(point - writing->points);
+		block->stack = (uint32_t)(point - writer->points);
 		point->total_bytes += block->bytes;
 		point->total_count += block->count;
 		point->end_bytes += is_live ? block->bytes : 0;
@@ -111,20 +110,19 @@ static int add_up(struct writing *writing)
 }
 
 /* Replays the events in order of time, and finds each stack's maximum and the global peak. */
-static void find_most(struct writing *writing)
+static void find_most(struct dhat_export *writer)
 {
 	double live = 0, most = 0;
 	size_t end = 0;
 
-	writing->peak_ns = writing->extract->start_ns;
-	for (size_t i = 0; i < writing->block_count; i++) {
-		const struct gg_extract_block *block = &writing->blocks[i];
-		struct point *point = &writing->points[block->stack];
+	writer->peak_ns = writer->extract->start_ns;
+	for (size_t i = 0; i < writer->block_count; i++) {
+		const struct gg_extract_block *block = &writer->blocks[i];
+		struct dhat_point *point = &writer->points[block->stack];
 
-		for (; end < writing->end_count; end++) {
-			const struct gg_extract_block *gone =
-				&writing->blocks[writing->by_end[end]];
-			struct point *of = &writing->points[gone->stack];
+		for (; end < writer->end_count; end++) {
+			const struct gg_extract_block *gone = &writer->blocks[writer->by_end[end]];
+			struct dhat_point *of = &writer->points[gone->stack];
 
 			if (gone->free_ns > block->alloc_ns)
 				break;
@@ -145,14 +143,14 @@ static void find_most(struct writing *writing)
 		}
 		if (live > most * (1 + 1e-12)) { /* the margin ignores rounding errors */
 			most = live;
-			writing->peak_ns = block->alloc_ns;
+			writer->peak_ns = block->alloc_ns;
 		}
 	}
-	for (size_t i = 0; i < writing->block_count; i++) {
-		const struct gg_extract_block *block = &writing->blocks[i];
-		struct point *point = &writing->points[block->stack];
+	for (size_t i = 0; i < writer->block_count; i++) {
+		const struct gg_extract_block *block = &writer->blocks[i];
+		struct dhat_point *point = &writer->points[block->stack];
 
-		if (block->alloc_ns > writing->peak_ns || block->free_ns <= writing->peak_ns)
+		if (block->alloc_ns > writer->peak_ns || block->free_ns <= writer->peak_ns)
 			continue;
 		point->peak_bytes += block->bytes;
 		point->peak_count += block->count;
@@ -168,13 +166,13 @@ static uint64_t most(uint64_t a, uint64_t b)
  * Takes whole numbers from the extract's rows.  If the window starts late, the rows lack the blocks
  * from before it, and the sums of the points are rounded instead.
  */
-static void find_whole(struct writing *writing)
+static void find_whole(struct dhat_export *writer)
 {
-	const struct gg_extract *extract = writing->extract;
+	const struct gg_extract *extract = writer->extract;
 	bool has_begin = extract->query.from_ns <= 0;
 
-	for (size_t i = 0; i < writing->point_count; i++) {
-		struct point *point = &writing->points[i];
+	for (size_t i = 0; i < writer->point_count; i++) {
+		struct dhat_point *point = &writer->points[i];
 		double values[4] = { point->total_bytes, point->total_count, point->end_bytes,
 			             point->end_count };
 
@@ -183,7 +181,7 @@ static void find_whole(struct writing *writing)
 	}
 	for (size_t i = 0; i < extract->row_count && has_begin; i++) {
 		const struct gg_extract_row *row = &extract->rows[i];
-		struct point *point = find_point(writing, row->process, row->stack);
+		struct dhat_point *point = find_point(writer, row->process, row->stack);
 
 		/* If more is live than was allocated, the process inherited it at its fork. */
 		point->whole[0] += most(row->allocated.bytes, row->live.bytes);
@@ -195,51 +193,51 @@ static void find_whole(struct writing *writing)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static uint32_t process_frame(struct writing *writing, uint32_t process)
+static uint32_t process_frame(struct dhat_export *writer, uint32_t process)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
 
-	gg_extract_process_name(writing->extract, process, &name);
-	return gg_string_table_printf(&writing->frames, "0x0: %s (%u)", gg_buf_text(&name),
-	                              writing->extract->model->processes[process].pid);
+	gg_extract_process_name(writer->extract, process, &name);
+	return gg_string_table_printf(&writer->frames, "0x0: %s (%u)", gg_buf_text(&name),
+	                              writer->extract->model->processes[process].pid);
 }
 
-static uint32_t place_frame(struct writing *writing, uint64_t address,
-                            const struct gg_code_location *place)
+static uint32_t location_frame(struct dhat_export *writer, uint64_t address,
+                               const struct gg_code_location *location)
 {
-	const struct gg_model *model = writing->extract->model;
-	struct gg_model_line line = model->lines[place->line];
-	struct gg_model_function function = model->functions[place->function];
+	const struct gg_model *model = writer->extract->model;
+	struct gg_model_line line = model->lines[location->line];
+	struct gg_model_function function = model->functions[location->function];
 	unsigned long long at = address;
 
 	if (line.file != NULL && line.line != 0)
-		return gg_string_table_printf(&writing->frames, "0x%llX: %s (%s:%u)", at,
+		return gg_string_table_printf(&writer->frames, "0x%llX: %s (%s:%u)", at,
 		                              function.name, line.file, line.line);
-	return gg_string_table_printf(&writing->frames, "0x%llX: %s (in %s)", at, function.name,
+	return gg_string_table_printf(&writer->frames, "0x%llX: %s (in %s)", at, function.name,
 	                              model->modules[function.module].path);
 }
 
-static void write_stack(struct writing *writing, const struct point *point)
+static void write_stack(struct dhat_export *writer, const struct dhat_point *point)
 {
-	const struct gg_model *model = writing->extract->model;
+	const struct gg_model *model = writer->extract->model;
 	uint32_t stack = point->stack;
 
-	gg_json_open(&writing->json, "fs", '[');
+	gg_json_open(&writer->json, "fs", '[');
 	do {
-		uint64_t address = gg_address_space_address(&writing->space,
+		uint64_t address = gg_address_space_address(&writer->space,
 		                                            gg_model_stack_frame(model, stack));
 		size_t count;
-		const struct gg_code_location *places = gg_model_stack_locations(model, stack,
-		                                                                 &count);
+		const struct gg_code_location *locations = gg_model_stack_locations(model, stack,
+		                                                                    &count);
 
 		for (size_t i = 0; i < count; i++)
-			gg_json_integer(&writing->json, NULL,
-			                place_frame(writing, address, &places[i]));
+			gg_json_integer(&writer->json, NULL,
+			                location_frame(writer, address, &locations[i]));
 		stack = model->stacks[stack].parent;
 	} while (stack != 0);
-	if (writing->has_processes)
-		gg_json_integer(&writing->json, NULL, process_frame(writing, point->process));
-	gg_json_close(&writing->json);
+	if (writer->has_processes)
+		gg_json_integer(&writer->json, NULL, process_frame(writer, point->process));
+	gg_json_close(&writer->json);
 }
 
 static uint64_t between(double value, uint64_t least, uint64_t most)
@@ -251,9 +249,9 @@ static uint64_t between(double value, uint64_t least, uint64_t most)
 	return whole > most ? most : whole;
 }
 
-static void write_point(struct writing *writing, const struct point *point)
+static void write_point(struct dhat_export *writer, const struct dhat_point *point)
 {
-	struct gg_json *json = &writing->json;
+	struct gg_json *json = &writer->json;
 	uint64_t total = point->whole[0], count = point->whole[1];
 	uint64_t peak_bytes = between(point->peak_bytes, 0, total);
 	uint64_t peak_count = between(point->peak_count, 0, count);
@@ -268,14 +266,14 @@ static void write_point(struct writing *writing, const struct point *point)
 	gg_json_integer(json, "gbk", peak_count);
 	gg_json_integer(json, "eb", point->whole[2]);
 	gg_json_integer(json, "ebk", point->whole[3]);
-	write_stack(writing, point);
+	write_stack(writer, point);
 	gg_json_close(json);
 }
 
-static void write_head(struct writing *writing)
+static void write_head(struct dhat_export *writer)
 {
-	const struct gg_extract *extract = writing->extract;
-	struct gg_json *json = &writing->json;
+	const struct gg_extract *extract = writer->extract;
+	struct gg_json *json = &writer->json;
 	const char *command = NULL;
 	const struct gg_profile_process *processes = extract->model->processes;
 
@@ -291,28 +289,28 @@ static void write_head(struct writing *writing)
 	gg_json_integer(json, "tuth", 1000);
 	gg_json_text(json, "cmd", command != NULL ? command : "");
 	gg_json_integer(json, "pid",
-	                writing->point_count > 0 ? processes[writing->points[0].process].pid : 0);
+	                writer->point_count > 0 ? processes[writer->points[0].process].pid : 0);
 	gg_json_integer(json, "te", (uint64_t)(extract->end_ns - extract->start_ns) / 1000);
-	gg_json_integer(json, "tg", (uint64_t)(writing->peak_ns - extract->start_ns) / 1000);
+	gg_json_integer(json, "tg", (uint64_t)(writer->peak_ns - extract->start_ns) / 1000);
 }
 
-static void write_file(struct writing *writing)
+static void write_file(struct dhat_export *writer)
 {
-	struct gg_json *json = &writing->json;
+	struct gg_json *json = &writer->json;
 
-	gg_string_table_put(&writing->frames, "");
+	gg_string_table_put(&writer->frames, "");
 	gg_json_open(json, NULL, '{');
-	write_head(writing);
+	write_head(writer);
 	gg_json_open(json, "pps", '[');
-	for (size_t i = 0; i < writing->point_count; i++) {
-		gg_export_progress(writing->job, i, writing->point_count);
-		write_point(writing, &writing->points[i]);
+	for (size_t i = 0; i < writer->point_count; i++) {
+		gg_export_progress(writer->job, i, writer->point_count);
+		write_point(writer, &writer->points[i]);
 	}
 	gg_json_close(json);
 	gg_json_open(json, "ftbl", '[');
 	gg_json_text(json, NULL, "[root]");
-	for (size_t i = 1; i < writing->frames.texts.count; i++)
-		gg_json_text(json, NULL, writing->frames.texts.items[i]);
+	for (size_t i = 1; i < writer->frames.texts.count; i++)
+		gg_json_text(json, NULL, writer->frames.texts.items[i]);
 	gg_json_close(json);
 	gg_json_close(json);
 	gg_buf_append_text(json->out, "\n");
@@ -320,29 +318,29 @@ static void write_file(struct writing *writing)
 
 static int write_dhat(const struct gg_export *job)
 {
-	struct writing writing = { .job = job,
-		                   .extract = job->extract,
-		                   .json = { .out = job->out } };
-	int code = gg_address_space_make(&writing.space, job->extract, job->error);
+	struct dhat_export writer = { .job = job,
+		                      .extract = job->extract,
+		                      .json = { .out = job->out } };
+	int status = gg_address_space_make(&writer.space, job->extract, job->error);
 
-	if (code == 0)
-		code = gg_extract_blocks(job->extract, &writing.blocks, &writing.block_count,
-		                         job->error);
-	if (code == 0 && (make_points(&writing) < 0 || add_up(&writing) < 0))
-		code = gg_export_out_of_memory(job);
-	if (code == 0) {
-		find_most(&writing);
-		find_whole(&writing);
-		write_file(&writing);
-		if (writing.frames.failed)
-			code = gg_export_out_of_memory(job);
+	if (status == 0)
+		status = gg_extract_blocks(job->extract, &writer.blocks, &writer.block_count,
+		                           job->error);
+	if (status == 0 && (make_points(&writer) < 0 || add_up(&writer) < 0))
+		status = gg_export_out_of_memory(job);
+	if (status == 0) {
+		find_most(&writer);
+		find_whole(&writer);
+		write_file(&writer);
+		if (writer.frames.failed)
+			status = gg_export_out_of_memory(job);
 	}
-	gg_address_space_done(&writing.space);
-	gg_string_table_done(&writing.frames);
-	free(writing.blocks);
-	free(writing.by_end);
-	free(writing.points);
-	return code;
+	gg_address_space_done(&writer.space);
+	gg_string_table_done(&writer.frames);
+	free(writer.blocks);
+	free(writer.by_end);
+	free(writer.points);
+	return status;
 }
 
 const struct gg_export_format gg_export_dhat = {

@@ -39,27 +39,27 @@ static int write_gperftools(const struct gg_export *job)
 	struct gg_dump dump = { buffer, sizeof(buffer), .flush = gg_text_dump_append,
 		                .context = job->out };
 	struct gg_address_space space;
-	int code;
+	int status;
 
 	if (stacks == NULL)
 		return gg_export_out_of_memory(job);
-	code = gg_address_space_make(&space, extract, job->error);
-	if (code < 0) {
+	status = gg_address_space_make(&space, extract, job->error);
+	if (status < 0) {
 		free(stacks);
-		return code;
+		return status;
 	}
 	for (size_t i = 0; i < extract->row_count; i++) {
 		gg_text_dump_add(&total, &extract->rows[i]);
 		gg_text_dump_add(&stacks[extract->rows[i].stack], &extract->rows[i]);
 	}
 	gg_dump_gperftools(&dump, &total);
-	code = write_records(job, &space, &dump, stacks);
+	status = write_records(job, &space, &dump, stacks);
 	gg_text_dump_mappings(&space, extract->model, &dump);
-	if (code == 0)
-		code = gg_dump_end(&dump);
+	if (status == 0)
+		status = gg_dump_end(&dump);
 	gg_address_space_done(&space);
 	free(stacks);
-	return code;
+	return status;
 }
 
 const struct gg_export_format gg_export_gperftools = {

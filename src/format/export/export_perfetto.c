@@ -49,7 +49,7 @@ enum {
 	DUMP_PID = 1,
 	DUMP_SAMPLE = 2,
 	DUMP_FROM_STARTUP = 3,
-	DUMP_TIME_NS = 9, /* of the coarse monotonic clock */
+	DUMP_TIME_NS = 9, /* of CLOCK_MONOTONIC_COARSE */
 	DUMP_HEAP_NAME = 11,
 	DUMP_INTERVAL_BYTES = 12,
 	DUMP_FIRST_INTERVAL_BYTES = 13,
@@ -284,21 +284,21 @@ static int write_all(struct gg_perfetto_writer *writer)
 static int write_perfetto(const struct gg_export *job)
 {
 	struct gg_perfetto_writer writer = { .job = job, .extract = job->extract };
-	int code = gg_address_space_make(&writer.space, job->extract, job->error);
+	int status = gg_address_space_make(&writer.space, job->extract, job->error);
 
-	if (code == 0)
-		code = gg_timeline_samples_make(&writer.steps, job->extract, STEP_COUNT,
-		                                job->error);
+	if (status == 0)
+		status = gg_timeline_samples_make(&writer.steps, job->extract, STEP_COUNT,
+		                                  job->error);
 	writer.packet_index = calloc(job->extract->model->heap_count + 1,
 	                             sizeof(*writer.packet_index));
-	if (code == 0 && writer.packet_index == NULL)
-		code = gg_export_out_of_memory(job);
-	if (code == 0)
-		code = write_all(&writer);
+	if (status == 0 && writer.packet_index == NULL)
+		status = gg_export_out_of_memory(job);
+	if (status == 0)
+		status = write_all(&writer);
 	gg_address_space_done(&writer.space);
 	gg_timeline_samples_free(writer.steps);
 	free(writer.packet_index);
-	return code;
+	return status;
 }
 
 const struct gg_export_format gg_export_perfetto = {

@@ -19,7 +19,14 @@
 #include "format/export/export.h"
 #include "query/tree.h"
 
-enum { WIDTH = 1200, MARGIN = 10, HEAD = 50, ROW = 17, LETTER_TENTHS = 72, DEPTH_MAX = 400 };
+enum {
+	PICTURE_WIDTH = 1200,
+	MARGIN = 10,
+	HEAD = 50,
+	ROW = 17,
+	LETTER_TENTHS = 72,
+	LEVELS_MAX = 400
+};
 
 /*
  * Writes at most `most` characters as XML text; '?' replaces invalid UTF-8 and control characters.
@@ -54,7 +61,7 @@ static void put_size(struct gg_buf *out, double bytes)
 	gg_buf_append_text(out, isfinite(bytes) ? gg_size_format(bytes, text) : "no bound");
 }
 
-struct drawing {
+struct flame_graph {
 	const struct gg_export *job;
 	const struct gg_tree *tree;
 	double *left, *used; /* by node, in bytes: its left edge, and the width its callees used */
@@ -67,7 +74,7 @@ static double bytes_of(const struct gg_tally *tally)
 	return gg_tally_estimate(tally, GG_BYTES).value;
 }
 
-static void put_name(const struct drawing *drawing, const struct gg_tree_node *node,
+static void put_name(const struct flame_graph *graph, const struct gg_tree_node *node,
                      struct gg_buf *out, size_t most)
 {
 	char folded[64];
@@ -78,15 +85,15 @@ static void put_name(const struct drawing *drawing, const struct gg_tree_node *n
 		snprintf(folded, sizeof(folded), "%u small ones", node->folded_count);
 		put_text(out, folded, most);
 	} else {
-		put_text(out, drawing->job->extract->model->functions[node->function].name, most);
+		put_text(out, graph->job->extract->model->functions[node->function].name, most);
 	}
 }
 
 /* Writes text such as "95 %: 1.0 MiB to 1.4 MiB". */
-static void put_interval(const struct drawing *drawing, const struct gg_tree_node *node)
+static void put_interval(const struct flame_graph *graph, const struct gg_tree_node *node)
 {
-	const struct gg_extract *extract = drawing->job->extract;
-	struct gg_buf *out = drawing->job->out;
+	const struct gg_extract *extract = graph->job->extract;
+	struct gg_buf *out = graph->job->out;
 	struct gg_tally tally = node->total;
 	struct gg_interval interval;
 
@@ -99,65 +106,65 @@ static void put_interval(const struct drawing *drawing, const struct gg_tree_nod
 }
 
 /* Writes text such as "parse: 1.2 MiB, 12.3 % (1234567 bytes), 95 %: 1.0 MiB to 1.4 MiB". */
-static void put_title(const struct drawing *drawing, const struct gg_tree_node *node)
+static void put_title(const struct flame_graph *graph, const struct gg_tree_node *node)
 {
-	struct gg_buf *out = drawing->job->out;
+	struct gg_buf *out = graph->job->out;
 	double bytes = bytes_of(&node->total);
 
 	gg_buf_append_text(out, "<title>");
-	put_name(drawing, node, out, SIZE_MAX);
+	put_name(graph, node, out, SIZE_MAX);
 	gg_buf_append_text(out, ": ");
 	put_size(out, bytes);
-	gg_buf_printf(out, ", %.1f %% (%.0f bytes), ", 100 * bytes / drawing->all, bytes);
-	put_interval(drawing, node);
+	gg_buf_printf(out, ", %.1f %% (%.0f bytes), ", 100 * bytes / graph->all, bytes);
+	put_interval(graph, node);
 	gg_buf_append_text(out, "</title>");
 }
 
-static void put_color(const struct drawing *drawing, const struct gg_tree_node *node)
+static void put_color(const struct flame_graph *graph, const struct gg_tree_node *node)
 {
-	const struct gg_model *model = drawing->job->extract->model;
+	const struct gg_model *model = graph->job->extract->model;
 	struct gg_model_function function = model->functions[node->function];
 	const char *module = model->modules[function.module].name;
 	uint64_t of_module = gg_hash_bytes(module, strlen(module), 1);
 	uint64_t of_name = gg_hash_bytes(function.name, strlen(function.name), 1);
 
 	if (node->depth == 0 || node->folded_count > 0)
-		gg_buf_append_text(drawing->job->out, "#ddd");
+		gg_buf_append_text(graph->job->out, "#ddd");
 	else
-		gg_buf_printf(drawing->job->out, "hsl(%u,65%%,%u%%)", (unsigned)(of_module % 360),
+		gg_buf_printf(graph->job->out, "hsl(%u,65%%,%u%%)", (unsigned)(of_module % 360),
 		              66 + (unsigned)(of_name % 12));
 }
 
-static void put_box(const struct drawing *drawing, size_t number)
+static void put_box(const struct flame_graph *graph, size_t number)
 {
-	const struct gg_tree_node *node = &drawing->tree->nodes[number];
-	struct gg_buf *out = drawing->job->out;
-	double scale = (WIDTH - 2 * MARGIN) / drawing->all;
-	double x = MARGIN + drawing->left[number] * scale, width = bytes_of(&node->total) * scale;
-	unsigned y = HEAD + (drawing->depth - node->depth) * ROW;
+	const struct gg_tree_node *node = &graph->tree->nodes[number];
+	struct gg_buf *out = graph->job->out;
+	double scale = (PICTURE_WIDTH - 2 * MARGIN) / graph->all;
+	double x = MARGIN + graph->left[number] * scale, width = bytes_of(&node->total) * scale;
+	unsigned y = HEAD + (graph->depth - node->depth) * ROW;
 	size_t letters = (size_t)fmax(0, (width - 6) * 10 / LETTER_TENTHS);
 
-	if (node->depth > drawing->depth)
+	if (node->depth > graph->depth)
 		return;
 	gg_buf_append_text(out, "<g>");
-	put_title(drawing, node);
+	put_title(graph, node);
 	gg_buf_printf(out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"", x, y,
 	              width, ROW - 1);
-	put_color(drawing, node);
+	put_color(graph, node);
 	gg_buf_append_text(out, "\"/>");
 	if (letters >= 3) {
 		gg_buf_printf(out, "<text x=\"%.2f\" y=\"%u\">", x + 3, y + ROW - 5);
-		put_name(drawing, node, out, letters);
+		put_name(graph, node, out, letters);
 		gg_buf_append_text(out, "</text>");
 	}
 	gg_buf_append_text(out, "</g>\n");
 }
 
-static void put_head(const struct drawing *drawing)
+static void put_head(const struct flame_graph *graph)
 {
-	const struct gg_extract *extract = drawing->job->extract;
-	struct gg_buf *out = drawing->job->out;
-	unsigned height = HEAD + (drawing->depth + 1) * ROW + MARGIN;
+	const struct gg_extract *extract = graph->job->extract;
+	struct gg_buf *out = graph->job->out;
+	unsigned height = HEAD + (graph->depth + 1) * ROW + MARGIN;
 
 	gg_buf_printf(out,
 	              "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -165,7 +172,7 @@ static void put_head(const struct drawing *drawing)
 	              "viewBox=\"0 0 %d %u\" font-family=\"monospace\" font-size=\"12\">\n"
 	              "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
 	              "<text x=\"%d\" y=\"22\" font-size=\"16\">",
-	              WIDTH, height, WIDTH, height, MARGIN);
+	              PICTURE_WIDTH, height, PICTURE_WIDTH, height, MARGIN);
 	put_text(out,
 	         extract->model->session_count > 0 && extract->model->sessions[0].command != NULL
 	                 ? extract->model->sessions[0].command
@@ -173,57 +180,56 @@ static void put_head(const struct drawing *drawing)
 	         120);
 	gg_buf_printf(out, "</text>\n<text x=\"%d\" y=\"40\">%s: ", MARGIN,
 	              gg_metric_name(extract->metric));
-	put_size(out, bytes_of(&drawing->tree->nodes[0].total));
+	put_size(out, bytes_of(&graph->tree->nodes[0].total));
 	gg_buf_append_text(out, ", ");
-	put_interval(drawing, &drawing->tree->nodes[0]);
+	put_interval(graph, &graph->tree->nodes[0]);
 	gg_buf_append_text(out, "</text>\n");
 }
 
-static int draw(struct drawing *drawing)
+static int draw(struct flame_graph *graph)
 {
-	const struct gg_tree *tree = drawing->tree;
+	const struct gg_tree *tree = graph->tree;
 
-	drawing->left = calloc(tree->count, sizeof(*drawing->left));
-	drawing->used = calloc(tree->count, sizeof(*drawing->used));
-	if (drawing->left == NULL || drawing->used == NULL)
-		return gg_export_out_of_memory(drawing->job);
+	graph->left = calloc(tree->count, sizeof(*graph->left));
+	graph->used = calloc(tree->count, sizeof(*graph->used));
+	if (graph->left == NULL || graph->used == NULL)
+		return gg_export_out_of_memory(graph->job);
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct gg_tree_node *node = &tree->nodes[i];
 
 		if (i > 0) { /* parents precede their children */
-			drawing->left[i] = drawing->left[node->parent] +
-			                   drawing->used[node->parent];
-			drawing->used[node->parent] += bytes_of(&node->total);
+			graph->left[i] = graph->left[node->parent] + graph->used[node->parent];
+			graph->used[node->parent] += bytes_of(&node->total);
 		}
-		if (node->depth > drawing->depth && node->depth <= DEPTH_MAX)
-			drawing->depth = node->depth;
+		if (node->depth > graph->depth && node->depth <= LEVELS_MAX)
+			graph->depth = node->depth;
 	}
-	drawing->all = bytes_of(&tree->nodes[0].total);
-	put_head(drawing);
-	for (size_t i = 0; i < tree->count && drawing->all > 0; i++)
-		put_box(drawing, i);
-	gg_buf_append_text(drawing->job->out, "</svg>\n");
+	graph->all = bytes_of(&tree->nodes[0].total);
+	put_head(graph);
+	for (size_t i = 0; i < tree->count && graph->all > 0; i++)
+		put_box(graph, i);
+	gg_buf_append_text(graph->job->out, "</svg>\n");
 	return 0;
 }
 
 static int write_svg(const struct gg_export *job)
 {
-	const struct gg_tree_options how = { .fold = 0.5 / WIDTH };
+	const struct gg_tree_options how = { .fold = 0.5 / PICTURE_WIDTH };
 	struct gg_query query = job->extract->query;
-	struct drawing drawing = { .job = job };
+	struct flame_graph graph = { .job = job };
 	struct gg_tree *tree;
-	int code;
+	int status;
 
 	query.unit = GG_BYTES;
-	code = gg_tree_build(&tree, job->extract->model, &query, &how, job->error);
-	if (code < 0)
-		return code;
-	drawing.tree = tree;
-	code = draw(&drawing);
-	free(drawing.left);
-	free(drawing.used);
+	status = gg_tree_build(&tree, job->extract->model, &query, &how, job->error);
+	if (status < 0)
+		return status;
+	graph.tree = tree;
+	status = draw(&graph);
+	free(graph.left);
+	free(graph.used);
 	gg_tree_free(tree);
-	return code;
+	return status;
 }
 
 const struct gg_export_format gg_export_svg = {

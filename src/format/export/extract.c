@@ -13,7 +13,7 @@
 #include "base/path.h"
 #include "stats/sampling/weight.h"
 
-struct making {
+struct extract_builder {
 	struct gg_extract *extract;
 	GG_ARRAY(struct gg_extract_row) rows;
 	struct gg_map row_map; /* from a hash of process, stack, thread and kind */
@@ -21,75 +21,75 @@ struct making {
 	bool failed;           /* memory ran out */
 };
 
-struct key {
-	const struct making *making;
+struct extract_row_key {
+	const struct extract_builder *builder;
 	struct gg_extract_row wanted;
 };
 
 static bool row_is_equal(uint64_t value, const void *context)
 {
-	const struct key *key = context;
-	const struct gg_extract_row *row = &key->making->rows.items[value], *wanted = &key->wanted;
+	const struct extract_row_key *key = context;
+	const struct gg_extract_row *row = &key->builder->rows.items[value], *wanted = &key->wanted;
 
 	return row->stack == wanted->stack && row->thread == wanted->thread &&
 	       row->process == wanted->process && row->kind == wanted->kind;
 }
 
-static struct gg_extract_row *add_row(struct making *making, const struct gg_extract_row *wanted,
-                                      uint64_t hash)
+static struct gg_extract_row *add_row(struct extract_builder *builder,
+                                      const struct gg_extract_row *wanted, uint64_t hash)
 {
-	size_t number = making->rows.count;
+	size_t number = builder->rows.count;
 
-	if (gg_map_insert(&making->row_map, hash, number) < 0 ||
-	    !gg_array_push(&making->rows, *wanted))
+	if (gg_map_insert(&builder->row_map, hash, number) < 0 ||
+	    !gg_array_push(&builder->rows, *wanted))
 		return NULL;
-	return &making->rows.items[number];
+	return &builder->rows.items[number];
 }
 
 /* Finds the sum that a sample or an aggregate adds to; NULL: memory ran out. */
-static struct gg_plain_tally *sum_of(struct making *making, uint32_t process, uint32_t stack,
-                                     uint32_t thread, uint32_t kind)
+static struct gg_plain_tally *sum_of(struct extract_builder *builder, uint32_t process,
+                                     uint32_t stack, uint32_t thread, uint32_t kind)
 {
-	struct key key = { .making = making };
+	struct extract_row_key key = { .builder = builder };
 	struct gg_extract_row *row;
 	uint64_t hash, number;
 
 	key.wanted.process = process;
-	key.wanted.stack = making->extract->model->stacks[stack].top;
+	key.wanted.stack = builder->extract->model->stacks[stack].top;
 	key.wanted.thread = thread;
 	key.wanted.kind = kind;
 	hash = gg_hash_integer((uint64_t)key.wanted.stack << 32 | thread,
-	                       gg_map_seed(&making->row_map) + ((uint64_t)process << 32 | kind));
-	number = gg_map_find(&making->row_map, hash, row_is_equal, &key);
-	row = number != GG_MAP_NONE ? &making->rows.items[number]
-	                            : add_row(making, &key.wanted, hash);
-	making->failed |= row == NULL;
+	                       gg_map_seed(&builder->row_map) + ((uint64_t)process << 32 | kind));
+	number = gg_map_find(&builder->row_map, hash, row_is_equal, &key);
+	row = number != GG_MAP_NONE ? &builder->rows.items[number]
+	                            : add_row(builder, &key.wanted, hash);
+	builder->failed |= row == NULL;
 	if (row == NULL)
 		return NULL;
-	return making->is_allocated ? &row->allocated.rough : &row->live.rough;
+	return builder->is_allocated ? &row->allocated.tally : &row->live.tally;
 }
 
-static void add_pick(const struct gg_model_sample *sample, const struct gg_profile_coarse *coarse,
-                     void *context)
+static void add_to_row(const struct gg_model_sample *sample,
+                       const struct gg_profile_coarse *aggregate, void *context)
 {
-	struct making *making = context;
-	const struct gg_model *model = making->extract->model;
+	struct extract_builder *builder = context;
+	const struct gg_model *model = builder->extract->model;
 	struct gg_plain_tally *sum, more;
 
-	if (making->failed)
+	if (builder->failed)
 		return;
 	if (sample != NULL) {
-		sum = sum_of(making, sample->process, sample->stack, sample->thread, sample->kind);
+		sum = sum_of(builder, sample->process, sample->stack, sample->thread, sample->kind);
 		if (sum != NULL)
 			gg_plain_tally_add_sample(sum, &sample->draw, sample->size_bytes);
 		return;
 	}
-	sum = sum_of(making, coarse->process, coarse->stack, coarse->thread,
+	sum = sum_of(builder, aggregate->process, aggregate->stack, aggregate->thread,
 	             (uint32_t)model->kind_count);
 	if (sum != NULL) {
 		struct gg_tally tally = { 0 };
 
-		gg_model_add_coarse(model, &tally, coarse);
+		gg_model_add_coarse(model, &tally, aggregate);
 		gg_plain_tally_of(&more, &tally);
 		gg_plain_tally_add(sum, &more);
 	}
@@ -132,11 +132,11 @@ struct plain {
 	uint64_t samples;
 };
 
-static struct plain plain_of(const struct gg_plain_tally *rough)
+static struct plain plain_of(const struct gg_plain_tally *sums)
 {
 	struct gg_tally tally;
 
-	gg_plain_tally_tally(rough, &tally);
+	gg_plain_tally_tally(sums, &tally);
 	return (struct plain){ gg_tally_estimate(&tally, GG_BYTES).value,
 		               gg_tally_estimate(&tally, GG_ALLOCATIONS).value,
 		               tally.sample_count };
@@ -150,7 +150,7 @@ static void round_rows(struct gg_extract *extract)
 	for (size_t i = 0; i < extract->row_count; i++) {
 		struct gg_extract_sum *live = &extract->rows[i].live;
 		struct gg_extract_sum *allocated = &extract->rows[i].allocated;
-		struct plain held = plain_of(&live->rough), all = plain_of(&allocated->rough);
+		struct plain held = plain_of(&live->tally), all = plain_of(&allocated->tally);
 		uint64_t bytes, count;
 
 		round_sum(&live_owed, held.samples > 0, held.bytes, held.count, &live->bytes,
@@ -176,8 +176,8 @@ static void add_totals(struct gg_extract *extract)
 	struct gg_plain_tally live = { 0 }, allocated = { 0 };
 
 	for (size_t i = 0; i < extract->row_count; i++) {
-		gg_plain_tally_add(&live, &extract->rows[i].live.rough);
-		gg_plain_tally_add(&allocated, &extract->rows[i].allocated.rough);
+		gg_plain_tally_add(&live, &extract->rows[i].live.tally);
+		gg_plain_tally_add(&allocated, &extract->rows[i].allocated.tally);
 	}
 	gg_plain_tally_tally(&live, &extract->live);
 	gg_plain_tally_tally(&allocated, &extract->allocated);
@@ -210,53 +210,54 @@ static double interval_of(const struct gg_model *model, uint32_t pid)
 }
 
 /* Makes the moment of the peak the end of the window. */
-static int settle_query(struct gg_extract *extract, struct gg_error *error)
+static int replace_peak(struct gg_extract *extract, struct gg_error *error)
 {
 	struct gg_query *query = &extract->query;
 	struct gg_peak peak;
-	int code;
+	int status;
 
 	if (query->metric != GG_METRIC_PEAK)
 		return 0;
-	code = gg_query_peak(extract->model, query, &peak, error);
-	if (code < 0)
-		return code;
+	status = gg_query_peak(extract->model, query, &peak, error);
+	if (status < 0)
+		return status;
 	query->metric = GG_METRIC_LIVE;
 	query->to_ns = peak.time_ns;
 	return 0;
 }
 
-static int add_up(struct making *making, enum gg_metric metric, struct gg_error *error)
+static int add_up(struct extract_builder *builder, enum gg_metric metric, struct gg_error *error)
 {
-	struct gg_query query = making->extract->query;
-	int code;
+	struct gg_query query = builder->extract->query;
+	int status;
 
 	query.metric = metric;
-	making->is_allocated = metric == GG_METRIC_ALLOCATED;
-	code = gg_query_each(making->extract->model, &query, add_pick, making, error);
-	if (code == 0 && making->failed)
-		code = gg_error_memory(error, "export");
-	return code;
+	builder->is_allocated = metric == GG_METRIC_ALLOCATED;
+	status = gg_query_each(builder->extract->model, &query, add_to_row, builder, error);
+	if (status == 0 && builder->failed)
+		status = gg_error_memory(error, "export");
+	return status;
 }
 
 static int fill(struct gg_extract *extract, struct gg_error *error)
 {
-	struct making making = { .extract = extract };
+	struct extract_builder builder = { .extract = extract };
 	const struct gg_query *query = &extract->query;
 	int64_t last_ns = extract->model->end_ns;
-	int code = settle_query(extract, error);
+	int status = replace_peak(extract, error);
 
-	if (code == 0)
-		code = add_up(&making,
-		              query->metric == GG_METRIC_ALLOCATED ? GG_METRIC_LIVE : query->metric,
-		              error);
-	if (code == 0)
-		code = add_up(&making, GG_METRIC_ALLOCATED, error);
-	gg_map_done(&making.row_map);
-	extract->rows = making.rows.items;
-	extract->row_count = making.rows.count;
-	if (code < 0)
-		return code;
+	if (status == 0)
+		status = add_up(&builder,
+		                query->metric == GG_METRIC_ALLOCATED ? GG_METRIC_LIVE
+		                                                     : query->metric,
+		                error);
+	if (status == 0)
+		status = add_up(&builder, GG_METRIC_ALLOCATED, error);
+	gg_map_done(&builder.row_map);
+	extract->rows = builder.rows.items;
+	extract->row_count = builder.rows.count;
+	if (status < 0)
+		return status;
 	extract->start_ns = query->from_ns > 0 ? query->from_ns : 0;
 	extract->end_ns = query->to_ns < last_ns ? query->to_ns : last_ns;
 	if (extract->end_ns < extract->start_ns)
@@ -272,7 +273,7 @@ int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *mode
                     const struct gg_query *query, double confidence, struct gg_error *error)
 {
 	struct gg_extract *extract = calloc(1, sizeof(*extract));
-	int code;
+	int status;
 
 	if (extract == NULL)
 		return gg_error_memory(error, "export");
@@ -281,10 +282,10 @@ int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *mode
 	extract->metric = query->metric;
 	extract->confidence = confidence;
 	extract->interval_bytes = interval_of(model, query->pid);
-	code = fill(extract, error);
-	if (code < 0) {
+	status = fill(extract, error);
+	if (status < 0) {
 		gg_extract_free(extract);
-		return code;
+		return status;
 	}
 	*ret_extract = extract;
 	return 0;
@@ -298,8 +299,8 @@ void gg_extract_free(struct gg_extract *extract)
 	free(extract);
 }
 
-const struct gg_extract_sum *gg_extract_asked(const struct gg_extract *extract,
-                                              const struct gg_extract_row *row)
+const struct gg_extract_sum *gg_extract_queried(const struct gg_extract *extract,
+                                                const struct gg_extract_row *row)
 {
 	return extract->metric == GG_METRIC_ALLOCATED ? &row->allocated : &row->live;
 }
@@ -309,7 +310,7 @@ struct gg_interval gg_extract_interval(const struct gg_extract *extract,
 {
 	struct gg_tally tally;
 
-	gg_plain_tally_tally(&sum->rough, &tally);
+	gg_plain_tally_tally(&sum->tally, &tally);
 	gg_tally_expose(&tally, extract->interval_bytes);
 	return gg_interval_of(&tally, quantity, extract->confidence, true);
 }
@@ -383,34 +384,34 @@ static struct gg_extract_block block_of_sample(const struct gg_model_sample *sam
  * An aggregate counts from when all of it was live until a part of it was freed (query.h,
  * "Exactness").
  */
-static struct gg_extract_block block_of_coarse(const struct gg_model *model,
-                                               const struct gg_profile_coarse *coarse)
+static struct gg_extract_block block_of_aggregate(const struct gg_model *model,
+                                                  const struct gg_profile_coarse *aggregate)
 {
-	int64_t range = coarse->to_ns - coarse->from_ns, bucket = coarse->bucket_ns;
+	int64_t range = aggregate->to_ns - aggregate->from_ns, bucket = aggregate->bucket_ns;
 	struct gg_extract_block block = {
-		.bytes = gg_fixed_value(coarse->sums.bytes),
-		.count = gg_fixed_value(coarse->sums.count),
-		.process = coarse->process,
-		.stack = coarse->stack,
-		.thread = coarse->thread,
+		.bytes = gg_fixed_value(aggregate->sums.bytes),
+		.count = gg_fixed_value(aggregate->sums.count),
+		.process = aggregate->process,
+		.stack = aggregate->stack,
+		.thread = aggregate->thread,
 		.kind = (uint32_t)model->kind_count,
 	};
 
-	if (coarse->is_left) { /* the time of the exit is unknown */
-		block.alloc_ns = block.free_ns = coarse->from_ns + bucket;
+	if (aggregate->is_left) { /* the time of the exit is unknown */
+		block.alloc_ns = block.free_ns = aggregate->from_ns + bucket;
 		return block;
 	}
 	if (bucket <= 0 || bucket > range)
 		bucket = range;
-	block.alloc_ns = coarse->from_ns + bucket;
-	block.free_ns = coarse->to_ns - bucket + 1;
+	block.alloc_ns = aggregate->from_ns + bucket;
+	block.free_ns = aggregate->to_ns - bucket + 1;
 	if (block.free_ns < block.alloc_ns)
 		block.free_ns = block.alloc_ns;
 	return block;
 }
 
 static void visit_block(const struct gg_model_sample *sample,
-                        const struct gg_profile_coarse *coarse, void *context)
+                        const struct gg_profile_coarse *aggregate, void *context)
 {
 	struct blocks *blocks = context;
 	const struct gg_extract *extract = blocks->extract;
@@ -419,7 +420,8 @@ static void visit_block(const struct gg_model_sample *sample,
 
 	if (blocks->failed)
 		return;
-	block = sample != NULL ? block_of_sample(sample) : block_of_coarse(extract->model, coarse);
+	block = sample != NULL ? block_of_sample(sample)
+	                       : block_of_aggregate(extract->model, aggregate);
 	if (block.alloc_ns > query->to_ns ||
 	    (block.alloc_ns <= query->from_ns && block.free_ns <= query->from_ns))
 		return;
@@ -442,13 +444,13 @@ int gg_extract_blocks(const struct gg_extract *extract, struct gg_extract_block 
                       size_t *ret_count, struct gg_error *error)
 {
 	struct blocks blocks = { .extract = extract };
-	int code = gg_query_blocks(extract->model, &extract->query, visit_block, &blocks, error);
+	int status = gg_query_blocks(extract->model, &extract->query, visit_block, &blocks, error);
 
-	if (code == 0 && blocks.failed)
-		code = gg_error_memory(error, "export");
-	if (code < 0) {
+	if (status == 0 && blocks.failed)
+		status = gg_error_memory(error, "export");
+	if (status < 0) {
 		gg_array_done(&blocks.blocks);
-		return code;
+		return status;
 	}
 	if (blocks.blocks.count > 0)
 		qsort(blocks.blocks.items, blocks.blocks.count, sizeof(*blocks.blocks.items),

@@ -35,7 +35,7 @@
 
 struct gg_extract_sum {
 	uint64_t bytes, count;       /* whole numbers, see above */
-	struct gg_plain_tally rough; /* the estimate and its variance */
+	struct gg_plain_tally tally; /* the estimate and its variance */
 };
 
 /* Rows are sorted by process, stack, thread and kind. */
@@ -72,8 +72,8 @@ GG_MUST_CHECK int gg_extract_make(struct gg_extract **ret_extract, const struct 
 void gg_extract_free(struct gg_extract *extract); /* NULL is fine */
 
 /* Returns the row's sum for the metric: `allocated` for allocated, `live` for all other metrics. */
-const struct gg_extract_sum *gg_extract_asked(const struct gg_extract *extract,
-                                              const struct gg_extract_row *row);
+const struct gg_extract_sum *gg_extract_queried(const struct gg_extract *extract,
+                                                const struct gg_extract_row *row);
 
 /* Returns the confidence interval of a row's sum.  Sampling itself selected which rows exist. */
 struct gg_interval gg_extract_interval(const struct gg_extract *extract,

@@ -27,9 +27,9 @@ enum {
 	TEXT_BYTES = 2,
 
 	MAPPING_IID = 1,
-	MAPPING_BUILD_ID = 2, /* optional */
-	MAPPING_START_OFFSET = 3,
-	MAPPING_START = 4,
+	NAMED_MAPPING_BUILD_ID = 2, /* optional */
+	NAMED_MAPPING_START_OFFSET = 3,
+	NAMED_MAPPING_START = 4,
 	MAPPING_END = 5,
 	MAPPING_LOAD_BIAS = 6,
 	MAPPING_PATH = 7, /* one for each folder */
@@ -51,8 +51,8 @@ struct names {
 	struct gg_perfetto_writer *writer;
 	uint32_t sequence;
 	struct gg_string_table functions, sources;
-	struct gg_map first_frame; /* by place: the iid of its outermost frame */
-	GG_ARRAY(uint64_t) stacks; /* stack and place of each frame, sorted by iid */
+	struct gg_map first_frame; /* by location: the iid of its outermost frame */
+	GG_ARRAY(uint64_t) stacks; /* stack and location of each frame, sorted by iid */
 	GG_ARRAY(uint64_t) frames; /* iids of the frames of the current stack */
 	uint64_t *used_stacks;     /* stacks in use; the iid is the stack's number */
 	size_t used_count;
@@ -77,15 +77,16 @@ static void add_frames(struct names *names, uint32_t stack)
 	const struct gg_model *model = writer->extract->model;
 	uint64_t key = frame_key(names, stack);
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_locations(model, stack, &count);
+	const struct gg_code_location *locations = gg_model_stack_locations(model, stack, &count);
 
 	if (gg_map_get(&names->first_frame, key) != GG_MAP_NONE)
 		return;
 	if (gg_map_put(&names->first_frame, key, names->stacks.count + 1) < 0)
 		writer->failed = true;
 	for (size_t i = count; i-- > 0;) {
-		gg_string_table_put(&names->functions, model->functions[places[i].function].name);
-		gg_string_table_put(&names->sources, model->lines[places[i].line].file);
+		gg_string_table_put(&names->functions,
+		                    model->functions[locations[i].function].name);
+		gg_string_table_put(&names->sources, model->lines[locations[i].line].file);
 		if (!gg_array_push(&names->stacks, (uint64_t)stack << 32 | i))
 			writer->failed = true;
 	}
@@ -177,9 +178,9 @@ static void write_mapping(struct names *names, size_t number)
 	message = gg_wire_begin(out, INTERNED_MAPPING);
 	gg_wire_put_number(out, MAPPING_IID, number + 1);
 	if (build_id_bytes > 0)
-		gg_wire_put_number(out, MAPPING_BUILD_ID, number + 1);
-	gg_wire_put_number(out, MAPPING_START_OFFSET, module->file_offset);
-	gg_wire_put_number(out, MAPPING_START, module->start);
+		gg_wire_put_number(out, NAMED_MAPPING_BUILD_ID, number + 1);
+	gg_wire_put_number(out, NAMED_MAPPING_START_OFFSET, module->file_offset);
+	gg_wire_put_number(out, NAMED_MAPPING_START, module->start);
 	gg_wire_put_number(out, MAPPING_END, module->end);
 	/*
 	 * rel_pc is an address in the file, so the load bias is the difference between address and
@@ -206,9 +207,9 @@ static void put_frame(struct names *names, uint64_t iid, uint32_t stack, uint32_
 	const struct gg_model *model = names->writer->extract->model;
 	struct gg_buf *out = names->writer->job->out;
 	size_t ignored, message = gg_wire_begin(out, INTERNED_FRAME);
-	const struct gg_code_location *place = &gg_model_stack_locations(model, stack,
-	                                                                 &ignored)[number];
-	struct gg_model_line line = model->lines[place->line];
+	const struct gg_code_location *location = &gg_model_stack_locations(model, stack,
+	                                                                    &ignored)[number];
+	struct gg_model_line line = model->lines[location->line];
 	const struct gg_model_frame *frame = gg_model_stack_frame(model, stack);
 	uint64_t mapping = mapping_of(names->writer, frame->module);
 	uint32_t source = gg_string_table_put(&names->sources, line.file);
@@ -216,7 +217,7 @@ static void put_frame(struct names *names, uint64_t iid, uint32_t stack, uint32_
 	gg_wire_put_number(out, FRAME_IID, iid);
 	gg_wire_put_number(
 		out, FRAME_FUNCTION,
-		gg_string_table_put(&names->functions, model->functions[place->function].name));
+		gg_string_table_put(&names->functions, model->functions[location->function].name));
 	if (mapping != 0) {
 		gg_wire_put_number(out, FRAME_MAPPING, mapping);
 		gg_wire_put_number(out, FRAME_RELATIVE_PC, frame->address);

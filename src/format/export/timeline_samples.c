@@ -144,19 +144,19 @@ int gg_timeline_samples_make(struct gg_timeline_samples **ret_steps,
                              struct gg_error *error)
 {
 	struct gg_timeline_samples *steps = calloc(1, sizeof(*steps));
-	int code;
+	int status;
 
 	if (steps == NULL)
 		return gg_error_memory(error, "export");
 	steps->extract = extract;
 	steps->step_count = step_count;
-	code = gg_extract_blocks(extract, &steps->blocks, &steps->block_count, error);
-	if (code == 0 &&
+	status = gg_extract_blocks(extract, &steps->blocks, &steps->block_count, error);
+	if (status == 0 &&
 	    (find_processes(steps) < 0 || make_entries(steps) < 0 || find_ends(steps) < 0))
-		code = gg_error_memory(error, "export");
-	if (code < 0) {
+		status = gg_error_memory(error, "export");
+	if (status < 0) {
 		gg_timeline_samples_free(steps);
-		return code;
+		return status;
 	}
 	find_last(steps);
 	*ret_steps = steps;

@@ -23,7 +23,7 @@ static const struct gg_import_options no_options;
 
 static int write_sums(struct gg_import *import);
 
-enum { NAME_MAX_BYTES = 1 << 20 }; /* for a function or a file; no compiler makes longer names */
+enum { IMPORTED_NAME_MAX = 1 << 20 }; /* for a function or a file; no compiler makes longer names */
 
 int gg_import_no_memory(struct gg_import *import)
 {
@@ -291,7 +291,7 @@ static int put_lines(struct gg_import *import, uint32_t frame, const struct gg_p
 
 static bool is_too_long(const char *name)
 {
-	return name != NULL && strnlen(name, NAME_MAX_BYTES + 1) > NAME_MAX_BYTES;
+	return name != NULL && strnlen(name, IMPORTED_NAME_MAX + 1) > IMPORTED_NAME_MAX;
 }
 
 int gg_import_frame(struct gg_import *import, uint32_t module, uint64_t address,

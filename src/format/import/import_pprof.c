@@ -28,10 +28,10 @@ enum {
 	PPROF_FRAMES_MAX = 65536,
 	PPROF_PROCESSES_MAX =
 		4096, /* sets of labels; samples of further sets belong to the first */
-	NONE = -1,
+	NO_VALUE = -1,
 };
 
-/* Positions among the values of a sample; NONE: the file does not have that value. */
+/* Positions among the values of a sample; NO_VALUE: the file does not have that value. */
 struct pprof_columns {
 	int live_count, live_bytes, ever_count, ever_bytes;
 	double live_unit, ever_unit; /* bytes for one unit of the value */
@@ -76,7 +76,7 @@ static int find_value(const struct gg_pprof *pprof, const char *const *names, si
 			if (gg_pprof_is(pprof, pprof->values[i].type, names[k]) &&
 			    (unit_of(pprof, pprof->values[i].unit) > 0) == bytes)
 				return (int)i;
-	return NONE;
+	return NO_VALUE;
 }
 
 /*
@@ -84,7 +84,7 @@ static int find_value(const struct gg_pprof *pprof, const char *const *names, si
  */
 static int find_any_bytes(const struct gg_pprof *pprof)
 {
-	int found = NONE;
+	int found = NO_VALUE;
 
 	for (size_t i = pprof->value_count; i-- > 0;)
 		if (unit_of(pprof, pprof->values[i].unit) > 0) {
@@ -109,22 +109,22 @@ static int find_columns(struct pprof_import *job)
 	columns->live_count = find_value(pprof, live_counts, GG_COUNT(live_counts), false);
 	columns->ever_bytes = find_value(pprof, ever_bytes, GG_COUNT(ever_bytes), true);
 	columns->ever_count = find_value(pprof, ever_counts, GG_COUNT(ever_counts), false);
-	if (columns->live_bytes == NONE && columns->ever_bytes == NONE)
+	if (columns->live_bytes == NO_VALUE && columns->ever_bytes == NO_VALUE)
 		columns->live_bytes = find_any_bytes(pprof);
-	if (columns->live_bytes == NONE && columns->ever_bytes == NONE)
+	if (columns->live_bytes == NO_VALUE && columns->ever_bytes == NO_VALUE)
 		return gg_pprof_wrong(
 			&job->pprof, pprof->file,
 			"the file is no heap profile: none of its types of values has the unit "
 			"bytes");
-	if (columns->live_bytes != NONE && columns->ever_bytes == NONE &&
+	if (columns->live_bytes != NO_VALUE && columns->ever_bytes == NO_VALUE &&
 	    job->import->options->is_allocated) { /* the file states neither */
 		columns->ever_bytes = columns->live_bytes;
 		columns->ever_count = columns->live_count;
-		columns->live_bytes = columns->live_count = NONE;
+		columns->live_bytes = columns->live_count = NO_VALUE;
 	}
-	if (columns->live_bytes != NONE)
+	if (columns->live_bytes != NO_VALUE)
 		columns->live_unit = unit_of(pprof, pprof->values[columns->live_bytes].unit);
-	if (columns->ever_bytes != NONE)
+	if (columns->ever_bytes != NO_VALUE)
 		columns->ever_unit = unit_of(pprof, pprof->values[columns->ever_bytes].unit);
 	return 0;
 }
@@ -318,7 +318,7 @@ static int intern_stack(struct pprof_import *job, size_t frame_count, uint32_t *
 
 static double value_of(const struct pprof_sample *sample, int column, double unit)
 {
-	return column != NONE ? sample->values[column] * unit : 0;
+	return column != NO_VALUE ? sample->values[column] * unit : 0;
 }
 
 static int write_sample(struct pprof_import *job, const struct pprof_sample *sample)
@@ -335,7 +335,7 @@ static int write_sample(struct pprof_import *job, const struct pprof_sample *sam
 	                       value_of(sample, columns->live_bytes, columns->live_unit));
 	ever = gg_row_weighing(&how, value_of(sample, columns->ever_count, 1),
 	                       value_of(sample, columns->ever_bytes, columns->ever_unit));
-	if (columns->ever_bytes != NONE)
+	if (columns->ever_bytes != NO_VALUE)
 		freed = gg_row_sums_rest(&ever, &live);
 	status = choose_process(job, sample);
 	if (status == 0)
@@ -396,7 +396,7 @@ static int write_notes(struct pprof_import *job)
 	struct gg_import *import = job->import;
 	int status = 0;
 
-	if (job->columns.ever_bytes == NONE)
+	if (job->columns.ever_bytes == NO_VALUE)
 		status = gg_import_note(
 			import, "Allocated memory equals live memory: the file has no other.");
 	if (status == 0 && job->how.kind == GG_ROW_WEIGHING_UNKNOWN)

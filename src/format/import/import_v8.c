@@ -29,7 +29,7 @@ struct v8_node {
 
 struct v8_import {
 	struct gg_import *import;
-	struct gg_json_read json;
+	struct gg_json_reader json;
 	const uint8_t *bytes;
 	struct gg_buf parents; /* uint32_t: stacks of the open nodes, the innermost last */
 	struct v8_node *node;  /* the innermost node */
@@ -45,20 +45,20 @@ static int wrong(struct v8_import *job, const char *what)
 
 static void read_call_frame(struct v8_import *job)
 {
-	struct gg_json_read *json = &job->json;
+	struct gg_json_reader *json = &job->json;
 	struct v8_node *node = job->node;
 	char key[32];
 
-	gg_json_read_open(json, '{');
-	while (gg_json_read_member(json, key, sizeof(key))) {
+	gg_json_reader_open(json, '{');
+	while (gg_json_reader_member(json, key, sizeof(key))) {
 		if (strcmp(key, "functionName") == 0)
-			gg_json_read_text(json, node->function, sizeof(node->function));
+			gg_json_reader_text(json, node->function, sizeof(node->function));
 		else if (strcmp(key, "url") == 0)
-			gg_json_read_text(json, node->url, sizeof(node->url));
+			gg_json_reader_text(json, node->url, sizeof(node->url));
 		else if (strcmp(key, "lineNumber") == 0)
-			gg_json_read_number(json, &node->line);
+			gg_json_reader_number(json, &node->line);
 		else
-			gg_json_read_skip(json);
+			gg_json_reader_skip(json);
 	}
 }
 
@@ -121,18 +121,18 @@ static int leave(struct v8_import *job, double size)
 /* Reads one member of a node, before or after its children. */
 static int read_member(struct v8_import *job, const char *key, double *size, bool *ret_children)
 {
-	struct gg_json_read *json = &job->json;
+	struct gg_json_reader *json = &job->json;
 
 	*ret_children = false;
 	if (strcmp(key, "callFrame") == 0 && !job->has_stack) {
 		read_call_frame(job);
 	} else if (strcmp(key, "selfSize") == 0) {
-		gg_json_read_number(json, size);
-	} else if (strcmp(key, "children") == 0 && gg_json_read_open(json, '[')) {
+		gg_json_reader_number(json, size);
+	} else if (strcmp(key, "children") == 0 && gg_json_reader_open(json, '[')) {
 		*ret_children = true;
 		return intern_stack(job);
 	} else {
-		gg_json_read_skip(json);
+		gg_json_reader_skip(json);
 	}
 	return 0;
 }
@@ -147,7 +147,7 @@ static void clear(struct v8_import *job)
 /* Reads the tree without recursion; `sizes` is a stack with the sizes of the open nodes. */
 static int read_tree(struct v8_import *job, struct gg_buf *sizes)
 {
-	struct gg_json_read *json = &job->json;
+	struct gg_json_reader *json = &job->json;
 	double size = 0;
 	bool in_children = false;
 	size_t depth = 1;
@@ -155,10 +155,10 @@ static int read_tree(struct v8_import *job, struct gg_buf *sizes)
 	int status = 0;
 
 	clear(job);
-	gg_json_read_open(json, '{');
+	gg_json_reader_open(json, '{');
 	while (depth > 0 && status == 0 && !json->failed) {
 		if (in_children) {
-			in_children = gg_json_read_item(json);
+			in_children = gg_json_reader_item(json);
 			if (!in_children)
 				continue; /* continue with the parent's members */
 			gg_buf_append(sizes, &size, sizeof(size));
@@ -169,9 +169,9 @@ static int read_tree(struct v8_import *job, struct gg_buf *sizes)
 			size = 0;
 			clear(job);
 			in_children = false;
-			gg_json_read_open(json, '{');
+			gg_json_reader_open(json, '{');
 		}
-		if (gg_json_read_member(json, key, sizeof(key))) {
+		if (gg_json_reader_member(json, key, sizeof(key))) {
 			status = read_member(job, key, &size, &in_children);
 			continue;
 		}
@@ -194,18 +194,18 @@ static int read_tree(struct v8_import *job, struct gg_buf *sizes)
 static int read_document(struct v8_import *job)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf sizes = { 0 };
-	struct gg_json_read *json = &job->json;
+	struct gg_json_reader *json = &job->json;
 	bool has_head = false;
 	char key[32];
 	int status = 0;
 
-	gg_json_read_open(json, '{');
-	while (status == 0 && gg_json_read_member(json, key, sizeof(key))) {
+	gg_json_reader_open(json, '{');
+	while (status == 0 && gg_json_reader_member(json, key, sizeof(key))) {
 		if (strcmp(key, "head") == 0 && !has_head) {
 			status = read_tree(job, &sizes);
 			has_head = true;
 		} else {
-			gg_json_read_skip(json);
+			gg_json_reader_skip(json);
 		}
 	}
 	if (status == 0 && (json->failed || !has_head))
@@ -239,12 +239,12 @@ static int read_v8(struct gg_import *import)
 
 static bool knows_v8(const uint8_t *head, size_t length)
 {
-	struct gg_json_read json = { (const char *)head, (const char *)head + length, false,
-		                     false };
+	struct gg_json_reader json = { (const char *)head, (const char *)head + length, false,
+		                       false };
 	char key[16];
 
 	/* Other JSON files may have a member of this name, but not with this content. */
-	return gg_json_read_open(&json, '{') && gg_json_read_member(&json, key, sizeof(key)) &&
+	return gg_json_reader_open(&json, '{') && gg_json_reader_member(&json, key, sizeof(key)) &&
 	       (strcmp(key, "head") == 0 || strcmp(key, "samples") == 0) &&
 	       (memmem(head, length, "\"callFrame\"", 11) != NULL ||
 	        memmem(head, length, "\"nodeId\"", 8) != NULL);

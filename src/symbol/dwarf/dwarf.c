@@ -56,7 +56,7 @@ static void close_dwarf(struct reader *reader)
 /* --- one address -------------------------------------------------------------------------- */
 
 /* A unit while its addresses get their answers. */
-struct unit {
+struct dwarf_unit {
 	Dwarf_Lines *lines;
 	size_t line_count;
 	Dwarf_Files *files;      /* files of the line table */
@@ -64,7 +64,7 @@ struct unit {
 };
 
 /* True if line `index` begins at or before the address. */
-static bool begins_until(const struct unit *unit, size_t index, uint64_t address)
+static bool begins_until(const struct dwarf_unit *unit, size_t index, uint64_t address)
 {
 	Dwarf_Addr begin;
 
@@ -76,7 +76,7 @@ static bool begins_until(const struct unit *unit, size_t index, uint64_t address
  * Returns the last line that begins at or before the address, or NULL if the line's sequence has
  * ended there.
  */
-static Dwarf_Line *find_line(const struct unit *unit, uint64_t address)
+static Dwarf_Line *find_line(const struct dwarf_unit *unit, uint64_t address)
 {
 	size_t next;
 	Dwarf_Line *line;
@@ -104,7 +104,7 @@ static void set_line(struct reader *reader, const Dwarf_Line *line, struct gg_bl
 }
 
 /* Sets the file and line at which the caller of an inlined function calls it. */
-static void set_call_site(struct reader *reader, const struct unit *unit,
+static void set_call_site(struct reader *reader, const struct dwarf_unit *unit,
                           struct gg_dwarf_scope *scope, struct gg_blob_frame *frame)
 {
 	Dwarf_Attribute attribute;
@@ -124,7 +124,7 @@ static void set_call_site(struct reader *reader, const struct unit *unit,
  * place of the innermost frame.  The place of each further frame is the call site that the inlined
  * scope inside it has.
  */
-static void answer(struct reader *reader, const struct unit *unit, size_t index)
+static void answer(struct reader *reader, const struct dwarf_unit *unit, size_t index)
 {
 	struct gg_module_symbols *answers = reader->answers;
 	Dwarf_Line *line = find_line(unit, answers->addresses[index]);
@@ -217,7 +217,7 @@ static bool wants_second_walk(const struct reader *reader, const bool *marked, s
 /* Answers the marked addresses of one unit, and clears their marks for the next unit. */
 static void read_unit(struct reader *reader, Dwarf_Die *die, bool *marked, size_t low, size_t high)
 {
-	struct unit unit = { 0 };
+	struct dwarf_unit unit = { 0 };
 	Dwarf_Die tree;
 	size_t file_count, done_count = 0;
 

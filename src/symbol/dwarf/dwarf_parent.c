@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The walk does not enter deeper levels, and skips scopes with longer prefixes. */
-enum { DEPTH_MAX = 64, PREFIX_MAX = 8192 };
+enum { PARENT_DEPTH_MAX = 64, PREFIX_MAX = 8192 };
 
 void gg_dwarf_parents_done(struct gg_dwarf_parents *parents)
 {
@@ -56,7 +56,7 @@ static void walk(struct gg_dwarf_parents *parents, Dwarf_Die *parent, struct gg_
 	uint32_t offset = 0;
 	Dwarf_Die die;
 
-	if (depth > DEPTH_MAX || length > PREFIX_MAX || dwarf_child(parent, &die) != 0)
+	if (depth > PARENT_DEPTH_MAX || length > PREFIX_MAX || dwarf_child(parent, &die) != 0)
 		return;
 	do {
 		int tag = dwarf_tag(&die);

@@ -18,7 +18,7 @@
  * Bounds against hostile files: the walk ignores deeper trees and longer chains of references.  In
  * files of compilers, these stay below 100 and 4.
  */
-enum { DEPTH_MAX = 400, REFERENCES_MAX = 16 };
+enum { SCOPE_DEPTH_MAX = 400, REFERENCES_MAX = 16 };
 
 int gg_dwarf_scopes_init(struct gg_dwarf_scopes *scopes, const uint64_t *addresses, size_t count)
 {
@@ -192,7 +192,7 @@ static void walk(struct gg_dwarf_scopes *scopes, struct gg_dwarf_scope *scope, D
 {
 	Dwarf_Die die;
 
-	if (depth >= DEPTH_MAX || dwarf_child(parent, &die) != 0)
+	if (depth >= SCOPE_DEPTH_MAX || dwarf_child(parent, &die) != 0)
 		return;
 	do
 		visit(scopes, scope, &die, in, depth + 1);

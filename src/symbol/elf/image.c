@@ -159,7 +159,7 @@ static bool any_debug_dir(const struct gg_symbol_options *options,
 }
 
 /* The arguments that the visitors share. */
-struct search {
+struct image_search {
 	struct gg_image *image;
 	const struct gg_symbol_module *module;
 	const char *path;        /* path of the module, without " (deleted)" */
@@ -174,7 +174,7 @@ struct search {
  * Opens the main file at a path if it has the wanted build-id.  Otherwise notes why not, for the
  * advice.
  */
-static bool try_main(struct search *search, const char *root, const char *path)
+static bool try_main(struct image_search *search, const char *root, const char *path)
 {
 	struct gg_image_file *file = &search->image->main;
 	int fd = gg_sysroot_path_open(root, path);
@@ -195,7 +195,7 @@ static bool try_main(struct search *search, const char *root, const char *path)
 static bool visit_main(const char *root, const char *dir, void *context)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct search *search = context;
+	struct image_search *search = context;
 
 	/*
 	 * Without a build-id, a file of the same name in a debug folder could belong to any module.
@@ -210,7 +210,7 @@ static bool visit_main(const char *root, const char *dir, void *context)
 	return !path.failed && try_main(search, root, path.data);
 }
 
-static void find_main(struct search *search, const struct gg_symbol_options *options)
+static void find_main(struct image_search *search, const struct gg_symbol_options *options)
 {
 	/* A file from outside the sysroot is right only if a build-id proves it. */
 	bool other_root = options->sysroot != NULL;
@@ -227,7 +227,8 @@ static void find_main(struct search *search, const struct gg_symbol_options *opt
  * Opens a file with DWARF if it has the wanted build-id and, if check_crc, the CRC of the
  * debuglink.
  */
-static bool try_debug(struct search *search, const char *root, const char *path, bool check_crc)
+static bool try_debug(struct image_search *search, const char *root, const char *path,
+                      bool check_crc)
 {
 	int fd = gg_sysroot_path_open(root, path);
 
@@ -249,7 +250,7 @@ static bool try_debug(struct search *search, const char *root, const char *path,
 static bool visit_build_id(const char *root, const char *dir, void *context)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct search *search = context;
+	struct image_search *search = context;
 
 	if (search->build_id_bytes < BUILD_ID_MIN)
 		return false;
@@ -264,7 +265,7 @@ static bool visit_build_id(const char *root, const char *dir, void *context)
 static bool visit_link(const char *root, const char *dir, void *context)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct search *search = context;
+	struct image_search *search = context;
 
 	gg_buf_printf(&path, "%s/%s/%s", dir, search->base, search->name);
 	if (!path.failed && try_debug(search, root, path.data, true))
@@ -274,7 +275,7 @@ static bool visit_link(const char *root, const char *dir, void *context)
 	return !path.failed && try_debug(search, root, path.data, true);
 }
 
-static bool find_by_link(struct search *search, const struct gg_symbol_options *options)
+static bool find_by_link(struct image_search *search, const struct gg_symbol_options *options)
 {
 	static const char *const below[] = { "", ".debug/" };
 	GG_CLEANUP(gg_buf_done) struct gg_buf base = { 0 }, path = { 0 };
@@ -301,7 +302,7 @@ static bool find_by_link(struct search *search, const struct gg_symbol_options *
 	return any_debug_dir(options, visit_link, search);
 }
 
-static bool find_by_network(struct search *search, const struct gg_worker_task *task)
+static bool find_by_network(struct image_search *search, const struct gg_worker_task *task)
 {
 	struct gg_worker_shared *shared = task->shared;
 	int fd;
@@ -350,7 +351,7 @@ static size_t vdso_bytes(const char *memory)
 	return end <= VDSO_MAX ? (size_t)end : 0;
 }
 
-static void open_vdso(struct search *search)
+static void open_vdso(struct image_search *search)
 {
 	const char *memory = (const char *)getauxval(AT_SYSINFO_EHDR); // NOLINT
 	struct gg_image_file *file = &search->image->main;
@@ -380,11 +381,11 @@ enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_work
 {
 	const struct gg_symbol_module *module = task->module;
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct search search = { .image = image,
-		                 .module = module,
-		                 .build_id = module->build_id,
-		                 .build_id_bytes = module->build_id_bytes,
-		                 .file = &image->debug };
+	struct image_search search = { .image = image,
+		                       .module = module,
+		                       .build_id = module->build_id,
+		                       .build_id_bytes = module->build_id_bytes,
+		                       .file = &image->debug };
 	const void *found;
 	ssize_t bytes;
 
@@ -427,7 +428,9 @@ enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_work
 bool gg_image_open_alt(struct gg_image *image, const struct gg_worker_task *task, Elf *debug)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct search search = { .image = image, .module = task->module, .file = &image->alt };
+	struct image_search search = { .image = image,
+		                       .module = task->module,
+		                       .file = &image->alt };
 	const char *debug_path = gg_buf_text(debug == image->main.elf ? &image->main.path
 	                                                              : &image->debug.path);
 	Dwarf *dwarf = dwarf_begin_elf(debug, DWARF_C_READ, NULL);

@@ -8,7 +8,7 @@
 
 #include "base/binary_search.h"
 
-struct entry {
+struct symtab_entry {
 	uint64_t begin, end; /* end == begin: no size, until gg_symtab_sort() gives it one */
 	uint64_t limit;      /* end of its section, which bounds a symbol without a size */
 	const char *name;
@@ -16,14 +16,14 @@ struct entry {
 	bool is_sized;
 };
 
-static struct entry *entries_of(const struct gg_symtab *symtab)
+static struct symtab_entry *entries_of(const struct gg_symtab *symtab)
 {
-	return (struct entry *)symtab->entries.data;
+	return (struct symtab_entry *)symtab->entries.data;
 }
 
 static size_t count_of(const struct gg_symtab *symtab)
 {
-	return symtab->entries.length / sizeof(struct entry);
+	return symtab->entries.length / sizeof(struct symtab_entry);
 }
 
 /* --- reading ------------------------------------------------------------------------------ */
@@ -57,7 +57,7 @@ static bool is_code(const GElf_Sym *symbol, const GElf_Shdr *section)
 
 static void add_symbol(struct gg_symtab *symtab, Elf *elf, const GElf_Sym *symbol, size_t strings)
 {
-	struct entry entry = { .begin = symbol->st_value, .is_sized = symbol->st_size > 0 };
+	struct symtab_entry entry = { .begin = symbol->st_value, .is_sized = symbol->st_size > 0 };
 	GElf_Shdr header;
 	Elf_Scn *section;
 
@@ -110,7 +110,7 @@ void gg_symtab_add(struct gg_symtab *symtab, Elf *elf)
  */
 static int compare(const void *left, const void *right)
 {
-	const struct entry *a = left, *b = right;
+	const struct symtab_entry *a = left, *b = right;
 
 	if (a->begin != b->begin)
 		return a->begin < b->begin ? -1 : 1;
@@ -125,7 +125,7 @@ static int compare(const void *left, const void *right)
 
 void gg_symtab_sort(struct gg_symtab *symtab)
 {
-	struct entry *entries = entries_of(symtab);
+	struct symtab_entry *entries = entries_of(symtab);
 	size_t count = count_of(symtab);
 	uint64_t next = UINT64_MAX, max_end = 0;
 
@@ -155,7 +155,7 @@ void gg_symtab_sort(struct gg_symtab *symtab)
 
 const char *gg_symtab_find(const struct gg_symtab *symtab, uint64_t address)
 {
-	const struct entry *entries = entries_of(symtab);
+	const struct symtab_entry *entries = entries_of(symtab);
 	const uint64_t *max_ends = (const uint64_t *)symtab->max_ends.data;
 	const char *without_size = NULL;
 	size_t next;
@@ -164,7 +164,7 @@ const char *gg_symtab_find(const struct gg_symtab *symtab, uint64_t address)
 		return NULL;
 	next = gg_lower_bound(0, count_of(symtab), i, entries[i].begin <= address);
 	for (; next > 0 && max_ends[next - 1] > address; next--) {
-		const struct entry *entry = &entries[next - 1];
+		const struct symtab_entry *entry = &entries[next - 1];
 
 		if (address >= entry->end)
 			continue;

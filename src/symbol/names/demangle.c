@@ -12,7 +12,7 @@
 enum { LEGACY_HASH_LENGTH = 19 }; /* "::h" and 16 digits */
 
 /* The text that a demangler writes piece by piece. */
-struct text {
+struct demangled_text {
 	struct gg_buf *out;
 	bool is_cut;
 	jmp_buf stop;
@@ -34,7 +34,7 @@ static bool is_ascii(const char *piece, size_t length)
  */
 static void append(const char *piece, size_t length, void *context)
 {
-	struct text *text = context;
+	struct demangled_text *text = context;
 
 	if (text->is_cut || length > GG_DEMANGLE_TEXT_MAX - text->out->length)
 		text->is_cut = true;
@@ -51,7 +51,7 @@ static void append(const char *piece, size_t length, void *context)
 static bool run(int (*demangler)(const char *, int, demangle_callbackref, void *),
                 const char *linkage_name, int options, struct gg_buf *out)
 {
-	struct text text = { .out = out };
+	struct demangled_text text = { .out = out };
 
 	gg_buf_clear(out);
 	if (setjmp(text.stop) != 0)

@@ -19,7 +19,7 @@
 #include "base/brackets.h"
 #include "symbol/names/demangle.h"
 
-struct text {
+struct unshortened_text {
 	const char *at;
 	struct gg_buf *out;
 	size_t start; /* start of the name in `out`; earlier text stays */
@@ -35,21 +35,21 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 128;
 }
 
-static void take(struct text *text, size_t length)
+static void take(struct unshortened_text *text, size_t length)
 {
 	gg_buf_append(text->out, text->at, length);
 	text->at += length;
 }
 
 /* Replaces template arguments, at a "<", by "<...>". */
-static void template_arguments(struct text *text)
+static void template_arguments(struct unshortened_text *text)
 {
 	gg_buf_append_text(text->out, "<...>");
 	text->at = gg_behind_brackets(text->at);
 }
 
 /* Takes the type of a conversion operator, up to its arguments. */
-static void conversion_type(struct text *text)
+static void conversion_type(struct unshortened_text *text)
 {
 	while (*text->at != '\0' && *text->at != '(') {
 		if (*text->at == '<')
@@ -62,7 +62,7 @@ static void conversion_type(struct text *text)
 }
 
 /* Takes "operator" and the symbol, word or type that belongs to it. */
-static void operator_name(struct text *text)
+static void operator_name(struct unshortened_text *text)
 {
 	size_t symbol;
 
@@ -92,7 +92,7 @@ static void operator_name(struct text *text)
  * Takes the contents of "{lambda(int)#1}", "{unnamed type#1}" or "{default arg#1}" without
  * arguments.
  */
-static void braces(struct text *text)
+static void braces(struct unshortened_text *text)
 {
 	const char *end = gg_behind_brackets(text->at);
 
@@ -105,7 +105,7 @@ static void braces(struct text *text)
 }
 
 /* Skips the qualifiers that belong to the arguments before them. */
-static void skip_qualifiers(struct text *text)
+static void skip_qualifiers(struct unshortened_text *text)
 {
 	static const char *const qualifiers[] = { " const", " volatile", " &&",
 		                                  " &",     " noexcept", " restrict" };
@@ -166,7 +166,7 @@ static bool is_prefix(const char *text)
 	return false;
 }
 
-static void blank(struct text *text)
+static void blank(struct unshortened_text *text)
 {
 	text->at++;
 	if (text->out->length > text->start && !text->out->failed &&
@@ -186,7 +186,7 @@ static void blank(struct text *text)
 }
 
 /* Handles one part at the top level.  Returns false at the end of the name. */
-static bool part(struct text *text)
+static bool part(struct unshortened_text *text)
 {
 	bool at_word = text->out->length == text->start || !is_word(text->at[-1]);
 
@@ -237,7 +237,7 @@ static bool part(struct text *text)
 
 void gg_shorten_cxx(const char *full, struct gg_buf *out)
 {
-	struct text text = { .at = full, .out = out, .start = out->length };
+	struct unshortened_text text = { .at = full, .out = out, .start = out->length };
 
 	while (!out->failed && part(&text))
 		;

@@ -15,7 +15,7 @@
 #include "base/path.h"
 #include "symbol/elf/sysroot_path.h"
 
-struct entry {
+struct perf_map_entry {
 	uint64_t begin, end;
 	uint64_t max_end;     /* the largest end of this entry and all earlier ones */
 	uint64_t name_offset; /* also the order of the lines in the file */
@@ -70,14 +70,14 @@ int gg_perf_map_open(const char *root, const char *path)
 	return status < 0 ? status : fd;
 }
 
-static struct entry *entries_of(const struct gg_perf_map *map)
+static struct perf_map_entry *entries_of(const struct gg_perf_map *map)
 {
-	return (struct entry *)map->entries.data;
+	return (struct perf_map_entry *)map->entries.data;
 }
 
 static size_t count_of(const struct gg_perf_map *map)
 {
-	return map->entries.length / sizeof(struct entry);
+	return map->entries.length / sizeof(struct perf_map_entry);
 }
 
 /*
@@ -113,7 +113,7 @@ static bool hex(const char **at, uint64_t *ret_value)
 /* Parses one line, which ends in a 0 byte.  Lines of another form are ignored. */
 static void parse_line(struct gg_perf_map *map, const char *line)
 {
-	struct entry entry;
+	struct perf_map_entry entry;
 	uint64_t size;
 
 	if (!hex(&line, &entry.begin) || !hex(&line, &size) || size == 0 ||
@@ -130,7 +130,7 @@ static void parse_line(struct gg_perf_map *map, const char *line)
 
 static int compare(const void *left, const void *right)
 {
-	const struct entry *a = left, *b = right;
+	const struct perf_map_entry *a = left, *b = right;
 
 	if (a->begin != b->begin)
 		return a->begin < b->begin ? -1 : 1;
@@ -139,7 +139,7 @@ static int compare(const void *left, const void *right)
 
 int gg_perf_map_parse(struct gg_perf_map *map, struct gg_buf *text)
 {
-	struct entry *entries;
+	struct perf_map_entry *entries;
 	uint64_t max_end = 0;
 	char *at, *end;
 
@@ -183,11 +183,11 @@ int gg_perf_map_parse(struct gg_perf_map *map, struct gg_buf *text)
 
 const char *gg_perf_map_find(const struct gg_perf_map *map, uint64_t pc)
 {
-	const struct entry *entries = entries_of(map), *found = NULL;
+	const struct perf_map_entry *entries = entries_of(map), *found = NULL;
 	size_t next = gg_lower_bound(0, count_of(map), i, entries[i].begin <= pc);
 
 	for (; next > 0 && entries[next - 1].max_end > pc; next--) {
-		const struct entry *entry = &entries[next - 1];
+		const struct perf_map_entry *entry = &entries[next - 1];
 
 		/*
 		 * If several entries contain the pc, the one that stands last in the file is the

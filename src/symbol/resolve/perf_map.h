@@ -15,7 +15,7 @@
 
 struct gg_perf_map {
 	struct gg_buf text;    /* the file; each name in it ends in a 0 byte */
-	struct gg_buf entries; /* struct entry, in the order of their begin */
+	struct gg_buf entries; /* struct perf_map_entry, in the order of their begin */
 };
 
 enum { GG_PERF_MAP_MAX = 512 << 20 }; /* larger files are truncated */

@@ -133,7 +133,7 @@ void gg_symbol_cache_write(const char *dir, const uint8_t *build_id, size_t buil
 
 /* --- the bound ---------------------------------------------------------------------------- */
 
-struct entry {
+struct cached_file {
 	struct timespec used;
 	uint64_t bytes;
 	char *name;
@@ -141,7 +141,7 @@ struct entry {
 
 static int compare(const void *left, const void *right)
 {
-	const struct entry *a = left, *b = right;
+	const struct cached_file *a = left, *b = right;
 
 	if (a->used.tv_sec != b->used.tv_sec)
 		return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
@@ -176,7 +176,7 @@ static void list(DIR *folder, struct gg_buf *entries, uint64_t *ret_bytes)
 {
 	for (struct dirent *item; (item = readdir(folder)) != NULL;) {
 		struct stat properties;
-		struct entry entry;
+		struct cached_file entry;
 
 		if (fstatat(dirfd(folder), item->d_name, &properties, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    !S_ISREG(properties.st_mode))
@@ -185,8 +185,8 @@ static void list(DIR *folder, struct gg_buf *entries, uint64_t *ret_bytes)
 			remove_unfinished(dirfd(folder), item->d_name, &properties);
 			continue;
 		}
-		entry = (struct entry){ properties.st_mtim, (uint64_t)properties.st_size,
-			                strdup(item->d_name) };
+		entry = (struct cached_file){ properties.st_mtim, (uint64_t)properties.st_size,
+			                      strdup(item->d_name) };
 		if (entry.name == NULL || !gg_buf_reserve(entries, sizeof(entry))) {
 			free(entry.name);
 			return;
@@ -206,13 +206,13 @@ void gg_symbol_cache_trim(const char *dir, uint64_t bytes_max)
 	if (folder == NULL)
 		return;
 	list(folder, &entries, &bytes);
-	count = entries.length / sizeof(struct entry);
+	count = entries.length / sizeof(struct cached_file);
 	if (count > 0 && bytes > bytes_max) {
-		qsort(entries.data, count, sizeof(struct entry), compare);
+		qsort(entries.data, count, sizeof(struct cached_file), compare);
 		bytes_max -= bytes_max / 4; /* a quarter, so that most runs remove nothing */
 	}
 	for (size_t i = 0; i < count; i++) {
-		struct entry *entry = (struct entry *)entries.data + i;
+		struct cached_file *entry = (struct cached_file *)entries.data + i;
 
 		if (bytes > bytes_max && unlinkat(dirfd(folder), entry->name, 0) == 0)
 			bytes -= entry->bytes;

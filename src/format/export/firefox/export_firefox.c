@@ -20,20 +20,20 @@
 #include "format/export/firefox/firefox.h"
 
 /* Rounds the bytes of all blocks; each block takes the rounding error of the blocks before it. */
-static int weigh(struct gg_firefox *writing)
+static int weigh(struct gg_firefox *writer)
 {
 	double owed[2] = { 0 }; /* for freed blocks, and for the others */
 
-	writing->weights = malloc((writing->block_count + 1) * sizeof(*writing->weights));
-	if (writing->weights == NULL)
+	writer->weights = malloc((writer->block_count + 1) * sizeof(*writer->weights));
+	if (writer->weights == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < writing->block_count; i++) {
-		const struct gg_extract_block *block = &writing->blocks[i];
+	for (size_t i = 0; i < writer->block_count; i++) {
+		const struct gg_extract_block *block = &writer->blocks[i];
 		double *of = &owed[block->free_ns == GG_TIME_NONE];
 		double whole = fmax(0, floor(block->bytes + *of + 0.5));
 
 		*of += block->bytes - whole;
-		writing->weights[i] = gg_extract_whole(whole);
+		writer->weights[i] = gg_extract_whole(whole);
 	}
 	return 0;
 }
@@ -54,121 +54,120 @@ static void change(int64_t *sum, int64_t by)
 		*sum = by > 0 ? INT64_MAX : -INT64_MAX;
 }
 
-static void note_changes(struct gg_firefox *writing)
+static void note_changes(struct gg_firefox *writer)
 {
-	for (size_t i = 0; i < writing->block_count; i++) {
-		const struct gg_extract_block *block = &writing->blocks[i];
+	for (size_t i = 0; i < writer->block_count; i++) {
+		const struct gg_extract_block *block = &writer->blocks[i];
 		int64_t *changes =
-			&writing->changes[(size_t)block->process * (GG_FIREFOX_COUNTER_STEPS + 1)];
-		int64_t weight = (int64_t)writing->weights[i];
+			&writer->changes[(size_t)block->process * (GG_FIREFOX_COUNTER_STEPS + 1)];
+		int64_t weight = (int64_t)writer->weights[i];
 
-		change(&changes[step_of(writing->extract, block->alloc_ns)], weight);
+		change(&changes[step_of(writer->extract, block->alloc_ns)], weight);
 		if (block->free_ns != GG_TIME_NONE)
-			change(&changes[step_of(writing->extract, block->free_ns)], -weight);
+			change(&changes[step_of(writer->extract, block->free_ns)], -weight);
 	}
 }
 
 /* Computes the sums of threads and processes in one pass. */
-static int divide(struct gg_firefox *writing)
+static int divide(struct gg_firefox *writer)
 {
-	const struct gg_extract *extract = writing->extract;
+	const struct gg_extract *extract = writer->extract;
 
-	writing->by_thread = malloc((writing->block_count + 1) * sizeof(*writing->by_thread));
-	writing->thread_end = calloc(extract->model->thread_count + 1,
-	                             sizeof(*writing->thread_end));
-	writing->live = calloc(extract->model->thread_count, sizeof(*writing->live));
-	writing->allocated = calloc(extract->model->thread_count, sizeof(*writing->allocated));
-	writing->changes = calloc(extract->model->process_count * (GG_FIREFOX_COUNTER_STEPS + 1),
-	                          sizeof(*writing->changes));
-	if (writing->by_thread == NULL || writing->thread_end == NULL || writing->live == NULL ||
-	    writing->allocated == NULL || writing->changes == NULL)
+	writer->by_thread = malloc((writer->block_count + 1) * sizeof(*writer->by_thread));
+	writer->thread_end = calloc(extract->model->thread_count + 1, sizeof(*writer->thread_end));
+	writer->live = calloc(extract->model->thread_count, sizeof(*writer->live));
+	writer->allocated = calloc(extract->model->thread_count, sizeof(*writer->allocated));
+	writer->changes = calloc(extract->model->process_count * (GG_FIREFOX_COUNTER_STEPS + 1),
+	                         sizeof(*writer->changes));
+	if (writer->by_thread == NULL || writer->thread_end == NULL || writer->live == NULL ||
+	    writer->allocated == NULL || writer->changes == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < writing->block_count; i++)
-		writing->thread_end[writing->blocks[i].thread + 1]++;
+	for (size_t i = 0; i < writer->block_count; i++)
+		writer->thread_end[writer->blocks[i].thread + 1]++;
 	for (size_t i = 0; i < extract->model->thread_count; i++)
-		writing->thread_end[i + 1] += writing->thread_end[i];
-	for (size_t i = 0; i < writing->block_count;
+		writer->thread_end[i + 1] += writer->thread_end[i];
+	for (size_t i = 0; i < writer->block_count;
 	     i++) /* turns the beginning of each part into its end */
-		writing->by_thread[writing->thread_end[writing->blocks[i].thread]++] = (uint32_t)i;
+		writer->by_thread[writer->thread_end[writer->blocks[i].thread]++] = (uint32_t)i;
 	for (size_t i = 0; i < extract->row_count; i++) {
 		const struct gg_extract_row *row = &extract->rows[i];
 
-		gg_plain_tally_add(&writing->live[row->thread], &row->live.rough);
-		gg_plain_tally_add(&writing->allocated[row->thread], &row->allocated.rough);
+		gg_plain_tally_add(&writer->live[row->thread], &row->live.tally);
+		gg_plain_tally_add(&writer->allocated[row->thread], &row->allocated.tally);
 	}
-	note_changes(writing);
+	note_changes(writer);
 	return 0;
 }
 
-static int number_libraries(struct gg_firefox *writing)
+static int number_libraries(struct gg_firefox *writer)
 {
-	size_t count = writing->extract->model->module_count;
+	size_t count = writer->extract->model->module_count;
 
-	writing->library_of = malloc(count * sizeof(*writing->library_of));
-	if (writing->library_of == NULL)
+	writer->library_of = malloc(count * sizeof(*writer->library_of));
+	if (writer->library_of == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		writing->library_of[i] = GG_FIREFOX_NONE;
-	for (size_t i = 0; i < writing->space.used_count; i++)
-		writing->library_of[writing->space.order[i]] = (int64_t)i;
+		writer->library_of[i] = GG_FIREFOX_NONE;
+	for (size_t i = 0; i < writer->space.used_count; i++)
+		writer->library_of[writer->space.order[i]] = (int64_t)i;
 	return 0;
 }
 
-static int write_all(struct gg_firefox *writing)
+static int write_all(struct gg_firefox *writer)
 {
 	size_t thread_count;
 	uint32_t *shown;
-	int code;
+	int status;
 
-	shown = calloc(writing->extract->model->thread_count + 1, sizeof(*shown));
+	shown = calloc(writer->extract->model->thread_count + 1, sizeof(*shown));
 	if (shown == NULL)
 		return -ENOMEM;
-	gg_json_open(&writing->json, NULL, '{');
-	gg_firefox_write_meta(writing);
-	gg_firefox_write_libraries(writing);
-	gg_json_open(&writing->json, "pages", '[');
-	gg_json_close(&writing->json);
-	code = gg_firefox_write_threads(writing, shown, &thread_count);
-	gg_firefox_write_counters(writing, shown, thread_count);
-	gg_firefox_write_shared(writing);
-	gg_json_close(&writing->json);
-	gg_buf_append_text(writing->json.out, "\n");
+	gg_json_open(&writer->json, NULL, '{');
+	gg_firefox_write_meta(writer);
+	gg_firefox_write_libraries(writer);
+	gg_json_open(&writer->json, "pages", '[');
+	gg_json_close(&writer->json);
+	status = gg_firefox_write_threads(writer, shown, &thread_count);
+	gg_firefox_write_counters(writer, shown, thread_count);
+	gg_firefox_write_shared(writer);
+	gg_json_close(&writer->json);
+	gg_buf_append_text(writer->json.out, "\n");
 	free(shown);
-	return writing->strings.failed || writing->files.failed ? -ENOMEM : code;
+	return writer->strings.failed || writer->files.failed ? -ENOMEM : status;
 }
 
 static int write_firefox(const struct gg_export *job)
 {
-	struct gg_firefox writing = { .job = job,
-		                      .extract = job->extract,
-		                      .json = { .out = job->out } };
-	int code = gg_address_space_make(&writing.space, job->extract, job->error);
+	struct gg_firefox writer = { .job = job,
+		                     .extract = job->extract,
+		                     .json = { .out = job->out } };
+	int status = gg_address_space_make(&writer.space, job->extract, job->error);
 
-	if (code == 0)
-		code = gg_extract_blocks(job->extract, &writing.blocks, &writing.block_count,
-		                         job->error);
-	if (code == 0 &&
-	    (weigh(&writing) < 0 || divide(&writing) < 0 || number_libraries(&writing) < 0 ||
-	     gg_firefox_make_stacks(&writing) < 0 || write_all(&writing) < 0))
-		code = gg_export_out_of_memory(job);
-	gg_address_space_done(&writing.space);
-	gg_string_table_done(&writing.strings);
-	gg_string_table_done(&writing.files);
-	gg_map_done(&writing.func_of);
-	gg_map_done(&writing.frame_of);
-	gg_array_done(&writing.funcs);
-	gg_array_done(&writing.frames);
-	gg_array_done(&writing.stacks);
-	free(writing.stack_of);
-	free(writing.blocks);
-	free(writing.weights);
-	free(writing.library_of);
-	free(writing.by_thread);
-	free(writing.thread_end);
-	free(writing.live);
-	free(writing.allocated);
-	free(writing.changes);
-	return code;
+	if (status == 0)
+		status = gg_extract_blocks(job->extract, &writer.blocks, &writer.block_count,
+		                           job->error);
+	if (status == 0 &&
+	    (weigh(&writer) < 0 || divide(&writer) < 0 || number_libraries(&writer) < 0 ||
+	     gg_firefox_make_stacks(&writer) < 0 || write_all(&writer) < 0))
+		status = gg_export_out_of_memory(job);
+	gg_address_space_done(&writer.space);
+	gg_string_table_done(&writer.strings);
+	gg_string_table_done(&writer.files);
+	gg_map_done(&writer.func_of);
+	gg_map_done(&writer.frame_of);
+	gg_array_done(&writer.funcs);
+	gg_array_done(&writer.frames);
+	gg_array_done(&writer.stacks);
+	free(writer.stack_of);
+	free(writer.blocks);
+	free(writer.weights);
+	free(writer.library_of);
+	free(writer.by_thread);
+	free(writer.thread_end);
+	free(writer.live);
+	free(writer.allocated);
+	free(writer.changes);
+	return status;
 }
 
 const struct gg_export_format gg_export_firefox = {

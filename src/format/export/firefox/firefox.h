@@ -56,25 +56,25 @@ struct gg_firefox {
 };
 
 /* Makes the stacks of all blocks and their callers, in ascending order.  0 or -ENOMEM. */
-int gg_firefox_make_stacks(struct gg_firefox *writing);
+int gg_firefox_make_stacks(struct gg_firefox *writer);
 
-void gg_firefox_write_meta(struct gg_firefox *writing);
-void gg_firefox_write_libraries(struct gg_firefox *writing);
+void gg_firefox_write_meta(struct gg_firefox *writer);
+void gg_firefox_write_libraries(struct gg_firefox *writer);
 
 /* Writes threads with blocks; `shown` has room for each number in the model.  0 or -ENOMEM. */
-int gg_firefox_write_threads(struct gg_firefox *writing, uint32_t *shown, size_t *ret_count);
+int gg_firefox_write_threads(struct gg_firefox *writer, uint32_t *shown, size_t *ret_count);
 /* Writes a counter for each process of these threads. */
-void gg_firefox_write_counters(struct gg_firefox *writing, const uint32_t *shown, size_t count);
+void gg_firefox_write_counters(struct gg_firefox *writer, const uint32_t *shown, size_t count);
 
 /* Writes the shared tables; must come last, because all other parts may add texts. */
-void gg_firefox_write_shared(struct gg_firefox *writing);
+void gg_firefox_write_shared(struct gg_firefox *writer);
 
 /* --- columns: arrays of the open table -------------------------------------------------------- */
 
-void gg_firefox_put(struct gg_firefox *writing, int64_t value);
-void gg_firefox_put_null(struct gg_firefox *writing);
+void gg_firefox_put(struct gg_firefox *writer, int64_t value);
+void gg_firefox_put_null(struct gg_firefox *writer);
 /* Writes a column of `count` equal values. */
-void gg_firefox_put_column(struct gg_firefox *writing, const char *name, size_t count,
+void gg_firefox_put_column(struct gg_firefox *writer, const char *name, size_t count,
                            int64_t value);
-void gg_firefox_put_null_column(struct gg_firefox *writing, const char *name, size_t count);
-void gg_firefox_end_table(struct gg_firefox *writing, size_t count);
+void gg_firefox_put_null_column(struct gg_firefox *writer, const char *name, size_t count);
+void gg_firefox_end_table(struct gg_firefox *writer, size_t count);

@@ -21,14 +21,14 @@ static void breakpad_id(const char *build_id, char id[34])
 	id[33] = '\0';
 }
 
-void gg_firefox_write_libraries(struct gg_firefox *writing)
+void gg_firefox_write_libraries(struct gg_firefox *writer)
 {
-	const struct gg_model *model = writing->extract->model;
-	struct gg_json *json = &writing->json;
+	const struct gg_model *model = writer->extract->model;
+	struct gg_json *json = &writer->json;
 
 	gg_json_open(json, "libs", '[');
-	for (size_t i = 0; i < writing->space.used_count; i++) {
-		uint32_t module = writing->space.order[i];
+	for (size_t i = 0; i < writer->space.used_count; i++) {
+		uint32_t module = writer->space.order[i];
 		const char *build_id = model->modules[module].build_id;
 		char id[34];
 
@@ -91,10 +91,10 @@ static void write_marker_schema(struct gg_json *json)
 	gg_json_close(json);
 }
 
-void gg_firefox_write_meta(struct gg_firefox *writing)
+void gg_firefox_write_meta(struct gg_firefox *writer)
 {
-	const struct gg_extract *extract = writing->extract;
-	struct gg_json *json = &writing->json;
+	const struct gg_extract *extract = writer->extract;
+	struct gg_json *json = &writer->json;
 	bool has_session = extract->model->session_count > 0;
 	const struct gg_profile_session *session = has_session ? &extract->model->sessions[0]
 	                                                       : NULL;

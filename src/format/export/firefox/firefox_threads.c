@@ -13,123 +13,123 @@ struct event {
 	uint32_t block; /* the address is this number plus 1 */
 	bool is_free;
 };
-static void put_time(struct gg_firefox *writing, const char *name, int64_t time_ns)
+static void put_time(struct gg_firefox *writer, const char *name, int64_t time_ns)
 {
-	gg_json_decimal(&writing->json, name, time_ns, 6);
+	gg_json_decimal(&writer->json, name, time_ns, 6);
 }
 
-static int64_t stack_of_event(const struct gg_firefox *writing, const struct event *event)
+static int64_t stack_of_event(const struct gg_firefox *writer, const struct event *event)
 {
-	return writing->stack_of[writing->blocks[event->block].stack];
+	return writer->stack_of[writer->blocks[event->block].stack];
 }
 
-static void put_event_columns(struct gg_firefox *writing, const struct event *events, size_t count,
+static void put_event_columns(struct gg_firefox *writer, const struct event *events, size_t count,
                               bool has_frees)
 {
-	gg_json_open(&writing->json, "time", '[');
+	gg_json_open(&writer->json, "time", '[');
 	for (size_t i = 0; i < count; i++)
 		if (has_frees || !events[i].is_free)
-			put_time(writing, NULL, events[i].time_ns);
-	gg_json_close(&writing->json);
-	gg_json_open(&writing->json, "weight", '[');
+			put_time(writer, NULL, events[i].time_ns);
+	gg_json_close(&writer->json);
+	gg_json_open(&writer->json, "weight", '[');
 	for (size_t i = 0; i < count; i++)
 		if (has_frees || !events[i].is_free) {
-			int64_t weight = (int64_t)writing->weights[events[i].block];
+			int64_t weight = (int64_t)writer->weights[events[i].block];
 
-			gg_firefox_put(writing, events[i].is_free ? -weight : weight);
+			gg_firefox_put(writer, events[i].is_free ? -weight : weight);
 		}
-	gg_json_close(&writing->json);
-	gg_json_text(&writing->json, "weightType", "bytes");
-	gg_json_open(&writing->json, "stack", '[');
+	gg_json_close(&writer->json);
+	gg_json_text(&writer->json, "weightType", "bytes");
+	gg_json_open(&writer->json, "stack", '[');
 	for (size_t i = 0; i < count; i++)
 		if (has_frees || !events[i].is_free)
-			gg_firefox_put(writing, stack_of_event(writing, &events[i]));
-	gg_json_close(&writing->json);
+			gg_firefox_put(writer, stack_of_event(writer, &events[i]));
+	gg_json_close(&writer->json);
 }
 
-static void write_allocations(struct gg_firefox *writing, const struct event *events, size_t count,
+static void write_allocations(struct gg_firefox *writer, const struct event *events, size_t count,
                               uint32_t tid)
 {
 	size_t alloc_count = 0;
 
 	for (size_t i = 0; i < count; i++)
 		alloc_count += !events[i].is_free;
-	gg_json_open(&writing->json, "samples", '{');
-	put_event_columns(writing, events, count, false);
-	gg_firefox_end_table(writing, alloc_count);
-	gg_json_open(&writing->json, "nativeAllocations", '{');
-	put_event_columns(writing, events, count, true);
-	gg_json_open(&writing->json, "memoryAddress", '[');
+	gg_json_open(&writer->json, "samples", '{');
+	put_event_columns(writer, events, count, false);
+	gg_firefox_end_table(writer, alloc_count);
+	gg_json_open(&writer->json, "nativeAllocations", '{');
+	put_event_columns(writer, events, count, true);
+	gg_json_open(&writer->json, "memoryAddress", '[');
 	for (size_t i = 0; i < count; i++)
-		gg_firefox_put(writing, (int64_t)events[i].block + 1);
-	gg_json_close(&writing->json);
-	gg_firefox_put_column(writing, "threadId", count, tid);
-	gg_firefox_end_table(writing, count);
+		gg_firefox_put(writer, (int64_t)events[i].block + 1);
+	gg_json_close(&writer->json);
+	gg_firefox_put_column(writer, "threadId", count, tid);
+	gg_firefox_end_table(writer, count);
 }
 
-static void write_marker(struct gg_firefox *writing, const struct gg_tally *tally)
+static void write_marker(struct gg_firefox *writer, const struct gg_tally *tally)
 {
-	struct gg_interval interval = gg_interval_of(tally, GG_BYTES, writing->extract->confidence,
+	struct gg_interval interval = gg_interval_of(tally, GG_BYTES, writer->extract->confidence,
 	                                             false);
 
-	gg_json_open(&writing->json, NULL, '{');
-	gg_json_text(&writing->json, "type", "geiger");
-	gg_json_number(&writing->json, "estimate", round(gg_tally_estimate(tally, GG_BYTES).value));
-	gg_json_number(&writing->json, "low", round(interval.low));
-	gg_json_number(&writing->json, "high", round(interval.high));
-	gg_json_number(&writing->json, "confidence", writing->extract->confidence);
-	gg_json_close(&writing->json);
+	gg_json_open(&writer->json, NULL, '{');
+	gg_json_text(&writer->json, "type", "geiger");
+	gg_json_number(&writer->json, "estimate", round(gg_tally_estimate(tally, GG_BYTES).value));
+	gg_json_number(&writer->json, "low", round(interval.low));
+	gg_json_number(&writer->json, "high", round(interval.high));
+	gg_json_number(&writer->json, "confidence", writer->extract->confidence);
+	gg_json_close(&writer->json);
 }
 
 /* Adds up the rows of a thread: live and allocated. */
-static void tally_thread(const struct gg_firefox *writing, uint32_t thread,
+static void tally_thread(const struct gg_firefox *writer, uint32_t thread,
                          struct gg_tally tallies[2])
 {
-	gg_plain_tally_tally(&writing->live[thread], &tallies[0]);
-	gg_plain_tally_tally(&writing->allocated[thread], &tallies[1]);
+	gg_plain_tally_tally(&writer->live[thread], &tallies[0]);
+	gg_plain_tally_tally(&writer->allocated[thread], &tallies[1]);
 	for (size_t i = 0; i < 2; i++)
-		gg_tally_expose(&tallies[i], writing->extract->interval_bytes);
+		gg_tally_expose(&tallies[i], writer->extract->interval_bytes);
 }
 
-static void write_markers(struct gg_firefox *writing, uint32_t thread)
+static void write_markers(struct gg_firefox *writer, uint32_t thread)
 {
 	static const char *const names[2] = { "live at the end", "allocated" };
-	struct gg_json *json = &writing->json;
+	struct gg_json *json = &writer->json;
 	struct gg_tally tallies[2];
 
-	tally_thread(writing, thread, tallies);
+	tally_thread(writer, thread, tallies);
 	gg_json_open(json, "markers", '{');
 	gg_json_open(json, "data", '[');
 	for (size_t i = 0; i < 2; i++)
-		write_marker(writing, &tallies[i]);
+		write_marker(writer, &tallies[i]);
 	gg_json_close(json);
 	gg_json_open(json, "name", '[');
 	for (size_t i = 0; i < 2; i++)
-		gg_firefox_put(writing, gg_string_table_put(&writing->strings, names[i]));
+		gg_firefox_put(writer, gg_string_table_put(&writer->strings, names[i]));
 	gg_json_close(json);
 	gg_json_open(json, "startTime", '[');
-	put_time(writing, NULL, writing->extract->end_ns);
-	put_time(writing, NULL, writing->extract->start_ns);
+	put_time(writer, NULL, writer->extract->end_ns);
+	put_time(writer, NULL, writer->extract->start_ns);
 	gg_json_close(json);
 	gg_json_open(json, "endTime", '[');
-	gg_firefox_put_null(writing);
-	put_time(writing, NULL, writing->extract->end_ns);
+	gg_firefox_put_null(writer);
+	put_time(writer, NULL, writer->extract->end_ns);
 	gg_json_close(json);
 	gg_json_open(json, "phase", '[');
-	gg_firefox_put(writing, 0); /* the phase of an instant marker */
-	gg_firefox_put(writing, 1); /* the phase of an interval marker */
+	gg_firefox_put(writer, 0); /* the phase of an instant marker */
+	gg_firefox_put(writer, 1); /* the phase of an interval marker */
 	gg_json_close(json);
-	gg_firefox_put_column(writing, "category", 2, GG_FIREFOX_OTHER);
-	gg_firefox_end_table(writing, 2);
+	gg_firefox_put_column(writer, "category", 2, GG_FIREFOX_OTHER);
+	gg_firefox_end_table(writer, 2);
 }
 
-static void write_thread(struct gg_firefox *writing, uint32_t number, const struct event *events,
+static void write_thread(struct gg_firefox *writer, uint32_t number, const struct event *events,
                          size_t count)
 {
-	const struct gg_extract *extract = writing->extract;
+	const struct gg_extract *extract = writer->extract;
 	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf program = { 0 };
-	struct gg_json *json = &writing->json;
+	struct gg_json *json = &writer->json;
 	const struct gg_profile_thread *thread = extract->model->threads + number;
 	const struct gg_profile_process *process = extract->model->processes + thread->process;
 	char pid[16];
@@ -139,16 +139,16 @@ static void write_thread(struct gg_firefox *writing, uint32_t number, const stru
 	gg_extract_process_name(extract, thread->process, &program);
 	gg_json_open(json, NULL, '{');
 	gg_json_text(json, "processType", "default");
-	put_time(writing, "processStartupTime", process->start_ns);
+	put_time(writer, "processStartupTime", process->start_ns);
 	if (process->end_ns == GG_TIME_NONE)
 		gg_json_text(json, "processShutdownTime", NULL);
 	else
-		put_time(writing, "processShutdownTime", process->end_ns);
-	put_time(writing, "registerTime", thread->start_ns);
+		put_time(writer, "processShutdownTime", process->end_ns);
+	put_time(writer, "registerTime", thread->start_ns);
 	if (thread->end_ns == GG_TIME_NONE)
 		gg_json_text(json, "unregisterTime", NULL);
 	else
-		put_time(writing, "unregisterTime", thread->end_ns);
+		put_time(writer, "unregisterTime", thread->end_ns);
 	gg_json_open(json, "pausedRanges", '[');
 	gg_json_close(json);
 	gg_json_text(json, "name", gg_buf_text(&name));
@@ -156,8 +156,8 @@ static void write_thread(struct gg_firefox *writing, uint32_t number, const stru
 	gg_json_bool(json, "isMainThread", thread->tid == process->pid);
 	gg_json_text(json, "pid", pid);
 	gg_json_integer(json, "tid", thread->tid);
-	write_allocations(writing, events, count, thread->tid);
-	write_markers(writing, number);
+	write_allocations(writer, events, count, thread->tid);
+	write_markers(writer, number);
 	gg_json_close(json);
 }
 
@@ -173,19 +173,19 @@ static int compare_events(const void *a, const void *b)
 }
 
 /* Returns the thread's rows sorted by time; the caller frees them. */
-static struct event *events_of(struct gg_firefox *writing, uint32_t thread, size_t *ret_count)
+static struct event *events_of(struct gg_firefox *writer, uint32_t thread, size_t *ret_count)
 {
-	size_t first = thread > 0 ? writing->thread_end[thread - 1] : 0;
-	size_t end = writing->thread_end[thread], count = 0;
+	size_t first = thread > 0 ? writer->thread_end[thread - 1] : 0;
+	size_t end = writer->thread_end[thread], count = 0;
 	struct event *events = malloc((2 * (end - first) + 1) * sizeof(*events));
 
-	writing->failed |= events == NULL;
+	writer->failed |= events == NULL;
 	for (size_t i = first; i < end && events != NULL; i++) {
-		const struct gg_extract_block *block = &writing->blocks[writing->by_thread[i]];
+		const struct gg_extract_block *block = &writer->blocks[writer->by_thread[i]];
 
-		events[count++] = (struct event){ block->alloc_ns, writing->by_thread[i], false };
+		events[count++] = (struct event){ block->alloc_ns, writer->by_thread[i], false };
 		if (block->free_ns != GG_TIME_NONE)
-			events[count++] = (struct event){ block->free_ns, writing->by_thread[i],
+			events[count++] = (struct event){ block->free_ns, writer->by_thread[i],
 				                          true };
 	}
 	if (count > 0)
@@ -195,14 +195,13 @@ static struct event *events_of(struct gg_firefox *writing, uint32_t thread, size
 }
 
 /* Writes the live memory of a process: changes between evenly spaced moments. */
-static void write_counter(struct gg_firefox *writing, const char *pid, uint32_t process,
+static void write_counter(struct gg_firefox *writer, const char *pid, uint32_t process,
                           size_t thread_index)
 {
-	const struct gg_extract *extract = writing->extract;
-	const int64_t *changes =
-		&writing->changes[(size_t)process * (GG_FIREFOX_COUNTER_STEPS + 1)];
+	const struct gg_extract *extract = writer->extract;
+	const int64_t *changes = &writer->changes[(size_t)process * (GG_FIREFOX_COUNTER_STEPS + 1)];
 	double length = (double)(extract->end_ns - extract->start_ns);
-	struct gg_json *json = &writing->json;
+	struct gg_json *json = &writer->json;
 
 	gg_json_open(json, NULL, '{');
 	gg_json_text(json, "name", "malloc");
@@ -213,48 +212,48 @@ static void write_counter(struct gg_firefox *writing, const char *pid, uint32_t 
 	gg_json_open(json, "samples", '{');
 	gg_json_open(json, "time", '[');
 	for (int i = 0; i <= GG_FIREFOX_COUNTER_STEPS; i++)
-		put_time(writing, NULL,
+		put_time(writer, NULL,
 		         extract->start_ns + (int64_t)(length * i / GG_FIREFOX_COUNTER_STEPS));
 	gg_json_close(json);
 	gg_json_open(json, "count", '[');
 	for (int i = 0; i <= GG_FIREFOX_COUNTER_STEPS; i++)
-		gg_firefox_put(writing, changes[i]);
+		gg_firefox_put(writer, changes[i]);
 	gg_json_close(json);
-	gg_firefox_end_table(writing, GG_FIREFOX_COUNTER_STEPS + 1);
+	gg_firefox_end_table(writer, GG_FIREFOX_COUNTER_STEPS + 1);
 	gg_json_close(json);
 }
 
 /* The threads have the order of the model, which groups them by process. */
-int gg_firefox_write_threads(struct gg_firefox *writing, uint32_t *shown, size_t *ret_count)
+int gg_firefox_write_threads(struct gg_firefox *writer, uint32_t *shown, size_t *ret_count)
 {
 	size_t count = 0;
 
-	gg_json_open(&writing->json, "threads", '[');
-	for (uint32_t i = 0; i < writing->extract->model->thread_count && !writing->failed; i++) {
+	gg_json_open(&writer->json, "threads", '[');
+	for (uint32_t i = 0; i < writer->extract->model->thread_count && !writer->failed; i++) {
 		size_t event_count;
-		struct event *events = events_of(writing, i, &event_count);
+		struct event *events = events_of(writer, i, &event_count);
 
-		if (writing->job->progress != NULL)
-			writing->job->progress(writing->job->progress_context, i,
-			                       writing->extract->model->thread_count);
+		if (writer->job->progress != NULL)
+			writer->job->progress(writer->job->progress_context, i,
+			                      writer->extract->model->thread_count);
 		if (events != NULL && event_count > 0) {
-			write_thread(writing, i, events, event_count);
+			write_thread(writer, i, events, event_count);
 			shown[count++] = i;
 		}
 		free(events);
 	}
-	gg_json_close(&writing->json);
+	gg_json_close(&writer->json);
 	*ret_count = count;
-	return writing->failed ? -ENOMEM : 0;
+	return writer->failed ? -ENOMEM : 0;
 }
 
-void gg_firefox_write_counters(struct gg_firefox *writing, const uint32_t *shown, size_t count)
+void gg_firefox_write_counters(struct gg_firefox *writer, const uint32_t *shown, size_t count)
 {
-	const struct gg_model *model = writing->extract->model;
+	const struct gg_model *model = writer->extract->model;
 	const struct gg_profile_thread *threads = model->threads;
 	const struct gg_profile_process *processes = model->processes;
 
-	gg_json_open(&writing->json, "counters", '[');
+	gg_json_open(&writer->json, "counters", '[');
 	for (size_t i = 0; i < count; i++) {
 		uint32_t process = threads[shown[i]].process;
 		char pid[16];
@@ -265,7 +264,7 @@ void gg_firefox_write_counters(struct gg_firefox *writing, const uint32_t *shown
 		if (!is_first)
 			continue;
 		snprintf(pid, sizeof(pid), "%u", processes[process].pid);
-		write_counter(writing, pid, process, i);
+		write_counter(writer, pid, process, i);
 	}
-	gg_json_close(&writing->json);
+	gg_json_close(&writer->json);
 }
