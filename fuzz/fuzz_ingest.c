@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "record/process/target.h"
+#include "record/process/final_state.h"
+#include "record/process/ingest.h"
+#include "record/process/inherited.h"
+#include "record/process/reconcile.h"
 #include "spoilt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -52,15 +55,17 @@ static void record(struct gg_profile_writer *writer, int fd, const uint8_t *rest
 	int again = dup(fd);
 
 	require(again >= 0);
-	if (gg_target_open(&target, &set, writer, again, 0, 0, true, NULL) == 0) {
+	if (gg_target_open(&target, &set, writer, again, 0, 0, true, NULL) == 0 &&
+	    gg_inherited_take(target, NULL) == 0) {
 		writer->now_ns = 10000;
-		gg_target_drain(target, false);
+		gg_ingest_drain(target, false);
 		spoilt_more(rest, rest_size);
-		gg_target_drain(target, false);
-		gg_target_reconcile_if_lossy(target);
+		gg_ingest_drain(target, false);
+		gg_reconcile_if_lossy(target);
 		writer->now_ns = 20000;
-		gg_target_finish(target, (struct gg_target_end){ writer->now_ns, writer->now_ns },
-		                 "exited 0");
+		gg_final_state_write(target,
+		                     (struct gg_process_end){ writer->now_ns, writer->now_ns },
+		                     "exited 0");
 	}
 	gg_target_set_done(&set);
 }

@@ -5,7 +5,10 @@
  * Whatever was lost, the profile has each live sample, and its samples and rows of sums together
  * equal what was allocated.
  */
-#include "record/process/target.h"
+#include "record/process/final_state.h"
+#include "record/process/ingest.h"
+#include "record/process/inherited.h"
+#include "record/process/reconcile.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -125,8 +128,8 @@ static int count_coarse(const struct gg_profile_coarse *coarse, void *context)
 /* Ends the process and reads what the profile has of it. */
 static void finish(struct scene *scene)
 {
-	REQUIRE(gg_target_finish(scene->target, (struct gg_target_end){ 1 << 20, 1 << 20 },
-	                         "exited 0") == 0);
+	REQUIRE(gg_final_state_write(scene->target, (struct gg_process_end){ 1 << 20, 1 << 20 },
+	                             "exited 0") == 0);
 	REQUIRE(gg_profile_writer_commit(&scene->writer) == 0);
 	REQUIRE(gg_profile_each_sample(scene->profile, count_sample, scene, &scene->error) == 0);
 	REQUIRE(gg_profile_each_coarse(scene->profile, count_coarse, scene, &scene->error) == 0);
@@ -151,8 +154,8 @@ TEST_WITH(scene, where_nothing_was_lost_each_sample_is_there)
 		allocate(scene, i % STACKS);
 	for (uint32_t i = 0; i < 30; i += 3)
 		free_one(scene, i);
-	gg_target_drain(scene->target, false);
-	CHECK(!gg_target_is_lossy(scene->target));
+	gg_ingest_drain(scene->target, false);
+	CHECK(!gg_reconcile_is_lossy(scene->target));
 	finish(scene);
 	CHECK_EQ_U64(scene->freed_count, 10);
 	CHECK_EQ_U64(scene->coarse_count, 0);
@@ -164,10 +167,10 @@ TEST_WITH(scene, live_samples_are_found_whose_events_were_lost)
 {
 	for (int i = 0; i < 300; i++)
 		allocate(scene, i % STACKS);
-	gg_target_drain(scene->target, false);
-	CHECK(gg_target_is_lossy(scene->target));
-	CHECK_EQ_I64(gg_target_reconcile(scene->target), 0);
-	CHECK(!gg_target_is_lossy(scene->target));
+	gg_ingest_drain(scene->target, false);
+	CHECK(gg_reconcile_is_lossy(scene->target));
+	CHECK_EQ_I64(gg_reconcile(scene->target), 0);
+	CHECK(!gg_reconcile_is_lossy(scene->target));
 	finish(scene);
 	CHECK_EQ_U64(scene->coarse_count, 0);
 	check_sums(scene);
@@ -180,8 +183,8 @@ TEST_WITH(scene, samples_that_came_and_went_unseen_are_in_rows_of_sums)
 		if (i % 10 != 0)
 			free_one(scene, (uint32_t)i);
 	}
-	gg_target_drain(scene->target, false);
-	CHECK_EQ_I64(gg_target_reconcile(scene->target), 0);
+	gg_ingest_drain(scene->target, false);
+	CHECK_EQ_I64(gg_reconcile(scene->target), 0);
 	finish(scene);
 	CHECK(scene->coarse_count > 200);
 	check_sums(scene);
@@ -191,13 +194,13 @@ TEST_WITH(scene, samples_whose_free_was_lost_are_not_live)
 {
 	for (int i = 0; i < 20; i++)
 		allocate(scene, i % STACKS);
-	gg_target_drain(scene->target, false);
+	gg_ingest_drain(scene->target, false);
 	for (uint32_t i = 0; i < 20; i += 2)
 		free_one(scene, i);
 	for (int i = 0; i < 200; i++)
 		allocate(scene, i % STACKS);
-	gg_target_drain(scene->target, false);
-	CHECK_EQ_I64(gg_target_reconcile(scene->target), 0);
+	gg_ingest_drain(scene->target, false);
+	CHECK_EQ_I64(gg_reconcile(scene->target), 0);
 	finish(scene);
 	check_sums(scene);
 }
@@ -216,8 +219,8 @@ TEST_WITH(scene, any_order_of_events_and_losses_adds_up)
 		else if (scene->truth_count > 0 && !scene->truths[number].is_freed)
 			free_one(scene, number);
 		if (random % 64 == 7) {
-			gg_target_drain(scene->target, false);
-			CHECK_EQ_I64(gg_target_reconcile_if_lossy(scene->target), 0);
+			gg_ingest_drain(scene->target, false);
+			CHECK_EQ_I64(gg_reconcile_if_lossy(scene->target), 0);
 		}
 	}
 	finish(scene);

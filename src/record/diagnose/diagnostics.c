@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "base/size.h"
 #include "record/diagnose/unprofiled.h"
+#include "record/process/ingest.h"
 #include "record/session/launch.h"
 #include "stats/estimate/interval.h"
 
@@ -208,7 +209,7 @@ static void tell_allocator(struct gg_process_set *set, const struct gg_target *t
 
 void gg_diagnostics_add(struct gg_process_set *set, struct gg_process_set_member *member)
 {
-	gg_target_drain(member->target, false); /* the pending events may raise its maximum */
+	gg_ingest_drain(member->target, false); /* the pending events may raise its maximum */
 	if (member->unseen_exe[0] != '\0')
 		tell_unseen(set, member);
 	else

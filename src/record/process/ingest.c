@@ -8,12 +8,15 @@
  * Hostile  the profiled program writes the region.  Each index has a limit, and invalid events are
  *          counted and dropped.
  */
+#include "record/process/ingest.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
-#include "record/process/target.h"
+#include "record/process/origins.h"
 
 enum {
 	BATCH_EVENTS = 1024,
@@ -42,7 +45,7 @@ static struct gg_profile_thread thread_record(const struct gg_target *target,
 	};
 }
 
-uint32_t gg_target_thread(struct gg_target *target, uint32_t index)
+uint32_t gg_ingest_thread(struct gg_target *target, uint32_t index)
 {
 	struct gg_profile_writer *writer = target->writer;
 	struct gg_region_thread_record row;
@@ -89,7 +92,7 @@ static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32
 	return target->names[kind].items[index];
 }
 
-struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread)
+struct gg_seen *gg_ingest_seen(struct gg_target *target, uint32_t node, uint32_t thread)
 {
 	uint64_t key = (uint64_t)node << 16 | (thread & 0xffff);
 	uint64_t index = gg_map_get(&target->seen_map, key);
@@ -126,7 +129,7 @@ static struct gg_profile_sample sample_record(struct gg_target *target,
 		.alloc_ns = gg_profile_writer_time(writer, sample->time_ns),
 		.free_ns = GG_TIME_NONE,
 		.process = target->id,
-		.thread = gg_target_thread(target, sample->thread),
+		.thread = gg_ingest_thread(target, sample->thread),
 		.stack = gg_stack_map_stack(&target->stack_map, &target->reader, writer,
 		                            sample->stack, sample->time_ns),
 		.heap = name_of(target, GG_NAME_HEAP, sample->heap),
@@ -139,13 +142,12 @@ static struct gg_profile_sample sample_record(struct gg_target *target,
 		                  ? GG_PROFILE_SAMPLE_MAPPING
 		                  : 0) |
 		         ((sample->flags & GG_REGION_SAMPLE_OLD) != 0 ? GG_PROFILE_SAMPLE_OLD : 0),
-		.origin = gg_target_is_inherited(target, sample)
-		                  ? gg_target_find_origin(target, sample)
-		                  : 0,
+		.origin = gg_target_is_inherited(target, sample) ? gg_origins_find(target, sample)
+		                                                 : 0,
 	};
 }
 
-double gg_target_chunk_bytes(const struct gg_region_sample *sample)
+double gg_ingest_chunk_bytes(const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
 
@@ -182,7 +184,7 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 		return NULL;
 	if (record.origin == GG_PROFILE_WRITER_NO_ORIGIN) {
 		record.origin = id;
-		gg_profile_writer_keep(target->writer, gg_target_add_orphan(target, sample, id));
+		gg_profile_writer_keep(target->writer, gg_origins_add_orphan(target, sample, id));
 	}
 	if (record.origin != 0 && gg_map_put(&target->origins, sample->id, record.origin) < 0)
 		gg_profile_writer_keep(target->writer, -ENOMEM);
@@ -191,13 +193,13 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 		return NULL;
 	}
 	gg_sums_add(&target->seen_sums, &sums);
-	seen = gg_target_seen(target, sample->stack, sample->thread);
+	seen = gg_ingest_seen(target, sample->stack, sample->thread);
 	if (seen != NULL)
 		gg_sums_add(&seen->sums, &sums);
 	else
 		target->seen_is_full = true;
 	target->live_bytes += gg_fixed_value(sums.bytes);
-	target->chunk_bytes += gg_target_chunk_bytes(sample);
+	target->chunk_bytes += gg_ingest_chunk_bytes(sample);
 	if (target->chunk_bytes > target->chunk_most_bytes)
 		target->chunk_most_bytes = target->chunk_bytes;
 	if (gg_target_is_inherited(target, sample)) {
@@ -207,8 +209,8 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 	return gg_live_set_find(&target->live_set, sample->id);
 }
 
-struct gg_live_set_sample *gg_target_ensure_sample(struct gg_target *target,
-                                                   const struct gg_region_sample *sample)
+struct gg_live_set_sample *gg_ingest_sample(struct gg_target *target,
+                                            const struct gg_region_sample *sample)
 {
 	struct gg_live_set_sample *known = gg_live_set_find(&target->live_set, sample->id);
 
@@ -235,13 +237,13 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	}
 	if (event->time_ns > target->last_event_ns)
 		target->last_event_ns = event->time_ns;
-	known = gg_target_ensure_sample(target, sample);
+	known = gg_ingest_sample(target, sample);
 	if (known == NULL || event->kind == GG_EVENT_ALLOC || !gg_live_set_is_live(known))
 		return;
 	draw = gg_region_sample_draw(sample);
 	end = (struct gg_profile_sample_end){
 		.free_ns = gg_profile_writer_time(target->writer, event->time_ns),
-		.thread = gg_target_thread(target, event->thread),
+		.thread = gg_ingest_thread(target, event->thread),
 		.stack = gg_stack_map_stack(&target->stack_map, &target->reader, target->writer,
 		                            event->free_stack, event->time_ns),
 		/*
@@ -250,7 +252,7 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 		 */
 		.missed = event->kind == GG_EVENT_MISSED_FREE ||
 		          (!gg_target_is_inherited(target, sample) &&
-		           gg_target_is_orphan(target, sample)),
+		           gg_origins_is_orphan(target, sample)),
 		.is_old = (sample->flags & GG_REGION_SAMPLE_OLD) != 0,
 	};
 	/* No sample ends before it began, whatever the event claims. */
@@ -259,7 +261,7 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	gg_profile_writer_end(target->writer, known->id, &end);
 	bytes = gg_weight_of(&draw, sample->size_bytes).bytes;
 	target->live_bytes -= bytes;
-	target->chunk_bytes -= gg_target_chunk_bytes(sample);
+	target->chunk_bytes -= gg_ingest_chunk_bytes(sample);
 	target->inherited_bytes -= gg_target_is_inherited(target, sample) ? bytes : 0;
 	gg_live_set_end(&target->live_set, known, target->set->round_count);
 }
@@ -278,13 +280,28 @@ static void note_complete(struct gg_target *target, uint64_t head, int64_t momen
 		target->complete_ns = moment_ns;
 }
 
-double gg_target_drain(struct gg_target *target, bool final)
+/* Returns the buffer for a batch of events; NULL: no memory. */
+static struct gg_region_event *batch_of(struct gg_target *target)
 {
-	static struct gg_region_event events[BATCH_EVENTS];
+	struct gg_target_set *set = target->set;
+
+	if (set->events == NULL)
+		set->events = calloc(BATCH_EVENTS, sizeof(*set->events));
+	if (set->events == NULL)
+		gg_profile_writer_keep(target->writer, -ENOMEM);
+	return set->events;
+}
+
+double gg_ingest_drain(struct gg_target *target, bool final)
+{
+	struct gg_region_event *events;
 	uint64_t drained = 0, head;
 	int64_t began_ns;
 
 	if (!target->has_ring || target->is_finished)
+		return 0;
+	events = batch_of(target);
+	if (events == NULL)
 		return 0;
 	began_ns = (int64_t)(gg_clock_monotonic_ns() - target->writer->start_ns);
 	head = gg_ring_head(&target->ring);

@@ -31,6 +31,10 @@
 #include "base/hash.h"
 #include "base/time_units.h"
 #include "record/diagnose/diagnostics.h"
+#include "record/process/final_state.h"
+#include "record/process/ingest.h"
+#include "record/process/inherited.h"
+#include "record/process/reconcile.h"
 #include "record/regions/process_alive.h"
 #include "region/control.h"
 #include "region/reader/view.h"
@@ -196,8 +200,8 @@ static uint64_t noted_end(struct gg_process_set_member *member)
  *   5. The last event and the start of the process are lower bounds.  They win over all other
  *      times, because no process allocates before it begins or after it ends.
  */
-static struct gg_target_end find_end(struct gg_process_set *set,
-                                     struct gg_process_set_member *member, uint64_t before_ns)
+static struct gg_process_end find_end(struct gg_process_set *set,
+                                      struct gg_process_set_member *member, uint64_t before_ns)
 {
 	struct gg_target *target = member->target;
 	bool is_replaced = before_ns != UINT64_MAX || member->unseen_exe[0] != '\0';
@@ -205,7 +209,7 @@ static struct gg_target_end find_end(struct gg_process_set *set,
 	uint64_t latest_ns = earlier(member->noticed_ns, before_ns), noted_ns = noted_end(member);
 	uint64_t proof_ns, least_ns, end_ns, successor_ns, last_ns = 0, next_ns = UINT64_MAX;
 
-	gg_target_drain(target, true);
+	gg_ingest_drain(target, true);
 	find_successor(set, member, &successor_ns);
 	latest_ns = earlier(latest_ns, successor_ns);
 	if (!is_used)
@@ -222,7 +226,7 @@ static struct gg_target_end find_end(struct gg_process_set *set,
 	end_ns = later(end_ns, proof_ns);
 	if (!is_used)
 		gg_succession_ended(&set->succession, member->name, end_ns);
-	return (struct gg_target_end){
+	return (struct gg_process_end){
 		.least_ns = gg_profile_writer_time(set->writer, later(least_ns, proof_ns)),
 		.end_ns = gg_profile_writer_time(set->writer, end_ns),
 	};
@@ -245,14 +249,14 @@ static int finish(struct gg_process_set *set, struct gg_process_set_member *memb
                   uint64_t before_ns)
 {
 	struct gg_process_set_member **link = &set->first;
-	struct gg_target_end end;
+	struct gg_process_end end;
 	int status;
 
 	if (member->noticed_ns == 0)
 		member->noticed_ns = gg_clock_monotonic_ns();
 	end = find_end(set, member, before_ns);
 	gg_diagnostics_add(set, member);
-	status = gg_target_finish(member->target, end, member->ending);
+	status = gg_final_state_write(member->target, end, member->ending);
 	remove_later(set, member->name);
 	while (*link != member)
 		link = &(*link)->next;
@@ -425,7 +429,8 @@ static enum region_outcome take_region(struct gg_process_set *set, int directory
 		parent = find_parent(set, pid == header.pid ? header.parent_pid
 		                                            : gg_process_alive_parent(pid));
 	if (gg_target_open(&target, &set->targets, set->writer, fd, pid, parent, true,
-	                   set->writer->error) < 0)
+	                   set->writer->error) < 0 ||
+	    gg_inherited_take(target, set->writer->error) < 0)
 		return REMOVE;
 	add_member(set, target, name);
 	return TAKEN;
@@ -552,7 +557,7 @@ double gg_process_set_drain(struct gg_process_set *set)
 
 	for (struct gg_process_set_member *member = set->first; member != NULL;
 	     member = member->next) {
-		double full = gg_target_drain(member->target, false);
+		double full = gg_ingest_drain(member->target, false);
 
 		fullest = full > fullest ? full : fullest;
 	}
@@ -663,7 +668,7 @@ bool gg_process_set_finish_ended(struct gg_process_set *set, bool last)
 	     member != NULL && set->writer->status == 0; member = next) {
 		next = member->next;
 		if (!has_ended(set, member)) {
-			gg_target_reconcile_if_lossy(member->target);
+			gg_reconcile_if_lossy(member->target);
 		} else if (!last && (!member->is_seen || !is_end_known(set, member))) {
 			member->is_seen = one_waits = true;
 		} else {
@@ -709,8 +714,9 @@ int gg_process_set_finish_all(struct gg_process_set *set)
 		gg_target_watch_control(member->target);
 		keep_switch(set, member);
 		gg_diagnostics_add(set, member);
-		gg_target_finish(member->target,
-		                 (struct gg_target_end){ GG_TIME_NONE, GG_TIME_NONE }, "lived on");
+		gg_final_state_write(member->target,
+		                     (struct gg_process_end){ GG_TIME_NONE, GG_TIME_NONE },
+		                     "lived on");
 		remove_later(set, member->name);
 		set->first = member->next;
 		set->count--;

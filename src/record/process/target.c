@@ -173,8 +173,6 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 	target->was_off = header->control.active == 0;
 	target->next = set->first;
 	set->first = target;
-	if (status == 0 && header->inherited_below_id != 0)
-		status = gg_target_take_inherited(target, error);
 	*ret_target = target;
 	return status;
 }
@@ -297,5 +295,7 @@ void gg_target_set_done(struct gg_target_set *set)
 		gg_target_free(target);
 	}
 	gg_map_done(&set->orphans);
+	free(set->events);
+	set->events = NULL;
 	set->finished_count = 0;
 }

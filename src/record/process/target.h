@@ -2,12 +2,12 @@
 /*
  * target - one profiled process: it reads the process's region and writes its part of the profile.
  *
- *   gg_target_open       opens the region, adds the process and its inherited samples to the
- *                        profile
- *   gg_target_drain      reads the events since the last call
- *   gg_target_reconcile  compares the samples with the region and corrects lost events
- *   gg_target_finish     when the process has ended: reads the last events, the final state, and
- *                        the totals
+ *   gg_target_open        opens the region and adds the process to the profile
+ *   gg_inherited_take     adds the samples that a forked process inherited (inherited.h)
+ *   gg_ingest_drain       reads the events since the last call (ingest.h)
+ *   gg_reconcile          corrects what the ring lost, by the region (reconcile.h)
+ *   gg_final_state_write  when the process has ended: reads the last events, the final state, and
+ *                         the totals (final_state.h)
  *
  * The state wins over the history.  The ring may overflow, and a process may be killed between a
  * change and its event.  So the target compares the region with its own samples at the end and
@@ -112,6 +112,7 @@ struct gg_target_set {
 	 * that appears later can have inherited a block that was freed two rounds ago.
 	 */
 	uint64_t round_count;
+	struct gg_region_event *events; /* ingest.c's buffer for a batch; NULL: not used yet */
 	/* Orphans (process/inherited.c): from a hash of number and time to the sample's id. */
 	struct gg_map orphans;
 };
@@ -127,9 +128,6 @@ GG_MUST_CHECK int gg_target_open(struct gg_target **ret_target, struct gg_target
 void gg_target_free(struct gg_target *target);
 void gg_target_set_done(struct gg_target_set *set);
 
-/* Reads the ring.  Returns how full it was, from 0 to 1; `final`: its writer has ended. */
-double gg_target_drain(struct gg_target *target, bool final);
-
 /* Writes events "on", "off" and "interval" if the process's control has changed. */
 int gg_target_watch_control(struct gg_target *target);
 
@@ -144,38 +142,6 @@ struct gg_span {
 	bool is_open;
 };
 
-/*
- * For a process whose ring is not read: adds the samples of the view that are new since the last
- * view, and ends the samples that are missing in it.  Blocks that came and went between two views
- * become sums with that span.
- */
-int gg_target_apply_view(struct gg_target *target, const struct gg_region_view *view,
-                         const struct gg_span *span);
-
-/*
- * Reconciles with the region if events were lost, and notes the time range of the loss.  That reads
- * the whole region, so it takes a tenth of the time at most.
- */
-int gg_target_reconcile_if_lossy(struct gg_target *target);
-/* Reconciles at once.  Without a loss it only adds unknown live samples. */
-int gg_target_reconcile(struct gg_target *target);
-/* True if events were lost since the target was last reconciled. */
-bool gg_target_is_lossy(const struct gg_target *target);
-
-/*
- * The end of a process, in the session's time: not before least_ns, and not after end_ns.
- * GG_TIME_NONE: it lives on.
- */
-struct gg_target_end {
-	int64_t least_ns, end_ns;
-};
-
-/*
- * Writes the final state and totals and closes the region.  `end` is when the process ended.
- * `ending` as in struct gg_profile_process, or NULL.
- */
-int gg_target_finish(struct gg_target *target, struct gg_target_end end, const char *ending);
-
 /* True if the sample was live when the process was forked. */
 static inline bool gg_target_is_inherited(const struct gg_target *target,
                                           const struct gg_region_sample *sample)
@@ -184,7 +150,7 @@ static inline bool gg_target_is_inherited(const struct gg_target *target,
 }
 
 /*
- * For gg_target_finish(): closes the region and keeps the samples that children may have inherited.
+ * Closes the region of a finished process and keeps the samples that children may have inherited.
  */
 void gg_target_close(struct gg_target *target);
 
@@ -195,26 +161,5 @@ static inline uint64_t gg_target_address(const struct gg_region_sample *sample)
 	                         : sample->address & ((UINT64_C(1) << GG_SAMPLE_OBJECT_BITS) - 1);
 }
 
-/* Estimates the bytes of a sample's blocks, with the allocator's headers and rounding. */
-double gg_target_chunk_bytes(const struct gg_region_sample *sample);
-
-/* Adds a sample unless the target knows it.  Returns its entry; NULL: refused. */
-struct gg_live_set_sample *gg_target_ensure_sample(struct gg_target *target,
-                                                   const struct gg_region_sample *sample);
-uint32_t gg_target_thread(struct gg_target *target, uint32_t thread);
-/* Returns the sums of a stack in a thread; NULL: there are too many pairs. */
-struct gg_seen *gg_target_seen(struct gg_target *target, uint32_t node, uint32_t thread);
-
-/* --- inherited samples of a forked process (inherited.c) --- */
-
-/* For gg_target_open(): finds the ancestor and adds the inherited samples. */
-GG_MUST_CHECK int gg_target_take_inherited(struct gg_target *target, struct gg_error *error);
 /* Marks the ancestors as used, so that the set forgets them last. */
 void gg_target_use_ancestors(struct gg_target *target);
-/* Returns the id of the sample that stands for the block, or GG_PROFILE_WRITER_NO_ORIGIN. */
-uint64_t gg_target_find_origin(const struct gg_target *target,
-                               const struct gg_region_sample *sample);
-/* Lets that id stand for a block that is no ancestor's sample.  0 or -ENOMEM. */
-GG_MUST_CHECK int gg_target_add_orphan(struct gg_target *target,
-                                       const struct gg_region_sample *sample, uint64_t id);
-bool gg_target_is_orphan(const struct gg_target *target, const struct gg_region_sample *sample);

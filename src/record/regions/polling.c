@@ -14,7 +14,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "record/process/target.h"
+#include "record/process/aggregates.h"
+#include "record/process/inherited.h"
+#include "record/process/process_tables.h"
+#include "record/process/reconcile.h"
 #include "record/regions/region_profile.h"
 
 /* Compaction begins at that many samples, at every 64th view, with at most 200 calls. */
@@ -67,6 +70,8 @@ static int begin(struct gg_polling *polling, const char *path, struct gg_error *
 	}
 	status = gg_target_open(&polling->target, &polling->set, &polling->writer, fd, 0, 0, false,
 	                        error);
+	if (status == 0)
+		status = gg_inherited_take(polling->target, error);
 	if (status < 0)
 		return status;
 	polling->session = (struct gg_profile_session){
@@ -118,6 +123,32 @@ static void compact(struct gg_polling *polling)
 	gg_profile_writer_keep(&polling->writer, more < 0 ? more : 0);
 }
 
+/*
+ * Adds the samples of the view that are new since the last view, and ends the samples that are
+ * missing in it.  Blocks that came and went between two views become sums with that span.
+ */
+static int apply_view(struct gg_target *target, const struct gg_region_view *view,
+                      const struct gg_span *span)
+{
+	struct gg_profile_writer *writer = target->writer;
+	uint64_t lost_count = writer->lost_count;
+
+	gg_stack_map_update(&target->stack_map, &target->reader, target->writer);
+	gg_reconcile_samples(
+		target, view, UINT64_MAX,
+		target->writer->now_ns); /* every known sample comes from an earlier view */
+	if (writer->lost_count != lost_count) {
+		gg_profile_writer_event(writer, target->id, target->complete_ns, "lost",
+		                        "what was freed from here on was found at the next look");
+		gg_profile_writer_event(writer, target->id, writer->now_ns, "reconciled", "a look");
+	}
+	target->complete_ns = span->to_ns;
+	gg_aggregates_write(target, view, span);
+	gg_process_tables_threads(target, view, GG_TIME_NONE);
+	gg_process_tables_counters(target, view);
+	return target->writer->status;
+}
+
 int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *view,
                     struct gg_error *error)
 {
@@ -135,7 +166,7 @@ int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *vie
 		span.bucket_ns = GG_POLLING_GRID_NS;
 	}
 	polling->set.round_count++;
-	gg_target_apply_view(polling->target, view, &span);
+	apply_view(polling->target, view, &span);
 	gg_profile_writer_keep(
 		writer, gg_profile_set_session(polling->profile, &polling->session, writer->error));
 	gg_profile_writer_commit(writer);

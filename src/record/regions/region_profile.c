@@ -20,7 +20,8 @@
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
 #include "record/diagnose/preloadable.h"
-#include "record/process/target.h"
+#include "record/process/final_state.h"
+#include "record/process/inherited.h"
 #include "record/regions/process_alive.h"
 #include "record/regions/region_list.h"
 #include "record/regions/unfinished_profiles.h"
@@ -166,6 +167,8 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	*last_ns = last_moment(&view);
 	status = gg_target_open(&target, set, writer, fd, 0,
 	                        find_parent(set, view.header.parent_pid), false, error);
+	if (status == 0)
+		status = gg_inherited_take(target, error);
 	is_alive = gg_process_alive_region(&view.header, fd);
 	if (is_alive) /* now is the upper bound for its frees */
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
@@ -174,8 +177,8 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	/* Without a recorder nobody saw the exit status; a noted end means an orderly exit. */
 	end_ns = is_alive ? GG_TIME_NONE : gg_profile_writer_time(writer, *last_ns);
 	if (status == 0)
-		status = gg_target_finish(target, (struct gg_target_end){ end_ns, end_ns },
-		                          view.header.end_monotonic_ns != 0 ? "exited" : NULL);
+		status = gg_final_state_write(target, (struct gg_process_end){ end_ns, end_ns },
+		                              view.header.end_monotonic_ns != 0 ? "exited" : NULL);
 	gg_region_view_done(&view);
 	return status;
 }
