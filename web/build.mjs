@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// build.mjs OUT [--root ROOT] - bundles web/src into OUT: page.html and live.html, each one file that needs
-// no network, and THIRD_PARTY.txt.  script/web calls it.  The same input gives the same bytes.
+// build.mjs OUT [--root ROOT] - bundles web/src into OUT: page.html and live.html, each one file
+// that needs no network, and THIRD_PARTY.txt.  script/web calls it.  The same input gives the same
+// bytes.
 //
-// The two differ in their content security policy alone: page.html (`geiger html`) may connect to nothing,
-// live.html (`geiger serve`) to the server that it came from.  Script and style are allowed by their hashes,
-// nothing else runs.  The profile goes into the element "geiger-data", which is empty here
-// (docs/reference/PAGE_DATA.md); it stands in each file once.
+// The two differ in their content security policy alone: page.html (`geiger html`) may connect to
+// nothing, live.html (`geiger serve`) to the server that it came from.  Script and style are
+// allowed by their hashes, nothing else runs.  The profile goes into the element "geiger-data",
+// which is empty here (docs/reference/PAGE_DATA.md); it stands in each file once.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

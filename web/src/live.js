@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// live - asks the server for the profile again, every second while its recording goes on.
+// live - requests the profile from the server every second while the recording runs.
 //
-// One request at a time; a page that nobody looks at asks nothing.  When the server is gone, what is there
-// stays, and the badge says so.
+// There is one request at a time, and none while the page is hidden.  If the server stops, the page
+// keeps the last data, and the badge says so.
 
 import { makeProfile } from './model/profile.js';
 import { element } from './shell/dom.js';
@@ -25,7 +25,9 @@ export function makeLive(store, source) {
 		badge.hidden = isOver && !isLost;
 		badge.dataset.state = isLost ? 'lost' : isPaused ? 'paused' : 'live';
 		badge.textContent = isLost ? 'no connection' : isPaused ? 'paused' : 'live';
-		badge.title = isPaused ? 'Go on (key p)' : 'Pause: the recording goes on, the picture stays (key p)';
+		badge.title = isPaused
+			? 'Continue (key p)'
+			: 'Pause the display; the recording continues (key p)';
 	}
 
 	function toggle() {

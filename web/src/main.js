@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// main - finds the data, in the page or at the server that it came from, and opens the shell.
+// main - finds the data, in the page or at its server, and opens the shell.
 
 import { makeLive } from './live.js';
 import { makeProfile, unpack } from './model/profile.js';
 import { element, fill } from './shell/dom.js';
 import { openShell } from './shell/shell.js';
-import { beginWith, defaultsOf } from './shell/begin.js';
+import { stateFrom, defaultsOf } from './shell/defaults.js';
 import { Store } from './shell/store.js';
 
 /** @param {HTMLElement} holder */
@@ -22,7 +22,11 @@ async function read({ dataset, textContent }) {
 
 const FORMATS = ['pprof', 'speedscope', 'collapsed', 'firefox', 'perfetto', 'csv'];
 
-/** What the server has of this profile (docs/reference/HTTP_API.md). @param {string} source where its data comes from */
+/**
+ * The formats in which the server offers this profile (docs/reference/HTTP_API.md).
+ *
+ * @param {string} source the address of the data
+ */
 function exportsOf(source) {
 	const profile = new URL(source, location.href).searchParams.get('profile');
 
@@ -40,7 +44,7 @@ async function open() {
 	try {
 		const profile = makeProfile(await read(holder));
 		const defaults = defaultsOf(profile);
-		const store = new Store(profile, beginWith(location.hash, defaults));
+		const store = new Store(profile, stateFrom(location.hash, defaults));
 		const { source, live } = holder.dataset;
 
 		store.defaults = defaults;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rows.mjs - what the page makes of its data: reads {"data", "questions": [{"by", "state"}]}, prints a list for each
-// question, [{"label", "detail", "samples", "self", "total"}], as tables of the page have them.
+// rows.mjs - what the page makes of its data: reads {"data", "questions": [{"by", "state"}]},
+// prints a list for each query, [{"label", "detail", "samples", "self", "total"}], as tables of the
+// page have them.
 //
 // tests/e2e/test_page.py compares them with the rows of geiger report.
 
@@ -13,7 +14,16 @@ import { select } from '../src/model/select.js';
 
 const { data, questions } = JSON.parse(readFileSync(0, 'utf8'));
 const profile = makeProfile(data);
-const STATE = { metric: 'live', unit: 'bytes', from: null, to: null, hide: [], focus: [], who: '', within: 1e6 };
+const STATE = {
+	metric: 'live',
+	unit: 'bytes',
+	from: null,
+	to: null,
+	hide: [],
+	focus: [],
+	who: '',
+	within: 1e6,
+};
 const finite = ({ estimate, low, high }) => [estimate, low, high === Infinity ? null : high];
 
 const answers = questions.map(({ by, state }) => {
@@ -23,8 +33,12 @@ const answers = questions.map(({ by, state }) => {
 		isWholeRun: rows.isWholeRun,
 		all: finite(rows.all),
 		rows: Array.from({ length: rows.length }, (_, i) => ({
-			label: by === 'stack' ? pathOf(profile, Number(rows.key(i))).map((frame) => profile.names[frame]).join(';')
-				: rows.label(i),
+			label:
+				by === 'stack'
+					? pathOf(profile, Number(rows.key(i)))
+							.map((frame) => profile.names[frame])
+							.join(';')
+					: rows.label(i),
 			detail: rows.detail(i),
 			who: rows.who(i),
 			key: rows.key(i),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// detail - the line below the graph: the frame that was chosen, and what can be done with it.
+// detail - the line below the graph: the chosen frame, and buttons that act on it.
 
 import { element, fill } from '../shell/dom.js';
 import { describe, shareText, totalText } from './stack_text.js';
@@ -30,12 +30,17 @@ export function drawDetail(host, tree, node, actions, { isZoomed, isSandwich }) 
 	fill(
 		host,
 		node === null
-			? element('div', { class: 'what soft' }, 'Click a frame to zoom to it, or walk with the arrow keys. Key ? has more.')
+			? element(
+					'div',
+					{ class: 'what soft' },
+					'Click a frame to zoom to it, or move with the arrow keys. Press ? for help.',
+				)
 			: what(tree, node),
 		element(
 			'div',
 			{ class: 'actions' },
-			(isZoomed || isSandwich) && button(isSandwich ? 'Back to all' : 'Zoom out', 'Esc', actions.zoomOut),
+			(isZoomed || isSandwich) &&
+				button(isSandwich ? 'Back to all' : 'Zoom out', 'Esc', actions.zoomOut),
 			isFunction && !isSandwich && button('Sandwich', 's', actions.sandwich),
 			isFunction && button('Only this', 'o', actions.only),
 			isFunction && button('Hide', 'h', actions.hide),
@@ -53,7 +58,11 @@ function what(tree, node) {
 		{ class: 'what' },
 		element('span', { class: 'name' }, name),
 		`  ${totalText(tree, node)}`,
-		element('span', { class: 'soft' }, ` · ${shareText(tree, node)}${where ? ` · ${where}` : ''}`),
+		element(
+			'span',
+			{ class: 'soft' },
+			` · ${shareText(tree, node)}${where ? ` · ${where}` : ''}`,
+		),
 	);
 }
 
@@ -77,7 +86,7 @@ export async function copyText(text) {
 		await navigator.clipboard.writeText(text);
 		return true;
 	} catch {
-		// Pages from disk and plain HTTP may not: the old way.
+		// Browsers refuse the clipboard to pages from disk and plain HTTP; those use a text field.
 		const area = element('textarea', { class: 'hidden-text' });
 
 		area.value = text;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph - one tree on a part of a canvas: its viewport, its boxes, and the way between two viewports.
+// graph - one tree on a part of a canvas: its viewport, its boxes, and the movement between
+// viewports.
 //
 //   const graph = new Graph(tree);
 //   graph.zoomTo(node, now)         begins to move there
 //   graph.boxes(width, now)         as they are at this moment; kept until something moves
 //   graph.isMoving
 //
-// Knows no document and no clock: the moment is given, in ms.
+// The module uses neither document nor clock: the caller passes the time, in ms.
 
 import { between, layOut, viewOf } from './layout.js';
 
@@ -48,7 +49,10 @@ export class Graph {
 		if (this.#motion !== null) {
 			const at = Math.min(1, Math.max(0, (now - this.#motion.start) / DURATION_MS));
 
-			this.viewport = at === 1 ? viewOf(this.zoomed) : between(this.#motion.from, viewOf(this.zoomed), at);
+			this.viewport =
+				at === 1
+					? viewOf(this.zoomed)
+					: between(this.#motion.from, viewOf(this.zoomed), at);
 			if (at === 1)
 				this.#motion = null;
 		}

@@ -4,9 +4,9 @@
 //
 //   const boxes = layOut(tree, { left: 0, right: tree.root.value }, 1256);
 //
-// A viewport is a part of the root's width, in the unit of values.  Frames narrower than MIN_WIDTH are put
-// together: of siblings, who are sorted by value, the first such one ends the row with one box for all that
-// remain.  So the cost is that of the boxes on the screen.  Pure.
+// A viewport is a part of the root's width, in the unit of values.  Siblings are sorted by value;
+// the first one that is narrower than MIN_WIDTH ends the row, with one box for all that remain.
+// The cost is therefore that of the boxes on the screen.  Pure.
 
 import { childrenOf } from '../model/tree.js';
 
@@ -43,10 +43,16 @@ export function layOut(tree, viewport, width) {
 		return boxes;
 	/** @param {CallNode} node @param {boolean} isRest @param {number} value */
 	const put = (node, isRest, value) =>
-		boxes.push({ node, isRest, row: node.depth, x: (node.x - viewport.left) * scale, width: value * scale });
+		boxes.push({
+			node,
+			isRest,
+			row: node.depth,
+			x: (node.x - viewport.left) * scale,
+			width: value * scale,
+		});
 
 	put(tree.root, false, tree.root.value);
-	// Boxes are their own queue: children of a box are looked at when its turn comes.
+	// The list of boxes is also the queue: each box adds its children when its turn comes.
 	for (let i = 0; i < boxes.length; i++) {
 		const { node, isRest } = boxes[i];
 
@@ -55,7 +61,7 @@ export function layOut(tree, viewport, width) {
 		for (const child of childrenOf(tree, node)) {
 			if (child.x >= viewport.right)
 				break;
-			// The last one may be what is folded, of any width.
+			// The last sibling may be a folded node, which can have any width.
 			if (child.value * scale < MIN_WIDTH && child.folded === 0) {
 				putRest(child, lightest(tree, node, child));
 				break;
@@ -71,7 +77,11 @@ export function layOut(tree, viewport, width) {
 
 	/** @param {CallNode} node */
 	function putFolded(node) {
-		if (node.value * scale >= MIN_WIDTH && node.x < viewport.right && node.x + node.value > viewport.left)
+		if (
+			node.value * scale >= MIN_WIDTH &&
+			node.x < viewport.right &&
+			node.x + node.value > viewport.left
+		)
 			put(node, false, node.value);
 	}
 
@@ -82,7 +92,13 @@ export function layOut(tree, viewport, width) {
 	}
 }
 
-/** What a child and its lighter siblings are together. @param {CallTree} tree @param {CallNode} node @param {CallNode} first */
+/**
+ * The value of a child together with all its lighter siblings.
+ *
+ * @param {CallTree} tree
+ * @param {CallNode} node
+ * @param {CallNode} first
+ */
 function lightest(tree, node, first) {
 	const children = childrenOf(tree, node);
 	const last = children[children.length - 1];
@@ -96,7 +112,7 @@ export function viewOf(node) {
 }
 
 /**
- * On the way from one viewport to another; at: 0 to 1.  Widths change geometrically, so that a deep zoom
+ * The viewport between two others; at: 0 to 1.  Widths change geometrically, so that a deep zoom
  * is as smooth as a small one.
  *
  * @param {Viewport} from
@@ -109,8 +125,9 @@ export function between(from, to, at) {
 	const before = from.right - from.left;
 	const after = to.right - to.left;
 	const width = before * (after / before) ** eased;
-	// The point that does not move; where widths are alike the view just slides.
-	const share = Math.abs(after - before) < 1e-9 * before ? eased : (width - before) / (after - before);
+	// The point that does not move.  If both widths are equal, the view just slides.
+	const share =
+		Math.abs(after - before) < 1e-9 * before ? eased : (width - before) / (after - before);
 	const left = from.left + (to.left - from.left) * share;
 
 	return { left, right: left + width };

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// modules - which modules have a colour of their own: those that cover most of the graph.
+// modules - which modules get their own colours: those that cover most of the graph.
 //
-// It depends on the profile alone, not on the window, so that colours stay while one looks around.  Pure.
+// The choice depends on the profile, not on the window, so that colours stay when the window
+// changes.  Pure.
 
 /** @typedef {import('../model/profile.js').Profile} Profile */
 
 export const COLOUR_COUNT = 7;
 
 /**
- * The modules' numbers, the largest first, at most COLOUR_COUNT.
+ * The numbers of the modules, the largest first; at most COLOUR_COUNT.
  *
  * @param {Profile} profile
  */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// paint - boxes onto a canvas.
+// paint - paints boxes onto a canvas.
 //
-// Colours come from style.css once a theme (readPalette).  A frame is its module's colour; hatched where it
-// rests on few samples; pale where a search does not mean it.  Texts are cut by width, measured once a text.
+// Colours come from style.css and are read once for each theme (readPalette).  A frame has the
+// colour of its module.  Frames with few samples are hatched, and frames that a search does not
+// match are pale.  Texts are cut to the width of their box; each text is measured once.
 
-import { restsOnFew } from '../model/select.js';
+import { hasFewSamples } from '../model/select.js';
 import { colour } from '../shell/dom.js';
 import { COLOUR_COUNT } from './modules.js';
 
@@ -93,7 +94,8 @@ function cut(context, text, room) {
 
 	if (width <= room)
 		return text;
-	// By the mean width of its characters; rounded down, so that it is rarely too long.
+	// Cut by the mean width of the text's characters, rounded down, so that the result is rarely
+	// too long.
 	const fits = Math.floor((text.length * (room - 12)) / width);
 	return fits >= 2 ? `${text.slice(0, fits)}…` : '';
 }
@@ -151,13 +153,18 @@ function isPale({ matches }, { node, isRest }) {
 	return matches !== null && (isRest || node.folded > 0 || matches[node.frame] === 0);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Scene} scene @param {Box} box @param {number} y */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Scene} scene
+ * @param {Box} box
+ * @param {number} y
+ */
 function paintBox(context, scene, box, y) {
 	const { palette, profile } = scene;
 	const { node, isRest } = box;
 	const left = Math.max(box.x, -2);
 	const right = Math.min(box.x + box.width, scene.width + 2);
-	// A pixel apart, unless there is none.
+	// Leave a gap of one pixel, unless the box is narrower.
 	const width = Math.max(right - left - (box.width > 3 ? 1 : 0), 0.5);
 	const isMatch = scene.matches !== null && !isPale(scene, box);
 
@@ -168,10 +175,17 @@ function paintBox(context, scene, box, y) {
 	else if (node.frame === 0 || isRest)
 		context.fillStyle = node.parent === null ? palette.root : palette.other;
 	else
-		context.fillStyle = palette.modules[scene.moduleColours.get(profile.frameModule[node.frame]) ?? -1] ?? palette.other;
+		context.fillStyle =
+			palette.modules[scene.moduleColours.get(profile.frameModule[node.frame]) ?? -1] ??
+			palette.other;
 	context.globalAlpha = isPale(scene, box) && node.parent !== null ? 0.35 : 1;
 	context.fillRect(left, y, width, ROW - 1);
-	if (palette.hatch && width > 2 && !isRest && restsOnFew(node.value, node.variance, node.samples)) {
+	if (
+		palette.hatch &&
+		width > 2 &&
+		!isRest &&
+		hasFewSamples(node.value, node.variance, node.samples)
+	) {
 		context.fillStyle = palette.hatch;
 		context.fillRect(left, y, width, ROW - 1);
 	}
@@ -180,6 +194,11 @@ function paintBox(context, scene, box, y) {
 		context.strokeStyle = node === scene.selected ? palette.accent : palette.text;
 		context.lineWidth = node === scene.selected ? 2 : 1;
 		const inset = context.lineWidth / 2;
-		context.strokeRect(left + inset, y + inset, Math.max(width - 2 * inset, 0.5), ROW - 1 - 2 * inset);
+		context.strokeRect(
+			left + inset,
+			y + inset,
+			Math.max(width - 2 * inset, 0.5),
+			ROW - 1 - 2 * inset,
+		);
 	}
 }

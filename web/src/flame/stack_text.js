@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stack_text - a frame of the graph as text: what the tooltip says, and what is copied.  Pure.
+// stack_text - a frame of the graph as text, for the tooltip and the clipboard.  Pure.
 
 import { figureText } from '../model/figure.js';
 import { figureOf } from '../model/groups.js';
@@ -15,7 +15,12 @@ export function totalText(tree, node) {
 	return textOfRuns(tree, runsOf(tree, node), node.parent !== null);
 }
 
-/** What it asked for itself; null where the tree does not tell. @param {CallTree} tree @param {CallNode} node */
+/**
+ * The self figure of a node; null if the tree does not have it.
+ *
+ * @param {CallTree} tree
+ * @param {CallNode} node
+ */
 export function selfText(tree, node) {
 	const runs = selfRunsOf(tree, node);
 	const samples = runs.reduce((sum, [first]) => sum + tree.selection.selfSamples[first], 0);
@@ -23,7 +28,11 @@ export function selfText(tree, node) {
 	return samples > 0 && samples < node.samples ? textOfRuns(tree, runs, true) : null;
 }
 
-/** @param {CallTree} tree @param {(readonly [number, number])[]} runs @param {boolean} discovered */
+/**
+ * @param {CallTree} tree
+ * @param {(readonly [number, number])[]} runs
+ * @param {boolean} discovered
+ */
 function textOfRuns({ selection }, runs, discovered) {
 	const figure = figureOf(selection, runs, discovered);
 
@@ -36,11 +45,13 @@ export function shareText({ root }, node) {
 
 	if (!(root.value > 0))
 		return '';
-	return percent > 0 && percent < 0.1 ? '< 0.1 %' : `${percent.toFixed(percent < 99.95 ? 1 : 0)} %`;
+	return percent > 0 && percent < 0.1
+		? '< 0.1 %'
+		: `${percent.toFixed(percent < 99.95 ? 1 : 0)} %`;
 }
 
 /**
- * What the frame is, and where.
+ * The name of a frame and its location.
  *
  * @param {CallTree} tree
  * @param {CallNode} node
@@ -62,7 +73,7 @@ export function describe({ selection: { profile } }, node) {
 }
 
 /**
- * The stack as text, the innermost first, under the estimate.
+ * The stack as text: the estimate, then the frames from the innermost out.
  *
  * @param {CallTree} tree
  * @param {CallNode} node
@@ -75,7 +86,11 @@ export function stackText(tree, node) {
 		if (at.frame === 0 && at.folded === 0)
 			continue;
 		const module = profile.moduleNames[profile.frameModule[at.frame]];
-		lines.push(at.folded > 0 ? `  (${at.folded} more)` : `  ${profile.names[at.frame]}${module ? ` (${module})` : ''}`);
+		lines.push(
+			at.folded > 0
+				? `  (${at.folded} more)`
+				: `  ${profile.names[at.frame]}${module ? ` (${module})` : ''}`,
+		);
 	}
 	if (tree.isUp)
 		lines.reverse();

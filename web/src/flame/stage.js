@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stage - the scroller and canvas of the flame graph: draws what the store says, and hears pointer and keys.
+// stage - the scroller and canvas of the flame graph: draws the state of the store, and handles
+// pointer and keys.
 //
-// Rows count from the root.  One graph grows down (icicle) or up (flame); in a sandwich the callers of a
-// function grow up from its row and the callees down.  `#top` puts rows into the content of the scroller.
+// Rows count from the root.  One graph grows down (icicle) or up (flame); in a sandwich the callers
+// of a function grow up from its row and the callees down.  `#top` puts rows into the content of
+// the scroller.
 
 import { callersOf, calleesOf, downTree, follow, framesTo, upTree } from '../model/tree.js';
 import { element, sharpen } from '../shell/dom.js';
@@ -26,11 +28,15 @@ export class Stage {
 	#frameRequest = 0;
 	#rowsAbove = 0;
 	#rows = 1;
-	#content = 0; // pixels, of all rows
-	/** Where the pointer is, and whether what is under it may have changed. @type {PointerEvent | null} */
+	#content = 0; // height of all rows, in pixels
+	/**
+	 * The last pointer event; set while the box below the pointer may have changed.
+	 *
+	 * @type {PointerEvent | null}
+	 */
 	#pointer = null;
 	#isStale = false;
-	/** Scroll to the root, or to the middle of a sandwich, when the size is known. */
+	/** Scroll to the root, or to the middle of a sandwich, as soon as the size is known. */
 	#isLost = true;
 	#observer;
 
@@ -63,7 +69,7 @@ export class Stage {
 				class: 'flame-area',
 				tabindex: '0',
 				role: 'application',
-				'aria-label': 'Flame graph: arrow keys walk, Enter zooms, Backspace zooms out',
+				'aria-label': 'Flame graph: arrow keys move, Enter zooms, Backspace zooms out',
 			},
 			this.spacer,
 		);
@@ -109,15 +115,17 @@ export class Stage {
 	}
 
 	/**
-	 * Makes the trees anew; what was chosen stays chosen if it is still there.
+	 * Builds the trees again.  The chosen node stays chosen if it still exists.
 	 *
-	 * @param {boolean} isOther  other trees than before: the place in them means nothing
+	 * @param {boolean} isOther  the trees are not those of before, so a position in them means
+	 *                           nothing
 	 */
 	build(isOther) {
 		const { state } = this.store;
 		const selection = this.store.selection();
 		const { names } = selection.profile;
-		const path = this.selected === null ? [] : framesTo(this.selected).map((frame) => names[frame]);
+		const path =
+			this.selected === null ? [] : framesTo(this.selected).map((frame) => names[frame]);
 		const wasCaller = this.#isCaller(this.selected);
 		const frame = state.sandwich === '' ? -1 : this.#heaviest(state.sandwich);
 
@@ -130,18 +138,23 @@ export class Stage {
 		this.#isStale = true;
 		const tree = (wasCaller && this.callers ? this.callers : this.graph).tree;
 		const found = follow(tree, path);
-		this.selected = path.length > 0 && framesTo(found).length === path.length ? found : frame > 0 ? tree.root : null;
+		this.selected =
+			path.length > 0 && framesTo(found).length === path.length
+				? found
+				: frame > 0
+					? tree.root
+					: null;
 		this.follow(false);
 		this.#isLost ||= isOther;
 	}
 
-	/** Scrolls to where the root is. */
+	/** Scrolls to the root. */
 	home() {
 		this.#isLost = true;
 		this.draw();
 	}
 
-	/** Of functions with one name, the one with the most. @param {string} name */
+	/** The heaviest of the functions with this name. @param {string} name */
 	#heaviest(name) {
 		const selection = this.store.selection();
 		const { names } = selection.profile;
@@ -158,18 +171,23 @@ export class Stage {
 		return best;
 	}
 
-	/** Zooms to where the state says. @param {boolean} slowly */
+	/** Zooms to the node that the state names. @param {boolean} slowly */
 	follow(slowly) {
 		if (this.isSandwich)
 			return;
 		const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
 
-		this.graph.zoomTo(follow(this.graph.tree, this.store.state.zoom), slowly && !still ? performance.now() : null);
+		this.graph.zoomTo(
+			follow(this.graph.tree, this.store.state.zoom),
+			slowly && !still ? performance.now() : null,
+		);
 		this.draw();
 	}
 
 	treeOfSelected() {
-		return this.callers !== null && this.#isCaller(this.selected) ? this.callers.tree : this.graph.tree;
+		return this.callers !== null && this.#isCaller(this.selected)
+			? this.callers.tree
+			: this.graph.tree;
 	}
 
 	/** @param {CallNode | null} node */
@@ -189,11 +207,12 @@ export class Stage {
 			});
 	}
 
-	/** How many rows there are, on both sides. */
+	/** Numbers of rows on both sides. */
 	#measure(/** @type {number} */ now) {
 		const width = Math.max(1, this.area.clientWidth);
 		/** @param {Graph | null} graph */
-		const deepest = (graph) => graph?.boxes(width, now).reduce((most, box) => Math.max(most, box.row), 0) ?? 0;
+		const deepest = (graph) =>
+			graph?.boxes(width, now).reduce((most, box) => Math.max(most, box.row), 0) ?? 0;
 
 		this.#rowsAbove = deepest(this.callers);
 		this.#rows = this.#rowsAbove + deepest(this.graph) + 1;
@@ -209,11 +228,11 @@ export class Stage {
 		else if (this.#isLost)
 			this.area.scrollTop = this.#growsUp ? content : 0;
 		else if (this.#growsUp)
-			this.area.scrollTop += more; // rows stay where they are, seen from the root
+			this.area.scrollTop += more; // rows keep their distance from the root
 		this.#isLost = false;
 	}
 
-	/** Where a row begins, in the content. @param {number} row @param {boolean} isCaller */
+	/** The top of a row in the content, in pixels. @param {number} row @param {boolean} isCaller */
 	#top(row, isCaller) {
 		if (this.#growsUp)
 			return this.#content - (row + 1) * ROW;
@@ -243,17 +262,28 @@ export class Stage {
 			width,
 		};
 		if (this.callers)
-			paint(context, scene, this.callers.boxes(width, now).slice(1), (row) => this.#top(row, true) - scroll, height);
-		paint(context, scene, this.graph.boxes(width, now), (row) => this.#top(row, false) - scroll, height);
+			paint(
+				context,
+				scene,
+				this.callers.boxes(width, now).slice(1),
+				(row) => this.#top(row, true) - scroll,
+				height,
+			);
+		paint(
+			context,
+			scene,
+			this.graph.boxes(width, now),
+			(row) => this.#top(row, false) - scroll,
+			height,
+		);
 		if (this.graph.tree.root.samples === 0)
 			this.#sayNothing(context);
 		if (this.graph.isMoving || this.callers?.isMoving)
 			this.draw();
-		else if (this.#isStale)
-			this.#lookAgain();
+		else if (this.#isStale) this.#lookAgain();
 	}
 
-	/** After a change below a pointer that stands still. */
+	/** Updates the hovered box after the graph changed below a pointer that did not move. */
 	#lookAgain() {
 		this.#isStale = false;
 		if (this.#pointer === null)
@@ -267,7 +297,11 @@ export class Stage {
 		context.fillStyle = getComputedStyle(this.area).color;
 		context.font = /** @type {import('./paint.js').Palette} */ (this.#palette).font;
 		context.textBaseline = 'middle';
-		context.fillText('No samples here: choose another window or metric, or show what is hidden.', 4, 3 * ROW);
+		context.fillText(
+			'No samples here. Choose another window or metric, or remove a filter.',
+			4,
+			3 * ROW,
+		);
 	}
 
 	/** @param {PointerEvent | MouseEvent} event */
@@ -283,7 +317,10 @@ export class Stage {
 
 		if (down >= 0)
 			return { graph: this.graph, box: boxAt(this.graph.boxes(width, now), x, down) };
-		return { graph: this.callers, box: this.callers && boxAt(this.callers.boxes(width, now), x, -down) };
+		return {
+			graph: this.callers,
+			box: this.callers && boxAt(this.callers.boxes(width, now), x, -down),
+		};
 	}
 
 	/** @param {PointerEvent} event */
@@ -371,42 +408,48 @@ export class Stage {
 		const { state } = this.store;
 
 		switch (event.key) {
-		case 'ArrowUp':
-		case 'ArrowDown':
-			return this.#walk((event.key === 'ArrowDown') !== (this.#growsUp || this.#isCaller(this.selected)));
-		case 'ArrowLeft':
-		case 'ArrowRight':
-			return this.#step(event.key === 'ArrowRight' ? 1 : -1);
-		case 'Enter':
-			if (this.selected !== null && event.target === this.area)
-				this.#zoom(this.#isCaller(this.selected) && this.callers ? this.callers : this.graph, this.selected);
-			return event.target === this.area;
-		case 'Backspace':
-			this.store.set({ zoom: state.zoom.slice(0, -1) });
-			return true;
-		case '0':
-			this.store.set({ zoom: [] });
-			return true;
-		case 'i':
-			this.store.set({ inverted: !state.inverted, zoom: [], sandwich: '' });
-			return true;
-		case 's':
-			this.actions.sandwich();
-			return true;
-		case 'h':
-			this.actions.hide();
-			return true;
-		case 'o':
-			this.actions.only();
-			return true;
-		case 'c':
-			void this.actions.copy();
-			return true;
-		case 'n':
-		case 'N':
-			return this.#nextMatch(event.key === 'n' ? 1 : -1);
-		default:
-			return false;
+			case 'ArrowUp':
+			case 'ArrowDown':
+				return this.#walk(
+					(event.key === 'ArrowDown') !==
+						(this.#growsUp || this.#isCaller(this.selected)),
+				);
+			case 'ArrowLeft':
+			case 'ArrowRight':
+				return this.#step(event.key === 'ArrowRight' ? 1 : -1);
+			case 'Enter':
+				if (this.selected !== null && event.target === this.area)
+					this.#zoom(
+						this.#isCaller(this.selected) && this.callers ? this.callers : this.graph,
+						this.selected,
+					);
+				return event.target === this.area;
+			case 'Backspace':
+				this.store.set({ zoom: state.zoom.slice(0, -1) });
+				return true;
+			case '0':
+				this.store.set({ zoom: [] });
+				return true;
+			case 'i':
+				this.store.set({ inverted: !state.inverted, zoom: [], sandwich: '' });
+				return true;
+			case 's':
+				this.actions.sandwich();
+				return true;
+			case 'h':
+				this.actions.hide();
+				return true;
+			case 'o':
+				this.actions.only();
+				return true;
+			case 'c':
+				void this.actions.copy();
+				return true;
+			case 'n':
+			case 'N':
+				return this.#nextMatch(event.key === 'n' ? 1 : -1);
+			default:
+				return false;
 		}
 	}
 
@@ -416,7 +459,11 @@ export class Stage {
 
 		if (at === null)
 			return this.#go(this.graph.zoomed);
-		return this.#go(deeper ? onward(this.treeOfSelected(), at) : back(at, this.graph.tree, this.callers?.tree ?? null));
+		return this.#go(
+			deeper
+				? onward(this.treeOfSelected(), at)
+				: back(at, this.graph.tree, this.callers?.tree ?? null),
+		);
 	}
 
 	/** @param {number} by */
@@ -440,7 +487,7 @@ export class Stage {
 		return true;
 	}
 
-	/** Scrolls to what is chosen. */
+	/** Scrolls to the chosen node. */
 	#reveal() {
 		if (this.selected === null)
 			return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tooltip - what is under the pointer, beside it.
+// tooltip - shows beside the pointer which frame is under it.
 
-import { restsOnFew } from '../model/select.js';
+import { hasFewSamples } from '../model/select.js';
 import { element, fill } from '../shell/dom.js';
 import { describe, selfText, shareText, totalText } from './stack_text.js';
 
@@ -20,16 +20,26 @@ export function makeTooltip() {
 			box.hidden = true;
 			shown = null;
 		},
-		/** @param {CallTree} tree @param {CallNode} node @param {boolean} isRest @param {number} x @param {number} y */
+		/**
+		 * @param {CallTree} tree
+		 * @param {CallNode} node
+		 * @param {boolean} isRest
+		 * @param {number} x
+		 * @param {number} y
+		 */
 		show(tree, node, isRest, x, y) {
 			if (node !== shown)
 				fill(box, isRest ? rest() : lines(tree, node));
 			shown = node;
 			box.hidden = false;
-			// Beside the pointer, on the side where there is room.
+			// Place the tooltip on the side of the pointer that has room.
 			const { offsetWidth, offsetHeight } = box;
-			const left = x + 14 + offsetWidth > innerWidth - 4 ? Math.max(4, x - 10 - offsetWidth) : x + 14;
-			const top = y + 18 + offsetHeight > innerHeight - 4 ? Math.max(4, y - 10 - offsetHeight) : y + 18;
+			const left =
+				x + 14 + offsetWidth > innerWidth - 4 ? Math.max(4, x - 10 - offsetWidth) : x + 14;
+			const top =
+				y + 18 + offsetHeight > innerHeight - 4
+					? Math.max(4, y - 10 - offsetHeight)
+					: y + 18;
 
 			box.style.setProperty('transform', `translate(${left}px, ${top}px)`);
 		},
@@ -37,7 +47,11 @@ export function makeTooltip() {
 }
 
 function rest() {
-	return element('div', { class: 'soft' }, 'frames that are too narrow to draw: zoom in to see them');
+	return element(
+		'div',
+		{ class: 'soft' },
+		'frames too narrow to draw; zoom in to see them',
+	);
 }
 
 /** @param {CallTree} tree @param {CallNode} node */
@@ -47,9 +61,14 @@ function lines(tree, node) {
 
 	return [
 		element('div', { class: 'name' }, name),
-		element('div', {}, totalText(tree, node), element('span', { class: 'soft' }, ` · ${shareText(tree, node)}`)),
+		element(
+			'div',
+			{},
+			totalText(tree, node),
+			element('span', { class: 'soft' }, ` · ${shareText(tree, node)}`),
+		),
 		self && element('div', { class: 'soft' }, `itself ${self}`),
-		restsOnFew(node.value, node.variance, node.samples) &&
+		hasFewSamples(node.value, node.variance, node.samples) &&
 			element('div', { class: 'warn' }, 'rests on few samples'),
 		where && element('div', { class: 'soft' }, where),
 	];

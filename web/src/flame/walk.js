@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// walk - from one frame of the graph to the next, as the keys say.
+// walk - finds the next frame when the user presses a key.
 //
-//   onward(tree, node)             its heaviest child
-//   back(node, down, callers)      its parent; in a sandwich from the middle to the heaviest caller
+//   onward(tree, node)             the heaviest child
+//   back(node, down, callers)      the parent; from the middle of a sandwich, the heaviest caller
 //   beside(tree, node, 1)          the next sibling
 //   nextMatch(boxes, matches, node, 1)
 //
-// null: there is none.  Pure.
+// All return null if there is no such frame.  Pure.
 
 import { childrenOf } from '../model/tree.js';
 
@@ -21,7 +21,8 @@ export function onward(tree, node) {
 }
 
 /**
- * The root of the callers is the same function as the root of the callees, which is the one that is drawn.
+ * Callers and callees have the same function as root.  Only the root of the callees is drawn, so it
+ * stands for both.
  *
  * @param {CallNode} node
  * @param {CallTree} down
@@ -43,7 +44,7 @@ export function beside(tree, node, by) {
 }
 
 /**
- * Round and round through what is drawn.
+ * Steps through the drawn matches, and starts again after the last one.
  *
  * @param {Box[]} boxes
  * @param {Uint8Array | null} matches  by frame
@@ -51,7 +52,9 @@ export function beside(tree, node, by) {
  * @param {number} by  1 or -1
  */
 export function nextMatch(boxes, matches, node, by) {
-	const found = boxes.filter((box) => matches?.[box.node.frame] && !box.isRest).map((box) => box.node);
+	const found = boxes
+		.filter((box) => matches?.[box.node.frame] && !box.isRest)
+		.map((box) => box.node);
 	const at = node === null ? -1 : found.indexOf(node);
 
 	if (at < 0)

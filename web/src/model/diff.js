@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// diff - what changed between two profiles, and which of it sampling does not explain.
+// diff - what changed between two profiles, and which changes sampling alone cannot explain.
 //
-//   const diff = diffOf(profile, state)                  null: one profile alone
+//   const diff = diffOf(profile, state)                  null: the page has one profile
 //   diff.order('difference', true, onlySignificant)      numbers of rows
 //   const tree = diffTree(profile, state)                as layOut() of flame/layout.js takes it
 //
-// Differences, intervals and p-values come from the command (docs/reference/PAGE_DATA.md, "diff"), for each of its metrics, of
-// whole runs.  A frame of the tree is as wide as before and after together, so that what is gone
-// can be seen as well as what is new.  Pure.
+// Differences, confidence intervals and p-values come from the command
+// (docs/reference/PAGE_DATA.md, "diff"), for each metric and for whole runs.  The width of a frame
+// in the tree is the sum of before and after, so that removed memory is as visible as new memory.
+// Pure.
 
 import { BYTES, COUNT } from './tally.js';
 
@@ -44,7 +45,8 @@ export function isComparing({ data }, { view }) {
 }
 
 /**
- * What a state's metric is compared by: itself, where the command has compared it.
+ * The metric that the comparison uses: the metric of the state if the command compared it,
+ * otherwise the default.
  *
  * @param {Profile} profile
  * @param {Metric} metric
@@ -81,7 +83,9 @@ export function diffOf(profile, choice) {
 	if (of === null)
 		return null;
 	const { rows } = of;
-	const names = Array.from(rows.name, (/** @type {number} */ name) => String(profile.data.strings[name] ?? '?'));
+	const names = Array.from(rows.name, (/** @type {number} */ name) =>
+		String(profile.data.strings[name] ?? '?'),
+	);
 	/** @param {number} i */
 	const difference = (i) => ({
 		estimate: rows.difference[i] ?? 0,
@@ -127,7 +131,7 @@ export function diffOf(profile, choice) {
 		pValue: (i) => rows.p_value[i] ?? null,
 		/** @param {number} i @returns {number | null} */
 		qValue: (i) => rows.q_value[i] ?? null,
-		/** What a full half of a bar means. */
+		/** The change that fills one half of a bar. */
 		most: Math.max(1e-9, ...names.map((_, i) => {
 			const { estimate, low, high } = difference(i);
 			const size = Math.abs(estimate);
@@ -143,17 +147,28 @@ export function diffOf(profile, choice) {
 		 */
 		order(column, descending, onlySignificant, isWanted) {
 			const sign = descending ? -1 : 1;
-			const order = names.map((_, i) => i).filter((i) =>
-				(!onlySignificant || rows.significant[i]) && (isWanted === null || isWanted(names[i])));
+			const order = names
+				.map((_, i) => i)
+				.filter(
+					(i) =>
+						(!onlySignificant || rows.significant[i]) &&
+						(isWanted === null || isWanted(names[i])),
+				);
 
-			return order.sort((a, b) => (column === 'name' ? sign * collator.compare(names[a], names[b])
-				: sign * (keys[column](a) - keys[column](b))) || collator.compare(names[a], names[b]));
+			return order.sort(
+				(a, b) =>
+					(column === 'name'
+						? sign * collator.compare(names[a], names[b])
+						: sign * (keys[column](a) - keys[column](b))) ||
+					collator.compare(names[a], names[b]),
+			);
 		},
 	};
 }
 
 /**
- * How a change looks: 'more', 'less' or '' (sampling explains it), and how much of it there is, 0 to 1.
+ * How to show a change: 'more', 'less' or '' (sampling alone can explain it), and its share, 0 to
+ * 1.
  *
  * @param {{ before: number, after: number, isSignificant: boolean }} of
  * @returns {{ kind: 'more' | 'less' | '', share: number }}
@@ -209,14 +224,19 @@ export function diffTree(profile, choice) {
 	return root === null ? null : { selection: { profile }, root };
 }
 
-/** Children beside each other, the widest first. @param {DiffNode} root */
+/** Places children side by side, the widest first. @param {DiffNode} root */
 function place(root) {
 	const waiting = [root];
 
 	for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
 		let x = node.x;
 
-		node.children.sort((a, b) => Number(a.folded > 0) - Number(b.folded > 0) || b.value - a.value || a.frame - b.frame);
+		node.children.sort(
+			(a, b) =>
+				Number(a.folded > 0) - Number(b.folded > 0) ||
+				b.value - a.value ||
+				a.frame - b.frame,
+		);
 		for (const child of node.children) {
 			child.x = x;
 			x += child.value;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// export - what is selected, as files for other tools: made in the browser, where no server is asked.
+// export - the selection as files for other tools, made in the browser without a server.
 //
 //   collapsed(selection)      "main;load;parse 4096", a line a stack
 //   speedscope(selection)     one profile of samples
-//   pprof(selection)          the protocol buffer; packed by gzip by whoever saves it
+//   pprof(selection)          the protocol buffer; the caller compresses it with gzip
 //
-// Estimates as whole numbers, of one unit; what the command exports (docs/FORMATS.md) also has addresses and
-// lines.  Folded functions are one frame "(7 more)".  Pure.
+// Files have estimates as whole numbers, in one unit.  The command exports addresses and lines as
+// well (docs/FORMATS.md).  Folded functions are one frame "(7 more)".  Pure.
 
 import { pathOf } from './profile.js';
 
@@ -24,21 +24,34 @@ function selectedNodes({ self, selfSamples }) {
 	return nodes;
 }
 
-/** Frames from the outermost; a folded one has a name of its own. @param {Profile} profile @param {number} node */
+/**
+ * Names of frames from the outermost in; a folded node is "(7 more)".
+ *
+ * @param {Profile} profile
+ * @param {number} node
+ */
 function namesOf(profile, node) {
 	const names = [];
 
 	for (let at = node; at > 0; at = profile.parent[at])
-		names.push(profile.folded[at] > 0 ? `(${profile.folded[at]} more)` : profile.names[profile.frame[at]]);
+		names.push(
+			profile.folded[at] > 0
+				? `(${profile.folded[at]} more)`
+				: profile.names[profile.frame[at]],
+		);
 	return names.reverse();
 }
 
 /** @param {Selection} selection */
 export function collapsed(selection) {
-	const clean = (/** @type {string} */ name) => name.replace(/;/g, ':').replace(/[\u0000-\u001f]/g, ' ');
+	const clean = (/** @type {string} */ name) =>
+		name.replace(/;/g, ':').replace(/[\u0000-\u001f]/g, ' ');
 
 	return selectedNodes(selection)
-		.map((node) => `${namesOf(selection.profile, node).map(clean).join(';')} ${Math.round(selection.self[node])}\n`)
+		.map(
+			(node) =>
+				`${namesOf(selection.profile, node).map(clean).join(';')} ${Math.round(selection.self[node])}\n`,
+		)
 		.join('');
 }
 
@@ -88,7 +101,7 @@ export function speedscope(selection) {
 	});
 }
 
-/** A protocol buffer's message that is written from the front. */
+/** A message of a protocol buffer; fields are appended. */
 class Message {
 	constructor() {
 		this.bytes = new Uint8Array(256);
@@ -150,8 +163,8 @@ class Message {
 }
 
 /**
- * profile.proto: 1 sample_type, 2 sample, 4 location, 5 function, 6 string_table, 10 duration_nanos.  A location
- * and a function for each frame.
+ * profile.proto: 1 sample_type, 2 sample, 4 location, 5 function, 6 string_table, 10
+ * duration_nanos.  A location and a function for each frame.
  *
  * @param {Selection} selection
  */
@@ -172,7 +185,10 @@ export function pprof(selection) {
 	/** @type {Set<number>} */
 	const used = new Set();
 
-	out.message(1, new Message().number(1, text(metric)).number(2, text(unit === 'bytes' ? 'bytes' : 'count')));
+	out.message(
+		1,
+		new Message().number(1, text(metric)).number(2, text(unit === 'bytes' ? 'bytes' : 'count')),
+	);
 	for (const node of selectedNodes(selection)) {
 		const locations = pathOf(profile, node).reverse();
 
@@ -188,8 +204,17 @@ export function pprof(selection) {
 		const name = frame === 0 ? '(more)' : profile.names[frame];
 		const full = frame === 0 ? name : profile.fullNames[frame];
 
-		out.message(4, new Message().number(1, frame + 1).message(4, new Message().number(1, frame + 1)));
-		out.message(5, new Message().number(1, frame + 1).number(2, text(name)).number(3, text(full)));
+		out.message(
+			4,
+			new Message().number(1, frame + 1).message(4, new Message().number(1, frame + 1)),
+		);
+		out.message(
+			5,
+			new Message()
+				.number(1, frame + 1)
+				.number(2, text(name))
+				.number(3, text(full)),
+		);
 	}
 	for (const value of strings.keys())
 		out.data(6, new TextEncoder().encode(value));

@@ -6,8 +6,9 @@
 //   figureText(figure, BYTES, 41)                         '312 MiB (268-361), 41 samples'
 //   numberText(3072, BYTES)                               '3 KiB'
 //
-// Units as in src/report/figure.c; the interval is always told, since the page has room for it.  A figure
-// whose error nobody knows has isUnknown, and is told without one.  Pure; no DOM.
+// Units are those of src/report/figure.c.  The page has room, so it always prints the confidence
+// interval.  A figure with isUnknown has no known error, and is printed without an interval.  Pure;
+// no DOM.
 
 import { BYTES } from './tally.js';
 
@@ -19,7 +20,7 @@ const BYTE_UNITS = [' B', ' KiB', ' MiB', ' GiB', ' TiB', ' PiB', ' EiB'];
 const COUNT_UNITS = ['', ' k', ' M', ' G', ' T', ' P', ' E'];
 
 /**
- * { factor, name } of the largest unit that leaves 1 or more.
+ * The largest unit, { factor, name }, in which the value is 1 or more.
  * @param {number} value
  * @param {number} quantity
  */
@@ -65,7 +66,7 @@ export function numberText(value, quantity) {
 }
 
 /**
- * '268-361' in the unit of the higher end, unless the lower one would be lost in it.
+ * '268-361' in the unit of the upper bound, unless the lower bound would round to 0.
  * @param {number} low
  * @param {number} high
  * @param {number} quantity
@@ -117,10 +118,13 @@ export function figureText(figure, quantity, samples) {
  * @param {number} quantity
  */
 export function changeText(change, quantity) {
-	const sign = (/** @type {number} */ value) => (value > 0 ? '+' : '') + numberText(value, quantity);
+	const sign = (/** @type {number} */ value) =>
+		(value > 0 ? '+' : '') + numberText(value, quantity);
 	const unit = unitOf(change.estimate, quantity);
-	// Ends in the unit of the change go without it.
-	const isShort = [change.low, change.high].every((value) => unitOf(value, quantity).factor === unit.factor);
+	// Bounds in the unit of the change omit the unit.
+	const isShort = [change.low, change.high].every(
+		(value) => unitOf(value, quantity).factor === unit.factor,
+	);
 	const end = (/** @type {number} */ value) =>
 		(isShort ? sign(value).slice(0, sign(value).length - unit.name.length) : sign(value));
 

@@ -2,11 +2,12 @@
 //
 // groups - the estimate of any group of nodes of a selection, with its confidence interval.
 //
-//   figureOf(selection, [[node, profile.end[node]]], true)     a node with all below it
-//   figureOf(selection, [[node, node + 1]], true)              what ends there
+//   figureOf(selection, [[node, profile.end[node]]], true)     a node with its whole subtree
+//   figureOf(selection, [[node, node + 1]], true)              stacks that end there
 //
-// A group is a list of runs of nodes, [first, last), that do not overlap.  discovered: it is shown because it
-// has samples (interval.js).  Cost: the cells of the runs, and some microseconds for the interval.  Pure.
+// A group is a list of ranges of nodes, [first, last), that do not overlap.  discovered: the page
+// shows the group because it has samples (interval.js).  Cost: one pass over the cells of the
+// ranges, and some microseconds for the confidence interval.  Pure.
 
 import { figureOf as figureOfTally } from './interval.js';
 import { BYTES, COUNT, Tallies } from './tally.js';
@@ -35,7 +36,14 @@ export function figureOf(selection, runs, discovered) {
 	const quantity = selection.unit === 'bytes' ? BYTES : COUNT;
 	const tally = tallyOf(selection, runs);
 	const doubted = selection.doubted === null ? null : tallyOf(selection.doubted, runs);
-	const figure = figureOfTally(tally, 0, quantity, selection.profile.meta.confidence ?? 0.95, discovered, doubted);
+	const figure = figureOfTally(
+		tally,
+		0,
+		quantity,
+		selection.profile.meta.confidence ?? 0.95,
+		discovered,
+		doubted,
+	);
 
 	return { ...figure, isUnknown: !tally.hasError(0, quantity) };
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// histogram - how large what is selected is, and how long it lived: bars in a natural order, without gaps.
+// histogram - sizes and lifetimes of the selected allocations: bars in ascending order, without
+// gaps.
 //
 //   sizesOf(selection)         [{ label, figure }], by powers of two
-//   lifetimesOf(profile, window, unit)     of what was allocated in the window, the last one never freed
+//   lifetimesOf(profile, window, unit)     of allocations in the window; the last bar has those never freed
 //
-// Lifetimes are in no cell of the tree: they are those of all functions (docs/reference/PAGE_DATA.md, "lifetimes"), and the
-// interval of a window is the gamma law of its sums.  Pure.
+// The cells of the tree have no lifetimes.  The data has them for all functions together
+// (docs/reference/PAGE_DATA.md, "lifetimes").  The confidence interval of a window is the gamma law
+// of its sums.  Pure.
 
 import { numberText, timeText } from './figure.js';
 import { gammaInterval, unseenBytes } from './interval.js';
@@ -21,7 +23,12 @@ import { BYTES } from './tally.js';
  * @typedef {{ label: string, says: string, figure: Figure }} Bar
  */
 
-/** A class between two that have samples: it may have what was not seen. @param {Selection} selection @returns {Figure} */
+/**
+ * The figure of an empty class between two classes with samples: it may hold unsampled memory.
+ *
+ * @param {Selection} selection
+ * @returns {Figure}
+ */
 function nothing(selection) {
 	const { meta } = selection.profile;
 	const high = selection.unit === 'bytes'
@@ -73,37 +80,63 @@ export function lifetimesOf(profile, window, unit) {
 	/** @type {(number | null)[]} */
 	const edges = lifetimes.edges_ns ?? [];
 	const isWhole = window.from === 0 && window.to === profile.binCount;
-	const figures = isWhole ? wholeFigures(lifetimes.whole ?? {}, unit) : windowFigures(profile, window, unit);
+	const figures = isWhole
+		? wholeFigures(lifetimes.whole ?? {}, unit)
+		: windowFigures(profile, window, unit);
 	const bars = figures.slice(0, edges.length).map((figure, at) => ({
 		label: lifetimeText(edges, at),
-		says: at < edges.length - 1 && edges[at] !== null ? `more than ${timeText(edges[at] ?? 0)}` : '',
+		says:
+			at < edges.length - 1 && edges[at] !== null
+				? `more than ${timeText(edges[at] ?? 0)}`
+				: '',
 		figure,
 	}));
 
 	return { bars: trimmed(bars), isWhole, withoutTimes: Number(lifetimes.without_times) || 0 };
 }
 
-/** Without the classes at both ends that have no sample; the last, never freed, stays. @param {Bar[]} bars */
+/**
+ * Removes the classes without samples at both ends, but keeps the last one, "never freed".
+ *
+ * @param {Bar[]} bars
+ */
 function trimmed(bars) {
 	const timed = bars.slice(0, -1);
 	const first = timed.findIndex((bar) => bar.figure.samples > 0);
 	const last = timed.findLastIndex((bar) => bar.figure.samples > 0);
 
-	return first < 0 ? bars.slice(-1) : [...timed.slice(Math.max(0, first - 1), last + 2), ...bars.slice(-1)];
+	return first < 0
+		? bars.slice(-1)
+		: [...timed.slice(Math.max(0, first - 1), last + 2), ...bars.slice(-1)];
 }
 
-/** @param {Record<string, (number | null)[]>} whole @param {'bytes' | 'count'} unit @returns {Figure[]} */
+/**
+ * @param {Record<string, (number | null)[]>} whole
+ * @param {'bytes' | 'count'} unit
+ * @returns {Figure[]}
+ */
 function wholeFigures(whole, unit) {
 	return (whole.samples ?? []).map((samples, at) => {
 		const estimate = whole[unit]?.[at] ?? 0;
 		const high = whole[`${unit}_high`]?.[at] ?? Infinity;
 		const low = whole[`${unit}_low`]?.[at] ?? 0;
 
-		return { estimate, low, high, samples: samples ?? 0, isUnknown: estimate > 0 && low === 0 && high === Infinity };
+		return {
+			estimate,
+			low,
+			high,
+			samples: samples ?? 0,
+			isUnknown: estimate > 0 && low === 0 && high === Infinity,
+		};
 	});
 }
 
-/** @param {Profile} profile @param {{ from: number, to: number }} window @param {'bytes' | 'count'} unit @returns {Figure[]} */
+/**
+ * @param {Profile} profile
+ * @param {{ from: number, to: number }} window
+ * @param {'bytes' | 'count'} unit
+ * @returns {Figure[]}
+ */
 function windowFigures(profile, window, unit) {
 	const { cells = {}, edges_ns: edges = [] } = profile.data.lifetimes ?? {};
 	const confidence = profile.meta.confidence ?? 0.95;
@@ -123,18 +156,31 @@ function windowFigures(profile, window, unit) {
 	}
 	return sums.map((/** @type {typeof sums[0]} */ { samples, value, variance, bytes, count }) => {
 		if (samples === 0)
-			return { estimate: 0, low: 0, samples, high: unit === 'bytes' ? unseenBytes(exposure, confidence) : Infinity };
-		// One more mark stands for R bytes; for R / z allocations of their mean size.
+			return {
+				estimate: 0,
+				low: 0,
+				samples,
+				high: unit === 'bytes' ? unseenBytes(exposure, confidence) : Infinity,
+			};
+		// One more sample point stands for R bytes, or for R / z allocations of mean size z.
 		const reserve = unit === 'bytes' ? exposure : exposure * count / Math.max(bytes, 1);
 		const { low, high } = gammaInterval(value, variance, reserve, confidence);
 
-		return { estimate: value, low: Math.max(low, unit === 'count' ? samples : 0), high, samples };
+		return {
+			estimate: value,
+			low: Math.max(low, unit === 'count' ? samples : 0),
+			high,
+			samples,
+		};
 	});
 }
 
-/** In words, for who cannot see the bars. @param {Bar[]} bars @param {number} quantity */
+/** Describes the bars in words, for screen readers. @param {Bar[]} bars @param {number} quantity */
 export function histogramText(bars, quantity) {
-	const most = bars.reduce((best, bar) => (bar.figure.estimate > best.figure.estimate ? bar : best), bars[0]);
+	const most = bars.reduce(
+		(best, bar) => (bar.figure.estimate > best.figure.estimate ? bar : best),
+		bars[0],
+	);
 
 	return bars.length === 0
 		? 'nothing'

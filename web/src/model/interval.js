@@ -1,19 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// interval - how far the truth may be from an estimate, by the same rule as every other report.
+// interval - the confidence interval of an estimate, by the same rule as every other report.
 //
 //   const ends = intervalOf(tallies, row, BYTES, 0.95, true);
 //   ends.low, ends.high                     Infinity: no bound
 //
-// A port of src/stats/estimate/interval_bounds.c and interval.c; docs/ESTIMATION.md ("Confidence intervals") has the rule and its
-// measured coverage, test/unit/interval.test.js the values that the C code computes.  discovered: the row is shown
-// because it has a sample.  Pure; no DOM.
+// This is a port of src/stats/estimate/interval_bounds.c and interval.c.  docs/ESTIMATION.md
+// ("Confidence intervals") has the rule and its measured coverage; test/unit/interval.test.js has
+// values that the C code computes.  discovered: the page shows the row because it has a sample.
+// Pure; no DOM.
 
 import { gammaInverse, gammaLaw, gammaLower, gammaTail } from './special.js';
 import {
 	Tallies,
-	BYTES, COUNT, PER_BYTE, RESERVE, SAMPLED, SAMPLES, SEEN, SKEW, SLACK, STRIDE, SURE, UNBOUNDED, USUAL,
-	VALUE, VARIANCE,
+	BYTES,
+	COUNT,
+	PER_BYTE,
+	RESERVE,
+	SAMPLED,
+	SAMPLES,
+	SEEN,
+	SKEW,
+	SLACK,
+	STRIDE,
+	SURE,
+	UNBOUNDED,
+	USUAL,
+	VALUE,
+	VARIANCE,
 } from './tally.js';
 
 /**
@@ -28,7 +42,7 @@ import {
 const MOST_MISSED = 30;
 
 /**
- * R ln(2/a): what a group may hold of which nothing was sampled.
+ * R ln(2/a): the most bytes that a group without samples may hold.
  * @param {number} interval
  * @param {number} confidence
  */
@@ -37,7 +51,7 @@ export function unseenBytes(interval, confidence) {
 }
 
 /**
- * The gamma law with that mean and variance; a constant where there is no variance.
+ * The gamma law with this mean and variance; a constant if the variance is 0.
  * @param {number} mean
  * @param {number} variance
  * @returns {Law}
@@ -49,7 +63,7 @@ export function lawOf(mean, variance) {
 }
 
 /**
- * Pearson's type III: a skew of its own.
+ * Pearson's type III law: a gamma law with an offset, so that its skew is free.
  * @param {number} mean
  * @param {number} variance
  * @param {number} skew
@@ -76,7 +90,7 @@ export function lawAt(law, tail, upper) {
 }
 
 /**
- * { tail, slope of its logarithm } at x.
+ * The tail of the law at x, and the slope of the tail's logarithm.
  * @param {Law} law
  * @param {number} x
  * @param {boolean} upper
@@ -98,7 +112,8 @@ export function lawTail(law, x, upper) {
 }
 
 /**
- * Samples with p near 1 as seen, plus the law of the others, never below what was seen of them.
+ * The lower end: samples with p near 1 count as they are; the law of the other samples is added,
+ * but never less than their own sizes.
  * @param {Tallies} tallies
  * @param {number} row
  * @param {number} quantity
@@ -122,7 +137,8 @@ export function lowEndOf(tallies, row, quantity) {
 export function lowEndAt(end, tail) {
 	const usual = lawAt(end.usual, tail, false);
 
-	// Not a number where the law's shape is infinite: then it is what was seen, as fmax() has it.
+	// The value is not a number if the law's shape is infinite.  Then the sampled sizes count, as
+	// with fmax().
 	return end.sureSeen + (usual > end.usualSeen ? usual : end.usualSeen);
 }
 
@@ -151,7 +167,8 @@ function reserveOf(d, base, quantity) {
 }
 
 /**
- * The law of all samples and one more mark; or of whole allocations missed, if that is higher.
+ * The upper end: the law of all samples and one more sample point; or that of missed whole
+ * allocations, if it is higher.
  * @param {Tallies} tallies
  * @param {number} row
  * @param {number} quantity
@@ -193,7 +210,7 @@ function missedCount(mean, tail) {
 }
 
 /**
- * The law with the largest value of those whose third cumulant may be the true one.
+ * The largest value of the laws whose third cumulant may be the true one.
  * @param {HighEnd} end
  * @param {(law: Law) => number} value
  */
@@ -271,7 +288,7 @@ export function highEndTail(end, x) {
 }
 
 /**
- * The tail that leaves a/2 below the lower end, given that the group has a sample.
+ * The tail that leaves a/2 below the lower bound, on condition that the group has a sample.
  * @param {Tallies} tallies
  * @param {number} row
  * @param {number} tail
@@ -296,7 +313,7 @@ function truncatedTail(tallies, row, tail) {
 			(end * (of.slope - (1 - hit) / (hit * reserve)));
 		end = Math.max(end * Math.exp(-step), seen);
 	}
-	// Never above a/2, and a number: a law with next to no variance steps over it.
+	// Keep the tail at or below a/2 and a number: a law with almost no variance jumps over it.
 	return reached < tail ? reached : tail;
 }
 
@@ -315,7 +332,7 @@ export function intervalOf(tallies, row, quantity, confidence, discovered) {
 	const tail = (1 - confidence) / 2;
 	const reserve = d[base + RESERVE + BYTES];
 	const seen = tallies.seen(row, quantity);
-	// Samples drawn whatever their sizes tell nothing about a rare block that is larger.
+	// Samples that were drawn independently of size say nothing about rare larger blocks.
 	const isUnbounded = quantity === BYTES && d[base + UNBOUNDED] > 0;
 
 	if (!tallies.hasError(row, quantity))
@@ -340,8 +357,8 @@ export function intervalOf(tallies, row, quantity, confidence, discovered) {
 }
 
 /**
- * The gamma law of the sums alone, with one more event of `reserve` above: for sums by class that came without
- * their third cumulants.
+ * The confidence interval by the gamma law of value and variance alone.  The upper bound adds one
+ * event of size `reserve`.  For sums by class, which come without third cumulants.
  * @param {number} value
  * @param {number} variance
  * @param {number} reserve
@@ -363,7 +380,7 @@ export function gammaInterval(value, variance, reserve, confidence) {
  * @param {number} quantity
  * @param {number} confidence
  * @param {boolean} discovered
- * @param {Tallies | null} [doubted] one row: samples that may belong to it or not
+ * @param {Tallies | null} [doubted] one row: samples that may or may not belong to the group
  */
 export function figureOf(tallies, row, quantity, confidence, discovered, doubted = null) {
 	const { low, high, method } = intervalOf(tallies, row, quantity, confidence, discovered);

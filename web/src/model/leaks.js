@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// leaks - what `geiger leaks` found, ready to be shown: texts of the evidence, filters.  Pure.
+// leaks - the findings of `geiger leaks`, prepared for display: texts of the evidence, filters.
+// Pure.
 
 import { changeText, figureText, timeText } from './figure.js';
 import { BYTES, COUNT } from './tally.js';
@@ -11,14 +12,16 @@ import { BYTES, COUNT } from './tally.js';
  * @typedef {Record<string, any>} LeakRow
  */
 
-/** What the classes mean: docs/LEAKS.md. @type {Record<string, string>} */
+/** The meaning of each class (docs/LEAKS.md). @type {Record<string, string>} */
 export const CLASS_TEXTS = {
-	growing: 'It grew in the second third of the run, and in the last third, and steadily.',
-	'never freed': 'Some of it is old, and no sample of this stack was ever freed: a table, a singleton, or a leak ' +
+	growing: 'It grew steadily, in the second and in the last third of the run.',
+	'never freed':
+		'Some of this memory is old, and no sample of this stack was ever freed. It may be a table, a singleton, or a leak ' +
 		'that made too few samples to tell.',
-	unclear: 'Some of it is old and some was freed; too few samples, or too little known, to say more.',
-	level: 'In the last third it certainly grew by less than a third of what it holds: a cache that is full.',
-	young: 'Nothing of it is older than a tenth of the run: requests and jobs under way, caches that turn over fast.',
+	unclear:
+		'Some of this memory is old and some was freed. There is too little evidence to say more.',
+	level: 'In the last third of the run it grew by less than a third of its size. It may be a full cache.',
+	young: 'None of this memory is older than a tenth of the run. It may belong to current requests or jobs, or to a cache that replaces its entries quickly.',
 };
 
 /** @param {Triple | null | undefined} triple */
@@ -39,7 +42,7 @@ export function liveText(row) {
 }
 
 /**
- * Sentences: how many, how old, how much of it stayed, how it grew.
+ * Sentences about number, age, share never freed, and growth.
  *
  * @param {LeakRow} row
  * @returns {string[]}
@@ -53,12 +56,21 @@ export function evidenceOf(row) {
 	if (typeof row.kept_share === 'number')
 		says.push(`${Number((100 * row.kept_share).toPrecision(3))} % is kept`);
 	if (row.class === 'growing' && growth && growth.estimate !== null)
-		says.push(`in the last third ${changeText({ low: growth.low ?? -Infinity, high: growth.high ?? Infinity,
-			estimate: growth.estimate }, BYTES)}`, `p = ${probabilityText(row.p_value)}`);
+		says.push(
+			`in the last third ${changeText(
+				{
+					low: growth.low ?? -Infinity,
+					high: growth.high ?? Infinity,
+					estimate: growth.estimate,
+				},
+				BYTES,
+			)}`,
+			`p = ${probabilityText(row.p_value)}`,
+		);
 	return says;
 }
 
-/** "0.0021", "< 1e-12"; null: not tested. @param {number | null | undefined} p */
+/** "0.0021", "< 1e-12"; null if it was not tested. @param {number | null | undefined} p */
 export function probabilityText(p) {
 	if (p === null || p === undefined || Number.isNaN(p))
 		return '-';
@@ -68,7 +80,7 @@ export function probabilityText(p) {
 }
 
 /**
- * What is live by the tenth of the run in which it was allocated: heights from 0 to 1.
+ * Live memory by the tenth of the run in which it was allocated: heights from 0 to 1.
  *
  * @param {LeakRow} row
  */
@@ -80,7 +92,7 @@ export function cohortsOf(row) {
 }
 
 /**
- * Functions from the innermost out.
+ * The functions of a stack, from the innermost out.
  *
  * @param {Profile} profile
  * @param {LeakRow} row
@@ -96,14 +108,18 @@ export function stackOf(profile, row) {
 		return {
 			frame: names[frame] === undefined ? 0 : frame,
 			name: names[frame] || '?',
-			where: file ? `${file}${line ? `:${line}` : ''}` : moduleNames[frameModule[frame]] ?? '',
+			where: file
+				? `${file}${line ? `:${line}` : ''}`
+				: (moduleNames[frameModule[frame]] ?? ''),
 		};
 	});
 }
 
-/** The stack and what is known of it, as text. @param {Profile} profile @param {LeakRow} row */
+/** The stack and the evidence about it, as text. @param {Profile} profile @param {LeakRow} row */
 export function leakText(profile, row) {
-	const lines = stackOf(profile, row).map(({ name, where }) => `    ${name}${where ? ` ${where}` : ''}`);
+	const lines = stackOf(profile, row).map(
+		({ name, where }) => `    ${name}${where ? ` ${where}` : ''}`,
+	);
 
 	return `${row.class}  ${liveText(row)}\n    ${evidenceOf(row).join('; ')}\n${lines.join('\n')}\n`;
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lines - what is selected, added up by line.
+// lines - sums of the selection by line.
 //
-//   const { keys, self, total, tally } = addLines(selection);      as addPlaces() of places.js
+//   const { keys, self, total, tally } = addLines(selection);      like addFrames() of groupings.js
 //   lineOf(profile, key)                                           { frame, file, line }
 //
-// A cell ends at a line; the lines of its callers are those of its path: each path is called from a line of the path
-// before it (docs/reference/PAGE_DATA.md, "paths").  A line that is on a stack several times counts once: where it comes first.
+// A cell ends at a line.  Its path gives the lines of its callers: each path is called from a line
+// of the path before it (docs/reference/PAGE_DATA.md, "paths").  A line that occurs several times
+// on a stack counts once, at its outermost call.
 //
-// Cost: which path begins a line is found out once for a profile; then one pass over cells and paths.  Pure.
+// Cost: the module determines once for each profile which path begins a line; each call then makes
+// one pass over cells and paths.  Pure.
 
-import { tallyOfClasses } from './places.js';
+import { tallyOfClasses } from './groupings.js';
 
 /**
  * @typedef {import('./profile.js').Profile} Profile
@@ -19,7 +21,8 @@ import { tallyOfClasses } from './places.js';
  * @typedef {object} Paths
  * @property {number} lineCount      rows: one for each line, and one for what is folded
  * @property {Uint32Array} caller    of a path, the path before it; smaller; 0 is the root
- * @property {Int32Array} row        of a path, the line that it is called from; -1: the root calls it
+ * @property {Int32Array} row        of a path, the line that it is called from; -1: the root calls
+ *                                   it
  * @property {Uint8Array} isFirst    1: that line is nowhere before
  * @property {Uint32Array} cellPath
  * @property {Uint32Array} cellRow   where the cell's stacks end
@@ -29,12 +32,12 @@ import { tallyOfClasses } from './places.js';
 /** @type {WeakMap<Profile, Paths>} */
 const known = new WeakMap();
 
-/** Does this page know lines of windows? @param {Profile} profile */
+/** True if the page has the lines of cells. @param {Profile} profile */
 export function hasLines({ data }) {
 	return Array.isArray(data.paths?.node_delta) && Array.isArray(data.lines?.line);
 }
 
-/** Sums of differences. @param {ArrayLike<number>} deltas */
+/** Running sums of differences. @param {ArrayLike<number>} deltas */
 function summed(deltas) {
 	let sum = 0;
 
@@ -59,7 +62,7 @@ export function lineOf(profile, key) {
 	return { frame, file: String(strings?.[file] ?? ''), line: Number(lines.line[key]) || 0 };
 }
 
-/** Where the lines of each function begin. @param {Profile} profile */
+/** The index of each function's first line. @param {Profile} profile */
 function firstLines({ data, names }) {
 	const first = new Uint32Array(names.length);
 
@@ -72,20 +75,26 @@ function firstLines({ data, names }) {
 
 /** @param {Profile} profile @returns {Paths} */
 function makePaths(profile) {
-	const { data, nodeCount, parent, frame, folded, cellCount, cellNode, pathInNode, lineInFrame } = profile;
+	const { data, nodeCount, parent, frame, folded, cellCount, cellNode, pathInNode, lineInFrame } =
+		profile;
 	const lineCount = data.lines.line.length;
 	const node = Uint32Array.from(summed(data.paths.node_delta), (of) => (of < nodeCount ? of : 0));
 	const firstPath = new Uint32Array(nodeCount);
 	const firstLine = firstLines(profile);
 	/** @param {number} of @param {number} line */
-	const rowOf = (of, line) => (folded[of] ? lineCount : Math.min(firstLine[frame[of]] + line, lineCount - 1));
+	const rowOf = (of, line) =>
+		folded[of] ? lineCount : Math.min(firstLine[frame[of]] + line, lineCount - 1);
 
 	for (let path = node.length; path-- > 0;)
 		firstPath[node[path]] = path;
 	const paths = {
 		lineCount,
 		caller: Uint32Array.from(node, (of, path) =>
-			Math.min(Math.max(0, path - 1), firstPath[parent[of]] + (Number(data.paths.caller[path]) || 0))),
+			Math.min(
+				Math.max(0, path - 1),
+				firstPath[parent[of]] + (Number(data.paths.caller[path]) || 0),
+			),
+		),
 		row: Int32Array.from(node, (of, path) =>
 			(parent[of] === 0 ? -1 : rowOf(parent[of], Number(data.paths.line[path]) || 0))),
 		isFirst: new Uint8Array(node.length),
@@ -95,14 +104,20 @@ function makePaths(profile) {
 	};
 
 	for (let cell = 0; cell < cellCount; cell++) {
-		paths.cellPath[cell] = Math.min(firstPath[cellNode[cell]] + pathInNode[cell], node.length - 1);
+		paths.cellPath[cell] = Math.min(
+			firstPath[cellNode[cell]] + pathInNode[cell],
+			node.length - 1,
+		);
 		paths.cellRow[cell] = rowOf(cellNode[cell], lineInFrame[cell]);
 	}
 	findFirst(paths);
 	return paths;
 }
 
-/** Numbers of items by a key below `count`: those of key k are sorted[first[k]] to sorted[first[k + 1] - 1]. */
+/**
+ * Numbers of items by a key below `count`: those of key k are sorted[first[k]] to sorted[first[k +
+ * 1] - 1].
+ */
 function byKey(/** @type {Uint32Array} */ keys, /** @type {number} */ count) {
 	const first = new Uint32Array(count + 1);
 	const sorted = new Uint32Array(keys.length);
@@ -119,12 +134,12 @@ function byKey(/** @type {Uint32Array} */ keys, /** @type {number} */ count) {
 	return { first, sorted };
 }
 
-/** Walks the paths depth first, with the lines that it is below. @param {Paths} paths */
+/** Walks the paths depth first, and keeps the lines above the current one. @param {Paths} paths */
 function findFirst({ lineCount, caller, row, isFirst, cellPath, cellRow, isCellFirst }) {
 	const on = new Uint32Array(lineCount + 1);
 	const called = byKey(caller, caller.length);
 	const cells = byKey(cellPath, caller.length);
-	/** Paths that are open, and the next of what they call. */
+	/** Open paths, and the next path that each of them calls. */
 	const open = [0];
 	const next = [called.first[0]];
 
@@ -168,17 +183,28 @@ function pathsOf(profile) {
 	return paths;
 }
 
-/** @param {Selection} selection @returns {import('./places.js').Groups} */
+/** @param {Selection} selection @returns {import('./groupings.js').Groups} */
 export function addLines(selection) {
 	const { profile, weight, unit } = selection;
 	const { cellCount, cellClass, classes } = profile;
 	const paths = pathsOf(profile);
 	const { lineCount, caller, row, isFirst, cellPath, cellRow, isCellFirst } = paths;
-	const sums = () => ({ value: new Float64Array(lineCount + 1), samples: new Float64Array(lineCount + 1) });
+	const sums = () => ({
+		value: new Float64Array(lineCount + 1),
+		samples: new Float64Array(lineCount + 1),
+	});
 	const self = sums();
 	const total = sums();
-	const below = { value: new Float64Array(caller.length), samples: new Float64Array(caller.length) };
-	/** @param {typeof self} side @param {number} at @param {number} value @param {number} samples */
+	const below = {
+		value: new Float64Array(caller.length),
+		samples: new Float64Array(caller.length),
+	};
+	/**
+	 * @param {typeof self} side
+	 * @param {number} at
+	 * @param {number} value
+	 * @param {number} samples
+	 */
 	const add = (side, at, value, samples) => {
 		side.value[at] += value;
 		side.samples[at] += samples;

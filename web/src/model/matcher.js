@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// matcher - which functions a person means.
+// matcher - finds the functions that a search means.
 //
-//   matcher('node')            part of the name, whatever the case
+//   matcher('node')            part of the name, in any case
 //   matcher('/^parse_/')       a regular expression
-//   framesOf(profile, 'node')  1: the function's name, with arguments or without, or its module's matches
+//   framesOf(profile, 'node')  1: the name with or without arguments, or the module, matches
 //
 // Pure.
 
@@ -12,7 +12,8 @@
 
 /**
  * @param {string} search
- * @returns {((name: string) => boolean) | null} null: nothing is searched for, or the expression is none
+ * @returns {((name: string) => boolean) | null} null: nothing is searched for, or the expression is
+ *                                   none
  */
 export function matcher(search) {
 	const expression = /^\/(.+?)\/?$/.exec(search);
@@ -43,7 +44,11 @@ export function framesOf({ names, fullNames, moduleNames, frameModule }, search)
 	if (matches === null)
 		return null;
 	for (let frame = 1; frame < frames.length; frame++)
-		frames[frame] = matches(names[frame]) || (fullNames[frame] !== names[frame] && matches(fullNames[frame])) ||
-			matches(moduleNames[frameModule[frame]] ?? '') ? 1 : 0;
+		frames[frame] =
+			matches(names[frame]) ||
+			(fullNames[frame] !== names[frame] && matches(fullNames[frame])) ||
+			matches(moduleNames[frameModule[frame]] ?? '')
+				? 1
+				: 0;
 	return frames;
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// profile - the data of the page (docs/reference/PAGE_DATA.md), made ready to be asked.
+// profile - the data of the page (docs/reference/PAGE_DATA.md), prepared for queries.
 //
 //   const profile = makeProfile(await readData(element));
 //   profile.parent[node], profile.end[node]      the subtree of a node is nodes [node, end)
-//   profile.cellNode[cell]                       cells are sorted by node, so its cells are one run, too
+//   profile.cellNode[cell]                       cells are sorted by node, so the cells of a node are one range
 //
-// Trusts nothing but the length of the columns: numbers out of range become 0, so that a damaged file shows
-// less instead of stopping the page.  Pure, but for readData().
+// The module trusts nothing but the length of the columns.  Numbers out of range become 0, so that
+// the page shows a damaged file in part instead of failing.  Pure, except for readData().
 
 /** @typedef {Record<string, any>} Json */
 
 /**
  * @typedef {object} Profile
- * @property {Json} data             the object as it came, for what is shown as it is
+ * @property {Json} data             the parsed object, for members that the page shows unchanged
  * @property {Json} meta
  * @property {string[]} names        of frames; 0 is the root
  * @property {string[]} fullNames
@@ -23,39 +23,41 @@
  * @property {number} nodeCount
  * @property {Uint32Array} frame     of a node
  * @property {Uint32Array} depth
- * @property {Uint32Array} parent    0 for the root, too
+ * @property {Uint32Array} parent    also 0 for the root
  * @property {Uint32Array} end       one past the last node of its subtree
- * @property {Uint32Array} folded    for how many functions it stands; 0: it is one itself
+ * @property {Uint32Array} folded    how many functions the node stands for; 0: it is one function
  * @property {number} cellCount
  * @property {Uint32Array} cellNode
  * @property {Uint32Array} cellClass
  * @property {Float64Array} cellSamples
  * @property {Uint32Array} bornBin
- * @property {Uint8Array} inherited  1: not allocated where it is counted
+ * @property {Uint8Array} inherited  1: allocated by another process than its owner
  * @property {Uint32Array} goneBin   binCount: never
  * @property {Uint8Array} kept       1: never freed
- * @property {Uint32Array} firstCell of a node, and one entry more: cells [firstCell[n], firstCell[n+1])
- * @property {Record<string, Float64Array>} classes   columns: what one sample stands for
+ * @property {Uint32Array} firstCell by node, with one more entry: cells [firstCell[n],
+ *                                   firstCell[n+1])
+ * @property {Record<string, Float64Array>} classes   columns: what one sample of a class stands for
  * @property {Float64Array} edges    of the time bins, ns
  * @property {number} binCount
  * @property {number | null} peakEdge
  * @property {Uint32Array} cellOwner  a process, or, from processCount on, a thread
- * @property {Uint8Array} cellBrief   of the lives that may be called temporary so many, the longest, hold its own
+ * @property {Uint8Array} cellBrief   how many of briefNs, counted from the longest, it did not
+ *                                   outlive
  * @property {Uint8Array} cellShare   SHARE_...
  * @property {{ earlier: ArrayLike<number>, later: ArrayLike<number>, sooner: ArrayLike<number>, briefMore: ArrayLike<number>, unsure: ArrayLike<number> } | null} doubt
- *                                    what is not known of times, by cell; null: all is known
- * @property {Uint32Array} pathInNode  of a cell, number among the paths of its node (lines.js)
- * @property {Uint32Array} lineInFrame  and among the lines of its function
- * @property {boolean} hasHeld        it is known who held what was shared
- * @property {number[]} briefNs       lives that may be called temporary, ascending
+ *                                    uncertainty of times, by cell; null: all times are exact
+ * @property {Uint32Array} pathInNode  by cell: its number among the paths of its node (lines.js)
+ * @property {Uint32Array} lineInFrame  by cell: its number among the lines of its function
+ * @property {boolean} hasHeld        the data has the holders of shared blocks
+ * @property {number[]} briefNs       lifetime limits for temporary memory, ascending
  * @property {Owners} owners
  *
- * @typedef {object} Owners           who allocated; number 0 is unknown
- * @property {'threads' | 'processes' | 'none'} kept   what cells know
+ * @typedef {object} Owners           processes and threads that allocated; number 0 is unknown
+ * @property {'threads' | 'processes' | 'none'} kept   the owners that cells name
  * @property {number} processCount
  * @property {number[]} pid           of processes
  * @property {string[]} processName
- * @property {number[]} exposure      the sampling interval that each was exposed to, bytes
+ * @property {number[]} exposure      the sampling interval of each process, in bytes
  * @property {number[]} last          1: no process of this pid ended later
  * @property {number[]} tid           of threads
  * @property {string[]} threadName
@@ -64,7 +66,7 @@
  *                                    process; 0: none
  */
 
-/** A block that several processes have held is one cell, and one for each that held it. */
+/** A block that several processes held has one cell, and one more for each holder. */
 export const SHARE_BLOCK = 1;
 export const SHARE_HELD = 2;
 
@@ -81,7 +83,12 @@ function column(columns, name, length) {
 	return made;
 }
 
-/** Whole numbers below `limit`; others become 0. @param {ArrayLike<number>} values @param {number} limit */
+/**
+ * Whole numbers below `limit`; all other values become 0.
+ *
+ * @param {ArrayLike<number>} values
+ * @param {number} limit
+ */
 function numbers(values, limit) {
 	const made = new Uint32Array(values.length);
 
@@ -143,7 +150,13 @@ export function makeProfile(data) {
 	const binCount = edges.length - 1;
 	const owners = ownersOf(data, strings);
 	const heldCount = lengthOf(data.held, 'node_delta');
-	const cells = spread(withHeld(data, cellCount, heldCount), cellCount + heldCount, nodeCount, classCount, binCount);
+	const cells = spread(
+		withHeld(data, cellCount, heldCount),
+		cellCount + heldCount,
+		nodeCount,
+		classCount,
+		binCount,
+	);
 	const ownerCount = owners.processCount + owners.tid.length;
 
 	return {
@@ -167,7 +180,10 @@ export function makeProfile(data) {
 		briefNs: Array.from(column(data, 'brief_ns', lengthOf(data, 'brief_ns'))),
 		owners,
 		classes: Object.fromEntries(
-			CLASS_COLUMNS.map((name) => [name, column(data.classes, name, Math.max(1, classCount))]),
+			CLASS_COLUMNS.map((name) => [
+				name,
+				column(data.classes, name, Math.max(1, classCount)),
+			]),
 		),
 		edges,
 		binCount,
@@ -176,8 +192,22 @@ export function makeProfile(data) {
 }
 
 const CLASS_COLUMNS = [
-	'size', 'sure', 'bytes', 'count', 'bytes_variance', 'count_variance', 'bytes_skew', 'count_skew',
-	'reserve_bytes', 'reserve_count', 'per_byte', 'bytes_slack', 'count_slack', 'unknown', 'kind', 'upper',
+	'size',
+	'sure',
+	'bytes',
+	'count',
+	'bytes_variance',
+	'count_variance',
+	'bytes_skew',
+	'count_skew',
+	'reserve_bytes',
+	'reserve_count',
+	'per_byte',
+	'bytes_slack',
+	'count_slack',
+	'unknown',
+	'kind',
+	'upper',
 ];
 
 /**
@@ -198,7 +228,7 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 
 	for (let cell = 0; cell < cellCount; cell++) {
 		node = Math.max(0, Math.min(node + cellNode[cell], nodeCount - 1));
-		// Sorted: one that goes back is counted where the one before it is.
+		// Nodes are sorted.  A cell that goes back belongs to the node of the cell before it.
 		cellNode[cell] = cell > 0 ? Math.max(node, cellNode[cell - 1]) : node;
 		firstCell[cellNode[cell] + 1]++;
 		if (born[cell] > binCount) {
@@ -232,11 +262,24 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 
 const DOUBT_COLUMNS = ['earlier', 'later', 'sooner', 'brief_more', 'unsure'];
 
-const CELL_COLUMNS = ['node_delta', 'class', 'born', 'gone', 'n', 'owner', 'brief', 'share', 'path', 'line', ...DOUBT_COLUMNS];
+const CELL_COLUMNS = [
+	'node_delta',
+	'class',
+	'born',
+	'gone',
+	'n',
+	'owner',
+	'brief',
+	'share',
+	'path',
+	'line',
+	...DOUBT_COLUMNS,
+];
 
 /**
- * What is not known of the times of cells: by how many bins they can have come earlier and gone later or sooner, by
- * how many lives they can have been briefer, and whether they are there at all.  null: all is known.
+ * The uncertainty of times by cell: by how many bins the allocation may be earlier, by how many the
+ * free may be later or sooner, how many more lifetime limits the block may have kept, and whether
+ * the cell exists at all.  null: all times are exact.
  *
  * @param {Json | undefined} source
  * @param {number} cellCount
@@ -246,13 +289,15 @@ function doubtOf(source, cellCount, binCount) {
 	const [earlier, later, sooner, briefMore, unsure] =
 		DOUBT_COLUMNS.map((name) => numbers(column(source, name, cellCount), binCount + 1));
 
-	return [earlier, later, sooner, briefMore, unsure].some((list) => list.some((value) => value !== 0))
+	return [earlier, later, sooner, briefMore, unsure].some((list) =>
+		list.some((value) => value !== 0),
+	)
 		? { earlier, later, sooner, briefMore, unsure }
 		: null;
 }
 
 /**
- * Cells, and what processes held of shared blocks as cells of their own, by node.
+ * All cells by node: the cells of blocks, and the cells of the holders of shared blocks.
  *
  * @param {Json} data
  * @param {number} cellCount
@@ -268,12 +313,16 @@ function withHeld({ cells, held }, cellCount, heldCount) {
 		return column(columns, 'node_delta', length).map((delta) => (node += delta));
 	};
 	const nodes = [nodesOf(cells, cellCount), nodesOf(held, heldCount)];
-	const lists = CELL_COLUMNS.map((name) => [column(cells, name, cellCount), column(held, name, heldCount)]);
+	const lists = CELL_COLUMNS.map((name) => [
+		column(cells, name, cellCount),
+		column(held, name, heldCount),
+	]);
 	const made = CELL_COLUMNS.map(() => new Array(cellCount + heldCount));
 	let node = 0;
 
 	for (let at = 0, own = 0, shared = 0; at < cellCount + heldCount; at++) {
-		const of = own < cellCount && !(shared < heldCount && nodes[1][shared] < nodes[0][own]) ? 0 : 1;
+		const of =
+			own < cellCount && !(shared < heldCount && nodes[1][shared] < nodes[0][own]) ? 0 : 1;
 		const from = of === 0 ? own++ : shared++;
 
 		lists.forEach((list, i) => {
@@ -290,17 +339,25 @@ function ownersOf({ processes, threads, labels, folds }, strings) {
 	const processCount = Math.max(1, lengthOf(processes, 'pid'));
 	const threadCount = Math.max(1, lengthOf(threads, 'tid'));
 	/** @param {Json | undefined} columns @param {number} length */
-	const names = (columns, length) => Array.from(column(columns, 'name', length), (number) => strings[number] ?? '');
+	const names = (columns, length) =>
+		Array.from(column(columns, 'name', length), (number) => strings[number] ?? '');
 	/** @type {Json[]} */
 	const keys = Array.isArray(labels) ? labels : [];
 
 	return {
-		kept: processes === undefined ? 'none' : folds?.owners === 'processes' ? 'processes' : 'threads',
+		kept:
+			processes === undefined
+				? 'none'
+				: folds?.owners === 'processes'
+					? 'processes'
+					: 'threads',
 		processCount,
 		pid: Array.from(column(processes, 'pid', processCount)),
 		processName: names(processes, processCount),
 		exposure: Array.from(column(processes, 'exposure_bytes', processCount)),
-		last: processes?.last ? Array.from(column(processes, 'last', processCount)) : new Array(processCount).fill(1),
+		last: processes?.last
+			? Array.from(column(processes, 'last', processCount))
+			: new Array(processCount).fill(1),
 		tid: Array.from(column(threads, 'tid', threadCount)),
 		threadName: names(threads, threadCount),
 		threadProcess: numbers(column(threads, 'process', threadCount), processCount),
@@ -316,7 +373,12 @@ function ownersOf({ processes, threads, labels, folds }, strings) {
 	};
 }
 
-/** The functions from the outermost to this node, as frames. @param {Profile} profile @param {number} node */
+/**
+ * The frames from the outermost function to this node.
+ *
+ * @param {Profile} profile
+ * @param {number} node
+ */
 export function pathOf(profile, node) {
 	const path = [];
 
@@ -325,14 +387,14 @@ export function pathOf(profile, node) {
 	return path.reverse();
 }
 
-/** "parse (libxml2.so.2)", as reports say it. @param {Profile} profile @param {number} frame */
+/** "parse (libxml2.so.2)", as in reports. @param {Profile} profile @param {number} frame */
 export function labelOf(profile, frame) {
 	const module = profile.moduleNames[profile.frameModule[frame]];
 
 	return module ? `${profile.names[frame]} (${module})` : profile.names[frame];
 }
 
-/** The bytes of a page's data. @param {string} base64 @returns {Promise<Json>} */
+/** Decodes the data of a page. @param {string} base64 @returns {Promise<Json>} */
 export async function unpack(base64) {
 	const bytes = Uint8Array.from(atob(base64.trim()), (character) => character.charCodeAt(0));
 	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));

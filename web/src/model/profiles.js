@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// profiles - the list of profiles at a server (docs/reference/HTTP_API.md, "/profiles"), and the addresses of their pages.
+// profiles - the profiles that a server offers (docs/reference/HTTP_API.md, "/profiles"), and the
+// addresses of their pages.
 //
-//   const list = profilesOf(await answer.json());       the newest first; what makes no sense is left out
+//   const list = profilesOf(await answer.json());       the newest first, without invalid entries
 //   addressOf('a.geiger', 'b.geiger')                   '/page?profile=a.geiger&before=b.geiger'
 //
-// Names of files are hostile texts: they are encoded in addresses, and are text elsewhere.  Pure.
+// Names of files are hostile.  Addresses have them encoded; elsewhere they are text.  Pure.
 
 /** @typedef {{ name: string, bytes: number, changedSeconds: number, isLive: boolean }} Entry */
 
@@ -13,22 +14,30 @@
 export function profilesOf(answer) {
 	const list = Array.isArray(answer?.profiles) ? answer.profiles : [];
 
-	return list.filter((/** @type {any} */ one) => typeof one?.name === 'string').map((/** @type {any} */ one) => ({
-		name: one.name,
-		bytes: Number(one.bytes) || 0,
-		changedSeconds: Number(one.changed_seconds) || 0,
-		isLive: one.is_live === true,
-	}));
+	return list
+		.filter((/** @type {any} */ one) => typeof one?.name === 'string')
+		.map((/** @type {any} */ one) => ({
+			name: one.name,
+			bytes: Number(one.bytes) || 0,
+			changedSeconds: Number(one.changed_seconds) || 0,
+			isLive: one.is_live === true,
+		}));
 }
 
 /** @param {string} name @param {string | null} [before] */
 export function addressOf(name, before = null) {
-	const query = new URLSearchParams(before === null ? { profile: name } : { profile: name, before });
+	const query = new URLSearchParams(
+		before === null ? { profile: name } : { profile: name, before },
+	);
 
 	return `/page?${query}`;
 }
 
-/** Which profile a page is of, and what it is compared with. @param {string} search of its address */
+/**
+ * The profile of a page, and the profile that it is compared with.
+ *
+ * @param {string} search the query part of the address
+ */
 export function shownBy(search) {
 	const query = new URLSearchParams(search);
 

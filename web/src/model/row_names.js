@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// row_names - what groupings and their rows are called.
+// row_names - names of groupings and of their rows.
 //
 //   const name = rowNamer(profile, 'thread');
 //   name(3)              { label: "worker", detail: "thread 17 of 4711", frame: 0, key: 17, who: "4711/17" }
 //
-// A grouping is a name of BASIC_TITLES or "label:" and a label's key; a row's key is what places.js has.  Pure.
+// A grouping is a name of BASIC_TITLES, or "label:" with a label's key.  Row keys come from
+// groupings.js.  Pure.
 
 import { hasLines, lineOf } from './lines.js';
 
@@ -41,13 +42,14 @@ export function groupingTitle(by) {
 	return by.startsWith('label:') ? `Label ${by.slice('label:'.length)}` : BASIC_TITLES[by];
 }
 
-/** Which groupings this profile has data for. @param {Profile} profile @returns {Grouping[]} */
+/** The groupings for which this profile has data. @param {Profile} profile @returns {Grouping[]} */
 export function groupingsOf(profile) {
 	const { data, owners } = profile;
 	/** @param {string} name */
 	const rowCount = (name) => data.tables?.[name]?.row_count ?? 0;
-	// Beside "[no type]", and "[not kept]", which sums have.
-	const hasTypes = () => (data.types ?? []).filter((/** @type {string} */ type) => type !== '[not kept]').length > 1;
+	// The first names are "[no type]" and, for aggregates, "[not kept]".
+	const hasTypes = () =>
+		(data.types ?? []).filter((/** @type {string} */ type) => type !== '[not kept]').length > 1;
 	/** @type {Record<string, () => boolean>} */
 	const has = {
 		line: () => rowCount('line') > 0 || hasLines(profile),
@@ -67,7 +69,7 @@ export function groupingsOf(profile) {
 
 const SIZE_NAMES = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** A power of two as people write it: "64 KiB". @param {number} bytes */
+/** A power of two with its unit: "64 KiB". @param {number} bytes */
 export function sizeText(bytes) {
 	let value = bytes;
 	let i = 0;
@@ -79,7 +81,11 @@ export function sizeText(bytes) {
 	return `${value} ${SIZE_NAMES[i]}`;
 }
 
-/** "0-1 B", "33-64 B", "16-32 KiB" (more than 16, at most 32): what is in a class. @param {number} upper */
+/**
+ * "0-1 B", "33-64 B", "16-32 KiB" (more than 16, at most 32): the sizes of a class.
+ *
+ * @param {number} upper
+ */
 export function sizeClassText(upper) {
 	const text = sizeText(upper);
 	const unit = text.slice(text.indexOf(' '));
@@ -103,12 +109,19 @@ function functionName({ data, names, moduleNames, frameModule }, frame) {
 	const module = moduleNames[frameModule[frame]] ?? '';
 
 	return {
-		...plain(names[frame] || '?', [file && (line ? `${file}:${line}` : file), module].filter(Boolean).join(' · ')),
+		...plain(
+			names[frame] || '?',
+			[file && (line ? `${file}:${line}` : file), module].filter(Boolean).join(' · '),
+		),
 		frame,
 	};
 }
 
-/** @param {Profile} profile @param {{ frame: number, file: string, line: number }} place @returns {RowName} */
+/**
+ * @param {Profile} profile
+ * @param {{ frame: number, file: string, line: number }} place
+ * @returns {RowName}
+ */
 export function lineName(profile, { frame, file, line }) {
 	const name = profile.names[frame] || '?';
 
@@ -120,7 +133,7 @@ export function lineName(profile, { frame, file, line }) {
 	};
 }
 
-/** The innermost function, and who called it. @param {Profile} profile @param {number} node */
+/** The innermost function and its callers. @param {Profile} profile @param {number} node */
 function stackName({ names, frame, parent }, node) {
 	const path = [];
 
@@ -143,7 +156,7 @@ function threadName({ owners }, thread) {
 function processName({ owners }, process) {
 	if (process === 0)
 		return plain('[unknown]');
-	if (owners.pid[process] === 0) // of a sum, or a file of another tool
+	if (owners.pid[process] === 0) // an aggregate, or a file of another tool
 		return plain(owners.processName[process] || '?');
 	return { ...plain(owners.processName[process] || '?', `process ${owners.pid[process]}`),
 		key: owners.pid[process], who: String(owners.pid[process]) };
@@ -163,11 +176,18 @@ export function rowNamer(profile, by) {
 		function: (key) => functionName(profile, Number(key)),
 		line: (key) => lineName(profile, lineOf(profile, key)),
 		stack: (key) => stackName(profile, key),
-		module: (key) => plain(profile.moduleNames[Number(key)] || '[unknown]', profile.modulePaths[Number(key)]),
+		module: (key) =>
+			plain(
+				profile.moduleNames[Number(key)] || '[unknown]',
+				profile.modulePaths[Number(key)],
+			),
 		file: (key) => {
 			const [file, module] = String(key).split('/').map(Number);
 
-			return plain(String(data.strings?.[file] || '[no file known]'), profile.moduleNames[module]);
+			return plain(
+				String(data.strings?.[file] || '[no file known]'),
+				profile.moduleNames[module],
+			);
 		},
 		kind: (key) => plain(text('kinds', key)),
 		heap: (key) => plain(text('heaps', key)),
@@ -178,8 +198,10 @@ export function rowNamer(profile, by) {
 	};
 	const label = owners.labels.find(({ key }) => `label:${key}` === by);
 	const name = label
-		? (/** @type {number} */ key) => (key > 0
-			? { ...plain(label.values[key - 1]), who: `${by}=${label.values[key - 1]}` } : plain('[none]'))
+		? (/** @type {number} */ key) =>
+				key > 0
+					? { ...plain(label.values[key - 1]), who: `${by}=${label.values[key - 1]}` }
+					: plain('[none]')
 		: namers[by];
 
 	return (key) => {

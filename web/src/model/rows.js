@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rows - what is selected, added up by function, line, module, size, thread...: the rows of tables and histograms.
+// rows - the rows of tables and histograms: sums of the selection by function, line, module, size,
+// thread ...
 //
 //   const rows = rowsOf(store.selection(), 'function');
 //   rows.order('self', true)            numbers of rows, the largest first
 //   rows.label(i), rows.figure(i, 'total')
 //
-// Self is what the row's own code asked for; total also what was called from it, each sample once however often
-// the row is on the stack: the sum over the outermost nodes of the row.  Where the data are coarse, rows of a
-// whole run are those that the command computed, as these are not.  Where cells do not know what is asked for
-// (pages that had no room for it), there are no others: isWholeRun says so.
+// A row's self has the samples whose innermost frame is the row.  Its total also has the samples of
+// everything that the row called; a sample counts once, however often the row is on its stack.  If
+// the data are rounded, the rows of a whole run are those that the command computed exactly.  If
+// the cells of a page lack the grouping, only these rows exist, and isWholeRun is true.
 //
-// Cost: one pass over cells or nodes; an interval is computed when it is asked for, of the row's cells, and
-// kept.  Pure.
+// Cost: one pass over cells or nodes.  A confidence interval is computed from the row's cells on
+// demand, and kept.  Pure.
 
 import { figureOf } from './interval.js';
 import { addLines, hasLines } from './lines.js';
-import { addClasses, addOwners, addPlaces, addStacks, tallyOfAll } from './places.js';
+import { addClasses, addOwners, addFrames, addStacks, tallyOfAll } from './groupings.js';
 import { rowNamer } from './row_names.js';
 import { BYTES, COUNT, Tallies } from './tally.js';
 import { wholeMetric, wholeRows } from './whole_rows.js';
 
-export { sizeClassOf } from './places.js';
+export { sizeClassOf } from './groupings.js';
 
 /**
  * @typedef {import('./profile.js').Profile} Profile
@@ -36,28 +37,29 @@ export { sizeClassOf } from './places.js';
  * @property {Grouping} by
  * @property {number} length
  * @property {boolean} hasTotal   false: self and total are the same
- * @property {boolean} isWholeRun it is not of the window, but of the whole run
- * @property {string} metric     what it is of: the selection's, or, where lines and threads are not known by that, another
- * @property {Figure & { samples: number }} all  everything that is selected
+ * @property {boolean} isWholeRun the rows describe the whole run, not the window
+ * @property {string} metric     the metric of the rows; it differs from the selection's if the page
+ *                               lacks lines or threads of that
+ * @property {Figure & { samples: number }} all  the whole selection
  * @property {(row: number) => string} label
- * @property {(row: number) => string} detail   where it is; "" if there is nothing to say
- * @property {(row: number) => number} frame    0: the row is no function
- * @property {(row: number) => string} who      of a process or a thread: what the state calls it
- * @property {(row: number) => number | string} key  what it is sorted by in its natural order
+ * @property {(row: number) => string} detail   the location; "" if it is unknown
+ * @property {(row: number) => number} frame    0: the row is not a function
+ * @property {(row: number) => string} who      for processes and threads: the name in the state
+ * @property {(row: number) => number | string} key  the key of the natural order
  * @property {(row: number, side: Side) => number} samples
  * @property {(row: number, side: Side) => number} value
  * @property {(row: number, side: Side) => Figure & { samples: number }} figure
  */
 
 /**
- * Where times were lost, more may have been live at another moment than at the peak's.  The upper bound of
- * the whole profile's peak is then larger than that of its moment, even if no block of that moment is
- * uncertain.
+ * The least upper bound of the peak.  If times were lost, more may have been live at another
+ * moment.  The upper bound of the whole profile's peak then exceeds the upper bound at the peak's
+ * moment, even if no block of that moment is uncertain.
  *
  * @param {Selection} selection
  */
-function leastPeakHigh({ profile, metric, unit, question, doubted }) {
-	const { hide, focus, only = [], without = [], who } = question;
+function leastPeakHigh({ profile, metric, unit, query, doubted }) {
+	const { hide, focus, only = [], without = [], who } = query;
 	const peak = profile.meta.totals?.peak_bytes;
 	const isWhole = [hide, focus, only, without].every((list) => list.length === 0) && !who;
 
@@ -67,7 +69,7 @@ function leastPeakHigh({ profile, metric, unit, question, doubted }) {
 }
 
 /**
- * All that is selected: an interval that was fixed in advance.
+ * The figure of the whole selection, whose confidence interval needs no allowance for discovery.
  *
  * @param {Selection} selection
  */
@@ -75,7 +77,14 @@ export function figureOfAll(selection) {
 	const { confidence } = selection.profile.meta;
 	const doubted = selection.doubted === null ? null : tallyOfAll(selection.doubted);
 
-	const figure = figureOf(tallyOfAll(selection), 0, quantityOf(selection), Number(confidence) || 0.95, false, doubted);
+	const figure = figureOf(
+		tallyOfAll(selection),
+		0,
+		quantityOf(selection),
+		Number(confidence) || 0.95,
+		false,
+		doubted,
+	);
 
 	return { ...figure, high: Math.max(figure.high, leastPeakHigh(selection)) };
 }
@@ -85,7 +94,7 @@ function quantityOf(selection) {
 	return selection.unit === 'count' ? COUNT : BYTES;
 }
 
-/** Is what the row is about named in advance, whatever the samples are? @param {Grouping} by */
+/** True if the rows of a grouping exist whether or not they have samples. @param {Grouping} by */
 function isFixed(by) {
 	return by === 'process' || by.startsWith('label:');
 }
@@ -96,7 +105,7 @@ function groupsOf(selection, by) {
 	case 'function':
 	case 'file':
 	case 'module':
-		return addPlaces(selection, by);
+		return addFrames(selection, by);
 	case 'line':
 		return addLines(selection);
 	case 'stack':
@@ -112,10 +121,11 @@ function groupsOf(selection, by) {
 }
 
 /**
- * Rows that have a sample, or may have one: their numbers among the groups, -1 where they are in none.
+ * Rows that have a sample, or may have one: their numbers among the groups; -1 if a row is not
+ * among them.
  *
- * @param {import('./places.js').Groups} groups
- * @param {import('./places.js').Groups | null} doubted
+ * @param {import('./groupings.js').Groups} groups
+ * @param {import('./groupings.js').Groups | null} doubted
  */
 function rowsShown(groups, doubted) {
 	/** @type {Map<number | string, { key: number | string, own: number, doubt: number }>} */
@@ -164,7 +174,8 @@ function rowsOfCells(selection, by) {
 
 			if (figure === undefined) {
 				const { own, doubt } = shown[i];
-				const tally = own < 0 ? new Tallies(1, selection.exposure) : groups.tally(own, side);
+				const tally =
+					own < 0 ? new Tallies(1, selection.exposure) : groups.tally(own, side);
 
 				figure = figureOf(tally, 0, quantity, confidence, !isFixed(by),
 					doubted === null || doubt < 0 ? null : doubted.tally(doubt, side));
@@ -175,7 +186,7 @@ function rowsOfCells(selection, by) {
 	};
 }
 
-/** Do cells know that? @param {Profile} profile @param {Grouping} by */
+/** True if cells have this grouping. @param {Profile} profile @param {Grouping} by */
 function isInCells(profile, by) {
 	const { owners } = profile;
 
@@ -195,7 +206,8 @@ export function rowsOf(selection, by) {
 	const { profile, metric } = selection;
 	const { folds, tables } = profile.data;
 	const whole = wholeMetric(selection, by);
-	const isCoarse = (folds?.nodes ?? 0) > (folds?.kept ?? 0) || folds?.classes > 0 || folds?.light_bins > 0;
+	const isCoarse =
+		(folds?.nodes ?? 0) > (folds?.kept ?? 0) || folds?.classes > 0 || folds?.light_bins > 0;
 	const isKnown = isInCells(profile, by) || !tables?.[by];
 	const rows = isKnown && !(whole && isCoarse)
 		? rowsOfCells(selection, by)
@@ -216,7 +228,7 @@ export function rowsOf(selection, by) {
 }
 
 /**
- * Numbers of rows in order; what is equal stays in the order of names.
+ * Numbers of rows in order.  Equal rows keep the order of their names.
  *
  * @param {Rows} rows
  * @param {'self' | 'total' | 'samples' | 'name' | 'natural'} column
@@ -245,5 +257,7 @@ export function orderOf(rows, column, descending, wanted) {
 		return order.sort((a, b) => sign * text.compare(labels[a], labels[b]) || a - b);
 	const numbers = labels.map((_, i) => number(i));
 
-	return order.sort((a, b) => sign * (numbers[a] - numbers[b]) || text.compare(labels[a], labels[b]));
+	return order.sort(
+		(a, b) => sign * (numbers[a] - numbers[b]) || text.compare(labels[a], labels[b]),
+	);
 }

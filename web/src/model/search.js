@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// search - how much the functions that a person means (matcher.js) are together.
+// search - the total of the functions that a search matches (matcher.js).
 //
-//   matchesOf(selection, 'node').figure      each sample once, however many of them are on its stack
+//   matchesOf(selection, 'node').figure      a sample counts once, however many matches its stack has
 //
 // Pure.
 

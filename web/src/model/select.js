@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// select - which cells a metric and a window mean, and their sums by node.
+// select - selects cells by metric, window and filters, and adds them up by node.
 //
 //   const selection = select(profile, { metric: 'live', unit: 'bytes', from: null, to: 2e9, hide: [], focus: [] });
 //   selection.total[node], selection.totalSamples[node]
-//   selection.weight[cell]                 samples of the cell that are selected; 0: it is not
+//   selection.weight[cell]                 selected samples of the cell; 0: it is not selected
 //
-// Windows end at the edges of time bins, so they are moved to the nearest (edgeOf).  The rules are those of
-// docs/reference/PAGE_DATA.md, "cells".  Cost: one pass over cells and nodes.  Pure.
+// Windows begin and end at edges of time bins, so other times are rounded to the nearest edge
+// (edgeOf).  docs/reference/PAGE_DATA.md, "cells", has the rules.  Cost: one pass over cells and
+// nodes.  Pure.
 
 import { framesOf } from './matcher.js';
 import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
@@ -15,9 +16,9 @@ import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
 /** @typedef {import('./profile.js').Profile} Profile */
 
 /**
- * What is asked for: the part of the state that selects.
+ * A query: the part of the state that selects cells.
  *
- * @typedef {object} Question
+ * @typedef {object} Query
  * @property {string} metric
  * @property {'bytes' | 'count'} unit
  * @property {number | null} from
@@ -25,10 +26,11 @@ import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
  * @property {string[]} hide
  * @property {string[]} focus
  * @property {string[]} [only]    only stacks with a function that each of these searches matches
- * @property {string[]} [without] ... and with none that one of these does
- * @property {string} [who]       only of this process ("4711"), thread ("4711/4712"), or the processes with a label's
- *                                value ("label:host=web-1"); "": of all
- * @property {number} [within]    the longest life of what is temporary, ns
+ * @property {string[]} [without] only stacks without a function that one of these searches matches
+ * @property {string} [who]       only this process ("4711"), thread ("4711/4712"), or processes
+ *                                with this value of a
+ *                                label ("label:host=web-1"); "": all
+ * @property {number} [within]    the longest lifetime of temporary memory, ns
  */
 
 /**
@@ -38,22 +40,23 @@ import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
  * @property {string} metric
  * @property {number} fromEdge
  * @property {number} toEdge
- * @property {Question} question
- * @property {number} exposure             the sampling interval that it was exposed to, bytes
- * @property {Float64Array} weight         of a cell: its samples, 0 where it is not selected
+ * @property {Query} query
+ * @property {number} exposure             the sampling interval of the selected processes, bytes
+ * @property {Float64Array} weight         by cell: its selected samples; 0: it is not selected
  * @property {Float64Array} self           estimates by node, in the unit
  * @property {Float64Array} selfVariance
  * @property {Float64Array} selfSamples
- * @property {Float64Array} total          with all that was called from it
+ * @property {Float64Array} total          estimates with everything that the node called
  * @property {Float64Array} totalVariance
  * @property {Float64Array} totalSamples
- * @property {Selection | null} doubted    cells that may be selected or not: their times were lost, or sums alone were
- *                                         kept.  In no estimate, in no lower end, in every upper end (interval.js)
- * @property {boolean} isDoubted           it is the selection of such cells
+ * @property {Selection | null} doubted    cells that may or may not be selected, because their
+ *                                   times were lost or only
+ *                                         sums were kept.  They count in upper bounds alone (interval.js)
+ * @property {boolean} isDoubted           true for the selection of such cells
  */
 
 /**
- * The edge that is nearest to a time.
+ * The edge nearest to a time.
  *
  * @param {Profile} profile
  * @param {number | null} time ns
@@ -77,7 +80,12 @@ export function edgeOf(profile, time, fallback) {
 	return low > 0 && time - edges[low - 1] < edges[low] - time ? low - 1 : low;
 }
 
-/** How many of the lives that may be temporary are longer than that. @param {Profile} p @param {number} [within] */
+/**
+ * How many of the lifetime limits are longer than `within`.
+ *
+ * @param {Profile} p
+ * @param {number} [within]
+ */
 function briefFrom({ briefNs }, within) {
 	const at = briefNs.findIndex((ns) => ns === within);
 
@@ -85,21 +93,28 @@ function briefFrom({ briefNs }, within) {
 }
 
 /**
- * Is the cell part of the metric in the window of edges [from, to]?  What several processes have held counts
- * once; apart: once for each that held it, in its own time.
+ * Returns a test: is the cell part of the metric in the window of edges [from, to]?  A block that
+ * several processes held counts once; with `apart` it counts once for each holder, while that
+ * process held it.
  *
  * @param {Profile} p
  * @param {string} metric
  * @param {number} from
  * @param {number} to
- * endsLast: of the processes that are asked for alone, did the cell's owner end last?
+ * endsLast: with a filter by process, did the cell's owner end last?
  *
  * @param {{ apart?: boolean, ofSome?: boolean, within?: number, endsLast?: ((cell: number) => boolean) | null }} [how]
  * @returns {(cell: number) => boolean}
  */
-export function membership(p, metric, from, to, { apart = false, ofSome = false, within, endsLast = null } = {}) {
+export function membership(
+	p,
+	metric,
+	from,
+	to,
+	{ apart = false, ofSome = false, within, endsLast = null } = {},
+) {
 	const { bornBin, goneBin, kept, inherited, binCount, cellShare, cellBrief } = p;
-	// A block was freed when the process that allocated it did so.
+	// A block counts as freed when the process that allocated it freed it.
 	const other = p.hasHeld && (apart || ofSome || metric === 'freed') ? SHARE_BLOCK : SHARE_HELD;
 	const brief = briefFrom(p, within);
 	const isIn = belongs();
@@ -117,28 +132,34 @@ export function membership(p, metric, from, to, { apart = false, ofSome = false,
 		const allocated = (cell) => !inherited[cell] && bornBin[cell] >= from && bornBin[cell] < to;
 
 		switch (metric) {
-		case 'allocated':
-			return allocated;
-		case 'kept':
-			return (cell) => allocated(cell) && liveAt(cell, to);
-		case 'temporary':
-			return (cell) => cellBrief[cell] >= brief && allocated(cell);
-		case 'freed':
-			return (cell) =>
-				!kept[cell] && (ofSome || !inherited[cell]) && goneBin[cell] >= from && goneBin[cell] < to;
-		case 'left':
-			return (cell) =>
-				kept[cell] === 1 && goneBin[cell] >= from && (goneBin[cell] < to || to >= binCount);
-		case 'peak':
-			return (cell) => liveAt(cell, p.peakEdge ?? binCount);
-		default:
-			return (cell) => liveAt(cell, to);
+			case 'allocated':
+				return allocated;
+			case 'kept':
+				return (cell) => allocated(cell) && liveAt(cell, to);
+			case 'temporary':
+				return (cell) => cellBrief[cell] >= brief && allocated(cell);
+			case 'freed':
+				return (cell) =>
+					!kept[cell] &&
+					(ofSome || !inherited[cell]) &&
+					goneBin[cell] >= from &&
+					goneBin[cell] < to;
+			case 'left':
+				return (cell) =>
+					kept[cell] === 1 &&
+					goneBin[cell] >= from &&
+					(goneBin[cell] < to || to >= binCount);
+			case 'peak':
+				return (cell) => liveAt(cell, p.peakEdge ?? binCount);
+			default:
+				return (cell) => liveAt(cell, to);
 		}
 	}
 }
 
 /**
- * May the cell be part of the metric in the window, or not?  Such a cell is not part of it by membership().
+ * Returns a test: is it uncertain whether the cell is part of the metric in the window?
+ * membership() excludes such cells.
  *
  * @param {Profile} p
  * @param {string} metric
@@ -160,10 +181,13 @@ export function doubtfulness(p, metric, from, to, { apart = false, ofSome = fals
 	/** @param {number} cell @param {number} edge */
 	const comes = (cell, edge) => cuts(bornBin[cell] - earlier[cell], bornBin[cell], edge);
 	/** @param {number} cell @param {number} edge */
-	const goes = (cell, edge) => cuts(goneBin[cell] - sooner[cell], goneBin[cell] + later[cell], edge);
+	const goes = (cell, edge) =>
+		cuts(goneBin[cell] - sooner[cell], goneBin[cell] + later[cell], edge);
 	/** @param {number} cell @param {number} edge */
-	const live = (cell, edge) => edge < p.binCount
-		&& (comes(cell, edge) || (kept[cell] === 0 && bornBin[cell] - earlier[cell] < edge && goes(cell, edge)));
+	const live = (cell, edge) =>
+		edge < p.binCount &&
+		(comes(cell, edge) ||
+			(kept[cell] === 0 && bornBin[cell] - earlier[cell] < edge && goes(cell, edge)));
 	/** @param {number} cell */
 	const allocated = (cell) => comes(cell, from) || comes(cell, to);
 	const isIn = membership(p, metric, from, to, { apart, ofSome, within });
@@ -172,30 +196,37 @@ export function doubtfulness(p, metric, from, to, { apart = false, ofSome = fals
 	let isDoubtful;
 
 	switch (metric) {
-	case 'left':
-		isDoubtful = () => false;
-		break;
-	case 'allocated':
-		isDoubtful = allocated;
-		break;
-	case 'temporary':
-		isDoubtful = (cell) => allocated(cell) || (isAllocated(cell) && cellBrief[cell] < brief
-			&& cellBrief[cell] + briefMore[cell] >= brief);
-		break;
-	case 'freed':
-		isDoubtful = (cell) => kept[cell] === 0 && (ofSome || !inherited[cell]) && (goes(cell, from) || goes(cell, to));
-		break;
-	case 'kept':
-		isDoubtful = (cell) => allocated(cell) || (isAllocated(cell) && live(cell, to));
-		break;
-	default:
-		isDoubtful = (cell) => live(cell, metric === 'peak' ? p.peakEdge ?? p.binCount : to);
+		case 'left':
+			isDoubtful = () => false;
+			break;
+		case 'allocated':
+			isDoubtful = allocated;
+			break;
+		case 'temporary':
+			isDoubtful = (cell) =>
+				allocated(cell) ||
+				(isAllocated(cell) &&
+					cellBrief[cell] < brief &&
+					cellBrief[cell] + briefMore[cell] >= brief);
+			break;
+		case 'freed':
+			isDoubtful = (cell) =>
+				kept[cell] === 0 &&
+				(ofSome || !inherited[cell]) &&
+				(goes(cell, from) || goes(cell, to));
+			break;
+		case 'kept':
+			isDoubtful = (cell) => allocated(cell) || (isAllocated(cell) && live(cell, to));
+			break;
+		default:
+			isDoubtful = (cell) => live(cell, metric === 'peak' ? (p.peakEdge ?? p.binCount) : to);
 	}
-	return (cell) => cellShare[cell] !== other && (isDoubtful(cell) || (unsure[cell] === 1 && isIn(cell)));
+	return (cell) =>
+		cellShare[cell] !== other && (isDoubtful(cell) || (unsure[cell] === 1 && isIn(cell)));
 }
 
 /**
- * Which owners are meant, and what they were exposed to; null: all.
+ * The owners that a filter selects, and their sampling interval; null: all owners.
  *
  * @param {Profile} profile
  * @param {string} [who]
@@ -215,7 +246,11 @@ function ownersIn({ owners, meta }, who) {
 		const thread = Math.max(0, owner - processCount);
 		const process = owner < processCount ? owner : threadProcess[thread];
 
-		if (who === String(pid[process]) || hasLabel(process) || (thread > 0 && who === `${pid[process]}/${tid[thread]}`)) {
+		if (
+			who === String(pid[process]) ||
+			hasLabel(process) ||
+			(thread > 0 && who === `${pid[process]}/${tid[thread]}`)
+		) {
 			isIn[owner] = 1;
 			exposures.push(exposure[process]);
 		}
@@ -227,44 +262,62 @@ function ownersIn({ owners, meta }, who) {
 	};
 }
 
-/** A process that is asked for alone has an end of its own, as with --process. @param {Profile} profile */
+/**
+ * With a filter by process, the end of that process is the end of its memory, as with --process.
+ *
+ * @param {Profile} profile
+ */
 function lastOwners({ owners, cellOwner }) {
 	const { processCount, threadProcess, last } = owners;
 	/** @param {number} owner */
-	const processOf = (owner) => (owner < processCount ? owner : threadProcess[owner - processCount]);
+	const processOf = (owner) =>
+		owner < processCount ? owner : threadProcess[owner - processCount];
 
 	return (/** @type {number} */ cell) => last[processOf(cellOwner[cell])] === 1;
 }
 
-/** What is no expression selects nothing and hides nothing. @param {Profile} profile @param {string[]} [searches] */
+/**
+ * An invalid expression selects nothing and hides nothing.
+ *
+ * @param {Profile} profile
+ * @param {string[]} [searches]
+ */
 function framesOfAll(profile, searches = []) {
 	return searches.flatMap((search) => framesOf(profile, search) ?? []);
 }
 
 /**
- * Samples of each cell that are selected.  apart: as membership() has it.
+ * The selected samples of each cell.  apart: see membership().
  *
  * @param {Profile} profile
- * @param {Question} question
+ * @param {Query} query
  * @param {boolean} apart
  */
-function weigh(profile, question, apart) {
+function weigh(profile, query, apart) {
 	const { cellCount, cellNode, cellSamples, cellOwner } = profile;
-	const { metric, hide, focus, within } = question;
-	const owners = ownersIn(profile, question.who);
-	const fromEdge = edgeOf(profile, question.from, 0);
-	const toEdge = edgeOf(profile, question.to, profile.binCount);
+	const { metric, hide, focus, within } = query;
+	const owners = ownersIn(profile, query.who);
+	const fromEdge = edgeOf(profile, query.from, 0);
+	const toEdge = edgeOf(profile, query.to, profile.binCount);
 	const endsLast = owners?.isProcess ? lastOwners(profile) : null;
 	const how = { apart, ofSome: owners !== null, within, endsLast };
 	const belongs = membership(profile, metric, fromEdge, toEdge, how);
 	const isDoubtful = doubtfulness(profile, metric, fromEdge, toEdge, how);
-	const without = framesOfAll(profile, question.without);
-	const hidden = hide.length + without.length
-		? under(profile, (frame) => hide.includes(profile.names[frame]) || without.some((frames) => frames[frame] === 1))
-		: null;
+	const without = framesOfAll(profile, query.without);
+	const hidden =
+		hide.length + without.length
+			? under(
+					profile,
+					(frame) =>
+						hide.includes(profile.names[frame]) ||
+						without.some((frames) => frames[frame] === 1),
+				)
+			: null;
 	const focused = [
 		...focus.map((name) => under(profile, (frame) => profile.names[frame] === name)),
-		...framesOfAll(profile, question.only).map((frames) => under(profile, (frame) => frames[frame] === 1)),
+		...framesOfAll(profile, query.only).map((frames) =>
+			under(profile, (frame) => frames[frame] === 1),
+		),
 	];
 	const weight = new Float64Array(cellCount);
 	const doubted = new Float64Array(isDoubtful === null ? 0 : cellCount);
@@ -273,32 +326,42 @@ function weigh(profile, question, apart) {
 		const node = cellNode[cell];
 		const isDoubted = isDoubtful?.(cell);
 
-		if (!(isDoubted || belongs(cell)) || hidden?.[node] || focused.some((inside) => !inside[node]))
+		if (
+			!(isDoubted || belongs(cell)) ||
+			hidden?.[node] ||
+			focused.some((inside) => !inside[node])
+		)
 			continue;
 		if (owners === null || owners.isIn[cellOwner[cell]])
 			(isDoubted ? doubted : weight)[cell] = cellSamples[cell];
 	}
-	return { weight, doubted, fromEdge, toEdge, exposure: owners?.exposure ?? (Number(profile.meta.exposure_bytes) || 0) };
+	return {
+		weight,
+		doubted,
+		fromEdge,
+		toEdge,
+		exposure: owners?.exposure ?? (Number(profile.meta.exposure_bytes) || 0),
+	};
 }
 
 /**
- * The same selection, but for what processes share: it counts for each of them.
+ * The same selection, except that a shared block counts once for each holder.
  *
  * @param {Selection} selection
  * @returns {Selection}
  */
 export function apartOf(selection) {
-	const { profile, question, metric } = selection;
+	const { profile, query, metric } = selection;
 
 	if (!profile.hasHeld || (metric !== 'live' && metric !== 'peak' && metric !== 'left'))
 		return selection;
-	const { weight, doubted } = weigh(profile, question, true);
+	const { weight, doubted } = weigh(profile, query, true);
 
 	return { ...selection, weight: selection.isDoubted ? doubted : weight };
 }
 
 /**
- * Nodes below (and with) one of the functions; 1: in.
+ * 1 for nodes of one of the functions and for everything below them.
  *
  * @param {Profile} profile
  * @param {(frame: number) => boolean} matches
@@ -317,34 +380,39 @@ export function under(profile, matches) {
 
 /**
  * @param {Profile} profile
- * @param {Question} question
+ * @param {Query} query
  * @returns {Selection}
  */
-export function select(profile, question) {
-	const { weight, doubted, fromEdge, toEdge, exposure } = weigh(profile, question, false);
-	const part = { profile, question, fromEdge, toEdge, exposure };
+export function select(profile, query) {
+	const { weight, doubted, fromEdge, toEdge, exposure } = weigh(profile, query, false);
+	const part = { profile, query, fromEdge, toEdge, exposure };
 
-	return addUp({ ...part, weight },
-		doubted.some((samples) => samples > 0) ? addUp({ ...part, weight: doubted }, null, true) : null, false);
+	return addUp(
+		{ ...part, weight },
+		doubted.some((samples) => samples > 0)
+			? addUp({ ...part, weight: doubted }, null, true)
+			: null,
+		false,
+	);
 }
 
 /**
  * The sums of cells by node.
  *
- * @param {{ profile: Profile, question: Question, fromEdge: number, toEdge: number, exposure: number, weight: Float64Array }} part
+ * @param {{ profile: Profile, query: Query, fromEdge: number, toEdge: number, exposure: number, weight: Float64Array }} part
  * @param {Selection | null} doubted
  * @param {boolean} isDoubted
  * @returns {Selection}
  */
-function addUp({ profile, question, fromEdge, toEdge, exposure, weight }, doubted, isDoubted) {
+function addUp({ profile, query, fromEdge, toEdge, exposure, weight }, doubted, isDoubted) {
 	const { cellCount, cellNode, cellClass, nodeCount, parent } = profile;
-	const value = profile.classes[question.unit];
-	const variance = profile.classes[`${question.unit}_variance`];
+	const value = profile.classes[query.unit];
+	const variance = profile.classes[`${query.unit}_variance`];
 	const selection = {
 		profile,
-		question,
-		unit: question.unit,
-		metric: question.metric,
+		query,
+		unit: query.unit,
+		metric: query.metric,
 		fromEdge,
 		toEdge,
 		exposure,
@@ -382,12 +450,13 @@ function addUp({ profile, question, fromEdge, toEdge, exposure, weight }, doubte
 }
 
 /**
- * Few samples, and no certainty either: what such a number looks like differs.
+ * True if a figure has few samples and its error is not zero.  The page shows such figures
+ * differently.
  *
  * @param {number} value
  * @param {number} variance
  * @param {number} samples
  */
-export function restsOnFew(value, variance, samples) {
+export function hasFewSamples(value, variance, samples) {
 	return samples < 20 && variance > 0.0025 * value * value;
 }

@@ -3,13 +3,13 @@
 // special - the gamma law's tails and quantiles, for confidence intervals in the page.
 //
 //   const law = gammaLaw(3);
-//   gammaTail(law, 7.5, true).tail            P(S <= 2), S Poisson of mean 7.5
+//   gammaTail(law, 7.5, true).tail            P(S <= 2) for a Poisson variable S of mean 7.5
 //   gammaInverse(law, 0.025, true)            the x with 2.5 % above it
 //
-// A port of src/stats/special*.c, which has the sources; what differs is said here.  JavaScript has no
-// lgamma and no erfc: the former is Stirling's series after a shift, the latter Q(1/2, z^2).  Relative
-// error 1e-9 or better where the page needs it (test/unit/interval.test.js).
-// Pure; no DOM.
+// This is a port of src/stats/estimate/special*.c, which names the sources.  JavaScript lacks
+// lgamma and erfc: this module uses Stirling's series after a shift for the first, and Q(1/2, z^2)
+// for the second.  The relative error is 1e-9 or better in the range that the page needs
+// (test/unit/interval.test.js).  Pure; no DOM.
 
 /**
  * @typedef {{ shape: number, logNorm: number }} GammaLaw
@@ -22,7 +22,7 @@ const HALF_LOG_TWO_PI = 0.91893853320467274178;
 const MOST_STEPS = 1e7;
 
 /**
- * What Stirling's series adds to its formula, z >= 16.
+ * The correction of Stirling's formula by its series, z >= 16.
  * @param {number} z
  */
 function stirlingSeries(z) {
@@ -88,7 +88,7 @@ function deviance(k, mean) {
 }
 
 /**
- * One gamma law that many tails are asked of.
+ * A gamma law, prepared for many tails.
  * @param {number} shape
  */
 export function gammaLaw(shape) {
@@ -164,7 +164,8 @@ function gammaUpperSmall(a, x) {
 	return -Math.expm1(logPower) - Math.exp(logPower) * a * sum;
 }
 
-// Temme's expansion for large shapes near their mean: coefficients as in src/stats/estimate/special_large.c.
+// Temme's expansion for large shapes near their mean: coefficients as in
+// src/stats/estimate/special_large.c.
 const LARGE = [
 	[-3.33333333333333315e-01, 8.33333333333333287e-02, -1.48148148148148154e-02,
 		1.15740740740740734e-03, 3.52733686067019424e-04, -1.78755144032921798e-04,
@@ -286,7 +287,7 @@ function normalGuess(p) {
 }
 
 /**
- * The z that is exceeded with probability p, 0 < p < 1.
+ * The z with P(Z > z) = p for a standard normal Z, 0 < p < 1.
  * @param {number} p
  * @returns {number}
  */
@@ -332,7 +333,7 @@ function gammaInverseHuge(a, p, upper) {
 }
 
 /**
- * log x where the tail is p <= 1/2: Halley's method inside a bracket.
+ * The log x whose tail is p <= 1/2, by Halley's method inside a bracket.
  * @param {GammaLaw} law
  * @param {number} p
  * @param {boolean} upper

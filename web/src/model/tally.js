@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tally - the sums of groups of samples that estimates and confidence intervals are made of.
+// tally - the sums of groups of samples, from which estimates and confidence intervals follow.
 //
 //   const rows = new Tallies(functionCount, data.meta.exposure_bytes);
 //   rows.add(row, data.classes, class, n);         n samples of a class (docs/reference/PAGE_DATA.md)
 //   rows.merge(row, other, otherRow);              estimates add, variances add
 //   rows.value(row, BYTES)
 //
-// As struct gg_tally in src/stats/estimate/tally.h, one Float64Array for all rows.  A sum is one double here:
-// the page adds up anew for each window and never takes back, so nothing is left behind.
-// Pure; no DOM.
+// The sums are those of struct gg_tally (src/stats/estimate/tally.h), in one Float64Array for all
+// rows.  A sum is one double: the page adds up again for each window and never subtracts, so no
+// rounding error remains.  Pure; no DOM.
 
 export const BYTES = 0;
 export const COUNT = 1;
@@ -127,7 +127,7 @@ export class Tallies {
 	}
 
 	/**
-	 * What was certainly there: the bytes, or the number, of the samples themselves.
+	 * The bytes, or the number, of the samples themselves, which certainly existed.
 	 * @param {number} row
 	 * @param {number} quantity
 	 */
@@ -138,7 +138,7 @@ export class Tallies {
 	}
 
 	/**
-	 * Is the error of that estimate known?
+	 * True if the error of the estimate is known.
 	 * @param {number} row
 	 * @param {number} quantity
 	 */

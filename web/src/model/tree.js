@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tree - trees of calls as they are drawn: callees below, callers above, or either of one function.
+// tree - the call trees that the page draws: callees, callers, or both of one function.
 //
 //   const tree = downTree(selection);               everything, by callees
-//   const tree = upTree(selection);                 by who asked for the memory, then its callers
+//   const tree = upTree(selection);                 by the allocating function, then its callers
 //   const tree = calleesOf(selection, frame), callersOf(selection, frame)
-//   childrenOf(tree, tree.root)                     heaviest first; made when first asked for
+//   childrenOf(tree, tree.root)                     heaviest first; built on first use
 //   figureOf(selection, runsOf(tree, node), true)   with its interval
 //
-// A node stands for a set of nodes of the profile: its `origins`, whose samples it counts, and `at`, where it
-// has got to from each of them (callees: the same).  Children are found by grouping those by function.  As it
-// is lazy, what is too narrow to be seen costs nothing, which makes the inverted tree of 100 000 stacks as quick
-// as the other.  A function that recurs counts once: groups of one function begin at its outermost calls.
+// A node stands for a set of nodes of the profile: `origins` are the nodes whose samples it counts,
+// and `at` is the node reached from each of them (for callees, the origin itself).  Grouping `at`
+// by function gives the children.  Children are built on demand, so nodes too narrow to see cost
+// nothing, and the inverted tree of 100 000 stacks is as fast as the other.  A recursive function
+// counts once: its groups begin at its outermost calls.
 //
-// Invariants  value, variance and samples of a node are sums over its origins, and those of its children add up
+// Invariants  value, variance and samples of a node are sums over its origins, and those of its
+// children add up
 //             to at most its own; x is where it begins, in the unit of values, from the root's left edge.
 // Pure.
 
@@ -102,7 +104,7 @@ export function upTree(selection) {
 }
 
 /**
- * The outermost calls of functions: every sample below one of them is below exactly one.
+ * The outermost calls of functions.  Each sample below a call is below exactly one outermost call.
  *
  * @param {Profile} profile
  * @param {(frame: number) => boolean} matches
@@ -126,16 +128,28 @@ export function outermost(profile, matches) {
 
 /** @param {Selection} selection @param {number} frame */
 export function calleesOf(selection, frame) {
-	return makeTree(selection, false, true, outermost(selection.profile, (other) => other === frame), frame);
+	return makeTree(
+		selection,
+		false,
+		true,
+		outermost(selection.profile, (other) => other === frame),
+		frame,
+	);
 }
 
 /** @param {Selection} selection @param {number} frame */
 export function callersOf(selection, frame) {
-	return makeTree(selection, true, true, outermost(selection.profile, (other) => other === frame), frame);
+	return makeTree(
+		selection,
+		true,
+		true,
+		outermost(selection.profile, (other) => other === frame),
+		frame,
+	);
 }
 
 /**
- * Calls visit() for each way that leads on from a node.
+ * Calls visit() for each step that leads on from a node.
  *
  * @param {CallTree} tree
  * @param {CallNode} node
@@ -149,7 +163,7 @@ function eachNext({ selection, isUp, byTotal }, node, visit) {
 		const at = node.at[i];
 
 		if (isUp) {
-			// The root of the inverted tree stands before the innermost call, not at it.
+			// The root of the inverted tree precedes the innermost call.
 			const next = node.depth === 0 && !byTotal ? at : parent[at];
 
 			if (next !== 0)
@@ -199,8 +213,11 @@ export function childrenOf(tree, node) {
 		weigh(tree, child);
 		return child;
 	});
-	// What is folded goes last: it is no function.
-	node.children.sort((a, b) => Number(a.folded > 0) - Number(b.folded > 0) || b.value - a.value || a.frame - b.frame);
+	// Folded nodes go last, because they are not functions.
+	node.children.sort(
+		(a, b) =>
+			Number(a.folded > 0) - Number(b.folded > 0) || b.value - a.value || a.frame - b.frame,
+	);
 	let x = node.x;
 	for (const child of node.children) {
 		child.x = x;
@@ -209,16 +226,26 @@ export function childrenOf(tree, node) {
 	return node.children;
 }
 
-/** The nodes of the profile that it counts, as runs. @param {CallTree} tree @param {CallNode} node */
+/** The ranges of profile nodes that a node counts. @param {CallTree} tree @param {CallNode} node */
 export function runsOf({ selection, byTotal }, node) {
 	const { end } = selection.profile;
 
-	return Array.from(node.origins, (origin) => /** @type {const} */ ([origin, byTotal ? end[origin] : origin + 1]));
+	return Array.from(
+		node.origins,
+		(origin) => /** @type {const} */ ([origin, byTotal ? end[origin] : origin + 1]),
+	);
 }
 
-/** What ends in the node itself, as runs; none where children are callers. @param {CallTree} tree @param {CallNode} node */
+/**
+ * The ranges of stacks that end in the node itself; empty if children are callers.
+ *
+ * @param {CallTree} tree
+ * @param {CallNode} node
+ */
 export function selfRunsOf({ isUp }, node) {
-	return isUp ? [] : Array.from(node.origins, (origin) => /** @type {const} */ ([origin, origin + 1]));
+	return isUp
+		? []
+		: Array.from(node.origins, (origin) => /** @type {const} */ ([origin, origin + 1]));
 }
 
 /** Frames from the root's first child to the node. @param {CallNode} node */
@@ -231,7 +258,7 @@ export function framesTo(node) {
 }
 
 /**
- * The node that these functions lead to, as far as there are such.
+ * The node that a path of functions leads to, or its last existing ancestor.
  *
  * @param {CallTree} tree
  * @param {string[]} names
@@ -241,7 +268,9 @@ export function follow(tree, names) {
 	let node = tree.root;
 
 	for (const name of names) {
-		const next = childrenOf(tree, node).find((child) => !child.folded && known[child.frame] === name);
+		const next = childrenOf(tree, node).find(
+			(child) => !child.folded && known[child.frame] === name,
+		);
 
 		if (next === undefined)
 			break;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// whole_rows - rows of the whole run, as the command has computed them (docs/reference/PAGE_DATA.md, "tables").
+// whole_rows - rows of the whole run, computed by the command (docs/reference/PAGE_DATA.md,
+// "tables").
 //
-// They are of the whole profile, nothing folded or rounded, and know nothing of windows and of what is hidden.
+// These rows are exact: nothing is folded or rounded.  They ignore windows and filters.
 
 import { lineName, rowNamer } from './row_names.js';
 
@@ -26,16 +27,32 @@ function tableNamer(profile, by, table) {
 	/** @param {string} name @param {number} i */
 	const text = (name, i) => String(data.strings?.[table[name]?.[i]] ?? '');
 	/** @param {string} label @param {string} detail @param {number} key @param {string} who */
-	const owner = (label, detail, key, who) => ({ label: label || '?', detail, frame: 0, key, who });
+	const owner = (label, detail, key, who) => ({
+		label: label || '?',
+		detail,
+		frame: 0,
+		key,
+		who,
+	});
 
 	if (by === 'line')
-		return (i) => lineName(profile,
-			{ frame: table.frame[i] < names.length ? table.frame[i] : 0, file: text('file', i), line: table.line[i] });
+		return (i) =>
+			lineName(profile, {
+				frame: table.frame[i] < names.length ? table.frame[i] : 0,
+				file: text('file', i),
+				line: table.line[i],
+			});
 	if (by === 'thread')
-		return (i) => owner(text('name', i), `thread ${table.tid[i]} of ${table.pid[i]}`, table.tid[i],
-			`${table.pid[i]}/${table.tid[i]}`);
+		return (i) =>
+			owner(
+				text('name', i),
+				`thread ${table.tid[i]} of ${table.pid[i]}`,
+				table.tid[i],
+				`${table.pid[i]}/${table.tid[i]}`,
+			);
 	if (by === 'process')
-		return (i) => owner(text('name', i), `process ${table.pid[i]}`, table.pid[i], String(table.pid[i]));
+		return (i) =>
+			owner(text('name', i), `process ${table.pid[i]}`, table.pid[i], String(table.pid[i]));
 	const name = rowNamer(profile, by);
 	const label = owners.labels.find(({ key }) => `label:${key}` === by);
 
@@ -87,14 +104,14 @@ export function wholeRows({ profile, unit }, by, name) {
 }
 
 /**
- * The metric of a table that says what the selection says, or undefined.
+ * The metric of the table that equals the selection, or undefined.
  *
  * @param {Selection} selection
  * @param {Grouping} by
  */
 export function wholeMetric(selection, by) {
 	const { profile, metric, fromEdge, toEdge } = selection;
-	const { hide, focus, only = [], without = [], who } = selection.question;
+	const { hide, focus, only = [], without = [], who } = selection.query;
 	const table = profile.data.tables?.[by];
 
 	if (!table || [hide, focus, only, without].some((list) => list.length > 0) || who)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// window - the chosen part of the run: what its ends are, and how they move from edge to edge of the time bins.
+// window - the chosen part of the run: its ends, which are edges of time bins, and how they move.
 //
 //   const window = windowOf(profile, state);            { from, to } as numbers of edges
 //   patchOf(profile, { from: 3, to: 40 })               { from, to } of the state: ns, null at the ends of the run
@@ -21,26 +21,32 @@ import { edgeOf } from './select.js';
  * @returns {Window}
  */
 export function windowOf(profile, state) {
-	return ordered(profile, edgeOf(profile, state.from, 0), edgeOf(profile, state.to, profile.binCount));
+	return ordered(
+		profile,
+		edgeOf(profile, state.from, 0),
+		edgeOf(profile, state.to, profile.binCount),
+	);
 }
 
 /**
- * Since when somebody has looked at a process that nobody recorded; null: it is a recording.  What was freed before
- * has no times.
+ * The time from which a process without a recorder was observed; null for recordings.  Frees before
+ * that time have no times.
  *
  * @param {Profile} profile
  * @returns {number | null} ns
  */
 export function watchedSince({ meta }) {
-	return meta.has_history === false && typeof meta.watched_ns === 'number' ? meta.watched_ns : null;
+	return meta.has_history === false && typeof meta.watched_ns === 'number'
+		? meta.watched_ns
+		: null;
 }
 
-/** Is it known when things were freed, at least lately? @param {Profile} profile */
+/** True if the profile has times of frees, at least recent ones. @param {Profile} profile */
 export function hasTimes(profile) {
 	return profile.meta.has_history !== false || watchedSince(profile) !== null;
 }
 
-/** Is what processes left at their exits another figure than what is live at the end? @param {Profile} profile */
+/** True if the metrics `left` and `live` differ. @param {Profile} profile */
 export function hasLeft({ meta }) {
 	const { left_bytes: left, live_bytes: live } = meta.totals ?? {};
 
@@ -48,7 +54,7 @@ export function hasLeft({ meta }) {
 }
 
 /**
- * Of two edges, in any order, that may be the same.
+ * The window between two edges, which may be equal or in any order.
  *
  * @param {Profile} profile
  * @param {number} a
@@ -80,7 +86,7 @@ export function isWhole(profile, window) {
 }
 
 /**
- * One end, or both, moved by some edges; the other end stays, and the ends do not meet.
+ * Moves one end, or both, by some edges.  The ends never meet.
  *
  * @param {Profile} profile
  * @param {Window} window
@@ -101,7 +107,7 @@ export function moved(profile, window, end, steps) {
 }
 
 /**
- * What is drawn over time: seconds, and columns with null where there is nothing.
+ * The series of the chart over time: seconds, and columns that are null where data is missing.
  *
  * @param {Profile} profile
  */
@@ -111,18 +117,27 @@ export function seriesOf(profile) {
 	const times = series.time_ns ?? [];
 	/** @param {string} name */
 	const column = (name) => times.map((_, i) => series[name]?.[i] ?? null);
-	/** Bytes in a second since the point before. @param {string} name */
+	/** Bytes per second since the previous point. @param {string} name */
 	const rate = (name) =>
 		times.map((time, i) => {
 			const value = series[name]?.[i];
 			const before = times[i - 1];
 
-			if (i === 0 || value === null || value === undefined || time === null || before === null)
+			if (
+				i === 0 ||
+				value === null ||
+				value === undefined ||
+				time === null ||
+				before === null
+			)
 				return null;
 			return time > before ? value / ((time - before) / 1e9) : null;
 		});
 
-	/** The largest estimate since the point before, with the interval of the moment, moved by as much. */
+	/**
+	 * The largest estimate since the previous point.  Its confidence interval is that of the
+	 * moment, shifted.
+	 */
 	const most = { estimate: column('most'), low: column('live_low'), high: column('live_high') };
 	const then = column('live');
 

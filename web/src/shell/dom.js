@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dom - the only way elements are made: texts become text nodes, never markup.
+// dom - the only module that makes elements: texts become text nodes, never markup.
 //
 //   element('button', { class: 'quiet', title: 'Close', onclick: close }, 'Close')
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
 /**
- * Attributes by name; `on...` are listeners, `style` an object of CSS properties (set one by one, as the
- * content security policy has it).
+ * Attributes by name; `on...` are listeners, `style` an object of CSS properties (set one by one,
+ * as the content security policy requires).
  *
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
@@ -41,11 +41,13 @@ export function element(tag, attributes = {}, ...children) {
 export function append(parent, children) {
 	for (const child of children.flat())
 		if (child !== null && child !== undefined && child !== false)
-			parent.appendChild(child instanceof Node ? child : document.createTextNode(String(child)));
+			parent.appendChild(
+				child instanceof Node ? child : document.createTextNode(String(child)),
+			);
 }
 
 /**
- * Empties the element and fills it anew.
+ * Replaces the children of an element.
  *
  * @param {Node} parent
  * @param {...(Child | Child[])} children
@@ -61,7 +63,7 @@ export function colour(name) {
 }
 
 /**
- * A canvas with as many pixels as the screen has; returns its context, in CSS pixels.
+ * Gives a canvas the resolution of the screen.  Returns its context, which counts in CSS pixels.
  *
  * @param {HTMLCanvasElement} canvas
  * @param {number} width

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// download - the menu of files: made here of what is selected, and, where a server sent the page, the whole
-// profile in the server's formats.
+// download - the menu of files.  The page writes the selection itself; a server also offers the
+// whole profile in its formats.
 
 import { collapsed, pprof, speedscope } from '../model/export.js';
 import { element, fill } from './dom.js';
@@ -19,7 +19,9 @@ function save(blob, name) {
 
 /** @param {Uint8Array} bytes */
 async function packed(bytes) {
-	const stream = new Blob([/** @type {any} */ (bytes)]).stream().pipeThrough(new CompressionStream('gzip'));
+	const stream = new Blob([/** @type {any} */ (bytes)])
+		.stream()
+		.pipeThrough(new CompressionStream('gzip'));
 
 	return new Response(stream).blob();
 }
@@ -33,7 +35,10 @@ export function makeDownload(store) {
 		element('summary', { title: 'Download', 'aria-label': 'Download' }, '⤓'),
 		list,
 	);
-	const stem = () => String(store.profile.meta.title ?? 'profile').replace(/\.geiger$/, '').replace(/[^\w.-]+/g, '_');
+	const stem = () =>
+		String(store.profile.meta.title ?? 'profile')
+			.replace(/\.geiger$/, '')
+			.replace(/[^\w.-]+/g, '_');
 	/** @param {string} text @param {string} says @param {() => void | Promise<void>} act */
 	const item = (text, says, act) =>
 		element(
@@ -53,13 +58,26 @@ export function makeDownload(store) {
 			list,
 			element('div', { class: 'menu-title' }, 'What is selected'),
 			item('Collapsed stacks', 'for flamegraph.pl and others', () =>
-				save(new Blob([collapsed(store.selection())], { type: 'text/plain' }), `${stem()}.collapsed`),
+				save(
+					new Blob([collapsed(store.selection())], { type: 'text/plain' }),
+					`${stem()}.collapsed`,
+				),
 			),
 			item('speedscope', 'for speedscope.app', () =>
-				save(new Blob([speedscope(store.selection())], { type: 'application/json' }), `${stem()}.speedscope.json`),
+				save(
+					new Blob([speedscope(store.selection())], { type: 'application/json' }),
+					`${stem()}.speedscope.json`,
+				),
 			),
-			item('pprof', 'for go tool pprof', async () => save(await packed(pprof(store.selection())), `${stem()}.pb.gz`)),
-			store.exports.length > 0 && element('div', { class: 'menu-title' }, 'The whole profile, with lines and addresses'),
+			item('pprof', 'for go tool pprof', async () =>
+				save(await packed(pprof(store.selection())), `${stem()}.pb.gz`),
+			),
+			store.exports.length > 0 &&
+				element(
+					'div',
+					{ class: 'menu-title' },
+					'The whole profile, with lines and addresses',
+				),
 			store.exports.map(({ name, href }) => element('a', { href, download: '' }, name)),
 		);
 	});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// header - whose profile it is, and the numbers of its head, as in the text report.
+// header - the profiled program, and the numbers of the head of a text report.
 
 import { append, element, fill } from './dom.js';
 import { BYTES, COUNT } from '../model/tally.js';
@@ -9,14 +9,24 @@ import { hasLeft } from '../model/window.js';
 
 /** @typedef {import('./store.js').Store} Store */
 
-/** @param {string} name @param {string | null} value @param {string} [says] @param {string} [more] */
+/**
+ * @param {string} name
+ * @param {string | null} value
+ * @param {string} [says]
+ * @param {string} [more]
+ */
 function fact(name, value, says, more) {
 	return (
 		value !== null &&
 		element(
 			'div',
 			{ class: 'fact', title: says },
-			element('span', { class: 'name' }, name, more && element('span', { class: 'more' }, ` · ${more}`)),
+			element(
+				'span',
+				{ class: 'name' },
+				name,
+				more && element('span', { class: 'more' }, ` · ${more}`),
+			),
 			element('span', { class: 'value' }, value),
 		)
 	);
@@ -48,19 +58,43 @@ export function drawFacts(host, store) {
 
 	fill(
 		host,
-		fact(meta.is_live ? 'live now' : 'live at the end', triple(totals.live_bytes, BYTES), 'allocated and not freed', counts(totals.live_count)),
+		fact(
+			meta.is_live ? 'live now' : 'live at the end',
+			triple(totals.live_bytes, BYTES),
+			'allocated and not freed',
+			counts(totals.live_count),
+		),
 		hasLeft(store.profile) &&
-			fact('left at exit', triple(totals.left_bytes, BYTES), 'never freed: what each process held at its own exit',
-				meta.processes > 1 ? `of ${meta.processes} processes` : ''),
-		fact('allocated', triple(totals.allocated_bytes, BYTES), meta.is_live ? 'since the start' : 'in the whole run', counts(totals.allocated_count)),
+			fact(
+				'left at exit',
+				triple(totals.left_bytes, BYTES),
+				'never freed: what each process held at its own exit',
+				meta.processes > 1 ? `of ${meta.processes} processes` : '',
+			),
+		fact(
+			'allocated',
+			triple(totals.allocated_bytes, BYTES),
+			meta.is_live ? 'since the start' : 'in the whole run',
+			counts(totals.allocated_count),
+		),
 		fact(
 			'peak',
 			triple(totals.peak_bytes, BYTES),
 			'the largest live estimate',
 			typeof meta.peak_at_ns === 'number' ? `at ${timeText(meta.peak_at_ns)}` : '',
 		),
-		fact(resident.is_upper_bound ? 'RSS at most' : 'RSS', bytes(resident.rss_bytes), readingText(resident), restOf(resident)),
-		fact('highest RSS', bytes(meta.highest?.rss_bytes), highestText(meta.highest), meta.highest?.processes > 1 ? 'of one process' : ''),
+		fact(
+			resident.is_upper_bound ? 'RSS at most' : 'RSS',
+			bytes(resident.rss_bytes),
+			readingText(resident),
+			restOf(resident),
+		),
+		fact(
+			'highest RSS',
+			bytes(meta.highest?.rss_bytes),
+			highestText(meta.highest),
+			meta.highest?.processes > 1 ? 'of one process' : '',
+		),
 	);
 }
 
@@ -78,14 +112,26 @@ function restOf(resident) {
 	const rest = bytes(resident.rest_bytes);
 	const at = typeof resident.time_ns === 'number' ? `at ${timeText(resident.time_ns)}` : '';
 
-	return [at, rest && slack && `slack ${slack}`, geiger && `geiger itself ${geiger}`, rest && `rest ${rest}`].filter(Boolean).join(', ');
+	return [
+		at,
+		rest && slack && `slack ${slack}`,
+		geiger && `geiger itself ${geiger}`,
+		rest && `rest ${rest}`,
+	]
+		.filter(Boolean)
+		.join(', ');
 }
 
-/** Which reading it is, and of what. @param {any} resident */
+/** Says when the resident memory was read, and of which processes. @param {any} resident */
 function readingText(resident) {
 	const { processes = 1, living_processes: living = processes, proportional } = resident;
-	const of = processes === 1 && living === 1 ? '' : ` of ${processes < living ? `${processes} of ${living}` : processes} processes`
-		+ (processes > 1 ? `; pages that processes share count ${proportional ? 'once' : 'in each of them'}` : '');
+	const of =
+		processes === 1 && living === 1
+			? ''
+			: ` of ${processes < living ? `${processes} of ${living}` : processes} processes` +
+				(processes > 1
+					? `; pages that processes share count ${proportional ? 'once' : 'in each of them'}`
+					: '');
 
 	return `resident memory, the last reading${of}`;
 }
@@ -109,11 +155,17 @@ export function drawTitle(host, store) {
 	].filter(Boolean);
 
 	fill(host, element('span', { class: 'command', title: command }, command));
-	append(host, [element('span', { class: 'says', title: when(meta.start_seconds) }, says.join(' · '))]);
+	append(host, [
+		element('span', { class: 'says', title: when(meta.start_seconds) }, says.join(' · ')),
+	]);
 	document.title = command ? `${command} - geiger` : 'geiger';
 }
 
-/** "512 KiB", "4 to 512 KiB": where samples were drawn with several. @param {any} meta */
+/**
+ * The sampling interval: "512 KiB", or "4 to 512 KiB" if samples were drawn with several.
+ *
+ * @param {any} meta
+ */
 function intervalText({ interval_bytes: most, least_interval_bytes: least }) {
 	const [first, last] = [numberText(least ?? most, BYTES), numberText(most, BYTES)];
 	const [number, unit] = first.split(' ');
@@ -135,14 +187,24 @@ export function drawNotes(host, store) {
 	const { frames = 0, of = 0, module = '' } = meta.unresolved ?? {};
 
 	if (frames > 0)
-		notes.push(`${frames} of ${of} frames ${frames === 1 ? 'has' : 'have'} no name, most of them in ${module}`);
+		notes.push(
+			`${frames} of ${of} frames ${frames === 1 ? 'has' : 'have'} no name, most of them in ${module}`,
+		);
 	if (meta.dropped > 0)
 		notes.push(`${meta.dropped} samples and events found no place`);
 	host.hidden = notes.length === 0;
 	fill(
 		host,
-		element('summary', {}, notes.length === 1 ? notes[0] : `${notes.length} notes: ${notes[0]}`),
-		element('ul', {}, (notes.length > 1 ? notes : []).map((note) => element('li', {}, note))),
+		element(
+			'summary',
+			{},
+			notes.length === 1 ? notes[0] : `${notes.length} notes: ${notes[0]}`,
+		),
+		element(
+			'ul',
+			{},
+			(notes.length > 1 ? notes : []).map((note) => element('li', {}, note)),
+		),
 	);
 	host.classList.toggle('single', notes.length === 1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// help - the overlay that "?" opens: keys, and how to read what is shown.
+// help - the overlay that "?" opens: keys, and how to read the page.
 
 import { element } from './dom.js';
 import { FLAME_KEYS, KEYS, TABLE_KEYS, TIME_KEYS } from './keys.js';
@@ -14,19 +14,24 @@ function keyList(title, keys) {
 		element(
 			'dl',
 			{ class: 'keys' },
-			keys.map(([key, says]) => [element('dt', {}, element('kbd', {}, key)), element('dd', {}, says)]).flat(),
+			keys
+				.map(([key, says]) => [
+					element('dt', {}, element('kbd', {}, key)),
+					element('dd', {}, says),
+				])
+				.flat(),
 		),
 	);
 }
 
 const READING = [
-	'Every number is an estimate from samples. “312 MiB (268-361)” means: the truth is between 268 and 361 MiB ' +
-		'with 95 % confidence.',
-	'Hatched frames rest on fewer than 20 samples: what they show may be far from the truth.',
-	'A stack that is not shown was never sampled. The line at the bottom tells how much it may hold.',
-	'Colours tell modules apart. Lengths are bytes, or allocations.',
-	'Drag over the chart to choose a window of time; everything else follows it.',
-	'The address of this page holds what you see: it can be kept and sent.',
+	'Every number is an estimate from samples. “312 MiB (268-361)” means that the true value is between ' +
+		'268 and 361 MiB with 95 % confidence.',
+	'Hatched frames have fewer than 20 samples. Their estimates may be far from the true values.',
+	'A stack without samples is not shown. The line at the bottom says how much such a stack may hold.',
+	'Colours distinguish modules. The length of a frame is its bytes or its allocations.',
+	'Drag over the chart to choose a window of time. All views then show that window.',
+	'The address of this page stores the current view, so you can bookmark it or send it.',
 ];
 
 export function makeHelp() {
@@ -37,14 +42,27 @@ export function makeHelp() {
 			'header',
 			{},
 			element('h2', {}, 'Help'),
-			element('button', { class: 'quiet', 'aria-label': 'Close', onclick: () => dialog.close() }, '✕'),
+			element(
+				'button',
+				{ class: 'quiet', 'aria-label': 'Close', onclick: () => dialog.close() },
+				'✕',
+			),
 		),
 		element(
 			'div',
 			{ class: 'columns' },
 			element('div', {}, keyList('Everywhere', KEYS), keyList('Chart of time', TIME_KEYS)),
 			element('div', {}, keyList('Flame graph', FLAME_KEYS), keyList('Tables', TABLE_KEYS)),
-			element('section', {}, element('h3', {}, 'How to read it'), element('ul', {}, READING.map((text) => element('li', {}, text)))),
+			element(
+				'section',
+				{},
+				element('h3', {}, 'How to read it'),
+				element(
+					'ul',
+					{},
+					READING.map((text) => element('li', {}, text)),
+				),
+			),
 		),
 	);
 

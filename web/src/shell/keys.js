@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// keys - what the keyboard does everywhere; views have more (their `keys`).  The help shows these lists.
+// keys - keys that work in every view.  Views have more (their `keys`); the help shows all lists.
 
 /** @type {[string, string][]} */
 export const KEYS = [
@@ -20,7 +20,7 @@ export const FLAME_KEYS = [
 	['Enter', 'zoom to the frame'],
 	['Backspace', 'zoom out by one'],
 	['0', 'zoom out'],
-	['i', 'inverted: from who asked for the memory to the callers'],
+	['i', 'inverted: from the allocating functions to their callers'],
 	['s', 'sandwich: callers and callees of the function'],
 	['h', 'hide the function and all below it'],
 	['o', 'only stacks with the function'],
@@ -44,7 +44,7 @@ export const TABLE_KEYS = [
 	['o', 'only stacks with the function'],
 ];
 
-/** Does the person write into this? @param {EventTarget | null} target */
+/** True if the element takes text input. @param {EventTarget | null} target */
 export function isTyping(target) {
 	return (
 		target instanceof HTMLElement &&

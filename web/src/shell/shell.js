@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// shell - the page around the views: header, chart of time, tabs, and the line at the bottom; it keeps the
-// URL and hears the keyboard.
+// shell - the page around the views: header, chart of time, tabs, and the line at the bottom.  It
+// keeps the URL and handles the keyboard.
 //
-// One subscription feeds everything in a fixed order, so that a change is drawn once.
+// One subscription updates everything in a fixed order, so that each change is drawn once.
 
 import { timeView, viewsOf } from '../views/index.js';
 import { element, fill } from './dom.js';
@@ -11,17 +11,29 @@ import { makeDownload } from './download.js';
 import { drawFacts, drawNotes, drawTitle } from './header.js';
 import { makeHelp } from './help.js';
 import { isTyping } from './keys.js';
-import { beginWith } from './begin.js';
+import { stateFrom } from './defaults.js';
 import { DEFAULTS, writeState } from './state.js';
-import { drawStatus } from './status.js';
+import { drawSelectionLine } from './selection_line.js';
 import { makeToolbar, metricsOf, shownMetric } from './toolbar.js';
 
 /** @typedef {import('./store.js').Store} Store */
 /** @typedef {import('./view.js').Mounted} Mounted */
 
 const EVERYTHING = new Set([...Object.keys(DEFAULTS), 'profile', 'size']);
-/** Changes of these are steps that "back" goes back. */
-const STEPS = ['view', 'metric', 'unit', 'hide', 'focus', 'only', 'without', 'who', 'inverted', 'zoom', 'sandwich'];
+/** Changes of these members make entries of the browser's history. */
+const STEPS = [
+	'view',
+	'metric',
+	'unit',
+	'hide',
+	'focus',
+	'only',
+	'without',
+	'who',
+	'inverted',
+	'zoom',
+	'sandwich',
+];
 
 /** @typedef {{ badge: HTMLElement, toggle: () => void }} Live */
 
@@ -47,7 +59,16 @@ export function openShell(root, store, live) {
 			live?.badge,
 			makeDownload(store),
 			theme,
-			element('button', { class: 'quiet', title: 'Help: key ?', 'aria-label': 'Help', onclick: () => help.showModal() }, '?'),
+			element(
+				'button',
+				{
+					class: 'quiet',
+					title: 'Help: key ?',
+					'aria-label': 'Help',
+					onclick: () => help.showModal(),
+				},
+				'?',
+			),
 		),
 		facts,
 		notes,
@@ -58,7 +79,10 @@ export function openShell(root, store, live) {
 		help,
 	);
 
-	const timeMounted = timeView && (!timeView.exists || timeView.exists(store)) ? timeView.mount(time, store) : null;
+	const timeMounted =
+		timeView && (!timeView.exists || timeView.exists(store))
+			? timeView.mount(time, store)
+			: null;
 	time.hidden = timeMounted === null;
 	const switchView = viewSwitch(main, store);
 
@@ -74,23 +98,33 @@ export function openShell(root, store, live) {
 		toolbar.update(changed);
 		timeMounted?.update(changed);
 		switchView.update(changed);
-		drawStatus(status, store);
+		drawSelectionLine(status, store);
 	}
 
 	store.subscribe((changed) => {
-		// A metric of the difference alone ends with it.
-		if (changed.has('view') && store.state.metric === 'temporary' && !metricsOf(store).includes('temporary')) {
+		// A metric that only the diff has ends when the user leaves the diff.
+		if (
+			changed.has('view') &&
+			store.state.metric === 'temporary' &&
+			!metricsOf(store).includes('temporary')
+		) {
 			store.state = { ...store.state, metric: 'live' };
 			changed.add('metric');
 		}
 		keepUrl(store, changed);
 		update(changed);
 	});
-	window.addEventListener('popstate', () => store.set(beginWith(location.hash, store.defaults)));
-	window.addEventListener('hashchange', () => store.set(beginWith(location.hash, store.defaults)));
+	window.addEventListener('popstate', () => store.set(stateFrom(location.hash, store.defaults)));
+	window.addEventListener('hashchange', () =>
+		store.set(stateFrom(location.hash, store.defaults)),
+	);
 	window.addEventListener('resize', () => store.tell(new Set(['size'])));
-	document.addEventListener('keydown', (event) => onKey(event, store, { help, search: toolbar.search, switchView, live }));
-	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => store.tell(new Set(['theme'])));
+	document.addEventListener('keydown', (event) =>
+		onKey(event, store, { help, search: toolbar.search, switchView, live }),
+	);
+	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () =>
+		store.tell(new Set(['theme'])),
+	);
 	update(EVERYTHING);
 }
 
@@ -127,7 +161,7 @@ function keepUrl(store, changed) {
 
 	if (`#${hash}` === location.hash || (hash === '' && location.hash === ''))
 		return;
-	// A brush that is drawn, or a word that is typed, is no step of its own.
+	// Moves of a brush and typed letters make no history entries of their own.
 	if (STEPS.some((name) => changed.has(name)))
 		history.pushState(null, '', url);
 	else
@@ -145,7 +179,9 @@ function nextTheme(store) {
 /** @param {HTMLElement} button @param {Store} store */
 function showTheme(button, store) {
 	const { theme } = store.state;
-	const dark = theme === 'dark' || (theme === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches);
+	const dark =
+		theme === 'dark' ||
+		(theme === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches);
 
 	document.documentElement.dataset.theme = dark ? 'dark' : 'light';
 	button.textContent = THEME_SIGNS[theme];
@@ -214,7 +250,11 @@ function pageKey(event, store, { help, search, live }) {
 	}
 }
 
-/** Esc: what was chosen last of these, goes first. @param {Store} store */
+/**
+ * Esc undoes the innermost choice: the search, then the zoom, then the window.
+ *
+ * @param {Store} store
+ */
 function stepBack(store) {
 	const { state } = store;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// state - what the person chose, and how the URL tells it.  Pure.
+// state - the choices of the user, and their form in the URL.  Pure.
 //
 //   readState('#view=table&metric=allocated&from=1.5&to=2')
-//   writeState(state)             only what is not the default, in a fixed order
+//   writeState(state)             only values that are not the defaults, in a fixed order
 //
-// Both take the defaults of a profile (begin.js) where these are not DEFAULTS.
+// Both take the defaults of a profile (defaults.js) if these differ from DEFAULTS.
 //
-// What does not make sense is left out: a link from another version opens, if not on the same spot.
+// Invalid values are ignored, so that a link from another version still opens the page.
 
 /**
  * @typedef {object} State
@@ -20,13 +20,16 @@
  * @property {string[]} hide        stacks with one of these functions are left out
  * @property {string[]} focus       only stacks with each of these
  * @property {string[]} only        searches: only stacks with a function that each of them matches
- * @property {string[]} without     searches: stacks with a function that one of them matches are left out
- * @property {string} who           only this process ("4711"), thread ("4711/4712") or label ("label:host=web-1"); "": all
+ * @property {string[]} without     searches: stacks with a function that one of them matches are
+ *                                  left out
+ * @property {string} who           only this process ("4711"), thread ("4711/4712") or label
+ *                                  ("label:host=web-1"); "": all
  * @property {number} within        the longest life of what is temporary, ns
  * @property {Theme} theme
- * @property {boolean} inverted     flame: callers on top, from who asked for the memory on
+ * @property {boolean} inverted     flame: callers on top, from the allocating function on
  * @property {boolean} flame       flame: the root at the bottom, else on top
- * @property {string[]} zoom        flame: functions from the outermost to the one that fills the width
+ * @property {string[]} zoom        flame: functions from the outermost to the one that fills the
+ *                                  width
  * @property {string} sandwich      flame: the function between its callers and callees; "": none
  * @property {string} extra         for a view's own use (a sort order)
  *
@@ -41,12 +44,18 @@ export const METRICS = ['live', 'peak', 'left', 'kept', 'allocated', 'freed', 't
 /** @type {Record<Metric, { title: string, says: string }>} */
 export const METRIC_TEXTS = {
 	live: { title: 'Live', says: 'allocated and not freed, at the end of the window' },
-	peak: { title: 'Peak', says: 'live at the moment of the largest estimate, whatever the window' },
-	left: { title: 'Left', says: 'never freed by processes that ended in the window: what each held at its own exit' },
+	peak: {
+		title: 'Peak',
+		says: 'live at the moment of the largest estimate, whatever the window',
+	},
+	left: {
+		title: 'Left',
+		says: 'not freed by processes that ended in the window, at the exit of each',
+	},
 	kept: { title: 'Kept', says: 'allocated in the window and still live at its end' },
 	allocated: { title: 'Allocated', says: 'allocated in the window, freed or not' },
 	freed: { title: 'Freed', says: 'freed in the window' },
-	temporary: { title: 'Temporary', says: 'allocated in the window, and freed very soon' },
+	temporary: { title: 'Temporary', says: 'allocated in the window, and freed soon afterwards' },
 };
 
 /** @type {Readonly<State>} */
@@ -74,7 +83,7 @@ export const DEFAULTS = Object.freeze({
 /** @type {Record<string, readonly string[]>} */
 const CHOICES = { metric: METRICS, unit: ['bytes', 'count'], theme: ['auto', 'light', 'dark'] };
 
-/** Decoding never throws: links get damaged. @param {string} text */
+/** Decodes without exceptions, because links get damaged. @param {string} text */
 function decode(text) {
 	try {
 		return decodeURIComponent(text.replace(/\+/g, ' '));
@@ -118,8 +127,9 @@ export function readState(hash, defaults = DEFAULTS) {
 	return /** @type {State} */ (state);
 }
 
-/** ";" and "&" are ours; everything else as URLs have it. @param {string} text */
-const encode = (text) => encodeURIComponent(text).replace(/%2F/g, '/').replace(/%3A/g, ':').replace(/%20/g, '+');
+/** Encodes like a URL, and ";" and "&" as well, which separate values here. @param {string} text */
+const encode = (text) =>
+	encodeURIComponent(text).replace(/%2F/g, '/').replace(/%3A/g, ':').replace(/%20/g, '+');
 
 /**
  * @param {Readonly<State>} state

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// store - the profile, what the person chose, and who wants to know.
+// store - the profile, the choices of the user, and the subscribers to changes.
 //
 //   const store = new Store(profile, readState(location.hash));
 //   store.subscribe((changed) => changed.has('metric') && draw());
-//   store.set({ metric: 'allocated' });          one notice for one call
-//   store.selection()                            what state selects, by stack; kept until it changes
+//   store.set({ metric: 'allocated' });          notifies subscribers once
+//   store.selection()                            the cells that the state selects; cached until the state changes
 //
-// Knows no document: shell.js keeps the URL.  State is never changed in place.
+// The store uses no document; shell.js keeps the URL.  State is replaced, never modified.
 
 import { select } from '../model/select.js';
 import { DEFAULTS } from './state.js';
@@ -17,8 +17,19 @@ import { DEFAULTS } from './state.js';
 /** @typedef {import('../model/select.js').Selection} Selection */
 /** @typedef {(changed: Set<string>) => void} Listener */
 
-/** What a selection depends on. */
-const SELECTS = ['metric', 'unit', 'from', 'to', 'hide', 'focus', 'only', 'without', 'who', 'within'];
+/** The members of the state that a selection depends on. */
+const SELECTS = [
+	'metric',
+	'unit',
+	'from',
+	'to',
+	'hide',
+	'focus',
+	'only',
+	'without',
+	'who',
+	'within',
+];
 
 /** @param {unknown} a @param {unknown} b */
 function same(a, b) {
@@ -42,9 +53,13 @@ export class Store {
 		this.profile = profile;
 		this.before = before;
 		this.state = state;
-		/** What the address need not say. @type {Readonly<State>} */
+		/** The state that an empty address stands for. @type {Readonly<State>} */
 		this.defaults = DEFAULTS;
-		/** Files that a server has of this profile. @type {{ name: string, href: string }[]} */
+		/**
+		 * The files of this profile that a server offers.
+		 *
+		 * @type {{ name: string, href: string }[]}
+		 */
 		this.exports = [];
 	}
 
@@ -52,7 +67,8 @@ export class Store {
 	set(patch) {
 		const changed = new Set(
 			Object.keys(patch).filter(
-				(name) => !same(/** @type {any} */ (patch)[name], /** @type {any} */ (this.state)[name]),
+				(name) =>
+					!same(/** @type {any} */ (patch)[name], /** @type {any} */ (this.state)[name]),
 			),
 		);
 
@@ -62,7 +78,7 @@ export class Store {
 		this.tell(changed);
 	}
 
-	/** A newer profile of the same recording. @param {Profile} profile */
+	/** Takes a newer profile of the same recording. @param {Profile} profile */
 	setProfile(profile) {
 		this.profile = profile;
 		this.#kept.clear();
@@ -82,7 +98,7 @@ export class Store {
 	}
 
 	/**
-	 * What the state selects, or with some of it changed; of `profile`, or of `before`.
+	 * The selection of the state, with `patch` applied to it, in `profile` or another profile.
 	 *
 	 * @param {Partial<State>} [patch]
 	 * @param {Profile} [profile]
@@ -96,7 +112,7 @@ export class Store {
 		let kept = this.#kept.get(key);
 
 		if (kept === undefined) {
-			// Brushing makes many: the oldest goes.
+			// Brushing makes many selections, so the oldest is dropped.
 			if (this.#kept.size >= 8)
 				this.#kept.delete(/** @type {string} */ (this.#kept.keys().next().value));
 			kept = select(profile, state);
@@ -106,7 +122,7 @@ export class Store {
 	}
 }
 
-/** Does a change of these alter the selection? @param {Set<string>} changed */
+/** True if a change of these members changes the selection. @param {Set<string>} changed */
 export function altersSelection(changed) {
 	return changed.has('profile') || SELECTS.some((name) => changed.has(name));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// toolbar - tabs, metric, unit and search: how the state is changed by hand.
+// toolbar - tabs, metric, unit and search: the controls that change the state.
 
 import { timeText } from '../model/figure.js';
 import { element, fill } from './dom.js';
@@ -13,11 +13,11 @@ import { METRICS, METRIC_TEXTS } from './state.js';
 /** @typedef {import('./state.js').Metric} Metric */
 
 /**
- * Buttons of which one is pressed.
+ * A group of buttons, of which one is pressed.
  *
  * @template {string} Value
  * @param {string} label
- * @param {[Value, string, string][]} choices value, text, what it means
+ * @param {[Value, string, string][]} choices value, text, explanation
  * @param {(value: Value) => void} choose
  */
 export function makeSwitch(label, choices, choose) {
@@ -38,12 +38,17 @@ export function makeSwitch(label, choices, choose) {
 	};
 }
 
-/** The one of the state, or what stands for it in this view. @param {Store} store @returns {Metric} */
+/**
+ * The metric of the state, or the metric that replaces it in this view.
+ *
+ * @param {Store} store
+ * @returns {Metric}
+ */
 export function shownMetric({ profile, state }) {
 	return isComparing(profile, state) ? diffMetric(profile, state.metric) : state.metric;
 }
 
-/** Which metrics does this profile have, in this view? @param {Store} store @returns {Metric[]} */
+/** The metrics that this profile has in this view. @param {Store} store @returns {Metric[]} */
 export function metricsOf({ profile, state }) {
 	const { meta, peakEdge, data } = profile;
 
@@ -58,7 +63,9 @@ export function metricsOf({ profile, state }) {
 			return peakEdge !== null;
 		if (metric === 'temporary')
 			return meta.has_history !== false && profile.briefNs.length > 0;
-		return hasTimes(profile) || metric === 'live' || metric === 'allocated' || metric === 'left';
+		return (
+			hasTimes(profile) || metric === 'live' || metric === 'allocated' || metric === 'left'
+		);
 	});
 }
 
@@ -83,7 +90,7 @@ export function makeToolbar(store, viewsOf) {
 	);
 	const within = element('select', {
 		'aria-label': 'Temporary: freed within',
-		title: 'the longest life of what is called temporary',
+		title: 'the longest lifetime of temporary memory',
 		onchange: () => store.set({ within: Number(within.value) }),
 	});
 	const brief = element('label', { class: 'within' }, 'within ', within);
@@ -100,7 +107,14 @@ export function makeToolbar(store, viewsOf) {
 		'div',
 		{ class: 'toolbar' },
 		tabs,
-		element('div', { class: 'choices' }, metric.group, brief, unit.group, element('div', { class: 'search' }, search)),
+		element(
+			'div',
+			{ class: 'choices' },
+			metric.group,
+			brief,
+			unit.group,
+			element('div', { class: 'search' }, search),
+		),
 	);
 
 	function drawTabs() {
@@ -125,10 +139,21 @@ export function makeToolbar(store, viewsOf) {
 		const { briefNs } = store.profile;
 		const { within: chosen } = store.state;
 
-		brief.hidden = store.state.metric !== 'temporary' || isComparing(store.profile, store.state); // which knows 1 ms alone
-		fill(within, briefNs.map((ns) =>
-			element('option', { value: String(ns), selected: ns === (briefNs.includes(chosen) ? chosen : briefNs[0]) },
-				timeText(ns))));
+		brief.hidden =
+			store.state.metric !== 'temporary' || isComparing(store.profile, store.state); // where 1 ms is the only limit
+		fill(
+			within,
+			briefNs.map((ns) =>
+				element(
+					'option',
+					{
+						value: String(ns),
+						selected: ns === (briefNs.includes(chosen) ? chosen : briefNs[0]),
+					},
+					timeText(ns),
+				),
+			),
+		);
 	}
 
 	return {
@@ -142,7 +167,12 @@ export function makeToolbar(store, viewsOf) {
 				drawTabs();
 			metric.show(shownMetric(store), (name) => has.includes(/** @type {any} */ (name)));
 			unit.show(store.state.unit);
-			if (changed.has('metric') || changed.has('within') || changed.has('profile') || changed.has('view'))
+			if (
+				changed.has('metric') ||
+				changed.has('within') ||
+				changed.has('profile') ||
+				changed.has('view')
+			)
 				drawWithin();
 			if (search.value !== store.state.search)
 				search.value = store.state.search;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// view - what a view of the page is: types alone.
+// view - the interface of a view of the page; this module has types alone.
 //
-// A view is listed in views/index.js.  The shell mounts the one that the state names into an empty element
-// and calls update() once, and again after each change of the store; when another is chosen it calls
-// destroy() and empties the element.  A view asks the store and writes to its element; it looks at nothing
-// else of the document.  Texts of profiles (names, paths, arguments) are hostile: they go into text nodes
-// (dom.js) or onto a canvas, never into markup.
+// views/index.js lists the views.  The shell mounts the view that the state names into an empty
+// element.  It calls update() once, and again after each change of the store.  When the user
+// chooses another view, the shell calls destroy() and empties the element.  A view reads the store
+// and writes to its element; it uses nothing else of the document.  Texts of profiles (names,
+// paths, arguments) are hostile: they go into text nodes (dom.js) or onto a canvas, never into
+// markup.
 
 /** @typedef {import('./store.js').Store} Store */
 
@@ -14,14 +15,16 @@
  * @typedef {object} View
  * @property {string} id               its name in the URL
  * @property {string} title            on its tab
- * @property {boolean} [fills]         it scrolls by itself: its element has the height that is left
- * @property {(store: Store) => boolean} [exists]   false: this profile has nothing for it, no tab
+ * @property {boolean} [fills]         the view scrolls by itself, and gets the remaining height
+ * @property {(store: Store) => boolean} [exists]   false: this profile has no data for the view, so
+ *                                   it has no tab
  * @property {(element: HTMLElement, store: Store) => Mounted} mount
  *
  * @typedef {object} Mounted
- * @property {(changed: Set<string>) => void} update   names of State, and "profile", "size", "theme";
- *                                                     at first all of them
- * @property {(event: KeyboardEvent) => boolean} [key] true: it was for this view
+ * @property {(changed: Set<string>) => void} update   members of State, and "profile", "size",
+ *                                   "theme";
+ *                                                     all of them in the first call
+ * @property {(event: KeyboardEvent) => boolean} [key] true: the view handled the key
  * @property {() => void} destroy
  */
 

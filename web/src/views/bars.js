@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bars - an estimate as a bar with its error, and as text: the cells of tables and histograms.
+// bars - the cells of tables and histograms: an estimate with its confidence interval, as a bar and
+// as text.
 //
 //   figureCell(figure, BYTES, most)
 //
-// The bar is filled up to the estimate; the line over it goes from the low to the high end of the confidence
-// interval.  What rests on few samples is hatched.  `most` is the value of the full width; an end beyond it is cut.
+// The bar is filled up to the estimate.  The line over it goes from the lower to the upper bound of
+// the confidence interval.  Bars with few samples are hatched.  `most` is the value of the full
+// width; larger bounds are cut.
 
 import { figureText, samplesText } from '../model/figure.js';
 import { element } from '../shell/dom.js';
 
 /** @typedef {import('../model/figure.js').Figure & { samples?: number }} Figure */
 
-/** As restsOnFew() of model/select.js, by the interval: few samples, and no certainty either. @param {Figure} figure */
+/**
+ * Like hasFewSamples() of model/select.js, but by the confidence interval: few samples, and an
+ * error above 0.
+ *
+ * @param {Figure} figure
+ */
 export function isUnsure(figure) {
 	const { estimate, low, high, samples = Infinity } = figure;
 
@@ -67,22 +74,30 @@ export function figureCell(figure, quantity, most) {
 	);
 }
 
-/** "41 samples", and that they are few. @param {Figure} figure */
+/** "41 samples", with a hint if they are few. @param {Figure} figure */
 export function samplesCell(figure) {
 	const { samples = 0 } = figure;
 
-	return element('span', { class: `samples${isUnsure(figure) ? ' few' : ''}`, title: samplesText(samples) }, String(samples));
+	return element(
+		'span',
+		{ class: `samples${isUnsure(figure) ? ' few' : ''}`, title: samplesText(samples) },
+		String(samples),
+	);
 }
 
 /**
- * The largest value of rows: what a full bar means.  Ends of intervals are in it as far as they are within twice
- * the largest estimate, so that one wild row does not make the others thin.
+ * The value of a full bar: the largest estimate or upper bound of the rows.  Upper bounds above
+ * twice the largest estimate are ignored, so that one uncertain row does not make all other bars
+ * thin.
  *
  * @param {Figure[]} figures
  */
 export function mostOf(figures) {
 	const most = Math.max(0, ...figures.map((figure) => figure.estimate));
-	const high = Math.max(0, ...figures.map((figure) => (Number.isFinite(figure.high) ? figure.high : 0)));
+	const high = Math.max(
+		0,
+		...figures.map((figure) => (Number.isFinite(figure.high) ? figure.high : 0)),
+	);
 
 	return Math.max(most, Math.min(high, 2 * most)) || 1;
 }

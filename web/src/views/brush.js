@@ -1,32 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// brush - chooses a window of time over a chart: drag anew, drag an end, drag the whole; or by the keyboard.
+// brush - chooses a window of time over a chart, by dragging or by the keyboard.
 //
 //   const brush = makeBrush(host, { timeAt, place, choose });
 //   brush.show(window, isWhole, texts)
 //
-// The ends are sliders for assistive technology: Left and Right move them by an edge, Page keys by ten, Home and
-// End to the ends of the run; on the window itself the same keys move all of it.  Works with mouse, pen and touch.
+// The user drags a new window, one end, or the whole window, with mouse, pen or touch.  For
+// assistive technology the ends are sliders: Left and Right move them by one edge, Page keys by
+// ten, Home and End to the ends of the run.  On the window itself the same keys move all of it.
 
 import { element } from '../shell/dom.js';
 
 /**
  * @typedef {object} BrushHost
- * @property {(x: number) => number} edgeAt     the edge nearest to a place, in CSS pixels
- * @property {(edge: number) => number} placeOf of an edge, in CSS pixels
+ * @property {(x: number) => number} edgeAt     the edge nearest to a position, in CSS pixels
+ * @property {(edge: number) => number} placeOf the position of an edge, in CSS pixels
  * @property {(from: number, to: number) => void} choose   edges, in any order
  * @property {(end: 'from' | 'to' | 'both', steps: number) => void} move
  * @property {() => void} clear
  */
 
-/** A drag that is shorter is a click. */
+/** A shorter drag is a click. */
 const LEAST_DRAG = 4;
 
 /** @param {HTMLElement} host @param {BrushHost} of */
 export function makeBrush(host, of) {
 	const left = element('div', { class: 'shade' });
 	const right = element('div', { class: 'shade' });
-	const body = element('div', { class: 'window', tabindex: '0', role: 'group', 'aria-label': 'window' });
+	const body = element('div', {
+		class: 'window',
+		tabindex: '0',
+		role: 'group',
+		'aria-label': 'window',
+	});
 	const from = slider('from');
 	const to = slider('to');
 	const layer = element('div', { class: 'brush' }, left, right, body, from, to);
@@ -81,7 +87,7 @@ export function makeBrush(host, of) {
 			of.move('both', of.edgeAt(of.placeOf(drag.from) + x - drag.x) - shown.from);
 	}
 
-	/** A click beside the window ends it. @param {PointerEvent} event */
+	/** A click beside the window removes it. @param {PointerEvent} event */
 	function onUp(event) {
 		if (drag !== null && !drag.hasMoved && drag.what === 'new' && event.type === 'pointerup')
 			of.clear();
@@ -117,7 +123,7 @@ export function makeBrush(host, of) {
 		enable(isEnabled) {
 			layer.hidden = !isEnabled;
 		},
-		/** Where the ends are again: the chart has another width. */
+		/** Moves the ends after the width of the chart changed. */
 		place() {
 			const a = of.placeOf(shown.from);
 			const b = of.placeOf(shown.to);
@@ -141,7 +147,10 @@ export function makeBrush(host, of) {
 		show(window, last, texts) {
 			shown = { ...window, isWhole: window.from === 0 && window.to === last };
 			layer.classList.toggle('whole', shown.isWhole);
-			for (const [part, end] of /** @type {[HTMLElement, 'from' | 'to'][]} */ ([[from, 'from'], [to, 'to']])) {
+			for (const [part, end] of /** @type {[HTMLElement, 'from' | 'to'][]} */ ([
+				[from, 'from'],
+				[to, 'to'],
+			])) {
 				part.setAttribute('aria-valuemin', '0');
 				part.setAttribute('aria-valuemax', String(last));
 				part.setAttribute('aria-valuenow', String(window[end]));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// diff - what changed since another profile: a table of functions, and the tree of both in colours of change.
+// diff - the changes since another profile: a table of functions, and the call tree of both,
+// coloured by change.
 //
-// Red is more, blue is less, as in diagrams for the colour-blind; what sampling explains is grey, however large it
-// looks.  `extra` of the state has what is shown and the order: "diff:table,difference,d,all".
+// Red is more and blue is less, colours that colour-blind people can distinguish.  A change that
+// sampling alone can explain is grey, however large it is.  `extra` of the state has the form and
+// the order: "diff:table,difference,d,all".
 
 import { changeText, figureText, numberText, samplesText, timeText } from '../model/figure.js';
 import { diffOf } from '../model/diff.js';
@@ -26,7 +28,13 @@ const ROW_HEIGHT = 34;
 /** @type {Column[]} */
 const COLUMNS = ['name', 'before', 'after', 'difference', 'p'];
 /** @type {Record<Column, string>} */
-const TITLES = { name: 'Function', before: 'Before', after: 'After', difference: 'Difference', p: 'p' };
+const TITLES = {
+	name: 'Function',
+	before: 'Before',
+	after: 'After',
+	difference: 'Difference',
+	p: 'p',
+};
 
 /**
  * @param {Store} store
@@ -34,7 +42,9 @@ const TITLES = { name: 'Function', before: 'Before', after: 'After', difference:
  */
 function choiceOf(store, diff) {
 	const { extra } = store.state;
-	const [show, column, direction, which] = extra.startsWith('diff:') ? extra.slice(5).split(',') : [];
+	const [show, column, direction, which] = extra.startsWith('diff:')
+		? extra.slice(5).split(',')
+		: [];
 	const chosen = COLUMNS.find((name) => name === column) ?? 'difference';
 
 	return {
@@ -46,7 +56,8 @@ function choiceOf(store, diff) {
 }
 
 /**
- * From the middle: to the right it is more, to the left less; the line is the interval.
+ * The bar of a change: more goes to the right of the middle, less to the left.  The line is the
+ * confidence interval.
  *
  * @param {{ estimate: number, low: number, high: number }} change
  * @param {boolean} isSignificant
@@ -59,9 +70,19 @@ function changeBar({ estimate, low, high }, isSignificant, most) {
 	const before = (value) => `${(50 - 50 * Math.max(-1, Math.min(1, value / most))).toFixed(2)}%`;
 	const kind = isSignificant ? (estimate > 0 ? 'more' : 'less') : 'same';
 
-	return element('span', { class: `bar change ${kind}`, 'aria-hidden': 'true' },
-		element('i', { class: 'fill', style: { left: at(Math.min(0, estimate)), right: before(Math.max(0, estimate)), width: 'auto' } }),
-		Number.isFinite(low) && Number.isFinite(high) &&
+	return element(
+		'span',
+		{ class: `bar change ${kind}`, 'aria-hidden': 'true' },
+		element('i', {
+			class: 'fill',
+			style: {
+				left: at(Math.min(0, estimate)),
+				right: before(Math.max(0, estimate)),
+				width: 'auto',
+			},
+		}),
+		Number.isFinite(low) &&
+			Number.isFinite(high) &&
 			element('i', { class: 'error', style: { left: at(low), right: before(high) } }),
 		element('i', { class: 'middle' }));
 }
@@ -80,7 +101,11 @@ function sideText(side, name) {
 	];
 }
 
-/** Of whole runs: windows are of one profile. @type {Record<import('../shell/state.js').Metric, string>} */
+/**
+ * The names of metrics, for whole runs: a window belongs to one profile.
+ *
+ * @type {Record<import('../shell/state.js').Metric, string>}
+ */
 const METRIC_SAYS = {
 	live: 'Live at the end',
 	peak: 'Live at the peak of each',
@@ -99,25 +124,49 @@ function totalElement(diff) {
 	const { estimate, low, high } = total?.difference ?? {};
 	const kind = total?.significant ? (estimate > 0 ? 'more' : 'less') : 'same';
 
-	return element('p', { class: 'diff-total' },
-		`${METRIC_SAYS[diff.metric]}: `, figureText(before, quantity), ' → ', figureText(after, quantity), ': ',
-		element('b', { class: kind }, changeText({ estimate: estimate ?? 0, low: low ?? -Infinity, high: high ?? Infinity }, quantity)),
-		element('span', { class: 'soft' }, total?.significant
-			? ` (p = ${probabilityText(total.p_value)})`
-			: ' · within sampling error'));
+	return element(
+		'p',
+		{ class: 'diff-total' },
+		`${METRIC_SAYS[diff.metric]}: `,
+		figureText(before, quantity),
+		' → ',
+		figureText(after, quantity),
+		': ',
+		element(
+			'b',
+			{ class: kind },
+			changeText(
+				{ estimate: estimate ?? 0, low: low ?? -Infinity, high: high ?? Infinity },
+				quantity,
+			),
+		),
+		element(
+			'span',
+			{ class: 'soft' },
+			total?.significant
+				? ` (p = ${probabilityText(total.p_value)})`
+				: ' · within sampling error',
+		),
+	);
 }
 
 /** @param {Diff} diff */
 function scaleText({ normalizedBy }) {
-	return { time: ', the ratio of the durations', allocated: ', the ratio of what was allocated' }[normalizedBy] ?? '';
+	return (
+		{ time: ', the ratio of the durations', allocated: ', the ratio of what was allocated' }[
+			normalizedBy
+		] ?? ''
+	);
 }
 
 /** @param {Diff} diff */
 function countText(diff) {
 	const { rowCount, significantCount, grownCount } = diff;
 
-	return `${significantCount} of ${rowCount} functions differ by more than sampling explains, ${grownCount} of them grew; ` +
-		`on average at most ${Number((100 * diff.rate).toPrecision(2))} % of those that differ are false alarms.`;
+	return (
+		`${significantCount} of ${rowCount} functions differ significantly, and ${grownCount} of them grew. ` +
+		`The expected share of false positives among them is at most ${Number((100 * diff.rate).toPrecision(2))} %.`
+	);
 }
 
 /** @type {import('../shell/view.js').View} */
@@ -129,28 +178,56 @@ export const diffView = {
 		const says = element('div', { class: 'diff-says' });
 		const head = element('div', { class: 'row head', role: 'row' });
 		const list = makeList({ height: ROW_HEIGHT, make: rowElement, open });
-		const table = element('div', { class: 'table diff-table', role: 'table', 'aria-label': 'Differences by function' },
-			element('div', { role: 'rowgroup' }, head), list.body);
+		const table = element(
+			'div',
+			{ class: 'table diff-table', role: 'table', 'aria-label': 'Differences by function' },
+			element('div', { role: 'rowgroup' }, head),
+			list.body,
+		);
 		const flame = makeDiffFlame(store);
-		const show = makeSwitch('Show', [['table', 'Table', 'functions'], ['tree', 'Tree of calls', 'both profiles in one tree']],
-			(value) => choose({ show: value }));
-		const which = makeSwitch('Rows', [['some', 'Significant', 'rows that differ by more than sampling explains'],
-			['all', 'All', 'all rows that were compared']], (value) => choose({ all: value === 'all' }));
+		const show = makeSwitch(
+			'Show',
+			[
+				['table', 'Table', 'functions'],
+				['tree', 'Tree of calls', 'both profiles in one tree'],
+			],
+			(value) => choose({ show: value }),
+		);
+		const which = makeSwitch(
+			'Rows',
+			[
+				['some', 'Significant', 'only rows with significant differences'],
+				['all', 'All', 'all rows that were compared'],
+			],
+			(value) => choose({ all: value === 'all' }),
+		);
 		/** @type {Diff} */
 		let diff = /** @type {Diff} */ (diffOf(store.profile, store.state));
 		/** @type {number[]} */
 		let order = [];
 
-		fill(host, says, element('div', { class: 'diff-bar' }, show.group, which.group, legend()), table, flame.host);
+		fill(
+			host,
+			says,
+			element('div', { class: 'diff-bar' }, show.group, which.group, legend()),
+			table,
+			flame.host,
+		);
 
 		/** @param {{ show?: string, column?: Column, all?: boolean }} patch */
 		function choose(patch) {
 			const now = choiceOf(store, diff);
 			const column = patch.column ?? now.column;
-			const descending = patch.column === undefined ? now.descending
-				: patch.column === now.column ? !now.descending : column !== 'name' && column !== 'p';
+			const descending =
+				patch.column === undefined
+					? now.descending
+					: patch.column === now.column
+						? !now.descending
+						: column !== 'name' && column !== 'p';
 
-			store.set({ extra: `diff:${patch.show ?? now.show},${column},${descending ? 'd' : 'a'},${(patch.all ?? now.all) ? 'all' : 'some'}` });
+			store.set({
+				extra: `diff:${patch.show ?? now.show},${column},${descending ? 'd' : 'a'},${(patch.all ?? now.all) ? 'all' : 'some'}`,
+			});
 		}
 
 		/** @param {number} at */
@@ -162,16 +239,51 @@ export const diffView = {
 			const text = changeText(change, diff.quantity);
 			const kind = diff.isSignificant(i) ? (change.estimate > 0 ? 'more' : 'less') : 'same';
 			/** @param {ReturnType<typeof diff.figureBefore>} figure @param {string} side */
-			const cell = (figure, side) => element('span', { class: `cell ${side}`, role: 'cell', title: figureTitle(figure, diff.quantity) },
-				figureText(figure, diff.quantity));
+			const cell = (figure, side) =>
+				element(
+					'span',
+					{
+						class: `cell ${side}`,
+						role: 'cell',
+						title: figureTitle(figure, diff.quantity),
+					},
+					figureText(figure, diff.quantity),
+				);
 
-			return element('div', { class: `row${diff.frame(i) > 0 ? ' link' : ''}`, role: 'row' },
-				element('span', { class: 'cell name', role: 'cell', title: name }, element('span', { class: 'label' }, name)),
-				cell(diff.figureBefore(i), 'before'), cell(diff.figureAfter(i), 'after'),
-				element('span', { class: 'cell difference', role: 'cell', title: `${text}${kind === 'same' ? ': within sampling error' : ''}` },
-					element('span', { class: 'figure' }, changeBar(change, kind !== 'same', diff.most),
-						element('span', { class: `number ${kind}` }, text))),
-				element('span', { class: 'cell p', role: 'cell', title: `q = ${probabilityText(diff.qValue(i))}` }, probabilityText(p)));
+			return element(
+				'div',
+				{ class: `row${diff.frame(i) > 0 ? ' link' : ''}`, role: 'row' },
+				element(
+					'span',
+					{ class: 'cell name', role: 'cell', title: name },
+					element('span', { class: 'label' }, name),
+				),
+				cell(diff.figureBefore(i), 'before'),
+				cell(diff.figureAfter(i), 'after'),
+				element(
+					'span',
+					{
+						class: 'cell difference',
+						role: 'cell',
+						title: `${text}${kind === 'same' ? ': within sampling error' : ''}`,
+					},
+					element(
+						'span',
+						{ class: 'figure' },
+						changeBar(change, kind !== 'same', diff.most),
+						element('span', { class: `number ${kind}` }, text),
+					),
+				),
+				element(
+					'span',
+					{
+						class: 'cell p',
+						role: 'cell',
+						title: `q = ${probabilityText(diff.qValue(i))}`,
+					},
+					probabilityText(p),
+				),
+			);
 		}
 
 		/** @param {number} at */
@@ -189,23 +301,51 @@ export const diffView = {
 			const now = choiceOf(store, diff);
 			const sorted = now.column === column;
 
-			return element('span', { class: `cell ${column}`, role: 'columnheader',
-				'aria-sort': sorted ? (now.descending ? 'descending' : 'ascending') : 'none' },
-			element('button', { class: `sort${sorted ? ' sorted' : ''}`, onclick: () => choose({ column }) }, TITLES[column],
-				element('span', { class: 'arrow', 'aria-hidden': 'true' }, sorted ? (now.descending ? '▼' : '▲') : '')));
+			return element(
+				'span',
+				{
+					class: `cell ${column}`,
+					role: 'columnheader',
+					'aria-sort': sorted ? (now.descending ? 'descending' : 'ascending') : 'none',
+				},
+				element(
+					'button',
+					{ class: `sort${sorted ? ' sorted' : ''}`, onclick: () => choose({ column }) },
+					TITLES[column],
+					element(
+						'span',
+						{ class: 'arrow', 'aria-hidden': 'true' },
+						sorted ? (now.descending ? '▼' : '▲') : '',
+					),
+				),
+			);
 		}
 
 		function draw() {
 			const choice = choiceOf(store, diff);
 			const isTree = choice.show === 'tree';
 
-			fill(says,
-				element('p', { class: 'view-says' }, sideText(diff.before, 'before'), element('br'), sideText(diff.after, 'after'),
+			fill(
+				says,
+				element(
+					'p',
+					{ class: 'view-says' },
+					sideText(diff.before, 'before'),
+					element('br'),
+					sideText(diff.after, 'after'),
 					diff.scale !== 1 && element('br'),
-					diff.scale !== 1 && `before was multiplied by ${Number(diff.scale.toPrecision(4))}${scaleText(diff)}`),
-				totalElement(diff), element('p', { class: 'view-says' }, countText(diff)),
-				store.state.metric !== diff.metric && element('p', { class: 'view-says warn' },
-					`What was kept in a window is of one profile; this compares what was ${diff.metric}.`));
+					diff.scale !== 1 &&
+						`before was multiplied by ${Number(diff.scale.toPrecision(4))}${scaleText(diff)}`,
+				),
+				totalElement(diff),
+				element('p', { class: 'view-says' }, countText(diff)),
+				store.state.metric !== diff.metric &&
+					element(
+						'p',
+						{ class: 'view-says warn' },
+						`A diff has no metric “kept”, which needs a window; it shows ${diff.metric} memory.`,
+					),
+			);
 			show.show(choice.show);
 			which.show(choice.all ? 'all' : 'some');
 			which.group.hidden = isTree;
@@ -215,14 +355,28 @@ export const diffView = {
 				flame.update();
 				return;
 			}
-			order = diff.order(choice.column, choice.descending, !choice.all, matcher(store.state.search));
+			order = diff.order(
+				choice.column,
+				choice.descending,
+				!choice.all,
+				matcher(store.state.search),
+			);
 			fill(head, COLUMNS.map(heading));
-			list.show(order.length, choice.all ? 'No row has that name.' : 'All differences are within sampling error: nothing certainly changed.');
+			list.show(
+				order.length,
+				choice.all
+					? 'No row has that name.'
+					: 'All differences are within sampling error.',
+			);
 		}
 
 		return {
 			update(changed) {
-				if (['profile', 'metric', 'unit', 'extra', 'search'].some((name) => changed.has(name))) {
+				if (
+					['profile', 'metric', 'unit', 'extra', 'search'].some((name) =>
+						changed.has(name),
+					)
+				) {
 					diff = diffOf(store.profile, store.state) ?? diff;
 					if (changed.has('profile') || changed.has('metric') || changed.has('unit'))
 						flame.forget();
@@ -243,6 +397,14 @@ export const diffView = {
 };
 
 function legend() {
-	return element('span', { class: 'diff-legend' },
-		element('i', { class: 'less' }), 'less ', element('i', { class: 'same' }), 'within sampling error ', element('i', { class: 'more' }), 'more');
+	return element(
+		'span',
+		{ class: 'diff-legend' },
+		element('i', { class: 'less' }),
+		'less ',
+		element('i', { class: 'same' }),
+		'within sampling error ',
+		element('i', { class: 'more' }),
+		'more',
+	);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// diff_flame - the tree of calls of two profiles, each frame coloured by how it changed.
+// diff_flame - the call tree of two profiles; the colour of a frame shows its change.
 //
-// A frame is as wide as before and after together.  Its colour is deeper the more of that is change; grey where
-// sampling explains the change.  Click or Enter zooms; the line above tells the numbers.
+// The width of a frame is the sum of before and after.  Its colour is deeper, the larger the share
+// of the change; it is grey if sampling alone can explain the change.  Click or Enter zooms; the
+// line above has the numbers.
 
 import { changeText, figureText, numberText, samplesText } from '../model/figure.js';
 import { changeOf, diffTree } from '../model/diff.js';
@@ -23,8 +24,17 @@ const ROW = 19;
 /** @param {Store} store */
 export function makeDiffFlame(store) {
 	const canvas = element('canvas', { 'aria-hidden': 'true' });
-	const area = element('div', { class: 'diff-area', tabindex: '0', role: 'application',
-		'aria-label': 'Tree of both profiles: arrow keys walk, Enter zooms, Backspace zooms out' }, canvas);
+	const area = element(
+		'div',
+		{
+			class: 'diff-area',
+			tabindex: '0',
+			role: 'application',
+			'aria-label':
+				'Tree of both profiles: arrow keys move, Enter zooms, Backspace zooms out',
+		},
+		canvas,
+	);
 	const says = element('div', { class: 'diff-frame', 'aria-live': 'polite' });
 	const host = element('div', { class: 'diff-flame' }, says, area);
 	/** @type {Graph | null} */
@@ -33,7 +43,7 @@ export function makeDiffFlame(store) {
 	let selected = null;
 	let request = 0;
 
-	// A DiffNode has all that layout looks at, with its children made.
+	// A DiffNode has all members that layout reads, and its children exist already.
 	const asCalls = (/** @type {any} */ of) => of;
 	const asDiff = (/** @type {any} */ node) => /** @type {DiffNode} */ (node);
 
@@ -41,7 +51,9 @@ export function makeDiffFlame(store) {
 	function nameOf(node) {
 		if (node.parent === null)
 			return 'everything';
-		return node.folded > 0 ? `${node.folded} functions, too light to tell` : store.profile.names[node.frame];
+		return node.folded > 0
+			? `${node.folded} functions, too light to tell`
+			: store.profile.names[node.frame];
 	}
 
 	/** @param {DiffNode | null} node */
@@ -49,7 +61,10 @@ export function makeDiffFlame(store) {
 		const quantity = store.state.unit === 'count' ? COUNT : BYTES;
 
 		if (node === null) {
-			fill(says, 'Frames are as wide as before and after together. Click one to zoom to it.');
+			fill(
+				says,
+				'The width of a frame is the sum of both profiles. Click a frame to zoom to it.',
+			);
 			return;
 		}
 		const { kind } = changeOf(node);
@@ -57,9 +72,14 @@ export function makeDiffFlame(store) {
 
 		fill(says, element('span', { class: 'label' }, nameOf(node)), ' ',
 			element('b', { class: kind || 'same' }, changeText(change, quantity)),
-			element('span', { class: 'soft' }, ` · ${numberText(node.before, quantity)} (${samplesText(node.samplesBefore)}) → ` +
-				`${figureText({ estimate: node.after, low: node.after, high: node.after }, quantity)} (${samplesText(node.samplesAfter)})` +
-				`${kind === '' ? ' · within sampling error' : ''}`));
+			element(
+				'span',
+				{ class: 'soft' },
+				` · ${numberText(node.before, quantity)} (${samplesText(node.samplesBefore)}) → ` +
+					`${figureText({ estimate: node.after, low: node.after, high: node.after }, quantity)} (${samplesText(node.samplesAfter)})` +
+					`${kind === '' ? ' · within sampling error' : ''}`,
+			),
+		);
 	}
 
 	/** @param {number} now */
@@ -72,7 +92,11 @@ export function makeDiffFlame(store) {
 		const rows = boxes.reduce((most, box) => Math.max(most, box.row + 1), 1);
 		const context = sharpen(canvas, width, rows * ROW);
 		const isWanted = matcher(store.state.search);
-		const colours = { more: colour('--more'), less: colour('--less'), '': colour('--insignificant') };
+		const colours = {
+			more: colour('--more'),
+			less: colour('--less'),
+			'': colour('--insignificant'),
+		};
 		const text = colour('--text');
 		const page = colour('--page');
 
@@ -84,13 +108,19 @@ export function makeDiffFlame(store) {
 			const { kind, share } = changeOf(node);
 			const left = Math.max(0, x);
 			const right = Math.min(width, x + wide);
-			const isPale = isWanted !== null && (isRest || node.folded > 0 || !isWanted(nameOf(node)));
-			// Deep enough that a colour is one, light enough that text stands on it.
+			const isPale =
+				isWanted !== null && (isRest || node.folded > 0 || !isWanted(nameOf(node)));
+			// Deep enough to be seen as a colour, light enough for text.
 			const depth = kind === '' || isRest ? 0.5 : 0.25 + 0.55 * share;
 
 			context.globalAlpha = depth * (isPale ? 0.35 : 1);
 			context.fillStyle = colours[kind];
-			context.fillRect(left, row * ROW, Math.max(0.5, right - left - (wide > 3 ? 1 : 0)), ROW - 1);
+			context.fillRect(
+				left,
+				row * ROW,
+				Math.max(0.5, right - left - (wide > 3 ? 1 : 0)),
+				ROW - 1,
+			);
 			context.globalAlpha = isPale ? 0.5 : 1;
 			if (node === selected) {
 				context.strokeStyle = text;
@@ -99,7 +129,11 @@ export function makeDiffFlame(store) {
 			}
 			if (right - left > 26 && !isRest) {
 				context.fillStyle = inkOn(colours[kind], page, depth, text);
-				context.fillText(cut(context, nameOf(node), right - left - 8), left + 4, row * ROW + ROW / 2);
+				context.fillText(
+					cut(context, nameOf(node), right - left - 8),
+					left + 4,
+					row * ROW + ROW / 2,
+				);
 			}
 		}
 		context.globalAlpha = 1;
@@ -119,7 +153,11 @@ export function makeDiffFlame(store) {
 	function nodeUnder(event) {
 		const frame = canvas.getBoundingClientRect();
 		const boxes = graph?.boxes(area.clientWidth, performance.now()) ?? [];
-		const box = boxAt(boxes, event.clientX - frame.left, Math.floor((event.clientY - frame.top) / ROW));
+		const box = boxAt(
+			boxes,
+			event.clientX - frame.left,
+			Math.floor((event.clientY - frame.top) / ROW),
+		);
 
 		return box === null ? null : asDiff(box.node);
 	}
@@ -147,14 +185,24 @@ export function makeDiffFlame(store) {
 		if (document.activeElement !== area || at === null)
 			return false;
 		switch (event.key) {
-		case 'ArrowDown': return choose(at.children[0] ?? null, false);
-		case 'ArrowUp': return choose(at.parent, false);
-		case 'ArrowLeft': return choose(beside[place - 1] ?? null, false);
-		case 'ArrowRight': return choose(beside[place + 1] ?? null, false);
-		case 'Enter': return choose(at, true);
-		case 'Backspace': return choose(asDiff(graph?.zoomed).parent, true);
-		case 'Escape': return asDiff(graph?.zoomed).parent !== null && choose(asDiff(graph?.tree.root), true);
-		default: return false;
+			case 'ArrowDown':
+				return choose(at.children[0] ?? null, false);
+			case 'ArrowUp':
+				return choose(at.parent, false);
+			case 'ArrowLeft':
+				return choose(beside[place - 1] ?? null, false);
+			case 'ArrowRight':
+				return choose(beside[place + 1] ?? null, false);
+			case 'Enter':
+				return choose(at, true);
+			case 'Backspace':
+				return choose(asDiff(graph?.zoomed).parent, true);
+			case 'Escape':
+				return (
+					asDiff(graph?.zoomed).parent !== null && choose(asDiff(graph?.tree.root), true)
+				);
+			default:
+				return false;
 		}
 	}
 
@@ -169,7 +217,7 @@ export function makeDiffFlame(store) {
 
 	return {
 		host,
-		/** Another metric, unit or profile: the tree is another. */
+		/** Builds the tree again after a change of metric, unit or profile. */
 		forget() {
 			graph = null;
 			selected = null;
@@ -194,24 +242,29 @@ export function makeDiffFlame(store) {
 /** Red, green and blue of "#rrggbb". @param {string} hex */
 const partsOf = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) || 0);
 
-/** Relative luminance, as contrast is defined by it. @param {number[]} parts */
+/** Relative luminance, from which contrast is defined. @param {number[]} parts */
 function luminance(parts) {
-	const [r, g, b] = parts.map((part) => (part <= 10 ? part / 3295 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+	const [r, g, b] = parts.map((part) =>
+		part <= 10 ? part / 3295 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+	);
 
 	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
 /**
- * Which of the page's colour and its text's is read best on a colour that lies over the page.
+ * Chooses the text colour, that of the page or that of its text, with the better contrast on a
+ * coloured frame.
  *
  * @param {string} colour
  * @param {string} page
- * @param {number} depth how much of the colour there is
+ * @param {number} depth opacity of the colour
  * @param {string} text
  */
 function inkOn(colour, page, depth, text) {
 	const under = partsOf(page);
-	const ground = luminance(partsOf(colour).map((part, i) => part * depth + under[i] * (1 - depth)));
+	const ground = luminance(
+		partsOf(colour).map((part, i) => part * depth + under[i] * (1 - depth)),
+	);
 	/** @param {string} ink */
 	const contrast = (ink) => {
 		const of = luminance(partsOf(ink));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// flame - the view of the tree of calls: icicle or flame graph, by callees or by callers, or both sides of one
-// function ("sandwich").
+// flame - the view of the call tree: icicle or flame graph, by callees or by callers, or both sides
+// of one function ("sandwich").
 //
-// The canvas is as large as what is seen of it and stands still in a scroller; only boxes on the screen are
-// laid out and painted (flame/).  What is zoomed is state, by names, so that it holds for another window; what
-// is chosen and hovered is not.
+// The canvas has the size of its visible part and stays fixed in a scroller.  Only boxes on the
+// screen are laid out and painted (flame/).  The state has the zoomed node as a path of names, so
+// that it stays valid in another window.  The chosen and the hovered node are not part of the
+// state.
 
 import { drawDetail } from '../flame/detail.js';
 import { Stage } from '../flame/stage.js';
@@ -30,8 +31,8 @@ export const flameView = {
 		const direction = makeSwitch(
 			'Direction',
 			[
-				['down', 'Callees', 'from main to who asked for the memory'],
-				['up', 'Callers', 'from who asked for the memory to its callers (key i)'],
+				['down', 'Callees', 'from main to the allocating functions'],
+				['up', 'Callers', 'from the allocating functions to their callers (key i)'],
 			],
 			(value) => store.set({ inverted: value === 'up', zoom: [], sandwich: '' }),
 		);
@@ -82,7 +83,7 @@ export const flameView = {
 				direction.show(state.inverted ? 'up' : 'down');
 				shape.show(state.flame ? 'flame' : 'icicle');
 				sides.hidden = !stage.isSandwich;
-				fill(sides, '↑ who calls ', element('b', {}, state.sandwich), ' · ↓ what it calls');
+				fill(sides, '↑ callers of ', element('b', {}, state.sandwich), ' · ↓ its callees');
 				direction.group.hidden = shape.group.hidden = stage.isSandwich;
 				showDetail();
 				stage.draw();
@@ -97,12 +98,22 @@ export const flameView = {
 function drawLegend(host, { profile }, ranked) {
 	/** @param {string} name @param {string} colour */
 	const entry = (name, colour) =>
-		element('span', { title: name }, element('i', { style: { background: `var(${colour})` } }), element('b', {}, name));
+		element(
+			'span',
+			{ title: name },
+			element('i', { style: { background: `var(${colour})` } }),
+			element('b', {}, name),
+		);
 
 	fill(
 		host,
 		ranked.map((module, index) => entry(profile.moduleNames[module], `--m${index}`)),
 		profile.moduleNames.length > ranked.length + 1 && entry('other', '--m-other'),
-		element('span', { title: 'fewer than 20 samples: may be far from the truth' }, element('i', { class: 'few' }), element('b', {}, 'few samples')),
+		element(
+			'span',
+			{ title: 'fewer than 20 samples: the estimate may be far from the true value' },
+			element('i', { class: 'few' }),
+			element('b', {}, 'few samples'),
+		),
 	);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// histogram - the views of sizes and of lifetimes: one bar a class, from the smallest to the largest, with its
-// error and its share.
+// histogram - the views of sizes and of lifetimes: one bar for each class, with its confidence
+// interval and its share.
 
 import { histogramText, lifetimesOf, sizesOf } from '../model/histogram.js';
 import { BYTES, COUNT } from '../model/tally.js';
@@ -24,18 +24,42 @@ function histogram(bars, quantity, title) {
 
 	return element(
 		'div',
-		{ class: 'histogram', role: 'table', 'aria-label': `${title}: ${histogramText(bars, quantity)}` },
-		element('div', { class: 'row head', role: 'row' },
+		{
+			class: 'histogram',
+			role: 'table',
+			'aria-label': `${title}: ${histogramText(bars, quantity)}`,
+		},
+		element(
+			'div',
+			{ class: 'row head', role: 'row' },
 			['', '', 'Share', 'Samples'].map((text, i) =>
-				element('span', { class: ['label', 'figures', 'share', 'samples'][i], role: 'columnheader' },
-					i === 0 ? title : text))),
+				element(
+					'span',
+					{ class: ['label', 'figures', 'share', 'samples'][i], role: 'columnheader' },
+					i === 0 ? title : text,
+				),
+			),
+		),
 		bars.map(({ label, says, figure }) =>
 			element('div', { class: `row${figure.samples === 0 ? ' none' : ''}`, role: 'row' },
 				element('span', { class: 'label', role: 'rowheader', title: says || null }, label),
-				element('span', { role: 'cell', class: 'figures' }, figureCell(figure, quantity, most)),
-				element('span', { role: 'cell', class: `share${isUnsure(figure) ? ' unsure' : ''}` },
-					figure.estimate > 0 ? shareText(figure.estimate / all) : ''),
-				element('span', { role: 'cell', class: 'samples' }, figure.samples > 0 && samplesCell(figure)))),
+				element(
+					'span',
+					{ role: 'cell', class: 'figures' },
+					figureCell(figure, quantity, most),
+				),
+				element(
+					'span',
+					{ role: 'cell', class: `share${isUnsure(figure) ? ' unsure' : ''}` },
+					figure.estimate > 0 ? shareText(figure.estimate / all) : '',
+				),
+				element(
+					'span',
+					{ role: 'cell', class: 'samples' },
+					figure.samples > 0 && samplesCell(figure),
+				),
+			),
+		),
 	);
 }
 
@@ -43,7 +67,9 @@ function histogram(bars, quantity, title) {
 function shareText(share) {
 	const percent = share * 100;
 
-	return percent < 0.1 ? '< 0.1 %' : `${percent < 9.95 ? percent.toFixed(1) : percent.toFixed(0)} %`;
+	return percent < 0.1
+		? '< 0.1 %'
+		: `${percent < 9.95 ? percent.toFixed(1) : percent.toFixed(0)} %`;
 }
 
 /** @param {Store} store */
@@ -61,11 +87,17 @@ export const sizesView = {
 				const { metric, unit } = store.state;
 				const bars = sizesOf(store.selection());
 
-				fill(host,
-					element('p', { class: 'view-says' },
-						`${unit === 'bytes' ? 'Bytes' : 'Allocations'} by the size that was asked for: ${METRIC_TEXTS[metric].says}.`),
-					bars.length === 0 ? element('p', { class: 'view-says' }, 'No sample is selected.')
-						: histogram(bars, quantityOf(store), 'Size'));
+				fill(
+					host,
+					element(
+						'p',
+						{ class: 'view-says' },
+						`${unit === 'bytes' ? 'Bytes' : 'Allocations'} by requested size: ${METRIC_TEXTS[metric].says}.`,
+					),
+					bars.length === 0
+						? element('p', { class: 'view-says' }, 'No sample is selected.')
+						: histogram(bars, quantityOf(store), 'Size'),
+				);
 			},
 			destroy() {},
 		};
@@ -85,7 +117,9 @@ function allocatedText(store, window) {
 export const lifetimesView = {
 	id: 'lifetimes',
 	title: 'Lifetimes',
-	exists: ({ profile }) => profile.meta.has_history !== false && (profile.data.lifetimes?.whole?.samples ?? []).length > 0,
+	exists: ({ profile }) =>
+		profile.meta.has_history !== false &&
+		(profile.data.lifetimes?.whole?.samples ?? []).length > 0,
 	mount(host, store) {
 		return {
 			update(changed) {
@@ -97,12 +131,19 @@ export const lifetimesView = {
 
 				fill(host,
 					element('p', { class: 'view-says' },
-						`How long lived what was allocated ${allocatedText(store, window)}, of all functions`,
+						`Lifetimes of memory that was allocated ${allocatedText(store, window)}, in all functions`,
 						hide.length > 0 || focus.length > 0
-							? element('span', { class: 'warn' }, ': what is hidden or kept by hand makes no difference here.')
+							? element(
+									'span',
+									{ class: 'warn' },
+									': what is hidden or kept by hand makes no difference here.',
+								)
 							: '.',
-						withoutTimes > 0 && ` ${withoutTimes} samples are left out: nobody knows when they were freed.`),
-					histogram(bars, quantityOf(store), 'Lived'));
+						withoutTimes > 0 &&
+							` ${withoutTimes} samples are left out, because the times of their frees are unknown.`,
+					),
+					histogram(bars, quantityOf(store), 'Lived'),
+				);
 			},
 			destroy() {},
 		};

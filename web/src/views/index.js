@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The views of the page, in the order of their tabs.  `timeView` stands above them all: its brush sets the
-// window that the others follow.
+// index - the views of the page, in the order of their tabs.
+//
+// `timeView` stands above all other views: its brush sets the window that they follow.
 
 import { diffView } from './diff.js';
 import { flameView } from './flame.js';
@@ -17,7 +18,7 @@ export { timeView };
 /** @type {import('../shell/view.js').View[]} */
 const VIEWS = [flameView, tableView, sizesView, lifetimesView, leaksView, diffView, profilesView];
 
-/** The views that this profile has. @param {import('../shell/store.js').Store} store */
+/** The views for which this profile has data. @param {import('../shell/store.js').Store} store */
 export function viewsOf(store) {
 	const views = isUnprofiled(store) ? [unprofiledView, diffView, profilesView] : VIEWS;
 

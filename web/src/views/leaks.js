@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// leaks - what was live at the end, by stack, and the evidence for and against a leak, as `geiger leaks` tells it.
+// leaks - memory that was live at the end, by stack, with the evidence for and against a leak from
+// `geiger leaks`.
 //
-// It is of the whole run: a window makes no difference.  Classes are buttons that filter; `extra` of the state
-// keeps which ("leaks:growing").  Long lists are made in parts, as one scrolls.
+// The view describes the whole run and ignores windows.  Buttons filter by class; `extra` of the
+// state has the chosen class ("leaks:growing").  Long lists are built in parts, as the user
+// scrolls.
 
-import { CLASS_TEXTS, cohortsOf, evidenceOf, leakText, liveText, stackOf, summaryOf } from '../model/leaks.js';
+import {
+	CLASS_TEXTS,
+	cohortsOf,
+	evidenceOf,
+	leakText,
+	liveText,
+	stackOf,
+	summaryOf,
+} from '../model/leaks.js';
 import { matcher } from '../model/matcher.js';
 import { numberText } from '../model/figure.js';
 import { BYTES } from '../model/tally.js';
@@ -18,11 +28,12 @@ import { element, fill } from '../shell/dom.js';
  */
 
 const PART = 40;
-/** Frames that are shown before one asks for all. */
+/** The number of frames that a row shows before the user opens it. */
 const FIRST_FRAMES = 4;
 
 /** @param {Store} store */
-const filterOf = (store) => (store.state.extra.startsWith('leaks:') ? store.state.extra.slice(6) : '');
+const filterOf = (store) =>
+	store.state.extra.startsWith('leaks:') ? store.state.extra.slice(6) : '';
 
 /** @param {string} name */
 const classToken = (name) => name.replace(/[^a-z]/g, '-');
@@ -30,22 +41,46 @@ const classToken = (name) => name.replace(/[^a-z]/g, '-');
 /** @param {LeakRow} row */
 function cohorts(row) {
 	const bars = cohortsOf(row);
-	const said = bars.map(({ bytes }, i) => `${i * 10}-${i * 10 + 10} %: ${numberText(bytes, BYTES)}`).join('\n');
+	const said = bars
+		.map(({ bytes }, i) => `${i * 10}-${i * 10 + 10} %: ${numberText(bytes, BYTES)}`)
+		.join('\n');
 
 	return element('span', { class: 'cohorts' },
 		element('span', { class: 'soft' }, 'allocated '),
-		element('span', { class: 'tenths', role: 'img', title: `when what is live was allocated, by the tenth of the run\n${said}`,
-			'aria-label': `when it was allocated: ${said}` },
-			bars.map(({ height }) => element('i', { style: { height: `${height > 0 ? Math.max(8, Math.round(height * 100)) : 0}%` } }))),
-		element('span', { class: 'soft' }, ' start to end'));
+		element(
+			'span',
+			{
+				class: 'tenths',
+				role: 'img',
+				title: `when what is live was allocated, by the tenth of the run\n${said}`,
+				'aria-label': `when it was allocated: ${said}`,
+			},
+			bars.map(({ height }) =>
+				element('i', {
+					style: { height: `${height > 0 ? Math.max(8, Math.round(height * 100)) : 0}%` },
+				}),
+			),
+		),
+		element('span', { class: 'soft' }, ' start to end'),
+	);
 }
 
 /** @param {Store} store @param {LeakRow} row */
 function leakElement(store, row) {
 	const stack = stackOf(store.profile, row);
-	const copy = element('button', { class: 'small', title: 'copy what is told here as text', onclick: async () => {
-		copy.textContent = (await copyText(leakText(store.profile, row))) ? 'copied' : 'not allowed';
-	} }, 'copy');
+	const copy = element(
+		'button',
+		{
+			class: 'small',
+			title: 'copy these figures as text',
+			onclick: async () => {
+				copy.textContent = (await copyText(leakText(store.profile, row)))
+					? 'copied'
+					: 'not allowed';
+			},
+		},
+		'copy',
+	);
 	/** @param {typeof stack[0]} place */
 	const frame = ({ frame: number, name, where }) => element('li', {},
 		number > 0
@@ -55,10 +90,20 @@ function leakElement(store, row) {
 		where && element('span', { class: 'where' }, ` ${where}`));
 	const list = element('ol', { class: 'stack' }, stack.slice(0, FIRST_FRAMES).map(frame));
 	const rest = stack.length - FIRST_FRAMES;
-	const more = rest > 0 && element('button', { class: 'small', 'aria-expanded': 'false', onclick: () => {
-		fill(list, stack.map(frame));
-		/** @type {HTMLElement} */ (more).remove();
-	} }, `${rest} more caller${rest === 1 ? '' : 's'}`);
+	const more =
+		rest > 0 &&
+		element(
+			'button',
+			{
+				class: 'small',
+				'aria-expanded': 'false',
+				onclick: () => {
+					fill(list, stack.map(frame));
+					/** @type {HTMLElement} */ (more).remove();
+				},
+			},
+			`${rest} more caller${rest === 1 ? '' : 's'}`,
+		);
 
 	return element('article', { class: `leak ${classToken(String(row.class))}` },
 		element('header', {},
@@ -109,20 +154,30 @@ export const leaksView = {
 			return [
 				rows.length === 0 && 'No such stack. ',
 				shown < total && `${total - shown} more stacks are not in this page. `,
-				unseen > 0 && `A stack that is not here holds less than ${numberText(unseen, BYTES)}.`,
-			].filter(Boolean).join('');
+				unseen > 0 &&
+					`A stack that is not here holds less than ${numberText(unseen, BYTES)}.`,
+			]
+				.filter(Boolean)
+				.join('');
 		}
 
 		/** @param {{ class: string, stacks: number, live_bytes: number }} of */
 		function classButton({ class: name, stacks, live_bytes: bytes }) {
 			const isChosen = filterOf(store) === name;
 
-			return element('button', {
-				class: `class ${classToken(name)}`, 'aria-pressed': String(isChosen), title: CLASS_TEXTS[name] ?? '',
-				disabled: stacks === 0,
-				onclick: () => store.set({ extra: isChosen ? '' : `leaks:${name}` }),
-			}, element('span', { class: 'badge' }, name), element('b', {}, String(stacks)),
-			element('span', { class: 'soft' }, stacks > 0 ? numberText(bytes, BYTES) : '-'));
+			return element(
+				'button',
+				{
+					class: `class ${classToken(name)}`,
+					'aria-pressed': String(isChosen),
+					title: CLASS_TEXTS[name] ?? '',
+					disabled: stacks === 0,
+					onclick: () => store.set({ extra: isChosen ? '' : `leaks:${name}` }),
+				},
+				element('span', { class: 'badge' }, name),
+				element('b', {}, String(stacks)),
+				element('span', { class: 'soft' }, stacks > 0 ? numberText(bytes, BYTES) : '-'),
+			);
 		}
 
 		function draw() {
@@ -131,14 +186,35 @@ export const leaksView = {
 			const isWanted = matcher(store.state.search);
 			const filter = filterOf(store);
 
-			fill(head,
-				element('p', { class: 'view-says' }, 'Live at the end: ', element('b', {}, live), ` in ${stacks}; older than a tenth of the run: `,
-					element('b', {}, old), '. Of the whole run.',
-					leaks.has_history === false && element('span', { class: 'warn' },
-						' Recorded without history: when memory was freed is not known, so a stack that freed some is told neither as growing nor as level.')),
-				element('div', { class: 'classes', role: 'group', 'aria-label': 'Classes' }, (leaks.classes ?? []).map(classButton)));
-			rows = leaks.rows.filter((/** @type {LeakRow} */ row) => (filter === '' || row.class === filter) &&
-				(isWanted === null || stackOf(store.profile, row).some(({ name }) => isWanted(name))));
+			fill(
+				head,
+				element(
+					'p',
+					{ class: 'view-says' },
+					'Live at the end: ',
+					element('b', {}, live),
+					` in ${stacks}; older than a tenth of the run: `,
+					element('b', {}, old),
+					'. Of the whole run.',
+					leaks.has_history === false &&
+						element(
+							'span',
+							{ class: 'warn' },
+							' The profile has no history, so times of frees are unknown, and no stack that freed memory counts as growing or level.',
+						),
+				),
+				element(
+					'div',
+					{ class: 'classes', role: 'group', 'aria-label': 'Classes' },
+					(leaks.classes ?? []).map(classButton),
+				),
+			);
+			rows = leaks.rows.filter(
+				(/** @type {LeakRow} */ row) =>
+					(filter === '' || row.class === filter) &&
+					(isWanted === null ||
+						stackOf(store.profile, row).some(({ name }) => isWanted(name))),
+			);
 			made = 0;
 			fill(list);
 			makeMore();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// table - what is selected, by function, file, module and so on: sortable, each figure with its error.
+// table - the selection by function, file, module and so on, sortable, each figure with its
+// confidence interval.
 //
-// A click on a function or a line opens the sandwich of its function, on a stack its place in the graph, on a process,
-// thread or label shows that one alone; Enter does the same, o and h keep and hide.  `extra` of the state has the grouping and the
-// order, "module,total,d".
+// A click on a function or a line opens the sandwich of its function.  A click on a stack opens its
+// position in the graph.  A click on a process, thread or label filters by it.  Enter does the
+// same; the keys o and h keep and hide.  `extra` of the state has the grouping and the order,
+// "module,total,d".
 
 import { BYTES, COUNT } from '../model/tally.js';
 import { pathOf } from '../model/profile.js';
@@ -28,7 +30,11 @@ const ROW_HEIGHT = 34;
 /** @type {Column[]} */
 const COLUMNS = ['name', 'self', 'total', 'samples'];
 
-/** Keys of labels may have commas. @param {string} by */
+/**
+ * The grouping as part of `extra`, encoded because keys of labels may have commas.
+ *
+ * @param {string} by
+ */
 const encode = (by) => by.replace(/[%,]/g, encodeURIComponent);
 
 /** @param {string} text */
@@ -54,19 +60,30 @@ export const tableView = {
 	id: 'table',
 	title: 'Table',
 	mount(host, store) {
-		const groupings = element('select', { 'aria-label': 'Rows', onchange: () => choose({ by: groupings.value }) });
+		const groupings = element('select', {
+			'aria-label': 'Rows',
+			onchange: () => choose({ by: groupings.value }),
+		});
 		const says = element('span', { class: 'says' });
 		const head = element('div', { class: 'row head', role: 'row' });
 		const list = makeList({ height: ROW_HEIGHT, make: rowElement, open });
-		const table = element('div', { class: 'table', role: 'table', 'aria-label': 'Rows of the profile' },
-			element('div', { role: 'rowgroup' }, head), list.body);
+		const table = element(
+			'div',
+			{ class: 'table', role: 'table', 'aria-label': 'Rows of the profile' },
+			element('div', { role: 'rowgroup' }, head),
+			list.body,
+		);
 		/** @type {Rows} */
 		let rows = rowsOf(store.selection(), 'function');
 		/** @type {number[]} */
 		let order = [];
 		let most = 1;
 
-		fill(host, element('div', { class: 'table-head' }, element('label', {}, 'by ', groupings), says), table);
+		fill(
+			host,
+			element('div', { class: 'table-head' }, element('label', {}, 'by ', groupings), says),
+			table,
+		);
 
 		/** @param {{ by?: string, column?: Column }} patch */
 		function choose(patch) {
@@ -75,7 +92,9 @@ export const tableView = {
 			const descending = patch.column === undefined ? now.descending
 				: patch.column === now.column ? !now.descending : patch.column !== 'name';
 
-			store.set({ extra: `${encode(patch.by ?? now.by)},${column},${descending ? 'd' : 'a'}` });
+			store.set({
+				extra: `${encode(patch.by ?? now.by)},${column},${descending ? 'd' : 'a'}`,
+			});
 		}
 
 		/** @param {Column} column @param {string} title */
@@ -90,8 +109,20 @@ export const tableView = {
 					role: 'columnheader',
 					'aria-sort': sorted ? (now.descending ? 'descending' : 'ascending') : 'none',
 				},
-				element('button', { class: 'sort', title: `sort by ${title.toLowerCase()}`, onclick: () => choose({ column }) },
-					title, element('span', { class: 'arrow', 'aria-hidden': 'true' }, sorted ? (now.descending ? '▼' : '▲') : '')),
+				element(
+					'button',
+					{
+						class: 'sort',
+						title: `sort by ${title.toLowerCase()}`,
+						onclick: () => choose({ column }),
+					},
+					title,
+					element(
+						'span',
+						{ class: 'arrow', 'aria-hidden': 'true' },
+						sorted ? (now.descending ? '▼' : '▲') : '',
+					),
+				),
 			);
 		}
 
@@ -101,8 +132,13 @@ export const tableView = {
 			fill(groupings, groupingsOf(store.profile).map((name) =>
 				element('option', { value: name, selected: name === by }, titleInText(name))));
 			table.className = `table sorted-${column}${rows.hasTotal ? '' : ' no-total'}`;
-			fill(head, heading('name', groupingTitle(by)), heading('self', rows.hasTotal ? 'Self' : METRIC_TEXTS[store.state.metric].title),
-				rows.hasTotal && heading('total', 'Total'), heading('samples', 'Samples'));
+			fill(
+				head,
+				heading('name', groupingTitle(by)),
+				heading('self', rows.hasTotal ? 'Self' : METRIC_TEXTS[store.state.metric].title),
+				rows.hasTotal && heading('total', 'Total'),
+				heading('samples', 'Samples'),
+			);
 		}
 
 		function compute() {
@@ -111,8 +147,12 @@ export const tableView = {
 			const isWanted = matcher(search);
 
 			rows = rowsOf(store.selection(), by);
-			order = orderOf(rows, column === 'total' && !rows.hasTotal ? 'self' : column, descending,
-				isWanted ?? undefined);
+			order = orderOf(
+				rows,
+				column === 'total' && !rows.hasTotal ? 'self' : column,
+				descending,
+				isWanted ?? undefined,
+			);
 			most = mostOf([rows.all]);
 			table.setAttribute('aria-rowcount', String(order.length + 1));
 			fill(says,
@@ -121,10 +161,12 @@ export const tableView = {
 				clickText(by) && ` · click: ${clickText(by)}`);
 		}
 
-		/** Of this page's cells nobody knows. @param {Grouping} by */
+		/** Explains that the cells of this page lack the grouping. @param {Grouping} by */
 		function wholeRunText(by) {
-			return ` · of all that ${rows.metric === 'live' ? 'was live at the end' : 'was allocated'}, in the whole run: ` +
-				`this page had no room to know more by ${titleInText(by)}`;
+			return (
+				` · of all that ${rows.metric === 'live' ? 'was live at the end' : 'was allocated'}, in the whole run: ` +
+				`this page had no room to know more by ${titleInText(by)}`
+			);
 		}
 
 		/** @param {number} at position in the order */
@@ -138,11 +180,27 @@ export const tableView = {
 			return element(
 				'div',
 				{ class: `row${isLink(i) ? ' link' : ''}`, role: 'row' },
-				element('span', { class: 'cell name', role: 'cell', title: detail ? `${label}\n${detail}` : label },
+				element(
+					'span',
+					{
+						class: 'cell name',
+						role: 'cell',
+						title: detail ? `${label}\n${detail}` : label,
+					},
 					element('span', { class: 'label' }, label),
-					detail && element('span', { class: 'detail' }, detail)),
-				element('span', { class: 'cell self', role: 'cell' }, figureCell(rows.figure(i, 'self'), quantity, most)),
-				rows.hasTotal && element('span', { class: 'cell total', role: 'cell' }, figureCell(total, quantity, most)),
+					detail && element('span', { class: 'detail' }, detail),
+				),
+				element(
+					'span',
+					{ class: 'cell self', role: 'cell' },
+					figureCell(rows.figure(i, 'self'), quantity, most),
+				),
+				rows.hasTotal &&
+					element(
+						'span',
+						{ class: 'cell total', role: 'cell' },
+						figureCell(total, quantity, most),
+					),
 				element('span', { class: 'cell samples', role: 'cell' }, samplesCell(total)),
 			);
 		}
@@ -156,8 +214,14 @@ export const tableView = {
 			if (rows.who(i) !== '')
 				store.set({ who: rows.who(i) === store.state.who ? '' : rows.who(i) });
 			else if (rows.by === 'stack')
-				store.set({ view: 'flame', inverted: false, sandwich: '',
-					zoom: pathOf(store.profile, Number(rows.key(i))).map((frame) => store.profile.names[frame]) });
+				store.set({
+					view: 'flame',
+					inverted: false,
+					sandwich: '',
+					zoom: pathOf(store.profile, Number(rows.key(i))).map(
+						(frame) => store.profile.names[frame],
+					),
+				});
 			else
 				store.set({ view: 'flame', sandwich: store.profile.names[rows.frame(i)] });
 			return true;
@@ -201,13 +265,15 @@ export const tableView = {
 
 /** @param {Grouping} by */
 function titleInText(by) {
-	return by.startsWith('label:') ? groupingTitle(by).replace('Label', 'label') : groupingTitle(by).toLowerCase();
+	return by.startsWith('label:')
+		? groupingTitle(by).replace('Label', 'label')
+		: groupingTitle(by).toLowerCase();
 }
 
 /** @param {Grouping} by */
 const clickText = (by) => (by.startsWith('label:') ? CLICKS.process : CLICKS[by]);
 
-/** What a click on a row does. @type {Record<Grouping, string>} */
+/** The effect of a click on a row. @type {Record<Grouping, string>} */
 const CLICKS = {
 	function: 'callers and callees',
 	line: 'callers and callees of its function',
@@ -219,6 +285,6 @@ const CLICKS = {
 /** @param {Store} store */
 function emptyText(store) {
 	return store.state.search === ''
-		? 'No sample: in this window nothing was selected that sampling could see.'
+		? 'The selection has no samples in this window.'
 		: 'No row has that name.';
 }

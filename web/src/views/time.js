@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// time - memory over time, above all views: the live estimate with its interval, RSS, the rate of allocation; its
-// brush sets the window that everything else follows.
+// time - memory over time, above all views: the live estimate with its confidence interval, RSS,
+// and the rate of allocation.  Its brush sets the window that the other views follow.
 //
-// uPlot draws; its own selection and legend are not used: the brush works by touch and keyboard, too, and the
-// line above the chart says what is under the pointer.  The rate has a scale of its own, on the right, and keeps
-// to the lowest third.  Colours are read when the theme changes, which makes the chart anew.
+// uPlot draws the chart, without its own selection and legend: our brush also works by touch and
+// keyboard, and the line above the chart has the values under the pointer.  The rate has its own
+// scale on the right and uses the lowest third.  A change of the theme builds the chart again with
+// new colours.
 
 import uPlot from 'uplot';
 
 import { figureText, numberText, timeText } from '../model/figure.js';
 import { BYTES } from '../model/tally.js';
-import { hasTimes, isWhole, moved, ordered, patchOf, seriesOf, watchedSince, windowOf } from '../model/window.js';
+import {
+	hasTimes,
+	isWhole,
+	moved,
+	ordered,
+	patchOf,
+	seriesOf,
+	watchedSince,
+	windowOf,
+} from '../model/window.js';
 import { colour, element, fill } from '../shell/dom.js';
 import { makeBrush } from './brush.js';
 
@@ -22,14 +32,39 @@ const RATE_SHARE = 3;
 const BINARY_STEPS = Array.from({ length: 60 }, (_, i) => 2 ** i);
 const TIME_STEPS = [
 	...[-9, -8, -7, -6, -5, -4, -3, -2, -1, 0].flatMap((e) => [1, 2, 5].map((m) => m * 10 ** e)),
-	10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800,
+	10,
+	15,
+	30,
+	60,
+	120,
+	300,
+	600,
+	900,
+	1800,
+	3600,
+	7200,
+	14400,
+	21600,
+	43200,
+	86400,
+	172800,
+	604800,
 ];
 
 /** @param {Series} series */
-const dataOf = (series) => /** @type {uPlot.AlignedData} */ (
-	/** @type {unknown} */ ([series.seconds, series.high, series.low, series.live, series.rss, series.rate]));
+const dataOf = (series) =>
+	/** @type {uPlot.AlignedData} */ (
+		/** @type {unknown} */ ([
+			series.seconds,
+			series.high,
+			series.low,
+			series.live,
+			series.rss,
+			series.rate,
+		])
+	);
 
-/** Of a hex colour, thinner. @param {string} name @param {string} alpha two hex digits */
+/** The hex colour with an opacity. @param {string} name @param {string} alpha two hex digits */
 const thin = (name, alpha) => colour(name).slice(0, 7) + alpha;
 
 /**
@@ -59,12 +94,18 @@ function optionsOf(width, height, onCursor, onDraw) {
 			drag: { x: false, y: false, setScale: false },
 			y: false,
 			points: { size: 6 },
-			// The brush lies over the plot: its moves are the plot's, too.
+			// The brush covers the plot, so it forwards pointer moves to the plot.
 			bind: { mousemove: (_plot, _target, handle) => (event) => handle(event) },
 		},
 		select: { show: false, left: 0, top: 0, width: 0, height: 0 },
 		scales: {
-			x: { time: false, range: (_, low, high) => [low ?? 0, (high ?? 0) > (low ?? 0) ? high : (low ?? 0) + 1] },
+			x: {
+				time: false,
+				range: (_, low, high) => [
+					low ?? 0,
+					(high ?? 0) > (low ?? 0) ? high : (low ?? 0) + 1,
+				],
+			},
 			bytes: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.06)] },
 			rate: { range: (_, _low, high) => [0, Math.max(1, (high ?? 0) * RATE_SHARE)] },
 		},
@@ -74,16 +115,30 @@ function optionsOf(width, height, onCursor, onDraw) {
 				values: (_, splits) => splits.map((value) => timeText(Math.round(value * 1e9))),
 			},
 			{
-				...axis, scale: 'bytes', size: isNarrow ? 52 : 64, gap: 4, space: 28, incrs: BINARY_STEPS,
+				...axis,
+				scale: 'bytes',
+				size: isNarrow ? 52 : 64,
+				gap: 4,
+				space: 28,
+				incrs: BINARY_STEPS,
 				values: (_, splits) => splits.map((value) => numberText(value, BYTES)),
 			},
 			{
-				...axis, scale: 'rate', side: 1, show: !isNarrow, size: 72, gap: 4, space: 20, incrs: BINARY_STEPS,
+				...axis,
+				scale: 'rate',
+				side: 1,
+				show: !isNarrow,
+				size: 72,
+				gap: 4,
+				space: 20,
+				incrs: BINARY_STEPS,
 				grid: { show: false },
 				values: (plot, splits) => {
 					const most = (plot.scales.rate.max ?? 0) / RATE_SHARE;
 
-					return splits.map((value) => (value > 0 && value <= most * 1.02 ? `${numberText(value, BYTES)}/s` : ''));
+					return splits.map((value) =>
+						value > 0 && value <= most * 1.02 ? `${numberText(value, BYTES)}/s` : '',
+					);
 				},
 			},
 		],
@@ -94,7 +149,11 @@ function optionsOf(width, height, onCursor, onDraw) {
 			{ ...line, scale: 'bytes', stroke: colour('--accent'), width: 1.75 },
 			{ ...line, scale: 'bytes', stroke: colour('--rss'), width: 1.25, dash: [5, 3] },
 			{
-				...line, scale: 'rate', stroke: thin('--soft', '99'), fill: thin('--soft', '33'), width: 1,
+				...line,
+				scale: 'rate',
+				stroke: thin('--soft', '99'),
+				fill: thin('--soft', '33'),
+				width: 1,
 				paths: /** @type {any} */ (uPlot.paths.stepped)({ align: -1 }),
 			},
 		],
@@ -110,50 +169,92 @@ const key = (kind, text, says) =>
 /** @param {Store} store @param {Series} series */
 function legend(store, series) {
 	return [
-		key('live', 'live', 'estimate of what was allocated and not yet freed: the largest since the point before'),
-		key('band', `${Math.round((store.profile.meta.confidence ?? 0.95) * 100)} % band`,
-			'the truth is in it with that confidence, at each moment'),
-		series.rss.some((value) => value !== null) && key('rss', 'RSS', 'resident memory as the kernel told it'),
+		key(
+			'live',
+			'live',
+			'estimate of what was allocated and not yet freed: the largest since the point before',
+		),
+		key(
+			'band',
+			`${Math.round((store.profile.meta.confidence ?? 0.95) * 100)} % band`,
+			'the truth is in it with that confidence, at each moment',
+		),
+		series.rss.some((value) => value !== null) &&
+			key('rss', 'RSS', 'resident memory as the kernel told it'),
 		peakOf(store) !== null && key('peak', 'peak', 'the largest live estimate'),
 		key('rate', 'allocated per second', 'estimate; scale on the right'),
 	];
 }
 
-/** What is under the pointer. @param {Series} series @param {number} at */
+/** The values under the pointer, as text. @param {Series} series @param {number} at */
 function readout(series, at) {
 	const live = series.live[at];
 	const rss = series.rss[at];
 	const rate = series.rate[at];
-	const band = { estimate: live ?? 0, low: series.low[at] ?? 0, high: series.high[at] ?? Infinity };
+	const band = {
+		estimate: live ?? 0,
+		low: series.low[at] ?? 0,
+		high: series.high[at] ?? Infinity,
+	};
 	const then = series.then[at];
 	const text = figureText(band, BYTES);
-	// The line is the largest of its bin: at the end of the bin there may be less.
+	// The line shows the largest value of a bin.  The value at the end of the bin may be smaller.
 	const isLess = then !== null && numberText(then, BYTES) !== numberText(live ?? 0, BYTES);
 
 	return [
 		element('b', {}, timeText(series.seconds[at] * 1e9)),
-		live !== null && key('live', isLess ? `up to ${text}, then ${numberText(then, BYTES)}` : text,
-			'the largest live estimate since the point before, and the one at this moment'),
-		rss !== null && key('rss', `${series.rssIsUpperBound[at] ? 'at most ' : ''}${rssText(rss, series.rssAt[at])}`,
-			`the largest reading since the point before, or the last one${series.rssIsUpperBound[at] ? '; pages that processes share count in each of them' : ''}`),
-		rate !== null && key('rate', `${figureText({ estimate: rate, low: Math.max(0, series.rateLow[at] ?? 0),
-			high: series.rateHigh[at] ?? Infinity }, BYTES)} a second`, ''),
+		live !== null &&
+			key(
+				'live',
+				isLess ? `up to ${text}, then ${numberText(then, BYTES)}` : text,
+				'the largest live estimate since the point before, and the one at this moment',
+			),
+		rss !== null &&
+			key(
+				'rss',
+				`${series.rssIsUpperBound[at] ? 'at most ' : ''}${rssText(rss, series.rssAt[at])}`,
+				`the largest reading since the point before, or the last one${series.rssIsUpperBound[at] ? '; pages that processes share count in each of them' : ''}`,
+			),
+		rate !== null &&
+			key(
+				'rate',
+				`${figureText(
+					{
+						estimate: rate,
+						low: Math.max(0, series.rateLow[at] ?? 0),
+						high: series.rateHigh[at] ?? Infinity,
+					},
+					BYTES,
+				)} a second`,
+				'',
+			),
 	];
 }
 
-/** A reading is of its own moment. @param {number} bytes @param {number | null} at ns */
+/** A reading of RSS, with its own time. @param {number} bytes @param {number | null} at ns */
 function rssText(bytes, at) {
-	return at === null ? numberText(bytes, BYTES) : `${numberText(bytes, BYTES)} read at ${timeText(at)}`;
+	return at === null
+		? numberText(bytes, BYTES)
+		: `${numberText(bytes, BYTES)} read at ${timeText(at)}`;
 }
 
-/** Where the chart marks the peak; null: it has none. @param {Store} store */
+/**
+ * The time at which the chart marks the peak; null if the profile has no peak.
+ *
+ * @param {Store} store
+ */
 function peakOf({ profile }) {
 	const peak = profile.data.series?.peak;
 
 	return typeof peak?.time_ns === 'number' && typeof peak?.estimate === 'number' ? peak : null;
 }
 
-/** A point on the line and a mark below it, as the command draws it. @param {uPlot} plot @param {Store} store */
+/**
+ * Draws the peak: a point on the line and a mark below it, like the command.
+ *
+ * @param {uPlot} plot
+ * @param {Store} store
+ */
 function drawPeak(plot, store) {
 	const peak = peakOf(store);
 
@@ -184,19 +285,26 @@ function drawPeak(plot, store) {
 	ctx.restore();
 }
 
-/** A recording that goes on begins with nothing to draw. @param {Store} store */
+/**
+ * True if there is nothing to draw yet, as at the start of a live recording.
+ *
+ * @param {Store} store
+ */
 function hasSeries(store) {
 	const { meta, data } = store.profile;
 
-	return meta.is_unprofiled !== true && (meta.is_live === true || (data.series?.time_ns ?? []).length > 1);
+	return (
+		meta.is_unprofiled !== true &&
+		(meta.is_live === true || (data.series?.time_ns ?? []).length > 1)
+	);
 }
 
-/** Can a window be chosen? @param {Store} store */
+/** True if the user can choose a window. @param {Store} store */
 function hasWindow({ profile }) {
 	return hasTimes(profile) && profile.binCount > 1;
 }
 
-/** What stands beside the chart while no window is chosen. @param {Store} store */
+/** The hint beside the chart while no window is chosen. @param {Store} store */
 function invitation(store) {
 	const since = watchedSince(store.profile);
 
@@ -204,7 +312,9 @@ function invitation(store) {
 		return 'no window can be chosen: what was freed has no times here';
 	if (!hasWindow(store))
 		return '';
-	return since === null ? 'drag to choose a window' : `drag to choose a window after ${timeText(since)}, when this began to look`;
+	return since === null
+		? 'drag to choose a window'
+		: `drag to choose a window after ${timeText(since)}, when this began to look`;
 }
 
 /** @type {import('../shell/view.js').View} */
@@ -215,8 +325,16 @@ export const timeView = {
 	mount(host, store) {
 		const says = element('div', { class: 'says' });
 		const range = element('span', { class: 'range' });
-		const peak = element('button', { class: 'small', title: 'window that ends at the peak', onclick: toPeak }, 'to the peak');
-		const whole = element('button', { class: 'small', title: 'the whole run (Esc)', onclick: clear }, 'whole run');
+		const peak = element(
+			'button',
+			{ class: 'small', title: 'window that ends at the peak', onclick: toPeak },
+			'to the peak',
+		);
+		const whole = element(
+			'button',
+			{ class: 'small', title: 'the whole run (Esc)', onclick: clear },
+			'whole run',
+		);
 		const plotHost = element('div', { class: 'plot' });
 		/** @type {uPlot | null} */
 		let plot = null;
@@ -226,7 +344,16 @@ export const timeView = {
 
 		host.setAttribute('aria-label', 'Memory over time');
 		host.setAttribute('role', 'region');
-		fill(host, element('div', { class: 'time-head' }, says, element('div', { class: 'time-window' }, range, peak, whole)), plotHost);
+		fill(
+			host,
+			element(
+				'div',
+				{ class: 'time-head' },
+				says,
+				element('div', { class: 'time-window' }, range, peak, whole),
+			),
+			plotHost,
+		);
 
 		function clear() {
 			store.set({ from: null, to: null });
@@ -246,12 +373,20 @@ export const timeView = {
 
 		/** @param {number | null} at */
 		function say(at) {
-			fill(says, at === null || at >= series.seconds.length ? legend(store, series) : readout(series, at));
+			fill(
+				says,
+				at === null || at >= series.seconds.length
+					? legend(store, series)
+					: readout(series, at),
+			);
 		}
 
 		const size = () => ({
 			width: Math.max(200, plotHost.clientWidth),
-			height: window.innerWidth <= 640 ? 120 : Math.max(110, Math.min(170, Math.round(window.innerHeight * 0.19))),
+			height:
+				window.innerWidth <= 640
+					? 120
+					: Math.max(110, Math.min(170, Math.round(window.innerHeight * 0.19))),
 		});
 
 		function make() {
@@ -274,7 +409,12 @@ export const timeView = {
 				},
 				choose,
 				move: (end, steps) =>
-					store.set(patchOf(store.profile, moved(store.profile, windowOf(store.profile, store.state), end, steps))),
+					store.set(
+						patchOf(
+							store.profile,
+							moved(store.profile, windowOf(store.profile, store.state), end, steps),
+						),
+					),
 				clear,
 			});
 			say(null);
@@ -283,15 +423,24 @@ export const timeView = {
 		function showWindow() {
 			const { profile } = store;
 			const at = windowOf(profile, store.state);
-			const texts = { from: timeText(profile.edges[at.from]), to: timeText(profile.edges[at.to]) };
+			const texts = {
+				from: timeText(profile.edges[at.from]),
+				to: timeText(profile.edges[at.to]),
+			};
 
 			const isAll = isWhole(profile, at);
 
 			brush?.enable(hasWindow(store));
 			brush?.show(at, profile.binCount, texts);
 			whole.hidden = isAll;
-			peak.hidden = !hasWindow(store) || profile.peakEdge === null || (at.to === profile.peakEdge && !isAll);
-			fill(range, isAll || !hasWindow(store) ? invitation(store) : `${texts.from} to ${texts.to}`);
+			peak.hidden =
+				!hasWindow(store) ||
+				profile.peakEdge === null ||
+				(at.to === profile.peakEdge && !isAll);
+			fill(
+				range,
+				isAll || !hasWindow(store) ? invitation(store) : `${texts.from} to ${texts.to}`,
+			);
 		}
 
 		return {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// unprofiled - in place of every other view where no process was recorded: why, in the words of the notes.  Nothing is
-// known of such a program, so nothing here is a number.
+// unprofiled - replaces all other views if no process was recorded, and shows the notes that say
+// why.  It shows no numbers, because nothing is known about such a program.
 
 import { element, fill } from '../shell/dom.js';
 
@@ -21,7 +21,12 @@ export const unprofiledView = {
 				/** @type {string[]} */
 				const notes = (store.profile.meta.notes ?? []).map(String);
 
-				fill(host, (notes.length > 0 ? notes : ['No process was recorded.']).map((note) => element('p', {}, note)));
+				fill(
+					host,
+					(notes.length > 0 ? notes : ['No process was recorded.']).map((note) =>
+						element('p', {}, note),
+					),
+				);
 			},
 			destroy() {},
 		};

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// virtual - a long list of rows of which only those on the screen are elements.
+// virtual - a long list of rows; only the rows on the screen have elements.
 //
 //   const list = makeList({ height: 34, make: (at) => element(...), open: (at) => ... });
-//   list.show(100000)          so many rows, all of them anew
-//   list.body                  the element; rows are put into it where they belong
-//   list.key(event)            arrows, Page keys, Home, End walk; Enter opens
+//   list.show(100000)          sets the number of rows and builds them again
+//   list.body                  the element that holds the visible rows
+//   list.key(event)            arrows, Page keys, Home and End move; Enter opens
 //
-// The page scrolls, not the list, so that a narrow screen has one scroller.  One row has tabindex 0 and takes the
-// focus with it (roving tabindex).
+// The page scrolls, not the list, so that a narrow screen has a single scroller.  One row has
+// tabindex 0, and the focus moves with it (roving tabindex).
 
 import { element, fill } from '../shell/dom.js';
 
-/** Rows beside those that are seen, so that scrolling has something to show. */
+/** The number of extra rows above and below the visible ones, for smooth scrolling. */
 const BESIDE = 8;
-/** What stands over the rows while one scrolls: the head above, the status below. */
+/** The heights that cover rows while the user scrolls: the head above, the status line below. */
 const HEAD = 40;
 const FOOT = 48;
 
@@ -81,7 +81,7 @@ export function makeList({ height, make, open }) {
 	body.addEventListener('click', (event) => {
 		const at = rowAt(event);
 
-		// Who marks text to copy it wants nothing opened.
+		// A user who selects text to copy it does not want to open the row.
 		if (at >= 0 && String(getSelection()) === '')
 			open(at);
 	});
@@ -92,7 +92,7 @@ export function makeList({ height, make, open }) {
 
 	return {
 		body,
-		/** The row that the keyboard is at; -1: it is elsewhere. */
+		/** The row that has the keyboard focus; -1: no row has it. */
 		focused: () => (body.contains(document.activeElement) && count > 0 ? focused : -1),
 		/** @param {number} rows @param {string} [empty] */
 		show(rows, empty = '') {
@@ -102,7 +102,7 @@ export function makeList({ height, make, open }) {
 			drawn = '';
 			draw(empty);
 		},
-		/** After a change of what is on the screen. */
+		/** Updates the rows after the visible part changed. */
 		draw: onScroll,
 		/** @param {KeyboardEvent} event */
 		key(event) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// big.mjs [STACKS | PAGE.html] - times of a page, made up of 100 000 stacks or given: prints how long the first
-// picture takes, and the frames a second while it zooms.  No test: machines differ.
+// big.mjs [STACKS | PAGE.html] - times of a page, made up of 100 000 stacks or given: prints how
+// long the first picture takes, and the frames a second while it zooms.  No test: machines differ.
 
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -21,7 +21,9 @@ export function bigData(stacks, seed = 1) {
 	for (let i = 0; i < 4000; i++) {
 		strings.push(`ns${i % 37}::Class${i % 211}::function_${i}`);
 		for (const column of Object.keys(frames))
-			frames[column].push(column === 'name' ? strings.length - 1 : column === 'module' ? i % 12 : 0);
+			frames[column].push(
+				column === 'name' ? strings.length - 1 : column === 'module' ? i % 12 : 0,
+			);
 	}
 	strings.push(...Array.from({ length: 12 }, (_, i) => `lib${i}.so`));
 	const path = [];
@@ -50,17 +52,40 @@ export function bigData(stacks, seed = 1) {
 		}
 	}
 	const classes = Object.fromEntries(
-		['size', 'sure', 'bytes', 'count', 'bytes_variance', 'count_variance', 'bytes_skew', 'count_skew',
-			'reserve_bytes', 'reserve_count', 'per_byte', 'bytes_slack', 'count_slack', 'unknown', 'kind'].map((name) => [name, []]),
+		[
+			'size',
+			'sure',
+			'bytes',
+			'count',
+			'bytes_variance',
+			'count_variance',
+			'bytes_skew',
+			'count_skew',
+			'reserve_bytes',
+			'reserve_count',
+			'per_byte',
+			'bytes_slack',
+			'count_slack',
+			'unknown',
+			'kind',
+		].map((name) => [name, []]),
 	);
 	const R = 524288;
 	for (let i = 0; i < 60; i++) {
 		const z = 16 * 1.2 ** i;
 		const p = -Math.expm1(-z / R);
 		const values = {
-			size: z, sure: p > 0.98 ? 1 : 0, bytes: z / p, count: 1 / p, bytes_variance: (z * z * (1 - p)) / p ** 2,
-			count_variance: (1 - p) / p ** 2, bytes_skew: (z ** 3 * (1 - p) * (2 - p)) / p ** 3,
-			count_skew: ((1 - p) * (2 - p)) / p ** 3, reserve_bytes: R, reserve_count: R / z, per_byte: 1 / z,
+			size: z,
+			sure: p > 0.98 ? 1 : 0,
+			bytes: z / p,
+			count: 1 / p,
+			bytes_variance: (z * z * (1 - p)) / p ** 2,
+			count_variance: (1 - p) / p ** 2,
+			bytes_skew: (z ** 3 * (1 - p) * (2 - p)) / p ** 3,
+			count_skew: ((1 - p) * (2 - p)) / p ** 3,
+			reserve_bytes: R,
+			reserve_count: R / z,
+			per_byte: 1 / z,
 		};
 		for (const name of Object.keys(classes))
 			classes[name].push(values[name] ?? 0);
@@ -69,22 +94,63 @@ export function bigData(stacks, seed = 1) {
 	return {
 		format: 'geiger-page', version: 1,
 		meta: {
-			title: 'big', command: 'big', host: 'host', geiger: '0', start_seconds: 0, duration_ns: 100e9, interval_bytes: R,
-			exposure_bytes: R, scheme: 'poisson', samples: cells.n.reduce((a, b) => a + b, 0), dropped: 0, confidence: 0.95,
-			has_history: true, is_live: false, totals: {}, peak_at_ns: null, unseen_bytes: 1934035, resident: null,
-			unresolved: { frames: 0, of: 0, module: '' }, notes: [],
+			title: 'big',
+			command: 'big',
+			host: 'host',
+			geiger: '0',
+			start_seconds: 0,
+			duration_ns: 100e9,
+			interval_bytes: R,
+			exposure_bytes: R,
+			scheme: 'poisson',
+			samples: cells.n.reduce((a, b) => a + b, 0),
+			dropped: 0,
+			confidence: 0.95,
+			has_history: true,
+			is_live: false,
+			totals: {},
+			peak_at_ns: null,
+			unseen_bytes: 1934035,
+			resident: null,
+			unresolved: { frames: 0, of: 0, module: '' },
+			notes: [],
 		},
-		strings, modules: { name: module, path: module, build_id: module.map(() => 0), status: module.map(() => 0) },
-		frames, nodes,
+		strings,
+		modules: {
+			name: module,
+			path: module,
+			build_id: module.map(() => 0),
+			status: module.map(() => 0),
+		},
+		frames,
+		nodes,
 		times: { edges_ns: Array.from({ length: 101 }, (_, i) => i * 1e9), peak_edge: null },
-		classes, kinds: ['malloc'], cells,
-		folds: { nodes: nodes.depth.length, kept: nodes.depth.length, least_share: 0, bytes_share: 0, count_share: 0, classes: 0, bins: 100, light_bins: 0, notes: [] },
-		series: null, lifetimes: null, tables: null, leaks: null, diff: null,
+		classes,
+		kinds: ['malloc'],
+		cells,
+		folds: {
+			nodes: nodes.depth.length,
+			kept: nodes.depth.length,
+			least_share: 0,
+			bytes_share: 0,
+			count_share: 0,
+			classes: 0,
+			bins: 100,
+			light_bins: 0,
+			notes: [],
+		},
+		series: null,
+		lifetimes: null,
+		tables: null,
+		leaks: null,
+		diff: null,
 	};
 }
 
 async function main(what) {
-	const file = what.endsWith('.html') ? resolve(what) : writePage('big.html', bigData(Number(what)));
+	const file = what.endsWith('.html')
+		? resolve(what)
+		: writePage('big.html', bigData(Number(what)));
 	const browser = await launch();
 	const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
 
@@ -94,17 +160,25 @@ async function main(what) {
 	await page.goto(`file://${file}`);
 	await page.waitForSelector('.status b');
 	const picture = await page.evaluate(
-		() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now())))),
+		() =>
+			new Promise((done) =>
+				requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))),
+			),
 	);
 	console.log(`${what}: ${(statSync(file).size / 1e6).toFixed(2)} MB`);
 	const { metrics } = await session.send('Performance.getMetrics');
 	const busy = 1000 * metrics.find(({ name }) => name === 'TaskDuration').value;
-	console.log(`first picture  ${picture.toFixed(0)} ms after the page was asked for; ${busy.toFixed(0)} ms of processor time`);
+	console.log(
+		`first picture  ${picture.toFixed(0)} ms after the page was asked for; ${busy.toFixed(0)} ms of processor time`,
+	);
 	for (const inverted of [false, true]) {
 		if (inverted) {
 			const start = Date.now();
 			await page.keyboard.press('i');
-			await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+			await page.evaluate(
+				() =>
+					new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+			);
 			console.log(`inverted tree  ${Date.now() - start} ms`);
 		}
 		await page.evaluate(() => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A recording that goes on, seen in all views; a process that is only looked at; a folder of profiles.
+// A recording that goes on, seen in all views; a process that is only looked at; a folder of
+// profiles.
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -52,11 +53,15 @@ function until(share) {
 /** A server of one page whose profile grows. */
 async function serve(next) {
 	const page = readFileSync(join(root, 'web/dist/live.html'), 'utf8').replace(
-		'id="geiger-data"></script>', 'id="geiger-data" data-source="data.json" data-live="1"></script>');
+		'id="geiger-data"></script>',
+		'id="geiger-data" data-source="data.json" data-live="1"></script>',
+	);
 	const server = createServer((request, answer) => {
 		const isData = request.url.endsWith('/data.json');
 
-		answer.writeHead(200, { 'content-type': isData ? 'application/json' : 'text/html; charset=utf-8' });
+		answer.writeHead(200, {
+			'content-type': isData ? 'application/json' : 'text/html; charset=utf-8',
+		});
 		answer.end(isData ? JSON.stringify(next()) : page);
 	});
 
@@ -75,12 +80,22 @@ test('a recording that goes on grows in every view, from nothing', async () => {
 	assert.ok(await page.locator('.plot canvas').isVisible());
 	const first = await samples();
 	share = 0.5;
-	await page.waitForFunction((before) => Number(/, (\d+) samples/.exec(document.querySelector('.status').textContent)[1]) > before, first);
+	await page.waitForFunction(
+		(before) =>
+			Number(/, (\d+) samples/.exec(document.querySelector('.status').textContent)[1]) >
+			before,
+		first,
+	);
 	const second = await samples();
 	await tab.picture('live');
 	await page.locator('[role=tab]', { hasText: 'Sizes' }).click();
 	share = 1;
-	await page.waitForFunction((before) => Number(/, (\d+) samples/.exec(document.querySelector('.status').textContent)[1]) > before, second);
+	await page.waitForFunction(
+		(before) =>
+			Number(/, (\d+) samples/.exec(document.querySelector('.status').textContent)[1]) >
+			before,
+		second,
+	);
 	assert.match(await page.textContent('.histogram'), /1-2 KiB.*440 MiB/s);
 	await tab.close('live-end');
 });
@@ -88,7 +103,9 @@ test('a recording that goes on grows in every view, from nothing', async () => {
 test('a window stays where it was while the recording goes on', async () => {
 	let share = 0.4;
 	const address = await serve(() => until(share));
-	const tab = await openPage(browser, address, { hash: 'view=table&metric=allocated&from=0.1&to=0.3' });
+	const tab = await openPage(browser, address, {
+		hash: 'view=table&metric=allocated&from=0.1&to=0.3',
+	});
 	const before = await tab.page.textContent('.status .selected');
 
 	share = 0.7;
@@ -104,7 +121,11 @@ async function withGeiger(run) {
 	const place = mkdtempSync(join(tmpdir(), 'geiger-page-'));
 	const children = [];
 	const start = (command, options = {}) => {
-		const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'ignore'], cwd: place, ...options });
+		const child = spawn(command[0], command.slice(1), {
+			stdio: ['ignore', 'pipe', 'ignore'],
+			cwd: place,
+			...options,
+		});
 
 		children.push(child);
 		return child;
@@ -114,8 +135,14 @@ async function withGeiger(run) {
 		await run({ place, start });
 	} finally {
 		children.reverse().forEach((child) => child.kill('SIGINT'));
-		await Promise.all(children.map((child) => child.exitCode !== null || child.signalCode !== null ||
-			new Promise((done) => child.on('exit', done))));
+		await Promise.all(
+			children.map(
+				(child) =>
+					child.exitCode !== null ||
+					child.signalCode !== null ||
+					new Promise((done) => child.on('exit', done)),
+			),
+		);
 		rmSync(place, { recursive: true, force: true });
 	}
 }
@@ -136,100 +163,218 @@ const { GEIGER: geiger } = process.env;
 const skip = !geiger && 'no geiger to record with';
 const ADDRESS = /http:\S+token=\S+/;
 // Grows for as long as it is let, at most two minutes.
-const GROWS = 'import os, time\nprint(os.getpid(), flush=True)\nkept = []\nfor i in range(600):\n' +
+const GROWS =
+	'import os, time\nprint(os.getpid(), flush=True)\nkept = []\nfor i in range(600):\n' +
 	'    kept.append(bytearray(1 << 20))\n    time.sleep(0.2)\n';
 
-test('geiger serve --pid shows a process from its first moment, as it grows', { skip, timeout: 600000 }, () =>
-	withGeiger(async ({ start, place }) => {
-		const program = start([geiger, 'record', '-q', '-i', '64k', '-o', join(place, 'p.geiger'), 'python3', '-c', GROWS]);
-		const pid = /^\d+/.exec(await says(program, /^\d+\n/))[0];
-		const tab = await openPage(browser, await says(start([geiger, 'serve', '--pid', pid]), ADDRESS), { hash: 'view=table&metric=live' });
-		const { page } = tab;
-		const live = () => page.evaluate(() => parseFloat(/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ?? '0'));
-		const first = await live();
+test(
+	'geiger serve --pid shows a process from its first moment, as it grows',
+	{ skip, timeout: 600000 },
+	() =>
+		withGeiger(async ({ start, place }) => {
+			const program = start([
+				geiger,
+				'record',
+				'-q',
+				'-i',
+				'64k',
+				'-o',
+				join(place, 'p.geiger'),
+				'python3',
+				'-c',
+				GROWS,
+			]);
+			const pid = /^\d+/.exec(await says(program, /^\d+\n/))[0];
+			const tab = await openPage(
+				browser,
+				await says(start([geiger, 'serve', '--pid', pid]), ADDRESS),
+				{ hash: 'view=table&metric=live' },
+			);
+			const { page } = tab;
+			const live = () =>
+				page.evaluate(() =>
+					parseFloat(
+						/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ??
+							'0',
+					),
+				);
+			const first = await live();
 
-		assert.equal(await page.textContent('.live-badge'), 'live');
-		assert.ok(await page.locator('.plot canvas').isVisible());
-		await page.waitForFunction((before) =>
-			parseFloat(/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ?? '0') > before + 2, first);
-		assert.match(await page.textContent('.rows .row[data-at="0"]'), /PyByteArray_Resize|PyObject_Malloc|python/);
-		assert.match(await page.textContent('.time-window'), /drag to choose a window after \d.* s, when this began to look/);
-		await page.waitForFunction(() => Number(document.querySelector('.brush .end.to')?.getAttribute('aria-valuemax')) >= 4);
-		await page.focus('.brush .end.from');
-		await page.keyboard.press('ArrowRight');
-		await page.locator('.switch[aria-label=Metric] button', { hasText: 'Kept' }).click();
-		assert.match(await page.textContent('.status'), /Kept from .* to now: [\d.]+ MiB/);
-		assert.ok((await live()) < parseFloat(/([\d.]+) MiB/.exec(await page.textContent('.facts'))[1]), 'less than there is in all');
-		await tab.close('pid');
-	}));
+			assert.equal(await page.textContent('.live-badge'), 'live');
+			assert.ok(await page.locator('.plot canvas').isVisible());
+			await page.waitForFunction(
+				(before) =>
+					parseFloat(
+						/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ??
+							'0',
+					) >
+					before + 2,
+				first,
+			);
+			assert.match(
+				await page.textContent('.rows .row[data-at="0"]'),
+				/PyByteArray_Resize|PyObject_Malloc|python/,
+			);
+			assert.match(
+				await page.textContent('.time-window'),
+				/drag to choose a window after \d.* s, when this began to look/,
+			);
+			await page.waitForFunction(
+				() =>
+					Number(
+						document.querySelector('.brush .end.to')?.getAttribute('aria-valuemax'),
+					) >= 4,
+			);
+			await page.focus('.brush .end.from');
+			await page.keyboard.press('ArrowRight');
+			await page.locator('.switch[aria-label=Metric] button', { hasText: 'Kept' }).click();
+			assert.match(await page.textContent('.status'), /Kept from .* to now: [\d.]+ MiB/);
+			assert.ok(
+				(await live()) <
+					parseFloat(/([\d.]+) MiB/.exec(await page.textContent('.facts'))[1]),
+				'less than there is in all',
+			);
+			await tab.close('pid');
+		}),
+);
 
-test('geiger serve lists a folder, and compares two of its profiles', { skip, timeout: 600000 }, () =>
-	withGeiger(async ({ start, place }) => {
-		for (const [name, size] of [['before', 200], ['after', 400]]) {
-			const child = start([geiger, 'record', '-q', '-i', '16k', '-o', join(place, `${name} <b>.geiger`), 'python3', '-c',
-				`x = [bytearray(5000) for i in range(${size * 10})]\nimport os\nos._exit(0)`]);
-
-			await new Promise((done) => child.on('exit', done));
-		}
-		const tab = await openPage(browser, await says(start([geiger, 'serve', place]), ADDRESS), { isList: true });
-		const { page } = tab;
-
-		await page.click('td a:text-is("after <b>.geiger")');
-		await page.waitForSelector('.status b');
-		await page.locator('[role=tab]', { hasText: 'Profiles' }).click();
-		await page.waitForSelector('.profiles tbody tr');
-		assert.match(await page.textContent('.profiles .this'), /after <b>\.geiger/);
-		await page.click('text=what changed since it');
-		await page.waitForSelector('.diff-total');
-		assert.match(await page.textContent('.diff-total'), /Live at the end: .* → .* \+[\d.]+ MiB \(\+/);
-		assert.ok((await page.locator('.rows .bar.change.more').count()) >= 1);
-		await tab.close('folder-difference');
-	}));
-
-test('a window of the page has the numbers of geiger report, estimates and intervals', { skip, timeout: 600000 }, () =>
-	withGeiger(async ({ place }) => {
-		const profile = join(place, 'p.geiger');
-		const page = join(place, 'p.html');
-		const program = 'import json\nkept = []\nfor i in range(300):\n    kept.append([str(j) * 40 for j in range(300)])\n' +
-			'    json.dumps(kept[-1])\n    if i % 3 == 0:\n        kept.pop(0)\n';
-
-		// Itself, no script that forks: of what a child holds longer than its parent, `freed` knows the end alone.
-		const python = execFileSync('python3', ['-c', 'import os, sys; print(os.path.realpath(sys.executable), end="")'], { encoding: 'utf8' });
-		execFileSync(geiger, ['record', '-q', '-i', '16k', '-o', profile, python, '-c', program],
-			{ env: { ...process.env, PYTHONMALLOC: 'malloc' } });
-		execFileSync(geiger, ['html', profile, '-o', page, '--max-size', '0']);
-		const text = /id="geiger-data">([^<]*)</.exec(readFileSync(page, 'utf8'))[1];
-		const made = makeProfile(JSON.parse(gunzipSync(Buffer.from(text, 'base64'))));
-		const { edges, binCount } = made;
-
-		for (const [a, b] of [[0.2, 0.6], [0.5, 0.9]].map((of) => of.map((share) => Math.round(share * binCount))))
-			for (const [metric, ...options] of [
-				['allocated', '--between', `${edges[a]}ns,${edges[b]}ns`],
-				['freed', '--between', `${edges[a]}ns,${edges[b]}ns`],
-				['live', '--at', `${edges[b]}ns`],
+test(
+	'geiger serve lists a folder, and compares two of its profiles',
+	{ skip, timeout: 600000 },
+	() =>
+		withGeiger(async ({ start, place }) => {
+			for (const [name, size] of [
+				['before', 200],
+				['after', 400],
 			]) {
-				const told = JSON.parse(execFileSync(geiger,
-					['report', '--json', '--limit', '0', '--metric', metric, ...options, profile], { maxBuffer: 1 << 26 }));
-				const rows = rowsOf(select(made, { metric, unit: 'bytes', from: edges[a], to: edges[b], hide: [], focus: [] }), 'function');
-				const byName = new Map();
-				const key = (name, module) => `${name} of ${module ?? ''}`;
+				const child = start([
+					geiger,
+					'record',
+					'-q',
+					'-i',
+					'16k',
+					'-o',
+					join(place, `${name} <b>.geiger`),
+					'python3',
+					'-c',
+					`x = [bytearray(5000) for i in range(${size * 10})]\nimport os\nos._exit(0)`,
+				]);
 
-				for (let i = 0; i < rows.length; i++)
-					byName.set(key(rows.label(i), made.modulePaths[made.frameModule[rows.frame(i)]]), i);
-				assert.equal(rows.length, told.rows.length);
-				let compared = 0;
-				for (const row of told.rows) {
-					const i = byName.get(key(row.function, row.module));
-
-					assert.notEqual(i, undefined, `${row.function} of ${row.module}`);
-					assert.equal(rows.samples(i, 'total'), row.samples, row.function);
-					for (const side of ['self', 'total'])
-						for (const [end, value] of Object.entries(rows.figure(i, side)))
-							if (end in row[side] && row[side][end] !== null)
-								assert.ok(Math.abs(value - row[side][end]) <= 1e-6 * Math.abs(row[side][end]) + 1,
-									`${metric} ${options} ${row.function} ${side} ${end}: ${value}, not ${row[side][end]}`);
-					compared++;
-				}
-				assert.ok(compared > 5, `${compared} rows`);
+				await new Promise((done) => child.on('exit', done));
 			}
-	}));
+			const tab = await openPage(
+				browser,
+				await says(start([geiger, 'serve', place]), ADDRESS),
+				{ isList: true },
+			);
+			const { page } = tab;
+
+			await page.click('td a:text-is("after <b>.geiger")');
+			await page.waitForSelector('.status b');
+			await page.locator('[role=tab]', { hasText: 'Profiles' }).click();
+			await page.waitForSelector('.profiles tbody tr');
+			assert.match(await page.textContent('.profiles .this'), /after <b>\.geiger/);
+			await page.click('text=what changed since it');
+			await page.waitForSelector('.diff-total');
+			assert.match(
+				await page.textContent('.diff-total'),
+				/Live at the end: .* → .* \+[\d.]+ MiB \(\+/,
+			);
+			assert.ok((await page.locator('.rows .bar.change.more').count()) >= 1);
+			await tab.close('folder-difference');
+		}),
+);
+
+test(
+	'a window of the page has the numbers of geiger report, estimates and intervals',
+	{ skip, timeout: 600000 },
+	() =>
+		withGeiger(async ({ place }) => {
+			const profile = join(place, 'p.geiger');
+			const page = join(place, 'p.html');
+			const program =
+				'import json\nkept = []\nfor i in range(300):\n    kept.append([str(j) * 40 for j in range(300)])\n' +
+				'    json.dumps(kept[-1])\n    if i % 3 == 0:\n        kept.pop(0)\n';
+
+			// Itself, no script that forks: of what a child holds longer than its parent, `freed` knows
+			// the end alone.
+			const python = execFileSync(
+				'python3',
+				['-c', 'import os, sys; print(os.path.realpath(sys.executable), end="")'],
+				{ encoding: 'utf8' },
+			);
+			execFileSync(
+				geiger,
+				['record', '-q', '-i', '16k', '-o', profile, python, '-c', program],
+				{ env: { ...process.env, PYTHONMALLOC: 'malloc' } },
+			);
+			execFileSync(geiger, ['html', profile, '-o', page, '--max-size', '0']);
+			const text = /id="geiger-data">([^<]*)</.exec(readFileSync(page, 'utf8'))[1];
+			const made = makeProfile(JSON.parse(gunzipSync(Buffer.from(text, 'base64'))));
+			const { edges, binCount } = made;
+
+			for (const [a, b] of [
+				[0.2, 0.6],
+				[0.5, 0.9],
+			].map((of) => of.map((share) => Math.round(share * binCount))))
+				for (const [metric, ...options] of [
+					['allocated', '--between', `${edges[a]}ns,${edges[b]}ns`],
+					['freed', '--between', `${edges[a]}ns,${edges[b]}ns`],
+					['live', '--at', `${edges[b]}ns`],
+				]) {
+					const told = JSON.parse(
+						execFileSync(
+							geiger,
+							[
+								'report',
+								'--json',
+								'--limit',
+								'0',
+								'--metric',
+								metric,
+								...options,
+								profile,
+							],
+							{ maxBuffer: 1 << 26 },
+						),
+					);
+					const rows = rowsOf(
+						select(made, {
+							metric,
+							unit: 'bytes',
+							from: edges[a],
+							to: edges[b],
+							hide: [],
+							focus: [],
+						}),
+						'function',
+					);
+					const byName = new Map();
+					const key = (name, module) => `${name} of ${module ?? ''}`;
+
+					for (let i = 0; i < rows.length; i++)
+						byName.set(
+							key(rows.label(i), made.modulePaths[made.frameModule[rows.frame(i)]]),
+							i,
+						);
+					assert.equal(rows.length, told.rows.length);
+					let compared = 0;
+					for (const row of told.rows) {
+						const i = byName.get(key(row.function, row.module));
+
+						assert.notEqual(i, undefined, `${row.function} of ${row.module}`);
+						assert.equal(rows.samples(i, 'total'), row.samples, row.function);
+						for (const side of ['self', 'total'])
+							for (const [end, value] of Object.entries(rows.figure(i, side)))
+								if (end in row[side] && row[side][end] !== null)
+									assert.ok(
+										Math.abs(value - row[side][end]) <=
+											1e-6 * Math.abs(row[side][end]) + 1,
+										`${metric} ${options} ${row.function} ${side} ${end}: ${value}, not ${row[side][end]}`,
+									);
+						compared++;
+					}
+					assert.ok(compared > 5, `${compared} rows`);
+				}
+		}),
+);

@@ -18,7 +18,11 @@ export const samplePage = (name) => writePage(name.replace('.json', '.html'), sa
 /**
  * @param {string} address a path, or http://...
  */
-export async function openPage(browser, address, { size = [1280, 800], theme = 'light', hash = '', isList = false } = {}) {
+export async function openPage(
+	browser,
+	address,
+	{ size = [1280, 800], theme = 'light', hash = '', isList = false } = {},
+) {
 	const context = await browser.newContext({
 		viewport: { width: size[0], height: size[1] },
 		colorScheme: theme,
@@ -40,7 +44,9 @@ export async function openPage(browser, address, { size = [1280, 800], theme = '
 	});
 	page.on('request', (request) => {
 		const asked = request.url();
-		const own = address.startsWith('http') ? asked.startsWith(new URL(address).origin) : asked.split('#')[0] === url;
+		const own = address.startsWith('http')
+			? asked.startsWith(new URL(address).origin)
+			: asked.split('#')[0] === url;
 		if (!own && !asked.startsWith('data:') && !asked.startsWith('blob:'))
 			strangers.push(asked);
 	});
@@ -66,9 +72,12 @@ export async function openPage(browser, address, { size = [1280, 800], theme = '
 	};
 }
 
-/** All that was asked for is drawn. */
+/** Waits until the page has drawn everything. */
 export function settle(page) {
-	return page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))));
+	return page.evaluate(
+		() =>
+			new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))),
+	);
 }
 
 /** Where a row of the graph is on the screen; share: of the width. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names that want to be more than names: in functions, modules, paths, arguments, notes, and in a program that
-// is really recorded.
+// Names that want to be more than names: in functions, modules, paths, arguments, notes, and in a
+// program that is really recorded.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -47,8 +47,14 @@ async function isHarmless(page) {
 	const found = await page.evaluate(() => ({
 		ran: window.ran ?? null,
 		scripts: document.querySelectorAll('script').length,
-		strangers: [...document.querySelectorAll('img, iframe, object, embed, svg [onload], [onerror], [onclick]')].map((e) => e.outerHTML),
-		links: [...document.querySelectorAll('a[href]')].map((a) => a.getAttribute('href')).filter((href) => /^javascript/i.test(href)),
+		strangers: [
+			...document.querySelectorAll(
+				'img, iframe, object, embed, svg [onload], [onerror], [onclick]',
+			),
+		].map((e) => e.outerHTML),
+		links: [...document.querySelectorAll('a[href]')]
+			.map((a) => a.getAttribute('href'))
+			.filter((href) => /^javascript/i.test(href)),
 	}));
 
 	assert.deepEqual(found, { ran: null, scripts: 2, strangers: [], links: [] });
@@ -75,7 +81,10 @@ async function visitAll(tab) {
 
 for (const name of ['made.json', 'diff.json'])
 	test(`texts of ${name} that are markup stay texts`, async () => {
-		const tab = await openPage(browser, writePage(`hostile-${name}.html`, poison(sample(name))));
+		const tab = await openPage(
+			browser,
+			writePage(`hostile-${name}.html`, poison(sample(name))),
+		);
 
 		assert.match(await tab.page.textContent('.command'), /^<|^"|^j|^\{/);
 		await visitAll(tab);
@@ -96,8 +105,11 @@ test('a link that is markup stays a text', async () => {
 const geiger = process.env.GEIGER;
 const canRecord = Boolean(geiger) && process.env.GEIGER_AGENT !== '';
 
-test('a program whose functions, arguments and path are markup', { skip: !canRecord && 'no geiger to record with' }, async () => {
-	const place = mkdtempSync(join(tmpdir(), 'geiger-page-'));
+test(
+	'a program whose functions, arguments and path are markup',
+	{ skip: !canRecord && 'no geiger to record with' },
+	async () => {
+		const place = mkdtempSync(join(tmpdir(), 'geiger-page-'));
 
 	try {
 		const folder = join(place, '<img src=x onerror=window.ran=1>');
@@ -105,26 +117,38 @@ test('a program whose functions, arguments and path are markup', { skip: !canRec
 		const profile = join(place, 'evil.geiger');
 		const html = join(scratch, 'evil.html');
 
-		mkdirSync(folder);
-		writeFileSync(
-			join(place, 'evil.c'),
-			'#include <stdlib.h>\n__attribute__((noinline)) void *evil_function(size_t n) { char *p = malloc(n); if (p) p[0] = 1; return p; }\n' +
-				'int main(void) { for (int i = 0; i < 2000; i++) { void *volatile p = evil_function(20000); (void)p; } return 0; }\n',
-		);
-		execFileSync('cc', ['-g0', '-O1', '-o', join(place, 'plain'), join(place, 'evil.c')]);
-		execFileSync('objcopy', ['--redefine-sym', `evil_function=${EVIL[0]}`, join(place, 'plain'), program]);
-		execFileSync(geiger, ['record', '-q', '-i', '64k', '-o', profile, program, EVIL[1]]);
-		execFileSync(geiger, ['html', profile, '-o', html]);
-		assert.ok(!readFileSync(html, 'utf8').includes('window.ran'), 'texts of the profile are not in the file as they are');
+			mkdirSync(folder);
+			writeFileSync(
+				join(place, 'evil.c'),
+				'#include <stdlib.h>\n__attribute__((noinline)) void *evil_function(size_t n) { char *p = malloc(n); if (p) p[0] = 1; return p; }\n' +
+					'int main(void) { for (int i = 0; i < 2000; i++) { void *volatile p = evil_function(20000); (void)p; } return 0; }\n',
+			);
+			execFileSync('cc', ['-g0', '-O1', '-o', join(place, 'plain'), join(place, 'evil.c')]);
+			execFileSync('objcopy', [
+				'--redefine-sym',
+				`evil_function=${EVIL[0]}`,
+				join(place, 'plain'),
+				program,
+			]);
+			execFileSync(geiger, ['record', '-q', '-i', '64k', '-o', profile, program, EVIL[1]]);
+			execFileSync(geiger, ['html', profile, '-o', html]);
+			assert.ok(
+				!readFileSync(html, 'utf8').includes('window.ran'),
+				'texts of the profile are not in the file as they are',
+			);
 
-		const tab = await openPage(browser, html);
-		assert.ok((await tab.page.textContent('.command')).includes(EVIL[1]));
-		await tab.page.fill('.search input', EVIL[0]);
-		assert.match(await tab.status(), /MiB .*, \d+ samples, 9\d\.\d %|MiB .*, \d+ samples, 100\.0 %/);
-		await tab.page.keyboard.press('Enter');
-		await visitAll(tab);
-		await tab.close('hostile-program');
-	} finally {
-		rmSync(place, { recursive: true, force: true });
-	}
-});
+			const tab = await openPage(browser, html);
+			assert.ok((await tab.page.textContent('.command')).includes(EVIL[1]));
+			await tab.page.fill('.search input', EVIL[0]);
+			assert.match(
+				await tab.status(),
+				/MiB .*, \d+ samples, 9\d\.\d %|MiB .*, \d+ samples, 100\.0 %/,
+			);
+			await tab.page.keyboard.press('Enter');
+			await visitAll(tab);
+			await tab.close('hostile-program');
+		} finally {
+			rmSync(place, { recursive: true, force: true });
+		}
+	},
+);

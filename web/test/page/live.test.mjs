@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page as a server sends it: it asks for its data, asks again while the recording goes on, and keeps what it
-// has when the server is gone.
+// The page as a server sends it: it asks for its data, asks again while the recording goes on, and
+// keeps what it has when the server is gone.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -65,7 +65,11 @@ test('a recording that goes on is shown as it grows, until it ends', async () =>
 	let now = dataOf(100, true);
 	const server = await serve(() => now);
 	const tab = await openPage(browser, server.address);
-	const shows = (text) => tab.page.waitForFunction((wanted) => document.querySelector('.says').textContent.includes(wanted), text);
+	const shows = (text) =>
+		tab.page.waitForFunction(
+			(wanted) => document.querySelector('.says').textContent.includes(wanted),
+			text,
+		);
 
 	assert.equal(await tab.page.textContent('.live-badge'), 'live');
 	await shows('100 samples');
@@ -74,7 +78,10 @@ test('a recording that goes on is shown as it grows, until it ends', async () =>
 	now = dataOf(200, true);
 	await shows('200 samples');
 	assert.equal(await tab.page.inputValue('.search input'), 'node');
-	assert.ok(await tab.page.evaluate(() => document.activeElement.matches('.search input')), 'what one types in stays');
+	assert.ok(
+		await tab.page.evaluate(() => document.activeElement.matches('.search input')),
+		'what one types in stays',
+	);
 	await tab.page.keyboard.press('Enter');
 
 	await tab.page.keyboard.press('p');
@@ -97,10 +104,14 @@ test('when the server is gone, what is there stays', async () => {
 	const tab = await openPage(browser, server.address);
 
 	now = null;
-	await tab.page.waitForFunction(() => document.querySelector('.live-badge').textContent === 'no connection');
+	await tab.page.waitForFunction(
+		() => document.querySelector('.live-badge').textContent === 'no connection',
+	);
 	assert.match(await tab.status(), /269 MiB/);
 	now = dataOf(500, true);
-	await tab.page.waitForFunction(() => document.querySelector('.live-badge').textContent === 'live');
+	await tab.page.waitForFunction(
+		() => document.querySelector('.live-badge').textContent === 'live',
+	);
 	tab.errors.splice(0, tab.errors.length, ...tab.errors.filter((error) => !/503/.test(error)));
 	await tab.close();
 	server.close();
@@ -108,48 +119,79 @@ test('when the server is gone, what is there stays', async () => {
 
 const { GEIGER: geiger } = process.env;
 
-test('geiger serve shows a program while it runs', { skip: !geiger && 'no geiger to record with' }, async () => {
-	const place = mkdtempSync(join(tmpdir(), 'geiger-page-'));
-	const script = join(place, 'grow.py');
-	const children = [];
-	const run = (...command) => {
-		const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'ignore'] });
-		children.push(child);
-		return child;
-	};
+test(
+	'geiger serve shows a program while it runs',
+	{ skip: !geiger && 'no geiger to record with' },
+	async () => {
+		const place = mkdtempSync(join(tmpdir(), 'geiger-page-'));
+		const script = join(place, 'grow.py');
+		const children = [];
+		const run = (...command) => {
+			const child = spawn(command[0], command.slice(1), {
+				stdio: ['ignore', 'pipe', 'ignore'],
+			});
+			children.push(child);
+			return child;
+		};
 
-	// Grows for as long as it is let, at most two minutes.
-	writeFileSync(script, 'import time\nkept = []\nfor i in range(600):\n    kept.append(bytearray(1 << 20))\n    time.sleep(0.2)\n');
-	try {
-		const profile = join(place, 'grow.geiger');
-		run(geiger, 'record', '-q', '-i', '64k', '-o', profile, 'python3', script);
-		for (let i = 0; i < 300 && !existsSync(profile); i++)
-			await new Promise((done) => setTimeout(done, 100));
-		const server = run(geiger, 'serve', profile);
-		let printed = '';
-		for await (const part of server.stdout) {
-			printed += part;
-			if (/http:\S+token=\S+\n/.test(printed))
-				break;
-		}
-		const address = /http:\S+token=\S+/.exec(printed)[0];
-		const tab = await openPage(browser, address);
-		const live = () => tab.page.evaluate(() => parseFloat(/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ?? '0'));
-		const first = await live();
-
-		assert.ok(!/token/.test(await tab.page.evaluate(() => location.href)), 'the token is in no history');
-		assert.equal(await tab.page.textContent('.live-badge'), 'live');
-		await tab.page.waitForFunction(
-			(before) => parseFloat(/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ?? '0') > before + 2,
-			first,
+		// Grows for as long as it is let, at most two minutes.
+		writeFileSync(
+			script,
+			'import time\nkept = []\nfor i in range(600):\n    kept.append(bytearray(1 << 20))\n    time.sleep(0.2)\n',
 		);
-		await tab.page.click('summary[aria-label=Download]');
-		const [file] = await Promise.all([tab.page.waitForEvent('download'), tab.page.click('.menu-list a >> text=collapsed')]);
-		assert.match(readFileSync(await file.path(), 'utf8'), /^\S.* \d+$/m);
-		await tab.close('serve');
-	} finally {
-		children.forEach((child) => child.kill('SIGINT'));
-		await Promise.all(children.map((child) => child.exitCode !== null || new Promise((done) => child.on('exit', done))));
-		rmSync(place, { recursive: true, force: true });
-	}
-});
+		try {
+			const profile = join(place, 'grow.geiger');
+			run(geiger, 'record', '-q', '-i', '64k', '-o', profile, 'python3', script);
+			for (let i = 0; i < 300 && !existsSync(profile); i++)
+				await new Promise((done) => setTimeout(done, 100));
+			const server = run(geiger, 'serve', profile);
+			let printed = '';
+			for await (const part of server.stdout) {
+				printed += part;
+				if (/http:\S+token=\S+\n/.test(printed))
+					break;
+			}
+			const address = /http:\S+token=\S+/.exec(printed)[0];
+			const tab = await openPage(browser, address);
+			const live = () =>
+				tab.page.evaluate(() =>
+					parseFloat(
+						/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ??
+							'0',
+					),
+				);
+			const first = await live();
+
+			assert.ok(
+				!/token/.test(await tab.page.evaluate(() => location.href)),
+				'the token is in no history',
+			);
+			assert.equal(await tab.page.textContent('.live-badge'), 'live');
+			await tab.page.waitForFunction(
+				(before) =>
+					parseFloat(
+						/([\d.]+) MiB/.exec(document.querySelector('.status').textContent)?.[1] ??
+							'0',
+					) >
+					before + 2,
+				first,
+			);
+			await tab.page.click('summary[aria-label=Download]');
+			const [file] = await Promise.all([
+				tab.page.waitForEvent('download'),
+				tab.page.click('.menu-list a >> text=collapsed'),
+			]);
+			assert.match(readFileSync(await file.path(), 'utf8'), /^\S.* \d+$/m);
+			await tab.close('serve');
+		} finally {
+			children.forEach((child) => child.kill('SIGINT'));
+			await Promise.all(
+				children.map(
+					(child) =>
+						child.exitCode !== null || new Promise((done) => child.on('exit', done)),
+				),
+			);
+			rmSync(place, { recursive: true, force: true });
+		}
+	},
+);

@@ -22,7 +22,10 @@ test('it opens from disk and asks for nothing else', async () => {
 	const tab = await open();
 
 	assert.equal(await tab.page.title(), 'made --by test - geiger');
-	assert.match(await tab.page.textContent('.facts'), /live at the end.*271 MiB \(249-295\).*peak.*308 MiB/s);
+	assert.match(
+		await tab.page.textContent('.facts'),
+		/live at the end.*271 MiB \(249-295\).*peak.*308 MiB/s,
+	);
 	assert.match(await tab.status(), /Live at the end: 269 MiB \(247-293\), 533 samples/);
 	assert.ok((await colours(tab.page, '.flame-area canvas')) > 5);
 	await tab.close('opened');
@@ -35,7 +38,10 @@ test('a click zooms, the URL tells it, and Back and Esc undo it', async () => {
 	await tab.page.mouse.click(...wide);
 	await settle(tab.page);
 	assert.match(await tab.hash(), /^#zoom=_start;main;load_file;parse_document;std::__cxx11/);
-	assert.match(await tab.page.textContent('.flame-detail'), /basic_str.*30\.0 MiB \([\d.]+-[\d.]+\), \d+ samples/s);
+	assert.match(
+		await tab.page.textContent('.flame-detail'),
+		/basic_str.*30\.0 MiB \([\d.]+-[\d.]+\), \d+ samples/s,
+	);
 	await tab.picture('zoomed');
 	await tab.page.goBack();
 	assert.equal(await tab.hash(), '');
@@ -47,7 +53,9 @@ test('a click zooms, the URL tells it, and Back and Esc undo it', async () => {
 });
 
 test('a link opens on the same spot', async () => {
-	const tab = await open({ hash: 'view=flame&metric=allocated&unit=count&search=node&zoom=_start;main' });
+	const tab = await open({
+		hash: 'view=flame&metric=allocated&unit=count&search=node&zoom=_start;main',
+	});
 
 	assert.match(await tab.status(), /Allocated in the whole run: 5\.\d+ M/);
 	assert.equal(await tab.page.inputValue('.search input'), 'node');
@@ -59,7 +67,10 @@ test('the pointer is told the interval and the samples', async () => {
 	const tab = await open();
 
 	await tab.page.mouse.move(...(await spot(tab.page, 7)));
-	assert.match(await tab.page.textContent('.tooltip'), /new_node.*2\d\d MiB \(\d+-\d+\), \d+ samples · 87\.\d %/s);
+	assert.match(
+		await tab.page.textContent('.tooltip'),
+		/new_node.*2\d\d MiB \(\d+-\d+\), \d+ samples · 87\.\d %/s,
+	);
 	await tab.close('tooltip');
 });
 
@@ -144,7 +155,10 @@ test('a stack can be copied', async () => {
 		};
 	});
 	await tab.page.click('text=Copy stack');
-	assert.match(await tab.page.evaluate(() => window.copied), /^2\d\d MiB .* samples\n {2}new_node \(made\)\n {2}parse_node/);
+	assert.match(
+		await tab.page.evaluate(() => window.copied),
+		/^2\d\d MiB .* samples\n {2}new_node \(made\)\n {2}parse_node/,
+	);
 	await tab.close();
 });
 
@@ -152,9 +166,16 @@ test('the selection downloads in three formats', async () => {
 	const tab = await open();
 	const sizes = {};
 
-	for (const [text, suffix] of [['Collapsed stacks', '.collapsed'], ['speedscope', '.speedscope.json'], ['pprof', '.pb.gz']]) {
+	for (const [text, suffix] of [
+		['Collapsed stacks', '.collapsed'],
+		['speedscope', '.speedscope.json'],
+		['pprof', '.pb.gz'],
+	]) {
 		await tab.page.click('summary[aria-label=Download]');
-		const [file] = await Promise.all([tab.page.waitForEvent('download'), tab.page.click(`.menu-list >> text=${text}`)]);
+		const [file] = await Promise.all([
+			tab.page.waitForEvent('download'),
+			tab.page.click(`.menu-list >> text=${text}`),
+		]);
 		assert.ok(file.suggestedFilename().endsWith(suffix), file.suggestedFilename());
 		const { createReadStream } = await import('node:fs');
 		sizes[suffix] = 0;
@@ -166,7 +187,8 @@ test('the selection downloads in three formats', async () => {
 });
 
 test('dark and light follow the system and the key', async () => {
-	const background = (tab) => tab.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+	const background = (tab) =>
+		tab.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 	const dark = await open({ theme: 'dark' });
 
 	assert.equal(await background(dark), 'rgb(20, 23, 27)');
@@ -209,7 +231,11 @@ test('nothing but the script of the page can run in it', async () => {
 	});
 
 	assert.equal(ran, 'nothing');
-	assert.ok(tab.errors.length >= 1 && tab.errors.every((error) => /Content Security Policy/.test(error)), tab.errors.join('\n'));
+	assert.ok(
+		tab.errors.length >= 1 &&
+			tab.errors.every((error) => /Content Security Policy/.test(error)),
+		tab.errors.join('\n'),
+	);
 	tab.errors.length = 0;
 	await tab.close();
 });
@@ -240,7 +266,9 @@ test('a brush chooses a window that everything follows', async () => {
 });
 
 test('two profiles are told apart by more than chance, or not', async () => {
-	const tab = await openPage(browser, samplePage('diff.json'), { hash: 'view=diff&metric=allocated' });
+	const tab = await openPage(browser, samplePage('diff.json'), {
+		hash: 'view=diff&metric=allocated',
+	});
 	const text = await tab.page.textContent('main');
 
 	assert.match(text, /before:.*after:/s);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// shot.mjs PAGE OUT.png [WIDTHxHEIGHT] [dark|light] [HASH] - what the page looks like.  PAGE is a page of
-// `geiger html`, or the JSON of docs/reference/PAGE_DATA.md, which is put into web/dist/page.html first.
+// shot.mjs PAGE OUT.png [WIDTHxHEIGHT] [dark|light] [HASH] - what the page looks like.  PAGE is a
+// page of `geiger html`, or the JSON of docs/reference/PAGE_DATA.md, which is put into
+// web/dist/page.html first.
 
 import { launch, pageFile } from './browser.mjs';
 

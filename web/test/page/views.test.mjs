@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The views beside the flame graph: the brush over time, which everything follows, table, histograms, leaks and
-// differences.
+// The views beside the flame graph: the brush over time, which everything follows, table,
+// histograms, leaks and differences.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -46,27 +46,46 @@ test('the chart of time is drawn with its band, and tells what is under the poin
 	const tab = await open();
 
 	assert.ok((await colours(tab.page, '.plot canvas')) > 6);
-	assert.match(await tab.page.textContent('.time-head'), /live.*95 % band.*RSS.*allocated per second/s);
+	assert.match(
+		await tab.page.textContent('.time-head'),
+		/live.*95 % band.*RSS.*allocated per second/s,
+	);
 	await tab.page.mouse.move(...(await moment(tab.page, 0.5)));
 	await settle(tab.page);
-	assert.match(await tab.page.textContent('.time-head .says'), /^5\d\d ms\d+ MiB \(\d+-\d+\)\d+ MiB.*[KMG]iB.* a second$/);
+	assert.match(
+		await tab.page.textContent('.time-head .says'),
+		/^5\d\d ms\d+ MiB \(\d+-\d+\)\d+ MiB.*[KMG]iB.* a second$/,
+	);
 	await tab.close('time');
 });
 
 test('at the peak the chart has the value of the header, the status and the way there', async () => {
 	const tab = await open();
 	const { series } = sample('made.json');
-	const peak = (await tab.page.textContent('.facts')).match(/peak · at (\d+ ms)(\d+ MiB \(\d+-\d+\))/);
+	const peak = (await tab.page.textContent('.facts')).match(
+		/peak · at (\d+ ms)(\d+ MiB \(\d+-\d+\))/,
+	);
 
 	assert.ok(peak);
-	await tab.page.mouse.move(...(await moment(tab.page, series.peak.time_ns / series.time_ns.at(-1))));
+	await tab.page.mouse.move(
+		...(await moment(tab.page, series.peak.time_ns / series.time_ns.at(-1))),
+	);
 	await settle(tab.page);
-	assert.ok((await tab.page.textContent('.time-head .says')).startsWith(`${peak[1]}${peak[2]}`), await tab.page.textContent('.time-head .says'));
+	assert.ok(
+		(await tab.page.textContent('.time-head .says')).startsWith(`${peak[1]}${peak[2]}`),
+		await tab.page.textContent('.time-head .says'),
+	);
 	assert.match(await tab.page.textContent('.time-head .says'), /MiB read at \d+ ms/);
 	await tab.page.locator('button', { hasText: 'to the peak' }).click();
-	assert.ok((await tab.status()).startsWith(`Live at ${peak[1]}: ${peak[2]}`), await tab.status());
+	assert.ok(
+		(await tab.status()).startsWith(`Live at ${peak[1]}: ${peak[2]}`),
+		await tab.status(),
+	);
 	await tab.page.locator('.switch button', { hasText: /^Peak$/ }).click();
-	assert.ok((await tab.status()).startsWith(`Peak at ${peak[1]}: ${peak[2]}`), await tab.status());
+	assert.ok(
+		(await tab.status()).startsWith(`Peak at ${peak[1]}: ${peak[2]}`),
+		await tab.status(),
+	);
 	await tab.close('peak');
 });
 
@@ -75,9 +94,22 @@ test('of a program that was not profiled there is no bound, but the reason', asy
 	const data = sample('made.json');
 	const none = { estimate: null, low: null, high: null };
 
-	Object.assign(data.meta, { is_unprofiled: true, exposure_bytes: 0, unseen_bytes: null, samples: 0, resident: null, highest: null,
+	Object.assign(data.meta, {
+		is_unprofiled: true,
+		exposure_bytes: 0,
+		unseen_bytes: null,
+		samples: 0,
+		resident: null,
+		highest: null,
 		notes: ['Nothing was sampled: it is a Go program.'],
-		totals: { live_bytes: none, live_count: none, allocated_bytes: none, allocated_count: none, peak_bytes: none } });
+		totals: {
+			live_bytes: none,
+			live_count: none,
+			allocated_bytes: none,
+			allocated_count: none,
+			peak_bytes: none,
+		},
+	});
 	const tab = await openPage(browser, writePage('unprofiled.html', data));
 
 	assert.equal(await tab.page.textContent('.view'), 'Nothing was sampled: it is a Go program.');
@@ -106,7 +138,10 @@ test('everything follows the brush, and the address keeps it', async () => {
 	assert.notEqual(await firstRow(tab.page), inWindow);
 	await tab.page.locator('.switch button', { hasText: /^Live$/ }).click();
 	assert.match(await tab.status(), /Live at 5\d\d ms/);
-	for (const [view, text] of [['Sizes', /65-128 B/], ['Lifetimes', /allocated from 2\d\d ms to 5\d\d ms/]]) {
+	for (const [view, text] of [
+		['Sizes', /65-128 B/],
+		['Lifetimes', /allocated from 2\d\d ms to 5\d\d ms/],
+	]) {
 		await tab.page.locator('[role=tab]', { hasText: view }).click();
 		assert.match(await tab.page.textContent('.view'), text);
 	}
@@ -131,7 +166,8 @@ test('what is live at an edge in the page is what the command says of that momen
 test('the ends of the window move by drag and by keyboard, and never meet', async () => {
 	const tab = await open({ hash: 'metric=allocated&from=0.3&to=0.6' });
 	const { page } = tab;
-	const at = (end) => page.locator(`.brush .end.${end}`).getAttribute('aria-valuenow').then(Number);
+	const at = (end) =>
+		page.locator(`.brush .end.${end}`).getAttribute('aria-valuenow').then(Number);
 	const [from, to] = [await at('from'), await at('to')];
 
 	await page.focus('.brush .end.from');
@@ -160,7 +196,11 @@ test('the ends of the window move by drag and by keyboard, and never meet', asyn
 });
 
 test('a window can be chosen by touch', async () => {
-	const context = await browser.newContext({ viewport: { width: 400, height: 800 }, hasTouch: true, isMobile: true });
+	const context = await browser.newContext({
+		viewport: { width: 400, height: 800 },
+		hasTouch: true,
+		isMobile: true,
+	});
 	const page = await context.newPage();
 
 	await page.goto(`file://${made}#metric=allocated`);
@@ -168,7 +208,8 @@ test('a window can be chosen by touch', async () => {
 	const [x, y] = await moment(page, 0.3);
 	const [end] = await moment(page, 0.6);
 	const session = await context.newCDPSession(page);
-	const touch = (type, points) => session.send('Input.dispatchTouchEvent', { type, touchPoints: points });
+	const touch = (type, points) =>
+		session.send('Input.dispatchTouchEvent', { type, touchPoints: points });
 
 	await touch('touchStart', [{ x, y }]);
 	for (let i = 1; i <= 5; i++)
@@ -247,7 +288,10 @@ test('temporary memory is what was freed soon, and how soon can be chosen', asyn
 	const tab = await open({ hash: 'view=table&metric=temporary' });
 	const { page } = tab;
 
-	assert.match(await page.textContent('.status'), /Temporary \(freed within 1 ms\) in the whole run: 494 MiB/);
+	assert.match(
+		await page.textContent('.status'),
+		/Temporary \(freed within 1 ms\) in the whole run: 494 MiB/,
+	);
 	await page.selectOption('.within select', { label: '10 ms' });
 	assert.match(await page.textContent('.status'), /freed within 10 ms\)/);
 	assert.match(await tab.hash(), /within=0\.01/);
@@ -261,8 +305,17 @@ test('figures that rest on few samples are hatched, and say so', async () => {
 	const worker = tab.page.locator('.rows .row', { hasText: 'worker' });
 
 	assert.equal(await worker.locator('.self .bar.unsure').count(), 1);
-	assert.match(await worker.locator('.self .figure').getAttribute('title'), /^5\.38 MiB \(4\.50-8\.26\), 4 samples: few/);
-	assert.equal(await tab.page.locator('.rows .row', { hasText: 'new_node' }).locator('.bar.unsure').count(), 0);
+	assert.match(
+		await worker.locator('.self .figure').getAttribute('title'),
+		/^5\.38 MiB \(4\.50-8\.26\), 4 samples: few/,
+	);
+	assert.equal(
+		await tab.page
+			.locator('.rows .row', { hasText: 'new_node' })
+			.locator('.bar.unsure')
+			.count(),
+		0,
+	);
 	await tab.close();
 });
 
@@ -285,7 +338,10 @@ test('a table of 20 000 functions has the rows on the screen as elements, and no
 		const node = data.nodes.depth.length - many + i;
 
 		for (const column of Object.keys(data.cells))
-			data.cells[column].push({ node_delta: node - last, gone: data.times.edges_ns.length - 1, n: 1 }[column] ?? 0);
+			data.cells[column].push(
+				{ node_delta: node - last, gone: data.times.edges_ns.length - 1, n: 1 }[column] ??
+					0,
+			);
 		last = node;
 	}
 	const tab = await openPage(browser, writePage('many.html', data), { hash: 'view=table' });
@@ -304,11 +360,17 @@ test('a table of 20 000 functions has the rows on the screen as elements, and no
 test('sizes and lifetimes have a bar for each class, with its error', async () => {
 	const tab = await open({ hash: 'view=sizes&metric=allocated' });
 
-	assert.match(await tab.page.textContent('.histogram'), /65-128 B.*236 MiB \(215-258\).*1-2 KiB.*440 MiB \(411-470\)/s);
+	assert.match(
+		await tab.page.textContent('.histogram'),
+		/65-128 B.*236 MiB \(215-258\).*1-2 KiB.*440 MiB \(411-470\)/s,
+	);
 	assert.match(await tab.page.textContent('.histogram'), /129-256 B.*< 1\.84 MiB/s);
 	await tab.picture('sizes');
 	await tab.page.keyboard.press('4');
-	assert.match(await tab.page.textContent('.histogram'), /≤ 1 ms.*494 MiB.*never freed.*271 MiB/s);
+	assert.match(
+		await tab.page.textContent('.histogram'),
+		/≤ 1 ms.*494 MiB.*never freed.*271 MiB/s,
+	);
 	await tab.close('lifetimes');
 });
 
@@ -316,7 +378,10 @@ test('leaks come with their evidence, and classes filter them', async () => {
 	const tab = await open({ hash: 'view=leaks' });
 	const { page } = tab;
 
-	assert.match(await page.textContent('.leak'), /never freed.*236 MiB \(215-258\), 471 samples.*100 % is kept.*new_node node\.h:12/s);
+	assert.match(
+		await page.textContent('.leak'),
+		/never freed.*236 MiB \(215-258\), 471 samples.*100 % is kept.*new_node node\.h:12/s,
+	);
 	assert.equal(await page.locator('.leak').count(), 4);
 	await page.locator('.leak .leak-actions button', { hasText: 'more callers' }).first().click();
 	assert.match(await page.locator('.leak').first().textContent(), /_start/);
@@ -336,8 +401,14 @@ test('a difference is told with what is within sampling error in grey', async ()
 	assert.equal(await page.locator('.rows .bar.change.same').count(), 0);
 	await page.locator('button', { hasText: /^All$/ }).click();
 	assert.equal(await page.locator('.rows .row').count(), source.row_count);
-	assert.equal(await page.locator('.rows .bar.change.same').count(), source.row_count - source.significant_count);
-	assert.match(await page.textContent('.diff-total'), /Allocated: 339 MiB.*353 MiB.*\+13\.6 MiB \(\+780 KiB to \+26\.5 MiB\) \(p = /s);
+	assert.equal(
+		await page.locator('.rows .bar.change.same').count(),
+		source.row_count - source.significant_count,
+	);
+	assert.match(
+		await page.textContent('.diff-total'),
+		/Allocated: 339 MiB.*353 MiB.*\+13\.6 MiB \(\+780 KiB to \+26\.5 MiB\) \(p = /s,
+	);
 	await page.locator('.diff-table .head .p button').click();
 	await tab.picture('difference');
 	await page.locator('button', { hasText: 'Tree of calls' }).click();
@@ -364,10 +435,18 @@ test('two profiles open with their difference, of what the command compares; lin
 	assert.equal(await view(), 'Difference');
 	assert.match(await shown(), /^Live at the peak of each: 33\.2 MiB.*42\.7 MiB.*\+9\.44 MiB/);
 	assert.match(await tab.status(), /^Peak in after\.geiger: 42\.7 MiB/);
-	assert.deepEqual(await page.locator('.switch[aria-label=Metric] button:visible').allTextContents(),
-		['Live', 'Peak', 'Allocated', 'Freed', 'Temporary']);
-	for (const [title, text] of [['Temporary', /within 1 ms: 305 MiB/], ['Freed', /^Freed: 339 MiB/], ['Live', /^Live at the end: /]]) {
-		await page.locator('.switch[aria-label=Metric] button', { hasText: new RegExp(`^${title}$`) }).click();
+	assert.deepEqual(
+		await page.locator('.switch[aria-label=Metric] button:visible').allTextContents(),
+		['Live', 'Peak', 'Allocated', 'Freed', 'Temporary'],
+	);
+	for (const [title, text] of [
+		['Temporary', /within 1 ms: 305 MiB/],
+		['Freed', /^Freed: 339 MiB/],
+		['Live', /^Live at the end: /],
+	]) {
+		await page
+			.locator('.switch[aria-label=Metric] button', { hasText: new RegExp(`^${title}$`) })
+			.click();
 		assert.match(await shown(), text);
 	}
 	await again();
@@ -394,7 +473,9 @@ test('a profile without history has no chart and no window, and says what is the
 	data.times = { edges_ns: [0, data.meta.duration_ns], peak_edge: null };
 	data.series = {};
 	for (const column of ['born', 'gone'])
-		data.cells[column] = data.cells[column].map((bin) => (column === 'born' ? 0 : bin > 90 ? 1 : 0));
+		data.cells[column] = data.cells[column].map((bin) =>
+			column === 'born' ? 0 : bin > 90 ? 1 : 0,
+		);
 	const tab = await openPage(browser, writePage('plain.html', data), { hash: 'view=table' });
 
 	assert.equal(await tab.page.locator('.plot').count(), 0);
@@ -404,12 +485,27 @@ test('a profile without history has no chart and no window, and says what is the
 });
 
 test('everything that can be clicked has a name, and can be reached by keyboard', async () => {
-	for (const hash of ['view=table', 'view=sizes', 'view=lifetimes', 'view=leaks', 'view=diff&metric=allocated']) {
+	for (const hash of [
+		'view=table',
+		'view=sizes',
+		'view=lifetimes',
+		'view=leaks',
+		'view=diff&metric=allocated',
+	]) {
 		const tab = await openPage(browser, changed, { hash });
 		const nameless = await tab.page.evaluate(() =>
-			[...document.querySelectorAll('button, select, input, [role=slider], [role=group], [tabindex="0"]')]
-				.filter((e) => e.checkVisibility() && !(e.getAttribute('aria-label') || e.textContent.trim() || e.title))
-				.map((e) => e.outerHTML.slice(0, 120)));
+			[
+				...document.querySelectorAll(
+					'button, select, input, [role=slider], [role=group], [tabindex="0"]',
+				),
+			]
+				.filter(
+					(e) =>
+						e.checkVisibility() &&
+						!(e.getAttribute('aria-label') || e.textContent.trim() || e.title),
+				)
+				.map((e) => e.outerHTML.slice(0, 120)),
+		);
 
 		assert.deepEqual(nameless, []);
 		await tab.close();

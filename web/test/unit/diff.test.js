@@ -8,7 +8,8 @@ import { layOut, viewOf } from '../../src/flame/layout.js';
 import { changeOf, diffMetric, diffOf, diffTree } from '../../src/model/diff.js';
 import { makeProfile } from '../../src/model/profile.js';
 
-const read = (name) => makeProfile(JSON.parse(readFileSync(new URL(`../data/${name}`, import.meta.url), 'utf8')));
+const read = (name) =>
+	makeProfile(JSON.parse(readFileSync(new URL(`../data/${name}`, import.meta.url), 'utf8')));
 const profile = read('diff.json');
 const ALLOCATED = { metric: 'allocated', unit: 'bytes' };
 
@@ -31,13 +32,18 @@ test('rows come with the intervals of the command', () => {
 		const { estimate, low, high } = diff.difference(i);
 
 		assert.ok(low <= estimate && estimate <= high);
-		assert.ok(Math.abs(diff.figureAfter(i).estimate - diff.figureBefore(i).estimate - estimate) <= 1e-6 * diff.figureAfter(i).estimate + 1);
+		assert.ok(
+			Math.abs(diff.figureAfter(i).estimate - diff.figureBefore(i).estimate - estimate) <=
+				1e-6 * diff.figureAfter(i).estimate + 1,
+		);
 	}
 });
 
 test('rows are sorted by how much changed, or by any other column', () => {
 	const diff = diffOf(profile, ALLOCATED);
-	const sizes = diff.order('difference', true, false, null).map((i) => Math.abs(diff.difference(i).estimate));
+	const sizes = diff
+		.order('difference', true, false, null)
+		.map((i) => Math.abs(diff.difference(i).estimate));
 
 	assert.deepEqual(sizes, [...sizes].sort((a, b) => b - a));
 	const ps = diff.order('p', false, false, null).map((i) => diff.pValue(i));
@@ -47,16 +53,29 @@ test('rows are sorted by how much changed, or by any other column', () => {
 });
 
 test('each metric of the command has its difference; what is kept in a window has none', () => {
-	assert.deepEqual(['live', 'peak', 'kept', 'allocated', 'freed', 'temporary'].map((metric) => diffMetric(profile, metric)),
-		['live', 'peak', 'live', 'allocated', 'freed', 'temporary']);
+	assert.deepEqual(
+		['live', 'peak', 'kept', 'allocated', 'freed', 'temporary'].map((metric) =>
+			diffMetric(profile, metric),
+		),
+		['live', 'peak', 'live', 'allocated', 'freed', 'temporary'],
+	);
 	for (const metric of ['live', 'peak', 'allocated', 'freed', 'temporary'])
 		for (const unit of ['bytes', 'count'])
-			assert.equal(diffOf(profile, { metric, unit }).total, profile.data.diff[metric][unit].total);
+			assert.equal(
+				diffOf(profile, { metric, unit }).total,
+				profile.data.diff[metric][unit].total,
+			);
 });
 
 test('what sampling explains has no colour', () => {
-	assert.deepEqual(changeOf({ before: 10, after: 30, isSignificant: true }), { kind: 'more', share: 0.5 });
-	assert.deepEqual(changeOf({ before: 10, after: 0, isSignificant: true }), { kind: 'less', share: 1 });
+	assert.deepEqual(changeOf({ before: 10, after: 30, isSignificant: true }), {
+		kind: 'more',
+		share: 0.5,
+	});
+	assert.deepEqual(changeOf({ before: 10, after: 0, isSignificant: true }), {
+		kind: 'less',
+		share: 1,
+	});
 	assert.equal(changeOf({ before: 10, after: 30, isSignificant: false }).kind, '');
 	assert.equal(changeOf({ before: 0, after: 0, isSignificant: false }).share, 0);
 });
@@ -73,6 +92,9 @@ test('the tree is as wide as before and after together, and children are within 
 		// Numbers have seven digits.
 		const slack = 2e-6 * tree.root.value;
 		if (node.parent)
-			assert.ok(node.x >= node.parent.x - slack && node.x + node.value <= node.parent.x + node.parent.value + slack);
+			assert.ok(
+				node.x >= node.parent.x - slack &&
+					node.x + node.value <= node.parent.x + node.parent.value + slack,
+			);
 	}
 });

@@ -84,8 +84,14 @@ test('pprof has the stacks innermost first, with their weights', () => {
 			return [of.get(1), strings[of.get(2)]];
 		}),
 	);
-	const packed = (bytes) => fields(Uint8Array.from([...bytes].flatMap((byte, i) => (i === 0 || bytes[i - 1] < 128 ? [8, byte] : [byte]))))
-		.map(([, value]) => value);
+	const packed = (bytes) =>
+		fields(
+			Uint8Array.from(
+				[...bytes].flatMap((byte, i) =>
+					i === 0 || bytes[i - 1] < 128 ? [8, byte] : [byte],
+				),
+			),
+		).map(([, value]) => value);
 	const samples = all(2).map((bytes) => {
 		const of = new Map(fields(bytes));
 		return [packed(of.get(1)).map((id) => names.get(id)), packed(of.get(2))[0]];

@@ -11,19 +11,32 @@ const MIB = 1048576;
 const figure = (estimate, low, high) => ({ estimate, low, high });
 
 test('numbers have three digits and a unit', () => {
-	assert.deepEqual([0, 5, 1000, 1023.96, 1.5 * KIB, 20 * MIB, 312.4 * MIB, 5e13].map((n) => numberText(n, BYTES)),
-		['0 B', '5 B', '1000 B', '1.00 KiB', '1.50 KiB', '20.0 MiB', '312 MiB', '45.5 TiB']);
-	assert.deepEqual([0, 5, 999.6, 12345, 4.05e6].map((n) => numberText(n, COUNT)), ['0', '5', '1.00 k', '12.3 k', '4.05 M']);
+	assert.deepEqual(
+		[0, 5, 1000, 1023.96, 1.5 * KIB, 20 * MIB, 312.4 * MIB, 5e13].map((n) =>
+			numberText(n, BYTES),
+		),
+		['0 B', '5 B', '1000 B', '1.00 KiB', '1.50 KiB', '20.0 MiB', '312 MiB', '45.5 TiB'],
+	);
+	assert.deepEqual(
+		[0, 5, 999.6, 12345, 4.05e6].map((n) => numberText(n, COUNT)),
+		['0', '5', '1.00 k', '12.3 k', '4.05 M'],
+	);
 	assert.equal(numberText(-2 * MIB, BYTES), '−2.00 MiB');
 	assert.equal(numberText(Infinity, BYTES), '?');
 });
 
 test('an estimate comes with its interval and its samples', () => {
-	assert.equal(figureText(figure(312 * MIB, 268 * MIB, 361 * MIB), BYTES, 41), '312 MiB (268-361), 41 samples');
+	assert.equal(
+		figureText(figure(312 * MIB, 268 * MIB, 361 * MIB), BYTES, 41),
+		'312 MiB (268-361), 41 samples',
+	);
 	assert.equal(figureText(figure(0, 0, 1.84 * MIB), BYTES), '< 1.84 MiB');
 	assert.equal(figureText(figure(0, 0, Infinity), COUNT), '-');
 	assert.equal(figureText(figure(5 * MIB, 5 * MIB, 5 * MIB), BYTES, 1), '5.00 MiB, 1 sample');
-	assert.equal(figureText({ ...figure(5 * MIB, 0, Infinity), isUnknown: true }, BYTES), '5.00 MiB (error not known)');
+	assert.equal(
+		figureText({ ...figure(5 * MIB, 0, Infinity), isUnknown: true }, BYTES),
+		'5.00 MiB (error not known)',
+	);
 });
 
 test('an end in another unit says so, and then both do', () => {
@@ -42,6 +55,19 @@ test('a change has a sign, and so have its ends', () => {
 });
 
 test('times read well from nanoseconds to days', () => {
-	assert.deepEqual([0, 900, 1500, 812e6, 1.45e9, 59.4e9, 192e9, 7500e9, 3 * 86400e9, NaN].map(timeText),
-		['0 ns', '900 ns', '1.50 µs', '812 ms', '1.45 s', '59.4 s', '3 min 12 s', '2 h 5 min', '3 d', '?']);
+	assert.deepEqual(
+		[0, 900, 1500, 812e6, 1.45e9, 59.4e9, 192e9, 7500e9, 3 * 86400e9, NaN].map(timeText),
+		[
+			'0 ns',
+			'900 ns',
+			'1.50 µs',
+			'812 ms',
+			'1.45 s',
+			'59.4 s',
+			'3 min 12 s',
+			'2 h 5 min',
+			'3 d',
+			'?',
+		],
+	);
 });

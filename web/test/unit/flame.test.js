@@ -9,18 +9,34 @@ import { back, beside, nextMatch, onward } from '../../src/flame/walk.js';
 import { describe as tell, shareText, stackText, totalText } from '../../src/flame/stack_text.js';
 import { makeProfile } from '../../src/model/profile.js';
 import { select } from '../../src/model/select.js';
-import { calleesOf, callersOf, childrenOf, downTree, follow, upTree } from '../../src/model/tree.js';
+import {
+	calleesOf,
+	callersOf,
+	childrenOf,
+	downTree,
+	follow,
+	upTree,
+} from '../../src/model/tree.js';
 import { EVERYTHING, madeData } from './made.js';
 
 const treeOf = (stacks) => downTree(select(makeProfile(madeData(stacks)), EVERYTHING));
-const namesOf = (tree, boxes) => boxes.map(({ node, row }) => `${tree.selection.profile.names[node.frame] || 'all'}@${row}`);
+const namesOf = (tree, boxes) =>
+	boxes.map(({ node, row }) => `${tree.selection.profile.names[node.frame] || 'all'}@${row}`);
 
 test('boxes are as wide as their share', () => {
 	const tree = treeOf({ 'a;b': 75, c: 25 });
 	const boxes = layOut(tree, viewOf(tree.root), 1000);
 
 	assert.deepEqual(namesOf(tree, boxes), ['all@0', 'a@1', 'c@1', 'b@2']);
-	assert.deepEqual(boxes.map(({ x, width }) => [Math.round(x), Math.round(width)]), [[0, 1000], [0, 750], [750, 250], [0, 750]]);
+	assert.deepEqual(
+		boxes.map(({ x, width }) => [Math.round(x), Math.round(width)]),
+		[
+			[0, 1000],
+			[0, 750],
+			[750, 250],
+			[0, 750],
+		],
+	);
 });
 
 test('what is zoomed fills the width, with its callers, and hides the rest', () => {
@@ -55,8 +71,17 @@ test('what is folded is drawn at its width, however narrow its siblings are', ()
 	const tree = downTree(select(makeProfile(data), EVERYTHING));
 
 	assert.deepEqual(
-		layOut(tree, viewOf(tree.root), 500).map(({ node, isRest, x, width }) => [node.folded, isRest, Math.round(x), Math.round(width)]),
-		[[0, false, 0, 500], [0, true, 0, 24], [70, false, 24, 476]],
+		layOut(tree, viewOf(tree.root), 500).map(({ node, isRest, x, width }) => [
+			node.folded,
+			isRest,
+			Math.round(x),
+			Math.round(width),
+		]),
+		[
+			[0, false, 0, 500],
+			[0, true, 0, 24],
+			[70, false, 24, 476],
+		],
 	);
 	assert.equal(layOut(tree, viewOf(tree.root), 5000).length, 52);
 });
@@ -88,7 +113,10 @@ test('a zoom begins and ends where it should and never turns inside out', () => 
 		const back = between(to, from, at);
 		assert.ok(back.right > back.left);
 	}
-	assert.deepEqual(between({ left: 0, right: 10 }, { left: 20, right: 30 }, 1), { left: 20, right: 30 });
+	assert.deepEqual(between({ left: 0, right: 10 }, { left: 20, right: 30 }, 1), {
+		left: 20,
+		right: 30,
+	});
 });
 
 test('a graph that moves arrives, and then stays', () => {
@@ -119,7 +147,10 @@ test('a frame is told with its interval and its samples', () => {
 test('a stack is copied innermost first, also from the inverted tree', () => {
 	const tree = upTree(select(makeProfile(madeData({ 'main;parse': 1 })), EVERYTHING));
 
-	assert.match(stackText(tree, follow(tree, ['parse', 'main'])), /\n  parse \(made\)\n  main \(made\)\n$/);
+	assert.match(
+		stackText(tree, follow(tree, ['parse', 'main'])),
+		/\n  parse \(made\)\n  main \(made\)\n$/,
+	);
 });
 
 test('the modules that cover most have a colour', () => {
@@ -135,7 +166,10 @@ test('the arrows lead to the heaviest callee, to the caller and to siblings, and
 	assert.deepEqual([name(a), name(b), onward(tree, b)], ['a', 'b', null]);
 	assert.equal(back(b, tree, null), a);
 	assert.equal(back(tree.root, tree, null), null);
-	assert.deepEqual([name(beside(tree, b, 1)), beside(tree, b, -1), beside(tree, tree.root, 1)], ['d', null, null]);
+	assert.deepEqual(
+		[name(beside(tree, b, 1)), beside(tree, b, -1), beside(tree, tree.root, 1)],
+		['d', null, null],
+	);
 });
 
 test('in a sandwich one walks through the middle', () => {
@@ -159,6 +193,15 @@ test('matches are gone through in both directions, round and round', () => {
 	const b = nextMatch(boxes, matches, null, 1);
 	const d = nextMatch(boxes, matches, b, 1);
 
-	assert.deepEqual([b, d, nextMatch(boxes, matches, d, 1), nextMatch(boxes, matches, b, -1), nextMatch(boxes, matches, null, -1)].map(name), ['b', 'd', 'b', 'd', 'd']);
+	assert.deepEqual(
+		[
+			b,
+			d,
+			nextMatch(boxes, matches, d, 1),
+			nextMatch(boxes, matches, b, -1),
+			nextMatch(boxes, matches, null, -1),
+		].map(name),
+		['b', 'd', 'b', 'd', 'd'],
+	);
 	assert.equal(nextMatch(boxes, new Uint8Array(names.length), null, 1), null);
 });

@@ -17,7 +17,13 @@ test('sizes have no gaps, and add up to all', () => {
 	const bars = sizesOf(select(profile, STATE));
 	const labels = bars.map((bar) => bar.label);
 
-	assert.deepEqual(labels.slice(0, 5), ['33-64 B', '65-128 B', '129-256 B', '257-512 B', '512 B-1 KiB']);
+	assert.deepEqual(labels.slice(0, 5), [
+		'33-64 B',
+		'65-128 B',
+		'129-256 B',
+		'257-512 B',
+		'512 B-1 KiB',
+	]);
 	assert.equal(labels.at(-1), '2-4 MiB');
 	assert.ok(Math.abs(sum(bars) - data.meta.totals.live_bytes.estimate) < 1000);
 	assert.equal(bars[2].figure.samples, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page's confidence intervals against those of the C code (tests/unit/test_stats_page.c writes them).
+// The page's confidence intervals against those of the C code (tests/unit/test_stats_page.c writes
+// them).
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -9,7 +10,9 @@ import { test } from 'node:test';
 import { figureOf, gammaInterval, intervalOf, unseenBytes } from '../../src/model/interval.js';
 import { BYTES, COUNT, STRIDE, Tallies } from '../../src/model/tally.js';
 
-const { intervals } = JSON.parse(readFileSync(new URL('../data/tallies.json', import.meta.url), 'utf8'));
+const { intervals } = JSON.parse(
+	readFileSync(new URL('../data/tallies.json', import.meta.url), 'utf8'),
+);
 
 function near(value, expected, what) {
 	const wanted = expected ?? Infinity;
@@ -47,7 +50,9 @@ test('rows that are merged have the interval of the C code for all of it', () =>
 	twice.merge(0, half, 0);
 	assert.equal(twice.samples(0), 2 * half.samples(0));
 	near(twice.variance(0, BYTES), 2 * half.variance(0, BYTES), 'variance');
-	assert.ok(figureOf(twice, 0, BYTES, 0.95, true).high < 2 * figureOf(half, 0, BYTES, 0.95, true).high);
+	assert.ok(
+		figureOf(twice, 0, BYTES, 0.95, true).high < 2 * figureOf(half, 0, BYTES, 0.95, true).high,
+	);
 });
 
 test('a group without samples has the bound of what it was exposed to', () => {
@@ -57,7 +62,7 @@ test('a group without samples has the bound of what it was exposed to', () => {
 	near(unseenBytes(524288, 0.95), 524288 * Math.log(40), '3.69 R');
 });
 
-test('an error that nobody knows has no bound', () => {
+test('a figure of unknown error has no bounds', () => {
 	const tallies = new Tallies(1, 0);
 	const classes = {
 		size: [10], sure: [0], bytes: [100], count: [10], bytes_variance: [0], count_variance: [0],
@@ -80,8 +85,17 @@ test('the gamma interval of 3 events is that of Garwood', () => {
 
 test('bytes of samples drawn whatever their sizes have no upper end', () => {
 	const classes = {
-		size: [10], sure: [0], bytes: [1000], count: [100], bytes_variance: [990000], count_variance: [9900],
-		bytes_skew: [0], count_skew: [0], reserve_bytes: [1000], reserve_count: [100], per_byte: [0.1],
+		size: [10],
+		sure: [0],
+		bytes: [1000],
+		count: [100],
+		bytes_variance: [990000],
+		count_variance: [9900],
+		bytes_skew: [0],
+		count_skew: [0],
+		reserve_bytes: [1000],
+		reserve_count: [100],
+		per_byte: [0.1],
 		unknown: [4],
 	};
 	const tallies = new Tallies(1, 0);

@@ -4,7 +4,15 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { CLASS_TEXTS, cohortsOf, evidenceOf, leakText, probabilityText, stackOf, summaryOf } from '../../src/model/leaks.js';
+import {
+	CLASS_TEXTS,
+	cohortsOf,
+	evidenceOf,
+	leakText,
+	probabilityText,
+	stackOf,
+	summaryOf,
+} from '../../src/model/leaks.js';
 import { makeProfile } from '../../src/model/profile.js';
 
 const data = JSON.parse(readFileSync(new URL('../data/made.json', import.meta.url), 'utf8'));
@@ -12,11 +20,24 @@ const profile = makeProfile(data);
 const [row] = data.leaks.rows;
 
 test('a leak is told with its evidence', () => {
-	assert.equal(leakText(profile, row).split('\n')[0], 'never freed  236 MiB (215-258), 471 samples');
-	assert.deepEqual(evidenceOf(row), ['2.57 M (2.35-2.82) allocations', 'the oldest 1 s old', '100 % is kept']);
-	assert.deepEqual(evidenceOf({ ...row, class: 'growing', p_value: 2.34e-7,
-		growth_bytes: { estimate: 2 ** 20, low: 2 ** 19, high: 2 ** 21 } }).slice(3),
-	['in the last third +1.00 MiB (+512 KiB to +2.00 MiB)', 'p = 2e-7']);
+	assert.equal(
+		leakText(profile, row).split('\n')[0],
+		'never freed  236 MiB (215-258), 471 samples',
+	);
+	assert.deepEqual(evidenceOf(row), [
+		'2.57 M (2.35-2.82) allocations',
+		'the oldest 1 s old',
+		'100 % is kept',
+	]);
+	assert.deepEqual(
+		evidenceOf({
+			...row,
+			class: 'growing',
+			p_value: 2.34e-7,
+			growth_bytes: { estimate: 2 ** 20, low: 2 ** 19, high: 2 ** 21 },
+		}).slice(3),
+		['in the last third +1.00 MiB (+512 KiB to +2.00 MiB)', 'p = 2e-7'],
+	);
 });
 
 test('when it was allocated is told by tenths of the run', () => {
@@ -28,9 +49,16 @@ test('when it was allocated is told by tenths of the run', () => {
 });
 
 test('stacks are told from the innermost call out', () => {
-	assert.deepEqual(stackOf(profile, row)[0],
-		{ frame: profile.names.indexOf('new_node'), name: 'new_node', where: 'node.h:12' });
-	assert.deepEqual(stackOf(profile, { stack: [[999999, 3]] })[0], { frame: 0, name: '?', where: '' });
+	assert.deepEqual(stackOf(profile, row)[0], {
+		frame: profile.names.indexOf('new_node'),
+		name: 'new_node',
+		where: 'node.h:12',
+	});
+	assert.deepEqual(stackOf(profile, { stack: [[999999, 3]] })[0], {
+		frame: 0,
+		name: '?',
+		where: '',
+	});
 	assert.deepEqual(stackOf(profile, {}), []);
 });
 

@@ -23,7 +23,9 @@ export function madeData(stacks, bins = BINS) {
 			const [short, module = 0] = name.split('@');
 			byName.set(name, frames.name.length);
 			for (const column of Object.keys(frames))
-				frames[column].push(column === 'name' ? text(short) : column === 'module' ? Number(module) : 0);
+				frames[column].push(
+					column === 'name' ? text(short) : column === 'module' ? Number(module) : 0,
+				);
 		}
 		return byName.get(name);
 	};
@@ -35,9 +37,13 @@ export function madeData(stacks, bins = BINS) {
 				node.children.set(name, { children: new Map(), cells: [] });
 			node = node.children.get(name);
 		}
-		const list = typeof samples === 'number' ? [[samples]] : Array.isArray(samples[0]) ? samples : [samples];
-		for (const [n, { born = 0, gone = bins } = {}] of list)
-			node.cells.push({ n, born, gone });
+		const list =
+			typeof samples === 'number'
+				? [[samples]]
+				: Array.isArray(samples[0])
+					? samples
+					: [samples];
+		for (const [n, { born = 0, gone = bins } = {}] of list) node.cells.push({ n, born, gone });
 	}
 	const nodes = { depth: [], frame: [], folded: [] };
 	const cells = { node_delta: [], class: [], born: [], gone: [], n: [] };
@@ -63,24 +69,67 @@ export function madeData(stacks, bins = BINS) {
 		format: 'geiger-page',
 		version: 1,
 		meta: {
-			title: 'made', command: 'made', host: 'host', geiger: '0', start_seconds: 0, duration_ns: bins * 1e9,
-			interval_bytes: 100000, exposure_bytes: 100000, scheme: 'poisson', samples: 0, dropped: 0,
-			confidence: 0.95, has_history: true, is_live: false, totals: {}, peak_at_ns: null, unseen_bytes: 368888,
-			resident: null, unresolved: { frames: 0, of: 0, module: '' }, notes: [],
+			title: 'made',
+			command: 'made',
+			host: 'host',
+			geiger: '0',
+			start_seconds: 0,
+			duration_ns: bins * 1e9,
+			interval_bytes: 100000,
+			exposure_bytes: 100000,
+			scheme: 'poisson',
+			samples: 0,
+			dropped: 0,
+			confidence: 0.95,
+			has_history: true,
+			is_live: false,
+			totals: {},
+			peak_at_ns: null,
+			unseen_bytes: 368888,
+			resident: null,
+			unresolved: { frames: 0, of: 0, module: '' },
+			notes: [],
 		},
 		strings,
-		modules: { name: [text('made'), text('libx.so')], path: [text('/bin/made'), text('/lib/libx.so')], build_id: [0, 0], status: [0, 0] },
+		modules: {
+			name: [text('made'), text('libx.so')],
+			path: [text('/bin/made'), text('/lib/libx.so')],
+			build_id: [0, 0],
+			status: [0, 0],
+		},
 		frames,
 		nodes,
 		times: { edges_ns: seconds, peak_edge: 2 },
 		classes: {
-			size: [1000], sure: [0], bytes: [100500], count: [100.5], bytes_variance: [1e10], count_variance: [1e4],
-			bytes_skew: [2e15], count_skew: [2e6], reserve_bytes: [100000], reserve_count: [100], per_byte: [0.001],
-			bytes_slack: [0], count_slack: [0], unknown: [0], kind: [0],
+			size: [1000],
+			sure: [0],
+			bytes: [100500],
+			count: [100.5],
+			bytes_variance: [1e10],
+			count_variance: [1e4],
+			bytes_skew: [2e15],
+			count_skew: [2e6],
+			reserve_bytes: [100000],
+			reserve_count: [100],
+			per_byte: [0.001],
+			bytes_slack: [0],
+			count_slack: [0],
+			unknown: [0],
+			kind: [0],
 		},
 		kinds: ['malloc'],
 		cells,
-		folds: { nodes: nodes.depth.length, kept: nodes.depth.length, least_share: 0, bytes_share: 0, count_share: 0, classes: 0, bins, light_bins: 0, notes: [] },
+		folds: {
+			nodes: nodes.depth.length,
+			kept: nodes.depth.length,
+			least_share: 0,
+			bytes_share: 0,
+			count_share: 0,
+			classes: 0,
+			bins,
+			light_bins: 0,
+			notes: [],
+		},
 		series: null,
 		lifetimes: null,
 		tables: null,
@@ -89,4 +138,11 @@ export function madeData(stacks, bins = BINS) {
 	};
 }
 
-export const EVERYTHING = Object.freeze({ metric: 'live', unit: 'bytes', from: null, to: null, hide: [], focus: [] });
+export const EVERYTHING = Object.freeze({
+	metric: 'live',
+	unit: 'bytes',
+	from: null,
+	to: null,
+	hide: [],
+	focus: [],
+});

@@ -6,8 +6,16 @@ import { test } from 'node:test';
 import { addressOf, agoText, profilesOf, shownBy } from '../../src/model/profiles.js';
 
 test('a list of profiles is read, and what makes no sense is left out', () => {
-	assert.deepEqual(profilesOf({ profiles: [{ name: 'a', bytes: 5, changed_seconds: 7, is_live: true }, { bytes: 1 }, null] }),
-		[{ name: 'a', bytes: 5, changedSeconds: 7, isLive: true }]);
+	assert.deepEqual(
+		profilesOf({
+			profiles: [
+				{ name: 'a', bytes: 5, changed_seconds: 7, is_live: true },
+				{ bytes: 1 },
+				null,
+			],
+		}),
+		[{ name: 'a', bytes: 5, changedSeconds: 7, isLive: true }],
+	);
 	assert.deepEqual(profilesOf(null), []);
 	assert.deepEqual(profilesOf({ profiles: 'x' }), []);
 });

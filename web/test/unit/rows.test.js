@@ -100,8 +100,12 @@ test('rows are sorted by any column, either way', () => {
 	const names = orderOf(rows, 'name', false).map((i) => rows.label(i));
 
 	assert.deepEqual(names, [...names].sort(new Intl.Collator('en', { numeric: true }).compare));
-	assert.deepEqual(orderOf(rows, 'name', true, (label) => label.startsWith('parse_')).map((i) => rows.label(i)),
-		['parse_node', 'parse_document']);
+	assert.deepEqual(
+		orderOf(rows, 'name', true, (label) => label.startsWith('parse_')).map((i) =>
+			rows.label(i),
+		),
+		['parse_node', 'parse_document'],
+	);
 });
 
 test('threads and processes follow the window', () => {
@@ -124,10 +128,15 @@ test('a line that is on a stack several times counts once, where a window has it
 
 	assert.ok(!rows.isWholeRun);
 	assert.equal(rows.label(of('parse.c:31')), 'parse.c:31 parse_node');
-	// parse_node calls itself at that line: what its outermost call holds, which is what new_node asked for.
+	// parse_node calls itself at that line: what its outermost call holds, which is what new_node
+	// asked for.
 	assert.equal(rows.samples(of('parse.c:31'), 'total'), rows.samples(of('node.h:12'), 'self'));
 	assert.equal(rows.samples(of('parse.c:31'), 'self'), 0);
-	near(rows.value(of('main.c:40'), 'total') + rows.value(of('main.c:52'), 'total'), rows.all.estimate, 'all calls of main');
+	near(
+		rows.value(of('main.c:40'), 'total') + rows.value(of('main.c:52'), 'total'),
+		rows.all.estimate,
+		'all calls of main',
+	);
 });
 
 test('damaged paths are shown as far as they go', () => {
@@ -140,7 +149,11 @@ test('damaged paths are shown as far as they go', () => {
 	const rows = rowsOf(select(makeProfile(broken), STATE), 'line');
 
 	assert.ok(rows.length > 0);
-	near(orderOf(rows, 'self', true).reduce((sum, i) => sum + rows.value(i, 'self'), 0), rows.all.estimate, 'all');
+	near(
+		orderOf(rows, 'self', true).reduce((sum, i) => sum + rows.value(i, 'self'), 0),
+		rows.all.estimate,
+		'all',
+	);
 });
 
 test('what cells do not know is told as of the whole run', () => {
@@ -150,7 +163,10 @@ test('what cells do not know is told as of the whole run', () => {
 
 	assert.ok(processes && threads && rows.isWholeRun);
 	assert.equal(rows.metric, 'allocated');
-	assert.equal(rowsOf(select(profile, { ...STATE, metric: 'freed' }), 'process').metric, 'allocated');
+	assert.equal(
+		rowsOf(select(profile, { ...STATE, metric: 'freed' }), 'process').metric,
+		'allocated',
+	);
 	assert.ok(!rowsOf(select(profile, { ...STATE, metric: 'peak' }), 'process').isWholeRun);
 	assert.equal(rows.length, 2);
 });
@@ -167,19 +183,44 @@ test('one process alone', () => {
 test('the processes with a label alone', () => {
 	const labelled = structuredClone(data);
 
-	labelled.labels = [{ key: 'host', values: ['web-1', '<b>2'], value: labelled.processes.pid.map((pid) => pid && 1 + (pid === 4712)) }];
+	labelled.labels = [
+		{
+			key: 'host',
+			values: ['web-1', '<b>2'],
+			value: labelled.processes.pid.map((pid) => pid && 1 + (pid === 4712)),
+		},
+	];
 	const profile = makeProfile(labelled);
-	const allocated = (patch, by) => rowsOf(select(profile, { ...STATE, metric: 'allocated', ...patch }), by);
+	const allocated = (patch, by) =>
+		rowsOf(select(profile, { ...STATE, metric: 'allocated', ...patch }), by);
 	const rows = allocated({}, 'label:host');
 
-	assert.deepEqual(orderOf(rows, 'name', false).map((i) => rows.label(i)).sort(), ['<b>2', 'web-1']);
+	assert.deepEqual(
+		orderOf(rows, 'name', false)
+			.map((i) => rows.label(i))
+			.sort(),
+		['<b>2', 'web-1'],
+	);
 	assert.equal(groupingsOf(profile).at(-1), 'label:host');
 	for (let i = 0; i < rows.length; i++)
-		near(allocated({ who: rows.who(i) }, 'function').all.estimate, rows.value(i, 'self'), rows.who(i));
+		near(
+			allocated({ who: rows.who(i) }, 'function').all.estimate,
+			rows.value(i, 'self'),
+			rows.who(i),
+		);
 });
 
 test('size classes end at powers of two', () => {
-	assert.deepEqual([0, 1, 2, 3, 4, 64, 65, 1048577].map(sizeClassOf), [1, 1, 2, 4, 4, 64, 128, 2097152]);
-	assert.deepEqual([1, 2, 4, 128, 1024, 2097152].map(sizeClassText),
-		['0-1 B', '2 B', '3-4 B', '65-128 B', '512 B-1 KiB', '1-2 MiB']);
+	assert.deepEqual(
+		[0, 1, 2, 3, 4, 64, 65, 1048577].map(sizeClassOf),
+		[1, 1, 2, 4, 4, 64, 128, 2097152],
+	);
+	assert.deepEqual([1, 2, 4, 128, 1024, 2097152].map(sizeClassText), [
+		'0-1 B',
+		'2 B',
+		'3-4 B',
+		'65-128 B',
+		'512 B-1 KiB',
+		'1-2 MiB',
+	]);
 });

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { figureOf } from '../../src/model/groups.js';
 import { makeProfile } from '../../src/model/profile.js';
-import { edgeOf, restsOnFew, select } from '../../src/model/select.js';
+import { edgeOf, hasFewSamples, select } from '../../src/model/select.js';
 import { EVERYTHING, madeData } from './made.js';
 
 const golden = JSON.parse(readFileSync(new URL('../data/made.json', import.meta.url), 'utf8'));
@@ -44,7 +44,10 @@ test('a block counts where the rules of the data say', () => {
 test('a window ends at the nearest edges', () => {
 	const profile = makeProfile(madeData({ a: 1 }));
 
-	assert.deepEqual([0, 0.4e9, 0.6e9, 2e9, 3.9e9, 9e9].map((time) => edgeOf(profile, time, -1)), [0, 0, 1, 2, 4, 4]);
+	assert.deepEqual(
+		[0, 0.4e9, 0.6e9, 2e9, 3.9e9, 9e9].map((time) => edgeOf(profile, time, -1)),
+		[0, 0, 1, 2, 4, 4],
+	);
 	assert.equal(edgeOf(profile, null, 7), 7);
 });
 
@@ -58,9 +61,15 @@ test('totals of a whole profile are those that the command computed, with their 
 			const { estimate, low, high } = figureOf(selection, [[0, profile.nodeCount]], false);
 
 			// Sums without times are in no cell of older files.
-			if (!wanted || (metric === 'allocated' && selection.totalSamples[0] !== golden.meta.samples))
+			if (
+				!wanted ||
+				(metric === 'allocated' && selection.totalSamples[0] !== golden.meta.samples)
+			)
 				continue;
-			assert.ok(Math.abs(estimate / wanted.estimate - 1) < 1e-5, `${metric} ${unit}: ${estimate}`);
+			assert.ok(
+				Math.abs(estimate / wanted.estimate - 1) < 1e-5,
+				`${metric} ${unit}: ${estimate}`,
+			);
 			assert.ok(Math.abs(low / wanted.low - 1) < 1e-4, `${metric} ${unit}: ${low}`);
 			assert.ok(Math.abs(high / wanted.high - 1) < 1e-4, `${metric} ${unit}: ${high}`);
 		}
@@ -69,7 +78,10 @@ test('totals of a whole profile are those that the command computed, with their 
 test('a node has what ends in it and what was called from it', () => {
 	const profile = makeProfile(madeData({ 'a;b': 2, 'a;c': 3, a: 1, d: 4 }));
 	const { totalSamples, selfSamples, total } = select(profile, EVERYTHING);
-	const byName = (column) => Object.fromEntries(Array.from(column, (value, node) => [profile.names[profile.frame[node]], value]));
+	const byName = (column) =>
+		Object.fromEntries(
+			Array.from(column, (value, node) => [profile.names[profile.frame[node]], value]),
+		);
 
 	assert.deepEqual(byName(totalSamples), { '': 10, a: 6, b: 2, c: 3, d: 4 });
 	assert.deepEqual(byName(selfSamples), { '': 0, a: 1, b: 2, c: 3, d: 4 });
@@ -86,9 +98,9 @@ test('hidden functions take their callees with them, and a focus keeps only its 
 });
 
 test('what is certain rests on no few samples', () => {
-	assert.equal(restsOnFew(1e6, 1e10, 3), true);
-	assert.equal(restsOnFew(1e6, 0, 3), false);
-	assert.equal(restsOnFew(1e6, 1e10, 20), false);
+	assert.equal(hasFewSamples(1e6, 1e10, 3), true);
+	assert.equal(hasFewSamples(1e6, 0, 3), false);
+	assert.equal(hasFewSamples(1e6, 1e10, 20), false);
 });
 
 test('data that is damaged is shown as far as it goes', () => {

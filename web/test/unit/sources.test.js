@@ -18,17 +18,27 @@ const FORBIDDEN = [
 
 function sources(folder) {
 	return readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
-		entry.isDirectory() ? sources(join(folder, entry.name)) : /\.(js|html)$/.test(entry.name) ? [join(folder, entry.name)] : [],
+		entry.isDirectory()
+			? sources(join(folder, entry.name))
+			: /\.(js|html)$/.test(entry.name)
+				? [join(folder, entry.name)]
+				: [],
 	);
 }
 
 /** Where a source does what it must not. */
 function findings(name, text) {
-	return text
-		.split('\n')
-		// Types are imported in comments.
-		.map((line) => line.replace(/\/\*.*?\*\/|^\s*(\/\/|\*|\/\*).*$/g, ''))
-		.flatMap((line, index) => FORBIDDEN.filter((pattern) => pattern.test(line)).map((pattern) => `${name}:${index + 1}: ${pattern}`));
+	return (
+		text
+			.split('\n')
+			// Types are imported in comments.
+			.map((line) => line.replace(/\/\*.*?\*\/|^\s*(\/\/|\*|\/\*).*$/g, ''))
+			.flatMap((line, index) =>
+				FORBIDDEN.filter((pattern) => pattern.test(line)).map(
+					(pattern) => `${name}:${index + 1}: ${pattern}`,
+				),
+			)
+	);
 }
 
 test('no source makes markup or code of a text', () => {
@@ -39,16 +49,32 @@ test('no source makes markup or code of a text', () => {
 });
 
 test('the check finds what it is for', () => {
-	for (const line of ['a.innerHTML = b', 'eval(x)', 'new Function(y)', 'document.write(z)', '<p style="color: red">', "setTimeout('x')"])
+	for (const line of [
+		'a.innerHTML = b',
+		'eval(x)',
+		'new Function(y)',
+		'document.write(z)',
+		'<p style="color: red">',
+		"setTimeout('x')",
+	])
 		assert.equal(findings('x', line).length, 1, line);
 });
 
 test('the built pages have their place for data once, and no script from elsewhere', () => {
 	for (const name of ['page.html', 'live.html']) {
-		const text = readFileSync(join(web, 'dist', name), 'utf8').replace(/<(script|style)>.*?<\/\1>/gs, '<$1></$1>');
+		const text = readFileSync(join(web, 'dist', name), 'utf8').replace(
+			/<(script|style)>.*?<\/\1>/gs,
+			'<$1></$1>',
+		);
 
-		assert.equal(text.split('<script type="application/octet-stream" id="geiger-data"></script>').length, 2);
+		assert.equal(
+			text.split('<script type="application/octet-stream" id="geiger-data"></script>').length,
+			2,
+		);
 		assert.ok(!/(src|href)=(?!"data:,")/.test(text));
-		assert.match(text, /default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'/);
+		assert.match(
+			text,
+			/default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'/,
+		);
 	}
 });

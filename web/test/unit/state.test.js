@@ -32,7 +32,10 @@ test('what the URL tells is what was chosen', () => {
 });
 
 test('links that make no sense open all the same', () => {
-	assert.deepEqual(readState('#metric=nonsense&unit=%E0%A4%A&from=abc&__proto__=x&=&&theme=&constructor=y'), DEFAULTS);
+	assert.deepEqual(
+		readState('#metric=nonsense&unit=%E0%A4%A&from=abc&__proto__=x&=&&theme=&constructor=y'),
+		DEFAULTS,
+	);
 	assert.equal(readState('#search=%E0%A4%A').search, '%E0%A4%A');
 	assert.deepEqual([readState('#from=3&to=1').from, readState('#from=3&to=1').to], [1e9, 3e9]);
 });

@@ -7,10 +7,26 @@ import { makeProfile } from '../../src/model/profile.js';
 import { matcher } from '../../src/model/matcher.js';
 import { matchesOf } from '../../src/model/search.js';
 import { select } from '../../src/model/select.js';
-import { calleesOf, callersOf, childrenOf, downTree, follow, framesTo, outermost, runsOf, upTree } from '../../src/model/tree.js';
+import {
+	calleesOf,
+	callersOf,
+	childrenOf,
+	downTree,
+	follow,
+	framesTo,
+	outermost,
+	runsOf,
+	upTree,
+} from '../../src/model/tree.js';
 import { EVERYTHING, madeData } from './made.js';
 
-const STACKS = { 'main;load;parse;new': 8, 'main;parse;parse;new': 4, 'main;parse;copy': 2, 'worker;new': 1, main: 16 };
+const STACKS = {
+	'main;load;parse;new': 8,
+	'main;parse;parse;new': 4,
+	'main;parse;copy': 2,
+	'worker;new': 1,
+	main: 16,
+};
 
 function selectionOf(stacks, state = {}) {
 	return select(makeProfile(madeData(stacks)), { ...EVERYTHING, ...state });
@@ -18,8 +34,11 @@ function selectionOf(stacks, state = {}) {
 
 /** The whole tree as text: "main 30 (load 8 (...))". */
 function textOf(tree, node = tree.root) {
-	const children = childrenOf(tree, node).map((child) => textOf(tree, child)).join(' ');
-	const name = node.parent === null && node.frame === 0 ? 'all' : tree.selection.profile.names[node.frame];
+	const children = childrenOf(tree, node)
+		.map((child) => textOf(tree, child))
+		.join(' ');
+	const name =
+		node.parent === null && node.frame === 0 ? 'all' : tree.selection.profile.names[node.frame];
 
 	return `${name} ${node.samples}${children ? ` (${children})` : ''}`;
 }
@@ -33,7 +52,7 @@ test('callees are the tree of the profile, the heaviest first', () => {
 	);
 });
 
-test('the inverted tree begins with who asked for the memory', () => {
+test('the inverted tree begins with the allocating function', () => {
 	assert.equal(
 		textOf(upTree(selectionOf(STACKS))),
 		'all 31 (main 16 new 13 (parse 12 (load 8 (main 8) parse 4 (main 4)) worker 1) copy 2 (parse 2 (main 2)))',
@@ -67,7 +86,12 @@ test('the figure of any node has its samples and its value', () => {
 	const selection = selectionOf(STACKS);
 	const parse = frameOf(selection, 'parse');
 
-	for (const tree of [downTree(selection), upTree(selection), calleesOf(selection, parse), callersOf(selection, parse)])
+	for (const tree of [
+		downTree(selection),
+		upTree(selection),
+		calleesOf(selection, parse),
+		callersOf(selection, parse),
+	])
 		(function check(node) {
 			const figure = figureOf(selection, runsOf(tree, node), true);
 			assert.equal(figure.samples, node.samples);
@@ -91,7 +115,13 @@ test('folded functions come last and have no name', () => {
 	const tree = downTree(select(makeProfile(data), EVERYTHING));
 	const [a] = childrenOf(tree, tree.root);
 
-	assert.deepEqual(childrenOf(tree, a).map(({ folded, samples }) => [folded, samples]), [[0, 1], [7, 5]]);
+	assert.deepEqual(
+		childrenOf(tree, a).map(({ folded, samples }) => [folded, samples]),
+		[
+			[0, 1],
+			[7, 5],
+		],
+	);
 });
 
 test('a path leads as far as there are functions of that name', () => {

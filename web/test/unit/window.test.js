@@ -5,7 +5,16 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 import { makeProfile } from '../../src/model/profile.js';
-import { hasTimes, watchedSince, isWhole, moved, ordered, patchOf, seriesOf, windowOf } from '../../src/model/window.js';
+import {
+	hasTimes,
+	watchedSince,
+	isWhole,
+	moved,
+	ordered,
+	patchOf,
+	seriesOf,
+	windowOf,
+} from '../../src/model/window.js';
 
 const data = JSON.parse(readFileSync(new URL('../data/made.json', import.meta.url), 'utf8'));
 const profile = makeProfile(data);
@@ -34,7 +43,10 @@ test('ends move by edges and do not meet', () => {
 	assert.deepEqual(moved(profile, window, 'from', -Infinity), { from: 0, to: 12 });
 	assert.deepEqual(moved(profile, window, 'to', -5), { from: 10, to: 11 });
 	assert.deepEqual(moved(profile, window, 'to', Infinity), { from: 10, to: binCount });
-	assert.deepEqual(moved(profile, window, 'both', Infinity), { from: binCount - 2, to: binCount });
+	assert.deepEqual(moved(profile, window, 'both', Infinity), {
+		from: binCount - 2,
+		to: binCount,
+	});
 	assert.deepEqual(moved(profile, window, 'both', -Infinity), { from: 0, to: 2 });
 	assert.deepEqual(moved(profile, window, 'both', 3), { from: 13, to: 15 });
 });
@@ -58,14 +70,21 @@ test('the line has the largest estimate of each bin, and the peak at its moment'
 	assert.ok(at > 0);
 	assert.equal(Math.max(.../** @type {number[]} */ (series.live)), series.live[at]);
 	assert.ok(Math.abs(Number(series.live[at]) / peak.estimate - 1) < 1e-6);
-	assert.ok(Math.abs(Number(series.low[at]) / peak.low - 1) < 1e-6 && Math.abs(Number(series.high[at]) / peak.high - 1) < 1e-6);
+	assert.ok(
+		Math.abs(Number(series.low[at]) / peak.low - 1) < 1e-6 &&
+			Math.abs(Number(series.high[at]) / peak.high - 1) < 1e-6,
+	);
 	/* A bin that ends lower than it was: its interval is moved up by as much. */
-	const fallen = most.findIndex((/** @type {number} */ value, /** @type {number} */ i) => value > live[i] * 1.001);
+	const fallen = most.findIndex(
+		(/** @type {number} */ value, /** @type {number} */ i) => value > live[i] * 1.001,
+	);
 
 	assert.ok(fallen > 0);
 	assert.equal(series.live[fallen], most[fallen]);
 	assert.equal(series.then[fallen], live[fallen]);
-	assert.ok(Math.abs(Number(series.high[fallen]) - (high[fallen] + most[fallen] - live[fallen])) < 1);
+	assert.ok(
+		Math.abs(Number(series.high[fallen]) - (high[fallen] + most[fallen] - live[fallen])) < 1,
+	);
 });
 
 test('the chart ends with what is live at the end, of several processes as well', () => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// status - the line at the bottom: what is selected, how sure that is, and what was left out by hand.
+// selection_line - the line at the bottom: the selection, its estimate, and the filters that hide
+// something.
 
 import { figureText, numberText, samplesText, timeText } from '../model/figure.js';
 import { BYTES, COUNT } from '../model/tally.js';
@@ -19,36 +20,52 @@ export function windowText(store) {
 	const { fromEdge, toEdge } = store.selection();
 	const from = timeText(profile.edges[fromEdge]);
 	const isNow = profile.meta.is_live === true;
-	const to = toEdge === profile.binCount ? (isNow ? 'now' : 'the end') : timeText(profile.edges[toEdge]);
+	const to =
+		toEdge === profile.binCount ? (isNow ? 'now' : 'the end') : timeText(profile.edges[toEdge]);
 
 	if (state.metric === 'peak')
 		return profile.peakEdge === null ? '' : `at ${timeText(profile.edges[profile.peakEdge])}`;
 	if (state.metric === 'live')
 		return to === 'now' ? to : `at ${to}`;
 	if (state.metric === 'left' && fromEdge === 0 && toEdge === profile.binCount)
-		return profile.meta.processes > 1 ? `at exit, of ${profile.meta.processes} processes` : 'at exit';
+		return profile.meta.processes > 1
+			? `at exit, of ${profile.meta.processes} processes`
+			: 'at exit';
 	if (fromEdge === 0 && toEdge === profile.binCount)
 		return isNow ? 'since the start' : 'in the whole run';
 	return `from ${from} to ${to}`;
 }
 
-/** Of the later profile, whole: a difference follows no window. @param {HTMLElement} host @param {Store} store */
+/**
+ * Figures of the whole later profile, because a diff ignores windows.
+ *
+ * @param {HTMLElement} host
+ * @param {Store} store
+ */
 function drawCompared(host, { profile, state }) {
 	const diff = diffOf(profile, state);
 
 	if (diff !== null)
-		fill(host, element('span', { class: 'selected' }, `${METRIC_TEXTS[diff.metric].title} in ${String(diff.after?.title ?? 'after')}: `,
-			element('b', {}, figureText(figureOfTriple(diff.total?.after), diff.quantity)), `, ${samplesText(diff.samplesAfter)}`));
+		fill(
+			host,
+			element(
+				'span',
+				{ class: 'selected' },
+				`${METRIC_TEXTS[diff.metric].title} in ${String(diff.after?.title ?? 'after')}: `,
+				element('b', {}, figureText(figureOfTriple(diff.total?.after), diff.quantity)),
+				`, ${samplesText(diff.samplesAfter)}`,
+			),
+		);
 }
 
-/** "within 1 ms, ": what is called temporary. @param {Store} store */
+/** "within 1 ms, ": the lifetime limit of temporary memory. @param {Store} store */
 function withinText({ state, profile }) {
 	const within = profile.briefNs.includes(state.within) ? state.within : profile.briefNs[0];
 
 	return state.metric === 'temporary' ? `(freed within ${timeText(within)}) ` : '';
 }
 
-/** "process 4711 nginx", "host=web-1": whom the state means. @param {Store} store */
+/** "process 4711 nginx", "host=web-1": the owner that the state selects. @param {Store} store */
 function whoText({ state, profile }) {
 	if (state.who.startsWith('label:'))
 		return state.who.slice('label:'.length);
@@ -64,7 +81,7 @@ function whoText({ state, profile }) {
 }
 
 /** @param {HTMLElement} host @param {Store} store */
-export function drawStatus(host, store) {
+export function drawSelectionLine(host, store) {
 	const { state, profile } = store;
 
 	if (isComparing(profile, state)) {
@@ -72,7 +89,10 @@ export function drawStatus(host, store) {
 		return;
 	}
 	if (profile.meta.is_unprofiled === true) {
-		fill(host, element('span', { class: 'selected' }, element('b', {}, '-'), ', nothing was recorded'));
+		fill(
+			host,
+			element('span', { class: 'selected' }, element('b', {}, '-'), ', nothing was recorded'),
+		);
 		return;
 	}
 	const selection = store.selection();
@@ -100,7 +120,7 @@ export function drawStatus(host, store) {
 	);
 }
 
-/** What the search means, together. @param {Store} store */
+/** The total of the functions that the search matches. @param {Store} store */
 function found(store) {
 	const { search, unit, only, without } = store.state;
 	const selection = store.selection();
@@ -109,9 +129,14 @@ function found(store) {
 	if (matches === null)
 		return search !== '' && element('span', { class: 'found' }, 'not an expression');
 	/** @param {string} text @param {string} title @param {() => void} onclick */
-	const button = (text, title, onclick) => element('button', { class: 'narrow', title, onclick }, text);
+	const button = (text, title, onclick) =>
+		element('button', { class: 'narrow', title, onclick }, text);
 	const share = (100 * matches.figure.estimate) / selection.total[0];
-	const text = figureText(matches.figure, unit === 'bytes' ? BYTES : COUNT, matches.figure.samples);
+	const text = figureText(
+		matches.figure,
+		unit === 'bytes' ? BYTES : COUNT,
+		matches.figure.samples,
+	);
 
 	return element(
 		'span',
@@ -121,8 +146,12 @@ function found(store) {
 		element('b', {}, text),
 		matches.figure.samples > 0 ? `, ${share.toFixed(1)} %` : '',
 		matches.figure.samples > 0 && [
-			button('only these', 'only stacks with a function that matches', () => store.set({ search: '', only: [...only, search] })),
-			button('without', 'no stacks with a function that matches', () => store.set({ search: '', without: [...without, search] })),
+			button('only these', 'only stacks with a function that matches', () =>
+				store.set({ search: '', only: [...only, search] }),
+			),
+			button('without', 'no stacks with a function that matches', () =>
+				store.set({ search: '', without: [...without, search] }),
+			),
 		],
 	);
 }
@@ -130,7 +159,7 @@ function found(store) {
 /** @type {['hide' | 'without' | 'focus' | 'only', string][]} */
 const LISTS = [['hide', 'without'], ['without', 'without'], ['focus', 'only'], ['only', 'only']];
 
-/** What hides something, each with a button that ends it. @param {Store} store */
+/** The filters that hide something, each with a button that removes it. @param {Store} store */
 function chips(store) {
 	const { state } = store;
 	/** @param {string} says @param {string} text @param {() => void} end */

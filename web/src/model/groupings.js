@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// places - what is selected, added up by where it is (function, file, module), by what it is (kind, size), or by
-// who allocated it (thread, process, label).
+// groupings - sums of the selection by function, file or module, by allocation class or size, and
+// by thread, process or label.
 //
-//   const { keys, self, total, tally } = addPlaces(selection, 'function');
+//   const { keys, self, total, tally } = addFrames(selection, 'function');
 //   self.value[row], total.samples[row], tally(row, 'total')
 //
-// Sums come from those that the selection has by node; the tally of a row, which intervals are made of, is added
-// up from the row's cells when it is asked for: tables ask for the rows on the screen.  Pure.
+// Sums are added from the selection's sums by node.  A row's tally, from which its confidence
+// interval follows, is computed from the row's cells on demand; tables need it for the rows on the
+// screen.  Pure.
 
 import { apartOf } from './select.js';
 import { Tallies } from './tally.js';
@@ -27,12 +28,16 @@ import { Tallies } from './tally.js';
  * @property {(row: number, side: 'self' | 'total') => Tallies} tally  of one row
  */
 
-/** The class of a size: sizes in (upper/2, upper]; 1: empty blocks, too. @param {number} size */
+/**
+ * The size class of a size: sizes in (upper/2, upper]; class 1 also has size 0.
+ *
+ * @param {number} size
+ */
 export function sizeClassOf(size) {
 	return size <= 1 ? 1 : 2 ** Math.ceil(Math.log2(size));
 }
 
-/** Numbers keys in the order in which they come. */
+/** Numbers keys in the order of their first use. */
 class Keys {
 	/** @type {Map<number | string, number>} */
 	#rows = new Map();
@@ -53,7 +58,7 @@ class Keys {
 }
 
 /**
- * The row of each node, of groupings that are places; 'folded' has what is too light to be told apart.
+ * The row of each node, for groupings by frame.  Folded nodes share the row 'folded'.
  *
  * @param {Profile} profile
  * @param {'function' | 'file' | 'module'} by
@@ -79,20 +84,21 @@ function placeRows(profile, by) {
 		if (folded[node])
 			rowOf[node] = keys.row('folded');
 		else
-			rowOf[node] = rowOfFrame[of] >= 0 ? rowOfFrame[of] : (rowOfFrame[of] = keys.row(keyOf(of)));
+			rowOf[node] =
+				rowOfFrame[of] >= 0 ? rowOfFrame[of] : (rowOfFrame[of] = keys.row(keyOf(of)));
 	}
 	return { rowOf, keys: keys.list };
 }
 
 /**
- * Sums of rows, by the sums that the selection has by node; a row's tally is made of its cells when it is asked
- * for, which a table does for the rows on the screen.
+ * Sums by function, file or module, from the selection's sums by node.  A row's tally is computed
+ * on demand.
  *
  * @param {Selection} selection
  * @param {'function' | 'file' | 'module'} by
  * @returns {Groups}
  */
-export function addPlaces(selection, by) {
+export function addFrames(selection, by) {
 	const { profile } = selection;
 	const { nodeCount, end } = profile;
 	const { rowOf, keys } = placeRows(profile, by);
@@ -100,7 +106,7 @@ export function addPlaces(selection, by) {
 	const sums = (ofNodes) => ({ from: ofNodes, of: new Float64Array(keys.length) });
 	const self = { value: sums(selection.self), samples: sums(selection.selfSamples) };
 	const total = { value: sums(selection.total), samples: sums(selection.totalSamples) };
-	// Of a row: one past the subtree of its outermost node; nodes before that are within it.
+	// For each row, one past the subtree of its outermost node; earlier nodes are inside.
 	const inside = new Uint32Array(keys.length);
 	const isOutermost = new Uint8Array(nodeCount);
 	/** @param {typeof self} side @param {number} node */
@@ -123,11 +129,17 @@ export function addPlaces(selection, by) {
 		keys,
 		self: { value: self.value.of, samples: self.samples.of },
 		total: { value: total.value.of, samples: total.samples.of },
-		tally: (row, side) => tallyOfNodes(selection, nodesOf(row), side === 'self' ? null : isOutermost),
+		tally: (row, side) =>
+			tallyOfNodes(selection, nodesOf(row), side === 'self' ? null : isOutermost),
 	};
 }
 
-/** By path: the nodes at which stacks end. @param {Selection} selection @returns {Groups} */
+/**
+ * Sums by stack: by the node at which a stack ends.
+ *
+ * @param {Selection} selection
+ * @returns {Groups}
+ */
 export function addStacks(selection) {
 	const { self, selfSamples } = selection;
 	const nodes = Array.from(selfSamples.keys()).filter((node) => selfSamples[node] > 0);
@@ -144,7 +156,12 @@ export function addStacks(selection) {
 	};
 }
 
-/** The nodes of each row, by counting. @param {Uint32Array} rowOf @param {number} rowCount */
+/**
+ * The nodes of each row, found by a counting sort.
+ *
+ * @param {Uint32Array} rowOf
+ * @param {number} rowCount
+ */
 function nodesByRow(rowOf, rowCount) {
 	/** @type {Uint32Array | null} */
 	let nodes = null;
@@ -166,11 +183,12 @@ function nodesByRow(rowOf, rowCount) {
 }
 
 /**
- * By class first: a cell costs one addition.
+ * The tally of some nodes.  Cells are added up by class first, so that a cell costs one addition.
  *
  * @param {Selection} selection
  * @param {Uint32Array} nodes
- * @param {Uint8Array | null} isOutermost  those of them that count with all below them; null: each by itself
+ * @param {Uint8Array | null} isOutermost  nodes that count with their subtrees; null: each node
+ *                                   counts alone
  */
 function tallyOfNodes(selection, nodes, isOutermost) {
 	const { profile, weight } = selection;
@@ -199,7 +217,7 @@ export function tallyOfClasses({ profile, exposure }, sums) {
 	return tally;
 }
 
-/** Samples by class. @param {Selection} selection */
+/** Numbers of samples by class. @param {Selection} selection */
 function classSums(selection) {
 	const { cellCount, cellClass, classes } = selection.profile;
 	const sums = new Float64Array(classes.size.length);
@@ -210,7 +228,7 @@ function classSums(selection) {
 }
 
 /**
- * The key of a class, by what it is.
+ * Returns a function that gives the key of a class in a grouping.
  *
  * @param {Profile} profile
  * @param {'kind' | 'size' | 'heap' | 'type'} by
@@ -219,7 +237,9 @@ function classSums(selection) {
 function classKey({ classes, data }, by) {
 	if (by === 'size')
 		return (of) => (data.classes?.upper ? classes.upper[of] : sizeClassOf(classes.size[of]));
-	return by === 'kind' ? (of) => classes.kind[of] : (of) => Number(data.kind_parts?.[by]?.[classes.kind[of]]) || 0;
+	return by === 'kind'
+		? (of) => classes.kind[of]
+		: (of) => Number(data.kind_parts?.[by]?.[classes.kind[of]]) || 0;
 }
 
 /**
@@ -234,7 +254,10 @@ export function addClasses(selection, by) {
 	const sums = classSums(selection);
 	const keyOf = classKey(profile, by);
 	const rowOf = Array.from(sums, (_, of) => keys.row(keyOf(of)));
-	const self = { value: new Float64Array(keys.list.length), samples: new Float64Array(keys.list.length) };
+	const self = {
+		value: new Float64Array(keys.list.length),
+		samples: new Float64Array(keys.list.length),
+	};
 
 	sums.forEach((samples, of) => {
 		self.value[rowOf[of]] += samples * classes[unit][of];
@@ -244,7 +267,11 @@ export function addClasses(selection, by) {
 		keys: keys.list,
 		self,
 		total: self,
-		tally: (row) => tallyOfClasses(selection, sums.map((samples, of) => (rowOf[of] === row ? samples : 0))),
+		tally: (row) =>
+			tallyOfClasses(
+				selection,
+				sums.map((samples, of) => (rowOf[of] === row ? samples : 0)),
+			),
 	};
 }
 
@@ -258,7 +285,8 @@ export function addClasses(selection, by) {
 function ownerKey({ owners }, by) {
 	const { processCount, threadProcess } = owners;
 	/** @param {number} owner */
-	const processOf = (owner) => (owner < processCount ? owner : threadProcess[owner - processCount]);
+	const processOf = (owner) =>
+		owner < processCount ? owner : threadProcess[owner - processCount];
 
 	if (by === 'thread')
 		return (owner) => Math.max(0, owner - processCount);
@@ -270,7 +298,8 @@ function ownerKey({ owners }, by) {
 }
 
 /**
- * By who allocated it.  What processes share counts for each that held it, as in reports.
+ * Sums by thread, process or label.  A block that several processes share counts for each holder,
+ * as in reports.
  *
  * @param {Selection} selection
  * @param {string} by 'thread', 'process' or 'label:KEY'
@@ -282,8 +311,13 @@ export function addOwners(selection, by) {
 	const { weight } = by === 'thread' ? selection : apartOf(selection);
 	const keys = new Keys();
 	const keyOf = ownerKey(profile, by);
-	const rowOf = Array.from({ length: owners.processCount + owners.tid.length }, (_, owner) => keys.row(keyOf(owner)));
-	const self = { value: new Float64Array(keys.list.length), samples: new Float64Array(keys.list.length) };
+	const rowOf = Array.from({ length: owners.processCount + owners.tid.length }, (_, owner) =>
+		keys.row(keyOf(owner)),
+	);
+	const self = {
+		value: new Float64Array(keys.list.length),
+		samples: new Float64Array(keys.list.length),
+	};
 
 	for (let cell = 0; cell < cellCount; cell++) {
 		const row = rowOf[cellOwner[cell]];
@@ -306,7 +340,7 @@ export function addOwners(selection, by) {
 	};
 }
 
-/** All that is selected. @param {Selection} selection */
+/** The tally of the whole selection. @param {Selection} selection */
 export function tallyOfAll(selection) {
 	return tallyOfClasses(selection, classSums(selection));
 }

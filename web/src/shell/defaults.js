@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// begin - what a profile opens with, where the address does not say: two profiles with their difference, and the
-// metric that the command would choose, which stands in the data.  Pure.
+// defaults - the state with which a page opens if the address does not say otherwise: two profiles
+// open with their difference, and the data names the metric that the command would choose.  Pure.
 //
 //   const defaults = defaultsOf(profile);
-//   beginWith('#metric=live', defaults)           a State; writeState(state, defaults) is its address
+//   stateFrom('#metric=live', defaults)           a State; writeState(state, defaults) is its address
 
 import { DEFAULTS, readState } from './state.js';
 
@@ -18,14 +18,20 @@ export function defaultsOf(profile) {
 	const opening = (isCompared ? diff : meta).opening_metric;
 	const isPeak = opening === 'peak' && (isCompared || profile.peakEdge !== null);
 
-	return { ...DEFAULTS, view: isCompared ? 'diff' : DEFAULTS.view, metric: isPeak ? 'peak' : DEFAULTS.metric };
+	return {
+		...DEFAULTS,
+		view: isCompared ? 'diff' : DEFAULTS.view,
+		metric: isPeak ? 'peak' : DEFAULTS.metric,
+	};
 }
 
 /** @param {string} hash @param {State} defaults @returns {State} */
-export function beginWith(hash, defaults) {
+export function stateFrom(hash, defaults) {
 	const state = readState(hash, defaults);
-	// Links that name a place in the flame graph mean that, also such as left the view out.
-	const isOfFlame = state.zoom.length > 0 || state.sandwich !== '' || state.inverted || state.flame;
+	// A link that names a position in the flame graph opens that view, even if it does not name the
+	// view.
+	const isOfFlame =
+		state.zoom.length > 0 || state.sandwich !== '' || state.inverted || state.flame;
 
 	return isOfFlame && !/(^#?|&)view=/.test(hash) ? { ...state, view: 'flame' } : state;
 }
