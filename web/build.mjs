@@ -38,7 +38,7 @@ const result = await esbuild.build({
 function text(name) {
 	const found = result.outputFiles.find((file) => file.path.endsWith(name));
 
-	// What ends the element would end the script: there is none in what we write.
+	// The text must not contain the end of its own element.
 	const value = found.text.trim();
 	if (/<\/(script|style)/i.test(value))
 		throw new Error(`${name}: would end its element`);

@@ -86,7 +86,8 @@ export async function copyText(text) {
 		await navigator.clipboard.writeText(text);
 		return true;
 	} catch {
-		// Browsers refuse the clipboard to pages from disk and plain HTTP; those use a text field.
+		// Browsers refuse the clipboard to pages from disk and plain HTTP; those use a text
+		// field.
 		const area = element('textarea', { class: 'hidden-text' });
 
 		area.value = text;

@@ -94,8 +94,8 @@ function cut(context, text, room) {
 
 	if (width <= room)
 		return text;
-	// Cut by the mean width of the text's characters, rounded down, so that the result is rarely
-	// too long.
+	// Cut by the mean width of the text's characters, rounded down, so that the result is
+	// rarely too long.
 	const fits = Math.floor((text.length * (room - 12)) / width);
 	return fits >= 2 ? `${text.slice(0, fits)}…` : '';
 }

@@ -232,7 +232,12 @@ export class Stage {
 		this.#isLost = false;
 	}
 
-	/** The top of a row in the content, in pixels. @param {number} row @param {boolean} isCaller */
+	/**
+	 * The top of a row in the content, in pixels.
+	 *
+	 * @param {number} row
+	 * @param {boolean} isCaller
+	 */
 	#top(row, isCaller) {
 		if (this.#growsUp)
 			return this.#content - (row + 1) * ROW;
@@ -397,7 +402,9 @@ export class Stage {
 		this.draw();
 	}
 
-	/** @param {(name: string) => void} act with the name of the chosen function, if it is one */
+	/**
+	 * @param {(name: string) => void} act with the name of the chosen function, if it is one
+	 */
 	#name(act) {
 		if (this.selected !== null && this.selected.frame !== 0)
 			act(this.store.profile.names[this.selected.frame]);

@@ -13,7 +13,8 @@
 import { BYTES } from './tally.js';
 
 /**
- * @typedef {{ estimate: number, low: number, high: number, samples?: number, isUnknown?: boolean }} Figure
+ * @typedef {{ estimate: number, low: number, high: number, samples?: number,
+ *   isUnknown?: boolean }} Figure
  */
 
 const BYTE_UNITS = [' B', ' KiB', ' MiB', ' GiB', ' TiB', ' PiB', ' EiB'];

@@ -4,7 +4,8 @@
 // gaps.
 //
 //   sizesOf(selection)         [{ label, figure }], by powers of two
-//   lifetimesOf(profile, window, unit)     of allocations in the window; the last bar has those never freed
+//   lifetimesOf(profile, window, unit)
+//                              of allocations in the window; the last bar has those never freed
 //
 // The cells of the tree have no lifetimes.  The data has them for all functions together
 // (docs/reference/PAGE_DATA.md, "lifetimes").  The confidence interval of a window is the gamma law
@@ -162,7 +163,8 @@ function windowFigures(profile, window, unit) {
 				samples,
 				high: unit === 'bytes' ? unseenBytes(exposure, confidence) : Infinity,
 			};
-		// One more sample point stands for R bytes, or for R / z allocations of mean size z.
+		// One more sample point stands for R bytes, or for R / z allocations of mean size
+		// z.
 		const reserve = unit === 'bytes' ? exposure : exposure * count / Math.max(bytes, 1);
 		const { low, high } = gammaInterval(value, variance, reserve, confidence);
 

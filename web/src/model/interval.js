@@ -137,8 +137,8 @@ export function lowEndOf(tallies, row, quantity) {
 export function lowEndAt(end, tail) {
 	const usual = lawAt(end.usual, tail, false);
 
-	// The value is not a number if the law's shape is infinite.  Then the sampled sizes count, as
-	// with fmax().
+	// The value is not a number if the law's shape is infinite.  Then the sampled sizes count,
+	// as with fmax().
 	return end.sureSeen + (usual > end.usualSeen ? usual : end.usualSeen);
 }
 

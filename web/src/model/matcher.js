@@ -12,8 +12,8 @@
 
 /**
  * @param {string} search
- * @returns {((name: string) => boolean) | null} null: nothing is searched for, or the expression is
- *                                   none
+ * @returns {((name: string) => boolean) | null} null: the search is empty or an invalid
+ *                                   expression
  */
 export function matcher(search) {
 	const expression = /^\/(.+?)\/?$/.exec(search);

@@ -4,7 +4,7 @@
 //
 //   const profile = makeProfile(await readData(element));
 //   profile.parent[node], profile.end[node]      the subtree of a node is nodes [node, end)
-//   profile.cellNode[cell]                       cells are sorted by node, so the cells of a node are one range
+//   profile.cellNode[cell]                       sorted: the cells of a node are one range
 //
 // The module trusts nothing but the length of the columns.  Numbers out of range become 0, so that
 // the page shows a damaged file in part instead of failing.  Pure, except for readData().
@@ -12,6 +12,9 @@
 /** @typedef {Record<string, any>} Json */
 
 /**
+ * @typedef {{ earlier: ArrayLike<number>, later: ArrayLike<number>, sooner: ArrayLike<number>,
+ *   briefMore: ArrayLike<number>, unsure: ArrayLike<number> }} Doubt
+ *
  * @typedef {object} Profile
  * @property {Json} data             the parsed object, for members that the page shows unchanged
  * @property {Json} meta
@@ -44,7 +47,7 @@
  * @property {Uint8Array} cellBrief   how many of briefNs, counted from the longest, it did not
  *                                   outlive
  * @property {Uint8Array} cellShare   SHARE_...
- * @property {{ earlier: ArrayLike<number>, later: ArrayLike<number>, sooner: ArrayLike<number>, briefMore: ArrayLike<number>, unsure: ArrayLike<number> } | null} doubt
+ * @property {Doubt | null} doubt
  *                                    uncertainty of times, by cell; null: all times are exact
  * @property {Uint32Array} pathInNode  by cell: its number among the paths of its node (lines.js)
  * @property {Uint32Array} lineInFrame  by cell: its number among the lines of its function
@@ -62,8 +65,9 @@
  * @property {number[]} tid           of threads
  * @property {string[]} threadName
  * @property {Uint32Array} threadProcess
- * @property {{ key: string, values: string[], value: Uint32Array }[]} labels  value: 1 + number of the text, of each
- *                                    process; 0: none
+ * @property {{ key: string, values: string[], value: Uint32Array }[]} labels
+ *                                    value, by process: 1 + the number of its text; 0:
+ *                                    the process lacks the label
  */
 
 /** A block that several processes held has one cell, and one more for each holder. */
@@ -228,7 +232,8 @@ function spread(source, cellCount, nodeCount, classCount, binCount) {
 
 	for (let cell = 0; cell < cellCount; cell++) {
 		node = Math.max(0, Math.min(node + cellNode[cell], nodeCount - 1));
-		// Nodes are sorted.  A cell that goes back belongs to the node of the cell before it.
+		// Nodes are sorted.  A cell that goes back belongs to the node of the cell before
+		// it.
 		cellNode[cell] = cell > 0 ? Math.max(node, cellNode[cell - 1]) : node;
 		firstCell[cellNode[cell] + 1]++;
 		if (born[cell] > binCount) {

@@ -3,7 +3,8 @@
 // row_names - names of groupings and of their rows.
 //
 //   const name = rowNamer(profile, 'thread');
-//   name(3)              { label: "worker", detail: "thread 17 of 4711", frame: 0, key: 17, who: "4711/17" }
+//   name(3)              { label: "worker", detail: "thread 17 of 4711", frame: 0, key: 17,
+//                          who: "4711/17" }
 //
 // A grouping is a name of BASIC_TITLES, or "label:" with a label's key.  Row keys come from
 // groupings.js.  Pure.

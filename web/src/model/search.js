@@ -2,7 +2,9 @@
 //
 // search - the total of the functions that a search matches (matcher.js).
 //
-//   matchesOf(selection, 'node').figure      a sample counts once, however many matches its stack has
+//   matchesOf(selection, 'node').figure
+//
+// A sample counts once, however many matches its stack has.
 //
 // Pure.
 

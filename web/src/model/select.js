@@ -2,7 +2,8 @@
 //
 // select - selects cells by metric, window and filters, and adds them up by node.
 //
-//   const selection = select(profile, { metric: 'live', unit: 'bytes', from: null, to: 2e9, hide: [], focus: [] });
+//   const selection = select(profile, { metric: 'live', unit: 'bytes', from: null, to: 2e9,
+//     hide: [], focus: [] });
 //   selection.total[node], selection.totalSamples[node]
 //   selection.weight[cell]                 selected samples of the cell; 0: it is not selected
 //
@@ -51,7 +52,7 @@ import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
  * @property {Float64Array} totalSamples
  * @property {Selection | null} doubted    cells that may or may not be selected, because their
  *                                   times were lost or only
- *                                         sums were kept.  They count in upper bounds alone (interval.js)
+ *                                         sums were kept; they count in upper bounds (interval.js)
  * @property {boolean} isDoubted           true for the selection of such cells
  */
 
@@ -103,7 +104,8 @@ function briefFrom({ briefNs }, within) {
  * @param {number} to
  * endsLast: with a filter by process, did the cell's owner end last?
  *
- * @param {{ apart?: boolean, ofSome?: boolean, within?: number, endsLast?: ((cell: number) => boolean) | null }} [how]
+ * @param {{ apart?: boolean, ofSome?: boolean, within?: number,
+ *   endsLast?: ((cell: number) => boolean) | null }} [how]
  * @returns {(cell: number) => boolean}
  */
 export function membership(
@@ -399,7 +401,8 @@ export function select(profile, query) {
 /**
  * The sums of cells by node.
  *
- * @param {{ profile: Profile, query: Query, fromEdge: number, toEdge: number, exposure: number, weight: Float64Array }} part
+ * @param {{ profile: Profile, query: Query, fromEdge: number, toEdge: number, exposure: number,
+ *   weight: Float64Array }} part
  * @param {Selection | null} doubted
  * @param {boolean} isDoubted
  * @returns {Selection}

@@ -3,7 +3,7 @@
 // tally - the sums of groups of samples, from which estimates and confidence intervals follow.
 //
 //   const rows = new Tallies(functionCount, data.meta.exposure_bytes);
-//   rows.add(row, data.classes, class, n);         n samples of a class (docs/reference/PAGE_DATA.md)
+//   rows.add(row, data.classes, class, n);         n samples of a class (PAGE_DATA.md)
 //   rows.merge(row, other, otherRow);              estimates add, variances add
 //   rows.value(row, BYTES)
 //

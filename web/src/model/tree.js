@@ -14,9 +14,9 @@
 // nothing, and the inverted tree of 100 000 stacks is as fast as the other.  A recursive function
 // counts once: its groups begin at its outermost calls.
 //
-// Invariants  value, variance and samples of a node are sums over its origins, and those of its
-// children add up
-//             to at most its own; x is where it begins, in the unit of values, from the root's left edge.
+// Invariants: value, variance and samples of a node are sums over its origins, and those of its
+// children add up to at most its own.  x is the distance of a node from the root's left edge, in the
+// unit of values.
 // Pure.
 
 /** @typedef {import('./select.js').Selection} Selection */
@@ -24,7 +24,7 @@
 
 /**
  * @typedef {object} CallNode
- * @property {number} frame        0: the root, or functions that are too light to tell
+ * @property {number} frame        0: the root, or folded functions
  * @property {number} folded       how many functions it stands for; 0: it is one
  * @property {CallNode | null} parent
  * @property {number} depth        the root's is 0

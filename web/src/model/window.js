@@ -3,7 +3,8 @@
 // window - the chosen part of the run: its ends, which are edges of time bins, and how they move.
 //
 //   const window = windowOf(profile, state);            { from, to } as numbers of edges
-//   patchOf(profile, { from: 3, to: 40 })               { from, to } of the state: ns, null at the ends of the run
+//   patchOf(profile, { from: 3, to: 40 })               { from, to } of the state in ns;
+//                                                       null: an end of the run
 //   moved(profile, window, 'to', 1)                     one edge to the right
 //
 // A window is never empty.  Pure.

@@ -4,7 +4,8 @@
 // open with their difference, and the data names the metric that the command would choose.  Pure.
 //
 //   const defaults = defaultsOf(profile);
-//   stateFrom('#metric=live', defaults)           a State; writeState(state, defaults) is its address
+//   stateFrom('#metric=live', defaults)           a State, whose address is
+//                                                 writeState(state, defaults)
 
 import { DEFAULTS, readState } from './state.js';
 
@@ -28,8 +29,8 @@ export function defaultsOf(profile) {
 /** @param {string} hash @param {State} defaults @returns {State} */
 export function stateFrom(hash, defaults) {
 	const state = readState(hash, defaults);
-	// A link that names a position in the flame graph opens that view, even if it does not name the
-	// view.
+	// A link that names a position in the flame graph opens that view, even if it does not name
+	// the view.
 	const isOfFlame =
 		state.zoom.length > 0 || state.sandwich !== '' || state.inverted || state.flame;
 

@@ -192,7 +192,8 @@ function showTheme(button, store) {
 /**
  * @param {KeyboardEvent} event
  * @param {Store} store
- * @param {{ help: HTMLDialogElement, search: HTMLInputElement, switchView: { key: (event: KeyboardEvent) => boolean }, live: Live | null }} parts
+ * @param {{ help: HTMLDialogElement, search: HTMLInputElement,
+ *   switchView: { key: (event: KeyboardEvent) => boolean }, live: Live | null }} parts
  */
 function onKey(event, store, { help, search, switchView, live }) {
 	if (event.ctrlKey || event.metaKey || event.altKey || help.open)

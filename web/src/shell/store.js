@@ -5,7 +5,7 @@
 //   const store = new Store(profile, readState(location.hash));
 //   store.subscribe((changed) => changed.has('metric') && draw());
 //   store.set({ metric: 'allocated' });          notifies subscribers once
-//   store.selection()                            the cells that the state selects; cached until the state changes
+//   store.selection()                            the selected cells, cached until the state changes
 //
 // The store uses no document; shell.js keeps the URL.  State is replaced, never modified.
 

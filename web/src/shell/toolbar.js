@@ -140,7 +140,7 @@ export function makeToolbar(store, viewsOf) {
 		const { within: chosen } = store.state;
 
 		brief.hidden =
-			store.state.metric !== 'temporary' || isComparing(store.profile, store.state); // where 1 ms is the only limit
+			store.state.metric !== 'temporary' || isComparing(store.profile, store.state);
 		fill(
 			within,
 			briefNs.map((ns) =>

@@ -38,7 +38,9 @@ export function makeBrush(host, of) {
 	const layer = element('div', { class: 'brush' }, left, right, body, from, to);
 	/** @type {{ from: number, to: number, isWhole: boolean }} */
 	let shown = { from: 0, to: 0, isWhole: true };
-	/** @type {{ x: number, what: string, from: number, to: number, hasMoved: boolean } | null} */
+	/**
+	 * @type {{ x: number, what: string, from: number, to: number, hasMoved: boolean } | null}
+	 */
 	let drag = null;
 
 	/** @param {'from' | 'to'} end */

@@ -238,7 +238,10 @@ export const diffView = {
 			const p = diff.pValue(i);
 			const text = changeText(change, diff.quantity);
 			const kind = diff.isSignificant(i) ? (change.estimate > 0 ? 'more' : 'less') : 'same';
-			/** @param {ReturnType<typeof diff.figureBefore>} figure @param {string} side */
+			/**
+			 * @param {ReturnType<typeof diff.figureBefore>} figure
+			 * @param {string} side
+			 */
 			const cell = (figure, side) =>
 				element(
 					'span',

@@ -198,7 +198,8 @@ function readout(series, at) {
 	};
 	const then = series.then[at];
 	const text = figureText(band, BYTES);
-	// The line shows the largest value of a bin.  The value at the end of the bin may be smaller.
+	// The line shows the largest value of a bin.  The value at the end of the bin may be
+	// smaller.
 	const isLess = then !== null && numberText(then, BYTES) !== numberText(live ?? 0, BYTES);
 
 	return [

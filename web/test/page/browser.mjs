@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// browser - starts Debian's chromium by Playwright, and puts data into a page.  What the browser
-// would ask a network for is switched off.
+// browser - starts Debian's chromium by Playwright, and puts data into a page.  The options
+// disable everything that the browser would request from a network.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

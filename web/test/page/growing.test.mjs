@@ -296,8 +296,8 @@ test(
 				'import json\nkept = []\nfor i in range(300):\n    kept.append([str(j) * 40 for j in range(300)])\n' +
 				'    json.dumps(kept[-1])\n    if i % 3 == 0:\n        kept.pop(0)\n';
 
-			// Itself, no script that forks: of what a child holds longer than its parent, `freed` knows
-			// the end alone.
+			// Itself, no script that forks: of what a child holds longer than its
+			// parent, `freed` knows the end alone.
 			const python = execFileSync(
 				'python3',
 				['-c', 'import os, sys; print(os.path.realpath(sys.executable), end="")'],

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// harness - pages under test: opens them, and sees what must never happen.
+// harness - opens pages under test, and detects errors and requests.
 //
-//   const tab = await openPage(browser, file, { size: [400, 800], theme: 'dark', hash: 'view=table' });
+//   const tab = await openPage(browser, file, {
+//     size: [400, 800], theme: 'dark', hash: 'view=table' });
 //   await tab.page.click('...');
-//   await tab.close('narrow');           a picture in build/web/pages; fails if there was an error or a request
+//   await tab.close('narrow');           saves a picture in build/web/pages
+//
+// close() fails if the page had an error or made a request.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -31,7 +34,7 @@ export async function openPage(
 	});
 	const page = await context.newPage();
 
-	// Of a wait: half a minute is little where others keep the machine busy.
+	// The longest wait.  A busy machine may need half a minute.
 	page.setDefaultTimeout(180000);
 	const url = address.startsWith('http') ? address : `file://${encodeURI(address)}`;
 	const errors = [];
@@ -80,7 +83,7 @@ export function settle(page) {
 	);
 }
 
-/** Where a row of the graph is on the screen; share: of the width. */
+/** The position of a row of the graph on the screen; share: of the width. */
 export async function spot(page, row, share = 0.2) {
 	const box = await page.locator('.flame-area').boundingBox();
 

@@ -128,8 +128,8 @@ test('a line that is on a stack several times counts once, where a window has it
 
 	assert.ok(!rows.isWholeRun);
 	assert.equal(rows.label(of('parse.c:31')), 'parse.c:31 parse_node');
-	// parse_node calls itself at that line: what its outermost call holds, which is what new_node
-	// asked for.
+	// parse_node calls itself at that line: what its outermost call holds, which is what
+	// new_node asked for.
 	assert.equal(rows.samples(of('parse.c:31'), 'total'), rows.samples(of('node.h:12'), 'self'));
 	assert.equal(rows.samples(of('parse.c:31'), 'self'), 0);
 	near(

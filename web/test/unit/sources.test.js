@@ -26,7 +26,7 @@ function sources(folder) {
 	);
 }
 
-/** Where a source does what it must not. */
+/** Lines of sources that use a forbidden feature. */
 function findings(name, text) {
 	return (
 		text
