@@ -3,8 +3,8 @@
  * What a profile costs: 1 M samples on 100 000 stacks.
  *
  * Prints for samples whose ends are known when they are written, for ends that come late, and for
- * ends that come late with their stacks: rows a second, bytes a sample, how long it takes to finish,
- * to open and list the largest functions, and to read all samples.
+ * ends that come late with their stacks: rows a second, bytes a sample, how long it takes to
+ * finish, to open and list the largest functions, and to read all samples.
  *
  * Times are of the processor, since the machines are shared; the clock's are beside them.
  *
@@ -125,7 +125,7 @@ static struct gg_profile_sample draw_sample(struct gg_rng *rng, const uint32_t *
 		                           .usable_bytes = size + 8,
 		                           .address = 0x7f0000000000 +
 		                                      (bits >> 20 & 0xffffffff) * 16,
-		                           .draw = { .interval = 524288,
+		                           .draw = { .sampling_interval = 524288,
 		                                     .offset_bytes = size > 1 ? bits % size : 0,
 		                                     .sample_point_count = 1 } };
 }

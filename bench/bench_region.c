@@ -2,9 +2,9 @@
 /*
  * What the region costs: the check on each free, interning a stack by three designs, recording.
  *
- * The stacks are 47 frames deep.  "hot" is one stack again and again; the 65 536 distinct ones come in
- * a shuffled order and differ in their inner frames as the calls of a program do: 16 levels, each
- * calling two others.
+ * The stacks are 47 frames deep.  "hot" is one stack again and again; the 65 536 distinct ones come
+ * in a shuffled order and differ in their inner frames as the calls of a program do: 16 levels,
+ * each calling two others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,7 +187,9 @@ static struct gg_allocation sample_of(uint64_t i, uint32_t stack)
 		.time_ns = i,
 		.size_bytes = 64,
 		.usable_bytes = 72,
-		.draw = { .interval = 4096, .sample_point_count = 1, .scheme = GG_SCHEME_POISSON },
+		.draw = { .sampling_interval = 4096,
+		          .sample_point_count = 1,
+		          .scheme = GG_SCHEME_POISSON },
 		.stack = stack,
 	};
 }
@@ -215,7 +217,7 @@ static void run_record(void *context, uint64_t count)
 
 static void run_weigh(void *context, uint64_t count)
 {
-	struct gg_draw draw = { .interval = 4096,
+	struct gg_draw draw = { .sampling_interval = 4096,
 		                .sample_point_count = 1,
 		                .scheme = GG_SCHEME_POISSON };
 

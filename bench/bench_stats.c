@@ -49,7 +49,7 @@ static void decide(void *context, uint64_t count)
 		uint64_t bytes = sizes[i % SIZES];
 
 		if (gg_sampler_due(s, bytes) && gg_sampler_take(s, bytes, &draw))
-			bench_keep(draw.interval);
+			bench_keep(draw.sampling_interval);
 		bench_keep(s->left_bytes);
 	}
 }
@@ -72,15 +72,16 @@ static void bench_decisions(void)
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++)
 		intervals[i] = 16384 << i % 10;
 	gg_optimal_rates_set(&rates, intervals);
-	gg_sampler_init(&rare, &(struct gg_sampler_options){ .interval = 0x1p60, .seed = 1 });
+	gg_sampler_init(&rare,
+	                &(struct gg_sampler_options){ .sampling_interval = 0x1p60, .seed = 1 });
 	gg_sampler_init(&usual, &(struct gg_sampler_options){ .seed = 1 });
 	gg_sampler_init(&coin, &(struct gg_sampler_options){ .scheme = GG_SCHEME_PER_ALLOCATION,
-	                                                     .interval = 1000,
+	                                                     .sampling_interval = 1000,
 	                                                     .seed = 1 });
 	gg_sampler_init(&optimal, &(struct gg_sampler_options){ .scheme = GG_SCHEME_OPTIMAL,
 	                                                        .rates = &rates,
 	                                                        .seed = 1 });
-	gg_sampler_init(&all, &(struct gg_sampler_options){ .interval = 1, .seed = 1 });
+	gg_sampler_init(&all, &(struct gg_sampler_options){ .sampling_interval = 1, .seed = 1 });
 	bench_run("One allocation's decision (the loop and the size included)", "decision", cases,
 	          GG_COUNT(cases));
 }
@@ -172,7 +173,10 @@ static void bench_functions(void)
 	bench_run("Elementary functions, ours beside libm's", "call", cases, GG_COUNT(cases));
 }
 
-/* Rows of two reports: pairs of groups that hold `least` to 3 `least` samples, of sizes up to `largest`. */
+/*
+ * Rows of two reports: pairs of groups that hold `least` to 3 `least` samples, of sizes up to
+ * `largest`.
+ */
 enum { ROWS = 256 };
 struct rows {
 	struct gg_tally before[ROWS], after[ROWS];
@@ -181,11 +185,11 @@ struct rows {
 static void fill_tally(struct gg_tally *tally, struct gg_rng *rng, uint64_t samples,
                        uint64_t largest)
 {
-	const struct gg_draw draw = { .interval = 0x1p19,
+	const struct gg_draw draw = { .sampling_interval = 0x1p19,
 		                      .sample_point_count = 1,
 		                      .scheme = GG_SCHEME_POISSON };
 
-	gg_tally_expose(tally, draw.interval);
+	gg_tally_expose(tally, draw.sampling_interval);
 	for (uint64_t i = 0; i < samples; i++)
 		gg_tally_add(tally, &draw, 1 + gg_rng_below(rng, largest));
 }

@@ -104,7 +104,7 @@ static void make_samples(struct making *making, uint64_t count)
 			.size_bytes = size,
 			.usable_bytes = size + 8,
 			.address = 0x10000 + i * 64,
-			.draw = { .interval = 524288, .sample_point_count = 1 },
+			.draw = { .sampling_interval = 524288, .sample_point_count = 1 },
 		};
 
 		if (gg_rng_below(&making->rng, 2) == 0)

@@ -79,7 +79,7 @@ static void make_original(void)
 			.address = i * 16,
 			.size_bytes = i,
 			.time_ns = i * 100,
-			.draw = { .interval = 4096, .sample_point_count = 1 },
+			.draw = { .sampling_interval = 4096, .sample_point_count = 1 },
 			.stack = gg_region_intern(&region, &thread, pcs, 2),
 			.type = 1,
 			.heap = (uint16_t)(i % 2),

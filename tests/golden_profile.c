@@ -100,7 +100,8 @@ static void work(struct made_profile *made)
 /* Samples that were allocated and freed while nobody looked: their sums are all that is left. */
 static void lose(struct made_profile *made)
 {
-	const struct gg_draw draw = { .interval = made->interval, .sample_point_count = 1 };
+	const struct gg_draw draw = { .sampling_interval = made->sampling_interval,
+		                      .sample_point_count = 1 };
 	struct gg_profile_coarse coarse = {
 		.process = made->process,
 		.thread = made->thread,
@@ -108,7 +109,7 @@ static void lose(struct made_profile *made)
 		.from_ns = 200 * MS,
 		.to_ns = 260 * MS,
 		.size_class = 255,
-		.interval_bytes = made->interval,
+		.interval_bytes = made->sampling_interval,
 		.lost = true,
 	};
 

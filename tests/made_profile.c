@@ -36,7 +36,7 @@ void made_begin(struct made_profile *made, const char *path, double interval, ui
 		.has_history = true,
 	};
 
-	*made = (struct made_profile){ .interval = interval };
+	*made = (struct made_profile){ .sampling_interval = interval };
 	gg_rng_seed(&made->rng, seed, 0);
 	must(gg_profile_create(&made->profile, path, &error));
 	must(gg_profile_set_session(made->profile, &session, &error));
@@ -52,7 +52,7 @@ uint32_t made_process(struct made_profile *made, uint32_t pid, int64_t start_ns,
 		.exe = "/usr/bin/made",
 		.command = "made --by test",
 		.ending = "exited 0",
-		.interval_bytes = made->interval,
+		.interval_bytes = made->sampling_interval,
 	};
 	struct gg_profile_thread thread = { .tid = pid, .start_ns = start_ns, .end_ns = end_ns };
 	uint32_t id;
@@ -167,7 +167,7 @@ uint64_t made_inherited(struct made_profile *made, uint32_t stack, uint64_t size
 		.size_bytes = size_bytes,
 		.usable_bytes = (size_bytes + 15) / 16 * 16 + 8,
 		.address = 0x10000,
-		.draw = { .interval = made->interval, .sample_point_count = 1 },
+		.draw = { .sampling_interval = made->sampling_interval, .sample_point_count = 1 },
 		.origin = origin,
 	};
 	uint64_t id;
@@ -186,7 +186,8 @@ uint64_t made_sample(struct made_profile *made, uint32_t stack, uint64_t size_by
 void made_allocate(struct made_profile *made, uint32_t stack, uint64_t size_bytes, uint64_t count,
                    int64_t alloc_ns, int64_t free_ns)
 {
-	const struct gg_draw draw = { .interval = made->interval, .sample_point_count = 1 };
+	const struct gg_draw draw = { .sampling_interval = made->sampling_interval,
+		                      .sample_point_count = 1 };
 	double p = gg_weight_of(&draw, size_bytes).probability, at = 0;
 
 	for (;;) {

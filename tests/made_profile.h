@@ -12,8 +12,9 @@
  *   gg_profile_close(made.profile);
  *
  * A stack is written from the outermost function on, with '>' between callers and callees and '+'
- * between a function and what was inlined into it.  A function may begin with its module in brackets
- * (otherwise it is "/usr/bin/made") and end with "@file:line".  "0x40" is an address without a name.
+ * between a function and what was inlined into it.  A function may begin with its module in
+ * brackets (otherwise it is "/usr/bin/made") and end with "@file:line".  "0x40" is an address
+ * without a name.
  *
  * Any failure ends the program: tests have nothing to go on with.
  */
@@ -28,7 +29,7 @@ struct made_profile {
 	struct gg_profile *profile;
 	uint32_t process, thread; /* that samples get; set by made_begin, changed by tests */
 	uint32_t heap;            /* as above; 0: malloc's */
-	double interval;
+	double sampling_interval;
 	bool has_build_ids; /* modules get one each, made of their path */
 	struct gg_rng rng;
 };
@@ -40,7 +41,7 @@ uint32_t made_process(struct made_profile *made, uint32_t pid, int64_t start_ns,
 uint32_t made_module(struct made_profile *made, const char *path);
 uint32_t made_stack(struct made_profile *made, const char *text);
 
-/* Returns its id.  Drawn with made->interval, by poisson. */
+/* Returns its id.  Drawn with made->sampling_interval, by poisson. */
 uint64_t made_sample(struct made_profile *made, uint32_t stack, uint64_t size_bytes,
                      int64_t alloc_ns, int64_t free_ns);
 /* The same, inherited from the sample `origin`. */
@@ -48,8 +49,8 @@ uint64_t made_inherited(struct made_profile *made, uint32_t stack, uint64_t size
                         int64_t alloc_ns, int64_t free_ns, uint64_t origin);
 
 /*
- * `count` allocations of one size at a moment, all freed at another; those that a sampler would have
- * hit become samples.
+ * `count` allocations of one size at a moment, all freed at another; those that a sampler would
+ * have hit become samples.
  */
 void made_allocate(struct made_profile *made, uint32_t stack, uint64_t size_bytes, uint64_t count,
                    int64_t alloc_ns, int64_t free_ns);

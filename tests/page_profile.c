@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_profile hostile|large|rich FILE - profiles that a page must survive: one whose names want to be markup, one of
- * 100 000 stacks (PAGE_STACKS: of so many), and one with some of everything that rows can be: threads, processes
- * that share blocks, labels, heaps, types, functions that are called from and allocate at several lines.
+ * page_profile hostile|large|rich FILE - profiles that a page must survive: one whose names want to
+ * be markup, one of 100 000 stacks (PAGE_STACKS: of so many), and one with some of everything that
+ * rows can be: threads, processes that share blocks, labels, heaps, types, functions that are
+ * called from and allocate at several lines.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,10 @@ static void make_hostile(const char *path)
 	gg_profile_close(made.profile);
 }
 
-/* Calls from several lines, also by recursion, and inlined; the innermost function allocates at two lines. */
+/*
+ * Calls from several lines, also by recursion, and inlined; the innermost function allocates at two
+ * lines.
+ */
 static const char *const rich_stacks[] = {
 	"main@main.c:10>load@load.c:20>parse@parse.c:30>malloc",
 	"main@main.c:10>load@load.c:20>parse@parse.c:31>malloc",
@@ -91,7 +95,7 @@ static uint64_t add_rich_sample(struct rich *rich, int process, int64_t now)
 		.stack = rich->stacks[gg_rng_below(&made->rng, RICH_STACKS)],
 		.size_bytes = UINT64_C(16) << gg_rng_below(&made->rng, 12),
 		.address = 0x10000 + (uint64_t)now,
-		.draw = { .interval = made->interval, .sample_point_count = 1 },
+		.draw = { .sampling_interval = made->sampling_interval, .sample_point_count = 1 },
 	};
 	uint64_t id;
 
@@ -104,7 +108,10 @@ static uint64_t add_rich_sample(struct rich *rich, int process, int64_t now)
 	return id;
 }
 
-/* A block that the first process allocated, and others inherited: they free it at other times, or never. */
+/*
+ * A block that the first process allocated, and others inherited: they free it at other times, or
+ * never.
+ */
 static void add_rich_shared(struct rich *rich, int64_t now)
 {
 	static const int64_t ms = 1000000;

@@ -31,7 +31,7 @@ const struct gg_profile_sample profile_sample = {
 	.size_bytes = 4096,
 	.usable_bytes = 4104,
 	.address = 0x7ffff7a01230,
-	.draw = { .interval = 524288, .offset_bytes = 17, .sample_point_count = 1 },
+	.draw = { .sampling_interval = 524288, .offset_bytes = 17, .sample_point_count = 1 },
 	.flags = GG_PROFILE_SAMPLE_MAPPING,
 	.origin = 1,
 };

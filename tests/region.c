@@ -80,7 +80,9 @@ struct gg_allocation region_sample(uint64_t address, uint64_t size_bytes, uint32
 		.time_ns = address + 1,
 		.size_bytes = size_bytes,
 		.usable_bytes = size_bytes + 8,
-		.draw = { .interval = 65536, .sample_point_count = 1, .scheme = GG_SCHEME_POISSON },
+		.draw = { .sampling_interval = 65536,
+		          .sample_point_count = 1,
+		          .scheme = GG_SCHEME_POISSON },
 		.stack = stack,
 	};
 }

@@ -112,7 +112,7 @@ static int run_env(struct gg_invocation *invocation)
 		.agent = agent,
 		.compat = sampling->compat ? compat : NULL,
 		.directory = given->directory,
-		.interval = gg_cli_sampling_interval(sampling),
+		.sampling_interval = gg_cli_sampling_interval(sampling),
 		.scheme = gg_cli_sampling_scheme(sampling),
 		.focus = gg_cli_sampling_focus(sampling),
 		.seed = sampling->seed,

@@ -80,7 +80,7 @@ static int run_record(struct gg_invocation *invocation)
 	struct gg_record_options options = {
 		.command = invocation->operands,
 		.output = given->output,
-		.interval = gg_cli_sampling_interval(sampling),
+		.sampling_interval = gg_cli_sampling_interval(sampling),
 		.scheme = gg_cli_sampling_scheme(sampling),
 		.focus = gg_cli_sampling_focus(sampling),
 		.seed = sampling->seed,

@@ -18,7 +18,7 @@
 #define AT(field) offsetof(struct gg_cli_sampling, field)
 
 const struct gg_option gg_cli_sampling_options[] = {
-	{ "interval", 'i', GG_OPTION_SIZE, AT(interval), "SIZE",
+	{ "interval", 'i', GG_OPTION_SIZE, AT(sampling_interval), "SIZE",
 	  "sampling interval: bytes (512KiB), or allocations" },
 	{ "scheme", 0, GG_OPTION_CHOICE, AT(scheme),
 	  "poisson|bernoulli|poisson-count|stride|per-allocation|optimal",
@@ -40,8 +40,9 @@ int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *co
 {
 	char place[32];
 
-	if (sampling->interval != UINT64_MAX &&
-	    (sampling->interval == 0 || sampling->interval > GG_REGION_INTERVAL_MAX)) {
+	if (sampling->sampling_interval != UINT64_MAX &&
+	    (sampling->sampling_interval == 0 ||
+	     sampling->sampling_interval > GG_REGION_INTERVAL_MAX)) {
 		snprintf(place, sizeof(place), "%s: --interval", command);
 		return gg_error_set(error, -EINVAL, place, "Give 1 to 256TiB.",
 		                    "it is out of range");
@@ -57,7 +58,7 @@ int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *co
 
 uint64_t gg_cli_sampling_interval(const struct gg_cli_sampling *sampling)
 {
-	return sampling->interval != UINT64_MAX ? sampling->interval : 0;
+	return sampling->sampling_interval != UINT64_MAX ? sampling->sampling_interval : 0;
 }
 
 const char *gg_cli_sampling_scheme(const struct gg_cli_sampling *sampling)

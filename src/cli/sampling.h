@@ -15,15 +15,15 @@
 #include "cli/options.h"
 
 struct gg_cli_sampling {
-	uint64_t interval; /* UINT64_MAX: not given */
-	uint64_t seed;     /* 0: not given */
-	int scheme, focus; /* enum gg_scheme, enum gg_focus; -1: not given */
+	uint64_t sampling_interval; /* UINT64_MAX: not given */
+	uint64_t seed;              /* 0: not given */
+	int scheme, focus;          /* enum gg_scheme, enum gg_focus; -1: not given */
 	bool free_stacks, mappings, compat;
 };
 
-#define GG_CLI_SAMPLING_DEFAULTS                                   \
-	{                                                          \
-		.interval = UINT64_MAX, .scheme = -1, .focus = -1, \
+#define GG_CLI_SAMPLING_DEFAULTS                                            \
+	{                                                                   \
+		.sampling_interval = UINT64_MAX, .scheme = -1, .focus = -1, \
 	}
 
 extern const struct gg_option gg_cli_sampling_options[];

@@ -85,8 +85,8 @@ struct gg_dump_number gg_dump_number_of(const struct gg_dump_amount *amount, dou
 static void put_sums(struct gg_dump *dump, const struct gg_dump_sums *sums, size_t count_width,
                      size_t bytes_width)
 {
-	struct gg_dump_number live = gg_dump_number_of(&sums->live, dump->interval);
-	struct gg_dump_number allocated = gg_dump_number_of(&sums->allocated, dump->interval);
+	struct gg_dump_number live = gg_dump_number_of(&sums->live, dump->interval_bytes);
+	struct gg_dump_number allocated = gg_dump_number_of(&sums->allocated, dump->interval_bytes);
 
 	put_number(dump, live.count, 10, count_width, ' ');
 	put_text(dump, ": ");
@@ -112,7 +112,7 @@ void gg_dump_heap_v2(struct gg_dump *dump, double interval_bytes, const struct g
 {
 	uint64_t interval = one_at_least(interval_bytes);
 
-	dump->interval = (double)interval;
+	dump->interval_bytes = (double)interval;
 	put_text(dump, "heap_v2/");
 	put_number(dump, interval, 10, 1, ' ');
 	put_text(dump, "\n");
@@ -148,7 +148,7 @@ void gg_dump_thread(struct gg_dump *dump, uint64_t thread, const struct gg_dump_
 
 void gg_dump_gperftools(struct gg_dump *dump, const struct gg_dump_sums *total)
 {
-	dump->interval = 0;
+	dump->interval_bytes = 0;
 	put_text(dump, "heap profile: ");
 	put_sums(dump, total, 6, 8);
 	put_text(dump, " @ heapprofile\n");

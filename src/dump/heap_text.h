@@ -53,8 +53,8 @@ struct gg_dump {
 	size_t capacity, length;
 	gg_dump_flush *flush;
 	void *context;
-	int status;      /* of the first failure */
-	double interval; /* R; 0: the text's numbers are taken as they are */
+	int status;            /* of the first failure */
+	double interval_bytes; /* R; 0: the text's numbers are taken as they are */
 };
 
 /* Estimates as they are, not scaled for a format; both are 0 for an empty row. */

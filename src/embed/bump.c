@@ -54,8 +54,8 @@ static void change_sampler(struct state *s)
 	struct gg_sampler_options options = s->sampler.options;
 
 	options.scheme = s->scheme;
-	options.interval = (double)(s->interval_bytes != 0 ? s->interval_bytes
-	                                                   : gg_embed_interval());
+	options.sampling_interval = (double)(s->interval_bytes != 0 ? s->interval_bytes
+	                                                            : gg_embed_interval());
 	gg_sampler_change(&s->sampler, &options);
 }
 
@@ -97,7 +97,7 @@ static void look_at_settings(struct state *s)
 		start_anew(s);
 	wanted = is_wanted(s);
 	if (s->interval_bytes == 0 && s->seen_change != count &&
-	    s->sampler.options.interval != (double)gg_embed_interval())
+	    s->sampler.options.sampling_interval != (double)gg_embed_interval())
 		change_sampler(s);
 	else if (wanted && !s->sampling)
 		change_sampler(s);
@@ -156,7 +156,7 @@ static void emit(struct state *s, void *object, size_t bytes, const char *type,
 		.object = object,
 		.bytes = bytes,
 		.offset = (size_t)draw->offset_bytes,
-		.interval_bytes = (uint64_t)draw->interval,
+		.interval_bytes = (uint64_t)draw->sampling_interval,
 		.sample_points = draw->sample_point_count,
 		.type = type,
 		.scheme = gg_embed_public_scheme(draw->scheme),
@@ -312,13 +312,13 @@ double geiger_estimate_bytes(const struct geiger_bump_sample *sample)
 
 	if (sample == NULL || gg_embed_scheme(sample->scheme) < 0)
 		return 0;
-	draw.interval = sample->interval_bytes > 1 ? (double)sample->interval_bytes : 1;
+	draw.sampling_interval = sample->interval_bytes > 1 ? (double)sample->interval_bytes : 1;
 	draw.offset_bytes = sample->offset;
 	draw.sample_point_count = sample->sample_points > 0 ? sample->sample_points : 1;
 	draw.scheme = (enum gg_scheme)gg_embed_scheme(sample->scheme);
 	/* bump.h documents this product, so the result must equal it to the last bit. */
-	if (draw.scheme == GG_SCHEME_STRIDE && draw.interval > 1 &&
+	if (draw.scheme == GG_SCHEME_STRIDE && draw.sampling_interval > 1 &&
 	    draw.sample_point_count < UINT32_MAX)
-		return draw.sample_point_count * draw.interval;
+		return draw.sample_point_count * draw.sampling_interval;
 	return gg_weight_of(&draw, sample->bytes).bytes;
 }

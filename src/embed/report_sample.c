@@ -190,7 +190,7 @@ static void tell(struct sample_report *p)
 		.object = sample->object,
 		.bytes = sample->bytes,
 		.offset = (size_t)sample->draw.offset_bytes,
-		.interval_bytes = (uint64_t)sample->draw.interval,
+		.interval_bytes = (uint64_t)sample->draw.sampling_interval,
 		.sample_points = sample->draw.sample_point_count,
 		.scheme = gg_embed_public_scheme(sample->draw.scheme),
 		.weight_bytes = weight.bytes,
@@ -225,7 +225,7 @@ static void trace(struct sample_report *p)
 	p->t->pcs[count] = 0;
 	gg_embed_probe(p->heap->name, p->sample->type != NULL ? p->sample->type : "",
 	               p->sample->bytes, (size_t)p->sample->draw.offset_bytes,
-	               (uint64_t)p->sample->draw.interval, p->t->pcs);
+	               (uint64_t)p->sample->draw.sampling_interval, p->t->pcs);
 }
 
 /* Prefetches the parts of the region that record() needs, while the stack is captured. */
@@ -307,7 +307,7 @@ bool geiger_record(uint32_t heap, const struct geiger_sample *sample)
 		.object = sample->object,
 		.bytes = sample->bytes,
 		.type = sample->type,
-		.draw = { .interval = (double)sample->interval_bytes,
+		.draw = { .sampling_interval = (double)sample->interval_bytes,
 		          .offset_bytes = sample->offset,
 		          .sample_point_count = sample->sample_points,
 		          .scheme = (enum gg_scheme)gg_embed_scheme(sample->scheme) },

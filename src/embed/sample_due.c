@@ -39,8 +39,8 @@ static void update(struct gg_embed_thread *t)
 	uint32_t forks = gg_load_relaxed(&s->fork_count);
 	struct gg_sampler_options options = {
 		.scheme = (enum gg_scheme)gg_load_relaxed(&s->scheme),
-		.interval = (double)(t->interval_bytes != 0 ? t->interval_bytes
-		                                            : gg_embed_interval()),
+		.sampling_interval = (double)(t->interval_bytes != 0 ? t->interval_bytes
+		                                                     : gg_embed_interval()),
 		.visit_bytes = GG_EMBED_VISIT_BYTES,
 		.seed = gg_load_relaxed(&s->seed),
 	};
@@ -151,7 +151,7 @@ bool geiger_take(size_t bytes, struct geiger_sample *ret_sample)
 		*ret_sample = (struct geiger_sample){
 			.bytes = bytes,
 			.offset = (size_t)draw.offset_bytes,
-			.interval_bytes = (uint64_t)draw.interval,
+			.interval_bytes = (uint64_t)draw.sampling_interval,
 			.sample_points = draw.sample_point_count,
 			.scheme = gg_embed_public_scheme(draw.scheme),
 		};

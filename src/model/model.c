@@ -24,7 +24,7 @@ void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
 		.count_variance = gg_fixed_value(sums->count_variance),
 		.bytes_skew = coarse->bytes_skew,
 		.count_skew = coarse->count_skew,
-		.interval = coarse->interval_bytes,
+		.sampling_interval = coarse->interval_bytes,
 		.scheme = model->processes[coarse->process].scheme,
 		.most_bytes = UINT64_MAX,
 		.unknown_errors = coarse->unknown_errors,
@@ -208,7 +208,9 @@ double gg_model_exposure(const struct gg_model *model, uint32_t process)
 
 	if (interval <= 1) /* everything was sampled, whatever the scheme */
 		return interval;
-	/* The plan samples some sizes more coarsely; a group without samples may have such sizes. */
+	/*
+	 * The plan samples some sizes more coarsely; a group without samples may have such sizes.
+	 */
 	for (size_t i = 1; i < model->process_count; i++)
 		if ((process == 0 || process == i) && processes[i].scheme == GG_SCHEME_OPTIMAL)
 			return interval * GG_OPTIMAL_COARSER;

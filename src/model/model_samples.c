@@ -317,11 +317,12 @@ static void settle_intervals(struct gg_model_builder *builder, size_t before)
 
 		if (draw->scheme == GG_SCHEME_PER_ALLOCATION || draw->scheme == GG_SCHEME_OPTIMAL)
 			continue;
-		if (draw->interval > 0 && (builder->model.least_interval_bytes <= 0 ||
-		                           draw->interval < builder->model.least_interval_bytes))
-			builder->model.least_interval_bytes = draw->interval;
-		if (samples[i].process != 0 && draw->interval > process->interval_bytes)
-			process->interval_bytes = draw->interval;
+		if (draw->sampling_interval > 0 &&
+		    (builder->model.least_interval_bytes <= 0 ||
+		     draw->sampling_interval < builder->model.least_interval_bytes))
+			builder->model.least_interval_bytes = draw->sampling_interval;
+		if (samples[i].process != 0 && draw->sampling_interval > process->interval_bytes)
+			process->interval_bytes = draw->sampling_interval;
 	}
 }
 
@@ -376,7 +377,9 @@ int gg_load_samples(struct gg_load *load)
 
 	if (status < 0)
 		return status;
-	/* A profile that is still being recorded may change between two reads, so read it in one. */
+	/*
+	 * A profile that is still being recorded may change between two reads, so read it in one.
+	 */
 	if (parts[0].first_id > 0 && parts[0].last_id - parts[0].first_id >= SHARED_FROM &&
 	    session->end_ns != GG_TIME_NONE &&
 	    gg_profile_again(&parts[1].profile, load->profile, NULL) == 0) {

@@ -19,7 +19,7 @@
 
 /* The key that the samples of one class share. */
 struct class_key {
-	double size, interval;
+	double size, sampling_interval;
 	uint32_t scheme, kind;
 	uint32_t size_class, unused; /* the size class of size rows (query.h) */
 	uint64_t coarse; /* 1 + the pick's number if the class is one sum; otherwise 0 */
@@ -83,13 +83,13 @@ uint32_t gg_page_classify(struct gg_page_classes *classes, const struct gg_page_
 	if (pick->sample != NULL) {
 		key.size = rounded((double)pick->sample->size_bytes, steps);
 		key.size_class = gg_query_size_class(pick->sample->size_bytes);
-		key.interval = rounded(pick->sample->draw.interval, steps);
+		key.sampling_interval = rounded(pick->sample->draw.sampling_interval, steps);
 		key.scheme = pick->sample->draw.scheme;
 	} else {
 		double n = fmax(1, (double)pick->coarse->sums.sample_count);
 
 		key.size = rounded(gg_fixed_value(pick->coarse->sums.bytes) / n, steps);
-		key.interval = rounded(pick->coarse->interval_bytes, steps);
+		key.sampling_interval = rounded(pick->coarse->interval_bytes, steps);
 		key.size_class = pick->coarse->size_class;
 		key.scheme = UINT32_MAX - pick->coarse->unknown_errors;
 		key.coarse = steps == 0 ? number + 1 : 0;

@@ -117,8 +117,8 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_text(json, "geiger", session->geiger);
 	gg_json_number(json, "start_seconds", (double)(session->start_wall_ns / 1000) * 1e-6);
 	gg_json_number(json, "duration_ns", (double)run->model->end_ns);
-	gg_json_number(json, "interval_bytes", summary.interval);
-	gg_json_number(json, "least_interval_bytes", summary.least_interval);
+	gg_json_number(json, "interval_bytes", summary.interval_bytes);
+	gg_json_number(json, "least_interval_bytes", summary.least_interval_bytes);
 	gg_json_number(json, "exposure_bytes", exposure);
 	gg_json_text(json, "scheme", gg_scheme_name(session->scheme));
 	gg_json_integer(json, "samples", summary.sample_count);

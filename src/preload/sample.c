@@ -458,7 +458,7 @@ void gg_sample_resized(void *p, size_t bytes, bool due)
 
 void gg_sample_mapping(void *p, size_t bytes)
 {
-	static const struct gg_draw certain = { .interval = 1, .sample_point_count = 1 };
+	static const struct gg_draw certain = { .sampling_interval = 1, .sample_point_count = 1 };
 
 	record(p, bytes, &certain, GG_REGION_SAMPLE_MAPPING);
 }

@@ -30,10 +30,15 @@ const struct gg_compaction_rule gg_compaction_rule_default = {
 	.batch_count = 20000,
 };
 
-/* A pass remembers this many keys.  Beyond that it makes several aggregates for a key, which is allowed. */
+/*
+ * A pass remembers this many keys.  Beyond that it makes several aggregates for a key, which is
+ * allowed.
+ */
 enum { KEY_MAX = 500000 };
 
-/* What compaction gives up, in this order, if there are too many rows; further steps double times. */
+/*
+ * What compaction gives up, in this order, if there are too many rows; further steps double times.
+ */
 enum { JOIN_THREADS = 1, JOIN_SIZES = 2, JOIN_TIMES = 3, JOINS_MAX = 12 };
 
 enum { SIZES_MIXED = 255 }; /* gg_profile_coarse.size_class */
@@ -160,8 +165,8 @@ static int fold_sample(struct gg_compaction *fold, const struct gg_profile_sampl
 	sums->count_skew += skew_of(&tally, GG_ALLOCATIONS);
 	sums->bytes_skew += skew_of(&tally, GG_BYTES);
 	sums->lifetime_ns_sum += (double)(sample->free_ns - sample->alloc_ns);
-	if (sample->draw.interval > sums->interval_bytes)
-		sums->interval_bytes = sample->draw.interval;
+	if (sample->draw.sampling_interval > sums->interval_bytes)
+		sums->interval_bytes = sample->draw.sampling_interval;
 	return 0;
 }
 
@@ -251,7 +256,7 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 		sample.stack = gg_row_reader_id(&reading, GG_DENSE_STACK);
 		sample.size_bytes = (uint64_t)gg_row_reader_integer(&reading, 0, INT64_MAX);
 		sample.draw.scheme = (enum gg_scheme)gg_row_reader_integer(&reading, 0, UINT32_MAX);
-		sample.draw.interval = gg_row_reader_number(&reading, 0, 0x1p127);
+		sample.draw.sampling_interval = gg_row_reader_number(&reading, 0, 0x1p127);
 		sample.draw.offset_bytes = gg_row_reader_bits(&reading);
 		sample.draw.sample_point_count = (uint32_t)gg_row_reader_integer(&reading, 0,
 		                                                                 UINT32_MAX);
@@ -269,7 +274,9 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 	return gg_row_reader_end(&reading, error);
 }
 
-/* --- aggregates -------------------------------------------------------------------------------- */
+/*
+ * --- aggregates --------------------------------------------------------------------------------
+ */
 
 static struct gg_fixed read_fixed(struct gg_row_reader *reading)
 {
@@ -374,7 +381,9 @@ static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule
 	return gg_row_reader_end(&reading, error);
 }
 
-/* --- passes ------------------------------------------------------------------------------------ */
+/*
+ * --- passes ------------------------------------------------------------------------------------
+ */
 
 static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_profile_coarse *sums,
                       struct gg_error *error)

@@ -281,7 +281,7 @@ static int read_samples(struct gg_row_reader *reading, gg_sample_visit *visit, v
 		sample.usable_bytes = (uint64_t)gg_row_reader_integer(reading, 0, INT64_MAX);
 		sample.address = gg_row_reader_bits(reading);
 		sample.draw.scheme = (enum gg_scheme)gg_row_reader_integer(reading, 0, UINT32_MAX);
-		sample.draw.interval = gg_row_reader_number(reading, 0, LARGEST);
+		sample.draw.sampling_interval = gg_row_reader_number(reading, 0, LARGEST);
 		sample.draw.offset_bytes = gg_row_reader_bits(reading);
 		sample.draw.sample_point_count = (uint32_t)gg_row_reader_integer(reading, 0,
 		                                                                 UINT32_MAX);

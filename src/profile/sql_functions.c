@@ -34,7 +34,7 @@ static void add_to_group(sqlite3_context *context, int count, sqlite3_value **va
 
 	if (group == NULL || sqlite3_value_type(values[4]) == SQLITE_NULL)
 		return;
-	draw.interval = sqlite3_value_double(values[1]);
+	draw.sampling_interval = sqlite3_value_double(values[1]);
 	draw.offset_bytes = (uint64_t)sqlite3_value_int64(values[2]);
 	draw.sample_point_count = (uint32_t)sqlite3_value_int64(values[3]);
 	if (scheme_of(values[0], &draw.scheme) < 0 || !gg_draw_is_valid(&draw) ||

@@ -9,7 +9,9 @@
 #include "profile/statements.h"
 #include "stats/estimate/tally.h"
 
-/* A profile commits by itself after this many rows, which bounds its memory before it has a file. */
+/*
+ * A profile commits by itself after this many rows, which bounds its memory before it has a file.
+ */
 enum { UNCOMMITTED_MAX = 500000 };
 
 static int commit_now_and_then(struct gg_profile *profile, struct gg_error *error)
@@ -181,7 +183,7 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_profile_sa
 	gg_statement_integer(&row, (int64_t)sample->usable_bytes);
 	gg_statement_integer(&row, (int64_t)sample->address);
 	gg_statement_integer(&row, sample->draw.scheme);
-	gg_statement_number(&row, sample->draw.interval);
+	gg_statement_number(&row, sample->draw.sampling_interval);
 	gg_statement_integer(&row, (int64_t)sample->draw.offset_bytes);
 	gg_statement_integer(&row, sample->draw.sample_point_count);
 	gg_statement_id(&row, sample->free_thread);

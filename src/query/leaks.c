@@ -105,7 +105,10 @@ static void find_live(struct leaks_run *run)
 			run->has_live[stack_of_sample(run, i)] = 1;
 }
 
-/* A time as a share of [start, end].  A hostile file has times so large that their doubles are equal. */
+/*
+ * A time as a share of [start, end].  A hostile file has times so large that their doubles are
+ * equal.
+ */
 static double share_of(int64_t time_ns, int64_t start_ns, int64_t end_ns)
 {
 	return ((double)time_ns - (double)start_ns) / fmax((double)end_ns - (double)start_ns, 1);
@@ -184,7 +187,7 @@ static int64_t add_up(const struct leaks_run *run, uint32_t stack, struct gg_lea
 {
 	int64_t oldest = 0;
 
-	gg_leak_init(leak, run->filter.interval);
+	gg_leak_init(leak, run->filter.interval_bytes);
 	for (uint32_t i = run->sample_first[stack]; i < run->sample_first[stack + 1]; i++) {
 		int64_t age = add_sample(run, leak, run->sample_order[i]);
 
@@ -415,7 +418,8 @@ static int judge(struct leaks_run *run, struct gg_error *error)
 	leaks->sample_count = run->live.sample_count;
 	leaks->unseen_bytes = run->filter.is_incomplete
 	                              ? NAN
-	                              : gg_interval_unseen_bytes(run->filter.interval, confidence);
+	                              : gg_interval_unseen_bytes(run->filter.interval_bytes,
+	                                                         confidence);
 	leaks->has_history = gg_model_has_history(run->model);
 	leaks->at_ns = run->end_ns;
 	return 0;

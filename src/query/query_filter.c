@@ -21,9 +21,13 @@ static int choose_processes(struct gg_query_filter *filter, struct gg_error *err
 	size_t found = 0;
 	const struct gg_profile_process *processes = filter->model->processes;
 
-	/* If no process was profiled (process 0 does not count), the lack of samples bounds nothing. */
-	filter->interval = filter->model->process_count > 1 ? gg_model_exposure(filter->model, 0)
-	                                                    : 0;
+	/*
+	 * If no process was profiled (process 0 does not count), the lack of samples bounds
+	 * nothing.
+	 */
+	filter->interval_bytes = filter->model->process_count > 1
+	                                 ? gg_model_exposure(filter->model, 0)
+	                                 : 0;
 	if (filter->query.pid == 0)
 		return 0;
 	filter->process_in = calloc(filter->model->process_count, 1);
@@ -33,10 +37,10 @@ static int choose_processes(struct gg_query_filter *filter, struct gg_error *err
 		if (processes[i].pid != filter->query.pid)
 			continue;
 		if (found++ == 0)
-			filter->interval = 0;
+			filter->interval_bytes = 0;
 		filter->process_in[i] = 1;
-		filter->interval = fmax(filter->interval,
-		                        gg_model_exposure(filter->model, (uint32_t)i));
+		filter->interval_bytes = fmax(filter->interval_bytes,
+		                              gg_model_exposure(filter->model, (uint32_t)i));
 	}
 	if (found == 0)
 		return gg_error_set(error, -EINVAL, "--process",
@@ -263,7 +267,7 @@ bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t
 
 void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tally *tally)
 {
-	gg_tally_expose(tally, filter->interval);
+	gg_tally_expose(tally, filter->interval_bytes);
 	if (filter->is_incomplete)
 		tally->incomplete = 1;
 }
@@ -403,7 +407,9 @@ static void each_block(const struct gg_query_filter *filter, bool apart,
 	}
 }
 
-/* 1 if the aggregate's samples, all or on average, were freed that soon, else 0; negative: unknown. */
+/*
+ * 1 if the aggregate's samples, all or on average, were freed that soon, else 0; negative: unknown.
+ */
 static int is_temporary(const struct gg_query *query, const struct gg_profile_coarse *coarse)
 {
 	if (coarse->to_ns == GG_TIME_NONE)

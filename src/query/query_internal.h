@@ -26,7 +26,7 @@ struct gg_query_filter {
 	uint8_t *stack_in;   /* by stack's top: selected; NULL: all */
 	uint32_t *label_of;  /* GG_BY_LABEL: by process, the first process with the same value */
 	struct gg_block *blocks; /* by sample; NULL: no sample was inherited */
-	double interval;         /* the largest sampling interval of the selection, bytes */
+	double interval_bytes;   /* the largest sampling interval of the selection */
 	bool is_incomplete;      /* in the window samples were dropped, or sampling was off */
 	int64_t most_ns;         /* peak: the moment at which the most can have been live */
 };

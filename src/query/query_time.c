@@ -306,7 +306,10 @@ int gg_query_filter_peak(const struct gg_query_filter *filter, struct gg_peak *r
 
 	peak.most_ns = peak.time_ns;
 	peak.most_bytes = peak.bytes;
-	/* Without times of frees the moment of the peak is unknown: the largest known value is live at the end. */
+	/*
+	 * Without times of frees the moment of the peak is unknown: the largest known value is live
+	 * at the end.
+	 */
 	if (!gg_model_has_history(filter->model))
 		peak.time_ns = peak.most_ns = filter->query.to_ns;
 	else if (status == 0 && is_uncertain(filter->model))
@@ -399,7 +402,7 @@ static void tally_times(const struct times *times)
 		if (gg_query_filter_has_coarse(filter, &coarse[i]))
 			tally_coarse(times, &coarse[i]);
 	for (size_t i = 0; i < times->count; i++) {
-		gg_tally_expose(&times->tallies[i], filter->interval);
+		gg_tally_expose(&times->tallies[i], filter->interval_bytes);
 		if (i > 0) {
 			gg_tally_merge(&times->tallies[i], &times->tallies[i - 1]);
 			gg_tally_subtract(&times->tallies[i], &times->gone[i]);

@@ -20,8 +20,8 @@
  *   frames    gg_region_frame           any thread, once          the frame is left out and counted
  *
  * The profiled program never takes an index, length, or pointer from the file, because others could
- * have changed it: it has its own copies in private memory.  It reads back only sums, to add to them,
- * and the thread of a site total, to compare it.
+ * have changed it: it has its own copies in private memory.  It reads back only sums, to add to
+ * them, and the thread of a site total, to compare it.
  */
 #pragma once
 
@@ -155,10 +155,12 @@ static inline struct gg_region_table *gg_region_table_of(const struct gg_region_
 /* A live sample. */
 struct gg_region_sample {
 	uint64_t id; /* from 1 on, in the order of recording; 0: the record is free */
-	/* The block's address, not 0.  With a heap: 48 bits of an address or an id, and the heap. */
+	/*
+	 * The block's address, not 0.  With a heap: 48 bits of an address or an id, and the heap.
+	 */
 	uint64_t address;
 	uint64_t time_ns;
-	double interval; /* struct gg_draw */
+	double sampling_interval; /* struct gg_draw */
 	uint64_t size_bytes : 48;
 	uint64_t heap : 16;
 	uint64_t offset_bytes : 48;  /* struct gg_draw */
@@ -308,7 +310,7 @@ static inline uint64_t gg_lifetime_from_ns(uint32_t index)
 
 static inline struct gg_draw gg_region_sample_draw(const struct gg_region_sample *sample)
 {
-	return (struct gg_draw){ .interval = sample->interval,
+	return (struct gg_draw){ .sampling_interval = sample->sampling_interval,
 		                 .offset_bytes = sample->offset_bytes,
 		                 .sample_point_count = sample->sample_point_count,
 		                 .scheme = (enum gg_scheme)sample->scheme };
@@ -337,7 +339,7 @@ GG_LAYOUT(gg_region_header, options, 3160);
 GG_LAYOUT(gg_region_header, more_tables, 3672);
 static_assert(sizeof(struct gg_region_header) <= GG_REGION_PAGE_BYTES, "one page");
 static_assert(sizeof(struct gg_region_sample) == 64, "bytes a live sample");
-GG_LAYOUT(gg_region_sample, interval, 24);
+GG_LAYOUT(gg_region_sample, sampling_interval, 24);
 GG_LAYOUT(gg_region_sample, slack_bytes, 48);
 GG_LAYOUT(gg_region_sample, stack, 56);
 static_assert(sizeof(struct gg_region_node) == 16, "bytes a frame");

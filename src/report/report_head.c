@@ -57,7 +57,9 @@ static void append_tally(const struct gg_report *report, const struct gg_tally *
 	gg_screen_text_append_right(out, gg_buf_text(&text), width);
 }
 
-/* remark: follows the numbers; without samples only a remark that begins with a comma is printed. */
+/*
+ * remark: follows the numbers; without samples only a remark that begins with a comma is printed.
+ */
 static void append_both(const struct gg_report *report, const char *name,
                         const struct gg_tally *tally, const char *remark, struct gg_buf *out)
 {
@@ -191,9 +193,9 @@ static void append_interval(const struct gg_report_summary *summary, struct gg_b
 	char least[GG_SIZE_TEXT_MAX], most[GG_SIZE_TEXT_MAX];
 	size_t digits;
 
-	gg_size_format_short(summary->least_interval, least);
-	gg_size_format_short(summary->interval, most);
-	if (summary->least_interval > 0 && strcmp(least, most) != 0) {
+	gg_size_format_short(summary->least_interval_bytes, least);
+	gg_size_format_short(summary->interval_bytes, most);
+	if (summary->least_interval_bytes > 0 && strcmp(least, most) != 0) {
 		digits = strcspn(least, " ");
 		if (strcmp(least + digits, most + strcspn(most, " ")) == 0)
 			least[digits] = '\0';
@@ -207,7 +209,7 @@ static void append_sampling(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_profile_session *session = &report->model->sessions[0];
 
-	if (session->scheme != GG_SCHEME_PER_ALLOCATION || report->summary->interval > 0) {
+	if (session->scheme != GG_SCHEME_PER_ALLOCATION || report->summary->interval_bytes > 0) {
 		gg_buf_append_text(out, "every ");
 		append_interval(report->summary, out);
 		gg_buf_append_text(out, " ");
@@ -242,7 +244,7 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 		}
 		gg_buf_append_text(out, ", ");
 	}
-	if (!(report->summary->interval > 0) && !gg_model_has_history(report->model)) {
+	if (!(report->summary->interval_bytes > 0) && !gg_model_has_history(report->model)) {
 		gg_buf_append_text(out, "sampled in a way that is not known: no intervals\n");
 		return;
 	}
@@ -493,7 +495,7 @@ double gg_report_most_hidden(const struct gg_report *report, size_t first)
 		const struct gg_query_row *row = &result->rows[best[i]];
 		const struct gg_tally *tally = result->query.sort_by_total ? row->total : row->self;
 
-		if (tally->sample_count == 0 && report->summary->interval == 1)
+		if (tally->sample_count == 0 && report->summary->interval_bytes == 1)
 			continue; /* every allocation was sampled, so functions without samples hold nothing */
 		most = fmax(most, gg_interval_of(tally, unit, report->confidence,
 		                                 gg_report_is_discovered(result, row))

@@ -148,8 +148,8 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 	const struct gg_profile_session *session = &report->model->sessions[0];
 
 	gg_json_integer(json, "version", 1);
-	gg_json_number(json, "interval_bytes", report->summary->interval);
-	gg_json_number(json, "least_interval_bytes", report->summary->least_interval);
+	gg_json_number(json, "interval_bytes", report->summary->interval_bytes);
+	gg_json_number(json, "least_interval_bytes", report->summary->least_interval_bytes);
 	gg_json_number(json, "confidence", report->confidence);
 	gg_json_integer(json, "samples", report->summary->sample_count);
 	gg_json_text(json, "scheme", gg_scheme_name(session->scheme));

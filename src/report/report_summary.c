@@ -142,8 +142,8 @@ int gg_report_summary_of(struct gg_report_summary *summary, const struct gg_mode
 		                               .at_peak = gg_resident_unknown };
 	summary->sample_count = model->sample_total;
 	summary->dropped_count = gg_model_dropped(model, 0);
-	summary->interval = gg_model_interval(model, 0);
-	summary->least_interval = gg_model_least_interval(model);
+	summary->interval_bytes = gg_model_interval(model, 0);
+	summary->least_interval_bytes = gg_model_least_interval(model);
 	summary->unresolved = gg_model_unresolved(model);
 	if (gg_model_has_times(model))
 		summary->process_count = count_processes(model, query->pid);

@@ -45,11 +45,15 @@ struct gg_report_summary {
 	bool has_rest; /* `resident` and live_then belong to one moment and to the same processes */
 	struct gg_highest_rss highest;
 	uint64_t sample_count, dropped_count; /* dropped: samples that did not fit */
-	double interval, least_interval; /* the largest sampling interval and the smallest, bytes */
+	double interval_bytes,
+		least_interval_bytes;          /* the largest sampling interval, the smallest */
 	struct gg_model_unresolved unresolved; /* frames without names */
 };
 
-/* Uses the query's pid, and to_ns if the metric is live; other metrics have the end as their moment. */
+/*
+ * Uses the query's pid, and to_ns if the metric is live; other metrics have the end as their
+ * moment.
+ */
 GG_MUST_CHECK int gg_report_summary_of(struct gg_report_summary *summary,
                                        const struct gg_model *model, const struct gg_query *query,
                                        struct gg_error *error);

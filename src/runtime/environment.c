@@ -219,11 +219,11 @@ void gg_environment_read(struct gg_environment *o)
 	read_scheme(o);
 	read_focus(o);
 	o->sampler.visit_bytes = GG_ENVIRONMENT_VISIT_BYTES;
-	o->sampler.interval = GG_SAMPLER_DEFAULT_INTERVAL;
+	o->sampler.sampling_interval = GG_SAMPLER_DEFAULT_INTERVAL;
 	if (gg_environment_number(o, "GEIGER_INTERVAL", SIZE_FORM, 1, GG_REGION_INTERVAL_MAX,
 	                          &number))
-		o->sampler.interval = (double)number;
-	o->region.interval_bytes = (uint64_t)o->sampler.interval;
+		o->sampler.sampling_interval = (double)number;
+	o->region.interval_bytes = (uint64_t)o->sampler.sampling_interval;
 	gg_environment_number(o, "GEIGER_SEED", "a number from 1 on", 1, UINT64_MAX,
 	                      &o->sampler.seed);
 	read_startup(o);

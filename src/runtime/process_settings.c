@@ -41,12 +41,12 @@ static void choose_interval(const struct gg_thread *t, struct gg_sampler_options
 	uint64_t interval_bytes;
 
 	if (gg_process_settings_is_startup()) {
-		options->interval = (double)gg_process.options.startup_interval;
+		options->sampling_interval = (double)gg_process.options.startup_interval;
 	} else if (t->interval_bytes != 0) {
-		options->interval = (double)t->interval_bytes;
+		options->sampling_interval = (double)t->interval_bytes;
 	} else {
 		interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
-		options->interval = (double)interval_bytes;
+		options->sampling_interval = (double)interval_bytes;
 		options->rates = gg_rate_plan_rates(interval_bytes);
 	}
 }
@@ -70,7 +70,7 @@ void gg_process_settings_update(struct gg_thread *t)
 			gg_sampler_reseed(&t->sampler, options.seed, next_stream());
 		gg_sampler_change(&t->sampler, &options);
 	}
-	gg_assert(options.interval >= 1 && options.seed != 0);
+	gg_assert(options.sampling_interval >= 1 && options.seed != 0);
 	t->left_then = t->sampler.left_bytes;
 	t->generation = generation;
 	t->seen_change = change_count;

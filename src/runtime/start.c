@@ -47,7 +47,7 @@ static void apply_compat(const struct gg_agent_begin *begin)
 	struct gg_environment *options = &gg_process.options;
 
 	if (begin->interval_bytes != 0) {
-		options->sampler.interval = (double)begin->interval_bytes;
+		options->sampler.sampling_interval = (double)begin->interval_bytes;
 		options->region.interval_bytes = begin->interval_bytes;
 	}
 	if (begin->max_frames != 0)
@@ -63,7 +63,7 @@ static void apply_wish(const struct gg_agent_wish *wish)
 	struct gg_environment *options = &gg_process.options;
 
 	if (wish->interval_bytes != 0) {
-		options->sampler.interval = (double)wish->interval_bytes;
+		options->sampler.sampling_interval = (double)wish->interval_bytes;
 		options->region.interval_bytes = wish->interval_bytes;
 	}
 	if (wish->seed != 0)
@@ -121,7 +121,7 @@ static int start(const struct gg_agent_wish *wish)
 	gg_process.pid = (uint32_t)getpid();
 	gg_process_region_remember_temporary();
 	gg_address_limits_fit(&gg_process.options.region);
-	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.interval;
+	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.sampling_interval;
 	gg_process.is_active = gg_process.options.region.active;
 	gg_process.change_count = 1;
 	gg_process.generation = 1;

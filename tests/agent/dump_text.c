@@ -42,7 +42,7 @@ static void read_line(const char *line, struct dump_text *text, bool *is_head)
 	bool is_total = strncmp(line, "  t*: ", 6) == 0;
 
 	if (strncmp(line, "heap_v2/", 8) == 0) {
-		text->interval = strtoull(line + 8, NULL, 10);
+		text->interval_bytes = strtoull(line + 8, NULL, 10);
 	} else if (strncmp(line, "heap profile:", 13) == 0) {
 		parse(line + 13, &text->total);
 		*is_head = false;

@@ -10,7 +10,7 @@ struct dump_text_amount {
 };
 
 struct dump_text {
-	uint64_t interval;               /* heap_v2/... ; 0: gperftools' */
+	uint64_t interval_bytes;         /* heap_v2/... ; 0: gperftools' */
 	struct dump_text_amount total;   /* of the head */
 	struct dump_text_amount stacks;  /* all of them together */
 	struct dump_text_amount threads; /* those of the head together */

@@ -65,13 +65,13 @@ static void draw(struct replay *replay, uint32_t thread, uint64_t stream)
 	for (uint64_t i = 0; i < from->announced_count; i++) {
 		const struct journal_call *call = &from->calls[i];
 
-		draws[i].interval = 0;
+		draws[i].sampling_interval = 0;
 		if (call->pc == 0 || !gg_sampler_due(&sampler, call->bytes))
 			continue;
 		if (!gg_sampler_is_started(&sampler))
 			gg_sampler_init(&sampler, &options);
 		if (!gg_sampler_take(&sampler, call->bytes, &draws[i]))
-			draws[i].interval = 0;
+			draws[i].sampling_interval = 0;
 	}
 }
 
@@ -102,7 +102,7 @@ static void add(struct replay *replay, struct replay_site *sites, uint32_t threa
 		return;
 	made = &replay->journal->threads[at.thread].calls[at.call];
 	how = &replay->threads[at.thread].draws[at.call];
-	if (made->pc == 0 || how->interval == 0)
+	if (made->pc == 0 || how->sampling_interval == 0)
 		return;
 	sums = gg_sums_of(how, made->bytes);
 	gg_sums_add(stage == REPLAY_CLOSED ? &site_in(sites, made->pc)->freed
@@ -248,7 +248,8 @@ static bool is_that_sample(const struct replay *replay, const struct gg_region_v
 	const struct gg_draw *how = &replay->threads[thread].draws[number];
 
 	return sample->size_bytes == from->calls[number].bytes &&
-	       sample->interval == how->interval && sample->offset_bytes == how->offset_bytes &&
+	       sample->sampling_interval == how->sampling_interval &&
+	       sample->offset_bytes == how->offset_bytes &&
 	       sample->sample_point_count == how->sample_point_count &&
 	       sample->scheme == (uint64_t)how->scheme &&
 	       view->threads[sample->thread].tid == from->tid &&
@@ -299,7 +300,8 @@ static bool has_live(struct replay *replay, const struct gg_region_view *view, i
 		for (uint64_t i = 0; good && i < from->announced_count; i++) {
 			bool completed = i < from->completed_count;
 
-			if (from->calls[i].pc == 0 || replay->threads[t].draws[i].interval == 0 ||
+			if (from->calls[i].pc == 0 ||
+			    replay->threads[t].draws[i].sampling_interval == 0 ||
 			    replay->threads[t].is_freed[i] || !counts(replay, t, i, REPLAY_ALL) ||
 			    (completed && from->calls[i].address == 0))
 				continue;
@@ -331,6 +333,6 @@ uint64_t replay_sample_count(const struct replay *replay)
 
 	for (uint32_t t = 0; t < replay_thread_count(replay->journal); t++)
 		for (uint64_t i = 0; i < replay->journal->threads[t].completed_count; i++)
-			count += replay->threads[t].draws[i].interval != 0;
+			count += replay->threads[t].draws[i].sampling_interval != 0;
 	return count;
 }

@@ -111,7 +111,7 @@ static void add_sample(enum state state, const struct gg_region_sample *sample, 
 	struct gg_draw draw = gg_region_sample_draw(sample);
 	uint64_t size_bytes = sample->size_bytes, length = gg_length_bytes(size_bytes);
 
-	other_intervals += draw.interval != way->interval_bytes;
+	other_intervals += draw.sampling_interval != way->interval_bytes;
 	for (enum kind kind = TOTAL; kind < KIND_COUNT; kind++) {
 		struct group *group = group_of(kind, state, pc, tid);
 

@@ -128,7 +128,7 @@ static void compare(const struct journal *journal, const struct gg_region_view *
 {
 	const struct gg_sampler_options options = {
 		.scheme = GG_SCHEME_POISSON,
-		.interval = (double)interval,
+		.sampling_interval = (double)interval,
 		.visit_bytes = GG_ENVIRONMENT_VISIT_BYTES,
 		.seed = seed,
 	};

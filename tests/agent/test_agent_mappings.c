@@ -21,7 +21,7 @@ TEST(an_anonymous_mapping_is_a_certain_sample_until_it_is_unmapped)
 	struct gg_region_sample sample = inside_live(p);
 
 	CHECK_EQ_U64(sample.size_bytes, 10000);
-	CHECK_EQ_DOUBLE(sample.interval, 1);
+	CHECK_EQ_DOUBLE(sample.sampling_interval, 1);
 	CHECK((sample.flags & GG_REGION_SAMPLE_MAPPING) != 0);
 	CHECK_EQ_I64(munmap(p, 10000), 0);
 	CHECK(!inside_is_live(p));

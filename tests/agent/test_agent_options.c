@@ -69,7 +69,7 @@ TEST(the_default_is_poisson_at_512_kib)
 	if (!CHECK(run("", "")))
 		return;
 	CHECK(view.header.control.interval_bytes == 512 * 1024 && view.header.control.active == 1);
-	CHECK(view.live_count > 0 && view.live[0].interval == 512 * 1024 &&
+	CHECK(view.live_count > 0 && view.live[0].sampling_interval == 512 * 1024 &&
 	      view.live[0].scheme == GG_SCHEME_POISSON);
 	CHECK(view.header.end_monotonic_ns > view.header.start_monotonic_ns);
 	CHECK(memmem(view.header.exe, view.header.exe_bytes, "twin_program", 12) != NULL);
@@ -117,8 +117,8 @@ TEST(the_startup_interval_ends_after_its_bytes)
 	if (!CHECK(run("GEIGER_STARTUP=1k:8M", "GEIGER_INTERVAL=64k")))
 		return;
 	for (uint32_t i = 0; i < view.live_count; i++) {
-		early += view.live[i].interval == 1024;
-		late += view.live[i].interval == 65536;
+		early += view.live[i].sampling_interval == 1024;
+		late += view.live[i].sampling_interval == 65536;
 	}
 	/* Some 3 % of the bytes stay. */
 	CHECK_MSG(early > 20 && late > 20 && early + late == view.live_count,

@@ -406,12 +406,12 @@ TEST(the_interval_can_be_changed_from_outside)
 	inside_control(true, 1 << 20);
 	call_free(call_malloc(10)); /* it is due, and looks */
 	p = call_malloc(64 << 20);
-	CHECK_EQ_DOUBLE(inside_live(p).interval, 1 << 20);
+	CHECK_EQ_DOUBLE(inside_live(p).sampling_interval, 1 << 20);
 	call_free(p);
 	inside_control(true, 1);
 	call_free(call_malloc(64 << 20));
 	p = call_malloc(10);
-	CHECK_EQ_DOUBLE(inside_live(p).interval, 1);
+	CHECK_EQ_DOUBLE(inside_live(p).sampling_interval, 1);
 	call_free(p);
 }
 

@@ -140,7 +140,7 @@ TEST(the_final_dump_is_all_there_was)
 	text = last("f");
 	CHECK_MSG(text.total.bytes == recorded_bytes(), "%llu bytes of %llu",
 	          (unsigned long long)text.total.bytes, (unsigned long long)recorded_bytes());
-	CHECK(text.interval == 1 && text.thread_count == 3 && text.stack_count >= 2);
+	CHECK(text.interval_bytes == 1 && text.thread_count == 3 && text.stack_count >= 2);
 	CHECK_EQ_U64(text.stacks.bytes, text.total.bytes);
 	CHECK_EQ_U64(text.stacks.count, text.total.count);
 	CHECK_EQ_U64(text.threads.bytes, text.total.bytes);
@@ -156,7 +156,7 @@ TEST(gperftools_form_says_the_same)
 	            SETTINGS("GEIGER_INTERVAL=1", "GEIGER_DUMP_FINAL=1",
 	                     "GEIGER_DUMP_FORM=gperftools"));
 	text = last("f");
-	CHECK(text.interval == 0 && text.total.bytes == recorded_bytes() &&
+	CHECK(text.interval_bytes == 0 && text.total.bytes == recorded_bytes() &&
 	      text.stacks.bytes == text.total.bytes);
 }
 

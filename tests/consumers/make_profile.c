@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 				.thread = 1,
 				.size_bytes = sizes[i % GG_COUNT(sizes)],
 				.draw = { .scheme = (enum gg_scheme)scheme,
-				          .interval = intervals[i / GG_COUNT(sizes)],
+				          .sampling_interval = intervals[i / GG_COUNT(sizes)],
 				          .sample_point_count = 1 },
 			};
 			struct gg_weight weight;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * make_truth FILE - writes a profile whose truth is known, and prints that truth as JSON: what every
- * consumer of an exported file must find again.
+ * make_truth FILE - writes a profile whose truth is known, and prints that truth as JSON: what
+ * every consumer of an exported file must find again.
  *
- * Its samples are drawn one in a hundred, so that each stands for a hundred allocations exactly: the
- * estimates are whole numbers, and yet have confidence intervals.  Two processes, three threads, two
- * heaps with the same stack, inlined calls, a frame without a name, names that formats must escape,
- * blocks that live and blocks that were freed, and a row of folded samples.
+ * Its samples are drawn one in a hundred, so that each stands for a hundred allocations exactly:
+ * the estimates are whole numbers, and yet have confidence intervals.  Two processes, three
+ * threads, two heaps with the same stack, inlined calls, a frame without a name, names that formats
+ * must escape, blocks that live and blocks that were freed, and a row of folded samples.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 			.size_bytes = row->size_bytes,
 			.usable_bytes = row->size_bytes,
 			.draw = { .scheme = GG_SCHEME_PER_ALLOCATION,
-			          .interval = EACH,
+			          .sampling_interval = EACH,
 			          .sample_point_count = 1 },
 		};
 

@@ -58,7 +58,7 @@ static bool make_profile(bool finish)
 				.thread = 1,
 				.stack = stack,
 				.size_bytes = 1000,
-				.draw = { .interval = 1000, .sample_point_count = 1 },
+				.draw = { .sampling_interval = 1000, .sample_point_count = 1 },
 			};
 
 			OK(gg_profile_add_sample(profile, &sample, NULL, &error));
@@ -184,7 +184,7 @@ TEST(csv_quotes_what_needs_it_and_json_is_a_list_of_objects)
 TEST(intervals_are_those_of_the_library)
 {
 	struct gg_tally tally = { 0 };
-	struct gg_draw draw = { .interval = 1000, .sample_point_count = 1 };
+	struct gg_draw draw = { .sampling_interval = 1000, .sample_point_count = 1 };
 	struct gg_interval interval;
 	char wanted[128];
 

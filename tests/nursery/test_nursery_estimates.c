@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The statistics of a real collector: what the samples of one run say of the bytes that each type
- * allocated, against what the interpreter counted itself; over many seeds.  NURSERY_SEEDS: how many.
+ * allocated, against what the interpreter counted itself; over many seeds.  NURSERY_SEEDS: how
+ * many.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +13,9 @@
 #include "test.h"
 #include "vm.h"
 
-/* All types, objects from 16 bytes to some hundred times the interval, many short lives, some long. */
+/*
+ * All types, objects from 16 bytes to some hundred times the interval, many short lives, some long.
+ */
 static const char program[] =
 	"(define (numbers n) (if (= n 0) '() (cons (* 1.5 n) (numbers (- n 1)))))\n"
 	"(define (texts n)\n"
@@ -44,7 +47,7 @@ static void add_sample(void *user, const struct geiger_bump_sample *sample)
 		[GEIGER_STRIDE] = GG_SCHEME_STRIDE,
 	};
 	const struct gg_draw draw = {
-		.interval = (double)sample->interval_bytes,
+		.sampling_interval = (double)sample->interval_bytes,
 		.offset_bytes = sample->offset,
 		.sample_point_count = sample->sample_points,
 		.scheme = schemes[sample->scheme],
@@ -139,7 +142,10 @@ TEST(bytes_by_type_are_in_their_intervals_with_poisson)
 	estimates_have_no_bias(GEIGER_POISSON, true);
 }
 
-/* Its intervals suppose a phase of its own for each allocation; here nothing but the phase is random. */
+/*
+ * Its intervals suppose a phase of its own for each allocation; here nothing but the phase is
+ * random.
+ */
 TEST(bytes_by_type_have_no_bias_with_stride)
 {
 	estimates_have_no_bias(GEIGER_STRIDE, false);

@@ -137,7 +137,7 @@ static void two_heaps(void)
 		CHECK(has_text(&view, &view.heaps[sample->heap],
 		               is_pair ? "young" : "stack [slots]"));
 		CHECK(sample->type == 0 || has_text(&view, &view.types[sample->type], "pair"));
-		CHECK(sample->interval == 1 && sample->stack >= GG_STACK_FIRST);
+		CHECK(sample->sampling_interval == 1 && sample->stack >= GG_STACK_FIRST);
 	}
 	gg_region_view_done(&view);
 }

@@ -42,7 +42,7 @@ struct sums {
 static void add(void *user, const struct geiger_bump_sample *sample)
 {
 	struct sums *sums = user;
-	struct gg_draw draw = { .interval = (double)sample->interval_bytes,
+	struct gg_draw draw = { .sampling_interval = (double)sample->interval_bytes,
 		                .offset_bytes = sample->offset,
 		                .sample_point_count = sample->sample_points,
 		                .scheme = sums->scheme };

@@ -48,7 +48,7 @@ static uint64_t record(uint64_t key, uint64_t bytes)
 	const struct gg_agent_sample sample = {
 		.key = key,
 		.size_bytes = bytes,
-		.draw = { .interval = 1, .sample_point_count = 1 },
+		.draw = { .sampling_interval = 1, .sample_point_count = 1 },
 		.pcs = pcs,
 		.pc_count = 3,
 	};

@@ -214,7 +214,7 @@ TEST(gperftools_counts_exactly_or_samples_as_its_type_says)
 	static const char rows[] = "   3: 96 [ 4: 128] @ 0x401011 0x402021\n" MAPS;
 	static const struct {
 		const char *type;
-		double interval;
+		double interval_bytes;
 	} types[] = { { "heapprofile", 1 },
 		      { "heap_v2/1000", 1000 },
 		      { "heap/2000", 1000 },
@@ -224,7 +224,8 @@ TEST(gperftools_counts_exactly_or_samples_as_its_type_says)
 		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 		struct gg_profile *profile;
 		struct sums sums;
-		double wanted = types[i].interval > 1 ? scaled(3, 96, types[i].interval) : 96;
+		double wanted = types[i].interval_bytes > 1 ? scaled(3, 96, types[i].interval_bytes)
+		                                            : 96;
 
 		gg_buf_printf(&text, "heap profile: 3: 96 [ 4: 128] @ %s\n%s", types[i].type, rows);
 		profile = import_text(gg_buf_text(&text));
@@ -232,8 +233,8 @@ TEST(gperftools_counts_exactly_or_samples_as_its_type_says)
 			continue;
 		sums = sums_of(profile);
 		CHECK_MSG(is_near(sums.live, wanted), "%s: %g", types[i].type, sums.live);
-		CHECK(result.interval_bytes == types[i].interval && sums.unknown_errors == 0);
-		CHECK_EQ_I64(sums.live_variance > 0, types[i].interval > 1);
+		CHECK(result.interval_bytes == types[i].interval_bytes && sums.unknown_errors == 0);
+		CHECK_EQ_I64(sums.live_variance > 0, types[i].interval_bytes > 1);
 		gg_profile_close(profile);
 	}
 	is_refused("heap profile: 3: 96 [ 4: 128] @ growing\n", "file: offset 0", "not known");

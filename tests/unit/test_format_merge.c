@@ -124,11 +124,12 @@ TEST_WITH(scene, each_sample_is_scaled_by_its_own_interval)
 	double wanted = 0;
 
 	for (int i = 0; i < 2; i++) {
-		const struct gg_draw draw = { .interval = intervals[i], .sample_point_count = 1 };
+		const struct gg_draw draw = { .sampling_interval = intervals[i],
+			                      .sample_point_count = 1 };
 		struct made_profile made;
 
 		made_begin(&made, NULL, 1, 1);
-		made.interval = intervals[i];
+		made.sampling_interval = intervals[i];
 		made_sample(&made, made_stack(&made, "main>load"), 64, 1, GG_TIME_NONE);
 		add(scene, &made);
 		wanted += 64 / gg_weight_of(&draw, 64).probability;

@@ -173,7 +173,7 @@ static struct gg_interval interval_of(const struct gg_row_sums *row)
 		                    .count_variance = row->count_variance,
 		                    .bytes_skew = row->bytes_skew,
 		                    .count_skew = row->count_skew,
-		                    .interval = R,
+		                    .sampling_interval = R,
 		                    .scheme = GG_SCHEME_POISSON,
 		                    .most_bytes = UINT64_MAX };
 	struct gg_tally tally = { 0 };

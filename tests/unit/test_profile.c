@@ -130,7 +130,7 @@ static int see_sample(const struct gg_profile_sample *got, void *seen)
 	CHECK_EQ_U64(got->size_bytes, 4096);
 	CHECK_EQ_U64(got->usable_bytes, 4104);
 	CHECK_EQ_U64(got->address, want.address);
-	CHECK_EQ_DOUBLE(got->draw.interval, 524288);
+	CHECK_EQ_DOUBLE(got->draw.sampling_interval, 524288);
 	CHECK_EQ_U64(got->draw.offset_bytes, 17);
 	CHECK_EQ_U64(got->draw.sample_point_count, 1);
 	CHECK_EQ_U64(got->draw.scheme, GG_SCHEME_POISSON);

@@ -117,7 +117,7 @@ static struct gg_profile_sample draw(struct gg_rng *rng, int64_t time_ns)
 		.thread = 1,
 		.stack = 1 + (uint32_t)(gg_rng_next(rng) % STACKS),
 		.size_bytes = size,
-		.draw = { .interval = 4096, .sample_point_count = 1 },
+		.draw = { .sampling_interval = 4096, .sample_point_count = 1 },
 	};
 }
 

@@ -63,7 +63,8 @@ static void add(struct gg_profile *profile, int number)
 	struct gg_profile_sample sample = { .free_ns = GG_TIME_NONE,
 		                            .process = 1,
 		                            .size_bytes = 100,
-		                            .draw = { .interval = 4096, .sample_point_count = 1 } };
+		                            .draw = { .sampling_interval = 4096,
+		                                      .sample_point_count = 1 } };
 
 	for (int i = 0; i < number; i++)
 		OK(gg_profile_add_sample(profile, &sample, NULL, &error));

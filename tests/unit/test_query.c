@@ -540,7 +540,8 @@ static void put_sample_of(struct made_profile *made, const char *heap, const cha
 		                            .size_bytes = size_bytes,
 		                            .usable_bytes = size_bytes,
 		                            .address = 64,
-		                            .draw = { .interval = 1, .sample_point_count = 1 } };
+		                            .draw = { .sampling_interval = 1,
+		                                      .sample_point_count = 1 } };
 
 	if (heap != NULL)
 		CHECK_EQ_I64(gg_profile_intern_name(made->profile, GG_NAME_HEAP, heap, &sample.heap,
@@ -563,8 +564,8 @@ TEST_WITH(scene, heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 	put_sample_of(&scene->made, "old", "pair", 8);
 	put_sample_of(&scene->made, "old", NULL, 16);
 	coarse.process = scene->made.process;
-	coarse.sums = gg_sums_of(&(const struct gg_draw){ .interval = 1, .sample_point_count = 1 },
-	                         32);
+	coarse.sums = gg_sums_of(
+		&(const struct gg_draw){ .sampling_interval = 1, .sample_point_count = 1 }, 32);
 	CHECK_EQ_I64(gg_profile_add_coarse(scene->made.profile, &coarse, NULL), 0);
 	load(scene);
 	scene->query.metric = GG_METRIC_ALLOCATED;
@@ -590,7 +591,7 @@ TEST_WITH(scene, heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 
 TEST_WITH(scene, coarse_rows_are_placed_by_their_end_and_named_where_they_are_cut)
 {
-	const struct gg_draw draw = { .interval = 1, .sample_point_count = 1 };
+	const struct gg_draw draw = { .sampling_interval = 1, .sample_point_count = 1 };
 	struct gg_profile_coarse coarse = {
 		.from_ns = 10, .to_ns = 20, .size_class = 255, .interval_bytes = 1, .lost = true
 	};
@@ -621,7 +622,7 @@ TEST_WITH(scene, coarse_rows_are_placed_by_their_end_and_named_where_they_are_cu
 /* Allocated in [100, 200), freed in [500, 600): folded with a bucket of 100. */
 TEST_WITH(scene, folded_rows_are_live_between_their_buckets)
 {
-	const struct gg_draw draw = { .interval = 1, .sample_point_count = 1 };
+	const struct gg_draw draw = { .sampling_interval = 1, .sample_point_count = 1 };
 	const int64_t times[] = { 99, 150, 200, 500, 550, 600 };
 	const double live[] = { 0, 0, 40, 40, 0, 0 }, unplaced[] = { 0, 40, 0, 0, 40, 0 };
 	struct gg_profile_coarse coarse = {
@@ -659,9 +660,9 @@ TEST_WITH(scene, folded_rows_are_live_between_their_buckets)
 
 TEST_WITH(scene, a_raised_interval_hides_more_from_groups_without_samples)
 {
-	scene->made.interval = 1000;
+	scene->made.sampling_interval = 1000;
 	made_sample(&scene->made, made_stack(&scene->made, "main>load"), 100, 1, 5);
-	scene->made.interval = 8000;
+	scene->made.sampling_interval = 8000;
 	made_sample(&scene->made, made_stack(&scene->made, "main>load"), 100, 6, 7);
 	load(scene);
 	CHECK_EQ_DOUBLE(gg_model_interval(scene->model, 0), 8000);

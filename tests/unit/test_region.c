@@ -79,7 +79,7 @@ TEST(a_sample_is_read_back_with_all_that_was_recorded)
 		.time_ns = 123456789,
 		.size_bytes = (UINT64_C(1) << 47) + 5,
 		.usable_bytes = (UINT64_C(1) << 47) + 4096,
-		.draw = { .interval = 524288.5,
+		.draw = { .sampling_interval = 524288.5,
 		          .offset_bytes = 77,
 		          .sample_point_count = 3,
 		          .scheme = GG_SCHEME_STRIDE },
@@ -97,7 +97,7 @@ TEST(a_sample_is_read_back_with_all_that_was_recorded)
 		CHECK_EQ_U64(read->time_ns, sample.time_ns);
 		CHECK_EQ_U64(read->size_bytes, sample.size_bytes);
 		CHECK_EQ_U64(read->slack_bytes, 4091);
-		CHECK(read->interval == 524288.5 && read->offset_bytes == 77);
+		CHECK(read->sampling_interval == 524288.5 && read->offset_bytes == 77);
 		CHECK_EQ_U64(read->sample_point_count, 3);
 		CHECK_EQ_I64(read->scheme, GG_SCHEME_STRIDE);
 		CHECK_EQ_I64(read->flags, GG_REGION_SAMPLE_MAPPING);
@@ -361,7 +361,7 @@ TEST(what_cannot_be_a_sample_is_dropped_and_counted)
 	struct gg_allocation sample = region_sample(0x1000, UINT64_C(1) << 48, 0);
 	CHECK_EQ_U64(gg_region_record_alloc(&region, &thread, &sample), 0);
 	sample = region_sample(0x1000, 10, 0);
-	sample.draw.interval = 0;
+	sample.draw.sampling_interval = 0;
 	CHECK_EQ_U64(gg_region_record_alloc(&region, &thread, &sample), 0);
 	CHECK_EQ_U64(record(0x1000, 10, 77), 0); /* no such stack */
 	CHECK_EQ_U64(record(0, 10, 0), 0);

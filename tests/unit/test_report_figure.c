@@ -97,7 +97,7 @@ TEST(a_bar_is_solid_to_the_low_end_and_thin_to_the_high_one)
 /* The example of .NET's document on randomized allocation sampling: 8 samples, u = 10 908. */
 TEST(bytes_by_failed_trials_have_the_ends_of_the_negative_binomial)
 {
-	struct gg_draw draw = { .interval = 102400,
+	struct gg_draw draw = { .sampling_interval = 102400,
 		                .sample_point_count = 1,
 		                .scheme = GG_SCHEME_BERNOULLI };
 	struct gg_tally tally = { 0 }, mixed;
@@ -115,21 +115,21 @@ TEST(bytes_by_failed_trials_have_the_ends_of_the_negative_binomial)
 	CHECK(fabs(figure.low - (288185 + 10908)) <= 1);
 	CHECK(fabs(figure.high - (1614137 + 10908)) <= 2);
 	mixed = tally;
-	draw.interval = 51200;
+	draw.sampling_interval = 51200;
 	gg_tally_add(&mixed, &draw, 1000);
 	CHECK(!gg_figure_by_failed_trials(&mixed, 0.95, &figure));
 	mixed = tally;
 	gg_tally_add_folded(&mixed, &(const struct gg_folded){ .sample_count = 1,
 	                                                       .bytes = 1,
 	                                                       .count = 1,
-	                                                       .interval = 102400,
+	                                                       .sampling_interval = 102400,
 	                                                       .most_bytes = UINT64_MAX });
 	CHECK(!gg_figure_by_failed_trials(&mixed, 0.95, &figure));
 }
 
 TEST(where_everything_is_a_sample_failed_trials_are_none)
 {
-	const struct gg_draw draw = { .interval = 1, .sample_point_count = 1 };
+	const struct gg_draw draw = { .sampling_interval = 1, .sample_point_count = 1 };
 	struct gg_tally tally = { 0 };
 	struct gg_figure figure;
 

@@ -19,7 +19,7 @@
 /* A group of `samples` samples of one size. */
 static struct gg_tally group(uint64_t samples, uint64_t size_bytes, double interval)
 {
-	const struct gg_draw draw = { .interval = interval,
+	const struct gg_draw draw = { .sampling_interval = interval,
 		                      .sample_point_count = 1,
 		                      .scheme = GG_SCHEME_POISSON };
 	struct gg_tally tally = { 0 };
@@ -251,7 +251,7 @@ TEST(p_values_of_small_objects_are_those_of_the_exact_sums)
 static void sample(struct gg_tally *tally, struct gg_rng *rng, uint64_t count, uint64_t size_bytes,
                    double interval)
 {
-	const struct gg_draw draw = { .interval = interval,
+	const struct gg_draw draw = { .sampling_interval = interval,
 		                      .sample_point_count = 1,
 		                      .scheme = GG_SCHEME_POISSON };
 	double allocations_a_sample = interval / (double)size_bytes;

@@ -25,7 +25,7 @@ static struct gg_tally draw_group(struct gg_rng *rng)
 	uint64_t samples = gg_rng_below(rng, most[gg_rng_below(rng, GG_COUNT(most))] + 1);
 	uint64_t size_limit = largest[gg_rng_below(rng, GG_COUNT(largest))];
 	double interval = intervals[gg_rng_below(rng, GG_COUNT(intervals))];
-	struct gg_draw draw = { .interval = interval, .sample_point_count = 1 };
+	struct gg_draw draw = { .sampling_interval = interval, .sample_point_count = 1 };
 	struct gg_tally tally = { 0 };
 
 	if (gg_rng_below(rng, 20) >
@@ -35,7 +35,7 @@ static struct gg_tally draw_group(struct gg_rng *rng)
 		gg_tally_expose(&tally, 8 * interval);
 	for (uint64_t i = 0; i < samples; i++) {
 		if (gg_rng_below(rng, 50) == 0)
-			draw.interval = intervals[gg_rng_below(rng, GG_COUNT(intervals))];
+			draw.sampling_interval = intervals[gg_rng_below(rng, GG_COUNT(intervals))];
 		draw.scheme = gg_rng_below(rng, 10) == 0 ? GG_SCHEME_BERNOULLI : GG_SCHEME_POISSON;
 		gg_tally_add(&tally, &draw, 1 + gg_rng_below(rng, size_limit));
 	}
@@ -56,7 +56,7 @@ static void add_folded(struct gg_tally *tally, struct gg_rng *rng)
 					   .bytes_variance = bytes.variance,
 					   .count = count.value,
 					   .count_variance = count.variance,
-					   .interval = 0x1p19,
+					   .sampling_interval = 0x1p19,
 					   .most_bytes = UINT64_MAX });
 }
 
@@ -109,7 +109,7 @@ TEST(differences_of_groups_that_are_alike_are_those_of_the_law)
 	gg_rng_seed(&rng, 12, 0);
 	for (int pair = 0; pair < PAIRS; pair++) {
 		struct gg_tally before = draw_group(&rng), after = before;
-		struct gg_draw draw = { .interval = 0x1p19, .sample_point_count = 1 };
+		struct gg_draw draw = { .sampling_interval = 0x1p19, .sample_point_count = 1 };
 		uint64_t more = gg_rng_below(&rng, 8);
 
 		for (uint64_t i = 0; i < more; i++)

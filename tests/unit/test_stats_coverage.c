@@ -128,7 +128,8 @@ TEST(neither_end_misses_more_than_its_tail)
 static double least_attainable(const struct gg_program *program, double least)
 {
 	double n = (double)program->parts[0].allocation_count, sum = 0;
-	double missed = exp(-(double)program->parts[0].size_bytes / program->parts[0].interval);
+	double missed = exp(-(double)program->parts[0].size_bytes /
+	                    program->parts[0].sampling_interval);
 
 	if (program->part_count > 1)
 		return 0;
@@ -170,7 +171,7 @@ static bool is_certain(const struct gg_program *program)
 
 	for (size_t i = 0; i < program->part_count; i++) {
 		const struct gg_program_part *part = &program->parts[i];
-		struct gg_draw draw = { .interval = part->interval,
+		struct gg_draw draw = { .sampling_interval = part->sampling_interval,
 			                .sample_point_count = 1,
 			                .scheme = program->scheme };
 

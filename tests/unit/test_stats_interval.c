@@ -24,7 +24,7 @@ static bool near(double value, double expected, double relative)
 
 static void add_samples(struct gg_tally *tally, uint64_t size_bytes, int count, double interval)
 {
-	struct gg_draw draw = { .interval = interval,
+	struct gg_draw draw = { .sampling_interval = interval,
 		                .sample_point_count = 1,
 		                .scheme = GG_SCHEME_POISSON };
 
@@ -290,7 +290,7 @@ TEST(bytes_of_samples_drawn_whatever_their_sizes_have_no_upper_end)
 		.bytes_variance = 99000,
 		.count = 1000,
 		.count_variance = 99000,
-		.interval = 100,
+		.sampling_interval = 100,
 		.scheme = GG_SCHEME_PER_ALLOCATION,
 		.least_bytes = 1,
 		.most_bytes = 1,

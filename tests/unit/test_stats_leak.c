@@ -36,14 +36,14 @@ static double uniform(struct run *run)
 
 static double one_in(void)
 {
-	const struct gg_draw draw = { .interval = interval, .sample_point_count = 1 };
+	const struct gg_draw draw = { .sampling_interval = interval, .sample_point_count = 1 };
 
 	return gg_rng_geometric_scale(1 / gg_weight_of(&draw, SIZE).probability);
 }
 
 static void sampled(struct run *run, double allocated, double freed)
 {
-	const struct gg_draw draw = { .interval = interval, .sample_point_count = 1 };
+	const struct gg_draw draw = { .sampling_interval = interval, .sample_point_count = 1 };
 
 	gg_leak_add(&run->leak, allocated, freed < 1 ? freed : INFINITY, &draw, SIZE);
 }
@@ -334,7 +334,7 @@ TEST(levels_of_few_samples_are_not_told_as_growing)
 /* A sample of 4 MiB is one for certain. */
 static void add_large(struct gg_leak *leak, double allocated, double freed)
 {
-	const struct gg_draw draw = { .interval = 0x1p19, .sample_point_count = 1 };
+	const struct gg_draw draw = { .sampling_interval = 0x1p19, .sample_point_count = 1 };
 
 	gg_leak_add(leak, allocated, freed, &draw, 1 << 23);
 }
@@ -370,10 +370,10 @@ TEST(too_few_samples_are_not_tested)
 	gg_leak_init(&leak, interval);
 	CHECK(isnan(gg_leak_p_value(&leak)) && judge(&leak) == GG_LEAK_YOUNG_ONLY);
 	for (int i = 0; i < 5; i++)
-		gg_leak_add(
-			&leak, 0.2 * i, INFINITY,
-			&(const struct gg_draw){ .interval = interval, .sample_point_count = 1 },
-			SIZE);
+		gg_leak_add(&leak, 0.2 * i, INFINITY,
+		            &(const struct gg_draw){ .sampling_interval = interval,
+		                                     .sample_point_count = 1 },
+		            SIZE);
 	gg_leak_finish(&leak);
 	CHECK(isnan(gg_leak_p_value(&leak)) && judge(&leak) == GG_LEAK_NEVER_FREED);
 	CHECK_EQ_DOUBLE(gg_leak_kept_share(&leak), 1);
@@ -389,7 +389,8 @@ TEST(what_was_freed_at_no_known_time_makes_growth_no_likelier)
 	for (int i = 0; i < 20; i++) {
 		add_large(&leak, 0.05 * i, INFINITY);
 		gg_tally_add(&freed,
-		             &(const struct gg_draw){ .interval = 0x1p19, .sample_point_count = 1 },
+		             &(const struct gg_draw){ .sampling_interval = 0x1p19,
+		                                      .sample_point_count = 1 },
 		             1 << 22);
 	}
 	gg_leak_finish(&leak);

@@ -77,7 +77,7 @@ TEST(our_samples_add_up_to_the_truth_on_two_hundred_machines)
 	double sampled_bytes = 0, estimate = 0, large = 0;
 
 	for (int machine = 0; machine < SOME; machine++) {
-		struct gg_sampler_options options = { .interval = INTERVAL,
+		struct gg_sampler_options options = { .sampling_interval = INTERVAL,
 			                              .seed = 7,
 			                              .stream = (uint64_t)machine };
 		struct gg_sampler sampler = { 0 };

@@ -173,7 +173,8 @@ TEST(the_variance_falls_by_the_ratio_of_theory_while_p_is_small)
 		theory = live * allocated / (both * both);
 		interval = 1e12; /* 1e6 times the largest size */
 		for (int i = 0; i < CLASSES; i++) {
-			struct gg_draw draw = { .interval = interval, .sample_point_count = 1 };
+			struct gg_draw draw = { .sampling_interval = interval,
+				                .sample_point_count = 1 };
 
 			bytes_p[i] =
 				gg_weight_of(&draw, (uint64_t)classes[i].size_bytes).probability;

@@ -40,7 +40,7 @@ static void draw_kind(struct gg_rng *rng, struct kind *kind)
 	bool is_small = gg_rng_below(rng, 2) == 0;
 
 	*kind = (struct kind){
-		.draw = { .interval = interval,
+		.draw = { .sampling_interval = interval,
 		          .sample_point_count = 1,
 		          .scheme = (enum gg_scheme)gg_rng_below(rng, GG_SCHEME_COUNT) },
 		.size_bytes = gg_rng_below(rng, UINT64_C(1) << gg_rng_below(rng, 26)),
@@ -49,7 +49,7 @@ static void draw_kind(struct gg_rng *rng, struct kind *kind)
 	if (kind->draw.scheme == GG_SCHEME_POISSON_COUNT || kind->draw.scheme == GG_SCHEME_STRIDE)
 		kind->draw.sample_point_count = 1 + (uint32_t)gg_rng_below(rng, 3);
 	if (kind->draw.scheme == GG_SCHEME_PER_ALLOCATION)
-		kind->draw.interval = 1 + (double)gg_rng_below(rng, 1000);
+		kind->draw.sampling_interval = 1 + (double)gg_rng_below(rng, 1000);
 }
 
 /* Adds sums with an unknown third cumulant to a third of the groups. */
@@ -70,7 +70,7 @@ static void draw_folded(struct gg_rng *rng, struct gg_folded *folded)
 		.bytes_variance = gg_tally_estimate(&tally, GG_BYTES).variance,
 		.count = gg_tally_estimate(&tally, GG_ALLOCATIONS).value,
 		.count_variance = gg_tally_estimate(&tally, GG_ALLOCATIONS).variance,
-		.interval = kind.draw.interval,
+		.sampling_interval = kind.draw.sampling_interval,
 		.scheme = GG_SCHEME_POISSON,
 		.most_bytes = UINT64_MAX,
 	};

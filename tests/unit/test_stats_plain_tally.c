@@ -33,7 +33,7 @@ static void fold(struct gg_folded *folded, const struct gg_draw *draw, uint64_t 
 	folded->bytes_variance += weight.bytes_variance;
 	folded->count += weight.count;
 	folded->count_variance += weight.count_variance;
-	folded->interval = fmax(folded->interval, draw->interval);
+	folded->sampling_interval = fmax(folded->sampling_interval, draw->sampling_interval);
 	folded->scheme = draw->scheme;
 }
 
@@ -56,14 +56,14 @@ static void draw_program(const struct gg_program *program, struct gg_rng *rng, s
 	*drawn = (struct drawn){ 0 };
 	for (size_t i = 0; i < program->part_count; i++) {
 		const struct gg_program_part *part = &program->parts[i];
-		const struct gg_draw draw = { .interval = part->interval,
+		const struct gg_draw draw = { .sampling_interval = part->sampling_interval,
 			                      .sample_point_count = 1,
 			                      .scheme = program->scheme };
 		double p = gg_weight_of(&draw, part->size_bytes).probability, at = 0;
 
 		drawn->bytes += (double)part->size_bytes * (double)part->allocation_count;
 		if (program->scheme != GG_SCHEME_PER_ALLOCATION)
-			gg_tally_expose(&drawn->exact, part->interval);
+			gg_tally_expose(&drawn->exact, part->sampling_interval);
 		for (;;) {
 			at += p < 1 ? floor(gg_rng_exponential(rng) / -log1p(-p)) : 0;
 			if (at >= (double)part->allocation_count)
@@ -81,7 +81,7 @@ static struct gg_tally tally_of(const struct gg_program *program, struct drawn *
 
 	for (size_t i = 0; i < program->part_count; i++)
 		if (program->scheme != GG_SCHEME_PER_ALLOCATION)
-			gg_tally_expose(&tally, program->parts[i].interval);
+			gg_tally_expose(&tally, program->parts[i].sampling_interval);
 	for (unsigned i = 0; i < CLASSES; i++) {
 		struct gg_folded *folded = &drawn->classes[i];
 
@@ -266,7 +266,8 @@ TEST(a_large_block_that_was_missed_is_allowed_for)
 
 	gg_rng_seed(&rng, 9, 0);
 	for (int run = 0; run < RUNS; run++) {
-		struct gg_folded folded = { .interval = interval, .most_bytes = UINT64_MAX };
+		struct gg_folded folded = { .sampling_interval = interval,
+			                    .most_bytes = UINT64_MAX };
 		struct gg_tally tally = { 0 };
 		double n = BLOCKS;
 

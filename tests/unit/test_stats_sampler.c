@@ -20,8 +20,9 @@ static struct gg_sampler started(enum gg_scheme scheme, double interval, uint64_
 {
 	struct gg_sampler s = { 0 };
 
-	gg_sampler_init(&s, &(struct gg_sampler_options){
-				    .scheme = scheme, .interval = interval, .seed = seed });
+	gg_sampler_init(&s, &(struct gg_sampler_options){ .scheme = scheme,
+	                                                  .sampling_interval = interval,
+	                                                  .seed = seed });
 	return s;
 }
 
@@ -66,7 +67,8 @@ TEST(intervals_are_held_between_1_and_2_to_the_62)
 
 		while (!sample(&s, PTRDIFF_MAX, &draw))
 			;
-		CHECK_MSG(draw.interval == held[i], "%g: %g", wild[i], draw.interval);
+		CHECK_MSG(draw.sampling_interval == held[i], "%g: %g", wild[i],
+		          draw.sampling_interval);
 	}
 }
 
@@ -86,7 +88,8 @@ TEST(the_longest_interval_is_unbiased)
 			if (!sample(&s, UINT64_C(1) << 61, &draw))
 				continue;
 			sampled++;
-			CHECK(draw.offset_bytes < UINT64_C(1) << 61 && draw.interval == 0x1p62);
+			CHECK(draw.offset_bytes < UINT64_C(1) << 61 &&
+			      draw.sampling_interval == 0x1p62);
 		}
 		CHECK_MSG(
 			stat_within(sampled, p * COUNT,
@@ -154,9 +157,10 @@ TEST(an_allocation_put_back_was_never_there)
 	for (unsigned scheme = 0; scheme < GG_SCHEME_COUNT; scheme++) {
 		struct gg_sampler s = { 0 }, without;
 
-		gg_sampler_init(
-			&s, &(struct gg_sampler_options){
-				    .scheme = scheme, .interval = 50, .rates = &rates, .seed = 8 });
+		gg_sampler_init(&s, &(struct gg_sampler_options){ .scheme = scheme,
+		                                                  .sampling_interval = 50,
+		                                                  .rates = &rates,
+		                                                  .seed = 8 });
 		without = s;
 		for (int i = 0; i < 10000; i++) {
 			uint64_t size = i % 2 ? 40 : 0;
@@ -185,8 +189,8 @@ TEST(an_all_zero_sampler_seeds_itself_and_takes_the_defaults)
 	CHECK(gg_sampler_is_started(&a));
 	/* 2^30 bytes are 2048 intervals: not a sample once in e^2048. */
 	CHECK(sample(&a, 1 << 30, &draw));
-	CHECK_EQ_DOUBLE(draw.interval, GG_SAMPLER_DEFAULT_INTERVAL);
-	CHECK_EQ_DOUBLE(draw.interval, 524288);
+	CHECK_EQ_DOUBLE(draw.sampling_interval, GG_SAMPLER_DEFAULT_INTERVAL);
+	CHECK_EQ_DOUBLE(draw.sampling_interval, 524288);
 	CHECK_EQ_U64(draw.scheme, GG_SCHEME_POISSON);
 	CHECK_EQ_U64(draw.sample_point_count, 1);
 	CHECK(sample(&b, 1 << 30, &draw));
@@ -219,7 +223,7 @@ TEST(the_first_allocation_is_as_likely_as_any_other)
 TEST(the_same_seed_and_stream_choose_the_same_allocations)
 {
 	for (uint64_t stream = 0; stream < 2; stream++) {
-		struct gg_sampler_options options = { .interval = 100, .seed = 9 };
+		struct gg_sampler_options options = { .sampling_interval = 100, .seed = 9 };
 		struct gg_sampler a = { 0 }, b = { 0 };
 		int differ = 0;
 
@@ -261,7 +265,9 @@ TEST(what_follows_a_pause_is_unbiased)
 	for (unsigned scheme = 0; scheme <= GG_SCHEME_PER_ALLOCATION; scheme++) {
 		struct gg_sampler s = started(scheme, 3, 12);
 		double p, first = 0, second = 0;
-		struct gg_draw draw = { .scheme = scheme, .interval = 3, .sample_point_count = 1 };
+		struct gg_draw draw = { .scheme = scheme,
+			                .sampling_interval = 3,
+			                .sample_point_count = 1 };
 
 		p = gg_weight_of(&draw, 2).probability;
 		for (int i = 0; i < COUNT; i++) {
@@ -285,7 +291,7 @@ TEST(a_signal_handler_between_due_and_take_leaves_the_mark_on_its_allocation)
 	for (unsigned scheme = 0; scheme <= GG_SCHEME_PER_ALLOCATION; scheme++) {
 		struct gg_sampler s = started(scheme, 100, 14);
 		struct gg_draw draw = { .scheme = scheme,
-			                .interval = 100,
+			                .sampling_interval = 100,
 			                .sample_point_count = 1 };
 		double p = gg_weight_of(&draw, 50).probability, sampled = 0;
 
@@ -309,7 +315,7 @@ TEST(take_is_called_within_visit_bytes)
 	uint64_t unvisited = 0;
 
 	gg_sampler_init(&s, &(struct gg_sampler_options){
-				    .interval = 0x1p50, .visit_bytes = 1000, .seed = 1 });
+				    .sampling_interval = 0x1p50, .visit_bytes = 1000, .seed = 1 });
 	for (int i = 0; i < 100 * 1000; i++) {
 		unvisited += 30;
 		if (gg_sampler_due(&s, 30)) {
@@ -441,14 +447,14 @@ TEST(any_scheme_can_follow_any_other)
 		for (unsigned to = 0; to <= GG_SCHEME_PER_ALLOCATION; to++) {
 			struct gg_sampler s = started(from, 100, 15);
 			struct gg_draw draw = { .scheme = to,
-				                .interval = 50,
+				                .sampling_interval = 50,
 				                .sample_point_count = 1 };
 			double p = gg_weight_of(&draw, 20).probability, sampled = 0;
 
 			for (int i = 0; i < 10; i++)
 				(void)sample(&s, 20, &draw);
-			gg_sampler_change(
-				&s, &(struct gg_sampler_options){ .scheme = to, .interval = 50 });
+			gg_sampler_change(&s, &(struct gg_sampler_options){
+						      .scheme = to, .sampling_interval = 50 });
 			for (int i = 0; i < COUNT; i++)
 				sampled += sample(&s, 20, &draw);
 			CHECK_MSG(

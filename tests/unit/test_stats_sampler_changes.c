@@ -20,15 +20,16 @@ static struct gg_sampler started(enum gg_scheme scheme, double interval, uint64_
 {
 	struct gg_sampler s = { 0 };
 
-	gg_sampler_init(&s, &(struct gg_sampler_options){
-				    .scheme = scheme, .interval = interval, .seed = seed });
+	gg_sampler_init(&s, &(struct gg_sampler_options){ .scheme = scheme,
+	                                                  .sampling_interval = interval,
+	                                                  .seed = seed });
 	return s;
 }
 
 static void change(struct gg_sampler *s, enum gg_scheme scheme, double interval)
 {
-	gg_sampler_change(s,
-	                  &(struct gg_sampler_options){ .scheme = scheme, .interval = interval });
+	gg_sampler_change(
+		s, &(struct gg_sampler_options){ .scheme = scheme, .sampling_interval = interval });
 }
 
 /* Bytes that one allocation is estimated at: 0 if it is not a sample. */
@@ -82,9 +83,9 @@ TEST(a_mark_keeps_the_interval_it_was_drawn_with)
 			;
 		change(&s, GG_SCHEME_BERNOULLI, next); /* between due and take: from the next on */
 		if (gg_sampler_take(&s, 64, &draw))
-			CHECK(draw.interval == now && draw.scheme == GG_SCHEME_POISSON);
+			CHECK(draw.sampling_interval == now && draw.scheme == GG_SCHEME_POISSON);
 		if (allocate(&s, 64, &draw) > 0)
-			CHECK(draw.interval == next && draw.scheme == GG_SCHEME_BERNOULLI);
+			CHECK(draw.sampling_interval == next && draw.scheme == GG_SCHEME_BERNOULLI);
 	}
 }
 
@@ -219,7 +220,7 @@ TEST(threads_of_different_intervals_and_schemes_add_up)
 
 		for (uint64_t t = 0; t < 3; t++) {
 			struct gg_sampler_options options = { .scheme = schemes[t],
-				                              .interval = intervals[t],
+				                              .sampling_interval = intervals[t],
 				                              .seed = run + 1,
 				                              .stream = t };
 			threads[t] = (struct gg_sampler){ 0 };
@@ -335,7 +336,7 @@ TEST(optimal_sampling_has_the_variance_that_theory_gives_it)
 	for (uint64_t run = 0; run < 2 * RUNS; run++) {
 		struct gg_sampler_options options = { .scheme = run % 2 ? GG_SCHEME_OPTIMAL
 			                                                : GG_SCHEME_POISSON,
-			                              .interval = 5000,
+			                              .sampling_interval = 5000,
 			                              .rates = &rates,
 			                              .seed = run + 1 };
 		struct gg_sampler s = { 0 };
@@ -397,7 +398,7 @@ static double allocate_in_child(struct gg_sampler child, uint64_t seed, bool tol
 		if (!told)
 			gg_sampler_reseed(&child, seed, 1);
 		if (told_late || i == 0)
-			change(&child, child.scheme, child.options.interval);
+			change(&child, child.scheme, child.options.sampling_interval);
 		told = true;
 		if (gg_sampler_take(&child, size_at(i), &draw))
 			bytes += gg_weight_of(&draw, size_at(i)).bytes;

@@ -49,7 +49,7 @@ static struct law count_law(double value, double x)
 static struct law law_of(const struct gg_sampler_options *options, double class_interval,
                          double length, double value)
 {
-	double interval = options->interval, x = length / interval;
+	double interval = options->sampling_interval, x = length / interval;
 
 	switch (options->scheme) {
 	case GG_SCHEME_POISSON_COUNT:
@@ -136,10 +136,11 @@ static void check_bias(const struct gg_sampler_options *options, uint64_t size, 
 	CHECK_MSG(stat_within(bytes / n, byte_law.mean, sqrt(byte_law.variance / n) + 1e-9 * length,
 	                      SIGMAS),
 	          "%s, R %g, size %g: %g bytes, sigma %g", gg_scheme_name(options->scheme),
-	          options->interval, length, bytes / n, sqrt(byte_law.variance / n));
+	          options->sampling_interval, length, bytes / n, sqrt(byte_law.variance / n));
 	CHECK_MSG(stat_within(number / n, 1, sqrt(count_law_of_one.variance / n) + 1e-9, SIGMAS),
 	          "%s, R %g, size %g: %g allocations, sigma %g", gg_scheme_name(options->scheme),
-	          options->interval, length, number / n, sqrt(count_law_of_one.variance / n));
+	          options->sampling_interval, length, number / n,
+	          sqrt(count_law_of_one.variance / n));
 }
 
 /* Sizes from nothing to 64 R; `visit` tells whether checkpoints come between the points. */
@@ -150,7 +151,7 @@ static void check_bias_of_all_sizes(double interval, uint64_t visit)
 
 	for (size_t i = 0; i < GG_COUNT(independent_schemes); i++) {
 		struct gg_sampler_options options = { .scheme = independent_schemes[i],
-			                              .interval = interval,
+			                              .sampling_interval = interval,
 			                              .rates = test_rates(),
 			                              .visit_bytes = visit,
 			                              .seed = 100 + i };
@@ -179,9 +180,10 @@ TEST(checkpoints_bias_nothing_however_often_they_come)
 TEST(classes_with_long_intervals_are_unbiased_too)
 {
 	const uint64_t sizes[] = { 0, 1, 5, 8, 40, 64, 300, 1000, 5000, 100 * 1000 };
-	struct gg_sampler_options options = {
-		.scheme = GG_SCHEME_OPTIMAL, .interval = 1000, .rates = long_rates(), .seed = 11
-	};
+	struct gg_sampler_options options = { .scheme = GG_SCHEME_OPTIMAL,
+		                              .sampling_interval = 1000,
+		                              .rates = long_rates(),
+		                              .seed = 11 };
 
 	for (uint64_t visit = 0; visit < 400; visit += 133) {
 		options.visit_bytes = visit;
@@ -193,10 +195,12 @@ TEST(classes_with_long_intervals_are_unbiased_too)
 TEST(the_default_interval_is_unbiased_too)
 {
 	for (size_t i = 0; i < GG_COUNT(independent_schemes); i++) {
-		struct gg_sampler_options options = { .scheme = independent_schemes[i],
-			                              .interval = GG_SAMPLER_DEFAULT_INTERVAL,
-			                              .rates = test_rates(),
-			                              .seed = 7 };
+		struct gg_sampler_options options = {
+			.scheme = independent_schemes[i],
+			.sampling_interval = GG_SAMPLER_DEFAULT_INTERVAL,
+			.rates = test_rates(),
+			.seed = 7
+		};
 
 		check_bias(&options, 48, 8 * 1000 * 1000);
 		check_bias(&options, 4096, 1000 * 1000);
@@ -218,9 +222,10 @@ static uint64_t program_size(uint64_t i)
 static void check_variance(enum gg_scheme scheme, uint64_t visit)
 {
 	enum { RUNS = 5000, ALLOCATIONS = 300 };
-	struct gg_sampler_options options = {
-		.scheme = scheme, .interval = 1000, .rates = test_rates(), .visit_bytes = visit
-	};
+	struct gg_sampler_options options = { .scheme = scheme,
+		                              .sampling_interval = 1000,
+		                              .rates = test_rates(),
+		                              .visit_bytes = visit };
 	struct stat_moments bytes = { 0 }, count = { 0 }, own_variance = { 0 };
 	struct law byte_law = { 0 }, number_law = { 0 };
 
@@ -320,7 +325,7 @@ static void check_exponential_gaps(enum gg_scheme scheme, uint64_t mean_size, ui
 	/* Whole bytes are 1e-9 of an interval; the cutoff (4.6 intervals) is never reached. */
 	const double interval = 1e9;
 	struct gg_sampler_options options = {
-		.scheme = scheme, .interval = interval, .visit_bytes = visit, .seed = 3
+		.scheme = scheme, .sampling_interval = interval, .visit_bytes = visit, .seed = 3
 	};
 
 	collect_gaps(&options, mean_size, gaps, GG_COUNT(gaps));
@@ -364,7 +369,8 @@ TEST(gaps_in_whole_bytes_are_geometric)
 	const double intervals[] = { 10, 100, 700 };
 
 	for (size_t i = 0; i < GG_COUNT(intervals); i++) {
-		struct gg_sampler_options options = { .interval = intervals[i], .seed = 9 };
+		struct gg_sampler_options options = { .sampling_interval = intervals[i],
+			                              .seed = 9 };
 
 		for (unsigned sized = 0; sized < 6; sized++) {
 			options.visit_bytes = sized % 2 ? 17 : 0;
@@ -384,7 +390,7 @@ TEST(gaps_in_whole_bytes_are_geometric)
 TEST(coins_per_allocation_have_geometric_runs_whatever_the_sizes)
 {
 	struct gg_sampler_options options = { .scheme = GG_SCHEME_PER_ALLOCATION,
-		                              .interval = 50,
+		                              .sampling_interval = 50,
 		                              .seed = 4 };
 	struct gg_sampler s = { 0 };
 	uint64_t passed = 0;
@@ -406,7 +412,7 @@ static void check_sample_point_counts(double x)
 {
 	enum { COUNT = 500 * 1000, CELLS = 24 };
 	struct gg_sampler_options options = { .scheme = GG_SCHEME_POISSON_COUNT,
-		                              .interval = 1000,
+		                              .sampling_interval = 1000,
 		                              .seed = 12 };
 	uint64_t observed[CELLS] = { 0 }, size = (uint64_t)(x * 1000);
 	double expected[CELLS], rest = 1, probability = exp(-x), last = x;

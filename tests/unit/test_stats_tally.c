@@ -26,7 +26,7 @@ struct sample {
 
 static struct gg_draw poisson(double interval_bytes)
 {
-	return (struct gg_draw){ .interval = interval_bytes,
+	return (struct gg_draw){ .sampling_interval = interval_bytes,
 		                 .sample_point_count = 1,
 		                 .scheme = GG_SCHEME_POISSON };
 }
@@ -275,7 +275,7 @@ TEST(an_exposure_without_a_sample_is_remembered_and_merged)
 TEST(failed_trials_are_s_times_the_mean_gap_and_the_rest)
 {
 	struct gg_tally tally = { 0 };
-	struct gg_draw draw = { .interval = 102400,
+	struct gg_draw draw = { .sampling_interval = 102400,
 		                .offset_bytes = 100,
 		                .sample_point_count = 1,
 		                .scheme = GG_SCHEME_BERNOULLI };
@@ -289,7 +289,7 @@ TEST(failed_trials_are_s_times_the_mean_gap_and_the_rest)
 TEST(marks_are_counted_where_the_scheme_counts_them)
 {
 	struct gg_tally tally = { 0 };
-	struct gg_draw draw = { .interval = 4096,
+	struct gg_draw draw = { .sampling_interval = 4096,
 		                .sample_point_count = 3,
 		                .scheme = GG_SCHEME_POISSON_COUNT };
 

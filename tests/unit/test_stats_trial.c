@@ -56,7 +56,7 @@ static const char *const fill_names[] = { "server", "even", "cache" };
 struct prepared {
 	struct gg_trace trace;
 	struct gg_optimal_rates rates;
-	double interval;
+	double sampling_interval;
 };
 
 static void prepare(struct prepared *p, int which, double samples)
@@ -67,12 +67,12 @@ static void prepare(struct prepared *p, int which, double samples)
 	*p = (struct prepared){ 0 };
 	fills[which](&p->trace);
 	CHECK_EQ_I64(gg_trace_mix(&p->trace, 64, 7), 0);
-	p->interval = gg_trace_sum(&p->trace, GG_BYTES, false, GG_TRACE_ALL) / samples;
-	bounds = gg_optimal_bounds_of(p->interval);
+	p->sampling_interval = gg_trace_sum(&p->trace, GG_BYTES, false, GG_TRACE_ALL) / samples;
+	bounds = gg_optimal_bounds_of(p->sampling_interval);
 	gg_trial_classes(&p->trace, classes);
-	CHECK_EQ_I64(gg_optimal_rates_plan(classes,
-	                                   gg_trace_expected_samples(&p->trace, p->interval),
-	                                   &bounds, &p->rates),
+	CHECK_EQ_I64(gg_optimal_rates_plan(
+			     classes, gg_trace_expected_samples(&p->trace, p->sampling_interval),
+			     &bounds, &p->rates),
 	             0);
 }
 
@@ -80,7 +80,7 @@ static struct gg_trial_plan plan_of(const struct prepared *p, enum gg_scheme sch
 {
 	return (struct gg_trial_plan){
 		.options = { .scheme = scheme,
-		             .interval = p->interval,
+		             .sampling_interval = p->sampling_interval,
 		             .rates = scheme == GG_SCHEME_OPTIMAL && !learns ? &p->rates : NULL },
 		.learns = learns,
 	};
@@ -228,7 +228,7 @@ TEST(survival_is_learned_from_samples_however_they_were_drawn)
 	static struct gg_rate_learning learned;
 	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
 	struct gg_sampler s = { 0 };
-	struct gg_sampler_options options = { .interval = 20000, .seed = 5 };
+	struct gg_sampler_options options = { .sampling_interval = 20000, .seed = 5 };
 
 	gg_sampler_init(&s, &options);
 	for (int i = 0; i < 3000 * 1000; i++) {
@@ -236,7 +236,8 @@ TEST(survival_is_learned_from_samples_however_they_were_drawn)
 		struct gg_draw draw;
 
 		if (i % 100000 == 0) {
-			options.interval = options.interval == 20000 ? 5000 : 20000;
+			options.sampling_interval = options.sampling_interval == 20000 ? 5000
+			                                                               : 20000;
 			gg_sampler_change(&s, &options);
 		}
 		if (!gg_sampler_due(&s, size) || !gg_sampler_take(&s, size, &draw))

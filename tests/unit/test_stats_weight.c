@@ -26,7 +26,7 @@ static struct gg_weight weigh(enum gg_scheme scheme, double interval, uint64_t s
                               uint32_t points)
 {
 	struct gg_draw draw = { .scheme = scheme,
-		                .interval = interval,
+		                .sampling_interval = interval,
 		                .sample_point_count = points };
 
 	return gg_weight_of(&draw, size);
@@ -190,7 +190,7 @@ TEST(stride_weighs_by_marks)
 TEST(stride_knows_more_marks_than_fit_their_field)
 {
 	struct gg_draw draw = { .scheme = GG_SCHEME_STRIDE,
-		                .interval = 2,
+		                .sampling_interval = 2,
 		                .offset_bytes = 1,
 		                .sample_point_count = UINT32_MAX };
 
@@ -290,7 +290,7 @@ TEST(names_of_schemes_read_back)
 
 TEST(draws_that_no_sampler_makes_are_refused)
 {
-	const struct gg_draw good = { .interval = 1000, .sample_point_count = 1 };
+	const struct gg_draw good = { .sampling_interval = 1000, .sample_point_count = 1 };
 	struct gg_draw draw = good;
 
 	CHECK(gg_draw_is_valid(&draw));
@@ -301,17 +301,17 @@ TEST(draws_that_no_sampler_makes_are_refused)
 	draw.sample_point_count = 0;
 	CHECK(!gg_draw_is_valid(&draw));
 	draw = good;
-	draw.interval = 0.5;
+	draw.sampling_interval = 0.5;
 	CHECK(!gg_draw_is_valid(&draw));
 	draw.scheme = GG_SCHEME_OPTIMAL;
 	CHECK(gg_draw_is_valid(&draw));
-	draw.interval = 0;
+	draw.sampling_interval = 0;
 	CHECK(gg_draw_is_valid(&draw));
-	draw.interval = -1;
+	draw.sampling_interval = -1;
 	CHECK(!gg_draw_is_valid(&draw));
-	draw.interval = NAN;
+	draw.sampling_interval = NAN;
 	CHECK(!gg_draw_is_valid(&draw));
-	draw.interval = INFINITY;
+	draw.sampling_interval = INFINITY;
 	CHECK(!gg_draw_is_valid(&draw));
 	draw = good;
 	draw.scheme = GG_SCHEME_COUNT;

@@ -272,7 +272,7 @@ static void print_samples(const struct gg_region_view *view)
 		       ", stack %" PRIu32 ":",
 		       sample->id, sample->address, (uint64_t)sample->size_bytes,
 		       (uint64_t)sample->size_bytes + sample->slack_bytes, sample->thread,
-		       gg_scheme_name(draw.scheme), draw.interval, draw.offset_bytes,
+		       gg_scheme_name(draw.scheme), draw.sampling_interval, draw.offset_bytes,
 		       draw.sample_point_count, sample->stack);
 		print_stack(view, sample->stack);
 	}

@@ -61,12 +61,12 @@ static void plan_schemes(const struct gg_trace *trace, double interval, enum gg_
 	for (int i = 0; i < SCHEMES; i++)
 		plans[i] = (struct gg_trial_plan){
 			.name = names[i],
-			.options = { .scheme = schemes[i], .interval = interval },
+			.options = { .scheme = schemes[i], .sampling_interval = interval },
 			.learns = i == LEARNED,
 			.focus = focus,
 		};
 	/* The interval of the scheme per-allocation counts allocations: one in so many. */
-	plans[4].options.interval = fmax(1, allocations / fmax(samples, 1e-9));
+	plans[4].options.sampling_interval = fmax(1, allocations / fmax(samples, 1e-9));
 	gg_trial_classes(trace, classes);
 	for (int i = 0; focus == GG_FOCUS_ALLOCATED && i < GG_SIZE_CLASS_COUNT; i++)
 		/*
@@ -243,7 +243,7 @@ static void json_result(struct gg_json *json, const struct gg_trial_plan *plan,
 {
 	gg_json_open(json, NULL, '{');
 	gg_json_text(json, "scheme", plan->name);
-	gg_json_number(json, "interval", plan->options.interval);
+	gg_json_number(json, "interval", plan->options.sampling_interval);
 	gg_json_number(json, "samples", result->mean_samples);
 	gg_json_open(json, "figures", '[');
 	for (int q = 0; q < GG_TRIAL_QUANTITY_COUNT; q++)

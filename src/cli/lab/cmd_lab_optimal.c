@@ -30,7 +30,7 @@ struct study {
 	char **names; /* names of the trace's groups */
 	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
 	struct gg_optimal_rates rates;
-	double interval, samples;
+	double interval_bytes, samples;
 	enum gg_focus focus;
 };
 
@@ -54,7 +54,7 @@ static double p_at(double size, double interval)
 static void add(struct sums *sums, const struct study *study, const struct gg_trace_part *part)
 {
 	double size = (double)part->size_bytes, count = (double)part->count;
-	double p = p_at(size, study->interval);
+	double p = p_at(size, study->interval_bytes);
 	double q = p_at(size, study->rates.intervals[gg_size_class(part->size_bytes)]);
 	bool counts = part->is_live || study->focus == GG_FOCUS_ALLOCATED;
 
@@ -141,7 +141,7 @@ static int print_classes(const struct study *study, const struct gg_style *style
 	gg_table_column(&table, GG_ALIGN_RIGHT, "share");
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		const struct gg_optimal_class *class = &study->classes[i];
-		double p = p_at(class->size_bytes, study->interval);
+		double p = p_at(class->size_bytes, study->interval_bytes);
 		double q = p_at(class->size_bytes, study->rates.intervals[i]);
 		char size[GG_SIZE_TEXT_MAX], bytes[GG_SIZE_TEXT_MAX], live[GG_SIZE_TEXT_MAX];
 
@@ -233,7 +233,7 @@ static int print_text(const struct study *study, const struct sums *groups, uint
 	int code;
 
 	printf("At a sampling interval of %s (%.4g samples), for %s bytes\n\n",
-	       gg_size_format_short(study->interval, interval), all.poisson_samples, what);
+	       gg_size_format_short(study->interval_bytes, interval), all.poisson_samples, what);
 	code = print_classes(study, style);
 	if (code == 0)
 		code = print_sites(study, groups, limit, style);
@@ -266,7 +266,7 @@ static int print_json(const struct study *study, const struct sums *groups, stru
 
 	gg_json_open(&json, NULL, '{');
 	gg_json_integer(&json, "version", 1);
-	gg_json_number(&json, "interval_bytes", study->interval);
+	gg_json_number(&json, "interval_bytes", study->interval_bytes);
 	gg_json_text(&json, "focus", study->focus == GG_FOCUS_LIVE ? "live" : "allocated");
 	json_sums(&json, &all);
 	gg_json_number(&json, "variance_ratio_small_p", ratio_of_theory(study));
@@ -281,7 +281,7 @@ static int print_json(const struct study *study, const struct sums *groups, stru
 		gg_json_number(&json, "mean_bytes", class->size_bytes);
 		gg_json_number(&json, "allocated", class->allocated);
 		gg_json_number(&json, "live", class->live);
-		gg_json_number(&json, "p_poisson", p_at(class->size_bytes, study->interval));
+		gg_json_number(&json, "p_poisson", p_at(class->size_bytes, study->interval_bytes));
 		gg_json_number(&json, "p_optimal",
 		               p_at(class->size_bytes, study->rates.intervals[i]));
 		gg_json_close(&json);
@@ -308,11 +308,11 @@ static int print_json(const struct study *study, const struct sums *groups, stru
  */
 static int plan(struct study *study, struct gg_error *error)
 {
-	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(study->interval);
+	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(study->interval_bytes);
 	struct gg_optimal_class wanted[GG_SIZE_CLASS_COUNT];
 
 	gg_trial_classes(&study->trace, study->classes);
-	study->samples = gg_trace_expected_samples(&study->trace, study->interval);
+	study->samples = gg_trace_expected_samples(&study->trace, study->interval_bytes);
 	for (int i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		wanted[i] = study->classes[i];
 		if (study->focus == GG_FOCUS_ALLOCATED)
@@ -337,11 +337,11 @@ static int run(struct gg_invocation *invocation)
 		                    "Record one: geiger record -o run.geiger -- COMMAND.",
 		                    "give one profile");
 	code = gg_lab_trace_profile(&study.trace, invocation->operands[0], o->moment == 0,
-	                            &study.names, &study.interval, error);
+	                            &study.names, &study.interval_bytes, error);
 	if (code < 0)
 		return code;
 	if (o->interval_bytes > 0)
-		study.interval = (double)o->interval_bytes;
+		study.interval_bytes = (double)o->interval_bytes;
 	code = plan(&study, error);
 	if (code == 0) {
 		groups = sum_groups(&study);

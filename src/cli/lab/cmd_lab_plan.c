@@ -47,7 +47,7 @@ struct target {
 };
 
 struct outcome {
-	double interval, error, wanted_bytes, wanted_samples;
+	double interval_bytes, error, wanted_bytes, wanted_samples;
 	double samples_per_second; /* NAN: the rate is unknown */
 	double samples_per_gib;
 	double cost_ns; /* NAN: not measured */
@@ -279,13 +279,13 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
  */
 static struct outcome settle(const struct target *target, double wanted, double z)
 {
-	struct outcome outcome = { .interval = round_down(solve(target, wanted, z)),
+	struct outcome outcome = { .interval_bytes = round_down(solve(target, wanted, z)),
 		                   .samples_per_second = NAN,
 		                   .cost_ns = NAN };
 	double bytes = 0;
 
-	outcome.error = error_at(target, outcome.interval, z);
-	outcome.wanted_samples = samples_at(target, outcome.interval, true);
+	outcome.error = error_at(target, outcome.interval_bytes, z);
+	outcome.wanted_samples = samples_at(target, outcome.interval_bytes, true);
 	for (size_t i = 0; i < target->entries.count; i++) {
 		const struct entry *entry = &target->entries.items[i];
 
@@ -293,7 +293,7 @@ static struct outcome settle(const struct target *target, double wanted, double 
 		bytes += entry->is_allocated ? entry->count * entry->size_bytes : 0;
 	}
 	if (bytes > 0) {
-		double samples = samples_at(target, outcome.interval, false);
+		double samples = samples_at(target, outcome.interval_bytes, false);
 
 		outcome.samples_per_gib = samples / bytes * 0x1p30;
 		if (target->seconds > 0)
@@ -311,7 +311,8 @@ static void print_text(const struct target *target, const struct outcome *outcom
 
 	printf("To estimate %s\n(%s) to within %.3g %%, %g %% of the time:\n\n", target->what,
 	       gg_size_format_short(outcome->wanted_bytes, bytes), 100 * wanted, 100 * confidence);
-	printf("  sampling interval   %s\n", gg_size_format_short(outcome->interval, interval));
+	printf("  sampling interval   %s\n",
+	       gg_size_format_short(outcome->interval_bytes, interval));
 	printf("  expected error      %.3g %%, from %.4g samples\n", 100 * outcome->error,
 	       outcome->wanted_samples);
 	printf("  samples             %.4g for each GiB allocated", outcome->samples_per_gib);
@@ -328,7 +329,7 @@ static void print_text(const struct target *target, const struct outcome *outcom
 			       1e-6 * outcome->cost_ns * outcome->samples_per_gib);
 		putchar('\n');
 	}
-	printf("\n  geiger record --interval %.0f -- COMMAND\n", outcome->interval);
+	printf("\n  geiger record --interval %.0f -- COMMAND\n", outcome->interval_bytes);
 }
 
 static int print_json(const struct target *target, const struct outcome *outcome, double wanted,
@@ -343,7 +344,7 @@ static int print_json(const struct target *target, const struct outcome *outcome
 	gg_json_number(&json, "bytes", outcome->wanted_bytes);
 	gg_json_number(&json, "wanted_error", wanted);
 	gg_json_number(&json, "confidence", confidence);
-	gg_json_number(&json, "interval_bytes", outcome->interval);
+	gg_json_number(&json, "interval_bytes", outcome->interval_bytes);
 	gg_json_number(&json, "expected_error", outcome->error);
 	gg_json_number(&json, "samples", outcome->wanted_samples);
 	gg_json_number(&json, "samples_per_gib", outcome->samples_per_gib);

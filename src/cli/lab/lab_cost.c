@@ -99,7 +99,7 @@ int gg_lab_sample_cost(double *ret_ns, struct gg_error *error)
 	char agent[GG_LAUNCH_PATH_MAX];
 	struct gg_launch_environment environment;
 	struct gg_launch_settings settings = {
-		.agent = agent, .interval = 1, .scheme = "poisson", .recorder = getpid()
+		.agent = agent, .sampling_interval = 1, .scheme = "poisson", .recorder = getpid()
 	};
 	struct gg_session_directory directory;
 	int code = gg_launch_find_agent(agent, error);

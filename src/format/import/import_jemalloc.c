@@ -52,7 +52,7 @@ struct jemalloc_import {
 	GG_ARRAY(struct jemalloc_row) rows;
 	GG_ARRAY(struct jemalloc_thread_name) names;
 	struct jemalloc_counts head, sum; /* totals of the head, and sums of rows t* */
-	double interval;
+	double interval_bytes;
 	bool has_head, has_odd, has_mixed, has_ever;
 };
 
@@ -130,7 +130,7 @@ static int read_first_line(struct jemalloc_import *job, struct gg_text_line *lin
 	    line->length != 0 || interval == 0)
 		return gg_import_wrong(job->import,
 		                       "the first line is not 'heap_v2/' and a sampling interval");
-	job->interval = (double)interval;
+	job->interval_bytes = (double)interval;
 	return 0;
 }
 
@@ -200,10 +200,10 @@ struct live_and_freed {
  */
 static struct gg_row_sums weigh_sum(const struct jemalloc_import *job, double count, double bytes)
 {
-	struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, job->interval, true };
+	struct gg_row_weighing how = { GG_ROW_WEIGHING_SAMPLED, job->interval_bytes, true };
 	double p;
 
-	if (job->interval > 1 || !(count > 0))
+	if (job->interval_bytes > 1 || !(count > 0))
 		return gg_row_weighing(&how, count, bytes);
 	how.kind = GG_ROW_WEIGHING_EXACT;
 	p = -expm1(-fmax(bytes / count, 1));
@@ -347,7 +347,7 @@ static int read_file(struct jemalloc_import *job)
 		status = gg_address_stacks_read_maps(&job->stacks, import);
 	if (status < 0)
 		return status;
-	import->result->interval_bytes = job->interval;
+	import->result->interval_bytes = job->interval_bytes;
 	status = gg_address_stacks_intern(&job->stacks, import);
 	if (status == 0)
 		status = write_rows(job);

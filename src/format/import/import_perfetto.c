@@ -36,7 +36,7 @@ struct stack_value {
 	uint32_t stack, process;
 	uint64_t generation; /* how often its sequence had begun anew */
 	uint64_t next; /* the next value with these frames and this generation, or GG_MAP_NONE */
-	uint64_t allocated, freed, allocated_count, freed_count, interval;
+	uint64_t allocated, freed, allocated_count, freed_count, interval_bytes;
 };
 
 struct perfetto_import {
@@ -174,13 +174,13 @@ static int read_heap_sample(struct perfetto_import *job, struct gg_wire message,
 static int read_dump(struct perfetto_import *job, struct gg_wire message)
 {
 	struct perfetto_dump {
-		uint64_t pid, interval;
+		uint64_t pid, interval_bytes;
 		struct gg_wire heap;
 	} record = { 0 };
 	static const struct gg_wire_member members[] = {
 		GG_WIRE_NUMBER(struct perfetto_dump, 1, pid),
 		GG_WIRE_SPAN(struct perfetto_dump, 11, heap),
-		GG_WIRE_NUMBER(struct perfetto_dump, 12, interval),
+		GG_WIRE_NUMBER(struct perfetto_dump, 12, interval_bytes),
 	};
 	struct gg_wire samples = message;
 	struct gg_wire_field field;
@@ -192,8 +192,9 @@ static int read_dump(struct perfetto_import *job, struct gg_wire message)
 		return gg_perfetto_wrong(&job->trace, message.at, "a dump is damaged");
 	if (record.heap.at != NULL)
 		heap = gg_hash_bytes(record.heap.at, gg_wire_length(&record.heap), heap);
-	value.interval = record.interval < UINT64_C(1) << 48 ? record.interval : 0;
-	status = find_process(job, record.pid, value.interval, &value.process);
+	value.interval_bytes = record.interval_bytes < UINT64_C(1) << 48 ? record.interval_bytes
+	                                                                 : 0;
+	status = find_process(job, record.pid, value.interval_bytes, &value.process);
 	while (status == 0 && gg_wire_next(&samples, &field) > 0)
 		if (field.number == 2 && field.type == GG_WIRE_BYTES)
 			status = read_heap_sample(job, field.bytes, heap, &value);
@@ -318,7 +319,7 @@ static int read_packet(struct perfetto_import *job, struct gg_wire message)
 
 static int write_value(struct perfetto_import *job, const struct stack_value *value)
 {
-	double interval = (double)value->interval;
+	double interval = (double)value->interval_bytes;
 	double live_count = (double)(value->allocated_count - value->freed_count);
 	double live_bytes = (double)(value->allocated - value->freed);
 	struct gg_row_weighing how = { job->written_by_geiger ? GG_ROW_WEIGHING_SCALED
@@ -326,8 +327,9 @@ static int write_value(struct perfetto_import *job, const struct stack_value *va
 		                       interval, true };
 	struct gg_row_sums live, freed;
 
-	if (value->interval <= 1)
-		how.kind = value->interval == 1 ? GG_ROW_WEIGHING_EXACT : GG_ROW_WEIGHING_UNKNOWN;
+	if (value->interval_bytes <= 1)
+		how.kind = value->interval_bytes == 1 ? GG_ROW_WEIGHING_EXACT
+		                                      : GG_ROW_WEIGHING_UNKNOWN;
 	live = gg_row_weighing(&how, live_count, live_bytes);
 	if (how.kind ==
 	    GG_ROW_WEIGHING_SCALED) { /* as in a pprof file, one scheme weighted all numbers */

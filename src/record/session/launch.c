@@ -114,8 +114,8 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 		add_variable(&environment, "GEIGER_DIR", settings->directory);
 	if (settings->recorder != 0)
 		add_recorder(&environment, settings->recorder);
-	if (settings->interval != 0)
-		add_number(&environment, "GEIGER_INTERVAL", settings->interval);
+	if (settings->sampling_interval != 0)
+		add_number(&environment, "GEIGER_INTERVAL", settings->sampling_interval);
 	if (settings->scheme != NULL)
 		add_variable(&environment, "GEIGER_SCHEME", settings->scheme);
 	if (settings->focus != NULL)

@@ -27,8 +27,8 @@ struct gg_launch_settings {
 		agent; /* path of the library; NULL: no agent, and all other settings are ignored */
 	const char *compat; /* path of the library with other profilers' calls; NULL: without it */
 	const char *directory; /* of the session's regions */
-	const char *log;   /* where agents report problems; the user's own setting has precedence */
-	uint64_t interval; /* in bytes, or in allocations with that scheme */
+	const char *log; /* where agents report problems; the user's own setting has precedence */
+	uint64_t sampling_interval; /* in bytes, or in allocations with that scheme */
 	const char *scheme, *focus;
 	uint64_t seed;
 	pid_t recorder;       /* the session ends with it; 0: the session needs no recorder */

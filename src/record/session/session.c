@@ -118,7 +118,7 @@ static void choose_path(struct session *s)
 static uint64_t interval_of(const struct gg_record_options *options)
 {
 	const char *value = getenv("GEIGER_INTERVAL");
-	uint64_t bytes = options->interval;
+	uint64_t bytes = options->sampling_interval;
 
 	if (bytes == 0 && (value == NULL || gg_size_parse(value, &bytes) < 0 || bytes == 0))
 		return GG_DEFAULT_INTERVAL_BYTES;
@@ -214,7 +214,7 @@ static int begin_command(struct session *s)
 		.compat = options->compat ? compat : NULL,
 		.directory = s->processes.directory.path,
 		.log = log,
-		.interval = options->interval,
+		.sampling_interval = options->sampling_interval,
 		.scheme = options->scheme,
 		.focus = options->focus,
 		.seed = options->seed,

@@ -29,12 +29,12 @@
 #include "base/error.h"
 
 struct gg_record_options {
-	char **command;     /* ends with NULL */
-	const char *output; /* NULL: NAME.PID.geiger */
-	uint64_t interval;  /* 0: the agent's default */
-	const char *scheme; /* NULL: the agent's default */
-	const char *focus;  /* of the optimal scheme; NULL: the agent's default */
-	uint64_t seed;      /* 0: random */
+	char **command;             /* ends with NULL */
+	const char *output;         /* NULL: NAME.PID.geiger */
+	uint64_t sampling_interval; /* 0: the agent's default */
+	const char *scheme;         /* NULL: the agent's default */
+	const char *focus;          /* of the optimal scheme; NULL: the agent's default */
+	uint64_t seed;              /* 0: random */
 	bool free_stacks, mappings;
 	bool compat; /* preload libgeiger-compat as well */
 	bool no_children;

@@ -186,7 +186,7 @@ static bool pack(const struct gg_region *region, const struct gg_region_thread *
 	*ret_packed = (struct gg_region_sample){
 		.address = sample->address,
 		.time_ns = sample->time_ns,
-		.interval = sample->draw.interval,
+		.sampling_interval = sample->draw.sampling_interval,
 		.size_bytes = sample->size_bytes,
 		.heap = sample->heap,
 		.offset_bytes = sample->draw.offset_bytes,

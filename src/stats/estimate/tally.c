@@ -86,16 +86,16 @@ static void clear_if_empty(struct gg_tally *tally)
 static double skew_factor(const struct gg_draw *draw, const struct gg_weight *weight, double length)
 {
 	if (draw->scheme == GG_SCHEME_POISSON_COUNT)
-		return 2 * draw->interval / length;
+		return 2 * draw->sampling_interval / length;
 	return (2 - weight->probability) / weight->probability;
 }
 
 struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 {
 	struct gg_weight weight = gg_weight_of(draw, size_bytes);
-	double length = (double)gg_length_bytes(size_bytes), bytes = draw->interval;
+	double length = (double)gg_length_bytes(size_bytes), bytes = draw->sampling_interval;
 	double factor = skew_factor(draw, &weight, length);
-	double interval = draw->interval;
+	double interval = draw->sampling_interval;
 	struct gg_share share = {
 		.is_sure = weight.probability >= GG_SURE_PROBABILITY,
 		.sample_point_count = draw->sample_point_count,
@@ -109,7 +109,7 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 		.allocations_per_byte = 1 / length,
 	};
 
-	if (draw->interval <= 1 && draw->scheme != GG_SCHEME_OPTIMAL)
+	if (draw->sampling_interval <= 1 && draw->scheme != GG_SCHEME_OPTIMAL)
 		return share;                           /* an interval of 1 or less hides nothing */
 	if (draw->scheme == GG_SCHEME_PER_ALLOCATION) { /* its interval counts allocations */
 		bytes *= length;
@@ -155,7 +155,7 @@ void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t s
  */
 static double bytes_skew_most(const struct gg_folded *folded, double size_most)
 {
-	double interval = folded->interval, by_points = 2 * interval * interval * interval;
+	double interval = folded->sampling_interval, by_points = 2 * interval * interval * interval;
 	double by_size = size_most > 0 && interval > 0
 	                         ? size_most / tanh(size_most / (2 * interval))
 	                         : fmax(size_most, 2 * interval);
@@ -177,8 +177,8 @@ static double weight_most(const struct gg_folded *folded, double length_least)
 	double rest = folded->count - (double)(folded->sample_count - 1);
 	double by_variance = 0.5 + sqrt(0.25 + folded->count_variance);
 	double by_size = folded->scheme == GG_SCHEME_PER_ALLOCATION
-	                         ? folded->interval
-	                         : -1 / expm1(-length_least / folded->interval);
+	                         ? folded->sampling_interval
+	                         : -1 / expm1(-length_least / folded->sampling_interval);
 
 	return fmax(1, fmin(fmin(rest, by_variance), by_size));
 }
@@ -189,7 +189,7 @@ static double weight_most(const struct gg_folded *folded, double length_least)
  */
 static double count_skew_most(const struct gg_folded *folded, double length_least)
 {
-	double factor = 2 * folded->interval / length_least;
+	double factor = 2 * folded->sampling_interval / length_least;
 
 	if (folded->scheme != GG_SCHEME_POISSON_COUNT && folded->scheme != GG_SCHEME_STRIDE)
 		factor = 2 * weight_most(folded, length_least) - 1;
@@ -214,18 +214,19 @@ static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *f
                                double size_most, double length_least, bool may_be_sure)
 {
 	double count = (double)folded->sample_count, *reserve = tally->reserve_max;
-	double bytes = folded->interval, weight = folded->interval / length_least;
+	double bytes = folded->sampling_interval, weight = folded->sampling_interval / length_least;
 
 	/*
 	 * With an interval below 1 the optimal scheme may miss small blocks; with 1 it misses
 	 * nothing.
 	 */
-	if (folded->interval <= 1 && (folded->scheme != GG_SCHEME_OPTIMAL ||
-	                              !(folded->bytes_variance + folded->count_variance > 0)))
+	if (folded->sampling_interval <= 1 &&
+	    (folded->scheme != GG_SCHEME_OPTIMAL ||
+	     !(folded->bytes_variance + folded->count_variance > 0)))
 		return;
 	if (folded->scheme == GG_SCHEME_PER_ALLOCATION) {
 		bytes *= fmax(size_most, 1);
-		weight = folded->interval;
+		weight = folded->sampling_interval;
 		tally->unbounded_bytes = 1;
 	} else if (may_be_sure) {
 		bytes = fmax(bytes, fmin(size_most, bytes * log(1000 * count)) / log(40));
@@ -239,7 +240,7 @@ static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *f
 
 static double probability_at(const struct gg_folded *folded, double size)
 {
-	struct gg_draw draw = { folded->interval, 0, 1, folded->scheme };
+	struct gg_draw draw = { folded->sampling_interval, 0, 1, folded->scheme };
 
 	return gg_weight_of(&draw, (uint64_t)fmin(size, 0x1p62)).probability;
 }

@@ -150,7 +150,7 @@ struct gg_folded {
 	double bytes, bytes_variance;
 	double count, count_variance;
 	double bytes_skew, count_skew; /* 0: unknown */
-	double interval; /* the largest sampling interval of a sample, as in gg_draw */
+	double sampling_interval; /* the largest sampling interval of a sample, as in gg_draw */
 	enum gg_scheme scheme;
 	uint64_t least_bytes, most_bytes; /* range of the sizes; 0 and UINT64_MAX: unknown */
 	/*

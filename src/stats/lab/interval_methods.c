@@ -110,11 +110,11 @@ static bool interval_of_kind(const struct gg_interval_method_context *context,
 		return true;
 	case GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL:
 	case GG_INTERVAL_METHOD_CAMP_PAULSON:
-		if (quantity != GG_BYTES || context->interval == 0)
+		if (quantity != GG_BYTES || context->interval_bytes == 0)
 			return false;
 		*ret_interval = failed_trials(
 			exact ? context->cache->exact : context->cache->approximate, exact,
-			context->interval, tally->sample_count, confidence);
+			context->interval_bytes, tally->sample_count, confidence);
 		ret_interval->low += rest;
 		ret_interval->high += rest;
 		return true;

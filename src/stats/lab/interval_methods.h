@@ -70,9 +70,9 @@ struct gg_interval_method_cache;
 /* The data that all runs share.  The cache is for one interval and one confidence. */
 struct gg_interval_method_context {
 	double confidence;
-	/* The interval of all samples, by poisson or bernoulli; 0: several intervals. */
-	double interval;
-	/* From gg_interval_method_cache_new(); needed if interval > 0. */
+	/* The sampling interval of all samples, by poisson or bernoulli; 0: several intervals. */
+	double interval_bytes;
+	/* From gg_interval_method_cache_new(); needed if interval_bytes > 0. */
 	struct gg_interval_method_cache *cache;
 };
 

@@ -12,8 +12,8 @@
 static double inclusion(const struct gg_program *program, const struct gg_program_part *part)
 {
 	if (program->scheme == GG_SCHEME_PER_ALLOCATION)
-		return 1 / part->interval;
-	return -expm1(-(double)gg_length_bytes(part->size_bytes) / part->interval);
+		return 1 / part->sampling_interval;
+	return -expm1(-(double)gg_length_bytes(part->size_bytes) / part->sampling_interval);
 }
 
 double gg_simulate_expected_samples(const struct gg_program *program)
@@ -45,12 +45,12 @@ static void sample_part(const struct gg_program *program, const struct gg_progra
 {
 	double length = (double)gg_length_bytes(part->size_bytes), p = inclusion(program, part);
 	bool is_by_bytes = program->scheme != GG_SCHEME_PER_ALLOCATION;
-	double scale = is_by_bytes ? part->interval / length
-	                           : gg_rng_geometric_scale(part->interval);
+	double scale = is_by_bytes ? part->sampling_interval / length
+	                           : gg_rng_geometric_scale(part->sampling_interval);
 	uint64_t left = part->allocation_count;
 
 	for (;;) {
-		struct gg_draw draw = { .interval = part->interval,
+		struct gg_draw draw = { .sampling_interval = part->sampling_interval,
 			                .sample_point_count = 1,
 			                .scheme = program->scheme };
 		uint64_t gap = gg_rng_geometric(rng, scale);
@@ -63,7 +63,7 @@ static void sample_part(const struct gg_program *program, const struct gg_progra
 			return;
 		left -= gap + 1;
 		if (is_by_bytes)
-			draw.offset_bytes = draw_offset(rng, p, part->interval);
+			draw.offset_bytes = draw_offset(rng, p, part->sampling_interval);
 		gg_interval_method_add(run, &draw, part->size_bytes);
 	}
 }
@@ -74,7 +74,7 @@ void gg_simulate_once(const struct gg_program *program, struct gg_rng *rng,
 	*ret_run = (struct gg_interval_method_sums)GG_INTERVAL_METHOD_SUMS_INIT;
 	for (size_t i = 0; i < program->part_count; i++) {
 		if (program->scheme != GG_SCHEME_PER_ALLOCATION)
-			gg_tally_expose(&ret_run->tally, program->parts[i].interval);
+			gg_tally_expose(&ret_run->tally, program->parts[i].sampling_interval);
 		sample_part(program, &program->parts[i], rng, ret_run);
 	}
 }
@@ -103,7 +103,7 @@ static bool has_one_interval(const struct gg_program *program)
 	if (program->scheme == GG_SCHEME_PER_ALLOCATION)
 		return false;
 	for (size_t i = 1; i < program->part_count; i++)
-		if (program->parts[i].interval != program->parts[0].interval)
+		if (program->parts[i].sampling_interval != program->parts[0].sampling_interval)
 			return false;
 	return true;
 }
@@ -153,9 +153,9 @@ void gg_simulate(const struct gg_program *program, uint64_t run_count, double co
 		.program = program,
 		/* Without memory for the cache, the kinds that need it are left out. */
 		.context = { .confidence = confidence,
-		             .interval = cache != NULL && has_one_interval(program)
-		                                 ? program->parts[0].interval
-		                                 : 0,
+		             .interval_bytes = cache != NULL && has_one_interval(program)
+		                                       ? program->parts[0].sampling_interval
+		                                       : 0,
 		             .cache = cache },
 	};
 	struct gg_coverage coverage = { 0 };

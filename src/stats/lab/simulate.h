@@ -28,7 +28,7 @@
 struct gg_program_part {
 	uint64_t size_bytes;
 	uint64_t allocation_count;
-	double interval; /* sampling interval in force while they were allocated */
+	double sampling_interval; /* in force while they were allocated */
 };
 
 struct gg_program {

@@ -126,12 +126,12 @@ static double count_from(const struct truth *truth, uint32_t group, uint64_t siz
 static struct gg_draw draw_of(const struct gg_trial_plan *plan, uint64_t size_bytes)
 {
 	const struct gg_sampler_options *options = &plan->options;
-	struct gg_draw draw = { .interval = options->interval,
+	struct gg_draw draw = { .sampling_interval = options->sampling_interval,
 		                .sample_point_count = 1,
 		                .scheme = options->scheme };
 
 	if (options->scheme == GG_SCHEME_OPTIMAL && options->rates != NULL)
-		draw.interval = options->rates->intervals[gg_size_class(size_bytes)];
+		draw.sampling_interval = options->rates->intervals[gg_size_class(size_bytes)];
 	return draw;
 }
 
@@ -143,12 +143,13 @@ static double count_variance(const struct gg_trial_plan *plan, uint64_t size_byt
 {
 	struct gg_draw draw = draw_of(plan, size_bytes);
 	struct gg_weight weight = gg_weight_of(&draw, size_bytes);
-	double x = (double)gg_length_bytes(size_bytes) / draw.interval;
+	double x = (double)gg_length_bytes(size_bytes) / draw.sampling_interval;
 
 	/* Here the mean number of sample points counts, which is not a whole number. */
 	if (draw.scheme == GG_SCHEME_POISSON_COUNT)
-		return gg_length_bytes(size_bytes) >= gg_weight_cutoff_bytes(draw.interval) ? 0
-		                                                                            : 1 / x;
+		return gg_length_bytes(size_bytes) >= gg_weight_cutoff_bytes(draw.sampling_interval)
+		               ? 0
+		               : 1 / x;
 	return weight.probability * weight.count_variance;
 }
 
@@ -211,7 +212,8 @@ static void plan_again(struct trial_run *run)
 {
 	struct gg_optimal_rates *rates = &run->rates[run->plan_count++ % 2];
 
-	gg_rate_learning_plan(&run->learned, run->plan->focus, run->options.interval, rates);
+	gg_rate_learning_plan(&run->learned, run->plan->focus, run->options.sampling_interval,
+	                      rates);
 	run->options.rates = rates;
 	gg_sampler_change(&run->sampler, &run->options);
 	run->next_plan_at = gg_rate_learning_next(run->next_plan_at);
@@ -248,7 +250,7 @@ static void take(const struct gg_trace_part *part, const struct gg_draw *draw, v
 static double exposure(const struct gg_trial_plan *plan)
 {
 	const struct gg_sampler_options *options = &plan->options;
-	double longest = options->interval;
+	double longest = options->sampling_interval;
 
 	if (options->scheme == GG_SCHEME_PER_ALLOCATION)
 		return 0;
@@ -356,10 +358,11 @@ static int run_all(const struct gg_trace *trace, const struct truth *truth, stru
 {
 	enum gg_scheme scheme = run->plan->options.scheme;
 	bool one = scheme == GG_SCHEME_POISSON || scheme == GG_SCHEME_BERNOULLI;
-	struct gg_interval_method_context context = { .confidence = confidence,
-		                                      .interval = one ? run->plan->options.interval
-		                                                      : 0,
-		                                      .cache = gg_interval_method_cache_new() };
+	struct gg_interval_method_context context = {
+		.confidence = confidence,
+		.interval_bytes = one ? run->plan->options.sampling_interval : 0,
+		.cache = gg_interval_method_cache_new()
+	};
 
 	if (context.cache == NULL)
 		return -ENOMEM;

@@ -26,7 +26,7 @@ static void reset(struct gg_sampler *s)
 	s->left_bytes = 0;
 	s->left_count = 0;
 	s->by_count = false;
-	s->interval = 0;
+	s->pending_interval = 0;
 	s->point_is_pending = false;
 	s->changed = false;
 }
@@ -50,7 +50,8 @@ static double whole(double interval)
 static bool is_same_stride(const struct gg_sampler *s)
 {
 	return s->point_is_pending && s->scheme == GG_SCHEME_STRIDE &&
-	       s->options.scheme == GG_SCHEME_STRIDE && s->interval == whole(s->options.interval);
+	       s->options.scheme == GG_SCHEME_STRIDE &&
+	       s->pending_interval == whole(s->options.sampling_interval);
 }
 
 void gg_sampler_change(struct gg_sampler *s, const struct gg_sampler_options *options)
@@ -87,25 +88,25 @@ static void adopt(struct gg_sampler *s)
 		gg_rng_seed_from_system(&s->rng);
 	s->changed = false;
 	s->scheme = options->scheme;
-	s->interval = clamp_interval(options->interval);
-	s->scale = s->interval > 1 ? s->interval : 0;
+	s->pending_interval = clamp_interval(options->sampling_interval);
+	s->scale = s->pending_interval > 1 ? s->pending_interval : 0;
 	s->longest_gap = visit > 0 ? visit : LONGEST_GAP;
 	switch (s->scheme) {
 	case GG_SCHEME_POISSON:
 		break;
 	case GG_SCHEME_BERNOULLI:
-		s->scale = gg_rng_geometric_scale(s->interval);
+		s->scale = gg_rng_geometric_scale(s->pending_interval);
 		break;
 	case GG_SCHEME_POISSON_COUNT:
 		/* An allocation from the cutoff on must be due whatever the gap. */
-		if ((uint64_t)s->longest_gap >= gg_weight_cutoff_bytes(s->interval))
-			s->longest_gap = (int64_t)gg_weight_cutoff_bytes(s->interval) - 1;
+		if ((uint64_t)s->longest_gap >= gg_weight_cutoff_bytes(s->pending_interval))
+			s->longest_gap = (int64_t)gg_weight_cutoff_bytes(s->pending_interval) - 1;
 		break;
 	case GG_SCHEME_STRIDE:
-		s->interval = whole(s->interval);
+		s->pending_interval = whole(s->pending_interval);
 		break;
 	case GG_SCHEME_PER_ALLOCATION:
-		s->scale = gg_rng_geometric_scale(s->interval);
+		s->scale = gg_rng_geometric_scale(s->pending_interval);
 		s->by_count = true;
 		s->longest_gap = LONGEST_GAP;
 		break;
@@ -113,8 +114,8 @@ static void adopt(struct gg_sampler *s)
 		s->rates = options->rates;
 		if (s->rates == NULL)
 			break;
-		s->interval = clamp_interval(s->rates->shortest);
-		s->scale = s->interval > 1 ? s->interval : 0;
+		s->pending_interval = clamp_interval(s->rates->shortest);
+		s->scale = s->pending_interval > 1 ? s->pending_interval : 0;
 		break;
 	}
 }
@@ -147,10 +148,10 @@ void gg_sampler_reseed(struct gg_sampler *s, uint64_t seed, uint64_t stream)
 	seed_rng(s, seed, stream);
 	if (is_due_now(s)) {
 		s->changed |= !is_same_stride(s);
-	} else if (s->interval > 0 && s->scheme == GG_SCHEME_STRIDE) {
+	} else if (s->pending_interval > 0 && s->scheme == GG_SCHEME_STRIDE) {
 		s->point_is_pending = true;
-		set_left(s, (int64_t)gg_rng_below(&s->rng, (uint64_t)s->interval));
-	} else if (s->interval > 0) {
+		set_left(s, (int64_t)gg_rng_below(&s->rng, (uint64_t)s->pending_interval));
+	} else if (s->pending_interval > 0) {
 		arm(s, draw_gap(s));
 	}
 }
@@ -200,7 +201,7 @@ static bool take_count(struct gg_sampler *s, uint64_t left, uint64_t length, str
 	uint64_t offset;
 	double rest, gap;
 
-	if (s->scale == 0 || length >= gg_weight_cutoff_bytes(s->interval)) {
+	if (s->scale == 0 || length >= gg_weight_cutoff_bytes(s->pending_interval)) {
 		set_left(s, (int64_t)left); /* such an allocation is not on the stream */
 		return true;
 	}
@@ -208,9 +209,10 @@ static bool take_count(struct gg_sampler *s, uint64_t left, uint64_t length, str
 		return false;
 	draw->offset_bytes = offset;
 	rest = (double)(length - offset) +
-	       s->interval * gg_log1p(gg_rng_uniform(&s->rng) * gg_expm1(-1 / s->interval));
+	       s->pending_interval *
+	               gg_log1p(gg_rng_uniform(&s->rng) * gg_expm1(-1 / s->pending_interval));
 	for (;;) {
-		gap = s->interval * gg_rng_exponential(&s->rng);
+		gap = s->pending_interval * gg_rng_exponential(&s->rng);
 		if (gap > rest)
 			break;
 		rest -= gap;
@@ -224,7 +226,7 @@ static bool take_count(struct gg_sampler *s, uint64_t left, uint64_t length, str
 /* Sample points are exactly one interval apart; the first is anywhere in the first interval. */
 static bool take_stride(struct gg_sampler *s, uint64_t left, uint64_t length, struct gg_draw *draw)
 {
-	uint64_t interval = (uint64_t)s->interval, count;
+	uint64_t interval = (uint64_t)s->pending_interval, count;
 
 	if (!s->point_is_pending)
 		left += gg_rng_below(&s->rng, interval);
@@ -281,7 +283,7 @@ static bool take_by_class(struct gg_sampler *s, uint64_t left, unsigned class, u
 		offset += 1 + gap;
 	}
 	draw->offset_bytes = offset;
-	draw->interval = interval > 1 ? interval : 0; /* 0: p is 1 */
+	draw->sampling_interval = interval > 1 ? interval : 0; /* 0: p is 1 */
 	return true;
 }
 
@@ -294,7 +296,7 @@ static bool take_pending(struct gg_sampler *s, uint64_t left, uint64_t bytes, st
 		return take_one(s, left, 1, draw);
 	case GG_SCHEME_OPTIMAL:
 		if (s->rates == NULL) {
-			draw->interval = s->scale > 0 ? s->interval : 0;
+			draw->sampling_interval = s->scale > 0 ? s->pending_interval : 0;
 			break;
 		}
 		return take_by_class(s, left, gg_size_class(bytes), length, draw);
@@ -311,7 +313,7 @@ static bool take_pending(struct gg_sampler *s, uint64_t left, uint64_t bytes, st
 
 bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_draw)
 {
-	bool fresh = s->interval == 0, sampled;
+	bool fresh = s->pending_interval == 0, sampled;
 	uint64_t units, left;
 	struct gg_draw draw;
 
@@ -325,7 +327,7 @@ bool gg_sampler_take(struct gg_sampler *s, uint64_t bytes, struct gg_draw *ret_d
 	left = fresh ? 0 : (uint64_t)(s->by_count ? s->left_count : s->left_bytes) + units;
 	if (left >= units)
 		left = 0;
-	draw = (struct gg_draw){ .interval = s->interval,
+	draw = (struct gg_draw){ .sampling_interval = s->pending_interval,
 		                 .sample_point_count = 1,
 		                 .scheme = s->scheme };
 	gg_assert(left < units);

@@ -69,7 +69,7 @@ struct gg_sampler_options {
 	 * Mean sampling interval: in bytes, or for per-allocation in allocations; limited to 1 to
 	 * 2^62; 0: the default.  Stride rounds it to whole bytes.
 	 */
-	double interval;
+	double sampling_interval;
 	/*
 	 * Rates of optimal, instead of the interval.  They must outlive the sampler or its next
 	 * change.  NULL: all classes have the interval.
@@ -90,8 +90,8 @@ struct gg_sampler {
 	int64_t left_count;                   /* the same in allocations, if by_count */
 	int64_t longest_gap;                  /* a longer gap ends at a checkpoint */
 	const struct gg_optimal_rates *rates; /* rates of optimal; NULL: one interval for all */
-	double interval; /* interval of the pending sample point; 0: no point is pending */
-	double scale;    /* scale of whole gaps (gg_rng_geometric); 0: every allocation */
+	double pending_interval; /* of the pending sample point; 0: no point is pending */
+	double scale;            /* scale of whole gaps (gg_rng_geometric); 0: every allocation */
 	struct gg_rng rng;
 	struct gg_sampler_options options; /* options of the next draw */
 	enum gg_scheme scheme;             /* scheme of the pending point */

@@ -52,7 +52,7 @@ struct gg_draw {
 	 * The mean sampling interval of the draw: in bytes, or for per-allocation in allocations.
 	 * 1 takes every allocation.  Optimal has the interval of the size class, and 0 if p is 1.
 	 */
-	double interval;
+	double sampling_interval;
 	/* Bytes of the allocation before its first sample point; 0 for per-allocation, and for
 	 * poisson-count from the cutoff on, which need no point. */
 	uint64_t offset_bytes;

@@ -28,7 +28,7 @@ uint64_t gg_weight_cutoff_bytes(double interval_bytes)
  */
 static double mean_sample_points(const struct gg_draw *draw, double length)
 {
-	double interval = draw->interval;
+	double interval = draw->sampling_interval;
 
 	if (draw->scheme == GG_SCHEME_OPTIMAL)
 		return interval > 0 ? length / interval : INFINITY;
@@ -72,9 +72,9 @@ static void weigh_by_stride(const struct gg_draw *draw, double x, uint64_t lengt
 	double up = x < 0x1p53 ? x - (double)(uint64_t)x : 0;
 	uint64_t points = draw->sample_point_count;
 
-	if (points == UINT32_MAX && draw->offset_bytes < length && draw->interval < 0x1p63)
+	if (points == UINT32_MAX && draw->offset_bytes < length && draw->sampling_interval < 0x1p63)
 		points = gg_stride_sample_point_count(draw->offset_bytes, length,
-		                                      (uint64_t)draw->interval);
+		                                      (uint64_t)draw->sampling_interval);
 	weight->probability = x < 1 ? x : 1;
 	weight->count = (double)points / x;
 	weight->count_variance = up * (1 - up) / (x * x) / weight->probability;
@@ -94,14 +94,14 @@ struct gg_weight gg_weight_of(const struct gg_draw *draw, uint64_t size_bytes)
 	double size = (double)size_bytes, x = mean_sample_points(draw, (double)length_bytes);
 
 	if (draw->scheme == GG_SCHEME_PER_ALLOCATION)
-		weigh_by_coin(draw->interval, &weight);
+		weigh_by_coin(draw->sampling_interval, &weight);
 	else if (x == INFINITY)
 		; /* it is taken for certain, and stands for itself */
 	else if (draw->scheme == GG_SCHEME_STRIDE)
 		weigh_by_stride(draw, x, length_bytes, &weight);
 	else if (draw->scheme != GG_SCHEME_POISSON_COUNT)
 		weigh_by_inclusion(x, &weight);
-	else if (length_bytes < gg_weight_cutoff_bytes(draw->interval))
+	else if (length_bytes < gg_weight_cutoff_bytes(draw->sampling_interval))
 		weigh_by_count(draw, x, &weight);
 	weight.bytes = size * weight.count;
 	weight.bytes_variance = size * size * weight.count_variance;
