@@ -25,22 +25,22 @@ static void copy_text(char *to, size_t size, const char *from)
 	to[length] = '\0';
 }
 
-int gg_error_set(struct gg_error *error, int code, const char *place, const char *advice,
+int gg_error_set(struct gg_error *error, int status, const char *place, const char *advice,
                  const char *format, ...)
 {
 	char message[GG_ERROR_MESSAGE_MAX];
 	va_list values;
 
 	if (error == NULL)
-		return code;
+		return status;
 	va_start(values, format);
 	vsnprintf(message, sizeof(message), format, values);
 	va_end(values);
-	error->code = code;
+	error->status = status;
 	copy_text(error->place, sizeof(error->place), place);
 	copy_text(error->advice, sizeof(error->advice), advice);
 	copy_text(error->message, sizeof(error->message), message);
-	return code;
+	return status;
 }
 
 int gg_error_set_errno(struct gg_error *error, int errno_value, const char *place,

@@ -8,7 +8,7 @@
  *   geiger: PLACE: MESSAGE. ADVICE
  *   geiger: --interval: '12x' is not a size. Give a size such as 512KiB or 1M.
  *
- * By convention -EINVAL means that the request was wrong (exit status 2).  Every other code means
+ * By convention -EINVAL means that the request was wrong (exit status 2).  Every other status means
  * that the work failed (exit status 1).
  *
  * Ownership  The struct holds copies of the texts; there is nothing to free.  Long texts are cut.
@@ -24,7 +24,7 @@
 enum { GG_ERROR_PLACE_MAX = 512, GG_ERROR_MESSAGE_MAX = 512, GG_ERROR_ADVICE_MAX = 256 };
 
 struct gg_error {
-	int code;                           /* negative errno value; 0: no error */
+	int status;                         /* negative errno value; 0: no error */
 	char place[GG_ERROR_PLACE_MAX];     /* an option, a file and offset, or a command */
 	char message[GG_ERROR_MESSAGE_MAX]; /* a clause without its full stop */
 	char advice[GG_ERROR_ADVICE_MAX];   /* the reader's next step, or empty */
@@ -39,13 +39,13 @@ enum {
 };
 
 /*
- * Fills `error` and returns `code`, so that a failing function can end with one line.  `error` may
- * be NULL if the caller needs only the code.  `place` and `advice` are plain texts and may be NULL;
- * only the message is a format.  The texts may point into `error` itself.
+ * Fills `error` and returns `status`, so that a failing function can end with one line.  `error`
+ * may be NULL if the caller needs only the status.  `place` and `advice` are plain texts and may be
+ * NULL; only the message is a format.  The texts may point into `error` itself.
  *
  *   return gg_error_set(error, -EBADMSG, path, "Record it again.", "not a profile: %s", why);
  */
-int gg_error_set(struct gg_error *error, int code, const char *place, const char *advice,
+int gg_error_set(struct gg_error *error, int status, const char *place, const char *advice,
                  const char *format, ...) GG_PRINTF(5, 6);
 
 /* Describes a failed system call: the message is strerror() of `errno_value`, which is positive. */

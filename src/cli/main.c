@@ -32,7 +32,7 @@ static int print_error(const struct gg_error *error, enum gg_color color, int fa
 	fprintf(stderr, "%sgeiger:%s %s\n", style.error, style.reset, line);
 	if (failure_status != 0)
 		return failure_status;
-	return error->code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	return error->status == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
 /* Parses the command's own options and runs it.  The result is that of gg_command.run. */

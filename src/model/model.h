@@ -5,7 +5,7 @@
  *   struct gg_model *model;
  *
  *   if (gg_model_load(&model, &profile, 1, NULL, error) < 0)
- *           return error->code;
+ *           return error->status;
  *   for (size_t i = 0; i < model->sample_count; i++)
  *           bytes += model->samples[i].weighted_bytes;
  *   gg_model_free(model);

@@ -7,7 +7,7 @@
  *   GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
  *
  *   if (gg_page_data(model, NULL, &options, &packed, error) < 0)      gzip of the JSON
- *           return error->code;
+ *           return error->status;
  *   gg_page_html(&packed, &out, error);                               a self-contained file
  *
  * docs/reference/PAGE_DATA.md describes the JSON.  If the data exceed most_bytes, the page makes

@@ -5,7 +5,7 @@
  *   struct gg_profile *profile;
  *
  *   if (gg_profile_open(&profile, "redis.geiger", error) < 0)
- *           return error->code;
+ *           return error->status;
  *   gg_profile_each_sample(profile, add_to_tally, &tally, error);
  *   gg_profile_close(profile);
  *

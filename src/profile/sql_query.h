@@ -5,7 +5,7 @@
  *   struct gg_sql_query *query;
  *
  *   if (gg_sql_query_new(&query, profile, "select function, live_bytes from v_function", error) < 0)
- *           return error->code;
+ *           return error->status;
  *   while ((status = gg_sql_query_next(query, error)) > 0)
  *           puts(gg_sql_query_text(query, 0, &length));
  *   gg_sql_query_free(query);

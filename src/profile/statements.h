@@ -7,7 +7,7 @@
  *   struct gg_statement row;
  *
  *   if (gg_statement_begin(&row, profile, GG_SQL_EVENT, error) < 0)
- *           return error->code;
+ *           return error->status;
  *   gg_statement_id(&row, event->process);
  *   gg_statement_text(&row, event->kind);
  *   return gg_statement_run(&row, error);

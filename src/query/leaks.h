@@ -6,7 +6,7 @@
  *   struct gg_leaks *leaks;
  *
  *   if (gg_leaks_run(model, &(struct gg_leaks_query){ .confidence = 0.95 }, &leaks, error) < 0)
- *           return error->code;
+ *           return error->status;
  *   ... leaks->rows ...
  *   gg_leaks_free(leaks);
  *

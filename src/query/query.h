@@ -7,7 +7,7 @@
  *
  *   gg_query_init(&query);                          selects everything, at the end
  *   if (gg_query_rows(model, &query, &result, error) < 0)
- *           return error->code;
+ *           return error->status;
  *   for (size_t i = 0; i < result->row_count; i++)
  *           gg_interval_of(result->rows[i].self, GG_BYTES, 0.95, true);
  *   gg_query_result_free(result);

@@ -5,7 +5,7 @@
  *   struct gg_tree *tree;
  *
  *   if (gg_tree_build(&tree, model, &query, &(struct gg_tree_options){ .fold = 0.01 }, error) < 0)
- *           return error->code;
+ *           return error->status;
  *   for (size_t i = 0; i < tree->count; i++)           parents precede their children
  *           gg_interval_of(&tree->nodes[i].total, ...)
  *   gg_tree_free(tree);

@@ -12,7 +12,7 @@
 #include "base/time_units.h"
 #include "region/reader/view.h"
 
-enum { WAIT_ROUNDS = 20, ROUND_MS = 10 };
+enum { LOCK_ROUND_COUNT = 20, LOCK_ROUND_MS = 10 };
 
 static const off_t word_offset = offsetof(struct gg_region_header, control);
 
@@ -55,15 +55,15 @@ int gg_region_control_open(const char *path, struct gg_error *error)
 }
 
 /*
- * Takes the lock, or gives up with EBUSY after WAIT_ROUNDS * ROUND_MS = 200 ms.  A process that is
- * stopped while it holds the lock must not block others for ever.
+ * Takes the lock, or gives up with EBUSY after LOCK_ROUND_COUNT * LOCK_ROUND_MS = 200 ms.  A
+ * process that is stopped while it holds the lock must not block others for ever.
  */
 static bool lock(int fd)
 {
 	/* A nonblocking lock in rounds gives a time limit, which flock() itself does not have. */
-	const struct timespec pause = { .tv_nsec = ROUND_MS * GG_NS_PER_MS };
+	const struct timespec pause = { .tv_nsec = LOCK_ROUND_MS * GG_NS_PER_MS };
 
-	for (int i = 0; i < WAIT_ROUNDS; i++) {
+	for (int i = 0; i < LOCK_ROUND_COUNT; i++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return true;
 		if (errno != EWOULDBLOCK && errno != EINTR)

@@ -6,7 +6,7 @@
  *   struct gg_region_change change = { .set_active = true, .active = false };
  *
  *   if (fd < 0 || gg_region_control_write(fd, &change, error) < 0)
- *           return error->code;
+ *           return error->status;
  *
  * The agent reads the word on cold paths, so a request takes effect at each thread's next read
  * (docs/AGENT.md, "Settings while it runs").  No answer reports whether it did.

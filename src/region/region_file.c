@@ -25,7 +25,7 @@ enum {
 	 * Bytes that must be free.  They are not allocated yet: a build runs thousands of programs
 	 * that end without a sample, and each page costs microseconds.
 	 */
-	START_BYTES = 128 * 1024
+	FREE_BYTES_LEAST = 128 * 1024
 };
 
 /*
@@ -122,7 +122,7 @@ static void look_at_room(struct gg_region_file *map, int fd)
 	if (fstatfs(fd, &system) < 0 || system.f_blocks == 0)
 		return;
 	free_bytes = (uint64_t)system.f_bavail * (uint64_t)system.f_bsize;
-	map->is_full = free_bytes < START_BYTES;
+	map->is_full = free_bytes < FREE_BYTES_LEAST;
 	map->is_tight = free_bytes < ROOMY_BYTES_LEAST ||
 	                (free_bytes < ROOMY_BYTES && system.f_bavail < system.f_blocks / 2);
 }

@@ -39,7 +39,7 @@ static void fail_by(struct gg_response *answer, const struct gg_error *error)
 	char line[GG_ERROR_LINE_MAX];
 
 	gg_error_format(error, line, sizeof(line));
-	fail(answer, error->code == -ENOENT ? 404 : error->code == -EINVAL ? 400 : 500, line);
+	fail(answer, error->status == -ENOENT ? 404 : error->status == -EINVAL ? 400 : 500, line);
 }
 
 static const char *argument(const struct gg_request *request, const char *name)

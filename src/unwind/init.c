@@ -19,7 +19,7 @@
  * glibc's _start and _dl_start_user take 61 bytes on x86-64 and 72 on aarch64; the code behind them
  * has CFI.
  */
-enum { START_BYTES = 96 };
+enum { LOADER_START_BYTES = 96 };
 
 #define PAGE_MASK (~UINT64_C(4095))
 
@@ -152,7 +152,7 @@ static void find_start(void)
 	if (base == 0 || memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0)
 		return;
 	gg_module_lookup_start.begin = base + elf->e_entry;
-	gg_module_lookup_start.end = gg_module_lookup_start.begin + START_BYTES;
+	gg_module_lookup_start.end = gg_module_lookup_start.begin + LOADER_START_BYTES;
 }
 
 void gg_unwind_init_early(void)

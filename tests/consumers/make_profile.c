@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 		return 2;
 	must(gg_profile_create(&profile, argv[1], &error));
 	if (!profile_write(profile, &error))
-		must(error.code);
+		must(error.status);
 	for (int scheme = 0; scheme < GG_SCHEME_COUNT; scheme++) {
 		for (size_t i = 0; i < GG_COUNT(sizes) * GG_COUNT(intervals); i++) {
 			struct gg_profile_sample sample = {

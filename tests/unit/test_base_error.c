@@ -20,7 +20,7 @@ TEST(an_error_says_where_what_and_what_to_do)
 
 	CHECK_EQ_I64(gg_error_set(&error, -ENOENT, "a.geiger", "Record one.", "no %s", "profile"),
 	             -ENOENT);
-	CHECK_EQ_I64(error.code, -ENOENT);
+	CHECK_EQ_I64(error.status, -ENOENT);
 	CHECK_EQ_STR(formatted(&error), "a.geiger: no profile. Record one.");
 }
 

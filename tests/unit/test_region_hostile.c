@@ -100,7 +100,7 @@ static int read_bytes(int fd, const uint8_t *bytes, size_t size)
 		use(&view);
 		gg_region_view_done(&view);
 	} else {
-		CHECK(error.message[0] != '\0' && error.code == status);
+		CHECK(error.message[0] != '\0' && error.status == status);
 	}
 	if (gg_ring_open(&reader, fd) == 0)
 		CHECK(gg_ring_read(&reader, events, 8, true) <= 8);

@@ -11,7 +11,7 @@
  *   struct gg_address_space space;
  *
  *   if (gg_address_space_make(&space, extract, error) < 0)
- *           return error->code;
+ *           return error->status;
  *   address = gg_address_space_address(&space, gg_model_stack_frame(model, stack));
  *   gg_address_space_done(&space);
  *

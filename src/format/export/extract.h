@@ -5,7 +5,7 @@
  *   struct gg_extract *extract;
  *
  *   if (gg_extract_make(&extract, model, &query, 0.95, error) < 0)
- *           return error->code;
+ *           return error->status;
  *   for (size_t i = 0; i < extract->row_count; i++)
  *           extract->rows[i].live.bytes                    a whole number
  *           gg_extract_interval(extract, &rows[i].live, GG_BYTES)

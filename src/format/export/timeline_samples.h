@@ -6,7 +6,7 @@
  *   struct gg_timeline_samples *steps;
  *
  *   if (gg_timeline_samples_make(&steps, extract, 60, error) < 0)
- *           return error->code;
+ *           return error->status;
  *   while (gg_timeline_samples_next(steps))
  *           for (size_t i = 0; i < steps->changed_count; i++)
  *                   entry = &steps->entries[steps->changed[i]];

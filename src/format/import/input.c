@@ -361,7 +361,7 @@ int gg_input_line(struct gg_input *input, struct gg_text_line *ret_line, struct 
 			return gg_input_wrong(input, input->base + input->at, error,
 			                      "a line has more than %d bytes", GG_INPUT_LINE_MAX);
 		if (fill(input, error) < 0)
-			return error != NULL ? error->code : -EBADMSG;
+			return error != NULL ? error->status : -EBADMSG;
 	}
 	input->offset = input->base + input->at;
 	ret_line->at = input->text + input->at;

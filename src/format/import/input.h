@@ -5,7 +5,7 @@
  *   struct gg_input *input;
  *
  *   if (gg_input_open(&input, path, error) < 0)            "-": standard input
- *           return error->code;
+ *           return error->status;
  *   while (gg_input_line(input, &line, error) > 0) ...     line by line
  *   gg_input_all(input, most, &bytes, &length, error);     or everything at once
  *   gg_input_close(input);

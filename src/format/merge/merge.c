@@ -170,7 +170,9 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 	bool has_interval = sample->draw.scheme != GG_SCHEME_PER_ALLOCATION;
 	struct gg_merge_part part = { .sum = weigh_sample(sample),
 		                      .size_class = size_class(sample->size_bytes),
-		                      .interval_bytes = has_interval ? sample->draw.sampling_interval : 0 };
+		                      .interval_bytes = has_interval
+		                                                ? sample->draw.sampling_interval
+		                                                : 0 };
 	struct gg_merge_key key;
 
 	if (is_inherited) {

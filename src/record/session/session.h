@@ -6,7 +6,7 @@
  *   int exit_status;
  *
  *   if (gg_record_run(&options, &exit_status, error) < 0)
- *           return error->code;        exit_status is 125, 126 or 127
+ *           return error->status;        exit_status is 125, 126 or 127
  *   return exit_status;
  *
  * Members       each process with a region in the session's directory belongs to the session, no

@@ -5,7 +5,7 @@
  *   struct gg_symbolize_result result;
  *
  *   if (gg_symbolize(profile, NULL, &result, error) < 0)
- *           return error->code;
+ *           return error->status;
  *
  * The recorder calls it when the session ends, because the files that ran still exist at that time.
  * Afterwards the profile is complete on every other machine.  `geiger symbolize` may call it again

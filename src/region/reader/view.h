@@ -5,7 +5,7 @@
  *   struct gg_region_view view;
  *
  *   if (gg_region_view_open(&view, path, error) < 0)
- *           return error->code;
+ *           return error->status;
  *   for (uint32_t i = 0; i < view.live_count; i++)
  *           count = gg_region_view_stack(&view, view.live[i].stack, pcs, GG_COUNT(pcs));
  *   gg_region_view_done(&view);

@@ -8,7 +8,8 @@
 #include "region/writer/site_totals.h"
 
 enum {
-	TRIES = 200 /* a reading takes 50 ns; a running thread changes a site total once in 200 ns */
+	READ_TRIES =
+		200 /* a reading takes 50 ns; a running thread changes a site total once in 200 ns */
 };
 
 static uint32_t used_of(const struct gg_region *region, enum gg_region_table_id id)
@@ -30,7 +31,7 @@ void gg_region_scan_begin(const struct gg_region *region, struct gg_region_scan 
 bool gg_region_scan_live(const struct gg_region *region, uint32_t live_index,
                          struct gg_region_sample *ret_sample)
 {
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = 0; i < READ_TRIES; i++) {
 		if (!gg_region_live_copy(region, live_index, ret_sample))
 			return false;
 		/* The copy is whole if the record still has its id, because ids are never used
@@ -104,7 +105,7 @@ static void read_sums(const struct gg_region *region, uint32_t index, const stru
 {
 	uint32_t owner = 0;
 
-	for (int i = 0; i < TRIES; i++)
+	for (int i = 0; i < READ_TRIES; i++)
 		if (load_sums(region, index, from, ret_sums, &owner) &&
 		    (owner == 0 || read_owned(region, index, owner, from, operation, ret_sums)))
 			return;

@@ -8,63 +8,63 @@
 #include "base/compiler.h"
 #include "stats/lab/simulate.h"
 
-#define KIB      UINT64_C(1024)
-#define MIB      (1024 * KIB)
-#define INTERVAL (512.0 * 1024)
+#define KIB     UINT64_C(1024)
+#define MIB     (1024 * KIB)
+#define R_BYTES (512.0 * 1024)
 
 /* The name, then size, allocations, and interval of each part. */
 #define PROGRAM(symbol, ...) static const struct gg_program_part symbol[] = { __VA_ARGS__ }
 
-PROGRAM(small_rare, { 64, 2458, INTERVAL });
-PROGRAM(small_few, { 64, 22118, INTERVAL });
-PROGRAM(small_24, { 64, 196608, INTERVAL });
-PROGRAM(small_many, { 64, 3276800, INTERVAL });
+PROGRAM(small_rare, { 64, 2458, R_BYTES });
+PROGRAM(small_few, { 64, 22118, R_BYTES });
+PROGRAM(small_24, { 64, 196608, R_BYTES });
+PROGRAM(small_many, { 64, 3276800, R_BYTES });
 /*
  * Sizes from R/2 to 64 R: p grows from 0.4 to nearly 1, and the number of samples is far from a
  * Poisson number.
  */
-PROGRAM(half_r, { 256 * KIB, 30, INTERVAL });
-PROGRAM(one_r, { 512 * KIB, 13, INTERVAL });
-PROGRAM(two_r_few, { 1 * MIB, 3, INTERVAL });
-PROGRAM(four_r, { 2 * MIB, 28, INTERVAL });
-PROGRAM(five_r, { 2560 * KIB, 12, INTERVAL });
-PROGRAM(eight_r, { 4 * MIB, 190, INTERVAL });
-PROGRAM(all_large, { 32 * MIB, 20, INTERVAL });
+PROGRAM(half_r, { 256 * KIB, 30, R_BYTES });
+PROGRAM(one_r, { 512 * KIB, 13, R_BYTES });
+PROGRAM(two_r_few, { 1 * MIB, 3, R_BYTES });
+PROGRAM(four_r, { 2 * MIB, 28, R_BYTES });
+PROGRAM(five_r, { 2560 * KIB, 12, R_BYTES });
+PROGRAM(eight_r, { 4 * MIB, 190, R_BYTES });
+PROGRAM(all_large, { 32 * MIB, 20, R_BYTES });
 /*
  * Twenty large blocks are nearly always sampled, and the small ones seldom: the upper end must
  * leave room for the small ones.
  */
-PROGRAM(large_and_hidden, { 4 * MIB, 20, INTERVAL }, { 64, 24576, INTERVAL });
-PROGRAM(large_and_small, { 4 * MIB, 20, INTERVAL }, { 64, 98304, INTERVAL });
-PROGRAM(mixed_four, { 48, 87381, INTERVAL }, { 4 * KIB, 1024, INTERVAL },
-        { 256 * KIB, 16, INTERVAL }, { 2 * MIB, 6, INTERVAL });
-PROGRAM(mixed_few, { 96, 8192, INTERVAL }, { 16 * KIB, 40, INTERVAL }, { 700 * KIB, 2, INTERVAL });
+PROGRAM(large_and_hidden, { 4 * MIB, 20, R_BYTES }, { 64, 24576, R_BYTES });
+PROGRAM(large_and_small, { 4 * MIB, 20, R_BYTES }, { 64, 98304, R_BYTES });
+PROGRAM(mixed_four, { 48, 87381, R_BYTES }, { 4 * KIB, 1024, R_BYTES }, { 256 * KIB, 16, R_BYTES },
+        { 2 * MIB, 6, R_BYTES });
+PROGRAM(mixed_few, { 96, 8192, R_BYTES }, { 16 * KIB, 40, R_BYTES }, { 700 * KIB, 2, R_BYTES });
 /* Pareto with exponent 1: as many bytes in each octave of sizes, from 16 bytes to 16 MiB. */
-#define OCTAVES(total)                                                                            \
-	{ 16, (total) / 16, INTERVAL }, { 32, (total) / 32, INTERVAL },                           \
-		{ 64, (total) / 64, INTERVAL }, { 128, (total) / 128, INTERVAL },                 \
-		{ 256, (total) / 256, INTERVAL }, { 512, (total) / 512, INTERVAL },               \
-		{ 1 * KIB, (total) / (1 * KIB), INTERVAL },                                       \
-		{ 2 * KIB, (total) / (2 * KIB), INTERVAL },                                       \
-		{ 4 * KIB, (total) / (4 * KIB), INTERVAL },                                       \
-		{ 8 * KIB, (total) / (8 * KIB), INTERVAL },                                       \
-		{ 16 * KIB, (total) / (16 * KIB), INTERVAL },                                     \
-		{ 32 * KIB, (total) / (32 * KIB), INTERVAL },                                     \
-		{ 64 * KIB, (total) / (64 * KIB), INTERVAL },                                     \
-		{ 128 * KIB, (total) / (128 * KIB), INTERVAL },                                   \
-		{ 256 * KIB, (total) / (256 * KIB), INTERVAL },                                   \
-		{ 512 * KIB, (total) / (512 * KIB), INTERVAL },                                   \
-		{ 1 * MIB, (total) / MIB, INTERVAL }, { 2 * MIB, (total) / (2 * MIB), INTERVAL }, \
-		{ 4 * MIB, (total) / (4 * MIB), INTERVAL },                                       \
-		{ 8 * MIB, (total) / (8 * MIB), INTERVAL },                                       \
-	{                                                                                         \
-		16 * MIB, (total) / (16 * MIB), INTERVAL                                          \
+#define OCTAVES(total)                                                                          \
+	{ 16, (total) / 16, R_BYTES }, { 32, (total) / 32, R_BYTES },                           \
+		{ 64, (total) / 64, R_BYTES }, { 128, (total) / 128, R_BYTES },                 \
+		{ 256, (total) / 256, R_BYTES }, { 512, (total) / 512, R_BYTES },               \
+		{ 1 * KIB, (total) / (1 * KIB), R_BYTES },                                      \
+		{ 2 * KIB, (total) / (2 * KIB), R_BYTES },                                      \
+		{ 4 * KIB, (total) / (4 * KIB), R_BYTES },                                      \
+		{ 8 * KIB, (total) / (8 * KIB), R_BYTES },                                      \
+		{ 16 * KIB, (total) / (16 * KIB), R_BYTES },                                    \
+		{ 32 * KIB, (total) / (32 * KIB), R_BYTES },                                    \
+		{ 64 * KIB, (total) / (64 * KIB), R_BYTES },                                    \
+		{ 128 * KIB, (total) / (128 * KIB), R_BYTES },                                  \
+		{ 256 * KIB, (total) / (256 * KIB), R_BYTES },                                  \
+		{ 512 * KIB, (total) / (512 * KIB), R_BYTES },                                  \
+		{ 1 * MIB, (total) / MIB, R_BYTES }, { 2 * MIB, (total) / (2 * MIB), R_BYTES }, \
+		{ 4 * MIB, (total) / (4 * MIB), R_BYTES },                                      \
+		{ 8 * MIB, (total) / (8 * MIB), R_BYTES },                                      \
+	{                                                                                       \
+		16 * MIB, (total) / (16 * MIB), R_BYTES                                         \
 	}
 PROGRAM(heavy_tail_few, OCTAVES(320 * KIB));
 PROGRAM(heavy_tail, OCTAVES(3 * MIB));
 PROGRAM(heavy_tail_many, OCTAVES(64 * MIB));
 /* The interval changes while the program runs, so samples of one size have different weights. */
-PROGRAM(interval_changes, { 64, 81920, INTERVAL }, { 64, 10240, 64.0 * 1024 },
+PROGRAM(interval_changes, { 64, 81920, R_BYTES }, { 64, 10240, 64.0 * 1024 },
         { 4 * KIB, 2560, 2048.0 * 1024 });
 PROGRAM(interval_shrinks, { 64, 65536, 2048.0 * 1024 }, { 64, 20480, 64.0 * 1024 });
 

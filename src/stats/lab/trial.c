@@ -388,19 +388,19 @@ int gg_trial_run(const struct gg_trace *trace, const struct gg_trial_plan *plan,
 	struct trial_run *run = calloc(1, sizeof(*run));
 	double *estimates = calloc(run_count * GG_TRIAL_QUANTITY_COUNT, sizeof(*estimates));
 	struct truth truth = { 0 };
-	int code = truth_init(&truth, trace);
+	int status = truth_init(&truth, trace);
 
 	*ret_result = (struct gg_trial_result){ 0 };
 	if (run != NULL)
 		run->sums = calloc(2 * (size_t)trace->group_count + 1, sizeof(*run->sums));
-	if (code == 0 && (run == NULL || run->sums == NULL || estimates == NULL))
-		code = -ENOMEM;
-	if (code == 0) {
+	if (status == 0 && (run == NULL || run->sums == NULL || estimates == NULL))
+		status = -ENOMEM;
+	if (status == 0) {
 		run->plan = plan;
-		code = run_all(trace, &truth, run, run_count, confidence, seed, estimates,
-		               ret_result);
+		status = run_all(trace, &truth, run, run_count, confidence, seed, estimates,
+		                 ret_result);
 	}
-	for (int q = 0; code == 0 && q < GG_TRIAL_QUANTITY_COUNT; q++) {
+	for (int q = 0; status == 0 && q < GG_TRIAL_QUANTITY_COUNT; q++) {
 		enum gg_trial_quantity quantity = (enum gg_trial_quantity)q;
 		struct gg_trial_figure *figure = &ret_result->figures[q];
 
@@ -417,5 +417,5 @@ int gg_trial_run(const struct gg_trace *trace, const struct gg_trial_plan *plan,
 		free(run->sums);
 	free(run);
 	free(estimates);
-	return code;
+	return status;
 }

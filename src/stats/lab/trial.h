@@ -2,7 +2,8 @@
 /*
  * trial - samples one trace many times, and measures bias, variance, and coverage of a scheme.
  *
- *   struct gg_trial_plan plan = { .name = "poisson", .options = { .sampling_interval = 512 * 1024 } };
+ *   struct gg_trial_plan plan = { .name = "poisson",
+ *                                 .options = { .sampling_interval = 512 * 1024 } };
  *   struct gg_trial_result result;
  *
  *   gg_trial_run(&trace, &plan, 200, 0.95, seed, &result);

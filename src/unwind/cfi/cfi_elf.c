@@ -158,16 +158,16 @@ static int find_eh_frame(const struct image *image, const struct gg_cfi_section 
 static int fill(struct gg_cfi_module *ret_module, struct image *image)
 {
 	struct gg_cfi_module module = { 0 };
-	int code = read_headers(image);
+	int status = read_headers(image);
 
-	if (code == 0)
-		code = read_bias(image);
-	if (code == 0)
-		code = find_hdr(image, &module.eh_frame_hdr);
-	if (code == 0)
-		code = find_eh_frame(image, &module.eh_frame_hdr, &module.eh_frame);
-	if (code < 0)
-		return code;
+	if (status == 0)
+		status = read_bias(image);
+	if (status == 0)
+		status = find_hdr(image, &module.eh_frame_hdr);
+	if (status == 0)
+		status = find_eh_frame(image, &module.eh_frame_hdr, &module.eh_frame);
+	if (status < 0)
+		return status;
 	module.arch = image->arch;
 	*ret_module = module;
 	return 0;
@@ -178,13 +178,13 @@ int gg_cfi_module_from_memory(struct gg_cfi_module *ret_module, const void *elf_
 {
 	struct image image = { .bytes = elf_header, .size_bytes = map_bytes, .is_file = false };
 	struct gg_cfi_module module;
-	int code = fill(&module, &image);
+	int status = fill(&module, &image);
 
-	if (code == 0 && module.arch != GG_CFI_HOST_ARCH)
-		code = -ENOEXEC;
-	if (code == 0)
+	if (status == 0 && module.arch != GG_CFI_HOST_ARCH)
+		status = -ENOEXEC;
+	if (status == 0)
 		*ret_module = module;
-	return code;
+	return status;
 }
 
 int gg_cfi_module_from_file(struct gg_cfi_module *ret_module, const void *file, size_t file_bytes)

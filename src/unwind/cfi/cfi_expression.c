@@ -3,13 +3,13 @@
  * cfi_expression - evaluates DWARF expressions on a stack machine of 64-bit words.
  *
  * Arithmetic wraps.  Comparison, division, and shra are signed, as in DWARF 5 section 2.5.1.4.  An
- * evaluation is bounded by GG_CFI_EXPRESSION_STEPS_MAX steps and DEPTH_MAX words.
+ * evaluation is bounded by GG_CFI_EXPRESSION_STEPS_MAX steps and OPERANDS_MAX words.
  */
 #include "unwind/cfi/cfi_expression.h"
 
 #include <stddef.h>
 
-enum { DEPTH_MAX = 32 }; /* words; a deeper stack is BAD_EXPRESSION */
+enum { OPERANDS_MAX = 32 }; /* words; a deeper stack is BAD_EXPRESSION */
 
 enum {
 	DW_OP_ADDR = 0x03,
@@ -57,7 +57,7 @@ struct evaluation {
 	struct cfi_reader r;
 	unsigned depth;
 	enum gg_cfi_step result; /* not OK: the evaluation has ended */
-	uint64_t words[DEPTH_MAX];
+	uint64_t words[OPERANDS_MAX];
 };
 
 /*
@@ -100,7 +100,7 @@ static void fail(struct evaluation *e, enum gg_cfi_step why)
 
 static void push(struct evaluation *e, uint64_t word)
 {
-	if (e->depth == DEPTH_MAX)
+	if (e->depth == OPERANDS_MAX)
 		fail(e, GG_CFI_STEP_BAD_EXPRESSION);
 	else
 		e->words[e->depth++] = word;

@@ -18,27 +18,27 @@
  */
 static int map(struct gg_cfi_file *file, const char *path, struct gg_error *error)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), code = 0;
-	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), status = 0;
+	struct stat file_stat;
 	void *bytes;
 
 	if (fd < 0)
 		return gg_error_set_errno(error, errno, path, NULL);
-	if (fstat(fd, &status) < 0) {
-		code = gg_error_set_errno(error, errno, path, NULL);
-	} else if (!S_ISREG(status.st_mode) || status.st_size == 0) {
-		code = gg_error_set(error, -ENOEXEC, path, NULL, "not an ELF file");
+	if (fstat(fd, &file_stat) < 0) {
+		status = gg_error_set_errno(error, errno, path, NULL);
+	} else if (!S_ISREG(file_stat.st_mode) || file_stat.st_size == 0) {
+		status = gg_error_set(error, -ENOEXEC, path, NULL, "not an ELF file");
 	} else {
-		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		bytes = mmap(NULL, (size_t)file_stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (bytes == MAP_FAILED) {
-			code = gg_error_set_errno(error, errno, path, NULL);
+			status = gg_error_set_errno(error, errno, path, NULL);
 		} else {
 			file->bytes = bytes;
-			file->size_bytes = (size_t)status.st_size;
+			file->size_bytes = (size_t)file_stat.st_size;
 		}
 	}
 	close(fd);
-	return code;
+	return status;
 }
 
 static struct gg_cfi_section whole(const struct gg_cfi_file *file)
@@ -97,18 +97,18 @@ static void find_symbols(struct gg_cfi_file *file)
 
 int gg_cfi_file_open(struct gg_cfi_file *file, const char *path, struct gg_error *error)
 {
-	int code;
+	int status;
 
 	*file = (struct gg_cfi_file){ 0 };
-	code = map(file, path, error);
-	if (code < 0)
-		return code;
-	code = gg_cfi_module_from_file(&file->module, file->bytes, file->size_bytes);
-	if (code < 0) {
+	status = map(file, path, error);
+	if (status < 0)
+		return status;
+	status = gg_cfi_module_from_file(&file->module, file->bytes, file->size_bytes);
+	if (status < 0) {
 		gg_cfi_file_close(file);
-		return gg_error_set(error, code, path, NULL,
-		                    code == -ENOENT ? "it has no .eh_frame_hdr"
-		                                    : "not an ELF file for x86-64 or aarch64");
+		return gg_error_set(error, status, path, NULL,
+		                    status == -ENOENT ? "it has no .eh_frame_hdr"
+		                                      : "not an ELF file for x86-64 or aarch64");
 	}
 	find_symbols(file);
 	return 0;
@@ -159,13 +159,13 @@ int gg_cfi_file_symbol_at(const struct gg_cfi_file *file, uint64_t pc,
 {
 	size_t count = file->symbols.size_bytes / sizeof(Elf64_Sym);
 	Elf64_Sym symbol;
-	int code = -ENOENT;
+	int status = -ENOENT;
 
 	for (size_t i = 0; i < count; i++) {
 		if (!read_symbol(file, i, &symbol) || pc - symbol.st_value >= symbol.st_size)
 			continue;
 		*ret_symbol = describe(file, &symbol);
-		code = 0;
+		status = 0;
 		/*
 		 * A global name is the one that people know, so the search goes on after a local
 		 * one.
@@ -173,5 +173,5 @@ int gg_cfi_file_symbol_at(const struct gg_cfi_file *file, uint64_t pc,
 		if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL)
 			break;
 	}
-	return code;
+	return status;
 }

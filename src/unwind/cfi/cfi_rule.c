@@ -7,7 +7,7 @@
 #include "unwind/cfi/cfi_read.h"
 
 enum {
-	WORD_BYTES = 8,
+	RULE_WORD_BYTES = 8,
 	CFA_BYTES_MAX = (1 << 23) - 1,
 };
 
@@ -19,9 +19,9 @@ static struct gg_unwind_rule none(enum gg_rule_reason reason)
 /* Converts bytes to words.  Returns false if they are not whole words, or too many. */
 static bool to_words(int64_t bytes, int16_t *ret_words)
 {
-	int64_t words = bytes / WORD_BYTES;
+	int64_t words = bytes / RULE_WORD_BYTES;
 
-	if (bytes % WORD_BYTES != 0 || words <= GG_RULE_SAME || words > INT16_MAX)
+	if (bytes % RULE_WORD_BYTES != 0 || words <= GG_RULE_SAME || words > INT16_MAX)
 		return false;
 	*ret_words = (int16_t)words;
 	return true;
@@ -122,7 +122,7 @@ static bool fit_plt(const struct gg_cfi_module *module, const struct gg_cfi_row 
 			return false;
 	}
 	rule->kind = GG_RULE_SP;
-	rule->cfa_bytes = (int32_t)offset + (pc - entry >= threshold ? WORD_BYTES : 0);
+	rule->cfa_bytes = (int32_t)offset + (pc - entry >= threshold ? RULE_WORD_BYTES : 0);
 	if (pc - entry >= threshold) {
 		entry += threshold;
 		if (range->begin < entry)

@@ -68,7 +68,7 @@ static bool check_region(const char *path)
 
 	if (gg_region_view_open(&view, path, &error) < 0)
 		/* It may be one of those that do not stay (GEIGER_KEEP). */
-		return CHECK_MSG(error.code == -ENOENT, "%s: %s", path, error.message);
+		return CHECK_MSG(error.status == -ENOENT, "%s: %s", path, error.message);
 	counters = view.header.counters;
 	good = CHECK_MSG(!view.torn && view.damaged_count == 0, "%s: torn %d, damaged %llu", path,
 	                 view.torn, (unsigned long long)view.damaged_count);
