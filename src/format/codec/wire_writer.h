@@ -13,7 +13,7 @@
  * longer length, so each level of nesting moves a large message once.
  *
  * Numbers  all are varints: a negative one is cast to uint64_t, as protocol buffers do with int32
- *          and int64.  A number is written even if it is 0.
+ *          and int64.
  * Memory   a failed append sets `failed` of the buffer, and later calls change nothing.
  * Threads  one owner of the buffer at a time.
  */
@@ -57,6 +57,13 @@ static inline void gg_wire_put_number(struct gg_buf *out, uint32_t number, uint6
 {
 	gg_wire_append_tag(out, number, GG_WIRE_VARINT);
 	gg_wire_append_varint(out, value);
+}
+
+/* Writes a number unless it is 0, for readers that take a missing field for 0. */
+static inline void gg_wire_put_nonzero(struct gg_buf *out, uint32_t number, uint64_t value)
+{
+	if (value != 0)
+		gg_wire_put_number(out, number, value);
 }
 
 static inline void gg_wire_put_bytes(struct gg_buf *out, uint32_t number, const void *bytes,

@@ -26,14 +26,14 @@ enum {
 	TEXT_IID = 1,
 	TEXT_BYTES = 2,
 
-	MAPPING_IID = 1,
-	NAMED_MAPPING_BUILD_ID = 2, /* optional */
-	NAMED_MAPPING_START_OFFSET = 3,
-	NAMED_MAPPING_START = 4,
-	MAPPING_END = 5,
-	MAPPING_LOAD_BIAS = 6,
-	MAPPING_PATH = 7, /* one for each folder */
-	MAPPING_EXACT_OFFSET = 8,
+	TRACE_MAPPING_IID = 1,
+	TRACE_MAPPING_BUILD_ID = 2, /* optional */
+	TRACE_MAPPING_START_OFFSET = 3,
+	TRACE_MAPPING_START = 4,
+	TRACE_MAPPING_END = 5,
+	TRACE_MAPPING_LOAD_BIAS = 6,
+	TRACE_MAPPING_PATH = 7, /* one for each folder */
+	TRACE_MAPPING_EXACT_OFFSET = 8,
 
 	FRAME_IID = 1,
 	FRAME_FUNCTION = 2,
@@ -176,20 +176,20 @@ static void write_mapping(struct names *names, size_t number)
 	if (build_id_bytes > 0)
 		put_text(out, INTERNED_BUILD_ID, number + 1, build_id, build_id_bytes);
 	message = gg_wire_begin(out, INTERNED_MAPPING);
-	gg_wire_put_number(out, MAPPING_IID, number + 1);
+	gg_wire_put_number(out, TRACE_MAPPING_IID, number + 1);
 	if (build_id_bytes > 0)
-		gg_wire_put_number(out, NAMED_MAPPING_BUILD_ID, number + 1);
-	gg_wire_put_number(out, NAMED_MAPPING_START_OFFSET, module->file_offset);
-	gg_wire_put_number(out, NAMED_MAPPING_START, module->start);
-	gg_wire_put_number(out, MAPPING_END, module->end);
+		gg_wire_put_number(out, TRACE_MAPPING_BUILD_ID, number + 1);
+	gg_wire_put_number(out, TRACE_MAPPING_START_OFFSET, module->file_offset);
+	gg_wire_put_number(out, TRACE_MAPPING_START, module->start);
+	gg_wire_put_number(out, TRACE_MAPPING_END, module->end);
 	/*
 	 * rel_pc is an address in the file, so the load bias is the difference between address and
 	 * offset.
 	 */
-	gg_wire_put_number(out, MAPPING_LOAD_BIAS,
+	gg_wire_put_number(out, TRACE_MAPPING_LOAD_BIAS,
 	                   module->start - module->bias - module->file_offset);
-	gg_wire_put_number(out, MAPPING_PATH, number + 1);
-	gg_wire_put_number(out, MAPPING_EXACT_OFFSET, module->file_offset);
+	gg_wire_put_number(out, TRACE_MAPPING_PATH, number + 1);
+	gg_wire_put_number(out, TRACE_MAPPING_EXACT_OFFSET, module->file_offset);
 	gg_wire_end(out, message);
 	end_packet(names, packet, interned);
 }

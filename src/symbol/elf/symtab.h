@@ -18,7 +18,7 @@
 #include "base/buf.h"
 
 struct gg_symtab {
-	struct gg_buf entries; /* struct entry, sorted by gg_symtab_sort() */
+	struct gg_buf entries; /* struct symtab_entry, sorted by gg_symtab_sort() */
 	/* uint64_t: the largest end of an entry and all entries before it */
 	struct gg_buf max_ends;
 };
