@@ -18,6 +18,7 @@
 #include "format/codec/string_table.h"
 #include "format/export/address_space.h"
 #include "format/export/export.h"
+#include "format/export/extract_blocks.h"
 
 /* A stack of a process.  The numbers stay estimates until they are written. */
 struct dhat_point {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extract - collects rows and blocks of a query, and rounds their estimates consistently. */
+/* extract - sums the samples of a query by row, and rounds the estimates consistently. */
 #include "format/export/extract.h"
 
 #include <errno.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/path.h"
-#include "stats/sampling/weight.h"
 
 struct extract_builder {
 	struct gg_extract *extract;
@@ -95,73 +95,97 @@ static void add_to_row(const struct gg_model_sample *sample,
 	}
 }
 
-/* The rounding error that the next row takes over. */
-struct owed {
-	double bytes, count;
+/*
+ * Rounding.  Formats have whole numbers, but rows have estimates, such as 0.4, 0.4 and 0.4.
+ *
+ *   1. Rounding each row by itself makes 0, 0 and 0: the sum is wrong by 1.2, and with n rows by up
+ *      to n/2.
+ *   2. So each row first takes over what the rows before it rounded away.  The first row rounds to
+ *      0 and leaves a debt of 0.4.  The second has 0.8, rounds to 1, and leaves -0.2.  The third has
+ *      0.2 and rounds to 0.
+ *   3. The debt stays between -1/2 and 1/2 as long as no row is forced (4).  The sum of consecutive
+ *      rows is their estimates, plus the debt before the first, less the debt after the last.  So
+ *      each such sum is right to 1, in any part of the file.
+ *   4. Two rules may force a row away from its nearest number: no row is negative, and a row that
+ *      has a sample counts at least one allocation, because readers skip rows of 0.  The debt then
+ *      grows beyond 1/2, and the next rows pay it back.
+ */
+struct rounding_debt {
+	double bytes, count; /* estimates so far, less the whole numbers so far */
 };
 
-static uint64_t round_owing(double *owed, double value)
+static uint64_t round_with_debt(double *debt, double value)
 {
-	double whole = floor(value + *owed + 0.5);
+	double whole = floor(value + *debt + 0.5);
 
 	if (!(whole > 0))
 		whole = 0;
 	else if (whole > 0x1p62)
 		whole = 0x1p62;
-	*owed += value - whole;
+	*debt += value - whole;
 	return (uint64_t)whole;
 }
 
 /* Rounds an estimate to whole numbers; a row without a sample gets zeros. */
-static void round_sum(struct owed *owed, bool has_samples, double bytes, double count,
+static void round_sum(struct rounding_debt *debt, bool has_samples, double bytes, double count,
                       uint64_t *ret_bytes, uint64_t *ret_count)
 {
 	*ret_bytes = *ret_count = 0;
 	if (!has_samples)
 		return;
-	*ret_bytes = round_owing(&owed->bytes, bytes);
-	*ret_count = round_owing(&owed->count, count);
+	*ret_bytes = round_with_debt(&debt->bytes, bytes);
+	*ret_count = round_with_debt(&debt->count, count);
 	if (*ret_count == 0) {
 		*ret_count = 1;
-		owed->count -= 1;
+		debt->count -= 1;
 	}
 }
 
-struct plain {
+struct plain_estimate {
 	double bytes, count;
 	uint64_t samples;
 };
 
-static struct plain plain_of(const struct gg_plain_tally *sums)
+static struct plain_estimate estimate_of(const struct gg_plain_tally *sums)
 {
 	struct gg_tally tally;
 
 	gg_plain_tally_tally(sums, &tally);
-	return (struct plain){ gg_tally_estimate(&tally, GG_BYTES).value,
-		               gg_tally_estimate(&tally, GG_ALLOCATIONS).value,
-		               tally.sample_count };
+	return (struct plain_estimate){ gg_tally_estimate(&tally, GG_BYTES).value,
+		                        gg_tally_estimate(&tally, GG_ALLOCATIONS).value,
+		                        tally.sample_count };
 }
 
-/* Rounds live and no longer live memory separately; allocated is the sum of the two. */
+/*
+ * Rounds the sums of all rows.  A reader may subtract live from allocated, so the difference must
+ * not become negative.  Therefore the function rounds live memory and freed memory, each with a
+ * debt of its own, and allocated memory is the sum of the two whole numbers.  A row may have more
+ * live than allocated memory, if the window excludes its allocations or its process inherited
+ * them.  In such a row, allocated memory is rounded by itself.
+ */
 static void round_rows(struct gg_extract *extract)
 {
-	struct owed live_owed = { 0 }, gone_owed = { 0 };
+	struct rounding_debt live_debt = { 0 }, freed_debt = { 0 };
 
 	for (size_t i = 0; i < extract->row_count; i++) {
 		struct gg_extract_sum *live = &extract->rows[i].live;
 		struct gg_extract_sum *allocated = &extract->rows[i].allocated;
-		struct plain held = plain_of(&live->tally), all = plain_of(&allocated->tally);
+		struct plain_estimate held = estimate_of(&live->tally);
+		struct plain_estimate all = estimate_of(&allocated->tally);
 		uint64_t bytes, count;
 
-		round_sum(&live_owed, held.samples > 0, held.bytes, held.count, &live->bytes,
+		round_sum(&live_debt, held.samples > 0, held.bytes, held.count, &live->bytes,
 		          &live->count);
+		/* The sums are of doubles, so equal ones may differ in their last digits. */
 		if (all.samples >= held.samples && all.bytes >= held.bytes * (1 - 1e-9)) {
-			round_sum(&gone_owed, all.samples > held.samples, all.bytes - held.bytes,
+			round_sum(&freed_debt, all.samples > held.samples, all.bytes - held.bytes,
 			          all.count - held.count, &bytes, &count);
 			allocated->bytes = live->bytes + bytes;
 			allocated->count = live->count + count;
+			gg_assert(allocated->bytes >= live->bytes);
+			gg_assert(allocated->count >= live->count);
 		} else {
-			round_sum(&gone_owed, all.samples > 0, all.bytes, all.count,
+			round_sum(&freed_debt, all.samples > 0, all.bytes, all.count,
 			          &allocated->bytes, &allocated->count);
 		}
 		extract->live_bytes += live->bytes;
@@ -353,135 +377,4 @@ void gg_extract_process_name(const struct gg_extract *extract, uint32_t process,
 		gg_buf_printf(out, "process %u", of->pid);
 	else
 		gg_buf_append_text(out, "[unknown]");
-}
-
-/* --- blocks --------------------------------------------------------------------------------- */
-
-struct blocks {
-	const struct gg_extract *extract;
-	GG_ARRAY(struct gg_extract_block) blocks;
-	bool failed;
-};
-
-static struct gg_extract_block block_of_sample(const struct gg_model_sample *sample)
-{
-	double count = sample->size_bytes > 0 ? sample->weighted_bytes / (double)sample->size_bytes
-	                                      : gg_weight_of(&sample->draw, 0).count;
-
-	return (struct gg_extract_block){
-		.alloc_ns = sample->alloc_ns,
-		.free_ns = sample->free_ns,
-		.bytes = sample->weighted_bytes,
-		.count = count,
-		.process = sample->process,
-		.stack = sample->stack,
-		.thread = sample->thread,
-		.kind = sample->kind,
-	};
-}
-
-/*
- * An aggregate counts from when all of it was live until a part of it was freed (query.h,
- * "Exactness").
- */
-static struct gg_extract_block block_of_aggregate(const struct gg_model *model,
-                                                  const struct gg_profile_coarse *aggregate)
-{
-	int64_t range = aggregate->to_ns - aggregate->from_ns, bucket = aggregate->bucket_ns;
-	struct gg_extract_block block = {
-		.bytes = gg_fixed_value(aggregate->sums.bytes),
-		.count = gg_fixed_value(aggregate->sums.count),
-		.process = aggregate->process,
-		.stack = aggregate->stack,
-		.thread = aggregate->thread,
-		.kind = (uint32_t)model->kind_count,
-	};
-
-	if (aggregate->is_left) { /* the time of the exit is unknown */
-		block.alloc_ns = block.free_ns = aggregate->from_ns + bucket;
-		return block;
-	}
-	if (bucket <= 0 || bucket > range)
-		bucket = range;
-	block.alloc_ns = aggregate->from_ns + bucket;
-	block.free_ns = aggregate->to_ns - bucket + 1;
-	if (block.free_ns < block.alloc_ns)
-		block.free_ns = block.alloc_ns;
-	return block;
-}
-
-static void visit_block(const struct gg_model_sample *sample,
-                        const struct gg_profile_coarse *aggregate, void *context)
-{
-	struct blocks *blocks = context;
-	const struct gg_extract *extract = blocks->extract;
-	const struct gg_query *query = &extract->query;
-	struct gg_extract_block block;
-
-	if (blocks->failed)
-		return;
-	block = sample != NULL ? block_of_sample(sample)
-	                       : block_of_aggregate(extract->model, aggregate);
-	if (block.alloc_ns > query->to_ns ||
-	    (block.alloc_ns <= query->from_ns && block.free_ns <= query->from_ns))
-		return;
-	if (block.alloc_ns < extract->start_ns)
-		block.alloc_ns = extract->start_ns;
-	if (block.free_ns > query->to_ns)
-		block.free_ns = GG_TIME_NONE;
-	block.stack = extract->model->stacks[block.stack].top;
-	blocks->failed |= !gg_array_push(&blocks->blocks, block);
-}
-
-static int compare_blocks(const void *a, const void *b)
-{
-	const struct gg_extract_block *left = a, *right = b;
-
-	return (left->alloc_ns > right->alloc_ns) - (left->alloc_ns < right->alloc_ns);
-}
-
-int gg_extract_blocks(const struct gg_extract *extract, struct gg_extract_block **ret_blocks,
-                      size_t *ret_count, struct gg_error *error)
-{
-	struct blocks blocks = { .extract = extract };
-	int status = gg_query_blocks(extract->model, &extract->query, visit_block, &blocks, error);
-
-	if (status == 0 && blocks.failed)
-		status = gg_error_memory(error, "export");
-	if (status < 0) {
-		gg_array_done(&blocks.blocks);
-		return status;
-	}
-	if (blocks.blocks.count > 0)
-		qsort(blocks.blocks.items, blocks.blocks.count, sizeof(*blocks.blocks.items),
-		      compare_blocks);
-	*ret_blocks = blocks.blocks.items;
-	*ret_count = blocks.blocks.count;
-	return 0;
-}
-
-static int compare_ends(const void *a, const void *b, void *context)
-{
-	const struct gg_extract_block *blocks = context;
-	int64_t left = blocks[*(const uint32_t *)a].free_ns;
-	int64_t right = blocks[*(const uint32_t *)b].free_ns;
-
-	return (left > right) - (left < right);
-}
-
-int gg_extract_ends(const struct gg_extract_block *blocks, size_t count, uint32_t **ret_ends,
-                    size_t *ret_end_count)
-{
-	uint32_t *ends = malloc((count + 1) * sizeof(*ends));
-	size_t end_count = 0;
-
-	if (ends == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		if (blocks[i].free_ns != GG_TIME_NONE)
-			ends[end_count++] = (uint32_t)i;
-	qsort_r(ends, end_count, sizeof(*ends), compare_ends, (void *)blocks);
-	*ret_ends = ends;
-	*ret_end_count = end_count;
-	return 0;
 }

@@ -21,9 +21,7 @@
  *                is right to 1.  A row that has a sample counts at least one allocation.  In a row,
  *                live is at most allocated, unless the window excludes allocations or the process
  *                inherited blocks.  All formats use these numbers, so their totals agree.
- * Blocks         A block that a fork shared counts once, at the process that held it first
- *                (query.h).
- * Memory         0.5 kB for each row; 64 bytes for each block if the format uses blocks.
+ * Memory         0.5 kB for each row.
  * Threads        any number of readers.
  */
 #pragma once
@@ -91,24 +89,3 @@ const char *gg_extract_heap_name(const struct gg_extract *extract, uint32_t heap
 void gg_extract_thread_name(const struct gg_extract *extract, uint32_t thread, struct gg_buf *out);
 void gg_extract_process_name(const struct gg_extract *extract, uint32_t process,
                              struct gg_buf *out);
-
-/*
- * A block or an aggregate of blocks, as formats with a time axis show it.  Blocks from before the
- * window appear as allocated at its beginning.  Events after the end of the window are left out.
- */
-struct gg_extract_block {
-	int64_t alloc_ns, free_ns; /* GG_TIME_NONE: not freed */
-	double bytes, count;       /* the estimates that it represents */
-	uint32_t process, stack, thread, kind;
-};
-
-/* Returns the blocks sorted by alloc_ns.  The caller frees the array. */
-GG_MUST_CHECK int gg_extract_blocks(const struct gg_extract *extract,
-                                    struct gg_extract_block **ret_blocks, size_t *ret_count,
-                                    struct gg_error *error);
-
-/*
- * Returns the numbers of freed blocks, sorted by time; the caller frees the array.  0 or -ENOMEM.
- */
-GG_MUST_CHECK int gg_extract_ends(const struct gg_extract_block *blocks, size_t count,
-                                  uint32_t **ret_ends, size_t *ret_end_count);

@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "format/export/extract.h"
+#include "format/export/extract_blocks.h"
 
 struct gg_timeline_entry {
 	uint32_t process, heap, stack; /* process: the first of its pid */

@@ -21,6 +21,7 @@
 #include "format/codec/string_table.h"
 #include "format/export/address_space.h"
 #include "format/export/export.h"
+#include "format/export/extract_blocks.h"
 
 enum { GG_FIREFOX_VERSION = 61, GG_FIREFOX_COUNTER_STEPS = 200, GG_FIREFOX_NONE = -1 };
 
