@@ -100,9 +100,9 @@ static void add_to_row(const struct gg_model_sample *sample,
  *
  *   1. Rounding each row by itself makes 0, 0 and 0: the sum is wrong by 1.2, and with n rows by up
  *      to n/2.
- *   2. So each row first takes over what the rows before it rounded away.  The first row rounds to
- *      0 and leaves a debt of 0.4.  The second has 0.8, rounds to 1, and leaves -0.2.  The third has
- *      0.2 and rounds to 0.
+ *   2. So each row first takes over what the rows before it rounded away.  The first row rounds
+ *      to 0 and leaves a debt of 0.4.  The second has 0.8, rounds to 1, and leaves -0.2.  The third
+ *      has 0.2 and rounds to 0.
  *   3. The debt stays between -1/2 and 1/2 as long as no row is forced (4).  The sum of consecutive
  *      rows is their estimates, plus the debt before the first, less the debt after the last.  So
  *      each such sum is right to 1, in any part of the file.
