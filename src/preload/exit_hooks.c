@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exit - the hooks of _exit() and _Exit(), which call no destructors.
+ * exit_hooks - the hooks of _exit() and _Exit(), which call no destructors.
  *
  * Shells and Python's multiprocessing end in this way.  Without the hooks the region would have no
  * time of the end, and a recorder would only know when it noticed.

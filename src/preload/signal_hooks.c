@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signals - the hooks of sigaction(), signal() and their relatives.
+ * signal_hooks - the hooks of sigaction(), signal() and their relatives.
  *
  * For SIGBUS and for the signal that requests dumps, the program hears of its own actions only
  * (signals/signal_chain.h).  For all other signals the hooks are jumps to libc.
