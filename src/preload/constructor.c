@@ -25,7 +25,7 @@ __attribute__((constructor)) static void construct(void)
 	gg_operator_frames_find();
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_start_is_ready())
+	if (gg_start_ensure())
 		gg_mapped_modules_refresh();
 	gg_thread_leave(t);
 }

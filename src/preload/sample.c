@@ -95,7 +95,7 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 		return false;
 	}
 	gg_thread_count(t);
-	if (gg_unlikely(!gg_start_is_ready())) {
+	if (gg_unlikely(!gg_start_ensure())) {
 		gg_sampler_pause(&t->sampler, pause_unready_bytes());
 	} else {
 		gg_process_settings_refresh();
@@ -206,7 +206,7 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	if (p == NULL || !gg_thread_enter(t))
 		return;
 	/* A handler may have forked meanwhile, and this may be its child. */
-	if (gg_process_is_ready()) {
+	if (gg_process_ensure_current()) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL))
 			put_sample(t, block, p, bytes, draw, flags);
@@ -227,7 +227,7 @@ bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample)
 
 	if (!gg_live_maybe(&gg_process.region, p) || !gg_thread_enter(t))
 		return false;
-	found = gg_process_is_ready() && gg_region_find(&gg_process.region, p, ret_sample);
+	found = gg_process_ensure_current() && gg_region_find(&gg_process.region, p, ret_sample);
 	gg_thread_leave(t);
 	return found;
 }
@@ -282,7 +282,7 @@ void gg_sample_close(void *p, uint64_t id)
 	if (!gg_thread_enter(t))
 		return;
 	/* The filter has false positives (filter.h); they cost this look-up. */
-	if (gg_likely(gg_process_is_ready()) && gg_region_look_up(&gg_process.region, p, &hit)) {
+	if (gg_likely(gg_process_ensure_current()) && gg_region_look_up(&gg_process.region, p, &hit)) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL))
 			is_freed = put_free(block, p, &hit, id, &freed);

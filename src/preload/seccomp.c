@@ -21,7 +21,7 @@ static GG_COLD void prepare(void)
 
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_start_is_ready()) {
+	if (gg_start_ensure()) {
 		gg_mapped_modules_refresh();
 		gg_thread_put_block(t, gg_thread_block(t));
 	}

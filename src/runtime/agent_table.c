@@ -32,7 +32,7 @@
 #include "runtime/start.h"
 #include "runtime/thread.h"
 
-/* True if the process records.  Unlike gg_start_is_ready(), it starts nothing. */
+/* True if the process records.  Unlike gg_start_ensure(), it starts nothing. */
 static bool is_running(void)
 {
 	/* Acquire: what was set up before is seen. */
@@ -46,7 +46,7 @@ static struct gg_thread_block *enter(struct gg_thread *t)
 
 	if (!is_running() || !gg_thread_enter(t))
 		return NULL;
-	if (gg_process_is_ready())
+	if (gg_process_ensure_current())
 		block = gg_thread_block(t);
 	if (block == NULL)
 		gg_thread_leave(t);
@@ -69,7 +69,7 @@ static int change(const struct gg_agent_wish *wish)
 		return -EINVAL;
 	if (!is_running() || !gg_thread_enter(t))
 		return -ENOENT;
-	if (!gg_process_is_ready()) {
+	if (!gg_process_ensure_current()) {
 		gg_thread_leave(t);
 		return -ENOENT;
 	}
@@ -129,7 +129,7 @@ static void thread_interval(uint64_t interval_bytes)
 	if (!gg_thread_enter(t))
 		return;
 	t->interval_bytes = interval_bytes;
-	if (is_running() && gg_process_is_ready())
+	if (is_running() && gg_process_ensure_current())
 		gg_process_settings_update(t);
 	gg_thread_leave(t);
 }
@@ -347,7 +347,7 @@ static int snapshot(const char *path)
 
 	if (!is_running() || !gg_thread_enter(t))
 		return -ENOENT;
-	status = gg_process_is_ready() ? gg_snapshot_write(&gg_process.region, path) : -ENOENT;
+	status = gg_process_ensure_current() ? gg_snapshot_write(&gg_process.region, path) : -ENOENT;
 	gg_thread_leave(t);
 	return status;
 }
@@ -357,7 +357,7 @@ static bool enter_reader(struct gg_thread *t)
 {
 	if (!is_running() || !gg_thread_enter(t))
 		return false;
-	if (gg_process_is_ready())
+	if (gg_process_ensure_current())
 		return true;
 	gg_thread_leave(t);
 	return false;

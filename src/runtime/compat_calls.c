@@ -49,7 +49,7 @@ void gg_compat_calls_look(void)
 	/* Acquire: pairs with the release of the starting thread. */
 	if (gg_load_acquire(&gg_process.state) != GG_PROCESS_RUNNING || !gg_thread_enter(t))
 		return;
-	if (gg_process_is_ready()) {
+	if (gg_process_ensure_current()) {
 		gg_process_settings_refresh();
 		gg_process_settings_update(t);
 	}
@@ -65,7 +65,7 @@ int gg_compat_calls_thread_name(const char *name)
 	/* Acquire: as above. */
 	if (gg_load_acquire(&gg_process.state) != GG_PROCESS_RUNNING || !gg_thread_enter(t))
 		return -ENOENT;
-	if (gg_process_is_ready() && (block = gg_thread_block(t)) != NULL) {
+	if (gg_process_ensure_current() && (block = gg_thread_block(t)) != NULL) {
 		gg_region_thread_rename(&gg_process.region, &block->record, name);
 		gg_thread_put_block(t, block);
 		status = 0;

@@ -85,9 +85,9 @@ GG_COLD bool gg_process_adopt(void);
 /*
  * True if the process records, after adoption where a fork made that necessary.  The caller is on
  * the sample path (gg_thread_enter) and has not used the region yet.  It starts nothing: the hooks
- * call gg_start_is_ready() instead.
+ * call gg_start_ensure() instead.
  */
-static inline bool gg_process_is_ready(void)
+static inline bool gg_process_ensure_current(void)
 {
 	return gg_process_is_current() || gg_process_adopt();
 }

@@ -2,7 +2,7 @@
 /*
  * start - starts recording in this process, and adopts the region of a parent in a forked child.
  *
- *   if (gg_start_is_ready()) record the sample
+ *   if (gg_start_ensure()) record the sample
  *
  * Start    The first allocation whose sample is due starts the process, which may come before any
  *          constructor; else the agent's constructor does.  Threads that allocate while another one
@@ -10,7 +10,7 @@
  * Adopt    A forked child gets a region of its own, with the live samples that it inherited.
  *          Allocations of threads that come meanwhile pass unsampled as well.
  * Modules  This module calls every other module of the runtime, so none of them includes it; a
- *          module that needs the child's region calls gg_process_is_ready().  The hooks, the
+ *          module that needs the child's region calls gg_process_ensure_current().  The hooks, the
  *          agent's functions and the constructor may start the process.
  */
 #pragma once
@@ -25,7 +25,7 @@
 GG_COLD bool gg_start_prepare(void);
 
 /* Call it first on the sample path, after gg_thread_enter(). */
-static inline bool gg_start_is_ready(void)
+static inline bool gg_start_ensure(void)
 {
 	return gg_process_is_current() || gg_start_prepare();
 }

@@ -94,7 +94,7 @@ static void give_back(struct gg_thread_block *block)
  */
 static bool has_block(const struct gg_thread *t)
 {
-	/* Relaxed: on the sample path, gg_process_is_ready() has acquired the generation. */
+	/* Relaxed: on the sample path, gg_process_ensure_current() has acquired the generation. */
 	return t->block != NULL && t->block_generation == gg_load_relaxed(&gg_process.generation);
 }
 
@@ -106,7 +106,7 @@ static void end_thread(void *value)
 	if (!gg_thread_enter(t))
 		return;
 	t->ending = true;
-	if (gg_process_is_ready() && has_block(t)) {
+	if (gg_process_ensure_current() && has_block(t)) {
 		t->has_row = true;
 		t->row = t->block->record.thread;
 		give_back(t->block);

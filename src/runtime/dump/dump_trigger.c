@@ -284,7 +284,7 @@ static void dump_for_signal(struct gg_thread *t)
 {
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && gg_process_is_ready())
+	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && gg_process_ensure_current())
 		gg_dump_trigger_dump('m');
 	gg_thread_leave(t);
 }
