@@ -65,7 +65,7 @@ static void change_sampler(struct state *s)
  * first slow call.  If that call is due to the pending sample point, the point counts; otherwise it
  * is replaced.
  */
-static void start_anew(struct state *s)
+static void reseed(struct state *s)
 {
 	s->fork_count = gg_load_relaxed(&gg_embed_settings.fork_count);
 	if (gg_sampler_is_started(&s->sampler))
@@ -74,7 +74,7 @@ static void start_anew(struct state *s)
 }
 
 /* True if samples of this context have a receiver. */
-static bool is_wanted(const struct state *s)
+static bool has_receiver(const struct state *s)
 {
 	if (!s->enabled)
 		return false;
@@ -86,16 +86,16 @@ static bool is_wanted(const struct state *s)
  * pending sample point is dropped unseen.  With an interval of its own, a context ignores that of
  * the recording.
  */
-static void look_at_settings(struct state *s)
+static void apply_settings(struct state *s)
 {
 	uint32_t count;
 	bool wanted;
 
-	gg_embed_look();
+	gg_embed_settings_refresh();
 	count = gg_embed_settings_count();
 	if (gg_unlikely(s->fork_count != gg_load_relaxed(&gg_embed_settings.fork_count)))
-		start_anew(s);
-	wanted = is_wanted(s);
+		reseed(s);
+	wanted = has_receiver(s);
 	if (s->interval_bytes == 0 && s->seen_change != count &&
 	    s->sampler.options.sampling_interval != (double)gg_embed_interval())
 		change_sampler(s);
@@ -189,7 +189,7 @@ static bool draw_for(struct state *s, size_t bytes, struct gg_draw *ret_draw)
 	bool was_sampling = s->sampling, due;
 
 	due = was_sampling && bytes != 0 && gg_sampler_due(&s->sampler, bytes);
-	look_at_settings(s);
+	apply_settings(s);
 	if (!was_sampling)
 		due = s->sampling && bytes != 0 && gg_sampler_due(&s->sampler, bytes);
 	return due && gg_sampler_take(&s->sampler, bytes, ret_draw) && s->sampling;
@@ -201,7 +201,7 @@ int geiger_bump_init(struct geiger_bump *bump, const struct geiger_bump_config *
 	struct state *s;
 
 	if (bump == NULL || config == NULL || gg_embed_scheme(config->scheme) < 0 ||
-	    config->interval_bytes > GG_EMBED_LONGEST_INTERVAL)
+	    config->interval_bytes > GG_EMBED_INTERVAL_MAX)
 		return -EINVAL;
 	memset(bump, 0, sizeof(*bump));
 	s = state_of(bump);
@@ -212,13 +212,13 @@ int geiger_bump_init(struct geiger_bump *bump, const struct geiger_bump_config *
 	s->scheme = (enum gg_scheme)gg_embed_scheme(config->scheme);
 	s->enabled = true;
 	s->fork_count = gg_load_relaxed(&gg_embed_settings.fork_count);
-	gg_embed_look();
+	gg_embed_settings_refresh();
 	options.seed = config->seed != 0 ? config->seed : gg_load_relaxed(&gg_embed_settings.seed);
 	if (config->seed == 0)
 		options.stream = gg_embed_next_stream();
 	gg_sampler_init(&s->sampler, &options);
 	change_sampler(s);
-	look_at_settings(s);
+	apply_settings(s);
 	return 0;
 }
 
@@ -230,7 +230,7 @@ void geiger_bump_refill(struct geiger_bump *bump, void *start, void *end)
 		return;
 	s = state_of(bump);
 	settle(bump, s);
-	look_at_settings(s);
+	apply_settings(s);
 	bump->alloc_ptr = start;
 	bump->alloc_limit = (uintptr_t)end > (uintptr_t)start ? end : start;
 	arm(bump, s);
@@ -280,7 +280,7 @@ void geiger_bump_enable(struct geiger_bump *bump, bool enabled)
 	s = state_of(bump);
 	settle(bump, s);
 	s->enabled = enabled && gg_sampler_is_started(&s->sampler);
-	look_at_settings(s);
+	apply_settings(s);
 	arm(bump, s);
 }
 
@@ -292,11 +292,11 @@ void geiger_bump_set_interval(struct geiger_bump *bump, uint64_t interval_bytes)
 		return;
 	s = state_of(bump);
 	settle(bump, s);
-	s->interval_bytes = interval_bytes < GG_EMBED_LONGEST_INTERVAL ? interval_bytes
-	                                                               : GG_EMBED_LONGEST_INTERVAL;
+	s->interval_bytes = interval_bytes < GG_EMBED_INTERVAL_MAX ? interval_bytes
+	                                                               : GG_EMBED_INTERVAL_MAX;
 	if (gg_sampler_is_started(&s->sampler))
 		change_sampler(s);
-	look_at_settings(s);
+	apply_settings(s);
 	arm(bump, s);
 }
 

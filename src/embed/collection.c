@@ -173,7 +173,7 @@ size_t geiger_collected(uint32_t heap, enum geiger_generation generations,
 
 	if (c.heap == NULL || c.agent == NULL || where == NULL || t == NULL || !gg_embed_enter(t))
 		return 0;
-	gg_embed_look();
+	gg_embed_settings_refresh();
 	generation = gg_load_relaxed(&gg_embed_settings.generation);
 	if (gg_load_relaxed(&c.heap->number) != 0 &&
 	    gg_embed_track_lock(&c.heap->tracked, generation)) {

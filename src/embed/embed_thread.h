@@ -80,10 +80,10 @@ struct gg_embed_thread *gg_embed_thread(void);
 struct gg_embed_thread *gg_embed_own_thread(void);
 
 /* Call it in a forked child: draws the sample point again to which geiger_due() counts down. */
-void gg_embed_due_forked(void);
+void gg_embed_sampler_forked(void);
 
 /* Applies changed settings to the calling thread now.  Other threads check within 8 MiB. */
-void gg_embed_look_now(void);
+void gg_embed_settings_apply_now(void);
 
 /* False: the thread is inside already, and a counter records the nested call. */
 bool gg_embed_enter(struct gg_embed_thread *t);

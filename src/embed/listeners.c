@@ -30,7 +30,7 @@ static void set(struct listener *listener, listener_fn *call, void *user)
 	uint32_t count = gg_load_relaxed(&listener->change_count);
 
 	/*
-	 * Pairs with the acquires of gg_embed_tell(): a reader that sees one of the two stores sees
+	 * Pairs with the acquires of gg_embed_listeners_call(): a reader that sees one of the two stores sees
 	 * the odd count.
 	 */
 	gg_store_relaxed(&listener->change_count, count + 1);
@@ -64,7 +64,7 @@ int geiger_listen(listener_fn *call, void *user)
 	if (listener != NULL)
 		set(listener, call, user);
 	pthread_mutex_unlock(&lock);
-	gg_embed_look_now();
+	gg_embed_settings_apply_now();
 	return listener != NULL ? 0 : -ENOSPC;
 }
 
@@ -81,7 +81,7 @@ int geiger_unlisten(listener_fn *call, void *user)
 	return listener != NULL ? 0 : -ENOENT;
 }
 
-void gg_embed_tell(const struct geiger_event *event)
+void gg_embed_listeners_call(const struct geiger_event *event)
 {
 	for (size_t i = 0; i < GG_EMBED_LISTENERS; i++) {
 		struct listener *listener = &listeners[i];

@@ -15,4 +15,4 @@
 enum { GG_EMBED_LISTENERS = 8 };
 
 /* Calls every listener with the event. */
-void gg_embed_tell(const struct geiger_event *event);
+void gg_embed_listeners_call(const struct geiger_event *event);

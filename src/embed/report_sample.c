@@ -5,7 +5,7 @@
  *   1. gg_embed_report()  checks the sample, and enters the library
  *   2. find_stack()       captures native frames, gets the runtime's, and places them
  *   3. record()           lists the addresses of the merged stack, and records the sample
- *   4. tell(), trace()    pass the sample to listeners and tracers, if there are any
+ *   4. call_listeners(), trace()    pass the sample to listeners and tracers, if there are any
  */
 #include "embed/report_sample.h"
 
@@ -41,7 +41,7 @@ struct sample_report {
 /*
  * Gets the runtime's frames from the heap's provider, which may return more than there is room for.
  */
-static void ask_provider(struct sample_report *p)
+static void call_provider(struct sample_report *p)
 {
 	/* Acquire: pairs with the release of geiger_heap_frames(). */
 	size_t (*provide)(void *, struct geiger_frame *,
@@ -69,7 +69,7 @@ static void find_stack(struct sample_report *p)
 		                         ? (uint32_t)sample->frame_count
 		                         : GG_EMBED_FRAMES;
 	} else {
-		ask_provider(p);
+		call_provider(p);
 	}
 	gg_embed_recording(p->t, &p->stack, p->frames, p->frame_count);
 }
@@ -178,7 +178,7 @@ static bool record(struct sample_report *p)
 }
 
 /* Passes the sample to the listeners, with the frames' texts instead of their numbers. */
-static void tell(struct sample_report *p)
+static void call_listeners(struct sample_report *p)
 {
 	const struct gg_embed_sample *sample = p->sample;
 	struct gg_weight weight = gg_weight_of(&sample->draw, sample->bytes);
@@ -212,7 +212,7 @@ static void tell(struct sample_report *p)
 				.line = p->frames[place->index].line
 			};
 	}
-	gg_embed_tell(&event);
+	gg_embed_listeners_call(&event);
 }
 
 /* Passes the native frames to tracers. */
@@ -229,7 +229,7 @@ static void trace(struct sample_report *p)
 }
 
 /* Prefetches the parts of the region that record() needs, while the stack is captured. */
-static void expect(const struct sample_report *p)
+static void prefetch(const struct sample_report *p)
 {
 	uint32_t number = gg_load_relaxed(&p->heap->number);
 
@@ -241,20 +241,20 @@ static void expect(const struct sample_report *p)
 /* True if the sample was recorded.  Without a recording, listeners and tracers still receive it. */
 static bool pass(struct sample_report *p)
 {
-	bool is_recorded, is_heard = gg_load_relaxed(&gg_embed_settings.listener_count) != 0;
+	bool is_recorded, has_listeners = gg_load_relaxed(&gg_embed_settings.listener_count) != 0;
 
 	if (gg_embed_agent() == NULL)
 		return false;
-	expect(p);
+	prefetch(p);
 	find_stack(p);
 	is_recorded = gg_embed_is_recording() && record(p);
 	if (gg_embed_is_recording() && !is_recorded)
 		gg_embed_count(GG_EMBED_DROPPED);
-	if (is_heard)
-		tell(p);
+	if (has_listeners)
+		call_listeners(p);
 	if (gg_embed_probe_is_on())
 		trace(p);
-	if (is_recorded || is_heard)
+	if (is_recorded || has_listeners)
 		gg_embed_count(GG_EMBED_SAMPLES);
 	return is_recorded;
 }

@@ -57,7 +57,7 @@ static void update(struct gg_embed_thread *t)
 	t->seen_change = count;
 }
 
-void gg_embed_due_forked(void)
+void gg_embed_sampler_forked(void)
 {
 	struct gg_embed_thread *t = gg_embed_own_thread();
 	struct gg_embed_settings *s = &gg_embed_settings;
@@ -80,7 +80,7 @@ static bool take(struct gg_embed_thread *t, size_t bytes, struct gg_draw *ret_dr
 	bool sampled = false;
 
 	to_sampler(t);
-	gg_embed_look();
+	gg_embed_settings_refresh();
 	if (t->seen_change != gg_embed_settings_count())
 		update(t);
 	if (gg_embed_is_sampling())
@@ -158,11 +158,11 @@ bool geiger_take(size_t bytes, struct geiger_sample *ret_sample)
 	return sampled;
 }
 
-void gg_embed_look_now(void)
+void gg_embed_settings_apply_now(void)
 {
 	struct gg_embed_thread *t = gg_embed_thread();
 
-	gg_embed_look();
+	gg_embed_settings_refresh();
 	if (t == NULL || !gg_embed_enter(t))
 		return;
 	to_sampler(t);
@@ -176,12 +176,12 @@ void geiger_thread_interval(uint64_t interval_bytes)
 	const struct gg_agent_functions *agent = gg_embed_agent();
 	struct gg_embed_thread *t = gg_embed_thread();
 
-	if (interval_bytes > GG_EMBED_LONGEST_INTERVAL)
-		interval_bytes = GG_EMBED_LONGEST_INTERVAL;
+	if (interval_bytes > GG_EMBED_INTERVAL_MAX)
+		interval_bytes = GG_EMBED_INTERVAL_MAX;
 	if (t != NULL && gg_embed_enter(t)) {
 		t->interval_bytes = interval_bytes;
 		to_sampler(t);
-		gg_embed_look();
+		gg_embed_settings_refresh();
 		update(t);
 		from_sampler(t);
 		gg_embed_leave(t);

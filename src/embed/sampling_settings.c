@@ -28,7 +28,7 @@ static void changed(void)
 	gg_add_release(&gg_embed_settings.change_count, 1);
 }
 
-void gg_embed_look(void)
+void gg_embed_settings_refresh(void)
 {
 	const struct gg_agent_functions *agent = gg_embed_agent();
 	struct gg_embed_settings *s = &gg_embed_settings;
@@ -87,7 +87,7 @@ static void forked(void)
 	if (s->listeners_forked != NULL)
 		s->listeners_forked();
 	changed();
-	gg_embed_due_forked();
+	gg_embed_sampler_forked();
 }
 
 /* Finds the agent's table.  NULL: there is no agent, or it has another version. */
@@ -125,7 +125,7 @@ __attribute__((constructor)) static void choose(void)
 	gg_store_release(&gg_embed_settings.agent, agent != NULL ? agent : &gg_agent_functions);
 	if (agent == NULL && environment_wants_it())
 		gg_agent_functions.start(&wish);
-	gg_embed_look();
+	gg_embed_settings_refresh();
 }
 
 int geiger_start(const struct geiger_options *options)
@@ -142,7 +142,7 @@ int geiger_start(const struct geiger_options *options)
 		wish.directory = options->directory;
 	}
 	status = agent->start(&wish);
-	gg_embed_look_now();
+	gg_embed_settings_apply_now();
 	return status;
 }
 
@@ -153,12 +153,12 @@ void geiger_stop(void)
 
 	if (agent != NULL)
 		agent->change(&wish);
-	gg_embed_look();
+	gg_embed_settings_refresh();
 }
 
 enum geiger_destination geiger_recording_to(void)
 {
-	gg_embed_look();
+	gg_embed_settings_refresh();
 	if (!gg_embed_is_recording())
 		return GEIGER_TO_NOWHERE;
 	return gg_load_relaxed(&gg_embed_settings.is_own) ? GEIGER_TO_OWN : GEIGER_TO_AGENT;
@@ -176,13 +176,13 @@ int geiger_set_interval(uint64_t interval_bytes)
 		gg_store_relaxed(&gg_embed_settings.interval_bytes, interval_bytes);
 		changed();
 	}
-	gg_embed_look_now();
+	gg_embed_settings_apply_now();
 	return 0;
 }
 
 uint64_t geiger_interval(void)
 {
-	gg_embed_look();
+	gg_embed_settings_refresh();
 	return gg_embed_interval();
 }
 

@@ -2,7 +2,7 @@
 /*
  * sampling_settings - whether this process samples, how densely, and which side records it.
  *
- * Every sampler of libgeiger calls gg_embed_look() in its slow path, which copies the settings of
+ * Every sampler of libgeiger calls gg_embed_settings_refresh() in its slow path, which copies the settings of
  * the recording side (abi/agent_functions.h).  So a sampler compares a single count.
  *
  * Recorder   A constructor decides it once: the agent, if its table exists, else this library.
@@ -19,7 +19,7 @@
 #include "base/atomic.h"
 #include "stats/sampling/sampler.h"
 
-#define GG_EMBED_LONGEST_INTERVAL (UINT64_C(1) << 62) /* of a sampler */
+#define GG_EMBED_INTERVAL_MAX (UINT64_C(1) << 62) /* of a sampler */
 
 enum {
 	/*
@@ -47,7 +47,7 @@ struct gg_embed_settings {
 extern struct gg_embed_settings gg_embed_settings;
 
 /* Copies new settings of the recording side. */
-void gg_embed_look(void);
+void gg_embed_settings_refresh(void);
 
 /* Takes a stream of random numbers, which no sampler of the agent has. */
 uint64_t gg_embed_next_stream(void);
