@@ -293,7 +293,7 @@ void geiger_bump_set_interval(struct geiger_bump *bump, uint64_t interval_bytes)
 	s = state_of(bump);
 	settle(bump, s);
 	s->interval_bytes = interval_bytes < GG_EMBED_INTERVAL_MAX ? interval_bytes
-	                                                               : GG_EMBED_INTERVAL_MAX;
+	                                                           : GG_EMBED_INTERVAL_MAX;
 	if (gg_sampler_is_started(&s->sampler))
 		change_sampler(s);
 	apply_settings(s);

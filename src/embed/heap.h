@@ -26,7 +26,7 @@ struct gg_embed_heap {
 	uint32_t number; /* number in the region; 0: not known yet */
 	size_t (*provide)(void *user, struct geiger_frame *frames, size_t capacity);
 	void *provide_user;
-	struct gg_embed_tracked tracked;
+	struct gg_embed_live_objects live_objects;
 };
 
 /* In a forked child: frees the lock, whose owner may exist in the parent alone. */

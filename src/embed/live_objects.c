@@ -12,35 +12,35 @@
 #include "base/compiler.h"
 #include "embed/counts.h"
 
-enum { FIRST_ENTRIES = 1024, ENTRIES_MAX = 1 << 26, LOCK_TRIES = 100000 };
+enum { FIRST_ENTRIES = 1024, ENTRIES_MAX = 1 << 26, LIST_LOCK_TRIES = 100000 };
 
-bool gg_embed_track_lock(struct gg_embed_tracked *tracked, uint32_t generation)
+bool gg_embed_live_objects_lock(struct gg_embed_live_objects *live_objects, uint32_t generation)
 {
 	uint32_t own = generation + 1;
 
-	for (int i = 0; i < LOCK_TRIES; i++) {
+	for (int i = 0; i < LIST_LOCK_TRIES; i++) {
 		uint32_t expected = 0;
 
-		/* Acquire: pairs with the release of gg_embed_track_unlock(). */
-		if (gg_cas_acq_rel(&tracked->lock, &expected, own))
+		/* Acquire: pairs with the release of gg_embed_live_objects_unlock(). */
+		if (gg_cas_acq_rel(&live_objects->lock, &expected, own))
 			return true;
 		/*
 		 * The owner is a thread of the process from which this one was forked.  It does not
 		 * exist here and will never unlock, so this thread takes the lock over.
 		 */
-		if (expected != own && gg_cas_acq_rel(&tracked->lock, &expected, own))
+		if (expected != own && gg_cas_acq_rel(&live_objects->lock, &expected, own))
 			return true;
 	}
 	return false;
 }
 
-void gg_embed_track_unlock(struct gg_embed_tracked *tracked)
+void gg_embed_live_objects_unlock(struct gg_embed_live_objects *live_objects)
 {
-	gg_store_release(&tracked->lock, 0);
+	gg_store_release(&live_objects->lock, 0);
 }
 
 /* Doubles the list by bare system calls, because the agent may count mmap() for the program. */
-static bool grow(struct gg_embed_list *list)
+static bool grow(struct gg_embed_live_list *list)
 {
 	uint32_t capacity = list->capacity > 0 ? list->capacity * 2 : FIRST_ENTRIES;
 	size_t bytes = (size_t)capacity * sizeof(*list->entries);
@@ -59,32 +59,32 @@ static bool grow(struct gg_embed_list *list)
 	errno = saved_errno;
 	if (address == -1)
 		return false;
-	list->entries = (struct gg_embed_entry *)address;
+	list->entries = (struct gg_embed_live_object *)address;
 	list->capacity = capacity;
 	return true;
 }
 
-void gg_embed_track_append(struct gg_embed_list *list, uint64_t key, uint64_t id)
+void gg_embed_live_list_append(struct gg_embed_live_list *list, uint64_t key, uint64_t id)
 {
 	if (list->count == list->capacity && !grow(list)) {
 		gg_embed_count(GG_EMBED_DROPPED);
 		return;
 	}
-	list->entries[list->count++] = (struct gg_embed_entry){ .key = key, .id = id };
+	list->entries[list->count++] = (struct gg_embed_live_object){ .key = key, .id = id };
 }
 
-void gg_embed_track(struct gg_embed_tracked *tracked, uint32_t generation, uint64_t key,
-                    uint64_t id, bool is_old)
+void gg_embed_live_objects_add(struct gg_embed_live_objects *live_objects, uint32_t generation,
+                               uint64_t key, uint64_t id, bool is_old)
 {
 	/*
 	 * Acquire: pairs with the release of the first collection, whose lists are then complete.
 	 */
-	if (gg_likely(gg_load_acquire(&tracked->is_on) == 0))
+	if (gg_likely(gg_load_acquire(&live_objects->is_on) == 0))
 		return;
-	if (!gg_embed_track_lock(tracked, generation)) {
+	if (!gg_embed_live_objects_lock(live_objects, generation)) {
 		gg_embed_count(GG_EMBED_DROPPED);
 		return;
 	}
-	gg_embed_track_append(is_old ? &tracked->old : &tracked->young, key, id);
-	gg_embed_track_unlock(tracked);
+	gg_embed_live_list_append(is_old ? &live_objects->old : &live_objects->young, key, id);
+	gg_embed_live_objects_unlock(live_objects);
 }

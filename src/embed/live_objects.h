@@ -18,29 +18,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct gg_embed_entry {
+struct gg_embed_live_object {
 	uint64_t key, id;
 	uint64_t to; /* its key after the collection; 0: dead */
 };
 
-struct gg_embed_list {
-	struct gg_embed_entry *entries;
+struct gg_embed_live_list {
+	struct gg_embed_live_object *entries;
 	uint32_t count, capacity;
 };
 
-struct gg_embed_tracked {
+struct gg_embed_live_objects {
 	uint32_t lock;  /* 0, or 1 + the generation of the process */
 	uint32_t is_on; /* there was a collection */
-	struct gg_embed_list young, old;
+	struct gg_embed_live_list young, old;
 };
 
 /* Appends a new sample, unless the heap never had a collection. */
-void gg_embed_track(struct gg_embed_tracked *tracked, uint32_t generation, uint64_t key,
-                    uint64_t id, bool is_old);
+void gg_embed_live_objects_add(struct gg_embed_live_objects *live_objects, uint32_t generation,
+                               uint64_t key, uint64_t id, bool is_old);
 
 /* False: another thread holds the lock too long. */
-bool gg_embed_track_lock(struct gg_embed_tracked *tracked, uint32_t generation);
-void gg_embed_track_unlock(struct gg_embed_tracked *tracked);
+bool gg_embed_live_objects_lock(struct gg_embed_live_objects *live_objects, uint32_t generation);
+void gg_embed_live_objects_unlock(struct gg_embed_live_objects *live_objects);
 
 /* The caller holds the lock.  If memory runs out, the entry is lost, and a counter records it. */
-void gg_embed_track_append(struct gg_embed_list *list, uint64_t key, uint64_t id);
+void gg_embed_live_list_append(struct gg_embed_live_list *list, uint64_t key, uint64_t id);

@@ -172,8 +172,9 @@ static bool record(struct sample_report *p)
 	record.pc_count = list_pcs(p);
 	id = agent->record(&record);
 	if (id != 0)
-		gg_embed_track(&p->heap->tracked, gg_load_relaxed(&gg_embed_settings.generation),
-		               record.key, id, record.flags != 0);
+		gg_embed_live_objects_add(&p->heap->live_objects,
+		                          gg_load_relaxed(&gg_embed_settings.generation),
+		                          record.key, id, record.flags != 0);
 	return id != 0;
 }
 

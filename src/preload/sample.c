@@ -282,7 +282,8 @@ void gg_sample_close(void *p, uint64_t id)
 	if (!gg_thread_enter(t))
 		return;
 	/* The filter has false positives (filter.h); they cost this look-up. */
-	if (gg_likely(gg_process_ensure_current()) && gg_region_look_up(&gg_process.region, p, &hit)) {
+	if (gg_likely(gg_process_ensure_current()) &&
+	    gg_region_look_up(&gg_process.region, p, &hit)) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL))
 			is_freed = put_free(block, p, &hit, id, &freed);

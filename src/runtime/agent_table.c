@@ -347,7 +347,8 @@ static int snapshot(const char *path)
 
 	if (!is_running() || !gg_thread_enter(t))
 		return -ENOENT;
-	status = gg_process_ensure_current() ? gg_snapshot_write(&gg_process.region, path) : -ENOENT;
+	status = gg_process_ensure_current() ? gg_snapshot_write(&gg_process.region, path)
+	                                     : -ENOENT;
 	gg_thread_leave(t);
 	return status;
 }
