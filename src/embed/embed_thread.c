@@ -50,7 +50,7 @@ static struct gg_embed_thread *take_free(void)
 
 /*
  * Makes a state as good as new.  The large arrays keep their content, because each is written
- * before it is read; the frames in `met` stay valid for the next thread.
+ * before it is read; the frames in `frame_cache` stay valid for the next thread.
  */
 static void clean(struct gg_embed_thread *t)
 {

@@ -22,16 +22,16 @@
 #include "unwind/unwind.h"
 
 enum {
-	GG_EMBED_FRAMES =
+	GG_EMBED_FRAMES_MAX =
 		512, /* frames of a runtime that are kept of a stack: the innermost ones */
-	GG_EMBED_STACK = GG_UNWIND_KEEP + GG_EMBED_FRAMES,
-	GG_EMBED_MET_TEXT = 88,
-	GG_EMBED_MET_BITS = 6,
-	GG_EMBED_MET = 1 << GG_EMBED_MET_BITS
+	GG_EMBED_STACK_FRAMES_MAX = GG_UNWIND_KEEP + GG_EMBED_FRAMES_MAX,
+	GG_EMBED_FRAME_CACHE_TEXT_BYTES = 88,
+	GG_EMBED_FRAME_CACHE_BITS = 6,
+	GG_EMBED_FRAME_CACHE_ENTRIES = 1 << GG_EMBED_FRAME_CACHE_BITS
 };
 
 /* A frame of a merged stack: a native one or one of the runtime, by its index there. */
-struct gg_embed_recording {
+struct gg_embed_merged_frame {
 	bool is_native;
 	uint32_t index;
 };
@@ -42,13 +42,13 @@ struct gg_embed_recording {
  * memory later, so the next sample compares the texts first.  The entry stays valid in forked
  * children, where frames keep their numbers.
  */
-struct gg_embed_met {
+struct gg_embed_cached_frame {
 	const char *function, *file;
 	uint32_t line;
-	uint32_t file_at;             /* position of the file in text */
-	uint64_t pc;                  /* 0: the entry is empty, or its texts were too long */
-	uint64_t sample;              /* number of the sample that compared the texts last */
-	char text[GG_EMBED_MET_TEXT]; /* function and file, each with its 0 byte */
+	uint32_t file_at; /* position of the file in text */
+	uint64_t pc;      /* 0: the entry is empty, or its texts were too long */
+	uint64_t sample;  /* number of the sample that compared the texts last */
+	char text[GG_EMBED_FRAME_CACHE_TEXT_BYTES]; /* function and file, each with its 0 byte */
 };
 
 struct gg_embed_thread {
@@ -64,13 +64,14 @@ struct gg_embed_thread {
 	struct gg_unwind_thread unwind;
 	struct gg_stack_cache stack_cache;
 	uint64_t native_pcs[GG_UNWIND_KEEP];
-	struct geiger_frame frames[GG_EMBED_FRAMES];      /* of the runtime */
-	uint32_t targets[GG_EMBED_FRAMES];                /* their places (stack_merge.h) */
-	struct gg_embed_recording places[GG_EMBED_STACK]; /* the merged stack, for listeners */
-	uint64_t pcs[GG_EMBED_STACK];                     /* the merged stack, for the region */
+	struct geiger_frame frames[GG_EMBED_FRAMES_MAX]; /* of the runtime */
+	uint32_t targets[GG_EMBED_FRAMES_MAX];           /* native frames that they precede */
+	struct gg_embed_merged_frame
+		merged_frames[GG_EMBED_STACK_FRAMES_MAX]; /* the merged stack, for listeners */
+	uint64_t pcs[GG_EMBED_STACK_FRAMES_MAX];          /* the merged stack, for the region */
 	uint64_t sample_count;                            /* samples whose frames were looked up */
-	struct gg_embed_met met[GG_EMBED_MET];
-	struct geiger_event_frame event_frames[GG_EMBED_STACK];
+	struct gg_embed_cached_frame frame_cache[GG_EMBED_FRAME_CACHE_ENTRIES];
+	struct geiger_event_frame event_frames[GG_EMBED_STACK_FRAMES_MAX];
 };
 
 /* Returns the calling thread's state, and maps it first if necessary.  NULL: memory ran out. */

@@ -51,9 +51,9 @@ static void call_provider(struct sample_report *p)
 	if (provide == NULL)
 		return;
 	memset(p->t->frames, 0, sizeof(p->t->frames[0]));
-	count = provide(p->heap->provide_user, p->t->frames, GG_EMBED_FRAMES);
+	count = provide(p->heap->provide_user, p->t->frames, GG_EMBED_FRAMES_MAX);
 	p->frames = p->t->frames;
-	p->frame_count = count < GG_EMBED_FRAMES ? (uint32_t)count : GG_EMBED_FRAMES;
+	p->frame_count = count < GG_EMBED_FRAMES_MAX ? (uint32_t)count : GG_EMBED_FRAMES_MAX;
 }
 
 /* Frames that the sample brings itself replace those of the provider. */
@@ -62,23 +62,24 @@ static void find_stack(struct sample_report *p)
 	const struct gg_embed_sample *sample = p->sample;
 
 	if ((sample->flags & GEIGER_SAMPLE_NO_NATIVE) == 0)
-		gg_embed_capture(p->t, p->caller, &p->stack);
+		gg_embed_stack_capture(p->t, p->caller, &p->stack);
 	if (sample->frames != NULL) {
 		p->frames = sample->frames;
-		p->frame_count = sample->frame_count < GG_EMBED_FRAMES
+		p->frame_count = sample->frame_count < GG_EMBED_FRAMES_MAX
 		                         ? (uint32_t)sample->frame_count
-		                         : GG_EMBED_FRAMES;
+		                         : GG_EMBED_FRAMES_MAX;
 	} else {
 		call_provider(p);
 	}
-	gg_embed_recording(p->t, &p->stack, p->frames, p->frame_count);
+	gg_embed_stack_place(p->t, &p->stack, p->frames, p->frame_count);
 }
 
 /*
  * Looks the frame up by its texts, and caches the result.  The entry has a copy of the texts: the
  * runtime may have reused the memory of an earlier frame for others, at the same addresses.
  */
-static uint64_t meet(struct gg_embed_met *met, const struct geiger_frame *frame, uint64_t sample)
+static uint64_t look_up_frame(struct gg_embed_cached_frame *cached,
+                              const struct geiger_frame *frame, uint64_t sample)
 {
 	struct gg_frame_info info = {
 		.function = frame->function != NULL ? frame->function : "",
@@ -87,27 +88,27 @@ static uint64_t meet(struct gg_embed_met *met, const struct geiger_frame *frame,
 	};
 	uint64_t pc;
 
-	if (met->pc != 0 && met->function == frame->function && met->file == frame->file &&
-	    met->line == frame->line && strcmp(met->text, info.function) == 0 &&
-	    strcmp(met->text + met->file_at, info.file) == 0) {
-		met->sample = sample;
-		return met->pc;
+	if (cached->pc != 0 && cached->function == frame->function && cached->file == frame->file &&
+	    cached->line == frame->line && strcmp(cached->text, info.function) == 0 &&
+	    strcmp(cached->text + cached->file_at, info.file) == 0) {
+		cached->sample = sample;
+		return cached->pc;
 	}
 	info.function_bytes = strlen(info.function);
 	info.file_bytes = strlen(info.file);
 	pc = gg_embed_agent()->frame(&info);
-	met->pc = 0;
-	if (info.function_bytes >= sizeof(met->text) ||
-	    info.file_bytes >= sizeof(met->text) - info.function_bytes - 1)
+	cached->pc = 0;
+	if (info.function_bytes >= sizeof(cached->text) ||
+	    info.file_bytes >= sizeof(cached->text) - info.function_bytes - 1)
 		return pc;
-	met->function = frame->function;
-	met->file = frame->file;
-	met->line = frame->line;
-	met->file_at = (uint32_t)info.function_bytes + 1;
-	met->sample = sample;
-	met->pc = pc;
-	memcpy(met->text, info.function, info.function_bytes + 1);
-	memcpy(met->text + met->file_at, info.file, info.file_bytes + 1);
+	cached->function = frame->function;
+	cached->file = frame->file;
+	cached->line = frame->line;
+	cached->file_at = (uint32_t)info.function_bytes + 1;
+	cached->sample = sample;
+	cached->pc = pc;
+	memcpy(cached->text, info.function, info.function_bytes + 1);
+	memcpy(cached->text + cached->file_at, info.file, info.file_bytes + 1);
 	return pc;
 }
 
@@ -115,14 +116,15 @@ static uint64_t meet(struct gg_embed_met *met, const struct geiger_frame *frame,
 static uint64_t find_frame(struct gg_embed_thread *t, const struct geiger_frame *frame)
 {
 	uint64_t key = (uint64_t)(uintptr_t)frame->function + frame->line * HASH_FACTOR;
-	struct gg_embed_met *met = &t->met[key * HASH_FACTOR >> (64 - GG_EMBED_MET_BITS)];
+	struct gg_embed_cached_frame *cached =
+		&t->frame_cache[key * HASH_FACTOR >> (64 - GG_EMBED_FRAME_CACHE_BITS)];
 
 	/* Within one sample, equal addresses mean equal texts, so recursion costs no comparison. */
-	if (gg_likely(met->sample == t->sample_count && met->pc != 0 &&
-	              met->function == frame->function && met->file == frame->file &&
-	              met->line == frame->line))
-		return met->pc;
-	return meet(met, frame, t->sample_count);
+	if (gg_likely(cached->sample == t->sample_count && cached->pc != 0 &&
+	              cached->function == frame->function && cached->file == frame->file &&
+	              cached->line == frame->line))
+		return cached->pc;
+	return look_up_frame(cached, frame, t->sample_count);
 }
 
 /*
@@ -183,7 +185,7 @@ static void call_listeners(struct sample_report *p)
 {
 	const struct gg_embed_sample *sample = p->sample;
 	struct gg_weight weight = gg_weight_of(&sample->draw, sample->bytes);
-	uint32_t count = gg_embed_mix(p->t, &p->stack, p->frame_count);
+	uint32_t count = gg_embed_stack_merge(p->t, &p->stack, p->frame_count);
 	struct geiger_event event = {
 		.heap = p->heap_id,
 		.heap_name = p->heap->name,
@@ -201,16 +203,16 @@ static void call_listeners(struct sample_report *p)
 	};
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct gg_embed_recording *place = &p->t->places[i];
+		const struct gg_embed_merged_frame *merged = &p->t->merged_frames[i];
 		struct geiger_event_frame *to = &p->t->event_frames[i];
 
-		if (place->is_native)
-			*to = (struct geiger_event_frame){ .pc = p->stack.pcs[place->index] };
+		if (merged->is_native)
+			*to = (struct geiger_event_frame){ .pc = p->stack.pcs[merged->index] };
 		else
 			*to = (struct geiger_event_frame){
-				.function = p->frames[place->index].function,
-				.file = p->frames[place->index].file,
-				.line = p->frames[place->index].line
+				.function = p->frames[merged->index].function,
+				.file = p->frames[merged->index].file,
+				.line = p->frames[merged->index].line
 			};
 	}
 	gg_embed_listeners_call(&event);
@@ -219,7 +221,9 @@ static void call_listeners(struct sample_report *p)
 /* Passes the native frames to tracers. */
 static void trace(struct sample_report *p)
 {
-	uint32_t count = p->stack.count < GG_EMBED_STACK - 1 ? p->stack.count : GG_EMBED_STACK - 1;
+	uint32_t count = p->stack.count < GG_EMBED_STACK_FRAMES_MAX - 1
+	                         ? p->stack.count
+	                         : GG_EMBED_STACK_FRAMES_MAX - 1;
 
 	if (count > 0)
 		memcpy(p->t->pcs, p->stack.pcs, count * sizeof(*p->t->pcs));

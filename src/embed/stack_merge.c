@@ -7,8 +7,8 @@ enum {
 	NEAR_FRAMES = 8      /* frames that find_native() tries one by one before it bisects */
 };
 
-void gg_embed_capture(struct gg_embed_thread *t, const void *caller,
-                      struct gg_embed_stack *ret_stack)
+void gg_embed_stack_capture(struct gg_embed_thread *t, const void *caller,
+                            struct gg_embed_stack *ret_stack)
 {
 	const struct gg_stack_cache *stack_cache = &t->stack_cache;
 	struct gg_unwind_stack stack;
@@ -83,8 +83,8 @@ static uint32_t find_native(const struct gg_embed_stack *stack, uint64_t address
  *   2. From the innermost frame on, a target never moves inwards, because runtime frames keep their
  *      own order.
  */
-void gg_embed_recording(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
-                        const struct geiger_frame *frames, uint32_t frame_count)
+void gg_embed_stack_place(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
+                          const struct geiger_frame *frames, uint32_t frame_count)
 {
 	const void *native = NULL;
 	uint32_t near = stack->count - stack->sp_first, target = 0;
@@ -110,21 +110,25 @@ void gg_embed_recording(struct gg_embed_thread *t, const struct gg_embed_stack *
 	}
 }
 
-/* t->places has room for all native frames and all runtime frames that are kept. */
-_Static_assert(GG_EMBED_STACK == GG_UNWIND_KEEP + GG_EMBED_FRAMES, "places");
+/* t->merged_frames has room for all native frames and all runtime frames that are kept. */
+_Static_assert(GG_EMBED_STACK_FRAMES_MAX == GG_UNWIND_KEEP + GG_EMBED_FRAMES_MAX,
+               "merged_frames has room for all");
 
-uint32_t gg_embed_mix(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
-                      uint32_t frame_count)
+uint32_t gg_embed_stack_merge(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
+                              uint32_t frame_count)
 {
 	uint32_t count = 0, frame = 0;
 
 	for (uint32_t i = 0; i < stack->count; i++) {
 		while (frame < frame_count && t->targets[frame] <= i)
-			t->places[count++] = (struct gg_embed_recording){ .index = frame++ };
-		t->places[count++] = (struct gg_embed_recording){ .is_native = true, .index = i };
+			t->merged_frames[count++] = (struct gg_embed_merged_frame){
+				.index = frame++
+			};
+		t->merged_frames[count++] = (struct gg_embed_merged_frame){ .is_native = true,
+			                                                    .index = i };
 	}
 	/* Without native frames, and after the last one, the remaining runtime frames follow. */
 	while (frame < frame_count)
-		t->places[count++] = (struct gg_embed_recording){ .index = frame++ };
+		t->merged_frames[count++] = (struct gg_embed_merged_frame){ .index = frame++ };
 	return count;
 }
