@@ -84,7 +84,7 @@ struct gg_agent_bytes {
 	uint64_t allocated; /* exact, by requested sizes */
 	uint64_t freed;     /* estimated by its samples */
 	/* The thread's own two words; this call and samples update them. */
-	const uint64_t *words;
+	const uint64_t *byte_counts;
 };
 
 /* How a dump is written. */
@@ -142,8 +142,8 @@ struct gg_agent_functions {
 
 	/* --- for libgeiger-compat: runtime/compat_calls.h has what each does --- */
 	void (*say)(const char *line);
-	bool (*thread_active)(int wish);
-	bool (*thread_active_init)(int wish);
+	bool (*thread_active)(int new_state);
+	bool (*thread_active_init)(int new_state);
 	int (*thread_name)(const char *name);
 	void (*thread_bytes)(struct gg_agent_bytes *ret_bytes);
 	void (*look_now)(void);

@@ -110,7 +110,7 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 			gg_sampler_pause(&t->sampler, pause_bytes());
 		}
 	}
-	t->left_then = t->sampler.left_bytes;
+	t->counted_left_bytes = t->sampler.left_bytes;
 	leave(t);
 	return sampled;
 }
@@ -237,7 +237,7 @@ static void count_freed(const struct gg_region_sample *sample)
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
 
-	gg_thread.words[1] += (uint64_t)(gg_weight_of(&draw, sample->size_bytes).bytes + 0.5);
+	gg_thread.byte_counts[1] += (uint64_t)(gg_weight_of(&draw, sample->size_bytes).bytes + 0.5);
 }
 
 /* False: another thread has freed it meanwhile. */

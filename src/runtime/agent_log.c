@@ -28,7 +28,7 @@ static char log_path[512]; /* "": stderr */
  * The file of stderr at the start.  A daemon closes all descriptors, and later its descriptor 2 may
  * be a database.
  */
-static struct stat stderr_then;
+static struct stat stderr_at_start;
 static bool had_stderr;
 
 struct log_line {
@@ -57,7 +57,7 @@ static void add(struct log_line *line, const char *text)
 }
 
 /* False for a full pipe or a stopped terminal: the program would wait for its reader. */
-static bool takes_a_line(int fd)
+static bool is_writable(int fd)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
 
@@ -98,15 +98,16 @@ static bool is_stderr(void)
 {
 	struct stat now;
 
-	return had_stderr && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == stderr_then.st_dev &&
-	       now.st_ino == stderr_then.st_ino && now.st_rdev == stderr_then.st_rdev;
+	return had_stderr && fstat(STDERR_FILENO, &now) == 0 &&
+	       now.st_dev == stderr_at_start.st_dev && now.st_ino == stderr_at_start.st_ino &&
+	       now.st_rdev == stderr_at_start.st_rdev;
 }
 
 void gg_agent_log_init(void)
 {
 	int saved_errno = errno;
 
-	had_stderr = fstat(STDERR_FILENO, &stderr_then) == 0;
+	had_stderr = fstat(STDERR_FILENO, &stderr_at_start) == 0;
 	errno = saved_errno;
 }
 
@@ -137,7 +138,7 @@ void gg_agent_log(const char *text, ...)
 	/* With GEIGER_LOG nothing goes to stderr, even if the file cannot be opened. */
 	if (log_path[0] != '\0')
 		fd = gg_syscall_open_shared(log_path, O_WRONLY | O_APPEND | O_CREAT);
-	else if (is_stderr() && takes_a_line(STDERR_FILENO))
+	else if (is_stderr() && is_writable(STDERR_FILENO))
 		gg_agent_log_write(STDERR_FILENO, line.text, line.used);
 	if (fd >= 0) {
 		gg_agent_log_write(fd, line.text, line.used);

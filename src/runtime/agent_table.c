@@ -239,8 +239,8 @@ static bool close_object(uint64_t key, uint64_t id)
 }
 
 /* Hashes the address of the function's name and the line: runtimes rarely move their functions. */
-static struct gg_thread_frame *cached_frame_of(struct gg_thread_block *block,
-                                               const struct gg_frame_info *info)
+static struct gg_thread_cached_frame *cached_frame_of(struct gg_thread_block *block,
+                                                      const struct gg_frame_info *info)
 {
 	uint64_t key = (uint64_t)(uintptr_t)info->function +
 	               info->line * UINT64_C(0x9e3779b97f4a7c15);
@@ -249,8 +249,8 @@ static struct gg_thread_frame *cached_frame_of(struct gg_thread_block *block,
 }
 _Static_assert(GG_THREAD_FRAMES == 1 << (64 - 58), "the shift above");
 
-static bool is_cached_frame_of(const struct gg_thread_frame *cached,
-                               const struct gg_frame_info *info)
+static bool is_cached_frame(const struct gg_thread_cached_frame *cached,
+                            const struct gg_frame_info *info)
 {
 	return cached->pc != 0 && cached->line == info->line &&
 	       cached->function_bytes == info->function_bytes &&
@@ -259,7 +259,8 @@ static bool is_cached_frame_of(const struct gg_thread_frame *cached,
 	       memcmp(cached->text + info->function_bytes, info->file, info->file_bytes) == 0;
 }
 
-static void remember(struct gg_thread_frame *cached, const struct gg_frame_info *info, uint64_t pc)
+static void cache_frame(struct gg_thread_cached_frame *cached, const struct gg_frame_info *info,
+                        uint64_t pc)
 {
 	if (info->function_bytes > GG_THREAD_TEXT ||
 	    info->file_bytes > GG_THREAD_TEXT - info->function_bytes)
@@ -276,18 +277,18 @@ static uint64_t frame(const struct gg_frame_info *info)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block = enter(t);
-	struct gg_thread_frame *cached;
+	struct gg_thread_cached_frame *cached;
 	uint64_t pc;
 
 	if (block == NULL)
 		return 0;
 	cached = cached_frame_of(block, info);
-	if (is_cached_frame_of(cached, info)) {
+	if (is_cached_frame(cached, info)) {
 		pc = cached->pc;
 	} else {
 		pc = gg_region_intern_frame(&gg_process.region, info);
 		if (pc != 0)
-			remember(cached, info, pc);
+			cache_frame(cached, info, pc);
 	}
 	leave(t, block);
 	return pc;

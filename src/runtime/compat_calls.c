@@ -16,25 +16,25 @@ void gg_compat_calls_say(const char *line)
 	gg_agent_log(line, GG_AGENT_LOG_END);
 }
 
-bool gg_compat_calls_thread_active(int wish)
+bool gg_compat_calls_thread_active(int new_state)
 {
 	struct gg_thread *t = &gg_thread;
 	bool was_active = !gg_thread_is_off(
 		t, gg_load_relaxed(&gg_compat_requests.new_threads_are_off) != 0);
 
-	if (wish < 0)
+	if (new_state < 0)
 		return was_active;
-	t->wish = wish != 0 ? GG_THREAD_ON : GG_THREAD_OFF;
+	t->sampling = new_state != 0 ? GG_THREAD_ON : GG_THREAD_OFF;
 	gg_compat_calls_look();
 	return was_active;
 }
 
-bool gg_compat_calls_thread_active_init(int wish)
+bool gg_compat_calls_thread_active_init(int new_state)
 {
 	bool was_active = gg_load_relaxed(&gg_compat_requests.new_threads_are_off) == 0;
 
-	if (wish >= 0)
-		gg_store_relaxed(&gg_compat_requests.new_threads_are_off, wish == 0);
+	if (new_state >= 0)
+		gg_store_relaxed(&gg_compat_requests.new_threads_are_off, new_state == 0);
 	return was_active;
 }
 
@@ -85,5 +85,5 @@ void gg_compat_calls_thread_bytes(struct gg_agent_bytes *ret)
 		gg_thread_count(t);
 		gg_thread_leave(t);
 	}
-	*ret = (struct gg_agent_bytes){ t->words[0], t->words[1], t->words };
+	*ret = (struct gg_agent_bytes){ t->byte_counts[0], t->byte_counts[1], t->byte_counts };
 }

@@ -19,11 +19,11 @@ void gg_compat_calls_say(const char *line);
 
 /* Switches sampling of the calling thread off (0) or on (1), or leaves it (-1).  Returns its state
  * before the call. */
-bool gg_compat_calls_thread_active(int wish);
+bool gg_compat_calls_thread_active(int new_state);
 /*
  * Sets in the same way whether threads begin with sampling on: those that have not allocated yet.
  */
-bool gg_compat_calls_thread_active_init(int wish);
+bool gg_compat_calls_thread_active_init(int new_state);
 
 /* Applies changed settings to the calling thread now; otherwise it does so within 8 MiB. */
 void gg_compat_calls_look(void);

@@ -71,7 +71,7 @@ void gg_process_settings_update(struct gg_thread *t)
 		gg_sampler_change(&t->sampler, &options);
 	}
 	gg_assert(options.sampling_interval >= 1 && options.seed != 0);
-	t->left_then = t->sampler.left_bytes;
+	t->counted_left_bytes = t->sampler.left_bytes;
 	t->generation = generation;
 	t->seen_change = change_count;
 }
@@ -102,7 +102,7 @@ void gg_process_settings_reseed(struct gg_thread *t)
 		return;
 	gg_thread_count(t);
 	gg_sampler_reseed(&t->sampler, gg_process.options.sampler.seed, next_stream());
-	t->left_then = t->sampler.left_bytes;
+	t->counted_left_bytes = t->sampler.left_bytes;
 	/* The generation that this process will have once it is adopted. */
 	t->generation = gg_load_relaxed(&gg_process.generation) + 1;
 }

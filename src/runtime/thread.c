@@ -107,8 +107,8 @@ static void end_thread(void *value)
 		return;
 	t->ending = true;
 	if (gg_process_ensure_current() && has_block(t)) {
-		t->has_row = true;
-		t->row = t->block->record.thread;
+		t->has_thread_index = true;
+		t->thread_index = t->block->record.thread;
 		give_back(t->block);
 	}
 	t->block = NULL;
@@ -136,8 +136,8 @@ static void begin(struct gg_thread *t, struct gg_thread_block *block)
 
 	gg_assert(gg_load_relaxed(&t->inside) != 0);
 	block->unwind.stack_cache = &block->stack_cache;
-	if (t->has_row) {
-		gg_region_thread_resume(&gg_process.region, &block->record, t->row);
+	if (t->has_thread_index) {
+		gg_region_thread_resume(&gg_process.region, &block->record, t->thread_index);
 		return;
 	}
 	if (!gg_seccomp_is_entered())

@@ -32,7 +32,7 @@
  */
 enum { GG_THREAD_FRAMES = 64, GG_THREAD_TEXT = 96 };
 
-struct gg_thread_frame {
+struct gg_thread_cached_frame {
 	uint64_t pc; /* 0: none */
 	uint32_t line;
 	uint16_t function_bytes, file_bytes;
@@ -52,10 +52,10 @@ struct gg_thread_block {
 	struct gg_unwind_thread unwind;
 	struct gg_stack_cache stack_cache;
 	uint64_t pcs[GG_UNWIND_KEEP];
-	struct gg_thread_frame frames[GG_THREAD_FRAMES]; /* only for samples of libgeiger */
+	struct gg_thread_cached_frame frames[GG_THREAD_FRAMES]; /* only for samples of libgeiger */
 };
 
-enum gg_thread_wish { GG_THREAD_NEW, GG_THREAD_OFF, GG_THREAD_ON };
+enum gg_thread_sampling { GG_THREAD_NEW, GG_THREAD_OFF, GG_THREAD_ON };
 
 struct gg_thread {
 	struct gg_sampler sampler;
@@ -68,12 +68,13 @@ struct gg_thread {
 	uint64_t interval_bytes; /* by geiger_thread_interval(); 0: the interval of the process */
 	uint32_t busy_count;     /* allocations and frees of handlers that found it inside */
 	/* These members serve compat_calls.h. */
-	uint64_t words[2]; /* bytes allocated up to left_then; bytes freed, estimated */
-	int64_t left_then; /* the sampler's left_bytes when words[0] was updated */
-	uint8_t wish;      /* enum gg_thread_wish */
-	bool ending;       /* true: the block was given back for good */
-	bool has_row;      /* true: `row` is its thread row in the region */
-	uint16_t row;
+	uint64_t byte_counts
+		[2]; /* bytes allocated up to counted_left_bytes; bytes freed, estimated */
+	int64_t counted_left_bytes; /* the sampler's left_bytes when byte_counts[0] was updated */
+	uint8_t sampling;           /* enum gg_thread_sampling */
+	bool ending;                /* true: the block was given back for good */
+	bool has_thread_index;      /* true: `thread_index` is its record in the region */
+	uint16_t thread_index;      /* in the region's table of threads */
 };
 
 extern _Thread_local struct gg_thread gg_thread
@@ -122,14 +123,14 @@ static inline void gg_thread_leave(struct gg_thread *t)
  */
 static inline bool gg_thread_is_off(struct gg_thread *t, bool new_ones_are)
 {
-	if (gg_unlikely(t->wish == GG_THREAD_NEW))
-		t->wish = new_ones_are ? GG_THREAD_OFF : GG_THREAD_ON;
-	return t->wish == GG_THREAD_OFF;
+	if (gg_unlikely(t->sampling == GG_THREAD_NEW))
+		t->sampling = new_ones_are ? GG_THREAD_OFF : GG_THREAD_ON;
+	return t->sampling == GG_THREAD_OFF;
 }
 
-/* Adds the bytes since the last call to words[0].  Before each change of left_bytes. */
+/* Adds the bytes since the last call to byte_counts[0].  Before each change of left_bytes. */
 static inline void gg_thread_count(struct gg_thread *t)
 {
-	t->words[0] += (uint64_t)(t->left_then - t->sampler.left_bytes);
-	t->left_then = t->sampler.left_bytes;
+	t->byte_counts[0] += (uint64_t)(t->counted_left_bytes - t->sampler.left_bytes);
+	t->counted_left_bytes = t->sampler.left_bytes;
 }

@@ -83,8 +83,8 @@ int gg_ctl_thread_prof_active(const struct gg_ctl_call *call)
 
 /*
  * Answers with the bytes that the thread has allocated or freed, or with a pointer to the word that
- * has them.  Programs keep that pointer, to read the word later without a call.  words[0] counts
- * allocated bytes, words[1] freed bytes.
+ * has them.  Programs keep that pointer, to read the word later without a call.  byte_counts[0] counts
+ * allocated bytes, byte_counts[1] freed bytes.
  */
 static int bytes(const struct gg_ctl_call *call, bool is_freed, bool is_pointer)
 {
@@ -96,7 +96,7 @@ static int bytes(const struct gg_ctl_call *call, bool is_freed, bool is_pointer)
 	if (s->agent == NULL)
 		return ENOENT;
 	s->agent->thread_bytes(&known);
-	word = known.words + is_freed;
+	word = known.byte_counts + is_freed;
 	value = is_freed ? known.freed : known.allocated;
 	return is_pointer ? gg_ctl_call_constant(call, &word, sizeof(word))
 	                  : gg_ctl_call_constant(call, &value, sizeof(value));
