@@ -46,7 +46,7 @@ struct gg_agent_settings {
 };
 
 /* Settings to change; members that are zero or false change nothing. */
-struct gg_agent_wish {
+struct gg_agent_request {
 	bool set_active, active;
 	uint64_t interval_bytes;
 	uint64_t seed;         /* only at the start, as is `directory` */
@@ -64,7 +64,7 @@ struct gg_agent_sample {
 };
 
 /*
- * The wishes of libgeiger-compat before the agent starts, from its function geiger_compat_begin().
+ * The requests of libgeiger-compat before the agent starts, from its function geiger_compat_begin().
  * Members that are zero or false leave the decision to the environment.
  */
 struct gg_agent_begin {
@@ -105,12 +105,12 @@ struct gg_agent_functions {
 	const uint64_t *filter_view;
 
 	/* Starts recording, if it has not started yet.  0 or -Exxx. */
-	int (*start)(const struct gg_agent_wish *wish);
+	int (*start)(const struct gg_agent_request *request);
 	/*
 	 * Changes settings, as another process would through the region.  -ENOENT: nothing is
 	 * recorded.
 	 */
-	int (*change)(const struct gg_agent_wish *wish);
+	int (*change)(const struct gg_agent_request *request);
 	void (*look)(struct gg_agent_settings *ret_settings);
 	/* The calling thread's own interval, for blocks of malloc; 0: that of the process. */
 	void (*thread_interval)(uint64_t interval_bytes);

@@ -35,7 +35,7 @@ struct gg_history_sum {
 };
 
 /* Changes to what is remembered. */
-struct gg_history_wish {
+struct gg_history_request {
 	bool set_recent, set_log, set_classes;
 	uint32_t recent; /* samples to remember; 0: none */
 	bool log;        /* true: the log begins anew; false: it ends */
@@ -46,7 +46,7 @@ enum gg_history_kind { GG_HISTORY_RECENT, GG_HISTORY_LOG };
 
 struct gg_history_calls {
 	/* 0, or -ENOMEM without a change. */
-	int (*set)(const struct gg_history_wish *wish);
+	int (*set)(const struct gg_history_request *request);
 
 	/*
 	 * Reads the first record with that number or a later one, oldest first.  Returns its number

@@ -39,12 +39,12 @@ static bool is_asked_for_elsewhere(void)
 void geiger_compat_begin(const struct gg_agent_functions *agent, struct gg_agent_begin *begin)
 {
 	static struct gg_agent_triggers triggers;
-	static const struct gg_history_wish classes = { .set_classes = true, .classes = true };
+	static const struct gg_history_request classes = { .set_classes = true, .classes = true };
 	const struct gg_compat_settings *s = gg_compat_settings_with(agent);
 
 	/*
 	 * A shorter struct belongs to an older agent, which does not know all members.  Without a
-	 * wish, the environment decides.
+	 * request, the environment decides.
 	 */
 	if (s == NULL || s->agent == NULL || begin->bytes < sizeof(*begin))
 		return;

@@ -116,7 +116,7 @@ static bool environment_wants_it(void)
 __attribute__((constructor)) static void choose(void)
 {
 	const struct gg_agent_functions *agent = find_agent();
-	const struct gg_agent_wish wish = { .directory = NULL };
+	const struct gg_agent_request request = { .directory = NULL };
 
 	/* Without an agent, this library records by its own copy of the agent's code. */
 	gg_unwind_init();
@@ -124,24 +124,24 @@ __attribute__((constructor)) static void choose(void)
 	gg_store_relaxed(&gg_embed_settings.is_own, agent == NULL);
 	gg_store_release(&gg_embed_settings.agent, agent != NULL ? agent : &gg_agent_functions);
 	if (agent == NULL && environment_wants_it())
-		gg_agent_functions.start(&wish);
+		gg_agent_functions.start(&request);
 	gg_embed_settings_refresh();
 }
 
 int geiger_start(const struct geiger_options *options)
 {
 	const struct gg_agent_functions *agent = gg_embed_agent();
-	struct gg_agent_wish wish = { .set_active = true, .active = true };
+	struct gg_agent_request request = { .set_active = true, .active = true };
 	int status;
 
 	if (agent == NULL)
 		return -EAGAIN;
 	if (options != NULL) {
-		wish.interval_bytes = options->interval_bytes;
-		wish.seed = options->seed;
-		wish.directory = options->directory;
+		request.interval_bytes = options->interval_bytes;
+		request.seed = options->seed;
+		request.directory = options->directory;
 	}
-	status = agent->start(&wish);
+	status = agent->start(&request);
 	gg_embed_settings_apply_now();
 	return status;
 }
@@ -149,10 +149,10 @@ int geiger_start(const struct geiger_options *options)
 void geiger_stop(void)
 {
 	const struct gg_agent_functions *agent = gg_embed_agent();
-	const struct gg_agent_wish wish = { .set_active = true };
+	const struct gg_agent_request request = { .set_active = true };
 
 	if (agent != NULL)
-		agent->change(&wish);
+		agent->change(&request);
 	gg_embed_settings_refresh();
 }
 
@@ -167,11 +167,11 @@ enum geiger_destination geiger_recording_to(void)
 int geiger_set_interval(uint64_t interval_bytes)
 {
 	const struct gg_agent_functions *agent = gg_embed_agent();
-	const struct gg_agent_wish wish = { .interval_bytes = interval_bytes };
+	const struct gg_agent_request request = { .interval_bytes = interval_bytes };
 
 	if (interval_bytes == 0 || interval_bytes > GG_REGION_INTERVAL_MAX)
 		return -EINVAL;
-	if (agent == NULL || agent->change(&wish) < 0) {
+	if (agent == NULL || agent->change(&request) < 0) {
 		/* Nothing records, so the interval holds for listeners only. */
 		gg_store_relaxed(&gg_embed_settings.interval_bytes, interval_bytes);
 		changed();

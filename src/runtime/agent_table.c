@@ -60,12 +60,12 @@ static void leave(struct gg_thread *t, struct gg_thread_block *block)
 	gg_dump_trigger_left();
 }
 
-static int change(const struct gg_agent_wish *wish)
+static int change(const struct gg_agent_request *request)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_region_control *control;
 
-	if (wish->interval_bytes > GG_REGION_INTERVAL_MAX)
+	if (request->interval_bytes > GG_REGION_INTERVAL_MAX)
 		return -EINVAL;
 	if (!is_running() || !gg_thread_enter(t))
 		return -ENOENT;
@@ -74,13 +74,13 @@ static int change(const struct gg_agent_wish *wish)
 		return -ENOENT;
 	}
 	control = &gg_process.region.header->control;
-	if (wish->interval_bytes != 0)
-		gg_store_relaxed(&control->interval_bytes, wish->interval_bytes);
-	if (wish->set_active)
-		gg_store_relaxed(&control->active, wish->active);
+	if (request->interval_bytes != 0)
+		gg_store_relaxed(&control->interval_bytes, request->interval_bytes);
+	if (request->set_active)
+		gg_store_relaxed(&control->active, request->active);
 	/*
 	 * Release: pairs with the acquire in gg_region_control(), so that a thread which sees the
-	 * count sees the wish.
+	 * count sees the request.
 	 */
 	gg_add_release(&control->change_count, 1);
 	gg_process_settings_refresh();
@@ -88,20 +88,20 @@ static int change(const struct gg_agent_wish *wish)
 	return 0;
 }
 
-static int start(const struct gg_agent_wish *wish)
+static int start(const struct gg_agent_request *request)
 {
 	struct gg_thread *t = &gg_thread;
 	int status = 0;
 
-	if (wish->interval_bytes > GG_REGION_INTERVAL_MAX)
+	if (request->interval_bytes > GG_REGION_INTERVAL_MAX)
 		return -EINVAL;
 	if (!is_running()) {
 		if (!gg_thread_enter(t))
 			return -EBUSY;
-		status = gg_start_for_program(wish);
+		status = gg_start_for_program(request);
 		gg_thread_leave(t);
 	}
-	return status < 0 ? status : change(wish);
+	return status < 0 ? status : change(request);
 }
 
 static void look(struct gg_agent_settings *ret_settings)

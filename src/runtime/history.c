@@ -217,32 +217,32 @@ static int begin_log(void)
 	return 0;
 }
 
-static void switch_on(uint32_t what, bool wish)
+static void switch_on(uint32_t what, bool value)
 {
 	uint32_t on = gg_load_relaxed(&gg_history_on), now;
 
 	do
-		now = wish ? on | what : on & ~what;
+		now = value ? on | what : on & ~what;
 	while (!gg_cas_acq_rel(&gg_history_on, &on, now));
 }
 
-static int set(const struct gg_history_wish *wish)
+static int set(const struct gg_history_request *request)
 {
 	int status = 0;
 
-	if (wish->set_recent) {
-		status = keep_recent(wish->recent);
+	if (request->set_recent) {
+		status = keep_recent(request->recent);
 		if (status == 0)
-			switch_on(GG_HISTORY_ON_RECENT, wish->recent != 0);
+			switch_on(GG_HISTORY_ON_RECENT, request->recent != 0);
 	}
-	if (status == 0 && wish->set_log) {
-		if (wish->log)
+	if (status == 0 && request->set_log) {
+		if (request->log)
 			status = begin_log();
 		if (status == 0)
-			switch_on(GG_HISTORY_ON_LOG, wish->log);
+			switch_on(GG_HISTORY_ON_LOG, request->log);
 	}
-	if (wish->set_classes)
-		switch_on(GG_HISTORY_ON_CLASSES, wish->classes);
+	if (request->set_classes)
+		switch_on(GG_HISTORY_ON_CLASSES, request->classes);
 	return status;
 }
 

@@ -48,9 +48,9 @@ struct gg_process {
 	uint32_t change_count;
 	uint64_t interval_bytes; /* the sampling interval */
 	uint32_t is_active;
-	uint64_t seen_wish;          /* change_count of the region's control word */
-	uint64_t startup_used_bytes; /* estimated from samples of the startup interval */
-	uint64_t next_stream;        /* of random numbers: each thread takes one */
+	uint64_t applied_request_count; /* change_count of the region's control word */
+	uint64_t startup_used_bytes;    /* estimated from samples of the startup interval */
+	uint64_t next_stream;           /* of random numbers: each thread takes one */
 	uint32_t fork_count; /* twice the number of forks by this process and its ancestors */
 	uint32_t pid;        /* of the process that made the region, or tried to */
 	struct gg_environment options; /* constant while RUNNING */

@@ -240,6 +240,6 @@ int gg_process_region_open(gg_process_region_make *make)
 	if (!gg_recorded_session_exists())
 		gg_region_retention_note(&gg_process.region.map, identity->exe,
 		                         gg_process.options.keep);
-	gg_process.seen_wish = gg_region_control(&gg_process.region).change_count;
+	gg_process.applied_request_count = gg_region_control(&gg_process.region).change_count;
 	return 0;
 }

@@ -10,18 +10,18 @@
 
 void gg_process_settings_refresh(void)
 {
-	struct gg_region_wish wish = gg_region_control(&gg_process.region);
-	uint64_t seen = gg_load_relaxed(&gg_process.seen_wish);
+	struct gg_region_request request = gg_region_control(&gg_process.region);
+	uint64_t seen = gg_load_relaxed(&gg_process.applied_request_count);
 
 	/*
 	 * The exchange lets one thread apply each change; the others go on with the old settings.
 	 */
-	if (gg_likely(wish.change_count == seen) ||
-	    !gg_cas_acq_rel(&gg_process.seen_wish, &seen, wish.change_count))
+	if (gg_likely(request.change_count == seen) ||
+	    !gg_cas_acq_rel(&gg_process.applied_request_count, &seen, request.change_count))
 		return;
-	if (wish.interval_bytes != 0 && wish.interval_bytes <= GG_REGION_INTERVAL_MAX)
-		gg_store_relaxed(&gg_process.interval_bytes, wish.interval_bytes);
-	gg_store_relaxed(&gg_process.is_active, wish.active);
+	if (request.interval_bytes != 0 && request.interval_bytes <= GG_REGION_INTERVAL_MAX)
+		gg_store_relaxed(&gg_process.interval_bytes, request.interval_bytes);
+	gg_store_relaxed(&gg_process.is_active, request.active);
 	/* Release: a thread that sees the count sees the settings. */
 	gg_add_release(&gg_process.change_count, 1);
 }

@@ -20,7 +20,7 @@
 #include "runtime/process.h"
 #include "runtime/thread.h"
 
-/* Copies new wishes of another process from the control word. */
+/* Copies new requests of another process from the control word. */
 void gg_process_settings_refresh(void);
 
 /* Brings the thread's sampler up to the settings. */

@@ -58,23 +58,23 @@ static void apply_compat(const struct gg_agent_begin *begin)
 		gg_dump_trigger_set(begin->triggers);
 }
 
-static void apply_wish(const struct gg_agent_wish *wish)
+static void apply_request(const struct gg_agent_request *request)
 {
 	struct gg_environment *options = &gg_process.options;
 
-	if (wish->interval_bytes != 0) {
-		options->sampler.sampling_interval = (double)wish->interval_bytes;
-		options->region.interval_bytes = wish->interval_bytes;
+	if (request->interval_bytes != 0) {
+		options->sampler.sampling_interval = (double)request->interval_bytes;
+		options->region.interval_bytes = request->interval_bytes;
 	}
-	if (wish->seed != 0)
-		options->sampler.seed = wish->seed;
-	if (wish->directory != NULL)
-		memcpy(options->directory, wish->directory, strlen(wish->directory) + 1);
-	if (wish->set_active)
-		options->region.active = wish->active;
+	if (request->seed != 0)
+		options->sampler.seed = request->seed;
+	if (request->directory != NULL)
+		memcpy(options->directory, request->directory, strlen(request->directory) + 1);
+	if (request->set_active)
+		options->region.active = request->active;
 }
 
-static void read_settings(const struct gg_agent_wish *wish)
+static void read_settings(const struct gg_agent_request *request)
 {
 	struct gg_sampler_options *sampler = &gg_process.options.sampler;
 
@@ -82,8 +82,8 @@ static void read_settings(const struct gg_agent_wish *wish)
 	apply_compat(&compat_begin);
 	/* Last, because triggers of the environment replace those of libgeiger-compat. */
 	gg_dump_options_read(&gg_process.options);
-	if (wish != NULL)
-		apply_wish(wish);
+	if (request != NULL)
+		apply_request(request);
 	/* Once here, and not in each thread: a thread's first sample makes as few system calls as
 	 * possible. */
 	if (sampler->seed == 0)
@@ -110,14 +110,14 @@ static int begin_threads(void)
 	return gg_process_fork_init();
 }
 
-/* `wish` is the program's, which gets the reason of a failure; NULL: the log gets it. */
-static int start(const struct gg_agent_wish *wish)
+/* `request` is the program's, which gets the reason of a failure; NULL: the log gets it. */
+static int start(const struct gg_agent_request *request)
 {
 	int status;
 
 	gg_assert(gg_load_relaxed(&gg_process.state) == GG_PROCESS_STARTING);
 	gg_assert(gg_load_relaxed(&gg_thread.inside) != 0);
-	read_settings(wish);
+	read_settings(request);
 	gg_process.pid = (uint32_t)getpid();
 	gg_process_region_remember_temporary();
 	gg_address_limits_fit(&gg_process.options.region);
@@ -136,21 +136,22 @@ static int start(const struct gg_agent_wish *wish)
 	if (status == 0) {
 		gg_extra_functions_take();
 		gg_dump_trigger_begin();
-	} else if (wish == NULL) {
+	} else if (request == NULL) {
 		gg_process_region_report("the region of shared memory", status);
 		gg_process_region_count_missing(status, false);
 	}
 	return status;
 }
 
-int gg_start_for_program(const struct gg_agent_wish *wish)
+int gg_start_for_program(const struct gg_agent_request *request)
 {
 	uint32_t state = GG_PROCESS_UNSTARTED;
 	int saved_errno = errno, cancel, status;
 
 	if (gg_sanitizer_runtime() != NULL)
 		return -ENODEV;
-	if (wish->directory != NULL && strlen(wish->directory) >= GG_ENVIRONMENT_DIRECTORY_MAX)
+	if (request->directory != NULL &&
+	    strlen(request->directory) >= GG_ENVIRONMENT_DIRECTORY_MAX)
 		return -ENAMETOOLONG;
 	if (!gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING) &&
 	    (state != GG_PROCESS_WAITING ||
@@ -159,7 +160,7 @@ int gg_start_for_program(const struct gg_agent_wish *wish)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (state == GG_PROCESS_UNSTARTED)
 		begin_early();
-	status = start(wish);
+	status = start(request);
 	pthread_setcancelstate(cancel, NULL);
 	errno = saved_errno;
 	/*

@@ -31,10 +31,10 @@ static inline bool gg_start_ensure(void)
 }
 
 /*
- * Starts because the program wants it (geiger_start()), with its wishes.  0, also if the process is
+ * Starts because the program wants it (geiger_start()), with its requests.  0, also if the process is
  * running already; or -Exxx, which is not logged, and the program may try again.
  */
-GG_COLD int gg_start_for_program(const struct gg_agent_wish *wish);
+GG_COLD int gg_start_for_program(const struct gg_agent_request *request);
 
 /* Instead of a start, in the constructor: logs that the program is left to the allocator of this
  * sanitizer's runtime, and tells the recorder. */

@@ -13,9 +13,9 @@ const struct gg_agent_functions *const geiger_agent_interface = &gg_agent_functi
 
 __attribute__((constructor)) static void start(void)
 {
-	const struct gg_agent_wish wish = { .set_active = true, .active = true };
+	const struct gg_agent_request request = { .set_active = true, .active = true };
 
 	setenv("MALLOC_CONF", "prof:true,lg_prof_sample:8", 1);
-	if (gg_agent_functions.start(&wish) != 0)
+	if (gg_agent_functions.start(&request) != 0)
 		abort();
 }

@@ -32,13 +32,13 @@ static uint64_t dump_count, reset_count, recorded_count;
 static void start(void)
 {
 	static bool is_started;
-	struct gg_agent_wish wish = { .interval_bytes = 1, .seed = 7 };
+	struct gg_agent_request request = { .interval_bytes = 1, .seed = 7 };
 
 	if (is_started)
 		return;
 	is_started = true;
-	directory = wish.directory = scratch_new_folder();
-	CHECK_EQ_I64(agent->start(&wish), 0);
+	directory = request.directory = scratch_new_folder();
+	CHECK_EQ_I64(agent->start(&request), 0);
 }
 
 static uint64_t record(uint64_t key, uint64_t bytes)
@@ -113,10 +113,11 @@ static void *toggle(void *nothing)
 
 	snprintf(triggers.prefix, sizeof(triggers.prefix), "%s/d", directory);
 	for (unsigned i = 0; gg_load_relaxed(&is_over) == 0; i++) {
-		const struct gg_agent_wish wish = { .set_active = true, .active = i % 2 == 0 };
+		const struct gg_agent_request request = { .set_active = true,
+			                                  .active = i % 2 == 0 };
 		struct gg_agent_triggers seen;
 
-		CHECK_EQ_I64(agent->change(&wish), 0);
+		CHECK_EQ_I64(agent->change(&request), 0);
 		triggers.allocated_bytes = i % 3 == 0 ? 0 : 10000000;
 		triggers.growth_bytes = i % 4 == 0 ? 0 : 10000;
 		CHECK_EQ_I64(agent->set_triggers(&triggers), 0);

@@ -577,16 +577,16 @@ TEST(another_process_may_write_the_control_word)
 {
 	if (!begin_small())
 		return;
-	struct gg_region_wish wish = gg_region_control(&region);
-	CHECK(wish.active && wish.interval_bytes == 512 * 1024);
+	struct gg_region_request request = gg_region_control(&region);
+	CHECK(request.active && request.interval_bytes == 512 * 1024);
 	struct gg_region_control control = { .change_count = 2, .interval_bytes = 4096 };
 	CHECK_EQ_U64(pwrite(region.map.fd, &control, sizeof(control),
 	                    offsetof(struct gg_region_header, control)),
 	             sizeof(control));
-	wish = gg_region_control(&region);
-	CHECK_EQ_U64(wish.change_count, 2);
-	CHECK(!wish.active);
-	CHECK_EQ_U64(wish.interval_bytes, 4096);
+	request = gg_region_control(&region);
+	CHECK_EQ_U64(request.change_count, 2);
+	CHECK(!request.active);
+	CHECK_EQ_U64(request.interval_bytes, 4096);
 	end();
 }
 

@@ -146,12 +146,12 @@ static void come_and_go(struct mixer *m)
 
 static void look_at_control(struct mixer *m)
 {
-	struct gg_region_wish wish = gg_region_control(&region);
+	struct gg_region_request request = gg_region_control(&region);
 
-	if (wish.change_count == m->seen_change)
+	if (request.change_count == m->seen_change)
 		return;
-	m->seen_change = wish.change_count;
-	CHECK(wish.interval_bytes > 0);
+	m->seen_change = request.change_count;
+	CHECK(request.interval_bytes > 0);
 	gg_add_relaxed(&seen_wishes, 1);
 }
 

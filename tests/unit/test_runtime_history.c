@@ -47,14 +47,14 @@ static void release(uint64_t id)
 
 static void keep(uint32_t most)
 {
-	const struct gg_history_wish wish = { .set_recent = true, .recent = most };
+	const struct gg_history_request request = { .set_recent = true, .recent = most };
 
-	CHECK_EQ_I64(gg_history_calls.set(&wish), 0);
+	CHECK_EQ_I64(gg_history_calls.set(&request), 0);
 }
 
 static void log_now(bool wish)
 {
-	const struct gg_history_wish wanted = { .set_log = true, .log = wish };
+	const struct gg_history_request wanted = { .set_log = true, .log = wish };
 
 	CHECK_EQ_I64(gg_history_calls.set(&wanted), 0);
 }
@@ -183,8 +183,8 @@ TEST(what_a_log_has_no_place_for_is_counted)
 
 TEST(classes_add_up_what_was_asked_for)
 {
-	const struct gg_history_wish on = { .set_classes = true, .classes = true },
-				     off = { .set_classes = true };
+	const struct gg_history_request on = { .set_classes = true, .classes = true },
+					off = { .set_classes = true };
 	struct gg_history_sum live, allocated;
 
 	gg_history_calls.set(&on);

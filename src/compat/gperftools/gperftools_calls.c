@@ -38,7 +38,7 @@ GG_EXPORT char *GetHeapProfile(void);
 
 void HeapProfilerStart(const char *prefix)
 {
-	static const struct gg_agent_wish on = { .set_active = true, .active = true };
+	static const struct gg_agent_request on = { .set_active = true, .active = true };
 	const struct gg_agent_functions *agent;
 	struct gg_agent_settings before;
 	struct gg_agent_triggers triggers;
@@ -76,7 +76,7 @@ int IsHeapProfilerRunning(void)
 void HeapProfilerStop(void)
 {
 	static const struct gg_agent_triggers none;
-	static const struct gg_agent_wish off = { .set_active = true };
+	static const struct gg_agent_request off = { .set_active = true };
 	const struct gg_agent_functions *agent;
 	void (*real)(void) = (void (*)(void))gg_gperftools_real("HeapProfilerStop");
 
@@ -202,13 +202,13 @@ static int get_property(const char *name, size_t *value)
 static int set_property(const char *name, size_t value)
 {
 	const struct gg_agent_functions *agent = gg_gperftools_agent();
-	const struct gg_agent_wish wish = { .set_active = true,
-		                            .active = value != 0,
-		                            .interval_bytes = value };
+	const struct gg_agent_request request = { .set_active = true,
+		                                  .active = value != 0,
+		                                  .interval_bytes = value };
 
 	if (agent == NULL || strcmp(name, period_name) != 0)
 		return 0;
-	return (value != 0 ? agent->start(&wish) : agent->change(&wish)) == 0;
+	return (value != 0 ? agent->start(&request) : agent->change(&request)) == 0;
 }
 
 EXTENSION(int, VerifyAllMemory, (void), (), 1)

@@ -16,10 +16,10 @@ int gg_ctl_prof_active(const struct gg_ctl_call *call)
 	const struct gg_compat_settings *s = gg_compat_settings();
 	struct gg_agent_settings now = { .is_active = false };
 	int status = gg_profiler_there();
-	bool wish = false;
+	bool value = false;
 
 	if (status == 0)
-		status = gg_ctl_call_take(call, &wish, sizeof(wish));
+		status = gg_ctl_call_take(call, &value, sizeof(value));
 	if (status != 0)
 		return status;
 	if (s->conf.prof)
@@ -27,10 +27,10 @@ int gg_ctl_prof_active(const struct gg_ctl_call *call)
 	/*
 	 * With prof:false, jemalloc refuses true; it accepts false, because that changes nothing.
 	 */
-	if (call->new != NULL && !s->conf.prof && wish)
+	if (call->new != NULL && !s->conf.prof && value)
 		return ENOENT;
 	if (call->new != NULL && s->conf.prof)
-		gg_profiler_set_active(wish);
+		gg_profiler_set_active(value);
 	return gg_ctl_call_give_bool(call, now.is_active);
 }
 
@@ -38,15 +38,15 @@ int gg_ctl_prof_thread_active_init(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
 	int status = gg_profiler_there();
-	bool wish, was = false;
+	bool value, was = false;
 
 	if (status != 0)
 		return status;
 	if (call->new != NULL) {
-		status = gg_profiler_take_switch(call, &wish);
+		status = gg_profiler_take_switch(call, &value);
 		if (status != 0)
 			return status;
-		was = s->agent->thread_active_init(wish);
+		was = s->agent->thread_active_init(value);
 	} else if (s->conf.prof) {
 		was = s->agent->thread_active_init(-1);
 	}
@@ -69,17 +69,17 @@ int gg_ctl_prof_gdump(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
 	int status = gg_profiler_there();
-	bool wish, was = false;
+	bool value, was = false;
 
 	if (status != 0)
 		return status;
 	if (s->conf.prof)
 		was = gg_profiler_gdump();
 	if (call->new != NULL) {
-		status = gg_profiler_take_switch(call, &wish);
+		status = gg_profiler_take_switch(call, &value);
 		if (status != 0)
 			return status;
-		gg_profiler_set_gdump(wish);
+		gg_profiler_set_gdump(value);
 	}
 	return gg_ctl_call_give_bool(call, was);
 }

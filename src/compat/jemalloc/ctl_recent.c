@@ -21,13 +21,13 @@ static int64_t most_now;
 
 int gg_profiler_set_recent(int64_t most)
 {
-	struct gg_history_wish wish = { .set_recent = true };
+	struct gg_history_request request = { .set_recent = true };
 
-	wish.recent = most < 0 || most > GG_HISTORY_RECENT_MAX ? GG_HISTORY_RECENT_MAX
-	                                                       : (uint32_t)most;
+	request.recent = most < 0 || most > GG_HISTORY_RECENT_MAX ? GG_HISTORY_RECENT_MAX
+	                                                          : (uint32_t)most;
 	/* Relaxed: the number publishes no other data. */
 	gg_store_relaxed(&most_now, most);
-	return gg_compat_settings()->agent->history->set(&wish);
+	return gg_compat_settings()->agent->history->set(&request);
 }
 
 int gg_ctl_recent_max(const struct gg_ctl_call *call)

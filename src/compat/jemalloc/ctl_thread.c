@@ -66,17 +66,17 @@ int gg_ctl_thread_prof_active(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
 	int status = gg_profiler_there();
-	bool wish, was = false;
+	bool value, was = false;
 
 	if (status != 0)
 		return status;
 	if (s->conf.prof)
 		was = s->agent->thread_active(-1);
 	if (call->new != NULL) {
-		status = gg_profiler_take_switch(call, &wish);
+		status = gg_profiler_take_switch(call, &value);
 		if (status != 0)
 			return status;
-		s->agent->thread_active(wish);
+		s->agent->thread_active(value);
 	}
 	return gg_ctl_call_give_bool(call, was);
 }

@@ -43,11 +43,11 @@ int gg_profiler_take_command(const struct gg_ctl_call *call, void *value, size_t
 	return status != 0 ? status : gg_ctl_call_take(call, value, bytes);
 }
 
-int gg_profiler_take_switch(const struct gg_ctl_call *call, bool *ret_wish)
+int gg_profiler_take_switch(const struct gg_ctl_call *call, bool *ret_value)
 {
 	int status = gg_profiler_on();
 
-	return status != 0 ? status : gg_ctl_call_take(call, ret_wish, sizeof(*ret_wish));
+	return status != 0 ? status : gg_ctl_call_take(call, ret_value, sizeof(*ret_value));
 }
 
 uint64_t gg_profiler_interval_of(uint64_t lg)
@@ -79,10 +79,10 @@ size_t gg_profiler_lg_sample(void)
 void gg_profiler_set_lg_sample(size_t lg)
 {
 	const struct gg_agent_functions *agent = gg_compat_settings()->agent;
-	struct gg_agent_wish wish = { .interval_bytes = gg_profiler_interval_of(lg) };
+	struct gg_agent_request request = { .interval_bytes = gg_profiler_interval_of(lg) };
 
 	gg_store_relaxed(&lg_asked_plus_1, lg + 1);
-	agent->change(&wish);
+	agent->change(&request);
 	agent->look_now();
 }
 
@@ -115,10 +115,10 @@ static void set_prefix(struct gg_agent_triggers *triggers, const char *prefix)
 }
 
 /* jemalloc dumps at every new maximum of its memory; here a dump needs a minimum of growth. */
-static void set_growth(struct gg_agent_triggers *triggers, bool wish)
+static void set_growth(struct gg_agent_triggers *triggers, bool on)
 {
-	triggers->growth_bytes = wish ? GROWTH_BYTES : 0;
-	triggers->growth_percent = wish ? GROWTH_PERCENT : 0;
+	triggers->growth_bytes = on ? GROWTH_BYTES : 0;
+	triggers->growth_percent = on ? GROWTH_PERCENT : 0;
 }
 
 void gg_profiler_triggers(struct gg_agent_triggers *ret_triggers)
@@ -151,18 +151,18 @@ int gg_profiler_dump(const char *path)
 	                                               : GG_AGENT_DUMP_HEAP_V2_LIVE);
 }
 
-void gg_profiler_set_active(bool wish)
+void gg_profiler_set_active(bool on)
 {
 	const struct gg_agent_functions *agent = gg_compat_settings()->agent;
-	const struct gg_agent_wish change = { .set_active = true, .active = wish };
+	const struct gg_agent_request change = { .set_active = true, .active = on };
 	struct gg_agent_triggers triggers;
 
 	agent->change(&change);
 	agent->look_now();
 	/* While profiling is off, jemalloc writes only dumps that the program asks for. */
 	agent->look_triggers(&triggers);
-	if (triggers.is_off != !wish) {
-		triggers.is_off = !wish;
+	if (triggers.is_off != !on) {
+		triggers.is_off = !on;
 		change_triggers(&triggers);
 	}
 }
@@ -176,14 +176,14 @@ bool gg_profiler_gdump(void)
 	return triggers.growth_bytes != 0;
 }
 
-void gg_profiler_set_gdump(bool wish)
+void gg_profiler_set_gdump(bool on)
 {
 	struct gg_agent_triggers triggers;
 
 	gg_compat_settings()->agent->look_triggers(&triggers);
-	if ((triggers.growth_bytes != 0) == wish)
+	if ((triggers.growth_bytes != 0) == on)
 		return;
-	set_growth(&triggers, wish);
+	set_growth(&triggers, on);
 	change_triggers(&triggers);
 }
 

@@ -20,7 +20,7 @@ int gg_profiler_on(void);
 int gg_profiler_take_command(const struct gg_ctl_call *call, void *value, size_t bytes);
 
 /* Takes the new value of a switch.  ENOENT with prof:false, which makes switches read-only. */
-int gg_profiler_take_switch(const struct gg_ctl_call *call, bool *ret_wish);
+int gg_profiler_take_switch(const struct gg_ctl_call *call, bool *ret_value);
 
 /*
  * The binary logarithm of the sampling interval, as the program set it if that interval still
@@ -39,7 +39,7 @@ int gg_profiler_dump(const char *path);
 /* Sets how many samples the agent remembers; -1: as many as possible.  0 or -ENOMEM. */
 int gg_profiler_set_recent(int64_t most);
 
-void gg_profiler_set_active(bool wish);
+void gg_profiler_set_active(bool on);
 
 /* Computes the triggers from the options: prefix, intervals, high-water marks, and the end. */
 void gg_profiler_triggers(struct gg_agent_triggers *ret_triggers);
@@ -48,7 +48,7 @@ void gg_profiler_triggers(struct gg_agent_triggers *ret_triggers);
 void gg_profiler_prefix(char prefix[GG_AGENT_PREFIX_MAX]);
 
 bool gg_profiler_gdump(void);
-void gg_profiler_set_gdump(bool wish);
+void gg_profiler_set_gdump(bool on);
 
 /* False: the prefix is NULL, or another thread keeps changing the triggers. */
 bool gg_profiler_set_prefix(const char *prefix);

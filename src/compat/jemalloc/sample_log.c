@@ -90,7 +90,7 @@ static void name_file(void)
 
 bool gg_sample_log_start(const char *asked)
 {
-	struct gg_history_wish wish = { .set_log = true, .log = true };
+	struct gg_history_request request = { .set_log = true, .log = true };
 	uint32_t stopped = STOPPED;
 	bool started;
 
@@ -102,7 +102,7 @@ bool gg_sample_log_start(const char *asked)
 	else
 		memcpy(path, asked, strlen(asked) + 1);
 	start_ns = now_ns();
-	started = gg_compat_settings()->agent->history->set(&wish) == 0;
+	started = gg_compat_settings()->agent->history->set(&request) == 0;
 	/* Release: a thread that sees RUNNING sees the path and the start. */
 	gg_store_release(&state, started ? RUNNING : STOPPED);
 	return started;
@@ -316,14 +316,14 @@ static bool write_file(void)
 
 bool gg_sample_log_stop(void)
 {
-	struct gg_history_wish wish = { .set_log = true, .log = false };
+	struct gg_history_request request = { .set_log = true, .log = false };
 	uint32_t running = RUNNING;
 	bool written;
 
 	if (!gg_cas_acq_rel(&state, &running, CHANGING))
 		return false;
 	/* The history keeps its records when the log ends, so they can be read afterwards. */
-	gg_compat_settings()->agent->history->set(&wish);
+	gg_compat_settings()->agent->history->set(&request);
 	written = write_file();
 	gg_store_release(&state, STOPPED);
 	return written;

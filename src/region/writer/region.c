@@ -194,14 +194,14 @@ void gg_region_done(struct gg_region *region, bool remove_file)
 	GG_REGION_INIT_VIEW(region);
 }
 
-struct gg_region_wish gg_region_control(const struct gg_region *region)
+struct gg_region_request gg_region_control(const struct gg_region *region)
 {
 	const struct gg_region_control *control = &region->header->control;
-	struct gg_region_wish wish;
+	struct gg_region_request request;
 
 	/* Acquire: pairs with the release in gg_region_control_write(). */
-	wish.change_count = gg_load_acquire(&control->change_count);
-	wish.interval_bytes = gg_load_relaxed(&control->interval_bytes);
-	wish.active = gg_load_relaxed(&control->active) != 0;
-	return wish;
+	request.change_count = gg_load_acquire(&control->change_count);
+	request.interval_bytes = gg_load_relaxed(&control->interval_bytes);
+	request.active = gg_load_relaxed(&control->active) != 0;
+	return request;
 }

@@ -224,12 +224,12 @@ uint32_t gg_region_add_module(struct gg_region *region, const struct gg_module_i
 void gg_region_unload_module(struct gg_region *region, uint32_t module, uint64_t now_ns);
 
 /* The settings that another process asks for. */
-struct gg_region_wish {
+struct gg_region_request {
 	uint64_t change_count; /* has changed since the last call: the rest is new */
 	uint64_t interval_bytes;
 	bool active;
 };
-struct gg_region_wish gg_region_control(const struct gg_region *region);
+struct gg_region_request gg_region_control(const struct gg_region *region);
 
 static inline void gg_region_count(struct gg_region *region, enum gg_region_counter counter,
                                    uint64_t amount)
