@@ -111,7 +111,7 @@ struct gg_agent_functions {
 	 * recorded.
 	 */
 	int (*change)(const struct gg_agent_request *request);
-	void (*look)(struct gg_agent_settings *ret_settings);
+	void (*read_settings)(struct gg_agent_settings *ret_settings);
 	/* The calling thread's own interval, for blocks of malloc; 0: that of the process. */
 	void (*thread_interval)(uint64_t interval_bytes);
 
@@ -141,12 +141,12 @@ struct gg_agent_functions {
 	int (*snapshot)(const char *path);
 
 	/* --- for libgeiger-compat: runtime/compat_calls.h has what each does --- */
-	void (*say)(const char *line);
+	void (*log)(const char *line);
 	bool (*thread_active)(int new_state);
 	bool (*thread_active_init)(int new_state);
 	int (*thread_name)(const char *name);
 	void (*thread_bytes)(struct gg_agent_bytes *ret_bytes);
-	void (*look_now)(void);
+	void (*apply_settings)(void);
 	const struct gg_history_calls *history;
 
 	/*
@@ -165,14 +165,14 @@ struct gg_agent_functions {
 	int (*dump_next)(char kind);
 	/* The triggers of automatic dumps and the names of those; also before start(). */
 	int (*set_triggers)(const struct gg_agent_triggers *triggers);
-	int (*look_triggers)(struct gg_agent_triggers *ret_triggers);
+	int (*get_triggers)(struct gg_agent_triggers *ret_triggers);
 
 	/*
 	 * --- hints of libgeiger: it is about to record an object of that key, or to find objects
 	 * of these keys and perhaps close or move them (region/writer/prefetch.h) ---
 	 */
-	void (*expect_record)(uint64_t key);
-	void (*expect_found)(const uint64_t *keys, uint32_t count);
+	void (*prefetch_record)(uint64_t key);
+	void (*prefetch_objects)(const uint64_t *keys, uint32_t count);
 
 	/*
 	 * The bytes that the calling thread has left before malloc's next sample point:

@@ -33,9 +33,9 @@ static const struct gg_agent_functions *find_agent(void)
 /* Returns the agent if this library can work with it, or NULL. */
 static const struct gg_agent_functions *fitting(const struct gg_agent_functions *agent)
 {
-	/* look_triggers is the last function that this library cannot do without. */
+	/* get_triggers is the last function that this library cannot do without. */
 	if (agent == NULL || agent->version != GG_AGENT_FUNCTIONS_VERSION ||
-	    !GG_COMPAT_SETTINGS_AGENT_HAS(agent, look_triggers))
+	    !GG_COMPAT_SETTINGS_AGENT_HAS(agent, get_triggers))
 		return NULL;
 	return agent;
 }
@@ -46,7 +46,7 @@ static void tell(void *context, const char *line)
 
 	/* Without the agent no option has an effect, so no message is due. */
 	if (agent != NULL)
-		agent->say(line);
+		agent->log(line);
 }
 
 static void parse_link(struct gg_option_string *conf, void *context)

@@ -50,7 +50,7 @@ static void prefetch(const struct gg_embed_collection *c, const struct gg_embed_
 		keys[count++] = list->entries[i].key;
 		__builtin_prefetch((const void *)(uintptr_t)(list->entries[i].key & objects));
 	}
-	c->agent->expect_found(keys, count);
+	c->agent->prefetch_objects(keys, count);
 }
 
 /*

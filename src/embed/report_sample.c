@@ -239,7 +239,7 @@ static void prefetch(const struct sample_report *p)
 	uint32_t number = gg_load_relaxed(&p->heap->number);
 
 	if (number != 0 && gg_embed_is_recording())
-		gg_embed_agent()->expect_record(
+		gg_embed_agent()->prefetch_record(
 			gg_agent_key(number, (uint64_t)(uintptr_t)p->sample->object));
 }
 

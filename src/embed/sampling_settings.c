@@ -38,7 +38,7 @@ void gg_embed_settings_refresh(void)
 	if (agent == NULL)
 		return;
 	/* If several threads find new settings, the one whose exchange succeeds copies them. */
-	agent->look(&settings);
+	agent->read_settings(&settings);
 	now = (uint64_t)settings.generation << 32 | settings.change_count;
 	if (gg_likely(now == seen) || settings.change_count == 0 ||
 	    !gg_cas_acq_rel(&s->seen, &seen, now))

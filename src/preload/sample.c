@@ -51,7 +51,7 @@ enum {
 static inline void leave(struct gg_thread *t)
 {
 	gg_thread_leave(t);
-	gg_dump_trigger_left();
+	gg_dump_trigger_check_pending();
 }
 
 /* Bytes until the thread checks the settings again while nothing is sampled. */

@@ -71,7 +71,7 @@ static void rename_us(void)
 	map->l_name = our_name;
 }
 
-static void look(void)
+static void find_runtime(void)
 {
 	for (const struct link_map *map = _r_debug.r_map; map != NULL && runtime == NULL;
 	     map = map->l_next)
@@ -93,7 +93,7 @@ typedef void function(void);
  */
 __attribute__((used)) static function *resolve(void)
 {
-	look();
+	find_runtime();
 	return nothing;
 }
 

@@ -57,7 +57,7 @@ static void leave(struct gg_thread *t, struct gg_thread_block *block)
 {
 	gg_thread_put_block(t, block);
 	gg_thread_leave(t);
-	gg_dump_trigger_left();
+	gg_dump_trigger_check_pending();
 }
 
 static int change(const struct gg_agent_request *request)
@@ -104,7 +104,7 @@ static int start(const struct gg_agent_request *request)
 	return status < 0 ? status : change(request);
 }
 
-static void look(struct gg_agent_settings *ret_settings)
+static void read_settings(struct gg_agent_settings *ret_settings)
 {
 	*ret_settings = (struct gg_agent_settings){ 0 };
 	if (!is_running())
@@ -183,7 +183,7 @@ static uint64_t record(const struct gg_agent_sample *sample)
 	return id;
 }
 
-static void expect_record(uint64_t key)
+static void prefetch_record(uint64_t key)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block = enter(t);
@@ -194,7 +194,7 @@ static void expect_record(uint64_t key)
 	leave(t, block);
 }
 
-static void expect_found(const uint64_t *keys, uint32_t count)
+static void prefetch_objects(const uint64_t *keys, uint32_t count)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block = enter(t);
@@ -368,7 +368,7 @@ static bool enter_reader(struct gg_thread *t)
 static void leave_reader(struct gg_thread *t, int saved_errno)
 {
 	gg_thread_leave(t);
-	gg_dump_trigger_left();
+	gg_dump_trigger_check_pending();
 	errno = saved_errno;
 }
 
@@ -438,14 +438,14 @@ static int set_triggers(const struct gg_agent_triggers *triggers)
 	return status;
 }
 
-static int look_triggers(struct gg_agent_triggers *ret_triggers)
+static int get_triggers(struct gg_agent_triggers *ret_triggers)
 {
 	struct gg_thread *t = &gg_thread;
 	int saved_errno = errno, status;
 
 	if (!gg_thread_enter(t))
 		return -EBUSY;
-	status = gg_dump_trigger_look(ret_triggers);
+	status = gg_dump_trigger_get(ret_triggers);
 	leave_reader(t, saved_errno);
 	return status;
 }
@@ -461,7 +461,7 @@ const struct gg_agent_functions gg_agent_functions = {
 	.filter_view = &gg_process.region.filter.view,
 	.start = start,
 	.change = change,
-	.look = look,
+	.read_settings = read_settings,
 	.thread_interval = thread_interval,
 	.name = name,
 	.record = record,
@@ -472,20 +472,20 @@ const struct gg_agent_functions gg_agent_functions = {
 	.promote = promote,
 	.each = each,
 	.snapshot = snapshot,
-	.say = gg_compat_calls_say,
+	.log = gg_compat_calls_log,
 	.thread_active = gg_compat_calls_thread_active,
 	.thread_active_init = gg_compat_calls_thread_active_init,
 	.thread_name = gg_compat_calls_thread_name,
 	.thread_bytes = gg_compat_calls_thread_bytes,
-	.look_now = gg_compat_calls_look,
+	.apply_settings = gg_compat_calls_apply_settings,
 	.history = &gg_history_calls,
 	.dump = dump,
 	.dump_to = dump_to,
 	.dump_reset = dump_reset,
 	.dump_next = dump_next,
 	.set_triggers = set_triggers,
-	.look_triggers = look_triggers,
-	.expect_record = expect_record,
-	.expect_found = expect_found,
+	.get_triggers = get_triggers,
+	.prefetch_record = prefetch_record,
+	.prefetch_objects = prefetch_objects,
 	.malloc_left_bytes = malloc_left_bytes,
 };

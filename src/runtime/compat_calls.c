@@ -11,7 +11,7 @@
 #include "runtime/process_settings.h"
 #include "runtime/thread.h"
 
-void gg_compat_calls_say(const char *line)
+void gg_compat_calls_log(const char *line)
 {
 	gg_agent_log(line, GG_AGENT_LOG_END);
 }
@@ -25,7 +25,7 @@ bool gg_compat_calls_thread_active(int new_state)
 	if (new_state < 0)
 		return was_active;
 	t->sampling = new_state != 0 ? GG_THREAD_ON : GG_THREAD_OFF;
-	gg_compat_calls_look();
+	gg_compat_calls_apply_settings();
 	return was_active;
 }
 
@@ -42,7 +42,7 @@ bool gg_compat_calls_thread_active_init(int new_state)
  * Without this call, new settings would take effect within 8 MiB: the sampler may pause, or still
  * count down to a sample point that old settings have drawn.
  */
-void gg_compat_calls_look(void)
+void gg_compat_calls_apply_settings(void)
 {
 	struct gg_thread *t = &gg_thread;
 

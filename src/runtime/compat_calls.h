@@ -15,7 +15,7 @@
 #include "abi/agent_functions.h"
 
 /* Writes a line to stderr or GEIGER_LOG. */
-void gg_compat_calls_say(const char *line);
+void gg_compat_calls_log(const char *line);
 
 /* Switches sampling of the calling thread off (0) or on (1), or leaves it (-1).  Returns its state
  * before the call. */
@@ -26,7 +26,7 @@ bool gg_compat_calls_thread_active(int new_state);
 bool gg_compat_calls_thread_active_init(int new_state);
 
 /* Applies changed settings to the calling thread now; otherwise it does so within 8 MiB. */
-void gg_compat_calls_look(void);
+void gg_compat_calls_apply_settings(void);
 
 /* Names the calling thread in reports and dumps: the first 15 bytes.  0, or -ENOENT if nothing is
  * recorded. */

@@ -121,8 +121,7 @@ static void *toggle(void *nothing)
 		triggers.allocated_bytes = i % 3 == 0 ? 0 : 10000000;
 		triggers.growth_bytes = i % 4 == 0 ? 0 : 10000;
 		CHECK_EQ_I64(agent->set_triggers(&triggers), 0);
-		CHECK(agent->look_triggers(&seen) == 0 &&
-		      strcmp(seen.prefix, triggers.prefix) == 0);
+		CHECK(agent->get_triggers(&seen) == 0 && strcmp(seen.prefix, triggers.prefix) == 0);
 		usleep(2000);
 	}
 	return nothing;

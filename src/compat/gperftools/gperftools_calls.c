@@ -56,7 +56,7 @@ void HeapProfilerStart(const char *prefix)
 	 * The profile begins here, so dumps leave out earlier samples.  HeapProfilerStop() switches
 	 * sampling off only if it was off before.
 	 */
-	agent->look(&before);
+	agent->read_settings(&before);
 	if (agent->start(&on) != 0)
 		return;
 	gg_store_relaxed(&has_switched_on, !before.is_active);
@@ -193,7 +193,7 @@ static int get_property(const char *name, size_t *value)
 
 	if (agent == NULL || strcmp(name, period_name) != 0)
 		return 0;
-	agent->look(&settings);
+	agent->read_settings(&settings);
 	*value = settings.is_active ? settings.interval_bytes : 0;
 	return 1;
 }

@@ -23,7 +23,7 @@ int gg_ctl_prof_active(const struct gg_ctl_call *call)
 	if (status != 0)
 		return status;
 	if (s->conf.prof)
-		s->agent->look(&now);
+		s->agent->read_settings(&now);
 	/*
 	 * With prof:false, jemalloc refuses true; it accepts false, because that changes nothing.
 	 */

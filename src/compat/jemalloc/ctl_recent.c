@@ -101,7 +101,7 @@ static void add_all(struct gg_json_text *text)
 	struct gg_agent_settings now;
 	bool is_first = true;
 
-	agent->look(&now);
+	agent->read_settings(&now);
 	gg_json_text_add(text, "{");
 	gg_json_text_key(text, "sample_interval");
 	gg_json_text_number(text, now.interval_bytes);

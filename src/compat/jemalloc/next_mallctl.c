@@ -13,7 +13,7 @@ enum { NOT_LOOKED, NONE, FOUND };
 static struct gg_next_mallctl_calls calls;
 static uint32_t state;
 
-static void look(void)
+static void look_up(void)
 {
 	/*
 	 * Two threads may come here at once.  They find the same functions, so no lock is needed.
@@ -36,7 +36,7 @@ const struct gg_next_mallctl_calls *gg_next_mallctl_calls(void)
 {
 	/* Acquire: pairs with the release above. */
 	if (gg_load_acquire(&state) == NOT_LOOKED)
-		look();
+		look_up();
 	return gg_load_acquire(&state) == FOUND ? &calls : NULL;
 }
 

@@ -64,7 +64,7 @@ size_t gg_profiler_lg_sample(void)
 	uint64_t asked = gg_load_relaxed(&lg_asked_plus_1);
 	uint64_t lg = asked != 0 ? asked - 1 : s->conf.lg_prof_sample;
 
-	s->agent->look(&now);
+	s->agent->read_settings(&now);
 	/*
 	 * Different logarithms may have the same interval, because intervals have a maximum.  So
 	 * the program's own number counts while its interval holds.  `geiger control` or the
@@ -75,7 +75,7 @@ size_t gg_profiler_lg_sample(void)
 	return 63 - (size_t)__builtin_clzll(now.interval_bytes);
 }
 
-/* look_now() applies the interval to this thread at once; other threads check within 8 MiB. */
+/* apply_settings() applies the interval to this thread at once; other threads check within 8 MiB. */
 void gg_profiler_set_lg_sample(size_t lg)
 {
 	const struct gg_agent_functions *agent = gg_compat_settings()->agent;
@@ -83,7 +83,7 @@ void gg_profiler_set_lg_sample(size_t lg)
 
 	gg_store_relaxed(&lg_asked_plus_1, lg + 1);
 	agent->change(&request);
-	agent->look_now();
+	agent->apply_settings();
 }
 
 void gg_profiler_reset(void)
@@ -158,9 +158,9 @@ void gg_profiler_set_active(bool on)
 	struct gg_agent_triggers triggers;
 
 	agent->change(&change);
-	agent->look_now();
+	agent->apply_settings();
 	/* While profiling is off, jemalloc writes only dumps that the program asks for. */
-	agent->look_triggers(&triggers);
+	agent->get_triggers(&triggers);
 	if (triggers.is_off != !on) {
 		triggers.is_off = !on;
 		change_triggers(&triggers);
@@ -172,7 +172,7 @@ bool gg_profiler_gdump(void)
 {
 	struct gg_agent_triggers triggers;
 
-	gg_compat_settings()->agent->look_triggers(&triggers);
+	gg_compat_settings()->agent->get_triggers(&triggers);
 	return triggers.growth_bytes != 0;
 }
 
@@ -180,7 +180,7 @@ void gg_profiler_set_gdump(bool on)
 {
 	struct gg_agent_triggers triggers;
 
-	gg_compat_settings()->agent->look_triggers(&triggers);
+	gg_compat_settings()->agent->get_triggers(&triggers);
 	if ((triggers.growth_bytes != 0) == on)
 		return;
 	set_growth(&triggers, on);
@@ -193,7 +193,7 @@ bool gg_profiler_set_prefix(const char *prefix)
 
 	if (prefix == NULL)
 		return false;
-	gg_compat_settings()->agent->look_triggers(&triggers);
+	gg_compat_settings()->agent->get_triggers(&triggers);
 	set_prefix(&triggers, prefix);
 	return change_triggers(&triggers);
 }
@@ -202,6 +202,6 @@ void gg_profiler_prefix(char prefix[GG_AGENT_PREFIX_MAX])
 {
 	struct gg_agent_triggers triggers;
 
-	gg_compat_settings()->agent->look_triggers(&triggers);
+	gg_compat_settings()->agent->get_triggers(&triggers);
 	memcpy(prefix, triggers.prefix, sizeof(triggers.prefix));
 }

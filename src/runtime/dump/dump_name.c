@@ -103,7 +103,7 @@ static void drop(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *tr
                  uint64_t sequence, bool is_child)
 {
 	uint64_t *word = &written[sequence % GG_AGENT_DUMPS_KEPT_MAX];
-	/* Acquire: pairs with gg_dump_name_keep(), after which the file has its name. */
+	/* Acquire: pairs with gg_dump_name_register(), after which the file has its name. */
 	uint64_t seen = gg_exchange_acq_rel(word, 0);
 	struct gg_dump_serial number = { .sequence = sequence,
 		                         .kind = (char)(seen & ((1 << NUMBER_SHIFT) - 1)),
@@ -115,8 +115,8 @@ static void drop(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *tr
 	unlink(name);
 }
 
-void gg_dump_name_keep(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *triggers,
-                       const struct gg_dump_serial *number, bool is_child)
+void gg_dump_name_register(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *triggers,
+                           const struct gg_dump_serial *number, bool is_child)
 {
 	uint64_t newest;
 

@@ -31,6 +31,6 @@ struct gg_dump_serial gg_dump_name_next(char kind);
 void gg_dump_name_write(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *triggers,
                         const struct gg_dump_serial *number, bool is_child);
 
-/* After the dump is written: removes the dump that is too old. */
-void gg_dump_name_keep(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *triggers,
-                       const struct gg_dump_serial *number, bool is_child);
+/* After the dump is written: registers it, and removes the dump that is too old. */
+void gg_dump_name_register(char name[GG_DUMP_NAME_MAX], const struct gg_agent_triggers *triggers,
+                           const struct gg_dump_serial *number, bool is_child);

@@ -25,7 +25,7 @@ enum {
 	COPY_PAUSES_MAX = 100000 /* the owner may not be running meanwhile */
 };
 
-uint32_t gg_dump_trigger_watch;
+uint32_t gg_dump_trigger_flags;
 int32_t gg_dump_trigger_signal_number;
 
 /* The settings.  Samples read single words of them; copy() reads all. */
@@ -36,7 +36,7 @@ static uint64_t
 /* The state of the triggers. */
 static uint64_t allocated_bytes;   /* estimated, since the first sample with this trigger */
 static uint64_t freed_bytes;       /* the same for freed samples */
-static uint64_t growth_mark;       /* live bytes at which the next dump is due */
+static uint64_t high_water_bytes;  /* live bytes at which the next dump is due */
 static uint64_t next_time_ns;      /* of the next dump by time; 0: not set yet */
 static uint64_t next_check_ns;     /* of RSS and control group */
 static uint64_t next_usage_ns;     /* the earliest time of a dump by RSS or control group */
@@ -85,11 +85,11 @@ static bool is_valid(const struct gg_agent_triggers *t)
 }
 
 /* Changes one bit; other threads may change the other one meanwhile. */
-static void set_watch(uint32_t bit, bool is_set)
+static void set_flag(uint32_t bit, bool is_set)
 {
-	uint32_t seen = gg_load_relaxed(&gg_dump_trigger_watch);
+	uint32_t seen = gg_load_relaxed(&gg_dump_trigger_flags);
 
-	while (!gg_cas_acq_rel(&gg_dump_trigger_watch, &seen, is_set ? seen | bit : seen & ~bit))
+	while (!gg_cas_acq_rel(&gg_dump_trigger_flags, &seen, is_set ? seen | bit : seen & ~bit))
 		;
 }
 
@@ -111,18 +111,18 @@ int gg_dump_trigger_set(const struct gg_agent_triggers *triggers)
 	if (settings.form == 0)
 		gg_store_relaxed(&settings.form, GG_AGENT_DUMP_HEAP_V2);
 	unlock_settings();
-	gg_store_relaxed(&growth_mark, triggers->growth_bytes);
+	gg_store_relaxed(&high_water_bytes, triggers->growth_bytes);
 	gg_store_relaxed(&next_time_ns, 0);
 	gg_store_relaxed(&next_usage_ns, 0);
 	gg_store_relaxed(&gg_dump_trigger_signal_number, triggers->signal);
 	/* Acquire: pairs with the release of the starting thread. */
 	if (gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING)
 		gg_dump_trigger_begin();
-	set_watch(GG_DUMP_TRIGGER_SAMPLES, checks_samples(triggers));
+	set_flag(GG_DUMP_TRIGGER_SAMPLES, checks_samples(triggers));
 	return 0;
 }
 
-int gg_dump_trigger_look(struct gg_agent_triggers *ret_triggers)
+int gg_dump_trigger_get(struct gg_agent_triggers *ret_triggers)
 {
 	if (!lock_settings())
 		return -EBUSY;
@@ -152,9 +152,10 @@ struct dump_trigger_job {
 static void log_failure(const char *name, int status)
 {
 	char digits[GG_DIGITS_MAX];
-	uint32_t told = 0;
+	uint32_t logged = 0;
 
-	if (status == -EBUSY || status == -ECHILD || !gg_cas_acq_rel(&is_failure_logged, &told, 1))
+	if (status == -EBUSY || status == -ECHILD ||
+	    !gg_cas_acq_rel(&is_failure_logged, &logged, 1))
 		return;
 	gg_agent_log("no dump: ", name, ": ", gg_agent_log_reason(status), " (error ",
 	             gg_digits((uint64_t)-status, digits), ")", GG_AGENT_LOG_END);
@@ -164,7 +165,7 @@ static int dump(struct dump_trigger_job *job, char kind)
 {
 	bool is_child = gg_load_relaxed(&gg_process.generation) > 1;
 	struct gg_dump_serial number;
-	int status = gg_dump_trigger_look(&job->triggers);
+	int status = gg_dump_trigger_get(&job->triggers);
 
 	if (status < 0)
 		log_failure("", status);
@@ -176,7 +177,7 @@ static int dump(struct dump_trigger_job *job, char kind)
 	if (status < 0)
 		log_failure(job->name, status);
 	else
-		gg_dump_name_keep(job->name, &job->triggers, &number, is_child);
+		gg_dump_name_register(job->name, &job->triggers, &number, is_child);
 	return status;
 }
 
@@ -214,16 +215,16 @@ static void check_sum(uint64_t *sum, uint64_t every, const struct gg_draw *draw,
 
 static void check_high_water(void)
 {
-	uint64_t growth = gg_load_relaxed(&settings.growth_bytes), live, mark, more;
+	uint64_t growth = gg_load_relaxed(&settings.growth_bytes), live, high_water, more;
 
 	if (growth == 0)
 		return;
 	live = gg_load_relaxed(&gg_process.region.live_bytes);
-	mark = gg_load_relaxed(&growth_mark);
+	high_water = gg_load_relaxed(&high_water_bytes);
 	more = live / 100 * gg_load_relaxed(&settings.growth_percent);
 	/* A free that is counted before its allocation makes the sum "negative" for a moment. */
-	if (live < mark || live > INT64_MAX ||
-	    !gg_cas_acq_rel(&growth_mark, &mark, live + (more > growth ? more : growth)))
+	if (live < high_water || live > INT64_MAX ||
+	    !gg_cas_acq_rel(&high_water_bytes, &high_water, live + (more > growth ? more : growth)))
 		return;
 	gg_dump_trigger_dump('u');
 }
@@ -265,7 +266,7 @@ static void check_usage(uint64_t now_ns)
 
 void gg_dump_trigger_sampled(const struct gg_draw *draw, uint64_t size_bytes, uint64_t now_ns)
 {
-	if ((gg_load_relaxed(&gg_dump_trigger_watch) & GG_DUMP_TRIGGER_SAMPLES) == 0)
+	if ((gg_load_relaxed(&gg_dump_trigger_flags) & GG_DUMP_TRIGGER_SAMPLES) == 0)
 		return;
 	check_sum(&allocated_bytes, gg_load_relaxed(&settings.allocated_bytes), draw, size_bytes);
 	check_high_water();
@@ -275,7 +276,7 @@ void gg_dump_trigger_sampled(const struct gg_draw *draw, uint64_t size_bytes, ui
 
 void gg_dump_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes)
 {
-	if ((gg_load_relaxed(&gg_dump_trigger_watch) & GG_DUMP_TRIGGER_SAMPLES) != 0)
+	if ((gg_load_relaxed(&gg_dump_trigger_flags) & GG_DUMP_TRIGGER_SAMPLES) != 0)
 		check_sum(&freed_bytes, gg_load_relaxed(&settings.freed_bytes), draw, size_bytes);
 }
 
@@ -296,20 +297,20 @@ static void signalled(void)
 
 	/* Not gg_thread_enter(), which would count a dropped sample. */
 	if (gg_load_relaxed(&t->inside) != 0)
-		set_watch(GG_DUMP_TRIGGER_PENDING, true);
+		set_flag(GG_DUMP_TRIGGER_PENDING, true);
 	else
 		dump_for_signal(t);
 	errno = saved_errno;
 }
 
-void gg_dump_trigger_serve(void)
+void gg_dump_trigger_run_pending(void)
 {
 	struct gg_thread *t = &gg_thread;
 	int saved_errno = errno;
 
 	/* Several threads may see the bit; the one that clears it writes the dump. */
 	if (gg_load_relaxed(&t->inside) == 0 &&
-	    (gg_and_acq_rel(&gg_dump_trigger_watch, ~(uint32_t)GG_DUMP_TRIGGER_PENDING) &
+	    (gg_and_acq_rel(&gg_dump_trigger_flags, ~(uint32_t)GG_DUMP_TRIGGER_PENDING) &
 	     GG_DUMP_TRIGGER_PENDING) != 0)
 		dump_for_signal(t);
 	errno = saved_errno;
@@ -349,7 +350,7 @@ bool gg_dump_trigger_exit(void)
 	job = gg_syscall_map(sizeof(*job));
 	if (job == NULL)
 		return false;
-	if (gg_dump_trigger_look(&job->triggers) == 0) {
+	if (gg_dump_trigger_get(&job->triggers) == 0) {
 		if (job->triggers.final && job->triggers.prefix[0] != '\0')
 			gg_dump_trigger_dump('f');
 		if (job->triggers.leak || job->triggers.leak_error)

@@ -39,12 +39,12 @@ enum {
 	GG_DUMP_TRIGGER_PENDING = 2  /* a signal came, and its dump is still due */
 };
 
-extern uint32_t gg_dump_trigger_watch __attribute__((visibility("hidden")));
+extern uint32_t gg_dump_trigger_flags __attribute__((visibility("hidden")));
 
 /* Replaces all settings, also before the start of recording.  0, -EINVAL or -EBUSY. */
 GG_COLD int gg_dump_trigger_set(const struct gg_agent_triggers *triggers);
 /* Copies the settings.  0 or -EBUSY. */
-GG_COLD int gg_dump_trigger_look(struct gg_agent_triggers *ret_triggers);
+GG_COLD int gg_dump_trigger_get(struct gg_agent_triggers *ret_triggers);
 
 /*
  * Once recording has begun: takes the signal, and lets the region meter its live bytes if needed.
@@ -58,20 +58,20 @@ GG_COLD void gg_dump_trigger_sampled(const struct gg_draw *draw, uint64_t size_b
 static inline bool gg_dump_trigger_is_on(void)
 {
 	/* Relaxed: the word stands alone; each setting is a word as well. */
-	return gg_unlikely(gg_load_relaxed(&gg_dump_trigger_watch) != 0);
+	return gg_unlikely(gg_load_relaxed(&gg_dump_trigger_flags) != 0);
 }
 
 /* On the sample path, after a sample was freed. */
 GG_COLD void gg_dump_trigger_freed(const struct gg_draw *draw, uint64_t size_bytes);
 
 /* Writes the dump that a signal handler deferred. */
-GG_COLD void gg_dump_trigger_serve(void);
+GG_COLD void gg_dump_trigger_run_pending(void);
 
 /* After the thread has left the sample path. */
-static inline void gg_dump_trigger_left(void)
+static inline void gg_dump_trigger_check_pending(void)
 {
-	if (gg_unlikely((gg_load_relaxed(&gg_dump_trigger_watch) & GG_DUMP_TRIGGER_PENDING) != 0))
-		gg_dump_trigger_serve();
+	if (gg_unlikely((gg_load_relaxed(&gg_dump_trigger_flags) & GG_DUMP_TRIGGER_PENDING) != 0))
+		gg_dump_trigger_run_pending();
 }
 
 /*
