@@ -35,7 +35,7 @@ void gg_operator_frames_find(void)
 		if (map->l_ld == _DYNAMIC || !gg_elf_lookup_tables(map, &tables))
 			continue;
 		for (size_t i = 0; i < GG_COUNT(names) && code_count < CODES_MAX; i++)
-			if (gg_elf_lookup_look(&tables, names[i], &symbol) && symbol.bytes > 0) {
+			if (gg_elf_lookup_find(&tables, names[i], &symbol) && symbol.bytes > 0) {
 				codes[code_count].begin = (uintptr_t)symbol.address;
 				codes[code_count++].end = (uintptr_t)symbol.address + symbol.bytes;
 			}

@@ -57,7 +57,7 @@ static inline void leave(struct gg_thread *t)
 /* Bytes until the thread checks the settings again while nothing is sampled. */
 static uint64_t pause_bytes(void)
 {
-	return gg_load_relaxed(&gg_compat_requests.reacts_soon) != 0
+	return gg_load_relaxed(&gg_compat_requests.checks_settings_often) != 0
 	               ? GG_COMPAT_REQUESTS_VISIT_BYTES
 	               : GG_ENVIRONMENT_VISIT_BYTES;
 }
@@ -152,7 +152,7 @@ static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
 	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
 		gg_unwind_set_tag(&block->unwind, block->stack_tag);
 	/* The modules of the reused frames were registered when that stack was interned. */
-	gg_module_table_note(id, stack.frames + ours, count - known, now_ns);
+	gg_module_table_register(id, stack.frames + ours, count - known, now_ns);
 	return id;
 }
 
@@ -247,16 +247,16 @@ static bool put_free(struct gg_thread_block *block, void *p, const struct gg_reg
 	struct gg_region *region = &gg_process.region;
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	uint32_t stack = GG_STACK_EMPTY;
-	bool history_wants = gg_history_wants_frees();
+	bool remembers = gg_history_remembers_frees();
 
-	if (gg_process.options.free_stacks || history_wants)
+	if (gg_process.options.free_stacks || remembers)
 		stack = capture(block, now_ns);
 	if (!gg_region_record_close(region, &block->record, hit, id, now_ns, stack, ret_freed))
 		return false;
 	gg_probe_free(p);
-	if (gg_load_relaxed(&gg_compat_requests.watches_frees) != 0)
+	if (gg_load_relaxed(&gg_compat_requests.counts_frees) != 0)
 		count_freed(ret_freed);
-	if (history_wants)
+	if (remembers)
 		gg_history_freed(ret_freed, now_ns, stack, block->record.thread);
 	if (gg_rate_plan_is_on() && !(ret_freed->flags & GG_REGION_SAMPLE_MAPPING))
 		gg_rate_plan_freed(gg_region_last_count(&block->record), ret_freed->size_bytes);

@@ -21,7 +21,7 @@ static inline bool is_chained(int signal)
 
 static struct gg_signal_chain *chain_of(int signal)
 {
-	return signal == SIGBUS ? &gg_guard_chain : &gg_dump_signal_chain;
+	return signal == SIGBUS ? &gg_sigbus_guard_chain : &gg_dump_signal_chain;
 }
 
 GG_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
@@ -34,7 +34,7 @@ GG_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigac
 	hook = gg_signal_chain_begin(chain_of(signal));
 	status = gg_real.sigaction(signal, action, old);
 	if (status == 0 && old != NULL)
-		gg_signal_chain_tell(&hook, old);
+		gg_signal_chain_replace_old(&hook, old);
 	if (status == 0 && action != NULL)
 		gg_signal_chain_end(&hook);
 	return status;
@@ -48,7 +48,7 @@ static GG_COLD gg_real_handler *set(int signal, gg_real_handler *new, gg_real_se
 	if (old == SIG_ERR)
 		return old;
 	gg_signal_chain_end(&hook);
-	return gg_signal_chain_tell_handler(&hook, old);
+	return gg_signal_chain_replace_old_handler(&hook, old);
 }
 
 #define RELATIVE(name, real)                                               \

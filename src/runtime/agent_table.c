@@ -174,7 +174,8 @@ static uint64_t record(const struct gg_agent_sample *sample)
 	 * its tag must not match any more.
 	 */
 	block->stack_tag += 1;
-	gg_module_table_note(allocation.stack, sample->pcs, sample->pc_count, allocation.time_ns);
+	gg_module_table_register(allocation.stack, sample->pcs, sample->pc_count,
+	                         allocation.time_ns);
 	id = gg_region_record_alloc(region, &block->record, &allocation);
 	if (gg_dump_trigger_is_on())
 		gg_dump_trigger_sampled(&sample->draw, sample->size_bytes, allocation.time_ns);

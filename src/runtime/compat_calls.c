@@ -80,7 +80,7 @@ void gg_compat_calls_thread_bytes(struct gg_agent_bytes *ret)
 	struct gg_thread *t = &gg_thread;
 
 	/* Frees before the first call are not counted. */
-	gg_store_relaxed(&gg_compat_requests.watches_frees, 1);
+	gg_store_relaxed(&gg_compat_requests.counts_frees, 1);
 	if (gg_thread_enter(t)) {
 		gg_thread_count(t);
 		gg_thread_leave(t);

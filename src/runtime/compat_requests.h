@@ -14,9 +14,9 @@
 #include "base/compiler.h"
 
 struct gg_compat_requests {
-	uint32_t new_threads_are_off; /* threads that start from now on are not sampled */
-	uint32_t watches_frees;       /* the program reads how much each thread has freed */
-	uint32_t reacts_soon;         /* threads look for new settings each VISIT_BYTES, also
+	uint32_t new_threads_are_off;   /* threads that start from now on are not sampled */
+	uint32_t counts_frees;          /* the program reads how much each thread has freed */
+	uint32_t checks_settings_often; /* threads look for new settings each VISIT_BYTES, also
 	                               * while nothing is sampled */
 };
 

@@ -70,7 +70,7 @@ static bool is_of_malloc(const struct gg_region_sample *sample)
 
 static struct history_entry *recent_entry(uint64_t id)
 {
-	/* Acquire: pairs with the release in keep_recent(). */
+	/* Acquire: pairs with the release in set_recent_limit(). */
 	struct history_ring *now = gg_load_acquire(&ring);
 
 	return now != NULL ? &now->entries[id & now->mask] : NULL;
@@ -111,7 +111,7 @@ static void set_freed(struct gg_history_record *record, uint64_t now_ns, uint32_
 static void log_free(const struct gg_region_sample *sample, uint64_t now_ns, uint32_t stack,
                      uint16_t thread)
 {
-	/* Acquire: pairs with the release in begin_log(). */
+	/* Acquire: pairs with the release in restart_log(). */
 	struct history_entry *entries = gg_load_acquire(&log_entries);
 	uint64_t index = gg_add_relaxed(&log_count, 1);
 
@@ -156,7 +156,7 @@ static void copy_ring(struct history_ring *to, struct history_ring *from)
 }
 
 /* A larger limit does not bring samples back that the list has dropped already. */
-static void leave_list(uint64_t most)
+static void drop_older(uint64_t most)
 {
 	uint64_t end = gg_load_relaxed(&gg_process.region.next_id);
 	uint64_t from = end > most ? end - most : 0;
@@ -169,34 +169,34 @@ static void leave_list(uint64_t most)
  * Sets the limit of the list.  The ring only grows, and the old one stays mapped, because another
  * thread may be using it.
  */
-static int keep_recent(uint32_t most)
+static int set_recent_limit(uint32_t most)
 {
-	uint64_t places = 64;
+	uint64_t capacity = 64;
 	struct history_ring *made, *old = gg_load_acquire(&ring);
 
 	if (most > GG_HISTORY_RECENT_MAX)
 		most = GG_HISTORY_RECENT_MAX;
-	while (places < most)
-		places *= 2;
-	if (most != 0 && (old == NULL || old->mask + 1 < places)) {
-		made = gg_syscall_map(sizeof(*made) + places * sizeof(made->entries[0]));
+	while (capacity < most)
+		capacity *= 2;
+	if (most != 0 && (old == NULL || old->mask + 1 < capacity)) {
+		made = gg_syscall_map(sizeof(*made) + capacity * sizeof(made->entries[0]));
 		if (made == NULL)
 			return -ENOMEM;
-		gg_assert((places & (places - 1)) == 0);
-		made->mask = places - 1;
+		gg_assert((capacity & (capacity - 1)) == 0);
+		made->mask = capacity - 1;
 		if (old != NULL)
 			copy_ring(made, old);
 		/* Release: a thread that sees the ring sees its mask. */
 		gg_store_release(&ring, made);
 	}
-	leave_list(gg_load_relaxed(&recent_most));
-	leave_list(most);
+	drop_older(gg_load_relaxed(&recent_most));
+	drop_older(most);
 	gg_store_relaxed(&recent_most, most);
 	return 0;
 }
 
 /* Empties the log; an id of 0 marks an entry that readers skip. */
-static int begin_log(void)
+static int restart_log(void)
 {
 	struct history_entry *entries = gg_load_acquire(&log_entries);
 
@@ -231,13 +231,13 @@ static int set(const struct gg_history_request *request)
 	int status = 0;
 
 	if (request->set_recent) {
-		status = keep_recent(request->recent);
+		status = set_recent_limit(request->recent);
 		if (status == 0)
 			switch_on(GG_HISTORY_ON_RECENT, request->recent != 0);
 	}
 	if (status == 0 && request->set_log) {
 		if (request->log)
-			status = begin_log();
+			status = restart_log();
 		if (status == 0)
 			switch_on(GG_HISTORY_ON_LOG, request->log);
 	}

@@ -39,7 +39,7 @@ static inline bool gg_history_is_on(void)
 }
 
 /* True if frees are remembered, with their stacks. */
-static inline bool gg_history_wants_frees(void)
+static inline bool gg_history_remembers_frees(void)
 {
 	return gg_unlikely((gg_load_relaxed(&gg_history_on) &
 	                    (GG_HISTORY_ON_RECENT | GG_HISTORY_ON_LOG)) != 0);

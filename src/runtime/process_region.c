@@ -203,10 +203,10 @@ static int fill_file(gg_process_region_make *make, const struct gg_region_option
 	int status;
 
 	gg_assert(new_map.base != NULL && new_map.bytes > 0);
-	gg_sigbus_guard_watch(new_map.base, new_map.bytes);
+	gg_sigbus_guard_add(new_map.base, new_map.bytes);
 	status = make(&gg_process.region, &new_map, options);
 	if (status < 0) {
-		gg_sigbus_guard_forget(new_map.base);
+		gg_sigbus_guard_remove(new_map.base);
 		gg_region_file_done(&new_map, true);
 	}
 	gg_store_relaxed(&new_map.base, NULL);
@@ -238,8 +238,8 @@ int gg_process_region_open(gg_process_region_make *make)
 		return status;
 	/* In a recorded session, the recorder removes old regions. */
 	if (!gg_recorded_session_exists())
-		gg_region_retention_note(&gg_process.region.map, identity->exe,
-		                         gg_process.options.keep);
+		gg_region_retention_apply(&gg_process.region.map, identity->exe,
+		                          gg_process.options.keep);
 	gg_process.applied_request_count = gg_region_control(&gg_process.region).change_count;
 	return 0;
 }

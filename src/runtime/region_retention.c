@@ -26,13 +26,14 @@
 #include "runtime/syscalls.h"
 
 enum {
-	LOOKS = 8, /* checks of regions whose process may have ended, and removals, at a time */
+	CHECKS_MAX =
+		8, /* checks of regions whose process may have ended, and removals, at a time */
 	SEARCH_EVERY = 64, /* new regions between two searches */
-	SEARCH_LOOKS = 64,
+	SEARCH_CHECKS = 64,
 	SEARCH_BYTES = 4096,
-	SEARCH_PLACES = 1024,
-	LOCK_TRIES = 64, /* with a yield in between; the owner holds the lock for some 50 us */
-	NUMBER_MAX = 20
+	SEARCH_STARTS = 1024,
+	FILE_LOCK_TRIES = 64, /* with a yield in between; the owner holds the lock for some 50 us */
+	NUMBER_DIGITS_MAX = 20
 };
 
 /* The directory of the region, with room for names in it. */
@@ -70,7 +71,7 @@ static bool read_number(const char **text, uint64_t *ret_number)
 	const char *at = *text;
 
 	*ret_number = 0;
-	while (*at >= '0' && *at <= '9' && at - *text < NUMBER_MAX)
+	while (*at >= '0' && *at <= '9' && at - *text < NUMBER_DIGITS_MAX)
 		*ret_number = *ret_number * 10 + (uint64_t)(*at++ - '0');
 	if (at == *text)
 		return false;
@@ -96,7 +97,7 @@ static bool read_name(const char *name, bool is_locked, struct gg_retention_entr
 
 static bool lock(int fd, int operation)
 {
-	for (int i = 0; i < LOCK_TRIES; i++) {
+	for (int i = 0; i < FILE_LOCK_TRIES; i++) {
 		if (flock(fd, operation | LOCK_NB) == 0)
 			return true;
 		sched_yield();
@@ -116,7 +117,7 @@ static void read_list(int fd, struct gg_retention *list)
 		*list = (struct gg_retention){ .magic = GG_RETENTION_MAGIC };
 }
 
-static void take_out(struct gg_retention *list, uint32_t index)
+static void remove_entry(struct gg_retention *list, uint32_t index)
 {
 	gg_assert(index < list->count);
 	memmove(&list->entries[index], &list->entries[index + 1],
@@ -153,9 +154,9 @@ static enum region_finding check_region(struct region_directory *directory,
 
 /* Checks some regions whose processes may live; those that have ended join the dead ones. */
 static void find_ended(struct region_directory *directory, struct gg_retention *list,
-                       uint32_t looks)
+                       uint32_t checks)
 {
-	for (uint32_t i = 0; i < looks && list->count > list->dead_count; i++) {
+	for (uint32_t i = 0; i < checks && list->count > list->dead_count; i++) {
 		uint32_t index = list->dead_count + list->next % (list->count - list->dead_count);
 		struct gg_retention_entry entry = list->entries[index];
 		enum region_finding finding = check_region(directory, &entry);
@@ -164,7 +165,7 @@ static void find_ended(struct region_directory *directory, struct gg_retention *
 			list->next = index - list->dead_count + 1;
 			continue;
 		}
-		take_out(list, index);
+		remove_entry(list, index);
 		if (finding == GONE)
 			continue;
 		memmove(&list->entries[list->dead_count + 1], &list->entries[list->dead_count],
@@ -175,22 +176,22 @@ static void find_ended(struct region_directory *directory, struct gg_retention *
 }
 
 static void remove_oldest(struct region_directory *directory, struct gg_retention *list,
-                          uint64_t most, uint32_t looks)
+                          uint64_t most, uint32_t checks)
 {
-	for (uint32_t i = 0; i < looks && list->dead_count > most; i++) {
+	for (uint32_t i = 0; i < checks && list->dead_count > most; i++) {
 		/* Check again, because the file may have got a second name meanwhile. */
 		if (check_region(directory, &list->entries[0]) == ENDED)
 			unlink(name_region(directory, &list->entries[0]));
 		gg_assert(list->dead_count <= list->count);
-		take_out(list, 0);
+		remove_entry(list, 0);
 		list->dead_count--;
 	}
 }
 
-static void enter(struct gg_retention *list, const struct gg_retention_entry *entry)
+static void append_entry(struct gg_retention *list, const struct gg_retention_entry *entry)
 {
 	if (list->count == GG_RETENTION_MAX)
-		take_out(list, list->dead_count < GG_RETENTION_MAX ? list->dead_count : 0);
+		remove_entry(list, list->dead_count < GG_RETENTION_MAX ? list->dead_count : 0);
 	gg_assert(list->count < GG_RETENTION_MAX);
 	list->entries[list->count++] = *entry;
 }
@@ -205,8 +206,8 @@ static const char *name_waiting(struct region_directory *directory, const char *
 }
 
 /* Appends the entry: one write() with O_APPEND is never torn. */
-static void wait_for_others(struct region_directory *directory, const char *exe,
-                            const struct gg_retention_entry *entry)
+static void append_waiting(struct region_directory *directory, const char *exe,
+                           const struct gg_retention_entry *entry)
 {
 	int fd = gg_syscall_open_own(name_waiting(directory, exe), O_WRONLY | O_APPEND | O_CREAT);
 
@@ -234,7 +235,7 @@ static uint32_t take_waiting(struct region_directory *directory, const char *exe
 	while (list->count < GG_RETENTION_MAX - 1 &&
 	       pread(fd, &entry, sizeof(entry), (off_t)list->waiting_done * (off_t)sizeof(entry)) ==
 	               sizeof(entry)) {
-		enter(list, &entry);
+		append_entry(list, &entry);
 		list->waiting_done++;
 		count++;
 	}
@@ -298,8 +299,8 @@ static bool is_left_by(int fd, const struct gg_retention_entry *entry, const cha
  * Adds the file to the dead regions if it is a left one that is in no list.  True: a file was
  * opened.
  */
-static bool consider(struct region_directory *directory, const char *exe, struct gg_retention *list,
-                     const char *name)
+static bool add_if_left(struct region_directory *directory, const char *exe,
+                        struct gg_retention *list, const char *name)
 {
 	struct gg_retention_entry entry;
 	int fd;
@@ -326,11 +327,11 @@ static bool consider(struct region_directory *directory, const char *exe, struct
 }
 
 /*
- * Opens at most `looks` regions of the directory, from number `from` to `to`. Returns how many it
+ * Opens at most `checks` regions of the directory, from number `from` to `to`. Returns how many it
  * opened.
  */
 static uint32_t search_part(struct region_directory *directory, const char *exe,
-                            struct gg_retention *list, uint64_t from, uint64_t to, uint32_t looks)
+                            struct gg_retention *list, uint64_t from, uint64_t to, uint32_t checks)
 {
 	static uint64_t entries[SEARCH_BYTES / sizeof(uint64_t)];
 	const char *bytes = (const char *)entries;
@@ -340,13 +341,13 @@ static uint32_t search_part(struct region_directory *directory, const char *exe,
 
 	directory->path[directory->directory_length] = '\0';
 	fd = syscall(SYS_openat, AT_FDCWD, directory->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	while (fd >= 0 && opened < looks && number < to &&
+	while (fd >= 0 && opened < checks && number < to &&
 	       (got = syscall(SYS_getdents64, (int)fd, entries, sizeof(entries))) > 0) {
-		for (long at = 0; at < got && opened < looks && number < to;) {
+		for (long at = 0; at < got && opened < checks && number < to;) {
 			const struct directory_entry *e = (const void *)(bytes + at);
 
 			if (strncmp(e->name, "geiger-", 7) == 0 && number++ >= from)
-				opened += consider(directory, exe, list, e->name);
+				opened += add_if_left(directory, exe, list, e->name);
 			at += e->bytes;
 		}
 	}
@@ -357,38 +358,38 @@ static uint32_t search_part(struct region_directory *directory, const char *exe,
 
 /*
  * Searches the directory for regions that are in no list: their processes were killed at the start,
- * or the list was lost.  The search opens at most `looks` files and begins at a different place
+ * or the list was lost.  The search opens at most `checks` files and begins at a different place
  * each time.
  */
 static void search(struct region_directory *directory, const char *exe, struct gg_retention *list,
-                   uint32_t looks, uint64_t random)
+                   uint32_t checks, uint64_t random)
 {
-	uint64_t from = random % SEARCH_PLACES;
-	uint32_t opened = search_part(directory, exe, list, from, UINT64_MAX, looks);
+	uint64_t from = random % SEARCH_STARTS;
+	uint32_t opened = search_part(directory, exe, list, from, UINT64_MAX, checks);
 
-	search_part(directory, exe, list, 0, from, looks - opened);
+	search_part(directory, exe, list, 0, from, checks - opened);
 	list->search_count = 0;
 }
 
 /* --- */
 
-static void keep_by_list(struct region_directory *directory, const char *exe, int fd,
-                         const struct gg_retention_entry *entry, uint64_t most)
+static void retain_by_list(struct region_directory *directory, const char *exe, int fd,
+                           const struct gg_retention_entry *entry, uint64_t most)
 {
 	static struct gg_retention list;
-	uint32_t looks = LOOKS;
+	uint32_t checks = CHECKS_MAX;
 
 	read_list(fd, &list);
-	looks += 2 * take_waiting(directory, exe, &list);
+	checks += 2 * take_waiting(directory, exe, &list);
 	if (++list.search_count >= SEARCH_EVERY)
-		search(directory, exe, &list, SEARCH_LOOKS, entry->made_ns);
+		search(directory, exe, &list, SEARCH_CHECKS, entry->made_ns);
 	if (list.dead_count > most)
-		looks += LOOKS;
+		checks += CHECKS_MAX;
 	if (list.count >= most) {
-		find_ended(directory, &list, looks);
-		remove_oldest(directory, &list, most, looks);
+		find_ended(directory, &list, checks);
+		remove_oldest(directory, &list, most, checks);
 	}
-	enter(&list, entry);
+	append_entry(&list, entry);
 	/*
 	 * If the write fails, the file keeps its old contents, and this region stays until a
 	 * search.
@@ -399,16 +400,16 @@ static void keep_by_list(struct region_directory *directory, const char *exe, in
 }
 
 /* A file of another user has the list's name, so every process searches the directory. */
-static void keep_by_search(struct region_directory *directory, const char *exe, uint64_t most)
+static void retain_by_search(struct region_directory *directory, const char *exe, uint64_t most)
 {
 	static struct gg_retention list;
 
 	list = (struct gg_retention){ .count = 0 };
 	search(directory, exe, &list, GG_RETENTION_MAX - 1, 0);
-	remove_oldest(directory, &list, most, LOOKS);
+	remove_oldest(directory, &list, most, CHECKS_MAX);
 }
 
-void gg_region_retention_note(const struct gg_region_file *map, const char *exe, uint64_t most)
+void gg_region_retention_apply(const struct gg_region_file *map, const char *exe, uint64_t most)
 {
 	/* Static, because stacks may be small.  One thread at a time comes here. */
 	static struct region_directory directory;
@@ -424,11 +425,11 @@ void gg_region_retention_note(const struct gg_region_file *map, const char *exe,
 		return;
 	fd = gg_syscall_open_own(name_list(&directory, exe), O_RDWR | O_CREAT);
 	if (fd == -EPERM || fd == -EACCES || fd == -ELOOP)
-		keep_by_search(&directory, exe, most);
+		retain_by_search(&directory, exe, most);
 	else if (fd >= 0 && lock(fd, LOCK_EX))
-		keep_by_list(&directory, exe, fd, &entry, most);
+		retain_by_list(&directory, exe, fd, &entry, most);
 	else if (fd >= 0)
-		wait_for_others(&directory, exe, &entry);
+		append_waiting(&directory, exe, &entry);
 	if (fd >= 0)
 		close(fd); /* this releases the lock */
 	errno = saved_errno;

@@ -10,7 +10,7 @@
  *            through its mapping.  Nor a file that has a second name, another owner, or not a
  *            region's first bytes.  Nor a region of a recorded session: its recorder removes those.
  * Bounded    A list beside the regions names them (region/retention.h).  While it has at most
- *            GEIGER_KEEP entries, no region is checked; else LOOKS entries of processes that may
+ *            GEIGER_KEEP entries, no region is checked; else CHECKS_MAX entries of processes that may
  *            live, and at most as many regions are removed.  If another process has locked the
  *            list, the region waits in a second list for the next process that gets the lock.
  * Lost       After each SEARCH_EVERY entries the directory is searched for regions that are in no
@@ -27,5 +27,5 @@
 enum { GG_REGION_RETENTION_DEFAULT = 64, GG_REGION_RETENTION_MAX = 512 };
 
 /* Lists the new region, and removes old ones so that `most` stay; 0: all of them stay. */
-GG_COLD void gg_region_retention_note(const struct gg_region_file *map, const char *exe,
-                                      uint64_t most);
+GG_COLD void gg_region_retention_apply(const struct gg_region_file *map, const char *exe,
+                                       uint64_t most);

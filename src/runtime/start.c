@@ -212,7 +212,7 @@ static bool adopt(bool is_seeded)
 		return false;
 	}
 	gg_assert(gg_process.region.header != parents);
-	gg_sigbus_guard_forget(parents);
+	gg_sigbus_guard_remove(parents);
 	gg_thread_forked();
 	gg_mapped_modules_forked();
 	gg_rate_plan_forked();

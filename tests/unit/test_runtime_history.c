@@ -84,7 +84,7 @@ TEST(nothing_is_remembered_until_somebody_wants_it)
 {
 	uint64_t first, last;
 
-	CHECK(!gg_history_is_on() && !gg_history_wants_frees());
+	CHECK(!gg_history_is_on() && !gg_history_remembers_frees());
 	CHECK_EQ_U64(read_all(GG_HISTORY_RECENT, &first, &last), 0);
 	CHECK_EQ_U64(read_all(GG_HISTORY_LOG, &first, &last), 0);
 }

@@ -144,7 +144,7 @@ static void *address_of(const struct gg_elf_lookup_tables *t, uint32_t index)
 	return (void *)address;
 }
 
-bool gg_elf_lookup_look(const struct gg_elf_lookup_tables *t, const char *name,
+bool gg_elf_lookup_find(const struct gg_elf_lookup_tables *t, const char *name,
                         struct gg_elf_lookup *ret)
 {
 	uint32_t index = find(t, name, 0);
@@ -155,11 +155,11 @@ bool gg_elf_lookup_look(const struct gg_elf_lookup_tables *t, const char *name,
 	return true;
 }
 
-static bool look_in(const struct link_map *map, const char *name, struct gg_elf_lookup *ret)
+static bool find_in(const struct link_map *map, const char *name, struct gg_elf_lookup *ret)
 {
 	struct gg_elf_lookup_tables t;
 
-	return gg_elf_lookup_tables(map, &t) && gg_elf_lookup_look(&t, name, ret);
+	return gg_elf_lookup_tables(map, &t) && gg_elf_lookup_find(&t, name, ret);
 }
 
 const struct link_map *gg_elf_lookup_our_map(void)
@@ -176,12 +176,12 @@ bool gg_elf_lookup_find_next(const char *name, struct gg_elf_lookup *ret)
 	const struct link_map *map = gg_elf_lookup_our_map();
 
 	while (map != NULL && (map = map->l_next) != NULL)
-		if (look_in(map, name, ret))
+		if (find_in(map, name, ret))
 			return true;
 	return false;
 }
 
-void gg_elf_lookup_next_all(struct gg_elf_lookup_wanted *wanted, size_t count)
+void gg_elf_lookup_next_all(struct gg_elf_lookup_name *wanted, size_t count)
 {
 	const struct link_map *map = gg_elf_lookup_our_map();
 	struct gg_elf_lookup_tables t;
@@ -194,7 +194,7 @@ void gg_elf_lookup_next_all(struct gg_elf_lookup_wanted *wanted, size_t count)
 			continue;
 		for (size_t i = 0; i < count; i++)
 			if (wanted[i].address == NULL &&
-			    gg_elf_lookup_look(&t, wanted[i].name, &symbol))
+			    gg_elf_lookup_find(&t, wanted[i].name, &symbol))
 				wanted[i].address = symbol.address;
 	}
 }
@@ -211,7 +211,7 @@ void *gg_elf_lookup_any(const char *name)
 	struct gg_elf_lookup symbol;
 
 	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next)
-		if (look_in(map, name, &symbol))
+		if (find_in(map, name, &symbol))
 			return symbol.address;
 	return NULL;
 }

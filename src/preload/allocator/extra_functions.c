@@ -115,7 +115,7 @@ static bool find(const struct extra_name *name, const struct gg_elf_lookup_table
 	void **real = name->real;
 	struct gg_elf_lookup next;
 
-	if (!gg_elf_lookup_look(allocator, name->name, ret_real) ||
+	if (!gg_elf_lookup_find(allocator, name->name, ret_real) ||
 	    !gg_elf_lookup_find_next(name->name, &next) || next.map != allocator->map ||
 	    (name->is_same_only && *real != ret_real->address))
 		return false;

@@ -110,7 +110,7 @@ static const struct real_function {
  */
 void gg_real_find(void)
 {
-	struct gg_elf_lookup_wanted wanted[GG_COUNT(functions)];
+	struct gg_elf_lookup_name wanted[GG_COUNT(functions)];
 
 	for (size_t i = 0; i < GG_COUNT(functions); i++)
 		wanted[i].name = functions[i].name;

@@ -290,7 +290,7 @@ bool gg_module_table_are_one_module(uint64_t pc, uint64_t other)
 	return find_by_loader(pc, &c) && find_by_loader(other, &d) && c.begin == d.begin;
 }
 
-void gg_module_table_note(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns)
+void gg_module_table_register(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns)
 {
 	uint64_t epoch = gg_module_lookup_epoch();
 	/*

@@ -34,7 +34,7 @@ void gg_module_table_init(bool by_listing);
  * a new module and the unload time of its predecessor at that address, so this sample belongs to
  * the new one.
  */
-void gg_module_table_note(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns);
+void gg_module_table_register(uint32_t stack, const uint64_t *pcs, uint32_t count, uint64_t now_ns);
 
 /* True if both pcs are in one module; false also if that is unknown. */
 bool gg_module_table_are_one_module(uint64_t pc, uint64_t other);

@@ -48,18 +48,18 @@ bool gg_elf_lookup_find_next(const char *name, struct gg_elf_lookup *ret_symbol)
 void *gg_elf_lookup_any(const char *name);
 
 /* A name, and the address of its next definition, or NULL. */
-struct gg_elf_lookup_wanted {
+struct gg_elf_lookup_name {
 	const char *name;
 	void *address;
 };
 
 /* Looks up many names and finds each object's tables only once. */
-void gg_elf_lookup_next_all(struct gg_elf_lookup_wanted *wanted, size_t count);
+void gg_elf_lookup_next_all(struct gg_elf_lookup_name *wanted, size_t count);
 
 bool gg_elf_lookup_tables(const struct link_map *map, struct gg_elf_lookup_tables *ret_tables);
 
 /* Looks the name up in the object that has these tables. */
-bool gg_elf_lookup_look(const struct gg_elf_lookup_tables *tables, const char *name,
+bool gg_elf_lookup_find(const struct gg_elf_lookup_tables *tables, const char *name,
                         struct gg_elf_lookup *ret_symbol);
 
 /* This library; NULL: the loader has no list. */

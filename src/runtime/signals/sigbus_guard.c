@@ -27,12 +27,12 @@ static struct guarded_range {
 static uint32_t is_lost; /* 1: a mapping was truncated */
 
 static gg_signal_chain_handler on_bus;
-struct gg_signal_chain gg_guard_chain = { .signal = SIGBUS, .ours = on_bus };
+struct gg_signal_chain gg_sigbus_guard_chain = { .signal = SIGBUS, .ours = on_bus };
 
 static const struct guarded_range *find(uintptr_t address)
 {
 	for (int i = 0; i < RANGES; i++) {
-		/* Acquire: pairs with gg_sigbus_guard_watch(). */
+		/* Acquire: pairs with gg_sigbus_guard_add(). */
 		uintptr_t begin = gg_load_acquire(&ranges[i].begin);
 
 		if (begin != 0 && address - begin < gg_load_relaxed(&ranges[i].end) - begin)
@@ -65,7 +65,7 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 {
 	static const struct sigaction standard = { .sa_handler = SIG_DFL };
 
-	if (gg_signal_chain_call(&gg_guard_chain, info, context))
+	if (gg_signal_chain_call(&gg_sigbus_guard_chain, info, context))
 		return;
 	/*
 	 * The default action ends the process as soon as this handler returns and the signal comes
@@ -80,45 +80,45 @@ static void pass_on(int signal, siginfo_t *info, void *context)
  * pc from the range begin..end to `failed`, as the kernel does with faults in its copies from user
  * memory.
  */
-extern const char gg_guard_touch_begin[] __attribute__((visibility("hidden")));
-extern const char gg_guard_touch_end[] __attribute__((visibility("hidden")));
-extern const char gg_guard_touch_failed[] __attribute__((visibility("hidden")));
+extern const char gg_sigbus_guard_touch_begin[] __attribute__((visibility("hidden")));
+extern const char gg_sigbus_guard_touch_end[] __attribute__((visibility("hidden")));
+extern const char gg_sigbus_guard_touch_failed[] __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
 #define PC(machine) ((machine).gregs[REG_RIP])
-#define TOUCH                      \
-	"gg_guard_touch_begin:\n"  \
-	"	lock orb $0, (%rdi)\n"   \
-	"gg_guard_touch_end:\n"    \
-	"	movl $1, %eax\n"         \
-	"	ret\n"                   \
-	"gg_guard_touch_failed:\n" \
-	"	xorl %eax, %eax\n"       \
+#define TOUCH                             \
+	"gg_sigbus_guard_touch_begin:\n"  \
+	"	lock orb $0, (%rdi)\n"          \
+	"gg_sigbus_guard_touch_end:\n"    \
+	"	movl $1, %eax\n"                \
+	"	ret\n"                          \
+	"gg_sigbus_guard_touch_failed:\n" \
+	"	xorl %eax, %eax\n"              \
 	"	ret\n"
 #else
 #define PC(machine) ((machine).pc)
-#define TOUCH                              \
-	"gg_guard_touch_begin:\n"          \
-	"	ldxrb w1, [x0]\n"                \
-	"	stxrb w2, w1, [x0]\n"            \
-	"	cbnz w2, gg_guard_touch_begin\n" \
-	"gg_guard_touch_end:\n"            \
-	"	mov w0, #1\n"                    \
-	"	ret\n"                           \
-	"gg_guard_touch_failed:\n"         \
-	"	mov w0, #0\n"                    \
+#define TOUCH                                     \
+	"gg_sigbus_guard_touch_begin:\n"          \
+	"	ldxrb w1, [x0]\n"                       \
+	"	stxrb w2, w1, [x0]\n"                   \
+	"	cbnz w2, gg_sigbus_guard_touch_begin\n" \
+	"gg_sigbus_guard_touch_end:\n"            \
+	"	mov w0, #1\n"                           \
+	"	ret\n"                                  \
+	"gg_sigbus_guard_touch_failed:\n"         \
+	"	mov w0, #0\n"                           \
 	"	ret\n"
 #endif
 
 __asm__(".text\n"
         ".globl gg_sigbus_guard_touch\n"
         ".hidden gg_sigbus_guard_touch\n"
-        ".globl gg_guard_touch_begin\n"
-        ".globl gg_guard_touch_end\n"
-        ".globl gg_guard_touch_failed\n"
-        ".hidden gg_guard_touch_begin\n"
-        ".hidden gg_guard_touch_end\n"
-        ".hidden gg_guard_touch_failed\n"
+        ".globl gg_sigbus_guard_touch_begin\n"
+        ".globl gg_sigbus_guard_touch_end\n"
+        ".globl gg_sigbus_guard_touch_failed\n"
+        ".hidden gg_sigbus_guard_touch_begin\n"
+        ".hidden gg_sigbus_guard_touch_end\n"
+        ".hidden gg_sigbus_guard_touch_failed\n"
         ".type gg_sigbus_guard_touch, %function\n"
         "gg_sigbus_guard_touch:\n"
         "	.cfi_startproc\n" TOUCH "	.cfi_endproc\n"
@@ -126,13 +126,14 @@ __asm__(".text\n"
 
 static bool end_touch(ucontext_t *context)
 {
-	uintptr_t begin = (uintptr_t)gg_guard_touch_begin, end = (uintptr_t)gg_guard_touch_end;
+	uintptr_t begin = (uintptr_t)gg_sigbus_guard_touch_begin,
+		  end = (uintptr_t)gg_sigbus_guard_touch_end;
 	uintptr_t pc = (uintptr_t)PC(context->uc_mcontext);
 
 	if (pc - begin >= end - begin)
 		return false;
 	PC(context->uc_mcontext) = (__typeof__(PC(
-		context->uc_mcontext)))(uintptr_t)gg_guard_touch_failed;
+		context->uc_mcontext)))(uintptr_t)gg_sigbus_guard_touch_failed;
 	return true;
 }
 
@@ -149,7 +150,7 @@ static void on_bus(int signal, siginfo_t *info, void *context)
 	pass_on(signal, info, context);
 }
 
-void gg_sigbus_guard_watch(void *begin, size_t bytes)
+void gg_sigbus_guard_add(void *begin, size_t bytes)
 {
 	int saved_errno = errno;
 
@@ -162,14 +163,14 @@ void gg_sigbus_guard_watch(void *begin, size_t bytes)
 		gg_store_release(&ranges[i].begin, (uintptr_t)begin);
 		break;
 	}
-	if (gg_load_relaxed(&gg_guard_chain.is_on) == 0) {
-		gg_signal_chain_take(&gg_guard_chain);
-		gg_store_release(&gg_guard_chain.is_on, 1);
+	if (gg_load_relaxed(&gg_sigbus_guard_chain.is_on) == 0) {
+		gg_signal_chain_take(&gg_sigbus_guard_chain);
+		gg_store_release(&gg_sigbus_guard_chain.is_on, 1);
 	}
 	errno = saved_errno;
 }
 
-void gg_sigbus_guard_forget(const void *begin)
+void gg_sigbus_guard_remove(const void *begin)
 {
 	for (int i = 0; i < RANGES; i++)
 		if (ranges[i].begin == (uintptr_t)begin)

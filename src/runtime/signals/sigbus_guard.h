@@ -31,9 +31,9 @@
 #include "runtime/signals/signal_chain.h"
 
 /* Guards the mapping from now on.  At most two at a time, by one thread at a time. */
-GG_COLD void gg_sigbus_guard_watch(void *begin, size_t bytes);
+GG_COLD void gg_sigbus_guard_add(void *begin, size_t bytes);
 /* Ends the guard: the mapping is gone. */
-GG_COLD void gg_sigbus_guard_forget(const void *begin);
+GG_COLD void gg_sigbus_guard_remove(const void *begin);
 
 /*
  * Stores into a page of a guarded mapping without changing it, so that the page gets its space.
@@ -45,4 +45,4 @@ int gg_sigbus_guard_touch(void *page);
 bool gg_sigbus_guard_is_lost(void);
 
 /* The chain of SIGBUS, for the hooks of sigaction() and its relatives. */
-extern struct gg_signal_chain gg_guard_chain __attribute__((visibility("hidden")));
+extern struct gg_signal_chain gg_sigbus_guard_chain __attribute__((visibility("hidden")));

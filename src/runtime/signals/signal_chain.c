@@ -70,13 +70,14 @@ struct gg_signal_chain_hook gg_signal_chain_begin(struct gg_signal_chain *chain)
 	return hook;
 }
 
-void gg_signal_chain_tell(const struct gg_signal_chain_hook *hook, struct sigaction *old)
+void gg_signal_chain_replace_old(const struct gg_signal_chain_hook *hook, struct sigaction *old)
 {
 	if (hook->chain != NULL && is_ours(hook->chain, old))
 		*old = hook->before;
 }
 
-void (*gg_signal_chain_tell_handler(const struct gg_signal_chain_hook *hook, void (*old)(int)))(int)
+void (*gg_signal_chain_replace_old_handler(const struct gg_signal_chain_hook *hook,
+                                           void (*old)(int)))(int)
 {
 	return hook->chain != NULL && (gg_signal_chain_handler *)(void *)old == hook->chain->ours
 	               ? hook->before.sa_handler

@@ -36,7 +36,7 @@ void gg_signal_chain_take(struct gg_signal_chain *chain);
 bool gg_signal_chain_call(struct gg_signal_chain *chain, siginfo_t *info, void *context);
 
 /*
- * The hooks of sigaction() and its relatives call begin() before the real call, then tell() and
+ * The hooks of sigaction() and its relatives call begin() before the real call, then replace_old() and
  * end().
  */
 struct gg_signal_chain_hook {
@@ -45,8 +45,8 @@ struct gg_signal_chain_hook {
 };
 struct gg_signal_chain_hook gg_signal_chain_begin(struct gg_signal_chain *chain);
 /* Replaces our action by the program's in the old action that the program receives. */
-void gg_signal_chain_tell(const struct gg_signal_chain_hook *hook, struct sigaction *old);
-void (*gg_signal_chain_tell_handler(const struct gg_signal_chain_hook *hook,
-                                    void (*old)(int)))(int);
+void gg_signal_chain_replace_old(const struct gg_signal_chain_hook *hook, struct sigaction *old);
+void (*gg_signal_chain_replace_old_handler(const struct gg_signal_chain_hook *hook,
+                                           void (*old)(int)))(int);
 /* After the program has set an action: keeps it and installs ours. */
 void gg_signal_chain_end(const struct gg_signal_chain_hook *hook);
