@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { FIRST_CAPACITY = 512 };
+enum { SAMPLED_FIRST_CAPACITY = 512 };
 
 /* --- the table --- */
 
@@ -45,7 +45,7 @@ static bool grow(struct gg_sampled *sampled)
 	struct gg_sampled grown = *sampled;
 	size_t i;
 
-	grown.capacity = sampled->capacity != 0 ? 2 * sampled->capacity : FIRST_CAPACITY;
+	grown.capacity = sampled->capacity != 0 ? 2 * sampled->capacity : SAMPLED_FIRST_CAPACITY;
 	grown.table = mmap(NULL, grown.capacity * sizeof(*grown.table), PROT_READ | PROT_WRITE,
 	                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (grown.table == MAP_FAILED)

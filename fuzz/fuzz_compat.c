@@ -44,10 +44,10 @@ static void names(const char *text)
 	for (size_t room = 0; room <= GG_CTL_NAMES_DEPTH; room++) {
 		size_t mib[GG_CTL_NAMES_DEPTH], depth = room;
 		bool is_known;
-		int entry = gg_ctl_names_find(&gg_ctl_row_names, text, mib, &depth, &is_known);
+		int entry = gg_ctl_names_find(&gg_ctl_table_names, text, mib, &depth, &is_known);
 
 		require(depth <= room && (entry < 0 || is_known));
-		require(entry < 0 || gg_ctl_names_of(&gg_ctl_row_names, mib, depth) == entry);
+		require(entry < 0 || gg_ctl_names_of(&gg_ctl_table_names, mib, depth) == entry);
 	}
 }
 
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	names(text);
 	memcpy(mib, data, size < sizeof(mib) ? size : sizeof(mib));
 	for (size_t depth = 0; depth <= GG_CTL_NAMES_DEPTH; depth++)
-		gg_ctl_names_of(&gg_ctl_row_names, mib, depth);
+		gg_ctl_names_of(&gg_ctl_table_names, mib, depth);
 	free(text);
 	return 0;
 }

@@ -8,11 +8,11 @@
 #include "sampled.h"
 
 enum {
-	FRAMES_MAX = 128,
+	PYTHON_FRAMES_MAX = 128,
 
 	/* Room for the names of one stack that are not ASCII; further ones are cut. */
 	TEXTS_BYTES = 4096,
-	TEXT_BYTES = 256,
+	FRAME_TEXT_BYTES = 256,
 
 	/* Blocks over this may come from the raw domain; with what debugging adds it begins below 512. */
 	SMALL_BYTES = 256,
@@ -91,15 +91,15 @@ static const char *text_of(PyObject *text, struct texts *texts)
 		return PyUnicode_DATA(text);
 	if (left_bytes < 8)
 		return "?";
-	gg_python_text(text, copy, left_bytes < TEXT_BYTES ? left_bytes : TEXT_BYTES);
+	gg_python_text(text, copy, left_bytes < FRAME_TEXT_BYTES ? left_bytes : FRAME_TEXT_BYTES);
 	texts->used_bytes += strlen(copy) + 1;
 	return copy;
 }
 
 static size_t stack_of(struct geiger_frame *frames, struct texts *texts, bool held)
 {
-	struct gg_python_frame python[FRAMES_MAX];
-	size_t i, count = gg_python_frames(python, FRAMES_MAX, held);
+	struct gg_python_frame python[PYTHON_FRAMES_MAX];
+	size_t i, count = gg_python_frames(python, PYTHON_FRAMES_MAX, held);
 
 	texts->used_bytes = 0;
 	for (i = 0; i < count; i++) {
@@ -115,7 +115,7 @@ static size_t stack_of(struct geiger_frame *frames, struct texts *texts, bool he
 static __attribute__((cold, noinline)) void sampled(const struct domain *domain, void *p,
                                                     size_t bytes, bool held)
 {
-	struct geiger_frame frames[FRAMES_MAX];
+	struct geiger_frame frames[PYTHON_FRAMES_MAX];
 	struct geiger_sample sample;
 	struct texts texts;
 	int saved_errno = errno;

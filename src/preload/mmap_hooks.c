@@ -59,13 +59,13 @@ static struct gg_region_sample find_mapping(const void *p)
 	return (struct gg_region_sample){ 0 };
 }
 
-#define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
+#define MMAP_CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
 GG_EXPORT void *mmap64(void *address, size_t bytes, int protection, int flags, int fd,
                        off64_t offset)
 {
 	if (is_on())
-		return map(address, bytes, protection, flags, fd, offset, CALLER);
+		return map(address, bytes, protection, flags, fd, offset, MMAP_CALLER);
 	return gg_real.mmap(address, bytes, protection, flags, fd, offset);
 }
 

@@ -7,12 +7,12 @@
 #include "base/compiler.h"
 #include "runtime/platform/elf_lookup.h"
 
-enum { CODES_MAX = 64 }; /* 8 for each library; the frames of further libraries stay in dumps */
+enum { RANGES_MAX = 64 }; /* 8 for each library; the frames of further libraries stay in dumps */
 
 static struct {
 	uint64_t begin, end;
-} codes[CODES_MAX];
-static size_t code_count;
+} ranges[RANGES_MAX];
+static size_t range_count;
 
 /* Mangled by the Itanium ABI, where m is size_t. */
 static const char *const names[] = {
@@ -34,10 +34,11 @@ void gg_operator_frames_find(void)
 	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next) {
 		if (map->l_ld == _DYNAMIC || !gg_elf_lookup_tables(map, &tables))
 			continue;
-		for (size_t i = 0; i < GG_COUNT(names) && code_count < CODES_MAX; i++)
+		for (size_t i = 0; i < GG_COUNT(names) && range_count < RANGES_MAX; i++)
 			if (gg_elf_lookup_find(&tables, names[i], &symbol) && symbol.bytes > 0) {
-				codes[code_count].begin = (uintptr_t)symbol.address;
-				codes[code_count++].end = (uintptr_t)symbol.address + symbol.bytes;
+				ranges[range_count].begin = (uintptr_t)symbol.address;
+				ranges[range_count++].end = (uintptr_t)symbol.address +
+				                            symbol.bytes;
 			}
 	}
 }
@@ -47,8 +48,8 @@ bool gg_operator_frames_has(uint64_t pc)
 	/*
 	 * A return address may be one past the end of the function, so compare the call before it.
 	 */
-	for (size_t i = 0; i < code_count; i++)
-		if (pc - 1 - codes[i].begin < codes[i].end - codes[i].begin)
+	for (size_t i = 0; i < range_count; i++)
+		if (pc - 1 - ranges[i].begin < ranges[i].end - ranges[i].begin)
 			return true;
 	return false;
 }

@@ -10,10 +10,10 @@
 
 #include "base/compiler.h"
 
-enum { NAME_MAX_BYTES = 4096 };
+enum { LIBRARY_NAME_MAX_BYTES = 4096 };
 
 static const char *runtime; /* points into the loader's list; NULL: there is none */
-static char our_name[NAME_MAX_BYTES];
+static char our_name[LIBRARY_NAME_MAX_BYTES];
 
 /* This file calls no strlen() or strstr(): the loader would bind them to the sanitizer's. */
 static bool begins_with(const char *text, const char *start)

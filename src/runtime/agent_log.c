@@ -40,9 +40,9 @@ struct log_line {
 static void add(struct log_line *line, const char *text)
 {
 	for (size_t length = strlen(text); length > 0;) {
-		int code;
-		size_t bytes = gg_printable_next(text, length, &code);
-		bool is_shown = code >= 0 && gg_printable_is_harmless((unsigned)code);
+		int code_point;
+		size_t bytes = gg_printable_next(text, length, &code_point);
+		bool is_shown = code_point >= 0 && gg_printable_is_harmless((unsigned)code_point);
 
 		if (line->used + bytes >= sizeof(line->text))
 			return;

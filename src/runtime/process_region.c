@@ -21,7 +21,7 @@
 #include "runtime/signals/sigbus_guard.h"
 #include "runtime/syscalls.h"
 
-enum { NAME_MAX_BYTES = 80, NAME_TRIES = 3 };
+enum { REGION_NAME_MAX_BYTES = 80, NAME_TRIES = 3 };
 
 /*
  * The value of TMPDIR at the start.  A forked child must not read its environment: a shell replaces
@@ -42,7 +42,7 @@ void gg_process_region_remember_temporary(void)
 }
 
 /* geiger-PID-NANOSECONDS.region: an exec keeps the pid, and pids are used again. */
-static void name_file(char name[NAME_MAX_BYTES])
+static void name_file(char name[REGION_NAME_MAX_BYTES])
 {
 	char digits[GG_DIGITS_MAX];
 	char *at = stpcpy(name, "geiger-");
@@ -218,7 +218,7 @@ int gg_process_region_open(gg_process_region_make *make)
 {
 	struct gg_region_options options = gg_process.options.region;
 	const struct gg_process_identity *identity;
-	char name[NAME_MAX_BYTES];
+	char name[REGION_NAME_MAX_BYTES];
 	int status = -EEXIST;
 
 	if (gg_recorded_session_is_over())

@@ -14,7 +14,7 @@
 #include "base/atomic.h"
 #include "runtime/syscalls.h"
 
-enum { ATTEMPTS = 50, PATH_BYTES_MAX = 4096, BUFFER_WORDS = 512 };
+enum { ATTEMPTS = 50, SNAPSHOT_PATH_MAX = 4096, BUFFER_WORDS = 512 };
 
 _Static_assert(sizeof(struct gg_region_header) % sizeof(uint64_t) == 0, "copied as words");
 
@@ -179,7 +179,7 @@ static int write_file(const struct gg_region *region, const char *path, const ch
 
 int gg_snapshot_write(const struct gg_region *region, const char *path)
 {
-	char unfinished[PATH_BYTES_MAX];
+	char unfinished[SNAPSHOT_PATH_MAX];
 	int saved_errno = errno, cancel, status;
 
 	if (strlen(path) + sizeof(".part") > sizeof(unfinished))

@@ -103,22 +103,22 @@ TEST(a_number_can_be_exchanged_and_others_lead_nowhere)
 
 TEST(the_names_of_mallctl_are_sorted_and_none_is_there_twice)
 {
-	for (size_t i = 1; i < gg_ctl_row_names.count; i++)
-		CHECK_MSG(strcmp(gg_ctl_row_at((int)i - 1)->name.name,
-		                 gg_ctl_row_at((int)i)->name.name) < 0,
-		          "%s", gg_ctl_row_at((int)i)->name.name);
-	for (size_t i = 0; i < gg_ctl_row_names.count; i++) {
+	for (size_t i = 1; i < gg_ctl_table_names.count; i++)
+		CHECK_MSG(strcmp(gg_ctl_table_at((int)i - 1)->name.name,
+		                 gg_ctl_table_at((int)i)->name.name) < 0,
+		          "%s", gg_ctl_table_at((int)i)->name.name);
+	for (size_t i = 0; i < gg_ctl_table_names.count; i++) {
 		size_t mib[GG_CTL_NAMES_DEPTH], depth = GG_CTL_NAMES_DEPTH;
-		const struct gg_ctl_row *row = gg_ctl_row_at((int)i);
+		const struct gg_ctl_entry *row = gg_ctl_table_at((int)i);
 		bool is_known;
 
 		CHECK_EQ_I64(strchr(row->name.name, '*') != NULL, row->name.count != NULL);
 		if (row->name.count != NULL)
 			continue;
-		CHECK_EQ_I64(gg_ctl_names_find(&gg_ctl_row_names, row->name.name, mib, &depth,
+		CHECK_EQ_I64(gg_ctl_names_find(&gg_ctl_table_names, row->name.name, mib, &depth,
 		                               &is_known),
 		             (int)i);
-		CHECK_EQ_I64(gg_ctl_names_of(&gg_ctl_row_names, mib, depth), (int)i);
+		CHECK_EQ_I64(gg_ctl_names_of(&gg_ctl_table_names, mib, depth), (int)i);
 	}
 }
 

@@ -10,7 +10,7 @@
 #include "base/time_units.h"
 #include "compat/compat_settings.h"
 
-enum { FORMER_BIT = 128, NUMBER_MAX = 24 };
+enum { FORMER_BIT = 128, PID_SUFFIX_BYTES = 24 };
 
 #define ALLOCATION_INTERVAL (INT64_C(1) << 30) /* the defaults of gperftools */
 #define INUSE_INTERVAL      (INT64_C(100) << 20)
@@ -84,7 +84,7 @@ void gg_gperftools_triggers(const char *prefix, struct gg_agent_triggers *ret_tr
 /* Appends the process id, as in "_4711". */
 static void add_pid(char *text)
 {
-	char digits[NUMBER_MAX];
+	char digits[PID_SUFFIX_BYTES];
 	size_t at = sizeof(digits);
 	unsigned long pid = (unsigned long)getpid();
 
@@ -111,7 +111,7 @@ static bool read_prefix(char prefix[GG_AGENT_PREFIX_MAX])
 	if (value == NULL || *value == '\0')
 		return false;
 	length = strnlen(value, GG_AGENT_PREFIX_MAX);
-	if (length > GG_AGENT_PREFIX_MAX - NUMBER_MAX)
+	if (length > GG_AGENT_PREFIX_MAX - PID_SUFFIX_BYTES)
 		return false;
 	memcpy(prefix, value, length + 1);
 	is_taken = (prefix[0] & FORMER_BIT) != 0;

@@ -18,7 +18,7 @@
 #include "compat/gperftools/gperftools.h"
 
 /* Whether the profiler runs: by a call, or by HEAPPROFILE until the first call. */
-enum { AS_STARTED, STOPPED, RUNNING };
+enum { PROFILER_AS_STARTED, PROFILER_STOPPED, PROFILER_RUNNING };
 static uint32_t state;
 static uint32_t has_switched_on; /* 1: HeapProfilerStart() switched sampling on */
 
@@ -27,7 +27,8 @@ static bool is_running(void)
 	/* Acquire: pairs with the release of the thread that started or stopped the profiler. */
 	uint32_t now = gg_load_acquire(&state);
 
-	return now == RUNNING || (now == AS_STARTED && gg_gperftools_is_started());
+	return now == PROFILER_RUNNING ||
+	       (now == PROFILER_AS_STARTED && gg_gperftools_is_started());
 }
 
 GG_EXPORT void HeapProfilerStart(const char *prefix);
@@ -63,7 +64,7 @@ void HeapProfilerStart(const char *prefix)
 	gg_gperftools_triggers(prefix, &triggers);
 	agent->dump_reset();
 	if (agent->set_triggers(&triggers) == 0)
-		gg_store_release(&state, RUNNING);
+		gg_store_release(&state, PROFILER_RUNNING);
 }
 
 int IsHeapProfilerRunning(void)
@@ -90,7 +91,7 @@ void HeapProfilerStop(void)
 	agent->set_triggers(&none);
 	if (gg_load_relaxed(&has_switched_on) != 0)
 		agent->change(&off);
-	gg_store_release(&state, STOPPED);
+	gg_store_release(&state, PROFILER_STOPPED);
 }
 
 void HeapProfilerDump(const char *reason)

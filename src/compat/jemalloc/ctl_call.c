@@ -16,22 +16,22 @@ static bool has_new(const struct gg_ctl_call *call)
 }
 
 /* 0, or EPERM if there is a new value. */
-static int read_only(const struct gg_ctl_call *call)
+static int check_read_only(const struct gg_ctl_call *call)
 {
 	return has_new(call) ? EPERM : 0;
 }
 
-int gg_ctl_call_write_only(const struct gg_ctl_call *call)
+int gg_ctl_call_check_write_only(const struct gg_ctl_call *call)
 {
 	return call->old != NULL || call->old_bytes != NULL ? EPERM : 0;
 }
 
-int gg_ctl_call_read_or_write(const struct gg_ctl_call *call)
+int gg_ctl_call_check_read_or_write(const struct gg_ctl_call *call)
 {
 	return has_old(call) && has_new(call) ? EPERM : 0;
 }
 
-int gg_ctl_call_give(const struct gg_ctl_call *call, const void *value, size_t bytes)
+int gg_ctl_call_write_old(const struct gg_ctl_call *call, const void *value, size_t bytes)
 {
 	size_t given = bytes;
 
@@ -47,19 +47,19 @@ int gg_ctl_call_give(const struct gg_ctl_call *call, const void *value, size_t b
 	return EINVAL;
 }
 
-int gg_ctl_call_give_bool(const struct gg_ctl_call *call, bool value)
+int gg_ctl_call_write_old_bool(const struct gg_ctl_call *call, bool value)
 {
-	return gg_ctl_call_give(call, &value, sizeof(value));
+	return gg_ctl_call_write_old(call, &value, sizeof(value));
 }
 
-int gg_ctl_call_constant(const struct gg_ctl_call *call, const void *value, size_t bytes)
+int gg_ctl_call_read_only(const struct gg_ctl_call *call, const void *value, size_t bytes)
 {
-	int status = read_only(call);
+	int status = check_read_only(call);
 
-	return status != 0 ? status : gg_ctl_call_give(call, value, bytes);
+	return status != 0 ? status : gg_ctl_call_write_old(call, value, bytes);
 }
 
-int gg_ctl_call_take(const struct gg_ctl_call *call, void *value, size_t bytes)
+int gg_ctl_call_read_new(const struct gg_ctl_call *call, void *value, size_t bytes)
 {
 	if (call->new == NULL)
 		return 0;

@@ -23,15 +23,15 @@ struct gg_ctl_call {
 };
 
 /* 0, or EPERM if the caller wants the old value (write_only), or both values (read_or_write). */
-int gg_ctl_call_write_only(const struct gg_ctl_call *call);
-int gg_ctl_call_read_or_write(const struct gg_ctl_call *call);
+int gg_ctl_call_check_write_only(const struct gg_ctl_call *call);
+int gg_ctl_call_check_read_or_write(const struct gg_ctl_call *call);
 
 /* Writes the old value, if the caller has a buffer for it. */
-int gg_ctl_call_give(const struct gg_ctl_call *call, const void *value, size_t bytes);
-int gg_ctl_call_give_bool(const struct gg_ctl_call *call, bool value);
+int gg_ctl_call_write_old(const struct gg_ctl_call *call, const void *value, size_t bytes);
+int gg_ctl_call_write_old_bool(const struct gg_ctl_call *call, bool value);
 
 /* Answers a read-only name: EPERM if there is a new value. */
-int gg_ctl_call_constant(const struct gg_ctl_call *call, const void *value, size_t bytes);
+int gg_ctl_call_read_only(const struct gg_ctl_call *call, const void *value, size_t bytes);
 
 /* Takes the new value if there is one. */
-int gg_ctl_call_take(const struct gg_ctl_call *call, void *value, size_t bytes);
+int gg_ctl_call_read_new(const struct gg_ctl_call *call, void *value, size_t bytes);

@@ -9,7 +9,7 @@
 int gg_ctl_log_start(const struct gg_ctl_call *call)
 {
 	const char *path = NULL;
-	int status = gg_profiler_take_command(call, &path, sizeof(path));
+	int status = gg_profiler_read_command(call, &path, sizeof(path));
 
 	if (status != 0)
 		return status;
@@ -19,7 +19,7 @@ int gg_ctl_log_start(const struct gg_ctl_call *call)
 /* Like jemalloc, this name ignores both values. */
 int gg_ctl_log_stop(const struct gg_ctl_call *call)
 {
-	int status = gg_profiler_on();
+	int status = gg_profiler_check_on();
 
 	(void)call;
 	if (status != 0)

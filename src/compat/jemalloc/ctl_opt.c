@@ -18,20 +18,20 @@ int gg_ctl_config_prof(const struct gg_ctl_call *call)
 {
 	bool has = has_profiler();
 
-	return gg_ctl_call_constant(call, &has, sizeof(has));
+	return gg_ctl_call_read_only(call, &has, sizeof(has));
 }
 
 int gg_ctl_config_no(const struct gg_ctl_call *call)
 {
 	bool no = false;
 
-	return gg_ctl_call_constant(call, &no, sizeof(no));
+	return gg_ctl_call_read_only(call, &no, sizeof(no));
 }
 
 /* Answers a read-only option with its current value. */
 static int option(const struct gg_ctl_call *call, const void *value, size_t bytes)
 {
-	return has_profiler() ? gg_ctl_call_constant(call, value, bytes) : ENOENT;
+	return has_profiler() ? gg_ctl_call_read_only(call, value, bytes) : ENOENT;
 }
 
 #define SWITCH(name)                                                                 \
@@ -100,7 +100,7 @@ int gg_ctl_version(const struct gg_ctl_call *call)
 {
 	const char *value = "5.3.0-0-geiger-" GG_VERSION;
 
-	return gg_ctl_call_constant(call, &value, sizeof(value));
+	return gg_ctl_call_read_only(call, &value, sizeof(value));
 }
 
 /*
@@ -110,7 +110,7 @@ int gg_ctl_epoch(const struct gg_ctl_call *call)
 {
 	static uint64_t epoch = 1;
 	uint64_t now = 0;
-	int status = gg_ctl_call_take(call, &now, sizeof(now));
+	int status = gg_ctl_call_read_new(call, &now, sizeof(now));
 
 	if (status != 0)
 		return status;
@@ -118,5 +118,5 @@ int gg_ctl_epoch(const struct gg_ctl_call *call)
 	if (call->new != NULL)
 		gg_add_relaxed(&epoch, 1);
 	now = gg_load_relaxed(&epoch);
-	return gg_ctl_call_give(call, &now, sizeof(now));
+	return gg_ctl_call_write_old(call, &now, sizeof(now));
 }

@@ -15,11 +15,11 @@ int gg_ctl_prof_active(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
 	struct gg_agent_settings now = { .is_active = false };
-	int status = gg_profiler_there();
+	int status = gg_profiler_check_agent();
 	bool value = false;
 
 	if (status == 0)
-		status = gg_ctl_call_take(call, &value, sizeof(value));
+		status = gg_ctl_call_read_new(call, &value, sizeof(value));
 	if (status != 0)
 		return status;
 	if (s->conf.prof)
@@ -31,33 +31,33 @@ int gg_ctl_prof_active(const struct gg_ctl_call *call)
 		return ENOENT;
 	if (call->new != NULL && s->conf.prof)
 		gg_profiler_set_active(value);
-	return gg_ctl_call_give_bool(call, now.is_active);
+	return gg_ctl_call_write_old_bool(call, now.is_active);
 }
 
 int gg_ctl_prof_thread_active_init(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
-	int status = gg_profiler_there();
+	int status = gg_profiler_check_agent();
 	bool value, was = false;
 
 	if (status != 0)
 		return status;
 	if (call->new != NULL) {
-		status = gg_profiler_take_switch(call, &value);
+		status = gg_profiler_read_switch(call, &value);
 		if (status != 0)
 			return status;
 		was = s->agent->thread_active_init(value);
 	} else if (s->conf.prof) {
 		was = s->agent->thread_active_init(-1);
 	}
-	return gg_ctl_call_give_bool(call, was);
+	return gg_ctl_call_write_old_bool(call, was);
 }
 
 /* Without a path, the dump gets the next name of the prefix. */
 int gg_ctl_prof_dump(const struct gg_ctl_call *call)
 {
 	const char *path = NULL;
-	int status = gg_profiler_take_command(call, &path, sizeof(path));
+	int status = gg_profiler_read_command(call, &path, sizeof(path));
 
 	if (status != 0)
 		return status;
@@ -68,7 +68,7 @@ int gg_ctl_prof_dump(const struct gg_ctl_call *call)
 int gg_ctl_prof_gdump(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
-	int status = gg_profiler_there();
+	int status = gg_profiler_check_agent();
 	bool value, was = false;
 
 	if (status != 0)
@@ -76,18 +76,18 @@ int gg_ctl_prof_gdump(const struct gg_ctl_call *call)
 	if (s->conf.prof)
 		was = gg_profiler_gdump();
 	if (call->new != NULL) {
-		status = gg_profiler_take_switch(call, &value);
+		status = gg_profiler_read_switch(call, &value);
 		if (status != 0)
 			return status;
 		gg_profiler_set_gdump(value);
 	}
-	return gg_ctl_call_give_bool(call, was);
+	return gg_ctl_call_write_old_bool(call, was);
 }
 
 int gg_ctl_prof_prefix(const struct gg_ctl_call *call)
 {
 	const char *prefix = NULL;
-	int status = gg_profiler_take_command(call, &prefix, sizeof(prefix));
+	int status = gg_profiler_read_command(call, &prefix, sizeof(prefix));
 
 	if (status != 0)
 		return status;
@@ -100,21 +100,21 @@ int gg_ctl_prof_interval(const struct gg_ctl_call *call)
 	const struct gg_compat_settings *s = gg_compat_settings();
 	uint64_t interval = 0;
 
-	if (gg_profiler_there() != 0)
+	if (gg_profiler_check_agent() != 0)
 		return ENOENT;
 	if (s->conf.prof && s->conf.lg_prof_interval >= 0)
 		interval = UINT64_C(1) << s->conf.lg_prof_interval;
-	return gg_ctl_call_constant(call, &interval, sizeof(interval));
+	return gg_ctl_call_read_only(call, &interval, sizeof(interval));
 }
 
 int gg_ctl_prof_lg_sample(const struct gg_ctl_call *call)
 {
 	size_t lg;
 
-	if (gg_profiler_there() != 0)
+	if (gg_profiler_check_agent() != 0)
 		return ENOENT;
 	lg = gg_compat_settings()->conf.prof ? gg_profiler_lg_sample() : 0;
-	return gg_ctl_call_constant(call, &lg, sizeof(lg));
+	return gg_ctl_call_read_only(call, &lg, sizeof(lg));
 }
 
 /*
@@ -124,7 +124,7 @@ int gg_ctl_prof_lg_sample(const struct gg_ctl_call *call)
 int gg_ctl_prof_reset(const struct gg_ctl_call *call)
 {
 	size_t lg = 0;
-	int status = gg_profiler_take_command(call, &lg, sizeof(lg));
+	int status = gg_profiler_read_command(call, &lg, sizeof(lg));
 
 	if (status != 0)
 		return status;

@@ -11,7 +11,7 @@
 #include "compat/jemalloc/json_text.h"
 #include "compat/jemalloc/profiler_state.h"
 
-enum { FRAMES_MAX = 1024 };
+enum { RECENT_FRAMES_MAX = 1024 };
 
 /*
  * The limit as the program set it; -1: no limit.  The agent's own limit is lower, but a program
@@ -33,10 +33,10 @@ int gg_profiler_set_recent(int64_t most)
 int gg_ctl_recent_max(const struct gg_ctl_call *call)
 {
 	ssize_t most, was = (ssize_t)gg_load_relaxed(&most_now);
-	int status = gg_profiler_on();
+	int status = gg_profiler_check_on();
 
 	if (status == 0)
-		status = gg_ctl_call_take(call, &most, sizeof(most));
+		status = gg_ctl_call_read_new(call, &most, sizeof(most));
 	if (status != 0)
 		return status;
 	if (call->new != NULL) {
@@ -44,13 +44,13 @@ int gg_ctl_recent_max(const struct gg_ctl_call *call)
 			return EINVAL;
 		gg_profiler_set_recent(most);
 	}
-	return gg_ctl_call_give(call, &was, sizeof(was));
+	return gg_ctl_call_write_old(call, &was, sizeof(was));
 }
 
 static void add_stack(struct gg_json_text *text, const char *key, uint32_t stack)
 {
-	uint64_t pcs[FRAMES_MAX];
-	uint32_t count = gg_compat_settings()->agent->history->stack(stack, pcs, FRAMES_MAX);
+	uint64_t pcs[RECENT_FRAMES_MAX];
+	uint32_t count = gg_compat_settings()->agent->history->stack(stack, pcs, RECENT_FRAMES_MAX);
 
 	gg_json_text_key(text, key);
 	gg_json_text_add(text, "[");
@@ -128,13 +128,13 @@ int gg_ctl_recent_dump(const struct gg_ctl_call *call)
 {
 	struct writer writer = { NULL, NULL };
 	struct gg_json_text text;
-	int status = gg_profiler_on();
+	int status = gg_profiler_check_on();
 
 	if (status == 0)
-		status = gg_ctl_call_write_only(call);
+		status = gg_ctl_call_check_write_only(call);
 	if (status == 0)
 		status = call->new == NULL ? EINVAL
-		                           : gg_ctl_call_take(call, &writer, sizeof(writer));
+		                           : gg_ctl_call_read_new(call, &writer, sizeof(writer));
 	if (status != 0)
 		return status;
 	if (writer.write == NULL)

@@ -13,7 +13,7 @@
 /* The agent adds samples up by class only with prof_stats:true. */
 static bool is_on(void)
 {
-	return gg_profiler_on() == 0 && gg_compat_settings()->conf.prof_stats;
+	return gg_profiler_check_on() == 0 && gg_compat_settings()->conf.prof_stats;
 }
 
 /* A count of 0 makes mallctl() deny the names, as jemalloc does without prof_stats. */
@@ -38,7 +38,7 @@ static int sum(const struct gg_ctl_call *call, uint32_t first, bool is_live)
 
 	gg_compat_settings()->agent->history->class_sums(first + (uint32_t)call->mib[3], &live,
 	                                                 &allocated);
-	return gg_ctl_call_constant(call, is_live ? &live : &allocated, sizeof(live));
+	return gg_ctl_call_read_only(call, is_live ? &live : &allocated, sizeof(live));
 }
 
 int gg_ctl_bin_live(const struct gg_ctl_call *call)

@@ -4,21 +4,21 @@
 
 #include "base/compiler.h"
 
-#define PROFILER(name, answer)                              \
-	{                                                   \
-		{ name, NULL }, GG_CTL_ROW_PROFILER, answer \
+#define PROFILER(name, answer)                                \
+	{                                                     \
+		{ name, NULL }, GG_CTL_ENTRY_PROFILER, answer \
 	}
-#define ALLOCATOR(name, answer)                              \
-	{                                                    \
-		{ name, NULL }, GG_CTL_ROW_ALLOCATOR, answer \
+#define ALLOCATOR(name, answer)                                \
+	{                                                      \
+		{ name, NULL }, GG_CTL_ENTRY_ALLOCATOR, answer \
 	}
-#define NUMBERED(name, count, answer)                        \
-	{                                                    \
-		{ name, count }, GG_CTL_ROW_PROFILER, answer \
+#define NUMBERED(name, count, answer)                          \
+	{                                                      \
+		{ name, count }, GG_CTL_ENTRY_PROFILER, answer \
 	}
 
 /* gg_ctl_names_find() needs the table sorted: names that begin alike stand together. */
-static const struct gg_ctl_row rows[] = {
+static const struct gg_ctl_entry entries[] = {
 	PROFILER("config.prof", gg_ctl_config_prof),
 	PROFILER("config.prof_frameptr", gg_ctl_config_no),
 	PROFILER("config.prof_libgcc", gg_ctl_config_no),
@@ -66,4 +66,4 @@ static const struct gg_ctl_row rows[] = {
 	ALLOCATOR("version", gg_ctl_version),
 };
 
-const struct gg_ctl_names gg_ctl_row_names = { rows, GG_COUNT(rows), sizeof(rows[0]) };
+const struct gg_ctl_names gg_ctl_table_names = { entries, GG_COUNT(entries), sizeof(entries[0]) };

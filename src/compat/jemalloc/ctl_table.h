@@ -13,19 +13,19 @@
 #include "compat/jemalloc/ctl_call.h"
 #include "compat/jemalloc/ctl_names.h"
 
-enum gg_ctl_row_kind { GG_CTL_ROW_PROFILER, GG_CTL_ROW_ALLOCATOR };
+enum gg_ctl_entry_kind { GG_CTL_ENTRY_PROFILER, GG_CTL_ENTRY_ALLOCATOR };
 
-struct gg_ctl_row {
+struct gg_ctl_entry {
 	struct gg_ctl_name name; /* the first member, as gg_ctl_names_find() requires */
-	enum gg_ctl_row_kind kind;
+	enum gg_ctl_entry_kind kind;
 	int (*answer)(const struct gg_ctl_call *call);
 };
 
-extern const struct gg_ctl_names gg_ctl_row_names;
+extern const struct gg_ctl_names gg_ctl_table_names;
 
-static inline const struct gg_ctl_row *gg_ctl_row_at(int entry)
+static inline const struct gg_ctl_entry *gg_ctl_table_at(int entry)
 {
-	return (const struct gg_ctl_row *)gg_ctl_row_names.entries + entry;
+	return (const struct gg_ctl_entry *)gg_ctl_table_names.entries + entry;
 }
 
 /* ctl_opt.c: config.*, opt.* and the allocator's names */

@@ -8,14 +8,14 @@
 #include "compat/jemalloc/ctl_table.h"
 #include "compat/jemalloc/profiler_state.h"
 
-enum { NAME_MAX_BYTES = 128 };
+enum { THREAD_NAME_MAX_BYTES = 128 };
 
 /*
  * The name that the thread gave itself, truncated to the buffer.  A reader of the name gets a
  * pointer to it, so it must outlive the call.  Its TLS model needs no allocation at the first
  * access.
  */
-static _Thread_local char name[NAME_MAX_BYTES] __attribute__((tls_model("initial-exec")));
+static _Thread_local char name[THREAD_NAME_MAX_BYTES] __attribute__((tls_model("initial-exec")));
 
 /* jemalloc accepts only printable ASCII characters and tabs in a name. */
 static bool is_fit(const char *text)
@@ -46,26 +46,26 @@ int gg_ctl_thread_prof_name(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
 	const char *text = name;
-	int status = gg_profiler_on();
+	int status = gg_profiler_check_on();
 
 	if (status == 0)
-		status = gg_ctl_call_read_or_write(call);
+		status = gg_ctl_call_check_read_or_write(call);
 	if (status != 0)
 		return status;
 	if (call->new != NULL) {
-		status = gg_ctl_call_take(call, &text, sizeof(text));
+		status = gg_ctl_call_read_new(call, &text, sizeof(text));
 		return status != 0 ? status : set_name(s, text);
 	}
 	if (s->conf.prof_sys_thread_name)
 		pthread_getname_np(pthread_self(), name, sizeof(name));
-	return gg_ctl_call_give(call, &text, sizeof(text));
+	return gg_ctl_call_write_old(call, &text, sizeof(text));
 }
 
-/* With prof:false the switch reads as off, and setting it fails (gg_profiler_take_switch). */
+/* With prof:false the switch reads as off, and setting it fails (gg_profiler_read_switch). */
 int gg_ctl_thread_prof_active(const struct gg_ctl_call *call)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
-	int status = gg_profiler_there();
+	int status = gg_profiler_check_agent();
 	bool value, was = false;
 
 	if (status != 0)
@@ -73,12 +73,12 @@ int gg_ctl_thread_prof_active(const struct gg_ctl_call *call)
 	if (s->conf.prof)
 		was = s->agent->thread_active(-1);
 	if (call->new != NULL) {
-		status = gg_profiler_take_switch(call, &value);
+		status = gg_profiler_read_switch(call, &value);
 		if (status != 0)
 			return status;
 		s->agent->thread_active(value);
 	}
-	return gg_ctl_call_give_bool(call, was);
+	return gg_ctl_call_write_old_bool(call, was);
 }
 
 /*
@@ -98,8 +98,8 @@ static int bytes(const struct gg_ctl_call *call, bool is_freed, bool is_pointer)
 	s->agent->thread_bytes(&known);
 	word = known.byte_counts + is_freed;
 	value = is_freed ? known.freed : known.allocated;
-	return is_pointer ? gg_ctl_call_constant(call, &word, sizeof(word))
-	                  : gg_ctl_call_constant(call, &value, sizeof(value));
+	return is_pointer ? gg_ctl_call_read_only(call, &word, sizeof(word))
+	                  : gg_ctl_call_read_only(call, &value, sizeof(value));
 }
 
 int gg_ctl_thread_allocated(const struct gg_ctl_call *call)

@@ -8,7 +8,7 @@
 
 #include "base/atomic.h"
 
-enum { NOT_LOOKED, NONE, FOUND };
+enum { NEXT_UNKNOWN, NEXT_ABSENT, NEXT_FOUND };
 
 static struct gg_next_mallctl_calls calls;
 static uint32_t state;
@@ -29,15 +29,15 @@ static void look_up(void)
 	if (all)
 		calls = found;
 	/* Release: a thread that sees the state sees the functions. */
-	gg_store_release(&state, all ? FOUND : NONE);
+	gg_store_release(&state, all ? NEXT_FOUND : NEXT_ABSENT);
 }
 
 const struct gg_next_mallctl_calls *gg_next_mallctl_calls(void)
 {
 	/* Acquire: pairs with the release above. */
-	if (gg_load_acquire(&state) == NOT_LOOKED)
+	if (gg_load_acquire(&state) == NEXT_UNKNOWN)
 		look_up();
-	return gg_load_acquire(&state) == FOUND ? &calls : NULL;
+	return gg_load_acquire(&state) == NEXT_FOUND ? &calls : NULL;
 }
 
 bool gg_next_mallctl_profiles(void)

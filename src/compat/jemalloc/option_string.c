@@ -7,16 +7,24 @@
 
 #include "base/compiler.h"
 
-enum option_kind { BOOL, SAMPLE, INTERVAL, FRAMES, RECENT, TEXT, RESOLUTION };
+enum option_kind {
+	OPTION_BOOL,
+	OPTION_SAMPLE,
+	OPTION_INTERVAL,
+	OPTION_FRAMES,
+	OPTION_RECENT,
+	OPTION_TEXT,
+	OPTION_RESOLUTION
+};
 
 /* Texts for the message "'KEY:VALUE' is not ...". */
 static const char *const forms[] = {
-	[BOOL] = "true or false",
-	[SAMPLE] = "a number from 0 to 63",
-	[INTERVAL] = "a number from -1 to 63",
-	[FRAMES] = "a number of frames",
-	[RECENT] = "a number from -1 on",
-	[RESOLUTION] = "default or high",
+	[OPTION_BOOL] = "true or false",
+	[OPTION_SAMPLE] = "a number from 0 to 63",
+	[OPTION_INTERVAL] = "a number from -1 to 63",
+	[OPTION_FRAMES] = "a number of frames",
+	[OPTION_RECENT] = "a number from -1 on",
+	[OPTION_RESOLUTION] = "default or high",
 };
 
 static const struct option {
@@ -24,27 +32,30 @@ static const struct option {
 	enum option_kind kind;
 	size_t at; /* in struct gg_option_string */
 } options[] = {
-	{ "lg_prof_interval", INTERVAL, offsetof(struct gg_option_string, lg_prof_interval) },
-	{ "lg_prof_sample", SAMPLE, offsetof(struct gg_option_string, lg_prof_sample) },
-	{ "prof", BOOL, offsetof(struct gg_option_string, prof) },
-	{ "prof_accum", BOOL, offsetof(struct gg_option_string, prof_accum) },
-	{ "prof_active", BOOL, offsetof(struct gg_option_string, prof_active) },
-	{ "prof_bt_max", FRAMES, offsetof(struct gg_option_string, prof_bt_max) },
-	{ "prof_final", BOOL, offsetof(struct gg_option_string, prof_final) },
-	{ "prof_gdump", BOOL, offsetof(struct gg_option_string, prof_gdump) },
-	{ "prof_leak", BOOL, offsetof(struct gg_option_string, prof_leak) },
-	{ "prof_leak_error", BOOL, offsetof(struct gg_option_string, prof_leak_error) },
-	{ "prof_log", BOOL, offsetof(struct gg_option_string, prof_log) },
-	{ "prof_pid_namespace", BOOL, offsetof(struct gg_option_string, prof_pid_namespace) },
-	{ "prof_prefix", TEXT, offsetof(struct gg_option_string, prof_prefix) },
-	{ "prof_recent_alloc_max", RECENT,
+	{ "lg_prof_interval", OPTION_INTERVAL,
+	  offsetof(struct gg_option_string, lg_prof_interval) },
+	{ "lg_prof_sample", OPTION_SAMPLE, offsetof(struct gg_option_string, lg_prof_sample) },
+	{ "prof", OPTION_BOOL, offsetof(struct gg_option_string, prof) },
+	{ "prof_accum", OPTION_BOOL, offsetof(struct gg_option_string, prof_accum) },
+	{ "prof_active", OPTION_BOOL, offsetof(struct gg_option_string, prof_active) },
+	{ "prof_bt_max", OPTION_FRAMES, offsetof(struct gg_option_string, prof_bt_max) },
+	{ "prof_final", OPTION_BOOL, offsetof(struct gg_option_string, prof_final) },
+	{ "prof_gdump", OPTION_BOOL, offsetof(struct gg_option_string, prof_gdump) },
+	{ "prof_leak", OPTION_BOOL, offsetof(struct gg_option_string, prof_leak) },
+	{ "prof_leak_error", OPTION_BOOL, offsetof(struct gg_option_string, prof_leak_error) },
+	{ "prof_log", OPTION_BOOL, offsetof(struct gg_option_string, prof_log) },
+	{ "prof_pid_namespace", OPTION_BOOL,
+	  offsetof(struct gg_option_string, prof_pid_namespace) },
+	{ "prof_prefix", OPTION_TEXT, offsetof(struct gg_option_string, prof_prefix) },
+	{ "prof_recent_alloc_max", OPTION_RECENT,
 	  offsetof(struct gg_option_string, prof_recent_alloc_max) },
-	{ "prof_stats", BOOL, offsetof(struct gg_option_string, prof_stats) },
-	{ "prof_sys_thread_name", BOOL, offsetof(struct gg_option_string, prof_sys_thread_name) },
-	{ "prof_thread_active_init", BOOL,
+	{ "prof_stats", OPTION_BOOL, offsetof(struct gg_option_string, prof_stats) },
+	{ "prof_sys_thread_name", OPTION_BOOL,
+	  offsetof(struct gg_option_string, prof_sys_thread_name) },
+	{ "prof_thread_active_init", OPTION_BOOL,
 	  offsetof(struct gg_option_string, prof_thread_active_init) },
-	{ "prof_time_resolution", RESOLUTION, 0 },
-	{ "prof_unbias", BOOL, offsetof(struct gg_option_string, prof_unbias) },
+	{ "prof_time_resolution", OPTION_RESOLUTION, 0 },
+	{ "prof_unbias", OPTION_BOOL, offsetof(struct gg_option_string, prof_unbias) },
 };
 
 /* A piece of the string: it has no 0 byte at its end. */
@@ -190,16 +201,16 @@ static bool take(struct gg_option_string *conf, const struct option *option,
 	size_t length;
 
 	switch (option->kind) {
-	case BOOL:
+	case OPTION_BOOL:
 		return read_bool(value, place);
-	case SAMPLE:
+	case OPTION_SAMPLE:
 		if (!read_number(value, &number))
 			return false;
 		conf->lg_prof_sample = number < 63 ? number : 63;
 		return true;
-	case INTERVAL:
+	case OPTION_INTERVAL:
 		return read_signed(value, 63, place);
-	case FRAMES:
+	case OPTION_FRAMES:
 		if (!read_number(value, &number))
 			return false;
 		conf->prof_bt_max = number == 0 ? 1
@@ -207,16 +218,16 @@ static bool take(struct gg_option_string *conf, const struct option *option,
 		                            ? (uint32_t)number
 		                            : GG_OPTION_STRING_FRAMES_MAX;
 		return true;
-	case RECENT:
+	case OPTION_RECENT:
 		return read_signed(value, INT64_MAX, place);
-	case TEXT:
+	case OPTION_TEXT:
 		length = value->length < GG_OPTION_STRING_PREFIX_MAX - 1
 		                 ? value->length
 		                 : GG_OPTION_STRING_PREFIX_MAX - 1;
 		memcpy(place, value->at, length);
 		((char *)place)[length] = '\0';
 		return true;
-	case RESOLUTION:
+	case OPTION_RESOLUTION:
 		return is_text(value, "default") || is_text(value, "high");
 	}
 	return false;
@@ -234,7 +245,7 @@ static void take_pair(struct gg_option_string *conf, const struct teller *teller
 			return;
 		}
 		/* Options that were given win over geiger's own variables (compat_begin.c). */
-		conf->has_sample |= options[i].kind == SAMPLE;
+		conf->has_sample |= options[i].kind == OPTION_SAMPLE;
 		conf->has_active |= options[i].at == offsetof(struct gg_option_string, prof_active);
 	}
 }

@@ -10,44 +10,44 @@
 #include "region/control.h"
 
 enum {
-	TRIES = 1000,
+	TRIGGER_TRIES = 1000,
 	/*
 	 * The smallest step between high-water marks.  A heap that grows to 10 GiB writes some 190
 	 * dumps.
 	 */
-	GROWTH_BYTES = 1 << 20,
-	GROWTH_PERCENT = 5
+	GDUMP_GROWTH_BYTES = 1 << 20,
+	GDUMP_GROWTH_PERCENT = 5
 };
 
 /* 1 + the last argument of prof.reset; 0: no call had one yet. */
 static uint64_t lg_asked_plus_1;
 
-int gg_profiler_there(void)
+int gg_profiler_check_agent(void)
 {
 	return gg_compat_settings()->agent != NULL ? 0 : ENOENT;
 }
 
-int gg_profiler_on(void)
+int gg_profiler_check_on(void)
 {
 	const struct gg_compat_settings *s = gg_compat_settings();
 
 	return s->agent != NULL && s->conf.prof ? 0 : ENOENT;
 }
 
-int gg_profiler_take_command(const struct gg_ctl_call *call, void *value, size_t bytes)
+int gg_profiler_read_command(const struct gg_ctl_call *call, void *value, size_t bytes)
 {
-	int status = gg_profiler_on();
+	int status = gg_profiler_check_on();
 
 	if (status == 0)
-		status = gg_ctl_call_write_only(call);
-	return status != 0 ? status : gg_ctl_call_take(call, value, bytes);
+		status = gg_ctl_call_check_write_only(call);
+	return status != 0 ? status : gg_ctl_call_read_new(call, value, bytes);
 }
 
-int gg_profiler_take_switch(const struct gg_ctl_call *call, bool *ret_value)
+int gg_profiler_read_switch(const struct gg_ctl_call *call, bool *ret_value)
 {
-	int status = gg_profiler_on();
+	int status = gg_profiler_check_on();
 
-	return status != 0 ? status : gg_ctl_call_take(call, ret_value, sizeof(*ret_value));
+	return status != 0 ? status : gg_ctl_call_read_new(call, ret_value, sizeof(*ret_value));
 }
 
 uint64_t gg_profiler_interval_of(uint64_t lg)
@@ -96,7 +96,7 @@ void gg_profiler_reset(void)
 static bool change_triggers(const struct gg_agent_triggers *triggers)
 {
 	/* -EBUSY: another thread is copying the settings, which have about 1000 bytes. */
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = 0; i < TRIGGER_TRIES; i++) {
 		int status = gg_compat_settings()->agent->set_triggers(triggers);
 
 		if (status != -EBUSY)
@@ -117,8 +117,8 @@ static void set_prefix(struct gg_agent_triggers *triggers, const char *prefix)
 /* jemalloc dumps at every new maximum of its memory; here a dump needs a minimum of growth. */
 static void set_growth(struct gg_agent_triggers *triggers, bool on)
 {
-	triggers->growth_bytes = on ? GROWTH_BYTES : 0;
-	triggers->growth_percent = on ? GROWTH_PERCENT : 0;
+	triggers->growth_bytes = on ? GDUMP_GROWTH_BYTES : 0;
+	triggers->growth_percent = on ? GDUMP_GROWTH_PERCENT : 0;
 }
 
 void gg_profiler_triggers(struct gg_agent_triggers *ret_triggers)

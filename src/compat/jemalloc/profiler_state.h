@@ -12,15 +12,15 @@
 #include "compat/compat_settings.h"
 #include "compat/jemalloc/ctl_call.h"
 
-/* 0 or ENOENT.  _there() requires an agent; _on() also requires prof:true. */
-int gg_profiler_there(void);
-int gg_profiler_on(void);
+/* 0 or ENOENT.  _check_agent() requires an agent; _check_on() also requires prof:true. */
+int gg_profiler_check_agent(void);
+int gg_profiler_check_on(void);
 
 /* Takes the value of a write-only name that needs the profiler on. */
-int gg_profiler_take_command(const struct gg_ctl_call *call, void *value, size_t bytes);
+int gg_profiler_read_command(const struct gg_ctl_call *call, void *value, size_t bytes);
 
 /* Takes the new value of a switch.  ENOENT with prof:false, which makes switches read-only. */
-int gg_profiler_take_switch(const struct gg_ctl_call *call, bool *ret_value);
+int gg_profiler_read_switch(const struct gg_ctl_call *call, bool *ret_value);
 
 /*
  * The binary logarithm of the sampling interval, as the program set it if that interval still

@@ -14,13 +14,14 @@
 #include "compat/jemalloc/json_text.h"
 #include "compat/jemalloc/profiler_state.h"
 
-enum { STOPPED, CHANGING, RUNNING };
+enum { LOG_STOPPED, LOG_CHANGING, LOG_RUNNING };
 
-enum { THREADS_MAX = 65536, FRAMES_MAX = 1024 };
+enum { LOG_THREADS_MAX = 65536, LOG_FRAMES_MAX = 1024 };
 
 static uint32_t state;
 static uint64_t sequence, start_ns;
-static char path[GG_OPTION_STRING_PREFIX_MAX + 64]; /* belongs to the thread that set CHANGING */
+static char
+	path[GG_OPTION_STRING_PREFIX_MAX + 64]; /* belongs to the thread that set LOG_CHANGING */
 
 /*
  * The numbers of threads and stacks in the file plus 1, indexed by their numbers in the region; 0:
@@ -91,11 +92,11 @@ static void name_file(void)
 bool gg_sample_log_start(const char *asked)
 {
 	struct gg_history_request request = { .set_log = true, .log = true };
-	uint32_t stopped = STOPPED;
+	uint32_t stopped = LOG_STOPPED;
 	bool started;
 
 	if ((asked != NULL && strlen(asked) >= sizeof(path)) ||
-	    !gg_cas_acq_rel(&state, &stopped, CHANGING))
+	    !gg_cas_acq_rel(&state, &stopped, LOG_CHANGING))
 		return false;
 	if (asked == NULL)
 		name_file();
@@ -103,8 +104,8 @@ bool gg_sample_log_start(const char *asked)
 		memcpy(path, asked, strlen(asked) + 1);
 	start_ns = now_ns();
 	started = gg_compat_settings()->agent->history->set(&request) == 0;
-	/* Release: a thread that sees RUNNING sees the path and the start. */
-	gg_store_release(&state, started ? RUNNING : STOPPED);
+	/* Release: a thread that sees LOG_RUNNING sees the path and the start. */
+	gg_store_release(&state, started ? LOG_RUNNING : LOG_STOPPED);
 	return started;
 }
 
@@ -143,7 +144,7 @@ static bool count_all(struct log_numbers *n)
 		most = record.free_stack > most ? record.free_stack : most;
 	}
 	n->stacks_max = most + 1;
-	n->threads = map(THREADS_MAX * sizeof(uint32_t));
+	n->threads = map(LOG_THREADS_MAX * sizeof(uint32_t));
 	n->stacks = map(n->stacks_max * sizeof(uint32_t));
 	if (n->threads == NULL || n->stacks == NULL)
 		return false;
@@ -210,13 +211,13 @@ static void add_threads(struct gg_json_text *text, const uint32_t *threads, uint
 
 static void add_stacks(struct gg_json_text *text, const uint32_t *stacks, uint32_t count)
 {
-	uint64_t pcs[FRAMES_MAX];
+	uint64_t pcs[LOG_FRAMES_MAX];
 
 	gg_json_text_key(text, "stack_traces");
 	gg_json_text_add(text, "[");
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t frames = gg_compat_settings()->agent->history->stack(stacks[i], pcs,
-		                                                              FRAMES_MAX);
+		                                                              LOG_FRAMES_MAX);
 
 		gg_json_text_add(text, i > 0 ? ",[" : "[");
 		for (uint32_t k = 0; k < frames; k++) {
@@ -281,7 +282,7 @@ static bool write_all(struct gg_json_text *text, const struct log_numbers *n)
 	bool has_memory = threads != NULL && stacks != NULL;
 
 	if (has_memory) {
-		invert(n->threads, THREADS_MAX, threads);
+		invert(n->threads, LOG_THREADS_MAX, threads);
 		invert(n->stacks, n->stacks_max, stacks);
 		add_info(text);
 		add_threads(text, threads, n->thread_count);
@@ -308,7 +309,7 @@ static bool write_file(void)
 	gg_json_text_begin(&text, write_piece, &file);
 	done = count_all(&n) && write_all(&text, &n);
 	if (n.threads != NULL)
-		munmap(n.threads, THREADS_MAX * sizeof(uint32_t));
+		munmap(n.threads, LOG_THREADS_MAX * sizeof(uint32_t));
 	if (n.stacks != NULL)
 		munmap(n.stacks, n.stacks_max * sizeof(uint32_t));
 	return close(file.fd) == 0 && done && !file.failed;
@@ -317,15 +318,15 @@ static bool write_file(void)
 bool gg_sample_log_stop(void)
 {
 	struct gg_history_request request = { .set_log = true, .log = false };
-	uint32_t running = RUNNING;
+	uint32_t running = LOG_RUNNING;
 	bool written;
 
-	if (!gg_cas_acq_rel(&state, &running, CHANGING))
+	if (!gg_cas_acq_rel(&state, &running, LOG_CHANGING))
 		return false;
 	/* The history keeps its records when the log ends, so they can be read afterwards. */
 	gg_compat_settings()->agent->history->set(&request);
 	written = write_file();
-	gg_store_release(&state, STOPPED);
+	gg_store_release(&state, LOG_STOPPED);
 	return written;
 }
 
@@ -335,7 +336,7 @@ __attribute__((destructor)) static void finish(void)
 	int saved_errno = errno;
 
 	/* Acquire: pairs with the release of the thread that started the log. */
-	if (gg_load_acquire(&state) == RUNNING)
+	if (gg_load_acquire(&state) == LOG_RUNNING)
 		gg_sample_log_stop();
 	errno = saved_errno;
 }

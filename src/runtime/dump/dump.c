@@ -17,7 +17,7 @@
 #include "runtime/syscalls.h"
 
 enum {
-	FRAMES_MAX = 1024, /* the largest value of GEIGER_MAX_FRAMES */
+	DUMP_FRAMES_MAX = 1024, /* the largest value of GEIGER_MAX_FRAMES */
 	BUFFER_BYTES = 64 << 10,
 	MAPS_BYTES = 4096,
 	PAUSE_NS = GG_NS_PER_MS,
@@ -29,7 +29,7 @@ struct dump_job {
 	struct gg_dump text;
 	struct gg_dump_totals totals;
 	struct gg_dump_file file;
-	uint64_t pcs[FRAMES_MAX];
+	uint64_t pcs[DUMP_FRAMES_MAX];
 	char maps[MAPS_BYTES];
 	char buffer[BUFFER_BYTES];
 };
@@ -205,7 +205,7 @@ static bool sums_of(const struct gg_dump_totals_entry *entry, enum gg_agent_dump
  */
 static uint32_t walk(struct dump_job *job, uint32_t stack, const uint64_t **ret_pcs)
 {
-	uint32_t count = gg_region_scan_stack(&gg_process.region, stack, job->pcs, FRAMES_MAX);
+	uint32_t count = gg_region_scan_stack(&gg_process.region, stack, job->pcs, DUMP_FRAMES_MAX);
 	uint32_t first = 0;
 
 	*ret_pcs = job->pcs;
@@ -213,7 +213,7 @@ static uint32_t walk(struct dump_job *job, uint32_t stack, const uint64_t **ret_
 		job->pcs[0] = 1;
 		return 1;
 	}
-	count = count < FRAMES_MAX ? count : FRAMES_MAX;
+	count = count < DUMP_FRAMES_MAX ? count : DUMP_FRAMES_MAX;
 	while (first + 1 < count && !gg_pc_is_frame(job->pcs[first]) &&
 	       gg_operator_frames_has(job->pcs[first]))
 		first++;

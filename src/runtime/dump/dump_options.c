@@ -17,8 +17,8 @@ enum {
 	SECONDS_MAX = 1000000000,
 	EVERY_SECONDS = 60, /* the least time between two dumps of a threshold */
 	KEEP_OF_THRESHOLD =
-		10,        /* dumps that stay by default, so that a threshold cannot fill a disk */
-	GROWTH_PERCENT = 5 /* the least growth from one high-water mark to the next */
+		10, /* dumps that stay by default, so that a threshold cannot fill a disk */
+	HIGH_WATER_GROWTH_PERCENT = 5 /* the least growth from one high-water mark to the next */
 };
 
 /* Signals that a user may name; all other signals need their number. */
@@ -126,7 +126,7 @@ void gg_dump_options_read(struct gg_environment *o)
 	                      &triggers.allocated_bytes);
 	gg_environment_number(o, "GEIGER_DUMP_PEAK", BYTES_FORM, 1, UINT64_MAX,
 	                      &triggers.growth_bytes);
-	triggers.growth_percent = triggers.growth_bytes != 0 ? GROWTH_PERCENT : 0;
+	triggers.growth_percent = triggers.growth_bytes != 0 ? HIGH_WATER_GROWTH_PERCENT : 0;
 	gg_environment_number(o, "GEIGER_DUMP_RSS", BYTES_FORM, 1, UINT64_MAX, &triggers.rss_bytes);
 	triggers.final = gg_environment_switch(o, "GEIGER_DUMP_FINAL", false);
 	triggers.leak = gg_environment_switch(o, "GEIGER_DUMP_LEAK", false);

@@ -124,15 +124,15 @@ static void add_live(struct gg_dump_totals *totals, const struct gg_region *regi
 	}
 }
 
-/* The row's allocations since the base. */
-static struct gg_dump_amount allocated_since(const struct gg_region_scan_site_total *row,
+/* The allocations at the site since the base. */
+static struct gg_dump_amount allocated_since(const struct gg_region_scan_site_total *site,
                                              const struct gg_dump_totals *base)
 {
-	struct gg_dump_amount amount = { gg_fixed_value(row->allocated.bytes),
-		                         gg_fixed_value(row->allocated.count) };
+	struct gg_dump_amount amount = { gg_fixed_value(site->allocated.bytes),
+		                         gg_fixed_value(site->allocated.count) };
 	const struct gg_dump_totals_entry *before = base != NULL
-	                                                    ? gg_dump_totals_find(base, row->stack,
-	                                                                          row->thread)
+	                                                    ? gg_dump_totals_find(base, site->stack,
+	                                                                          site->thread)
 	                                                    : NULL;
 
 	if (before != NULL) {
@@ -142,24 +142,25 @@ static struct gg_dump_amount allocated_since(const struct gg_region_scan_site_to
 	return amount;
 }
 
-/* The region has one row for each pair of stack and thread. */
-static void add_rows(struct gg_dump_totals *totals, const struct gg_region *region, uint32_t count,
-                     const struct gg_dump_totals *base)
+/* The region has one site total for each pair of stack and thread. */
+static void add_site_totals(struct gg_dump_totals *totals, const struct gg_region *region,
+                            uint32_t count, const struct gg_dump_totals *base)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct gg_dump_sums sums = { 0 };
-		struct gg_region_scan_site_total row;
+		struct gg_region_scan_site_total site;
 
-		if (!gg_region_scan_site_total(region, i, &row) || row.allocated.sample_count == 0)
+		if (!gg_region_scan_site_total(region, i, &site) ||
+		    site.allocated.sample_count == 0)
 			continue;
-		sums.allocated = allocated_since(&row, base);
+		sums.allocated = allocated_since(&site, base);
 		if (sums.allocated.count > 0)
-			add_pair(totals, row.stack, row.thread, &sums, 0);
+			add_pair(totals, site.stack, site.thread, &sums, 0);
 	}
 }
 
 /*
- * A live sample was allocated, but its row may have been read before the allocation was added to
+ * A live sample was allocated, but its site total may have been read before the allocation was added to
  * it.  So each pair has at least as much allocated as live, and so have the sums that it is a part
  * of.  The sums are not visited: entries that add_pair() changes here exist already.
  */
@@ -213,9 +214,9 @@ int gg_dump_totals_make(struct gg_dump_totals *ret_totals, const struct gg_regio
 	take(ret_totals, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL);
 	take(ret_totals, GG_STACK_OVERFLOW, GG_DUMP_TOTALS_ALL);
 	add_live(ret_totals, region, scan.live_count, from_id);
-	/* Again, because live samples may belong to rows that are newer than the first scan. */
+	/* Again, because live samples may belong to site totals that are newer than the first scan. */
 	gg_region_scan_begin(region, &scan);
-	add_rows(ret_totals, region, scan.site_total_count, base);
+	add_site_totals(ret_totals, region, scan.site_total_count, base);
 	count_live_as_allocated(ret_totals);
 	return 0;
 }

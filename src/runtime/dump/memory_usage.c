@@ -8,11 +8,11 @@
 
 #include "runtime/syscalls.h"
 
-enum { PATH_BYTES_MAX = 1024, MEMBERSHIP_BYTES_MAX = 4096 };
+enum { CGROUP_PATH_MAX = 1024, MEMBERSHIP_BYTES_MAX = 4096 };
 
 /* These buffers are too large for the stack of a thread that takes a sample, so they are mapped. */
 struct scratch {
-	char membership[MEMBERSHIP_BYTES_MAX], below[PATH_BYTES_MAX], path[PATH_BYTES_MAX];
+	char membership[MEMBERSHIP_BYTES_MAX], below[CGROUP_PATH_MAX], path[CGROUP_PATH_MAX];
 };
 
 /*
@@ -95,7 +95,7 @@ static uint32_t percent_up(char *path, const char *root, const char *group,
 	size_t root_length = strlen(root);
 	uint32_t most = 0;
 
-	if (root_length + strlen(group) + 32 > PATH_BYTES_MAX)
+	if (root_length + strlen(group) + 32 > CGROUP_PATH_MAX)
 		return 0;
 	stpcpy(stpcpy(path, root), group);
 	for (;;) {
@@ -127,7 +127,7 @@ static uint32_t percent_of_line(struct scratch *scratch, const char *root, const
 		return 0;
 	if (path == controllers + 1)
 		return percent_up(scratch->path, root, path + 1, &version_2);
-	if (strncmp(controllers + 1, "memory", 6) != 0 || strlen(root) + 8 > PATH_BYTES_MAX)
+	if (strncmp(controllers + 1, "memory", 6) != 0 || strlen(root) + 8 > CGROUP_PATH_MAX)
 		return 0;
 	stpcpy(stpcpy(scratch->below, root), "/memory");
 	return percent_up(scratch->path, scratch->below, path + 1, &version_1);
