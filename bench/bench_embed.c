@@ -150,7 +150,7 @@ static void time_samples(void)
 	if (geiger_start(&options) < 0)
 		return;
 	framed_heap = geiger_heap_register("framed", NULL);
-	geiger_heap_frames(framed_heap, provide, NULL);
+	geiger_heap_set_frame_provider(framed_heap, provide, NULL);
 	begin(&every, 1, true);
 	bench_run("a sample, at an interval of 1", "sample", cases, GG_COUNT(cases));
 	geiger_stop();

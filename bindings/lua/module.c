@@ -64,7 +64,7 @@ static int interval(lua_State *L)
 	return 1;
 }
 
-static int place(lua_State *L)
+static int destination(lua_State *L)
 {
 	static const char *const names[] = { "nowhere", "agent", "own" };
 
@@ -82,8 +82,9 @@ static int snapshot(lua_State *L)
 LUA_API __attribute__((visibility("default"))) int luaopen_geiger(lua_State *L)
 {
 	static const luaL_Reg functions[] = {
-		{ "interval", interval }, { "place", place }, { "snapshot", snapshot },
-		{ "start", start },       { "stop", stop },   { NULL, NULL },
+		{ "interval", interval }, { "destination", destination },
+		{ "snapshot", snapshot }, { "start", start },
+		{ "stop", stop },         { NULL, NULL },
 	};
 	static const struct geiger_options defaults;
 

@@ -46,7 +46,7 @@ static PyObject *stop(PyObject *module, PyObject *nothing)
 	return Py_NewRef(Py_None);
 }
 
-static PyObject *place(PyObject *module, PyObject *nothing)
+static PyObject *destination(PyObject *module, PyObject *nothing)
 {
 	static const char *const names[] = { "nowhere", "agent", "own" };
 
@@ -112,7 +112,7 @@ static PyMethodDef methods[] = {
 	{ "installed", installed, METH_NOARGS, NULL },
 	{ "start", start, METH_O, NULL },
 	{ "stop", stop, METH_NOARGS, NULL },
-	{ "place", place, METH_NOARGS, NULL },
+	{ "destination", destination, METH_NOARGS, NULL },
 	{ "interval", interval, METH_NOARGS, NULL },
 	{ "set_interval", set_interval, METH_O, NULL },
 	{ "snapshot", snapshot, METH_O, NULL },

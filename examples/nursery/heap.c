@@ -92,7 +92,7 @@ static void *new_large(struct heap *heap, size_t bytes, enum type type)
 	object = space_allocate(&heap->old, bytes);
 	object->header = header_make(type, bytes);
 	heap_remember(heap, object);
-	geiger_bump_outside(&heap->bump, object, bytes, type_names[type]);
+	geiger_bump_count_outside(&heap->bump, object, bytes, type_names[type]);
 	return object;
 }
 

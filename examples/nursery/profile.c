@@ -16,7 +16,8 @@ void profile_init(struct heap *heap, const struct profile_options *options)
 
 	heap->profile.heap = geiger_heap_register(config.heap, NULL);
 	if (options->frames != NULL)
-		geiger_heap_frames(heap->profile.heap, options->frames, options->frames_user);
+		geiger_heap_set_frame_provider(heap->profile.heap, options->frames,
+		                               options->frames_user);
 	geiger_bump_init(&heap->bump, &config);
 	geiger_bump_enable(&heap->bump, !options->off);
 }
@@ -31,7 +32,7 @@ static const void *nowhere(void *user, const void *object, enum geiger_generatio
 void profile_done(struct heap *heap)
 {
 	geiger_collected(heap->profile.heap, GEIGER_ALL, nowhere, NULL);
-	geiger_heap_frames(heap->profile.heap, NULL, NULL);
+	geiger_heap_set_frame_provider(heap->profile.heap, NULL, NULL);
 	geiger_bump_done(&heap->bump);
 }
 

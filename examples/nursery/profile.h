@@ -26,7 +26,7 @@ struct profile_options {
 	uint64_t seed;             /* 0: random */
 	void (*on_sample)(void *user, const struct geiger_bump_sample *sample); /* or NULL */
 	void *on_sample_user;
-	/* The Scheme frames of the moment, as geiger_heap_frames() wants them; NULL: none. */
+	/* The Scheme frames of the moment, as geiger_heap_set_frame_provider() wants them; NULL: none. */
 	size_t (*frames)(void *user, struct geiger_frame *frames, size_t capacity);
 	void *frames_user;
 };

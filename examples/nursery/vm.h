@@ -119,7 +119,7 @@ value vm_vector(struct vm *vm, size_t length, const value *fill);
 /* eval.c: runs a body that has no variables of its own. */
 value vm_eval_body(struct vm *vm, const struct lambda *body);
 
-/* frames.c: for geiger_heap_frames(). */
+/* frames.c: for geiger_heap_set_frame_provider(). */
 size_t vm_frames(void *user, struct geiger_frame *frames, size_t capacity);
 
 /* primitives: binds their names. */

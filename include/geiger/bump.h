@@ -153,7 +153,8 @@ void *geiger_bump_alloc_slow(struct geiger_bump *bump, size_t bytes, const char 
  * block.  Its bytes belong to the same stream, and it is a sample if it covers a sample point.
  * Call it after the object was allocated.
  */
-void geiger_bump_outside(struct geiger_bump *bump, void *object, size_t bytes, const char *type);
+void geiger_bump_count_outside(struct geiger_bump *bump, void *object, size_t bytes,
+                               const char *type);
 
 /* Switches sampling on (as after init) or off, at any time.  Off: combined_limit == alloc_limit. */
 void geiger_bump_enable(struct geiger_bump *bump, bool enabled);
@@ -193,8 +194,8 @@ static inline void *geiger_bump_alloc_slow(struct geiger_bump *bump, size_t byte
 	return NULL;
 }
 
-static inline void geiger_bump_outside(struct geiger_bump *bump, void *object, size_t bytes,
-                                       const char *type)
+static inline void geiger_bump_count_outside(struct geiger_bump *bump, void *object, size_t bytes,
+                                             const char *type)
 {
 	(void)bump;
 	(void)object;

@@ -25,7 +25,7 @@
  * not sampled (docs/EMBEDDING.md).  Allocators with a bump pointer sample without a single extra
  * instruction: bump.h.
  *
- * Samples go to one of these places:
+ * Samples have one of these destinations:
  *
  *   agent      the program runs under `geiger record`, or with the agent preloaded: samples go to
  *              the agent's region, beside those of malloc, with the agent's settings.  Reports show
@@ -33,7 +33,7 @@
  *   own        there is no agent, but the program called geiger_start(), or `geiger record` set the
  *              environment: samples go to a region of this library.  `geiger record` follows it,
  *              and `geiger report` reads it.
- *   listeners  the program registered a function of its own with geiger_listen().
+ *   listeners  the program registered a function of its own with geiger_add_listener().
  *   nowhere    otherwise.  Then every function does nothing, at next to no cost.
  *
  * Objects      have an address, or any other number that identifies them as long as they live, such
@@ -223,9 +223,10 @@ uint32_t geiger_heap_register(const char *name, const char *unit);
  * thread.  The rules of listeners hold.  NULL: native frames only.  A heap has one provider, which
  * is set before its first sample.
  */
-void geiger_heap_frames(uint32_t heap,
-                        size_t (*provide)(void *user, struct geiger_frame *frames, size_t capacity),
-                        void *user);
+void geiger_heap_set_frame_provider(uint32_t heap,
+                                    size_t (*provide)(void *user, struct geiger_frame *frames,
+                                                      size_t capacity),
+                                    void *user);
 
 /* ---- Allocations. ---- */
 
@@ -390,10 +391,11 @@ size_t geiger_collected(uint32_t heap, enum geiger_generation generations,
  * While there is a listener, objects are sampled at the process's interval even if nothing is
  * recorded.  0; -EINVAL: NULL; -ENOSPC: there are 8 listeners.
  */
-int geiger_listen(void (*listener)(void *user, const struct geiger_event *event), void *user);
+int geiger_add_listener(void (*listener)(void *user, const struct geiger_event *event), void *user);
 
 /* Removes a listener.  Other threads may still be in a call of it.  0, or -ENOENT. */
-int geiger_unlisten(void (*listener)(void *user, const struct geiger_event *event), void *user);
+int geiger_remove_listener(void (*listener)(void *user, const struct geiger_event *event),
+                           void *user);
 
 #else /* GEIGER_DISABLED */
 
@@ -448,10 +450,9 @@ static inline uint32_t geiger_heap_register(const char *name, const char *unit)
 	return 0;
 }
 
-static inline void geiger_heap_frames(uint32_t heap,
-                                      size_t (*provide)(void *user, struct geiger_frame *frames,
-                                                        size_t capacity),
-                                      void *user)
+static inline void geiger_heap_set_frame_provider(
+	uint32_t heap, size_t (*provide)(void *user, struct geiger_frame *frames, size_t capacity),
+	void *user)
 {
 	(void)heap;
 	(void)provide;
@@ -539,16 +540,18 @@ static inline size_t geiger_collected(
 	return 0;
 }
 
-static inline int geiger_listen(void (*listener)(void *user, const struct geiger_event *event),
-                                void *user)
+static inline int geiger_add_listener(void (*listener)(void *user,
+                                                       const struct geiger_event *event),
+                                      void *user)
 {
 	(void)listener;
 	(void)user;
 	return 0;
 }
 
-static inline int geiger_unlisten(void (*listener)(void *user, const struct geiger_event *event),
-                                  void *user)
+static inline int geiger_remove_listener(void (*listener)(void *user,
+                                                          const struct geiger_event *event),
+                                         void *user)
 {
 	(void)listener;
 	(void)user;

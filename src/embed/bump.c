@@ -255,7 +255,8 @@ void *geiger_bump_alloc_slow(struct geiger_bump *bump, size_t bytes, const char 
 	return object;
 }
 
-void geiger_bump_outside(struct geiger_bump *bump, void *object, size_t bytes, const char *type)
+void geiger_bump_count_outside(struct geiger_bump *bump, void *object, size_t bytes,
+                               const char *type)
 {
 	struct state *s;
 	struct gg_draw draw;

@@ -52,7 +52,7 @@ static struct listener *find(listener_fn *call, const void *user)
 	return NULL;
 }
 
-int geiger_listen(listener_fn *call, void *user)
+int geiger_add_listener(listener_fn *call, void *user)
 {
 	struct listener *listener;
 
@@ -68,7 +68,7 @@ int geiger_listen(listener_fn *call, void *user)
 	return listener != NULL ? 0 : -ENOSPC;
 }
 
-int geiger_unlisten(listener_fn *call, void *user)
+int geiger_remove_listener(listener_fn *call, void *user)
 {
 	struct listener *listener = NULL;
 

@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 		geiger_thread_interval(1);
 	young = geiger_heap_register("young", "cells");
 	old = geiger_heap_register("old", NULL);
-	geiger_heap_frames(old, provide, NULL);
+	geiger_heap_set_frame_provider(old, provide, NULL);
 	for (i = 1; i <= 100; i++)
 		allocate(young, i, 16, "pair");
 	for (i = 201; i <= 207; i++)

@@ -182,7 +182,8 @@ static void wrong_use(void)
 	uint32_t heap = geiger_heap_register("heap", NULL);
 
 	CHECK(geiger_heap_register(NULL, NULL) == 0 && geiger_heap_register("", "x") == 0);
-	CHECK(geiger_listen(NULL, NULL) == -EINVAL && geiger_unlisten(NULL, NULL) == -ENOENT);
+	CHECK(geiger_add_listener(NULL, NULL) == -EINVAL &&
+	      geiger_remove_listener(NULL, NULL) == -ENOENT);
 	CHECK(geiger_set_interval(0) == -EINVAL && geiger_set_interval(UINT64_MAX) == -EINVAL);
 	CHECK_EQ_I64(geiger_start(&(struct geiger_options){ .interval_bytes = UINT64_MAX }),
 	             -EINVAL);
@@ -190,7 +191,7 @@ static void wrong_use(void)
 	             -ENOENT);
 	CHECK_EQ_I64(geiger_snapshot(NULL), -EINVAL);
 	geiger_read_counts(NULL);
-	geiger_heap_frames(77, NULL, NULL);
+	geiger_heap_set_frame_provider(77, NULL, NULL);
 	if (!start(1))
 		return;
 	CHECK(!geiger_record(heap, NULL));
@@ -467,8 +468,8 @@ static void mixed_stacks(void)
 	uint32_t count;
 
 	frames_heap = geiger_heap_register("scheme", NULL);
-	geiger_heap_frames(frames_heap, provide, (void *)"runtime");
-	CHECK_EQ_I64(geiger_listen(hear, &heard), 0);
+	geiger_heap_set_frame_provider(frames_heap, provide, (void *)"runtime");
+	CHECK_EQ_I64(geiger_add_listener(hear, &heard), 0);
 	if (!start(1))
 		return;
 	outer_interpreter();
@@ -642,17 +643,17 @@ static void listening(void)
 	listened_heap = geiger_heap_register("heap", NULL);
 	CHECK_EQ_I64(geiger_set_interval(1), 0);
 	for (int i = 0; i < 8; i++)
-		CHECK_EQ_I64(geiger_listen(allocate_more, &heard.pcs[i]), 0);
-	CHECK_EQ_I64(geiger_listen(allocate_more, NULL), -ENOSPC);
-	CHECK_EQ_I64(geiger_unlisten(allocate_more, NULL), -ENOENT);
+		CHECK_EQ_I64(geiger_add_listener(allocate_more, &heard.pcs[i]), 0);
+	CHECK_EQ_I64(geiger_add_listener(allocate_more, NULL), -ENOSPC);
+	CHECK_EQ_I64(geiger_remove_listener(allocate_more, NULL), -ENOENT);
 	for (int i = 1; i < 8; i++)
-		CHECK_EQ_I64(geiger_unlisten(allocate_more, &heard.pcs[i]), 0);
+		CHECK_EQ_I64(geiger_remove_listener(allocate_more, &heard.pcs[i]), 0);
 	CHECK_EQ_U64(geiger_recording_to(), GEIGER_TO_NOWHERE);
 	allocate(listened_heap, 0x1000, 10, "x");
 	CHECK_EQ_I64(call_count, 1);
 	geiger_read_counts(&counts);
 	CHECK(counts.samples == 1 && counts.nested <= 1);
-	CHECK_EQ_I64(geiger_unlisten(allocate_more, &heard.pcs[0]), 0);
+	CHECK_EQ_I64(geiger_remove_listener(allocate_more, &heard.pcs[0]), 0);
 	for (int i = 0; i < 20; i++)
 		allocate(listened_heap, 0x2000, 1 << 20, "x");
 	CHECK_EQ_I64(call_count, 1);

@@ -244,7 +244,7 @@ TEST(objects_beside_the_block_take_their_bytes_of_the_same_stream)
 	begin(&bump, GEIGER_STRIDE, 1000, BLOCK);
 	for (int n = 0; n < 1000; n++) {
 		if (n % 3 == 0)
-			geiger_bump_outside(&bump, elsewhere, 1234, "large");
+			geiger_bump_count_outside(&bump, elsewhere, 1234, "large");
 		else if (geiger_bump_alloc(&bump, 60, "small") == NULL)
 			break;
 		for (; seen < heard.count; seen++) {
@@ -258,8 +258,8 @@ TEST(objects_beside_the_block_take_their_bytes_of_the_same_stream)
 		CHECK(is_in_order(&bump));
 	}
 	CHECK(seen > 300);
-	geiger_bump_outside(&bump, NULL, 10, "x");
-	geiger_bump_outside(&bump, elsewhere, SIZE_MAX, "x");
+	geiger_bump_count_outside(&bump, NULL, 10, "x");
+	geiger_bump_count_outside(&bump, elsewhere, SIZE_MAX, "x");
 	geiger_bump_done(&bump);
 }
 
@@ -419,7 +419,7 @@ TEST(empty_objects_are_nothing_and_empty_blocks_are_exhausted)
 	geiger_bump_refill(NULL, block, block + 1);
 	geiger_bump_enable(NULL, true);
 	geiger_bump_set_interval(NULL, 1);
-	geiger_bump_outside(NULL, block, 1, "x");
+	geiger_bump_count_outside(NULL, block, 1, "x");
 }
 
 TEST(an_all_zero_context_works_and_is_off)

@@ -374,7 +374,7 @@ TEST(what_is_due_adds_up_to_what_was_allocated_while_a_thread_changes_its_interv
 	static const uint64_t intervals[] = { 500, 20000, 0, 64 };
 	struct stat_moments errors = { 0 };
 
-	CHECK_EQ_I64(geiger_listen(ignore, NULL), 0); /* somebody does */
+	CHECK_EQ_I64(geiger_add_listener(ignore, NULL), 0); /* somebody does */
 	CHECK_EQ_I64(geiger_set_interval(4000), 0);
 	for (int run = 0; run < 2000; run++) {
 		struct due_sums sums = due_run(intervals, GG_COUNT(intervals), 500);
@@ -384,7 +384,7 @@ TEST(what_is_due_adds_up_to_what_was_allocated_while_a_thread_changes_its_interv
 	geiger_thread_interval(0);
 	CHECK_MSG(fabs(errors.mean) <= SIGMAS * stat_error_of_mean(&errors),
 	          "off by %g bytes, sigma %g", errors.mean, stat_error_of_mean(&errors));
-	CHECK_EQ_I64(geiger_unlisten(ignore, NULL), 0);
+	CHECK_EQ_I64(geiger_remove_listener(ignore, NULL), 0);
 }
 
 enum { THREADS = 6, THREAD_RUNS = 300 };
@@ -407,7 +407,7 @@ TEST(threads_of_high_and_low_priority_add_up_without_bias)
 	pthread_t threads[THREADS];
 	struct stat_moments errors = { 0 };
 
-	CHECK_EQ_I64(geiger_listen(ignore, NULL), 0);
+	CHECK_EQ_I64(geiger_add_listener(ignore, NULL), 0);
 	CHECK_EQ_I64(geiger_set_interval(4000), 0);
 	for (size_t i = 0; i < THREADS; i++)
 		CHECK_EQ_I64(pthread_create(&threads[i], NULL, run_thread, (void *)(uintptr_t)i),
@@ -431,5 +431,5 @@ TEST(threads_of_high_and_low_priority_add_up_without_bias)
 		stat_add(&sparse, thread_sums[4][run].estimate - thread_sums[4][run].truth);
 	}
 	CHECK(stat_variance(&dense) < stat_variance(&sparse) / 10);
-	CHECK_EQ_I64(geiger_unlisten(ignore, NULL), 0);
+	CHECK_EQ_I64(geiger_remove_listener(ignore, NULL), 0);
 }

@@ -51,7 +51,7 @@ void geiger_lua_coroutines(lua_State *L);
 /* lua_resume() for hosts that run coroutines themselves, to the same end. */
 int geiger_lua_resume(lua_State *L, lua_State *from, int argument_count, int *ret_result_count);
 
-/* require "geiger": both of the above, and the functions start, stop, interval, place and snapshot. */
+/* require "geiger": both of the above, and the functions start, stop, interval, destination and snapshot. */
 LUA_API int luaopen_geiger(lua_State *L);
 
 #ifdef __cplusplus

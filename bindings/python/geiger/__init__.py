@@ -46,11 +46,11 @@ _refuse_other_python()
 
 from geiger import _geiger  # noqa: E402
 
-__all__ = ["counts", "interval", "place", "set_interval", "snapshot", "start", "stop"]
+__all__ = ["counts", "destination", "interval", "set_interval", "snapshot", "start", "stop"]
 
 counts = _geiger.counts  # what was counted, as a dict
 interval = _geiger.interval  # mean bytes between two samples
-place = _geiger.place  # where samples go: "agent", "own" or "nowhere"
+destination = _geiger.destination  # of samples: "agent", "own" or "nowhere"
 set_interval = _geiger.set_interval
 snapshot = _geiger.snapshot  # writes what is recorded to a file
 stop = _geiger.stop  # no new samples; frees are still recorded

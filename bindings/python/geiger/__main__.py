@@ -149,14 +149,14 @@ def main():
     options, rest = parse(sys.argv[1:])
     how, what, argv = program_of(rest)
     interval = size_of(options["interval"]) if options["interval"] else 0
-    if _geiger.place() == "nowhere":
+    if _geiger.destination() == "nowhere":
         record(options, rest)
         if options["output"] is not None:
             fail("--output needs the geiger command; it is not in PATH")
         start(interval)
     elif options["output"] is not None:
         fail("--output is for the `geiger record` that this runs under")
-    elif options["only_python"] and _geiger.place() == "agent":
+    elif options["only_python"] and _geiger.destination() == "agent":
         fail("--only-python is too late: geiger record ... -- env -u LD_PRELOAD python3 -m geiger ...")
     elif interval:
         _geiger.set_interval(interval)
