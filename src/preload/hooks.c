@@ -28,11 +28,6 @@ static inline bool is_due_product(size_t count, size_t bytes)
 	       gg_sampler_due(&gg_thread.sampler, total);
 }
 
-static inline bool is_maybe_sample(const void *p)
-{
-	return gg_live_maybe(&gg_process.region, p);
-}
-
 GG_EXPORT void *malloc(size_t bytes)
 {
 	if (gg_sampler_due(&gg_thread.sampler, bytes))
@@ -51,7 +46,7 @@ GG_EXTRA_FUNCTIONS_NAME(calloc, tc_calloc);
 
 GG_EXPORT void free(void *p)
 {
-	if (gg_unlikely(is_maybe_sample(p)))
+	if (gg_unlikely(gg_sample_is_possible(p)))
 		gg_sample_free(p);
 	else
 		gg_real.free(p);
@@ -61,7 +56,7 @@ GG_EXTRA_FUNCTIONS_NAME(free, tc_free);
 GG_EXPORT void free_sized(void *p, size_t bytes);
 GG_EXPORT void free_sized(void *p, size_t bytes)
 {
-	if (gg_unlikely(is_maybe_sample(p)))
+	if (gg_unlikely(gg_sample_is_possible(p)))
 		gg_sample_free_sized(p, bytes);
 	else
 		gg_real.free_sized(p, bytes);
@@ -70,7 +65,7 @@ GG_EXPORT void free_sized(void *p, size_t bytes)
 GG_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t bytes);
 GG_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t bytes)
 {
-	if (gg_unlikely(is_maybe_sample(p)))
+	if (gg_unlikely(gg_sample_is_possible(p)))
 		gg_sample_free_aligned_sized(p, alignment, bytes);
 	else
 		gg_real.free_aligned_sized(p, alignment, bytes);
@@ -80,7 +75,7 @@ static inline void *change(void *p, size_t bytes)
 {
 	bool due = gg_sampler_due(&gg_thread.sampler, bytes);
 
-	if (gg_unlikely(due || is_maybe_sample(p)))
+	if (gg_unlikely(due || gg_sample_is_possible(p)))
 		return gg_sample_realloc(p, bytes, due);
 	return gg_real.realloc(p, bytes);
 }

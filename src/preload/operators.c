@@ -18,11 +18,6 @@
 #include "runtime/process.h"
 #include "runtime/thread.h"
 
-static inline bool is_maybe_sample(const void *p)
-{
-	return gg_live_maybe(&gg_process.region, p);
-}
-
 static inline void *allocate(gg_extra_functions_allocate *real, size_t bytes, uintptr_t second,
                              uintptr_t third)
 {
@@ -34,191 +29,116 @@ static inline void *allocate(gg_extra_functions_allocate *real, size_t bytes, ui
 static inline void release(gg_extra_functions_free *real, void *p, uintptr_t second,
                            uintptr_t third)
 {
-	if (gg_unlikely(is_maybe_sample(p)))
+	if (gg_unlikely(gg_sample_is_possible(p)))
 		gg_sample_release(real, p, second, third);
 	else
 		real(p, second, third);
 }
 
-GG_EXPORT void *gg_new_one(size_t bytes, uintptr_t second, uintptr_t third);
-GG_EXPORT void *gg_new_one(size_t bytes, uintptr_t second, uintptr_t third)
-{
-	return allocate(gg_extra_functions.new_one, bytes, second, third);
-}
+/*
+ * Each of these macros defines the hook gg_NAME of the function that gg_extra_functions.NAME has.  All
+ * such hooks have the same body; the lines after each say by which names programs call it.
+ */
+#define ALLOCATING_HOOK(name)                                                       \
+	GG_EXPORT void *gg_##name(size_t bytes, uintptr_t second, uintptr_t third); \
+	GG_EXPORT void *gg_##name(size_t bytes, uintptr_t second, uintptr_t third)  \
+	{                                                                           \
+		return allocate(gg_extra_functions.name, bytes, second, third);     \
+	}
+#define RELEASING_HOOK(name)                                                  \
+	GG_EXPORT void gg_##name(void *p, uintptr_t second, uintptr_t third); \
+	GG_EXPORT void gg_##name(void *p, uintptr_t second, uintptr_t third)  \
+	{                                                                     \
+		release(gg_extra_functions.name, p, second, third);           \
+	}
+
+ALLOCATING_HOOK(new_one)
 GG_EXTRA_FUNCTIONS_NAME(gg_new_one, _Znwm);
 GG_EXTRA_FUNCTIONS_NAME(gg_new_one, tc_new);
 
-GG_EXPORT void *gg_new_array(size_t bytes, uintptr_t second, uintptr_t third);
-GG_EXPORT void *gg_new_array(size_t bytes, uintptr_t second, uintptr_t third)
-{
-	return allocate(gg_extra_functions.new_array, bytes, second, third);
-}
+ALLOCATING_HOOK(new_array)
 GG_EXTRA_FUNCTIONS_NAME(gg_new_array, _Znam);
 GG_EXTRA_FUNCTIONS_NAME(gg_new_array, tc_newarray);
 
-GG_EXPORT void *gg_new_one_nothrow(size_t bytes, uintptr_t second, uintptr_t third);
-GG_EXPORT void *gg_new_one_nothrow(size_t bytes, uintptr_t second, uintptr_t third)
-{
-	return allocate(gg_extra_functions.new_one_nothrow, bytes, second, third);
-}
+ALLOCATING_HOOK(new_one_nothrow)
 GG_EXTRA_FUNCTIONS_NAME(gg_new_one_nothrow, _ZnwmRKSt9nothrow_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_new_one_nothrow, tc_new_nothrow);
 
-GG_EXPORT void *gg_new_array_nothrow(size_t bytes, uintptr_t second, uintptr_t third);
-GG_EXPORT void *gg_new_array_nothrow(size_t bytes, uintptr_t second, uintptr_t third)
-{
-	return allocate(gg_extra_functions.new_array_nothrow, bytes, second, third);
-}
+ALLOCATING_HOOK(new_array_nothrow)
 GG_EXTRA_FUNCTIONS_NAME(gg_new_array_nothrow, _ZnamRKSt9nothrow_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_new_array_nothrow, tc_newarray_nothrow);
 
-GG_EXPORT void *gg_new_one_aligned(size_t bytes, uintptr_t second, uintptr_t third);
-GG_EXPORT void *gg_new_one_aligned(size_t bytes, uintptr_t second, uintptr_t third)
-{
-	return allocate(gg_extra_functions.new_one_aligned, bytes, second, third);
-}
+ALLOCATING_HOOK(new_one_aligned)
 GG_EXTRA_FUNCTIONS_NAME(gg_new_one_aligned, _ZnwmSt11align_val_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_new_one_aligned, tc_new_aligned);
 
-GG_EXPORT void *gg_new_array_aligned(size_t bytes, uintptr_t second, uintptr_t third);
-GG_EXPORT void *gg_new_array_aligned(size_t bytes, uintptr_t second, uintptr_t third)
-{
-	return allocate(gg_extra_functions.new_array_aligned, bytes, second, third);
-}
+ALLOCATING_HOOK(new_array_aligned)
 GG_EXTRA_FUNCTIONS_NAME(gg_new_array_aligned, _ZnamSt11align_val_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_new_array_aligned, tc_newarray_aligned);
 
-GG_EXPORT void *gg_new_one_aligned_nothrow(size_t bytes, uintptr_t second, uintptr_t third);
-GG_EXPORT void *gg_new_one_aligned_nothrow(size_t bytes, uintptr_t second, uintptr_t third)
-{
-	return allocate(gg_extra_functions.new_one_aligned_nothrow, bytes, second, third);
-}
+ALLOCATING_HOOK(new_one_aligned_nothrow)
 GG_EXTRA_FUNCTIONS_NAME(gg_new_one_aligned_nothrow, _ZnwmSt11align_val_tRKSt9nothrow_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_new_one_aligned_nothrow, tc_new_aligned_nothrow);
 
-GG_EXPORT void *gg_new_array_aligned_nothrow(size_t bytes, uintptr_t second, uintptr_t third);
-GG_EXPORT void *gg_new_array_aligned_nothrow(size_t bytes, uintptr_t second, uintptr_t third)
-{
-	return allocate(gg_extra_functions.new_array_aligned_nothrow, bytes, second, third);
-}
+ALLOCATING_HOOK(new_array_aligned_nothrow)
 GG_EXTRA_FUNCTIONS_NAME(gg_new_array_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_new_array_aligned_nothrow, tc_newarray_aligned_nothrow);
 
-GG_EXPORT void gg_delete_one(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_one(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_one, p, second, third);
-}
+RELEASING_HOOK(delete_one)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one, _ZdlPv);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one, tc_delete);
 
-GG_EXPORT void gg_delete_array(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_array(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_array, p, second, third);
-}
+RELEASING_HOOK(delete_array)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array, _ZdaPv);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array, tc_deletearray);
 
-GG_EXPORT void gg_delete_one_nothrow(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_one_nothrow(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_one_nothrow, p, second, third);
-}
+RELEASING_HOOK(delete_one_nothrow)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one_nothrow, _ZdlPvRKSt9nothrow_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one_nothrow, tc_delete_nothrow);
 
-GG_EXPORT void gg_delete_array_nothrow(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_array_nothrow(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_array_nothrow, p, second, third);
-}
+RELEASING_HOOK(delete_array_nothrow)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array_nothrow, _ZdaPvRKSt9nothrow_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array_nothrow, tc_deletearray_nothrow);
 
-GG_EXPORT void gg_delete_one_sized(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_one_sized(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_one_sized, p, second, third);
-}
+RELEASING_HOOK(delete_one_sized)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one_sized, _ZdlPvm);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one_sized, tc_delete_sized);
 
-GG_EXPORT void gg_delete_array_sized(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_array_sized(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_array_sized, p, second, third);
-}
+RELEASING_HOOK(delete_array_sized)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array_sized, _ZdaPvm);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array_sized, tc_deletearray_sized);
 
-GG_EXPORT void gg_delete_one_aligned(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_one_aligned(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_one_aligned, p, second, third);
-}
+RELEASING_HOOK(delete_one_aligned)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one_aligned, _ZdlPvSt11align_val_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one_aligned, tc_delete_aligned);
 
-GG_EXPORT void gg_delete_array_aligned(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_array_aligned(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_array_aligned, p, second, third);
-}
+RELEASING_HOOK(delete_array_aligned)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array_aligned, _ZdaPvSt11align_val_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array_aligned, tc_deletearray_aligned);
 
-GG_EXPORT void gg_delete_one_aligned_nothrow(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_one_aligned_nothrow(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_one_aligned_nothrow, p, second, third);
-}
+RELEASING_HOOK(delete_one_aligned_nothrow)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one_aligned_nothrow, _ZdlPvSt11align_val_tRKSt9nothrow_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one_aligned_nothrow, tc_delete_aligned_nothrow);
 
-GG_EXPORT void gg_delete_array_aligned_nothrow(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_array_aligned_nothrow(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_array_aligned_nothrow, p, second, third);
-}
+RELEASING_HOOK(delete_array_aligned_nothrow)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array_aligned_nothrow, _ZdaPvSt11align_val_tRKSt9nothrow_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array_aligned_nothrow, tc_deletearray_aligned_nothrow);
 
-GG_EXPORT void gg_delete_one_sized_aligned(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_one_sized_aligned(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_one_sized_aligned, p, second, third);
-}
+RELEASING_HOOK(delete_one_sized_aligned)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one_sized_aligned, _ZdlPvmSt11align_val_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_one_sized_aligned, tc_delete_sized_aligned);
 
-GG_EXPORT void gg_delete_array_sized_aligned(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_delete_array_sized_aligned(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.delete_array_sized_aligned, p, second, third);
-}
+RELEASING_HOOK(delete_array_sized_aligned)
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array_sized_aligned, _ZdaPvmSt11align_val_t);
 GG_EXTRA_FUNCTIONS_NAME(gg_delete_array_sized_aligned, tc_deletearray_sized_aligned);
 
-GG_EXPORT void *gg_mallocx(size_t bytes, uintptr_t second, uintptr_t third);
-GG_EXPORT void *gg_mallocx(size_t bytes, uintptr_t second, uintptr_t third)
-{
-	return allocate(gg_extra_functions.mallocx, bytes, second, third);
-}
+ALLOCATING_HOOK(mallocx)
 GG_EXTRA_FUNCTIONS_NAME(gg_mallocx, mallocx);
 
-GG_EXPORT void gg_dallocx(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_dallocx(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.dallocx, p, second, third);
-}
+RELEASING_HOOK(dallocx)
 GG_EXTRA_FUNCTIONS_NAME(gg_dallocx, dallocx);
 
-GG_EXPORT void gg_sdallocx(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_sdallocx(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.sdallocx, p, second, third);
-}
+RELEASING_HOOK(sdallocx)
 GG_EXTRA_FUNCTIONS_NAME(gg_sdallocx, sdallocx);
 
 GG_EXPORT void *gg_rallocx(void *p, size_t bytes, int flags);
@@ -226,7 +146,7 @@ GG_EXPORT void *gg_rallocx(void *p, size_t bytes, int flags)
 {
 	bool due = gg_sampler_due(&gg_thread.sampler, bytes);
 
-	if (gg_unlikely(due || is_maybe_sample(p)))
+	if (gg_unlikely(due || gg_sample_is_possible(p)))
 		return gg_sample_rallocx(p, bytes, flags, due);
 	return gg_extra_functions.rallocx(p, bytes, flags);
 }
@@ -243,30 +163,18 @@ GG_EXPORT size_t gg_xallocx(void *p, size_t bytes, size_t extra_bytes, int flags
 		return usable;
 	now = usable - bytes < extra_bytes ? usable : bytes + extra_bytes;
 	due = gg_sampler_due(&gg_thread.sampler, now);
-	if (gg_unlikely(due || is_maybe_sample(p)))
+	if (gg_unlikely(due || gg_sample_is_possible(p)))
 		gg_sample_resized(p, now, due);
 	return usable;
 }
 GG_EXTRA_FUNCTIONS_NAME(gg_xallocx, xallocx);
 
-GG_EXPORT void *gg_tc_malloc_skip_new_handler(size_t bytes, uintptr_t second, uintptr_t third);
-GG_EXPORT void *gg_tc_malloc_skip_new_handler(size_t bytes, uintptr_t second, uintptr_t third)
-{
-	return allocate(gg_extra_functions.tc_malloc_skip_new_handler, bytes, second, third);
-}
+ALLOCATING_HOOK(tc_malloc_skip_new_handler)
 GG_EXTRA_FUNCTIONS_NAME(gg_tc_malloc_skip_new_handler, tc_malloc_skip_new_handler);
 
-GG_EXPORT void gg_tc_free_sized(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_tc_free_sized(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.tc_free_sized, p, second, third);
-}
+RELEASING_HOOK(tc_free_sized)
 GG_EXTRA_FUNCTIONS_NAME(gg_tc_free_sized, tc_free_sized);
 
-GG_EXPORT void gg_cfree(void *p, uintptr_t second, uintptr_t third);
-GG_EXPORT void gg_cfree(void *p, uintptr_t second, uintptr_t third)
-{
-	release(gg_extra_functions.cfree, p, second, third);
-}
+RELEASING_HOOK(cfree)
 GG_EXTRA_FUNCTIONS_NAME(gg_cfree, cfree);
 GG_EXTRA_FUNCTIONS_NAME(gg_cfree, tc_cfree);

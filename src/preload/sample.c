@@ -225,7 +225,7 @@ bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample)
 	struct gg_thread *t = &gg_thread;
 	bool found;
 
-	if (!gg_live_maybe(&gg_process.region, p) || !gg_thread_enter(t))
+	if (!gg_sample_is_possible(p) || !gg_thread_enter(t))
 		return false;
 	found = gg_process_ensure_current() && gg_region_find(&gg_process.region, p, ret_sample);
 	gg_thread_leave(t);

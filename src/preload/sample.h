@@ -18,7 +18,9 @@
 
 #include "base/compiler.h"
 #include "region/layout.h"
+#include "region/writer/region.h"
 #include "runtime/platform/extra_functions.h"
+#include "runtime/process.h"
 
 /* Each is called after gg_sampler_due() with that size. */
 GG_APART void *gg_sample_malloc(size_t bytes);
@@ -30,7 +32,13 @@ GG_APART void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes);
 /* `due`: the result of gg_sampler_due() for the new size.  If it is false, p may be a sample. */
 GG_APART void *gg_sample_realloc(void *p, size_t bytes, bool due);
 
-/* p may be a sample. */
+/* False for nearly every block that is no sample: one look-up in the region's filter. */
+static inline bool gg_sample_is_possible(const void *p)
+{
+	return gg_live_maybe(&gg_process.region, p);
+}
+
+/* Call them if gg_sample_is_possible(p). */
 GG_APART void gg_sample_free(void *p);
 GG_APART void gg_sample_free_sized(void *p, size_t bytes);
 GG_APART void gg_sample_free_aligned_sized(void *p, size_t alignment, size_t bytes);
