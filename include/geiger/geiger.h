@@ -161,6 +161,16 @@ struct geiger_counts {
 	uint64_t names_dropped; /* heaps, types and frames for which there was no room */
 };
 
+/* Receives a sample: geiger_add_listener(). */
+typedef void geiger_listener(void *user, const struct geiger_event *event);
+
+/* Provides the frames of a runtime: geiger_heap_set_frame_provider(). */
+typedef size_t geiger_frame_provider(void *user, struct geiger_frame *frames, size_t capacity);
+
+/* Returns an object's address after a collection: geiger_collected(). */
+typedef const void *geiger_new_address(void *user, const void *object,
+                                       enum geiger_generation *generation);
+
 #ifndef GEIGER_DISABLED
 
 /*
@@ -223,10 +233,7 @@ uint32_t geiger_heap_register(const char *name, const char *unit);
  * thread.  The rules of listeners hold.  NULL: native frames only.  A heap has one provider, which
  * is set before its first sample.
  */
-void geiger_heap_set_frame_provider(uint32_t heap,
-                                    size_t (*provide)(void *user, struct geiger_frame *frames,
-                                                      size_t capacity),
-                                    void *user);
+void geiger_heap_set_frame_provider(uint32_t heap, geiger_frame_provider *provide, void *user);
 
 /* ---- Allocations. ---- */
 
@@ -372,9 +379,7 @@ void geiger_promoted(uint32_t heap, const void *object);
  * these samples live on.
  */
 size_t geiger_collected(uint32_t heap, enum geiger_generation generations,
-                        const void *(*new_address)(void *user, const void *object,
-                                                   enum geiger_generation *generation),
-                        void *user);
+                        geiger_new_address *new_address, void *user);
 
 /* ---- Listeners. ---- */
 
@@ -391,11 +396,10 @@ size_t geiger_collected(uint32_t heap, enum geiger_generation generations,
  * While there is a listener, objects are sampled at the process's interval even if nothing is
  * recorded.  0; -EINVAL: NULL; -ENOSPC: there are 8 listeners.
  */
-int geiger_add_listener(void (*listener)(void *user, const struct geiger_event *event), void *user);
+int geiger_add_listener(geiger_listener *listener, void *user);
 
 /* Removes a listener.  Other threads may still be in a call of it.  0, or -ENOENT. */
-int geiger_remove_listener(void (*listener)(void *user, const struct geiger_event *event),
-                           void *user);
+int geiger_remove_listener(geiger_listener *listener, void *user);
 
 #else /* GEIGER_DISABLED */
 
@@ -450,9 +454,8 @@ static inline uint32_t geiger_heap_register(const char *name, const char *unit)
 	return 0;
 }
 
-static inline void geiger_heap_set_frame_provider(
-	uint32_t heap, size_t (*provide)(void *user, struct geiger_frame *frames, size_t capacity),
-	void *user)
+static inline void geiger_heap_set_frame_provider(uint32_t heap, geiger_frame_provider *provide,
+                                                  void *user)
 {
 	(void)heap;
 	(void)provide;
@@ -527,11 +530,8 @@ static inline void geiger_promoted(uint32_t heap, const void *object)
 	(void)object;
 }
 
-static inline size_t geiger_collected(
-	uint32_t heap, enum geiger_generation generations,
-	const void *(*new_address)(void *user, const void *object,
-                                   enum geiger_generation *generation),
-	void *user)
+static inline size_t geiger_collected(uint32_t heap, enum geiger_generation generations,
+                                      geiger_new_address *new_address, void *user)
 {
 	(void)heap;
 	(void)generations;
@@ -540,18 +540,14 @@ static inline size_t geiger_collected(
 	return 0;
 }
 
-static inline int geiger_add_listener(void (*listener)(void *user,
-                                                       const struct geiger_event *event),
-                                      void *user)
+static inline int geiger_add_listener(geiger_listener *listener, void *user)
 {
 	(void)listener;
 	(void)user;
 	return 0;
 }
 
-static inline int geiger_remove_listener(void (*listener)(void *user,
-                                                          const struct geiger_event *event),
-                                         void *user)
+static inline int geiger_remove_listener(geiger_listener *listener, void *user)
 {
 	(void)listener;
 	(void)user;

@@ -31,8 +31,7 @@ static void append_live(uint64_t key, uint64_t id, bool is_old, void *context)
 struct gg_embed_collection {
 	struct gg_embed_heap *heap;
 	const struct gg_agent_functions *agent;
-	const void *(*new_address)(void *user, const void *object,
-	                           enum geiger_generation *generation);
+	geiger_new_address *new_address;
 	void *user;
 };
 
@@ -160,9 +159,7 @@ static size_t collect(const struct gg_embed_collection *c, enum geiger_generatio
 }
 
 size_t geiger_collected(uint32_t heap, enum geiger_generation generations,
-                        const void *(*new_address)(void *user, const void *object,
-                                                   enum geiger_generation *generation),
-                        void *user)
+                        geiger_new_address *new_address, void *user)
 {
 	struct gg_embed_thread *t = gg_embed_thread();
 	struct gg_embed_collection c = { .heap = gg_embed_heap_of(heap),

@@ -81,10 +81,7 @@ uint32_t geiger_heap_register(const char *name, const char *unit)
 	return heap;
 }
 
-void geiger_heap_set_frame_provider(uint32_t heap,
-                                    size_t (*provide)(void *user, struct geiger_frame *frames,
-                                                      size_t capacity),
-                                    void *user)
+void geiger_heap_set_frame_provider(uint32_t heap, geiger_frame_provider *provide, void *user)
 {
 	struct gg_embed_heap *of = gg_embed_heap_of(heap);
 

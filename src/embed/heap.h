@@ -24,7 +24,7 @@ struct gg_embed_heap {
 	char name[GG_EMBED_HEAP_NAME_MAX]; /* with its unit: "stack [slots]" */
 	uint32_t name_bytes;
 	uint32_t number; /* number in the region; 0: not known yet */
-	size_t (*provide)(void *user, struct geiger_frame *frames, size_t capacity);
+	geiger_frame_provider *provide;
 	void *provide_user;
 	struct gg_embed_live_objects live_objects;
 };

@@ -9,11 +9,9 @@
 #include "embed/embed_thread.h"
 #include "embed/sampling_settings.h"
 
-typedef void listener_fn(void *user, const struct geiger_event *event);
-
 static struct listener {
 	uint32_t change_count; /* odd during a change */
-	listener_fn *call;     /* NULL: this slot is free */
+	geiger_listener *call; /* NULL: this slot is free */
 	void *user;
 } listeners[GG_EMBED_LISTENERS];
 
@@ -25,7 +23,7 @@ static void forked(void)
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-static void set(struct listener *listener, listener_fn *call, void *user)
+static void set(struct listener *listener, geiger_listener *call, void *user)
 {
 	uint32_t count = gg_load_relaxed(&listener->change_count);
 
@@ -44,7 +42,7 @@ static void set(struct listener *listener, listener_fn *call, void *user)
 }
 
 /* Finds the slot of that listener; for NULL, a free slot. */
-static struct listener *find(listener_fn *call, const void *user)
+static struct listener *find(geiger_listener *call, const void *user)
 {
 	for (size_t i = 0; i < GG_EMBED_LISTENERS; i++)
 		if (listeners[i].call == call && (call == NULL || listeners[i].user == user))
@@ -52,7 +50,7 @@ static struct listener *find(listener_fn *call, const void *user)
 	return NULL;
 }
 
-int geiger_add_listener(listener_fn *call, void *user)
+int geiger_add_listener(geiger_listener *call, void *user)
 {
 	struct listener *listener;
 
@@ -68,7 +66,7 @@ int geiger_add_listener(listener_fn *call, void *user)
 	return listener != NULL ? 0 : -ENOSPC;
 }
 
-int geiger_remove_listener(listener_fn *call, void *user)
+int geiger_remove_listener(geiger_listener *call, void *user)
 {
 	struct listener *listener = NULL;
 
@@ -86,7 +84,7 @@ void gg_embed_listeners_call(const struct geiger_event *event)
 	for (size_t i = 0; i < GG_EMBED_LISTENERS; i++) {
 		struct listener *listener = &listeners[i];
 		uint32_t count = gg_load_acquire(&listener->change_count);
-		listener_fn *call = gg_load_relaxed(&listener->call);
+		geiger_listener *call = gg_load_relaxed(&listener->call);
 		void *user = gg_load_relaxed(&listener->user);
 
 		gg_fence_acquire();

@@ -44,8 +44,7 @@ struct sample_report {
 static void call_provider(struct sample_report *p)
 {
 	/* Acquire: pairs with the release of geiger_heap_set_frame_provider(). */
-	size_t (*provide)(void *, struct geiger_frame *,
-	                  size_t) = gg_load_acquire(&p->heap->provide);
+	geiger_frame_provider *provide = gg_load_acquire(&p->heap->provide);
 	size_t count;
 
 	if (provide == NULL)
