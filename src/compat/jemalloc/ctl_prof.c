@@ -34,23 +34,19 @@ int gg_ctl_prof_active(const struct gg_ctl_call *call)
 	return gg_ctl_call_write_old_bool(call, now.is_active);
 }
 
+static bool new_threads_are_sampled(void)
+{
+	return gg_compat_settings()->agent->thread_active_init(-1);
+}
+
+static void sample_new_threads(bool on)
+{
+	gg_compat_settings()->agent->thread_active_init(on);
+}
+
 int gg_ctl_prof_thread_active_init(const struct gg_ctl_call *call)
 {
-	const struct gg_compat_settings *s = gg_compat_settings();
-	int status = gg_profiler_check_agent();
-	bool value, was = false;
-
-	if (status != 0)
-		return status;
-	if (call->new != NULL) {
-		status = gg_profiler_read_switch(call, &value);
-		if (status != 0)
-			return status;
-		was = s->agent->thread_active_init(value);
-	} else if (s->conf.prof) {
-		was = s->agent->thread_active_init(-1);
-	}
-	return gg_ctl_call_write_old_bool(call, was);
+	return gg_profiler_answer_switch(call, new_threads_are_sampled, sample_new_threads);
 }
 
 /* Without a path, the dump gets the next name of the prefix. */
@@ -67,21 +63,7 @@ int gg_ctl_prof_dump(const struct gg_ctl_call *call)
 /* Switches dumps at high-water marks on and off. */
 int gg_ctl_prof_gdump(const struct gg_ctl_call *call)
 {
-	const struct gg_compat_settings *s = gg_compat_settings();
-	int status = gg_profiler_check_agent();
-	bool value, was = false;
-
-	if (status != 0)
-		return status;
-	if (s->conf.prof)
-		was = gg_profiler_gdump();
-	if (call->new != NULL) {
-		status = gg_profiler_read_switch(call, &value);
-		if (status != 0)
-			return status;
-		gg_profiler_set_gdump(value);
-	}
-	return gg_ctl_call_write_old_bool(call, was);
+	return gg_profiler_answer_switch(call, gg_profiler_gdump, gg_profiler_set_gdump);
 }
 
 int gg_ctl_prof_prefix(const struct gg_ctl_call *call)

@@ -61,24 +61,19 @@ int gg_ctl_thread_prof_name(const struct gg_ctl_call *call)
 	return gg_ctl_call_write_old(call, &text, sizeof(text));
 }
 
-/* With prof:false the switch reads as off, and setting it fails (gg_profiler_read_switch). */
+static bool is_sampled(void)
+{
+	return gg_compat_settings()->agent->thread_active(-1);
+}
+
+static void set_sampled(bool on)
+{
+	gg_compat_settings()->agent->thread_active(on);
+}
+
 int gg_ctl_thread_prof_active(const struct gg_ctl_call *call)
 {
-	const struct gg_compat_settings *s = gg_compat_settings();
-	int status = gg_profiler_check_agent();
-	bool value, was = false;
-
-	if (status != 0)
-		return status;
-	if (s->conf.prof)
-		was = s->agent->thread_active(-1);
-	if (call->new != NULL) {
-		status = gg_profiler_read_switch(call, &value);
-		if (status != 0)
-			return status;
-		s->agent->thread_active(value);
-	}
-	return gg_ctl_call_write_old_bool(call, was);
+	return gg_profiler_answer_switch(call, is_sampled, set_sampled);
 }
 
 /*

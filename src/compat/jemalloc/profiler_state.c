@@ -43,11 +43,31 @@ int gg_profiler_read_command(const struct gg_ctl_call *call, void *value, size_t
 	return status != 0 ? status : gg_ctl_call_read_new(call, value, bytes);
 }
 
-int gg_profiler_read_switch(const struct gg_ctl_call *call, bool *ret_value)
+/* Reads the new value of a switch.  ENOENT with prof:false, which makes switches read-only. */
+static int read_switch(const struct gg_ctl_call *call, bool *ret_value)
 {
 	int status = gg_profiler_check_on();
 
 	return status != 0 ? status : gg_ctl_call_read_new(call, ret_value, sizeof(*ret_value));
+}
+
+int gg_profiler_answer_switch(const struct gg_ctl_call *call, bool (*get)(void),
+                              void (*set)(bool on))
+{
+	int status = gg_profiler_check_agent();
+	bool value, was = false;
+
+	if (status != 0)
+		return status;
+	if (gg_compat_settings()->conf.prof)
+		was = get();
+	if (call->new != NULL) {
+		status = read_switch(call, &value);
+		if (status != 0)
+			return status;
+		set(value);
+	}
+	return gg_ctl_call_write_old_bool(call, was);
 }
 
 uint64_t gg_profiler_interval_of(uint64_t lg)

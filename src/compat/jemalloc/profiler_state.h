@@ -19,8 +19,11 @@ int gg_profiler_check_on(void);
 /* Takes the value of a write-only name that needs the profiler on. */
 int gg_profiler_read_command(const struct gg_ctl_call *call, void *value, size_t bytes);
 
-/* Takes the new value of a switch.  ENOENT with prof:false, which makes switches read-only. */
-int gg_profiler_read_switch(const struct gg_ctl_call *call, bool *ret_value);
+/*
+ * Answers a switch.  With prof:false it reads as off, and setting it fails with ENOENT.
+ */
+int gg_profiler_answer_switch(const struct gg_ctl_call *call, bool (*get)(void),
+                              void (*set)(bool on));
 
 /*
  * The binary logarithm of the sampling interval, as the program set it if that interval still
