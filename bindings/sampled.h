@@ -2,13 +2,14 @@
 /*
  * sampled - which blocks of an allocator are samples, asked at every free.
  *
- * geiger_freed() may be called for every block; asking here first costs a multiplication and one load
- * from 4 KiB instead, which the frees of a runtime notice (bench/bench_adapters.py).  What is asked is
- * a count of samples by a hash of their address; where it is not 0, the addresses themselves.
+ * geiger_freed() may be called for every block; asking here first costs a multiplication and one
+ * load from 4 KiB instead, which the frees of a runtime notice (bench/bench_adapters.py).  What is
+ * asked is a count of samples by a hash of their address; where it is not 0, the addresses
+ * themselves.
  *
  * Owner    one thread at a time: a Lua state, or Python's lock.  A fork copies it.
- * Memory   4 KiB, and from the first sample on 16 to 64 bytes a live sample, mapped.  Where there is none,
- *          every block may be a sample from then on, and geiger_freed() decides.
+ * Memory   4 KiB, and from the first sample on 16 to 64 bytes a live sample, mapped.  Where there
+ *          is none, every block may be a sample from then on, and geiger_freed() decides.
  * All-zero is valid: no samples.
  */
 #pragma once

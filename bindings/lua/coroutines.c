@@ -2,9 +2,9 @@
 /*
  * coroutines - coroutine.resume and coroutine.wrap, with a note of who runs.
  *
- * An allocator is not told which coroutine allocates.  lua_resume() always returns, whatever happens
- * in the coroutine, so a note made before it and taken back after it is never left behind.  What the two
- * functions do, and say when something is wrong, is what Lua's own do.
+ * An allocator is not told which coroutine allocates.  lua_resume() always returns, whatever
+ * happens in the coroutine, so a note made before it and taken back after it is never left behind.
+ * What the two functions do, and say when something is wrong, is what Lua's own do.
  */
 #include <lauxlib.h>
 #include <lualib.h>

@@ -2,8 +2,8 @@
 /*
  * frames - the Lua functions that run, read in the middle of an allocation.
  *
- * lua_getstack() and lua_getinfo() with "Sln" only read, so they may be called there, if the stack of the
- * state is in order.  It is, except while that stack itself is moved, as
+ * lua_getstack() and lua_getinfo() with "Sln" only read, so they may be called there, if the stack
+ * of the state is in order.  It is, except while that stack itself is moved, as
  *
  *   5.4.0 to 5.4.2   reallocate it: the pointers into it are right until then
  *   5.4.3 and 5.4.4  allocate another one and copy: they are right
@@ -11,8 +11,9 @@
  *
  * So frames are read before the real allocator is called, and not where they look like offsets.
  *
- * The line is that of the last instruction whose place Lua has saved: it does not save that of one that
- * makes an empty table, which therefore may have the line of a statement before it in the same function.
+ * The line is that of the last instruction whose place Lua has saved: it does not save that of one
+ * that makes an empty table, which therefore may have the line of a statement before it in the same
+ * function.
  */
 #pragma once
 
@@ -22,7 +23,10 @@
 enum {
 	GG_LUA_FRAMES_MAX = 128,
 
-	/* Of names that are made: of functions that nobody gave one, of chunks that come from no file. */
+	/*
+	 * Of names that are made: of functions that nobody gave one, of chunks that come from no
+	 * file.
+	 */
 	GG_LUA_TEXTS_BYTES = 4096
 };
 
@@ -38,8 +42,8 @@ struct gg_lua_texts {
 };
 
 /*
- * Fills frames; their texts are Lua's, or in `texts`.  moving_bytes: the size of the block that is being
- * resized, which may be a stack; else 0.  The number of frames.
+ * Fills frames; their texts are Lua's, or in `texts`.  moving_bytes: the size of the block that is
+ * being resized, which may be a stack; else 0.  The number of frames.
  */
 size_t gg_lua_frames(const struct gg_lua_running *running, struct geiger_frame *frames,
                      size_t capacity, struct gg_lua_texts *texts, size_t moving_bytes);

@@ -110,8 +110,9 @@ static void *release(struct gg_lua_state *state, void *block, size_t old_bytes)
 }
 
 /*
- * A block that is resized is closed before: as soon as it has moved, a state in another thread may be
- * given its old address.  If there is no memory for it, it is still there and no sample any more.
+ * A block that is resized is closed before: as soon as it has moved, a state in another thread may
+ * be given its old address.  If there is no memory for it, it is still there and no sample any
+ * more.
  */
 void *gg_lua_allocate(void *user, void *block, size_t old_bytes, size_t new_bytes)
 {

@@ -2,8 +2,8 @@
 /*
  * state - what the adapter keeps of each Lua state.
  *
- * It is the `user` of the state's allocator, allocated by the real one, and goes when the state's own
- * block does, which is the last thing that lua_close() frees.
+ * It is the `user` of the state's allocator, allocated by the real one, and goes when the state's
+ * own block does, which is the last thing that lua_close() frees.
  */
 #pragma once
 

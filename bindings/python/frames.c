@@ -4,9 +4,9 @@
 #include <stdint.h>
 
 /*
- * The calling thread's state, if it has the lock.  The state that a thread registered is its own memory;
- * in a subinterpreter it has another, which is asked for its thread, but only where the caller's contract
- * says that it is the caller's: of another thread it might be freed at any time.
+ * The calling thread's state, if it has the lock.  The state that a thread registered is its own
+ * memory; in a subinterpreter it has another, which is asked for its thread, but only where the
+ * caller's contract says that it is the caller's: of another thread it might be freed at any time.
  */
 static PyThreadState *own_state(bool held)
 {
@@ -20,8 +20,8 @@ static PyThreadState *own_state(bool held)
 }
 
 /*
- * While the last reference to its code is dropped, a frame is still there.  What runs then (a callback
- * of a weak reference) finds it with a code whose names are gone.
+ * While the last reference to its code is dropped, a frame is still there.  What runs then (a
+ * callback of a weak reference) finds it with a code whose names are gone.
  */
 static bool has_code(const _PyInterpreterFrame *frame)
 {

@@ -14,7 +14,10 @@ enum {
 	TEXTS_BYTES = 4096,
 	FRAME_TEXT_BYTES = 256,
 
-	/* Blocks over this may come from the raw domain; with what debugging adds it begins below 512. */
+	/*
+	 * Blocks over this may come from the raw domain; with what debugging adds it begins below
+	 * 512.
+	 */
 	SMALL_BYTES = 256,
 	DEBUG_BYTES = 64 /* more than debugging adds to a block */
 };
@@ -35,8 +38,9 @@ static bool with_native;
 static bool has_arenas;
 
 /*
- * The call of mem or obj that the allocator underneath is serving: what that takes from the raw domain
- * for it, and from malloc, is counted already.  Its own tables, which it may need just then, are not.
+ * The call of mem or obj that the allocator underneath is serving: what that takes from the raw
+ * domain for it, and from malloc, is counted already.  Its own tables, which it may need just then,
+ * are not.
  */
 static __thread struct {
 	uint32_t depth;
@@ -271,8 +275,8 @@ static void *raw_calloc(void *context, size_t number, size_t bytes)
 }
 
 /*
- * Another thread may be given the old address as soon as the block has moved, so its sample is closed
- * before.  If there is no memory, the block is still there and its sample is not.
+ * Another thread may be given the old address as soon as the block has moved, so its sample is
+ * closed before.  If there is no memory, the block is still there and its sample is not.
  */
 static void *raw_realloc(void *context, void *p, size_t bytes)
 {

@@ -2,8 +2,8 @@
 /*
  * python - CPython's headers, with what they tell of its inside.
  *
- * The layout of frames is told by headers that only the core should include (Py_BUILD_CORE_MODULE: as the
- * extensions that come with Python do).
+ * The layout of frames is told by headers that only the core should include (Py_BUILD_CORE_MODULE:
+ * as the extensions that come with Python do).
  */
 #pragma once
 

@@ -3,9 +3,10 @@
  * run - another main program in this interpreter, by Python's own code for that.
  *
  * `python3 -m geiger script.py` has to end up as `python3 script.py` does: __main__, sys.argv and
- * sys.path, what a traceback shows, how deep recursion goes, what exits mean.  So nothing of it is written
- * anew: the configuration is what the other command line would have given, the frames of this module
- * leave the stack, and Py_RunMain() runs the program, finalizes the interpreter and gives the exit status.
+ * sys.path, what a traceback shows, how deep recursion goes, what exits mean.  So nothing of it is
+ * written anew: the configuration is what the other command line would have given, the frames of
+ * this module leave the stack, and Py_RunMain() runs the program, finalizes the interpreter and
+ * gives the exit status.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compile - from data to nodes: each variable becomes a place (an environment so many steps outwards, a
- * field in it; or a symbol), each call knows whether it is a tail call.
+ * compile - from data to nodes: each variable becomes a place (an environment so many steps
+ * outwards, a field in it; or a symbol), each call knows whether it is a tail call.
  *
  * Every function call, let and letrec with variables makes one environment at run time, and one
  * `struct scope` here.

@@ -2,12 +2,12 @@
 /*
  * eval - evaluates nodes.
  *
- * A Scheme function that is called, not in tail position, is one call_closure() on the C stack with its
- * `struct frame`; within it eval() calls itself for the parts of an expression.  A tail call goes on in
- * the frame that is there.
+ * A Scheme function that is called, not in tail position, is one call_closure() on the C stack with
+ * its `struct frame`; within it eval() calls itself for the parts of an expression.  A tail call
+ * goes on in the frame that is there.
  *
- * Values that wait while something else is evaluated are on the value stack, for the collector to see
- * and to update.  No C variable here holds an object while another is allocated.
+ * Values that wait while something else is evaluated are on the value stack, for the collector to
+ * see and to update.  No C variable here holds an object while another is allocated.
  */
 #include "syntax.h"
 
@@ -39,7 +39,10 @@ static const struct lambda *closure_lambda(const struct object *closure)
 	return (const struct lambda *)closure->fields[0];
 }
 
-/* An environment with these variables, which are on the value stack.  Field 0 is for the caller to fill. */
+/*
+ * An environment with these variables, which are on the value stack.  Field 0 is for the caller to
+ * fill.
+ */
 static struct object *new_environment(struct vm *vm, const value *variables, uint32_t count)
 {
 	struct object *environment = heap_new(&vm->heap, TYPE_ENVIRONMENT, object_size(count + 1));

@@ -7,9 +7,9 @@
  *   (do ((a x step) ...) (test r ...) body ...)
  *                                     (let do-loop ((a x) ...)
  *                                       (if test (begin r ...) (begin body ... (do-loop step ...))))
- *   (cond (test e ...) ...)           (if test (begin e ...) (cond ...))
- *   (case key ((a b) e ...) ...)      (let ((case-key key)) (cond ((memv case-key '(a b)) e ...) ...))
- *   (when test e ...)                 (if test (begin e ...)), and unless
+ *   (cond (test e ...) ...)           (if test (begin e ...) (cond ...)) (case key ((a b) e ...)
+ *   ...)      (let ((case-key key)) (cond ((memv case-key '(a b)) e ...) ...)) (when test e ...)
+ *   (if test (begin e ...)), and unless
  *
  * One step at a time: what comes out may be a derived form again.  Data are shared, never changed.
  */

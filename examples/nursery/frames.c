@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frames - the Scheme stack, for a sample.  It is the list that the collector walks, too: nothing is kept
- * for the profiler's sake.
+ * frames - the Scheme stack, for a sample.  It is the list that the collector walks, too: nothing
+ * is kept for the profiler's sake.
  */
 #include "syntax.h"
 

@@ -80,8 +80,9 @@ void heap_collect(struct heap *heap, bool major)
 }
 
 /*
- * Born old, and remembered: what its creator fills it with may be young.  (The flag in its header goes when
- * heap_new() writes it; so it may come to be remembered twice, which costs a second look at it.)
+ * Born old, and remembered: what its creator fills it with may be young.  (The flag in its header
+ * goes when heap_new() writes it; so it may come to be remembered twice, which costs a second look
+ * at it.)
  */
 static void *new_large(struct heap *heap, size_t bytes, enum type type)
 {

@@ -3,21 +3,24 @@
  * heap - the memory of the Scheme program, and its collector.
  *
  *   nursery     one block, where objects are born: allocation moves a pointer.  When it is full, a
- *               minor collection copies what is still reachable to the old space: the nursery is empty.
+ *               minor collection copies what is still reachable to the old space: the nursery is
+ *               empty.
  *   old space   chunks, filled one after the other.  When it has grown to twice what the last major
  *               collection left, the next one copies what is reachable to new chunks.
  *   large       an object that does not fit half a nursery is born in an old chunk of its own.
  *
- * So an object moves when it is promoted, and again at each major collection.  A minor collection looks
- * at no old object but those in the remembered set: heap_set() puts an old object there when it is made
- * to point to a young one.
+ * So an object moves when it is promoted, and again at each major collection.  A minor collection
+ * looks at no old object but those in the remembered set: heap_set() puts an old object there when
+ * it is made to point to a young one.
  *
- * Rule for users: whatever may allocate may move every object.  No C variable may hold one across that;
- * what must survive is where `visit_roots` finds it (the interpreter's stack and frames).
+ * Rule for users: whatever may allocate may move every object.  No C variable may hold one across
+ * that; what must survive is where `visit_roots` finds it (the interpreter's stack and frames).
  *
- * Sampling    the nursery is a `struct geiger_bump` (geiger/bump.h).  Its fast path is the comparison with
- *             the end of free memory that a nursery needs anyway; profile.h has the rest.
- * Full        there is no limit but the system's memory; where that ends the program does, with a message.
+ * Sampling    the nursery is a `struct geiger_bump` (geiger/bump.h).  Its fast path is the
+ *             comparison with the end of free memory that a nursery needs anyway; profile.h has the
+ *             rest.
+ * Full        there is no limit but the system's memory; where that ends the program does, with a
+ *             message.
  * Threads     one; a runtime with more has a nursery for each.
  */
 #pragma once
@@ -103,11 +106,11 @@ __attribute__((cold, noinline)) void heap_remember(struct heap *heap, struct obj
 _Noreturn void heap_out_of_memory(size_t bytes);
 
 /*
- * The fast path is that of geiger_bump_alloc(), written out so that a due sample and a full nursery leave
- * it by the same cold call.
+ * The fast path is that of geiger_bump_alloc(), written out so that a due sample and a full nursery
+ * leave it by the same cold call.
  *
- * A new object; bytes: as of object_size().  May collect.  Its fields are the caller's to fill, before
- * anything else is allocated, and without heap_set().
+ * A new object; bytes: as of object_size().  May collect.  Its fields are the caller's to fill,
+ * before anything else is allocated, and without heap_set().
  */
 static inline struct object *heap_new(struct heap *heap, enum type type, size_t bytes)
 {

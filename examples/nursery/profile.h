@@ -6,8 +6,9 @@
  *   a collection       tells which sampled objects moved, were promoted or died (profile_collected)
  *   the interpreter    tells the Scheme frames of a sample's stack (vm.h, vm_frames)
  *
- * Without a recorder, without geiger_start() and without on_sample nothing is recorded, and what is drawn
- * costs a few nanoseconds each 512 KiB.  Compiled with GEIGER_DISABLED nothing of geiger is left.
+ * Without a recorder, without geiger_start() and without on_sample nothing is recorded, and what is
+ * drawn costs a few nanoseconds each 512 KiB.  Compiled with GEIGER_DISABLED nothing of geiger is
+ * left.
  */
 #pragma once
 
@@ -26,7 +27,10 @@ struct profile_options {
 	uint64_t seed;             /* 0: random */
 	void (*on_sample)(void *user, const struct geiger_bump_sample *sample); /* or NULL */
 	void *on_sample_user;
-	/* The Scheme frames of the moment, as geiger_heap_set_frame_provider() wants them; NULL: none. */
+	/*
+	 * The Scheme frames of the moment, as geiger_heap_set_frame_provider() wants them; NULL:
+	 * none.
+	 */
 	size_t (*frames)(void *user, struct geiger_frame *frames, size_t capacity);
 	void *frames_user;
 };

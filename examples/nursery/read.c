@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read - from text to data: lists, symbols, numbers, strings, characters, #t, #f and 'quotes.  There
- * are no dotted pairs in programs; cons makes them.
+ * read - from text to data: lists, symbols, numbers, strings, characters, #t, #f and 'quotes.
+ * There are no dotted pairs in programs; cons makes them.
  */
 #include <ctype.h>
 #include <errno.h>

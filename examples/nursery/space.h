@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * space - memory from the system for the heap, and what happens to it in a collection.  For heap.c and
- * collect.c; others use heap.h.
+ * space - memory from the system for the heap, and what happens to it in a collection.  For heap.c
+ * and collect.c; others use heap.h.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ void *space_allocate(struct space *space, size_t bytes);
 void space_release(struct space *space);
 
 /*
- * The nursery's reachable objects go to the old space, and its reachable objects to new chunks.  The
- * former leaves the nursery as it is, with addresses for headers; the latter wants it empty.
+ * The nursery's reachable objects go to the old space, and its reachable objects to new chunks.
+ * The former leaves the nursery as it is, with addresses for headers; the latter wants it empty.
  */
 void collect_minor(struct heap *heap);
 void collect_major(struct heap *heap);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syntax - a program between its text and its evaluation.  All of it is C memory (the arena of vm.h):
- * nothing here moves, so reading and compiling know nothing of the collector.
+ * syntax - a program between its text and its evaluation.  All of it is C memory (the arena of
+ * vm.h): nothing here moves, so reading and compiling know nothing of the collector.
  *
  *   text --read.c--> data --expand.c--> data of few forms --compile.c--> nodes --eval.c-->
  *
@@ -60,7 +60,10 @@ struct node {
 /* Reads the next datum from *text, which *line is the line of; NULL at the end of the text. */
 struct datum *read_datum(struct vm *vm, const char *file, const char **text, uint32_t *line);
 
-/* Derived forms (cond, case, let*, named let, do, when, unless) as simpler ones; others as they are. */
+/*
+ * Derived forms (cond, case, let*, named let, do, when, unless) as simpler ones; others as they
+ * are.
+ */
 struct datum *expand(struct vm *vm, const char *file, struct datum *form);
 
 /* A form of the top level as a function without parameters. */

@@ -8,9 +8,9 @@
  *   ...x100   a symbol: not on the heap, never moves, lives as long as the interpreter
  *   ...x110   a primitive: a function written in C
  *
- * Objects     begin with a header of 64 bits: size in bytes << 16 | type << 8 | flags.  Its lowest bit is 1;
- *             while a collection is under way, a header whose lowest bit is 0 is the address that the
- *             object has moved to.  After it come fields of 64 bits:
+ * Objects     begin with a header of 64 bits: size in bytes << 16 | type << 8 | flags.  Its lowest
+ *             bit is 1; while a collection is under way, a header whose lowest bit is 0 is the
+ *             address that the object has moved to.  After it come fields of 64 bits:
  *
  *             pair         car, cdr
  *             closure      the lambda (a C pointer), its environment

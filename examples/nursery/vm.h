@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vm - the interpreter: a program is read (read.c), compiled to a tree of nodes (expand.c, compile.c),
- * and evaluated by recursion on the C stack (eval.c).
+ * vm - the interpreter: a program is read (read.c), compiled to a tree of nodes (expand.c,
+ * compile.c), and evaluated by recursion on the C stack (eval.c).
  *
  *   struct vm vm;
  *
@@ -9,11 +9,12 @@
  *   vm_run(&vm, "program.scm", text);
  *   vm_done(&vm);
  *
- * Roots        what C code holds while something allocates must be where the collector finds it: on the value
- *              stack (vm_push), in a frame, in a symbol's value, in the table of constants.
+ * Roots        what C code holds while something allocates must be where the collector finds it: on
+ *              the value stack (vm_push), in a frame, in a symbol's value, in the table of
+ *              constants.
  * Frames       each running Scheme function has a `struct frame` on the C stack: its environment,
- *              and where in the program it is.  A profiler needs no more than that list to show the Scheme
- *              stack, and the frames' own addresses to put them between the native frames.
+ *              and where in the program it is.  A profiler needs no more than that list to show the
+ *              Scheme stack, and the frames' own addresses to put them between the native frames.
  * Errors       of the program end it: vm_fail() prints where and why, and exits with status 1.
  * Lifetime     syntax, nodes and symbols live in an arena until vm_done().
  * Threads      one.

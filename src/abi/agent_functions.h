@@ -35,13 +35,13 @@ enum {
 
 /* The current settings, from which libgeiger draws its samples. */
 struct gg_agent_settings {
-	uint32_t
-		change_count; /* changes with each member below; 0: nothing is recorded, now or ever */
-	uint32_t
-		generation; /* of the process; it changes in a forked child, whose samplers start anew */
+	/* Changes with each member below.  0: nothing is recorded, now or ever. */
+	uint32_t change_count;
+	/* The generation of the process.  A forked child has another one, and new samplers. */
+	uint32_t generation;
 	bool is_active;
 	uint64_t interval_bytes;
-	uint64_t seed; /* 0: none was asked for */
+	uint64_t seed; /* 0: the system chooses one */
 	enum gg_scheme scheme;
 };
 
@@ -64,8 +64,8 @@ struct gg_agent_sample {
 };
 
 /*
- * The requests of libgeiger-compat before the agent starts, from its function geiger_compat_begin().
- * Members that are zero or false leave the decision to the environment.
+ * The requests of libgeiger-compat before the agent starts, from its function
+ * geiger_compat_begin().  Members that are zero or false leave the decision to the environment.
  */
 struct gg_agent_begin {
 	uint32_t bytes; /* size of this struct, as the agent knows it */
@@ -125,7 +125,7 @@ struct gg_agent_functions {
 	 * The sample's id; 0: dropped, counted.  A live sample of the same key is closed as missed.
 	 */
 	uint64_t (*record)(const struct gg_agent_sample *sample);
-	/* The id of the live sample of that key; 0: there is none. */
+	/* The id of the live sample of that key; 0: no live sample has that key. */
 	uint64_t (*find)(uint64_t key);
 	/*
 	 * True: it was a sample, and is closed now.  id: closes only the sample of that id; 0: any.

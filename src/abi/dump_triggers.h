@@ -25,9 +25,9 @@ struct gg_agent_triggers {
 	uint64_t allocated_bytes; /* kind i: each time so much was allocated, as estimated */
 	uint64_t freed_bytes;     /* kind i: each time so much was freed, as estimated */
 	uint64_t time_ns;         /* kind i: each time so long has passed; checked at samples */
-	uint64_t
-		growth_bytes; /* kind u: each time the live bytes exceed their last mark by so much ... */
-	uint32_t growth_percent; /* ... and by this percentage of it */
+	/* Kind u: each time the live bytes exceed the last high-water mark by both of these. */
+	uint64_t growth_bytes;
+	uint32_t growth_percent; /* of the mark */
 	uint32_t cgroup_percent; /* kind u: while the control group uses this part of its limit */
 	uint64_t rss_bytes;      /* kind u: while so much is resident ... */
 	uint64_t every_ns;       /* ... but not more often than this */

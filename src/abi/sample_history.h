@@ -50,7 +50,7 @@ struct gg_history_calls {
 
 	/*
 	 * Reads the first record with that number or a later one, oldest first.  Returns its number
-	 * + 1; 0: there is none.
+	 * + 1; 0: there are no more records.
 	 */
 	uint32_t (*next)(enum gg_history_kind kind, uint32_t number,
 	                 struct gg_history_record *ret_record);

@@ -36,8 +36,8 @@ static inline void release(gg_extra_functions_free *real, void *p, uintptr_t sec
 }
 
 /*
- * Each of these macros defines the hook gg_NAME of the function that gg_extra_functions.NAME has.  All
- * such hooks have the same body; the lines after each say by which names programs call it.
+ * Each of these macros defines the hook gg_NAME of the function that gg_extra_functions.NAME has.
+ * All such hooks have the same body; the lines after each say by which names programs call it.
  */
 #define ALLOCATING_HOOK(name)                                                       \
 	GG_EXPORT void *gg_##name(size_t bytes, uintptr_t second, uintptr_t third); \

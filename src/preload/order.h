@@ -37,7 +37,7 @@
  *  19  xallocx                     -                            decide; close the sample that the
  *                                                               block is; record its new size
  *  20  ... that gives less than    -                            nothing: it is still the same block
- *      was asked for
+ *      requested
  *
  * The reasons that are not obvious:
  *   4  Once free() returns, another thread may own the address, and our record would close that

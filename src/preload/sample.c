@@ -357,11 +357,11 @@ void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes)
 	return p;
 }
 
-/* What must be known before a block goes to realloc(). */
+/* The state that is needed after the real realloc(), collected before it. */
 struct change {
 	struct gg_draw draw; /* for the new size */
 	bool sampled;        /* true: `draw` is a sample of the new size */
-	uint64_t old_id;     /* id of the sample at the old address; 0: it is none */
+	uint64_t old_id;     /* id of the sample at the old address; 0: the block is no sample */
 	int errno_before;
 };
 

@@ -57,8 +57,8 @@ GG_COLD void gg_sample_resized(void *p, size_t bytes, bool due);
 GG_APART void gg_sample_mapping(void *p, size_t bytes);
 
 /*
- * Finds the sample at p.  False: there is none, or this thread cannot look now, because another one
- * is making the region of a forked child.
+ * Finds the sample at p.  False: the block is no sample, or this thread cannot look it up now,
+ * because another one is making the region of a forked child.
  */
 GG_APART bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample);
 

@@ -12,7 +12,7 @@
 
 enum { LIBRARY_NAME_MAX_BYTES = 4096 };
 
-static const char *runtime; /* points into the loader's list; NULL: there is none */
+static const char *runtime; /* points into the loader's list; NULL: no sanitizer is loaded */
 static char our_name[LIBRARY_NAME_MAX_BYTES];
 
 /* This file calls no strlen() or strstr(): the loader would bind them to the sanitizer's. */

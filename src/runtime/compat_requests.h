@@ -25,8 +25,8 @@ enum { GG_COMPAT_REQUESTS_VISIT_BYTES = 64 << 10 };
 extern struct gg_compat_requests gg_compat_requests __attribute__((visibility("hidden")));
 
 /*
- * Asks libgeiger-compat for its requests before the start, and hands it the agent's functions.  Looks
- * for it among the objects that the loader has mapped.  All members but `bytes` are zero if it is
- * not there.
+ * Asks libgeiger-compat for its requests before the start, and hands it the agent's functions.
+ * Looks for it among the objects that the loader has mapped.  All members but `bytes` are zero if
+ * it is not there.
  */
 GG_COLD void gg_compat_requests_read(struct gg_agent_begin *ret_begin);

@@ -10,8 +10,8 @@
  *            through its mapping.  Nor a file that has a second name, another owner, or not a
  *            region's first bytes.  Nor a region of a recorded session: its recorder removes those.
  * Bounded    A list beside the regions names them (region/retention.h).  While it has at most
- *            GEIGER_KEEP entries, no region is checked; else CHECKS_MAX entries of processes that may
- *            live, and at most as many regions are removed.  If another process has locked the
+ *            GEIGER_KEEP entries, no region is checked; else CHECKS_MAX entries of processes that
+ *            may live, and at most as many regions are removed.  If another process has locked the
  *            list, the region waits in a second list for the next process that gets the lock.
  * Lost       After each SEARCH_EVERY entries the directory is searched for regions that are in no
  *            list.  If a file of another user has the list's name, every process searches.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ledger - a libgeiger for tests of adapters: every allocation is a sample, and what is live is kept
- * exactly, with its frames and type, where a test can look.
+ * ledger - a libgeiger for tests of adapters: every allocation is a sample, and what is live is
+ * kept exactly, with its frames and type, where a test can look.
  *
  * It defines the functions of geiger.h that adapters call; a test links it instead of the library.
  */

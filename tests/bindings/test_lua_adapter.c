@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The adapter for Lua at an interval of 1: what it reports is what Lua itself counts, wherever a state
- * comes from and however its allocations end.
+ * The adapter for Lua at an interval of 1: what it reports is what Lua itself counts, wherever a
+ * state comes from and however its allocations end.
  */
 #include <geiger/lua.h>
 #include <lauxlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gperftools_program MODE [PREFIX] - a program that was written for gperftools, by its headers, and is linked to
- * nothing of it.
+ * gperftools_program MODE [PREFIX] - a program that was written for gperftools, by its headers, and
+ * is linked to nothing of it.
  *
  *   env            3000 blocks of 1000 bytes, for what HEAPPROFILE makes of them
  *   frees          2000 of 3000 blocks of 1000 bytes are freed

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hammer_own - has hammer_program run on libgeiger's own copy of the agent, linked in with libgeiger-compat, for
- * the thread sanitizer, which takes the allocator's place itself: what races is all but the samples.
+ * hammer_own - has hammer_program run on libgeiger's own copy of the agent, linked in with
+ * libgeiger-compat, for the thread sanitizer, which takes the allocator's place itself: what races
+ * is all but the samples.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hammer_program DIRECTORY MILLISECONDS [own] - eight threads allocate, dump, reset, switch, rename, ask and log by
- * mallctl(), all at once.  It ends as it should: every call answers, and what dumps say at the end is what
- * is there.
+ * hammer_program DIRECTORY MILLISECONDS [own] - eight threads allocate, dump, reset, switch,
+ * rename, ask and log by mallctl(), all at once.  It ends as it should: every call answers, and
+ * what dumps say at the end is what is there.
  */
 #include <errno.h>
 #include <jemalloc/jemalloc.h>

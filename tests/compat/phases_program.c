@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * phases_program - a program that steers jemalloc's profiler as it goes, and prints what dumps say after each
- * step.  Every allocation is a sample (lg_prof_sample:0), and sizes are those of size classes, so all numbers
- * are exact and the same under every library that means the same.
+ * phases_program - a program that steers jemalloc's profiler as it goes, and prints what dumps say
+ * after each step.  Every allocation is a sample (lg_prof_sample:0), and sizes are those of size
+ * classes, so all numbers are exact and the same under every library that means the same.
  *
  * Compiled with jemalloc's header, and linked to nothing of it.
  */

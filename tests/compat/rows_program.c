@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows_program - asks mallctl() for every name of jemalloc's profiler in every way: right, short and long
- * lengths, nowhere to put a value, values to set, too many of both.  Prints what comes back, so that two
- * libraries that answer can be compared line by line.
+ * rows_program - asks mallctl() for every name of jemalloc's profiler in every way: right, short
+ * and long lengths, nowhere to put a value, values to set, too many of both.  Prints what comes
+ * back, so that two libraries that answer can be compared line by line.
  *
  * Compiled with jemalloc's header, and linked to nothing of it: mallctl is there or it is not.
  */

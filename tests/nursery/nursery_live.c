@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nursery_live SCHEME INTERVAL FOLDER PROGRAM.scm - the example's interpreter with one function more:
+ * nursery_live SCHEME INTERVAL FOLDER PROGRAM.scm - the example's interpreter with one function
+ * more:
  *
- *   (check major?)   collects; prints what the heap holds then, as "CHECK TYPE OBJECTS BYTES" lines; and writes
- *                    what is recorded then to the file FOLDER/CHECK.region
+ *   (check major?)   collects; prints what the heap holds then, as "CHECK TYPE OBJECTS BYTES"
+ *                    lines; and writes what is recorded then to the file FOLDER/CHECK.region
  */
 #include <errno.h>
 #include <stdio.h>

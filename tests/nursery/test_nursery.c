@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The example's interpreter and collector: programs print what they always did, whatever the collector and
- * the sampler do.  NURSERY, NURSERY_PLAIN: the programs; NURSERY_PROGRAMS: the folder of the Scheme ones.
+ * The example's interpreter and collector: programs print what they always did, whatever the
+ * collector and the sampler do.  NURSERY, NURSERY_PLAIN: the programs; NURSERY_PROGRAMS: the folder
+ * of the Scheme ones.
  */
 #include <stdlib.h>
 #include <unistd.h>

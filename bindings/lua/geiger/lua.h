@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * geiger/lua.h - Lua 5.4 states in geiger's profiles: what they allocate, by Lua's functions and lines.
+ * geiger/lua.h - Lua 5.4 states in geiger's profiles: what they allocate, by Lua's functions and
+ * lines.
  *
  *   lua_State *L = geiger_lua_newstate(NULL, NULL);       instead of luaL_newstate()
  *
@@ -13,11 +14,12 @@
  *
  *   geiger_lua_install(L);
  *
- * Heap       "lua", with the types string, table, function, userdata, thread, upvalue, prototype, and array
- *            for what belongs to objects: the contents of tables, stacks, buffers.
- * Stacks     of Lua functions and the C functions that they call; of a coroutine, those of who resumed
- *            it follow.  Memory that a state takes without any has a native stack.
- * Starting   is the caller's: geiger_start(), or `geiger record`.  Where nothing records, nothing happens.
+ * Heap       "lua", with the types string, table, function, userdata, thread, upvalue, prototype,
+ *            and array for what belongs to objects: the contents of tables, stacks, buffers.
+ * Stacks     of Lua functions and the C functions that they call; of a coroutine, those of who
+ *            resumed it follow.  Memory that a state takes without any has a native stack.
+ * Starting   is the caller's: geiger_start(), or `geiger record`.  Where nothing records, nothing
+ *            happens.
  * Threads    as Lua's: a state belongs to one thread at a time.
  * Cost       not sampled: one call through a pointer and a subtraction.
  */
@@ -31,27 +33,32 @@ extern "C" {
 #endif
 
 /*
- * lua_newstate() with sampling in front of that allocator; allocate NULL: realloc() and free().  As with
- * lua_newstate(), there is no panic function and are no warnings yet.  NULL: no memory.
+ * lua_newstate() with sampling in front of that allocator; allocate NULL: realloc() and free().  As
+ * with lua_newstate(), there is no panic function and are no warnings yet.  NULL: no memory.
  */
 lua_State *geiger_lua_newstate(lua_Alloc allocate, void *user);
 
 /*
- * Puts sampling in front of the allocator of this state, until it is closed.  Blocks that it has already
- * are left alone.  Again: does nothing.  lua_setallocf() after it takes it away.  0, or -ENOMEM.
+ * Puts sampling in front of the allocator of this state, until it is closed.  Blocks that it has
+ * already are left alone.  Again: does nothing.  lua_setallocf() after it takes it away.  0, or
+ * -ENOMEM.
  */
 int geiger_lua_install(lua_State *L);
 
 /*
- * Replaces coroutine.resume and coroutine.wrap by functions that do the same and remember who runs.  Else
- * what a coroutine allocates is told of the one who resumed it.  Needs the coroutine library.
+ * Replaces coroutine.resume and coroutine.wrap by functions that do the same and remember who
+ * runs.  Else what a coroutine allocates is told of the one who resumed it.  Needs the coroutine
+ * library.
  */
 void geiger_lua_coroutines(lua_State *L);
 
 /* lua_resume() for hosts that run coroutines themselves, to the same end. */
 int geiger_lua_resume(lua_State *L, lua_State *from, int argument_count, int *ret_result_count);
 
-/* require "geiger": both of the above, and the functions start, stop, interval, destination and snapshot. */
+/*
+ * require "geiger": both of the above, and the functions start, stop, interval, destination and
+ * snapshot.
+ */
 LUA_API int luaopen_geiger(lua_State *L);
 
 #ifdef __cplusplus

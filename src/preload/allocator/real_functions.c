@@ -74,7 +74,7 @@ static void no__exit(int status)
 	syscall(SYS_exit_group, status);
 }
 
-/* A function, the pointer that receives its address, and the substitute if there is none. */
+/* A function, the pointer that receives its address, and the substitute if no library has it. */
 static const struct real_function {
 	const char *name;
 	void *pointer;

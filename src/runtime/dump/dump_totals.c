@@ -160,9 +160,9 @@ static void add_site_totals(struct gg_dump_totals *totals, const struct gg_regio
 }
 
 /*
- * A live sample was allocated, but its site total may have been read before the allocation was added to
- * it.  So each pair has at least as much allocated as live, and so have the sums that it is a part
- * of.  The sums are not visited: entries that add_pair() changes here exist already.
+ * A live sample was allocated, but its site total may have been read before the allocation was
+ * added to it.  So each pair has at least as much allocated as live, and so have the sums that it
+ * is a part of.  The sums are not visited: entries that add_pair() changes here exist already.
  */
 static void count_live_as_allocated(struct gg_dump_totals *totals)
 {
@@ -214,7 +214,9 @@ int gg_dump_totals_make(struct gg_dump_totals *ret_totals, const struct gg_regio
 	take(ret_totals, GG_DUMP_TOTALS_ALL, GG_DUMP_TOTALS_ALL);
 	take(ret_totals, GG_STACK_OVERFLOW, GG_DUMP_TOTALS_ALL);
 	add_live(ret_totals, region, scan.live_count, from_id);
-	/* Again, because live samples may belong to site totals that are newer than the first scan. */
+	/*
+	 * Again, because live samples may belong to site totals that are newer than the first scan.
+	 */
 	gg_region_scan_begin(region, &scan);
 	add_site_totals(ret_totals, region, scan.site_total_count, base);
 	count_live_as_allocated(ret_totals);

@@ -36,8 +36,8 @@ void gg_signal_chain_take(struct gg_signal_chain *chain);
 bool gg_signal_chain_call(struct gg_signal_chain *chain, siginfo_t *info, void *context);
 
 /*
- * The hooks of sigaction() and its relatives call begin() before the real call, then replace_old() and
- * end().
+ * The hooks of sigaction() and its relatives call begin() before the real call, then replace_old()
+ * and end().
  */
 struct gg_signal_chain_hook {
 	struct gg_signal_chain *chain; /* NULL: the signal does not come to us yet */
