@@ -6,8 +6,8 @@
 #include "base/compiler.h"
 
 /*
- * Fills *begin with the requests of jemalloc's and gperftools' options.  The agent looks this name up
- * among the loaded objects, so it must stay as it is.
+ * Fills *begin with the requests of jemalloc's and gperftools' options.  The agent looks this name
+ * up among the loaded objects, so it must stay as it is.
  */
 GG_EXPORT void geiger_compat_begin(const struct gg_agent_functions *agent,
                                    struct gg_agent_begin *begin);

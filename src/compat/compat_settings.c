@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "compat/jemalloc/next_mallctl.h"
 
@@ -74,6 +75,7 @@ static void read_all(const struct gg_agent_functions *agent)
 	struct gg_option_string *conf = &settings.conf;
 	bool they_profile = gg_next_mallctl_profiles();
 
+	gg_assert(gg_load_relaxed(&state) == READING);
 	gg_option_string_init(conf);
 	settings.agent = agent;
 	if (!they_profile)

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "embed/public.h"
 #include "embed/public_draw.h"
 #include "embed/report_sample.h"
@@ -163,6 +164,9 @@ static void emit(struct state *s, void *object, size_t bytes, const char *type,
 	};
 	void (*on_sample)(void *, const struct geiger_bump_sample *) = s->on_sample;
 
+	/* The sampler drew the point inside this object, and the context had a receiver for it. */
+	gg_assert(gg_draw_is_valid(draw) && draw->offset_bytes < bytes);
+	gg_assert(s->sampling);
 	if (s->inside)
 		return;
 	s->inside = true;

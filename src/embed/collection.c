@@ -3,13 +3,15 @@
  * collection - geiger_collected(): a collector tells, for all sampled objects at once, which died
  * and where the others are now.
  *
- *   1. visit     call new_address() for each sample; close the dead ones, promote those that grew old
+ *   1. visit     call new_address() for each sample; close the dead ones, promote those that grew
+ *                old
  *   2. vacate    move samples to their new keys, or to a parking key while that one is taken
  *   3. occupy    move the parked samples to their new keys
  */
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "embed/counts.h"
 #include "embed/embed_thread.h"
 #include "embed/heap.h"
@@ -87,6 +89,7 @@ static void visit_objects(const struct gg_embed_collection *c, struct gg_embed_l
 				old->entries[old->count - 1].to = entry.to;
 			continue;
 		}
+		gg_assert(kept <= i);
 		list->entries[kept++] = entry;
 	}
 	list->count = kept;
@@ -141,6 +144,7 @@ static size_t collect(const struct gg_embed_collection *c, enum geiger_generatio
 	uint32_t first_young = young->count,
 		 first_old; /* entries from here on were visited, or are new */
 
+	gg_assert(gg_load_relaxed(&live_objects->lock) != 0);
 	/* The old list first, so that objects that grow old now are not visited twice. */
 	if ((generations & GEIGER_OLD) != 0)
 		visit_objects(c, old, GEIGER_OLD, old);
@@ -155,6 +159,7 @@ static size_t collect(const struct gg_embed_collection *c, enum geiger_generatio
 	vacate_keys(c, old, first_old, 1);
 	occupy_keys(c, young, first_young);
 	occupy_keys(c, old, first_old);
+	gg_assert(first_young <= young->count && first_old <= old->count);
 	return (young->count - first_young) + (old->count - first_old);
 }
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "embed/counts.h"
 
@@ -51,6 +52,7 @@ static void set_name(struct gg_embed_heap *heap, const char *name, const char *u
 		length = append(heap->name, length, unit);
 		length = append(heap->name, length, "]");
 	}
+	gg_assert(length < GG_EMBED_HEAP_NAME_MAX && heap->name[length] == '\0');
 	heap->name_bytes = (uint32_t)length;
 }
 
@@ -66,6 +68,7 @@ uint32_t geiger_heap_register(const char *name, const char *unit)
 	pthread_mutex_lock(&lock);
 	while (heap < heap_count && strcmp(heaps[heap].name, wanted.name) != 0)
 		heap++;
+	gg_assert(heap <= heap_count && heap_count <= GG_EMBED_HEAPS);
 	if (heap == GG_EMBED_HEAPS) {
 		heap = 0;
 		gg_embed_count(GG_EMBED_NAMES_DROPPED);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "embed/embed_thread.h"
 #include "embed/sampling_settings.h"
@@ -17,9 +18,22 @@ static struct listener {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* In a forked child: the thread that held the lock may not be here. */
+/*
+ * In a forked child: the thread that held the lock may exist in the parent alone.  It may have been
+ * in the middle of a change; then nobody completes that change here, and the slot becomes free.
+ */
 static void forked(void)
 {
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < GG_EMBED_LISTENERS; i++) {
+		if (listeners[i].change_count % 2 != 0) {
+			listeners[i].call = NULL;
+			listeners[i].change_count++;
+		}
+		count += listeners[i].call != NULL;
+	}
+	gg_store_relaxed(&gg_embed_settings.listener_count, count);
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
@@ -27,9 +41,10 @@ static void set(struct listener *listener, geiger_listener *call, void *user)
 {
 	uint32_t count = gg_load_relaxed(&listener->change_count);
 
+	gg_assert(count % 2 == 0); /* the lock admits one change at a time */
 	/*
-	 * Pairs with the acquires of gg_embed_listeners_call(): a reader that sees one of the two stores sees
-	 * the odd count.
+	 * Pairs with the acquires of gg_embed_listeners_call(): a reader that sees one of the two
+	 * stores sees the odd count.
 	 */
 	gg_store_relaxed(&listener->change_count, count + 1);
 	gg_fence_release();

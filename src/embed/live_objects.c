@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "embed/counts.h"
@@ -36,6 +37,7 @@ bool gg_embed_live_objects_lock(struct gg_embed_live_objects *live_objects, uint
 
 void gg_embed_live_objects_unlock(struct gg_embed_live_objects *live_objects)
 {
+	gg_assert(gg_load_relaxed(&live_objects->lock) != 0);
 	gg_store_release(&live_objects->lock, 0);
 }
 
@@ -66,10 +68,12 @@ static bool grow(struct gg_embed_live_list *list)
 
 void gg_embed_live_list_append(struct gg_embed_live_list *list, uint64_t key, uint64_t id)
 {
+	gg_assert(list->count <= list->capacity);
 	if (list->count == list->capacity && !grow(list)) {
 		gg_embed_count(GG_EMBED_DROPPED);
 		return;
 	}
+	gg_assert(list->count < list->capacity);
 	list->entries[list->count++] = (struct gg_embed_live_object){ .key = key, .id = id };
 }
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "embed/counts.h"
 #include "embed/embed_thread.h"
 #include "embed/heap.h"
@@ -136,6 +137,7 @@ static uint32_t list_pcs(struct sample_report *p)
 	uint64_t *to = t->pcs;
 	uint32_t native = 0;
 
+	gg_assert(p->frame_count <= GG_EMBED_FRAMES_MAX && p->stack.count <= GG_UNWIND_KEEP);
 	t->sample_count++;
 	for (uint32_t i = 0; i < p->frame_count; i++) {
 		uint64_t pc = find_frame(t, &p->frames[i]);
@@ -149,6 +151,7 @@ static uint32_t list_pcs(struct sample_report *p)
 	}
 	while (native < p->stack.count)
 		*to++ = p->stack.pcs[native++];
+	gg_assert(native == p->stack.count && to - t->pcs <= GG_EMBED_STACK_FRAMES_MAX);
 	return (uint32_t)(to - t->pcs);
 }
 

@@ -5,6 +5,7 @@
  * The thread's sampler and geiger_left_bytes share one count.  It is in geiger_left_bytes while the
  * thread is outside the library, and moves into the sampler while the thread is inside.
  */
+#include "base/assert.h"
 #include "embed/embed_thread.h"
 #include "embed/public_draw.h"
 #include "embed/report_sample.h"
@@ -53,6 +54,7 @@ static void update(struct gg_embed_thread *t)
 			gg_sampler_reseed(&t->sampler, options.seed, gg_embed_next_stream());
 		gg_sampler_change(&t->sampler, &options);
 	}
+	gg_assert(options.sampling_interval >= 1 && gg_sampler_is_started(&t->sampler));
 	t->fork_count = forks;
 	t->seen_change = count;
 }
@@ -79,6 +81,7 @@ static bool take(struct gg_embed_thread *t, size_t bytes, struct gg_draw *ret_dr
 {
 	bool sampled = false;
 
+	gg_assert(gg_load_relaxed(&t->inside) == 1);
 	to_sampler(t);
 	gg_embed_settings_refresh();
 	if (t->seen_change != gg_embed_settings_count())
@@ -87,6 +90,7 @@ static bool take(struct gg_embed_thread *t, size_t bytes, struct gg_draw *ret_dr
 		sampled = gg_sampler_take(&t->sampler, bytes, ret_draw);
 	else
 		gg_sampler_pause(&t->sampler, GG_EMBED_VISIT_BYTES);
+	gg_assert(!sampled || gg_draw_is_valid(ret_draw));
 	from_sampler(t);
 	return sampled;
 }

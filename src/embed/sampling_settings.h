@@ -2,8 +2,8 @@
 /*
  * sampling_settings - whether this process samples, how densely, and which side records it.
  *
- * Every sampler of libgeiger calls gg_embed_settings_refresh() in its slow path, which copies the settings of
- * the recording side (abi/agent_functions.h).  So a sampler compares a single count.
+ * Every sampler of libgeiger calls gg_embed_settings_refresh() in its slow path, which copies the
+ * settings of the recording side (abi/agent_functions.h).  So a sampler compares a single count.
  *
  * Recorder   A constructor decides it once: the agent, if its table exists, else this library.
  *            Before that, nothing is sampled.

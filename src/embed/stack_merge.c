@@ -2,6 +2,8 @@
 /* stack_merge - finds the native frame of each runtime frame by its stack pointers. */
 #include "embed/stack_merge.h"
 
+#include "base/assert.h"
+
 enum {
 	OUR_FRAMES_MAX = 16, /* between the capture and the program */
 	NEAR_FRAMES = 8      /* frames that find_native() tries one by one before it bisects */
@@ -63,6 +65,7 @@ static uint32_t find_native(const struct gg_embed_stack *stack, uint64_t address
 	else
 		low = near + 1;
 	/* Invariant: the result is in [low, high). */
+	gg_assert(low < high && high <= stack->count - stack->sp_first);
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -107,6 +110,7 @@ void gg_embed_stack_place(struct gg_embed_thread *t, const struct gg_embed_stack
 		if (t->targets[i] < target)
 			t->targets[i] = target;
 		target = t->targets[i];
+		gg_assert(target <= stack->count);
 	}
 }
 
@@ -130,5 +134,6 @@ uint32_t gg_embed_stack_merge(struct gg_embed_thread *t, const struct gg_embed_s
 	/* Without native frames, and after the last one, the remaining runtime frames follow. */
 	while (frame < frame_count)
 		t->merged_frames[count++] = (struct gg_embed_merged_frame){ .index = frame++ };
+	gg_assert(count == stack->count + frame_count && count <= GG_EMBED_STACK_FRAMES_MAX);
 	return count;
 }

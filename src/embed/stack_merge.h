@@ -33,12 +33,15 @@ void gg_embed_stack_capture(struct gg_embed_thread *t, const void *caller,
                             struct gg_embed_stack *ret_stack);
 
 /*
- * Places at most GG_EMBED_FRAMES_MAX frames of the runtime: t->targets[i] is the number of the native
- * frame that frame i precedes, counted from the innermost one.
+ * Places at most GG_EMBED_FRAMES_MAX frames of the runtime: t->targets[i] is the number of the
+ * native frame that frame i precedes, counted from the innermost one.
  */
 void gg_embed_stack_place(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
                           const struct geiger_frame *frames, uint32_t frame_count);
 
-/* Merges both kinds of frames into t->merged_frames after gg_embed_stack_place(); returns their number. */
+/*
+ * Merges both kinds of frames into t->merged_frames after gg_embed_stack_place(); returns their
+ * number.
+ */
 uint32_t gg_embed_stack_merge(struct gg_embed_thread *t, const struct gg_embed_stack *stack,
                               uint32_t frame_count);

@@ -117,6 +117,7 @@ static void log_free(const struct gg_region_sample *sample, uint64_t now_ns, uin
 
 	if (index >= GG_HISTORY_LOG_MAX || !try_lock(&entries[index]))
 		return;
+	gg_assert(index < GG_HISTORY_LOG_MAX && sample->id != 0);
 	entries[index].record = record_of(sample);
 	set_freed(&entries[index].record, now_ns, stack, thread);
 	unlock(&entries[index]);

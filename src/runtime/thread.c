@@ -83,6 +83,7 @@ static void clean(struct gg_thread_block *block)
 
 static void give_back(struct gg_thread_block *block)
 {
+	gg_assert(gg_load_relaxed(&block->in_use) == 1);
 	gg_region_thread_end(&gg_process.region, &block->record, gg_clock_monotonic_ns());
 	clean(block);
 	push_free(block);

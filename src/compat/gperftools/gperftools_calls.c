@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "compat/gperftools/gperftools.h"
@@ -127,6 +128,7 @@ static int append(void *context, const char *bytes, size_t length)
 		text->bytes = grown;
 		text->capacity = more;
 	}
+	gg_assert(text->length + length < text->capacity);
 	memcpy(text->bytes + text->length, bytes, length);
 	text->length += length;
 	text->bytes[text->length] = '\0';

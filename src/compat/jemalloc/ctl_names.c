@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/assert.h"
+
 /* The entries from `first` to before `end`, whose first `depth` parts are equal. */
 struct name_range {
 	size_t first, end, depth;
@@ -70,6 +72,8 @@ static bool narrow(const struct gg_ctl_names *names, struct name_range *group,
 			continue;
 		if (inner.first == group->end)
 			inner.first = i;
+		/* The table is sorted, so no other part stands in between. */
+		gg_assert(inner.end == i || inner.first == i);
 		inner.end = i + 1;
 	}
 	if (inner.first == group->end)
@@ -108,6 +112,7 @@ int gg_ctl_names_find(const struct gg_ctl_names *names, const char *name, size_t
 	struct name_range group = { 0, names->count, 0 };
 	bool ends = false;
 
+	gg_assert(names->count > 0);
 	*ret_is_known = false;
 	if (name[0] == '\0' || name[0] == '.')
 		return GG_CTL_NAMES_NONE;

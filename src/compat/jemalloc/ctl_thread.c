@@ -78,8 +78,8 @@ int gg_ctl_thread_prof_active(const struct gg_ctl_call *call)
 
 /*
  * Answers with the bytes that the thread has allocated or freed, or with a pointer to the word that
- * has them.  Programs keep that pointer, to read the word later without a call.  byte_counts[0] counts
- * allocated bytes, byte_counts[1] freed bytes.
+ * has them.  Programs keep that pointer, to read the word later without a call.  byte_counts[0]
+ * counts allocated bytes, byte_counts[1] freed bytes.
  */
 static int bytes(const struct gg_ctl_call *call, bool is_freed, bool is_pointer)
 {

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/assert.h"
+
 void gg_json_text_begin(struct gg_json_text *text, void (*write)(void *context, const char *piece),
                         void *context)
 {
@@ -21,6 +23,7 @@ void gg_json_text_flush(struct gg_json_text *text)
 {
 	if (text->used == 0)
 		return;
+	gg_assert(text->used < sizeof(text->buffer));
 	text->buffer[text->used] = '\0';
 	text->used = 0;
 	text->write(text->context, text->buffer);

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/compiler.h"
 
 enum option_kind {
@@ -85,6 +86,7 @@ static void add(struct option_message *line, const char *text, size_t length)
 		length = room;
 	memcpy(line->text + line->used, text, length);
 	line->used += length;
+	gg_assert(line->used < sizeof(line->text));
 	line->text[line->used] = '\0';
 }
 

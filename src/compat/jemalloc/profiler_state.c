@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "region/control.h"
 
@@ -74,6 +75,7 @@ uint64_t gg_profiler_interval_of(uint64_t lg)
 {
 	uint64_t interval = UINT64_C(1) << lg;
 
+	gg_assert(lg < 64);
 	return interval < GG_REGION_INTERVAL_MAX ? interval : GG_REGION_INTERVAL_MAX;
 }
 
@@ -95,7 +97,9 @@ size_t gg_profiler_lg_sample(void)
 	return 63 - (size_t)__builtin_clzll(now.interval_bytes);
 }
 
-/* apply_settings() applies the interval to this thread at once; other threads check within 8 MiB. */
+/*
+ * apply_settings() applies the interval to this thread at once; other threads check within 8 MiB.
+ */
 void gg_profiler_set_lg_sample(size_t lg)
 {
 	const struct gg_agent_functions *agent = gg_compat_settings()->agent;

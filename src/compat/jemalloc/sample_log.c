@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/time_units.h"
 #include "compat/jemalloc/json_text.h"
@@ -156,15 +157,18 @@ static bool count_all(struct log_numbers *n)
 		number_of(n->stacks, record.alloc_stack, &n->stack_count);
 		number_of(n->stacks, record.free_stack, &n->stack_count);
 	}
+	gg_assert(n->thread_count <= LOG_THREADS_MAX && n->stack_count <= n->stacks_max);
 	return true;
 }
 
 /* Inverts a table: afterwards, numbers of the file lead to numbers of the region. */
 static void invert(uint32_t *numbers, uint32_t length, uint32_t *ret_by_number)
 {
-	for (uint32_t i = 0; i < length; i++)
+	for (uint32_t i = 0; i < length; i++) {
+		gg_assert(numbers[i] <= length); /* a number in the file is at most the count */
 		if (numbers[i] != 0)
 			ret_by_number[numbers[i] - 1] = i;
+	}
 }
 
 static void add_info(struct gg_json_text *text)

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/time_units.h"
 #include "region/writer/scan.h"
 #include "runtime/dump/dump_file.h"
@@ -217,6 +218,7 @@ static uint32_t walk(struct dump_job *job, uint32_t stack, const uint64_t **ret_
 	while (first + 1 < count && !gg_pc_is_frame(job->pcs[first]) &&
 	       gg_operator_frames_has(job->pcs[first]))
 		first++;
+	gg_assert(first < count && count <= DUMP_FRAMES_MAX);
 	if (!gg_pc_is_frame(job->pcs[first]))
 		job->pcs[first] -= 1;
 	*ret_pcs = job->pcs + first;

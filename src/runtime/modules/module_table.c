@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/hash.h"
 #include "runtime/modules/mapped_modules.h"
@@ -249,6 +250,7 @@ static void register_module(const struct found_module *module, uint64_t epoch, u
 	gg_store_relaxed(&slot->identity, identity);
 	gg_store_relaxed(&slot->index, add_to_region(&info));
 	gg_store_release(&slot->end, module->end);
+	gg_assert(module->begin < module->end && info.range_count <= GG_REGION_RANGES_MAX);
 	/* Release, and last: the other members are valid now. */
 	gg_store_release(&slot->state, LOADED);
 	if (is_program)
