@@ -46,7 +46,7 @@ static const struct gg_option control_option_table[] = {
 /* --- status --- */
 
 /* The values that `status` prints.  Its texts point into the view. */
-struct status {
+struct region_status {
 	struct gg_region_view view;
 	const char *path;
 	bool is_alive;
@@ -106,22 +106,22 @@ static struct gg_figure find_live(const struct gg_region_view *view)
 	return gg_figure_of(&tally, GG_BYTES, CONFIDENCE, false);
 }
 
-static int read_status(struct status *status, const char *path, struct gg_error *error)
+static int read_status(struct region_status *shown, const char *path, struct gg_error *error)
 {
-	const struct gg_region_header *header = &status->view.header;
+	const struct gg_region_header *header = &shown->view.header;
 	uint64_t now_ns = gg_clock_wall_ns();
-	int code = gg_region_view_open(&status->view, path, error);
+	int status = gg_region_view_open(&shown->view, path, error);
 
-	if (code < 0)
-		return code;
-	status->path = path;
-	status->is_alive = header->end_monotonic_ns == 0 &&
-	                   gg_process_alive(header->pid, header->process_start_ticks);
+	if (status < 0)
+		return status;
+	shown->path = path;
+	shown->is_alive = header->end_monotonic_ns == 0 &&
+	                  gg_process_alive(header->pid, header->process_start_ticks);
 	/* The wall clock may have been set back since the process began. */
 	if (now_ns > header->start_wall_ns)
-		status->age_seconds = (double)(now_ns - header->start_wall_ns) * 1e-9;
-	status->dropped_count = gg_region_dropped(header);
-	status->live = find_live(&status->view);
+		shown->age_seconds = (double)(now_ns - header->start_wall_ns) * 1e-9;
+	shown->dropped_count = gg_region_dropped(header);
+	shown->live = find_live(&shown->view);
 	return 0;
 }
 
@@ -159,37 +159,37 @@ static uint64_t lost_events(const struct gg_region_header *header)
 	return header->ring_tail != 0 ? header->counters[GG_COUNT_DROP_EVENTS] : 0;
 }
 
-static void append_text(const struct status *status, const struct gg_figure_style *how,
+static void append_text(const struct region_status *shown, const struct gg_figure_style *how,
                         struct gg_buf *out)
 {
-	const struct gg_region_header *header = &status->view.header;
+	const struct gg_region_header *header = &shown->view.header;
 
 	gg_buf_printf(out, "process      %" PRIu32 ", %s\ncommand      ", header->pid,
-	              status->is_alive ? "alive" : "dead");
+	              shown->is_alive ? "alive" : "dead");
 	append_command(header, out);
 	gg_buf_printf(out, "\nregion       %s\nage          %.1f s\nsampling     %s, interval ",
-	              GG_PRINTABLE(status->path), status->age_seconds,
+	              GG_PRINTABLE(shown->path), shown->age_seconds,
 	              header->control.active != 0 ? "on" : "off");
 	append_interval(header, out);
 	gg_buf_printf(out, "\nsamples      %" PRIu64 " taken, %" PRIu32 " live\nlive         ",
-	              header->counters[GG_COUNT_SAMPLES], status->view.live_count);
-	gg_figure_append(how, &status->live, out);
+	              header->counters[GG_COUNT_SAMPLES], shown->view.live_count);
+	gg_figure_append(how, &shown->live, out);
 	gg_buf_append_text(out, "\n");
-	if (status->dropped_count > 0)
+	if (shown->dropped_count > 0)
 		gg_buf_printf(out, "dropped      %" PRIu64 " sample%s or frees found no place\n",
-		              status->dropped_count, status->dropped_count == 1 ? "" : "s");
+		              shown->dropped_count, shown->dropped_count == 1 ? "" : "s");
 	if (lost_events(header) > 0)
 		gg_buf_printf(out, "lost         %" PRIu64 " event%s of the history\n",
 		              lost_events(header), lost_events(header) == 1 ? "" : "s");
-	if (status->view.damaged_count > 0)
+	if (shown->view.damaged_count > 0)
 		gg_buf_printf(out, "damaged      %" PRIu64 " record%s left out\n",
-		              (uint64_t)status->view.damaged_count,
-		              status->view.damaged_count == 1 ? "" : "s");
+		              (uint64_t)shown->view.damaged_count,
+		              shown->view.damaged_count == 1 ? "" : "s");
 }
 
-static void append_json(const struct status *status, struct gg_buf *out)
+static void append_json(const struct region_status *shown, struct gg_buf *out)
 {
-	const struct gg_region_header *header = &status->view.header;
+	const struct gg_region_header *header = &shown->view.header;
 	GG_CLEANUP(gg_buf_done) struct gg_buf command = { 0 };
 	struct gg_json json = { .out = out };
 
@@ -198,26 +198,26 @@ static void append_json(const struct status *status, struct gg_buf *out)
 	gg_json_open(&json, NULL, '{');
 	gg_json_integer(&json, "version", 1);
 	gg_json_integer(&json, "pid", header->pid);
-	gg_json_bool(&json, "alive", status->is_alive);
+	gg_json_bool(&json, "alive", shown->is_alive);
 	gg_json_text(&json, "command", gg_buf_text(&command));
-	gg_json_text(&json, "region", status->path);
-	gg_json_number(&json, "age_seconds", status->age_seconds);
+	gg_json_text(&json, "region", shown->path);
+	gg_json_number(&json, "age_seconds", shown->age_seconds);
 	gg_json_bool(&json, "sampling", header->control.active != 0);
 	gg_json_integer(&json,
 	                counts_allocations(header) ? "interval_allocations" : "interval_bytes",
 	                header->control.interval_bytes);
 	gg_json_integer(&json, "samples", header->counters[GG_COUNT_SAMPLES]);
-	gg_json_integer(&json, "live_samples", status->view.live_count);
+	gg_json_integer(&json, "live_samples", shown->view.live_count);
 	gg_json_number(&json, "confidence", CONFIDENCE);
 	gg_json_open(&json, "live_bytes", '{');
-	gg_json_number(&json, "estimate", status->live.estimate);
-	gg_json_number(&json, "low", status->live.low);
-	gg_json_number(&json, "high", status->live.high);
+	gg_json_number(&json, "estimate", shown->live.estimate);
+	gg_json_number(&json, "low", shown->live.low);
+	gg_json_number(&json, "high", shown->live.high);
 	gg_json_close(&json);
-	gg_json_integer(&json, "dropped", status->dropped_count);
+	gg_json_integer(&json, "dropped", shown->dropped_count);
 	gg_json_integer(&json, "lost_events", lost_events(header));
-	gg_json_integer(&json, "damaged", status->view.damaged_count);
-	gg_json_bool(&json, "torn", status->view.torn);
+	gg_json_integer(&json, "damaged", shown->view.damaged_count);
+	gg_json_bool(&json, "torn", shown->view.torn);
 	gg_json_close(&json);
 	gg_buf_append_text(out, "\n");
 }
@@ -227,16 +227,16 @@ static int print_status(struct gg_invocation *invocation, const char *path)
 	const struct control_options *given = invocation->options;
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	const struct gg_figure_style how = { .ascii = !gg_screen_text_is_utf8() };
-	struct status status = { 0 };
-	int code = read_status(&status, path, invocation->error);
+	struct region_status shown = { 0 };
+	int status = read_status(&shown, path, invocation->error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	if (given->json)
-		append_json(&status, &out);
+		append_json(&shown, &out);
 	else
-		append_text(&status, &how, &out);
-	gg_region_view_done(&status.view);
+		append_text(&shown, &how, &out);
+	gg_region_view_done(&shown.view);
 	if (out.failed)
 		return gg_error_memory(invocation->error, "control");
 	fwrite(out.data, 1, out.length, stdout);

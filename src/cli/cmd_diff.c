@@ -36,18 +36,18 @@ struct diff_options {
 };
 
 /* One of the two profiles.  Two threads read and query both profiles at the same time. */
-struct side {
+struct loaded_profile {
 	const char *path;
-	const struct gg_query *question;
+	const struct gg_query *query;
 	bool may_be_peak;   /* the user chose no metric, so side_open() computes ... */
 	bool is_given_back; /* ... whether little of the memory is live at the end */
 	struct gg_model *model;
 	struct gg_query_result *result;
 	struct gg_error error;
-	int code;
+	int status;
 };
 
-static void side_done(struct side *side)
+static void loaded_profile_done(struct loaded_profile *side)
 {
 	gg_query_result_free(side->result);
 	gg_model_free(side->model);
@@ -55,25 +55,25 @@ static void side_done(struct side *side)
 
 static void *side_open(void *context)
 {
-	struct side *side = context;
+	struct loaded_profile *side = context;
 
-	side->code = gg_cli_load(&side->model, &side->path, 1, &side->error);
-	if (side->code == 0 && side->may_be_peak)
-		side->code = gg_query_is_given_back(side->model, side->question->pid,
-		                                    &side->is_given_back, &side->error);
+	side->status = gg_cli_load(&side->model, &side->path, 1, &side->error);
+	if (side->status == 0 && side->may_be_peak)
+		side->status = gg_query_is_given_back(side->model, side->query->pid,
+		                                      &side->is_given_back, &side->error);
 	return NULL;
 }
 
 static void *side_ask(void *context)
 {
-	struct side *side = context;
+	struct loaded_profile *side = context;
 
-	side->code = gg_query_rows(side->model, side->question, &side->result, &side->error);
+	side->status = gg_query_rows(side->model, side->query, &side->result, &side->error);
 	return NULL;
 }
 
-static int do_both(void *(*step)(void *side), struct side *before, struct side *after,
-                   struct gg_error *error)
+static int do_both(void *(*step)(void *side), struct loaded_profile *before,
+                   struct loaded_profile *after, struct gg_error *error)
 {
 	pthread_t thread;
 	/* Runs `before` in a second thread.  Without a thread the steps run one after the other. */
@@ -84,18 +84,18 @@ static int do_both(void *(*step)(void *side), struct side *before, struct side *
 		pthread_join(thread, NULL);
 	else
 		step(before);
-	if (before->code < 0 || after->code < 0) {
-		const struct side *failed = before->code < 0 ? before : after;
+	if (before->status < 0 || after->status < 0) {
+		const struct loaded_profile *failed = before->status < 0 ? before : after;
 
 		*error = failed->error;
-		return failed->code;
+		return failed->status;
 	}
 	return 0;
 }
 
 /* Treats functions with equal names as the same function, also if their builds differ. */
-static int name_functions(const struct diff_options *options, const struct side *before,
-                          const struct side *after, struct gg_error *error)
+static int name_functions(const struct diff_options *options, const struct loaded_profile *before,
+                          const struct loaded_profile *after, struct gg_error *error)
 {
 	struct gg_model *models[] = { before->model, after->model };
 	const struct gg_names_query query = { .full_names = options->common.full_names,
@@ -109,7 +109,7 @@ static int name_functions(const struct diff_options *options, const struct side 
  * row grew.
  */
 static int print_diff(const struct gg_invocation *invocation, const struct gg_query *query,
-                      const struct side *before, const struct side *after)
+                      const struct loaded_profile *before, const struct loaded_profile *after)
 {
 	const struct diff_options *options = invocation->options;
 	struct gg_diff_query diff_query = { .confidence = options->common.confidence,
@@ -126,7 +126,7 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_qu
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_diff *diff;
 	bool has_grown;
-	int code;
+	int status;
 
 	if (options->common.limit == DEFAULT_LIMIT)
 		report.look.limit = options->common.json ? 1000 : 30;
@@ -134,13 +134,13 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_qu
 	 * --normalize needs both models: it compares how long the programs ran or how much they
 	 * allocated.
 	 */
-	code = gg_normalize_find(before->model, after->model, query, options->normalize,
-	                         "diff: --normalize", &diff_query.scale, invocation->error);
-	if (code == 0)
-		code = gg_diff_run(before->model, before->result, after->model, after->result,
-		                   &diff_query, &diff, invocation->error);
-	if (code < 0)
-		return code;
+	status = gg_normalize_find(before->model, after->model, query, options->normalize,
+	                           "diff: --normalize", &diff_query.scale, invocation->error);
+	if (status == 0)
+		status = gg_diff_run(before->model, before->result, after->model, after->result,
+		                     &diff_query, &diff, invocation->error);
+	if (status < 0)
+		return status;
 	report.diff = diff;
 	gg_cli_fit_report(&options->common, &invocation->style, &report.look);
 	if (options->common.json)
@@ -149,9 +149,9 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_qu
 		gg_report_diff_text(&report, &out);
 	has_grown = diff->grown_count > 0;
 	gg_diff_free(diff);
-	code = gg_cli_print(&out, options->common.no_pager || options->common.json,
-	                    invocation->error);
-	return code == 0 && options->fail_on_growth && has_grown ? EXIT_GREW : code;
+	status = gg_cli_print(&out, options->common.no_pager || options->common.json,
+	                      invocation->error);
+	return status == 0 && options->fail_on_growth && has_grown ? EXIT_GREW : status;
 }
 
 static int check(const struct gg_invocation *invocation)
@@ -173,22 +173,22 @@ static int run(struct gg_invocation *invocation)
 {
 	const struct diff_options *options = invocation->options;
 	struct gg_query query;
-	GG_CLEANUP(side_done) struct side before = { .question = &query };
-	GG_CLEANUP(side_done) struct side after = { .question = &query };
-	int code = check(invocation);
+	GG_CLEANUP(loaded_profile_done) struct loaded_profile before = { .query = &query };
+	GG_CLEANUP(loaded_profile_done) struct loaded_profile after = { .query = &query };
+	int status = check(invocation);
 
-	if (code == 0)
-		code = gg_cli_make_query(&options->common, "diff", &query, invocation->error);
-	if (code == 0) {
+	if (status == 0)
+		status = gg_cli_make_query(&options->common, "diff", &query, invocation->error);
+	if (status == 0) {
 		before.path = invocation->operands[0];
 		after.path = invocation->operands[1];
 		before.may_be_peak = after.may_be_peak = gg_cli_metric_is_open(&options->common) &&
 		                                         !options->fail_on_growth;
-		code = do_both(side_open, &before, &after, invocation->error);
+		status = do_both(side_open, &before, &after, invocation->error);
 	}
-	if (code == 0)
-		code = name_functions(options, &before, &after, invocation->error);
-	if (code == 0) {
+	if (status == 0)
+		status = name_functions(options, &before, &after, invocation->error);
+	if (status == 0) {
 		/*
 		 * Both sides need the same metric.  The peak replaces live memory only if both
 		 * programs freed nearly all of theirs.  For --fail-on-growth the metric never
@@ -196,9 +196,9 @@ static int run(struct gg_invocation *invocation)
 		 */
 		if (before.is_given_back && after.is_given_back)
 			query.metric = GG_METRIC_PEAK;
-		code = do_both(side_ask, &before, &after, invocation->error);
+		status = do_both(side_ask, &before, &after, invocation->error);
 	}
-	return code < 0 ? code : print_diff(invocation, &query, &before, &after);
+	return status < 0 ? status : print_diff(invocation, &query, &before, &after);
 }
 
 #define AT(field) offsetof(struct diff_options, field)

@@ -130,30 +130,30 @@ static int export_model(const struct gg_model *model, const struct gg_query *que
 	struct progress progress = { .from_ns = gg_clock_monotonic_ns(), .what = format->name };
 	struct gg_export job = { .out = &out, .error = invocation->error };
 	struct gg_extract *extract;
-	int code = gg_extract_make(&extract, model, query, options->common.confidence,
-	                           invocation->error);
+	int status = gg_extract_make(&extract, model, query, options->common.confidence,
+	                             invocation->error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	job.extract = extract;
 	/* In a log file the bar's control characters would be noise. */
 	if (isatty(STDERR_FILENO)) {
 		job.progress = show_progress;
 		job.progress_context = &progress;
 	}
-	code = gg_export_write(format, &job);
+	status = gg_export_write(format, &job);
 	if (progress.is_shown)
 		fputs("\r\033[K", stderr);
-	if (code == 0) {
+	if (status == 0) {
 		/* From here on a signal must not leave a temporary file of the output behind. */
 		gg_scratch_remove_at_signals();
-		code = gg_save_file(options->output != NULL ? options->output : "-", out.data,
-		                    out.length, invocation->error);
+		status = gg_save_file(options->output != NULL ? options->output : "-", out.data,
+		                      out.length, invocation->error);
 	}
-	if (code == 0)
+	if (status == 0)
 		tell_nothing_live(model, query, format, extract);
 	gg_extract_free(extract);
-	return code;
+	return status;
 }
 
 static int run(struct gg_invocation *invocation)
@@ -163,27 +163,27 @@ static int run(struct gg_invocation *invocation)
 	struct gg_query query;
 	struct gg_model *model;
 	char window[128];
-	int code = gg_cli_take_window(invocation, &options->common, "export", window);
+	int status = gg_cli_take_window(invocation, &options->common, "export", window);
 
-	if (code == 0)
-		code = choose_format(options, &format, invocation->error);
-	if (code == 0)
-		code = gg_cli_make_query(&options->common, "export", &query, invocation->error);
-	if (code == 0)
-		code = gg_export_check(format, query.metric, invocation->error);
-	if (code == 0)
-		code = gg_cli_check_output("export", invocation->operands[0], options->output,
-		                           invocation->error);
-	if (code == 0)
-		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                   invocation->error);
-	if (code < 0)
-		return code;
-	code = gg_cli_name_functions(&options->common, model, invocation->error);
-	if (code == 0)
-		code = export_model(model, &query, format, invocation);
+	if (status == 0)
+		status = choose_format(options, &format, invocation->error);
+	if (status == 0)
+		status = gg_cli_make_query(&options->common, "export", &query, invocation->error);
+	if (status == 0)
+		status = gg_export_check(format, query.metric, invocation->error);
+	if (status == 0)
+		status = gg_cli_check_output("export", invocation->operands[0], options->output,
+		                             invocation->error);
+	if (status == 0)
+		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                     invocation->error);
+	if (status < 0)
+		return status;
+	status = gg_cli_name_functions(&options->common, model, invocation->error);
+	if (status == 0)
+		status = export_model(model, &query, format, invocation);
 	gg_model_free(model);
-	return code;
+	return status;
 }
 
 #define AT(field) offsetof(struct export_options, field)

@@ -117,48 +117,48 @@ static int write_page(const struct gg_invocation *invocation, const struct gg_mo
 	GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_query query;
-	int code = 0;
+	int status = 0;
 
 	gg_query_init(&query);
 	if (before != NULL)
-		code = gg_normalize_find(before, model, &query, options->normalize,
-		                         "html: --normalize", &page.scale, invocation->error);
-	if (code == 0)
-		code = gg_page_data(model, before, &page, &packed, invocation->error);
-	if (code == 0)
-		code = gg_page_html(&packed, &out, invocation->error);
-	if (code == 0) {
+		status = gg_normalize_find(before, model, &query, options->normalize,
+		                           "html: --normalize", &page.scale, invocation->error);
+	if (status == 0)
+		status = gg_page_data(model, before, &page, &packed, invocation->error);
+	if (status == 0)
+		status = gg_page_html(&packed, &out, invocation->error);
+	if (status == 0) {
 		gg_scratch_remove_at_signals();
-		code = gg_save_file(options->output != NULL ? options->output : "-", out.data,
-		                    out.length, invocation->error);
+		status = gg_save_file(options->output != NULL ? options->output : "-", out.data,
+		                      out.length, invocation->error);
 	}
-	if (code == 0)
+	if (status == 0)
 		tell(options, out.length, &summary);
-	return code;
+	return status;
 }
 
 static int run(struct gg_invocation *invocation)
 {
 	const struct html_options *options = invocation->options;
 	struct gg_model *model = NULL, *before = NULL;
-	int code = check(invocation);
+	int status = check(invocation);
 
-	if (code == 0)
-		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                   invocation->error);
+	if (status == 0)
+		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                     invocation->error);
 	/*
 	 * The earlier profile is loaded second, so an error in the main profile is reported first.
 	 */
-	if (code == 0 && options->diff != NULL)
-		code = gg_cli_load(&before, &options->diff, 1, invocation->error);
+	if (status == 0 && options->diff != NULL)
+		status = gg_cli_load(&before, &options->diff, 1, invocation->error);
 	/* A diff matches functions by name, so both models need names in the same form. */
-	if (code == 0 && before != NULL)
-		code = gg_page_name_functions(model, before, invocation->error);
-	if (code == 0)
-		code = write_page(invocation, model, before);
+	if (status == 0 && before != NULL)
+		status = gg_page_name_functions(model, before, invocation->error);
+	if (status == 0)
+		status = write_page(invocation, model, before);
 	gg_model_free(before);
 	gg_model_free(model);
-	return code;
+	return status;
 }
 
 #define AT(field) offsetof(struct html_options, field)

@@ -56,39 +56,39 @@ static int import_file(struct gg_profile *profile, const char *path, uint64_t ma
                        struct gg_error *error)
 {
 	struct gg_input *input;
-	int code = gg_input_open(&input, path, error);
+	int status = gg_input_open(&input, path, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_input_limit(input, max_size_bytes);
-	code = gg_import(profile, input, options, result, error);
+	status = gg_import(profile, input, options, result, error);
 	gg_input_close(input);
-	return code;
+	return status;
 }
 
 static int import_all(struct gg_profile *profile, const struct gg_invocation *invocation,
                       const struct gg_import_options *options, struct gg_import_result *results)
 {
 	const struct import_options *given = invocation->options;
-	int code = 0;
+	int status = 0;
 
-	for (int i = 0; i < invocation->operand_count && code == 0; i++) {
-		code = import_file(profile, invocation->operands[i], given->max_size_bytes, options,
-		                   &results[i], invocation->error);
+	for (int i = 0; i < invocation->operand_count && status == 0; i++) {
+		status = import_file(profile, invocation->operands[i], given->max_size_bytes,
+		                     options, &results[i], invocation->error);
 		/*
 		 * Removes the bar before the line of the result, or of the error, takes its place.
 		 */
 		gg_progress_end(options->progress_context);
-		if (code == 0 && !given->quiet)
+		if (status == 0 && !given->quiet)
 			fprintf(stderr, "geiger: %s: %s, %" PRIu64 " row%s\n",
 			        GG_PRINTABLE(invocation->operands[i]), results[i].format,
 			        results[i].row_count, results[i].row_count == 1 ? "" : "s");
 	}
-	if (code == 0)
+	if (status == 0)
 		/* The session comes last, because it belongs to all imported files. */
-		code = gg_import_session(profile, results, (size_t)invocation->operand_count,
-		                         invocation->error);
-	return code == 0 ? gg_profile_finish(profile, invocation->error) : code;
+		status = gg_import_session(profile, results, (size_t)invocation->operand_count,
+		                           invocation->error);
+	return status == 0 ? gg_profile_finish(profile, invocation->error) : status;
 }
 
 static int run_import(struct gg_invocation *invocation)
@@ -105,7 +105,7 @@ static int run_import(struct gg_invocation *invocation)
 		                             .progress_context = &progress };
 	struct gg_import_result *results;
 	struct gg_profile *profile;
-	int code;
+	int status;
 
 	if (invocation->operand_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "import",
@@ -119,17 +119,18 @@ static int run_import(struct gg_invocation *invocation)
 		return gg_error_memory(invocation->error, "import");
 	gg_scratch_remove_at_signals();
 	/* The profile appears under its name only when it is complete. */
-	code = gg_profile_create_whole(&profile, given->output, invocation->error);
-	if (code < 0) {
+	status = gg_profile_create_whole(&profile, given->output, invocation->error);
+	if (status < 0) {
 		free(results);
-		return code;
+		return status;
 	}
-	code = import_all(profile, invocation, &options, results);
+	status = import_all(profile, invocation, &options, results);
 	gg_profile_close(profile);
 	free(results);
-	if (code == 0 && !given->quiet)
+	if (status == 0 && !given->quiet)
 		fprintf(stderr, "geiger: wrote %s\n", GG_PRINTABLE(given->output));
-	return code == -EINVAL ? -EBADMSG : code; /* the error is in a file, not in the request */
+	return status == -EINVAL ? -EBADMSG
+	                         : status; /* the error is in a file, not in the request */
 }
 
 const struct gg_command gg_command_import = {

@@ -56,16 +56,17 @@ static int print_leaks(const struct gg_model *model, const struct gg_query *quer
 	struct gg_leaks *leaks = NULL;
 	bool is_given_back = false;
 	struct gg_head head;
-	int code;
+	int status;
 
 	gg_cli_begin_head(&head, model, query);
-	code = gg_leaks_run(model, &leaks_query, &leaks, invocation->error);
-	if (code == 0 && options->common.at == NULL && !options->common.json)
-		code = gg_query_is_given_back(model, query->pid, &is_given_back, invocation->error);
-	code = gg_cli_end_head(&head, code, invocation->error);
-	if (code < 0) {
+	status = gg_leaks_run(model, &leaks_query, &leaks, invocation->error);
+	if (status == 0 && options->common.at == NULL && !options->common.json)
+		status = gg_query_is_given_back(model, query->pid, &is_given_back,
+		                                invocation->error);
+	status = gg_cli_end_head(&head, status, invocation->error);
+	if (status < 0) {
 		gg_leaks_free(leaks);
-		return code;
+		return status;
 	}
 	/* Only the lower bound counts: chance alone must not fail a build. */
 	gate.has_failed = gate.is_asked && leaks->old_bytes.low > (double)gate.limit_bytes;
@@ -85,9 +86,9 @@ static int print_leaks(const struct gg_model *model, const struct gg_query *quer
 		gg_report_leaks_text(&report, leaks, &gate,
 		                     is_given_back ? head.summary.peak_ns : 0, &out);
 	gg_leaks_free(leaks);
-	code = gg_cli_print(&out, options->common.no_pager || options->common.json,
-	                    invocation->error);
-	return code == 0 && gate.has_failed ? EXIT_ABOVE : code;
+	status = gg_cli_print(&out, options->common.no_pager || options->common.json,
+	                      invocation->error);
+	return status == 0 && gate.has_failed ? EXIT_ABOVE : status;
 }
 
 static int run(struct gg_invocation *invocation)
@@ -97,23 +98,23 @@ static int run(struct gg_invocation *invocation)
 	struct gg_query query;
 	struct gg_model *model;
 	char unused[128]; /* take_window() needs it, but leaks have no window */
-	int code = gg_cli_take_window(invocation, &options->common, "leaks", unused);
+	int status = gg_cli_take_window(invocation, &options->common, "leaks", unused);
 
-	if (code == 0)
-		code = gg_cli_make_query(&options->common, "leaks", &query, invocation->error);
-	if (code == 0 && options->suppressions != NULL)
-		code = gg_suppressions_read(&suppressions, options->suppressions,
-		                            invocation->error);
-	if (code == 0)
-		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                   invocation->error);
-	if (code < 0)
-		return code;
-	code = gg_cli_name_functions(&options->common, model, invocation->error);
-	if (code == 0)
-		code = print_leaks(model, &query, &suppressions, invocation);
+	if (status == 0)
+		status = gg_cli_make_query(&options->common, "leaks", &query, invocation->error);
+	if (status == 0 && options->suppressions != NULL)
+		status = gg_suppressions_read(&suppressions, options->suppressions,
+		                              invocation->error);
+	if (status == 0)
+		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                     invocation->error);
+	if (status < 0)
+		return status;
+	status = gg_cli_name_functions(&options->common, model, invocation->error);
+	if (status == 0)
+		status = print_leaks(model, &query, &suppressions, invocation);
 	gg_model_free(model);
-	return code;
+	return status;
 }
 
 #define AT(field) offsetof(struct leaks_options, field)

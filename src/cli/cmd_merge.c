@@ -46,16 +46,16 @@ static int import_in_memory(struct gg_profile **ret_profile, struct gg_input *in
 {
 	struct gg_import_result result;
 	struct gg_profile *profile;
-	int code = gg_profile_create(&profile, NULL, error);
+	int status = gg_profile_create(&profile, NULL, error);
 
-	if (code < 0)
-		return code;
-	code = gg_import(profile, input, NULL, &result, error);
-	if (code == 0)
-		code = gg_import_session(profile, &result, 1, error);
-	if (code < 0) {
+	if (status < 0)
+		return status;
+	status = gg_import(profile, input, NULL, &result, error);
+	if (status == 0)
+		status = gg_import_session(profile, &result, 1, error);
+	if (status < 0) {
 		gg_profile_close(profile);
-		return code == -EINVAL ? -EBADMSG : code;
+		return status == -EINVAL ? -EBADMSG : status;
 	}
 	*ret_profile = profile;
 	return 0;
@@ -78,36 +78,36 @@ static bool is_ours(struct gg_input *input)
 static int open_any(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
 	struct gg_input *input;
-	int code = gg_input_open(&input, path, error);
+	int status = gg_input_open(&input, path, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	if (is_ours(input) && strcmp(path, "-") != 0) {
 		gg_input_close(input);
 		return gg_cli_open_profile(ret_profile, path, error);
 	}
-	code = import_in_memory(ret_profile, input, error);
+	status = import_in_memory(ret_profile, input, error);
 	gg_input_close(input);
-	return code;
+	return status;
 }
 
 static int merge_all(struct gg_merge *merge, const struct gg_invocation *invocation, bool quiet)
 {
 	struct gg_progress progress = gg_progress_begin("merging", quiet);
-	int code = 0;
+	int status = 0;
 
-	for (int i = 0; i < invocation->operand_count && code == 0; i++) {
+	for (int i = 0; i < invocation->operand_count && status == 0; i++) {
 		struct gg_profile *profile;
 
 		gg_progress_show(&progress, (uint64_t)i, (uint64_t)invocation->operand_count);
-		code = open_any(&profile, invocation->operands[i], invocation->error);
-		if (code < 0)
+		status = open_any(&profile, invocation->operands[i], invocation->error);
+		if (status < 0)
 			break;
-		code = gg_merge_add(merge, profile, invocation->error);
+		status = gg_merge_add(merge, profile, invocation->error);
 		gg_profile_close(profile);
 	}
 	gg_progress_end(&progress);
-	return code == 0 ? gg_merge_finish(merge, invocation->error) : code;
+	return status == 0 ? gg_merge_finish(merge, invocation->error) : status;
 }
 
 static int run_merge(struct gg_invocation *invocation)
@@ -117,7 +117,7 @@ static int run_merge(struct gg_invocation *invocation)
 	struct gg_merge_options options = { labels, given->labels.count, given->hosts };
 	struct gg_profile *out;
 	struct gg_merge *merge = NULL;
-	int code = 0;
+	int status = 0;
 
 	if (invocation->operand_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "merge",
@@ -126,26 +126,27 @@ static int run_merge(struct gg_invocation *invocation)
 		labels[i] = (struct gg_import_label){ given->labels.pairs[i].key,
 			                              given->labels.pairs[i].value };
 	/* A second `merge *.geiger` would add the sum of the first run to its own parts. */
-	for (int i = 0; i < invocation->operand_count && code == 0; i++)
-		code = gg_cli_check_output("merge", invocation->operands[i], given->output,
-		                           invocation->error);
+	for (int i = 0; i < invocation->operand_count && status == 0; i++)
+		status = gg_cli_check_output("merge", invocation->operands[i], given->output,
+		                             invocation->error);
 	gg_scratch_remove_at_signals();
-	if (code == 0)
-		code = gg_profile_create_whole(&out, given->output, invocation->error);
-	if (code < 0)
-		return code;
-	code = gg_merge_new(&merge, out, &options, invocation->error);
-	if (code == 0)
-		code = merge_all(merge, invocation, given->quiet);
+	if (status == 0)
+		status = gg_profile_create_whole(&out, given->output, invocation->error);
+	if (status < 0)
+		return status;
+	status = gg_merge_new(&merge, out, &options, invocation->error);
+	if (status == 0)
+		status = merge_all(merge, invocation, given->quiet);
 	gg_merge_free(merge);
-	if (code == 0)
-		code = gg_profile_finish(out, invocation->error);
+	if (status == 0)
+		status = gg_profile_finish(out, invocation->error);
 	gg_profile_close(out);
-	if (code == 0 && !given->quiet)
+	if (status == 0 && !given->quiet)
 		fprintf(stderr, "geiger: wrote %s: the sum of %d profile%s\n",
 		        GG_PRINTABLE(given->output), invocation->operand_count,
 		        invocation->operand_count == 1 ? "" : "s");
-	return code == -EINVAL ? -EBADMSG : code; /* the error is in a file, not in the request */
+	return status == -EINVAL ? -EBADMSG
+	                         : status; /* the error is in a file, not in the request */
 }
 
 const struct gg_command gg_command_merge = {

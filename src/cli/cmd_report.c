@@ -27,17 +27,17 @@ static int print_report(const struct gg_model *model, const struct gg_query *que
 	struct gg_report report = { .model = model, .summary = &head.summary };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_query_result *result;
-	int code;
+	int status;
 
 	/*
 	 * The head's numbers need passes of their own; a second thread makes them while this one
 	 * makes the rows.
 	 */
 	gg_cli_begin_head(&head, model, query);
-	code = gg_query_rows(model, query, &result, invocation->error);
-	code = gg_cli_end_head(&head, code, invocation->error);
-	if (code < 0)
-		return code;
+	status = gg_query_rows(model, query, &result, invocation->error);
+	status = gg_cli_end_head(&head, status, invocation->error);
+	if (status < 0)
+		return status;
 	report.result = result;
 	report.limit = options->limit;
 	if (options->limit == DEFAULT_LIMIT)
@@ -56,22 +56,24 @@ static int run(struct gg_invocation *invocation)
 	char window[128];
 	struct gg_query query;
 	struct gg_model *model;
-	int code = gg_cli_take_window(invocation, invocation->options, "report", window);
+	int status = gg_cli_take_window(invocation, invocation->options, "report", window);
 
-	if (code == 0)
-		code = gg_cli_make_query(invocation->options, "report", &query, invocation->error);
-	if (code == 0)
-		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                   invocation->error);
-	if (code < 0)
-		return code;
-	code = gg_cli_name_functions(invocation->options, model, invocation->error);
-	if (code == 0)
-		code = gg_cli_choose_metric(model, invocation->options, &query, invocation->error);
-	if (code == 0)
-		code = print_report(model, &query, invocation);
+	if (status == 0)
+		status = gg_cli_make_query(invocation->options, "report", &query,
+		                           invocation->error);
+	if (status == 0)
+		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                     invocation->error);
+	if (status < 0)
+		return status;
+	status = gg_cli_name_functions(invocation->options, model, invocation->error);
+	if (status == 0)
+		status = gg_cli_choose_metric(model, invocation->options, &query,
+		                              invocation->error);
+	if (status == 0)
+		status = print_report(model, &query, invocation);
 	gg_model_free(model);
-	return code;
+	return status;
 }
 
 #define AT(field) offsetof(struct gg_report_options, field)

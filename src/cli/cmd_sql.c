@@ -123,7 +123,7 @@ static int print_csv(struct gg_sql_query *query, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf line = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
-	int code;
+	int status;
 
 	for (int i = 0; i < gg_sql_query_column_count(query); i++) {
 		const char *name = gg_sql_query_column_name(query, i);
@@ -132,8 +132,8 @@ static int print_csv(struct gg_sql_query *query, struct gg_error *error)
 		gg_csv_append(&line, name, strlen(name));
 	}
 	gg_buf_append_text(&line, "\n");
-	code = put_line(&line, error);
-	while (code == 0 && (code = gg_sql_query_next(query, error)) > 0) {
+	status = put_line(&line, error);
+	while (status == 0 && (status = gg_sql_query_next(query, error)) > 0) {
 		for (int i = 0; i < gg_sql_query_column_count(query); i++) {
 			gg_buf_append_text(&line, i > 0 ? "," : "");
 			gg_buf_clear(&value);
@@ -144,9 +144,9 @@ static int print_csv(struct gg_sql_query *query, struct gg_error *error)
 		}
 		gg_buf_append_text(&line, "\n");
 		line.failed |= value.failed;
-		code = put_line(&line, error);
+		status = put_line(&line, error);
 	}
-	return code;
+	return status;
 }
 
 /* --- JSON ------------------------------------------------------------------------------------ */
@@ -191,19 +191,19 @@ static int print_json(struct gg_sql_query *query, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
-	int code = 0;
+	int status = 0;
 
 	gg_json_open(&json, NULL, '[');
-	while (code == 0 && (code = gg_sql_query_next(query, error)) > 0) {
+	while (status == 0 && (status = gg_sql_query_next(query, error)) > 0) {
 		gg_json_open(&json, NULL, '{');
 		for (int i = 0; i < gg_sql_query_column_count(query); i++)
 			put_json(&json, query, i);
 		gg_json_close(&json);
-		code = put_line(&text, error);
+		status = put_line(&text, error);
 	}
 	gg_json_close(&json);
 	gg_buf_append_text(&text, "\n");
-	return code == 0 ? put_line(&text, error) : code;
+	return status == 0 ? put_line(&text, error) : status;
 }
 
 /* --- a table --------------------------------------------------------------------------------- */
@@ -236,7 +236,7 @@ static int print_table(struct gg_sql_query *query, const struct gg_style *style,
                        struct gg_error *error)
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
-	int code, row = 0;
+	int status, row = 0;
 
 	/* Programs get any number of columns, but a table has no room for them. */
 	if (gg_sql_query_column_count(query) > GG_TABLE_MAX_COLUMNS)
@@ -244,18 +244,18 @@ static int print_table(struct gg_sql_query *query, const struct gg_style *style,
 		                    "Name the columns, or print --csv or --json.",
 		                    "%d columns are more than the %d of a table",
 		                    gg_sql_query_column_count(query), GG_TABLE_MAX_COLUMNS);
-	while ((code = gg_sql_query_next(query, error)) > 0) {
+	while ((status = gg_sql_query_next(query, error)) > 0) {
 		if (row == 0)
 			/*
 			 * The kinds of the first row's values decide how the columns are aligned.
 			 */
-			add_columns(&table, query, code);
+			add_columns(&table, query, status);
 		for (int i = 0; i < gg_sql_query_column_count(query); i++)
 			add_cell(&table, query, i);
 		row = 1;
 	}
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	if (row == 0)
 		add_columns(&table, query, 0);
 	if (gg_table_print(&table, style, stdout) < 0)
@@ -270,7 +270,7 @@ static int run_sql(struct gg_invocation *invocation)
 	struct gg_error *error = invocation->error;
 	struct gg_profile *profile;
 	struct gg_sql_query *query = NULL;
-	int code;
+	int status;
 
 	if (invocation->operand_count == 0)
 		return gg_error_set(error, -EINVAL, "sql",
@@ -279,21 +279,21 @@ static int run_sql(struct gg_invocation *invocation)
 	if (options->csv && options->json)
 		return gg_error_set(error, -EINVAL, "sql", "Give one of the two.",
 		                    "both --csv and --json");
-	code = gg_record_open(&profile, invocation->operands[0], error);
-	if (code < 0)
-		return code;
-	code = gg_sql_query_new(&query, profile,
-	                        invocation->operand_count > 1 ? invocation->operands[1] : overview,
-	                        error);
-	if (code == 0 && options->csv)
-		code = print_csv(query, error);
-	else if (code == 0 && options->json)
-		code = print_json(query, error);
-	else if (code == 0)
-		code = print_table(query, &invocation->style, error);
+	status = gg_record_open(&profile, invocation->operands[0], error);
+	if (status < 0)
+		return status;
+	status = gg_sql_query_new(
+		&query, profile, invocation->operand_count > 1 ? invocation->operands[1] : overview,
+		error);
+	if (status == 0 && options->csv)
+		status = print_csv(query, error);
+	else if (status == 0 && options->json)
+		status = print_json(query, error);
+	else if (status == 0)
+		status = print_table(query, &invocation->style, error);
 	gg_sql_query_free(query);
 	gg_profile_close(profile);
-	return code;
+	return status;
 }
 
 const struct gg_command gg_command_sql = {

@@ -61,7 +61,7 @@ static int print_timeline(const struct gg_model *model, const struct gg_query *q
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_timeline *timeline = NULL;
 	size_t width;
-	int code;
+	int status;
 
 	/*
 	 * Imported and merged profiles have only sums.  A chart of them would be a flat line that
@@ -74,20 +74,20 @@ static int print_timeline(const struct gg_model *model, const struct gg_query *q
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
 	width = width_of(options, &report);
 	gg_cli_begin_head(&head, model, query);
-	code = gg_timeline_run(model, query->pid,
-	                       gg_report_timeline_points(width, report.figures.ascii),
-	                       options->common.confidence, &timeline, invocation->error);
-	code = gg_cli_end_head(&head, code, invocation->error);
-	if (code == 0) {
+	status = gg_timeline_run(model, query->pid,
+	                         gg_report_timeline_points(width, report.figures.ascii),
+	                         options->common.confidence, &timeline, invocation->error);
+	status = gg_cli_end_head(&head, status, invocation->error);
+	if (status == 0) {
 		if (options->common.json)
 			gg_report_timeline_json(&report, timeline, &out);
 		else
 			gg_report_timeline_text(&report, timeline, width, options->height, &out);
-		code = gg_cli_print(&out, options->common.no_pager || options->common.json,
-		                    invocation->error);
+		status = gg_cli_print(&out, options->common.no_pager || options->common.json,
+		                      invocation->error);
 	}
 	gg_timeline_free(timeline);
-	return code;
+	return status;
 }
 
 static int run(struct gg_invocation *invocation)
@@ -96,20 +96,20 @@ static int run(struct gg_invocation *invocation)
 	struct gg_query query;
 	struct gg_model *model;
 	char unused[128]; /* take_window() needs it, but a chart has no window */
-	int code = gg_cli_take_window(invocation, &options->common, "timeline", unused);
+	int status = gg_cli_take_window(invocation, &options->common, "timeline", unused);
 
-	if (code == 0)
-		code = check(options, invocation->error);
-	if (code == 0)
-		code = gg_cli_make_query(&options->common, "timeline", &query, invocation->error);
-	if (code == 0)
-		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                   invocation->error);
-	if (code < 0)
-		return code;
-	code = print_timeline(model, &query, invocation);
+	if (status == 0)
+		status = check(options, invocation->error);
+	if (status == 0)
+		status = gg_cli_make_query(&options->common, "timeline", &query, invocation->error);
+	if (status == 0)
+		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                     invocation->error);
+	if (status < 0)
+		return status;
+	status = print_timeline(model, &query, invocation);
 	gg_model_free(model);
-	return code;
+	return status;
 }
 
 #define AT(field) offsetof(struct timeline_options, field)

@@ -29,26 +29,26 @@ static int print_tree(const struct gg_model *model, const struct gg_query *query
 	struct gg_report report = { .model = model, .summary = &head.summary };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_tree *tree = NULL;
-	int code;
+	int status;
 
 	/*
 	 * The head's numbers need passes of their own; a second thread makes them while this one
 	 * makes the tree.
 	 */
 	gg_cli_begin_head(&head, model, query);
-	code = gg_tree_build(&tree, model, query, &how, invocation->error);
-	code = gg_cli_end_head(&head, code, invocation->error);
-	if (code == 0) {
+	status = gg_tree_build(&tree, model, query, &how, invocation->error);
+	status = gg_cli_end_head(&head, status, invocation->error);
+	if (status == 0) {
 		gg_cli_fit_report(&options->common, &invocation->style, &report);
 		if (options->common.json)
 			gg_tree_json(&report, tree, &how, &out);
 		else
 			gg_tree_text(&report, tree, &out);
-		code = gg_cli_print(&out, options->common.no_pager || options->common.json,
-		                    invocation->error);
+		status = gg_cli_print(&out, options->common.no_pager || options->common.json,
+		                      invocation->error);
 	}
 	gg_tree_free(tree);
-	return code;
+	return status;
 }
 
 static int run(struct gg_invocation *invocation)
@@ -57,28 +57,28 @@ static int run(struct gg_invocation *invocation)
 	char window[128];
 	struct gg_query query;
 	struct gg_model *model;
-	int code;
+	int status;
 
 	/* The negated test also refuses NaN, for which every comparison is false. */
 	if (!(options->fold_percent >= 0 && options->fold_percent <= 100))
 		return gg_error_set(invocation->error, -EINVAL, "tree: --fold",
 		                    "Give a percentage such as 1.", "%g is not between 0 and 100",
 		                    options->fold_percent);
-	code = gg_cli_take_window(invocation, &options->common, "tree", window);
-	if (code == 0)
-		code = gg_cli_make_query(&options->common, "tree", &query, invocation->error);
-	if (code == 0)
-		code = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                   invocation->error);
-	if (code < 0)
-		return code;
-	code = gg_cli_name_functions(&options->common, model, invocation->error);
-	if (code == 0)
-		code = gg_cli_choose_metric(model, &options->common, &query, invocation->error);
-	if (code == 0)
-		code = print_tree(model, &query, invocation);
+	status = gg_cli_take_window(invocation, &options->common, "tree", window);
+	if (status == 0)
+		status = gg_cli_make_query(&options->common, "tree", &query, invocation->error);
+	if (status == 0)
+		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		                     invocation->error);
+	if (status < 0)
+		return status;
+	status = gg_cli_name_functions(&options->common, model, invocation->error);
+	if (status == 0)
+		status = gg_cli_choose_metric(model, &options->common, &query, invocation->error);
+	if (status == 0)
+		status = print_tree(model, &query, invocation);
 	gg_model_free(model);
-	return code;
+	return status;
 }
 
 #define AT(field) offsetof(struct tree_options, field)

@@ -48,7 +48,7 @@ struct gg_command {
 	/*
 	 * Does the work.  Returns the exit status, which is 0 or a status that the command's help
 	 * explains.  On failure it returns a negative errno value and fills invocation->error:
-	 * -EINVAL for a wrong request (exit status 2), any other code for a failure (1).
+	 * -EINVAL for a wrong request (exit status 2), any other status for a failure (1).
 	 */
 	int (*run)(struct gg_invocation *invocation);
 };

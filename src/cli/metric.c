@@ -6,12 +6,12 @@ int gg_cli_choose_metric(const struct gg_model *model, const struct gg_report_op
                          struct gg_query *query, struct gg_error *error)
 {
 	bool is_given_back;
-	int code;
+	int status;
 
 	if (!gg_cli_metric_is_open(options))
 		return 0;
-	code = gg_query_is_given_back(model, query->pid, &is_given_back, error);
-	if (code == 0 && is_given_back)
+	status = gg_query_is_given_back(model, query->pid, &is_given_back, error);
+	if (status == 0 && is_given_back)
 		query->metric = GG_METRIC_PEAK;
-	return code;
+	return status;
 }

@@ -212,7 +212,7 @@ static int store_value(const struct cursor *c, const struct match *m, char *valu
 	uint64_t number;
 	double real;
 	char *end;
-	int choice, code;
+	int choice, status;
 
 	switch (m->option->kind) {
 	case GG_OPTION_FLAG:
@@ -222,18 +222,19 @@ static int store_value(const struct cursor *c, const struct match *m, char *valu
 		*(const char **)m->field = value;
 		return 0;
 	case GG_OPTION_SIZE:
-		code = gg_size_parse(value, &number);
-		if (code == -ERANGE)
+		status = gg_size_parse(value, &number);
+		if (status == -ERANGE)
 			return bad_value(c, m->option, value, "is too large", GG_SIZE_ADVICE);
-		if (code < 0)
+		if (status < 0)
 			return bad_value(c, m->option, value, "is not a size", GG_SIZE_ADVICE);
 		*(uint64_t *)m->field = number;
 		return 0;
 	case GG_OPTION_COUNT:
-		code = parse_count(value, &number);
-		if (code < 0)
+		status = parse_count(value, &number);
+		if (status < 0)
 			return bad_value(c, m->option, value,
-			                 code == -ERANGE ? "is too large" : "is not a whole number",
+			                 status == -ERANGE ? "is too large"
+			                                   : "is not a whole number",
 			                 "Give decimal digits only.");
 		*(uint64_t *)m->field = number;
 		return 0;
@@ -306,7 +307,7 @@ static int parse_short(struct cursor *c, char *letters)
 	for (; *letters != '\0'; letters++) {
 		char *attached = letters[1] != '\0' ? letters + 1 : NULL;
 		struct match m;
-		int code;
+		int status;
 
 		if (!find_option(c, NULL, 0, *letters, &m))
 			return gg_error_set(c->error, -EINVAL, NULL, "'--help' lists the options.",
@@ -317,9 +318,9 @@ static int parse_short(struct cursor *c, char *letters)
 		 */
 		if (m.option->kind != GG_OPTION_FLAG)
 			return store_option(c, &m, attached);
-		code = store_option(c, &m, NULL);
-		if (code < 0)
-			return code;
+		status = store_option(c, &m, NULL);
+		if (status < 0)
+			return status;
 	}
 	return 0;
 }
@@ -333,7 +334,7 @@ int gg_options_parse(const struct gg_option_set *sets, size_t set_count, enum gg
 
 	for (; c.at < argc; c.at++) {
 		char *argument = argv[c.at];
-		int code = 0;
+		int status = 0;
 
 		/*
 		 * A single "-" is an operand: standard input or output.  Operands move to the front
@@ -345,12 +346,12 @@ int gg_options_parse(const struct gg_option_set *sets, size_t set_count, enum gg
 		} else if (strcmp(argument, "--") == 0) {
 			options_ended = true;
 		} else if (argument[1] == '-') {
-			code = parse_long(&c, argument + 2);
+			status = parse_long(&c, argument + 2);
 		} else {
-			code = parse_short(&c, argument + 1);
+			status = parse_short(&c, argument + 1);
 		}
-		if (code < 0)
-			return code;
+		if (status < 0)
+			return status;
 	}
 	return operand_count;
 }

@@ -21,21 +21,21 @@ int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t pa
 	const struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
 	struct gg_profile **profiles = calloc(path_count, sizeof(struct gg_profile *));
 	size_t opened = 0;
-	int code = 0;
+	int status = 0;
 
 	if (profiles == NULL)
 		return gg_error_memory(error, "report");
-	while (code == 0 && opened < path_count) {
-		code = gg_cli_open_profile(&profiles[opened], paths[opened], error);
-		opened += code == 0;
+	while (status == 0 && opened < path_count) {
+		status = gg_cli_open_profile(&profiles[opened], paths[opened], error);
+		opened += status == 0;
 	}
-	if (code == 0)
-		code = gg_model_load(ret_model, profiles, opened, &options, error);
+	if (status == 0)
+		status = gg_model_load(ret_model, profiles, opened, &options, error);
 	/* The model has copies of everything that it needs. */
 	while (opened > 0)
 		gg_profile_close(profiles[--opened]);
 	free(profiles);
-	return code;
+	return status;
 }
 
 int gg_cli_check_output(const char *command, const char *profile, const char *output,
@@ -56,7 +56,7 @@ static void *compute_head(void *context)
 {
 	struct gg_head *head = context;
 
-	head->code = gg_report_summary_of(&head->summary, head->model, head->query, &head->error);
+	head->status = gg_report_summary_of(&head->summary, head->model, head->query, &head->error);
 	return NULL;
 }
 
@@ -68,13 +68,13 @@ void gg_cli_begin_head(struct gg_head *head, const struct gg_model *model,
 	head->is_beside = pthread_create(&head->thread, NULL, compute_head, head) == 0;
 }
 
-int gg_cli_end_head(struct gg_head *head, int code, struct gg_error *error)
+int gg_cli_end_head(struct gg_head *head, int status, struct gg_error *error)
 {
 	if (head->is_beside)
 		pthread_join(head->thread, NULL);
 	else
 		compute_head(head);
-	if (code == 0 && head->code < 0)
+	if (status == 0 && head->status < 0)
 		*error = head->error;
-	return code == 0 ? head->code : code;
+	return status == 0 ? head->status : status;
 }

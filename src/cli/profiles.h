@@ -35,18 +35,18 @@ GG_MUST_CHECK int gg_cli_check_output(const char *command, const char *profile, 
 /*
  * Computes the numbers of a report's head in another thread, because they need passes of their own
  * over the samples.  Meanwhile the caller computes the rows. gg_cli_end_head() waits for the
- * thread.  It gets the code of the caller's work and returns that code if it is an error, or else
- * the code of the head.
+ * thread.  It gets the status of the caller's work, and returns it if it is an error, otherwise
+ * the status of the head.
  */
 struct gg_head {
 	const struct gg_model *model;
 	const struct gg_query *query;
 	struct gg_report_summary summary;
 	struct gg_error error;
-	int code;
+	int status;
 	bool is_beside;
 	pthread_t thread;
 };
 void gg_cli_begin_head(struct gg_head *head, const struct gg_model *model,
                        const struct gg_query *query);
-GG_MUST_CHECK int gg_cli_end_head(struct gg_head *head, int code, struct gg_error *error);
+GG_MUST_CHECK int gg_cli_end_head(struct gg_head *head, int status, struct gg_error *error);

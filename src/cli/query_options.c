@@ -114,7 +114,7 @@ static int parse_window(const char *text, const char *command, struct gg_query *
 {
 	size_t length = strcspn(text, ", ");
 	char first[64];
-	int code;
+	int status;
 
 	if (text[length] == '\0' || length >= sizeof(first)) {
 		gg_error_set(error, -EINVAL, NULL, "Give two times such as 10s,20s.",
@@ -124,12 +124,12 @@ static int parse_window(const char *text, const char *command, struct gg_query *
 	}
 	memcpy(first, text, length);
 	first[length] = '\0';
-	code = parse_time(first, command, "between", &query->from_ns, error);
-	if (code == 0)
-		code = parse_time(text + length + 1, command, "between", &query->to_ns, error);
-	if (code == 0 && query->from_ns == 0)
+	status = parse_time(first, command, "between", &query->from_ns, error);
+	if (status == 0)
+		status = parse_time(text + length + 1, command, "between", &query->to_ns, error);
+	if (status == 0 && query->from_ns == 0)
 		query->from_ns = INT64_MIN; /* 0 means from the very beginning */
-	return code;
+	return status;
 }
 
 /*
@@ -208,7 +208,7 @@ int gg_cli_make_query(const struct gg_report_options *options, const char *comma
                       struct gg_query *ret_query, struct gg_error *error)
 {
 	struct gg_query query;
-	int code = 0;
+	int status = 0;
 
 	gg_query_init(&query);
 	query.metric = options->metric < 0 ? GG_METRIC_LIVE : (enum gg_metric)options->metric;
@@ -231,15 +231,15 @@ int gg_cli_make_query(const struct gg_report_options *options, const char *comma
 	if (options->process > UINT32_MAX)
 		return gg_error_set(error, -EINVAL, "--process", NULL, "no process has such a pid");
 	if (options->between != NULL)
-		code = parse_window(options->between, command, &query, error);
-	if (code == 0 && options->at != NULL)
-		code = parse_time(options->at, command, "at", &query.to_ns, error);
-	if (code == 0 && options->temporary != NULL)
-		code = parse_time(options->temporary, command, "temporary", &query.temporary_ns,
-		                  error);
-	if (code == 0)
+		status = parse_window(options->between, command, &query, error);
+	if (status == 0 && options->at != NULL)
+		status = parse_time(options->at, command, "at", &query.to_ns, error);
+	if (status == 0 && options->temporary != NULL)
+		status = parse_time(options->temporary, command, "temporary", &query.temporary_ns,
+		                    error);
+	if (status == 0)
 		*ret_query = query;
-	return code;
+	return status;
 }
 
 void gg_cli_fit_report(const struct gg_report_options *options, const struct gg_style *style,

@@ -53,13 +53,13 @@ enum {
 };
 
 struct cell {
-	uint64_t where; /* node, class, born, gone */
-	uint64_t who;   /* path, line, owner, brief, share */
-	uint64_t doubt; /* earlier, later, sooner, brief_more, unsure */
+	uint64_t times_and_node;  /* node, class, born, gone */
+	uint64_t owner_and_share; /* path, line, owner, brief, share */
+	uint64_t uncertainty;     /* earlier, later, sooner, brief_more, unsure */
 	uint32_t n;
 };
 
-struct cells {
+struct cell_list {
 	struct gg_page_run *run;
 	const struct gg_page_tree *tree;
 	struct gg_page_classes classes;
@@ -78,7 +78,8 @@ static uint32_t lighten(const struct gg_page_run *run, uint32_t bin)
 	return (group * count + count / 2) / groups;
 }
 
-static uint64_t place(const struct cells *cells, const struct gg_page_pick *pick, uint32_t class)
+static uint64_t times_and_node(const struct cell_list *cells, const struct gg_page_pick *pick,
+                               uint32_t class)
 {
 	const struct gg_page_run *run = cells->run;
 	uint32_t count = run->bins.count;
@@ -96,7 +97,7 @@ static uint64_t place(const struct cells *cells, const struct gg_page_pick *pick
 	       (uint64_t)born << BIN_BITS | gone;
 }
 
-static uint64_t tell(const struct cells *cells, const struct gg_page_pick *pick)
+static uint64_t owner_and_share(const struct cell_list *cells, const struct gg_page_pick *pick)
 {
 	const struct gg_page_tree *tree = cells->tree;
 	uint64_t owner = gg_page_owner_of(cells->run, pick), told;
@@ -111,7 +112,8 @@ static uint64_t tell(const struct cells *cells, const struct gg_page_pick *pick)
 }
 
 /* Returns the bin of a time.  For a light node, this is the bin that its group is rounded to. */
-static uint32_t bin_of(const struct cells *cells, const struct gg_page_pick *pick, int64_t time_ns)
+static uint32_t bin_of(const struct cell_list *cells, const struct gg_page_pick *pick,
+                       int64_t time_ns)
 {
 	const struct gg_page_run *run = cells->run;
 	const struct gg_page_node *node = &cells->tree->nodes[cells->tree->node_of[pick->top]];
@@ -126,7 +128,7 @@ static uint64_t bins_between(uint32_t least, uint32_t most)
 }
 
 /* Returns the uncertainty of a pick's times; 0 if all times are exact. */
-static uint64_t doubt(const struct cells *cells, const struct gg_page_pick *pick)
+static uint64_t uncertainty(const struct cell_list *cells, const struct gg_page_pick *pick)
 {
 	uint64_t doubted = bins_between(bin_of(cells, pick, pick->born_least_ns),
 	                                bin_of(cells, pick, pick->born_ns));
@@ -140,7 +142,7 @@ static uint64_t doubt(const struct cells *cells, const struct gg_page_pick *pick
 		           << SOONER_SHIFT;
 	}
 	doubted |= (uint64_t)(pick->brief_most - pick->brief) << BRIEF_MOST_SHIFT;
-	return doubted | (uint64_t)(pick->coarse != NULL && pick->coarse->is_shared)
+	return doubted | (uint64_t)(pick->aggregate != NULL && pick->aggregate->is_shared)
 	                         << UNSURE_SHIFT;
 }
 
@@ -148,19 +150,19 @@ static int compare_cells(const void *a, const void *b)
 {
 	const struct cell *left = a, *right = b;
 
-	if (left->where != right->where)
-		return left->where < right->where ? -1 : 1;
-	if (left->who != right->who)
-		return left->who < right->who ? -1 : 1;
-	return (left->doubt > right->doubt) - (left->doubt < right->doubt);
+	if (left->times_and_node != right->times_and_node)
+		return left->times_and_node < right->times_and_node ? -1 : 1;
+	if (left->owner_and_share != right->owner_and_share)
+		return left->owner_and_share < right->owner_and_share ? -1 : 1;
+	return (left->uncertainty > right->uncertainty) - (left->uncertainty < right->uncertainty);
 }
 
 static bool is_held(const struct cell *cell)
 {
-	return (cell->who & ((1 << SHARE_BITS) - 1)) == GG_PAGE_SHARE_HELD;
+	return (cell->owner_and_share & ((1 << SHARE_BITS) - 1)) == GG_PAGE_SHARE_HELD;
 }
 
-static void merge(struct cells *cells)
+static void merge(struct cell_list *cells)
 {
 	size_t kept = 0;
 
@@ -178,50 +180,50 @@ static void merge(struct cells *cells)
 		cells->held_count += is_held(&cells->items[i]);
 }
 
-static int add(struct cells *cells, const struct gg_page_pick *pick, size_t number)
+static int add(struct cell_list *cells, const struct gg_page_pick *pick, size_t number)
 {
 	uint32_t class = gg_page_classify(&cells->classes, pick, number);
-	uint64_t n = pick->coarse != NULL ? pick->coarse->sums.sample_count : 1;
+	uint64_t n = pick->aggregate != NULL ? pick->aggregate->sums.sample_count : 1;
 
 	if (class == UINT32_MAX)
 		return cells->classes.count >= cells->classes.limit ? -E2BIG : -ENOMEM;
 	cells->items[cells->count++] = (struct cell){
-		place(cells, pick, class),
-		tell(cells, pick),
-		doubt(cells, pick),
+		times_and_node(cells, pick, class),
+		owner_and_share(cells, pick),
+		uncertainty(cells, pick),
 		n == 0 ? 1 : (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX),
 	};
 	return 0;
 }
 
-static int fill(struct cells *cells)
+static int fill(struct cell_list *cells)
 {
 	const struct gg_page_run *run = cells->run;
-	int code = 0;
+	int status = 0;
 
 	cells->items = malloc((run->pick_count + run->held_count + 1) * sizeof(*cells->items));
 	if (cells->items == NULL)
 		return -ENOMEM;
 	if (cells->tree->node_count >> NODE_BITS != 0)
 		return -E2BIG;
-	for (size_t i = 0; i < run->pick_count && code == 0; i++)
-		code = add(cells, &run->picks[i], i);
-	for (size_t i = 0; i < run->held_count && code == 0 && !run->without_held; i++)
-		code = add(cells, &run->held[i], 0);
-	if (code == 0)
+	for (size_t i = 0; i < run->pick_count && status == 0; i++)
+		status = add(cells, &run->picks[i], i);
+	for (size_t i = 0; i < run->held_count && status == 0 && !run->without_held; i++)
+		status = add(cells, &run->held[i], 0);
+	if (status == 0)
 		merge(cells);
-	return code;
+	return status;
 }
 
 /* A column of `cells` or of `held`, written as differences if is_delta is set. */
-struct column {
+struct cell_column {
 	const char *name;
 	enum { WHERE, WHO, DOUBT } from;
 	int shift, bits;
 	bool is_delta, is_optional; /* optional: omitted if all values are 0 */
 };
 
-static const struct column columns[] = {
+static const struct cell_column columns[] = {
 	{ "node_delta", WHERE, CLASS_BITS + 2 * BIN_BITS, NODE_BITS, true, false },
 	{ "class", WHERE, 2 * BIN_BITS, CLASS_BITS, false, false },
 	{ "born", WHERE, BIN_BITS, BIN_BITS, false, false },
@@ -238,7 +240,7 @@ static const struct column columns[] = {
 	{ "unsure", DOUBT, UNSURE_SHIFT, 1, false, true },
 };
 
-static void write_column(const struct cells *cells, const struct column *column, bool held,
+static void write_column(const struct cell_list *cells, const struct cell_column *column, bool held,
                          uint32_t *values, struct gg_json *json)
 {
 	uint64_t mask = (UINT64_C(1) << column->bits) - 1;
@@ -247,9 +249,9 @@ static void write_column(const struct cells *cells, const struct column *column,
 
 	for (size_t i = 0; i < cells->count; i++) {
 		const struct cell *cell = &cells->items[i];
-		uint64_t from = column->from == WHERE ? cell->where
-		                : column->from == WHO ? cell->who
-		                                      : cell->doubt;
+		uint64_t from = column->from == WHERE ? cell->times_and_node
+		                : column->from == WHO ? cell->owner_and_share
+		                                      : cell->uncertainty;
 		uint32_t value = (uint32_t)(from >> column->shift & mask);
 
 		if (is_held(cell) != held)
@@ -262,7 +264,8 @@ static void write_column(const struct cells *cells, const struct column *column,
 		gg_page_integers(json, column->name, values, count, sizeof(*values));
 }
 
-static int write_cells(const struct cells *cells, const char *name, bool held, struct gg_json *json)
+static int write_cells(const struct cell_list *cells, const char *name, bool held,
+                       struct gg_json *json)
 {
 	uint32_t *values = malloc((cells->count + 1) * sizeof(*values));
 	size_t count = 0;
@@ -281,47 +284,47 @@ static int write_cells(const struct cells *cells, const char *name, bool held, s
 	return 0;
 }
 
-static int write_all(struct cells *cells, struct gg_json *json)
+static int write_all(struct cell_list *cells, struct gg_json *json)
 {
-	int code;
+	int status;
 
 	gg_page_classes_write(&cells->classes, json);
 	gg_json_open(json, "brief_ns", '[');
 	for (int i = 0; i < GG_PAGE_BRIEF_COUNT; i++)
 		gg_json_number(json, NULL, (double)gg_page_brief_ns[i]);
 	gg_json_close(json);
-	code = write_cells(cells, "cells", false, json);
-	if (code == 0 && cells->held_count > 0)
-		code = write_cells(cells, "held", true, json);
-	return code;
+	status = write_cells(cells, "cells", false, json);
+	if (status == 0 && cells->held_count > 0)
+		status = write_cells(cells, "held", true, json);
+	return status;
 }
 
 /*
  * Fills the cells and the held parts.  The held parts may use a quarter of the limit; otherwise
  * they are omitted.
  */
-static int fill_what_fits(struct cells *cells, size_t cell_limit)
+static int fill_what_fits(struct cell_list *cells, size_t cell_limit)
 {
-	int code = fill(cells);
+	int status = fill(cells);
 
-	if (code == 0 && cell_limit > 0 && cells->held_count > cell_limit / 4) {
+	if (status == 0 && cell_limit > 0 && cells->held_count > cell_limit / 4) {
 		cells->run->without_held = true;
 		cells->count = cells->held_count = 0;
 		free(cells->items);
 		gg_page_classes_done(&cells->classes);
 
-		code = fill(cells);
+		status = fill(cells);
 	}
-	return code;
+	return status;
 }
 
 int gg_page_cells_write(struct gg_page_run *run, const struct gg_page_tree *tree, size_t cell_limit,
                         struct gg_json *json)
 {
-	struct cells cells = { .run = run,
-		               .tree = tree,
-		               .classes = { .run = run, .limit = (size_t)1 << CLASS_BITS } };
-	int code;
+	struct cell_list cells = { .run = run,
+		                   .tree = tree,
+		                   .classes = { .run = run, .limit = (size_t)1 << CLASS_BITS } };
+	int status;
 
 	/*
 	 * A class has fifteen numbers, most of them long, so it needs as much space as
@@ -329,14 +332,14 @@ int gg_page_cells_write(struct gg_page_run *run, const struct gg_page_tree *tree
 	 */
 	if (cell_limit > 0 && cell_limit / CELLS_OF_CLASS < cells.classes.limit)
 		cells.classes.limit = cell_limit / CELLS_OF_CLASS;
-	code = fill_what_fits(&cells, cell_limit);
-	if (code == 0 && cell_limit > 0 && cells.count > cell_limit) {
+	status = fill_what_fits(&cells, cell_limit);
+	if (status == 0 && cell_limit > 0 && cells.count > cell_limit) {
 		run->excess = (double)cells.count / (double)cell_limit;
-		code = -E2BIG;
+		status = -E2BIG;
 	}
-	if (code == 0)
-		code = write_all(&cells, json);
+	if (status == 0)
+		status = write_all(&cells, json);
 	gg_page_classes_done(&cells.classes);
 	free(cells.items);
-	return code == -ENOMEM ? gg_page_out_of_memory(run) : code;
+	return status == -ENOMEM ? gg_page_out_of_memory(run) : status;
 }

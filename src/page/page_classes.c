@@ -22,7 +22,7 @@ struct class_key {
 	double size, sampling_interval;
 	uint32_t scheme, kind;
 	uint32_t size_class, unused; /* the size class of size rows (query.h) */
-	uint64_t coarse; /* 1 + the pick's number if the class is one sum; otherwise 0 */
+	uint64_t aggregate; /* 1 + the pick's number if the class is one sum; otherwise 0 */
 };
 
 struct gg_page_class {
@@ -86,13 +86,13 @@ uint32_t gg_page_classify(struct gg_page_classes *classes, const struct gg_page_
 		key.sampling_interval = rounded(pick->sample->draw.sampling_interval, steps);
 		key.scheme = pick->sample->draw.scheme;
 	} else {
-		double n = fmax(1, (double)pick->coarse->sums.sample_count);
+		double n = fmax(1, (double)pick->aggregate->sums.sample_count);
 
-		key.size = rounded(gg_fixed_value(pick->coarse->sums.bytes) / n, steps);
-		key.sampling_interval = rounded(pick->coarse->interval_bytes, steps);
-		key.size_class = pick->coarse->size_class;
-		key.scheme = UINT32_MAX - pick->coarse->unknown_errors;
-		key.coarse = steps == 0 ? number + 1 : 0;
+		key.size = rounded(gg_fixed_value(pick->aggregate->sums.bytes) / n, steps);
+		key.sampling_interval = rounded(pick->aggregate->interval_bytes, steps);
+		key.size_class = pick->aggregate->size_class;
+		key.scheme = UINT32_MAX - pick->aggregate->unknown_errors;
+		key.aggregate = steps == 0 ? number + 1 : 0;
 	}
 	class = class_of(classes, &key);
 	if (class == UINT32_MAX || pick->share == GG_PAGE_SHARE_HELD)
@@ -102,10 +102,11 @@ uint32_t gg_page_classify(struct gg_page_classes *classes, const struct gg_page_
 		                          pick->sample->size_bytes);
 		classes->items[class].samples += 1;
 	} else {
-		gg_model_add_coarse(classes->run->model, &tally, pick->coarse);
+		gg_model_add_coarse(classes->run->model, &tally, pick->aggregate);
 		gg_plain_tally_of(&more, &tally);
 		gg_plain_tally_add(&classes->items[class].sums, &more);
-		classes->items[class].samples += fmax(1, (double)pick->coarse->sums.sample_count);
+		classes->items[class].samples += fmax(1,
+		                                      (double)pick->aggregate->sums.sample_count);
 	}
 	return class;
 }
@@ -142,47 +143,47 @@ static void average(struct gg_page_class *class)
 }
 
 /* The last name is for aggregates, which do not know the allocation classes of their samples. */
-static void close_names(bool has_coarse, struct gg_json *json)
+static void close_names(bool has_aggregates, struct gg_json *json)
 {
-	if (has_coarse)
+	if (has_aggregates)
 		gg_json_text(json, NULL, "[not kept]");
 	gg_json_close(json);
 }
 
-static void write_names(const char *key, const char *const *names, size_t count, bool has_coarse,
-                        struct gg_json *json)
+static void write_names(const char *key, const char *const *names, size_t count,
+                        bool has_aggregates, struct gg_json *json)
 {
 	gg_json_open(json, key, '[');
 	for (size_t i = 0; i < count; i++)
 		gg_json_text(json, NULL, names[i]);
-	close_names(has_coarse, json);
+	close_names(has_aggregates, json);
 }
 
 static void write_kinds(const struct gg_model *model, struct gg_json *json)
 {
 	size_t kinds = model->kind_count, heaps = model->heap_count, types = model->type_count;
-	bool has_coarse = model->coarse_count > 0;
+	bool has_aggregates = model->coarse_count > 0;
 
 	gg_json_open(json, "kinds", '[');
 	for (size_t i = 0; i < kinds; i++)
 		gg_json_text(json, NULL, model->kinds[i].name);
-	close_names(has_coarse, json);
-	write_names("heaps", model->heaps, heaps, has_coarse, json);
-	write_names("types", model->types, types, has_coarse, json);
+	close_names(has_aggregates, json);
+	write_names("heaps", model->heaps, heaps, has_aggregates, json);
+	write_names("types", model->types, types, has_aggregates, json);
 	gg_json_open(json, "kind_parts", '{');
 	gg_json_open(json, "heap", '[');
-	for (uint32_t i = 0; i < kinds + has_coarse; i++)
+	for (uint32_t i = 0; i < kinds + has_aggregates; i++)
 		gg_json_integer(json, NULL, i < kinds ? model->kinds[i].heap : heaps);
 	gg_json_close(json);
 	gg_json_open(json, "type", '[');
-	for (uint32_t i = 0; i < kinds + has_coarse; i++)
+	for (uint32_t i = 0; i < kinds + has_aggregates; i++)
 		gg_json_integer(json, NULL, i < kinds ? model->kinds[i].type : types);
 	gg_json_close(json);
 	gg_json_close(json);
 }
 
 /* Sums over a million samples need more digits than the page shows. */
-enum { DIGITS = 10 };
+enum { CLASS_DIGITS = 10 };
 
 static void write_columns(const struct gg_page_classes *classes, struct gg_json *json)
 {
@@ -190,22 +191,22 @@ static void write_columns(const struct gg_page_classes *classes, struct gg_json 
 	size_t count = classes->count;
 
 	gg_json_open(json, "classes", '{');
-	GG_PAGE_DOUBLES(json, "size", items, count, size, DIGITS);
+	GG_PAGE_DOUBLES(json, "size", items, count, size, CLASS_DIGITS);
 	GG_PAGE_INTEGERS(json, "sure", items, count, sure);
-	GG_PAGE_DOUBLES(json, "bytes", items, count, bytes, DIGITS);
-	GG_PAGE_DOUBLES(json, "count", items, count, count, DIGITS);
-	GG_PAGE_DOUBLES(json, "bytes_variance", items, count, bytes_variance, DIGITS);
-	GG_PAGE_DOUBLES(json, "count_variance", items, count, count_variance, DIGITS);
-	GG_PAGE_DOUBLES(json, "bytes_skew", items, count, bytes_skew, DIGITS);
-	GG_PAGE_DOUBLES(json, "count_skew", items, count, count_skew, DIGITS);
-	GG_PAGE_DOUBLES(json, "reserve_bytes", items, count, reserve_bytes, DIGITS);
-	GG_PAGE_DOUBLES(json, "reserve_count", items, count, reserve_count, DIGITS);
-	GG_PAGE_DOUBLES(json, "per_byte", items, count, per_byte, DIGITS);
-	GG_PAGE_DOUBLES(json, "bytes_slack", items, count, bytes_slack, DIGITS);
-	GG_PAGE_DOUBLES(json, "count_slack", items, count, count_slack, DIGITS);
+	GG_PAGE_DOUBLES(json, "bytes", items, count, bytes, CLASS_DIGITS);
+	GG_PAGE_DOUBLES(json, "count", items, count, count, CLASS_DIGITS);
+	GG_PAGE_DOUBLES(json, "bytes_variance", items, count, bytes_variance, CLASS_DIGITS);
+	GG_PAGE_DOUBLES(json, "count_variance", items, count, count_variance, CLASS_DIGITS);
+	GG_PAGE_DOUBLES(json, "bytes_skew", items, count, bytes_skew, CLASS_DIGITS);
+	GG_PAGE_DOUBLES(json, "count_skew", items, count, count_skew, CLASS_DIGITS);
+	GG_PAGE_DOUBLES(json, "reserve_bytes", items, count, reserve_bytes, CLASS_DIGITS);
+	GG_PAGE_DOUBLES(json, "reserve_count", items, count, reserve_count, CLASS_DIGITS);
+	GG_PAGE_DOUBLES(json, "per_byte", items, count, per_byte, CLASS_DIGITS);
+	GG_PAGE_DOUBLES(json, "bytes_slack", items, count, bytes_slack, CLASS_DIGITS);
+	GG_PAGE_DOUBLES(json, "count_slack", items, count, count_slack, CLASS_DIGITS);
 	GG_PAGE_INTEGERS(json, "unknown", items, count, unknown);
 	GG_PAGE_INTEGERS(json, "kind", items, count, kind);
-	GG_PAGE_DOUBLES(json, "upper", items, count, upper, DIGITS + 10);
+	GG_PAGE_DOUBLES(json, "upper", items, count, upper, CLASS_DIGITS + 10);
 	gg_json_close(json);
 }
 

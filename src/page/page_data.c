@@ -153,17 +153,17 @@ static void write_times(const struct gg_page_run *run, struct gg_json *json)
 /* Writes the members that do not depend on the detail, each followed by a comma. */
 static int write_fixed(struct gg_page_run *run, struct gg_json *json)
 {
-	int code = gg_page_meta_write(run, json);
+	int status = gg_page_meta_write(run, json);
 
-	if (code == 0)
-		code = gg_page_series_write(run, json);
-	if (code == 0)
-		code = gg_page_tables_write(run, json);
-	if (code == 0)
-		code = gg_page_leaks_write(run, json);
-	if (code == 0)
-		code = gg_page_diff_write(run, json);
-	return code;
+	if (status == 0)
+		status = gg_page_series_write(run, json);
+	if (status == 0)
+		status = gg_page_tables_write(run, json);
+	if (status == 0)
+		status = gg_page_leaks_write(run, json);
+	if (status == 0)
+		status = gg_page_diff_write(run, json);
+	return status;
 }
 
 /* The whole tree and its paths, from which the tree of each detail is folded. */
@@ -179,34 +179,34 @@ static int write_tree(struct gg_page_run *run, const struct page_trees *trees, b
                       size_t cell_limit, struct gg_json *json)
 {
 	struct gg_page_tree tree;
-	int code;
+	int status;
 
 	gg_page_choose_bins(run);
-	code = gg_page_tree_fold(trees->whole, with_names, &tree);
-	if (code < 0)
-		return code;
+	status = gg_page_tree_fold(trees->whole, with_names, &tree);
+	if (status < 0)
+		return status;
 	if (cell_limit > 0 &&
 	    tree.node_count > cell_limit) { /* a node needs as much space as a cell */
 		gg_page_tree_done(&tree);
 		return -E2BIG;
 	}
-	code = gg_page_paths_fold(trees->paths, with_names, &tree);
-	if (code < 0) {
+	status = gg_page_paths_fold(trees->paths, with_names, &tree);
+	if (status < 0) {
 		gg_page_tree_done(&tree);
-		return code;
+		return status;
 	}
 	gg_page_tree_write(&tree, json);
 	write_times(run, json);
-	code = gg_page_cells_write(run, &tree, cell_limit, json);
-	if (code == 0)
-		code = gg_page_owners_write(run, json);
+	status = gg_page_cells_write(run, &tree, cell_limit, json);
+	if (status == 0)
+		status = gg_page_owners_write(run, json);
 	gg_page_paths_write(run, &tree, with_names, json);
-	if (code == 0)
+	if (status == 0)
 		write_folds(run, &tree, json);
-	if (code == 0 && with_names)
+	if (status == 0 && with_names)
 		summarize(run, &tree);
 	gg_page_tree_done(&tree);
-	return code == 0 ? gg_page_lifetimes_write(run, json) : code;
+	return status == 0 ? gg_page_lifetimes_write(run, json) : status;
 }
 
 /* Writes the whole object.  Names come last, after all other members have registered theirs. */
@@ -214,18 +214,18 @@ static int write_all(struct gg_page_run *run, const struct page_trees *trees,
                      const struct gg_buf *fixed, struct gg_buf *out)
 {
 	struct gg_json json = { .out = out };
-	int code;
+	int status;
 
 	gg_buf_append(out, fixed->data, fixed->length);
 	gg_buf_append_text(out, ",");
 	json.closers[0] = '}';
 	json.depth = 1; /* `fixed` opened the object */
-	code = write_tree(run, trees, true, 0, &json);
+	status = write_tree(run, trees, true, 0, &json);
 	gg_page_names_write(&run->names, &json);
 	gg_json_close(&json);
-	if (code == 0 && (out->failed || run->names.failed))
-		code = gg_page_out_of_memory(run);
-	return code;
+	if (status == 0 && (out->failed || run->names.failed))
+		status = gg_page_out_of_memory(run);
+	return status;
 }
 
 /* Writes the object up to the tree, with as many rows as leave room for the tree. */
@@ -233,7 +233,7 @@ static int begin(struct gg_page_run *run, size_t most_bytes, struct gg_buf *fixe
                  size_t *ret_packed_bytes)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
-	int code = 0;
+	int status = 0;
 
 	for (run->rows = run->pick_count > LARGE_PICKS ? LARGE_ROWS : MOST_ROWS;; run->rows /= 2) {
 		struct gg_json json = { .out = fixed };
@@ -245,14 +245,14 @@ static int begin(struct gg_page_run *run, size_t most_bytes, struct gg_buf *fixe
 		gg_json_open(&json, NULL, '{');
 		gg_json_text(&json, "format", "geiger-page");
 		gg_json_integer(&json, "version", 1);
-		code = write_fixed(run, &json);
-		if (code < 0 || most_bytes == 0)
-			return code;
+		status = write_fixed(run, &json);
+		if (status < 0 || most_bytes == 0)
+			return status;
 		gg_buf_clear(&packed);
-		code = gg_page_pack(fixed, &packed, run->error);
+		status = gg_page_pack(fixed, &packed, run->error);
 		*ret_packed_bytes = packed.length;
-		if (code < 0 || packed.length <= most_bytes / 4 || run->rows <= LEAST_ROWS)
-			return code;
+		if (status < 0 || packed.length <= most_bytes / 4 || run->rows <= LEAST_ROWS)
+			return status;
 	}
 }
 
@@ -261,18 +261,18 @@ static int try_tree(struct gg_page_run *run, const struct page_trees *trees, siz
                     struct gg_buf *json_out, struct gg_buf *packed)
 {
 	struct gg_json json = { .out = json_out };
-	int code;
+	int status;
 
 	gg_buf_clear(json_out);
 	gg_buf_clear(packed);
 	gg_json_open(&json, NULL, '{');
-	code = write_tree(run, trees, false, room * 8 / LEAST_BITS_OF_CELL + 1, &json);
+	status = write_tree(run, trees, false, room * 8 / LEAST_BITS_OF_CELL + 1, &json);
 	gg_json_close(&json);
-	if (code == 0 && json_out->failed)
-		code = gg_page_out_of_memory(run);
-	if (code == 0)
-		code = gg_page_pack(json_out, packed, run->error);
-	return code == 0 && packed->length > room ? -E2BIG : code;
+	if (status == 0 && json_out->failed)
+		status = gg_page_out_of_memory(run);
+	if (status == 0)
+		status = gg_page_pack(json_out, packed, run->error);
+	return status == 0 && packed->length > room ? -E2BIG : status;
 }
 
 /*
@@ -288,32 +288,32 @@ static int fit(struct gg_page_run *run, const struct page_trees *trees, const st
 	size_t most = run->options->most_bytes;
 	GG_CLEANUP(gg_buf_done) struct gg_buf json = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
-	int code = -E2BIG;
+	int status = -E2BIG;
 
-	for (size_t i = 0; code == -E2BIG && i < GG_COUNT(details); i++) {
+	for (size_t i = 0; status == -E2BIG && i < GG_COUNT(details); i++) {
 		bool is_last = i + 1 == GG_COUNT(details);
 
 		run->detail = details[i];
 		run->excess = 0;
-		code = most == 0 || is_last
-		               ? 0
-		               : try_tree(run, trees, most > fixed_bytes ? most - fixed_bytes : 0,
-		                          &json, &packed);
-		if (code == -E2BIG && run->excess > FAR_TOO_MANY && i + 2 < GG_COUNT(details))
+		status = most == 0 || is_last
+		                 ? 0
+		                 : try_tree(run, trees, most > fixed_bytes ? most - fixed_bytes : 0,
+		                            &json, &packed);
+		if (status == -E2BIG && run->excess > FAR_TOO_MANY && i + 2 < GG_COUNT(details))
 			i++;
-		if (code < 0)
+		if (status < 0)
 			continue;
 		gg_buf_clear(&json);
 		gg_buf_clear(&packed);
-		code = write_all(run, trees, fixed, &json);
-		if (code == 0)
-			code = gg_page_pack(&json, &packed, run->error);
-		if (code == 0 && most > 0 && packed.length > most && !is_last)
-			code = -E2BIG;
+		status = write_all(run, trees, fixed, &json);
+		if (status == 0)
+			status = gg_page_pack(&json, &packed, run->error);
+		if (status == 0 && most > 0 && packed.length > most && !is_last)
+			status = -E2BIG;
 	}
-	if (code == 0)
+	if (status == 0)
 		gg_buf_append(ret_packed, packed.data, packed.length);
-	return code;
+	return status;
 }
 
 int gg_page_data(const struct gg_model *model, const struct gg_model *before,
@@ -326,20 +326,20 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 	GG_CLEANUP(gg_buf_done) struct gg_buf fixed = { 0 };
 	struct page_trees trees = { 0 };
 	size_t fixed_bytes = 0;
-	int code = gg_page_collect(&run);
+	int status = gg_page_collect(&run);
 
 	gg_page_find_peak(&run);
-	if (code == 0)
-		code = begin(&run, options->most_bytes, &fixed, &fixed_bytes);
-	if (code == 0)
-		code = gg_page_whole_build(&run, &trees.whole);
-	if (code == 0)
-		code = gg_page_paths_build(&run, trees.whole, &trees.paths);
-	if (code == 0)
-		code = fit(&run, &trees, &fixed, fixed_bytes, packed);
+	if (status == 0)
+		status = begin(&run, options->most_bytes, &fixed, &fixed_bytes);
+	if (status == 0)
+		status = gg_page_whole_build(&run, &trees.whole);
+	if (status == 0)
+		status = gg_page_paths_build(&run, trees.whole, &trees.paths);
+	if (status == 0)
+		status = fit(&run, &trees, &fixed, fixed_bytes, packed);
 	gg_page_paths_free(trees.paths);
 	gg_page_whole_free(trees.whole);
 	gg_page_names_done(&run.names);
 	gg_page_collect_done(&run);
-	return code;
+	return status;
 }

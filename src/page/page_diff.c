@@ -26,7 +26,7 @@
 
 static const double false_discovery_rate = 0.05, fold = 0.002;
 
-enum { DIGITS = 7 };
+enum { DIFF_DIGITS = 7 };
 
 #define NO_NODE UINT32_MAX
 
@@ -113,9 +113,9 @@ static int write_rows(struct gg_page_run *run, const struct gg_diff *diff,
 	size_t count = diff->row_count < run->rows ? diff->row_count : run->rows;
 	struct diff_row *rows = calloc(count + 1, sizeof(*rows));
 	struct gg_map frames = { 0 };
-	int code = rows == NULL ? gg_page_out_of_memory(run) : map_labels(run, after, &frames);
+	int status = rows == NULL ? gg_page_out_of_memory(run) : map_labels(run, after, &frames);
 
-	for (size_t i = 0; code == 0 && i < count; i++) {
+	for (size_t i = 0; status == 0 && i < count; i++) {
 		uint64_t frame;
 
 		rows[i] = row_of(run, diff, &diff->rows[i]);
@@ -123,35 +123,35 @@ static int write_rows(struct gg_page_run *run, const struct gg_diff *diff,
 		frame = gg_map_get(&frames, rows[i].name);
 		rows[i].frame = frame == GG_MAP_NONE ? 0 : (uint32_t)frame;
 	}
-	if (code == 0) {
+	if (status == 0) {
 		gg_json_open(json, "rows", '{');
 		GG_PAGE_INTEGERS(json, "name", rows, count, name);
 		GG_PAGE_INTEGERS(json, "frame", rows, count, frame);
 		GG_PAGE_INTEGERS(json, "samples_before", rows, count, samples_before);
 		GG_PAGE_INTEGERS(json, "samples_after", rows, count, samples_after);
-		GG_PAGE_DOUBLES(json, "before", rows, count, before, DIGITS);
-		GG_PAGE_DOUBLES(json, "before_low", rows, count, before_low, DIGITS);
-		GG_PAGE_DOUBLES(json, "before_high", rows, count, before_high, DIGITS);
-		GG_PAGE_DOUBLES(json, "after", rows, count, after, DIGITS);
-		GG_PAGE_DOUBLES(json, "after_low", rows, count, after_low, DIGITS);
-		GG_PAGE_DOUBLES(json, "after_high", rows, count, after_high, DIGITS);
-		GG_PAGE_DOUBLES(json, "difference", rows, count, difference, DIGITS);
-		GG_PAGE_DOUBLES(json, "difference_low", rows, count, difference_low, DIGITS);
-		GG_PAGE_DOUBLES(json, "difference_high", rows, count, difference_high, DIGITS);
-		GG_PAGE_DOUBLES(json, "p_value", rows, count, p_value, DIGITS);
-		GG_PAGE_DOUBLES(json, "q_value", rows, count, q_value, DIGITS);
+		GG_PAGE_DOUBLES(json, "before", rows, count, before, DIFF_DIGITS);
+		GG_PAGE_DOUBLES(json, "before_low", rows, count, before_low, DIFF_DIGITS);
+		GG_PAGE_DOUBLES(json, "before_high", rows, count, before_high, DIFF_DIGITS);
+		GG_PAGE_DOUBLES(json, "after", rows, count, after, DIFF_DIGITS);
+		GG_PAGE_DOUBLES(json, "after_low", rows, count, after_low, DIFF_DIGITS);
+		GG_PAGE_DOUBLES(json, "after_high", rows, count, after_high, DIFF_DIGITS);
+		GG_PAGE_DOUBLES(json, "difference", rows, count, difference, DIFF_DIGITS);
+		GG_PAGE_DOUBLES(json, "difference_low", rows, count, difference_low, DIFF_DIGITS);
+		GG_PAGE_DOUBLES(json, "difference_high", rows, count, difference_high, DIFF_DIGITS);
+		GG_PAGE_DOUBLES(json, "p_value", rows, count, p_value, DIFF_DIGITS);
+		GG_PAGE_DOUBLES(json, "q_value", rows, count, q_value, DIFF_DIGITS);
 		GG_PAGE_INTEGERS(json, "significant", rows, count, significant);
 		gg_json_close(json);
 	}
 	gg_map_done(&frames);
 	free(rows);
-	return code;
+	return status;
 }
 
 /* --- the tree of both ---------------------------------------------------------------------- */
 
 /* A tree, the frames of its nodes, and where each subtree ends. */
-struct side {
+struct diff_tree_side {
 	struct gg_tree *tree;
 	uint32_t *frames, *ends;
 };
@@ -164,21 +164,21 @@ struct both_node {
 struct both {
 	struct gg_page_run *run;
 	enum gg_quantity unit;
-	struct side before, after;
+	struct diff_tree_side before, after;
 	struct both_node *nodes;
 	size_t count;
 };
 
-static int open_side(struct both *both, struct side *side, const struct gg_model *model,
+static int open_side(struct both *both, struct diff_tree_side *side, const struct gg_model *model,
                      const struct gg_query *query)
 {
 	struct gg_page_run *run = both->run;
 	struct gg_tree *tree;
-	int code = gg_tree_build(&side->tree, model, query,
-	                         &(struct gg_tree_options){ .fold = fold }, run->error);
+	int status = gg_tree_build(&side->tree, model, query,
+	                           &(struct gg_tree_options){ .fold = fold }, run->error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	tree = side->tree;
 	side->frames = calloc(tree->count, sizeof(uint32_t));
 	side->ends = calloc(tree->count, sizeof(uint32_t));
@@ -202,7 +202,7 @@ static int open_side(struct both *both, struct side *side, const struct gg_model
 	return 0;
 }
 
-static void close_side(struct side *side)
+static void close_side(struct diff_tree_side *side)
 {
 	gg_tree_free(side->tree);
 	free(side->frames);
@@ -248,7 +248,7 @@ static GG_APART void add_both(struct both *both, uint32_t before, uint32_t after
  * Returns the child of `parent` with the same frame on the other side, if the walk did not visit it
  * yet.
  */
-static uint32_t twin_of(const struct side *side, uint32_t parent, uint32_t frame)
+static uint32_t twin_of(const struct diff_tree_side *side, uint32_t parent, uint32_t frame)
 {
 	if (parent == NO_NODE)
 		return NO_NODE;
@@ -261,7 +261,7 @@ static uint32_t twin_of(const struct side *side, uint32_t parent, uint32_t frame
 /* The recursion is no deeper than the limit of stacks (GG_TREE_MAX_DEPTH). */
 static void walk_both(struct both *both, uint32_t before, uint32_t after, uint32_t depth)
 {
-	const struct side *a = &both->before, *b = &both->after;
+	const struct diff_tree_side *a = &both->before, *b = &both->after;
 
 	add_both(both, before, after, depth);
 	if (after != NO_NODE)
@@ -301,10 +301,10 @@ static void write_both(const struct both *both, struct gg_json *json)
 	GG_PAGE_INTEGERS(json, "folded", nodes, count, folded);
 	GG_PAGE_INTEGERS(json, "samples_before", nodes, count, samples_before);
 	GG_PAGE_INTEGERS(json, "samples_after", nodes, count, samples_after);
-	GG_PAGE_DOUBLES(json, "before", nodes, count, before, DIGITS);
-	GG_PAGE_DOUBLES(json, "after", nodes, count, after, DIGITS);
-	GG_PAGE_DOUBLES(json, "difference_low", nodes, count, difference_low, DIGITS);
-	GG_PAGE_DOUBLES(json, "difference_high", nodes, count, difference_high, DIGITS);
+	GG_PAGE_DOUBLES(json, "before", nodes, count, before, DIFF_DIGITS);
+	GG_PAGE_DOUBLES(json, "after", nodes, count, after, DIFF_DIGITS);
+	GG_PAGE_DOUBLES(json, "difference_low", nodes, count, difference_low, DIFF_DIGITS);
+	GG_PAGE_DOUBLES(json, "difference_high", nodes, count, difference_high, DIFF_DIGITS);
 	GG_PAGE_INTEGERS(json, "significant", nodes, count, significant);
 	gg_json_close(json);
 }
@@ -312,25 +312,25 @@ static void write_both(const struct both *both, struct gg_json *json)
 static int write_tree(struct gg_page_run *run, const struct gg_query *query, struct gg_json *json)
 {
 	struct both both = { .run = run, .unit = query->unit };
-	int code = open_side(&both, &both.before, run->before, query);
+	int status = open_side(&both, &both.before, run->before, query);
 
-	if (code == 0)
-		code = open_side(&both, &both.after, run->model, query);
-	if (code == 0) {
+	if (status == 0)
+		status = open_side(&both, &both.after, run->model, query);
+	if (status == 0) {
 		both.nodes = calloc(both.before.tree->count + both.after.tree->count,
 		                    sizeof(*both.nodes));
-		code = both.nodes == NULL ? gg_page_out_of_memory(run) : 0;
+		status = both.nodes == NULL ? gg_page_out_of_memory(run) : 0;
 	}
-	if (code == 0) {
+	if (status == 0) {
 		walk_both(&both, 0, 0, 0);
-		code = judge(&both);
+		status = judge(&both);
 	}
-	if (code == 0)
+	if (status == 0)
 		write_both(&both, json);
 	close_side(&both.before);
 	close_side(&both.after);
 	free(both.nodes);
-	return code;
+	return status;
 }
 
 /* --- the whole ----------------------------------------------------------------------------- */
@@ -342,37 +342,37 @@ static int write_unit(struct gg_page_run *run, enum gg_metric metric, enum gg_qu
 	struct gg_diff *diff = NULL;
 	struct gg_query query;
 	double scale = run->options->scale;
-	int code;
+	int status;
 
 	gg_query_init(&query);
 	query.metric = metric;
 	query.unit = unit;
-	code = gg_query_rows(run->before, &query, &before, run->error);
-	if (code == 0)
-		code = gg_query_rows(run->model, &query, &after, run->error);
-	if (code == 0)
-		code = gg_diff_run(run->before, before, run->model, after,
-		                   &(struct gg_diff_query){
-					   .scale = scale > 0 ? scale : 1,
-					   .confidence = run->options->confidence,
-					   .false_discovery_rate = false_discovery_rate,
-				   },
-		                   &diff, run->error);
-	if (code == 0) {
+	status = gg_query_rows(run->before, &query, &before, run->error);
+	if (status == 0)
+		status = gg_query_rows(run->model, &query, &after, run->error);
+	if (status == 0)
+		status = gg_diff_run(run->before, before, run->model, after,
+		                     &(struct gg_diff_query){
+					     .scale = scale > 0 ? scale : 1,
+					     .confidence = run->options->confidence,
+					     .false_discovery_rate = false_discovery_rate,
+				     },
+		                     &diff, run->error);
+	if (status == 0) {
 		gg_json_open(json, unit == GG_BYTES ? "bytes" : "count", '{');
 		write_total(run, diff, json);
 		gg_json_integer(json, "row_count", diff->row_count);
 		gg_json_integer(json, "significant_count", diff->significant_count);
 		gg_json_integer(json, "grown_count", diff->grown_count);
-		code = write_rows(run, diff, after, json);
-		if (code == 0)
-			code = write_tree(run, &query, json);
+		status = write_rows(run, diff, after, json);
+		if (status == 0)
+			status = write_tree(run, &query, json);
 		gg_json_close(json);
 	}
 	gg_diff_free(diff);
 	gg_query_result_free(before);
 	gg_query_result_free(after);
-	return code;
+	return status;
 }
 
 static void write_side(const struct gg_model *model, const char *name, const char *title,
@@ -401,17 +401,17 @@ int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)
 {
 	const struct gg_page_options *options = run->options;
 	bool was_given_back, is_given_back;
-	int code;
+	int status;
 
 	if (run->before == NULL) {
 		gg_json_text(json, "diff", NULL);
 		return 0;
 	}
-	code = gg_query_is_given_back(run->before, 0, &was_given_back, run->error);
-	if (code == 0)
-		code = gg_query_is_given_back(run->model, 0, &is_given_back, run->error);
-	if (code < 0)
-		return code;
+	status = gg_query_is_given_back(run->before, 0, &was_given_back, run->error);
+	if (status == 0)
+		status = gg_query_is_given_back(run->model, 0, &is_given_back, run->error);
+	if (status < 0)
+		return status;
 	gg_json_open(json, "diff", '{');
 	gg_json_text(json, "opening_metric", was_given_back && is_given_back ? "peak" : "live");
 	write_side(run->before, "before", options->before_title, json);
@@ -419,13 +419,13 @@ int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_number(json, "scale", options->scale > 0 ? options->scale : 1);
 	gg_json_text(json, "normalized_by", options->normalized_by);
 	gg_json_number(json, "false_discovery_rate", false_discovery_rate);
-	for (size_t m = 0; m < GG_COUNT(metrics) && code == 0; m++) {
+	for (size_t m = 0; m < GG_COUNT(metrics) && status == 0; m++) {
 		gg_json_open(json, gg_metric_name(metrics[m]), '{');
-		code = write_unit(run, metrics[m], GG_BYTES, json);
-		if (code == 0)
-			code = write_unit(run, metrics[m], GG_ALLOCATIONS, json);
+		status = write_unit(run, metrics[m], GG_BYTES, json);
+		if (status == 0)
+			status = write_unit(run, metrics[m], GG_ALLOCATIONS, json);
 		gg_json_close(json);
 	}
 	gg_json_close(json);
-	return code;
+	return status;
 }

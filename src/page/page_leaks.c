@@ -66,17 +66,17 @@ int gg_page_leaks_write(struct gg_page_run *run, struct gg_json *json)
 {
 	struct gg_leaks *leaks;
 	size_t limit = run->rows < ROW_COUNT_MAX ? run->rows : ROW_COUNT_MAX;
-	int code = gg_leaks_run(
+	int status = gg_leaks_run(
 		run->model,
 		&(struct gg_leaks_query){ .confidence = run->options->confidence, .limit = limit },
 		&leaks, run->error);
 
-	if (code == -ENOTSUP) { /* sums of live memory have no times, so growth is unknown */
+	if (status == -ENOTSUP) { /* sums of live memory have no times, so growth is unknown */
 		gg_json_text(json, "leaks", NULL);
 		return 0;
 	}
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	gg_json_open(json, "leaks", '{');
 	gg_json_integer(json, "row_count", leaks->row_count);
 	gg_json_bool(json, "has_history", leaks->has_history);

@@ -102,14 +102,14 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	bool is_given_back = false, is_unprofiled = gg_model_is_unprofiled(run->model);
 	/* Without a recorded process, nothing bounds the memory that was not sampled. */
 	double exposure = is_unprofiled ? 0 : gg_model_exposure(run->model, 0);
-	int code;
+	int status;
 
 	gg_query_init(&query);
-	code = gg_report_summary_of(&summary, run->model, &query, run->error);
-	if (code == 0)
-		code = gg_query_is_given_back(run->model, 0, &is_given_back, run->error);
-	if (code < 0)
-		return code;
+	status = gg_report_summary_of(&summary, run->model, &query, run->error);
+	if (status == 0)
+		status = gg_query_is_given_back(run->model, 0, &is_given_back, run->error);
+	if (status < 0)
+		return status;
 	gg_json_open(json, "meta", '{');
 	gg_json_text(json, "title", options->title);
 	gg_json_text(json, "command", session->command);

@@ -141,19 +141,19 @@ static int write_label(struct gg_page_run *run, const char *key, struct gg_json 
 	const uint32_t *number_of = run->owners.process_of;
 	struct gg_map values = { 0 }; /* each text is stored as one pointer */
 	uint32_t next = 1;
-	int code = 0;
+	int status = 0;
 
 	gg_json_open(json, NULL, '{');
 	gg_json_text(json, "key", key);
 	gg_json_open(json, "values", '[');
-	for (uint32_t i = 1; i < run->model->process_count && code == 0; i++) {
+	for (uint32_t i = 1; i < run->model->process_count && status == 0; i++) {
 		const char *value = gg_model_label(run->model, i, key);
 
 		if (number_of[i] == 0 || value == NULL ||
 		    gg_map_get(&values, (uintptr_t)value) != GG_MAP_NONE)
 			continue;
 		gg_json_text(json, NULL, value);
-		code = gg_map_put(&values, (uintptr_t)value, next++);
+		status = gg_map_put(&values, (uintptr_t)value, next++);
 	}
 	gg_json_close(json);
 	gg_json_open(json, "value", '[');
@@ -167,7 +167,7 @@ static int write_label(struct gg_page_run *run, const char *key, struct gg_json 
 	gg_json_close(json);
 	gg_json_close(json);
 	gg_map_done(&values);
-	return code;
+	return status;
 }
 
 static bool is_among(const char *key, const char *const *keys, size_t count)
@@ -193,15 +193,15 @@ int gg_page_owners_write(struct gg_page_run *run, struct gg_json *json)
 {
 	const char *keys[GG_PAGE_LABELS_MAX];
 	size_t count = gg_page_label_keys(run->model, keys);
-	int code = 0;
+	int status = 0;
 
 	if (run->detail.owners == GG_PAGE_OWNERS_NONE)
 		return 0;
 	write_processes(run, json);
 	write_threads(run, json);
 	gg_json_open(json, "labels", '[');
-	for (size_t i = 0; i < count && code == 0; i++)
-		code = write_label(run, keys[i], json);
+	for (size_t i = 0; i < count && status == 0; i++)
+		status = write_label(run, keys[i], json);
 	gg_json_close(json);
-	return code < 0 ? gg_page_out_of_memory(run) : 0;
+	return status < 0 ? gg_page_out_of_memory(run) : 0;
 }

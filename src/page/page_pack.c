@@ -13,12 +13,13 @@
 
 int gg_page_pack(const struct gg_buf *json, struct gg_buf *packed, struct gg_error *error)
 {
-	enum { GZIP = 16 };
+	enum { GZIP_WINDOW = 16 };
 	z_stream stream = { 0 };
 	size_t bound;
 	int status;
 
-	if (deflateInit2(&stream, 6, Z_DEFLATED, GZIP + MAX_WBITS, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&stream, 6, Z_DEFLATED, GZIP_WINDOW + MAX_WBITS, 9, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
 		return gg_error_memory(error, "page");
 	bound = deflateBound(&stream, json->length);
 	if (json->length > UINT32_MAX / 2 || !gg_buf_reserve(packed, bound)) {
@@ -40,10 +41,10 @@ int gg_page_pack(const struct gg_buf *json, struct gg_buf *packed, struct gg_err
 
 int gg_page_unpack(const struct gg_buf *packed, struct gg_buf *json, struct gg_error *error)
 {
-	enum { GZIP = 16, PIECE = 1 << 16 };
+	enum { GZIP_WINDOW = 16, PIECE = 1 << 16 };
 	z_stream stream = { .next_in = (unsigned char *)packed->data,
 		            .avail_in = (unsigned)packed->length };
-	int status = inflateInit2(&stream, GZIP + MAX_WBITS);
+	int status = inflateInit2(&stream, GZIP_WINDOW + MAX_WBITS);
 
 	while (status == Z_OK && gg_buf_reserve(json, PIECE)) {
 		stream.next_out = (unsigned char *)json->data + json->length;

@@ -28,7 +28,7 @@
 #include "page/page_run.h"
 #include "page/page_tree.h"
 
-enum { NONE = UINT32_MAX };
+enum { NO_PATH = UINT32_MAX };
 
 /* One way to a node.  Number 0 is the root. */
 struct way {
@@ -43,7 +43,7 @@ struct gg_page_paths {
 	GG_ARRAY(struct way) ways;
 	struct gg_map map;
 	uint32_t *way_of,
-		*line_of; /* by stack: its way, and the line it ends in; NONE: not yet known */
+		*line_of; /* by stack: its way, and the line it ends in; NO_PATH: not yet known */
 };
 
 /* --- building ------------------------------------------------------------------------------ */
@@ -60,7 +60,7 @@ static bool way_is_equal(uint64_t value, const void *context)
 	return memcmp(&key->paths->ways.items[value], &key->way, sizeof(key->way)) == 0;
 }
 
-/* Returns the number of the way, or NONE if memory runs out. */
+/* Returns the number of the way, or NO_PATH if memory runs out. */
 static uint32_t put_way(struct gg_page_paths *paths, struct way way)
 {
 	struct way_key key = { paths, way };
@@ -71,7 +71,7 @@ static uint32_t put_way(struct gg_page_paths *paths, struct way way)
 		return (uint32_t)found;
 	if (gg_map_insert(&paths->map, hash, paths->ways.count) < 0 ||
 	    !gg_array_push(&paths->ways, way))
-		return NONE;
+		return NO_PATH;
 	return (uint32_t)paths->ways.count - 1;
 }
 
@@ -86,10 +86,11 @@ static bool add_frame(struct gg_page_paths *paths, uint32_t stack, uint32_t way,
 		uint32_t node = gg_page_whole_child(paths->whole, paths->ways.items[way].node,
 		                                    places[count].function);
 
-		if (node == NONE) /* too deep: the stack counts as the deepest node of the tree */
+		if (node ==
+		    NO_PATH) /* too deep: the stack counts as the deepest node of the tree */
 			break;
 		way = put_way(paths, (struct way){ way, line, node });
-		if (way == NONE)
+		if (way == NO_PATH)
 			return false;
 		line = places[count].line;
 	}
@@ -113,7 +114,7 @@ static int build(struct gg_page_paths *paths, uint8_t *is_needed)
 	for (size_t i = stacks; i-- > 1;)
 		if (is_needed[i])
 			is_needed[model->stacks[i].parent] |= 2;
-	if (put_way(paths, (struct way){ 0, 0, 0 }) == NONE)
+	if (put_way(paths, (struct way){ 0, 0, 0 }) == NO_PATH)
 		return -ENOMEM;
 	if (is_needed[0] & 1 && !add_frame(paths, 0, 0, 0))
 		return -ENOMEM;
@@ -134,7 +135,7 @@ int gg_page_paths_build(struct gg_page_run *run, struct gg_page_whole *whole,
 	size_t stacks = run->model->stack_count;
 	struct gg_page_paths *paths = calloc(1, sizeof(*paths));
 	uint8_t *is_needed = calloc(stacks + 1, 1);
-	int code = -ENOMEM;
+	int status = -ENOMEM;
 
 	if (paths != NULL) {
 		paths->run = run;
@@ -143,9 +144,9 @@ int gg_page_paths_build(struct gg_page_run *run, struct gg_page_whole *whole,
 		paths->line_of = calloc(stacks + 1, sizeof(uint32_t));
 	}
 	if (paths != NULL && paths->way_of != NULL && paths->line_of != NULL && is_needed != NULL)
-		code = build(paths, is_needed);
+		status = build(paths, is_needed);
 	free(is_needed);
-	if (code < 0) {
+	if (status < 0) {
 		gg_page_paths_free(paths);
 		return gg_page_out_of_memory(run);
 	}
@@ -187,7 +188,7 @@ struct folding {
 	struct gg_map folded; /* paths of folded nodes, by caller and line */
 	struct line *lines;
 	size_t line_count;
-	uint32_t *line_at; /* by line of the model: its index in lines; NONE: not in lines */
+	uint32_t *line_at; /* by line of the model: its index in lines; NO_PATH: not in lines */
 };
 
 static bool is_folded(const struct folding *folding, uint32_t node)
@@ -236,7 +237,7 @@ static void use_line(struct folding *folding, uint32_t line)
 	struct gg_model_line of = folding->paths->run->model->lines[line];
 	uint32_t *at = &folding->line_at[line];
 
-	if (*at == NONE) {
+	if (*at == NO_PATH) {
 		*at = (uint32_t)folding->line_count++;
 		folding->lines[*at] = (struct line){
 			.frame = folding->with_names ? gg_page_frame_of(&folding->paths->run->names,
@@ -271,7 +272,7 @@ static void collect_lines(struct folding *folding)
 		if (folding->items[folding->items[i].caller].node != 0)
 			use_line(folding, folding->items[i].line);
 	for (size_t i = 0; i < stacks; i++)
-		if (folding->tree->node_of[i] != NONE &&
+		if (folding->tree->node_of[i] != NO_PATH &&
 		    !is_folded(folding, folding->tree->node_of[i]))
 			use_line(folding, paths->line_of[i]);
 	qsort(folding->lines, folding->line_count, sizeof(*folding->lines), compare_lines);
@@ -287,7 +288,7 @@ static uint32_t number_of_line(const struct folding *folding, uint32_t line)
 {
 	uint32_t at = folding->line_at[line];
 
-	return at != NONE ? folding->lines[at].number : 0;
+	return at != NO_PATH ? folding->lines[at].number : 0;
 }
 
 static int compare_paths(const void *a, const void *b)
@@ -308,7 +309,7 @@ static bool tell_stacks(const struct folding *folding, struct gg_page_tree *tree
 	for (size_t i = 0; i < stacks; i++) {
 		uint32_t node = tree->node_of[i];
 
-		if (node == NONE)
+		if (node == NO_PATH)
 			continue;
 		tree->path_of[i] = folding->items[folding->path_of[paths->way_of[i]]].number;
 		tree->line_of[i] = is_folded(folding, node)
@@ -369,7 +370,7 @@ int gg_page_paths_fold(const struct gg_page_paths *paths, bool with_names,
 	size_t stacks = paths->run->model->stack_count;
 	size_t lines = paths->run->model->line_count;
 	struct folding folding = { .paths = paths, .tree = tree, .with_names = with_names };
-	int code = -ENOMEM;
+	int status = -ENOMEM;
 
 	folding.items = calloc(paths->ways.count + 1, sizeof(*folding.items));
 	folding.path_of = calloc(paths->ways.count + 1, sizeof(uint32_t));
@@ -381,14 +382,14 @@ int gg_page_paths_fold(const struct gg_page_paths *paths, bool with_names,
 	if (folding.items != NULL && folding.path_of != NULL && folding.counts != NULL &&
 	    folding.lines != NULL && folding.line_at != NULL && tree->path_of != NULL &&
 	    tree->line_of != NULL)
-		code = fold(&folding, tree);
+		status = fold(&folding, tree);
 	free(folding.items);
 	free(folding.path_of);
 	free(folding.counts);
 	free(folding.lines);
 	free(folding.line_at);
 	gg_map_done(&folding.folded);
-	return code < 0 ? gg_page_out_of_memory(paths->run) : 0;
+	return status < 0 ? gg_page_out_of_memory(paths->run) : 0;
 }
 
 /* Returns 0 for the file of the line's function; otherwise 1 + the number of the text. */

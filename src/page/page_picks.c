@@ -16,29 +16,29 @@ const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT] = { GG_TEMPORARY_NS, 1000000
 	                                                GG_NS_PER_S };
 
 /* Sums count as in query.h: they are allocated at the end of their time, and live from then on. */
-static void take_coarse(struct gg_page_pick *pick, const struct gg_model *model,
-                        const struct gg_profile_coarse *coarse)
+static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *model,
+                           const struct gg_profile_coarse *aggregate)
 {
-	int64_t range = coarse->to_ns - coarse->from_ns, bucket = coarse->bucket_ns;
+	int64_t range = aggregate->to_ns - aggregate->from_ns, bucket = aggregate->bucket_ns;
 
-	pick->coarse = coarse;
-	pick->process = coarse->process;
-	pick->thread = coarse->thread;
-	pick->top = model->stacks[coarse->stack].top;
+	pick->aggregate = aggregate;
+	pick->process = aggregate->process;
+	pick->thread = aggregate->thread;
+	pick->top = model->stacks[aggregate->stack].top;
 	pick->kind = (uint32_t)model->kind_count; /* reports call this kind "[not kept]" */
-	pick->born_least_ns = coarse->from_ns + 1;
-	if (coarse->to_ns == GG_TIME_NONE) {
-		pick->born_ns = coarse->from_ns + bucket;
-		pick->gone_ns = coarse->is_left ? pick->born_ns : GG_TIME_NONE;
+	pick->born_least_ns = aggregate->from_ns + 1;
+	if (aggregate->to_ns == GG_TIME_NONE) {
+		pick->born_ns = aggregate->from_ns + bucket;
+		pick->gone_ns = aggregate->is_left ? pick->born_ns : GG_TIME_NONE;
 		pick->gone_least_ns = pick->gone_most_ns = pick->gone_ns;
 		pick->is_left = true;
 		return;
 	}
 	if (bucket <= 0 || bucket >= range)
 		bucket = range;
-	pick->born_ns = coarse->from_ns + bucket;
-	pick->gone_ns = pick->gone_least_ns = coarse->to_ns - bucket + 1;
-	pick->gone_most_ns = coarse->to_ns;
+	pick->born_ns = aggregate->from_ns + bucket;
+	pick->gone_ns = pick->gone_least_ns = aggregate->to_ns - bucket + 1;
+	pick->gone_most_ns = aggregate->to_ns;
 	if (pick->gone_ns < pick->born_ns) /* the block was live at no known time */
 		pick->gone_ns = pick->born_ns;
 }
@@ -48,7 +48,7 @@ struct collecting {
 	size_t at, capacity;
 };
 
-static void collect(const struct gg_model_sample *sample, const struct gg_profile_coarse *coarse,
+static void collect(const struct gg_model_sample *sample, const struct gg_profile_coarse *aggregate,
                     void *context)
 {
 	struct collecting *collecting = context;
@@ -57,8 +57,8 @@ static void collect(const struct gg_model_sample *sample, const struct gg_profil
 
 	if (collecting->at++ >= collecting->capacity)
 		return;
-	if (coarse != NULL) {
-		take_coarse(pick, collecting->run->model, coarse);
+	if (aggregate != NULL) {
+		take_aggregate(pick, collecting->run->model, aggregate);
 		return;
 	}
 	/* The visitor gets a copy; the pick needs the model's own sample of the block. */
@@ -143,17 +143,17 @@ struct marking {
 	size_t at;
 };
 
-/* Picks have the order in which queries visit their sources: samples, then coarse rows. */
-static void mark_brief(const struct gg_model_sample *sample, const struct gg_profile_coarse *coarse,
-                       void *context)
+/* Picks have the order in which queries visit their sources: samples, then aggregates. */
+static void mark_brief(const struct gg_model_sample *sample,
+                       const struct gg_profile_coarse *aggregate, void *context)
 {
 	struct marking *marking = context;
 	struct gg_page_run *run = marking->run;
 	const struct gg_model_sample *own = sample != NULL ? run->model->samples + sample->block
 	                                                   : NULL;
 
-	while (marking->at < run->pick_count &&
-	       (run->picks[marking->at].sample != own || run->picks[marking->at].coarse != coarse))
+	while (marking->at < run->pick_count && (run->picks[marking->at].sample != own ||
+	                                         run->picks[marking->at].aggregate != aggregate))
 		marking->at++;
 	if (marking->at < run->pick_count)
 		run->picks[marking->at].brief++;
@@ -163,17 +163,17 @@ static void mark_brief(const struct gg_model_sample *sample, const struct gg_pro
 static int find_brief(struct gg_page_run *run)
 {
 	struct gg_query query;
-	int code = 0;
+	int status = 0;
 
 	gg_query_init(&query);
 	query.metric = GG_METRIC_TEMPORARY;
-	for (int i = 0; i < GG_PAGE_BRIEF_COUNT && code == 0; i++) {
+	for (int i = 0; i < GG_PAGE_BRIEF_COUNT && status == 0; i++) {
 		struct marking marking = { .run = run };
 
 		query.temporary_ns = gg_page_brief_ns[i];
-		code = gg_query_each(run->model, &query, mark_brief, &marking, run->error);
+		status = gg_query_each(run->model, &query, mark_brief, &marking, run->error);
 	}
-	return code;
+	return status;
 }
 
 /* Returns `brief` for the shortest possible lifetime of the pick. */
@@ -181,10 +181,10 @@ static uint32_t find_brief_most(const struct gg_page_pick *pick)
 {
 	uint32_t most = 0;
 
-	if (pick->coarse != NULL)
-		return pick->coarse->to_ns != GG_TIME_NONE &&
-		                       (!(pick->coarse->lifetime_ns_sum > 0) ||
-		                        pick->coarse->sums.sample_count == 0)
+	if (pick->aggregate != NULL)
+		return pick->aggregate->to_ns != GG_TIME_NONE &&
+		                       (!(pick->aggregate->lifetime_ns_sum > 0) ||
+		                        pick->aggregate->sums.sample_count == 0)
 		               ? GG_PAGE_BRIEF_COUNT
 		               : pick->brief;
 	if (pick->gone_most_ns <= pick->gone_least_ns)
@@ -198,29 +198,29 @@ static int collect_blocks(struct gg_page_run *run)
 {
 	struct collecting collecting = { .run = run };
 	struct gg_query query;
-	int code;
+	int status;
 
 	collecting.capacity = run->model->sample_count + run->model->coarse_count;
 	run->picks = calloc(collecting.capacity + 1, sizeof(*run->picks));
 	if (run->picks == NULL)
 		return gg_page_out_of_memory(run);
 	gg_query_init(&query);
-	code = gg_query_blocks(run->model, &query, collect, &collecting, run->error);
+	status = gg_query_blocks(run->model, &query, collect, &collecting, run->error);
 	run->pick_count = collecting.at;
-	return code;
+	return status;
 }
 
 int gg_page_collect(struct gg_page_run *run)
 {
-	int code = collect_blocks(run);
+	int status = collect_blocks(run);
 
-	if (code == 0)
-		code = find_brief(run);
+	if (status == 0)
+		status = find_brief(run);
 	for (size_t i = 0; i < run->pick_count; i++)
 		run->picks[i].brief_most = find_brief_most(&run->picks[i]);
-	if (code == 0 && collect_held(run) < 0)
-		code = gg_page_out_of_memory(run);
-	return code == 0 ? gg_page_owners_find(run) : code;
+	if (status == 0 && collect_held(run) < 0)
+		status = gg_page_out_of_memory(run);
+	return status == 0 ? gg_page_owners_find(run) : status;
 }
 
 void gg_page_collect_done(struct gg_page_run *run)

@@ -21,7 +21,7 @@ enum gg_page_owners_kept {
 	GG_PAGE_OWNERS_NONE,
 };
 
-/* How coarse the data are.  page_data.c has the steps. */
+/* How detailed the data are.  page_data.c has the steps. */
 struct gg_page_detail {
 	uint32_t node_limit;
 	uint32_t size_steps; /* steps per octave; 0: exact sizes */
@@ -49,7 +49,7 @@ enum gg_page_share {
 	GG_PAGE_SHARE_HELD,  /* the part that one of these processes held */
 };
 
-/* A sample or a coarse row, in the terms of the page. */
+/* A sample or an aggregate, in the terms of the page. */
 struct gg_page_pick {
 	uint32_t top; /* the top of its stack */
 	uint32_t kind, process, thread;
@@ -60,8 +60,8 @@ struct gg_page_pick {
 	int64_t born_least_ns, gone_least_ns, gone_most_ns;
 	uint32_t brief_most;                  /* `brief` for the shortest possible lifetime */
 	bool is_inherited, is_left;           /* is_left: at least one holder never freed it */
-	const struct gg_model_sample *sample; /* either sample or coarse is set */
-	const struct gg_profile_coarse *coarse;
+	const struct gg_model_sample *sample; /* either sample or aggregate is set */
+	const struct gg_profile_coarse *aggregate;
 };
 
 /* The page's numbers of processes and threads; 0 means unknown (page_owners.h). */

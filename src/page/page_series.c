@@ -18,33 +18,33 @@
 #include "stats/estimate/interval.h"
 #include "stats/estimate/plain_tally.h"
 
-enum { POINT_COUNT = 241, DIGITS = 7 };
+enum { POINT_COUNT = 241, SERIES_DIGITS = 7 };
 
 struct point {
 	double time_ns, live, live_low, live_high, most, rss, rss_ns, rss_is_upper_bound;
 	double allocated, allocated_low, allocated_high, allocated_count;
 };
 
-static struct gg_plain_tally rough_of(const struct gg_page_run *run,
-                                      const struct gg_page_pick *pick)
+static struct gg_plain_tally plain_tally_of(const struct gg_page_run *run,
+                                            const struct gg_page_pick *pick)
 {
 	struct gg_tally tally = { 0 };
-	struct gg_plain_tally rough = { 0 };
+	struct gg_plain_tally plain = { 0 };
 
 	if (pick->sample != NULL) {
-		gg_plain_tally_add_sample(&rough, &pick->sample->draw, pick->sample->size_bytes);
+		gg_plain_tally_add_sample(&plain, &pick->sample->draw, pick->sample->size_bytes);
 	} else {
-		gg_model_add_coarse(run->model, &tally, pick->coarse);
-		gg_plain_tally_of(&rough, &tally);
+		gg_model_add_coarse(run->model, &tally, pick->aggregate);
+		gg_plain_tally_of(&plain, &tally);
 	}
-	return rough;
+	return plain;
 }
 
-static struct gg_tally tally_of(const struct gg_page_run *run, const struct gg_plain_tally *rough)
+static struct gg_tally tally_of(const struct gg_page_run *run, const struct gg_plain_tally *plain)
 {
 	struct gg_tally tally;
 
-	gg_plain_tally_tally(rough, &tally);
+	gg_plain_tally_tally(plain, &tally);
 	gg_tally_expose(&tally, gg_model_exposure(run->model, 0));
 	return tally;
 }
@@ -65,12 +65,12 @@ static int add_rates(struct gg_page_run *run, struct point *points, size_t count
 		return gg_page_out_of_memory(run);
 	for (size_t i = 0; i < run->pick_count; i++) {
 		const struct gg_page_pick *pick = &run->picks[i];
-		struct gg_plain_tally rough;
+		struct gg_plain_tally plain;
 
 		if (pick->is_inherited || pick->sample == NULL || !(span > 0))
 			continue;
-		rough = rough_of(run, pick);
-		gg_plain_tally_add(&sums[find_point(points, count, (double)pick->born_ns)], &rough);
+		plain = plain_tally_of(run, pick);
+		gg_plain_tally_add(&sums[find_point(points, count, (double)pick->born_ns)], &plain);
 	}
 	for (size_t i = 1; i < count; i++) {
 		struct gg_tally tally = tally_of(run, &sums[i]);
@@ -89,17 +89,17 @@ static int add_rates(struct gg_page_run *run, struct point *points, size_t count
 static void write_points(const struct point *points, size_t count, struct gg_json *json)
 {
 	GG_PAGE_DOUBLES(json, "time_ns", points, count, time_ns, 17);
-	GG_PAGE_DOUBLES(json, "live", points, count, live, DIGITS);
-	GG_PAGE_DOUBLES(json, "live_low", points, count, live_low, DIGITS);
-	GG_PAGE_DOUBLES(json, "live_high", points, count, live_high, DIGITS);
-	GG_PAGE_DOUBLES(json, "most", points, count, most, DIGITS);
+	GG_PAGE_DOUBLES(json, "live", points, count, live, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "live_low", points, count, live_low, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "live_high", points, count, live_high, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "most", points, count, most, SERIES_DIGITS);
 	GG_PAGE_DOUBLES(json, "rss", points, count, rss, 12);
 	GG_PAGE_DOUBLES(json, "rss_ns", points, count, rss_ns, 17);
 	GG_PAGE_DOUBLES(json, "rss_is_upper_bound", points, count, rss_is_upper_bound, 1);
-	GG_PAGE_DOUBLES(json, "allocated", points, count, allocated, DIGITS);
-	GG_PAGE_DOUBLES(json, "allocated_low", points, count, allocated_low, DIGITS);
-	GG_PAGE_DOUBLES(json, "allocated_high", points, count, allocated_high, DIGITS);
-	GG_PAGE_DOUBLES(json, "allocated_count", points, count, allocated_count, DIGITS);
+	GG_PAGE_DOUBLES(json, "allocated", points, count, allocated, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "allocated_low", points, count, allocated_low, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "allocated_high", points, count, allocated_high, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "allocated_count", points, count, allocated_count, SERIES_DIGITS);
 }
 
 static void write_peaks(const struct gg_timeline *timeline, struct gg_json *json)
@@ -132,11 +132,11 @@ static int write_timeline(struct gg_page_run *run, struct gg_json *json)
 	struct gg_timeline *timeline;
 	struct point *points;
 	size_t count;
-	int code = gg_timeline_run_with_peak(run->model, 0, POINT_COUNT, run->options->confidence,
-	                                     &timeline, run->error);
+	int status = gg_timeline_run_with_peak(run->model, 0, POINT_COUNT, run->options->confidence,
+	                                       &timeline, run->error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	count = timeline->point_count;
 	points = calloc(count, sizeof(*points));
 	if (points == NULL) {
@@ -157,14 +157,14 @@ static int write_timeline(struct gg_page_run *run, struct gg_json *json)
 			.rss_is_upper_bound = point->is_rss_upper_bound,
 		};
 	}
-	code = add_rates(run, points, count);
-	if (code == 0) {
+	status = add_rates(run, points, count);
+	if (status == 0) {
 		write_points(points, count, json);
 		write_peaks(timeline, json);
 	}
 	gg_timeline_free(timeline);
 	free(points);
-	return code;
+	return status;
 }
 
 /* A region has no history, so the observations of its reader become the series. */
@@ -202,15 +202,15 @@ static int write_watched(struct gg_page_run *run, struct gg_json *json)
 
 int gg_page_series_write(struct gg_page_run *run, struct gg_json *json)
 {
-	int code;
+	int status;
 
 	gg_json_open(json, "series", '{');
 	if (run->options->watched != NULL)
-		code = write_watched(run, json);
+		status = write_watched(run, json);
 	else
-		code = write_timeline(run, json);
+		status = write_timeline(run, json);
 	gg_json_close(json);
-	return code;
+	return status;
 }
 
 /* --- lifetimes ----------------------------------------------------------------------------- */
@@ -270,12 +270,12 @@ static void write_whole(const struct gg_page_run *run, const struct gg_plain_tal
 	}
 	gg_json_open(json, "whole", '{');
 	GG_PAGE_DOUBLES(json, "samples", rows, count, samples, 15);
-	GG_PAGE_DOUBLES(json, "bytes", rows, count, bytes, DIGITS);
-	GG_PAGE_DOUBLES(json, "bytes_low", rows, count, bytes_low, DIGITS);
-	GG_PAGE_DOUBLES(json, "bytes_high", rows, count, bytes_high, DIGITS);
-	GG_PAGE_DOUBLES(json, "count", rows, count, count, DIGITS);
-	GG_PAGE_DOUBLES(json, "count_low", rows, count, count_low, DIGITS);
-	GG_PAGE_DOUBLES(json, "count_high", rows, count, count_high, DIGITS);
+	GG_PAGE_DOUBLES(json, "bytes", rows, count, bytes, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "bytes_low", rows, count, bytes_low, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "bytes_high", rows, count, bytes_high, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "count", rows, count, count, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "count_low", rows, count, count_low, SERIES_DIGITS);
+	GG_PAGE_DOUBLES(json, "count_high", rows, count, count_high, SERIES_DIGITS);
 	gg_json_close(json);
 }
 
@@ -321,13 +321,13 @@ int gg_page_lifetimes_write(struct gg_page_run *run, struct gg_json *json)
 		const struct gg_page_pick *pick = &run->picks[i];
 		uint32_t born = gg_page_bin(&run->bins, pick->born_ns), life = life_of(pick);
 		struct life_cell *cell = &cells[born * (LIFE_COUNT + 1) + life];
-		struct gg_plain_tally rough;
+		struct gg_plain_tally plain;
 		struct gg_tally tally;
 
 		if (pick->is_inherited)
 			continue;
 		if (pick->sample == NULL && !pick->is_left) {
-			without_times += pick->coarse->sums.sample_count;
+			without_times += pick->aggregate->sums.sample_count;
 			continue;
 		}
 		if (pick->sample != NULL && !pick->is_left &&
@@ -335,9 +335,9 @@ int gg_page_lifetimes_write(struct gg_page_run *run, struct gg_json *json)
 			without_times++;
 			continue;
 		}
-		rough = rough_of(run, pick);
-		gg_plain_tally_add(&sums[life], &rough);
-		gg_plain_tally_tally(&rough, &tally);
+		plain = plain_tally_of(run, pick);
+		gg_plain_tally_add(&sums[life], &plain);
+		gg_plain_tally_tally(&plain, &tally);
 		cell->born = born;
 		cell->life = life;
 		add_life(cell, &tally);

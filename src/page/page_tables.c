@@ -24,19 +24,19 @@
 
 static const enum gg_metric metrics[] = { GG_METRIC_LIVE, GG_METRIC_ALLOCATED, GG_METRIC_PEAK };
 
-enum { METRIC_COUNT = GG_COUNT(metrics), DIGITS = 7 };
+enum { TABLE_METRIC_COUNT = GG_COUNT(metrics), TABLE_DIGITS = 7 };
 
 /* One table: the results of the metrics, and the chosen rows. */
 struct table {
 	struct gg_page_run *run;
 	enum gg_grouping by;
-	struct gg_query_result *results[METRIC_COUNT]; /* NULL: the profile has no peak */
-	struct gg_map at[METRIC_COUNT];                /* maps a key to its row */
+	struct gg_query_result *results[TABLE_METRIC_COUNT]; /* NULL: the profile has no peak */
+	struct gg_map at[TABLE_METRIC_COUNT];                /* maps a key to its row */
 	uint32_t *keys;
 	size_t count, all_count;
 };
 
-static bool is_place(enum gg_grouping by)
+static bool is_by_frame(enum gg_grouping by)
 {
 	return by == GG_BY_FUNCTION || by == GG_BY_LINE || by == GG_BY_MODULE;
 }
@@ -76,32 +76,32 @@ static int choose(struct table *table)
 	struct gg_map known = { 0 };
 	struct candidate *candidates;
 	size_t most = 1;
-	int code = 0;
+	int status = 0;
 
-	for (int m = 0; m < METRIC_COUNT; m++)
+	for (int m = 0; m < TABLE_METRIC_COUNT; m++)
 		most += table->results[m] != NULL ? table->results[m]->row_count : 0;
 	candidates = calloc(most, sizeof(*candidates));
 	table->keys = calloc(most, sizeof(*table->keys));
 	if (candidates == NULL || table->keys == NULL)
-		code = -ENOMEM;
-	for (int m = 0; m < METRIC_COUNT && code == 0; m++)
+		status = -ENOMEM;
+	for (int m = 0; m < TABLE_METRIC_COUNT && status == 0; m++)
 		for (size_t i = 0;
-		     table->results[m] != NULL && code == 0 && i < table->results[m]->row_count;
+		     table->results[m] != NULL && status == 0 && i < table->results[m]->row_count;
 		     i++) {
 			const struct gg_query_row *row = &table->results[m]->rows[i];
 			uint64_t found = gg_map_get(&known, row->key);
 
-			code = gg_map_put(&table->at[m], row->key, i);
-			if (code == 0 && found == GG_MAP_NONE) {
+			status = gg_map_put(&table->at[m], row->key, i);
+			if (status == 0 && found == GG_MAP_NONE) {
 				found = table->all_count++;
-				code = gg_map_put(&known, row->key, found);
+				status = gg_map_put(&known, row->key, found);
 				candidates[found].key = row->key;
 			}
-			if (code == 0)
+			if (status == 0)
 				candidates[found].share = fmax(candidates[found].share,
 				                               share_in(table->results[m], row));
 		}
-	if (code == 0) {
+	if (status == 0) {
 		qsort(candidates, table->all_count, sizeof(*candidates), compare_candidates);
 		table->count = table->all_count < table->run->rows ? table->all_count
 		                                                   : table->run->rows;
@@ -110,7 +110,7 @@ static int choose(struct table *table)
 	}
 	gg_map_done(&known);
 	free(candidates);
-	return code;
+	return status;
 }
 
 static const struct gg_query_row *row_at(const struct table *table, int m, size_t i)
@@ -149,7 +149,7 @@ static int write_unit(const struct table *table, int m, bool total, enum gg_quan
 	}
 	for (int k = 0; k < 3; k++)
 		gg_page_doubles(json, names[unit][k], &columns[0][k], table->count,
-		                sizeof(*columns), DIGITS);
+		                sizeof(*columns), TABLE_DIGITS);
 	free(columns);
 	return 0;
 }
@@ -157,19 +157,19 @@ static int write_unit(const struct table *table, int m, bool total, enum gg_quan
 static int write_part(const struct table *table, int m, const char *name, bool total,
                       struct gg_json *json)
 {
-	int code;
+	int status;
 
 	gg_json_open(json, name, '{');
-	code = write_unit(table, m, total, GG_BYTES, json);
-	if (code == 0)
-		code = write_unit(table, m, total, GG_ALLOCATIONS, json);
+	status = write_unit(table, m, total, GG_BYTES, json);
+	if (status == 0)
+		status = write_unit(table, m, total, GG_ALLOCATIONS, json);
 	gg_json_close(json);
-	return code;
+	return status;
 }
 
 static int write_metric(const struct table *table, int m, struct gg_json *json)
 {
-	int code;
+	int status;
 
 	if (table->results[m] == NULL) {
 		gg_json_text(json, gg_metric_name(metrics[m]), NULL);
@@ -183,11 +183,11 @@ static int write_metric(const struct table *table, int m, struct gg_json *json)
 		gg_json_integer(json, NULL, row == NULL ? 0 : row->total->sample_count);
 	}
 	gg_json_close(json);
-	code = write_part(table, m, "self", false, json);
-	if (code == 0 && is_place(table->by))
-		code = write_part(table, m, "total", true, json);
+	status = write_part(table, m, "self", false, json);
+	if (status == 0 && is_by_frame(table->by))
+		status = write_part(table, m, "total", true, json);
 	gg_json_close(json);
-	return code;
+	return status;
 }
 
 /* --- columns that identify a row ------------------------------------------------------------ */
@@ -246,7 +246,7 @@ static uint32_t number_of(const struct table *table, uint32_t key)
 	return table->run->owners.process_of[key];
 }
 
-struct column {
+struct table_column {
 	const char *name; /* NULL ends the list */
 	uint32_t (*value)(const struct table *table, uint32_t key);
 };
@@ -254,7 +254,7 @@ struct column {
 struct grouping {
 	enum gg_grouping by;
 	const char *name;
-	struct column columns[4];
+	struct table_column columns[4];
 };
 
 static const struct grouping groupings[] = {
@@ -269,7 +269,7 @@ static const struct grouping groupings[] = {
 	{ GG_BY_PROCESS, "process", { { "pid", pid_of }, { "name", name_of } } },
 };
 
-static void write_columns(const struct table *table, const struct column *columns,
+static void write_columns(const struct table *table, const struct table_column *columns,
                           struct gg_json *json)
 {
 	for (; columns->name != NULL; columns++) {
@@ -294,34 +294,34 @@ static int write_table(struct gg_page_run *run, const struct grouping *grouping,
 {
 	struct table table = { .run = run, .by = grouping->by };
 	struct gg_query query;
-	int code = 0;
+	int status = 0;
 
 	gg_query_init(&query);
 	query.by = table.by;
 	query.label = label;
-	for (int m = 0; m < METRIC_COUNT && code == 0; m++) {
+	for (int m = 0; m < TABLE_METRIC_COUNT && status == 0; m++) {
 		query.metric = metrics[m];
 		if (query.metric != GG_METRIC_PEAK || run->peak_ns >= 0)
-			code = gg_query_rows(run->model, &query, &table.results[m], run->error);
+			status = gg_query_rows(run->model, &query, &table.results[m], run->error);
 	}
-	if (code == 0 && choose(&table) < 0)
-		code = gg_page_out_of_memory(run);
-	if (code == 0) {
+	if (status == 0 && choose(&table) < 0)
+		status = gg_page_out_of_memory(run);
+	if (status == 0) {
 		gg_json_open(json, grouping->name, '{');
 		gg_json_integer(json, "row_count", table.all_count);
 		write_columns(&table, grouping->columns, json);
-		for (int m = 0; m < METRIC_COUNT && code == 0; m++)
-			code = write_metric(&table, m, json);
+		for (int m = 0; m < TABLE_METRIC_COUNT && status == 0; m++)
+			status = write_metric(&table, m, json);
 		gg_json_close(json);
-		if (code < 0)
-			code = gg_page_out_of_memory(run);
+		if (status < 0)
+			status = gg_page_out_of_memory(run);
 	}
-	for (int m = 0; m < METRIC_COUNT; m++) {
+	for (int m = 0; m < TABLE_METRIC_COUNT; m++) {
 		gg_query_result_free(table.results[m]);
 		gg_map_done(&table.at[m]);
 	}
 	free(table.keys);
-	return code;
+	return status;
 }
 
 /* Writes a table of the values of each label, named like "label:host". */
@@ -330,29 +330,29 @@ static int write_labels(struct gg_page_run *run, struct gg_json *json)
 	const char *keys[GG_PAGE_LABELS_MAX];
 	size_t count = gg_page_label_keys(run->model, keys);
 	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = 0; i < count && code == 0; i++) {
+	for (size_t i = 0; i < count && status == 0; i++) {
 		struct grouping grouping = { .by = GG_BY_LABEL,
 			                     .columns = { { "process", number_of } } };
 
 		gg_buf_clear(&name);
 		gg_buf_printf(&name, "label:%s", keys[i]);
 		grouping.name = gg_buf_text(&name);
-		code = write_table(run, &grouping, keys[i], json);
+		status = write_table(run, &grouping, keys[i], json);
 	}
-	return code;
+	return status;
 }
 
 int gg_page_tables_write(struct gg_page_run *run, struct gg_json *json)
 {
-	int code = 0;
+	int status = 0;
 
 	gg_json_open(json, "tables", '{');
-	for (size_t i = 0; i < GG_COUNT(groupings) && code == 0; i++)
-		code = write_table(run, &groupings[i], NULL, json);
-	if (code == 0)
-		code = write_labels(run, json);
+	for (size_t i = 0; i < GG_COUNT(groupings) && status == 0; i++)
+		status = write_table(run, &groupings[i], NULL, json);
+	if (status == 0)
+		status = write_labels(run, json);
 	gg_json_close(json);
-	return code;
+	return status;
 }

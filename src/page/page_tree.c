@@ -130,8 +130,8 @@ static void add_pick(struct gg_page_whole *whole, const struct gg_page_pick *pic
 		count = pick->sample->size_bytes > 0 ? bytes / (double)pick->sample->size_bytes
 		                                     : gg_weight_of(&pick->sample->draw, 0).count;
 	} else {
-		bytes = gg_fixed_value(pick->coarse->sums.bytes);
-		count = gg_fixed_value(pick->coarse->sums.count);
+		bytes = gg_fixed_value(pick->aggregate->sums.bytes);
+		count = gg_fixed_value(pick->aggregate->sums.count);
 	}
 	if (pick->gone_ns == GG_TIME_NONE)
 		values[0] = bytes, values[1] = count;
@@ -346,15 +346,15 @@ uint32_t gg_page_whole_shown(const struct gg_page_whole *whole, uint32_t node)
 int gg_page_whole_build(struct gg_page_run *run, struct gg_page_whole **ret_whole)
 {
 	struct gg_page_whole *whole = calloc(1, sizeof(*whole));
-	int code = -ENOMEM;
+	int status = -ENOMEM;
 
 	if (whole != NULL) {
 		whole->run = run;
-		code = build_whole(whole);
+		status = build_whole(whole);
 	}
-	if (code == 0)
-		code = add_up(whole);
-	if (code < 0) {
+	if (status == 0)
+		status = add_up(whole);
+	if (status < 0) {
 		gg_page_whole_free(whole);
 		return gg_page_out_of_memory(run);
 	}

@@ -13,11 +13,11 @@ enum { LABEL_LEAST = 20, LABEL_INDENT = 4 };
 /* The columns in front of the label, each with its two blanks. */
 enum { COLUMN_BEFORE, COLUMN_AFTER, COLUMN_CHANGE, COLUMN_P, COLUMN_COUNT };
 
-struct cells {
+struct diff_cells {
 	struct gg_buf texts[COLUMN_COUNT];
 };
 
-static void cells_done(struct cells *cells)
+static void diff_cells_done(struct diff_cells *cells)
 {
 	for (int i = 0; i < COLUMN_COUNT; i++)
 		gg_buf_done(&cells->texts[i]);
@@ -63,7 +63,7 @@ static struct gg_range change_of(const struct gg_diff_row *row)
 }
 
 static void fill_cells(const struct gg_diff_report *report, const struct gg_diff_row *row,
-                       bool discovered, struct cells *cells)
+                       bool discovered, struct diff_cells *cells)
 {
 	struct gg_figure before = scaled_before(report, row, discovered);
 	struct gg_figure after = figure_of(report, &row->after, discovered);
@@ -109,7 +109,7 @@ static void append_column_name(const struct gg_diff_report *report, int column, 
 		gg_buf_printf(out, " x %.4g", report->diff->query.scale);
 }
 
-static void append_cells(const struct cells *cells, const size_t *widths, struct gg_buf *out)
+static void append_cells(const struct diff_cells *cells, const size_t *widths, struct gg_buf *out)
 {
 	for (int i = 0; i < COLUMN_COUNT; i++) {
 		gg_buf_append_text(out, i > 0 ? "  " : "");
@@ -119,7 +119,7 @@ static void append_cells(const struct cells *cells, const size_t *widths, struct
 
 static void measure(const struct gg_diff_report *report, size_t *widths)
 {
-	GG_CLEANUP(cells_done) struct cells cells = { 0 };
+	GG_CLEANUP(diff_cells_done) struct diff_cells cells = { 0 };
 
 	for (int i = 0; i < COLUMN_COUNT; i++) {
 		append_column_name(report, i, &cells.texts[i]);
@@ -158,7 +158,7 @@ static void append_label(const struct gg_diff_report *report, const char *label,
 
 static void append_rows(const struct gg_diff_report *report, struct gg_buf *out)
 {
-	GG_CLEANUP(cells_done) struct cells cells = { 0 };
+	GG_CLEANUP(diff_cells_done) struct diff_cells cells = { 0 };
 	size_t widths[COLUMN_COUNT], column = 2;
 
 	if (shown_count(report) == 0)

@@ -7,7 +7,7 @@
 
 #include "report/screen_text.h"
 
-enum { MAX_FRAMES = 24, INDENT = 4 };
+enum { LEAK_FRAMES_SHOWN = 24, INDENT = 4 };
 
 static struct gg_figure figure_of(const struct gg_range *range, enum gg_quantity quantity)
 {
@@ -82,8 +82,8 @@ static void append_cohorts(const struct gg_report *report, const struct gg_leak_
 static void append_row(const struct gg_report *report, const struct gg_leak_row *row,
                        struct gg_buf *out)
 {
-	struct gg_code_location places[MAX_FRAMES];
-	size_t count = gg_model_path(report->model, row->stack, places, MAX_FRAMES);
+	struct gg_code_location places[LEAK_FRAMES_SHOWN];
+	size_t count = gg_model_path(report->model, row->stack, places, LEAK_FRAMES_SHOWN);
 	bool grows = row->class == GG_LEAK_GROWING, is_one;
 	size_t before;
 
@@ -109,12 +109,13 @@ static void append_row(const struct gg_report *report, const struct gg_leak_row 
 		gg_report_append_change(report, &row->growth_bytes, GG_BYTES, out);
 		gg_buf_printf(out, ", p = %.1g\n", row->p_value);
 	}
-	for (size_t i = 0; i < count && i < MAX_FRAMES; i++) {
+	for (size_t i = 0; i < count && i < LEAK_FRAMES_SHOWN; i++) {
 		gg_buf_printf(out, "%*s", INDENT, "");
 		gg_report_append_place(report, &places[i], gg_report_room(report, INDENT, 16), out);
 	}
-	if (count > MAX_FRAMES)
-		gg_buf_printf(out, "%*s(%zu more callers)\n", INDENT, "", count - MAX_FRAMES);
+	if (count > LEAK_FRAMES_SHOWN)
+		gg_buf_printf(out, "%*s(%zu more callers)\n", INDENT, "",
+		              count - LEAK_FRAMES_SHOWN);
 }
 
 static void append_suppressed(const struct gg_report *report, const struct gg_leaks *leaks,

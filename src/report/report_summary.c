@@ -29,15 +29,15 @@ static int compare_with_live(struct gg_report_summary *summary, const struct gg_
 	const struct gg_resident *resident = &summary->resident;
 	int64_t times[2] = { resident->time_ns, resident->time_ns + resident->span_ns };
 	struct gg_tally tallies[2];
-	int code;
+	int status;
 
 	if (!gg_resident_is_whole(resident) || resident->span_ns < 0 || resident->rss < 0 ||
 	    !gg_model_has_history(model))
 		return 0;
-	code = gg_query_live_at(model, query, times, GG_COUNT(times), tallies, error);
-	summary->has_rest = code == 0 && is_about(gg_tally_estimate(&tallies[0], GG_BYTES).value,
-	                                          gg_tally_estimate(&tallies[1], GG_BYTES).value);
-	return code;
+	status = gg_query_live_at(model, query, times, GG_COUNT(times), tallies, error);
+	summary->has_rest = status == 0 && is_about(gg_tally_estimate(&tallies[0], GG_BYTES).value,
+	                                            gg_tally_estimate(&tallies[1], GG_BYTES).value);
+	return status;
 }
 
 /* A reading when as much was live as at the peak: the nearest before it or after it. */
@@ -54,13 +54,13 @@ static int read_at_peak(struct gg_report_summary *summary, const struct gg_resid
 				residents->rounds[i];
 	for (int i = 0; i < 2; i++) {
 		struct gg_tally tally;
-		int code;
+		int status;
 
 		if (near[i].process_count == 0)
 			continue;
-		code = gg_query_live_at(model, query, &near[i].time_ns, 1, &tally, error);
-		if (code < 0)
-			return code;
+		status = gg_query_live_at(model, query, &near[i].time_ns, 1, &tally, error);
+		if (status < 0)
+			return status;
 		if (is_about(gg_tally_estimate(&tally, GG_BYTES).value, peak) &&
 		    (summary->at_peak.process_count == 0 ||
 		     near[1].time_ns - summary->peak_ns < summary->peak_ns - near[0].time_ns))
@@ -74,17 +74,17 @@ static int add_residents(struct gg_report_summary *summary, const struct gg_mode
 {
 	struct gg_residents residents;
 	int64_t moment_ns = summary->moment_ns;
-	int code = gg_residents_of(&residents, model, query->pid, error);
+	int status = gg_residents_of(&residents, model, query->pid, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	if (moment_ns == GG_TIME_NONE)
 		moment_ns = model->end_ns;
 	summary->resident = gg_residents_at(&residents, moment_ns);
 	if (summary->has_peak && summary->peak_ns != GG_TIME_NONE)
-		code = read_at_peak(summary, &residents, model, query, error);
+		status = read_at_peak(summary, &residents, model, query, error);
 	gg_residents_done(&residents);
-	return code;
+	return status;
 }
 
 static void read_highest(struct gg_highest_rss *highest, const struct gg_model *model, uint32_t pid)
@@ -109,10 +109,10 @@ static int add_peak(struct gg_report_summary *summary, const struct gg_model *mo
                     struct gg_query *query, struct gg_error *error)
 {
 	struct gg_peak peak;
-	int code = gg_query_peak(model, query, &peak, error);
+	int status = gg_query_peak(model, query, &peak, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	summary->has_peak = true;
 	summary->peak_ns = peak.time_ns;
 	return gg_query_peak_tally(model, query, &peak, &summary->peak, error);
@@ -133,7 +133,7 @@ int gg_report_summary_of(struct gg_report_summary *summary, const struct gg_mode
 {
 	struct gg_query all;
 	struct gg_sum_up sum;
-	int code;
+	int status;
 
 	gg_query_init(&all);
 	all.pid = query->pid;
@@ -148,42 +148,42 @@ int gg_report_summary_of(struct gg_report_summary *summary, const struct gg_mode
 	if (gg_model_has_times(model))
 		summary->process_count = count_processes(model, query->pid);
 	all.metric = GG_METRIC_ALLOCATED;
-	code = gg_query_sum(model, &all, &sum, error);
-	if (code < 0)
-		return code;
+	status = gg_query_sum(model, &all, &sum, error);
+	if (status < 0)
+		return status;
 	summary->allocated = sum.total;
 	all.metric = GG_METRIC_LEFT;
-	code = gg_query_sum(model, &all, &sum, error);
-	if (code < 0)
-		return code;
+	status = gg_query_sum(model, &all, &sum, error);
+	if (status < 0)
+		return status;
 	summary->left = sum.total;
 	all.metric = GG_METRIC_LIVE;
 	if (gg_model_has_history(model))
-		code = add_peak(summary, model, &all, error);
-	if (code < 0)
-		return code;
+		status = add_peak(summary, model, &all, error);
+	if (status < 0)
+		return status;
 	if (query->metric == GG_METRIC_LIVE && query->to_ns < model->end_ns)
 		summary->moment_ns = query->to_ns;
 	all.to_ns = summary->moment_ns;
-	code = gg_query_sum(model, &all, &sum, error);
-	if (code < 0)
-		return code;
+	status = gg_query_sum(model, &all, &sum, error);
+	if (status < 0)
+		return status;
 	summary->live = sum.total;
 	read_highest(&summary->highest, model, query->pid);
 	all.to_ns = GG_TIME_NONE;
-	code = add_residents(summary, model, &all, error);
-	if (code == 0)
-		code = compare_with_live(summary, model, &all, error);
-	if (code < 0)
-		return code;
+	status = add_residents(summary, model, &all, error);
+	if (status == 0)
+		status = compare_with_live(summary, model, &all, error);
+	if (status < 0)
+		return status;
 	if (summary->resident.process_count > 0 && gg_model_has_history(model)) {
 		all.to_ns = summary->resident.time_ns;
-		code = gg_query_sum(model, &all, &sum, error);
+		status = gg_query_sum(model, &all, &sum, error);
 	}
 	summary->live_then = sum.total;
 	summary->slack_bytes = sum.slack_bytes;
 	summary->mapping_bytes = sum.mapping_bytes;
-	return code;
+	return status;
 }
 
 double gg_report_summary_rest(const struct gg_report_summary *summary)

@@ -13,8 +13,8 @@
 #include "report/screen_text.h"
 
 enum {
-	SAMPLES_WIDTH = 100, /* a screen of this width has a column for samples */
-	MAX_FRAMES = 24,     /* the report shows this many frames of a stack */
+	SAMPLES_WIDTH = 100,     /* a screen of this width has a column for samples */
+	STACK_FRAMES_SHOWN = 24, /* the report shows this many frames of a stack */
 };
 
 struct columns {
@@ -181,19 +181,19 @@ void gg_report_append_place(const struct gg_report *report, const struct gg_code
 static void append_stack(const struct gg_report *report, const struct columns *columns,
                          uint32_t stack, struct gg_buf *out)
 {
-	struct gg_code_location places[MAX_FRAMES];
-	size_t count = gg_model_path(report->model, stack, places, MAX_FRAMES);
+	struct gg_code_location places[STACK_FRAMES_SHOWN];
+	size_t count = gg_model_path(report->model, stack, places, STACK_FRAMES_SHOWN);
 	size_t column = name_column(columns);
 	size_t width = gg_report_room(report, column + 2, 18);
 
-	for (size_t i = 0; i < count && i < MAX_FRAMES; i++) {
+	for (size_t i = 0; i < count && i < STACK_FRAMES_SHOWN; i++) {
 		if (i > 0)
 			gg_buf_printf(out, "%*s", (int)column + 2, "");
 		gg_report_append_place(report, &places[i], i > 0 ? width : width + 2, out);
 	}
-	if (count > MAX_FRAMES)
+	if (count > STACK_FRAMES_SHOWN)
 		gg_buf_printf(out, "%*s(%zu more callers)\n", (int)column + 2, "",
-		              count - MAX_FRAMES);
+		              count - STACK_FRAMES_SHOWN);
 }
 
 /* Makes the names of all rows, and finds names that would look equal when shortened. */

@@ -103,10 +103,10 @@ static void print_body(const struct gg_table *table, const char *text, const str
 int gg_table_print(const struct gg_table *table, const struct gg_style *style, FILE *stream)
 {
 	const char *text = gg_buf_text(&table->cells);
-	int code = check(table);
+	int status = check(table);
 
-	if (code < 0 || table->column_count == 0)
-		return code;
+	if (status < 0 || table->column_count == 0)
+		return status;
 	fputs(style->heading, stream);
 	text = print_row(table, text, &plain, stream);
 	fprintf(stream, "%s\n", style->reset);
@@ -117,10 +117,10 @@ int gg_table_print(const struct gg_table *table, const struct gg_style *style, F
 int gg_table_print_markdown(const struct gg_table *table, FILE *stream)
 {
 	const char *text = gg_buf_text(&table->cells);
-	int code = check(table);
+	int status = check(table);
 
-	if (code < 0 || table->column_count == 0)
-		return code;
+	if (status < 0 || table->column_count == 0)
+		return status;
 	text = print_row(table, text, &markdown, stream);
 	fputs(markdown.after, stream);
 	for (size_t column = 0; column < table->column_count; column++)

@@ -27,7 +27,7 @@
 enum {
 	IDLE_SECONDS = 30,
 	MEMORY_BYTES = 32768,
-	ROUND_MS = 500,
+	WAIT_MS = 500,
 };
 
 static volatile sig_atomic_t is_stopped;
@@ -173,7 +173,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 static void loop(struct MHD_Daemon *daemon, struct server *server)
 {
 	while (!is_stopped) {
-		MHD_run_wait(daemon, ROUND_MS);
+		MHD_run_wait(daemon, WAIT_MS);
 		gg_connections_expire(&server->connections, (int64_t)gg_clock_monotonic_ns());
 		gg_library_tick(server->serving.library);
 	}

@@ -34,11 +34,11 @@ enum { LIST_MAX = 10000 };
 
 /*
  * The library makes live data again when they are older than LIVE_FRESH_NS and older than
- * REST_TIMES times what making them took.  The second condition keeps a large process from
+ * LIVE_REST_FACTOR times what making them took.  The second condition keeps a large process from
  * occupying a processor.
  */
 #define LIVE_FRESH_NS UINT64_C(900000000)
-enum { REST_TIMES = 4 };
+enum { LIVE_REST_FACTOR = 4 };
 
 /* Size and time of a file when the library made its data; a difference makes the data stale. */
 struct stamp {
@@ -293,7 +293,7 @@ static int make_live(struct gg_library *library, struct gg_error *error)
 static int live_data(struct gg_library *library, struct gg_error *error)
 {
 	uint64_t age_ns = gg_clock_monotonic_ns() - library->live_ns;
-	bool is_old = age_ns > LIVE_FRESH_NS && age_ns > REST_TIMES * library->live_took_ns;
+	bool is_old = age_ns > LIVE_FRESH_NS && age_ns > LIVE_REST_FACTOR * library->live_took_ns;
 
 	gg_watch_poll(library->watch);
 	if (library->live.length > 0 &&
@@ -334,7 +334,7 @@ static struct cached_data *look_up(struct gg_library *library, const char *key,
 			*ret_is_there = memcmp(cached->stamps, stamps, sizeof(cached->stamps)) ==
 			                        0 ||
 			                gg_clock_monotonic_ns() - cached->made_ns <
-			                        REST_TIMES * cached->took_ns;
+			                        LIVE_REST_FACTOR * cached->took_ns;
 			return cached;
 		}
 		if (cached->used < oldest->used)

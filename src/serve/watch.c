@@ -19,7 +19,7 @@
 #define EVERY_NS GG_NS_PER_S
 
 /* The watch rests this many times as long as the last poll took. */
-enum { REST_TIMES = 10 };
+enum { POLL_REST_FACTOR = 10 };
 
 /* RSS in bytes; negative: unknown. */
 static double read_rss(uint32_t pid)
@@ -81,7 +81,7 @@ void gg_watch_poll(struct gg_watch *watch)
 	struct gg_region_view view;
 
 	if (!watch->is_alive || now_ns - watch->last_ns < watch->every_ns ||
-	    now_ns - watch->last_ns < REST_TIMES * watch->took_ns)
+	    now_ns - watch->last_ns < POLL_REST_FACTOR * watch->took_ns)
 		return;
 	watch->last_ns = now_ns;
 	if (gg_region_view_open(&view, watch->path, NULL) < 0) {

@@ -129,7 +129,7 @@ static int run_symbol(struct gg_invocation *invocation)
 	uint8_t build_id[BUILD_ID_MAX];
 	struct gg_symbols *symbols;
 	uint64_t *addresses;
-	int code = 0;
+	int status = 0;
 
 	/* The file and one address at least. */
 	if (invocation->operand_count < 2)
@@ -145,19 +145,19 @@ static int run_symbol(struct gg_invocation *invocation)
 	module.address_count = (size_t)invocation->operand_count - 1;
 	module.build_id = build_id;
 	if (options->build_id != NULL)
-		code = parse_build_id(options->build_id, build_id, &module.build_id_bytes,
-		                      invocation->error);
-	if (code == 0)
-		code = parse_addresses(invocation, addresses);
-	if (code == 0)
-		code = gg_symbols_resolve(&symbols, &module, 1, &how, invocation->error);
+		status = parse_build_id(options->build_id, build_id, &module.build_id_bytes,
+		                        invocation->error);
+	if (status == 0)
+		status = parse_addresses(invocation, addresses);
+	if (status == 0)
+		status = gg_symbols_resolve(&symbols, &module, 1, &how, invocation->error);
 	/* A module without a name is no error: its addresses print as "??". */
-	if (code == 0) {
+	if (status == 0) {
 		print_all(symbols, &module, options->full);
 		gg_symbols_free(symbols);
 	}
 	free(addresses);
-	return code;
+	return status;
 }
 
 const struct gg_command gg_command_debug_symbol = {

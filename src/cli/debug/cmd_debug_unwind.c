@@ -146,7 +146,7 @@ static int print_summary(const struct gg_invocation *invocation, const struct gg
 {
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
 	struct summary s = { 0 };
-	int code;
+	int status;
 
 	count_rows(&file->module, &s);
 	printf("%s, %" PRIu64 " functions, %" PRIu64 " rules\n", arch_name(file->module.arch),
@@ -160,8 +160,8 @@ static int print_summary(const struct gg_invocation *invocation, const struct gg
 		gg_table_cell(&table, "%.3f%%",
 		              s.rows > 0 ? 100.0 * (double)s.kinds[kind] / (double)s.rows : 0);
 	}
-	code = gg_table_print(&table, &invocation->style, stdout);
-	return code == 0 && s.kinds[GG_RULE_NONE] > 0 ? print_reasons(invocation, &s) : code;
+	status = gg_table_print(&table, &invocation->style, stdout);
+	return status == 0 && s.kinds[GG_RULE_NONE] > 0 ? print_reasons(invocation, &s) : status;
 }
 
 /* Parses a pc such as "0x1234".  Any other operand is the name of a symbol. */
@@ -205,7 +205,7 @@ static int run_unwind(struct gg_invocation *invocation)
 {
 	const struct unwind_options *options = invocation->options;
 	GG_CLEANUP(gg_cfi_file_close) struct gg_cfi_file file = { 0 };
-	int code;
+	int status;
 
 	if (options->demo && invocation->operand_count > 0)
 		return gg_error_set(invocation->error, -EINVAL, "debug unwind", NULL,
@@ -215,16 +215,16 @@ static int run_unwind(struct gg_invocation *invocation)
 	if (invocation->operand_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "debug unwind",
 		                    "Name an ELF file, e.g. /bin/ls.", "no file given");
-	code = gg_cfi_file_open(&file, invocation->operands[0], invocation->error);
-	if (code < 0)
-		return code;
+	status = gg_cfi_file_open(&file, invocation->operands[0], invocation->error);
+	if (status < 0)
+		return status;
 	if (invocation->operand_count == 1)
-		code = print_summary(invocation, &file);
-	for (int i = 1; i < invocation->operand_count && code == 0; i++)
-		code = show_operand(invocation, &file, invocation->operands[i]);
-	if (code == -ENOMEM)
+		status = print_summary(invocation, &file);
+	for (int i = 1; i < invocation->operand_count && status == 0; i++)
+		status = show_operand(invocation, &file, invocation->operands[i]);
+	if (status == -ENOMEM)
 		gg_error_memory(invocation->error, "debug unwind");
-	return code;
+	return status;
 }
 
 const struct gg_command gg_command_debug_unwind = {

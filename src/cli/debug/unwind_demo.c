@@ -17,7 +17,7 @@
 #include "unwind/unwind.h"
 
 enum {
-	FRAMES_MAX = 64,
+	DEMO_FRAMES_MAX = 64,
 	DEPTH = 3 /* depth of the recursion */
 };
 
@@ -27,7 +27,7 @@ enum {
 static struct {
 	struct gg_unwind_thread thread;
 	struct gg_unwind_stack stack;
-	uint64_t pcs[FRAMES_MAX];
+	uint64_t pcs[DEMO_FRAMES_MAX];
 	bool is_taken;
 } found;
 
@@ -36,7 +36,7 @@ static struct {
 static void capture_in_handler(int signal_number)
 {
 	(void)signal_number;
-	gg_unwind_capture(&found.thread, found.pcs, FRAMES_MAX, 0, &found.stack);
+	gg_unwind_capture(&found.thread, found.pcs, DEMO_FRAMES_MAX, 0, &found.stack);
 	found.is_taken = true; /* also prevents a tail call, which would leave no frame */
 }
 
@@ -120,7 +120,7 @@ int gg_unwind_demo_run(struct gg_invocation *invocation)
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
 	struct sigaction action = { .sa_handler = capture_in_handler }, before;
 	const struct gg_unwind_stats *stats = &found.thread.stats;
-	int code;
+	int status;
 
 	gg_unwind_init();
 	if (sigaction(SIGUSR1, &action, &before) < 0)
@@ -136,10 +136,10 @@ int gg_unwind_demo_run(struct gg_invocation *invocation)
 	gg_table_column(&table, GG_ALIGN_LEFT, "rule to the next frame");
 	for (uint32_t i = 0; i < found.stack.count; i++)
 		add_frame(&table, i, found.stack.frames[i]);
-	code = gg_table_print(&table, &invocation->style, stdout);
+	status = gg_table_print(&table, &invocation->style, stdout);
 	printf("\n%s: %" PRIu32 " frames; %" PRIu64 " rules compiled, %" PRIu64
 	       " steps by the whole row, %" PRIu64 " signal frames\n",
 	       gg_unwind_ending_text(found.stack.ending), found.stack.count, stats->misses,
 	       stats->general_steps, stats->signal_frames);
-	return code;
+	return status;
 }

@@ -31,7 +31,7 @@ struct compare_options {
 	bool json;
 };
 
-enum { SCHEMES = 7, POINTS = 40 };
+enum { SCHEMES = 7, COMPARED_POINTS = 40 };
 
 /*
  * "optimal, known" plans by the trace's own sizes and lifetimes; "optimal" learns them from the
@@ -204,24 +204,24 @@ static void print_gain(const struct gg_trial_result *results, enum gg_focus focu
 static int print_text(const struct gg_trace *trace, const struct gg_trial_result *results,
                       const struct compare_options *o, const struct gg_style *style)
 {
-	int code;
+	int status;
 
 	print_head(trace, o);
-	code = print_errors(results, GG_BYTES, style);
+	status = print_errors(results, GG_BYTES, style);
 	putchar('\n');
-	if (code == 0)
-		code = print_errors(results, GG_ALLOCATIONS, style);
+	if (status == 0)
+		status = print_errors(results, GG_ALLOCATIONS, style);
 	print_gain(results, (enum gg_focus)o->focus);
-	for (int q = 0; code == 0 && q < GG_TRIAL_QUANTITY_COUNT; q++) {
-		for (int p = 0; code == 0 && p < GG_POPULATION_COUNT; p++) {
+	for (int q = 0; status == 0 && q < GG_TRIAL_QUANTITY_COUNT; q++) {
+		for (int p = 0; status == 0 && p < GG_POPULATION_COUNT; p++) {
 			putchar('\n');
-			code = print_coverage(results, (enum gg_trial_quantity)q,
-			                      (enum gg_population)p, style);
+			status = print_coverage(results, (enum gg_trial_quantity)q,
+			                        (enum gg_population)p, style);
 		}
 	}
 	printf("\n'coin' samples each allocation by itself, one in as many; 'optimal, known' plans\n"
 	       "by the trace itself, 'optimal' by what its samples told so far.\n");
-	return code;
+	return status;
 }
 
 static void json_figure(struct gg_json *json, const struct gg_trial_figure *figure,
@@ -307,15 +307,15 @@ static int print_json(const struct gg_trace *trace, const struct gg_trial_plan *
 static int save_svg(const struct gg_trace *trace, const struct compare_options *o,
                     struct gg_error *error)
 {
-	static double x[POINTS], y[2][LEARNED][POINTS];
+	static double x[COMPARED_POINTS], y[2][LEARNED][COMPARED_POINTS];
 	struct gg_plot_series series[2][LEARNED];
 	struct gg_plot plots[2] = { { .title = "Live bytes" }, { .title = "Allocated bytes" } };
 	GG_CLEANUP(gg_buf_done) struct gg_buf picture = { 0 };
 	struct gg_optimal_rates rates;
 
-	for (int i = 0; i < POINTS; i++) {
+	for (int i = 0; i < COMPARED_POINTS; i++) {
 		double interval = (double)o->interval_bytes *
-		                  pow(10, 1 - 2 * (double)i / (POINTS - 1));
+		                  pow(10, 1 - 2 * (double)i / (COMPARED_POINTS - 1));
 		struct gg_trial_plan plans[SCHEMES];
 
 		plan_schemes(trace, fmax(interval, 1), (enum gg_focus)o->focus, &rates, plans);
@@ -334,7 +334,7 @@ static int save_svg(const struct gg_trace *trace, const struct compare_options *
 	for (int q = 0; q < 2; q++) {
 		for (int scheme = 0; scheme < LEARNED; scheme++)
 			series[q][scheme] = (struct gg_plot_series){ names[scheme], x, y[q][scheme],
-				                                     POINTS };
+				                                     COMPARED_POINTS };
 		plots[q].x = (struct gg_plot_axis){ "samples", GG_PLOT_NUMBER, true };
 		plots[q].y = (struct gg_plot_axis){ "standard deviation / truth", GG_PLOT_PERCENT,
 			                            true };
@@ -351,22 +351,22 @@ static int compare(const struct gg_trace *trace, const struct compare_options *o
 {
 	struct gg_trial_plan plans[SCHEMES];
 	struct gg_optimal_rates rates;
-	int code = 0;
+	int status = 0;
 
 	/*
 	 * Each scheme draws from a seed of its own, so the results of two schemes are independent.
 	 */
 	plan_schemes(trace, (double)o->interval_bytes, (enum gg_focus)o->focus, &rates, plans);
-	for (int i = 0; code == 0 && i < SCHEMES; i++)
-		code = gg_trial_run(trace, &plans[i], o->run_count, o->confidence,
-		                    o->seed + (uint64_t)i, &results[i]);
-	if (code < 0)
-		return gg_error_set_errno(error, -code, "lab compare", NULL);
-	code = o->json ? print_json(trace, plans, results, o, error)
-	               : print_text(trace, results, o, style);
-	if (code == 0 && o->svg != NULL)
-		code = save_svg(trace, o, error);
-	return code;
+	for (int i = 0; status == 0 && i < SCHEMES; i++)
+		status = gg_trial_run(trace, &plans[i], o->run_count, o->confidence,
+		                      o->seed + (uint64_t)i, &results[i]);
+	if (status < 0)
+		return gg_error_set_errno(error, -status, "lab compare", NULL);
+	status = o->json ? print_json(trace, plans, results, o, error)
+	                 : print_text(trace, results, o, style);
+	if (status == 0 && o->svg != NULL)
+		status = save_svg(trace, o, error);
+	return status;
 }
 
 static int run(struct gg_invocation *invocation)
@@ -375,27 +375,27 @@ static int run(struct gg_invocation *invocation)
 	struct gg_error *error = invocation->error;
 	struct gg_trace trace = { 0 };
 	struct gg_trial_result *results;
-	int code = gg_lab_check_confidence(o->confidence, "lab compare", error);
+	int status = gg_lab_check_confidence(o->confidence, "lab compare", error);
 
-	if (code == 0)
-		code = gg_lab_check_interval(o->interval_bytes, "lab compare", error);
-	if (code < 0)
-		return code;
+	if (status == 0)
+		status = gg_lab_check_interval(o->interval_bytes, "lab compare", error);
+	if (status < 0)
+		return status;
 	if (o->sizes == NULL)
 		return gg_error_set(error, -EINVAL, "lab compare", "Try --sizes lognormal.",
 		                    "--sizes is not given");
 	if (o->run_count < 2 || o->run_count > 1000000)
 		return gg_error_set(error, -EINVAL, "lab compare: --runs",
 		                    "Give 2 to 1000000; 200 for two digits.", "out of range");
-	code = gg_lab_trace_load(&trace, o->sizes, o->seed, error);
-	if (code < 0)
-		return code;
+	status = gg_lab_trace_load(&trace, o->sizes, o->seed, error);
+	if (status < 0)
+		return status;
 	results = calloc(SCHEMES, sizeof(*results));
-	code = results != NULL ? compare(&trace, o, results, &invocation->style, error)
-	                       : gg_error_memory(error, "lab compare");
+	status = results != NULL ? compare(&trace, o, results, &invocation->style, error)
+	                         : gg_error_memory(error, "lab compare");
 	free(results);
 	gg_trace_done(&trace);
-	return code;
+	return status;
 }
 
 static const struct gg_option options[] = {

@@ -93,17 +93,17 @@ static int print_table(const struct result *results, size_t count, enum gg_quant
 static int print_text(const struct result *results, size_t count, const struct coverage_options *o,
                       const struct gg_style *style)
 {
-	int code = 0;
+	int status = 0;
 
-	for (int q = 0; q < GG_QUANTITY_COUNT && code == 0; q++) {
-		for (int p = 0; p < GG_POPULATION_COUNT && code == 0; p++) {
+	for (int q = 0; q < GG_QUANTITY_COUNT && status == 0; q++) {
+		for (int p = 0; p < GG_POPULATION_COUNT && status == 0; p++) {
 			if (q > 0 || p > 0)
 				putchar('\n');
-			code = print_table(results, count, (enum gg_quantity)q,
-			                   (enum gg_population)p, o, style);
+			status = print_table(results, count, (enum gg_quantity)q,
+			                     (enum gg_population)p, o, style);
 		}
 	}
-	return code;
+	return status;
 }
 
 static void json_cell(struct gg_json *json, const struct gg_cell *cell)
@@ -166,10 +166,10 @@ static int run(struct gg_invocation *invocation)
 	const struct coverage_options *o = invocation->options;
 	static struct result results[MAX_PROGRAMS];
 	size_t count = gg_simulate_program_count();
-	int code = gg_lab_check_confidence(o->confidence, "lab coverage", invocation->error);
+	int status = gg_lab_check_confidence(o->confidence, "lab coverage", invocation->error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	if (o->run_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "lab coverage: --runs",
 		                    "Give 1000 or more for two digits.", "0 is no number of runs");

@@ -154,20 +154,20 @@ static int print_split(const struct gg_style *style)
 static int print_text(const struct error_options *o, const struct gg_style *style)
 {
 	double interval = (double)o->interval_bytes;
-	int code = 0;
+	int status = 0;
 
 	if (o->size_bytes > 0) {
-		code = print_size((double)o->size_bytes, interval, style);
+		status = print_size((double)o->size_bytes, interval, style);
 		putchar('\n');
 	}
-	if (code == 0)
-		code = print_grid(interval, style);
+	if (status == 0)
+		status = print_grid(interval, style);
 	putchar('\n');
-	if (code == 0)
-		code = print_split(style);
+	if (status == 0)
+		status = print_split(style);
 	printf("\nweighted: size / probability for each allocation that is sampled (the default).\n"
 	       "marks: the interval for each mark.  cutoff: from there on the size itself.\n");
-	return code;
+	return status;
 }
 
 static void json_error(struct gg_json *json, const char *name, struct gg_theory_error e)
@@ -295,14 +295,14 @@ static int save_svg(const struct error_options *o, struct gg_error *error)
 static int run(struct gg_invocation *invocation)
 {
 	struct error_options *o = invocation->options;
-	int code = gg_lab_check_interval(o->interval_bytes, "lab error", invocation->error);
+	int status = gg_lab_check_interval(o->interval_bytes, "lab error", invocation->error);
 
-	if (code < 0)
-		return code;
-	code = o->json ? print_json(o, invocation->error) : print_text(o, &invocation->style);
-	if (code == 0 && o->svg != NULL)
-		code = save_svg(o, invocation->error);
-	return code;
+	if (status < 0)
+		return status;
+	status = o->json ? print_json(o, invocation->error) : print_text(o, &invocation->style);
+	if (status == 0 && o->svg != NULL)
+		status = save_svg(o, invocation->error);
+	return status;
 }
 
 static const struct gg_option options[] = {

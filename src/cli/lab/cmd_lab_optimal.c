@@ -230,20 +230,20 @@ static int print_text(const struct study *study, const struct sums *groups, uint
 	char interval[GG_SIZE_TEXT_MAX];
 	double bytes = wanted_bytes(study, &all);
 	const char *what = study->focus == GG_FOCUS_LIVE ? "live" : "allocated";
-	int code;
+	int status;
 
 	printf("At a sampling interval of %s (%.4g samples), for %s bytes\n\n",
 	       gg_size_format_short(study->interval_bytes, interval), all.poisson_samples, what);
-	code = print_classes(study, style);
-	if (code == 0)
-		code = print_sites(study, groups, limit, style);
+	status = print_classes(study, style);
+	if (status == 0)
+		status = print_sites(study, groups, limit, style);
 	printf("\nAll %s bytes: standard deviation %.3g %% by poisson, %.3g %% by the optimal plan\n"
 	       "with %.4g samples; the variance falls to 1/%.3g (to 1/%.3g if every p were small).\n",
 	       what, percent(sqrt(all.poisson_variance), bytes),
 	       percent(sqrt(all.optimal_variance), bytes), all.optimal_samples,
 	       all.optimal_variance > 0 ? all.poisson_variance / all.optimal_variance : 1,
 	       ratio_of_theory(study));
-	return code;
+	return status;
 }
 
 /* --- JSON ------------------------------------------------------------------------------------ */
@@ -330,31 +330,31 @@ static int run(struct gg_invocation *invocation)
 	struct gg_error *error = invocation->error;
 	struct study study = { .focus = (enum gg_focus)o->focus };
 	struct sums *groups = NULL;
-	int code;
+	int status;
 
 	if (invocation->operand_count != 1)
 		return gg_error_set(error, -EINVAL, "lab optimal",
 		                    "Record one: geiger record -o run.geiger -- COMMAND.",
 		                    "give one profile");
-	code = gg_lab_trace_profile(&study.trace, invocation->operands[0], o->moment == 0,
-	                            &study.names, &study.interval_bytes, error);
-	if (code < 0)
-		return code;
+	status = gg_lab_trace_profile(&study.trace, invocation->operands[0], o->moment == 0,
+	                              &study.names, &study.interval_bytes, error);
+	if (status < 0)
+		return status;
 	if (o->interval_bytes > 0)
 		study.interval_bytes = (double)o->interval_bytes;
-	code = plan(&study, error);
-	if (code == 0) {
+	status = plan(&study, error);
+	if (status == 0) {
 		groups = sum_groups(&study);
 		if (groups == NULL)
-			code = gg_error_memory(error, "lab optimal");
+			status = gg_error_memory(error, "lab optimal");
 		else
-			code = o->json ? print_json(&study, groups, error)
-			               : print_text(&study, groups, o->limit, &invocation->style);
+			status = o->json ? print_json(&study, groups, error)
+			                 : print_text(&study, groups, o->limit, &invocation->style);
 	}
 	free(groups);
 	gg_lab_trace_names_free(study.names, study.trace.group_count);
 	gg_trace_done(&study.trace);
-	return code;
+	return status;
 }
 
 static const struct gg_option options[] = {

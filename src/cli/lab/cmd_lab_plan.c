@@ -189,15 +189,15 @@ static int find_moment(const struct gg_model *model, int64_t *ret_ns, struct gg_
 	struct gg_query query;
 	struct gg_peak peak;
 	bool is_given_back;
-	int code = gg_query_is_given_back(model, 0, &is_given_back, error);
+	int status = gg_query_is_given_back(model, 0, &is_given_back, error);
 
 	*ret_ns = GG_TIME_NONE - 1;
-	if (code < 0 || !is_given_back)
-		return code;
+	if (status < 0 || !is_given_back)
+		return status;
 	gg_query_init(&query);
-	code = gg_query_peak(model, &query, &peak, error);
+	status = gg_query_peak(model, &query, &peak, error);
 	*ret_ns = peak.time_ns;
-	return code;
+	return status;
 }
 
 /* Aims at the samples of a profile.  Each stands for as many allocations as its draw says. */
@@ -237,25 +237,25 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
 	int64_t moment_ns = 0;
 	const char *what;
 	regex_t function;
-	int code;
+	int status;
 
 	if (o->function != NULL && regcomp(&function, o->function, REG_EXTENDED | REG_NOSUB) != 0)
 		return gg_error_set(error, -EINVAL, "lab plan: --function",
 		                    "Give a POSIX extended regular expression.", "'%s' is none",
 		                    o->function);
-	code = gg_cli_load(&model, &o->profile, 1, error);
-	if (code == 0) {
-		code = find_moment(model, &moment_ns, error);
-		if (code == 0 &&
+	status = gg_cli_load(&model, &o->profile, 1, error);
+	if (status == 0) {
+		status = find_moment(model, &moment_ns, error);
+		if (status == 0 &&
 		    aim_at_samples(target, model, o, o->function != NULL ? &function : NULL,
 		                   moment_ns) < 0)
-			code = gg_error_memory(error, "lab plan");
+			status = gg_error_memory(error, "lab plan");
 		gg_model_free(model);
 	}
 	if (o->function != NULL)
 		regfree(&function);
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	what = o->allocated ? "allocated" : moment_ns < GG_TIME_NONE - 1 ? "peak" : "live";
 	snprintf(target->what, sizeof(target->what), "%s bytes of %.80s%s%.40s", what, o->profile,
 	         o->function != NULL ? ", function " : "", o->function != NULL ? o->function : "");
@@ -381,17 +381,17 @@ static int run(struct gg_invocation *invocation)
 	struct target target = { 0 };
 	struct outcome outcome;
 	double wanted = 0, z;
-	int code = check(o, error);
+	int status = check(o, error);
 
-	if (code == 0)
-		code = parse_error(o->error, &wanted, error);
-	if (code < 0)
-		return code;
+	if (status == 0)
+		status = parse_error(o->error, &wanted, error);
+	if (status < 0)
+		return status;
 	if (o->profile != NULL)
-		code = aim_at_profile(&target, o, error);
+		status = aim_at_profile(&target, o, error);
 	else if (aim_at_heap(&target, o) < 0)
-		code = gg_error_memory(error, "lab plan");
-	if (code == 0) {
+		status = gg_error_memory(error, "lab plan");
+	if (status == 0) {
 		/*
 		 * A machine without an agent cannot measure the cost; the plan is useful without
 		 * it.
@@ -404,12 +404,12 @@ static int run(struct gg_invocation *invocation)
 			/* The reports leave a cost of NaN out. */
 			outcome.cost_ns = NAN;
 		if (o->json)
-			code = print_json(&target, &outcome, wanted, o->confidence, error);
+			status = print_json(&target, &outcome, wanted, o->confidence, error);
 		else
 			print_text(&target, &outcome, wanted, o->confidence);
 	}
 	gg_array_done(&target.entries);
-	return code;
+	return status;
 }
 
 static const struct gg_option options[] = {

@@ -163,15 +163,15 @@ static int run(struct gg_invocation *invocation)
 {
 	struct table_options *o = invocation->options;
 	static struct rows rows;
-	int code;
+	int status;
 
-	code = gg_lab_check_interval(o->interval_bytes, "lab table", invocation->error);
-	if (code == 0)
-		code = gg_lab_check_confidence(o->confidence, "lab table", invocation->error);
-	if (code == 0)
-		code = parse_samples(o->samples, &rows, invocation->error);
-	if (code < 0)
-		return code;
+	status = gg_lab_check_interval(o->interval_bytes, "lab table", invocation->error);
+	if (status == 0)
+		status = gg_lab_check_confidence(o->confidence, "lab table", invocation->error);
+	if (status == 0)
+		status = parse_samples(o->samples, &rows, invocation->error);
+	if (status < 0)
+		return status;
 	for (size_t i = 0; i < rows.count; i++) {
 		double interval = (double)o->interval_bytes;
 
@@ -179,11 +179,11 @@ static int run(struct gg_invocation *invocation)
 		rows.approximate[i] = gg_interval_failures_camp_paulson(interval, rows.samples[i],
 		                                                        o->confidence);
 	}
-	code = o->json ? print_json(o, &rows, invocation->error)
-	               : print_text(&rows, &invocation->style);
-	if (code == 0 && o->svg != NULL)
-		code = save_svg(o, &rows, invocation->error);
-	return code;
+	status = o->json ? print_json(o, &rows, invocation->error)
+	                 : print_text(&rows, &invocation->style);
+	if (status == 0 && o->svg != NULL)
+		status = save_svg(o, &rows, invocation->error);
+	return status;
 }
 
 static const struct gg_option options[] = {

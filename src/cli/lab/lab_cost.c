@@ -65,27 +65,27 @@ static int run_once(const struct gg_launch_environment *environment, double *ret
 static int run_some(const struct gg_launch_environment *environment, double *ret_ns)
 {
 	double ns = 0;
-	int code = 0;
+	int status = 0;
 
 	*ret_ns = 0;
-	for (int i = 0; code == 0 && i < 3; i++) {
-		code = run_once(environment, &ns);
+	for (int i = 0; status == 0 && i < 3; i++) {
+		status = run_once(environment, &ns);
 		if (i == 0 || ns < *ret_ns)
 			*ret_ns = ns;
 	}
-	return code;
+	return status;
 }
 
 static int measure(const struct gg_launch_environment *environment, double *ret_ns,
                    struct gg_error *error)
 {
 	double alone, with;
-	int code = run_some(NULL, &alone);
+	int status = run_some(NULL, &alone);
 
-	if (code == 0)
-		code = run_some(environment, &with);
-	if (code < 0)
-		return gg_error_set_errno(error, -code, "geiger debug cost", NULL);
+	if (status == 0)
+		status = run_some(environment, &with);
+	if (status < 0)
+		return gg_error_set_errno(error, -status, "geiger debug cost", NULL);
 	/*
 	 * With an interval of 1 byte every allocation is a sample, so the difference is the cost of
 	 * one.
@@ -102,18 +102,18 @@ int gg_lab_sample_cost(double *ret_ns, struct gg_error *error)
 		.agent = agent, .sampling_interval = 1, .scheme = "poisson", .recorder = getpid()
 	};
 	struct gg_session_directory directory;
-	int code = gg_launch_find_agent(agent, error);
+	int status = gg_launch_find_agent(agent, error);
 
-	if (code == 0)
-		code = gg_session_directory_create(&directory, error);
-	if (code < 0)
-		return code;
+	if (status == 0)
+		status = gg_session_directory_create(&directory, error);
+	if (status < 0)
+		return status;
 	settings.directory = directory.path;
-	code = gg_launch_environment(&environment, &settings, error);
-	if (code == 0) {
-		code = measure(&environment, ret_ns, error);
+	status = gg_launch_environment(&environment, &settings, error);
+	if (status == 0) {
+		status = measure(&environment, ret_ns, error);
 		gg_launch_environment_done(&environment);
 	}
 	gg_session_directory_done(&directory, true);
-	return code;
+	return status;
 }

@@ -83,10 +83,10 @@ static int make_lognormal(struct gg_trace *trace, const char *text, uint64_t see
 {
 	struct law law = { 64, 2, 100e3, 0.1, 10 };
 	struct gg_rng rng;
-	int code = read_law(text, &law, error);
+	int status = read_law(text, &law, error);
 
 	gg_rng_seed(&rng, seed, 1);
-	for (double i = 0; code == 0 && i < law.count; i++) {
+	for (double i = 0; status == 0 && i < law.count; i++) {
 		double size = floor(law.median * exp(law.sigma * normal(&rng)));
 		struct gg_trace_part part = {
 			.size_bytes = (uint64_t)fmin(size, 0x1p40),
@@ -96,9 +96,9 @@ static int make_lognormal(struct gg_trace *trace, const char *text, uint64_t see
 		};
 
 		if (gg_trace_add(trace, &part) < 0)
-			code = gg_error_memory(error, "lab");
+			status = gg_error_memory(error, "lab");
 	}
-	return code;
+	return status;
 }
 
 /*
@@ -162,25 +162,25 @@ static int read_file(struct gg_trace *trace, const char *path, struct gg_error *
 {
 	char line[LINE_MAX_BYTES], place[512];
 	FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-	int code = 0;
+	int status = 0;
 
 	if (file == NULL)
 		return gg_error_set_errno(error, errno, path,
 		                          "Give a law, a file of sizes or a profile.");
-	for (int number = 1; code == 0 && fgets(line, sizeof(line), file) != NULL; number++) {
-		code = read_line(trace, line);
+	for (int number = 1; status == 0 && fgets(line, sizeof(line), file) != NULL; number++) {
+		status = read_line(trace, line);
 		snprintf(place, sizeof(place), "%s:%d", path, number);
 	}
-	if (code == -EINVAL)
+	if (status == -EINVAL)
 		gg_error_set(error, -EBADMSG, place,
 		             "A line is SIZE [COUNT [LIVE [GROUP]]], LIVE at most COUNT, GROUP "
 		             "below 1000.",
 		             "not a line of sizes");
-	else if (code < 0)
+	else if (status < 0)
 		gg_error_memory(error, "lab");
 	if (file != stdin)
 		fclose(file);
-	return code == -EINVAL ? -EBADMSG : code;
+	return status == -EINVAL ? -EBADMSG : status;
 }
 
 /* --- profiles -------------------------------------------------------------------------------- */
@@ -251,14 +251,14 @@ static int find_peak(const struct gg_model *model, int64_t *ret_ns, struct gg_er
 {
 	struct gg_query question;
 	struct gg_query_result *result;
-	int code;
+	int status;
 
 	gg_query_init(&question);
 	question.metric = GG_METRIC_PEAK;
 	question.by = GG_BY_PROCESS;
-	code = gg_query_rows(model, &question, &result, error);
-	if (code < 0)
-		return code;
+	status = gg_query_rows(model, &question, &result, error);
+	if (status < 0)
+		return status;
 	*ret_ns = result->moment_ns;
 	gg_query_result_free(result);
 	return 0;
@@ -279,9 +279,9 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
 {
 	const struct gg_model_sample *samples = model->samples;
 	const struct gg_profile_coarse *coarse = model->coarse;
-	int code = 0;
+	int status = 0;
 
-	for (size_t i = 0; code == 0 && i < model->coarse_count; i++) {
+	for (size_t i = 0; status == 0 && i < model->coarse_count; i++) {
 		/*
 		 * An aggregate has no sizes of its own, so its mean size stands for all of its
 		 * allocations.
@@ -290,14 +290,14 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
 		double bytes = gg_fixed_value(coarse[i].sums.bytes);
 
 		if (number >= 1)
-			code = gg_trace_add(
+			status = gg_trace_add(
 				trace,
 				&(struct gg_trace_part){
 					.size_bytes = (uint64_t)(bytes / number + 0.5),
 					.count = (uint64_t)(number + 0.5),
 					.group = groups[function_of(model, coarse[i].stack)] });
 	}
-	for (size_t i = 0; code == 0 && i < model->sample_count; i++) {
+	for (size_t i = 0; status == 0 && i < model->sample_count; i++) {
 		const struct gg_model_sample *sample = &samples[i];
 		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
 
@@ -306,14 +306,14 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
 		 * already.
 		 */
 		if (!(sample->flags & GG_MODEL_INHERITED))
-			code = gg_trace_add(
+			status = gg_trace_add(
 				trace, &(struct gg_trace_part){
 					       .size_bytes = sample->size_bytes,
 					       .count = (uint64_t)(weight.count + 0.5),
 					       .group = groups[function_of(model, sample->stack)],
 					       .is_live = is_live_at(sample, moment_ns) });
 	}
-	return code;
+	return status;
 }
 
 void gg_lab_trace_names_free(char **names, uint32_t count)
@@ -342,29 +342,29 @@ int gg_lab_trace_profile(struct gg_trace *ret_trace, const char *path, bool at_p
 	int64_t moment_ns = GG_TIME_NONE - 1;
 	struct gg_model *model;
 	uint32_t *groups;
-	int code = gg_cli_load(&model, &path, 1, error);
+	int status = gg_cli_load(&model, &path, 1, error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	if (at_peak)
-		code = find_peak(model, &moment_ns, error);
+		status = find_peak(model, &moment_ns, error);
 	groups = rank_functions(model);
 	if (groups == NULL || read_samples(&trace, model, groups, moment_ns) < 0)
-		code = gg_error_memory(error, "lab");
-	else if (code == 0 && trace.parts.count == 0)
-		code = gg_error_set(error, -EBADMSG, path, "Record with a smaller interval.",
-		                    "no samples");
-	if (code == 0 && ret_names != NULL)
+		status = gg_error_memory(error, "lab");
+	else if (status == 0 && trace.parts.count == 0)
+		status = gg_error_set(error, -EBADMSG, path, "Record with a smaller interval.",
+		                      "no samples");
+	if (status == 0 && ret_names != NULL)
 		*ret_names = name_groups(model, groups, trace.group_count);
-	if (code == 0 && ret_interval != NULL)
+	if (status == 0 && ret_interval != NULL)
 		*ret_interval = fmax(gg_model_interval(model, 0), 1);
 	free(groups);
 	gg_model_free(model);
-	if (code < 0)
+	if (status < 0)
 		gg_trace_done(&trace);
 	else
 		*ret_trace = trace;
-	return code;
+	return status;
 }
 #else
 static bool is_profile(const char *path)
@@ -400,21 +400,21 @@ int gg_lab_trace_load(struct gg_trace *ret_trace, const char *text, uint64_t see
                       struct gg_error *error)
 {
 	struct gg_trace trace = { 0 };
-	int code = load(&trace, text, seed, error);
+	int status = load(&trace, text, seed, error);
 
-	if (code == 0 && trace.parts.count == 0)
-		code = gg_error_set(error, -EBADMSG, text, "It must have at least one.",
-		                    "no allocations");
+	if (status == 0 && trace.parts.count == 0)
+		status = gg_error_set(error, -EBADMSG, text, "It must have at least one.",
+		                      "no allocations");
 	/*
 	 * A program allocates blocks of different sizes in turn.  Without mixing, each size would
 	 * come in one run, and schemes that depend on the order would look better or worse than
 	 * they are.
 	 */
-	if (code == 0 && gg_trace_mix(&trace, PIECES, seed) < 0)
-		code = gg_error_memory(error, "lab");
-	if (code < 0)
+	if (status == 0 && gg_trace_mix(&trace, PIECES, seed) < 0)
+		status = gg_error_memory(error, "lab");
+	if (status < 0)
 		gg_trace_done(&trace);
 	else
 		*ret_trace = trace;
-	return code;
+	return status;
 }
