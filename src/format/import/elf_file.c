@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/elf_note.h"
+
 enum { HEADERS_MAX = 64, NOTES_MAX = 4096 };
 
 static bool read_at(int fd, void *to, size_t length, uint64_t offset)
@@ -20,29 +22,16 @@ static void find_build_id(struct gg_elf_file *file, int fd, const Elf64_Phdr *he
 {
 	uint8_t notes[NOTES_MAX];
 	size_t length = header->p_filesz < sizeof(notes) ? (size_t)header->p_filesz : sizeof(notes);
-	size_t at = 0;
+	const uint8_t *build_id;
+	size_t build_id_bytes;
 
 	if (!read_at(fd, notes, length, header->p_offset))
 		return;
-	while (length - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note;
-		size_t name, value;
-
-		memcpy(&note, notes + at, sizeof(note));
-		at += sizeof(note);
-		name = ((size_t)note.n_namesz + 3) & ~(size_t)3;
-		value = ((size_t)note.n_descsz + 3) & ~(size_t)3;
-		if (name > length - at || value > length - at - name)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    memcmp(notes + at, "GNU", 4) == 0 && note.n_descsz > 0 &&
-		    note.n_descsz <= GG_ELF_FILE_BUILD_ID_MAX) {
-			memcpy(file->build_id, notes + at + name, note.n_descsz);
-			file->build_id_bytes = note.n_descsz;
-			return;
-		}
-		at += name + value;
-	}
+	build_id_bytes = gg_elf_note_build_id(notes, length, &build_id);
+	if (build_id_bytes == 0 || build_id_bytes > GG_ELF_FILE_BUILD_ID_MAX)
+		return;
+	memcpy(file->build_id, build_id, build_id_bytes);
+	file->build_id_bytes = build_id_bytes;
 }
 
 static bool read_headers(struct gg_elf_file *file, int fd)

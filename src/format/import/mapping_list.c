@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "base/binary_search.h"
-#include "format/codec/line_parser.h"
+#include "base/maps_line.h"
 #include "format/import/elf_file.h"
 
 void gg_mapping_list_done(struct gg_mapping_list *maps)
@@ -32,34 +34,19 @@ static int put(struct gg_mapping_list *maps, const struct gg_mapping_list_entry 
 	return 0;
 }
 
-bool gg_mapping_list_add(struct gg_mapping_list *maps, const struct gg_text_line *line)
+bool gg_mapping_list_add(struct gg_mapping_list *maps, const struct gg_text_line *text)
 {
-	struct gg_text_line text = *line;
 	struct gg_mapping_list_entry entry = { 0 };
-	uint64_t major, minor;
+	struct gg_maps_line line;
 
-	gg_text_line_skip_blanks(&text);
-	if (!gg_text_line_hexadecimal(&text, &entry.start) || !gg_text_line_literal(&text, "-") ||
-	    !gg_text_line_hexadecimal(&text, &entry.end) || entry.end <= entry.start)
+	if (!gg_maps_line_parse(text->at, text->length, &line))
 		return false;
-	gg_text_line_skip_blanks(&text);
-	if (text.length < 4)
-		return false;
-	entry.is_code = text.at[2] == 'x';
-	text.at += 4;
-	text.length -= 4;
-	gg_text_line_skip_blanks(&text);
-	if (!gg_text_line_hexadecimal(&text, &entry.offset))
-		return false;
-	gg_text_line_skip_blanks(&text);
-	if (gg_text_line_hexadecimal(&text, &major) && gg_text_line_literal(&text, ":") &&
-	    gg_text_line_hexadecimal(&text, &minor)) {
-		gg_text_line_skip_blanks(&text);
-		if (!gg_text_line_decimal(&text, &entry.inode))
-			entry.inode = 0;
-	}
-	gg_text_line_skip_blanks(&text);
-	if (put(maps, &entry, text.at, text.length) < 0)
+	entry.start = line.begin;
+	entry.end = line.end;
+	entry.offset = line.offset;
+	entry.inode = line.inode;
+	entry.is_code = (line.protection & PROT_EXEC) != 0;
+	if (put(maps, &entry, line.path, line.path_bytes) < 0)
 		maps->failed = true;
 	return true;
 }

@@ -44,7 +44,7 @@ struct gg_mapping_list_address {
 };
 
 void gg_mapping_list_done(struct gg_mapping_list *maps);
-bool gg_mapping_list_add(struct gg_mapping_list *maps, const struct gg_text_line *line);
+bool gg_mapping_list_add(struct gg_mapping_list *maps, const struct gg_text_line *text);
 /* Sorts the mappings, and names the program after the first one. */
 GG_MUST_CHECK int gg_mapping_list_sort(struct gg_mapping_list *maps, struct gg_import *import);
 GG_MUST_CHECK int gg_mapping_list_find(struct gg_mapping_list *maps, struct gg_import *import,

@@ -28,7 +28,7 @@ bool gg_got_patch_write(const struct gg_proc_maps *maps, void *at, uint64_t valu
 	const uintptr_t page_bytes =
 		4096; /* on larger pages mprotect() fails, and nothing is written */
 	void *page = (void *)((uintptr_t)at & ~(page_bytes - 1));
-	struct gg_proc_maps_line line;
+	struct gg_maps_line line;
 
 	if (!gg_proc_maps_find(maps, (uintptr_t)at, &line) || (line.protection & PROT_READ) == 0)
 		return false;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames of programs that a runtime runs: a function, a file and a line, as one pc of a stack.
+ * runtime_frame - interns frames of language runtimes: function, file and line become one pc.
  *
- * Found by the hash of all three, seeded at random; of two frames in 65 536 that is the same with a
- * probability of 1e-9.  Texts are shared by frames where they were used a short while ago (one file has
- * many functions, a function many lines).
+ * A frame is found by the hash of all three, with a random seed.  Among 65 536 frames, any two have
+ * the same hash with a probability of 1e-9, so the hash alone identifies a frame.  One file has many
+ * functions, and one function many lines, so a frame shares its texts with frames that were
+ * interned a short while ago.
  */
 #include <string.h>
 

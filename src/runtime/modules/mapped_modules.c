@@ -55,12 +55,12 @@ void gg_mapped_modules_forked(void)
 
 /* Consecutive lines of one file, from offset 0 on: the loader maps a module like that. */
 struct mapping_group {
-	struct gg_proc_maps_line first;
+	struct gg_maps_line first;
 	uint64_t end;
 	bool has_code;
 };
 
-static bool is_same_file(const struct gg_proc_maps_line *a, const struct gg_proc_maps_line *b)
+static bool is_same_file(const struct gg_maps_line *a, const struct gg_maps_line *b)
 {
 	return a->path_bytes == b->path_bytes && memcmp(a->path, b->path, a->path_bytes) == 0;
 }
@@ -68,7 +68,7 @@ static bool is_same_file(const struct gg_proc_maps_line *a, const struct gg_proc
 /* Reads the next group, from the line at *at on. */
 static bool next_group(const struct gg_proc_maps *maps, size_t *at, struct mapping_group *ret_group)
 {
-	struct gg_proc_maps_line line;
+	struct gg_maps_line line;
 	size_t next;
 
 	do {
@@ -170,7 +170,7 @@ bool gg_mapped_modules_find(uint64_t pc, struct gg_mapped_modules_module *ret_mo
 	struct mapping_group group;
 
 	for (size_t at = 0; next_group(&listed, &at, &group);) {
-		const struct gg_proc_maps_line *first = &group.first;
+		const struct gg_maps_line *first = &group.first;
 
 		if (pc - first->begin >= group.end - first->begin || !is_module(&group))
 			continue;

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "base/elf_note.h"
 #include "base/hash.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/platform/elf_lookup.h"
@@ -91,31 +92,6 @@ static bool find_by_listing(uint64_t pc, struct found_module *ret_module)
 	return true;
 }
 
-/* Copies the GNU build-id out of a segment of notes. */
-static void find_build_id(const uint8_t *notes, size_t bytes, struct gg_module_info *info)
-{
-	size_t at = 0;
-
-	while (bytes - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note;
-		size_t name_bytes, id_bytes;
-
-		memcpy(&note, notes + at, sizeof(note));
-		at += sizeof(note);
-		name_bytes = ((size_t)note.n_namesz + 3) & ~(size_t)3;
-		id_bytes = ((size_t)note.n_descsz + 3) & ~(size_t)3;
-		if (name_bytes > bytes - at || id_bytes > bytes - at - name_bytes)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    memcmp(notes + at, "GNU", 4) == 0) {
-			info->build_id = notes + at + name_bytes;
-			info->build_id_bytes = note.n_descsz;
-			return;
-		}
-		at += name_bytes + id_bytes;
-	}
-}
-
 /*
  * Reads the ranges and the build-id.  Without an ELF header in the first page, the range is the
  * whole module.
@@ -149,7 +125,8 @@ static void read_headers(const struct found_module *module, struct gg_module_inf
 		if (headers[i].p_type == PT_NOTE && info->build_id == NULL &&
 		    address - (uintptr_t)start < bytes &&
 		    headers[i].p_filesz <= bytes - (address - (uintptr_t)start))
-			find_build_id((const uint8_t *)address, headers[i].p_filesz, info);
+			info->build_id_bytes = gg_elf_note_build_id(
+				(const uint8_t *)address, headers[i].p_filesz, &info->build_id);
 	}
 }
 

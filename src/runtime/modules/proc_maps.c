@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_maps - reads the file once, and parses the copy line by line.
+ * proc_maps - reads the file once, and parses the copy line by line (base/maps_line.h).
  *
  * It does without stdio, which allocates.
  */
 #include "runtime/modules/proc_maps.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "runtime/syscalls.h"
 
@@ -30,73 +29,28 @@ void gg_proc_maps_done(struct gg_proc_maps *maps)
 	*maps = (struct gg_proc_maps){ 0 };
 }
 
-/* Reads hexadecimal digits, and skips the character after them. */
-static uint64_t read_hex(const char **at)
-{
-	uint64_t value = 0;
-
-	for (;; (*at)++) {
-		char c = **at;
-
-		if (c >= '0' && c <= '9')
-			value = value << 4 | (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			value = value << 4 | (uint64_t)(c - 'a' + 10);
-		else
-			break;
-	}
-	if (**at != '\0')
-		(*at)++;
-	return value;
-}
-
-/* Skips the rest of a field and the blanks after it; never leaves the line. */
-static const char *skip_field(const char *at)
-{
-	while (*at != '\0' && *at != '\n' && *at != ' ')
-		at++;
-	while (*at == ' ')
-		at++;
-	return at;
-}
-
 /*
- * Parses "BEGIN-END PERMISSIONS OFFSET DEVICE INODE [PATH]".  The text ends in a 0 byte, because
- * the mapping is zeroed and larger.  A last line without its end was truncated, and is skipped.
+ * The text ends in a 0 byte, because the mapping is zeroed and larger.  A last line without its end
+ * was truncated, and is skipped.
  */
-bool gg_proc_maps_next(const struct gg_proc_maps *maps, size_t *at,
-                       struct gg_proc_maps_line *ret_line)
+bool gg_proc_maps_next(const struct gg_proc_maps *maps, size_t *at, struct gg_maps_line *ret_line)
 {
-	const char *end, *field = maps->text;
-	struct gg_proc_maps_line line = { 0 };
+	while (maps->text != NULL && *at < maps->length) {
+		const char *text = maps->text + *at, *end = strchr(text, '\n');
 
-	if (field == NULL || *at >= maps->length)
-		return false;
-	field += *at;
-	end = strchr(field, '\n');
-	if (end == NULL)
-		return false;
-	line.begin = read_hex(&field);
-	line.end = read_hex(&field);
-	line.protection = (field[0] == 'r' ? PROT_READ : 0) | (field[1] == 'w' ? PROT_WRITE : 0) |
-	                  (field[2] == 'x' ? PROT_EXEC : 0);
-	field = skip_field(field);
-	line.offset = read_hex(&field);
-	field = skip_field(field);
-	for (const char *digit = field; *digit >= '0' && *digit <= '9'; digit++)
-		line.inode = line.inode * 10 + (uint64_t)(*digit - '0');
-	field = skip_field(field);
-	line.path = field;
-	line.path_bytes = (size_t)(end - field);
-	*at = (size_t)(end + 1 - maps->text);
-	*ret_line = line;
-	return true;
+		if (end == NULL)
+			return false;
+		*at = (size_t)(end + 1 - maps->text);
+		if (gg_maps_line_parse(text, (size_t)(end - text), ret_line))
+			return true;
+	}
+	return false;
 }
 
 bool gg_proc_maps_find(const struct gg_proc_maps *maps, uint64_t address,
-                       struct gg_proc_maps_line *ret_line)
+                       struct gg_maps_line *ret_line)
 {
-	struct gg_proc_maps_line line;
+	struct gg_maps_line line;
 
 	for (size_t at = 0; gg_proc_maps_next(maps, &at, &line);)
 		if (address - line.begin < line.end - line.begin) {

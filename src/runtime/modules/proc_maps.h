@@ -3,7 +3,7 @@
  * proc_maps - reads and parses /proc/self/maps, the kernel's list of this process's mappings.
  *
  *   struct gg_proc_maps maps;
- *   struct gg_proc_maps_line line;
+ *   struct gg_maps_line line;
  *
  *   if (gg_proc_maps_read(&maps) && gg_proc_maps_find(&maps, address, &line))
  *           ... line.protection ...
@@ -19,19 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/maps_line.h"
+
 enum { GG_PROC_MAPS_BYTES = 1 << 20 };
 
 struct gg_proc_maps {
 	char *text; /* NULL: there was no memory */
 	size_t length;
-};
-
-struct gg_proc_maps_line {
-	uint64_t begin, end, offset; /* offset: where `begin` is in the file */
-	uint64_t inode;              /* of the file */
-	int protection;              /* PROT_READ and so on */
-	const char *path; /* path_bytes long, not terminated; 0 bytes for anonymous memory */
-	size_t path_bytes;
 };
 
 /* False: the file cannot be read.  gg_proc_maps_done() is due in both cases. */
@@ -41,9 +35,8 @@ void gg_proc_maps_done(struct gg_proc_maps *maps);
 /*
  * Parses the line at *at, which is 0 at first, and advances *at.  False: there are no more lines.
  */
-bool gg_proc_maps_next(const struct gg_proc_maps *maps, size_t *at,
-                       struct gg_proc_maps_line *ret_line);
+bool gg_proc_maps_next(const struct gg_proc_maps *maps, size_t *at, struct gg_maps_line *ret_line);
 
 /* Finds the line of the mapping that has the address. */
 bool gg_proc_maps_find(const struct gg_proc_maps *maps, uint64_t address,
-                       struct gg_proc_maps_line *ret_line);
+                       struct gg_maps_line *ret_line);
