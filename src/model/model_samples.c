@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/binary_search.h"
 #include "model/model_load.h"
@@ -85,11 +86,10 @@ static int read_sample(const struct gg_profile_sample *sample, void *context)
 	struct sample_part *part = context;
 	const struct gg_load *load = part->load;
 	struct gg_model_sample *kept = gg_array_add(&part->samples);
-	uint64_t *id = gg_array_add(&part->ids), slack = 0;
+	uint64_t slack = 0;
 
-	if (kept == NULL || id == NULL)
+	if (kept == NULL || !gg_array_push(&part->ids, sample->id))
 		return gg_error_memory(&part->error, "reading the profile");
-	*id = sample->id;
 	if (sample->usable_bytes > sample->size_bytes)
 		slack = sample->usable_bytes - sample->size_bytes;
 	kept->alloc_ns = gg_load_time(load, sample->alloc_ns);
@@ -108,6 +108,27 @@ static int read_sample(const struct gg_profile_sample *sample, void *context)
 	    (sample->origin != 0 && note_origin(part, kept, sample->origin) < 0))
 		return gg_error_memory(&part->error, "reading the profile");
 	return 0;
+}
+
+/*
+ * Makes room for all samples at once, which saves moving them, and asks for huge pages: most of the
+ * time that the array costs is the kernel's, which hands it out page by page.  Neither needs to
+ * succeed.  A file with few samples under widely spread ids gets no more room than MOST_ROOM.
+ */
+static void make_room(struct sample_part *part, int64_t id_count)
+{
+	enum { MOST_ROOM = 4 << 20, HUGE_PAGE_BYTES = 2 << 20 };
+	uintptr_t from, to;
+
+	if (id_count < SHARED_FROM || id_count > MOST_ROOM ||
+	    !gg_array_reserve(&part->samples, (size_t)id_count))
+		return;
+	from = (uintptr_t)part->samples.items;
+	to = from + part->samples.capacity * sizeof(*part->samples.items);
+	from = (from + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+	to = to / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+	if (from < to)
+		madvise((void *)from, to - from, MADV_HUGEPAGE);
 }
 
 static void *read_part(void *context)
@@ -387,6 +408,8 @@ int gg_load_samples(struct gg_load *load)
 		parts[1].last_id = parts[0].last_id;
 		parts[0].last_id -= (parts[0].last_id - parts[0].first_id) / 2;
 		parts[1].first_id = parts[0].last_id + 1;
+		make_room(&parts[0], parts[1].last_id - parts[0].first_id + 1); /* of both */
+		make_room(&parts[1], parts[1].last_id - parts[0].last_id);
 	}
 	status = read_parts(load, parts, part_count);
 	if (status == 0)

@@ -171,9 +171,9 @@ int gg_store_check_header(const char *path, struct gg_error *error)
 	return 0;
 }
 
-/* The largest n for which all ids 1 to n exist. */
-static int count_ids(struct gg_profile *profile, const char *table, uint32_t *ret_count,
-                     struct gg_error *error)
+/* Counts the ids 1, 2, ... one by one, up to the first that is missing. */
+static int walk_ids(struct gg_profile *profile, const char *table, uint32_t *ret_count,
+                    struct gg_error *error)
 {
 	sqlite3_stmt *statement = NULL;
 	char sql[128];
@@ -192,6 +192,34 @@ static int count_ids(struct gg_profile *profile, const char *table, uint32_t *re
 	if (result != SQLITE_ROW && result != SQLITE_DONE)
 		return gg_store_fail(profile, result, error);
 	*ret_count = count;
+	return 0;
+}
+
+/*
+ * Finds the largest n for which all ids 1 to n exist.  Ids are keys, so n rows from 1 to n are all
+ * of them; SQLite counts rows by the page.  Only a damaged file needs the walk.
+ */
+static int count_ids(struct gg_profile *profile, const char *table, uint32_t *ret_count,
+                     struct gg_error *error)
+{
+	sqlite3_stmt *statement = NULL;
+	int64_t count = -1, least = 0, most = 0;
+	char sql[128];
+
+	snprintf(sql, sizeof(sql),
+	         "select (select count(*) from %s), (select min(id) from %s),"
+	         " (select max(id) from %s)",
+	         table, table, table);
+	if (sqlite3_prepare_v2(profile->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+	    sqlite3_step(statement) == SQLITE_ROW) {
+		count = sqlite3_column_int64(statement, 0);
+		least = sqlite3_column_int64(statement, 1);
+		most = sqlite3_column_int64(statement, 2);
+	}
+	sqlite3_finalize(statement);
+	if (count != most || least != (count > 0 ? 1 : 0) || count < 0 || count >= UINT32_MAX)
+		return walk_ids(profile, table, ret_count, error);
+	*ret_count = (uint32_t)count;
 	return 0;
 }
 

@@ -274,7 +274,10 @@ int gg_profile_each_name(struct gg_profile *, enum gg_name_kind, gg_name_visit *
                          struct gg_error *);
 /* Reads at least 1 M samples a second (bench_profile). */
 int gg_profile_each_sample(struct gg_profile *, gg_sample_visit *, void *, struct gg_error *);
-/* Only ids in [first_id, last_id], for threads that share the work (gg_profile_again). */
+/*
+ * Visits only ids in [first_id, last_id], for threads that share the work (gg_profile_again).  The
+ * samples lack their address, and the thread and stack of their free (0).
+ */
 int gg_profile_each_sample_between(struct gg_profile *, int64_t first_id, int64_t last_id,
                                    gg_sample_visit *, void *, struct gg_error *);
 /* The smallest and the largest id; 0 and 0 if there is no sample. */

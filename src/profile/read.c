@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "profile/row_reader.h"
 #include "stats/estimate/tally.h"
 
@@ -259,63 +260,128 @@ int gg_profile_each_name(struct gg_profile *profile, enum gg_name_kind kind, gg_
 	return gg_row_reader_end(&reading, error);
 }
 
-#define SELECT_SAMPLES                                                                  \
-	"select id, t_alloc, t_free, process, thread, stack, heap, type, size, usable," \
-	" address, scheme, interval, offset, marks, free_thread, free_stack, flags, origin from sample"
+#define SAMPLE_COLUMNS                                                                   \
+	"id, t_alloc, t_free, process, thread, stack, heap, type, size, usable, scheme," \
+	" interval, offset, marks, flags, origin"
+/* A model of the samples does not need these, and reading them takes time. */
+#define FURTHER_SAMPLE_COLUMNS "address, free_thread, free_stack"
 
-static int read_samples(struct gg_row_reader *reading, gg_sample_visit *visit, void *context,
-                        struct gg_error *error)
+static void read_sample_columns(struct gg_row_reader *reading, struct gg_profile_sample *sample)
 {
-	while (gg_row_reader_next(reading)) {
-		struct gg_profile_sample sample;
+	sample->id = gg_row_reader_bits(reading);
+	sample->alloc_ns = gg_row_reader_integer(reading, INT64_MIN, INT64_MAX);
+	sample->free_ns = gg_row_reader_time(reading);
+	sample->process = gg_row_reader_id(reading, GG_DENSE_PROCESS);
+	sample->thread = gg_row_reader_id(reading, GG_DENSE_THREAD);
+	sample->stack = gg_row_reader_id(reading, GG_DENSE_STACK);
+	sample->heap = gg_row_reader_id(reading, GG_DENSE_HEAP);
+	sample->type = gg_row_reader_id(reading, GG_DENSE_TYPE);
+	sample->size_bytes = (uint64_t)gg_row_reader_integer(reading, 0, INT64_MAX);
+	sample->usable_bytes = (uint64_t)gg_row_reader_integer(reading, 0, INT64_MAX);
+	sample->draw.scheme = (enum gg_scheme)gg_row_reader_integer(reading, 0, UINT32_MAX);
+	sample->draw.sampling_interval = gg_row_reader_number(reading, 0, LARGEST);
+	sample->draw.offset_bytes = gg_row_reader_bits(reading);
+	sample->draw.sample_point_count = (uint32_t)gg_row_reader_integer(reading, 0, UINT32_MAX);
+	sample->flags = (uint32_t)gg_row_reader_integer(reading, 0, UINT32_MAX);
+	sample->origin = gg_row_reader_bits(reading);
+}
 
-		sample.id = gg_row_reader_bits(reading);
-		sample.alloc_ns = gg_row_reader_integer(reading, INT64_MIN, INT64_MAX);
-		sample.free_ns = gg_row_reader_time(reading);
-		sample.process = gg_row_reader_id(reading, GG_DENSE_PROCESS);
-		sample.thread = gg_row_reader_id(reading, GG_DENSE_THREAD);
-		sample.stack = gg_row_reader_id(reading, GG_DENSE_STACK);
-		sample.heap = gg_row_reader_id(reading, GG_DENSE_HEAP);
-		sample.type = gg_row_reader_id(reading, GG_DENSE_TYPE);
-		sample.size_bytes = (uint64_t)gg_row_reader_integer(reading, 0, INT64_MAX);
-		sample.usable_bytes = (uint64_t)gg_row_reader_integer(reading, 0, INT64_MAX);
-		sample.address = gg_row_reader_bits(reading);
-		sample.draw.scheme = (enum gg_scheme)gg_row_reader_integer(reading, 0, UINT32_MAX);
-		sample.draw.sampling_interval = gg_row_reader_number(reading, 0, LARGEST);
-		sample.draw.offset_bytes = gg_row_reader_bits(reading);
-		sample.draw.sample_point_count = (uint32_t)gg_row_reader_integer(reading, 0,
-		                                                                 UINT32_MAX);
-		sample.free_thread = gg_row_reader_id(reading, GG_DENSE_THREAD);
-		sample.free_stack = gg_row_reader_id(reading, GG_DENSE_STACK);
-		sample.flags = (uint32_t)gg_row_reader_integer(reading, 0, UINT32_MAX);
-		sample.origin = gg_row_reader_bits(reading);
-		if (gg_draw_is_valid(&sample.draw))
-			gg_row_reader_visited(reading, visit(&sample, context));
-		else
-			reading->profile->dangling_count++; /* it cannot be weighed */
-	}
-	return gg_row_reader_end(reading, error);
+static void read_further_sample_columns(struct gg_row_reader *reading,
+                                        struct gg_profile_sample *sample)
+{
+	sample->address = gg_row_reader_bits(reading);
+	sample->free_thread = gg_row_reader_id(reading, GG_DENSE_THREAD);
+	sample->free_stack = gg_row_reader_id(reading, GG_DENSE_STACK);
+}
+
+static void visit_sample(struct gg_row_reader *reading, const struct gg_profile_sample *sample,
+                         gg_sample_visit *visit, void *context)
+{
+	if (gg_draw_is_valid(&sample->draw))
+		gg_row_reader_visited(reading, visit(sample, context));
+	else
+		reading->profile->dangling_count++; /* it cannot be weighed */
 }
 
 int gg_profile_each_sample(struct gg_profile *profile, gg_sample_visit *visit, void *context,
                            struct gg_error *error)
 {
+	struct gg_profile_sample sample;
 	struct gg_row_reader reading;
 
-	gg_row_reader_begin(&reading, profile, SELECT_SAMPLES " order by id");
-	return read_samples(&reading, visit, context, error);
+	gg_row_reader_begin(&reading, profile,
+	                    "select " SAMPLE_COLUMNS ", " FURTHER_SAMPLE_COLUMNS
+	                    " from sample order by id");
+	while (gg_row_reader_next(&reading)) {
+		read_sample_columns(&reading, &sample);
+		read_further_sample_columns(&reading, &sample);
+		visit_sample(&reading, &sample, visit, context);
+	}
+	return gg_row_reader_end(&reading, error);
+}
+
+/* --- samples for a model ---------------------------------------------------------------------- */
+
+/*
+ * A profile may have millions of samples.  Handing out each row and its columns costs SQLite more
+ * than reading them.  An aggregate function gets the columns of all rows within one step of the
+ * statement.  SQLite calls it in the order of the scan, which is that of the ids, because they are
+ * the table's key.
+ */
+struct sample_scan {
+	struct gg_row_reader *reading;
+	gg_sample_visit *visit;
+	void *context;
+	int64_t last_id;
+};
+
+static void scan_sample(sqlite3_context *call, int count, sqlite3_value **values)
+{
+	struct sample_scan *scan = sqlite3_user_data(call);
+	struct gg_profile_sample sample = { 0 };
+
+	(void)count;
+	gg_row_reader_take_values(scan->reading, values);
+	read_sample_columns(scan->reading, &sample);
+	gg_assert((int64_t)sample.id >= scan->last_id);
+	scan->last_id = (int64_t)sample.id;
+	visit_sample(scan->reading, &sample, scan->visit, scan->context);
+	if (scan->reading->stopped != 0)
+		sqlite3_result_error_code(call, SQLITE_ABORT);
+}
+
+static void finish_scan(sqlite3_context *call)
+{
+	(void)call;
+}
+
+/* Without functions the name is removed, so that no later statement finds `scan`. */
+static int name_scan(struct gg_profile *profile, struct sample_scan *scan)
+{
+	return sqlite3_create_function_v2(
+		profile->db, "scan_sample", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, scan, NULL,
+		scan != NULL ? scan_sample : NULL, scan != NULL ? finish_scan : NULL, NULL);
 }
 
 int gg_profile_each_sample_between(struct gg_profile *profile, int64_t first_id, int64_t last_id,
                                    gg_sample_visit *visit, void *context, struct gg_error *error)
 {
 	struct gg_row_reader reading;
+	struct sample_scan scan = { &reading, visit, context, first_id };
+	int result = name_scan(profile, &scan), status;
 
+	if (result != SQLITE_OK)
+		return gg_store_fail(profile, result, error);
 	gg_row_reader_begin(&reading, profile,
-	                    SELECT_SAMPLES " where id between ? and ? order by id");
+	                    "select scan_sample(" SAMPLE_COLUMNS
+	                    ") from sample where id between ? and ?");
 	gg_row_reader_bind(&reading, 1, first_id);
 	gg_row_reader_bind(&reading, 2, last_id);
-	return read_samples(&reading, visit, context, error);
+	while (gg_row_reader_next(&reading))
+		;
+	status = gg_row_reader_end(&reading, error);
+	name_scan(profile, NULL);
+	return status;
 }
 
 int gg_profile_sample_ids(struct gg_profile *profile, int64_t *ret_first, int64_t *ret_last,

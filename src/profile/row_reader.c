@@ -37,7 +37,9 @@ int gg_row_reader_end(struct gg_row_reader *reading, struct gg_error *error)
 /* The value of the next column; NULL where it is NULL. */
 static sqlite3_value *next_value(struct gg_row_reader *reading, int *ret_type)
 {
-	sqlite3_value *value = sqlite3_column_value(reading->statement, reading->column++);
+	sqlite3_value *value = reading->values != NULL ? reading->values[reading->column++]
+	                                               : sqlite3_column_value(reading->statement,
+	                                                                      reading->column++);
 
 	*ret_type = sqlite3_value_type(value);
 	return value;

@@ -22,9 +22,10 @@
 struct gg_row_reader {
 	struct gg_profile *profile;
 	sqlite3_stmt *statement;
-	int column;  /* the next to read */
-	int result;  /* SQLite's last */
-	int stopped; /* what the visitor returned */
+	sqlite3_value **values; /* the columns, if a function of SQL got them; NULL: a row's */
+	int column;             /* the next to read */
+	int result;             /* SQLite's last */
+	int stopped;            /* what the visitor returned */
 };
 
 void gg_row_reader_begin(struct gg_row_reader *reading, struct gg_profile *profile,
@@ -32,6 +33,12 @@ void gg_row_reader_begin(struct gg_row_reader *reading, struct gg_profile *profi
 /* The value of parameter `number`, from 1 on; before the first row. */
 void gg_row_reader_bind(struct gg_row_reader *reading, int number, int64_t value);
 bool gg_row_reader_next(struct gg_row_reader *reading);
+/* The following reads are of these values, the arguments of a function that the statement calls. */
+static inline void gg_row_reader_take_values(struct gg_row_reader *reading, sqlite3_value **values)
+{
+	reading->values = values;
+	reading->column = 0;
+}
 int gg_row_reader_end(struct gg_row_reader *reading, struct gg_error *error);
 
 static inline void gg_row_reader_visited(struct gg_row_reader *reading, int stop)
