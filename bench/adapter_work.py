@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""adapter_work.py NAME: one loop, of the kinds that Python's own benchmarks are; prints its processor seconds."""
+"""adapter_work.py NAME: one loop, of the kinds that Python's own benchmarks are; prints its
+processor seconds."""
 
 import json
 import re

@@ -136,8 +136,10 @@ void do_work(const char *name, uint64_t count, uint64_t warm_count)
 	const struct work_heap heap = { malloc, free };
 	uint64_t counts[] = { warm_count != 0 ? warm_count : work->warm_count,
 		              count != 0 ? count : work->count };
-	/* One call in the code, which the compiler does not know to be made twice: a second one would
-	 * make stacks of its own. */
+	/*
+	 * The code has one call, and the compiler does not know that it is made twice: a second
+	 * call would make stacks of its own.
+	 */
 	volatile size_t rounds = 2;
 	struct cost cost = { 0 };
 	void *state = work->begin(&heap);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent_run - runs this program again as a child, under a way to run, and puts the figures together.
+ * agent_run - runs this program again as a child, under a way to run, and puts the figures
+ * together.
  *
  * Machines are shared and drift, so ways take turns, and a ratio is one of neighbours in time.  Two
  * kinds of evidence:
  *
- *   slices      one process under the agent, which calls the hooked functions and the allocator's own
- *               in turns of some milliseconds, on the same blocks.  Nothing differs but the hook.
+ *   slices      one process under the agent, which calls the hooked functions and the
+ *               allocator's own in turns of some milliseconds, on the same blocks.  Nothing differs but the hook.
  *   processes   a process for each way, as programs are run.  Layouts of memory differ, so single
  *               ratios scatter by percents.
  */
@@ -35,7 +36,9 @@ void figures_add(struct figures *figures, double value);
 double figures_median(struct figures *figures);
 double figures_least(struct figures *figures);
 
-/* 99 % of the time it holds the median of what was drawn from (order statistics); few: least, most. */
+/*
+ * 99 % of the time it holds the median of what was drawn from (order statistics); few: least, most.
+ */
 void figures_interval(struct figures *figures, double *ret_low, double *ret_high);
 
 /* Of one operation. */
@@ -54,8 +57,9 @@ void do_work(const char *work, uint64_t count, uint64_t warm_count);
 
 /*
  * Slices: adds the ratios hooked to direct of `processes` children to *wall and *cpu.  library: the
- * one whose malloc() and free() the agent calls.  Each side has blocks of its own: samples that were
- * freed past the agent would stay in its filter, where other addresses meet them, as in no program.
+ * one whose malloc() and free() the agent calls.  Each side has blocks of its own: samples that
+ * were freed past the agent would stay in its filter, where other addresses meet them, as in no
+ * program.
  */
 void run_slices(const struct way *way, const char *self, const char *work, const char *library,
                 int processes, struct figures *wall, struct figures *cpu);

@@ -82,7 +82,10 @@ static void run_mix(void *state, const struct work_heap *heap, uint64_t count)
 		replace_one(state, heap);
 }
 
-/* Two threads, each with blocks of its own.  The second one lives on between runs, as its caches do. */
+/*
+ * Two threads, each with blocks of its own.  The second one lives on between runs, as its caches
+ * do.
+ */
 struct pair_of_threads {
 	struct mix *mixes[2];
 	const struct work_heap *heap;
@@ -167,8 +170,9 @@ static void run_deep_32k(void *state, const struct work_heap *heap, uint64_t cou
 }
 
 /*
- * Goes down by one of two functions at each call, as the bits of a path say, so each path is a stack of
- * its own.  Called through pointers: compilers would copy functions into each other otherwise.
+ * Goes down by one of two functions at each call, as the bits of a path say, so each path is a
+ * stack of its own.  Called through pointers: compilers would copy functions into each other
+ * otherwise.
  */
 struct path {
 	const struct work_heap *heap;

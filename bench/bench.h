@@ -2,9 +2,9 @@
 /*
  * bench - times small pieces of code beside each other.
  *
- * The machines are shared and drift, so a set of cases is measured interleaved (A B C A B C ...) and
- * told as medians over the rounds with their spread, and as ratios within one round to the first
- * case, the baseline.
+ * The machines are shared and drift, so a set of cases is measured interleaved (A B C A B C ...)
+ * and told as medians over the rounds with their spread, and as ratios within one round to the
+ * first case, the baseline.
  *
  *   static void draw(void *context, uint64_t count) { ... count operations ... }
  *

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_adapters [ROUNDS]: what the adapters for Python and Lua cost, as ratios of processor time within one run.
+"""bench_adapters [ROUNDS]: what the adapters for Python and Lua cost, as ratios of processor time
+within one run.
 
-Every loop runs as it is, under `geiger record` alone, and by its adapter at several sampling intervals.
-They take turns, so what else the machine does hits all alike; medians of the ratios of each round.
+Every loop runs as it is, under `geiger record` alone, and by its adapter at several sampling
+intervals. They take turns, so what else the machine does hits all alike; medians of the ratios of
+each round.
 """
 
 import os

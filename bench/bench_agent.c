@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the agent costs a program: the same work without it, with it never sampling, and with it
- * sampling.  Every figure that has a bar stands beside it.
+ * bench_agent - measures what the agent costs a program.
  *
- *   bench_agent [TABLE...]           all tables, or some of: hooks instructions samples whole beside
- *                                    start region; GEIGER_AGENT is the path of the agent
+ * It does the same work without the agent, with an agent that never samples, and with one that
+ * samples.  Every figure that has a bar stands beside it.
+ *
+ *   bench_agent [TABLE...]           all tables, or some of: hooks instructions samples whole
+ *                                    beside start region; GEIGER_AGENT is the path of the agent
  *   bench_agent work NAME COUNT [WARM]
  *                                    one workload, as the children run it: wall and processor's ns
  *   bench_agent slices NAME LIBRARY  the hooked and the direct functions in turns (agent_run.h)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it costs to import and to merge.
+ * bench_import - measures what it costs to import and to merge.
  *
- *   import  a heap_v2 of 100 MB: stacks of 24 frames out of a tree, a row of all threads and one of one
- *           thread each; beside it jeprof on the same file, where it is installed.
- *   merge   1000 profiles of 10 000 stacks each (out of 20 000 that they share), without labels, and with
- *           20 hosts as labels.
+ *   import  a heap_v2 of 100 MB: stacks of 24 frames out of a tree, a row of all threads and one of
+ *           one thread each; beside it jeprof on the same file, where it is installed.
+ *   merge   1000 profiles of 10 000 stacks each (out of 20 000 that they share), without labels,
+ *           and with 20 hosts as labels.
  *
  *   bench_import [MEGABYTES [PROFILES [STACKS]]]
  */
@@ -37,7 +37,7 @@ static void must(int code)
 	exit(1);
 }
 
-/* What the child took: processor time, memory. */
+/* Prints the processor time and memory that the child took. */
 static void tell(const char *what, double seconds, const struct rusage *usage, off_t bytes)
 {
 	double cpu = (double)usage->ru_utime.tv_sec + (double)usage->ru_utime.tv_usec * 1e-6 +
@@ -75,8 +75,8 @@ static void run(const char *what, void (*work)(const char *path), const char *pa
 static char input_path[64];
 
 /*
- * Return addresses of a random walk down a tree of calls: 16 ways through the outer frames, 65 536 from
- * there on, so that a stack adds about three nodes that no other has.
+ * Return addresses of a random walk down a tree of calls: 16 ways through the outer frames, 65 536
+ * from there on, so that a stack adds about three nodes that no other has.
  */
 static void write_stack(FILE *file, struct gg_rng *rng)
 {
@@ -145,7 +145,7 @@ static void jeprof(const char *path)
 	_exit(1);
 }
 
-/* --- merge --------------------------------------------------------------------------------------- */
+/* --- merge --- */
 
 static long profile_count = 1000, stack_count = 10000;
 static bool with_labels;

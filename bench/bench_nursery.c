@@ -3,12 +3,12 @@
  * Overhead against sampling interval: gcbench on the collector of examples/nursery/, recorded with
  * intervals from 32 KiB to 32 MiB, five runs each.
  *
- *   bench_nursery                table, and the picture NURSERY_SVG; GEIGER is the path of the command,
- *                                NURSERY_PROGRAMS the folder of the programs
+ *   bench_nursery                table, and the picture NURSERY_SVG; GEIGER is the path of the
+ *                                command, NURSERY_PROGRAMS the folder of the programs
  *   bench_nursery measure FILE   one run, as a child of `geiger record`: writes overheads to FILE
  *
- * A run is a process.  In it gcbench runs with sampling off and with each interval in turn, several times
- * round, on a new heap each time.  What is compared is the CPU time of the thread, the least of each:
+ * A run is a process.  In it gcbench runs with sampling off and with each interval in turn, several
+ * times round, on a new heap each time.  The benchmark compares the least CPU time of the thread:
  * whatever else the machine does only adds to it.
  */
 #include <inttypes.h>

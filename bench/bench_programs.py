@@ -5,9 +5,10 @@
 bench_programs.py [-n RUNS] [PROGRAM...]      time and memory: RUNS (15) of each way, taking turns
 bench_programs.py instructions [PROGRAM...]   instructions by valgrind, which no other load disturbs
 
-Ways: as it is; with the agent alone (`geiger env`); under `geiger record`.  Time and memory are those of the program
-itself, which a process of ours starts and waits for: what the recorder does after its end is told as "end".
-Ratios are of neighbours in time.  The bars: wall at most 1 % more in the median, memory at most 3 % and 8 MiB more.
+Ways: as it is; with the agent alone (`geiger env`); under `geiger record`.  Time and memory are
+those of the program itself, which a process of ours starts and waits for: what the recorder does
+after its end is told as "end". Ratios are of neighbours in time.  The bars: wall at most 1 % more
+in the median, memory at most 3 % and 8 MiB more.
 
 GEIGER is the command, GG_SOURCE the source, which gcc compiles a part of.
 """
@@ -47,7 +48,7 @@ print(len(index), len(text))
 
 
 class Program:
-    """command: as a shell has it.  load: what is run beside it, without geiger, and timed in its place."""
+    """A command as a shell has it; `load` runs beside it, without geiger, and is timed in its place."""
 
     def __init__(self, needs, command, load=None, environment=None):
         self.needs, self.command, self.load, self.environment = needs, command, load, environment or {}
@@ -193,7 +194,7 @@ def main():
             tempfile.TemporaryDirectory(prefix="bench-regions-", dir="/dev/shm") as REGIONS:
         os.chdir(folder)
         texts = {"load.sql": SQL, "words.py": WORDS}
-        if what is instructions:  # valgrind is slow: a tenth of the work, so starting counts ten times as much
+        if what is instructions:  # valgrind is slow: a tenth of the work
             texts = {name: re.sub(r"(\d+)0(?=[)\n])", r"\1", text, count=1) for name, text in texts.items()}
         for name, text in texts.items():
             with open(name, "w") as file:

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording costs beside the program: the recorder's CPU time, what it loses under load, and how
- * long it takes to finish.
+ * bench_record - measures the recorder's CPU time, what it loses under load, and how long it takes
+ * to finish.
  *
  *   bench_record                                     all of it; GEIGER is the path of the command
- *   bench_record work PROCESSES RATE SECONDS STACKS  what is recorded: each process allocates and
- *                                                    frees RATE times a second in one of STACKS stacks;
- *                                                    every allocation is a sample.  Prints the CPU
- *                                                    time of its parent, the recorder
+ *   bench_record work PROCESSES RATE SECONDS STACKS  the recorded program: each process allocates
+ *                                                    and frees RATE times a second in one of
+ *                                                    STACKS stacks; every allocation is a sample.
+ *                                                    Prints the CPU time of its parent, the
+ *                                                    recorder
  */
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocators with and without geiger, from the same source: embed_paths.c, compiled twice, PATHS_NAME(x) is
- * plain_x with GEIGER_DISABLED defined, and sampled_x without.
+ * Allocators with and without geiger, from the same source: embed_paths.c, compiled twice,
+ * PATHS_NAME(x) is plain_x with GEIGER_DISABLED defined, and sampled_x without.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * large_profile - a profile of a large program, made: stacks of 10 to 60 frames that share their
- * callers, 20 000 functions in 40 modules (some recursive, one frame in three with an inlined call),
- * sizes of 16 bytes to 1 MiB, half of the samples freed.
+ * callers, 20 000 functions in 40 modules (some recursive, one frame in three with an inlined
+ * call), sizes of 16 bytes to 1 MiB, half of the samples freed.
  */
 #pragma once
 

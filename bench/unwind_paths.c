@@ -21,7 +21,10 @@ static unsigned draw(struct path *path)
 	return (unsigned)(path->state >> 40);
 }
 
-/* Locals of different sizes make different rules; the use of `path` behind the call keeps it a call. */
+/*
+ * Locals of different sizes make different rules; the use of `path` behind the call keeps it a
+ * call.
+ */
 #define PLACE(n)                       \
 	case n:                        \
 		hops[next % 64](path); \

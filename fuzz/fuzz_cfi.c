@@ -9,8 +9,8 @@
  *   8 bytes   a pc to look up
  *   the rest  .eh_frame_hdr, then .eh_frame; or the file
  *
- * Each section is copied to a block of exactly its size, so that the address sanitizer sees any read
- * beyond it.  What is computed must also hold together; abort() where it does not.
+ * Each section is copied to a block of exactly its size, so that the address sanitizer sees any
+ * read beyond it.  What is computed must also hold together; abort() where it does not.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hostile option strings and names of mallctl(): no crash, no read outside; what is taken is within its
- * limits, and a name's numbers lead back to its row.
+ * Hostile option strings and names of mallctl(): no crash, no read outside; what is taken is within
+ * its limits, and a name's numbers lead back to its row.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hostile environment variables of the agent: what is taken is within its limits.  Each line of the input
- * is a variable, as NAME=VALUE.
+ * Hostile environment variables of the agent: what is taken is within its limits.  Each line of the
+ * input is a variable, as NAME=VALUE.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder on hostile regions (spoilt.h): opened, drained, spoilt further, drained again, settled
- * and finished, into a profile in memory.  No crash, no endless loop, and a profile that is whole: ids
- * ascend, what they point to is there, and no time goes backwards.
+ * The recorder on hostile regions (spoilt.h): opened, drained, spoilt further, drained again,
+ * settled and finished, into a profile in memory.  No crash, no endless loop, and a profile that is
+ * whole: ids ascend, what they point to is there, and no time goes backwards.
  */
 #include <stdbool.h>
 #include <stdlib.h>

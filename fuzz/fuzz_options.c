@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hostile command lines: options of every kind are read or refused with a message, operands keep their
- * order, and a value that was taken is within its limits.  Each line of the input is an argument.
+ * Hostile command lines: options of every kind are read or refused with a message, operands keep
+ * their order, and a value that was taken is within its limits.  Each line of the input is an
+ * argument.
  */
 #include <errno.h>
 #include <math.h>

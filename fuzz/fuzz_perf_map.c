@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hostile /tmp/perf-PID.map files, which anybody's compiler writes: each address has the name of a line
- * that contains it, or none.
+ * Hostile /tmp/perf-PID.map files, which anybody's compiler writes: each address has the name of a
+ * line that contains it, or none.
  *
  * The input is an address of 8 bytes and the file.
  */

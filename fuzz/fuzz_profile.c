@@ -2,9 +2,9 @@
 /*
  * Hostile profiles: no crash, no endless loop, no id that points outside.
  *
- * An input that starts as an SQLite file is one.  Any other is a list of changes to a small profile: 3
- * bytes where, 1 byte how many (1 to 8), and those bytes.  So a fuzzer gets behind the header without
- * having to find a whole file.
+ * An input that starts as an SQLite file is one.  Any other is a list of changes to a small
+ * profile: 3 bytes where, 1 byte how many (1 to 8), and those bytes.  So a fuzzer gets behind the
+ * header without having to find a whole file.
  */
 #include <fcntl.h>
 #include <stdio.h>

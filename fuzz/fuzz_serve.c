@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hostile requests to `geiger serve`: each has one response, and what lacks the token or names another
- * host gets nothing of a profile.
+ * Hostile requests to `geiger serve`: each has one response, and what lacks the token or names
+ * another host gets nothing of a profile.
  *
- * The input has lines: method, path, host, cookies, authorization, If-None-Match, Accept-Encoding, and
- * then arguments as NAME=VALUE.  TOKEN in a line stands for the token of the server, which no input can
- * know; the host "here" is the right one.
+ * The input has lines: method, path, host, cookies, authorization, If-None-Match, Accept-Encoding,
+ * and then arguments as NAME=VALUE.  TOKEN in a line stands for the token of the server, which no
+ * input can know; the host "here" is the right one.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -20,8 +20,8 @@ static void require(bool condition)
 }
 
 /*
- * Whether the pattern's first `p` characters match the name's from `from` to its first `n`, by a table:
- * cell [p][n] from cells before it.
+ * Whether the pattern's first `p` characters match the name's from `from` to its first `n`, by a
+ * table: cell [p][n] from cells before it.
  */
 static bool matches_slowly(const char *pattern, const char *name)
 {

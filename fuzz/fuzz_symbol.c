@@ -4,7 +4,8 @@
  * bound.  (ELF and DWARF are read by elfutils, in a process that may die.)
  *
  * The first byte of an input says what the rest is: 'n' a mangled name, 's' a demangled one to be
- * shortened, 'p' a perf map with a pc in its first 8 bytes, 'b' a blob whose checksum is made right.
+ * shortened, 'p' a perf map with a pc in its first 8 bytes, 'b' a blob whose checksum is made
+ * right.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -34,9 +34,10 @@ static int check_stack(const struct gg_profile_stack *stack, void *context)
 }
 
 /*
- * Making a profile takes longer than most imports, so the fuzzer puts many inputs into one, and checks the
- * profile when it is full, and at the end.  A replay, or a fuzzer built with -DFUZZ_EXACT, makes a profile
- * for each input: the file that it found reproduces a crash by itself.
+ * Making a profile takes longer than most imports, so the fuzzer puts many inputs into one, and
+ * checks the profile when it is full, and at the end.  A replay, or a fuzzer built with
+ * -DFUZZ_EXACT, makes a profile for each input: the file that it found reproduces a crash by
+ * itself.
  */
 #ifdef FUZZ_EXACT
 enum { INPUTS_MAX = 1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the fuzz targets of the importers share: hostile bytes through one of them, into a profile in memory,
- * which must be whole afterwards, whether or not the importer was content.
+ * What the fuzz targets of the importers share: hostile bytes through one of them, into a profile
+ * in memory, which must be whole afterwards, whether or not the importer was content.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a fuzz target once on each file that is given, and on each file of the folders that are given: what
- * the fuzzer once found stays found, with any compiler and sanitizer.
+ * Runs a fuzz target once on each file that is given, and on each file of the folders that are
+ * given: what the fuzzer once found stays found, with any compiler and sanitizer.
  */
 #include <dirent.h>
 #include <stdint.h>

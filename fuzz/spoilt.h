@@ -2,8 +2,8 @@
 /*
  * spoilt - a small region, and what a fuzzer makes of it.
  *
- * An input is a list of changes: 4 bytes where, 1 byte how many (1 to 8), and those bytes.  So a fuzzer
- * gets behind the header without having to find a whole file.
+ * An input is a list of changes: 4 bytes where, 1 byte how many (1 to 8), and those bytes.  So a
+ * fuzzer gets behind the header without having to find a whole file.
  */
 #pragma once
 

@@ -30,8 +30,13 @@ bool child_run(struct child *child, const char *const argv[], const char *const 
                double limit_seconds);
 void child_done(struct child *child);
 
-/* Whether a program ends with status 0 within a minute: for what a test needs, such as a namespace. */
+/*
+ * Whether a program ends with status 0 within a minute: for what a test needs, such as a namespace.
+ */
 bool child_succeeds(const char *const argv[]);
 
-/* Whether a program can be run on a terminal of its own.  None can without /dev/pts, as in a chroot. */
+/*
+ * Whether a program can be run on a terminal of its own.  None can without /dev/pts, as in a
+ * chroot.
+ */
 bool child_can_have_terminal(void);

@@ -27,7 +27,9 @@ void profile_print_problem(const char *problem, void *context);
 
 extern const struct gg_profile_session profile_session;
 
-/* Of both samples, but that number 2 was freed at 200 s by thread 1 in stack 1, and noticed late. */
+/*
+ * Of both samples, but that number 2 was freed at 200 s by thread 1 in stack 1, and noticed late.
+ */
 extern const struct gg_profile_sample profile_sample;
 
 /* The coarse row has 3 times, and the total freed 4 times, what this gives for 1. */

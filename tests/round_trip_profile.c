@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * round_trip_profile FILE INTERVAL [nameless] - writes a profile with all that exporters and importers may
- * take for each other: call sites that share a line, names that share a module or a file, inlined calls and
- * recursion, names that are no text, two threads of one name, a pid that comes again, labels, heaps, blocks
- * of one byte and of a terabyte, blocks without a stack.
+ * round_trip_profile FILE INTERVAL [nameless] - writes a profile with all that exporters and
+ * importers may take for each other: call sites that share a line, names that share a module or a
+ * file, inlined calls and recursion, names that are no text, two threads of one name, a pid that
+ * comes again, labels, heaps, blocks of one byte and of a terabyte, blocks without a stack.
  *
  * nameless: the same with addresses alone, for formats that have nothing else.
  */

@@ -40,8 +40,9 @@ double stat_ks_distance(double *values, size_t count, double (*cdf)(double x, co
 double stat_ks_limit(size_t count, double alpha);
 
 /*
- * Of `count` independent tries with a probability of `p` or more each, so many hits are there at least, but
- * for a chance of `alpha` (the binomial law itself: where few misses are expected, sigmas mislead).
+ * Of `count` independent tries with a probability of `p` or more each, so many hits are there at
+ * least, but for a chance of `alpha` (the binomial law itself: where few misses are expected,
+ * sigmas mislead).
  */
 uint64_t stat_binomial_least(uint64_t count, double p, double alpha);
 

@@ -129,8 +129,8 @@ static pid_t test_thread; /* the thread that runs the tests, and to which test_s
 	test_contains((text), (part), __FILE__, __LINE__, #text " contains " #part)
 
 /*
- * Reports and stops this test, from any function that the test calls.  In another thread or a forked
- * child, which cannot return to the test, it ends the process with status 1.
+ * Reports and stops this test, from any function that the test calls.  In another thread or a
+ * forked child, which cannot return to the test, it ends the process with status 1.
  */
 #define REQUIRE(condition) ((void)(CHECK(condition) || (test_end(), false)))
 #define REQUIRE_MSG(condition, ...) \

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds geiger for aarch64 and runs under qemu's user mode what differs between machines: the unwinder,
-# the region, and the agent in real programs.  Tests leave out by themselves what qemu cannot do, and
-# say so.  qemu does not reorder memory: what depends on that is not seen here.
+# Builds geiger for aarch64 and runs under qemu's user mode what differs between machines: the
+# unwinder, the region, and the agent in real programs.  Tests leave out by themselves what qemu
+# cannot do, and say so.  qemu does not reorder memory: what depends on that is not seen here.
 # shellcheck source=tests/test.sh
 . tests/test.sh
 
@@ -30,7 +30,8 @@ declare -A preload=(
 	[agent_signals]=$tests/agent/libbump-allocator.so
 )
 
-# passes FOLDER/TEST [NAME]...: the test, or those of its parts; what it leaves out is counted (77: all).
+# passes FOLDER/TEST [NAME]...: the test, or those of its parts; what it leaves out is counted (77:
+# all).
 exec 3>&1
 # shellcheck disable=SC2317 # check calls it
 passes() {

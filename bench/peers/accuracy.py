@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What profilers say of each function, beside what was.
 
-`sites` knows what its 20 functions allocated and what of it is live at the end.  Of each profiler its own
-report is read.  A real program's truth is geiger's count of every allocation.
+`sites` knows what its 20 functions allocated and what of it is live at the end.  Of each profiler
+its own report is read.  A real program's truth is geiger's count of every allocation.
 """
 
 import collections
@@ -30,7 +30,8 @@ def truth_of_sites(text):
 
 
 def from_geiger(geiger, file, metric):
-    """{function: (estimate, low, high)}, what is told of the total, and the most of what was never sampled."""
+    """{function: (estimate, low, high)}, what is told of the total, and the most of what was never
+    sampled."""
     told = json.loads(said_by([geiger, "report", file, "--by", "function", "-m", metric, "--limit", "0", "--json"]))
     rows = {}
     for row in told["rows"]:
@@ -99,13 +100,15 @@ def estimates(way, runner, folder, program, metric):
 
 
 def rows_against(truth, told):
-    """One row a function: the truth, the estimate, and the interval if there is one; nothing seen is 0."""
+    """One row a function: the truth, the estimate, and the interval if there is one; nothing seen
+    is 0."""
     nothing = told[""] if isinstance(told, collections.defaultdict) else (0, None, None)
     return [[name, was, *told.get(name, nothing)] for name, was in sorted(truth.items())]
 
 
 def program_against(geiger, counted, sampled, metric, least_bytes):
-    """Functions of a real program that allocated much, and their total: counted, estimate, low, high."""
+    """Functions of a real program that allocated much, and their total: counted, estimate, low,
+    high."""
     truth, whole, _ = from_geiger(geiger, counted, metric)
     told, total, unseen = from_geiger(geiger, sampled, metric)
     rows = [[name, was[0], *told.get(name, (0, 0, unseen))] for name, was in truth.items() if was[0] >= least_bytes]

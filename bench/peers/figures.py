@@ -62,7 +62,8 @@ class Results:
 
 
 def site_errors(rows, metric):
-    """Of all functions in all runs: relative errors' root mean square, bias of the sum, share covered."""
+    """Of all functions in all runs: relative errors' root mean square, bias of the sum, share
+    covered."""
     errors, covered, told, truth_sum, estimate_sum = [], 0, 0, 0, 0
     for row in rows:
         for _, truth, estimate, low, high in row.get("estimates", {}).get(metric, []):

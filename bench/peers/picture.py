@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of the ratios: sampling profilers above, those that count everything below (by powers of ten).
+"""A picture of the ratios: sampling profilers above, those that count everything below (by powers
+of ten).
 
-Each profiler has its colour and its shape, from a palette that colour-blind people can tell apart; a line
-goes from the lower to the upper quartile.
+Each profiler has its colour and its shape, from a palette that colour-blind people can tell apart;
+a line goes from the lower to the upper quartile.
 """
 
 import math

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites SEED MIB - 20 functions that allocate known amounts, so that what a profiler tells of each can
- * be held against what was.  Prints a line for each: its name, bytes and blocks that it asked for, bytes
- * and blocks that are live at the end.
+ * sites SEED MIB - 20 functions that allocate known amounts, so that what a profiler tells of each
+ * can be held against what was.  Prints a line for each: its name, bytes and blocks that it asked
+ * for, bytes and blocks that are live at the end.
  *
- * Sizes go from 24 bytes to 256 KiB, amounts from a twentieth of MIB to MIB, each size with small and
- * large ones.  Half of the blocks are freed, each a little after it was made, so the end is also where
- * most is live.  SEED shuffles who allocates when, and so what is sampled, whatever a profiler's own
- * random numbers are.
+ * Sizes go from 24 bytes to 256 KiB, amounts from a twentieth of MIB to MIB, each size with small
+ * and large ones.  Half of the blocks are freed, each a little after it was made, so the end is
+ * also where most is live.  SEED shuffles who allocates when, and so what is sampled, whatever a
+ * profiler's own random numbers are.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded over tcmalloc: writes its heap sample to $TCMALLOC_DUMP when the program ends.  gperftools
- * has no setting for that: whoever samples with it must call this from code of his own.
+ * Preloaded over tcmalloc: writes its heap sample to $TCMALLOC_DUMP when the program ends.
+ * gperftools has no setting for that: whoever samples with it must call this from code of his own.
  */
 #include <cstdio>
 #include <cstdlib>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timed [-m] [-t SECONDS] [-a BYTES] RESULT COMMAND... - runs a command and writes what it took to RESULT.
+ * timed [-m] [-t SECONDS] [-a BYTES] RESULT COMMAND... - runs a command and writes what it took to
+ * RESULT.
  *
- * One line of JSON: wall time, the processor's time of all processes that the command waited for, how
- * it ended, and with -m the peak of the resident memory of each of its processes.  Small, so that what
- * it inherits to the command is: the kernel counts the parent's memory as a child's peak.  That is also
- * why peaks are read from outside: each process stops before its memory goes (PTRACE_EVENT_EXIT).
- * Stops cost time, so a run with -m is not one to time.
+ * One line of JSON: wall time, the processor's time of all processes that the command waited for,
+ * how it ended, and with -m the peak of the resident memory of each of its processes.  Small, so
+ * that what it inherits to the command is: the kernel counts the parent's memory as a child's peak.
+ * That is also why peaks are read from outside: each process stops before its memory goes
+ * (PTRACE_EVENT_EXIT). Stops cost time, so a run with -m is not one to time.
  *
  * -t  the command and what it started are killed after so long
  * -a  address space that each process may have at most

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ways to run a program: each allocator as it is, under its own profiler, and under geiger.
 
-A way has a baseline, the same allocator without a profiler, to which its figures are ratios.  It says how
-to start a command in a folder, which files that leaves, and which command makes a text of them.
+A way has a baseline, the same allocator without a profiler, to which its figures are ratios.  It
+says how to start a command in a folder, which files that leaves, and which command makes a text of
+them.
 """
 
 import dataclasses

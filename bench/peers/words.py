@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sentences of docs/BENCHMARKS.md: what is fixed, and what the figures say.
 
-A comparison is told as a difference only where the quartiles of the two do not overlap; of a figure that was
-measured once, they are a tenth of it away.
+A comparison is told as a difference only where the quartiles of the two do not overlap; of a figure
+that was measured once, they are a tenth of it away.
 """
 
 import math

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs: loops that time themselves (bench_agent), and real programs on inputs that are made here."""
+"""What runs: loops that time themselves (bench_agent), and real programs on inputs that are made
+here."""
 
 import dataclasses
 import json
@@ -178,8 +179,8 @@ class Redis(Program):
 
     def prepare(self, folder, scale):
         self.requests = str(max(int(80000 * scale), 1000))
-        # The server is the same file as the checker, and looks at its name; the package that has the name
-        # would start a service.
+        # The server is the same file as the checker, and looks at its name; the package that has
+        # the name would start a service.
         self.program = os.path.join(folder, "redis-server")
         os.symlink("/usr/bin/redis-check-rdb", self.program)
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_agent_exports.sh AGENT - what the agent exports: what is in everybody's place by name, and what
-# is hidden until the allocator has it; nothing else.
+# test_agent_exports.sh AGENT - what the agent exports: what is in everybody's place by name, and
+# what is hidden until the allocator has it; nothing else.
 . tests/test.sh
 
 agent=$1

@@ -360,7 +360,9 @@ static bool may_mount(void)
 	return child_succeeds(argv);
 }
 
-/* Compares a program whose directory has 400 KiB.  Returns the sums over the regions that it left. */
+/*
+ * Compares a program whose directory has 400 KiB.  Returns the sums over the regions that it left.
+ */
 static struct sum compare_on_small_disk(const char *what, const char *told)
 {
 	char before[400], after[500];

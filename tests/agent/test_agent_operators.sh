@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_agent_operators.sh - dumps of C++ programs begin at the caller of operator new.  $1: the agent,
-# $2: operator_program
+# test_agent_operators.sh - dumps of C++ programs begin at the caller of operator new.  $1: the
+# agent, $2: operator_program
 . "$(dirname "$0")/../test.sh"
 agent=$1 program=$2
 unset GEIGER_LOG MALLOC_CONF

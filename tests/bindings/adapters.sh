@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what real.sh and tests read
 #
-# adapters.sh - real.sh, for programs that run by an adapter: `same NAME python ARGUMENT...` compares
-# `python3 ARGUMENT...` with `geiger record python3 -m geiger ARGUMENT...`, and `lua` does likewise.
+# adapters.sh - real.sh, for programs that run by an adapter: `same NAME python ARGUMENT...`
+# compares `python3 ARGUMENT...` with `geiger record python3 -m geiger ARGUMENT...`, and `lua` does
+# likewise.
 # shellcheck source=tests/real/real.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../real/real.sh"
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""held.py [REGION TRUTH]: functions that hold memory, each on lines of its own, in every way that Python has.
+"""held.py [REGION TRUTH]: functions that hold memory, each on lines of its own, in every way that
+Python has.
 
-With arguments it is also measured by tracemalloc: the state of geiger is written to REGION, and what
-tracemalloc counts by line at the same moment to TRUTH, as JSON.
+With arguments it is also measured by tracemalloc: the state of geiger is written to REGION, and
+what tracemalloc counts by line at the same moment to TRUTH, as JSON.
 """
 
 import asyncio

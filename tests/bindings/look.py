@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""look.py WHAT ARGUMENT...: what tests of adapters ask of profiles; prints what is wrong and exits 1.
+"""look.py WHAT ARGUMENT...: what tests of adapters ask of profiles; prints what is wrong and exits
+1.
 
     lines PROFILE TRUTH FILE      live bytes of FILE's lines are those of TRUTH (JSON, line: bytes)
     covered EXACT PROFILE...      estimates by function against a profile with an interval of 1
@@ -70,7 +71,8 @@ def functions(profile, truth):
 
 
 def fewest_hits(tries, share, alpha):
-    """By the binomial law; four standard deviations of it, which is skewed, come once in 2000 times."""
+    """By the binomial law; four standard deviations of it, which is skewed, come once in 2000
+    times."""
     hits = sum_ = 0
     while hits < tries:
         sum_ += math.comb(tries, hits) * share**hits * (1 - share) ** (tries - hits)
@@ -101,7 +103,8 @@ def covered(exact, *profiles):
             hits += low <= truth[place] <= high
             if not low <= truth[place] <= high:
                 wrong.append(f"{profile}: {place}: {truth[place]} is not in {low:.0f}..{high:.0f}")
-    # Nominal 95 %; fewer come by chance once in 10^8 times.  The seeds are fixed, the machine is not.
+    # Nominal 95 %; fewer come by chance once in 10^8 times.  The seeds are fixed, the machine is
+    # not.
     least = fewest_hits(tries, 0.95, 1e-8)
     print(f"{hits} of {tries} intervals hold the truth, at least {least} should")
     return wrong if hits < least else []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""programs.py NAME - what real programs do with the standard library; prints sums of what came out."""
+"""programs.py NAME - what real programs do with the standard library; prints sums of what came
+out."""
 
 import asyncio
 import functools

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2034 # what `same` runs
 #
-# A Python program does by `python3 -m geiger` what it does by python3: output, exit status, tracebacks,
-# and what it can see of how it was started.
+# A Python program does by `python3 -m geiger` what it does by python3: output, exit status,
+# tracebacks, and what it can see of how it was started.
 . "$(dirname "$0")/adapters.sh"
 here=$(realpath "$(dirname "$0")")
 cd "$scratch" || exit 1

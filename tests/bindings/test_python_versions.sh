@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2016,SC2154 # what `check` runs; backquotes as texts; from real.sh
 #
-# test_python_versions.sh - Pythons that the adapter was not built for say so, each that is found here.
+# test_python_versions.sh - Pythons that the adapter was not built for say so, each that is found
+# here.
 . "$(dirname "$0")/adapters.sh"
 cd "$scratch" || exit 1
 export PYTHONDONTWRITEBYTECODE=1

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2034 # what `check` runs
 #
-# test_truth.sh python|lua - what the adapter's profiles say is so: at an interval of 1 to the byte, with
-# another count as witness; else within the confidence intervals, over seeds.
+# test_truth.sh python|lua - what the adapter's profiles say is so: at an interval of 1 to the byte,
+# with another count as witness; else within the confidence intervals, over seeds.
 . "$(dirname "$0")/adapters.sh"
 here=$(realpath "$(dirname "$0")")
 language=$1

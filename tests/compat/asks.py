@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""asks.py DIRECTORY - runs with libgeiger-compat preloaded: names that newer jemallocs have, and texts in JSON."""
+"""asks.py DIRECTORY - runs with libgeiger-compat preloaded: names that newer jemallocs have, and
+texts in JSON."""
 
 import ctypes
 import json

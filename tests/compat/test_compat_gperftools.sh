@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_gperftools.sh PROGRAM AGENT COMPAT - a program that knows gperftools by its headers alone, with
-# gperftools' variables, over glibc and over tcmalloc.
+# test_compat_gperftools.sh PROGRAM AGENT COMPAT - a program that knows gperftools by its headers
+# alone, with gperftools' variables, over glibc and over tcmalloc.
 . tests/test.sh
 
 program=$1 agent=$2 compat=$3

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_options.sh GEIGER HAMMER AGENT COMPAT [CHAOS_AGENT] - what libgeiger-compat makes of the environment:
-# whether anything is recorded, how, and what is said of it.
+# test_compat_options.sh GEIGER HAMMER AGENT COMPAT [CHAOS_AGENT] - what libgeiger-compat makes of
+# the environment: whether anything is recorded, how, and what is said of it.
 . tests/test.sh
 
 geiger=$1 hammer=$2 agent=$3 compat=$4 chaos=${5-}
@@ -12,7 +12,8 @@ export GEIGER_DIR=$scratch/regions
 unset MALLOC_CONF GEIGER_CONF GEIGER_INTERVAL GEIGER_ACTIVE
 mkdir "$GEIGER_DIR"
 
-# under VARIABLE=VALUE... COMMAND... - runs it with both libraries; its regions, dumps and stderr are alone.
+# under VARIABLE=VALUE... COMMAND... - runs it with both libraries; its regions, dumps and stderr
+# are alone.
 under() {
 	rm -rf "$GEIGER_DIR" "$scratch/files"
 	mkdir "$GEIGER_DIR" "$scratch/files"
@@ -104,7 +105,8 @@ env_names_both_libraries() {
 	[[ $line == *"LD_PRELOAD=$agent:$compat"* ]]
 }
 
-# MALLOC_CONF is the jemalloc's, which makes its own dumps; geiger keeps out, or joins by GEIGER_CONF.
+# MALLOC_CONF is the jemalloc's, which makes its own dumps; geiger keeps out, or joins by
+# GEIGER_CONF.
 a_jemalloc_that_profiles_keeps_its_options() {
 	local preload=$agent:$compat:$jemalloc
 	under MALLOC_CONF=prof:true,prof_final:true,prof_prefix:je "${program[@]}" >/dev/null

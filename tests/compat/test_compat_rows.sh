@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_rows.sh PROGRAM PHASES AGENT COMPAT - every row of mallctl() is asked in every way, errors included,
-# by a program that knows jemalloc's header alone: under libjemalloc2, whose build for Debian has the
-# profiler, and over glibc under the agent.  The answers are the same, line by line; and so are those that a
-# program gets which steers the profiler as it runs, with every allocation a sample.
+# test_compat_rows.sh PROGRAM PHASES AGENT COMPAT - every row of mallctl() is asked in every way,
+# errors included, by a program that knows jemalloc's header alone: under libjemalloc2, whose build
+# for Debian has the profiler, and over glibc under the agent.  The answers are the same, line by
+# line; and so are those that a program gets which steers the profiler as it runs, with every
+# allocation a sample.
 . tests/test.sh
 
 program=$1 phases=$2 agent=$3 compat=$4
@@ -13,8 +14,8 @@ jemalloc=libjemalloc.so.2
 export GEIGER_DIR=$scratch/regions
 mkdir "$GEIGER_DIR"
 
-# transcript NAME PRELOAD CONF - what the program prints and which files it leaves; those at high-water marks
-# differ, because jemalloc's are of address space, and ours of what is live.
+# transcript NAME PRELOAD CONF - what the program prints and which files it leaves; those at
+# high-water marks differ, because jemalloc's are of address space, and ours of what is live.
 transcript() {
 	rm -rf "$scratch/files"
 	mkdir "$scratch/files"

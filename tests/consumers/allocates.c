@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program with a known heap, for other tools' profilers: small, mixed and large blocks, half of them live. */
+/*
+ * A program with a known heap, for other tools' profilers: small, mixed and large blocks, half of
+ * them live.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dumped_program DIRECTORY - allocates by three functions in two threads, then dumps itself in each form and
- * copies its region, all of one moment: nothing is allocated in between.
+ * dumped_program DIRECTORY - allocates by three functions in two threads, then dumps itself in each
+ * form and copies its region, all of one moment: nothing is allocated in between.
  */
 #include <dlfcn.h>
 #include <pthread.h>

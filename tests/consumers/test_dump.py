@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program under the agent dumps itself, and is copied at the same moment: what jeprof and google-pprof
-print of the dumps is what our report says of the copy.
+"""A program under the agent dumps itself, and is copied at the same moment: what jeprof and
+google-pprof print of the dumps is what our report says of the copy.
 
 Environment: GEIGER, GEIGER_AGENT, DUMPED_PROGRAM.
 """

@@ -283,8 +283,9 @@ def perl_pprof(program, path, index, *options):
 def jeprof_sees_the_truth_and_each_thread():
     jeprof = need("jeprof")
     path = export("x.heap")
-    # Its numbers are whole before it scales them: each of the 10 records may be off by one allocation,
-    # where blocks are small enough to be scaled at all (8 bytes at an interval of 1: by 0.03 %).
+    # Its numbers are whole before it scales them: each of the 10 records may be off by one
+    # allocation, where blocks are small enough to be scaled at all (8 bytes at an interval of 1: by
+    # 0.03 %).
     for index, key in PPROF.items():
         got = perl_pprof(jeprof, path, index)[0]
         check(abs(got - total[key]) <= (100 if "space" in index else 10), f"{index}: {got}")
@@ -742,8 +743,8 @@ def jeprof_scales_what_was_sampled_to_our_estimates():
     check(heap.read_text().startswith("heap_v2/4096\n"), "the sampling interval in the head")
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    # Each stack has blocks of one size, so its count is that of its samples, and nothing is rounded but
-    # bytes: of 64 or more.
+    # Each stack has blocks of one size, so its count is that of its samples, and nothing is rounded
+    # but bytes: of 64 or more.
     for index, column in (("inuse_space", "live_bytes"), ("alloc_space", "allocated_bytes"),
                           ("inuse_objects", "live_count"), ("alloc_objects", "allocated_count")):
         wanted = sum(int(row[column]) for row in rows)

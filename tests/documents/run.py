@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """run.py DOCUMENT... - runs the commands of documents, as their readers would.
 
-All blocks of a document that are fenced as `console` run in one shell and one scratch folder, one after the
-other: lines from "$ " on are commands, "> " continues one, the rest is what they print.  A block that is fenced as
-`sh` is a script.  A command must succeed, and print what the document shows: numbers may differ, but of the words
-four fifths must be there.  Rows with so few samples that their interval is a range ("3.26..462 KiB") do not count:
-chance decides which these are.  <!-- run: COMMAND --> is a command that readers need not see.
+All blocks of a document that are fenced as `console` run in one shell and one scratch folder, one
+after the other: lines from "$ " on are commands, "> " continues one, the rest is what they print.
+A block that is fenced as `sh` is a script.  A command must succeed, and print what the document
+shows: numbers may differ, but of the words four fifths must be there.  Rows with so few samples
+that their interval is a range ("3.26..462 KiB") do not count: chance decides which these are.  <!--
+run: COMMAND --> is a command that readers need not see.
 
-The folder has examples/songs/.  Programs that would change this machine (sudo, docker) are played by those of
-tests/documents/stand_ins.  GG_DOCUMENTS_WRITE=1 puts what was printed into the documents.
+The folder has examples/songs/.  Programs that would change this machine (sudo, docker) are played
+by those of tests/documents/stand_ins.  GG_DOCUMENTS_WRITE=1 puts what was printed into the
+documents.
 
 GEIGER is the program, GG_BUILD the build folder, GG_SOURCE the source.
 """

@@ -8,8 +8,8 @@
  *   CHECK_CONTAINS(gg_buf_text(&child.out), "\"unit\":\"bytes\"");
  *   child_done(&child);
  *
- * A line goes through the shell, so redirections and quotes work.  It runs for 60 seconds at most, in
- * C.UTF-8 and 80 columns.
+ * A line goes through the shell, so redirections and quotes work.  It runs for 60 seconds at most,
+ * in C.UTF-8 and 80 columns.
  */
 #pragma once
 
@@ -44,7 +44,10 @@ static inline struct child command_run(const char *line)
 	return command_shell(gg_buf_text(&script));
 }
 
-/* Whether the text is as expected: "...PART" stands for any text that contains the part, NULL for any. */
+/*
+ * Whether the text is as expected: "...PART" stands for any text that contains the part, NULL for
+ * any.
+ */
 static inline bool command_is_expected(const char *text, const char *expected)
 {
 	if (expected == NULL)
@@ -73,7 +76,8 @@ static inline bool command_expect_at(const char *file, int at, const char *line,
 
 /*
  * Runs `geiger LINE` and checks its exit status and what it printed on standard output and standard
- * error: exactly the text, or with "...PART" any text that contains the part, or with NULL any text.
+ * error: exactly the text, or with "...PART" any text that contains the part, or with NULL any
+ * text.
  */
 #define command_expect(line, exit_status, out, err) \
 	command_expect_at(__FILE__, __LINE__, line, exit_status, out, err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * embed_program [start | dense] [snapshot FILE] [abort] - a runtime in small: two heaps, objects that move, grow old and die, frames of its own.
- * To be recorded with a sampling interval of 1: what it leaves is known.
+ * embed_program [start | dense] [snapshot FILE] [abort] - a runtime in small: two heaps, objects
+ * that move, grow old and die, frames of its own. To be recorded with a sampling interval of 1:
+ * what it leaves is known.
  *
  *   heap "young [cells]"  100 pairs of 16, of which 60 died, 40 moved and are old; 7 strings of 5
  *   heap "old"            10 vectors of 1000, by main > load

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forks_program CHILDREN KIB - forks children that live at the same time; each allocates KIB times 1000 bytes,
- * and the parent as much before.  Children leave by _exit() when their parent lets them.
+ * forks_program CHILDREN KIB - forks children that live at the same time; each allocates KIB times
+ * 1000 bytes, and the parent as much before.  Children leave by _exit() when their parent lets
+ * them.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heirs_program CHILDREN COUNT [grandchildren] [frees] - COUNT blocks of 1000 bytes that children inherit.
+ * heirs_program CHILDREN COUNT [grandchildren] [frees] - COUNT blocks of 1000 bytes that children
+ * inherit.
  *
- * Each child, and with "grandchildren" each of its children, allocates COUNT / 5 blocks of 500 bytes.  With "frees"
- * the parent frees its blocks as soon as it has forked.  All processes hold their memory until each has its own;
- * then children free half of what they inherited, and end by _exit() before their parent.
+ * Each child, and with "grandchildren" each of its children, allocates COUNT / 5 blocks of 500
+ * bytes.  With "frees" the parent frees its blocks as soon as it has forked.  All processes hold
+ * their memory until each has its own; then children free half of what they inherited, and end by
+ * _exit() before their parent.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holed_program - a program whose segments do not follow each other in memory: linked with `.far` and
- * `.other` in segments of their own, far from the rest.  Its stacks lead through both.
+ * holed_program - a program whose segments do not follow each other in memory: linked with `.far`
+ * and `.other` in segments of their own, far from the rest.  Its stacks lead through both.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names_program - functions of one short name, each of which allocates as many bytes as no other one: instances of
- * templates, overloads, lambdas, static functions of two files.
+ * names_program - functions of one short name, each of which allocates as many bytes as no other
+ * one: instances of templates, overloads, lambdas, static functions of two files.
  */
 #include <cstdlib>
 #include <unistd.h>

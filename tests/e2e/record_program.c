@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of `geiger record` record: record_program WHAT [NUMBER].  Blocks of 777 bytes are what
- * they count.
+ * What the tests of `geiger record` record: record_program WHAT [NUMBER].  Blocks of 777 bytes are
+ * what they count.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """sentences - what the Python tests of the command share, as test.h is for those in C.
 
-A test calls check() or skip() for each sentence and ends with sys.exit(status()).  in_scratch() runs
-its main function in an empty folder that goes away.
+A test calls check() or skip() for each sentence and ends with sys.exit(status()).  in_scratch()
+runs its main function in an empty folder that goes away.
 """
 
 import os

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_program - allocates blocks that it never frees, tells so, and ends when it is told.
+ * session_program - allocates blocks that it never frees, prints that, and ends as it is asked to.
  *
  *   session_program COUNT BYTES            ends at once
  *   session_program COUNT BYTES wait       writes "ready", and ends when its standard input does
- *   session_program COUNT BYTES fork       a child inherits all, allocates as much again, and ends first
+ *   session_program COUNT BYTES fork       a child inherits all, allocates as much again, and ends
+ *                                          first
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_agent_places.sh - where the agent's files go when a disk is small, and whose files they may be.
-# $1: geiger, $2: the agent, $3: forks_program
+# test_agent_places.sh - where the agent's files go when a disk is small, and whose files they may
+# be. $1: geiger, $2: the agent, $3: forks_program
 export TMPDIR=/var/tmp # for $scratch: /tmp is hidden below
 . "$(dirname "$0")/../test.sh"
 geiger=$1 agent=$2 program=$3

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """All commands that show the same quantity show the same number, over ten recorded sessions.
 
-A *view* is one way to a quantity of a profile: a command, an export, a table of the page, a query.  Each view
-returns {quantity: number}; None is a number that is not known.  All views of a quantity must agree.
+A *view* is one way to a quantity of a profile: a command, an export, a table of the page, a query.
+Each view returns {quantity: number}; None is a number that is not known.  All views of a quantity
+must agree.
 
-GEIGER, AGENT, PROGRAM (agreement_program), STATIC_PROGRAM (the same, not to be profiled): programs.  PYTHON_ADAPTER: folder of the adapter, or empty.
+GEIGER, AGENT, PROGRAM (agreement_program), STATIC_PROGRAM (the same, not to be profiled): programs.
+PYTHON_ADAPTER: folder of the adapter, or empty.
 """
 
 import base64
@@ -45,7 +47,7 @@ def point(triple):
     return None if triple is None else triple["estimate"]
 
 
-# --- views ------------------------------------------------------------------------------------------
+# --- views ---
 
 
 def head(of):
@@ -260,7 +262,8 @@ def varints(data):
 
 
 def fields(data):
-    """(number, value) of a message of protocol buffers: whole numbers, and bytes as views of `data`."""
+    """(number, value) of a message of protocol buffers: whole numbers, and bytes as views of
+    `data`."""
     data, at = memoryview(data), 0
     while at < len(data):
         key, at = varint(data, at)
@@ -327,7 +330,8 @@ def merged_again(path, of):
 
 
 def imported_again(path, of):
-    """Exported and imported, where a format has the estimates to the byte.  A file without a sample is no import."""
+    """Exported and imported, where a format has the estimates to the byte.  A file without a sample
+    is no import."""
     views = {}
     for form in ("pprof", "perfetto") if of["samples"] > 0 else ():
         geiger("export", path, "-f", form, "-o", "again.export")
@@ -341,7 +345,7 @@ def imported_again(path, of):
     return views
 
 
-# --- comparison -------------------------------------------------------------------------------------
+# --- comparison ---
 
 
 def is_same(quantity, a, b):

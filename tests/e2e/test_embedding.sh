@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2317 # functions are called through check
 #
-# test_embedding.sh GEIGER LIBRARIES - libgeiger in programs: with the agent, without it, linked statically; and
-# the example of docs/EMBEDDING.md, as it stands there.
+# test_embedding.sh GEIGER LIBRARIES - libgeiger in programs: with the agent, without it, linked
+# statically; and the example of docs/EMBEDDING.md, as it stands there.
 . tests/test.sh
 
 geiger=$1
@@ -51,7 +51,8 @@ example_without_geiger() {
 		! nm "$scratch/disabled" | grep 'geiger_'
 }
 
-# 999 requests of 1000 points and 100 lines: 16 million and 20 million bytes; half of them ended by a reset.
+# 999 requests of 1000 points and 100 lines: 16 million and 20 million bytes; half of them ended by
+# a reset.
 example_is_recorded() {
 	local sql="select abs(sum(bytes) / 999 / 1000 / 16 - 1) < 0.1 from v_sample where heap = 'requests'
 		and type = 'point'"
@@ -70,7 +71,8 @@ check the_example_alone_samples_nothing_and_leaves_nothing example_alone_samples
 check disabled_headers_need_no_library_and_leave_no_symbol example_without_geiger
 check the_example_under_geiger_record_is_in_the_profile example_is_recorded
 
-# What embed_program leaves, whoever wrote it; of malloc if that was seen; what died if there is history.
+# What embed_program leaves, whoever wrote it; of malloc if that was seen; what died if there is
+# history.
 is_as_it_was() {
 	local profile=$1 sees_malloc=$2 pairs=${3-100} young="heap = 'young [cells]'"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""geiger import and files that are larger than they look: refused by size and by ratio, and nothing is left behind.
+"""geiger import and files that are larger than they look: refused by size and by ratio, and nothing
+is left behind.
 
 GEIGER: the program.
 """

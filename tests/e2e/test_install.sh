@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2317 # functions are called through check
 #
-# test_install.sh BUILD - what `meson install` of that build folder installs is all there, works from any
-# folder, and goes away again.
+# test_install.sh BUILD - what `meson install` of that build folder installs is all there, works
+# from any folder, and goes away again.
 . tests/test.sh
 
 listing=$PWD/CHANGELOG.md # to be sorted

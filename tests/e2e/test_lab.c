@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger lab` as a person, or a program that reads its JSON, meets it.  GEIGER names the program. */
+/*
+ * `geiger lab` as a person, or a program that reads its JSON, meets it.  GEIGER names the program.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>

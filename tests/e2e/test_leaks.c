@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `geiger leaks`, `geiger diff` and `geiger timeline` as checks of a build meet them: exit statuses,
- * messages, and what programs read.  Their looks are in the golden files.
+ * `geiger leaks`, `geiger diff` and `geiger timeline` as checks of a build meet them: exit
+ * statuses, messages, and what programs read.  Their looks are in the golden files.
  */
 #include <stdlib.h>
 #include <sys/stat.h>

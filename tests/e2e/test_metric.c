@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which memory reports are about if nobody says: of a program that gives all back what it held at its
- * peak, and for scripts what is live.  GEIGER names the program.
+ * Which memory reports are about if nobody says: of a program that gives all back what it held at
+ * its peak, and for scripts what is live.  GEIGER names the program.
  */
 #include <stdlib.h>
 

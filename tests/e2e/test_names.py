@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of one short name are told apart in every report, page and export, with symbols and without.
+"""Functions of one short name are told apart in every report, page and export, with symbols and
+without.
 
 GEIGER, NAMES_PROGRAM: programs.
 """

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2317 # functions are called through check
 #
-# test_package.sh - Debian packages are built, lintian has nothing to say, and what is in them passes the tests
-# that they come with; another prefix works, too.
+# test_package.sh - Debian packages are built, lintian has nothing to say, and what is in them
+# passes the tests that they come with; another prefix works, too.
 . tests/test.sh
 
 listing=$PWD/CHANGELOG.md # to be sorted

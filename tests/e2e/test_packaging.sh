@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2317 # functions are called through check
 #
-# test_packaging.sh GEIGER LIBRARIES - the examples for systemd, containers and Kubernetes are well formed, and what they
-# run does what they say.
+# test_packaging.sh GEIGER LIBRARIES - the examples for systemd, containers and Kubernetes are well
+# formed, and what they run does what they say.
 . tests/test.sh
 
 listing=$PWD/CHANGELOG.md # to be sorted

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data of the page say what the reports say, fit, and cannot become markup.
 
-GEIGER, GOLDEN_PROFILE, PAGE_PROFILE: programs.  PAGE_STACKS: of a large profile; 100 000 fit into 1.5 MB.
+GEIGER, GOLDEN_PROFILE, PAGE_PROFILE: programs.  PAGE_STACKS: of a large profile; 100 000 fit into
+1.5 MB.
 """
 
 import base64
@@ -42,7 +43,8 @@ def page(path, *options):
 
 
 def differs(what, found, wanted, share=1e-6):
-    """A sentence if two numbers (or nulls) are not the same; numbers of the page have seven digits."""
+    """A sentence if two numbers (or nulls) are not the same; numbers of the page have seven
+    digits."""
     if found is None or wanted is None:
         return None if found == wanted else f"{what}: {found}, not {wanted}"
     return None if abs(found - wanted) <= share * max(abs(wanted), 1) else f"{what}: {found}, not {wanted}"

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the page's tables, as its own code makes them, are those of geiger report: every grouping, metric and window.
+"""Rows of the page's tables, as its own code makes them, are those of geiger report: every
+grouping, metric and window.
 
-GEIGER, GOLDEN_PROFILE, PAGE_PROFILE: programs.  AGENT, PROGRAM (agreement_program): where there is an agent.  Needs node >= 18; web/test/rows.mjs answers for the page.
+GEIGER, GOLDEN_PROFILE, PAGE_PROFILE: programs.  AGENT, PROGRAM (agreement_program): where there is
+an agent.  Needs node >= 18; web/test/rows.mjs answers for the page.
 """
 
 import base64
@@ -128,7 +130,8 @@ class Asking:
                 bounds["from"] = None
                 when = ("--at", f"{edges[j]}ns") if j < count else ()
             else:
-                # The report's window is open below; the page's first bin has what was there at the start.
+                # The report's window is open below; the page's first bin has what was there at the
+                # start.
                 when = ("--between", f"{edges[i] if i > 0 else 0}ns,{edges[j]}ns") if (i, j) != (0, count) else ()
             self.ask(f"{metric} in edges {i} to {j}, {unit}, {' '.join(options)}", by,
                      {"metric": metric, "unit": unit, **bounds, **(state or {})},

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger record` on real programs: what is in the profile, and that the program does not notice. */
+/*
+ * `geiger record` on real programs: what is in the profile, and that the program does not notice.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -145,7 +147,9 @@ TEST(what_children_inherited_is_not_allocated_again_where_history_was_lost)
 		recording_geiger(&r, (const char *[]){ "report", "--json", r.path, NULL }, 60);
 		at = strstr(gg_buf_text(&r.child.out), "\"allocated_bytes\":");
 		at = at != NULL ? strstr(at, "\"low\":") : NULL;
-		/* 10 000 blocks of 1000 bytes and a table of the parent, 10 blocks of each child. */
+		/*
+		 * 10 000 blocks of 1000 bytes and a table of the parent, 10 blocks of each child.
+		 */
 		CHECK_MSG(at != NULL && strtod(at + strlen("\"low\":"), NULL) < 10.3e6, "%.60s",
 		          at != NULL ? at : "none");
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What befalls regions and processes while they are recorded: the command does not notice, the profile is
- * whole, and says what it lacks.
+ * What befalls regions and processes while they are recorded: the command does not notice, the
+ * profile is whole, and says what it lacks.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A profile that is empty or thin says why: one test a reason, on programs made for it.  What the recorder has to
- * notice by itself lives for 2 s: it looks every 50 ms, or less often where a look takes more than half a
- * millisecond of a processor.
+ * A profile that is empty or thin says why: one test a reason, on programs made for it.  What the
+ * recorder has to notice by itself lives for 2 s: it looks every 50 ms, or less often where a look
+ * takes more than half a millisecond of a processor.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -331,7 +331,10 @@ TEST(a_program_of_musl_is_told)
 
 	if (!CHECK(recording_begin(&r)))
 		return;
-	/* In the place of its loader a program that ends; musl's would fail with the agent in LD_PRELOAD. */
+	/*
+	 * In the place of its loader a program that ends; musl's would fail with the agent in
+	 * LD_PRELOAD.
+	 */
 	if (CHECK(make(
 		    &r, "ld-musl-x86_64.so.1",
 		    "__asm__(\".globl _start\\n_start: mov %rsp, %rdi; call look; mov %eax, %edi;\"\n"

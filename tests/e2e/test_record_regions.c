@@ -19,7 +19,10 @@ static const char *helper(void)
 	return getenv("RECORD_PROGRAM");
 }
 
-/* Only in directories of our own: others' regions are not ours to remove.  Runs `geiger env OPTIONS -- COMMAND`, and what it prints. */
+/*
+ * Only in directories of our own: others' regions are not ours to remove.  Runs `geiger env OPTIONS
+ * -- COMMAND`, and what it prints.
+ */
 static bool run_by_env(struct recording *r, const char *command, const char *count, int status)
 {
 	const char *arguments[] = { "env", "-i",     "1k",    "--dir", r->directory,
@@ -263,7 +266,10 @@ static bool exists(const struct recording *r, const char *name)
 	return lstat(path, &status) == 0;
 }
 
-/* Regions of the directory, by the time when they were made, which is the second number of their names. */
+/*
+ * Regions of the directory, by the time when they were made, which is the second number of their
+ * names.
+ */
 static int names_of_regions(const struct recording *r, char names[][64], int capacity)
 {
 	DIR *listing = opendir(r->directory);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals, terminals and job control: the command gets what it would have got without `geiger record`. */
+/*
+ * Signals, terminals and job control: the command gets what it would have got without `geiger
+ * record`.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -37,7 +40,9 @@ static bool start(struct recording *r, struct running *run, const char *script, 
 	run->pid = fork();
 	if (run->pid == 0) {
 		setpgid(0, 0);
-		/* Whoever started the tests may have them ignored, and a shell cannot trap those. */
+		/*
+		 * Whoever started the tests may have them ignored, and a shell cannot trap those.
+		 */
 		signal(SIGINT, SIG_DFL);
 		signal(SIGQUIT, SIG_DFL);
 		signal(SIGHUP, SIG_DFL);
@@ -141,8 +146,10 @@ TEST(a_signal_that_ends_the_command_is_its_exit_status)
 
 /* --- with a terminal --- */
 
-/* The same under a terminal of its own; the leader of its session waits as a shell would, and passes
- * the exit status on. `stops`: it continues the job once it has stopped. */
+/*
+ * Starts a script under a terminal of its own.  The leader of its session waits as a shell would,
+ * and passes the exit status on.  If `stops`, it continues the job once it has stopped.
+ */
 static bool start_on_terminal(struct recording *r, struct running *run, const char *script,
                               bool stops)
 {
@@ -225,7 +232,10 @@ TEST(ctrl_c_ends_a_command_that_does_not_care)
 
 TEST(ctrl_z_stops_both_and_the_shell_continues_them)
 {
-	/* Nothing that it starts: dash does not stop while a child of its vfork() does, before its exec(). */
+	/*
+	 * Nothing that it starts: dash does not stop while a child of its vfork() does, before its
+	 * exec().
+	 */
 	static const char script[] = "echo ready; read line; echo after; exit 4";
 	struct recording r;
 	struct running run;
@@ -328,7 +338,10 @@ TEST(an_interrupt_ends_the_recording_of_what_lives_on)
 	recording_end(&r);
 }
 
-/* Removes what is left of a session, whose last process may be about to end, by one of its directories. */
+/*
+ * Removes what is left of a session, whose last process may be about to end, by one of its
+ * directories.
+ */
 static void clean_session(struct recording *r, char *path)
 {
 	/* Root's regions are one directory below the session's. */

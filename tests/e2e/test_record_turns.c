@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the processes of a session ended: processes in turn never overlap, however late the recorder looks. */
+/*
+ * When the processes of a session ended: processes in turn never overlap, however late the recorder
+ * looks.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +31,9 @@ static bool run(struct recording *r, const char *way, const char *end)
 	return recording_run(r, options, 60) && r->child.exit_status == 0;
 }
 
-/* Sessions are a process and its turns; the children's memory of 10 000 000 bytes is all there is. */
+/*
+ * Sessions are a process and its turns; the children's memory of 10 000 000 bytes is all there is.
+ */
 static void check_turns(const char *way, const char *end)
 {
 	double low, high;
@@ -122,7 +127,10 @@ TEST(processes_that_live_at_once_are_counted_together)
 	recording_end(&r);
 }
 
-/* What is live at the end is nothing here; what the file should have had is told, and how to have it. */
+/*
+ * What is live at the end is nothing here; what the file should have had is told, and how to have
+ * it.
+ */
 TEST(an_export_of_nothing_says_which_metric_has_something)
 {
 	static const char *const formats[] = { "collapsed", "csv", "heapprofile", "speedscope",

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A profile that is exported and imported again has the totals and the rows that it had.
 
-`FORMATS` says what each format cannot carry; everything else must be equal, row by row.  Formats that are
-written only are parsed here, and their sums are held to the report's.  A merged profile is held to the
-profiles that it is made of.
+`FORMATS` says what each format cannot carry; everything else must be equal, row by row.  Formats
+that are written only are parsed here, and their sums are held to the report's.  A merged profile is
+held to the profiles that it is made of.
 
 GEIGER, GOLDEN_PROFILE, ROUND_TRIP_PROFILE: programs.
 """
@@ -35,7 +35,7 @@ def report(path, metric, *more):
     return json.loads(geiger("report", path, *by, "--limit", "0", "--metric", metric, "--json", *more))
 
 
-# --- what a format leaves of a stack: (function, file, line, module), innermost first -------------------
+# --- what a format leaves of a stack: (function, file, line, module), innermost first ---
 
 
 def as_it_is(place):
@@ -68,7 +68,8 @@ class Format:
 
 BOTH = ("live", "allocated")
 FORMATS = {
-    # Two processes of one pid are one: nothing else tells them apart.  Lost: heaps and types, which become labels.
+    # Two processes of one pid are one: nothing else tells them apart.  Lost: heaps and types, which
+    # become labels.
     "pprof": Format(BOTH, True, True, processes="kept", threads=True, labels=True),
     # Lost: threads, labels, heaps and types.
     "perfetto": Format(BOTH, True, True, processes="kept"),
@@ -101,7 +102,8 @@ def add(sums, key, value):
 
 
 def differ(wanted, found, share=0.0, slack=1):
-    """Whole numbers: each row may be off by a half, and one more is carried.  Rows that round to 0 may lack."""
+    """Whole numbers: each row may be off by a half, and one more is carried.  Rows that round to 0
+    may lack."""
     for key in set(wanted) | set(found):
         truth, count = wanted.get(key, (0, 0))
         value = found.get(key, (0, 0))[0]
@@ -115,7 +117,8 @@ def is_near(new, old, share=1e-3):
 
 
 def hold_interval(what, new, old):
-    """Sizes are known no more: intervals may be wider by a little, never narrower by more than rounding."""
+    """Sizes are known no more: intervals may be wider by a little, never narrower by more than
+    rounding."""
     if "interval" in new:
         return f"{what}: no interval, where {old} was"
     if new["low"] > old["low"] * 1.001 + 2 or (old["high"] is not None and new["high"] is not None and
@@ -143,9 +146,8 @@ def hold_totals(name, form, old, new, metric):
 
 
 def hold_row_intervals(old, new):
-    """
-    Each row holds its own estimate.  A row of very different sizes is wider than it was, as the file has no sizes,
-    but never as wide as if nothing were known.
+    """Each row holds its own estimate.  A row of very different sizes is wider than it was, as the
+    file has no sizes, but never as wide as if nothing were known.
     """
     ends = {}
     for row in old["rows"]:
@@ -170,7 +172,8 @@ def by_value(of):
 
 
 def hold_processes(form, path, made, metric):
-    """Rows of each process, where the format has processes; as one tree of frames where it has not."""
+    """Rows of each process, where the format has processes; as one tree of frames where it has
+    not."""
     if form.processes == "kept":
         for pid in PIDS:
             old, new = (report(of, metric, "--process", str(pid)) for of in (made, path))
@@ -191,7 +194,8 @@ def hold_processes(form, path, made, metric):
 
 
 def hold_peak(form, path, made):
-    """What was live at the peak of all is live in the file; its processes are those of the other metrics."""
+    """What was live at the peak of all is live in the file; its processes are those of the other
+    metrics."""
     found = {}
     for key, value in rows_of(report(path, "live"), None).items():
         add(found, key[:-1] if form.processes == "frames" else key, value[0])
@@ -238,13 +242,13 @@ def one_process(name):
     check(f"{name}_keeps_every_row_of_one_process", differ(wanted, rows_of(report("alone.geiger", "live"), None)))
 
 
-# --- formats of addresses ------------------------------------------------------------------------------
+# --- formats of addresses ---
 
 
 def by_address(of, is_import):
-    """
-    By module and address, processes added up.  The innermost address is not that of a call for the tools that
-    read these files, so importers find it one byte lower.  Modules are named by their file's last part.
+    """By module and address, processes added up.  The innermost address is not that of a call for
+    the tools that read these files, so importers find it one byte lower.  Modules are named by
+    their file's last part.
     """
     sums = {}
     for row in of["rows"]:
@@ -258,7 +262,8 @@ def by_address(of, is_import):
 
 
 def without_stack(sums):
-    """A block without a stack has one address, 0, in these files; it is not told from an unknown one."""
+    """A block without a stack has one address, 0, in these files; it is not told from an unknown
+    one."""
     return {key: value for key, value in sums.items() if any(address > 0 for _, address in key)}
 
 
@@ -282,7 +287,7 @@ def round_trip_addresses(name, share, interval):
     check(f"{name}_keeps_every_stack_of_addresses_at_an_interval_of_{interval}", problem)
 
 
-# --- formats that are written only ---------------------------------------------------------------------
+# --- formats that are written only ---
 
 
 def export(name):
@@ -334,7 +339,7 @@ def written_only():
         check(f"{name}_adds_up_to_the_totals_of_the_report", problem)
 
 
-# --- traces that others write --------------------------------------------------------------------------
+# --- traces that others write ---
 
 
 def varint(value):
@@ -356,7 +361,8 @@ def packet(*fields):
 
 
 def interned(first):
-    """Two callstacks of one name, at two addresses, and one with recursion; numbers from `first` on."""
+    """Two callstacks of one name, at two addresses, and one with recursion; numbers from `first`
+    on."""
     frames = b"".join(field(6, field(1, first + k) + field(2, 1) + field(3, 1) + field(4, 0x1000 + 16 * k))
                       for k in range(2))
     stacks = b"".join(field(7, field(1, first + k) + b"".join(field(2, first + frame) for frame in of))
@@ -392,7 +398,7 @@ def traces():
     check("callstacks_of_a_trace_are_told_by_number_and_then_by_address", problem)
 
 
-# --- merge -----------------------------------------------------------------------------------------------
+# --- merge ---
 
 
 def merged(out, *profiles):
@@ -402,7 +408,8 @@ def merged(out, *profiles):
 
 
 def whole_rows(of):
-    """Frames without a build-id are the same by function, file and line: rows of equal names are one row."""
+    """Frames without a build-id are the same by function, file and line: rows of equal names are
+    one row."""
     sums = {}
     for row in of["rows"]:
         place = (row.get("function"), row.get("file"), row.get("line"), row.get("module"), row.get("name"))
@@ -439,7 +446,7 @@ def merges():
           hold_equal("all.geiger", "left.geiger") or hold_equal("all.geiger", "right.geiger"))
 
 
-# --- the golden profile: estimates of a program of some size --------------------------------------------
+# --- the golden profile: estimates of a program of some size ---
 
 
 def golden(name, share):
@@ -477,7 +484,8 @@ def run():
         report.cache_clear()
         for name in names:
             round_trip(name, "made.geiger", interval)
-        # A record of few samples of different sizes is off by part of one of them, one of some bytes by a few.
+        # A record of few samples of different sizes is off by part of one of them, one of some
+        # bytes by a few.
         round_trip_addresses("heap_v2", 0.5 if interval != "1" else 1e-9, interval)
         round_trip_addresses("gperftools", 0, interval)
         written_only()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2317 # functions are called through check
 #
-# test_serve.sh GEIGER GOLDEN_PROFILE [AGENT] - geiger serve as curl sees it: who may ask, what is answered, and that
-# a process is shown as it is now.  Without AGENT there is no such process.
+# test_serve.sh GEIGER GOLDEN_PROFILE [AGENT] - geiger serve as curl sees it: who may ask, what is
+# answered, and that a process is shown as it is now.  Without AGENT there is no such process.
 . tests/test.sh
 
 geiger=$1

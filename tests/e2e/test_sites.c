@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program of twenty call sites whose truth is known, recorded with many seeds: every report must hold
- * it as often as it says.
+ * A program of twenty call sites whose truth is known, recorded with many seeds: every report must
+ * hold it as often as it says.
  *
  * The names come from the program itself (tests/sites/sites.h): frames whose address is in a site's
- * code are given its name, so that the test needs no debug information.  Each site is a row by function
- * with self and total, a row of its line, and the whole of a report focused on it; modules and sizes
- * have the sums of their sites.  Per cell (a site, a metric, a quantity) the truth must be inside in
- * 95 % of the runs that show the row, less 4 sigma; over all cells of a kind, less 3.
+ * code are given its name, so that the test needs no debug information.  Each site is a row by
+ * function with self and total, a row of its line, and the whole of a report focused on it; modules
+ * and sizes have the sums of their sites.  Per cell (a site, a metric, a quantity) the truth must
+ * be inside in 95 % of the runs that show the row, less 4 sigma; over all cells of a kind, less 3.
  *
  * SITES_RUNS: how many seeds.
  */

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever names, paths and notes say, geiger prints nothing that a terminal would obey.
 
-Every text of a profile, of a region and of a path is hostile here; each command that prints such text runs on them,
-and what it prints must be UTF-8 without control characters, C1 and marks of direction among them.
+Every text of a profile, of a region and of a path is hostile here; each command that prints such
+text runs on them, and what it prints must be UTF-8 without control characters, C1 and marks of
+direction among them.
 
 GEIGER, GOLDEN_PROFILE: programs.  AGENT: the library, where programs can run with it.
 """

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Windows of a process that nobody records are what geiger serve has seen: differences of two reports on its region.
+"""Windows of a process that nobody records are what geiger serve has seen: differences of two
+reports on its region.
 
-A program works in steps and waits between them; after each its region is reported on, and in the end a page of the
-server must have the differences of these reports in its windows.
+A program works in steps and waits between them; after each its region is reported on, and in the
+end a page of the server must have the differences of these reports in its windows.
 
 GEIGER, AGENT: the program and the preload library.
 """
@@ -58,7 +59,8 @@ def report(region, metric):
 
 
 def compare(what, found, cells, wanted):
-    """Sums of a window against those of reports; numbers of the page have ten digits, differences fewer."""
+    """Sums of a window against those of reports; numbers of the page have ten digits, differences
+    fewer."""
     problems, (count_bytes, count) = [], Cells.sums(found)
     slack = 1e-7 * max(wanted[0], 1e6)
     if abs(count_bytes - wanted[0]) > slack:

@@ -9,7 +9,8 @@
  *      together    three children that hold it at the same time
  * END  exit, _exit, kill
  *
- * The recorder is stopped until all is over: it learns of everything as late as on the busiest machine.
+ * The recorder is stopped until all is over: it learns of everything as late as on the busiest
+ * machine.
  */
 #include <signal.h>
 #include <stdlib.h>

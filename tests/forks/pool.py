@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pool.py TRUTH: blocks of Python on both sides of 512 bytes, in a parent and in processes that it forks.
+"""pool.py TRUTH: blocks of Python on both sides of 512 bytes, in a parent and in processes that it
+forks.
 
-A bytes object is one block of sys.getsizeof() bytes.  Numbers below 257 are made once, and places for all
-blocks are there before, so a function allocates its blocks and next to nothing else.
+A bytes object is one block of sys.getsizeof() bytes.  Numbers below 257 are made once, and places
+for all blocks are there before, so a function allocates its blocks and next to nothing else.
 """
 
 import multiprocessing

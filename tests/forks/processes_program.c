@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processes_program SHAPE NUMBER BLOCKS TRUTH - programs of several processes that know what they allocated.
+ * processes_program SHAPE NUMBER BLOCKS TRUTH - programs of several processes that know what they
+ * allocated.
  *
  * Each site is a function of its own.  A tally in shared memory has what each site allocated in all
  * processes; the process that ends last writes it to the file TRUTH, with what it held itself:
@@ -8,9 +9,9 @@
  *   site NAME ALLOCATED_BYTES LIVE_BYTES LEFT_BYTES
  *   total ALLOCATED_BYTES LIVE_BYTES LEFT_BYTES PEAK_BYTES
  *
- * LEFT_BYTES is what each process held of its own at its exit; no block is freed by whoever allocated it
- * while somebody who inherited it still holds it.
- * Nothing else in the program allocates.  PEAK_BYTES is 0 where the schedule of the processes decides.
+ * LEFT_BYTES is what each process held of its own at its exit; no block is freed by whoever
+ * allocated it while somebody who inherited it still holds it. Nothing else in the program
+ * allocates.  PEAK_BYTES is 0 where the schedule of the processes decides.
  */
 #include <fcntl.h>
 #include <stdatomic.h>

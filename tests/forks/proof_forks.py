@@ -4,18 +4,21 @@
 
 Numbers of sessions of many processes hold the truth as often as they say.
 
-A cell is a program of several processes, a sampling interval and a scheme.  Each is recorded with N seeds, and every
-report is held to the program's own tally: what each function allocated, what was live when the last process ended, and what processes left at their exits.
+A cell is a program of several processes, a sampling interval and a scheme.  Each is recorded with N
+seeds, and every report is held to the program's own tally: what each function allocated, what was
+live when the last process ended, and what processes left at their exits.
 
-  coverage   the truth is inside the interval; a function without a row holds no more than the report says of what it
-             did not see.  At least 94.5 % of them are inside by the estimators' law (docs/ESTIMATION.md, "Measured
-             coverage"), so of n independent runs so many are outside that the binomial law has more of them but once
-             in 10^6 times.  With --whole (200 runs, fresh seeds) it is 10^4 times, and 94 % of all intervals of a
-             kind must be inside, too.
-  bias       the mean error of the sum of all functions is within 3.5 of its standard errors, by the observed variance
-             (6 where there are less than 50 runs, with fixed seeds: that variance is uncertain).
-  diff       of two equal runs, next to each other: at most 5 % of such pairs have a row that is called different, by
-             the binomial law, and with --whole 10 of 100.
+  coverage   the truth is inside the interval; a function without a row holds no more than the
+             report says of what it did not see.  At least 94.5 % of them are inside by the
+             estimators' law (docs/ESTIMATION.md, "Measured coverage"), so of n independent runs so
+             many are outside that the binomial law has more of them but once in 10^6 times.  With
+             --whole (200 runs, fresh seeds) it is 10^4 times, and 94 % of all intervals of a kind
+             must be inside, too.
+  bias       the mean error of the sum of all functions is within 3.5 of its standard errors, by the
+             observed variance (6 where there are less than 50 runs, with fixed seeds: that variance
+             is uncertain).
+  diff       of two equal runs, next to each other: at most 5 % of such pairs have a row that is
+             called different, by the binomial law, and with --whole 10 of 100.
 
 GEIGER, PROCESSES_PROGRAM: programs.  PYTHON_ADAPTER: the folder of the package, or unset.
 """
@@ -70,7 +73,8 @@ CELLS = {
 }
 if os.environ.get("PYTHON_ADAPTER"):
     CELLS["python-pool"] = (pool, "64k", (), False)
-# Programs that are executed begin with the seed that they are given: equal ones would have equal samples.
+# Programs that are executed begin with the seed that they are given: equal ones would have equal
+# samples.
 WITHOUT_SEED = ("chain", "shell")
 
 failed = 0
@@ -84,7 +88,8 @@ def complain(text):
 
 
 def most_misses(count, p, alpha):
-    """The least k with P(more than k of `count` miss) <= alpha, where each misses with probability p."""
+    """The least k with P(more than k of `count` miss) <= alpha, where each misses with probability
+    p."""
     term = (1 - p) ** count
     tail = 1 - term
     k = 0
@@ -117,7 +122,8 @@ def is_inside(interval, truth):
 
 
 def run_one(cell, seed, folder):
-    """What was covered of one run: (kind, metric) to a list of booleans; and the errors of the sums."""
+    """What was covered of one run: (kind, metric) to a list of booleans; and the errors of the
+    sums."""
     command, interval, options, has_peak = CELLS[cell]
     profile, truth = os.path.join(folder, f"{cell}.{seed}.geiger"), os.path.join(folder, f"{cell}.{seed}.truth")
     seeded = [] if cell in WITHOUT_SEED else ["--seed", str(seed)]

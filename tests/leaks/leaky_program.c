@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaky_program LEAKED - a server of three seconds: a table that it loads at the start, a cache whose
- * entries are replaced after a seventh of the run, requests that end, and of each tick's memory LEAKED
- * blocks of 512 bytes that nobody frees.
+ * leaky_program LEAKED - a server of three seconds: a table that it loads at the start, a cache
+ * whose entries are replaced after a seventh of the run, requests that end, and of each tick's
+ * memory LEAKED blocks of 512 bytes that nobody frees.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_fast_path - callgrind counts each instruction of the example's interpreter while it runs gcbench.
+"""test_fast_path - callgrind counts each instruction of the example's interpreter while it runs
+gcbench.
 
-Three modes: without geiger (nursery-plain), sampling off, sampling on.  The first two execute the same
-number of instructions in every function that allocates.  With sampling on, each allocation comes to the same
-branch; exactly those that are samples leave the fast path there, and all others go on with the same
-instructions.  (The compiler puts what a sample's allocation does next into the function's cold part.)
+Three modes: without geiger (nursery-plain), sampling off, sampling on.  The first two execute the
+same number of instructions in every function that allocates.  With sampling on, each allocation
+comes to the same branch; exactly those that are samples leave the fast path there, and all others
+go on with the same instructions.  (The compiler puts what a sample's allocation does next into the
+function's cold part.)
 
 NURSERY, NURSERY_PLAIN, NURSERY_PROGRAMS as for test_nursery.  --table prints the counts.
 """
@@ -23,7 +25,8 @@ import tempfile
 DEPTH = "11"
 INTERVAL = "4096"  # some hundred samples
 
-# Where the interpreter allocates, while a program runs.  The cold part of a function is not its fast path.
+# Where the interpreter allocates, while a program runs.  The cold part of a function is not its
+# fast path.
 FILES = {"eval.c", "lists.c", "numbers.c", "texts.c"}
 COLD = re.compile(r"\.cold(\.\d+)?$")
 
@@ -77,7 +80,8 @@ def count(program, options, folder):
 
 
 def branches(program):
-    """The branches into the cold part of each function: function -> [(address, address of the next)]."""
+    """The branches into the cold part of each function: function -> [(address, address of the
+    next)]."""
     text = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True
     ).stdout

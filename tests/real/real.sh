@@ -6,10 +6,10 @@
 #   needs sqlite3                             else the whole file is skipped, with the reason
 #   same NAME COMMAND...                      runs it twice, in two folders of their own
 #
-# `same` is one test: the same exit status, the same standard output and error, the same files left in
-# the folder, byte for byte, with and without `geiger record` at an interval of 4 KiB; the profile is
-# whole; no sample was dropped.  COMMAND may be a shell function, which runs its server by $geiger:
-# empty in the first run, `geiger record ...` in the second.
+# `same` is one test: the same exit status, the same standard output and error, the same files left
+# in the folder, byte for byte, with and without `geiger record` at an interval of 4 KiB; the
+# profile is whole; no sample was dropped.  COMMAND may be a shell function, which runs its server
+# by $geiger: empty in the first run, `geiger record ...` in the second.
 #
 #   real_input      a folder for what both runs read; made before
 #   real_seconds    the time limit of one run, by default 500
@@ -22,8 +22,8 @@
 # shellcheck source=tests/test.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../test.sh"
 : "${GEIGER:?the geiger command}"
-# Where every user can read it: programs give up their privileges, and the loader complains on stderr of
-# what it cannot preload then.
+# Where every user can read it: programs give up their privileges, and the loader complains on
+# stderr of what it cannot preload then.
 chmod 755 "$scratch"
 cp "${GEIGER_AGENT:-$(dirname "$GEIGER")/libgeiger-agent.so}" "$scratch/libgeiger-agent.so"
 export GEIGER_AGENT=$scratch/libgeiger-agent.so
@@ -99,7 +99,8 @@ good_profile() {
 	((samples >= real_least)) && [[ -z $dropped ]]
 }
 
-# name, processes, samples, drops, events lost, walks, incomplete ones by ending, ms, ms under geiger
+# name, processes, samples, drops, events lost, walks, incomplete ones by ending, ms, ms under
+# geiger
 add_row() {
 	[[ -n ${REAL_TABLE:-} ]] || return 0
 	{

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/real/real.sh disable=SC2317,SC2086,SC2034 # what `same` runs; numbers
 #
-# Processes of many kinds that are forked by a zygote, threads, and an allocator of its own behind malloc.
+# Processes of many kinds that are forked by a zygote, threads, and an allocator of its own behind
+# malloc.
 . "$(dirname "$0")/real.sh"
 browser=$(compgen -c chromium | grep -xE 'chromium(-headless-shell)?' | sort -r | head -1)
 needs "${browser:-chromium}"

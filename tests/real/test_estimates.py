@@ -2,20 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates of real programs hold the truth as often as they say.
 
-Each program does the same in every run.  It is recorded with everything counted, twice, and then sampled with
-several seeds.  Groups are functions (by what they asked for themselves) and stacks, live at the end and allocated,
-in bytes: within a kind no allocation is in two groups, and samples are drawn independently, so the misses of a kind
-are a sum of independent coins.  A group that the report shows is missed if its interval does not hold the truth; one
-that it does not show, if that holds more than the report says of what was never sampled.
+Each program does the same in every run.  It is recorded with everything counted, twice, and then
+sampled with several seeds.  Groups are functions (by what they asked for themselves) and stacks,
+live at the end and allocated, in bytes: within a kind no allocation is in two groups, and samples
+are drawn independently, so the misses of a kind are a sum of independent coins.  A group that the
+report shows is missed if its interval does not hold the truth; one that it does not show, if that
+holds more than the report says of what was never sampled.
 
-Bounds   Intervals hold the truth in 94.5 % at least (docs/ESTIMATION.md, "Measured coverage"): of n groups so many
-         are missed at most as the binomial law has but once in 10^8 times.  Seeds are fixed, but each machine has
-         programs of its own.
-Groups   where half a sample or more is expected: smaller ones are hit by their bound nearly always, which would hide
-         misses.  Those that differ between the two counted runs by more than a thousandth are left out, and may be
-         a tenth of the bytes; else the truth is what lies between the two.
-Runs     have the same addresses: gcc grows tables by hashes of them, and a quarter of its bytes is one function's.
-         Where that is not allowed, groups may differ by a tenth.
+Bounds   Intervals hold the truth in 94.5 % at least (docs/ESTIMATION.md, "Measured coverage"): of n
+         groups so many are missed at most as the binomial law has but once in 10^8 times.  Seeds
+         are fixed, but each machine has programs of its own.
+Groups   These expect half a sample or more: smaller ones are hit by their bound nearly always,
+         which would hide misses.  Groups that differ between the two counted runs by more than a
+         thousandth are left out, and may be a tenth of the bytes; else the truth is what lies
+         between the two.
+Runs     They have the same addresses: gcc grows tables by hashes of them, and a quarter of its
+         bytes is one function's.  On a machine that does not allow it, groups may differ by a tenth.
 
 GEIGER is the program.
 """
@@ -48,8 +50,8 @@ os._exit(0)  # with all that is live
 """
 CODE = "".join(f"int f{i}(int *a, int n)\n{{\n\tint s = {i};\n\tfor (int j = 0; j < n; j++)\n"
                f"\t\ts += a[j] > j ? a[j] * {i} : j;\n\treturn s;\n}}\n" for i in range(60))
-# No sorted sets: those draw the sizes of their nodes.  A server that is not listening yet refuses the client, and
-# has allocated nothing for it.
+# No sorted sets: those draw the sizes of their nodes.  A server that is not listening yet refuses
+# the client, and has allocated nothing for it.
 LOAD = "".join(f"set key:{i} {'x' * (1 + i * 37 % 900)}\r\nhset hash:{i % 300} field:{i} {i}\r\n"
                f"rpush list:{i % 50} {'y' * (1 + i * 11 % 200)}\r\nsadd set:{i % 20} member:{i}\r\n" for i in range(10000))
 REDIS = """./redis-server --port 0 --unixsocket redis.sock --save '' --slowlog-log-slower-than -1 >/dev/null 2>&1 &
@@ -119,7 +121,8 @@ def truth_of(metric, by):
 
 
 def most_missed(count, share, alpha):
-    """Of so many that are missed with that probability or less, more are but with the probability alpha."""
+    """Of so many that are missed with that probability or less, more are but with the probability
+    alpha."""
     missed, rest = count, 0.0
     while missed > 0:
         rest += math.exp(math.lgamma(count + 1) - math.lgamma(missed + 1) - math.lgamma(count - missed + 1)

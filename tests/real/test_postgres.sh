@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/real/real.sh disable=SC2317,SC2086,SC2034 # what `same` runs; numbers
 #
-# A postmaster and its children, as a user that is not root: where we are root, geiger is root too, and
-# what it runs is not.
+# A postmaster and its children, as a user that is not root: where we are root, geiger is root too,
+# and what it runs is not.
 . "$(dirname "$0")/real.sh"
 bin=$(compgen -G '/usr/lib/postgresql/*/bin' | tail -1)
 PATH=$PATH:$bin

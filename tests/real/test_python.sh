@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/real/real.sh disable=SC2317,SC2086,SC2034 # what `same` runs; numbers
 #
-# test_python.sh [ALLOCATOR] - a fixed part of Python's own test suite, in one process of the system's
-# Python; ALLOCATOR is a value of PYTHONMALLOC.
+# test_python.sh [ALLOCATOR] - a fixed part of Python's own test suite, in one process of the
+# system's Python; ALLOCATOR is a value of PYTHONMALLOC.
 . "$(dirname "$0")/real.sh"
 
 # Not another Python that PATH may have: the suite is packaged for this one.

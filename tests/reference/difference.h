@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * difference - the law of gg_difference_of() as docs/ESTIMATION.md states it, word for word and slow:
- * each side's interval by the functions of interval.h, and the p-value by halving.
+ * difference - the law of gg_difference_of() as docs/ESTIMATION.md states it, word for word and
+ * slow: each side's interval by the functions of interval.h, and the p-value by halving.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fixture - files for the tests of src/symbol/, made by the compiler and binutils in a folder of the
- * test's own.
+ * fixture - files for the tests of src/symbol/, made by the compiler and binutils in a folder of
+ * the test's own.
  *
  *   struct fixture f;
  *
@@ -56,8 +56,8 @@ struct asked {
 };
 
 /*
- * Asks for one address of a module.  The texts live until the next question.  The module's addresses
- * and the options that are zero are filled in: no cache, offline.
+ * Asks for one address of a module.  The texts live until the next question.  The module's
+ * addresses and the options that are zero are filled in: no cache, offline.
  */
 struct asked fixture_ask_module(struct fixture *f, struct gg_symbol_module module, uint64_t address,
                                 const struct gg_symbol_options *options);

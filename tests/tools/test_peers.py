@@ -75,7 +75,8 @@ def made_results_are_worked_out(folder):
     better, worse = text.index("### Where a peer is better"), text.index("### Where geiger is better")
     check("it_says_in_words_where_a_peer_is_better",
           better < text.index("pair (0.90, 1.10)") < worse < text.index("whole (2.00, 1.00)"), text)
-    # sqrt((0.1^2 + 0.3^2) / 2) = 22.4 %; the sum is 1800 of 2000; one of two intervals has the truth.
+    # sqrt((0.1^2 + 0.3^2) / 2) = 22.4 %; the sum is 1800 of 2000; one of two intervals has the
+    # truth.
     check("errors_bias_and_coverage_are_those_of_the_functions",
           row_of(text, "Errors", "geiger over glibc, 512k")[:4] == ["1", "22.4 %", "-10.0 %", "50 %"], text)
     check("what_failed_or_is_not_there_is_a_row",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two libraries of the same layout, so that the second is loaded where the first was: the function
- * that calls back has its call at the same address in both, in frames of another size (FRAME_WORDS).
+ * that calls back has its call at the same address in both, in frames of another size
+ * (FRAME_WORDS).
  */
 #include <stdint.h>
 
