@@ -64,7 +64,7 @@ static void record(struct gg_profile_writer *writer, int fd, const uint8_t *rest
 		gg_reconcile_if_lossy(target);
 		writer->now_ns = 20000;
 		gg_final_state_write(target,
-		                     (struct gg_process_end){ writer->now_ns, writer->now_ns },
+		                     (struct gg_end_bounds){ writer->now_ns, writer->now_ns },
 		                     "exited 0");
 	}
 	gg_target_set_done(&set);

@@ -15,7 +15,7 @@
 GG_EXPORT _Noreturn void _exit(int status);
 GG_EXPORT _Noreturn void _exit(int status)
 {
-	gg_process_end();
+	gg_end_bounds();
 	for (;;)
 		gg_real._exit(status);
 }

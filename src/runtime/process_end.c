@@ -19,7 +19,7 @@ static void end_region(void)
 		gg_region_end(&gg_process.region, gg_clock_monotonic_ns());
 }
 
-void gg_process_end(void)
+void gg_end_bounds(void)
 {
 	/* A vfork child writes into its parent's memory, so it must not come here; a seccomp filter
 	 * may forbid the getpid() that would tell, so the question comes after that one. */

@@ -3,7 +3,7 @@
  * process_end - what the agent does when the process ends.
  *
  * exit() and the return from main() call the destructor of start.c.  _exit() calls no destructors,
- * so the agent's hook of it calls gg_process_end().  Allocations and frees after that are still
+ * so the agent's hook of it calls gg_end_bounds().  Allocations and frees after that are still
  * recorded.
  */
 #pragma once
@@ -14,4 +14,4 @@
 void gg_process_end_in_order(void);
 
 /* Notes the time of the end in the region, so that a recorder does not have to guess it. */
-void gg_process_end(void);
+void gg_end_bounds(void);

@@ -128,7 +128,7 @@ static int count_coarse(const struct gg_profile_coarse *coarse, void *context)
 /* Ends the process and reads what the profile has of it. */
 static void finish(struct scene *scene)
 {
-	REQUIRE(gg_final_state_write(scene->target, (struct gg_process_end){ 1 << 20, 1 << 20 },
+	REQUIRE(gg_final_state_write(scene->target, (struct gg_end_bounds){ 1 << 20, 1 << 20 },
 	                             "exited 0") == 0);
 	REQUIRE(gg_profile_writer_commit(&scene->writer) == 0);
 	REQUIRE(gg_profile_each_sample(scene->profile, count_sample, scene, &scene->error) == 0);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "record/diagnose/unprofiled.h"
+#include "record/diagnose/agent_presence.h"
 #include "test.h"
 
 #define AGENT "/proc/version" /* any file: the loader complains, and goes on without it */
@@ -42,7 +42,7 @@ static bool names_agent_within(pid_t pid, bool expected, double seconds)
 	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
 
 	while (gg_clock_monotonic_ns() < end_ns)
-		if (gg_unprofiled_names_agent((uint32_t)pid) == expected)
+		if (gg_agent_presence_in_environment((uint32_t)pid) == expected)
 			return true;
 	return false;
 }

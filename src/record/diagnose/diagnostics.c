@@ -18,7 +18,8 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/size.h"
-#include "record/diagnose/unprofiled.h"
+#include "record/diagnose/agent_presence.h"
+#include "record/diagnose/preloadable.h"
 #include "record/process/ingest.h"
 #include "record/session/launch.h"
 #include "stats/estimate/interval.h"
@@ -31,19 +32,20 @@ enum { HINTS_MAX = 20 };
 #define OTHER_BYTES 16e6
 
 /* Adds a note to the profile, up to HINTS_MAX.  The first one becomes the hint of the last line. */
-static void GG_PRINTF(2, 3) tell(struct gg_process_set *set, const char *format, ...)
+static void GG_PRINTF(3, 4) tell(struct gg_findings *findings, struct gg_profile_writer *writer,
+                                 const char *format, ...)
 {
 	char text[GG_DIAGNOSTIC_MAX];
 	va_list values;
 
-	if (set->hint_count++ >= HINTS_MAX)
+	if (findings->hint_count++ >= HINTS_MAX)
 		return;
 	va_start(values, format);
 	vsnprintf(text, sizeof(text), format, values);
 	va_end(values);
-	gg_profile_writer_note(set->writer, "%s.", text);
-	if (set->hint[0] == '\0')
-		snprintf(set->hint, sizeof(set->hint), "%s", text);
+	gg_profile_writer_note(writer, "%s.", text);
+	if (findings->hint[0] == '\0')
+		snprintf(findings->hint, sizeof(findings->hint), "%s", text);
 }
 
 /* --- another program --- */
@@ -59,7 +61,7 @@ static bool has_other_root(uint32_t pid)
 	       (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
 }
 
-void gg_diagnostics_watch(struct gg_process_set_member *member)
+void gg_diagnostics_watch(struct gg_member *member)
 {
 	const struct gg_region_header *header = &member->target->reader.header;
 	static const char deleted[] = " (deleted)";
@@ -87,34 +89,35 @@ void gg_diagnostics_watch(struct gg_process_set_member *member)
 		member->unseen_exe[0] = '\0';
 	else if (strcmp(member->unseen_exe, exe) == 0) {
 		if (member->names_agent && !member->is_refused)
-			member->is_refused = gg_unprofiled_lacks_agent(member->target->pid);
+			member->is_refused = gg_agent_presence_is_refused(member->target->pid);
 	} else {
 		member->is_refused = false;
 		snprintf(member->unseen_exe, sizeof(member->unseen_exe), "%s", exe);
 		member->has_other_root = has_other_root(member->target->pid);
-		member->names_agent = gg_unprofiled_names_agent(member->target->pid);
+		member->names_agent = gg_agent_presence_in_environment(member->target->pid);
 	}
 }
 
-void gg_diagnostics_unseen_process(struct gg_process_set *set, uint32_t pid, const char *exe,
-                                   const char *why)
+void gg_diagnostics_unseen_process(struct gg_findings *findings, struct gg_profile_writer *writer,
+                                   uint32_t pid, const char *exe, const char *why)
 {
 	uint64_t key = gg_hash_bytes(exe, strlen(exe), 0);
 
-	if (gg_map_get(&set->unseen, key) != GG_MAP_NONE)
+	if (gg_map_get(&findings->unseen, key) != GG_MAP_NONE)
 		return;
-	if (gg_map_put(&set->unseen, key, pid) < 0)
-		gg_profile_writer_keep(set->writer, -ENOMEM);
-	tell(set, "process %u executed %s, which is not in the profile: %s", pid, exe, why);
+	if (gg_map_put(&findings->unseen, key, pid) < 0)
+		gg_profile_writer_keep(writer, -ENOMEM);
+	tell(findings, writer, "process %u executed %s, which is not in the profile: %s", pid, exe,
+	     why);
 }
 
 /*
  * Explains why a member's program runs without the agent.  If its file gives no reason, the reason
  * is in the process: its root directory, its environment, its permissions, or an early end.
  */
-static void tell_unseen(struct gg_process_set *set, const struct gg_process_set_member *member)
+static void tell_unseen(struct gg_findings *findings, const struct gg_member *member)
 {
-	struct gg_profile_writer *writer = set->writer;
+	struct gg_profile_writer *writer = member->target->writer;
 	char why[GG_PRELOADABLE_WHY_MAX];
 
 	gg_profile_writer_event(writer, member->target->id, writer->now_ns, "exec",
@@ -135,7 +138,8 @@ static void tell_unseen(struct gg_process_set *set, const struct gg_process_set_
 			snprintf(why, sizeof(why), "it ended while it started (%s)",
 			         member->ending != NULL ? member->ending : "how is not known");
 	}
-	gg_diagnostics_unseen_process(set, member->target->pid, member->unseen_exe, why);
+	gg_diagnostics_unseen_process(findings, writer, member->target->pid, member->unseen_exe,
+	                              why);
 }
 
 /* --- memory from elsewhere --- */
@@ -166,7 +170,7 @@ static const char *why_python(const char *name)
  * blocks.  The difference counts only if malloc gave less than half and if the difference exceeds
  * OTHER_BYTES plus the most that chance can hide at this sampling interval.
  */
-static bool tell_memory(struct gg_process_set *set, const struct gg_target *target)
+static bool tell_memory(struct gg_findings *findings, const struct gg_target *target)
 {
 	double bound = gg_interval_unseen_bytes(target->record.interval_bytes, CONFIDENCE);
 	double held = (double)target->anonymous_most_bytes, given = target->chunk_most_bytes;
@@ -182,9 +186,10 @@ static bool tell_memory(struct gg_process_set *set, const struct gg_target *targ
 		         strncmp(gg_path_base(exe), "python", 6) == 0
 		                 ? why_python(gg_path_base(exe))
 		                 : "the program maps memory itself: --mmap records that, too");
-	tell(set, "process %u (%s) had %s of memory, of which malloc gave about %s: %s",
-	     target->pid, gg_path_base(exe), gg_size_format(held, held_text),
-	     gg_size_format(given, given_text), why);
+	tell(findings, target->writer,
+	     "process %u (%s) had %s of memory, of which malloc gave about %s: %s", target->pid,
+	     gg_path_base(exe), gg_size_format(held, held_text), gg_size_format(given, given_text),
+	     why);
 	return true;
 }
 
@@ -192,28 +197,29 @@ static bool tell_memory(struct gg_process_set *set, const struct gg_target *targ
  * Explains, once for each program, that it has its own allocator: a program that a child or a
  * script executed.  `is_told`: a note has explained this process already.
  */
-static void tell_allocator(struct gg_process_set *set, const struct gg_target *target, bool is_told)
+static void tell_allocator(struct gg_findings *findings, const struct gg_target *target,
+                           bool is_told)
 {
 	const char *exe = target->record.exe != NULL ? target->record.exe : "";
 	uint64_t key = gg_hash_bytes(exe, strlen(exe), 0);
 	char why[GG_PRELOADABLE_WHY_MAX];
 
-	if (gg_map_get(&set->examined, key) != GG_MAP_NONE)
+	if (gg_map_get(&findings->examined, key) != GG_MAP_NONE)
 		return;
-	if (gg_map_put(&set->examined, key, 0) < 0)
-		gg_profile_writer_keep(set->writer, -ENOMEM);
+	if (gg_map_put(&findings->examined, key, 0) < 0)
+		gg_profile_writer_keep(target->writer, -ENOMEM);
 	if (!is_told && gg_preloadable_of(exe, why) == GG_PRELOADABLE_PART)
-		tell(set, "not all of process %u (%s) can be seen: %s", target->pid,
-		     gg_path_base(exe), why);
+		tell(findings, target->writer, "not all of process %u (%s) can be seen: %s",
+		     target->pid, gg_path_base(exe), why);
 }
 
-void gg_diagnostics_add(struct gg_process_set *set, struct gg_process_set_member *member)
+void gg_diagnostics_add(struct gg_findings *findings, struct gg_member *member)
 {
 	gg_ingest_drain(member->target, false); /* the pending events may raise its maximum */
 	if (member->unseen_exe[0] != '\0')
-		tell_unseen(set, member);
+		tell_unseen(findings, member);
 	else
-		tell_allocator(set, member->target, tell_memory(set, member->target));
+		tell_allocator(findings, member->target, tell_memory(findings, member->target));
 }
 
 /* --- the session --- */
@@ -244,10 +250,8 @@ void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_
  * Explains why no process has a region.  The loader exits with 127 if a library is missing, and a
  * shell exits with 126 or 127 if it cannot execute a program.
  */
-static void tell_no_process(const struct gg_process_set *set, char text[GG_DIAGNOSTIC_MAX])
+static void tell_no_process(const char *ending, char text[GG_DIAGNOSTIC_MAX])
 {
-	const char *ending = set->command_ending;
-
 	if (strncmp(ending, "killed", 6) == 0 || strcmp(ending, "exited 127") == 0 ||
 	    strcmp(ending, "exited 126") == 0)
 		snprintf(text, GG_DIAGNOSTIC_MAX, "the program ended while it started (%s)",
@@ -262,20 +266,20 @@ static void tell_no_process(const struct gg_process_set *set, char text[GG_DIAGN
  * The order of the explanations goes from certain to likely: the command's file, a hint about one
  * of its processes, an allocator of its own, and at last the sampling interval.
  */
-bool gg_diagnostics_of_session(const struct gg_process_set *set, const char *command,
-                               char text[GG_DIAGNOSTIC_MAX])
+bool gg_diagnostics_of_session(const struct gg_findings *findings,
+                               const struct gg_profile_writer *writer, const char *command,
+                               const char *ending, char text[GG_DIAGNOSTIC_MAX])
 {
-	const struct gg_profile_writer *writer = set->writer;
 	char why[GG_PRELOADABLE_WHY_MAX];
 	enum gg_preloadable reach = gg_launch_reach(command, why);
 
 	text[0] = '\0';
-	if (writer->process_count == 0 && set->hint[0] == '\0' && reach != GG_PRELOADABLE_ALL)
+	if (writer->process_count == 0 && findings->hint[0] == '\0' && reach != GG_PRELOADABLE_ALL)
 		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", why);
-	else if (writer->process_count == 0 && set->hint[0] == '\0')
-		tell_no_process(set, text);
-	else if (set->hint[0] != '\0')
-		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", set->hint);
+	else if (writer->process_count == 0 && findings->hint[0] == '\0')
+		tell_no_process(ending, text);
+	else if (findings->hint[0] != '\0')
+		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", findings->hint);
 	else if (reach == GG_PRELOADABLE_PART)
 		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", why);
 	else if (writer->taken_count == 0)

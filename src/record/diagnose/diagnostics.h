@@ -13,23 +13,28 @@
  */
 #pragma once
 
-#include "record/process/process_set.h"
+#include "record/diagnose/findings.h"
+#include "record/process/member.h"
 
-enum { GG_DIAGNOSTIC_MAX = 400 };
+enum { GG_DIAGNOSTIC_MAX = GG_FINDINGS_TEXT_MAX };
 
 /* Checks if the process has executed a program that has no region. */
-void gg_diagnostics_watch(struct gg_process_set_member *member);
+void gg_diagnostics_watch(struct gg_member *member);
 
 /* Notes that a process without a region has executed that program; once for each program. */
-void gg_diagnostics_unseen_process(struct gg_process_set *set, uint32_t pid, const char *exe,
-                                   const char *why);
+void gg_diagnostics_unseen_process(struct gg_findings *findings, struct gg_profile_writer *writer,
+                                   uint32_t pid, const char *exe, const char *why);
 
 /* Adds the explanations about a process.  Call it when the process or its recording has ended. */
-void gg_diagnostics_add(struct gg_process_set *set, struct gg_process_set_member *member);
+void gg_diagnostics_add(struct gg_findings *findings, struct gg_member *member);
 
-/* Explains why the session has no or few samples; false: there is nothing to explain. */
-bool gg_diagnostics_of_session(const struct gg_process_set *set, const char *command,
-                               char text[GG_DIAGNOSTIC_MAX]);
+/*
+ * Explains why the session has no or few samples; false: there is nothing to explain.  `ending` is
+ * how the command's process ended.
+ */
+bool gg_diagnostics_of_session(const struct gg_findings *findings,
+                               const struct gg_profile_writer *writer, const char *command,
+                               const char *ending, char text[GG_DIAGNOSTIC_MAX]);
 
 /* Explains how much a program may have allocated although nothing was sampled. */
 void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_DIAGNOSTIC_MAX]);

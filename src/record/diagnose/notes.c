@@ -76,8 +76,9 @@ static void take_reason(struct gg_process_set *set, const char *text)
 	const char *why = strstr(text, "]: ");
 	size_t length = why != NULL ? strcspn(why + 3, "\n") : 0;
 
-	if (set->writer->process_count == 0 && set->hint[0] == '\0' && length > 0)
-		snprintf(set->hint, sizeof(set->hint), "%.*s", (int)length, why + 3);
+	if (set->writer->process_count == 0 && set->findings.hint[0] == '\0' && length > 0)
+		snprintf(set->findings.hint, sizeof(set->findings.hint), "%.*s", (int)length,
+		         why + 3);
 }
 
 /* Writes how many processes have no region, and why.  False: each process has one. */
@@ -184,7 +185,9 @@ int gg_notes_add(struct gg_process_set *set, const char *command)
 		gg_profile_writer_note(writer, "%s.", why);
 	gg_notes_add_losses(writer);
 	/* A hint comes from a note or from the log, so the profile has it already. */
-	if (gg_diagnostics_of_session(set, command, why) && set->hint[0] == '\0')
+	if (gg_diagnostics_of_session(&set->findings, set->writer, command, set->command_ending,
+	                              why) &&
+	    set->findings.hint[0] == '\0')
 		gg_profile_writer_note(writer, "%s: %s.",
 		                       writer->taken_count == 0 ? "Nothing was sampled"
 		                                                : "Not all can be seen",
@@ -220,7 +223,8 @@ void gg_notes_print_summary(const struct gg_process_set *set, const char *path, 
 	/* The number in reports, which leaves out inherited blocks without an ancestor's sample. */
 	uint64_t sample_count = writer->sample_count - writer->orphan_count + writer->coarse_count;
 	char why[GG_DIAGNOSTIC_MAX], missing[MISSING_TEXT_MAX] = "", log[LOG_MAX];
-	bool has_missing, has_why = gg_diagnostics_of_session(set, command, why);
+	bool has_missing, has_why = gg_diagnostics_of_session(&set->findings, set->writer, command,
+	                                                      set->command_ending, why);
 
 	read_log(set, log, sizeof(log));
 	has_missing = tell_missing(set, log, missing, sizeof(missing));

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "record/diagnose/agent_presence.h"
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/preloadable.h"
 #include "record/regions/process_alive.h"
@@ -30,7 +31,6 @@ enum {
 	 * A search takes one hundredth of a processor's time at most; its own waits do not count.
 	 */
 	PART = 100,
-	ENVIRONMENT_MAX = 1 << 20 /* bytes; a longer environment counts as unknown */
 };
 
 struct look {
@@ -76,115 +76,11 @@ static void add_children(struct look *look, uint32_t pid)
 
 static bool is_member(const struct gg_process_set *set, uint32_t pid)
 {
-	const struct gg_process_set_member *member = set->first;
+	const struct gg_member *member = set->first;
 
 	while (member != NULL && member->target->pid != pid)
 		member = member->next;
 	return member != NULL;
-}
-
-/* True if LD_PRELOAD has the agent.  Each of the `variables` ends in a 0 byte. */
-static bool is_preloaded(const char *variables, size_t length, const char *agent)
-{
-	static const char name[] = "LD_PRELOAD=";
-	const char *end = variables + length, *next;
-
-	for (const char *at = variables; at < end; at = next) {
-		next = memchr(at, '\0', (size_t)(end - at));
-		next = next != NULL ? next + 1 : end;
-		if ((size_t)(next - at) > strlen(name) && memcmp(at, name, strlen(name)) == 0)
-			return memmem(at, (size_t)(next - at), agent, strlen(agent)) != NULL;
-	}
-	return false;
-}
-
-/*
- * True if the environment is really empty, as after `env -i`.  /proc/PID/environ is also empty for
- * a process within exec() and for one that is about to end.  For these the kernel has no addresses
- * of the environment; for an empty environment it has an address, and the start equals the end.
- */
-static bool has_empty_environment(uint32_t pid)
-{
-	enum { TEXT_MAX = 2048, FROM_STATE = 3, START = 50, END = 51 }; /* proc_pid_stat(5) */
-	unsigned long long start = 0, end = 0;
-	char path[32], text[TEXT_MAX], *at, *rest;
-	ssize_t length;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-	if (fd >= 0)
-		close(fd);
-	text[length > 0 ? length : 0] = '\0';
-	at = strrchr(text, ')'); /* ends the name, which may have any character */
-	at = at != NULL ? strtok_r(at + 1, " ", &rest) : NULL;
-	for (int field = FROM_STATE; at != NULL && field <= END;
-	     field++, at = strtok_r(NULL, " ", &rest)) {
-		if (field == START)
-			start = strtoull(at, NULL, 10);
-		else if (field == END)
-			end = strtoull(at, NULL, 10);
-	}
-	return end != 0 && start == end;
-}
-
-/* True if the process's LD_PRELOAD has the agent, or if its environment cannot be read. */
-static bool has_agent_in_environment(uint32_t pid, const char *agent)
-{
-	char path[32], *text = malloc(ENVIRONMENT_MAX);
-	size_t length = 0;
-	bool found = true;
-	ssize_t got = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/environ", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (text != NULL && fd >= 0 && length < ENVIRONMENT_MAX &&
-	       (got = read(fd, text + length, ENVIRONMENT_MAX - length)) > 0)
-		length += (size_t)got;
-	if (text != NULL && fd >= 0 && got == 0 && length == 0)
-		found = !has_empty_environment(pid);
-	else if (text != NULL && fd >= 0 && got == 0 && length < ENVIRONMENT_MAX)
-		found = is_preloaded(text, length, agent);
-	if (fd >= 0)
-		close(fd);
-	free(text);
-	return found;
-}
-
-bool gg_unprofiled_names_agent(uint32_t pid)
-{
-	char agent[GG_LAUNCH_PATH_MAX];
-
-	return gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent);
-}
-
-/* True if the process has mapped a file whose path contains `part`.  `otherwise`: it is unknown. */
-static bool is_mapped(uint32_t pid, const char *part, bool otherwise)
-{
-	char path[32], *line = NULL;
-	bool found = false;
-	size_t size = 0;
-	FILE *maps;
-
-	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-	maps = fopen(path, "re");
-	if (maps == NULL)
-		return otherwise;
-	while (!found && getline(&line, &size, maps) > 0)
-		found = strstr(line, part) != NULL;
-	free(line);
-	fclose(maps);
-	return found;
-}
-
-bool gg_unprofiled_lacks_agent(uint32_t pid)
-{
-	char agent[GG_LAUNCH_PATH_MAX];
-
-	return gg_launch_find_agent(agent, NULL) == 0 && is_mapped(pid, "/libc.so.6", false) &&
-	       !is_mapped(pid, agent, true);
 }
 
 static bool read_exe(uint32_t pid, char exe[GG_REGION_EXE_MAX + 1])
@@ -231,9 +127,10 @@ static bool find_why(uint32_t pid, const char *exe, char why[GG_PRELOADABLE_WHY_
 	char agent[GG_LAUNCH_PATH_MAX], now[GG_REGION_EXE_MAX + 1];
 
 	if (gg_preloadable_loads(exe, why)) {
-		if (gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent) ||
+		if (gg_launch_find_agent(agent, NULL) < 0 ||
+		    gg_agent_presence_in_environment(pid) ||
 		    /* Programs may overwrite their environment; mappings are certain. */
-		    is_mapped(pid, agent, true))
+		    gg_agent_presence_is_mapped(pid, agent, true))
 			return false;
 		snprintf(why, GG_PRELOADABLE_WHY_MAX,
 		         "its environment is without LD_PRELOAD (env -i, sudo, su)");
@@ -258,7 +155,7 @@ static void examine(struct gg_process_set *set, uint32_t pid)
 	} else {
 		return;
 	}
-	gg_diagnostics_unseen_process(set, pid, exe, why);
+	gg_diagnostics_unseen_process(&set->findings, set->writer, pid, exe, why);
 }
 
 /* Searches all descendants: the loop adds the children of each process to its own list. */
@@ -267,7 +164,7 @@ void gg_unprofiled_look(struct gg_process_set *set, pid_t command)
 	uint64_t start_ns = gg_clock_monotonic_ns(), before_ns = gg_clock_thread_ns(), cost_ns;
 	struct look look = { .count = 0 };
 
-	if (start_ns < set->next_unseen_ns || set->only_pid != 0)
+	if (start_ns < set->findings.next_search_ns || set->only_pid != 0)
 		return;
 	add_children(&look, (uint32_t)getpid());
 	for (uint32_t i = 0; i < look.count; i++) {
@@ -276,5 +173,6 @@ void gg_unprofiled_look(struct gg_process_set *set, pid_t command)
 			examine(set, look.pids[i]);
 	}
 	cost_ns = gg_clock_thread_ns() - before_ns;
-	set->next_unseen_ns = start_ns + (cost_ns * PART > EVERY_NS ? cost_ns * PART : EVERY_NS);
+	set->findings.next_search_ns = start_ns +
+	                               (cost_ns * PART > EVERY_NS ? cost_ns * PART : EVERY_NS);
 }

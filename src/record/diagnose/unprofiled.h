@@ -19,14 +19,5 @@
 
 #include "record/process/process_set.h"
 
-/* True if the process's LD_PRELOAD has the agent, or its environment cannot be read. */
-bool gg_unprofiled_names_agent(uint32_t pid);
-
-/*
- * True if the process has mapped libc but not the agent, which the loader would have loaded first.
- * False if its mappings cannot be read.
- */
-bool gg_unprofiled_lacks_agent(uint32_t pid);
-
 /* Searches if a search is due.  Skips the command's own process; diagnostics.h handles that. */
 void gg_unprofiled_look(struct gg_process_set *set, pid_t command);

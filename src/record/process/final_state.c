@@ -96,7 +96,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	return writer->status;
 }
 
-int gg_final_state_write(struct gg_target *target, struct gg_process_end end, const char *ending)
+int gg_final_state_write(struct gg_target *target, struct gg_end_bounds end, const char *ending)
 {
 	struct gg_profile_writer *writer = target->writer;
 	int64_t end_ns = end.end_ns;

@@ -11,7 +11,7 @@
  * The end of a process, in the session's time: not before least_ns, and not after end_ns.
  * GG_TIME_NONE: it lives on.
  */
-struct gg_process_end {
+struct gg_end_bounds {
 	int64_t least_ns, end_ns;
 };
 
@@ -19,4 +19,4 @@ struct gg_process_end {
  * Writes the final state and totals, and closes the region.  `end` is when the process ended.
  * `ending` as in struct gg_profile_process, or NULL.
  */
-int gg_final_state_write(struct gg_target *target, struct gg_process_end end, const char *ending);
+int gg_final_state_write(struct gg_target *target, struct gg_end_bounds end, const char *ending);

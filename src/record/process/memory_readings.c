@@ -107,7 +107,7 @@ int64_t gg_memory_max_rss(pid_t pid)
  * and old enough that an estimated walk takes a small part of its life.
  */
 static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *set,
-                        const struct gg_process_set_member *member)
+                        const struct gg_member *member)
 {
 	int64_t age_ns = set->writer->now_ns - member->target->record.start_ns;
 	int64_t cost_ns = WALK_NS + member->reading.rss_bytes / PAGE_BYTES * WALK_PAGE_NS;
@@ -132,8 +132,7 @@ static size_t private_bytes(const struct gg_target *target)
 	return gg_region_private_bytes(&options);
 }
 
-static void walk(struct gg_memory_rounds *rounds, struct gg_process_set_member *member,
-                 struct gg_buf *text)
+static void walk(struct gg_memory_rounds *rounds, struct gg_member *member, struct gg_buf *text)
 {
 	struct gg_profile_memory *reading = &member->reading;
 	const struct gg_smaps *parts = &member->parts;
@@ -169,8 +168,7 @@ static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_p
 	if (now_ns < rounds->walks_ns + rounds->longest_walk_ns * FIRST_WALK_PART ||
 	    now_ns < rounds->walks_ns + rounds->all_walks_ns * ALL_WALKS_PART)
 		return false;
-	for (const struct gg_process_set_member *member = set->first; member != NULL;
-	     member = member->next) {
+	for (const struct gg_member *member = set->first; member != NULL; member = member->next) {
 		count += member->reading.rss_bytes >= 0;
 		new_count += member->reading.rss_bytes >= 0 && member->walked_ns == 0;
 	}
@@ -196,8 +194,7 @@ static void walk_all(struct gg_memory_rounds *rounds, struct gg_process_set *set
 		rounds->next_walks_ns = UINT64_MAX;
 		rounds->longest_walk_ns = rounds->all_walks_ns = 0;
 	}
-	for (struct gg_process_set_member *member = set->first; member != NULL;
-	     member = member->next) {
+	for (struct gg_member *member = set->first; member != NULL; member = member->next) {
 		if (member->reading.rss_bytes < 0 || !is_walk_due(rounds, set, member))
 			continue;
 		if (gg_clock_thread_ns() >= end_ns)
@@ -211,7 +208,7 @@ static void walk_all(struct gg_memory_rounds *rounds, struct gg_process_set *set
 
 /* --- rounds --- */
 
-static void read_status(struct gg_process_set_member *member, int64_t time_ns, uint64_t start_ns,
+static void read_status(struct gg_member *member, int64_t time_ns, uint64_t start_ns,
                         struct gg_buf *text)
 {
 	struct gg_target *target = member->target;
@@ -242,8 +239,7 @@ static double live_bytes(const struct gg_process_set *set)
 {
 	double bytes = 0;
 
-	for (const struct gg_process_set_member *member = set->first; member != NULL;
-	     member = member->next) {
+	for (const struct gg_member *member = set->first; member != NULL; member = member->next) {
 		bytes += member->target->live_bytes;
 		if (member->target->ancestor != NULL && !member->target->ancestor->is_finished)
 			bytes -= member->target->inherited_bytes;
@@ -267,8 +263,8 @@ static int write_round(struct gg_process_set *set, struct gg_profile_memory *all
 	struct gg_profile_writer *writer = set->writer;
 	bool has_shares = true;
 
-	for (struct gg_process_set_member *member = set->first;
-	     member != NULL && writer->status == 0; member = member->next) {
+	for (struct gg_member *member = set->first; member != NULL && writer->status == 0;
+	     member = member->next) {
 		struct gg_profile_memory *reading = &member->reading;
 
 		if (reading->rss_bytes < 0)
@@ -303,8 +299,7 @@ int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 	writer->now_ns = (int64_t)(start_ns - writer->start_ns);
 	all = gg_memory_unknown(0, writer->now_ns);
 	all.live_bytes = live_bytes(set);
-	for (struct gg_process_set_member *member = set->first; member != NULL;
-	     member = member->next)
+	for (struct gg_member *member = set->first; member != NULL; member = member->next)
 		read_status(member, all.time_ns, start_ns, &text);
 	walk_all(rounds, set, start_ns, &text);
 	rounds->last_ns = writer->now_ns;

@@ -44,7 +44,7 @@ static bool is_same_program(const struct gg_target *target)
 	       memcmp(exe, header->exe, header->exe_bytes) == 0;
 }
 
-static void read_title(struct gg_process_set_member *member)
+static void read_title(struct gg_member *member)
 {
 	struct gg_target *target = member->target;
 	char command[GG_REGION_COMMAND_MAX], name[16];
@@ -65,8 +65,7 @@ void gg_process_names_watch(struct gg_process_set *set)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns(), pause_ns;
 
-	for (struct gg_process_set_member *member = set->first; member != NULL;
-	     member = member->next) {
+	for (struct gg_member *member = set->first; member != NULL; member = member->next) {
 		const struct gg_region_header *header = &member->target->reader.header;
 
 		if (now_ns < member->next_title_ns || member->noticed_ns != 0 ||

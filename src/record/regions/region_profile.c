@@ -177,7 +177,7 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	/* Without a recorder nobody saw the exit status; a noted end means an orderly exit. */
 	end_ns = is_alive ? GG_TIME_NONE : gg_profile_writer_time(writer, *last_ns);
 	if (status == 0)
-		status = gg_final_state_write(target, (struct gg_process_end){ end_ns, end_ns },
+		status = gg_final_state_write(target, (struct gg_end_bounds){ end_ns, end_ns },
 		                              view.header.end_monotonic_ns != 0 ? "exited" : NULL);
 	gg_region_view_done(&view);
 	return status;

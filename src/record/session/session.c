@@ -36,6 +36,7 @@
 #include "record/diagnose/notes.h"
 #include "record/diagnose/unprofiled.h"
 #include "record/process/memory_readings.h"
+#include "record/process/new_regions.h"
 #include "record/process/process_names.h"
 #include "record/process/process_set.h"
 #include "record/regions/region_list.h"
@@ -291,7 +292,7 @@ static void reap(struct session *s)
 		 */
 		if (pid == s->launch.pid && max_rss_bytes <= s->copy_rss_bytes + COPY_RSS_SLACK)
 			max_rss_bytes = -1;
-		ending = gg_process_set_reaped(&s->processes, pid, status, max_rss_bytes);
+		ending = gg_endings_add(&s->processes.endings, pid, status, max_rss_bytes)->text;
 		if (pid != s->launch.pid || s->command_ended)
 			continue;
 		snprintf(s->processes.command_ending, sizeof(s->processes.command_ending), "%s",
@@ -412,7 +413,7 @@ static int work(struct session *s)
 	/* In a complete round no region is missed: inotify reports new ones, or a scan ran. */
 	is_complete = s->processes.succession.watch_fd >= 0;
 	if (has_embryo(s) || s->writer.now_ns >= s->next_scan_ns) {
-		gg_process_set_scan(&s->processes);
+		gg_new_regions_scan(&s->processes);
 		s->next_scan_ns = s->writer.now_ns + GG_NS_PER_S;
 		is_complete = true;
 	}
@@ -505,7 +506,7 @@ static int complete(struct session *s)
 {
 	s->writer.now_ns = now_of(s);
 	gg_profile_writer_progress_begin(&s->writer, !s->options->quiet && isatty(STDERR_FILENO));
-	gg_process_set_scan(&s->processes);
+	gg_new_regions_scan(&s->processes);
 	gg_memory_read(&s->memory, &s->processes);
 	gg_process_set_finish_all(&s->processes);
 	gg_notes_add(&s->processes, s->options->command[0]);
@@ -568,7 +569,7 @@ static void wait_for_command(struct session *s)
 		take_signals(s);
 		s->processes.has_new = false;
 		if (s->writer.status == 0)
-			gg_process_set_scan(&s->processes);
+			gg_new_regions_scan(&s->processes);
 		reap(s);
 	}
 }

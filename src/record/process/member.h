@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * member - a process of a session's set (process/process_set.h): its region and its pidfd.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/process/smaps.h"
+#include "record/process/target.h"
+
+struct gg_member {
+	struct gg_member *next;
+	struct gg_target *target;
+	char name[64]; /* of the region's file */
+	int pidfd;     /* -1: the kernel has no pidfds, so the recorder polls /proc */
+	/* CLOCK_MONOTONIC: when it was last seen alive, and when its end was noticed or 0. */
+	uint64_t alive_ns, noticed_ns;
+	/* its pidfd is in the epoll set, so gg_process_set_listen() notices its end */
+	bool is_asked;
+	bool is_seen;       /* an earlier round noticed that it has ended */
+	const char *ending; /* set when it has ended: a static text or one of gg_endings */
+	/* the program without a region that it executed; "": it executed no such program */
+	char unseen_exe[GG_REGION_EXE_MAX + 1];
+	bool has_other_root; /* that program has another root directory than the recorder */
+	bool names_agent;    /* that program's LD_PRELOAD has the agent, or cannot be read */
+	bool is_refused;     /* the loader did not load the agent nevertheless */
+
+	uint64_t next_title_ns; /* record/process/process_names.h */
+
+	/* State of the memory readings (record/process/memory_readings.h). */
+	struct gg_profile_memory reading; /* of the current round */
+	struct gg_smaps parts;            /* of the last walk */
+	uint64_t walked_ns;               /* CLOCK_MONOTONIC; 0: never */
+};
+
+/*
+ * Makes a member of a process.  Its pidfd joins the epoll set; -1: there is no such set.  NULL: no
+ * memory.
+ */
+struct gg_member *gg_member_new(struct gg_target *target, const char *name, int epoll_fd);
+void gg_member_free(struct gg_member *member);
+
+/* Notes that it has ended, and takes its pidfd out of the epoll set. */
+void gg_member_note_end(struct gg_member *member, int epoll_fd);
+
+/* True if the process has ended.  Polls /proc if the epoll set does not have its pidfd. */
+bool gg_member_has_ended(struct gg_member *member, int epoll_fd);
