@@ -90,7 +90,9 @@ bool gg_agent_presence_in_environment(uint32_t pid)
 {
 	char agent[GG_LAUNCH_PATH_MAX];
 
-	return gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent);
+	/* Within exec() one look may see parts of two programs, so two looks must agree. */
+	return gg_launch_find_agent(agent, NULL) < 0 || has_agent_in_environment(pid, agent) ||
+	       has_agent_in_environment(pid, agent);
 }
 
 bool gg_agent_presence_is_mapped(uint32_t pid, const char *part, bool otherwise)
