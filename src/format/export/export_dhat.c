@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/json.h"
 #include "format/codec/string_table.h"
 #include "format/export/address_space.h"
@@ -98,6 +99,7 @@ static int add_up(struct dhat_export *writer)
 		bool is_live = block->free_ns == GG_TIME_NONE;
 		int64_t until_ns = is_live ? writer->extract->end_ns : block->free_ns;
 
+		gg_assert(point != NULL); /* make_points() has made one for each block */
 		block->stack = (uint32_t)(point - writer->points);
 		point->total_bytes += block->bytes;
 		point->total_count += block->count;

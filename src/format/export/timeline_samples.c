@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
+
 static int compare_entries(const void *a, const void *b)
 {
 	const struct gg_timeline_entry *left = a, *right = b;
@@ -88,6 +90,7 @@ static int find_ends(struct gg_timeline_samples *steps)
 		struct gg_timeline_entry *entry = find_entry(steps, block->process, block->kind,
 		                                             block->stack);
 
+		gg_assert(entry != NULL); /* make_entries() has made one for each block */
 		block->process = (uint32_t)(entry - steps->entries);
 		entry->all_bytes += block->bytes;
 		entry->all_count += block->count;
@@ -184,7 +187,12 @@ static uint64_t part_of(uint64_t last, double now, double all)
 	return now > 0 ? (part < 0x1p63 ? (uint64_t)part : UINT64_C(1) << 63) : 0;
 }
 
-static void settle(struct gg_timeline_entry *entry)
+/*
+ * Computes the whole numbers of an entry at this step.  They grow in proportion to the estimates
+ * and reach the final whole numbers at the last step, so the last dump equals the rows of the
+ * extract.
+ */
+static void update_entry(struct gg_timeline_entry *entry)
 {
 	entry->allocated_bytes = part_of(entry->last_bytes, entry->bytes, entry->all_bytes);
 	entry->allocated_count = part_of(entry->last_count, entry->count, entry->all_count);
@@ -236,7 +244,7 @@ bool gg_timeline_samples_next(struct gg_timeline_samples *steps)
 		if (!steps->entries[i].is_changed)
 			continue;
 		steps->entries[i].is_changed = false;
-		settle(&steps->entries[i]);
+		update_entry(&steps->entries[i]);
 		steps->changed[steps->changed_count++] = (uint32_t)i;
 	}
 	return true;

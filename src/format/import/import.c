@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/hash.h"
 #include "symbol/names/demangle.h"
@@ -408,6 +409,7 @@ int gg_import_row(struct gg_import *import, uint32_t thread, uint32_t stack,
 	                       gg_map_seed(&import->sum_map) + wanted.process);
 	index = gg_map_find(&import->sum_map, hash, sum_is_equal, &key);
 	if (index != GG_MAP_NONE) {
+		gg_assert(index < sum_count(import));
 		sum = (struct gg_import_sum *)(void *)import->sums.data + index;
 		gg_row_sums_add(&sum->live, live);
 		gg_row_sums_add(&sum->freed, freed);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/binary_search.h"
 #include "symbol/dwarf/dwarf_scope.h"
@@ -221,6 +222,7 @@ static void read_unit(struct reader *reader, Dwarf_Die *die, bool *marked, size_
 	Dwarf_Die tree;
 	size_t file_count, done_count = 0;
 
+	gg_assert(low < high && high <= reader->answers->count);
 	reader->scopes.low = low;
 	reader->scopes.high = high;
 	reader->scopes.marked = marked;

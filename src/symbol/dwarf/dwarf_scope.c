@@ -2,9 +2,23 @@
 /*
  * dwarf_scope - walks the tree of a unit and assigns addresses to functions and inlined calls.
  *
- * of_address[i] is the innermost scope that covers address i so far.  The walk goes from the
- * outside inward: a scope takes an address only from its own parent, so each step makes the scope
- * of an address deeper.
+ * The task: for each address, find the function that contains it, and the chain of calls that were
+ * inlined there.  A unit may have a hundred thousand DIEs, and most contain no wanted address.
+ *
+ *   1. The addresses are sorted, so the addresses in a range are a slice of the array, and two
+ *      binary searches find it.
+ *   2. of_address[i] is the innermost scope that covers address i so far; first, it is NULL.
+ *   3. The walk visits a function.  The function claims the addresses in its ranges that have no
+ *      scope yet: of_address[i] becomes the function.  A function that claims nothing is not
+ *      entered, which skips most of the unit.
+ *   4. Inside the function, an inlined call claims addresses from its parent alone: those where
+ *      of_address[i] is still the scope that it is inlined into.  So each claim makes the scope of
+ *      an address one level deeper, and two siblings whose ranges overlap, as in damaged files,
+ *      cannot take addresses from each other.
+ *   5. At the end, of_address[i] is the innermost scope, and its parents are the frames outward.
+ *
+ * A scope may have several ranges, so its slice is the smallest one that contains all addresses
+ * that it claimed.  Addresses of other scopes between them stay untouched, by rule 4.
  */
 #include "symbol/dwarf/dwarf_scope.h"
 
@@ -12,6 +26,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/binary_search.h"
 
 /*
@@ -86,6 +101,7 @@ static struct gg_dwarf_scope *claim(struct gg_dwarf_scopes *scopes, struct gg_dw
 	Dwarf_Addr base, begin, end;
 	ptrdiff_t offset = 0;
 
+	gg_assert(in.low <= in.high && in.high <= scopes->count);
 	*ret_slice = (struct slice){ SIZE_MAX, 0 };
 	while ((offset = dwarf_ranges(die, offset, &base, &begin, &end)) > 0) {
 		size_t i = in.low;

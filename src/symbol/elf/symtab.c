@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/binary_search.h"
 
 struct symtab_entry {
@@ -151,6 +152,8 @@ void gg_symtab_sort(struct gg_symtab *symtab)
 			max_end = entries[i].end;
 		gg_buf_append(&symtab->max_ends, &max_end, sizeof(max_end));
 	}
+	gg_assert(symtab->max_ends.failed ||
+	          symtab->max_ends.length / sizeof(max_end) == count_of(symtab));
 }
 
 const char *gg_symtab_find(const struct gg_symtab *symtab, uint64_t address)

@@ -156,8 +156,18 @@ uint32_t gg_blob_intern(struct gg_blob_builder *builder, const char *text)
 	return (uint32_t)offset;
 }
 
+/* True if an offset that the builder gave out lies in its strings. */
+static bool is_own_string(const struct gg_blob_builder *builder, uint32_t offset)
+{
+	return offset == 0 || builder->strings.failed || offset < builder->strings.length;
+}
+
 void gg_blob_add_frame(struct gg_blob_builder *builder, const struct gg_blob_frame *frame)
 {
+	gg_assert(is_own_string(builder, frame->function) &&
+	          is_own_string(builder, frame->full_name) &&
+	          is_own_string(builder, frame->linkage_name) &&
+	          is_own_string(builder, frame->file));
 	if (builder->frame_count == UINT32_MAX) {
 		builder->failed = true;
 		return;
@@ -166,8 +176,18 @@ void gg_blob_add_frame(struct gg_blob_builder *builder, const struct gg_blob_fra
 	builder->frame_count++;
 }
 
+/* True if the address follows all those that were added, as readers expect. */
+static bool is_ascending(const struct gg_blob_builder *builder, uint64_t address)
+{
+	const uint64_t *addresses = (const uint64_t *)(const void *)builder->addresses.data;
+
+	return builder->address_count == 0 || builder->addresses.failed ||
+	       addresses[builder->address_count - 1] < address;
+}
+
 void gg_blob_add_address(struct gg_blob_builder *builder, uint64_t address)
 {
+	gg_assert(is_ascending(builder, address));
 	if (builder->address_count == UINT32_MAX) {
 		builder->failed = true;
 		return;
@@ -213,6 +233,7 @@ int gg_blob_write(struct gg_blob_builder *builder, uint32_t status, const char *
 		                         .status = status,
 		                         .from_cache = from_cache };
 
+	gg_assert(out->length == 0);
 	header.text = gg_blob_intern(builder, text);
 	header.address_count = builder->address_count;
 	header.frame_count = builder->frame_count;
@@ -237,6 +258,7 @@ int gg_blob_copy(const struct gg_blob *blob, bool from_cache, struct gg_buf *out
 {
 	struct gg_blob_header header = *blob->header;
 
+	gg_assert(out->length == 0);
 	header.from_cache = from_cache;
 	gg_buf_append(out, &header, sizeof(header));
 	gg_buf_append(out, blob->header + 1, header.blob_bytes - sizeof(header));

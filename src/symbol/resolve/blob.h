@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/map.h"
 
@@ -69,6 +70,8 @@ static inline size_t gg_blob_frames(const struct gg_blob *blob, size_t position,
 {
 	uint32_t begin = position > 0 ? blob->frame_ends[position - 1] : 0;
 
+	gg_assert(position < blob->header->address_count);
+	gg_assert(begin <= blob->frame_ends[position]);
 	*ret_frames = blob->frames + begin;
 	return blob->frame_ends[position] - begin;
 }
@@ -76,6 +79,7 @@ static inline size_t gg_blob_frames(const struct gg_blob *blob, size_t position,
 /* Returns a string by its offset; NULL for "". */
 static inline const char *gg_blob_string(const struct gg_blob *blob, uint32_t offset)
 {
+	gg_assert(offset < blob->header->string_bytes);
 	return offset != 0 ? blob->strings + offset : NULL;
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "symbol/names/demangle.h"
 
 int gg_module_symbols_init(struct gg_module_symbols *answers, const uint64_t *addresses,
@@ -97,6 +98,7 @@ void gg_module_symbols_begin(struct gg_module_symbols *answers, size_t index)
 {
 	size_t at = answers->frames.length / sizeof(struct gg_blob_frame);
 
+	gg_assert(index < answers->count);
 	if (at >= UINT32_MAX)
 		answers->builder.failed = true;
 	/* Frames of an earlier answer stay in the array, but nothing refers to them any more. */
@@ -106,6 +108,11 @@ void gg_module_symbols_begin(struct gg_module_symbols *answers, size_t index)
 void gg_module_symbols_add(struct gg_module_symbols *answers, size_t index,
                            const struct gg_blob_frame *frame)
 {
+	/* The frames of an answer follow each other, so it must be the one that began last. */
+	gg_assert(index < answers->count);
+	gg_assert(answers->builder.failed ||
+	          answers->answers[index].first_frame + answers->answers[index].frame_count ==
+	                  answers->frames.length / sizeof(*frame));
 	gg_buf_append(&answers->frames, frame, sizeof(*frame));
 	if (answers->frames.failed)
 		answers->builder.failed = true;

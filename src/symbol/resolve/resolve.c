@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/time_units.h"
@@ -75,6 +76,7 @@ static int start(struct run *run, struct slot *slot, size_t index, bool without_
 	int ends[2];
 	pid_t pid;
 
+	gg_assert(slot->pid == 0 && index < run->symbols->count);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	pid = fork();
@@ -104,6 +106,7 @@ static int start(struct run *run, struct slot *slot, size_t index, bool without_
 /* Waits for a worker that has closed its pipe or was killed, and frees its slot. */
 static void reap(struct slot *slot)
 {
+	gg_assert(slot->pid > 0);
 	close(slot->fd);
 	/*
 	 * waitpid() returns -1 if the caller ignores SIGCHLD.  Then the kernel has reaped the
@@ -150,6 +153,7 @@ static int finish(struct run *run, struct slot *slot, bool too_late)
 	if (status < 0 && !result->is_second_try && run->modules[index].kind == GG_SYMBOL_FILE)
 		return start(run, slot, index, true);
 	run->finished_count += result->address_count;
+	gg_assert(run->finished_count <= run->total_count);
 	return status < 0 ? fail(run, index, too_late) : 0;
 }
 
