@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sampled - an open-addressing table of addresses, behind counters by hash. */
 #include "sampled.h"
 
 #include <string.h>
@@ -13,8 +14,8 @@ static size_t home_of(const struct gg_sampled *sampled, uintptr_t address)
 	return (size_t)(gg_sampled_hash((const void *)address) >> 16) & (sampled->capacity - 1);
 }
 
-/* Where it is, or the free place where it would be.  At least half of the places are free. */
-static size_t place_of(const struct gg_sampled *sampled, uintptr_t address)
+/* The slot that has the address, or the free one where it belongs.  Half of the slots are free. */
+static size_t slot_of(const struct gg_sampled *sampled, uintptr_t address)
 {
 	size_t i = home_of(sampled, address);
 
@@ -23,7 +24,10 @@ static size_t place_of(const struct gg_sampled *sampled, uintptr_t address)
 	return i;
 }
 
-/* Those behind it move up, if they may stand there: no search meets a gap. */
+/*
+ * Closes the gap: entries behind it move up, unless they would then precede their home slot.  So no
+ * search ends at a gap before its entry.
+ */
 static void remove_at(struct gg_sampled *sampled, size_t gap)
 {
 	size_t mask = sampled->capacity - 1, i = gap;
@@ -52,7 +56,7 @@ static bool grow(struct gg_sampled *sampled)
 		return false;
 	for (i = 0; i < sampled->capacity; i++)
 		if (sampled->table[i] != 0)
-			grown.table[place_of(&grown, sampled->table[i])] = sampled->table[i];
+			grown.table[slot_of(&grown, sampled->table[i])] = sampled->table[i];
 	gg_sampled_done(sampled);
 	sampled->table = grown.table;
 	sampled->capacity = grown.capacity;
@@ -78,7 +82,7 @@ void gg_sampled_add(struct gg_sampled *sampled, const void *block)
 		memset(sampled->front, GG_SAMPLED_MANY, sizeof(sampled->front));
 		return;
 	}
-	i = place_of(sampled, (uintptr_t)block);
+	i = slot_of(sampled, (uintptr_t)block);
 	if (sampled->table[i] != 0)
 		return;
 	sampled->table[i] = (uintptr_t)block;
@@ -95,7 +99,7 @@ bool gg_sampled_take(struct gg_sampled *sampled, const void *block)
 		return true;
 	if (sampled->capacity == 0)
 		return false;
-	i = place_of(sampled, (uintptr_t)block);
+	i = slot_of(sampled, (uintptr_t)block);
 	if (sampled->table[i] == 0)
 		return false;
 	remove_at(sampled, i);

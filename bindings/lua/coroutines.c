@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coroutines - coroutine.resume and coroutine.wrap, with a note of who runs.
+ * coroutines - replaces coroutine.resume and coroutine.wrap, to remember the running coroutine.
  *
- * An allocator is not told which coroutine allocates.  lua_resume() always returns, whatever
- * happens in the coroutine, so a note made before it and taken back after it is never left behind.
- * What the two functions do, and say when something is wrong, is what Lua's own do.
+ * Lua does not tell an allocator which coroutine allocates.  So the replacements push the coroutine
+ * on a list before they call lua_resume(), and pop it afterwards.  lua_resume() always returns,
+ * whatever happens in the coroutine, so the list is always correct.  Results and error messages are
+ * those of Lua's own functions.
  */
 #include <lauxlib.h>
 #include <lualib.h>
@@ -28,7 +29,9 @@ int geiger_lua_resume(lua_State *L, lua_State *from, int argument_count, int *re
 	return status;
 }
 
-/* The results are on the stack of L and their number is returned; or an error value and -1. */
+/*
+ * Pushes the results on the stack of L and returns their number; or an error value, and returns -1.
+ */
 static int run(lua_State *L, lua_State *co, int argument_count)
 {
 	int status, result_count;
@@ -52,7 +55,7 @@ static int run(lua_State *L, lua_State *co, int argument_count)
 	return result_count;
 }
 
-/* What stands in the way of these two is complained of by Lua's own function. */
+/* Calls Lua's own function, which raises the error about wrong arguments. */
 static int complain(lua_State *L)
 {
 	return lua_tocfunction(L, lua_upvalueindex(1))(L);
@@ -71,7 +74,7 @@ static int resume(lua_State *L)
 	return count >= 0 ? count + 1 : 2;
 }
 
-/* Its variables that are to be closed are, and what that says replaces the error. */
+/* Closes the coroutine's to-be-closed variables.  An error of theirs replaces the coroutine's. */
 static int close_failed(lua_State *L, lua_State *co)
 {
 #if LUA_VERSION_RELEASE_NUM >= 50406
@@ -114,7 +117,7 @@ static int wrap(lua_State *L)
 	return 1;
 }
 
-/* In the table on top of the stack. */
+/* Replaces a function in the table on top of the stack. */
 static void replace(lua_State *L, const char *name, lua_CFunction function)
 {
 	if (lua_getfield(L, -1, name) == LUA_TFUNCTION && lua_iscfunction(L, -1) &&

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The text that was made is the texts' until they go. */
+/* Makes a text that lives as long as `texts`. */
 static const char *__attribute__((format(printf, 2, 3)))
 make(struct gg_lua_texts *texts, const char *format, ...)
 {
@@ -48,7 +48,7 @@ static void describe(const lua_Debug *activation, struct geiger_frame *frame,
 		                       activation->linedefined);
 }
 
-/* Its first word is where its function is on the stack. */
+/* The first word of a call points to its function on the stack, or is an offset meanwhile. */
 static bool is_offset(const struct CallInfo *call, size_t moving_bytes)
 {
 	uintptr_t function;

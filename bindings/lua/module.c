@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module - require "geiger", or `lua5.4 -lgeiger script.lua`: from there on the state is sampled.
+ * module - serves require "geiger" and `lua5.4 -lgeiger script.lua`: samples the state from then
+ * on.
  *
- * Where nothing records yet, it starts to, into a region of this process's own.
+ * If nothing records yet, it starts a recording into a region of this process's own.
  */
 #include <errno.h>
 #include <lauxlib.h>
@@ -11,7 +12,7 @@
 #include <geiger/geiger.h>
 #include <geiger/lua.h>
 
-/* An interval in bytes; absent: 0. */
+/* Returns the argument, an interval in bytes; 0: the argument is absent. */
 static uint64_t interval_at(lua_State *L, int index)
 {
 	lua_Integer bytes = luaL_optinteger(L, index, 0);
@@ -20,14 +21,14 @@ static uint64_t interval_at(lua_State *L, int index)
 	return (uint64_t)bytes;
 }
 
-/* true; or nil, a message and a number, as the functions of io give. */
+/* Returns true; or nil, a message and a number, like the functions of io. */
 static int result_of(lua_State *L, int status, const char *path)
 {
 	errno = -status;
 	return luaL_fileresult(L, status == 0, path);
 }
 
-/* This thread goes by the settings at once, not by when it looks at them next. */
+/* geiger_thread_interval() applies the settings to this thread at once. */
 static int begin(const struct geiger_options *options)
 {
 	int status = geiger_start(options);
@@ -51,7 +52,7 @@ static int stop(lua_State *L)
 	return 0;
 }
 
-/* geiger.interval() tells it, geiger.interval(65536) sets it. */
+/* geiger.interval() returns the interval, geiger.interval(65536) sets it. */
 static int interval(lua_State *L)
 {
 	if (!lua_isnoneornil(L, 1)) {

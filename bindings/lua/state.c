@@ -7,7 +7,7 @@
 
 #include <geiger/lua.h>
 
-/* A new object's type stands where a block's old size would. */
+/* For a new object, Lua passes its type in place of the old size. */
 static const char *type_of(const void *block, size_t old_bytes)
 {
 	static const char *const types[] = {
@@ -28,7 +28,9 @@ static uint32_t heap(void)
 	static uint32_t known;
 	uint32_t id = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
-	/* Whoever registers it gets the same one, so the last to write it writes no other. */
+	/*
+	 * Two threads that register the heap at once get the same number, so either may store it.
+	 */
 	if (id == 0) {
 		id = geiger_heap_register("lua", NULL);
 		__atomic_store_n(&known, id, __ATOMIC_RELAXED);
@@ -42,7 +44,7 @@ static void close_sample(struct gg_lua_state *state, void *block)
 		geiger_freed(heap(), block);
 }
 
-/* A block that the allocator underneath takes from malloc is Lua's. */
+/* Blocks that the allocator underneath takes from malloc count as Lua's only. */
 static inline void *real_allocate(const struct gg_lua_state *state, void *block, size_t old_bytes,
                                   size_t new_bytes)
 {
@@ -54,8 +56,8 @@ static inline void *real_allocate(const struct gg_lua_state *state, void *block,
 }
 
 /*
- * The slow call: the frames are read before the block is given or moved, and the sample is recorded
- * after it.
+ * The slow call.  It reads the frames before the block is allocated or moved, and records the
+ * sample afterwards.
  */
 static __attribute__((cold, noinline)) void *sampled(struct gg_lua_state *state, void *block,
                                                      size_t old_bytes, size_t new_bytes)
@@ -94,7 +96,7 @@ static void drop_state(struct gg_lua_state *state)
 	state->real(state->user, state, sizeof(*state), 0);
 }
 
-/* The state's own block is the last one; what stands beside it goes with it. */
+/* The state's own block is the last one, so the adapter's data is freed after it. */
 static void *release(struct gg_lua_state *state, void *block, size_t old_bytes)
 {
 	bool is_last = block != NULL && block == state->own_block;
@@ -110,9 +112,9 @@ static void *release(struct gg_lua_state *state, void *block, size_t old_bytes)
 }
 
 /*
- * A block that is resized is closed before: as soon as it has moved, a state in another thread may
- * be given its old address.  If there is no memory for it, it is still there and no sample any
- * more.
+ * The sample of a block is closed before the block is resized: as soon as it has moved, a state in
+ * another thread may get its old address.  If the resize fails, the block stays and is no sample
+ * any more.
  */
 void *gg_lua_allocate(void *user, void *block, size_t old_bytes, size_t new_bytes)
 {
@@ -151,12 +153,12 @@ static struct gg_lua_state *new_state(lua_Alloc real, void *user)
 	return state;
 }
 
-/* From here on its frames are known. */
+/* From here on, the adapter can read the frames of the state. */
 static void begin(struct gg_lua_state *state, lua_State *main)
 {
 	state->main.state = main;
 	state->running = &state->main;
-	state->own_block = lua_getextraspace(main); /* with which it begins */
+	state->own_block = lua_getextraspace(main); /* the block begins with this space */
 }
 
 lua_State *geiger_lua_newstate(lua_Alloc allocate, void *user)
@@ -179,7 +181,9 @@ struct gg_lua_state *gg_lua_state_of(lua_State *L)
 	return lua_getallocf(L, &user) == gg_lua_allocate ? user : NULL;
 }
 
-/* It may be called in a coroutine that was resumed unseen: then the main thread is known to run. */
+/*
+ * A coroutine may call this.  The adapter did not see it resumed, so it counts as the main thread.
+ */
 int geiger_lua_install(lua_State *L)
 {
 	struct gg_lua_state *state;

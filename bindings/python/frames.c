@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* frames - walks the interpreter's frames of CPython 3.11, and copies texts. */
 #include "frames.h"
 
 #include <stdint.h>
 
 /*
- * The calling thread's state, if it has the lock.  The state that a thread registered is its own
- * memory; in a subinterpreter it has another, which is asked for its thread, but only where the
- * caller's contract says that it is the caller's: of another thread it might be freed at any time.
+ * Returns the calling thread's state if that thread has the lock.  UncheckedGet() returns the state
+ * of whichever thread has it:
+ *
+ *   1. If it is the state that the calling thread has registered, the caller has the lock.
+ *   2.  In a subinterpreter the thread has another state, which records its thread's id.  Reading
+ *   that
+ *      id is safe only with the lock, because another thread's state may be freed at any time.  So
+ *      this step needs a caller that has the lock by its contract.
  */
 static PyThreadState *own_state(bool held)
 {
@@ -20,8 +26,9 @@ static PyThreadState *own_state(bool held)
 }
 
 /*
- * While the last reference to its code is dropped, a frame is still there.  What runs then (a
- * callback of a weak reference) finds it with a code whose names are gone.
+ * When the last reference to a code object disappears, its frame still exists.  Python code that
+ * runs at this time (a callback of a weak reference) finds the frame with a code object without
+ * names.
  */
 static bool has_code(const _PyInterpreterFrame *frame)
 {
@@ -36,7 +43,9 @@ static int line_of(_PyInterpreterFrame *frame)
 	return line > 0 ? line : 0;
 }
 
-/* Arguments are being put in place, or cells made: for Python it is not called yet. */
+/*
+ * False while the interpreter still prepares the call (arguments, cells): Python ignores the frame.
+ */
 static bool is_called(_PyInterpreterFrame *frame)
 {
 	return has_code(frame) && !_PyFrame_IsIncomplete(frame);
@@ -56,7 +65,7 @@ size_t gg_python_frames(struct gg_python_frame *frames, size_t max, bool held)
 			frames[count].native = loop;
 			count++;
 		}
-		/* The next one out was running when that loop was entered. */
+		/* The frame further out was running when this call of the loop began. */
 		if (frame->is_entry && loop != NULL)
 			loop = loop->previous;
 	}
@@ -87,7 +96,7 @@ static size_t put_utf8(Py_UCS4 c, char *out)
 	return 4;
 }
 
-/* A name that Python made of bytes which are not UTF-8 has them as lone surrogates. */
+/* Python represents bytes of a name that are not UTF-8 as lone surrogates. */
 static bool is_byte(Py_UCS4 c)
 {
 	return c >= 0xdc80 && c <= 0xdcff;

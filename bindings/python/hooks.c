@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* hooks - the hooks of the three domains, and how they are installed. */
 #include "hooks.h"
 
 #include <errno.h>
@@ -10,16 +11,16 @@
 enum {
 	PYTHON_FRAMES_MAX = 128,
 
-	/* Room for the names of one stack that are not ASCII; further ones are cut. */
+	/* Room for the names of one stack that are not ASCII; further names become "?". */
 	TEXTS_BYTES = 4096,
 	FRAME_TEXT_BYTES = 256,
 
 	/*
-	 * Blocks over this may come from the raw domain; with what debugging adds it begins below
-	 * 512.
+	 * Larger blocks may come from the raw domain.  That begins below 512 bytes, because debug
+	 * hooks enlarge blocks.
 	 */
 	SMALL_BYTES = 256,
-	DEBUG_BYTES = 64 /* more than debugging adds to a block */
+	DEBUG_BYTES = 64 /* more than debug hooks add to a block */
 };
 
 struct domain {
@@ -29,18 +30,20 @@ struct domain {
 
 static struct domain raw, mem, obj;
 
-/* Blocks of mem and obj that are samples; whoever uses it has the lock. */
+/* The blocks of mem and obj that are samples.  Only the holder of the lock uses the set. */
 static struct gg_sampled known;
 
 static bool with_native;
 
-/* Small blocks of mem and obj are pieces of Python's arenas; else they are malloc's, too. */
+/*
+ * True: small blocks of mem and obj come from Python's arenas.  False: they also come from malloc.
+ */
 static bool has_arenas;
 
 /*
- * The call of mem or obj that the allocator underneath is serving: what that takes from the raw
- * domain for it, and from malloc, is counted already.  Its own tables, which it may need just then,
- * are not.
+ * The call of mem or obj that the allocator underneath is serving now.  If that allocator takes the
+ * block from the raw domain or from malloc, the block is counted already.  It may also allocate
+ * tables of its own meanwhile; their sizes differ, and they do count.
  */
 static __thread struct {
 	uint32_t depth;
@@ -73,7 +76,7 @@ static inline bool is_served(size_t bytes)
 	return served.depth != 0 && bytes - served.bytes < DEBUG_BYTES;
 }
 
-/* 0 bytes are a block of malloc. */
+/* A block of 0 bytes comes from malloc. */
 static inline bool is_piece_of_arena(size_t bytes)
 {
 	return has_arenas && bytes - 1 < SMALL_BYTES;
@@ -115,7 +118,7 @@ static size_t stack_of(struct geiger_frame *frames, struct texts *texts, bool he
 	return count;
 }
 
-/* The slow call.  errno is the caller's. */
+/* The slow call.  It keeps errno. */
 static __attribute__((cold, noinline)) void sampled(const struct domain *domain, void *p,
                                                     size_t bytes, bool held)
 {
@@ -147,7 +150,7 @@ static __attribute__((cold, noinline)) void close_sample(const struct domain *do
 	errno = saved_errno;
 }
 
-/* --- what mem and obj have in common; each call below is one of these with constants --- */
+/* --- common to mem and obj; each hook below calls one of these with constants --- */
 
 static inline __attribute__((always_inline)) void *count(const struct domain *domain, void *p,
                                                          size_t bytes, bool held)
@@ -179,10 +182,10 @@ static inline __attribute__((always_inline)) void *do_calloc(const struct domain
 	void *p = domain->real.calloc(context, number, bytes);
 
 	end_served(before);
-	return count(domain, p, number * bytes, true); /* Python looked: it does not overflow */
+	return count(domain, p, number * bytes, true); /* Python has checked for an overflow */
 }
 
-/* The lock is held, so nobody can be given the old address before it is reported. */
+/* This thread has the lock, so no other one gets the old address before it is reported. */
 static inline __attribute__((always_inline)) void *do_realloc(const struct domain *domain,
                                                               void *context, void *p, size_t bytes)
 {
@@ -275,8 +278,8 @@ static void *raw_calloc(void *context, size_t number, size_t bytes)
 }
 
 /*
- * Another thread may be given the old address as soon as the block has moved, so its sample is
- * closed before.  If there is no memory, the block is still there and its sample is not.
+ * Another thread may get the old address as soon as the block has moved, so the sample is closed
+ * before.  If the resize fails, the block stays, without its sample.
  */
 static void *raw_realloc(void *context, void *p, size_t bytes)
 {
@@ -336,7 +339,9 @@ void gg_python_install(bool native)
 	with_native = native;
 	if (raw.heap != 0)
 		return;
-	/* NULL: hooks of somebody else, such as tracemalloc's, stand in front of something. */
+	/*
+	 * NULL: hooks of another tool, such as tracemalloc, are in front of an unknown allocator.
+	 */
 	has_arenas = name != NULL && strncmp(name, "pymalloc", 8) == 0;
 	put_in_front(PYMEM_DOMAIN_RAW, &raw, "python.raw", &hooks[0]);
 	put_in_front(PYMEM_DOMAIN_MEM, &mem, "python.mem", &hooks[1]);

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hooks - Python's allocators, with sampling in front (PEP 445).
+ * hooks - puts sampling in front of Python's allocators (PEP 445).
  *
  *   domain   heap          the interpreter's lock      Python frames
  *   raw      python.raw    not needed                  if the caller happens to have the lock
  *   mem      python.mem    held                        yes
  *   obj      python.obj    held                        yes
  *
- * A block belongs to the domain that was asked for it: what an allocator of Python takes from the
- * raw domain and from malloc for it (more than 512 bytes, and what becomes so) is not counted there
- * again.
+ * A block belongs to the domain that the program called.  For larger blocks (over 512 bytes, or
+ * resized to that), an allocator of Python calls the raw domain and malloc; these calls do not
+ * count again.
  *
- * Installing     once, at any time, also while other threads run: the functions ignore the context
- *                that they are given in favour of what is known here, and leave it as it was for
- *                the functions underneath, so every mixture of old and new words is a working
- *                allocator.  They stay until the process ends.
- * Older blocks   are no samples, so freeing and resizing them only passes through.
- * Cost           not sampled: two calls through pointers and a subtraction; a free looks at
- *                geiger's filter.
+ * Install        once, at any time, also while other threads run.  A thread may meanwhile read an
+ *                allocator's struct that has some old and some new members.  Every such mixture
+ *                works: the hooks find their data without the context argument, and pass it on
+ *                unchanged to the functions underneath.  The hooks stay until the process ends.
+ * Older blocks   are no samples, so the hooks only pass on their frees and resizes.
+ * Cost           two calls through pointers and a subtraction for an allocation that is not
+ *                sampled; a look-up in geiger's filter for a free.
  */
 #pragma once
 
 #include "python.h"
 
-/* native: stacks have the interpreter's own frames, too.  Again: changes that. */
+/* native: stacks also have the interpreter's own frames.  A second call changes only that. */
 void gg_python_install(bool native);
 
 /*
- * Are they in front still?  tracemalloc, when it was started before and is stopped, removes them.
+ * True if the hooks are still in front.  tracemalloc removes them if it started before them and
+ * stops.
  */
 bool gg_python_installed(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module - geiger._geiger: what the Python half of the package asks of the library.
+ * module - geiger._geiger: the functions that the Python half of the package calls.
  */
 #include <geiger/geiger.h>
 #include <string.h>
@@ -32,8 +32,7 @@ static PyObject *start(PyObject *module, PyObject *interval)
 	if (PyErr_Occurred())
 		return NULL;
 	status = geiger_start(&options);
-	geiger_thread_interval(
-		0); /* at once here, not when this thread looks at the settings next */
+	geiger_thread_interval(0); /* applies the settings to this thread at once */
 	if (status < 0)
 		return raise_status(status, NULL);
 	return Py_NewRef(Py_None);
@@ -121,7 +120,7 @@ static PyMethodDef methods[] = {
 	{ NULL, NULL, 0, NULL },
 };
 
-/* It keeps nothing in the module, so subinterpreters and a second import are fine. */
+/* The module has no state, so subinterpreters and a second import are safe. */
 static struct PyModuleDef_Slot slots[] = { { 0, NULL } };
 static struct PyModuleDef definition = {
 	.m_base = PyModuleDef_HEAD_INIT,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * python - CPython's headers, with what they tell of its inside.
+ * python - includes CPython's headers, also the internal ones.
  *
- * The layout of frames is told by headers that only the core should include (Py_BUILD_CORE_MODULE:
- * as the extensions that come with Python do).
+ * Only internal headers have the layout of frames.  They are for the interpreter itself and for the
+ * extensions that come with it, which define Py_BUILD_CORE_MODULE.
  */
 #pragma once
 

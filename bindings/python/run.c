@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run - changes the configuration, renews __main__, and calls Py_RunMain(). */
 #include "run.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 #include <internal/pycore_initconfig.h>
 #include <internal/pycore_interp.h>
 
-/* The text as the configuration keeps it; NULL for None.  False with an exception. */
+/* Sets a text of the configuration; None sets NULL.  False: an exception is set. */
 static bool set_text(PyConfig *config, wchar_t **field, PyObject *text)
 {
 	wchar_t *wide = NULL;
@@ -42,7 +43,7 @@ static bool set_argv(PyConfig *config, PyObject *argv)
 	return !PyErr_Occurred();
 }
 
-/* __main__ as it is when an interpreter starts. */
+/* Replaces __main__ by one as at the start of an interpreter. */
 static bool renew_main(void)
 {
 	PyObject *modules = PyImport_GetModuleDict(), *main, *globals, *notes, *importlib, *loader;
@@ -50,7 +51,7 @@ static bool renew_main(void)
 	main = PyModule_New("__main__");
 	if (main == NULL || PyDict_SetItemString(modules, "__main__", main) < 0)
 		return false;
-	globals = PyModule_GetDict(main); /* borrowed, as is from now on the module */
+	globals = PyModule_GetDict(main); /* borrowed; so is `main` from here on */
 	Py_DECREF(main);
 	notes = PyDict_New();
 	importlib = PyImport_ImportModule("_frozen_importlib");
@@ -66,7 +67,10 @@ static bool renew_main(void)
 	return !PyErr_Occurred();
 }
 
-/* The frames of this module stay where they are; nobody finds them, or comes back to them. */
+/*
+ * Detaches the frames of this module from the stack.  No walk finds them, and no call returns
+ * there.
+ */
 static void leave_frames(void)
 {
 	PyThreadState *state = PyThreadState_Get();

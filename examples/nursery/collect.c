@@ -2,14 +2,17 @@
 /*
  * collect - copies what is reachable (C. J. Cheney, Communications of the ACM 13 (1970) 677).
  *
- * What the roots show is copied to the end of the old space; then the copies are scanned in order,
- * and what they show is copied behind them, until the scan has caught up.  A copied object leaves
- * its new address in its header.  A minor collection copies out of the nursery alone and takes the
- * remembered set for further roots; a major one comes directly after it, when there is no young
- * object, and copies everything.
+ *   1. The objects that the roots refer to are copied to the end of the old space.
+ *   2.  The copies are scanned in order.  The objects that they refer to are copied behind them,
+ *   until
+ *      the scan has reached the end.  A copied object leaves its new address in its header.
  *
- * At the end, while the headers still tell, geiger hears what became of the sampled objects: at a
- * cost that depends on their number alone.
+ * A minor collection copies only out of the nursery, and uses the remembered set as further roots.
+ * A major collection follows a minor one directly, when there is no young object, and copies
+ * everything.
+ *
+ * At the end, while the headers have the new addresses, the collector reports the sampled objects
+ * to geiger.  The cost of this depends only on their number.
  */
 #include "profile.h"
 #include "space.h"

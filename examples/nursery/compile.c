@@ -168,7 +168,7 @@ static bool is_function_definition(const struct datum *define)
 	return define->first->next->kind == DATUM_LIST && define->first->next->first != NULL;
 }
 
-/* Of (define name value) or (define (name parameter ...) body ...). */
+/* The name in (define name value) or (define (name parameter ...) body ...). */
 static struct datum *defined_name(struct compiler *c, struct datum *define)
 {
 	if (datum_length(define) < 3)

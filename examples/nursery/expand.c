@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expand - derived forms, told by simpler ones:
+ * expand - expresses derived forms by simpler ones:
  *
  *   (let* ((a x) ...) body ...)       (let ((a x)) (let* (...) body ...))
  *   (let loop ((a x) ...) body ...)   ((letrec ((loop (lambda (a ...) body ...))) loop) x ...)
  *   (do ((a x step) ...) (test r ...) body ...)
  *                                     (let do-loop ((a x) ...)
  *                                       (if test (begin r ...) (begin body ... (do-loop step ...))))
- *   (cond (test e ...) ...)           (if test (begin e ...) (cond ...)) (case key ((a b) e ...)
- *   ...)      (let ((case-key key)) (cond ((memv case-key '(a b)) e ...) ...)) (when test e ...)
- *   (if test (begin e ...)), and unless
+ *   (cond (test e ...) ...)           (if test (begin e ...) (cond ...))
+ *   (case key ((a b) e ...) ...)      (let ((case-key key))
+ *                                       (cond ((memv case-key '(a b)) e ...) ...))
+ *   (when test e ...)                 (if test (begin e ...)), and unless
  *
- * One step at a time: what comes out may be a derived form again.  Data are shared, never changed.
+ * It expands one step at a time, so a result may be a derived form again.  Data are shared, and
+ * never changed.
  */
 #include "syntax.h"
 

@@ -33,7 +33,9 @@ static void empty_nursery(struct heap *heap)
 		geiger_bump_refill(&heap->bump, heap->nursery, heap->nursery + heap->nursery_bytes);
 		return;
 	}
-	/* Stale values must not look alive: who looks at one finds nonsense, or a sanitizer. */
+	/*
+	 * Stale values must not look alive: a read of one gets nonsense, or a sanitizer's report.
+	 */
 	memset(heap->nursery, SCRATCH, used_bytes);
 	ASAN_POISON_MEMORY_REGION(heap->nursery, used_bytes);
 	geiger_bump_refill(&heap->bump, heap->nursery, heap->nursery);

@@ -38,7 +38,7 @@ struct heap;
 
 typedef void heap_visitor(struct heap *heap, value *slot);
 
-/* What tests compare estimates with. */
+/* Exact counts, with which tests compare estimates. */
 struct heap_count {
 	uint64_t objects, bytes;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * numbers - primitives on numbers: whole ones of 63 bits, and doubles.  What gets too large for the
- * former becomes one of the latter.
+ * numbers - primitives on numbers: integers of 63 bits, and doubles.  A result that is too large
+ * for an integer becomes a double.
  */
 #include <stdlib.h>
 

@@ -53,7 +53,7 @@ struct datum *datum_list(struct vm *vm, uint32_t line, struct datum *const *elem
 	struct datum *list = new_datum(vm, DATUM_LIST, line), **end = &list->first;
 
 	for (size_t i = 0; i < count; i++) {
-		/* A copy: the element may be in another list, too. */
+		/* A copy, because the element may also be in another list. */
 		*end = new_datum(vm, elements[i]->kind, elements[i]->line);
 		**end = *elements[i];
 		(*end)->next = NULL;

@@ -7,7 +7,7 @@
 
 #include "heap.h"
 
-/* Memory that is all zero; ends the program where there is none. */
+/* Maps zeroed memory.  If memory runs out, it ends the program. */
 void *space_map(size_t bytes);
 
 /* Room for an object at the end of a space, which grows by a chunk where it must. */

@@ -33,7 +33,7 @@ enum node_kind {
 	NODE_SET_LOCAL,  /* parts: the value */
 	NODE_SET_GLOBAL, /* likewise; it must have been defined */
 	NODE_DEFINE,     /* a global variable */
-	NODE_IF,         /* parts: test, then, else */
+	NODE_IF,         /* parts: the test and both branches */
 	NODE_AND,
 	NODE_OR,
 	NODE_SEQUENCE,

@@ -149,7 +149,7 @@ static value number_to_string(struct vm *vm, const value *a, uint32_t count)
 	return string_of_text(vm, text);
 }
 
-/* A whole number or one with a point; #f: it is none. */
+/* Returns an integer or a double; #f: the text is no number. */
 static value string_to_number(struct vm *vm, const value *a, uint32_t count)
 {
 	struct object *string = as_string(vm, a[0]);

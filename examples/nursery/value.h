@@ -50,7 +50,7 @@ struct object {
 
 struct symbol {
 	struct symbol *next; /* in the same bucket of the symbol table */
-	value value;         /* of the global variable; 0: there is none */
+	value value;         /* of the global variable; 0: no such variable exists */
 	char name[];
 };
 

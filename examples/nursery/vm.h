@@ -110,7 +110,7 @@ static inline value vm_flonum(struct vm *vm, double number)
 	return from_object(flonum);
 }
 
-/* Of that many bytes, which are for the caller to fill. */
+/* Makes a string of that many bytes, which the caller fills. */
 struct object *vm_new_string(struct vm *vm, size_t length);
 /* All elements are *fill, which is a root. */
 value vm_vector(struct vm *vm, size_t length, const value *fill);

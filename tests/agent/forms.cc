@@ -250,7 +250,7 @@ static const struct form of_jemalloc[] = { { "mallocx / dallocx", ALLOCATE{ retu
 }
 , RESIZE
 {
-	/* What it may give without a move: up to half as much again. */
+	/* It may grow in place, by up to half of its size. */
 	size_t usable = xallocx(p, *n, *n / 2, 0);
 
 	if (usable >= *n)

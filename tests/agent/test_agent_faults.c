@@ -197,7 +197,7 @@ static void compare_lost(const char *what, const char *told)
 	CHECK_MSG(sum.region_count == 1 && sum.counters[GG_COUNT_LOST_CHILDREN] == 3,
 	          "%s: %d regions, %d children", what, sum.region_count,
 	          (int)sum.counters[GG_COUNT_LOST_CHILDREN]);
-	CHECK(sum.counters[GG_COUNT_SAMPLES] > 80000); /* the threads' too */
+	CHECK(sum.counters[GG_COUNT_SAMPLES] > 80000); /* with those of the threads */
 	CHECK(gg_region_counter_name(GG_COUNT_LOST_CHILDREN) != NULL);
 }
 

@@ -124,7 +124,10 @@ TEST(the_startup_interval_ends_after_its_bytes)
 	CHECK_MSG(early > 20 && late > 20 && early + late == view.live_count,
 	          "%lu early, %lu late of %u", (unsigned long)early, (unsigned long)late,
 	          view.live_count);
-	/* The change is no seam: the total is estimated as ever, 6 sigma of the longer interval. */
+	/*
+	 * The change adds no error: the total is within 6 sigma of the longer interval, as
+	 * otherwise.
+	 */
 	CHECK(fabs(allocated_bytes() - truth()) < 6 * sqrt(65536 * truth()));
 	CHECK_EQ_I64(gg_region_view_check(&view, NULL), 0);
 	gg_region_view_done(&view);

@@ -26,7 +26,7 @@ struct ledger_block {
 	struct ledger_frame frames[LEDGER_FRAMES_KEPT]; /* the innermost, innermost first */
 };
 
-/* What was counted since ledger_reset(). */
+/* Counts since ledger_reset(). */
 struct ledger {
 	size_t live_bytes, live_count;
 	size_t taken_bytes, taken_count; /* of all samples */

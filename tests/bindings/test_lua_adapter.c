@@ -12,7 +12,7 @@
 #include "ledger.h"
 #include "test.h"
 
-/* The allocator underneath: counts, and fails when it is told to. */
+/* The allocator underneath.  It counts bytes, and fails after `fail_after` allocations. */
 struct memory {
 	size_t bytes;
 	long fail_after; /* allocations; < 0: never */

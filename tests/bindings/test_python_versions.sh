@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2016,SC2154 # what `check` runs; backquotes as texts; from real.sh
+# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2016,SC2154 # run by `check`; backquotes
 #
 # test_python_versions.sh - Pythons that the adapter was not built for say so, each that is found
 # here.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What adapters know of their samples, against a plain list. */
+/* test_sampled - compares the set of an adapter's samples with a plain list. */
 #include "sampled.h"
 
 #include <stdlib.h>

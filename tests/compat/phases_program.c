@@ -74,7 +74,7 @@ static struct totals dump(void)
 	return t;
 }
 
-/* What a step has changed. */
+/* The totals before a step, from which its changes follow. */
 static struct totals before;
 
 static void begin(void)
@@ -175,7 +175,7 @@ static void threads(void)
 {
 	begin();
 	run_thread("worker 7");
-	/* What libc allocates for it is of no size class. */
+	/* The memory that libc allocates for a thread belongs to no size class. */
 	printf("a thread: %lld more are live\n", dump().live_count - before.live_count);
 	/* Its name is in the dump as long as it has live blocks. */
 	printf("the dump names it %d times\n", count_of("] worker 7\n"));
@@ -207,7 +207,7 @@ static void classes(void)
 	snprintf(names[0], sizeof(names[0]), "prof.stats.lextents.%d.live", LARGE_CLASS);
 	snprintf(names[1], sizeof(names[1]), "prof.stats.lextents.%d.accum", LARGE_CLASS);
 	stats(names[0]);
-	allocate(50, 55, LARGE - 5); /* what was asked for counts */
+	allocate(50, 55, LARGE - 5); /* requested sizes count */
 	stats(names[0]);
 	release(50, 52);
 	stats(names[0]);
@@ -282,7 +282,7 @@ static uint64_t word(const char *name)
 	return value;
 }
 
-/* What the thread has allocated and freed by itself; the pointer leads to the same number. */
+/* The bytes that this thread has allocated and freed; the pointers lead to the same numbers. */
 static void bytes_of_thread(void)
 {
 	uint64_t allocated = word("thread.allocated"), freed = word("thread.deallocated"), *place;

@@ -50,7 +50,7 @@ static const char *name_of_error(int status)
 	}
 }
 
-/* What may differ from run to run is shown as being there. */
+/* Values that may differ from run to run; the program prints only that they exist. */
 static bool is_volatile(const char *name)
 {
 	return strncmp(name, "thread.allocated", 16) == 0 ||

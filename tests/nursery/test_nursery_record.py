@@ -31,7 +31,7 @@ def check(sentence, wrong):
 
 
 def run(*command, status=0):
-    """What it printed.  It must end with that status."""
+    """Returns the output of a command, which must end with that status."""
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, timeout=300
     )

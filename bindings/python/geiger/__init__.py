@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who allocates this Python program's memory, and who still holds it.
+"""Records which functions allocate the memory of this Python program.
 
     python3 -m geiger script.py            record a whole program (python3 -m geiger --help)
 
-    import geiger                          or a part of one, from inside:
+    import geiger                          or a part of the program, from inside:
     geiger.start(interval=65536)
     ...
     geiger.snapshot("now.region")          what is live now; read it with `geiger salvage`
@@ -15,7 +15,7 @@ import sys
 
 
 def _other_python():
-    """Why this Python cannot have the adapter, or None.  Any Python from 2.7 on can run this much."""
+    """The reason why this Python cannot have the adapter, or None.  Python 2.7 can run this."""
     name = getattr(getattr(sys, "implementation", None), "name", "cpython")
     if name == "cpython" and sys.version_info[:2] == (3, 11):
         return None

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """python3 -m geiger: a Python program, run as python3 would run it, with its allocators sampled."""
 
-# What is imported here is in the program's sys.modules before it begins, so nothing is.
+# A module that this file imports would be in the program's sys.modules at its start, so it imports
+# none but its own.
 import sys
 
 from geiger import _geiger
@@ -106,7 +107,7 @@ def record(options, rest):
     for name in ("interval", "output"):
         if options[name] is not None:
             command += ["--" + name, options[name]]
-    # What stands before "-m geiger" is for python3 itself.
+    # The options before "-m geiger" are for python3 itself.
     python = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
     native = ["--native"] if options["native"] else []
     # Without the agent, geiger's library makes a region of its own.
@@ -127,7 +128,7 @@ def start(interval):
 
 def forget():
     """Leaves the interpreter as if nothing had been imported or found for this module."""
-    # What runpy needs came after the last module of every start.
+    # Modules that runpy needs follow the last module of every start.
     names = list(sys.modules)
     last = "site" if "site" in sys.modules else "__main__"
     for name in names[names.index(last) + 1 :]:
