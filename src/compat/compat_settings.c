@@ -85,10 +85,11 @@ static void read_all(const struct gg_agent_functions *agent)
 	settings.is_theirs = they_profile && !conf->prof;
 	if (they_profile)
 		tell(context,
-		     conf->prof ? "the jemalloc underneath profiles too, by MALLOC_CONF; "
-		                  "geiger obeys GEIGER_CONF alone"
-		                : "the jemalloc underneath profiles, and MALLOC_CONF is its own; "
-		                  "GEIGER_CONF=prof:true has geiger profile too");
+		     conf->prof
+		             ? "the jemalloc underneath also profiles, as MALLOC_CONF says; "
+		               "geiger obeys only GEIGER_CONF"
+		             : "the jemalloc underneath profiles, and MALLOC_CONF belongs to it; "
+		               "with GEIGER_CONF=prof:true geiger also profiles");
 }
 
 const struct gg_compat_settings *gg_compat_settings_with(const struct gg_agent_functions *agent)

@@ -39,6 +39,6 @@ void gg_address_limits_report(void)
 	             gg_digits((uint64_t)limit.rlim_cur >> 20, limit_text),
 	             " MiB after its start, and the agent had reserved ",
 	             gg_digits(reserved >> 20, reserved_text),
-	             " MiB: GEIGER_MAX_LIVE, GEIGER_MAX_STACKS and GEIGER_MAX_ROWS make that less",
+	             " MiB; lower GEIGER_MAX_LIVE, GEIGER_MAX_STACKS and GEIGER_MAX_ROWS",
 	             GG_AGENT_LOG_END);
 }

@@ -164,13 +164,13 @@ const char *gg_agent_log_reason(int status)
 	case EFBIG:
 		return "over the limit for file sizes";
 	case ENOMEM:
-		return "no memory";
+		return "out of memory";
 	case EOVERFLOW:
-		return "no user of this user namespace";
+		return "the user does not exist in this user namespace";
 	case EMFILE:
 	case ENFILE:
 		return "too many open files";
 	default:
-		return "the system refuses";
+		return "the system call failed";
 	}
 }

@@ -26,16 +26,16 @@ static const struct {
 	enum gg_region_table_id table;
 	uint64_t least, most;
 } capacities[] = {
-	{ "GEIGER_MAX_LIVE", "a number from 1024 to 64M of live samples", GG_TABLE_LIVE, 1024,
+	{ "GEIGER_MAX_LIVE", "a number of live samples from 1024 to 64M", GG_TABLE_LIVE, 1024,
 	  UINT64_C(1) << 26 },
-	{ "GEIGER_MAX_STACKS", "a number from 1024 to 64M of frames of stacks", GG_TABLE_STACKS,
-	  1024, UINT64_C(1) << 26 },
-	{ "GEIGER_MAX_ROWS", "a number from 1024 to 16M of pairs of stack and thread",
+	{ "GEIGER_MAX_STACKS", "a number of stack frames from 1024 to 64M", GG_TABLE_STACKS, 1024,
+	  UINT64_C(1) << 26 },
+	{ "GEIGER_MAX_ROWS", "a number of pairs of stack and thread from 1024 to 16M",
 	  GG_TABLE_SITE_TOTALS, 1024, UINT64_C(1) << 24 },
-	{ "GEIGER_MAX_THREADS", "a number from 16 to 65535 of threads ever", GG_TABLE_THREADS, 16,
+	{ "GEIGER_MAX_THREADS", "a number of threads from 16 to 65535", GG_TABLE_THREADS, 16,
 	  65535 },
-	{ "GEIGER_RING", "a power of two from 64 to 16M of events", GG_TABLE_RING, 64,
-	  UINT64_C(1) << 24 },
+	{ "GEIGER_RING", "a number of events that is a power of two from 64 to 16M", GG_TABLE_RING,
+	  64, UINT64_C(1) << 24 },
 };
 
 void gg_environment_refuse(const char *name, const char *value, const char *form)
@@ -224,7 +224,7 @@ void gg_environment_read(struct gg_environment *o)
 	                          &number))
 		o->sampler.sampling_interval = (double)number;
 	o->region.interval_bytes = (uint64_t)o->sampler.sampling_interval;
-	gg_environment_number(o, "GEIGER_SEED", "a number from 1 on", 1, UINT64_MAX,
+	gg_environment_number(o, "GEIGER_SEED", "a number of at least 1", 1, UINT64_MAX,
 	                      &o->sampler.seed);
 	read_startup(o);
 	o->region.active = gg_environment_switch(o, "GEIGER_ACTIVE", true);

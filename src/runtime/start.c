@@ -298,8 +298,8 @@ void gg_start_leave_to_sanitizer(const char *runtime)
 	gg_environment_read(&gg_process.options);
 	if (gg_recorded_session_is_over())
 		return;
-	gg_agent_log("not profiling: the program is built with a sanitizer, whose ", runtime,
-	             " is its allocator", GG_AGENT_LOG_END);
+	gg_agent_log("not profiling: the program is built with a sanitizer, and its ", runtime,
+	             " replaces the allocator", GG_AGENT_LOG_END);
 	gg_recorded_session_count_missing(GG_SESSION_MISSING_SANITIZER);
 }
 

@@ -24,7 +24,7 @@ static const char *const forms[] = {
 	[OPTION_SAMPLE] = "a number from 0 to 63",
 	[OPTION_INTERVAL] = "a number from -1 to 63",
 	[OPTION_FRAMES] = "a number of frames",
-	[OPTION_RECENT] = "a number from -1 on",
+	[OPTION_RECENT] = "a number of at least -1",
 	[OPTION_RESOLUTION] = "default or high",
 };
 

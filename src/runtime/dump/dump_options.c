@@ -11,7 +11,7 @@
 #include "base/time_units.h"
 #include "runtime/dump/dump_trigger.h"
 
-#define BYTES_FORM "a size from 1 byte on, such as 64M or 1GiB"
+#define BYTES_FORM "a size of at least 1 byte, such as 64M or 1GiB"
 
 enum {
 	SECONDS_MAX = 1000000000,

@@ -122,7 +122,7 @@ static GG_COLD void read_again(uint64_t epoch)
 	} else {
 		gg_proc_maps_done(&maps);
 	}
-	/* A reading that failed is not repeated until the next change either. */
+	/* After a reading that failed, the next one also waits for a change. */
 	gg_store_relaxed(&listed_epoch, epoch + 1);
 	gg_mapped_modules_leave();
 }
