@@ -100,7 +100,7 @@ struct geiger_sample {
 	uint32_t sample_points;  /* in the object: at least 1 */
 	enum geiger_scheme scheme;
 	uint32_t flags; /* GEIGER_SAMPLE_... */
-	/* Frames of the runtime, innermost first; NULL: the library asks the heap's provider. */
+	/* Frames of the runtime, innermost first; NULL: the library calls the heap's provider. */
 	const struct geiger_frame *frames;
 	size_t frame_count;
 };

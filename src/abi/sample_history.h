@@ -34,7 +34,7 @@ struct gg_history_sum {
 	uint64_t size_bytes, count;
 };
 
-/* Changes to what is remembered. */
+/* Changes to the set of samples that the agent remembers. */
 struct gg_history_request {
 	bool set_recent, set_log, set_classes;
 	uint32_t recent; /* samples to remember; 0: none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collection - geiger_collected(): a collector tells, for all sampled objects at once, which died
- * and where the others are now.
+ * collection - geiger_collected(): applies a whole collection to the sampled objects of a heap.
+ * The collector reports for each one whether it is dead, and its new address otherwise.
  *
  *   1. visit     call new_address() for each sample; close the dead ones, promote those that grew
  *                old

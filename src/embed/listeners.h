@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listeners - functions of the program that hear of each sample.
+ * listeners - functions of the program that receive each sample.
  *
  * Each slot has a count of its changes, which is odd during a change.  A reader calls what it read
  * only if the count was even and is the same before and after.

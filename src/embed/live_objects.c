@@ -77,6 +77,7 @@ void gg_embed_live_list_append(struct gg_embed_live_list *list, uint64_t key, ui
 	list->entries[list->count++] = (struct gg_embed_live_object){ .key = key, .id = id };
 }
 
+/* A heap without a collection needs no lists, so its samples pay for one load only. */
 void gg_embed_live_objects_add(struct gg_embed_live_objects *live_objects, uint32_t generation,
                                uint64_t key, uint64_t id, bool is_old)
 {

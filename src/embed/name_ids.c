@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name_ids - asks the region for numbers, and caches those of types. */
+/* name_ids - looks numbers up in the region, and caches those of types. */
 #include "embed/name_ids.h"
 
 #include <string.h>

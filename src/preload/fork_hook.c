@@ -3,7 +3,7 @@
  * fork_hook - the hook of _Fork(), which calls no handlers of pthread_atfork().
  *
  * Signal handlers may call _Fork() (glibc 2.34).  The page that a fork wipes would notice the child
- * too late: if the handler interrupted the sample path, the child must not go on there in its
+ * too late: if the handler interrupted the sample path, the child must not continue there in its
  * parent's file.
  */
 #include <unistd.h>

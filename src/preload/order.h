@@ -13,14 +13,14 @@
  *   2  ... that fails                                           nothing: there is no block
  *   3  ... size over PTRDIFF_MAX   put the bytes back           nothing: no allocator serves it
  *   4  free of a sample            record the free              -
- *   5  free of anything else       -                            -
+ *   5  free of any other block     -                            -
  *   6  free(NULL)                  -                            -
  *   7  realloc of a sample that    note its id                  close the sample of that id; record
  *      moves or stays                                           the new block, if that is a sample
  *   8  ... that fails              note its id                  nothing: it is still the same block
  *   9  ... to size 0, freed        note its id                  close the sample of that id
  *  10  ... to size 0, kept         note its id                  as 7
- *  11  ... of anything else        decide                       as 1: the new size is a new stretch
+ *  11  ... of any other block      decide                       as 1: the new size is a new stretch
  *                                                               of the stream
  *  12  realloc(NULL, n)            decide                       as 1
  *  13  reallocarray                as realloc of the product, by the real realloc(): libc's own

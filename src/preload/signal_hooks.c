@@ -2,7 +2,7 @@
 /*
  * signal_hooks - the hooks of sigaction(), signal() and their relatives.
  *
- * For SIGBUS and for the signal that requests dumps, the program hears of its own actions only
+ * For SIGBUS and for the signal that requests dumps, the program sees only its own actions
  * (signals/signal_chain.h).  For all other signals the hooks are jumps to libc.
  */
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat_requests - finds libgeiger-compat and asks it what it wants. */
+/* compat_requests - finds libgeiger-compat and reads its requests. */
 #include "runtime/compat_requests.h"
 
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compat_requests - what libgeiger-compat wants from the agent, in words that the sample path
- * reads.
+ * compat_requests - the requests of libgeiger-compat, in words that the sample path reads.
  *
  * Threads    any thread reads and writes the words; each stands alone.
  * Cost       without libgeiger-compat one load for each sample.

@@ -3,7 +3,7 @@
  * process - the agent's state in this process: whether it records, with which settings, and where.
  *
  *   UNSTARTED --first allocation whose sample is due--> STARTING --> RUNNING  or  OFF for good
- *   UNSTARTED --libgeiger-compat is loaded and nobody asked for profiling--> WAITING --> STARTING
+ *   UNSTARTED --libgeiger-compat is loaded and no option enables profiling--> WAITING --> STARTING
  *   RUNNING   --first cold path of a forked child adopts it--> RUNNING  or  OFF for good
  *
  * Start      start.h makes the changes of state.  This module only holds the state, so every module

@@ -42,8 +42,8 @@ void gg_process_end_in_order(void)
 	end_region();
 	gg_thread_leave(t);
 	/*
-	 * exit() from a destructor changes the status and goes on with the destructors that are
-	 * left, so what the program has printed is still written.
+	 * exit() from a destructor changes the status and continues with the remaining
+	 * destructors, so what the program has printed is still written.
 	 */
 	if (is_error)
 		exit(1);

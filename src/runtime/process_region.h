@@ -7,8 +7,8 @@
  * that has room.
  *
  * Fork     A signal handler may fork while its thread makes a region, and the child may return from
- *          the handler.  The child must not go on in its parent's file, so it makes memory without
- *          a file instead, and a region of its own the next time it asks.
+ *          the handler.  The child must not continue in its parent's file, so it makes memory
+ *          without a file instead, and a region of its own the next time it needs one.
  * Threads  one at a time: the thread that starts or adopts.  Its stack may be small.
  */
 #pragma once

@@ -14,7 +14,7 @@ void gg_process_settings_refresh(void)
 	uint64_t seen = gg_load_relaxed(&gg_process.applied_request_count);
 
 	/*
-	 * The exchange lets one thread apply each change; the others go on with the old settings.
+	 * The exchange lets one thread apply each change; the others keep the old settings.
 	 */
 	if (gg_likely(request.change_count == seen) ||
 	    !gg_cas_acq_rel(&gg_process.applied_request_count, &seen, request.change_count))

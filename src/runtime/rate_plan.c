@@ -65,8 +65,8 @@ bool gg_rate_plan_allocated(double stands_for, uint64_t size_bytes, uint64_t int
 
 	gg_rate_learning_allocated(&learned, stands_for, size_bytes);
 	/*
-	 * Acquire, release: what the last planner wrote is seen, and what is written here by the
-	 * next.
+	 * Acquire, release: this planner sees what the last one wrote, and the next one sees what
+	 * this one writes.
 	 */
 	if (gg_likely(!is_due(interval_bytes)) || !gg_cas_acq_rel(&is_planning, &free_now, 1))
 		return false;

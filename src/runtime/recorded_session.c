@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorded_session - asks whether the recorder lives, and leaves notes in its directory. */
+/* recorded_session - checks whether the recorder lives, and leaves notes in its directory. */
 #include "runtime/recorded_session.h"
 
 #include <errno.h>

@@ -373,6 +373,15 @@ static void search(struct region_directory *directory, const char *exe, struct g
 
 /* --- */
 
+/*
+ * Applies the retention by the list, whose lock this process holds:
+ *
+ *   1. Entries that wait move into the list.  Each one permits two more checks, so the list shrinks
+ *      again after many processes have started at once.
+ *   2. After SEARCH_EVERY entries, a search adds regions that are in no list.
+ *   3. If there are too many entries, ended processes are found and their oldest regions removed.
+ *   4. The new region is appended, and the list is written back.
+ */
 static void retain_by_list(struct region_directory *directory, const char *exe, int fd,
                            const struct gg_retention_entry *entry, uint64_t most)
 {

@@ -2,8 +2,8 @@
 /*
  * snapshot - copies this process's region at one instant into a file.
  *
- * Threads go on recording.  A copy is of one instant if no thread announced an operation while it
- * was made; otherwise the copy is made again (region/reader/view.h reads in the same way).  The
+ * Threads continue to record.  A copy is of one instant if no thread announced an operation while
+ * it was made; otherwise the copy is made again (region/reader/view.h reads in the same way).  The
  * file appears under its name when it is complete.  It has no history: its ring is empty.
  *
  * Threads  any may record meanwhile; if they do so all the time, no attempt succeeds.

@@ -31,7 +31,7 @@ static inline bool gg_start_ensure(void)
 }
 
 /*
- * Starts because the program wants it (geiger_start()), with its requests.  0, also if the process
+ * Starts because the program calls geiger_start(), with its requests.  0, also if the process
  * is running already; or -Exxx, which is not logged, and the program may try again.
  */
 GG_COLD int gg_start_for_program(const struct gg_agent_request *request);

@@ -129,6 +129,15 @@ static bool find(const struct extra_name *name, const struct gg_elf_lookup_table
 	return true;
 }
 
+/*
+ * Takes the names in two steps, so that other threads may allocate meanwhile:
+ *
+ *   1. find() sets the pointers of gg_extra_functions for every name that is taken.  So each hook is
+ *      complete before any thread can reach it.
+ *   2. The slots change.  The allocator's own slots lead to its own functions from now on, so that
+ *      its calls do not pass the hooks.  Then the hooks become visible to the loader.  Last, the
+ *      slots of all other objects change from the real functions to the hooks.
+ */
 void gg_extra_functions_take(void)
 {
 	struct gg_got_patch_change to_real[GG_COUNT(names)], to_hook[GG_COUNT(names)];

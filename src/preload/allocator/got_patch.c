@@ -51,6 +51,11 @@ struct got_patch_job {
 	const struct gg_proc_maps *maps;
 };
 
+/*
+ * Changes the slot of one relocation if a change matches.  The range of `from` excludes most slots
+ * without a comparison of names.  A change whose `from` is 0 matches any value; the range does not
+ * apply then.
+ */
 static void change(const struct gg_elf_lookup_tables *t, const Elf64_Rela *relocation,
                    const struct got_patch_job *job)
 {

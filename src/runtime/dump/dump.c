@@ -40,7 +40,7 @@ struct dump_job {
 /*
  * The high half is the generation of the process, so that a child ignores the dumps of its parent.
  * The low half is the number of dumps in progress, and RESET: then no dump begins, and the reset
- * goes on when the number is 0.
+ * continues when the number is 0.
  */
 static uint64_t running;
 #define RESET (UINT64_C(1) << 31)

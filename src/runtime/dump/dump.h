@@ -13,7 +13,7 @@
  *
  * Caller   is on the sample path (gg_thread_enter, gg_process_ensure_current), so handlers on this
  *          thread keep away.  It may be a signal handler.
- * Others   go on recording.  There is no lock, and only a reset waits for a dump.  Samples that
+ * Others   continue to record.  There is no lock, and only a reset waits for a dump.  Samples that
  *          they record meanwhile may be in the dump or not.
  * Never    allocates except by mmap, uses stdio, or is a cancellation point.  The caller keeps
  *          errno.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump_signal - the signal that asks for a dump.
+ * dump_signal - the signal that requests a dump.
  *
  * Its handler writes the dump (dump_trigger.h) and then calls the program's handler, if it has one.
  * Without one nothing more happens: a signal that would end the program does not while it is taken.

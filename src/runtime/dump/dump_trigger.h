@@ -3,7 +3,7 @@
  * dump_trigger - decides when a dump is due, and which thread writes it.
  *
  * The thread that finds a dump due writes it at the end of its sample, as jemalloc's and
- * gperftools' threads do; other threads go on.  Exactly one thread notices each event:
+ * gperftools' threads do; other threads continue.  Exactly one thread notices each event:
  *
  *   allocated   All samples add to one counter; the thread whose addition crosses a multiple of the
  *               threshold writes the dump.  Crossing several multiples at once is one dump.

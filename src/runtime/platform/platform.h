@@ -4,7 +4,7 @@
  *
  * Two libraries link the runtime.  In libgeiger-agent.so, which hooks libc, src/preload provides
  * these functions.  In libgeiger, which hooks nothing, src/embed/platform.c does.  The runtime
- * calls them and never asks in which of the two it is.
+ * calls them, and does not depend on which of the two it is in.
  */
 #pragma once
 

@@ -42,7 +42,8 @@ static const struct guarded_range *find(uintptr_t address)
 }
 
 /*
- * Replaces the mapping.  Other threads in the middle of a record go on in memory that nobody reads.
+ * Replaces the mapping.  Other threads in the middle of a record continue in memory that nobody
+ * reads.
  */
 static bool rescue(uintptr_t address)
 {

@@ -5,7 +5,7 @@
  * The program does not notice.  The action that it sets by sigaction(), signal() or their relatives
  * is kept here and returned to it, and the kernel uses the flags and the mask of that action.
  *
- * Not so     A program that sets its handler by the bare system call has the signal alone.
+ * Not so     A program that sets its handler by the bare system call gets the signal instead of us.
  * Threads    any; two threads that set handlers at once race, as they do with the system call.
  * Cost       two system calls when the signal is taken, and two for each of the program's calls for
  *            it.
