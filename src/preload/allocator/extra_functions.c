@@ -132,7 +132,7 @@ static bool find(const struct extra_name *name, const struct gg_elf_lookup_table
 /*
  * Takes the names in two steps, so that other threads may allocate meanwhile:
  *
- *   1. find() sets the pointers of gg_extra_functions for every name that is taken.  So each hook is
+ *   1. find() sets the pointers of gg_extra_functions for each name that is taken.  So each hook is
  *      complete before any thread can reach it.
  *   2. The slots change.  The allocator's own slots lead to its own functions from now on, so that
  *      its calls do not pass the hooks.  Then the hooks become visible to the loader.  Last, the
