@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentences of docs/BENCHMARKS.md: what is fixed, and what the figures say.
+"""The sentences of docs/BENCHMARKS.md: the fixed ones, and those that compare figures.
 
-A comparison is told as a difference only where the quartiles of the two do not overlap; of a figure
-that was measured once, they are a tenth of it away.
+Two figures differ if their quartiles do not overlap.  A figure that was measured once counts as if
+its quartiles were a tenth of it away.
 """
 
 import math
+import textwrap
 
 from figures import site_errors
 
@@ -17,13 +18,12 @@ BUSY = (
 )
 
 LACKING = [
-    ["tcmalloc sampling", "no setting makes a file: it is had by calling `MallocExtension` in code "
-     "(`bench/peers/tcmalloc_dump.cc` does for these figures); knows what is live, not what was allocated"],
-    ["jemalloc prof", "sizes are those of the allocator's classes, not those asked for: its sums come out above"],
+    ["tcmalloc sampling", "no setting makes a file; code must call `MallocExtension` (`bench/peers/tcmalloc_dump.cc` does for these figures); knows live memory, not allocated memory"],
+    ["jemalloc prof", "sizes are those of the allocator's classes, not requested sizes, so its sums are too high"],
     ["mimalloc", "has no profiler; `MIMALLOC_SHOW_STATS` prints sums without stacks. geiger runs over it"],
-    ["heaptrack", "tells what leaked and what was live at the peak by function, but of all allocated no bytes"],
-    ["massif", "leaves out what holds less than 1 % of the whole; a program's threads run one at a time"],
-    ["all but geiger", "no interval, and no word on how sure a number is"],
+    ["heaptrack", "reports leaks and the peak by function, but not the bytes allocated"],
+    ["massif", "omits functions below 1 % of the whole; a program's threads run one at a time"],
+    ["all but geiger", "no confidence interval"],
 ]
 
 # Peer, and geiger on the same allocator and at the same density.
@@ -32,6 +32,26 @@ RIVALS = [
     ("tcmalloc sampling", "tcmalloc sampling, {}", "geiger over tcmalloc, {}"),
 ]
 COUNTING = ["heaptrack", "HEAPPROFILE", "massif"]
+
+
+def wrapped(text):
+    """The page with paragraphs and list items of at most 100 columns."""
+    paragraphs = []
+    is_code = False
+    for paragraph in text.split("\n\n"):
+        lines = paragraph.split("\n")
+        if is_code or lines[0].startswith(("```", "|", "!", "<!--", "#")):
+            paragraphs.append(paragraph)
+        elif lines[0].startswith("- "):
+            paragraphs.append("\n".join(fill(line, "  ") for line in lines))
+        else:
+            paragraphs.append(fill(" ".join(lines), ""))
+        is_code ^= paragraph.count("```") % 2 == 1
+    return "\n\n".join(paragraphs)
+
+
+def fill(line, indent):
+    return textwrap.fill(line, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def list_of(pairs):
@@ -57,11 +77,11 @@ def number(value):
 
 
 class Sides:
-    """Who is better in what: a line for each peer and kind of figure, under one of three heads."""
+    """The comparison in short: a line for each peer and kind of figure, under three heads."""
 
     HEADS = {
-        -1: "### Where a peer is better",
-        1: "### Where geiger is better",
+        -1: "### Peers are better",
+        1: "### geiger is better",
         0: "### No difference beyond the spread",
     }
 
@@ -162,7 +182,7 @@ def errors(sides, results, _):
         if way.startswith("geiger") or not own:
             continue
         told = site_errors(results.each("sites", "sites", way), "live")
-        # Of sampling ones the error is one of chance, and as near as runs go.
+        # The error of sampling tools is random, so small differences mean nothing.
         share = 0.2 * own["rms"] if way.endswith("512k") else 0
         figures = [(100 * each["rms"], 100 * (each["rms"] - share), 100 * (each["rms"] + share))
                    for each in (told, own) if each]
@@ -179,7 +199,7 @@ def in_short(results, baseline_of):
 
 
 DOCUMENT = """<!-- SPDX-License-Identifier: Apache-2.0 -->
-<!-- Written by bench/peers/write from what bench/peers/measure found: change those, not this. -->
+<!-- Written by bench/peers/write from what bench/peers/measure found: do not edit this page. -->
 # geiger beside other heap profilers
 
 Measured {date} on {where}: {rounds} rounds in {minutes} minutes, {load}.{busy}{scale}
@@ -195,68 +215,61 @@ bench/peers/write                         writes them again from build/peers/res
 
 A figure such as `1.020 (1.010 to 1.031)` is the median of the rounds' ratios and their quartiles. Each ratio is to
 the same allocator without a profiler, in the same round; all ways to run take turns within a round. *geiger over X*
-is the agent alone, preloaded before X: it leaves a region that reports read. *geiger record* is the recorder, too: its
-time, processor's and wall, counts, with reading symbols and closing the profile.
+is the agent alone, preloaded before X: it leaves a region that reports read. *geiger record* includes the recorder: its processor's time and wall time count, with the time to read symbols and close the profile.
 
 ## In short
 
-A difference is told only where the quartiles do not overlap (memory: where it is 1 MiB or more; of what was measured
-once: where it is a fifth or more). In parentheses the peer's figure, then geiger's.
+A difference counts only if the quartiles do not overlap. For memory it must be 1 MiB or more; for figures that were measured once, a fifth or more. Parentheses have the peer's figure, then geiger's.
 
 {short}
 
 ## Sampling at 512 KiB
 
-The default of geiger and of jemalloc, and what gperftools recommends. Processor's time of loops that time themselves,
-after they have warmed up:
+512 KiB is the default of geiger and of jemalloc, and the interval that gperftools recommends. The first table has the processor's time of loops that time themselves after they have warmed up:
 
 {loops}
 
 {loop_words}
 
-Whole programs, processor's time, of all processes that the profiler needs:
+Whole programs; the processor's time of all processes that the profiler needs:
 
 {programs_cpu}
 
-The same, wall time:
+Wall time of these programs:
 
 {programs_wall}
 
 {program_words}
 
-redis is linked to jemalloc; for the rows over another allocator that one is put before it. Its processor's time is the
-server's, its wall time that of the clients' work.
+redis is linked to jemalloc; in the rows over another allocator, that allocator is preloaded. The processor's time of redis is that of the server, and its wall time is that of the clients' work.
 
 ## Denser
 
-A program that works at depth 40, and the processor's time at 32 and 4 KiB:
+The processor's time of a program that works at depth 40, at 32 and 4 KiB:
 
 {dense}
 
-One sample, its allocation and its free, in 47 frames, from a loop in which more than a fifth of the blocks are
-samples (4 KiB), over the allocator alone:
+The cost of one sample, with its allocation and its free, in 47 frames, over the allocator alone. In the measured loop more than a fifth of the blocks are samples (4 KiB):
 
 {samples}
 
 ## Every allocation counted
 
-What these tools always do, and geiger at an interval of 1 (with more room for live blocks than by default:
-`GEIGER_MAX_LIVE=4M GEIGER_MAX_STACKS=8M GEIGER_MAX_ROWS=1M`). Loops, processor's time of the program alone;
-heaptrack has a second process, whose time is not in this table:
+The peers of this section count every allocation. geiger does so at an interval of 1, with more room for live blocks than by default (`GEIGER_MAX_LIVE=4M GEIGER_MAX_STACKS=8M GEIGER_MAX_ROWS=1M`). The table has the processor's time of loops, of the program alone; the second process of heaptrack is not in it:
 
 {counted_loops}
 
-Programs at a quarter of the work, processor's time of all processes:
+Programs at a quarter of the work; the processor's time of all processes:
 
 {counted_cpu}
 
-The same, wall time:
+Wall time of these programs:
 
 {counted_wall}
 
 ## Memory
 
-Peak RSS at 512 KiB: over the same allocator alone, and of the largest process that runs beside:
+Peak RSS at 512 KiB: the difference to the same allocator alone, and the largest process that runs beside the program:
 
 {memory}
 
@@ -270,10 +283,8 @@ Every allocation counted, a quarter of the work:
 
 ## Files, and the time to a report
 
-The space of what a run leaves; the time of the tool's text report (`geiger report`, `jeprof --text`, `google-pprof
---text`, `heaptrack_print`, `ms_print`): the first time, when no symbols are cached, and again. What `geiger record`
-leaves has the time of each sample and free, and the names; a dump of jemalloc or tcmalloc is sums by stack, as addresses
-that only the same files of program and libraries explain.
+The size of the files that a run leaves, and the time of the tool's text report (`geiger report`, `jeprof --text`, `google-pprof
+--text`, `heaptrack_print`, `ms_print`): the first time, when no symbols are cached, and again. The profile of `geiger record` has names, and the time of each sample and free. A dump of jemalloc or tcmalloc has sums by stack, with addresses that only the same files of program and libraries explain.
 
 {files}
 
@@ -284,18 +295,15 @@ Every allocation counted, a quarter of the work:
 ## Errors
 
 20 functions allocate known amounts, from 2 to 40 MiB each in blocks of 24 bytes to 256 KiB, and half of them are live
-at the end. *Error* is the root mean square of the relative error of all functions in all runs, with another order of
-allocations in each; *its sum* how far the sum of all functions is off, which says whether there is a bias;
-*covered* the share of truths inside the 95 % interval that the tool tells.
+at the end. *Error* is the root mean square of the relative error of all functions in all runs; each run has another order of allocations. *Its sum* is the error of the sum of all functions, which shows a bias. *Covered* is the share of true values inside the tool's 95 % confidence interval.
 
 {sites}
 
-Real programs at half of the work: all that was allocated, sampled at 512 KiB, against a run in which every allocation
-was counted:
+Real programs at half of the work: the estimate of all allocated bytes at 512 KiB, beside a run in which every allocation was counted:
 
 {truth}
 
-## What is missing
+## Limits of the tools
 
 {lacking}
 """

@@ -59,14 +59,13 @@ const struct gg_command gg_command_check = {
 	.name = "check",
 	.summary = "find out whether a profile is whole",
 	.usage = "FILE",
-	.details =
-		"Looks for damage of the file, ids that point nowhere, times and stacks out of\n"
-		"order, samples that cannot have been drawn as they say, and processes whose\n"
-		"totals (allocated minus freed) are not what their samples say is live.  One line\n"
-		"for each kind of problem, with the first row that has it.\n"
-		"\n"
-		"Exit status: 0 if there is no problem; 1 if there is, or FILE is no profile;\n"
-		"2 if asked wrongly.\n",
+	.details = "Looks for damage of the file, ids without a row, times and stacks out of\n"
+		   "order, samples that contradict their scheme, and processes whose totals\n"
+		   "(allocated minus freed) differ from their live samples.  Prints one line for\n"
+		   "each kind of problem, with the first row that has it.\n"
+		   "\n"
+		   "Exit status: 0 if there is no problem; 1 if there is, or FILE is no profile;\n"
+		   "2 for wrong usage.\n",
 	.options = check_option_table,
 	.options_size = sizeof(struct check_options),
 	.max_operands = 1,

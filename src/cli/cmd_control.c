@@ -37,7 +37,7 @@ static const struct gg_option control_option_table[] = {
 	{ "json", 0, GG_OPTION_FLAG, offsetof(struct control_options, json), NULL,
 	  "print the status as JSON" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct control_options, quiet), NULL,
-	  "say nothing unless it fails; for all but status" },
+	  "print nothing unless it fails; not for status" },
 	GG_OPTIONS_END,
 };
 

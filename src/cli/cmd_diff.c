@@ -212,7 +212,7 @@ static const struct gg_option options[] = {
 	{ "normalize", 0, GG_OPTION_TEXT, AT(normalize), "time|allocated|FACTOR",
 	  "multiply 'before' by a ratio of the runs" },
 	GG_OPTIONS_SHARED(gg_cli_stack_options, AT(common)),
-	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL, "rows that do not differ significantly too" },
+	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL, "also rows without a significant difference" },
 	{ "rate", 0, GG_OPTION_NUMBER, AT(false_discovery_rate), "P",
 	  "share of false ones among the rows shown (0.05)" },
 	{ "fail-on-growth", 0, GG_OPTION_FLAG, AT(fail_on_growth), NULL,

@@ -173,7 +173,7 @@ static const struct gg_option options[] = {
 	  "of the page; light stacks are folded (1.5MB); 0: any" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
-	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "say nothing unless it fails" },
+	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "print nothing unless it fails" },
 	GG_OPTIONS_END,
 };
 

@@ -40,7 +40,7 @@ static const struct gg_option import_option_table[] = {
 	{ "max-size", 0, GG_OPTION_SIZE, offsetof(struct import_options, max_size_bytes), "SIZE",
 	  "largest file, decompressed (4GiB, ratio 200)" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct import_options, quiet), NULL,
-	  "say nothing unless it fails" },
+	  "print nothing unless it fails" },
 	GG_OPTIONS_END,
 };
 

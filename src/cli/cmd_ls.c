@@ -129,7 +129,7 @@ static const struct gg_option clean_option_table[] = {
 	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct clean_options, dry_run), NULL,
 	  "list what would be removed, and remove nothing" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct clean_options, quiet), NULL,
-	  "say nothing unless it fails" },
+	  "print nothing unless it fails" },
 	GG_OPTIONS_END,
 };
 
@@ -153,7 +153,7 @@ static void tell_removed(const struct gg_clean *clean)
 	fprintf(stderr, ", %s\n", gg_size_format((double)clean->removed_bytes, size));
 	if (clean->young_count > 0)
 		fprintf(stderr,
-		        "geiger: %" PRIu64 " region%s ended too short ago; --all takes %s, too\n",
+		        "geiger: %" PRIu64 " region%s ended only recently; --all includes %s\n",
 		        clean->young_count, clean->young_count == 1 ? "" : "s",
 		        clean->young_count == 1 ? "it" : "them");
 }

@@ -31,7 +31,7 @@ static const struct gg_option merge_option_table[] = {
 	{ "hosts", 0, GG_OPTION_FLAG, offsetof(struct merge_options, hosts), NULL,
 	  "make a label 'host' of where each was recorded" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct merge_options, quiet), NULL,
-	  "say nothing unless it fails" },
+	  "print nothing unless it fails" },
 	GG_OPTIONS_END,
 };
 

@@ -36,7 +36,7 @@ static const struct gg_option record_option_table[] = {
 	{ "no-symbols", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_symbols), NULL,
 	  "leave functions and lines to 'geiger symbolize'" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct record_options, quiet), NULL,
-	  "say nothing unless it fails" },
+	  "print nothing unless it fails" },
 	GG_OPTIONS_END,
 };
 

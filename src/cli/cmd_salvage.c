@@ -23,7 +23,7 @@ static const struct gg_option salvage_option_table[] = {
 	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct salvage_options, output), "FILE",
 	  "the profile (default: salvaged.geiger)" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct salvage_options, quiet), NULL,
-	  "say nothing unless it fails" },
+	  "print nothing unless it fails" },
 	GG_OPTIONS_END,
 };
 

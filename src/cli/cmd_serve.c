@@ -63,7 +63,7 @@ static int run(struct gg_invocation *invocation)
 static const struct gg_option options[] = {
 	{ "pid", 'p', GG_OPTION_TEXT, AT(pid), "PID", "a process that runs, or its region" },
 	{ "listen", 'l', GG_OPTION_TEXT, AT(listen), "ADDRESS:PORT",
-	  "where it is asked (127.0.0.1 and any free port)" },
+	  "address and port (127.0.0.1 and any free port)" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	GG_OPTIONS_END,

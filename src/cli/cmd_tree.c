@@ -102,7 +102,7 @@ static const struct gg_option options[] = {
 
 const struct gg_command gg_command_tree = {
 	.name = "tree",
-	.summary = "by which paths of calls memory was asked for",
+	.summary = "show the call paths that allocated memory",
 	.usage = "PROFILE [OPTION]...",
 	.details = "Callees stand below their caller, the heaviest first; an only one is not\n"
 		   "indented.  What is less than 1 % of the whole is put together, but for the\n"

@@ -15,7 +15,7 @@ static const unsigned char dot_bits[GG_CHART_DOTS][DOTS_HIGH] = {
 
 enum dot { DOT_NONE, DOT_SOLID, DOT_BAND, DOT_LINE };
 
-/* What is at the dot whose middle has this value, `step` from one to the next. */
+/* The kind of the dot whose middle has this value; `step` is the distance of two dots. */
 static enum dot dot_at(const struct gg_chart_column *column, double middle, double step)
 {
 	if (isfinite(column->line) && column->line > 0 && fabs(column->line - middle) <= step / 2)

@@ -40,5 +40,8 @@ struct gg_chart {
 
 void gg_chart_append_row(const struct gg_chart *chart, size_t row, struct gg_buf *out);
 
-/* The upper edge for a maximum of `most`: the next of 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times 2^n. */
+/*
+ * The upper edge for a maximum of `most`: the next of 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times
+ * 2^n.
+ */
 double gg_chart_top(double most);

@@ -6,7 +6,7 @@
 
 #include "stats/estimate/interval.h"
 
-/* A farther end than that, as a share of the estimate, is told as a range. */
+/* If a bound is farther from the estimate, as a share of it, the text is a range. */
 #define WIDE 0.3
 
 struct gg_figure gg_figure_of(const struct gg_tally *tally, enum gg_quantity quantity,
@@ -72,7 +72,7 @@ static const struct unit count_units[] = {
 
 enum { UNIT_COUNT = 7 };
 
-/* The largest unit that leaves 1 or more; raw numbers have none. */
+/* The largest unit in which the value is 1 or more; no unit for raw numbers. */
 static const struct unit *unit_of(const struct gg_figure_style *style, double value,
                                   enum gg_quantity quantity)
 {

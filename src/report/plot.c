@@ -57,7 +57,7 @@ static void widen(struct scale *scale, double value)
 	scale->high = fmax(scale->high, value);
 }
 
-/* Spans all values of the axis; falls back to [1, 2] or [0, 1] when there are none. */
+/* Spans all values of the axis; falls back to [1, 2] or [0, 1] if the axis has no values. */
 static struct scale make_scale(const struct gg_plot *plot, const struct gg_plot_axis *axis,
                                double start, double stop)
 {

@@ -38,7 +38,7 @@ void gg_report_json(const struct gg_report *report, struct gg_buf *out);
 enum { GG_REPORT_LARGEST_MAX = 16 };
 void gg_report_largest(const struct gg_report *report, size_t count, struct gg_buf *out);
 
-/* The same for a tree; `result` is unused. */
+/* Append a tree instead of rows; `result` is unused. */
 void gg_tree_text(const struct gg_report *report, const struct gg_tree *tree, struct gg_buf *out);
 void gg_tree_json(const struct gg_report *report, const struct gg_tree *tree,
                   const struct gg_tree_options *options, struct gg_buf *out);
@@ -73,7 +73,7 @@ void gg_report_json_unresolved(struct gg_json *json, const struct gg_model *mode
                                const struct gg_model_unresolved *unresolved);
 void gg_report_json_highest(struct gg_json *json, const struct gg_highest_rss *highest);
 
-/* Appends function, file, line, and module of the innermost location, and "stack": all locations. */
+/* Appends function, file, line, and module of the innermost location, and "stack" with all. */
 void gg_report_json_stack(const struct gg_report *report, struct gg_json *json, uint32_t stack);
 
 /* Appends "9.31 s", "12.3 ms", or "2 min 3 s". */
@@ -82,7 +82,7 @@ void gg_report_append_time(int64_t time_ns, struct gg_buf *out);
 /* The width that a name has after `column` characters; at least `least`. */
 size_t gg_report_room(const struct gg_report *report, size_t column, size_t least);
 
-/* Appends the function and the location of the call in at most `width` characters, and a newline. */
+/* Appends function and location of a call in at most `width` characters, and a newline. */
 void gg_report_append_place(const struct gg_report *report, const struct gg_code_location *place,
                             size_t width, struct gg_buf *out);
 

@@ -43,10 +43,10 @@ static struct gg_figure scaled_before(const struct gg_diff_report *report,
 	return figure;
 }
 
-/* What is live at one moment is no more after a longer run: scaled by time, what is constant seems to change. */
+/* Live memory does not grow with the time of a run, so scaling by time makes it seem to change. */
 static const char time_warning[] =
-	"memory that is live at one moment does not grow with the time of a run: --normalize time makes "
-	"what never changed look as if it did. --metric allocated is what grows with time.";
+	"live memory does not grow with the time of a run, so --normalize time makes constant memory "
+	"look changed. Use it with --metric allocated, which grows with time.";
 
 static bool warns_of_time(const struct gg_diff_report *report)
 {
@@ -205,7 +205,7 @@ static void append_side(const struct gg_diff_report *report, const char *name,
 		metric = GG_METRIC_LIVE; /* the peak is not known */
 	gg_buf_printf(out, " %s%s, ", gg_metric_name(metric),
 	              report->diff->unit == GG_ALLOCATIONS ? " allocations" : "");
-	/* What was imported need not say how long it took. */
+	/* An imported profile may lack the length of the run. */
 	if (side->model->end_ns > 0 || gg_model_has_history(side->model)) {
 		gg_report_append_time(side->model->end_ns, out);
 		gg_buf_append_text(out, ", ");

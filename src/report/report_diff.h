@@ -20,9 +20,9 @@ struct gg_diff_side {
 struct gg_diff_report {
 	struct gg_diff_side before, after;
 	const struct gg_diff *diff;
-	const char *
-		normalized_by; /* "time", "allocated", or the factor as the user gave it; NULL: not normalized */
-	bool show_all;         /* show rows without a significant difference, too */
+	/* "time", "allocated", or the factor as the user gave it; NULL: not normalized. */
+	const char *normalized_by;
+	bool show_all;         /* also show rows without a significant difference */
 	bool fails_on_growth;  /* the user asked to fail if a row grew */
 	struct gg_report look; /* only confidence, limit, width, figures, and style are used */
 };

@@ -295,8 +295,8 @@ void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 	if (summary->process_count > 1)
 		gg_buf_printf(&processes, ", of %zu processes", summary->process_count);
 	/*
-	 * Of one process it is what was live at the end, unless profiles were merged into it.  A
-	 * file that was imported does not tell what its processes left: its live memory is no bound
+	 * With one process, this equals the memory that was live at the end, unless profiles were
+	 * merged.  An imported file lacks what its processes left, and its live memory is no bound
 	 * of that.
 	 */
 	if ((summary->process_count > 1 && is_recorded(report)) ||
@@ -422,11 +422,11 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 				? "in libraries that were loaded when the agent's list of them "
 				  "was full (counter '" MODULES_DROPPED "')."
 			: gg_model_has_times(report->model)
-				? "in code made at run time, whose compiler may be asked "
-				  "to tell (node --perf-basic-prof, java "
+				? "in code compiled at run time. Some compilers can write "
+				  "its names (node --perf-basic-prof, java "
 				  "-XX:+UnlockDiagnosticVMOptions "
 				  "-XX:+DumpPerfMapAtExit)."
-				: "where the file that was imported names no module.");
+				: "where the imported file names no module.");
 		append_folded(report, &text, out);
 		return;
 	}
@@ -496,7 +496,7 @@ double gg_report_most_hidden(const struct gg_report *report, size_t first)
 		const struct gg_tally *tally = result->query.sort_by_total ? row->total : row->self;
 
 		if (tally->sample_count == 0 && report->summary->interval_bytes == 1)
-			continue; /* every allocation was sampled, so functions without samples hold nothing */
+			continue; /* every allocation was sampled, so nothing was missed */
 		most = fmax(most, gg_interval_of(tally, unit, report->confidence,
 		                                 gg_report_is_discovered(result, row))
 		                          .high);

@@ -36,7 +36,7 @@ void gg_report_append_change(const struct gg_report *report, const struct gg_ran
 	gg_buf_append_text(out, ")");
 }
 
-/* Of several processes: what each held at its own exit, which was never live together. */
+/* True for several processes: each held its part at its own exit, never all at once. */
 static bool is_left(const struct gg_report *report, const struct gg_leaks *leaks)
 {
 	return leaks->at_ns == GG_TIME_NONE && report->summary->process_count > 1;
@@ -232,9 +232,8 @@ void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks 
 	append_given_back(report, given_back_ns, out);
 	if (!leaks->has_history)
 		gg_buf_append_text(
-			out, "note: recorded without history: when memory was freed is not "
-			     "known, so a stack that\n  freed some is told neither as growing "
-			     "nor as level\n");
+			out, "note: the profile has no history, so times of frees are unknown, "
+			     "and no stack that\n  freed memory counts as growing or level\n");
 	gg_report_append_notes(report, out);
 	append_gate(report, leaks, gate, out);
 }

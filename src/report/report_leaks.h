@@ -21,7 +21,7 @@ struct gg_leak_gate {
 	bool has_failed; /* the lower bound of old memory is above the limit */
 };
 
-/* given_back_ns: the moment of the peak if little of it is live at the end, for a hint; 0: no hint. */
+/* given_back_ns: the moment of the peak if little of it is live at the end; 0: print no hint. */
 void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks *leaks,
                           const struct gg_leak_gate *gate, int64_t given_back_ns,
                           struct gg_buf *out);

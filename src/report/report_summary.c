@@ -22,7 +22,7 @@ static bool is_about(double bytes, double other)
 	return difference <= moment_bytes + moment_share * (bytes > other ? bytes : other);
 }
 
-/* What was live when the reading began, and whether it still was when it was complete. */
+/* Compares a reading of RSS with the memory that was live from its begin to its end. */
 static int compare_with_live(struct gg_report_summary *summary, const struct gg_model *model,
                              const struct gg_query *query, struct gg_error *error)
 {

@@ -301,8 +301,8 @@ static void append_other_metrics(const struct gg_report *report, struct gg_buf *
 	if (report->result->query.metric != GG_METRIC_LIVE)
 		return;
 	if (gg_model_has_history(report->model))
-		gg_buf_append_text(&text, "--metric peak shows who held the most, ");
-	gg_buf_append_text(&text, "--metric allocated all that was asked for.");
+		gg_buf_append_text(&text, "--metric peak shows the largest moment, ");
+	gg_buf_append_text(&text, "--metric allocated all allocations.");
 	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
 	                                report->figures.ascii);
 }

@@ -22,8 +22,8 @@ static void append_mark(const struct gg_report *report, double bytes, struct gg_
 }
 
 /*
- * Of a column the largest estimate since the one before, so that no peak is lost; its interval is
- * that of the moment, moved by as much.
+ * A column has the largest estimate since the column before, so that no peak is lost.  Its
+ * confidence interval is that of the moment, shifted.
  */
 static void fill_columns(const struct gg_timeline *timeline, struct gg_chart_column *columns,
                          double *ret_most)
@@ -78,7 +78,7 @@ static void append_chart(const struct gg_report *report, const struct gg_chart *
 	}
 }
 
-/* Where a moment is on an axis of `width` characters. */
+/* The column of a moment on an axis of `width` characters. */
 static size_t column_of(const struct gg_timeline *timeline, int64_t time_ns, size_t width)
 {
 	double first = (double)timeline->points[0].time_ns;

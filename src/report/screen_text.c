@@ -112,7 +112,7 @@ static size_t alike(const char *a, const char *b)
 void gg_screen_text_append_apart(struct gg_buf *out, const char *text, const char *other,
                                  size_t width, bool ascii)
 {
-	enum { BEFORE = 3 }; /* cells before the difference that are shown, too */
+	enum { BEFORE = 3 }; /* cells that stay visible before the difference */
 	GG_CLEANUP(gg_buf_done) struct gg_buf printable = { 0 };
 	const char *ellipsis = ascii ? "..." : "\xe2\x80\xa6";
 	size_t dots = 2 * gg_screen_text_length(ellipsis), head, part, from, length;

@@ -33,13 +33,13 @@ size_t gg_screen_text_length(const char *text);
 void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, bool ascii);
 
 /*
- * The same for a row among others: if the shortened text would look like `other`, it shows the
- * position where the two differ, "Box<std::v...<int, std...".
+ * Appends like gg_screen_text_append(), but if the shortened text would look like `other`, it
+ * shows the position where the two differ, "Box<std::v...<int, std...".
  */
 void gg_screen_text_append_apart(struct gg_buf *out, const char *text, const char *other,
                                  size_t width, bool ascii);
 
-/* Finds for each text a different one that would look equal in `width` cells, or the text itself. */
+/* Finds for each text another one that would look equal in `width` cells, or the text itself. */
 void gg_screen_text_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
                                const char **ret_others);
 

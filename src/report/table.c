@@ -59,7 +59,7 @@ void gg_table_cell(struct gg_table *table, const char *format, ...)
 	keep_text(table, table->cell_count++ % table->column_count, text);
 }
 
-/* What stands before, between and after the cells of a row. */
+/* The texts before, between and after the cells of a row. */
 struct frame {
 	const char *before, *between, *after;
 };

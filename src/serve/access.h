@@ -36,7 +36,7 @@ GG_MUST_CHECK int gg_access_init(struct gg_access *access, uint16_t port, struct
 /* True if `given` is the token.  The time does not depend on `given`; NULL is not the token. */
 bool gg_access_knows(const struct gg_access *access, const char *given);
 
-/* True if the header has the token: "a=b; geiger_PORT=TOKEN" or "Bearer TOKEN".  NULL has none. */
+/* True if the header has the token: "a=b; geiger_PORT=TOKEN" or "Bearer TOKEN".  NULL: false. */
 bool gg_access_knows_cookie(const struct gg_access *access, const char *cookies);
 bool gg_access_knows_bearer(const struct gg_access *access, const char *authorization);
 

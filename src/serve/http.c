@@ -2,9 +2,9 @@
 /*
  * http - sockets, limits and headers, by libmicrohttpd.
  *
- * Limits  64 connections; 30 s of silence, after which the server closes a connection; 10 s until a
- *         request with the token, and 24 connections without one (connections.h); 32 KiB for the head
- *         of a request.  The server reads no bodies.
+ * Limits  64 connections; 30 s of silence, after which the server closes a connection; 10 s
+ *         until a request with the token, and 24 connections without one (connections.h); 32 KiB
+ *         for the head of a request.  The server reads no bodies.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -182,7 +182,7 @@ static void loop(struct MHD_Daemon *daemon, struct server *server)
 static int serve_on(int fd, struct server *server, const struct gg_serve_options *options,
                     const struct gg_listen *listening, struct gg_error *error)
 {
-	/* One signal stops after the current response; a second one has its default effect, at once. */
+	/* One signal stops after the current response; a second one has its default effect. */
 	const struct sigaction on_stop = { .sa_handler = stop, .sa_flags = SA_RESETHAND };
 	struct sigaction was_int, was_term;
 	struct MHD_Daemon *daemon = MHD_start_daemon(

@@ -19,7 +19,7 @@
 #include "serve/watch.h"
 #include "symbol/symbol.h"
 
-/* The cache holds the packed data of this many requests; the least recently used one is replaced. */
+/* The cache holds the packed data of so many requests, and drops the least recently used. */
 enum { CACHE_COUNT = 4 };
 
 /* A folder's profiles are its files with this suffix; a list holds LIST_MAX of them at most. */
@@ -215,7 +215,7 @@ static int load_path(struct gg_library *library, const char *path, struct gg_mod
 
 	if (status < 0)
 		return status;
-	/* The recorder writes names of frames when it ends, so an open recording has none yet. */
+	/* The recorder writes names of frames when it ends, so an open recording lacks them. */
 	if (is_open_ended(profile) && gg_live_names_learn(library->names, profile, NULL) == 0) {
 		options.more_lines = gg_live_names_tell;
 		options.context = library->names;

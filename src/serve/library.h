@@ -46,7 +46,7 @@ GG_MUST_CHECK int gg_library_list(struct gg_library *library, struct gg_library_
                                   size_t *ret_count, struct gg_error *error);
 void gg_library_free_list(struct gg_library_entry *entries, size_t count);
 
-/* Finds an entry by name; NULL: the only one.  -ENOENT: none.  The caller frees the entry's name. */
+/* Finds an entry by name, or the only one (NULL), or fails with -ENOENT.  Free the entry's name. */
 GG_MUST_CHECK int gg_library_find(struct gg_library *library, const char *name,
                                   struct gg_library_entry *ret_entry, struct gg_error *error);
 

@@ -228,7 +228,7 @@ static int take_query(const struct gg_request *request, struct gg_query *query,
 	return 0;
 }
 
-/* Names the downloaded file after the profile, with harmless characters only, and the format's suffix. */
+/* Names the downloaded file after the profile, with harmless characters and the format's suffix. */
 static void name_file(struct gg_response *answer, const char *name,
                       const struct gg_export_format *format)
 {

@@ -23,7 +23,7 @@ enum gg_response_kind {
 	GG_RESPONSE_FILE
 };
 
-/* The texts are valid while the server makes the response.  NULL: the request has no such header. */
+/* The texts are valid while the server makes the response.  NULL: the header is missing. */
 struct gg_request {
 	const char *method, *path;
 	const char *host, *cookies, *authorization, *if_none_match, *accept_encoding;
@@ -51,7 +51,7 @@ struct gg_serving {
 	double confidence;
 };
 
-/* Always makes a response; errors are responses, too.  The caller frees the body: gg_buf_done(). */
+/* Always makes a response, which can be an error.  The caller frees the body: gg_buf_done(). */
 void gg_response_request(struct gg_serving *serving, const struct gg_request *request,
                          struct gg_response *answer);
 

@@ -27,7 +27,7 @@ struct gg_serve_options {
 	const char *process; /* a pid, or the path of a region; NULL: `path` */
 	const char *listen;  /* "ADDRESS:PORT", "PORT", "ADDRESS"; NULL: loopback, any port */
 	double confidence;
-	/* Receives the URL once the server accepts requests; is_public: other machines can reach it. */
+	/* Receives the URL when the server is ready; is_public: other machines can reach it. */
 	void (*announce)(const char *url, bool is_public, void *context);
 	void *context;
 };

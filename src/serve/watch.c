@@ -137,8 +137,7 @@ int gg_watch_init(struct gg_watch *watch, const char *process, double confidence
 	}
 	if (strspn(process, "0123456789") == strlen(process))
 		watch->pid = (uint32_t)strtoul(
-			process, NULL,
-			10); /* in this pid namespace; the region has the pid of the process's own */
+			process, NULL, 10); /* the region has the pid of another pid namespace */
 	gg_watch_poll(watch);
 	return 0;
 }

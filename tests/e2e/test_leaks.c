@@ -135,10 +135,10 @@ TEST(runs_are_made_comparable_only_when_asked)
 	command_expect("diff a.geiger b.geiger --normalize 0.5 --all", 0, "...before x 0.5 ", "");
 	command_expect("diff a.geiger b.geiger --normalize 0.5 --json", 0,
 	               "...\"before_scaled\":", "");
-	command_expect("diff a.geiger b.geiger --normalize time", 0,
-	               "...live at one moment does not grow", "");
+	command_expect("diff a.geiger b.geiger --normalize time", 0, "...live memory does not grow",
+	               "");
 	command_expect("diff a.geiger b.geiger --normalize time --json", 0,
-	               "...\"warnings\":[\"memory", "");
+	               "...\"warnings\":[\"live memory", "");
 	command_expect("diff a.geiger b.geiger --normalize time -m allocated --json", 0,
 	               "...\"warnings\":[]", "");
 	command_expect("diff a.geiger b.geiger --normalize week", 2, "", "...diff: --normalize");
@@ -185,7 +185,7 @@ TEST(without_history_only_what_never_freed_is_judged)
 {
 	has_history = false; /* as a region has it whose program nobody recorded */
 	write_both();
-	command_expect("leaks b.geiger", 0, "...note: recorded without history", "");
+	command_expect("leaks b.geiger", 0, "...note: the profile has no history", "");
 	command_expect("leaks b.geiger", 0, "...growing  30.0 MiB", "");
 	command_expect("leaks b.geiger --at 1s", 1, "", "...what was live then is not known");
 	command_expect("timeline b.geiger", 0, "...the chart has only what was never freed", "");

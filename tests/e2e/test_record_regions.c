@@ -137,7 +137,7 @@ TEST(regions_are_listed_and_dead_ones_removed)
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) == NULL);
 		CHECK(geiger(&r, "clean", r.directory, NULL, NULL)); /* nothing is a day old */
 		CHECK(strstr(gg_buf_text(&r.child.out), r.directory) == NULL);
-		CHECK_CONTAINS(gg_buf_text(&r.child.err), "1 region ended too short ago; --all");
+		CHECK_CONTAINS(gg_buf_text(&r.child.err), "1 region ended only recently; --all");
 		CHECK(geiger(&r, "clean", "--all", "--dry-run", r.directory));
 		CHECK_CONTAINS(gg_buf_text(&r.child.out), r.directory);
 		CHECK(geiger(&r, "ls", r.directory, NULL, NULL));

@@ -110,7 +110,7 @@ TEST(where_nothing_is_live_other_metrics_are_named)
 {
 	const char *text = shell("\"$GEIGER\" report made.geiger --focus '^nobody$'", 0);
 
-	CHECK_MSG(strstr(text, "--metric peak shows who held the most, --metric allocated all") !=
+	CHECK_MSG(strstr(text, "--metric peak shows the largest moment, --metric allocated all") !=
 	                  NULL,
 	          "%s", text);
 	text = shell("\"$GEIGER\" report made.geiger --focus '^nobody$' -m allocated", 0);

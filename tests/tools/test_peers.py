@@ -72,7 +72,7 @@ def made_results_are_worked_out(folder):
     sampling = "Sampling at 512 KiB"
     check("a_ratio_is_the_median_of_those_of_its_rounds",
           row_of(text, sampling, "geiger over jemalloc, 512k") == ["1.100 (1.050 to 1.150)", "1.000"], text)
-    better, worse = text.index("### Where a peer is better"), text.index("### Where geiger is better")
+    better, worse = text.index("### Peers are better"), text.index("### geiger is better")
     check("it_says_in_words_where_a_peer_is_better",
           better < text.index("pair (0.90, 1.10)") < worse < text.index("whole (2.00, 1.00)"), text)
     # sqrt((0.1^2 + 0.3^2) / 2) = 22.4 %; the sum is 1800 of 2000; one of two intervals has the
@@ -80,10 +80,10 @@ def made_results_are_worked_out(folder):
     check("errors_bias_and_coverage_are_those_of_the_functions",
           row_of(text, "Errors", "geiger over glibc, 512k")[:4] == ["1", "22.4 %", "-10.0 %", "50 %"], text)
     check("what_failed_or_is_not_there_is_a_row",
-          row_of(text, "What is missing", "memray") == ["not measured: no Debian package"]
-          and row_of(text, "What is missing", "heaptrack") == ["not measured: not there"]
+          row_of(text, "Limits of the tools", "memray") == ["not measured: no Debian package"]
+          and row_of(text, "Limits of the tools", "heaptrack") == ["not measured: not there"]
           and "failed: signal 11" not in row_of(text, sampling, "geiger over jemalloc, 512k")
-          and row_of(text, "What is missing", "massif") == ["gcc (counted-programs): signal 11"], text)
+          and row_of(text, "Limits of the tools", "massif") == ["gcc (counted-programs): signal 11"], text)
     check("a_quiet_machine_is_not_called_busy", "kept the machine busy" not in text)
 
 

@@ -166,8 +166,8 @@ const struct gg_command gg_command_debug_symbol = {
 	.usage = "FILE ADDRESS...",
 	.details =
 		"Prints the frames of each address that FILE was linked for, innermost first: a call\n"
-		"that was inlined is a frame of its own.  Where there is no debug information the\n"
-		"symbol tables are asked; the last line says what was found and what would help.\n"
+		"that was inlined is a frame of its own.  Without debug information, it uses\n"
+		"the symbol tables; the last line says what it found and what would help.\n"
 		"\n"
 		"Debug files are found by build-id and by .gnu_debuglink, as gdb does, and through\n"
 		"debuginfod if DEBUGINFOD_URLS is set.  FILE may be [vdso].\n",
