@@ -388,14 +388,25 @@ static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule
 static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_profile_coarse *sums,
                       struct gg_error *error)
 {
+	static const char sql[] =
+		"update coarse set interval = max(interval, ?2), samples = samples + ?3,"
+		" size = size + ?4, count = count + ?5, count_variance = count_variance + ?6,"
+		" bytes = bytes + ?7, bytes_variance = bytes_variance + ?8,"
+		" count_skew = count_skew + ?9, bytes_skew = bytes_skew + ?10,"
+		" lifetime_ns = lifetime_ns + ?11 where id = ?1";
 	struct gg_statement row;
-	int status = gg_statement_begin(&row, profile, GG_SQL_COARSE_ADD, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_COARSE_ADD, sql, error);
 
 	if (status < 0)
 		return status;
 	gg_statement_integer(&row, id);
 	gg_statement_number(&row, sums->interval_bytes);
-	gg_statement_sums(&row, &sums->sums);
+	gg_statement_integer(&row, (int64_t)sums->sums.sample_count);
+	gg_statement_integer(&row, (int64_t)sums->sums.size_bytes);
+	gg_statement_number(&row, gg_fixed_value(sums->sums.count));
+	gg_statement_number(&row, gg_fixed_value(sums->sums.count_variance));
+	gg_statement_number(&row, gg_fixed_value(sums->sums.bytes));
+	gg_statement_number(&row, gg_fixed_value(sums->sums.bytes_variance));
 	gg_statement_number(&row, sums->count_skew);
 	gg_statement_number(&row, sums->bytes_skew);
 	gg_statement_number(&row, sums->lifetime_ns_sum);
@@ -432,10 +443,11 @@ static int remove_sources(struct gg_profile *profile, struct gg_error *error)
 	int status = 0;
 
 	for (size_t i = 0; i < fold->removed.length / sizeof(*ids) && status == 0; i++) {
-		status = gg_statement_begin(&row, profile,
-		                            fold->pass == PASS_SAMPLES ? GG_SQL_SAMPLE_REMOVE
-		                                                       : GG_SQL_COARSE_REMOVE,
-		                            error);
+		status = fold->pass == PASS_SAMPLES
+		                 ? gg_statement_begin(&row, profile, GG_SQL_SAMPLE_REMOVE,
+		                                      "delete from sample where id = ?", error)
+		                 : gg_statement_begin(&row, profile, GG_SQL_COARSE_REMOVE,
+		                                      "delete from coarse where id = ?", error);
 		if (status < 0)
 			break;
 		gg_statement_integer(&row, ids[i]);

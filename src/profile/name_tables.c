@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "profile/statements.h"
+#include "profile/tables/record_table.h"
 
 /* Builds a key of texts and numbers.  Each text follows its length, so different keys never collide. */
 static void add_part(struct gg_buf *key, const void *bytes, size_t length)
@@ -55,22 +55,15 @@ int gg_profile_intern_module(struct gg_profile *profile, const struct gg_profile
                              uint32_t *ret_id, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
-	struct gg_statement row;
+	struct gg_profile_module row = *module;
 	uint32_t id;
 	int status;
 
 	module_key(&key, module);
 	status = find_or_add(profile, &profile->modules, &key, &id, error);
 	if (status == 0 && id == 0) {
-		id = profile->modules.count;
-		status = gg_statement_begin(&row, profile, GG_SQL_MODULE, error);
-		if (status < 0)
-			return status;
-		gg_statement_id(&row, id);
-		gg_statement_text(&row, module->path);
-		gg_statement_bytes(&row, module->build_id, module->build_id_bytes);
-		gg_statement_text(&row, module->status);
-		status = gg_statement_run(&row, error);
+		row.id = id = profile->modules.count;
+		status = gg_record_table_insert(profile, &gg_record_table_module, &row, error);
 		profile->counts[GG_DENSE_MODULE] = id;
 	}
 	if (status == 0 && ret_id != NULL)
@@ -78,38 +71,23 @@ int gg_profile_intern_module(struct gg_profile *profile, const struct gg_profile
 	return status;
 }
 
-int gg_profile_set_module_status(struct gg_profile *profile, uint32_t module,
-                                 const char *symbol_status, struct gg_error *error)
-{
-	struct gg_statement row;
-	int status = gg_statement_begin(&row, profile, GG_SQL_MODULE_STATUS, error);
-
-	if (status < 0)
-		return status;
-	gg_statement_id(&row, module);
-	gg_statement_text(&row, symbol_status);
-	return gg_statement_run(&row, error);
-}
-
 int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_t address,
                             uint32_t *ret_id, struct gg_error *error)
 {
 	uint64_t key[2] = { module, address };
 	uint32_t id = gg_intern_find(&profile->frames, key, sizeof(key));
-	struct gg_statement row;
 	int status = 0;
 
 	if (id == 0) {
-		status = gg_statement_begin(&row, profile, GG_SQL_FRAME, error);
+		status = gg_store_begin(profile, error);
 		if (status < 0)
 			return status;
 		if (gg_intern_add(&profile->frames, key, sizeof(key)) < 0)
 			return gg_error_memory(error, profile->path);
 		id = profile->frames.count;
-		gg_statement_id(&row, id);
-		gg_statement_id(&row, module);
-		gg_statement_integer(&row, (int64_t)address);
-		status = gg_statement_run(&row, error);
+		status = gg_record_table_insert(profile, &gg_record_table_frame,
+		                                &(struct gg_profile_frame){ id, module, address },
+		                                error);
 		profile->counts[GG_DENSE_FRAME] = id;
 	}
 	if (status == 0 && ret_id != NULL)
@@ -121,12 +99,13 @@ int gg_profile_set_frame_module(struct gg_profile *profile, uint32_t frame, uint
                                 uint32_t module, struct gg_error *error)
 {
 	uint64_t key[2] = { module, address };
+	static const char sql[] = "update frame set module = ?2 where id = ?1";
 	struct gg_statement row;
 	int status;
 
 	if (gg_intern_find(&profile->frames, key, sizeof(key)) != 0)
 		return 0;
-	status = gg_statement_begin(&row, profile, GG_SQL_FRAME_MODULE, error);
+	status = gg_statement_begin(&row, profile, GG_SQL_FRAME_MODULE, sql, error);
 	if (status < 0)
 		return status;
 	gg_statement_id(&row, frame);
@@ -139,20 +118,18 @@ int gg_profile_intern_stack(struct gg_profile *profile, uint32_t parent, uint32_
 {
 	uint64_t key = (uint64_t)parent << 32 | frame, found = gg_map_get(&profile->stacks, key);
 	uint32_t id = (uint32_t)found;
-	struct gg_statement row;
 	int status = 0;
 
 	if (found == GG_MAP_NONE) {
-		status = gg_statement_begin(&row, profile, GG_SQL_STACK, error);
+		status = gg_store_begin(profile, error);
 		if (status < 0)
 			return status;
 		id = profile->counts[GG_DENSE_STACK] + 1;
 		if (id == 0 || gg_map_put(&profile->stacks, key, id) < 0)
 			return gg_error_memory(error, profile->path);
-		gg_statement_id(&row, id);
-		gg_statement_id(&row, parent);
-		gg_statement_id(&row, frame);
-		status = gg_statement_run(&row, error);
+		status = gg_record_table_insert(profile, &gg_record_table_stack,
+		                                &(struct gg_profile_stack){ id, parent, frame },
+		                                error);
 		profile->counts[GG_DENSE_STACK] = id;
 	}
 	if (status == 0 && ret_id != NULL)
@@ -164,26 +141,24 @@ int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, c
                            uint32_t *ret_id, struct gg_error *error)
 {
 	static const struct {
-		enum gg_sql sql;
-		enum gg_dense table;
-	} kinds[] = { [GG_NAME_HEAP] = { GG_SQL_HEAP, GG_DENSE_HEAP },
-		      [GG_NAME_TYPE] = { GG_SQL_TYPE, GG_DENSE_TYPE } };
+		const struct gg_record_table *table;
+		enum gg_dense dense;
+	} kinds[] = { [GG_NAME_HEAP] = { &gg_record_table_heap, GG_DENSE_HEAP },
+		      [GG_NAME_TYPE] = { &gg_record_table_type, GG_DENSE_TYPE } };
 	struct gg_intern *names = &profile->names[kind];
 	uint32_t id = gg_intern_find(names, name, strlen(name));
-	struct gg_statement row;
 	int status = 0;
 
 	if (id == 0) {
-		status = gg_statement_begin(&row, profile, kinds[kind].sql, error);
+		status = gg_store_begin(profile, error);
 		if (status < 0)
 			return status;
 		if (gg_intern_add(names, name, strlen(name)) < 0)
 			return gg_error_memory(error, profile->path);
 		id = names->count;
-		gg_statement_id(&row, id);
-		gg_statement_text(&row, name);
-		status = gg_statement_run(&row, error);
-		profile->counts[kinds[kind].table] = id;
+		status = gg_record_table_insert(profile, kinds[kind].table,
+		                                &(struct gg_name_row){ id, name }, error);
+		profile->counts[kinds[kind].dense] = id;
 	}
 	if (status == 0 && ret_id != NULL)
 		*ret_id = id;
@@ -222,31 +197,25 @@ const char *gg_profile_bounded_name(const char *name, struct gg_buf *room)
 static int intern_symbol(struct gg_profile *profile, const struct gg_profile_line *line,
                          uint32_t *ret_id, struct gg_error *error)
 {
-	const char *texts[] = { line->function, line->full_name, line->linkage_name, line->file };
-	struct gg_buf rooms[GG_COUNT(texts)] = { 0 };
+	struct gg_symbol_row row = { .texts = { line->function, line->full_name, line->linkage_name,
+		                                line->file } };
+	struct gg_buf rooms[GG_COUNT(row.texts)] = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf key = { 0 };
-	struct gg_statement row;
 	int status;
 
-	for (size_t i = 0; i < GG_COUNT(texts); i++) {
-		texts[i] = gg_profile_bounded_name(texts[i], &rooms[i]);
-		add_text(&key, texts[i]);
+	for (size_t i = 0; i < GG_COUNT(row.texts); i++) {
+		row.texts[i] = gg_profile_bounded_name(row.texts[i], &rooms[i]);
+		add_text(&key, row.texts[i]);
 		key.failed |= rooms[i].failed;
 	}
 	status = find_or_add(profile, &profile->symbols, &key, ret_id, error);
 	if (status == 0 && *ret_id != 0) {
 		*ret_id += profile->first_symbol;
 	} else if (status == 0) {
-		*ret_id = profile->first_symbol + profile->symbols.count;
-		status = gg_statement_begin(&row, profile, GG_SQL_SYMBOL, error);
-		if (status == 0) {
-			gg_statement_id(&row, *ret_id);
-			for (size_t i = 0; i < GG_COUNT(texts); i++)
-				gg_statement_text(&row, texts[i]);
-			status = gg_statement_run(&row, error);
-		}
+		row.id = *ret_id = profile->first_symbol + profile->symbols.count;
+		status = gg_record_table_insert(profile, &gg_record_table_symbol, &row, error);
 	}
-	for (size_t i = 0; i < GG_COUNT(texts); i++)
+	for (size_t i = 0; i < GG_COUNT(rooms); i++)
 		gg_buf_done(&rooms[i]);
 	return status;
 }
@@ -255,26 +224,21 @@ int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame,
                          const struct gg_profile_line *lines, uint32_t line_count,
                          struct gg_error *error)
 {
+	static const char remove_sql[] = "delete from line where frame = ?";
 	struct gg_statement row;
-	uint32_t symbol;
-	int status = gg_statement_begin(&row, profile, GG_SQL_LINES_REMOVE, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_LINES_REMOVE, remove_sql, error);
 
 	if (status < 0)
 		return status;
 	gg_statement_id(&row, frame);
 	status = gg_statement_run(&row, error);
 	for (uint32_t i = 0; i < line_count && status == 0; i++) {
-		status = intern_symbol(profile, &lines[i], &symbol, error);
+		struct gg_line_row line = { frame, i, 0, lines[i].line, lines[i].inlined };
+
+		status = intern_symbol(profile, &lines[i], &line.symbol, error);
 		if (status == 0)
-			status = gg_statement_begin(&row, profile, GG_SQL_LINE, error);
-		if (status < 0)
-			break;
-		gg_statement_id(&row, frame);
-		gg_statement_integer(&row, i);
-		gg_statement_id(&row, symbol);
-		gg_statement_id(&row, lines[i].line);
-		gg_statement_integer(&row, lines[i].inlined);
-		status = gg_statement_run(&row, error);
+			status = gg_record_table_insert(profile, &gg_record_table_line, &line,
+			                                error);
 	}
 	return status;
 }

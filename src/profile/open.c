@@ -249,75 +249,53 @@ static int count_all_ids(struct gg_profile *profile, struct gg_error *error)
 /* SQLite stores the text of a table with this beginning, however it was typed. */
 static const char create_table[] = "CREATE TABLE ";
 
-/* The text of a table in files of an older version; `create` is today's text. */
-static const char *find_create(uint32_t version, const char *create, size_t *length)
+/* True if the SQL that a file has for a table is the text of geiger. */
+static bool is_as_made(const char *sql, const char *create)
 {
-	for (const struct gg_schema_older *older = gg_schema_older; older->table != NULL; older++) {
-		size_t name_length = strlen(older->table);
+	size_t length = strlen(create_table);
 
-		if (version > older->version || strncmp(create, older->table, name_length) != 0 ||
-		    create[name_length] != '(')
-			continue;
-		*length = older->create != NULL ? strlen(older->create) : 0;
-		return older->create;
-	}
-	return create;
+	return sql != NULL && strncmp(sql, create_table, length) == 0 &&
+	       strcmp(sql + length, create) == 0;
 }
 
-/* True if the file has the table that `create` (from its name on) makes, with the same text. */
-static int check_table(struct gg_profile *profile, const char *create, size_t length,
+/* Checks that the file has the table, with the same text. */
+static int check_table(struct gg_profile *profile, const struct gg_record_table *table,
                        struct gg_error *error)
 {
 	sqlite3_stmt *statement = NULL;
-	int name_length = (int)strcspn(create, "(");
-	const char *name = create;
-	bool same = false, found = false;
-	int result;
+	bool same = false;
+	int result = sqlite3_prepare_v2(profile->db,
+	                                "select sql from main.sqlite_schema where type = 'table'"
+	                                " and name = ? and rootpage > 0",
+	                                -1, &statement, NULL);
 
-	create = find_create(profile->version, create, &length);
-	if (create == NULL)
-		return 0;
-	result = sqlite3_prepare_v2(profile->db,
-	                            "select sql from main.sqlite_schema where type = 'table' and"
-	                            " name = ? and rootpage > 0",
-	                            -1, &statement, NULL);
 	if (result == SQLITE_OK)
-		result = sqlite3_bind_text(statement, 1, name, name_length, SQLITE_STATIC);
+		result = sqlite3_bind_text(statement, 1, table->name, -1, SQLITE_STATIC);
 	if (result == SQLITE_OK)
 		result = sqlite3_step(statement);
-	if (result == SQLITE_ROW) {
-		const char *sql = (const char *)sqlite3_column_text(statement, 0);
-		const char *text = sql != NULL ? strstr(sql, create_table) : NULL;
-
-		found = true;
-		same = text == sql && text != NULL &&
-		       strlen(sql) == strlen(create_table) + length &&
-		       memcmp(sql + strlen(create_table), create, length) == 0;
-	}
+	if (result == SQLITE_ROW)
+		same = is_as_made((const char *)sqlite3_column_text(statement, 0),
+		                  gg_record_table_create(table, profile->version));
 	sqlite3_finalize(statement);
 	if (result != SQLITE_ROW && result != SQLITE_DONE)
 		return gg_store_fail(profile, result, error);
 	if (same)
 		return 0;
 	return gg_error_set(error, -EBADMSG, profile->path, "The file is damaged or was changed.",
-	                    found ? "its table '%.*s' is not as geiger makes it"
-	                          : "it has no table '%.*s'",
-	                    name_length, name);
+	                    result == SQLITE_ROW ? "its table '%s' is not as geiger makes it"
+	                                         : "it has no table '%s'",
+	                    table->name);
 }
 
 static int check_tables(struct gg_profile *profile, struct gg_error *error)
 {
-	static const char ours[] = "create table ";
-	const char *text = gg_schema_tables;
 	int result, status = 0;
 
 	profile->version = (uint32_t)gg_store_read_integer(profile, "pragma user_version", &result);
 	if (result != SQLITE_OK)
 		return gg_store_fail(profile, result, error);
-	while (status == 0 && (text = strstr(text, ours)) != NULL) {
-		text += strlen(ours);
-		status = check_table(profile, text, strcspn(text, ";"), error);
-	}
+	for (size_t i = 0; status == 0 && gg_schema_tables[i] != NULL; i++)
+		status = check_table(profile, gg_schema_tables[i], error);
 	return status;
 }
 

@@ -6,7 +6,9 @@
 void gg_row_reader_begin(struct gg_row_reader *reading, struct gg_profile *profile, const char *sql)
 {
 	*reading = (struct gg_row_reader){ .profile = profile };
-	reading->result = sqlite3_prepare_v3(profile->db, sql, -1, 0, &reading->statement, NULL);
+	reading->result = sql == NULL ? SQLITE_NOMEM
+	                              : sqlite3_prepare_v3(profile->db, sql, -1, 0,
+	                                                   &reading->statement, NULL);
 }
 
 void gg_row_reader_bind(struct gg_row_reader *reading, int number, int64_t value)
@@ -34,67 +36,15 @@ int gg_row_reader_end(struct gg_row_reader *reading, struct gg_error *error)
 	return status;
 }
 
-/* The value of the next column; NULL where it is NULL. */
-static sqlite3_value *next_value(struct gg_row_reader *reading, int *ret_type)
-{
-	sqlite3_value *value = reading->values != NULL ? reading->values[reading->column++]
-	                                               : sqlite3_column_value(reading->statement,
-	                                                                      reading->column++);
-
-	*ret_type = sqlite3_value_type(value);
-	return value;
-}
-
-uint32_t gg_row_reader_id(struct gg_row_reader *reading, enum gg_dense table)
-{
-	int type;
-	sqlite3_value *value = next_value(reading, &type);
-	int64_t id = type == SQLITE_INTEGER ? sqlite3_value_int64(value) : -1;
-
-	if (type == SQLITE_NULL || id == 0)
-		return 0;
-	if (id > 0 && id <= reading->profile->counts[table])
-		return (uint32_t)id;
-	reading->profile->dangling_count++;
-	return 0;
-}
-
 bool gg_row_reader_is_null(const struct gg_row_reader *reading)
 {
 	return sqlite3_column_type(reading->statement, reading->column) == SQLITE_NULL;
 }
 
-int64_t gg_row_reader_integer(struct gg_row_reader *reading, int64_t least, int64_t most)
-{
-	int type;
-	sqlite3_value *value = next_value(reading, &type);
-	int64_t number;
-
-	if (type == SQLITE_NULL)
-		return least > 0 ? least : 0;
-	number = sqlite3_value_int64(value);
-	if (type == SQLITE_INTEGER && number >= least && number <= most)
-		return number;
-	reading->profile->dangling_count++;
-	return least > 0 ? least : 0;
-}
-
-int64_t gg_row_reader_time(struct gg_row_reader *reading)
-{
-	int type;
-	sqlite3_value *value = next_value(reading, &type);
-
-	if (type == SQLITE_INTEGER)
-		return sqlite3_value_int64(value);
-	if (type != SQLITE_NULL)
-		reading->profile->dangling_count++;
-	return GG_TIME_NONE;
-}
-
 int64_t gg_row_reader_known(struct gg_row_reader *reading)
 {
 	int type;
-	sqlite3_value *value = next_value(reading, &type);
+	sqlite3_value *value = gg_row_reader_value(reading, &type);
 
 	if (type == SQLITE_INTEGER && sqlite3_value_int64(value) >= 0)
 		return sqlite3_value_int64(value);
@@ -106,7 +56,7 @@ int64_t gg_row_reader_known(struct gg_row_reader *reading)
 double gg_row_reader_number(struct gg_row_reader *reading, double least, double most)
 {
 	int type;
-	sqlite3_value *value = next_value(reading, &type);
+	sqlite3_value *value = gg_row_reader_value(reading, &type);
 	double number;
 
 	if (type == SQLITE_NULL)
@@ -121,7 +71,7 @@ double gg_row_reader_number(struct gg_row_reader *reading, double least, double 
 const char *gg_row_reader_text(struct gg_row_reader *reading)
 {
 	int type;
-	sqlite3_value *value = next_value(reading, &type);
+	sqlite3_value *value = gg_row_reader_value(reading, &type);
 
 	if (type == SQLITE_TEXT)
 		return (const char *)sqlite3_value_text(value);
@@ -133,7 +83,7 @@ const char *gg_row_reader_text(struct gg_row_reader *reading)
 const void *gg_row_reader_bytes(struct gg_row_reader *reading, size_t *ret_length)
 {
 	int type;
-	sqlite3_value *value = next_value(reading, &type);
+	sqlite3_value *value = gg_row_reader_value(reading, &type);
 
 	*ret_length = 0;
 	if (type == SQLITE_BLOB) {

@@ -1,143 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/schema.h"
 
-#include "profile/profile.h"
-
 /*
- * Ids are rowids, so that they cost no column.  Columns that are nearly always NULL or 0 cost one
- * byte each.  `reserve` of a live sample holds the room that its end will take: filling in the end
- * later leaves the row as long as it was, and no page is split.
+ * In the order of the file.  Ids are rowids, so that they cost no column.  Columns that are nearly
+ * always NULL or 0 cost one byte each.
  */
-const char gg_schema_tables[] =
-	"create table session(\n"
-	"  id integer primary key check (id = 1),\n"
-	"  command text, host text, kernel text, machine text, geiger text,\n"
-	"  start_wall_ns integer, end_ns integer,\n"
-	"  interval real, scheme integer references scheme(id),\n"
-	"  exit_status integer, has_history integer);\n"
-	"create table scheme(id integer primary key, name text);\n"
-	"create table process(\n"
-	"  id integer primary key, parent integer references process(id), pid integer,\n"
-	"  start_ns integer, end_ns integer, exe text, command text, ending text,\n"
-	"  interval real, scheme integer references scheme(id), end_least_ns integer);\n"
-	"create table thread(\n"
-	"  id integer primary key, process integer references process(id), tid integer,\n"
-	"  start_ns integer, end_ns integer, name text);\n"
-	"create table module(id integer primary key, path text, build_id blob, status text);\n"
-	"create table mapping(\n"
-	"  id integer primary key, process integer references process(id),\n"
-	"  module integer references module(id), start integer, end integer,\n"
-	"  file_offset integer, bias integer, load_ns integer, unload_ns integer);\n"
-	"create table frame(\n"
-	"  id integer primary key, module integer references module(id), address integer);\n"
-	"create table symbol(\n"
-	"  id integer primary key, function text, full_name text, linkage_name text, file text);\n"
-	"create table line(\n"
-	"  frame integer references frame(id), depth integer, symbol integer references symbol(id),\n"
-	"  line integer, inlined integer, primary key(frame, depth)) without rowid;\n"
-	"create table stack(\n"
-	"  id integer primary key, parent integer references stack(id),\n"
-	"  frame integer references frame(id));\n"
-	"create table heap(id integer primary key, name text);\n"
-	"create table type(id integer primary key, name text);\n"
-	"create table sample(\n"
-	"  id integer primary key, t_alloc integer, t_free integer,\n"
-	"  process integer references process(id), thread integer references thread(id),\n"
-	"  stack integer references stack(id), heap integer references heap(id),\n"
-	"  type integer references type(id), size integer, usable integer, address integer,\n"
-	"  scheme integer references scheme(id), interval real, offset integer, marks integer,\n"
-	"  free_thread integer references thread(id), free_stack integer references stack(id),\n"
-	"  flags integer, origin integer, reserve blob);\n"
-	"create table coarse(\n"
-	"  id integer primary key, process integer references process(id),\n"
-	"  thread integer references thread(id), stack integer references stack(id),\n"
-	"  from_ns integer, to_ns integer, bucket_ns integer,\n"
-	"  size_class integer, interval real,\n"
-	"  samples integer, size integer, count real, count_variance real, bytes real,\n"
-	"  bytes_variance real, count_skew real, bytes_skew real, lifetime_ns real,\n"
-	"  lost integer);\n"
-	"create table total(\n"
-	"  process integer, thread integer, stack integer,\n" /* 0: none */
-	"  allocated_samples integer, allocated_size integer, allocated_count real,\n"
-	"  allocated_count_variance real, allocated_bytes real, allocated_bytes_variance real,\n"
-	"  freed_samples integer, freed_size integer, freed_count real,\n"
-	"  freed_count_variance real, freed_bytes real, freed_bytes_variance real,\n"
-	"  lifetimes text, primary key(process, thread, stack)) without rowid;\n"
-	"create table memory(\n"
-	"  id integer primary key, process integer references process(id), time_ns integer,\n"
-	"  rss_bytes integer, pss_bytes integer, anonymous_bytes integer, file_bytes integer,\n"
-	"  shared_bytes integer, swap_bytes integer, heap_bytes integer, stack_bytes integer,\n"
-	"  cgroup_bytes integer, live_bytes real, span_ns integer, max_rss_bytes integer,\n"
-	"  geiger_bytes integer, geiger_file_bytes integer, pss_file_bytes integer,\n"
-	"  pss_stack_bytes integer, pss_geiger_bytes integer);\n"
-	"create table event(\n"
-	"  id integer primary key, time_ns integer, process integer references process(id),\n"
-	"  kind text, detail text);\n"
-	"create table counter(\n"
-	"  process integer, name text, value integer,\n" /* 0: the session */
-	"  primary key(process, name)) without rowid;\n"
-	"create table stack_sum(\n"
-	"  stack integer primary key,\n" /* 0: none */
-	"  live_samples integer, live_bytes real, live_bytes_variance real, live_count real,\n"
-	"  live_count_variance real, allocated_samples integer, allocated_bytes real,\n"
-	"  allocated_bytes_variance real, allocated_count real, allocated_count_variance real,\n"
-	"  left_samples integer, left_bytes real, left_bytes_variance real, left_count real,\n"
-	"  left_count_variance real);\n"
-	"create table function_sum(\n"
-	"  id integer primary key, function text, module integer references module(id), file text,\n"
-	"  self_live_samples integer, self_live_bytes real, self_live_bytes_variance real,\n"
-	"  self_live_count real, self_live_count_variance real,\n"
-	"  self_allocated_samples integer, self_allocated_bytes real, self_allocated_bytes_variance real,\n"
-	"  self_allocated_count real, self_allocated_count_variance real,\n"
-	"  live_samples integer, live_bytes real, live_bytes_variance real, live_count real,\n"
-	"  live_count_variance real, allocated_samples integer, allocated_bytes real,\n"
-	"  allocated_bytes_variance real, allocated_count real, allocated_count_variance real,\n"
-	"  self_left_samples integer, self_left_bytes real, self_left_bytes_variance real,\n"
-	"  self_left_count real, self_left_count_variance real,\n"
-	"  left_samples integer, left_bytes real, left_bytes_variance real, left_count real,\n"
-	"  left_count_variance real, full_name text);\n"
-	"create table label(\n"
-	"  process integer, key text, value text, primary key(process, key)) without rowid;\n"
+const struct gg_record_table *const gg_schema_tables[] = {
+	&gg_record_table_session,
+	&gg_record_table_scheme,
+	&gg_record_table_process,
+	&gg_record_table_thread,
+	&gg_record_table_module,
+	&gg_record_table_mapping,
+	&gg_record_table_frame,
+	&gg_record_table_symbol,
+	&gg_record_table_line,
+	&gg_record_table_stack,
+	&gg_record_table_heap,
+	&gg_record_table_type,
+	&gg_record_table_sample,
+	&gg_record_table_aggregate,
+	&gg_record_table_total,
+	&gg_record_table_memory,
+	&gg_record_table_event,
+	&gg_record_table_counter,
+	&gg_record_table_stack_sum,
+	&gg_record_table_function_sum,
+	&gg_record_table_label,
+	&gg_record_table_note,
+	NULL,
+};
+
+const char gg_schema_contents[] =
 	"create index sample_origin on sample(origin) where origin is not null;\n"
-	"create table note(id integer primary key, text text unique);\n"
 	"insert into scheme values (0, 'poisson'), (1, 'bernoulli'), (2, 'poisson-count'),\n"
 	"  (3, 'stride'), (4, 'per-allocation'), (5, 'optimal');\n";
-
-/*
- * Up to version 2, readings had no maximum and no memory of geiger itself.  Sums counted memory
- * that processes left as live, whenever the processes ended, and functions by short names.  Up to
- * version 3, the end of a process had no lower bound.
- */
-const struct gg_schema_older gg_schema_older[] = {
-	{ 2, "memory",
-	  "memory(\n"
-	  "  id integer primary key, process integer references process(id), time_ns integer,\n"
-	  "  rss_bytes integer, pss_bytes integer, anonymous_bytes integer, file_bytes integer,\n"
-	  "  shared_bytes integer, swap_bytes integer, heap_bytes integer, stack_bytes integer,\n"
-	  "  cgroup_bytes integer, live_bytes real)" },
-	{ 2, "stack_sum",
-	  "stack_sum(\n"
-	  "  stack integer primary key,\n" /* 0: none */
-	  "  live_samples integer, live_bytes real, live_bytes_variance real, live_count real,\n"
-	  "  live_count_variance real, allocated_samples integer, allocated_bytes real,\n"
-	  "  allocated_bytes_variance real, allocated_count real, allocated_count_variance real)" },
-	{ 2, "function_sum",
-	  "function_sum(\n"
-	  "  id integer primary key, function text, module integer references module(id), file text,\n"
-	  "  self_live_samples integer, self_live_bytes real, self_live_bytes_variance real,\n"
-	  "  self_live_count real, self_live_count_variance real,\n"
-	  "  self_allocated_samples integer, self_allocated_bytes real, self_allocated_bytes_variance real,\n"
-	  "  self_allocated_count real, self_allocated_count_variance real,\n"
-	  "  live_samples integer, live_bytes real, live_bytes_variance real, live_count real,\n"
-	  "  live_count_variance real, allocated_samples integer, allocated_bytes real,\n"
-	  "  allocated_bytes_variance real, allocated_count real, allocated_count_variance real)" },
-	{ 3, "process",
-	  "process(\n"
-	  "  id integer primary key, parent integer references process(id), pid integer,\n"
-	  "  start_ns integer, end_ns integer, exe text, command text, ending text,\n"
-	  "  interval real, scheme integer references scheme(id))" },
-	{ 0 },
-};
 
 /*
  * The views use plain SQL, so that every program that reads SQLite files can use them.  With

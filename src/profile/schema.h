@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema - the tables of a profile as SQL text; docs/internals/PROFILE.md explains each column.
+ * schema - the tables and views of a profile; docs/internals/PROFILE.md explains each column.
  *
- * The texts define the format.  A change that readers can see raises GG_PROFILE_VERSION.
+ * The texts of the tables (src/profile/tables/) and of the views define the format.  A change that
+ * readers can see raises GG_PROFILE_VERSION.
  */
 #pragma once
 
-#include <stdint.h>
+#include "profile/tables/record_table.h"
 
-extern const char gg_schema_tables[];
-
-/* The texts of tables in files of earlier versions; the last entry has no name. */
-struct gg_schema_older {
-	uint32_t version; /* the last version with this text */
-	const char *table;
-	const char *create; /* text after "create table "; NULL: no such table */
-};
-extern const struct gg_schema_older gg_schema_older[];
+/* All tables, in the order in which a new file gets them; ends with NULL. */
+extern const struct gg_record_table *const gg_schema_tables[];
+/* SQL that makes what a new file has beside tables and views: an index, and names of schemes. */
+extern const char gg_schema_contents[];
 
 /*
  * SQL for a symbol's full name without the suffixes that compilers append to copies of a function,

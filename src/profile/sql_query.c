@@ -47,19 +47,10 @@ static int authorize(void *context, int action, const char *first, const char *s
 	}
 }
 
-/* Makes an empty temporary table `name`, which hides the one in the file. */
-static void append_empty_table(struct gg_buf *out, const char *name)
+/* Makes an empty temporary table, which hides the one in the file. */
+static void append_empty_table(struct gg_buf *out, const struct gg_record_table *table)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf create = { 0 };
-	const char *at;
-
-	gg_buf_printf(&create, "create table %s(", name);
-	at = strstr(gg_schema_tables, gg_buf_text(&create));
-	if (at == NULL)
-		return;
-	gg_buf_append_text(out, "create temp table if not exists ");
-	at += strlen("create table ");
-	gg_buf_append(out, at, strcspn(at, ";") + 1);
+	gg_buf_printf(out, "create temp table if not exists %s;\n", table->create);
 }
 
 /* Turns "create view" into "create temp view", which hides a view of that name in the file. */
@@ -71,8 +62,8 @@ static int make_views(struct gg_profile *profile, struct gg_error *error)
 
 	/* The summaries of older files lack columns, so the views add up the samples themselves. */
 	if (profile->version < 3) {
-		append_empty_table(&text, "stack_sum");
-		append_empty_table(&text, "function_sum");
+		append_empty_table(&text, &gg_record_table_stack_sum);
+		append_empty_table(&text, &gg_record_table_function_sum);
 	}
 	if (profile->version < GG_PROFILE_VERSION_END_LEAST)
 		gg_buf_append_text(&text, "create temp view process as"

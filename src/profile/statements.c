@@ -4,51 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *const texts[GG_SQL_COUNT] = {
-	[GG_SQL_SESSION] = "insert or replace into session values (1,?,?,?,?,?,?,?,?,?,?,?)",
-	[GG_SQL_PROCESS] =
-		"insert or replace into process(id, parent, pid, start_ns, end_ns, exe, command,"
-		" ending, interval, scheme) values (?,?,?,?,?,?,?,?,?,?)",
-	[GG_SQL_PROCESS_END] = "update process set end_least_ns = ?2 where id = ?1",
-	[GG_SQL_THREAD] = "insert or replace into thread values (?,?,?,?,?,?)",
-	[GG_SQL_MODULE] = "insert into module values (?,?,?,?)",
-	[GG_SQL_MODULE_STATUS] = "update module set status = ?2 where id = ?1",
-	[GG_SQL_MAPPING] = "insert into mapping values (null,?,?,?,?,?,?,?,?)",
-	[GG_SQL_FRAME] = "insert into frame values (?,?,?)",
-	[GG_SQL_FRAME_MODULE] = "update frame set module = ?2 where id = ?1",
-	[GG_SQL_SYMBOL] = "insert into symbol values (?,?,?,?,?)",
-	[GG_SQL_LINE] = "insert into line values (?,?,?,?,?)",
-	[GG_SQL_LINES_REMOVE] = "delete from line where frame = ?",
-	[GG_SQL_STACK] = "insert into stack values (?,?,?)",
-	[GG_SQL_HEAP] = "insert into heap values (?,?)",
-	[GG_SQL_TYPE] = "insert into type values (?,?)",
-	[GG_SQL_SAMPLE] = "insert into sample values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	[GG_SQL_SAMPLE_END] = "update sample set t_free = ?2, free_thread = ?3, free_stack = ?4,"
-			      " flags = flags | ?5, reserve = zeroblob(length(reserve) - ?6)"
-			      " where id = ?1 and t_free is null",
-	[GG_SQL_SAMPLE_MOVE] = "update sample set address = ?2, flags = flags | ?3 where id = ?1",
-	[GG_SQL_COARSE] = "insert into coarse values (null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	[GG_SQL_COARSE_ADD] =
-		"update coarse set interval = max(interval, ?2), samples = samples + ?3,"
-		" size = size + ?4, count = count + ?5,"
-		" count_variance = count_variance + ?6, bytes = bytes + ?7,"
-		" bytes_variance = bytes_variance + ?8,"
-		" count_skew = count_skew + ?9, bytes_skew = bytes_skew + ?10,"
-		" lifetime_ns = lifetime_ns + ?11 where id = ?1",
-	[GG_SQL_COARSE_REMOVE] = "delete from coarse where id = ?",
-	[GG_SQL_SAMPLE_REMOVE] = "delete from sample where id = ?",
-	[GG_SQL_TOTAL] = "insert or replace into total values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	[GG_SQL_MEMORY] = "insert into memory values (null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	[GG_SQL_EVENT] = "insert into event values (null,?,?,?,?)",
-	[GG_SQL_COUNTER] = "insert or replace into counter values (?,?,?)",
-	[GG_SQL_STACK_SUM] = "insert into stack_sum values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	[GG_SQL_FUNCTION_SUM] =
-		("insert into function_sum values (null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-	         "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
-	[GG_SQL_LABEL] = "insert or replace into label values (?,?,?)",
-	[GG_SQL_NOTE] = "insert or ignore into note values (null,?)",
-};
-
 #define KILLED_ADVICE                                                                       \
 	"Its recorder was killed: copy it with its '-journal' to a directory that you may " \
 	"write, and read it there."
@@ -132,14 +87,15 @@ void gg_store_forget_statements(struct gg_profile *profile)
 	}
 }
 
-static int prepare(struct gg_statement *row, enum gg_sql sql, struct gg_error *error)
+static int prepare(struct gg_statement *row, enum gg_sql sql, const char *text,
+                   struct gg_error *error)
 {
 	struct gg_profile *profile = row->profile;
 	sqlite3_stmt **statement = &profile->statements[sql];
 	int result = SQLITE_OK;
 
 	if (*statement == NULL)
-		result = sqlite3_prepare_v3(profile->db, texts[sql], -1, SQLITE_PREPARE_PERSISTENT,
+		result = sqlite3_prepare_v3(profile->db, text, -1, SQLITE_PREPARE_PERSISTENT,
 		                            statement, NULL);
 	if (result != SQLITE_OK)
 		return gg_store_fail(profile, result, error);
@@ -153,7 +109,10 @@ int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error 
 {
 	int status = gg_store_fail(profile, result, error);
 
-	/* SQLite rolls back by itself if the disk is full or broken; later rows would lack earlier ones. */
+	/*
+	 * SQLite rolls back by itself if the disk is full or broken.  Write nothing more then,
+	 * because later rows would refer to rows that are gone.
+	 */
 	if (sqlite3_get_autocommit(profile->db)) {
 		profile->failure = status;
 		profile->has_changes = false;
@@ -166,6 +125,28 @@ int gg_store_fail_again(const struct gg_profile *profile, struct gg_error *error
 	return gg_error_set(error, profile->failure, profile->path, NULL,
 	                    "an earlier write failed (%s); what was committed is kept",
 	                    strerror(-profile->failure));
+}
+
+int gg_store_take_id(struct gg_profile *profile, enum gg_dense table, int status, uint32_t *ret_id)
+{
+	if (status < 0)
+		return status;
+	profile->counts[table]++;
+	if (ret_id != NULL)
+		*ret_id = profile->counts[table];
+	return 0;
+}
+
+/*
+ * A profile commits by itself after this many rows, which limits the memory that it needs before it
+ * has a file.
+ */
+enum { UNCOMMITTED_MAX = 500000 };
+
+int gg_store_commit_if_due(struct gg_profile *profile, struct gg_error *error)
+{
+	return profile->uncommitted_count >= UNCOMMITTED_MAX ? gg_profile_commit(profile, error)
+	                                                     : 0;
 }
 
 int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
@@ -189,12 +170,12 @@ int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
 }
 
 int gg_statement_begin(struct gg_statement *row, struct gg_profile *profile, enum gg_sql sql,
-                       struct gg_error *error)
+                       const char *text, struct gg_error *error)
 {
 	int status = gg_store_begin(profile, error);
 
 	row->profile = profile;
-	return status < 0 ? status : prepare(row, sql, error);
+	return status < 0 ? status : prepare(row, sql, text, error);
 }
 
 /* Remembers the first failure of a bind, which running the row reports. */

@@ -6,10 +6,10 @@
  *
  *   struct gg_statement row;
  *
- *   if (gg_statement_begin(&row, profile, GG_SQL_EVENT, error) < 0)
+ *   if (gg_statement_begin(&row, profile, GG_SQL_MODULE_STATUS, sql, error) < 0)
  *           return error->status;
- *   gg_statement_id(&row, event->process);
- *   gg_statement_text(&row, event->kind);
+ *   gg_statement_id(&row, module);
+ *   gg_statement_text(&row, status);
  *   return gg_statement_run(&row, error);
  */
 #pragma once
@@ -31,11 +31,10 @@ enum gg_dense {
 	GG_DENSE_COUNT,
 };
 
-/* The statements that write one row (statements.c). */
+/* The places of prepared statements that write rows; their texts are where they are used. */
 enum gg_sql {
 	GG_SQL_SESSION,
 	GG_SQL_PROCESS,
-	GG_SQL_PROCESS_END,
 	GG_SQL_THREAD,
 	GG_SQL_MODULE,
 	GG_SQL_MODULE_STATUS,
@@ -65,9 +64,6 @@ enum gg_sql {
 	GG_SQL_FUNCTION_SUM,
 	GG_SQL_COUNT,
 };
-
-/* Bits of coarse.lost. */
-enum { GG_STORE_COARSE_LOST = 1, GG_STORE_COARSE_LEFT = 2, GG_STORE_COARSE_SHARED = 4 };
 
 /* The first version whose table `process` has the column end_least_ns. */
 enum { GG_PROFILE_VERSION_END_LEAST = 4 };
@@ -131,12 +127,9 @@ GG_MUST_CHECK int gg_store_check_header(const char *path, struct gg_error *error
 GG_MUST_CHECK int gg_profile_summary_make(struct gg_profile *profile, struct gg_error *error);
 GG_MUST_CHECK int gg_profile_summary_remove(struct gg_profile *profile, struct gg_error *error);
 
-/* --- compact.c, write.c ------------------------------------------------------------------------ */
+/* --- compact.c ------------------------------------------------------------------------ */
 
 void gg_fold_free(struct gg_compaction *fold);
-
-/* Samples, sizes, and estimates with variances, in the order of the schema's tables. */
-void gg_statement_sums(struct gg_statement *row, const struct gg_sums *sums);
 
 /* --- statements.c: errors, statements, rows --------------------------------------------------------- */
 
@@ -171,9 +164,14 @@ struct gg_statement {
 /* Begins a change: opens a transaction if none is open. */
 GG_MUST_CHECK int gg_store_begin(struct gg_profile *profile, struct gg_error *error);
 
-/* Prepares a row for binding; calls gg_store_begin(). */
+/* Counts the row of a table with dense ids, after it has been written; passes `status` on. */
+int gg_store_take_id(struct gg_profile *profile, enum gg_dense table, int status, uint32_t *ret_id);
+/* Commits when many rows have been written since the last commit. */
+GG_MUST_CHECK int gg_store_commit_if_due(struct gg_profile *profile, struct gg_error *error);
+
+/* Prepares a row for binding; calls gg_store_begin().  `text` is always the same for `sql`. */
 GG_MUST_CHECK int gg_statement_begin(struct gg_statement *row, struct gg_profile *profile,
-                                     enum gg_sql sql, struct gg_error *error);
+                                     enum gg_sql sql, const char *text, struct gg_error *error);
 void gg_statement_integer(struct gg_statement *row, int64_t value);
 void gg_statement_null(struct gg_statement *row);
 void gg_statement_id(struct gg_statement *row, uint64_t id);       /* 0: NULL */

@@ -20,28 +20,20 @@
 #include "profile/last_end.h"
 #include "profile/row_reader.h"
 #include "profile/schema.h"
+#include "profile/tables/sums.h"
 #include "stats/estimate/tally.h"
 #include "stats/sampling/weight.h"
 
-struct metric_sum {
-	uint64_t sample_count;
-	double bytes, bytes_variance, count, count_variance; /* NaN, in the file NULL: unknown */
-};
-
-struct sum_pair {
-	struct metric_sum live, allocated, left; /* the metrics of query.h */
-};
-
 struct function_sums {
-	struct sum_pair self, total;
+	struct gg_metric_sums self, total;
 	uint32_t active; /* how often it is on the current stack of the walk */
 };
 
 struct summary_build {
 	struct gg_profile *profile;
-	struct sum_pair *stacks; /* by id; 0: samples without a stack */
+	struct gg_metric_sums *stacks; /* by id; 0: samples without a stack */
 	uint32_t *parents, *frames, *children, *siblings;
-	struct gg_intern functions; /* key: module, function, 0, full name, 0, file */
+	struct gg_intern functions; /* key: module, function, 0, full name, 0, file, 0 */
 	struct gg_buf function_ids; /* uint32_t: of the frames, one after the other */
 	uint32_t *frame_starts; /* frame f has [starts[f-1], starts[f]) of them, innermost first */
 	uint32_t *frame_modules;
@@ -52,7 +44,7 @@ struct summary_build {
 	int64_t *ends; /* by process */
 };
 
-static void add_sum(struct metric_sum *sum, const struct metric_sum *more)
+static void add_sum(struct gg_metric_sum *sum, const struct gg_metric_sum *more)
 {
 	sum->sample_count += more->sample_count;
 	sum->bytes += more->bytes;
@@ -61,14 +53,14 @@ static void add_sum(struct metric_sum *sum, const struct metric_sum *more)
 	sum->count_variance += more->count_variance;
 }
 
-static void add_pair(struct sum_pair *pair, const struct sum_pair *more)
+static void add_pair(struct gg_metric_sums *pair, const struct gg_metric_sums *more)
 {
 	add_sum(&pair->live, &more->live);
 	add_sum(&pair->allocated, &more->allocated);
 	add_sum(&pair->left, &more->left);
 }
 
-static bool is_empty(const struct sum_pair *pair)
+static bool is_empty(const struct gg_metric_sums *pair)
 {
 	return pair->live.sample_count == 0 && pair->allocated.sample_count == 0 &&
 	       pair->left.sample_count == 0;
@@ -90,13 +82,13 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
 	struct summary_build *summary = context;
 	struct gg_weight weight;
-	struct metric_sum sum;
+	struct gg_metric_sum sum;
 
 	if (sample->origin != 0 && sample->origin != sample->id)
 		return 0; /* the block of another process, which counts it */
 	weight = gg_weight_of(&sample->draw, sample->size_bytes);
-	sum = (struct metric_sum){ 1, weight.bytes, weight.bytes_variance, weight.count,
-		                   weight.count_variance };
+	sum = (struct gg_metric_sum){ 1, weight.bytes, weight.bytes_variance, weight.count,
+		                      weight.count_variance };
 	if (sample->origin == 0)
 		add_sum(&summary->stacks[sample->stack].allocated, &sum);
 	if (sample->free_ns == GG_TIME_NONE || is_among(&summary->left_blocks, sample->id))
@@ -110,11 +102,12 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 static int add_coarse(const struct gg_profile_coarse *coarse, void *context)
 {
 	struct summary_build *summary = context;
-	struct metric_sum sum = { .sample_count = coarse->sums.sample_count,
-		                  .bytes = gg_fixed_value(coarse->sums.bytes),
-		                  .bytes_variance = gg_fixed_value(coarse->sums.bytes_variance),
-		                  .count = gg_fixed_value(coarse->sums.count),
-		                  .count_variance = gg_fixed_value(coarse->sums.count_variance) };
+	struct gg_metric_sum sum = { .sample_count = coarse->sums.sample_count,
+		                     .bytes = gg_fixed_value(coarse->sums.bytes),
+		                     .bytes_variance = gg_fixed_value(coarse->sums.bytes_variance),
+		                     .count = gg_fixed_value(coarse->sums.count),
+		                     .count_variance = gg_fixed_value(
+					     coarse->sums.count_variance) };
 
 	if ((coarse->unknown_errors & 1u << GG_BYTES) != 0)
 		sum.bytes_variance = NAN;
@@ -180,7 +173,8 @@ static int intern_function(struct summary_build *summary, uint32_t module, const
 	gg_buf_append(&key, &module, sizeof(module));
 	gg_buf_append(&key, name, strlen(name) + 1);
 	gg_buf_append(&key, full_name, strlen(full_name) + 1);
-	gg_buf_append_text(&key, file != NULL ? file : "");
+	file = file != NULL ? file : "";
+	gg_buf_append(&key, file, strlen(file) + 1);
 	if (key.failed)
 		return -ENOMEM;
 	*ret_id = gg_intern_find(&summary->functions, key.data, key.length);
@@ -311,71 +305,47 @@ static void add_up(struct summary_build *summary)
 	walk(summary);
 }
 
-static void bind_sum(struct gg_statement *row, const struct metric_sum *sum)
-{
-	gg_statement_integer(row, (int64_t)sum->sample_count);
-	gg_statement_number(row, sum->bytes);
-	gg_statement_number(row, sum->bytes_variance);
-	gg_statement_number(row, sum->count);
-	gg_statement_number(row, sum->count_variance);
-}
-
 static int put_stacks(struct summary_build *summary, struct gg_error *error)
 {
-	struct gg_statement row;
 	int status = 0;
 
 	for (uint32_t i = 0; i <= summary->profile->counts[GG_DENSE_STACK] && status == 0; i++) {
-		if (is_empty(&summary->stacks[i]))
-			continue;
-		status = gg_statement_begin(&row, summary->profile, GG_SQL_STACK_SUM, error);
-		if (status < 0)
-			break;
-		gg_statement_integer(&row, i);
-		bind_sum(&row, &summary->stacks[i].live);
-		bind_sum(&row, &summary->stacks[i].allocated);
-		bind_sum(&row, &summary->stacks[i].left);
-		status = gg_statement_run(&row, error);
+		struct gg_stack_sum_row row = { i, summary->stacks[i] };
+
+		if (!is_empty(&row.sums))
+			status = gg_record_table_insert(summary->profile,
+			                                &gg_record_table_stack_sum, &row, error);
 	}
 	return status;
+}
+
+static const char *text_or_null(const char *text)
+{
+	return text[0] != '\0' ? text : NULL;
 }
 
 static int put_functions(struct summary_build *summary, struct gg_error *error)
 {
 	const uint64_t *ends = (const uint64_t *)(const void *)summary->functions.ends.data;
-	struct gg_statement row;
-	uint32_t module;
 	int status = 0;
 
 	for (uint32_t i = 0; i < summary->functions.count && status == 0; i++) {
 		const char *key = summary->functions.bytes.data + (i > 0 ? ends[i - 1] : 0);
-		const char *name = key + sizeof(module), *full_name = name + strlen(name) + 1;
-		const char *file = full_name + strlen(full_name) + 1;
-		size_t file_length = (size_t)(summary->functions.bytes.data + ends[i] - file);
+		const char *name = key + sizeof(uint32_t);
+		const char *full_name = name + strlen(name) + 1;
+		struct gg_function_sum_row row = {
+			.function = name,
+			.full_name = text_or_null(full_name),
+			.file = text_or_null(full_name + strlen(full_name) + 1),
+			.self = summary->sums[i].self,
+			.total = summary->sums[i].total,
+		};
 
-		if (is_empty(&summary->sums[i].total))
+		if (is_empty(&row.total))
 			continue;
-		status = gg_statement_begin(&row, summary->profile, GG_SQL_FUNCTION_SUM, error);
-		if (status < 0)
-			break;
-		memcpy(&module, key, sizeof(module));
-		gg_statement_text(&row, name);
-		gg_statement_id(&row, module);
-		if (file_length == 0)
-			gg_statement_null(&row);
-		else
-			gg_statement_text_of(&row, file, file_length);
-		bind_sum(&row, &summary->sums[i].self.live);
-		bind_sum(&row, &summary->sums[i].self.allocated);
-		bind_sum(&row, &summary->sums[i].total.live);
-		bind_sum(&row, &summary->sums[i].total.allocated);
-		bind_sum(&row, &summary->sums[i].self.left);
-		bind_sum(&row, &summary->sums[i].total.left);
-		if (full_name[0] != '\0')
-			gg_statement_text(&row, full_name);
-		else
-			gg_statement_null(&row);
-		status = gg_statement_run(&row, error);
+		memcpy(&row.module, key, sizeof(row.module));
+		status = gg_record_table_insert(summary->profile, &gg_record_table_function_sum,
+		                                &row, error);
 	}
 	return status;
 }

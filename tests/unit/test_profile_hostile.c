@@ -336,10 +336,13 @@ static bool make_older(uint32_t version, bool is_stated)
 
 	gg_buf_printf(&sql, "pragma user_version = %u;", is_stated ? version : GG_PROFILE_VERSION);
 	gg_buf_append_text(&sql, "create temp table kept as select * from process;");
-	for (const struct gg_schema_older *older = gg_schema_older; older->table != NULL; older++)
-		if (older->version >= version)
-			gg_buf_printf(&sql, "drop table %s; create table %s;", older->table,
-			              older->create);
+	for (size_t i = 0; gg_schema_tables[i] != NULL; i++) {
+		const struct gg_record_table *table = gg_schema_tables[i];
+		const char *create = gg_record_table_create(table, version);
+
+		if (create != table->create)
+			gg_buf_printf(&sql, "drop table %s; create table %s;", table->name, create);
+	}
 	gg_buf_append_text(&sql,
 	                   "insert into process select id, parent, pid, start_ns, end_ns, exe,"
 	                   " command, ending, interval, scheme from kept;");

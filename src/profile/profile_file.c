@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile - the life of a profile's file: created in memory, moved into place by the first commit,
- * completed by gg_profile_finish().
+ * profile_file - the life of a profile's file: created in memory, moved into place by the first
+ * commit, completed by gg_profile_finish().
  *
  * Journal   A rollback journal, so that the file itself holds everything that was committed.  A WAL
  *           would hold the last minutes in a second file, which a copy of the profile would lose.
@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/scratch.h"
 #include "profile/schema.h"
 #include "profile/statements.h"
@@ -124,8 +125,15 @@ static int create_tables(struct gg_profile *profile, struct gg_error *error)
 	         "pragma page_size = %d; pragma application_id = %d; pragma user_version = %d",
 	         GG_SCHEMA_PAGE_BYTES, GG_PROFILE_APPLICATION_ID, GG_PROFILE_VERSION);
 	status = gg_store_execute(profile, pragmas, error);
+	for (size_t i = 0; status == 0 && gg_schema_tables[i] != NULL; i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf sql = { 0 };
+
+		gg_buf_printf(&sql, "create table %s", gg_schema_tables[i]->create);
+		status = sql.failed ? gg_error_memory(error, "profile")
+		                    : gg_store_execute(profile, gg_buf_text(&sql), error);
+	}
 	if (status == 0)
-		status = gg_store_execute(profile, gg_schema_tables, error);
+		status = gg_store_execute(profile, gg_schema_contents, error);
 	return status == 0 ? gg_store_execute(profile, gg_schema_views, error) : status;
 }
 
