@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* import_any - imports hostile bytes into a profile in memory, and checks the profile. */
 #include "import_any.h"
 
 #include <errno.h>
@@ -12,15 +13,15 @@ static void require(bool condition)
 		abort();
 }
 
-static int check_coarse(const struct gg_profile_coarse *coarse, void *context)
+static int check_aggregate(const struct gg_profile_coarse *aggregate, void *context)
 {
-	double bytes = gg_fixed_value(coarse->sums.bytes),
-	       count = gg_fixed_value(coarse->sums.count);
+	double bytes = gg_fixed_value(aggregate->sums.bytes),
+	       count = gg_fixed_value(aggregate->sums.count);
 
 	(void)context;
-	require(coarse->process > 0 && coarse->sums.sample_count > 0);
+	require(aggregate->process > 0 && aggregate->sums.sample_count > 0);
 	require(isfinite(bytes) && bytes >= 0 && isfinite(count) && count >= 0);
-	require(coarse->from_ns == 0 && coarse->to_ns >= 0);
+	require(aggregate->from_ns == 0 && aggregate->to_ns >= 0);
 	return 0;
 }
 
@@ -55,7 +56,7 @@ static void check_profile(void)
 
 	if (profile == NULL)
 		return;
-	require(gg_profile_each_coarse(profile, check_coarse, NULL, &error) == 0);
+	require(gg_profile_each_coarse(profile, check_aggregate, NULL, &error) == 0);
 	require(gg_profile_each_stack(profile, check_stack, &last, &error) == 0);
 	require(gg_profile_dangling_count(profile) == 0);
 	gg_profile_close(profile);
@@ -83,16 +84,17 @@ int import_any(const struct gg_importer *importer, const uint8_t *data, size_t s
 	struct gg_import_result result;
 	struct gg_error error = { 0 };
 	struct gg_input *input;
-	int code;
+	int status;
 
 	if (gg_input_of(&input, data, size, "input", &error) < 0)
 		return 0; /* damaged compressed data */
 	prepare_profile();
 	importer->knows(data, size < GG_INPUT_HEAD_BYTES ? size : GG_INPUT_HEAD_BYTES);
-	code = gg_import_as(importer, profile, input, &options, &result, &error);
-	require(code == 0 || (code == -EBADMSG && error.message[0] != '\0') || code == -ENOMEM);
-	require(code != -EBADMSG || strstr(error.place, "offset") != NULL);
-	if (code == 0)
+	status = gg_import_as(importer, profile, input, &options, &result, &error);
+	require(status == 0 || (status == -EBADMSG && error.message[0] != '\0') ||
+	        status == -ENOMEM);
+	require(status != -EBADMSG || strstr(error.place, "offset") != NULL);
+	if (status == 0)
 		require(gg_import_session(profile, &result, 1, &error) == 0);
 	gg_input_close(input);
 	if (INPUTS_MAX == 1)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the fuzz targets of the importers share: hostile bytes through one of them, into a profile
- * in memory, which must be whole afterwards, whether or not the importer was content.
+ * import_any - imports hostile bytes, for the fuzz targets of all importers.
+ *
+ * The importer may refuse the bytes with an error that has an offset.  In both cases, the
+ * profile in memory must be whole afterwards.
  */
 #pragma once
 

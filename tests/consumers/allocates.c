@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program with a known heap, for other tools' profilers: small, mixed and large blocks, half of
- * them live.
+ * allocates - a program with a known heap, for other tools' profilers.
+ *
+ * It allocates small, mixed and large blocks, and half of them stay live.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dumped_program DIRECTORY - allocates by three functions in two threads, then dumps itself in each
- * form and copies its region, all of one moment: nothing is allocated in between.
+ * dumped_program DIRECTORY - allocates in two threads, then dumps itself and copies its region.
+ *
+ * Three functions allocate.  The dumps in each form and the copy show one moment, because the
+ * program allocates nothing between them.
  */
 #include <dlfcn.h>
 #include <pthread.h>

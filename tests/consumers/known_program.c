@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * known_program - allocates what test_export.py expects: 2000 blocks of 64 bytes and 30 of 100 000
- * are kept, 1000 of 512 are freed; each by a function of its own, through one that asks for all of
- * them.
+ * known_program - allocates the blocks that test_export.py expects.
+ *
+ * It keeps 2000 blocks of 64 bytes and 30 of 100 000, and frees 1000 of 512.  Each size has a
+ * function of its own, and one function calls these three.
  */
 #include <stdlib.h>
 #include <string.h>

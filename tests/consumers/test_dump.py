@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program under the agent dumps itself, and is copied at the same moment: what jeprof and
-google-pprof print of the dumps is what our report says of the copy.
+"""test_dump.py - compares the dumps of a program with a copy of its region.
+
+A program under the agent dumps itself and copies its region at one moment. jeprof and google-pprof
+must print of the dumps what geiger reports of the copy.
 
 Environment: GEIGER, GEIGER_AGENT, DUMPED_PROGRAM.
 """
@@ -62,7 +64,7 @@ def reported(profile, metric, unit):
 
 
 def rounding(dump, metric):
-    """What jeprof is off by at most: of each stack half of one of its counted samples."""
+    """The largest error of jeprof: for each stack, half of one of its counted samples."""
     interval, error = 0, 2
     objects = metric.endswith("_objects")
     for line in dump.read_text().splitlines():

@@ -119,7 +119,7 @@ PPROF = {
 
 
 def pprof_total(pprof, path, index, *options):
-    """What is shown: all, or what the options leave."""
+    """The total that pprof prints: of all samples, or of those that the options select."""
     out = run(*pprof, "-top", "-nodecount=0", "-nodefraction=0", "-unit=B", f"-sample_index={index}", *options, path)
     match = re.search(r"accounting for (-?[\d.]+)", out)
     return int(float(match.group(1))) if match else out
@@ -283,9 +283,8 @@ def perl_pprof(program, path, index, *options):
 def jeprof_sees_the_truth_and_each_thread():
     jeprof = need("jeprof")
     path = export("x.heap")
-    # Its numbers are whole before it scales them: each of the 10 records may be off by one
-    # allocation, where blocks are small enough to be scaled at all (8 bytes at an interval of 1: by
-    # 0.03 %).
+    # The numbers are whole before jeprof scales them, so each of the 10 records may be off by one
+    # allocation. jeprof scales only small blocks (8 bytes at an interval of 1: by 0.03 %).
     for index, key in PPROF.items():
         got = perl_pprof(jeprof, path, index)[0]
         check(abs(got - total[key]) <= (100 if "space" in index else 10), f"{index}: {got}")
@@ -743,8 +742,8 @@ def jeprof_scales_what_was_sampled_to_our_estimates():
     check(heap.read_text().startswith("heap_v2/4096\n"), "the sampling interval in the head")
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    # Each stack has blocks of one size, so its count is that of its samples, and nothing is rounded
-    # but bytes: of 64 or more.
+    # Each stack has blocks of one size, so its count is that of its samples. Only bytes are
+    # rounded, and each stack has at least 64 of them.
     for index, column in (("inuse_space", "live_bytes"), ("alloc_space", "allocated_bytes"),
                           ("inuse_objects", "live_count"), ("alloc_objects", "allocated_count")):
         wanted = sum(int(row[column]) for row in rows)

@@ -65,9 +65,9 @@ if [[ $jemalloc && $(command -v jeprof) ]]; then
 		"$GEIGER" symbolize je.heap.geiger && "$GEIGER" report je.heap.geiger | grep -w leaf
 	}
 	check its_frames_get_names names
-	# What is live is known: usable sizes of the blocks.  jemalloc's marks are others each time
-	# (its seed is an address), so the interval is one that misses once in ten million times:
-	# 5.3 sigma, or 6 % of the estimate.
+	# The live memory is known from the usable sizes of the blocks.  jemalloc's sample points
+	# differ in each run, because its seed is an address.  So the test uses a confidence
+	# interval that misses once in ten million times: 5.3 sigma, or 6 % of the estimate.
 	intervals() {
 		"$GEIGER" report je.heap.geiger --confidence 0.9999999 --json | python3 -c '
 import json, sys

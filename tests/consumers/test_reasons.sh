@@ -25,7 +25,7 @@ says() {
 	grep -qF -- "$text" report.txt && grep -qF -- "$text" leaks.txt
 }
 
-# As the same user on both sides: who runs geiger as root gains nothing by set-user-ID.
+# Runs geiger and the program as the same user, because root gains nothing by set-user-ID.
 says_as_user() {
 	local text=$1 folder=$scratch/user
 	shift
@@ -116,7 +116,7 @@ else
 fi
 
 if ((EUID == 0)) && needs setpriv a_set_user_id_program_says_so; then
-	# A geiger that others may run, too.
+	# A copy of geiger that all users may run.
 	cp "$GEIGER" "$scratch/geiger"
 	GEIGER=$scratch/geiger
 	check a_set_user_id_program_says_so says_as_user 'it runs with more privileges' /usr/bin/mount --version

@@ -50,7 +50,7 @@ bool fixture_shell(struct fixture *f, const char *format, ...)
 	return worked;
 }
 
-/* The first line that a command prints; "" if there is none. */
+/* The first line that a command prints; "" if it prints nothing. */
 static void first_line(struct fixture *f, char *line, size_t size, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 

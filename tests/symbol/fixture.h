@@ -28,25 +28,25 @@ struct fixture {
 	struct gg_symbols *last; /* of the last fixture_ask(), freed by the next one */
 };
 
-/* A folder; false if there is no compiler. */
+/* Makes the folder.  Returns false if no compiler is installed. */
 bool fixture_begin(struct fixture *f);
 void fixture_end(struct fixture *f);
 
-/* Runs a command line in the folder; whether it succeeded. */
+/* Runs a command line in the folder.  Returns true if it succeeded. */
 bool fixture_shell(struct fixture *f, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Where tests/symbol/NAME is, and a file of the folder. */
+/* Return the paths of tests/symbol/NAME and of a file in the folder. */
 const char *fixture_source(const char *name);
 const char *fixture_path(const struct fixture *f, const char *name);
 
-/* The address of a symbol of a file (of `nm`); 0: not there. */
+/* Returns the address that `nm` prints for a symbol of a file; 0: the file has no such symbol. */
 uint64_t fixture_symbol(struct fixture *f, const char *file, const char *symbol);
 
-/* A column of what `readelf -SW` says of a section: 4 is its address, 6 its size. */
+/* Returns a column of the line of `readelf -SW` for a section: 4 is its address, 6 its size. */
 uint64_t fixture_section(struct fixture *f, const char *file, const char *section, int column);
 
-/* The build-id of a file; its length, 0 if there is none. */
+/* Reads the build-id of a file.  Returns its length; 0: the file has no build-id. */
 size_t fixture_build_id(struct fixture *f, const char *file, uint8_t *build_id);
 
 struct asked {
@@ -56,15 +56,15 @@ struct asked {
 };
 
 /*
- * Asks for one address of a module.  The texts live until the next question.  The module's
- * addresses and the options that are zero are filled in: no cache, offline.
+ * Symbolizes one address of a module.  The texts live until the next call.  The function fills in
+ * the module's addresses, and the options that are zero: no cache, offline.
  */
 struct asked fixture_ask_module(struct fixture *f, struct gg_symbol_module module, uint64_t address,
                                 const struct gg_symbol_options *options);
 
-/* Asks for a symbol of the folder's file by that file's build-id; options may be NULL. */
+/* Symbolizes a symbol of a file in the folder, by the file's build-id; options may be NULL. */
 struct asked fixture_ask(struct fixture *f, const char *file, const char *symbol,
                          const struct gg_symbol_options *options);
 
-/* Is the frame at a position of this function? */
+/* True if the frame at a position is of this function. */
 bool asked_is(const struct asked *asked, size_t position, const char *function);

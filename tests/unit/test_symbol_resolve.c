@@ -408,6 +408,16 @@ static int start_silent_server(char *url, size_t size)
 	return fd;
 }
 
+/* Makes libdebuginfod query that server alone.  Returns false if there is no library or server. */
+static bool use_silent_server(struct fixture *f, int server, const char *url)
+{
+	if (server < 0 || !fixture_shell(f, "ldconfig -p | grep -q libdebuginfod.so.1"))
+		return false;
+	setenv("DEBUGINFOD_CACHE_PATH", fixture_path(f, "client"), 1);
+	setenv("DEBUGINFOD_URLS", url, 1);
+	return true;
+}
+
 TEST(a_silent_debuginfod_server_is_given_up_and_not_asked_again)
 {
 	enum { MODULES = 6 };
@@ -425,12 +435,10 @@ TEST(a_silent_debuginfod_server_is_given_up_and_not_asked_again)
 	int server = start_silent_server(url, sizeof(url));
 
 	BEGIN(&f);
-	if (server < 0 || !fixture_shell(&f, "ldconfig -p | grep -q libdebuginfod.so.1")) {
+	if (!use_silent_server(&f, server, url)) {
 		fixture_end(&f);
 		SKIP("no libdebuginfod, or no network of its own");
 	}
-	setenv("DEBUGINFOD_CACHE_PATH", fixture_path(&f, "client"), 1);
-	setenv("DEBUGINFOD_URLS", url, 1);
 	for (size_t i = 0; i < MODULES; i++) {
 		memset(build_ids[i], (int)i + 1, sizeof(build_ids[i]));
 		modules[i] = (struct gg_symbol_module){ .path = "/no/such/file",
@@ -458,12 +466,10 @@ TEST(a_module_that_takes_too_long_is_tried_without_dwarf)
 	int server = start_silent_server(url, sizeof(url));
 
 	BEGIN(&f);
-	if (server < 0 || !fixture_shell(&f, "ldconfig -p | grep -q libdebuginfod.so.1")) {
+	if (!use_silent_server(&f, server, url)) {
 		fixture_end(&f);
 		SKIP("no libdebuginfod, or no network of its own");
 	}
-	setenv("DEBUGINFOD_CACHE_PATH", fixture_path(&f, "client"), 1);
-	setenv("DEBUGINFOD_URLS", url, 1);
 	CHECK(fixture_shell(&f, "cc -O2 '%s' -o program -Wl,--build-id",
 	                    fixture_source("plain.c")));
 	asked = fixture_ask(&f, "program", "outer", &options);

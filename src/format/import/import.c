@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/hash.h"
+#include "format/codec/stable_hash.h"
 #include "symbol/names/demangle.h"
 
 /* Tried in this order, so the importer that accepts the most files is last. */
@@ -215,30 +216,20 @@ int gg_import_thread(struct gg_import *import, uint32_t tid, const char *name, u
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-/* Hashes a text and its end by FNV-1a, which is the same in every version and on every machine. */
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (const char *at = text != NULL ? text : "";; at++) {
-		hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-		if (*at == '\0')
-			return hash;
-	}
-}
-
 /* Returns a hash to use in place of an address; no address in user space has this value. */
 static uint64_t hash_lines(const struct gg_profile_line *lines, uint32_t count)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = GG_STABLE_HASH_START;
 
 	for (uint32_t i = 0; i < count; i++) {
 		char line[16];
 
-		hash = hash_text(hash, lines[i].linkage_name);
-		hash = hash_text(hash, lines[i].file);
+		hash = gg_stable_hash_text(hash, lines[i].linkage_name);
+		hash = gg_stable_hash_text(hash, lines[i].file);
 		snprintf(line, sizeof(line), "%u", lines[i].line);
-		hash = hash_text(hash, line);
+		hash = gg_stable_hash_text(hash, line);
 	}
-	return gg_hash_integer(hash, 0) | UINT64_C(1) << 63;
+	return gg_stable_hash_address(gg_hash_integer(hash, 0));
 }
 
 static bool is_mangled(const char *name)

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "format/codec/stable_hash.h"
 
 /* A line of the frame that is being read.  Texts are offsets; SIZE_MAX means NULL. */
 struct merge_line {
@@ -65,16 +66,6 @@ static const char *text_at(const struct gg_merge_stacks *stacks, size_t at)
 	return at != SIZE_MAX ? stacks->texts.data + at : NULL;
 }
 
-/* Hashes a text and its end by FNV-1a. */
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (const char *at = text != NULL ? text : "";; at++) {
-		hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-		if (*at == '\0')
-			return hash;
-	}
-}
-
 /*
  * Returns a hash of the frame's names, to use in place of an address that other files number
  * differently.
@@ -82,17 +73,17 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 static uint64_t hash_lines(const struct gg_merge_stacks *stacks, const struct merge_line *lines,
                            size_t count)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = GG_STABLE_HASH_START;
 
 	for (size_t i = 0; i < count; i++) {
 		size_t name = lines[i].full_name != SIZE_MAX ? lines[i].full_name
 		                                             : lines[i].function;
 
-		hash = hash_text(hash, text_at(stacks, name));
-		hash = hash_text(hash, text_at(stacks, lines[i].file));
+		hash = gg_stable_hash_text(hash, text_at(stacks, name));
+		hash = gg_stable_hash_text(hash, text_at(stacks, lines[i].file));
 		hash = gg_hash_integer(hash ^ lines[i].number, 0);
 	}
-	return hash | UINT64_C(1) << 63;
+	return gg_stable_hash_address(hash);
 }
 
 static int put_lines(struct gg_merge_stacks *stacks, uint32_t frame, const struct merge_line *lines,

@@ -223,6 +223,18 @@ static void find_main(struct image_search *search, const struct gg_symbol_option
 	any_debug_dir(options, visit_main, search);
 }
 
+/* Takes over a descriptor, and keeps its file only if it has DWARF and the wanted build-id. */
+static bool adopt_debug(struct image_search *search, int fd, const char *path)
+{
+	if (!adopt(search->file, fd, path))
+		return false;
+	if (has_build_id(search->file->elf, search->build_id, search->build_id_bytes) &&
+	    has_dwarf(search->file->elf))
+		return true;
+	close_file(search->file);
+	return false;
+}
+
 /*
  * Opens a file with DWARF if it has the wanted build-id and, if check_crc, the CRC of the
  * debuglink.
@@ -238,13 +250,7 @@ static bool try_debug(struct image_search *search, const char *root, const char 
 		close(fd);
 		return false;
 	}
-	if (!adopt(search->file, fd, path))
-		return false;
-	if (has_build_id(search->file->elf, search->build_id, search->build_id_bytes) &&
-	    has_dwarf(search->file->elf))
-		return true;
-	close_file(search->file);
-	return false;
+	return adopt_debug(search, fd, path);
 }
 
 static bool visit_build_id(const char *root, const char *dir, void *context)
@@ -326,13 +332,7 @@ static bool find_by_network(struct image_search *search, const struct gg_worker_
 		search->image->network_failed = true;
 		return false;
 	}
-	if (!adopt(search->file, fd, "debuginfod"))
-		return false;
-	if (has_build_id(search->file->elf, search->build_id, search->build_id_bytes) &&
-	    has_dwarf(search->file->elf))
-		return true;
-	close_file(search->file);
-	return false;
+	return adopt_debug(search, fd, "debuginfod");
 }
 
 /* --- the vDSO ----------------------------------------------------------------------------- */

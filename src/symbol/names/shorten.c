@@ -246,7 +246,7 @@ void gg_shorten_cxx(const char *full, struct gg_buf *out)
 /*
  * True if this "<" of a Rust name opens generic arguments: behind a word, a bracket or "::".
  * Another "<" belongs to a path such as <T as Trait> or ::<impl Trait for T>, which stays, while
- * arguments inside it are replaced.  The "<" of for<'a> opens no arguments either.
+ * arguments inside it are replaced.  The "<" of for<'a> does not open arguments.
  */
 static bool opens_rust_arguments(const char *text, const char *at)
 {
