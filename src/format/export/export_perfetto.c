@@ -60,8 +60,8 @@ enum {
 	SAMPLE_FREED_COUNT = 6,
 };
 
-size_t gg_perfetto_begin(struct gg_perfetto_writer *writer, uint32_t sequence, uint32_t flags,
-                         uint64_t time_ns)
+size_t gg_perfetto_writer_begin(struct gg_perfetto_writer *writer, uint32_t sequence,
+                                uint32_t flags, uint64_t time_ns)
 {
 	struct gg_buf *out = writer->job->out;
 	size_t packet = gg_wire_begin(out, GG_TRACE_PACKET);
@@ -74,7 +74,7 @@ size_t gg_perfetto_begin(struct gg_perfetto_writer *writer, uint32_t sequence, u
 	return packet;
 }
 
-uint32_t gg_perfetto_sequence(uint32_t heap)
+uint32_t gg_perfetto_writer_sequence(uint32_t heap)
 {
 	return heap + FIRST_SEQUENCE;
 }
@@ -92,7 +92,7 @@ static void write_clocks(struct gg_perfetto_writer *writer)
 	static const uint32_t ids[] = { REAL_TIME, MONOTONIC, MONOTONIC_COARSE, BOOT_TIME };
 	const struct gg_model *model = writer->extract->model;
 	struct gg_buf *out = writer->job->out;
-	size_t packet = gg_perfetto_begin(writer, HEAD_SEQUENCE, 0, 0);
+	size_t packet = gg_perfetto_writer_begin(writer, HEAD_SEQUENCE, 0, 0);
 	size_t snapshot = gg_wire_begin(out, GG_PACKET_CLOCK_SNAPSHOT);
 
 	for (size_t i = 0; i < GG_COUNT(ids); i++) {
@@ -121,7 +121,7 @@ static void write_processes(struct gg_perfetto_writer *writer)
 	struct gg_buf *out = writer->job->out;
 	const struct gg_profile_process *of = model->processes;
 	const struct gg_profile_thread *threads = model->threads;
-	size_t packet = gg_perfetto_begin(writer, HEAD_SEQUENCE, 0, START_NS);
+	size_t packet = gg_perfetto_writer_begin(writer, HEAD_SEQUENCE, 0, START_NS);
 	size_t tree = gg_wire_begin(out, GG_PACKET_PROCESS_TREE), message;
 
 	for (size_t i = 1; i < model->process_count; i++) {
@@ -165,8 +165,8 @@ static void write_rss(struct gg_perfetto_writer *writer)
 		    !is_wanted(writer, process) || memory[i].time_ns < extract->start_ns ||
 		    memory[i].time_ns > extract->end_ns)
 			continue;
-		packet = gg_perfetto_begin(writer, HEAD_SEQUENCE, 0,
-		                           (uint64_t)(START_NS + memory[i].time_ns));
+		packet = gg_perfetto_writer_begin(writer, HEAD_SEQUENCE, 0,
+		                                  (uint64_t)(START_NS + memory[i].time_ns));
 		stats = gg_wire_begin(out, GG_PACKET_PROCESS_STATS);
 		message = gg_wire_begin(out, STATS_PROCESS);
 		put_pid(out, STATS_PID, process->pid);
@@ -181,7 +181,7 @@ static void write_rss(struct gg_perfetto_writer *writer)
 static void write_author(struct gg_perfetto_writer *writer)
 {
 	struct gg_buf *out = writer->job->out;
-	size_t packet = gg_perfetto_begin(writer, HEAD_SEQUENCE, 0, 0);
+	size_t packet = gg_perfetto_writer_begin(writer, HEAD_SEQUENCE, 0, 0);
 	size_t info = gg_wire_begin(out, GG_PACKET_SYSTEM_INFO);
 
 	gg_wire_put_text(out, SYSTEM_INFO_VERSION, "geiger " GG_VERSION);
@@ -221,8 +221,8 @@ static void write_dump(struct gg_perfetto_writer *writer, size_t first, size_t e
 	struct gg_buf *out = writer->job->out;
 	size_t packet, profile, dump;
 
-	packet = gg_perfetto_begin(writer, gg_perfetto_sequence(entry->heap), GG_SEQUENCE_NEEDED,
-	                           time_ns);
+	packet = gg_perfetto_writer_begin(writer, gg_perfetto_writer_sequence(entry->heap),
+	                                  GG_SEQUENCE_NEEDED, time_ns);
 	profile = gg_wire_begin(out, GG_PACKET_PROFILE);
 	dump = gg_wire_begin(out, PROFILE_DUMP);
 	gg_wire_put_number(out, DUMP_PID,
@@ -270,7 +270,7 @@ static int write_all(struct gg_perfetto_writer *writer)
 		for (end = i; end < steps->entry_count &&
 		              steps->entries[end].heap == steps->entries[i].heap;)
 			end++;
-		gg_perfetto_put_names(writer, i, end);
+		gg_perfetto_names_put(writer, i, end);
 	}
 	while (!writer->failed && gg_timeline_samples_next(writer->steps)) {
 		if (writer->job->progress != NULL)

@@ -226,7 +226,7 @@ static void add_sample(struct pprof_export *writer, const struct gg_extract_row 
 
 	packed = gg_wire_begin(out, SAMPLE_LOCATION_ID);
 	do {
-		gg_wire_append_varint(out, gg_pprof_location_id(&writer->locations, stack));
+		gg_wire_append_varint(out, gg_pprof_locations_id(&writer->locations, stack));
 		stack = model->stacks[stack].parent;
 	} while (stack != 0);
 	gg_wire_end(out, packed);

@@ -104,7 +104,7 @@ static void add_stack(struct names *names, uint32_t stack)
 /* Opens a packet with interned names; end_packet() closes both. */
 static size_t begin_packet(struct names *names, uint32_t flags, size_t *ret_interned)
 {
-	size_t packet = gg_perfetto_begin(names->writer, names->sequence, flags, 0);
+	size_t packet = gg_perfetto_writer_begin(names->writer, names->sequence, flags, 0);
 
 	*ret_interned = gg_wire_begin(names->writer->job->out, GG_PACKET_INTERNED);
 	return packet;
@@ -281,12 +281,12 @@ static void write_callstacks(struct names *names)
 	}
 }
 
-void gg_perfetto_put_names(struct gg_perfetto_writer *writer, size_t first, size_t end)
+void gg_perfetto_names_put(struct gg_perfetto_writer *writer, size_t first, size_t end)
 {
 	const struct gg_timeline_entry *entries = writer->steps->entries;
 	uint8_t *is_used = calloc(writer->extract->model->stack_count, 1);
 	struct names names = { .writer = writer,
-		               .sequence = gg_perfetto_sequence(entries[first].heap) };
+		               .sequence = gg_perfetto_writer_sequence(entries[first].heap) };
 
 	names.used_stacks = calloc(end - first + 1, sizeof(*names.used_stacks));
 	if (is_used == NULL || names.used_stacks == NULL)

@@ -43,11 +43,11 @@ struct gg_perfetto_writer {
 };
 
 /* Opens a packet in the output; gg_wire_end() closes it.  Flags or a time of 0 are not written. */
-size_t gg_perfetto_begin(struct gg_perfetto_writer *writer, uint32_t sequence, uint32_t flags,
-                         uint64_t time_ns);
+size_t gg_perfetto_writer_begin(struct gg_perfetto_writer *writer, uint32_t sequence,
+                                uint32_t flags, uint64_t time_ns);
 
 /* Returns the sequence for the packets of a heap. */
-uint32_t gg_perfetto_sequence(uint32_t heap);
+uint32_t gg_perfetto_writer_sequence(uint32_t heap);
 
 /* Writes the names that entries [first, end) of the timeline use; they belong to one heap. */
-void gg_perfetto_put_names(struct gg_perfetto_writer *writer, size_t first, size_t end);
+void gg_perfetto_names_put(struct gg_perfetto_writer *writer, size_t first, size_t end);

@@ -97,7 +97,7 @@ static uint64_t add_location(struct gg_pprof_locations *table, uint32_t stack, u
 	return table->location_count;
 }
 
-uint64_t gg_pprof_location_id(struct gg_pprof_locations *table, uint32_t stack)
+uint64_t gg_pprof_locations_id(struct gg_pprof_locations *table, uint32_t stack)
 {
 	const struct gg_model_frame *frame = gg_model_stack_frame(table->extract->model, stack);
 	uint64_t *known = &table->location_of_stack[stack], address, key, id;

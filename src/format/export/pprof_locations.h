@@ -3,7 +3,7 @@
  * pprof_locations - the locations of an exported profile.proto, with their mappings and functions.
  *
  *   gg_pprof_locations_init(&table, extract, &strings, error);
- *   id = gg_pprof_location_id(&table, stack);                    for each frame of a sample
+ *   id = gg_pprof_locations_id(&table, stack);                    for each frame of a sample
  *   gg_pprof_locations_put(&table, &profile);                    all that samples refer to
  *   gg_pprof_locations_done(&table);
  *
@@ -41,6 +41,6 @@ GG_MUST_CHECK int gg_pprof_locations_init(struct gg_pprof_locations *ret_table,
 void gg_pprof_locations_done(struct gg_pprof_locations *table);
 
 /* Returns the id of the location of a stack's innermost frame. */
-uint64_t gg_pprof_location_id(struct gg_pprof_locations *table, uint32_t stack);
+uint64_t gg_pprof_locations_id(struct gg_pprof_locations *table, uint32_t stack);
 /* Appends mappings, locations and functions.  Returns false if memory ran out. */
 GG_MUST_CHECK bool gg_pprof_locations_put(struct gg_pprof_locations *table, struct gg_buf *out);

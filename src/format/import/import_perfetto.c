@@ -41,7 +41,7 @@ struct stack_value {
 
 struct perfetto_import {
 	struct gg_import *import;
-	struct gg_perfetto trace;
+	struct gg_perfetto_definitions trace;
 	GG_ARRAY(struct stack_value) values;
 	struct gg_map value_of_number; /* hash of process, heap and callstack's number -> index */
 	struct gg_map value_of_frames; /* hash of process, heap and frames -> newest index */
@@ -121,7 +121,7 @@ static int put_value(struct perfetto_import *job, const struct gg_perfetto_calls
                      uint64_t number, uint64_t heap, const struct stack_value *value)
 {
 	uint64_t key = gg_hash_integer(
-		gg_perfetto_callstack_key(&job->trace, number) + value->process, heap);
+		gg_perfetto_definitions_callstack_key(&job->trace, number) + value->process, heap);
 	uint64_t index = gg_map_get(&job->value_of_number, key), next;
 
 	if (index == GG_MAP_NONE)
@@ -153,15 +153,17 @@ static int read_heap_sample(struct perfetto_import *job, struct gg_wire message,
 	struct stack_value value = *of;
 
 	if (gg_wire_read(&message, members, GG_COUNT(members), &record) < 0)
-		return gg_perfetto_wrong(&job->trace, message.at, "a sample is damaged");
-	callstack = gg_perfetto_callstack(&job->trace, record.callstack);
+		return gg_perfetto_definitions_wrong(&job->trace, message.at,
+		                                     "a sample is damaged");
+	callstack = gg_perfetto_definitions_callstack(&job->trace, record.callstack);
 	if (callstack == NULL)
-		return gg_perfetto_wrong(&job->trace, start,
-		                         "a sample refers to callstack %llu, which is not defined",
-		                         (unsigned long long)record.callstack);
+		return gg_perfetto_definitions_wrong(
+			&job->trace, start,
+			"a sample refers to callstack %llu, which is not defined",
+			(unsigned long long)record.callstack);
 	if (record.freed > record.allocated || record.freed_count > record.allocated_count)
-		return gg_perfetto_wrong(&job->trace, start,
-		                         "a sample has freed more than it has allocated");
+		return gg_perfetto_definitions_wrong(
+			&job->trace, start, "a sample has freed more than it has allocated");
 	value.stack = callstack->stack;
 	value.generation = job->trace.generation;
 	value.allocated = record.allocated;
@@ -189,7 +191,7 @@ static int read_dump(struct perfetto_import *job, struct gg_wire message)
 	int status;
 
 	if (gg_wire_read(&message, members, GG_COUNT(members), &record) < 0)
-		return gg_perfetto_wrong(&job->trace, message.at, "a dump is damaged");
+		return gg_perfetto_definitions_wrong(&job->trace, message.at, "a dump is damaged");
 	if (record.heap.at != NULL)
 		heap = gg_hash_bytes(record.heap.at, gg_wire_length(&record.heap), heap);
 	value.interval_bytes = record.interval_bytes < UINT64_C(1) << 48 ? record.interval_bytes
@@ -212,7 +214,8 @@ static int read_dumps(struct perfetto_import *job, struct gg_wire message)
 		if (status < 0)
 			return status;
 	}
-	return status < 0 ? gg_perfetto_wrong(&job->trace, message.at, "a heap profile is damaged")
+	return status < 0 ? gg_perfetto_definitions_wrong(&job->trace, message.at,
+	                                                  "a heap profile is damaged")
 	                  : 0;
 }
 
@@ -280,9 +283,10 @@ static int read_packet_fields(const struct perfetto_import *job, struct gg_wire 
 
 	*ret_packet = (struct packet){ 0 };
 	if (gg_wire_read(&message, members, GG_COUNT(members), ret_packet) < 0)
-		return gg_perfetto_wrong(&job->trace, message.at, "a packet is damaged");
+		return gg_perfetto_definitions_wrong(&job->trace, message.at,
+		                                     "a packet is damaged");
 	if (ret_packet->compressed.at != NULL)
-		return gg_perfetto_wrong(
+		return gg_perfetto_definitions_wrong(
 			&job->trace, start,
 			"the trace has compressed packets: decompress it with traceconv first");
 	return 0;
@@ -307,13 +311,13 @@ static int read_packet(struct perfetto_import *job, struct gg_wire message)
 
 	if (status < 0)
 		return status;
-	status = gg_perfetto_begin_packet(&job->trace, packet.sequence,
-	                                  (packet.flags & 1) != 0 || packet.cleared != 0);
+	status = gg_perfetto_definitions_begin_packet(
+		&job->trace, packet.sequence, (packet.flags & 1) != 0 || packet.cleared != 0);
 	job->written_by_geiger |= names_us(packet.system);
 	if (status == 0)
 		status = read_processes(job, packet.processes);
 	if (status == 0)
-		status = gg_perfetto_define(&job->trace, packet.interned);
+		status = gg_perfetto_definitions_read(&job->trace, packet.interned);
 	return status == 0 ? read_dumps(job, packet.profile) : status;
 }
 
@@ -364,7 +368,7 @@ static int read_trace(struct perfetto_import *job)
 	                          job->import->error);
 
 	if (status == 0)
-		status = gg_perfetto_init(&job->trace, job->import, file, length);
+		status = gg_perfetto_definitions_init(&job->trace, job->import, file, length);
 	if (status < 0)
 		return status;
 	wire = gg_wire_of(file, length);
@@ -375,13 +379,15 @@ static int read_trace(struct perfetto_import *job)
 			return status;
 	}
 	if (status < 0)
-		return gg_perfetto_wrong(&job->trace, wire.at,
-		                         "the bytes here are no packet of a trace: the file is "
-		                         "truncated or damaged");
+		return gg_perfetto_definitions_wrong(
+			&job->trace, wire.at,
+			"the bytes here are no packet of a trace: the file is "
+			"truncated or damaged");
 	if (job->processes.used_count == 0)
-		return gg_perfetto_wrong(&job->trace, wire.at,
-		                         "the trace has no heap profile: record it with "
-		                         "heapprofd");
+		return gg_perfetto_definitions_wrong(
+			&job->trace, wire.at,
+			"the trace has no heap profile: record it with "
+			"heapprofd");
 	return write_values(job);
 }
 
@@ -394,7 +400,7 @@ static int read_perfetto(struct gg_import *import)
 		status = gg_import_note(
 			import, "The importer reads only the state at the end of the trace: the "
 				"memory that was live then, and all that was allocated before.");
-	gg_perfetto_done(&job.trace);
+	gg_perfetto_definitions_done(&job.trace);
 	gg_array_done(&job.values);
 	gg_array_done(&job.process_names);
 	gg_map_done(&job.value_of_frames);

@@ -39,7 +39,7 @@ struct pprof_columns {
 
 struct pprof_import {
 	struct gg_import *import;
-	struct gg_pprof pprof;
+	struct gg_pprof_tables pprof;
 	struct pprof_columns columns;
 	struct gg_row_weighing how;
 	uint32_t *frames;
@@ -59,21 +59,21 @@ struct pprof_sample {
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
-static double unit_of(const struct gg_pprof *pprof, uint32_t unit)
+static double unit_of(const struct gg_pprof_tables *pprof, uint32_t unit)
 {
-	return gg_pprof_is(pprof, unit, "bytes")       ? 1
-	       : gg_pprof_is(pprof, unit, "kilobytes") ? 0x1p10
-	       : gg_pprof_is(pprof, unit, "megabytes") ? 0x1p20
-	                                               : 0;
+	return gg_pprof_tables_is(pprof, unit, "bytes")       ? 1
+	       : gg_pprof_tables_is(pprof, unit, "kilobytes") ? 0x1p10
+	       : gg_pprof_tables_is(pprof, unit, "megabytes") ? 0x1p20
+	                                                      : 0;
 }
 
 /* Returns the position of the first name that is a value type; bytes: only in a unit of bytes. */
-static int find_value(const struct gg_pprof *pprof, const char *const *names, size_t count,
+static int find_value(const struct gg_pprof_tables *pprof, const char *const *names, size_t count,
                       bool bytes)
 {
 	for (size_t k = 0; k < count; k++)
 		for (size_t i = 0; i < pprof->value_count; i++)
-			if (gg_pprof_is(pprof, pprof->values[i].type, names[k]) &&
+			if (gg_pprof_tables_is(pprof, pprof->values[i].type, names[k]) &&
 			    (unit_of(pprof, pprof->values[i].unit) > 0) == bytes)
 				return (int)i;
 	return NO_VALUE;
@@ -82,7 +82,7 @@ static int find_value(const struct gg_pprof *pprof, const char *const *names, si
 /*
  * Finds bytes in other profiles: the default value if its unit is bytes, or the first such value.
  */
-static int find_any_bytes(const struct gg_pprof *pprof)
+static int find_any_bytes(const struct gg_pprof_tables *pprof)
 {
 	int found = NO_VALUE;
 
@@ -102,7 +102,7 @@ static int find_columns(struct pprof_import *job)
 	static const char *const ever_bytes[] = { "alloc_space", "allocated_space" };
 	static const char *const ever_counts[] = { "alloc_objects", "alloc_samples",
 		                                   "allocated_objects" };
-	const struct gg_pprof *pprof = &job->pprof;
+	const struct gg_pprof_tables *pprof = &job->pprof;
 	struct pprof_columns *columns = &job->columns;
 
 	columns->live_bytes = find_value(pprof, live_bytes, GG_COUNT(live_bytes), true);
@@ -112,7 +112,7 @@ static int find_columns(struct pprof_import *job)
 	if (columns->live_bytes == NO_VALUE && columns->ever_bytes == NO_VALUE)
 		columns->live_bytes = find_any_bytes(pprof);
 	if (columns->live_bytes == NO_VALUE && columns->ever_bytes == NO_VALUE)
-		return gg_pprof_wrong(
+		return gg_pprof_tables_wrong(
 			&job->pprof, pprof->file,
 			"the file is no heap profile: none of its types of values has the unit "
 			"bytes");
@@ -132,9 +132,9 @@ static int find_columns(struct pprof_import *job)
 /* Derives from the file how errors are computed. */
 static void find_interval(struct pprof_import *job)
 {
-	const struct gg_pprof *pprof = &job->pprof;
-	bool is_of_bytes = gg_pprof_is(pprof, pprof->period_type.unit, "bytes") &&
-	                   gg_pprof_is(pprof, pprof->period_type.type, "space");
+	const struct gg_pprof_tables *pprof = &job->pprof;
+	bool is_of_bytes = gg_pprof_tables_is(pprof, pprof->period_type.unit, "bytes") &&
+	                   gg_pprof_tables_is(pprof, pprof->period_type.type, "space");
 
 	job->how = (struct gg_row_weighing){ .kind = GG_ROW_WEIGHING_UNKNOWN, .is_mixed = true };
 	if (!is_of_bytes || pprof->period == 0 || pprof->period > 1ull << 48)
@@ -197,17 +197,17 @@ static int read_label(struct pprof_import *job, struct gg_wire message, struct p
 		GG_WIRE_NUMBER(struct pprof_label, 2, text),
 		GG_WIRE_NUMBER(struct pprof_label, 3, number),
 	};
-	const struct gg_pprof *pprof = &job->pprof;
+	const struct gg_pprof_tables *pprof = &job->pprof;
 	const uint8_t *start = message.at;
 	struct gg_text_line key, text;
 
 	if (gg_wire_read(&message, members, GG_COUNT(members), &record) < 0)
-		return gg_pprof_wrong(pprof, message.at, "a label is damaged");
-	if (gg_pprof_check_text(pprof, record.key, start, "a label") < 0 ||
-	    gg_pprof_check_text(pprof, record.text, start, "a label") < 0)
+		return gg_pprof_tables_wrong(pprof, message.at, "a label is damaged");
+	if (gg_pprof_tables_check_text(pprof, record.key, start, "a label") < 0 ||
+	    gg_pprof_tables_check_text(pprof, record.text, start, "a label") < 0)
 		return -EBADMSG;
-	key = gg_pprof_text(pprof, (uint32_t)record.key);
-	text = gg_pprof_text(pprof, (uint32_t)record.text);
+	key = gg_pprof_tables_text(pprof, (uint32_t)record.key);
+	text = gg_pprof_tables_text(pprof, (uint32_t)record.text);
 	take_label(job, sample, &key, &text, (int64_t)record.number);
 	return 0;
 }
@@ -221,24 +221,26 @@ static int read_numbers(struct pprof_import *job, struct gg_wire_field *field, c
 
 	while (status == 0 && gg_wire_numbers(field, &value, &is_wrong)) {
 		if (field->number == 1 && sample->frame_count == PPROF_FRAMES_MAX)
-			status = gg_pprof_wrong(&job->pprof, at, "a sample has more than %d frames",
-			                        PPROF_FRAMES_MAX);
+			status = gg_pprof_tables_wrong(&job->pprof, at,
+			                               "a sample has more than %d frames",
+			                               PPROF_FRAMES_MAX);
 		else if (field->number == 1)
-			status = gg_pprof_frame(&job->pprof, value, at,
-			                        &job->frames[sample->frame_count++]);
+			status = gg_pprof_frames_get(&job->pprof, value, at,
+			                             &job->frames[sample->frame_count++]);
 		else if (sample->value_count == job->pprof.value_count)
-			status = gg_pprof_wrong(
+			status = gg_pprof_tables_wrong(
 				&job->pprof, at,
 				"a sample has more values than the file has types of values");
 		else if ((int64_t)value < 0)
-			status = gg_pprof_wrong(
+			status = gg_pprof_tables_wrong(
 				&job->pprof, at,
 				"a sample has a negative value: import the two profiles, not their difference");
 		else
 			sample->values[sample->value_count++] = (double)value;
 	}
 	return status == 0 && is_wrong
-	               ? gg_pprof_wrong(&job->pprof, at, "the numbers of a sample are damaged")
+	               ? gg_pprof_tables_wrong(&job->pprof, at,
+	                                       "the numbers of a sample are damaged")
 	               : status;
 }
 
@@ -263,9 +265,9 @@ static int read_sample(struct pprof_import *job, struct gg_wire message,
 			return status;
 	}
 	if (status < 0)
-		return gg_pprof_wrong(&job->pprof, message.at, "a sample is damaged");
+		return gg_pprof_tables_wrong(&job->pprof, message.at, "a sample is damaged");
 	if (sample->value_count != job->pprof.value_count)
-		return gg_pprof_wrong(
+		return gg_pprof_tables_wrong(
 			&job->pprof, start,
 			"a sample has fewer values than the file has types of values");
 	return job->labels.failed ? gg_import_no_memory(job->import) : 0;
@@ -374,11 +376,12 @@ static int read_samples(struct pprof_import *job)
 
 static void describe(struct pprof_import *job)
 {
-	const struct gg_pprof *pprof = &job->pprof;
+	const struct gg_pprof_tables *pprof = &job->pprof;
 	struct gg_import_result *result = job->import->result;
 
 	if (pprof->mappings.count > 0) {
-		struct gg_text_line path = gg_pprof_text(pprof, pprof->mappings.items[0].path);
+		struct gg_text_line path = gg_pprof_tables_text(pprof,
+		                                                pprof->mappings.items[0].path);
 
 		gg_text_line_copy(&path, result->command, sizeof(result->command));
 	}
@@ -419,7 +422,7 @@ static int read_file(struct pprof_import *job)
 	int status = gg_input_all(import->input, PPROF_BYTES_MAX, &bytes, &length, import->error);
 
 	if (status == 0)
-		status = gg_pprof_read(&job->pprof, import, bytes, length);
+		status = gg_pprof_tables_read(&job->pprof, import, bytes, length);
 	if (status == 0)
 		status = find_columns(job);
 	if (status < 0)
@@ -436,7 +439,7 @@ static int read_pprof(struct gg_import *import)
 		                    .frames = malloc(PPROF_FRAMES_MAX * sizeof(uint32_t)) };
 	int status = job.frames == NULL ? gg_import_no_memory(import) : read_file(&job);
 
-	gg_pprof_done(&job.pprof);
+	gg_pprof_tables_done(&job.pprof);
 	gg_map_done(&job.processes);
 	gg_buf_done(&job.labels);
 	free(job.frames);

@@ -18,7 +18,8 @@ enum {
 /* The kinds of definitions that a sequence numbers. */
 enum definition { FUNCTION, BUILD_ID, PATH, SOURCE, MAPPING, FRAME, CALLSTACK };
 
-int gg_perfetto_wrong(const struct gg_perfetto *trace, const uint8_t *at, const char *format, ...)
+int gg_perfetto_definitions_wrong(const struct gg_perfetto_definitions *trace, const uint8_t *at,
+                                  const char *format, ...)
 {
 	char message[256];
 	va_list values;
@@ -31,14 +32,15 @@ int gg_perfetto_wrong(const struct gg_perfetto *trace, const uint8_t *at, const 
 	                      trace->import->error, "%s", message);
 }
 
-static int no_memory(const struct gg_perfetto *trace)
+static int no_memory(const struct gg_perfetto_definitions *trace)
 {
 	return gg_import_no_memory(trace->import);
 }
 
 /* --- numbers -------------------------------------------------------------------------------- */
 
-static uint64_t key_of(const struct gg_perfetto *trace, enum definition kind, uint64_t number)
+static uint64_t key_of(const struct gg_perfetto_definitions *trace, enum definition kind,
+                       uint64_t number)
 {
 	uint64_t of_sequence = gg_hash_integer(trace->sequence << 32 | trace->generation,
 	                                       trace->seed);
@@ -47,13 +49,15 @@ static uint64_t key_of(const struct gg_perfetto *trace, enum definition kind, ui
 	return gg_hash_integer(gg_hash_integer(number, of_sequence) + (uint64_t)kind, trace->seed);
 }
 
-uint64_t gg_perfetto_callstack_key(const struct gg_perfetto *trace, uint64_t number)
+uint64_t gg_perfetto_definitions_callstack_key(const struct gg_perfetto_definitions *trace,
+                                               uint64_t number)
 {
 	return key_of(trace, CALLSTACK, number);
 }
 
 /* Defines a number as the newest of the `count` items of its kind's array. */
-static int define(struct gg_perfetto *trace, enum definition kind, uint64_t number, size_t count)
+static int define(struct gg_perfetto_definitions *trace, enum definition kind, uint64_t number,
+                  size_t count)
 {
 	gg_assert(count > 0);
 	return gg_map_put(&trace->numbers, key_of(trace, kind, number), count - 1) < 0
@@ -62,13 +66,14 @@ static int define(struct gg_perfetto *trace, enum definition kind, uint64_t numb
 }
 
 /* Returns the index of the item that a number refers to; GG_MAP_NONE: the number is undefined. */
-static uint64_t lookup(const struct gg_perfetto *trace, enum definition kind, uint64_t number)
+static uint64_t lookup(const struct gg_perfetto_definitions *trace, enum definition kind,
+                       uint64_t number)
 {
 	return gg_map_get(&trace->numbers, key_of(trace, kind, number));
 }
 
 /* An undefined text is empty. */
-static struct gg_wire text_of(const struct gg_perfetto *trace, enum definition kind,
+static struct gg_wire text_of(const struct gg_perfetto_definitions *trace, enum definition kind,
                               uint64_t number)
 {
 	uint64_t index = lookup(trace, kind, number);
@@ -77,8 +82,8 @@ static struct gg_wire text_of(const struct gg_perfetto *trace, enum definition k
 	return index != GG_MAP_NONE ? trace->texts.items[index] : (struct gg_wire){ 0 };
 }
 
-const struct gg_perfetto_callstack *gg_perfetto_callstack(const struct gg_perfetto *trace,
-                                                          uint64_t number)
+const struct gg_perfetto_callstack *gg_perfetto_definitions_callstack(
+	const struct gg_perfetto_definitions *trace, uint64_t number)
 {
 	uint64_t index = lookup(trace, CALLSTACK, number);
 
@@ -86,7 +91,8 @@ const struct gg_perfetto_callstack *gg_perfetto_callstack(const struct gg_perfet
 	return index != GG_MAP_NONE ? &trace->callstacks.items[index] : NULL;
 }
 
-int gg_perfetto_begin_packet(struct gg_perfetto *trace, uint64_t sequence, bool forgets)
+int gg_perfetto_definitions_begin_packet(struct gg_perfetto_definitions *trace, uint64_t sequence,
+                                         bool forgets)
 {
 	uint64_t generation = gg_map_get(&trace->generations, sequence);
 
@@ -101,7 +107,8 @@ int gg_perfetto_begin_packet(struct gg_perfetto *trace, uint64_t sequence, bool 
 
 /* --- texts, mappings and frames ------------------------------------------------------------- */
 
-static int read_text(struct gg_perfetto *trace, struct gg_wire message, enum definition kind)
+static int read_text(struct gg_perfetto_definitions *trace, struct gg_wire message,
+                     enum definition kind)
 {
 	struct perfetto_text {
 		uint64_t number;
@@ -113,7 +120,8 @@ static int read_text(struct gg_perfetto *trace, struct gg_wire message, enum def
 	};
 
 	if (gg_wire_read(&message, members, GG_COUNT(members), &record) < 0)
-		return gg_perfetto_wrong(trace, message.at, "the definition of a text is damaged");
+		return gg_perfetto_definitions_wrong(trace, message.at,
+		                                     "the definition of a text is damaged");
 	if (record.text.at == NULL)
 		return 0;
 	return gg_array_push(&trace->texts, record.text)
@@ -122,7 +130,8 @@ static int read_text(struct gg_perfetto *trace, struct gg_wire message, enum def
 }
 
 /* Joins the parts of a mapping's path.  Leaves out parts that do not fit: no path is that long. */
-static int read_path(const struct gg_perfetto *trace, struct gg_wire message, char *path)
+static int read_path(const struct gg_perfetto_definitions *trace, struct gg_wire message,
+                     char *path)
 {
 	struct gg_wire_field field;
 	size_t used = 0;
@@ -143,12 +152,13 @@ static int read_path(const struct gg_perfetto *trace, struct gg_wire message, ch
 		}
 	gg_assert(used < MODULE_PATH_MAX);
 	path[used] = '\0';
-	return is_wrong ? gg_perfetto_wrong(trace, message.at,
-	                                    "the path of a mapping's definition is damaged")
-	                : 0;
+	return is_wrong
+	               ? gg_perfetto_definitions_wrong(
+				 trace, message.at, "the path of a mapping's definition is damaged")
+	               : 0;
 }
 
-static int read_mapping(struct gg_perfetto *trace, struct gg_wire message)
+static int read_mapping(struct gg_perfetto_definitions *trace, struct gg_wire message)
 {
 	struct perfetto_mapping {
 		uint64_t number, build_id;
@@ -164,7 +174,8 @@ static int read_mapping(struct gg_perfetto *trace, struct gg_wire message)
 	int status = 0;
 
 	if (gg_wire_read(&all, members, GG_COUNT(members), &record) < 0)
-		return gg_perfetto_wrong(trace, all.at, "the definition of a mapping is damaged");
+		return gg_perfetto_definitions_wrong(trace, all.at,
+		                                     "the definition of a mapping is damaged");
 	if (read_path(trace, message, path) < 0)
 		return -EBADMSG;
 	build_id = text_of(trace, BUILD_ID, record.build_id);
@@ -183,7 +194,7 @@ static int read_mapping(struct gg_perfetto *trace, struct gg_wire message)
 	               : no_memory(trace);
 }
 
-static int read_frame(struct gg_perfetto *trace, struct gg_wire message)
+static int read_frame(struct gg_perfetto_definitions *trace, struct gg_wire message)
 {
 	struct perfetto_frame {
 		uint64_t number, function, mapping, address, source, line;
@@ -200,7 +211,8 @@ static int read_frame(struct gg_perfetto *trace, struct gg_wire message)
 	uint64_t mapping;
 
 	if (gg_wire_read(&message, members, GG_COUNT(members), &record) < 0)
-		return gg_perfetto_wrong(trace, message.at, "the definition of a frame is damaged");
+		return gg_perfetto_definitions_wrong(trace, message.at,
+		                                     "the definition of a frame is damaged");
 	frame.name = text_of(trace, FUNCTION, record.function);
 	frame.file = text_of(trace, SOURCE, record.source);
 	frame.address = record.address;
@@ -215,7 +227,8 @@ static int read_frame(struct gg_perfetto *trace, struct gg_wire message)
 
 /* --- callstacks ----------------------------------------------------------------------------- */
 
-static const struct gg_perfetto_frame *frame_at(const struct gg_perfetto *trace, size_t position)
+static const struct gg_perfetto_frame *frame_at(const struct gg_perfetto_definitions *trace,
+                                                size_t position)
 {
 	gg_assert(position < GG_PERFETTO_FRAMES_MAX);
 	return &trace->frames.items[trace->frame_indices[position]];
@@ -225,7 +238,7 @@ static const struct gg_perfetto_frame *frame_at(const struct gg_perfetto *trace,
  * True if the frame at a position is inlined into the one at `first`.  A recursive call repeats the
  * number of an outer frame, so it is not inlined.
  */
-static bool is_inlined(const struct gg_perfetto *trace, size_t first, size_t position)
+static bool is_inlined(const struct gg_perfetto_definitions *trace, size_t first, size_t position)
 {
 	const struct gg_perfetto_frame *outer = frame_at(trace, first);
 	const struct gg_perfetto_frame *inner = frame_at(trace, position);
@@ -247,7 +260,8 @@ static char *copy_of(const struct gg_wire *text)
 }
 
 /* Interns the frame of the positions [first, end), which share one address, outermost first. */
-static int intern_frame(struct gg_perfetto *trace, size_t first, size_t end, uint32_t *ret_frame)
+static int intern_frame(struct gg_perfetto_definitions *trace, size_t first, size_t end,
+                        uint32_t *ret_frame)
 {
 	struct gg_import *import = trace->import;
 	const struct gg_perfetto_frame *outer = frame_at(trace, first);
@@ -282,7 +296,8 @@ static int intern_frame(struct gg_perfetto *trace, size_t first, size_t end, uin
 	return status;
 }
 
-static int define_callstack(struct gg_perfetto *trace, uint64_t number, size_t frame_count)
+static int define_callstack(struct gg_perfetto_definitions *trace, uint64_t number,
+                            size_t frame_count)
 {
 	struct gg_import *import = trace->import;
 	struct gg_perfetto_callstack callstack = { 0, trace->seed };
@@ -309,7 +324,7 @@ static int define_callstack(struct gg_perfetto *trace, uint64_t number, size_t f
 	               : no_memory(trace);
 }
 
-static int read_callstack(struct gg_perfetto *trace, struct gg_wire message)
+static int read_callstack(struct gg_perfetto_definitions *trace, struct gg_wire message)
 {
 	struct gg_wire_field field;
 	uint64_t number = 0, value;
@@ -324,26 +339,27 @@ static int read_callstack(struct gg_perfetto *trace, struct gg_wire message)
 			uint64_t index = lookup(trace, FRAME, value);
 
 			if (index == GG_MAP_NONE)
-				return gg_perfetto_wrong(
+				return gg_perfetto_definitions_wrong(
 					trace, message.at,
 					"a callstack refers to frame %llu, which is not defined",
 					(unsigned long long)value);
 			if (count == GG_PERFETTO_FRAMES_MAX)
-				return gg_perfetto_wrong(trace, message.at,
-				                         "a callstack has more than %d frames",
-				                         GG_PERFETTO_FRAMES_MAX);
+				return gg_perfetto_definitions_wrong(
+					trace, message.at, "a callstack has more than %d frames",
+					GG_PERFETTO_FRAMES_MAX);
 			trace->frame_indices[count++] = index;
 		}
 	}
 	if (more < 0 || is_wrong)
-		return gg_perfetto_wrong(trace, message.at,
-		                         "the definition of a callstack is damaged");
+		return gg_perfetto_definitions_wrong(trace, message.at,
+		                                     "the definition of a callstack is damaged");
 	return define_callstack(trace, number, count);
 }
 
 /* --- a packet's definitions ----------------------------------------------------------------- */
 
-static int define_one(struct gg_perfetto *trace, enum definition kind, struct gg_wire message)
+static int define_one(struct gg_perfetto_definitions *trace, enum definition kind,
+                      struct gg_wire message)
 {
 	switch (kind) {
 	case MAPPING:
@@ -361,7 +377,7 @@ static int define_one(struct gg_perfetto *trace, enum definition kind, struct gg
  * Reads definitions in the order of their references to each other, whatever their order in the
  * packet.
  */
-int gg_perfetto_define(struct gg_perfetto *trace, struct gg_wire interned)
+int gg_perfetto_definitions_read(struct gg_perfetto_definitions *trace, struct gg_wire interned)
 {
 	static const struct {
 		uint32_t field;
@@ -379,16 +395,16 @@ int gg_perfetto_define(struct gg_perfetto *trace, struct gg_wire interned)
 			if (field.number == order[i].field && field.type == GG_WIRE_BYTES)
 				status = define_one(trace, order[i].kind, field.bytes);
 		if (status == 0 && more < 0)
-			status = gg_perfetto_wrong(trace, wire.at,
-			                           "the definitions of a packet are damaged");
+			status = gg_perfetto_definitions_wrong(
+				trace, wire.at, "the definitions of a packet are damaged");
 	}
 	return status;
 }
 
-int gg_perfetto_init(struct gg_perfetto *ret_trace, struct gg_import *import, const uint8_t *file,
-                     size_t length)
+int gg_perfetto_definitions_init(struct gg_perfetto_definitions *ret_trace,
+                                 struct gg_import *import, const uint8_t *file, size_t length)
 {
-	*ret_trace = (struct gg_perfetto){
+	*ret_trace = (struct gg_perfetto_definitions){
 		.import = import,
 		.file = file,
 		.file_bytes = length,
@@ -398,7 +414,7 @@ int gg_perfetto_init(struct gg_perfetto *ret_trace, struct gg_import *import, co
 	return ret_trace->frame_indices == NULL ? no_memory(ret_trace) : 0;
 }
 
-void gg_perfetto_done(struct gg_perfetto *trace)
+void gg_perfetto_definitions_done(struct gg_perfetto_definitions *trace)
 {
 	free(trace->frame_indices);
 	gg_array_done(&trace->texts);

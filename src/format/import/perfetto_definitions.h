@@ -2,11 +2,11 @@
 /*
  * perfetto_definitions - the callstacks that the packets of a Perfetto trace define.
  *
- *   gg_perfetto_init(&trace, import, file, length);
- *   gg_perfetto_begin_packet(&trace, sequence, forgets);          for each packet
- *   gg_perfetto_define(&trace, interned);
- *   callstack = gg_perfetto_callstack(&trace, number);
- *   gg_perfetto_done(&trace);
+ *   gg_perfetto_definitions_init(&trace, import, file, length);
+ *   gg_perfetto_definitions_begin_packet(&trace, sequence, forgets);          for each packet
+ *   gg_perfetto_definitions_read(&trace, interned);
+ *   callstack = gg_perfetto_definitions_callstack(&trace, number);
+ *   gg_perfetto_definitions_done(&trace);
  *
  * Each packet belongs to a sequence.  Packets give numbers to texts, mappings, frames and
  * callstacks, and later packets of the sequence refer to these numbers.  A sequence may begin anew:
@@ -46,7 +46,7 @@ struct gg_perfetto_callstack {
 	uint64_t frames; /* hash of the frames and their addresses */
 };
 
-struct gg_perfetto {
+struct gg_perfetto_definitions {
 	struct gg_import *import;
 	const uint8_t *file;
 	size_t file_bytes;
@@ -61,23 +61,26 @@ struct gg_perfetto {
 	uint64_t sequence, generation; /* those of the current packet */
 };
 
-GG_MUST_CHECK int gg_perfetto_init(struct gg_perfetto *ret_trace, struct gg_import *import,
-                                   const uint8_t *file, size_t length);
-/* Also frees what a failed gg_perfetto_init() left. */
-void gg_perfetto_done(struct gg_perfetto *trace);
+GG_MUST_CHECK int gg_perfetto_definitions_init(struct gg_perfetto_definitions *ret_trace,
+                                               struct gg_import *import, const uint8_t *file,
+                                               size_t length);
+/* Also frees what a failed gg_perfetto_definitions_init() left. */
+void gg_perfetto_definitions_done(struct gg_perfetto_definitions *trace);
 
 /* Selects the sequence of a packet; `forgets`: it begins anew. */
-GG_MUST_CHECK int gg_perfetto_begin_packet(struct gg_perfetto *trace, uint64_t sequence,
-                                           bool forgets);
+GG_MUST_CHECK int gg_perfetto_definitions_begin_packet(struct gg_perfetto_definitions *trace,
+                                                       uint64_t sequence, bool forgets);
 /* Reads the definitions of a packet, the message InternedData. */
-GG_MUST_CHECK int gg_perfetto_define(struct gg_perfetto *trace, struct gg_wire interned);
+GG_MUST_CHECK int gg_perfetto_definitions_read(struct gg_perfetto_definitions *trace,
+                                               struct gg_wire interned);
 
 /* Returns the callstack with that number in the packet's sequence; NULL: it is undefined. */
-const struct gg_perfetto_callstack *gg_perfetto_callstack(const struct gg_perfetto *trace,
-                                                          uint64_t number);
+const struct gg_perfetto_callstack *gg_perfetto_definitions_callstack(
+	const struct gg_perfetto_definitions *trace, uint64_t number);
 /* Returns a hash that identifies the number of a callstack in the sequence since it began anew. */
-uint64_t gg_perfetto_callstack_key(const struct gg_perfetto *trace, uint64_t number);
+uint64_t gg_perfetto_definitions_callstack_key(const struct gg_perfetto_definitions *trace,
+                                               uint64_t number);
 
 /* Sets the error "FILE: offset N: TEXT", where N is the offset of `at`. */
-int gg_perfetto_wrong(const struct gg_perfetto *trace, const uint8_t *at, const char *format, ...)
-	GG_PRINTF(3, 4);
+int gg_perfetto_definitions_wrong(const struct gg_perfetto_definitions *trace, const uint8_t *at,
+                                  const char *format, ...) GG_PRINTF(3, 4);

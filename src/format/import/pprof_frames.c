@@ -32,10 +32,10 @@ static size_t parse_build_id(const struct gg_text_line *text, uint8_t *bytes, si
  * Makes the mapping's module.  If its file is on this machine, the file tells how it numbers
  * addresses.
  */
-static int intern_mapping(struct gg_pprof *pprof, struct gg_pprof_mapping *mapping)
+static int intern_mapping(struct gg_pprof_tables *pprof, struct gg_pprof_mapping *mapping)
 {
-	struct gg_text_line id_text = gg_pprof_text(pprof, mapping->build_id);
-	struct gg_text_line path_text = gg_pprof_text(pprof, mapping->path);
+	struct gg_text_line id_text = gg_pprof_tables_text(pprof, mapping->build_id);
+	struct gg_text_line path_text = gg_pprof_tables_text(pprof, mapping->path);
 	char *path = strndup(path_text.at, path_text.length);
 	uint8_t id[GG_ELF_FILE_BUILD_ID_MAX];
 	struct gg_profile_module module = { .path = path,
@@ -98,13 +98,13 @@ static char *short_name_of(const char *name, struct gg_text_line system_name)
 }
 
 /* Adds the call of a function, at the line with that number, to the calls of a location. */
-static int add_call(const struct gg_pprof *pprof, const struct gg_pprof_function *function,
+static int add_call(const struct gg_pprof_tables *pprof, const struct gg_pprof_function *function,
                     uint64_t number, struct inlined_calls *calls)
 {
 	struct gg_profile_line *line = &calls->lines[calls->line_count];
-	struct gg_text_line name = gg_pprof_text(pprof, function->name);
-	struct gg_text_line system_name = gg_pprof_text(pprof, function->system_name);
-	struct gg_text_line file = gg_pprof_text(pprof, function->file);
+	struct gg_text_line name = gg_pprof_tables_text(pprof, function->name);
+	struct gg_text_line system_name = gg_pprof_tables_text(pprof, function->system_name);
+	struct gg_text_line file = gg_pprof_tables_text(pprof, function->file);
 
 	gg_assert(calls->line_count < PPROF_LINES_MAX);
 	*line = (struct gg_profile_line){ .line = number <= INT32_MAX ? (uint32_t)number : 0 };
@@ -122,7 +122,7 @@ static int add_call(const struct gg_pprof *pprof, const struct gg_pprof_function
 	               : 0;
 }
 
-static int read_line(const struct gg_pprof *pprof, struct gg_wire message,
+static int read_line(const struct gg_pprof_tables *pprof, struct gg_wire message,
                      struct inlined_calls *calls)
 {
 	struct pprof_line {
@@ -136,10 +136,10 @@ static int read_line(const struct gg_pprof *pprof, struct gg_wire message,
 	size_t index;
 
 	if (gg_wire_read(&message, members, GG_COUNT(members), &record) < 0)
-		return gg_pprof_wrong(pprof, message.at, "a line of a location is damaged");
-	index = gg_pprof_find(&pprof->function_ids, record.function);
+		return gg_pprof_tables_wrong(pprof, message.at, "a line of a location is damaged");
+	index = gg_pprof_tables_find(&pprof->function_ids, record.function);
 	if (index == SIZE_MAX)
-		return gg_pprof_wrong(
+		return gg_pprof_tables_wrong(
 			pprof, start,
 			"a line refers to function %llu, which the file does not have",
 			(unsigned long long)record.function);
@@ -148,8 +148,8 @@ static int read_line(const struct gg_pprof *pprof, struct gg_wire message,
 	return add_call(pprof, &pprof->functions.items[index], record.number, calls);
 }
 
-static int read_location(const struct gg_pprof *pprof, const struct gg_pprof_location *location,
-                         struct inlined_calls *calls)
+static int read_location(const struct gg_pprof_tables *pprof,
+                         const struct gg_pprof_location *location, struct inlined_calls *calls)
 {
 	struct gg_wire wire = gg_wire_of(pprof->file, pprof->file_bytes);
 	struct gg_wire_field field;
@@ -174,7 +174,7 @@ static int read_location(const struct gg_pprof *pprof, const struct gg_pprof_loc
  * A build-id identifies the file, so module and address identify the frame.  Without one, the names
  * identify the frame if there are any, because the same address in another build is different code.
  */
-static int intern_location(struct gg_pprof *pprof, struct gg_pprof_location *location,
+static int intern_location(struct gg_pprof_tables *pprof, struct gg_pprof_location *location,
                            struct inlined_calls *calls)
 {
 	struct gg_import *import = pprof->import;
@@ -184,7 +184,7 @@ static int intern_location(struct gg_pprof *pprof, struct gg_pprof_location *loc
 	uint64_t address = calls->address;
 	size_t index;
 
-	index = gg_pprof_find(&pprof->mapping_ids, calls->mapping);
+	index = gg_pprof_tables_find(&pprof->mapping_ids, calls->mapping);
 	if (status == 0 && index != SIZE_MAX) {
 		mapping = &pprof->mappings.items[index];
 		if (!mapping->is_interned)
@@ -204,7 +204,7 @@ static int intern_location(struct gg_pprof *pprof, struct gg_pprof_location *loc
 	return status;
 }
 
-static GG_APART int intern(struct gg_pprof *pprof, struct gg_pprof_location *location)
+static GG_APART int intern(struct gg_pprof_tables *pprof, struct gg_pprof_location *location)
 {
 	struct inlined_calls calls = { 0 };
 	int status = intern_location(pprof, location, &calls);
@@ -213,14 +213,15 @@ static GG_APART int intern(struct gg_pprof *pprof, struct gg_pprof_location *loc
 	return status;
 }
 
-int gg_pprof_frame(struct gg_pprof *pprof, uint64_t id, const uint8_t *at, uint32_t *ret_frame)
+int gg_pprof_frames_get(struct gg_pprof_tables *pprof, uint64_t id, const uint8_t *at,
+                        uint32_t *ret_frame)
 {
-	size_t index = gg_pprof_find(&pprof->location_ids, id);
+	size_t index = gg_pprof_tables_find(&pprof->location_ids, id);
 	struct gg_pprof_location *location;
 	int status = 0;
 
 	if (index == SIZE_MAX)
-		return gg_pprof_wrong(
+		return gg_pprof_tables_wrong(
 			pprof, at, "a sample refers to location %llu, which the file does not have",
 			(unsigned long long)id);
 	location = &pprof->locations.items[index];

@@ -12,5 +12,5 @@
 #include "format/import/pprof_tables.h"
 
 /* Returns the frame of the location with that id; an error names the offset of `at`. */
-GG_MUST_CHECK int gg_pprof_frame(struct gg_pprof *pprof, uint64_t location, const uint8_t *at,
-                                 uint32_t *ret_frame);
+GG_MUST_CHECK int gg_pprof_frames_get(struct gg_pprof_tables *pprof, uint64_t location,
+                                      const uint8_t *at, uint32_t *ret_frame);

@@ -8,7 +8,8 @@
 
 #include "format/codec/line_parser.h"
 
-int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *format, ...)
+int gg_pprof_tables_wrong(const struct gg_pprof_tables *pprof, const uint8_t *at,
+                          const char *format, ...)
 {
 	char message[256];
 	va_list values;
@@ -21,12 +22,12 @@ int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *
 	                      pprof->import->error, "%s", message);
 }
 
-static int no_memory(const struct gg_pprof *pprof)
+static int no_memory(const struct gg_pprof_tables *pprof)
 {
 	return gg_import_no_memory(pprof->import);
 }
 
-struct gg_text_line gg_pprof_text(const struct gg_pprof *pprof, uint32_t text)
+struct gg_text_line gg_pprof_tables_text(const struct gg_pprof_tables *pprof, uint32_t text)
 {
 	struct gg_wire wire = gg_wire_of(pprof->file, pprof->file_bytes);
 	uint64_t length = 0;
@@ -37,9 +38,9 @@ struct gg_text_line gg_pprof_text(const struct gg_pprof *pprof, uint32_t text)
 	return (struct gg_text_line){ (const char *)wire.at, (size_t)length };
 }
 
-bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted)
+bool gg_pprof_tables_is(const struct gg_pprof_tables *pprof, uint32_t text, const char *wanted)
 {
-	struct gg_text_line found = gg_pprof_text(pprof, text);
+	struct gg_text_line found = gg_pprof_tables_text(pprof, text);
 
 	if (found.length != strlen(wanted))
 		return false;
@@ -51,7 +52,7 @@ bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-size_t gg_pprof_find(const struct gg_pprof_ids *ids, uint64_t id)
+size_t gg_pprof_tables_find(const struct gg_pprof_ids *ids, uint64_t id)
 {
 	uint64_t index;
 
@@ -62,14 +63,14 @@ size_t gg_pprof_find(const struct gg_pprof_ids *ids, uint64_t id)
 }
 
 /* Gives the last of `count` records its id. */
-static int give_id(const struct gg_pprof *pprof, struct gg_pprof_ids *ids, size_t count,
+static int give_id(const struct gg_pprof_tables *pprof, struct gg_pprof_ids *ids, size_t count,
                    uint64_t id, const uint8_t *at)
 {
 	if (id == 0)
-		return gg_pprof_wrong(pprof, at, "a record has the id 0");
-	if (gg_pprof_find(ids, id) != SIZE_MAX)
-		return gg_pprof_wrong(pprof, at, "two records of one table have the id %llu",
-		                      (unsigned long long)id);
+		return gg_pprof_tables_wrong(pprof, at, "a record has the id 0");
+	if (gg_pprof_tables_find(ids, id) != SIZE_MAX)
+		return gg_pprof_tables_wrong(pprof, at, "two records of one table have the id %llu",
+		                             (unsigned long long)id);
 	if (id == count && ids->dense_count == id - 1) {
 		ids->dense_count++;
 		return 0;
@@ -77,13 +78,13 @@ static int give_id(const struct gg_pprof *pprof, struct gg_pprof_ids *ids, size_
 	return gg_map_put(&ids->by_id, id, count - 1) < 0 ? no_memory(pprof) : 0;
 }
 
-int gg_pprof_check_text(const struct gg_pprof *pprof, uint64_t text, const uint8_t *at,
-                        const char *record)
+int gg_pprof_tables_check_text(const struct gg_pprof_tables *pprof, uint64_t text,
+                               const uint8_t *at, const char *record)
 {
 	if (text >= pprof->texts.count)
-		return gg_pprof_wrong(pprof, at,
-		                      "%s refers to string %llu, but the string table ends before",
-		                      record, (unsigned long long)text);
+		return gg_pprof_tables_wrong(
+			pprof, at, "%s refers to string %llu, but the string table ends before",
+			record, (unsigned long long)text);
 	return 0;
 }
 
@@ -98,21 +99,21 @@ struct record_reader {
 	size_t text_count; /* the record begins with so many numbers of texts */
 };
 
-static int read_record(const struct gg_pprof *pprof, struct gg_wire message,
+static int read_record(const struct gg_pprof_tables *pprof, struct gg_wire message,
                        const struct record_reader *reader, void *record)
 {
 	const uint8_t *start = message.at;
 	const uint64_t *texts = record;
 
 	if (gg_wire_read(&message, reader->members, reader->member_count, record) < 0)
-		return gg_pprof_wrong(pprof, message.at, "%s is damaged", reader->name);
+		return gg_pprof_tables_wrong(pprof, message.at, "%s is damaged", reader->name);
 	for (size_t i = 0; i < reader->text_count; i++)
-		if (gg_pprof_check_text(pprof, texts[i], start, reader->name) < 0)
+		if (gg_pprof_tables_check_text(pprof, texts[i], start, reader->name) < 0)
 			return -EBADMSG;
 	return 0;
 }
 
-static int read_value_type(struct gg_pprof *pprof, struct gg_wire message,
+static int read_value_type(struct gg_pprof_tables *pprof, struct gg_wire message,
                            struct gg_pprof_value *value)
 {
 	struct pprof_value {
@@ -131,7 +132,7 @@ static int read_value_type(struct gg_pprof *pprof, struct gg_wire message,
 	return 0;
 }
 
-static int read_mapping(struct gg_pprof *pprof, struct gg_wire message)
+static int read_mapping(struct gg_pprof_tables *pprof, struct gg_wire message)
 {
 	struct pprof_mapping {
 		uint64_t path, build_id, id, start, end, offset;
@@ -158,7 +159,7 @@ static int read_mapping(struct gg_pprof *pprof, struct gg_wire message)
 	return give_id(pprof, &pprof->mapping_ids, pprof->mappings.count, record.id, message.at);
 }
 
-static int read_function(struct gg_pprof *pprof, struct gg_wire message)
+static int read_function(struct gg_pprof_tables *pprof, struct gg_wire message)
 {
 	struct pprof_function {
 		uint64_t name, system_name, file, id;
@@ -185,7 +186,8 @@ static int read_function(struct gg_pprof *pprof, struct gg_wire message)
 }
 
 /* Reads only the id; pprof_frames.c reads the other fields when a sample needs them. */
-static int read_location(struct gg_pprof *pprof, struct gg_wire message, const uint8_t *with_length)
+static int read_location(struct gg_pprof_tables *pprof, struct gg_wire message,
+                         const uint8_t *with_length)
 {
 	struct pprof_location {
 		uint64_t id;
@@ -203,7 +205,7 @@ static int read_location(struct gg_pprof *pprof, struct gg_wire message, const u
 	return give_id(pprof, &pprof->location_ids, pprof->locations.count, record.id, message.at);
 }
 
-static int add_text(struct gg_pprof *pprof, const uint8_t *with_length)
+static int add_text(struct gg_pprof_tables *pprof, const uint8_t *with_length)
 {
 	uint32_t offset = (uint32_t)(with_length - pprof->file);
 
@@ -219,7 +221,7 @@ static const uint8_t *length_of(const uint8_t *field_start)
 }
 
 /* Reads texts first, because all other records refer to them, and most files have them last. */
-static int read_texts(struct gg_pprof *pprof)
+static int read_texts(struct gg_pprof_tables *pprof)
 {
 	struct gg_wire wire = gg_wire_of(pprof->file, pprof->file_bytes);
 	struct gg_wire_field field;
@@ -231,19 +233,20 @@ static int read_texts(struct gg_pprof *pprof)
 		    add_text(pprof, length_of(start)) < 0)
 			return -ENOMEM;
 	if (status < 0)
-		return gg_pprof_wrong(
+		return gg_pprof_tables_wrong(
 			pprof, wire.at,
 			"the bytes here are no field of a profile: the file is truncated or damaged");
 	if (pprof->texts.count == 0)
-		return gg_pprof_wrong(pprof, wire.at,
-		                      "the profile has no string table: the file is truncated");
-	if (gg_pprof_text(pprof, 0).length != 0)
-		return gg_pprof_wrong(pprof, pprof->file + pprof->texts.items[0],
-		                      "the first string of the string table is not empty");
+		return gg_pprof_tables_wrong(
+			pprof, wire.at, "the profile has no string table: the file is truncated");
+	if (gg_pprof_tables_text(pprof, 0).length != 0)
+		return gg_pprof_tables_wrong(pprof, pprof->file + pprof->texts.items[0],
+		                             "the first string of the string table is not empty");
 	return 0;
 }
 
-static int read_comment(struct gg_pprof *pprof, struct gg_wire_field *field, const uint8_t *at)
+static int read_comment(struct gg_pprof_tables *pprof, struct gg_wire_field *field,
+                        const uint8_t *at)
 {
 	bool is_wrong = false;
 	uint64_t value;
@@ -251,23 +254,23 @@ static int read_comment(struct gg_pprof *pprof, struct gg_wire_field *field, con
 	while (gg_wire_numbers(field, &value, &is_wrong)) {
 		struct gg_text_line text;
 
-		if (gg_pprof_check_text(pprof, value, at, "a comment") < 0)
+		if (gg_pprof_tables_check_text(pprof, value, at, "a comment") < 0)
 			return -EBADMSG;
-		text = gg_pprof_text(pprof, (uint32_t)value);
+		text = gg_pprof_tables_text(pprof, (uint32_t)value);
 		pprof->written_by_geiger |= gg_text_line_begins(&text, "geiger");
 	}
 	return 0;
 }
 
-static int read_bytes_field(struct gg_pprof *pprof, struct gg_wire_field *field,
+static int read_bytes_field(struct gg_pprof_tables *pprof, struct gg_wire_field *field,
                             const uint8_t *start)
 {
 	switch (field->number) {
 	case 1:
 		if (pprof->value_count == GG_PPROF_VALUES_MAX)
-			return gg_pprof_wrong(pprof, start,
-			                      "the file has more than %d types of values",
-			                      GG_PPROF_VALUES_MAX);
+			return gg_pprof_tables_wrong(pprof, start,
+			                             "the file has more than %d types of values",
+			                             GG_PPROF_VALUES_MAX);
 		return read_value_type(pprof, field->bytes, &pprof->values[pprof->value_count++]);
 	case 3:
 		return read_mapping(pprof, field->bytes);
@@ -282,7 +285,7 @@ static int read_bytes_field(struct gg_pprof *pprof, struct gg_wire_field *field,
 	}
 }
 
-static int read_tables(struct gg_pprof *pprof)
+static int read_tables(struct gg_pprof_tables *pprof)
 {
 	struct gg_wire wire = gg_wire_of(pprof->file, pprof->file_bytes);
 	const uint8_t *start = wire.at;
@@ -305,23 +308,23 @@ static int read_tables(struct gg_pprof *pprof)
 			default_type = field.value;
 	}
 	if (status == 0)
-		status = gg_pprof_check_text(pprof, default_type, pprof->file,
-		                             "the default type of values");
+		status = gg_pprof_tables_check_text(pprof, default_type, pprof->file,
+		                                    "the default type of values");
 	pprof->default_type = (uint32_t)default_type;
 	return status;
 }
 
-int gg_pprof_read(struct gg_pprof *pprof, struct gg_import *import, const uint8_t *file,
-                  size_t length)
+int gg_pprof_tables_read(struct gg_pprof_tables *pprof, struct gg_import *import,
+                         const uint8_t *file, size_t length)
 {
 	int status;
 
-	*pprof = (struct gg_pprof){ .import = import, .file = file, .file_bytes = length };
+	*pprof = (struct gg_pprof_tables){ .import = import, .file = file, .file_bytes = length };
 	status = read_texts(pprof);
 	return status < 0 ? status : read_tables(pprof);
 }
 
-void gg_pprof_done(struct gg_pprof *pprof)
+void gg_pprof_tables_done(struct gg_pprof_tables *pprof)
 {
 	gg_array_done(&pprof->texts);
 	gg_array_done(&pprof->functions);

@@ -44,7 +44,7 @@ struct gg_pprof_value {
 
 enum { GG_PPROF_VALUES_MAX = 16 };
 
-struct gg_pprof {
+struct gg_pprof_tables {
 	struct gg_import *import;
 	const uint8_t *file;
 	size_t file_bytes;
@@ -61,18 +61,18 @@ struct gg_pprof {
 };
 
 /* Reads all fields except the samples.  Errors have offsets in the file. */
-GG_MUST_CHECK int gg_pprof_read(struct gg_pprof *pprof, struct gg_import *import,
-                                const uint8_t *file, size_t length);
-void gg_pprof_done(struct gg_pprof *pprof);
+GG_MUST_CHECK int gg_pprof_tables_read(struct gg_pprof_tables *pprof, struct gg_import *import,
+                                       const uint8_t *file, size_t length);
+void gg_pprof_tables_done(struct gg_pprof_tables *pprof);
 
 /* Sets the error "FILE: offset N: TEXT", where N is the offset of `at`. */
-int gg_pprof_wrong(const struct gg_pprof *pprof, const uint8_t *at, const char *format, ...)
-	GG_PRINTF(3, 4);
+int gg_pprof_tables_wrong(const struct gg_pprof_tables *pprof, const uint8_t *at,
+                          const char *format, ...) GG_PRINTF(3, 4);
 /* Reports an error if the string table does not have that text; `record` is what refers to it. */
-GG_MUST_CHECK int gg_pprof_check_text(const struct gg_pprof *pprof, uint64_t text,
-                                      const uint8_t *at, const char *record);
+GG_MUST_CHECK int gg_pprof_tables_check_text(const struct gg_pprof_tables *pprof, uint64_t text,
+                                             const uint8_t *at, const char *record);
 /* Returns the index of the record with that id; SIZE_MAX: no record has it. */
-size_t gg_pprof_find(const struct gg_pprof_ids *ids, uint64_t id);
+size_t gg_pprof_tables_find(const struct gg_pprof_ids *ids, uint64_t id);
 /* Returns a text's bytes; length 0: the text is empty. */
-struct gg_text_line gg_pprof_text(const struct gg_pprof *pprof, uint32_t text);
-bool gg_pprof_is(const struct gg_pprof *pprof, uint32_t text, const char *wanted);
+struct gg_text_line gg_pprof_tables_text(const struct gg_pprof_tables *pprof, uint32_t text);
+bool gg_pprof_tables_is(const struct gg_pprof_tables *pprof, uint32_t text, const char *wanted);
