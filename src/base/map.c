@@ -73,6 +73,7 @@ static void place(struct gg_map *map, struct gg_map_slot record)
 {
 	size_t i = home_slot(map, record.hash);
 
+	gg_assert(record.value_plus_1 != 0 && map->used_count < map->slot_count);
 	while (map->slots[i].value_plus_1 != 0)
 		i = next_slot(map, i);
 	map->slots[i] = record;
@@ -137,6 +138,7 @@ static void erase(struct gg_map *map, size_t gap)
 {
 	size_t mask = map->slot_count - 1;
 
+	gg_assert(map->used_count > 0 && map->slots[gap].value_plus_1 != 0);
 	for (size_t i = next_slot(map, gap); map->slots[i].value_plus_1 != 0;
 	     i = next_slot(map, i)) {
 		size_t distance_from_home = (i - home_slot(map, map->slots[i].hash)) & mask;

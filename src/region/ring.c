@@ -127,6 +127,7 @@ int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, 
 	int status = read_at(reader->fd, &head, sizeof(head),
 	                     offsetof(struct gg_region_header, ring_head));
 
+	gg_assert(max > 0 && reader->capacity > 0);
 	if (status < 0)
 		return status;
 	count = head - reader->tail;
@@ -164,6 +165,7 @@ int gg_ring_read(struct gg_ring_reader *reader, struct gg_region_event *events, 
 	/*
 	 * The reader keeps its own tail and never reads it back, because the file may be hostile.
 	 */
+	gg_assert(kept <= published && published <= count);
 	reader->tail += published;
 	if (pwrite(reader->fd, &reader->tail, sizeof(reader->tail),
 	           offsetof(struct gg_region_header, ring_tail)) != sizeof(reader->tail))

@@ -83,6 +83,7 @@ static void store_record(struct gg_region *region, uint32_t live_index,
 bool gg_region_live_claim(struct gg_region *region, uint32_t live_index, uint64_t id)
 {
 	gg_assert(id != 0);
+	gg_assert(live_index < gg_load_relaxed(&region->tables[GG_TABLE_LIVE].used_count));
 	return gg_cas_acq_rel(&region->records[live_index].id, &id, 0);
 }
 
@@ -95,6 +96,8 @@ static uint32_t take_shared(struct gg_region *region)
 	while ((uint32_t)head != 0) {
 		uint32_t live_index = (uint32_t)head - 1;
 		uint32_t next = (uint32_t)gg_load_relaxed(&region->records[live_index].time_ns);
+
+		gg_assert(live_index < gg_load_relaxed(&region->tables[GG_TABLE_LIVE].used_count));
 
 		/* Other threads may have popped this record and pushed it again in between, with
 		 * another link below it.  The count of changes in the upper half makes the CAS
@@ -110,6 +113,7 @@ void gg_region_live_give_shared(struct gg_region *region, uint32_t live_index)
 {
 	uint64_t head = gg_load_relaxed(&region->free_head);
 
+	gg_assert(live_index < gg_load_relaxed(&region->tables[GG_TABLE_LIVE].used_count));
 	gg_assert(gg_load_relaxed(&region->records[live_index].id) == 0);
 	do
 		gg_store_relaxed(&region->records[live_index].time_ns, (uint32_t)head);
@@ -129,6 +133,7 @@ uint32_t gg_region_live_take(struct gg_region *region, struct gg_region_thread *
 void gg_region_live_give(struct gg_region *region, struct gg_region_thread *thread,
                          uint32_t live_index)
 {
+	gg_assert(thread->spare_plus_1 != live_index + 1);
 	if (thread->spare_plus_1 == 0)
 		thread->spare_plus_1 = live_index + 1;
 	else
@@ -172,6 +177,7 @@ static void store_word(struct gg_region *region, uint32_t live_index, size_t wor
 	uint64_t *record = (uint64_t *)(void *)&region->records[live_index];
 	uint64_t *mirror = gg_region_at(region, GG_TABLE_LIVE, live_index);
 
+	gg_assert(word > 0 && word < SAMPLE_WORDS); /* word 0 is the id: only a claim changes it */
 	gg_store_relaxed(&record[word], value);
 	GG_STEP();
 	gg_store_release(&mirror[word], value);

@@ -23,6 +23,7 @@ static const struct gg_sums *weigh(struct gg_region_thread *thread,
 		thread->last_size_bytes = sample->size_bytes;
 		thread->last_draw = draw;
 	}
+	gg_assert(thread->last_sums.sample_count == 1);
 	return &thread->last_sums;
 }
 
@@ -39,6 +40,7 @@ static struct gg_region_redo_slot *slot_of(struct gg_region *region,
 static void publish(struct gg_region_thread *thread, struct gg_region_redo_slot *slot,
                     uint64_t operation)
 {
+	gg_assert(operation == GG_REDO_ALLOC || operation == GG_REDO_FREE);
 	GG_STEP();
 	gg_store_release(&slot->state, thread->operations | operation);
 }
@@ -74,6 +76,9 @@ void gg_region_redo_alloc(struct gg_region *region, struct gg_region_thread *thr
 	const struct gg_sums *weighed = weigh(thread, sample);
 	struct gg_sums sums = total->allocated;
 
+	gg_assert(sample->id != 0 && sample->address != 0);
+	gg_assert(live_index < gg_load_relaxed(&region->tables[GG_TABLE_LIVE].used_count));
+	gg_assert(total_index < gg_load_relaxed(&region->tables[GG_TABLE_SITE_TOTALS].used_count));
 	gg_sums_add(&sums, weighed);
 	put_target(slot, live_index, total_index);
 	gg_put_words(&slot->sums, &sums, sizeof(sums));
@@ -100,6 +105,9 @@ void gg_region_redo_free(struct gg_region *region, struct gg_region_thread *thre
 	uint32_t lifetime_sum = total->lifetimes[lifetime] + 1;
 	uint64_t histogram = (uint64_t)lifetime_sum << 32 | lifetime;
 
+	gg_assert(lifetime < GG_REGION_LIFETIME_COUNT);
+	gg_assert(live_index < gg_load_relaxed(&region->tables[GG_TABLE_LIVE].used_count));
+	gg_assert(total_index < gg_load_relaxed(&region->tables[GG_TABLE_SITE_TOTALS].used_count));
 	gg_sums_add(&sums, weighed);
 	put_target(slot, live_index, total_index);
 	gg_put_words(&slot->lifetime, &histogram, sizeof(histogram)); /* lifetime, lifetime_sum */

@@ -61,6 +61,7 @@ static uint32_t set_first(struct gg_region *region, uint32_t stack, uint32_t ind
 	uint64_t seen = gg_load_acquire(word);
 
 	gg_assert(index < GG_REGION_STACK_TOTAL_MASK);
+	gg_assert(stack < region->tables[GG_TABLE_STACKS].capacity);
 	while ((seen & GG_REGION_STACK_TOTAL_MASK) == 0)
 		if (gg_cas_acq_rel(word, &seen, seen | (index + 1)))
 			return index;
@@ -92,6 +93,7 @@ uint32_t gg_region_site_total_search(struct gg_region *region, uint32_t stack, u
 	uint32_t index = GG_INDEX_NONE, first = gg_region_site_total_first(region, stack);
 
 	gg_assert(thread <= UINT16_MAX);
+	gg_assert(stack < gg_load_relaxed(&region->tables[GG_TABLE_STACKS].used_count));
 	if (first != GG_INDEX_NONE) {
 		/* The file may name another thread, but the private key is right. */
 		if (site_matches(first, &probe))

@@ -84,6 +84,7 @@ bool gg_region_space_reserve(struct gg_region *region, enum gg_region_table_id i
 {
 	struct gg_region_space *table = &region->tables[id];
 
+	gg_assert(count <= table->capacity);
 	return grow(region, table, (uint64_t)count * table->record_bytes, true);
 }
 
@@ -94,7 +95,9 @@ uint32_t gg_region_space_take_run(struct gg_region *region, enum gg_region_table
 	uint32_t used = gg_load_relaxed(&table->used_count);
 	uint64_t all = (uint64_t)table->capacity * table->record_bytes, have, end, ahead;
 
+	gg_assert(count > 0);
 	do {
+		gg_assert(used <= table->capacity);
 		if (count > table->capacity - used)
 			return GG_INDEX_NONE;
 		end = (uint64_t)(used + count) * table->record_bytes;
@@ -111,6 +114,8 @@ uint32_t gg_region_space_take_run(struct gg_region *region, enum gg_region_table
 	} while (!gg_cas_seq_cst(&table->used_count, &used, used + count));
 	/* Before any use of the record: readers look at that many records, and a published redo log
 	 * slot may name this one. */
+	gg_assert((uint64_t)(used + count) * table->record_bytes <=
+	          gg_load_relaxed(&table->reserved_bytes));
 	raise_to(table->mirror, used + count);
 	return used;
 }

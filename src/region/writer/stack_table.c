@@ -57,6 +57,7 @@ static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint
 
 	if (id == GG_INDEX_NONE)
 		return id;
+	gg_assert(id >= GG_STACK_FIRST && parent < id); /* so that readers meet no cycle */
 	/* The node is whole before the index publishes it.  If another thread has published the same
 	 * node, nothing ever refers to this one. */
 	*(struct gg_region_node *)gg_region_at(region, GG_TABLE_STACKS,
@@ -74,6 +75,7 @@ static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint
 static uint32_t count_known(const struct gg_region *region, struct gg_region_thread *thread,
                             uint32_t known_count, uint32_t limit)
 {
+	gg_assert(known_count <= limit && limit <= GG_REGION_LAST_FRAMES);
 	while (known_count < limit) {
 		uint32_t middle = limit - (limit - known_count) / 2;
 		uint32_t id = find(region, thread->last_hashes[middle - 1]);
@@ -98,6 +100,7 @@ static GG_APART uint32_t intern_new(struct gg_region *region, struct gg_region_t
 	                                                         : GG_REGION_LAST_FRAMES;
 	bool is_new; /* the last node is new, so frames inside it have no nodes */
 
+	gg_assert(count > 0 && shared_count <= limit + 1);
 	while (depth > 0 && thread->last_ids[depth - 1] == 0)
 		depth--;
 	/* Each node costs a cache miss, whether it is found or added.  Fetch them all at once. */
@@ -167,7 +170,7 @@ uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread
 		return GG_STACK_EMPTY;
 	if (thread->busy)
 		return GG_STACK_OVERFLOW; /* this call interrupts another one, which uses the last stack */
-	gg_assert(known_count <= count);
+	gg_assert(known_count <= count && thread->last_count <= GG_REGION_LAST_FRAMES);
 	thread->busy = 1;
 	gg_fence_signal();
 	shared_count = count_shared(thread, pcs, count, known_count);

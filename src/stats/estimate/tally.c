@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/assert.h"
 #include "stats/sampling/weight.h"
 
 /* Returns a + b exactly, as a rounded sum and its error (Knuth's TwoSum). */
@@ -127,6 +128,8 @@ void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t s
 	struct gg_share share = gg_share_of(draw, size_bytes);
 	struct gg_moments *of = share.is_sure ? tally->sure : tally->usual;
 
+	gg_assert(share.value[GG_BYTES] >= 0 && share.value[GG_ALLOCATIONS] > 0);
+	gg_assert(share.variance[GG_BYTES] >= 0 && share.variance[GG_ALLOCATIONS] >= 0);
 	tally->sample_count++;
 	tally->sample_point_count += share.sample_point_count;
 	add_integer(&of[GG_BYTES].seen, size_bytes);
@@ -202,6 +205,7 @@ static void narrow_sizes(const struct gg_folded *folded, double *ret_least, doub
 	double others = (double)folded->sample_count - 1, seen = (double)folded->seen_bytes;
 	double least = (double)folded->least_bytes, most = (double)folded->most_bytes;
 
+	gg_assert(folded->sample_count > 0);
 	*ret_most = fmax(least, fmin(most, seen - others * least));
 	*ret_least = fmin(most, fmax(least, seen - others * most));
 }

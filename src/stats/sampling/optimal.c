@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h> /* INFINITY; nothing that libm would have to provide */
 
+#include "base/assert.h"
 #include "stats/sampling/elementary.h"
 
 /* Returns p_Z / c = Z sqrt(l_Z/a_Z) of a class. */
@@ -49,6 +50,7 @@ static double solve(const struct course *courses, size_t count, double budget)
 {
 	double low = 0, high = INFINITY, fixed = 0, slope = 0;
 
+	gg_assert(count <= GG_SIZE_CLASS_COUNT && budget >= 0);
 	for (size_t i = 0; i < 2 * count; i++) {
 		const struct course *course = &courses[i / 2];
 		double bend = (i % 2 ? course->ceiling : course->floor) / course->urgency;
@@ -125,6 +127,7 @@ void gg_optimal_rates_set(struct gg_optimal_rates *rates,
 {
 	double shortest = intervals[0], has_point;
 
+	gg_assert(intervals[0] >= 1);
 	for (int i = 1; i < GG_SIZE_CLASS_COUNT; i++)
 		shortest = intervals[i] < shortest ? intervals[i] : shortest;
 	rates->shortest = shortest;
@@ -141,6 +144,7 @@ void gg_optimal_rates_set(struct gg_optimal_rates *rates,
 		}
 		kept = intervals[i] > 1 ? -gg_expm1(-1 / intervals[i]) : 1;
 		rates->keeps[i] = kept < has_point ? kept / has_point : 1;
+		gg_assert(rates->keeps[i] > 0 && rates->keeps[i] <= 1);
 	}
 }
 

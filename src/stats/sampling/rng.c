@@ -2,6 +2,7 @@
 /* rng - random words, and uniform, geometric and exponential numbers. */
 #include "stats/sampling/rng.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "stats/sampling/elementary.h"
 #include "stats/sampling/ziggurat.h"
@@ -29,6 +30,7 @@ uint64_t gg_rng_below(struct gg_rng *rng, uint64_t bound)
 {
 	unsigned __int128 product = (unsigned __int128)gg_rng_next(rng) * bound;
 
+	gg_assert(bound >= 1 && gg_rng_is_seeded(rng));
 	if ((uint64_t)product < bound) {
 		uint64_t threshold = -bound % bound;
 
@@ -101,6 +103,7 @@ uint64_t gg_rng_geometric(struct gg_rng *rng, double scale)
 {
 	double gap = gg_rng_exponential(rng) * scale;
 
+	gg_assert(scale >= 0);
 	return gap < 0x1p63 ? (uint64_t)(int64_t)gap : UINT64_C(1) << 63;
 }
 

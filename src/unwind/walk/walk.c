@@ -109,6 +109,7 @@ GG_COLD static uint64_t mend_cut(struct gg_walk *w)
 
 static void begin(struct gg_walk *w, struct gg_unwind_thread *thread, uint64_t *pcs, size_t max)
 {
+	gg_assert(max >= GG_UNWIND_LEAST);
 	w->thread = thread;
 	w->pc = w->full.pc;
 	w->sp = w->full.value[GG_ARCH_SP];
@@ -143,6 +144,8 @@ static void finish(struct gg_walk *w, unsigned skip, struct gg_unwind_stack *ret
 	if (skipped > count)
 		skipped = count;
 	gg_assert(w->reused_count <= w->frame_count);
+	gg_assert((unsigned)w->ending < GG_UNWIND_ENDINGS);
+	gg_assert(omitted + count == w->frame_count && count <= w->max);
 	ret_stack->frames = w->pcs + skipped;
 	ret_stack->count = (uint32_t)(count - skipped);
 	ret_stack->cut_at = omitted == 0 ? ret_stack->count : (uint32_t)(w->max / 2 - skipped);
