@@ -25,8 +25,8 @@ bool region_view(const struct gg_region *region, struct gg_region_view *view);
 bool region_is_consistent(const struct gg_region *region);
 
 /*
- * The same for a region that no thread is using right now: its private state and its file agree as
- * well (gg_region_validate()).
+ * Checks a region that no thread is using right now: it is consistent, and its private state and
+ * its file agree (gg_region_validate()).
  */
 bool region_is_valid(const struct gg_region *region);
 

@@ -57,7 +57,7 @@ static unsigned draw(unsigned limit)
 	return (unsigned)((random_state >> 33) % limit);
 }
 
-/* What the stack cache took over is the outer end of the stack that had the tag. */
+/* The reused frames are the outer end of the stack that had the tag. */
 static bool tag_is_right(const struct gg_unwind_stack *stack)
 {
 	uint64_t slot = stack->reused_tag % KEPT_STACKS;

@@ -152,9 +152,12 @@ static int compare_slots(const struct source *source, const struct gg_region_vie
 }
 
 /*
- * One attempt at a copy.  The order matters: the slots of the redo log come first, because what they
- * publish must be older than the tables; then the tables that operations change; then the slots
- * again; and at last the tables that only grow, because samples and site totals refer to them.
+ * Makes one attempt at a copy.  The order matters:
+ *
+ *   1. the slots of the redo log, because what they publish must be older than the tables
+ *   2. the tables that operations change
+ *   3. the slots again, to find out what changed meanwhile
+ *   4. the tables that only grow, because samples and site totals refer to them
  */
 static int copy_once(const struct source *source, struct gg_region_view *view)
 {

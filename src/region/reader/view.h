@@ -18,8 +18,9 @@
  * operations of that moment, but their sums may differ.  Stop the process (SIGSTOP) for an exact
  * view.
  *
- * Hostile   the file may hold anything.  Every index, length and offset in the copy has been checked
- *           against the table that it points into; a record that fails is left out and counted.
+ * Hostile   The file may hold anything.  The view checks every index, length and offset in the copy
+ *           against the table that it points into.  It leaves out a record that fails, and counts
+ *           it.
  * Threads   one owner at a time.  Memory: the file's tables as far as they are in use.
  */
 #pragma once
@@ -91,9 +92,9 @@ struct gg_region_totals {
 struct gg_region_totals gg_region_view_totals(const struct gg_region_view *view);
 
 /*
- * Checks for every stack that allocated minus freed equals live, to the last bit, and that each free
- * is in the histogram of lifetimes.  0; -EBADMSG, with *ret_stack (may be NULL) the first stack that
- * fails; or -ENOMEM.  Every view that is neither torn nor damaged passes.
+ * Checks for every stack that allocated minus freed equals live, to the last bit, and that each
+ * free is in the histogram of lifetimes.  Returns 0; -EBADMSG, with *ret_stack (may be NULL) the
+ * first stack that fails; or -ENOMEM.  Every view that is neither torn nor damaged passes.
  */
 GG_MUST_CHECK int gg_region_view_check(const struct gg_region_view *view, uint32_t *ret_stack);
 

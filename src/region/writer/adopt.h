@@ -5,8 +5,9 @@
  *   if (gg_region_adopt(&region, &map, &options) < 0)
  *           ... the child records nothing ...
  *
- * The child has a copy of the parent's private memory, which is the exact state of the fork, and the
- * parent's file, to which it must not write.  So it makes a new file from the private memory.
+ * The child has a copy of the parent's private memory, which is the exact state of the fork.  It
+ * also has the parent's file, to which it must not write.  So it makes a new file from the private
+ * memory.
  * Stacks, modules, names and threads keep their ids; the site totals start as what was live at the
  * fork.  The child does not see what the parent does later.
  */

@@ -113,12 +113,14 @@ static uint64_t address_of(const struct gg_filter *filter, uint32_t record)
  *
  *   1. The home becomes MOVING, by a CAS, so only one thread copies.
  *   2. The address is added to the next size.
- *   3. The home becomes the next size, by a CAS.  It fails if the record was removed meanwhile; then
- *      this thread takes its own addition back.
+ *   3. The home becomes the next size, by a CAS.  The CAS fails if the record was removed
+ *      meanwhile.  This thread then takes its own addition back.
  */
 static void move(struct gg_filter *filter, uint32_t record, uint32_t to)
 {
-	/* Pairs with the exchange in gg_filter_add(), so the address is that of this incarnation. */
+	/*
+	 * Pairs with the exchange in gg_filter_add(), so the address is that of this incarnation.
+	 */
 	uint32_t home = gg_load_seq_cst(&filter->homes[record]);
 	uint32_t incarnation = home & ~(uint32_t)HOME_MASK;
 	uint64_t address;
@@ -139,8 +141,10 @@ static void move(struct gg_filter *filter, uint32_t record, uint32_t to)
 /* Makes the next size the one that answers. */
 static void finish_growing(struct gg_filter *filter, uint32_t newest)
 {
-	/* The view comes first.  A thread that sees the new current size adds to that size alone, so
-	 * it must also see the view that shows it. */
+	/*
+	 * The view comes first.  A thread that sees the new current size adds to that size alone,
+	 * so it must also see the view that shows it.
+	 */
 	gg_store_release(&filter->view, view_of(filter, newest));
 	gg_store_release(&filter->current, newest);
 }
@@ -187,9 +191,11 @@ void gg_filter_add(struct gg_filter *filter, uint32_t record)
 	                       INCARNATION;
 
 	change(filter, size, address, 1);
-	/* Sequentially consistent with start_growing(): each home is written before the newest size
-	 * is read.  It is read again after each move, because a thread that moves records to a newer
-	 * size skips those that are MOVING. */
+	/*
+	 * Sequentially consistent with start_growing(): each home is written before the newest size
+	 * is read.  The loop reads it again after each move, because a thread that moves records to
+	 * a newer size skips those that are MOVING.
+	 */
 	gg_exchange_seq_cst(&filter->homes[record], incarnation | (size + 1));
 	newest = gg_load_seq_cst(&filter->newest);
 	for (uint32_t next = size + 1; next <= newest; next++) {

@@ -38,8 +38,10 @@ uint32_t gg_region_add_name(struct gg_region *region, enum gg_region_table_id ta
 		return 0;
 	for (id = 1; id < used; id++) {
 		const struct gg_region_name *entry = gg_region_at(region, table, id);
-		/* Acquire: pairs with the release below.  The lengths come from the file, so they are
-		 * checked. */
+		/*
+		 * Acquire: pairs with the release below.  The lengths come from the file, so this
+		 * function checks them.
+		 */
 		bool is_ready = gg_load_acquire(&entry->ready) == 1;
 		/* Relaxed: the text of a ready entry was taken before the entry. */
 		uint32_t end = gg_load_relaxed(&region->tables[GG_TABLE_STRINGS].used_count);

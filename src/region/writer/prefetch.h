@@ -25,6 +25,6 @@ enum { GG_REGION_PREFETCH_MAX = 16 /* addresses whose misses overlap; more come 
 void gg_region_prefetch_alloc(const struct gg_region *region, const struct gg_region_thread *thread,
                               uint64_t address);
 
-/* The caller is about to find, move or close the samples at these addresses, where there are any. */
+/* For a caller that is about to find, move or close the samples at these addresses. */
 void gg_region_prefetch_free(const struct gg_region *region, const uint64_t *addresses,
                              uint32_t count);

@@ -32,7 +32,7 @@ static const struct private_part parts[] = {
 	{ MEMBER(homes), GG_TABLE_LIVE, ARRAY, RECORD_BYTES(homes), 0, true },
 	{ MEMBER(filter), GG_TABLE_LIVE, FILTER, 0, 0, true },
 	{ MEMBER(address_index), GG_TABLE_LIVE, INDEX, 0, GG_INDEX_TIGHT, true },
-	/* The hash in a stack's word stays; the site total in it is cleared (forget_site_totals). */
+	/* forget_site_totals() clears the site total in a stack's word; the hash in it stays. */
 	{ MEMBER(stack_words), GG_TABLE_STACKS, ARRAY, RECORD_BYTES(stack_words), 0, false },
 	{ MEMBER(stack_index), GG_TABLE_STACKS, INDEX, 0, GG_INDEX_FLAT, false },
 	{ MEMBER(site_keys), GG_TABLE_SITE_TOTALS, ARRAY, RECORD_BYTES(site_keys), 0, true },

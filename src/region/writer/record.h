@@ -59,7 +59,7 @@ bool gg_region_record_free(struct gg_region *region, struct gg_region_thread *th
                            const void *pointer, uint64_t id, uint64_t now_ns, uint32_t free_stack);
 
 /*
- * Where gg_region_look_up() found a sample.  It may be gone by now: gg_region_record_close()
+ * The sample that gg_region_look_up() found.  It may be gone by now: gg_region_record_close()
  * checks.
  */
 struct gg_region_live_hit {
@@ -70,7 +70,7 @@ struct gg_region_live_hit {
 
 /*
  * Looks a sample up by its address.  Some addresses that gg_live_maybe() lets pass have no sample:
- * this call finds that out for one cache miss, before the caller does anything else.
+ * this call finds that out for one cache miss, before the caller takes a time or walks a stack.
  */
 bool gg_region_look_up(const struct gg_region *region, const void *pointer,
                        struct gg_region_live_hit *ret_hit);
@@ -98,11 +98,11 @@ bool gg_region_find(const struct gg_region *region, const void *pointer,
                     struct gg_region_sample *ret_sample);
 
 /*
- * Gives the sample at `from` the address `to`, because a collector has moved its object.  A sample
- * that is live at `to` is closed first, as missed.  id: move only the sample of that id; 0: any.
+ * Gives the sample at `from` the address `to`, because a collector has moved its object.  It first
+ * closes a sample that is live at `to`, as missed.  id: move only the sample of that id; 0: any.
  * The caller owns the object: no other thread may record or free at either address meanwhile.
- * False: there is no such sample, or it was dropped, because the address index has no room for it:
- * then it is closed as missed, too.
+ * Returns false if there is no such sample.  It also returns false if the address index has no room
+ * for the new address: it then closes the sample, as missed.
  */
 bool gg_region_record_move(struct gg_region *region, struct gg_region_thread *thread,
                            const void *from, const void *to, uint64_t id, uint64_t now_ns);

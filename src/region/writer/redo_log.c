@@ -7,8 +7,9 @@
 #include "region/writer/step.h"
 
 /*
- * What the sample adds to its site total.  Samples of one site often have the same size, so the
- * thread keeps the last result.  The weight does not depend on the offset of the sample point.
+ * Returns the sample's contribution to its site total.  Samples of one site often have the same
+ * size, so the thread keeps the last result.  The weight does not depend on the offset of the
+ * sample point.
  */
 static const struct gg_sums *weigh(struct gg_region_thread *thread,
                                    const struct gg_region_sample *sample)

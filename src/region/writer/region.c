@@ -129,7 +129,7 @@ int gg_region_init_shared(struct gg_region *region, const struct gg_region_file 
 
 	if (bytes == 0 || map->base == NULL || map->bytes < bytes)
 		return -EINVAL;
-	/* Fail now, so the user is told; a table that fills up later is only counted. */
+	/* Fail now, so that the agent reports it; a table that fills up later is only counted. */
 	if (map->is_full)
 		return -ENOSPC;
 	region->map = *map;

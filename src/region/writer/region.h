@@ -18,19 +18,20 @@
  *   }
  *
  * Whatever ends the process, a reader (view.h) finds the state up to the last record, consistent:
- * totals allocated minus totals freed are exactly the live samples.  docs/internals/REGION.md tells how.
+ * totals allocated minus totals freed are exactly the live samples (docs/internals/REGION.md).
  *
- * Mirror    the samples, the address index and the filter are in private memory; the file is their
- *           published mirror.  So a forked child has an exact snapshot by copy-on-write, and nothing
- *           that another process writes into the file can mislead this one.
+ * Mirror    The samples, the address index and the filter are in private memory; the file is
+ *           their published mirror.  So a forked child has an exact snapshot by copy-on-write, and
+ *           nothing that another process writes into the file can mislead this one.
  * Never     allocates, locks, or waits for another thread.  Whatever does not succeed in a bounded
  *           number of tries is dropped and counted.  Only a table that needs more space makes a
  *           system call (fallocate), a handful in the life of a small program.  errno is kept.
  * Threads   any; also in signal handlers: a call that interrupts another one of its own thread is
  *           dropped and counted.
- * Memory    64 bytes a live sample in the file; private: 64 for the truth, 4 beside it, and what
- *           index.h and filter.h say (bench_region.c, docs/internals/REGION.md).  Address space is reserved
- *           for the capacities.
+ * Memory    A live sample takes 64 bytes in the file.  In private memory it takes 64 bytes for its
+ *           record, 4 for its home in the filter, and what index.h and filter.h state
+ *           (bench_region.c, docs/internals/REGION.md).  Address space is reserved for the
+ *           capacities.
  */
 #pragma once
 
@@ -184,7 +185,7 @@ void gg_region_done(struct gg_region *region, bool remove_file);
 /* Begin, rename and end a thread.  name: NULL, or up to 16 bytes or a 0 byte. */
 void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
                             const char *name, uint64_t now_ns);
-/* Begins a thread again that has ended and continues after all; id: its earlier `thread->thread`. */
+/* Begins a thread that has ended and yet goes on; id: its earlier `thread->thread`. */
 void gg_region_thread_resume(struct gg_region *region, struct gg_region_thread *thread,
                              uint16_t id);
 void gg_region_thread_rename(struct gg_region *region, struct gg_region_thread *thread,

@@ -3,8 +3,8 @@
  * runtime_frame - interns frames of language runtimes: function, file and line become one pc.
  *
  * A frame is found by the hash of all three, with a random seed.  Among 65 536 frames, any two have
- * the same hash with a probability of 1e-9, so the hash alone identifies a frame.  One file has many
- * functions, and one function many lines, so a frame shares its texts with frames that were
+ * the same hash with a probability of 1e-9, so the hash alone identifies a frame.  One file has
+ * many functions, and one function many lines, so a frame shares its texts with frames that were
  * interned a short while ago.
  */
 #include <string.h>

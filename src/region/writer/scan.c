@@ -7,10 +7,8 @@
 #include "region/writer/private_live_table.h"
 #include "region/writer/site_totals.h"
 
-enum {
-	READ_TRIES =
-		200 /* a reading takes 50 ns; a running thread changes a site total once in 200 ns */
-};
+/* A reading takes 50 ns, and a running thread changes a site total once in 200 ns. */
+enum { READ_TRIES = 200 };
 
 static uint32_t used_of(const struct gg_region *region, enum gg_region_table_id id)
 {

@@ -15,8 +15,8 @@
  * Owner     one thread at a time changes a site total.  Its owner word is private, and taken by a
  *           CAS that nearly always succeeds, because a thread uses its own totals.  The thread
  *           tries a bounded number of times and never waits.
- * Full      the thread counts in the first site total of the stack, and GG_COUNT_ROWS_FOLDED says
- *           how often.  A stack without any total gets none.
+ * Full      The thread counts in the first site total of the stack, and GG_COUNT_ROWS_FOLDED
+ *           counts how often.  A stack without a total cannot get one.
  * Threads   any; also in signal handlers.
  */
 #pragma once
@@ -50,8 +50,8 @@ static inline uint32_t gg_region_site_total_first(const struct gg_region *region
 }
 
 /*
- * The site total that counts for the stack in that thread: its own, else the first of the stack.
- * GG_INDEX_NONE: the stack has none, and the table is full.
+ * Returns the site total that counts for the stack in that thread: the thread's own, or the first
+ * of the stack.  GG_INDEX_NONE: the stack has no total, and the table is full.
  */
 static inline uint32_t gg_region_site_total_find(struct gg_region *region, uint32_t stack,
                                                  uint32_t thread)

@@ -38,12 +38,12 @@ static uint64_t step_after(uint64_t have)
 }
 
 /*
- * Allocates the table's bytes [0, wanted) and some more.  False: the disk is full, or another thread
- * is at it and the caller does not need the bytes yet.
+ * Allocates the table's bytes [0, wanted) and some more.  Returns false if the disk is full, or if
+ * another thread is allocating and the caller does not need the bytes yet.
  *
- * One thread allocates ahead of the need, and the others go on.  If that thread does not run for a
- * while, the others use up what there is, and then allocate themselves (`needed`).  Allocating the
- * same range twice does no harm.
+ * One thread allocates ahead of the need, and the other threads go on.  If that thread does not run
+ * for a while, they use up the allocated space, and then allocate themselves (`needed`).
+ * Allocating the same range twice does no harm.
  */
 static bool grow(struct gg_region *region, struct gg_region_space *table, uint64_t wanted,
                  bool needed)
@@ -54,7 +54,7 @@ static bool grow(struct gg_region *region, struct gg_region_space *table, uint64
 
 	if (wanted <= have)
 		return true;
-	/* Each try is a system call, so a full disk is not asked at every sample. */
+	/* Each try is a system call, so not every sample tries again on a full disk. */
 	if (gg_load_relaxed(&table->failure_count) > 0 &&
 	    gg_add_relaxed(&table->asked_in_vain, 1) % ASK_AGAIN != ASK_AGAIN - 1)
 		return false;

@@ -6,14 +6,14 @@
  *   if (index != GG_INDEX_NONE)
  *           record = gg_region_at(region, GG_TABLE_LIVE, index);
  *
- * The file is sparse: a table has address space for its capacity, and disk blocks as far as it is in
- * use and a little ahead.  Blocks are allocated before anybody writes there, so a full disk is an
- * error here, and never a SIGBUS at a store.
+ * The file is sparse: a table has address space for its capacity, and disk blocks as far as it is
+ * in use and a little ahead.  This module allocates the blocks before any thread writes there, so a
+ * full disk is an error here, and never a SIGBUS at a store.
  *
- * Threads   any; also in signal handlers.  One thread allocates ahead of the need while the others
- *           go on; nobody waits.
- * Full      the capacity is used up, or the disk is full: no record.  A full disk is asked again
- *           once in a while only, because each try is a system call.
+ * Threads   Any thread, also in signal handlers.  One thread allocates ahead of the need while the
+ *           other threads go on; no thread waits.
+ * Full      If the capacity is used up or the disk is full, there is no record.  Each try on a full
+ *           disk is a system call, so this module tries again only once in a while.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ uint32_t gg_region_space_take_run(struct gg_region *region, enum gg_region_table
                                   uint32_t count);
 
 /*
- * Allocates space for the first `count` records if they have none.  False: full.  The event ring
- * needs this, because its records are claimed in the file.
+ * Allocates space for the first `count` records unless they have it.  False: the disk is full.  The
+ * event ring needs this, because its records are claimed in the file.
  */
 GG_COLD bool gg_region_space_reserve(struct gg_region *region, enum gg_region_table_id id,
                                      uint32_t count);

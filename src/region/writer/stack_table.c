@@ -58,8 +58,10 @@ static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint
 	if (id == GG_INDEX_NONE)
 		return id;
 	gg_assert(id >= GG_STACK_FIRST && parent < id); /* so that readers meet no cycle */
-	/* The node is whole before the index publishes it.  If another thread has published the same
-	 * node, nothing ever refers to this one. */
+	/*
+	 * The node is whole before the index publishes it.  If another thread has published the
+	 * same node, nothing ever refers to this one.
+	 */
 	*(struct gg_region_node *)gg_region_at(region, GG_TABLE_STACKS,
 	                                       id) = (struct gg_region_node){ .pc = pc,
 		                                                              .parent = parent };
@@ -163,13 +165,13 @@ uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread
 
 	if (count > region->max_frames) {
 		count = region->max_frames;
-		known_count =
-			0; /* the stack loses its outer end, so its outermost frame is another one */
+		/* The stack loses its outer end, so its outermost frame is another one. */
+		known_count = 0;
 	}
 	if (count == 0)
 		return GG_STACK_EMPTY;
-	if (thread->busy)
-		return GG_STACK_OVERFLOW; /* this call interrupts another one, which uses the last stack */
+	if (thread->busy) /* this call interrupts another one, which uses the last stack */
+		return GG_STACK_OVERFLOW;
 	gg_assert(known_count <= count && thread->last_count <= GG_REGION_LAST_FRAMES);
 	thread->busy = 1;
 	gg_fence_signal();

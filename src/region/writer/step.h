@@ -3,8 +3,8 @@
  * step - every change to the shared pages of a record goes through here, one word at a time.
  *
  * A build for tests (GG_REGION_STEP) calls gg_region_step() before each of them, so that a test can
- * look at the region as a kill at that very store would leave it.  The filter calls it where another
- * thread may come between.
+ * look at the region as a kill at that very store would leave it.  The filter calls it where
+ * another thread may come between.
  */
 #pragma once
 

@@ -6,9 +6,9 @@
  *
  *   CHECK_MSG(fault == NULL, "%s", fault);
  *
- * It covers the live table and its mirror, the address index, the filter, the stack of free records,
- * the site totals, the redo log, and the trie of stacks.  Sums are compared over all stacks; with a
- * view, gg_region_view_check() compares them for each stack.
+ * It covers the private live table and its mirror, the address index, the filter, the stack of free
+ * records, the site totals, the redo log, and the trie of stacks.  It compares sums over all
+ * stacks; with a view, gg_region_view_check() compares them for each stack.
  *
  * Threads   one, while no thread is in a call: a state in the middle of an operation is not valid.
  */
