@@ -2,24 +2,12 @@
 /* brackets - matches the brackets in the demangled name of a C++ or Rust function. */
 #include "base/brackets.h"
 
-#include <ctype.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/compiler.h"
 
 /* The deepest nesting.  If a name nests deeper, its rest counts as content of those brackets. */
 enum { BRACKETS_MAX = 128 };
-
-static bool begins(const char *text, const char *word)
-{
-	return strncmp(text, word, strlen(word)) == 0;
-}
-
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 128;
-}
 
 size_t gg_operator_symbol_length(const char *at)
 {
@@ -30,7 +18,7 @@ size_t gg_operator_symbol_length(const char *at)
 	};
 
 	for (size_t i = 0; i < GG_COUNT(symbols); i++)
-		if (begins(at, symbols[i]))
+		if (gg_text_begins(at, symbols[i]))
 			return strlen(symbols[i]);
 	return 0;
 }
@@ -81,7 +69,7 @@ const char *gg_behind_brackets(const char *at)
 			at += at[1] != '\0' && at[2] == '\'' ? 2 : 0;
 			break;
 		case 'o': /* skips the operator's symbol; at[-1] exists behind a bracket */
-			if (begins(at, "operator") && !is_word(at[-1]))
+			if (gg_text_begins(at, "operator") && !gg_is_identifier_byte(at[-1]))
 				at += strlen("operator") - 1 + gg_operator_symbol_length(at + 8);
 			break;
 		default:

@@ -8,7 +8,22 @@
  */
 #pragma once
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+
+/* Whether the text begins with the word. */
+static inline bool gg_text_begins(const char *text, const char *word)
+{
+	return strncmp(text, word, strlen(word)) == 0;
+}
+
+/* Whether the byte belongs to an identifier.  Bytes of other than ASCII characters do. */
+static inline bool gg_is_identifier_byte(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 128;
+}
 
 /*
  * Returns the place behind the bracket that closes the one at `at`.  In expressions "<" and ">" may

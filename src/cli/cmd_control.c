@@ -41,7 +41,7 @@ static const struct gg_option control_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-#define CONFIDENCE 0.95
+#define CONTROL_CONFIDENCE 0.95
 
 /* --- status --- */
 
@@ -103,7 +103,7 @@ static struct gg_figure find_live(const struct gg_region_view *view)
 		if (gg_draw_is_valid(&draw))
 			gg_tally_add(&tally, &draw, view->live[i].size_bytes);
 	}
-	return gg_figure_of(&tally, GG_BYTES, CONFIDENCE, false);
+	return gg_figure_of(&tally, GG_BYTES, CONTROL_CONFIDENCE, false);
 }
 
 static int read_status(struct region_status *shown, const char *path, struct gg_error *error)
@@ -208,7 +208,7 @@ static void append_json(const struct region_status *shown, struct gg_buf *out)
 	                header->control.interval_bytes);
 	gg_json_integer(&json, "samples", header->counters[GG_COUNT_SAMPLES]);
 	gg_json_integer(&json, "live_samples", shown->view.live_count);
-	gg_json_number(&json, "confidence", CONFIDENCE);
+	gg_json_number(&json, "confidence", CONTROL_CONFIDENCE);
 	gg_json_open(&json, "live_bytes", '{');
 	gg_json_number(&json, "estimate", shown->live.estimate);
 	gg_json_number(&json, "low", shown->live.low);

@@ -26,7 +26,6 @@
 enum { EXIT_GREW = 3 };
 
 /* The default limit depends on the form of the output. */
-#define DEFAULT_LIMIT UINT64_MAX
 
 struct diff_options {
 	struct gg_report_options common;
@@ -128,7 +127,7 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_qu
 	bool has_grown;
 	int status;
 
-	if (options->common.limit == DEFAULT_LIMIT)
+	if (options->common.limit == GG_LIMIT_NOT_GIVEN)
 		report.look.limit = options->common.json ? 1000 : 30;
 	/*
 	 * --normalize needs both models: it compares how long the programs ran or how much they
@@ -242,7 +241,7 @@ const struct gg_command gg_command_diff = {
 	.options_size = sizeof(struct diff_options),
 	.option_defaults = &(const struct diff_options){ .common = { .metric = -1,
 	                                                             .confidence = 0.95,
-	                                                             .limit = DEFAULT_LIMIT },
+	                                                             .limit = GG_LIMIT_NOT_GIVEN },
 	                                                 .false_discovery_rate = 0.05 },
 	.max_operands = 2,
 	.run = run,

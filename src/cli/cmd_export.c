@@ -10,13 +10,11 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/scratch.h"
 #include "base/time_units.h"
 #include "cli/command.h"
 #include "cli/profiles.h"
 #include "cli/query_options.h"
 #include "cli/suggest.h"
-#include "format/codec/save_file.h"
 #include "format/export/export.h"
 #include "query/query.h"
 
@@ -66,7 +64,7 @@ static int choose_format(const struct export_options *options,
 
 /*
  * A progress line on the terminal.  It appears after AFTER_NS, because people wait that long
- * without wondering, and changes every EVERY_NS.
+ * without wondering, and changes every SHOW_EVERY_NS.
  */
 struct progress {
 	uint64_t from_ns, last_ns;
@@ -74,8 +72,8 @@ struct progress {
 	const char *what;
 };
 
-#define AFTER_NS GG_NS_PER_S
-#define EVERY_NS UINT64_C(200000000)
+#define AFTER_NS      GG_NS_PER_S
+#define SHOW_EVERY_NS UINT64_C(200000000)
 
 static void show_progress(void *context, uint64_t done_count, uint64_t total_count)
 {
@@ -84,7 +82,7 @@ static void show_progress(void *context, uint64_t done_count, uint64_t total_cou
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	int filled = total_count > 0 ? (int)(done_count * WIDTH / total_count) : 0;
 
-	if (now_ns - progress->from_ns < AFTER_NS || now_ns - progress->last_ns < EVERY_NS)
+	if (now_ns - progress->from_ns < AFTER_NS || now_ns - progress->last_ns < SHOW_EVERY_NS)
 		return;
 	progress->last_ns = now_ns;
 	progress->is_shown = true;
@@ -144,12 +142,8 @@ static int export_model(const struct gg_model *model, const struct gg_query *que
 	status = gg_export_write(format, &job);
 	if (progress.is_shown)
 		fputs("\r\033[K", stderr);
-	if (status == 0) {
-		/* From here on a signal must not leave a temporary file of the output behind. */
-		gg_scratch_remove_at_signals();
-		status = gg_save_file(options->output != NULL ? options->output : "-", out.data,
-		                      out.length, invocation->error);
-	}
+	if (status == 0)
+		status = gg_cli_save(options->output, &out, invocation->error);
 	if (status == 0)
 		tell_nothing_live(model, query, format, extract);
 	gg_extract_free(extract);
@@ -175,13 +169,11 @@ static int run(struct gg_invocation *invocation)
 		status = gg_cli_check_output("export", invocation->operands[0], options->output,
 		                             invocation->error);
 	if (status == 0)
-		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                     invocation->error);
+		status = gg_cli_load_named(&model, invocation->operands[0], &options->common,
+		                           invocation->error);
 	if (status < 0)
 		return status;
-	status = gg_cli_name_functions(&options->common, model, invocation->error);
-	if (status == 0)
-		status = export_model(model, &query, format, invocation);
+	status = export_model(model, &query, format, invocation);
 	gg_model_free(model);
 	return status;
 }

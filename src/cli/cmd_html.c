@@ -15,11 +15,9 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/printable.h"
-#include "base/scratch.h"
 #include "base/size.h"
 #include "cli/command.h"
 #include "cli/profiles.h"
-#include "format/codec/save_file.h"
 #include "page/page.h"
 #include "query/normalize.h"
 #include "query/query.h"
@@ -127,11 +125,8 @@ static int write_page(const struct gg_invocation *invocation, const struct gg_mo
 		status = gg_page_data(model, before, &page, &packed, invocation->error);
 	if (status == 0)
 		status = gg_page_html(&packed, &out, invocation->error);
-	if (status == 0) {
-		gg_scratch_remove_at_signals();
-		status = gg_save_file(options->output != NULL ? options->output : "-", out.data,
-		                      out.length, invocation->error);
-	}
+	if (status == 0)
+		status = gg_cli_save(options->output, &out, invocation->error);
 	if (status == 0)
 		tell(options, out.length, &summary);
 	return status;

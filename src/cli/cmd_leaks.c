@@ -106,13 +106,11 @@ static int run(struct gg_invocation *invocation)
 		status = gg_suppressions_read(&suppressions, options->suppressions,
 		                              invocation->error);
 	if (status == 0)
-		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                     invocation->error);
+		status = gg_cli_load_named(&model, invocation->operands[0], &options->common,
+		                           invocation->error);
 	if (status < 0)
 		return status;
-	status = gg_cli_name_functions(&options->common, model, invocation->error);
-	if (status == 0)
-		status = print_leaks(model, &query, &suppressions, invocation);
+	status = print_leaks(model, &query, &suppressions, invocation);
 	gg_model_free(model);
 	return status;
 }

@@ -17,7 +17,6 @@
 #include "report/report.h"
 
 /* The default limit depends on the form of the output. */
-#define DEFAULT_LIMIT UINT64_MAX
 
 static int print_report(const struct gg_model *model, const struct gg_query *query,
                         const struct gg_invocation *invocation)
@@ -40,7 +39,7 @@ static int print_report(const struct gg_model *model, const struct gg_query *que
 		return status;
 	report.result = result;
 	report.limit = options->limit;
-	if (options->limit == DEFAULT_LIMIT)
+	if (options->limit == GG_LIMIT_NOT_GIVEN)
 		report.limit = options->json ? 1000 : 30;
 	gg_cli_fit_report(options, &invocation->style, &report);
 	if (options->json)
@@ -62,14 +61,11 @@ static int run(struct gg_invocation *invocation)
 		status = gg_cli_make_query(invocation->options, "report", &query,
 		                           invocation->error);
 	if (status == 0)
-		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                     invocation->error);
+		status = gg_cli_load_named(&model, invocation->operands[0], invocation->options,
+		                           invocation->error);
 	if (status < 0)
 		return status;
-	status = gg_cli_name_functions(invocation->options, model, invocation->error);
-	if (status == 0)
-		status = gg_cli_choose_metric(model, invocation->options, &query,
-		                              invocation->error);
+	status = gg_cli_choose_metric(model, invocation->options, &query, invocation->error);
 	if (status == 0)
 		status = print_report(model, &query, invocation);
 	gg_model_free(model);
@@ -117,7 +113,7 @@ const struct gg_command gg_command_report = {
 	.options_size = sizeof(struct gg_report_options),
 	.option_defaults = &(const struct gg_report_options){ .metric = -1,
 	                                                      .confidence = 0.95,
-	                                                      .limit = DEFAULT_LIMIT },
+	                                                      .limit = GG_LIMIT_NOT_GIVEN },
 	.max_operands = 2, /* the second time of --between is one */
 	.run = run,
 };

@@ -41,9 +41,9 @@ static int print_tree(const struct gg_model *model, const struct gg_query *query
 	if (status == 0) {
 		gg_cli_fit_report(&options->common, &invocation->style, &report);
 		if (options->common.json)
-			gg_tree_json(&report, tree, &how, &out);
+			gg_report_tree_json(&report, tree, &how, &out);
 		else
-			gg_tree_text(&report, tree, &out);
+			gg_report_tree_text(&report, tree, &out);
 		status = gg_cli_print(&out, options->common.no_pager || options->common.json,
 		                      invocation->error);
 	}
@@ -68,13 +68,11 @@ static int run(struct gg_invocation *invocation)
 	if (status == 0)
 		status = gg_cli_make_query(&options->common, "tree", &query, invocation->error);
 	if (status == 0)
-		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                     invocation->error);
+		status = gg_cli_load_named(&model, invocation->operands[0], &options->common,
+		                           invocation->error);
 	if (status < 0)
 		return status;
-	status = gg_cli_name_functions(&options->common, model, invocation->error);
-	if (status == 0)
-		status = gg_cli_choose_metric(model, &options->common, &query, invocation->error);
+	status = gg_cli_choose_metric(model, &options->common, &query, invocation->error);
 	if (status == 0)
 		status = print_tree(model, &query, invocation);
 	gg_model_free(model);

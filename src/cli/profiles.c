@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/scratch.h"
+#include "format/codec/save_file.h"
 #include "query/query.h"
 #include "record/regions/region_profile.h"
 #include "symbol/symbol.h"
@@ -77,4 +79,11 @@ int gg_cli_end_head(struct gg_head *head, int status, struct gg_error *error)
 	if (status == 0 && head->status < 0)
 		*error = head->error;
 	return status == 0 ? head->status : status;
+}
+
+int gg_cli_save(const char *output, const struct gg_buf *content, struct gg_error *error)
+{
+	/* From here on a signal must not leave a temporary file of the output behind. */
+	gg_scratch_remove_at_signals();
+	return gg_save_file(output != NULL ? output : "-", content->data, content->length, error);
 }

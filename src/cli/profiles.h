@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "model/model.h"
 #include "query/query.h"
 #include "report/report_summary.h"
@@ -31,6 +32,10 @@ GG_MUST_CHECK int gg_cli_load(struct gg_model **ret_model, const char *const *pa
  */
 GG_MUST_CHECK int gg_cli_check_output(const char *command, const char *profile, const char *output,
                                       struct gg_error *error);
+
+/* Writes what a command made to the file of --output; NULL or "-" is standard output. */
+GG_MUST_CHECK int gg_cli_save(const char *output, const struct gg_buf *content,
+                              struct gg_error *error);
 
 /*
  * Computes the numbers of a report's head in another thread, because they need passes of their own

@@ -7,6 +7,7 @@
  */
 #include "cli/query_options.h"
 #include "cli/command.h"
+#include "cli/profiles.h"
 #include "query/query.h"
 #include "report/report.h"
 
@@ -68,12 +69,18 @@ const struct gg_option gg_cli_name_options[] = {
 	GG_OPTIONS_END,
 };
 
-int gg_cli_name_functions(const struct gg_report_options *options, struct gg_model *model,
-                          struct gg_error *error)
+int gg_cli_load_named(struct gg_model **ret_model, const char *path,
+                      const struct gg_report_options *options, struct gg_error *error)
 {
 	const struct gg_names_query query = { .full_names = true };
+	int status = gg_cli_load(ret_model, &path, 1, error);
 
-	return options->full_names ? gg_model_name_functions(&model, 1, &query, error) : 0;
+	if (status < 0 || !options->full_names)
+		return status;
+	status = gg_model_name_functions(ret_model, 1, &query, error);
+	if (status < 0)
+		gg_model_free(*ret_model);
+	return status;
 }
 
 /*

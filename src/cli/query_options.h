@@ -42,11 +42,15 @@ extern const struct gg_option gg_cli_confidence_options[]; /* --confidence */
 extern const struct gg_option gg_cli_output_options[]; /* --bytes, --json, --ascii, --no-pager */
 extern const struct gg_option gg_cli_name_options[];   /* --full-names */
 
+/* The value of --limit in a table of defaults: the user has not given the option. */
+#define GG_LIMIT_NOT_GIVEN UINT64_MAX
+
 /*
- * With --full-names, replaces the names of the functions by full names.  Otherwise it does nothing.
+ * Loads a profile as gg_cli_load() does.  With --full-names, its functions have their full names.
  */
-GG_MUST_CHECK int gg_cli_name_functions(const struct gg_report_options *options,
-                                        struct gg_model *model, struct gg_error *error);
+GG_MUST_CHECK int gg_cli_load_named(struct gg_model **ret_model, const char *path,
+                                    const struct gg_report_options *options,
+                                    struct gg_error *error);
 
 /* Makes the query that the options describe.  `command` is the place of errors. */
 GG_MUST_CHECK int gg_cli_make_query(const struct gg_report_options *options, const char *command,

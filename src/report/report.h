@@ -39,9 +39,10 @@ enum { GG_REPORT_LARGEST_MAX = 16 };
 void gg_report_largest(const struct gg_report *report, size_t count, struct gg_buf *out);
 
 /* Append a tree instead of rows; `result` is unused. */
-void gg_tree_text(const struct gg_report *report, const struct gg_tree *tree, struct gg_buf *out);
-void gg_tree_json(const struct gg_report *report, const struct gg_tree *tree,
-                  const struct gg_tree_options *options, struct gg_buf *out);
+void gg_report_tree_text(const struct gg_report *report, const struct gg_tree *tree,
+                         struct gg_buf *out);
+void gg_report_tree_json(const struct gg_report *report, const struct gg_tree *tree,
+                         const struct gg_tree_options *options, struct gg_buf *out);
 
 /* Appends the title line, such as "live at the end: 271.4 MiB ± 9 %". */
 void gg_report_append_title(const struct gg_report *report, const struct gg_query *query,

@@ -142,7 +142,8 @@ static void draw(struct drawing *drawing)
 	}
 }
 
-void gg_tree_text(const struct gg_report *report, const struct gg_tree *tree, struct gg_buf *out)
+void gg_report_tree_text(const struct gg_report *report, const struct gg_tree *tree,
+                         struct gg_buf *out)
 {
 	struct drawing drawing = { .report = report, .tree = tree, .out = out };
 
@@ -197,8 +198,8 @@ static void add_node(const struct gg_report *report, const struct gg_tree *tree,
 	gg_json_close(json);
 }
 
-void gg_tree_json(const struct gg_report *report, const struct gg_tree *tree,
-                  const struct gg_tree_options *options, struct gg_buf *out)
+void gg_report_tree_json(const struct gg_report *report, const struct gg_tree *tree,
+                         const struct gg_tree_options *options, struct gg_buf *out)
 {
 	struct gg_json json = { .out = out };
 

@@ -27,6 +27,31 @@ int gg_lab_check_interval(uint64_t interval_bytes, const char *command, struct g
 	return -EINVAL;
 }
 
+const struct gg_lab_method gg_lab_methods[GG_LAB_METHOD_COUNT] = {
+	{ GG_INTERVAL_METHOD_NORMAL, "normal" },
+	{ GG_INTERVAL_METHOD_GAMMA_FULL, "gamma" },
+	{ GG_INTERVAL_METHOD_GAMMA, "gamma 1-p" },
+	{ GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL, "neg. bin." },
+	{ GG_INTERVAL_METHOD_RULE, "rule" },
+};
+
+const char *const gg_lab_population_names[] = {
+	[GG_ALL_GROUPS] = "all groups", [GG_SHOWN_ONLY] = "shown only"
+};
+
+void gg_lab_json_open(struct gg_json *json)
+{
+	gg_json_open(json, NULL, '{');
+	gg_json_integer(json, "version", 1);
+}
+
+int gg_lab_json_print(struct gg_json *json, struct gg_error *error)
+{
+	gg_json_close(json);
+	gg_buf_append_text(json->out, "\n");
+	return gg_lab_print(json->out, error);
+}
+
 int gg_lab_print(const struct gg_buf *text, struct gg_error *error)
 {
 	if (text->failed)

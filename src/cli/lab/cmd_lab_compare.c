@@ -125,20 +125,6 @@ static int print_errors(const struct gg_trial_result *results, enum gg_quantity 
 	return gg_table_print(&table, style, stdout);
 }
 
-static const struct {
-	enum gg_interval_method kind;
-	const char *head;
-} columns[] = {
-	{ GG_INTERVAL_METHOD_NORMAL, "normal" },
-	{ GG_INTERVAL_METHOD_GAMMA_FULL, "gamma" },
-	{ GG_INTERVAL_METHOD_GAMMA, "gamma 1-p" },
-	{ GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL, "neg. bin." },
-	{ GG_INTERVAL_METHOD_RULE, "rule" },
-};
-static const char *const population_names[] = {
-	[GG_ALL_GROUPS] = "all groups", [GG_SHOWN_ONLY] = "shown only"
-};
-
 /* A cell has the coverage in % and, behind it, the mean width of the interval over the truth. */
 static int print_coverage(const struct gg_trial_result *results, enum gg_trial_quantity quantity,
                           enum gg_population population, const struct gg_style *style)
@@ -146,15 +132,15 @@ static int print_coverage(const struct gg_trial_result *results, enum gg_trial_q
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
 
 	printf("%s, %s: coverage in %%, mean width over the truth\n\n",
-	       gg_trial_quantity_name(quantity), population_names[population]);
+	       gg_trial_quantity_name(quantity), gg_lab_population_names[population]);
 	gg_table_column(&table, GG_ALIGN_LEFT, "scheme");
-	for (size_t k = 0; k < GG_COUNT(columns); k++)
-		gg_table_column(&table, GG_ALIGN_RIGHT, columns[k].head);
+	for (size_t k = 0; k < GG_COUNT(gg_lab_methods); k++)
+		gg_table_column(&table, GG_ALIGN_RIGHT, gg_lab_methods[k].head);
 	for (int i = 0; i < SCHEMES; i++) {
 		gg_table_cell(&table, "%s", names[i]);
-		for (size_t k = 0; k < GG_COUNT(columns); k++) {
+		for (size_t k = 0; k < GG_COUNT(gg_lab_methods); k++) {
 			const struct gg_cell *cell =
-				&results[i].cells[columns[k].kind][quantity][population];
+				&results[i].cells[gg_lab_methods[k].kind][quantity][population];
 
 			if (cell->run_count == 0)
 				gg_table_cell(&table, "-");
@@ -262,7 +248,7 @@ static void json_result(struct gg_json *json, const struct gg_trial_plan *plan,
 				             gg_interval_method_name((enum gg_interval_method)k));
 				gg_json_text(json, "quantity",
 				             gg_trial_quantity_name((enum gg_trial_quantity)q));
-				gg_json_text(json, "population", population_names[p]);
+				gg_json_text(json, "population", gg_lab_population_names[p]);
 				gg_json_integer(json, "groups", cell->run_count);
 				gg_json_number(json, "covered", cell->covered);
 				gg_json_number(json, "covered_all_sizes", cell->covered_all_sizes);
@@ -282,8 +268,7 @@ static int print_json(const struct gg_trace *trace, const struct gg_trial_plan *
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
 
-	gg_json_open(&json, NULL, '{');
-	gg_json_integer(&json, "version", 1);
+	gg_lab_json_open(&json);
 	gg_json_text(&json, "sizes", o->sizes);
 	gg_json_number(&json, "interval_bytes", (double)o->interval_bytes);
 	gg_json_number(&json, "confidence", o->confidence);
@@ -295,9 +280,7 @@ static int print_json(const struct gg_trace *trace, const struct gg_trial_plan *
 	for (int i = 0; i < SCHEMES; i++)
 		json_result(&json, &plans[i], &results[i]);
 	gg_json_close(&json);
-	gg_json_close(&json);
-	gg_buf_append_text(&text, "\n");
-	return gg_lab_print(&text, error);
+	return gg_lab_json_print(&json, error);
 }
 
 /*

@@ -25,24 +25,6 @@ struct coverage_options {
 static const char *const quantity_names[] = {
 	[GG_BYTES] = "bytes", [GG_ALLOCATIONS] = "allocations"
 };
-static const char *const population_names[] = {
-	[GG_ALL_GROUPS] = "all groups", [GG_SHOWN_ONLY] = "shown only"
-};
-
-/*
- * The kinds of intervals that have a column in the tables, with its head.  JSON contains all kinds.
- */
-static const struct {
-	enum gg_interval_method kind;
-	const char *head;
-} columns[] = {
-	{ GG_INTERVAL_METHOD_NORMAL, "normal" },
-	{ GG_INTERVAL_METHOD_GAMMA_FULL, "gamma" },
-	{ GG_INTERVAL_METHOD_GAMMA, "gamma 1-p" },
-	{ GG_INTERVAL_METHOD_NEGATIVE_BINOMIAL, "neg. bin." },
-	{ GG_INTERVAL_METHOD_RULE, "rule" },
-};
-
 /* The results for one simulated program. */
 struct result {
 	const struct gg_program *program;
@@ -71,16 +53,16 @@ static int print_table(const struct result *results, size_t count, enum gg_quant
 	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
 
 	printf("%s, %s: coverage in %%, mean width over the truth\n\n", quantity_names[quantity],
-	       population_names[population]);
+	       gg_lab_population_names[population]);
 	gg_table_column(&table, GG_ALIGN_LEFT, "program");
 	gg_table_column(&table, GG_ALIGN_RIGHT, "samples");
-	for (size_t k = 0; k < GG_COUNT(columns); k++)
-		gg_table_column(&table, GG_ALIGN_RIGHT, columns[k].head);
+	for (size_t k = 0; k < GG_COUNT(gg_lab_methods); k++)
+		gg_table_column(&table, GG_ALIGN_RIGHT, gg_lab_methods[k].head);
 	for (size_t i = 0; i < count; i++) {
 		gg_table_cell(&table, "%s", results[i].program->name);
 		gg_table_cell(&table, "%.3g", results[i].coverage.mean_samples);
-		for (size_t k = 0; k < GG_COUNT(columns); k++) {
-			enum gg_interval_method kind = columns[k].kind;
+		for (size_t k = 0; k < GG_COUNT(gg_lab_methods); k++) {
+			enum gg_interval_method kind = gg_lab_methods[k].kind;
 
 			add_cell(&table, &results[i].coverage.cells[kind][quantity][population]);
 		}
@@ -146,17 +128,14 @@ static int print_json(const struct result *results, size_t count, const struct c
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
 
-	gg_json_open(&json, NULL, '{');
-	gg_json_integer(&json, "version", 1);
+	gg_lab_json_open(&json);
 	gg_json_number(&json, "confidence", o->confidence);
 	gg_json_integer(&json, "runs", o->run_count);
 	gg_json_open(&json, "programs", '[');
 	for (size_t i = 0; i < count; i++)
 		json_result(&json, &results[i]);
 	gg_json_close(&json);
-	gg_json_close(&json);
-	gg_buf_append_text(&text, "\n");
-	return gg_lab_print(&text, error);
+	return gg_lab_json_print(&json, error);
 }
 
 enum { MAX_PROGRAMS = 64 };

@@ -193,8 +193,7 @@ static int print_json(const struct error_options *o, struct gg_error *error)
 	struct gg_json json = { .out = &text };
 	double interval = (double)o->interval_bytes;
 
-	gg_json_open(&json, NULL, '{');
-	gg_json_integer(&json, "version", 1);
+	gg_lab_json_open(&json);
 	gg_json_integer(&json, "interval_bytes", o->interval_bytes);
 	if (o->size_bytes > 0) {
 		gg_json_integer(&json, "size_bytes", o->size_bytes);
@@ -224,9 +223,7 @@ static int print_json(const struct error_options *o, struct gg_error *error)
 		gg_json_close(&json);
 	}
 	gg_json_close(&json);
-	gg_json_close(&json);
-	gg_buf_append_text(&text, "\n");
-	return gg_lab_print(&text, error);
+	return gg_lab_json_print(&json, error);
 }
 
 /* The lines of the pictures: each has a multiple of the requested interval, and a variant. */

@@ -264,8 +264,7 @@ static int print_json(const struct study *study, const struct sums *groups, stru
 	struct gg_json json = { .out = &text };
 	struct sums all = sum_all(study);
 
-	gg_json_open(&json, NULL, '{');
-	gg_json_integer(&json, "version", 1);
+	gg_lab_json_open(&json);
 	gg_json_number(&json, "interval_bytes", study->interval_bytes);
 	gg_json_text(&json, "focus", study->focus == GG_FOCUS_LIVE ? "live" : "allocated");
 	json_sums(&json, &all);
@@ -295,9 +294,7 @@ static int print_json(const struct study *study, const struct sums *groups, stru
 		gg_json_close(&json);
 	}
 	gg_json_close(&json);
-	gg_json_close(&json);
-	gg_buf_append_text(&text, "\n");
-	return gg_lab_print(&text, error);
+	return gg_lab_json_print(&json, error);
 }
 
 /* --- the command ----------------------------------------------------------------------------- */

@@ -338,8 +338,7 @@ static int print_json(const struct target *target, const struct outcome *outcome
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
 
-	gg_json_open(&json, NULL, '{');
-	gg_json_integer(&json, "version", 1);
+	gg_lab_json_open(&json);
 	gg_json_text(&json, "target", target->what);
 	gg_json_number(&json, "bytes", outcome->wanted_bytes);
 	gg_json_number(&json, "wanted_error", wanted);
@@ -351,9 +350,7 @@ static int print_json(const struct target *target, const struct outcome *outcome
 	gg_json_number(&json, "samples_per_second", outcome->samples_per_second); /* or null */
 	gg_json_number(&json, "sample_cost_ns", outcome->cost_ns);
 	gg_json_number(&json, "overhead", 1e-9 * outcome->cost_ns * outcome->samples_per_second);
-	gg_json_close(&json);
-	gg_buf_append_text(&text, "\n");
-	return gg_lab_print(&text, error);
+	return gg_lab_json_print(&json, error);
 }
 
 static int check(const struct plan_options *o, struct gg_error *error)

@@ -103,8 +103,7 @@ static int print_json(const struct table_options *o, const struct rows *rows,
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
 
-	gg_json_open(&json, NULL, '{');
-	gg_json_integer(&json, "version", 1);
+	gg_lab_json_open(&json);
 	gg_json_integer(&json, "interval_bytes", o->interval_bytes);
 	gg_json_number(&json, "confidence", o->confidence);
 	gg_json_open(&json, "rows", '[');
@@ -116,9 +115,7 @@ static int print_json(const struct table_options *o, const struct rows *rows,
 		gg_json_close(&json);
 	}
 	gg_json_close(&json);
-	gg_json_close(&json);
-	gg_buf_append_text(&text, "\n");
-	return gg_lab_print(&text, error);
+	return gg_lab_json_print(&json, error);
 }
 
 /*

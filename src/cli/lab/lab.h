@@ -8,7 +8,9 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "cli/command.h"
+#include "stats/lab/interval_methods.h"
 
 extern const struct gg_command gg_command_lab_compare;
 extern const struct gg_command gg_command_lab_coverage;
@@ -22,6 +24,21 @@ GG_MUST_CHECK int gg_lab_check_confidence(double confidence, const char *command
                                           struct gg_error *error);
 GG_MUST_CHECK int gg_lab_check_interval(uint64_t interval_bytes, const char *command,
                                         struct gg_error *error);
+
+/* The methods of intervals that have a column in the tables.  JSON contains all methods. */
+enum { GG_LAB_METHOD_COUNT = 5 };
+struct gg_lab_method {
+	enum gg_interval_method kind;
+	const char *head;
+};
+extern const struct gg_lab_method gg_lab_methods[GG_LAB_METHOD_COUNT];
+
+/* The names of enum gg_population. */
+extern const char *const gg_lab_population_names[];
+
+/* Opens the object of a verb's --json.  gg_lab_json_print() closes and prints it. */
+void gg_lab_json_open(struct gg_json *json);
+GG_MUST_CHECK int gg_lab_json_print(struct gg_json *json, struct gg_error *error);
 
 /* Prints a text that was built in memory.  Returns 0, or -ENOMEM if memory ran out. */
 GG_MUST_CHECK int gg_lab_print(const struct gg_buf *text, struct gg_error *error);

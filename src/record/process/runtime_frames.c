@@ -10,7 +10,7 @@
 #include "record/process/stack_map.h"
 #include "symbol/symbol.h"
 
-enum { TEXT_MAX = 1024 };
+enum { FRAME_TEXT_MAX = 1024 };
 
 /* Interns the source file as a module that needs no symbols; 0: the frame has no file. */
 static uint32_t module_of(struct gg_profile_writer *writer, const char *file)
@@ -37,7 +37,7 @@ uint32_t gg_stack_map_runtime_frame(struct gg_region_reader *reader,
                                     struct gg_profile_writer *writer, uint64_t pc)
 {
 	uint32_t number = (uint32_t)pc, frame = 0;
-	char function[TEXT_MAX], file[TEXT_MAX];
+	char function[FRAME_TEXT_MAX], file[FRAME_TEXT_MAX];
 	struct gg_region_frame record;
 	struct gg_profile_line line;
 
@@ -46,8 +46,8 @@ uint32_t gg_stack_map_runtime_frame(struct gg_region_reader *reader,
 	    record.ready != 1)
 		return 0;
 	gg_region_reader_text(reader, record.function_offset, record.function_bytes, function,
-	                      TEXT_MAX);
-	gg_region_reader_text(reader, record.file_offset, record.file_bytes, file, TEXT_MAX);
+	                      FRAME_TEXT_MAX);
+	gg_region_reader_text(reader, record.file_offset, record.file_bytes, file, FRAME_TEXT_MAX);
 	gg_profile_writer_keep(writer,
 	                       gg_profile_intern_frame(writer->profile, module_of(writer, file),
 	                                               address_of(function, record.line), &frame,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_BYTES = 4096 };
+enum { SMAPS_PAGE_BYTES = 4096 };
 
 struct smaps_mapping {
 	uint64_t begin, end;
@@ -106,7 +106,7 @@ static void take_value(struct smaps_mapping *mapping, const char *line)
 /* True if the mapping looks like the private tables of a region (process/smaps.h). */
 static bool has_tables(const struct smaps_mapping *mapping, size_t private_bytes)
 {
-	size_t bytes = (private_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	size_t bytes = (private_bytes + SMAPS_PAGE_BYTES - 1) / SMAPS_PAGE_BYTES * SMAPS_PAGE_BYTES;
 
 	return private_bytes > 0 && !mapping->is_file && *mapping->name == '\n' &&
 	       !mapping->has_reserve && !mapping->has_huge_pages &&

@@ -30,7 +30,7 @@ enum {
 #define ASK_AGAIN_NS (10 * GG_NS_PER_S)
 
 /* A module of any profile. */
-struct module {
+struct live_module {
 	char *path;
 	uint8_t *build_id;
 	size_t build_id_bytes;
@@ -52,7 +52,7 @@ struct unnamed {
 
 struct gg_names {
 	struct gg_map module_map, place_map, text_map;
-	GG_ARRAY(struct module) modules;
+	GG_ARRAY(struct live_module) modules;
 	GG_ARRAY(struct place) places;
 	GG_ARRAY(struct gg_profile_line) lines; /* `texts` owns their texts */
 	GG_ARRAY(char *) texts;
@@ -69,7 +69,7 @@ struct learning {
 };
 
 /* A profile of geiger has no larger ids.  A forged id would make the arrays above very large. */
-enum { ID_LIMIT = 1 << 27 };
+enum { NAMED_ID_LIMIT = 1 << 27 };
 /* --- modules, places and texts ------------------------------------------------------------- */
 
 /* Forgets everything but the end of the pause, which protects the processor. */
@@ -145,7 +145,7 @@ static const char *keep_text(struct gg_names *names, const char *text)
 static bool is_module(uint64_t number, const void *context)
 {
 	const struct wanted *wanted = context;
-	const struct module *module = &wanted->names->modules.items[number];
+	const struct live_module *module = &wanted->names->modules.items[number];
 	const struct gg_profile_module *other = wanted->what;
 
 	return strcmp(module->path, other->path) == 0 &&
@@ -161,15 +161,15 @@ static uint32_t keep_module(struct gg_names *names, const struct gg_profile_modu
 	uint64_t hash = gg_hash_bytes(other->path, strlen(other->path),
 	                              gg_map_seed(&names->module_map));
 	uint64_t found = gg_map_find(&names->module_map, hash, is_module, &wanted);
-	struct module *module;
+	struct live_module *module;
 
 	if (found != GG_MAP_NONE)
 		return (uint32_t)found + 1;
 	if (!gg_array_reserve(&names->modules, names->modules.count + 1))
 		return 0;
 	module = &names->modules.items[names->modules.count];
-	*module = (struct module){ .path = strdup(other->path),
-		                   .is_perf_map = gg_symbolize_is_perf_map(other->path) };
+	*module = (struct live_module){ .path = strdup(other->path),
+		                        .is_perf_map = gg_symbolize_is_perf_map(other->path) };
 	if (other->build_id_bytes > 0)
 		module->build_id = malloc(other->build_id_bytes);
 	if (module->path == NULL || (other->build_id_bytes > 0 && module->build_id == NULL) ||
@@ -218,7 +218,7 @@ static int take_module(const struct gg_profile_module *module, void *context)
 
 	if (module->id == 0 || module->path == NULL)
 		return 0;
-	if (module->id >= ID_LIMIT ||
+	if (module->id >= NAMED_ID_LIMIT ||
 	    !gg_array_extend(&learning->module_of, (size_t)module->id + 1))
 		return gg_error_memory(learning->error, "names");
 	learning->module_of.items[module->id] = keep_module(learning->names, module);
@@ -231,7 +231,7 @@ static int take_line(const struct gg_profile_line *line, void *context)
 
 	if (line->function == NULL || line->function[0] == '\0')
 		return 0;
-	if (line->frame >= ID_LIMIT ||
+	if (line->frame >= NAMED_ID_LIMIT ||
 	    !gg_array_extend(&learning->is_named, (size_t)line->frame + 1))
 		return gg_error_memory(learning->error, "names");
 	learning->is_named.items[line->frame] = 1;
@@ -359,7 +359,7 @@ static bool ask_for(struct gg_names *names, uint64_t now_ns, struct question *qu
 		        compare_unnamed, names->places.items);
 	for (size_t i = 0; i < names->unnamed.count; i++) {
 		struct place *place = &names->places.items[names->unnamed.items[i].place];
-		const struct module *module = &names->modules.items[place->module];
+		const struct live_module *module = &names->modules.items[place->module];
 
 		if (!is_wanted(names, place, now_ns))
 			continue;

@@ -20,7 +20,7 @@
 #include "base/path.h"
 
 /* A module of the profile, with its frames if it is to be looked up. */
-struct module {
+struct asked_module {
 	char *path;
 	uint8_t *build_id;
 	size_t build_id_bytes;
@@ -30,8 +30,8 @@ struct module {
 };
 
 struct work {
-	GG_ARRAY(struct module) modules; /* by id; id 0 means that a frame has no module */
-	GG_ARRAY(uint8_t) known;         /* by frame: KNOWN_NOTHING, _FUNCTION or _LINE */
+	GG_ARRAY(struct asked_module) modules; /* by id; id 0 means that a frame has no module */
+	GG_ARRAY(uint8_t) known;               /* by frame: KNOWN_NOTHING, _FUNCTION or _LINE */
 	struct gg_error *error;
 };
 
@@ -53,7 +53,7 @@ static void done(struct work *work)
 static int take_module(const struct gg_profile_module *module, void *context)
 {
 	struct work *work = context;
-	struct module *mine;
+	struct asked_module *mine;
 
 	if (module->id == 0 || module->path == NULL)
 		return 0;
@@ -92,7 +92,7 @@ static int take_line(const struct gg_profile_line *line, void *context)
 static int take_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct work *work = context;
-	struct module *module;
+	struct asked_module *module;
 	if (frame->module == 0 || frame->module >= work->modules.count)
 		return 0;
 	module = &work->modules.items[frame->module];
@@ -172,7 +172,7 @@ static int write_module(struct gg_profile *profile, const struct work *work, uin
                         const struct gg_symbols *symbols, size_t asked,
                         struct gg_symbolize_result *result)
 {
-	const struct module *module = &work->modules.items[id];
+	const struct asked_module *module = &work->modules.items[id];
 	uint64_t named_before = 0, named_first = result->named_count;
 	int status = 0;
 
@@ -223,7 +223,7 @@ static int resolve(struct gg_profile *profile, const struct work *work,
 		goto out;
 	}
 	for (size_t i = 1; i < work->modules.count; i++) {
-		const struct module *module = &work->modules.items[i];
+		const struct asked_module *module = &work->modules.items[i];
 
 		if (module->frames.count == 0)
 			continue;

@@ -152,6 +152,19 @@ static double gamma_series(double a, double x)
 	return sum;
 }
 
+/*
+ * Lentz's method: by which factor the value of a continued fraction changes with its next term,
+ * numerator / denominator.
+ */
+static double lentz_step(double numerator, double denominator, double *c, double *d)
+{
+	*d = denominator + numerator * *d;
+	*d = 1 / (fabs(*d) < DBL_MIN ? DBL_MIN : *d);
+	*c = denominator + numerator / *c;
+	*c = fabs(*c) < DBL_MIN ? DBL_MIN : *c;
+	return *c * *d;
+}
+
 /* Q(a, x) / (a probability(a, x)), by the even part of DLMF 8.9.2 and Lentz's method. */
 static double gamma_fraction(double a, double x)
 {
@@ -161,12 +174,7 @@ static double gamma_fraction(double a, double x)
 		double numerator = -n * (n - a), factor;
 
 		b += 2;
-		d = numerator * d + b;
-		d = fabs(d) < DBL_MIN ? DBL_MIN : d;
-		c = b + numerator / c;
-		c = fabs(c) < DBL_MIN ? DBL_MIN : c;
-		d = 1 / d;
-		factor = c * d;
+		factor = lentz_step(numerator, b, &c, &d);
 		value *= factor;
 		if (fabs(factor - 1) < DBL_EPSILON)
 			break;
@@ -246,12 +254,7 @@ static double beta_fraction(double a, double b, double x, double lambda)
 		double alpha = (a + n - 1) * ((a + b + n - 1) / (a + 2 * n - 1)) * x * w;
 		double beta = n + w + (a + n) / (a + 2 * n + 1) * (lambda + 1 + n * (2 - x));
 
-		d = beta + alpha * d;
-		d = fabs(d) < DBL_MIN ? DBL_MIN : d;
-		c = beta + alpha / c;
-		c = fabs(c) < DBL_MIN ? DBL_MIN : c;
-		d = 1 / d;
-		factor = c * d;
+		factor = lentz_step(alpha, beta, &c, &d);
 		value *= factor;
 		if (fabs(factor - 1) < DBL_EPSILON)
 			break;

@@ -13,7 +13,6 @@
  * The brackets and blanks of an operator belong to its name.  Text that is not a C++ name gives
  * some other text: a bracket without a partner extends to the end.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "base/brackets.h"
@@ -24,16 +23,6 @@ struct unshortened_text {
 	struct gg_buf *out;
 	size_t start; /* start of the name in `out`; earlier text stays */
 };
-
-static bool begins(const char *text, const char *word)
-{
-	return strncmp(text, word, strlen(word)) == 0;
-}
-
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 128;
-}
 
 static void take(struct unshortened_text *text, size_t length)
 {
@@ -70,18 +59,19 @@ static void operator_name(struct unshortened_text *text)
 	symbol = gg_operator_symbol_length(text->at);
 	if (symbol > 0) {
 		take(text, symbol);
-		if (begins(text->at, " <")) /* drops the blank that separates << from <int> */
+		if (gg_text_begins(text->at,
+		                   " <")) /* drops the blank that separates << from <int> */
 			text->at++;
-	} else if (begins(text->at, "\"\"")) {
+	} else if (gg_text_begins(text->at, "\"\"")) {
 		take(text, 2);
 		if (*text->at == ' ')
 			take(text, 1);
-	} else if (begins(text->at, " new") || begins(text->at, " delete") ||
-	           begins(text->at, " co_await")) {
+	} else if (gg_text_begins(text->at, " new") || gg_text_begins(text->at, " delete") ||
+	           gg_text_begins(text->at, " co_await")) {
 		take(text, 1);
-		while (is_word(*text->at))
+		while (gg_is_identifier_byte(*text->at))
 			take(text, 1);
-		if (begins(text->at, "[]"))
+		if (gg_text_begins(text->at, "[]"))
 			take(text, 2);
 	} else if (*text->at == ' ') {
 		conversion_type(text);
@@ -113,7 +103,8 @@ static void skip_qualifiers(struct unshortened_text *text)
 	for (size_t i = 0; i < GG_COUNT(qualifiers);) {
 		size_t length = strlen(qualifiers[i]);
 
-		if (begins(text->at, qualifiers[i]) && !is_word(text->at[length])) {
+		if (gg_text_begins(text->at, qualifiers[i]) &&
+		    !gg_is_identifier_byte(text->at[length])) {
 			text->at += length;
 			i = 0;
 		} else {
@@ -188,7 +179,7 @@ static void blank(struct unshortened_text *text)
 /* Handles one part at the top level.  Returns false at the end of the name. */
 static bool part(struct unshortened_text *text)
 {
-	bool at_word = text->out->length == text->start || !is_word(text->at[-1]);
+	bool at_word = text->out->length == text->start || !gg_is_identifier_byte(text->at[-1]);
 
 	switch (*text->at) {
 	case '\0':
@@ -203,12 +194,12 @@ static bool part(struct unshortened_text *text)
 		text->at = gg_behind_brackets(text->at);
 		return true;
 	case ' ':
-		if (begins(text->at, " [clone"))
+		if (gg_text_begins(text->at, " [clone"))
 			return false;
 		blank(text);
 		return true;
 	case '(':
-		if (begins(text->at, "(anonymous namespace)")) {
+		if (gg_text_begins(text->at, "(anonymous namespace)")) {
 			take(text, strlen("(anonymous namespace)"));
 		} else if (text->out->length == text->start &&
 		           (text->at[1] == '*' || text->at[1] == '&')) {
@@ -227,7 +218,8 @@ static bool part(struct unshortened_text *text)
 	case ')':
 		return false;
 	default:
-		if (at_word && begins(text->at, "operator") && !is_word(text->at[8]))
+		if (at_word && gg_text_begins(text->at, "operator") &&
+		    !gg_is_identifier_byte(text->at[8]))
 			operator_name(text);
 		else
 			take(text, 1);
@@ -253,10 +245,11 @@ static bool opens_rust_arguments(const char *text, const char *at)
 	size_t before = (size_t)(at - text);
 
 	if (before >= 2 && strncmp(at - 2, "::", 2) == 0)
-		return !begins(at, "<impl ");
-	if (before >= 3 && strncmp(at - 3, "for", 3) == 0 && (before == 3 || !is_word(at[-4])))
+		return !gg_text_begins(at, "<impl ");
+	if (before >= 3 && strncmp(at - 3, "for", 3) == 0 &&
+	    (before == 3 || !gg_is_identifier_byte(at[-4])))
 		return false;
-	return before > 0 && (is_word(at[-1]) || at[-1] == '}' || at[-1] == '>');
+	return before > 0 && (gg_is_identifier_byte(at[-1]) || at[-1] == '}' || at[-1] == '>');
 }
 
 void gg_shorten_rust(const char *full, size_t length, struct gg_buf *out)
