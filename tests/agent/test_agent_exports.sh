@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_agent_exports.sh AGENT - what the agent exports: what is in everybody's place by name, and
-# what is hidden until the allocator has it; nothing else.
+# test_agent_exports.sh AGENT - the agent exports only two kinds of names: those that replace
+# functions of libc and the allocator, and those that stay hidden unless the allocator has them.
 . tests/test.sh
 
 agent=$1

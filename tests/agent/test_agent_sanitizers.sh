@@ -43,8 +43,8 @@ session_counts_it() {
 	grep -q '2 programs were built with a sanitizer' text && ! grep -q 'not profiling' text
 }
 
-# LeakSanitizer leaves malloc to its caller and the agent on: a leak is told with the function that
-# caused it.
+# LeakSanitizer does not replace malloc, so the agent stays on.  The report of a leak must still
+# have the function that caused it.
 leak_has_its_caller() {
 	under_agent "$program" leak >told 2>&1
 	cat told

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""look.py WHAT ARGUMENT...: what tests of adapters ask of profiles; prints what is wrong and exits
-1.
+"""look.py WHAT ARGUMENT... - checks profiles for tests of adapters; prints errors and exits 1.
 
     lines PROFILE TRUTH FILE      live bytes of FILE's lines are those of TRUTH (JSON, line: bytes)
     covered EXACT PROFILE...      estimates by function against a profile with an interval of 1
@@ -71,8 +70,7 @@ def functions(profile, truth):
 
 
 def fewest_hits(tries, share, alpha):
-    """By the binomial law; four standard deviations of it, which is skewed, come once in 2000
-    times."""
+    """By the binomial law.  It is skewed: four standard deviations occur once in 2000 times."""
     hits = sum_ = 0
     while hits < tries:
         sum_ += math.comb(tries, hits) * share**hits * (1 - share) ** (tries - hits)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""programs.py NAME - what real programs do with the standard library; prints sums of what came
-out."""
+"""programs.py NAME - uses the standard library like real programs, and prints sums of results."""
 
 import asyncio
 import functools
@@ -142,7 +141,7 @@ def run_interpreters():
 
 
 def run_hooks_of_others():
-    """Who puts allocators in front of ours, and takes them away again."""
+    """Puts allocators in front of ours, and removes them again."""
     import tracemalloc
 
     tracemalloc.start()

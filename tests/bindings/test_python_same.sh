@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2034 # what `same` runs
 #
-# A Python program does by `python3 -m geiger` what it does by python3: output, exit status,
-# tracebacks, and what it can see of how it was started.
+# A Python program behaves the same under `python3 -m geiger` as under python3: its output, exit
+# status, tracebacks, and all that it can see of its start.
 . "$(dirname "$0")/adapters.sh"
 here=$(realpath "$(dirname "$0")")
 cd "$scratch" || exit 1
@@ -86,7 +86,7 @@ for what in json re sqlite3 asyncio threads processes objects interpreters hooks
 	same "python_$what" python "$here/programs.py" $what
 done
 
-# Whatever allocators are behind ours, and whoever was there before.
+# The result does not depend on the allocators behind ours, nor on earlier hooks.
 for allocator in malloc debug pymalloc_debug; do
 	export PYTHONMALLOC=$allocator
 	same "python_objects_over_$allocator" python "$here/programs.py" objects

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2034 # what `check` runs
 #
-# test_truth.sh python|lua - what the adapter's profiles say is so: at an interval of 1 to the byte,
-# with another count as witness; else within the confidence intervals, over seeds.
+# test_truth.sh python|lua - the adapter's profiles are true.  At an interval of 1, they equal
+# another count to the byte; at larger ones, they are within the confidence intervals, over several
+# seeds.
 . "$(dirname "$0")/adapters.sh"
 here=$(realpath "$(dirname "$0")")
 language=$1
@@ -49,7 +50,7 @@ import runpy; runpy.run_path('$here/held.py', run_name='__main__')" || return
 
 over_seeds() {
 	local seed profiles=()
-	# What counts everything must lose nothing, however long the recorder waits for a processor.
+	# The exact profile must lose no event, however long the recorder waits for a processor.
 	GEIGER_RING=1048576 record exact 1 1 || return
 	equals 'what the exact profile lost' "$(notes exact "text like '% lost%'")" '' || return
 	for ((seed = 1; seed <= ${GG_TEST_SEEDS:-12}; seed++)); do

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""asks.py DIRECTORY - runs with libgeiger-compat preloaded: names that newer jemallocs have, and
-texts in JSON."""
+"""asks.py DIRECTORY - tests names of newer jemallocs, and texts in JSON, under libgeiger-compat."""
 
 import ctypes
 import json

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_exports.sh LIBRARY - what libgeiger-compat exports: the names in its version script,
-# and nothing else.  Programs look for some of them to find out which allocator they have.
+# test_compat_exports.sh LIBRARY - libgeiger-compat exports only the names in its version script.
+# Programs look for some of them to find out which allocator they have.
 . tests/test.sh
 
 library=$1

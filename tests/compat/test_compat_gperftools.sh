@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_gperftools.sh PROGRAM AGENT COMPAT - a program that knows gperftools by its headers
-# alone, with gperftools' variables, over glibc and over tcmalloc.
+# test_compat_gperftools.sh PROGRAM AGENT COMPAT - runs a program that uses gperftools' headers,
+# with gperftools' variables, over glibc and over tcmalloc.
 . tests/test.sh
 
 program=$1 agent=$2 compat=$3
@@ -105,7 +105,7 @@ calls_start_and_stop() {
 		running: 0
 	EXPECTED
 	files
-	# What was there before the start does not count, and there is none at the end.
+	# Blocks from before the start do not count, and the end writes no dump.
 	[[ $(files) == "x.0001.heap " ]] &&
 		(($(allocated x.0001.heap) >= 50000000 && $(allocated x.0001.heap) < 51000000))
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_hammer.sh PROGRAM - eight threads at all calls of libgeiger-compat, linked in, so that
-# sanitizers see it all.  GG_TEST_HAMMER_MS: for how long.
+# test_compat_hammer.sh PROGRAM - eight threads make all calls of libgeiger-compat.  PROGRAM links
+# the library statically, so that sanitizers see all of its code.  GG_TEST_HAMMER_MS: the duration.
 . tests/test.sh
 
 program=$1

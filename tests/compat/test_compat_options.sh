@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_options.sh GEIGER HAMMER AGENT COMPAT [CHAOS_AGENT] - what libgeiger-compat makes of
-# the environment: whether anything is recorded, how, and what is said of it.
+# test_compat_options.sh GEIGER HAMMER AGENT COMPAT [CHAOS_AGENT] - checks how libgeiger-compat
+# applies the environment: whether and how it records, and the lines that it logs.
 . tests/test.sh
 
 geiger=$1 hammer=$2 agent=$3 compat=$4 chaos=${5-}
@@ -105,7 +105,7 @@ env_names_both_libraries() {
 	[[ $line == *"LD_PRELOAD=$agent:$compat"* ]]
 }
 
-# MALLOC_CONF is the jemalloc's, which makes its own dumps; geiger keeps out, or joins by
+# MALLOC_CONF belongs to the jemalloc, which writes its own dumps.  geiger profiles only by
 # GEIGER_CONF.
 a_jemalloc_that_profiles_keeps_its_options() {
 	local preload=$agent:$compat:$jemalloc
@@ -118,7 +118,8 @@ a_jemalloc_that_profiles_keeps_its_options() {
 		$(files '^gg\..*\.f\.heap$') == 1 ]]
 }
 
-# Other order, no agent, another allocator: programs run as ever.
+# Programs run normally with the libraries in another order, without the agent, and with another
+# allocator.
 programs_run_with_every_set_of_libraries() {
 	local preload each
 	for each in "$compat" "$compat:$agent" "$agent:$compat:$jemalloc" "$compat:$jemalloc" \

@@ -3,8 +3,8 @@
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
 # test_compat_redis.sh AGENT COMPAT - redis-server of Debian calls mallctl() of the jemalloc that it
-# links: for its statistics, to purge, and for whoever asks by DEBUG MALLCTL.  With libgeiger-compat
-# in between it hears the same, and has the profiler's calls as well.
+# links: for its statistics, to purge, and for the command DEBUG MALLCTL.  With libgeiger-compat in
+# between, it gets the same answers, and has the profiler's calls as well.
 . tests/test.sh
 
 agent=$1 compat=$2

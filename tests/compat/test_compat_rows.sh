@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
-# test_compat_rows.sh PROGRAM PHASES AGENT COMPAT - every row of mallctl() is asked in every way,
-# errors included, by a program that knows jemalloc's header alone: under libjemalloc2, whose build
-# for Debian has the profiler, and over glibc under the agent.  The answers are the same, line by
-# line; and so are those that a program gets which steers the profiler as it runs, with every
-# allocation a sample.
+# test_compat_rows.sh PROGRAM PHASES AGENT COMPAT - compares the answers of mallctl() with
+# jemalloc's.
+#
+# PROGRAM uses only jemalloc's header, and calls mallctl() with every name in every way, errors
+# included. It runs under libjemalloc2, whose build for Debian has the profiler, and over glibc
+# under the agent.  All lines must be equal.  PHASES controls the profiler while it runs, with every
+# allocation as a sample; its lines must be equal as well.
 . tests/test.sh
 
 program=$1 phases=$2 agent=$3 compat=$4
@@ -14,8 +16,9 @@ jemalloc=libjemalloc.so.2
 export GEIGER_DIR=$scratch/regions
 mkdir "$GEIGER_DIR"
 
-# transcript NAME PRELOAD CONF - what the program prints and which files it leaves; those at
-# high-water marks differ, because jemalloc's are of address space, and ours of what is live.
+# transcript NAME PRELOAD CONF - the program's output, and the files that it leaves.  Those at
+# high-water marks differ, because jemalloc's marks are of address space, and geiger's of live
+# bytes.
 transcript() {
 	rm -rf "$scratch/files"
 	mkdir "$scratch/files"
@@ -62,7 +65,7 @@ alone_it_has_no_profiler() {
 			grep -vE ': ENOENT| in [0-9]: '
 }
 
-# What the program hears of names that are not ours is the jemalloc's own answer.
+# The jemalloc itself answers the names that geiger does not have.
 jemalloc_answers_what_is_its_own() {
 	local theirs
 	theirs=$(cd "$scratch" && MALLOC_CONF=prof:true LD_PRELOAD=$jemalloc "$program" "$scratch" |

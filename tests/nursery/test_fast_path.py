@@ -25,18 +25,18 @@ import tempfile
 DEPTH = "11"
 INTERVAL = "4096"  # some hundred samples
 
-# Where the interpreter allocates, while a program runs.  The cold part of a function is not its
+# The files whose functions allocate while a program runs.  The cold part of a function is not its
 # fast path.
 FILES = {"eval.c", "lists.c", "numbers.c", "texts.c"}
 COLD = re.compile(r"\.cold(\.\d+)?$")
 
 
 class Profile:
-    """What callgrind counted in one program: instructions by (function, address), and slow calls."""
+    """callgrind's counts for one program: instructions by (function, address), and slow calls."""
 
     def __init__(self, path, program):
         self.at = collections.defaultdict(collections.Counter)
-        self.slow_calls = collections.Counter()  # of heap_new_slow(), by who called it
+        self.slow_calls = collections.Counter()  # of heap_new_slow(), by caller
         name = object_file = source = called = None
         skip = False
         for line in path.read_text().splitlines():
@@ -80,8 +80,7 @@ def count(program, options, folder):
 
 
 def branches(program):
-    """The branches into the cold part of each function: function -> [(address, address of the
-    next)]."""
+    """The branches into the cold part of each function: function -> [(address, next address)]."""
     text = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True
     ).stdout
