@@ -182,10 +182,11 @@ static bool tell_memory(struct gg_findings *findings, const struct gg_target *ta
 	    held - given < OTHER_BYTES + bound || held < 2 * given || has_own_heaps(target))
 		return false;
 	if (gg_preloadable_of(exe, why) == GG_PRELOADABLE_ALL)
-		snprintf(why, sizeof(why), "%s",
-		         strncmp(gg_path_base(exe), "python", 6) == 0
-		                 ? why_python(gg_path_base(exe))
-		                 : "the program maps memory itself: --mmap records that, too");
+		snprintf(
+			why, sizeof(why), "%s",
+			strncmp(gg_path_base(exe), "python", 6) == 0
+				? why_python(gg_path_base(exe))
+				: "the program maps memory itself, and --mmap records such mappings");
 	tell(findings, target->writer,
 	     "process %u (%s) had %s of memory, of which malloc gave about %s: %s", target->pid,
 	     gg_path_base(exe), gg_size_format(held, held_text), gg_size_format(given, given_text),
@@ -226,14 +227,15 @@ void gg_diagnostics_add(struct gg_findings *findings, struct gg_member *member)
 
 void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_DIAGNOSTIC_MAX])
 {
-	double interval = writer->interval_most;
+	double interval = writer->counts.interval_most;
 	char bound[GG_SIZE_TEXT_MAX], size[GG_SIZE_TEXT_MAX];
 
-	if (writer->process_count > 0 && writer->off_count == writer->process_count)
+	if (writer->counts.process_count > 0 &&
+	    writer->counts.off_count == writer->counts.process_count)
 		snprintf(text, GG_DIAGNOSTIC_MAX,
 		         "sampling is switched off (GEIGER_ACTIVE=0, or "
 		         "'geiger control')");
-	else if (writer->counts_allocations)
+	else if (writer->counts.counts_allocations)
 		snprintf(text, GG_DIAGNOSTIC_MAX,
 		         "at a sampling interval of %.0f allocations there were at most %.0f "
 		         "(95 %% confidence): a smaller interval sees more",
@@ -274,15 +276,16 @@ bool gg_diagnostics_of_session(const struct gg_findings *findings,
 	enum gg_preloadable reach = gg_launch_reach(command, why);
 
 	text[0] = '\0';
-	if (writer->process_count == 0 && findings->hint[0] == '\0' && reach != GG_PRELOADABLE_ALL)
+	if (writer->counts.process_count == 0 && findings->hint[0] == '\0' &&
+	    reach != GG_PRELOADABLE_ALL)
 		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", why);
-	else if (writer->process_count == 0 && findings->hint[0] == '\0')
+	else if (writer->counts.process_count == 0 && findings->hint[0] == '\0')
 		tell_no_process(ending, text);
 	else if (findings->hint[0] != '\0')
 		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", findings->hint);
 	else if (reach == GG_PRELOADABLE_PART)
 		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", why);
-	else if (writer->taken_count == 0)
+	else if (writer->counts.taken_count == 0)
 		gg_diagnostics_unseen(writer, text);
 	return text[0] != '\0';
 }

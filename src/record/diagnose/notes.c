@@ -76,7 +76,7 @@ static void take_reason(struct gg_process_set *set, const char *text)
 	const char *why = strstr(text, "]: ");
 	size_t length = why != NULL ? strcspn(why + 3, "\n") : 0;
 
-	if (set->writer->process_count == 0 && set->findings.hint[0] == '\0' && length > 0)
+	if (set->writer->counts.process_count == 0 && set->findings.hint[0] == '\0' && length > 0)
 		snprintf(set->findings.hint, sizeof(set->findings.hint), "%.*s", (int)length,
 		         why + 3);
 }
@@ -84,7 +84,7 @@ static void take_reason(struct gg_process_set *set, const char *text)
 /* Writes how many processes have no region, and why.  False: each process has one. */
 static bool tell_missing(const struct gg_process_set *set, const char *log, char *text, size_t size)
 {
-	uint64_t child_count = set->writer->lost_child_count, count, others;
+	uint64_t child_count = set->writer->counts.lost_child_count, count, others;
 	struct gg_session_directory_missing missing;
 	char reason[GG_DIAGNOSTIC_MAX];
 
@@ -139,33 +139,33 @@ static bool tell_sanitizers(const struct gg_process_set *set, char *text, size_t
 
 int gg_notes_add_losses(struct gg_profile_writer *writer)
 {
-	if (writer->dropped_event_count > 0)
+	if (writer->counts.dropped_event_count > 0)
 		gg_profile_writer_note(
 			writer,
 			"%llu events of the history were lost, because the ring was full.  Totals "
 			"and live memory do not depend on them.  Times of some samples are known "
 			"between two bounds alone, and figures of moments, windows and lifetimes "
 			"count them in their upper ends.",
-			(unsigned long long)writer->dropped_event_count);
-	if (writer->dropped_count > 0)
+			(unsigned long long)writer->counts.dropped_event_count);
+	if (writer->counts.dropped_count > 0)
 		gg_profile_writer_note(
 			writer,
 			"%llu samples or frees were not recorded: a table was full, or a thread "
 			"interrupted itself.  Figures are lower bounds (\"at least\").  The "
 			"counters of each process tell which.",
-			(unsigned long long)writer->dropped_count);
-	if (writer->damaged_count > 0)
+			(unsigned long long)writer->counts.dropped_count);
+	if (writer->counts.damaged_count > 0)
 		gg_profile_writer_note(
 			writer,
 			"%llu records of regions were damaged and left out: a program wrote into "
 			"memory that was not its own, or wanted to mislead.",
-			(unsigned long long)writer->damaged_count);
-	if (writer->shared_count > 0)
+			(unsigned long long)writer->counts.damaged_count);
+	if (writer->counts.shared_count > 0)
 		gg_profile_writer_note(
 			writer,
 			"%u forked process%s freed blocks that may be inherited: what is "
 			"allocated has them in its upper end alone.",
-			writer->shared_count, writer->shared_count == 1 ? "" : "es");
+			writer->counts.shared_count, writer->counts.shared_count == 1 ? "" : "es");
 	return writer->status;
 }
 
@@ -189,8 +189,8 @@ int gg_notes_add(struct gg_process_set *set, const char *command)
 	                              why) &&
 	    set->findings.hint[0] == '\0')
 		gg_profile_writer_note(writer, "%s: %s.",
-		                       writer->taken_count == 0 ? "Nothing was sampled"
-		                                                : "Not all can be seen",
+		                       writer->counts.taken_count == 0 ? "Nothing was sampled"
+		                                                       : "Not all can be seen",
 		                       why);
 	add_log(set, log, has_missing || has_sanitizer);
 	return writer->status;
@@ -205,30 +205,31 @@ static const char *separator(void)
 /* Prints losses by their effect on the figures, because the ring means nothing to the user. */
 static void print_losses(const struct gg_profile_writer *writer)
 {
-	if (writer->untimed_count > 0)
+	if (writer->counts.untimed_count > 0)
 		fprintf(stderr, "%stimes of %llu sample%s were lost: %llu event%s had no place",
-		        separator(), (unsigned long long)writer->untimed_count,
-		        writer->untimed_count == 1 ? "" : "s",
-		        (unsigned long long)writer->dropped_event_count,
-		        writer->dropped_event_count == 1 ? "" : "s");
-	if (writer->dropped_count > 0)
+		        separator(), (unsigned long long)writer->counts.untimed_count,
+		        writer->counts.untimed_count == 1 ? "" : "s",
+		        (unsigned long long)writer->counts.dropped_event_count,
+		        writer->counts.dropped_event_count == 1 ? "" : "s");
+	if (writer->counts.dropped_count > 0)
 		fprintf(stderr, "%sat least %llu sample%s or frees were not recorded", separator(),
-		        (unsigned long long)writer->dropped_count,
-		        writer->dropped_count == 1 ? "" : "s");
+		        (unsigned long long)writer->counts.dropped_count,
+		        writer->counts.dropped_count == 1 ? "" : "s");
 }
 
 void gg_notes_print_summary(const struct gg_process_set *set, const char *path, const char *command)
 {
 	const struct gg_profile_writer *writer = set->writer;
 	/* The number in reports, which leaves out inherited blocks without an ancestor's sample. */
-	uint64_t sample_count = writer->sample_count - writer->orphan_count + writer->coarse_count;
+	uint64_t sample_count = writer->counts.sample_count - writer->counts.orphan_count +
+	                        writer->counts.coarse_count;
 	char why[GG_DIAGNOSTIC_MAX], missing[MISSING_TEXT_MAX] = "", log[LOG_MAX];
 	bool has_missing, has_why = gg_diagnostics_of_session(&set->findings, set->writer, command,
 	                                                      set->command_ending, why);
 
 	read_log(set, log, sizeof(log));
 	has_missing = tell_missing(set, log, missing, sizeof(missing));
-	if (writer->taken_count == 0) {
+	if (writer->counts.taken_count == 0) {
 		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s%s%s\n",
 		        GG_PRINTABLE(path), GG_PRINTABLE(why), has_missing ? separator() : "",
 		        GG_PRINTABLE(missing));
@@ -236,7 +237,7 @@ void gg_notes_print_summary(const struct gg_process_set *set, const char *path, 
 	}
 	fprintf(stderr, "geiger: wrote %s: %llu sample%s of %u process%s in %.1f s",
 	        GG_PRINTABLE(path), (unsigned long long)sample_count, sample_count == 1 ? "" : "s",
-	        writer->process_count, writer->process_count == 1 ? "" : "es",
+	        writer->counts.process_count, writer->counts.process_count == 1 ? "" : "es",
 	        (double)writer->now_ns * 1e-9);
 	print_losses(writer);
 	if (has_missing)

@@ -50,9 +50,9 @@ static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 			target->bad_count++;
 		return false;
 	}
-	writer->lost_count += sums->sample_count;
-	writer->untimed_count += sums->sample_count;
-	writer->coarse_count += sums->sample_count;
+	writer->counts.lost_count += sums->sample_count;
+	writer->counts.untimed_count += sums->sample_count;
+	writer->counts.coarse_count += sums->sample_count;
 	return gg_profile_writer_keep(
 		       writer, gg_profile_add_coarse(writer->profile, &coarse, writer->error)) == 0;
 }
@@ -108,6 +108,7 @@ static void write_unseen(struct gg_target *target, const struct unseen_sums *uns
 	int64_t sample_count = 0;
 	bool is_folded = false;
 
+	gg_assert(count > 0);
 	for (uint32_t i = 0; i < count; i++) {
 		is_folded |= unseen[i].sample_count < 0;
 		sample_count += unseen[i].sample_count;
@@ -175,6 +176,7 @@ int gg_aggregates_write(struct gg_target *target, const struct gg_region_view *v
 			unseen[count++] = unseen_sums_of(target->seen.items[i].node,
 			                                 target->seen.items[i].thread, &nothing,
 			                                 &target->seen.items[i].sums);
+	gg_assert(count <= most);
 	qsort(unseen, count, sizeof(*unseen), compare_unseen);
 	for (uint32_t i = 0, end; i < count; i = end) {
 		if (i % 1024 == 0)
@@ -210,6 +212,6 @@ bool gg_aggregates_has_only_inherited(struct gg_target *target, const struct gg_
 	if (rest.sample_count == freed_count)
 		return true;
 	target->is_shared = true;
-	target->writer->shared_count++;
+	target->writer->counts.shared_count++;
 	return false;
 }

@@ -56,6 +56,7 @@ struct gg_end_bounds gg_end_time_find(struct gg_succession *succession, struct g
 		 noted_ns = gg_end_time_noted(member);
 	uint64_t proof_ns, least_ns, end_ns, successor_ns, last_ns = 0, next_ns = UINT64_MAX;
 
+	gg_assert(member->noticed_ns != 0);
 	gg_ingest_drain(target, true);
 	find_successor(succession, member, &successor_ns);
 	latest_ns = earlier(latest_ns, successor_ns);
@@ -71,10 +72,12 @@ struct gg_end_bounds gg_end_time_find(struct gg_succession *succession, struct g
 	/* A block lives at the instant of its allocation, hence the 1. */
 	proof_ns = later(target->last_event_ns + 1, target->reader.header.start_monotonic_ns);
 	end_ns = later(end_ns, proof_ns);
+	least_ns = later(least_ns, proof_ns);
+	gg_assert(least_ns <= end_ns);
 	if (!is_used)
 		gg_succession_ended(succession, member->name, end_ns);
 	return (struct gg_end_bounds){
-		.least_ns = gg_profile_writer_time(target->writer, later(least_ns, proof_ns)),
+		.least_ns = gg_profile_writer_time(target->writer, least_ns),
 		.end_ns = gg_profile_writer_time(target->writer, end_ns),
 	};
 }

@@ -45,10 +45,10 @@ static void write_losses(struct gg_target *target, const struct gg_region_view *
 			"Process %u went on while its region was read: what is live and what "
 			"was freed may differ by what happened in that moment.",
 			target->pid);
-	writer->lost_child_count += target->is_ours ? counters[GG_COUNT_LOST_CHILDREN] : 0;
-	writer->dropped_count += dropped;
-	writer->dropped_event_count += target->is_ours ? counters[GG_COUNT_DROP_EVENTS] : 0;
-	writer->damaged_count += target->bad_count + view->damaged_count;
+	writer->counts.lost_child_count += target->is_ours ? counters[GG_COUNT_LOST_CHILDREN] : 0;
+	writer->counts.dropped_count += dropped;
+	writer->counts.dropped_event_count += target->is_ours ? counters[GG_COUNT_DROP_EVENTS] : 0;
+	writer->counts.damaged_count += target->bad_count + view->damaged_count;
 }
 
 /*
@@ -63,7 +63,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	struct gg_span span = { .from_ns = target->has_ring ? target->coarse_from_ns
 		                                            : target->record.start_ns };
 	uint64_t before_id = is_dead ? UINT64_MAX : writer->next_id;
-	uint64_t lost_count = writer->lost_count;
+	uint64_t lost_count = writer->counts.lost_count;
 	struct gg_error error = { 0 };
 	struct gg_region_view view;
 
@@ -85,7 +85,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 		gg_profile_writer_event(writer, target->id, target->record.start_ns, "off",
 		                        "it was switched off at some time");
 	if (target->is_ours && (view.header.counters[GG_COUNT_DROP_EVENTS] != target->drop_count ||
-	                        writer->lost_count != lost_count))
+	                        writer->counts.lost_count != lost_count))
 		gg_reconcile_write_loss(target, view.header.counters[GG_COUNT_DROP_EVENTS],
 		                        span.to_ns);
 	gg_process_tables_threads(target, &view, end_ns);
@@ -101,6 +101,7 @@ int gg_final_state_write(struct gg_target *target, struct gg_end_bounds end, con
 	struct gg_profile_writer *writer = target->writer;
 	int64_t end_ns = end.end_ns;
 
+	gg_assert(end.least_ns <= end.end_ns);
 	if (target->is_finished)
 		return writer->status;
 	if (target->is_ours)

@@ -240,6 +240,7 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	known = gg_ingest_sample(target, sample);
 	if (known == NULL || event->kind == GG_EVENT_ALLOC || !gg_live_set_is_live(known))
 		return;
+	gg_assert(known->id != 0 && known->number == sample->id);
 	draw = gg_region_sample_draw(sample);
 	end = (struct gg_profile_sample_end){
 		.free_ns = gg_profile_writer_time(target->writer, event->time_ns),
@@ -319,6 +320,7 @@ double gg_ingest_drain(struct gg_target *target, bool final)
 		}
 		if (count == 0)
 			break;
+		gg_assert(count <= BATCH_EVENTS);
 		gg_stack_map_update(&target->stack_map, &target->reader, target->writer);
 		for (int i = 0; i < count; i++)
 			take_event(target, &events[i]);

@@ -93,6 +93,7 @@ static enum region_outcome take_region(struct gg_process_set *set, int directory
 	uint32_t parent = 0, pid;
 	int fd;
 
+	gg_assert(read_fd >= 0);
 	if (gg_region_header_read(&header, read_fd, name, NULL) < 0) {
 		close(read_fd);
 		return LATER;

@@ -32,6 +32,7 @@ static uint64_t find_in_ancestors(const struct gg_target *target,
 	for (; ancestor != NULL; ancestor = ancestor->ancestor) {
 		uint64_t origin = gg_map_get(&ancestor->origins, sample->id);
 
+		gg_assert(ancestor != target);
 		if (!gg_origins_holds(ancestor, sample))
 			continue;
 		return origin != GG_MAP_NONE

@@ -23,6 +23,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/time_units.h"
@@ -141,8 +142,11 @@ int gg_process_set_finish(struct gg_process_set *set, struct gg_member *member, 
 	gg_diagnostics_add(&set->findings, member);
 	status = gg_final_state_write(member->target, end, member->ending);
 	remove_later(set, member->name);
-	while (*link != member)
+	gg_assert(set->count > 0);
+	while (*link != member) {
+		gg_assert(*link != NULL);
 		link = &(*link)->next;
+	}
 	*link = member->next;
 	set->count--;
 	gg_member_free(member);
@@ -175,6 +179,7 @@ bool gg_process_set_listen(struct gg_process_set *set)
 		for (int i = 0; i < count; i++) {
 			struct gg_member *member = events[i].data.ptr;
 
+			gg_assert(member->is_asked);
 			/* The last epoll_wait() did not report it, so it lived at that time. */
 			member->alive_ns = later(member->alive_ns, set->asked_ns);
 			gg_member_note_end(member, set->pidfds_fd);

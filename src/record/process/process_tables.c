@@ -59,6 +59,7 @@ int gg_process_tables_totals(struct gg_target *target, const struct gg_region_vi
 			.index = i,
 		};
 	}
+	gg_assert(count <= view->site_total_count);
 	qsort(rows, count, sizeof(*rows), compare_total_rows);
 	for (uint32_t i = 0; i < count && writer->status == 0;) {
 		struct gg_profile_total total = { .process = target->id,
@@ -70,7 +71,7 @@ int gg_process_tables_totals(struct gg_target *target, const struct gg_region_vi
 			gg_profile_writer_progress(writer);
 		while (i < count && compare_total_rows(&rows[first], &rows[i]) == 0)
 			add_site_total(&total, &view->site_totals[rows[i++].index]);
-		writer->taken_count += total.allocated.sample_count;
+		writer->counts.taken_count += total.allocated.sample_count;
 		gg_profile_writer_keep(
 			writer, gg_profile_put_total(writer->profile, &total, writer->error));
 	}

@@ -77,12 +77,14 @@ static int end_lost(struct gg_target *target, const struct gg_map *numbers, uint
 		if (sample->number == 0 || !gg_live_set_is_live(sample) ||
 		    sample->id >= before_id || gg_map_get(numbers, sample->number) != GG_MAP_NONE)
 			continue;
+		gg_assert(sample->id != 0);
 		end.free_ns = end_ns; /* a process that has ended freed it before */
 		gg_profile_writer_end(writer, sample->id, &end);
 		/* An inherited block counts as untimed once, as the ancestor's sample. */
-		writer->untimed_count += sample->number >= target->reader.header.inherited_below_id;
+		writer->counts.untimed_count += sample->number >=
+		                                target->reader.header.inherited_below_id;
 		gg_live_set_end(live_set, sample, target->set->round_count);
-		writer->lost_count++;
+		writer->counts.lost_count++;
 	}
 	return writer->status;
 }
@@ -113,7 +115,7 @@ static int add_unseen(struct gg_target *target, const struct gg_region_view *vie
 		                                                    view->live[i].id);
 
 		if (known == NULL && gg_ingest_sample(target, &view->live[i]) != NULL)
-			target->writer->lost_count++;
+			target->writer->counts.lost_count++;
 	}
 	return target->writer->status;
 }
@@ -224,6 +226,7 @@ static int reconcile_running(struct gg_target *target, uint64_t drop_count)
 	bool is_drained;
 	struct gg_region_view view;
 
+	gg_assert(target->has_ring && !target->is_finished);
 	gg_ingest_drain(target, false);
 	is_drained = target->ring.tail >= head;
 	before_id = writer->next_id;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/hash.h"
 #include "record/regions/session_directory.h"
 
@@ -71,6 +72,7 @@ static struct gg_succession_region *find(struct gg_succession *succession, const
 			return NULL;
 		return gg_array_add(&succession->regions);
 	}
+	gg_assert(index < succession->regions.count);
 	return &succession->regions.items[index];
 }
 
@@ -181,6 +183,7 @@ void gg_succession_ended(struct gg_succession *succession, const char *name, uin
 	uint64_t dropped = drop_of(succession, name);
 	uint32_t slot = succession->end_count % GG_SUCCESSION_ENDS;
 
+	gg_assert(end_ns != 0);
 	if (dropped == 0)
 		return;
 	for (uint32_t i = 0; i < known_ends(succession); i++)
@@ -204,6 +207,7 @@ void gg_succession_order(const struct gg_succession *succession, const char *nam
 	for (uint32_t i = 0; i < known_ends(succession); i++) {
 		const struct gg_succession_end *other = &succession->ends[i];
 
+		gg_assert(other->dropped != 0 && other->dropped <= succession->event_count);
 		if (other->dropped < dropped && other->end_ns > *ret_after_ns)
 			*ret_after_ns = other->end_ns;
 		if (other->dropped > dropped && other->end_ns < *ret_before_ns)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/size.h"
 #include "region/control.h"
 #include "region/reader/view.h"
@@ -129,7 +130,7 @@ static int add_process(struct gg_target *target)
 		return writer->status;
 	target->record.id = target->id;
 	target->stack_map.process = target->id;
-	writer->process_count++;
+	writer->counts.process_count++;
 	return 0;
 }
 
@@ -232,6 +233,7 @@ static void forget(struct gg_target_set *set, struct gg_target **link)
 {
 	struct gg_target *target = *link;
 
+	gg_assert(target->is_finished && set->finished_count > 0);
 	*link = target->next;
 	for (struct gg_target *other = set->first; other != NULL; other = other->next)
 		if (other->ancestor == target)
@@ -263,8 +265,10 @@ static bool remembers_too_much(struct gg_target_set *set, struct gg_target ***re
 
 void gg_target_use_ancestors(struct gg_target *target)
 {
-	for (struct gg_target *other = target->ancestor; other != NULL; other = other->ancestor)
+	for (struct gg_target *other = target->ancestor; other != NULL; other = other->ancestor) {
+		gg_assert(other != target);
 		other->last_use = ++target->set->use_count;
+	}
 }
 
 void gg_target_close(struct gg_target *target)
@@ -272,6 +276,7 @@ void gg_target_close(struct gg_target *target)
 	struct gg_target_set *set = target->set;
 	struct gg_target **oldest = NULL;
 
+	gg_assert(!target->is_finished && target->reader.fd >= 0);
 	close(target->reader.fd);
 	target->reader.fd = -1;
 	target->is_finished = true;

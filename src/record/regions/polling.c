@@ -114,7 +114,8 @@ static void compact(struct gg_polling *polling)
 {
 	int more = 1;
 
-	if (polling->writer.sample_count + polling->writer.lost_count < COMPACT_FROM ||
+	if (polling->writer.counts.sample_count + polling->writer.counts.lost_count <
+	            COMPACT_FROM ||
 	    polling->count % COMPACT_EVERY != 0)
 		return;
 	for (int i = 0; i < COMPACT_CALLS && more == 1; i++)
@@ -131,13 +132,13 @@ static int apply_view(struct gg_target *target, const struct gg_region_view *vie
                       const struct gg_span *span)
 {
 	struct gg_profile_writer *writer = target->writer;
-	uint64_t lost_count = writer->lost_count;
+	uint64_t lost_count = writer->counts.lost_count;
 
 	gg_stack_map_update(&target->stack_map, &target->reader, target->writer);
 	gg_reconcile_samples(
 		target, view, UINT64_MAX,
 		target->writer->now_ns); /* every known sample comes from an earlier view */
-	if (writer->lost_count != lost_count) {
+	if (writer->counts.lost_count != lost_count) {
 		gg_profile_writer_event(writer, target->id, target->complete_ns, "lost",
 		                        "what was freed from here on was found at the next look");
 		gg_profile_writer_event(writer, target->id, writer->now_ns, "reconciled", "a look");

@@ -125,10 +125,10 @@ static int note_what_is_missing(struct gg_profile_writer *writer, const struct r
 		if (gg_preloadable_of(exe, reason) != GG_PRELOADABLE_PART)
 			continue;
 		gg_profile_writer_note(writer, "Not all can be seen: of %s, %s.", exe, reason);
-		if (writer->taken_count == 0 && why[0] == '\0')
+		if (writer->counts.taken_count == 0 && why[0] == '\0')
 			snprintf(why, GG_SALVAGE_WHY_MAX, "%s", reason);
 	}
-	if (writer->taken_count > 0)
+	if (writer->counts.taken_count > 0)
 		return writer->status;
 	if (why[0] == '\0') {
 		gg_diagnostics_unseen(writer, why);
@@ -142,7 +142,7 @@ int gg_load_note_region(struct gg_profile_writer *writer, const struct gg_target
 	const struct region region = { .header = target->reader.header };
 	char why[GG_SALVAGE_WHY_MAX] = "";
 
-	writer->taken_count = 1; /* "nothing was sampled" would be too early here */
+	writer->counts.taken_count = 1; /* "nothing was sampled" would be too early here */
 	note_what_it_is(writer, target, false);
 	return note_what_is_missing(writer, &region, 1, why);
 }
@@ -236,7 +236,7 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		status = gg_profile_writer_commit(&writer);
 	if (ret_salvage != NULL) {
 		*ret_salvage = (struct gg_salvage){ .region_count = count,
-			                            .sample_count = writer.sample_count };
+			                            .sample_count = writer.counts.sample_count };
 		memcpy(ret_salvage->why, why, sizeof(why));
 	}
 	gg_target_set_done(&set);

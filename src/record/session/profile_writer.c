@@ -14,12 +14,8 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/time_units.h"
 
-/* The progress line appears after one second, and changes five times a second. */
-#define PROGRESS_AFTER_NS GG_NS_PER_S
-#define PROGRESS_EVERY_NS UINT64_C(200000000)
-#define TIME_MOST         INT64_C(1000000000000000000) /* 31 years in ns, before the first round */
+#define TIME_MOST INT64_C(1000000000000000000) /* 31 years in ns, before the first round */
 
 int gg_profile_writer_init(struct gg_profile_writer *writer, struct gg_profile *profile,
                            uint64_t start_ns, struct gg_error *error)
@@ -60,37 +56,10 @@ int64_t gg_profile_writer_time(struct gg_profile_writer *writer, uint64_t monoto
 	return time_ns > -TIME_MOST ? time_ns : -TIME_MOST;
 }
 
-void gg_profile_writer_progress_begin(struct gg_profile_writer *writer, bool is_wanted)
-{
-	writer->progress_from_ns = is_wanted ? gg_clock_monotonic_ns() : 0;
-}
-
 void gg_profile_writer_progress(struct gg_profile_writer *writer)
 {
-	uint64_t now_ns;
-
-	if (writer->progress_from_ns == 0)
-		return;
-	now_ns = gg_clock_monotonic_ns();
-	if (now_ns - writer->progress_from_ns < PROGRESS_AFTER_NS ||
-	    now_ns - writer->progress_last_ns < PROGRESS_EVERY_NS)
-		return;
-	writer->progress_last_ns = now_ns;
-	writer->progress_shown = true;
-	fprintf(stderr, "\rgeiger: finishing, %llu %s ... %.0f s\033[K",
-	        (unsigned long long)(writer->progress_what != NULL ? writer->progress_count
-	                                                           : writer->sample_count),
-	        writer->progress_what != NULL ? writer->progress_what : "samples",
-	        (double)(now_ns - writer->progress_from_ns) * 1e-9);
-	fflush(stderr);
-}
-
-void gg_profile_writer_progress_end(struct gg_profile_writer *writer)
-{
-	if (writer->progress_shown)
-		fputs("\r\033[K", stderr);
-	writer->progress_from_ns = 0;
-	writer->progress_shown = false;
+	if (writer->progress != NULL)
+		gg_progress_line_update(writer->progress, writer->counts.sample_count, "samples");
 }
 
 /* Writes the buffered samples, in the order of their ids. */
@@ -121,15 +90,16 @@ uint64_t gg_profile_writer_sample(struct gg_profile_writer *writer,
 		return 0;
 	if (writer->status < 0)
 		return 0;
+	gg_assert(writer->pending_count < GG_PROFILE_WRITER_PENDING_MAX && sample->process != 0);
 	added = &writer->pending[writer->pending_count++];
 	*added = *sample;
 	added->id = writer->next_id++;
 	if (sample->origin == GG_PROFILE_WRITER_NO_ORIGIN)
 		added->origin = added->id;
 	/* An inherited sample counts as its ancestor's, as in reports. */
-	writer->sample_count += sample->origin == 0 ||
-	                        sample->origin == GG_PROFILE_WRITER_NO_ORIGIN;
-	writer->orphan_count += sample->origin == GG_PROFILE_WRITER_NO_ORIGIN;
+	writer->counts.sample_count += sample->origin == 0 ||
+	                               sample->origin == GG_PROFILE_WRITER_NO_ORIGIN;
+	writer->counts.orphan_count += sample->origin == GG_PROFILE_WRITER_NO_ORIGIN;
 	return added->id;
 }
 
@@ -147,6 +117,7 @@ int gg_profile_writer_end(struct gg_profile_writer *writer, uint64_t id,
 		return gg_profile_writer_keep(
 			writer, gg_profile_end_sample(writer->profile, id, end, writer->error));
 	sample = &writer->pending[id - first];
+	gg_assert(sample->id == id);
 	sample->free_ns = end->free_ns > sample->alloc_ns ? end->free_ns : sample->alloc_ns;
 	sample->free_thread = end->thread;
 	sample->free_stack = end->stack;
@@ -170,6 +141,7 @@ int gg_profile_writer_move(struct gg_profile_writer *writer, uint64_t id, uint64
 		                              gg_profile_move_sample(writer->profile, id, address,
 		                                                     is_old, writer->error));
 	sample = &writer->pending[id - first];
+	gg_assert(sample->id == id);
 	sample->address = address;
 	sample->flags |= is_old ? GG_PROFILE_SAMPLE_OLD : 0;
 	return 0;
@@ -214,10 +186,10 @@ void gg_profile_writer_expose(struct gg_profile_writer *writer,
 	double last = (double)control->interval_bytes;
 	double most = last > process->interval_bytes ? last : process->interval_bytes;
 
-	writer->off_count += control->active == 0;
-	writer->counts_allocations |= process->scheme == GG_SCHEME_PER_ALLOCATION;
-	if (most > writer->interval_most)
-		writer->interval_most = most;
+	writer->counts.off_count += control->active == 0;
+	writer->counts.counts_allocations |= process->scheme == GG_SCHEME_PER_ALLOCATION;
+	if (most > writer->counts.interval_most)
+		writer->counts.interval_most = most;
 }
 
 int gg_profile_writer_commit(struct gg_profile_writer *writer)

@@ -20,6 +20,8 @@
 #include "base/error.h"
 #include "profile/profile.h"
 #include "record/process/jit_names.h"
+#include "record/session/progress_line.h"
+#include "record/session/session_counts.h"
 #include "region/layout.h"
 
 enum { GG_PROFILE_WRITER_PENDING_MAX = 32768 };
@@ -37,28 +39,8 @@ struct gg_profile_writer {
 
 	struct gg_jit_names jit;
 
-	/* Counts for the closing line and the notes. */
-	uint64_t sample_count; /* samples in the profile, without inherited ones */
-	uint64_t orphan_count; /* inherited blocks among them that are no ancestor's sample */
-	uint64_t coarse_count; /* samples that aggregates count */
-	/* samples and aggregated samples with unknown times, without orphans */
-	uint64_t untimed_count;
-	/* changes that were found without their events, also of inherited samples */
-	uint64_t lost_count;
-	uint64_t dropped_count, dropped_event_count, damaged_count;
-	/* forked processes without a region, as their parents counted them */
-	uint64_t lost_child_count;
-	uint32_t process_count, off_count; /* all processes; those that were off at their end */
-	uint32_t shared_count;   /* forked processes that freed blocks they may have inherited */
-	uint64_t taken_count;    /* all samples, including those in totals alone */
-	double interval_most;    /* the largest sampling interval that a process was exposed to */
-	bool counts_allocations; /* the interval counts allocations, not bytes */
-
-	uint64_t progress_from_ns, progress_last_ns; /* 0: progress is off */
-	bool progress_shown;
-	const char
-		*progress_what; /* the unit of progress_count; NULL: the line shows sample_count */
-	uint64_t progress_count;
+	struct gg_session_counts counts;
+	struct gg_progress_line *progress; /* of its owner; NULL: long loops show nothing */
 };
 
 GG_MUST_CHECK int gg_profile_writer_init(struct gg_profile_writer *writer,
@@ -96,11 +78,8 @@ void gg_profile_writer_expose(struct gg_profile_writer *writer,
 /* Writes the waiting samples and commits: what is committed survives a kill of the recorder. */
 int gg_profile_writer_commit(struct gg_profile_writer *writer);
 
-/* Shows a line on the terminal after a second; gg_profile_writer_progress_end() clears it. */
-void gg_profile_writer_progress_begin(struct gg_profile_writer *writer, bool is_wanted);
-void gg_profile_writer_progress(
-	struct gg_profile_writer *writer); /* updates the line; call it in long loops */
-void gg_profile_writer_progress_end(struct gg_profile_writer *writer);
+/* Updates the progress line, if there is one; call it in long loops. */
+void gg_profile_writer_progress(struct gg_profile_writer *writer);
 
 /* Keeps `status` if it is the first failure.  Returns the first failure, or 0. */
 static inline int gg_profile_writer_keep(struct gg_profile_writer *writer, int status)

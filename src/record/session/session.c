@@ -28,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/printable.h"
@@ -66,6 +67,7 @@ struct session {
 	struct gg_launch launch;
 	struct gg_process_set processes;
 	struct gg_profile_writer writer;
+	struct gg_progress_line progress;
 	struct gg_profile_session record;
 	struct utsname system;
 	struct gg_profile *profile;
@@ -373,6 +375,7 @@ static void adapt(struct session *s, double fullest)
 		s->wait_ms = WAIT_MOST_MS;
 	if (has_embryo(s) && s->wait_ms > WAIT_LEAST_MS)
 		s->wait_ms = WAIT_LEAST_MS;
+	gg_assert(s->wait_ms >= WAIT_LEAST_MS && s->wait_ms <= WAIT_MOST_MS);
 }
 
 /* Compacts old history for COMPACT_NS at most, because rings fill up in the meantime. */
@@ -479,9 +482,7 @@ static void show_progress(void *context, uint64_t done_count, uint64_t total_cou
 {
 	struct session *s = context;
 
-	s->writer.progress_what = "addresses to look up";
-	s->writer.progress_count = total_count - done_count;
-	gg_profile_writer_progress(&s->writer);
+	gg_progress_line_update(&s->progress, total_count - done_count, "addresses to look up");
 }
 
 /*
@@ -505,7 +506,7 @@ static int name_frames(struct session *s)
 static int complete(struct session *s)
 {
 	s->writer.now_ns = now_of(s);
-	gg_profile_writer_progress_begin(&s->writer, !s->options->quiet && isatty(STDERR_FILENO));
+	gg_progress_line_begin(&s->progress, !s->options->quiet && isatty(STDERR_FILENO));
 	gg_new_regions_scan(&s->processes);
 	gg_memory_read(&s->memory, &s->processes);
 	gg_process_set_finish_all(&s->processes);
@@ -526,7 +527,7 @@ static int complete(struct session *s)
 		gg_process_set_committed(&s->processes);
 	gg_profile_close(s->profile);
 	s->profile = NULL;
-	gg_profile_writer_progress_end(&s->writer);
+	gg_progress_line_end(&s->progress);
 	return s->writer.status;
 }
 
@@ -615,6 +616,7 @@ static int begin(struct session *s, int *ret_exit_status)
 		return status;
 	}
 	warn_of_scheme(s);
+	s->writer.progress = &s->progress;
 	s->processes.writer = &s->writer;
 	s->processes.only_pid = s->options->no_children ? s->launch.pid : 0;
 	raise_descriptor_limit();
