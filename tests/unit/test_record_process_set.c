@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_record_process_set - the life of a region in a directory that the test fills itself.
+ *
+ * Children make small regions as the agent would, and the test kills them.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/process/new_regions.h"
+#include "record/process/process_set.h"
+#include "region.h"
+#include "scratch.h"
+#include "test.h"
+
+struct scene {
+	struct gg_process_set set;
+	struct gg_profile *profile;
+	struct gg_profile_writer writer;
+	struct gg_error error;
+	pid_t child;
+	/* The process, as read_profile() finds it in the profile. */
+	int process_count;
+	int64_t start_ns, end_ns, range_ns;
+	char ending[64];
+};
+
+static void scene_setup(struct scene *scene)
+{
+	struct gg_process_set *set = &scene->set;
+
+	set->directory.fd = set->pidfds_fd = set->succession.watch_fd = -1;
+	snprintf(set->directory.path, sizeof(set->directory.path), "%s", scratch_folder());
+	set->directory.fd = open(set->directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	REQUIRE(set->directory.fd >= 0);
+	REQUIRE(gg_profile_create(&scene->profile, NULL, &scene->error) == 0);
+	REQUIRE(gg_profile_writer_init(&scene->writer, scene->profile, gg_clock_monotonic_ns(),
+	                               &scene->error) == 0);
+	set->writer = &scene->writer;
+	gg_process_set_begin(set);
+}
+
+static void scene_teardown(struct scene *scene)
+{
+	if (scene->child > 0) {
+		kill(scene->child, SIGKILL);
+		waitpid(scene->child, NULL, 0);
+	}
+	if (scene->set.writer != NULL)
+		gg_process_set_done(&scene->set);
+	if (scene->set.directory.fd >= 0)
+		close(scene->set.directory.fd);
+	if (scene->profile != NULL)
+		gg_profile_writer_done(&scene->writer);
+	gg_profile_close(scene->profile);
+}
+
+FIXTURE(scene)
+
+/* Makes a region that claims to be of `pid`, with one sample.  Returns false if that fails. */
+static bool make_region(const char *directory, const char *name, pid_t pid)
+{
+	struct gg_region_options options;
+	struct gg_region_thread thread;
+	struct gg_region_file file;
+	struct gg_region region;
+	struct gg_allocation sample = region_sample(0x10000, 1000, 0);
+
+	region_small_options(&options);
+	options.pid = (uint32_t)pid;
+	if (gg_region_file_create(&file, directory, name, gg_region_options_file_bytes(&options)) <
+	            0 ||
+	    gg_region_init(&region, &file, &options) < 0)
+		return false;
+	gg_region_thread_begin(&region, &thread, (uint32_t)pid, "main", 0);
+	sample.time_ns = gg_clock_monotonic_ns();
+	return gg_region_record_alloc(&region, &thread, &sample) != 0;
+}
+
+static const char *name_of(pid_t pid)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "geiger-%d-7.region", (int)pid);
+	return name;
+}
+
+/* Forks a child that makes a region, of its own pid plus `distance`, and then waits. */
+static void start_child(struct scene *scene, int distance)
+{
+	int ready[2];
+	char byte;
+
+	REQUIRE(pipe2(ready, O_CLOEXEC) == 0);
+	scene->child = fork();
+	REQUIRE(scene->child >= 0);
+	if (scene->child == 0) {
+		bool is_made = make_region(scene->set.directory.path, name_of(getpid()),
+		                           getpid() + distance);
+
+		if (!is_made || write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	REQUIRE(read(ready[0], &byte, 1) == 1);
+	close(ready[0]);
+}
+
+static void kill_child(struct scene *scene)
+{
+	int status;
+
+	REQUIRE(kill(scene->child, SIGKILL) == 0);
+	REQUIRE(waitpid(scene->child, &status, 0) == scene->child);
+	gg_endings_add(&scene->set.endings, scene->child, status, -1);
+}
+
+static bool has_file(const struct scene *scene)
+{
+	return faccessat(scene->set.directory.fd, name_of(scene->child), F_OK, 0) == 0;
+}
+
+static int note_process(const struct gg_profile_process *process, void *context)
+{
+	struct scene *scene = context;
+
+	scene->process_count++;
+	scene->start_ns = process->start_ns;
+	scene->end_ns = process->end_ns;
+	scene->range_ns = process->end_range_ns;
+	snprintf(scene->ending, sizeof(scene->ending), "%s",
+	         process->ending != NULL ? process->ending : "");
+	return 0;
+}
+
+static void read_profile(struct scene *scene)
+{
+	REQUIRE(gg_profile_writer_commit(&scene->writer) == 0);
+	gg_process_set_committed(&scene->set);
+	REQUIRE(gg_profile_each_process(scene->profile, note_process, scene, &scene->error) == 0);
+}
+
+TEST_WITH(scene, a_region_becomes_a_member_once_and_goes_after_the_commit)
+{
+	start_child(scene, 0);
+	REQUIRE(gg_new_regions_scan(&scene->set) == 0);
+	CHECK_EQ_U64(scene->set.count, 1);
+	CHECK(gg_process_set_find(&scene->set, (uint32_t)scene->child) != NULL);
+	CHECK(gg_process_set_has(&scene->set, name_of(scene->child)));
+	REQUIRE(gg_new_regions_scan(&scene->set) == 0);
+	CHECK_EQ_U64(scene->set.count, 1);
+	CHECK(!gg_process_set_finish_ended(&scene->set, true));
+	CHECK_EQ_U64(scene->set.count, 1);
+	kill_child(scene);
+	gg_process_set_finish_ended(&scene->set, true);
+	CHECK_EQ_U64(scene->set.count, 0);
+	CHECK(has_file(scene) && gg_process_set_has(&scene->set, name_of(scene->child)));
+	read_profile(scene);
+	CHECK(!has_file(scene) && !gg_process_set_has(&scene->set, name_of(scene->child)));
+	CHECK_EQ_U64(scene->writer.counts.sample_count, 1);
+	CHECK_EQ_I64(scene->process_count, 1);
+	CHECK_EQ_STR(scene->ending, "killed by signal 9");
+	scene->child = 0;
+}
+
+TEST_WITH(scene, the_end_of_a_killed_process_is_between_its_last_sign_of_life_and_its_notice)
+{
+	int64_t alive_ns, killed_ns;
+
+	start_child(scene, 0);
+	REQUIRE(gg_new_regions_scan(&scene->set) == 0);
+	gg_process_set_listen(&scene->set);
+	alive_ns = gg_profile_writer_time(&scene->writer, gg_clock_monotonic_ns());
+	gg_process_set_listen(&scene->set); /* it lives until here at least */
+	kill_child(scene);
+	killed_ns = gg_profile_writer_time(&scene->writer, gg_clock_monotonic_ns());
+	gg_process_set_finish_ended(&scene->set, true);
+	read_profile(scene);
+	CHECK(scene->end_ns >= killed_ns && scene->range_ns > 0);
+	CHECK(scene->end_ns - scene->range_ns >= alive_ns);
+	CHECK(scene->end_ns - scene->range_ns <= killed_ns);
+	scene->child = 0;
+}
+
+TEST_WITH(scene, a_region_whose_header_has_another_pid_is_removed)
+{
+	start_child(scene, 1);
+	REQUIRE(gg_new_regions_scan(&scene->set) == 0);
+	CHECK_EQ_U64(scene->set.count, 0);
+	CHECK(!has_file(scene));
+}
+
+TEST_WITH(scene, a_file_that_is_no_region_waits_while_its_process_lives)
+{
+	char path[512];
+	int fd;
+
+	start_child(scene, 0);
+	snprintf(path, sizeof(path), "%s/%s", scene->set.directory.path, name_of(scene->child));
+	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	REQUIRE(fd >= 0);
+	close(fd);
+	REQUIRE(gg_new_regions_scan(&scene->set) == 0);
+	CHECK(scene->set.count == 0 && scene->set.has_embryo && has_file(scene));
+	kill_child(scene);
+	REQUIRE(gg_new_regions_scan(&scene->set) == 0);
+	CHECK(!scene->set.has_embryo && !has_file(scene));
+	scene->child = 0;
+}
+
+TEST_WITH(scene, after_the_recording_a_new_region_is_switched_off_and_removed)
+{
+	start_child(scene, 0);
+	scene->set.is_over = true;
+	REQUIRE(gg_new_regions_scan(&scene->set) == 0);
+	CHECK_EQ_U64(scene->set.count, 0);
+	CHECK_EQ_U64(scene->set.left_out_count, 1);
+	CHECK(!has_file(scene));
+}
