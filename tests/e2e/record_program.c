@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of `geiger record` record: record_program WHAT [NUMBER].  Blocks of 777 bytes are
- * what they count.
+ * record_program WHAT [NUMBER] - does what a test of `geiger record` wants to see recorded.
+ *
+ * The tests count blocks of 777 bytes.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

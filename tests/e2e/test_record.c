@@ -354,7 +354,7 @@ TEST(a_daemon_belongs_to_the_session_until_it_ends)
 	    CHECK(RUN(&r, "-i", "4k", "--", helper(), "daemon", "3000"))) {
 		CHECK_EQ_I64(r.child.exit_status, 0);
 		CHECK_EQ_STR(gg_buf_text(&r.child.out), "parent\n");
-		/* What the daemon allocates, it does 3 s after the command has ended. */
+		/* The daemon allocates 3 s after the command has ended. */
 		CHECK(recording_number(&r, "select count(*) from sample where t_alloc > 2900000000 "
 		                           "and origin is null") > 50);
 		CHECK(recording_number(&r, "select end_ns from session") > 3e9);
@@ -471,7 +471,7 @@ TEST(our_own_failures_are_125_126_and_127)
 	CHECK(RUN(&r, "--", "no-such-command") && r.child.exit_status == 127);
 	CHECK_CONTAINS(gg_buf_text(&r.child.err), "no-such-command: ");
 	CHECK(RUN(&r, "--", r.path) && r.child.exit_status == 126);
-	/* What was there is still there. */
+	/* The file that existed before still exists. */
 	CHECK(stat(r.path, &after) == 0 && before.st_ino == after.st_ino);
 	CHECK(RUN(&r, "--no-such-option", "--", "true") && r.child.exit_status == 125);
 	CHECK(RUN(&r, "--max-time", "soon", "--", "true") && r.child.exit_status == 125);

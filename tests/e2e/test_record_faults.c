@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What befalls regions and processes while they are recorded: the command does not notice, the
- * profile is whole, and says what it lacks.
+ * test_record_faults - regions and processes that are damaged while they are recorded.
+ *
+ * The command does not notice, and the profile is whole and says what it lacks.
  */
 #include <stdlib.h>
 #include <string.h>

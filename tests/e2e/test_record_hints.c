@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A profile that is empty or thin says why: one test a reason, on programs made for it.  What the
- * recorder has to notice by itself lives for 2 s: it looks every 50 ms, or less often where a look
- * takes more than half a millisecond of a processor.
+ * test_record_hints - a profile that is empty or thin says why.
+ *
+ * Each test shows one reason, with a program made for it.  A process that the recorder has to
+ * notice by itself lives for 2 s: the recorder searches every 50 ms, or less often if a search
+ * takes more than half a millisecond of processor time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +186,7 @@ TEST(a_profile_that_is_as_it_should_be_says_nothing)
 		60));
 	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from note"), 0);
 	CHECK(strstr(gg_buf_text(&r.child.err), "; ") == NULL);
-	/* Small blocks take four times what was asked for. */
+	/* The allocator takes four times the requested size for small blocks. */
 	if (CHECK(make(&r, "small",
 	               "#include <stdlib.h>\n#include <unistd.h>\nvoid *volatile p;\n"
 	               "int main(void) { for (int i = 0; i < 2000000; i++) p = malloc(8);\n"
@@ -529,8 +531,8 @@ TEST(memory_that_never_went_through_malloc_is_told)
 	               "MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 64 << 20);\n"
 	               "usleep(2500000); return 0; }",
 	               "", path))) {
-		SAYS(&r, 0, "the program maps memory itself: --mmap records that, too", "-i", "64k",
-		     "--", path);
+		SAYS(&r, 0, "the program maps memory itself, and --mmap records such mappings",
+		     "-i", "64k", "--", path);
 		/* With that there is nothing to say. */
 		CHECK(recording_run(
 			&r, (const char *const[]){ "-i", "64k", "--mmap", "--", path, NULL }, 60));

@@ -122,7 +122,7 @@ TEST(regions_are_listed_and_dead_ones_removed)
 		CHECK_CONTAINS(gg_buf_text(&r.child.out), "dead");
 		CHECK_CONTAINS(gg_buf_text(&r.child.out), r.directory);
 
-		/* What only looks like one: a text, and links to a file and a directory. */
+		/* These only look like regions: a text, and links to a file and a directory. */
 		snprintf(text, sizeof(text), "%s/geiger-1-1.region", r.directory);
 		int fd = open(text, O_WRONLY | O_CREAT | O_EXCL, 0600);
 
@@ -344,7 +344,7 @@ TEST(of_a_directory_that_is_named_the_newest_profiles_are_kept_on_demand)
 	make_profile(&r, path, "old.geiger", 3000);
 	make_profile(&r, path, "older.geiger", 4000);
 	make_profile(&r, path, others[1], 5000);
-	/* What only looks like a profile. */
+	/* This file only looks like a profile. */
 	snprintf(path, sizeof(path), "%s/%s", r.directory, others[0]);
 	FILE *file = fopen(path, "w");
 

@@ -41,7 +41,8 @@ static bool start(struct recording *r, struct running *run, const char *script, 
 	if (run->pid == 0) {
 		setpgid(0, 0);
 		/*
-		 * Whoever started the tests may have them ignored, and a shell cannot trap those.
+		 * The tests may run with these signals ignored, and a shell cannot trap
+		 * ignored signals.
 		 */
 		signal(SIGINT, SIG_DFL);
 		signal(SIGQUIT, SIG_DFL);
@@ -490,7 +491,7 @@ TEST(a_profile_that_cannot_grow_leaves_the_regions_and_the_exit_status)
 	dup2(saved, 2);
 	close(saved);
 	if (CHECK(started) && CHECK(wait_for(&run, "ready", 60))) {
-		/* Of the recorder alone: the command has what it was started with. */
+		/* Only the recorder changes its signals: the command keeps those it had. */
 		CHECK_EQ_I64(stat(r.path, &file), 0);
 		small.rlim_cur = small.rlim_max = (rlim_t)file.st_size + 100000;
 		CHECK_EQ_I64(prlimit(run.pid, RLIMIT_FSIZE, &small, NULL), 0);

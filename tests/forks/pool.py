@@ -2,8 +2,9 @@
 """pool.py TRUTH: blocks of Python on both sides of 512 bytes, in a parent and in processes that it
 forks.
 
-A bytes object is one block of sys.getsizeof() bytes.  Numbers below 257 are made once, and places
-for all blocks are there before, so a function allocates its blocks and next to nothing else.
+A bytes object is one block of sys.getsizeof() bytes.  Python makes numbers below 257 once, and the
+lists have room for all blocks from the start.  So a function allocates its blocks and hardly
+anything more.
 """
 
 import multiprocessing

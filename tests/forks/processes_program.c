@@ -9,9 +9,9 @@
  *   site NAME ALLOCATED_BYTES LIVE_BYTES LEFT_BYTES
  *   total ALLOCATED_BYTES LIVE_BYTES LEFT_BYTES PEAK_BYTES
  *
- * LEFT_BYTES is what each process held of its own at its exit; no block is freed by whoever
- * allocated it while somebody who inherited it still holds it. Nothing else in the program
- * allocates.  PEAK_BYTES is 0 where the schedule of the processes decides.
+ * LEFT_BYTES counts the blocks that each process allocated itself and held at its exit.  A process
+ * never frees its block while a process that inherited it still holds it.  The program allocates
+ * nothing besides these blocks.  PEAK_BYTES is 0 where the schedule of the processes decides.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -43,7 +43,7 @@ struct block {
 };
 
 static struct tally *tally;
-static struct block held[HELD_MAX]; /* by this process, inherited ones too */
+static struct block held[HELD_MAX]; /* by this process, including inherited ones */
 static unsigned held_count, inherited_count;
 static unsigned number, blocks;
 static unsigned who; /* which child this is: equal runs allocate the same */
@@ -264,7 +264,7 @@ static void chain(char **argv)
 	_exit(3);
 }
 
-/* What a script starts: the last one of it has the number 0. */
+/* A process that a script starts; the last one has the number 0. */
 static void one_of_a_script(void)
 {
 	who = number;

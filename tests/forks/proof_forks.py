@@ -122,7 +122,7 @@ def is_inside(interval, truth):
 
 
 def run_one(cell, seed, folder):
-    """What was covered of one run: (kind, metric) to a list of booleans; and the errors of the
+    """The coverage of one run: (kind, metric) to a list of booleans; and the errors of the
     sums."""
     command, interval, options, has_peak = CELLS[cell]
     profile, truth = os.path.join(folder, f"{cell}.{seed}.geiger"), os.path.join(folder, f"{cell}.{seed}.truth")
