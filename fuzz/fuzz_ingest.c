@@ -62,6 +62,7 @@ static void record(struct gg_profile_writer *writer, int fd, const uint8_t *rest
 		spoilt_more(rest, rest_size);
 		gg_ingest_drain(target, false);
 		gg_reconcile_if_lossy(target);
+		gg_live_set_validate(&target->live_set);
 		writer->now_ns = 20000;
 		gg_final_state_write(target,
 		                     (struct gg_end_bounds){ writer->now_ns, writer->now_ns },

@@ -59,6 +59,18 @@ static void load(struct scene *scene)
 	scene->made.profile = NULL;
 }
 
+/* Loads samples of 1, 2, 4 and 8 bytes, of which the last one is never freed. */
+static void load_moments(struct scene *scene)
+{
+	uint32_t stack = made_stack(&scene->made, "main");
+
+	made_sample(&scene->made, stack, 1, 10, 20);
+	made_sample(&scene->made, stack, 2, 20, 30);
+	made_sample(&scene->made, stack, 4, 20, 40);
+	made_sample(&scene->made, stack, 8, 25, GG_TIME_NONE);
+	load(scene);
+}
+
 /* Runs the query of the scene; the result before goes. */
 static void ask(struct scene *scene)
 {
@@ -182,14 +194,7 @@ TEST_WITH(scene, the_allocator_is_no_part_of_a_stack)
 
 TEST_WITH(scene, a_moment_has_what_was_allocated_and_not_yet_freed)
 {
-	uint32_t stack;
-
-	stack = made_stack(&scene->made, "main");
-	made_sample(&scene->made, stack, 1, 10, 20);
-	made_sample(&scene->made, stack, 2, 20, 30);
-	made_sample(&scene->made, stack, 4, 20, 40);
-	made_sample(&scene->made, stack, 8, 25, GG_TIME_NONE);
-	load(scene);
+	load_moments(scene);
 	CHECK_EQ_DOUBLE(total_of(scene), 8);
 	scene->query.to_ns = 9;
 	CHECK_EQ_DOUBLE(total_of(scene), 0);
@@ -252,14 +257,8 @@ TEST_WITH(scene, times_are_swept_and_sampled_alike)
 	const double live[] = { 0, 1, 6, 14, 12, 8 }; /* the end shows what the process held then */
 	struct gg_tally tallies[6];
 	double sums[4] = { 0 };
-	uint32_t stack;
 
-	stack = made_stack(&scene->made, "main");
-	made_sample(&scene->made, stack, 1, 10, 20);
-	made_sample(&scene->made, stack, 2, 20, 30);
-	made_sample(&scene->made, stack, 4, 20, 40);
-	made_sample(&scene->made, stack, 8, 25, GG_TIME_NONE);
-	load(scene);
+	load_moments(scene);
 	scene->query.to_ns = 30;
 	CHECK_EQ_I64(gg_query_sweep(scene->model, &scene->query, count_visit, sums, &error), 0);
 	CHECK(sums[0] == 4 && sums[1] == 12 && sums[2] == 2 && sums[3] == 30);

@@ -128,6 +128,7 @@ static int count_coarse(const struct gg_profile_coarse *coarse, void *context)
 /* Ends the process and reads what the profile has of it. */
 static void finish(struct scene *scene)
 {
+	gg_live_set_validate(&scene->target->live_set);
 	REQUIRE(gg_final_state_write(scene->target, (struct gg_end_bounds){ 1 << 20, 1 << 20 },
 	                             "exited 0") == 0);
 	REQUIRE(gg_profile_writer_commit(&scene->writer) == 0);
@@ -221,6 +222,7 @@ TEST_WITH(scene, any_order_of_events_and_losses_adds_up)
 		if (random % 64 == 7) {
 			gg_ingest_drain(scene->target, false);
 			CHECK_EQ_I64(gg_reconcile_if_lossy(scene->target), 0);
+			gg_live_set_validate(&scene->target->live_set);
 		}
 	}
 	finish(scene);
