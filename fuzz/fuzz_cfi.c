@@ -10,7 +10,7 @@
  *   the rest  .eh_frame_hdr, then .eh_frame; or the file
  *
  * Each section is copied to a block of exactly its size, so that the address sanitizer sees any
- * read beyond it.  What is computed must also hold together; abort() where it does not.
+ * read beyond it.  The results must also agree with each other; otherwise the target calls abort().
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void step(const struct gg_cfi_module *module, uint64_t pc)
 	free(copy);
 }
 
-/* The rule of a row is the same all over the range that is told with it. */
+/* The rule of a row holds for the whole range that comes with it. */
 static void check_range(const struct gg_cfi_module *module, uint64_t pc)
 {
 	struct gg_cfi_range range, unused;

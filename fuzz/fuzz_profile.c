@@ -229,7 +229,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		use(profile);
 		gg_profile_close(profile);
 	}
-	/* Changing it must not crash either. */
+	/* A change of the profile must not crash. */
 	if (gg_profile_edit(&profile, path, &error) == 0) {
 		(void)!gg_profile_add_note(profile, "a note", &error);
 		(void)!gg_profile_finish(profile, &error);

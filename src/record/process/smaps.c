@@ -5,9 +5,10 @@
 #include "record/process/smaps.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/maps_line.h"
 
 enum { SMAPS_PAGE_BYTES = 4096 };
 
@@ -53,24 +54,22 @@ static bool is_region_file(const char *base)
 static bool begin_mapping(struct smaps_mapping *mapping, const struct smaps_mapping *before,
                           const char *line)
 {
-	unsigned long long begin, end, inode;
-	int name_at = 0;
+	struct gg_maps_line head;
 	const char *base;
 
-	if (sscanf(line, "%llx-%llx %*s %*s %*s %llu%n", &begin, &end, &inode, &name_at) != 3 ||
-	    name_at == 0)
+	if (!gg_maps_line_parse(line, strcspn(line, "\n"), &head))
 		return false;
-	*mapping = (struct smaps_mapping){ .begin = begin,
-		                           .end = end,
-		                           .is_file = inode != 0,
+	*mapping = (struct smaps_mapping){ .begin = head.begin,
+		                           .end = head.end,
+		                           .is_file = head.inode != 0,
 		                           .has_reserve = true,
 		                           .has_huge_pages = true };
-	mapping->name = line + name_at + strspn(line + name_at, " ");
+	mapping->name = head.path;
 	base = base_name(mapping->name);
 	mapping->is_region = mapping->is_file && is_region_file(base);
 	mapping->is_library = strncmp(base, "libgeiger-agent", 15) == 0 ||
 	                      strncmp(base, "libgeiger-compat", 16) == 0 ||
-	                      (before->is_library && before->end == begin && inode == 0 &&
+	                      (before->is_library && before->end == head.begin && head.inode == 0 &&
 	                       *mapping->name == '\n');
 	return true;
 }

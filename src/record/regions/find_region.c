@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/maps_line.h"
 #include "base/path.h"
 #include "record/regions/process_alive.h"
 #include "record/regions/region_list.h"
@@ -65,7 +66,7 @@ static enum mapped is_mapped(uint32_t pid, const struct stat *file)
 {
 	char path[32], *line = NULL;
 	enum mapped answer = UNKNOWN;
-	unsigned long long inode;
+	struct gg_maps_line mapping;
 	size_t size = 0;
 	FILE *maps;
 
@@ -75,7 +76,8 @@ static enum mapped is_mapped(uint32_t pid, const struct stat *file)
 		return UNKNOWN;
 	while (answer != MAPPED && getline(&line, &size, maps) > 0) {
 		answer = NOT_MAPPED;
-		if (sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && inode == file->st_ino)
+		if (gg_maps_line_parse(line, strlen(line), &mapping) &&
+		    mapping.inode == file->st_ino)
 			answer = MAPPED;
 	}
 	free(line);
@@ -161,16 +163,18 @@ static char *find_mapped(uint32_t pid, bool *ret_is_removed)
 	snprintf(maps_path, sizeof(maps_path), "/proc/%" PRIu32 "/maps", pid);
 	maps = fopen(maps_path, "re");
 	while (maps != NULL && found == NULL && getline(&line, &size, maps) > 0) {
-		unsigned long long inode = 0;
-		char *path = strchr(line, '/');
+		struct gg_maps_line mapping;
 		const char *name;
+		char *path;
 
-		if (path == NULL || sscanf(line, "%*s %*s %*s %*s %llu", &inode) != 1)
+		if (!gg_maps_line_parse(line, strlen(line), &mapping) || mapping.path_bytes == 0 ||
+		    mapping.path[0] != '/')
 			continue;
-		path[strcspn(path, "\n")] = '\0';
+		path = line + (mapping.path - line);
+		path[mapping.path_bytes] = '\0';
 		name = gg_path_base(path);
 		if ((uint32_t)gg_session_directory_region_pid(name) == pid)
-			found = name_here(pid, path, inode);
+			found = name_here(pid, path, mapping.inode);
 		else if (strncmp(name, "geiger-", 7) == 0 && strstr(name, ".region") != NULL &&
 		         strcmp(path + strlen(path) - strlen(removed), removed) == 0)
 			*ret_is_removed = true;
