@@ -6,11 +6,21 @@
  * two dumps shows the activity between them.  A dump lists only the stacks that changed, and the
  * last dump is at the end of the window.
  *
- * Each heap has its own packet sequence with its own interned names.  The trace_processor
- * identifies a stack of an earlier dump by process and stack alone, so it would confuse two heaps
- * on one sequence.  The first packet of a sequence resets its state (flag 1); without this flag,
- * readers silently ignore all packets.  The clock snapshot relates the clock of dumps to the clock
- * of packets; without it, readers drop every dump.
+ * If a trace breaks one of these rules, readers lose or mix up its data without a message:
+ *
+ *   1. Clocks.  A dump has a time of CLOCK_MONOTONIC_COARSE, and its packet one of the boot
+ *      clock.  A clock snapshot relates the two.  Without it, readers drop every dump.
+ *   2. Names.  A dump refers to a stack by its number, and packets of the same sequence define
+ *      these numbers (perfetto_names.c).  The first packet of a sequence must have the flag
+ *      GG_SEQUENCE_CLEARED, and each packet that uses the numbers GG_SEQUENCE_NEEDED.
+ *   3. Heaps.  The trace_processor identifies a stack of an earlier dump by process and stack
+ *      alone, so it would confuse two heaps on one sequence.  So each heap has a sequence with
+ *      names of its own.
+ *   4. Indices.  The dumps of a sequence have consecutive numbers, because a gap means lost
+ *      packets.
+ *
+ * So the trace begins with the clocks, the author, the processes and their RSS.  Then come the
+ * names of all heaps, and then the dumps, step by step.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -240,6 +250,7 @@ static void write_dump(struct gg_perfetto_writer *writer, size_t first, size_t e
 	gg_wire_end(out, packet);
 }
 
+/* Writes the dumps of a step: one for each heap and process with a changed stack. */
 static void write_step(struct gg_perfetto_writer *writer)
 {
 	const struct gg_timeline_samples *steps = writer->steps;
