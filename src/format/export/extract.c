@@ -170,16 +170,18 @@ static void round_rows(struct gg_extract *extract)
 	for (size_t i = 0; i < extract->row_count; i++) {
 		struct gg_extract_sum *live = &extract->rows[i].live;
 		struct gg_extract_sum *allocated = &extract->rows[i].allocated;
-		struct plain_estimate held = estimate_of(&live->tally);
+		struct plain_estimate live_estimate = estimate_of(&live->tally);
 		struct plain_estimate all = estimate_of(&allocated->tally);
 		uint64_t bytes, count;
 
-		round_sum(&live_debt, held.samples > 0, held.bytes, held.count, &live->bytes,
-		          &live->count);
+		round_sum(&live_debt, live_estimate.samples > 0, live_estimate.bytes,
+		          live_estimate.count, &live->bytes, &live->count);
 		/* The sums are of doubles, so equal ones may differ in their last digits. */
-		if (all.samples >= held.samples && all.bytes >= held.bytes * (1 - 1e-9)) {
-			round_sum(&freed_debt, all.samples > held.samples, all.bytes - held.bytes,
-			          all.count - held.count, &bytes, &count);
+		if (all.samples >= live_estimate.samples &&
+		    all.bytes >= live_estimate.bytes * (1 - 1e-9)) {
+			round_sum(&freed_debt, all.samples > live_estimate.samples,
+			          all.bytes - live_estimate.bytes, all.count - live_estimate.count,
+			          &bytes, &count);
 			allocated->bytes = live->bytes + bytes;
 			allocated->count = live->count + count;
 			gg_assert(allocated->bytes >= live->bytes);

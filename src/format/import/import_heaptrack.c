@@ -276,12 +276,12 @@ static int write_rows(struct heaptrack_import *job)
 
 	for (size_t i = 0; i < job->allocations.count && status == 0; i++) {
 		double size = (double)of[i].size, live = (double)(of[i].count - of[i].freed);
-		struct gg_row_sums held = gg_row_weighing(&how, live, live * size);
+		struct gg_row_sums live_sum = gg_row_weighing(&how, live, live * size);
 		struct gg_row_sums freed = gg_row_weighing(&how, (double)of[i].freed,
 		                                           (double)of[i].freed * size);
 
 		if (of[i].count > 0)
-			status = gg_import_row(job->import, 0, of[i].stack, &held, &freed);
+			status = gg_import_row(job->import, 0, of[i].stack, &live_sum, &freed);
 	}
 	return status;
 }

@@ -71,7 +71,7 @@ static uint8_t *decompress(const uint8_t *bytes, size_t length, size_t *ret_leng
 	return out;
 }
 
-void gg_minidebuginfo_open(Elf *elf, struct gg_image_file *file)
+void gg_minidebuginfo_open(Elf *elf, struct gg_module_file *file)
 {
 	Elf_Data *data = section_data(elf, ".gnu_debugdata");
 	uint8_t *memory;
@@ -89,14 +89,14 @@ void gg_minidebuginfo_open(Elf *elf, struct gg_image_file *file)
 		free(memory);
 		return;
 	}
-	/* libelf refers to this memory; close_file() of image.c frees it after elf_end(). */
+	/* libelf refers to this memory; close_file() of module_files.c frees it after elf_end(). */
 	file->memory = memory;
 	file->fd = -1;
 }
 
 #else
 
-void gg_minidebuginfo_open(Elf *elf, struct gg_image_file *file)
+void gg_minidebuginfo_open(Elf *elf, struct gg_module_file *file)
 {
 	(void)elf;
 	(void)file;

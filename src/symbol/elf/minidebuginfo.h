@@ -6,10 +6,10 @@
  */
 #pragma once
 
-#include "symbol/elf/image.h"
+#include "symbol/elf/module_files.h"
 
 /* Sections that decompress to more bytes are ignored. */
 enum { GG_MINIDEBUGINFO_MAX = 256 << 20 };
 
 /* Opens the section of `elf` as `file`, which must be closed; without a section it stays closed. */
-void gg_minidebuginfo_open(Elf *elf, struct gg_image_file *file);
+void gg_minidebuginfo_open(Elf *elf, struct gg_module_file *file);

@@ -14,21 +14,21 @@
 #include "base/path.h"
 #include "symbol/dwarf/dwarf.h"
 #include "symbol/elf/debuginfod.h"
-#include "symbol/elf/image.h"
+#include "symbol/elf/module_files.h"
 #include "symbol/elf/symtab.h"
 #include "symbol/elf/sysroot_path.h"
 
 /* --- advice ------------------------------------------------------------------------------- */
 
 /* Appends the wanted build-id or, if any build will do, the build-id of the file that was found. */
-static void append_build_id(struct gg_buf *advice, const struct gg_image *image)
+static void append_build_id(struct gg_buf *advice, const struct gg_module_files *files)
 {
-	if (image->build_id_bytes == 0) {
+	if (files->build_id_bytes == 0) {
 		gg_buf_append_text(advice, "without build-id");
 		return;
 	}
 	gg_buf_append_text(advice, "build-id ");
-	gg_sysroot_path_append_hex(advice, image->build_id, image->build_id_bytes);
+	gg_sysroot_path_append_hex(advice, files->build_id, files->build_id_bytes);
 }
 
 /* True if the file probably comes from a package of the system. */
@@ -46,11 +46,11 @@ static bool is_of_system(const char *path)
 
 /* Says what debuginfod did, or that it could help.  Without a build-id it cannot. */
 static void append_network(struct gg_buf *advice, const struct gg_worker_task *task,
-                           const struct gg_image *image)
+                           const struct gg_module_files *files)
 {
-	if (image->network_failed)
+	if (files->network_failed)
 		gg_buf_append_text(advice, " (debuginfod did not answer)");
-	else if (task->options->offline || image->build_id_bytes == 0)
+	else if (task->options->offline || files->build_id_bytes == 0)
 		return;
 	else if (gg_debuginfod_is_wanted())
 		gg_buf_append_text(advice, " (debuginfod does not have it)");
@@ -60,7 +60,7 @@ static void append_network(struct gg_buf *advice, const struct gg_worker_task *t
 
 /* Advises on a file that was found but has no debug information. */
 static void advise_debug(struct gg_buf *advice, const struct gg_worker_task *task,
-                         const struct gg_image *image)
+                         const struct gg_module_files *files)
 {
 	const char *path = task->module->path;
 
@@ -69,14 +69,14 @@ static void advise_debug(struct gg_buf *advice, const struct gg_worker_task *tas
 	else
 		gg_buf_printf(advice, "build %s with -g, or give its debug file by --debug-dir (",
 		              gg_path_base(path));
-	append_build_id(advice, image);
+	append_build_id(advice, files);
 	gg_buf_append_text(advice, ")");
-	append_network(advice, task, image);
+	append_network(advice, task, files);
 }
 
 /* Advises on a module whose file is missing, damaged or replaced by another build. */
 static void advise_missing(struct gg_buf *advice, const struct gg_worker_task *task,
-                           const struct gg_image *image, enum gg_symbol_status status)
+                           const struct gg_module_files *files, enum gg_symbol_status status)
 {
 	const struct gg_symbol_module *module = task->module;
 
@@ -87,18 +87,18 @@ static void advise_missing(struct gg_buf *advice, const struct gg_worker_task *t
 	if (status == GG_SYMBOL_MISMATCH) {
 		gg_buf_printf(advice, "%s was replaced: it has ", module->path);
 		gg_buf_printf(advice, "%s%s, and ",
-		              image->other_build.length > 0 ? "build-id " : "no build-id",
-		              gg_buf_text(&image->other_build));
+		              files->other_build.length > 0 ? "build-id " : "no build-id",
+		              gg_buf_text(&files->other_build));
 		gg_buf_append_text(advice, "one ");
-		append_build_id(advice, image);
+		append_build_id(advice, files);
 		gg_buf_append_text(advice, " was loaded");
 	} else {
 		gg_buf_printf(advice, "%s is not here (", module->path);
-		append_build_id(advice, image);
+		append_build_id(advice, files);
 		gg_buf_append_text(advice, ")");
 	}
 	gg_buf_append_text(advice, "; name a folder that has it by --sysroot or --debug-dir");
-	append_network(advice, task, image);
+	append_network(advice, task, files);
 }
 
 /* --- names -------------------------------------------------------------------------------- */
@@ -145,17 +145,17 @@ static void use_symtab(struct gg_module_symbols *answers, const struct gg_symtab
 	}
 }
 
-static bool use_dwarf(const struct gg_worker_task *task, struct gg_image *image,
+static bool use_dwarf(const struct gg_worker_task *task, struct gg_module_files *files,
                       struct gg_module_symbols *answers, struct gg_buf *advice,
                       bool *ret_is_complete)
 {
-	Elf *elf = image->debug.elf != NULL ? image->debug.elf : image->main.elf;
-	bool has_alt = gg_image_open_alt(image, task, elf);
+	Elf *elf = files->debug.elf != NULL ? files->debug.elf : files->main.elf;
+	bool has_alt = gg_module_files_open_alt(files, task, elf);
 	struct gg_dwarf_result result = { 0 };
 
 	/* Without the alt file, libdw would take any file of that name, whatever its build-id. */
 	if (has_alt)
-		result = gg_dwarf_resolve(elf, image->alt.elf, answers, task->done_count);
+		result = gg_dwarf_resolve(elf, files->alt.elf, answers, task->done_count);
 	*ret_is_complete = result.has_dwarf && !result.is_incomplete;
 	if (!has_alt)
 		gg_buf_printf(advice,
@@ -176,33 +176,33 @@ enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task,
                                       struct gg_module_symbols *answers, struct gg_buf *advice,
                                       bool *ret_is_complete)
 {
-	struct gg_image image;
+	struct gg_module_files files;
 	struct gg_symtab symtab = { 0 };
-	enum gg_symbol_status status = gg_image_open(&image, task);
+	enum gg_symbol_status status = gg_module_files_open(&files, task);
 
 	*ret_is_complete = false;
 	if (status == GG_SYMBOL_FULL &&
-	    (task->without_dwarf || !use_dwarf(task, &image, answers, advice, ret_is_complete)))
+	    (task->without_dwarf || !use_dwarf(task, &files, answers, advice, ret_is_complete)))
 		status = GG_SYMBOL_NAMES;
 	else if (status == GG_SYMBOL_NAMES && strcmp(task->module->path, "[vdso]") != 0)
-		advise_debug(advice, task, &image);
+		advise_debug(advice, task, &files);
 	else if (status != GG_SYMBOL_FULL && status != GG_SYMBOL_NAMES)
-		advise_missing(advice, task, &image, status);
+		advise_missing(advice, task, &files, status);
 	/* The first worker died of the DWARF, so advice about missing files would not help. */
 	if (task->without_dwarf) {
 		gg_buf_clear(advice);
 		gg_buf_printf(advice, "the debug information of %s could not be read",
 		              gg_path_base(task->module->path));
 	}
-	if (image.main.elf != NULL)
-		gg_symtab_add(&symtab, image.main.elf);
-	if (image.debug.elf != NULL)
-		gg_symtab_add(&symtab, image.debug.elf);
-	if (image.mini.elf != NULL)
-		gg_symtab_add(&symtab, image.mini.elf);
+	if (files.main.elf != NULL)
+		gg_symtab_add(&symtab, files.main.elf);
+	if (files.debug.elf != NULL)
+		gg_symtab_add(&symtab, files.debug.elf);
+	if (files.mini.elf != NULL)
+		gg_symtab_add(&symtab, files.mini.elf);
 	gg_symtab_sort(&symtab);
 	use_symtab(answers, &symtab);
 	gg_symtab_done(&symtab);
-	gg_image_close(&image);
+	gg_module_files_close(&files);
 	return status;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image - finds and opens the files of a module, and accepts only those that fit.
+ * module_files - finds and opens the files of a module, and accepts only those that fit.
  *
- * A search goes through the places in the order of image.h.  Each try opens a file, checks that it
- * is ELF, and compares its build-id with the wanted one.  A wrong file is closed, and the search
- * goes on; the image notes what was wrong, so that the advice can tell the user.
+ * A search goes through the places in the order of module_files.h.  Each try opens a file, checks
+ * that it is ELF, and compares its build-id with the wanted one.  The search closes a wrong file,
+ * notes what was wrong for the advice to the user, and goes on.
  */
-#include "symbol/elf/image.h"
+#include "symbol/elf/module_files.h"
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
@@ -35,7 +35,7 @@ static const char default_debug_dir[] = "/usr/lib/debug";
 
 /* --- one file ----------------------------------------------------------------------------- */
 
-static void close_file(struct gg_image_file *file)
+static void close_file(struct gg_module_file *file)
 {
 	if (file->elf != NULL) {
 		elf_end(file->elf);
@@ -44,14 +44,14 @@ static void close_file(struct gg_image_file *file)
 	}
 	free(file->memory);
 	gg_buf_done(&file->path);
-	*file = (struct gg_image_file){ .fd = -1 };
+	*file = (struct gg_module_file){ .fd = -1 };
 }
 
 /*
  * Takes `fd` over.  If it is an ELF file, opens it in `file` and returns true.  Otherwise closes it
  * and returns false.
  */
-static bool adopt(struct gg_image_file *file, int fd, const char *path)
+static bool adopt(struct gg_module_file *file, int fd, const char *path)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	GElf_Ehdr header;
@@ -109,15 +109,15 @@ static bool has_build_id(Elf *elf, const uint8_t *build_id, size_t bytes)
 	return (size_t)found_bytes == bytes && memcmp(found, build_id, bytes) == 0;
 }
 
-static void note_other_build(struct gg_image *image, Elf *elf)
+static void note_other_build(struct gg_module_files *files, Elf *elf)
 {
 	const void *found;
 	ssize_t bytes = dwelf_elf_gnu_build_id(elf, &found);
 
-	image->saw_other_build = true;
-	gg_buf_clear(&image->other_build);
+	files->saw_other_build = true;
+	gg_buf_clear(&files->other_build);
 	if (bytes > 0)
-		gg_sysroot_path_append_hex(&image->other_build, found, (size_t)bytes);
+		gg_sysroot_path_append_hex(&files->other_build, found, (size_t)bytes);
 }
 
 static bool is_wanted(const struct gg_symbol_module *module, Elf *elf)
@@ -159,35 +159,35 @@ static bool any_debug_dir(const struct gg_symbol_options *options,
 }
 
 /* The arguments that the visitors share. */
-struct image_search {
-	struct gg_image *image;
+struct file_search {
+	struct gg_module_files *files;
 	const struct gg_symbol_module *module;
 	const char *path;        /* path of the module, without " (deleted)" */
 	const char *name, *base; /* file name of a link, and the folder that it is relative to */
 	uint32_t crc;
 	const uint8_t *build_id; /* the wanted build-id */
 	size_t build_id_bytes;
-	struct gg_image_file *file; /* the result */
+	struct gg_module_file *file; /* the result */
 };
 
 /*
  * Opens the main file at a path if it has the wanted build-id.  Otherwise notes why not, for the
  * advice.
  */
-static bool try_main(struct image_search *search, const char *root, const char *path)
+static bool try_main(struct file_search *search, const char *root, const char *path)
 {
-	struct gg_image_file *file = &search->image->main;
+	struct gg_module_file *file = &search->files->main;
 	int fd = gg_sysroot_path_open(root, path);
 
 	if (fd < 0)
 		return false;
 	if (!adopt(file, fd, path)) {
-		search->image->saw_damaged = true;
+		search->files->saw_damaged = true;
 		return false;
 	}
 	if (is_wanted(search->module, file->elf))
 		return true;
-	note_other_build(search->image, file->elf);
+	note_other_build(search->files, file->elf);
 	close_file(file);
 	return false;
 }
@@ -195,7 +195,7 @@ static bool try_main(struct image_search *search, const char *root, const char *
 static bool visit_main(const char *root, const char *dir, void *context)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct image_search *search = context;
+	struct file_search *search = context;
 
 	/*
 	 * Without a build-id, a file of the same name in a debug folder could belong to any module.
@@ -210,7 +210,7 @@ static bool visit_main(const char *root, const char *dir, void *context)
 	return !path.failed && try_main(search, root, path.data);
 }
 
-static void find_main(struct image_search *search, const struct gg_symbol_options *options)
+static void find_main(struct file_search *search, const struct gg_symbol_options *options)
 {
 	/* A file from outside the sysroot is right only if a build-id proves it. */
 	bool other_root = options->sysroot != NULL;
@@ -224,7 +224,7 @@ static void find_main(struct image_search *search, const struct gg_symbol_option
 }
 
 /* Takes over a descriptor, and keeps its file only if it has DWARF and the wanted build-id. */
-static bool adopt_debug(struct image_search *search, int fd, const char *path)
+static bool adopt_debug(struct file_search *search, int fd, const char *path)
 {
 	if (!adopt(search->file, fd, path))
 		return false;
@@ -239,7 +239,7 @@ static bool adopt_debug(struct image_search *search, int fd, const char *path)
  * Opens a file with DWARF if it has the wanted build-id and, if check_crc, the CRC of the
  * debuglink.
  */
-static bool try_debug(struct image_search *search, const char *root, const char *path,
+static bool try_debug(struct file_search *search, const char *root, const char *path,
                       bool check_crc)
 {
 	int fd = gg_sysroot_path_open(root, path);
@@ -256,7 +256,7 @@ static bool try_debug(struct image_search *search, const char *root, const char 
 static bool visit_build_id(const char *root, const char *dir, void *context)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct image_search *search = context;
+	struct file_search *search = context;
 
 	if (search->build_id_bytes < BUILD_ID_MIN)
 		return false;
@@ -271,7 +271,7 @@ static bool visit_build_id(const char *root, const char *dir, void *context)
 static bool visit_link(const char *root, const char *dir, void *context)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct image_search *search = context;
+	struct file_search *search = context;
 
 	gg_buf_printf(&path, "%s/%s/%s", dir, search->base, search->name);
 	if (!path.failed && try_debug(search, root, path.data, true))
@@ -281,11 +281,11 @@ static bool visit_link(const char *root, const char *dir, void *context)
 	return !path.failed && try_debug(search, root, path.data, true);
 }
 
-static bool find_by_link(struct image_search *search, const struct gg_symbol_options *options)
+static bool find_by_link(struct file_search *search, const struct gg_symbol_options *options)
 {
 	static const char *const below[] = { "", ".debug/" };
 	GG_CLEANUP(gg_buf_done) struct gg_buf base = { 0 }, path = { 0 };
-	struct gg_image_file *main = &search->image->main;
+	struct gg_module_file *main = &search->files->main;
 	const char *main_path = gg_buf_text(&main->path);
 	GElf_Word crc;
 
@@ -308,7 +308,7 @@ static bool find_by_link(struct image_search *search, const struct gg_symbol_opt
 	return any_debug_dir(options, visit_link, search);
 }
 
-static bool find_by_network(struct image_search *search, const struct gg_worker_task *task)
+static bool find_by_network(struct file_search *search, const struct gg_worker_task *task)
 {
 	struct gg_worker_shared *shared = task->shared;
 	int fd;
@@ -321,7 +321,7 @@ static bool find_by_network(struct image_search *search, const struct gg_worker_
 	 * GG_DEBUGINFOD_STALL_SECONDS.
 	 */
 	if (gg_load_relaxed(&shared->network_is_down) != 0) { /* see worker.h */
-		search->image->network_failed = true;
+		search->files->network_failed = true;
 		return false;
 	}
 	fd = gg_debuginfod_find(search->build_id, search->build_id_bytes);
@@ -329,7 +329,7 @@ static bool find_by_network(struct image_search *search, const struct gg_worker_
 		return false;
 	if (fd < 0) {
 		gg_store_relaxed(&shared->network_is_down, 1);
-		search->image->network_failed = true;
+		search->files->network_failed = true;
 		return false;
 	}
 	return adopt_debug(search, fd, "debuginfod");
@@ -351,10 +351,10 @@ static size_t vdso_bytes(const char *memory)
 	return end <= VDSO_MAX ? (size_t)end : 0;
 }
 
-static void open_vdso(struct image_search *search)
+static void open_vdso(struct file_search *search)
 {
 	const char *memory = (const char *)getauxval(AT_SYSINFO_EHDR); // NOLINT
-	struct gg_image_file *file = &search->image->main;
+	struct gg_module_file *file = &search->files->main;
 	size_t bytes = 0;
 
 	if (memory != NULL && memory[EI_CLASS] == ELFCLASS64)
@@ -370,26 +370,29 @@ static void open_vdso(struct image_search *search)
 	if (file->elf == NULL) {
 		close_file(file);
 	} else if (!is_wanted(search->module, file->elf)) {
-		note_other_build(search->image, file->elf);
+		note_other_build(search->files, file->elf);
 		close_file(file);
 	}
 }
 
 /* --- all files ---------------------------------------------------------------------------- */
 
-enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_worker_task *task)
+enum gg_symbol_status gg_module_files_open(struct gg_module_files *files,
+                                           const struct gg_worker_task *task)
 {
 	const struct gg_symbol_module *module = task->module;
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct image_search search = { .image = image,
-		                       .module = module,
-		                       .build_id = module->build_id,
-		                       .build_id_bytes = module->build_id_bytes,
-		                       .file = &image->debug };
+	struct file_search search = { .files = files,
+		                      .module = module,
+		                      .build_id = module->build_id,
+		                      .build_id_bytes = module->build_id_bytes,
+		                      .file = &files->debug };
 	const void *found;
 	ssize_t bytes;
 
-	*image = (struct gg_image){ .main.fd = -1, .debug.fd = -1, .mini.fd = -1, .alt.fd = -1 };
+	*files = (struct gg_module_files){
+		.main.fd = -1, .debug.fd = -1, .mini.fd = -1, .alt.fd = -1
+	};
 	elf_version(EV_CURRENT);
 	gg_buf_append(&path, module->path, gg_sysroot_path_length(module->path));
 	search.path = gg_buf_text(&path);
@@ -399,40 +402,39 @@ enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_work
 		find_main(&search, task->options);
 
 	/* If any build will do, the main file's own build-id identifies its debug file. */
-	if (image->main.elf != NULL && module->any_build) {
-		bytes = dwelf_elf_gnu_build_id(image->main.elf, &found);
+	if (files->main.elf != NULL && module->any_build) {
+		bytes = dwelf_elf_gnu_build_id(files->main.elf, &found);
 		search.build_id = found;
 		search.build_id_bytes = bytes > 0 ? (size_t)bytes : 0;
 	}
-	image->build_id = search.build_id;
-	image->build_id_bytes = search.build_id_bytes;
+	files->build_id = search.build_id;
+	files->build_id_bytes = search.build_id_bytes;
 	/*
 	 * Tries the cheapest place first: a path by build-id, then the debuglink, which needs a CRC
 	 * over the file, then the network.
 	 */
-	if (!task->without_dwarf && (image->main.elf == NULL || !has_dwarf(image->main.elf)) &&
+	if (!task->without_dwarf && (files->main.elf == NULL || !has_dwarf(files->main.elf)) &&
 	    !any_debug_dir(task->options, visit_build_id, &search) &&
-	    (image->main.elf == NULL || !find_by_link(&search, task->options)))
+	    (files->main.elf == NULL || !find_by_link(&search, task->options)))
 		find_by_network(&search, task);
-	if (image->main.elf != NULL)
-		gg_minidebuginfo_open(image->main.elf, &image->mini);
-	if (image->debug.elf != NULL || (image->main.elf != NULL && has_dwarf(image->main.elf)))
+	if (files->main.elf != NULL)
+		gg_minidebuginfo_open(files->main.elf, &files->mini);
+	if (files->debug.elf != NULL || (files->main.elf != NULL && has_dwarf(files->main.elf)))
 		return GG_SYMBOL_FULL;
-	if (image->main.elf != NULL)
+	if (files->main.elf != NULL)
 		return GG_SYMBOL_NAMES;
-	return image->saw_other_build ? GG_SYMBOL_MISMATCH
-	       : image->saw_damaged   ? GG_SYMBOL_UNREADABLE
+	return files->saw_other_build ? GG_SYMBOL_MISMATCH
+	       : files->saw_damaged   ? GG_SYMBOL_UNREADABLE
 	                              : GG_SYMBOL_NO_FILE;
 }
 
-bool gg_image_open_alt(struct gg_image *image, const struct gg_worker_task *task, Elf *debug)
+bool gg_module_files_open_alt(struct gg_module_files *files, const struct gg_worker_task *task,
+                              Elf *debug)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
-	struct image_search search = { .image = image,
-		                       .module = task->module,
-		                       .file = &image->alt };
-	const char *debug_path = gg_buf_text(debug == image->main.elf ? &image->main.path
-	                                                              : &image->debug.path);
+	struct file_search search = { .files = files, .module = task->module, .file = &files->alt };
+	const char *debug_path = gg_buf_text(debug == files->main.elf ? &files->main.path
+	                                                              : &files->debug.path);
 	Dwarf *dwarf = dwarf_begin_elf(debug, DWARF_C_READ, NULL);
 	const void *build_id;
 	const char *name;
@@ -466,11 +468,11 @@ bool gg_image_open_alt(struct gg_image *image, const struct gg_worker_task *task
 	return found;
 }
 
-void gg_image_close(struct gg_image *image)
+void gg_module_files_close(struct gg_module_files *files)
 {
-	close_file(&image->main);
-	close_file(&image->debug);
-	close_file(&image->mini);
-	close_file(&image->alt);
-	gg_buf_done(&image->other_build);
+	close_file(&files->main);
+	close_file(&files->debug);
+	close_file(&files->mini);
+	close_file(&files->alt);
+	gg_buf_done(&files->other_build);
 }

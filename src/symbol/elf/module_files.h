@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image - opens the files of a module: the module itself, its debug file, and files that these
- * refer to.
+ * module_files - opens the module's own file, its debug file, and the files that these refer to.
  *
  *   main    the file that was loaded, or the vDSO of this process
  *   debug   a separate file with its DWARF: by build-id, by .gnu_debuglink, from debuginfod
@@ -34,15 +33,15 @@
 #include "symbol/resolve/worker.h"
 #include "symbol/symbol.h"
 
-struct gg_image_file {
+struct gg_module_file {
 	Elf *elf; /* NULL: not found */
 	int fd;   /* -1: the file is in memory */
 	void *memory;
 	struct gg_buf path; /* the path by which it was opened */
 };
 
-struct gg_image {
-	struct gg_image_file main, debug, mini, alt;
+struct gg_module_files {
+	struct gg_module_file main, debug, mini, alt;
 
 	/* The build-id of the files: the module's or, if any build will do, that of `main`. */
 	const uint8_t *build_id;
@@ -58,13 +57,15 @@ struct gg_image {
 /*
  * Finds the files of the task's module.  Returns GG_SYMBOL_FULL if there is DWARF, GG_SYMBOL_NAMES
  * if there is only the main file, and GG_SYMBOL_NO_FILE, _MISMATCH or _UNREADABLE if there is no
- * file.  Call gg_image_close() in any case.
+ * file.  Call gg_module_files_close() in any case.
  */
-enum gg_symbol_status gg_image_open(struct gg_image *image, const struct gg_worker_task *task);
-void gg_image_close(struct gg_image *image);
+enum gg_symbol_status gg_module_files_open(struct gg_module_files *files,
+                                           const struct gg_worker_task *task);
+void gg_module_files_close(struct gg_module_files *files);
 
 /*
- * Opens the file that .gnu_debugaltlink of `debug` names, as image->alt.  Returns false if there is
+ * Opens the file that .gnu_debugaltlink of `debug` names, as files->alt.  Returns false if there is
  * a link but not its file: then names are missing.
  */
-bool gg_image_open_alt(struct gg_image *image, const struct gg_worker_task *task, Elf *debug);
+bool gg_module_files_open_alt(struct gg_module_files *files, const struct gg_worker_task *task,
+                              Elf *debug);
