@@ -51,7 +51,7 @@ struct name_group {
 	bool *is_settled;     /* by name: its text is final */
 };
 
-/* --- splitting full names ----------------------------------------------------------------------- */
+/* --- splitting full names ----------------------------------------------------------------- */
 
 static void add_piece(struct name_group *group, const char *from, const char *to, size_t at,
                       bool is_template)
@@ -185,7 +185,7 @@ static void find_differences(struct name_group *group)
 	}
 }
 
-/* --- forms ------------------------------------------------------------------------------------- */
+/* --- forms -------------------------------------------------------------------------------- */
 
 /* Writes arguments in brackets; template arguments deeper than `depth` become "<...>". */
 static void append_arguments(struct gg_buf *out, const char *at, const char *end, unsigned depth)
@@ -289,7 +289,7 @@ static bool settle(struct name_group *group)
 	return all;
 }
 
-/* --- files ------------------------------------------------------------------------------------- */
+/* --- files -------------------------------------------------------------------------------- */
 
 static int compare_full(const void *a, const void *b, void *context)
 {
@@ -339,7 +339,7 @@ static void tell_files_apart(struct name_group *group)
 	}
 }
 
-/* --- all --------------------------------------------------------------------------------------- */
+/* --- all ---------------------------------------------------------------------------------- */
 
 static bool has_failed(const struct name_group *group)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/binary_search.h"
 #include "profile/last_end.h"
 
@@ -42,6 +43,7 @@ size_t gg_model_path(const struct gg_model *model, uint32_t stack,
 {
 	size_t count = 0, here;
 
+	gg_assert(stack < model->stack_count);
 	stack = model->stacks[stack].top;
 	do { /* an empty stack has the unknown location */
 		const struct gg_code_location *of = gg_model_stack_locations(model, stack, &here);
@@ -130,6 +132,7 @@ int64_t gg_model_process_end(const struct gg_model *model, uint32_t process)
 {
 	int64_t end_ns = model->processes[process].end_ns;
 
+	gg_assert(process < model->process_count);
 	return process == 0 || end_ns == GG_TIME_NONE ? model->end_ns : end_ns;
 }
 

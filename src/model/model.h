@@ -155,7 +155,7 @@ struct gg_model_span {
 /* --- the model ------------------------------------------------------------------------------ */
 
 struct gg_model {
-	/* In the order of the files, which is nearly that of time.  Number 0 is an ordinary sample. */
+	/* In the order of the files, nearly that of time.  Number 0 is an ordinary sample. */
 	const struct gg_model_sample *samples;
 	size_t sample_count;
 
@@ -234,10 +234,9 @@ struct gg_model_options {
 	 */
 	bool (*is_entry)(const char *function, const char *module);
 	/*
-	 * Supplies lines for frames that have none in the profile, in the order of
+	 * Supplies lines for frames that lack them in the profile, in the order of
 	 * gg_profile_each_line(): all lines of one frame, followed by those of the next.  The load
-	 * calls it once for each profile, and fails with its status.  NULL: there are no more
-	 * lines.
+	 * calls it once for each profile, and fails with its status.  May be NULL.
 	 */
 	int (*more_lines)(gg_line_visit *visit, void *visitor, void *context);
 	void *context;
@@ -354,9 +353,9 @@ const char *gg_model_label(const struct gg_model *model, uint32_t process, const
 
 /* True if every session recorded the times of its allocations and frees. */
 bool gg_model_has_history(const struct gg_model *model);
-/* False for imported and merged profiles, which do not know the times of live samples either. */
+/* False for imported and merged profiles, which do not know the times of live samples. */
 bool gg_model_has_times(const struct gg_model *model);
-/* True if no process was recorded and nothing imported, so that no bound is known either. */
+/* True if no process was recorded and nothing imported, so that no bound is known. */
 bool gg_model_is_unprofiled(const struct gg_model *model);
 
 /*

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/model_builder.h"
 
+#include "base/assert.h"
+
 #include <stdlib.h>
 
 struct gg_model_builder *gg_model_builder_new(const struct gg_model_options *options)
@@ -130,6 +132,7 @@ static void publish_records(struct gg_model_builder *builder)
 
 struct gg_model *gg_model_builder_publish(struct gg_model_builder *builder)
 {
+	gg_assert(builder->process_sessions.count == builder->processes.count);
 	publish_code(builder);
 	publish_samples(builder);
 	publish_processes(builder);

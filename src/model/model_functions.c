@@ -4,7 +4,7 @@
  *
  * The full name identifies a function: ns::f<int>(char).  Copies that the compiler made (f.part.0,
  * f.isra.0, "[clone .cold]") are the same function, because debug information does not distinguish
- * them either.  Functions with internal linkage (static, or in an unnamed namespace) may share a
+ * them.  Functions with internal linkage (static, or in an unnamed namespace) may share a
  * full name; then each source file has its own function.
  *
  * Not every source of names has all of this, so two rules fill gaps.  A function without a file
@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/path.h"
 #include "model/distinct_names.h"
 #include "model/model_builder.h"
@@ -27,7 +28,7 @@ enum { JOIN_MAX = 1000 };
 
 #define RENUMBERED (UINT32_C(1) << 31)
 
-/* --- identity of functions ---------------------------------------------------------------------- */
+/* --- identity of functions ---------------------------------------------------------------- */
 
 /* A function as one file has it, while equal functions are being found. */
 struct function_identity {
@@ -42,7 +43,7 @@ static bool is_mangled(const char *name)
 	return name != NULL && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
 }
 
-/* True for a file whose code becomes part of other files: headers, includes, input of generators. */
+/* True for a file whose code becomes part of other files: a header, or input of a generator. */
 static bool is_included(const char *path)
 {
 	static const char *const endings[] = { "inc",   "inl", "ipp", "tcc", "txx", "def",
@@ -145,7 +146,7 @@ static void join_files(const struct function_identity *of, size_t count, uint32_
 		same[of[i].number] = of[first].number;
 }
 
-/* True if the name may lack its arguments; names of C and other languages have none. */
+/* True if the name may lack its arguments; names of C never have them. */
 static bool lacks_arguments(const struct function_identity *of)
 {
 	return !of->is_linked && of->full_name[strlen(of->full_name) - 1] != ')' &&
@@ -209,7 +210,7 @@ static void join(const struct function_identity *of, size_t count, uint32_t *sam
 	}
 }
 
-/* --- renumbering -------------------------------------------------------------------------------- */
+/* --- renumbering -------------------------------------------------------------------------- */
 
 /* Copies what a duplicate knows to the function that stays. */
 static void merge_record(struct gg_model_function *to, const struct gg_model_function *from)
@@ -241,6 +242,7 @@ static void renumber_functions(struct gg_model_builder *builder, uint32_t *same)
 			same[i] = same[same[i]];
 	for (size_t i = 0; i < count; i++)
 		same[i] &= ~RENUMBERED;
+	gg_assert(next > 0 && next <= count);
 	builder->functions.count = next;
 }
 
@@ -312,7 +314,7 @@ int gg_model_unite_functions(struct gg_model_builder *builder)
 	return status;
 }
 
-/* --- names -------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------- */
 
 /* The first model interns the texts, so that equal texts are one pointer in all models. */
 struct called {

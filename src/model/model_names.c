@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "model/model_builder.h"
 
@@ -102,6 +103,7 @@ uint32_t gg_model_put_function(struct gg_model_builder *builder,
 	uint64_t number = gg_map_find(&builder->function_map, hash, function_is_equal, &key);
 	struct gg_model_function *record;
 
+	gg_assert(function->name != NULL && function->module < builder->modules.count);
 	if (number != GG_MAP_NONE)
 		return (uint32_t)number;
 	record = gg_array_add(&builder->functions);
@@ -138,6 +140,7 @@ uint32_t gg_model_put_line(struct gg_model_builder *builder, const struct gg_mod
 	uint64_t number = gg_map_find(&builder->line_map, hash, line_is_equal, &key);
 	struct gg_model_line *line;
 
+	gg_assert(wanted->function < builder->functions.count);
 	if (number != GG_MAP_NONE)
 		return (uint32_t)number;
 	line = gg_array_add(&builder->lines);
@@ -202,6 +205,7 @@ int gg_model_complete_locations(struct gg_model_builder *builder)
 		const struct gg_code_location *itself =
 			&locations[frame->first_location + frame->location_count - 1];
 
+		gg_assert(stacks[i].parent < i && stacks[i].frame < builder->frames.count);
 		stacks[i].top = functions[itself->function].is_entry ? stacks[stacks[i].parent].top
 		                                                     : (uint32_t)i;
 	}

@@ -3,8 +3,8 @@
  * model_samples - reads the samples of a profile, half of them in a second thread.
  *
  * A report spends most of its time on decoding samples.  Therefore two threads read half of the ids
- * each, through separate connections and into separate parts.  What a sample needs to know about
- * others (allocation classes, inherited blocks) is resolved after both parts are complete.
+ * each, through separate connections and into separate parts.  Allocation
+ * classes and inherited blocks need all samples, so they are resolved when both parts are complete.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/assert.h"
 #include "base/binary_search.h"
 #include "model/model_load.h"
 #include "stats/sampling/weight.h"
@@ -263,6 +264,7 @@ static int append(struct gg_model_builder *builder, struct sample_part *parts, s
 			       used * sizeof(*samples));
 		builder->samples.count += used;
 	}
+	gg_assert(builder->samples.count == count);
 	for (size_t i = before; i < count; i++)
 		samples[i].block = (uint32_t)i;
 	return 0;
@@ -308,6 +310,7 @@ static int settle_blocks(struct gg_model_builder *builder, size_t before,
 			builder->model.has_inherited = true;
 			if (first != SIZE_MAX && before + first < number) {
 				samples[number].block = samples[before + first].block;
+				gg_assert(samples[number].block < number);
 				continue;
 			}
 			orphan = gg_map_get(&orphans, inherited[k].origin);
@@ -324,8 +327,7 @@ static int settle_blocks(struct gg_model_builder *builder, size_t before,
 
 /*
  * A profile has the sampling interval with which each process started.  If somebody raised it
- * later, the samples show the larger one.  Groups without samples were exposed to the larger one,
- * too.
+ * later, the samples show the larger one, and groups without samples were exposed to it as well.
  */
 static void settle_intervals(struct gg_model_builder *builder, size_t before)
 {

@@ -217,7 +217,7 @@ static int check_frees(struct checking *checking, struct gg_error *error)
 	return gg_row_reader_end(&reading, error);
 }
 
-/* --- allocated - freed = live -------------------------------------------------------------------- */
+/* --- allocated - freed = live ------------------------------------------------------------- */
 
 struct balance {
 	struct gg_sums allocated, freed, live; /* by process: from site totals, and from samples */

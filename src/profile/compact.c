@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/time_units.h"
 #include "profile/row_reader.h"
@@ -31,13 +32,14 @@ const struct gg_compaction_rule gg_compaction_rule_default = {
 };
 
 /*
- * A pass remembers this many keys.  Beyond that it makes several aggregates for a key, which is
- * allowed.
+ * A pass remembers this many keys.  After that it forgets them, and makes a second aggregate for a
+ * key that comes again.  Sums over both are the same.
  */
 enum { KEY_MAX = 500000 };
 
 /*
- * What compaction gives up, in this order, if there are too many rows; further steps double times.
+ * Compaction gives up one more of these in each pass while there are too many aggregates: threads,
+ * size classes, and from JOIN_TIMES on half of the resolution in time.
  */
 enum { JOIN_THREADS = 1, JOIN_SIZES = 2, JOIN_TIMES = 3, JOINS_MAX = 12 };
 
@@ -70,7 +72,7 @@ struct gg_compaction {
 	struct gg_intern keys;
 	struct gg_buf made;    /* struct made_row */
 	struct gg_buf parts;   /* struct bucket_sums: sums of this batch */
-	struct gg_buf removed; /* int64_t: ids of the rows that went into `parts` */
+	struct gg_buf removed; /* int64_t: ids of the rows that `parts` now counts */
 };
 
 static void forget_pass(struct gg_compaction *fold)
@@ -94,10 +96,16 @@ static int64_t floor_to(int64_t time_ns, int64_t bucket_ns)
 {
 	int64_t rest = time_ns % bucket_ns;
 
+	gg_assert(bucket_ns > 0);
 	return time_ns - (rest < 0 ? rest + bucket_ns : rest);
 }
 
-/* The batch's sums for a key.  NULL: out of memory. */
+/*
+ * The batch's sums for a key.  NULL: out of memory.
+ *
+ * A key keeps its id for the whole pass, so that later batches add to the row that an earlier one
+ * wrote.  Its sums of this batch are in `parts`, at a position that the key's made_row holds.
+ */
 static struct gg_profile_coarse *part_of(struct gg_compaction *fold, const struct bucket_key *key)
 {
 	uint32_t id = gg_intern_find(&fold->keys, key, sizeof(*key));
@@ -110,6 +118,7 @@ static struct gg_profile_coarse *part_of(struct gg_compaction *fold, const struc
 			return NULL;
 		part.key = id = fold->keys.count;
 	}
+	gg_assert(id <= fold->made.length / sizeof(none));
 	made = (struct made_row *)(void *)fold->made.data + id - 1;
 	if (made->position == 0) {
 		part.sums = (struct gg_profile_coarse){ .process = key->process,
@@ -131,7 +140,7 @@ static void remember(struct gg_compaction *fold, int64_t id)
 	gg_buf_append(&fold->removed, &id, sizeof(id));
 }
 
-/* --- samples ---------------------------------------------------------------------------------- */
+/* --- samples ------------------------------------------------------------------------------ */
 
 static uint32_t size_class_of(uint64_t size_bytes)
 {
@@ -200,9 +209,16 @@ static int find_holders(struct gg_profile *profile, uint64_t block, struct holde
 }
 
 /*
- * Compacts a block that forks may have shared.  Its first sample represents the block, which ends
- * when the last holder frees it; then all its samples go together.  While a process still holds the
- * block, samples that other holders have freed go without being counted.
+ * Compacts a sample whose block forks may have shared.  Reports count such a block once, by its
+ * first sample, for as long as any process holds it.  Compaction must not change that:
+ *
+ *   1. The first sample waits until every holder has freed the block.  Then it becomes part of an
+ *      aggregate, as a sample that ended at the last free, and all samples of the block go with it.
+ *      If the first sample was inherited, it is not counted, because nobody counted its allocation.
+ *   2. A later sample has nothing to add while another process still holds the block, because its
+ *      own end does not end the block.  It goes at once.
+ *   3. A later sample whose first sample is missing goes as well: nothing represents its block.
+ *   4. Any other later sample stays, because step 1 removes it together with its first sample.
  */
 static int fold_shared(struct gg_profile *profile, struct gg_profile_sample *sample,
                        int64_t bucket_ns)
@@ -317,7 +333,12 @@ static int fold_row(struct gg_compaction *fold, struct gg_row_reader *reading,
 	return 0;
 }
 
-/* The bucket length for an aggregate that ended at to_ns: the shortest times a power of two. */
+/*
+ * The bucket length for an aggregate that ended at to_ns: the shortest length times a power of two.
+ * Resolution is given up in proportion to age: a bucket is at most 1 / age_buckets of the
+ * aggregate's age.  A longer bucket must also have ended before the limit of the pass, because its
+ * other samples may not be compacted yet.
+ */
 static int64_t bucket_for(const struct gg_compaction *fold, const struct gg_compaction_rule *rule,
                           int64_t to_ns)
 {
@@ -329,6 +350,7 @@ static int64_t bucket_for(const struct gg_compaction *fold, const struct gg_comp
 	while (age_ns / times >= 2 * bucket_ns &&
 	       floor_to(to_ns - 1, 2 * bucket_ns) + 2 * bucket_ns <= fold->limit_ns)
 		bucket_ns *= 2;
+	gg_assert(bucket_ns % rule->bucket_ns == 0);
 	return bucket_ns;
 }
 
@@ -424,6 +446,7 @@ static int write_parts(struct gg_profile *profile, struct gg_error *error)
 		struct made_row *made = (struct made_row *)(void *)fold->made.data + parts[i].key -
 		                        1;
 
+		gg_assert(made->position == i + 1);
 		made->position = 0;
 		if (made->row != 0) {
 			status = add_to_row(profile, made->row, &parts[i].sums, error);
@@ -456,7 +479,11 @@ static int remove_sources(struct gg_profile *profile, struct gg_error *error)
 	return status;
 }
 
-/* Starts a pass if one is due.  False: none is. */
+/*
+ * Starts a pass if one is due.  False: none is.  A pass over the samples comes first, whenever one
+ * more bucket has ended.  Aggregates change more slowly, so their pass waits for age_buckets
+ * buckets.  It begins with the next step of JOIN_* if there are still too many aggregates.
+ */
 static bool begin_pass(struct gg_profile *profile, const struct gg_compaction_rule *rule,
                        int64_t now_ns)
 {
@@ -465,6 +492,7 @@ static bool begin_pass(struct gg_profile *profile, const struct gg_compaction_ru
 	int64_t rows_ns = floor_to(samples_ns, rule->bucket_ns * rule->age_buckets);
 	int result;
 
+	gg_assert(fold->pass == PASS_NONE);
 	if (samples_ns > fold->samples_done_ns) {
 		fold->pass = PASS_SAMPLES;
 		fold->samples_done_ns = fold->limit_ns = samples_ns;
@@ -497,6 +525,7 @@ int gg_profile_compact(struct gg_profile *profile, const struct gg_compaction_ru
 	struct gg_compaction *fold = profile->fold;
 	int status;
 
+	gg_assert(rule->bucket_ns > 0 && rule->age_buckets > 0 && rule->batch_count > 0);
 	if (fold == NULL)
 		fold = profile->fold = calloc(1, sizeof(*fold));
 	if (fold == NULL)
@@ -519,7 +548,8 @@ int gg_profile_compact(struct gg_profile *profile, const struct gg_compaction_ru
 		status = write_parts(profile, error);
 	if (status == 0)
 		status = remove_sources(profile, error);
-	if (status < 0 && profile->failure == 0) /* a partial batch would count samples twice */
+	/* Half a batch would count samples twice: in an aggregate, and by themselves. */
+	if (status < 0 && profile->failure == 0)
 		(void)!gg_store_execute(profile, "rollback to fold; release fold", NULL);
 	if (status == 0)
 		status = gg_store_execute(profile, "release fold", error);

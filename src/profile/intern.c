@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 
 void gg_intern_done(struct gg_intern *intern)
@@ -37,6 +38,7 @@ uint32_t gg_intern_find(struct gg_intern *intern, const void *key, size_t length
 	uint64_t hash = gg_hash_bytes(key, length, gg_map_seed(&intern->map));
 	uint64_t value = gg_map_find(&intern->map, hash, key_is_equal, &wanted);
 
+	gg_assert(value == GG_MAP_NONE || value < intern->count);
 	return value != GG_MAP_NONE ? (uint32_t)value + 1 : 0;
 }
 
@@ -44,6 +46,7 @@ int gg_intern_add(struct gg_intern *intern, const void *key, size_t length)
 {
 	uint64_t hash = gg_hash_bytes(key, length, gg_map_seed(&intern->map)), end;
 
+	gg_assert(intern->ends.length == intern->count * sizeof(end));
 	if (intern->count == UINT32_MAX)
 		return -ENOSPC;
 	if (!gg_buf_reserve(&intern->bytes, length) ||

@@ -5,10 +5,10 @@
  * This is the one rule for "live at the end" (docs/REPORTS.md, "Several processes"):
  *
  *   - A block that its process never freed ends with the process.
- *   - A session ends with its last process.  Blocks that were live together at that moment have no end
- *     (GG_TIME_NONE), so every later moment shows them as live.
- *   - A process without an end still ran when the recording ended.  Such processes are the last ones,
- *     and processes with an end are not.
+ *   - A session ends with its last process.  Blocks that were live together at that moment have no
+ *     end (GG_TIME_NONE), so every later moment shows them as live.
+ *   - A process without an end still ran when the recording ended.  Such processes are the last
+ *     ones, and processes with an end are not.
  *   - Processes with equal end times ended together.
  *
  * With one process, live at the end is therefore what it held when it exited or was killed.

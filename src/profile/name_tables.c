@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "profile/tables/record_table.h"
 
-/* Builds a key of texts and numbers.  Each text follows its length, so different keys never collide. */
+/* Builds a key of texts and numbers.  Each text follows its length, so that keys differ. */
 static void add_part(struct gg_buf *key, const void *bytes, size_t length)
 {
 	gg_buf_append(key, &length, sizeof(length));
@@ -243,7 +243,7 @@ int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame,
 	return status;
 }
 
-/* --- loading existing rows ---------------------------------------------------------------------- */
+/* --- loading existing rows ---------------------------------------------------------------- */
 
 static int load_module(const struct gg_profile_module *module, void *context)
 {

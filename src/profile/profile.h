@@ -15,8 +15,8 @@
  *
  * State and history.  If a sample was allocated and freed while nobody drained the ring, only the
  * sums of the region know it.  The profile stores such samples as aggregates (table `coarse`): sums
- * over many freed samples of one stack and thread.  Compaction of long runs turns old freed samples
- * into aggregates, too.  Imported and merged profiles have no samples, only aggregates; those of
+ * over many freed samples of one stack and thread.  Compaction of long runs also turns old freed
+ * samples into aggregates.  Imported and merged profiles have no samples, only aggregates; those of
  * live memory have no end.  These equations always hold:
  *
  *   allocated = samples that are not inherited + aggregates
@@ -66,7 +66,7 @@ GG_MUST_CHECK int gg_profile_copy(struct gg_profile **ret_profile, const struct 
 /* True if a recorder is writing the file at this moment. */
 bool gg_profile_is_being_written(const char *path);
 
-/* The latest time in the profile; 0: it has none. */
+/* The latest time in the profile; 0: it has no times. */
 GG_MUST_CHECK int gg_profile_last_time(struct gg_profile *profile, int64_t *ret_time_ns,
                                        struct gg_error *error);
 
@@ -88,8 +88,9 @@ GG_MUST_CHECK int gg_profile_create(struct gg_profile **ret_profile, const char 
                                     struct gg_error *error);
 
 /*
- * The same, but an existing file stays until gg_profile_finish() replaces it: for work that is
- * useless when it stops half-way.  Closing the profile before that leaves nothing behind.
+ * Creates a profile like gg_profile_create(), except that an existing file stays until
+ * gg_profile_finish() replaces it: for work that is useless when it stops half-way.  Closing the
+ * profile before that leaves nothing behind.
  */
 GG_MUST_CHECK int gg_profile_create_whole(struct gg_profile **ret_profile, const char *path,
                                           struct gg_error *error);
@@ -101,7 +102,7 @@ GG_MUST_CHECK int gg_profile_create_whole(struct gg_profile **ret_profile, const
 void gg_profile_close(struct gg_profile *profile);
 
 /*
- * Commits all writes, after which a kill does not lose them.  The call is cheap if there are none.
+ * Commits all writes, after which a kill does not lose them.  Without any, the call is cheap.
  * While a reader holds the file, the writes stay in memory for the next call.  A profile commits
  * by itself after 500 000 rows.
  */
@@ -228,7 +229,7 @@ enum { GG_PROFILE_NAME_MAX = 16384 }; /* largest length in bytes of a line's nam
  */
 const char *gg_profile_bounded_name(const char *name, struct gg_buf *room);
 
-/* Replaces the lines of a frame.  Innermost (inlined) lines come first; long texts are shortened. */
+/* Replaces the lines of a frame, innermost first.  Long texts are shortened. */
 int gg_profile_put_lines(struct gg_profile *profile, uint32_t frame,
                          const struct gg_profile_line *lines, uint32_t line_count,
                          struct gg_error *error);

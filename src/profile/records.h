@@ -77,7 +77,7 @@ struct gg_profile_frame {
 	uint64_t address; /* virtual address in the module's ELF file; without a module absolute */
 };
 
-/* A source location of a frame: one line for each inlined call, innermost first, then the function. */
+/* A source location of a frame: one for each inlined call, innermost first, and one for itself. */
 struct gg_profile_line {
 	uint32_t frame;
 	uint32_t depth;           /* 0: innermost */
@@ -161,7 +161,7 @@ struct gg_profile_coarse {
 	bool is_left;
 	/*
 	 * The process was forked, and blocks that it inherited and freed may be among the samples.
-	 * An ancestor that allocated such blocks counts them, too.
+	 * An ancestor that allocated such blocks counts them as well.
 	 */
 	bool is_shared;
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/row_reader.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 
 void gg_row_reader_begin(struct gg_row_reader *reading, struct gg_profile *profile, const char *sql)
@@ -13,6 +15,7 @@ void gg_row_reader_begin(struct gg_row_reader *reading, struct gg_profile *profi
 
 void gg_row_reader_bind(struct gg_row_reader *reading, int number, int64_t value)
 {
+	gg_assert(number > 0);
 	if (reading->statement != NULL)
 		sqlite3_bind_int64(reading->statement, number, value);
 }
@@ -59,6 +62,7 @@ double gg_row_reader_number(struct gg_row_reader *reading, double least, double 
 	sqlite3_value *value = gg_row_reader_value(reading, &type);
 	double number;
 
+	gg_assert(least <= most);
 	if (type == SQLITE_NULL)
 		return least > 0 ? least : 0;
 	number = sqlite3_value_double(value);

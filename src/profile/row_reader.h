@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "base/assert.h"
 #include "profile/statements.h"
 
 struct gg_row_reader {
@@ -55,6 +56,8 @@ static inline sqlite3_value *gg_row_reader_value(struct gg_row_reader *reading, 
 	                                               : sqlite3_column_value(reading->statement,
 	                                                                      reading->column++);
 
+	gg_assert(reading->values != NULL ||
+	          reading->column <= sqlite3_column_count(reading->statement));
 	*ret_type = sqlite3_value_type(value);
 	return value;
 }
@@ -66,6 +69,7 @@ static inline uint32_t gg_row_reader_id(struct gg_row_reader *reading, enum gg_d
 	sqlite3_value *value = gg_row_reader_value(reading, &type);
 	int64_t id = type == SQLITE_INTEGER ? sqlite3_value_int64(value) : -1;
 
+	gg_assert(table < GG_DENSE_COUNT);
 	if (type == SQLITE_NULL || id == 0)
 		return 0;
 	if (id > 0 && id <= reading->profile->counts[table])
@@ -82,6 +86,7 @@ static inline int64_t gg_row_reader_integer(struct gg_row_reader *reading, int64
 	sqlite3_value *value = gg_row_reader_value(reading, &type);
 	int64_t number;
 
+	gg_assert(least <= most);
 	if (type == SQLITE_NULL)
 		return least > 0 ? least : 0;
 	number = sqlite3_value_int64(value);

@@ -4,7 +4,7 @@
  *
  *   struct gg_sql_query *query;
  *
- *   if (gg_sql_query_new(&query, profile, "select function, live_bytes from v_function", error) < 0)
+ *   if (gg_sql_query_new(&query, profile, "select function from v_function", error) < 0)
  *           return error->status;
  *   while ((status = gg_sql_query_next(query, error)) > 0)
  *           puts(gg_sql_query_text(query, 0, &length));
@@ -13,9 +13,9 @@
  * The views are geiger's own, even if the file has views of the same names.  Beside SQLite's
  * functions, a query can use
  *
- *   gg_bytes_low(scheme, interval, offset, marks, size [, confidence])      aggregates: an end of the
- *   gg_bytes_high(...), gg_count_low(...), gg_count_high(...)               confidence interval
- *   gg_size(bytes)                                                          "312.4 MiB"
+ *   gg_bytes_low(scheme, interval, offset, marks, size [, confidence])  aggregates: an end of the
+ *   gg_bytes_high(...), gg_count_low(...), gg_count_high(...)           confidence interval
+ *   gg_size(bytes)                                                      "312.4 MiB"
  *
  * Threads   The thread that owns the profile, one query at a time.
  */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/statements.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -94,6 +96,10 @@ static int prepare(struct gg_statement *row, enum gg_sql sql, const char *text,
 	sqlite3_stmt **statement = &profile->statements[sql];
 	int result = SQLITE_OK;
 
+	gg_assert(sql < GG_SQL_COUNT);
+	/* Each place has one text; inserts of tables leave it out once they are prepared. */
+	gg_assert(*statement == NULL || text[0] == '\0' ||
+	          strcmp(sqlite3_sql(*statement), text) == 0);
 	if (*statement == NULL)
 		result = sqlite3_prepare_v3(profile->db, text, -1, SQLITE_PREPARE_PERSISTENT,
 		                            statement, NULL);
@@ -131,6 +137,7 @@ int gg_store_take_id(struct gg_profile *profile, enum gg_dense table, int status
 {
 	if (status < 0)
 		return status;
+	gg_assert(profile->counts[table] < UINT32_MAX);
 	profile->counts[table]++;
 	if (ret_id != NULL)
 		*ret_id = profile->counts[table];
@@ -250,6 +257,7 @@ int gg_statement_run(struct gg_statement *row, struct gg_error *error)
 {
 	int result = row->result, status = 0;
 
+	gg_assert(row->column == sqlite3_bind_parameter_count(row->statement) + 1);
 	if (result == SQLITE_OK)
 		result = sqlite3_step(row->statement);
 	if (gg_unlikely(result != SQLITE_DONE))

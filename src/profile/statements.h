@@ -101,7 +101,7 @@ struct gg_profile {
 	struct gg_map stacks;  /* parent << 32 | frame -> id */
 };
 
-/* --- open.c ---------------------------------------------------------------------------------- */
+/* --- open.c ------------------------------------------------------------------------------- */
 
 /* How long a reader or writer waits for the other, in milliseconds. */
 enum { GG_STORE_BUSY_MS = 5000 };
@@ -119,24 +119,24 @@ GG_MUST_CHECK int gg_store_open(struct gg_profile *profile, const char *path, in
 /* See gg_profile_is_file(). */
 bool gg_store_is_profile(const char *path);
 
-/* Checks by the first bytes that it is a whole profile of a known version; SQLite would say less. */
+/* Checks by the first bytes that the file is a whole profile of a known version. */
 GG_MUST_CHECK int gg_store_check_header(const char *path, struct gg_error *error);
 
-/* --- summary.c ------------------------------------------------------------------------------- */
+/* --- summary.c ---------------------------------------------------------------------------- */
 
 GG_MUST_CHECK int gg_profile_summary_make(struct gg_profile *profile, struct gg_error *error);
 GG_MUST_CHECK int gg_profile_summary_remove(struct gg_profile *profile, struct gg_error *error);
 
-/* --- compact.c ------------------------------------------------------------------------ */
+/* --- compact.c ---------------------------------------------------------------------------- */
 
 void gg_fold_free(struct gg_compaction *fold);
 
-/* --- statements.c: errors, statements, rows --------------------------------------------------------- */
+/* --- statements.c: errors, statements, rows ----------------------------------------------- */
 
 /* Fills the error from an SQLite result; its place is the file.  Returns -Exxx. */
 int gg_store_fail(const struct gg_profile *profile, int result, struct gg_error *error);
 
-/* The same for a failed write; remembers that rows may be lost. */
+/* Fills the error of a failed write, and remembers that rows may be lost. */
 int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error *error);
 /* The error of every later write: why the first one failed. */
 int gg_store_fail_again(const struct gg_profile *profile, struct gg_error *error);
@@ -161,7 +161,7 @@ struct gg_statement {
 	int result; /* SQLite's result of the first failed bind */
 };
 
-/* Begins a change: opens a transaction if none is open. */
+/* Begins a change: opens a transaction unless one is open. */
 GG_MUST_CHECK int gg_store_begin(struct gg_profile *profile, struct gg_error *error);
 
 /* Counts the row of a table with dense ids, after it has been written; passes `status` on. */

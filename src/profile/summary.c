@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/path.h"
 #include "profile/last_end.h"
@@ -200,7 +201,7 @@ static int add_function(struct summary_build *summary, uint32_t frame, const cha
 	return summary->function_ids.failed ? -ENOMEM : 0;
 }
 
-/* Interns the functions of all frames; frames without lines are named by address (as in v_frame). */
+/* Interns the functions of all frames.  As in v_frame, frames without lines have their address. */
 static int add_frames(struct summary_build *summary, struct gg_error *error)
 {
 	struct gg_row_reader reading;
@@ -264,8 +265,10 @@ static void leave(struct summary_build *summary, uint32_t stack)
 	uint32_t count;
 	const uint32_t *ids = functions_of(summary, summary->frames[stack], &count);
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		gg_assert(summary->sums[ids[i] - 1].active > 0);
 		summary->sums[ids[i] - 1].active--;
+	}
 }
 
 /* Walks all stacks from the outermost frames inwards, iteratively, because stacks may be deep. */
@@ -417,7 +420,7 @@ int gg_profile_summary_make(struct gg_profile *profile, struct gg_error *error)
 	struct summary_build summary = { .profile = profile };
 	int status;
 
-	/* Tables of older files have no columns for memory left at exit; their views add up samples. */
+	/* Tables of older files lack columns for memory left at exit, so views add up samples. */
 	if (profile->version < 3)
 		return 0;
 	status = make(&summary, error);

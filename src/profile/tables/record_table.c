@@ -19,6 +19,7 @@ const char *gg_record_table_create(const struct gg_record_table *table, uint32_t
 
 static bool has_column(const struct gg_profile *profile, const struct gg_column *column)
 {
+	gg_assert(profile->version > 0);
 	return column->from_version <= profile->version;
 }
 
@@ -30,6 +31,7 @@ static void write_insert(struct gg_buf *sql, const struct gg_profile *profile,
 {
 	size_t count = 0;
 
+	gg_assert(table->column_count > 0 && table->insert != NULL);
 	gg_buf_printf(sql, "%s into %s", table->insert, table->name);
 	for (size_t i = 0; i < table->column_count; i++)
 		if (has_column(profile, &table->columns[i]))
@@ -271,5 +273,6 @@ bool gg_record_table_next(struct gg_row_reader *reading, const struct gg_record_
 		return false;
 	for (size_t i = 0; i < table->column_count; i++)
 		read_column(reading, &table->columns[i], (char *)record + table->columns[i].offset);
+	gg_assert(reading->column == sqlite3_column_count(reading->statement));
 	return true;
 }

@@ -177,7 +177,7 @@ int gg_profile_sample_ids(struct gg_profile *profile, int64_t *ret_first, int64_
 	return gg_row_reader_end(&reading, error);
 }
 
-/* --- samples for a model ---------------------------------------------------------------------- */
+/* --- samples for a model ------------------------------------------------------------------ */
 
 /* A model needs no address, and no thread or stack of a free; reading them takes time. */
 #define SCANNED_COLUMNS                                                                  \
