@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/assert.h"
 #include "base/binary_search.h"
@@ -112,24 +111,15 @@ static int read_sample(const struct gg_profile_sample *sample, void *context)
 }
 
 /*
- * Makes room for all samples at once, which saves moving them, and asks for huge pages: most of the
- * time that the array costs is the kernel's, which hands it out page by page.  Neither needs to
- * succeed.  A file with few samples under widely spread ids gets no more room than MOST_ROOM.
+ * Makes room for all samples at once, which saves moving them.  It need not succeed.  A file with
+ * few samples under widely spread ids gets no room in advance.
  */
 static void make_room(struct sample_part *part, int64_t id_count)
 {
-	enum { MOST_ROOM = 4 << 20, HUGE_PAGE_BYTES = 2 << 20 };
-	uintptr_t from, to;
+	enum { MOST_ROOM = 4 << 20 };
 
-	if (id_count < SHARED_FROM || id_count > MOST_ROOM ||
-	    !gg_array_reserve(&part->samples, (size_t)id_count))
-		return;
-	from = (uintptr_t)part->samples.items;
-	to = from + part->samples.capacity * sizeof(*part->samples.items);
-	from = (from + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
-	to = to / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
-	if (from < to)
-		madvise((void *)from, to - from, MADV_HUGEPAGE);
+	if (id_count <= MOST_ROOM && !gg_array_reserve(&part->samples, (size_t)id_count))
+		return; /* the array grows with its samples, or fails then */
 }
 
 static void *read_part(void *context)

@@ -279,6 +279,10 @@ void gg_query_filter_add_pick(const struct gg_query_filter *filter, const struct
 	const struct gg_model_sample *sample = &samples[pick->sample];
 	struct gg_tally picked = { 0 };
 
+	if (pick->coarse == NULL && !pick->is_uncertain) { /* nearly always, and much faster */
+		gg_tally_add(tally, &sample->draw, sample->size_bytes);
+		return;
+	}
 	if (pick->coarse != NULL)
 		gg_model_add_coarse(filter->model, &picked, pick->coarse);
 	else
