@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query_filter - decides which samples and aggregates a query selects.
+ *
+ * Opening a filter applies what does not depend on a sample: which processes and which stacks are
+ * selected, and the life of each block over all processes that held it.  Then each sample takes a
+ * few comparisons.  The answer is yes, no, or maybe, where the time of a free was lost.
+ */
 #include <errno.h>
 #include <math.h>
 #include <regex.h>

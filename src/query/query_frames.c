@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/query_rows.h"
+#include "query/query_sums.h"
 
 struct path_step {
 	uint32_t stack;

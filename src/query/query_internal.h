@@ -86,3 +86,10 @@ void gg_query_filter_peak_tally(const struct gg_query_filter *filter, const stru
                                 struct gg_tally *ret_tally);
 GG_MUST_CHECK int gg_query_filter_peak(const struct gg_query_filter *filter,
                                        struct gg_peak *ret_peak, struct gg_error *error);
+
+/* Turns a query for the peak into one for live at the peak's moment. */
+GG_MUST_CHECK int gg_query_filter_find_moment(struct gg_query_filter *filter,
+                                              struct gg_error *error);
+/* Where times were lost, raises the upper bound of a peak, which may belong to another moment. */
+void gg_query_filter_widen_peak(const struct gg_query_filter *filter, const struct gg_query *query,
+                                struct gg_tally *total);

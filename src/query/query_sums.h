@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_rows - the sums of a query before they become rows.
+ * query_sums - the sums of a query before they become rows, and the keys of rows.
  */
 #pragma once
 
@@ -30,3 +30,15 @@ GG_MUST_CHECK int gg_frame_sums_of(struct gg_frame_sums *places, const struct gg
                                    enum gg_grouping by, size_t key_count,
                                    const struct gg_groups *stacks);
 void gg_frame_sums_done(struct gg_frame_sums *places);
+
+/* The key of the row of a sample, and of an aggregate; for rows of locations it is the stack. */
+uint32_t gg_query_key_of_sample(const struct gg_query_filter *filter,
+                                const struct gg_model_sample *sample);
+uint32_t gg_query_key_of_coarse(const struct gg_query_filter *filter,
+                                const struct gg_profile_coarse *coarse);
+/* All keys of a grouping are below this number. */
+size_t gg_query_key_count(const struct gg_model *model, enum gg_grouping by);
+
+/* Adds a sample to the estimates of slack and of mappings, which the head of a report shows. */
+void gg_query_add_parts(const struct gg_model_sample *sample, double *slack_bytes,
+                        double *mapping_bytes);

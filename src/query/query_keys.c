@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query_keys - finds the key of the row to which a sample or an aggregate belongs.
+ *
+ * Rows by function, line, or module begin as sums by stack, because a sample belongs to all
+ * functions of its stack (query_frames).
+ */
+#include "query/query_sums.h"
+
+enum { SIZE_KEY_COUNT = 256 };
+
+uint32_t gg_query_size_class(uint64_t size_bytes)
+{
+	return size_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(size_bytes - 1);
+}
+
+uint32_t gg_query_key_of_sample(const struct gg_query_filter *filter,
+                                const struct gg_model_sample *sample)
+{
+	switch (filter->query.by) {
+	case GG_BY_THREAD:
+		return sample->thread;
+	case GG_BY_PROCESS:
+		return sample->process;
+	case GG_BY_LABEL:
+		return filter->label_of[sample->process];
+	case GG_BY_SIZE:
+		return gg_query_size_class(sample->size_bytes);
+	case GG_BY_KIND:
+		return sample->kind;
+	case GG_BY_HEAP:
+		return filter->model->kinds[sample->kind].heap;
+	case GG_BY_TYPE:
+		return filter->model->kinds[sample->kind].type;
+	default:
+		return filter->model->stacks[sample->stack].top;
+	}
+}
+
+/* Aggregates do not know their allocation class; one extra key after all others serves them. */
+uint32_t gg_query_key_of_coarse(const struct gg_query_filter *filter,
+                                const struct gg_profile_coarse *coarse)
+{
+	switch (filter->query.by) {
+	case GG_BY_THREAD:
+		return coarse->thread;
+	case GG_BY_PROCESS:
+		return coarse->process;
+	case GG_BY_LABEL:
+		return filter->label_of[coarse->process];
+	case GG_BY_SIZE:
+		return coarse->size_class < SIZE_KEY_COUNT ? coarse->size_class
+		                                           : SIZE_KEY_COUNT - 1;
+	case GG_BY_KIND:
+		return (uint32_t)filter->model->kind_count;
+	case GG_BY_HEAP:
+		return (uint32_t)filter->model->heap_count;
+	case GG_BY_TYPE:
+		return (uint32_t)filter->model->type_count;
+	default:
+		return filter->model->stacks[coarse->stack].top;
+	}
+}
+
+size_t gg_query_key_count(const struct gg_model *model, enum gg_grouping by)
+{
+	switch (by) {
+	case GG_BY_FUNCTION:
+		return model->function_count;
+	case GG_BY_LINE:
+		return model->line_count;
+	case GG_BY_STACK:
+		return model->stack_count;
+	case GG_BY_MODULE:
+		return model->module_count;
+	case GG_BY_THREAD:
+		return model->thread_count;
+	case GG_BY_PROCESS:
+	case GG_BY_LABEL:
+		return model->process_count;
+	case GG_BY_SIZE:
+		return SIZE_KEY_COUNT;
+	case GG_BY_KIND:
+		return model->kind_count + 1;
+	case GG_BY_HEAP:
+		return model->heap_count + 1;
+	case GG_BY_TYPE:
+		return model->type_count + 1;
+	}
+	return 0;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* query_visits - visits what a query selects, and sums it up without rows. */
+#include "query/query_sums.h"
+
+/* Adds slack and mappings, which the head of a report shows. */
+void gg_query_add_parts(const struct gg_model_sample *sample, double *slack_bytes,
+                        double *mapping_bytes)
+{
+	if ((sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0)
+		*mapping_bytes += sample->weighted_bytes;
+	else if (sample->size_bytes > 0)
+		*slack_bytes += sample->slack_bytes *
+		                (sample->weighted_bytes / (double)sample->size_bytes);
+}
+
+/* Turns a query for the peak into one for live at the peak's moment. */
+int gg_query_filter_find_moment(struct gg_query_filter *filter, struct gg_error *error)
+{
+	struct gg_peak peak;
+	int status;
+
+	if (filter->query.metric != GG_METRIC_PEAK)
+		return 0;
+	status = gg_query_filter_peak(filter, &peak, error);
+	if (status < 0)
+		return status;
+	filter->query.metric = GG_METRIC_LIVE;
+	filter->query.to_ns = peak.time_ns;
+	filter->most_ns = peak.most_ns;
+	return 0;
+}
+
+/* Where times were lost, the upper bound of a peak may belong to another moment. */
+void gg_query_filter_widen_peak(const struct gg_query_filter *filter, const struct gg_query *query,
+                                struct gg_tally *total)
+{
+	struct gg_peak peak = { .time_ns = filter->query.to_ns, .most_ns = filter->most_ns };
+
+	if (query->metric == GG_METRIC_PEAK && peak.most_ns != peak.time_ns)
+		gg_query_filter_peak_tally(filter, &peak, total);
+}
+
+struct visit_run {
+	const struct gg_model *model;
+	gg_pick_visit *visit;
+	void *context;
+};
+
+/* The sample that represents a block, with the block's times. */
+static struct gg_model_sample whole_block(const struct gg_model *model, size_t number,
+                                          const struct gg_block *block)
+{
+	struct gg_model_sample sample = model->samples[number];
+
+	sample.alloc_ns = block->from_ns;
+	sample.free_ns = block->until_least_ns;
+	if (block->is_left)
+		sample.flags |= GG_MODEL_LEFT;
+	return sample;
+}
+
+static void visit_pick(const struct gg_pick *pick, void *context)
+{
+	const struct visit_run *run = context;
+	struct gg_model_sample sample;
+
+	if (pick->is_uncertain)
+		return;
+	if (pick->coarse != NULL) {
+		run->visit(NULL, pick->coarse, run->context);
+		return;
+	}
+	sample = whole_block(run->model, pick->sample, &pick->block);
+	run->visit(&sample, NULL, run->context);
+}
+
+int gg_query_each(const struct gg_model *model, const struct gg_query *query, gg_pick_visit *visit,
+                  void *context, struct gg_error *error)
+{
+	struct visit_run run = { model, visit, context };
+	struct gg_query_filter filter;
+	int status = gg_query_filter_open(&filter, model, query, error);
+
+	if (status < 0)
+		return status;
+	status = gg_query_filter_find_moment(&filter, error);
+	if (status == 0)
+		gg_query_filter_each(&filter, false, visit_pick, &run);
+	gg_query_filter_close(&filter);
+	return status;
+}
+
+int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
+                    gg_pick_visit *visit, void *context, struct gg_error *error)
+{
+	const struct gg_profile_coarse *coarse = model->coarse;
+	struct gg_query_filter filter;
+	struct gg_block block;
+	int status = gg_query_filter_open(&filter, model, query, error);
+
+	if (status < 0)
+		return status;
+	for (size_t i = 0; i < model->sample_count; i++) {
+		struct gg_model_sample sample;
+
+		if (!gg_query_filter_block(&filter, i, &block))
+			continue;
+		sample = whole_block(model, i, &block);
+		visit(&sample, NULL, context);
+	}
+	for (size_t i = 0; i < model->coarse_count; i++)
+		if (gg_query_filter_has_coarse(&filter, &coarse[i]))
+			visit(NULL, &coarse[i], context);
+	gg_query_filter_close(&filter);
+	return 0;
+}
+
+struct sum_run {
+	const struct gg_model *model;
+	const struct gg_query_filter *filter;
+	struct gg_sum_up *up;
+	struct gg_plain_tally samples;
+};
+
+static void sum_pick(const struct gg_pick *pick, void *context)
+{
+	struct sum_run *sum = context;
+	const struct gg_model_sample *sample;
+
+	if (pick->is_uncertain) {
+		gg_query_filter_add_pick(sum->filter, pick, &sum->up->total);
+		return;
+	}
+	if (pick->coarse != NULL) {
+		gg_model_add_coarse(sum->model, &sum->up->total, pick->coarse);
+		return;
+	}
+	sample = sum->model->samples + pick->sample;
+	gg_plain_tally_add_sample(&sum->samples, &sample->draw, sample->size_bytes);
+	gg_query_add_parts(sample, &sum->up->slack_bytes, &sum->up->mapping_bytes);
+}
+
+int gg_query_sum(const struct gg_model *model, const struct gg_query *query,
+                 struct gg_sum_up *ret_sum, struct gg_error *error)
+{
+	struct gg_sum_up up = { 0 };
+	struct gg_query_filter filter;
+	struct sum_run sum = { .model = model, .filter = &filter, .up = &up };
+	int status = gg_query_filter_open(&filter, model, query, error);
+
+	if (status < 0)
+		return status;
+	status = gg_query_filter_find_moment(&filter, error);
+	if (status == 0) {
+		struct gg_tally samples;
+
+		gg_query_filter_each(&filter, false, sum_pick, &sum);
+		gg_plain_tally_tally(&sum.samples, &samples);
+		gg_tally_merge(&up.total, &samples);
+		gg_query_filter_expose(&filter, &up.total);
+		gg_query_filter_widen_peak(&filter, query, &up.total);
+		*ret_sum = up;
+	}
+	gg_query_filter_close(&filter);
+	return status;
+}
