@@ -5,7 +5,8 @@
  *
  *   gg_query_rows(model_a, &query, &a, error);
  *   gg_query_rows(model_b, &query, &b, error);
- *   if (gg_diff_run(model_a, a, model_b, b, &(struct gg_diff_query){ .scale = 1, .confidence = 0.95,
+ *   if (gg_diff_run(model_a, a, model_b, b,
+ *                   &(struct gg_diff_query){ .scale = 1, .confidence = 0.95,
  *                   .false_discovery_rate = 0.05 }, &diff, error) == 0)
  *           ... diff->rows, the significant ones first ...
  *   gg_diff_free(diff);

@@ -191,6 +191,7 @@ static int64_t add_up(const struct leaks_run *run, uint32_t stack, struct gg_lea
 	uint32_t order_count = run->sample_first[run->model->stack_count];
 	int64_t oldest = 0;
 
+	gg_assert(run->sample_first[stack] <= run->sample_first[stack + 1]);
 	gg_leak_init(leak, run->filter.interval_bytes);
 	for (uint32_t i = run->sample_first[stack]; i < run->sample_first[stack + 1]; i++) {
 		int64_t age;

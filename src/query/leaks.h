@@ -16,7 +16,8 @@
  * before they exit.
  *
  * Cost      1 us a sample and 5 us a stack; 400 bytes a row.
- * Threads   Any number of runs on one model; each starts its own threads.  One thread owns a result.
+ * Threads   Any number of runs on one model; each starts threads of its own.  One thread owns a
+ *           result.
  */
 #pragma once
 

@@ -96,8 +96,10 @@ static int sort_by_key(const struct keyed_samples *keyed, size_t key_count, uint
 		free(ends);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < keyed->count; i++)
+	for (size_t i = 0; i < keyed->count; i++) {
+		gg_assert(keyed->items[i].key < key_count);
 		ends[keyed->items[i].key + 1]++;
+	}
 	for (size_t key = 0; key < key_count; key++)
 		ends[key + 1] += ends[key];
 	for (size_t i = 0; i < keyed->count; i++)
@@ -168,6 +170,8 @@ static int add_up(struct query_run *run)
 		return -ENOMEM;
 	for (size_t slot = 0; slot < groups->count; slot++) {
 		size_t end = ends[groups->keys[slot]];
+
+		gg_assert(end >= i && end <= run->samples.count);
 		struct gg_plain_tally sum = { 0 };
 
 		for (; i < end; i++) {
@@ -193,7 +197,7 @@ static int add_up(struct query_run *run)
 
 struct ordered {
 	double value, other; /* of the tally that sorts the rows, and of the other tally */
-	double uncertain; /* the uncertain part of `value`; among bounds, the higher one comes first */
+	double uncertain;    /* the uncertain part of `value`; the higher bound comes first */
 	uint32_t slot, key;
 };
 
@@ -280,6 +284,7 @@ static int make_rows(struct query_run *run, struct gg_tally *tallies, const uint
 			                                 is_named_by_query(run, order[i].key),
 			                                 &of[0], &of[each - 1] };
 	}
+	gg_assert(count == 0 || result->tallies != NULL);
 	result->row_count = count;
 	free(order);
 	return 0;
@@ -330,7 +335,7 @@ static void add_total(struct query_run *run, bool apart)
 	gg_query_filter_expose(&run->filter, &run->result->total);
 }
 
-/* A process's row has every block that the process holds, even if others hold it, too. */
+/* A process's row has every block that the process holds, even if other processes hold it. */
 static int sum_selection(struct query_run *run)
 {
 	const struct gg_query *query = &run->filter.query;

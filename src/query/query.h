@@ -19,8 +19,8 @@
  *              together when the last process ended; they stay live at every later moment
  *              (last_end.h).  With a filter for one process: the blocks at that process's end.
  *   left       Blocks that a process never freed before it ended in (from_ns, to_ns], or that still
- *              ran at the end: what each process held at its own exit.  With one process this equals
- *              live at the end.
+ *              ran at the end: what each process held at its own exit.  With one process this
+ *              equals live at the end.
  *   peak       Live blocks at the moment of the largest live estimate within the window.
  *   allocated  Blocks allocated in (from_ns, to_ns].
  *   freed      Blocks freed in (from_ns, to_ns].
@@ -44,7 +44,8 @@
  * does.  If samples were dropped, or sampling was off before the window's end, tallies are
  * incomplete: they have no upper bound.
  *
- * Cost      0.04 to 0.4 s for 1 M samples on 100 000 stacks (bench_report); 450 bytes a row and tally.
+ * Cost      0.04 to 0.4 s for 1 M samples on 100 000 stacks (bench_report); 450 bytes a row and
+ *           tally.
  * Threads   Any number of queries may run at once.  One thread owns a result.
  */
 #pragma once
@@ -77,7 +78,7 @@ enum gg_grouping {
 	GG_BY_KIND, /* heap and type */
 	GG_BY_HEAP,
 	GG_BY_TYPE,
-	/* A diff cannot use the following: names of their rows do not identify them in another profile. */
+	/* A diff cannot use the following: their names mean nothing in another profile. */
 	GG_BY_THREAD,
 	GG_BY_PROCESS,
 	GG_BY_LABEL, /* the values of one label of the processes */
@@ -117,7 +118,7 @@ void gg_query_init(struct gg_query *query);
  */
 struct gg_query_row {
 	uint32_t key;
-	bool is_named; /* the query names the row, so its interval is not that of a row found by its size */
+	bool is_named; /* the query names the row, so the row was not chosen for its size */
 	const struct gg_tally *self, *total;
 };
 
@@ -198,7 +199,7 @@ GG_MUST_CHECK int gg_query_live_at(const struct gg_model *model, const struct gg
 struct gg_peak {
 	int64_t time_ns; /* the end of the window without history, or if nothing was ever live */
 	double bytes;    /* the largest live estimate; 0: nothing was ever live */
-	/* The same for everything that may have been live; it differs only where times were lost. */
+	/* Time and bytes of all that may have been live; they differ where times were lost. */
 	int64_t most_ns;
 	double most_bytes;
 };

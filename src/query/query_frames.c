@@ -102,6 +102,7 @@ static void leave(struct stack_walk *walk)
 		if (sums != NULL)
 			gg_plain_tally_add(&sums[1], below);
 	}
+	gg_assert(step.level <= walk->level_count);
 	walk->level_count = step.level;
 	if (walk->depth > 0 && walk->path[walk->depth - 1].level != step.level)
 		gg_plain_tally_add(&walk->levels[walk->path[walk->depth - 1].level], below);

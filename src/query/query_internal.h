@@ -10,8 +10,9 @@
 
 /* The life of a sample's block, over all of its holders that the filter selects. */
 struct gg_block {
-	int64_t from_ns, until_ns; /* until_ns: GG_TIME_NONE if it is live at the end */
-	/* The earliest end; differs from until_ns where the time of a free or of an end was lost. */
+	int64_t from_ns;
+	int64_t until_ns; /* GG_TIME_NONE: it is live at the end */
+	/* The earliest end; it differs where the time of a free or of an end was lost. */
 	int64_t until_least_ns;
 	bool is_first;   /* this sample represents the block */
 	bool is_left;    /* some holder never freed it ... */
@@ -63,7 +64,7 @@ struct gg_pick {
 	size_t sample;
 	struct gg_block block;
 	const struct gg_profile_coarse *coarse; /* NULL: a sample */
-	bool is_uncertain; /* it may be selected or not: its times were lost, or only sums were kept */
+	bool is_uncertain; /* nobody knows: its times were lost, or only sums were kept */
 };
 
 /* Adds what was picked: to what is certain, or to what may be. */
@@ -77,7 +78,7 @@ typedef void gg_query_filter_visit(const struct gg_pick *pick, void *context);
  */
 void gg_query_filter_each(const struct gg_query_filter *filter, bool apart,
                           gg_query_filter_visit *visit, void *context);
-/* The same for coarse rows that cannot be placed. */
+/* Visits the aggregates that an end of the window divides. */
 void gg_query_filter_each_unplaced(const struct gg_query_filter *filter,
                                    gg_query_filter_visit *visit, void *context);
 
@@ -90,6 +91,6 @@ GG_MUST_CHECK int gg_query_filter_peak(const struct gg_query_filter *filter,
 /* Turns a query for the peak into one for live at the peak's moment. */
 GG_MUST_CHECK int gg_query_filter_find_moment(struct gg_query_filter *filter,
                                               struct gg_error *error);
-/* Where times were lost, raises the upper bound of a peak, which may belong to another moment. */
+/* Raises the upper bound of a peak, which may belong to another moment where times were lost. */
 void gg_query_filter_widen_peak(const struct gg_query_filter *filter, const struct gg_query *query,
                                 struct gg_tally *total);

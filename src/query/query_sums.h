@@ -18,14 +18,17 @@ struct gg_groups {
 	struct gg_tally *tallies;
 };
 
-/* The same for locations: self, and total with everything that they called. */
+/* Two tallies for each location: self, and total with everything that it called. */
 struct gg_frame_sums {
 	uint32_t *slot_of;
 	GG_ARRAY(uint32_t) keys;
 	GG_ARRAY(struct gg_plain_tally) sums; /* two for each slot: self, total */
 };
 
-/* Adds up tallies of stacks by function, line, or module.  0 or -ENOMEM; call _done() either way. */
+/*
+ * Adds up tallies of stacks by function, line, or module.  Returns 0 or -ENOMEM; call _done() in
+ * either case.
+ */
 GG_MUST_CHECK int gg_frame_sums_of(struct gg_frame_sums *places, const struct gg_model *model,
                                    enum gg_grouping by, size_t key_count,
                                    const struct gg_groups *stacks);

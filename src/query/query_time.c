@@ -355,6 +355,7 @@ static void tally_span(const struct times *times, const struct gg_pick *pick, in
 	size_t from = first_from(times->times, times->count, from_ns);
 	size_t until = first_from(times->times, times->count, until_ns);
 
+	gg_assert(from <= times->count && until <= times->count);
 	if (from >= until)
 		return;
 	gg_query_filter_add_pick(times->filter, pick, &times->tallies[from]);

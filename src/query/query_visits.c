@@ -30,7 +30,6 @@ int gg_query_filter_find_moment(struct gg_query_filter *filter, struct gg_error 
 	return 0;
 }
 
-/* Where times were lost, the upper bound of a peak may belong to another moment. */
 void gg_query_filter_widen_peak(const struct gg_query_filter *filter, const struct gg_query *query,
                                 struct gg_tally *total)
 {

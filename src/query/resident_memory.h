@@ -13,7 +13,7 @@
  * follow one rule:
  *
  * - The RSS of one process is its resident pages.
- * - The RSS of several processes is the sum of their proportional sizes (Pss), in which a shared page
+ * - The RSS of several processes is the sum of their proportional sizes (Pss).  In it a shared page
  *   counts once, if one round of readings has the Pss of all processes that lived then.
  * - Otherwise it is the sum of the plain sizes, which is an upper bound.
  *
@@ -47,7 +47,7 @@ struct gg_resident {
 	size_t living_count;  /* processes that lived at that time */
 	bool is_proportional; /* several processes: shared pages count once */
 	bool is_upper_bound;  /* several processes: shared pages count in each of them */
-	/* The readings in the model's `memory`, including those of processes that were not selected. */
+	/* The model's `memory`: also readings of processes that were not selected. */
 	size_t first, count;
 };
 
@@ -65,13 +65,16 @@ GG_MUST_CHECK int gg_residents_of(struct gg_residents *ret_residents, const stru
                                   uint32_t pid, struct gg_error *error);
 void gg_residents_done(struct gg_residents *residents);
 
-/* The round that reports show for a moment; process_count 0: there is none before the moment. */
+/*
+ * Returns the round that reports show for a moment.  Its process_count is 0 if no round was before
+ * the moment.
+ */
 struct gg_resident gg_residents_at(const struct gg_residents *residents, int64_t moment_ns);
 
 /*
- * The same without the processes that ended between the reading and the moment.  The sum of those
- * that remain is an upper bound: they hold at most what they held, and at most what all processes
- * held.  rss is negative if none remains.
+ * Returns that round without the processes that ended between the reading and the moment.  The sum
+ * of the remaining processes is an upper bound: they hold at most what they held, and at most what
+ * all processes held.  rss is negative if no process remains.
  */
 struct gg_resident gg_residents_remaining_at(const struct gg_residents *residents,
                                              int64_t moment_ns);

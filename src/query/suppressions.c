@@ -115,7 +115,7 @@ bool gg_suppression_matches(const char *pattern, const char *name)
 	const char *at = name;
 
 	pattern += anchored;
-	/* Match each part at the first possible position, which leaves the most room for the rest. */
+	/* Match each part at the first position, which leaves the most room for the rest. */
 	for (;;) {
 		size_t length = strcspn(pattern, "*");
 		bool is_last = pattern[length] == '\0';

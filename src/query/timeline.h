@@ -39,7 +39,7 @@ struct gg_timeline_point {
 struct gg_timeline {
 	struct gg_timeline_point *points;
 	size_t point_count;
-	int64_t peak_ns; /* moment of the largest live estimate; meaningless if nothing was ever live */
+	int64_t peak_ns; /* of the largest live estimate; meaningless if nothing was ever live */
 	struct gg_timeline_point peak;
 	int64_t rss_peak_ns;
 	double rss_peak_bytes; /* negative: no reading */
@@ -52,7 +52,7 @@ GG_MUST_CHECK int gg_timeline_run(const struct gg_model *model, uint32_t pid, si
                                   double confidence, struct gg_timeline **ret_timeline,
                                   struct gg_error *error);
 
-/* The same, but the point nearest to the peak moves onto it; the first and the last stay. */
+/* Also moves the point nearest to the peak onto it; the first and the last point stay. */
 GG_MUST_CHECK int gg_timeline_run_with_peak(const struct gg_model *model, uint32_t pid,
                                             size_t point_count, double confidence,
                                             struct gg_timeline **ret_timeline,

@@ -13,9 +13,10 @@
  * A node is a function called along one path.  Calls from different lines of a function are one
  * node. In an inverted tree the paths begin at the top, so the children of a node are its callers.
  *
- * Folding  The children of a node with less than `fold` of the whole become one nameless node, except
- *          on the heaviest path, which follows the largest child from the root on.
- * Cost     Proportional to stacks times depth of unfolded paths; 16 MB for 100 000 stacks of 40 frames.
+ * Folding  The children of a node with less than `fold` of the whole become one nameless node,
+ *          except on the heaviest path, which follows the largest child from the root on.
+ * Cost     Proportional to stacks times depth of unfolded paths; 16 MB for 100 000 stacks of 40
+ *          frames.
  * Threads  Any number of threads may build trees.  One thread owns a tree.
  */
 #pragma once
@@ -43,7 +44,7 @@ struct gg_tree_node {
 	uint32_t
 		folded_count; /* not 0: the node stands for this many functions, without children */
 	bool is_heaviest;     /* on the heaviest path */
-	/* Sums of all stacks on this path, and of stacks that end here (inverted: without further callers). */
+	/* Sums of all stacks on this path, and of stacks that end here (inverted: begin here). */
 	struct gg_tally total, self;
 };
 
