@@ -319,7 +319,7 @@ static inline struct gg_draw gg_region_sample_draw(const struct gg_region_sample
 #define GG_LAYOUT(structure, field, at) \
 	static_assert(offsetof(struct structure, field) == (at), #structure "." #field)
 
-static_assert(sizeof(struct gg_sums) == 80, "in slots and rows");
+static_assert(sizeof(struct gg_sums) == 80, "in slots and site totals");
 static_assert(sizeof(struct gg_region_table) == 32, "in the header");
 static_assert(sizeof(struct gg_region_control) == 24, "in the header");
 GG_LAYOUT(gg_region_header, version, 8);

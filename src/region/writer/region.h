@@ -75,7 +75,7 @@ enum { GG_REGION_LAST_FRAMES = 128, GG_REGION_OWNERS = 1024, GG_REGION_TEXTS = 2
 /* The state of one thread, which no other thread touches.  All-zero: it has not begun. */
 struct gg_region_thread {
 	uint32_t slot_plus_1; /* 0: none */
-	uint16_t thread;      /* its id, 0: no row of its own */
+	uint16_t thread;      /* its id, 0: it has no record of its own */
 	uint8_t busy;         /* in a call */
 	uint8_t begun;
 	uint64_t operations; /* published so far, times GG_REDO_STEP */

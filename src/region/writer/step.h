@@ -23,7 +23,7 @@ void gg_region_step(void);
 /*
  * Copies whole words, none of them torn: another process may be reading.  Sizes: multiples of 8.
  * Each store is a release, so that none becomes visible before the ones that precede it (such as an
- * announcement); on x86-64 that costs nothing.
+ * published operation); on x86-64 that costs nothing.
  */
 static inline void gg_put_words(void *to, const void *from, size_t bytes)
 {
