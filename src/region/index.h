@@ -14,7 +14,8 @@
  *
  * Unique   While nothing is removed, all writers of a hash look for the first empty entry in the
  *          same order.  One of them takes it by CAS, and the other writers find its record there.
- *          So a table whose records are only added (stacks, site totals) has one record for each key.
+ *          So a table whose records are only added (stacks, site totals) has one record for each
+ *          key.
  * Removed  Only keys that the caller serializes may be removed: an address is freed before it is
  *          new again.
  * Full     A record whose entries are all taken is not added: GG_INDEX_NONE.  The last level has at
