@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is preloaded, and which variables are set; each may be NULL. */
+/* A way to run: the preloaded library and the variables; each may be NULL. */
 struct way {
 	const char *name;
 	const char *preload;
@@ -25,7 +25,7 @@ struct way {
 	const char *variable, *value;
 };
 
-/* Many observations of one figure; ratios are told with the interval that holds their median. */
+/* Many observations of one figure; a ratio is printed with the interval that holds its median. */
 enum { FIGURES_MAX = 2048 };
 struct figures {
 	double values[FIGURES_MAX];
@@ -41,7 +41,7 @@ double figures_least(struct figures *figures);
  */
 void figures_interval(struct figures *figures, double *ret_low, double *ret_high);
 
-/* Of one operation. */
+/* The time of one operation. */
 struct cost {
 	double wall_ns, cpu_ns;
 };

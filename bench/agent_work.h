@@ -23,7 +23,7 @@ struct work {
 	uint64_t warm_count;  /* operations before it is timed: then all stacks are known */
 	uint64_t count;       /* ... to time, some 50 ms of them */
 	uint64_t slice_count; /* ... in some 5 ms */
-	/* Once; then run() does as many operations as are asked for. */
+	/* Runs once; afterwards run() does `count` operations. */
 	void *(*begin)(const struct work_heap *heap);
 	void (*run)(void *state, const struct work_heap *heap, uint64_t count);
 };

@@ -24,7 +24,7 @@ struct bench_case {
 	const char *name;
 	void (*run)(void *context, uint64_t count); /* does the operation count times */
 	void *context;
-	uint64_t per_run; /* an operation is this many of what is told (frames a stack); 0: 1 */
+	uint64_t per_run; /* how many units, such as frames, an operation has; 0: 1 */
 
 	/* Filled in. */
 	double median_ns, low_ns, high_ns; /* one operation; low and high: the quartiles */

@@ -197,7 +197,7 @@ enum { BESIDE_MAX = 3, BESIDE_ROUNDS = 7 };
 
 struct beside {
 	const char *name, *library;
-	/* Its own profiler; NULL: it has none that the distribution builds. */
+	/* Its own profiler; NULL: the distribution builds it without one. */
 	const char *variable, *value, *often;
 };
 

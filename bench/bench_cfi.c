@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a miss of the rule cache costs: finding a function's CFI and compiling its rule, at random
- * pcs, so that the tables are as cold as 65536 places in them make them.  The first case is what
- * libgcc pays for the look-up alone.
+ * bench_cfi - measures what a miss of the rule cache costs: finding a function's CFI and compiling
+ * its rule, at random pcs, so that the tables are as cold as 65536 places in them make them.  The
+ * first case is what libgcc pays for the look-up alone.
  */
 #include <elf.h>
 #include <glob.h>
@@ -106,7 +106,7 @@ static void fill_from_memory(void *context, uint64_t count)
 	}
 }
 
-/* The first file that the pattern names; without functions if there is none. */
+/* The first file that the pattern names; without functions if no file matches. */
 static struct gg_cfi_file file;
 
 static void take_file(struct places *p, const char *pattern)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libgeiger costs an allocator of one's own: a bump pointer, and a pool with geiger_due(),
- * each beside the same code without geiger.
+ * bench_embed - measures what libgeiger costs an allocator of one's own: a bump pointer, and a pool
+ * with geiger_due(), each beside the same code without geiger.
  *
  *   bench_embed                 everything
  *   bench_embed WORK COUNT      that many operations of one work, for callgrind

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What real programs cost under geiger, at the default sampling interval.
+"""Measures what real programs cost under geiger, at the default sampling interval.
 
 bench_programs.py [-n RUNS] [PROGRAM...]      time and memory: RUNS (15) of each way, taking turns
 bench_programs.py instructions [PROGRAM...]   instructions by valgrind, which no other load disturbs
@@ -48,7 +48,8 @@ print(len(index), len(text))
 
 
 class Program:
-    """A command as a shell has it; `load` runs beside it, without geiger, and is timed in its place."""
+    """A command as a shell has it; `load` runs beside it, without geiger, and is timed in its
+    place."""
 
     def __init__(self, needs, command, load=None, environment=None):
         self.needs, self.command, self.load, self.environment = needs, command, load, environment or {}

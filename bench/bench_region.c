@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the region costs: the check on each free, interning a stack by three designs, recording.
+ * bench_region - measures what the region costs: the check on each free, interning a stack by three
+ * designs, recording.
  *
  * The stacks are 47 frames deep.  "hot" is one stack again and again; the 65 536 distinct ones come
  * in a shuffled order and differ in their inner frames as the calls of a program do: 16 levels,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sampling costs: an allocation that is not a sample beside a bare countdown, a draw beside
- * libm's logarithm, and what reports pay for a row: its confidence interval and its difference.
+ * bench_stats - measures what sampling costs: an allocation that is not a sample beside a bare
+ * countdown, a draw beside libm's logarithm, and what reports pay for a row: its confidence
+ * interval and its difference.
  */
 #include <math.h>
 

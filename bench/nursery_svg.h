@@ -10,7 +10,7 @@
 
 enum { NURSERY_RUNS = 5 };
 
-/* What was measured at one interval. */
+/* The measurements at one interval. */
 struct nursery_point {
 	uint64_t interval_bytes;
 	double overheads[NURSERY_RUNS]; /* 0.01: one percent more time than without sampling */

@@ -7,8 +7,8 @@
  *   scratch_write("known.supp", "leak:cache\n");
  *
  * The first call makes the folder in /tmp, and the exit of the process that made it removes the
- * folder with all that is in it.  A forked child shares the folder and leaves it alone.  What
- * cannot be made ends the program: no test can do without.
+ * folder with all that is in it.  A forked child shares the folder and leaves it alone.  A
+ * failure ends the program: no test can do without its files.
  */
 #pragma once
 

@@ -106,7 +106,7 @@ static pid_t test_thread; /* the thread that runs the tests, and to which test_s
 /* Reports and goes on; its value says whether the condition held. */
 #define CHECK(condition) test_check((condition), __FILE__, __LINE__, "%s", #condition)
 
-/* The same with a message of one's own: values, the seed. */
+/* CHECK with a message of one's own: values, the seed. */
 #define CHECK_MSG(condition, ...) test_check((condition), __FILE__, __LINE__, __VA_ARGS__)
 
 /*

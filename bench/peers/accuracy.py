@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What profilers say of each function, beside what was.
+"""Compares what profilers report of each function with the truth.
 
-`sites` knows what its 20 functions allocated and what of it is live at the end.  Of each profiler
-its own report is read.  A real program's truth is geiger's count of every allocation.
+`sites` knows what its 20 functions allocated and what of it is live at the end.  The module
+reads each profiler's own report.  A real program's truth is geiger's count of every allocation.
 """
 
 import collections
@@ -64,7 +64,8 @@ def from_heaptrack(file, folder):
 
 
 def from_massif(file):
-    """Of the detailed snapshot with the most; those below its threshold of 1 % are missing."""
+    """The rows of the detailed snapshot with the most; those below its threshold of 1 % are
+    missing."""
     most, rows = -1, {}
     with open(file, encoding="utf-8", errors="replace") as out:
         for snapshot in out.read().split("snapshot=")[1:]:

@@ -51,7 +51,7 @@ class Results:
         return spread([mine[number] - base[number] for number in mine if number in base])
 
     def peak_kib(self, part, work, way):
-        """Of the program, and of the largest process beside it."""
+        """Peaks of the program, and of the largest process beside it."""
         peaks = [row["peaks"] for row in self.each(part, work, way) if row.get("peaks")]
         if not peaks:
             return None
@@ -62,7 +62,8 @@ class Results:
 
 
 def site_errors(rows, metric):
-    """Of all functions in all runs: relative errors' root mean square, bias of the sum, share
+    """Figures of all functions in all runs: relative errors' root mean square, bias of the sum,
+    share
     covered."""
     errors, covered, told, truth_sum, estimate_sum = [], 0, 0, 0, 0
     for row in rows:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preloaded over tcmalloc: writes its heap sample to $TCMALLOC_DUMP when the program ends.
- * gperftools has no setting for that: whoever samples with it must call this from code of his own.
+ * gperftools has no setting for that: a program that samples with it must call this from its own
+ * code.
  */
 #include <cstdio>
 #include <cstdlib>

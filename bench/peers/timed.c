@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PEAKS_MAX = 256 }; /* later processes are not told */
+enum { PEAKS_MAX = 256 }; /* later processes are left out */
 
 struct peak {
 	char name[20];

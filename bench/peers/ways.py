@@ -19,7 +19,7 @@ GEIGER_512K = "geiger, 512 KiB"
 class Way:
     name: str  # unique
     over: str  # the allocator: glibc, jemalloc, tcmalloc, mimalloc
-    kind: str  # plain, sampling, or counting: each allocation is looked at
+    kind: str  # plain, sampling, or counting: it sees each allocation
     tool: str = ""  # whose: geiger, jemalloc, ...; the same in all its ways
     preload: tuple = ()
     environment: dict = dataclasses.field(default_factory=dict)  # {folder} is replaced, as in the rest
@@ -56,7 +56,7 @@ LIBRARIES = {
     "tcmalloc": ("libtcmalloc.so.4",),
     "mimalloc": ("libmimalloc.so.2",),
 }
-# What each is called by Debian, for the versions.
+# The names of Debian's packages, for the versions.
 PACKAGES = ["libc6", "libjemalloc2", "libgoogle-perftools4", "libmimalloc2.0", "heaptrack", "valgrind",
             "redis-tools", "sqlite3", "python3", "gcc"]
 # Compared with where there is a package.

@@ -36,7 +36,7 @@ struct site {
 
 extern const struct site sites_cxx[];
 extern const unsigned sites_cxx_count;
-/* The same of the plugin, under these names for dlsym(). */
+/* The functions of the plugin, under these names for dlsym(). */
 
 #ifdef __cplusplus
 }
