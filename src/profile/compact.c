@@ -75,21 +75,21 @@ struct gg_compaction {
 	struct gg_buf removed; /* int64_t: ids of the rows that `parts` now counts */
 };
 
-static void forget_pass(struct gg_compaction *fold)
+static void forget_pass(struct gg_compaction *compaction)
 {
-	fold->pass = PASS_NONE;
-	gg_intern_done(&fold->keys);
-	gg_buf_done(&fold->made);
+	compaction->pass = PASS_NONE;
+	gg_intern_done(&compaction->keys);
+	gg_buf_done(&compaction->made);
 }
 
-void gg_fold_free(struct gg_compaction *fold)
+void gg_compaction_free(struct gg_compaction *compaction)
 {
-	if (fold == NULL)
+	if (compaction == NULL)
 		return;
-	forget_pass(fold);
-	gg_buf_done(&fold->parts);
-	gg_buf_done(&fold->removed);
-	free(fold);
+	forget_pass(compaction);
+	gg_buf_done(&compaction->parts);
+	gg_buf_done(&compaction->removed);
+	free(compaction);
 }
 
 static int64_t floor_to(int64_t time_ns, int64_t bucket_ns)
@@ -106,20 +106,22 @@ static int64_t floor_to(int64_t time_ns, int64_t bucket_ns)
  * A key keeps its id for the whole pass, so that later batches add to the row that an earlier one
  * wrote.  Its sums of this batch are in `parts`, at a position that the key's made_row holds.
  */
-static struct gg_profile_coarse *part_of(struct gg_compaction *fold, const struct bucket_key *key)
+static struct gg_profile_coarse *part_of(struct gg_compaction *compaction,
+                                         const struct bucket_key *key)
 {
-	uint32_t id = gg_intern_find(&fold->keys, key, sizeof(*key));
+	uint32_t id = gg_intern_find(&compaction->keys, key, sizeof(*key));
 	struct made_row *made, none = { 0 };
 	struct bucket_sums part = { .key = id };
 
 	if (id == 0) {
-		gg_buf_append(&fold->made, &none, sizeof(none));
-		if (fold->made.failed || gg_intern_add(&fold->keys, key, sizeof(*key)) < 0)
+		gg_buf_append(&compaction->made, &none, sizeof(none));
+		if (compaction->made.failed ||
+		    gg_intern_add(&compaction->keys, key, sizeof(*key)) < 0)
 			return NULL;
-		part.key = id = fold->keys.count;
+		part.key = id = compaction->keys.count;
 	}
-	gg_assert(id <= fold->made.length / sizeof(none));
-	made = (struct made_row *)(void *)fold->made.data + id - 1;
+	gg_assert(id <= compaction->made.length / sizeof(none));
+	made = (struct made_row *)(void *)compaction->made.data + id - 1;
 	if (made->position == 0) {
 		part.sums = (struct gg_profile_coarse){ .process = key->process,
 			                                .thread = key->thread,
@@ -127,17 +129,17 @@ static struct gg_profile_coarse *part_of(struct gg_compaction *fold, const struc
 			                                .from_ns = key->from_ns,
 			                                .to_ns = key->to_ns,
 			                                .size_class = key->size_class };
-		gg_buf_append(&fold->parts, &part, sizeof(part));
-		if (fold->parts.failed)
+		gg_buf_append(&compaction->parts, &part, sizeof(part));
+		if (compaction->parts.failed)
 			return NULL;
-		made->position = (uint32_t)(fold->parts.length / sizeof(part));
+		made->position = (uint32_t)(compaction->parts.length / sizeof(part));
 	}
-	return &((struct bucket_sums *)(void *)fold->parts.data)[made->position - 1].sums;
+	return &((struct bucket_sums *)(void *)compaction->parts.data)[made->position - 1].sums;
 }
 
-static void remember(struct gg_compaction *fold, int64_t id)
+static void remember(struct gg_compaction *compaction, int64_t id)
 {
-	gg_buf_append(&fold->removed, &id, sizeof(id));
+	gg_buf_append(&compaction->removed, &id, sizeof(id));
 }
 
 /* --- samples ------------------------------------------------------------------------------ */
@@ -153,8 +155,8 @@ static double skew_of(const struct gg_tally *tally, enum gg_quantity quantity)
 	       gg_sum_value(&tally->sure[quantity].skew);
 }
 
-static int fold_sample(struct gg_compaction *fold, const struct gg_profile_sample *sample,
-                       int64_t bucket_ns)
+static int compact_sample(struct gg_compaction *compaction, const struct gg_profile_sample *sample,
+                          int64_t bucket_ns)
 {
 	struct bucket_key key = { .from_ns = floor_to(sample->alloc_ns, bucket_ns),
 		                  .to_ns = floor_to(sample->free_ns, bucket_ns) + bucket_ns,
@@ -162,7 +164,7 @@ static int fold_sample(struct gg_compaction *fold, const struct gg_profile_sampl
 		                  .thread = sample->thread,
 		                  .stack = sample->stack,
 		                  .size_class = size_class_of(sample->size_bytes) };
-	struct gg_profile_coarse *sums = part_of(fold, &key);
+	struct gg_profile_coarse *sums = part_of(compaction, &key);
 	struct gg_sums own = gg_sums_of(&sample->draw, sample->size_bytes);
 	struct gg_tally tally = { 0 };
 
@@ -220,22 +222,22 @@ static int find_holders(struct gg_profile *profile, uint64_t block, struct holde
  *   3. A later sample whose first sample is missing goes as well: nothing represents its block.
  *   4. Any other later sample stays, because step 1 removes it together with its first sample.
  */
-static int fold_shared(struct gg_profile *profile, struct gg_profile_sample *sample,
-                       int64_t bucket_ns)
+static int compact_shared(struct gg_profile *profile, struct gg_profile_sample *sample,
+                          int64_t bucket_ns)
 {
-	struct gg_compaction *fold = profile->fold;
+	struct gg_compaction *compaction = profile->compaction;
 	struct holders holders = { .end_ns = INT64_MIN };
 	bool is_first = sample->origin == 0 || sample->origin == sample->id;
 	int status = find_holders(profile, is_first ? sample->id : sample->origin, &holders);
 
-	if (status == 0 && is_first && holders.end_ns < fold->limit_ns) {
+	if (status == 0 && is_first && holders.end_ns < compaction->limit_ns) {
 		sample->free_ns = holders.end_ns;
 		if (sample->origin == 0)
-			status = fold_sample(fold, sample, bucket_ns);
-		gg_buf_append(&fold->removed, holders.ids.data, holders.ids.length);
+			status = compact_sample(compaction, sample, bucket_ns);
+		gg_buf_append(&compaction->removed, holders.ids.data, holders.ids.length);
 	}
 	if (!is_first && (holders.end_ns == GG_TIME_NONE || !holders.has_first))
-		remember(fold, (int64_t)sample->id);
+		remember(compaction, (int64_t)sample->id);
 	gg_buf_done(&holders.ids);
 	return status;
 }
@@ -243,7 +245,7 @@ static int fold_shared(struct gg_profile *profile, struct gg_profile_sample *sam
 static int scan_samples(struct gg_profile *profile, const struct gg_compaction_rule *rule,
                         struct gg_error *error)
 {
-	struct gg_compaction *fold = profile->fold;
+	struct gg_compaction *compaction = profile->compaction;
 	struct gg_row_reader reading;
 	uint32_t count = 0;
 	int result, status = 0;
@@ -255,16 +257,16 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 		"select id, t_free, t_alloc, process, thread, stack, size, scheme, interval,"
 		" offset, marks, origin from sample where id > ? order by id limit ?");
 	if (reading.statement != NULL) {
-		sqlite3_bind_int64(reading.statement, 1, fold->position);
+		sqlite3_bind_int64(reading.statement, 1, compaction->position);
 		sqlite3_bind_int64(reading.statement, 2, rule->batch_count);
 	}
 	while (status == 0 && gg_row_reader_next(&reading)) {
 		struct gg_profile_sample sample = { .id = gg_row_reader_bits(&reading) };
 
 		count++;
-		fold->position = (int64_t)sample.id;
+		compaction->position = (int64_t)sample.id;
 		sample.free_ns = gg_row_reader_time(&reading);
-		if (sample.free_ns >= fold->limit_ns)
+		if (sample.free_ns >= compaction->limit_ns)
 			continue;
 		sample.alloc_ns = gg_row_reader_integer(&reading, INT64_MIN, INT64_MAX);
 		sample.process = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
@@ -278,14 +280,14 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 		                                                                 UINT32_MAX);
 		sample.origin = gg_row_reader_bits(&reading);
 		if (shares) {
-			status = fold_shared(profile, &sample, rule->bucket_ns);
+			status = compact_shared(profile, &sample, rule->bucket_ns);
 			continue;
 		}
-		status = fold_sample(fold, &sample, rule->bucket_ns);
-		remember(fold, (int64_t)sample.id);
+		status = compact_sample(compaction, &sample, rule->bucket_ns);
+		remember(compaction, (int64_t)sample.id);
 	}
-	if (count < rule->batch_count || fold->position >= fold->last)
-		fold->last = 0; /* the pass is complete */
+	if (count < rule->batch_count || compaction->position >= compaction->last)
+		compaction->last = 0; /* the pass is complete */
 	gg_row_reader_visited(&reading, status);
 	return gg_row_reader_end(&reading, error);
 }
@@ -299,8 +301,8 @@ static struct gg_fixed read_fixed(struct gg_row_reader *reading)
 	return gg_fixed_from(gg_row_reader_number(reading, 0, 0x1p127));
 }
 
-static int fold_row(struct gg_compaction *fold, struct gg_row_reader *reading,
-                    const struct bucket_key *narrow, int64_t bucket_ns)
+static int compact_row(struct gg_compaction *compaction, struct gg_row_reader *reading,
+                       const struct bucket_key *narrow, int64_t bucket_ns)
 {
 	struct bucket_key key = *narrow;
 	struct gg_profile_coarse *sums;
@@ -309,11 +311,11 @@ static int fold_row(struct gg_compaction *fold, struct gg_row_reader *reading,
 
 	key.from_ns = floor_to(narrow->from_ns, bucket_ns);
 	key.to_ns = floor_to(narrow->to_ns - 1, bucket_ns) + bucket_ns;
-	if (fold->joins >= JOIN_THREADS)
+	if (compaction->joins >= JOIN_THREADS)
 		key.thread = 0;
-	if (fold->joins >= JOIN_SIZES)
+	if (compaction->joins >= JOIN_SIZES)
 		key.size_class = SIZES_MIXED;
-	sums = part_of(fold, &key);
+	sums = part_of(compaction, &key);
 	if (sums == NULL)
 		return -ENOMEM;
 	interval = gg_row_reader_number(reading, 0, 0x1p127);
@@ -339,16 +341,16 @@ static int fold_row(struct gg_compaction *fold, struct gg_row_reader *reading,
  * aggregate's age.  A longer bucket must also have ended before the limit of the pass, because its
  * other samples may not be compacted yet.
  */
-static int64_t bucket_for(const struct gg_compaction *fold, const struct gg_compaction_rule *rule,
-                          int64_t to_ns)
+static int64_t bucket_for(const struct gg_compaction *compaction,
+                          const struct gg_compaction_rule *rule, int64_t to_ns)
 {
-	int64_t bucket_ns = rule->bucket_ns, age_ns = fold->limit_ns - to_ns;
+	int64_t bucket_ns = rule->bucket_ns, age_ns = compaction->limit_ns - to_ns;
 	int64_t times = rule->age_buckets;
 
-	if (fold->joins >= JOIN_TIMES)
-		age_ns = age_ns << (fold->joins - JOIN_TIMES + 1);
+	if (compaction->joins >= JOIN_TIMES)
+		age_ns = age_ns << (compaction->joins - JOIN_TIMES + 1);
 	while (age_ns / times >= 2 * bucket_ns &&
-	       floor_to(to_ns - 1, 2 * bucket_ns) + 2 * bucket_ns <= fold->limit_ns)
+	       floor_to(to_ns - 1, 2 * bucket_ns) + 2 * bucket_ns <= compaction->limit_ns)
 		bucket_ns *= 2;
 	gg_assert(bucket_ns % rule->bucket_ns == 0);
 	return bucket_ns;
@@ -357,7 +359,7 @@ static int64_t bucket_for(const struct gg_compaction *fold, const struct gg_comp
 static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule *rule,
                      struct gg_error *error)
 {
-	struct gg_compaction *fold = profile->fold;
+	struct gg_compaction *compaction = profile->compaction;
 	struct gg_row_reader reading;
 	uint32_t count = 0;
 	int status = 0;
@@ -369,8 +371,8 @@ static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule
 		" count_skew, bytes_skew, lifetime_ns from coarse"
 		" where id > ? and id <= ? order by id limit ?");
 	if (reading.statement != NULL) {
-		sqlite3_bind_int64(reading.statement, 1, fold->position);
-		sqlite3_bind_int64(reading.statement, 2, fold->last);
+		sqlite3_bind_int64(reading.statement, 1, compaction->position);
+		sqlite3_bind_int64(reading.statement, 2, compaction->last);
 		sqlite3_bind_int64(reading.statement, 3, rule->batch_count);
 	}
 	while (status == 0 && gg_row_reader_next(&reading)) {
@@ -378,27 +380,28 @@ static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule
 		struct bucket_key key = { 0 };
 
 		count++;
-		fold->position = id;
+		compaction->position = id;
 		key.to_ns = gg_row_reader_time(&reading);
 		bucket_ns = gg_row_reader_integer(&reading, 0, INT64_MAX);
-		if (key.to_ns > fold->limit_ns || bucket_ns == 0)
+		if (key.to_ns > compaction->limit_ns || bucket_ns == 0)
 			continue;
 		key.from_ns = gg_row_reader_integer(&reading, INT64_MIN, INT64_MAX);
 		key.process = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
 		key.thread = gg_row_reader_id(&reading, GG_DENSE_THREAD);
 		key.stack = gg_row_reader_id(&reading, GG_DENSE_STACK);
 		key.size_class = (uint32_t)gg_row_reader_integer(&reading, 0, SIZES_MIXED);
-		wanted_ns = bucket_for(fold, rule, key.to_ns);
-		if (bucket_ns >= wanted_ns && (fold->joins < JOIN_THREADS || key.thread == 0) &&
-		    (fold->joins < JOIN_SIZES || key.size_class == SIZES_MIXED))
+		wanted_ns = bucket_for(compaction, rule, key.to_ns);
+		if (bucket_ns >= wanted_ns &&
+		    (compaction->joins < JOIN_THREADS || key.thread == 0) &&
+		    (compaction->joins < JOIN_SIZES || key.size_class == SIZES_MIXED))
 			continue;
 		if (wanted_ns < bucket_ns)
 			wanted_ns = bucket_ns;
-		status = fold_row(fold, &reading, &key, wanted_ns);
-		remember(fold, id);
+		status = compact_row(compaction, &reading, &key, wanted_ns);
+		remember(compaction, id);
 	}
 	if (count < rule->batch_count)
-		fold->last = 0;
+		compaction->last = 0;
 	gg_row_reader_visited(&reading, status);
 	return gg_row_reader_end(&reading, error);
 }
@@ -437,14 +440,14 @@ static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_pr
 
 static int write_parts(struct gg_profile *profile, struct gg_error *error)
 {
-	struct gg_compaction *fold = profile->fold;
-	struct bucket_sums *parts = (struct bucket_sums *)(void *)fold->parts.data;
-	size_t count = fold->parts.length / sizeof(*parts);
+	struct gg_compaction *compaction = profile->compaction;
+	struct bucket_sums *parts = (struct bucket_sums *)(void *)compaction->parts.data;
+	size_t count = compaction->parts.length / sizeof(*parts);
 	int status = 0;
 
 	for (size_t i = 0; i < count && status == 0; i++) {
-		struct made_row *made = (struct made_row *)(void *)fold->made.data + parts[i].key -
-		                        1;
+		struct made_row *made = (struct made_row *)(void *)compaction->made.data +
+		                        parts[i].key - 1;
 
 		gg_assert(made->position == i + 1);
 		made->position = 0;
@@ -460,13 +463,13 @@ static int write_parts(struct gg_profile *profile, struct gg_error *error)
 
 static int remove_sources(struct gg_profile *profile, struct gg_error *error)
 {
-	struct gg_compaction *fold = profile->fold;
-	const int64_t *ids = (const int64_t *)(const void *)fold->removed.data;
+	struct gg_compaction *compaction = profile->compaction;
+	const int64_t *ids = (const int64_t *)(const void *)compaction->removed.data;
 	struct gg_statement row;
 	int status = 0;
 
-	for (size_t i = 0; i < fold->removed.length / sizeof(*ids) && status == 0; i++) {
-		status = fold->pass == PASS_SAMPLES
+	for (size_t i = 0; i < compaction->removed.length / sizeof(*ids) && status == 0; i++) {
+		status = compaction->pass == PASS_SAMPLES
 		                 ? gg_statement_begin(&row, profile, GG_SQL_SAMPLE_REMOVE,
 		                                      "delete from sample where id = ?", error)
 		                 : gg_statement_begin(&row, profile, GG_SQL_COARSE_REMOVE,
@@ -487,62 +490,63 @@ static int remove_sources(struct gg_profile *profile, struct gg_error *error)
 static bool begin_pass(struct gg_profile *profile, const struct gg_compaction_rule *rule,
                        int64_t now_ns)
 {
-	struct gg_compaction *fold = profile->fold;
+	struct gg_compaction *compaction = profile->compaction;
 	int64_t samples_ns = floor_to(now_ns - rule->keep_ns, rule->bucket_ns);
 	int64_t rows_ns = floor_to(samples_ns, rule->bucket_ns * rule->age_buckets);
 	int result;
 
-	gg_assert(fold->pass == PASS_NONE);
-	if (samples_ns > fold->samples_done_ns) {
-		fold->pass = PASS_SAMPLES;
-		fold->samples_done_ns = fold->limit_ns = samples_ns;
-		fold->last = (int64_t)profile->last_sample;
-	} else if (rows_ns > fold->rows_done_ns) {
-		fold->pass = PASS_ROWS;
-		fold->rows_done_ns = fold->limit_ns = rows_ns;
-		fold->last = gg_store_read_integer(profile, "select max(id) from coarse", &result);
-		if (fold->joins < JOINS_MAX &&
+	gg_assert(compaction->pass == PASS_NONE);
+	if (samples_ns > compaction->samples_done_ns) {
+		compaction->pass = PASS_SAMPLES;
+		compaction->samples_done_ns = compaction->limit_ns = samples_ns;
+		compaction->last = (int64_t)profile->last_sample;
+	} else if (rows_ns > compaction->rows_done_ns) {
+		compaction->pass = PASS_ROWS;
+		compaction->rows_done_ns = compaction->limit_ns = rows_ns;
+		compaction->last = gg_store_read_integer(profile, "select max(id) from coarse",
+		                                         &result);
+		if (compaction->joins < JOINS_MAX &&
 		    gg_store_read_integer(profile, "select count(*) from coarse", &result) >
 		            rule->row_max)
-			fold->joins++;
+			compaction->joins++;
 	}
-	fold->position = 0;
-	return fold->pass != PASS_NONE;
+	compaction->position = 0;
+	return compaction->pass != PASS_NONE;
 }
 
 /* Limits the memory that a pass uses for keys. */
-static void limit_keys(struct gg_compaction *fold)
+static void limit_keys(struct gg_compaction *compaction)
 {
-	if (fold->keys.count < KEY_MAX)
+	if (compaction->keys.count < KEY_MAX)
 		return;
-	gg_intern_done(&fold->keys);
-	gg_buf_done(&fold->made);
+	gg_intern_done(&compaction->keys);
+	gg_buf_done(&compaction->made);
 }
 
 int gg_profile_compact(struct gg_profile *profile, const struct gg_compaction_rule *rule,
                        int64_t now_ns, struct gg_error *error)
 {
-	struct gg_compaction *fold = profile->fold;
+	struct gg_compaction *compaction = profile->compaction;
 	int status;
 
 	gg_assert(rule->bucket_ns > 0 && rule->age_buckets > 0 && rule->batch_count > 0);
-	if (fold == NULL)
-		fold = profile->fold = calloc(1, sizeof(*fold));
-	if (fold == NULL)
+	if (compaction == NULL)
+		compaction = profile->compaction = calloc(1, sizeof(*compaction));
+	if (compaction == NULL)
 		return gg_error_memory(error, profile->path);
-	if (fold->pass == PASS_NONE && !begin_pass(profile, rule, now_ns))
+	if (compaction->pass == PASS_NONE && !begin_pass(profile, rule, now_ns))
 		return 0;
-	limit_keys(fold);
-	gg_buf_clear(&fold->parts);
-	gg_buf_clear(&fold->removed);
+	limit_keys(compaction);
+	gg_buf_clear(&compaction->parts);
+	gg_buf_clear(&compaction->removed);
 	status = gg_store_begin(profile, error);
 	if (status == 0)
-		status = gg_store_execute(profile, "savepoint fold", error);
+		status = gg_store_execute(profile, "savepoint compaction", error);
 	if (status < 0)
 		return status;
-	status = fold->pass == PASS_SAMPLES ? scan_samples(profile, rule, error)
-	                                    : scan_rows(profile, rule, error);
-	if (status == -ENOMEM || (status == 0 && fold->removed.failed))
+	status = compaction->pass == PASS_SAMPLES ? scan_samples(profile, rule, error)
+	                                          : scan_rows(profile, rule, error);
+	if (status == -ENOMEM || (status == 0 && compaction->removed.failed))
 		status = gg_error_memory(error, profile->path);
 	if (status == 0)
 		status = write_parts(profile, error);
@@ -550,10 +554,12 @@ int gg_profile_compact(struct gg_profile *profile, const struct gg_compaction_ru
 		status = remove_sources(profile, error);
 	/* Half a batch would count samples twice: in an aggregate, and by themselves. */
 	if (status < 0 && profile->failure == 0)
-		(void)!gg_store_execute(profile, "rollback to fold; release fold", NULL);
+		(void)!gg_store_execute(profile, "rollback to compaction; release compaction",
+		                        NULL);
 	if (status == 0)
-		status = gg_store_execute(profile, "release fold", error);
-	if (status < 0 || fold->last == 0)
-		forget_pass(fold);
-	return status < 0 ? status : fold->pass != PASS_NONE || begin_pass(profile, rule, now_ns);
+		status = gg_store_execute(profile, "release compaction", error);
+	if (status < 0 || compaction->last == 0)
+		forget_pass(compaction);
+	return status < 0 ? status
+	                  : compaction->pass != PASS_NONE || begin_pass(profile, rule, now_ns);
 }

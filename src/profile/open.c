@@ -36,7 +36,7 @@ struct gg_profile *gg_store_new(struct gg_error *error)
 
 void gg_store_free(struct gg_profile *profile)
 {
-	gg_fold_free(profile->fold);
+	gg_compaction_free(profile->compaction);
 	gg_store_forget_statements(profile);
 	sqlite3_close_v2(profile->db);
 	gg_intern_done(&profile->modules);

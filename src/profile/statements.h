@@ -92,8 +92,8 @@ struct gg_profile {
 	uint64_t uncommitted_count;      /* rows since the last commit */
 	uint32_t free_reserve_bytes;     /* space that a live sample's row keeps for its end */
 	uint64_t dangling_count;
-	struct gg_compaction *fold; /* state of compaction; NULL: unused */
-	char *session_texts[5];     /* texts of gg_profile_session() */
+	struct gg_compaction *compaction; /* NULL: not begun */
+	char *session_texts[5];           /* texts of gg_profile_session() */
 
 	/* For writing: keys with ids. */
 	struct gg_intern modules, frames, symbols, names[GG_NAME_TYPE + 1];
@@ -129,7 +129,7 @@ GG_MUST_CHECK int gg_profile_summary_remove(struct gg_profile *profile, struct g
 
 /* --- compact.c ---------------------------------------------------------------------------- */
 
-void gg_fold_free(struct gg_compaction *fold);
+void gg_compaction_free(struct gg_compaction *compaction);
 
 /* --- statements.c: errors, statements, rows ----------------------------------------------- */
 
