@@ -334,6 +334,8 @@ int gg_options_parse(const struct gg_option_set *sets, size_t set_count, enum gg
 
 	for (; c.at < argc; c.at++) {
 		char *argument = argv[c.at];
+
+		gg_assert(operand_count <= c.at); /* operands overwrite only what was read */
 		int status = 0;
 
 		/*

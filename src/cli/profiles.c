@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/assert.h"
 #include "base/scratch.h"
 #include "format/codec/save_file.h"
 #include "query/query.h"
@@ -25,6 +26,7 @@ int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t pa
 	size_t opened = 0;
 	int status = 0;
 
+	gg_assert(path_count > 0);
 	if (profiles == NULL)
 		return gg_error_memory(error, "report");
 	while (status == 0 && opened < path_count) {

@@ -6,6 +6,7 @@
  * read the profile last, so that wrong options are reported before a large file is read.
  */
 #include "cli/query_options.h"
+#include "base/assert.h"
 #include "cli/command.h"
 #include "cli/profiles.h"
 #include "query/query.h"
@@ -199,6 +200,7 @@ int gg_cli_take_window(struct gg_invocation *invocation, struct gg_report_option
 			invocation->operand_count--;
 			break;
 		}
+	gg_assert(invocation->operand_count >= 0);
 	if (invocation->operand_count == 1)
 		return 0;
 	gg_error_set(invocation->error, -EINVAL, command, NULL,

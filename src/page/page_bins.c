@@ -2,6 +2,7 @@
 /* page_bins - chooses the edges of the bins, and finds the bin of a time. */
 #include "page/page_bins.h"
 
+#include "base/assert.h"
 #include "base/binary_search.h"
 #include "model/model.h"
 #include "page/page_run.h"
@@ -68,11 +69,13 @@ void gg_page_choose_bins(struct gg_page_run *run)
 		}
 		bins->edges[at++] = edge;
 	}
+	gg_assert(at <= GG_COUNT(bins->edges));
 	bins->count = at - 1;
 }
 
 uint32_t gg_page_bin(const struct gg_page_bins *bins, int64_t time_ns)
 {
+	gg_assert(bins->count > 0 && bins->count <= GG_PAGE_BINS_MAX + 1);
 	/* Bin b covers times after edge b up to edge b + 1. */
 	return (uint32_t)gg_lower_bound(0, bins->count - 1, b, bins->edges[b + 1] < time_ns);
 }

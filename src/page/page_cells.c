@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/json.h"
 #include "page/page_bins.h"
 #include "page/page_classes.h"
@@ -88,6 +89,7 @@ static uint64_t times_and_node(const struct cell_list *cells, const struct gg_pa
 	uint32_t gone = gg_page_bin(&run->bins, pick->gone_ns);
 	bool is_light = cells->tree->nodes[node].light < 1e-3F;
 
+	gg_assert(node < cells->tree->node_count && class < 1U << CLASS_BITS);
 	born = (is_light ? lighten(run, born) : born) + (pick->is_inherited ? count + 1 : 0);
 	if (pick->is_left)
 		gone = pick->gone_ns == GG_TIME_NONE ? count : count + 1 + gone;
@@ -175,6 +177,7 @@ static void merge(struct cell_list *cells)
 		else
 			cells->items[kept++] = cells->items[i];
 	}
+	gg_assert(kept <= cells->count);
 	cells->count = kept;
 	for (size_t i = 0; i < kept; i++)
 		cells->held_count += is_held(&cells->items[i]);

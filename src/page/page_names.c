@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
@@ -105,6 +106,7 @@ static uint32_t enter_frame(struct gg_page_names *names, struct gg_model_functio
 
 uint32_t gg_page_frame_of(struct gg_page_names *names, uint32_t function)
 {
+	gg_assert(function < names->model->function_count);
 	uint32_t *frame_of = &names->frame_of[function];
 	struct gg_model_function of;
 	struct gg_page_frame frame = { 0 };

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
@@ -372,6 +373,7 @@ int gg_page_paths_fold(const struct gg_page_paths *paths, bool with_names,
 	struct folding folding = { .paths = paths, .tree = tree, .with_names = with_names };
 	int status = -ENOMEM;
 
+	gg_assert(!tree->has_paths && tree->path_of == NULL && tree->line_of == NULL);
 	folding.items = calloc(paths->ways.count + 1, sizeof(*folding.items));
 	folding.path_of = calloc(paths->ways.count + 1, sizeof(uint32_t));
 	folding.counts = calloc(tree->node_count + 1, sizeof(uint32_t));

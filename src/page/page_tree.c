@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "model/model.h"
@@ -330,6 +331,8 @@ static void show(struct gg_page_whole *whole, const struct gg_page_tree *tree)
 	whole->shown[0] = whole->nodes.items[0].number;
 	for (size_t i = 1; i < whole->nodes.count; i++) {
 		const struct whole_node *node = &whole->nodes.items[i];
+
+		gg_assert(node->parent < i);
 		const struct whole_node *parent = &whole->nodes.items[node->parent];
 
 		whole->shown[i] = stays(tree, node)     ? node->number
@@ -340,6 +343,7 @@ static void show(struct gg_page_whole *whole, const struct gg_page_tree *tree)
 
 uint32_t gg_page_whole_shown(const struct gg_page_whole *whole, uint32_t node)
 {
+	gg_assert(whole->shown != NULL && node < whole->nodes.count);
 	return whole->shown[node];
 }
 
@@ -391,6 +395,7 @@ int gg_page_tree_fold(struct gg_page_whole *whole, bool with_names, struct gg_pa
 	}
 	lay_out(whole, with_names, tree);
 	show(whole, tree);
+	gg_assert(tree->node_count <= 2 * tree->all_count && tree->nodes[0].depth == 0);
 	for (size_t i = 0; i < stacks; i++)
 		tree->node_of[i] = whole->node_of[i] == UINT32_MAX
 		                           ? UINT32_MAX

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/assert.h"
 #include "base/compiler.h"
 
 enum { DOTS_HIGH = 4 }; /* of a character of Braille */
@@ -66,6 +67,7 @@ void gg_chart_append_row(const struct gg_chart *chart, size_t row, struct gg_buf
 	};
 	double step = chart->top / (double)chart->height;
 
+	gg_assert(row < chart->height && chart->top > 0);
 	for (size_t x = 0; x < chart->width; x++) {
 		if (!chart->ascii)
 			append_dots(chart, row, x, out);

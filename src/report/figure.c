@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "stats/estimate/interval.h"
 
 /* If a bound is farther from the estimate, as a share of it, the text is a range. */
@@ -172,6 +173,8 @@ void gg_figure_append_bar(const struct gg_figure_style *style, const struct gg_f
                           double most, size_t width, struct gg_buf *out)
 {
 	double cell = most / (double)width, high = fmin(figure->high, most);
+
+	gg_assert(width > 0 && !(figure->low > figure->high));
 	size_t mark = figure->estimate > 0 ? (size_t)fmin(figure->estimate / cell, (double)width)
 	                                   : width;
 

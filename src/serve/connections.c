@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include "base/assert.h"
 #include "base/compiler.h"
 #include "base/time_units.h"
 
@@ -66,12 +67,14 @@ void gg_connections_expire(struct gg_connections *connections, int64_t now_ns)
 
 void gg_connection_known(struct gg_connection *connection)
 {
+	gg_assert(connection == NULL || connection->is_open);
 	if (connection != NULL)
 		connection->is_known = true;
 }
 
 void gg_connection_closed(struct gg_connection *connection)
 {
+	gg_assert(connection == NULL || connection->is_open);
 	if (connection != NULL)
 		*connection = (struct gg_connection){ 0 };
 }
