@@ -10,7 +10,7 @@
 
 #include "base/assert.h"
 #include "base/binary_search.h"
-#include "profile/last_end.h"
+#include "profile/live_at_end.h"
 
 void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
                          const struct gg_profile_coarse *coarse)
@@ -89,16 +89,16 @@ int gg_model_find_until_ns(const struct gg_model *model, const uint8_t *is_in,
 {
 	const struct gg_profile_process *processes = model->processes;
 	const uint32_t *sessions = model->process_sessions;
-	struct gg_last_end *lasts = calloc(model->session_count + 1, sizeof(*lasts));
+	struct gg_live_at_end *lasts = calloc(model->session_count + 1, sizeof(*lasts));
 
 	if (lasts == NULL)
 		return -ENOMEM;
 	for (size_t i = 1; i < model->process_count; i++)
 		if (is_in == NULL || is_in[i])
-			gg_last_end_note(&lasts[sessions[i]], processes[i].end_ns);
+			gg_live_at_end_note(&lasts[sessions[i]], processes[i].end_ns);
 	ret_until_ns[0] = GG_TIME_NONE; /* the unknown process has no end */
 	for (size_t i = 1; i < model->process_count; i++)
-		ret_until_ns[i] = gg_last_end_until(&lasts[sessions[i]], processes[i].end_ns);
+		ret_until_ns[i] = gg_live_at_end_until(&lasts[sessions[i]], processes[i].end_ns);
 	free(lasts);
 	return 0;
 }

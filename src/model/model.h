@@ -168,7 +168,7 @@ struct gg_model {
 	 *
 	 * process_until_ns: by process, the time until which it held the blocks that it never
 	 * freed: its end.  GG_TIME_NONE: the process was among the last of its session, so its
-	 * blocks are live at the end (last_end.h).  Process 0 has no end.
+	 * blocks are live at the end (live_at_end.h).  Process 0 has no end.
 	 */
 	const struct gg_profile_process *processes;
 	const uint32_t *process_sessions; /* by process: the index of its session */

@@ -18,7 +18,7 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/path.h"
-#include "profile/last_end.h"
+#include "profile/live_at_end.h"
 #include "profile/row_reader.h"
 #include "profile/schema.h"
 #include "profile/tables/sums.h"
@@ -41,7 +41,7 @@ struct summary_build {
 	struct function_sums *sums; /* by id - 1 */
 	struct gg_map live_blocks;  /* origin of an inherited sample that is live at the end */
 	struct gg_map left_blocks;  /* the same, never freed by its process */
-	struct gg_last_end last;
+	struct gg_live_at_end last;
 	int64_t *ends; /* by process */
 };
 
@@ -76,7 +76,7 @@ static bool is_among(const struct gg_map *blocks, uint64_t id)
 static bool ends_last(const struct summary_build *summary, uint32_t process)
 {
 	return process == 0 ||
-	       gg_last_end_until(&summary->last, summary->ends[process]) == GG_TIME_NONE;
+	       gg_live_at_end_until(&summary->last, summary->ends[process]) == GG_TIME_NONE;
 }
 
 static int add_sample(const struct gg_profile_sample *sample, void *context)
@@ -140,7 +140,7 @@ static int add_process(const struct gg_profile_process *process, void *context)
 	if (process->id > summary->profile->counts[GG_DENSE_PROCESS])
 		return 0;
 	summary->ends[process->id] = process->end_ns;
-	gg_last_end_note(&summary->last, process->end_ns);
+	gg_live_at_end_note(&summary->last, process->end_ns);
 	return 0;
 }
 

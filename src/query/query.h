@@ -17,7 +17,7 @@
  *   live       Blocks allocated at or before the moment to_ns that were neither freed nor gone with
  *              their process by then.  Without a moment (GG_TIME_NONE): the blocks that were live
  *              together when the last process ended; they stay live at every later moment
- *              (last_end.h).  With a filter for one process: the blocks at that process's end.
+ *              (live_at_end.h).  With a filter for one process: the blocks at that process's end.
  *   left       Blocks that a process never freed before it ended in (from_ns, to_ns], or that still
  *              ran at the end: what each process held at its own exit.  With one process this
  *              equals live at the end.

@@ -167,7 +167,7 @@ static int take_process(const struct gg_profile_process *process, void *context)
 		groups->processes.items[known_count].end_ns = GG_TIME_NONE;
 	groups->processes.items[process->id] = (struct gg_merge_process){ (uint32_t)index + 1,
 		                                                          process->end_ns };
-	gg_last_end_note(&groups->last, process->end_ns);
+	gg_live_at_end_note(&groups->last, process->end_ns);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ int gg_merge_groups_read(struct gg_merge_groups *groups, struct gg_profile *prof
 	groups->error = error;
 	groups->processes.count = groups->labels.count = 0;
 	gg_buf_clear(&groups->texts);
-	groups->last = (struct gg_last_end){ 0 };
+	groups->last = (struct gg_live_at_end){ 0 };
 	status = read_host(groups, profile);
 	if (status == 0)
 		status = gg_profile_each_label(profile, take_label, groups, error);
@@ -212,7 +212,7 @@ bool gg_merge_groups_has_ended(const struct gg_merge_groups *groups, uint32_t pr
 {
 	if (process == 0 || process >= groups->processes.count)
 		return false;
-	return gg_last_end_until(&groups->last, groups->processes.items[process].end_ns) !=
+	return gg_live_at_end_until(&groups->last, groups->processes.items[process].end_ns) !=
 	       GG_TIME_NONE;
 }
 

@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "format/import/import.h"
-#include "profile/last_end.h"
+#include "profile/live_at_end.h"
 #include "region/layout.h"
 
 struct gg_merge_group {
@@ -56,7 +56,7 @@ struct gg_merge_groups {
 	struct gg_error *error;
 	char *host; /* the label for each of its processes; NULL: no label */
 	GG_ARRAY(struct gg_merge_process) processes; /* by id */
-	struct gg_last_end last;
+	struct gg_live_at_end last;
 	GG_ARRAY(struct gg_merge_label) labels;
 	struct gg_buf texts; /* of labels */
 };

@@ -26,7 +26,7 @@ enum { GG_MERGE_ROWS_MAX = 1 << 20 };
 enum gg_merge_fate {
 	GG_MERGE_FREED,
 	GG_MERGE_LEFT, /* not freed, and its process ended before the end of its session */
-	GG_MERGE_LIVE, /* live at the end of its session (profile/last_end.h) */
+	GG_MERGE_LIVE, /* live at the end of its session (profile/live_at_end.h) */
 };
 
 struct gg_merge_key {

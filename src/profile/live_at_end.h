@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * last_end - the end of a session's last process, which decides what is live at the end.
+ * live_at_end - the end of a session's last process, which decides what is live at the end.
  *
  * This is the one rule for "live at the end" (docs/REPORTS.md, "Several processes"):
  *
@@ -13,10 +13,10 @@
  *
  * With one process, live at the end is therefore what it held when it exited or was killed.
  *
- *   struct gg_last_end last = { 0 };
+ *   struct gg_live_at_end last = { 0 };
  *
- *   gg_last_end_note(&last, process.end_ns);             for each process of the session
- *   until_ns = gg_last_end_until(&last, process.end_ns);
+ *   gg_live_at_end_note(&last, process.end_ns);             for each process of the session
+ *   until_ns = gg_live_at_end_until(&last, process.end_ns);
  */
 #pragma once
 
@@ -25,12 +25,12 @@
 
 #include "profile/records.h"
 
-struct gg_last_end {
+struct gg_live_at_end {
 	int64_t end_ns; /* end of the last process; GG_TIME_NONE: a process still ran */
 	bool has_any;   /* false: there was no process yet */
 };
 
-static inline void gg_last_end_note(struct gg_last_end *last, int64_t end_ns)
+static inline void gg_live_at_end_note(struct gg_live_at_end *last, int64_t end_ns)
 {
 	if (!last->has_any || end_ns > last->end_ns)
 		last->end_ns = end_ns;
@@ -38,7 +38,7 @@ static inline void gg_last_end_note(struct gg_last_end *last, int64_t end_ns)
 }
 
 /* The end of a block that a process with this end never freed; GG_TIME_NONE: live at the end. */
-static inline int64_t gg_last_end_until(const struct gg_last_end *last, int64_t end_ns)
+static inline int64_t gg_live_at_end_until(const struct gg_live_at_end *last, int64_t end_ns)
 {
 	return last->has_any && end_ns < last->end_ns ? end_ns : GG_TIME_NONE;
 }
