@@ -32,10 +32,10 @@ static int check_sample(const struct gg_profile_sample *sample, void *context)
 	return 0;
 }
 
-static int check_coarse(const struct gg_profile_coarse *coarse, void *context)
+static int check_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	(void)context;
-	require(coarse->process == 1 && coarse->sums.sample_count > 0);
+	require(aggregate->process == 1 && aggregate->sums.sample_count > 0);
 	return 0;
 }
 
@@ -44,7 +44,7 @@ static void check(struct gg_profile *profile)
 	uint64_t last = 0;
 
 	require(gg_profile_each_sample(profile, check_sample, &last, NULL) == 0);
-	require(gg_profile_each_coarse(profile, check_coarse, NULL, NULL) == 0);
+	require(gg_profile_each_aggregate(profile, check_aggregate, NULL, NULL) == 0);
 	require(gg_profile_dangling_count(profile) == 0);
 }
 

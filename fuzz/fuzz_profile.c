@@ -106,10 +106,10 @@ static int see_sample(const struct gg_profile_sample *sample, void *context)
 	return 0;
 }
 
-static int see_coarse(const struct gg_profile_coarse *coarse, void *context)
+static int see_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	(void)context;
-	require(coarse->size_class <= 255 && coarse->interval_bytes >= 0);
+	require(aggregate->size_class <= 255 && aggregate->interval_bytes >= 0);
 	return 0;
 }
 
@@ -202,7 +202,7 @@ static void use(struct gg_profile *profile)
 	gg_profile_each_line(profile, see_line, &sum, &error);
 	gg_profile_each_module(profile, see_module, &sum, &error);
 	gg_profile_each_sample(profile, see_sample, NULL, &error);
-	gg_profile_each_coarse(profile, see_coarse, NULL, &error);
+	gg_profile_each_aggregate(profile, see_aggregate, NULL, &error);
 	gg_profile_each_total(profile, see_total, &sum, &error);
 	(void)!gg_profile_check(profile, see_problem, &sum, &error);
 	use_model(profile);

@@ -13,7 +13,7 @@ static void require(bool condition)
 		abort();
 }
 
-static int check_aggregate(const struct gg_profile_coarse *aggregate, void *context)
+static int check_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	double bytes = gg_fixed_value(aggregate->sums.bytes),
 	       count = gg_fixed_value(aggregate->sums.count);
@@ -56,7 +56,7 @@ static void check_profile(void)
 
 	if (profile == NULL)
 		return;
-	require(gg_profile_each_coarse(profile, check_aggregate, NULL, &error) == 0);
+	require(gg_profile_each_aggregate(profile, check_aggregate, NULL, &error) == 0);
 	require(gg_profile_each_stack(profile, check_stack, &last, &error) == 0);
 	require(gg_profile_dangling_count(profile) == 0);
 	gg_profile_close(profile);

@@ -102,7 +102,7 @@ static void lose(struct made_profile *made)
 {
 	const struct gg_draw draw = { .sampling_interval = made->sampling_interval,
 		                      .sample_point_count = 1 };
-	struct gg_profile_coarse coarse = {
+	struct gg_profile_aggregate aggregate = {
 		.process = made->process,
 		.thread = made->thread,
 		.stack = made_stack(made, "_start>main@main.c:40>load_file@load.c:131>malloc"),
@@ -116,9 +116,9 @@ static void lose(struct made_profile *made)
 	for (int i = 0; i < 12; i++) {
 		struct gg_sums one = gg_sums_of(&draw, 300 + (uint64_t)i * 1000);
 
-		gg_sums_add(&coarse.sums, &one);
+		gg_sums_add(&aggregate.sums, &one);
 	}
-	must(gg_profile_add_coarse(made->profile, &coarse, &error));
+	must(gg_profile_add_aggregate(made->profile, &aggregate, &error));
 }
 
 int main(int argc, char **argv)

@@ -72,18 +72,18 @@ bool profile_write(struct gg_profile *profile, struct gg_error *error)
 		{ .function = "in", .file = "a.c", .line = 3, .inlined = true },
 		{ .function = "out", .full_name = "out(int)", .linkage_name = "_Z3outi" },
 	};
-	struct gg_profile_coarse coarse = { .process = 1,
-		                            .thread = 1,
-		                            .stack = 2,
-		                            .from_ns = 5,
-		                            .to_ns = 50,
-		                            .size_class = 12,
-		                            .interval_bytes = 524288,
-		                            .sums = profile_sums(3),
-		                            .count_skew = 1e6,
-		                            .bytes_skew = 1e18,
-		                            .lifetime_ns_sum = 77,
-		                            .lost = true };
+	struct gg_profile_aggregate aggregate = { .process = 1,
+		                                  .thread = 1,
+		                                  .stack = 2,
+		                                  .from_ns = 5,
+		                                  .to_ns = 50,
+		                                  .size_class = 12,
+		                                  .interval_bytes = 524288,
+		                                  .sums = profile_sums(3),
+		                                  .count_skew = 1e6,
+		                                  .bytes_skew = 1e18,
+		                                  .lifetime_ns_sum = 77,
+		                                  .lost = true };
 	struct gg_profile_total total = { .process = 1, .thread = 1, .stack = 2 };
 	struct gg_profile_memory memory = { 1, 1000000000, 1,  2,  3,  4,  5,  6,  -1, 8,
 		                            9, 10.5,       11, 12, 13, 14, 15, -1, 17 };
@@ -116,7 +116,7 @@ bool profile_write(struct gg_profile *profile, struct gg_error *error)
 	                                  &(struct gg_profile_sample_end){ 200000000000, 1, 1, true,
 	                                                                   false, false },
 	                                  error));
-	ok &= 0 <= (gg_profile_add_coarse(profile, &coarse, error));
+	ok &= 0 <= (gg_profile_add_aggregate(profile, &aggregate, error));
 	ok &= 0 <= (gg_profile_put_total(profile, &total, error));
 	ok &= 0 <= (gg_profile_put_total(profile, &total, error));
 	ok &= 0 <= (gg_profile_add_memory(profile, &memory, error));

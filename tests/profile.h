@@ -32,7 +32,7 @@ extern const struct gg_profile_session profile_session;
  */
 extern const struct gg_profile_sample profile_sample;
 
-/* The coarse row has 3 times, and the total freed 4 times, what this gives for 1. */
+/* The aggregate has 3 times, and the total freed 4 times, what this gives for 1. */
 struct gg_sums profile_sums(double scale);
 
 /* True if all could be written. */

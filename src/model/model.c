@@ -12,10 +12,10 @@
 #include "base/binary_search.h"
 #include "profile/live_at_end.h"
 
-void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
-                         const struct gg_profile_coarse *coarse)
+void gg_model_add_aggregate(const struct gg_model *model, struct gg_tally *tally,
+                            const struct gg_profile_aggregate *aggregate)
 {
-	const struct gg_sums *sums = &coarse->sums;
+	const struct gg_sums *sums = &aggregate->sums;
 	struct gg_folded folded = {
 		.sample_count = sums->sample_count,
 		.seen_bytes = sums->size_bytes,
@@ -23,17 +23,17 @@ void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
 		.bytes_variance = gg_fixed_value(sums->bytes_variance),
 		.count = gg_fixed_value(sums->count),
 		.count_variance = gg_fixed_value(sums->count_variance),
-		.bytes_skew = coarse->bytes_skew,
-		.count_skew = coarse->count_skew,
-		.sampling_interval = coarse->interval_bytes,
-		.scheme = model->processes[coarse->process].scheme,
+		.bytes_skew = aggregate->bytes_skew,
+		.count_skew = aggregate->count_skew,
+		.sampling_interval = aggregate->interval_bytes,
+		.scheme = model->processes[aggregate->process].scheme,
 		.most_bytes = UINT64_MAX,
-		.unknown_errors = coarse->unknown_errors,
+		.unknown_errors = aggregate->unknown_errors,
 	};
 
-	if (coarse->size_class < 64) {
-		folded.most_bytes = UINT64_C(1) << coarse->size_class;
-		folded.least_bytes = coarse->size_class == 0 ? 0 : folded.most_bytes / 2 + 1;
+	if (aggregate->size_class < 64) {
+		folded.most_bytes = UINT64_C(1) << aggregate->size_class;
+		folded.least_bytes = aggregate->size_class == 0 ? 0 : folded.most_bytes / 2 + 1;
 	}
 	gg_tally_add_folded(tally, &folded);
 }
@@ -157,15 +157,15 @@ bool gg_model_has_history(const struct gg_model *model)
 
 bool gg_model_has_times(const struct gg_model *model)
 {
-	for (size_t i = 0; i < model->coarse_count; i++)
-		if (model->coarse[i].to_ns == GG_TIME_NONE)
+	for (size_t i = 0; i < model->aggregate_count; i++)
+		if (model->aggregates[i].to_ns == GG_TIME_NONE)
 			return false;
 	return true;
 }
 
 bool gg_model_is_unprofiled(const struct gg_model *model)
 {
-	return model->process_count <= 1 && model->sample_count == 0 && model->coarse_count == 0;
+	return model->process_count <= 1 && model->sample_count == 0 && model->aggregate_count == 0;
 }
 
 /* A process without a sampling interval has that of its session. */
@@ -189,7 +189,7 @@ double gg_model_interval(const struct gg_model *model, uint32_t process)
 double gg_model_least_interval(const struct gg_model *model)
 {
 	const struct gg_profile_process *processes = model->processes;
-	const struct gg_profile_coarse *coarse = model->coarse;
+	const struct gg_profile_aggregate *aggregates = model->aggregates;
 	double least = gg_model_interval(model, 0);
 
 	if (model->least_interval_bytes > 0)
@@ -198,9 +198,9 @@ double gg_model_least_interval(const struct gg_model *model)
 		if (processes[i].interval_bytes > 0 &&
 		    processes[i].scheme != GG_SCHEME_PER_ALLOCATION)
 			least = fmin(least, processes[i].interval_bytes);
-	for (size_t i = 0; i < model->coarse_count; i++)
-		if (coarse[i].interval_bytes > 0)
-			least = fmin(least, coarse[i].interval_bytes);
+	for (size_t i = 0; i < model->aggregate_count; i++)
+		if (aggregates[i].interval_bytes > 0)
+			least = fmin(least, aggregates[i].interval_bytes);
 	return least;
 }
 

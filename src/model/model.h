@@ -160,8 +160,8 @@ struct gg_model {
 	size_t sample_count;
 
 	/* Aggregates of freed samples (records.h), with the model's numbers and times. */
-	const struct gg_profile_coarse *coarse;
-	size_t coarse_count;
+	const struct gg_profile_aggregate *aggregates;
+	size_t aggregate_count;
 
 	/*
 	 * `id` is the number in the model.  Number 0 is all-zero.
@@ -259,8 +259,8 @@ void gg_model_free(struct gg_model *model); /* NULL is fine */
 GG_MUST_CHECK int gg_model_validate(const struct gg_model *model, struct gg_error *error);
 
 /* Adds an aggregate to the tally; conservative where third cumulants are missing (tally.h). */
-void gg_model_add_coarse(const struct gg_model *model, struct gg_tally *tally,
-                         const struct gg_profile_coarse *coarse);
+void gg_model_add_aggregate(const struct gg_model *model, struct gg_tally *tally,
+                            const struct gg_profile_aggregate *aggregate);
 
 /* --- names and stacks ----------------------------------------------------------------------- */
 

@@ -28,7 +28,7 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 	if (builder == NULL)
 		return;
 	gg_array_done(&builder->samples);
-	gg_array_done(&builder->coarse);
+	gg_array_done(&builder->aggregates);
 	gg_array_done(&builder->processes);
 	gg_array_done(&builder->process_sessions);
 	gg_array_done(&builder->process_until_ns);
@@ -88,8 +88,8 @@ static void publish_samples(struct gg_model_builder *builder)
 
 	model->samples = builder->samples.items;
 	model->sample_count = builder->samples.count;
-	model->coarse = builder->coarse.items;
-	model->coarse_count = builder->coarse.count;
+	model->aggregates = builder->aggregates.items;
+	model->aggregate_count = builder->aggregates.count;
 	model->kinds = builder->kinds.items;
 	model->kind_count = builder->kinds.count;
 	model->heaps = builder->heaps.items;

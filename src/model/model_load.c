@@ -266,21 +266,21 @@ static int read_type(uint32_t id, const char *name, void *context)
 	return read_name(load, &load->type_names, &load->types, id, name);
 }
 
-static int read_coarse(const struct gg_profile_coarse *coarse, void *context)
+static int read_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct gg_load *load = context;
-	struct gg_profile_coarse *kept = gg_array_add(&load->builder->coarse);
+	struct gg_profile_aggregate *kept = gg_array_add(&load->builder->aggregates);
 
 	if (kept == NULL)
 		return out_of_memory(load);
-	*kept = *coarse;
-	kept->process = gg_load_number(&load->processes, coarse->process);
-	kept->thread = gg_load_number(&load->threads, coarse->thread);
-	kept->stack = gg_load_number(&load->stacks, coarse->stack);
-	kept->from_ns = gg_load_time(load, coarse->from_ns);
-	kept->to_ns = gg_load_time(load, coarse->to_ns);
+	*kept = *aggregate;
+	kept->process = gg_load_number(&load->processes, aggregate->process);
+	kept->thread = gg_load_number(&load->threads, aggregate->thread);
+	kept->stack = gg_load_number(&load->stacks, aggregate->stack);
+	kept->from_ns = gg_load_time(load, aggregate->from_ns);
+	kept->to_ns = gg_load_time(load, aggregate->to_ns);
 	note_time(load, kept->to_ns);
-	load->builder->model.sample_total += coarse->sums.sample_count;
+	load->builder->model.sample_total += aggregate->sums.sample_count;
 	return 0;
 }
 
@@ -427,7 +427,8 @@ static int read_all(struct gg_load *load)
 	status = status != 0 ? status
 	                     : gg_profile_each_name(from, GG_NAME_TYPE, read_type, load, error);
 	status = status != 0 ? status : gg_load_samples(load);
-	status = status != 0 ? status : gg_profile_each_coarse(from, read_coarse, load, error);
+	status = status != 0 ? status
+	                     : gg_profile_each_aggregate(from, read_aggregate, load, error);
 	status = status != 0 ? status : gg_profile_each_memory(from, read_memory, load, error);
 	status = status != 0 ? status : gg_profile_each_event(from, read_event, load, error);
 	status = status != 0 ? status : gg_profile_each_counter(from, read_counter, load, error);

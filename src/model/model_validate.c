@@ -72,14 +72,15 @@ static int check_samples(const struct gg_model *model, struct gg_error *error)
 			return wrong(error, "sample", i, problem);
 		total += (model->samples[i].flags & GG_MODEL_INHERITED) == 0;
 	}
-	for (size_t i = 0; i < model->coarse_count; i++) {
-		const struct gg_profile_coarse *coarse = &model->coarse[i];
+	for (size_t i = 0; i < model->aggregate_count; i++) {
+		const struct gg_profile_aggregate *aggregate = &model->aggregates[i];
 
-		if (coarse->process >= model->process_count ||
-		    coarse->thread >= model->thread_count || coarse->stack >= model->stack_count)
+		if (aggregate->process >= model->process_count ||
+		    aggregate->thread >= model->thread_count ||
+		    aggregate->stack >= model->stack_count)
 			return wrong(error, "aggregate", i,
 			             "its process, thread, or stack does not exist");
-		total += coarse->sums.sample_count;
+		total += aggregate->sums.sample_count;
 	}
 	if (total != model->sample_total)
 		return gg_error_set(error, -EBADMSG, "model", NULL,

@@ -102,7 +102,7 @@ uint32_t gg_page_classify(struct gg_page_classes *classes, const struct gg_page_
 		                          pick->sample->size_bytes);
 		classes->items[class].samples += 1;
 	} else {
-		gg_model_add_coarse(classes->run->model, &tally, pick->aggregate);
+		gg_model_add_aggregate(classes->run->model, &tally, pick->aggregate);
 		gg_plain_tally_of(&more, &tally);
 		gg_plain_tally_add(&classes->items[class].sums, &more);
 		classes->items[class].samples += fmax(1,
@@ -162,7 +162,7 @@ static void write_names(const char *key, const char *const *names, size_t count,
 static void write_kinds(const struct gg_model *model, struct gg_json *json)
 {
 	size_t kinds = model->kind_count, heaps = model->heap_count, types = model->type_count;
-	bool has_aggregates = model->coarse_count > 0;
+	bool has_aggregates = model->aggregate_count > 0;
 
 	gg_json_open(json, "kinds", '[');
 	for (size_t i = 0; i < kinds; i++)

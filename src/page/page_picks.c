@@ -17,7 +17,7 @@ const int64_t gg_page_brief_ns[GG_PAGE_BRIEF_COUNT] = { GG_TEMPORARY_NS, 1000000
 
 /* Sums count as in query.h: they are allocated at the end of their time, and live from then on. */
 static void take_aggregate(struct gg_page_pick *pick, const struct gg_model *model,
-                           const struct gg_profile_coarse *aggregate)
+                           const struct gg_profile_aggregate *aggregate)
 {
 	int64_t range = aggregate->to_ns - aggregate->from_ns, bucket = aggregate->bucket_ns;
 
@@ -48,8 +48,8 @@ struct collecting {
 	size_t at, capacity;
 };
 
-static void collect(const struct gg_model_sample *sample, const struct gg_profile_coarse *aggregate,
-                    void *context)
+static void collect(const struct gg_model_sample *sample,
+                    const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct collecting *collecting = context;
 	struct gg_page_pick *pick = &collecting->run->picks[collecting->at];
@@ -145,7 +145,7 @@ struct marking {
 
 /* Picks have the order in which queries visit their sources: samples, then aggregates. */
 static void mark_brief(const struct gg_model_sample *sample,
-                       const struct gg_profile_coarse *aggregate, void *context)
+                       const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct marking *marking = context;
 	struct gg_page_run *run = marking->run;
@@ -200,7 +200,7 @@ static int collect_blocks(struct gg_page_run *run)
 	struct gg_query query;
 	int status;
 
-	collecting.capacity = run->model->sample_count + run->model->coarse_count;
+	collecting.capacity = run->model->sample_count + run->model->aggregate_count;
 	run->picks = calloc(collecting.capacity + 1, sizeof(*run->picks));
 	if (run->picks == NULL)
 		return gg_page_out_of_memory(run);

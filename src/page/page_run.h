@@ -61,7 +61,7 @@ struct gg_page_pick {
 	uint32_t brief_most;                  /* `brief` for the shortest possible lifetime */
 	bool is_inherited, is_left;           /* is_left: at least one holder never freed it */
 	const struct gg_model_sample *sample; /* either sample or aggregate is set */
-	const struct gg_profile_coarse *aggregate;
+	const struct gg_profile_aggregate *aggregate;
 };
 
 /* The page's numbers of processes and threads; 0 means unknown (page_owners.h). */

@@ -34,7 +34,7 @@ static struct gg_plain_tally plain_tally_of(const struct gg_page_run *run,
 	if (pick->sample != NULL) {
 		gg_plain_tally_add_sample(&plain, &pick->sample->draw, pick->sample->size_bytes);
 	} else {
-		gg_model_add_coarse(run->model, &tally, pick->aggregate);
+		gg_model_add_aggregate(run->model, &tally, pick->aggregate);
 		gg_plain_tally_of(&plain, &tally);
 	}
 	return plain;

@@ -43,7 +43,7 @@ enum { KEY_MAX = 500000 };
  */
 enum { JOIN_THREADS = 1, JOIN_SIZES = 2, JOIN_TIMES = 3, JOINS_MAX = 12 };
 
-enum { SIZES_MIXED = 255 }; /* gg_profile_coarse.size_class */
+enum { SIZES_MIXED = 255 }; /* gg_profile_aggregate.size_class */
 
 enum pass { PASS_NONE, PASS_SAMPLES, PASS_ROWS };
 
@@ -60,7 +60,7 @@ struct made_row {
 
 struct bucket_sums {
 	uint32_t key; /* id */
-	struct gg_profile_coarse sums;
+	struct gg_profile_aggregate sums;
 };
 
 struct gg_compaction {
@@ -106,8 +106,8 @@ static int64_t floor_to(int64_t time_ns, int64_t bucket_ns)
  * A key keeps its id for the whole pass, so that later batches add to the row that an earlier one
  * wrote.  Its sums of this batch are in `parts`, at a position that the key's made_row holds.
  */
-static struct gg_profile_coarse *part_of(struct gg_compaction *compaction,
-                                         const struct bucket_key *key)
+static struct gg_profile_aggregate *part_of(struct gg_compaction *compaction,
+                                            const struct bucket_key *key)
 {
 	uint32_t id = gg_intern_find(&compaction->keys, key, sizeof(*key));
 	struct made_row *made, none = { 0 };
@@ -123,12 +123,12 @@ static struct gg_profile_coarse *part_of(struct gg_compaction *compaction,
 	gg_assert(id <= compaction->made.length / sizeof(none));
 	made = (struct made_row *)(void *)compaction->made.data + id - 1;
 	if (made->position == 0) {
-		part.sums = (struct gg_profile_coarse){ .process = key->process,
-			                                .thread = key->thread,
-			                                .stack = key->stack,
-			                                .from_ns = key->from_ns,
-			                                .to_ns = key->to_ns,
-			                                .size_class = key->size_class };
+		part.sums = (struct gg_profile_aggregate){ .process = key->process,
+			                                   .thread = key->thread,
+			                                   .stack = key->stack,
+			                                   .from_ns = key->from_ns,
+			                                   .to_ns = key->to_ns,
+			                                   .size_class = key->size_class };
 		gg_buf_append(&compaction->parts, &part, sizeof(part));
 		if (compaction->parts.failed)
 			return NULL;
@@ -164,7 +164,7 @@ static int compact_sample(struct gg_compaction *compaction, const struct gg_prof
 		                  .thread = sample->thread,
 		                  .stack = sample->stack,
 		                  .size_class = size_class_of(sample->size_bytes) };
-	struct gg_profile_coarse *sums = part_of(compaction, &key);
+	struct gg_profile_aggregate *sums = part_of(compaction, &key);
 	struct gg_sums own = gg_sums_of(&sample->draw, sample->size_bytes);
 	struct gg_tally tally = { 0 };
 
@@ -305,7 +305,7 @@ static int compact_row(struct gg_compaction *compaction, struct gg_row_reader *r
                        const struct bucket_key *narrow, int64_t bucket_ns)
 {
 	struct bucket_key key = *narrow;
-	struct gg_profile_coarse *sums;
+	struct gg_profile_aggregate *sums;
 	struct gg_sums own;
 	double interval;
 
@@ -410,8 +410,8 @@ static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule
  * --- passes ------------------------------------------------------------------------------------
  */
 
-static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_profile_coarse *sums,
-                      struct gg_error *error)
+static int add_to_row(struct gg_profile *profile, int64_t id,
+                      const struct gg_profile_aggregate *sums, struct gg_error *error)
 {
 	static const char sql[] =
 		"update coarse set interval = max(interval, ?2), samples = samples + ?3,"
@@ -420,7 +420,7 @@ static int add_to_row(struct gg_profile *profile, int64_t id, const struct gg_pr
 		" count_skew = count_skew + ?9, bytes_skew = bytes_skew + ?10,"
 		" lifetime_ns = lifetime_ns + ?11 where id = ?1";
 	struct gg_statement row;
-	int status = gg_statement_begin(&row, profile, GG_SQL_COARSE_ADD, sql, error);
+	int status = gg_statement_begin(&row, profile, GG_SQL_AGGREGATE_ADD, sql, error);
 
 	if (status < 0)
 		return status;
@@ -455,7 +455,7 @@ static int write_parts(struct gg_profile *profile, struct gg_error *error)
 			status = add_to_row(profile, made->row, &parts[i].sums, error);
 			continue;
 		}
-		status = gg_profile_add_coarse(profile, &parts[i].sums, error);
+		status = gg_profile_add_aggregate(profile, &parts[i].sums, error);
 		made->row = sqlite3_last_insert_rowid(profile->db);
 	}
 	return status;
@@ -472,7 +472,7 @@ static int remove_sources(struct gg_profile *profile, struct gg_error *error)
 		status = compaction->pass == PASS_SAMPLES
 		                 ? gg_statement_begin(&row, profile, GG_SQL_SAMPLE_REMOVE,
 		                                      "delete from sample where id = ?", error)
-		                 : gg_statement_begin(&row, profile, GG_SQL_COARSE_REMOVE,
+		                 : gg_statement_begin(&row, profile, GG_SQL_AGGREGATE_REMOVE,
 		                                      "delete from coarse where id = ?", error);
 		if (status < 0)
 			break;

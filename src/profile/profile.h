@@ -200,8 +200,8 @@ int gg_profile_end_sample(struct gg_profile *profile, uint64_t id,
 /* Records the new address of a live sample that its heap's collector has moved. */
 int gg_profile_move_sample(struct gg_profile *profile, uint64_t id, uint64_t address, bool is_old,
                            struct gg_error *error);
-int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_profile_coarse *coarse,
-                          struct gg_error *error);
+int gg_profile_add_aggregate(struct gg_profile *profile,
+                             const struct gg_profile_aggregate *aggregate, struct gg_error *error);
 /* Stores the region's site total of a stack and thread; replaces an earlier one. */
 int gg_profile_put_total(struct gg_profile *profile, const struct gg_profile_total *total,
                          struct gg_error *error);
@@ -256,7 +256,7 @@ typedef int gg_line_visit(const struct gg_profile_line *line, void *context);
 typedef int gg_stack_visit(const struct gg_profile_stack *stack, void *context);
 typedef int gg_name_visit(uint32_t id, const char *name, void *context);
 typedef int gg_sample_visit(const struct gg_profile_sample *sample, void *context);
-typedef int gg_coarse_visit(const struct gg_profile_coarse *coarse, void *context);
+typedef int gg_aggregate_visit(const struct gg_profile_aggregate *aggregate, void *context);
 typedef int gg_total_visit(const struct gg_profile_total *total, void *context);
 typedef int gg_memory_visit(const struct gg_profile_memory *memory, void *context);
 typedef int gg_event_visit(const struct gg_profile_event *event, void *context);
@@ -284,7 +284,7 @@ int gg_profile_each_sample_between(struct gg_profile *, int64_t first_id, int64_
 /* The smallest and the largest id; 0 and 0 if there is no sample. */
 GG_MUST_CHECK int gg_profile_sample_ids(struct gg_profile *, int64_t *ret_first, int64_t *ret_last,
                                         struct gg_error *);
-int gg_profile_each_coarse(struct gg_profile *, gg_coarse_visit *, void *, struct gg_error *);
+int gg_profile_each_aggregate(struct gg_profile *, gg_aggregate_visit *, void *, struct gg_error *);
 int gg_profile_each_total(struct gg_profile *, gg_total_visit *, void *, struct gg_error *);
 int gg_profile_each_memory(struct gg_profile *, gg_memory_visit *, void *, struct gg_error *);
 int gg_profile_each_event(struct gg_profile *, gg_event_visit *, void *, struct gg_error *);

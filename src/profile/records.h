@@ -143,7 +143,7 @@ struct gg_profile_sample {
  * in [to_ns - bucket_ns, to_ns).  So they were live at each multiple of bucket_ns from from_ns +
  * bucket_ns to to_ns - bucket_ns, and at no other multiple.
  */
-struct gg_profile_coarse {
+struct gg_profile_aggregate {
 	uint32_t process, thread, stack;
 	int64_t from_ns, to_ns;
 	int64_t bucket_ns;             /* 0: only [from_ns, to_ns] is known */

@@ -100,25 +100,26 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 	return 0;
 }
 
-static int add_coarse(const struct gg_profile_coarse *coarse, void *context)
+static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct summary_build *summary = context;
-	struct gg_metric_sum sum = { .sample_count = coarse->sums.sample_count,
-		                     .bytes = gg_fixed_value(coarse->sums.bytes),
-		                     .bytes_variance = gg_fixed_value(coarse->sums.bytes_variance),
-		                     .count = gg_fixed_value(coarse->sums.count),
-		                     .count_variance = gg_fixed_value(
-					     coarse->sums.count_variance) };
+	struct gg_metric_sum sum = {
+		.sample_count = aggregate->sums.sample_count,
+		.bytes = gg_fixed_value(aggregate->sums.bytes),
+		.bytes_variance = gg_fixed_value(aggregate->sums.bytes_variance),
+		.count = gg_fixed_value(aggregate->sums.count),
+		.count_variance = gg_fixed_value(aggregate->sums.count_variance)
+	};
 
-	if ((coarse->unknown_errors & 1u << GG_BYTES) != 0)
+	if ((aggregate->unknown_errors & 1u << GG_BYTES) != 0)
 		sum.bytes_variance = NAN;
-	if ((coarse->unknown_errors & 1u << GG_ALLOCATIONS) != 0)
+	if ((aggregate->unknown_errors & 1u << GG_ALLOCATIONS) != 0)
 		sum.count_variance = NAN;
-	add_sum(&summary->stacks[coarse->stack].allocated, &sum);
-	if (coarse->to_ns == GG_TIME_NONE)
-		add_sum(&summary->stacks[coarse->stack].left, &sum);
-	if (coarse->to_ns == GG_TIME_NONE && !coarse->is_left)
-		add_sum(&summary->stacks[coarse->stack].live, &sum);
+	add_sum(&summary->stacks[aggregate->stack].allocated, &sum);
+	if (aggregate->to_ns == GG_TIME_NONE)
+		add_sum(&summary->stacks[aggregate->stack].left, &sum);
+	if (aggregate->to_ns == GG_TIME_NONE && !aggregate->is_left)
+		add_sum(&summary->stacks[aggregate->stack].live, &sum);
 	return 0;
 }
 
@@ -399,7 +400,7 @@ static int make(struct summary_build *summary, struct gg_error *error)
 	if (status == 0)
 		status = gg_profile_each_sample(profile, add_sample, summary, error);
 	if (status == 0)
-		status = gg_profile_each_coarse(profile, add_coarse, summary, error);
+		status = gg_profile_each_aggregate(profile, add_aggregate, summary, error);
 	if (status == 0)
 		status = gg_profile_each_stack(profile, add_stack, summary, error);
 	if (status == 0)

@@ -28,7 +28,7 @@ struct leaks_run {
 	struct gg_leaks *leaks;
 	uint32_t *suppressed_by; /* gg_suppressions_apply() */
 	/* Samples and aggregates by stack: order[first[stack] .. first[stack + 1]). */
-	uint32_t *sample_order, *sample_first, *coarse_order, *coarse_first;
+	uint32_t *sample_order, *sample_first, *aggregate_order, *aggregate_first;
 	uint8_t *has_live; /* by stack */
 	struct gg_tally live, old;
 };
@@ -40,11 +40,11 @@ static uint32_t stack_of_sample(const struct leaks_run *run, size_t i)
 	return run->model->stacks[samples[i].stack].top;
 }
 
-static uint32_t stack_of_coarse(const struct leaks_run *run, size_t i)
+static uint32_t stack_of_aggregate(const struct leaks_run *run, size_t i)
 {
-	const struct gg_profile_coarse *coarse = run->model->coarse;
+	const struct gg_profile_aggregate *aggregates = run->model->aggregates;
 
-	return run->model->stacks[coarse[i].stack].top;
+	return run->model->stacks[aggregates[i].stack].top;
 }
 
 /* Counting sort of `count` items by stack; it skips items whose stack has nothing live. */
@@ -151,19 +151,19 @@ static int64_t add_sample(const struct leaks_run *run, struct gg_leak *leak, siz
 	return block.is_left ? end - block.from_ns : -1;
 }
 
-static void add_coarse(const struct leaks_run *run, struct gg_leak *leak, size_t number)
+static void add_aggregate(const struct leaks_run *run, struct gg_leak *leak, size_t number)
 {
-	const struct gg_profile_coarse *coarse = run->model->coarse + number;
+	const struct gg_profile_aggregate *aggregate = run->model->aggregates + number;
 	struct gg_tally tally = { 0 };
 	int64_t start, end;
 
-	if ((run->filter.process_in != NULL && !run->filter.process_in[coarse->process]) ||
-	    coarse->from_ns > run->end_ns)
+	if ((run->filter.process_in != NULL && !run->filter.process_in[aggregate->process]) ||
+	    aggregate->from_ns > run->end_ns)
 		return;
-	life_of(run, coarse->process, &start, &end);
-	gg_model_add_coarse(run->model, &tally, coarse);
-	gg_leak_add_vague(leak, share_of(coarse->from_ns, start, end),
-	                  share_of(coarse->to_ns, start, end), &tally);
+	life_of(run, aggregate->process, &start, &end);
+	gg_model_add_aggregate(run->model, &tally, aggregate);
+	gg_leak_add_vague(leak, share_of(aggregate->from_ns, start, end),
+	                  share_of(aggregate->to_ns, start, end), &tally);
 }
 
 static struct gg_range range_of(const struct gg_tally *tally, enum gg_quantity quantity,
@@ -203,8 +203,8 @@ static int64_t add_up(const struct leaks_run *run, uint32_t stack, struct gg_lea
 		age = add_sample(run, leak, order[i]);
 		oldest = age > oldest ? age : oldest;
 	}
-	for (uint32_t i = run->coarse_first[stack]; i < run->coarse_first[stack + 1]; i++)
-		add_coarse(run, leak, run->coarse_order[i]);
+	for (uint32_t i = run->aggregate_first[stack]; i < run->aggregate_first[stack + 1]; i++)
+		add_aggregate(run, leak, run->aggregate_order[i]);
 	gg_leak_finish(leak);
 	return oldest;
 }
@@ -399,8 +399,8 @@ static int prepare(struct leaks_run *run, struct gg_error *error)
 	if (leaks->rows == NULL || sort_by_stack(run, run->model->sample_count, stack_of_sample,
 	                                         &run->sample_order, &run->sample_first) < 0)
 		return gg_error_memory(error, "leaks");
-	if (sort_by_stack(run, run->model->coarse_count, stack_of_coarse, &run->coarse_order,
-	                  &run->coarse_first) < 0)
+	if (sort_by_stack(run, run->model->aggregate_count, stack_of_aggregate,
+	                  &run->aggregate_order, &run->aggregate_first) < 0)
 		return gg_error_memory(error, "leaks");
 	return 0;
 }
@@ -472,8 +472,8 @@ int gg_leaks_run(const struct gg_model *model, const struct gg_leaks_query *quer
 	free(run.suppressed_by);
 	free(run.sample_order);
 	free(run.sample_first);
-	free(run.coarse_order);
-	free(run.coarse_first);
+	free(run.aggregate_order);
+	free(run.aggregate_first);
 	free(run.has_live);
 	gg_query_filter_close(&run.filter);
 	if (status < 0) {

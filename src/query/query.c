@@ -28,7 +28,7 @@ struct query_run {
 	const struct gg_model *model;
 	struct gg_query_filter filter;
 	struct gg_query_result *result;
-	struct keyed_samples samples, coarse;
+	struct keyed_samples samples, aggregates;
 	struct keyed_samples uncertain; /* numbers of aggregates follow those of samples */
 	struct gg_groups groups;        /* by key of the rows; by stack if the rows are locations */
 };
@@ -43,16 +43,16 @@ static void collect_pick(const struct gg_pick *pick, void *context)
 	struct query_run *run = context;
 	const struct gg_model_sample *sample;
 
-	if (pick->coarse != NULL) {
-		size_t number = (size_t)(pick->coarse - run->model->coarse);
-		uint32_t key = gg_query_key_of_coarse(&run->filter, pick->coarse);
+	if (pick->aggregate != NULL) {
+		size_t number = (size_t)(pick->aggregate - run->model->aggregates);
+		uint32_t key = gg_query_key_of_aggregate(&run->filter, pick->aggregate);
 
 		if (pick->is_uncertain)
 			run->uncertain.items[run->uncertain.count++] = (struct keyed_sample){
 				key, (uint32_t)(run->model->sample_count + number)
 			};
 		else
-			run->coarse.items[run->coarse.count++] = (struct keyed_sample){
+			run->aggregates.items[run->aggregates.count++] = (struct keyed_sample){
 				key, (uint32_t)number
 			};
 		return;
@@ -81,7 +81,7 @@ static void add_unplaced(const struct gg_pick *pick, void *context)
 {
 	struct query_run *run = context;
 
-	gg_model_add_coarse(run->model, &run->result->unplaced, pick->coarse);
+	gg_model_add_aggregate(run->model, &run->result->unplaced, pick->aggregate);
 }
 
 /* Sorts numbers of samples by key: those of key k are sorted[ends[k-1]..ends[k]). */
@@ -120,8 +120,8 @@ static int give_slots(struct query_run *run)
 	memset(groups->slot_of, 0xff, (groups->key_count + 1) * sizeof(*groups->slot_of));
 	for (size_t i = 0; i < run->samples.count; i++)
 		groups->slot_of[run->samples.items[i].key] = 0;
-	for (size_t i = 0; i < run->coarse.count; i++)
-		groups->slot_of[run->coarse.items[i].key] = 0;
+	for (size_t i = 0; i < run->aggregates.count; i++)
+		groups->slot_of[run->aggregates.items[i].key] = 0;
 	for (size_t i = 0; i < run->uncertain.count; i++)
 		groups->slot_of[run->uncertain.items[i].key] = 0;
 	for (size_t key = 0; key < groups->key_count; key++)
@@ -148,7 +148,7 @@ static void add_uncertain(struct query_run *run)
 		struct gg_pick pick = { .sample = noted->number, .is_uncertain = true };
 
 		if (noted->number >= sample_count) {
-			pick.coarse = run->model->coarse + (noted->number - sample_count);
+			pick.aggregate = run->model->aggregates + (noted->number - sample_count);
 			pick.sample = 0;
 		}
 		gg_query_filter_add_pick(&run->filter, &pick,
@@ -160,7 +160,7 @@ static int add_up(struct query_run *run)
 {
 	enum { AHEAD = 8 }; /* prefetch samples this many steps ahead */
 	const struct gg_model_sample *samples = run->model->samples;
-	const struct gg_profile_coarse *coarse = run->model->coarse;
+	const struct gg_profile_aggregate *aggregates = run->model->aggregates;
 	struct gg_groups *groups = &run->groups;
 	uint32_t *sorted, *ends;
 	size_t i = 0;
@@ -183,10 +183,10 @@ static int add_up(struct query_run *run)
 		}
 		gg_plain_tally_tally(&sum, &groups->tallies[slot]);
 	}
-	for (i = 0; i < run->coarse.count; i++)
-		gg_model_add_coarse(run->model,
-		                    &groups->tallies[groups->slot_of[run->coarse.items[i].key]],
-		                    &coarse[run->coarse.items[i].number]);
+	for (i = 0; i < run->aggregates.count; i++)
+		gg_model_add_aggregate(
+			run->model, &groups->tallies[groups->slot_of[run->aggregates.items[i].key]],
+			&aggregates[run->aggregates.items[i].number]);
 	add_uncertain(run);
 	free(sorted);
 	free(ends);
@@ -314,10 +314,12 @@ static int make_location_rows(struct query_run *run)
 static int collect_all(struct query_run *run, bool apart)
 {
 	run->samples.items = malloc((run->model->sample_count + 1) * sizeof(*run->samples.items));
-	run->coarse.items = malloc((run->model->coarse_count + 1) * sizeof(*run->coarse.items));
-	run->uncertain.items = malloc((run->model->sample_count + run->model->coarse_count + 1) *
+	run->aggregates.items = malloc((run->model->aggregate_count + 1) *
+	                               sizeof(*run->aggregates.items));
+	run->uncertain.items = malloc((run->model->sample_count + run->model->aggregate_count + 1) *
 	                              sizeof(*run->uncertain.items));
-	if (run->samples.items == NULL || run->coarse.items == NULL || run->uncertain.items == NULL)
+	if (run->samples.items == NULL || run->aggregates.items == NULL ||
+	    run->uncertain.items == NULL)
 		return -ENOMEM;
 	gg_query_filter_each(&run->filter, apart, collect_pick, run);
 	gg_query_filter_each_unplaced(&run->filter, add_unplaced, run);
@@ -357,7 +359,7 @@ static int sum_selection(struct query_run *run)
 		groups->tallies = NULL;
 	}
 	free(run->samples.items);
-	free(run->coarse.items);
+	free(run->aggregates.items);
 	free(run->uncertain.items);
 	free(groups->slot_of);
 	free(groups->keys);

@@ -152,10 +152,10 @@ GG_MUST_CHECK int gg_query_sum(const struct gg_model *model, const struct gg_que
  * adds up.  For a block that counts once, the visit gets the sample of the first process that held
  * it, with alloc_ns and free_ns of the whole block.  There free_ns is the time at which the last
  * holder freed the block or ended, or GG_TIME_NONE if it is live at the end.  GG_MODEL_LEFT is set
- * if some holder never freed it.  Exactly one of `sample` and `coarse` is not NULL.
+ * if some holder never freed it.  Exactly one of `sample` and `aggregate` is not NULL.
  */
 typedef void gg_pick_visit(const struct gg_model_sample *sample,
-                           const struct gg_profile_coarse *coarse, void *context);
+                           const struct gg_profile_aggregate *aggregate, void *context);
 GG_MUST_CHECK int gg_query_each(const struct gg_model *model, const struct gg_query *query,
                                 gg_pick_visit *visit, void *context, struct gg_error *error);
 

@@ -286,12 +286,12 @@ void gg_query_filter_add_pick(const struct gg_query_filter *filter, const struct
 	const struct gg_model_sample *sample = &samples[pick->sample];
 	struct gg_tally picked = { 0 };
 
-	if (pick->coarse == NULL && !pick->is_uncertain) { /* nearly always, and much faster */
+	if (pick->aggregate == NULL && !pick->is_uncertain) { /* nearly always, and much faster */
 		gg_tally_add(tally, &sample->draw, sample->size_bytes);
 		return;
 	}
-	if (pick->coarse != NULL)
-		gg_model_add_coarse(filter->model, &picked, pick->coarse);
+	if (pick->aggregate != NULL)
+		gg_model_add_aggregate(filter->model, &picked, pick->aggregate);
 	else
 		gg_tally_add(&picked, &sample->draw, sample->size_bytes);
 	if (pick->is_uncertain)
@@ -421,47 +421,49 @@ static void each_block(const struct gg_query_filter *filter, bool apart,
 /*
  * 1 if the aggregate's samples, all or on average, were freed that soon, else 0; negative: unknown.
  */
-static int is_temporary(const struct gg_query *query, const struct gg_profile_coarse *coarse)
+static int is_temporary(const struct gg_query *query, const struct gg_profile_aggregate *aggregate)
 {
-	if (coarse->to_ns == GG_TIME_NONE)
+	if (aggregate->to_ns == GG_TIME_NONE)
 		return 0;
-	if (coarse->to_ns > coarse->from_ns && /* an empty range means unknown times */
-	    coarse->to_ns - coarse->from_ns <= query->temporary_ns)
+	if (aggregate->to_ns > aggregate->from_ns && /* an empty range means unknown times */
+	    aggregate->to_ns - aggregate->from_ns <= query->temporary_ns)
 		return 1;
-	if (!(coarse->lifetime_ns_sum > 0) || coarse->sums.sample_count == 0)
+	if (!(aggregate->lifetime_ns_sum > 0) || aggregate->sums.sample_count == 0)
 		return -1;
-	return coarse->lifetime_ns_sum <=
-	       (double)query->temporary_ns * (double)coarse->sums.sample_count;
+	return aggregate->lifetime_ns_sum <=
+	       (double)query->temporary_ns * (double)aggregate->sums.sample_count;
 }
 
 /*
  * The spans in which the aggregate's samples were allocated and freed: a bucket at either end of
  * its range, or the whole range if the buckets are unknown.
  */
-static int64_t coarse_bucket(const struct gg_profile_coarse *coarse)
+static int64_t aggregate_bucket(const struct gg_profile_aggregate *aggregate)
 {
-	int64_t range = coarse->to_ns - coarse->from_ns;
+	int64_t range = aggregate->to_ns - aggregate->from_ns;
 
-	if (coarse->to_ns == GG_TIME_NONE)
-		return coarse->bucket_ns;
-	return coarse->bucket_ns > 0 && coarse->bucket_ns < range ? coarse->bucket_ns : range;
+	if (aggregate->to_ns == GG_TIME_NONE)
+		return aggregate->bucket_ns;
+	return aggregate->bucket_ns > 0 && aggregate->bucket_ns < range ? aggregate->bucket_ns
+	                                                                : range;
 }
 
-struct gg_block gg_coarse_block(const struct gg_profile_coarse *coarse)
+struct gg_block gg_query_block_of_aggregate(const struct gg_profile_aggregate *aggregate)
 {
-	int64_t bucket = coarse_bucket(coarse);
+	int64_t bucket = aggregate_bucket(aggregate);
 
-	if (coarse->to_ns == GG_TIME_NONE)
+	if (aggregate->to_ns == GG_TIME_NONE)
 		return (struct gg_block){
-			.from_ns = coarse->from_ns + bucket,
-			.until_ns = coarse->is_left ? coarse->from_ns + bucket : GG_TIME_NONE,
-			.until_least_ns = coarse->is_left ? coarse->from_ns + bucket : GG_TIME_NONE,
+			.from_ns = aggregate->from_ns + bucket,
+			.until_ns = aggregate->is_left ? aggregate->from_ns + bucket : GG_TIME_NONE,
+			.until_least_ns = aggregate->is_left ? aggregate->from_ns + bucket
+			                                     : GG_TIME_NONE,
 			.is_left = true,
 			.left_ns = GG_TIME_NONE
 		};
-	return (struct gg_block){ .from_ns = coarse->from_ns + bucket,
-		                  .until_ns = coarse->to_ns - bucket + 1,
-		                  .until_least_ns = coarse->to_ns - bucket + 1 };
+	return (struct gg_block){ .from_ns = aggregate->from_ns + bucket,
+		                  .until_ns = aggregate->to_ns - bucket + 1,
+		                  .until_least_ns = aggregate->to_ns - bucket + 1 };
 }
 
 /* True if some events of [from_ns, to_ns] were before the moment and others after it. */
@@ -470,35 +472,36 @@ static bool cuts(int64_t from_ns, int64_t to_ns, int64_t moment_ns)
 	return from_ns < moment_ns && moment_ns < to_ns;
 }
 
-static bool is_placed(const struct gg_query_filter *filter, const struct gg_profile_coarse *coarse)
+static bool is_placed(const struct gg_query_filter *filter,
+                      const struct gg_profile_aggregate *aggregate)
 {
 	const struct gg_query *query = &filter->query;
-	int64_t bucket = coarse_bucket(coarse), from = coarse->from_ns, to = from + bucket;
+	int64_t bucket = aggregate_bucket(aggregate), from = aggregate->from_ns, to = from + bucket;
 
 	if (query->metric == GG_METRIC_LIVE)
 		return is_at_the_end(filter) ||
 		       !(cuts(from, to, query->to_ns) ||
-		         (coarse->to_ns != GG_TIME_NONE &&
-		          cuts(coarse->to_ns - bucket, coarse->to_ns, query->to_ns)));
+		         (aggregate->to_ns != GG_TIME_NONE &&
+		          cuts(aggregate->to_ns - bucket, aggregate->to_ns, query->to_ns)));
 	if (query->metric == GG_METRIC_LEFT ||
-	    (query->metric == GG_METRIC_FREED && coarse->to_ns == GG_TIME_NONE))
+	    (query->metric == GG_METRIC_FREED && aggregate->to_ns == GG_TIME_NONE))
 		return true;
 	if (query->metric == GG_METRIC_FREED) {
-		from = coarse->to_ns - bucket;
-		to = coarse->to_ns;
+		from = aggregate->to_ns - bucket;
+		to = aggregate->to_ns;
 	}
 	if (cuts(from, to, query->from_ns) || cuts(from, to, query->to_ns))
 		return false;
 	return query->metric != GG_METRIC_TEMPORARY || !is_within(query, to) ||
-	       is_temporary(query, coarse) >= 0;
+	       is_temporary(query, aggregate) >= 0;
 }
 
 /* True if the metric counts the aggregate.  Its events count at the end of their span. */
-static bool is_coarse_selected(const struct gg_query_filter *filter,
-                               const struct gg_profile_coarse *coarse)
+static bool is_aggregate_selected(const struct gg_query_filter *filter,
+                                  const struct gg_profile_aggregate *aggregate)
 {
 	const struct gg_query *query = &filter->query;
-	struct gg_block block = gg_coarse_block(coarse);
+	struct gg_block block = gg_query_block_of_aggregate(aggregate);
 
 	switch (query->metric) {
 	case GG_METRIC_LIVE:
@@ -506,18 +509,18 @@ static bool is_coarse_selected(const struct gg_query_filter *filter,
 	case GG_METRIC_LEFT:
 		return is_left(filter, &block) == YES;
 	case GG_METRIC_FREED:
-		return coarse->to_ns != GG_TIME_NONE && is_within(query, coarse->to_ns);
+		return aggregate->to_ns != GG_TIME_NONE && is_within(query, aggregate->to_ns);
 	case GG_METRIC_TEMPORARY:
-		return is_within(query, block.from_ns) && is_temporary(query, coarse) > 0;
+		return is_within(query, block.from_ns) && is_temporary(query, aggregate) > 0;
 	default:
 		return is_within(query, block.from_ns);
 	}
 }
 
-bool gg_query_filter_has_coarse(const struct gg_query_filter *filter,
-                                const struct gg_profile_coarse *coarse)
+bool gg_query_filter_has_aggregate(const struct gg_query_filter *filter,
+                                   const struct gg_profile_aggregate *aggregate)
 {
-	return is_in(filter, coarse->process, coarse->stack);
+	return is_in(filter, aggregate->process, aggregate->stack);
 }
 
 static void each_selected(const struct gg_query_filter *filter, gg_query_filter_visit *visit,
@@ -544,21 +547,21 @@ static void each_selected(const struct gg_query_filter *filter, gg_query_filter_
 void gg_query_filter_each(const struct gg_query_filter *filter, bool apart,
                           gg_query_filter_visit *visit, void *context)
 {
-	const struct gg_profile_coarse *coarse = filter->model->coarse;
+	const struct gg_profile_aggregate *aggregates = filter->model->aggregates;
 	struct gg_pick pick = { 0 };
 
 	if (gg_query_filter_is_of_blocks(filter))
 		each_block(filter, apart, visit, context);
 	else
 		each_selected(filter, visit, context);
-	for (size_t i = 0; i < filter->model->coarse_count; i++) {
-		pick.coarse = &coarse[i];
-		if (!gg_query_filter_has_coarse(filter, &coarse[i]))
+	for (size_t i = 0; i < filter->model->aggregate_count; i++) {
+		pick.aggregate = &aggregates[i];
+		if (!gg_query_filter_has_aggregate(filter, &aggregates[i]))
 			continue;
-		pick.is_uncertain = !is_placed(filter, &coarse[i]);
-		if (!pick.is_uncertain && !is_coarse_selected(filter, &coarse[i]))
+		pick.is_uncertain = !is_placed(filter, &aggregates[i]);
+		if (!pick.is_uncertain && !is_aggregate_selected(filter, &aggregates[i]))
 			continue;
-		pick.is_uncertain |= coarse[i].is_shared;
+		pick.is_uncertain |= aggregates[i].is_shared;
 		visit(&pick, context);
 	}
 }
@@ -566,13 +569,13 @@ void gg_query_filter_each(const struct gg_query_filter *filter, bool apart,
 void gg_query_filter_each_unplaced(const struct gg_query_filter *filter,
                                    gg_query_filter_visit *visit, void *context)
 {
-	const struct gg_profile_coarse *coarse = filter->model->coarse;
+	const struct gg_profile_aggregate *aggregates = filter->model->aggregates;
 	struct gg_pick pick = { 0 };
 
-	for (size_t i = 0; i < filter->model->coarse_count; i++) {
-		pick.coarse = &coarse[i];
-		if (gg_query_filter_has_coarse(filter, &coarse[i]) &&
-		    !is_placed(filter, &coarse[i]))
+	for (size_t i = 0; i < filter->model->aggregate_count; i++) {
+		pick.aggregate = &aggregates[i];
+		if (gg_query_filter_has_aggregate(filter, &aggregates[i]) &&
+		    !is_placed(filter, &aggregates[i]))
 			visit(&pick, context);
 	}
 }

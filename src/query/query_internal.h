@@ -48,10 +48,10 @@ bool gg_query_filter_block(const struct gg_query_filter *filter, size_t i,
 bool gg_query_filter_is_of_blocks(const struct gg_query_filter *filter);
 
 /* True if the filter selects the aggregate's process and stack. */
-bool gg_query_filter_has_coarse(const struct gg_query_filter *filter,
-                                const struct gg_profile_coarse *coarse);
+bool gg_query_filter_has_aggregate(const struct gg_query_filter *filter,
+                                   const struct gg_profile_aggregate *aggregate);
 /* The time in which all samples of the aggregate certainly lived; until_ns <= from_ns: none. */
-struct gg_block gg_coarse_block(const struct gg_profile_coarse *coarse);
+struct gg_block gg_query_block_of_aggregate(const struct gg_profile_aggregate *aggregate);
 
 /* True if the selected processes did more in (from_ns, to_ns] than their samples tell. */
 bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t from_ns,
@@ -63,7 +63,7 @@ void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tall
 struct gg_pick {
 	size_t sample;
 	struct gg_block block;
-	const struct gg_profile_coarse *coarse; /* NULL: a sample */
+	const struct gg_profile_aggregate *aggregate; /* NULL: a sample */
 	bool is_uncertain; /* nobody knows: its times were lost, or only sums were kept */
 };
 

@@ -38,19 +38,19 @@ uint32_t gg_query_key_of_sample(const struct gg_query_filter *filter,
 }
 
 /* Aggregates do not know their allocation class; one extra key after all others serves them. */
-uint32_t gg_query_key_of_coarse(const struct gg_query_filter *filter,
-                                const struct gg_profile_coarse *coarse)
+uint32_t gg_query_key_of_aggregate(const struct gg_query_filter *filter,
+                                   const struct gg_profile_aggregate *aggregate)
 {
 	switch (filter->query.by) {
 	case GG_BY_THREAD:
-		return coarse->thread;
+		return aggregate->thread;
 	case GG_BY_PROCESS:
-		return coarse->process;
+		return aggregate->process;
 	case GG_BY_LABEL:
-		return filter->label_of[coarse->process];
+		return filter->label_of[aggregate->process];
 	case GG_BY_SIZE:
-		return coarse->size_class < SIZE_KEY_COUNT ? coarse->size_class
-		                                           : SIZE_KEY_COUNT - 1;
+		return aggregate->size_class < SIZE_KEY_COUNT ? aggregate->size_class
+		                                              : SIZE_KEY_COUNT - 1;
 	case GG_BY_KIND:
 		return (uint32_t)filter->model->kind_count;
 	case GG_BY_HEAP:
@@ -58,7 +58,7 @@ uint32_t gg_query_key_of_coarse(const struct gg_query_filter *filter,
 	case GG_BY_TYPE:
 		return (uint32_t)filter->model->type_count;
 	default:
-		return filter->model->stacks[coarse->stack].top;
+		return filter->model->stacks[aggregate->stack].top;
 	}
 }
 

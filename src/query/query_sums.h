@@ -37,8 +37,8 @@ void gg_frame_sums_done(struct gg_frame_sums *places);
 /* The key of the row of a sample, and of an aggregate; for rows of locations it is the stack. */
 uint32_t gg_query_key_of_sample(const struct gg_query_filter *filter,
                                 const struct gg_model_sample *sample);
-uint32_t gg_query_key_of_coarse(const struct gg_query_filter *filter,
-                                const struct gg_profile_coarse *coarse);
+uint32_t gg_query_key_of_aggregate(const struct gg_query_filter *filter,
+                                   const struct gg_profile_aggregate *aggregate);
 /* All keys of a grouping are below this number. */
 size_t gg_query_key_count(const struct gg_model *model, enum gg_grouping by);
 

@@ -98,20 +98,20 @@ static void choose(struct gg_block *block, bool most)
 }
 
 /* The time by which all samples of the aggregate were gone, at some unknown time before the end. */
-static int64_t coarse_gone(const struct gg_query_filter *filter,
-                           const struct gg_profile_coarse *coarse)
+static int64_t aggregate_gone(const struct gg_query_filter *filter,
+                              const struct gg_profile_aggregate *aggregate)
 {
-	return coarse->is_left ? filter->model->end_ns : coarse->to_ns;
+	return aggregate->is_left ? filter->model->end_ns : aggregate->to_ns;
 }
 
-static struct gg_block coarse_block(const struct gg_query_filter *filter,
-                                    const struct gg_profile_coarse *coarse, bool most)
+static struct gg_block aggregate_block(const struct gg_query_filter *filter,
+                                       const struct gg_profile_aggregate *aggregate, bool most)
 {
-	struct gg_block block = gg_coarse_block(coarse);
+	struct gg_block block = gg_query_block_of_aggregate(aggregate);
 
 	if (most) {
-		block.from_ns = coarse->from_ns;
-		block.until_ns = coarse_gone(filter, coarse);
+		block.from_ns = aggregate->from_ns;
+		block.until_ns = aggregate_gone(filter, aggregate);
 	}
 	return block;
 }
@@ -124,11 +124,12 @@ static int collect(const struct gg_query_filter *filter, bool most, struct momen
                    struct moments *going)
 {
 	size_t count = filter->model->sample_count;
-	const struct gg_profile_coarse *coarse = filter->model->coarse;
+	const struct gg_profile_aggregate *aggregates = filter->model->aggregates;
 	struct gg_block block;
 
-	coming->items = malloc((count + filter->model->coarse_count + 1) * sizeof(*coming->items));
-	going->items = malloc((count + filter->model->coarse_count + 1) * sizeof(*going->items));
+	coming->items = malloc((count + filter->model->aggregate_count + 1) *
+	                       sizeof(*coming->items));
+	going->items = malloc((count + filter->model->aggregate_count + 1) * sizeof(*going->items));
 	if (coming->items == NULL || going->items == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
@@ -136,10 +137,10 @@ static int collect(const struct gg_query_filter *filter, bool most, struct momen
 			choose(&block, most);
 			add_block(&block, i, coming, going);
 		}
-	for (size_t i = 0; i < filter->model->coarse_count; i++) {
-		block = coarse_block(filter, &coarse[i], most);
+	for (size_t i = 0; i < filter->model->aggregate_count; i++) {
+		block = aggregate_block(filter, &aggregates[i], most);
 		if (block.from_ns < block.until_ns &&
-		    gg_query_filter_has_coarse(filter, &coarse[i]))
+		    gg_query_filter_has_aggregate(filter, &aggregates[i]))
 			add_block(&block, count + i, coming, going);
 	}
 	if (sort_moments(coming) < 0 || sort_moments(going) < 0)
@@ -171,11 +172,12 @@ static void change(const struct gg_query_filter *filter, struct running_level *l
 	double allocations;
 
 	if (number >= filter->model->sample_count) {
-		const struct gg_profile_coarse *coarse = filter->model->coarse +
-		                                         (number - filter->model->sample_count);
+		const struct gg_profile_aggregate *aggregate = filter->model->aggregates +
+		                                               (number -
+		                                                filter->model->sample_count);
 
-		run_on(&level->bytes, sign * gg_fixed_value(coarse->sums.bytes));
-		run_on(&level->count, sign * gg_fixed_value(coarse->sums.count));
+		run_on(&level->bytes, sign * gg_fixed_value(aggregate->sums.bytes));
+		run_on(&level->count, sign * gg_fixed_value(aggregate->sums.count));
 		return;
 	}
 	sample += number;
@@ -287,7 +289,7 @@ static bool is_uncertain(const struct gg_model *model)
 {
 	const struct gg_model_sample *samples = model->samples;
 
-	if (model->coarse_count > 0)
+	if (model->aggregate_count > 0)
 		return true;
 	for (size_t i = 1; i < model->process_count; i++)
 		if (model->processes[i].end_range_ns > 0)
@@ -373,17 +375,17 @@ static void tally_sample(const struct times *times, size_t number, const struct 
 }
 
 /* An aggregate certainly lives while all its samples do, and may live while any of them may. */
-static void tally_coarse(const struct times *times, const struct gg_profile_coarse *coarse)
+static void tally_aggregate(const struct times *times, const struct gg_profile_aggregate *aggregate)
 {
-	struct gg_block block = gg_coarse_block(coarse);
-	struct gg_pick pick = { .coarse = coarse };
-	int64_t gone_ns = coarse_gone(times->filter, coarse);
+	struct gg_block block = gg_query_block_of_aggregate(aggregate);
+	struct gg_pick pick = { .aggregate = aggregate };
+	int64_t gone_ns = aggregate_gone(times->filter, aggregate);
 
 	if (block.until_ns < block.from_ns)
 		block.from_ns = block.until_ns = gone_ns;
 	tally_span(times, &pick, block.from_ns, block.until_ns);
 	pick.is_uncertain = true;
-	tally_span(times, &pick, coarse->from_ns, block.from_ns);
+	tally_span(times, &pick, aggregate->from_ns, block.from_ns);
 	tally_span(times, &pick, block.until_ns, gone_ns);
 }
 
@@ -391,7 +393,7 @@ static void tally_times(const struct times *times)
 {
 	const struct gg_query_filter *filter = times->filter;
 	size_t sample_count = filter->model->sample_count;
-	const struct gg_profile_coarse *coarse = filter->model->coarse;
+	const struct gg_profile_aggregate *aggregates = filter->model->aggregates;
 	/* For times before everything, only dropped samples count. */
 	bool is_dropping = gg_query_filter_is_incomplete(filter, INT64_MIN, INT64_MIN);
 	struct gg_block block;
@@ -399,9 +401,9 @@ static void tally_times(const struct times *times)
 	for (size_t i = 0; i < sample_count; i++)
 		if (gg_query_filter_block(filter, i, &block))
 			tally_sample(times, i, &block);
-	for (size_t i = 0; i < filter->model->coarse_count; i++)
-		if (gg_query_filter_has_coarse(filter, &coarse[i]))
-			tally_coarse(times, &coarse[i]);
+	for (size_t i = 0; i < filter->model->aggregate_count; i++)
+		if (gg_query_filter_has_aggregate(filter, &aggregates[i]))
+			tally_aggregate(times, &aggregates[i]);
 	for (size_t i = 0; i < times->count; i++) {
 		gg_tally_expose(&times->tallies[i], filter->interval_bytes);
 		if (i > 0) {

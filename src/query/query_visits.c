@@ -65,8 +65,8 @@ static void visit_pick(const struct gg_pick *pick, void *context)
 
 	if (pick->is_uncertain)
 		return;
-	if (pick->coarse != NULL) {
-		run->visit(NULL, pick->coarse, run->context);
+	if (pick->aggregate != NULL) {
+		run->visit(NULL, pick->aggregate, run->context);
 		return;
 	}
 	sample = whole_block(run->model, pick->sample, &pick->block);
@@ -92,7 +92,7 @@ int gg_query_each(const struct gg_model *model, const struct gg_query *query, gg
 int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
                     gg_pick_visit *visit, void *context, struct gg_error *error)
 {
-	const struct gg_profile_coarse *coarse = model->coarse;
+	const struct gg_profile_aggregate *aggregates = model->aggregates;
 	struct gg_query_filter filter;
 	struct gg_block block;
 	int status = gg_query_filter_open(&filter, model, query, error);
@@ -107,9 +107,9 @@ int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
 		sample = whole_block(model, i, &block);
 		visit(&sample, NULL, context);
 	}
-	for (size_t i = 0; i < model->coarse_count; i++)
-		if (gg_query_filter_has_coarse(&filter, &coarse[i]))
-			visit(NULL, &coarse[i], context);
+	for (size_t i = 0; i < model->aggregate_count; i++)
+		if (gg_query_filter_has_aggregate(&filter, &aggregates[i]))
+			visit(NULL, &aggregates[i], context);
 	gg_query_filter_close(&filter);
 	return 0;
 }
@@ -130,8 +130,8 @@ static void sum_pick(const struct gg_pick *pick, void *context)
 		gg_query_filter_add_pick(sum->filter, pick, &sum->up->total);
 		return;
 	}
-	if (pick->coarse != NULL) {
-		gg_model_add_coarse(sum->model, &sum->up->total, pick->coarse);
+	if (pick->aggregate != NULL) {
+		gg_model_add_aggregate(sum->model, &sum->up->total, pick->aggregate);
 		return;
 	}
 	sample = sum->model->samples + pick->sample;

@@ -158,15 +158,15 @@ static int add_resident(struct timeline_run *run, struct gg_error *error)
 	return 0;
 }
 
-static void add_coarse(struct timeline_run *run)
+static void add_aggregates(struct timeline_run *run)
 {
-	const struct gg_profile_coarse *coarse = run->model->coarse;
+	const struct gg_profile_aggregate *aggregates = run->model->aggregates;
 	const struct gg_profile_process *processes = run->model->processes;
 
-	for (size_t i = 0; i < run->model->coarse_count; i++)
-		if (is_asked_for(run, &processes[coarse[i].process]))
-			gg_model_add_coarse(run->model, &run->timeline->without_moments,
-			                    &coarse[i]);
+	for (size_t i = 0; i < run->model->aggregate_count; i++)
+		if (is_asked_for(run, &processes[aggregates[i].process]))
+			gg_model_add_aggregate(run->model, &run->timeline->without_moments,
+			                       &aggregates[i]);
 }
 
 /*
@@ -215,7 +215,7 @@ static int run_timeline(const struct gg_model *model, uint32_t pid, size_t point
 		gg_timeline_free(run.timeline);
 		return status;
 	}
-	add_coarse(&run);
+	add_aggregates(&run);
 	*ret_timeline = run.timeline;
 	return 0;
 }

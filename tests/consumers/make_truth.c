@@ -80,10 +80,10 @@ static void add_mapping(struct made_profile *made, uint32_t process, const char 
 }
 
 /* Folded samples: allocated and freed, nobody knows when within a tenth of the run. */
-static void add_coarse(struct made_profile *made, uint32_t process, uint32_t thread, uint32_t stack,
-                       struct truth *into[], size_t count)
+static void add_aggregate(struct made_profile *made, uint32_t process, uint32_t thread,
+                          uint32_t stack, struct truth *into[], size_t count)
 {
-	const struct gg_profile_coarse coarse = {
+	const struct gg_profile_aggregate aggregate = {
 		.process = process,
 		.thread = thread,
 		.stack = stack,
@@ -100,7 +100,7 @@ static void add_coarse(struct made_profile *made, uint32_t process, uint32_t thr
 		          .bytes_variance = gg_fixed_from(2 * 250000.0 * EACH * (EACH - 1)) },
 	};
 
-	must(gg_profile_add_coarse(made->profile, &coarse, &error));
+	must(gg_profile_add_aggregate(made->profile, &aggregate, &error));
 	for (size_t i = 0; i < count; i++) {
 		into[i]->allocated_bytes += 1000 * EACH;
 		into[i]->allocated_count += 2 * EACH;
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 
 		if (i == 0) {
 			first_stack = sample.stack;
-			add_coarse(&made, processes[0], threads[0], first_stack, into, 4);
+			add_aggregate(&made, processes[0], threads[0], first_stack, into, 4);
 		}
 		for (uint32_t k = 0; k < row->sample_count; k++) {
 			uint64_t bytes = EACH * row->size_bytes, id;

@@ -16,7 +16,7 @@ static void must(int status)
 		abort();
 }
 
-static int add_row(const struct gg_profile_coarse *row, void *context)
+static int add_row(const struct gg_profile_aggregate *row, void *context)
 {
 	struct imported_sums *sums = context;
 	double bytes = gg_fixed_value(row->sums.bytes), count = gg_fixed_value(row->sums.count);
@@ -37,7 +37,7 @@ struct imported_sums imported_sums_of(struct gg_profile *profile)
 {
 	struct imported_sums sums = { 0 };
 
-	must(gg_profile_each_coarse(profile, add_row, &sums, &import_error));
+	must(gg_profile_each_aggregate(profile, add_row, &sums, &import_error));
 	return sums;
 }
 

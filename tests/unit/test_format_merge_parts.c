@@ -14,11 +14,11 @@ static struct gg_error error;
 
 struct written {
 	size_t count;
-	struct gg_profile_coarse last;
+	struct gg_profile_aggregate last;
 	double bytes;
 };
 
-static int take_aggregate(const struct gg_profile_coarse *aggregate, void *context)
+static int take_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct written *written = context;
 
@@ -62,7 +62,7 @@ TEST(rows_add_up_by_key_and_keep_the_size_class_that_all_parts_have)
 
 	CHECK_EQ_I64(gg_merge_rows_write(&rows, &error), 0);
 	CHECK_EQ_U64(rows.rows.count, 0);
-	CHECK_EQ_I64(gg_profile_each_coarse(made.profile, take_aggregate, &written, &error), 0);
+	CHECK_EQ_I64(gg_profile_each_aggregate(made.profile, take_aggregate, &written, &error), 0);
 	CHECK_EQ_U64(written.count, 2);
 	CHECK_EQ_DOUBLE(written.bytes, 64 + 64 + 1000 + 64);
 	gg_merge_rows_done(&rows);
@@ -84,7 +84,7 @@ TEST(a_sample_that_is_taken_back_leaves_no_row)
 	gg_merge_rows_subtract(&rows, &key, &part.sum);
 	gg_merge_rows_subtract(&rows, &key, &part.sum); /* already written: nothing to take back */
 	CHECK_EQ_I64(gg_merge_rows_write(&rows, &error), 0);
-	CHECK_EQ_I64(gg_profile_each_coarse(made.profile, take_aggregate, &written, &error), 0);
+	CHECK_EQ_I64(gg_profile_each_aggregate(made.profile, take_aggregate, &written, &error), 0);
 	CHECK_EQ_U64(written.count, 0);
 	gg_merge_rows_done(&rows);
 	gg_profile_close(made.profile);

@@ -142,21 +142,21 @@ static int see_sample(const struct gg_profile_sample *got, void *seen)
 	return 0;
 }
 
-static int see_coarse(const struct gg_profile_coarse *coarse, void *seen)
+static int see_aggregate(const struct gg_profile_aggregate *aggregate, void *seen)
 {
 	struct gg_sums sums = profile_sums(3);
 
-	CHECK_EQ_U64(coarse->process, 1);
-	CHECK_EQ_U64(coarse->thread, 1);
-	CHECK_EQ_U64(coarse->stack, 2);
-	CHECK_EQ_I64(coarse->from_ns, 5);
-	CHECK_EQ_I64(coarse->to_ns, 50);
-	CHECK_EQ_U64(coarse->size_class, 12);
-	CHECK(coarse->interval_bytes == 524288 && coarse->lost);
-	CHECK_EQ_I64(memcmp(&coarse->sums, &sums, sizeof(sums)), 0);
-	CHECK_EQ_DOUBLE(coarse->count_skew, 1e6);
-	CHECK_EQ_DOUBLE(coarse->bytes_skew, 1e18);
-	CHECK_EQ_DOUBLE(coarse->lifetime_ns_sum, 77);
+	CHECK_EQ_U64(aggregate->process, 1);
+	CHECK_EQ_U64(aggregate->thread, 1);
+	CHECK_EQ_U64(aggregate->stack, 2);
+	CHECK_EQ_I64(aggregate->from_ns, 5);
+	CHECK_EQ_I64(aggregate->to_ns, 50);
+	CHECK_EQ_U64(aggregate->size_class, 12);
+	CHECK(aggregate->interval_bytes == 524288 && aggregate->lost);
+	CHECK_EQ_I64(memcmp(&aggregate->sums, &sums, sizeof(sums)), 0);
+	CHECK_EQ_DOUBLE(aggregate->count_skew, 1e6);
+	CHECK_EQ_DOUBLE(aggregate->bytes_skew, 1e18);
+	CHECK_EQ_DOUBLE(aggregate->lifetime_ns_sum, 77);
 	++*(int *)seen;
 	return 0;
 }
@@ -262,7 +262,7 @@ static void read_all(struct gg_profile *profile)
 	SEE(name, 1, GG_NAME_HEAP);
 	SEE(name, 1, GG_NAME_TYPE);
 	SEE(sample, 2);
-	SEE(coarse, 1);
+	SEE(aggregate, 1);
 	SEE(total, 1);
 	SEE(memory, 1);
 	SEE(event, 1);

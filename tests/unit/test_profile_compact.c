@@ -82,23 +82,25 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 	return 0;
 }
 
-static int add_coarse(const struct gg_profile_coarse *coarse, void *context)
+static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct truth *truth = context;
 
-	CHECK(coarse->bucket_ns >= HOUR && coarse->bucket_ns <= END);
-	CHECK(coarse->from_ns % coarse->bucket_ns == 0 && coarse->to_ns % coarse->bucket_ns == 0);
-	CHECK(coarse->sums.size_bytes <=
-	      (coarse->sums.sample_count << coarse->size_class)); /* its class holds */
-	add_live(truth, coarse->stack, coarse->from_ns, coarse->to_ns - 1,
-	         gg_fixed_value(coarse->sums.bytes), gg_fixed_value(coarse->sums.bytes_variance));
-	truth->sample_count += coarse->sums.sample_count;
-	truth->sums[0] += gg_fixed_value(coarse->sums.count);
-	truth->sums[1] += gg_fixed_value(coarse->sums.count_variance);
-	truth->sums[2] += coarse->count_skew;
-	truth->sums[3] += coarse->bytes_skew;
-	truth->sums[4] += (double)coarse->sums.size_bytes;
-	truth->sums[5] += coarse->lifetime_ns_sum;
+	CHECK(aggregate->bucket_ns >= HOUR && aggregate->bucket_ns <= END);
+	CHECK(aggregate->from_ns % aggregate->bucket_ns == 0 &&
+	      aggregate->to_ns % aggregate->bucket_ns == 0);
+	CHECK(aggregate->sums.size_bytes <=
+	      (aggregate->sums.sample_count << aggregate->size_class)); /* its class holds */
+	add_live(truth, aggregate->stack, aggregate->from_ns, aggregate->to_ns - 1,
+	         gg_fixed_value(aggregate->sums.bytes),
+	         gg_fixed_value(aggregate->sums.bytes_variance));
+	truth->sample_count += aggregate->sums.sample_count;
+	truth->sums[0] += gg_fixed_value(aggregate->sums.count);
+	truth->sums[1] += gg_fixed_value(aggregate->sums.count_variance);
+	truth->sums[2] += aggregate->count_skew;
+	truth->sums[3] += aggregate->bytes_skew;
+	truth->sums[4] += (double)aggregate->sums.size_bytes;
+	truth->sums[5] += aggregate->lifetime_ns_sum;
 	return 0;
 }
 
@@ -226,9 +228,9 @@ static bool live_a_week(const char *path, const struct gg_compaction_rule *by)
 	return !test_failed;
 }
 
-static int count_coarse(const struct gg_profile_coarse *coarse, void *context)
+static int count_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
-	(void)coarse;
+	(void)aggregate;
 	++*(uint64_t *)context;
 	return 0;
 }
@@ -261,8 +263,8 @@ TEST(a_week_is_folded_without_changing_what_it_sums_to)
 	if (!live_a_week(path, &rule) || !OK(gg_profile_open(&profile, path, &error)))
 		return;
 	OK(gg_profile_each_sample(profile, add_sample, &got, &error));
-	OK(gg_profile_each_coarse(profile, add_coarse, &got, &error));
-	OK(gg_profile_each_coarse(profile, count_coarse, &rows, &error));
+	OK(gg_profile_each_aggregate(profile, add_aggregate, &got, &error));
+	OK(gg_profile_each_aggregate(profile, count_aggregate, &rows, &error));
 	CHECK_MSG(rows < want.sample_count / 4, "%llu rows", (unsigned long long)rows);
 	compare_sums();
 	for (int end = 0; end < ENDS; end++) {
@@ -284,14 +286,14 @@ TEST(a_week_is_folded_without_changing_what_it_sums_to)
 	unlink(path);
 }
 
-static int add_mixed(const struct gg_profile_coarse *coarse, void *context)
+static int add_mixed(const struct gg_profile_aggregate *aggregate, void *context)
 {
-	struct gg_profile_coarse mixed = *coarse;
+	struct gg_profile_aggregate mixed = *aggregate;
 
 	mixed.size_class = 32; /* of any sizes */
 	mixed.from_ns = mixed.to_ns = 0;
 	mixed.bucket_ns = HOUR;
-	return add_coarse(&mixed, context);
+	return add_aggregate(&mixed, context);
 }
 
 TEST(too_many_rows_are_joined_further_without_changing_the_sums)
@@ -305,21 +307,21 @@ TEST(too_many_rows_are_joined_further_without_changing_the_sums)
 	narrow.row_max = 3000;
 	if (!live_a_week(path, &narrow) || !OK(gg_profile_open(&profile, path, &error)))
 		return;
-	OK(gg_profile_each_coarse(profile, count_coarse, &rows, &error));
+	OK(gg_profile_each_aggregate(profile, count_aggregate, &rows, &error));
 	CHECK_MSG(rows < 10000, "%llu rows", (unsigned long long)rows);
 	OK(gg_profile_each_sample(profile, add_sample, &got, &error));
-	OK(gg_profile_each_coarse(profile, add_mixed, &got, &error));
+	OK(gg_profile_each_aggregate(profile, add_mixed, &got, &error));
 	compare_sums();
 	gg_profile_close(profile);
 	unlink(path);
 }
 
-static int sum_coarse(const struct gg_profile_coarse *coarse, void *context)
+static int sum_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
-	struct gg_profile_coarse *sum = context;
+	struct gg_profile_aggregate *sum = context;
 
-	gg_sums_add(&sum->sums, &coarse->sums);
-	sum->to_ns = coarse->to_ns;
+	gg_sums_add(&sum->sums, &aggregate->sums);
+	sum->to_ns = aggregate->to_ns;
 	return 0;
 }
 
@@ -328,7 +330,7 @@ TEST(a_block_that_forks_share_is_folded_when_its_last_holder_has_freed_it)
 	struct gg_profile *profile = make_profile(NULL);
 	struct gg_rng rng;
 	struct gg_profile_sample first, second;
-	struct gg_profile_coarse sum = { 0 };
+	struct gg_profile_aggregate sum = { 0 };
 	uint64_t rows = 0;
 
 	gg_rng_seed(&rng, 7, 1);
@@ -352,7 +354,7 @@ TEST(a_block_that_forks_share_is_folded_when_its_last_holder_has_freed_it)
 		;
 	rows = 0;
 	OK(gg_profile_each_sample(profile, profile_count_sample, &rows, &error));
-	OK(gg_profile_each_coarse(profile, sum_coarse, &sum, &error));
+	OK(gg_profile_each_aggregate(profile, sum_aggregate, &sum, &error));
 	CHECK(rows == 0 && sum.sums.sample_count == 1 && sum.to_ns == 6 * HOUR);
 	gg_profile_close(profile);
 }

@@ -102,10 +102,10 @@ static int see_sample(const struct gg_profile_sample *sample, void *context)
 	return 0;
 }
 
-static int see_coarse(const struct gg_profile_coarse *coarse, void *context)
+static int see_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	(void)context;
-	CHECK(coarse->process <= 1 && coarse->thread <= 1 && coarse->stack <= 2);
+	CHECK(aggregate->process <= 1 && aggregate->thread <= 1 && aggregate->stack <= 2);
 	return 0;
 }
 
@@ -196,7 +196,7 @@ static int64_t read_everything(struct problems *problems)
 	gg_profile_each_line(profile, see_line, NULL, &error);
 	gg_profile_each_stack(profile, see_stack, NULL, &error);
 	gg_profile_each_sample(profile, see_sample, NULL, &error);
-	gg_profile_each_coarse(profile, see_coarse, NULL, &error);
+	gg_profile_each_aggregate(profile, see_aggregate, NULL, &error);
 	gg_profile_each_total(profile, see_total, NULL, &error);
 	gg_profile_each_memory(profile, see_memory, NULL, &error);
 	gg_profile_each_event(profile, see_event, NULL, &error);

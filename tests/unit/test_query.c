@@ -555,17 +555,19 @@ static void put_sample_of(struct made_profile *made, const char *heap, const cha
 
 TEST_WITH(scene, heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 {
-	struct gg_profile_coarse coarse = { .to_ns = 2, .size_class = 255, .interval_bytes = 1 };
+	struct gg_profile_aggregate aggregate = { .to_ns = 2,
+		                                  .size_class = 255,
+		                                  .interval_bytes = 1 };
 
 	put_sample_of(&scene->made, NULL, NULL, 1);
 	put_sample_of(&scene->made, "young", "pair", 2);
 	put_sample_of(&scene->made, "young", "string", 4);
 	put_sample_of(&scene->made, "old", "pair", 8);
 	put_sample_of(&scene->made, "old", NULL, 16);
-	coarse.process = scene->made.process;
-	coarse.sums = gg_sums_of(
+	aggregate.process = scene->made.process;
+	aggregate.sums = gg_sums_of(
 		&(const struct gg_draw){ .sampling_interval = 1, .sample_point_count = 1 }, 32);
-	CHECK_EQ_I64(gg_profile_add_coarse(scene->made.profile, &coarse, NULL), 0);
+	CHECK_EQ_I64(gg_profile_add_aggregate(scene->made.profile, &aggregate, NULL), 0);
 	load(scene);
 	scene->query.metric = GG_METRIC_ALLOCATED;
 	scene->query.by = GG_BY_HEAP;
@@ -588,19 +590,19 @@ TEST_WITH(scene, heaps_and_types_have_rows_whose_sums_are_those_of_their_kinds)
 	holds(scene, "old: pair", 8, 8);
 }
 
-TEST_WITH(scene, coarse_rows_are_placed_by_their_end_and_named_where_they_are_cut)
+TEST_WITH(scene, aggregates_are_placed_by_their_end_and_named_where_they_are_cut)
 {
 	const struct gg_draw draw = { .sampling_interval = 1, .sample_point_count = 1 };
-	struct gg_profile_coarse coarse = {
+	struct gg_profile_aggregate aggregate = {
 		.from_ns = 10, .to_ns = 20, .size_class = 255, .interval_bytes = 1, .lost = true
 	};
 
-	coarse.process = scene->made.process;
-	coarse.thread = scene->made.thread;
-	coarse.stack = made_stack(&scene->made, "main>load");
-	coarse.sums = gg_sums_of(&draw, 40);
-	CHECK_EQ_I64(gg_profile_add_coarse(scene->made.profile, &coarse, &error), 0);
-	made_sample(&scene->made, coarse.stack, 2, 1, GG_TIME_NONE);
+	aggregate.process = scene->made.process;
+	aggregate.thread = scene->made.thread;
+	aggregate.stack = made_stack(&scene->made, "main>load");
+	aggregate.sums = gg_sums_of(&draw, 40);
+	CHECK_EQ_I64(gg_profile_add_aggregate(scene->made.profile, &aggregate, &error), 0);
+	made_sample(&scene->made, aggregate.stack, 2, 1, GG_TIME_NONE);
 	load(scene);
 	CHECK_EQ_DOUBLE(total_of(scene), 2);
 	scene->query.metric = GG_METRIC_ALLOCATED;
@@ -624,18 +626,18 @@ TEST_WITH(scene, folded_rows_are_live_between_their_buckets)
 	const struct gg_draw draw = { .sampling_interval = 1, .sample_point_count = 1 };
 	const int64_t times[] = { 99, 150, 200, 500, 550, 600 };
 	const double live[] = { 0, 0, 40, 40, 0, 0 }, unplaced[] = { 0, 40, 0, 0, 40, 0 };
-	struct gg_profile_coarse coarse = {
+	struct gg_profile_aggregate aggregate = {
 		.from_ns = 100, .to_ns = 600, .bucket_ns = 100, .size_class = 6, .interval_bytes = 1
 	};
 	struct gg_tally tallies[6];
 	struct gg_peak peak;
 
-	coarse.process = scene->made.process;
-	coarse.thread = scene->made.thread;
-	coarse.stack = made_stack(&scene->made, "main>load");
-	coarse.sums = gg_sums_of(&draw, 40);
-	CHECK_EQ_I64(gg_profile_add_coarse(scene->made.profile, &coarse, &error), 0);
-	made_sample(&scene->made, coarse.stack, 2, 300, 400);
+	aggregate.process = scene->made.process;
+	aggregate.thread = scene->made.thread;
+	aggregate.stack = made_stack(&scene->made, "main>load");
+	aggregate.sums = gg_sums_of(&draw, 40);
+	CHECK_EQ_I64(gg_profile_add_aggregate(scene->made.profile, &aggregate, &error), 0);
+	made_sample(&scene->made, aggregate.stack, 2, 300, 400);
 	load(scene);
 	CHECK_EQ_I64(gg_query_live_at(scene->model, &scene->query, times, 6, tallies, &error), 0);
 	for (int i = 0; i < 6; i++) {

@@ -41,7 +41,7 @@ struct scene {
 	uint64_t random;
 
 	/* The content of the profile, as finish() has read it. */
-	uint32_t live_count, freed_count, coarse_count, unknown_count;
+	uint32_t live_count, freed_count, aggregate_count, unknown_count;
 	bool is_seen[SAMPLES_MAX];
 };
 
@@ -119,9 +119,9 @@ static int count_sample(const struct gg_profile_sample *sample, void *context)
 	return 0;
 }
 
-static int count_coarse(const struct gg_profile_coarse *coarse, void *context)
+static int count_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
-	((struct scene *)context)->coarse_count += (uint32_t)coarse->sums.sample_count;
+	((struct scene *)context)->aggregate_count += (uint32_t)aggregate->sums.sample_count;
 	return 0;
 }
 
@@ -133,7 +133,8 @@ static void finish(struct scene *scene)
 	                             "exited 0") == 0);
 	REQUIRE(gg_profile_writer_commit(&scene->writer) == 0);
 	REQUIRE(gg_profile_each_sample(scene->profile, count_sample, scene, &scene->error) == 0);
-	REQUIRE(gg_profile_each_coarse(scene->profile, count_coarse, scene, &scene->error) == 0);
+	REQUIRE(gg_profile_each_aggregate(scene->profile, count_aggregate, scene, &scene->error) ==
+	        0);
 }
 
 /* Checks the sums that hold whatever was lost. */
@@ -145,7 +146,7 @@ static void check_sums(const struct scene *scene)
 		live_count += !scene->truths[i].is_freed;
 	CHECK_EQ_U64(scene->unknown_count, 0);
 	CHECK_EQ_U64(scene->live_count, live_count);
-	CHECK_EQ_U64(scene->live_count + scene->freed_count + scene->coarse_count,
+	CHECK_EQ_U64(scene->live_count + scene->freed_count + scene->aggregate_count,
 	             scene->truth_count);
 }
 
@@ -159,7 +160,7 @@ TEST_WITH(scene, where_nothing_was_lost_each_sample_is_there)
 	CHECK(!gg_reconcile_is_lossy(scene->target));
 	finish(scene);
 	CHECK_EQ_U64(scene->freed_count, 10);
-	CHECK_EQ_U64(scene->coarse_count, 0);
+	CHECK_EQ_U64(scene->aggregate_count, 0);
 	check_sums(scene);
 }
 
@@ -173,7 +174,7 @@ TEST_WITH(scene, live_samples_are_found_whose_events_were_lost)
 	CHECK_EQ_I64(gg_reconcile(scene->target), 0);
 	CHECK(!gg_reconcile_is_lossy(scene->target));
 	finish(scene);
-	CHECK_EQ_U64(scene->coarse_count, 0);
+	CHECK_EQ_U64(scene->aggregate_count, 0);
 	check_sums(scene);
 }
 
@@ -187,7 +188,7 @@ TEST_WITH(scene, samples_that_came_and_went_unseen_are_in_rows_of_sums)
 	gg_ingest_drain(scene->target, false);
 	CHECK_EQ_I64(gg_reconcile(scene->target), 0);
 	finish(scene);
-	CHECK(scene->coarse_count > 200);
+	CHECK(scene->aggregate_count > 200);
 	check_sums(scene);
 }
 

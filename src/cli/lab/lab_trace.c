@@ -278,16 +278,16 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
                         const uint32_t *groups, int64_t moment_ns)
 {
 	const struct gg_model_sample *samples = model->samples;
-	const struct gg_profile_coarse *coarse = model->coarse;
+	const struct gg_profile_aggregate *aggregates = model->aggregates;
 	int status = 0;
 
-	for (size_t i = 0; status == 0 && i < model->coarse_count; i++) {
+	for (size_t i = 0; status == 0 && i < model->aggregate_count; i++) {
 		/*
 		 * An aggregate has no sizes of its own, so its mean size stands for all of its
 		 * allocations.
 		 */
-		double number = gg_fixed_value(coarse[i].sums.count);
-		double bytes = gg_fixed_value(coarse[i].sums.bytes);
+		double number = gg_fixed_value(aggregates[i].sums.count);
+		double bytes = gg_fixed_value(aggregates[i].sums.bytes);
 
 		if (number >= 1)
 			status = gg_trace_add(
@@ -295,7 +295,7 @@ static int read_samples(struct gg_trace *trace, const struct gg_model *model,
 				&(struct gg_trace_part){
 					.size_bytes = (uint64_t)(bytes / number + 0.5),
 					.count = (uint64_t)(number + 0.5),
-					.group = groups[function_of(model, coarse[i].stack)] });
+					.group = groups[function_of(model, aggregates[i].stack)] });
 	}
 	for (size_t i = 0; status == 0 && i < model->sample_count; i++) {
 		const struct gg_model_sample *sample = &samples[i];

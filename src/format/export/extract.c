@@ -70,7 +70,7 @@ static struct gg_plain_tally *sum_of(struct extract_builder *builder, uint32_t p
 }
 
 static void add_to_row(const struct gg_model_sample *sample,
-                       const struct gg_profile_coarse *aggregate, void *context)
+                       const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct extract_builder *builder = context;
 	const struct gg_model *model = builder->extract->model;
@@ -89,7 +89,7 @@ static void add_to_row(const struct gg_model_sample *sample,
 	if (sum != NULL) {
 		struct gg_tally tally = { 0 };
 
-		gg_model_add_coarse(model, &tally, aggregate);
+		gg_model_add_aggregate(model, &tally, aggregate);
 		gg_plain_tally_of(&more, &tally);
 		gg_plain_tally_add(sum, &more);
 	}

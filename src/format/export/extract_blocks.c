@@ -36,7 +36,7 @@ static struct gg_extract_block block_of_sample(const struct gg_model_sample *sam
  * "Exactness").
  */
 static struct gg_extract_block block_of_aggregate(const struct gg_model *model,
-                                                  const struct gg_profile_coarse *aggregate)
+                                                  const struct gg_profile_aggregate *aggregate)
 {
 	int64_t range = aggregate->to_ns - aggregate->from_ns, bucket = aggregate->bucket_ns;
 	struct gg_extract_block block = {
@@ -62,7 +62,7 @@ static struct gg_extract_block block_of_aggregate(const struct gg_model *model,
 }
 
 static void visit_block(const struct gg_model_sample *sample,
-                        const struct gg_profile_coarse *aggregate, void *context)
+                        const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct blocks *blocks = context;
 	const struct gg_extract *extract = blocks->extract;

@@ -322,20 +322,20 @@ enum { SUMS_MAX = 1 << 18 }; /* 50 MB; when they are full, all are written */
 static int add_row(struct gg_import *import, const struct gg_import_sum *sum,
                    const struct gg_row_sums *weighed, int64_t to_ns)
 {
-	struct gg_profile_coarse row = { .process = sum->process,
-		                         .thread = sum->thread,
-		                         .stack = sum->stack,
-		                         .to_ns = to_ns,
-		                         .size_class = 255,
-		                         .interval_bytes = sum->interval_bytes,
-		                         .sums = gg_row_sums_sums(weighed),
-		                         .count_skew = weighed->count_skew,
-		                         .bytes_skew = weighed->bytes_skew,
-		                         .unknown_errors = weighed->unknown_errors };
+	struct gg_profile_aggregate row = { .process = sum->process,
+		                            .thread = sum->thread,
+		                            .stack = sum->stack,
+		                            .to_ns = to_ns,
+		                            .size_class = 255,
+		                            .interval_bytes = sum->interval_bytes,
+		                            .sums = gg_row_sums_sums(weighed),
+		                            .count_skew = weighed->count_skew,
+		                            .bytes_skew = weighed->bytes_skew,
+		                            .unknown_errors = weighed->unknown_errors };
 
 	if (weighed->samples == 0)
 		return 0;
-	return gg_profile_add_coarse(import->profile, &row, import->error);
+	return gg_profile_add_aggregate(import->profile, &row, import->error);
 }
 
 static size_t sum_count(const struct gg_import *import)

@@ -86,7 +86,7 @@ static void note_incomplete(const struct gg_merge *merge, uint32_t process)
 
 /* --- aggregates ------------------------------------------------------------------------------- */
 
-static int add_aggregate(const struct gg_profile_coarse *aggregate, void *context)
+static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
 	struct gg_merge *merge = context;
 	const struct gg_sums *sums = &aggregate->sums;
@@ -248,7 +248,7 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 	if (status == 0)
 		status = gg_profile_each_sample(profile, add_sample, merge, error);
 	if (status == 0)
-		status = gg_profile_each_coarse(profile, add_aggregate, merge, error);
+		status = gg_profile_each_aggregate(profile, add_aggregate, merge, error);
 	if (status == 0)
 		status = gg_profile_each_event(profile, take_event, merge, error);
 	if (status == 0)

@@ -13,7 +13,7 @@ static int write_row(struct gg_merge_rows *rows, const struct gg_merge_row *row,
                      struct gg_error *error)
 {
 	const struct gg_row_sums *sum = &row->part.sum;
-	struct gg_profile_coarse aggregate = {
+	struct gg_profile_aggregate aggregate = {
 		.process = row->key.group,
 		.stack = row->key.stack,
 		.to_ns = row->key.fate != GG_MERGE_FREED ? GG_TIME_NONE : 0,
@@ -26,7 +26,7 @@ static int write_row(struct gg_merge_rows *rows, const struct gg_merge_row *row,
 		.unknown_errors = sum->unknown_errors,
 	};
 
-	return gg_profile_add_coarse(rows->out, &aggregate, error);
+	return gg_profile_add_aggregate(rows->out, &aggregate, error);
 }
 
 int gg_merge_rows_write(struct gg_merge_rows *rows, struct gg_error *error)

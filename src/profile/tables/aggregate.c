@@ -7,7 +7,7 @@
 
 /* Variances may be unknown, and `lost` holds three facts as bits. */
 struct aggregate_row {
-	struct gg_profile_coarse aggregate;
+	struct gg_profile_aggregate aggregate;
 	double count_variance, bytes_variance; /* -1: unknown */
 	uint32_t lost;
 };
@@ -63,28 +63,29 @@ const struct gg_record_table gg_record_table_aggregate = {
 		  "  bytes_variance real, count_skew real, bytes_skew real, lifetime_ns real,\n"
 		  "  lost integer)",
 	.insert = "insert",
-	.sql = GG_SQL_COARSE,
+	.sql = GG_SQL_AGGREGATE,
 	.columns = aggregate_columns,
 	.column_count = GG_COUNT(aggregate_columns),
 };
 
-static double known_variance(const struct gg_profile_coarse *aggregate, enum gg_quantity quantity,
-                             struct gg_fixed variance)
+static double known_variance(const struct gg_profile_aggregate *aggregate,
+                             enum gg_quantity quantity, struct gg_fixed variance)
 {
 	return (aggregate->unknown_errors & 1u << quantity) == 0 ? gg_fixed_value(variance) : -1;
 }
 
-int gg_profile_add_coarse(struct gg_profile *profile, const struct gg_profile_coarse *coarse,
-                          struct gg_error *error)
+int gg_profile_add_aggregate(struct gg_profile *profile,
+                             const struct gg_profile_aggregate *aggregate, struct gg_error *error)
 {
 	struct aggregate_row row = {
-		.aggregate = *coarse,
-		.count_variance = known_variance(coarse, GG_ALLOCATIONS,
-		                                 coarse->sums.count_variance),
-		.bytes_variance = known_variance(coarse, GG_BYTES, coarse->sums.bytes_variance),
-		.lost = (coarse->lost ? AGGREGATE_LOST : 0) |
-		        (coarse->is_left ? AGGREGATE_LEFT : 0) |
-		        (coarse->is_shared ? AGGREGATE_SHARED : 0),
+		.aggregate = *aggregate,
+		.count_variance = known_variance(aggregate, GG_ALLOCATIONS,
+		                                 aggregate->sums.count_variance),
+		.bytes_variance = known_variance(aggregate, GG_BYTES,
+		                                 aggregate->sums.bytes_variance),
+		.lost = (aggregate->lost ? AGGREGATE_LOST : 0) |
+		        (aggregate->is_left ? AGGREGATE_LEFT : 0) |
+		        (aggregate->is_shared ? AGGREGATE_SHARED : 0),
 	};
 	int status = gg_record_table_insert(profile, &gg_record_table_aggregate, &row, error);
 
@@ -102,7 +103,7 @@ static struct gg_fixed read_variance(double variance, enum gg_quantity quantity,
 
 static void unpack(struct aggregate_row *row)
 {
-	struct gg_profile_coarse *aggregate = &row->aggregate;
+	struct gg_profile_aggregate *aggregate = &row->aggregate;
 	struct gg_sums *sums = &aggregate->sums;
 
 	aggregate->unknown_errors = 0;
@@ -115,8 +116,8 @@ static void unpack(struct aggregate_row *row)
 	aggregate->is_shared = (row->lost & AGGREGATE_SHARED) != 0;
 }
 
-int gg_profile_each_coarse(struct gg_profile *profile, gg_coarse_visit *visit, void *context,
-                           struct gg_error *error)
+int gg_profile_each_aggregate(struct gg_profile *profile, gg_aggregate_visit *visit, void *context,
+                              struct gg_error *error)
 {
 	struct gg_row_reader reading;
 	struct aggregate_row row;

@@ -222,7 +222,7 @@ void gg_notes_print_summary(const struct gg_process_set *set, const char *path, 
 	const struct gg_profile_writer *writer = set->writer;
 	/* The number in reports, which leaves out inherited blocks without an ancestor's sample. */
 	uint64_t sample_count = writer->counts.sample_count - writer->counts.orphan_count +
-	                        writer->counts.coarse_count;
+	                        writer->counts.aggregated_sample_count;
 	char why[GG_DIAGNOSTIC_MAX], missing[MISSING_TEXT_MAX] = "", log[LOG_MAX];
 	bool has_missing, has_why = gg_diagnostics_of_session(&set->findings, set->writer, command,
 	                                                      set->command_ending, why);

@@ -24,11 +24,11 @@ static bool are_sums(const struct gg_sums *sums)
  * the view was taken, and its sample makes the difference negative.  In an open span such sums wait
  * for the next reconciliation; otherwise they count as damaged.
  */
-static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
-                       const struct gg_sums *sums, const struct gg_span *span)
+static bool add_aggregate(struct gg_target *target, uint32_t node, uint32_t thread,
+                          const struct gg_sums *sums, const struct gg_span *span)
 {
 	struct gg_profile_writer *writer = target->writer;
-	struct gg_profile_coarse coarse = {
+	struct gg_profile_aggregate aggregate = {
 		.process = target->id,
 		.thread = gg_ingest_thread(target, thread),
 		.stack = gg_stack_map_stack(&target->stack_map, &target->reader, writer, node,
@@ -45,16 +45,16 @@ static bool add_coarse(struct gg_target *target, uint32_t node, uint32_t thread,
 
 	if (!are_sums(sums)) {
 		if (span->is_open)
-			target->has_coarse_left = true;
+			target->has_aggregates_left = true;
 		else
 			target->bad_count++;
 		return false;
 	}
 	writer->counts.lost_count += sums->sample_count;
 	writer->counts.untimed_count += sums->sample_count;
-	writer->counts.coarse_count += sums->sample_count;
-	return gg_profile_writer_keep(
-		       writer, gg_profile_add_coarse(writer->profile, &coarse, writer->error)) == 0;
+	writer->counts.aggregated_sample_count += sums->sample_count;
+	return gg_profile_writer_keep(writer, gg_profile_add_aggregate(writer->profile, &aggregate,
+	                                                               writer->error)) == 0;
 }
 
 struct unseen_sums {
@@ -114,12 +114,12 @@ static void write_unseen(struct gg_target *target, const struct unseen_sums *uns
 		sample_count += unseen[i].sample_count;
 		gg_sums_add(&sum, &unseen[i].sums);
 	}
-	if (is_folded && sample_count > 0 && add_coarse(target, unseen[0].node, 0, &sum, span))
+	if (is_folded && sample_count > 0 && add_aggregate(target, unseen[0].node, 0, &sum, span))
 		for (uint32_t i = 0; i < count; i++)
 			mark_seen(target, &unseen[i]);
 	for (uint32_t i = 0; i < count && !is_folded; i++)
 		if (unseen[i].sample_count > 0 &&
-		    add_coarse(target, unseen[i].node, unseen[i].thread, &unseen[i].sums, span))
+		    add_aggregate(target, unseen[i].node, unseen[i].thread, &unseen[i].sums, span))
 			mark_seen(target, &unseen[i]);
 }
 
@@ -127,15 +127,15 @@ static void write_unseen(struct gg_target *target, const struct unseen_sums *uns
  * Writes one aggregate for all stacks.  Once `seen` is full, no stack's own difference is known,
  * but the sums over all stacks still are.
  */
-static int put_coarse_sum(struct gg_target *target, const struct gg_region_view *view,
-                          const struct gg_span *span)
+static int put_aggregate_sum(struct gg_target *target, const struct gg_region_view *view,
+                             const struct gg_span *span)
 {
 	struct gg_region_totals totals = gg_region_view_totals(view);
 
 	gg_sums_subtract(&totals.allocated, &target->seen_sums);
 	if ((int64_t)totals.allocated.sample_count <= 0)
 		return 0;
-	if (add_coarse(target, GG_STACK_EMPTY, 0, &totals.allocated, span))
+	if (add_aggregate(target, GG_STACK_EMPTY, 0, &totals.allocated, span))
 		gg_sums_add(&target->seen_sums, &totals.allocated);
 	return target->writer->status;
 }
@@ -151,7 +151,7 @@ int gg_aggregates_write(struct gg_target *target, const struct gg_region_view *v
 	if (target->seen_is_full) {
 		free(unseen);
 		free(used);
-		return put_coarse_sum(target, view, span);
+		return put_aggregate_sum(target, view, span);
 	}
 	if (unseen == NULL || used == NULL) {
 		free(unseen);

@@ -33,6 +33,6 @@ uint64_t gg_aggregates_inherited_unseen(const struct gg_target *target,
  * True if the totals exceed the known samples only by inherited blocks that the process freed
  * before the recorder saw them.  The ancestor's samples stand for these, so an aggregate would
  * count them twice.  If other blocks are among them, nobody can tell which: then the aggregates are
- * marked as shared (struct gg_profile_coarse).
+ * marked as shared (struct gg_profile_aggregate).
  */
 bool gg_aggregates_has_only_inherited(struct gg_target *target, const struct gg_region_view *view);

@@ -60,7 +60,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 {
 	struct gg_profile_writer *writer = target->writer;
 	bool is_dead = end_ns != GG_TIME_NONE;
-	struct gg_span span = { .from_ns = target->has_ring ? target->coarse_from_ns
+	struct gg_span span = { .from_ns = target->has_ring ? target->aggregate_from_ns
 		                                            : target->record.start_ns };
 	uint64_t before_id = is_dead ? UINT64_MAX : writer->next_id;
 	uint64_t lost_count = writer->counts.lost_count;

@@ -181,10 +181,10 @@ void gg_reconcile_write_loss(struct gg_target *target, uint64_t drop_count, int6
  * Writes aggregates for a running process, which bounds their times more closely than at its end.
  * Skips it if the view is inconsistent or has too many rows; the sums then wait for a later call.
  */
-static void put_coarse_so_far(struct gg_target *target, const struct gg_region_view *view,
-                              int64_t complete_ns)
+static void put_aggregates_so_far(struct gg_target *target, const struct gg_region_view *view,
+                                  int64_t complete_ns)
 {
-	struct gg_span span = { .from_ns = target->coarse_from_ns,
+	struct gg_span span = { .from_ns = target->aggregate_from_ns,
 		                .to_ns = target->writer->now_ns,
 		                .is_open = true };
 
@@ -192,14 +192,14 @@ static void put_coarse_so_far(struct gg_target *target, const struct gg_region_v
 	if (view->torn || target->seen_is_full || view->site_total_count > RECONCILE_ROWS_MAX ||
 	    gg_aggregates_inherited_unseen(target, view) > 0)
 		return;
-	target->has_coarse_left = false;
+	target->has_aggregates_left = false;
 	gg_aggregates_write(target, view, &span);
 	/*
 	 * Between the view and now, a late event can have made up for a lost one in the difference.
 	 * So the next aggregates begin one step earlier, at the last complete moment before it.
 	 */
-	if (!target->has_coarse_left)
-		target->coarse_from_ns = complete_ns;
+	if (!target->has_aggregates_left)
+		target->aggregate_from_ns = complete_ns;
 }
 
 /* Finds the changes of a running process that were lost up to now, and notes the range of times. */
@@ -209,7 +209,7 @@ static void put_losses(struct gg_target *target, const struct gg_region_view *vi
 	int64_t end_ns = target->writer->now_ns;
 
 	gg_reconcile_samples(target, view, before_id, end_ns);
-	put_coarse_so_far(target, view, complete_ns);
+	put_aggregates_so_far(target, view, complete_ns);
 	gg_reconcile_write_loss(target, drop_count, end_ns);
 }
 

@@ -163,7 +163,7 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 	target->pid = pid != 0 ? pid : header->pid;
 	target->start_ticks = header->process_start_ticks;
 	target->control = header->control;
-	target->complete_ns = target->coarse_from_ns = gg_profile_writer_time(
+	target->complete_ns = target->aggregate_from_ns = gg_profile_writer_time(
 		writer, header->start_monotonic_ns);
 	gg_live_set_init(&target->live_set,
 	                 (uint32_t)gg_region_table_of(header, GG_TABLE_LIVE)->capacity);

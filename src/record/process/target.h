@@ -76,9 +76,9 @@ struct gg_target {
 	bool seen_is_full;        /* some samples are in seen_sums alone */
 	bool was_off;             /* sampling was switched off for a while, or is */
 	uint64_t inherited_count; /* known inherited samples */
-	bool is_shared; /* blocks it freed may have been inherited (struct gg_profile_coarse) */
+	bool is_shared; /* blocks it freed may have been inherited (struct gg_profile_aggregate) */
 	/* sums of an open span made no sense yet and wait for the next time */
-	bool has_coarse_left;
+	bool has_aggregates_left;
 
 	double live_bytes,
 		inherited_bytes; /* estimates, for the time series; the second of these */
@@ -94,9 +94,9 @@ struct gg_target {
 	uint64_t drop_count;          /* events that did not fit into the ring, as last read */
 	/*
 	 * Session time: no event from before it was lost, but for those that were found already;
-	 * and the earliest time of what is in totals and neither in samples nor in coarse rows.
+	 * and the earliest time of what is in totals and neither in samples nor in aggregates.
 	 */
-	int64_t complete_ns, coarse_from_ns;
+	int64_t complete_ns, aggregate_from_ns;
 	struct gg_region_control control; /* as last read */
 	int64_t next_reconcile_ns;
 };
@@ -135,7 +135,7 @@ int gg_target_watch_control(struct gg_target *target);
 void gg_target_rename(struct gg_target *target, const char *command, size_t command_bytes,
                       const char *main_thread, size_t main_thread_bytes);
 
-/* A range of times, [from_ns, to_ns]; bucket_ns as in struct gg_profile_coarse. */
+/* A range of times, [from_ns, to_ns]; bucket_ns as in struct gg_profile_aggregate. */
 struct gg_span {
 	int64_t from_ns, to_ns, bucket_ns;
 	/* the process goes on, so sums that are not written now can be written later */
