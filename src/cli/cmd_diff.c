@@ -8,7 +8,6 @@
  * so they run in two threads, one for each profile.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "cli/profiles.h"
 #include "cli/query_options.h"
 #include "query/normalize.h"
+#include "query/parallel.h"
 #include "query/query.h"
 #include "report/report_diff.h"
 
@@ -34,7 +34,7 @@ struct diff_options {
 	bool all, fail_on_growth;
 };
 
-/* One of the two profiles.  Two threads read and query both profiles at the same time. */
+/* One of the two profiles.  Two threads load both profiles at the same time. */
 struct loaded_profile {
 	const char *path;
 	const struct gg_query *query;
@@ -52,7 +52,7 @@ static void loaded_profile_done(struct loaded_profile *side)
 	gg_model_free(side->model);
 }
 
-static void *side_open(void *context)
+static void side_open(void *context)
 {
 	struct loaded_profile *side = context;
 
@@ -60,29 +60,12 @@ static void *side_open(void *context)
 	if (side->status == 0 && side->may_be_peak)
 		side->status = gg_query_is_given_back(side->model, side->query->pid,
 		                                      &side->is_given_back, &side->error);
-	return NULL;
 }
 
-static void *side_ask(void *context)
+static int open_both(struct loaded_profile *before, struct loaded_profile *after,
+                     struct gg_error *error)
 {
-	struct loaded_profile *side = context;
-
-	side->status = gg_query_rows(side->model, side->query, &side->result, &side->error);
-	return NULL;
-}
-
-static int do_both(void *(*step)(void *side), struct loaded_profile *before,
-                   struct loaded_profile *after, struct gg_error *error)
-{
-	pthread_t thread;
-	/* Runs `before` in a second thread.  Without a thread the steps run one after the other. */
-	bool is_beside = pthread_create(&thread, NULL, step, before) == 0;
-
-	step(after);
-	if (is_beside)
-		pthread_join(thread, NULL);
-	else
-		step(before);
+	gg_parallel_pair(side_open, before, after);
 	if (before->status < 0 || after->status < 0) {
 		const struct loaded_profile *failed = before->status < 0 ? before : after;
 
@@ -183,7 +166,7 @@ static int run(struct gg_invocation *invocation)
 		after.path = invocation->operands[1];
 		before.may_be_peak = after.may_be_peak = gg_cli_metric_is_open(&options->common) &&
 		                                         !options->fail_on_growth;
-		status = do_both(side_open, &before, &after, invocation->error);
+		status = open_both(&before, &after, invocation->error);
 	}
 	if (status == 0)
 		status = name_functions(options, &before, &after, invocation->error);
@@ -195,7 +178,8 @@ static int run(struct gg_invocation *invocation)
 		 */
 		if (before.is_given_back && after.is_given_back)
 			query.metric = GG_METRIC_PEAK;
-		status = do_both(side_ask, &before, &after, invocation->error);
+		status = gg_diff_query_both(before.model, after.model, &query, &before.result,
+		                            &after.result, invocation->error);
 	}
 	return status < 0 ? status : print_diff(invocation, &query, &before, &after);
 }

@@ -347,9 +347,7 @@ static int write_unit(struct gg_page_run *run, enum gg_metric metric, enum gg_qu
 	gg_query_init(&query);
 	query.metric = metric;
 	query.unit = unit;
-	status = gg_query_rows(run->before, &query, &before, run->error);
-	if (status == 0)
-		status = gg_query_rows(run->model, &query, &after, run->error);
+	status = gg_diff_query_both(run->before, run->model, &query, &before, &after, run->error);
 	if (status == 0)
 		status = gg_diff_run(run->before, before, run->model, after,
 		                     &(struct gg_diff_query){

@@ -10,6 +10,44 @@
 #include "query/parallel.h"
 #include "query/row_matcher.h"
 
+/* One of two queries that run at the same time, with its own result and error. */
+struct side_query {
+	const struct gg_model *model;
+	const struct gg_query *query;
+	struct gg_query_result *result;
+	struct gg_error error;
+	int status;
+};
+
+static void query_side(void *context)
+{
+	struct side_query *side = context;
+
+	side->status = gg_query_rows(side->model, side->query, &side->result, &side->error);
+}
+
+int gg_diff_query_both(const struct gg_model *before_model, const struct gg_model *after_model,
+                       const struct gg_query *query, struct gg_query_result **ret_before,
+                       struct gg_query_result **ret_after, struct gg_error *error)
+{
+	struct side_query before = { .model = before_model, .query = query };
+	struct side_query after = { .model = after_model, .query = query };
+	const struct side_query *failed;
+
+	gg_parallel_pair(query_side, &before, &after);
+	if (before.status == 0 && after.status == 0) {
+		*ret_before = before.result;
+		*ret_after = after.result;
+		return 0;
+	}
+	failed = before.status < 0 ? &before : &after;
+	if (error != NULL)
+		*error = failed->error;
+	gg_query_result_free(before.result);
+	gg_query_result_free(after.result);
+	return failed->status;
+}
+
 struct diff_build {
 	struct gg_diff *diff;
 	struct gg_row_matcher matcher; /* its numbers are indices of rows */

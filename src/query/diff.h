@@ -3,9 +3,8 @@
  * diff - compares two profiles row by row: before, after, the difference with its confidence
  * interval, and whether the difference is significant.
  *
- *   gg_query_rows(model_a, &query, &a, error);
- *   gg_query_rows(model_b, &query, &b, error);
- *   if (gg_diff_run(model_a, a, model_b, b,
+ *   if (gg_diff_query_both(model_a, model_b, &query, &a, &b, error) == 0 &&
+ *       gg_diff_run(model_a, a, model_b, b,
  *                   &(struct gg_diff_query){ .scale = 1, .confidence = 0.95,
  *                   .false_discovery_rate = 0.05 }, &diff, error) == 0)
  *           ... diff->rows, the significant ones first ...
@@ -56,6 +55,17 @@ struct gg_diff {
 	size_t row_count, significant_count, grown_count; /* grown: significant rows that grew */
 	char *labels;
 };
+
+/*
+ * Runs the query on both models at the same time, in two threads; nobody may change a model
+ * meanwhile.  The models may be the same.  Fails as gg_query_rows() does, with the error of
+ * `before` if both fail.  After a failure there is nothing to free.
+ */
+GG_MUST_CHECK int gg_diff_query_both(const struct gg_model *before_model,
+                                     const struct gg_model *after_model,
+                                     const struct gg_query *query,
+                                     struct gg_query_result **ret_before,
+                                     struct gg_query_result **ret_after, struct gg_error *error);
 
 /* Both results must come from queries with equal grouping and unit.  -ENOMEM. */
 GG_MUST_CHECK int gg_diff_run(const struct gg_model *before_model,

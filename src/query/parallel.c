@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parallel - runs one function on several ranges of items, each in a thread. */
+/* parallel - runs one function on several ranges of items, or on two things, each in a thread. */
 #include "query/parallel.h"
 
 #include <pthread.h>
@@ -56,4 +56,32 @@ void gg_parallel_ranges(size_t count, gg_range_visit *visit, void *context)
 	for (size_t i = 0; i < width; i++)
 		if (ranges[i].is_beside)
 			pthread_join(ranges[i].thread, NULL);
+}
+
+struct paired_step {
+	gg_pair_step *step;
+	void *thing;
+};
+
+static void *run_step(void *context)
+{
+	const struct paired_step *paired = context;
+
+	paired->step(paired->thing);
+	return NULL;
+}
+
+void gg_parallel_pair(gg_pair_step *step, void *first, void *second)
+{
+	struct paired_step beside = { step, first };
+	pthread_t thread;
+	bool is_beside;
+
+	gg_assert(first != second);
+	is_beside = pthread_create(&thread, NULL, run_step, &beside) == 0;
+	if (!is_beside)
+		step(first);
+	step(second);
+	if (is_beside)
+		pthread_join(thread, NULL);
 }

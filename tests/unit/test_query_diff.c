@@ -6,6 +6,7 @@
  */
 #include "query/diff.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,16 +32,25 @@ static void side_begin(struct side *side, double interval, uint64_t seed)
 	side->made.process = made_process(&side->made, 100, 0, 100 * SECOND);
 }
 
-static void side_query(struct side *side, enum gg_grouping by, bool by_total)
+static void side_load(struct side *side)
 {
 	struct gg_error error;
+
+	if (gg_model_load(&side->model, &side->made.profile, 1, NULL, &error) < 0)
+		abort();
+}
+
+static void query_both(struct side *a, struct side *b, enum gg_grouping by, bool by_total)
+{
 	struct gg_query query;
+	struct gg_error error;
 
 	gg_query_init(&query);
 	query.by = by;
 	query.sort_by_total = by_total;
-	if (gg_model_load(&side->model, &side->made.profile, 1, NULL, &error) < 0 ||
-	    gg_query_rows(side->model, &query, &side->result, &error) < 0)
+	side_load(a);
+	side_load(b);
+	if (gg_diff_query_both(a->model, b->model, &query, &a->result, &b->result, &error) < 0)
 		abort();
 }
 
@@ -60,8 +70,7 @@ static struct gg_diff *compare(struct side *a, struct side *b, enum gg_grouping 
 	struct gg_diff *diff = NULL;
 	struct gg_error error;
 
-	side_query(a, by, by_total);
-	side_query(b, by, by_total);
+	query_both(a, b, by, by_total);
 	if (gg_diff_run(a->model, a->result, b->model, b->result, &query, &diff, &error) < 0)
 		abort();
 	return diff;
@@ -241,8 +250,7 @@ TEST(significant_rows_alone_are_those_of_a_whole_diff)
 
 	record(&a, 4096, 3, false);
 	record(&b, 1024, 4, true);
-	side_query(&a, GG_BY_STACK, false);
-	side_query(&b, GG_BY_STACK, false);
+	query_both(&a, &b, GG_BY_STACK, false);
 	REQUIRE(gg_diff_run(a.model, a.result, b.model, b.result, &query, &whole, &error) == 0);
 	query.only_significant = true;
 	REQUIRE(gg_diff_run(a.model, a.result, b.model, b.result, &query, &part, &error) == 0);
@@ -322,4 +330,29 @@ TEST(when_nothing_changed_a_row_is_shown_in_5_percent_of_pairs_at_most)
 	/* 5 %, plus 3 sigma of 100 pairs. */
 	CHECK_MSG(alarms <= 11, "%d of %d", alarms, REPEATS);
 	CHECK_MSG(total_alarms <= 11, "%d of %d", total_alarms, REPEATS);
+}
+
+TEST(a_query_that_fails_on_a_side_reports_that_error_and_leaves_nothing)
+{
+	struct gg_error error, expected;
+	struct gg_query query;
+	struct side a, b;
+
+	record(&a, 4096, 1, false);
+	record(&b, 4096, 2, false);
+	made_process(&b.made, 200, 0, 100 * SECOND);
+	side_load(&a);
+	side_load(&b);
+	a.result = b.result = NULL;
+	gg_query_init(&query);
+	query.pid = 200; /* only b has that process */
+	CHECK_EQ_I64(gg_query_rows(a.model, &query, &a.result, &expected), -EINVAL);
+	CHECK_EQ_I64(gg_diff_query_both(a.model, b.model, &query, &a.result, &b.result, &error),
+	             -EINVAL);
+	CHECK_EQ_STR(error.message, expected.message);
+	CHECK_EQ_I64(gg_diff_query_both(b.model, a.model, &query, &b.result, &a.result, NULL),
+	             -EINVAL);
+	CHECK(a.result == NULL && b.result == NULL);
+	side_end(&a);
+	side_end(&b);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_query_parallel - tests that ranges cover each item exactly once, whatever the count. */
+/* test_query_parallel - tests that ranges cover each item once, and a pair both of its things. */
 #include "query/parallel.h"
 
 #include <stdint.h>
@@ -36,4 +36,27 @@ TEST(each_item_is_in_one_range)
 TEST(there_is_a_thread_for_each_processor_up_to_a_limit)
 {
 	CHECK(gg_parallel_width() >= 1 && gg_parallel_width() <= GG_PARALLEL_MAX);
+}
+
+struct thing {
+	int64_t start, sum;
+};
+
+static void add_numbers(void *context)
+{
+	struct thing *thing = context;
+
+	for (int64_t i = 0; i < 1000; i++)
+		thing->sum += thing->start + i;
+}
+
+TEST(a_pair_does_its_step_once_on_each_thing)
+{
+	for (int i = 0; i < 100; i++) {
+		struct thing first = { .start = i }, second = { .start = -i };
+
+		gg_parallel_pair(add_numbers, &first, &second);
+		CHECK_EQ_I64(first.sum, 499500 + 1000 * i);
+		CHECK_EQ_I64(second.sum, 499500 - 1000 * i);
+	}
 }
