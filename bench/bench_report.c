@@ -51,24 +51,29 @@ struct asking {
 	enum gg_metric metric;
 };
 
-static struct gg_query_result *ask_rows(const struct gg_model *model, const struct asking *asking)
+static struct gg_query question_of(const struct asking *asking)
 {
-	struct gg_query_result *result;
 	struct gg_query question;
 
 	gg_query_init(&question);
 	question.by = asking->by;
 	question.metric = asking->metric;
-	must(gg_query_rows(model, &question, &result, &error));
-	return result;
+	return question;
 }
 
 static size_t report(const struct gg_model *model, const struct asking *asking)
 {
-	return ask_rows(model, asking)->row_count;
+	const struct gg_query question = question_of(asking);
+	struct gg_query_result *result;
+
+	must(gg_query_rows(model, &question, &result, &error));
+	return result->row_count;
 }
 
-/* Compares a profile with itself.  It is loaded once; another file would take as long again. */
+/*
+ * Compares a profile with itself, as `geiger diff` does: both queries run at the same time.  The
+ * profile is loaded once; the command loads two at the same time.
+ */
 static size_t compare(const struct gg_model *model, const struct asking *asking,
                       bool only_significant)
 {
@@ -76,10 +81,12 @@ static size_t compare(const struct gg_model *model, const struct asking *asking,
 		                             .confidence = 0.95,
 		                             .false_discovery_rate = 0.05,
 		                             .only_significant = only_significant };
+	const struct gg_query question = question_of(asking);
+	struct gg_query_result *before, *after;
 	struct gg_diff *difference;
 
-	must(gg_diff_run(model, ask_rows(model, asking), model, ask_rows(model, asking), &query,
-	                 &difference, &error));
+	must(gg_diff_query_both(model, model, &question, &before, &after, &error));
+	must(gg_diff_run(model, before, model, after, &query, &difference, &error));
 	return difference->row_count;
 }
 
