@@ -57,6 +57,23 @@ check printed_texts_are_read refuses 'src/a.c:1: hidden actor: a text is told' t
 check of_printed_texts_not_every_rule_holds refuses 'src/a.c: 1 findings' tools/check_prose "$scratch/tree"
 
 tree 'Plain.'
+mkdir -p "$scratch/tree/src"
+blanks=$(printf '%*s' 100 '')
+printf '%s f(/* a cast */ x);\n' "$blanks" >"$scratch/tree/src/a.js"
+check a_comment_before_code_may_be_wide tools/check_prose "$scratch/tree"
+# shellcheck disable=SC2016 # a template of JavaScript
+printf '%s f(`//a`); g(/* a cast */ x)\n' "$blanks" >"$scratch/tree/src/a.js"
+check a_template_is_no_comment tools/check_prose "$scratch/tree"
+printf 'f(x); %s // Plain.\n' "$blanks" >"$scratch/tree/src/a.js"
+check a_comment_after_code_may_not_be_wide refuses 'src/a.js:1: width' tools/check_prose "$scratch/tree"
+
+tree 'Plain.'
+echo '{}' >"$scratch/tree/page.map"
+check a_file_of_an_unknown_kind_passes tools/check_prose "$scratch/tree/page.map"
+tools/check_prose "$scratch/tree/page.map" 2>"$scratch/printed"
+check a_file_of_an_unknown_kind_is_named grep -q 'page.map: check_prose does not read' "$scratch/printed"
+
+tree 'Plain.'
 printf '#!/bin/sh\n# It\n# is told.\necho "is told" # what is told\n' >"$scratch/tree/tools/a.sh"
 printf '"""It\nis told."""\na = """\nis told\n"""\n' >"$scratch/tree/tools/a.py"
 check comments_of_scripts_are_read refuses 'tools/a.sh:2: hidden actor: It is told.' \
