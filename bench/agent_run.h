@@ -7,7 +7,8 @@
  * kinds of evidence:
  *
  *   slices      one process under the agent, which calls the hooked functions and the
- *               allocator's own in turns of some milliseconds, on the same blocks.  Nothing differs but the hook.
+ *               allocator's own in turns of some milliseconds, on the same blocks.  Nothing
+ *               differs but the hook.
  *   processes   a process for each way, as programs are run.  Layouts of memory differ, so single
  *               ratios scatter by percents.
  */

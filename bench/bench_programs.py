@@ -6,9 +6,9 @@ bench_programs.py [-n RUNS] [PROGRAM...]      time and memory: RUNS (15) of each
 bench_programs.py instructions [PROGRAM...]   instructions by valgrind, which no other load disturbs
 
 Ways: as it is; with the agent alone (`geiger env`); under `geiger record`.  Time and memory are
-those of the program itself, which a process of ours starts and waits for: what the recorder does
-after its end is told as "end". Ratios are of neighbours in time.  The bars: wall at most 1 % more
-in the median, memory at most 3 % and 8 MiB more.
+those of the program itself, which a process of ours starts and waits for: "end" is what the
+recorder does after the program's end.  Ratios are of neighbors in time.  The bars: wall at most 1 %
+more in the median, memory at most 3 % and 8 MiB more.
 
 GEIGER is the command, GG_SOURCE the source, which gcc compiles a part of.
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What bench_symbol makes its modules of: code of the kind that C++ programs have, most of it
+// The source of bench_symbol's modules: code of the kind that C++ programs have, most of it
 // inlined.  SEED gives each object functions of its own.
 #include <algorithm>
 #include <map>

@@ -32,7 +32,7 @@ enum {
 	CFI_BUILD_HDR_ADDRESS = 0x200000,
 };
 
-/* What is in a CIE, as bytes where it may be hostile. */
+/* The contents of a CIE, as bytes where they may be hostile. */
 struct cfi_cie {
 	uint8_t version;
 	const char *augmentation;
@@ -41,7 +41,7 @@ struct cfi_cie {
 	uint8_t instructions[16], instruction_bytes;
 };
 
-/* What gcc emits: pc-relative 32-bit pointers; CFA = rsp + 8, return address below it. */
+/* The CIE that gcc emits: pc-relative 32-bit pointers; CFA = rsp + 8, return address below it. */
 #define CFI_CIE_X86_64                                                              \
 	{                                                                           \
 		1, "zR", 1, 0x78, 16, { 0x1b }, 1, { 0x0c, 7, 8, 0x80 | 16, 1 }, 5, \

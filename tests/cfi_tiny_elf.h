@@ -14,7 +14,7 @@
 
 #include "cfi_build.h"
 
-/* A file of one function at 0x1000 with everything that is looked at. */
+/* A file of one function at 0x1000 with everything that the code reads. */
 struct tiny_elf {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[3];

@@ -182,7 +182,7 @@ uint64_t made_sample(struct made_profile *made, uint32_t stack, uint64_t size_by
 	return made_inherited(made, stack, size_bytes, alloc_ns, free_ns, 0);
 }
 
-/* From one hit to the next by the geometric law: the allocations between are not looked at. */
+/* Steps from one hit to the next by the geometric law, past the allocations between them. */
 void made_allocate(struct made_profile *made, uint32_t stack, uint64_t size_bytes, uint64_t count,
                    int64_t alloc_ns, int64_t free_ns)
 {

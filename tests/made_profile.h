@@ -44,7 +44,7 @@ uint32_t made_stack(struct made_profile *made, const char *text);
 /* Returns its id.  Drawn with made->sampling_interval, by poisson. */
 uint64_t made_sample(struct made_profile *made, uint32_t stack, uint64_t size_bytes,
                      int64_t alloc_ns, int64_t free_ns);
-/* The same, inherited from the sample `origin`. */
+/* As made_sample(), but inherited from the sample `origin`. */
 uint64_t made_inherited(struct made_profile *made, uint32_t stack, uint64_t size_bytes,
                         int64_t alloc_ns, int64_t free_ns, uint64_t origin);
 

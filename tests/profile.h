@@ -28,7 +28,8 @@ void profile_print_problem(const char *problem, void *context);
 extern const struct gg_profile_session profile_session;
 
 /*
- * Of both samples, but that number 2 was freed at 200 s by thread 1 in stack 1, and noticed late.
+ * Both samples have these values, but number 2 was freed at 200 s by thread 1 in stack 1, and
+ * noticed late.
  */
 extern const struct gg_profile_sample profile_sample;
 

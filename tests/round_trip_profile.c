@@ -5,7 +5,7 @@
  * file, inlined calls and recursion, names that are no text, two threads of one name, a pid that
  * comes again, labels, heaps, blocks of one byte and of a terabyte, blocks without a stack.
  *
- * nameless: the same with addresses alone, for formats that have nothing else.
+ * nameless: the same with addresses alone, for formats that have no names.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +131,7 @@ static void add_thread(struct made_profile *made, uint32_t tid, const char *name
 	must(gg_profile_add_thread(made->profile, &thread, &made->thread, &error));
 }
 
-/* Of each stack: what stays, what goes at once, and what was there at the peak alone. */
+/* Each stack has blocks that stay, that go at once, and that live at the peak alone. */
 static void allocate(struct made_profile *made, const uint32_t stacks[STACK_COUNT], int64_t now)
 {
 	static const uint64_t sizes[] = { 1, 48, 4096, 0, 1 << 20, 3, UINT64_C(1) << 40 };

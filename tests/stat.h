@@ -40,9 +40,9 @@ double stat_ks_distance(double *values, size_t count, double (*cdf)(double x, co
 double stat_ks_limit(size_t count, double alpha);
 
 /*
- * Of `count` independent tries with a probability of `p` or more each, so many hits are there at
- * least, but for a chance of `alpha` (the binomial law itself: where few misses are expected,
- * sigmas mislead).
+ * The least number of hits among `count` independent tries with a probability of `p` or more
+ * each; fewer have a chance of `alpha` at most.  The bound is the binomial law's own, because
+ * sigmas mislead where few misses are expected.
  */
 uint64_t stat_binomial_least(uint64_t count, double p, double alpha);
 
@@ -50,7 +50,8 @@ uint64_t stat_binomial_least(uint64_t count, double p, double alpha);
 double stat_chi_square(const uint64_t *observed, const double *expected, size_t cell_count);
 
 /*
- * What chi-square with that many degrees of freedom exceeds with the probability of `sigmas`
- * normal standard deviations, one-sided (Wilson & Hilferty 1931; within 2 % from 10 degrees on).
+ * The value that chi-square with so many degrees of freedom exceeds with the probability of
+ * `sigmas` normal standard deviations, one-sided (Wilson & Hilferty 1931; within 2 % from 10
+ * degrees on).
  */
 double stat_chi_square_limit(size_t degrees, double sigmas);

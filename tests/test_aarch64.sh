@@ -53,7 +53,7 @@ done
 for name in kill coverage mappings options order process signals stacks twin; do
 	check "agent_${name}_passes_on_aarch64" passes "agent/agent_$name"
 done
-# Not the real programs, nor other allocators: there are none for aarch64 here.
+# The real programs and other allocators are left out: this machine lacks them for aarch64.
 check odd_programs_are_the_same_on_aarch64 passes agent/agent_programs odd_programs_over_glibc
 check what_befalls_a_region_does_not_befall_programs_on_aarch64 passes agent/agent_faults \
 	a_region_that_is_deleted_is_not_missed \

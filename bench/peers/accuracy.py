@@ -30,8 +30,8 @@ def truth_of_sites(text):
 
 
 def from_geiger(geiger, file, metric):
-    """{function: (estimate, low, high)}, what is told of the total, and the most of what was never
-    sampled."""
+    """{function: (estimate, low, high)}, the reported total, and the upper bound of all functions
+    that were never sampled."""
     told = json.loads(said_by([geiger, "report", file, "--by", "function", "-m", metric, "--limit", "0", "--json"]))
     rows = {}
     for row in told["rows"]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs: loops that time themselves (bench_agent), and real programs on inputs that are made
-here."""
+"""The work that runs: loops that time themselves (bench_agent), and real programs on inputs that
+are made here."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ COUNTING_SHARE = 20
 
 @dataclasses.dataclass
 class Run:
-    """What one run took; `failure` says why it is none."""
+    """The time and memory of one run; `failure` says why the run failed."""
 
     wall: float = 0  # seconds, or of a loop nanoseconds each
     cpu: float = 0
@@ -78,7 +78,7 @@ class Runner:
     def loop(self, way, name, folder, share=1):
         """Nanoseconds an operation, after the loop has warmed up."""
         count = max(int(LOOPS.get(name, (500000,))[0] * share), 1000)
-        # What is counted is no faster for knowing all stacks.
+        # A way that counts everything is no faster once it knows all stacks.
         warm = [str(count)] if share < 1 / 4 else []
         run = self.run(way, [self.loops, "work", name, str(count), *warm], folder)
         told = re.findall(r"^(\d+\.\d+) (\d+\.\d+)$", run.text, re.MULTILINE)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """songs.py SONGS [QUESTIONS] - a small server with a leak, to look at with geiger.
 
-Keeps SONGS songs of the database songs.db in memory, and answers QUESTIONS about them.  It remembers each answer
+Keeps SONGS songs of songs.db in memory, and answers QUESTIONS about them.  It remembers each answer
 by the question and its number, so that it finds none of them again and keeps all: the leak.
 """
 import os

@@ -8,9 +8,9 @@
  *
  * Text  "± 6 %" if both bounds are near the estimate and about equally far: the larger distance,
  *       rounded up.  Otherwise the two bounds without the estimate, because one number would
- *       mislead.  Without samples, the upper bound alone.  "at least" and the lower bound if samples
- *       were dropped.  The number alone if it is exact, and if its error is unknown (`is_unknown`;
- *       the bar is only a mark).
+ *       mislead.  Without samples, the upper bound alone.  "at least" and the lower bound if
+ *       samples were dropped.  The number alone if it is exact, and if its error is unknown
+ *       (`is_unknown`; the bar is only a mark).
  * Bar   From 0 to `most`: solid up to the lower bound, a mark at the estimate, thin up to the upper
  *       bound.
  *

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2016,SC2154 # run by `check`; backquotes
+# `check` runs the functions; texts have backquotes.
+# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2016,SC2154
 #
 # test_python_versions.sh - Pythons that the adapter was not built for say so, each that is found
 # here.

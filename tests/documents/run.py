@@ -35,7 +35,7 @@ WORD = re.compile(r"[A-Za-z_]{4,}")
 RSS = re.compile(r"^(RSS |highest RSS|  (live heap|slack|stacks|files|geiger itself|the rest)  )|  RSS as read: |  highest RSS")
 # A row whose interval is a range: few samples, and another time other rows, or none.
 RARE = re.compile(r"^\W*[\d.]+\.\.[\d.]+ ")
-# Where the agent is once it is installed: what the documents show.
+# The agent's folder once it is installed, which the documents show.
 INSTALLED = "/usr/lib/x86_64-linux-gnu"
 
 
@@ -82,7 +82,7 @@ def commands_of_console(lines, at, end):
 
 
 def run_all(commands, scratch):
-    """What each printed, with its exit status, up to the first that failed."""
+    """The output of each command and its exit status, up to the first command that failed."""
     script = ["cd work"]
     for number, command in enumerate(commands):
         (scratch / f"{number}.sh").write_text(command.text + "\n")
@@ -99,7 +99,7 @@ def run_all(commands, scratch):
         COLUMNS="80",
         LC_ALL="C.UTF-8",
         DEBUGINFOD_URLS="",
-        # Not the reader's, who has none: which rows there are is not to change from run to run.
+        # A reader sets no seed; the test does, so that each run prints the same rows.
         GEIGER_SEED="1",
     )
     environment.pop("GEIGER", None)
@@ -108,7 +108,7 @@ def run_all(commands, scratch):
     try:
         shell.wait(timeout=1500)
     finally:
-        # What the document left running.
+        # Ends all that the document left running.
         try:
             os.killpg(shell.pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What test_agreement.py records: agreement_program WHAT.  Sizes are such that live memory, the
- * peak and what processes leave at their exits are different numbers in each session.
+ * agreement_program WHAT - the sessions that test_agreement.py records.  Sizes are such that live
+ * memory, the peak and what processes leave at their exits are different numbers in each session.
  */
 #include <signal.h>
 #include <stdint.h>

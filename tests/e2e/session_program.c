@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_program - allocates blocks that it never frees, prints that, and ends as it is asked to.
+ * session_program - allocates blocks that it never frees, prints that, and ends in one of these
+ * ways.
  *
  *   session_program COUNT BYTES            ends at once
  *   session_program COUNT BYTES wait       writes "ready", and ends when its standard input does

@@ -86,7 +86,7 @@ speak() {
 	GEIGER_LOG=$1 GEIGER_SCHEME=fair GEIGER_DIR=$scratch LD_PRELOAD=$agent /bin/true
 }
 
-# Where others can write: no links, no second names, nobody else's file.
+# In a folder that others can write to, the agent refuses links, second names and others' files.
 shared_log_is_plain() {
 	mkdir -p shared && chmod 1777 shared && echo original >victim
 	ln -sf "$scratch/victim" shared/link && speak "$scratch/shared/link"

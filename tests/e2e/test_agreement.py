@@ -43,7 +43,7 @@ def answer(*arguments):
 
 
 def point(triple):
-    """The estimate of a triple of JSON; None where there is none."""
+    """The estimate of a triple of JSON; None if the triple is null."""
     return None if triple is None else triple["estimate"]
 
 
@@ -51,7 +51,7 @@ def point(triple):
 
 
 def head(of):
-    """What each report has in common."""
+    """The numbers that all reports have in common."""
     totals = of["totals"]
     return {
         "live bytes": point(totals["live_bytes"]),

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2317 # functions are called through check
 #
-# test_completion.sh GEIGER bash|zsh - the shell completes each command and each option that the
-# help has, and nothing else.
+# test_completion.sh GEIGER bash|zsh - the shell completes exactly the commands and options that
+# the help has.
 . tests/test.sh
 
 geiger=$1 shell=$2 tests=$PWD/tests/e2e

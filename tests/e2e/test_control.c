@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger control`: programs under the agent are asked, switched and read while they run. */
+/* `geiger control` asks, switches and reads programs under the agent while they run. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static int control(struct recording *r, const char *who, const char *verb, const
 	return recording_geiger(r, arguments, 60) ? r->child.exit_status : -1;
 }
 
-/* A member of the status as JSON; -1: there is none. */
+/* A member of the status as JSON; -1 if the status lacks it. */
 static double status_of(struct recording *r, const char *who, const char *member)
 {
 	char name[64];
@@ -197,7 +197,7 @@ TEST(another_sampling_interval_is_used_from_then_on)
 	CHECK(found);
 	CHECK(recording_number(&r, "select count(*) from sample where interval = 1024") > 50);
 	CHECK_EQ_DOUBLE(recording_number(&r, "select interval from process"), 4096);
-	/* What has no sample may be of the time before. */
+	/* Blocks without a sample may be older than this change, so 100 is not the answer. */
 	CHECK_EQ_I64(control(&r, who, "interval", "100", NULL), 0);
 	CHECK_EQ_I64(control(&r, who, "snapshot", r.path, "--quiet"), 0);
 	CHECK_EQ_DOUBLE(recording_number(&r, "select interval from process"), 1024);
@@ -315,7 +315,7 @@ TEST(another_users_process_is_root_s_to_control)
 	if (!CHECK(recording_begin(&r)))
 		return;
 	pid = start_slow(&r, who);
-	/* A geiger that others can run, too. */
+	/* A copy of geiger that other users can run. */
 	snprintf(script, sizeof(script),
 	         "chmod 755 %s; cp $GEIGER %s/geiger; exec setpriv --reuid=65534 --regid=65534 "
 	         "--clear-groups %s/geiger control %s off",

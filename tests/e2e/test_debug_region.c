@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `geiger debug region` shows a region that this program makes, and refuses what is none. */
+/* `geiger debug region` shows a region that this program makes, and refuses other files. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

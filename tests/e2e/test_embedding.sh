@@ -71,8 +71,8 @@ check the_example_alone_samples_nothing_and_leaves_nothing example_alone_samples
 check disabled_headers_need_no_library_and_leave_no_symbol example_without_geiger
 check the_example_under_geiger_record_is_in_the_profile example_is_recorded
 
-# What embed_program leaves, whoever wrote it; of malloc if that was seen; what died if there is
-# history.
+# Checks the profile of embed_program, regardless of its writer: the blocks of malloc if the writer
+# saw them, and the dead blocks if the profile has a history.
 is_as_it_was() {
 	local profile=$1 sees_malloc=$2 pairs=${3-100} young="heap = 'young [cells]'"
 

@@ -61,7 +61,7 @@ static bool starts_number(const char *text)
 	       (text[0] == '-' && isdigit((unsigned char)text[1]));
 }
 
-/* The first difference; NULL if there is none. */
+/* The first difference; NULL if the texts are equal. */
 static const char *find_difference(const char *text, const char *wanted, bool is_json)
 {
 	while (*text != '\0' || *wanted != '\0') {

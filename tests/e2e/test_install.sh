@@ -90,7 +90,7 @@ embeds() (
 		ldd "$scratch/shared" | grep "libgeiger.so.0 => $root"
 )
 
-# What documents say of each other is where they say.
+# Documents link to files that the installation has.
 links_between_documents_hold() {
 	local page link broken=0
 	for page in "$root$prefix/share/doc/geiger"/{,docs/}*.md; do

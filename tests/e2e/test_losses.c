@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was lost: no number of it looks exact.  Each program does the same every time, at a sampling
- * interval of 1, so that the truth is known: a loss is the only thing that can widen a figure.
+ * Losses: no number that a loss affects looks exact.  Each program does the same every time, at a
+ * sampling interval of 1, so that the truth is known: a loss is the only thing that can widen a
+ * figure.
  */
 #include <math.h>
 #include <signal.h>
@@ -152,7 +153,7 @@ TEST(totals_of_a_lossy_recording_are_exact)
 
 static const char *const few_places[] = { "GEIGER_MAX_LIVE=1024", NULL };
 
-/* What reports of a profile or a region with dropped samples say. */
+/* Checks that reports of a profile or a region with dropped samples say so. */
 static void tells_of_drops(struct recording *r, const char *path)
 {
 	const char *json = output_of(r, (const char *const[]){ "report", path, "--json", NULL });

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of one short name are told apart in every report, page and export, with symbols and
+"""Every report, page and export tells functions of one short name apart, with symbols and
 without.
 
 GEIGER, NAMES_PROGRAM: programs.
@@ -21,7 +21,7 @@ from sentences import check, status
 GEIGER = os.environ["GEIGER"]
 PROGRAM = os.environ["NAMES_PROGRAM"]
 
-# What each function allocates itself, by its name on the screen; interval 1: numbers are exact.
+# Each function's own allocations, by its name on the screen; interval 1: numbers are exact.
 ROWS = {
     "create<apple>": 1000,
     "create<pear>": 2000,

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2317 # functions are called through check
 #
 # test_package.sh - Debian packages are built, lintian has nothing to say, and what is in them
-# passes the tests that they come with; another prefix works, too.
+# passes the tests that they come with; another prefix also works.
 . tests/test.sh
 
 listing=$PWD/CHANGELOG.md # to be sorted

@@ -29,7 +29,7 @@ units_are_well_formed() {
 	[[ -z $said ]]
 }
 
-# What systemd makes of a value: of web.service, with other directories.
+# Expands a value of web.service as systemd does, with other directories.
 of_web() {
 	sed "s|%[iN]|web|g; s|%t|/run|g; s|%%|%|g; s|\$\\$|$|g; s|/run/geiger|$scratch/run|g; s|/var/lib/geiger/web|$scratch/state|g; s|/usr/bin/geiger|$geiger|g"
 }

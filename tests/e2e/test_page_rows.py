@@ -44,7 +44,7 @@ UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def report_key(by, row):
-    """What a row is about, of a report."""
+    """The key of a report's row: the function, type, ... that the row is about."""
     if by == "function":
         return row["function"], row["module"]
     if by == "line":
@@ -112,7 +112,7 @@ def compare(what, by, answer, wanted):
 
 
 class Asking:
-    """Questions to the page and to the report; both are asked for all of them together."""
+    """Questions to the page and to the report, each of which answers all of them at once."""
 
     def __init__(self, path, data):
         self.path, self.data, self.questions = path, data, []
@@ -208,7 +208,7 @@ def check_folded(folder):
 
 
 def check_lossy(folder):
-    """Where times were lost, rows have the bounds of reports."""
+    """Rows have the bounds of reports even where times were lost."""
     if "AGENT" not in os.environ:
         return
     path = os.path.join(folder, "lossy.geiger")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `geiger report` and `geiger tree` as a person meets them: wrong requests, damaged files,
- * terminals. What they print of a good profile is in the golden files.  GEIGER names the program,
+ * terminals. The golden files have the reports of a good profile.  GEIGER names the program,
  * GOLDEN_PROFILE what writes a profile.
  */
 #include <unistd.h>

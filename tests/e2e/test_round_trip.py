@@ -52,7 +52,7 @@ def without_module(place):
 
 
 class Format:
-    """What a format can carry."""
+    """The kinds of data that a format can carry."""
 
     def __init__(self, metrics=("live",), counts=False, intervals=False, place=as_it_is, share=0.0,
                  processes="frames", threads=False, labels=False):
@@ -194,7 +194,7 @@ def hold_processes(form, path, made, metric):
 
 
 def hold_peak(form, path, made):
-    """What was live at the peak of all is live in the file; its processes are those of the other
+    """The file's live memory is that of the peak of all; its processes are those of the other
     metrics."""
     found = {}
     for key, value in rows_of(report(path, "live"), None).items():
@@ -262,8 +262,8 @@ def by_address(of, is_import):
 
 
 def without_stack(sums):
-    """A block without a stack has one address, 0, in these files; it is not told from an unknown
-    one."""
+    """A block without a stack has one address, 0, in these files, as a block of an unknown stack
+    has."""
     return {key: value for key, value in sums.items() if any(address > 0 for _, address in key)}
 
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2317 # functions are called through check
 #
-# test_serve.sh GEIGER GOLDEN_PROFILE [AGENT] - geiger serve as curl sees it: who may ask, what is
-# answered, and that a process is shown as it is now.  Without AGENT there is no such process.
+# test_serve.sh GEIGER GOLDEN_PROFILE [AGENT] - geiger serve as curl sees it: which clients may ask,
+# what geiger answers, and that a process is shown as it is now.  Without AGENT there is no such
+# process.
 . tests/test.sh
 
 geiger=$1
@@ -278,7 +279,7 @@ its_last_state_stays() {
 	[[ $(ask /data | value_of 'data["meta"]["is_live"], data["meta"]["samples"] > 0') == "False True" ]]
 }
 
-# What the file itself names, and what is shown of it.
+# Before the recording ends, the page has names that the file itself does not have yet.
 names_in_file() {
 	python3 -c "import sqlite3,sys; print(*sqlite3.connect(sys.argv[1]).execute('select count(*) from symbol').fetchone())" "$1"
 }

@@ -121,7 +121,7 @@ def one_after_another():
 
 
 def at_once():
-    """Two run at once; then one ends, then the shell, and at last the other, which it had started."""
+    """Two run at once; then one ends, then the shell, and at last the other one of its two."""
     for name in ("first", "second"):
         os.mkfifo(name)
     script = (f"{PROGRAM} 200 {BLOCK} wait <first & {PROGRAM} 500 {BLOCK} wait <second & wait %1; echo over")

@@ -125,7 +125,7 @@ static int keep_frame(const struct gg_profile_frame *frame, void *context)
 	return 0;
 }
 
-/* What debug information would say: the site, and for the inlined one its caller behind it. */
+/* Names as debug information would: the site, and for the inlined one its caller behind it. */
 static void name_frame(struct naming *naming, const struct gg_profile_frame *frame)
 {
 	for (uint32_t i = 0; i < SITES && frame->module < 64; i++) {

@@ -90,7 +90,7 @@ static void expect(const char *question, const char *format, int status, const c
 	child_done(&child);
 }
 
-/* What 10 samples stand for: 1/p = 1/(1 - 1/e) allocations each, of 1000 bytes. */
+/* 10 samples stand for 1/p = 1/(1 - 1/e) allocations each, of 1000 bytes. */
 #define V_FUNCTION                                                                    \
 	"select function, file, self_live_samples as a, self_allocated_samples as b," \
 	" live_samples as c, allocated_samples as d, round(live_bytes) as e,"         \

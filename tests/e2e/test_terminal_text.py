@@ -22,7 +22,7 @@ AGENT = os.environ.get("AGENT", "")
 
 
 def has_terminals():
-    """A chroot without /dev/pts has none."""
+    """False in a chroot without /dev/pts, for example."""
     try:
         for end in pty.openpty():
             os.close(end)
@@ -93,7 +93,7 @@ def printed_on_terminal(*arguments, **environment):
 
 
 def on_terminal(name, *arguments):
-    """What a file's format prints is escaped where a terminal shows it."""
+    """geiger escapes a profile's texts where a terminal shows them."""
     if not HAS_TERMINALS:
         skip(name, "no terminal: /dev/pts is not mounted")
         return

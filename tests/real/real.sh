@@ -22,8 +22,8 @@
 # shellcheck source=tests/test.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../test.sh"
 : "${GEIGER:?the geiger command}"
-# Where every user can read it: programs give up their privileges, and the loader complains on
-# stderr of what it cannot preload then.
+# Every user can read the folder, because some programs give up their privileges, and the loader
+# complains on stderr of libraries that it can preload no longer.
 chmod 755 "$scratch"
 cp "${GEIGER_AGENT:-$(dirname "$GEIGER")/libgeiger-agent.so}" "$scratch/libgeiger-agent.so"
 export GEIGER_AGENT=$scratch/libgeiger-agent.so

@@ -16,7 +16,7 @@ p.textContent = JSON.stringify([...'unicode: αβγ'].map(c => c.codePointAt(0))
 p.style.width = '300px'; p.dataset.height = p.getBoundingClientRect().width;
 </script>
 END
-# What it says on standard error has times, process ids, and what it misses on a server.
+# Its standard error has times, process ids, and complaints about what a server lacks.
 work() {
 	$geiger "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/user" \
 		--virtual-time-budget=2000 --dump-dom "file://$real_input/page.html" 2>errors

@@ -17,7 +17,8 @@ Groups   These expect half a sample or more: smaller ones are hit by their bound
          thousandth are left out, and may be a tenth of the bytes; else the truth is what lies
          between the two.
 Runs     They have the same addresses: gcc grows tables by hashes of them, and a quarter of its
-         bytes is one function's.  On a machine that does not allow it, groups may differ by a tenth.
+         bytes is one function's.  On a machine that does not allow it, groups may differ by a
+         tenth.
 
 GEIGER is the program.
 """
@@ -94,7 +95,7 @@ def report(path, metric, by):
 
 
 def groups(of, by):
-    """Of each group its bytes or their interval; several rows may have the same name."""
+    """The bytes of each group, or their interval; several rows may have the same name."""
     sums = {}
     for row in of["rows"]:
         if by == "function":
@@ -121,8 +122,8 @@ def truth_of(metric, by):
 
 
 def most_missed(count, share, alpha):
-    """Of so many that are missed with that probability or less, more are but with the probability
-    alpha."""
+    """How many of `count` groups may be missed, each with the probability `share` at most: more are
+    only with the probability alpha."""
     missed, rest = count, 0.0
     while missed > 0:
         rest += math.exp(math.lgamma(count + 1) - math.lgamma(missed + 1) - math.lgamma(count - missed + 1)

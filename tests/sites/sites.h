@@ -7,8 +7,8 @@
  *
  *   site NAME MODULE FROM TO LIVE_BYTES LIVE_COUNT ALLOCATED_BYTES ALLOCATED_COUNT
  *
- * MODULE is the file's name without folders, FROM and TO are addresses in it.  Of every two blocks
- * the second one is freed at once when both are there.
+ * MODULE is the file's name without folders, FROM and TO are addresses in it.  When two
+ * blocks are there, the second one is freed at once.
  */
 #pragma once
 

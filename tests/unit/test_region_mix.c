@@ -175,7 +175,7 @@ static void operate(struct mixer *m)
 		come_and_go(m);
 }
 
-/* Stacks of many depths, through libc too. */
+/* Stacks of many depths, some of which pass through libc. */
 static struct mixer *comparing;
 static pthread_mutex_t comparing_lock = PTHREAD_MUTEX_INITIALIZER;
 

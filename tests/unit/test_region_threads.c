@@ -322,7 +322,7 @@ TEST(random_operations_agree_with_a_simple_model)
 		uint32_t block = (uint32_t)(r % BLOCKS), stack = (uint32_t)(r >> 20) % STACKS;
 		uint64_t address = 0x7000 + block * 16;
 
-		if (r >> 60 < 7) { /* free, of what is not there too */
+		if (r >> 60 < 7) { /* a free, perhaps of a missing block */
 			CHECK_EQ_I64(release(&thread, address), sizes[block] != 0);
 			frees += sizes[block] != 0;
 			stack_bytes[stacks[block]] -= sizes[block];
@@ -336,7 +336,7 @@ TEST(random_operations_agree_with_a_simple_model)
 		missed += sizes[block] != 0;
 		stack_bytes[stacks[block]] -= sizes[block];
 		bytes += sample.size_bytes + 1 - sizes[block];
-		sizes[block] = sample.size_bytes + 1; /* 0 is a size too */
+		sizes[block] = sample.size_bytes + 1; /* a size may be 0 */
 		stack_bytes[stack] += sizes[block];
 		stacks[block] = stack;
 	}

@@ -257,7 +257,7 @@ TEST(nothing_is_due_in_a_pause_and_all_is_as_new_after_it)
 	}
 }
 
-/* The allocation at which a pause ends, and the one after it: p as ever. */
+/* The allocation at which a pause ends, and the one after it, have the usual p. */
 TEST(what_follows_a_pause_is_unbiased)
 {
 	enum { COUNT = 50 * 1000 };

@@ -51,7 +51,7 @@ static int code_of(const struct tiny_elf *tiny, size_t size)
 	uint8_t *exact = malloc(size + 1);
 	int code;
 
-	memcpy(exact + 1, tiny, size); /* not aligned either */
+	memcpy(exact + 1, tiny, size); /* an odd address */
 	code = gg_cfi_module_from_file(&module, exact + 1, size);
 	CHECK(code == 0 || module.text_base == 77);
 	free(exact);

@@ -206,7 +206,7 @@ TEST(remembered_states_come_back_in_reverse)
 {
 	static const uint8_t program[] = {
 		0x0a, 0x0e, 16, 0x80 | RBX, 2, 0x41, /* row 1: 16, rbx saved */
-		0x0a, 0x0e, 24, 0x80 | RBP, 3, 0x41, /* row 2: 24, rbp too */
+		0x0a, 0x0e, 24, 0x80 | RBP, 3, 0x41, /* row 2: 24, also rbp */
 		0x0b, 0x41,                          /* row 3: as row 1 */
 		0x0b, 0x41,                          /* row 4: as it began */
 	};

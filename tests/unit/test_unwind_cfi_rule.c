@@ -181,7 +181,7 @@ TEST(what_does_not_fit_is_general)
 	CHECK_EQ_I64(x86_64(BYTES(0x10, 16, 2, 0x77, 0)).kind, GG_RULE_GENERAL);
 	CHECK_EQ_I64(x86_64(BYTES(0x87, 2)).kind, GG_RULE_GENERAL);    /* rsp saved */
 	CHECK_EQ_I64(x86_64(BYTES(0x14, 7, 2)).kind, GG_RULE_GENERAL); /* rsp = CFA - 16 */
-	CHECK_EQ_I64(x86_64(BYTES(0x14, 7, 0)).kind, GG_RULE_SP);      /* rsp = CFA: as ever */
+	CHECK_EQ_I64(x86_64(BYTES(0x14, 7, 0)).kind, GG_RULE_SP);      /* rsp = CFA, as usual */
 }
 
 TEST(offsets_up_to_the_fields_limits_are_compact_and_beyond_general)

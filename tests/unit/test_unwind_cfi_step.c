@@ -157,7 +157,7 @@ TEST(a_signal_trampoline_is_stepped_by_its_expressions)
 	struct cfi_cie cie = CFI_CIE_X86_64;
 	struct walk w;
 
-	/* As glibc has it: everything in a context above rsp, the CFA too. */
+	/* As in glibc, the context above rsp has everything, also the CFA. */
 	cie.augmentation = "zRS";
 	w = step_with(GG_CFI_X86_64, &cie,
 	              BYTES(0x0f, 4, 0x77, 0xa0, 0, 0x06, 0x10, RBP, 3, 0x77, 0xf8, 0, 0x10, 16, 3,

@@ -15,8 +15,8 @@
 // counts once: its groups begin at its outermost calls.
 //
 // Invariants: value, variance and samples of a node are sums over its origins, and those of its
-// children add up to at most its own.  x is the distance of a node from the root's left edge, in the
-// unit of values.
+// children add up to at most its own.  x is the distance of a node from the root's left edge, in
+// the unit of values.
 // Pure.
 
 /** @typedef {import('./select.js').Selection} Selection */
