@@ -174,23 +174,23 @@ static int check_dense(struct checking *checking, struct gg_error *error)
 
 	for (int i = 0; i < GG_DENSE_COUNT && result == SQLITE_OK; i++) {
 		snprintf(sql, sizeof(sql), "select count(*) from %s", tables[i]);
-		int64_t count = gg_store_read_integer(profile, sql, &result);
+		int64_t count = gg_database_read_integer(profile, sql, &result);
 
 		if (result == SQLITE_OK && count != profile->counts[i])
 			tell(checking, "%s: ids have a gap after %" PRIu32, tables[i],
 			     profile->counts[i]);
 	}
-	return result == SQLITE_OK ? 0 : gg_store_fail(profile, result, error);
+	return result == SQLITE_OK ? 0 : gg_database_fail(profile, result, error);
 }
 
 static int check_session(struct checking *checking, struct gg_error *error)
 {
 	struct gg_profile *profile = checking->profile;
 	int result;
-	int64_t count = gg_store_read_integer(profile, "select count(*) from session", &result);
+	int64_t count = gg_database_read_integer(profile, "select count(*) from session", &result);
 
 	if (result != SQLITE_OK)
-		return gg_store_fail(profile, result, error);
+		return gg_database_fail(profile, result, error);
 	if (count != 1)
 		tell(checking, "session: there is none");
 	return 0;

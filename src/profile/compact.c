@@ -249,7 +249,7 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 	struct gg_row_reader reading;
 	uint32_t count = 0;
 	int result, status = 0;
-	bool shares = gg_store_read_integer(
+	bool shares = gg_database_read_integer(
 		profile, "select exists (select 1 from sample where origin is not null)", &result);
 
 	gg_row_reader_begin(
@@ -503,10 +503,10 @@ static bool begin_pass(struct gg_profile *profile, const struct gg_compaction_ru
 	} else if (rows_ns > compaction->rows_done_ns) {
 		compaction->pass = PASS_ROWS;
 		compaction->rows_done_ns = compaction->limit_ns = rows_ns;
-		compaction->last = gg_store_read_integer(profile, "select max(id) from coarse",
-		                                         &result);
+		compaction->last = gg_database_read_integer(profile, "select max(id) from coarse",
+		                                            &result);
 		if (compaction->joins < JOINS_MAX &&
-		    gg_store_read_integer(profile, "select count(*) from coarse", &result) >
+		    gg_database_read_integer(profile, "select count(*) from coarse", &result) >
 		            rule->row_max)
 			compaction->joins++;
 	}
@@ -539,9 +539,9 @@ int gg_profile_compact(struct gg_profile *profile, const struct gg_compaction_ru
 	limit_keys(compaction);
 	gg_buf_clear(&compaction->parts);
 	gg_buf_clear(&compaction->removed);
-	status = gg_store_begin(profile, error);
+	status = gg_database_begin(profile, error);
 	if (status == 0)
-		status = gg_store_execute(profile, "savepoint compaction", error);
+		status = gg_database_execute(profile, "savepoint compaction", error);
 	if (status < 0)
 		return status;
 	status = compaction->pass == PASS_SAMPLES ? scan_samples(profile, rule, error)
@@ -554,10 +554,10 @@ int gg_profile_compact(struct gg_profile *profile, const struct gg_compaction_ru
 		status = remove_sources(profile, error);
 	/* Half a batch would count samples twice: in an aggregate, and by themselves. */
 	if (status < 0 && profile->failure == 0)
-		(void)!gg_store_execute(profile, "rollback to compaction; release compaction",
-		                        NULL);
+		(void)!gg_database_execute(profile, "rollback to compaction; release compaction",
+		                           NULL);
 	if (status == 0)
-		status = gg_store_execute(profile, "release compaction", error);
+		status = gg_database_execute(profile, "release compaction", error);
 	if (status < 0 || compaction->last == 0)
 		forget_pass(compaction);
 	return status < 0 ? status

@@ -3,7 +3,7 @@
  * name_tables - interns the rows that others refer to: modules, frames, stacks, symbols, and names.
  *
  * A profile that is opened for changes has such rows already.  They are read when the first id is
- * needed (gg_names_load).
+ * needed (gg_database_load_names).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -79,7 +79,7 @@ int gg_profile_intern_frame(struct gg_profile *profile, uint32_t module, uint64_
 	int status = 0;
 
 	if (id == 0) {
-		status = gg_store_begin(profile, error);
+		status = gg_database_begin(profile, error);
 		if (status < 0)
 			return status;
 		if (gg_intern_add(&profile->frames, key, sizeof(key)) < 0)
@@ -121,7 +121,7 @@ int gg_profile_intern_stack(struct gg_profile *profile, uint32_t parent, uint32_
 	int status = 0;
 
 	if (found == GG_MAP_NONE) {
-		status = gg_store_begin(profile, error);
+		status = gg_database_begin(profile, error);
 		if (status < 0)
 			return status;
 		id = profile->counts[GG_DENSE_STACK] + 1;
@@ -150,7 +150,7 @@ int gg_profile_intern_name(struct gg_profile *profile, enum gg_name_kind kind, c
 	int status = 0;
 
 	if (id == 0) {
-		status = gg_store_begin(profile, error);
+		status = gg_database_begin(profile, error);
 		if (status < 0)
 			return status;
 		if (gg_intern_add(names, name, strlen(name)) < 0)
@@ -289,7 +289,7 @@ static int load_type(uint32_t id, const char *name, void *context)
 	return gg_intern_add(&profile->names[GG_NAME_TYPE], name, strlen(name));
 }
 
-int gg_names_load(struct gg_profile *profile, struct gg_error *error)
+int gg_database_load_names(struct gg_profile *profile, struct gg_error *error)
 {
 	int result;
 	int status = gg_profile_each_module(profile, load_module, profile, error);
@@ -305,7 +305,8 @@ int gg_names_load(struct gg_profile *profile, struct gg_error *error)
 	if (status == -ENOMEM)
 		return gg_error_memory(error, profile->path);
 	/* New symbols get new ids; they do not share those of existing symbols. */
-	profile->first_symbol = (uint32_t)gg_store_read_integer(
+	profile->first_symbol = (uint32_t)gg_database_read_integer(
 		profile, "select max(id) from symbol", &result);
-	return status == 0 && result != SQLITE_OK ? gg_store_fail(profile, result, error) : status;
+	return status == 0 && result != SQLITE_OK ? gg_database_fail(profile, result, error)
+	                                          : status;
 }

@@ -18,26 +18,26 @@
 #include "profile/statements.h"
 #include "region/layout.h"
 
-const char gg_store_writing_pragmas[] =
+const char gg_database_writing_pragmas[] =
 	"pragma synchronous = off; pragma secure_delete = off; pragma cache_size = -16384";
 
-struct gg_profile *gg_store_new(struct gg_error *error)
+struct gg_profile *gg_database_new(struct gg_error *error)
 {
 	struct gg_profile *profile = calloc(1, sizeof(*profile));
 
 	if (profile == NULL)
 		gg_error_memory(error, "profile");
 	else
-		profile->free_reserve_bytes = GG_STORE_END_BYTES;
+		profile->free_reserve_bytes = GG_DATABASE_END_BYTES;
 	if (profile != NULL)
 		profile->version = GG_PROFILE_VERSION;
 	return profile;
 }
 
-void gg_store_free(struct gg_profile *profile)
+void gg_database_free(struct gg_profile *profile)
 {
 	gg_compaction_free(profile->compaction);
-	gg_store_forget_statements(profile);
+	gg_database_forget_statements(profile);
 	sqlite3_close_v2(profile->db);
 	gg_intern_done(&profile->modules);
 	gg_intern_done(&profile->frames);
@@ -53,7 +53,8 @@ void gg_store_free(struct gg_profile *profile)
 }
 
 /* Opens a database with every feature off that could run code from the file. */
-int gg_store_open(struct gg_profile *profile, const char *path, int flags, struct gg_error *error)
+int gg_database_open(struct gg_profile *profile, const char *path, int flags,
+                     struct gg_error *error)
 {
 	static const int refused[] = { SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
 		                       SQLITE_DBCONFIG_TRUSTED_SCHEMA,
@@ -61,16 +62,16 @@ int gg_store_open(struct gg_profile *profile, const char *path, int flags, struc
 	int result = sqlite3_open_v2(path, &profile->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
 	if (result != SQLITE_OK)
-		return gg_store_fail(profile, result, error);
+		return gg_database_fail(profile, result, error);
 	sqlite3_extended_result_codes(profile->db, 1);
 	for (size_t i = 0; i < GG_COUNT(refused); i++)
 		sqlite3_db_config(profile->db, refused[i], 0, NULL);
 	sqlite3_db_config(profile->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_limit(profile->db, SQLITE_LIMIT_LENGTH, 64 << 20);
 	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED, 0);
-	sqlite3_busy_timeout(profile->db, GG_STORE_BUSY_MS);
-	return gg_store_execute(profile, "pragma cell_size_check = on; pragma temp_store = memory",
-	                        error);
+	sqlite3_busy_timeout(profile->db, GG_DATABASE_BUSY_MS);
+	return gg_database_execute(
+		profile, "pragma cell_size_check = on; pragma temp_store = memory", error);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -114,7 +115,7 @@ bool gg_profile_is_file(int fd)
 	       big_endian(header + 68) == GG_PROFILE_APPLICATION_ID;
 }
 
-bool gg_store_is_profile(const char *path)
+bool gg_database_is_profile(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool is = fd >= 0 && gg_profile_is_file(fd);
@@ -124,7 +125,7 @@ bool gg_store_is_profile(const char *path)
 	return is;
 }
 
-int gg_store_check_header(const char *path, struct gg_error *error)
+int gg_database_check_header(const char *path, struct gg_error *error)
 {
 	unsigned char header[100] = { 0 };
 	FILE *stream = fopen(path, "re");
@@ -190,7 +191,7 @@ static int walk_ids(struct gg_profile *profile, const char *table, uint32_t *ret
 	}
 	sqlite3_finalize(statement);
 	if (result != SQLITE_ROW && result != SQLITE_DONE)
-		return gg_store_fail(profile, result, error);
+		return gg_database_fail(profile, result, error);
 	*ret_count = count;
 	return 0;
 }
@@ -237,13 +238,13 @@ static int count_all_ids(struct gg_profile *profile, struct gg_error *error)
 		status = count_ids(profile, tables[i], &profile->counts[i], error);
 	if (status < 0)
 		return status;
-	profile->last_sample = (uint64_t)gg_store_read_integer(
+	profile->last_sample = (uint64_t)gg_database_read_integer(
 		profile, "select max(id) from sample", &result);
 	if (result == SQLITE_OK)
-		profile->has_summary = gg_store_read_integer(profile,
-		                                             "select count(*) from stack_sum",
-		                                             &result) > 0;
-	return result == SQLITE_OK ? 0 : gg_store_fail(profile, result, error);
+		profile->has_summary = gg_database_read_integer(profile,
+		                                                "select count(*) from stack_sum",
+		                                                &result) > 0;
+	return result == SQLITE_OK ? 0 : gg_database_fail(profile, result, error);
 }
 
 /* SQLite stores the text of a table with this beginning, however it was typed. */
@@ -278,7 +279,7 @@ static int check_table(struct gg_profile *profile, const struct gg_record_table 
 		                  gg_record_table_create(table, profile->version));
 	sqlite3_finalize(statement);
 	if (result != SQLITE_ROW && result != SQLITE_DONE)
-		return gg_store_fail(profile, result, error);
+		return gg_database_fail(profile, result, error);
 	if (same)
 		return 0;
 	return gg_error_set(error, -EBADMSG, profile->path, "The file is damaged or was changed.",
@@ -291,9 +292,10 @@ static int check_tables(struct gg_profile *profile, struct gg_error *error)
 {
 	int result, status = 0;
 
-	profile->version = (uint32_t)gg_store_read_integer(profile, "pragma user_version", &result);
+	profile->version = (uint32_t)gg_database_read_integer(profile, "pragma user_version",
+	                                                      &result);
 	if (result != SQLITE_OK)
-		return gg_store_fail(profile, result, error);
+		return gg_database_fail(profile, result, error);
 	for (size_t i = 0; status == 0 && gg_schema_tables[i] != NULL; i++)
 		status = check_table(profile, gg_schema_tables[i], error);
 	return status;
@@ -303,11 +305,11 @@ static int open_file(struct gg_profile **ret_profile, const char *path, bool to_
                      struct gg_error *error)
 {
 	struct gg_profile *profile;
-	int status = gg_store_check_header(path, error);
+	int status = gg_database_check_header(path, error);
 
 	if (status < 0)
 		return status;
-	profile = gg_store_new(error);
+	profile = gg_database_new(error);
 	if (profile == NULL)
 		return -ENOMEM;
 	profile->is_in_file = true;
@@ -316,19 +318,19 @@ static int open_file(struct gg_profile **ret_profile, const char *path, bool to_
 	status = profile->path == NULL ? gg_error_set_errno(error, errno, path, NULL) : 0;
 	/* SQLite needs to write to roll back the journal of a killed recorder. */
 	if (status == 0)
-		status = gg_store_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
+		status = gg_database_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
 	if (status == 0)
-		status = gg_store_execute(
-			profile, to_edit ? gg_store_writing_pragmas : "pragma query_only = on",
+		status = gg_database_execute(
+			profile, to_edit ? gg_database_writing_pragmas : "pragma query_only = on",
 			error);
 	if (status == 0)
 		status = check_tables(profile, error);
 	if (status == 0)
 		status = count_all_ids(profile, error);
 	if (status == 0 && to_edit)
-		status = gg_names_load(profile, error);
+		status = gg_database_load_names(profile, error);
 	if (status < 0) {
-		gg_store_free(profile);
+		gg_database_free(profile);
 		return status;
 	}
 	*ret_profile = profile;
@@ -357,19 +359,19 @@ int gg_profile_edit(struct gg_profile **ret_profile, const char *path, struct gg
 int gg_profile_copy(struct gg_profile **ret_profile, const struct gg_profile *profile,
                     struct gg_error *error)
 {
-	struct gg_profile *copy = gg_store_new(error);
+	struct gg_profile *copy = gg_database_new(error);
 	sqlite3_backup *backup;
 	int result, status = copy != NULL ? 0 : -ENOMEM;
 
 	if (status == 0)
-		status = gg_store_open(copy, ":memory:", SQLITE_OPEN_READWRITE, error);
+		status = gg_database_open(copy, ":memory:", SQLITE_OPEN_READWRITE, error);
 	if (status == 0) {
 		backup = sqlite3_backup_init(copy->db, "main", profile->db, "main");
 		if (backup != NULL)
 			sqlite3_backup_step(backup, -1);
 		result = backup != NULL ? sqlite3_backup_finish(backup) : sqlite3_errcode(copy->db);
 		if (result != SQLITE_OK)
-			status = gg_store_fail(copy, result, error);
+			status = gg_database_fail(copy, result, error);
 	}
 	if (status == 0) {
 		copy->is_written = true;
@@ -377,10 +379,10 @@ int gg_profile_copy(struct gg_profile **ret_profile, const struct gg_profile *pr
 		status = count_all_ids(copy, error);
 	}
 	if (status == 0)
-		status = gg_names_load(copy, error);
+		status = gg_database_load_names(copy, error);
 	if (status < 0) {
 		if (copy != NULL)
-			gg_store_free(copy);
+			gg_database_free(copy);
 		return status;
 	}
 	*ret_profile = copy;
@@ -391,7 +393,7 @@ int gg_profile_last_time(struct gg_profile *profile, int64_t *ret_time_ns, struc
 {
 	int result;
 
-	*ret_time_ns = gg_store_read_integer(
+	*ret_time_ns = gg_database_read_integer(
 		profile,
 		"select max(coalesce((select max(t_alloc) from sample), 0),"
 		" coalesce((select max(t_free) from sample), 0),"
@@ -399,7 +401,7 @@ int gg_profile_last_time(struct gg_profile *profile, int64_t *ret_time_ns, struc
 		" coalesce((select max(time_ns) from event), 0),"
 		" coalesce((select max(end_ns) from process), 0))",
 		&result);
-	return result == SQLITE_OK ? 0 : gg_store_fail(profile, result, error);
+	return result == SQLITE_OK ? 0 : gg_database_fail(profile, result, error);
 }
 
 uint64_t gg_profile_dangling_count(const struct gg_profile *profile)

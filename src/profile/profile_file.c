@@ -47,7 +47,7 @@ static int check_replaceable(const char *path, struct gg_error *error)
 	if (!S_ISREG(file.st_mode)) /* never remove devices and directories */
 		return gg_error_set(error, -EEXIST, path, "A profile is a file: give another name.",
 		                    S_ISDIR(file.st_mode) ? "is a directory" : "is not a file");
-	if (!gg_store_is_profile(path))
+	if (!gg_database_is_profile(path))
 		return gg_error_set(error, -EEXIST, path, "Give another name, or remove it.",
 		                    "there is something that is not a profile");
 	if (gg_profile_is_being_written(path))
@@ -124,22 +124,22 @@ static int create_tables(struct gg_profile *profile, struct gg_error *error)
 	snprintf(pragmas, sizeof(pragmas),
 	         "pragma page_size = %d; pragma application_id = %d; pragma user_version = %d",
 	         GG_SCHEMA_PAGE_BYTES, GG_PROFILE_APPLICATION_ID, GG_PROFILE_VERSION);
-	status = gg_store_execute(profile, pragmas, error);
+	status = gg_database_execute(profile, pragmas, error);
 	for (size_t i = 0; status == 0 && gg_schema_tables[i] != NULL; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf sql = { 0 };
 
 		gg_buf_printf(&sql, "create table %s", gg_schema_tables[i]->create);
 		status = sql.failed ? gg_error_memory(error, "profile")
-		                    : gg_store_execute(profile, gg_buf_text(&sql), error);
+		                    : gg_database_execute(profile, gg_buf_text(&sql), error);
 	}
 	if (status == 0)
-		status = gg_store_execute(profile, gg_schema_contents, error);
-	return status == 0 ? gg_store_execute(profile, gg_schema_views, error) : status;
+		status = gg_database_execute(profile, gg_schema_contents, error);
+	return status == 0 ? gg_database_execute(profile, gg_schema_views, error) : status;
 }
 
 int gg_profile_create(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
-	struct gg_profile *profile = gg_store_new(error);
+	struct gg_profile *profile = gg_database_new(error);
 	int status = 0;
 
 	if (profile == NULL)
@@ -147,11 +147,11 @@ int gg_profile_create(struct gg_profile **ret_profile, const char *path, struct 
 	if (path != NULL)
 		status = set_path(profile, path, error);
 	if (status == 0)
-		status = gg_store_open(profile, ":memory:", SQLITE_OPEN_READWRITE, error);
+		status = gg_database_open(profile, ":memory:", SQLITE_OPEN_READWRITE, error);
 	if (status == 0)
 		status = create_tables(profile, error);
 	if (status < 0) {
-		gg_store_free(profile);
+		gg_database_free(profile);
 		return status;
 	}
 	profile->is_written = true;
@@ -193,7 +193,7 @@ int gg_profile_create_whole(struct gg_profile **ret_profile, const char *path,
 	profile->has_scratch = true;
 	if (asprintf(&profile->path, "%s.%d.whole", profile->final_path, (int)getpid()) < 0) {
 		profile->path = NULL;
-		gg_store_free(profile);
+		gg_database_free(profile);
 		return gg_error_memory(error, path);
 	}
 	list_scratch(profile);
@@ -265,13 +265,13 @@ static int put_in_file(struct gg_profile *profile, struct gg_error *error)
 	free(part);
 	if (status < 0)
 		return status;
-	gg_store_forget_statements(profile);
-	status = gg_store_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
+	gg_database_forget_statements(profile);
+	status = gg_database_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
 	sqlite3_close_v2(memory);
 	if (status < 0)
 		return status;
 	profile->is_in_file = true;
-	return gg_store_execute(profile, gg_store_writing_pragmas, error);
+	return gg_database_execute(profile, gg_database_writing_pragmas, error);
 }
 
 /*
@@ -287,11 +287,11 @@ static int commit_transaction(struct gg_profile *profile, bool must, struct gg_e
 	if (!must)
 		sqlite3_busy_timeout(profile->db, 20);
 	result = sqlite3_exec(profile->db, "commit", NULL, NULL, NULL);
-	sqlite3_busy_timeout(profile->db, GG_STORE_BUSY_MS);
+	sqlite3_busy_timeout(profile->db, GG_DATABASE_BUSY_MS);
 	if (result == SQLITE_BUSY && !must)
 		return 0;
 	if (result != SQLITE_OK)
-		return gg_store_fail_write(profile, result, error);
+		return gg_database_fail_write(profile, result, error);
 	profile->has_changes = false;
 	profile->uncommitted_count = 0;
 	return 0;
@@ -302,7 +302,7 @@ static int commit(struct gg_profile *profile, bool must, struct gg_error *error)
 	int status;
 
 	if (profile->failure != 0)
-		return gg_store_fail_again(profile, error);
+		return gg_database_fail_again(profile, error);
 	status = commit_transaction(profile, must, error);
 	if (status == 0 && profile->is_written && profile->path != NULL && !profile->is_in_file)
 		status = put_in_file(profile, error);
@@ -318,7 +318,7 @@ int gg_profile_commit(struct gg_profile *profile, struct gg_error *error)
 	/* A transaction is always open, so that others see the lock of a writer. */
 	if (status == 0 && profile->is_in_file && profile->is_written &&
 	    sqlite3_get_autocommit(profile->db))
-		status = gg_store_execute(profile, "begin immediate", error);
+		status = gg_database_execute(profile, "begin immediate", error);
 	return status;
 }
 
@@ -337,16 +337,16 @@ static int sync_file(const char *path, struct gg_error *error)
 static int shrink(struct gg_profile *profile, struct gg_error *error)
 {
 	int result, status;
-	int64_t free_pages = gg_store_read_integer(profile, "pragma freelist_count", &result);
-	int64_t pages = gg_store_read_integer(profile, "pragma page_count", &result);
+	int64_t free_pages = gg_database_read_integer(profile, "pragma freelist_count", &result);
+	int64_t pages = gg_database_read_integer(profile, "pragma page_count", &result);
 
 	if (result != SQLITE_OK)
-		return gg_store_fail(profile, result, error);
+		return gg_database_fail(profile, result, error);
 	if (free_pages * 8 <= pages)
 		return 0;
 	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED,
 	              1); /* VACUUM attaches the database that it builds */
-	status = gg_store_execute(profile, "vacuum", error);
+	status = gg_database_execute(profile, "vacuum", error);
 	sqlite3_limit(profile->db, SQLITE_LIMIT_ATTACHED, 0);
 	return status;
 }
@@ -366,7 +366,7 @@ static int move_whole(struct gg_profile *profile, struct gg_error *error)
 
 int gg_profile_finish(struct gg_profile *profile, struct gg_error *error)
 {
-	int status = gg_store_begin(profile, error);
+	int status = gg_database_begin(profile, error);
 
 	if (status == 0 && profile->has_summary)
 		status = gg_profile_summary_remove(profile, error);
@@ -398,5 +398,5 @@ void gg_profile_close(struct gg_profile *profile)
 		(void)!commit(profile, true, &ignored);
 	}
 	forget_scratch(profile);
-	gg_store_free(profile);
+	gg_database_free(profile);
 }

@@ -34,7 +34,7 @@ int gg_row_reader_end(struct gg_row_reader *reading, struct gg_error *error)
 	int result = reading->result, status = reading->stopped;
 
 	if (status == 0 && result != SQLITE_OK && result != SQLITE_DONE && result != SQLITE_ROW)
-		status = gg_store_fail(reading->profile, result, error);
+		status = gg_database_fail(reading->profile, result, error);
 	sqlite3_finalize(reading->statement);
 	return status;
 }

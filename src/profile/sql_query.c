@@ -76,7 +76,7 @@ static int make_views(struct gg_profile *profile, struct gg_error *error)
 	gg_buf_append_text(&text, at);
 	if (text.failed)
 		return gg_error_memory(error, profile->path);
-	return gg_store_execute(profile, gg_buf_text(&text), error);
+	return gg_database_execute(profile, gg_buf_text(&text), error);
 }
 
 /*
@@ -96,14 +96,14 @@ static int begin_questions(struct gg_profile *profile, struct gg_error *error)
 	sqlite3_db_config(profile->db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
 	result = gg_sql_functions_register(profile->db);
 	if (result != SQLITE_OK)
-		return gg_store_fail(profile, result, error);
-	status = gg_store_execute(profile, "pragma query_only = off", error);
+		return gg_database_fail(profile, result, error);
+	status = gg_database_execute(profile, "pragma query_only = off", error);
 	if (status == 0)
 		status = make_views(profile, error);
 	if (status == 0)
-		status = gg_store_execute(profile, table_functions, error);
+		status = gg_database_execute(profile, table_functions, error);
 	if (status == 0)
-		status = gg_store_execute(profile, "pragma query_only = on", error);
+		status = gg_database_execute(profile, "pragma query_only = on", error);
 	return status;
 }
 
@@ -136,7 +136,7 @@ static int prepare(struct gg_sql_query *query, const char *sql, struct gg_error 
 		                    "'geiger sql FILE' without a question lists tables and views.",
 		                    "%s", sqlite3_errmsg(db));
 	default:
-		return gg_store_fail(query->profile, result, error);
+		return gg_database_fail(query->profile, result, error);
 	}
 	if (query->statement == NULL)
 		return gg_error_set(error, -EINVAL, "sql",
@@ -208,7 +208,7 @@ int gg_sql_query_next(struct gg_sql_query *query, struct gg_error *error)
 	    SQLITE_ERROR) /* an error of the query: a function refused a value, or an overflow */
 		return gg_error_set(error, -EINVAL, "sql", NULL, "%s",
 		                    sqlite3_errmsg(query->profile->db));
-	return gg_store_fail(query->profile, result, error);
+	return gg_database_fail(query->profile, result, error);
 }
 
 enum gg_sql_query_kind gg_sql_query_kind(const struct gg_sql_query *query, int column)

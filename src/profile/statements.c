@@ -48,7 +48,7 @@ static int meaning_of(int result, const char **ret_advice)
 	}
 }
 
-int gg_store_fail(const struct gg_profile *profile, int result, struct gg_error *error)
+int gg_database_fail(const struct gg_profile *profile, int result, struct gg_error *error)
 {
 	const char *advice;
 	int status = meaning_of(result, &advice);
@@ -58,14 +58,14 @@ int gg_store_fail(const struct gg_profile *profile, int result, struct gg_error 
 		profile->db != NULL ? sqlite3_errmsg(profile->db) : sqlite3_errstr(result));
 }
 
-int gg_store_execute(struct gg_profile *profile, const char *sql, struct gg_error *error)
+int gg_database_execute(struct gg_profile *profile, const char *sql, struct gg_error *error)
 {
 	int result = sqlite3_exec(profile->db, sql, NULL, NULL, NULL);
 
-	return result == SQLITE_OK ? 0 : gg_store_fail(profile, result, error);
+	return result == SQLITE_OK ? 0 : gg_database_fail(profile, result, error);
 }
 
-int64_t gg_store_read_integer(struct gg_profile *profile, const char *sql, int *ret_result)
+int64_t gg_database_read_integer(struct gg_profile *profile, const char *sql, int *ret_result)
 {
 	sqlite3_stmt *statement = NULL;
 	int64_t value = 0;
@@ -81,7 +81,7 @@ int64_t gg_store_read_integer(struct gg_profile *profile, const char *sql, int *
 	return value;
 }
 
-void gg_store_forget_statements(struct gg_profile *profile)
+void gg_database_forget_statements(struct gg_profile *profile)
 {
 	for (int i = 0; i < GG_SQL_COUNT; i++) {
 		sqlite3_finalize(profile->statements[i]);
@@ -104,16 +104,16 @@ static int prepare(struct gg_statement *row, enum gg_sql sql, const char *text,
 		result = sqlite3_prepare_v3(profile->db, text, -1, SQLITE_PREPARE_PERSISTENT,
 		                            statement, NULL);
 	if (result != SQLITE_OK)
-		return gg_store_fail(profile, result, error);
+		return gg_database_fail(profile, result, error);
 	row->statement = *statement;
 	row->column = 1;
 	row->result = SQLITE_OK;
 	return 0;
 }
 
-int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error *error)
+int gg_database_fail_write(struct gg_profile *profile, int result, struct gg_error *error)
 {
-	int status = gg_store_fail(profile, result, error);
+	int status = gg_database_fail(profile, result, error);
 
 	/*
 	 * SQLite rolls back by itself if the disk is full or broken.  Write nothing more then,
@@ -126,14 +126,15 @@ int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error 
 	return status;
 }
 
-int gg_store_fail_again(const struct gg_profile *profile, struct gg_error *error)
+int gg_database_fail_again(const struct gg_profile *profile, struct gg_error *error)
 {
 	return gg_error_set(error, profile->failure, profile->path, NULL,
 	                    "an earlier write failed (%s); what was committed is kept",
 	                    strerror(-profile->failure));
 }
 
-int gg_store_take_id(struct gg_profile *profile, enum gg_dense table, int status, uint32_t *ret_id)
+int gg_database_take_id(struct gg_profile *profile, enum gg_dense table, int status,
+                        uint32_t *ret_id)
 {
 	if (status < 0)
 		return status;
@@ -150,13 +151,13 @@ int gg_store_take_id(struct gg_profile *profile, enum gg_dense table, int status
  */
 enum { UNCOMMITTED_MAX = 500000 };
 
-int gg_store_commit_if_due(struct gg_profile *profile, struct gg_error *error)
+int gg_database_commit_if_due(struct gg_profile *profile, struct gg_error *error)
 {
 	return profile->uncommitted_count >= UNCOMMITTED_MAX ? gg_profile_commit(profile, error)
 	                                                     : 0;
 }
 
-int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
+int gg_database_begin(struct gg_profile *profile, struct gg_error *error)
 {
 	int status = 0;
 
@@ -166,9 +167,9 @@ int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
 		return gg_error_set(error, -EROFS, profile->path, NULL,
 		                    "the profile was opened for reading");
 	if (profile->failure != 0)
-		return gg_store_fail_again(profile, error);
+		return gg_database_fail_again(profile, error);
 	if (sqlite3_get_autocommit(profile->db))
-		status = gg_store_execute(profile, "begin immediate", error);
+		status = gg_database_execute(profile, "begin immediate", error);
 	if (status == 0 && profile->has_summary)
 		status = gg_profile_summary_remove(profile, error);
 	if (status == 0)
@@ -179,7 +180,7 @@ int gg_store_begin(struct gg_profile *profile, struct gg_error *error)
 int gg_statement_begin(struct gg_statement *row, struct gg_profile *profile, enum gg_sql sql,
                        const char *text, struct gg_error *error)
 {
-	int status = gg_store_begin(profile, error);
+	int status = gg_database_begin(profile, error);
 
 	row->profile = profile;
 	return status < 0 ? status : prepare(row, sql, text, error);
@@ -261,7 +262,7 @@ int gg_statement_run(struct gg_statement *row, struct gg_error *error)
 	if (result == SQLITE_OK)
 		result = sqlite3_step(row->statement);
 	if (gg_unlikely(result != SQLITE_DONE))
-		status = gg_store_fail_write(row->profile, result, error);
+		status = gg_database_fail_write(row->profile, result, error);
 	sqlite3_reset(row->statement);
 	if (status == 0)
 		row->profile->uncommitted_count++;

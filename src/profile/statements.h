@@ -68,7 +68,7 @@ enum gg_sql {
 /* The first version whose table `process` has the column end_least_ns. */
 enum { GG_PROFILE_VERSION_END_LEAST = 4 };
 
-enum { GG_STORE_END_BYTES = 8 }; /* size of t_free and the freeing thread */
+enum { GG_DATABASE_END_BYTES = 8 }; /* size of t_free and the freeing thread */
 
 struct gg_statement;
 struct gg_compaction;
@@ -104,23 +104,23 @@ struct gg_profile {
 /* --- open.c ------------------------------------------------------------------------------- */
 
 /* How long a reader or writer waits for the other, in milliseconds. */
-enum { GG_STORE_BUSY_MS = 5000 };
+enum { GG_DATABASE_BUSY_MS = 5000 };
 
 /* Pragmas for a connection that writes a file. */
-extern const char gg_store_writing_pragmas[];
+extern const char gg_database_writing_pragmas[];
 
-struct gg_profile *gg_store_new(struct gg_error *error);
-void gg_store_free(struct gg_profile *profile);
+struct gg_profile *gg_database_new(struct gg_error *error);
+void gg_database_free(struct gg_profile *profile);
 
 /* Opens a database with every feature off that could run code from the file. */
-GG_MUST_CHECK int gg_store_open(struct gg_profile *profile, const char *path, int flags,
-                                struct gg_error *error);
+GG_MUST_CHECK int gg_database_open(struct gg_profile *profile, const char *path, int flags,
+                                   struct gg_error *error);
 
 /* See gg_profile_is_file(). */
-bool gg_store_is_profile(const char *path);
+bool gg_database_is_profile(const char *path);
 
 /* Checks by the first bytes that the file is a whole profile of a known version. */
-GG_MUST_CHECK int gg_store_check_header(const char *path, struct gg_error *error);
+GG_MUST_CHECK int gg_database_check_header(const char *path, struct gg_error *error);
 
 /* --- summary.c ---------------------------------------------------------------------------- */
 
@@ -134,25 +134,25 @@ void gg_compaction_free(struct gg_compaction *compaction);
 /* --- statements.c: errors, statements, rows ----------------------------------------------- */
 
 /* Fills the error from an SQLite result; its place is the file.  Returns -Exxx. */
-int gg_store_fail(const struct gg_profile *profile, int result, struct gg_error *error);
+int gg_database_fail(const struct gg_profile *profile, int result, struct gg_error *error);
 
 /* Fills the error of a failed write, and remembers that rows may be lost. */
-int gg_store_fail_write(struct gg_profile *profile, int result, struct gg_error *error);
+int gg_database_fail_write(struct gg_profile *profile, int result, struct gg_error *error);
 /* The error of every later write: why the first one failed. */
-int gg_store_fail_again(const struct gg_profile *profile, struct gg_error *error);
+int gg_database_fail_again(const struct gg_profile *profile, struct gg_error *error);
 
 /* The first column of the first row; 0: no row.  *ret_result is SQLite's result. */
-int64_t gg_store_read_integer(struct gg_profile *profile, const char *sql, int *ret_result);
+int64_t gg_database_read_integer(struct gg_profile *profile, const char *sql, int *ret_result);
 
 /* Reads keys with ids, so that an existing profile can grow. */
-GG_MUST_CHECK int gg_names_load(struct gg_profile *profile, struct gg_error *error);
+GG_MUST_CHECK int gg_database_load_names(struct gg_profile *profile, struct gg_error *error);
 
 /* Runs SQL that returns no rows. */
-GG_MUST_CHECK int gg_store_execute(struct gg_profile *profile, const char *sql,
-                                   struct gg_error *error);
+GG_MUST_CHECK int gg_database_execute(struct gg_profile *profile, const char *sql,
+                                      struct gg_error *error);
 
 /* Frees all statements. */
-void gg_store_forget_statements(struct gg_profile *profile);
+void gg_database_forget_statements(struct gg_profile *profile);
 
 struct gg_statement {
 	struct gg_profile *profile;
@@ -162,14 +162,15 @@ struct gg_statement {
 };
 
 /* Begins a change: opens a transaction unless one is open. */
-GG_MUST_CHECK int gg_store_begin(struct gg_profile *profile, struct gg_error *error);
+GG_MUST_CHECK int gg_database_begin(struct gg_profile *profile, struct gg_error *error);
 
 /* Counts the row of a table with dense ids, after it has been written; passes `status` on. */
-int gg_store_take_id(struct gg_profile *profile, enum gg_dense table, int status, uint32_t *ret_id);
+int gg_database_take_id(struct gg_profile *profile, enum gg_dense table, int status,
+                        uint32_t *ret_id);
 /* Commits when many rows have been written since the last commit. */
-GG_MUST_CHECK int gg_store_commit_if_due(struct gg_profile *profile, struct gg_error *error);
+GG_MUST_CHECK int gg_database_commit_if_due(struct gg_profile *profile, struct gg_error *error);
 
-/* Prepares a row for binding; calls gg_store_begin().  `text` is always the same for `sql`. */
+/* Prepares a row for binding; calls gg_database_begin().  `text` is always the same for `sql`. */
 GG_MUST_CHECK int gg_statement_begin(struct gg_statement *row, struct gg_profile *profile,
                                      enum gg_sql sql, const char *text, struct gg_error *error);
 void gg_statement_integer(struct gg_statement *row, int64_t value);

@@ -435,8 +435,8 @@ int gg_profile_summary_make(struct gg_profile *profile, struct gg_error *error)
 
 int gg_profile_summary_remove(struct gg_profile *profile, struct gg_error *error)
 {
-	int status = gg_store_execute(profile, "delete from stack_sum; delete from function_sum",
-	                              error);
+	int status = gg_database_execute(profile, "delete from stack_sum; delete from function_sum",
+	                                 error);
 
 	if (status == 0)
 		profile->has_summary = false;

@@ -135,7 +135,7 @@ static void make_any(struct gg_profile *profile)
 				  " count, flag, status, moment, time, duration, known, value,"
 				  " cube, estimate, fixed, text, blob)";
 
-	REQUIRE(gg_store_execute(profile, sql, &error) == 0);
+	REQUIRE(gg_database_execute(profile, sql, &error) == 0);
 	profile->counts[GG_DENSE_THREAD] = 7;
 }
 
@@ -210,7 +210,7 @@ TEST_WITH(scene, unknown_values_are_null_in_the_file)
 
 	make_any(scene->profile);
 	REQUIRE(gg_record_table_insert(scene->profile, &any, &row, &error) == 0);
-	CHECK_EQ_I64(gg_store_read_integer(scene->profile, count_nulls, &result), 9);
+	CHECK_EQ_I64(gg_database_read_integer(scene->profile, count_nulls, &result), 9);
 	read = read_any(scene->profile);
 	CHECK_EQ_U64(gg_profile_dangling_count(scene->profile), 0);
 	CHECK(read.id == 0 && read.nonzero == 0 && read.sample == 0 && read.duration == 0);
@@ -228,7 +228,7 @@ TEST_WITH(scene, values_that_geiger_does_not_write_are_counted_and_read_as_none)
 	struct any_row read;
 
 	make_any(scene->profile);
-	REQUIRE(gg_store_execute(scene->profile, sql, &error) == 0);
+	REQUIRE(gg_database_execute(scene->profile, sql, &error) == 0);
 	read = read_any(scene->profile);
 	CHECK_EQ_U64(gg_profile_dangling_count(scene->profile), GG_COUNT(columns) - 2);
 	CHECK(read.id == 0 && read.number == 0 && read.nonzero == 0 && read.scheme == 0);

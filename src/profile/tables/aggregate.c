@@ -89,8 +89,9 @@ int gg_profile_add_aggregate(struct gg_profile *profile,
 	};
 	int status = gg_record_table_insert(profile, &gg_record_table_aggregate, &row, error);
 
-	return status < 0 || profile->final_path == NULL ? status
-	                                                 : gg_store_commit_if_due(profile, error);
+	return status < 0 || profile->final_path == NULL
+	               ? status
+	               : gg_database_commit_if_due(profile, error);
 }
 
 static struct gg_fixed read_variance(double variance, enum gg_quantity quantity, uint32_t *unknown)

@@ -65,8 +65,8 @@ int gg_profile_add_process(struct gg_profile *profile, const struct gg_profile_p
 {
 	uint32_t id = profile->counts[GG_DENSE_PROCESS] + 1;
 
-	return gg_store_take_id(profile, GG_DENSE_PROCESS,
-	                        gg_profile_update_process(profile, id, process, error), ret_id);
+	return gg_database_take_id(profile, GG_DENSE_PROCESS,
+	                           gg_profile_update_process(profile, id, process, error), ret_id);
 }
 
 /*
@@ -140,8 +140,8 @@ int gg_profile_add_thread(struct gg_profile *profile, const struct gg_profile_th
 {
 	uint32_t id = profile->counts[GG_DENSE_THREAD] + 1;
 
-	return gg_store_take_id(profile, GG_DENSE_THREAD,
-	                        gg_profile_update_thread(profile, id, thread, error), ret_id);
+	return gg_database_take_id(profile, GG_DENSE_THREAD,
+	                           gg_profile_update_thread(profile, id, thread, error), ret_id);
 }
 
 int gg_profile_each_thread(struct gg_profile *profile, gg_thread_visit *visit, void *context,

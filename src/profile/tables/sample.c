@@ -91,7 +91,7 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_profile_sa
 		return status;
 	if (row.sample.id > profile->last_sample)
 		profile->last_sample = row.sample.id;
-	status = gg_store_commit_if_due(profile, error);
+	status = gg_database_commit_if_due(profile, error);
 	if (status == 0 && ret_id != NULL)
 		*ret_id = row.sample.id;
 	return status;
@@ -121,7 +121,7 @@ int gg_profile_end_sample(struct gg_profile *profile, uint64_t id,
 	                     stored_bytes(end->free_ns) + stored_bytes(end->thread) + stack_bytes);
 	/* If frees have stacks, rows of later samples reserve space for one. */
 	if (stack_bytes > 0)
-		profile->free_reserve_bytes = GG_STORE_END_BYTES + 4;
+		profile->free_reserve_bytes = GG_DATABASE_END_BYTES + 4;
 	return gg_statement_run(&row, error);
 }
 
@@ -254,7 +254,7 @@ int gg_profile_each_sample_between(struct gg_profile *profile, int64_t first_id,
 	int result = name_scan(profile, &scan), status;
 
 	if (result != SQLITE_OK)
-		return gg_store_fail(profile, result, error);
+		return gg_database_fail(profile, result, error);
 	gg_row_reader_begin(&reading, profile,
 	                    "select scan_sample(" SCANNED_COLUMNS
 	                    ") from sample where id between ? and ?");
