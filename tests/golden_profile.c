@@ -24,7 +24,7 @@ enum { MS = 1000000 };
 
 static void add_memory(struct made_profile *made, int64_t time_ns, int64_t rss)
 {
-	struct gg_profile_memory memory = gg_memory_unknown(1, time_ns);
+	struct gg_profile_memory memory = gg_profile_memory_unknown(1, time_ns);
 
 	memory.rss_bytes = memory.pss_bytes = rss;
 	memory.anonymous_bytes = rss - (6 << 20);

@@ -202,7 +202,7 @@ struct gg_profile_memory {
 };
 
 /* A reading without any values yet. */
-static inline struct gg_profile_memory gg_memory_unknown(uint32_t process, int64_t time_ns)
+static inline struct gg_profile_memory gg_profile_memory_unknown(uint32_t process, int64_t time_ns)
 {
 	return (struct gg_profile_memory){ process, time_ns, -1, -1, -1, -1, -1, -1, -1, -1,
 		                           -1,      -1,      -1, -1, -1, -1, -1, -1, -1 };

@@ -110,7 +110,7 @@ static void add_aggregate(struct made_profile *made, uint32_t process, uint32_t 
 
 static void add_memory(struct made_profile *made, uint32_t process, int64_t time_ns, int64_t mib)
 {
-	struct gg_profile_memory memory = gg_memory_unknown(process, time_ns);
+	struct gg_profile_memory memory = gg_profile_memory_unknown(process, time_ns);
 
 	memory.rss_bytes = mib << 20;
 	must(gg_profile_add_memory(made->profile, &memory, &error));

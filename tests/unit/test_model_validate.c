@@ -41,7 +41,7 @@ static void add_events(struct made_profile *made)
 static void scene_setup(struct scene *scene)
 {
 	struct made_profile *made = &scene->made;
-	struct gg_profile_memory memory = gg_memory_unknown(1, 5);
+	struct gg_profile_memory memory = gg_profile_memory_unknown(1, 5);
 	uint32_t stack;
 	uint64_t id;
 

@@ -36,7 +36,7 @@ static struct gg_timeline *run(struct made_profile *made, uint32_t pid, size_t p
 
 static void add_rss(struct made_profile *made, uint32_t process, int64_t time_s, int64_t mib)
 {
-	struct gg_profile_memory memory = gg_memory_unknown(process, time_s * SECOND);
+	struct gg_profile_memory memory = gg_profile_memory_unknown(process, time_s * SECOND);
 	struct gg_error error;
 
 	memory.rss_bytes = mib * MIB;

@@ -37,7 +37,7 @@ static void add(struct gg_profile_memory *memory)
 
 static struct gg_profile_memory reading(uint32_t process, int64_t time_s, int64_t rss_mib)
 {
-	struct gg_profile_memory memory = gg_memory_unknown(process, time_s * SECOND);
+	struct gg_profile_memory memory = gg_profile_memory_unknown(process, time_s * SECOND);
 
 	memory.rss_bytes = memory.max_rss_bytes = rss_mib * MIB;
 	memory.anonymous_bytes = (rss_mib - 4) * MIB;
@@ -184,7 +184,7 @@ TEST(the_highest_rss_is_the_kernels_and_not_that_of_readings)
 
 	begin();
 	read_rss(made.process, 10, 12);
-	memory = gg_memory_unknown(made.process, 100 * SECOND);
+	memory = gg_profile_memory_unknown(made.process, 100 * SECOND);
 	memory.max_rss_bytes = 191 * MIB;
 	add(&memory);
 	summary = summarize(0, -1);

@@ -91,7 +91,7 @@ static int64_t read_cgroup(struct gg_buf *text)
 	return read_file(path, text) ? strtoll(gg_buf_text(text), NULL, 10) : -1;
 }
 
-int64_t gg_memory_max_rss(pid_t pid)
+int64_t gg_memory_readings_max_rss(pid_t pid)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	char path[64];
@@ -106,14 +106,14 @@ int64_t gg_memory_max_rss(pid_t pid)
  * True if the process is due in this round: it missed the last walk of all processes, or it is new
  * and old enough that an estimated walk takes a small part of its life.
  */
-static bool is_walk_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *set,
+static bool is_walk_due(const struct gg_memory_readings *readings, const struct gg_process_set *set,
                         const struct gg_member *member)
 {
 	int64_t age_ns = set->writer->now_ns - member->target->record.start_ns;
 	int64_t cost_ns = WALK_NS + member->reading.rss_bytes / PAGE_BYTES * WALK_PAGE_NS;
 
-	if (member->walked_ns != 0 || rounds->walks_begin)
-		return member->walked_ns < rounds->walks_ns;
+	if (member->walked_ns != 0 || readings->walks_begin)
+		return member->walked_ns < readings->walks_ns;
 	/*
 	 * With several processes a new one soon triggers a walk of all of them (are_all_due), so
 	 * its own first walk is worth less, and waits longer.
@@ -132,7 +132,7 @@ static size_t private_bytes(const struct gg_target *target)
 	return gg_region_private_bytes(&options);
 }
 
-static void walk(struct gg_memory_rounds *rounds, struct gg_member *member, struct gg_buf *text)
+static void walk(struct gg_memory_readings *readings, struct gg_member *member, struct gg_buf *text)
 {
 	struct gg_profile_memory *reading = &member->reading;
 	const struct gg_smaps *parts = &member->parts;
@@ -143,9 +143,9 @@ static void walk(struct gg_memory_rounds *rounds, struct gg_member *member, stru
 	if (!read_file(path, text))
 		return;
 	cost_ns = gg_clock_thread_ns() - before_ns;
-	if (cost_ns > rounds->longest_walk_ns)
-		rounds->longest_walk_ns = cost_ns;
-	rounds->all_walks_ns += cost_ns;
+	if (cost_ns > readings->longest_walk_ns)
+		readings->longest_walk_ns = cost_ns;
+	readings->all_walks_ns += cost_ns;
 	gg_smaps_add_up(&member->parts, gg_buf_text(text), private_bytes(member->target));
 	member->walked_ns = gg_clock_monotonic_ns();
 	reading->pss_bytes = parts->pss_bytes;
@@ -158,15 +158,15 @@ static void walk(struct gg_memory_rounds *rounds, struct gg_member *member, stru
  * True if all processes are due in this round.  If one of several processes began after the last
  * such walk, its sum lacks that process.  Then the next walk may begin earlier than otherwise.
  */
-static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_process_set *set,
+static bool are_all_due(const struct gg_memory_readings *readings, const struct gg_process_set *set,
                         uint64_t now_ns)
 {
 	size_t count = 0, new_count = 0;
 
-	if (now_ns >= rounds->next_walks_ns)
+	if (now_ns >= readings->next_walks_ns)
 		return true;
-	if (now_ns < rounds->walks_ns + rounds->longest_walk_ns * FIRST_WALK_PART ||
-	    now_ns < rounds->walks_ns + rounds->all_walks_ns * ALL_WALKS_PART)
+	if (now_ns < readings->walks_ns + readings->longest_walk_ns * FIRST_WALK_PART ||
+	    now_ns < readings->walks_ns + readings->all_walks_ns * ALL_WALKS_PART)
 		return false;
 	for (const struct gg_member *member = set->first; member != NULL; member = member->next) {
 		count += member->reading.rss_bytes >= 0;
@@ -181,29 +181,30 @@ static bool are_all_due(const struct gg_memory_rounds *rounds, const struct gg_p
  * out, the rest stays due, and the next round goes on with it: next_walks_ns is UINT64_MAX until
  * all are walked.
  */
-static void walk_all(struct gg_memory_rounds *rounds, struct gg_process_set *set, uint64_t start_ns,
-                     struct gg_buf *text)
+static void walk_all(struct gg_memory_readings *readings, struct gg_process_set *set,
+                     uint64_t start_ns, struct gg_buf *text)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns(),
 		 end_ns = gg_clock_thread_ns() + WALKS_MS * GG_NS_PER_MS;
 
-	rounds->walks_begin = are_all_due(rounds, set, now_ns);
-	if (rounds->walks_begin) {
+	readings->walks_begin = are_all_due(readings, set, now_ns);
+	if (readings->walks_begin) {
 		end_ns += (ALL_WALKS_MS - WALKS_MS) * GG_NS_PER_MS;
-		rounds->walks_ns = now_ns;
-		rounds->next_walks_ns = UINT64_MAX;
-		rounds->longest_walk_ns = rounds->all_walks_ns = 0;
+		readings->walks_ns = now_ns;
+		readings->next_walks_ns = UINT64_MAX;
+		readings->longest_walk_ns = readings->all_walks_ns = 0;
 	}
 	for (struct gg_member *member = set->first; member != NULL; member = member->next) {
-		if (member->reading.rss_bytes < 0 || !is_walk_due(rounds, set, member))
+		if (member->reading.rss_bytes < 0 || !is_walk_due(readings, set, member))
 			continue;
 		if (gg_clock_thread_ns() >= end_ns)
 			return;
-		walk(rounds, member, text);
+		walk(readings, member, text);
 		member->reading.span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
 	}
-	if (rounds->next_walks_ns == UINT64_MAX)
-		rounds->next_walks_ns = rounds->walks_ns + rounds->longest_walk_ns * WALK_PART;
+	if (readings->next_walks_ns == UINT64_MAX)
+		readings->next_walks_ns = readings->walks_ns +
+		                          readings->longest_walk_ns * WALK_PART;
 }
 
 /* --- rounds --- */
@@ -215,7 +216,7 @@ static void read_status(struct gg_member *member, int64_t time_ns, uint64_t star
 	struct gg_profile_memory *reading = &member->reading;
 	char path[64];
 
-	*reading = gg_memory_unknown(target->id, time_ns);
+	*reading = gg_profile_memory_unknown(target->id, time_ns);
 	snprintf(path, sizeof(path), "/proc/%u/status", target->pid);
 	if (!read_file(path, text))
 		return;
@@ -288,7 +289,7 @@ static int write_round(struct gg_process_set *set, struct gg_profile_memory *all
 	return writer->status;
 }
 
-int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set)
+int gg_memory_readings_take(struct gg_memory_readings *readings, struct gg_process_set *set)
 {
 	struct gg_profile_writer *writer = set->writer;
 	uint64_t start_ns = gg_clock_monotonic_ns();
@@ -297,15 +298,15 @@ int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 
 	/* The round begins here: draining the rings before may have taken long. */
 	writer->now_ns = (int64_t)(start_ns - writer->start_ns);
-	all = gg_memory_unknown(0, writer->now_ns);
+	all = gg_profile_memory_unknown(0, writer->now_ns);
 	all.live_bytes = live_bytes(set);
 	for (struct gg_member *member = set->first; member != NULL; member = member->next)
 		read_status(member, all.time_ns, start_ns, &text);
-	walk_all(rounds, set, start_ns, &text);
-	rounds->last_ns = writer->now_ns;
-	rounds->cost_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
-	if (all.live_bytes > rounds->most_live_bytes)
-		rounds->most_live_bytes = all.live_bytes;
+	walk_all(readings, set, start_ns, &text);
+	readings->last_ns = writer->now_ns;
+	readings->cost_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	if (all.live_bytes > readings->most_live_bytes)
+		readings->most_live_bytes = all.live_bytes;
 	all.cgroup_bytes = read_cgroup(&text);
 	if (writer->status == 0 && write_round(set, &all) == 0)
 		gg_profile_writer_keep(writer,
@@ -314,26 +315,26 @@ int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 }
 
 /* True if the live estimate exceeds its maximum of all rounds so far that a round is due. */
-static bool has_grown(const struct gg_memory_rounds *rounds, const struct gg_process_set *set)
+static bool has_grown(const struct gg_memory_readings *readings, const struct gg_process_set *set)
 {
-	int64_t pause_ns = rounds->cost_ns * ROUND_PART;
+	int64_t pause_ns = readings->cost_ns * ROUND_PART;
 	double live = live_bytes(set);
 
-	return live > rounds->most_live_bytes * GROWTH_SHARE + GROWTH_LEAST_BYTES &&
-	       set->writer->now_ns - rounds->last_ns >=
+	return live > readings->most_live_bytes * GROWTH_SHARE + GROWTH_LEAST_BYTES &&
+	       set->writer->now_ns - readings->last_ns >=
 	               (pause_ns > GROWTH_LEAST_NS ? pause_ns : GROWTH_LEAST_NS);
 }
 
-int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *set)
+int gg_memory_readings_watch(struct gg_memory_readings *readings, struct gg_process_set *set)
 {
 	int64_t now_ns = set->writer->now_ns, pause_ns = now_ns / 4;
-	bool has_more = has_grown(rounds, set);
+	bool has_more = has_grown(readings, set);
 
-	if (now_ns < rounds->next_ns && !has_more)
+	if (now_ns < readings->next_ns && !has_more)
 		return set->writer->status;
 	/* At the first call no process has started yet. */
-	if (rounds->next_ns > 0 || has_more)
-		gg_memory_read(rounds, set);
+	if (readings->next_ns > 0 || has_more)
+		gg_memory_readings_take(readings, set);
 	/* With a pause of a quarter of the run, no reading is older than a quarter of the run. */
 	if (pause_ns < ROUND_LEAST_NS)
 		pause_ns = ROUND_LEAST_NS;
@@ -341,6 +342,6 @@ int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *set)
 		pause_ns = ROUND_MOST_NS;
 	if (has_more && pause_ns > SETTLED_NS)
 		pause_ns = SETTLED_NS;
-	rounds->next_ns = now_ns + pause_ns;
+	readings->next_ns = now_ns + pause_ns;
 	return set->writer->status;
 }

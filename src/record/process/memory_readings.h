@@ -31,7 +31,7 @@
 #include "record/process/process_set.h"
 
 /* The schedule of rounds and walks.  All zero: no round was read yet. */
-struct gg_memory_rounds {
+struct gg_memory_readings {
 	int64_t next_ns;        /* session time: when the next round is due */
 	int64_t last_ns;        /* session time of the last round */
 	int64_t cost_ns;        /* duration of the last round */
@@ -45,10 +45,10 @@ struct gg_memory_rounds {
 };
 
 /* Reads a round if one is due. */
-int gg_memory_watch(struct gg_memory_rounds *rounds, struct gg_process_set *set);
+int gg_memory_readings_watch(struct gg_memory_readings *readings, struct gg_process_set *set);
 
 /* Reads a round now: writes a record for each process and one for the session. */
-int gg_memory_read(struct gg_memory_rounds *rounds, struct gg_process_set *set);
+int gg_memory_readings_take(struct gg_memory_readings *readings, struct gg_process_set *set);
 
 /* Returns the kernel's maximum of a process's resident bytes (VmHWM); -1: unknown. */
-int64_t gg_memory_max_rss(pid_t pid);
+int64_t gg_memory_readings_max_rss(pid_t pid);

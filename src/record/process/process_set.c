@@ -239,7 +239,8 @@ static const char *find_ending(const struct gg_process_set *set, struct gg_membe
 static void add_max_rss(struct gg_process_set *set, const struct gg_member *member)
 {
 	struct gg_profile_writer *writer = set->writer;
-	struct gg_profile_memory memory = gg_memory_unknown(member->target->id, writer->now_ns);
+	struct gg_profile_memory memory = gg_profile_memory_unknown(member->target->id,
+	                                                            writer->now_ns);
 	const struct gg_ending *ending = gg_endings_find(&set->endings, (pid_t)member->target->pid);
 
 	if (ending == NULL || ending->max_rss_bytes < 0)

@@ -77,7 +77,7 @@ struct session {
 	bool stop_asked; /* a signal arrived after the command had ended */
 	int exit_status;
 	int64_t next_second_ns, next_scan_ns;
-	struct gg_memory_rounds memory;
+	struct gg_memory_readings memory;
 	int64_t copy_rss_bytes;   /* maximum RSS of the command's process before its exec() */
 	int64_t embryos_until_ns; /* incomplete regions are checked often until then */
 };
@@ -244,7 +244,7 @@ static int begin_command(struct session *s)
 	                         s->error);
 	gg_launch_environment_done(&environment);
 	if (status == 0)
-		s->copy_rss_bytes = gg_memory_max_rss(s->launch.pid);
+		s->copy_rss_bytes = gg_memory_readings_max_rss(s->launch.pid);
 	return status;
 }
 
@@ -430,7 +430,7 @@ static int work(struct session *s)
 		gg_process_names_watch(&s->processes);
 	}
 	gg_unprofiled_look(&s->processes, s->launch.pid);
-	gg_memory_watch(&s->memory, &s->processes);
+	gg_memory_readings_watch(&s->memory, &s->processes);
 	if (s->writer.now_ns >= s->next_second_ns) {
 		commit(s);
 		compact(s);
@@ -508,7 +508,7 @@ static int complete(struct session *s)
 	s->writer.now_ns = now_of(s);
 	gg_progress_line_begin(&s->progress, !s->options->quiet && isatty(STDERR_FILENO));
 	gg_new_regions_scan(&s->processes);
-	gg_memory_read(&s->memory, &s->processes);
+	gg_memory_readings_take(&s->memory, &s->processes);
 	gg_process_set_finish_all(&s->processes);
 	gg_notes_add(&s->processes, s->options->command[0]);
 	gg_profile_writer_keep(&s->writer,
