@@ -298,7 +298,7 @@ static int take_snapshot(struct gg_invocation *invocation, char *path, const cha
 {
 	const struct control_options *given = invocation->options;
 	struct gg_salvage salvage;
-	int status = gg_record_salvage(&path, 1, output, &salvage, invocation->error);
+	int status = gg_region_profile_salvage(&path, 1, output, &salvage, invocation->error);
 
 	if (status == 0 && !given->quiet && salvage.why[0] != '\0')
 		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s\n", GG_PRINTABLE(output),

@@ -77,7 +77,7 @@ static int run_record(struct gg_invocation *invocation)
 {
 	const struct record_options *given = invocation->options;
 	const struct gg_cli_sampling *sampling = &given->sampling;
-	struct gg_record_options options = {
+	struct gg_session_options options = {
 		.command = invocation->operands,
 		.output = given->output,
 		.sampling_interval = gg_cli_sampling_interval(sampling),
@@ -103,7 +103,7 @@ static int run_record(struct gg_invocation *invocation)
 	status = gg_cli_check_sampling(sampling, "record", invocation->error);
 	if (status < 0)
 		return status;
-	status = gg_record_run(&options, &exit_status, invocation->error);
+	status = gg_session_run(&options, &exit_status, invocation->error);
 	if (status < 0)
 		/*
 		 * The session chose 125, 126 or 127, as env(1) does; it is the exit status of this

@@ -39,8 +39,8 @@ static int run_salvage(struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "salvage",
 		                    "'geiger ls' lists the regions of this machine.",
 		                    "no region given");
-	status = gg_record_salvage(invocation->operands, invocation->operand_count, given->output,
-	                           &salvage, invocation->error);
+	status = gg_region_profile_salvage(invocation->operands, invocation->operand_count,
+	                                   given->output, &salvage, invocation->error);
 	if (status == 0 && !given->quiet && salvage.why[0] != '\0')
 		fprintf(stderr, "geiger: wrote %s: nothing was sampled in %u region%s: %s\n",
 		        GG_PRINTABLE(given->output), salvage.region_count,

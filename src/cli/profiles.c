@@ -15,7 +15,7 @@
 
 int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
-	return gg_record_open_complete(ret_profile, path, error);
+	return gg_region_profile_open_complete(ret_profile, path, error);
 }
 
 int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t path_count,

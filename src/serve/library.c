@@ -211,7 +211,7 @@ static int load_path(struct gg_library *library, const char *path, struct gg_mod
 {
 	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
 	struct gg_profile *profile;
-	int status = gg_record_open_complete(&profile, path, error);
+	int status = gg_region_profile_open_complete(&profile, path, error);
 
 	if (status < 0)
 		return status;
@@ -461,8 +461,9 @@ static int open_path(struct gg_library *library, const char *path, struct gg_err
 	snprintf(library->title, sizeof(library->title), "%.250s", gg_path_base(path));
 	if (library->is_folder)
 		return 0;
-	status = gg_record_open(&profile, library->path,
-	                        error); /* refuse other files now, not at the first request */
+	status = gg_region_profile_open(
+		&profile, library->path,
+		error); /* refuse other files now, not at the first request */
 	if (status == 0)
 		gg_profile_close(profile);
 	return status;

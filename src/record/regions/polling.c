@@ -81,7 +81,7 @@ static int begin(struct gg_polling *polling, const char *path, struct gg_error *
 		.interval_bytes = (double)header.control.interval_bytes,
 		.exit_status = -1,
 	};
-	return gg_load_note_region(&polling->writer, polling->target);
+	return gg_region_profile_note(&polling->writer, polling->target);
 }
 
 int gg_polling_open(struct gg_polling **ret_polling, const char *path, struct gg_error *error)

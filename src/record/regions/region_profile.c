@@ -137,7 +137,7 @@ static int note_what_is_missing(struct gg_profile_writer *writer, const struct r
 	return writer->status;
 }
 
-int gg_load_note_region(struct gg_profile_writer *writer, const struct gg_target *target)
+int gg_region_profile_note(struct gg_profile_writer *writer, const struct gg_target *target)
 {
 	const struct region region = { .header = target->reader.header };
 	char why[GG_SALVAGE_WHY_MAX] = "";
@@ -260,7 +260,8 @@ static int read_region(struct region *region, const char *path, struct gg_error 
 	return region->path != NULL ? 0 : gg_error_memory(error, path);
 }
 
-int gg_record_load_region(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+int gg_region_profile_load(struct gg_profile **ret_profile, const char *path,
+                           struct gg_error *error)
 {
 	struct gg_profile *profile = NULL;
 	struct region region = { 0 };
@@ -281,7 +282,8 @@ int gg_record_load_region(struct gg_profile **ret_profile, const char *path, str
 	return status;
 }
 
-int gg_record_open(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+int gg_region_profile_open(struct gg_profile **ret_profile, const char *path,
+                           struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	uint64_t magic = 0;
@@ -293,16 +295,16 @@ int gg_record_open(struct gg_profile **ret_profile, const char *path, struct gg_
 	            magic == GG_REGION_MAGIC;
 	close(fd);
 	if (is_region)
-		return gg_record_load_region(ret_profile, path, error);
+		return gg_region_profile_load(ret_profile, path, error);
 	return gg_profile_open(ret_profile, path, error);
 }
 
 /* A profile that a recorder still writes is opened as it is: only its recorder may complete it. */
-int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
-                            struct gg_error *error)
+int gg_region_profile_open_complete(struct gg_profile **ret_profile, const char *path,
+                                    struct gg_error *error)
 {
 	struct gg_profile *profile;
-	int status = gg_record_open(&profile, path, error);
+	int status = gg_region_profile_open(&profile, path, error);
 
 	if (status < 0)
 		return status;
@@ -375,8 +377,8 @@ static int collect(struct regions *regions, char *const *paths, int count)
 	return status;
 }
 
-int gg_record_salvage(char *const *paths, int count, const char *output,
-                      struct gg_salvage *ret_salvage, struct gg_error *error)
+int gg_region_profile_salvage(char *const *paths, int count, const char *output,
+                              struct gg_salvage *ret_salvage, struct gg_error *error)
 {
 	struct regions regions = { .error = error };
 	struct gg_symbolize_result symbols;

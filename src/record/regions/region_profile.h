@@ -15,22 +15,25 @@
 #include "profile/profile.h"
 
 /* Makes a profile of one region in memory; its process may be alive or dead. */
-GG_MUST_CHECK int gg_record_load_region(struct gg_profile **ret_profile, const char *path,
-                                        struct gg_error *error);
+GG_MUST_CHECK int gg_region_profile_load(struct gg_profile **ret_profile, const char *path,
+                                         struct gg_error *error);
 
 /* Opens a profile, or a region as a profile, for reports.  The first bytes of the file decide. */
-GG_MUST_CHECK int gg_record_open(struct gg_profile **ret_profile, const char *path,
-                                 struct gg_error *error);
+GG_MUST_CHECK int gg_region_profile_open(struct gg_profile **ret_profile, const char *path,
+                                         struct gg_error *error);
 
-/* As gg_record_open(), but completes an unfinished profile in memory (unfinished_profiles.h). */
-GG_MUST_CHECK int gg_record_open_complete(struct gg_profile **ret_profile, const char *path,
-                                          struct gg_error *error);
+/*
+ * As gg_region_profile_open(), but completes an unfinished profile in memory
+ * (unfinished_profiles.h).
+ */
+GG_MUST_CHECK int gg_region_profile_open_complete(struct gg_profile **ret_profile, const char *path,
+                                                  struct gg_error *error);
 
 struct gg_profile_writer;
 struct gg_target;
 
 /* Adds notes that the process inherited samples and that the agent cannot see all of its memory. */
-int gg_load_note_region(struct gg_profile_writer *writer, const struct gg_target *target);
+int gg_region_profile_note(struct gg_profile_writer *writer, const struct gg_target *target);
 
 enum { GG_SALVAGE_WHY_MAX = 400 };
 
@@ -45,5 +48,5 @@ struct gg_salvage {
  * Writes one profile of all given regions and of all regions in given directories (such as a
  * session's) into the file `output`.  Pids identify the parents.
  */
-GG_MUST_CHECK int gg_record_salvage(char *const *paths, int count, const char *output,
-                                    struct gg_salvage *ret_salvage, struct gg_error *error);
+GG_MUST_CHECK int gg_region_profile_salvage(char *const *paths, int count, const char *output,
+                                            struct gg_salvage *ret_salvage, struct gg_error *error);

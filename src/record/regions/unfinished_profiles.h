@@ -3,9 +3,9 @@
  * unfinished_profiles - profiles whose recorder was killed or could not write any more.
  *
  * Such a profile has no end time and no symbols.  Reports complete a copy of it in memory
- * (gg_record_open_complete), and `geiger symbolize` completes the file; `geiger sql` shows the file
- * as it is.  A profile that is still recorded has no end time either, but its recorder is always in
- * a transaction.
+ * (gg_region_profile_open_complete), and `geiger symbolize` completes the file; `geiger sql` shows
+ * the file as it is.  A profile that is still recorded has no end time either, but its recorder is
+ * always in a transaction.
  */
 #pragma once
 

@@ -61,7 +61,7 @@ enum {
 };
 
 struct session {
-	const struct gg_record_options *options;
+	const struct gg_session_options *options;
 	struct gg_error *error;
 	struct gg_recorder_signals signals;
 	struct gg_launch launch;
@@ -118,7 +118,7 @@ static void choose_path(struct session *s)
  * The interval and the scheme as agents will read them: from the options, otherwise from the user's
  * environment.  An agent replaces invalid values by the defaults, and so do these functions.
  */
-static uint64_t interval_of(const struct gg_record_options *options)
+static uint64_t interval_of(const struct gg_session_options *options)
 {
 	const char *value = getenv("GEIGER_INTERVAL");
 	uint64_t bytes = options->sampling_interval;
@@ -128,7 +128,7 @@ static uint64_t interval_of(const struct gg_record_options *options)
 	return bytes;
 }
 
-static enum gg_scheme scheme_of(const struct gg_record_options *options)
+static enum gg_scheme scheme_of(const struct gg_session_options *options)
 {
 	const char *name = options->scheme != NULL ? options->scheme : getenv("GEIGER_SCHEME");
 	enum gg_scheme scheme = GG_SCHEME_POISSON;
@@ -209,7 +209,7 @@ static void warn_of_scheme(const struct session *s)
 
 static int begin_command(struct session *s)
 {
-	const struct gg_record_options *options = s->options;
+	const struct gg_session_options *options = s->options;
 	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX],
 		log[GG_SESSION_DIRECTORY_PATH_MAX + 16];
 	struct gg_launch_settings settings = {
@@ -534,7 +534,7 @@ static int complete(struct session *s)
 /* Prints the last line: where the profile is, or why it is incomplete and which regions remain. */
 static void report(struct session *s)
 {
-	const struct gg_record_options *options = s->options;
+	const struct gg_session_options *options = s->options;
 	char line[GG_ERROR_LINE_MAX];
 
 	if (s->writer.status < 0) {
@@ -640,8 +640,8 @@ static void end(struct session *s)
 	gg_buf_done(&s->command);
 }
 
-int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,
-                  struct gg_error *error)
+int gg_session_run(const struct gg_session_options *options, int *ret_exit_status,
+                   struct gg_error *error)
 {
 	struct session *s = calloc(1, sizeof(*s));
 	int status;

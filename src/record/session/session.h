@@ -2,10 +2,10 @@
 /*
  * session - runs a command and writes one profile of it and of all its descendants.
  *
- *   struct gg_record_options options = { .command = argv };
+ *   struct gg_session_options options = { .command = argv };
  *   int exit_status;
  *
- *   if (gg_record_run(&options, &exit_status, error) < 0)
+ *   if (gg_session_run(&options, &exit_status, error) < 0)
  *           return error->status;        exit_status is 125, 126 or 127
  *   return exit_status;
  *
@@ -28,7 +28,7 @@
 
 #include "base/error.h"
 
-struct gg_record_options {
+struct gg_session_options {
 	char **command;             /* ends with NULL */
 	const char *output;         /* NULL: NAME.PID.geiger */
 	uint64_t sampling_interval; /* 0: the agent's default */
@@ -46,5 +46,5 @@ struct gg_record_options {
 	void *context;
 };
 
-int gg_record_run(const struct gg_record_options *options, int *ret_exit_status,
-                  struct gg_error *error);
+int gg_session_run(const struct gg_session_options *options, int *ret_exit_status,
+                   struct gg_error *error);
