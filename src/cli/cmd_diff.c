@@ -80,10 +80,10 @@ static int name_functions(const struct diff_options *options, const struct loade
                           const struct loaded_profile *after, struct gg_error *error)
 {
 	struct gg_model *models[] = { before->model, after->model };
-	const struct gg_names_query query = { .full_names = options->common.full_names,
-		                              .across_builds = true };
+	const struct gg_model_name_options naming = { .full_names = options->common.full_names,
+		                                      .across_builds = true };
 
-	return gg_model_name_functions(models, 2, &query, error);
+	return gg_model_name_functions(models, 2, &naming, error);
 }
 
 /*

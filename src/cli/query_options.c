@@ -73,12 +73,12 @@ const struct gg_option gg_cli_name_options[] = {
 int gg_cli_load_named(struct gg_model **ret_model, const char *path,
                       const struct gg_report_options *options, struct gg_error *error)
 {
-	const struct gg_names_query query = { .full_names = true };
+	const struct gg_model_name_options naming = { .full_names = true };
 	int status = gg_cli_load(ret_model, &path, 1, error);
 
 	if (status < 0 || !options->full_names)
 		return status;
-	status = gg_model_name_functions(ret_model, 1, &query, error);
+	status = gg_model_name_functions(ret_model, 1, &naming, error);
 	if (status < 0)
 		gg_model_free(*ret_model);
 	return status;

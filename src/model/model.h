@@ -265,7 +265,7 @@ void gg_model_add_aggregate(const struct gg_model *model, struct gg_tally *tally
 /* --- names and stacks ----------------------------------------------------------------------- */
 
 /* How gg_model_name_functions() names functions. */
-struct gg_names_query {
+struct gg_model_name_options {
 	/* Screens show full names, and "helper [a.c]" where files distinguish functions. */
 	bool full_names;
 	/* The models come from different builds, so names leave out what differs between builds. */
@@ -278,7 +278,7 @@ struct gg_names_query {
  * threads read the models.  -ENOMEM.
  */
 GG_MUST_CHECK int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
-                                          const struct gg_names_query *query,
+                                          const struct gg_model_name_options *options,
                                           struct gg_error *error);
 
 /* The innermost frame of a stack. */

@@ -335,32 +335,32 @@ static size_t length_without_hash(const char *full)
 }
 
 static struct called called_of(struct gg_model_builder *builder, struct gg_model_function *function,
-                               struct gg_model_builder *first, const struct gg_names_query *query,
-                               bool *failed)
+                               struct gg_model_builder *first,
+                               const struct gg_model_name_options *options, bool *failed)
 {
 	struct called called = { .builder = builder,
 		                 .function = function,
 		                 .full_name = function->full_name,
 		                 .file = function->file,
-		                 .name = query->full_names ? function->full_name
-		                                           : function->short_name };
+		                 .name = options->full_names ? function->full_name
+		                                             : function->short_name };
 	char *full;
 
-	if (builder == first && !query->across_builds)
+	if (builder == first && !options->across_builds)
 		return called; /* the texts belong to this model already */
 	full = strdup(function->full_name);
 	if (full == NULL) {
 		*failed = true;
 		return called;
 	}
-	if (query->across_builds) {
+	if (options->across_builds) {
 		full[length_without_hash(full)] = '\0';
 		called.file = gg_path_base(called.file);
 	}
 	called.full_name = gg_model_text(first, full, failed);
 	called.file = gg_model_text(first, called.file, failed);
-	called.name = query->full_names ? called.full_name
-	                                : gg_model_text(first, function->short_name, failed);
+	called.name = options->full_names ? called.full_name
+	                                  : gg_model_text(first, function->short_name, failed);
 	free(full);
 	return called;
 }
@@ -430,20 +430,20 @@ static int call_all(struct called *called, size_t count)
 
 /* Adds the named functions of a model to called[0..*count). */
 static bool add_called(struct called *called, size_t *count, struct gg_model_builder *builder,
-                       struct gg_model_builder *first, const struct gg_names_query *query)
+                       struct gg_model_builder *first, const struct gg_model_name_options *options)
 {
 	struct gg_model_function *functions = builder->functions.items;
 	bool failed = false;
 
 	for (size_t i = 0; i < builder->functions.count && !failed; i++)
 		if (functions[i].is_named)
-			called[(*count)++] = called_of(builder, &functions[i], first, query,
+			called[(*count)++] = called_of(builder, &functions[i], first, options,
 			                               &failed);
 	return !failed;
 }
 
 int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
-                            const struct gg_names_query *query, struct gg_error *error)
+                            const struct gg_model_name_options *options, struct gg_error *error)
 {
 	struct called *called;
 	size_t most = 1, count = 0;
@@ -456,7 +456,7 @@ int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
 		return gg_error_memory(error, "names");
 	for (size_t i = 0; i < model_count && status == 0; i++)
 		if (!add_called(called, &count, gg_model_builder_of(models[i]),
-		                gg_model_builder_of(models[0]), query))
+		                gg_model_builder_of(models[0]), options))
 			status = -ENOMEM;
 	if (status == 0)
 		status = call_all(called, count);

@@ -196,7 +196,7 @@ int gg_model_complete_locations(struct gg_model_builder *builder)
 	if (gg_model_unite_functions(builder) < 0)
 		return -ENOMEM;
 	model = gg_model_builder_publish(builder);
-	if (gg_model_name_functions(&model, 1, &(struct gg_names_query){ 0 }, NULL) < 0)
+	if (gg_model_name_functions(&model, 1, &(struct gg_model_name_options){ 0 }, NULL) < 0)
 		return -ENOMEM;
 	functions = builder->functions.items;
 	locations = builder->locations.items;

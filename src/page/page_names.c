@@ -167,8 +167,8 @@ int gg_page_name_functions(struct gg_model *model, struct gg_model *before, stru
 {
 	struct gg_model *models[] = { before, model };
 
-	return gg_model_name_functions(models, 2, &(struct gg_names_query){ .across_builds = true },
-	                               error);
+	return gg_model_name_functions(
+		models, 2, &(struct gg_model_name_options){ .across_builds = true }, error);
 }
 
 static int enter_modules(struct gg_page_names *names)

@@ -56,8 +56,8 @@ struct cached_data {
 struct gg_library {
 	char *path;
 	bool is_folder;
-	struct gg_watch *watch; /* NULL: the library has files */
-	struct gg_names *names; /* names for frames of recordings that still run */
+	struct gg_watch *watch;      /* NULL: the library has files */
+	struct gg_live_names *names; /* names for frames of recordings that still run */
 	char title[256];
 	double confidence;
 	struct cached_data cache[CACHE_COUNT];

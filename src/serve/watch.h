@@ -33,7 +33,7 @@ struct gg_watch {
 	struct gg_page_watch points[GG_WATCH_POINTS_MAX];
 	size_t count;
 	struct gg_polling *polling;
-	struct gg_names *names;
+	struct gg_live_names *names;
 	struct gg_model *model; /* made by the last gg_watch_model() */
 };
 

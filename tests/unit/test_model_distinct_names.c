@@ -239,7 +239,7 @@ TEST(instances_of_a_template_are_rows_of_their_own)
 		{ "create<...>", "Pear* create<Pear>()", "_Z6createI4PearEPT_v", "t.cc", 4 },
 	};
 	struct gg_model *model = load(fruits, 3);
-	struct gg_names_query full = { .full_names = true };
+	struct gg_model_name_options full = { .full_names = true };
 
 	asks(model, GG_BY_FUNCTION, NULL, "2 create<Apple> (made) / 1 create<Pear> (made)");
 	asks(model, GG_BY_STACK, NULL, "1 create<Apple> / 1 create<Apple> / 1 create<Pear>");
@@ -326,11 +326,11 @@ TEST(models_of_two_builds_get_names_that_are_equal_for_equal_functions)
 		{ "helper", "helper", NULL, "/build/2/b.c", 1 },
 	};
 	struct gg_model *models[] = { load(before, 3), load(after, 4) };
-	struct gg_names_query query = { .across_builds = true };
+	struct gg_model_name_options options = { .across_builds = true };
 
 	asks(models[0], GG_BY_FUNCTION, NULL,
 	     "1 create<...> (made) / 1 a::f (made) / 1 helper (made)");
-	CHECK_EQ_I64(gg_model_name_functions(models, 2, &query, &error), 0);
+	CHECK_EQ_I64(gg_model_name_functions(models, 2, &options, &error), 0);
 	asks(models[0], GG_BY_FUNCTION, NULL,
 	     "1 create<Pear> (made) / 1 a::f (made) / 1 helper [a.c] (made)");
 	asks(models[1], GG_BY_FUNCTION, NULL,

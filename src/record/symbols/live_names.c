@@ -50,7 +50,7 @@ struct unnamed {
 	uint32_t frame, place;
 };
 
-struct gg_names {
+struct gg_live_names {
 	struct gg_map module_map, place_map, text_map;
 	GG_ARRAY(struct live_module) modules;
 	GG_ARRAY(struct place) places;
@@ -62,7 +62,7 @@ struct gg_names {
 
 /* State while a profile is read. */
 struct learning {
-	struct gg_names *names;
+	struct gg_live_names *names;
 	GG_ARRAY(uint32_t) module_of; /* by the profile's module id: index + 1; 0: unknown */
 	GG_ARRAY(uint8_t) is_named;   /* by the profile's frame id */
 	struct gg_error *error;
@@ -73,7 +73,7 @@ enum { NAMED_ID_LIMIT = 1 << 27 };
 /* --- modules, places and texts ------------------------------------------------------------- */
 
 /* Forgets everything but the end of the pause, which protects the processor. */
-static void forget(struct gg_names *names)
+static void forget(struct gg_live_names *names)
 {
 	for (size_t i = 0; i < names->modules.count; i++) {
 		free(names->modules.items[i].path);
@@ -89,16 +89,16 @@ static void forget(struct gg_names *names)
 	gg_array_done(&names->lines);
 	gg_array_done(&names->texts);
 	gg_array_done(&names->unnamed);
-	*names = (struct gg_names){ .rest_until_ns = names->rest_until_ns };
+	*names = (struct gg_live_names){ .rest_until_ns = names->rest_until_ns };
 }
 
-int gg_live_names_new(struct gg_names **ret_names, struct gg_error *error)
+int gg_live_names_new(struct gg_live_names **ret_names, struct gg_error *error)
 {
 	*ret_names = calloc(1, sizeof(**ret_names));
 	return *ret_names == NULL ? gg_error_memory(error, "names") : 0;
 }
 
-void gg_live_names_free(struct gg_names *names)
+void gg_live_names_free(struct gg_live_names *names)
 {
 	if (names == NULL)
 		return;
@@ -107,7 +107,7 @@ void gg_live_names_free(struct gg_names *names)
 }
 
 struct wanted {
-	const struct gg_names *names;
+	const struct gg_live_names *names;
 	const void *what;
 };
 
@@ -119,7 +119,7 @@ static bool is_text(uint64_t number, const void *context)
 }
 
 /* Returns the module's own copy of the text.  NULL for NULL, or without memory. */
-static const char *keep_text(struct gg_names *names, const char *text)
+static const char *keep_text(struct gg_live_names *names, const char *text)
 {
 	struct wanted wanted = { names, text };
 	uint64_t hash, found;
@@ -155,7 +155,7 @@ static bool is_module(uint64_t number, const void *context)
 }
 
 /* Returns the module's index + 1; 0 without memory. */
-static uint32_t keep_module(struct gg_names *names, const struct gg_profile_module *other)
+static uint32_t keep_module(struct gg_live_names *names, const struct gg_profile_module *other)
 {
 	struct wanted wanted = { names, other };
 	uint64_t hash = gg_hash_bytes(other->path, strlen(other->path),
@@ -193,7 +193,7 @@ static bool is_place(uint64_t number, const void *context)
 }
 
 /* Returns the place's index; UINT32_MAX without memory. */
-static uint32_t keep_place(struct gg_names *names, uint32_t module, uint64_t address)
+static uint32_t keep_place(struct gg_live_names *names, uint32_t module, uint64_t address)
 {
 	const struct place place = { .module = module, .address = address };
 	struct wanted wanted = { names, &place };
@@ -241,7 +241,7 @@ static int take_line(const struct gg_profile_line *line, void *context)
 static int take_frame(const struct gg_profile_frame *frame, void *context)
 {
 	struct learning *learning = context;
-	struct gg_names *names = learning->names;
+	struct gg_live_names *names = learning->names;
 	uint32_t module = frame->module < learning->module_of.count
 	                          ? learning->module_of.items[frame->module]
 	                          : 0;
@@ -261,7 +261,8 @@ static int take_frame(const struct gg_profile_frame *frame, void *context)
  * Lists the unnamed frames of the profile.  The order matters: frames need the modules' numbers,
  * and need to know which frames have lines.
  */
-static int read_profile(struct gg_names *names, struct gg_profile *profile, struct gg_error *error)
+static int read_profile(struct gg_live_names *names, struct gg_profile *profile,
+                        struct gg_error *error)
 {
 	struct learning learning = { .names = names, .error = error };
 	int status;
@@ -280,7 +281,7 @@ static int read_profile(struct gg_names *names, struct gg_profile *profile, stru
 /* --- looking up ---------------------------------------------------------------------------- */
 
 /* True if the place was not looked up yet, or if a JIT compiler may have named it since. */
-static bool is_wanted(const struct gg_names *names, const struct place *place, uint64_t now_ns)
+static bool is_wanted(const struct gg_live_names *names, const struct place *place, uint64_t now_ns)
 {
 	if (place->asked_ns == 0)
 		return true;
@@ -288,7 +289,7 @@ static bool is_wanted(const struct gg_names *names, const struct place *place, u
 	       now_ns - place->asked_ns > ASK_AGAIN_NS;
 }
 
-static bool has_wanted(const struct gg_names *names, uint64_t now_ns)
+static bool has_wanted(const struct gg_live_names *names, uint64_t now_ns)
 {
 	for (size_t i = 0; i < names->unnamed.count; i++)
 		if (is_wanted(names, &names->places.items[names->unnamed.items[i].place], now_ns))
@@ -308,7 +309,7 @@ static int compare_unnamed(const void *a, const void *b, void *context)
 }
 
 /* Stores the lines that were found for a place.  Without memory it stores fewer. */
-static void keep_lines(struct gg_names *names, struct place *place,
+static void keep_lines(struct gg_live_names *names, struct place *place,
                        const struct gg_symbol_frame *frames, size_t count)
 {
 	place->first_line = (uint32_t)names->lines.count;
@@ -345,7 +346,7 @@ struct question {
  * Collects the places to look up.  Sorting by module makes the addresses of each module one range.
  * False: there is no memory.
  */
-static bool ask_for(struct gg_names *names, uint64_t now_ns, struct question *question)
+static bool ask_for(struct gg_live_names *names, uint64_t now_ns, struct question *question)
 {
 	uint32_t last = UINT32_MAX;
 
@@ -381,7 +382,7 @@ static bool ask_for(struct gg_names *names, uint64_t now_ns, struct question *qu
 	return true;
 }
 
-static int look_up(struct gg_names *names, struct gg_error *error)
+static int look_up(struct gg_live_names *names, struct gg_error *error)
 {
 	const struct gg_symbol_options options = { .offline = true,
 		                                   .limit_seconds = LIMIT_SECONDS };
@@ -415,7 +416,8 @@ static int look_up(struct gg_names *names, struct gg_error *error)
 	return status;
 }
 
-int gg_live_names_learn(struct gg_names *names, struct gg_profile *profile, struct gg_error *error)
+int gg_live_names_learn(struct gg_live_names *names, struct gg_profile *profile,
+                        struct gg_error *error)
 {
 	int status;
 
@@ -430,7 +432,7 @@ int gg_live_names_learn(struct gg_names *names, struct gg_profile *profile, stru
 
 int gg_live_names_tell(gg_line_visit *visit, void *visitor, void *context)
 {
-	const struct gg_names *names = context;
+	const struct gg_live_names *names = context;
 	int status = 0;
 
 	for (size_t i = 0; i < names->unnamed.count; i++) {

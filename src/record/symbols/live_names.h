@@ -26,16 +26,16 @@
 
 #include "profile/profile.h"
 
-struct gg_names;
+struct gg_live_names;
 
-GG_MUST_CHECK int gg_live_names_new(struct gg_names **ret_names, struct gg_error *error);
-void gg_live_names_free(struct gg_names *names); /* NULL is fine */
+GG_MUST_CHECK int gg_live_names_new(struct gg_live_names **ret_names, struct gg_error *error);
+void gg_live_names_free(struct gg_live_names *names); /* NULL is fine */
 
 /*
  * Finds the frames of the profile without a name, and looks up new places if a look-up is due.
  * Fails with the errors of reading the profile, or -ENOMEM.
  */
-GG_MUST_CHECK int gg_live_names_learn(struct gg_names *names, struct gg_profile *profile,
+GG_MUST_CHECK int gg_live_names_learn(struct gg_live_names *names, struct gg_profile *profile,
                                       struct gg_error *error);
 
 /*
