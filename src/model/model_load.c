@@ -15,7 +15,7 @@
 #include "base/assert.h"
 #include "base/path.h"
 
-static int out_of_memory(struct gg_load *load)
+static int out_of_memory(struct gg_model_load *load)
 {
 	return gg_error_memory(load->error, "reading the profile");
 }
@@ -23,7 +23,8 @@ static int out_of_memory(struct gg_load *load)
 /* geiger writes dense ids; a file with a larger id is damaged, and its arrays would be huge. */
 enum { ID_LIMIT = 1 << 27 };
 
-static int set_number(struct gg_load *load, struct gg_numbers *numbers, uint32_t id, size_t number)
+static int set_number(struct gg_model_load *load, struct gg_numbers *numbers, uint32_t id,
+                      size_t number)
 {
 	if (id >= ID_LIMIT || number >= UINT32_MAX)
 		return gg_error_set(load->error, -EBADMSG, "reading the profile",
@@ -34,13 +35,13 @@ static int set_number(struct gg_load *load, struct gg_numbers *numbers, uint32_t
 	return 0;
 }
 
-static void note_time(struct gg_load *load, int64_t time_ns)
+static void note_time(struct gg_model_load *load, int64_t time_ns)
 {
 	if (time_ns != GG_TIME_NONE && time_ns > load->builder->model.end_ns)
 		load->builder->model.end_ns = time_ns;
 }
 
-static const char *text(struct gg_load *load, const char *value, int *status)
+static const char *text(struct gg_model_load *load, const char *value, int *status)
 {
 	bool failed = false;
 	const char *kept = gg_model_text(load->builder, value, &failed);
@@ -51,7 +52,7 @@ static const char *text(struct gg_load *load, const char *value, int *status)
 }
 
 /* The text of a symbol.  A damaged file may refer to one that it does not have. */
-static const char *name_text(struct gg_load *load, const char *value, int *status)
+static const char *name_text(struct gg_model_load *load, const char *value, int *status)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf room = { 0 };
 
@@ -61,7 +62,7 @@ static const char *name_text(struct gg_load *load, const char *value, int *statu
 	return text(load, value, status);
 }
 
-static int read_session(struct gg_load *load)
+static int read_session(struct gg_model_load *load)
 {
 	struct gg_profile_session session, *kept;
 	int status = gg_profile_session(load->profile, &session, load->error);
@@ -77,14 +78,14 @@ static int read_session(struct gg_load *load)
 	kept->kernel = text(load, session.kernel, &status);
 	kept->machine = text(load, session.machine, &status);
 	kept->geiger = text(load, session.geiger, &status);
-	kept->end_ns = gg_load_time(load, session.end_ns);
+	kept->end_ns = gg_model_load_time(load, session.end_ns);
 	note_time(load, kept->end_ns);
 	return status;
 }
 
 static int read_process(const struct gg_profile_process *process, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_profile_process *kept = gg_array_add(&load->builder->processes);
 	uint32_t *session = gg_array_add(&load->builder->process_sessions);
 	size_t number = load->builder->processes.count - 1;
@@ -95,9 +96,9 @@ static int read_process(const struct gg_profile_process *process, void *context)
 	*session = (uint32_t)load->builder->sessions.count - 1;
 	*kept = *process;
 	kept->id = (uint32_t)number;
-	kept->parent = gg_load_number(&load->processes, process->parent);
-	kept->start_ns = gg_load_time(load, process->start_ns);
-	kept->end_ns = gg_load_time(load, process->end_ns);
+	kept->parent = gg_model_load_number(&load->processes, process->parent);
+	kept->start_ns = gg_model_load_time(load, process->start_ns);
+	kept->end_ns = gg_model_load_time(load, process->end_ns);
 	kept->exe = text(load, process->exe, &status);
 	kept->command = text(load, process->command, &status);
 	kept->ending = text(load, process->ending, &status);
@@ -107,7 +108,7 @@ static int read_process(const struct gg_profile_process *process, void *context)
 
 static int read_thread(const struct gg_profile_thread *thread, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_profile_thread *kept = gg_array_add(&load->builder->threads);
 	size_t number = load->builder->threads.count - 1;
 	int status = 0;
@@ -116,14 +117,14 @@ static int read_thread(const struct gg_profile_thread *thread, void *context)
 		return out_of_memory(load);
 	*kept = *thread;
 	kept->id = (uint32_t)number;
-	kept->process = gg_load_number(&load->processes, thread->process);
-	kept->start_ns = gg_load_time(load, thread->start_ns);
-	kept->end_ns = gg_load_time(load, thread->end_ns);
+	kept->process = gg_model_load_number(&load->processes, thread->process);
+	kept->start_ns = gg_model_load_time(load, thread->start_ns);
+	kept->end_ns = gg_model_load_time(load, thread->end_ns);
 	kept->name = text(load, thread->name, &status);
 	return status < 0 ? status : set_number(load, &load->threads, thread->id, number);
 }
 
-static const char *build_id_text(struct gg_load *load, const struct gg_profile_module *module,
+static const char *build_id_text(struct gg_model_load *load, const struct gg_profile_module *module,
                                  int *status)
 {
 	char hex[2 * 64 + 1] = "";
@@ -140,7 +141,7 @@ static const char *build_id_text(struct gg_load *load, const struct gg_profile_m
 /* Two profiles share a module if its path and build-id are equal. */
 static int read_module(const struct gg_profile_module *module, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_model_builder *builder = load->builder;
 	struct gg_model_module wanted = { 0 }, *kept;
 	int status = 0;
@@ -165,27 +166,27 @@ static int read_module(const struct gg_profile_module *module, void *context)
 
 static int read_mapping(const struct gg_profile_mapping *mapping, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_profile_mapping *kept = gg_array_add(&load->builder->mappings);
 
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = *mapping;
-	kept->process = gg_load_number(&load->processes, mapping->process);
-	kept->module = gg_load_number(&load->modules, mapping->module);
-	kept->load_ns = gg_load_time(load, mapping->load_ns);
-	kept->unload_ns = gg_load_time(load, mapping->unload_ns);
+	kept->process = gg_model_load_number(&load->processes, mapping->process);
+	kept->module = gg_model_load_number(&load->modules, mapping->module);
+	kept->load_ns = gg_model_load_time(load, mapping->load_ns);
+	kept->unload_ns = gg_model_load_time(load, mapping->unload_ns);
 	return 0;
 }
 
 static int read_frame(const struct gg_profile_frame *frame, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_model_frame *kept = gg_array_add(&load->builder->frames);
 
 	if (kept == NULL)
 		return out_of_memory(load);
-	kept->module = gg_load_number(&load->modules, frame->module);
+	kept->module = gg_model_load_number(&load->modules, frame->module);
 	kept->address = frame->address;
 	return set_number(load, &load->frames, frame->id, load->builder->frames.count - 1);
 }
@@ -193,9 +194,9 @@ static int read_frame(const struct gg_profile_frame *frame, void *context)
 /* Lines come frame by frame; a line that is apart from the others of its frame is ignored. */
 static int read_line(const struct gg_profile_line *line, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_model_builder *builder = load->builder;
-	uint32_t number = gg_load_number(&load->frames, line->frame);
+	uint32_t number = gg_model_load_number(&load->frames, line->frame);
 	struct gg_model_frame *frame = builder->frames.items + number;
 	struct gg_model_function function = { .module = frame->module, .is_named = true };
 	struct gg_model_line wanted = { .line = line->line };
@@ -227,17 +228,17 @@ static int read_line(const struct gg_profile_line *line, void *context)
 /* Ids ascend and a parent's id is smaller, so a parent has its number before its children. */
 static int read_stack(const struct gg_profile_stack *stack, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_model_stack *kept = gg_array_add(&load->builder->stacks);
 
 	if (kept == NULL)
 		return out_of_memory(load);
-	kept->parent = gg_load_number(&load->stacks, stack->parent);
-	kept->frame = gg_load_number(&load->frames, stack->frame);
+	kept->parent = gg_model_load_number(&load->stacks, stack->parent);
+	kept->frame = gg_model_load_number(&load->frames, stack->frame);
 	return set_number(load, &load->stacks, stack->id, load->builder->stacks.count - 1);
 }
 
-static int read_name(struct gg_load *load, struct gg_model_text_array *names,
+static int read_name(struct gg_model_load *load, struct gg_model_text_array *names,
                      struct gg_numbers *numbers, uint32_t id, const char *name)
 {
 	const char **kept;
@@ -254,31 +255,31 @@ static int read_name(struct gg_load *load, struct gg_model_text_array *names,
 
 static int read_heap(uint32_t id, const char *name, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 
 	return read_name(load, &load->heap_names, &load->heaps, id, name);
 }
 
 static int read_type(uint32_t id, const char *name, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 
 	return read_name(load, &load->type_names, &load->types, id, name);
 }
 
 static int read_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_profile_aggregate *kept = gg_array_add(&load->builder->aggregates);
 
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = *aggregate;
-	kept->process = gg_load_number(&load->processes, aggregate->process);
-	kept->thread = gg_load_number(&load->threads, aggregate->thread);
-	kept->stack = gg_load_number(&load->stacks, aggregate->stack);
-	kept->from_ns = gg_load_time(load, aggregate->from_ns);
-	kept->to_ns = gg_load_time(load, aggregate->to_ns);
+	kept->process = gg_model_load_number(&load->processes, aggregate->process);
+	kept->thread = gg_model_load_number(&load->threads, aggregate->thread);
+	kept->stack = gg_model_load_number(&load->stacks, aggregate->stack);
+	kept->from_ns = gg_model_load_time(load, aggregate->from_ns);
+	kept->to_ns = gg_model_load_time(load, aggregate->to_ns);
 	note_time(load, kept->to_ns);
 	load->builder->model.sample_total += aggregate->sums.sample_count;
 	return 0;
@@ -286,14 +287,14 @@ static int read_aggregate(const struct gg_profile_aggregate *aggregate, void *co
 
 static int read_memory(const struct gg_profile_memory *memory, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_profile_memory *kept = gg_array_add(&load->builder->memory);
 
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = *memory;
-	kept->process = gg_load_number(&load->processes, memory->process);
-	kept->time_ns = gg_load_time(load, memory->time_ns);
+	kept->process = gg_model_load_number(&load->processes, memory->process);
+	kept->time_ns = gg_model_load_time(load, memory->time_ns);
 	note_time(load, kept->time_ns);
 	return 0;
 }
@@ -310,7 +311,7 @@ static struct gg_model_span *find_open(const struct gg_model_span_array *spans, 
 	return NULL;
 }
 
-static int open_span(struct gg_load *load, struct gg_model_span_array *spans, size_t first,
+static int open_span(struct gg_model_load *load, struct gg_model_span_array *spans, size_t first,
                      uint32_t process, int64_t time_ns)
 {
 	struct gg_model_span *span;
@@ -336,10 +337,10 @@ static void close_span(const struct gg_model_span_array *spans, size_t first, ui
 /* The model lasts until the last event; some events say when sampling was off. */
 static int read_event(const struct gg_profile_event *event, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_model_builder *builder = load->builder;
-	uint32_t process = gg_load_number(&load->processes, event->process);
-	int64_t time_ns = gg_load_time(load, event->time_ns);
+	uint32_t process = gg_model_load_number(&load->processes, event->process);
+	int64_t time_ns = gg_model_load_time(load, event->time_ns);
 
 	note_time(load, time_ns);
 	if (process == 0 || event->kind == NULL || time_ns == GG_TIME_NONE)
@@ -357,13 +358,13 @@ static int read_event(const struct gg_profile_event *event, void *context)
 
 static int read_counter(uint32_t process, const char *name, uint64_t value, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	struct gg_model_counter *kept = gg_array_add(&load->builder->counters);
 	int status = 0;
 
 	if (kept == NULL)
 		return out_of_memory(load);
-	kept->process = gg_load_number(&load->processes, process);
+	kept->process = gg_model_load_number(&load->processes, process);
 	kept->name = text(load, name, &status);
 	kept->value = value;
 	return status;
@@ -371,8 +372,8 @@ static int read_counter(uint32_t process, const char *name, uint64_t value, void
 
 static int read_label(uint32_t process, const char *key, const char *value, void *context)
 {
-	struct gg_load *load = context;
-	uint32_t number = gg_load_number(&load->processes, process);
+	struct gg_model_load *load = context;
+	uint32_t number = gg_model_load_number(&load->processes, process);
 	struct gg_model_label *kept;
 	int status = 0;
 
@@ -389,7 +390,7 @@ static int read_label(uint32_t process, const char *key, const char *value, void
 
 static int read_note(const char *note, void *context)
 {
-	struct gg_load *load = context;
+	struct gg_model_load *load = context;
 	const char **kept = gg_array_add(&load->builder->notes);
 	int status = 0;
 
@@ -399,7 +400,7 @@ static int read_note(const char *note, void *context)
 	return status;
 }
 
-static int read_more_lines(struct gg_load *load)
+static int read_more_lines(struct gg_model_load *load)
 {
 	const struct gg_model_options *options = load->builder->options;
 
@@ -408,7 +409,7 @@ static int read_more_lines(struct gg_load *load)
 	return options->more_lines(read_line, load, options->context);
 }
 
-static int read_all(struct gg_load *load)
+static int read_all(struct gg_model_load *load)
 {
 	struct gg_profile *from = load->profile;
 	struct gg_error *error = load->error;
@@ -426,7 +427,7 @@ static int read_all(struct gg_load *load)
 	                     : gg_profile_each_name(from, GG_NAME_HEAP, read_heap, load, error);
 	status = status != 0 ? status
 	                     : gg_profile_each_name(from, GG_NAME_TYPE, read_type, load, error);
-	status = status != 0 ? status : gg_load_samples(load);
+	status = status != 0 ? status : gg_model_load_samples(load);
 	status = status != 0 ? status
 	                     : gg_profile_each_aggregate(from, read_aggregate, load, error);
 	status = status != 0 ? status : gg_profile_each_memory(from, read_memory, load, error);
@@ -436,7 +437,7 @@ static int read_all(struct gg_load *load)
 	return status != 0 ? status : gg_profile_each_note(from, read_note, load, error);
 }
 
-static void done(struct gg_load *load)
+static void done(struct gg_model_load *load)
 {
 	gg_array_done(&load->processes);
 	gg_array_done(&load->threads);
@@ -452,12 +453,12 @@ static void done(struct gg_load *load)
 static int load_one(struct gg_model_builder *builder, struct gg_profile *profile, int64_t shift_ns,
                     struct gg_error *error)
 {
-	struct gg_load load = { .builder = builder,
-		                .profile = profile,
-		                .error = error,
-		                .shift_ns = shift_ns,
-		                .first_loss = builder->losses.count,
-		                .first_pause = builder->pauses.count };
+	struct gg_model_load load = { .builder = builder,
+		                      .profile = profile,
+		                      .error = error,
+		                      .shift_ns = shift_ns,
+		                      .first_loss = builder->losses.count,
+		                      .first_pause = builder->pauses.count };
 	int status = read_all(&load);
 
 	done(&load);

@@ -12,7 +12,7 @@ struct gg_numbers {
 };
 
 /* One profile while it is being read. */
-struct gg_load {
+struct gg_model_load {
 	struct gg_model_builder *builder;
 	struct gg_profile *profile;
 	struct gg_error *error;
@@ -22,7 +22,7 @@ struct gg_load {
 	size_t first_loss, first_pause;                    /* index of this file's first */
 };
 
-static inline uint32_t gg_load_number(const struct gg_numbers *numbers, uint32_t id)
+static inline uint32_t gg_model_load_number(const struct gg_numbers *numbers, uint32_t id)
 {
 	return id < numbers->count ? numbers->items[id] : 0;
 }
@@ -31,7 +31,7 @@ static inline uint32_t gg_load_number(const struct gg_numbers *numbers, uint32_t
  * Converts a time of the file to the model's axis.  The result is within 73 years of the start,
  * whatever the file says, so that no difference of two times overflows.
  */
-static inline int64_t gg_load_time(const struct gg_load *load, int64_t time_ns)
+static inline int64_t gg_model_load_time(const struct gg_model_load *load, int64_t time_ns)
 {
 	const int64_t most = INT64_MAX / 4;
 
@@ -43,4 +43,4 @@ static inline int64_t gg_load_time(const struct gg_load *load, int64_t time_ns)
 }
 
 /* Reads the samples, after everything that they refer to has been read. */
-GG_MUST_CHECK int gg_load_samples(struct gg_load *load);
+GG_MUST_CHECK int gg_model_load_samples(struct gg_model_load *load);

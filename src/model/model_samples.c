@@ -27,7 +27,7 @@ struct inherited {
 
 /* Samples with ids in [first_id, last_id]. */
 struct sample_part {
-	const struct gg_load *load;
+	const struct gg_model_load *load;
 	struct gg_profile *profile;
 	int64_t first_id, last_id;
 	struct gg_model_sample_array samples;
@@ -51,8 +51,8 @@ static int find_kind(struct sample_part *part, const struct gg_profile_sample *s
                      uint32_t *ret_kind)
 {
 	uint64_t key = (uint64_t)((sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0) << 63 |
-	               (uint64_t)gg_load_number(&part->load->heaps, sample->heap) << 32 |
-	               gg_load_number(&part->load->types, sample->type);
+	               (uint64_t)gg_model_load_number(&part->load->heaps, sample->heap) << 32 |
+	               gg_model_load_number(&part->load->types, sample->type);
 	uint64_t number = gg_map_get(&part->kinds, key), *kept;
 
 	if (number == GG_MAP_NONE) {
@@ -84,7 +84,7 @@ static int note_origin(struct sample_part *part, struct gg_model_sample *sample,
 static int read_sample(const struct gg_profile_sample *sample, void *context)
 {
 	struct sample_part *part = context;
-	const struct gg_load *load = part->load;
+	const struct gg_model_load *load = part->load;
 	struct gg_model_sample *kept = gg_array_add(&part->samples);
 	uint64_t slack = 0;
 
@@ -92,15 +92,15 @@ static int read_sample(const struct gg_profile_sample *sample, void *context)
 		return gg_error_memory(&part->error, "reading the profile");
 	if (sample->usable_bytes > sample->size_bytes)
 		slack = sample->usable_bytes - sample->size_bytes;
-	kept->alloc_ns = gg_load_time(load, sample->alloc_ns);
-	kept->free_ns = gg_load_time(load, sample->free_ns);
+	kept->alloc_ns = gg_model_load_time(load, sample->alloc_ns);
+	kept->free_ns = gg_model_load_time(load, sample->free_ns);
 	kept->size_bytes = sample->size_bytes;
 	kept->draw = sample->draw;
 	kept->weighted_bytes = gg_weight_of(&sample->draw, sample->size_bytes).bytes;
 	kept->slack_bytes = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
-	kept->process = gg_load_number(&load->processes, sample->process);
-	kept->thread = gg_load_number(&load->threads, sample->thread);
-	kept->stack = gg_load_number(&load->stacks, sample->stack);
+	kept->process = gg_model_load_number(&load->processes, sample->process);
+	kept->thread = gg_model_load_number(&load->threads, sample->thread);
+	kept->stack = gg_model_load_number(&load->stacks, sample->stack);
 	kept->flags = sample->flags & ~(uint32_t)GG_MODEL_INHERITED;
 	note_time(part, kept->alloc_ns);
 	note_time(part, kept->free_ns);
@@ -187,7 +187,7 @@ static int number_kind(struct gg_model_builder *builder, const struct gg_model_k
 }
 
 /* The model's allocation class for a key: "malloc", "pool: Node". */
-static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
+static int name_kind(struct gg_model_load *load, uint64_t key, uint32_t *ret_kind)
 {
 	struct gg_model_builder *builder = load->builder;
 	uint32_t heap = (uint32_t)(key >> 32) & INT32_MAX, type = (uint32_t)key;
@@ -210,7 +210,7 @@ static int name_kind(struct gg_load *load, uint64_t key, uint32_t *ret_kind)
 }
 
 /* Replaces the part's class numbers by the model's. */
-static int settle_kinds(struct gg_load *load, struct sample_part *part)
+static int settle_kinds(struct gg_model_load *load, struct sample_part *part)
 {
 	struct gg_model_sample *samples = part->samples.items;
 	uint32_t *kinds = calloc(part->kind_keys.count + 1, sizeof(*kinds));
@@ -339,7 +339,7 @@ static void settle_intervals(struct gg_model_builder *builder, size_t before)
 	}
 }
 
-static int settle(struct gg_load *load, struct sample_part *parts, size_t part_count)
+static int settle(struct gg_model_load *load, struct sample_part *parts, size_t part_count)
 {
 	struct gg_model_builder *builder = load->builder;
 	size_t before = builder->samples.count;
@@ -360,7 +360,7 @@ static int settle(struct gg_load *load, struct sample_part *parts, size_t part_c
 }
 
 /* Reads the parts; a second thread reads the second one. */
-static int read_parts(struct gg_load *load, struct sample_part *parts, size_t part_count)
+static int read_parts(struct gg_model_load *load, struct sample_part *parts, size_t part_count)
 {
 	pthread_t thread;
 	bool is_beside = part_count > 1 && pthread_create(&thread, NULL, read_part, &parts[1]) == 0;
@@ -378,7 +378,7 @@ static int read_parts(struct gg_load *load, struct sample_part *parts, size_t pa
 	return 0;
 }
 
-int gg_load_samples(struct gg_load *load)
+int gg_model_load_samples(struct gg_model_load *load)
 {
 	struct sample_part parts[2] = { { .load = load, .profile = load->profile },
 		                        { .load = load } };
