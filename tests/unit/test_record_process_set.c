@@ -119,7 +119,7 @@ static void kill_child(struct scene *scene)
 
 	REQUIRE(kill(scene->child, SIGKILL) == 0);
 	REQUIRE(waitpid(scene->child, &status, 0) == scene->child);
-	gg_endings_add(&scene->set.endings, scene->child, status, -1);
+	gg_exit_statuses_add(&scene->set.exit_statuses, scene->child, status, -1);
 }
 
 static bool has_file(const struct scene *scene)

@@ -20,7 +20,7 @@ struct gg_member {
 	/* its pidfd is in the epoll set, so gg_process_set_listen() notices its end */
 	bool is_asked;
 	bool is_seen;       /* an earlier round noticed that it has ended */
-	const char *ending; /* set when it has ended: a static text or one of gg_endings */
+	const char *ending; /* set when it has ended: a static text or one of gg_exit_statuses */
 	/* the program without a region that it executed; "": it executed no such program */
 	char unseen_exe[GG_REGION_EXE_MAX + 1];
 	bool has_other_root; /* that program has another root directory than the recorder */

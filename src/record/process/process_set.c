@@ -227,10 +227,11 @@ void gg_process_set_watch(struct gg_process_set *set)
 
 static const char *find_ending(const struct gg_process_set *set, struct gg_member *member)
 {
-	const struct gg_ending *ending = gg_endings_find(&set->endings, (pid_t)member->target->pid);
+	const struct gg_exit_status *exit_status = gg_exit_statuses_find(
+		&set->exit_statuses, (pid_t)member->target->pid);
 
-	if (ending != NULL)
-		return ending->text;
+	if (exit_status != NULL)
+		return exit_status->text;
 	/* Another parent has waited for it.  The agent notes the time of an orderly exit. */
 	return gg_end_time_noted(member) != 0 ? "exited" : NULL;
 }
@@ -241,11 +242,12 @@ static void add_max_rss(struct gg_process_set *set, const struct gg_member *memb
 	struct gg_profile_writer *writer = set->writer;
 	struct gg_profile_memory memory = gg_profile_memory_unknown(member->target->id,
 	                                                            writer->now_ns);
-	const struct gg_ending *ending = gg_endings_find(&set->endings, (pid_t)member->target->pid);
+	const struct gg_exit_status *exit_status = gg_exit_statuses_find(
+		&set->exit_statuses, (pid_t)member->target->pid);
 
-	if (ending == NULL || ending->max_rss_bytes < 0)
+	if (exit_status == NULL || exit_status->max_rss_bytes < 0)
 		return;
-	memory.max_rss_bytes = ending->max_rss_bytes;
+	memory.max_rss_bytes = exit_status->max_rss_bytes;
 	gg_profile_writer_keep(writer,
 	                       gg_profile_add_memory(writer->profile, &memory, writer->error));
 }

@@ -19,7 +19,7 @@
 
 #include "base/array.h"
 #include "record/diagnose/findings.h"
-#include "record/process/endings.h"
+#include "record/process/exit_statuses.h"
 #include "record/process/member.h"
 #include "record/process/succession.h"
 #include "record/regions/session_directory.h"
@@ -42,13 +42,15 @@ struct gg_process_set {
 	bool has_embryo; /* some process is creating its region, so scan again soon */
 	bool has_new;    /* gg_process_set_listen() saw a new region; the caller clears it */
 	uint64_t left_out_count;
-	char command_ending[GG_ENDING_MAX]; /* how the command's own process ended; "": it lives */
+	/* How the command's own process ended; "": it lives. */
+	char command_ending[GG_EXIT_STATUS_TEXT_BYTES];
 	struct gg_findings findings;
 	/* Regions whose content is in the profile; gg_process_set_committed() removes them. */
 	GG_ARRAY(struct gg_process_set_name) read_names;
-	struct gg_map read_map;    /* from the hash of a name to its index in read_names */
-	GG_ARRAY(int) living_fds;  /* regions of processes that outlive the recording */
-	struct gg_endings endings; /* of children, whose regions may not have been found yet */
+	struct gg_map read_map;   /* from the hash of a name to its index in read_names */
+	GG_ARRAY(int) living_fds; /* regions of processes that outlive the recording */
+	/* The regions of these children may not have been found yet. */
+	struct gg_exit_statuses exit_statuses;
 };
 
 /* Call it when set->directory exists. */

@@ -276,7 +276,7 @@ static void reap(struct session *s)
 {
 	struct rusage usage;
 	int64_t max_rss_bytes;
-	const char *ending;
+	const struct gg_exit_status *exit_status;
 	int status;
 	pid_t pid;
 
@@ -294,11 +294,12 @@ static void reap(struct session *s)
 		 */
 		if (pid == s->launch.pid && max_rss_bytes <= s->copy_rss_bytes + COPY_RSS_SLACK)
 			max_rss_bytes = -1;
-		ending = gg_endings_add(&s->processes.endings, pid, status, max_rss_bytes)->text;
+		exit_status = gg_exit_statuses_add(&s->processes.exit_statuses, pid, status,
+		                                   max_rss_bytes);
 		if (pid != s->launch.pid || s->command_ended)
 			continue;
 		snprintf(s->processes.command_ending, sizeof(s->processes.command_ending), "%s",
-		         ending);
+		         exit_status->text);
 		s->command_ended = true;
 		s->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	}
