@@ -49,7 +49,7 @@ static struct plain_node {
 	uint32_t parent;
 } * plain_nodes;
 static uint32_t plain_count = 1;
-static struct gg_index plain_index;
+static struct gg_hash_index plain_index;
 
 struct plain_key {
 	uint64_t pc;
@@ -73,11 +73,11 @@ static uint32_t plain_intern(const uint64_t *pcs)
 
 		key.pc = pcs[i];
 		hash = gg_hash_integer(key.pc + ((uint64_t)key.parent << 48) + key.parent, 1);
-		id = gg_index_find(&plain_index, hash, false, plain_matches, &key, NULL);
+		id = gg_hash_index_find(&plain_index, hash, false, plain_matches, &key, NULL);
 		if (id == GG_INDEX_NONE) {
 			id = plain_count++;
 			plain_nodes[id] = (struct plain_node){ .pc = key.pc, .parent = key.parent };
-			gg_index_add(&plain_index, hash, id, plain_matches, &key);
+			gg_hash_index_add(&plain_index, hash, id, plain_matches, &key);
 		}
 		key.parent = id;
 	}
@@ -87,7 +87,7 @@ static uint32_t plain_intern(const uint64_t *pcs)
 /* Whole stacks: all pcs of each, compared in full. */
 static uint64_t *whole_stacks;
 static uint32_t whole_count = 1;
-static struct gg_index whole_index;
+static struct gg_hash_index whole_index;
 
 static bool whole_matches(uint32_t value, const void *context)
 {
@@ -98,13 +98,13 @@ static bool whole_matches(uint32_t value, const void *context)
 static uint32_t whole_intern(const uint64_t *pcs)
 {
 	uint64_t hash = gg_hash_bytes(pcs, FRAMES * sizeof(*pcs), 1);
-	uint32_t id = gg_index_find(&whole_index, hash, false, whole_matches, pcs, NULL);
+	uint32_t id = gg_hash_index_find(&whole_index, hash, false, whole_matches, pcs, NULL);
 
 	if (id != GG_INDEX_NONE)
 		return id;
 	id = whole_count++;
 	memcpy(whole_stacks + (size_t)id * FRAMES, pcs, FRAMES * sizeof(*pcs));
-	return gg_index_add(&whole_index, hash, id, whole_matches, pcs);
+	return gg_hash_index_add(&whole_index, hash, id, whole_matches, pcs);
 }
 
 /* --- cases --- */
@@ -328,10 +328,10 @@ int main(void)
 	whole_stacks = pages(sizeof(uint64_t) * FRAMES * 2 * DISTINCT);
 	if (!begin(&options) || all_stacks == NULL || plain_nodes == NULL || whole_stacks == NULL)
 		return 1;
-	gg_index_init(&plain_index, pages(gg_index_bytes(1 << 20, GG_INDEX_TIGHT)), 1 << 20,
-	              GG_INDEX_TIGHT);
-	gg_index_init(&whole_index, pages(gg_index_bytes(1 << 17, GG_INDEX_TIGHT)), 1 << 17,
-	              GG_INDEX_TIGHT);
+	gg_hash_index_init(&plain_index, pages(gg_hash_index_bytes(1 << 20, GG_HASH_INDEX_TIGHT)),
+	                   1 << 20, GG_HASH_INDEX_TIGHT);
+	gg_hash_index_init(&whole_index, pages(gg_hash_index_bytes(1 << 17, GG_HASH_INDEX_TIGHT)),
+	                   1 << 17, GG_HASH_INDEX_TIGHT);
 	for (uint64_t i = 0; i < DISTINCT; i++)
 		make_stack(i, all_stacks[i]);
 	run_intern(&all, 2 * DISTINCT);

@@ -14,8 +14,8 @@ static void prefetch_address(const struct gg_region *region, uint64_t address)
 	uint64_t view = gg_load_acquire(&region->filter.view);
 	const uint8_t *cells = (const uint8_t *)(uintptr_t)view;
 
-	gg_index_prefetch(&region->address_index, hash);
-	__builtin_prefetch(gg_index_bucket(&region->address_index, hash, 0, 0), 1);
+	gg_hash_index_prefetch(&region->address_index, hash);
+	__builtin_prefetch(gg_hash_index_bucket(&region->address_index, hash, 0, 0), 1);
 	__builtin_prefetch(&cells[gg_filter_hash(address) >> (view & 63)], 1);
 }
 

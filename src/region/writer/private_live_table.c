@@ -48,8 +48,8 @@ uint32_t gg_region_live_find(const struct gg_region *region, uint64_t address, u
 {
 	struct address_probe probe = { .records = region->records, .address = address };
 
-	return gg_index_find(&region->address_index, address_hash(region, address), true,
-	                     record_matches, &probe, ret_entry);
+	return gg_hash_index_find(&region->address_index, address_hash(region, address), true,
+	                          record_matches, &probe, ret_entry);
 }
 
 bool gg_region_live_copy(const struct gg_region *region, uint32_t live_index,
@@ -151,8 +151,8 @@ bool gg_region_live_insert(struct gg_region *region, uint32_t live_index,
 	gg_assert(live_index < gg_load_relaxed(&region->tables[GG_TABLE_LIVE].used_count));
 	store_record(region, live_index, sample);
 	gg_filter_add(&region->filter, live_index);
-	if (gg_index_add(&region->address_index, address_hash(region, sample->address), live_index,
-	                 NULL, NULL) != GG_INDEX_NONE)
+	if (gg_hash_index_add(&region->address_index, address_hash(region, sample->address),
+	                      live_index, NULL, NULL) != GG_INDEX_NONE)
 		return true;
 	gg_filter_remove(&region->filter, live_index);
 	gg_store_release(&region->records[live_index].id, 0);
@@ -163,7 +163,8 @@ void gg_region_live_remove(struct gg_region *region, struct gg_region_thread *th
                            uint32_t live_index, uint64_t address, uint32_t *entry)
 {
 	gg_assert(gg_load_relaxed(&region->records[live_index].id) == 0);
-	gg_index_remove(&region->address_index, entry, address_hash(region, address), live_index);
+	gg_hash_index_remove(&region->address_index, entry, address_hash(region, address),
+	                     live_index);
 	/* The filter reads the address from the record, so the address goes after the filter's
 	 * cell. */
 	gg_filter_remove(&region->filter, live_index);
@@ -189,13 +190,13 @@ bool gg_region_live_move(struct gg_region *region, uint32_t live_index, uint32_t
 	gg_assert(from != to && to != 0);
 	/* The index first, because only this step can fail: until the address changes, the new
 	 * entry leads to a record that does not match. */
-	if (gg_index_add(&region->address_index, address_hash(region, to), live_index, NULL,
-	                 NULL) == GG_INDEX_NONE)
+	if (gg_hash_index_add(&region->address_index, address_hash(region, to), live_index, NULL,
+	                      NULL) == GG_INDEX_NONE)
 		return false;
 	gg_filter_remove(&region->filter, live_index);
 	store_word(region, live_index, ADDRESS_WORD, to);
 	gg_filter_add(&region->filter, live_index);
-	gg_index_remove(&region->address_index, entry, address_hash(region, from), live_index);
+	gg_hash_index_remove(&region->address_index, entry, address_hash(region, from), live_index);
 	return true;
 }
 

@@ -18,8 +18,8 @@ struct private_part {
 	size_t member; /* offset of the pointer, index or filter in struct gg_region */
 	enum gg_region_table_id table;
 	enum private_part_type { ARRAY, INDEX, FILTER } type;
-	uint32_t record_bytes;       /* of an array */
-	enum gg_index_growth growth; /* of an index */
+	uint32_t record_bytes;            /* of an array */
+	enum gg_hash_index_growth growth; /* of an index */
 	bool is_forgotten;
 };
 
@@ -31,15 +31,15 @@ static const struct private_part parts[] = {
 	{ MEMBER(records), GG_TABLE_LIVE, ARRAY, RECORD_BYTES(records), 0, false },
 	{ MEMBER(homes), GG_TABLE_LIVE, ARRAY, RECORD_BYTES(homes), 0, true },
 	{ MEMBER(filter), GG_TABLE_LIVE, FILTER, 0, 0, true },
-	{ MEMBER(address_index), GG_TABLE_LIVE, INDEX, 0, GG_INDEX_TIGHT, true },
+	{ MEMBER(address_index), GG_TABLE_LIVE, INDEX, 0, GG_HASH_INDEX_TIGHT, true },
 	/* forget_site_totals() clears the site total in a stack's word; the hash in it stays. */
 	{ MEMBER(stack_words), GG_TABLE_STACKS, ARRAY, RECORD_BYTES(stack_words), 0, false },
-	{ MEMBER(stack_index), GG_TABLE_STACKS, INDEX, 0, GG_INDEX_FLAT, false },
+	{ MEMBER(stack_index), GG_TABLE_STACKS, INDEX, 0, GG_HASH_INDEX_FLAT, false },
 	{ MEMBER(site_keys), GG_TABLE_SITE_TOTALS, ARRAY, RECORD_BYTES(site_keys), 0, true },
-	{ MEMBER(site_index), GG_TABLE_SITE_TOTALS, INDEX, 0, GG_INDEX_TIGHT, true },
+	{ MEMBER(site_index), GG_TABLE_SITE_TOTALS, INDEX, 0, GG_HASH_INDEX_TIGHT, true },
 	{ MEMBER(slot_owners), GG_TABLE_SLOTS, ARRAY, RECORD_BYTES(slot_owners), 0, true },
 	{ MEMBER(frame_words), GG_TABLE_FRAMES, ARRAY, RECORD_BYTES(frame_words), 0, false },
-	{ MEMBER(frame_index), GG_TABLE_FRAMES, INDEX, 0, GG_INDEX_FLAT, false },
+	{ MEMBER(frame_index), GG_TABLE_FRAMES, INDEX, 0, GG_HASH_INDEX_FLAT, false },
 };
 
 /* Parts begin at whole pages, however large these are: madvise() rounds up what it wipes. */
@@ -52,7 +52,7 @@ static size_t part_bytes(const struct private_part *part, uint64_t capacity)
 {
 	switch (part->type) {
 	case INDEX:
-		return gg_index_bytes(capacity, part->growth);
+		return gg_hash_index_bytes(capacity, part->growth);
 	case FILTER:
 		return gg_filter_bytes(capacity);
 	case ARRAY:
@@ -99,7 +99,8 @@ static void init_part(struct gg_region *region, const struct private_part *part)
 	if (part->type == ARRAY)
 		memcpy(member, &memory, sizeof(memory));
 	else if (part->type == INDEX)
-		gg_index_init((struct gg_index *)(void *)member, memory, capacity, part->growth);
+		gg_hash_index_init((struct gg_hash_index *)(void *)member, memory, capacity,
+		                   part->growth);
 	else
 		gg_filter_init(&region->filter, memory, capacity, region->homes,
 		               &region->records[0].address,

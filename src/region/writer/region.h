@@ -39,7 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "region/index.h"
+#include "region/hash_index.h"
 #include "region/layout.h"
 #include "region/region_file.h"
 #include "region/writer/filter.h"
@@ -141,7 +141,7 @@ struct gg_region {
 	uint32_t *slot_owners; /* 1: taken by a thread */
 	uint64_t *frame_words; /* one a frame of a runtime: of its hash */
 	uint64_t free_head;    /* record + 1, and a count of changes above: no ABA */
-	struct gg_index address_index, stack_index, site_index, frame_index;
+	struct gg_hash_index address_index, stack_index, site_index, frame_index;
 	uint64_t recent_texts[GG_REGION_TEXTS]; /* offset and bytes of texts of frames */
 
 	struct gg_region_inherited inherited;

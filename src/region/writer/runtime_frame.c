@@ -91,12 +91,13 @@ uint64_t gg_region_intern_frame(struct gg_region *region, const struct gg_frame_
 
 	hash = gg_hash_bytes(info->function, bounded(info->function_bytes), hash);
 	wanted.hash = hash;
-	id = gg_index_find(&region->frame_index, hash, false, frame_matches, &wanted, NULL);
+	id = gg_hash_index_find(&region->frame_index, hash, false, frame_matches, &wanted, NULL);
 	if (gg_unlikely(id == GG_INDEX_NONE)) {
 		id = add(region, info);
 		if (id != GG_INDEX_NONE) {
 			gg_store_relaxed(&region->frame_words[id], hash);
-			id = gg_index_add(&region->frame_index, hash, id, frame_matches, &wanted);
+			id = gg_hash_index_add(&region->frame_index, hash, id, frame_matches,
+			                       &wanted);
 		}
 	}
 	if (id == GG_INDEX_NONE) {

@@ -77,8 +77,8 @@ uint32_t gg_region_site_total_lookup(const struct gg_region *region, uint32_t st
 
 	if (first == GG_INDEX_NONE || site_matches(first, &probe))
 		return first;
-	return gg_index_find(&region->site_index, site_hash(region, stack, thread), false,
-	                     site_matches, &probe, NULL);
+	return gg_hash_index_find(&region->site_index, site_hash(region, stack, thread), false,
+	                          site_matches, &probe, NULL);
 }
 
 /*
@@ -98,7 +98,8 @@ uint32_t gg_region_site_total_search(struct gg_region *region, uint32_t stack, u
 		/* The file may name another thread, but the private key is right. */
 		if (site_matches(first, &probe))
 			return first;
-		index = gg_index_find(&region->site_index, hash, false, site_matches, &probe, NULL);
+		index = gg_hash_index_find(&region->site_index, hash, false, site_matches, &probe,
+		                           NULL);
 		if (index != GG_INDEX_NONE)
 			return index;
 	}
@@ -110,7 +111,7 @@ uint32_t gg_region_site_total_search(struct gg_region *region, uint32_t stack, u
 			return first;
 	}
 	if (index != GG_INDEX_NONE)
-		index = gg_index_add(&region->site_index, hash, index, site_matches, &probe);
+		index = gg_hash_index_add(&region->site_index, hash, index, site_matches, &probe);
 	if (index == GG_INDEX_NONE) {
 		gg_region_count(region, GG_COUNT_ROWS_FOLDED, 1);
 		return gg_region_site_total_first(region, stack);

@@ -46,7 +46,7 @@ static uint32_t find(const struct gg_region *region, uint64_t hash)
 {
 	struct node_key key = key_of(region, hash);
 
-	return gg_index_find(&region->stack_index, hash, false, node_matches, &key, NULL);
+	return gg_hash_index_find(&region->stack_index, hash, false, node_matches, &key, NULL);
 }
 
 /* Makes the node, or returns that of a faster thread.  GG_INDEX_NONE: the table is full. */
@@ -66,7 +66,7 @@ static uint32_t add(struct gg_region *region, uint32_t parent, uint64_t pc, uint
 	                                       id) = (struct gg_region_node){ .pc = pc,
 		                                                              .parent = parent };
 	gg_store_relaxed(&region->stack_words[id], key.check);
-	return gg_index_add(&region->stack_index, hash, id, node_matches, &key);
+	return gg_hash_index_add(&region->stack_index, hash, id, node_matches, &key);
 }
 
 /*
@@ -107,7 +107,7 @@ static GG_APART uint32_t intern_new(struct gg_region *region, struct gg_region_t
 		depth--;
 	/* Each node costs a cache miss, whether it is found or added.  Fetch them all at once. */
 	for (uint32_t i = depth; i < limit; i++)
-		gg_index_prefetch(&region->stack_index, thread->last_hashes[i]);
+		gg_hash_index_prefetch(&region->stack_index, thread->last_hashes[i]);
 	depth = count_known(region, thread, depth, limit);
 	/* The next frame has no node: count_known() or the caller's search for the whole stack has
 	 * not found it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_region_index - shows that the index finds each record by its hash until it is removed. */
-#include "region/index.h"
+/* test_region_hash_index - shows that each record is found by its hash until it is removed. */
+#include "region/hash_index.h"
 
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 enum { RECORDS = 50000 };
 
-static struct gg_index index_;
+static struct gg_hash_index index_;
 static uint64_t keys[RECORDS];
 
 static bool matches(uint32_t value, const void *context)
@@ -19,22 +19,23 @@ static bool matches(uint32_t value, const void *context)
 
 static uint32_t find(uint64_t key, bool removes, uint32_t **ret_entry)
 {
-	return gg_index_find(&index_, gg_hash_integer(key, 3), removes, matches, &key, ret_entry);
+	return gg_hash_index_find(&index_, gg_hash_integer(key, 3), removes, matches, &key,
+	                          ret_entry);
 }
 
 static uint32_t add(uint64_t key, uint32_t value)
 {
 	keys[value] = key;
-	return gg_index_add(&index_, gg_hash_integer(key, 3), value, matches, &key);
+	return gg_hash_index_add(&index_, gg_hash_integer(key, 3), value, matches, &key);
 }
 
 static void *begin(uint64_t record_count)
 {
-	size_t bytes = gg_index_bytes(record_count, GG_INDEX_TIGHT);
+	size_t bytes = gg_hash_index_bytes(record_count, GG_HASH_INDEX_TIGHT);
 	void *memory = aligned_alloc(64, bytes);
 
 	memset(memory, 0, bytes);
-	gg_index_init(&index_, memory, record_count, GG_INDEX_TIGHT);
+	gg_hash_index_init(&index_, memory, record_count, GG_HASH_INDEX_TIGHT);
 	return memory;
 }
 
@@ -75,10 +76,10 @@ TEST(a_removed_record_is_gone_and_others_stay)
 
 			if (!CHECK_EQ_U64(find(i + round * 100000, true, &entry), i))
 				break;
-			CHECK(gg_index_remove(&index_, entry,
-			                      gg_hash_integer(i + round * 100000, 3), i));
-			CHECK(!gg_index_remove(&index_, entry,
-			                       gg_hash_integer(i + round * 100000, 3), i));
+			CHECK(gg_hash_index_remove(&index_, entry,
+			                           gg_hash_integer(i + round * 100000, 3), i));
+			CHECK(!gg_hash_index_remove(&index_, entry,
+			                            gg_hash_integer(i + round * 100000, 3), i));
 			CHECK_EQ_U64(find(i + round * 100000, true, NULL), GG_INDEX_NONE);
 			CHECK(i == 4999 || find(4999 + round * 100000, true, NULL) == 4999);
 		}
@@ -96,7 +97,7 @@ TEST(a_hash_whose_entries_are_taken_is_refused)
 		uint64_t key = i;
 
 		keys[i] = i;
-		CHECK_EQ_I64(gg_index_add(&index_, UINT64_C(5) << 32, i, matches, &key) == i,
+		CHECK_EQ_I64(gg_hash_index_add(&index_, UINT64_C(5) << 32, i, matches, &key) == i,
 		             i < 64);
 	}
 	free(memory);
