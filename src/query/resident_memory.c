@@ -191,11 +191,9 @@ struct gg_resident gg_residents_remaining_at(const struct gg_residents *resident
 	}
 	if (remaining_count == resident.process_count)
 		return resident;
-	if (remaining_count > 1)
-		bytes = fmin(bytes, resident.rss);
-	resident.rss = remaining_count > 0 ? bytes : -1;
+	resident.is_upper_bound = remaining_count > 1 || bytes > resident.rss;
+	resident.rss = remaining_count > 0 ? fmin(bytes, resident.rss) : -1;
 	resident.process_count = remaining_count;
 	resident.is_proportional = false;
-	resident.is_upper_bound = remaining_count > 1;
 	return resident;
 }

@@ -46,7 +46,7 @@ struct gg_resident {
 	size_t process_count; /* 0: no reading */
 	size_t living_count;  /* processes that lived at that time */
 	bool is_proportional; /* several processes: shared pages count once */
-	bool is_upper_bound;  /* several processes: shared pages count in each of them */
+	bool is_upper_bound;  /* pages that several processes share count in each of them */
 	/* The model's `memory`: also readings of processes that were not selected. */
 	size_t first, count;
 };
@@ -74,7 +74,9 @@ struct gg_resident gg_residents_at(const struct gg_residents *residents, int64_t
 /*
  * Returns that round without the processes that ended between the reading and the moment.  The sum
  * of the remaining processes is an upper bound: they hold at most what they held, and at most what
- * all processes held.  rss is negative if no process remains.
+ * all processes held.  Both limits hold for one process as well: the Pss of all is below its plain
+ * size if it shares many pages with other programs of the system.  rss is negative if no process
+ * remains.
  */
 struct gg_resident gg_residents_remaining_at(const struct gg_residents *residents,
                                              int64_t moment_ns);

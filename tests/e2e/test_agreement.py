@@ -18,6 +18,8 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -406,6 +408,22 @@ def record(name, *command, status=0, environment=None, every=EVERY):
     return done.stderr
 
 
+def leave_one_round(source, path):
+    """One round of readings, of two processes that share most pages with other programs: their Pss
+    adds up to less than the plain size of the one that lives longer."""
+    shutil.copy(source, path)
+    profile = sqlite3.connect(path)
+    (first,), = profile.execute("select id from process order by start_ns limit 1")
+    (second, time_ns), = profile.execute("select id, (start_ns + end_ns) / 2 from process where id <> ?"
+                                         " order by start_ns limit 1", (first,))
+    profile.execute("delete from memory")
+    profile.executemany("insert into memory (process, time_ns, rss_bytes, pss_bytes, pss_file_bytes)"
+                        " values (?, ?, ?, ?, 0)",
+                        [(first, time_ns, 2338816, 700000), (second, time_ns, 2100000, 1610144)])
+    profile.commit()
+    profile.close()
+
+
 def salvage(name, *command):
     """The agent alone, and its region afterwards."""
     os.mkdir(f"{name}.regions")
@@ -428,6 +446,8 @@ def run():
     look("forks", "forks.geiger", record("forks", PROGRAM, "forks"))
     turns = f"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do {PROGRAM} work; done; true"
     look("processes_in_turn", "turns.geiger", record("turns", "sh", "-c", turns))
+    leave_one_round("turns.geiger", "shares.geiger")
+    look("processes_that_share_pages_with_others", "shares.geiger")
     look("killed", "killed.geiger", record("killed", PROGRAM, "killed", status=137))
     look("lossy", "lossy.geiger", record("lossy", PROGRAM, "lossy", environment={"GEIGER_RING": "4096"}, every="64"))
     adapter = os.environ.get("PYTHON_ADAPTER")

@@ -110,6 +110,36 @@ TEST(rss_is_that_of_all_processes_alive)
 	gg_timeline_free(timeline);
 }
 
+static void add_shared(struct made_profile *made, uint32_t process, int64_t rss_mib,
+                       int64_t pss_mib)
+{
+	struct gg_profile_memory memory = gg_profile_memory_unknown(process, 50 * SECOND);
+	struct gg_error error;
+
+	memory.rss_bytes = rss_mib * MIB;
+	memory.pss_bytes = pss_mib * MIB;
+	memory.pss_file_bytes = 0;
+	if (gg_profile_add_memory(made->profile, &memory, &error) < 0)
+		abort();
+}
+
+/* Other programs share the pages of the first process, whose plain size exceeds the sum of Pss. */
+TEST(no_point_shows_more_rss_than_the_largest)
+{
+	struct made_profile made;
+	struct gg_timeline *timeline;
+	uint32_t first, second;
+
+	begin(&made, &first, &second);
+	add_shared(&made, first, 20, 4);
+	add_shared(&made, second, 16, 10);
+	timeline = run(&made, 0, 11);
+	CHECK(about(timeline->rss_peak_bytes, 14) && !timeline->is_rss_peak_upper_bound);
+	CHECK(about(timeline->points[6].rss_bytes, 14) && !timeline->points[6].is_rss_upper_bound);
+	CHECK(about(timeline->points[7].rss_bytes, 14) && timeline->points[7].is_rss_upper_bound);
+	gg_timeline_free(timeline);
+}
+
 TEST(one_process_has_its_own_life)
 {
 	struct made_profile made;
