@@ -23,6 +23,9 @@ program=
 
 # Starts it and waits for the address that it prints: url, base and token.
 begin() {
+	# The redirection below empties the file once the new process runs, which may be later than
+	# the loop below reads the address of the server before.
+	: >"$scratch/url"
 	"$geiger" serve "$@" >"$scratch/url" 2>"$scratch/err" &
 	server=$!
 	for _ in $(seq 600); do
