@@ -117,6 +117,8 @@ int gg_final_state_write(struct gg_target *target, struct gg_end_bounds end, con
 	target->record.end_range_ns = end.least_ns < end_ns ? end_ns - end.least_ns : 0;
 	if (writer->status == 0)
 		take_final_state(target, end_ns);
+	if (GG_ASSERTIONS) /* otherwise it would only cost time */
+		gg_live_set_validate(&target->live_set);
 	target->record.ending = ending;
 	gg_profile_writer_keep(writer, gg_profile_update_process(writer->profile, target->id,
 	                                                         &target->record, writer->error));
