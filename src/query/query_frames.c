@@ -24,7 +24,7 @@ struct stack_walk {
 	const struct gg_model *model;
 	enum gg_grouping by;
 	const struct gg_groups *stacks;
-	struct gg_frame_sums *places;
+	struct gg_frame_sums *frame_sums;
 	uint32_t *child, *sibling;
 	uint32_t *on_path;      /* by key: how often it is on the path */
 	struct path_step *path; /* from the outermost stack on */
@@ -34,29 +34,29 @@ struct stack_walk {
 	bool failed; /* out of memory */
 };
 
-static uint32_t key_of(const struct stack_walk *walk, const struct gg_code_location *place)
+static uint32_t key_of(const struct stack_walk *walk, const struct gg_code_location *location)
 {
 	if (walk->by == GG_BY_LINE)
-		return place->line;
+		return location->line;
 	if (walk->by == GG_BY_FUNCTION)
-		return place->function;
-	return walk->model->functions[place->function].module;
+		return location->function;
+	return walk->model->functions[location->function].module;
 }
 
 /* The two sums of a key, valid until the next call.  NULL: out of memory. */
 static struct gg_plain_tally *sums_of(struct stack_walk *walk, uint32_t key)
 {
-	struct gg_frame_sums *places = walk->places;
+	struct gg_frame_sums *frame_sums = walk->frame_sums;
 
-	if (places->slot_of[key] == GG_NO_SLOT) {
-		if (!gg_array_extend(&places->sums, 2 * (places->keys.count + 1)) ||
-		    !gg_array_push(&places->keys, key)) {
+	if (frame_sums->slot_of[key] == GG_NO_SLOT) {
+		if (!gg_array_extend(&frame_sums->sums, 2 * (frame_sums->keys.count + 1)) ||
+		    !gg_array_push(&frame_sums->keys, key)) {
 			walk->failed = true;
 			return NULL;
 		}
-		places->slot_of[key] = (uint32_t)places->keys.count - 1;
+		frame_sums->slot_of[key] = (uint32_t)frame_sums->keys.count - 1;
 	}
-	return &places->sums.items[(size_t)2 * places->slot_of[key]];
+	return &frame_sums->sums.items[(size_t)2 * frame_sums->slot_of[key]];
 }
 
 static void enter(struct stack_walk *walk, uint32_t stack)
@@ -65,12 +65,12 @@ static void enter(struct stack_walk *walk, uint32_t stack)
 	bool is_passed = slot == GG_NO_SLOT && child != 0 && walk->sibling[child] == 0;
 	struct gg_plain_tally *level = &walk->levels[walk->level_count], *sums;
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_locations(walk->model, stack,
-	                                                                 &count);
+	const struct gg_code_location *locations = gg_model_stack_locations(walk->model, stack,
+	                                                                    &count);
 
 	walk->path[walk->depth++] = (struct path_step){ stack, walk->level_count };
 	for (size_t i = 0; i < count; i++)
-		walk->on_path[key_of(walk, &places[i])]++;
+		walk->on_path[key_of(walk, &locations[i])]++;
 	if (is_passed)
 		return;
 	walk->level_count++;
@@ -79,7 +79,7 @@ static void enter(struct stack_walk *walk, uint32_t stack)
 		return;
 	}
 	gg_plain_tally_of(level, &walk->stacks->tallies[slot]);
-	sums = sums_of(walk, key_of(walk, &places[0]));
+	sums = sums_of(walk, key_of(walk, &locations[0]));
 	if (sums != NULL)
 		gg_plain_tally_add(&sums[0], level);
 }
@@ -89,11 +89,11 @@ static void leave(struct stack_walk *walk)
 	struct path_step step = walk->path[--walk->depth];
 	const struct gg_plain_tally *below = &walk->levels[step.level];
 	size_t count;
-	const struct gg_code_location *places = gg_model_stack_locations(walk->model, step.stack,
-	                                                                 &count);
+	const struct gg_code_location *locations = gg_model_stack_locations(walk->model, step.stack,
+	                                                                    &count);
 
 	for (size_t i = 0; i < count; i++) {
-		uint32_t key = key_of(walk, &places[i]);
+		uint32_t key = key_of(walk, &locations[i]);
 		struct gg_plain_tally *sums;
 
 		if (--walk->on_path[key] > 0)
@@ -158,23 +158,25 @@ static void walk_all(struct stack_walk *walk)
 		walk_from(walk, root);
 }
 
-int gg_frame_sums_of(struct gg_frame_sums *places, const struct gg_model *model,
+int gg_frame_sums_of(struct gg_frame_sums *frame_sums, const struct gg_model *model,
                      enum gg_grouping by, size_t key_count, const struct gg_groups *stacks)
 {
 	size_t stack_count = model->stack_count, deepest;
-	struct stack_walk walk = { .model = model, .by = by, .stacks = stacks, .places = places };
+	struct stack_walk walk = {
+		.model = model, .by = by, .stacks = stacks, .frame_sums = frame_sums
+	};
 	uint32_t *depth_of = calloc(stack_count, sizeof(*depth_of));
 
-	*places = (struct gg_frame_sums){ 0 };
+	*frame_sums = (struct gg_frame_sums){ 0 };
 	walk.failed = true;
-	places->slot_of = malloc(key_count * sizeof(*places->slot_of));
+	frame_sums->slot_of = malloc(key_count * sizeof(*frame_sums->slot_of));
 	walk.child = calloc(stack_count, sizeof(*walk.child));
 	walk.sibling = calloc(stack_count, sizeof(*walk.sibling));
 	walk.on_path = calloc(key_count, sizeof(*walk.on_path));
 	if (depth_of == NULL || walk.child == NULL || walk.sibling == NULL ||
-	    walk.on_path == NULL || places->slot_of == NULL)
+	    walk.on_path == NULL || frame_sums->slot_of == NULL)
 		goto out;
-	memset(places->slot_of, 0xff, key_count * sizeof(*places->slot_of));
+	memset(frame_sums->slot_of, 0xff, key_count * sizeof(*frame_sums->slot_of));
 	deepest = link_stacks(&walk, depth_of);
 	walk.path = malloc((deepest + 1) * sizeof(*walk.path));
 	walk.levels = malloc((deepest + 1) * sizeof(*walk.levels));
@@ -192,9 +194,9 @@ out:
 	return walk.failed ? -ENOMEM : 0;
 }
 
-void gg_frame_sums_done(struct gg_frame_sums *places)
+void gg_frame_sums_done(struct gg_frame_sums *frame_sums)
 {
-	free(places->slot_of);
-	gg_array_done(&places->keys);
-	gg_array_done(&places->sums);
+	free(frame_sums->slot_of);
+	gg_array_done(&frame_sums->keys);
+	gg_array_done(&frame_sums->sums);
 }

@@ -29,10 +29,10 @@ struct gg_frame_sums {
  * Adds up tallies of stacks by function, line, or module.  Returns 0 or -ENOMEM; call _done() in
  * either case.
  */
-GG_MUST_CHECK int gg_frame_sums_of(struct gg_frame_sums *places, const struct gg_model *model,
+GG_MUST_CHECK int gg_frame_sums_of(struct gg_frame_sums *frame_sums, const struct gg_model *model,
                                    enum gg_grouping by, size_t key_count,
                                    const struct gg_groups *stacks);
-void gg_frame_sums_done(struct gg_frame_sums *places);
+void gg_frame_sums_done(struct gg_frame_sums *frame_sums);
 
 /* The key of the row of a sample, and of an aggregate; for rows of locations it is the stack. */
 uint32_t gg_query_key_of_sample(const struct gg_query_filter *filter,

@@ -56,18 +56,18 @@ static void label_line(const struct gg_model *model, uint32_t number, struct gg_
 static void label_stack(const struct gg_model *model, uint32_t stack, struct gg_buf *out)
 {
 	size_t count = gg_model_path(model, stack, NULL, 0);
-	struct gg_code_location *places = malloc(count * sizeof(*places));
+	struct gg_code_location *locations = malloc(count * sizeof(*locations));
 
-	if (places == NULL) {
+	if (locations == NULL) {
 		out->failed = true;
 		return;
 	}
-	gg_model_path(model, stack, places, count);
+	gg_model_path(model, stack, locations, count);
 	for (size_t i = count; i-- > 0;) {
-		gg_buf_append_text(out, model->functions[places[i].function].name);
+		gg_buf_append_text(out, model->functions[locations[i].function].name);
 		gg_buf_append_text(out, i > 0 ? ";" : "");
 	}
-	free(places);
+	free(locations);
 }
 
 static void label_process(const struct gg_model *model, uint32_t number, struct gg_buf *out)
