@@ -29,9 +29,9 @@ enum { DEPTH = 24 };
 static struct gg_error error;
 static char folder[] = "/tmp/bench-import-XXXXXX";
 
-static void must(int code)
+static void must(int status)
 {
-	if (code >= 0)
+	if (status >= 0)
 		return;
 	fprintf(stderr, "bench_import: %s: %s\n", error.place, error.message);
 	exit(1);

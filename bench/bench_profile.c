@@ -33,9 +33,9 @@ static uint64_t sample_count = 1000000;
 static uint32_t stack_count = 100000;
 static struct gg_error error;
 
-static void must(int code)
+static void must(int status)
 {
-	if (code >= 0)
+	if (status >= 0)
 		return;
 	fprintf(stderr, "bench_profile: %s: %s\n", error.place, error.message);
 	exit(1);
@@ -193,15 +193,15 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 static void list_functions(struct gg_profile *profile)
 {
 	struct gg_sql_query *query;
-	int code, count = 0;
+	int status, count = 0;
 
 	must(gg_sql_query_new(&query, profile,
 	                      "select function, live_bytes, live_bytes_variance from v_function"
 	                      " order by live_bytes desc limit 20",
 	                      &error));
-	while ((code = gg_sql_query_next(query, &error)) > 0)
+	while ((status = gg_sql_query_next(query, &error)) > 0)
 		count++;
-	must(code);
+	must(status);
 	if (count != 20)
 		exit(1);
 	gg_sql_query_free(query);

@@ -15,16 +15,16 @@ struct making {
 	struct gg_profile *profile;
 	struct gg_rng rng;
 	struct gg_error *error;
-	int code; /* of the first failure */
+	int status; /* of the first failure */
 	uint32_t process, *threads, thread_count, frames[FRAMES];
 	uint32_t *stacks, stack_count;
 };
 
 /* After a failure the rest does nothing that matters. */
-static void keep(struct making *making, int code)
+static void keep(struct making *making, int status)
 {
-	if (code < 0 && making->code == 0)
-		making->code = code;
+	if (status < 0 && making->status == 0)
+		making->status = status;
 }
 
 static void make_frames(struct making *making)
@@ -146,7 +146,7 @@ int large_profile_make(const char *path, uint64_t samples, uint32_t stacks, uint
                        struct gg_error *error)
 {
 	struct making *making = calloc(1, sizeof(*making));
-	int code;
+	int status;
 
 	if (making == NULL)
 		return -ENOMEM;
@@ -158,10 +158,10 @@ int large_profile_make(const char *path, uint64_t samples, uint32_t stacks, uint
 		keep(making, -ENOMEM);
 	else
 		make(making, path, samples, stacks);
-	code = making->code;
+	status = making->status;
 	gg_profile_close(making->profile);
 	free(making->threads);
 	free(making->stacks);
 	free(making);
-	return code;
+	return status;
 }

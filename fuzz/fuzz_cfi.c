@@ -124,10 +124,10 @@ static void explore_elf(const uint8_t *bytes, size_t size, bool is_file, uint64_
 {
 	uint8_t *copy = exact_copy(bytes, size);
 	struct gg_cfi_module module;
-	int code = is_file ? gg_cfi_module_from_file(&module, copy, size)
-	                   : gg_cfi_module_from_memory(&module, copy, size);
+	int status = is_file ? gg_cfi_module_from_file(&module, copy, size)
+	                     : gg_cfi_module_from_memory(&module, copy, size);
 
-	if (code == 0)
+	if (status == 0)
 		explore(&module, pc);
 	free(copy);
 }

@@ -61,14 +61,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct gg_error error = { 0 };
 	char *text = calloc(1, size + 2);
 	const char *name = text, *file;
-	int code;
+	int status;
 
 	require(text != NULL);
 	memcpy(text, data, size);
 	file = text + strlen(name) + 1;
-	code = gg_suppressions_parse(&suppressions, file, "input", &error);
-	require(code == 0 || (code == -EINVAL && error.message[0] != '\0'));
-	if (code == 0) {
+	status = gg_suppressions_parse(&suppressions, file, "input", &error);
+	require(status == 0 || (status == -EINVAL && error.message[0] != '\0'));
+	if (status == 0) {
 		for (size_t i = 0; i < suppressions.patterns.count; i++) {
 			const char *pattern = suppressions.patterns.items[i];
 

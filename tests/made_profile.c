@@ -10,11 +10,11 @@
 
 static struct gg_error error;
 
-static void must(int code)
+static void must(int status)
 {
 	char line[GG_ERROR_LINE_MAX];
 
-	if (code >= 0)
+	if (status >= 0)
 		return;
 	gg_error_format(&error, line, sizeof(line));
 	printf("made_profile: %s\n", line);

@@ -14,9 +14,9 @@
 
 static struct gg_error error;
 
-static void must(int code)
+static void must(int status)
 {
-	if (code < 0) {
+	if (status < 0) {
 		printf("page_profile: %s: %s\n", error.place, error.message);
 		exit(1);
 	}

@@ -18,9 +18,9 @@ enum { MS = 1000000 };
 static struct gg_error error;
 static bool is_nameless;
 
-static void must(int code)
+static void must(int status)
 {
-	if (code < 0) {
+	if (status < 0) {
 		printf("round_trip_profile: %s: %s\n", error.place, error.message);
 		exit(1);
 	}

@@ -16,9 +16,9 @@ static const double intervals[] = { 0, 0.5, 1, 2, 3.5, 4096, 524288, 1e9, 0x1p48
 
 static struct gg_error error;
 
-static void must(int code)
+static void must(int status)
 {
-	if (code >= 0)
+	if (status >= 0)
 		return;
 	fprintf(stderr, "%s: %s\n", error.place, error.message);
 	exit(1);

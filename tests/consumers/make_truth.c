@@ -18,9 +18,9 @@ enum { EACH = 100, END_NS = 1000000000, ROW_COUNT = 8 };
 
 static struct gg_error error;
 
-static void must(int code)
+static void must(int status)
 {
-	if (code >= 0)
+	if (status >= 0)
 		return;
 	fprintf(stderr, "make_truth: %s: %s\n", error.place, error.message);
 	exit(1);

@@ -52,9 +52,9 @@ static double truth_of(const struct truth *truth, enum gg_metric metric, enum gg
 	return truth->allocated[quantity] - truth->live[quantity];
 }
 
-static bool must(int code)
+static bool must(int status)
 {
-	return CHECK_MSG(code >= 0, "%s: %s", error.place, error.message);
+	return CHECK_MSG(status >= 0, "%s: %s", error.place, error.message);
 }
 
 /* Records the program with a seed; what it printed becomes the truths. */

@@ -42,10 +42,10 @@ TEST(sizes_are_read_as_people_write_them)
 
 	for (size_t i = 0; i < GG_COUNT(cases); i++) {
 		uint64_t bytes = 99;
-		int code = gg_size_parse(cases[i].text, &bytes);
+		int status = gg_size_parse(cases[i].text, &bytes);
 
-		CHECK_MSG(code == 0 && bytes == cases[i].bytes, "%s: %d, %ju", cases[i].text, code,
-		          (uintmax_t)bytes);
+		CHECK_MSG(status == 0 && bytes == cases[i].bytes, "%s: %d, %ju", cases[i].text,
+		          status, (uintmax_t)bytes);
 	}
 }
 

@@ -27,16 +27,16 @@ static int write_as(const struct gg_export_format *format, const struct gg_model
 	struct gg_export job = { .out = out, .error = &error };
 	struct gg_extract *extract;
 	struct gg_query question;
-	int code;
+	int status;
 
 	gg_query_init(&question);
-	code = gg_extract_make(&extract, model, &question, 0.95, &error);
-	if (code < 0)
-		return code;
+	status = gg_extract_make(&extract, model, &question, 0.95, &error);
+	if (status < 0)
+		return status;
 	job.extract = extract;
-	code = gg_export_write(format, &job);
+	status = gg_export_write(format, &job);
 	gg_extract_free(extract);
-	return code;
+	return status;
 }
 
 static void write_all(const struct gg_model *model)

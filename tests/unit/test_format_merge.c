@@ -43,9 +43,9 @@ FIXTURE(scene)
 
 static void add(struct scene *scene, struct made_profile *made)
 {
-	int code = gg_merge_add(scene->merge, made->profile, &error);
+	int status = gg_merge_add(scene->merge, made->profile, &error);
 
-	REQUIRE_MSG(code == 0, "%s: %s", error.place, error.message);
+	REQUIRE_MSG(status == 0, "%s: %s", error.place, error.message);
 	gg_profile_close(made->profile);
 }
 

@@ -230,12 +230,12 @@ TEST(a_killed_profile_that_cannot_be_recovered_says_what_to_do)
 	pid = fork();
 	if (pid == 0) { /* root may write anywhere */
 		struct gg_profile *profile;
-		int code = 0;
+		int open_status = 0;
 
 		if (geteuid() == 0 && setuid(65534) < 0)
 			_exit(2);
-		code = gg_profile_open(&profile, place.path, &error);
-		if (code == 0) /* it may also be that nothing of the file had changed yet */
+		open_status = gg_profile_open(&profile, place.path, &error);
+		if (open_status == 0) /* it may also be that nothing of the file had changed yet */
 			_exit(0);
 		_exit(strstr(error.advice, "-journal") != NULL ? 0 : 1);
 	}
@@ -403,22 +403,22 @@ TEST(a_full_disk_keeps_what_was_committed)
 		struct rlimit limit = { 1 << 20, 1 << 20 };
 		struct gg_profile *profile = create(place.path);
 		struct gg_profile_sample sample = profile_sample;
-		int code = 0;
+		int write_status = 0;
 
 		signal(SIGXFSZ, SIG_IGN);
 		setrlimit(RLIMIT_FSIZE, &limit);
 		add(profile, 100);
 		OK(gg_profile_commit(profile, &error));
-		for (int i = 0; i < 400000 && code == 0; i++)
-			code = gg_profile_add_sample(profile, &sample, NULL, &error);
-		if (code == 0)
-			code = gg_profile_commit(profile, &error);
-		CHECK(code < 0);
+		for (int i = 0; i < 400000 && write_status == 0; i++)
+			write_status = gg_profile_add_sample(profile, &sample, NULL, &error);
+		if (write_status == 0)
+			write_status = gg_profile_commit(profile, &error);
+		CHECK(write_status < 0);
 		/* Later writes fail with the same error, so that the file gets no hole. */
 		CHECK(gg_profile_add_sample(profile, &sample, NULL, &error) < 0);
 		CHECK(gg_profile_commit(profile, &error) < 0);
 		CHECK_CONTAINS(error.message, "an earlier write failed (");
-		CHECK_CONTAINS(error.message, strerror(-code));
+		CHECK_CONTAINS(error.message, strerror(-write_status));
 		CHECK(gg_profile_finish(profile, &error) < 0);
 		gg_profile_close(profile);
 		fflush(stdout);

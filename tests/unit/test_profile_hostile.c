@@ -183,10 +183,10 @@ static int64_t read_everything(struct problems *problems)
 	struct gg_profile_session session;
 	struct gg_profile *profile;
 	int64_t dangling;
-	int code = gg_profile_open(&profile, path, &error);
+	int status = gg_profile_open(&profile, path, &error);
 
-	if (code < 0)
-		return code;
+	if (status < 0)
+		return status;
 	(void)!gg_profile_session(profile, &session, &error);
 	gg_profile_each_process(profile, see_process, NULL, &error);
 	gg_profile_each_thread(profile, see_thread, NULL, &error);

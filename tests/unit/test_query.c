@@ -51,9 +51,9 @@ FIXTURE(scene)
 static void load(struct scene *scene)
 {
 	const struct gg_model_options options = { .is_entry = is_entry };
-	int code = gg_model_load(&scene->model, &scene->made.profile, 1, &options, &error);
+	int status = gg_model_load(&scene->model, &scene->made.profile, 1, &options, &error);
 
-	REQUIRE_MSG(code == 0, "%s: %s", error.place, error.message);
+	REQUIRE_MSG(status == 0, "%s: %s", error.place, error.message);
 	REQUIRE_MSG(gg_model_validate(scene->model, &error) == 0, "%s", error.message);
 	gg_profile_close(scene->made.profile);
 	scene->made.profile = NULL;
@@ -74,12 +74,12 @@ static void load_moments(struct scene *scene)
 /* Runs the query of the scene; the result before goes. */
 static void ask(struct scene *scene)
 {
-	int code;
+	int status;
 
 	gg_query_result_free(scene->result);
 	scene->result = NULL;
-	code = gg_query_rows(scene->model, &scene->query, &scene->result, &error);
-	REQUIRE_MSG(code == 0, "%s: %s", error.place, error.message);
+	status = gg_query_rows(scene->model, &scene->query, &scene->result, &error);
+	REQUIRE_MSG(status == 0, "%s: %s", error.place, error.message);
 }
 
 static double bytes(const struct gg_tally *tally)
@@ -122,10 +122,10 @@ static bool holds(const struct scene *scene, const char *label, double self, dou
 static double total_by(const struct gg_model *model, const struct gg_query *query)
 {
 	struct gg_query_result *result = NULL;
-	int code = gg_query_rows(model, query, &result, &error);
+	int status = gg_query_rows(model, query, &result, &error);
 	double total;
 
-	REQUIRE_MSG(code == 0, "%s: %s", error.place, error.message);
+	REQUIRE_MSG(status == 0, "%s: %s", error.place, error.message);
 	total = bytes(&result->total);
 	gg_query_result_free(result);
 	return total;

@@ -32,11 +32,11 @@ static int run_at(struct judged *f, const struct gg_suppressions *suppressions, 
 	const struct gg_leaks_query query = { .confidence = 0.95,
 		                              .suppressions = suppressions,
 		                              .at_ns = at_ns };
-	int code = gg_model_load(&f->model, &f->made.profile, 1, NULL, &f->error);
+	int status = gg_model_load(&f->model, &f->made.profile, 1, NULL, &f->error);
 
-	if (code == 0)
-		code = gg_leaks_run(f->model, &query, &f->leaks, &f->error);
-	return code;
+	if (status == 0)
+		status = gg_leaks_run(f->model, &query, &f->leaks, &f->error);
+	return status;
 }
 
 static int run(struct judged *f, const struct gg_suppressions *suppressions)

@@ -132,14 +132,14 @@ static bool is_refused_with(size_t offset, uint32_t word)
 {
 	struct gg_buf bytes = { 0 };
 	struct gg_blob blob;
-	int code;
+	int status;
 
 	write_example(&bytes);
 	memcpy(bytes.data + offset, &word, sizeof(word));
 	seal(&bytes);
-	code = gg_blob_read(&blob, bytes.data, bytes.length);
+	status = gg_blob_read(&blob, bytes.data, bytes.length);
 	gg_buf_done(&bytes);
-	return code == -EBADMSG;
+	return status == -EBADMSG;
 }
 
 TEST(no_offset_leads_out_of_a_blob)

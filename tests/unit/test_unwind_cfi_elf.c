@@ -45,17 +45,17 @@ TEST(a_module_in_memory_must_be_of_this_machine)
 	CHECK_EQ_I64(gg_cfi_module_from_memory(&module, &tiny, sizeof(tiny)), -ENOEXEC);
 }
 
-static int code_of(const struct tiny_elf *tiny, size_t size)
+static int status_of(const struct tiny_elf *tiny, size_t size)
 {
 	struct gg_cfi_module module = { .text_base = 77 };
 	uint8_t *exact = malloc(size + 1);
-	int code;
+	int status;
 
 	memcpy(exact + 1, tiny, size); /* an odd address */
-	code = gg_cfi_module_from_file(&module, exact + 1, size);
-	CHECK(code == 0 || module.text_base == 77);
+	status = gg_cfi_module_from_file(&module, exact + 1, size);
+	CHECK(status == 0 || module.text_base == 77);
 	free(exact);
-	return code;
+	return status;
 }
 
 TEST(damaged_headers_are_refused)
@@ -63,42 +63,42 @@ TEST(damaged_headers_are_refused)
 	struct tiny_elf t;
 
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), 0);
-	CHECK_EQ_I64(code_of(&t, sizeof(Elf64_Ehdr) - 1), -ENOEXEC);
-	CHECK_EQ_I64(code_of(&t, offsetof(struct tiny_elf, hdr) - 1), -ENOEXEC);
-	CHECK_EQ_I64(code_of(&t, offsetof(struct tiny_elf, hdr)), -ENOEXEC);
-	CHECK_EQ_I64(code_of(&t, offsetof(struct tiny_elf, eh_frame)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), 0);
+	CHECK_EQ_I64(status_of(&t, sizeof(Elf64_Ehdr) - 1), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, offsetof(struct tiny_elf, hdr) - 1), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, offsetof(struct tiny_elf, hdr)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, offsetof(struct tiny_elf, eh_frame)), -ENOEXEC);
 	t.header.e_ident[0] = 0;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_386, NO_BYTES);
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.header.e_ident[EI_CLASS] = ELFCLASS32;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.header.e_ident[EI_DATA] = ELFDATA2MSB;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.header.e_phoff = UINT64_MAX - 8;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.header.e_phnum = 0xffff;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.header.e_phentsize = 32;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.segments[EH_FRAME].p_vaddr = 0x1000; /* not readable */
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.segments[LOAD].p_offset = UINT64_MAX - 16;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.hdr[0] = 2;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.hdr[7] = 0x70; /* .eh_frame far behind everything */
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 }
 
 TEST(a_segment_that_cannot_be_read_is_not)
@@ -111,9 +111,9 @@ TEST(a_segment_that_cannot_be_read_is_not)
 	t.segments[CODE].p_vaddr = 0x2000;
 	t.segments[CODE].p_filesz = sizeof(t);
 	t.segments[EH_FRAME].p_vaddr += 0x2000;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOEXEC);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOEXEC);
 	t.segments[CODE].p_flags = PF_R | PF_X;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), 0);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), 0);
 }
 
 TEST(the_sections_end_with_their_segment_and_with_the_file)
@@ -139,7 +139,7 @@ TEST(a_module_without_a_table_is_told_apart)
 
 	tiny_elf_init(&t, EM_X86_64, NO_BYTES);
 	t.segments[EH_FRAME].p_type = PT_NULL;
-	CHECK_EQ_I64(code_of(&t, sizeof(t)), -ENOENT);
+	CHECK_EQ_I64(status_of(&t, sizeof(t)), -ENOENT);
 }
 
 TEST(in_memory_program_headers_beyond_the_first_page_are_not_read)

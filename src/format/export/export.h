@@ -6,7 +6,7 @@
  *   struct gg_export job = { .extract = extract, .out = &out, .error = error };
  *
  *   if (gg_export_check(format, query.metric, error) == 0)
- *           code = gg_export_write(format, &job);
+ *           status = gg_export_write(format, &job);
  *
  * To add a format, write a `const struct gg_export_format gg_export_NAME` with a write function
  * that appends the whole file to job->out.  List it in export.c and in the help of cmd_export.c.
