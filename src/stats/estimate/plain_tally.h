@@ -55,34 +55,20 @@ static inline void gg_plain_moments_add(struct gg_plain_moments *sum,
 	sum->skew += more->skew;
 }
 
-/* True if adding the moments changes no sum. */
-static inline bool gg_plain_moments_are_zero(const struct gg_plain_moments *moments)
-{
-	return moments->seen == 0 && moments->value == 0 && moments->variance == 0 &&
-	       moments->skew == 0;
-}
-
 /* Raises a maximum to a value. */
 static inline void gg_plain_tally_raise(double *maximum, double value)
 {
 	*maximum = *maximum > value ? *maximum : value;
 }
 
-/*
- * Adds a tally.  Most tallies have no uncertain samples, and many have only zeros in `usual` or in
- * `sure`.  Skipping the zeros saves misses of the cache in `sum`, and gives the same bits.
- */
 static inline void gg_plain_tally_add(struct gg_plain_tally *sum, const struct gg_plain_tally *more)
 {
 	sum->sample_count += more->sample_count;
 	sum->sample_point_count += more->sample_point_count;
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
-		if (!gg_plain_moments_are_zero(&more->usual[i]))
-			gg_plain_moments_add(&sum->usual[i], &more->usual[i]);
-		if (!gg_plain_moments_are_zero(&more->sure[i]))
-			gg_plain_moments_add(&sum->sure[i], &more->sure[i]);
-		if (!gg_plain_moments_are_zero(&more->uncertain[i]))
-			gg_plain_moments_add(&sum->uncertain[i], &more->uncertain[i]);
+		gg_plain_moments_add(&sum->usual[i], &more->usual[i]);
+		gg_plain_moments_add(&sum->sure[i], &more->sure[i]);
+		gg_plain_moments_add(&sum->uncertain[i], &more->uncertain[i]);
 		sum->skew_slack[i] += more->skew_slack[i];
 		sum->unknown[i] += more->unknown[i];
 		gg_plain_tally_raise(&sum->reserve_max[i], more->reserve_max[i]);
