@@ -66,7 +66,7 @@ enum gg_process_same {
 	GG_PROCESS_WIPED, /* a child whose fork ran no code of ours, as after a bare clone() */
 	GG_PROCESS_SAME,
 	GG_PROCESS_ADOPTING,
-	GG_PROCESS_FORKED /* a child in which gg_process_fork_in_child() has run */
+	GG_PROCESS_FORKED /* a child in which gg_fork_handlers_in_child() has run */
 };
 
 /* True while the process records into a region of its own. */

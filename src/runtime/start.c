@@ -22,6 +22,7 @@
 #include "runtime/compat_requests.h"
 #include "runtime/dump/dump_options.h"
 #include "runtime/dump/dump_trigger.h"
+#include "runtime/fork_handlers.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
 #include "runtime/platform/extra_functions.h"
@@ -29,7 +30,6 @@
 #include "runtime/platform/sanitizer.h"
 #include "runtime/platform/seccomp.h"
 #include "runtime/process_end.h"
-#include "runtime/process_fork.h"
 #include "runtime/process_region.h"
 #include "runtime/process_settings.h"
 #include "runtime/rate_plan.h"
@@ -107,7 +107,7 @@ static int begin_threads(void)
 	if (gg_process.same_process != NULL)
 		return 0;
 	gg_thread_init();
-	return gg_process_fork_init();
+	return gg_fork_handlers_init();
 }
 
 /* `request` is the program's, which gets the reason of a failure; NULL: the log gets it. */
@@ -187,9 +187,9 @@ static void count_lost_child(struct gg_region_header *parents, int status)
 /*
  * Makes the child's own region.  Frees and samples of other threads do not wait for it: they pass.
  *
- * is_seeded: gg_process_fork_in_child() has run.  If not, a bare clone() made the child.  Its first
- * sample point is its parent's, and the generation of its sampler must differ from the generation
- * of this process, so that the next update reseeds it: hence two steps.
+ * is_seeded: gg_fork_handlers_in_child() has run.  If not, a bare clone() made the child.  Its
+ * first sample point is its parent's, and the generation of its sampler must differ from the
+ * generation of this process, so that the next update reseeds it: hence two steps.
  */
 static bool adopt(bool is_seeded)
 {
@@ -202,7 +202,7 @@ static bool adopt(bool is_seeded)
 		return false;
 	}
 	gg_process.pid = (uint32_t)getpid();
-	/* Numbers of gg_process_fork_count() are below 2^32, so no other child has this one. */
+	/* The counted forks have numbers below 2^32, so no other child has this one. */
 	if (!is_seeded)
 		gg_process_settings_seed_child(UINT64_C(1) << 32 | gg_process.pid);
 	status = gg_process_region_open(gg_region_adopt);

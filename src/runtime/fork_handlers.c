@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_fork - the page that a fork wipes, and the handlers around fork(). */
-#include "runtime/process_fork.h"
+/* fork_handlers - the page that a fork wipes, and the handlers around fork(). */
+#include "runtime/fork_handlers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,12 +16,12 @@
 
 enum { FORK_PAGE_BYTES = 4096 };
 
-void gg_process_fork_count(void)
+void gg_fork_handlers_count_fork(void)
 {
 	gg_thread.fork_number = gg_add_relaxed(&gg_process.fork_count, 1);
 }
 
-void gg_process_fork_in_child(void)
+void gg_fork_handlers_in_child(void)
 {
 	struct gg_thread *t = &gg_thread;
 
@@ -41,7 +41,7 @@ void gg_process_fork_in_child(void)
 	gg_store_relaxed(gg_process.same_process, GG_PROCESS_FORKED);
 }
 
-int gg_process_fork_init(void)
+int gg_fork_handlers_init(void)
 {
 	uint32_t *page = gg_syscall_map(FORK_PAGE_BYTES);
 	int saved_errno = errno;
@@ -53,7 +53,8 @@ int gg_process_fork_init(void)
 	gg_process.same_process = page;
 	/* Both, because emulators accept the advice and do not follow it. */
 	madvise(page, FORK_PAGE_BYTES, MADV_WIPEONFORK);
-	pthread_atfork(gg_process_fork_count, gg_process_fork_count, gg_process_fork_in_child);
+	pthread_atfork(gg_fork_handlers_count_fork, gg_fork_handlers_count_fork,
+	               gg_fork_handlers_in_child);
 	errno = saved_errno;
 	return 0;
 }
