@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_format_protobuf - shows that damaged and inconsistent pprof files and Perfetto traces are
- * refused with an error that names the record, the fault and the offset.
+ * test_format_import_damaged - shows that damaged and inconsistent pprof files and Perfetto traces
+ * are refused with an error that names the record, the fault and the offset.
  */
 #include "base/buf.h"
 #include "format/codec/wire_writer.h"

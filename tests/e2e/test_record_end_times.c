@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_record_turns - when the processes of a session ended.
+ * test_record_end_times - when the processes of a session ended.
  *
  * Processes in turn never overlap, no matter how late the recorder looks.
  */
