@@ -15,7 +15,7 @@
 #include "base/size.h"
 #include "cli/command.h"
 #include "record/regions/region_list.h"
-#include "report/table.h"
+#include "report/text_table.h"
 
 enum { TIME_TEXT_MAX = 16, COMMAND_WIDTH = 40 };
 
@@ -52,49 +52,49 @@ static const char *state_of(const struct gg_listed_region *file)
  */
 static int add_row(const struct gg_listed_region *file, void *context)
 {
-	struct gg_table *table = context;
+	struct gg_text_table *table = context;
 	char size[GG_SIZE_TEXT_MAX], age[TIME_TEXT_MAX];
 	uint64_t now_ns = gg_clock_wall_ns();
 	/* Only a complete region has times; the cells of another file stay empty. */
 	bool is_whole = file->kind == GG_LISTED_REGION_WHOLE;
 
-	gg_table_cell(table, "%" PRIu32, file->pid);
-	gg_table_cell(table, "%s", state_of(file));
-	gg_table_cell(table, "%s",
-	              is_whole && file->start_wall_ns < now_ns
-	                      ? format_age((double)(now_ns - file->start_wall_ns) * 1e-9, age)
-	                      : "");
-	gg_table_cell(table, "%s",
-	              is_whole && !file->is_alive ? format_age(file->idle_seconds, age) : "");
-	gg_table_cell(table, "%s", gg_size_format((double)file->disk_bytes, size));
-	gg_table_cell(table, "%" PRIu64, file->sample_count);
-	gg_table_cell(table, "%" PRIu64, file->live_count);
-	gg_table_cell(table, "%.*s", COMMAND_WIDTH, file->command);
-	gg_table_cell(table, "%s%s", file->path, file->is_recorded ? " (being recorded)" : "");
+	gg_text_table_cell(table, "%" PRIu32, file->pid);
+	gg_text_table_cell(table, "%s", state_of(file));
+	gg_text_table_cell(table, "%s",
+	                   is_whole && file->start_wall_ns < now_ns
+	                           ? format_age((double)(now_ns - file->start_wall_ns) * 1e-9, age)
+	                           : "");
+	gg_text_table_cell(table, "%s",
+	                   is_whole && !file->is_alive ? format_age(file->idle_seconds, age) : "");
+	gg_text_table_cell(table, "%s", gg_size_format((double)file->disk_bytes, size));
+	gg_text_table_cell(table, "%" PRIu64, file->sample_count);
+	gg_text_table_cell(table, "%" PRIu64, file->live_count);
+	gg_text_table_cell(table, "%.*s", COMMAND_WIDTH, file->command);
+	gg_text_table_cell(table, "%s%s", file->path, file->is_recorded ? " (being recorded)" : "");
 	return 0;
 }
 
 static int run_ls(struct gg_invocation *invocation)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	int status;
 
-	gg_table_column(&table, GG_ALIGN_RIGHT, "pid");
-	gg_table_column(&table, GG_ALIGN_LEFT, "state");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "began");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "ended");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "takes");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "samples");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "live");
-	gg_table_column(&table, GG_ALIGN_LEFT, "command");
-	gg_table_column(&table, GG_ALIGN_LEFT, "region");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "pid");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "state");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "began");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "ended");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "takes");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "samples");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "live");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "command");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "region");
 	status = gg_region_list_each(invocation->operands, invocation->operand_count, add_row,
 	                             &table, invocation->error);
 	if (status == 0 && table.cell_count == 0) {
 		puts("no regions");
 		return 0;
 	}
-	if (status == 0 && gg_table_print(&table, &invocation->style, stdout) < 0)
+	if (status == 0 && gg_text_table_print(&table, &invocation->style, stdout) < 0)
 		status = gg_error_memory(invocation->error, "ls");
 	return status;
 }

@@ -20,7 +20,7 @@
 #include "cli/command.h"
 #include "profile/sql_query.h"
 #include "record/regions/region_profile.h"
-#include "report/table.h"
+#include "report/text_table.h"
 
 struct sql_options {
 	bool csv, json;
@@ -208,15 +208,15 @@ static int print_json(struct gg_sql_query *query, struct gg_error *error)
 
 /* --- a table --------------------------------------------------------------------------------- */
 
-static void add_cell(struct gg_table *table, const struct gg_sql_query *query, int column)
+static void add_cell(struct gg_text_table *table, const struct gg_sql_query *query, int column)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf value = { 0 };
 
 	append_value(&value, query, column, append_roughly);
-	gg_table_cell(table, "%s", gg_buf_text(&value));
+	gg_text_table_cell(table, "%s", gg_buf_text(&value));
 }
 
-static void add_columns(struct gg_table *table, const struct gg_sql_query *query, int row)
+static void add_columns(struct gg_text_table *table, const struct gg_sql_query *query, int row)
 {
 	for (int i = 0; i < gg_sql_query_column_count(query); i++) {
 		/*
@@ -227,23 +227,23 @@ static void add_columns(struct gg_table *table, const struct gg_sql_query *query
 		                                      : GG_SQL_QUERY_TEXT;
 		bool is_number = kind == GG_SQL_QUERY_INTEGER || kind == GG_SQL_QUERY_NUMBER;
 
-		gg_table_column(table, is_number ? GG_ALIGN_RIGHT : GG_ALIGN_LEFT,
-		                gg_sql_query_column_name(query, i));
+		gg_text_table_column(table, is_number ? GG_ALIGN_RIGHT : GG_ALIGN_LEFT,
+		                     gg_sql_query_column_name(query, i));
 	}
 }
 
 static int print_table(struct gg_sql_query *query, const struct gg_style *style,
                        struct gg_error *error)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	int status, row = 0;
 
 	/* Programs get any number of columns, but a table has no room for them. */
-	if (gg_sql_query_column_count(query) > GG_TABLE_MAX_COLUMNS)
+	if (gg_sql_query_column_count(query) > GG_TEXT_TABLE_MAX_COLUMNS)
 		return gg_error_set(error, -EINVAL, "sql",
 		                    "Name the columns, or print --csv or --json.",
 		                    "%d columns are more than the %d of a table",
-		                    gg_sql_query_column_count(query), GG_TABLE_MAX_COLUMNS);
+		                    gg_sql_query_column_count(query), GG_TEXT_TABLE_MAX_COLUMNS);
 	while ((status = gg_sql_query_next(query, error)) > 0) {
 		if (row == 0)
 			/*
@@ -258,7 +258,7 @@ static int print_table(struct gg_sql_query *query, const struct gg_style *style,
 		return status;
 	if (row == 0)
 		add_columns(&table, query, 0);
-	if (gg_table_print(&table, style, stdout) < 0)
+	if (gg_text_table_print(&table, style, stdout) < 0)
 		return gg_error_set_errno(error, ENOMEM, "sql",
 		                          "Ask for fewer rows, or print --csv.");
 	return 0;

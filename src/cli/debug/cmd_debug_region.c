@@ -19,7 +19,7 @@
 #include "cli/command.h"
 #include "cli/debug/debug.h"
 #include "region/reader/view.h"
-#include "report/table.h"
+#include "report/text_table.h"
 
 struct region_options {
 	bool samples, stacks;
@@ -113,46 +113,46 @@ static void print_tables(const struct gg_region_view *view)
 /*
  * Adds a row of sums: the recorded samples with their bytes, and the estimates that they stand for.
  */
-static void sums_cells(struct gg_table *table, const char *name, const struct gg_sums *sums)
+static void sums_cells(struct gg_text_table *table, const char *name, const struct gg_sums *sums)
 {
 	char bytes[GG_SIZE_TEXT_MAX], raw[GG_SIZE_TEXT_MAX];
 
-	gg_table_cell(table, "%s", name);
-	gg_table_cell(table, "%" PRIu64, sums->sample_count);
-	gg_table_cell(table, "%s", gg_size_format((double)sums->size_bytes, raw));
-	gg_table_cell(table, "%.1f", gg_fixed_value(sums->count));
-	gg_table_cell(table, "%s", gg_size_format(gg_fixed_value(sums->bytes), bytes));
+	gg_text_table_cell(table, "%s", name);
+	gg_text_table_cell(table, "%" PRIu64, sums->sample_count);
+	gg_text_table_cell(table, "%s", gg_size_format((double)sums->size_bytes, raw));
+	gg_text_table_cell(table, "%.1f", gg_fixed_value(sums->count));
+	gg_text_table_cell(table, "%s", gg_size_format(gg_fixed_value(sums->bytes), bytes));
 }
 
-static void sums_columns(struct gg_table *table, const char *first)
+static void sums_columns(struct gg_text_table *table, const char *first)
 {
-	gg_table_column(table, GG_ALIGN_LEFT, first);
-	gg_table_column(table, GG_ALIGN_RIGHT, "samples");
-	gg_table_column(table, GG_ALIGN_RIGHT, "their bytes");
-	gg_table_column(table, GG_ALIGN_RIGHT, "allocations");
-	gg_table_column(table, GG_ALIGN_RIGHT, "bytes");
+	gg_text_table_column(table, GG_ALIGN_LEFT, first);
+	gg_text_table_column(table, GG_ALIGN_RIGHT, "samples");
+	gg_text_table_column(table, GG_ALIGN_RIGHT, "their bytes");
+	gg_text_table_column(table, GG_ALIGN_RIGHT, "allocations");
+	gg_text_table_column(table, GG_ALIGN_RIGHT, "bytes");
 }
 
 static int print_totals(const struct gg_region_view *view, const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	struct gg_region_totals totals = gg_region_view_totals(view);
 
 	sums_columns(&table, "totals");
 	sums_cells(&table, "allocated", &totals.allocated);
 	sums_cells(&table, "freed", &totals.freed);
 	sums_cells(&table, "live", &totals.live);
-	return gg_table_print(&table, style, stdout);
+	return gg_text_table_print(&table, style, stdout);
 }
 
 static int print_threads(const struct gg_region_view *view, const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 
-	gg_table_column(&table, GG_ALIGN_RIGHT, "thread");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "tid");
-	gg_table_column(&table, GG_ALIGN_LEFT, "state");
-	gg_table_column(&table, GG_ALIGN_LEFT, "name");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "thread");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "tid");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "state");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "name");
 	for (uint32_t i = 0; i < view->thread_count; i++) {
 		const struct gg_region_thread_record *row = &view->threads[i];
 		char name[sizeof(row->name) + 1] = { 0 };
@@ -167,12 +167,12 @@ static int print_threads(const struct gg_region_view *view, const struct gg_styl
 			 * reach the terminal.
 			 */
 			*c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
-		gg_table_cell(&table, "%" PRIu32, i);
-		gg_table_cell(&table, "%" PRIu32, row->tid);
-		gg_table_cell(&table, "%s", row->end_ns == 0 ? "runs" : "ended");
-		gg_table_cell(&table, "%s", name);
+		gg_text_table_cell(&table, "%" PRIu32, i);
+		gg_text_table_cell(&table, "%" PRIu32, row->tid);
+		gg_text_table_cell(&table, "%s", row->end_ns == 0 ? "runs" : "ended");
+		gg_text_table_cell(&table, "%s", name);
 	}
-	return gg_table_print(&table, style, stdout);
+	return gg_text_table_print(&table, style, stdout);
 }
 
 /* Prints the modules that the agent registered.  A record without `ready` was never finished. */
@@ -240,7 +240,7 @@ static void print_stack(const struct gg_region_view *view, uint32_t stack)
 /* Prints the totals of each stack and thread, and below them the frames of these stacks. */
 static int print_rows(const struct gg_region_view *view, const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 
 	sums_columns(&table, "stack, thread");
 	for (uint32_t i = 0; i < view->site_total_count; i++) {
@@ -252,7 +252,7 @@ static int print_rows(const struct gg_region_view *view, const struct gg_style *
 		sums_cells(&table, name, &row->allocated);
 		sums_cells(&table, "  freed", &row->freed);
 	}
-	int status = gg_table_print(&table, style, stdout);
+	int status = gg_text_table_print(&table, style, stdout);
 
 	for (uint32_t i = 0; i < view->site_total_count; i++) {
 		printf("stack        %" PRIu32 ":", view->site_totals[i].stack);

@@ -17,7 +17,7 @@
 #include "cli/command.h"
 #include "cli/debug/debug.h"
 #include "cli/debug/unwind_demo.h"
-#include "report/table.h"
+#include "report/text_table.h"
 #include "unwind/cfi/cfi_file.h"
 #include "unwind/cfi/cfi_text.h"
 
@@ -28,19 +28,19 @@ static const char *arch_name(enum gg_cfi_arch arch)
 	return arch == GG_CFI_AARCH64 ? "aarch64" : "x86-64";
 }
 
-static void add_columns(struct gg_table *table)
+static void add_columns(struct gg_text_table *table)
 {
-	gg_table_column(table, GG_ALIGN_LEFT, "from");
-	gg_table_column(table, GG_ALIGN_LEFT, "to");
-	gg_table_column(table, GG_ALIGN_LEFT, "kind");
-	gg_table_column(table, GG_ALIGN_LEFT, "rule");
+	gg_text_table_column(table, GG_ALIGN_LEFT, "from");
+	gg_text_table_column(table, GG_ALIGN_LEFT, "to");
+	gg_text_table_column(table, GG_ALIGN_LEFT, "kind");
+	gg_text_table_column(table, GG_ALIGN_LEFT, "rule");
 }
 
 /*
  * Adds the rule at pc as a row of the table.  Returns the end of the range in which the rule is
  * valid.
  */
-static uint64_t add_rule(struct gg_table *table, const struct gg_cfi_file *file, uint64_t pc)
+static uint64_t add_rule(struct gg_text_table *table, const struct gg_cfi_file *file, uint64_t pc)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_cfi_range range;
@@ -52,17 +52,17 @@ static uint64_t add_rule(struct gg_table *table, const struct gg_cfi_file *file,
 		gg_cfi_text_row(&text, &file->module, &row);
 	else
 		gg_cfi_text_rule(&text, file->module.arch, rule);
-	gg_table_cell(table, "%#" PRIx64, range.begin);
-	gg_table_cell(table, "%#" PRIx64, range.end);
-	gg_table_cell(table, "%s", gg_rule_kind_text((enum gg_rule_kind)rule.kind));
-	gg_table_cell(table, "%s", gg_buf_text(&text));
+	gg_text_table_cell(table, "%#" PRIx64, range.begin);
+	gg_text_table_cell(table, "%#" PRIx64, range.end);
+	gg_text_table_cell(table, "%s", gg_rule_kind_text((enum gg_rule_kind)rule.kind));
+	gg_text_table_cell(table, "%s", gg_buf_text(&text));
 	return range.end;
 }
 
 static int print_pc(const struct gg_invocation *invocation, const struct gg_cfi_file *file,
                     uint64_t pc)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	struct gg_cfi_symbol symbol;
 
 	printf("%#" PRIx64, pc);
@@ -71,13 +71,13 @@ static int print_pc(const struct gg_invocation *invocation, const struct gg_cfi_
 	printf("\n");
 	add_columns(&table);
 	add_rule(&table, file, pc);
-	return gg_table_print(&table, &invocation->style, stdout);
+	return gg_text_table_print(&table, &invocation->style, stdout);
 }
 
 static int print_symbol(const struct gg_invocation *invocation, const struct gg_cfi_file *file,
                         const struct gg_cfi_symbol *symbol)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	uint64_t pc = symbol->range.begin, end = symbol->range.end;
 	struct gg_cfi_row row;
 
@@ -95,7 +95,7 @@ static int print_symbol(const struct gg_invocation *invocation, const struct gg_
 		if (!has_row) /* without CFI the end of the gap is unknown */
 			break;
 	}
-	return gg_table_print(&table, &invocation->style, stdout);
+	return gg_text_table_print(&table, &invocation->style, stdout);
 }
 
 struct summary {
@@ -128,39 +128,39 @@ static void count_rows(const struct gg_cfi_module *module, struct summary *summa
 
 static int print_reasons(const struct gg_invocation *invocation, const struct summary *s)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 
 	printf("\n");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "functions");
-	gg_table_column(&table, GG_ALIGN_LEFT, "whose rules could not be compiled, and why");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "functions");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "whose rules could not be compiled, and why");
 	for (unsigned reason = 0; reason < GG_RULE_REASON_COUNT; reason++) {
 		if (s->reasons[reason] == 0)
 			continue;
-		gg_table_cell(&table, "%" PRIu64, s->reasons[reason]);
-		gg_table_cell(&table, "%s", gg_rule_reason_text((enum gg_rule_reason)reason));
+		gg_text_table_cell(&table, "%" PRIu64, s->reasons[reason]);
+		gg_text_table_cell(&table, "%s", gg_rule_reason_text((enum gg_rule_reason)reason));
 	}
-	return gg_table_print(&table, &invocation->style, stdout);
+	return gg_text_table_print(&table, &invocation->style, stdout);
 }
 
 static int print_summary(const struct gg_invocation *invocation, const struct gg_cfi_file *file)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	struct summary s = { 0 };
 	int status;
 
 	count_rows(&file->module, &s);
 	printf("%s, %" PRIu64 " functions, %" PRIu64 " rules\n", arch_name(file->module.arch),
 	       s.functions, s.rows);
-	gg_table_column(&table, GG_ALIGN_LEFT, "kind");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "rules");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "share");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "kind");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "rules");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "share");
 	for (unsigned kind = GG_RULE_OUTERMOST; kind <= GG_RULE_GENERAL; kind++) {
-		gg_table_cell(&table, "%s", gg_rule_kind_text((enum gg_rule_kind)kind));
-		gg_table_cell(&table, "%" PRIu64, s.kinds[kind]);
-		gg_table_cell(&table, "%.3f%%",
-		              s.rows > 0 ? 100.0 * (double)s.kinds[kind] / (double)s.rows : 0);
+		gg_text_table_cell(&table, "%s", gg_rule_kind_text((enum gg_rule_kind)kind));
+		gg_text_table_cell(&table, "%" PRIu64, s.kinds[kind]);
+		gg_text_table_cell(&table, "%.3f%%",
+		                   s.rows > 0 ? 100.0 * (double)s.kinds[kind] / (double)s.rows : 0);
 	}
-	status = gg_table_print(&table, &invocation->style, stdout);
+	status = gg_text_table_print(&table, &invocation->style, stdout);
 	return status == 0 && s.kinds[GG_RULE_NONE] > 0 ? print_reasons(invocation, &s) : status;
 }
 

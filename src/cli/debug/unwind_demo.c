@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/table.h"
+#include "report/text_table.h"
 #include "unwind/cfi/cfi_file.h"
 #include "unwind/cfi/cfi_text.h"
 #include "unwind/unwind.h"
@@ -82,17 +82,17 @@ static bool find_module(uint64_t pc, const char **ret_path, uint64_t *ret_bias)
 	return true;
 }
 
-static void add_function(struct gg_table *table, const struct gg_cfi_file *file, uint64_t pc)
+static void add_function(struct gg_text_table *table, const struct gg_cfi_file *file, uint64_t pc)
 {
 	struct gg_cfi_symbol symbol;
 
 	if (gg_cfi_file_symbol_at(file, pc, &symbol) == 0)
-		gg_table_cell(table, "%s", symbol.name);
+		gg_text_table_cell(table, "%s", symbol.name);
 	else
-		gg_table_cell(table, "%#" PRIx64, pc);
+		gg_text_table_cell(table, "%#" PRIx64, pc);
 }
 
-static void add_frame(struct gg_table *table, uint32_t number, uint64_t return_address)
+static void add_frame(struct gg_text_table *table, uint32_t number, uint64_t return_address)
 {
 	GG_CLEANUP(gg_cfi_file_close) struct gg_cfi_file file = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
@@ -108,16 +108,16 @@ static void add_frame(struct gg_table *table, uint32_t number, uint64_t return_a
 		gg_cfi_text_rule(&text, GG_CFI_HOST_ARCH, rule);
 	}
 	name = strcmp(path, "/proc/self/exe") == 0 ? "geiger" : strrchr(path, '/');
-	gg_table_cell(table, "%" PRIu32, number);
+	gg_text_table_cell(table, "%" PRIu32, number);
 	add_function(table, &file, pc - bias);
-	gg_table_cell(table, "%s", name == NULL ? path : name[0] == '/' ? name + 1 : name);
-	gg_table_cell(table, "%s", gg_rule_kind_text((enum gg_rule_kind)rule.kind));
-	gg_table_cell(table, "%s", gg_buf_text(&text));
+	gg_text_table_cell(table, "%s", name == NULL ? path : name[0] == '/' ? name + 1 : name);
+	gg_text_table_cell(table, "%s", gg_rule_kind_text((enum gg_rule_kind)rule.kind));
+	gg_text_table_cell(table, "%s", gg_buf_text(&text));
 }
 
 int gg_unwind_demo_run(struct gg_invocation *invocation)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	struct sigaction action = { .sa_handler = capture_in_handler }, before;
 	const struct gg_unwind_stats *stats = &found.thread.stats;
 	int status;
@@ -129,14 +129,14 @@ int gg_unwind_demo_run(struct gg_invocation *invocation)
 	sort_below(DEPTH);
 	sigaction(SIGUSR1, &before, NULL);
 
-	gg_table_column(&table, GG_ALIGN_RIGHT, "frame");
-	gg_table_column(&table, GG_ALIGN_LEFT, "function");
-	gg_table_column(&table, GG_ALIGN_LEFT, "module");
-	gg_table_column(&table, GG_ALIGN_LEFT, "kind");
-	gg_table_column(&table, GG_ALIGN_LEFT, "rule to the next frame");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "frame");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "function");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "module");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "kind");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "rule to the next frame");
 	for (uint32_t i = 0; i < found.stack.count; i++)
 		add_frame(&table, i, found.stack.frames[i]);
-	status = gg_table_print(&table, &invocation->style, stdout);
+	status = gg_text_table_print(&table, &invocation->style, stdout);
 	printf("\n%s: %" PRIu32 " frames; %" PRIu64 " rules compiled, %" PRIu64
 	       " steps by the whole row, %" PRIu64 " signal frames\n",
 	       gg_unwind_ending_text(found.stack.ending), found.stack.count, stats->misses,

@@ -19,7 +19,7 @@
 #include "cli/lab/lab.h"
 #include "cli/lab/lab_trace.h"
 #include "report/plot.h"
-#include "report/table.h"
+#include "report/text_table.h"
 #include "stats/lab/trial.h"
 #include "stats/sampling/scheme.h"
 
@@ -91,65 +91,66 @@ static double share(double part, double whole)
 static int print_errors(const struct gg_trial_result *results, enum gg_quantity unit,
                         const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	const enum gg_trial_quantity first = unit == GG_BYTES ? GG_TRIAL_LIVE_BYTES
 	                                                      : GG_TRIAL_LIVE_COUNT;
 
 	printf("%s: bias (with its standard error) and standard deviation in %% of the\n"
 	       "truth, and variance over the formula's\n\n",
 	       unit == GG_BYTES ? "Bytes" : "Allocations");
-	gg_table_column(&table, GG_ALIGN_LEFT, "scheme");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "samples");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "scheme");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "samples");
 	for (int q = 0; q < 2; q++) {
-		gg_table_column(&table, GG_ALIGN_RIGHT, q == 0 ? "live: bias" : "all: bias");
-		gg_table_column(&table, GG_ALIGN_RIGHT, "dev.");
-		gg_table_column(&table, GG_ALIGN_RIGHT, "var.");
+		gg_text_table_column(&table, GG_ALIGN_RIGHT, q == 0 ? "live: bias" : "all: bias");
+		gg_text_table_column(&table, GG_ALIGN_RIGHT, "dev.");
+		gg_text_table_column(&table, GG_ALIGN_RIGHT, "var.");
 	}
 	for (int i = 0; i < SCHEMES; i++) {
-		gg_table_cell(&table, "%s", names[i]);
-		gg_table_cell(&table, "%.4g", results[i].mean_samples);
+		gg_text_table_cell(&table, "%s", names[i]);
+		gg_text_table_cell(&table, "%.4g", results[i].mean_samples);
 		for (int q = 0; q < 2; q++) {
 			const struct gg_trial_figure *f = &results[i].figures[(int)first + q];
 
-			gg_table_cell(&table, "%+.2g (%.1g)",
-			              100 * share(f->mean - f->truth, f->truth),
-			              100 * share(f->mean_error, f->truth));
-			gg_table_cell(&table, "%.3g", 100 * share(sqrt(f->variance), f->truth));
+			gg_text_table_cell(&table, "%+.2g (%.1g)",
+			                   100 * share(f->mean - f->truth, f->truth),
+			                   100 * share(f->mean_error, f->truth));
+			gg_text_table_cell(&table, "%.3g",
+			                   100 * share(sqrt(f->variance), f->truth));
 			/* Some pairs of scheme and quantity have no formula. */
 			if (isnan(f->formula) || f->formula == 0)
-				gg_table_cell(&table, "-");
+				gg_text_table_cell(&table, "-");
 			else
-				gg_table_cell(&table, "%.2f", f->variance / f->formula);
+				gg_text_table_cell(&table, "%.2f", f->variance / f->formula);
 		}
 	}
-	return gg_table_print(&table, style, stdout);
+	return gg_text_table_print(&table, style, stdout);
 }
 
 /* A cell has the coverage in % and, behind it, the mean width of the interval over the truth. */
 static int print_coverage(const struct gg_trial_result *results, enum gg_trial_quantity quantity,
                           enum gg_population population, const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 
 	printf("%s, %s: coverage in %%, mean width over the truth\n\n",
 	       gg_trial_quantity_name(quantity), gg_lab_population_names[population]);
-	gg_table_column(&table, GG_ALIGN_LEFT, "scheme");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "scheme");
 	for (size_t k = 0; k < GG_COUNT(gg_lab_methods); k++)
-		gg_table_column(&table, GG_ALIGN_RIGHT, gg_lab_methods[k].head);
+		gg_text_table_column(&table, GG_ALIGN_RIGHT, gg_lab_methods[k].head);
 	for (int i = 0; i < SCHEMES; i++) {
-		gg_table_cell(&table, "%s", names[i]);
+		gg_text_table_cell(&table, "%s", names[i]);
 		for (size_t k = 0; k < GG_COUNT(gg_lab_methods); k++) {
 			const struct gg_cell *cell =
 				&results[i].cells[gg_lab_methods[k].kind][quantity][population];
 
 			if (cell->run_count == 0)
-				gg_table_cell(&table, "-");
+				gg_text_table_cell(&table, "-");
 			else
-				gg_table_cell(&table, "%.1f %.*f", 100 * cell->covered,
-				              cell->width < 10 ? 2 : 0, cell->width);
+				gg_text_table_cell(&table, "%.1f %.*f", 100 * cell->covered,
+				                   cell->width < 10 ? 2 : 0, cell->width);
 		}
 	}
-	return gg_table_print(&table, style, stdout);
+	return gg_text_table_print(&table, style, stdout);
 }
 
 /* Prints the size of the trace and of the experiment, so that the tables have their scale. */

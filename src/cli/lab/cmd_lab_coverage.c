@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "cli/lab/lab.h"
-#include "report/table.h"
+#include "report/text_table.h"
 #include "stats/lab/simulate.h"
 
 struct coverage_options {
@@ -35,40 +35,40 @@ struct result {
  * Adds the coverage in % and, behind it, the mean width: an interval from 0 to infinity would
  * always contain the truth.  "-" stands for a cell without any run.
  */
-static void add_cell(struct gg_table *table, const struct gg_cell *cell)
+static void add_cell(struct gg_text_table *table, const struct gg_cell *cell)
 {
 	if (cell->run_count == 0)
-		gg_table_cell(table, "-");
+		gg_text_table_cell(table, "-");
 	else if (cell->width > 0)
-		gg_table_cell(table, "%.1f %.*f", 100 * cell->covered, cell->width < 10 ? 2 : 0,
-		              cell->width);
+		gg_text_table_cell(table, "%.1f %.*f", 100 * cell->covered,
+		                   cell->width < 10 ? 2 : 0, cell->width);
 	else
-		gg_table_cell(table, "%.1f", 100 * cell->covered);
+		gg_text_table_cell(table, "%.1f", 100 * cell->covered);
 }
 
 static int print_table(const struct result *results, size_t count, enum gg_quantity quantity,
                        enum gg_population population, const struct coverage_options *o,
                        const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 
 	printf("%s, %s: coverage in %%, mean width over the truth\n\n", quantity_names[quantity],
 	       gg_lab_population_names[population]);
-	gg_table_column(&table, GG_ALIGN_LEFT, "program");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "samples");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "program");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "samples");
 	for (size_t k = 0; k < GG_COUNT(gg_lab_methods); k++)
-		gg_table_column(&table, GG_ALIGN_RIGHT, gg_lab_methods[k].head);
+		gg_text_table_column(&table, GG_ALIGN_RIGHT, gg_lab_methods[k].head);
 	for (size_t i = 0; i < count; i++) {
-		gg_table_cell(&table, "%s", results[i].program->name);
-		gg_table_cell(&table, "%.3g", results[i].coverage.mean_samples);
+		gg_text_table_cell(&table, "%s", results[i].program->name);
+		gg_text_table_cell(&table, "%.3g", results[i].coverage.mean_samples);
 		for (size_t k = 0; k < GG_COUNT(gg_lab_methods); k++) {
 			enum gg_interval_method kind = gg_lab_methods[k].kind;
 
 			add_cell(&table, &results[i].coverage.cells[kind][quantity][population]);
 		}
 	}
-	return o->markdown ? gg_table_print_markdown(&table, stdout)
-	                   : gg_table_print(&table, style, stdout);
+	return o->markdown ? gg_text_table_print_markdown(&table, stdout)
+	                   : gg_text_table_print(&table, style, stdout);
 }
 
 /* Prints one table for each pair of quantity and population. */

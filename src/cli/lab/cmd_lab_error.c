@@ -15,7 +15,7 @@
 #include "base/size.h"
 #include "cli/lab/lab.h"
 #include "report/plot.h"
-#include "report/table.h"
+#include "report/text_table.h"
 #include "stats/estimate/theory.h"
 #include "stats/sampling/scheme.h"
 
@@ -56,36 +56,36 @@ static struct gg_theory_error error_of(enum variant variant, double size_bytes, 
 /* The sizes of the table, in sampling intervals. */
 static const double grid[] = { 1.0 / 64, 1.0 / 16, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8 };
 
-static void percent_cell(struct gg_table *table, double share)
+static void percent_cell(struct gg_text_table *table, double share)
 {
-	gg_table_cell(table, "%.1f %%", 100 * share);
+	gg_text_table_cell(table, "%.1f %%", 100 * share);
 }
 
 /* Prints the requested size: a row for each number, a column for each variant. */
 static int print_size(double size_bytes, double interval, const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	char size[GG_SIZE_TEXT_MAX], every[GG_SIZE_TEXT_MAX];
 	struct gg_theory_error errors[VARIANTS];
 
 	printf("One allocation of %s, sampled every %s on average (%.6g marks expected)\n\n",
 	       gg_size_format_short(size_bytes, size), gg_size_format_short(interval, every),
 	       size_bytes / interval);
-	gg_table_column(&table, GG_ALIGN_LEFT, "");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "");
 	for (enum variant v = 0; v < VARIANTS; v++) {
-		gg_table_column(&table, GG_ALIGN_RIGHT, variants[v].head);
+		gg_text_table_column(&table, GG_ALIGN_RIGHT, variants[v].head);
 		errors[v] = error_of(v, size_bytes, 1, interval);
 	}
-	gg_table_cell(&table, "probability of being sampled");
+	gg_text_table_cell(&table, "probability of being sampled");
 	for (enum variant v = 0; v < VARIANTS; v++)
 		percent_cell(&table, errors[v].coverage);
-	gg_table_cell(&table, "expected error");
+	gg_text_table_cell(&table, "expected error");
 	for (enum variant v = 0; v < VARIANTS; v++)
 		percent_cell(&table, errors[v].expected);
-	gg_table_cell(&table, "expected error if sampled");
+	gg_text_table_cell(&table, "expected error if sampled");
 	for (enum variant v = 0; v < VARIANTS; v++)
 		percent_cell(&table, errors[v].conditional);
-	return gg_table_print(&table, style, stdout);
+	return gg_text_table_print(&table, style, stdout);
 }
 
 /*
@@ -94,31 +94,31 @@ static int print_size(double size_bytes, double interval, const struct gg_style 
  */
 static int print_grid(double interval, const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	char text[GG_SIZE_TEXT_MAX];
 
 	printf("By size, in %%: p, sampled with this probability; err, expected error; cond,\n"
 	       "the same if sampled.  By marks alone, with the 99 %% cutoff, with a cutoff at R.\n\n");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "size");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "size");
 	for (enum variant v = SAMPLE_POINTS; v < VARIANTS; v++) {
 		static const char *const heads[][3] = { [SAMPLE_POINTS] = { "p", "err", "cond" },
 			                                [CUTOFF_99] = { "p99", "err99", "cond99" },
 			                                [CUTOFF_R] = { "pR", "errR", "condR" } };
 
 		for (int i = 0; i < 3; i++)
-			gg_table_column(&table, GG_ALIGN_RIGHT, heads[v][i]);
+			gg_text_table_column(&table, GG_ALIGN_RIGHT, heads[v][i]);
 	}
 	for (size_t i = 0; i < GG_COUNT(grid); i++) {
-		gg_table_cell(&table, "%s", gg_size_format(grid[i] * interval, text));
+		gg_text_table_cell(&table, "%s", gg_size_format(grid[i] * interval, text));
 		for (enum variant v = SAMPLE_POINTS; v < VARIANTS; v++) {
 			struct gg_theory_error e = error_of(v, grid[i] * interval, 1, interval);
 
-			gg_table_cell(&table, "%.1f", 100 * e.coverage);
-			gg_table_cell(&table, "%.1f", 100 * e.expected);
-			gg_table_cell(&table, "%.1f", 100 * e.conditional);
+			gg_text_table_cell(&table, "%.1f", 100 * e.coverage);
+			gg_text_table_cell(&table, "%.1f", 100 * e.expected);
+			gg_text_table_cell(&table, "%.1f", 100 * e.conditional);
 		}
 	}
-	return gg_table_print(&table, style, stdout);
+	return gg_text_table_print(&table, style, stdout);
 }
 
 /* The same bytes in one piece and in two.  With a cutoff, the two cases are not sampled alike. */
@@ -130,16 +130,16 @@ static const double split_interval = 10000, split_size = 10000;
  */
 static int print_split(const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 
 	printf("One allocation of 10 kB against two of 5 kB, at an interval of 10 kB\n\n");
-	gg_table_column(&table, GG_ALIGN_LEFT, "");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "one: p");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "error");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "two: p");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "error");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "one: p");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "error");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "two: p");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "error");
 	for (enum variant v = 0; v < VARIANTS; v++) {
-		gg_table_cell(&table, "%s", variants[v].head);
+		gg_text_table_cell(&table, "%s", variants[v].head);
 		for (double count = 1; count <= 2; count++) {
 			struct gg_theory_error e = error_of(v, split_size / count, count,
 			                                    split_interval);
@@ -148,7 +148,7 @@ static int print_split(const struct gg_style *style)
 			percent_cell(&table, e.expected);
 		}
 	}
-	return gg_table_print(&table, style, stdout);
+	return gg_text_table_print(&table, style, stdout);
 }
 
 static int print_text(const struct error_options *o, const struct gg_style *style)

@@ -14,7 +14,7 @@
 #include "base/size.h"
 #include "cli/lab/lab.h"
 #include "cli/lab/lab_trace.h"
-#include "report/table.h"
+#include "report/text_table.h"
 #include "stats/lab/trial.h"
 
 struct optimal_options {
@@ -127,18 +127,18 @@ static double percent(double part, double whole)
  */
 static int print_classes(const struct study *study, const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	struct sums all = sum_all(study);
 
 	printf("By size: bytes allocated (a) and alive (l), and each size's share of the samples\n\n");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "size");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "allocated");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "alive");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "l/a");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "p poisson");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "share");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "p optimal");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "share");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "size");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "allocated");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "alive");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "l/a");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "p poisson");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "share");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "p optimal");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "share");
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		const struct gg_optimal_class *class = &study->classes[i];
 		double p = p_at(class->size_bytes, study->interval_bytes);
@@ -149,20 +149,21 @@ static int print_classes(const struct study *study, const struct gg_style *style
 		if (percent(class->allocated * p, all.poisson_samples) < 0.1 &&
 		    percent(class->allocated * q, all.optimal_samples) < 0.1)
 			continue;
-		gg_table_cell(&table, "%s", gg_size_format_short(class->size_bytes, size));
-		gg_table_cell(&table, "%s",
-		              gg_size_format_short(class->allocated * class->size_bytes, bytes));
-		gg_table_cell(&table, "%s",
-		              gg_size_format_short(class->live * class->size_bytes, live));
-		gg_table_cell(&table, "%.2g", class->live / class->allocated);
-		gg_table_cell(&table, "%.2g", p);
-		gg_table_cell(&table, "%.1f %%",
-		              percent(class->allocated * p, all.poisson_samples));
-		gg_table_cell(&table, "%.2g", q);
-		gg_table_cell(&table, "%.1f %%",
-		              percent(class->allocated * q, all.optimal_samples));
+		gg_text_table_cell(&table, "%s", gg_size_format_short(class->size_bytes, size));
+		gg_text_table_cell(
+			&table, "%s",
+			gg_size_format_short(class->allocated * class->size_bytes, bytes));
+		gg_text_table_cell(&table, "%s",
+		                   gg_size_format_short(class->live * class->size_bytes, live));
+		gg_text_table_cell(&table, "%.2g", class->live / class->allocated);
+		gg_text_table_cell(&table, "%.2g", p);
+		gg_text_table_cell(&table, "%.1f %%",
+		                   percent(class->allocated * p, all.poisson_samples));
+		gg_text_table_cell(&table, "%.2g", q);
+		gg_text_table_cell(&table, "%.1f %%",
+		                   percent(class->allocated * q, all.optimal_samples));
 	}
-	return gg_table_print(&table, style, stdout);
+	return gg_text_table_print(&table, style, stdout);
 }
 
 static const struct study *sorted_by; /* for compare_groups(): qsort() has no context */
@@ -183,7 +184,7 @@ static int compare_groups(const void *a, const void *b)
 static int print_sites(const struct study *study, const struct sums *groups, uint64_t limit,
                        const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	uint32_t count = study->trace.group_count;
 	uint32_t *order = calloc(count, sizeof(*order));
 
@@ -196,12 +197,12 @@ static int print_sites(const struct study *study, const struct sums *groups, uin
 	qsort(order, count, sizeof(*order), compare_groups);
 	printf("\nBy call site: standard deviation of its %s bytes, in %% of them\n\n",
 	       study->focus == GG_FOCUS_LIVE ? "live" : "allocated");
-	gg_table_column(&table, GG_ALIGN_RIGHT,
-	                study->focus == GG_FOCUS_LIVE ? "alive" : "allocated");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "poisson");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "optimal");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "variance");
-	gg_table_column(&table, GG_ALIGN_LEFT, "function");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT,
+	                     study->focus == GG_FOCUS_LIVE ? "alive" : "allocated");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "poisson");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "optimal");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "variance");
+	gg_text_table_column(&table, GG_ALIGN_LEFT, "function");
 	for (uint32_t i = 0; i < count && i < limit; i++) {
 		const struct sums *sums = &groups[order[i]];
 		double bytes = wanted_bytes(study, sums);
@@ -209,18 +210,18 @@ static int print_sites(const struct study *study, const struct sums *groups, uin
 
 		if (bytes == 0)
 			break;
-		gg_table_cell(&table, "%s", gg_size_format_short(bytes, text));
-		gg_table_cell(&table, "%.3g %%", percent(sqrt(sums->poisson_variance), bytes));
-		gg_table_cell(&table, "%.3g %%", percent(sqrt(sums->optimal_variance), bytes));
+		gg_text_table_cell(&table, "%s", gg_size_format_short(bytes, text));
+		gg_text_table_cell(&table, "%.3g %%", percent(sqrt(sums->poisson_variance), bytes));
+		gg_text_table_cell(&table, "%.3g %%", percent(sqrt(sums->optimal_variance), bytes));
 		if (sums->optimal_variance > 0)
-			gg_table_cell(&table, "1/%.3g",
-			              sums->poisson_variance / sums->optimal_variance);
+			gg_text_table_cell(&table, "1/%.3g",
+			                   sums->poisson_variance / sums->optimal_variance);
 		else
-			gg_table_cell(&table, "-");
-		gg_table_cell(&table, "%.36s", study->names[order[i]]);
+			gg_text_table_cell(&table, "-");
+		gg_text_table_cell(&table, "%.36s", study->names[order[i]]);
 	}
 	free(order);
-	return gg_table_print(&table, style, stdout);
+	return gg_text_table_print(&table, style, stdout);
 }
 
 static int print_text(const struct study *study, const struct sums *groups, uint64_t limit,

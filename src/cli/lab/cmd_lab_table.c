@@ -17,7 +17,7 @@
 #include "base/size.h"
 #include "cli/lab/lab.h"
 #include "report/plot.h"
-#include "report/table.h"
+#include "report/text_table.h"
 #include "stats/estimate/interval.h"
 #include "stats/sampling/scheme.h"
 
@@ -72,21 +72,21 @@ static int parse_samples(const char *text, struct rows *rows, struct gg_error *e
 
 static int print_text(const struct rows *rows, const struct gg_style *style)
 {
-	GG_CLEANUP(gg_table_done) struct gg_table table = { 0 };
+	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 
-	gg_table_column(&table, GG_ALIGN_RIGHT, "samples");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "low");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "high");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "low (Camp-Paulson)");
-	gg_table_column(&table, GG_ALIGN_RIGHT, "high (Camp-Paulson)");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "samples");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "low");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "high");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "low (Camp-Paulson)");
+	gg_text_table_column(&table, GG_ALIGN_RIGHT, "high (Camp-Paulson)");
 	for (size_t i = 0; i < rows->count; i++) {
-		gg_table_cell(&table, "%.0f", rows->samples[i]);
-		gg_table_cell(&table, "%.0f", rows->exact[i].low);
-		gg_table_cell(&table, "%.0f", rows->exact[i].high);
-		gg_table_cell(&table, "%.0f", rows->approximate[i].low);
-		gg_table_cell(&table, "%.0f", rows->approximate[i].high);
+		gg_text_table_cell(&table, "%.0f", rows->samples[i]);
+		gg_text_table_cell(&table, "%.0f", rows->exact[i].low);
+		gg_text_table_cell(&table, "%.0f", rows->exact[i].high);
+		gg_text_table_cell(&table, "%.0f", rows->approximate[i].low);
+		gg_text_table_cell(&table, "%.0f", rows->approximate[i].high);
 	}
-	return gg_table_print(&table, style, stdout);
+	return gg_text_table_print(&table, style, stdout);
 }
 
 static void json_failures(struct gg_json *json, const char *name, struct gg_failures failures)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/table.h"
+#include "report/text_table.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,13 +9,13 @@
 #include "base/printable.h"
 #include "report/text_cells.h"
 
-void gg_table_done(struct gg_table *table)
+void gg_text_table_done(struct gg_text_table *table)
 {
 	gg_buf_done(&table->cells);
-	*table = (struct gg_table){ 0 };
+	*table = (struct gg_text_table){ 0 };
 }
 
-static void keep_text(struct gg_table *table, size_t column, const char *text)
+static void keep_text(struct gg_text_table *table, size_t column, const char *text)
 {
 	size_t width, begin = table->cells.length;
 
@@ -28,9 +28,9 @@ static void keep_text(struct gg_table *table, size_t column, const char *text)
 		table->width[column] = width;
 }
 
-void gg_table_column(struct gg_table *table, enum gg_align align, const char *head)
+void gg_text_table_column(struct gg_text_table *table, enum gg_align align, const char *head)
 {
-	gg_assert(table->cell_count == 0 && table->column_count < GG_TABLE_MAX_COLUMNS);
+	gg_assert(table->cell_count == 0 && table->column_count < GG_TEXT_TABLE_MAX_COLUMNS);
 	table->align[table->column_count] = align;
 	keep_text(table, table->column_count++, head);
 }
@@ -47,7 +47,7 @@ static void cut_whole(char *text)
 		text[begin - 1] = '\0';
 }
 
-void gg_table_cell(struct gg_table *table, const char *format, ...)
+void gg_text_table_cell(struct gg_text_table *table, const char *format, ...)
 {
 	char text[512]; /* a longer cell is cut */
 	va_list values;
@@ -67,7 +67,7 @@ struct frame {
 static const struct frame plain = { "", "  ", "\n" }, markdown = { "| ", " | ", " |\n" };
 
 /* Prints one row's cells from `text` on and returns where the next row starts. */
-static const char *print_row(const struct gg_table *table, const char *text,
+static const char *print_row(const struct gg_text_table *table, const char *text,
                              const struct frame *frame, FILE *stream)
 {
 	fputs(frame->before, stream);
@@ -85,14 +85,14 @@ static const char *print_row(const struct gg_table *table, const char *text,
 }
 
 /* May it be printed, and is there anything to print? */
-static int check(const struct gg_table *table)
+static int check(const struct gg_text_table *table)
 {
 	gg_assert(table->column_count == 0 || table->cell_count % table->column_count == 0);
 	return table->cells.failed ? -ENOMEM : 0;
 }
 
-static void print_body(const struct gg_table *table, const char *text, const struct frame *frame,
-                       FILE *stream)
+static void print_body(const struct gg_text_table *table, const char *text,
+                       const struct frame *frame, FILE *stream)
 {
 	for (size_t row = 0; row < table->cell_count / table->column_count; row++) {
 		text = print_row(table, text, frame, stream);
@@ -100,7 +100,8 @@ static void print_body(const struct gg_table *table, const char *text, const str
 	}
 }
 
-int gg_table_print(const struct gg_table *table, const struct gg_style *style, FILE *stream)
+int gg_text_table_print(const struct gg_text_table *table, const struct gg_style *style,
+                        FILE *stream)
 {
 	const char *text = gg_buf_text(&table->cells);
 	int status = check(table);
@@ -114,7 +115,7 @@ int gg_table_print(const struct gg_table *table, const struct gg_style *style, F
 	return 0;
 }
 
-int gg_table_print_markdown(const struct gg_table *table, FILE *stream)
+int gg_text_table_print_markdown(const struct gg_text_table *table, FILE *stream)
 {
 	const char *text = gg_buf_text(&table->cells);
 	int status = check(table);
