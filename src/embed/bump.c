@@ -18,7 +18,7 @@
 #include "base/assert.h"
 #include "embed/public.h"
 #include "embed/public_draw.h"
-#include "embed/report_sample.h"
+#include "embed/record_sample.h"
 #include "embed/sampling_settings.h"
 #include "stats/sampling/sampler.h"
 #include "stats/sampling/weight.h"
@@ -171,7 +171,7 @@ static void emit(struct state *s, void *object, size_t bytes, const char *type,
 		return;
 	s->inside = true;
 	if (s->heap != 0 && gg_embed_is_sampling())
-		gg_embed_report(s->heap, &report, caller);
+		gg_embed_record_sample(s->heap, &report, caller);
 	if (on_sample != NULL)
 		on_sample(s->user, &sample);
 	s->inside = false;

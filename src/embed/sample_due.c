@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "embed/embed_thread.h"
 #include "embed/public_draw.h"
-#include "embed/report_sample.h"
+#include "embed/record_sample.h"
 #include "embed/sampling_settings.h"
 #include "stats/sampling/sampler.h"
 
@@ -129,10 +129,10 @@ void *geiger_allocated(uint32_t heap, const void *object, size_t bytes, const ch
 		geiger_left_bytes = object == NULL ? 0 : GG_EMBED_VISIT_BYTES;
 		return same;
 	}
-	/* gg_embed_report() enters by itself, so leave first. */
+	/* gg_embed_record_sample() enters by itself, so leave first. */
 	if (take_or_put_back(t, object, bytes, &sample.draw)) {
 		gg_embed_leave(t);
-		gg_embed_report(heap, &sample, __builtin_return_address(0));
+		gg_embed_record_sample(heap, &sample, __builtin_return_address(0));
 		return same;
 	}
 	gg_embed_leave(t);

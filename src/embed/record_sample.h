@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_sample - passes a sample of one of the program's heaps to the region and to listeners.
+ * record_sample - passes a sample of one of the program's heaps to the region and to listeners.
  *
  * It captures the stack, and puts the frames of the language runtime between the native ones.
  *
@@ -30,4 +30,5 @@ struct gg_embed_sample {
  * `caller` is the return address of the public function; the stack begins there.  False: neither
  * the region nor a listener got the sample, and a counter records that.
  */
-bool gg_embed_report(uint32_t heap, const struct gg_embed_sample *sample, const void *caller);
+bool gg_embed_record_sample(uint32_t heap, const struct gg_embed_sample *sample,
+                            const void *caller);

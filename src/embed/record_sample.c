@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_sample - captures a stack, and passes the sample to the region, listeners and tracers.
+ * record_sample - captures a stack, and passes the sample to the region, listeners and tracers.
  *
- *   1. gg_embed_report()  checks the sample, and enters the library
+ *   1. gg_embed_record_sample()  checks the sample, and enters the library
  *   2. find_stack()       captures native frames, gets the runtime's, and places them
  *   3. record()           lists the addresses of the merged stack, and records the sample
  *   4. call_listeners(), trace()    pass the sample to listeners and tracers, if there are any
  */
-#include "embed/report_sample.h"
+#include "embed/record_sample.h"
 
 #include <errno.h>
 #include <string.h>
@@ -276,7 +276,7 @@ static bool is_good(const struct gg_embed_sample *sample)
 	       (sample->draw.offset_bytes < sample->bytes || sample->draw.offset_bytes == 0);
 }
 
-bool gg_embed_report(uint32_t heap, const struct gg_embed_sample *sample, const void *caller)
+bool gg_embed_record_sample(uint32_t heap, const struct gg_embed_sample *sample, const void *caller)
 {
 	struct sample_report report = {
 		.t = gg_embed_thread(),
@@ -322,5 +322,5 @@ bool geiger_record(uint32_t heap, const struct geiger_sample *sample)
 		.frames = sample->frames,
 		.frame_count = sample->frame_count,
 	};
-	return gg_embed_report(heap, &internal, __builtin_return_address(0));
+	return gg_embed_record_sample(heap, &internal, __builtin_return_address(0));
 }
