@@ -10,7 +10,7 @@ if [[ $1 == --types ]]; then
 	zpty shell "PS1= TERM=vt100 zsh -f -i"
 	zpty -w shell "fpath=(${(q)2:h} \$fpath); autoload -Uz compinit; compinit -D -u"
 	zpty -w -n shell "$3"$'\t'
-	zpty -r shell screen "*$4*" # waits for it: the test has a time limit
+	zpty -r shell screen "*$4*" # waits for it: the caller has a time limit
 	zpty -d shell
 	exit
 fi

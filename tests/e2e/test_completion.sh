@@ -88,13 +88,13 @@ what_bash_took_apart_is_put_together() {
 
 # With the functions that zsh comes with, and its line editor.
 zsh_itself_completes() {
-	zsh -f "$tests/complete.zsh" --types "$completion" 'geiger salv' 'geiger salvage' &&
-		zsh -f "$tests/complete.zsh" --types "$completion" 'geiger report --metric=te' '=temporary'
+	timeout 60 zsh -f "$tests/complete.zsh" --types "$completion" 'geiger salv' 'geiger salvage' &&
+		timeout 60 zsh -f "$tests/complete.zsh" --types "$completion" 'geiger report --metric=te' '=temporary'
 }
 
 zsh_tells_what_commands_and_options_do() {
-	zsh -f "$tests/complete.zsh" --types "$completion" 'geiger l' '-- list the regions' &&
-		zsh -f "$tests/complete.zsh" --types "$completion" 'geiger report --a' '-- only ASCII characters'
+	timeout 60 zsh -f "$tests/complete.zsh" --types "$completion" 'geiger l' '-- list the regions' &&
+		timeout 60 zsh -f "$tests/complete.zsh" --types "$completion" 'geiger report --a' '-- use only ASCII characters'
 }
 
 files_and_directories_are_completed() (
