@@ -38,6 +38,7 @@ struct diff_options {
 struct loaded_profile {
 	const char *path;
 	const struct gg_query *query;
+	const struct gg_report_options *options;
 	bool may_be_peak;   /* the user chose no metric, so side_open() computes ... */
 	bool is_given_back; /* ... whether little of the memory is live at the end */
 	struct gg_model *model;
@@ -56,7 +57,10 @@ static void side_open(void *context)
 {
 	struct loaded_profile *side = context;
 
-	side->status = gg_cli_load(&side->model, &side->path, 1, &side->error);
+	side->status = gg_cli_load(&side->model, &side->path, 1, side->options->all_frames,
+	                           &side->error);
+	if (side->status == 0)
+		side->status = gg_cli_hide(side->model, side->options, &side->error);
 	if (side->status == 0 && side->may_be_peak)
 		side->status = gg_query_is_given_back(side->model, side->query->pid,
 		                                      &side->is_given_back, &side->error);
@@ -155,8 +159,10 @@ static int run(struct gg_invocation *invocation)
 {
 	const struct diff_options *options = invocation->options;
 	struct gg_query query;
-	GG_CLEANUP(loaded_profile_done) struct loaded_profile before = { .query = &query };
-	GG_CLEANUP(loaded_profile_done) struct loaded_profile after = { .query = &query };
+	GG_CLEANUP(loaded_profile_done)
+	struct loaded_profile before = { .query = &query, .options = &options->common };
+	GG_CLEANUP(loaded_profile_done)
+	struct loaded_profile after = { .query = &query, .options = &options->common };
 	int status = check(invocation);
 
 	if (status == 0)
@@ -202,6 +208,7 @@ static const struct gg_option options[] = {
 	  "exit with 3 if a row grew significantly" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "rows that are shown; 0: all (30; with --json 1000)" },
+	GG_OPTIONS_SHARED(gg_cli_frame_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),

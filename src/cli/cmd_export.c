@@ -22,6 +22,7 @@ struct export_options {
 	struct gg_report_options common; /* first, because the helpers read it */
 	const char *format;              /* NULL: the name of the output determines the format */
 	const char *output;
+	bool hide_wrappers;
 };
 
 /* Reports an unknown format; the advice names the nearest one. */
@@ -168,6 +169,8 @@ static int run(struct gg_invocation *invocation)
 	if (status == 0)
 		status = gg_cli_check_output("export", invocation->operands[0], options->output,
 		                             invocation->error);
+	/* Other tools hide frames by rules of their own, so they get all. */
+	options->common.all_frames = !options->hide_wrappers;
 	if (status == 0)
 		status = gg_cli_load_named(&model, invocation->operands[0], &options->common,
 		                           invocation->error);
@@ -188,6 +191,8 @@ static const struct gg_option options[] = {
 	  "live|allocated|peak|temporary|freed|left", "which memory (live)" },
 	GG_OPTIONS_SHARED(gg_cli_moment_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
+	{ "hide-wrappers", 0, GG_OPTION_FLAG, AT(hide_wrappers), NULL,
+	  "leave out wrappers of malloc, such as xmalloc" },
 	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
 	GG_OPTIONS_END,

@@ -31,7 +31,7 @@ struct html_options {
 	const char *output, *diff, *normalize;
 	double confidence;
 	uint64_t max_bytes;
-	bool quiet;
+	bool quiet, all_frames;
 };
 
 static int check(const struct gg_invocation *invocation)
@@ -140,12 +140,13 @@ static int run(struct gg_invocation *invocation)
 
 	if (status == 0)
 		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                     invocation->error);
+		                     options->all_frames, invocation->error);
 	/*
 	 * The earlier profile is loaded second, so an error in the main profile is reported first.
 	 */
 	if (status == 0 && options->diff != NULL)
-		status = gg_cli_load(&before, &options->diff, 1, invocation->error);
+		status = gg_cli_load(&before, &options->diff, 1, options->all_frames,
+		                     invocation->error);
 	/* A diff matches functions by name, so both models need names in the same form. */
 	if (status == 0 && before != NULL)
 		status = gg_page_name_functions(model, before, invocation->error);
@@ -166,6 +167,8 @@ static const struct gg_option options[] = {
 	  "with --diff: multiply 'before' by a ratio of runs" },
 	{ "max-size", 0, GG_OPTION_SIZE, AT(max_bytes), "SIZE",
 	  "of the page; light stacks are folded (1.5MB); 0: any" },
+	{ "all-frames", 0, GG_OPTION_FLAG, AT(all_frames), NULL,
+	  "show wrappers of malloc, such as xmalloc" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "print nothing unless it fails" },

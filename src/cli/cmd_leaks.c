@@ -127,6 +127,7 @@ static const struct gg_option options[] = {
 	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
 	  "stacks that are shown; 0: all (20; with --json 1000)" },
+	GG_OPTIONS_SHARED(gg_cli_frame_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),

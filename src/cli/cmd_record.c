@@ -57,7 +57,7 @@ static void print_largest(const char *path, void *context)
 	bool is_given_back;
 
 	(void)context;
-	if (gg_cli_load(&model, &path, 1, NULL) < 0)
+	if (gg_cli_load(&model, &path, 1, false, NULL) < 0)
 		return;
 	gg_query_init(&question);
 	if (gg_query_is_given_back(model, 0, &is_given_back, NULL) == 0 && is_given_back)

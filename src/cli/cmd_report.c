@@ -91,6 +91,7 @@ static const struct gg_option options[] = {
 	  "the longest life of temporary memory (1ms)" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(limit), "N",
 	  "rows that are shown; 0: all (30; with --json 1000)" },
+	GG_OPTIONS_SHARED(gg_cli_frame_options, 0),
 	GG_OPTIONS_SHARED(gg_cli_name_options, 0),
 	GG_OPTIONS_SHARED(gg_cli_confidence_options, 0),
 	GG_OPTIONS_SHARED(gg_cli_output_options, 0),

@@ -103,7 +103,7 @@ static int run(struct gg_invocation *invocation)
 	if (status == 0)
 		status = gg_cli_make_query(&options->common, "timeline", &query, invocation->error);
 	if (status == 0)
-		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
+		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1, false,
 		                     invocation->error);
 	if (status < 0)
 		return status;

@@ -92,6 +92,7 @@ static const struct gg_option options[] = {
 	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	{ "temporary", 0, GG_OPTION_TEXT, AT(common.temporary), "TIME",
 	  "the longest life of temporary memory (1ms)" },
+	GG_OPTIONS_SHARED(gg_cli_frame_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),

@@ -19,9 +19,12 @@ int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path, struc
 }
 
 int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t path_count,
-                struct gg_error *error)
+                bool all_frames, struct gg_error *error)
 {
-	const struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
+	const struct gg_model_options options = {
+		.is_entry = gg_symbol_is_allocator_entry,
+		.is_wrapper = all_frames ? NULL : gg_symbol_is_wrapper,
+	};
 	struct gg_profile **profiles = calloc(path_count, sizeof(struct gg_profile *));
 	size_t opened = 0;
 	int status = 0;

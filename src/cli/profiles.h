@@ -21,10 +21,11 @@ GG_MUST_CHECK int gg_cli_open_profile(struct gg_profile **ret_profile, const cha
 
 /*
  * Opens and reads profiles as one model.  The model leaves the allocator's own functions off the
- * tops of stacks (gg_model_options).
+ * tops of stacks, and, unless all_frames, those that allocate on behalf of their callers
+ * (gg_model_options).
  */
 GG_MUST_CHECK int gg_cli_load(struct gg_model **ret_model, const char *const *paths,
-                              size_t path_count, struct gg_error *error);
+                              size_t path_count, bool all_frames, struct gg_error *error);
 
 /*
  * Fails with -EINVAL if `output` is the profile itself, because the command would overwrite its

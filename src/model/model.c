@@ -61,13 +61,13 @@ struct gg_model_unresolved gg_model_unresolved(const struct gg_model *model)
 	const struct gg_model_frame *frames = model->frames;
 	const struct gg_code_location *locations = model->locations;
 	struct gg_model_unresolved unresolved = {
-		.all_frame_count = model->frame_count - 1,
+		.all_frame_count = model->read_frame_count - 1,
 	};
 	uint64_t *counts = calloc(model->module_count, sizeof(*counts));
 
 	if (counts == NULL)
 		return unresolved;
-	for (size_t i = 1; i < model->frame_count; i++) {
+	for (size_t i = 1; i < model->read_frame_count; i++) {
 		uint32_t function = locations[frames[i].first_location].function;
 		uint32_t module = frames[i].module;
 

@@ -23,7 +23,8 @@
  * Stacks    A tree: a stack is a frame and a caller, which is a stack with a smaller number.  A
  *           frame has one location for itself and one for each call that was inlined into it.
  * Tops      Reports leave out the frames of the allocator and of geiger at the top of a stack, and
- *           begin with their caller, the stack's `top`.
+ *           begin with their caller, the stack's `top`.  They also leave out functions that only
+ *           allocate for others, such as xmalloc() (gg_model_hide_functions()).
  * Blocks    A process that forks passes its samples to the child, which has them as samples again.
  *           All samples of one block have the same `block`, the number of the first of them.
  *           Reports over several processes count a block once, for as long as any process holds it.
@@ -86,8 +87,9 @@ struct gg_model_function {
 	const char *linkage_name; /* NULL: unknown, or equal to the full name */
 	const char *file;         /* distinguishes functions of one full name; NULL: not needed */
 	uint32_t module;
-	bool is_named; /* false: the name was made of an address */
-	bool is_entry; /* an entry of the allocator or of geiger, which reports leave out */
+	bool is_named;   /* false: the name was made of an address */
+	bool is_entry;   /* an entry of the allocator or of geiger, which reports leave out */
+	bool is_wrapper; /* allocates on behalf of its callers */
 };
 
 struct gg_model_line {
@@ -117,7 +119,8 @@ struct gg_model_frame {
 struct gg_model_stack {
 	uint32_t parent; /* the caller's stack: a smaller number; 0 for the outermost frame */
 	uint32_t frame;  /* the innermost one */
-	uint32_t top;    /* the stack without the allocator's frames; 0 if it has no other frames */
+	uint32_t top;    /* the stack without the allocator's frames; 0 if it has no other frames.
+	                  * Another node of the tree if a part of a frame is hidden. */
 };
 
 /*
@@ -183,10 +186,16 @@ struct gg_model {
 	const struct gg_profile_session *sessions;
 	size_t session_count;
 
+	/*
+	 * stack_vias: by stack that is a top, the outermost of the hidden functions through which
+	 * it allocated, or 0.  NULL: no function was hidden.
+	 */
 	const struct gg_model_stack *stacks;
+	const uint32_t *stack_vias;
 	size_t stack_count;
+	/* Frames from read_frame_count on are parts of the frames before; hiding made them. */
 	const struct gg_model_frame *frames;
-	size_t frame_count;
+	size_t frame_count, read_frame_count;
 	const struct gg_code_location *locations; /* frame by frame */
 	size_t location_count;
 	const struct gg_model_function *functions;
@@ -234,6 +243,11 @@ struct gg_model_options {
 	 */
 	bool (*is_entry)(const char *function, const char *module);
 	/*
+	 * True if the function allocates on behalf of its callers, which then get its memory in
+	 * reports.  `function` is never NULL.  A NULL callback hides nothing.
+	 */
+	bool (*is_wrapper)(const char *function);
+	/*
 	 * Supplies lines for frames that lack them in the profile, in the order of
 	 * gg_profile_each_line(): all lines of one frame, followed by those of the next.  The load
 	 * calls it once for each profile, and fails with its status.  May be NULL.
@@ -279,6 +293,16 @@ struct gg_model_name_options {
  */
 GG_MUST_CHECK int gg_model_name_functions(struct gg_model *const *models, size_t model_count,
                                           const struct gg_model_name_options *options,
+                                          struct gg_error *error);
+
+/*
+ * Hides functions, so that reports name the code that uses them.  Wrappers of the allocator
+ * (is_wrapper) vanish where they are the innermost functions of a sample's stack.  Functions with
+ * is_hidden[function] != 0 vanish everywhere; is_hidden may be NULL.  A stack of hidden functions
+ * alone keeps them.  gg_model_load() has hidden the wrappers already.  Call this before other
+ * threads read the model.  -ENOMEM; the model may then only be freed.
+ */
+GG_MUST_CHECK int gg_model_hide_functions(struct gg_model *model, const uint8_t *is_hidden,
                                           struct gg_error *error);
 
 /* The innermost frame of a stack. */

@@ -35,6 +35,7 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 	gg_array_done(&builder->threads);
 	gg_array_done(&builder->sessions);
 	gg_array_done(&builder->stacks);
+	gg_array_done(&builder->stack_vias);
 	gg_array_done(&builder->frames);
 	gg_array_done(&builder->locations);
 	gg_array_done(&builder->functions);
@@ -68,6 +69,7 @@ static void publish_code(struct gg_model_builder *builder)
 
 	model->stacks = builder->stacks.items;
 	model->stack_count = builder->stacks.count;
+	model->stack_vias = builder->stack_vias.items;
 	model->frames = builder->frames.items;
 	model->frame_count = builder->frames.count;
 	model->locations = builder->locations.items;

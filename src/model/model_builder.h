@@ -37,6 +37,7 @@ struct gg_model_builder {
 	GG_ARRAY(struct gg_profile_thread) threads;
 	GG_ARRAY(struct gg_profile_session) sessions;
 	GG_ARRAY(struct gg_model_stack) stacks;
+	GG_ARRAY(uint32_t) stack_vias;
 	GG_ARRAY(struct gg_model_frame) frames;
 	GG_ARRAY(struct gg_code_location) locations;
 	GG_ARRAY(struct gg_model_function) functions;

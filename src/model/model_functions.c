@@ -216,6 +216,7 @@ static void join(const struct function_identity *of, size_t count, uint32_t *sam
 static void merge_record(struct gg_model_function *to, const struct gg_model_function *from)
 {
 	to->is_entry |= from->is_entry;
+	to->is_wrapper |= from->is_wrapper;
 	if (from->linkage_name != NULL &&
 	    (to->linkage_name == NULL || from->full_name == to->full_name))
 		to->linkage_name = from->linkage_name;

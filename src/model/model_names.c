@@ -116,6 +116,9 @@ uint32_t gg_model_put_function(struct gg_model_builder *builder,
 		record->is_entry = builder->options->is_entry(
 			function->is_named ? function->name : NULL,
 			builder->modules.items[function->module].path);
+	if (builder->options != NULL && builder->options->is_wrapper != NULL)
+		record->is_wrapper = function->is_named &&
+		                     builder->options->is_wrapper(function->name);
 	return (uint32_t)number;
 }
 

@@ -61,6 +61,14 @@ static const char *problem_of_sample(const struct gg_model *model, size_t index)
 }
 
 /* Inherited samples represent blocks that other samples count already. */
+/* Reports begin at the top of a stack with samples, so that stack must be its own top. */
+static bool has_top(const struct gg_model *model, uint32_t stack)
+{
+	uint32_t top = model->stacks[stack].top;
+
+	return top < model->stack_count && model->stacks[top].top == top;
+}
+
 static int check_samples(const struct gg_model *model, struct gg_error *error)
 {
 	uint64_t total = 0;
@@ -70,6 +78,8 @@ static int check_samples(const struct gg_model *model, struct gg_error *error)
 
 		if (problem != NULL)
 			return wrong(error, "sample", i, problem);
+		if (!has_top(model, model->samples[i].stack))
+			return wrong(error, "sample", i, "the top of its stack is not a top");
 		total += (model->samples[i].flags & GG_MODEL_INHERITED) == 0;
 	}
 	for (size_t i = 0; i < model->aggregate_count; i++) {
@@ -131,8 +141,10 @@ static int check_stacks(const struct gg_model *model, struct gg_error *error)
 			return wrong(error, "stack", i, "its caller is not before it");
 		if (stack->frame >= model->frame_count)
 			return wrong(error, "stack", i, "its frame does not exist");
-		if (stack->top != i && stack->top != model->stacks[stack->parent].top)
-			return wrong(error, "stack", i, "its top is not on the stack");
+		if (stack->top >= model->stack_count)
+			return wrong(error, "stack", i, "its top does not exist");
+		if (model->stack_vias != NULL && model->stack_vias[i] >= model->function_count)
+			return wrong(error, "stack", i, "it allocated through no function");
 	}
 	return 0;
 }

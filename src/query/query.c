@@ -280,9 +280,12 @@ static int make_rows(struct query_run *run, struct gg_tally *tallies, const uint
 	for (size_t i = 0; i < count; i++) {
 		const struct gg_tally *of = &tallies[order[i].slot * each];
 
-		result->rows[i] = (struct gg_query_row){ order[i].key,
-			                                 is_named_by_query(run, order[i].key),
-			                                 &of[0], &of[each - 1] };
+		result->rows[i] = (struct gg_query_row){
+			.key = order[i].key,
+			.is_named = is_named_by_query(run, order[i].key),
+			.self = &of[0],
+			.total = &of[each - 1],
+		};
 	}
 	gg_assert(count == 0 || result->tallies != NULL);
 	result->row_count = count;
@@ -354,8 +357,12 @@ static int sum_selection(struct query_run *run)
 		add_total(run, apart);
 	if (status == 0 && of_locations) {
 		status = make_location_rows(run);
+		if (status == 0)
+			status = gg_query_find_vias(run->result, run->model, query->by, groups);
 	} else if (status == 0) {
 		status = make_rows(run, groups->tallies, groups->keys, groups->count, 1);
+		if (status == 0 && query->by == GG_BY_STACK)
+			status = gg_query_find_vias(run->result, run->model, query->by, groups);
 		groups->tallies = NULL;
 	}
 	free(run->samples.items);

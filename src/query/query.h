@@ -119,6 +119,11 @@ void gg_query_init(struct gg_query *query);
 struct gg_query_row {
 	uint32_t key;
 	bool is_named; /* the query names the row, so the row was not chosen for its size */
+	/*
+	 * The hidden function through which most of the row's own memory was allocated, such as
+	 * xmalloc(); 0: none, or the grouping has no functions.
+	 */
+	uint32_t via;
 	const struct gg_tally *self, *total;
 };
 
@@ -133,6 +138,14 @@ struct gg_query_result {
 	size_t row_count;
 	struct gg_tally *tallies; /* the rows point to them */
 };
+
+/*
+ * Sets `bit` in matches[function] of each function with a name that the POSIX extended expression
+ * matches.  Does nothing if the expression is NULL.  -EINVAL names the option.
+ */
+GG_MUST_CHECK int gg_query_match_functions(const struct gg_model *model, const char *expression,
+                                           const char *option, uint8_t bit, uint8_t *matches,
+                                           struct gg_error *error);
 
 /* -EINVAL: an invalid expression, an unknown pid, or a window that ends before it begins. */
 GG_MUST_CHECK int gg_query_rows(const struct gg_model *model, const struct gg_query *query,

@@ -61,9 +61,9 @@ static int choose_processes(struct gg_query_filter *filter, struct gg_error *err
 	return 0;
 }
 
-/* Sets bit `bit` of each matching function. */
-static int match_functions(const struct gg_model *model, const char *expression, const char *option,
-                           uint8_t bit, uint8_t *matches, struct gg_error *error)
+int gg_query_match_functions(const struct gg_model *model, const char *expression,
+                             const char *option, uint8_t bit, uint8_t *matches,
+                             struct gg_error *error)
 {
 	size_t count = model->function_count;
 	regex_t compiled;
@@ -130,10 +130,11 @@ static int choose_stacks(struct gg_query_filter *filter, struct gg_error *error)
 		free(matches);
 		return gg_error_memory(error, "query");
 	}
-	status = match_functions(model, filter->query.focus, "--focus", FOCUSED, matches, error);
+	status = gg_query_match_functions(model, filter->query.focus, "--focus", FOCUSED, matches,
+	                                  error);
 	if (status == 0)
-		status = match_functions(model, filter->query.ignore, "--ignore", IGNORED, matches,
-		                         error);
+		status = gg_query_match_functions(model, filter->query.ignore, "--ignore", IGNORED,
+		                                  matches, error);
 	if (status == 0)
 		match_stacks(filter, matches);
 	free(matches);

@@ -42,6 +42,12 @@ uint32_t gg_query_key_of_aggregate(const struct gg_query_filter *filter,
 /* All keys of a grouping are below this number. */
 size_t gg_query_key_count(const struct gg_model *model, enum gg_grouping by);
 
+/*
+ * Sets `via` of each row by function, line, or stack from the sums of stacks.  -ENOMEM.
+ */
+GG_MUST_CHECK int gg_query_find_vias(struct gg_query_result *result, const struct gg_model *model,
+                                     enum gg_grouping by, const struct gg_groups *stacks);
+
 /* Adds a sample to the estimates of slack and of mappings, which the head of a report shows. */
 void gg_query_add_parts(const struct gg_model_sample *sample, double *slack_bytes,
                         double *mapping_bytes);

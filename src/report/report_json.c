@@ -316,6 +316,8 @@ static void add_row(const struct gg_report *report, struct gg_json *json,
 		total = gg_figure_of(row->total, unit, report->confidence, discovered);
 	gg_json_open(json, NULL, '{');
 	add_key(report, json, row, files);
+	if (row->via != 0)
+		gg_json_text(json, "via", report->model->functions[row->via].name);
 	gg_json_integer(json, "samples", row->total->sample_count);
 	gg_report_json_figure(json, "self", &self);
 	gg_report_json_figure(json, "total", &total);

@@ -222,12 +222,28 @@ static void find_names(const struct gg_report *report, struct columns *columns)
 		                          report->figures.ascii, columns->others);
 }
 
+/* Names the hidden wrapper beside a name of `used` cells, if the rest of `width` has room. */
+static void append_via(const struct gg_report *report, const struct gg_query_row *row, size_t used,
+                       size_t width, struct gg_buf *out)
+{
+	static const char before[] = " via ";
+	enum { LEAST = 7 };
+	size_t room;
+
+	if (row->via == 0 || used + sizeof(before) - 1 + LEAST > width)
+		return;
+	room = width - used - (sizeof(before) - 1);
+	gg_buf_append_text(out, before);
+	gg_screen_text_append(out, report->model->functions[row->via].short_name, room,
+	                      report->figures.ascii);
+}
+
 static void append_row(const struct gg_report *report, const struct columns *columns, size_t index,
                        struct gg_buf *out)
 {
 	const struct gg_query_row *row = &report->result->rows[index];
 	struct gg_figure figure = figure_of(report, row, sorted_by(report, row));
-	size_t column = name_column(columns);
+	size_t column = name_column(columns), width;
 
 	append_figure(report, columns, row, row->self, out);
 	if (columns->has_total)
@@ -247,8 +263,10 @@ static void append_row(const struct gg_report *report, const struct columns *col
 		out->failed = true;
 		return;
 	}
-	gg_screen_text_append_apart(out, columns->names[index], columns->others[index],
-	                            gg_report_room(report, column, 16), report->figures.ascii);
+	width = gg_report_room(report, column, 16);
+	gg_screen_text_append_apart(out, columns->names[index], columns->others[index], width,
+	                            report->figures.ascii);
+	append_via(report, row, gg_screen_text_length(columns->names[index]), width, out);
 	gg_buf_append_text(out, "\n");
 }
 

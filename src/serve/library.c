@@ -206,10 +206,12 @@ static bool is_open_ended(struct gg_profile *profile)
 	return gg_profile_session(profile, &session, NULL) == 0 && session.end_ns == GG_TIME_NONE;
 }
 
-static int load_path(struct gg_library *library, const char *path, struct gg_model **ret_model,
-                     struct gg_error *error)
+static int load_path(struct gg_library *library, const char *path, bool all_frames,
+                     struct gg_model **ret_model, struct gg_error *error)
 {
-	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
+	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry,
+		                            .is_wrapper = all_frames ? NULL
+		                                                     : gg_symbol_is_wrapper };
 	struct gg_profile *profile;
 	int status = gg_region_profile_open_complete(&profile, path, error);
 
@@ -226,25 +228,25 @@ static int load_path(struct gg_library *library, const char *path, struct gg_mod
 }
 
 static int load_entry(struct gg_library *library, const struct gg_library_entry *entry,
-                      struct gg_model **ret_model, struct gg_error *error)
+                      bool all_frames, struct gg_model **ret_model, struct gg_error *error)
 {
 	char *path = path_of(library, entry->name);
 	int status = path == NULL ? gg_error_memory(error, entry->name)
-	                          : load_path(library, path, ret_model, error);
+	                          : load_path(library, path, all_frames, ret_model, error);
 
 	free(path);
 	return status;
 }
 
-int gg_library_load(struct gg_library *library, const char *name, struct gg_model **ret_model,
-                    struct gg_error *error)
+int gg_library_load(struct gg_library *library, const char *name, bool all_frames,
+                    struct gg_model **ret_model, struct gg_error *error)
 {
 	struct gg_library_entry entry;
 	int status = gg_library_find(library, name, &entry, error);
 
 	if (status < 0)
 		return status;
-	status = load_entry(library, &entry, ret_model, error);
+	status = load_entry(library, &entry, all_frames, ret_model, error);
 	free(entry.name);
 	return status;
 }
@@ -349,7 +351,7 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 {
 	struct gg_model *model = NULL, *before_model = NULL;
 	GG_CLEANUP(gg_buf_done) struct gg_buf exports = { 0 };
-	int status = load_entry(library, entry, &model, error);
+	int status = load_entry(library, entry, false, &model, error);
 	struct gg_page_options options = {
 		.title = entry->name,
 		.confidence = library->confidence,
@@ -358,7 +360,7 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 	};
 
 	if (status == 0 && before != NULL)
-		status = load_entry(library, before, &before_model, error);
+		status = load_entry(library, before, false, &before_model, error);
 	if (status == 0 && before != NULL)
 		status = gg_page_name_functions(model, before_model, error);
 	if (status == 0) {

@@ -50,8 +50,11 @@ void gg_library_free_list(struct gg_library_entry *entries, size_t count);
 GG_MUST_CHECK int gg_library_find(struct gg_library *library, const char *name,
                                   struct gg_library_entry *ret_entry, struct gg_error *error);
 
-/* Loads the model of an entry (NULL: the only one), which the caller frees. */
-GG_MUST_CHECK int gg_library_load(struct gg_library *library, const char *name,
+/*
+ * Loads the model of an entry (NULL: the only one), which the caller frees.  Unless all_frames, it
+ * hides functions that allocate on behalf of their callers.
+ */
+GG_MUST_CHECK int gg_library_load(struct gg_library *library, const char *name, bool all_frames,
                                   struct gg_model **ret_model, struct gg_error *error);
 
 /*

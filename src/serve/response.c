@@ -263,7 +263,7 @@ static void answer_export(struct gg_serving *serving, const struct gg_request *r
 	if (status == 0)
 		status = gg_library_find(serving->library, name, &entry, &error);
 	if (status == 0)
-		status = gg_library_load(serving->library, name, &model, &error);
+		status = gg_library_load(serving->library, name, true, &model, &error);
 	if (status == 0)
 		status = gg_extract_make(&extract, model, &query, serving->confidence, &error);
 	if (status == 0) {
@@ -290,7 +290,7 @@ static int query_side(struct gg_serving *serving, const char *name, const struct
 {
 	struct gg_model *model = NULL;
 	struct gg_query_result *result = NULL;
-	int status = gg_library_load(serving->library, name, &model, error);
+	int status = gg_library_load(serving->library, name, false, &model, error);
 
 	if (status == 0)
 		status = gg_query_rows(model, query, &result, error);

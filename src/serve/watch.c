@@ -154,7 +154,8 @@ void gg_watch_done(struct gg_watch *watch)
 int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model, struct gg_error *error)
 {
 	struct gg_profile *profile = gg_polling_profile(watch->polling);
-	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry };
+	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry,
+		                            .is_wrapper = gg_symbol_is_wrapper };
 	struct gg_model *model;
 	int status = watch->status;
 

@@ -128,3 +128,9 @@ const char *gg_symbol_status_text(enum gg_symbol_status status);
  * short, full or linkage name and `module` is a path; either may be NULL.
  */
 bool gg_symbol_is_allocator_entry(const char *function, const char *module);
+
+/*
+ * True for functions that allocate on behalf of their callers, such as xmalloc() and
+ * std::vector<T>::push_back().  `function` is a short or full name.
+ */
+bool gg_symbol_is_wrapper(const char *function);

@@ -152,7 +152,7 @@ TEST_WITH(scene, contradictions_between_arrays_are_found)
 	DAMAGE(model->has_inherited, false,
 	       "sample 2: it was inherited, but the model has no inherited samples");
 	DAMAGE(model->sample_total, 3, "the total number of samples is wrong");
-	DAMAGE(model->stacks[1].top, 2, "stack 1: its top is not on the stack");
+	DAMAGE(model->stacks[1].top, 99, "stack 1: its top does not exist");
 	DAMAGE(model->processes[1].id, 2, "process 1: its id is not its number");
 	DAMAGE(model->process_until_ns[1], 7,
 	       "process 1: its blocks end at another time than it does");

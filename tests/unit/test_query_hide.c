@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_query_hide - shows who gets the memory of hidden functions, and that nothing gets lost.
+ *
+ * With an interval of 1 every allocation is a sample, so the sums are exact.
+ */
+#include "model/model.h"
+#include "query/query.h"
+
+#include "made_profile.h"
+#include "test.h"
+
+static struct gg_error error;
+
+static bool is_entry(const char *function, const char *module)
+{
+	(void)module;
+	return function != NULL && strcmp(function, "malloc") == 0;
+}
+
+static bool is_wrapper(const char *function)
+{
+	return strcmp(function, "xmalloc") == 0 || strcmp(function, "xstrdup") == 0 ||
+	       strncmp(function, "std::", 5) == 0;
+}
+
+/* A profile with an interval of 1, and its model. */
+struct scene {
+	struct made_profile made;
+	struct gg_model *model;
+};
+
+static void scene_setup(struct scene *scene)
+{
+	made_begin(&scene->made, NULL, 1, 1);
+}
+
+static void scene_teardown(struct scene *scene)
+{
+	gg_profile_close(scene->made.profile);
+	gg_model_free(scene->model);
+}
+
+FIXTURE(scene)
+
+static void put(struct scene *scene, const char *stack, uint64_t bytes)
+{
+	made_sample(&scene->made, made_stack(&scene->made, stack), bytes, 5, GG_TIME_NONE);
+}
+
+static void load(struct scene *scene, bool with_wrappers)
+{
+	const struct gg_model_options options = { .is_entry = is_entry,
+		                                  .is_wrapper = with_wrappers ? NULL : is_wrapper };
+	int status = gg_model_load(&scene->model, &scene->made.profile, 1, &options, &error);
+
+	REQUIRE_MSG(status == 0, "%s: %s", error.place, error.message);
+	REQUIRE_MSG(gg_model_validate(scene->model, &error) == 0, "%s", error.message);
+}
+
+static void leave_out(struct scene *scene, const char *expression)
+{
+	uint8_t *is_hidden = calloc(scene->model->function_count, 1);
+
+	REQUIRE(is_hidden != NULL);
+	REQUIRE(gg_query_match_functions(scene->model, expression, "--hide", 1, is_hidden,
+	                                 &error) == 0);
+	REQUIRE(gg_model_hide_functions(scene->model, is_hidden, &error) == 0);
+	REQUIRE_MSG(gg_model_validate(scene->model, &error) == 0, "%s", error.message);
+	free(is_hidden);
+}
+
+/* All rows as "label self/total via; ...", in the order of the result. */
+static const char *rows(struct scene *scene, enum gg_grouping by)
+{
+	static struct gg_buf text;
+	struct gg_query_result *result;
+	struct gg_query query;
+
+	gg_query_init(&query);
+	query.by = by;
+	REQUIRE_MSG(gg_query_rows(scene->model, &query, &result, &error) == 0, "%s", error.message);
+	gg_buf_done(&text);
+	for (size_t i = 0; i < result->row_count; i++) {
+		const struct gg_query_row *row = &result->rows[i];
+
+		if (by == GG_BY_FUNCTION)
+			gg_buf_append_text(&text, scene->model->functions[row->key].name);
+		else
+			gg_query_row_label(scene->model, result, row, &text);
+		gg_buf_printf(&text, " %.0f/%.0f", gg_tally_estimate(row->self, GG_BYTES).value,
+		              gg_tally_estimate(row->total, GG_BYTES).value);
+		if (row->via != 0)
+			gg_buf_printf(&text, " via %s", scene->model->functions[row->via].name);
+		gg_buf_append_text(&text, "; ");
+	}
+	gg_query_result_free(result);
+	return gg_buf_text(&text);
+}
+
+TEST_WITH(scene, the_caller_of_a_wrapper_has_its_memory)
+{
+	put(scene, "main>parse>xmalloc>malloc", 8);
+	put(scene, "main>parse>xstrdup>xmalloc>malloc", 4);
+	put(scene, "main>read>xmalloc>malloc", 2);
+	load(scene, false);
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION),
+	             "parse 12/12 via xmalloc; read 2/2 via xmalloc; main 0/14; ");
+	CHECK_EQ_STR(rows(scene, GG_BY_STACK),
+	             "main;parse 12/12 via xmalloc; main;read 2/2 via xmalloc; ");
+}
+
+TEST_WITH(scene, with_all_frames_wrappers_have_rows)
+{
+	put(scene, "main>parse>xmalloc>malloc", 8);
+	load(scene, true);
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "xmalloc 8/8; main 0/8; parse 0/8; ");
+}
+
+TEST_WITH(scene, a_wrapper_that_was_inlined_is_hidden_as_well)
+{
+	put(scene, "main>load+std::push_back+std::allocate>malloc", 8);
+	put(scene, "main>load+std::push_back>std::grow>malloc", 4);
+	load(scene, false);
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "load 12/12 via std::push_back; main 0/12; ");
+}
+
+TEST_WITH(scene, a_library_that_calls_back_keeps_its_frames)
+{
+	put(scene, "main>std::sort>compare>std::string>malloc", 8);
+	load(scene, false);
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION),
+	             "compare 8/8 via std::string; main 0/8; std::sort 0/8; ");
+}
+
+TEST_WITH(scene, a_stack_of_wrappers_alone_keeps_them)
+{
+	put(scene, "std::start>std::run>malloc", 8);
+	load(scene, false);
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "std::run 8/8; std::start 0/8; ");
+}
+
+TEST_WITH(scene, functions_that_the_user_hides_vanish_everywhere)
+{
+	put(scene, "main>spawn>run>spawn>parse>malloc", 8);
+	put(scene, "main>run>parse>malloc", 4);
+	load(scene, false);
+	leave_out(scene, "^(spawn|run)$");
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "parse 12/12; main 0/12; ");
+}
+
+TEST_WITH(scene, a_user_may_hide_parts_of_frames)
+{
+	put(scene, "main+helper>parse+helper>xmalloc>malloc", 8);
+	load(scene, false);
+	leave_out(scene, "helper");
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "parse 8/8 via xmalloc; main 0/8; ");
+}
+
+TEST_WITH(scene, the_last_choice_of_hidden_functions_counts)
+{
+	put(scene, "main>spawn>parse>xmalloc>malloc", 8);
+	load(scene, false);
+	leave_out(scene, "parse");
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "spawn 8/8 via xmalloc; main 0/8; ");
+	leave_out(scene, "spawn");
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "parse 8/8 via xmalloc; main 0/8; ");
+}
+
+TEST_WITH(scene, hiding_everything_hides_nothing)
+{
+	put(scene, "main>parse>xmalloc>malloc", 8);
+	load(scene, false);
+	leave_out(scene, ".");
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "parse 8/8 via xmalloc; main 0/8; ");
+}

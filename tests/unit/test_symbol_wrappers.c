@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_symbol_wrappers - shows which functions count as wrappers of the allocator.
+ */
+#include "symbol/symbol.h"
+
+#include "base/compiler.h"
+#include "test.h"
+
+TEST(functions_that_allocate_for_their_callers_are_wrappers)
+{
+	static const char *const names[] = {
+		"xmalloc",
+		"xcalloc",
+		"zmalloc",
+		"ztrymalloc_usable_internal",
+		"strdup",
+		"g_malloc0",
+		"sqlite3DbMallocRawNN",
+		"Perl_safesysmalloc",
+		"PyMem_RawMalloc",
+		"_PyObject_GC_Alloc",
+		"objspace_xmalloc0",
+		"palloc0",
+		"xmalloc(unsigned long)",
+		"std::__new_allocator<...>::allocate",
+		"std::vector<...>::push_back",
+		"__gnu_cxx::new_allocator<...>::allocate",
+		"alloc::alloc::alloc",
+		"alloc::raw_vec::RawVec<T,A>::grow_one",
+		"<alloc::vec::Vec<T> as core::clone::Clone>::clone",
+		"hashbrown::raw::RawTable<T,A>::reserve_rehash",
+	};
+
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		CHECK_MSG(gg_symbol_is_wrapper(names[i]), "%s", names[i]);
+}
+
+TEST(functions_that_decide_what_to_allocate_are_not)
+{
+	static const char *const names[] = {
+		"main",
+		"",
+		"parse_config",
+		"xmalloc_stats",
+		"my_xmalloc",
+		"Parser::strdup_all",
+		"standard::vector",
+		"mystd::vector<...>::push_back",
+		"corelib::run",
+		"alloc_table",
+		"core_init",
+	};
+
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		CHECK_MSG(!gg_symbol_is_wrapper(names[i]), "%s", names[i]);
+}
