@@ -308,6 +308,16 @@ static inline uint64_t gg_lifetime_from_ns(uint32_t index)
 	return index == 0 ? 0 : UINT64_C(1) << (index + 9);
 }
 
+/* The histogram of lifetimes counts each free once, modulo 2^32. */
+static inline bool gg_lifetimes_add_up(const struct gg_region_site_total *total)
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < GG_REGION_LIFETIME_COUNT; i++)
+		sum += total->lifetimes[i];
+	return sum == (uint32_t)total->freed.sample_count;
+}
+
 static inline struct gg_draw gg_region_sample_draw(const struct gg_region_sample *sample)
 {
 	return (struct gg_draw){ .sampling_interval = sample->sampling_interval,

@@ -45,16 +45,6 @@ struct gg_region_totals gg_region_view_totals(const struct gg_region_view *view)
 	return totals;
 }
 
-/* The histogram of lifetimes counts each free once. */
-static bool lifetimes_add_up(const struct gg_region_site_total *total)
-{
-	uint32_t sum = 0;
-
-	for (int i = 0; i < GG_REGION_LIFETIME_COUNT; i++)
-		sum += total->lifetimes[i];
-	return sum == (uint32_t)total->freed.sample_count;
-}
-
 int gg_region_view_check(const struct gg_region_view *view, uint32_t *ret_stack)
 {
 	static const struct gg_sums zero;
@@ -68,7 +58,7 @@ int gg_region_view_check(const struct gg_region_view *view, uint32_t *ret_stack)
 
 		gg_sums_add(&rest[total->stack], &total->allocated);
 		gg_sums_subtract(&rest[total->stack], &total->freed);
-		if (wrong == UINT32_MAX && !lifetimes_add_up(total))
+		if (wrong == UINT32_MAX && !gg_lifetimes_add_up(total))
 			wrong = total->stack;
 	}
 	for (uint32_t i = 0; i < view->live_count; i++) {

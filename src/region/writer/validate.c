@@ -94,16 +94,6 @@ static const char *check_live(const struct gg_region *region, struct gg_sums *re
 
 /* --- site totals --- */
 
-/* The histogram of lifetimes counts each free once, modulo 2^32. */
-static bool lifetimes_add_up(const struct gg_region_site_total *total)
-{
-	uint32_t sum = 0;
-
-	for (int i = 0; i < GG_REGION_LIFETIME_COUNT; i++)
-		sum += total->lifetimes[i];
-	return sum == (uint32_t)total->freed.sample_count;
-}
-
 static const char *check_site_total(const struct gg_region *region, uint32_t index)
 {
 	static const struct gg_sums zero;
@@ -120,7 +110,7 @@ static const char *check_site_total(const struct gg_region *region, uint32_t ind
 	if (key->stack >= used_count(region, GG_TABLE_STACKS) ||
 	    key->thread >= used_count(region, GG_TABLE_THREADS))
 		return "A site total has a stack or thread that does not exist.";
-	if (!lifetimes_add_up(total))
+	if (!gg_lifetimes_add_up(total))
 		return "The lifetimes of a site total do not add up to its frees.";
 	/* A site total that lost a race to another thread is never found, and stays empty. */
 	if (!is_empty && gg_region_site_total_lookup(region, key->stack, key->thread) != index)
