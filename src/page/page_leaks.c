@@ -14,6 +14,7 @@
 #include "page/page_names.h"
 #include "page/page_run.h"
 #include "query/leaks.h"
+#include "report/report_leaks.h"
 
 /* Rows and stack traces are limited, because nobody reads long stacks of the last rows. */
 enum { ROW_COUNT_MAX = 200, PATH_MAX_FRAMES = 256 };
@@ -84,15 +85,7 @@ int gg_page_leaks_write(struct gg_page_run *run, struct gg_json *json)
 	write_range(json, "old_bytes", &leaks->old_bytes);
 	gg_json_number(json, "unseen_bytes", leaks->unseen_bytes);
 	gg_json_number(json, "run_ns", (double)run->model->end_ns);
-	gg_json_open(json, "classes", '[');
-	for (int i = 0; i < GG_LEAK_CLASS_COUNT; i++) {
-		gg_json_open(json, NULL, '{');
-		gg_json_text(json, "class", gg_leak_class_name((enum gg_leak_class)i));
-		gg_json_integer(json, "stacks", leaks->class_row_count[i]);
-		gg_json_number(json, "live_bytes", leaks->class_bytes[i]);
-		gg_json_close(json);
-	}
-	gg_json_close(json);
+	gg_report_leaks_json_classes(json, leaks);
 	gg_json_open(json, "rows", '[');
 	for (size_t i = 0; i < leaks->row_count && i < limit; i++)
 		write_row(run, &leaks->rows[i], json);

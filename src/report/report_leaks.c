@@ -267,7 +267,7 @@ static void add_row(const struct gg_report *report, struct gg_json *json,
 	gg_json_close(json);
 }
 
-static void add_classes(struct gg_json *json, const struct gg_leaks *leaks)
+void gg_report_leaks_json_classes(struct gg_json *json, const struct gg_leaks *leaks)
 {
 	gg_json_open(json, "classes", '[');
 	for (int i = 0; i < GG_LEAK_CLASS_COUNT; i++) {
@@ -308,7 +308,7 @@ void gg_report_leaks_json(const struct gg_report *report, const struct gg_leaks 
 	add_range(&json, "live_count", &leaks->live_count);
 	add_range(&json, "old_bytes", &leaks->old_bytes);
 	gg_json_number(&json, "unseen_bytes", leaks->unseen_bytes);
-	add_classes(&json, leaks);
+	gg_report_leaks_json_classes(&json, leaks);
 	add_suppressed(&json, leaks);
 	if (gate->is_asked) {
 		gg_json_integer(&json, "fail_above_bytes", gate->limit_bytes);

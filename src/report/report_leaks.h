@@ -28,6 +28,9 @@ void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks 
 void gg_report_leaks_json(const struct gg_report *report, const struct gg_leaks *leaks,
                           const struct gg_leak_gate *gate, struct gg_buf *out);
 
+/* Writes the member "classes": for each class, its number of stacks and its live bytes. */
+void gg_report_leaks_json_classes(struct gg_json *json, const struct gg_leaks *leaks);
+
 /* "+1.25 MiB (0.80 MiB to 1.71 MiB)". */
 void gg_report_append_change(const struct gg_report *report, const struct gg_range *change,
                              enum gg_quantity quantity, struct gg_buf *out);
