@@ -103,21 +103,27 @@ uint64_t gg_profile_writer_sample(struct gg_profile_writer *writer,
 	return added->id;
 }
 
-/* Ends a sample where it is: in the buffer, or in the profile's file. */
+/* Returns a sample that is still in the buffer; NULL: it is in the profile's file. */
+static struct gg_profile_sample *find_pending(struct gg_profile_writer *writer, uint64_t id)
+{
+	uint64_t first = writer->next_id - writer->pending_count;
+
+	gg_assert(id != 0 && id < writer->next_id);
+	gg_assert(id < first || writer->pending[id - first].id == id);
+	return id < first ? NULL : &writer->pending[id - first];
+}
+
 int gg_profile_writer_end(struct gg_profile_writer *writer, uint64_t id,
                           const struct gg_profile_sample_end *end)
 {
-	uint64_t first = writer->next_id - writer->pending_count;
 	struct gg_profile_sample *sample;
 
 	if (writer->status < 0)
 		return writer->status;
-	gg_assert(id != 0 && id < writer->next_id);
-	if (id < first)
+	sample = find_pending(writer, id);
+	if (sample == NULL)
 		return gg_profile_writer_keep(
 			writer, gg_profile_end_sample(writer->profile, id, end, writer->error));
-	sample = &writer->pending[id - first];
-	gg_assert(sample->id == id);
 	sample->free_ns = end->free_ns > sample->alloc_ns ? end->free_ns : sample->alloc_ns;
 	sample->free_thread = end->thread;
 	sample->free_stack = end->stack;
@@ -130,18 +136,15 @@ int gg_profile_writer_end(struct gg_profile_writer *writer, uint64_t id,
 int gg_profile_writer_move(struct gg_profile_writer *writer, uint64_t id, uint64_t address,
                            bool is_old)
 {
-	uint64_t first = writer->next_id - writer->pending_count;
 	struct gg_profile_sample *sample;
 
 	if (writer->status < 0)
 		return writer->status;
-	gg_assert(id != 0 && id < writer->next_id);
-	if (id < first)
+	sample = find_pending(writer, id);
+	if (sample == NULL)
 		return gg_profile_writer_keep(writer,
 		                              gg_profile_move_sample(writer->profile, id, address,
 		                                                     is_old, writer->error));
-	sample = &writer->pending[id - first];
-	gg_assert(sample->id == id);
 	sample->address = address;
 	sample->flags |= is_old ? GG_PROFILE_SAMPLE_OLD : 0;
 	return 0;
