@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "report/screen_text.h"
+#include "report/text_cells.h"
 #include "stats/estimate/interval.h"
 
 /* If a bound is farther from the estimate, as a share of it, the text is a range. */
@@ -89,84 +91,199 @@ static const struct unit *unit_of(const struct gg_figure_style *style, double va
 	return &units[i];
 }
 
-/* Three digits, or four: 1.84, 18.4, 184.2; whole numbers of the smallest unit. */
-static void append_value(const struct unit *unit, double value, bool short_form, struct gg_buf *out)
-{
-	double scaled = value / unit->factor;
-	int digits = scaled < 9.995 ? 2 : scaled < 99.95 || !short_form ? 1 : 0;
+/* How a number is written: in which unit, and with how many decimals. */
+struct form {
+	const struct unit *unit;
+	int decimals;
+};
 
-	gg_buf_printf(out, "%.*f", unit->factor == 1 || scaled == 0 ? 0 : digits, scaled);
+/* The value in the form's unit, at its last decimal rounded half up, as the page rounds. */
+static double rounded(const struct form *form, double value)
+{
+	double step = pow(10, form->decimals);
+
+	return floor(value / form->unit->factor * step + 0.5) / step;
+}
+
+/* Three digits, or four: 1.84, 18.4, 184.2; whole numbers of the smallest unit. */
+static struct form form_of(const struct gg_figure_style *style, double value,
+                           enum gg_quantity quantity)
+{
+	struct form form = { unit_of(style, value, quantity), 0 };
+	double scaled = value / form.unit->factor;
+
+	if (form.unit->factor > 1)
+		form.decimals = scaled < 9.995 ? 2 : 1;
+	return form;
+}
+
+/* The form of the column, or the value's own one if the column's would print 0. */
+static struct form form_in(const struct gg_figure_style *style,
+                           const struct gg_figure_column *column, double value,
+                           enum gg_quantity quantity)
+{
+	struct form form;
+
+	if (column == NULL)
+		return form_of(style, value, quantity);
+	form = form_of(style, column->most, quantity);
+	return rounded(&form, value) > 0 ? form : form_of(style, value, quantity);
+}
+
+static void append_value(const struct form *form, double value, struct gg_buf *out)
+{
+	gg_buf_printf(out, "%.*f%s", form->decimals, rounded(form, value), form->unit->name);
 }
 
 void gg_figure_append_number(const struct gg_figure_style *style, double value,
                              enum gg_quantity quantity, struct gg_buf *out)
 {
-	const struct unit *unit = unit_of(style, fabs(value), quantity);
+	struct form form = form_of(style, fabs(value), quantity);
 
 	if (!isfinite(value)) {
 		gg_buf_append_text(out, "?");
 		return;
 	}
 	gg_buf_append_text(out, value < 0 ? "-" : "");
-	append_value(unit, fabs(value), false, out);
-	gg_buf_append_text(out, unit->name);
+	append_value(&form, fabs(value), out);
 }
 
-static void append_range(const struct gg_figure_style *style, const struct gg_figure *figure,
-                         struct gg_buf *out)
-{
-	const struct unit *unit = unit_of(style, figure->high, figure->quantity);
-	const struct unit *low_unit = unit;
-	GG_CLEANUP(gg_buf_done) struct gg_buf low = { 0 }, high = { 0 };
+/* Distances of the bounds from the estimate: the farther one, and the nearer one. */
+struct reach {
+	double far, near;
+};
 
-	if (!isfinite(figure->high)) {
-		gg_buf_append_text(out, ">= ");
-		gg_figure_append_number(style, figure->low, figure->quantity, out);
-		return;
-	}
-	if (figure->low > 0 && figure->low < unit->factor / 10)
-		low_unit = unit_of(style, figure->low, figure->quantity);
-	append_value(low_unit, figure->low, true, &low);
-	gg_buf_append_text(&low, low_unit != unit ? low_unit->name : "");
-	append_value(unit, figure->high, true, &high);
-	out->failed |= low.failed || high.failed;
-	/* Ends that look the same: "1 allocation", not "1..1". */
-	if (strcmp(gg_buf_text(&low), gg_buf_text(&high)) != 0)
-		gg_buf_printf(out, "%s..", gg_buf_text(&low));
-	gg_buf_printf(out, "%s%s", gg_buf_text(&high), unit->name);
+static struct reach reach_of(const struct gg_figure *figure)
+{
+	double above = figure->high - figure->estimate, below = figure->estimate - figure->low;
+
+	return (struct reach){ fmax(above, below), fmin(above, below) };
 }
 
-void gg_figure_append(const struct gg_figure_style *style, const struct gg_figure *figure,
-                      struct gg_buf *out)
+/* True if the number alone says all: it is exact, or a count whose error is below one. */
+static bool is_exact(const struct gg_figure *figure)
 {
-	double above = (figure->high - figure->estimate) / figure->estimate;
-	double below = (figure->estimate - figure->low) / figure->estimate;
-	double reach = fmax(above, below), least = fmin(above, below);
+	double far = reach_of(figure).far;
 
-	if (figure->is_least && figure->estimate > 0) {
-		gg_buf_append_text(out, "at least ");
-		gg_figure_append_number(style, figure->low, figure->quantity, out);
-	} else if (figure->estimate == 0 && figure->high > 0) {
+	return figure->low == figure->high || far < 1e-9 * figure->estimate ||
+	       (figure->quantity == GG_ALLOCATIONS && far < 1);
+}
+
+static bool is_least(const struct gg_figure *figure)
+{
+	return figure->estimate > 0 && !figure->is_unknown &&
+	       (figure->is_least || !isfinite(figure->high));
+}
+
+static void append_estimate(const struct gg_figure_style *style,
+                            const struct gg_figure_column *column, const struct gg_figure *figure,
+                            struct gg_buf *out)
+{
+	bool least = is_least(figure);
+	double value = least ? figure->low : figure->estimate;
+	struct form form = form_in(style, column, value, figure->quantity);
+
+	if (figure->estimate == 0 && figure->high > 0) {
 		if (!isfinite(figure->high)) {
 			gg_buf_append_text(out, "-");
 			return;
 		}
 		gg_buf_append_text(out, "< ");
 		gg_figure_append_number(style, figure->high, figure->quantity, out);
-	} else if (figure->is_unknown || figure->low == figure->high || reach < 1e-9) {
-		gg_figure_append_number(style, figure->estimate, figure->quantity, out);
-	} else if (!(reach <= WIDE) || (reach > WIDE / 3 && least < reach / 2)) {
-		append_range(style, figure, out);
-	} else {
-		double percent = reach * 100;
-
-		gg_figure_append_number(style, figure->estimate, figure->quantity, out);
-		gg_buf_append_text(out, style->ascii ? " +- " : " \xc2\xb1 ");
-		if (percent < 1)
-			gg_buf_printf(out, "%.1f %%", fmax(ceil(percent * 10) / 10, 0.1));
-		else
-			gg_buf_printf(out, "%.0f %%", ceil(percent - 1e-9));
+		return;
 	}
+	gg_buf_append_text(out, least ? "at least " : "");
+	append_value(&form, value, out);
+}
+
+/* Appends "(10.9-22.6)"; the bounds are rounded outward, so that the printed estimate is inside. */
+static void append_bounds(struct form form, const struct gg_figure *figure, struct gg_buf *out)
+{
+	double low = figure->low / form.unit->factor, high = figure->high / form.unit->factor;
+	int most = high < 9.995 ? 2 : high < 99.95 ? 1 : 0;
+	int decimals = form.decimals < most ? form.decimals : most;
+	double step = pow(10, decimals);
+
+	low = floor(low * step + 1e-9) / step;
+	gg_buf_printf(out, " (%.*f-%.*f)", low == 0 ? 0 : decimals, low, decimals,
+	              ceil(high * step - 1e-9) / step);
+}
+
+/* Appends what follows the estimate: " ± 6 %", " (10.9-22.6)", or nothing. */
+static void append_error(const struct gg_figure_style *style, const struct gg_figure_column *column,
+                         const struct gg_figure *figure, struct gg_buf *out)
+{
+	struct reach reach = reach_of(figure);
+	double percent = reach.far / figure->estimate * 100;
+
+	if (figure->estimate == 0 || figure->is_unknown || is_least(figure) || is_exact(figure))
+		return;
+	if (!(percent <= 100 * WIDE) || (percent > 100 * WIDE / 3 && reach.near < reach.far / 2)) {
+		append_bounds(form_in(style, column, figure->estimate, figure->quantity), figure,
+		              out);
+		return;
+	}
+	gg_buf_append_text(out, style->ascii ? " +- " : " \xc2\xb1 ");
+	if (percent < 1)
+		gg_buf_printf(out, "%.1f %%", fmax(ceil(percent * 10) / 10, 0.1));
+	else
+		gg_buf_printf(out, "%.0f %%", ceil(percent - 1e-9));
+}
+
+void gg_figure_append(const struct gg_figure_style *style, const struct gg_figure *figure,
+                      struct gg_buf *out)
+{
+	append_estimate(style, NULL, figure, out);
+	append_error(style, NULL, figure, out);
+}
+
+struct gg_figure_column gg_figure_column_of(const struct gg_figure_style *style,
+                                            const struct gg_figure *figures, size_t count)
+{
+	struct gg_figure_column column = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		column.most = fmax(column.most, figures[i].estimate);
+	for (size_t i = 0; i < count; i++) {
+		size_t cells;
+
+		gg_buf_clear(&text);
+		append_estimate(style, &column, &figures[i], &text);
+		cells = gg_text_cells(gg_buf_text(&text), text.length);
+		column.number_cells = cells > column.number_cells ? cells : column.number_cells;
+		gg_buf_clear(&text);
+		append_error(style, &column, &figures[i], &text);
+		cells = gg_text_cells(gg_buf_text(&text), text.length);
+		column.error_cells = cells > column.error_cells ? cells : column.error_cells;
+	}
+	return column;
+}
+
+void gg_figure_column_append(const struct gg_figure_style *style,
+                             const struct gg_figure_column *column, const struct gg_figure *figure,
+                             struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf number = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf error = { 0 };
+
+	append_estimate(style, column, figure, &number);
+	append_error(style, column, figure, &error);
+	out->failed |= number.failed || error.failed;
+	gg_screen_text_append_right(out, gg_buf_text(&number), column->number_cells);
+	gg_screen_text_append_left(out, gg_buf_text(&error), column->error_cells);
+}
+
+void gg_figure_append_percent(double share, struct gg_buf *out)
+{
+	double percent = 100 * share;
+
+	if (!isfinite(percent) || percent == 0)
+		gg_buf_append_text(out, "-");
+	else if (percent > 0 && percent < 0.05)
+		gg_buf_append_text(out, "<0.1 %");
+	else
+		gg_buf_printf(out, percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
 }
 
 void gg_figure_append_bar(const struct gg_figure_style *style, const struct gg_figure *figure,

@@ -3,14 +3,16 @@
  * figure - prints an estimate and its confidence interval, as text and as a bar.
  *
  *   struct gg_figure figure = gg_figure_of(&tally, GG_BYTES, 0.95, true);
- *   gg_figure_append(&how, &figure, &out);         "312.4 MiB ± 6 %", "180..640 KiB", "< 1.84 MiB"
+ *   gg_figure_append(&how, &figure, &out);  "312.4 MiB ± 6 %", "300 KiB (180-640)", "< 1.84 MiB"
  *   gg_figure_append_bar(&how, &figure, most, 12, &out);
  *
- * Text  "± 6 %" if both bounds are near the estimate and about equally far: the larger distance,
- *       rounded up.  Otherwise the two bounds without the estimate, because one number would
- *       mislead.  Without samples, the upper bound alone.  "at least" and the lower bound if
- *       samples were dropped.  The number alone if it is exact, and if its error is unknown
- *       (`is_unknown`; the bar is only a mark).
+ * Text  The estimate comes first.  "± 6 %" follows if both bounds are near it and about equally
+ *       far: the larger distance, rounded up.  Otherwise the bounds follow in the estimate's unit,
+ *       rounded outward.  Without samples, the upper bound alone.  "at least" and the lower bound
+ *       if samples were dropped.  The number alone if it is exact, if it is a count whose error is
+ *       below one, and if its error is unknown (`is_unknown`; the bar is only a mark).
+ * Column  The figures of a column have the unit and the decimals of its largest estimate, so that
+ *       people can rank rows by eye.  A value that would be printed as 0 keeps its own unit.
  * Bar   From 0 to `most`: solid up to the lower bound, a mark at the estimate, thin up to the upper
  *       bound.
  *
@@ -59,6 +61,26 @@ void gg_figure_append(const struct gg_figure_style *style, const struct gg_figur
 /* One number without an interval: "1.84 MiB", "12.3 k". */
 void gg_figure_append_number(const struct gg_figure_style *style, double value,
                              enum gg_quantity quantity, struct gg_buf *out);
+
+/*
+ * A column of a table.  gg_figure_column_of() fits it to figures of one quantity;
+ * gg_figure_column_append() appends a figure in number_cells + error_cells cells: the number with
+ * its unit to the right, then the uncertainty to the left.
+ */
+struct gg_figure_column {
+	double most;         /* the largest estimate */
+	size_t number_cells; /* of the widest number with its unit */
+	size_t error_cells;  /* of the widest uncertainty with its blank; 0: all are exact */
+};
+
+struct gg_figure_column gg_figure_column_of(const struct gg_figure_style *style,
+                                            const struct gg_figure *figures, size_t count);
+void gg_figure_column_append(const struct gg_figure_style *style,
+                             const struct gg_figure_column *column, const struct gg_figure *figure,
+                             struct gg_buf *out);
+
+/* Appends a share of a total, at most 6 cells: "88 %", "1.5 %", "<0.1 %", or "-" for 0 and NAN. */
+void gg_figure_append_percent(double share, struct gg_buf *out);
 
 /* Appends a bar of `width` characters. */
 void gg_figure_append_bar(const struct gg_figure_style *style, const struct gg_figure *figure,

@@ -26,7 +26,9 @@ void gg_report_append_time(int64_t time_ns, struct gg_buf *out)
 	double seconds = (double)time_ns * 1e-9;
 	int64_t whole = time_ns / GG_NS_PER_S;
 
-	if (time_ns < GG_NS_PER_MS)
+	if (time_ns == 0)
+		gg_buf_append_text(out, "0 s");
+	else if (time_ns < GG_NS_PER_MS)
 		gg_buf_printf(out, "%.3g us", seconds * 1e6);
 	else if (time_ns < GG_NS_PER_S)
 		gg_buf_printf(out, "%.3g ms", seconds * 1e3);

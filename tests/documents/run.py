@@ -6,8 +6,8 @@ All blocks of a document that are fenced as `console` run in one shell and one s
 after the other: lines from "$ " on are commands, "> " continues one, the rest is what they print.
 A block that is fenced as `sh` is a script.  A command must succeed, and print what the document
 shows: numbers may differ, but of the words four fifths must be there.  Rows with so few samples
-that their interval is a range ("3.26..462 KiB") do not count: chance decides which these are.  <!--
-run: COMMAND --> is a command that readers need not see.
+that bounds follow the estimate ("93.1 KiB (3.2-462)") do not count: chance decides which these are.
+<!-- run: COMMAND --> is a command that readers need not see.
 
 The folder has examples/songs/.  Programs that would change this machine (sudo, docker) are played
 by those of tests/documents/stand_ins.  GG_DOCUMENTS_WRITE=1 puts what was printed into the
@@ -34,7 +34,7 @@ WORD = re.compile(r"[A-Za-z_]{4,}")
 # RSS is read now and then: where a program ends before, a report has less of it.
 RSS = re.compile(r"^(RSS |highest RSS|  (live heap|slack|stacks|files|geiger itself|the rest)  )|  RSS as read: |  highest RSS")
 # A row whose interval is a range: few samples, and another time other rows, or none.
-RARE = re.compile(r"^\W*[\d.]+\.\.[\d.]+ ")
+RARE = re.compile(r"^\W*[\d.]+ \w+ \([\d.]+-[\d.]+\) ")
 # The agent's folder once it is installed, which the documents show.
 INSTALLED = "/usr/lib/x86_64-linux-gnu"
 
