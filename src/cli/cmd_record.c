@@ -5,16 +5,19 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/metric.h"
+#include "cli/next_steps.h"
 #include "cli/profiles.h"
 #include "cli/query_options.h"
 #include "cli/sampling.h"
 #include "query/query.h"
 #include "record/session/session.h"
 #include "report/report.h"
+#include "report/screen_text.h"
 
 struct record_options {
 	const char *output;
@@ -40,12 +43,8 @@ static const struct gg_option record_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-/*
- * Prints the five largest holders of the memory that is live at the end, or of the peak if little
- * is live.  It runs after the profile is complete and ignores errors, because the recording has
- * succeeded.
- */
-static void print_largest(const char *path, void *context)
+/* Prints the largest rows, and adds the steps that follow from them and from the model. */
+static void print_rows(struct gg_model *model, const char *path, struct gg_next_steps *steps)
 {
 	const struct gg_report_options look = { .confidence = 0.95 };
 	const struct gg_style style = { .strong = "", .heading = "", .reset = "" };
@@ -53,30 +52,53 @@ static void print_largest(const char *path, void *context)
 	struct gg_query question;
 	struct gg_report report = { 0 };
 	struct gg_query_result *result = NULL;
-	struct gg_model *model;
 	bool is_given_back;
 
-	(void)context;
-	if (gg_cli_load(&model, &path, 1, false, NULL) < 0)
-		return;
 	gg_query_init(&question);
 	if (gg_query_is_given_back(model, 0, &is_given_back, NULL) == 0 && is_given_back)
 		question.metric = GG_METRIC_PEAK;
 	if (gg_query_rows(model, &question, &result, NULL) == 0 && result->total.sample_count > 0) {
 		gg_cli_fit_report(&look, &style, &report);
+		report.width = gg_screen_text_width(STDERR_FILENO);
+		report.name_width = gg_screen_text_name_width(STDERR_FILENO);
 		report.model = model;
 		report.result = result;
-		gg_report_largest(&report, 5, &out);
+		gg_report_largest(&report, GG_NEXT_STEPS_ROWS, &out);
 		fprintf(stderr, "geiger: %s", gg_buf_text(&out));
+		gg_next_steps_add(steps, &report, path);
 	}
 	gg_query_result_free(result);
+}
+
+/*
+ * Prints the five largest holders of the memory that is live at the end, or of the peak if little
+ * is live.  It runs after the profile is complete and ignores errors, because the recording has
+ * succeeded.
+ */
+static void print_largest(const char *path, void *context)
+{
+	struct gg_model *model;
+
+	if (gg_cli_load(&model, &path, 1, false, NULL) < 0)
+		return;
+	print_rows(model, path, context);
 	gg_model_free(model);
+}
+
+/* Prints the steps after the closing line. */
+static void print_steps(void *context)
+{
+	const struct gg_next_steps *steps = context;
+
+	for (size_t i = 0; i < steps->count; i++)
+		fprintf(stderr, "geiger: %s\n", gg_buf_text(&steps->lines[i]));
 }
 
 static int run_record(struct gg_invocation *invocation)
 {
 	const struct record_options *given = invocation->options;
 	const struct gg_cli_sampling *sampling = &given->sampling;
+	struct gg_next_steps steps = { 0 };
 	struct gg_session_options options = {
 		.command = invocation->operands,
 		.output = given->output,
@@ -92,6 +114,8 @@ static int run_record(struct gg_invocation *invocation)
 		.no_symbols = given->no_symbols,
 		.quiet = given->quiet,
 		.completed = given->quiet ? NULL : print_largest,
+		.closed = given->quiet ? NULL : print_steps,
+		.context = &steps,
 	};
 	int exit_status, status;
 
@@ -104,6 +128,7 @@ static int run_record(struct gg_invocation *invocation)
 	if (status < 0)
 		return status;
 	status = gg_session_run(&options, &exit_status, invocation->error);
+	gg_next_steps_done(&steps);
 	if (status < 0)
 		/*
 		 * The session chose 125, 126 or 127, as env(1) does; it is the exit status of this

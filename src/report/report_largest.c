@@ -28,7 +28,7 @@ void gg_report_largest(const struct gg_report *report, size_t count, struct gg_b
 		gg_screen_text_append_right(out, gg_buf_text(&texts[i]), widest);
 		gg_buf_append_text(out, "  ");
 		gg_screen_text_append(out, gg_buf_text(&label),
-		                      report->width > widest + 24 ? report->width - widest - 4 : 20,
+		                      gg_report_room(report, widest + 4, 20),
 		                      report->figures.ascii);
 		gg_buf_append_text(out, "\n");
 		gg_buf_done(&texts[i]);

@@ -23,6 +23,7 @@
 #include "cli/profiles.h"
 #include "region/control.h"
 #include "stats/estimate/special.h"
+#include "stats/estimate/wanted_error.h"
 #include "stats/sampling/weight.h"
 
 struct plan_options {
@@ -115,14 +116,6 @@ static double solve(const struct target *target, double wanted, double z)
 			high = middle;
 	}
 	return exp(low);
-}
-
-/* Rounds down to a size that people would write: two binary digits after the first. */
-static double round_down(double interval)
-{
-	double unit = exp2(floor(log2(interval)) - 2);
-
-	return interval < 4 ? floor(interval) : floor(interval / unit) * unit;
 }
 
 /* Parses a share, "5%" or "0.05". */
@@ -279,7 +272,8 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
  */
 static struct outcome settle(const struct target *target, double wanted, double z)
 {
-	struct outcome outcome = { .interval_bytes = round_down(solve(target, wanted, z)),
+	struct outcome outcome = { .interval_bytes = gg_wanted_error_round(
+					   solve(target, wanted, z)),
 		                   .samples_per_second = NAN,
 		                   .cost_ns = NAN };
 	double bytes = 0;

@@ -245,8 +245,4 @@ void gg_notes_print_summary(const struct gg_process_set *set, const char *path, 
 	if (has_why)
 		fprintf(stderr, "%s%s", separator(), GG_PRINTABLE(why));
 	fputc('\n', stderr);
-	if (isatty(STDERR_FILENO)) /* a person reads it, and may not know the next command */
-		fprintf(stderr,
-		        "geiger: to see more: geiger report %s (or tree, leaks, timeline)\n",
-		        GG_PRINTABLE(path));
 }

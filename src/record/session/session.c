@@ -556,6 +556,8 @@ static void report(struct session *s)
 		options->completed(gg_buf_text(&s->path), options->context);
 	if (!options->quiet)
 		gg_notes_print_summary(&s->processes, gg_buf_text(&s->path), options->command[0]);
+	if (options->closed != NULL)
+		options->closed(options->context);
 }
 
 /*

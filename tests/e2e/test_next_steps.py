@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""After its closing line, `geiger record` suggests at most two next steps, which follow from what
+was recorded.
+
+GEIGER, NEXT_PROGRAM: programs.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+from sentences import check, in_scratch
+
+GEIGER = os.environ["GEIGER"]
+PROGRAM = os.environ["NEXT_PROGRAM"]
+TOP_ROWS = 5
+
+
+def record(path, *arguments, command=(PROGRAM,)):
+    """All lines that geiger prints, and those after the closing line."""
+    run = subprocess.run([GEIGER, "record", "-o", path, *arguments, "--", *command],
+                         capture_output=True, text=True, env={**os.environ, "GEIGER_SEED": "1", "LC_ALL": "C.UTF-8"})
+    lines = run.stderr.splitlines()
+    closing = [i for i, line in enumerate(lines) if line.startswith("geiger: wrote ")]
+    return lines, lines[closing[0] + 1:] if closing else None
+
+
+def equal(name, found, wanted):
+    check(name, None if found == wanted else f"{found} is not {wanted}")
+
+
+def widest(path):
+    """Half the width of the widest interval of the largest rows, as a share of its estimate."""
+    report = json.loads(subprocess.run([GEIGER, "report", "--json", path], check=True, capture_output=True).stdout)
+    own = [row["self"] for row in report["rows"][:TOP_ROWS] if row["samples"] > 0]
+    own = [bytes_of for bytes_of in own if bytes_of["estimate"] > 0.02 * own[0]["estimate"]]
+    return max(max(of["high"] - of["estimate"], of["estimate"] - of["low"]) / of["estimate"] for of in own)
+
+
+def growth():
+    _, steps = record("grow.geiger", "-i", "16k", command=(PROGRAM, "grow"))
+    equal("memory_that_grows_leads_to_leaks", steps,
+          ["geiger: memory of grow_list grew until the end: geiger leaks grow.geiger",
+           "geiger: to see more: geiger report grow.geiger"])
+    leaks = subprocess.run([GEIGER, "leaks", "grow.geiger"], capture_output=True, text=True).stdout
+    check("leaks_lists_what_the_step_names", None if re.search("growing.*grow_list", leaks, re.S) else leaks)
+    _, steps = record("level.geiger", "-i", "16k", command=(PROGRAM, "level"))
+    equal("memory_that_stays_level_leads_to_the_report", steps, ["geiger: to see more: geiger report level.geiger"])
+    _, steps = record("free.geiger", "-i", "16k", command=(PROGRAM, "free"))
+    equal("memory_that_was_freed_leads_to_the_report", steps, ["geiger: to see more: geiger report free.geiger"])
+
+
+def width():
+    _, steps = record("wide.geiger", "-i", "2M", command=(PROGRAM, "blocks"))
+    found = re.fullmatch("geiger: confidence intervals are wide; for ± 10 %: geiger record -i (\\d+k) ...", steps[0])
+    check("wide_intervals_lead_to_a_smaller_sampling_interval",
+          None if found else f"{steps}",
+          None if widest("wide.geiger") > 0.3 else f"{widest('wide.geiger')} is not wide")
+    if not found:
+        return
+    _, steps = record("narrow.geiger", "-i", found[1], command=(PROGRAM, "blocks"))
+    equal("that_sampling_interval_is_small_enough", steps, ["geiger: to see more: geiger report narrow.geiger"])
+    # The suggestion is made from an estimate, so the error is 10 % only about.
+    check("intervals_are_as_narrow_as_was_said",
+          None if 0.05 < widest("narrow.geiger") < 0.15 else f"{widest('narrow.geiger')} is not about 10 %")
+
+
+def both():
+    _, steps = record("both.geiger", "-i", "2M", command=(PROGRAM, "grow"))
+    check("growth_ranks_before_wide_intervals_and_there_are_two_steps",
+          None if len(steps) == 2 and "geiger leaks" in steps[0] and "geiger record -i" in steps[1] else f"{steps}")
+
+
+def silence():
+    lines, _ = record("quiet.geiger", "-q", command=(PROGRAM, "grow"))
+    equal("quiet_means_no_steps", lines, [])
+    lines, steps = record("none.geiger", "-i", "1G", command=("true",))
+    check("a_session_without_samples_says_so_and_no_more",
+          None if steps == [] and "nothing was sampled" in lines[-1] else f"{lines}")
+
+
+def main():
+    growth()
+    width()
+    both()
+    silence()
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(main))
