@@ -7,17 +7,15 @@ GEIGER, GOLDEN_PROFILE, PAGE_PROFILE: programs.  AGENT, PROGRAM (agreement_progr
 an agent.  Needs node >= 18; web/test/rows.mjs answers for the page.
 """
 
-import base64
-import gzip
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
+from page_pages import page_data
 from sentences import check, skip, status
 
 GEIGER = os.environ["GEIGER"]
@@ -27,10 +25,7 @@ SHARE = 2e-6  # numbers of the page's classes and tables have seven digits or mo
 
 
 def page(path, *options):
-    subprocess.run([GEIGER, "html", path, "--quiet", "-o", path + ".html", *options], check=True)
-    text = pathlib.Path(path + ".html").read_text(encoding="utf-8")
-    packed = re.search(r'id="geiger-data">([A-Za-z0-9+/=]*)</script>', text).group(1)
-    return json.loads(gzip.decompress(base64.b64decode(packed)))
+    return page_data(GEIGER, path, *options)
 
 
 def report(path, by, options):

@@ -4,6 +4,7 @@
 
 import { figureText } from '../model/figure.js';
 import { figureOf } from '../model/groups.js';
+import { shareText as shareOf } from '../model/share.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { runsOf, selfRunsOf } from '../model/tree.js';
 
@@ -41,13 +42,7 @@ function textOfRuns({ selection }, runs, discovered) {
 
 /** "12.3 %" of the root; "< 0.1 %". @param {CallTree} tree @param {CallNode} node */
 export function shareText({ root }, node) {
-	const percent = (100 * node.value) / root.value;
-
-	if (!(root.value > 0))
-		return '';
-	return percent > 0 && percent < 0.1
-		? '< 0.1 %'
-		: `${percent.toFixed(percent < 99.95 ? 1 : 0)} %`;
+	return shareOf(node.value, root.value);
 }
 
 /**

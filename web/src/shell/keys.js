@@ -29,6 +29,19 @@ export const FLAME_KEYS = [
 ];
 
 /** @type {[string, string][]} */
+export const TREE_KEYS = [
+	['↑ ↓', 'walk from row to row; Page keys, Home, End'],
+	['→ ←', 'expand, collapse; to the first callee, to the caller'],
+	['Enter', 'expand or collapse'],
+	['*', 'expand everything below the row'],
+	['i', 'callees or callers'],
+	['n, N', 'next, previous match of the search'],
+	['g, s', 'show the row in the flame graph; callers and callees'],
+	['h, o', 'hide the function; only stacks with it'],
+	['c', 'copy the stack as text'],
+];
+
+/** @type {[string, string][]} */
 export const TIME_KEYS = [
 	['Tab', 'to the window and its two ends'],
 	['← →', 'move it by a bin of time'],

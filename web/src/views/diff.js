@@ -11,6 +11,7 @@ import { changeText, figureText, numberText, samplesText, timeText } from '../mo
 import { diffOf } from '../model/diff.js';
 import { figureOfTriple, probabilityText } from '../model/leaks.js';
 import { matcher } from '../model/matcher.js';
+import { changeShareText } from '../model/share.js';
 import { BYTES } from '../model/tally.js';
 import { element, fill } from '../shell/dom.js';
 import { makeSwitch } from '../shell/toolbar.js';
@@ -140,6 +141,7 @@ function totalElement(diff) {
 				quantity,
 			),
 		),
+		` ${changeShareText(before.estimate, after.estimate)}`,
 		element(
 			'span',
 			{ class: 'soft' },
@@ -279,6 +281,11 @@ export const diffView = {
 				),
 				element(
 					'span',
+					{ class: `cell percent ${kind}`, role: 'cell' },
+					shareOfChange(i, kind),
+				),
+				element(
+					'span',
 					{
 						class: 'cell p',
 						role: 'cell',
@@ -287,6 +294,20 @@ export const diffView = {
 					probabilityText(p),
 				),
 			);
+		}
+
+		/**
+		 * "new" claims more than sampling error allows.
+		 *
+		 * @param {number} i
+		 * @param {string} kind
+		 */
+		function shareOfChange(i, kind) {
+			const before = diff.figureBefore(i).estimate;
+
+			return before > 0 || kind !== 'same'
+				? changeShareText(before, diff.figureAfter(i).estimate)
+				: '';
 		}
 
 		/** @param {number} at */
@@ -364,7 +385,20 @@ export const diffView = {
 				!choice.all,
 				matcher(store.state.search),
 			);
-			fill(head, COLUMNS.map(heading));
+			fill(
+				head,
+				COLUMNS.slice(0, -1).map(heading),
+				element(
+					'span',
+					{
+						class: 'cell percent',
+						role: 'columnheader',
+						title: 'the difference as a share of before',
+					},
+					'%',
+				),
+				heading('p'),
+			);
 			list.show(
 				order.length,
 				choice.all

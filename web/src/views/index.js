@@ -4,6 +4,7 @@
 //
 // `timeView` stands above all other views: its brush sets the window that they follow.
 
+import { callTreeView } from './call_tree.js';
 import { diffView } from './diff.js';
 import { flameView } from './flame.js';
 import { lifetimesView, sizesView } from './histogram.js';
@@ -16,7 +17,16 @@ import { isUnprofiled, unprofiledView } from './unprofiled.js';
 export { timeView };
 
 /** @type {import('../shell/view.js').View[]} */
-const VIEWS = [flameView, tableView, sizesView, lifetimesView, leaksView, diffView, profilesView];
+const VIEWS = [
+	flameView,
+	callTreeView,
+	tableView,
+	sizesView,
+	lifetimesView,
+	leaksView,
+	diffView,
+	profilesView,
+];
 
 /** The views for which this profile has data. @param {import('../shell/store.js').Store} store */
 export function viewsOf(store) {

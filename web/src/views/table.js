@@ -9,10 +9,12 @@
 // "module,total,d".
 
 import { BYTES, COUNT } from '../model/tally.js';
+import { figureText } from '../model/figure.js';
 import { pathOf } from '../model/profile.js';
 import { groupingTitle, groupingsOf } from '../model/row_names.js';
 import { orderOf, rowsOf } from '../model/rows.js';
 import { matcher } from '../model/matcher.js';
+import { shareText } from '../model/share.js';
 import { element, fill } from '../shell/dom.js';
 import { altersSelection } from '../shell/store.js';
 import { METRIC_TEXTS } from '../shell/state.js';
@@ -126,6 +128,19 @@ export const tableView = {
 			);
 		}
 
+		/** @param {'self' | 'total'} side */
+		function shareHeading(side) {
+			return element(
+				'span',
+				{
+					class: `cell percent of-${side}`,
+					role: 'columnheader',
+					title: `${side === 'self' && rows.hasTotal ? 'self as a ' : ''}share of all selected memory`,
+				},
+				'%',
+			);
+		}
+
 		function drawHead() {
 			const { by, column } = choiceOf(store);
 
@@ -136,7 +151,9 @@ export const tableView = {
 				head,
 				heading('name', groupingTitle(by)),
 				heading('self', rows.hasTotal ? 'Self' : METRIC_TEXTS[store.state.metric].title),
+				shareHeading('self'),
 				rows.hasTotal && heading('total', 'Total'),
+				rows.hasTotal && shareHeading('total'),
 				heading('samples', 'Samples'),
 			);
 		}
@@ -169,6 +186,35 @@ export const tableView = {
 			);
 		}
 
+		/**
+		 * The self of a row; "-" if the row has no samples of its own.
+		 *
+		 * @param {number} i
+		 * @param {number} quantity
+		 */
+		function selfCell(i, quantity) {
+			const figure = rows.figure(i, 'self');
+
+			return rows.hasTotal && figure.estimate === 0
+				? element(
+						'span',
+						{ class: 'none', title: `it allocated ${figureText(figure, quantity)} itself` },
+						'-',
+					)
+				: figureCell(figure, quantity, most);
+		}
+
+		/** @param {number} i @param {'self' | 'total'} side */
+		function shareCell(i, side) {
+			const value = rows.value(i, side);
+
+			return element(
+				'span',
+				{ class: `cell percent of-${side}`, role: 'cell' },
+				value > 0 ? shareText(value, rows.all.estimate) : '',
+			);
+		}
+
 		/** @param {number} at position in the order */
 		function rowElement(at) {
 			const i = order[at];
@@ -193,14 +239,16 @@ export const tableView = {
 				element(
 					'span',
 					{ class: 'cell self', role: 'cell' },
-					figureCell(rows.figure(i, 'self'), quantity, most),
+					selfCell(i, quantity),
 				),
+				shareCell(i, 'self'),
 				rows.hasTotal &&
 					element(
 						'span',
 						{ class: 'cell total', role: 'cell' },
 						figureCell(total, quantity, most),
 					),
+				rows.hasTotal && shareCell(i, 'total'),
 				element('span', { class: 'cell samples', role: 'cell' }, samplesCell(total)),
 			);
 		}

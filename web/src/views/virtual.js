@@ -104,6 +104,8 @@ export function makeList({ height, make, open }) {
 		},
 		/** Updates the rows after the visible part changed. */
 		draw: onScroll,
+		/** Moves the focus to a row, and scrolls to it. */
+		moveTo: focus,
 		/** @param {KeyboardEvent} event */
 		key(event) {
 			const page = Math.max(1, Math.floor((window.innerHeight - HEAD - FOOT) / height) - 1);

@@ -366,7 +366,7 @@ test('sizes and lifetimes have a bar for each class, with its error', async () =
 	);
 	assert.match(await tab.page.textContent('.histogram'), /129-256 B.*< 1\.84 MiB/s);
 	await tab.picture('sizes');
-	await tab.page.keyboard.press('4');
+	await tab.page.keyboard.press('5');
 	assert.match(
 		await tab.page.textContent('.histogram'),
 		/≤ 1 ms.*494 MiB.*never freed.*271 MiB/s,
@@ -407,7 +407,7 @@ test('a difference is told with what is within sampling error in grey', async ()
 	);
 	assert.match(
 		await page.textContent('.diff-total'),
-		/Allocated: 339 MiB.*353 MiB.*\+13\.6 MiB \(\+780 KiB to \+26\.5 MiB\) \(p = /s,
+		/Allocated: 339 MiB.*353 MiB.*\+13\.6 MiB \(\+780 KiB to \+26\.5 MiB\) \+4\.0 % \(p = /s,
 	);
 	await page.locator('.diff-table .head .p button').click();
 	await tab.picture('difference');
