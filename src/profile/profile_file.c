@@ -370,6 +370,9 @@ int gg_profile_finish(struct gg_profile *profile, struct gg_error *error)
 
 	if (status == 0 && profile->has_summary)
 		status = gg_profile_summary_remove(profile, error);
+	/* All samples are in the file then, where a second connection reads a half of them. */
+	if (status == 0)
+		status = gg_profile_commit(profile, error);
 	if (status == 0)
 		status = gg_profile_summary_make(profile, error);
 	if (status == 0)

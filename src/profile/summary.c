@@ -18,12 +18,10 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/path.h"
-#include "profile/live_at_end.h"
 #include "profile/row_reader.h"
+#include "profile/sample_sums.h"
 #include "profile/schema.h"
-#include "profile/tables/sums.h"
 #include "stats/estimate/tally.h"
-#include "stats/sampling/weight.h"
 
 struct function_sums {
 	struct gg_metric_sums self, total;
@@ -39,65 +37,13 @@ struct summary_build {
 	uint32_t *frame_starts; /* frame f has [starts[f-1], starts[f]) of them, innermost first */
 	uint32_t *frame_modules;
 	struct function_sums *sums; /* by id - 1 */
-	struct gg_map live_blocks;  /* origin of an inherited sample that is live at the end */
-	struct gg_map left_blocks;  /* the same, never freed by its process */
-	struct gg_live_at_end last;
-	int64_t *ends; /* by process */
+	struct gg_sample_sums samples;
 };
-
-static void add_sum(struct gg_metric_sum *sum, const struct gg_metric_sum *more)
-{
-	sum->sample_count += more->sample_count;
-	sum->bytes += more->bytes;
-	sum->bytes_variance += more->bytes_variance;
-	sum->count += more->count;
-	sum->count_variance += more->count_variance;
-}
-
-static void add_pair(struct gg_metric_sums *pair, const struct gg_metric_sums *more)
-{
-	add_sum(&pair->live, &more->live);
-	add_sum(&pair->allocated, &more->allocated);
-	add_sum(&pair->left, &more->left);
-}
 
 static bool is_empty(const struct gg_metric_sums *pair)
 {
 	return pair->live.sample_count == 0 && pair->allocated.sample_count == 0 &&
 	       pair->left.sample_count == 0;
-}
-
-static bool is_among(const struct gg_map *blocks, uint64_t id)
-{
-	return blocks->used_count > 0 && gg_map_get(blocks, id) != GG_MAP_NONE;
-}
-
-/* True if blocks that this process never freed are live at the end. */
-static bool ends_last(const struct summary_build *summary, uint32_t process)
-{
-	return process == 0 ||
-	       gg_live_at_end_until(&summary->last, summary->ends[process]) == GG_TIME_NONE;
-}
-
-static int add_sample(const struct gg_profile_sample *sample, void *context)
-{
-	struct summary_build *summary = context;
-	struct gg_weight weight;
-	struct gg_metric_sum sum;
-
-	if (sample->origin != 0 && sample->origin != sample->id)
-		return 0; /* the block of another process, which counts it */
-	weight = gg_weight_of(&sample->draw, sample->size_bytes);
-	sum = (struct gg_metric_sum){ 1, weight.bytes, weight.bytes_variance, weight.count,
-		                      weight.count_variance };
-	if (sample->origin == 0)
-		add_sum(&summary->stacks[sample->stack].allocated, &sum);
-	if (sample->free_ns == GG_TIME_NONE || is_among(&summary->left_blocks, sample->id))
-		add_sum(&summary->stacks[sample->stack].left, &sum);
-	if ((sample->free_ns == GG_TIME_NONE && ends_last(summary, sample->process)) ||
-	    is_among(&summary->live_blocks, sample->id))
-		add_sum(&summary->stacks[sample->stack].live, &sum);
-	return 0;
 }
 
 static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
@@ -115,11 +61,11 @@ static int add_aggregate(const struct gg_profile_aggregate *aggregate, void *con
 		sum.bytes_variance = NAN;
 	if ((aggregate->unknown_errors & 1u << GG_ALLOCATIONS) != 0)
 		sum.count_variance = NAN;
-	add_sum(&summary->stacks[aggregate->stack].allocated, &sum);
+	gg_metric_sum_add(&summary->stacks[aggregate->stack].allocated, &sum);
 	if (aggregate->to_ns == GG_TIME_NONE)
-		add_sum(&summary->stacks[aggregate->stack].left, &sum);
+		gg_metric_sum_add(&summary->stacks[aggregate->stack].left, &sum);
 	if (aggregate->to_ns == GG_TIME_NONE && !aggregate->is_left)
-		add_sum(&summary->stacks[aggregate->stack].live, &sum);
+		gg_metric_sum_add(&summary->stacks[aggregate->stack].live, &sum);
 	return 0;
 }
 
@@ -140,8 +86,8 @@ static int add_process(const struct gg_profile_process *process, void *context)
 
 	if (process->id > summary->profile->counts[GG_DENSE_PROCESS])
 		return 0;
-	summary->ends[process->id] = process->end_ns;
-	gg_live_at_end_note(&summary->last, process->end_ns);
+	summary->samples.ends[process->id] = process->end_ns;
+	gg_live_at_end_note(&summary->samples.last, process->end_ns);
 	return 0;
 }
 
@@ -158,9 +104,9 @@ static int find_shared_blocks(struct summary_build *summary, struct gg_error *er
 		uint64_t origin = gg_row_reader_bits(&reading);
 		uint32_t process = gg_row_reader_id(&reading, GG_DENSE_PROCESS);
 
-		status = gg_map_put(&summary->left_blocks, origin, 1);
-		if (status == 0 && ends_last(summary, process))
-			status = gg_map_put(&summary->live_blocks, origin, 1);
+		status = gg_map_put(&summary->samples.left_blocks, origin, 1);
+		if (status == 0 && gg_sample_sums_ends_last(&summary->samples, process))
+			status = gg_map_put(&summary->samples.live_blocks, origin, 1);
 	}
 	gg_row_reader_visited(&reading, status);
 	return gg_row_reader_end(&reading, error);
@@ -257,7 +203,7 @@ static void enter(struct summary_build *summary, uint32_t stack)
 		struct function_sums *function = &summary->sums[ids[i] - 1];
 
 		if (function->active++ == 0)
-			add_pair(&function->total, &summary->stacks[stack]);
+			gg_metric_sums_add(&function->total, &summary->stacks[stack]);
 	}
 }
 
@@ -302,10 +248,10 @@ static void add_up(struct summary_build *summary)
 		const uint32_t *ids = functions_of(summary, summary->frames[i], &count);
 
 		if (count > 0)
-			add_pair(&summary->sums[ids[0] - 1].self, &summary->stacks[i]);
+			gg_metric_sums_add(&summary->sums[ids[0] - 1].self, &summary->stacks[i]);
 	}
 	for (uint32_t i = stack_count; i > 0; i--) /* turns sums of stacks into sums of subtrees */
-		add_pair(&summary->stacks[summary->parents[i]], &summary->stacks[i]);
+		gg_metric_sums_add(&summary->stacks[summary->parents[i]], &summary->stacks[i]);
 	walk(summary);
 }
 
@@ -359,12 +305,12 @@ static bool allocate(struct summary_build *summary)
 	size_t stacks = (size_t)summary->profile->counts[GG_DENSE_STACK] + 1;
 	size_t frames = (size_t)summary->profile->counts[GG_DENSE_FRAME] + 1;
 
-	summary->ends = calloc((size_t)summary->profile->counts[GG_DENSE_PROCESS] + 1,
-	                       sizeof(*summary->ends));
+	summary->samples.ends = calloc((size_t)summary->profile->counts[GG_DENSE_PROCESS] + 1,
+	                               sizeof(*summary->samples.ends));
 	summary->stacks = calloc(stacks, sizeof(*summary->stacks));
 	summary->parents = calloc(4 * stacks, sizeof(*summary->parents));
 	summary->frame_starts = calloc(2 * frames, sizeof(*summary->frame_starts));
-	if (summary->ends == NULL || summary->stacks == NULL || summary->parents == NULL ||
+	if (summary->samples.ends == NULL || summary->stacks == NULL || summary->parents == NULL ||
 	    summary->frame_starts == NULL)
 		return false;
 	summary->frames = summary->parents + stacks;
@@ -376,15 +322,15 @@ static bool allocate(struct summary_build *summary)
 
 static void release(struct summary_build *summary)
 {
-	free(summary->ends);
+	free(summary->samples.ends);
 	free(summary->stacks);
 	free(summary->parents);
 	free(summary->frame_starts);
 	free(summary->sums);
 	gg_intern_done(&summary->functions);
 	gg_buf_done(&summary->function_ids);
-	gg_map_done(&summary->live_blocks);
-	gg_map_done(&summary->left_blocks);
+	gg_map_done(&summary->samples.live_blocks);
+	gg_map_done(&summary->samples.left_blocks);
 }
 
 static int make(struct summary_build *summary, struct gg_error *error)
@@ -398,7 +344,7 @@ static int make(struct summary_build *summary, struct gg_error *error)
 	if (status == 0)
 		status = find_shared_blocks(summary, error);
 	if (status == 0)
-		status = gg_profile_each_sample(profile, add_sample, summary, error);
+		status = gg_sample_sums_add(profile, &summary->samples, summary->stacks, error);
 	if (status == 0)
 		status = gg_profile_each_aggregate(profile, add_aggregate, summary, error);
 	if (status == 0)

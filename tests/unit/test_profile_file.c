@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "base/scratch.h"
 #include "profile.h"
+#include "profile/sql_query.h"
 #include "test.h"
 
 static struct gg_error error;
@@ -489,5 +490,60 @@ TEST(ends_that_come_late_do_not_make_the_file_larger)
 	stat(place.path, &after);
 	CHECK_EQ_I64(before.st_size, after.st_size);
 	gg_profile_close(profile);
+	CHECK(profile_place_remove(&place));
+}
+
+/* Reads "stack, live samples, allocated samples, allocated bytes" of the stored sums, as a text. */
+static void read_sums(const char *path, char text[200])
+{
+	struct gg_profile *profile;
+	struct gg_sql_query *query;
+	int length = 0;
+
+	if (!OK(gg_profile_open(&profile, path, &error)))
+		return;
+	OK(gg_sql_query_new(&query, profile,
+	                    "select stack, live_samples, allocated_samples, allocated_bytes"
+	                    " from stack_sum order by stack",
+	                    &error));
+	while (gg_sql_query_next(query, &error) > 0)
+		length += snprintf(
+			text + length, 200 - (size_t)length, "%d:%d,%d,%.0f ",
+			(int)gg_sql_query_integer(query, 0), (int)gg_sql_query_integer(query, 1),
+			(int)gg_sql_query_integer(query, 2), gg_sql_query_number(query, 3));
+	gg_sql_query_free(query);
+	gg_profile_close(profile);
+}
+
+/* So many samples are added up by two threads, each through its own connection. */
+TEST(the_summary_counts_every_sample_of_many_once)
+{
+	enum { COUNT = 120000, SIZE = 10 };
+	struct profile_place place = profile_place_make();
+	struct gg_profile *profile = create(place.path);
+	struct gg_profile_sample sample = { .process = 1,
+		                            .size_bytes = SIZE,
+		                            .draw = { .sampling_interval = 1,
+		                                      .sample_point_count = 1 } };
+	uint32_t frame, stack;
+	char text[200] = "";
+
+	OK(gg_profile_intern_frame(profile, 0, 77, &frame, &error));
+	OK(gg_profile_intern_stack(profile, 0, frame, &stack, &error));
+	for (int i = 0; i < COUNT; i++) {
+		sample.stack = i % 3 == 0 ? stack : 0;
+		sample.free_ns = i % 4 == 0 ? GG_TIME_NONE : 1;
+		OK(gg_profile_add_sample(profile, &sample, NULL, &error));
+	}
+	/* A child still holds block 2, which its parent freed. */
+	sample.origin = 2;
+	sample.stack = 0;
+	sample.free_ns = GG_TIME_NONE;
+	OK(gg_profile_add_sample(profile, &sample, NULL, &error));
+	OK(gg_profile_finish(profile, &error));
+	gg_profile_close(profile);
+	read_sums(place.path, text);
+	CHECK_MSG(strcmp(text, "0:20001,80000,800000 1:10000,40000,400000 ") == 0, "%s", text);
+	CHECK_EQ_I64(samples_in(place.path), COUNT + 1);
 	CHECK(profile_place_remove(&place));
 }
