@@ -57,10 +57,7 @@ static void side_open(void *context)
 {
 	struct loaded_profile *side = context;
 
-	side->status = gg_cli_load(&side->model, &side->path, 1, side->options->all_frames,
-	                           &side->error);
-	if (side->status == 0)
-		side->status = gg_cli_hide(side->model, side->options, &side->error);
+	side->status = gg_cli_read(&side->model, side->path, &side->options->frames, &side->error);
 	if (side->status == 0 && side->may_be_peak)
 		side->status = gg_query_is_given_back(side->model, side->query->pid,
 		                                      &side->is_given_back, &side->error);
@@ -79,7 +76,10 @@ static int open_both(struct loaded_profile *before, struct loaded_profile *after
 	return 0;
 }
 
-/* Treats functions with equal names as the same function, also if their builds differ. */
+/*
+ * Treats functions with equal names as the same function, also if their builds differ.  Both sides
+ * hide the same functions, because otherwise their memory would seem to have moved.
+ */
 static int name_functions(const struct diff_options *options, const struct loaded_profile *before,
                           const struct loaded_profile *after, struct gg_error *error)
 {
@@ -87,7 +87,10 @@ static int name_functions(const struct diff_options *options, const struct loade
 	const struct gg_model_name_options naming = { .full_names = options->common.full_names,
 		                                      .across_builds = true };
 
-	return gg_model_name_functions(models, 2, &naming, error);
+	int status = gg_model_name_functions(models, 2, &naming, error);
+
+	return status < 0 ? status
+	                  : gg_frame_selection_apply(&options->common.frames, models, 2, error);
 }
 
 /*
@@ -165,6 +168,8 @@ static int run(struct gg_invocation *invocation)
 	struct loaded_profile after = { .query = &query, .options = &options->common };
 	int status = check(invocation);
 
+	if (status == 0)
+		status = gg_frame_selection_check(&options->common.frames, invocation->error);
 	if (status == 0)
 		status = gg_cli_make_query(&options->common, "diff", &query, invocation->error);
 	if (status == 0) {

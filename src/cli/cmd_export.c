@@ -170,7 +170,7 @@ static int run(struct gg_invocation *invocation)
 		status = gg_cli_check_output("export", invocation->operands[0], options->output,
 		                             invocation->error);
 	/* Other tools hide frames by rules of their own, so they get all. */
-	options->common.all_frames = !options->hide_wrappers;
+	options->common.frames.all_frames = !options->hide_wrappers;
 	if (status == 0)
 		status = gg_cli_load_named(&model, invocation->operands[0], &options->common,
 		                           invocation->error);

@@ -21,6 +21,7 @@
 #include "page/page.h"
 #include "query/normalize.h"
 #include "query/query.h"
+#include "report/frame_selection.h"
 
 #define DEFAULT_MAX_BYTES UINT64_C(1500000)
 
@@ -31,7 +32,8 @@ struct html_options {
 	const char *output, *diff, *normalize;
 	double confidence;
 	uint64_t max_bytes;
-	bool quiet, all_frames;
+	struct gg_frame_selection frames;
+	bool quiet;
 };
 
 static int check(const struct gg_invocation *invocation)
@@ -139,17 +141,20 @@ static int run(struct gg_invocation *invocation)
 	int status = check(invocation);
 
 	if (status == 0)
-		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1,
-		                     options->all_frames, invocation->error);
+		status = gg_cli_read(&model, invocation->operands[0], &options->frames,
+		                     invocation->error);
 	/*
 	 * The earlier profile is loaded second, so an error in the main profile is reported first.
 	 */
 	if (status == 0 && options->diff != NULL)
-		status = gg_cli_load(&before, &options->diff, 1, options->all_frames,
-		                     invocation->error);
+		status = gg_cli_read(&before, options->diff, &options->frames, invocation->error);
 	/* A diff matches functions by name, so both models need names in the same form. */
 	if (status == 0 && before != NULL)
 		status = gg_page_name_functions(model, before, invocation->error);
+	if (status == 0)
+		status = gg_frame_selection_apply(&options->frames,
+		                                  (struct gg_model *[]){ model, before },
+		                                  before != NULL ? 2 : 1, invocation->error);
 	if (status == 0)
 		status = write_page(invocation, model, before);
 	gg_model_free(before);
@@ -167,7 +172,11 @@ static const struct gg_option options[] = {
 	  "with --diff: multiply 'before' by a ratio of runs" },
 	{ "max-size", 0, GG_OPTION_SIZE, AT(max_bytes), "SIZE",
 	  "of the page; light stacks are folded (1.5MB); 0: any" },
-	{ "all-frames", 0, GG_OPTION_FLAG, AT(all_frames), NULL,
+	{ "mine", 0, GG_OPTION_FLAG, AT(frames.mine), NULL,
+	  "give memory to the program's own code" },
+	{ "module", 0, GG_OPTION_TEXT, AT(frames.module), "RE",
+	  "give memory to the modules that match" },
+	{ "all-frames", 0, GG_OPTION_FLAG, AT(frames.all_frames), NULL,
 	  "show wrappers of malloc, such as xmalloc" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },

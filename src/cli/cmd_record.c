@@ -79,7 +79,7 @@ static void print_largest(const char *path, void *context)
 {
 	struct gg_model *model;
 
-	if (gg_cli_load(&model, &path, 1, false, NULL) < 0)
+	if (gg_cli_load(&model, path, &(struct gg_frame_selection){ 0 }, NULL) < 0)
 		return;
 	print_rows(model, path, context);
 	gg_model_free(model);

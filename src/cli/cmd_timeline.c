@@ -103,8 +103,8 @@ static int run(struct gg_invocation *invocation)
 	if (status == 0)
 		status = gg_cli_make_query(&options->common, "timeline", &query, invocation->error);
 	if (status == 0)
-		status = gg_cli_load(&model, (const char *const *)invocation->operands, 1, false,
-		                     invocation->error);
+		status = gg_cli_load(&model, invocation->operands[0],
+		                     &(struct gg_frame_selection){ 0 }, invocation->error);
 	if (status < 0)
 		return status;
 	status = print_timeline(model, &query, invocation);

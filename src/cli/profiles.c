@@ -3,45 +3,43 @@
 #include "cli/profiles.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/assert.h"
 #include "base/scratch.h"
 #include "format/codec/save_file.h"
 #include "query/query.h"
 #include "record/regions/region_profile.h"
-#include "symbol/symbol.h"
 
 int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
 	return gg_region_profile_open_complete(ret_profile, path, error);
 }
 
-int gg_cli_load(struct gg_model **ret_model, const char *const *paths, size_t path_count,
-                bool all_frames, struct gg_error *error)
+int gg_cli_read(struct gg_model **ret_model, const char *path,
+                const struct gg_frame_selection *frames, struct gg_error *error)
 {
-	const struct gg_model_options options = {
-		.is_entry = gg_symbol_is_allocator_entry,
-		.is_wrapper = all_frames ? NULL : gg_symbol_is_wrapper,
-	};
-	struct gg_profile **profiles = calloc(path_count, sizeof(struct gg_profile *));
-	size_t opened = 0;
-	int status = 0;
+	struct gg_model_options options = { 0 };
+	struct gg_profile *profile;
+	int status = gg_cli_open_profile(&profile, path, error);
 
-	gg_assert(path_count > 0);
-	if (profiles == NULL)
-		return gg_error_memory(error, "report");
-	while (status == 0 && opened < path_count) {
-		status = gg_cli_open_profile(&profiles[opened], paths[opened], error);
-		opened += status == 0;
-	}
-	if (status == 0)
-		status = gg_model_load(ret_model, profiles, opened, &options, error);
-	/* The model has copies of everything that it needs. */
-	while (opened > 0)
-		gg_profile_close(profiles[--opened]);
-	free(profiles);
+	if (status < 0)
+		return status;
+	gg_frame_selection_options(frames, &options);
+	status = gg_model_load(ret_model, &profile, 1, &options, error);
+	gg_profile_close(profile); /* the model has copies of everything that it needs */
+	return status;
+}
+
+int gg_cli_load(struct gg_model **ret_model, const char *path,
+                const struct gg_frame_selection *frames, struct gg_error *error)
+{
+	int status = gg_cli_read(ret_model, path, frames, error);
+
+	if (status < 0)
+		return status;
+	status = gg_frame_selection_apply(frames, ret_model, 1, error);
+	if (status < 0)
+		gg_model_free(*ret_model);
 	return status;
 }
 

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "model/model.h"
 #include "query/query.h"
+#include "report/frame_selection.h"
 #include "report/report_summary.h"
 
 /*
@@ -20,12 +21,13 @@ GG_MUST_CHECK int gg_cli_open_profile(struct gg_profile **ret_profile, const cha
                                       struct gg_error *error);
 
 /*
- * Opens and reads profiles as one model.  The model leaves the allocator's own functions off the
- * tops of stacks, and, unless all_frames, those that allocate on behalf of their callers
- * (gg_model_options).
+ * Opens and reads a profile.  gg_cli_load() also hides the frames that are not selected.  After
+ * gg_cli_read() the caller names functions and calls gg_frame_selection_apply().
  */
-GG_MUST_CHECK int gg_cli_load(struct gg_model **ret_model, const char *const *paths,
-                              size_t path_count, bool all_frames, struct gg_error *error);
+GG_MUST_CHECK int gg_cli_read(struct gg_model **ret_model, const char *path,
+                              const struct gg_frame_selection *frames, struct gg_error *error);
+GG_MUST_CHECK int gg_cli_load(struct gg_model **ret_model, const char *path,
+                              const struct gg_frame_selection *frames, struct gg_error *error);
 
 /*
  * Fails with -EINVAL if `output` is the profile itself, because the command would overwrite its

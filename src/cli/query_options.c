@@ -71,41 +71,31 @@ const struct gg_option gg_cli_name_options[] = {
 };
 
 const struct gg_option gg_cli_frame_options[] = {
-	{ "hide", 0, GG_OPTION_TEXT, AT(hide), "RE", "leave functions that match out of stacks" },
-	{ "all-frames", 0, GG_OPTION_FLAG, AT(all_frames), NULL,
+	{ "mine", 0, GG_OPTION_FLAG, AT(frames.mine), NULL,
+	  "give memory to the program's own code" },
+	{ "module", 0, GG_OPTION_TEXT, AT(frames.module), "RE",
+	  "give memory to the modules that match" },
+	{ "hide", 0, GG_OPTION_TEXT, AT(frames.hide), "RE",
+	  "leave functions that match out of stacks" },
+	{ "all-frames", 0, GG_OPTION_FLAG, AT(frames.all_frames), NULL,
 	  "show wrappers of malloc, such as xmalloc" },
 	GG_OPTIONS_END,
 };
-
-int gg_cli_hide(struct gg_model *model, const struct gg_report_options *options,
-                struct gg_error *error)
-{
-	uint8_t *is_hidden;
-	int status;
-
-	if (options->hide == NULL)
-		return 0;
-	is_hidden = calloc(model->function_count, 1);
-	if (is_hidden == NULL)
-		return gg_error_memory(error, "report");
-	status = gg_query_match_functions(model, options->hide, "--hide", 1, is_hidden, error);
-	if (status == 0)
-		status = gg_model_hide_functions(model, is_hidden, error);
-	free(is_hidden);
-	return status;
-}
 
 int gg_cli_load_named(struct gg_model **ret_model, const char *path,
                       const struct gg_report_options *options, struct gg_error *error)
 {
 	const struct gg_model_name_options naming = { .full_names = true };
-	int status = gg_cli_load(ret_model, &path, 1, options->all_frames, error);
+	int status = gg_frame_selection_check(&options->frames, error);
 
+	if (status == 0)
+		status = gg_cli_read(ret_model, path, &options->frames, error);
 	if (status < 0)
 		return status;
-	status = gg_cli_hide(*ret_model, options, error);
-	if (status == 0 && options->full_names)
+	if (options->full_names)
 		status = gg_model_name_functions(ret_model, 1, &naming, error);
+	if (status == 0)
+		status = gg_frame_selection_apply(&options->frames, ret_model, 1, error);
 	if (status < 0)
 		gg_model_free(*ret_model);
 	return status;

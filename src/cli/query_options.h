@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "model/model.h"
 #include "query/query.h"
+#include "report/frame_selection.h"
 #include "report/report.h"
 
 /*
@@ -27,8 +28,8 @@ struct gg_report_options {
 	const char *by_label; /* a key, which replaces `by` */
 	uint64_t process, limit;
 	double confidence;
-	const char *hide; /* an expression */
-	bool bytes, json, no_pager, ascii, full_names, all_frames;
+	struct gg_frame_selection frames;
+	bool bytes, json, no_pager, ascii, full_names;
 };
 
 /*
@@ -42,22 +43,19 @@ extern const struct gg_option gg_cli_process_options[];    /* --process */
 extern const struct gg_option gg_cli_confidence_options[]; /* --confidence */
 extern const struct gg_option gg_cli_output_options[]; /* --bytes, --json, --ascii, --no-pager */
 extern const struct gg_option gg_cli_name_options[];   /* --full-names */
-extern const struct gg_option gg_cli_frame_options[];  /* --hide, --all-frames */
+/* --mine, --module, --hide, --all-frames; and those of them that exports have */
+extern const struct gg_option gg_cli_frame_options[];
 
 /* The value of --limit in a table of defaults: the user has not given the option. */
 #define GG_LIMIT_NOT_GIVEN UINT64_MAX
 
 /*
- * Loads a profile as gg_cli_load() does, without the functions that --hide names.  With
- * --full-names, its functions have their full names.
+ * Loads a profile with the frames that the options select.  With --full-names, its functions have
+ * their full names.
  */
 GG_MUST_CHECK int gg_cli_load_named(struct gg_model **ret_model, const char *path,
                                     const struct gg_report_options *options,
                                     struct gg_error *error);
-
-/* Hides the functions that --hide names. */
-GG_MUST_CHECK int gg_cli_hide(struct gg_model *model, const struct gg_report_options *options,
-                              struct gg_error *error);
 
 /* Makes the query that the options describe.  `command` is the place of errors. */
 GG_MUST_CHECK int gg_cli_make_query(const struct gg_report_options *options, const char *command,

@@ -87,9 +87,10 @@ struct gg_model_function {
 	const char *linkage_name; /* NULL: unknown, or equal to the full name */
 	const char *file;         /* distinguishes functions of one full name; NULL: not needed */
 	uint32_t module;
-	bool is_named;   /* false: the name was made of an address */
-	bool is_entry;   /* an entry of the allocator or of geiger, which reports leave out */
-	bool is_wrapper; /* allocates on behalf of its callers */
+	bool is_named;         /* false: the name was made of an address */
+	bool is_entry;         /* an entry of the allocator or of geiger, which reports leave out */
+	bool is_wrapper;       /* allocates on behalf of its callers */
+	bool is_found_wrapper; /* the stacks show that it is a wrapper; its name did not */
 };
 
 struct gg_model_line {
@@ -243,8 +244,8 @@ struct gg_model_options {
 	 */
 	bool (*is_entry)(const char *function, const char *module);
 	/*
-	 * True if the function allocates on behalf of its callers, which then get its memory in
-	 * reports.  `function` is never NULL.  A NULL callback hides nothing.
+	 * True if the function allocates on behalf of its callers.  gg_model_hide_functions() then
+	 * gives them its memory.  `function` is never NULL.  A NULL callback: no function does.
 	 */
 	bool (*is_wrapper)(const char *function);
 	/*
@@ -296,13 +297,35 @@ GG_MUST_CHECK int gg_model_name_functions(struct gg_model *const *models, size_t
                                           struct gg_error *error);
 
 /*
- * Hides functions, so that reports name the code that uses them.  Wrappers of the allocator
- * (is_wrapper) vanish where they are the innermost functions of a sample's stack.  Functions with
- * is_hidden[function] != 0 vanish everywhere; is_hidden may be NULL.  A stack of hidden functions
- * alone keeps them.  gg_model_load() has hidden the wrappers already.  Call this before other
- * threads read the model.  -ENOMEM; the model may then only be freed.
+ * Finds functions that allocate on behalf of their callers by how stacks look, and sets is_wrapper
+ * and is_found_wrapper.  docs/REPORTS.md, "Wrappers of the program's own", has the rule.  A
+ * wrapper of one model is a wrapper of all models, so that a diff hides the same functions on both
+ * sides.  Call this before gg_model_hide_functions().  -ENOMEM.
  */
-GG_MUST_CHECK int gg_model_hide_functions(struct gg_model *model, const uint8_t *is_hidden,
+GG_MUST_CHECK int gg_model_find_wrappers(struct gg_model *const *models, size_t model_count,
+                                         struct gg_error *error);
+
+/* The functions that gg_model_hide_functions() hides besides wrappers. */
+struct gg_model_hiding {
+	const uint8_t *is_hidden; /* by function: vanishes everywhere; NULL: none */
+	/*
+	 * By module: the program's own code.  Functions of other modules vanish where they are the
+	 * innermost functions.  NULL: all modules are the program's own.
+	 */
+	const uint8_t *is_own_module;
+	/* Names the only frame of stacks without a function of own modules.  NULL without these. */
+	const char *no_own_frame;
+};
+
+/*
+ * Hides functions, so that reports name the code that uses them.  Wrappers of the allocator
+ * (is_wrapper) vanish where they are the innermost functions of a sample's stack.  A stack of
+ * hidden functions alone keeps them.  Nothing but this call hides functions; a second call starts
+ * anew.  Call it after gg_model_name_functions(), and before other threads read the model.
+ * -ENOMEM; the model may then only be freed.
+ */
+GG_MUST_CHECK int gg_model_hide_functions(struct gg_model *model,
+                                          const struct gg_model_hiding *what,
                                           struct gg_error *error);
 
 /* The innermost frame of a stack. */

@@ -2,9 +2,10 @@
 /*
  * model_hide - leaves functions out of stacks, so that reports name the code that uses them.
  *
- * Two kinds of functions are hidden.  Wrappers of the allocator (xmalloc(), std::vector<T>::
+ * Three kinds of functions are hidden.  Wrappers of the allocator (xmalloc(), std::vector<T>::
  * push_back()) vanish where they are the innermost functions of a sample's stack; the caller gets
- * the memory.  Functions that the user named vanish everywhere.
+ * the memory.  The same is true of libraries if the user asked for the program's own code.
+ * Functions that the user named vanish everywhere.
  *
  * A stack is a node of a tree, and a frame may have several locations, because calls are inlined.
  * So hiding never changes a stack or a frame as it was read.  It makes the tree without the
@@ -12,9 +13,10 @@
  * stack that has samples into it.  Reports begin at the top, so they see nothing of this.
  *
  *   step 1   finds for each stack the one without the functions that the user named (shown_as)
- *   step 2   walks from each stack with samples past the wrappers
+ *   step 2   walks from each stack with samples past wrappers and libraries
  *
  * A stack of which everything is hidden keeps its frames, because its memory must appear somewhere.
+ * A stack without a function of the program's own code is replaced by a single frame that says so.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,11 +24,15 @@
 
 #include "base/assert.h"
 #include "model/model_builder.h"
+#include "region/fixed.h"
 
 struct hiding {
 	struct gg_model_builder *builder;
-	const uint8_t *is_hidden;   /* by function; NULL: wrappers alone */
-	size_t stack_count;         /* as they were read */
+	const uint8_t *is_hidden;     /* by function; NULL: none is named */
+	const uint8_t *is_own_module; /* by module; NULL: all are the program's own */
+	const char *no_own_frame;     /* the name of no_own_stack */
+	uint32_t no_own_stack;        /* replaces stacks without an own function; 0: not made yet */
+	size_t stack_count;           /* as they were read */
 	uint32_t *shown_as;         /* by stack, 0: everything is hidden; NULL: nothing is named */
 	struct gg_map frames;       /* made frames, by old frame and kind of what is left out */
 	struct gg_map stacks;       /* made and kept stacks, by parent and frame */
@@ -51,60 +57,101 @@ static bool is_named(const struct hiding *hiding, const struct gg_model_frame *f
 
 /* --- nodes of the new tree ------------------------------------------------------------------ */
 
+/* Copies the locations of a frame from `first` on, but none that the user named. */
+static int copy_locations(struct hiding *hiding, const struct gg_model_frame *frame, size_t first,
+                          bool without_named, struct gg_model_frame *ret_copy)
+{
+	struct gg_model_builder *builder = hiding->builder;
+
+	*ret_copy = *frame;
+	ret_copy->first_location = (uint32_t)builder->locations.count;
+	ret_copy->location_count = 0;
+	for (size_t i = first; i < frame->location_count; i++) {
+		struct gg_code_location *location;
+
+		if (without_named && is_named(hiding, frame, i))
+			continue;
+		location = gg_array_add(&builder->locations);
+		if (location == NULL)
+			return -ENOMEM;
+		*location = builder->locations.items[frame->first_location + i];
+		ret_copy->location_count++;
+	}
+	gg_assert(ret_copy->location_count > 0);
+	return 0;
+}
+
 /*
  * The frame with some of its locations: those from `first` on that the user did not name.  The same
- * call makes no second frame.  0: out of memory.
+ * call makes no second frame.
  */
-static uint32_t put_frame(struct hiding *hiding, uint32_t number, size_t first, bool without_named)
+static int put_frame(struct hiding *hiding, uint32_t number, size_t first, bool without_named,
+                     uint32_t *ret_frame)
 {
 	struct gg_model_builder *builder = hiding->builder;
 	uint64_t key = (uint64_t)number << 32 | first << 1 | without_named;
 	uint64_t made = gg_map_get(&hiding->frames, key);
-	struct gg_model_frame *kept;
-	struct gg_model_frame frame = builder->frames.items[number];
+	struct gg_model_frame copy;
 
-	if (made != GG_MAP_NONE)
-		return (uint32_t)made;
-	kept = gg_array_add(&builder->frames);
-	made = builder->frames.count - 1;
-	if (kept == NULL || gg_map_put(&hiding->frames, key, made) < 0)
-		return 0;
-	*kept = frame;
-	kept->first_location = (uint32_t)builder->locations.count;
-	kept->location_count = 0;
-	for (size_t i = first; i < frame.location_count; i++) {
-		struct gg_code_location *location;
-
-		if (without_named && is_named(hiding, &frame, i))
-			continue;
-		location = gg_array_add(&builder->locations);
-		if (location == NULL)
-			return 0;
-		*location = builder->locations.items[frame.first_location + i];
-		kept->location_count++;
+	if (made == GG_MAP_NONE) {
+		made = builder->frames.count;
+		if (copy_locations(hiding, &builder->frames.items[number], first, without_named,
+		                   &copy) < 0 ||
+		    !gg_array_push(&builder->frames, copy) ||
+		    gg_map_put(&hiding->frames, key, made) < 0)
+			return -ENOMEM;
 	}
-	gg_assert(kept->location_count > 0);
-	return (uint32_t)made;
+	*ret_frame = (uint32_t)made;
+	return 0;
 }
 
-/* The stack of a frame and its caller; made if it is new.  0: out of memory. */
-static uint32_t put_stack(struct hiding *hiding, uint32_t parent, uint32_t frame)
+/* The stack of a frame and its caller; made if it is new. */
+static int put_stack(struct hiding *hiding, uint32_t parent, uint32_t frame, uint32_t *ret_stack)
 {
 	struct gg_model_builder *builder = hiding->builder;
 	uint64_t key = (uint64_t)parent << 32 | frame;
 	uint64_t made = gg_map_get(&hiding->stacks, key);
-	struct gg_model_stack *kept;
 
-	if (frame == 0)
+	if (made == GG_MAP_NONE) {
+		const struct gg_model_stack stack = { parent, frame,
+			                              (uint32_t)builder->stacks.count };
+
+		made = builder->stacks.count;
+		if (!gg_array_push(&builder->stacks, stack) ||
+		    gg_map_put(&hiding->stacks, key, made) < 0)
+			return -ENOMEM;
+	}
+	*ret_stack = (uint32_t)made;
+	return 0;
+}
+
+/* Makes the stack of a single frame for the memory of which no function is the program's own. */
+static int put_no_own_stack(struct hiding *hiding)
+{
+	struct gg_model_builder *builder = hiding->builder;
+	bool failed = false;
+	const char *name = gg_model_text(builder, hiding->no_own_frame, &failed);
+	const struct gg_model_module module = { .path = name,
+		                                .name = name,
+		                                .build_id = builder->modules.items[0].build_id };
+	const struct gg_model_function function = { .name = name,
+		                                    .short_name = name,
+		                                    .module = (uint32_t)builder->modules.count };
+	const struct gg_model_line line = { .function = (uint32_t)builder->functions.count };
+	const struct gg_code_location location = { line.function, (uint32_t)builder->lines.count };
+	const struct gg_model_frame frame = { .module = function.module,
+		                              .first_location = (uint32_t)builder->locations.count,
+		                              .location_count = 1 };
+
+	if (hiding->no_own_stack != 0)
 		return 0;
-	if (made != GG_MAP_NONE)
-		return (uint32_t)made;
-	kept = gg_array_add(&builder->stacks);
-	made = builder->stacks.count - 1;
-	if (kept == NULL || gg_map_put(&hiding->stacks, key, made) < 0)
-		return 0;
-	*kept = (struct gg_model_stack){ parent, frame, (uint32_t)made };
-	return (uint32_t)made;
+	if (failed || !gg_array_push(&builder->modules, module) ||
+	    !gg_array_push(&builder->functions, function) ||
+	    !gg_array_push(&builder->lines, line) ||
+	    !gg_array_push(&builder->locations, location) ||
+	    !gg_array_push(&builder->frames, frame))
+		return -ENOMEM;
+	return put_stack(hiding, 0, (uint32_t)builder->frames.count - 1, &hiding->no_own_stack);
 }
 
 /* --- step 1: without the functions that the user named -------------------------------------- */
@@ -118,48 +165,58 @@ static size_t count_named(const struct hiding *hiding, const struct gg_model_fra
 	return count;
 }
 
+/* The stack without named functions, of a stack whose caller has been done already. */
+static int show_without_named(struct hiding *hiding, uint32_t number)
+{
+	struct gg_model_builder *builder = hiding->builder;
+	struct gg_model_stack stack = builder->stacks.items[number];
+	struct gg_model_frame frame = builder->frames.items[stack.frame];
+	uint32_t parent = hiding->shown_as[stack.parent], kept = stack.frame;
+	size_t named = count_named(hiding, &frame);
+
+	if (named == frame.location_count) {
+		hiding->shown_as[number] = parent;
+		return 0;
+	}
+	if (named == 0 && parent == stack.parent) {
+		hiding->shown_as[number] = number;
+		return gg_map_put(&hiding->stacks, (uint64_t)parent << 32 | stack.frame, number);
+	}
+	if (named > 0 && put_frame(hiding, stack.frame, 0, true, &kept) < 0)
+		return -ENOMEM;
+	return put_stack(hiding, parent, kept, &hiding->shown_as[number]);
+}
+
 /* Callers have smaller numbers, so one pass suffices. */
 static int leave_out_named(struct hiding *hiding)
 {
-	struct gg_model_builder *builder = hiding->builder;
+	int status = 0;
 
 	if (hiding->is_hidden == NULL)
 		return 0;
 	hiding->shown_as = calloc(hiding->stack_count, sizeof(*hiding->shown_as));
 	if (hiding->shown_as == NULL)
 		return -ENOMEM;
-	for (size_t i = 1; i < hiding->stack_count; i++) {
-		struct gg_model_stack stack = builder->stacks.items[i];
-		struct gg_model_frame frame = builder->frames.items[stack.frame];
-		uint32_t parent = hiding->shown_as[stack.parent];
-		size_t named = count_named(hiding, &frame);
-
-		if (named == frame.location_count) {
-			hiding->shown_as[i] = parent;
-			continue;
-		}
-		if (named == 0 && parent == stack.parent) {
-			uint64_t key = (uint64_t)parent << 32 | stack.frame;
-
-			hiding->shown_as[i] = (uint32_t)i;
-			if (gg_map_put(&hiding->stacks, key, i) < 0)
-				return -ENOMEM;
-			continue;
-		}
-		hiding->shown_as[i] = put_stack(
-			hiding, parent,
-			named == 0 ? stack.frame : put_frame(hiding, stack.frame, 0, true));
-		if (hiding->shown_as[i] == 0)
-			return -ENOMEM;
-	}
-	return 0;
+	for (size_t i = 1; i < hiding->stack_count && status == 0; i++)
+		status = show_without_named(hiding, (uint32_t)i);
+	return status;
 }
 
-/* --- step 2: without wrappers at the innermost end ------------------------------------------ */
+/* --- step 2: without wrappers and libraries at the innermost end ---------------------------- */
+
+/* Functions that vanish at the innermost end, besides those of the allocator itself. */
+enum innermost { ALLOCATOR = 0, WRAPPERS = 1, LIBRARIES = 2 };
+
+static bool is_left_out(const struct hiding *hiding, const struct gg_model_function *function,
+                        unsigned what)
+{
+	return function->is_entry || ((what & WRAPPERS) != 0 && function->is_wrapper) ||
+	       ((what & LIBRARIES) != 0 && !hiding->is_own_module[function->module]);
+}
 
 /* The number of innermost locations that are hidden; all of them in an entry of the allocator. */
-static size_t count_wrappers(const struct hiding *hiding, const struct gg_model_frame *frame,
-                             uint32_t *ret_via)
+static size_t count_left_out(const struct hiding *hiding, const struct gg_model_frame *frame,
+                             unsigned what, uint32_t *ret_via)
 {
 	size_t count = 0;
 
@@ -168,7 +225,7 @@ static size_t count_wrappers(const struct hiding *hiding, const struct gg_model_
 	while (count < frame->location_count) {
 		const struct gg_model_function *function = function_at(hiding, frame, count);
 
-		if (!function->is_entry && !function->is_wrapper)
+		if (!is_left_out(hiding, function, what))
 			break;
 		if (!function->is_entry)
 			*ret_via = (uint32_t)(function - hiding->builder->functions.items);
@@ -177,52 +234,72 @@ static size_t count_wrappers(const struct hiding *hiding, const struct gg_model_
 	return count;
 }
 
-/*
- * The innermost stack from `stack` on that is not hidden as a whole, and how many locations of its
- * frame are hidden.  0: everything is hidden.
- */
-static uint32_t skip_wrappers(const struct hiding *hiding, uint32_t stack, size_t *ret_hidden,
-                              uint32_t *ret_via)
+/* The innermost frame of a stack that is not hidden as a whole. */
+struct beginning {
+	uint32_t stack; /* 0: everything is hidden */
+	size_t hidden;  /* so many innermost locations of its frame are hidden */
+	uint32_t via;   /* the outermost hidden function, or 0 */
+};
+
+static struct beginning skip(const struct hiding *hiding, uint32_t stack, unsigned what)
 {
 	const struct gg_model_builder *builder = hiding->builder;
+	struct beginning beginning = { 0 };
 
-	*ret_via = 0;
 	for (; stack != 0; stack = builder->stacks.items[stack].parent) {
 		const struct gg_model_frame *frame =
 			&builder->frames.items[builder->stacks.items[stack].frame];
 
-		*ret_hidden = count_wrappers(hiding, frame, ret_via);
-		if (*ret_hidden < frame->location_count)
-			return stack;
+		beginning.hidden = count_left_out(hiding, frame, what, &beginning.via);
+		if (beginning.hidden < frame->location_count)
+			break;
 	}
-	return 0;
+	beginning.stack = stack;
+	return beginning;
 }
 
-/* ret_via: the outermost hidden wrapper, or 0. */
+/*
+ * Leaves out as much as possible: first what the user named as well, and in the end the allocator
+ * alone.  The program's own code may consist of wrappers, but it never contains a library.
+ */
+static struct beginning find_beginning(const struct hiding *hiding, uint32_t number)
+{
+	unsigned libraries = hiding->is_own_module != NULL ? LIBRARIES : 0;
+	struct beginning found = { 0 };
+
+	if (hiding->shown_as != NULL)
+		found = skip(hiding, hiding->shown_as[number], WRAPPERS | libraries);
+	if (found.stack == 0)
+		found = skip(hiding, number, WRAPPERS | libraries);
+	if (found.stack == 0)
+		found = skip(hiding, number, ALLOCATOR | libraries);
+	return found;
+}
+
+/* ret_via: the outermost hidden function, or 0. */
 static int find_top(struct hiding *hiding, uint32_t number, uint32_t *ret_via)
 {
 	struct gg_model_builder *builder = hiding->builder;
-	uint32_t stack = 0;
-	size_t hidden;
+	struct beginning found = find_beginning(hiding, number);
+	uint32_t top = found.stack;
+	int status = 0;
 
-	if (hiding->shown_as != NULL)
-		stack = skip_wrappers(hiding, hiding->shown_as[number], &hidden, ret_via);
-	if (stack == 0)
-		stack = skip_wrappers(hiding, number, &hidden, ret_via);
-	if (stack == 0) {
-		*ret_via = 0;
-		return 0;
-	}
-	if (hidden > 0) {
-		struct gg_model_stack from = builder->stacks.items[stack];
+	if (found.stack == 0 && hiding->is_own_module != NULL) {
+		found.via = 0;
+		status = put_no_own_stack(hiding);
+		top = hiding->no_own_stack;
+	} else if (found.stack != 0 && found.hidden > 0) {
+		struct gg_model_stack from = builder->stacks.items[found.stack];
+		uint32_t frame;
 
-		stack = put_stack(hiding, from.parent,
-		                  put_frame(hiding, from.frame, hidden, false));
-		if (stack == 0)
-			return -ENOMEM;
+		status = put_frame(hiding, from.frame, found.hidden, false, &frame);
+		if (status == 0)
+			status = put_stack(hiding, from.parent, frame, &top);
 	}
-	builder->stacks.items[number].top = stack;
-	return 0;
+	*ret_via = top != 0 ? found.via : 0;
+	if (status == 0)
+		builder->stacks.items[number].top = top;
+	return status;
 }
 
 /* The memory that was allocated from a stack as it was read. */
@@ -264,8 +341,12 @@ static int find_tops(struct hiding *hiding)
 		uses[sample->stack].has_samples = true;
 		uses[sample->stack].bytes += sample->weighted_bytes;
 	}
-	for (size_t i = 0; i < builder->aggregates.count; i++)
-		uses[builder->aggregates.items[i].stack].has_samples = true;
+	for (size_t i = 0; i < builder->aggregates.count; i++) {
+		const struct gg_profile_aggregate *aggregate = &builder->aggregates.items[i];
+
+		uses[aggregate->stack].has_samples = true;
+		uses[aggregate->stack].bytes += gg_fixed_value(aggregate->sums.bytes);
+	}
 	for (size_t i = 1; i < hiding->stack_count && status == 0; i++)
 		if (uses[i].has_samples)
 			status = find_top_and_via(hiding, uses, (uint32_t)i);
@@ -273,14 +354,17 @@ static int find_tops(struct hiding *hiding)
 	return status;
 }
 
-int gg_model_hide_functions(struct gg_model *model, const uint8_t *is_hidden,
+int gg_model_hide_functions(struct gg_model *model, const struct gg_model_hiding *what,
                             struct gg_error *error)
 {
 	struct hiding hiding = { .builder = gg_model_builder_of(model),
-		                 .is_hidden = is_hidden,
+		                 .is_hidden = what->is_hidden,
+		                 .is_own_module = what->is_own_module,
+		                 .no_own_frame = what->no_own_frame,
 		                 .stack_count = model->stack_count };
 	int status;
 
+	gg_assert(what->is_own_module == NULL || what->no_own_frame != NULL);
 	for (size_t i = 0; i < hiding.builder->stack_vias.count; i++)
 		hiding.builder->stack_vias.items[i] = 0;
 	status = leave_out_named(&hiding);

@@ -565,7 +565,6 @@ int gg_model_load(struct gg_model **ret_model, struct gg_profile *const *profile
                   struct gg_error *error)
 {
 	struct gg_model_builder *builder = gg_model_builder_new(options);
-	bool hides_wrappers = options != NULL && options->is_wrapper != NULL;
 	struct gg_model *model;
 	int status;
 
@@ -580,12 +579,6 @@ int gg_model_load(struct gg_model **ret_model, struct gg_profile *const *profile
 	}
 	model = gg_model_builder_publish(builder);
 	model->read_frame_count = model->frame_count;
-	if (hides_wrappers)
-		status = gg_model_hide_functions(model, NULL, error);
-	if (status != 0) {
-		gg_model_free(model);
-		return status;
-	}
 	gg_assert(gg_model_validate(model, NULL) == 0);
 	*ret_model = model;
 	return 0;

@@ -98,7 +98,8 @@ struct gg_query {
 	enum gg_quantity unit;  /* rows are sorted by this quantity, the largest estimate first */
 	bool sort_by_total;     /* false: sort by self */
 	int64_t from_ns, to_ns; /* window; INT64_MIN and GG_TIME_NONE: everything */
-	const char *focus;    /* POSIX extended: only stacks with a matching function; NULL: all */
+	/* POSIX extended: only stacks with a matching function, even a hidden one; NULL: all */
+	const char *focus;
 	const char *ignore;   /* only stacks without a matching function; NULL: all */
 	uint32_t pid;         /* only processes with this pid; 0: all */
 	const char *label;    /* key, for GG_BY_LABEL */
@@ -146,6 +147,11 @@ struct gg_query_result {
 GG_MUST_CHECK int gg_query_match_functions(const struct gg_model *model, const char *expression,
                                            const char *option, uint8_t bit, uint8_t *matches,
                                            struct gg_error *error);
+
+/* Sets matches[module] of each module with a path or name that matches.  -EINVAL as above. */
+GG_MUST_CHECK int gg_query_match_modules(const struct gg_model *model, const char *expression,
+                                         const char *option, uint8_t *matches,
+                                         struct gg_error *error);
 
 /* -EINVAL: an invalid expression, an unknown pid, or a window that ends before it begins. */
 GG_MUST_CHECK int gg_query_rows(const struct gg_model *model, const struct gg_query *query,

@@ -61,24 +61,52 @@ static int choose_processes(struct gg_query_filter *filter, struct gg_error *err
 	return 0;
 }
 
+static int compile(regex_t *compiled, const char *expression, const char *option,
+                   struct gg_error *error)
+{
+	char why[128];
+	int status = regcomp(compiled, expression, REG_EXTENDED | REG_NOSUB);
+
+	if (status == 0)
+		return 0;
+	regerror(status, compiled, why, sizeof(why));
+	return gg_error_set(error, -EINVAL, option,
+	                    "Give a POSIX extended expression, such as '^parse_|_init$'.",
+	                    "'%s': %s", expression, why);
+}
+
+int gg_query_match_modules(const struct gg_model *model, const char *expression, const char *option,
+                           uint8_t *matches, struct gg_error *error)
+{
+	regex_t compiled;
+	size_t count = model->module_count;
+	int status = compile(&compiled, expression, option, error);
+
+	if (status < 0)
+		return status;
+	for (size_t i = 1; i < count; i++) {
+		const struct gg_model_module *module = &model->modules[i];
+
+		matches[i] = regexec(&compiled, module->path, 0, NULL, 0) == 0 ||
+		             regexec(&compiled, module->name, 0, NULL, 0) == 0;
+	}
+	regfree(&compiled);
+	return 0;
+}
+
 int gg_query_match_functions(const struct gg_model *model, const char *expression,
                              const char *option, uint8_t bit, uint8_t *matches,
                              struct gg_error *error)
 {
 	size_t count = model->function_count;
 	regex_t compiled;
-	char why[128];
 	int status;
 
 	if (expression == NULL)
 		return 0;
-	status = regcomp(&compiled, expression, REG_EXTENDED | REG_NOSUB);
-	if (status != 0) {
-		regerror(status, &compiled, why, sizeof(why));
-		return gg_error_set(error, -EINVAL, option,
-		                    "Give a POSIX extended expression, such as '^parse_|_init$'.",
-		                    "'%s': %s", expression, why);
-	}
+	status = compile(&compiled, expression, option, error);
+	if (status < 0)
+		return status;
 	for (size_t i = 0; i < count; i++) {
 		struct gg_model_function function = model->functions[i];
 
@@ -116,6 +144,16 @@ static void match_stacks(struct gg_query_filter *filter, const uint8_t *matches)
 		filter->stack_in[i] = filter->stack_in[i] == wanted;
 }
 
+/* Every stack begins in the allocator, so its functions match nothing. */
+static void clear_entries(const struct gg_model *model, uint8_t *matches)
+{
+	size_t count = model->function_count;
+
+	for (size_t i = 0; i < count; i++)
+		if (model->functions[i].is_entry)
+			matches[i] = 0;
+}
+
 static int choose_stacks(struct gg_query_filter *filter, struct gg_error *error)
 {
 	const struct gg_model *model = filter->model;
@@ -135,8 +173,10 @@ static int choose_stacks(struct gg_query_filter *filter, struct gg_error *error)
 	if (status == 0)
 		status = gg_query_match_functions(model, filter->query.ignore, "--ignore", IGNORED,
 		                                  matches, error);
-	if (status == 0)
+	if (status == 0) {
+		clear_entries(model, matches);
 		match_stacks(filter, matches);
+	}
 	free(matches);
 	return status;
 }
@@ -145,7 +185,10 @@ static bool is_in(const struct gg_query_filter *filter, uint32_t process, uint32
 {
 	if (filter->process_in != NULL && !filter->process_in[process])
 		return false;
-	return filter->stack_in == NULL || filter->stack_in[filter->model->stacks[stack].top];
+	if (filter->stack_in == NULL)
+		return true;
+	/* A stack without a top has the unknown function; hidden functions match as well. */
+	return filter->stack_in[filter->model->stacks[stack].top == 0 ? 0 : stack];
 }
 
 /* The time in which the sample's own process held the block. */

@@ -68,8 +68,18 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json);
 /* Appends {"estimate":..,"low":..,"high":..} under that name. */
 void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure);
 
-/* Append the members "notes", "unresolved", and "highest" (docs/reference/JSON.md). */
+/*
+ * Appends a sentence about the functions that gg_model_find_wrappers() found.  False: it found
+ * none, and there is no sentence.
+ */
+bool gg_report_name_found_wrappers(const struct gg_model *model, struct gg_buf *out);
+
+/*
+ * Append the members "notes", "found_wrappers", "unresolved", and "highest"
+ * (docs/reference/JSON.md).
+ */
 void gg_report_json_notes(struct gg_json *json, const struct gg_model *model);
+void gg_report_json_found_wrappers(struct gg_json *json, const struct gg_model *model);
 void gg_report_json_unresolved(struct gg_json *json, const struct gg_model *model,
                                const struct gg_model_unresolved *unresolved);
 void gg_report_json_highest(struct gg_json *json, const struct gg_highest_rss *highest);

@@ -299,6 +299,7 @@ static void append_side_notes(const struct gg_diff_report *report, const char *n
 void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out)
 {
 	const struct gg_model *before = report->before.model, *after = report->after.model;
+	GG_CLEANUP(gg_buf_done) struct gg_buf found = { 0 };
 
 	append_head(report, out);
 	append_rows(report, out);
@@ -312,6 +313,15 @@ void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out
 	}
 	append_side_notes(report, "before", before, after, true, out);
 	append_side_notes(report, "after", after, before, false, out);
+	/* Both sides hide the same functions, but one of them may lack a function. */
+	if (gg_report_name_found_wrappers(after, &found) ||
+	    gg_report_name_found_wrappers(before, &found)) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		gg_buf_printf(&text, "note: %s", gg_buf_text(&found));
+		gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->look.width,
+		                                report->look.figures.ascii);
+	}
 }
 
 static void add_side(const struct gg_diff_report *report, struct gg_json *json, const char *name,
@@ -326,10 +336,8 @@ static void add_side(const struct gg_diff_report *report, struct gg_json *json, 
 	gg_json_number(json, "interval_bytes", side->result->total.reserve_max[GG_BYTES]);
 	gg_json_integer(json, "samples", side->model->sample_total);
 	gg_json_number(json, "duration_ns", (double)side->model->end_ns);
-	gg_json_open(json, "notes", '[');
-	for (size_t i = 0; i < side->model->note_count; i++)
-		gg_json_text(json, NULL, side->model->notes[i]);
-	gg_json_close(json);
+	gg_report_json_notes(json, side->model);
+	gg_report_json_found_wrappers(json, side->model);
 	gg_json_close(json);
 }
 

@@ -447,13 +447,41 @@ static void append_unresolved(const struct gg_report *report, struct gg_buf *out
 	append_folded(report, &text, out);
 }
 
+bool gg_report_name_found_wrappers(const struct gg_model *model, struct gg_buf *out)
+{
+	enum { NAMES_SHOWN = 3 };
+	size_t count = model->function_count, found = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		const struct gg_model_function *function = &model->functions[i];
+
+		if (!function->is_found_wrapper || found++ >= NAMES_SHOWN)
+			continue;
+		gg_buf_printf(out, "%s%s", found == 1 ? "self of " : ", ", function->name);
+	}
+	if (found == 0)
+		return false;
+	if (found > NAMES_SHOWN)
+		gg_buf_printf(out, " and %zu more", found - NAMES_SHOWN);
+	gg_buf_printf(out, " is shown at %s callers; --all-frames shows it",
+	              found == 1 ? "its" : "their");
+	return true;
+}
+
 void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf found = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf found_note = { 0 };
+
 	for (size_t i = 0; i < report->model->note_count; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 		gg_buf_printf(&text, "note: %s", report->model->notes[i]);
 		append_folded(report, &text, out);
+	}
+	if (gg_report_name_found_wrappers(report->model, &found)) {
+		gg_buf_printf(&found_note, "note: %s", gg_buf_text(&found));
+		append_folded(report, &found_note, out);
 	}
 	append_unresolved(report, out);
 }

@@ -125,9 +125,24 @@ static void add_memory(const struct gg_report *report, struct gg_json *json)
 
 void gg_report_json_notes(struct gg_json *json, const struct gg_model *model)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf found = { 0 };
+
 	gg_json_open(json, "notes", '[');
 	for (size_t i = 0; i < model->note_count; i++)
 		gg_json_text(json, NULL, model->notes[i]);
+	if (gg_report_name_found_wrappers(model, &found))
+		gg_json_text(json, NULL, gg_buf_text(&found));
+	gg_json_close(json);
+}
+
+void gg_report_json_found_wrappers(struct gg_json *json, const struct gg_model *model)
+{
+	size_t count = model->function_count;
+
+	gg_json_open(json, "found_wrappers", '[');
+	for (size_t i = 1; i < count; i++)
+		if (model->functions[i].is_found_wrapper)
+			gg_json_text(json, NULL, model->functions[i].name);
 	gg_json_close(json);
 }
 
@@ -166,6 +181,7 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 	add_totals(report, json);
 	add_memory(report, json);
 	gg_report_json_notes(json, report->model);
+	gg_report_json_found_wrappers(json, report->model);
 	gg_json_integer(json, "dropped", report->summary->dropped_count);
 	gg_report_json_unresolved(json, report->model, &report->summary->unresolved);
 }

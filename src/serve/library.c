@@ -17,7 +17,6 @@
 #include "record/regions/region_profile.h"
 #include "record/symbols/live_names.h"
 #include "serve/watch.h"
-#include "symbol/symbol.h"
 
 /* The cache holds the packed data of so many requests, and drops the least recently used. */
 enum { CACHE_COUNT = 4 };
@@ -206,12 +205,11 @@ static bool is_open_ended(struct gg_profile *profile)
 	return gg_profile_session(profile, &session, NULL) == 0 && session.end_ns == GG_TIME_NONE;
 }
 
-static int load_path(struct gg_library *library, const char *path, bool all_frames,
-                     struct gg_model **ret_model, struct gg_error *error)
+static int read_path(struct gg_library *library, const char *path,
+                     const struct gg_frame_selection *frames, struct gg_model **ret_model,
+                     struct gg_error *error)
 {
-	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry,
-		                            .is_wrapper = all_frames ? NULL
-		                                                     : gg_symbol_is_wrapper };
+	struct gg_model_options options = { 0 };
 	struct gg_profile *profile;
 	int status = gg_region_profile_open_complete(&profile, path, error);
 
@@ -222,31 +220,34 @@ static int load_path(struct gg_library *library, const char *path, bool all_fram
 		options.more_lines = gg_live_names_tell;
 		options.context = library->names;
 	}
+	gg_frame_selection_options(frames, &options);
 	status = gg_model_load(ret_model, &profile, 1, &options, error);
 	gg_profile_close(profile);
 	return status;
 }
 
-static int load_entry(struct gg_library *library, const struct gg_library_entry *entry,
-                      bool all_frames, struct gg_model **ret_model, struct gg_error *error)
+static int read_entry(struct gg_library *library, const struct gg_library_entry *entry,
+                      const struct gg_frame_selection *frames, struct gg_model **ret_model,
+                      struct gg_error *error)
 {
 	char *path = path_of(library, entry->name);
 	int status = path == NULL ? gg_error_memory(error, entry->name)
-	                          : load_path(library, path, all_frames, ret_model, error);
+	                          : read_path(library, path, frames, ret_model, error);
 
 	free(path);
 	return status;
 }
 
-int gg_library_load(struct gg_library *library, const char *name, bool all_frames,
-                    struct gg_model **ret_model, struct gg_error *error)
+int gg_library_read(struct gg_library *library, const char *name,
+                    const struct gg_frame_selection *frames, struct gg_model **ret_model,
+                    struct gg_error *error)
 {
 	struct gg_library_entry entry;
 	int status = gg_library_find(library, name, &entry, error);
 
 	if (status < 0)
 		return status;
-	status = load_entry(library, &entry, all_frames, ret_model, error);
+	status = read_entry(library, &entry, frames, ret_model, error);
 	free(entry.name);
 	return status;
 }
@@ -351,7 +352,8 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 {
 	struct gg_model *model = NULL, *before_model = NULL;
 	GG_CLEANUP(gg_buf_done) struct gg_buf exports = { 0 };
-	int status = load_entry(library, entry, false, &model, error);
+	const struct gg_frame_selection frames = { 0 };
+	int status = read_entry(library, entry, &frames, &model, error);
 	struct gg_page_options options = {
 		.title = entry->name,
 		.confidence = library->confidence,
@@ -360,9 +362,13 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 	};
 
 	if (status == 0 && before != NULL)
-		status = load_entry(library, before, false, &before_model, error);
+		status = read_entry(library, before, &frames, &before_model, error);
 	if (status == 0 && before != NULL)
 		status = gg_page_name_functions(model, before_model, error);
+	if (status == 0)
+		status = gg_frame_selection_apply(&frames,
+		                                  (struct gg_model *[]){ model, before_model },
+		                                  before != NULL ? 2 : 1, error);
 	if (status == 0) {
 		/* A recent file without an end belongs to a recorder that still writes. */
 		const struct gg_profile_session *session = &model->sessions[0];

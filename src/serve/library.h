@@ -22,6 +22,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "model/model.h"
+#include "report/frame_selection.h"
 
 struct gg_library;
 
@@ -51,10 +52,11 @@ GG_MUST_CHECK int gg_library_find(struct gg_library *library, const char *name,
                                   struct gg_library_entry *ret_entry, struct gg_error *error);
 
 /*
- * Loads the model of an entry (NULL: the only one), which the caller frees.  Unless all_frames, it
- * hides functions that allocate on behalf of their callers.
+ * Reads the model of an entry (NULL: the only one), which the caller frees.  The caller hides
+ * frames with gg_frame_selection_apply(), which a diff does for two models at once.
  */
-GG_MUST_CHECK int gg_library_load(struct gg_library *library, const char *name, bool all_frames,
+GG_MUST_CHECK int gg_library_read(struct gg_library *library, const char *name,
+                                  const struct gg_frame_selection *frames,
                                   struct gg_model **ret_model, struct gg_error *error);
 
 /*

@@ -12,6 +12,7 @@
 #include "format/export/export.h"
 #include "page/page.h"
 #include "query/diff.h"
+#include "report/frame_selection.h"
 #include "report/report_diff.h"
 #include "serve/folder_page.h"
 
@@ -228,6 +229,27 @@ static int take_query(const struct gg_request *request, struct gg_query *query,
 	return 0;
 }
 
+/* True if the request has the argument with the value 1. */
+static bool is_on(const struct gg_request *request, const char *name)
+{
+	const char *given = argument(request, name);
+
+	return given != NULL && strcmp(given, "1") == 0;
+}
+
+/* Reads mine, module, hide, and all_frames from the request. */
+static int take_frames(const struct gg_request *request, struct gg_frame_selection *frames,
+                       struct gg_error *error)
+{
+	*frames = (struct gg_frame_selection){
+		.all_frames = is_on(request, "all_frames"),
+		.mine = is_on(request, "mine"),
+		.module = argument(request, "module"),
+		.hide = argument(request, "hide"),
+	};
+	return gg_frame_selection_check(frames, error);
+}
+
 /* Names the downloaded file after the profile, with harmless characters and the format's suffix. */
 static void name_file(struct gg_response *answer, const char *name,
                       const struct gg_export_format *format)
@@ -252,6 +274,8 @@ static void answer_export(struct gg_serving *serving, const struct gg_request *r
 	const char *name = argument(request, "profile"), *wanted = argument(request, "format");
 	const struct gg_export_format *format = wanted != NULL ? gg_export_find(wanted) : NULL;
 	struct gg_library_entry entry = { 0 };
+	/* Other tools hide frames by rules of their own, so they get all. */
+	const struct gg_frame_selection frames = { .all_frames = true };
 	struct gg_model *model = NULL;
 	struct gg_extract *extract = NULL;
 	struct gg_query query;
@@ -263,7 +287,9 @@ static void answer_export(struct gg_serving *serving, const struct gg_request *r
 	if (status == 0)
 		status = gg_library_find(serving->library, name, &entry, &error);
 	if (status == 0)
-		status = gg_library_load(serving->library, name, true, &model, &error);
+		status = gg_library_read(serving->library, name, &frames, &model, &error);
+	if (status == 0)
+		status = gg_frame_selection_apply(&frames, &model, 1, &error);
 	if (status == 0)
 		status = gg_extract_make(&extract, model, &query, serving->confidence, &error);
 	if (status == 0) {
@@ -285,23 +311,36 @@ static void answer_export(struct gg_serving *serving, const struct gg_request *r
 
 /* --- two profiles -------------------------------------------------------------------------- */
 
-static int query_side(struct gg_serving *serving, const char *name, const struct gg_query *query,
-                      struct gg_diff_side *side, struct gg_error *error)
-{
-	struct gg_model *model = NULL;
-	struct gg_query_result *result = NULL;
-	int status = gg_library_load(serving->library, name, false, &model, error);
+/* The models and rows of a request for a diff. */
+struct diff_sides {
+	struct gg_model *models[2]; /* before, after */
+	struct gg_query_result *results[2];
+};
 
+static int query_sides(struct gg_serving *serving, const char *const names[2],
+                       const struct gg_query *query, const struct gg_frame_selection *frames,
+                       struct diff_sides *sides, struct gg_error *error)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < 2 && status == 0; i++)
+		status = gg_library_read(serving->library, names[i], frames, &sides->models[i],
+		                         error);
 	if (status == 0)
-		status = gg_query_rows(model, query, &result, error);
-	*side = (struct gg_diff_side){ name, model, result };
+		status = gg_page_name_functions(sides->models[1], sides->models[0], error);
+	if (status == 0)
+		status = gg_frame_selection_apply(frames, sides->models, 2, error);
+	for (size_t i = 0; i < 2 && status == 0; i++)
+		status = gg_query_rows(sides->models[i], query, &sides->results[i], error);
 	return status;
 }
 
-static void free_side(struct gg_diff_side *side)
+static void free_sides(struct diff_sides *sides)
 {
-	gg_query_result_free((struct gg_query_result *)side->result);
-	gg_model_free((struct gg_model *)side->model);
+	for (size_t i = 0; i < 2; i++) {
+		gg_query_result_free(sides->results[i]);
+		gg_model_free(sides->models[i]);
+	}
 }
 
 static void answer_diff(struct gg_serving *serving, const struct gg_request *request,
@@ -315,34 +354,35 @@ static void answer_diff(struct gg_serving *serving, const struct gg_request *req
 		.show_all = argument(request, "all") != NULL,
 		.look = { .confidence = serving->confidence, .limit = 1000 },
 	};
-	const char *before = argument(request, "before"), *after = argument(request, "profile");
+	const char *const names[] = { argument(request, "before"), argument(request, "profile") };
+	struct diff_sides sides = { 0 };
+	struct gg_frame_selection frames;
 	struct gg_query query;
 	struct gg_error error = { 0 };
 	struct gg_diff *diff = NULL;
 	int status = take_query(request, &query, &error);
 
 	answer->kind = GG_RESPONSE_JSON;
-	if (status == 0 && (before == NULL || after == NULL))
-		status = wrong(before == NULL ? "before" : "profile", &error);
 	if (status == 0)
-		status = query_side(serving, before, &query, &report.before, &error);
+		status = take_frames(request, &frames, &error);
+	if (status == 0 && (names[0] == NULL || names[1] == NULL))
+		status = wrong(names[0] == NULL ? "before" : "profile", &error);
 	if (status == 0)
-		status = query_side(serving, after, &query, &report.after, &error);
+		status = query_sides(serving, names, &query, &frames, &sides, &error);
 	if (status == 0)
-		status = gg_page_name_functions((struct gg_model *)report.after.model,
-		                                (struct gg_model *)report.before.model, &error);
-	if (status == 0)
-		status = gg_diff_run(report.before.model, report.before.result, report.after.model,
-		                     report.after.result, &diff_query, &diff, &error);
+		status = gg_diff_run(sides.models[0], sides.results[0], sides.models[1],
+		                     sides.results[1], &diff_query, &diff, &error);
 	if (status == 0) {
+		report.before = (struct gg_diff_side){ names[0], sides.models[0],
+			                               sides.results[0] };
+		report.after = (struct gg_diff_side){ names[1], sides.models[1], sides.results[1] };
 		report.diff = diff;
 		gg_report_diff_json(&report, &answer->body);
 		gg_diff_free(diff);
 	} else {
 		fail_by(answer, &error);
 	}
-	free_side(&report.before);
-	free_side(&report.after);
+	free_sides(&sides);
 }
 
 /* --- paths and access ---------------------------------------------------------------------- */

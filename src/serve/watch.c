@@ -14,7 +14,7 @@
 #include "record/regions/process_alive.h"
 #include "region/reader/view.h"
 #include "report/figure.h"
-#include "symbol/symbol.h"
+#include "report/frame_selection.h"
 
 #define EVERY_NS GG_NS_PER_S
 
@@ -154,8 +154,8 @@ void gg_watch_done(struct gg_watch *watch)
 int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model, struct gg_error *error)
 {
 	struct gg_profile *profile = gg_polling_profile(watch->polling);
-	struct gg_model_options options = { .is_entry = gg_symbol_is_allocator_entry,
-		                            .is_wrapper = gg_symbol_is_wrapper };
+	const struct gg_frame_selection frames = { 0 };
+	struct gg_model_options options = { 0 };
 	struct gg_model *model;
 	int status = watch->status;
 
@@ -166,7 +166,13 @@ int gg_watch_model(struct gg_watch *watch, struct gg_model **ret_model, struct g
 			options.more_lines = gg_live_names_tell;
 			options.context = watch->names;
 		}
+		gg_frame_selection_options(&frames, &options);
 		status = gg_model_load(&model, &profile, 1, &options, error);
+		if (status == 0) {
+			status = gg_frame_selection_apply(&frames, &model, 1, error);
+			if (status < 0)
+				gg_model_free(model);
+		}
 		if (status == 0) {
 			gg_model_free(watch->model);
 			watch->model = model;

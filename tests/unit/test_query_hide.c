@@ -48,6 +48,12 @@ static void put(struct scene *scene, const char *stack, uint64_t bytes)
 	made_sample(&scene->made, made_stack(&scene->made, stack), bytes, 5, GG_TIME_NONE);
 }
 
+static void hide(struct scene *scene, const struct gg_model_hiding *what)
+{
+	REQUIRE(gg_model_hide_functions(scene->model, what, &error) == 0);
+	REQUIRE_MSG(gg_model_validate(scene->model, &error) == 0, "%s", error.message);
+}
+
 static void load(struct scene *scene, bool with_wrappers)
 {
 	const struct gg_model_options options = { .is_entry = is_entry,
@@ -55,7 +61,7 @@ static void load(struct scene *scene, bool with_wrappers)
 	int status = gg_model_load(&scene->model, &scene->made.profile, 1, &options, &error);
 
 	REQUIRE_MSG(status == 0, "%s: %s", error.place, error.message);
-	REQUIRE_MSG(gg_model_validate(scene->model, &error) == 0, "%s", error.message);
+	hide(scene, &(struct gg_model_hiding){ 0 });
 }
 
 static void leave_out(struct scene *scene, const char *expression)
@@ -65,9 +71,41 @@ static void leave_out(struct scene *scene, const char *expression)
 	REQUIRE(is_hidden != NULL);
 	REQUIRE(gg_query_match_functions(scene->model, expression, "--hide", 1, is_hidden,
 	                                 &error) == 0);
-	REQUIRE(gg_model_hide_functions(scene->model, is_hidden, &error) == 0);
-	REQUIRE_MSG(gg_model_validate(scene->model, &error) == 0, "%s", error.message);
+	hide(scene, &(struct gg_model_hiding){ .is_hidden = is_hidden });
 	free(is_hidden);
+}
+
+/* Self belongs to modules that match; `hidden` may be NULL. */
+static void choose_modules(struct scene *scene, const char *expression, const char *hidden)
+{
+	uint8_t *is_own = calloc(scene->model->module_count, 1);
+	uint8_t *is_hidden = calloc(scene->model->function_count, 1);
+
+	REQUIRE(is_own != NULL && is_hidden != NULL);
+	REQUIRE(gg_query_match_modules(scene->model, expression, "--module", is_own, &error) == 0);
+	REQUIRE(gg_query_match_functions(scene->model, hidden, "--hide", 1, is_hidden, &error) ==
+	        0);
+	hide(scene, &(struct gg_model_hiding){ .is_hidden = is_hidden,
+	                                       .is_own_module = is_own,
+	                                       .no_own_frame = "[no frame]" });
+	free(is_own);
+	free(is_hidden);
+}
+
+/* The bytes of a query for stacks with, or without, functions that match. */
+static double bytes_of(struct scene *scene, const char *focus, const char *ignore)
+{
+	struct gg_query_result *result;
+	struct gg_query query;
+	double bytes;
+
+	gg_query_init(&query);
+	query.focus = focus;
+	query.ignore = ignore;
+	REQUIRE(gg_query_rows(scene->model, &query, &result, &error) == 0);
+	bytes = gg_tally_estimate(&result->total, GG_BYTES).value;
+	gg_query_result_free(result);
+	return bytes;
 }
 
 /* All rows as "label self/total via; ...", in the order of the result. */
@@ -173,4 +211,63 @@ TEST_WITH(scene, hiding_everything_hides_nothing)
 	load(scene, false);
 	leave_out(scene, ".");
 	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "parse 8/8 via xmalloc; main 0/8; ");
+}
+
+TEST_WITH(scene, a_library_gives_its_memory_to_the_modules_that_called_it)
+{
+	put(scene, "main>load>[/lib/libz.so]inflate>[/lib/libz.so]zcalloc>malloc", 8);
+	put(scene, "main>load>xmalloc>malloc", 4);
+	load(scene, false);
+	choose_modules(scene, "made$", NULL);
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "load 12/12 via inflate; main 0/12; ");
+	CHECK_EQ_STR(rows(scene, GG_BY_MODULE), "/usr/bin/made 12/12; ");
+}
+
+TEST_WITH(scene, stacks_without_a_chosen_module_have_one_row)
+{
+	put(scene, "main>load>malloc", 8);
+	put(scene, "main>[/lib/libz.so]inflate>malloc", 4);
+	put(scene, "main>read>malloc", 2);
+	put(scene, "malloc", 1);
+	load(scene, false);
+	choose_modules(scene, "libz", NULL);
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "[no frame] 11/11; inflate 4/4; main 0/4; ");
+	CHECK_EQ_STR(rows(scene, GG_BY_STACK), "[no frame] 11/11; main;inflate 4/4; ");
+	CHECK_EQ_STR(rows(scene, GG_BY_MODULE),
+	             "[no frame] 11/11; /lib/libz.so 4/4; /usr/bin/made 0/4; ");
+	choose_modules(scene, "no such module", NULL);
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "[no frame] 15/15; ");
+}
+
+TEST_WITH(scene, a_wrapper_of_a_chosen_module_is_better_than_no_frame)
+{
+	put(scene, "[/lib/libc.so]start>xmalloc>malloc", 8);
+	put(scene, "[/lib/libc.so]start>malloc", 4);
+	load(scene, false);
+	choose_modules(scene, "made$", NULL);
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "xmalloc 8/8; [no frame] 4/4; start 0/8; ");
+}
+
+TEST_WITH(scene, modules_and_hidden_functions_may_be_chosen_together)
+{
+	put(scene, "main>load>helper>[/lib/libz.so]inflate>malloc", 8);
+	load(scene, false);
+	choose_modules(scene, "made$", "helper");
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "load 8/8 via inflate; main 0/8; ");
+	choose_modules(scene, "made$", "main|load|helper");
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "helper 8/8 via inflate; main 0/8; load 0/8; ");
+}
+
+TEST_WITH(scene, expressions_match_hidden_functions_but_not_the_allocator)
+{
+	put(scene, "main>parse>xmalloc>malloc", 8);
+	put(scene, "main>read>malloc", 4);
+	put(scene, "malloc", 2);
+	load(scene, false);
+	CHECK(bytes_of(scene, "^xmalloc$", NULL) == 8);
+	CHECK(bytes_of(scene, NULL, "^xmalloc$") == 6);
+	CHECK(bytes_of(scene, "malloc", NULL) == 8);
+	CHECK(bytes_of(scene, ".", NULL) == 14);
+	leave_out(scene, "parse");
+	CHECK(bytes_of(scene, "parse", NULL) == 8);
 }

@@ -236,7 +236,7 @@ static int aim_at_profile(struct target *target, const struct plan_options *o,
 		return gg_error_set(error, -EINVAL, "lab plan: --function",
 		                    "Give a POSIX extended regular expression.", "'%s' is none",
 		                    o->function);
-	status = gg_cli_load(&model, &o->profile, 1, false, error);
+	status = gg_cli_load(&model, o->profile, &(struct gg_frame_selection){ 0 }, error);
 	if (status == 0) {
 		status = find_moment(model, &moment_ns, error);
 		if (status == 0 &&

@@ -342,7 +342,7 @@ int gg_lab_trace_profile(struct gg_trace *ret_trace, const char *path, bool at_p
 	int64_t moment_ns = GG_TIME_NONE - 1;
 	struct gg_model *model;
 	uint32_t *groups;
-	int status = gg_cli_load(&model, &path, 1, false, error);
+	int status = gg_cli_load(&model, path, &(struct gg_frame_selection){ 0 }, error);
 
 	if (status < 0)
 		return status;
