@@ -183,6 +183,45 @@ def check_searches(path, data):
     check("only stacks that a search finds, and those without, are those of --focus and --ignore", *asking.problems())
 
 
+def check_chart(path, data):
+    """The chart's line of a selected part has the numbers of reports at its moments."""
+    edges, count = data["times"]["edges_ns"], len(data["times"]["edges_ns"]) - 1
+    pid, last = data["processes"]["pid"][1], str(data["processes"]["pid"][-1])
+    tid = next(tid for tid, of in zip(data["threads"]["tid"], data["threads"]["process"]) if of == 1 and tid)
+    moments = sorted({count // 5, count // 2, data["times"]["peak_edge"], count - 1, count})
+    parts = (
+        ({}, ()),
+        ({"search": "load"}, ("--focus", "load")),
+        ({"focus": ["load"]}, ("--focus", "^load$")),
+        ({"sandwich": "parse"}, ("--focus", "^parse$")),
+        ({"hide": ["load"]}, ("--ignore", "^load$")),
+        ({"who": str(pid)}, ("--process", str(pid))),
+        ({"who": last, "search": "node"}, ("--process", last, "--focus", "node")),
+        ({"who": f"{pid}/{tid}"}, None),
+    )
+    asked = [{"state": state, "edges": moments} for state, _ in parts]
+    done = subprocess.run(["node", str(ROWS)], input=json.dumps({"data": data, "questions": asked}),
+                          check=True, capture_output=True, text=True)
+    problems, has_memory = [], 0
+    for (state, options), answer in zip(parts, json.loads(done.stdout)):
+        for edge, figure in zip(moments, answer):
+            at = ("--at", f"{edges[edge]}ns") if edge < count else ()
+            if options is None:
+                # A thread is a row, whose low end allows for its discovery.
+                rows = report(path, "thread", ("--metric", "live", *at))["rows"]
+                wanted = next((row["self"] for row in rows if f"{row['pid']}/{row['tid']}" == state["who"]), None)
+            else:
+                wanted = report(path, "function", ("--metric", "live", *at, *options))["selected_bytes"]
+            if wanted is None:
+                problems.append(f"{state} at edge {edge}: no row" if figure[0] > 0 else None)
+                continue
+            problems += [differs(f"{state} at edge {edge}, {end}", figure[i], wanted[end])
+                         for i, end in enumerate(("estimate", "low", "high")) if options is not None or end != "low"]
+            has_memory += figure[0] > 0
+    problems.append(None if has_memory > len(parts) * len(moments) / 2 else f"{has_memory} moments have memory")
+    check("the chart of a search, function, thread or process has the numbers of reports at its moments", *problems)
+
+
 def check_folded(folder):
     """A page that had no room: what is folded is a row, so that rows add up to everything."""
     path = os.path.join(folder, "large.geiger")
@@ -227,6 +266,7 @@ def main():
         check_temporary(rich, data)
         check_one_process(rich, data)
         check_searches(rich, data)
+        check_chart(rich, data)
         check_folded(folder)
     sys.exit(status())
 

@@ -2,15 +2,18 @@
 //
 // rows.mjs - what the page makes of its data: reads {"data", "questions": [{"by", "state"}]},
 // prints a list for each query, [{"label", "detail", "samples", "self", "total"}], as tables of the
-// page have them.
+// page have them.  A question {"edges", "state"} has the chart's numbers at those edges as answer.
 //
 // tests/e2e/test_page.py compares them with the rows of geiger report.
 
 import { readFileSync } from 'node:fs';
 
+import { chartPartOf } from '../src/model/chart_part.js';
+import { liveSeries } from '../src/model/live_series.js';
 import { makeProfile, pathOf } from '../src/model/profile.js';
 import { rowsOf } from '../src/model/rows.js';
 import { select } from '../src/model/select.js';
+import { DEFAULTS } from '../src/shell/state.js';
 
 const { data, questions } = JSON.parse(readFileSync(0, 'utf8'));
 const profile = makeProfile(data);
@@ -26,7 +29,17 @@ const STATE = {
 };
 const finite = ({ estimate, low, high }) => [estimate, low, high === Infinity ? null : high];
 
-const answers = questions.map(({ by, state }) => {
+/** The figures that the chart draws for a state. */
+function chartAt(edges, state) {
+	const part = chartPartOf(profile, { ...DEFAULTS, ...state });
+	const figures = liveSeries(profile, part?.query ?? { ...STATE, ...state }, part?.nodes);
+
+	return edges.map((edge) => finite(figures[edge]));
+}
+
+const answers = questions.map(({ by, state, edges }) => {
+	if (edges !== undefined)
+		return chartAt(edges, state);
 	const rows = rowsOf(select(profile, { ...STATE, ...state }), by);
 
 	return {

@@ -138,6 +138,43 @@ export function changeText(change, quantity) {
 const TIMES = [[1e3, 'ns', 1], [1e6, 'µs', 1e3], [1e9, 'ms', 1e6], [60e9, 's', 1e9]];
 
 /**
+ * The labels of an axis of time, whose ticks are evenly spaced: '0 s', '200 ms', or '1.25 s',
+ * '1.30 s', or '2 min', '2 min 30 s'.  Labels of one axis have one unit, and as many decimals as
+ * differ.
+ * @param {number[]} ticks ns, ascending
+ * @returns {string[]}
+ */
+export function timeTickTexts(ticks) {
+	const last = ticks.at(-1) ?? 0;
+	const step = ticks.length > 1 ? ticks[1] - ticks[0] : last;
+	const [, name, factor] =
+		(last < 60e9 ? TIMES.find(([below]) => last < below * 0.9995) : undefined) ??
+		TIMES[TIMES.length - 1];
+	const decimals = Math.max(0, -Math.floor(Math.log10(step / factor) + 1e-9));
+
+	return ticks.map((ns) => {
+		if (ns === 0)
+			return '0 s';
+		return last >= 60e9 && step >= 1e9
+			? clockText(Math.round(ns / 1e9))
+			: `${(ns / factor).toFixed(decimals)} ${name}`;
+	});
+}
+
+/** '1 h 5 min 30 s', without the parts that are 0. @param {number} seconds */
+function clockText(seconds) {
+	/** @type {[number, string][]} */
+	const parts = [
+		[Math.floor(seconds / 86400), 'd'],
+		[Math.floor(seconds / 3600) % 24, 'h'],
+		[Math.floor(seconds / 60) % 60, 'min'],
+		[seconds % 60, 's'],
+	];
+
+	return parts.filter(([value]) => value > 0).map((part) => part.join(' ')).join(' ');
+}
+
+/**
  * '812 ms', '1.45 s', '3 min 12 s', '2 h 5 min'.
  * @param {number} ns
  * @returns {string}
@@ -147,6 +184,8 @@ export function timeText(ns) {
 		return '?';
 	if (ns < 0)
 		return `−${timeText(-ns)}`;
+	if (ns === 0)
+		return '0 s';
 	for (const [below, name, factor] of TIMES)
 		if (ns < below * 0.9995) {
 			const scaled = ns / factor;

@@ -261,6 +261,7 @@ function ownersIn({ owners, meta }, who) {
 		isIn,
 		exposure: exposures.length > 0 ? Math.max(...exposures) : Number(meta.exposure_bytes) || 0,
 		isProcess: /^[0-9]+$/.test(who),
+		isThread: /^[0-9]+\/[0-9]+$/.test(who),
 	};
 }
 
@@ -289,22 +290,24 @@ function framesOfAll(profile, searches = []) {
 }
 
 /**
- * The selected samples of each cell.  apart: see membership().
+ * The part of a profile that a query's filters leave, whatever the metric and the window.
  *
+ * @typedef {object} Part
+ * @property {(cell: number) => boolean} holds   true if the filters leave the cell
+ * @property {number} exposure                   the sampling interval of its processes, bytes
+ * @property {boolean} ofSome                    only some processes are selected
+ * @property {((cell: number) => boolean) | null} endsLast   see membership()
+ */
+
+/**
  * @param {Profile} profile
  * @param {Query} query
- * @param {boolean} apart
+ * @returns {Part}
  */
-function weigh(profile, query, apart) {
-	const { cellCount, cellNode, cellSamples, cellOwner } = profile;
-	const { metric, hide, focus, within } = query;
+export function partOf(profile, query) {
+	const { cellNode, cellOwner } = profile;
+	const { hide, focus } = query;
 	const owners = ownersIn(profile, query.who);
-	const fromEdge = edgeOf(profile, query.from, 0);
-	const toEdge = edgeOf(profile, query.to, profile.binCount);
-	const endsLast = owners?.isProcess ? lastOwners(profile) : null;
-	const how = { apart, ofSome: owners !== null, within, endsLast };
-	const belongs = membership(profile, metric, fromEdge, toEdge, how);
-	const isDoubtful = doubtfulness(profile, metric, fromEdge, toEdge, how);
 	const without = framesOfAll(profile, query.without);
 	const hidden =
 		hide.length + without.length
@@ -321,29 +324,45 @@ function weigh(profile, query, apart) {
 			under(profile, (frame) => frames[frame] === 1),
 		),
 	];
+
+	return {
+		holds: (cell) =>
+			!hidden?.[cellNode[cell]] &&
+			focused.every((inside) => inside[cellNode[cell]] === 1) &&
+			(owners === null || owners.isIn[cellOwner[cell]] === 1),
+		exposure: owners?.exposure ?? (Number(profile.meta.exposure_bytes) || 0),
+		// A block belongs to the thread that allocated it, whatever processes held it.
+		ofSome: owners !== null && !owners.isThread,
+		endsLast: owners?.isProcess ? lastOwners(profile) : null,
+	};
+}
+
+/**
+ * The selected samples of each cell.  apart: see membership().
+ *
+ * @param {Profile} profile
+ * @param {Query} query
+ * @param {boolean} apart
+ */
+function weigh(profile, query, apart) {
+	const { cellCount, cellSamples } = profile;
+	const { metric, within } = query;
+	const part = partOf(profile, query);
+	const fromEdge = edgeOf(profile, query.from, 0);
+	const toEdge = edgeOf(profile, query.to, profile.binCount);
+	const how = { apart, ofSome: part.ofSome, within, endsLast: part.endsLast };
+	const belongs = membership(profile, metric, fromEdge, toEdge, how);
+	const isDoubtful = doubtfulness(profile, metric, fromEdge, toEdge, how);
 	const weight = new Float64Array(cellCount);
 	const doubted = new Float64Array(isDoubtful === null ? 0 : cellCount);
 
 	for (let cell = 0; cell < cellCount; cell++) {
-		const node = cellNode[cell];
 		const isDoubted = isDoubtful?.(cell);
 
-		if (
-			!(isDoubted || belongs(cell)) ||
-			hidden?.[node] ||
-			focused.some((inside) => !inside[node])
-		)
-			continue;
-		if (owners === null || owners.isIn[cellOwner[cell]])
+		if ((isDoubted || belongs(cell)) && part.holds(cell))
 			(isDoubted ? doubted : weight)[cell] = cellSamples[cell];
 	}
-	return {
-		weight,
-		doubted,
-		fromEdge,
-		toEdge,
-		exposure: owners?.exposure ?? (Number(profile.meta.exposure_bytes) || 0),
-	};
+	return { weight, doubted, fromEdge, toEdge, exposure: part.exposure };
 }
 
 /**

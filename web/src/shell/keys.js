@@ -47,6 +47,10 @@ export const TIME_KEYS = [
 	['← →', 'move it by a bin of time'],
 	['Page ↑ ↓', 'move it by ten'],
 	['Home, End', 'to an end of the run'],
+	['+, -', 'zoom the axis in, out'],
+	['[, ]', 'shift the zoomed axis'],
+	['z', 'zoom to the window, and out again'],
+	['t', 'one line, or functions on top of each other'],
 ];
 
 /** @type {[string, string][]} */

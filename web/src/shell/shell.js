@@ -33,6 +33,7 @@ const STEPS = [
 	'inverted',
 	'zoom',
 	'sandwich',
+	'chart',
 ];
 
 /** @typedef {{ badge: HTMLElement, toggle: () => void }} Live */
@@ -119,8 +120,12 @@ export function openShell(root, store, live) {
 		store.set(stateFrom(location.hash, store.defaults)),
 	);
 	window.addEventListener('resize', () => store.tell(new Set(['size'])));
+	const views = {
+		/** The view, then the chart above it. @param {KeyboardEvent} event */
+		key: (event) => switchView.key(event) || (timeMounted?.key?.(event) ?? false),
+	};
 	document.addEventListener('keydown', (event) =>
-		onKey(event, store, { help, search: toolbar.search, switchView, live }),
+		onKey(event, store, { help, search: toolbar.search, views, live }),
 	);
 	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () =>
 		store.tell(new Set(['theme'])),
@@ -193,9 +198,9 @@ function showTheme(button, store) {
  * @param {KeyboardEvent} event
  * @param {Store} store
  * @param {{ help: HTMLDialogElement, search: HTMLInputElement,
- *   switchView: { key: (event: KeyboardEvent) => boolean }, live: Live | null }} parts
+ *   views: { key: (event: KeyboardEvent) => boolean }, live: Live | null }} parts
  */
-function onKey(event, store, { help, search, switchView, live }) {
+function onKey(event, store, { help, search, views, live }) {
 	if (event.ctrlKey || event.metaKey || event.altKey || help.open)
 		return;
 	if (isTyping(event.target)) {
@@ -206,7 +211,7 @@ function onKey(event, store, { help, search, switchView, live }) {
 		}
 		return;
 	}
-	if (switchView.key(event) || pageKey(event, store, { help, search, live }))
+	if (views.key(event) || pageKey(event, store, { help, search, live }))
 		event.preventDefault();
 }
 
@@ -271,6 +276,8 @@ function stepBack(store) {
 		store.set({ who: '' });
 	else if (state.from !== null || state.to !== null)
 		store.set({ from: null, to: null });
+	else if (state.shownFrom !== null || state.shownTo !== null)
+		store.set({ shownFrom: null, shownTo: null });
 	else
 		return false;
 	return true;

@@ -31,6 +31,9 @@
  * @property {string[]} zoom        flame: functions from the outermost to the one that fills the
  *                                  width
  * @property {string} sandwich      flame: the function between its callers and callees; "": none
+ * @property {string} chart         of time: "line", or "functions" on top of each other
+ * @property {number | null} shownFrom  where the axis of time begins, ns; null: at the start
+ * @property {number | null} shownTo    where it ends; null: at the end
  * @property {string} extra         for a view's own use (a sort order)
  *
  * @typedef {'live' | 'peak' | 'left' | 'kept' | 'allocated' | 'freed' | 'temporary'} Metric
@@ -77,11 +80,19 @@ export const DEFAULTS = Object.freeze({
 	flame: false,
 	zoom: [],
 	sandwich: '',
+	chart: 'line',
+	shownFrom: null,
+	shownTo: null,
 	extra: '',
 });
 
 /** @type {Record<string, readonly string[]>} */
-const CHOICES = { metric: METRICS, unit: ['bytes', 'count'], theme: ['auto', 'light', 'dark'] };
+const CHOICES = {
+	metric: METRICS,
+	unit: ['bytes', 'count'],
+	theme: ['auto', 'light', 'dark'],
+	chart: ['line', 'functions'],
+};
 
 /** Decodes without exceptions, because links get damaged. @param {string} text */
 function decode(text) {
@@ -111,7 +122,7 @@ export function readState(hash, defaults = DEFAULTS) {
 		const fallback = /** @type {Record<string, any>} */ (DEFAULTS)[name];
 		if (Array.isArray(fallback)) {
 			state[name] = raw === '' ? [] : raw.split(';').map(decode);
-		} else if (name === 'from' || name === 'to') {
+		} else if (fallback === null) {
 			const seconds = raw === '' ? NaN : Number(raw);
 			state[name] = Number.isFinite(seconds) ? Math.round(seconds * 1e9) : null;
 		} else if (typeof fallback === 'number') {
@@ -122,8 +133,9 @@ export function readState(hash, defaults = DEFAULTS) {
 			state[name] = decode(raw);
 		}
 	}
-	if (state.from !== null && state.to !== null && state.from > state.to)
-		[state.from, state.to] = [state.to, state.from];
+	for (const [from, to] of [['from', 'to'], ['shownFrom', 'shownTo']])
+		if (state[from] !== null && state[to] !== null && state[from] > state[to])
+			[state[from], state[to]] = [state[to], state[from]];
 	return /** @type {State} */ (state);
 }
 

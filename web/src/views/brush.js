@@ -125,10 +125,16 @@ export function makeBrush(host, of) {
 		enable(isEnabled) {
 			layer.hidden = !isEnabled;
 		},
-		/** Moves the ends after the width of the chart changed. */
+		/** Ends a drag without a choice, as when a second finger begins to pinch. */
+		stop() {
+			drag = null;
+		},
+		/** Moves the ends after the width of the chart, or its axis, changed. */
 		place() {
-			const a = of.placeOf(shown.from);
-			const b = of.placeOf(shown.to);
+			const width = layer.clientWidth;
+			const ends = [of.placeOf(shown.from), of.placeOf(shown.to)];
+			// A zoomed axis may leave an end outside.
+			const [a, b] = ends.map((x) => Math.max(0, Math.min(x, width)));
 			/** @param {HTMLElement} part @param {Record<string, string>} style */
 			const put = (part, style) => {
 				for (const [name, value] of Object.entries(style))
@@ -140,6 +146,8 @@ export function makeBrush(host, of) {
 			put(body, { left: `${a}px`, width: `${Math.max(0, b - a)}px` });
 			put(from, { left: `${a}px` });
 			put(to, { left: `${b}px` });
+			from.hidden = Math.abs(ends[0] - a) > 1;
+			to.hidden = Math.abs(ends[1] - b) > 1;
 		},
 		/**
 		 * @param {{ from: number, to: number }} window edges

@@ -1,290 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // time - memory over time, above all views: the live estimate with its confidence interval, RSS,
-// and the rate of allocation.  Its brush sets the window that the other views follow.
+// and the rate of allocation; beside it the selected part, or functions on top of each other.  Its
+// brush sets the window that the other views follow, and its axis can be zoomed.
 //
-// uPlot draws the chart, without its own selection and legend: our brush also works by touch and
-// keyboard, and the line above the chart has the values under the pointer.  The rate has its own
-// scale on the right and uses the lowest third.  A change of the theme builds the chart again with
-// new colours.
+// A change of the theme builds the chart again with new colours.
 
 import uPlot from 'uplot';
 
-import { figureText, numberText, timeText } from '../model/figure.js';
-import { BYTES } from '../model/tally.js';
+import { timeText } from '../model/figure.js';
+import { around, isAllShown, panned, shownOf, shownPatch, zoomed } from '../model/time_zoom.js';
 import {
 	hasTimes,
 	isWhole,
 	moved,
 	ordered,
 	patchOf,
-	seriesOf,
 	watchedSince,
 	windowOf,
 } from '../model/window.js';
-import { colour, element, fill } from '../shell/dom.js';
+import { element, fill } from '../shell/dom.js';
+import { makeSwitch } from '../shell/toolbar.js';
 import { makeBrush } from './brush.js';
+import { canStack, makeDrawing } from './time_drawn.js';
+import { listenForZoom } from './time_gestures.js';
+import { drawPeak, plotOptions } from './time_plot.js';
+import { legend, readout, stackedLegend } from './time_says.js';
 
 /** @typedef {import('../shell/store.js').Store} Store */
-/** @typedef {ReturnType<typeof seriesOf>} Series */
 
-const RATE_SHARE = 3;
-const BINARY_STEPS = Array.from({ length: 60 }, (_, i) => 2 ** i);
-const TIME_STEPS = [
-	...[-9, -8, -7, -6, -5, -4, -3, -2, -1, 0].flatMap((e) => [1, 2, 5].map((m) => m * 10 ** e)),
-	10,
-	15,
-	30,
-	60,
-	120,
-	300,
-	600,
-	900,
-	1800,
-	3600,
-	7200,
-	14400,
-	21600,
-	43200,
-	86400,
-	172800,
-	604800,
-];
-
-/** @param {Series} series */
-const dataOf = (series) =>
-	/** @type {uPlot.AlignedData} */ (
-		/** @type {unknown} */ ([
-			series.seconds,
-			series.high,
-			series.low,
-			series.live,
-			series.rss,
-			series.rate,
-		])
-	);
-
-/** The hex colour with an opacity. @param {string} name @param {string} alpha two hex digits */
-const thin = (name, alpha) => colour(name).slice(0, 7) + alpha;
-
-/**
- * @param {number} width
- * @param {number} height
- * @param {(at: number | null) => void} onCursor
- * @param {(plot: uPlot) => void} onDraw
- * @returns {uPlot.Options}
- */
-function optionsOf(width, height, onCursor, onDraw) {
-	const isNarrow = width < 560;
-	const axis = {
-		stroke: () => colour('--soft'),
-		font: '11px system-ui, "DejaVu Sans", sans-serif',
-		grid: { stroke: thin('--line', '99'), width: 1 },
-		ticks: { show: false },
-	};
-	/** @type {uPlot.Series} */
-	const line = { points: { show: false }, spanGaps: true };
-
-	return {
-		width,
-		height,
-		legend: { show: false },
-		padding: [6, isNarrow ? 6 : 0, 0, 0],
-		cursor: {
-			drag: { x: false, y: false, setScale: false },
-			y: false,
-			points: { size: 6 },
-			// The brush covers the plot, so it forwards pointer moves to the plot.
-			bind: { mousemove: (_plot, _target, handle) => (event) => handle(event) },
-		},
-		select: { show: false, left: 0, top: 0, width: 0, height: 0 },
-		scales: {
-			x: {
-				time: false,
-				range: (_, low, high) => [
-					low ?? 0,
-					(high ?? 0) > (low ?? 0) ? high : (low ?? 0) + 1,
-				],
-			},
-			bytes: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.06)] },
-			rate: { range: (_, _low, high) => [0, Math.max(1, (high ?? 0) * RATE_SHARE)] },
-		},
-		axes: [
-			{
-				...axis, size: 22, gap: 3, space: 70, incrs: TIME_STEPS,
-				values: (_, splits) => splits.map((value) => timeText(Math.round(value * 1e9))),
-			},
-			{
-				...axis,
-				scale: 'bytes',
-				size: isNarrow ? 52 : 64,
-				gap: 4,
-				space: 28,
-				incrs: BINARY_STEPS,
-				values: (_, splits) => splits.map((value) => numberText(value, BYTES)),
-			},
-			{
-				...axis,
-				scale: 'rate',
-				side: 1,
-				show: !isNarrow,
-				size: 72,
-				gap: 4,
-				space: 20,
-				incrs: BINARY_STEPS,
-				grid: { show: false },
-				values: (plot, splits) => {
-					const most = (plot.scales.rate.max ?? 0) / RATE_SHARE;
-
-					return splits.map((value) =>
-						value > 0 && value <= most * 1.02 ? `${numberText(value, BYTES)}/s` : '',
-					);
-				},
-			},
-		],
-		series: [
-			{},
-			{ ...line, scale: 'bytes', stroke: 'transparent' },
-			{ ...line, scale: 'bytes', stroke: 'transparent' },
-			{ ...line, scale: 'bytes', stroke: colour('--accent'), width: 1.75 },
-			{ ...line, scale: 'bytes', stroke: colour('--rss'), width: 1.25, dash: [5, 3] },
-			{
-				...line,
-				scale: 'rate',
-				stroke: thin('--soft', '99'),
-				fill: thin('--soft', '33'),
-				width: 1,
-				paths: /** @type {any} */ (uPlot.paths.stepped)({ align: -1 }),
-			},
-		],
-		bands: [{ series: [1, 2], fill: colour('--band') }],
-		hooks: { setCursor: [(plot) => onCursor(plot.cursor.idx ?? null)], draw: [onDraw] },
-	};
-}
-
-/** @param {string} kind @param {string} text @param {string} says */
-const key = (kind, text, says) =>
-	element('span', { class: 'key', title: says }, element('i', { class: `sign ${kind}` }), text);
-
-/** @param {Store} store @param {Series} series */
-function legend(store, series) {
-	return [
-		key(
-			'live',
-			'live',
-			'estimate of what was allocated and not yet freed: the largest since the point before',
-		),
-		key(
-			'band',
-			`${Math.round((store.profile.meta.confidence ?? 0.95) * 100)} % band`,
-			'the truth is in it with that confidence, at each moment',
-		),
-		series.rss.some((value) => value !== null) &&
-			key('rss', 'RSS', 'resident memory as the kernel told it'),
-		peakOf(store) !== null && key('peak', 'peak', 'the largest live estimate'),
-		key('rate', 'allocated per second', 'estimate; scale on the right'),
-	];
-}
-
-/** The values under the pointer, as text. @param {Series} series @param {number} at */
-function readout(series, at) {
-	const live = series.live[at];
-	const rss = series.rss[at];
-	const rate = series.rate[at];
-	const band = {
-		estimate: live ?? 0,
-		low: series.low[at] ?? 0,
-		high: series.high[at] ?? Infinity,
-	};
-	const then = series.then[at];
-	const text = figureText(band, BYTES);
-	// The line shows the largest value of a bin.  The value at the end of the bin may be
-	// smaller.
-	const isLess = then !== null && numberText(then, BYTES) !== numberText(live ?? 0, BYTES);
-
-	return [
-		element('b', {}, timeText(series.seconds[at] * 1e9)),
-		live !== null &&
-			key(
-				'live',
-				isLess ? `up to ${text}, then ${numberText(then, BYTES)}` : text,
-				'the largest live estimate since the point before, and the one at this moment',
-			),
-		rss !== null &&
-			key(
-				'rss',
-				`${series.rssIsUpperBound[at] ? 'at most ' : ''}${rssText(rss, series.rssAt[at])}`,
-				`the largest reading since the point before, or the last one${series.rssIsUpperBound[at] ? '; pages that processes share count in each of them' : ''}`,
-			),
-		rate !== null &&
-			key(
-				'rate',
-				`${figureText(
-					{
-						estimate: rate,
-						low: Math.max(0, series.rateLow[at] ?? 0),
-						high: series.rateHigh[at] ?? Infinity,
-					},
-					BYTES,
-				)} a second`,
-				'',
-			),
-	];
-}
-
-/** A reading of RSS, with its own time. @param {number} bytes @param {number | null} at ns */
-function rssText(bytes, at) {
-	return at === null
-		? numberText(bytes, BYTES)
-		: `${numberText(bytes, BYTES)} read at ${timeText(at)}`;
-}
-
-/**
- * The time at which the chart marks the peak; null if the profile has no peak.
- *
- * @param {Store} store
- */
-function peakOf({ profile }) {
-	const peak = profile.data.series?.peak;
-
-	return typeof peak?.time_ns === 'number' && typeof peak?.estimate === 'number' ? peak : null;
-}
-
-/**
- * Draws the peak: a point on the line and a mark below it, like the command.
- *
- * @param {uPlot} plot
- * @param {Store} store
- */
-function drawPeak(plot, store) {
-	const peak = peakOf(store);
-
-	if (peak === null)
-		return;
-	const { ctx } = plot;
-	const scale = window.devicePixelRatio || 1;
-	const x = plot.valToPos(peak.time_ns / 1e9, 'x', true);
-	const y = plot.valToPos(peak.estimate, 'bytes', true);
-	const base = plot.bbox.top + plot.bbox.height;
-
-	ctx.save();
-	ctx.fillStyle = ctx.strokeStyle = colour('--accent');
-	ctx.lineWidth = scale;
-	ctx.setLineDash([2 * scale, 3 * scale]);
-	ctx.beginPath();
-	ctx.moveTo(x, y);
-	ctx.lineTo(x, base);
-	ctx.stroke();
-	ctx.beginPath();
-	ctx.arc(x, y, 3 * scale, 0, 2 * Math.PI);
-	ctx.fill();
-	ctx.beginPath();
-	ctx.moveTo(x, base - 7 * scale);
-	ctx.lineTo(x - 4 * scale, base);
-	ctx.lineTo(x + 4 * scale, base);
-	ctx.fill();
-	ctx.restore();
-}
+/** A zoomed axis has this many bins at least: closer, there is nothing more to see. */
+const LEAST_BINS = 4;
+const STEP = 0.6;
 
 /**
  * True if there is nothing to draw yet, as at the start of a live recording.
@@ -325,61 +72,76 @@ export const timeView = {
 	exists: hasSeries,
 	mount(host, store) {
 		const says = element('div', { class: 'says' });
-		const range = element('span', { class: 'range' });
-		const peak = element(
-			'button',
-			{ class: 'small', title: 'window that ends at the peak', onclick: toPeak },
-			'to the peak',
-		);
-		const whole = element(
-			'button',
-			{ class: 'small', title: 'the whole run (Esc)', onclick: clear },
-			'whole run',
-		);
 		const plotHost = element('div', { class: 'plot' });
+		const areas = element('div', { class: 'areas' });
+		const drawing = makeDrawing(store);
+		const controls = makeControls(store, zoomBy, zoomToWindow);
+		let drawn = drawing.now();
 		/** @type {uPlot | null} */
 		let plot = null;
-		let series = seriesOf(store.profile);
 		/** @type {ReturnType<typeof makeBrush> | null} */
 		let brush = null;
 
 		host.setAttribute('aria-label', 'Memory over time');
 		host.setAttribute('role', 'region');
-		fill(
-			host,
-			element(
-				'div',
-				{ class: 'time-head' },
-				says,
-				element('div', { class: 'time-window' }, range, peak, whole),
-			),
-			plotHost,
-		);
-
-		function clear() {
-			store.set({ from: null, to: null });
-		}
-
-		function toPeak() {
-			const { peakEdge } = store.profile;
-
-			if (peakEdge !== null)
-				choose(windowOf(store.profile, store.state).from, peakEdge);
-		}
+		fill(host, element('div', { class: 'time-head' }, says, controls.box), plotHost, areas);
 
 		/** @param {number} a @param {number} b */
 		function choose(a, b) {
 			store.set(patchOf(store.profile, ordered(store.profile, a, b)));
 		}
 
-		/** @param {number | null} at */
+		const shown = () => shownOf(store.state, drawn.end);
+		const least = () => (LEAST_BINS * drawn.end) / Math.max(LEAST_BINS, store.profile.binCount);
+
+		/** @param {import('../model/time_zoom.js').Span} span */
+		function show(span) {
+			store.set(shownPatch(span, drawn.end));
+		}
+
+		/**
+		 * @param {number} factor
+		 * @param {number | null} at share of the width; null: at the middle
+		 */
+		function zoomBy(factor, at) {
+			const span = shown();
+
+			show(zoomed(span, drawn.end, span.from + (at ?? 0.5) * (span.to - span.from), factor, least()));
+		}
+
+		/** @param {number} by share of the width */
+		function pan(by) {
+			const span = shown();
+
+			show(panned(span, drawn.end, by * (span.to - span.from)));
+		}
+
+		/** The axis shows the window, or the whole run if it shows the window already. */
+		function zoomToWindow() {
+			const { edges } = store.profile;
+			const at = windowOf(store.profile, store.state);
+			const span = around({ from: edges[at.from], to: edges[at.to] }, drawn.end, least());
+			const now = shown();
+			const isThere = Math.abs(now.from - span.from) + Math.abs(now.to - span.to) < 10;
+
+			show(isWhole(store.profile, at) || isThere ? { from: 0, to: drawn.end } : span);
+		}
+
+		listenForZoom(plotHost, {
+			zoomBy,
+			pan,
+			place: () => plot?.over ?? plotHost,
+			canZoomOut: () => !isAllShown(shown(), drawn.end),
+			stop: () => brush?.stop(),
+		});
+
+		/** @param {number | null} at point of the columns */
 		function say(at) {
-			fill(
-				says,
-				at === null || at >= series.seconds.length
-					? legend(store, series)
-					: readout(series, at),
-			);
+			const seconds = at === null ? null : (drawn.columns[0][at] ?? null);
+
+			fill(says, seconds === null ? legend(store, drawn) : readout(store, drawn, seconds));
+			areas.hidden = drawn.stacked.length === 0;
+			fill(areas, stackedLegend(store, drawn, seconds));
 		}
 
 		const size = () => ({
@@ -389,25 +151,27 @@ export const timeView = {
 					? 120
 					: Math.max(110, Math.min(170, Math.round(window.innerHeight * 0.19))),
 		});
+		const data = () =>
+			/** @type {uPlot.AlignedData} */ (/** @type {unknown} */ (drawn.columns));
 
 		function make() {
 			const { width, height } = size();
-
-			/** @param {uPlot} drawn */
-			const onDraw = (drawn) => {
-				drawPeak(drawn, store);
-				brush?.place();
+			const of = {
+				/** @returns {[number, number]} */
+				shown: () => [shown().from / 1e9, shown().to / 1e9],
+				onCursor: say,
+				/** @param {uPlot} onto */
+				onDraw(onto) {
+					drawPeak(onto, drawn.peak);
+					brush?.place();
+				},
 			};
 
 			plot?.destroy();
-			plot = new uPlot(optionsOf(width, height, say, onDraw), dataOf(series), plotHost);
+			plot = new uPlot(plotOptions(width, height, of), data(), plotHost);
 			brush = makeBrush(plot.over, {
 				edgeAt: (x) => edgeNear(store, (plot?.posToVal(x, 'x') ?? 0) * 1e9),
-				placeOf: (edge) => {
-					const x = plot?.valToPos(store.profile.edges[edge] / 1e9, 'x') ?? 0;
-
-					return Math.max(0, Math.min(x, plot?.over.clientWidth ?? x));
-				},
+				placeOf: (edge) => plot?.valToPos(store.profile.edges[edge] / 1e9, 'x') ?? 0,
 				choose,
 				move: (end, steps) =>
 					store.set(
@@ -416,7 +180,7 @@ export const timeView = {
 							moved(store.profile, windowOf(store.profile, store.state), end, steps),
 						),
 					),
-				clear,
+				clear: () => store.set({ from: null, to: null }),
 			});
 			say(null);
 		}
@@ -424,39 +188,53 @@ export const timeView = {
 		function showWindow() {
 			const { profile } = store;
 			const at = windowOf(profile, store.state);
-			const texts = {
-				from: timeText(profile.edges[at.from]),
-				to: timeText(profile.edges[at.to]),
-			};
-
-			const isAll = isWhole(profile, at);
 
 			brush?.enable(hasWindow(store));
-			brush?.show(at, profile.binCount, texts);
-			whole.hidden = isAll;
-			peak.hidden =
-				!hasWindow(store) ||
-				profile.peakEdge === null ||
-				(at.to === profile.peakEdge && !isAll);
-			fill(
-				range,
-				isAll || !hasWindow(store) ? invitation(store) : `${texts.from} to ${texts.to}`,
-			);
+			brush?.show(at, profile.binCount, {
+				from: timeText(profile.edges[at.from]),
+				to: timeText(profile.edges[at.to]),
+			});
+			controls.show(isAllShown(shown(), drawn.end));
 		}
 
 		return {
 			update(changed) {
-				if (changed.has('profile')) {
-					series = seriesOf(store.profile);
-					plot?.setData(dataOf(series));
-					if (plot !== null && plot.cursor.idx === null)
-						say(null);
-				}
+				const before = drawn;
+
+				drawn = drawing.now();
 				if (plot === null || changed.has('theme'))
 					make();
-				else if (changed.has('size'))
-					plot.setSize(size());
+				else if (before !== drawn || changed.has('shownFrom') || changed.has('shownTo'))
+					plot.setData(data());
+				if (plot !== null && before !== drawn && plot.cursor.idx === null)
+					say(null);
+				if (changed.has('size'))
+					plot?.setSize(size());
 				showWindow();
+			},
+			key(event) {
+				switch (event.key) {
+				case '+':
+				case '=':
+					zoomBy(STEP, null);
+					return true;
+				case '-':
+					zoomBy(1 / STEP, null);
+					return true;
+				case '[':
+				case ']':
+					pan(event.key === '[' ? -0.25 : 0.25);
+					return true;
+				case 'z':
+					zoomToWindow();
+					return true;
+				case 't':
+					if (canStack(store))
+						store.set({ chart: store.state.chart === 'line' ? 'functions' : 'line' });
+					return canStack(store);
+				default:
+					return false;
+				}
 			},
 			destroy() {
 				plot?.destroy();
@@ -464,6 +242,73 @@ export const timeView = {
 		};
 	},
 };
+
+/**
+ * The controls beside the chart: the window, the zoom of the axis, and what is drawn.
+ *
+ * @param {Store} store
+ * @param {(factor: number, at: number | null) => void} zoomBy
+ * @param {() => void} zoomToWindow
+ */
+function makeControls(store, zoomBy, zoomToWindow) {
+	/** @param {string} text @param {string} title @param {() => void} onclick */
+	const button = (text, title, onclick) =>
+		element('button', { class: 'small', title, onclick }, text);
+	const range = element('span', { class: 'range' });
+	const peak = button('to the peak', 'window that ends at the peak', () => {
+		const { profile, state } = store;
+
+		if (profile.peakEdge !== null)
+			store.set(patchOf(profile,
+				ordered(profile, windowOf(profile, state).from, profile.peakEdge)));
+	});
+	const whole = button('whole run', 'the whole run (Esc)', () =>
+		store.set({ from: null, to: null }));
+	const closer = button('zoom to window', 'the axis shows the window (key z)', zoomToWindow);
+	const out = button('whole axis', 'the axis shows the whole run (key z)', () =>
+		store.set({ shownFrom: null, shownTo: null }));
+	const plus = button('+', 'zoom the axis in (key +, or the wheel)', () => zoomBy(STEP, null));
+	const minus = button('−', 'zoom the axis out (key -, or the wheel)', () =>
+		zoomBy(1 / STEP, null));
+	const chart = makeSwitch(
+		'Chart',
+		[
+			['line', 'Line', 'live memory as one line (key t)'],
+			['functions', 'Functions', 'live memory by the functions that hold most of it (key t)'],
+		],
+		(value) => store.set({ chart: value }),
+	);
+
+	chart.group.classList.add('small');
+	plus.setAttribute('aria-label', 'Zoom in');
+	minus.setAttribute('aria-label', 'Zoom out');
+	return {
+		box: element('div', { class: 'time-window' },
+			range, peak, whole, closer, out, plus, minus, chart.group),
+		/** @param {boolean} isAllOnAxis */
+		show(isAllOnAxis) {
+			const { profile } = store;
+			const at = windowOf(profile, store.state);
+			const isAll = isWhole(profile, at);
+
+			whole.hidden = closer.hidden = isAll;
+			out.hidden = isAllOnAxis;
+			minus.toggleAttribute('disabled', isAllOnAxis);
+			plus.hidden = minus.hidden = chart.group.hidden = !canStack(store);
+			chart.show(store.state.chart);
+			peak.hidden =
+				!hasWindow(store) ||
+				profile.peakEdge === null ||
+				(at.to === profile.peakEdge && !isAll);
+			fill(
+				range,
+				isAll || !hasWindow(store)
+					? invitation(store)
+					: `${timeText(profile.edges[at.from])} to ${timeText(profile.edges[at.to])}`,
+			);
+		},
+	};
+}
 
 /** @param {Store} store @param {number} ns */
 function edgeNear(store, ns) {

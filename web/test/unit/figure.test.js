@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { changeText, figureText, numberText, timeText } from '../../src/model/figure.js';
+import { changeText, figureText, numberText, timeText, timeTickTexts } from '../../src/model/figure.js';
 import { BYTES, COUNT } from '../../src/model/tally.js';
 
 const KIB = 1024;
@@ -58,7 +58,7 @@ test('times read well from nanoseconds to days', () => {
 	assert.deepEqual(
 		[0, 900, 1500, 812e6, 1.45e9, 59.4e9, 192e9, 7500e9, 3 * 86400e9, NaN].map(timeText),
 		[
-			'0 ns',
+			'0 s',
 			'900 ns',
 			'1.50 µs',
 			'812 ms',
@@ -70,4 +70,17 @@ test('times read well from nanoseconds to days', () => {
 			'?',
 		],
 	);
+});
+
+test('labels of an axis of time have one unit and differ', () => {
+	const ticks = (count, step, from = 0) =>
+		timeTickTexts(Array.from({ length: count }, (_, i) => (from + i * step) * 1e9));
+
+	assert.deepEqual(ticks(3, 0.2), ['0 s', '200 ms', '400 ms']);
+	assert.deepEqual(ticks(4, 0.5), ['0 s', '0.5 s', '1.0 s', '1.5 s']);
+	assert.deepEqual(ticks(3, 0.005, 1.25), ['1.250 s', '1.255 s', '1.260 s']);
+	assert.deepEqual(ticks(3, 60), ['0 s', '1 min', '2 min']);
+	assert.deepEqual(ticks(3, 15, 3600), ['1 h', '1 h 15 s', '1 h 30 s']);
+	assert.deepEqual(ticks(2, 0.5, 75), ['75.0 s', '75.5 s']);
+	assert.deepEqual(ticks(1, 1), ['0 s']);
 });
