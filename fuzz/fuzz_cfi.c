@@ -86,6 +86,21 @@ static void check_range(const struct gg_cfi_module *module, uint64_t pc)
 	require(gg_rule_to_word(rule) == gg_rule_to_word(last));
 }
 
+/* The bounds of a function contain the pc, and are those of its row. */
+static void check_function(const struct gg_cfi_module *module, uint64_t pc)
+{
+	struct gg_cfi_range function = { 1, 0 };
+	struct gg_cfi_row row;
+
+	if (!gg_cfi_function_at(module, pc, &function)) {
+		require(function.begin == 1 && function.end == 0);
+		return;
+	}
+	require(function.begin <= pc && pc < function.end);
+	if (gg_cfi_row_at(module, pc, &row) == GG_RULE_REASON_UNKNOWN)
+		require(row.function.begin == function.begin && row.function.end == function.end);
+}
+
 static struct gg_cfi_range look_up(const struct gg_cfi_module *module, uint64_t pc)
 {
 	struct gg_cfi_range range = { 0, 0 };
@@ -96,6 +111,7 @@ static struct gg_cfi_range look_up(const struct gg_cfi_module *module, uint64_t 
 	if (rule.kind == GG_RULE_NONE)
 		require(rule.cfa_bytes > 0 && rule.cfa_bytes < GG_RULE_REASON_COUNT);
 	check_range(module, pc);
+	check_function(module, pc);
 	step(module, pc);
 	return range;
 }

@@ -6,6 +6,7 @@
  * that finds less than the profile already has changes nothing.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -70,9 +71,12 @@ static int run_symbolize(struct gg_invocation *invocation)
 		printf("nothing to look up: no frame is without functions and lines\n");
 		return 0;
 	}
-	printf("%llu of %llu frames have names; modules looked at: %u, with new names: %u\n",
-	       (unsigned long long)result.named_count, (unsigned long long)result.frame_count,
-	       result.module_count, result.improved_count);
+	printf("%" PRIu64 " of %" PRIu64 " frames have names", result.named_count,
+	       result.frame_count);
+	if (result.bounded_count > 0)
+		printf(", %" PRIu64 " the address of their function", result.bounded_count);
+	printf("; modules looked at: %u, with new names: %u\n", result.module_count,
+	       result.improved_count);
 	return 0;
 }
 

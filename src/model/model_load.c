@@ -12,6 +12,7 @@
 
 #include "model/model_load.h"
 
+#include "base/address_name.h"
 #include "base/assert.h"
 #include "base/path.h"
 
@@ -198,7 +199,7 @@ static int read_line(const struct gg_profile_line *line, void *context)
 	struct gg_model_builder *builder = load->builder;
 	uint32_t number = gg_model_load_number(&load->frames, line->frame);
 	struct gg_model_frame *frame = builder->frames.items + number;
-	struct gg_model_function function = { .module = frame->module, .is_named = true };
+	struct gg_model_function function = { .module = frame->module };
 	struct gg_model_line wanted = { .line = line->line };
 	struct gg_code_location *location;
 	int status = 0;
@@ -210,8 +211,12 @@ static int read_line(const struct gg_profile_line *line, void *context)
 	if (frame->first_location + frame->location_count != builder->locations.count)
 		return 0;
 	function.name = name_text(load, line->function, &status);
-	function.full_name = name_text(load, line->full_name, &status);
-	function.linkage_name = name_text(load, line->linkage_name, &status);
+	function.is_named = !gg_address_name_is(line->function,
+	                                        builder->modules.items[frame->module].path);
+	if (function.is_named) {
+		function.full_name = name_text(load, line->full_name, &status);
+		function.linkage_name = name_text(load, line->linkage_name, &status);
+	}
 	wanted.file = function.file = name_text(load, line->file, &status);
 	if (status < 0)
 		return status;

@@ -4,11 +4,10 @@
  * locations.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address_name.h"
 #include "base/assert.h"
 #include "base/hash.h"
 #include "model/model_builder.h"
@@ -162,15 +161,16 @@ static int name_by_address(struct gg_model_builder *builder, struct gg_model_fra
 	const struct gg_model_module *module = &builder->modules.items[frame->module];
 	struct gg_code_location *location;
 	bool failed = false;
-	char text[512];
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (frame->module == 0 && frame->address == 0) {
 		function.name = builder->modules.items[0].name;
 	} else {
-		snprintf(text, sizeof(text), "%.400s%s0x%" PRIx64,
-		         frame->module != 0 ? module->name : "", frame->module != 0 ? "+" : "",
-		         frame->address);
-		function.name = gg_model_text(builder, text, &failed);
+		gg_address_name_append(frame->module != 0 ? module->path : NULL, frame->address,
+		                       &text);
+		if (text.failed)
+			return -ENOMEM;
+		function.name = gg_model_text(builder, gg_buf_text(&text), &failed);
 	}
 	if (failed)
 		return -ENOMEM;

@@ -18,8 +18,10 @@
  * memory costs only the names of its module, and the kernel frees everything that it used.  After
  * the first failure another worker tries the module without DWARF, which costs only the lines.
  *
- * Never wrong  A file is used only if its build-id is the module's.  An address without a name has
- *              no frames: the caller shows module+0xoffset and, once, the advice of outcome.text.
+ * Never wrong  A file is used only if its build-id is the module's.  A function without a name gets
+ *              that of its first address, if the call frame information tells it.  Any other address
+ *              has no frames.  Then the caller shows base/address_name.h's name of that address,
+ *              and in both cases, once, the advice of outcome.text.
  * Cache        Answers from DWARF are cached by build-id (symbol/resolve/symbol_cache.h).  Answers
  *              from symbol tables are not, so that a debug package installed later takes effect.
  * Threads      any one thread at a time; it forks, so no other thread should be inside it.
@@ -65,6 +67,8 @@ struct gg_symbol_frame {
 	const char *file;
 	uint32_t line; /* 0: unknown */
 	bool inlined;  /* into the next frame */
+	/* `function` is made of an address (address_name.h); the other names are NULL */
+	bool is_unnamed;
 };
 
 enum gg_symbol_status {
@@ -79,7 +83,7 @@ enum gg_symbol_status {
 struct gg_symbol_outcome {
 	enum gg_symbol_status status;
 	const char *text;        /* advice for the user; "" if nothing is missing */
-	size_t unresolved_count; /* of the given addresses, including duplicates */
+	size_t unresolved_count; /* given addresses without a name, including duplicates */
 	bool from_cache;         /* every answer is from the cache; no file was opened */
 };
 

@@ -106,6 +106,92 @@ TEST(functions_can_be_looked_up_later)
 	recording_end(&r);
 }
 
+/* The names of the functions of `stripped`, in their order. */
+#define STRIPPED_NAMES                                                                            \
+	"select group_concat(function) from (select distinct function from v_frame where module " \
+	"like '%/stripped' order by function)"
+#define STRIPPED_COUNT "select count(distinct function) from v_frame where module like '%/stripped'"
+#define STRIPPED_FRAMES \
+	"select count(*) from frame where module in (select id from module where path like '%/stripped')"
+
+/*
+ * Makes `stripped`, the program without symbols, in the recording's folder.  False: no strip.  It
+ * has the program's build-id, so the cache of symbols, which may know the program, is off.
+ */
+static bool make_stripped(struct recording *r, char *path, size_t path_bytes)
+{
+	char command[512];
+
+	snprintf(path, path_bytes, "%s/stripped", r->directory);
+	setenv("XDG_CACHE_HOME", "/dev/null", 1);
+	snprintf(command, sizeof(command), "strip -o '%s' '%s'", path, getenv("RECORD_PROGRAM"));
+	return system(command) == 0; // NOLINT
+}
+
+static bool record_stripped(struct recording *r, const char *path, const char *option)
+{
+	const char *arguments[] = { "-i", "1k", option, "--", path, "together", "300", NULL };
+
+	return CHECK(recording_run(r, arguments, 60)) &&
+	       CHECK_MSG(r->child.exit_status == 0, "%s", gg_buf_text(&r->child.err));
+}
+
+TEST(a_stripped_program_has_the_same_functions_in_each_run)
+{
+	struct recording r;
+	char path[256], first[4096];
+
+	if (CHECK(recording_begin(&r)) && make_stripped(&r, path, sizeof(path)) &&
+	    record_stripped(&r, path, "--quiet")) {
+		double count = recording_number(&r, STRIPPED_COUNT);
+
+		CHECK(count >= 2);
+		CHECK_MSG(count < recording_number(&r, STRIPPED_FRAMES), "%g functions", count);
+		snprintf(first, sizeof(first), "%s", recording_text(&r, STRIPPED_NAMES));
+		CHECK_CONTAINS(first, "stripped+0x");
+		CHECK(record_stripped(&r, path, "--quiet"));
+		CHECK_EQ_STR(recording_text(&r, STRIPPED_NAMES), first);
+		/* Frames keep their addresses. */
+		CHECK(recording_number(&r, STRIPPED_FRAMES) ==
+		      recording_number(&r, "select count(distinct address) from frame where module "
+		                           "in (select id from module where path like "
+		                           "'%/stripped')"));
+		unlink(path);
+	}
+	recording_end(&r);
+}
+
+TEST(functions_named_by_address_get_their_names_when_the_symbols_are_there)
+{
+	struct recording r;
+	char path[256], command[512], bounds[4096];
+
+	if (CHECK(recording_begin(&r)) && make_stripped(&r, path, sizeof(path)) &&
+	    record_stripped(&r, path, "--no-symbols")) {
+		double frames = recording_number(&r, STRIPPED_FRAMES);
+
+		CHECK_EQ_DOUBLE(recording_number(&r, STRIPPED_COUNT), frames);
+		symbolize(&r, "--offline");
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), " the address of their function;");
+		CHECK(recording_number(&r, STRIPPED_COUNT) < frames);
+		snprintf(bounds, sizeof(bounds), "%s", recording_text(&r, STRIPPED_NAMES));
+		CHECK(bounds[0] != '\0');
+		/* Nothing is lost without the file. */
+		symbolize(&r, "--sysroot=/var/empty");
+		unlink(path);
+		symbolize(&r, "--offline");
+		CHECK_EQ_STR(recording_text(&r, STRIPPED_NAMES), bounds);
+		CHECK_EQ_DOUBLE(recording_number(&r, NAMED), 0);
+		snprintf(command, sizeof(command), "cp '%s' '%s'", getenv("RECORD_PROGRAM"), path);
+		CHECK_EQ_I64(system(command), 0); // NOLINT
+		symbolize(&r, "--offline");
+		CHECK_EQ_DOUBLE(recording_number(&r, NAMED), 1);
+		CHECK(strstr(recording_text(&r, STRIPPED_NAMES), "stripped+0x") == NULL);
+		unlink(path);
+	}
+	recording_end(&r);
+}
+
 TEST(no_name_is_lost_where_the_files_are_missing)
 {
 	struct recording r;

@@ -530,6 +530,36 @@ TEST_WITH(scene, sizes_kinds_lines_and_threads_have_rows)
 	CHECK_EQ_DOUBLE(gg_tally_estimate(&scene->result->total, GG_ALLOCATIONS).value, 5);
 }
 
+TEST_WITH(scene, functions_named_by_their_first_address_are_functions_without_a_name)
+{
+	static const struct {
+		const char *stack, *name;
+	} calls[] = { { "0x48", "made+0x40" }, { "0x50", "made+0x40" }, { "0x58", "other+0x40" } };
+
+	for (size_t i = 0; i < GG_COUNT(calls); i++) {
+		uint32_t stack = made_stack(&scene->made, calls[i].stack);
+		struct gg_profile_line line = { .function = calls[i].name };
+
+		made_sample(&scene->made, stack, 64, 1, GG_TIME_NONE);
+		/* The frames have the ids 1, 2 and 3. */
+		CHECK_EQ_I64(
+			gg_profile_put_lines(scene->made.profile, (uint32_t)i + 1, &line, 1, NULL),
+			0);
+	}
+	load(scene);
+	ask(scene);
+	holds(scene, "made+0x40", 128, 128);
+	/* Another module's name is that of a function. */
+	holds(scene, "other+0x40 (made)", 64, 64);
+	for (size_t i = 0; i < scene->model->function_count; i++) {
+		struct gg_model_function function = scene->model->functions[i];
+
+		CHECK_EQ_I64(function.is_named, strcmp(function.name, "made+0x40") != 0 && i > 0);
+		CHECK_EQ_I64(function.full_name != NULL, function.is_named);
+	}
+	CHECK_EQ_U64(gg_model_unresolved(scene->model).frame_count, 2);
+}
+
 static void put_sample_of(struct made_profile *made, const char *heap, const char *type,
                           uint64_t size_bytes)
 {

@@ -81,10 +81,13 @@ static size_t check_results(const struct gg_symbols *symbols, size_t module_coun
 			const struct gg_symbol_frame *frames;
 			size_t count = gg_symbols_frames(symbols, i, j, &frames);
 
-			CHECK(outcome->status <= GG_SYMBOL_NAMES || count == 0);
-			for (size_t k = 0; k < count; k++)
+			CHECK(outcome->status <= GG_SYMBOL_STRIPPED || count == 0);
+			for (size_t k = 0; k < count; k++) {
+				CHECK(outcome->status <= GG_SYMBOL_NAMES || frames[k].is_unnamed);
 				named_count += frames[k].function != NULL &&
-				               strlen(frames[k].function) > 0;
+				               strlen(frames[k].function) > 0 &&
+				               !frames[k].is_unnamed;
+			}
 		}
 	}
 	return named_count;

@@ -569,6 +569,52 @@ TEST(a_table_in_disorder_ends_the_search_and_finds_no_wrong_function)
 	}
 }
 
+/* The first address of the function that contains pc; 0: there is none. */
+static uint64_t function_begin_at(const struct cfi_build *b, uint64_t pc)
+{
+	struct gg_cfi_range function = { 0, 0 };
+	bool is_found = gg_cfi_function_at(&b->module, pc, &function);
+
+	CHECK(!is_found || (function.begin <= pc && pc < function.end));
+	CHECK_EQ_I64(is_found, function.end != 0);
+	return function.begin;
+}
+
+TEST(the_table_gives_the_bounds_of_functions)
+{
+	struct cfi_build b;
+
+	build_many(&b, 15);
+	CHECK_EQ_U64(function_begin_at(&b, 0x1000), 0); /* no table yet */
+	cfi_build_table(&b);
+	for (unsigned i = 0; i < 15; i++) {
+		uint64_t begin = 0x1000 + 32 * i;
+
+		CHECK_EQ_U64(function_begin_at(&b, begin), begin);
+		CHECK_EQ_U64(function_begin_at(&b, begin + 15), begin);
+		CHECK_EQ_U64(function_begin_at(&b, begin + 16), 0);
+	}
+	CHECK_EQ_U64(function_begin_at(&b, 0), 0);
+	CHECK_EQ_U64(function_begin_at(&b, 0xfff), 0);
+	CHECK_EQ_U64(function_begin_at(&b, UINT64_MAX), 0);
+}
+
+TEST(of_functions_that_overlap_the_one_that_begins_last_has_the_address)
+{
+	struct cfi_build b;
+
+	cfi_build_init(&b, GG_CFI_X86_64);
+	cfi_build_cie(&b, &usual);
+	cfi_build_fde(&b, 0x1000, 0x100, NO_BYTES);
+	cfi_build_fde(&b, 0x1040, 0x10, NO_BYTES); /* inside the first one */
+	cfi_build_fde(&b, 0x1080, 0, NO_BYTES);    /* empty */
+	cfi_build_table(&b);
+	CHECK_EQ_U64(function_begin_at(&b, 0x103f), 0x1000);
+	CHECK_EQ_U64(function_begin_at(&b, 0x1048), 0x1040);
+	CHECK_EQ_U64(function_begin_at(&b, 0x1060), 0);
+	CHECK_EQ_U64(function_begin_at(&b, 0x1090), 0);
+}
+
 TEST(an_empty_module_has_no_function)
 {
 	const struct gg_cfi_module module = { .arch = GG_CFI_HOST_ARCH };
@@ -581,6 +627,7 @@ TEST(an_empty_module_has_no_function)
 	CHECK_EQ_U64(range.begin, 0x1000);
 	CHECK_EQ_U64(range.end, 0x1001);
 	CHECK(!gg_cfi_next_function(&module, &position, &range));
+	CHECK(!gg_cfi_function_at(&module, 0x1000, &range));
 }
 
 TEST(every_reason_has_a_text)

@@ -81,7 +81,7 @@ static int parse_addresses(const struct gg_invocation *invocation, uint64_t *add
 
 static void print_frame(const struct gg_symbol_frame *frame, bool full)
 {
-	const char *name = full ? frame->full_name : frame->function;
+	const char *name = full && frame->full_name != NULL ? frame->full_name : frame->function;
 
 	printf("  %s", name != NULL ? GG_PRINTABLE(name) : "??");
 	if (frame->file != NULL)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address_name.h"
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/path.h"
@@ -31,11 +32,15 @@ struct asked_module {
 
 struct work {
 	GG_ARRAY(struct asked_module) modules; /* by id; id 0 means that a frame has no module */
-	GG_ARRAY(uint8_t) known;               /* by frame: KNOWN_NOTHING, _FUNCTION or _LINE */
+	GG_ARRAY(uint8_t) known;               /* by frame: KNOWN_NOTHING ... _LINE */
 	struct gg_error *error;
 };
 
-enum { KNOWN_NOTHING, KNOWN_FUNCTION, KNOWN_LINE };
+/*
+ * How much is known about a frame.  A name made of the function's first address may be replaced by
+ * the function's own name at any time.
+ */
+enum { KNOWN_NOTHING, KNOWN_ADDRESS, KNOWN_FUNCTION, KNOWN_LINE };
 
 static void done(struct work *work)
 {
@@ -77,9 +82,10 @@ static int take_module(const struct gg_profile_module *module, void *context)
 static int take_line(const struct gg_profile_line *line, void *context)
 {
 	struct work *work = context;
-	uint8_t value = line->line > 0           ? KNOWN_LINE
-	                : line->function != NULL ? KNOWN_FUNCTION
-	                                         : KNOWN_NOTHING;
+	uint8_t value = line->line > 0                             ? KNOWN_LINE
+	                : line->function == NULL                   ? KNOWN_NOTHING
+	                : gg_address_name_is(line->function, NULL) ? KNOWN_ADDRESS
+	                                                           : KNOWN_FUNCTION;
 
 	if (!gg_array_extend(&work->known, (size_t)line->frame + 1))
 		return gg_error_memory(work->error, "resolving symbols");
@@ -121,6 +127,16 @@ static uint8_t known_of(const struct work *work, uint32_t frame)
 	return frame < work->known.count ? work->known.items[frame] : KNOWN_NOTHING;
 }
 
+static uint8_t max_known(uint8_t known, const struct gg_symbol_frame *found)
+{
+	uint8_t value = found->line > 0           ? KNOWN_LINE
+	                : found->function == NULL ? KNOWN_NOTHING
+	                : found->is_unnamed       ? KNOWN_ADDRESS
+	                                          : KNOWN_FUNCTION;
+
+	return value > known ? value : known;
+}
+
 /* Writes a frame's lines if they say more than the known ones; counts it if it has a name. */
 static int put_frame(struct gg_profile *profile, const struct work *work, uint32_t frame,
                      const struct gg_symbol_frame *found, size_t count,
@@ -143,13 +159,12 @@ static int put_frame(struct gg_profile *profile, const struct work *work, uint32
 			                             .file = found[i].file,
 			                             .line = found[i].line,
 			                             .inlined = found[i].inlined };
-		if (found[i].line > 0)
-			value = KNOWN_LINE;
-		else if (found[i].function != NULL && value == KNOWN_NOTHING)
-			value = KNOWN_FUNCTION;
+		value = max_known(value, &found[i]);
 	}
-	if (known != KNOWN_NOTHING || value != KNOWN_NOTHING)
+	if (known >= KNOWN_FUNCTION || value >= KNOWN_FUNCTION)
 		result->named_count++;
+	else if (known == KNOWN_ADDRESS || value == KNOWN_ADDRESS)
+		result->bounded_count++;
 	if (value <= known)
 		return 0;
 	return gg_profile_put_lines(profile, frame, lines, (uint32_t)count, work->error);
@@ -180,7 +195,7 @@ static int write_module(struct gg_profile *profile, const struct work *work, uin
 		const struct gg_symbol_frame *frames;
 		size_t count = gg_symbols_frames(symbols, asked, i, &frames);
 
-		named_before += known_of(work, module->frames.items[i]) != KNOWN_NOTHING;
+		named_before += known_of(work, module->frames.items[i]) >= KNOWN_FUNCTION;
 		status = put_frame(profile, work, module->frames.items[i], frames, count, result);
 	}
 	result->frame_count += module->frames.count;

@@ -28,6 +28,8 @@
 struct gg_symbolize_result {
 	uint64_t frame_count; /* frames of the modules that were looked up */
 	uint64_t named_count; /* frames among them that have a function now */
+	/* frames among them of a function without a name, whose first address is known now */
+	uint64_t bounded_count;
 	/* modules that were looked up; modules among them that have more names now */
 	uint32_t module_count, improved_count;
 };

@@ -29,16 +29,18 @@ static size_t count_of(const struct gg_symtab *symtab)
 
 /* --- reading ------------------------------------------------------------------------------ */
 
+enum { RANK_GLOBAL, RANK_WEAK, RANK_LOCAL };
+
 static uint8_t rank_of_binding(unsigned char info)
 {
 	switch (GELF_ST_BIND(info)) {
 	case STB_GLOBAL:
 	case STB_GNU_UNIQUE:
-		return 0;
+		return RANK_GLOBAL;
 	case STB_WEAK:
-		return 1;
+		return RANK_WEAK;
 	default:
-		return 2;
+		return RANK_LOCAL;
 	}
 }
 
@@ -117,10 +119,12 @@ static int compare(const void *left, const void *right)
 		return a->begin < b->begin ? -1 : 1;
 	if (a->is_sized != b->is_sized)
 		return a->is_sized ? 1 : -1;
-	if (a->binding_rank != b->binding_rank)
-		return a->binding_rank < b->binding_rank ? 1 : -1;
+	if ((a->binding_rank == RANK_LOCAL) != (b->binding_rank == RANK_LOCAL))
+		return a->binding_rank == RANK_LOCAL ? -1 : 1;
 	if (a->underscores != b->underscores)
 		return a->underscores < b->underscores ? 1 : -1;
+	if (a->binding_rank != b->binding_rank)
+		return a->binding_rank < b->binding_rank ? 1 : -1;
 	return -strcmp(a->name, b->name);
 }
 
@@ -156,11 +160,12 @@ void gg_symtab_sort(struct gg_symtab *symtab)
 	          symtab->max_ends.length / sizeof(max_end) == count_of(symtab));
 }
 
-const char *gg_symtab_find(const struct gg_symtab *symtab, uint64_t address)
+/* Returns the best symbol at an address; see gg_symtab_find(). */
+static const struct symtab_entry *find(const struct gg_symtab *symtab, uint64_t address,
+                                       uint64_t function_begin)
 {
-	const struct symtab_entry *entries = entries_of(symtab);
+	const struct symtab_entry *entries = entries_of(symtab), *without_size = NULL;
 	const uint64_t *max_ends = (const uint64_t *)symtab->max_ends.data;
-	const char *without_size = NULL;
 	size_t next;
 
 	if (symtab->max_ends.failed || symtab->entries.failed)
@@ -172,15 +177,40 @@ const char *gg_symtab_find(const struct gg_symtab *symtab, uint64_t address)
 		if (address >= entry->end)
 			continue;
 		if (entry->is_sized)
-			return entry->name;
+			return entry;
 		/*
 		 * A symbol without a size only guesses its end, so an earlier symbol whose size
 		 * covers the address wins.
 		 */
-		if (without_size == NULL)
-			without_size = entry->name;
+		if (without_size == NULL && entry->begin >= function_begin)
+			without_size = entry;
 	}
 	return without_size;
+}
+
+const char *gg_symtab_find(const struct gg_symtab *symtab, uint64_t address,
+                           uint64_t function_begin)
+{
+	const struct symtab_entry *entry = find(symtab, address, function_begin);
+
+	return entry != NULL ? entry->name : NULL;
+}
+
+const char *gg_symtab_find_public_name(const struct gg_symtab *symtab, uint64_t address,
+                                       const char *name)
+{
+	const struct symtab_entry *first = entries_of(symtab), *best = find(symtab, address, 0);
+
+	if (best == NULL || best->binding_rank == RANK_LOCAL)
+		return NULL;
+	/* The best name of an address stands after the others. */
+	for (const struct symtab_entry *other = best; other->begin == best->begin; other--) {
+		if (strcmp(other->name, name) == 0)
+			return best->name;
+		if (other == first)
+			break;
+	}
+	return NULL;
 }
 
 void gg_symtab_done(struct gg_symtab *symtab)

@@ -38,7 +38,8 @@ static bool frames_are_sound(const struct gg_blob *blob)
 		if (frame->function >= header->string_bytes ||
 		    frame->full_name >= header->string_bytes ||
 		    frame->linkage_name >= header->string_bytes ||
-		    frame->file >= header->string_bytes || frame->inlined > 1)
+		    frame->file >= header->string_bytes || frame->inlined > 1 ||
+		    frame->is_unnamed > 1)
 			return false;
 	}
 	return true;
@@ -160,6 +161,13 @@ uint32_t gg_blob_intern(struct gg_blob_builder *builder, const char *text)
 static bool is_own_string(const struct gg_blob_builder *builder, uint32_t offset)
 {
 	return offset == 0 || builder->strings.failed || offset < builder->strings.length;
+}
+
+const char *gg_blob_interned(const struct gg_blob_builder *builder, uint32_t offset)
+{
+	return !builder->strings.failed && offset < builder->strings.length
+	               ? builder->strings.data + offset
+	               : "";
 }
 
 void gg_blob_add_frame(struct gg_blob_builder *builder, const struct gg_blob_frame *frame)

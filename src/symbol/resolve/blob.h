@@ -29,7 +29,7 @@
 
 enum {
 	/* Changes with the layout of blobs and the form of names; other cache files are ignored. */
-	GG_BLOB_VERSION = 2,
+	GG_BLOB_VERSION = 3,
 };
 
 struct gg_blob_header {
@@ -46,7 +46,8 @@ struct gg_blob_header {
 struct gg_blob_frame {
 	uint32_t function, full_name, linkage_name, file; /* strings */
 	uint32_t line;
-	uint32_t inlined; /* 0 or 1 */
+	uint32_t inlined;    /* 0 or 1 */
+	uint32_t is_unnamed; /* 0 or 1: the function was named by its address */
 };
 
 /* A checked view of a block that its caller owns.  Aligned to 8 bytes. */
@@ -98,6 +99,8 @@ void gg_blob_builder_done(struct gg_blob_builder *builder);
 
 /* Returns the offset of a string, which is added if it is new; NULL is "". */
 uint32_t gg_blob_intern(struct gg_blob_builder *builder, const char *text);
+/* Returns an interned string; valid until the next gg_blob_intern().  "" after a failure. */
+const char *gg_blob_interned(const struct gg_blob_builder *builder, uint32_t offset);
 void gg_blob_add_frame(struct gg_blob_builder *builder, const struct gg_blob_frame *frame);
 void gg_blob_add_address(struct gg_blob_builder *builder, uint64_t address);
 

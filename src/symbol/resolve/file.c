@@ -5,15 +5,17 @@
  * DWARF gives functions, inlined calls and lines.  Symbol tables cover code without DWARF, such as
  * libraries that were linked in statically, and give the linkage names that DWARF lacks.  The
  * tables of all files of the module are merged, because a stripped file, its debug file and
- * .gnu_debugdata have different symbols.
+ * .gnu_debugdata have different symbols.  Call frame information covers functions without a symbol.
  */
 #include "symbol/resolve/file.h"
 
 #include <string.h>
 
+#include "base/address_name.h"
 #include "base/path.h"
 #include "symbol/dwarf/dwarf.h"
 #include "symbol/elf/debuginfod.h"
+#include "symbol/elf/function_bounds.h"
 #include "symbol/elf/module_files.h"
 #include "symbol/elf/symtab.h"
 #include "symbol/elf/sysroot_path.h"
@@ -112,36 +114,75 @@ static bool is_mangled(const char *name)
 	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
 }
 
-/*
- * Takes functions from the symbol tables if DWARF has no function, or only a name without its
- * linkage name.  A plain C name from DWARF stays, because the symbol table cannot improve it.
- */
-static void use_symtab(struct gg_module_symbols *answers, const struct gg_symtab *symtab)
-{
-	const char *linkage_name;
+/* The sources of names for functions that DWARF does not name. */
+struct name_sources {
+	const char *path; /* of the module */
+	struct gg_symtab symtab;
+	struct gg_function_bounds bounds;
+};
 
+static void set_name(struct gg_blob_frame *frame, struct gg_symbol_answer_name name)
+{
+	frame->function = name.function;
+	frame->full_name = name.full_name;
+	frame->linkage_name = name.linkage_name;
+}
+
+/*
+ * Improves a name from DWARF that has no linkage name.  A C++ function gets its linkage name.  A C
+ * function whose name is reserved for libc gets the name by which programs call it.  Any other name
+ * of C stays, because the symbol table cannot improve it.
+ */
+static void improve(struct gg_module_symbols *answers, const struct name_sources *sources,
+                    uint64_t address, struct gg_blob_frame *frame)
+{
+	const char *name = gg_blob_interned(&answers->builder, frame->function);
+	const char *symbol = gg_symtab_find(&sources->symtab, address, 0);
+
+	if (symbol != NULL && !is_mangled(symbol))
+		symbol = name[0] == '_'
+		                 ? gg_symtab_find_public_name(&sources->symtab, address, name)
+		                 : NULL;
+	if (symbol != NULL)
+		set_name(frame, gg_module_symbols_demangle(answers, symbol));
+}
+
+/* Names a function by its symbol or, without one, by its first address.  False: it has neither. */
+static bool find_name(struct gg_module_symbols *answers, const struct name_sources *sources,
+                      uint64_t address, struct gg_blob_frame *frame)
+{
+	struct gg_cfi_range function = { 0 };
+	bool is_bounded = gg_function_bounds_find(&sources->bounds, address, &function);
+	const char *symbol = gg_symtab_find(&sources->symtab, address, function.begin);
+
+	if (symbol != NULL) {
+		set_name(frame, gg_module_symbols_demangle(answers, symbol));
+	} else if (is_bounded) {
+		gg_buf_clear(&answers->full);
+		gg_address_name_append(sources->path, function.begin, &answers->full);
+		frame->function = gg_blob_intern(&answers->builder, gg_buf_text(&answers->full));
+		frame->is_unnamed = 1;
+	}
+	return symbol != NULL || is_bounded;
+}
+
+/* Names the functions for which DWARF has no name, or only a name without its linkage name. */
+static void use_names(struct gg_module_symbols *answers, const struct name_sources *sources)
+{
 	for (size_t i = 0; i < answers->count; i++) {
 		struct gg_blob_frame *outermost = gg_module_symbols_outermost(answers, i),
 				     frame = { 0 };
-		struct gg_symbol_answer_name name;
 
 		if (outermost != NULL && outermost->linkage_name != 0)
 			continue;
-		linkage_name = gg_symtab_find(symtab, answers->addresses[i]);
-		if (linkage_name == NULL ||
-		    (outermost != NULL && outermost->function != 0 && !is_mangled(linkage_name)))
-			continue;
-		name = gg_module_symbols_demangle(answers, linkage_name);
-		if (outermost == NULL) {
+		if (outermost != NULL && outermost->function != 0) {
+			improve(answers, sources, answers->addresses[i], outermost);
+		} else if (outermost != NULL) {
+			find_name(answers, sources, answers->addresses[i], outermost);
+		} else if (find_name(answers, sources, answers->addresses[i], &frame)) {
 			gg_module_symbols_begin(answers, i);
 			gg_module_symbols_add(answers, i, &frame);
-			outermost = gg_module_symbols_outermost(answers, i);
 		}
-		if (outermost == NULL)
-			return; /* out of memory */
-		outermost->function = name.function;
-		outermost->full_name = name.full_name;
-		outermost->linkage_name = name.linkage_name;
 	}
 }
 
@@ -177,7 +218,8 @@ enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task,
                                       bool *ret_is_complete)
 {
 	struct gg_module_files files;
-	struct gg_symtab symtab = { 0 };
+	struct name_sources sources = { .path = task->module->path };
+	struct gg_symtab *symtab = &sources.symtab;
 	enum gg_symbol_status status = gg_module_files_open(&files, task);
 
 	*ret_is_complete = false;
@@ -195,14 +237,15 @@ enum gg_symbol_status gg_file_resolve(const struct gg_worker_task *task,
 		              gg_path_base(task->module->path));
 	}
 	if (files.main.elf != NULL)
-		gg_symtab_add(&symtab, files.main.elf);
+		gg_symtab_add(symtab, files.main.elf);
 	if (files.debug.elf != NULL)
-		gg_symtab_add(&symtab, files.debug.elf);
+		gg_symtab_add(symtab, files.debug.elf);
 	if (files.mini.elf != NULL)
-		gg_symtab_add(&symtab, files.mini.elf);
-	gg_symtab_sort(&symtab);
-	use_symtab(answers, &symtab);
-	gg_symtab_done(&symtab);
+		gg_symtab_add(symtab, files.mini.elf);
+	gg_symtab_sort(symtab);
+	gg_function_bounds_init(&sources.bounds, files.main.elf);
+	use_names(answers, &sources);
+	gg_symtab_done(symtab);
 	gg_module_files_close(&files);
 	return status;
 }

@@ -139,7 +139,8 @@ bool gg_module_symbols_build(struct gg_module_symbols *answers)
 
 		for (uint32_t j = 0; j < answer->frame_count; j++) {
 			gg_blob_add_frame(&answers->builder, &frames[answer->first_frame + j]);
-			any |= frames[answer->first_frame + j].function != 0;
+			any |= frames[answer->first_frame + j].function != 0 &&
+			       frames[answer->first_frame + j].is_unnamed == 0;
 		}
 		gg_blob_add_address(&answers->builder, answers->addresses[i]);
 	}

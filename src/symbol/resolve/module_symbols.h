@@ -57,5 +57,6 @@ void gg_module_symbols_add(struct gg_module_symbols *answers, size_t index,
 /* Returns the last frame of an address, the function that has its code; NULL: no frame. */
 struct gg_blob_frame *gg_module_symbols_outermost(struct gg_module_symbols *answers, size_t index);
 
-/* Moves all answers to the builder.  True if any address has a frame with a name. */
+/* Moves all answers to the builder.  True if any address has a frame with a
+ * name that is not made of an address. */
 bool gg_module_symbols_build(struct gg_module_symbols *answers);

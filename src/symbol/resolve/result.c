@@ -113,15 +113,24 @@ static void fill_frames(struct gg_symbol_frame *frames, const struct gg_blob *bl
 			.file = gg_blob_string(blob, from->file),
 			.line = from->line,
 			.inlined = from->inlined != 0,
+			.is_unnamed = from->is_unnamed != 0,
 		};
 	}
+}
+
+/* True if the function of the address at a position has a name that is not made of an address. */
+static bool has_name(const struct gg_blob *blob, size_t position)
+{
+	const struct gg_blob_frame *frames;
+	size_t count = gg_blob_frames(blob, position, &frames);
+
+	return count > 0 && frames[count - 1].is_unnamed == 0;
 }
 
 int gg_module_result_take(struct gg_module_result *result, struct gg_buf *bytes)
 {
 	struct gg_symbol_frame *frames;
 	struct gg_blob blob;
-	const struct gg_blob_frame *unused;
 
 	if (bytes->data == NULL || gg_blob_read(&blob, bytes->data, bytes->length) < 0 ||
 	    !answers_the_question(result, &blob))
@@ -141,8 +150,7 @@ int gg_module_result_take(struct gg_module_result *result, struct gg_buf *bytes)
 	result->outcome.text = blob.strings + blob.header->text;
 	result->outcome.from_cache = blob.header->from_cache != 0;
 	for (size_t i = 0; i < result->asked_count; i++)
-		result->outcome.unresolved_count += gg_blob_frames(&blob, result->positions[i],
-		                                                   &unused) == 0;
+		result->outcome.unresolved_count += !has_name(&blob, result->positions[i]);
 	free(result->addresses);
 	result->addresses = NULL;
 	return 0;

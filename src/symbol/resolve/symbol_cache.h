@@ -2,7 +2,7 @@
 /*
  * symbol_cache - caches answers from DWARF between runs, by build-id.
  *
- *   DIR/BUILD-ID.2    a blob (symbol/resolve/blob.h) of all addresses of that file that were
+ *   DIR/BUILD-ID.3    a blob (symbol/resolve/blob.h) of all addresses of that file that were
  *                     resolved so far; the digit is GG_BLOB_VERSION
  *
  * A build-id identifies the bytes of a file, so an entry never becomes outdated.  rename(2)

@@ -213,5 +213,12 @@ enum gg_cfi_step gg_cfi_step_row(const struct gg_cfi_module *module, const struc
 bool gg_cfi_next_function(const struct gg_cfi_module *module, size_t *position,
                           struct gg_cfi_range *ret_function);
 
+/*
+ * Finds the function that contains pc by the search table.  Returns false if there is none, or if
+ * the module has no table.  *ret_function is then untouched.
+ */
+bool gg_cfi_function_at(const struct gg_cfi_module *module, uint64_t pc,
+                        struct gg_cfi_range *ret_function);
+
 /* Returns a static text, such as "unknown opcode". */
 const char *gg_rule_reason_text(enum gg_rule_reason reason);

@@ -345,6 +345,19 @@ enum gg_rule_reason gg_cfi_find_fde(const struct gg_cfi_module *module, uint64_t
 	return find_by_walk(module, pc, ret_fde);
 }
 
+bool gg_cfi_function_at(const struct gg_cfi_module *module, uint64_t pc,
+                        struct gg_cfi_range *ret_function)
+{
+	struct cfi_table table;
+	struct gg_cfi_fde fde;
+
+	if (!read_table(module, &table) ||
+	    find_by_table(module, &table, pc, &fde) != GG_RULE_REASON_UNKNOWN)
+		return false;
+	*ret_function = fde.function;
+	return true;
+}
+
 bool gg_cfi_next_function(const struct gg_cfi_module *module, size_t *position,
                           struct gg_cfi_range *ret_function)
 {
