@@ -19,9 +19,9 @@
  * the first failure another worker tries the module without DWARF, which costs only the lines.
  *
  * Never wrong  A file is used only if its build-id is the module's.  A function without a name gets
- *              that of its first address, if the call frame information tells it.  Any other address
- *              has no frames.  Then the caller shows base/address_name.h's name of that address,
- *              and in both cases, once, the advice of outcome.text.
+ *              an address name (base/address_name.h) if the call frame information has its first
+ *              address.  Any other address has no frames, and the caller makes its address name.
+ *              In both cases the caller shows the advice of outcome.text once.
  * Cache        Answers from DWARF are cached by build-id (symbol/resolve/symbol_cache.h).  Answers
  *              from symbol tables are not, so that a debug package installed later takes effect.
  * Threads      any one thread at a time; it forks, so no other thread should be inside it.

@@ -24,7 +24,7 @@ static bool is_outer_in_full(const struct asked *asked)
 	       CHECK(asked->frames[0].line > 0) && CHECK_CONTAINS(asked->frames[0].file, "plain.c");
 }
 
-/* Whether the file was found, but has no name for the address, only that of its function's start. */
+/* Whether the file was found, but has only an address name for the address. */
 static bool is_without_name(const struct asked *asked)
 {
 	return CHECK(asked->outcome.status == GG_SYMBOL_STRIPPED) && CHECK(asked->count == 1) &&

@@ -569,7 +569,7 @@ TEST(a_table_in_disorder_ends_the_search_and_finds_no_wrong_function)
 	}
 }
 
-/* The first address of the function that contains pc; 0: there is none. */
+/* The first address of the function that contains pc; 0: no function does. */
 static uint64_t function_begin_at(const struct cfi_build *b, uint64_t pc)
 {
 	struct gg_cfi_range function = { 0, 0 };

@@ -214,8 +214,8 @@ bool gg_cfi_next_function(const struct gg_cfi_module *module, size_t *position,
                           struct gg_cfi_range *ret_function);
 
 /*
- * Finds the function that contains pc by the search table.  Returns false if there is none, or if
- * the module has no table.  *ret_function is then untouched.
+ * Finds the function that contains pc by the search table.  Returns false if no function contains
+ * it, or if the module has no table.  *ret_function is then untouched.
  */
 bool gg_cfi_function_at(const struct gg_cfi_module *module, uint64_t pc,
                         struct gg_cfi_range *ret_function);
