@@ -85,13 +85,30 @@ static void print_largest(const char *path, void *context)
 	gg_model_free(model);
 }
 
-/* Prints the steps after the closing line. */
-static void print_steps(void *context)
+/* Prints a step as one line; on a terminal, a longer one is broken between words. */
+static void print_step(const char *text)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf line = { 0 }, out = { 0 };
+
+	gg_buf_printf(&line, "geiger: %s", text);
+	gg_screen_text_append_paragraph(&out, gg_buf_text(&line),
+	                                gg_screen_text_name_width(STDERR_FILENO),
+	                                !gg_screen_text_is_utf8());
+	fputs(gg_buf_text(&out), stderr);
+}
+
+/* Prints the steps after the closing line; programs that the profile lacks come first. */
+static void print_steps(const char *advice, void *context)
 {
 	const struct gg_next_steps *steps = context;
+	size_t count = 0;
 
-	for (size_t i = 0; i < steps->count; i++)
-		fprintf(stderr, "geiger: %s\n", gg_buf_text(&steps->lines[i]));
+	if (advice[0] != '\0') {
+		print_step(advice);
+		count++;
+	}
+	for (size_t i = 0; i < steps->count && count < GG_NEXT_STEPS_MAX; i++, count++)
+		print_step(gg_buf_text(&steps->lines[i]));
 }
 
 static int run_record(struct gg_invocation *invocation)

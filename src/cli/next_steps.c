@@ -3,8 +3,7 @@
 #include "cli/next_steps.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "base/printable.h"
 #include "query/leaks.h"
@@ -14,11 +13,11 @@
 /* A recording suggests another one if it is worse than TOO_WIDE, and would make it this good. */
 static const double too_wide = 0.3, wanted_error = 0.1;
 /* A row that holds less of the whole is too small to record again for its sake. */
-static const double small_share = 0.02;
+static const double small_share = 0.05;
 /* Growth counts if the stacks that grow have at least this share of what was left. */
 static const double growing_share = 0.1;
-/* A suggested recording has about this many samples at most. */
-static const double samples_max = 1e6;
+/* A suggested recording has about this many samples at most, and no smaller sampling interval. */
+static const double samples_max = 1e6, least_interval_bytes = 1024;
 
 /* Returns the buffer for one more step; NULL: there are enough. */
 static struct gg_buf *next_line(struct gg_next_steps *steps)
@@ -57,6 +56,32 @@ static void add_growth(struct gg_next_steps *steps, const struct gg_report *repo
 		gg_buf_printf(line, " grew until the end: geiger leaks %s", GG_PRINTABLE(path));
 	}
 	gg_leaks_free(leaks);
+}
+
+/* True if one of the printed rows is an address instead of a name. */
+static bool has_unnamed_row(const struct gg_report *report)
+{
+	const struct gg_query_result *result = report->result;
+
+	for (size_t i = 0; i < GG_NEXT_STEPS_ROWS && i < result->row_count; i++)
+		if (result->rows[i].self->sample_count > 0 &&
+		    !report->model->functions[result->rows[i].key].is_named)
+			return true;
+	return false;
+}
+
+static void add_names(struct gg_next_steps *steps, const struct gg_report *report, const char *path)
+{
+	struct gg_model_unresolved unresolved = gg_model_unresolved(report->model);
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_buf *line;
+
+	if (unresolved.frame_count == 0 || (line = next_line(steps)) == NULL)
+		return;
+	gg_report_append_unresolved(report->model, &unresolved, &text);
+	gg_buf_printf(line, "%s", GG_PRINTABLE(gg_buf_text(&text)));
+	if (strstr(gg_buf_text(&text), "install") != NULL)
+		gg_buf_printf(line, " Then: geiger symbolize %s", GG_PRINTABLE(path));
 }
 
 /* Half the width of the row's confidence interval, as a share of its estimate. */
@@ -111,12 +136,14 @@ static void add_width(struct gg_next_steps *steps, const struct gg_report *repor
 	struct gg_estimate estimate;
 	struct gg_buf *line;
 
-	if (widest == NULL || session->scheme == GG_SCHEME_PER_ALLOCATION || !(now_bytes > 1))
+	if (widest == NULL || session->scheme == GG_SCHEME_PER_ALLOCATION ||
+	    now_bytes <= least_interval_bytes)
 		return;
 	estimate = gg_tally_estimate(widest->self, GG_BYTES);
 	then_bytes = gg_wanted_error_interval(&estimate, now_bytes, error, report->confidence);
 	/* The number of samples is inverse to the interval, and the error goes with its root. */
-	least_bytes = fmax(now_bytes * (double)report->model->sample_count / samples_max, 1);
+	least_bytes = fmax(now_bytes * (double)report->model->sample_count / samples_max,
+	                   least_interval_bytes);
 	if (then_bytes < least_bytes) {
 		error *= sqrt(least_bytes / then_bytes);
 		then_bytes = least_bytes;
@@ -132,10 +159,15 @@ static void add_width(struct gg_next_steps *steps, const struct gg_report *repor
 void gg_next_steps_add(struct gg_next_steps *steps, const struct gg_report *report,
                        const char *path)
 {
+	bool is_unnamed = has_unnamed_row(report);
 	struct gg_buf *line;
 
 	add_growth(steps, report, path);
+	if (is_unnamed)
+		add_names(steps, report, path);
 	add_width(steps, report);
+	if (!is_unnamed && steps->count == 0)
+		add_names(steps, report, path);
 	if ((line = next_line(steps)) != NULL)
 		gg_buf_printf(line, "to see more: geiger report %s", GG_PRINTABLE(path));
 }

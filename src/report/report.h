@@ -63,6 +63,13 @@ void gg_report_append_head(const struct gg_report *report, struct gg_buf *out);
 /* Appends notes, a line each: those of the recording, frames without names, dropped samples. */
 void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out);
 
+/*
+ * Appends a sentence about frames without names: how many, in which module, and what would name
+ * them.  of->frame_count > 0.
+ */
+void gg_report_append_unresolved(const struct gg_model *model, const struct gg_model_unresolved *of,
+                                 struct gg_buf *text);
+
 /* Appends the members of every JSON report, from "version" to "totals", to an open object. */
 void gg_report_json_head(const struct gg_report *report, struct gg_json *json);
 /* Appends {"estimate":..,"low":..,"high":..} under that name. */

@@ -405,45 +405,51 @@ static bool were_modules_dropped(const struct gg_model *model)
 	return found;
 }
 
-static void append_unresolved(const struct gg_report *report, struct gg_buf *out)
+/* Appends where most frames without names are if they are in no module. */
+static void append_no_module(const struct gg_model *model, struct gg_buf *text)
 {
-	const struct gg_model_unresolved *of = &report->summary->unresolved;
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	gg_buf_append_text(text,
+	                   were_modules_dropped(model)
+	                           ? "in libraries that were loaded when the agent's list of them "
+	                             "was full (counter '" MODULES_DROPPED "')."
+	                   : gg_model_has_times(model)
+	                           ? "in code compiled at run time. Some compilers can write "
+	                             "its names (node --perf-basic-prof, java "
+	                             "-XX:+UnlockDiagnosticVMOptions "
+	                             "-XX:+DumpPerfMapAtExit)."
+	                           : "where the imported file names no module.");
+}
+
+void gg_report_append_unresolved(const struct gg_model *model, const struct gg_model_unresolved *of,
+                                 struct gg_buf *text)
+{
 	const char *status, *full = gg_symbol_status_text(GG_SYMBOL_FULL);
 
-	if (of->frame_count == 0)
-		return;
+	gg_buf_printf(text, "%" PRIu64 " of %" PRIu64 " frames %s no name, most of them ",
+	              of->frame_count, of->all_frame_count, of->frame_count == 1 ? "has" : "have");
 	if (of->worst_module == 0) {
-		gg_buf_printf(&text,
-		              "note: %" PRIu64 " of %" PRIu64 " frames %s no name, most of them ",
-		              of->frame_count, of->all_frame_count,
-		              of->frame_count == 1 ? "has" : "have");
-		gg_buf_append_text(
-			&text,
-			were_modules_dropped(report->model)
-				? "in libraries that were loaded when the agent's list of them "
-				  "was full (counter '" MODULES_DROPPED "')."
-			: gg_model_has_times(report->model)
-				? "in code compiled at run time. Some compilers can write "
-				  "its names (node --perf-basic-prof, java "
-				  "-XX:+UnlockDiagnosticVMOptions "
-				  "-XX:+DumpPerfMapAtExit)."
-				: "where the imported file names no module.");
-		append_folded(report, &text, out);
+		append_no_module(model, text);
 		return;
 	}
-	status = report->model->modules[of->worst_module].status;
+	status = model->modules[of->worst_module].status;
 	if (status != NULL && strncmp(status, full, strlen(full)) == 0)
 		status = "its symbols do not name these addresses";
-	gg_buf_printf(&text,
-	              "note: %" PRIu64 " of %" PRIu64 " frames %s no name, most of them in %s%s%s.",
-	              of->frame_count, of->all_frame_count, of->frame_count == 1 ? "has" : "have",
-	              report->model->modules[of->worst_module].name,
+	gg_buf_printf(text, "in %s%s%s.", model->modules[of->worst_module].name,
 	              status != NULL && status[0] != '\0' ? ": " : "",
 	              status != NULL ? status : "");
 	if (status == NULL || status[0] == '\0')
-		gg_buf_append_text(&text,
+		gg_buf_append_text(text,
 		                   " Install its debug symbols, then run 'geiger symbolize'.");
+}
+
+static void append_unresolved(const struct gg_report *report, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (report->summary->unresolved.frame_count == 0)
+		return;
+	gg_buf_append_text(&text, "note: ");
+	gg_report_append_unresolved(report->model, &report->summary->unresolved, &text);
 	append_folded(report, &text, out);
 }
 

@@ -9,10 +9,11 @@ GEIGER, NEXT_PROGRAM: programs.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
-from sentences import check, in_scratch
+from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
 PROGRAM = os.environ["NEXT_PROGRAM"]
@@ -36,7 +37,7 @@ def widest(path):
     """Half the width of the widest interval of the largest rows, as a share of its estimate."""
     report = json.loads(subprocess.run([GEIGER, "report", "--json", path], check=True, capture_output=True).stdout)
     own = [row["self"] for row in report["rows"][:TOP_ROWS] if row["samples"] > 0]
-    own = [bytes_of for bytes_of in own if bytes_of["estimate"] > 0.02 * own[0]["estimate"]]
+    own = [bytes_of for bytes_of in own if bytes_of["estimate"] > 0.05 * own[0]["estimate"]]
     return max(max(of["high"] - of["estimate"], of["estimate"] - of["low"]) / of["estimate"] for of in own)
 
 
@@ -74,6 +75,48 @@ def both():
           None if len(steps) == 2 and "geiger leaks" in steps[0] and "geiger record -i" in steps[1] else f"{steps}")
 
 
+def compile_program(name, source, *options):
+    """False: this compiler cannot make such a program."""
+    return subprocess.run(["cc", "-O1", "-xc", "-", "-o", name, *options], input=source, text=True,
+                          capture_output=True).returncode == 0
+
+
+def unprofiled():
+    """Programs that the agent cannot see: the advice is about the first of them."""
+    sleeper = "#include <unistd.h>\nint main(void) { usleep(2000000); return 0; }\n"
+    if compile_program("static", sleeper, "-static"):
+        _, steps = record("static.geiger", command=("./static",))
+        equal("a_static_command_has_an_advice_alone", steps,
+              ["geiger: to see all of static: link it dynamically, or with libgeiger: man libgeiger"])
+        _, steps = record("mixed.geiger", "-i", "16k", command=("sh", "-c", f"{PROGRAM} grow & ./static; wait"))
+        equal("a_static_child_ranks_before_all_else", steps[:1],
+              ["geiger: to see all of static: link it dynamically, or with libgeiger: man libgeiger"])
+        check("there_are_two_steps_at_most", None if len(steps) == 2 else f"{steps}")
+    else:
+        skip("a_static_command_has_an_advice_alone", "no static libc")
+    own = ("#include <stdlib.h>\nstatic char pool[60000000];\nvoid *je_malloc(size_t size) { static size_t used;"
+           " return pool + (used += size); }\nint main(void) { for (int i = 0; i < 50000; i++)"
+           " *(char *)je_malloc(1000) = 1; void *volatile p = malloc(1000000); (void)p; return 0; }\n")
+    if compile_program("own", own, "-rdynamic"):
+        _, steps = record("own.geiger", "-i", "16k", command=("./own",))
+        equal("an_allocator_of_its_own_has_an_advice", steps[:1],
+              ["geiger: to see all of own: build it without that allocator"])
+    _, steps = record("env.geiger", "-i", "16k", command=("env", "-i", "/bin/sleep", "2"))
+    equal("an_empty_environment_has_an_advice", steps[:1],
+          ["geiger: to see all of sleep: keep LD_PRELOAD in its environment: geiger env prints it"])
+
+
+def names():
+    if shutil.which("strip") is None:
+        skip("missing_names_lead_to_symbolize", "no strip")
+        return
+    subprocess.run(["strip", "-o", "stripped", PROGRAM], check=True)
+    _, steps = record("stripped.geiger", "-i", "16k", command=("./stripped", "level"))
+    check("missing_names_lead_to_symbolize",
+          None if len(steps) == 2 and "no name, most of them in stripped" in steps[0] else f"{steps}",
+          "it has two lines" if any(line.startswith(" ") for line in steps) else None)
+
+
 def silence():
     lines, _ = record("quiet.geiger", "-q", command=(PROGRAM, "grow"))
     equal("quiet_means_no_steps", lines, [])
@@ -86,6 +129,8 @@ def main():
     growth()
     width()
     both()
+    unprofiled()
+    names()
     silence()
 
 

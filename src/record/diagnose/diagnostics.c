@@ -48,6 +48,17 @@ static void GG_PRINTF(3, 4) tell(struct gg_findings *findings, struct gg_profile
 		snprintf(findings->hint, sizeof(findings->hint), "%s", text);
 }
 
+/*
+ * Keeps the advice about the first explanation, which is the hint of the last line.  `exe`: the
+ * program that it is about; advice: NULL if there is none.
+ */
+static void advise(struct gg_findings *findings, const char *exe, const char *advice)
+{
+	if (findings->hint_count == 1 && findings->advice[0] == '\0' && advice != NULL)
+		snprintf(findings->advice, sizeof(findings->advice), "to see all of %s: %s",
+		         gg_path_base(exe), advice);
+}
+
 /* --- another program --- */
 
 /* True if the process is known to have another root directory than the recorder. */
@@ -109,6 +120,10 @@ void gg_diagnostics_unseen_process(struct gg_findings *findings, struct gg_profi
 		gg_profile_writer_keep(writer, -ENOMEM);
 	tell(findings, writer, "process %u executed %s, which is not in the profile: %s", pid, exe,
 	     why);
+	advise(findings, exe,
+	       strstr(why, "without LD_PRELOAD") != NULL
+	               ? "keep LD_PRELOAD in its environment: geiger env prints it"
+	               : gg_preloadable_advice(exe));
 }
 
 /*
@@ -153,7 +168,21 @@ static bool has_own_heaps(const struct gg_target *target)
 	return false;
 }
 
-/* Returns the advice for a Python program.  geiger's adapter supports one version only. */
+/* Returns what to do about memory that did not come from malloc. */
+static const char *advice_on_memory(const char *exe)
+{
+	const char *advice = gg_preloadable_advice(exe);
+
+	if (advice != NULL)
+		return advice;
+	if (strcmp(gg_path_base(exe), "python3.11") == 0)
+		return "python3 -m geiger ...";
+	return strncmp(gg_path_base(exe), "python", 6) == 0
+	               ? "PYTHONMALLOC=malloc geiger record ..."
+	               : "geiger record --mmap ...";
+}
+
+/* Returns the explanation for a Python program.  geiger's adapter supports one version only. */
 static const char *why_python(const char *name)
 {
 	return strcmp(name, "python3.11") == 0
@@ -191,6 +220,7 @@ static bool tell_memory(struct gg_findings *findings, const struct gg_target *ta
 	     "process %u (%s) had %s of memory, of which malloc gave about %s: %s", target->pid,
 	     gg_path_base(exe), gg_size_format(held, held_text), gg_size_format(given, given_text),
 	     why);
+	advise(findings, exe, advice_on_memory(exe));
 	return true;
 }
 
@@ -209,9 +239,11 @@ static void tell_allocator(struct gg_findings *findings, const struct gg_target 
 		return;
 	if (gg_map_put(&findings->examined, key, 0) < 0)
 		gg_profile_writer_keep(target->writer, -ENOMEM);
-	if (!is_told && gg_preloadable_of(exe, why) == GG_PRELOADABLE_PART)
-		tell(findings, target->writer, "not all of process %u (%s) can be seen: %s",
-		     target->pid, gg_path_base(exe), why);
+	if (is_told || gg_preloadable_of(exe, why) != GG_PRELOADABLE_PART)
+		return;
+	tell(findings, target->writer, "not all of process %u (%s) can be seen: %s", target->pid,
+	     gg_path_base(exe), why);
+	advise(findings, exe, gg_preloadable_advice(exe));
 }
 
 void gg_diagnostics_add(struct gg_findings *findings, struct gg_member *member)
@@ -288,4 +320,20 @@ bool gg_diagnostics_of_session(const struct gg_findings *findings,
 	else if (writer->counts.taken_count == 0)
 		gg_diagnostics_unseen(writer, text);
 	return text[0] != '\0';
+}
+
+void gg_diagnostics_advice(const struct gg_findings *findings,
+                           const struct gg_profile_writer *writer, const char *command,
+                           char text[GG_DIAGNOSTIC_MAX])
+{
+	const char *advice = NULL;
+
+	if (findings->hint[0] == '\0' || writer->counts.process_count == 0)
+		advice = gg_launch_advice(command);
+	text[0] = '\0';
+	if (findings->advice[0] != '\0')
+		snprintf(text, GG_DIAGNOSTIC_MAX, "%s", findings->advice);
+	else if (advice != NULL)
+		snprintf(text, GG_DIAGNOSTIC_MAX, "to see all of %s: %s", gg_path_base(command),
+		         advice);
 }

@@ -36,5 +36,13 @@ bool gg_diagnostics_of_session(const struct gg_findings *findings,
                                const struct gg_profile_writer *writer, const char *command,
                                const char *ending, char text[GG_DIAGNOSTIC_MAX]);
 
+/*
+ * What the user can do about the explanation of gg_diagnostics_of_session(), if that is about
+ * programs that the profile lacks: "to see all of NAME: ..."; otherwise "".
+ */
+void gg_diagnostics_advice(const struct gg_findings *findings,
+                           const struct gg_profile_writer *writer, const char *command,
+                           char text[GG_DIAGNOSTIC_MAX]);
+
 /* Explains how much a program may have allocated although nothing was sampled. */
 void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_DIAGNOSTIC_MAX]);

@@ -15,9 +15,11 @@ enum { GG_FINDINGS_TEXT_MAX = 400 };
 struct gg_findings {
 	uint32_t hint_count;             /* of explanations, also those that got no note */
 	char hint[GG_FINDINGS_TEXT_MAX]; /* the first explanation; "": nothing was explained */
-	struct gg_map unseen;            /* programs without a region that a note reports */
-	uint64_t next_search_ns;         /* CLOCK_MONOTONIC: when unprofiled.c searches again */
-	struct gg_map examined;          /* programs whose files were searched for an allocator */
+	/* What to do about it, "to see all of NAME: ..."; "": nothing is known. */
+	char advice[GG_FINDINGS_TEXT_MAX];
+	struct gg_map unseen;    /* programs without a region that a note reports */
+	uint64_t next_search_ns; /* CLOCK_MONOTONIC: when unprofiled.c searches again */
+	struct gg_map examined;  /* programs whose files were searched for an allocator */
 };
 
 static inline void gg_findings_done(struct gg_findings *findings)

@@ -25,6 +25,14 @@
 /* Limits in bytes, sections, and bytes. */
 enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
 
+/* What a user can do with a program of that kind. */
+static const char advice_static[] = "link it dynamically, or with libgeiger: man libgeiger";
+static const char advice_go[] = "use Go's own runtime/pprof, then: geiger import";
+static const char advice_musl[] = "build it with glibc";
+static const char advice_allocator[] = "build it without that allocator";
+static const char advice_sanitizer[] = "build it without the sanitizer";
+static const char advice_privileges[] = "record it as the user that owns it";
+
 struct program {
 	int fd;
 	Elf64_Ehdr elf;
@@ -36,6 +44,7 @@ struct program {
 	bool is_sanitized;                 /* a symbol table names a sanitizer */
 	bool refuses;                      /* its loader fails with the agent, or complains */
 	char *why;
+	const char *advice; /* how to profile it nevertheless; NULL: geiger knows no way */
 };
 
 static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
@@ -188,15 +197,17 @@ static bool defines_allocator(struct program *program, const Elf64_Shdr *table)
 	}
 	found = sanitizer != NULL || allocator != NULL;
 	program->is_sanitized = sanitizer != NULL;
+	if (found)
+		program->advice = sanitizer != NULL ? advice_sanitizer : advice_allocator;
 	if (sanitizer != NULL)
 		snprintf(program->why, GG_PRELOADABLE_WHY_MAX,
 		         "it is built with %s, which has an allocator of its own that the agent "
-		         "does not hear",
+		         "cannot see",
 		         sanitizer);
 	else if (allocator != NULL)
 		snprintf(program->why, GG_PRELOADABLE_WHY_MAX,
 		         "it has an allocator of its own (%s is in the program), which the agent "
-		         "does not hear",
+		         "cannot see",
 		         allocator);
 	free(symbols);
 	free(names);
@@ -243,7 +254,8 @@ static enum gg_preloadable examine_elf(struct program *program)
 	if (!read_interpreter(program))
 		return GG_PRELOADABLE_ALL;
 	read_sections(program);
-	if (program->interpreter[0] == '\0')
+	if (program->interpreter[0] == '\0') {
+		program->advice = is_go(program) ? advice_go : advice_static;
 		return because(
 			program, GG_PRELOADABLE_NONE,
 			is_go(program)
@@ -251,15 +263,20 @@ static enum gg_preloadable examine_elf(struct program *program)
 				  "of its own, and a profiler (runtime/pprof)"
 				: "it is statically linked, so the loader cannot add the "
 				  "agent");
-	if (strstr(program->interpreter, "/ld-musl") != NULL)
+	}
+	if (strstr(program->interpreter, "/ld-musl") != NULL) {
+		program->advice = advice_musl;
 		return refused(program, "it is linked with musl, and the agent with glibc");
+	}
 	if (program->only_loading)
 		return GG_PRELOADABLE_ALL;
-	if (is_go(program))
+	if (is_go(program)) {
+		program->advice = advice_go;
 		return because(
 			program, GG_PRELOADABLE_PART,
 			"it is a Go program: Go has an allocator of its own, which the agent "
-			"does not hear, and a profiler (runtime/pprof)");
+			"cannot see, and a profiler (runtime/pprof)");
+	}
 	return has_allocator(program) ? GG_PRELOADABLE_PART : GG_PRELOADABLE_ALL;
 }
 
@@ -315,12 +332,18 @@ static void read_script(int fd, char interpreter[INTERPRETER_MAX])
 		snprintf(interpreter, INTERPRETER_MAX, "%.*s", (int)(end - at), at);
 }
 
+/* More than a reach: these follow from the same look at the file. */
+struct verdict {
+	bool refuses;       /* its loader fails with the agent, or complains */
+	const char *advice; /* how to profile it nevertheless, or NULL */
+};
+
 /*
  * Examines a program, or the interpreter of a script.  `is_interpreter`: the file is an interpreter
  * already, so it is not searched for another one, and two scripts that name each other do not loop.
  */
 static enum gg_preloadable examine(const char *path, bool is_interpreter, bool only_loading,
-                                   char why[GG_PRELOADABLE_WHY_MAX], bool *ret_refuses)
+                                   char why[GG_PRELOADABLE_WHY_MAX], struct verdict *ret_verdict)
 {
 	struct program program = { .why = why,
 		                   .left_bytes = READ_MAX,
@@ -330,7 +353,7 @@ static enum gg_preloadable examine(const char *path, bool is_interpreter, bool o
 	struct stat file;
 
 	why[0] = '\0';
-	*ret_refuses = false;
+	*ret_verdict = (struct verdict){ 0 };
 	program.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (program.fd < 0)
 		return GG_PRELOADABLE_ALL;
@@ -338,40 +361,51 @@ static enum gg_preloadable examine(const char *path, bool is_interpreter, bool o
 		close(program.fd);
 		return GG_PRELOADABLE_ALL;
 	}
-	if (gains_privileges(program.fd, &file))
+	if (gains_privileges(program.fd, &file)) {
+		program.advice = advice_privileges;
 		reach = because(&program, GG_PRELOADABLE_NONE,
 		                "it runs with more privileges than its caller (set-user-ID), where "
 		                "the loader takes no agent");
-	else if (read_at(program.fd, &program.elf, sizeof(program.elf), 0) &&
-	         memcmp(program.elf.e_ident, ELFMAG, SELFMAG) == 0)
+	} else if (read_at(program.fd, &program.elf, sizeof(program.elf), 0) &&
+	           memcmp(program.elf.e_ident, ELFMAG, SELFMAG) == 0) {
 		reach = examine_elf(&program);
-	else if (!is_interpreter)
+	} else if (!is_interpreter) {
 		read_script(program.fd, interpreter);
+	}
 	free(program.sections);
 	close(program.fd);
-	*ret_refuses = program.refuses;
-	return interpreter[0] == '/' ? examine(interpreter, true, only_loading, why, ret_refuses)
+	*ret_verdict = (struct verdict){ program.refuses, program.advice };
+	return interpreter[0] == '/' ? examine(interpreter, true, only_loading, why, ret_verdict)
 	                             : reach;
 }
 
 enum gg_preloadable gg_preloadable_of(const char *path, char why[GG_PRELOADABLE_WHY_MAX])
 {
-	bool refuses;
+	struct verdict verdict;
 
-	return examine(path, false, false, why, &refuses);
+	return examine(path, false, false, why, &verdict);
 }
 
 bool gg_preloadable_loads(const char *path, char why[GG_PRELOADABLE_WHY_MAX])
 {
-	bool refuses;
+	struct verdict verdict;
 
-	return examine(path, false, true, why, &refuses) != GG_PRELOADABLE_NONE;
+	return examine(path, false, true, why, &verdict) != GG_PRELOADABLE_NONE;
 }
 
 bool gg_preloadable_refuses(const char *path, char why[GG_PRELOADABLE_WHY_MAX])
 {
-	bool refuses;
+	struct verdict verdict;
 
-	examine(path, false, true, why, &refuses);
-	return refuses;
+	examine(path, false, true, why, &verdict);
+	return verdict.refuses;
+}
+
+const char *gg_preloadable_advice(const char *path)
+{
+	char why[GG_PRELOADABLE_WHY_MAX];
+	struct verdict verdict;
+
+	examine(path, false, false, why, &verdict);
+	return verdict.advice;
 }

@@ -127,6 +127,13 @@ enum gg_preloadable gg_launch_reach(const char *command, char why[GG_PRELOADABLE
 	return find_command(command, path) < 0 ? GG_PRELOADABLE_ALL : gg_preloadable_of(path, why);
 }
 
+const char *gg_launch_advice(const char *command)
+{
+	char path[GG_LAUNCH_PATH_MAX];
+
+	return find_command(command, path) < 0 ? NULL : gg_preloadable_advice(path);
+}
+
 bool gg_launch_refuses(const char *command)
 {
 	char path[GG_LAUNCH_PATH_MAX], why[GG_PRELOADABLE_WHY_MAX];

@@ -94,3 +94,6 @@ bool gg_launch_refuses(const char *command);
 
 /* gg_preloadable_of() for a command that is looked up in PATH. */
 enum gg_preloadable gg_launch_reach(const char *command, char why[GG_PRELOADABLE_WHY_MAX]);
+
+/* gg_preloadable_advice() of the program that the command executes. */
+const char *gg_launch_advice(const char *command);

@@ -34,6 +34,7 @@
 #include "base/printable.h"
 #include "base/size.h"
 #include "base/time_units.h"
+#include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
 #include "record/diagnose/unprofiled.h"
 #include "record/process/memory_readings.h"
@@ -536,7 +537,7 @@ static int complete(struct session *s)
 static void report(struct session *s)
 {
 	const struct gg_session_options *options = s->options;
-	char line[GG_ERROR_LINE_MAX];
+	char line[GG_ERROR_LINE_MAX], advice[GG_DIAGNOSTIC_MAX];
 
 	if (s->writer.status < 0) {
 		gg_error_format(s->error, line, sizeof(line));
@@ -556,8 +557,10 @@ static void report(struct session *s)
 		options->completed(gg_buf_text(&s->path), options->context);
 	if (!options->quiet)
 		gg_notes_print_summary(&s->processes, gg_buf_text(&s->path), options->command[0]);
-	if (options->closed != NULL)
-		options->closed(options->context);
+	if (options->closed == NULL)
+		return;
+	gg_diagnostics_advice(&s->processes.findings, &s->writer, options->command[0], advice);
+	options->closed(advice, options->context);
 }
 
 /*

@@ -43,8 +43,11 @@ struct gg_session_options {
 	bool no_symbols; /* leaves functions and lines to gg_symbolize() */
 	/* Called when the profile is complete and closed, before the closing line; or NULL. */
 	void (*completed)(const char *path, void *context);
-	/* Called after the closing line of a complete profile; or NULL. */
-	void (*closed)(void *context);
+	/*
+	 * Called after the closing line of a complete profile; or NULL.  `advice` is what to do
+	 * about programs that the profile lacks; "": nothing.
+	 */
+	void (*closed)(const char *advice, void *context);
 	void *context;
 };
 
