@@ -49,8 +49,8 @@ static void GG_PRINTF(3, 4) tell(struct gg_findings *findings, struct gg_profile
 }
 
 /*
- * Keeps the advice about the first explanation, which is the hint of the last line.  `exe`: the
- * program that it is about; advice: NULL if there is none.
+ * Keeps the advice about the first explanation, which is the hint of the last line.  The
+ * advice is about the program `exe`, and may be NULL.
  */
 static void advise(struct gg_findings *findings, const char *exe, const char *advice)
 {

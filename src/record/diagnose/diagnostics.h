@@ -37,8 +37,8 @@ bool gg_diagnostics_of_session(const struct gg_findings *findings,
                                const char *ending, char text[GG_DIAGNOSTIC_MAX]);
 
 /*
- * What the user can do about the explanation of gg_diagnostics_of_session(), if that is about
- * programs that the profile lacks: "to see all of NAME: ..."; otherwise "".
+ * Writes an advice on the explanation of gg_diagnostics_of_session(), "to see all of NAME: ...".
+ * The text is "" if that is not about a program that the profile lacks.
  */
 void gg_diagnostics_advice(const struct gg_findings *findings,
                            const struct gg_profile_writer *writer, const char *command,

@@ -25,7 +25,7 @@
 /* Limits in bytes, sections, and bytes. */
 enum { READ_MAX = 256 << 20, SECTIONS_MAX = 4096, INTERPRETER_MAX = 256 };
 
-/* What a user can do with a program of that kind. */
+/* Advice on each kind of program. */
 static const char advice_static[] = "link it dynamically, or with libgeiger: man libgeiger";
 static const char advice_go[] = "use Go's own runtime/pprof, then: geiger import";
 static const char advice_musl[] = "build it with glibc";
