@@ -15,7 +15,7 @@ enum { GG_FINDINGS_TEXT_MAX = 400 };
 struct gg_findings {
 	uint32_t hint_count;             /* of explanations, also those that got no note */
 	char hint[GG_FINDINGS_TEXT_MAX]; /* the first explanation; "": nothing was explained */
-	/* An advice on the hint, "to see all of NAME: ..."; "": there is none. */
+	/* An advice on the hint, "to see all of NAME: ...", or "" */
 	char advice[GG_FINDINGS_TEXT_MAX];
 	struct gg_map unseen;    /* programs without a region that a note reports */
 	uint64_t next_search_ns; /* CLOCK_MONOTONIC: when unprofiled.c searches again */

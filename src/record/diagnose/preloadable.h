@@ -37,5 +37,5 @@ bool gg_preloadable_refuses(const char *path, char why[GG_PRELOADABLE_WHY_MAX]);
 /* True unless gg_preloadable_of() is GG_PRELOADABLE_NONE; does not read the symbol tables. */
 bool gg_preloadable_loads(const char *path, char why[GG_PRELOADABLE_WHY_MAX]);
 
-/* Returns advice on a program that is not GG_PRELOADABLE_ALL, as a phrase; NULL: there is none. */
+/* Returns advice on a program that is not GG_PRELOADABLE_ALL, as a phrase, or NULL. */
 const char *gg_preloadable_advice(const char *path);
