@@ -6,8 +6,7 @@
 # packages: python3.11-minimal
 # modules: python3
 # interval: 64k
-# reason: Debian's python3 has names of its exported functions alone. Others are named by the
-#   address at which they begin.
+# reason: Debian's python3 has names of its exported functions alone.
 # shellcheck source=tests/programs/workload.sh
 . "$(dirname "$0")/workload.sh"
 needs /usr/bin/python3

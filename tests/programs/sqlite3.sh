@@ -6,8 +6,7 @@
 # packages: sqlite3 libsqlite3-0
 # modules: libsqlite3 sqlite3
 # interval: 16k
-# reason: Debian's libsqlite3 has names of its exported functions alone. Others are named by the
-#   address at which they begin.
+# reason: Debian's libsqlite3 has names of its exported functions alone.
 # shellcheck source=tests/programs/workload.sh
 . "$(dirname "$0")/workload.sh"
 needs sqlite3

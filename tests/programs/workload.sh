@@ -4,7 +4,7 @@
 # workload.sh - what the workloads of tests/programs share.
 #
 #   needs PROGRAM...      skips the program, with the reason, unless all are installed
-#   record COMMAND...     runs the command under `geiger record`, in the background as well
+#   record COMMAND...     runs the command under `geiger record`
 #   as_nobody COMMAND...  runs the command as a user that is not root
 #   wait_for SECONDS COMMAND...  repeats the command until it succeeds
 #   serve COMMAND...      starts a server under `geiger record`; `stop SIGNAL` ends it
@@ -51,7 +51,9 @@ wait_for() {
 
 server=''
 serve() {
-	record "$@" &
+	# Not record(): a function in the background is a shell, which would get the signal.
+	# shellcheck disable=SC2086
+	$RECORD "$@" &
 	server=$!
 	trap 'kill -TERM "$server" 2>/dev/null; wait "$server"' EXIT
 }

@@ -6,7 +6,7 @@
 # packages: xz-utils liblzma5
 # modules: liblzma xz
 # interval: 64k
-# reason: Debian's liblzma has no symbols, so a function is named by the address at which it begins.
+# reason: Debian's liblzma has names of its exported functions alone.
 # shellcheck source=tests/programs/workload.sh
 . "$(dirname "$0")/workload.sh"
 needs xz

@@ -29,6 +29,58 @@ static const char *const names[] = {
 	"__asprintf_chk",
 	"__vasprintf_chk",
 	"__vasprintf_internal",
+	"_IO_file_doallocate",
+	"__GI__IO_file_doallocate",
+	"_IO_doallocbuf",
+	"__GI__IO_doallocbuf",
+	"__fopen_internal",
+	"_IO_file_overflow",
+	"_IO_new_file_overflow",
+	"__GI__IO_file_overflow",
+	"_IO_file_underflow",
+	"_IO_new_file_underflow",
+	"__GI__IO_file_underflow",
+	"_IO_file_xsputn",
+	"_IO_new_file_xsputn",
+	"__GI__IO_file_xsputn",
+	"_IO_file_xsgetn",
+	"__GI__IO_file_xsgetn",
+	"__overflow",
+	"__GI___overflow",
+	"__underflow",
+	"__uflow",
+	"__GI___uflow",
+	"_IO_default_uflow",
+	"__vfprintf_internal",
+	"vfprintf",
+	"fprintf",
+	"printf",
+	"puts",
+	"_IO_puts",
+	"fputs",
+	"_IO_fputs",
+	"fputc",
+	"putc",
+	"fwrite",
+	"_IO_fwrite",
+	"fread",
+	"_IO_fread",
+	"__fread_chk",
+	"fgets",
+	"_IO_fgets",
+	"getc",
+	"_IO_getc",
+	"getdelim",
+	"__getdelim",
+	"_IO_getdelim",
+	"__GI___getdelim",
+	"getline",
+	"fopen",
+	"fopen64",
+	"_IO_fopen",
+	"_IO_new_fopen",
+	"fdopen",
+	"_IO_new_fdopen",
 	/* the names that GNU programs, git, bash and many others give them */
 	"xmalloc",
 	"xmalloc0",
@@ -73,6 +125,14 @@ static const char *const names[] = {
 	"pg_strdup",
 	"ggc_internal_alloc",
 	"ggc_internal_cleared_alloc",
+	"_obstack_newchunk",
+	"_obstack_begin",
+	"_obstack_begin_1",
+	"_obstack_begin_worker",
+	"rpl_obstack_newchunk",
+	"call_chunkfun",
+	"memory_block_pool::allocate",
+	"pool_allocator::allocate",
 	/* glib */
 	"g_malloc",
 	"g_malloc0",
@@ -111,6 +171,17 @@ static const char *const names[] = {
 	"ztryrealloc_usable",
 	"ztryrealloc_usable_internal",
 	"zstrdup",
+	"sdsnew",
+	"sdsnewlen",
+	"_sdsnewlen",
+	"sdsempty",
+	"sdsdup",
+	"sdscatlen",
+	"sdsMakeRoomFor",
+	"_sdsMakeRoomFor",
+	"sdsMakeRoomForNonGreedy",
+	"sdsResize",
+	"sdsRemoveFreeSpace",
 	/* sqlite3 */
 	"sqlite3MemMalloc",
 	"sqlite3MemRealloc",
@@ -141,10 +212,25 @@ static const char *const names[] = {
 	"CRYPTO_strdup",
 	"CRYPTO_strndup",
 	"CRYPTO_memdup",
+	"BUF_MEM_grow",
+	"BUF_MEM_grow_clean",
 	/* nginx */
 	"ngx_alloc",
 	"ngx_calloc",
 	"ngx_memalign",
+	"ngx_create_pool",
+	"ngx_palloc",
+	"ngx_pnalloc",
+	"ngx_pcalloc",
+	"ngx_pmemalign",
+	"ngx_palloc_small",
+	"ngx_palloc_block",
+	"ngx_palloc_large",
+	"ngx_pstrdup",
+	"ngx_create_temp_buf",
+	"ngx_array_push",
+	"ngx_array_push_n",
+	"ngx_list_push",
 	/* postgres */
 	"palloc",
 	"palloc0",
@@ -164,6 +250,129 @@ static const char *const names[] = {
 	"AllocSetAllocFromNewBlock",
 	"GenerationAlloc",
 	"SlabAlloc",
+	"AllocSetContextCreateInternal",
+	"AllocSetContextCreateExtended",
+	"GenerationContextCreate",
+	"SlabContextCreate",
+	"enlargeStringInfo",
+	"makeStringInfo",
+	"initStringInfo",
+	/* mariadb and mysql */
+	"my_malloc",
+	"my_realloc",
+	"my_raw_malloc",
+	"my_raw_realloc",
+	"my_multi_malloc",
+	"my_multi_malloc_large",
+	"my_large_malloc",
+	"my_strdup",
+	"my_strndup",
+	"my_memdup",
+	"my_once_alloc",
+	"my_once_strdup",
+	"my_once_memdup",
+	"alloc_root",
+	"root_alloc",
+	"multi_alloc_root",
+	"strdup_root",
+	"strmake_root",
+	"memdup_root",
+	"sql_alloc",
+	"thd_alloc",
+	"mem_heap_create_block_func",
+	"mem_heap_add_block",
+	"init_dynamic_array2",
+	"alloc_dynamic",
+	"allocate_dynamic",
+	"String::real_alloc",
+	"String::realloc_raw",
+	"Binary_string::alloc",
+	"Binary_string::real_alloc",
+	"Binary_string::realloc_raw",
+	/* ImageMagick and GraphicsMagick */
+	"AcquireMagickMemory",
+	"AcquireQuantumMemory",
+	"AcquireAlignedMemory",
+	"AcquireVirtualMemory",
+	"AcquireCriticalMemory",
+	"ResizeMagickMemory",
+	"ResizeQuantumMemory",
+	"AcquireString",
+	"CloneString",
+	"ConstantString",
+	"MagickMalloc",
+	"MagickMallocAligned",
+	"MagickMallocArray",
+	"MagickMallocAlignedArray",
+	"MagickMallocCleared",
+	"MagickRealloc",
+	"AllocateString",
+	/* Ghostscript */
+	"gs_heap_alloc_bytes",
+	"gs_heap_alloc_bytes_immovable",
+	"gs_heap_alloc_struct",
+	"gs_heap_alloc_struct_immovable",
+	"gs_heap_alloc_byte_array",
+	"gs_heap_alloc_struct_array",
+	"gs_heap_resize_object",
+	"gs_malloc",
+	"alloc_acquire_clump",
+	"alloc_obj",
+	"i_alloc_bytes",
+	"i_alloc_struct",
+	"i_alloc_byte_array",
+	/* vim */
+	"alloc",
+	"alloc_clear",
+	"alloc_id",
+	"alloc_clear_id",
+	"lalloc",
+	"lalloc_clear",
+	"lalloc_id",
+	"mem_realloc",
+	"vim_strsave",
+	"vim_strnsave",
+	"ga_grow",
+	"ga_grow_inner",
+	/* the Java virtual machine */
+	"os::malloc",
+	"os::realloc",
+	"os::strdup",
+	"os::strdup_check_oom",
+	"AllocateHeap",
+	"ReallocateHeap",
+	"Arena::Arena",
+	"Arena::grow",
+	"Arena::Arealloc",
+	"Arena::Amalloc",
+	"ChunkPool::allocate",
+	"ChunkPool::allocate_chunk",
+	"Chunk::operator new",
+	"resource_allocate_bytes",
+	"resource_reallocate_bytes",
+	"ResourceObj::operator new",
+	"AnyObj::operator new",
+	"CHeapObjBase::operator new",
+	/* V8 and node */
+	"v8::internal::AllocWithRetry",
+	"v8::internal::AlignedAllocWithRetry",
+	"v8::internal::AlignedAlloc",
+	"v8::internal::Zone::Expand",
+	"v8::internal::Zone::NewExpand",
+	"v8::internal::AccountingAllocator::AllocateSegment",
+	"v8::internal::Heap::AllocateExternalBackingStore",
+	"v8::internal::BackingStore::Allocate",
+	"v8::ArrayBuffer::NewBackingStore",
+	"v8::ArrayBuffer::NewBackingStoreForNodeLTS",
+	"node::NodeArrayBufferAllocator::Allocate",
+	"node::NodeArrayBufferAllocator::AllocateUninitialized",
+	"node::NodeArrayBufferAllocator::Reallocate",
+	"node::Malloc",
+	"node::Realloc",
+	"node::UncheckedMalloc",
+	"node::UncheckedCalloc",
+	"node::UncheckedRealloc",
+	"v8::internal::Malloced::operator new",
 	/* php */
 	"_emalloc",
 	"_ecalloc",
@@ -259,18 +468,46 @@ static const char *const names[] = {
  * neither is std::thread, which calls everything.
  */
 static const char *const scopes[] = {
-	"std::",        "__gnu_cxx::",  "alloc::",         "core::",          "hashbrown::",
-	"<std::",       "<alloc::",     "<core::",         "<hashbrown::",    "<T as alloc::",
-	"<T as core::", "<I as core::", "<[T] as alloc::", "<str as alloc::", "<T as std::",
+	"std::",  "__gnu_cxx::", "alloc::", "core::",       "hashbrown::",
+	"<std::", "<alloc::",    "<core::", "<hashbrown::",
 };
+
+static bool is_in_library(const char *name)
+{
+	for (size_t i = 0; i < GG_COUNT(scopes); i++)
+		if (strncmp(name, scopes[i], strlen(scopes[i])) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Rust writes a trait's function as `<Type as trait>::function`.  If the type is a parameter (T,
+ * &mut W, [T]), the function is the library's own.  If it has a name, it is the program's.
+ */
+static bool is_generic_impl(const char *function)
+{
+	const char *at = function;
+
+	if (*at++ != '<')
+		return false;
+	at += *at == '&';
+	at += strncmp(at, "mut ", 4) == 0 ? 4 : 0;
+	at += *at == '[';
+	if (*at < 'A' || *at > 'Z')
+		return false;
+	at++;
+	at += *at == ']';
+	if (strncmp(at, " as ", 4) != 0)
+		return false;
+	return is_in_library(at + 4);
+}
 
 bool gg_symbol_is_wrapper(const char *function)
 {
 	size_t length = strcspn(function, "(@");
 
-	for (size_t i = 0; i < GG_COUNT(scopes); i++)
-		if (strncmp(function, scopes[i], strlen(scopes[i])) == 0)
-			return true;
+	if (is_in_library(function) || is_generic_impl(function))
+		return true;
 	for (size_t i = 0; i < GG_COUNT(names); i++)
 		if (strlen(names[i]) == length && memcmp(names[i], function, length) == 0)
 			return true;
