@@ -131,7 +131,7 @@ static void choose_addresses(struct modules *m)
 /* Resident bytes of this process and its children, now; the most of it is kept. */
 static size_t most_resident_kb;
 
-static void watch_memory(void *context, uint64_t done_count, uint64_t total_count)
+static void watch_memory(void *context, uint64_t done_count, uint64_t total_count, const char *what)
 {
 	char command[128], line[64];
 	size_t kb = 0;
@@ -140,6 +140,7 @@ static void watch_memory(void *context, uint64_t done_count, uint64_t total_coun
 	(void)context;
 	(void)done_count;
 	(void)total_count;
+	(void)what;
 	snprintf(command, sizeof(command), "ps -o rss= -p %d --ppid %d", (int)getpid(),
 	         (int)getpid());
 	list = popen(command, "r"); // NOLINT
@@ -206,6 +207,7 @@ static void run(const struct modules *m, const char *title, struct gg_symbol_opt
 static void run_all(const struct modules *m)
 {
 	char cache[2 * PATH_BYTES];
+	const struct gg_progress watched = { .report = watch_memory };
 	struct rusage usage;
 
 	snprintf(cache, sizeof(cache), "%s/cache", m->dir);
@@ -213,8 +215,7 @@ static void run_all(const struct modules *m)
 	run(m, "no cache, one worker",
 	    (struct gg_symbol_options){ .cache_dir = "", .offline = true, .workers = 1 });
 	run(m, "no cache, memory watched",
-	    (struct gg_symbol_options){
-		    .cache_dir = "", .offline = true, .progress = watch_memory });
+	    (struct gg_symbol_options){ .cache_dir = "", .offline = true, .progress = &watched });
 	run(m, "first run with a cache",
 	    (struct gg_symbol_options){ .cache_dir = cache, .offline = true });
 	run(m, "second run with it",

@@ -20,6 +20,7 @@
 #include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
+#include "cli/progress_line.h"
 #include "record/regions/find_region.h"
 #include "record/regions/process_alive.h"
 #include "record/regions/region_profile.h"
@@ -298,8 +299,15 @@ static int take_snapshot(struct gg_invocation *invocation, char *path, const cha
 {
 	const struct control_options *given = invocation->options;
 	struct gg_salvage salvage;
-	int status = gg_region_profile_salvage(&path, 1, output, &salvage, invocation->error);
+	struct gg_progress_line line;
+	int status;
 
+	if (given->quiet)
+		gg_progress_line_forbid();
+	gg_progress_line_init(&line);
+	status = gg_region_profile_salvage(&path, 1, output, &line.progress, &salvage,
+	                                   invocation->error);
+	gg_progress_line_end(&line);
 	if (status == 0 && !given->quiet && salvage.why[0] != '\0')
 		fprintf(stderr, "geiger: wrote %s: nothing was sampled: %s\n", GG_PRINTABLE(output),
 		        GG_PRINTABLE(salvage.why));

@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
-#include "base/time_units.h"
 #include "cli/command.h"
 #include "cli/profiles.h"
+#include "cli/progress_line.h"
 #include "cli/query_options.h"
 #include "cli/suggest.h"
 #include "format/export/export.h"
@@ -64,36 +63,6 @@ static int choose_format(const struct export_options *options,
 }
 
 /*
- * A progress line on the terminal.  It appears after AFTER_NS, because people wait that long
- * without wondering, and changes every SHOW_EVERY_NS.
- */
-struct progress {
-	uint64_t from_ns, last_ns;
-	bool is_shown;
-	const char *what;
-};
-
-#define AFTER_NS      GG_NS_PER_S
-#define SHOW_EVERY_NS UINT64_C(200000000)
-
-static void show_progress(void *context, uint64_t done_count, uint64_t total_count)
-{
-	enum { WIDTH = 30 };
-	struct progress *progress = context;
-	uint64_t now_ns = gg_clock_monotonic_ns();
-	int filled = total_count > 0 ? (int)(done_count * WIDTH / total_count) : 0;
-
-	if (now_ns - progress->from_ns < AFTER_NS || now_ns - progress->last_ns < SHOW_EVERY_NS)
-		return;
-	progress->last_ns = now_ns;
-	progress->is_shown = true;
-	fprintf(stderr, "\rgeiger: %s [%.*s%*s] %3.0f %%\033[K", progress->what, filled,
-	        "##############################", WIDTH - filled, "",
-	        total_count > 0 ? 100.0 * (double)done_count / (double)total_count : 0);
-	fflush(stderr);
-}
-
-/*
  * Formats of one metric have the memory that is live at the end, unless the user asks for another
  * metric.  If nothing is live, the file is empty.  Only standard error can tell the user why.
  */
@@ -126,7 +95,7 @@ static int export_model(const struct gg_model *model, const struct gg_query *que
 {
 	const struct export_options *options = invocation->options;
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	struct progress progress = { .from_ns = gg_clock_monotonic_ns(), .what = format->name };
+	struct gg_progress_line line;
 	struct gg_export job = { .out = &out, .error = invocation->error };
 	struct gg_extract *extract;
 	int status = gg_extract_make(&extract, model, query, options->common.confidence,
@@ -135,14 +104,10 @@ static int export_model(const struct gg_model *model, const struct gg_query *que
 	if (status < 0)
 		return status;
 	job.extract = extract;
-	/* In a log file the bar's control characters would be noise. */
-	if (isatty(STDERR_FILENO)) {
-		job.progress = show_progress;
-		job.progress_context = &progress;
-	}
+	gg_progress_line_init(&line);
+	job.progress = &line.progress;
 	status = gg_export_write(format, &job);
-	if (progress.is_shown)
-		fputs("\r\033[K", stderr);
+	gg_progress_line_end(&line);
 	if (status == 0)
 		status = gg_cli_save(options->output, &out, invocation->error);
 	if (status == 0)

@@ -18,6 +18,7 @@
 #include "base/size.h"
 #include "cli/command.h"
 #include "cli/profiles.h"
+#include "cli/progress_line.h"
 #include "page/page.h"
 #include "query/normalize.h"
 #include "query/query.h"
@@ -140,6 +141,8 @@ static int run(struct gg_invocation *invocation)
 	struct gg_model *model = NULL, *before = NULL;
 	int status = check(invocation);
 
+	if (options->quiet)
+		gg_progress_line_forbid();
 	if (status == 0)
 		status = gg_cli_read(&model, invocation->operands[0], &options->frames,
 		                     invocation->error);

@@ -15,7 +15,7 @@
 #include "base/printable.h"
 #include "base/scratch.h"
 #include "cli/command.h"
-#include "cli/progress.h"
+#include "cli/progress_line.h"
 #include "format/import/import.h"
 
 enum { METRIC_LIVE, METRIC_ALLOCATED };
@@ -46,11 +46,6 @@ static const struct gg_option import_option_table[] = {
 
 static const struct import_options defaults = { .output = "imported.geiger" };
 
-static void show_progress(void *context, uint64_t done_bytes, uint64_t size_bytes)
-{
-	gg_progress_show(context, done_bytes, size_bytes);
-}
-
 static int import_file(struct gg_profile *profile, const char *path, uint64_t max_size_bytes,
                        const struct gg_import_options *options, struct gg_import_result *result,
                        struct gg_error *error)
@@ -76,9 +71,9 @@ static int import_all(struct gg_profile *profile, const struct gg_invocation *in
 		status = import_file(profile, invocation->operands[i], given->max_size_bytes,
 		                     options, &results[i], invocation->error);
 		/*
-		 * Removes the bar before the line of the result, or of the error, takes its place.
+		 * Erases the line before that of the result, or of the error, takes its place.
 		 */
-		gg_progress_end(options->progress_context);
+		gg_progress_end(options->progress);
 		if (status == 0 && !given->quiet)
 			fprintf(stderr, "geiger: %s: %s, %" PRIu64 " row%s\n",
 			        GG_PRINTABLE(invocation->operands[i]), results[i].format,
@@ -88,21 +83,24 @@ static int import_all(struct gg_profile *profile, const struct gg_invocation *in
 		/* The session comes last, because it belongs to all imported files. */
 		status = gg_import_session(profile, results, (size_t)invocation->operand_count,
 		                           invocation->error);
-	return status == 0 ? gg_profile_finish(profile, invocation->error) : status;
+	if (status == 0) {
+		gg_profile_report_progress(profile, options->progress);
+		status = gg_profile_finish(profile, invocation->error);
+	}
+	gg_progress_end(options->progress);
+	return status;
 }
 
 static int run_import(struct gg_invocation *invocation)
 {
 	const struct import_options *given = invocation->options;
 	struct gg_import_label labels[GG_OPTION_PAIRS_MAX];
-	/* One bar serves all files and starts again with each. */
-	struct gg_progress progress = gg_progress_begin("reading", given->quiet);
+	struct gg_progress_line line; /* one for all files; it begins again with each */
 	struct gg_import_options options = { .labels = labels,
 		                             .label_count = given->labels.count,
 		                             .is_allocated = given->metric == METRIC_ALLOCATED,
 		                             .ignore_files = given->ignore_files,
-		                             .progress = show_progress,
-		                             .progress_context = &progress };
+		                             .progress = &line.progress };
 	struct gg_import_result *results;
 	struct gg_profile *profile;
 	int status;
@@ -117,6 +115,9 @@ static int run_import(struct gg_invocation *invocation)
 	results = calloc((size_t)invocation->operand_count, sizeof(*results));
 	if (results == NULL)
 		return gg_error_memory(invocation->error, "import");
+	if (given->quiet)
+		gg_progress_line_forbid();
+	gg_progress_line_init(&line);
 	gg_scratch_remove_at_signals();
 	/* The profile appears under its name only when it is complete. */
 	status = gg_profile_create_whole(&profile, given->output, invocation->error);

@@ -13,7 +13,7 @@
 #include "base/scratch.h"
 #include "cli/command.h"
 #include "cli/profiles.h"
-#include "cli/progress.h"
+#include "cli/progress_line.h"
 #include "format/merge/merge.h"
 #include "region/layout.h"
 
@@ -84,29 +84,29 @@ static int open_any(struct gg_profile **ret_profile, const char *path, struct gg
 		return status;
 	if (is_ours(input) && strcmp(path, "-") != 0) {
 		gg_input_close(input);
-		return gg_cli_open_profile(ret_profile, path, error);
+		return gg_cli_open_profile(ret_profile, path, NULL, error);
 	}
 	status = import_in_memory(ret_profile, input, error);
 	gg_input_close(input);
 	return status;
 }
 
-static int merge_all(struct gg_merge *merge, const struct gg_invocation *invocation, bool quiet)
+static int merge_all(struct gg_merge *merge, const struct gg_invocation *invocation,
+                     const struct gg_progress *progress)
 {
-	struct gg_progress progress = gg_progress_begin("merging", quiet);
 	int status = 0;
 
 	for (int i = 0; i < invocation->operand_count && status == 0; i++) {
 		struct gg_profile *profile;
 
-		gg_progress_show(&progress, (uint64_t)i, (uint64_t)invocation->operand_count);
+		gg_progress_report(progress, (uint64_t)i, (uint64_t)invocation->operand_count,
+		                   "merging profiles");
 		status = open_any(&profile, invocation->operands[i], invocation->error);
 		if (status < 0)
 			break;
 		status = gg_merge_add(merge, profile, invocation->error);
 		gg_profile_close(profile);
 	}
-	gg_progress_end(&progress);
 	return status == 0 ? gg_merge_finish(merge, invocation->error) : status;
 }
 
@@ -115,6 +115,7 @@ static int run_merge(struct gg_invocation *invocation)
 	const struct merge_options *given = invocation->options;
 	struct gg_import_label labels[GG_OPTION_PAIRS_MAX];
 	struct gg_merge_options options = { labels, given->labels.count, given->hosts };
+	struct gg_progress_line line;
 	struct gg_profile *out;
 	struct gg_merge *merge = NULL;
 	int status = 0;
@@ -129,6 +130,9 @@ static int run_merge(struct gg_invocation *invocation)
 	for (int i = 0; i < invocation->operand_count && status == 0; i++)
 		status = gg_cli_check_output("merge", invocation->operands[i], given->output,
 		                             invocation->error);
+	if (given->quiet)
+		gg_progress_line_forbid();
+	gg_progress_line_init(&line);
 	gg_scratch_remove_at_signals();
 	if (status == 0)
 		status = gg_profile_create_whole(&out, given->output, invocation->error);
@@ -136,11 +140,14 @@ static int run_merge(struct gg_invocation *invocation)
 		return status;
 	status = gg_merge_new(&merge, out, &options, invocation->error);
 	if (status == 0)
-		status = merge_all(merge, invocation, given->quiet);
+		status = merge_all(merge, invocation, &line.progress);
 	gg_merge_free(merge);
-	if (status == 0)
+	if (status == 0) {
+		gg_profile_report_progress(out, &line.progress);
 		status = gg_profile_finish(out, invocation->error);
+	}
 	gg_profile_close(out);
+	gg_progress_line_end(&line);
 	if (status == 0 && !given->quiet)
 		fprintf(stderr, "geiger: wrote %s: the sum of %d profile%s\n",
 		        GG_PRINTABLE(given->output), invocation->operand_count,

@@ -12,6 +12,7 @@
 #include "cli/metric.h"
 #include "cli/next_steps.h"
 #include "cli/profiles.h"
+#include "cli/progress_line.h"
 #include "cli/query_options.h"
 #include "cli/sampling.h"
 #include "query/query.h"
@@ -134,6 +135,7 @@ static int run_record(struct gg_invocation *invocation)
 		.closed = given->quiet ? NULL : print_steps,
 		.context = &steps,
 	};
+	struct gg_progress_line line;
 	int exit_status, status;
 
 	options.command[invocation->operand_count] = NULL; /* ends the list */
@@ -144,6 +146,10 @@ static int run_record(struct gg_invocation *invocation)
 	status = gg_cli_check_sampling(sampling, "record", invocation->error);
 	if (status < 0)
 		return status;
+	if (given->quiet)
+		gg_progress_line_forbid();
+	gg_progress_line_init(&line);
+	options.progress = &line.progress;
 	status = gg_session_run(&options, &exit_status, invocation->error);
 	gg_next_steps_done(&steps);
 	if (status < 0)

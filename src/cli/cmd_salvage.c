@@ -12,6 +12,7 @@
 
 #include "base/printable.h"
 #include "cli/command.h"
+#include "cli/progress_line.h"
 #include "record/regions/region_profile.h"
 
 struct salvage_options {
@@ -32,6 +33,7 @@ static const struct salvage_options defaults = { .output = "salvaged.geiger" };
 static int run_salvage(struct gg_invocation *invocation)
 {
 	const struct salvage_options *given = invocation->options;
+	struct gg_progress_line line;
 	struct gg_salvage salvage;
 	int status;
 
@@ -39,8 +41,13 @@ static int run_salvage(struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "salvage",
 		                    "'geiger ls' lists the regions of this machine.",
 		                    "no region given");
+	if (given->quiet)
+		gg_progress_line_forbid();
+	gg_progress_line_init(&line);
 	status = gg_region_profile_salvage(invocation->operands, invocation->operand_count,
-	                                   given->output, &salvage, invocation->error);
+	                                   given->output, &line.progress, &salvage,
+	                                   invocation->error);
+	gg_progress_line_end(&line);
 	if (status == 0 && !given->quiet && salvage.why[0] != '\0')
 		fprintf(stderr, "geiger: wrote %s: nothing was sampled in %u region%s: %s\n",
 		        GG_PRINTABLE(given->output), salvage.region_count,

@@ -279,7 +279,7 @@ static int run_sql(struct gg_invocation *invocation)
 	if (options->csv && options->json)
 		return gg_error_set(error, -EINVAL, "sql", "Give one of the two.",
 		                    "both --csv and --json");
-	status = gg_region_profile_open(&profile, invocation->operands[0], error);
+	status = gg_region_profile_open(&profile, invocation->operands[0], NULL, error);
 	if (status < 0)
 		return status;
 	status = gg_sql_query_new(

@@ -12,6 +12,7 @@
 
 #include "base/size.h"
 #include "cli/command.h"
+#include "cli/progress_line.h"
 #include "record/regions/unfinished_profiles.h"
 #include "record/symbols/symbolize.h"
 
@@ -39,9 +40,19 @@ static int symbolize(struct gg_profile *profile, const struct symbolize_options 
 		.debug_dirs = given->debug_dir != NULL ? debug_dirs : NULL,
 		.offline = given->offline,
 	};
-	int status = gg_symbolize(profile, &options, result, error);
+	struct gg_progress_line line;
+	int status;
 
-	return status == 0 ? gg_profile_finish(profile, error) : status;
+	gg_progress_line_init(&line);
+	options.progress = &line.progress;
+	status = gg_symbolize(profile, &options, result, error);
+	if (status == 0) {
+		gg_profile_report_progress(profile, &line.progress);
+		status = gg_profile_finish(profile, error);
+		gg_profile_report_progress(profile, NULL); /* the line ends here */
+	}
+	gg_progress_line_end(&line);
+	return status;
 }
 
 static int run_symbolize(struct gg_invocation *invocation)

@@ -6,27 +6,34 @@
 #include <sys/stat.h>
 
 #include "base/scratch.h"
+#include "cli/progress_line.h"
 #include "format/codec/save_file.h"
 #include "query/query.h"
 #include "record/regions/region_profile.h"
 
-int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path,
+                        const struct gg_progress *progress, struct gg_error *error)
 {
-	return gg_region_profile_open_complete(ret_profile, path, error);
+	return gg_region_profile_open_complete(ret_profile, path, progress, error);
 }
 
 int gg_cli_read(struct gg_model **ret_model, const char *path,
                 const struct gg_frame_selection *frames, struct gg_error *error)
 {
 	struct gg_model_options options = { 0 };
+	struct gg_progress_line line;
 	struct gg_profile *profile;
-	int status = gg_cli_open_profile(&profile, path, error);
+	int status;
 
-	if (status < 0)
-		return status;
-	gg_frame_selection_options(frames, &options);
-	status = gg_model_load(ret_model, &profile, 1, &options, error);
-	gg_profile_close(profile); /* the model has copies of everything that it needs */
+	gg_progress_line_init(&line);
+	status = gg_cli_open_profile(&profile, path, &line.progress, error);
+	if (status == 0) {
+		gg_frame_selection_options(frames, &options);
+		options.progress = &line.progress;
+		status = gg_model_load(ret_model, &profile, 1, &options, error);
+		gg_profile_close(profile); /* the model has copies of everything that it needs */
+	}
+	gg_progress_line_end(&line);
 	return status;
 }
 

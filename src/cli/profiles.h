@@ -18,7 +18,7 @@
  * Opens the PROFILE operand of a command.  Only this function knows which kinds of files are valid.
  */
 GG_MUST_CHECK int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path,
-                                      struct gg_error *error);
+                                      const struct gg_progress *progress, struct gg_error *error);
 
 /*
  * Opens and reads a profile.  gg_cli_load() also hides the frames that are not selected.  After

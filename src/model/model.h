@@ -43,6 +43,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "profile/profile.h"
 #include "stats/estimate/tally.h"
 
@@ -255,6 +256,7 @@ struct gg_model_options {
 	 */
 	int (*more_lines)(gg_line_visit *visit, void *visitor, void *context);
 	void *context;
+	const struct gg_progress *progress; /* gets samples of each profile; NULL: nobody */
 };
 
 /*

@@ -20,6 +20,8 @@
 /* Below this number of ids a second thread does not pay. */
 enum { SHARED_FROM = 100000 };
 
+enum { PROGRESS_SAMPLES = 8192 };
+
 struct inherited {
 	size_t sample; /* index in the part */
 	uint64_t origin;
@@ -33,9 +35,11 @@ struct sample_part {
 	struct gg_model_sample_array samples;
 	GG_ARRAY(uint64_t) ids; /* ascending */
 	GG_ARRAY(struct inherited) inherited;
-	GG_ARRAY(uint64_t) kind_keys; /* mapping, heap, and type of each class in this part */
-	struct gg_map kinds;          /* class number by that key */
-	int64_t end_ns;               /* the latest time in this part */
+	GG_ARRAY(uint64_t) kind_keys;       /* mapping, heap, and type of each class in this part */
+	struct gg_map kinds;                /* class number by that key */
+	int64_t end_ns;                     /* the latest time in this part */
+	const struct gg_progress *progress; /* the first part stands for all */
+	uint64_t id_count;
 	struct gg_error error;
 	int status;
 };
@@ -90,6 +94,9 @@ static int read_sample(const struct gg_profile_sample *sample, void *context)
 
 	if (kept == NULL || !gg_array_push(&part->ids, sample->id))
 		return gg_error_memory(&part->error, "reading the profile");
+	if (part->samples.count % PROGRESS_SAMPLES == 1)
+		gg_progress_report(part->progress, sample->id - (uint64_t)part->first_id,
+		                   part->id_count, "reading samples");
 	if (sample->usable_bytes > sample->size_bytes)
 		slack = sample->usable_bytes - sample->size_bytes;
 	kept->alloc_ns = gg_model_load_time(load, sample->alloc_ns);
@@ -403,6 +410,9 @@ int gg_model_load_samples(struct gg_model_load *load)
 		make_room(&parts[0], parts[1].last_id - parts[0].first_id + 1); /* of both */
 		make_room(&parts[1], parts[1].last_id - parts[0].last_id);
 	}
+	parts[0].id_count = (uint64_t)parts[0].last_id - (uint64_t)parts[0].first_id + 1;
+	if (load->builder->options != NULL)
+		parts[0].progress = load->builder->options->progress;
 	status = read_parts(load, parts, part_count);
 	if (status == 0)
 		status = settle(load, parts, part_count);

@@ -32,6 +32,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "profile/records.h"
 
 struct gg_profile;
@@ -133,6 +134,9 @@ extern const struct gg_compaction_rule gg_compaction_rule_default;
 GG_MUST_CHECK int gg_profile_compact(struct gg_profile *profile,
                                      const struct gg_compaction_rule *rule, int64_t now_ns,
                                      struct gg_error *error);
+
+/* gg_profile_finish() reports its progress there.  NULL: nowhere.  It must outlive the profile. */
+void gg_profile_report_progress(struct gg_profile *profile, const struct gg_progress *progress);
 
 /*
  * Completes a profile: writes the summary that makes views of `geiger sql` fast, returns unused

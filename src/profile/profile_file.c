@@ -364,6 +364,11 @@ static int move_whole(struct gg_profile *profile, struct gg_error *error)
 	return 0;
 }
 
+void gg_profile_report_progress(struct gg_profile *profile, const struct gg_progress *progress)
+{
+	profile->progress = progress;
+}
+
 int gg_profile_finish(struct gg_profile *profile, struct gg_error *error)
 {
 	int status = gg_database_begin(profile, error);

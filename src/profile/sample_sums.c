@@ -15,12 +15,16 @@
 /* Below this number of ids a second thread does not pay. */
 enum { DIVIDED_FROM = 100000 };
 
+enum { ADDED_BETWEEN_REPORTS = 8192 };
+
 /* Samples with ids in [first_id, last_id]. */
 struct part {
 	const struct gg_sample_sums *sums;
 	struct gg_profile *profile;
 	int64_t first_id, last_id;
 	struct gg_metric_sums *stacks;
+	const struct gg_progress *progress; /* the first part stands for both */
+	uint64_t id_count, sample_count;
 	struct gg_error error;
 	int status;
 };
@@ -38,12 +42,15 @@ static bool is_among(const struct gg_map *blocks, uint64_t id)
 
 static int add_sample(const struct gg_profile_sample *sample, void *context)
 {
-	const struct part *part = context;
+	struct part *part = context;
 	const struct gg_sample_sums *sums = part->sums;
 	struct gg_metric_sums *stack = &part->stacks[sample->stack];
 	struct gg_weight weight;
 	struct gg_metric_sum sum;
 
+	if (part->sample_count++ % ADDED_BETWEEN_REPORTS == 0)
+		gg_progress_report(part->progress, sample->id - (uint64_t)part->first_id,
+		                   part->id_count, "adding up samples");
 	if (sample->origin != 0 && sample->origin != sample->id)
 		return 0; /* the block of another process, which counts it */
 	weight = gg_weight_of(&sample->draw, sample->size_bytes);
@@ -131,6 +138,8 @@ int gg_sample_sums_add(struct gg_profile *profile, const struct gg_sample_sums *
 	if (status < 0)
 		return status;
 	part_count = divide(parts, stack_count);
+	parts[0].progress = profile->progress;
+	parts[0].id_count = (uint64_t)parts[0].last_id - (uint64_t)parts[0].first_id + 1;
 	add_parts(parts, part_count);
 	for (size_t i = 0; i < part_count && status == 0; i++) {
 		status = parts[i].status;

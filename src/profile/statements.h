@@ -92,8 +92,9 @@ struct gg_profile {
 	uint64_t uncommitted_count;      /* rows since the last commit */
 	uint32_t free_reserve_bytes;     /* space that a live sample's row keeps for its end */
 	uint64_t dangling_count;
-	struct gg_compaction *compaction; /* NULL: not begun */
-	char *session_texts[5];           /* texts of gg_profile_session() */
+	const struct gg_progress *progress; /* of gg_profile_finish(); NULL: nobody */
+	struct gg_compaction *compaction;   /* NULL: not begun */
+	char *session_texts[5];             /* texts of gg_profile_session() */
 
 	/* For writing: keys with ids. */
 	struct gg_intern modules, frames, symbols, names[GG_NAME_TYPE + 1];

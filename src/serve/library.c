@@ -211,7 +211,7 @@ static int read_path(struct gg_library *library, const char *path,
 {
 	struct gg_model_options options = { 0 };
 	struct gg_profile *profile;
-	int status = gg_region_profile_open_complete(&profile, path, error);
+	int status = gg_region_profile_open_complete(&profile, path, NULL, error);
 
 	if (status < 0)
 		return status;
@@ -470,7 +470,7 @@ static int open_path(struct gg_library *library, const char *path, struct gg_err
 	if (library->is_folder)
 		return 0;
 	status = gg_region_profile_open(
-		&profile, library->path,
+		&profile, library->path, NULL,
 		error); /* refuse other files now, not at the first request */
 	if (status == 0)
 		gg_profile_close(profile);

@@ -34,6 +34,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/progress.h"
 
 enum gg_symbol_kind {
 	GG_SYMBOL_FILE,     /* an ELF file, or "[vdso]" */
@@ -96,9 +97,8 @@ struct gg_symbol_options {
 	unsigned workers;       /* maximum number at a time; 0: one for each processor */
 	unsigned limit_seconds; /* for one module; 0: 300 */
 
-	/* Called repeatedly with the number of resolved addresses; at the end done equals total. */
-	void (*progress)(void *context, uint64_t done_count, uint64_t total_count);
-	void *progress_context;
+	/* Gets the number of resolved addresses; at the end done equals total.  NULL: nobody. */
+	const struct gg_progress *progress;
 };
 
 struct gg_symbols;

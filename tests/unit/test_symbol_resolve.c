@@ -111,10 +111,12 @@ struct progress {
 	bool went_back;
 };
 
-static void note_progress(void *context, uint64_t done_count, uint64_t total_count)
+static void note_progress(void *context, uint64_t done_count, uint64_t total_count,
+                          const char *what)
 {
 	struct progress *progress = context;
 
+	CHECK(strcmp(what, "looking up names") == 0);
 	progress->went_back |= done_count < progress->last_done || done_count > total_count;
 	progress->last_done = done_count;
 	progress->total = total_count;
@@ -126,11 +128,10 @@ TEST(many_modules_are_resolved_at_once_and_progress_ends_at_all_of_them)
 	enum { MODULES = 40 };
 	struct gg_symbol_module modules[MODULES];
 	struct progress progress = { 0 };
-	const struct gg_symbol_options options = { .cache_dir = "",
-		                                   .offline = true,
-		                                   .workers = 4,
-		                                   .progress = note_progress,
-		                                   .progress_context = &progress };
+	const struct gg_progress to_note = { .report = note_progress, .context = &progress };
+	const struct gg_symbol_options options = {
+		.cache_dir = "", .offline = true, .workers = 4, .progress = &to_note
+	};
 	struct gg_symbols *symbols;
 	uint64_t address;
 	struct fixture f;

@@ -56,8 +56,8 @@ int gg_export_write(const struct gg_export_format *format, const struct gg_expor
 
 void gg_export_progress(const struct gg_export *job, uint64_t done_count, uint64_t total_count)
 {
-	if (job->progress != NULL && done_count % 1024 == 0)
-		job->progress(job->progress_context, done_count, total_count);
+	if (done_count % 1024 == 0)
+		gg_progress_report(job->progress, done_count, total_count, "exporting");
 }
 
 int gg_export_out_of_memory(const struct gg_export *job)

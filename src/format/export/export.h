@@ -19,15 +19,14 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/progress.h"
 #include "format/export/extract.h"
 
 struct gg_export {
 	const struct gg_extract *extract;
 	struct gg_buf *out;
 	struct gg_error *error;
-	/* Reports progress from time to time; may be NULL. */
-	void (*progress)(void *context, uint64_t done_count, uint64_t total_count);
-	void *progress_context;
+	const struct gg_progress *progress; /* NULL: nobody */
 };
 
 struct gg_export_format {
@@ -54,6 +53,7 @@ GG_MUST_CHECK int gg_export_check(const struct gg_export_format *format, enum gg
 GG_MUST_CHECK int gg_export_write(const struct gg_export_format *format,
                                   const struct gg_export *job);
 
+/* Reports the progress of every 1024th thing. */
 void gg_export_progress(const struct gg_export *job, uint64_t done_count, uint64_t total_count);
 
 struct gg_export_path {

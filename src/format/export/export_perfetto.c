@@ -284,9 +284,8 @@ static int write_all(struct gg_perfetto_writer *writer)
 		gg_perfetto_names_put(writer, i, end);
 	}
 	while (!writer->failed && gg_timeline_samples_next(writer->steps)) {
-		if (writer->job->progress != NULL)
-			writer->job->progress(writer->job->progress_context, steps->step,
-			                      steps->step_count);
+		gg_progress_report(writer->job->progress, steps->step, steps->step_count,
+		                   "exporting");
 		write_step(writer);
 	}
 	return writer->failed ? gg_export_out_of_memory(writer->job) : 0;

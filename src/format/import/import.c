@@ -433,5 +433,5 @@ void gg_import_progress(struct gg_import *import)
 	if (done < import->progress_next)
 		return;
 	import->progress_next = done + (1 << 20);
-	import->options->progress(import->options->progress_context, done, size);
+	gg_progress_report(import->options->progress, done, size, "reading");
 }

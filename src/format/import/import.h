@@ -31,6 +31,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/progress.h"
 #include "format/import/input.h"
 #include "format/import/row_sums.h"
 #include "profile/profile.h"
@@ -45,8 +46,7 @@ struct gg_import_options {
 	size_t label_count;
 	bool is_allocated; /* numbers that the file leaves ambiguous count all allocations */
 	bool ignore_files; /* do not open the files that the profile names */
-	void (*progress)(void *context, uint64_t done_bytes, uint64_t size_bytes); /* may be NULL */
-	void *progress_context;
+	const struct gg_progress *progress; /* gets bytes of the file; NULL: nobody */
 };
 
 /* The properties of an imported file. */

@@ -199,7 +199,8 @@ static char *command_of(const struct gg_region_header *header)
 
 /* Adds regions, sorted by their starts, to an empty profile. */
 static int add_regions(struct gg_profile *profile, struct region *regions, uint32_t count,
-                       struct gg_salvage *ret_salvage, struct gg_error *error)
+                       const struct gg_progress *progress, struct gg_salvage *ret_salvage,
+                       struct gg_error *error)
 {
 	const struct gg_region_header *first = &regions[0].header;
 	char *command = command_of(first);
@@ -217,6 +218,7 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 	struct gg_profile_writer writer;
 	int status = gg_profile_writer_init(&writer, profile, first->start_monotonic_ns, error);
 
+	writer.progress = progress;
 	for (uint32_t i = 0; status == 0 && i < count; i++) {
 		uint64_t last_ns = 0;
 		int64_t end_ns;
@@ -261,8 +263,9 @@ static int read_region(struct region *region, const char *path, struct gg_error 
 }
 
 int gg_region_profile_load(struct gg_profile **ret_profile, const char *path,
-                           struct gg_error *error)
+                           const struct gg_progress *progress, struct gg_error *error)
 {
+	const struct gg_symbol_options options = { .progress = progress };
 	struct gg_profile *profile = NULL;
 	struct region region = { 0 };
 	struct gg_symbolize_result symbols;
@@ -271,9 +274,9 @@ int gg_region_profile_load(struct gg_profile **ret_profile, const char *path,
 	if (status == 0)
 		status = gg_profile_create(&profile, NULL, error);
 	if (status == 0)
-		status = add_regions(profile, &region, 1, NULL, error);
+		status = add_regions(profile, &region, 1, progress, NULL, error);
 	if (status == 0)
-		status = gg_symbolize(profile, NULL, &symbols, error);
+		status = gg_symbolize(profile, &options, &symbols, error);
 	free(region.path);
 	if (status == 0)
 		*ret_profile = profile;
@@ -283,7 +286,7 @@ int gg_region_profile_load(struct gg_profile **ret_profile, const char *path,
 }
 
 int gg_region_profile_open(struct gg_profile **ret_profile, const char *path,
-                           struct gg_error *error)
+                           const struct gg_progress *progress, struct gg_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	uint64_t magic = 0;
@@ -295,21 +298,21 @@ int gg_region_profile_open(struct gg_profile **ret_profile, const char *path,
 	            magic == GG_REGION_MAGIC;
 	close(fd);
 	if (is_region)
-		return gg_region_profile_load(ret_profile, path, error);
+		return gg_region_profile_load(ret_profile, path, progress, error);
 	return gg_profile_open(ret_profile, path, error);
 }
 
 /* A profile that a recorder still writes is opened as it is: only its recorder may complete it. */
 int gg_region_profile_open_complete(struct gg_profile **ret_profile, const char *path,
-                                    struct gg_error *error)
+                                    const struct gg_progress *progress, struct gg_error *error)
 {
 	struct gg_profile *profile;
-	int status = gg_region_profile_open(&profile, path, error);
+	int status = gg_region_profile_open(&profile, path, progress, error);
 
 	if (status < 0)
 		return status;
 	if (gg_unfinished_profile(profile, path))
-		status = gg_unfinished_profile_complete(&profile, error);
+		status = gg_unfinished_profile_complete(&profile, progress, error);
 	if (status < 0)
 		gg_profile_close(profile);
 	else
@@ -378,8 +381,10 @@ static int collect(struct regions *regions, char *const *paths, int count)
 }
 
 int gg_region_profile_salvage(char *const *paths, int count, const char *output,
-                              struct gg_salvage *ret_salvage, struct gg_error *error)
+                              const struct gg_progress *progress, struct gg_salvage *ret_salvage,
+                              struct gg_error *error)
 {
+	const struct gg_symbol_options options = { .progress = progress };
 	struct regions regions = { .error = error };
 	struct gg_symbolize_result symbols;
 	struct gg_profile *profile = NULL;
@@ -389,11 +394,13 @@ int gg_region_profile_salvage(char *const *paths, int count, const char *output,
 		status = gg_profile_create(&profile, output, error);
 	if (status == 0)
 		status = add_regions(profile, regions.list.items, (uint32_t)regions.list.count,
-		                     ret_salvage, error);
+		                     progress, ret_salvage, error);
 	if (status == 0)
-		status = gg_symbolize(profile, NULL, &symbols, error);
-	if (status == 0)
+		status = gg_symbolize(profile, &options, &symbols, error);
+	if (status == 0) {
+		gg_profile_report_progress(profile, progress);
 		status = gg_profile_finish(profile, error);
+	}
 	gg_profile_close(profile);
 	for (uint32_t i = 0; i < regions.list.count; i++)
 		free(regions.list.items[i].path);

@@ -16,10 +16,12 @@
 
 /* Makes a profile of one region in memory; its process may be alive or dead. */
 GG_MUST_CHECK int gg_region_profile_load(struct gg_profile **ret_profile, const char *path,
+                                         const struct gg_progress *progress,
                                          struct gg_error *error);
 
 /* Opens a profile, or a region as a profile, for reports.  The first bytes of the file decide. */
 GG_MUST_CHECK int gg_region_profile_open(struct gg_profile **ret_profile, const char *path,
+                                         const struct gg_progress *progress,
                                          struct gg_error *error);
 
 /*
@@ -27,6 +29,7 @@ GG_MUST_CHECK int gg_region_profile_open(struct gg_profile **ret_profile, const 
  * (unfinished_profiles.h).
  */
 GG_MUST_CHECK int gg_region_profile_open_complete(struct gg_profile **ret_profile, const char *path,
+                                                  const struct gg_progress *progress,
                                                   struct gg_error *error);
 
 struct gg_profile_writer;
@@ -49,4 +52,5 @@ struct gg_salvage {
  * session's) into the file `output`.  Pids identify the parents.
  */
 GG_MUST_CHECK int gg_region_profile_salvage(char *const *paths, int count, const char *output,
+                                            const struct gg_progress *progress,
                                             struct gg_salvage *ret_salvage, struct gg_error *error);

@@ -41,8 +41,10 @@ int gg_unfinished_profile_end(struct gg_profile *profile, bool by_copy, struct g
 }
 
 /* The file stays as it is, since a report must not write to what it reads. */
-int gg_unfinished_profile_complete(struct gg_profile **profile, struct gg_error *error)
+int gg_unfinished_profile_complete(struct gg_profile **profile, const struct gg_progress *progress,
+                                   struct gg_error *error)
 {
+	const struct gg_symbol_options options = { .progress = progress };
 	struct gg_symbolize_result symbols;
 	struct gg_profile *copy;
 	int status = gg_profile_copy(&copy, *profile, error);
@@ -51,7 +53,7 @@ int gg_unfinished_profile_complete(struct gg_profile **profile, struct gg_error 
 		return status;
 	status = gg_unfinished_profile_end(copy, true, error);
 	if (status == 0)
-		status = gg_symbolize(copy, NULL, &symbols, error);
+		status = gg_symbolize(copy, &options, &symbols, error);
 	if (status == 0)
 		status = gg_profile_finish(copy, error);
 	gg_profile_close(status == 0 ? *profile : copy);

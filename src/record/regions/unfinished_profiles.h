@@ -23,6 +23,7 @@ bool gg_unfinished_profile(struct gg_profile *profile, const char *path);
 GG_MUST_CHECK int gg_unfinished_profile_end(struct gg_profile *profile, bool by_copy,
                                             struct gg_error *error);
 
-/* Replaces an open profile by a completed copy in memory. */
+/* Replaces an open profile by a completed copy in memory.  progress: NULL: nobody. */
 GG_MUST_CHECK int gg_unfinished_profile_complete(struct gg_profile **profile,
+                                                 const struct gg_progress *progress,
                                                  struct gg_error *error);

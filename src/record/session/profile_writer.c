@@ -58,8 +58,7 @@ int64_t gg_profile_writer_time(struct gg_profile_writer *writer, uint64_t monoto
 
 void gg_profile_writer_progress(struct gg_profile_writer *writer)
 {
-	if (writer->progress != NULL)
-		gg_progress_line_update(writer->progress, writer->counts.sample_count, "samples");
+	gg_progress_report(writer->progress, writer->counts.sample_count, 0, "writing samples");
 }
 
 /* Writes the buffered samples, in the order of their ids. */

@@ -18,9 +18,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "profile/profile.h"
 #include "record/process/jit_names.h"
-#include "record/session/progress_line.h"
 #include "record/session/session_counts.h"
 #include "region/layout.h"
 
@@ -40,7 +40,7 @@ struct gg_profile_writer {
 	struct gg_jit_names jit;
 
 	struct gg_session_counts counts;
-	struct gg_progress_line *progress; /* of its owner; NULL: long loops show nothing */
+	const struct gg_progress *progress; /* NULL: nobody, as while the session runs */
 };
 
 GG_MUST_CHECK int gg_profile_writer_init(struct gg_profile_writer *writer,
@@ -78,7 +78,7 @@ void gg_profile_writer_expose(struct gg_profile_writer *writer,
 /* Writes the waiting samples and commits: what is committed survives a kill of the recorder. */
 int gg_profile_writer_commit(struct gg_profile_writer *writer);
 
-/* Updates the progress line, if there is one; call it in long loops. */
+/* Reports the progress; call it in long loops. */
 void gg_profile_writer_progress(struct gg_profile_writer *writer);
 
 /* Keeps `status` if it is the first failure.  Returns the first failure, or 0. */

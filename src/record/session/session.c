@@ -68,7 +68,6 @@ struct session {
 	struct gg_launch launch;
 	struct gg_process_set processes;
 	struct gg_profile_writer writer;
-	struct gg_progress_line progress;
 	struct gg_profile_session record;
 	struct utsname system;
 	struct gg_profile *profile;
@@ -480,21 +479,13 @@ static void record(struct session *s)
 
 /* --- end --- */
 
-static void show_progress(void *context, uint64_t done_count, uint64_t total_count)
-{
-	struct session *s = context;
-
-	gg_progress_line_update(&s->progress, total_count - done_count, "addresses to look up");
-}
-
 /*
  * Looks up the names of all frames now, since the files that ran still exist.  The samples are
  * committed already, so nothing is lost if this is interrupted.
  */
 static int name_frames(struct session *s)
 {
-	const struct gg_symbol_options options = { .progress = show_progress,
-		                                   .progress_context = s };
+	const struct gg_symbol_options options = { .progress = s->options->progress };
 	struct gg_symbolize_result result;
 
 	setpriority(PRIO_PROCESS, 0, 0); /* no ring waits any more */
@@ -508,7 +499,8 @@ static int name_frames(struct session *s)
 static int complete(struct session *s)
 {
 	s->writer.now_ns = now_of(s);
-	gg_progress_line_begin(&s->progress, !s->options->quiet && isatty(STDERR_FILENO));
+	s->writer.progress = s->options->progress;
+	gg_profile_report_progress(s->profile, s->options->progress);
 	gg_new_regions_scan(&s->processes);
 	gg_memory_readings_take(&s->memory, &s->processes);
 	gg_process_set_finish_all(&s->processes);
@@ -529,7 +521,7 @@ static int complete(struct session *s)
 		gg_process_set_committed(&s->processes);
 	gg_profile_close(s->profile);
 	s->profile = NULL;
-	gg_progress_line_end(&s->progress);
+	gg_progress_end(s->options->progress);
 	return s->writer.status;
 }
 
@@ -622,7 +614,6 @@ static int begin(struct session *s, int *ret_exit_status)
 		return status;
 	}
 	warn_of_scheme(s);
-	s->writer.progress = &s->progress;
 	s->processes.writer = &s->writer;
 	s->processes.only_pid = s->options->no_children ? s->launch.pid : 0;
 	raise_descriptor_limit();

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/progress.h"
 
 struct gg_session_options {
 	char **command;             /* ends with NULL */
@@ -40,7 +41,8 @@ struct gg_session_options {
 	bool no_children;
 	double max_seconds; /* 0: until the session ends */
 	bool quiet;
-	bool no_symbols; /* leaves functions and lines to gg_symbolize() */
+	const struct gg_progress *progress; /* of the end, which may take long; NULL: nobody */
+	bool no_symbols;                    /* leaves functions and lines to gg_symbolize() */
 	/* Called when the profile is complete and closed, before the closing line; or NULL. */
 	void (*completed)(const char *path, void *context);
 	/*

@@ -192,7 +192,7 @@ static void tell_progress(struct run *run)
 		all = run->symbols->results[slot->module].address_count;
 		done_count += count < all ? count : all;
 	}
-	run->options.progress(run->options.progress_context, done_count, run->total_count);
+	gg_progress_report(run->options.progress, done_count, run->total_count, "looking up names");
 }
 
 /* Starts workers while there are free slots and modules with addresses.  Returns 0 or -Exxx. */

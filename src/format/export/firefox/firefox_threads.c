@@ -233,9 +233,8 @@ int gg_firefox_write_threads(struct gg_firefox *writer, uint32_t *shown, size_t 
 		size_t event_count;
 		struct event *events = events_of(writer, i, &event_count);
 
-		if (writer->job->progress != NULL)
-			writer->job->progress(writer->job->progress_context, i,
-			                      writer->extract->model->thread_count);
+		gg_progress_report(writer->job->progress, i, writer->extract->model->thread_count,
+		                   "exporting");
 		if (events != NULL && event_count > 0) {
 			write_thread(writer, i, events, event_count);
 			shown[count++] = i;
