@@ -19,6 +19,7 @@
 #include "page/page_columns.h"
 #include "page/page_names.h"
 #include "page/page_run.h"
+#include "page/page_series.h"
 #include "query/diff.h"
 #include "query/query.h"
 #include "query/tree.h"
@@ -417,6 +418,7 @@ int gg_page_diff_write(struct gg_page_run *run, struct gg_json *json)
 	gg_json_number(json, "scale", options->scale > 0 ? options->scale : 1);
 	gg_json_text(json, "normalized_by", options->normalized_by);
 	gg_json_number(json, "false_discovery_rate", false_discovery_rate);
+	status = gg_page_series_write_before(run, json);
 	for (size_t m = 0; m < GG_COUNT(metrics) && status == 0; m++) {
 		gg_json_open(json, gg_metric_name(metrics[m]), '{');
 		status = write_unit(run, metrics[m], GG_BYTES, json);

@@ -86,13 +86,18 @@ static int add_rates(struct gg_page_run *run, struct point *points, size_t count
 	return 0;
 }
 
-static void write_points(const struct point *points, size_t count, struct gg_json *json)
+static void write_moments(const struct point *points, size_t count, struct gg_json *json)
 {
 	GG_PAGE_DOUBLES(json, "time_ns", points, count, time_ns, 17);
 	GG_PAGE_DOUBLES(json, "live", points, count, live, SERIES_DIGITS);
 	GG_PAGE_DOUBLES(json, "live_low", points, count, live_low, SERIES_DIGITS);
 	GG_PAGE_DOUBLES(json, "live_high", points, count, live_high, SERIES_DIGITS);
 	GG_PAGE_DOUBLES(json, "most", points, count, most, SERIES_DIGITS);
+}
+
+static void write_points(const struct point *points, size_t count, struct gg_json *json)
+{
+	write_moments(points, count, json);
 	GG_PAGE_DOUBLES(json, "rss", points, count, rss, 12);
 	GG_PAGE_DOUBLES(json, "rss_ns", points, count, rss_ns, 17);
 	GG_PAGE_DOUBLES(json, "rss_is_upper_bound", points, count, rss_is_upper_bound, 1);
@@ -127,23 +132,12 @@ static void write_peaks(const struct gg_timeline *timeline, struct gg_json *json
 	               gg_tally_estimate(&timeline->without_moments, GG_BYTES).value);
 }
 
-static int write_timeline(struct gg_page_run *run, struct gg_json *json)
+/* Returns the points of a timeline without rates, or NULL for want of memory.  The caller frees. */
+static struct point *points_of(const struct gg_timeline *timeline)
 {
-	struct gg_timeline *timeline;
-	struct point *points;
-	size_t count;
-	int status = gg_timeline_run_with_peak(run->model, 0, POINT_COUNT, run->options->confidence,
-	                                       &timeline, run->error);
+	struct point *points = calloc(timeline->point_count, sizeof(*points));
 
-	if (status < 0)
-		return status;
-	count = timeline->point_count;
-	points = calloc(count, sizeof(*points));
-	if (points == NULL) {
-		gg_timeline_free(timeline);
-		return gg_page_out_of_memory(run);
-	}
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; points != NULL && i < timeline->point_count; i++) {
 		const struct gg_timeline_point *point = &timeline->points[i];
 
 		points[i] = (struct point){
@@ -157,9 +151,23 @@ static int write_timeline(struct gg_page_run *run, struct gg_json *json)
 			.rss_is_upper_bound = point->is_rss_upper_bound,
 		};
 	}
-	status = add_rates(run, points, count);
+	return points;
+}
+
+static int write_timeline(struct gg_page_run *run, struct gg_json *json)
+{
+	struct gg_timeline *timeline;
+	struct point *points;
+	int status = gg_timeline_run_with_peak(run->model, 0, POINT_COUNT, run->options->confidence,
+	                                       &timeline, run->error);
+
+	if (status < 0)
+		return status;
+	points = points_of(timeline);
+	status = points == NULL ? gg_page_out_of_memory(run)
+	                        : add_rates(run, points, timeline->point_count);
 	if (status == 0) {
-		write_points(points, count, json);
+		write_points(points, timeline->point_count, json);
 		write_peaks(timeline, json);
 	}
 	gg_timeline_free(timeline);
@@ -196,6 +204,33 @@ static int write_watched(struct gg_page_run *run, struct gg_json *json)
 	gg_json_text(json, "peak", NULL);
 	gg_json_text(json, "rss_peak", NULL);
 	gg_json_number(json, "without_moments_bytes", 0);
+	free(points);
+	return 0;
+}
+
+int gg_page_series_write_before(struct gg_page_run *run, struct gg_json *json)
+{
+	struct gg_timeline *timeline;
+	struct point *points;
+	size_t count;
+	int status;
+
+	if (!gg_model_has_history(run->before)) {
+		gg_json_text(json, "before_series", NULL);
+		return 0;
+	}
+	status = gg_timeline_run_with_peak(run->before, 0, POINT_COUNT, run->options->confidence,
+	                                   &timeline, run->error);
+	if (status < 0)
+		return status;
+	points = points_of(timeline);
+	count = timeline->point_count;
+	gg_timeline_free(timeline);
+	if (points == NULL)
+		return gg_page_out_of_memory(run);
+	gg_json_open(json, "before_series", '{');
+	write_moments(points, count, json);
+	gg_json_close(json);
 	free(points);
 	return 0;
 }

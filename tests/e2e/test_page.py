@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -166,6 +167,24 @@ def check_diff(folder, path):
         ("normalized by a number, too", ("--normalize", "0.75")),
     ):
         check(name, *compare_diffs(path, before, options))
+    check_before_series(folder, path)
+
+
+def check_before_series(folder, path):
+    """The line of the profile before is that of its own page, whatever the scale."""
+    early = os.path.join(folder, "early.geiger")
+    shutil.copy(path, early)
+    _, own = page(early)
+    problems = []
+    for options in ((), ("--normalize", "0.75")):
+        _, data = page(path, "--diff", early, *options)
+        found = data["diff"]["before_series"]
+        problems += [None if found[name] == own["series"][name] else f"{name}, {options}"
+                     for name in ("time_ns", "live", "live_low", "live_high", "most")]
+        problems.append(None if max(found["most"]) > 0 else "nothing is live")
+    check("a comparison has the line of the profile before", *problems)
+    _, data = page(path, "--diff", os.path.join(folder, "before.geiger"))
+    check("sums without times have no line", None if data["diff"]["before_series"] is None else "a line")
 
 
 def compare_diffs(path, before, options):

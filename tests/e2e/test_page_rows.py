@@ -10,6 +10,7 @@ an agent.  Needs node >= 18; web/test/rows.mjs answers for the page.
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -222,11 +223,28 @@ def check_chart(path, data):
     check("the chart of a search, function, thread or process has the numbers of reports at its moments", *problems)
 
 
+def check_texts(path, data):
+    """The page writes estimates as the command does."""
+    figures, wanted = [], []
+    for metric in ("live", "allocated", "freed", "temporary", "peak"):
+        for part in ("", "load", "^node$", "parse", "step", "nothing has this name"):
+            options = ("--metric", metric, *(("--focus", part) if part else ()))
+            figures.append(report(path, "function", options)["selected_bytes"])
+            text = subprocess.run([GEIGER, "report", path, *options], check=True, capture_output=True, text=True).stdout
+            wanted.append(re.search(r"^[a-z ]+(?: at [^:]*)?(?: \(.*\))?: (.*?) in \d+ rows?, by function", text, re.M)
+                          or text)
+    done = subprocess.run(["node", str(ROWS)], input=json.dumps({"data": data, "questions": [{"figures": figures}]}),
+                          check=True, capture_output=True, text=True)
+    problems = [None if not isinstance(match, str) and match.group(1) == text else f"{text}, not {match}"
+                for text, match in zip(json.loads(done.stdout)[0], wanted)]
+    check("the page writes an estimate and its error as the report does", *problems)
+
+
 def check_folded(folder):
     """A page that had no room: what is folded is a row, so that rows add up to everything."""
     path = os.path.join(folder, "large.geiger")
     subprocess.run([os.environ["PAGE_PROFILE"], "large", path], check=True, env={**os.environ, "PAGE_STACKS": "8000"})
-    data = page(path, "--max-size", "500kB")
+    data = page(path, "--max-size", "540kB")
     edges = data["times"]["edges_ns"]
     window = {"metric": "allocated", "from": None, "to": edges[-2]}
     asked = [{"by": by, "state": window} for by in ("function", "line", "stack", "thread", "process")]
@@ -267,6 +285,7 @@ def main():
         check_one_process(rich, data)
         check_searches(rich, data)
         check_chart(rich, data)
+        check_texts(rich, data)
         check_folded(folder)
     sys.exit(status())
 

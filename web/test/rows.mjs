@@ -2,17 +2,20 @@
 //
 // rows.mjs - what the page makes of its data: reads {"data", "questions": [{"by", "state"}]},
 // prints a list for each query, [{"label", "detail", "samples", "self", "total"}], as tables of the
-// page have them.  A question {"edges", "state"} has the chart's numbers at those edges as answer.
+// page have them.  A question {"edges", "state"} has the chart's numbers at those edges as answer,
+// and {"figures"} their texts.
 //
 // tests/e2e/test_page.py compares them with the rows of geiger report.
 
 import { readFileSync } from 'node:fs';
 
 import { chartPartOf } from '../src/model/chart_part.js';
+import { figureText } from '../src/model/figure.js';
 import { liveSeries } from '../src/model/live_series.js';
 import { makeProfile, pathOf } from '../src/model/profile.js';
 import { rowsOf } from '../src/model/rows.js';
 import { select } from '../src/model/select.js';
+import { BYTES } from '../src/model/tally.js';
 import { DEFAULTS } from '../src/shell/state.js';
 
 const { data, questions } = JSON.parse(readFileSync(0, 'utf8'));
@@ -37,7 +40,10 @@ function chartAt(edges, state) {
 	return edges.map((edge) => finite(figures[edge]));
 }
 
-const answers = questions.map(({ by, state, edges }) => {
+const answers = questions.map(({ by, state, edges, figures }) => {
+	if (figures !== undefined)
+		return figures.map(({ estimate, low, high }) =>
+			figureText({ estimate, low, high: high ?? Infinity }, BYTES));
 	if (edges !== undefined)
 		return chartAt(edges, state);
 	const rows = rowsOf(select(profile, { ...STATE, ...state }), by);

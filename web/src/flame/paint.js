@@ -106,7 +106,7 @@ export function textOf(profile, node, isRest) {
 		return '';
 	if (node.folded > 0)
 		return `(${node.folded} more)`;
-	return node.frame === 0 ? 'everything' : profile.names[node.frame];
+	return node.frame === 0 ? 'all' : profile.names[node.frame];
 }
 
 /**

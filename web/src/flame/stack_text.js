@@ -55,7 +55,7 @@ export function describe({ selection: { profile } }, node) {
 	if (node.folded > 0)
 		return { name: `${node.folded} functions that are too light to tell apart`, where: '' };
 	if (node.frame === 0)
-		return { name: 'everything', where: '' };
+		return { name: 'all', where: '' };
 	const { data, frameModule, fullNames, modulePaths } = profile;
 	const file = data.strings?.[data.frames?.file?.[node.frame]] ?? '';
 	const line = data.frames?.line?.[node.frame];

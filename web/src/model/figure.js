@@ -2,13 +2,13 @@
 //
 // figure - an estimate and its confidence interval as people read them.
 //
-//   figureText({ estimate, low, high }, BYTES)            '312 MiB (268-361)', '< 1.84 MiB'
-//   figureText(figure, BYTES, 41)                         '312 MiB (268-361), 41 samples'
-//   numberText(3072, BYTES)                               '3 KiB'
+//   figureText({ estimate, low, high }, BYTES)   '312.0 MiB ± 6 %', '16.0 MiB (10.9-22.6)',
+//                                                '< 1.84 MiB', 'at least 5.00 MiB'
+//   figureText(figure, BYTES, 41)                '312.0 MiB ± 6 %, 41 samples'
+//   numberText(3072, BYTES)                      '3.00 KiB'
 //
-// Units are those of src/report/figure.c.  The page has room, so it always prints the confidence
-// interval.  A figure with isUnknown has no known error, and is printed without an interval.  Pure;
-// no DOM.
+// Texts are those of src/report/figure.c, whose rules are in its header.  Only a figure without a
+// known error (isUnknown) differs: the page says so.  Pure; no DOM.
 
 import { BYTES } from './tally.js';
 
@@ -40,18 +40,27 @@ export function unitOf(value, quantity) {
 }
 
 /**
- * Three digits: 1.84, 18.4, 184.
- * @param {number} value
- * @param {{ factor: number }} unit
+ * How a number is written: in which unit, and with how many decimals.
+ *
+ * @param {number} value not negative
+ * @param {number} quantity
  */
-function digits(value, unit) {
-	const scaled = Math.abs(value) / unit.factor;
+function formOf(value, quantity) {
+	const unit = unitOf(value, quantity);
 
-	if (scaled === 0)
-		return '0';
-	if (unit.factor === 1)
-		return scaled < 0.995 ? scaled.toFixed(1) : scaled.toFixed(0);
-	return scaled.toFixed(scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0);
+	return { unit, decimals: unit.factor === 1 ? 0 : value / unit.factor < 9.995 ? 2 : 1 };
+}
+
+/**
+ * The value in the form's unit, at its last decimal rounded half up.
+ *
+ * @param {number} value
+ * @param {{ unit: { factor: number, name: string }, decimals: number }} form
+ */
+function inForm(value, { unit, decimals }) {
+	const step = 10 ** decimals;
+
+	return (Math.floor((value / unit.factor) * step + 0.5) / step).toFixed(decimals);
 }
 
 /**
@@ -61,27 +70,60 @@ function digits(value, unit) {
 export function numberText(value, quantity) {
 	if (!Number.isFinite(value))
 		return '?';
-	const unit = unitOf(value, quantity);
+	const form = formOf(Math.abs(value), quantity);
 
-	return (value < 0 ? '−' : '') + digits(value, unit) + unit.name;
+	return (value < 0 ? '−' : '') + inForm(Math.abs(value), form) + form.unit.name;
 }
 
 /**
- * '268-361' in the unit of the upper bound, unless the lower bound would round to 0.
- * @param {number} low
- * @param {number} high
+ * The label of an axis, without decimals that are 0: '256 MiB', '1.5 GiB'.
+ * @param {number} value
  * @param {number} quantity
- * @param {boolean} withUnit
  */
-export function rangeText(low, high, quantity, withUnit) {
-	if (!Number.isFinite(high))
-		return `≥ ${numberText(low, quantity)}`;
-	const unit = unitOf(high, quantity);
-	const lowUnit = low > 0 && low < unit.factor / 10 ? unitOf(low, quantity) : unit;
-	const lowText = digits(low, lowUnit) + (lowUnit.factor !== unit.factor ? lowUnit.name : '');
-
-	return `${lowText}-${digits(high, unit)}${withUnit || lowUnit.factor !== unit.factor ? unit.name : ''}`;
+export function tickText(value, quantity) {
+	return numberText(value, quantity).replace(/\.0+(?= )|(\.\d*?)0+(?= )/, '$1');
 }
+
+/**
+ * '(10.9-22.6)' in the unit of the estimate, rounded outward, so that the printed estimate is
+ * inside.
+ * @param {Figure} figure
+ * @param {number} quantity
+ */
+function boundsText({ estimate, low, high }, quantity) {
+	const form = formOf(estimate, quantity);
+	const [from, to] = [low / form.unit.factor, high / form.unit.factor];
+	const decimals = Math.min(form.decimals, to < 9.995 ? 2 : to < 99.95 ? 1 : 0);
+	const step = 10 ** decimals;
+	const start = Math.floor(from * step + 1e-9) / step;
+	const end = Math.ceil(to * step - 1e-9) / step;
+
+	return `(${start === 0 ? '0' : start.toFixed(decimals)}-${end.toFixed(decimals)})`;
+}
+
+/**
+ * The text after an estimate: '± 6 %', '(10.9-22.6)', or nothing.
+ * @param {Figure} figure
+ * @param {number} quantity
+ */
+function errorText(figure, quantity) {
+	const { estimate, low, high } = figure;
+	const [above, below] = [high - estimate, estimate - low];
+	const [far, near] = [Math.max(above, below), Math.min(above, below)];
+	const percent = (far / estimate) * 100;
+
+	// Exact, or a count whose error is below one.
+	if (low === high || far < 1e-9 * estimate || (quantity !== BYTES && far < 1))
+		return '';
+	if (!(percent <= WIDE) || (percent > WIDE / 3 && near < far / 2))
+		return ` ${boundsText(figure, quantity)}`;
+	return percent < 1
+		? ` ± ${Math.max(Math.ceil(percent * 10) / 10, 0.1).toFixed(1)} %`
+		: ` ± ${Math.ceil(percent - 1e-9)} %`;
+}
+
+/** If a bound is farther from the estimate, in percent of it, the text has both bounds. */
+const WIDE = 30;
 
 /**
  * @param {number} count
@@ -91,7 +133,7 @@ export function samplesText(count) {
 }
 
 /**
- * 'estimate (low-high), n samples'; n may be left out.
+ * 'estimate ± error, n samples'; n may be left out.
  * @param {Figure} figure
  * @param {number} quantity
  * @param {number} [samples]
@@ -104,13 +146,10 @@ export function figureText(figure, quantity, samples) {
 		return `${numberText(estimate, quantity)} (error not known)${tail}`;
 	if (estimate === 0 && high > 0)
 		return (Number.isFinite(high) ? `< ${numberText(high, quantity)}` : '-') + tail;
-	const unit = unitOf(estimate, quantity);
-
-	if (low === high || Math.max(high - estimate, estimate - low) < 1e-9 * estimate)
-		return `${numberText(estimate, quantity)}${tail}`;
-	const sameUnit = Number.isFinite(high) && unitOf(high, quantity).factor === unit.factor;
-
-	return `${numberText(estimate, quantity)} (${rangeText(low, high, quantity, !sameUnit)})${tail}`;
+	if (estimate > 0 && !Number.isFinite(high))
+		return `at least ${numberText(low, quantity)}${tail}`;
+	return numberText(estimate, quantity) +
+		(estimate === 0 ? '' : errorText(figure, quantity)) + tail;
 }
 
 /**

@@ -25,8 +25,8 @@ function keyList(title, keys) {
 }
 
 const READING = [
-	'Every number is an estimate from samples. “312 MiB (268-361)” means that the true value is between ' +
-		'268 and 361 MiB with 95 % confidence.',
+	'Every number is an estimate from samples. “312.0 MiB ± 16 %” and “16.0 MiB (10.9-22.6)” mean that ' +
+		'the true value is within that range with 95 % confidence.',
 	'Hatched frames have fewer than 20 samples. Their estimates may be far from the true values.',
 	'A stack without samples is not shown. The line at the bottom says how much such a stack may hold.',
 	'Colours distinguish modules. The length of a frame is its bytes or its allocations.',

@@ -15,6 +15,7 @@ import { stateFrom } from './defaults.js';
 import { DEFAULTS, writeState } from './state.js';
 import { drawSelectionLine } from './selection_line.js';
 import { makeToolbar, metricsOf, shownMetric } from './toolbar.js';
+import { ignoresChoice } from './view.js';
 
 /** @typedef {import('./store.js').Store} Store */
 /** @typedef {import('./view.js').Mounted} Mounted */
@@ -239,10 +240,14 @@ function pageKey(event, store, { help, search, live }) {
 		nextTheme(store);
 		return true;
 	case 'u':
-		store.set({ unit: state.unit === 'bytes' ? 'count' : 'bytes' });
+		if (!ignoresChoice(viewsOf(store), store, 'unit'))
+			store.set({ unit: state.unit === 'bytes' ? 'count' : 'bytes' });
 		return true;
 	case 'm':
-		store.set({ metric: metrics[(metrics.indexOf(shownMetric(store)) + 1) % metrics.length] });
+		if (!ignoresChoice(viewsOf(store), store, 'metric'))
+			store.set({
+				metric: metrics[(metrics.indexOf(shownMetric(store)) + 1) % metrics.length],
+			});
 		return true;
 	case 'Escape':
 		return stepBack(store);

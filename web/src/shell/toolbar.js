@@ -7,6 +7,7 @@ import { element, fill } from './dom.js';
 import { diffMetric, isComparing } from '../model/diff.js';
 import { hasLeft, hasTimes } from '../model/window.js';
 import { METRICS, METRIC_TEXTS } from './state.js';
+import { ignoresChoice } from './view.js';
 
 /** @typedef {import('./store.js').Store} Store */
 /** @typedef {import('./view.js').View} View */
@@ -34,6 +35,13 @@ export function makeSwitch(label, choices, choose) {
 				button.setAttribute('aria-pressed', String(button.dataset.value === value));
 				button.hidden = !exists(button.dataset.value ?? '');
 			}
+		},
+		/** @param {string} why the choice alters nothing now; "": it does */
+		disable(why) {
+			buttons.forEach((button, i) => {
+				button.toggleAttribute('disabled', why !== '');
+				button.title = why || choices[i][2];
+			});
 		},
 	};
 }
@@ -156,6 +164,10 @@ export function makeToolbar(store, viewsOf) {
 		);
 	}
 
+	/** @param {'metric' | 'unit'} choice */
+	const whyIgnored = (choice) =>
+		(ignoresChoice(viewsOf(store), store, choice) ? `this view has no choice of ${choice}` : '');
+
 	return {
 		bar,
 		search,
@@ -167,6 +179,8 @@ export function makeToolbar(store, viewsOf) {
 				drawTabs();
 			metric.show(shownMetric(store), (name) => has.includes(/** @type {any} */ (name)));
 			unit.show(store.state.unit);
+			metric.disable(whyIgnored('metric'));
+			unit.disable(whyIgnored('unit'));
 			if (
 				changed.has('metric') ||
 				changed.has('within') ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// view - the interface of a view of the page; this module has types alone.
+// view - the interface of a view of the page.
 //
 // views/index.js lists the views.  The shell mounts the view that the state names into an empty
 // element.  It calls update() once, and again after each change of the store.  When the user
@@ -16,6 +16,8 @@
  * @property {string} id               its name in the URL
  * @property {string} title            on its tab
  * @property {boolean} [fills]         the view scrolls by itself, and gets the remaining height
+ * @property {('metric' | 'unit')[]} [ignores]   choices that do not alter this view, whose buttons
+ *                                   are disabled
  * @property {(store: Store) => boolean} [exists]   false: this profile has no data for the view, so
  *                                   it has no tab
  * @property {(element: HTMLElement, store: Store) => Mounted} mount
@@ -28,4 +30,15 @@
  * @property {() => void} destroy
  */
 
-export {};
+/**
+ * True if the choice alters nothing in the view that the state names.
+ *
+ * @param {View[]} views
+ * @param {Store} store
+ * @param {'metric' | 'unit'} choice
+ */
+export function ignoresChoice(views, { state }, choice) {
+	const view = views.find(({ id }) => id === state.view) ?? views[0];
+
+	return view.ignores?.includes(choice) ?? false;
+}

@@ -50,7 +50,7 @@ export function makeDiffFlame(store) {
 	/** @param {DiffNode} node */
 	function nameOf(node) {
 		if (node.parent === null)
-			return 'everything';
+			return 'all';
 		return node.folded > 0
 			? `${node.folded} functions, too light to tell`
 			: store.profile.names[node.frame];

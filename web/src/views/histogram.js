@@ -117,6 +117,7 @@ function allocatedText(store, window) {
 export const lifetimesView = {
 	id: 'lifetimes',
 	title: 'Lifetimes',
+	ignores: ['metric'],
 	exists: ({ profile }) =>
 		profile.meta.has_history !== false &&
 		(profile.data.lifetimes?.whole?.samples ?? []).length > 0,

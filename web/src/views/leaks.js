@@ -119,6 +119,7 @@ function leakElement(store, row) {
 export const leaksView = {
 	id: 'leaks',
 	title: 'Leaks',
+	ignores: ['metric', 'unit'],
 	exists: ({ profile }) => Array.isArray(profile.data.leaks?.rows),
 	mount(host, store) {
 		const head = element('div', { class: 'leaks-head' });

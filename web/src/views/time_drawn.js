@@ -59,6 +59,25 @@ export function makeDrawing(store) {
 	};
 }
 
+/**
+ * The line of the profile before, in the scale of the comparison, from its own start on.
+ *
+ * @param {import('../model/profile.js').Profile} profile
+ */
+function beforeOf({ data }) {
+	const series = data.diff?.before_series;
+	const scale = Number(data.diff?.scale) || 1;
+
+	if (!Array.isArray(series?.time_ns) || series.time_ns.length < 2)
+		return null;
+	return {
+		text: scale === 1 ? 'before' : `before × ${scale.toPrecision(3)}`,
+		seconds: series.time_ns.map((/** @type {unknown} */ ns) => Number(ns) / 1e9),
+		live: series.time_ns.map((/** @type {unknown} */ _, /** @type {number} */ i) =>
+			scale * (Number(series.most?.[i] ?? series.live?.[i]) || 0)),
+	};
+}
+
 /** True if the page can tell what each function held over time. @param {Store} store */
 export function canStack({ profile }) {
 	return hasTimes(profile) && profile.binCount > 1;
@@ -78,7 +97,7 @@ function draw({ profile, state }, part, most, whole) {
 		most > 0 ? stackedSeries(profile, query, part?.nodes ?? null, most).rows : [];
 	const figures = part === null ? null : liveSeries(profile, part.query, part.nodes);
 	const peak = profile.data.series?.peak;
-	const before = null;
+	const before = beforeOf(profile);
 
 	return {
 		series,
@@ -87,7 +106,12 @@ function draw({ profile, state }, part, most, whole) {
 		stacked,
 		before,
 		peak: typeof peak?.time_ns === 'number' && typeof peak?.estimate === 'number' ? peak : null,
-		end: 1e9 * Math.max(1e-9, series.seconds.at(-1) ?? 0, profile.edges[profile.binCount] / 1e9),
+		end: 1e9 * Math.max(
+			1e-9,
+			series.seconds.at(-1) ?? 0,
+			before?.seconds.at(-1) ?? 0,
+			profile.edges[profile.binCount] / 1e9,
+		),
 		columns: chartColumns(series, { edges: profile.edges, part: figures, stacked, before }),
 	};
 }

@@ -9,7 +9,7 @@
 import uPlot from 'uplot';
 
 import { COLUMNS, STACKED_MOST } from '../model/chart_columns.js';
-import { numberText, timeTickTexts } from '../model/figure.js';
+import { tickText, timeTickTexts } from '../model/figure.js';
 import { BYTES } from '../model/tally.js';
 import { colour } from '../shell/dom.js';
 
@@ -86,7 +86,7 @@ function axes(width, isNarrow) {
 			gap: 4,
 			space: 28,
 			incrs: BINARY_STEPS,
-			values: (_, splits) => splits.map((value) => numberText(value, BYTES)),
+			values: (_, splits) => splits.map((value) => tickText(value, BYTES)),
 		},
 		{
 			...axis,
@@ -97,7 +97,7 @@ function axes(width, isNarrow) {
 			gap: 4,
 			grid: { show: false },
 			splits: (plot) => rateTicks((plot.scales.rate.max ?? 0) / RATE_SHARE),
-			values: (_, splits) => splits.map((value) => `${numberText(value, BYTES)}/s`),
+			values: (_, splits) => splits.map((value) => `${tickText(value, BYTES)}/s`),
 		},
 	];
 }

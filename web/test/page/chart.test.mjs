@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { launch } from './browser.mjs';
-import { openPage, samplePage, settle } from './harness.mjs';
+import { launch, writePage } from './browser.mjs';
+import { openPage, sample, samplePage, settle } from './harness.mjs';
 
 let browser;
 let made;
@@ -37,7 +37,7 @@ test('the selected line has the number that the bottom line has at the same mome
 	assert.match(await says(tab.page), /whole program.*“string”.*95 % band/s);
 	await point(tab.page, 0.5);
 	const [, moment, found, whole] =
-		(await says(tab.page)).match(/^(\d+ ms)(\d[^)]*\))(\d[^)]*\))/);
+		(await says(tab.page)).match(/^(\d+ ms)([\d.]+ MiB ± \d+ %)([\d.]+ MiB ± \d+ %)/);
 	await tab.page.evaluate((ms) => {
 		location.hash = `search=string&to=${ms / 1000}`;
 	}, parseInt(moment));
@@ -60,6 +60,43 @@ test('the chart follows a zoomed frame, a function and a process', async () => {
 	await tab.close();
 });
 
+test('metrics and units can be chosen where they alter the view', async () => {
+	const tab = await open({ hash: 'view=leaks' });
+	const disabled = (label) =>
+		tab.page.locator(`.switch[aria-label=${label}] button:visible:disabled`).count();
+
+	assert.ok((await disabled('Metric')) > 3);
+	assert.equal(await disabled('Unit'), 2);
+	await tab.page.keyboard.press('m');
+	assert.equal(await tab.hash(), '#view=leaks');
+	await tab.picture('leaks-disabled');
+	await tab.page.locator('[role=tab]', { hasText: 'Lifetimes' }).click();
+	assert.ok((await disabled('Metric')) > 3);
+	assert.equal(await disabled('Unit'), 0);
+	await tab.page.locator('[role=tab]', { hasText: 'Sizes' }).click();
+	assert.equal((await disabled('Metric')) + (await disabled('Unit')), 0);
+	await tab.close();
+});
+
+test('a comparison has the line of the profile before, in its scale and from its own start', async () => {
+	const data = sample('diff.json');
+	const end = data.series.time_ns.at(-1);
+
+	data.diff.scale = 0.5;
+	data.diff.before_series = {
+		time_ns: [0, end / 2, 2 * end],
+		live: [0, 2 ** 20, 2 ** 21],
+		most: [0, 2 ** 22, 2 ** 22],
+	};
+	const tab = await openPage(browser, writePage('before-line.html', data), { theme: 'dark' });
+
+	assert.match(await says(tab.page), /before × 0\.500/);
+	// The run before took twice as long: its middle point is at a quarter of the axis.
+	await point(tab.page, 0.25);
+	assert.match(await says(tab.page), /before × 0\.500 2\.00 MiB/);
+	await tab.close('before-line');
+});
+
 test('functions stand on top of each other, and their names filter', async () => {
 	const tab = await open({ theme: 'dark' });
 
@@ -69,7 +106,7 @@ test('functions stand on top of each other, and their names filter', async () =>
 	assert.equal(await names.first().textContent(), 'new_node');
 	assert.ok((await names.count()) <= 8);
 	await point(tab.page, 0.5);
-	assert.match(await tab.page.textContent('.areas'), /new_node\d+ MiB/);
+	assert.match(await tab.page.textContent('.areas'), /new_node235\.5 MiB/);
 	assert.doesNotMatch(await says(tab.page), /second/);
 	await tab.picture('chart-functions-dark');
 	await names.first().click();

@@ -107,7 +107,7 @@ test('when the server is gone, what is there stays', async () => {
 	await tab.page.waitForFunction(
 		() => document.querySelector('.live-badge').textContent === 'no connection',
 	);
-	assert.match(await tab.status(), /269 MiB/);
+	assert.match(await tab.status(), /269\.0 MiB/);
 	now = dataOf(500, true);
 	await tab.page.waitForFunction(
 		() => document.querySelector('.live-badge').textContent === 'live',

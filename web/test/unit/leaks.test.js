@@ -22,10 +22,10 @@ const [row] = data.leaks.rows;
 test('a leak is told with its evidence', () => {
 	assert.equal(
 		leakText(profile, row).split('\n')[0],
-		'never freed  236 MiB (215-258), 471 samples',
+		'never freed  235.5 MiB ± 10 %, 471 samples',
 	);
 	assert.deepEqual(evidenceOf(row), [
-		'2.57 M (2.35-2.82) allocations',
+		'2.57 M ± 10 % allocations',
 		'the oldest 1 s old',
 		'100 % is kept',
 	]);
@@ -36,7 +36,7 @@ test('a leak is told with its evidence', () => {
 			p_value: 2.34e-7,
 			growth_bytes: { estimate: 2 ** 20, low: 2 ** 19, high: 2 ** 21 },
 		}).slice(3),
-		['in the last third +1.00 MiB (+512 KiB to +2.00 MiB)', 'p = 2e-7'],
+		['in the last third +1.00 MiB (+512.0 KiB to +2.00 MiB)', 'p = 2e-7'],
 	);
 });
 
