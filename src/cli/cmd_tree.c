@@ -24,7 +24,9 @@ static int print_tree(const struct gg_model *model, const struct gg_query *query
                       const struct gg_invocation *invocation)
 {
 	const struct tree_options *options = invocation->options;
-	const struct gg_tree_options how = { options->inverted, options->fold_percent / 100 };
+	const struct gg_tree_options how = { .inverted = options->inverted,
+		                             .fold = options->fold_percent / 100,
+		                             .with_self = !options->common.json };
 	struct gg_head head;
 	struct gg_report report = { .model = model, .summary = &head.summary };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };

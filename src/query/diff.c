@@ -100,6 +100,9 @@ static int add_result(struct diff_build *run, const struct gg_model *model,
 		side = is_after ? &row->after : &row->before;
 		if (result->query.by == GG_BY_FUNCTION)
 			row->full_name = model->functions[result->rows[i].key].full_name;
+		/* The later profile decides, because it is read second. */
+		if (result->rows[i].via != 0 && !result->query.sort_by_total)
+			row->via = model->functions[result->rows[i].via].name;
 		add_tally(side, tally, is_empty(side));
 	}
 	diff->row_count = run->matcher.row_count;

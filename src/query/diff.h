@@ -38,7 +38,9 @@ struct gg_diff_query {
 
 struct gg_diff_row {
 	const char *label;
-	const char *full_name;         /* rows by function: the model's full name; NULL: unknown */
+	const char *full_name; /* rows by function: the model's full name; NULL: unknown */
+	/* Rows by self: the name of the hidden function through which it allocated, or NULL. */
+	const char *via;
 	struct gg_tally before, after; /* exposed; not scaled */
 	struct gg_difference difference;
 	double q_value; /* the least false discovery rate at which the row is significant */

@@ -234,6 +234,8 @@ static void judge_stack(struct stack_range *part, uint32_t stack)
 	struct gg_leak leak;
 
 	*row = (struct gg_leak_row){ .stack = stack };
+	if (run->model->stack_vias != NULL)
+		row->via = run->model->stack_vias[stack];
 	row->oldest_ns = add_up(run, stack, &leak);
 	row->live_bytes.estimate = gg_tally_estimate(&leak.live, GG_BYTES).value;
 	row->sample_count = leak.live.sample_count;

@@ -41,6 +41,7 @@ struct gg_leaks_query {
 
 struct gg_leak_row {
 	uint32_t stack; /* its top */
+	uint32_t via;   /* the hidden function through which it allocated; 0: none */
 	enum gg_leak_class class;
 	double p_value, q_value; /* of the hypothesis that it does not grow; NaN: too few samples */
 	/* Rows beyond the limit have only the estimate of live_bytes. */

@@ -19,6 +19,7 @@
 struct branch {
 	const uint32_t *path;
 	uint32_t length;
+	uint32_t via;   /* the hidden function through which it allocated; 0: none */
 	uint32_t group; /* valid while its node is being split */
 	double value;
 	struct gg_plain_tally sums;
@@ -38,6 +39,7 @@ struct builder {
 	uint32_t *paths;
 	uint32_t *group_of; /* by function; UINT32_MAX: none; valid while a node is being split */
 	double least;       /* lighter nodes are folded */
+	enum gg_quantity unit;
 };
 
 static struct gg_tree_node *add_node(struct builder *builder, uint32_t parent, uint32_t function)
@@ -56,13 +58,19 @@ static void add_up(const struct builder *builder, size_t from, size_t to, uint32
                    struct gg_tree_node *node)
 {
 	struct gg_plain_tally total = { 0 }, self = { 0 };
+	double via_value = 0;
 
 	for (size_t i = from; i < to; i++) {
 		const struct branch *branch = &builder->branches[builder->order[i]];
+		bool is_own = builder->options->inverted ? depth == 1 : branch->length == depth;
 
 		gg_plain_tally_add(&total, &branch->sums);
 		if (branch->length == depth)
 			gg_plain_tally_add(&self, &branch->sums);
+		if (is_own && branch->via != 0 && branch->value >= via_value) {
+			node->via = branch->via;
+			via_value = branch->value;
+		}
 	}
 	gg_plain_tally_tally(&total, &node->total);
 	gg_plain_tally_tally(&self, &node->self);
@@ -137,10 +145,42 @@ static int split(struct builder *builder, size_t *ret_from, size_t to, uint32_t 
 	return 0;
 }
 
+static double value_of(const struct builder *builder, const struct gg_tally *tally)
+{
+	return gg_tally_estimate(tally, builder->unit).value;
+}
+
+/*
+ * Makes the child with the parent's own memory where it is not lighter than the next group.
+ * Returns how many it made, 0 or 1, or -ENOMEM.
+ */
+static int add_self(struct builder *builder, uint32_t parent, double next, bool *is_done)
+{
+	struct gg_tree_node own = builder->nodes.items[parent];
+	double value = value_of(builder, &own.self);
+	struct gg_tree_node *node;
+
+	if (*is_done || value < next)
+		return 0;
+	*is_done = true;
+	builder->nodes.items[parent].via = 0;
+	if (parent == 0 || !(value > 0) || value < builder->least)
+		return 0;
+	node = add_node(builder, parent, own.function);
+	if (node == NULL)
+		return -ENOMEM;
+	node->depth = own.depth + 1;
+	node->is_self = true;
+	node->via = own.via;
+	node->total = node->self = own.self;
+	return 1;
+}
+
 /* Makes the children of the node whose branches are order[from..to), and their descendants. */
 static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to)
 {
-	uint32_t depth = builder->nodes.items[parent].depth, count, shown = 0;
+	uint32_t depth = builder->nodes.items[parent].depth, count, shown = 0, own = 0;
+	bool is_self_done = !builder->options->with_self || builder->options->inverted;
 	bool is_heaviest = builder->nodes.items[parent].is_heaviest;
 	struct gg_tree_node *node;
 	struct child_group *groups;
@@ -148,9 +188,16 @@ static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to
 
 	if (status < 0)
 		return status;
+	is_self_done |= count == 0;
 	for (; status == 0 && shown < count; shown++) {
-		uint32_t child = (uint32_t)builder->nodes.count;
+		uint32_t child;
 
+		status = add_self(builder, parent, groups[shown].value, &is_self_done);
+		own += status > 0;
+		if (status < 0)
+			break;
+		status = 0;
+		child = (uint32_t)builder->nodes.count;
 		if (groups[shown].value < builder->least && !(shown == 0 && is_heaviest))
 			break;
 		node = add_node(builder, parent, groups[shown].function);
@@ -164,19 +211,25 @@ static int grow(struct builder *builder, uint32_t parent, size_t from, size_t to
 		status = grow(builder, child, from, from + groups[shown].count);
 		from += groups[shown].count;
 	}
+	if (status == 0) {
+		status = add_self(builder, parent, 0, &is_self_done);
+		own += status > 0;
+		status = status < 0 ? status : 0;
+	}
 	if (status == 0 && shown < count) {
 		node = add_node(builder, parent, 0);
 		if (node != NULL) {
 			node->depth = depth + 1;
 			node->folded_count = count - shown;
 			add_up(builder, from, to, depth + 1, node);
+			node->via = 0;
 		} else {
 			status = -ENOMEM;
 		}
 	}
 	free(groups);
 	if (status == 0)
-		builder->nodes.items[parent].child_count = shown + (shown < count);
+		builder->nodes.items[parent].child_count = shown + own + (shown < count);
 	return status;
 }
 
@@ -210,6 +263,7 @@ static int lay_paths(struct builder *builder, const struct gg_query_result *resu
 		used += length;
 		branch->path = path;
 		branch->length = (uint32_t)length;
+		branch->via = result->rows[i].via;
 		branch->value = gg_tally_estimate(result->rows[i].self, result->query.unit).value;
 		gg_plain_tally_of(&branch->sums, result->rows[i].self);
 		builder->order[i] = (uint32_t)i;
@@ -238,8 +292,8 @@ static int build(struct builder *builder, const struct gg_query_result *result)
 		return -ENOMEM;
 	root->is_heaviest = true;
 	root->total = result->total;
-	builder->least = builder->options->fold *
-	                 gg_tally_estimate(&result->total, result->query.unit).value;
+	builder->unit = result->query.unit;
+	builder->least = builder->options->fold * value_of(builder, &result->total);
 	return grow(builder, 0, 0, count);
 }
 

@@ -13,6 +13,7 @@
  * A node is a function called along one path.  Calls from different lines of a function are one
  * node. In an inverted tree the paths begin at the top, so the children of a node are its callers.
  *
+ * Self     With with_self, the children of a node of the upright tree add up to the node.
  * Folding  The children of a node with less than `fold` of the whole become one nameless node,
  *          except on the heaviest path, which follows the largest child from the root on.
  * Cost     Proportional to stacks times depth of unfolded paths; 16 MB for 100 000 stacks of 40
@@ -34,6 +35,8 @@ enum { GG_TREE_MAX_DEPTH = 2048 };
 struct gg_tree_options {
 	bool inverted;
 	double fold; /* share of the whole, 0 to 1; 0: fold nothing */
+	/* A function that allocates and calls others gets a child for its own memory. */
+	bool with_self;
 };
 
 struct gg_tree_node {
@@ -44,6 +47,13 @@ struct gg_tree_node {
 	uint32_t
 		folded_count; /* not 0: the node stands for this many functions, without children */
 	bool is_heaviest;     /* on the heaviest path */
+	bool is_self;         /* the parent's own memory; has the parent's function */
+	/*
+	 * The hidden function through which most of the node's own memory was allocated; 0: none.
+	 * With with_self, the child for that memory has it.  In an inverted tree only the nodes
+	 * below the root have it.
+	 */
+	uint32_t via;
 	/* Sums of all stacks on this path, and of stacks that end here (inverted: begin here). */
 	struct gg_tally total, self;
 };

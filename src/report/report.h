@@ -100,9 +100,16 @@ void gg_report_append_time(int64_t time_ns, struct gg_buf *out);
 /* The width that a name has after `column` characters; at least `least`. */
 size_t gg_report_room(const struct gg_report *report, size_t column, size_t least);
 
+/*
+ * Appends " via NAME" to a name of `used` cells, if the rest of `width` has room for it.  `via` may
+ * be NULL.  gg_report_via_name() is the name of that function, or NULL for 0.
+ */
+const char *gg_report_via_name(const struct gg_model *model, uint32_t via);
+void gg_report_append_via(const struct gg_report *report, const char *via, size_t used,
+                          size_t width, struct gg_buf *out);
 /* Appends function and location of a call in at most `width` characters, and a newline. */
 void gg_report_append_place(const struct gg_report *report, const struct gg_code_location *place,
-                            size_t width, struct gg_buf *out);
+                            uint32_t via, size_t width, struct gg_buf *out);
 
 /* True if the row was found by its size, which its interval must allow for (gg_interval_of). */
 bool gg_report_is_discovered(const struct gg_query_result *result, const struct gg_query_row *row);

@@ -143,16 +143,19 @@ static bool has_labels_below(const struct gg_diff_report *report, size_t column)
 }
 
 /* Behind the figures, or below them. */
-static void append_label(const struct gg_diff_report *report, const char *label, size_t column,
-                         struct gg_buf *out)
+static void append_label(const struct gg_diff_report *report, const struct gg_diff_row *row,
+                         size_t column, struct gg_buf *out)
 {
+	size_t room;
+
 	if (has_labels_below(report, column)) {
 		gg_buf_printf(out, "\n%*s", LABEL_INDENT, "");
 		column = LABEL_INDENT;
 	}
 	gg_buf_append_text(out, column > LABEL_INDENT ? "  " : "");
-	gg_screen_text_append(out, label, gg_report_room(&report->look, column, LABEL_LEAST),
-	                      report->look.figures.ascii);
+	room = gg_report_room(&report->look, column, LABEL_LEAST);
+	gg_screen_text_append(out, row->label, room, report->look.figures.ascii);
+	gg_report_append_via(&report->look, row->via, gg_screen_text_length(row->label), room, out);
 	gg_buf_append_text(out, "\n");
 }
 
@@ -181,7 +184,7 @@ static void append_rows(const struct gg_diff_report *report, struct gg_buf *out)
 		fill_cells(report, row, true, &cells);
 		gg_buf_append_text(out, row->is_significant ? "* " : "  ");
 		append_cells(&cells, widths, out);
-		append_label(report, row->label, column, out);
+		append_label(report, row, column, out);
 	}
 	gg_buf_append_text(out, "\n");
 }
@@ -397,6 +400,8 @@ void gg_report_diff_json(const struct gg_diff_report *report, struct gg_buf *out
 	for (size_t i = 0; i < shown_count(report); i++) {
 		gg_json_open(&json, NULL, '{');
 		gg_json_text(&json, "label", diff->rows[i].label);
+		if (diff->rows[i].via != NULL)
+			gg_json_text(&json, "via", diff->rows[i].via);
 		gg_json_text(&json, "full_name", diff->rows[i].full_name);
 		add_row(report, &json, &diff->rows[i], true);
 		gg_json_close(&json);

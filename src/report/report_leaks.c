@@ -111,7 +111,8 @@ static void append_row(const struct gg_report *report, const struct gg_leak_row 
 	}
 	for (size_t i = 0; i < count && i < LEAK_FRAMES_SHOWN; i++) {
 		gg_buf_printf(out, "%*s", INDENT, "");
-		gg_report_append_place(report, &places[i], gg_report_room(report, INDENT, 16), out);
+		gg_report_append_place(report, &places[i], i == 0 ? row->via : 0,
+		                       gg_report_room(report, INDENT, 16), out);
 	}
 	if (count > LEAK_FRAMES_SHOWN)
 		gg_buf_printf(out, "%*s(%zu more callers)\n", INDENT, "",
@@ -263,6 +264,8 @@ static void add_row(const struct gg_report *report, struct gg_json *json,
 	for (int i = 0; i < GG_LEAK_COHORTS; i++)
 		gg_json_number(json, NULL, row->cohorts[i]);
 	gg_json_close(json);
+	if (row->via != 0)
+		gg_json_text(json, "via", report->model->functions[row->via].name);
 	gg_report_json_stack(report, json, row->stack);
 	gg_json_close(json);
 }

@@ -164,8 +164,25 @@ size_t gg_report_room(const struct gg_report *report, size_t column, size_t leas
 	return width > column && width - column > least ? width - column : least;
 }
 
+const char *gg_report_via_name(const struct gg_model *model, uint32_t via)
+{
+	return via != 0 ? model->functions[via].short_name : NULL;
+}
+
+void gg_report_append_via(const struct gg_report *report, const char *via, size_t used,
+                          size_t width, struct gg_buf *out)
+{
+	static const char before[] = " via ";
+	enum { LEAST = 7 };
+
+	if (via == NULL || used + sizeof(before) - 1 + LEAST > width)
+		return;
+	gg_buf_append_text(out, before);
+	gg_screen_text_append(out, via, width - used - (sizeof(before) - 1), report->figures.ascii);
+}
+
 void gg_report_append_place(const struct gg_report *report, const struct gg_code_location *place,
-                            size_t width, struct gg_buf *out)
+                            uint32_t via, size_t width, struct gg_buf *out)
 {
 	struct gg_model_line line = report->model->lines[place->line];
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
@@ -174,13 +191,16 @@ void gg_report_append_place(const struct gg_report *report, const struct gg_code
 	if (line.file != NULL)
 		gg_buf_printf(&text, " %s:%u", gg_path_base(line.file), line.line);
 	gg_screen_text_append(out, gg_buf_text(&text), width, report->figures.ascii);
+	gg_report_append_via(report, gg_report_via_name(report->model, via),
+	                     gg_screen_text_length(gg_buf_text(&text)), width, out);
 	gg_buf_append_text(out, "\n");
 }
 
 /* Prints a stack, a line for each frame: the innermost beside the figures, callers below it. */
 static void append_stack(const struct gg_report *report, const struct columns *columns,
-                         uint32_t stack, struct gg_buf *out)
+                         const struct gg_query_row *row, struct gg_buf *out)
 {
+	uint32_t stack = row->key;
 	struct gg_code_location places[STACK_FRAMES_SHOWN];
 	size_t count = gg_model_path(report->model, stack, places, STACK_FRAMES_SHOWN);
 	size_t column = name_column(columns);
@@ -189,7 +209,8 @@ static void append_stack(const struct gg_report *report, const struct columns *c
 	for (size_t i = 0; i < count && i < STACK_FRAMES_SHOWN; i++) {
 		if (i > 0)
 			gg_buf_printf(out, "%*s", (int)column + 2, "");
-		gg_report_append_place(report, &places[i], i > 0 ? width : width + 2, out);
+		gg_report_append_place(report, &places[i], i == 0 ? row->via : 0,
+		                       i > 0 ? width : width + 2, out);
 	}
 	if (count > STACK_FRAMES_SHOWN)
 		gg_buf_printf(out, "%*s(%zu more callers)\n", (int)column + 2, "",
@@ -222,22 +243,6 @@ static void find_names(const struct gg_report *report, struct columns *columns)
 		                          report->figures.ascii, columns->others);
 }
 
-/* Names the hidden wrapper beside a name of `used` cells, if the rest of `width` has room. */
-static void append_via(const struct gg_report *report, const struct gg_query_row *row, size_t used,
-                       size_t width, struct gg_buf *out)
-{
-	static const char before[] = " via ";
-	enum { LEAST = 7 };
-	size_t room;
-
-	if (row->via == 0 || used + sizeof(before) - 1 + LEAST > width)
-		return;
-	room = width - used - (sizeof(before) - 1);
-	gg_buf_append_text(out, before);
-	gg_screen_text_append(out, report->model->functions[row->via].short_name, room,
-	                      report->figures.ascii);
-}
-
 static void append_row(const struct gg_report *report, const struct columns *columns, size_t index,
                        struct gg_buf *out)
 {
@@ -256,7 +261,7 @@ static void append_row(const struct gg_report *report, const struct columns *col
 	                     columns->bar_width, out);
 	gg_buf_append_text(out, "  ");
 	if (report->result->query.by == GG_BY_STACK) {
-		append_stack(report, columns, row->key, out);
+		append_stack(report, columns, row, out);
 		return;
 	}
 	if (columns->names == NULL || columns->labels.failed) {
@@ -266,7 +271,8 @@ static void append_row(const struct gg_report *report, const struct columns *col
 	width = gg_report_room(report, column, 16);
 	gg_screen_text_append_apart(out, columns->names[index], columns->others[index], width,
 	                            report->figures.ascii);
-	append_via(report, row, gg_screen_text_length(columns->names[index]), width, out);
+	gg_report_append_via(report, gg_report_via_name(report->model, row->via),
+	                     gg_screen_text_length(columns->names[index]), width, out);
 	gg_buf_append_text(out, "\n");
 }
 

@@ -102,6 +102,8 @@ static void append_name(struct drawing *drawing, size_t index)
 		gg_buf_append_text(&text, "all");
 	} else if (node->folded_count > 0) {
 		gg_buf_printf(&text, "(%" PRIu32 " more)", node->folded_count);
+	} else if (node->is_self) {
+		gg_buf_append_text(&text, "(self)");
 	} else {
 		struct gg_model_function function = report->model->functions[node->function];
 
@@ -112,6 +114,8 @@ static void append_name(struct drawing *drawing, size_t index)
 			gg_buf_printf(&text, " (%s)", module);
 	}
 	gg_screen_text_append(drawing->out, gg_buf_text(&text), width, report->figures.ascii);
+	gg_report_append_via(report, gg_report_via_name(report->model, node->via),
+	                     gg_screen_text_length(gg_buf_text(&text)), width, drawing->out);
 	gg_buf_append_text(drawing->out, "\n");
 }
 
@@ -190,6 +194,8 @@ static void add_node(const struct gg_report *report, const struct gg_tree *tree,
 	gg_json_text(json, "module",
 	             has_name ? report->model->modules[function.module].path : NULL);
 	gg_json_text(json, "full_name", has_name ? function.full_name : NULL);
+	if (node->via != 0)
+		gg_json_text(json, "via", report->model->functions[node->via].name);
 	gg_json_integer(json, "folded", node->folded_count);
 	gg_json_bool(json, "heaviest", node->is_heaviest);
 	gg_json_integer(json, "samples", node->total.sample_count);

@@ -5,7 +5,10 @@
  * With an interval of 1 every allocation is a sample, so the sums are exact.
  */
 #include "model/model.h"
+#include "query/diff.h"
+#include "query/leaks.h"
 #include "query/query.h"
+#include "query/tree.h"
 
 #include "made_profile.h"
 #include "test.h"
@@ -270,4 +273,112 @@ TEST_WITH(scene, expressions_match_hidden_functions_but_not_the_allocator)
 	CHECK(bytes_of(scene, ".", NULL) == 14);
 	leave_out(scene, "parse");
 	CHECK(bytes_of(scene, "parse", NULL) == 8);
+}
+
+/* --- via in other results ------------------------------------------------------------------- */
+
+/* All nodes below the root as "depth name total via; ...". */
+static const char *tree(struct scene *scene, const struct gg_tree_options *options)
+{
+	static struct gg_buf text;
+	struct gg_query query;
+	struct gg_tree *tree;
+
+	gg_query_init(&query);
+	REQUIRE(gg_tree_build(&tree, scene->model, &query, options, &error) == 0);
+	gg_buf_done(&text);
+	for (size_t i = 1; i < tree->count; i++) {
+		const struct gg_tree_node *node = &tree->nodes[i];
+
+		gg_buf_printf(&text, "%u %s %.0f", node->depth,
+		              node->is_self ? "(self)"
+		              : node->folded_count > 0
+		                      ? "(more)"
+		                      : scene->model->functions[node->function].name,
+		              gg_tally_estimate(&node->total, GG_BYTES).value);
+		if (node->via != 0)
+			gg_buf_printf(&text, " via %s", scene->model->functions[node->via].name);
+		gg_buf_append_text(&text, "; ");
+	}
+	gg_tree_free(tree);
+	return gg_buf_text(&text);
+}
+
+TEST_WITH(scene, the_children_of_a_node_add_up_to_it)
+{
+	put(scene, "main>parse>xmalloc>malloc", 8);
+	put(scene, "main>parse>xstrdup>malloc", 2);
+	put(scene, "main>parse>node>malloc", 16);
+	put(scene, "main>parse>name>xstrdup>malloc", 4);
+	load(scene, false);
+	CHECK_EQ_STR(tree(scene, &(struct gg_tree_options){ .with_self = true }),
+	             "1 main 30; 2 parse 30; 3 node 16; 3 (self) 10 via xmalloc; "
+	             "3 name 4 via xstrdup; ");
+	CHECK_EQ_STR(tree(scene, &(struct gg_tree_options){ 0 }),
+	             "1 main 30; 2 parse 30 via xmalloc; 3 node 16; 3 name 4 via xstrdup; ");
+}
+
+TEST_WITH(scene, a_light_self_has_no_node)
+{
+	put(scene, "main>parse>xmalloc>malloc", 1);
+	put(scene, "main>parse>node>malloc", 900);
+	put(scene, "main>parse>name>xstrdup>malloc", 1);
+	load(scene, false);
+	CHECK_EQ_STR(tree(scene, &(struct gg_tree_options){ .with_self = true, .fold = 0.01 }),
+	             "1 main 902; 2 parse 902; 3 node 900; 3 (more) 1; ");
+}
+
+TEST_WITH(scene, an_inverted_tree_begins_with_the_callers_of_wrappers)
+{
+	put(scene, "main>load>parse>xmalloc>malloc", 8);
+	put(scene, "main>read>parse>xstrdup>malloc", 2);
+	load(scene, false);
+	CHECK_EQ_STR(tree(scene, &(struct gg_tree_options){ .inverted = true, .with_self = true }),
+	             "1 parse 10 via xmalloc; 2 load 8; 3 main 8; 2 read 2; 3 main 2; ");
+}
+
+TEST_WITH(scene, leaks_name_the_wrapper)
+{
+	struct gg_leaks *leaks;
+
+	put(scene, "main>parse>xmalloc>malloc", 8);
+	put(scene, "main>read>malloc", 4);
+	load(scene, false);
+	REQUIRE(gg_leaks_run(scene->model, &(struct gg_leaks_query){ .confidence = 0.95 }, &leaks,
+	                     &error) == 0);
+	REQUIRE(leaks->row_count == 2);
+	CHECK_EQ_STR(scene->model->functions[leaks->rows[0].via].name, "xmalloc");
+	CHECK_EQ_I64(leaks->rows[1].via, 0);
+	gg_leaks_free(leaks);
+}
+
+TEST_WITH(scene, differences_name_the_wrapper_of_self)
+{
+	struct gg_query_result *before, *after;
+	const struct gg_diff_query how = { .scale = 1,
+		                           .confidence = 0.95,
+		                           .false_discovery_rate = 0.05 };
+	struct gg_query query;
+	struct gg_diff *diff;
+
+	put(scene, "main>parse>xmalloc>malloc", 8);
+	put(scene, "main>read>malloc", 4);
+	load(scene, false);
+	gg_query_init(&query);
+	for (int by_total = 0; by_total < 2; by_total++) {
+		query.sort_by_total = by_total;
+		REQUIRE(gg_diff_query_both(scene->model, scene->model, &query, &before, &after,
+		                           &error) == 0);
+		REQUIRE(gg_diff_run(scene->model, before, scene->model, after, &how, &diff,
+		                    &error) == 0);
+		for (size_t i = 0; i < diff->row_count; i++) {
+			bool has_via = !by_total && strncmp(diff->rows[i].label, "parse", 5) == 0;
+
+			CHECK_EQ_STR(diff->rows[i].via != NULL ? diff->rows[i].via : "",
+			             has_via ? "xmalloc" : "");
+		}
+		gg_diff_free(diff);
+		gg_query_result_free(before);
+		gg_query_result_free(after);
+	}
 }

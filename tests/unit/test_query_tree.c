@@ -12,7 +12,7 @@ static struct gg_model *model;
 
 static struct gg_tree *build(struct made_profile *made, bool inverted, double fold)
 {
-	const struct gg_tree_options options = { inverted, fold };
+	const struct gg_tree_options options = { .inverted = inverted, .fold = fold };
 	struct gg_tree *tree = NULL;
 	struct gg_query query;
 
