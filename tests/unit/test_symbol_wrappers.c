@@ -33,6 +33,8 @@ TEST(functions_that_allocate_for_their_callers_are_wrappers)
 		"<&mut W as core::fmt::Write>::write_str",
 		"<[T] as alloc::slice::hack::ConvertVec>::to_vec",
 		"os::malloc(unsigned long, MEMFLAGS)",
+		"<str>::repeat",
+		"<[alloc::string::String]>::concat",
 	};
 
 	for (size_t i = 0; i < GG_COUNT(names); i++)
@@ -57,6 +59,8 @@ TEST(functions_that_decide_what_to_allocate_are_not)
 		"<T as work::Grow>::grow",
 		"<Tree as core::clone::Clone>::clone",
 		"<&",
+		"<[u8] as mine::Encode>::encode",
+		"<str as mine::Encode>::encode",
 	};
 
 	for (size_t i = 0; i < GG_COUNT(names); i++)

@@ -468,8 +468,8 @@ static const char *const names[] = {
  * neither is std::thread, which calls everything.
  */
 static const char *const scopes[] = {
-	"std::",  "__gnu_cxx::", "alloc::", "core::",       "hashbrown::",
-	"<std::", "<alloc::",    "<core::", "<hashbrown::",
+	"std::",    "__gnu_cxx::", "alloc::",      "core::",  "hashbrown::",     "<std::",
+	"<alloc::", "<core::",     "<hashbrown::", "<str>::", "<str as alloc::", "<&str as alloc::",
 };
 
 static bool is_in_library(const char *name)
@@ -502,11 +502,19 @@ static bool is_generic_impl(const char *function)
 	return is_in_library(at + 4);
 }
 
+/* Only Rust's own libraries may add functions to slices: "<[u8]>::to_vec". */
+static bool is_of_slice(const char *function)
+{
+	const char *end = strstr(function, "]>::"), *as = strstr(function, " as ");
+
+	return strncmp(function, "<[", 2) == 0 && end != NULL && (as == NULL || as > end);
+}
+
 bool gg_symbol_is_wrapper(const char *function)
 {
 	size_t length = strcspn(function, "(@");
 
-	if (is_in_library(function) || is_generic_impl(function))
+	if (is_in_library(function) || is_generic_impl(function) || is_of_slice(function))
 		return true;
 	for (size_t i = 0; i < GG_COUNT(names); i++)
 		if (strlen(names[i]) == length && memcmp(names[i], function, length) == 0)
