@@ -67,7 +67,7 @@ static void advise_debug(struct gg_buf *advice, const struct gg_worker_task *tas
 	const char *path = task->module->path;
 
 	if (is_of_system(path))
-		gg_buf_printf(advice, "install the -dbgsym package of %s (", gg_path_base(path));
+		gg_buf_printf(advice, "install the debug symbols of %s (", gg_path_base(path));
 	else
 		gg_buf_printf(advice, "build %s with -g, or give its debug file by --debug-dir (",
 		              gg_path_base(path));
@@ -201,7 +201,7 @@ static bool use_dwarf(const struct gg_worker_task *task, struct gg_module_files 
 	if (!has_alt)
 		gg_buf_printf(advice,
 		              "the debug information of %s refers to a file of dwz that is not "
-		              "here; it is part of the -dbgsym package",
+		              "here; it is part of the debug symbols",
 		              gg_path_base(task->module->path));
 	else if (!result.has_dwarf)
 		gg_buf_printf(advice,
