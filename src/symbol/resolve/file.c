@@ -119,6 +119,9 @@ struct name_sources {
 	const char *path; /* of the module */
 	struct gg_symtab symtab;
 	struct gg_function_bounds bounds;
+	/* The last address name and its address: addresses ascend, so the next one often shares it. */
+	uint64_t last_begin;
+	uint32_t last_name; /* string of the answers; 0: none yet */
 };
 
 static void set_name(struct gg_blob_frame *frame, struct gg_symbol_answer_name name)
@@ -147,8 +150,21 @@ static void improve(struct gg_module_symbols *answers, const struct name_sources
 		set_name(frame, gg_module_symbols_demangle(answers, symbol));
 }
 
+/* Returns the address name of a function, interned. */
+static uint32_t name_by_address(struct gg_module_symbols *answers, struct name_sources *sources,
+                                uint64_t begin)
+{
+	if (sources->last_name == 0 || sources->last_begin != begin) {
+		gg_buf_clear(&answers->full);
+		gg_address_name_append(sources->path, begin, &answers->full);
+		sources->last_begin = begin;
+		sources->last_name = gg_blob_intern(&answers->builder, gg_buf_text(&answers->full));
+	}
+	return sources->last_name;
+}
+
 /* Names a function by its symbol or, without one, by its first address.  False: it has neither. */
-static bool find_name(struct gg_module_symbols *answers, const struct name_sources *sources,
+static bool find_name(struct gg_module_symbols *answers, struct name_sources *sources,
                       uint64_t address, struct gg_blob_frame *frame)
 {
 	struct gg_cfi_range function = { 0 };
@@ -158,16 +174,14 @@ static bool find_name(struct gg_module_symbols *answers, const struct name_sourc
 	if (symbol != NULL) {
 		set_name(frame, gg_module_symbols_demangle(answers, symbol));
 	} else if (is_bounded) {
-		gg_buf_clear(&answers->full);
-		gg_address_name_append(sources->path, function.begin, &answers->full);
-		frame->function = gg_blob_intern(&answers->builder, gg_buf_text(&answers->full));
+		frame->function = name_by_address(answers, sources, function.begin);
 		frame->is_unnamed = 1;
 	}
 	return symbol != NULL || is_bounded;
 }
 
 /* Names the functions for which DWARF has no name, or only a name without its linkage name. */
-static void use_names(struct gg_module_symbols *answers, const struct name_sources *sources)
+static void use_names(struct gg_module_symbols *answers, struct name_sources *sources)
 {
 	for (size_t i = 0; i < answers->count; i++) {
 		struct gg_blob_frame *outermost = gg_module_symbols_outermost(answers, i),
