@@ -12,8 +12,8 @@
 #include "base/time_units.h"
 #include "report/report.h"
 #include "report/screen_text.h"
+#include "report/symbol_hint.h"
 #include "stats/estimate/interval.h"
-#include "symbol/symbol.h"
 
 bool gg_report_has_failed_trials(const struct gg_query_result *result)
 {
@@ -423,23 +423,14 @@ static void append_no_module(const struct gg_model *model, struct gg_buf *text)
 void gg_report_append_unresolved(const struct gg_model *model, const struct gg_model_unresolved *of,
                                  struct gg_buf *text)
 {
-	const char *status, *full = gg_symbol_status_text(GG_SYMBOL_FULL);
-
-	gg_buf_printf(text, "%" PRIu64 " of %" PRIu64 " frames %s no name, most of them ",
+	gg_buf_printf(text, "%" PRIu64 " of %" PRIu64 " frames %s no name, mainly ",
 	              of->frame_count, of->all_frame_count, of->frame_count == 1 ? "has" : "have");
 	if (of->worst_module == 0) {
 		append_no_module(model, text);
 		return;
 	}
-	status = model->modules[of->worst_module].status;
-	if (status != NULL && strncmp(status, full, strlen(full)) == 0)
-		status = "its symbols do not name these addresses";
-	gg_buf_printf(text, "in %s%s%s.", model->modules[of->worst_module].name,
-	              status != NULL && status[0] != '\0' ? ": " : "",
-	              status != NULL ? status : "");
-	if (status == NULL || status[0] == '\0')
-		gg_buf_append_text(text,
-		                   " Install its debug symbols, then run 'geiger symbolize'.");
+	gg_symbol_hint_append(model, NULL, text);
+	gg_buf_append_text(text, ".");
 }
 
 static void append_unresolved(const struct gg_report *report, struct gg_buf *out)

@@ -197,7 +197,7 @@ static void append_status(const struct gg_model_module *module, struct gg_buf *o
 
 	gg_buf_printf(out, "in %s: ", module->name);
 	if (module->status == NULL || module->status[0] == '\0')
-		gg_buf_append_text(out, "its symbols were not looked up");
+		gg_buf_append_text(out, "run 'geiger symbolize' to look up its functions");
 	else if (strncmp(module->status, full, strlen(full)) == 0)
 		gg_buf_append_text(out, "its symbols do not name these addresses");
 	else

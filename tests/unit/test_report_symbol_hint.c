@@ -132,7 +132,7 @@ TEST(without_a_package_the_words_of_the_look_up_remain)
 	put_status(&made, "/no/liba.so.1", "functions and lines");
 	expect(&made, debian(), "in liba.so.1: its symbols do not name these addresses");
 	add(&made, "[/never/looked/up]0x10", 300000);
-	expect(&made, debian(), "in up: its symbols were not looked up");
+	expect(&made, debian(), "in up: run 'geiger symbolize' to look up its functions");
 	gg_profile_close(made.profile);
 }
 

@@ -22,7 +22,7 @@ static bool shell(const struct root *root, const char *command)
 	return CHECK_MSG(system(line) == 0, "%s", line); // NOLINT
 }
 
-/* The package with debug symbols of a file; "" if there is none. */
+/* Returns the package with debug symbols of a file; "" if no package has the file. */
 static const char *find(struct root *root, const char *path)
 {
 	gg_debug_packages_done(&root->file, 1);

@@ -33,8 +33,8 @@ struct gg_debug_package {
 };
 
 /*
- * Sets the name of each file, to NULL if none is found.  `root` is the system's root folder; NULL
- * is "/".
+ * Sets the name of each file, which is NULL if no package has the file.  `root` is the root folder
+ * of the system; NULL is "/".
  */
 enum gg_package_system gg_debug_packages_find(const char *root, struct gg_debug_package *files,
                                               size_t count);

@@ -119,7 +119,7 @@ struct name_sources {
 	const char *path; /* of the module */
 	struct gg_symtab symtab;
 	struct gg_function_bounds bounds;
-	/* The last address name and its address: addresses ascend, so the next one often shares it. */
+	/* The last address name.  Addresses ascend, so the next one is often of that function. */
 	uint64_t last_begin;
 	uint32_t last_name; /* string of the answers; 0: none yet */
 };
