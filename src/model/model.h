@@ -36,6 +36,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -157,6 +158,18 @@ struct gg_model_span {
 	int64_t from_ns, to_ns;
 };
 
+/*
+ * The peak of the whole model, which several queries need and which takes a pass over all samples.
+ * The mutex guards the other members.  A query holds it while it computes the peak, so that another
+ * query waits and does not compute it as well (query_time.c).
+ */
+struct gg_model_memo {
+	pthread_mutex_t mutex;
+	bool has_peak;
+	int64_t peak_ns, most_ns;
+	double peak_bytes, most_bytes;
+};
+
 /* --- the model ------------------------------------------------------------------------------ */
 
 struct gg_model {
@@ -236,6 +249,8 @@ struct gg_model {
 	int64_t end_ns;        /* the end of the last session, or the last event if that is later */
 	bool has_inherited;    /* some sample is inherited */
 	double least_interval_bytes; /* of samples that schemes chose by bytes; 0: none */
+
+	struct gg_model_memo *memo; /* the only part that changes; NULL: queries remember nothing */
 };
 
 struct gg_model_options {

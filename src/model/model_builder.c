@@ -9,8 +9,11 @@ struct gg_model_builder *gg_model_builder_new(const struct gg_model_options *opt
 {
 	struct gg_model_builder *builder = calloc(1, sizeof(*builder));
 
-	if (builder != NULL)
-		builder->options = options;
+	if (builder == NULL)
+		return NULL;
+	builder->options = options;
+	builder->model.memo = &builder->memo;
+	pthread_mutex_init(&builder->memo.mutex, NULL);
 	return builder;
 }
 
@@ -54,6 +57,7 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 	free_texts(builder);
 	gg_map_done(&builder->function_map);
 	gg_map_done(&builder->line_map);
+	pthread_mutex_destroy(&builder->memo.mutex);
 	free(builder);
 }
 

@@ -56,6 +56,8 @@ struct gg_model_builder {
 	GG_ARRAY(char *) chunks;              /* hold the texts */
 	size_t chunk_used, chunk_size;        /* of the last chunk, in bytes */
 
+	struct gg_model_memo memo;
+
 	/* While the model is loaded. */
 	struct gg_map function_map, line_map;
 	const struct gg_model_options *options;

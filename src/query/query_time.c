@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/binary_search.h"
+#include "query/parallel.h"
 #include "query/query_internal.h"
 #include "stats/sampling/weight.h"
 
@@ -300,24 +301,103 @@ static bool is_uncertain(const struct gg_model *model)
 	return false;
 }
 
-int gg_query_filter_peak(const struct gg_query_filter *filter, struct gg_peak *ret_peak,
-                         struct gg_error *error)
-{
-	struct gg_peak peak = { .time_ns = filter->query.to_ns };
-	int status = sweep(filter, false, keep_peak, &peak, error);
+/* One sweep of gg_query_filter_peak(). */
+struct peak_sweep {
+	const struct gg_query_filter *filter;
+	bool most;
+	struct gg_peak peak;
+	struct gg_error error;
+	int status;
+};
 
-	peak.most_ns = peak.time_ns;
-	peak.most_bytes = peak.bytes;
+static void find_largest(void *thing)
+{
+	struct peak_sweep *run = thing;
+
+	run->status = sweep(run->filter, run->most, run->most ? keep_most : keep_peak, &run->peak,
+	                    &run->error);
+}
+
+/* Sweeps for what is certain, and in a second thread for what may have lived. */
+static int find_both(const struct gg_query_filter *filter, struct gg_peak *ret_peak,
+                     struct gg_error *error)
+{
+	struct peak_sweep certain = { .filter = filter, .peak.time_ns = filter->query.to_ns };
+	struct peak_sweep most = { .filter = filter, .most = true };
+
+	gg_parallel_pair(find_largest, &certain, &most);
+	if (certain.status < 0 || most.status < 0) {
+		if (error != NULL)
+			*error = certain.status < 0 ? certain.error : most.error;
+		return certain.status < 0 ? certain.status : most.status;
+	}
+	*ret_peak = certain.peak;
+	ret_peak->most_ns = certain.peak.time_ns;
+	ret_peak->most_bytes = certain.peak.bytes;
+	if (most.peak.most_bytes > ret_peak->most_bytes) {
+		ret_peak->most_ns = most.peak.most_ns;
+		ret_peak->most_bytes = most.peak.most_bytes;
+	}
+	return 0;
+}
+
+static int find_peak(const struct gg_query_filter *filter, struct gg_peak *ret_peak,
+                     struct gg_error *error)
+{
+	struct peak_sweep certain = { .filter = filter, .peak.time_ns = filter->query.to_ns };
+	bool has_history = gg_model_has_history(filter->model);
+
+	if (has_history && is_uncertain(filter->model))
+		return find_both(filter, ret_peak, error);
+	find_largest(&certain);
+	if (certain.status < 0 && error != NULL)
+		*error = certain.error;
+	if (certain.status < 0)
+		return certain.status;
+	*ret_peak = certain.peak;
 	/*
 	 * Without times of frees the moment of the peak is unknown: the largest known value is live
 	 * at the end.
 	 */
-	if (!gg_model_has_history(filter->model))
-		peak.time_ns = peak.most_ns = filter->query.to_ns;
-	else if (status == 0 && is_uncertain(filter->model))
-		status = sweep(filter, true, keep_most, &peak, error);
-	if (status == 0)
-		*ret_peak = peak;
+	if (!has_history)
+		ret_peak->time_ns = filter->query.to_ns;
+	ret_peak->most_ns = ret_peak->time_ns;
+	ret_peak->most_bytes = ret_peak->bytes;
+	return 0;
+}
+
+/* True if the filter selects the whole model. */
+static bool is_whole(const struct gg_query_filter *filter)
+{
+	return filter->process_in == NULL && filter->stack_in == NULL &&
+	       filter->query.from_ns == INT64_MIN && filter->query.to_ns == GG_TIME_NONE;
+}
+
+int gg_query_filter_peak(const struct gg_query_filter *filter, struct gg_peak *ret_peak,
+                         struct gg_error *error)
+{
+	struct gg_model_memo *memo = filter->model->memo;
+	struct gg_peak peak;
+	int status = 0;
+
+	if (memo == NULL || !is_whole(filter))
+		return find_peak(filter, ret_peak, error);
+	pthread_mutex_lock(&memo->mutex);
+	if (memo->has_peak) {
+		*ret_peak = (struct gg_peak){ memo->peak_ns, memo->peak_bytes, memo->most_ns,
+			                      memo->most_bytes };
+	} else {
+		status = find_peak(filter, &peak, error);
+		if (status == 0) {
+			memo->has_peak = true;
+			memo->peak_ns = peak.time_ns;
+			memo->peak_bytes = peak.bytes;
+			memo->most_ns = peak.most_ns;
+			memo->most_bytes = peak.most_bytes;
+			*ret_peak = peak;
+		}
+	}
+	pthread_mutex_unlock(&memo->mutex);
 	return status;
 }
 
