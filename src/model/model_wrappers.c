@@ -16,6 +16,10 @@
  *                 more than half come from callers that are recursive.  A wrapper takes the size
  *                 from its callers.
  *
+ * A function without a name is a wrapper, too, if a named wrapper of its own module is the caller
+ * for at least 90 % of its memory.  Libraries have names of exported functions only, and
+ * sqlite3Malloc() is exported, but the function below it that calls malloc() is not.
+ *
  * The search repeats without what it found, because my_strdup() may stand behind my_alloc().  None
  * of this depends on metric, window, or filters, so all reports on a profile hide the same.
  */
@@ -358,6 +362,36 @@ static int search_group(struct shape_search *search, size_t from, size_t to,
 	return status;
 }
 
+static bool is_inside_wrapper(const struct shape_search *search, const struct shape_site *site)
+{
+	const struct gg_model_function *functions = search->builder->functions.items;
+	const struct gg_model_function *caller = &functions[site->caller];
+
+	return caller->is_wrapper && caller->is_named &&
+	       caller->module == functions[site->function].module;
+}
+
+/* The functions without a name that named wrappers call. */
+static void search_inside_wrappers(struct shape_search *search, struct shape_finds *finds)
+{
+	const struct gg_model_builder *builder = search->builder;
+	double *all = search->allocated, *inside = search->kept;
+
+	for (size_t i = 1; i < builder->stacks.count; i++) {
+		const struct shape_site *site = &search->sites[i];
+
+		all[site->function] += site->allocated_bytes;
+		if (is_inside_wrapper(search, site))
+			inside[site->function] += site->allocated_bytes;
+	}
+	for (uint32_t i = 1; i < builder->functions.count; i++)
+		if (!builder->functions.items[i].is_named && !is_known(builder, i) && all[i] > 0 &&
+		    inside[i] >= least_own_share * all[i] && finds->count < MOST_CANDIDATES)
+			finds->functions[finds->count++] = i;
+	memset(all, 0, builder->functions.count * sizeof(*all));
+	memset(inside, 0, builder->functions.count * sizeof(*inside));
+}
+
 static int search_round(struct shape_search *search, struct shape_finds *finds)
 {
 	int status;
@@ -365,6 +399,7 @@ static int search_round(struct shape_search *search, struct shape_finds *finds)
 	finds->count = 0;
 	memset(search->is_refused, 0, search->builder->functions.count);
 	find_sites(search);
+	search_inside_wrappers(search, finds);
 	status = search_group(search, 0, search->use_count, finds);
 	for (size_t from = 0, to; from < search->use_count && status == 0; from = to) {
 		for (to = from; to < search->use_count; to++)

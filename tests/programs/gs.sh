@@ -5,7 +5,7 @@
 #
 # packages: ghostscript libgs10
 # modules: libgs gs
-# interval: 64k
+# interval: 8k
 # reason: Debian's libgs has names of its exported functions alone.
 # shellcheck source=tests/programs/workload.sh
 . "$(dirname "$0")/workload.sh"

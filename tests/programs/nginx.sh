@@ -4,8 +4,8 @@
 # nginx with two workers sends files, compressed as well, and passes requests on to itself.
 #
 # packages: nginx nginx-common
-# modules: nginx
-# interval: 16k
+# modules: nginx libcrypto libssl
+# interval: 2k
 # reason: Debian's nginx has names of its exported functions alone.
 # shellcheck source=tests/programs/workload.sh
 . "$(dirname "$0")/workload.sh"

@@ -5,7 +5,7 @@
 #
 # packages: vim
 # modules: vim
-# interval: 16k
+# interval: 4k
 # reason: Debian's vim has no symbols, so functions are named by their first address.
 # shellcheck source=tests/programs/workload.sh
 . "$(dirname "$0")/workload.sh"

@@ -192,6 +192,35 @@ TEST_WITH(scene, a_wrapper_without_a_name_is_found)
 	CHECK_EQ_STR(found(scene), "libdb.so+0xa7503 ");
 }
 
+TEST_WITH(scene, a_function_without_a_name_is_a_wrapper_if_a_named_one_calls_it)
+{
+	put_many(scene->made, "main>use%d>[/lib/libdb.so]xmalloc>[/lib/libdb.so]0xa7503>malloc", 2,
+	         950, 0);
+	put(scene->made, "main>load>[/lib/libdb.so]0xa7503>malloc", 100);
+	CHECK_EQ_STR(found(scene), "libdb.so+0xa7503 ");
+}
+
+TEST_WITH(scene, a_function_without_a_name_is_none_if_others_call_it)
+{
+	put_many(scene->made, "main>use%d>[/lib/libdb.so]xmalloc>[/lib/libdb.so]0xa7503>malloc", 2,
+	         400, 0);
+	put(scene->made, "main>load>[/lib/libdb.so]0xa7503>malloc", 200);
+	CHECK_EQ_STR(found(scene), "");
+}
+
+TEST_WITH(scene, a_wrapper_of_another_module_says_nothing_of_a_function_without_a_name)
+{
+	put_many(scene->made, "main>use%d>xmalloc>[/lib/libdb.so]0xa7503>malloc", 2, 950, 0);
+	CHECK_EQ_STR(found(scene), "");
+}
+
+TEST_WITH(scene, a_function_with_a_name_is_none_because_a_wrapper_calls_it)
+{
+	put_many(scene->made, "main>use%d>[/lib/libdb.so]xmalloc>[/lib/libdb.so]collect>malloc", 2,
+	         950, 0);
+	CHECK_EQ_STR(found(scene), "");
+}
+
 TEST_WITH(scene, memory_that_a_fork_inherited_counts_once)
 {
 	put_many(scene->made, "main>use%d>my_alloc>malloc", 10, 100, 0);
