@@ -55,19 +55,27 @@ static int run_check(struct gg_invocation *invocation)
 	return count > 0;
 }
 
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "there is no problem" },
+	{ "1", "there is a problem, or the file is no profile" },
+	{ "2", "the request was wrong" },
+	{ NULL, NULL },
+};
+
 const struct gg_command gg_command_check = {
 	.name = "check",
 	.summary = "find out whether a profile is whole",
 	.usage = "FILE",
-	.details = "Looks for damage of the file, ids without a row, times and stacks out of\n"
-		   "order, samples that contradict their scheme, and processes whose totals\n"
-		   "(allocated minus freed) differ from their live samples.  Prints one line for\n"
-		   "each kind of problem, with the first row that has it.\n"
-		   "\n"
-		   "Exit status: 0 if there is no problem; 1 if there is, or FILE is no profile;\n"
-		   "2 for wrong usage.\n",
+	.details =
+		"Looks for damage of the file, ids without a row, times and stacks out of\n"
+		"order, samples that contradict their scheme, and processes whose totals\n"
+		"(allocated minus freed) differ from their live samples.  Prints one line for\n"
+		"each kind of problem, with the first row that has it.  Exits with 1 if there is\n"
+		"one.\n",
 	.options = check_option_table,
 	.options_size = sizeof(struct check_options),
 	.max_operands = 1,
 	.run = run_check,
+	.variables = GG_READS_PROFILE,
+	.exit_statuses = exit_statuses,
 };

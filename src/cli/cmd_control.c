@@ -430,4 +430,5 @@ const struct gg_command gg_command_control = {
 	.options_size = sizeof(struct control_options),
 	.max_operands = 3,
 	.run = run_control,
+	.variables = GG_READS_DIRECTORIES | GG_READS_PROFILE,
 };

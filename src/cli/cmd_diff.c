@@ -220,6 +220,15 @@ static const struct gg_option options[] = {
 	GG_OPTIONS_END,
 };
 
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "success; with --fail-on-growth, no row grew significantly" },
+	{ "1", "a profile could not be read" },
+	{ "2", "the request was wrong" },
+	{ "3",
+	  "with --fail-on-growth: at least one row grew significantly. If nothing changed, that happens in at most 5 % of comparisons; --rate 0.001 makes it 0.1 %" },
+	{ NULL, NULL },
+};
+
 const struct gg_command gg_command_diff = {
 	.name = "diff",
 	.summary = "what grew or shrank between two profiles, beyond chance",
@@ -241,4 +250,6 @@ const struct gg_command gg_command_diff = {
 	                                                 .false_discovery_rate = 0.05 },
 	.max_operands = 2,
 	.run = run,
+	.variables = GG_READS_WIDTH | GG_READS_PROFILE,
+	.exit_statuses = exit_statuses,
 };

@@ -169,4 +169,5 @@ const struct gg_command gg_command_env = {
 	.option_mode = GG_OPTIONS_BEFORE_OPERANDS,
 	.max_operands = -1,
 	.run = run_env,
+	.variables = GG_READS_AGENT,
 };

@@ -163,6 +163,13 @@ static const struct gg_option options[] = {
 	GG_OPTIONS_END,
 };
 
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "the file is written, as a whole" },
+	{ "1", "it could not be written; the file that was there before is untouched" },
+	{ "2", "the request was wrong, or the format has no place for the metric" },
+	{ NULL, NULL },
+};
+
 const struct gg_command gg_command_export = {
 	.name = "export",
 	.summary = "a profile in the format of another tool",
@@ -188,4 +195,6 @@ const struct gg_command gg_command_export = {
 	.option_defaults = &(const struct export_options){ .common = { .confidence = 0.95 } },
 	.max_operands = 2, /* the second one is T1 of --between */
 	.run = run,
+	.variables = GG_READS_PROFILE,
+	.exit_statuses = exit_statuses,
 };

@@ -8,11 +8,13 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/man.h"
 
+enum { HELP_WIDTH = 80 };
 enum { OPTION_COLUMN = 24 }; /* columns of the option forms; a longer form gets a line of its own */
 
 static void print_option(const struct gg_option *option)
@@ -53,6 +55,29 @@ static void print_commands(const struct gg_command *const *list, const struct gg
 		       (*list)->summary);
 }
 
+/* Prints a list of statuses whose meanings are aligned, and wrapped. */
+static void print_exit_statuses(const struct gg_status_meaning *statuses,
+                                const struct gg_style *style)
+{
+	enum { STATUS_WIDTH = 8 };
+
+	printf("\n%sExit status:%s\n", style->heading, style->reset);
+	for (; statuses->status != NULL; statuses++) {
+		const char *rest = statuses->meaning;
+
+		printf("  %-*s", STATUS_WIDTH, statuses->status);
+		while (strlen(rest) > HELP_WIDTH - STATUS_WIDTH - 4) {
+			const char *end = rest + HELP_WIDTH - STATUS_WIDTH - 4;
+
+			while (*end != ' ')
+				end--;
+			printf("  %.*s\n%*s", (int)(end - rest), rest, STATUS_WIDTH + 2, "");
+			rest = end + 1;
+		}
+		printf("  %s\n", rest);
+	}
+}
+
 void gg_help_print_command(const struct gg_command *command, const struct gg_style *style)
 {
 	printf("%sUsage:%s geiger %s %s\n\n", style->heading, style->reset, command->name,
@@ -64,6 +89,8 @@ void gg_help_print_command(const struct gg_command *command, const struct gg_sty
 		putchar('\n');
 		print_commands(command->verbs, style);
 	}
+	if (command->exit_statuses != NULL)
+		print_exit_statuses(command->exit_statuses, style);
 	printf("\n%sOptions:%s\n", style->heading, style->reset);
 	print_options(command->options);
 	print_options(gg_common_option_table);

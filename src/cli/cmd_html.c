@@ -187,6 +187,13 @@ static const struct gg_option options[] = {
 	GG_OPTIONS_END,
 };
 
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "the file is written, as a whole" },
+	{ "1", "it could not be written; the file that was there before is untouched" },
+	{ "2", "the request was wrong" },
+	{ NULL, NULL },
+};
+
 const struct gg_command gg_command_html = {
 	.name = "html",
 	.summary = "a profile as one page: flame graph, time, tables, leaks",
@@ -202,4 +209,6 @@ const struct gg_command gg_command_html = {
 	                                                 .max_bytes = DEFAULT_MAX_BYTES },
 	.max_operands = 1,
 	.run = run,
+	.variables = GG_READS_PROFILE,
+	.exit_statuses = exit_statuses,
 };

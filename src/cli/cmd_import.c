@@ -134,6 +134,14 @@ static int run_import(struct gg_invocation *invocation)
 	                         : status; /* the error is in a file, not in the request */
 }
 
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "the files were imported" },
+	{ "1",
+	  "a file is wrong, truncated or of no known format; the message says where, and nothing was written" },
+	{ "2", "the request was wrong" },
+	{ NULL, NULL },
+};
+
 const struct gg_command gg_command_import = {
 	.name = "import",
 	.summary = "make a profile of other tools' heap profiles",
@@ -151,4 +159,5 @@ const struct gg_command gg_command_import = {
 	.option_defaults = &defaults,
 	.max_operands = -1,
 	.run = run_import,
+	.exit_statuses = exit_statuses,
 };

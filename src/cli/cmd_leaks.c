@@ -121,12 +121,12 @@ static const struct gg_option options[] = {
 	{ "suppressions", 's', GG_OPTION_TEXT, AT(suppressions), "FILE",
 	  "leave out stacks that match, as leak:PATTERN lines" },
 	{ "fail-above", 0, GG_OPTION_SIZE, AT(fail_above), "SIZE",
-	  "exit with 3 if what is old is certainly more" },
+	  "exit with 3 if old memory is certainly above it" },
 	{ "at", 0, GG_OPTION_TEXT, AT(common.at), "TIME",
-	  "as if the run had ended then, such as at 12.5s" },
+	  "treat a moment as the end, such as 12.5s" },
 	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	{ "limit", 'n', GG_OPTION_COUNT, AT(common.limit), "N",
-	  "stacks that are shown; 0: all (20; with --json 1000)" },
+	  "number of stacks; 0: all (20; with --json 1000)" },
 	GG_OPTIONS_SHARED(gg_cli_frame_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
@@ -134,21 +134,29 @@ static const struct gg_option options[] = {
 	GG_OPTIONS_END,
 };
 
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "success; with --fail-above, old memory is not certainly above the limit" },
+	{ "1", "the profile or the suppressions could not be read" },
+	{ "2", "the request was wrong, or a line of the suppressions has a wrong form" },
+	{ "3", "with --fail-above: old memory is certainly above the limit" },
+	{ NULL, NULL },
+};
+
 const struct gg_command gg_command_leaks = {
 	.name = "leaks",
 	.summary = "what was live at the end, and whether it grows",
 	.usage = "PROFILE [OPTION]...",
-	.details = "Lists what was live at the end by stack, each judged by how it developed:\n"
+	.details = "Lists the memory that was live at the end, by stack, and how it developed:\n"
 		   "\n"
-		   "  growing      in the second and in the last third of the run, and steadily\n"
-		   "  never freed  some is old, and no sample of the stack was ever freed\n"
-		   "  unclear      some is old, some was freed; too few samples to say more\n"
-		   "  level        certainly grew by less than a third of it in the last third\n"
-		   "  young        nothing of it is older than a tenth of the run\n"
+		   "  growing      grew steadily, also in the last third of the run\n"
+		   "  never freed  part of it is old, and no sample of the stack was ever freed\n"
+		   "  unclear      part of it is old, some was freed; too few samples to decide\n"
+		   "  level        grew by less than a third during the last third of the run\n"
+		   "  young        all of it is younger than a tenth of the run\n"
 		   "\n"
-		   "On average at most 5 % of the stacks told as growing are false alarms.\n"
-		   "--at judges programs that give all back before they end by what they held\n"
-		   "until then.\n"
+		   "On average at most 5 % of the stacks listed as growing are false alarms.\n"
+		   "For a program that frees everything before it ends, give --at a time before\n"
+		   "that.\n"
 		   "\n"
 		   "  geiger leaks server.geiger --suppressions known.supp --fail-above 1MiB\n"
 		   "  geiger leaks batch.geiger --at 12.5s\n",
@@ -159,4 +167,6 @@ const struct gg_command gg_command_leaks = {
 	                                     .fail_above = NO_LIMIT },
 	.max_operands = 1,
 	.run = run,
+	.variables = GG_READS_WIDTH | GG_READS_PROFILE,
+	.exit_statuses = exit_statuses,
 };

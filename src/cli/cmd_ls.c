@@ -109,6 +109,7 @@ const struct gg_command gg_command_ls = {
 		   "'geiger salvage' makes a profile of it, every report reads it.\n",
 	.max_operands = -1,
 	.run = run_ls,
+	.variables = GG_READS_DIRECTORIES,
 };
 
 struct clean_options {
@@ -202,4 +203,5 @@ const struct gg_command gg_command_clean = {
 	.option_defaults = &clean_defaults,
 	.max_operands = -1,
 	.run = run_clean,
+	.variables = GG_READS_DIRECTORIES,
 };

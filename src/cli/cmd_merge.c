@@ -156,6 +156,13 @@ static int run_merge(struct gg_invocation *invocation)
 	                         : status; /* the error is in a file, not in the request */
 }
 
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "the profiles were merged" },
+	{ "1", "a profile is wrong, and nothing was written" },
+	{ "2", "the request was wrong" },
+	{ NULL, NULL },
+};
+
 const struct gg_command gg_command_merge = {
 	.name = "merge",
 	.summary = "add up profiles of many processes or machines",
@@ -173,4 +180,6 @@ const struct gg_command gg_command_merge = {
 	.option_defaults = &defaults,
 	.max_operands = -1,
 	.run = run_merge,
+	.variables = GG_READS_PROFILE,
+	.exit_statuses = exit_statuses,
 };

@@ -161,15 +161,21 @@ static int run_record(struct gg_invocation *invocation)
 	return status < 0 ? status : exit_status;
 }
 
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0 to 255", "the command's, and 128 + N if signal N ended it" },
+	{ "125", "geiger failed before the command ran" },
+	{ "126", "the command cannot be executed" },
+	{ "127", "the command was not found" },
+	{ NULL, NULL },
+};
+
 const struct gg_command gg_command_record = {
 	.name = "record",
 	.summary = "run a command and write a profile of its memory",
 	.usage = "[OPTION]... [--] COMMAND [ARGUMENT]...",
 	.details = "The profile holds the whole session: the command's process and all that\n"
 		   "descend from it. The command's streams, terminal, signals and exit status\n"
-		   "are untouched. Exit status: the command's, 128 + N when signal N ended it;\n"
-		   "125 if geiger itself failed, 126 if the command cannot be executed, 127 if\n"
-		   "it was not found. When the command has ended and processes of its session\n"
+		   "are untouched. When the command has ended and processes of its session\n"
 		   "live on, so does the recording: Ctrl-C ends it. The sampling interval is in\n"
 		   "bytes; in allocations with --scheme per-allocation, which is for counts:\n"
 		   "bytes have a lower bound alone there.\n",
@@ -180,4 +186,6 @@ const struct gg_command gg_command_record = {
 	.max_operands = -1,
 	.failure_status = 125,
 	.run = run_record,
+	.variables = GG_READS_WIDTH | GG_READS_PROFILE | GG_READS_DIRECTORIES | GG_READS_AGENT,
+	.exit_statuses = exit_statuses,
 };

@@ -117,4 +117,5 @@ const struct gg_command gg_command_report = {
 	                                                      .limit = GG_LIMIT_NOT_GIVEN },
 	.max_operands = 2, /* the second time of --between is one */
 	.run = run,
+	.variables = GG_READS_WIDTH | GG_READS_PROFILE,
 };

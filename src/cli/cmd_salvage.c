@@ -77,4 +77,5 @@ const struct gg_command gg_command_salvage = {
 	.option_defaults = &defaults,
 	.max_operands = -1,
 	.run = run_salvage,
+	.variables = GG_READS_PROFILE | GG_READS_DIRECTORIES,
 };

@@ -69,6 +69,14 @@ static const struct gg_option options[] = {
 	GG_OPTIONS_END,
 };
 
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "SIGINT or SIGTERM ended it" },
+	{ "1",
+	  "it could not begin: the port is taken, there is no such process, or the file is not a profile" },
+	{ "2", "the request was wrong" },
+	{ NULL, NULL },
+};
+
 const struct gg_command gg_command_serve = {
 	.name = "serve",
 	.summary = "the page of a profile, a folder or a process, over HTTP",
@@ -84,4 +92,6 @@ const struct gg_command gg_command_serve = {
 	.option_defaults = &(const struct serve_options){ .confidence = 0.95 },
 	.max_operands = 1,
 	.run = run,
+	.variables = GG_READS_PROFILE | GG_READS_DIRECTORIES,
+	.exit_statuses = exit_statuses,
 };

@@ -296,6 +296,13 @@ static int run_sql(struct gg_invocation *invocation)
 	return status;
 }
 
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "success" },
+	{ "1", "the file is no profile, or damaged" },
+	{ "2", "the question is wrong or would change something" },
+	{ NULL, NULL },
+};
+
 const struct gg_command gg_command_sql = {
 	.name = "sql",
 	.summary = "ask a profile in SQL",
@@ -318,12 +325,11 @@ const struct gg_command gg_command_sql = {
 		"group of rows of v_sample.\n"
 		"\n"
 		"  geiger sql x.geiger \"select function, gg_size(live_bytes) from v_function\n"
-		"                       order by live_bytes desc limit 20\"\n"
-		"\n"
-		"Exit status: 0; 1 if FILE is no profile or damaged; 2 if QUESTION is wrong or\n"
-		"would change something.\n",
+		"                       order by live_bytes desc limit 20\"\n",
 	.options = sql_option_table,
 	.options_size = sizeof(struct sql_options),
 	.max_operands = 2,
 	.run = run_sql,
+	.variables = GG_READS_PROFILE,
+	.exit_statuses = exit_statuses,
 };

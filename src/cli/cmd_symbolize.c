@@ -104,4 +104,5 @@ const struct gg_command gg_command_symbolize = {
 	.option_mode = GG_OPTIONS_ANYWHERE,
 	.max_operands = 1,
 	.run = run_symbolize,
+	.variables = GG_READS_PROFILE,
 };

@@ -138,4 +138,5 @@ const struct gg_command gg_command_timeline = {
 	                                                     .height = 16 },
 	.max_operands = 1,
 	.run = run,
+	.variables = GG_READS_WIDTH | GG_READS_PROFILE,
 };

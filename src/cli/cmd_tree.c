@@ -85,9 +85,9 @@ static int run(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	{ "inverted", 'i', GG_OPTION_FLAG, AT(inverted), NULL,
-	  "from who asked for the memory to its callers" },
+	  "bottom-up: start at the allocating function" },
 	{ "fold", 'f', GG_OPTION_NUMBER, AT(fold_percent), "PERCENT",
-	  "put what is less of the whole together (1)" },
+	  "fold branches below this share of the whole (1)" },
 	GG_OPTIONS_SHARED(gg_cli_metric_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_moment_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_stack_options, AT(common)),
@@ -105,9 +105,9 @@ const struct gg_command gg_command_tree = {
 	.name = "tree",
 	.summary = "show the call paths that allocated memory",
 	.usage = "PROFILE [OPTION]...",
-	.details = "Callees stand below their caller, the heaviest first; an only one is not\n"
-		   "indented.  What is less than 1 % of the whole is put together, but for the\n"
-		   "heaviest path, which is shown to its end.\n\n"
+	.details = "Call tree of allocations.  Callees stand below their caller, the heaviest\n"
+		   "first; an only callee is not indented.  Branches below 1 % of the whole are\n"
+		   "folded into one line, except on the heaviest path.\n\n"
 		   "  geiger tree redis.geiger\n"
 		   "  geiger tree redis.geiger --inverted --metric allocated --focus '^parse_'\n",
 	.options = options,
@@ -117,4 +117,5 @@ const struct gg_command gg_command_tree = {
 	                                    .fold_percent = 1 },
 	.max_operands = 2, /* the second one is T1 of --between */
 	.run = run,
+	.variables = GG_READS_WIDTH | GG_READS_PROFILE,
 };

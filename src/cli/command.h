@@ -25,6 +25,22 @@ struct gg_invocation {
 	int failure_status; /* exit status of a failure; run() may replace the command's own */
 };
 
+/* An exit status, or several such as "128 + N", and when a command has it. */
+struct gg_status_meaning {
+	const char *status, *meaning;
+};
+
+/*
+ * Environment variables that a command reads, besides those of every command.  man.c lists them,
+ * and derives those of the pager from the option --no-pager.
+ */
+enum gg_variables {
+	GG_READS_WIDTH = 1 << 0,       /* of lines */
+	GG_READS_PROFILE = 1 << 1,     /* a profile or a region, whose symbols it may look up */
+	GG_READS_DIRECTORIES = 1 << 2, /* in which regions are */
+	GG_READS_AGENT = 1 << 3,       /* the agent, and settings for it */
+};
+
 struct gg_command {
 	const char *name;    /* the name of a verb has its command in front: "lab error" */
 	const char *summary; /* a phrase for one line */
@@ -41,6 +57,10 @@ struct gg_command {
 	 * statuses are those of a program that they run.  0: the statuses 1 and 2 of main.c.
 	 */
 	int failure_status;
+
+	unsigned int variables; /* enum gg_variables */
+	/* All exit statuses, a list that ends in NULL; NULL: 0, 1 and 2 of main.c. */
+	const struct gg_status_meaning *exit_statuses;
 
 	/* The verbs of a family, a list that ends in NULL.  A family has no run function. */
 	const struct gg_command *const *verbs;

@@ -27,7 +27,7 @@ const struct gg_option gg_common_option_table[] = {
 	{ "help", 'h', GG_OPTION_FLAG, offsetof(struct gg_common_options, help), NULL,
 	  "show this help and exit" },
 	{ "color", 0, GG_OPTION_CHOICE, offsetof(struct gg_common_options, color),
-	  "auto|always|never", "colour the output (auto: on a terminal)" },
+	  "auto|always|never", "color the output (auto: on a terminal)" },
 	GG_OPTIONS_END,
 };
 
@@ -39,9 +39,8 @@ const struct gg_option gg_global_option_table[] = {
 
 const char gg_program_summary[] = "a sampling memory profiler for Linux";
 const char gg_program_details[] =
-	"geiger hears random bytes of memory, as a Geiger counter hears random particles, and\n"
-	"tells who allocates them and who still holds them, with a confidence interval beside\n"
-	"each number.\n"
+	"geiger samples allocated bytes at random, and reports who allocated them and who\n"
+	"still holds them, each with a confidence interval.\n"
 	"\n"
 	"Sizes are given as 4096, 512KiB, 1.5MiB, 2GiB or 10kB; shares as 0.95.\n";
 

@@ -7,6 +7,7 @@
  * which go into literal blocks.
  */
 #include "cli/man.h"
+#include "base/compiler.h"
 #include "cli/command.h"
 
 #include <stdbool.h>
@@ -112,6 +113,117 @@ static void print_commands(const struct gg_command *const *list, FILE *stream)
 	}
 }
 
+static bool has_option(const struct gg_command *command, const char *name)
+{
+	struct gg_option_walk walk;
+
+	gg_option_walk_begin(&walk, command->options);
+	for (; walk.option != NULL; gg_option_walk_next(&walk))
+		if (strcmp(walk.option->name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Defines the words of reports, for commands that choose a metric or print figures. */
+static void print_terms(const struct gg_command *command, FILE *stream)
+{
+	static const struct {
+		const char *word, *meaning;
+	} terms[] = {
+		{ "live", "allocated and not freed, at the end or at a moment" },
+		{ "left", "never freed: what each process held when it ended" },
+		{ "peak", "live at the moment when most was live" },
+		{ "allocated", "all that was ever allocated, freed or not" },
+		{ "freed", "all that was freed" },
+		{ "temporary",
+		  "freed within a short time, 1 ms unless --temporary says otherwise" },
+		{ "self",
+		  "memory that a function allocated itself, or through wrappers of malloc" },
+		{ "total", "self, and the memory that its callees allocated" },
+	};
+
+	if (command == NULL ||
+	    (!has_option(command, "metric") && (command->variables & GG_READS_WIDTH) == 0))
+		return;
+	fputs("# TERMS\n\n", stream);
+	for (size_t i = 0; i < GG_COUNT(terms); i++) {
+		fprintf(stream, "*%s*\n\t", terms[i].word);
+		print_string(terms[i].meaning, stream);
+		fputs("\n\n", stream);
+	}
+}
+
+static void print_exit_statuses(const struct gg_command *command, FILE *stream)
+{
+	static const struct gg_status_meaning usual[] = {
+		{ "0", "success" },
+		{ "1", "failure; standard error says why, and what to do" },
+		{ "2", "the request was wrong: an unknown command or option, or a bad value" },
+		{ NULL, NULL },
+	};
+	const struct gg_status_meaning *of = usual;
+
+	if (command != NULL && command->exit_statuses != NULL)
+		of = command->exit_statuses;
+	fputs("# EXIT STATUS\n\n", stream);
+	for (; of->status != NULL; of++) {
+		fprintf(stream, "*%s*\n\t", of->status);
+		print_string(of->meaning, stream);
+		fputs("\n\n", stream);
+	}
+	if (command == NULL)
+		fputs("The pages of commands with other exit statuses list them.\n\n", stream);
+}
+
+/* Lists the variables that the program reads for a command, or for any command (NULL). */
+static void print_environment(const struct gg_command *command, FILE *stream)
+{
+	enum { EVERY = 1 << 8, PAGER = 1 << 9 };
+	static const struct {
+		unsigned int variables;
+		const char *name, *meaning;
+	} all[] = {
+		{ EVERY, "NO_COLOR",
+		  "If set and not empty, no colors unless --color asks for them." },
+		{ EVERY, "TERM", "The value dumb means no colors." },
+		{ GG_READS_WIDTH, "COLUMNS",
+		  "The width of lines.  Without it: that of the terminal, or 80." },
+		{ PAGER, "GEIGER_PAGER, PAGER",
+		  "The program that shows output longer than the screen: the first that is set, "
+		  "or less.  Empty or cat: none." },
+		{ GG_READS_PROFILE, "DEBUGINFOD_URLS",
+		  "Servers of debug symbols, as of debuginfod.  Empty: no server." },
+		{ GG_READS_PROFILE, "XDG_CACHE_HOME, HOME",
+		  "Symbols that were read are cached below the first, or in .cache of the second." },
+		{ GG_READS_DIRECTORIES, "GEIGER_DIR", "A directory with regions." },
+		{ GG_READS_DIRECTORIES, "TMPDIR",
+		  "A directory for regions if /dev/shm has no space; /tmp comes after it." },
+		{ GG_READS_AGENT, "GEIGER_AGENT", "The path of the agent's library." },
+		{ GG_READS_AGENT, "GEIGER_RING",
+		  "The number of events that the ring of each process holds." },
+		{ GG_READS_AGENT, "GEIGER_...",
+		  "Other settings of the agent: geiger-agent(7).  Options come first." },
+		{ GG_READS_AGENT, "PATH", "Directories in which commands are searched." },
+		{ GG_READS_AGENT, "LD_PRELOAD", "Libraries in it are loaded after the agent." },
+	};
+	unsigned int wanted = EVERY;
+
+	if (command == NULL)
+		wanted = ~0U;
+	else
+		wanted |= command->variables | (has_option(command, "no-pager") ? PAGER : 0);
+	fputs("# ENVIRONMENT\n\n", stream);
+	for (size_t i = 0; i < GG_COUNT(all); i++) {
+		if ((all[i].variables & wanted) == 0)
+			continue;
+		fputc('*', stream);
+		print_string(all[i].name, stream);
+		fputs("*\n\t", stream);
+		print_string(all[i].meaning, stream);
+		fputs("\n\n", stream);
+	}
+}
+
 void gg_man_print(const struct gg_command *command, FILE *stream)
 {
 	print_page_name(command, stream);
@@ -141,6 +253,9 @@ void gg_man_print(const struct gg_command *command, FILE *stream)
 	print_options(gg_common_option_table, stream);
 	if (command == NULL)
 		print_options(gg_global_option_table, stream);
+	print_terms(command, stream);
+	print_exit_statuses(command, stream);
+	print_environment(command, stream);
 }
 
 static void print_names(const struct gg_command *const *list, FILE *stream)

@@ -22,6 +22,7 @@ page() {
 	for option; do
 		printf '\\fB%s\\fR\n.RS 4\nhelp\n.RE\n' "$option" >>"$scratch/$name.1"
 	done
+	printf '.SH EXIT STATUS\n0\n.SH ENVIRONMENT\nNO_COLOR\n' >>"$scratch/$name.1"
 }
 # shellcheck disable=SC2317 # by check and refuses
 man_is_checked() {
@@ -43,6 +44,23 @@ page geiger-lab '-i\fR, \fB--interval\fR \fISIZE' --json
 printf '.SH EXAMPLES\nuse --jsno\n' >>"$scratch/geiger-lab.1"
 check prose_about_an_option_that_is_none_is_found \
 	refuses 'geiger-lab: speaks of --jsno' man_is_checked
+
+page geiger-lab '-i\fR, \fB--interval\fR \fISIZE' --json
+sed -i '/EXIT STATUS/d' "$scratch/geiger-lab.1"
+check a_page_without_exit_statuses_is_found \
+	refuses 'geiger-lab: has 0 sections EXIT STATUS, not one' man_is_checked
+
+page geiger-lab '-i\fR, \fB--interval\fR \fISIZE' --json
+printf '.SH ENVIRONMENT\n' >>"$scratch/geiger-lab.1"
+check two_sections_of_one_title_are_found \
+	refuses 'geiger-lab: has 2 sections ENVIRONMENT, not one' man_is_checked
+
+page geiger-lab '-i\fR, \fB--interval\fR \fISIZE' --json
+mkdir -p "$scratch/src/cli"
+echo 'color = getenv("NO_COLOR"), size = getenv("LINES");' >"$scratch/src/cli/style.c"
+check a_variable_that_no_page_has_is_found \
+	refuses 'LINES, which style.c reads, is in no page' man_is_checked
+rm "$scratch/src/cli/style.c"
 
 rm "$scratch/geiger-lab.1"
 check a_missing_page_is_found refuses 'geiger-lab: no manual page' man_is_checked

@@ -29,7 +29,7 @@ static const struct gg_option region_option_table[] = {
 	{ "samples", 's', GG_OPTION_FLAG, offsetof(struct region_options, samples), NULL,
 	  "list the live samples" },
 	{ "stacks", 0, GG_OPTION_FLAG, offsetof(struct region_options, stacks), NULL,
-	  "list the totals of each stack and thread, with its frames" },
+	  "list the totals of each stack and thread" },
 	GG_OPTIONS_END,
 };
 
@@ -337,15 +337,16 @@ static int run_region(struct gg_invocation *invocation)
 
 const struct gg_command gg_command_debug_region = {
 	.name = "debug region",
-	.summary = "show the state that an agent keeps of a process, dead or alive",
+	.summary = "show the state that an agent keeps of a process",
 	.usage = "FILE",
 	.details =
-		"Reads the region of a process and finishes what was announced in it.  Numbers of\n"
-		"samples are what was recorded; allocations and bytes are estimates.  The last line\n"
-		"says whether totals and live samples agree; of a process that goes on recording\n"
-		"they may not (\"torn\"): stop it first.\n",
+		"Reads the region of a process, dead or alive, and completes the operations\n"
+		"that were announced in it.  Numbers of samples are as recorded; allocations and\n"
+		"bytes are estimates.  The last line says whether totals and live samples agree.\n"
+		"They may disagree (\"torn\") while the process records: stop it first.\n",
 	.options = region_option_table,
 	.options_size = sizeof(struct region_options),
 	.max_operands = 1,
 	.run = run_region,
+	.variables = GG_READS_PROFILE,
 };

@@ -38,7 +38,7 @@ static const struct gg_option symbol_option_table[] = {
 	{ "offline", 0, GG_OPTION_FLAG, offsetof(struct symbol_options, offline), NULL,
 	  "ask no debuginfod server" },
 	{ "perf-map", 0, GG_OPTION_FLAG, offsetof(struct symbol_options, perf_map), NULL,
-	  "FILE is a map of code made at run time, as /tmp/perf-PID.map" },
+	  "FILE is a map of run-time code, /tmp/perf-PID.map" },
 	GG_OPTIONS_END,
 };
 
@@ -162,17 +162,18 @@ static int run_symbol(struct gg_invocation *invocation)
 
 const struct gg_command gg_command_debug_symbol = {
 	.name = "debug symbol",
-	.summary = "show which functions and lines addresses of a file belong to",
+	.summary = "show the functions and lines of addresses in a file",
 	.usage = "FILE ADDRESS...",
 	.details =
-		"Prints the frames of each address that FILE was linked for, innermost first: a call\n"
-		"that was inlined is a frame of its own.  Without debug information, it uses\n"
+		"Prints the frames of each address that FILE was linked for, innermost first.  An\n"
+		"inlined call is a frame of its own.  Without debug information, the command uses\n"
 		"the symbol tables; the last line says what it found and what would help.\n"
 		"\n"
-		"Debug files are found by build-id and by .gnu_debuglink, as gdb does, and through\n"
+		"Debug files are found by build-id and by .gnu_debuglink, as in gdb, and through\n"
 		"debuginfod if DEBUGINFOD_URLS is set.  FILE may be [vdso].\n",
 	.options = symbol_option_table,
 	.options_size = sizeof(struct symbol_options),
 	.max_operands = -1,
 	.run = run_symbol,
+	.variables = GG_READS_PROFILE,
 };

@@ -232,7 +232,7 @@ const struct gg_command gg_command_debug_unwind = {
 	.summary = "show how the stack is walked through the code of a file",
 	.usage = "FILE [SYMBOL|PC]... | --demo",
 	.details =
-		"Shows the rules that the call frame information of an ELF file was compiled to: for\n"
+		"Shows the rules to which the call frame information of an ELF file compiles: for\n"
 		"each part of a function (SYMBOL), or at an address that the file was linked for\n"
 		"(PC, as 0x1234).  With FILE alone: how many rules there are of each kind.\n"
 		"\n"

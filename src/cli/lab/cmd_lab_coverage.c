@@ -179,7 +179,7 @@ static const struct gg_option options[] = {
 
 const struct gg_command gg_command_lab_coverage = {
 	.name = "lab coverage",
-	.summary = "how often each confidence interval holds the truth, simulated",
+	.summary = "simulate how often confidence intervals hold the truth",
 	.usage = "[OPTION]...",
 	.details =
 		"Simulates programs whose truth is known, samples each many times, and counts\n"

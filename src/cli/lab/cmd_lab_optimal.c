@@ -382,4 +382,5 @@ const struct gg_command gg_command_lab_optimal = {
 	.option_defaults = &(const struct optimal_options){ .limit = 15 },
 	.max_operands = 1,
 	.run = run,
+	.variables = GG_READS_PROFILE,
 };

@@ -440,4 +440,5 @@ const struct gg_command gg_command_lab_plan = {
 	.options_size = sizeof(struct plan_options),
 	.option_defaults = &(const struct plan_options){ .size_bytes = 256, .confidence = 0.95 },
 	.run = run,
+	.variables = GG_READS_PROFILE | GG_READS_AGENT,
 };

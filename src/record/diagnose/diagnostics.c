@@ -9,6 +9,7 @@
 #include "record/diagnose/diagnostics.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -257,10 +258,22 @@ void gg_diagnostics_add(struct gg_findings *findings, struct gg_member *member)
 
 /* --- the session --- */
 
+/* Writes a sampling interval 32 times smaller, as -i takes it: "16k". */
+static const char *smaller(double interval, char text[32])
+{
+	double less = floor(interval / 32);
+
+	if (less >= 1024)
+		snprintf(text, 32, "%.0fk", floor(less / 1024));
+	else
+		snprintf(text, 32, "%.0f", less > 1 ? less : 1);
+	return text;
+}
+
 void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_DIAGNOSTIC_MAX])
 {
 	double interval = writer->counts.interval_most;
-	char bound[GG_SIZE_TEXT_MAX], size[GG_SIZE_TEXT_MAX];
+	char bound[GG_SIZE_TEXT_MAX], size[GG_SIZE_TEXT_MAX], less[32];
 
 	if (writer->counts.process_count > 0 &&
 	    writer->counts.off_count == writer->counts.process_count)
@@ -269,15 +282,16 @@ void gg_diagnostics_unseen(const struct gg_profile_writer *writer, char text[GG_
 		         "'geiger control')");
 	else if (writer->counts.counts_allocations)
 		snprintf(text, GG_DIAGNOSTIC_MAX,
-		         "at a sampling interval of %.0f allocations there were at most %.0f "
-		         "(95 %% confidence): a smaller interval sees more",
-		         interval, gg_interval_unseen_count(1 / interval, CONFIDENCE));
+		         "the program made at most %.0f allocations (95 %% confidence, one in %.0f "
+		         "is sampled); try a smaller sampling interval: -i %s",
+		         gg_interval_unseen_count(1 / interval, CONFIDENCE), interval,
+		         smaller(interval, less));
 	else
 		snprintf(text, GG_DIAGNOSTIC_MAX,
-		         "at a sampling interval of %s at most %s were allocated (95 %% "
-		         "confidence): a smaller interval sees more",
-		         gg_size_format_short(interval, size),
-		         gg_size_format(gg_interval_unseen_bytes(interval, CONFIDENCE), bound));
+		         "the program allocated less than %s (95 %% confidence, sampled every %s); "
+		         "try a smaller sampling interval: -i %s",
+		         gg_size_format(gg_interval_unseen_bytes(interval, CONFIDENCE), bound),
+		         gg_size_format_short(interval, size), smaller(interval, less));
 }
 
 /*

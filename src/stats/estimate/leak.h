@@ -105,7 +105,7 @@ enum gg_leak_class {
 	GG_LEAK_GROWING,     /* grows steadily */
 	GG_LEAK_NEVER_FREED, /* part of it is old, and no sample of the group was ever freed */
 	GG_LEAK_UNCLEAR,     /* part of it is old, part was freed; more samples could decide */
-	GG_LEAK_LEVEL,       /* in the last third it certainly grew by less than a third: a cache */
+	GG_LEAK_LEVEL,       /* grew by less than a third during the last third of the run */
 	GG_LEAK_YOUNG_ONLY,  /* no part of it is old */
 };
 
