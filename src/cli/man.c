@@ -195,6 +195,8 @@ static void print_environment(const struct gg_command *command, FILE *stream)
 		  "Servers of debug symbols, as of debuginfod.  Empty: no server." },
 		{ GG_READS_PROFILE, "XDG_CACHE_HOME, HOME",
 		  "Symbols that were read are cached below the first, or in .cache of the second." },
+		{ GG_READS_PROFILE, "GEIGER_PROGRESS_MS",
+		  "On a terminal, work that takes longer than this shows its progress (1000)." },
 		{ GG_READS_DIRECTORIES, "GEIGER_DIR", "A directory with regions." },
 		{ GG_READS_DIRECTORIES, "TMPDIR",
 		  "A directory for regions if /dev/shm has no space; /tmp comes after it." },
