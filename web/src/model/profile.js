@@ -81,8 +81,10 @@ function column(columns, name, length) {
 
 	if (Array.isArray(found))
 		for (let i = 0; i < length; i++) {
-			const value = Number(found[i]);
-			made[i] = Number.isFinite(value) ? value : 0;
+			const value = found[i];
+			// Nearly all values are numbers, so only others are converted.
+			const number = typeof value === 'number' ? value : Number(value);
+			made[i] = Number.isFinite(number) ? number : 0;
 		}
 	return made;
 }
@@ -291,6 +293,8 @@ const CELL_COLUMNS = [
  * @param {number} binCount
  */
 function doubtOf(source, cellCount, binCount) {
+	if (!DOUBT_COLUMNS.some((name) => lengthOf(source, name) > 0))
+		return null;
 	const [earlier, later, sooner, briefMore, unsure] =
 		DOUBT_COLUMNS.map((name) => numbers(column(source, name, cellCount), binCount + 1));
 
@@ -401,7 +405,12 @@ export function labelOf(profile, frame) {
 
 /** Decodes the data of a page. @param {string} base64 @returns {Promise<Json>} */
 export async function unpack(base64) {
-	const bytes = Uint8Array.from(atob(base64.trim()), (character) => character.charCodeAt(0));
+	const text = atob(base64.trim());
+	const bytes = new Uint8Array(text.length);
+
+	// A loop takes a tenth of the time of Uint8Array.from() with a function.
+	for (let i = 0; i < bytes.length; i++)
+		bytes[i] = text.charCodeAt(i);
 	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
 
 	return new Response(stream).json();
