@@ -61,18 +61,38 @@ function part(profile, { metric, unit }) {
 	return profile.data.diff?.[diffMetric(profile, metric)]?.[unit] ?? null;
 }
 
-/** @param {Record<string, any>} rows @param {string} side @param {number} i @returns {Figure} */
-function sideFigure(rows, side, i) {
-	const estimate = rows[side][i] ?? 0;
+/** The factor of the values before, with which they and the differences add up. */
+const scaleOf = (/** @type {Profile} */ { data }) => Number(data.diff?.scale) || 1;
+
+/**
+ * @param {Record<string, any>} rows
+ * @param {string} side
+ * @param {number} i
+ * @param {number} scale
+ * @returns {Figure}
+ */
+function sideFigure(rows, side, i, scale) {
+	const estimate = scale * (rows[side][i] ?? 0);
 	const low = rows[`${side}_low`][i];
 	const high = rows[`${side}_high`][i];
 
 	return {
 		estimate,
-		low: low ?? 0,
-		high: high ?? Infinity,
+		low: scale * (low ?? 0),
+		high: scale * (high ?? Infinity),
 		samples: rows[`samples_${side}`][i],
 		isUnknown: estimate > 0 && low === null && high === null,
+	};
+}
+
+/** @param {any} triple @param {number} scale */
+function scaledTriple(triple, scale) {
+	const { estimate = 0, low = null, high = null } = triple ?? {};
+
+	return {
+		estimate: scale * estimate,
+		low: low === null ? null : scale * low,
+		high: high === null ? null : scale * high,
 	};
 }
 
@@ -107,10 +127,10 @@ export function diffOf(profile, choice) {
 		metric: diffMetric(profile, choice.metric),
 		before: profile.data.diff.before,
 		after: profile.data.diff.after,
-		scale: Number(profile.data.diff.scale) || 1,
+		scale: scaleOf(profile),
 		normalizedBy: String(profile.data.diff.normalized_by ?? ''),
 		rate: Number(profile.data.diff.false_discovery_rate) || 0.05,
-		total: of.total,
+		total: { ...of.total, before: scaledTriple(of.total?.before, scaleOf(profile)) },
 		samplesAfter: Number(of.tree?.samples_after?.[0]) || 0,
 		rowCount: Number(of.row_count) || 0,
 		significantCount: Number(of.significant_count) || 0,
@@ -121,9 +141,9 @@ export function diffOf(profile, choice) {
 		/** @param {number} i */
 		frame: (i) => Number(rows.frame[i]) || 0,
 		/** @param {number} i */
-		figureBefore: (i) => sideFigure(rows, 'before', i),
+		figureBefore: (i) => sideFigure(rows, 'before', i, scaleOf(profile)),
 		/** @param {number} i */
-		figureAfter: (i) => sideFigure(rows, 'after', i),
+		figureAfter: (i) => sideFigure(rows, 'after', i, 1),
 		difference,
 		/** @param {number} i */
 		isSignificant: (i) => Boolean(rows.significant[i]),
@@ -190,7 +210,7 @@ export function diffTree(profile, choice) {
 
 	for (let i = 0; i < (columns?.depth?.length ?? 0); i++) {
 		const depth = Math.min(Number(columns.depth[i]) || 0, open.length);
-		const before = columns.before[i] ?? 0;
+		const before = scaleOf(profile) * (columns.before[i] ?? 0);
 		const after = columns.after[i] ?? 0;
 		const parent = depth > 0 ? open[depth - 1] : null;
 		const frame = Number(columns.frame[i]) || 0;

@@ -39,6 +39,23 @@ test('rows come with the intervals of the command', () => {
 	}
 });
 
+test('what was before is scaled, so that it and the difference add up', () => {
+	const data = structuredClone(profile.data);
+
+	data.diff.scale = 2;
+	const scaled = makeProfile(data);
+	const [plain, twice] = [diffOf(profile, ALLOCATED), diffOf(scaled, ALLOCATED)];
+
+	assert.equal(twice.total.before.high, 2 * plain.total.before.high);
+	assert.equal(twice.total.after.high, plain.total.after.high);
+	assert.equal(twice.figureBefore(0).low, 2 * plain.figureBefore(0).low);
+	assert.equal(twice.figureAfter(0).estimate, plain.figureAfter(0).estimate);
+	assert.equal(
+		diffTree(scaled, ALLOCATED).root.before,
+		2 * diffTree(profile, ALLOCATED).root.before,
+	);
+});
+
 test('rows are sorted by how much changed, or by any other column', () => {
 	const diff = diffOf(profile, ALLOCATED);
 	const sizes = diff
@@ -61,7 +78,7 @@ test('each metric of the command has its difference; what is kept in a window ha
 	);
 	for (const metric of ['live', 'peak', 'allocated', 'freed', 'temporary'])
 		for (const unit of ['bytes', 'count'])
-			assert.equal(
+			assert.deepEqual(
 				diffOf(profile, { metric, unit }).total,
 				profile.data.diff[metric][unit].total,
 			);
