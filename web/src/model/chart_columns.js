@@ -38,9 +38,11 @@ export const COLUMNS = {
 export function chartColumns(series, { edges, part, stacked, before }) {
 	const atEdges = Array.from(edges, (ns) => ns / 1e9);
 	const hasEdges = part !== null || stacked.length > 0;
+	// The start of a process that is watched is before the first point.
+	const first = series.seconds[0] ?? 0;
 	const seconds = [
 		...new Set([...series.seconds, ...(hasEdges ? atEdges : []), ...(before?.seconds ?? [])]),
-	].sort((a, b) => a - b);
+	].filter((at) => at >= first).sort((a, b) => a - b);
 	const place = new Map(seconds.map((at, i) => [at, i]));
 	/** @param {ArrayLike<number>} times @param {ArrayLike<number | null>} values */
 	const spread = (times, values) => {
@@ -48,7 +50,8 @@ export function chartColumns(series, { edges, part, stacked, before }) {
 		const column = new Array(seconds.length).fill(null);
 
 		for (let i = 0; i < values.length; i++)
-			column[place.get(times[i]) ?? 0] = values[i];
+			if (times[i] >= first)
+				column[place.get(times[i]) ?? 0] = values[i];
 		return column;
 	};
 	const none = spread([], []);

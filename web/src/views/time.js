@@ -91,12 +91,14 @@ export const timeView = {
 			store.set(patchOf(store.profile, ordered(store.profile, a, b)));
 		}
 
-		const shown = () => shownOf(store.state, drawn.end);
-		const least = () => (LEAST_BINS * drawn.end) / Math.max(LEAST_BINS, store.profile.binCount);
+		const shown = () => shownOf(store.state, drawn.run);
+		const least = () =>
+			(LEAST_BINS * (drawn.run.to - drawn.run.from)) /
+			Math.max(LEAST_BINS, store.profile.binCount);
 
 		/** @param {import('../model/time_zoom.js').Span} span */
 		function show(span) {
-			store.set(shownPatch(span, drawn.end));
+			store.set(shownPatch(span, drawn.run));
 		}
 
 		/**
@@ -106,32 +108,32 @@ export const timeView = {
 		function zoomBy(factor, at) {
 			const span = shown();
 
-			show(zoomed(span, drawn.end, span.from + (at ?? 0.5) * (span.to - span.from), factor, least()));
+			show(zoomed(span, drawn.run, span.from + (at ?? 0.5) * (span.to - span.from), factor, least()));
 		}
 
 		/** @param {number} by share of the width */
 		function pan(by) {
 			const span = shown();
 
-			show(panned(span, drawn.end, by * (span.to - span.from)));
+			show(panned(span, drawn.run, by * (span.to - span.from)));
 		}
 
 		/** The axis shows the window, or the whole run if it shows the window already. */
 		function zoomToWindow() {
 			const { edges } = store.profile;
 			const at = windowOf(store.profile, store.state);
-			const span = around({ from: edges[at.from], to: edges[at.to] }, drawn.end, least());
+			const span = around({ from: edges[at.from], to: edges[at.to] }, drawn.run, least());
 			const now = shown();
 			const isThere = Math.abs(now.from - span.from) + Math.abs(now.to - span.to) < 10;
 
-			show(isWhole(store.profile, at) || isThere ? { from: 0, to: drawn.end } : span);
+			show(isWhole(store.profile, at) || isThere ? drawn.run : span);
 		}
 
 		listenForZoom(plotHost, {
 			zoomBy,
 			pan,
 			place: () => plot?.over ?? plotHost,
-			canZoomOut: () => !isAllShown(shown(), drawn.end),
+			canZoomOut: () => !isAllShown(shown(), drawn.run),
 			stop: () => brush?.stop(),
 		});
 
@@ -171,7 +173,11 @@ export const timeView = {
 			plot = new uPlot(plotOptions(width, height, of), data(), plotHost);
 			brush = makeBrush(plot.over, {
 				edgeAt: (x) => edgeNear(store, (plot?.posToVal(x, 'x') ?? 0) * 1e9),
-				placeOf: (edge) => plot?.valToPos(store.profile.edges[edge] / 1e9, 'x') ?? 0,
+				placeOf: (edge) =>
+					plot?.valToPos(
+						Math.max(drawn.run.from, store.profile.edges[edge]) / 1e9,
+						'x',
+					) ?? 0,
 				choose,
 				move: (end, steps) =>
 					store.set(
@@ -194,7 +200,7 @@ export const timeView = {
 				from: timeText(profile.edges[at.from]),
 				to: timeText(profile.edges[at.to]),
 			});
-			controls.show(isAllShown(shown(), drawn.end));
+			controls.show(isAllShown(shown(), drawn.run));
 		}
 
 		return {

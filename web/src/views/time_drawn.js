@@ -7,7 +7,7 @@ import { chartPartOf } from '../model/chart_part.js';
 import { chartColumns, STACKED_MOST } from '../model/chart_columns.js';
 import { liveSeries } from '../model/live_series.js';
 import { stackedSeries } from '../model/stacked_series.js';
-import { hasTimes, seriesOf } from '../model/window.js';
+import { hasTimes, seriesOf, watchedSince } from '../model/window.js';
 
 /**
  * @typedef {import('../shell/store.js').Store} Store
@@ -20,7 +20,7 @@ import { hasTimes, seriesOf } from '../model/window.js';
  * @property {import('../model/stacked_series.js').StackedRow[]} stacked
  * @property {{ text: string, seconds: number[], live: (number | null)[] } | null} before
  * @property {{ time_ns: number, estimate: number } | null} peak
- * @property {number} end                 of the axis, ns
+ * @property {import('../model/time_zoom.js').Span} run   all that the axis can show, ns
  * @property {import('../model/chart_columns.js').Column[]} columns
  */
 
@@ -78,6 +78,24 @@ function beforeOf({ data }) {
 	};
 }
 
+/**
+ * The time of the axis.  That of a process without a recorder begins with its first observation.
+ *
+ * @param {import('../model/profile.js').Profile} profile
+ * @param {Drawn['series']} series
+ * @param {Drawn['before']} before
+ */
+function runOf(profile, series, before) {
+	const from = watchedSince(profile) === null ? 0 : 1e9 * (series.seconds[0] ?? 0);
+	const to = Math.max(
+		1e9 * (series.seconds.at(-1) ?? 0),
+		1e9 * (before?.seconds.at(-1) ?? 0),
+		profile.edges[profile.binCount],
+	);
+
+	return { from, to: Math.max(to, from + 1) };
+}
+
 /** True if the page can tell what each function held over time. @param {Store} store */
 export function canStack({ profile }) {
 	return hasTimes(profile) && profile.binCount > 1;
@@ -106,12 +124,7 @@ function draw({ profile, state }, part, most, whole) {
 		stacked,
 		before,
 		peak: typeof peak?.time_ns === 'number' && typeof peak?.estimate === 'number' ? peak : null,
-		end: 1e9 * Math.max(
-			1e-9,
-			series.seconds.at(-1) ?? 0,
-			before?.seconds.at(-1) ?? 0,
-			profile.edges[profile.binCount] / 1e9,
-		),
+		run: runOf(profile, series, before),
 		columns: chartColumns(series, { edges: profile.edges, part: figures, stacked, before }),
 	};
 }

@@ -77,15 +77,21 @@ test('columns of the chart have one axis, and nothing moves in time', () => {
 
 test('an axis that is zoomed stays in the run and keeps the time under the pointer', () => {
 	const all = { from: 0, to: 100 };
-	const close = zoomed(all, 100, 25, 0.5, 4);
+	const close = zoomed(all, all, 25, 0.5, 4);
 
 	assert.deepEqual(close, { from: 12.5, to: 62.5 });
-	assert.deepEqual(zoomed(close, 100, 25, 2, 4), all);
-	assert.deepEqual(zoomed(close, 100, 60, 0.001, 4).to - zoomed(close, 100, 60, 0.001, 4).from, 4);
-	assert.deepEqual(panned(close, 100, 1000), { from: 50, to: 100 });
-	assert.deepEqual(panned(all, 100, 10), all);
-	assert.deepEqual(around({ from: 0, to: 10 }, 100, 4), { from: 0, to: 11 });
-	assert.deepEqual(shownPatch(all, 100), { shownFrom: null, shownTo: null });
-	assert.deepEqual(shownOf({ shownFrom: 200, shownTo: null }, 100), all);
-	assert.deepEqual(shownOf({ shownFrom: 20, shownTo: 30 }, 100), { from: 20, to: 30 });
+	assert.deepEqual(zoomed(close, all, 25, 2, 4), all);
+	assert.deepEqual(zoomed(close, all, 60, 0.001, 4).to - zoomed(close, all, 60, 0.001, 4).from, 4);
+	assert.deepEqual(panned(close, all, 1000), { from: 50, to: 100 });
+	assert.deepEqual(panned(all, all, 10), all);
+	assert.deepEqual(around({ from: 0, to: 10 }, all, 4), { from: 0, to: 11 });
+	assert.deepEqual(shownPatch(all, all), { shownFrom: null, shownTo: null });
+	assert.deepEqual(shownOf({ shownFrom: 200, shownTo: null }, all), all);
+	assert.deepEqual(shownOf({ shownFrom: 20, shownTo: 30 }, all), { from: 20, to: 30 });
+
+	// The axis of a watched process begins with the first observation.
+	const late = { from: 60, to: 100 };
+	assert.deepEqual(shownOf({ shownFrom: 20, shownTo: null }, late), late);
+	assert.deepEqual(panned({ from: 70, to: 80 }, late, -50), { from: 60, to: 70 });
+	assert.deepEqual(shownPatch({ from: 60, to: 80 }, late), { shownFrom: null, shownTo: 80 });
 });
