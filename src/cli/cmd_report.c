@@ -5,7 +5,10 @@
  * The metric depends on the profile: live memory at the end, or the peak if the program freed
  * nearly all of its memory before it ended (metric.h).
  */
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "cli/command.h"
@@ -15,6 +18,15 @@
 #include "cli/query_options.h"
 #include "query/query.h"
 #include "report/report.h"
+
+/* True if no option asks for a part of the profile: the totals answer the first question. */
+static bool is_first_look(const struct gg_report_options *options)
+{
+	return options->metric < 0 && options->unit == GG_BYTES && options->by == GG_BY_FUNCTION &&
+	       options->by_label == NULL && !options->total && options->at == NULL &&
+	       options->between == NULL && options->focus == NULL && options->ignore == NULL &&
+	       options->process == 0 && !options->all_columns;
+}
 
 /* The default limit depends on the form of the output. */
 
@@ -42,12 +54,47 @@ static int print_report(const struct gg_model *model, const struct gg_query *que
 	if (options->limit == GG_LIMIT_NOT_GIVEN)
 		report.limit = options->json ? 1000 : 30;
 	gg_cli_fit_report(options, &invocation->style, &report);
+	if (report.head == GG_HEAD_TITLE && is_first_look(options))
+		report.head = GG_HEAD_FULL;
 	if (options->json)
 		gg_report_json(&report, &out);
 	else
 		gg_report_text(&report, &out);
 	gg_query_result_free(result);
 	return gg_cli_print(&out, options->no_pager || options->json, invocation->error);
+}
+
+/* Appends the keys of all labels, each once, with commas between them. */
+static void append_keys(const struct gg_model *model, struct gg_buf *out)
+{
+	for (size_t i = 0; i < model->label_count; i++) {
+		size_t first = 0;
+
+		while (strcmp(model->labels[first].key, model->labels[i].key) != 0)
+			first++;
+		if (first == i)
+			gg_buf_printf(out, "%s%s", out->length > 0 ? ", " : "",
+			              model->labels[i].key);
+	}
+}
+
+/* -EINVAL if no process has the label of --by-label: the rows would be one, without a name. */
+static int check_label(const struct gg_model *model, const char *key, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf keys = { 0 };
+
+	if (key == NULL)
+		return 0;
+	for (size_t i = 0; i < model->label_count; i++)
+		if (strcmp(model->labels[i].key, key) == 0)
+			return 0;
+	append_keys(model, &keys);
+	gg_error_set(error, -EINVAL, "report: --by-label", NULL, "no process has a label '%s'",
+	             key);
+	snprintf(error->advice, sizeof(error->advice), "%s%.180s.",
+	         keys.length > 0 ? "Labels of this profile: " : "This profile has no labels",
+	         gg_buf_text(&keys));
+	return -EINVAL;
 }
 
 static int run(struct gg_invocation *invocation)
@@ -65,7 +112,10 @@ static int run(struct gg_invocation *invocation)
 		                           invocation->error);
 	if (status < 0)
 		return status;
-	status = gg_cli_choose_metric(model, invocation->options, &query, invocation->error);
+	status = check_label(model, query.label, invocation->error);
+	if (status == 0)
+		status = gg_cli_choose_metric(model, invocation->options, &query,
+		                              invocation->error);
 	if (status == 0)
 		status = print_report(model, &query, invocation);
 	gg_model_free(model);
@@ -89,6 +139,8 @@ static const struct gg_option options[] = {
 	GG_OPTIONS_SHARED(gg_cli_process_options, 0),
 	{ "temporary", 0, GG_OPTION_TEXT, AT(temporary), "TIME",
 	  "the longest life of temporary memory (1ms)" },
+	{ "all-columns", 0, GG_OPTION_FLAG, AT(all_columns), NULL,
+	  "with --by heap or type, both estimates of bytes" },
 	{ "limit", 'n', GG_OPTION_COUNT, AT(limit), "N",
 	  "rows that are shown; 0: all (30; with --json 1000)" },
 	GG_OPTIONS_SHARED(gg_cli_frame_options, 0),
@@ -104,9 +156,9 @@ const struct gg_command gg_command_report = {
 	.usage = "PROFILE [OPTION]...",
 	.details =
 		"Rows are sorted by their estimate.  Each number has its confidence interval:\n"
-		"'312.4 MiB +- 6 %', or the two ends alone where they are far apart; in the\n"
-		"bars the solid part is certain enough, the mark is the estimate, and the thin\n"
-		"part reaches as far as the truth may be.\n\n"
+		"'312.4 MiB +- 6 %', or both ends behind it, '16.0 MiB (10.9-22.6)', where they\n"
+		"are far apart.  Percentages are shares of the total in the title.  The totals\n"
+		"of the whole profile come first if no option selects a part of it.\n\n"
 		"  geiger report redis.geiger\n"
 		"  geiger report redis.geiger --metric peak --by stack --limit 5\n"
 		"  geiger report redis.geiger -m allocated --between 10s 20s --focus '^parse_'\n",

@@ -57,6 +57,9 @@ const struct gg_option gg_cli_confidence_options[] = {
 };
 
 const struct gg_option gg_cli_output_options[] = {
+	{ "head", 0, GG_OPTION_FLAG, AT(head), NULL,
+	  "print the totals of the whole profile first" },
+	{ "no-head", 0, GG_OPTION_FLAG, AT(no_head), NULL, "print rows alone: no title, no notes" },
 	{ "bytes", 0, GG_OPTION_FLAG, AT(bytes), NULL, "print whole numbers without units" },
 	{ "json", 0, GG_OPTION_FLAG, AT(json), NULL, "print JSON" },
 	{ "ascii", 0, GG_OPTION_FLAG, AT(ascii), NULL, "use only ASCII characters" },
@@ -279,4 +282,8 @@ void gg_cli_fit_report(const struct gg_report_options *options, const struct gg_
 		.raw = options->bytes, .ascii = options->ascii || !gg_screen_text_is_utf8()
 	};
 	report->style = *style;
+	report->head = options->no_head ? GG_HEAD_NONE
+	               : options->head  ? GG_HEAD_FULL
+	                                : GG_HEAD_TITLE;
+	report->all_columns = options->all_columns;
 }

@@ -30,6 +30,7 @@ struct gg_report_options {
 	double confidence;
 	struct gg_frame_selection frames;
 	bool bytes, json, no_pager, ascii, full_names;
+	bool head, no_head, all_columns;
 };
 
 /*
@@ -41,8 +42,9 @@ extern const struct gg_option gg_cli_moment_options[];     /* --at, --between */
 extern const struct gg_option gg_cli_stack_options[];      /* --focus, --ignore */
 extern const struct gg_option gg_cli_process_options[];    /* --process */
 extern const struct gg_option gg_cli_confidence_options[]; /* --confidence */
-extern const struct gg_option gg_cli_output_options[]; /* --bytes, --json, --ascii, --no-pager */
-extern const struct gg_option gg_cli_name_options[];   /* --full-names */
+/* --head, --no-head, --bytes, --json, --ascii, --no-pager */
+extern const struct gg_option gg_cli_output_options[];
+extern const struct gg_option gg_cli_name_options[]; /* --full-names */
 /* --mine, --module, --hide, --all-frames; and those of them that exports have */
 extern const struct gg_option gg_cli_frame_options[];
 

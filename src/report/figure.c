@@ -175,14 +175,35 @@ static bool is_least(const struct gg_figure *figure)
 	       (figure->is_least || !isfinite(figure->high));
 }
 
+/* Appends the sign of a change; the estimate's unit follows the number, not the bounds. */
+static void append_change(const struct form *form, double value, struct gg_buf *out)
+{
+	gg_buf_append_text(out, value > 0 ? "+" : value < 0 ? "-" : "");
+	append_value(form, fabs(value), out);
+}
+
+/* The value that decides on the form; a change of 0 has the form of its bounds. */
+static double magnitude_of(const struct gg_figure *figure)
+{
+	if (!figure->is_change || figure->estimate != 0)
+		return fabs(figure->estimate);
+	return fmax(isfinite(figure->low) ? fabs(figure->low) : 0,
+	            isfinite(figure->high) ? fabs(figure->high) : 0);
+}
+
 static void append_estimate(const struct gg_figure_style *style,
                             const struct gg_figure_column *column, const struct gg_figure *figure,
                             struct gg_buf *out)
 {
 	bool least = is_least(figure);
 	double value = least ? figure->low : figure->estimate;
-	struct form form = form_in(style, column, value, figure->quantity);
+	struct form form = form_in(style, column, least ? value : magnitude_of(figure),
+	                           figure->quantity);
 
+	if (figure->is_change) {
+		append_change(&form, value, out);
+		return;
+	}
 	if (figure->estimate == 0 && figure->high > 0) {
 		if (!isfinite(figure->high)) {
 			gg_buf_append_text(out, "-");
@@ -196,12 +217,33 @@ static void append_estimate(const struct gg_figure_style *style,
 	append_value(&form, value, out);
 }
 
+/* The decimals of bounds: no more digits than people read. */
+static int bound_decimals(const struct form *form, double most)
+{
+	int decimals = most < 9.995 ? 2 : most < 99.95 ? 1 : 0;
+
+	return form->decimals < decimals ? form->decimals : decimals;
+}
+
+/* Appends "(+8.1 to +16.2)", rounded outward. */
+static void append_change_bounds(struct form form, const struct gg_figure *figure,
+                                 struct gg_buf *out)
+{
+	double low = figure->low / form.unit->factor, high = figure->high / form.unit->factor;
+	int decimals = bound_decimals(&form, fmax(fabs(low), fabs(high)));
+	double step = pow(10, decimals);
+
+	low = floor(low * step + 1e-9) / step;
+	high = ceil(high * step - 1e-9) / step;
+	gg_buf_printf(out, low == 0 ? " (0 to " : " (%+.*f to ", decimals, low);
+	gg_buf_printf(out, high == 0 ? "0)" : "%+.*f)", decimals, high);
+}
+
 /* Appends "(10.9-22.6)"; the bounds are rounded outward, so that the printed estimate is inside. */
 static void append_bounds(struct form form, const struct gg_figure *figure, struct gg_buf *out)
 {
 	double low = figure->low / form.unit->factor, high = figure->high / form.unit->factor;
-	int most = high < 9.995 ? 2 : high < 99.95 ? 1 : 0;
-	int decimals = form.decimals < most ? form.decimals : most;
+	int decimals = bound_decimals(&form, high);
 	double step = pow(10, decimals);
 
 	low = floor(low * step + 1e-9) / step;
@@ -216,6 +258,13 @@ static void append_error(const struct gg_figure_style *style, const struct gg_fi
 	struct reach reach = reach_of(figure);
 	double percent = reach.far / figure->estimate * 100;
 
+	if (figure->is_change) {
+		if (figure->low != figure->high && isfinite(figure->low) && isfinite(figure->high))
+			append_change_bounds(
+				form_in(style, column, magnitude_of(figure), figure->quantity),
+				figure, out);
+		return;
+	}
 	if (figure->estimate == 0 || figure->is_unknown || is_least(figure) || is_exact(figure))
 		return;
 	if (!(percent <= 100 * WIDE) || (percent > 100 * WIDE / 3 && reach.near < reach.far / 2)) {
@@ -244,7 +293,7 @@ struct gg_figure_column gg_figure_column_of(const struct gg_figure_style *style,
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	for (size_t i = 0; i < count; i++)
-		column.most = fmax(column.most, figures[i].estimate);
+		column.most = fmax(column.most, magnitude_of(&figures[i]));
 	for (size_t i = 0; i < count; i++) {
 		size_t cells;
 
@@ -274,6 +323,16 @@ void gg_figure_column_append(const struct gg_figure_style *style,
 	gg_screen_text_append_left(out, gg_buf_text(&error), column->error_cells);
 }
 
+void gg_figure_append_growth(double before, double after, struct gg_buf *out)
+{
+	double percent = 100 * (after - before) / before;
+
+	if (!(before > 0))
+		gg_buf_append_text(out, after > 0 ? "new" : "-");
+	else
+		gg_buf_printf(out, fabs(percent) < 9.95 ? "%+.1f %%" : "%+.0f %%", percent);
+}
+
 void gg_figure_append_percent(double share, struct gg_buf *out)
 {
 	double percent = 100 * share;
@@ -284,35 +343,4 @@ void gg_figure_append_percent(double share, struct gg_buf *out)
 		gg_buf_append_text(out, "<0.1 %");
 	else
 		gg_buf_printf(out, percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
-}
-
-void gg_figure_append_bar(const struct gg_figure_style *style, const struct gg_figure *figure,
-                          double most, size_t width, struct gg_buf *out)
-{
-	double cell = most / (double)width, high = fmin(figure->high, most);
-
-	gg_assert(width > 0 && !(figure->low > figure->high));
-	size_t mark = figure->estimate > 0 ? (size_t)fmin(figure->estimate / cell, (double)width)
-	                                   : width;
-
-	if (mark == width && figure->estimate > 0)
-		mark--;
-	if (!isfinite(figure->high) && (figure->estimate == 0 || figure->is_unknown))
-		high = 0; /* nothing is known: no line */
-	for (size_t i = 0; i < width; i++) {
-		double middle = ((double)i + 0.5) * cell;
-		const char *ascii = " ", *fine = " ";
-
-		if (i == mark) {
-			ascii = "|";
-			fine = "\xe2\x95\x8b"; /* heavy vertical and horizontal */
-		} else if (middle <= figure->low) {
-			ascii = "#";
-			fine = "\xe2\x94\x81"; /* heavy horizontal */
-		} else if (middle <= high) {
-			ascii = "-";
-			fine = "\xe2\x94\x80"; /* light horizontal */
-		}
-		gg_buf_append_text(out, style->ascii ? ascii : fine);
-	}
 }

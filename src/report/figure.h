@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figure - prints an estimate and its confidence interval, as text and as a bar.
+ * figure - prints an estimate and its confidence interval.
  *
  *   struct gg_figure figure = gg_figure_of(&tally, GG_BYTES, 0.95, true);
  *   gg_figure_append(&how, &figure, &out);  "312.4 MiB ± 6 %", "300 KiB (180-640)", "< 1.84 MiB"
- *   gg_figure_append_bar(&how, &figure, most, 12, &out);
  *
  * Text  The estimate comes first.  "± 6 %" follows if both bounds are near it and about equally
  *       far: the larger distance, rounded up.  Otherwise the bounds follow in the estimate's unit,
  *       rounded outward.  Without samples, the upper bound alone.  "at least" and the lower bound
  *       if samples were dropped.  The number alone if it is exact, if it is a count whose error is
- *       below one, and if its error is unknown (`is_unknown`; the bar is only a mark).
+ *       below one, and if its error is unknown (`is_unknown`).
+ * Change  A difference has its sign, and always its bounds: "+12.0 MiB (+8.1 to +16.2)".
  * Column  The figures of a column have the unit and the decimals of its largest estimate, so that
  *       people can rank rows by eye.  A value that would be printed as 0 keeps its own unit.
- * Bar   From 0 to `most`: solid up to the lower bound, a mark at the estimate, thin up to the upper
- *       bound.
  *
  * Threads  Any; the functions only append to the buffer.
  */
@@ -30,7 +28,8 @@ struct gg_figure {
 	double estimate, low, high; /* high may be INFINITY: no bound */
 	enum gg_quantity quantity;
 	bool is_unknown; /* the error is unknown; low and high are 0 and INFINITY */
-	bool is_least; /* samples were dropped, or sampling was off for a time: high is INFINITY */
+	bool is_least;  /* samples were dropped, or sampling was off for a time: high is INFINITY */
+	bool is_change; /* a difference, which has a sign; its bounds may be infinite: unknown */
 };
 
 /* How figures are written. */
@@ -79,9 +78,8 @@ void gg_figure_column_append(const struct gg_figure_style *style,
                              const struct gg_figure_column *column, const struct gg_figure *figure,
                              struct gg_buf *out);
 
+/* Appends the relative change of a positive number: "+132 %", "-0.4 %"; "new" if it was 0. */
+void gg_figure_append_growth(double before, double after, struct gg_buf *out);
+
 /* Appends a share of a total, at most 6 cells: "88 %", "1.5 %", "<0.1 %", or "-" for 0 and NAN. */
 void gg_figure_append_percent(double share, struct gg_buf *out);
-
-/* Appends a bar of `width` characters. */
-void gg_figure_append_bar(const struct gg_figure_style *style, const struct gg_figure *figure,
-                          double most, size_t width, struct gg_buf *out);

@@ -19,6 +19,13 @@
 #include "report/report_summary.h"
 #include "report/style.h"
 
+/* How much a report prints beside its rows. */
+enum gg_report_head {
+	GG_HEAD_TITLE, /* a title line above the rows, and notes below them */
+	GG_HEAD_FULL,  /* also the command, the totals and RSS */
+	GG_HEAD_NONE,  /* rows and the titles of columns alone */
+};
+
 struct gg_report {
 	const struct gg_model *model;
 	const struct gg_query_result *result;
@@ -26,9 +33,11 @@ struct gg_report {
 	double confidence;
 	size_t limit;      /* number of rows; 0: all */
 	size_t width;      /* characters of a line */
-	size_t name_width; /* width of a line that ends with a name; 0: `width` */
+	size_t name_width; /* width of a line that ends with a name; 0: `width`; SIZE_MAX: a pipe */
 	struct gg_figure_style figures;
 	struct gg_style style; /* colors */
+	enum gg_report_head head;
+	bool all_columns; /* also columns that only estimators need */
 };
 
 void gg_report_text(const struct gg_report *report, struct gg_buf *out);
@@ -44,6 +53,8 @@ void gg_report_tree_text(const struct gg_report *report, const struct gg_tree *t
 void gg_report_tree_json(const struct gg_report *report, const struct gg_tree *tree,
                          const struct gg_tree_options *options, struct gg_buf *out);
 
+/* The functions that append a title or notes do nothing for GG_HEAD_NONE. */
+
 /* Appends the title line, such as "live at the end: 271.4 MiB ± 9 %". */
 void gg_report_append_title(const struct gg_report *report, const struct gg_query *query,
                             int64_t moment_ns, const struct gg_tally *total, const char *what,
@@ -58,10 +69,12 @@ void gg_report_json_query(const struct gg_report *report, const struct gg_query 
                           int64_t moment_ns, const struct gg_tally *total,
                           const struct gg_tally *unplaced, struct gg_json *json);
 
-/* Appends the head that all reports share.  `result` is unused. */
+/* Appends the head if it is GG_HEAD_FULL.  `result` is unused. */
 void gg_report_append_head(const struct gg_report *report, struct gg_buf *out);
-/* Appends notes, a line each: those of the recording, frames without names, dropped samples. */
+/* Appends the notes of the recording, a line each. */
 void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out);
+/* Appends a line about frames without names, if there are any. */
+void gg_report_append_unnamed(const struct gg_report *report, struct gg_buf *out);
 
 /*
  * Appends a sentence about frames without names: how many, in which module, and what would name

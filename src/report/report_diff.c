@@ -2,26 +2,26 @@
 #include "report/report_diff.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "report/report_leaks.h"
 #include "report/screen_text.h"
 
-enum { LABEL_LEAST = 20, LABEL_INDENT = 4 };
+enum { LABEL_LEAST = 20, LABEL_INDENT = 4, P_CELLS = 6 };
 
-/* The columns in front of the label, each with its two blanks. */
-enum { COLUMN_BEFORE, COLUMN_AFTER, COLUMN_CHANGE, COLUMN_P, COLUMN_COUNT };
+/* The figures in front of the label. */
+enum { COLUMN_BEFORE, COLUMN_AFTER, COLUMN_CHANGE, COLUMN_COUNT };
 
-struct diff_cells {
-	struct gg_buf texts[COLUMN_COUNT];
+/* The table: the row of all, then the rows that are shown. */
+struct diff_table {
+	size_t count; /* with the row of all */
+	struct gg_figure *figures[COLUMN_COUNT];
+	struct gg_figure_column columns[COLUMN_COUNT];
+	bool has_p;
+	size_t growth_cells;
+	size_t label_column; /* cells in front of the label */
 };
-
-static void diff_cells_done(struct diff_cells *cells)
-{
-	for (int i = 0; i < COLUMN_COUNT; i++)
-		gg_buf_done(&cells->texts[i]);
-}
 
 static struct gg_figure figure_of(const struct gg_diff_report *report, const struct gg_tally *tally,
                                   bool discovered)
@@ -56,34 +56,6 @@ static bool warns_of_time(const struct gg_diff_report *report)
 	       (metric == GG_METRIC_LIVE || metric == GG_METRIC_PEAK || metric == GG_METRIC_LEFT);
 }
 
-static struct gg_range change_of(const struct gg_diff_row *row)
-{
-	return (struct gg_range){ row->difference.value, row->difference.low,
-		                  row->difference.high };
-}
-
-static void fill_cells(const struct gg_diff_report *report, const struct gg_diff_row *row,
-                       bool discovered, struct diff_cells *cells)
-{
-	struct gg_figure before = scaled_before(report, row, discovered);
-	struct gg_figure after = figure_of(report, &row->after, discovered);
-	struct gg_range change = change_of(row);
-	double p = row->difference.p_value;
-
-	for (int i = 0; i < COLUMN_COUNT; i++)
-		gg_buf_clear(&cells->texts[i]);
-	gg_figure_append(&report->look.figures, &before, &cells->texts[COLUMN_BEFORE]);
-	gg_figure_append(&report->look.figures, &after, &cells->texts[COLUMN_AFTER]);
-	gg_report_append_change(&report->look, &change, report->diff->unit,
-	                        &cells->texts[COLUMN_CHANGE]);
-	if (isnan(p))
-		gg_buf_append_text(&cells->texts[COLUMN_P], "-");
-	else if (p < GG_P_VALUE_LEAST)
-		gg_buf_append_text(&cells->texts[COLUMN_P], "<1e-12");
-	else
-		gg_buf_printf(&cells->texts[COLUMN_P], "%.2g", p);
-}
-
 /* Without errors nothing can be significant: all rows are shown. */
 static bool is_untested(const struct gg_diff *diff)
 {
@@ -99,7 +71,26 @@ static size_t shown_count(const struct gg_diff_report *report)
 	return report->look.limit != 0 && report->look.limit < count ? report->look.limit : count;
 }
 
-static const char *const heads[COLUMN_COUNT] = { "before", "after", "difference", "p" };
+static const char *const heads[COLUMN_COUNT] = { "before", "after", "difference" };
+
+static const char growth_title[] = "change";
+
+/* Appends by how much the row grew, such as "+132 %". */
+static void append_growth(const struct diff_table *table, size_t index, struct gg_buf *out)
+{
+	gg_figure_append_growth(table->figures[COLUMN_BEFORE][index].estimate,
+	                        table->figures[COLUMN_AFTER][index].estimate, out);
+}
+
+static void append_p(double p, struct gg_buf *out)
+{
+	if (isnan(p))
+		gg_buf_append_text(out, "-");
+	else if (p < GG_P_VALUE_LEAST)
+		gg_buf_append_text(out, "<1e-12");
+	else
+		gg_buf_printf(out, "%.2g", p);
+}
 
 /* "before x 1.7", where it was scaled. */
 static void append_column_name(const struct gg_diff_report *report, int column, struct gg_buf *out)
@@ -109,135 +100,236 @@ static void append_column_name(const struct gg_diff_report *report, int column, 
 		gg_buf_printf(out, " x %.4g", report->diff->query.scale);
 }
 
-static void append_cells(const struct diff_cells *cells, const size_t *widths, struct gg_buf *out)
+/* The row of the table; the row of all is the first. */
+static const struct gg_diff_row *row_of(const struct gg_diff_report *report, size_t index)
 {
+	return index == 0 ? &report->diff->total : &report->diff->rows[index - 1];
+}
+
+static bool is_terminal(const struct gg_diff_report *report)
+{
+	return report->look.name_width != SIZE_MAX;
+}
+
+/* Fits columns to their figures and titles; p has no room on a narrow terminal. */
+static void fit_columns(const struct gg_diff_report *report, struct diff_table *table)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf title = { 0 };
+	size_t cells = 2;
+
 	for (int i = 0; i < COLUMN_COUNT; i++) {
-		gg_buf_append_text(out, i > 0 ? "  " : "");
-		gg_screen_text_append_right(out, gg_buf_text(&cells->texts[i]), widths[i]);
+		struct gg_figure_column *column = &table->columns[i];
+		size_t length;
+
+		*column = gg_figure_column_of(&report->look.figures, table->figures[i],
+		                              table->count);
+		gg_buf_clear(&title);
+		append_column_name(report, i, &title);
+		length = gg_screen_text_length(gg_buf_text(&title));
+		if (column->number_cells + column->error_cells < length)
+			column->number_cells = length - column->error_cells;
+		cells += column->number_cells + column->error_cells + 2;
 	}
+	table->growth_cells = strlen(growth_title);
+	for (size_t k = 0; k < table->count; k++) {
+		gg_buf_clear(&title);
+		append_growth(table, k, &title);
+		if (table->growth_cells < title.length)
+			table->growth_cells = title.length;
+	}
+	cells += table->growth_cells;
+	table->has_p = !is_terminal(report) || cells + 2 + P_CELLS <= report->look.width;
+	table->label_column = cells + (table->has_p ? 2 + P_CELLS : 0);
 }
 
-static void measure(const struct gg_diff_report *report, size_t *widths)
+/* False: out of memory.  The caller frees figures[0]. */
+static bool make_table(const struct gg_diff_report *report, struct diff_table *table)
 {
-	GG_CLEANUP(diff_cells_done) struct diff_cells cells = { 0 };
+	size_t count = shown_count(report) + 1;
+	struct gg_figure *figures = calloc(COLUMN_COUNT * count, sizeof(*figures));
+
+	if (figures == NULL)
+		return false;
+	table->count = count;
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		table->figures[i] = figures + (size_t)i * count;
+	for (size_t k = 0; k < count; k++) {
+		const struct gg_diff_row *row = row_of(report, k);
+
+		table->figures[COLUMN_BEFORE][k] = scaled_before(report, row, k > 0);
+		table->figures[COLUMN_AFTER][k] = figure_of(report, &row->after, k > 0);
+		table->figures[COLUMN_CHANGE][k] = (struct gg_figure){
+			.estimate = row->difference.value,
+			.low = row->difference.low,
+			.high = row->difference.high,
+			.quantity = report->diff->unit,
+			.is_change = true
+		};
+	}
+	fit_columns(report, table);
+	return true;
+}
+
+static void append_titles(const struct gg_diff_report *report, const struct diff_table *table,
+                          struct gg_buf *out)
+{
+	gg_buf_printf(out, "%s  ", report->look.style.heading);
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		const struct gg_figure_column *column = &table->columns[i];
+		size_t cells = column->number_cells;
+		GG_CLEANUP(gg_buf_done) struct gg_buf title = { 0 };
+
+		append_column_name(report, i, &title);
+		if (title.length > cells) /* it stands above the uncertainty as well */
+			cells = title.length;
+		gg_screen_text_append_right(out, gg_buf_text(&title), cells);
+		gg_buf_printf(out, "%*s",
+		              (int)(column->number_cells + column->error_cells - cells + 2), "");
+	}
+	gg_screen_text_append_right(out, growth_title, table->growth_cells);
+	if (table->has_p)
+		gg_buf_printf(out, "  %*s", P_CELLS, "p");
+	if (gg_report_room(&report->look, table->label_column + 2, 0) >= LABEL_LEAST)
+		gg_buf_printf(out, "  %s", gg_grouping_name(report->after.result->query.by));
+	gg_buf_printf(out, "%s\n", report->look.style.reset);
+}
+
+static void append_numbers(const struct gg_diff_report *report, const struct diff_table *table,
+                           size_t index, struct gg_buf *out)
+{
+	double p = row_of(report, index)->difference.p_value;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	for (int i = 0; i < COLUMN_COUNT; i++) {
-		append_column_name(report, i, &cells.texts[i]);
-		widths[i] = gg_screen_text_length(gg_buf_text(&cells.texts[i]));
+		gg_figure_column_append(&report->look.figures, &table->columns[i],
+		                        &table->figures[i][index], out);
+		gg_buf_append_text(out, "  ");
 	}
-	for (size_t k = 0; k < shown_count(report); k++) {
-		fill_cells(report, &report->diff->rows[k], true, &cells);
-		for (int i = 0; i < COLUMN_COUNT; i++) {
-			size_t width = gg_screen_text_length(gg_buf_text(&cells.texts[i]));
-
-			widths[i] = width > widths[i] ? width : widths[i];
-		}
-	}
+	append_growth(table, index, &text);
+	gg_screen_text_append_right(out, gg_buf_text(&text), table->growth_cells);
+	if (!table->has_p)
+		return;
+	gg_buf_clear(&text);
+	append_p(p, &text);
+	gg_buf_append_text(out, "  ");
+	gg_screen_text_append_right(out, gg_buf_text(&text), P_CELLS);
 }
 
-/* On a line of their own: stacks, which are long, and all where nearly no room is left. */
-static bool has_labels_below(const struct gg_diff_report *report, size_t column)
+/* Appends each frame of "main;f;g" on a line of its own, the innermost first. */
+static void append_frames(const struct gg_diff_report *report, const char *label,
+                          struct gg_buf *out)
 {
-	return report->after.result->query.by == GG_BY_STACK ||
-	       column + LABEL_LEAST > report->look.width;
+	const char *end = label + strlen(label);
+
+	while (end > label) {
+		const char *begin = end;
+		GG_CLEANUP(gg_buf_done) struct gg_buf frame = { 0 };
+
+		while (begin > label && begin[-1] != ';')
+			begin--;
+		gg_buf_append(&frame, begin, (size_t)(end - begin));
+		gg_screen_text_break(out, LABEL_INDENT);
+		gg_screen_text_append(out, gg_buf_text(&frame),
+		                      gg_report_room(&report->look, LABEL_INDENT, LABEL_LEAST),
+		                      report->look.figures.ascii);
+		end = begin > label ? begin - 1 : label;
+	}
+	gg_buf_append_text(out, "\n");
 }
 
-/* Behind the figures, or below them. */
-static void append_label(const struct gg_diff_report *report, const struct gg_diff_row *row,
-                         size_t column, struct gg_buf *out)
+/* Appends the label behind the numbers, or below them if it needs more room on a terminal. */
+static void append_label(const struct gg_diff_report *report, const struct diff_table *table,
+                         const char *label, const char *via, struct gg_buf *out)
 {
-	size_t room;
+	size_t room = gg_report_room(&report->look, table->label_column + 2, 0);
+	size_t length = gg_screen_text_length(label);
 
-	if (has_labels_below(report, column)) {
-		gg_buf_printf(out, "\n%*s", LABEL_INDENT, "");
-		column = LABEL_INDENT;
+	if (room < length && report->after.result->query.by == GG_BY_STACK) {
+		append_frames(report, label, out);
+		return;
 	}
-	gg_buf_append_text(out, column > LABEL_INDENT ? "  " : "");
-	room = gg_report_room(&report->look, column, LABEL_LEAST);
-	gg_screen_text_append(out, row->label, room, report->look.figures.ascii);
-	gg_report_append_via(&report->look, row->via, gg_screen_text_length(row->label), room, out);
+	if (room < length) {
+		gg_screen_text_break(out, LABEL_INDENT);
+		room = gg_report_room(&report->look, LABEL_INDENT, LABEL_LEAST);
+	} else {
+		gg_buf_append_text(out, "  ");
+	}
+	gg_screen_text_append(out, label, room, report->look.figures.ascii);
+	gg_report_append_via(&report->look, via, length, room, out);
 	gg_buf_append_text(out, "\n");
 }
 
 static void append_rows(const struct gg_diff_report *report, struct gg_buf *out)
 {
-	GG_CLEANUP(diff_cells_done) struct diff_cells cells = { 0 };
-	size_t widths[COLUMN_COUNT], column = 2;
+	struct diff_table table = { 0 };
 
-	if (shown_count(report) == 0)
+	if (!make_table(report, &table)) {
+		out->failed = true;
 		return;
-	measure(report, widths);
-	gg_buf_printf(out, "%s  ", report->look.style.heading);
-	for (int i = 0; i < COLUMN_COUNT; i++) {
-		gg_buf_clear(&cells.texts[i]);
-		append_column_name(report, i, &cells.texts[i]);
-		gg_buf_append_text(out, i > 0 ? "  " : "");
-		gg_screen_text_append_right(out, gg_buf_text(&cells.texts[i]), widths[i]);
-		column += widths[i] + 2;
 	}
-	if (!has_labels_below(report, column))
-		gg_buf_printf(out, "  %s", gg_grouping_name(report->after.result->query.by));
-	gg_buf_printf(out, "%s\n", report->look.style.reset);
-	for (size_t k = 0; k < shown_count(report); k++) {
-		const struct gg_diff_row *row = &report->diff->rows[k];
+	append_titles(report, &table, out);
+	for (size_t i = 0; i < table.count; i++) {
+		const struct gg_diff_row *row = row_of(report, i);
 
-		fill_cells(report, row, true, &cells);
-		gg_buf_append_text(out, row->is_significant ? "* " : "  ");
-		append_cells(&cells, widths, out);
-		append_label(report, row, column, out);
+		gg_buf_append_text(out, i > 0 && row->is_significant ? "* " : "  ");
+		append_numbers(report, &table, i, out);
+		append_label(report, &table, i > 0 ? row->label : "all", i > 0 ? row->via : NULL,
+		             out);
 	}
-	gg_buf_append_text(out, "\n");
+	free(table.figures[0]);
+}
+
+/* Appends the path of a side and what is compared: "before a.geiger (live)". */
+static void append_side_title(const struct gg_diff_report *report, const char *name,
+                              const struct gg_diff_side *side, struct gg_buf *out)
+{
+	enum gg_metric metric = side->result->query.metric;
+
+	if (metric == GG_METRIC_PEAK && !gg_model_has_history(side->model))
+		metric = GG_METRIC_LIVE; /* the peak is not known */
+	gg_buf_printf(out, "%s ", name);
+	gg_screen_text_append(out, side->path, 40, report->look.figures.ascii);
+	gg_buf_printf(out, " (%s%s)", gg_metric_name(metric),
+	              report->diff->unit == GG_ALLOCATIONS ? " allocations" : "");
+}
+
+static void append_title(const struct gg_diff_report *report, struct gg_buf *out)
+{
+	gg_buf_append_text(out, report->look.style.strong);
+	append_side_title(report, "before", &report->before, out);
+	gg_buf_append_text(out, ", ");
+	append_side_title(report, "after", &report->after, out);
+	gg_buf_printf(out, "%s\n", report->look.style.reset);
 }
 
 static void append_side(const struct gg_diff_report *report, const char *name,
-                        const struct gg_diff_side *side, const struct gg_tally *total,
-                        struct gg_buf *out)
+                        const struct gg_diff_side *side, struct gg_buf *out)
 {
 	const struct gg_profile_session *session = &side->model->sessions[0];
-	struct gg_figure figure = figure_of(report, total, false);
-	enum gg_metric metric = side->result->query.metric;
-	size_t begin, used, left;
 
-	gg_buf_append_text(out, report->look.style.strong);
-	begin = out->length;
-	gg_buf_printf(out, "%-7s%s ", name, report->look.style.reset);
-	gg_screen_text_append(out, side->path, 40, report->look.figures.ascii);
-	gg_buf_append_text(out, ": ");
-	gg_figure_append(&report->look.figures, &figure, out);
-	if (metric == GG_METRIC_PEAK && !gg_model_has_history(side->model))
-		metric = GG_METRIC_LIVE; /* the peak is not known */
-	gg_buf_printf(out, " %s%s, ", gg_metric_name(metric),
-	              report->diff->unit == GG_ALLOCATIONS ? " allocations" : "");
+	gg_buf_printf(out, "%-7s ", name);
 	/* An imported profile may lack the length of the run. */
 	if (side->model->end_ns > 0 || gg_model_has_history(side->model)) {
 		gg_report_append_time(side->model->end_ns, out);
 		gg_buf_append_text(out, ", ");
 	}
-	used = gg_screen_text_length(gg_buf_text(out) + begin) - strlen(report->look.style.reset);
-	left = report->look.width > used + 20 ? report->look.width - used : 20;
-	gg_screen_text_append(out, session->command != NULL ? session->command : "", left,
-	                      report->look.figures.ascii);
+	gg_screen_text_append(out, session->command != NULL ? session->command : "",
+	                      report->look.width - 24, report->look.figures.ascii);
 	gg_buf_append_text(out, "\n");
 }
 
 static void append_head(const struct gg_diff_report *report, struct gg_buf *out)
 {
-	const struct gg_diff *diff = report->diff;
-	struct gg_range change = change_of(&diff->total);
-
-	append_side(report, "before", &report->before, &diff->total.before, out);
-	append_side(report, "after", &report->after, &diff->total.after, out);
-	if (report->normalized_by != NULL)
-		gg_buf_printf(out, "Before is multiplied by %.4g (--normalize %s).\n",
-		              diff->query.scale, report->normalized_by);
-	gg_buf_printf(out, "%sin all%s  ", report->look.style.strong, report->look.style.reset);
-	gg_report_append_change(&report->look, &change, diff->unit, out);
-	if (isnan(diff->total.difference.p_value))
-		gg_buf_append_text(out, "\n\n");
-	else if (diff->total.difference.p_value < GG_P_VALUE_LEAST)
-		gg_buf_append_text(out, ", p < 1e-12\n\n");
-	else
-		gg_buf_printf(out, ", p = %.2g\n\n", diff->total.difference.p_value);
+	if (report->look.head == GG_HEAD_FULL) {
+		append_side(report, "before", &report->before, out);
+		append_side(report, "after", &report->after, out);
+		if (report->normalized_by != NULL)
+			gg_buf_printf(out, "Before is multiplied by %.4g (--normalize %s).\n",
+			              report->diff->query.scale, report->normalized_by);
+		gg_buf_append_text(out, "\n");
+	}
+	if (report->look.head != GG_HEAD_NONE)
+		append_title(report, out);
 }
 
 static void append_verdict(const struct gg_diff_report *report, struct gg_buf *out)
@@ -265,12 +357,17 @@ static void append_verdict(const struct gg_diff_report *report, struct gg_buf *o
 	if (shown_count(report) <
 	    (report->show_all || is_untested(diff) ? diff->row_count : diff->significant_count))
 		gg_buf_append_text(out, "There are more: --limit 0 shows all.\n");
+}
+
+static void append_gate(const struct gg_diff_report *report, struct gg_buf *out)
+{
+	bool has_grown = report->diff->grown_count > 0;
+
 	if (report->fails_on_growth)
 		gg_buf_printf(out, "%s%s%s\n",
-		              diff->grown_count > 0 ? report->look.style.error
-		                                    : report->look.style.strong,
-		              diff->grown_count > 0 ? "failed: memory grew"
-		                                    : "passed: nothing grew for certain",
+		              has_grown ? report->look.style.error : report->look.style.strong,
+		              has_grown ? "failed: memory grew"
+		                        : "passed: nothing grew for certain",
 		              report->look.style.reset);
 }
 
@@ -306,7 +403,13 @@ void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out
 
 	append_head(report, out);
 	append_rows(report, out);
+	if (report->look.head == GG_HEAD_NONE) {
+		append_gate(report, out);
+		return;
+	}
+	gg_buf_append_text(out, "\n");
 	append_verdict(report, out);
+	append_gate(report, out);
 	if (warns_of_time(report)) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 

@@ -72,17 +72,6 @@ static void append_both(const struct gg_report *report, const char *name,
 	gg_buf_printf(out, "%s\n", tally->sample_count > 0 || remark[0] == ',' ? remark : "");
 }
 
-static void append_bytes(const struct gg_report *report, const char *name, double bytes,
-                         const char *remark, struct gg_buf *out)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-
-	append_name(name, out);
-	gg_figure_append_number(&report->figures, bytes, GG_BYTES, &text);
-	gg_screen_text_append_right(out, gg_buf_text(&text), FIGURE_WIDTH);
-	gg_buf_printf(out, "%s%s\n", remark[0] != '\0' ? "  " : "", remark);
-}
-
 static void append_peak(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_report_summary *summary = report->summary;
@@ -93,20 +82,9 @@ static void append_peak(const struct gg_report *report, struct gg_buf *out)
 		return;
 	}
 	append_tally(report, &summary->peak, GG_BYTES, FIGURE_WIDTH, out);
-	if (summary->peak_ns == GG_TIME_NONE) { /* nothing was ever live */
-		gg_buf_append_text(out, "\n");
-		return;
-	}
-	gg_buf_append_text(out, "  at ");
-	gg_report_append_time(summary->peak_ns, out);
-	if (summary->at_peak.rss > 0) {
-		gg_buf_append_text(out, ", RSS ");
-		gg_figure_append_number(&report->figures, summary->at_peak.rss, GG_BYTES, out);
-		if (summary->at_peak.time_ns !=
-		    summary->peak_ns) { /* readings are periodic, so this one is near the peak */
-			gg_buf_append_text(out, " at ");
-			gg_report_append_time(summary->at_peak.time_ns, out);
-		}
+	if (summary->peak_ns != GG_TIME_NONE) { /* otherwise nothing was ever live */
+		gg_buf_append_text(out, "  at ");
+		gg_report_append_time(summary->peak_ns, out);
 	}
 	gg_buf_append_text(out, "\n");
 }
@@ -136,26 +114,58 @@ static void append_reading(const struct gg_resident *resident, struct gg_buf *ou
 		gg_buf_printf(out, ", of %zu processes", resident->process_count);
 }
 
-/* Appends the parts of RSS, and the rest. */
+static void append_part(const struct gg_report *report, const char *name, double bytes,
+                        struct gg_buf *out)
+{
+	if (bytes < 0)
+		return;
+	gg_buf_printf(out, ", %s ", name);
+	gg_figure_append_number(&report->figures, bytes, GG_BYTES, out);
+}
+
+/* Appends a paragraph with the parts of RSS, and the rest. */
 static void append_parts(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_report_summary *summary = report->summary;
 	const struct gg_resident *resident = &summary->resident;
 	double rest = gg_report_summary_rest(summary);
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	append_name("  live heap", out);
-	append_tally(report, &summary->live_then, GG_BYTES, FIGURE_WIDTH, out);
-	gg_buf_append_text(out, "\n");
-	append_bytes(report, "  slack", summary->slack_bytes, "blocks are larger than asked for",
-	             out);
-	if (resident->stack >= 0)
-		append_bytes(report, "  stacks", resident->stack, "", out);
-	if (resident->file >= 0)
-		append_bytes(report, "  files", resident->file, "", out);
-	if (resident->geiger >= 0)
-		append_bytes(report, "  geiger itself", resident->geiger, "", out);
-	if (!isnan(rest))
-		append_bytes(report, "  the rest", rest, remark_on_rest(report, rest), out);
+	if (summary->has_rest) {
+		gg_buf_append_text(&text, "= live heap ");
+		append_tally(report, &summary->live_then, GG_BYTES, 0, &text);
+		append_part(report, "slack", summary->slack_bytes, &text);
+		append_part(report, "stacks", resident->stack, &text);
+		append_part(report, "files", resident->file, &text);
+		append_part(report, "geiger itself", resident->geiger, &text);
+		if (!isnan(rest)) {
+			gg_buf_append_text(&text, ", the rest ");
+			gg_figure_append_number(&report->figures, rest, GG_BYTES, &text);
+			gg_buf_printf(&text, " (%s)", remark_on_rest(report, rest));
+		}
+	} else if (resident->geiger >= 0) {
+		gg_buf_append_text(&text, "including geiger itself ");
+		gg_figure_append_number(&report->figures, resident->geiger, GG_BYTES, &text);
+	}
+	if (resident->is_upper_bound || resident->is_proportional)
+		gg_buf_printf(&text, "%spages that processes share count %s",
+		              text.length > 0 ? "; " : "",
+		              resident->is_proportional ? "once" : "in each of them");
+	if (text.length == 0)
+		return;
+	gg_buf_append_text(out, "  ");
+	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width - 2,
+	                                report->figures.ascii);
+}
+
+/* Appends "highest 341.0 MiB of one process": the kernel's maximum. */
+static void append_highest(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_highest_rss *highest = &report->summary->highest;
+
+	gg_buf_append_text(out, "highest ");
+	gg_figure_append_number(&report->figures, highest->bytes, GG_BYTES, out);
+	gg_buf_append_text(out, highest->process_count > 1 ? " of one process" : "");
 }
 
 /* Appends RSS, and the rest beside the live heap if both belong to one moment. */
@@ -163,30 +173,33 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_report_summary *summary = report->summary;
 	const struct gg_resident *resident = &summary->resident;
-	const struct gg_highest_rss *highest = &summary->highest;
-	GG_CLEANUP(gg_buf_done) struct gg_buf remark = { 0 };
+	bool is_read = resident->process_count > 0 && resident->rss >= 0;
+	GG_CLEANUP(gg_buf_done) struct gg_buf bytes = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf reading = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf highest = { 0 };
+	size_t used = NAME_WIDTH + 1;
 
-	if (resident->process_count > 0 && resident->rss >= 0) {
-		append_reading(resident, &remark);
-		append_bytes(report, resident->is_upper_bound ? "RSS at most" : "RSS",
-		             resident->rss, gg_buf_text(&remark), out);
-		if (resident->is_upper_bound || resident->is_proportional)
-			gg_buf_printf(out, "%*s  pages that processes share count %s\n",
-			              NAME_WIDTH + 1 + FIGURE_WIDTH, "",
-			              resident->is_proportional ? "once" : "in each of them");
-		if (summary->has_rest)
-			append_parts(report, out);
-		else if (resident->geiger >= 0)
-			append_bytes(report, "  geiger itself", resident->geiger, "", out);
-	}
-	if (highest->bytes < 0)
+	if (!is_read && summary->highest.bytes < 0)
 		return;
-	gg_buf_clear(&remark);
-	gg_buf_printf(&remark, "%s (%s)",
-	              highest->process_count > 1 ? "of one process, by the kernel"
-	                                         : "the kernel's maximum",
-	              highest->is_of_end ? "ru_maxrss" : "VmHWM");
-	append_bytes(report, "highest RSS", highest->bytes, gg_buf_text(&remark), out);
+	append_name(is_read && resident->is_upper_bound ? "RSS at most" : "RSS", out);
+	if (is_read) {
+		gg_figure_append_number(&report->figures, resident->rss, GG_BYTES, &bytes);
+		gg_screen_text_append_right(out, gg_buf_text(&bytes), FIGURE_WIDTH);
+		gg_buf_append_text(out, "  ");
+		append_reading(resident, &reading);
+		gg_buf_append_text(out, gg_buf_text(&reading));
+		used += 2 + FIGURE_WIDTH + reading.length;
+	}
+	if (summary->highest.bytes >= 0) {
+		append_highest(report, &highest);
+		gg_buf_append_text(out, used + 2 + highest.length > report->width ? "\n  "
+		                        : is_read                                 ? "; "
+		                                                                  : "  ");
+		gg_buf_append_text(out, gg_buf_text(&highest));
+	}
+	gg_buf_append_text(out, "\n");
+	if (is_read)
+		append_parts(report, out);
 }
 
 /* Appends "512 KiB", or "4 to 512 KiB" if samples have several sampling intervals. */
@@ -284,6 +297,8 @@ void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 	const struct gg_report_summary *summary = report->summary;
 	GG_CLEANUP(gg_buf_done) struct gg_buf live = { 0 }, processes = { 0 };
 
+	if (report->head != GG_HEAD_FULL)
+		return;
 	append_command(report, out);
 	append_kills(report, out);
 	gg_buf_append_text(out, "\n");
@@ -320,6 +335,8 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 
 	bool is_unknown = query->metric == GG_METRIC_PEAK && !gg_model_has_history(report->model);
 
+	if (report->head == GG_HEAD_NONE)
+		return;
 	gg_buf_printf(out, "%s%s", report->style.strong,
 	              gg_metric_name(is_unknown ? GG_METRIC_LIVE : query->metric));
 	if (is_unknown) {
@@ -365,14 +382,14 @@ void gg_report_append_unseen(const struct gg_report *report, const struct gg_tal
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	double interval = total->reserve_max[GG_BYTES];
 
-	if (!(interval > 0) || total->incomplete > 0 || total->unbounded_bytes > 0)
+	if (report->head == GG_HEAD_NONE || !(interval > 0) || total->incomplete > 0 ||
+	    total->unbounded_bytes > 0)
 		return;
-	gg_buf_append_text(&text,
-	                   "A stack that is in no row was never sampled: it holds less than ");
+	gg_buf_append_text(&text, "A stack that is in no row holds less than ");
 	gg_figure_append_number(&report->figures,
 	                        gg_interval_unseen_bytes(interval, report->confidence), GG_BYTES,
 	                        &text);
-	gg_buf_printf(&text, "%s with %g%% confidence.", report->figures.raw ? " bytes" : "",
+	gg_buf_printf(&text, "%s with %g %% confidence.", report->figures.raw ? " bytes" : "",
 	              report->confidence * 100);
 	append_folded(report, &text, out);
 }
@@ -383,7 +400,7 @@ void gg_report_append_inexact(const struct gg_report *report, const struct gg_ta
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_figure figure = gg_figure_of(unplaced, GG_BYTES, report->confidence, false);
 
-	if (unplaced->sample_count == 0)
+	if (report->head == GG_HEAD_NONE || unplaced->sample_count == 0)
 		return;
 	gg_buf_append_text(&text, "note: this moment or window is inexact: of ");
 	gg_figure_append(&report->figures, &figure, &text);
@@ -433,14 +450,37 @@ void gg_report_append_unresolved(const struct gg_model *model, const struct gg_m
 	gg_buf_append_text(text, ".");
 }
 
-static void append_unresolved(const struct gg_report *report, struct gg_buf *out)
+/* True if geiger has looked at the symbols of the module; another look would find no more. */
+static bool is_symbolized(const struct gg_report *report, uint32_t module)
 {
+	const char *status = report->model->modules[module].status;
+
+	return status != NULL && status[0] != '\0';
+}
+
+void gg_report_append_unnamed(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_model_unresolved *of = &report->summary->unresolved;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	if (report->summary->unresolved.frame_count == 0)
+	if (report->head == GG_HEAD_NONE || of->frame_count == 0)
 		return;
-	gg_buf_append_text(&text, "note: ");
-	gg_report_append_unresolved(report->model, &report->summary->unresolved, &text);
+	gg_buf_printf(&text, "%" PRIu64 " of %" PRIu64 " frames %s no name: ", of->frame_count,
+	              of->all_frame_count, of->frame_count == 1 ? "has" : "have");
+	if (of->worst_module != 0)
+		gg_buf_printf(&text, "%s%s%s.",
+		              is_symbolized(report, of->worst_module) ? "most are in "
+		                                                      : "try 'geiger symbolize' (",
+		              report->model->modules[of->worst_module].name,
+		              is_symbolized(report, of->worst_module) ? "" : ")");
+	else if (were_modules_dropped(report->model))
+		gg_buf_append_text(
+			&text,
+			"the agent's list of libraries was full (counter '" MODULES_DROPPED "').");
+	else if (gg_model_has_times(report->model))
+		gg_buf_append_text(&text, "most are in code compiled at run time.");
+	else
+		gg_buf_append_text(&text, "the imported file names no module.");
 	append_folded(report, &text, out);
 }
 
@@ -470,6 +510,8 @@ void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out)
 	GG_CLEANUP(gg_buf_done) struct gg_buf found = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf found_note = { 0 };
 
+	if (report->head == GG_HEAD_NONE)
+		return;
 	for (size_t i = 0; i < report->model->note_count; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
@@ -480,7 +522,6 @@ void gg_report_append_notes(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_printf(&found_note, "note: %s", gg_buf_text(&found));
 		append_folded(report, &found_note, out);
 	}
-	append_unresolved(report, out);
 }
 
 bool gg_report_is_discovered(const struct gg_query_result *result, const struct gg_query_row *row)

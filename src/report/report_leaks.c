@@ -3,11 +3,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/screen_text.h"
 
-enum { LEAK_FRAMES_SHOWN = 24, INDENT = 4 };
+enum { LEAK_FRAMES_SHOWN = 24, INDENT = 4, CLASS_WIDTH = 11 };
 
 static struct gg_figure figure_of(const struct gg_range *range, enum gg_quantity quantity)
 {
@@ -25,15 +26,10 @@ static void append_range(const struct gg_report *report, const struct gg_range *
 void gg_report_append_change(const struct gg_report *report, const struct gg_range *change,
                              enum gg_quantity quantity, struct gg_buf *out)
 {
-	gg_buf_append_text(out, change->estimate > 0 ? "+" : "");
-	gg_figure_append_number(&report->figures, change->estimate, quantity, out);
-	if (change->low == change->high || isinf(change->low)) /* certain, or not known */
-		return;
-	gg_buf_append_text(out, " (");
-	gg_figure_append_number(&report->figures, change->low, quantity, out);
-	gg_buf_append_text(out, " to ");
-	gg_figure_append_number(&report->figures, change->high, quantity, out);
-	gg_buf_append_text(out, ")");
+	struct gg_figure figure = figure_of(change, quantity);
+
+	figure.is_change = true;
+	gg_figure_append(&report->figures, &figure, out);
 }
 
 /* True for several processes: each held its part at its own exit, never all at once. */
@@ -42,19 +38,41 @@ static bool is_left(const struct gg_report *report, const struct gg_leaks *leaks
 	return leaks->at_ns == GG_TIME_NONE && report->summary->process_count > 1;
 }
 
+/* The share of what is live, right in its column. */
+static void append_share(const struct gg_leaks *leaks, double bytes, struct gg_buf *out)
+{
+	enum { SHARE_WIDTH = 6 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	gg_figure_append_percent(bytes / leaks->live_bytes.estimate, &text);
+	gg_screen_text_append_right(out, gg_buf_text(&text), SHARE_WIDTH);
+}
+
 static void append_classes(const struct gg_report *report, const struct gg_leaks *leaks,
                            struct gg_buf *out)
 {
-	gg_buf_printf(out, "%s%-14s%8s  %12s%s\n", report->style.heading, "", "stacks",
-	              is_left(report, leaks) ? "left" : "live", report->style.reset);
-	for (int i = 0; i < GG_LEAK_CLASS_COUNT; i++) {
-		GG_CLEANUP(gg_buf_done) struct gg_buf bytes = { 0 };
+	struct gg_figure figures[GG_LEAK_CLASS_COUNT];
+	struct gg_figure_column column;
 
-		gg_figure_append_number(&report->figures, leaks->class_bytes[i], GG_BYTES, &bytes);
-		gg_buf_printf(out, "%-14s%8zu  %12s\n", gg_leak_class_name((enum gg_leak_class)i),
-		              leaks->class_row_count[i],
-		              leaks->class_row_count[i] > 0 ? gg_buf_text(&bytes) : "-");
+	for (int i = 0; i < GG_LEAK_CLASS_COUNT; i++)
+		figures[i] = gg_figure_between(
+			leaks->class_bytes[i], leaks->class_bytes[i],
+			leaks->class_row_count[i] > 0 ? leaks->class_bytes[i] : INFINITY, GG_BYTES);
+	column = gg_figure_column_of(&report->figures, figures, GG_LEAK_CLASS_COUNT);
+	gg_buf_printf(out, "%s%-*s  stacks  %*s%s\n", report->style.heading, CLASS_WIDTH, "",
+	              (int)column.number_cells, is_left(report, leaks) ? "left" : "live",
+	              report->style.reset);
+	for (int i = 0; i < GG_LEAK_CLASS_COUNT; i++) {
+		gg_buf_printf(out, "%-*s  %6zu  ", CLASS_WIDTH,
+		              gg_leak_class_name((enum gg_leak_class)i), leaks->class_row_count[i]);
+		gg_figure_column_append(&report->figures, &column, &figures[i], out);
+		gg_buf_append_text(out, "  ");
+		append_share(leaks, leaks->class_bytes[i], out);
+		gg_buf_append_text(out, "\n");
 	}
+	gg_buf_append_text(out, "older than a tenth of the run: ");
+	append_range(report, &leaks->old_bytes, GG_BYTES, out);
+	gg_buf_append_text(out, "\n");
 }
 
 /* When what is live was allocated: a character for each tenth of the run. */
@@ -79,23 +97,36 @@ static void append_cohorts(const struct gg_report *report, const struct gg_leak_
 	gg_buf_append_text(out, "|");
 }
 
-static void append_row(const struct gg_report *report, const struct gg_leak_row *row,
+/* Appends "growing  30.0 MiB ± 29 %   11 %  786.5 k ± 29 % allocations, 60 samples". */
+static void append_row_title(const struct gg_report *report, const struct gg_leaks *leaks,
+                             const struct gg_figure_column *column, const struct gg_leak_row *row,
+                             struct gg_buf *out)
+{
+	struct gg_figure figure = figure_of(&row->live_bytes, GG_BYTES);
+	size_t before;
+
+	gg_buf_printf(out, "%s%-*s%s  ",
+	              row->class == GG_LEAK_GROWING ? report->style.error : report->style.strong,
+	              CLASS_WIDTH, gg_leak_class_name(row->class), report->style.reset);
+	gg_figure_column_append(&report->figures, column, &figure, out);
+	gg_buf_append_text(out, " ");
+	append_share(leaks, row->live_bytes.estimate, out);
+	gg_buf_append_text(out, "  ");
+	before = out->length;
+	append_range(report, &row->live_count, GG_ALLOCATIONS, out);
+	gg_buf_printf(out, " allocation%s, %" PRIu64 " sample%s\n",
+	              strcmp(gg_buf_text(out) + before, "1") == 0 ? "" : "s", row->sample_count,
+	              row->sample_count == 1 ? "" : "s");
+}
+
+static void append_row(const struct gg_report *report, const struct gg_leaks *leaks,
+                       const struct gg_figure_column *column, const struct gg_leak_row *row,
                        struct gg_buf *out)
 {
 	struct gg_code_location places[LEAK_FRAMES_SHOWN];
 	size_t count = gg_model_path(report->model, row->stack, places, LEAK_FRAMES_SHOWN);
-	bool grows = row->class == GG_LEAK_GROWING, is_one;
-	size_t before;
 
-	gg_buf_printf(out, "\n%s%s%s  ", grows ? report->style.error : report->style.strong,
-	              gg_leak_class_name(row->class), report->style.reset);
-	append_range(report, &row->live_bytes, GG_BYTES, out);
-	gg_buf_append_text(out, ", ");
-	before = out->length;
-	append_range(report, &row->live_count, GG_ALLOCATIONS, out);
-	is_one = strcmp(gg_buf_text(out) + before, "1") == 0;
-	gg_buf_printf(out, " allocation%s, %" PRIu64 " sample%s\n", is_one ? "" : "s",
-	              row->sample_count, row->sample_count == 1 ? "" : "s");
+	append_row_title(report, leaks, column, row, out);
 	gg_buf_printf(out, "%*sallocated ", INDENT, "");
 	append_cohorts(report, row, out);
 	gg_buf_append_text(out, " start to end, the oldest ");
@@ -104,7 +135,7 @@ static void append_row(const struct gg_report *report, const struct gg_leak_row 
 	if (isfinite(row->kept_share))
 		gg_buf_printf(out, "; %.3g %% is kept", 100 * row->kept_share);
 	gg_buf_append_text(out, "\n");
-	if (grows) {
+	if (row->class == GG_LEAK_GROWING) {
 		gg_buf_printf(out, "%*sin the last third ", INDENT, "");
 		gg_report_append_change(report, &row->growth_bytes, GG_BYTES, out);
 		gg_buf_printf(out, ", p = %.1g\n", row->p_value);
@@ -199,27 +230,33 @@ static void append_given_back(const struct gg_report *report, int64_t given_back
 	                                report->figures.ascii);
 }
 
-void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks *leaks,
-                          const struct gg_leak_gate *gate, int64_t given_back_ns,
-                          struct gg_buf *out)
+static void append_rows(const struct gg_report *report, const struct gg_leaks *leaks,
+                        struct gg_buf *out)
+{
+	size_t count = shown_count(report, leaks);
+	struct gg_figure *figures = calloc(count + 1, sizeof(*figures));
+	struct gg_figure_column column;
+
+	if (figures == NULL) {
+		out->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		figures[i] = figure_of(&leaks->rows[i].live_bytes, GG_BYTES);
+	column = gg_figure_column_of(&report->figures, figures, count);
+	for (size_t i = 0; i < count; i++) {
+		gg_buf_append_text(out, i > 0 || report->head != GG_HEAD_NONE ? "\n" : "");
+		append_row(report, leaks, &column, &leaks->rows[i], out);
+	}
+	free(figures);
+}
+
+/* Appends the lines below the rows: bounds of other stacks, and notes. */
+static void append_foot(const struct gg_report *report, const struct gg_leaks *leaks,
+                        int64_t given_back_ns, struct gg_buf *out)
 {
 	size_t shown = shown_count(report, leaks);
 
-	gg_report_append_head(report, out);
-	if (gg_model_is_unprofiled(report->model)) {
-		gg_report_append_notes(report, out);
-		append_gate(report, leaks, gate, out);
-		return;
-	}
-	append_title(report, leaks, out);
-	append_range(report, &leaks->live_bytes, GG_BYTES, out);
-	gg_buf_printf(out, " in %zu stack%s\n", leaks->row_count, leaks->row_count == 1 ? "" : "s");
-	gg_buf_append_text(out, "older than a tenth of the run: ");
-	append_range(report, &leaks->old_bytes, GG_BYTES, out);
-	gg_buf_append_text(out, "\n\n");
-	append_classes(report, leaks, out);
-	for (size_t i = 0; i < shown; i++)
-		append_row(report, &leaks->rows[i], out);
 	gg_buf_append_text(out, "\n");
 	if (shown < leaks->row_count)
 		gg_buf_printf(out, "%zu more: --limit 0 shows all stacks.\n",
@@ -236,6 +273,30 @@ void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks 
 			out, "note: the profile has no history, so times of frees are unknown, "
 			     "and no stack that\n  freed memory counts as growing or level\n");
 	gg_report_append_notes(report, out);
+}
+
+void gg_report_leaks_text(const struct gg_report *report, const struct gg_leaks *leaks,
+                          const struct gg_leak_gate *gate, int64_t given_back_ns,
+                          struct gg_buf *out)
+{
+	bool has_head = report->head != GG_HEAD_NONE;
+
+	gg_report_append_head(report, out);
+	if (gg_model_is_unprofiled(report->model)) {
+		gg_report_append_notes(report, out);
+		append_gate(report, leaks, gate, out);
+		return;
+	}
+	if (has_head) {
+		append_title(report, leaks, out);
+		append_range(report, &leaks->live_bytes, GG_BYTES, out);
+		gg_buf_printf(out, " in %zu stack%s\n\n", leaks->row_count,
+		              leaks->row_count == 1 ? "" : "s");
+		append_classes(report, leaks, out);
+	}
+	append_rows(report, leaks, out);
+	if (has_head)
+		append_foot(report, leaks, given_back_ns, out);
 	append_gate(report, leaks, gate, out);
 }
 

@@ -31,6 +31,6 @@ void gg_report_leaks_json(const struct gg_report *report, const struct gg_leaks 
 /* Writes the member "classes": for each class, its number of stacks and its live bytes. */
 void gg_report_leaks_json_classes(struct gg_json *json, const struct gg_leaks *leaks);
 
-/* "+1.25 MiB (0.80 MiB to 1.71 MiB)". */
+/* "+1.25 MiB (+0.80 to +1.71)". */
 void gg_report_append_change(const struct gg_report *report, const struct gg_range *change,
                              enum gg_quantity quantity, struct gg_buf *out);

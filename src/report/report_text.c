@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_text - prints rows for people: self and total with intervals, a bar, and a name in the
+ * report_text - prints rows for people: self and total with intervals and shares, and a name in the
  * rest of the line.
+ *
+ * A function's name has at least 40 cells of a terminal.  Columns that would take them from it are
+ * left out: first samples, then the figures of the column by which rows are not sorted, whose
+ * shares stay.  A longer name takes a second line.  Without a terminal, a row is one line with all
+ * columns.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,16 +18,29 @@
 #include "report/screen_text.h"
 
 enum {
-	SAMPLES_WIDTH = 100,     /* a screen of this width has a column for samples */
+	NAME_LEAST = 40,         /* cells of a name that other columns do not take */
+	NAME_INDENT = 4,         /* of a name on a second line */
 	STACK_FRAMES_SHOWN = 24, /* the report shows this many frames of a stack */
 };
 
+static const char failed_title[] = "failed trials";
+
+/* One of the two numbers of a row: what it allocated itself, or with what it called. */
+struct number_column {
+	const char *title;
+	bool has_figures; /* false: shares alone */
+	struct gg_figure *figures;
+	struct gg_figure_column figure_column;
+	size_t share_cells, figure_cells; /* with the title */
+};
+
 struct columns {
-	bool has_total;  /* beside self */
-	bool has_failed; /* self by failed trials as well */
-	size_t figure_width, bar_width;
-	bool has_samples;
-	double most;          /* the value at the end of the bars */
+	bool has_total; /* beside self */
+	bool has_failed, has_samples;
+	struct number_column self, total;
+	size_t failed_cells;
+	double whole;         /* of which shares are */
+	size_t name_column;   /* cells in front of the name */
 	struct gg_buf labels; /* labels of shown rows, each with a 0 byte; unused for stacks */
 	const char **names;   /* where each begins; NULL: out of memory */
 	const char **others;  /* by row: a label that would look equal, or the name itself */
@@ -35,10 +53,10 @@ static size_t shown_count(const struct gg_report *report)
 	return report->limit != 0 && report->limit < count ? report->limit : count;
 }
 
-static const struct gg_tally *sorted_by(const struct gg_report *report,
-                                        const struct gg_query_row *row)
+static bool has_total(const struct gg_query_result *result)
 {
-	return report->result->query.sort_by_total ? row->total : row->self;
+	return result->query.by == GG_BY_FUNCTION || result->query.by == GG_BY_LINE ||
+	       result->query.by == GG_BY_MODULE;
 }
 
 static struct gg_figure figure_of(const struct gg_report *report, const struct gg_query_row *row,
@@ -59,84 +77,171 @@ static void append_failed_text(const struct gg_report *report, const struct gg_q
 		gg_buf_append_text(text, "-");
 }
 
-static void fit_failed(const struct gg_report *report, const struct gg_query_row *row,
-                       struct columns *columns)
+static size_t larger(size_t a, size_t b)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	size_t width;
-
-	append_failed_text(report, row, &text);
-	width = gg_screen_text_length(gg_buf_text(&text));
-	if (width > columns->figure_width)
-		columns->figure_width = width;
+	return a > b ? a : b;
 }
 
+/* A column's share of the whole, or "-" for a row that was never sampled. */
+static void append_share_text(const struct columns *columns, const struct number_column *column,
+                              size_t index, struct gg_buf *text)
+{
+	gg_figure_append_percent(
+		columns->whole > 0 ? column->figures[index].estimate / columns->whole : NAN, text);
+}
+
+/* The cells of a column: of its figures, and of its shares. */
+static void measure(const struct gg_report *report, const struct columns *columns,
+                    struct number_column *column)
+{
+	size_t count = shown_count(report);
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	column->figure_column = gg_figure_column_of(&report->figures, column->figures, count);
+	column->figure_column.number_cells = larger(column->figure_column.number_cells,
+	                                            strlen(column->title));
+	column->figure_cells = column->figure_column.number_cells +
+	                       column->figure_column.error_cells;
+	column->share_cells = strlen("100 %");
+	for (size_t i = 0; i < count; i++) {
+		gg_buf_clear(&text);
+		append_share_text(columns, column, i, &text);
+		column->share_cells = larger(column->share_cells, text.length);
+	}
+}
+
+/* The cells in front of the name, each column with the two blanks behind it. */
+static size_t name_column_of(const struct columns *columns)
+{
+	const struct number_column *self = &columns->self, *total = &columns->total;
+
+	return self->share_cells + 2 + (self->has_figures ? self->figure_cells + 2 : 0) +
+	       (columns->has_total ? total->share_cells + 2 : 0) +
+	       (columns->has_total && total->has_figures ? total->figure_cells + 2 : 0) +
+	       (columns->has_failed ? columns->failed_cells + 2 : 0) +
+	       (columns->has_samples ? strlen("samples") + 2 : 0);
+}
+
+static bool has_room(const struct gg_report *report, const struct columns *columns)
+{
+	return gg_report_room(report, name_column_of(columns), 0) >= NAME_LEAST;
+}
+
+/* Chooses the columns that leave room for names. */
+static void choose_columns(const struct gg_report *report, struct columns *columns)
+{
+	struct number_column *sorted = report->result->query.sort_by_total && columns->has_total
+	                                       ? &columns->total
+	                                       : &columns->self;
+	struct number_column *other = sorted == &columns->self ? &columns->total : &columns->self;
+
+	sorted->has_figures = true;
+	other->has_figures = columns->has_total;
+	other->has_figures = columns->has_total && has_room(report, columns);
+	columns->has_samples = other->has_figures || !columns->has_total;
+	columns->has_samples = columns->has_samples && has_room(report, columns);
+	columns->name_column = name_column_of(columns);
+}
+
+/* Makes the figures of all rows that are shown; false: out of memory. */
+static bool make_figures(const struct gg_report *report, struct columns *columns)
+{
+	const struct gg_query_result *result = report->result;
+	size_t count = shown_count(report);
+
+	columns->self.figures = calloc(2 * count + 1, sizeof(*columns->self.figures));
+	if (columns->self.figures == NULL)
+		return false;
+	columns->total.figures = columns->self.figures + count;
+	for (size_t i = 0; i < count; i++) {
+		const struct gg_query_row *row = &result->rows[i];
+
+		columns->self.figures[i] = figure_of(report, row, row->self);
+		columns->total.figures[i] = figure_of(report, row, row->total);
+		/* A function that only calls others allocates nothing, as far as is known. */
+		if (columns->has_total && row->self->sample_count == 0)
+			columns->self.figures[i] = gg_figure_between(0, 0, INFINITY,
+			                                             result->query.unit);
+	}
+	return true;
+}
+
+static void measure_failed(const struct gg_report *report, struct columns *columns)
+{
+	columns->failed_cells = strlen(failed_title);
+	for (size_t i = 0; columns->has_failed && i < shown_count(report); i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		append_failed_text(report, &report->result->rows[i], &text);
+		columns->failed_cells = larger(columns->failed_cells,
+		                               gg_screen_text_length(gg_buf_text(&text)));
+	}
+}
+
+/* On failure, `figures` of the columns are NULL. */
 static struct columns lay_out(const struct gg_report *report)
 {
 	const struct gg_query_result *result = report->result;
-	struct columns columns = { .figure_width = gg_report_has_failed_trials(result) ? 13 : 8,
-		                   .bar_width = report->width >= SAMPLES_WIDTH ? 16 : 8,
-		                   .has_samples = report->width >= SAMPLES_WIDTH,
-		                   .has_total = result->query.by == GG_BY_FUNCTION ||
-		                                result->query.by == GG_BY_LINE ||
-		                                result->query.by == GG_BY_MODULE,
-		                   .has_failed = gg_report_has_failed_trials(result) };
+	struct columns columns = {
+		.has_total = has_total(result),
+		.has_failed = report->all_columns && gg_report_has_failed_trials(result),
+		.self = { .title = "self" },
+		.total = { .title = "total" },
+		.whole = gg_tally_estimate(&result->total, result->query.unit).value,
+	};
 
-	for (size_t i = 0; i < shown_count(report); i++) {
-		const struct gg_tally *both[] = { result->rows[i].self, result->rows[i].total };
-
-		if (columns.has_failed)
-			fit_failed(report, &result->rows[i], &columns);
-		for (size_t k = 0; k < 2; k++) {
-			GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-			struct gg_figure figure = figure_of(report, &result->rows[i], both[k]);
-			size_t width;
-
-			gg_figure_append(&report->figures, &figure, &text);
-			width = gg_screen_text_length(gg_buf_text(&text));
-			if (width > columns.figure_width)
-				columns.figure_width = width;
-			if (both[k] == sorted_by(report, &result->rows[i]))
-				columns.most = fmax(columns.most, isfinite(figure.high)
-				                                          ? figure.high
-				                                          : figure.estimate);
-		}
-	}
+	if (!columns.has_total)
+		columns.self.title = columns.has_failed ? "weighted" : "";
+	if (!make_figures(report, &columns))
+		return columns;
+	measure(report, &columns, &columns.self);
+	measure(report, &columns, &columns.total);
+	measure_failed(report, &columns);
+	choose_columns(report, &columns);
 	return columns;
 }
 
-static void append_heads(const struct gg_report *report, const struct columns *columns,
-                         struct gg_buf *out)
+/* Appends a column's title above its figures, or above its shares if these stand alone. */
+static void append_number_title(const struct number_column *column, struct gg_buf *out)
 {
-	gg_buf_append_text(out, report->style.heading);
-	gg_screen_text_append_right(out,
-	                            columns->has_total    ? "self"
-	                            : columns->has_failed ? "weighted"
-	                                                  : "",
-	                            columns->figure_width);
-	if (columns->has_total) {
-		gg_buf_append_text(out, "  ");
-		gg_screen_text_append_right(out, "total", columns->figure_width);
+	if (column->has_figures) {
+		gg_screen_text_append_right(out, column->title, column->figure_column.number_cells);
+		gg_buf_printf(out, "%*s  ",
+		              (int)(column->figure_column.error_cells + 2 + column->share_cells),
+		              "");
+		return;
 	}
-	if (columns->has_failed) {
-		gg_buf_append_text(out, "  ");
-		gg_screen_text_append_right(out, "failed trials", columns->figure_width);
-	}
-	if (columns->has_samples)
-		gg_buf_append_text(out, "  samples");
-	gg_buf_printf(out, "  %*s  %s%s\n", (int)columns->bar_width, "",
-	              gg_grouping_name(report->result->query.by), report->style.reset);
+	gg_screen_text_append_right(out, column->title, column->share_cells);
+	gg_buf_append_text(out, "  ");
 }
 
-static void append_figure(const struct gg_report *report, const struct columns *columns,
-                          const struct gg_query_row *row, const struct gg_tally *tally,
+static void append_titles(const struct gg_report *report, const struct columns *columns,
                           struct gg_buf *out)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	struct gg_figure figure = figure_of(report, row, tally);
+	gg_buf_append_text(out, report->style.heading);
+	append_number_title(&columns->self, out);
+	if (columns->has_total)
+		append_number_title(&columns->total, out);
+	if (columns->has_failed)
+		gg_buf_printf(out, "%*s  ", (int)columns->failed_cells, failed_title);
+	if (columns->has_samples)
+		gg_buf_append_text(out, "samples  ");
+	gg_buf_printf(out, "%s%s\n", gg_grouping_name(report->result->query.by),
+	              report->style.reset);
+}
 
-	gg_figure_append(&report->figures, &figure, &text);
-	gg_screen_text_append_right(out, gg_buf_text(&text), columns->figure_width);
+static void append_number(const struct gg_report *report, const struct columns *columns,
+                          const struct number_column *column, size_t index, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf share = { 0 };
+
+	if (column->has_figures) {
+		gg_figure_column_append(&report->figures, &column->figure_column,
+		                        &column->figures[index], out);
+		gg_buf_append_text(out, "  ");
+	}
+	append_share_text(columns, column, index, &share);
+	gg_screen_text_append_right(out, gg_buf_text(&share), column->share_cells);
 	gg_buf_append_text(out, "  ");
 }
 
@@ -146,15 +251,8 @@ static void append_failed(const struct gg_report *report, const struct columns *
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	append_failed_text(report, row, &text);
-	gg_screen_text_append_right(out, gg_buf_text(&text), columns->figure_width);
+	gg_screen_text_append_right(out, gg_buf_text(&text), columns->failed_cells);
 	gg_buf_append_text(out, "  ");
-}
-
-/* The number of characters before the name. */
-static size_t name_column(const struct columns *columns)
-{
-	return (columns->figure_width + 2) * (columns->has_total || columns->has_failed ? 2 : 1) +
-	       (columns->has_samples ? 9 : 0) + columns->bar_width + 2;
 }
 
 size_t gg_report_room(const struct gg_report *report, size_t column, size_t least)
@@ -173,9 +271,10 @@ void gg_report_append_via(const struct gg_report *report, const char *via, size_
                           size_t width, struct gg_buf *out)
 {
 	static const char before[] = " via ";
-	enum { LEAST = 7 };
+	enum { LEAST = 12 };
+	size_t length = via != NULL ? gg_screen_text_length(via) : 0;
 
-	if (via == NULL || used + sizeof(before) - 1 + LEAST > width)
+	if (length == 0 || used + sizeof(before) - 1 + (length < LEAST ? length : LEAST) > width)
 		return;
 	gg_buf_append_text(out, before);
 	gg_screen_text_append(out, via, width - used - (sizeof(before) - 1), report->figures.ascii);
@@ -185,14 +284,17 @@ void gg_report_append_place(const struct gg_report *report, const struct gg_code
                             uint32_t via, size_t width, struct gg_buf *out)
 {
 	struct gg_model_line line = report->model->lines[place->line];
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf where = { 0 };
+	size_t taken, least = 16;
 
-	gg_buf_append_text(&text, report->model->functions[place->function].name);
 	if (line.file != NULL)
-		gg_buf_printf(&text, " %s:%u", gg_path_base(line.file), line.line);
-	gg_screen_text_append(out, gg_buf_text(&text), width, report->figures.ascii);
-	gg_report_append_via(report, gg_report_via_name(report->model, via),
-	                     gg_screen_text_length(gg_buf_text(&text)), width, out);
+		gg_buf_printf(&where, " %s:%u", gg_path_base(line.file), line.line);
+	taken = gg_screen_text_length(gg_buf_text(&where));
+	gg_screen_text_append(out, report->model->functions[place->function].name,
+	                      width > taken + least ? width - taken : least, report->figures.ascii);
+	gg_screen_text_append(out, gg_buf_text(&where), width, report->figures.ascii);
+	taken += gg_screen_text_length(report->model->functions[place->function].name);
+	gg_report_append_via(report, gg_report_via_name(report->model, via), taken, width, out);
 	gg_buf_append_text(out, "\n");
 }
 
@@ -203,7 +305,7 @@ static void append_stack(const struct gg_report *report, const struct columns *c
 	uint32_t stack = row->key;
 	struct gg_code_location places[STACK_FRAMES_SHOWN];
 	size_t count = gg_model_path(report->model, stack, places, STACK_FRAMES_SHOWN);
-	size_t column = name_column(columns);
+	size_t column = columns->name_column;
 	size_t width = gg_report_room(report, column + 2, 18);
 
 	for (size_t i = 0; i < count && i < STACK_FRAMES_SHOWN; i++) {
@@ -217,20 +319,65 @@ static void append_stack(const struct gg_report *report, const struct columns *c
 		              count - STACK_FRAMES_SHOWN);
 }
 
+/* True if two of the lines have files of one name in different folders. */
+static bool has_namesake(const struct gg_report *report, const char *file)
+{
+	const struct gg_query_result *result = report->result;
+
+	for (size_t i = 0; i < shown_count(report); i++) {
+		const char *other = report->model->lines[result->rows[i].key].file;
+
+		if (other != NULL && strcmp(other, file) != 0 &&
+		    strcmp(gg_path_base(other), gg_path_base(file)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Appends "unique_ptr.h:1065 make_unique"; the whole path if the base name is ambiguous. */
+static void append_line_name(const struct gg_report *report, uint32_t key, struct gg_buf *out)
+{
+	const struct gg_model_line *line = &report->model->lines[key];
+
+	gg_buf_append_text(out, has_namesake(report, line->file) ? line->file
+	                                                         : gg_path_base(line->file));
+	if (line->line != 0)
+		gg_buf_printf(out, ":%u", line->line);
+	gg_buf_printf(out, " %s", report->model->functions[line->function].name);
+}
+
+/* True if the row's name begins with a file. */
+static bool has_file(const struct gg_report *report, const struct gg_query_row *row)
+{
+	return report->result->query.by == GG_BY_LINE &&
+	       report->model->lines[row->key].file != NULL;
+}
+
+/* The width of a name on a line of its own. */
+static size_t second_line_width(const struct gg_report *report)
+{
+	return gg_report_room(report, NAME_INDENT, 16);
+}
+
 /* Makes the names of all rows, and finds names that would look equal when shortened. */
 static void find_names(const struct gg_report *report, struct columns *columns)
 {
+	const struct gg_query_result *result = report->result;
 	size_t count = shown_count(report), at = 0;
 
-	if (report->result->query.by == GG_BY_STACK)
+	if (result->query.by == GG_BY_STACK)
 		return;
 	columns->names = calloc(2 * count + 1, sizeof(*columns->names));
 	if (columns->names == NULL)
 		return;
 	columns->others = columns->names + count;
 	for (size_t i = 0; i < count; i++) {
-		gg_query_row_label(report->model, report->result, &report->result->rows[i],
-		                   &columns->labels);
+		const struct gg_query_row *row = &result->rows[i];
+
+		if (has_file(report, row))
+			append_line_name(report, row->key, &columns->labels);
+		else
+			gg_query_row_label(report->model, result, row, &columns->labels);
 		gg_buf_append(&columns->labels, "", 1);
 	}
 	for (size_t i = 0; i < count && !columns->labels.failed; i++) {
@@ -238,63 +385,107 @@ static void find_names(const struct gg_report *report, struct columns *columns)
 		at += strlen(columns->names[i]) + 1;
 	}
 	if (!columns->labels.failed)
-		gg_screen_text_find_alike(columns->names, count,
-		                          gg_report_room(report, name_column(columns), 16),
+		gg_screen_text_find_alike(columns->names, count, second_line_width(report),
 		                          report->figures.ascii, columns->others);
+}
+
+/* Appends the row's name behind its numbers, or on the next line if it needs more room. */
+static void append_name(const struct gg_report *report, const struct columns *columns, size_t index,
+                        struct gg_buf *out)
+{
+	const struct gg_query_row *row = &report->result->rows[index];
+	const char *name = columns->names[index];
+	size_t width = gg_report_room(report, columns->name_column, 16);
+	size_t used = gg_screen_text_length(name), file;
+
+	if (used > width) {
+		gg_screen_text_break(out, NAME_INDENT);
+		width = second_line_width(report);
+	}
+	/* --by line shows the file and the line in any case, so only the function is cut. */
+	file = has_file(report, row) && used > width ? strcspn(name, " ") + 1 : 0;
+	gg_buf_append(out, name, file);
+	gg_screen_text_append_apart(out, name + file, columns->others[index] + file,
+	                            width > file + 16 ? width - file : 16, report->figures.ascii);
+	gg_report_append_via(report, gg_report_via_name(report->model, row->via), used, width, out);
+	gg_buf_append_text(out, "\n");
 }
 
 static void append_row(const struct gg_report *report, const struct columns *columns, size_t index,
                        struct gg_buf *out)
 {
 	const struct gg_query_row *row = &report->result->rows[index];
-	struct gg_figure figure = figure_of(report, row, sorted_by(report, row));
-	size_t column = name_column(columns), width;
 
-	append_figure(report, columns, row, row->self, out);
+	append_number(report, columns, &columns->self, index, out);
 	if (columns->has_total)
-		append_figure(report, columns, row, row->total, out);
+		append_number(report, columns, &columns->total, index, out);
 	if (columns->has_failed)
 		append_failed(report, columns, row, out);
 	if (columns->has_samples)
 		gg_buf_printf(out, "%7llu  ", (unsigned long long)row->total->sample_count);
-	gg_figure_append_bar(&report->figures, &figure, columns->most > 0 ? columns->most : 1,
-	                     columns->bar_width, out);
-	gg_buf_append_text(out, "  ");
-	if (report->result->query.by == GG_BY_STACK) {
+	if (report->result->query.by == GG_BY_STACK)
 		append_stack(report, columns, row, out);
-		return;
-	}
-	if (columns->names == NULL || columns->labels.failed) {
+	else if (columns->names == NULL || columns->labels.failed)
 		out->failed = true;
-		return;
+	else
+		append_name(report, columns, index, out);
+}
+
+/* The verb for a row of the metric: it "holds" memory, or it "allocated" some. */
+static const char *verb_of(enum gg_metric metric)
+{
+	switch (metric) {
+	case GG_METRIC_FREED:
+		return "freed";
+	case GG_METRIC_ALLOCATED:
+	case GG_METRIC_TEMPORARY:
+		return "allocated";
+	default:
+		return "holds";
 	}
-	width = gg_report_room(report, column, 16);
-	gg_screen_text_append_apart(out, columns->names[index], columns->others[index], width,
-	                            report->figures.ascii);
-	gg_report_append_via(report, gg_report_via_name(report->model, row->via),
-	                     gg_screen_text_length(columns->names[index]), width, out);
-	gg_buf_append_text(out, "\n");
+}
+
+/* The sum of what the rows from `first` on have themselves. */
+static double sum_from(const struct gg_query_result *result, size_t first)
+{
+	double sum = 0;
+
+	for (size_t i = first; i < result->row_count; i++)
+		sum += gg_tally_estimate(result->rows[i].self, result->query.unit).value;
+	return sum;
 }
 
 /* Adds a line about the rows that the report does not show. */
 static void append_hidden(const struct gg_report *report, struct gg_buf *out)
 {
-	enum gg_quantity unit = report->result->query.unit;
-	size_t shown = shown_count(report), hidden = report->result->row_count - shown;
-	double most = hidden > 0 ? gg_report_most_hidden(report, shown) : 0;
+	const struct gg_query_result *result = report->result;
+	enum gg_quantity unit = result->query.unit;
+	const char *of_unit = unit == GG_ALLOCATIONS ? " allocations" : "";
+	size_t shown = shown_count(report), hidden = result->row_count - shown;
+	double most = hidden > 0 ? gg_report_most_hidden(report, shown) : 0, sum;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	if (hidden == 0)
 		return;
-	gg_buf_printf(out, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
+	gg_buf_printf(&text, "%zu more row%s", hidden, hidden == 1 ? "" : "s");
 	/* Samples do not tell the number of small allocations; and rows may have only callees. */
-	if (!isfinite(most) || most <= 0) {
-		gg_buf_append_text(out, ".\n");
-		return;
+	if (isfinite(most) && most > 0) {
+		gg_buf_printf(&text, hidden == 1 ? ", which %s at most " : ", each %s at most ",
+		              verb_of(result->query.metric));
+		gg_figure_append_number(&report->figures, most, unit, &text);
+		gg_buf_append_text(&text, of_unit);
+		if (has_total(result) && !result->query.sort_by_total)
+			gg_buf_append_text(&text, " itself");
 	}
-	gg_buf_append_text(out, hidden == 1 ? ", which holds at most "
-	                                    : ", of which each holds at most ");
-	gg_figure_append_number(&report->figures, most, unit, out);
-	gg_buf_append_text(out, unit == GG_ALLOCATIONS ? " allocations.\n" : ".\n");
+	sum = result->query.sort_by_total ? 0 : sum_from(result, shown);
+	if (sum > 0) {
+		gg_buf_append_text(&text, hidden == 1 ? ": about " : ", about ");
+		gg_figure_append_number(&report->figures, sum, unit, &text);
+		gg_buf_printf(&text, "%s%s", of_unit, hidden == 1 ? "" : " together");
+	}
+	gg_buf_append_text(&text, ".");
+	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
+	                                report->figures.ascii);
 }
 
 static void append_no_match(const struct gg_report *report, struct gg_buf *out)
@@ -350,10 +541,42 @@ static void append_shared(const struct gg_report *report, struct gg_buf *out)
 			report->width, report->figures.ascii);
 }
 
+/* Appends the lines below the rows: bounds of other rows, and notes. */
+static void append_foot(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_query_result *result = report->result;
+
+	if (report->head == GG_HEAD_NONE)
+		return;
+	gg_buf_append_text(out, "\n");
+	append_shared(report, out);
+	append_hidden(report, out);
+	append_other_metrics(report, out);
+	gg_report_append_unseen(report, &result->total, out);
+	gg_report_append_inexact(report, &result->unplaced, out);
+	gg_report_append_notes(report, out);
+	gg_report_append_unnamed(report, out);
+}
+
+static void append_rows(const struct gg_report *report, struct gg_buf *out)
+{
+	struct columns columns = lay_out(report);
+
+	find_names(report, &columns);
+	if (columns.self.figures == NULL)
+		out->failed = true;
+	else if (report->result->row_count > 0)
+		append_titles(report, &columns, out);
+	for (size_t i = 0; i < shown_count(report) && !out->failed; i++)
+		append_row(report, &columns, i, out);
+	free(columns.self.figures);
+	free(columns.names);
+	gg_buf_done(&columns.labels);
+}
+
 void gg_report_text(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_query_result *result = report->result;
-	struct columns columns = lay_out(report);
 	char what[64];
 
 	snprintf(what, sizeof(what), "in %zu row%s, by %s", result->row_count,
@@ -365,18 +588,6 @@ void gg_report_text(const struct gg_report *report, struct gg_buf *out)
 	}
 	gg_report_append_title(report, &result->query, result->moment_ns, &result->total, what,
 	                       out);
-	if (result->row_count > 0)
-		append_heads(report, &columns, out);
-	find_names(report, &columns);
-	for (size_t i = 0; i < shown_count(report); i++)
-		append_row(report, &columns, i, out);
-	free(columns.names);
-	gg_buf_done(&columns.labels);
-	gg_buf_append_text(out, "\n");
-	append_shared(report, out);
-	append_hidden(report, out);
-	append_other_metrics(report, out);
-	gg_report_append_unseen(report, &result->total, out);
-	gg_report_append_inexact(report, &result->unplaced, out);
-	gg_report_append_notes(report, out);
+	append_rows(report, out);
+	append_foot(report, out);
 }

@@ -120,45 +120,66 @@ static void append_axis(const struct gg_report *report, const struct gg_timeline
 	gg_buf_append_text(out, "\n");
 }
 
-static void append_legend(const struct gg_report *report, const struct gg_timeline *timeline,
-                          struct gg_buf *out)
+/* Appends "live heap over 1.16 s: peak 307.7 MiB ± 9 % at 670 ms". */
+static void append_title(const struct gg_report *report, const struct gg_timeline *timeline,
+                         struct gg_buf *out)
 {
 	const struct gg_timeline_point *peak = &timeline->peak;
 	struct gg_figure figure = gg_figure_between(peak->live_bytes, peak->low, peak->high,
 	                                            GG_BYTES);
 
+	gg_buf_printf(out, "%slive heap over ", report->style.strong);
+	gg_report_append_time(timeline->points[timeline->point_count - 1].time_ns, out);
+	gg_buf_append_text(out, report->style.reset);
 	if (has_peak(report, timeline)) {
-		gg_buf_printf(out, "%s peak ", report->figures.ascii ? "^" : "\xe2\x96\xb2");
+		gg_buf_append_text(out, ": peak ");
 		gg_figure_append(&report->figures, &figure, out);
-		gg_buf_append_text(out, " live at ");
+		gg_buf_append_text(out, " at ");
 		gg_report_append_time(timeline->peak_ns, out);
-		gg_buf_append_text(out, "\n");
 	}
+	gg_buf_append_text(out, "\n");
+}
+
+static void append_rss(const struct gg_report *report, const struct gg_timeline *timeline,
+                       struct gg_buf *out)
+{
+	const struct gg_highest_rss *highest = &report->summary->highest;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
 	if (timeline->rss_peak_bytes >= 0) {
-		gg_buf_append_text(out, "  RSS as read: at most ");
-		gg_figure_append_number(&report->figures, timeline->rss_peak_bytes, GG_BYTES, out);
-		gg_buf_append_text(out, ", at ");
-		gg_report_append_time(timeline->rss_peak_ns, out);
-		gg_buf_append_text(out, timeline->is_rss_peak_upper_bound
-		                                ? ":\n    pages that processes share count in each "
-		                                  "of them\n"
-		                                : "\n");
+		gg_buf_append_text(&text, "RSS as read: at most ");
+		gg_figure_append_number(&report->figures, timeline->rss_peak_bytes, GG_BYTES,
+		                        &text);
+		gg_buf_append_text(&text, ", at ");
+		gg_report_append_time(timeline->rss_peak_ns, &text);
+		if (timeline->is_rss_peak_upper_bound)
+			gg_buf_append_text(&text,
+			                   " (pages that processes share count in each of them)");
 	}
-	if (report->summary->highest.bytes >= 0) {
-		gg_buf_append_text(out, "  highest RSS");
-		if (report->summary->highest.process_count > 1)
-			gg_buf_append_text(out, " of one process");
-		gg_buf_append_text(out, ": ");
-		gg_figure_append_number(&report->figures, report->summary->highest.bytes, GG_BYTES,
-		                        out);
-		gg_buf_printf(out, " (%s)\n",
-		              report->summary->highest.is_of_end ? "ru_maxrss" : "VmHWM");
+	if (highest->bytes >= 0) {
+		gg_buf_printf(&text, "%shighest RSS%s: ", text.length > 0 ? "; " : "",
+		              highest->process_count > 1 ? " of one process" : "");
+		gg_figure_append_number(&report->figures, highest->bytes, GG_BYTES, &text);
 	}
-	gg_buf_printf(out, "Solid: live heap; %s: where it may be with %.4g %% confidence%s.\n",
-	              report->figures.ascii ? "':'" : "dotted", 100 * report->confidence,
+	if (text.length > 0)
+		gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
+		                                report->figures.ascii);
+}
+
+static void append_legend(const struct gg_report *report, const struct gg_timeline *timeline,
+                          struct gg_buf *out)
+{
+	bool ascii = report->figures.ascii;
+
+	gg_buf_printf(out, "Solid: live heap; %s: %.4g %% confidence interval%s%s.\n",
+	              ascii ? "':'" : "dotted", 100 * report->confidence,
 	              timeline->rss_peak_bytes < 0 ? ""
-	              : report->figures.ascii      ? "; '*': RSS"
-	                                           : "; line: RSS");
+	              : ascii                      ? "; '*': RSS"
+	                                           : "; line: RSS",
+	              !has_peak(report, timeline) ? ""
+	              : ascii                     ? "; ^: peak"
+	                                          : "; \xe2\x96\xb2: peak");
+	append_rss(report, timeline, out);
 }
 
 static void append_without_moments(const struct gg_report *report,
@@ -180,6 +201,22 @@ static void append_without_moments(const struct gg_report *report,
 	                                report->figures.ascii);
 }
 
+static void append_picture(const struct gg_report *report, const struct gg_timeline *timeline,
+                           const struct gg_chart *chart, struct gg_buf *out)
+{
+	bool has_head = report->head != GG_HEAD_NONE;
+
+	/* Without a sample and without RSS there is nothing to draw. */
+	if (report->model->sample_total == 0 && timeline->rss_peak_bytes < 0)
+		return;
+	if (has_head)
+		append_title(report, timeline, out);
+	append_chart(report, chart, out);
+	append_axis(report, timeline, chart->width, out);
+	if (has_head)
+		append_legend(report, timeline, out);
+}
+
 void gg_report_timeline_text(const struct gg_report *report, const struct gg_timeline *timeline,
                              size_t width, size_t height, struct gg_buf *out)
 {
@@ -198,13 +235,9 @@ void gg_report_timeline_text(const struct gg_report *report, const struct gg_tim
 	fill_columns(timeline, columns, &most);
 	chart.top = gg_chart_top(most);
 	gg_report_append_head(report, out);
-	/* Without a sample and without RSS there is nothing to draw. */
-	if (report->model->sample_total > 0 || timeline->rss_peak_bytes >= 0) {
-		append_chart(report, &chart, out);
-		append_axis(report, timeline, width, out);
-		append_legend(report, timeline, out);
-	}
-	append_without_moments(report, timeline, out);
+	append_picture(report, timeline, &chart, out);
+	if (report->head != GG_HEAD_NONE)
+		append_without_moments(report, timeline, out);
 	gg_report_append_notes(report, out);
 	free(columns);
 }

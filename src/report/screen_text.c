@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "report/screen_name.h"
 #include "report/text_cells.h"
 
 /* Cells of a name that has all the room it wants: compilers make some thousand. */
@@ -76,17 +77,11 @@ static void append_printable(struct gg_buf *out, const char *text, size_t length
 	gg_printable_append(out, text, length, ascii ? GG_PRINTABLE_ASCII : GG_PRINTABLE_MARK);
 }
 
-void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, bool ascii)
+/* Appends a text without control characters, shortened in the middle. */
+static void append_cut(struct gg_buf *out, const char *text, size_t width, bool ascii)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf printable = { 0 };
-	size_t length, dots = ascii ? 3 : 1, kept;
+	size_t length = gg_screen_text_length(text), dots = ascii ? 3 : 1, kept;
 
-	append_printable(&printable, text, strlen(text), ascii);
-	text = gg_buf_text(&printable);
-	length = gg_screen_text_length(text);
-	out->failed |= printable.failed;
-	if (width > NAME_MOST)
-		width = NAME_MOST;
 	if (length <= width || width <= dots) {
 		append_beginning(out, text, width);
 		return;
@@ -95,6 +90,22 @@ void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, b
 	append_beginning(out, text, kept / 2);
 	gg_buf_append_text(out, ascii ? "..." : "\xe2\x80\xa6");
 	gg_buf_append_text(out, gg_text_cells_skip(text, length - (kept - kept / 2)));
+}
+
+void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, bool ascii)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf printable = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf shorter = { 0 };
+
+	append_printable(&printable, text, strlen(text), ascii);
+	text = gg_buf_text(&printable);
+	if (width > NAME_MOST)
+		width = NAME_MOST;
+	if (gg_screen_text_length(text) > width &&
+	    gg_screen_name_shorten(text, width, ascii ? "..." : "\xe2\x80\xa6", &shorter))
+		text = gg_buf_text(&shorter);
+	out->failed |= printable.failed || shorter.failed;
+	append_cut(out, text, width, ascii);
 }
 
 /* Cells that two texts begin with alike. */
@@ -186,6 +197,13 @@ void gg_screen_text_find_alike(const char *const *texts, size_t count, size_t wi
 	for (size_t i = 0; i < used; i++)
 		free(cuts[i].shown);
 	free(cuts);
+}
+
+void gg_screen_text_break(struct gg_buf *out, size_t indent)
+{
+	while (out->length > 0 && out->data[out->length - 1] == ' ')
+		out->length--;
+	gg_buf_printf(out, "\n%*s", (int)indent, "");
 }
 
 void gg_screen_text_append_right(struct gg_buf *out, const char *text, size_t width)

@@ -29,7 +29,10 @@ bool gg_screen_text_is_utf8(void);
 /* The number of terminal cells of a UTF-8 text (text_cells.h). */
 size_t gg_screen_text_length(const char *text);
 
-/* Appends the text in at most `width` cells, "std::vector<in...sert" or with one ellipsis. */
+/*
+ * Appends the text in at most `width` cells: names of functions without what people miss least
+ * (screen_name.h), other texts without their middle.
+ */
 void gg_screen_text_append(struct gg_buf *out, const char *text, size_t width, bool ascii);
 
 /*
@@ -42,6 +45,9 @@ void gg_screen_text_append_apart(struct gg_buf *out, const char *text, const cha
 /* Finds for each text another one that would look equal in `width` cells, or the text itself. */
 void gg_screen_text_find_alike(const char *const *texts, size_t count, size_t width, bool ascii,
                                const char **ret_others);
+
+/* Ends the line without blanks at its end, and begins the next one with `indent` blanks. */
+void gg_screen_text_break(struct gg_buf *out, size_t indent);
 
 /* Append the text with blanks before or after it, so that it has `width` cells. */
 void gg_screen_text_append_right(struct gg_buf *out, const char *text, size_t width);

@@ -13,36 +13,66 @@
 
 #include "e2e/command.h"
 
-/* NAME in tests/golden, and the arguments behind "geiger COMMAND PROFILE". */
+/*
+ * NAME in tests/golden, and the arguments behind "geiger COMMAND PROFILE".  `columns` is the width
+ * of a terminal; 0: a pipe, with COLUMNS; -1: a pipe without.
+ */
 static const struct golden {
 	const char *name, *command, *arguments;
+	int columns;
 } goldens[] = {
-	{ "report.txt", "report", "" },
-	{ "report-ascii-stacks.txt", "report", "--by stack --limit 3 --ascii" },
-	{ "report-allocated-total.txt", "report", "--metric allocated --total --limit 5" },
-	{ "report-window.txt", "report", "--metric allocated --between 0.1 300ms --by line" },
-	{ "report-inexact.txt", "report", "--at 230ms --limit 3" },
-	{ "report-moment.txt", "report", "--at 450ms --focus '^serve$' --unit count" },
-	{ "report-temporary.txt", "report", "--metric temporary --by module" },
-	{ "report-freed-bytes.txt", "report", "--metric freed --by size --bytes" },
-	{ "report-process.txt", "report", "--by process" },
-	{ "report-thread.txt", "report", "--by thread --process 4712 --confidence 0.8" },
-	{ "report.json", "report", "--json" },
-	{ "report-peak-stacks.json", "report", "--metric peak --by stack --json --limit 2" },
-	{ "report-kind.json", "report", "--by kind --unit count --json" },
-	{ "tree.txt", "tree", "" },
-	{ "tree-inverted.txt", "tree", "--inverted --metric allocated --ascii" },
-	{ "tree.json", "tree", "--json --fold 0" },
-	{ "leaks.txt", "leaks", "" },
-	{ "leaks-ascii.txt", "leaks", "--ascii --limit 2 --bytes --fail-above 1GiB" },
-	{ "leaks.json", "leaks", "--json --fail-above 1GiB" },
-	{ "timeline.txt", "timeline", "--height 10" },
-	{ "timeline-ascii.txt", "timeline", "--ascii --width 50 --height 12 --process 4711" },
-	{ "timeline.json", "timeline", "--json --ascii --width 20" },
-	{ "diff-same.txt", "diff", "made.geiger" },
-	{ "diff.txt", "diff", "made.geiger --normalize 0.5" },
-	{ "diff-stacks.txt", "diff", "made.geiger --normalize 0.9 --by stack --all --ascii" },
-	{ "diff.json", "diff", "made.geiger --normalize 0.5 --unit count --json" },
+	{ "report.txt", "report", "", 0 },
+	{ "report-ascii-stacks.txt", "report", "--by stack --limit 3 --ascii", 0 },
+	{ "report-allocated-total.txt", "report", "--metric allocated --total --limit 5", 0 },
+	{ "report-window.txt", "report", "--metric allocated --between 0.1 300ms --by line", 0 },
+	{ "report-inexact.txt", "report", "--at 230ms --limit 3", 0 },
+	{ "report-moment.txt", "report", "--at 450ms --focus '^serve$' --unit count", 0 },
+	{ "report-temporary.txt", "report", "--metric temporary --by module", 0 },
+	{ "report-freed-bytes.txt", "report", "--metric freed --by size --bytes", 0 },
+	{ "report-process.txt", "report", "--by process", 0 },
+	{ "report-thread.txt", "report", "--by thread --process 4712 --confidence 0.8", 0 },
+	{ "report.json", "report", "--json", 0 },
+	{ "report-peak-stacks.json", "report", "--metric peak --by stack --json --limit 2", 0 },
+	{ "report-kind.json", "report", "--by kind --unit count --json", 0 },
+	{ "tree.txt", "tree", "", 0 },
+	{ "tree-inverted.txt", "tree", "--inverted --metric allocated --ascii", 0 },
+	{ "tree.json", "tree", "--json --fold 0", 0 },
+	{ "leaks.txt", "leaks", "", 0 },
+	{ "leaks-ascii.txt", "leaks", "--ascii --limit 2 --bytes --fail-above 1GiB", 0 },
+	{ "leaks.json", "leaks", "--json --fail-above 1GiB", 0 },
+	{ "timeline.txt", "timeline", "--height 10", 0 },
+	{ "timeline-ascii.txt", "timeline", "--ascii --width 50 --height 12 --process 4711", 0 },
+	{ "timeline.json", "timeline", "--json --ascii --width 20", 0 },
+	{ "diff-same.txt", "diff", "made.geiger", 0 },
+	{ "diff.txt", "diff", "made.geiger --normalize 0.5", 0 },
+	{ "diff-stacks.txt", "diff", "made.geiger --normalize 0.9 --by stack --all --ascii", 0 },
+	{ "diff.json", "diff", "made.geiger --normalize 0.5 --unit count --json", 0 },
+	{ "screen-80-report.txt", "report", "--all-frames", 80 },
+	{ "screen-120-report.txt", "report", "--all-frames", 120 },
+	{ "pipe-report.txt", "report", "--all-frames", -1 },
+	{ "screen-80-report-line.txt", "report", "--by line --all-frames", 80 },
+	{ "screen-120-report-line.txt", "report", "--by line --all-frames", 120 },
+	{ "pipe-report-line.txt", "report", "--by line --all-frames", -1 },
+	{ "screen-80-report-stack.txt", "report", "--by stack --all-frames", 80 },
+	{ "screen-120-report-stack.txt", "report", "--by stack --all-frames", 120 },
+	{ "pipe-report-stack.txt", "report", "--by stack --all-frames", -1 },
+	{ "screen-80-report-process.txt", "report", "--by process", 80 },
+	{ "screen-120-report-process.txt", "report", "--by process", 120 },
+	{ "pipe-report-process.txt", "report", "--by process", -1 },
+	{ "screen-80-diff.txt", "diff", "made.geiger --normalize 0.5 --all-frames", 80 },
+	{ "screen-120-diff.txt", "diff", "made.geiger --normalize 0.5 --all-frames", 120 },
+	{ "pipe-diff.txt", "diff", "made.geiger --normalize 0.5 --all-frames", -1 },
+	{ "screen-80-leaks.txt", "leaks", "--all-frames", 80 },
+	{ "screen-120-leaks.txt", "leaks", "--all-frames", 120 },
+	{ "pipe-leaks.txt", "leaks", "--all-frames", -1 },
+	{ "screen-80-timeline.txt", "timeline", "--height 6", 80 },
+	{ "screen-120-timeline.txt", "timeline", "--height 6", 120 },
+	{ "pipe-timeline.txt", "timeline", "--height 6", -1 },
+	{ "screen-80-report-no-head.txt", "report", "--no-head --limit 3", 80 },
+	{ "screen-80-leaks-no-head.txt", "leaks", "--no-head --limit 1", 80 },
+	{ "screen-80-diff-head.txt", "diff", "made.geiger --normalize 0.5 --head", 80 },
+	{ "screen-80-diff-stacks.txt", "diff", "made.geiger --normalize 0.5 --by stack", 80 },
+	{ "screen-80-report-limit.txt", "report", "--limit 2 -m allocated", 80 },
 };
 
 static void write_file(const char *path, const char *text)
@@ -88,15 +118,63 @@ static void run(const char *script, struct child *child)
 	          child->exit_status, gg_buf_text(&child->err));
 }
 
+/* script(1) makes the terminal. */
+static void make_script(const struct golden *golden, char *script, size_t size)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "\\\"$GEIGER\\\" %s made.geiger %s", golden->command,
+	         golden->arguments);
+	if (golden->columns > 0)
+		snprintf(script, size,
+		         "NO_COLOR=1 script -qec \"stty cols %d; %s --no-pager\" /dev/null",
+		         golden->columns, command);
+	else
+		snprintf(script, size, "%s\"$GEIGER\" %s made.geiger %s",
+		         golden->columns < 0 ? "unset COLUMNS; " : "", golden->command,
+		         golden->arguments);
+}
+
+/* A terminal ends lines with a carriage return as well. */
+static void remove_returns(struct gg_buf *text)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < text->length; i++)
+		if (text->data[i] != '\r')
+			text->data[kept++] = text->data[i];
+	if (text->data != NULL)
+		text->data[kept] = '\0';
+	text->length = kept;
+}
+
+/* No line is wider than the terminal, and none ends with blanks. */
+static void check_width(const struct golden *golden, const char *text)
+{
+	while (*text != '\0') {
+		size_t length = strcspn(text, "\n"), cells = 0;
+
+		for (size_t i = 0; i < length; i++)
+			cells += ((unsigned char)text[i] & 0xc0) != 0x80;
+		CHECK_MSG(cells <= (size_t)golden->columns &&
+		                  (length == 0 || text[length - 1] != ' '),
+		          "%s: '%.*s'", golden->name, (int)length, text);
+		text += length + (text[length] != '\0');
+	}
+}
+
 static void compare(const struct golden *golden)
 {
 	struct child child;
 	char script[1024], path[1024], *wanted;
 	const char *difference;
 
-	snprintf(script, sizeof(script), "\"$GEIGER\" %s made.geiger %s", golden->command,
-	         golden->arguments);
+	make_script(golden, script, sizeof(script));
 	run(script, &child);
+	if (golden->columns > 0) {
+		remove_returns(&child.out);
+		check_width(golden, gg_buf_text(&child.out));
+	}
 	snprintf(path, sizeof(path), "%s/%s", getenv("GOLDEN_DIR"), golden->name);
 	if (!test_failed && getenv("GG_GOLDEN_WRITE") != NULL)
 		write_file(path, gg_buf_text(&child.out));

@@ -27,51 +27,64 @@ static bool reads(const struct gg_figure_style *style, struct gg_figure figure, 
 TEST(near_ends_are_a_percentage_rounded_up)
 {
 	reads(&fine,
-	      (struct gg_figure){ 100 * MIB, 94.5 * MIB, 105.1 * MIB, GG_BYTES, false, false },
+	      (struct gg_figure){ 100 * MIB, 94.5 * MIB, 105.1 * MIB, GG_BYTES, false, false,
+	                          false },
 	      "100.0 MiB \xc2\xb1 6 %");
 	reads(&ascii,
-	      (struct gg_figure){ 100 * MIB, 94.5 * MIB, 106 * MIB, GG_BYTES, false, false },
+	      (struct gg_figure){ 100 * MIB, 94.5 * MIB, 106 * MIB, GG_BYTES, false, false, false },
 	      "100.0 MiB +- 6 %");
 	reads(&ascii,
-	      (struct gg_figure){ 100 * MIB, 99.96 * MIB, 100.04 * MIB, GG_BYTES, false, false },
+	      (struct gg_figure){ 100 * MIB, 99.96 * MIB, 100.04 * MIB, GG_BYTES, false, false,
+	                          false },
 	      "100.0 MiB +- 0.1 %");
-	reads(&ascii, (struct gg_figure){ 12345, 12000, 12700, GG_ALLOCATIONS, false, false },
+	reads(&ascii,
+	      (struct gg_figure){ 12345, 12000, 12700, GG_ALLOCATIONS, false, false, false },
 	      "12.3 k +- 3 %");
-	reads(&raw, (struct gg_figure){ 12345, 12000, 12700, GG_BYTES, false, false },
+	reads(&raw, (struct gg_figure){ 12345, 12000, 12700, GG_BYTES, false, false, false },
 	      "12345 \xc2\xb1 3 %");
 }
 
 TEST(far_or_uneven_ends_follow_the_estimate_in_its_unit)
 {
 	reads(&ascii,
-	      (struct gg_figure){ 300 * 1024, 180 * 1024, 640 * 1024, GG_BYTES, false, false },
+	      (struct gg_figure){ 300 * 1024, 180 * 1024, 640 * 1024, GG_BYTES, false, false,
+	                          false },
 	      "300.0 KiB (180-640)");
-	reads(&ascii, (struct gg_figure){ 2 * MIB, 64, 2.79 * MIB, GG_BYTES, false, false },
+	reads(&ascii, (struct gg_figure){ 2 * MIB, 64, 2.79 * MIB, GG_BYTES, false, false, false },
 	      "2.00 MiB (0-2.79)");
-	reads(&ascii, (struct gg_figure){ 3 * MIB, 0.9 * MIB, 4.5 * MIB, GG_BYTES, false, false },
+	reads(&ascii,
+	      (struct gg_figure){ 3 * MIB, 0.9 * MIB, 4.5 * MIB, GG_BYTES, false, false, false },
 	      "3.00 MiB (0.90-4.50)");
-	reads(&ascii, (struct gg_figure){ 100 * MIB, 99 * MIB, 120 * MIB, GG_BYTES, false, false },
+	reads(&ascii,
+	      (struct gg_figure){ 100 * MIB, 99 * MIB, 120 * MIB, GG_BYTES, false, false, false },
 	      "100.0 MiB (99-120)");
-	reads(&ascii, (struct gg_figure){ 300 * 1024, 1024, 2 * MIB, GG_BYTES, false, false },
+	reads(&ascii,
+	      (struct gg_figure){ 300 * 1024, 1024, 2 * MIB, GG_BYTES, false, false, false },
 	      "300.0 KiB (1-2048)");
-	reads(&ascii, (struct gg_figure){ 5, 2, 9, GG_ALLOCATIONS, false, false }, "5 (2-9)");
-	reads(&ascii, (struct gg_figure){ 5000, 1000, INFINITY, GG_BYTES, false, false },
+	reads(&ascii, (struct gg_figure){ 5, 2, 9, GG_ALLOCATIONS, false, false, false },
+	      "5 (2-9)");
+	reads(&ascii, (struct gg_figure){ 5000, 1000, INFINITY, GG_BYTES, false, false, false },
 	      "at least 1000 B");
 }
 
 TEST(a_count_whose_error_is_below_one_is_exact)
 {
-	reads(&ascii, (struct gg_figure){ 1.1, 1, 1.48, GG_ALLOCATIONS, false, false }, "1");
-	reads(&ascii, (struct gg_figure){ 2, 1.995, 2.005, GG_ALLOCATIONS, false, false }, "2");
-	reads(&ascii, (struct gg_figure){ 100, 99.8, 100.2, GG_ALLOCATIONS, false, false }, "100");
-	reads(&ascii, (struct gg_figure){ 2, 1, 3.1, GG_ALLOCATIONS, false, false }, "2 (1-4)");
-	reads(&ascii, (struct gg_figure){ 1.1, 1, 1.48, GG_BYTES, false, false }, "1 B (1-2)");
+	reads(&ascii, (struct gg_figure){ 1.1, 1, 1.48, GG_ALLOCATIONS, false, false, false }, "1");
+	reads(&ascii, (struct gg_figure){ 2, 1.995, 2.005, GG_ALLOCATIONS, false, false, false },
+	      "2");
+	reads(&ascii, (struct gg_figure){ 100, 99.8, 100.2, GG_ALLOCATIONS, false, false, false },
+	      "100");
+	reads(&ascii, (struct gg_figure){ 2, 1, 3.1, GG_ALLOCATIONS, false, false, false },
+	      "2 (1-4)");
+	reads(&ascii, (struct gg_figure){ 1.1, 1, 1.48, GG_BYTES, false, false, false },
+	      "1 B (1-2)");
 }
 
 TEST(ties_are_rounded_up_as_on_the_page)
 {
 	reads(&ascii,
-	      (struct gg_figure){ 74.25 * MIB, 74.25 * MIB, 74.25 * MIB, GG_BYTES, false, false },
+	      (struct gg_figure){ 74.25 * MIB, 74.25 * MIB, 74.25 * MIB, GG_BYTES, false, false,
+	                          false },
 	      "74.3 MiB");
 }
 
@@ -154,10 +167,10 @@ TEST(a_column_has_one_unit_and_adds_up)
 TEST(a_value_that_would_be_printed_as_0_keeps_its_unit)
 {
 	const struct gg_figure figures[] = {
-		{ 235.5 * MIB, 212 * MIB, 259 * MIB, GG_BYTES, false, false },
-		{ 0.5 * MIB, 64, 2.75 * MIB, GG_BYTES, false, false },
-		{ 30 * 1024, 20 * 1024, 60 * 1024, GG_BYTES, false, false },
-		{ 0, 0, 1.84 * MIB, GG_BYTES, false, false },
+		{ 235.5 * MIB, 212 * MIB, 259 * MIB, GG_BYTES, false, false, false },
+		{ 0.5 * MIB, 64, 2.75 * MIB, GG_BYTES, false, false, false },
+		{ 30 * 1024, 20 * 1024, 60 * 1024, GG_BYTES, false, false, false },
+		{ 0, 0, 1.84 * MIB, GG_BYTES, false, false, false },
 	};
 	static const char *const wanted[] = { " 235.5 MiB +- 10 % ", "   0.5 MiB (0-2.8)",
 		                              "  30.0 KiB (20.0-60.0)", "< 1.84 MiB" };
@@ -193,42 +206,67 @@ TEST(shares_are_percentages_of_two_digits)
 
 TEST(without_samples_there_is_an_upper_end_alone)
 {
-	reads(&fine, (struct gg_figure){ 0, 0, 1.84 * MIB, GG_BYTES, false, false }, "< 1.84 MiB");
-	reads(&fine, (struct gg_figure){ 0, 0, INFINITY, GG_ALLOCATIONS, false, false }, "-");
-	reads(&fine, (struct gg_figure){ 0, 0, 0, GG_BYTES, false, false }, "0 B");
-	reads(&fine, (struct gg_figure){ 4096, 4096, 4096, GG_BYTES, false, false }, "4.00 KiB");
+	reads(&fine, (struct gg_figure){ 0, 0, 1.84 * MIB, GG_BYTES, false, false, false },
+	      "< 1.84 MiB");
+	reads(&fine, (struct gg_figure){ 0, 0, INFINITY, GG_ALLOCATIONS, false, false, false },
+	      "-");
+	reads(&fine, (struct gg_figure){ 0, 0, 0, GG_BYTES, false, false, false }, "0 B");
+	reads(&fine, (struct gg_figure){ 4096, 4096, 4096, GG_BYTES, false, false, false },
+	      "4.00 KiB");
 }
 
 TEST(units_change_where_a_number_would_be_printed_as_the_next)
 {
-	reads(&fine, (struct gg_figure){ 1023, 1023, 1023, GG_BYTES, false, false }, "1023 B");
+	reads(&fine, (struct gg_figure){ 1023, 1023, 1023, GG_BYTES, false, false, false },
+	      "1023 B");
 	reads(&fine,
 	      (struct gg_figure){ 1023.99 * 1024, 1023.99 * 1024, 1023.99 * 1024, GG_BYTES, false,
-	                          false },
+	                          false, false },
 	      "1.00 MiB");
-	reads(&fine, (struct gg_figure){ 999.6, 999.6, 999.6, GG_ALLOCATIONS, false, false },
+	reads(&fine, (struct gg_figure){ 999.6, 999.6, 999.6, GG_ALLOCATIONS, false, false, false },
 	      "1.00 k");
-	reads(&raw, (struct gg_figure){ 1e9, 1e9, 1e9, GG_BYTES, false, false }, "1000000000");
+	reads(&raw, (struct gg_figure){ 1e9, 1e9, 1e9, GG_BYTES, false, false, false },
+	      "1000000000");
 }
 
-static bool draws(const struct gg_figure_style *style, struct gg_figure figure, double most,
-                  const char *wanted)
+TEST(a_change_has_its_sign_and_its_bounds)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_figure change = gg_figure_between(12 * MIB, 8.1 * MIB, 16.2 * MIB, GG_BYTES);
 
-	gg_figure_append_bar(style, &figure, most, 10, &text);
-	return CHECK_MSG(strcmp(gg_buf_text(&text), wanted) == 0, "'%s'", gg_buf_text(&text));
+	change.is_change = true;
+	reads(&ascii, change, "+12.0 MiB (+8.1 to +16.2)");
+	change.low = -MIB;
+	reads(&ascii, change, "+12.0 MiB (-1.0 to +16.2)");
+	change.low = 0;
+	reads(&ascii, change, "+12.0 MiB (0 to +16.2)");
+	change.estimate = change.low = -200 * MIB;
+	change.high = 0;
+	reads(&ascii, change, "-200.0 MiB (-200 to 0)");
+	change.high = INFINITY;
+	reads(&ascii, change, "-200.0 MiB");
+	change = gg_figure_between(0, -MIB, 2 * MIB, GG_BYTES);
+	change.is_change = true;
+	reads(&ascii, change, "0.00 MiB (-1.00 to +2.00)");
 }
 
-TEST(a_bar_is_solid_to_the_low_end_and_thin_to_the_high_one)
+TEST(growth_is_relative_to_what_was_before)
 {
-	draws(&ascii, (struct gg_figure){ 50, 30, 80, GG_BYTES, false, false }, 100, "###--|--  ");
-	draws(&ascii, (struct gg_figure){ 50, 50, 50, GG_BYTES, false, false }, 100, "#####|    ");
-	draws(&ascii, (struct gg_figure){ 100, 90, 100, GG_BYTES, false, false }, 100,
-	      "#########|");
-	draws(&ascii, (struct gg_figure){ 0, 0, 30, GG_BYTES, false, false }, 100, "---       ");
-	draws(&ascii, (struct gg_figure){ 0, 0, INFINITY, GG_BYTES, false, false }, 100,
-	      "          ");
+	static const struct {
+		double before, after;
+		const char *wanted;
+	} cases[] = { { 100, 232, "+132 %" },
+		      { 100, 99.6, "-0.4 %" },
+		      { 100, 0, "-100 %" },
+		      { 0, 5, "new" },
+		      { 0, 0, "-" } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		gg_figure_append_growth(cases[i].before, cases[i].after, &text);
+		CHECK_MSG(strcmp(gg_buf_text(&text), cases[i].wanted) == 0, "'%s'",
+		          gg_buf_text(&text));
+	}
 }
 
 /* The example of .NET's document on randomized allocation sampling: 8 samples, u = 10 908. */

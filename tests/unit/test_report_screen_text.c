@@ -18,11 +18,11 @@ static bool fits(const char *text, size_t width, bool ascii, const char *wanted)
 	                 gg_buf_text(&out), wanted);
 }
 
-TEST(names_are_shortened_in_the_middle)
+TEST(texts_are_shortened_in_the_middle)
 {
 	fits("short", 10, true, "short");
-	fits("std::vector<int>::push_back", 15, true, "std::v...h_back");
-	fits("std::vector<int>::push_back", 15, false, "std::ve\xe2\x80\xa6sh_back");
+	fits("libsqlite3.so.0+0x1234", 15, true, "libsql...0x1234");
+	fits("libsqlite3.so.0+0x1234", 15, false, "libsqli\xe2\x80\xa6+0x1234");
 	fits("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f"
 	     "abcd",
 	     5, false,
@@ -30,6 +30,24 @@ TEST(names_are_shortened_in_the_middle)
 	     "cd");
 	fits("abcdef", 2, true, "ab");
 	fits("", 5, true, "");
+}
+
+TEST(names_lose_arguments_then_scopes_and_keep_the_last_component)
+{
+	const char *name = "std::map<std::string, long>::emplace<int, int>(int&&) (app.so)";
+
+	fits(name, 80, true, name);
+	fits(name, 61, true, "std::map<...>::emplace<...>(...) (app.so)");
+	fits(name, 40, true, "...::emplace<...>(...) (app.so)");
+	fits(name, 41, true, "std::map<...>::emplace<...>(...) (app.so)");
+	fits(name, 31, true, "...::emplace<...>(...) (app.so)");
+	fits(name, 30, true, "...::emplace<...>(...)");
+	fits(name, 15, true, "...::e...>(...)");
+	fits("ns::Set::operator<<(std::ostream&)", 30, true, "ns::Set::operator<<(...)");
+	fits("ns::Set::operator<<(std::ostream&)", 22, true, "...::operator<<(...)");
+	fits("(anonymous namespace)::Parser::parse (made)", 27, true, "...::Parser::parse (made)");
+	fits("<alloc::vec::Vec<T> as core::Drop>::drop", 20, true, "...::drop");
+	fits("std::vector<int>::push_back", 15, false, "\xe2\x80\xa6::push_back");
 }
 
 /* Is there a locale that knows widths?  Debian always has C.UTF-8. */
