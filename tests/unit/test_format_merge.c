@@ -139,6 +139,26 @@ TEST_WITH(scene, each_sample_is_scaled_by_its_own_interval)
 	          "%g, not %g", bytes_of(scene, GG_METRIC_ALLOCATED, "main;load"), wanted);
 }
 
+/* Whichever profile comes first: its machine may have had no symbols. */
+TEST_WITH(scene, a_name_wins_over_an_address_of_the_same_frame)
+{
+	static const char *const names[] = { "liba.so+0x40", "load", "liba.so+0x40" };
+	struct made_profile made;
+
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		struct gg_profile_line line = { .function = names[i] };
+
+		made_begin(&made, NULL, 1, 1);
+		made.has_build_ids = true;
+		made_sample(&made, made_stack(&made, "[liba.so]0x48"), 5, 1, GG_TIME_NONE);
+		CHECK_EQ_I64(gg_profile_put_lines(made.profile, 1, &line, 1, NULL), 0);
+		add(scene, &made);
+	}
+	finish(scene);
+	CHECK_EQ_DOUBLE(bytes_of(scene, GG_METRIC_LIVE, "load"), 15);
+	CHECK_EQ_U64(scene->result->row_count, 1);
+}
+
 /* Frames are the same by build-id and address, whatever order the modules were written in. */
 TEST_WITH(scene, modules_are_the_same_by_their_build_id)
 {

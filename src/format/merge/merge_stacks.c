@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address_name.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "format/codec/stable_hash.h"
@@ -86,6 +87,18 @@ static uint64_t hash_lines(const struct gg_merge_stacks *stacks, const struct me
 	return gg_stable_hash_address(hash);
 }
 
+/*
+ * False for an address name, as a machine without symbols gives it.  Another profile may have the
+ * function's own name.
+ */
+static bool has_name(const struct gg_merge_stacks *stacks, const struct merge_line *lines,
+                     size_t count)
+{
+	const char *function = text_at(stacks, lines[0].function);
+
+	return count > 1 || (function != NULL && !gg_address_name_is(function, NULL));
+}
+
 static int put_lines(struct gg_merge_stacks *stacks, uint32_t frame, const struct merge_line *lines,
                      size_t count)
 {
@@ -106,7 +119,7 @@ static int put_lines(struct gg_merge_stacks *stacks, uint32_t frame, const struc
 	status = gg_profile_put_lines(stacks->out, frame, given, (uint32_t)count, stacks->error);
 	free(given);
 	if (status == 0)
-		stacks->is_named.items[frame] = 1;
+		stacks->is_named.items[frame] = has_name(stacks, lines, count);
 	return status;
 }
 

@@ -4,6 +4,7 @@
 
 import { figureText } from '../model/figure.js';
 import { figureOf } from '../model/groups.js';
+import { moduleOf } from '../model/profile.js';
 import { shareText as shareOf } from '../model/share.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { runsOf, selfRunsOf } from '../model/tree.js';
@@ -80,7 +81,7 @@ export function stackText(tree, node) {
 	for (let at = /** @type {CallNode | null} */ (node); at !== null; at = at.parent) {
 		if (at.frame === 0 && at.folded === 0)
 			continue;
-		const module = profile.moduleNames[profile.frameModule[at.frame]];
+		const module = moduleOf(profile, at.frame);
 		lines.push(
 			at.folded > 0
 				? `  (${at.folded} more)`

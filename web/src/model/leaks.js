@@ -4,6 +4,7 @@
 // Pure.
 
 import { changeText, figureText, timeText } from './figure.js';
+import { moduleOf } from './profile.js';
 import { BYTES, COUNT } from './tally.js';
 
 /**
@@ -98,7 +99,7 @@ export function cohortsOf(row) {
  * @param {LeakRow} row
  */
 export function stackOf(profile, row) {
-	const { names, frameModule, moduleNames, data } = profile;
+	const { names, data } = profile;
 	/** @type {[number, number][]} */
 	const stack = Array.isArray(row.stack) ? row.stack : [];
 
@@ -110,7 +111,7 @@ export function stackOf(profile, row) {
 			name: names[frame] || '?',
 			where: file
 				? `${file}${line ? `:${line}` : ''}`
-				: (moduleNames[frameModule[frame]] ?? ''),
+				: moduleOf(profile, frame),
 		};
 	});
 }

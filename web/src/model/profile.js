@@ -396,9 +396,21 @@ export function pathOf(profile, node) {
 	return path.reverse();
 }
 
+/**
+ * The file of a function, to show beside its name; '' if the name says it: "git+0x289600".
+ *
+ * @param {Profile} profile
+ * @param {number} frame
+ */
+export function moduleOf({ names, moduleNames, frameModule }, frame) {
+	const module = moduleNames[frameModule[frame]] ?? '';
+
+	return names[frame]?.startsWith(`${module}+0x`) ? '' : module;
+}
+
 /** "parse (libxml2.so.2)", as in reports. @param {Profile} profile @param {number} frame */
 export function labelOf(profile, frame) {
-	const module = profile.moduleNames[profile.frameModule[frame]];
+	const module = moduleOf(profile, frame);
 
 	return module ? `${profile.names[frame]} (${module})` : profile.names[frame];
 }

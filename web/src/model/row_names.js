@@ -10,6 +10,7 @@
 // groupings.js.  Pure.
 
 import { hasLines, lineOf } from './lines.js';
+import { moduleOf } from './profile.js';
 
 /** @typedef {import('./profile.js').Profile} Profile */
 /** @typedef {string} Grouping */
@@ -104,10 +105,11 @@ export function sizeClassText(upper) {
 const plain = (label, detail = '') => ({ label, detail, frame: 0, key: 0, who: '' });
 
 /** @param {Profile} profile @param {number} frame */
-function functionName({ data, names, moduleNames, frameModule }, frame) {
+function functionName(profile, frame) {
+	const { data, names } = profile;
 	const file = data.strings?.[data.frames?.file?.[frame]] ?? '';
 	const line = data.frames?.line?.[frame];
-	const module = moduleNames[frameModule[frame]] ?? '';
+	const module = moduleOf(profile, frame);
 
 	return {
 		...plain(
@@ -128,7 +130,7 @@ export function lineName(profile, { frame, file, line }) {
 
 	return {
 		...plain(line ? `${file}:${line} ${name}` : file ? `${file} ${name}` : name,
-			profile.moduleNames[profile.frameModule[frame]]),
+			moduleOf(profile, frame)),
 		frame,
 		key: line,
 	};

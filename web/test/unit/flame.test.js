@@ -205,3 +205,11 @@ test('matches are gone through in both directions, round and round', () => {
 	);
 	assert.equal(nextMatch(boxes, new Uint8Array(names.length), null, 1), null);
 });
+
+test('a name that begins with its file is not followed by it', () => {
+	const tree = treeOf({ 'main@0;libx.so+0x40@1': 1, 'main@0;libx.so@1': 1 });
+	const stacks = childrenOf(tree, childrenOf(tree, tree.root)[0]).map((node) => stackText(tree, node));
+
+	assert.ok(stacks.some((text) => text.includes('  libx.so+0x40\n  main (made)\n')), String(stacks));
+	assert.ok(stacks.some((text) => text.includes('  libx.so (libx.so)\n')), String(stacks));
+});

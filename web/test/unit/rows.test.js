@@ -5,9 +5,10 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 import { makeProfile } from '../../src/model/profile.js';
-import { groupingsOf, sizeClassText } from '../../src/model/row_names.js';
+import { groupingsOf, rowNamer, sizeClassText } from '../../src/model/row_names.js';
 import { orderOf, rowsOf, sizeClassOf } from '../../src/model/rows.js';
 import { select } from '../../src/model/select.js';
+import { madeData } from './made.js';
 
 const data = JSON.parse(readFileSync(new URL('../data/made.json', import.meta.url), 'utf8'));
 const STATE = { metric: 'live', unit: 'bytes', from: null, to: null, hide: [], focus: [] };
@@ -223,4 +224,13 @@ test('size classes end at powers of two', () => {
 		'512 B-1 KiB',
 		'1-2 MiB',
 	]);
+});
+
+test('a function named by its address has no file beside its name', () => {
+	const profile = makeProfile(madeData({ 'main@0;libx.so+0x40@1': 1 }));
+
+	const name = rowNamer(profile, 'function');
+
+	assert.equal(name(profile.names.indexOf('main')).detail, 'made');
+	assert.equal(name(profile.names.indexOf('libx.so+0x40')).detail, '');
 });
