@@ -8,7 +8,9 @@
  *
  *   most memory   It is the innermost function of more than half of the bytes that were allocated,
  *                 or never freed, in the whole profile or in one process.
- *   many callers  At least 8 functions call it there.
+ *   many callers  At least 8 functions call it there, or call functions that pass it on: at least
+ *                 90 % of the memory of these comes from the wrapper, as that of xmalloc() comes
+ *                 from do_xmalloc().
  *   a leaf        At least 90 % of the memory with the function on the stack is its own.
  *   one purpose   It calls the allocator from 4 lines at most.
  *   not a maker   A function that makes the nodes of a parser has the shape of a wrapper, too.  It
@@ -173,20 +175,29 @@ static void collect_uses(struct shape_search *search)
 
 /* --- the shape of one function -------------------------------------------------------------- */
 
+/* Sets ret_is_below of each stack that has the function in a frame. */
+static void find_below(const struct gg_model_builder *builder, uint32_t function,
+                       uint8_t *ret_is_below)
+{
+	ret_is_below[0] = 0;
+	for (size_t i = 1; i < builder->stacks.count; i++) {
+		size_t count;
+		const struct gg_code_location *of = locations_of(builder, (uint32_t)i, &count);
+
+		ret_is_below[i] = ret_is_below[builder->stacks.items[i].parent];
+		for (size_t k = 0; k < count && !ret_is_below[i]; k++)
+			ret_is_below[i] = of[k].function == function;
+	}
+}
+
 /* True if at least 90 % of the memory that has the function on its stack is its own. */
 static bool is_leaf(const struct shape_search *search, uint32_t function, uint8_t *is_below)
 {
 	const struct gg_model_builder *builder = search->builder;
 	double own = 0, all = 0;
 
-	is_below[0] = 0;
+	find_below(builder, function, is_below);
 	for (size_t i = 1; i < builder->stacks.count; i++) {
-		size_t count;
-		const struct gg_code_location *of = locations_of(builder, (uint32_t)i, &count);
-
-		is_below[i] = is_below[builder->stacks.items[i].parent];
-		for (size_t k = 0; k < count && !is_below[i]; k++)
-			is_below[i] = of[k].function == function;
 		if (is_below[i])
 			all += search->sites[i].allocated_bytes;
 		if (search->sites[i].function == function)
@@ -297,24 +308,90 @@ static int looks_like_wrapper(const struct shape_search *search, uint32_t functi
 
 /* --- the search ----------------------------------------------------------------------------- */
 
-static bool has_many_callers(const struct shape_search *search, uint32_t function, size_t from,
-                             size_t to)
+/* Different functions, up to LEAST_CALLERS. */
+struct shape_callers {
+	uint32_t functions[LEAST_CALLERS];
+	size_t count;
+};
+
+static void add_caller(struct shape_callers *callers, uint32_t function)
 {
-	uint32_t callers[LEAST_CALLERS];
-	size_t count = 0;
+	size_t i = 0;
 
-	for (size_t i = from; i < to && count < LEAST_CALLERS; i++) {
-		const struct shape_site *site = &search->sites[search->uses[i].stack];
-		size_t k = 0;
+	while (i < callers->count && callers->functions[i] != function)
+		i++;
+	if (i == callers->count && callers->count < LEAST_CALLERS)
+		callers->functions[callers->count++] = function;
+}
 
-		if (site->function != function || site->caller == 0 || site->caller == function)
-			continue;
-		while (k < count && callers[k] != site->caller)
-			k++;
-		if (k == count)
-			callers[count++] = site->caller;
+/*
+ * True if at least 90 % of the memory with `caller` on its stack was allocated by `function`, which
+ * it called directly.
+ */
+static int passes_on(const struct shape_search *search, uint32_t caller, uint32_t function,
+                     bool *ret_does)
+{
+	const struct gg_model_builder *builder = search->builder;
+	uint8_t *is_below = malloc(builder->stacks.count);
+	double passed = 0, all = 0;
+
+	if (is_below == NULL)
+		return -ENOMEM;
+	find_below(builder, caller, is_below);
+	for (size_t i = 1; i < builder->stacks.count; i++) {
+		const struct shape_site *site = &search->sites[i];
+
+		all += is_below[i] ? site->allocated_bytes : 0;
+		passed += site->caller == caller && site->function == function
+		                  ? site->allocated_bytes
+		                  : 0;
 	}
-	return count == LEAST_CALLERS;
+	free(is_below);
+	*ret_does = passed >= least_own_share * all;
+	return 0;
+}
+
+/* Adds the functions that call the caller of a site. */
+static void add_outer_caller(const struct shape_search *search, const struct shape_site *site,
+                             struct shape_callers *callers)
+{
+	uint32_t stack = site->caller_stack, at = site->caller_location;
+	size_t count;
+
+	if (to_caller(search->builder, &stack, &at))
+		add_caller(callers, locations_of(search->builder, stack, &count)[at].function);
+}
+
+/* The callers of uses[from..to), and the callers of those that pass the function on. */
+static int has_many_callers(const struct shape_search *search, uint32_t function, size_t from,
+                            size_t to, bool *ret_has)
+{
+	struct shape_callers direct = { .count = 0 }, all = { .count = 0 };
+	int status = 0;
+
+	for (size_t i = from; i < to; i++) {
+		const struct shape_site *site = &search->sites[search->uses[i].stack];
+
+		if (site->function == function && site->caller != 0 && site->caller != function)
+			add_caller(&direct, site->caller);
+	}
+	for (size_t k = 0; k < direct.count && direct.count < LEAST_CALLERS; k++) {
+		bool does = false;
+
+		status = passes_on(search, direct.functions[k], function, &does);
+		if (status < 0)
+			return status;
+		if (!does)
+			add_caller(&all, direct.functions[k]);
+		for (size_t i = from; i < to && does; i++) {
+			const struct shape_site *site = &search->sites[search->uses[i].stack];
+
+			if (site->function == function && site->caller == direct.functions[k])
+				add_outer_caller(search, site, &all);
+		}
+	}
+	*ret_has = direct.count == LEAST_CALLERS || all.count == LEAST_CALLERS;
+	return 0;
 }
 
 /* The functions that a search found; the first of these have been marked in all models. */
@@ -351,8 +428,10 @@ static int search_group(struct shape_search *search, size_t from, size_t to,
 	for (size_t i = 0; i < 2 && status == 0; i++) {
 		bool is_wrapper = false;
 
-		if (most[i] == 0 || search->is_refused[most[i]] ||
-		    finds->count == MOST_CANDIDATES || !has_many_callers(search, most[i], from, to))
+		if (most[i] == 0 || search->is_refused[most[i]] || finds->count == MOST_CANDIDATES)
+			continue;
+		status = has_many_callers(search, most[i], from, to, &is_wrapper);
+		if (status < 0 || !is_wrapper)
 			continue;
 		status = looks_like_wrapper(search, most[i], &is_wrapper);
 		search->is_refused[most[i]] = 1; /* it is judged once in a round */

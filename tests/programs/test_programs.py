@@ -89,11 +89,11 @@ def first_report(profile, *options):
 
 
 def read_stored(name):
-    """The stored versions and rows, or None."""
+    """The stored versions, rows, and first row of all frames, or None."""
     path = FOLDER / "rows" / name
     if not path.exists():
         return None
-    versions, rows = [], []
+    versions, rows, unhidden = [], [], ""
     for line in path.read_text(encoding="utf-8").split("\n"):
         kind, _, rest = line.partition(" ")
         if kind == "package":
@@ -101,14 +101,16 @@ def read_stored(name):
         elif kind == "row":
             share, _, title = rest.partition(" % ")
             rows.append((float(share) / 100, title))
-    return versions, rows
+        elif kind == "all-frames":
+            unhidden = rest.partition(" % ")[2]
+    return versions, rows, unhidden
 
 
 def write_stored(name, metric, versions, rows, before):
     lines = ["# SPDX-License-Identifier: Apache-2.0"]
     lines += [f"package {version}" for version in versions] + [f"metric {metric}"]
-    lines += [f"row {share * 100:.1f} % {title(row)}" for row in rows for share in [row[0]]]
-    lines += [f"all-frames {share * 100:.1f} % {name} ({module})" for share, name, module, _ in before[:1]]
+    lines += [f"row {row[0] * 100:.1f} % {title(row)}" for row in rows]
+    lines += [f"all-frames {row[0] * 100:.1f} % {title(row)}" for row in before[:1]]
     (FOLDER / "rows" / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -182,7 +184,22 @@ def examine(name, fields, profile):
     compare(name, fields, rows)
 
 
+def print_table():
+    """The stored rows as a table for README.md."""
+    print("| program | first row with `--all-frames` | first row | share |\n|-|-|-|-|")
+    for workload in sorted(FOLDER.glob("*.sh")):
+        stored = read_stored(workload.stem)
+        if stored:
+            share, name = stored[1][0]
+            print(f"| {workload.stem} | `{stored[2]}` | `{name}` | {share:.0%} |".replace("%", " %"))
+        elif workload.stem != "workload":
+            print(f"| {workload.stem} | | none: {fields_of(workload.stem)['reason']} | |")
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--table"]:
+        print_table()
     for program in sys.argv[1:]:
-        run(program)
+        if program != "--table":
+            run(program)
     sys.exit(status())

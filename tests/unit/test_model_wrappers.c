@@ -116,6 +116,27 @@ TEST_WITH(scene, seven_callers_are_too_few)
 	CHECK_EQ_STR(found(scene), "");
 }
 
+TEST_WITH(scene, callers_of_functions_that_pass_a_wrapper_on_count)
+{
+	put_many(scene->made, "main>use%d>my_malloc>my_alloc>malloc", 5, 100, 10);
+	put_many(scene->made, "main>do%d>my_calloc>my_alloc>malloc", 3, 100, 10);
+	CHECK_EQ_STR(found(scene), "my_alloc ");
+}
+
+TEST_WITH(scene, seven_callers_of_functions_that_pass_it_on_are_too_few)
+{
+	put_many(scene->made, "main>use%d>my_malloc>my_alloc>malloc", 4, 100, 10);
+	put_many(scene->made, "main>use%d>my_calloc>my_alloc>malloc", 7, 100, 10);
+	CHECK_EQ_STR(found(scene), "");
+}
+
+TEST_WITH(scene, a_function_that_allocates_in_another_way_passes_nothing_on)
+{
+	put_many(scene->made, "main>use%d>load>my_alloc>malloc", 10, 100, 10);
+	put_many(scene->made, "main>use%d>load>read>malloc", 10, 20, 10);
+	CHECK_EQ_STR(found(scene), "");
+}
+
 TEST_WITH(scene, half_of_the_bytes_is_not_most)
 {
 	put_many(scene->made, "main>use%d>my_alloc>malloc", 10, 100, 0);
@@ -204,7 +225,7 @@ TEST_WITH(scene, a_function_without_a_name_is_none_if_others_call_it)
 {
 	put_many(scene->made, "main>use%d>[/lib/libdb.so]xmalloc>[/lib/libdb.so]0xa7503>malloc", 2,
 	         400, 0);
-	put(scene->made, "main>load>[/lib/libdb.so]0xa7503>malloc", 200);
+	put(scene->made, "main>[/lib/libdb.so]load>[/lib/libdb.so]0xa7503>malloc", 200);
 	CHECK_EQ_STR(found(scene), "");
 }
 
