@@ -138,3 +138,5 @@ bool gg_symbol_is_allocator_entry(const char *function, const char *module);
  * std::vector<T>::push_back().  `function` is a short or full name.
  */
 bool gg_symbol_is_wrapper(const char *function);
+/* Entry `index` of the list of wrappers: its name, and the program that has it; NULL: no more. */
+const char *gg_symbol_wrapper(size_t index, const char **ret_origin);

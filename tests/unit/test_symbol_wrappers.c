@@ -66,3 +66,16 @@ TEST(functions_that_decide_what_to_allocate_are_not)
 	for (size_t i = 0; i < GG_COUNT(names); i++)
 		CHECK_MSG(!gg_symbol_is_wrapper(names[i]), "%s", names[i]);
 }
+
+TEST(the_list_is_sorted_and_each_of_its_names_is_found)
+{
+	const char *before = "", *origin, *name;
+
+	for (size_t i = 0; (name = gg_symbol_wrapper(i, &origin)) != NULL; i++) {
+		CHECK_MSG(strcmp(before, name) < 0, "%s stands before %s", before, name);
+		CHECK_MSG(gg_symbol_is_wrapper(name), "%s", name);
+		CHECK_MSG(origin[0] != '\0', "%s", name);
+		before = name;
+	}
+	CHECK(before[0] != '\0');
+}
