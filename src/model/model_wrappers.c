@@ -131,32 +131,44 @@ static void find_sites(struct shape_search *search)
 
 /* --- samples -------------------------------------------------------------------------------- */
 
-static int compare_uses(const void *a, const void *b)
-{
-	const struct shape_use *left = a, *right = b;
-
-	if (left->process != right->process)
-		return left->process < right->process ? -1 : 1;
-	return (left->stack > right->stack) - (left->stack < right->stack);
-}
-
-static void add_use(struct shape_search *search, const struct shape_use *use)
+static void add_use(struct shape_search *search, size_t *next_of, const struct shape_use *use)
 {
 	search->sites[use->stack].has_samples = true;
 	search->sites[use->stack].allocated_bytes += use->allocated_bytes;
-	search->uses[search->use_count++] = *use;
+	search->uses[next_of[use->process]++] = *use;
+	search->use_count++;
 }
 
-static void collect_uses(struct shape_search *search)
+/* Finds where the uses of each process begin. */
+static void count_uses(const struct gg_model_builder *builder, size_t *next_of)
+{
+	size_t begin = 0;
+
+	for (size_t i = 0; i < builder->samples.count; i++)
+		if ((builder->samples.items[i].flags & GG_MODEL_INHERITED) == 0)
+			next_of[builder->samples.items[i].process]++;
+	for (size_t i = 0; i < builder->aggregates.count; i++)
+		next_of[builder->aggregates.items[i].process]++;
+	for (size_t i = 0; i < builder->processes.count; i++) {
+		size_t count = next_of[i];
+
+		next_of[i] = begin;
+		begin += count;
+	}
+}
+
+/* next_of: by process, all 0. */
+static void collect_uses(struct shape_search *search, size_t *next_of)
 {
 	const struct gg_model_builder *builder = search->builder;
 
+	count_uses(builder, next_of);
 	for (size_t i = 0; i < builder->samples.count; i++) {
 		const struct gg_model_sample *sample = &builder->samples.items[i];
 		bool is_kept = sample->free_ns == GG_TIME_NONE;
 
 		if ((sample->flags & GG_MODEL_INHERITED) == 0)
-			add_use(search,
+			add_use(search, next_of,
 			        &(struct shape_use){ sample->stack, sample->process,
 			                             sample->size_bytes, sample->weighted_bytes,
 			                             is_kept ? sample->weighted_bytes : 0 });
@@ -164,13 +176,12 @@ static void collect_uses(struct shape_search *search)
 	for (size_t i = 0; i < builder->aggregates.count; i++) {
 		const struct gg_profile_aggregate *aggregate = &builder->aggregates.items[i];
 
-		add_use(search, &(struct shape_use){
-					.stack = aggregate->stack,
-					.process = aggregate->process,
-					.allocated_bytes = gg_fixed_value(aggregate->sums.bytes) });
+		add_use(search, next_of,
+		        &(struct shape_use){
+				.stack = aggregate->stack,
+				.process = aggregate->process,
+				.allocated_bytes = gg_fixed_value(aggregate->sums.bytes) });
 	}
-	if (search->use_count > 1)
-		qsort(search->uses, search->use_count, sizeof(*search->uses), compare_uses);
 }
 
 /* --- the shape of one function -------------------------------------------------------------- */
@@ -494,6 +505,7 @@ static int search_begin(struct shape_search *search, struct gg_model *model)
 {
 	struct gg_model_builder *builder = gg_model_builder_of(model);
 	size_t functions = builder->functions.count;
+	size_t *next_of = calloc(builder->processes.count, sizeof(*next_of));
 
 	*search = (struct shape_search){
 		.builder = builder,
@@ -505,10 +517,14 @@ static int search_begin(struct shape_search *search, struct gg_model *model)
 		.is_refused = calloc(functions, 1),
 		.is_marked = calloc(functions, 1),
 	};
-	if (search->sites == NULL || search->uses == NULL || search->allocated == NULL ||
-	    search->kept == NULL || search->is_refused == NULL || search->is_marked == NULL)
+	if (next_of == NULL || search->sites == NULL || search->uses == NULL ||
+	    search->allocated == NULL || search->kept == NULL || search->is_refused == NULL ||
+	    search->is_marked == NULL) {
+		free(next_of);
 		return -ENOMEM;
-	collect_uses(search);
+	}
+	collect_uses(search, next_of);
+	free(next_of);
 	return 0;
 }
 
