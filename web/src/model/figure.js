@@ -52,6 +52,19 @@ function formOf(value, quantity) {
 }
 
 /**
+ * The form of a column's largest value, or the value's own one if the column's would print 0.
+ *
+ * @param {number} value not negative
+ * @param {number} quantity
+ * @param {number} [most] the largest estimate of the column; undefined: no column
+ */
+function formIn(value, quantity, most) {
+	const form = most === undefined ? formOf(value, quantity) : formOf(most, quantity);
+
+	return Number(inForm(value, form)) > 0 ? form : formOf(value, quantity);
+}
+
+/**
  * The value in the form's unit, at its last decimal rounded half up.
  *
  * @param {number} value
@@ -89,9 +102,10 @@ export function tickText(value, quantity) {
  * inside.
  * @param {Figure} figure
  * @param {number} quantity
+ * @param {number} [most]
  */
-function boundsText({ estimate, low, high }, quantity) {
-	const form = formOf(estimate, quantity);
+function boundsText({ estimate, low, high }, quantity, most) {
+	const form = formIn(estimate, quantity, most);
 	const [from, to] = [low / form.unit.factor, high / form.unit.factor];
 	const decimals = Math.min(form.decimals, to < 9.995 ? 2 : to < 99.95 ? 1 : 0);
 	const step = 10 ** decimals;
@@ -105,8 +119,9 @@ function boundsText({ estimate, low, high }, quantity) {
  * The text after an estimate: '± 6 %', '(10.9-22.6)', or nothing.
  * @param {Figure} figure
  * @param {number} quantity
+ * @param {number} [most]
  */
-function errorText(figure, quantity) {
+function errorText(figure, quantity, most) {
 	const { estimate, low, high } = figure;
 	const [above, below] = [high - estimate, estimate - low];
 	const [far, near] = [Math.max(above, below), Math.min(above, below)];
@@ -116,7 +131,7 @@ function errorText(figure, quantity) {
 	if (low === high || far < 1e-9 * estimate || (quantity !== BYTES && far < 1))
 		return '';
 	if (!(percent <= WIDE) || (percent > WIDE / 3 && near < far / 2))
-		return ` ${boundsText(figure, quantity)}`;
+		return ` ${boundsText(figure, quantity, most)}`;
 	return percent < 1
 		? ` ± ${Math.max(Math.ceil(percent * 10) / 10, 0.1).toFixed(1)} %`
 		: ` ± ${Math.ceil(percent - 1e-9)} %`;
@@ -137,19 +152,26 @@ export function samplesText(count) {
  * @param {Figure} figure
  * @param {number} quantity
  * @param {number} [samples]
+ * @param {number} [most] the largest estimate of a column, whose rows have one unit and number of
+ *                        decimals, so that they can be ranked by eye; undefined: no column
  */
-export function figureText(figure, quantity, samples) {
+export function figureText(figure, quantity, samples, most) {
 	const { estimate, low, high } = figure;
+	/** @param {number} value */
+	const text = (value) => {
+		const form = formIn(value, quantity, most);
+
+		return inForm(value, form) + form.unit.name;
+	};
 	const tail = samples === undefined ? '' : `, ${samplesText(samples)}`;
 
 	if (figure.isUnknown)
-		return `${numberText(estimate, quantity)} (error not known)${tail}`;
+		return `${text(estimate)} (error not known)${tail}`;
 	if (estimate === 0 && high > 0)
 		return (Number.isFinite(high) ? `< ${numberText(high, quantity)}` : '-') + tail;
 	if (estimate > 0 && !Number.isFinite(high))
-		return `at least ${numberText(low, quantity)}${tail}`;
-	return numberText(estimate, quantity) +
-		(estimate === 0 ? '' : errorText(figure, quantity)) + tail;
+		return `at least ${text(low)}${tail}`;
+	return text(estimate) + (estimate === 0 ? '' : errorText(figure, quantity, most)) + tail;
 }
 
 /**

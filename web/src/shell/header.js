@@ -4,7 +4,7 @@
 
 import { append, element, fill } from './dom.js';
 import { BYTES, COUNT } from '../model/tally.js';
-import { figureText, numberText, timeText } from '../model/figure.js';
+import { figureText, numberText, tickText, timeText } from '../model/figure.js';
 import { hasLeft } from '../model/window.js';
 
 /** @typedef {import('./store.js').Store} Store */
@@ -167,7 +167,7 @@ export function drawTitle(host, store) {
  * @param {any} meta
  */
 function intervalText({ interval_bytes: most, least_interval_bytes: least }) {
-	const [first, last] = [numberText(least ?? most, BYTES), numberText(most, BYTES)];
+	const [first, last] = [tickText(least ?? most, BYTES), tickText(most, BYTES)];
 	const [number, unit] = first.split(' ');
 
 	if (!(least < most))

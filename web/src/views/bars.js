@@ -63,14 +63,15 @@ export function figureTitle(figure, quantity) {
 /**
  * @param {Figure} figure
  * @param {number} quantity
- * @param {number} most
+ * @param {number} most     the value of a full bar
+ * @param {number} [column] the largest estimate of the column, as figureText() takes it
  */
-export function figureCell(figure, quantity, most) {
+export function figureCell(figure, quantity, most, column) {
 	return element(
 		'span',
 		{ class: 'figure', title: figureTitle(figure, quantity) },
 		bar(figure, most),
-		element('span', { class: 'number' }, figureText(figure, quantity)),
+		element('span', { class: 'number' }, figureText(figure, quantity, undefined, column)),
 	);
 }
 

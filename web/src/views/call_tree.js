@@ -227,7 +227,7 @@ export const callTreeView = {
 				element('span', { class: 'cell percent', role: 'gridcell' },
 					shareText(node.value, tree.root.value)),
 				element('span', { class: 'cell total', role: 'gridcell' },
-					figureCell(total, quantity, tree.root.value)),
+					figureCell(total, quantity, tree.root.value, tree.root.value)),
 				!tree.isUp && element('span', { class: 'cell self', role: 'gridcell' },
 					selfCell(row, quantity)),
 			);
@@ -243,7 +243,7 @@ export const callTreeView = {
 			const figure = figureOf(tree.selection, selfRunsOf(tree, node), true);
 
 			return element('span', { class: 'number', title: figureTitle(figure, quantity) },
-				figureText(figure, quantity));
+				figureText(figure, quantity, undefined, tree.root.value));
 		}
 
 		/** @param {1 | -1} step */

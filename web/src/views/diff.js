@@ -207,6 +207,8 @@ export const diffView = {
 		let diff = /** @type {Diff} */ (diffOf(store.profile, store.state));
 		/** @type {number[]} */
 		let order = [];
+		/** The largest estimate of the rows, before and after. */
+		let largest = 0;
 
 		fill(
 			host,
@@ -252,7 +254,7 @@ export const diffView = {
 						role: 'cell',
 						title: figureTitle(figure, diff.quantity),
 					},
-					figureText(figure, diff.quantity),
+					figureText(figure, diff.quantity, undefined, largest),
 				);
 
 			return element(
@@ -384,6 +386,14 @@ export const diffView = {
 				choice.descending,
 				!choice.all,
 				matcher(store.state.search),
+			);
+			largest = order.reduce(
+				(most, i) => Math.max(
+					most,
+					diff.figureBefore(i).estimate,
+					diff.figureAfter(i).estimate,
+				),
+				0,
 			);
 			fill(
 				head,

@@ -80,6 +80,7 @@ export const tableView = {
 		/** @type {number[]} */
 		let order = [];
 		let most = 1;
+		let largest = { self: 0, total: 0 };
 
 		fill(
 			host,
@@ -171,12 +172,17 @@ export const tableView = {
 				isWanted ?? undefined,
 			);
 			most = mostOf([rows.all]);
+			largest = { self: largestOf('self'), total: largestOf('total') };
 			table.setAttribute('aria-rowcount', String(order.length + 1));
 			fill(says,
 				`${order.length}${order.length < rows.length ? ` of ${rows.length}` : ''} row${rows.length === 1 ? '' : 's'}`,
 				rows.isWholeRun && element('span', { class: 'warn' }, wholeRunText(by)),
 				clickText(by) && ` · click: ${clickText(by)}`);
 		}
+
+		/** The largest estimate of a column. @param {'self' | 'total'} side */
+		const largestOf = (side) =>
+			order.reduce((largest, i) => Math.max(largest, rows.value(i, side)), 0);
 
 		/** Explains that the cells of this page lack the grouping. @param {Grouping} by */
 		function wholeRunText(by) {
@@ -201,7 +207,7 @@ export const tableView = {
 						{ class: 'none', title: `it allocated ${figureText(figure, quantity)} itself` },
 						'-',
 					)
-				: figureCell(figure, quantity, most);
+				: figureCell(figure, quantity, most, largest.self);
 		}
 
 		/** @param {number} i @param {'self' | 'total'} side */
@@ -246,7 +252,7 @@ export const tableView = {
 					element(
 						'span',
 						{ class: 'cell total', role: 'cell' },
-						figureCell(total, quantity, most),
+						figureCell(total, quantity, most, largest.total),
 					),
 				rows.hasTotal && shareCell(i, 'total'),
 				element('span', { class: 'cell samples', role: 'cell' }, samplesCell(total)),

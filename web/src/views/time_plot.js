@@ -102,11 +102,16 @@ function axes(width, isNarrow) {
 	];
 }
 
-/** 0, and the largest power of two that is not above the largest rate, and its half; or none. */
+/**
+ * 0, and the largest power of two that is not above the largest rate, and its half where there is
+ * room.
+ */
 function rateTicks(/** @type {number} */ most) {
 	const top = 2 ** Math.floor(Math.log2(Math.max(1, most)));
 
-	return most >= 2 ? [0, top / 2, top] : [];
+	if (most < 2)
+		return [];
+	return top > 0.8 * most ? [0, top / 2, top] : [0, top];
 }
 
 /** The series in the order of the columns of chartColumns(). */

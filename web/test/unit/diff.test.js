@@ -49,6 +49,7 @@ test('what was before is scaled, so that it and the difference add up', () => {
 	assert.equal(twice.total.before.high, 2 * plain.total.before.high);
 	assert.equal(twice.total.after.high, plain.total.after.high);
 	assert.equal(twice.figureBefore(0).low, 2 * plain.figureBefore(0).low);
+	assert.equal(twice.figureBefore(0).high, 2 * plain.figureBefore(0).high);
 	assert.equal(twice.figureAfter(0).estimate, plain.figureAfter(0).estimate);
 	assert.equal(
 		diffTree(scaled, ALLOCATED).root.before,

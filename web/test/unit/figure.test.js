@@ -97,3 +97,13 @@ test('labels of an axis of bytes have no decimals that are 0', () => {
 		['0 B', '64 MiB', '1.5 GiB', '1 GiB', '512 B'],
 	);
 });
+
+test('figures of a column have the unit of the largest, unless they would print as 0', () => {
+	const inColumn = (...of) => figureText(figure(...of), BYTES, undefined, 235.5 * MIB);
+
+	assert.equal(inColumn(235.5 * MIB, 215 * MIB, 258 * MIB), '235.5 MiB ± 10 %');
+	assert.equal(inColumn(512 * KIB, 512 * KIB, 512 * KIB), '0.5 MiB');
+	assert.equal(inColumn(4 * MIB, 2 * MIB, 8 * MIB), '4.0 MiB (2.0-8.0)');
+	assert.equal(inColumn(9 * KIB, 8.5 * KIB, 9.5 * KIB), '9.00 KiB ± 6 %');
+	assert.equal(inColumn(0, 0, 1.84 * MIB), '< 1.84 MiB');
+});
