@@ -161,6 +161,59 @@ TEST(a_stripped_program_has_the_same_functions_in_each_run)
 	recording_end(&r);
 }
 
+TEST(a_diff_of_two_runs_of_a_stripped_program_has_the_same_rows)
+{
+	struct recording r;
+	char path[256], before[256];
+
+	if (CHECK(recording_begin(&r)) && make_stripped(&r, path, sizeof(path)) &&
+	    record_stripped(&r, path, "--quiet")) {
+		snprintf(before, sizeof(before), "%s/before.geiger", r.directory);
+		CHECK_EQ_I64(rename(r.path, before), 0);
+		const char *more[] = { "-q", "-i", "1k", "--", path, "together", "900", NULL };
+		const char *diff[] = { "diff", "-m", "allocated", before, r.path, NULL };
+
+		CHECK(recording_run(&r, more, 60) && r.child.exit_status == 0);
+		CHECK(recording_geiger(&r, diff, 60) && r.child.exit_status == 0);
+		/* The function that allocates twice is one row, in both runs. */
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "stripped+0x");
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "1 of 1 rows differs, 1 grew");
+		unlink(before);
+		unlink(path);
+	}
+	recording_end(&r);
+}
+
+/* sqlite3 and its library have no symbols but those that the library exports. */
+TEST(programs_of_the_system_have_the_same_functions_in_each_run)
+{
+	static const char program[] =
+		"create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 "
+		"from c where x < 20000) insert into t select x, hex(randomblob(20)) from c; "
+		"create index i on t(b); select count(*) from t;";
+	static const char names[] =
+		"select group_concat(function) from (select distinct function from v_frame where "
+		"function like '%sqlite3%+0x%' order by function)";
+	static const char frames[] =
+		"select count(distinct frame) from v_frame where function like '%sqlite3%+0x%'";
+	static const char functions[] =
+		"select count(distinct function) from v_frame where function like '%sqlite3%+0x%'";
+	const char *arguments[] = { "-q", "-i", "4k", "--", "sqlite3", ":memory:", program, NULL };
+	struct recording r;
+	char first[8192];
+
+	if (CHECK(recording_begin(&r)) && CHECK(recording_run(&r, arguments, 60)) &&
+	    CHECK_EQ_I64(r.child.exit_status, 0)) {
+		double count = recording_number(&r, functions);
+
+		snprintf(first, sizeof(first), "%s", recording_text(&r, names));
+		CHECK_MSG(count == 0 || count < recording_number(&r, frames), "%g", count);
+		CHECK(recording_run(&r, arguments, 60));
+		CHECK_EQ_STR(recording_text(&r, names), first);
+	}
+	recording_end(&r);
+}
+
 TEST(functions_named_by_address_get_their_names_when_the_symbols_are_there)
 {
 	struct recording r;
