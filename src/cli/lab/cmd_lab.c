@@ -91,6 +91,12 @@ int gg_lab_save(const struct gg_buf *picture, const char *path, struct gg_error 
 	return gg_error_set_errno(error, saved_errno, path, "Give another path to --svg.");
 }
 
+const char *gg_lab_number(double value, char text[GG_LAB_NUMBER_MAX])
+{
+	snprintf(text, GG_LAB_NUMBER_MAX, value < 99.95 ? "%.3g" : "%.0f", value);
+	return text;
+}
+
 const struct gg_command gg_command_lab = {
 	.name = "lab",
 	.summary = "what to expect of a sampling interval, and of our estimates",

@@ -94,6 +94,7 @@ static int print_errors(const struct gg_trial_result *results, enum gg_quantity 
 	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
 	const enum gg_trial_quantity first = unit == GG_BYTES ? GG_TRIAL_LIVE_BYTES
 	                                                      : GG_TRIAL_LIVE_COUNT;
+	char number[GG_LAB_NUMBER_MAX];
 
 	printf("%s: bias (with its standard error) and standard deviation in %% of the\n"
 	       "truth, and variance over the formula's\n\n",
@@ -107,7 +108,7 @@ static int print_errors(const struct gg_trial_result *results, enum gg_quantity 
 	}
 	for (int i = 0; i < SCHEMES; i++) {
 		gg_text_table_cell(&table, "%s", names[i]);
-		gg_text_table_cell(&table, "%.4g", results[i].mean_samples);
+		gg_text_table_cell(&table, "%s", gg_lab_number(results[i].mean_samples, number));
 		for (int q = 0; q < 2; q++) {
 			const struct gg_trial_figure *f = &results[i].figures[(int)first + q];
 
@@ -158,7 +159,7 @@ static void print_head(const struct gg_trace *trace, const struct compare_option
 {
 	char all[GG_SIZE_TEXT_MAX], live[GG_SIZE_TEXT_MAX], every[GG_SIZE_TEXT_MAX];
 
-	printf("%s in %.6g allocations, %s of them live at the end, in %u groups;\n"
+	printf("%s in %.0f allocations, %s of them live at the end, in %u groups;\n"
 	       "sampled every %s on average, %" PRIu64 " runs of each scheme\n\n",
 	       gg_size_format_short(gg_trace_sum(trace, GG_BYTES, false, GG_TRACE_ALL), all),
 	       gg_trace_sum(trace, GG_ALLOCATIONS, false, GG_TRACE_ALL),

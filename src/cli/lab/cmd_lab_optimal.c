@@ -9,11 +9,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/size.h"
 #include "cli/lab/lab.h"
 #include "cli/lab/lab_trace.h"
+#include "report/screen_text.h"
 #include "report/text_table.h"
 #include "stats/lab/trial.h"
 
@@ -184,7 +186,10 @@ static int compare_groups(const void *a, const void *b)
 static int print_sites(const struct study *study, const struct sums *groups, uint64_t limit,
                        const struct gg_style *style)
 {
+	enum { NUMBERS = 44 }; /* cells that the other columns may take */
 	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
+	size_t room = gg_screen_text_name_width(STDOUT_FILENO);
+	size_t width = room > NUMBERS + 36 ? room - NUMBERS : 36;
 	uint32_t count = study->trace.group_count;
 	uint32_t *order = calloc(count, sizeof(*order));
 
@@ -207,6 +212,7 @@ static int print_sites(const struct study *study, const struct sums *groups, uin
 		const struct sums *sums = &groups[order[i]];
 		double bytes = wanted_bytes(study, sums);
 		char text[GG_SIZE_TEXT_MAX];
+		GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
 
 		if (bytes == 0)
 			break;
@@ -218,7 +224,9 @@ static int print_sites(const struct study *study, const struct sums *groups, uin
 			                   sums->poisson_variance / sums->optimal_variance);
 		else
 			gg_text_table_cell(&table, "-");
-		gg_text_table_cell(&table, "%.36s", study->names[order[i]]);
+		gg_screen_text_append(&name, study->names[order[i]], width,
+		                      !gg_screen_text_is_utf8());
+		gg_text_table_cell(&table, "%s", gg_buf_text(&name));
 	}
 	free(order);
 	return gg_text_table_print(&table, style, stdout);
@@ -228,20 +236,22 @@ static int print_text(const struct study *study, const struct sums *groups, uint
                       const struct gg_style *style)
 {
 	struct sums all = sum_all(study);
-	char interval[GG_SIZE_TEXT_MAX];
+	char interval[GG_SIZE_TEXT_MAX], number[GG_LAB_NUMBER_MAX];
 	double bytes = wanted_bytes(study, &all);
 	const char *what = study->focus == GG_FOCUS_LIVE ? "live" : "allocated";
 	int status;
 
-	printf("At a sampling interval of %s (%.4g samples), for %s bytes\n\n",
-	       gg_size_format_short(study->interval_bytes, interval), all.poisson_samples, what);
+	printf("At a sampling interval of %s (%s samples), for %s bytes\n\n",
+	       gg_size_format_short(study->interval_bytes, interval),
+	       gg_lab_number(all.poisson_samples, number), what);
 	status = print_classes(study, style);
 	if (status == 0)
 		status = print_sites(study, groups, limit, style);
 	printf("\nAll %s bytes: standard deviation %.3g %% by poisson, %.3g %% by the optimal plan\n"
-	       "with %.4g samples; the variance falls to 1/%.3g (to 1/%.3g if every p were small).\n",
+	       "with %s samples; the variance falls to 1/%.3g (to 1/%.3g if every p were small).\n",
 	       what, percent(sqrt(all.poisson_variance), bytes),
-	       percent(sqrt(all.optimal_variance), bytes), all.optimal_samples,
+	       percent(sqrt(all.optimal_variance), bytes),
+	       gg_lab_number(all.optimal_samples, number),
 	       all.optimal_variance > 0 ? all.poisson_variance / all.optimal_variance : 1,
 	       ratio_of_theory(study));
 	return status;

@@ -301,17 +301,18 @@ static struct outcome settle(const struct target *target, double wanted, double 
 static void print_text(const struct target *target, const struct outcome *outcome, double wanted,
                        double confidence)
 {
-	char interval[GG_SIZE_TEXT_MAX], bytes[GG_SIZE_TEXT_MAX];
+	char interval[GG_SIZE_TEXT_MAX], bytes[GG_SIZE_TEXT_MAX], number[GG_LAB_NUMBER_MAX];
 
 	printf("To estimate %s\n(%s) to within %.3g %%, %g %% of the time:\n\n", target->what,
 	       gg_size_format_short(outcome->wanted_bytes, bytes), 100 * wanted, 100 * confidence);
 	printf("  sampling interval   %s\n",
 	       gg_size_format_short(outcome->interval_bytes, interval));
-	printf("  expected error      %.3g %%, from %.4g samples\n", 100 * outcome->error,
-	       outcome->wanted_samples);
-	printf("  samples             %.4g for each GiB allocated", outcome->samples_per_gib);
+	printf("  expected error      %.3g %%, from %s samples\n", 100 * outcome->error,
+	       gg_lab_number(outcome->wanted_samples, number));
+	printf("  samples             %s for each GiB allocated",
+	       gg_lab_number(outcome->samples_per_gib, number));
 	if (!isnan(outcome->samples_per_second))
-		printf(", %.4g a second", outcome->samples_per_second);
+		printf(", %s a second", gg_lab_number(outcome->samples_per_second, number));
 	putchar('\n');
 	if (!isnan(outcome->cost_ns)) {
 		printf("  cost                %.0f ns a sample on this machine", outcome->cost_ns);
@@ -319,8 +320,9 @@ static void print_text(const struct target *target, const struct outcome *outcom
 			printf(": %.2g %% of one core",
 			       100e-9 * outcome->cost_ns * outcome->samples_per_second);
 		else
-			printf(": %.3g ms for each GiB allocated",
-			       1e-6 * outcome->cost_ns * outcome->samples_per_gib);
+			printf(": %s ms for each GiB allocated",
+			       gg_lab_number(1e-6 * outcome->cost_ns * outcome->samples_per_gib,
+			                     number));
 		putchar('\n');
 	}
 	printf("\n  geiger record --interval %.0f -- COMMAND\n", outcome->interval_bytes);

@@ -40,6 +40,13 @@ extern const char *const gg_lab_population_names[];
 void gg_lab_json_open(struct gg_json *json);
 GG_MUST_CHECK int gg_lab_json_print(struct gg_json *json, struct gg_error *error);
 
+/*
+ * Writes a positive number into `text` and returns `text`: 0.964, 36.5, 36540.  It has three
+ * significant digits below 100, and no exponent.
+ */
+enum { GG_LAB_NUMBER_MAX = 32 };
+const char *gg_lab_number(double value, char text[GG_LAB_NUMBER_MAX]);
+
 /* Prints a text that was built in memory.  Returns 0, or -ENOMEM if memory ran out. */
 GG_MUST_CHECK int gg_lab_print(const struct gg_buf *text, struct gg_error *error);
 
