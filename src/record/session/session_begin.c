@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_begin - creates the session's directory, forks the command, and creates the profile.
+ *
+ * The child then waits.  Everything that can fail fails before the command runs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/path.h"
+#include "base/size.h"
+#include "record/regions/region_list.h"
+#include "record/session/session.h"
+#include "record/session/session_state.h"
+#include "stats/sampling/scheme.h"
+
+enum {
+	PRIORITY = -10,      /* of the recorder, which needs little time, but without delay */
+	RING_EVENTS = 32768, /* 3 MiB a process: 1.3 s of 12 500 samples a second and their ends */
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127
+};
+
+/*
+ * Raises the recorder's own limit, since each process takes some descriptors.  The command is
+ * forked already and keeps its limit.
+ */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* Chooses the path of the profile: --output, or NAME.PID.geiger in the current directory. */
+static void choose_path(struct gg_session *s)
+{
+	if (s->options->output != NULL) {
+		gg_buf_append_text(&s->path, s->options->output);
+		return;
+	}
+	gg_buf_printf(&s->path, "%s.%d.geiger", gg_path_base(s->options->command[0]),
+	              (int)s->launch.pid);
+}
+
+/*
+ * The interval and the scheme as agents will read them: from the options, otherwise from the user's
+ * environment.  An agent replaces invalid values by the defaults, and so do these functions.
+ */
+static uint64_t interval_of(const struct gg_session_options *options)
+{
+	const char *value = getenv("GEIGER_INTERVAL");
+	uint64_t bytes = options->sampling_interval;
+
+	if (bytes == 0 && (value == NULL || gg_size_parse(value, &bytes) < 0 || bytes == 0))
+		return GG_DEFAULT_INTERVAL_BYTES;
+	return bytes;
+}
+
+static enum gg_scheme scheme_of(const struct gg_session_options *options)
+{
+	const char *name = options->scheme != NULL ? options->scheme : getenv("GEIGER_SCHEME");
+	enum gg_scheme scheme = GG_SCHEME_POISSON;
+
+	if (name != NULL && gg_scheme_parse(name, &scheme) < 0)
+		return GG_SCHEME_POISSON;
+	return scheme;
+}
+
+/*
+ * Returns the part of the command that the user typed.  Adapters put "env -u LD_PRELOAD" before a
+ * program that must run without the agent, and the profile should not show that.
+ */
+static char **command_begin(char **command)
+{
+	static const char *const without_agent[] = { "env", "-u", "LD_PRELOAD" };
+	size_t count = 0;
+
+	while (count < GG_COUNT(without_agent) && command[count] != NULL &&
+	       strcmp(command[count], without_agent[count]) == 0)
+		count++;
+	return count == GG_COUNT(without_agent) && command[count] != NULL ? command + count
+	                                                                  : command;
+}
+
+static int begin_profile(struct gg_session *s)
+{
+	uint64_t wall_ns = gg_clock_wall_ns();
+	int status;
+
+	for (char **word = command_begin(s->options->command); *word != NULL; word++) {
+		if (s->command.length > 0)
+			gg_buf_append_text(&s->command, " ");
+		gg_launch_quote(&s->command, *word);
+	}
+	choose_path(s);
+	if (s->command.failed || s->path.failed)
+		return gg_error_memory(s->error, "recording");
+	status = gg_profile_create(&s->profile, gg_buf_text(&s->path), s->error);
+	if (status == 0)
+		status = gg_profile_writer_init(&s->writer, s->profile, gg_clock_monotonic_ns(),
+		                                s->error);
+	if (status < 0)
+		return status;
+	uname(&s->system);
+	s->record = (struct gg_profile_session){
+		.command = gg_buf_text(&s->command),
+		.host = s->system.nodename,
+		.kernel = s->system.release,
+		.machine = s->system.machine,
+		.geiger = GG_VERSION,
+		.start_wall_ns = wall_ns,
+		.end_ns = GG_TIME_NONE,
+		.interval_bytes = (double)interval_of(s->options),
+		.scheme = scheme_of(s->options),
+		.exit_status = -1,
+		.has_history = true,
+	};
+	status = gg_profile_set_session(s->profile, &s->record, s->error);
+	/* The first commit is here, so that a full disk is reported before the command runs. */
+	return status < 0 ? status : gg_profile_commit(s->profile, s->error);
+}
+
+/*
+ * Warns of the scheme per-allocation.  It gives each block the same chance, so it can miss a rare
+ * large block, and totals of bytes can be far too low.
+ */
+static void warn_of_scheme(const struct gg_session *s)
+{
+	if (s->record.scheme != GG_SCHEME_PER_ALLOCATION || !(s->record.interval_bytes > 1) ||
+	    s->options->quiet)
+		return;
+	fprintf(stderr,
+	        "geiger: scheme per-allocation is for counts: it may miss the bytes of rare large "
+	        "blocks, so bytes have no upper bound; the interval is %.0f allocations\n",
+	        s->record.interval_bytes);
+}
+
+static int begin_command(struct gg_session *s)
+{
+	const struct gg_session_options *options = s->options;
+	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX],
+		log[GG_SESSION_DIRECTORY_PATH_MAX + 16];
+	struct gg_launch_settings settings = {
+		.agent = agent,
+		.compat = options->compat ? compat : NULL,
+		.directory = s->processes.directory.path,
+		.log = log,
+		.sampling_interval = options->sampling_interval,
+		.scheme = options->scheme,
+		.focus = options->focus,
+		.seed = options->seed,
+		.recorder = getpid(),
+		.ring_events = RING_EVENTS,
+		.free_stacks = options->free_stacks,
+		.mappings = options->mappings,
+	};
+	struct gg_launch_environment environment;
+	int status = gg_launch_find_agent(agent, s->error);
+
+	if (status == 0 && options->compat)
+		status = gg_launch_find_compat(compat, agent, s->error);
+	if (status < 0)
+		return status;
+	snprintf(log, sizeof(log), "%s/%s", s->processes.directory.path, GG_SESSION_DIRECTORY_LOG);
+	/* Its loader would fail with the agent.  It runs without, and the last line tells why. */
+	if (gg_launch_refuses(options->command[0]))
+		settings.agent = NULL;
+	status = gg_launch_environment(&environment, &settings, s->error);
+	if (status < 0)
+		return status;
+	status = gg_launch_begin(&s->launch, options->command, &environment, &s->signals.before,
+	                         s->error);
+	gg_launch_environment_done(&environment);
+	if (status == 0)
+		s->copy_rss_bytes = gg_memory_readings_max_rss(s->launch.pid);
+	return status;
+}
+
+static int status_of_exec(int status)
+{
+	return status == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* Lets the waiting child execute the command.  If that fails, removes the empty profile. */
+static int release_command(struct gg_session *s, int *ret_exit_status)
+{
+	const char *name = s->options->command[0];
+	int status = gg_launch_release(&s->launch);
+
+	if (status == 0)
+		return 0;
+	*ret_exit_status = status_of_exec(status);
+	unlink(gg_buf_text(&s->path));
+	return gg_error_set_errno(s->error, -status, name, NULL);
+}
+
+/*
+ * Opens /dev/null for closed standard streams.  Otherwise the next file that the recorder opens,
+ * such as the profile, would get such a number, and messages would go into it.  The descriptors
+ * close on exec, so the command finds its streams closed.
+ */
+static void fill_closed_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+			return;
+}
+
+int gg_session_begin(struct gg_session *s, int *ret_exit_status)
+{
+	int status = gg_launch_check(s->options->command[0]);
+
+	fill_closed_streams();
+	/* Checked before begin_profile() replaces an earlier profile of that name. */
+	if (status < 0) {
+		*ret_exit_status = status_of_exec(status);
+		return gg_error_set_errno(s->error, -status, s->options->command[0], NULL);
+	}
+	status = gg_recorder_signals_take(&s->signals, s->error);
+	if (status < 0)
+		return status;
+	gg_region_list_clean_abandoned();
+	status = gg_session_directory_create(&s->processes.directory, s->error);
+	if (status == 0)
+		status = begin_command(s);
+	if (status < 0)
+		return status;
+	status = begin_profile(s);
+	if (status < 0) {
+		gg_launch_cancel(&s->launch);
+		return status;
+	}
+	warn_of_scheme(s);
+	s->processes.writer = &s->writer;
+	s->processes.only_pid = s->options->no_children ? s->launch.pid : 0;
+	raise_descriptor_limit();
+	/* Only root may do that; for other users the call fails and changes nothing. */
+	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
+		setpriority(PRIO_PROCESS, 0, PRIORITY);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	gg_process_set_begin(&s->processes);
+	return release_command(s, ret_exit_status);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_end - completes the profile of a session, and prints the last line.
+ */
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "base/printable.h"
+#include "record/diagnose/diagnostics.h"
+#include "record/diagnose/notes.h"
+#include "record/process/new_regions.h"
+#include "record/session/session.h"
+#include "record/session/session_state.h"
+#include "record/symbols/symbolize.h"
+
+/*
+ * Looks up the names of all frames now, since the files that ran still exist.  The samples are
+ * committed already, so nothing is lost if this is interrupted.
+ */
+static int name_frames(struct gg_session *s)
+{
+	const struct gg_symbol_options options = { .progress = s->options->progress };
+	struct gg_symbolize_result result;
+
+	setpriority(PRIO_PROCESS, 0, 0); /* no ring waits any more */
+	return gg_symbolize(s->profile, &options, &result, s->error);
+}
+
+/*
+ * Completes the profile.  The region files go last: until gg_profile_finish() has succeeded,
+ * `geiger salvage` can make a profile of them.
+ */
+int gg_session_complete(struct gg_session *s)
+{
+	s->writer.now_ns = gg_session_now(s);
+	s->writer.progress = s->options->progress;
+	gg_profile_report_progress(s->profile, s->options->progress);
+	gg_new_regions_scan(&s->processes);
+	gg_memory_readings_take(&s->memory, &s->processes);
+	gg_process_set_finish_all(&s->processes);
+	gg_notes_add(&s->processes, s->options->command[0]);
+	gg_profile_writer_keep(&s->writer,
+	                       gg_jit_names_finish(&s->writer.jit, s->profile, s->error));
+	gg_profile_writer_commit(&s->writer);
+	s->record.end_ns = s->writer.now_ns;
+	s->record.exit_status = s->command_ended ? s->exit_status : -1;
+	gg_profile_writer_keep(&s->writer,
+	                       gg_profile_set_session(s->profile, &s->record, s->error));
+	if (s->writer.status == 0 && !s->options->no_symbols)
+		gg_profile_writer_keep(&s->writer, name_frames(s));
+	if (s->writer.status == 0)
+		gg_profile_writer_keep(&s->writer, gg_profile_finish(s->profile, s->error));
+	gg_process_set_let_go(&s->processes, s->writer.status == 0);
+	if (s->writer.status == 0)
+		gg_process_set_committed(&s->processes);
+	gg_profile_close(s->profile);
+	s->profile = NULL;
+	gg_progress_end(s->options->progress);
+	return s->writer.status;
+}
+
+void gg_session_report(struct gg_session *s)
+{
+	const struct gg_session_options *options = s->options;
+	char line[GG_ERROR_LINE_MAX], advice[GG_DIAGNOSTIC_MAX];
+
+	if (s->writer.status < 0) {
+		gg_error_format(s->error, line, sizeof(line));
+		fprintf(stderr,
+		        "geiger: the profile is not complete: %s\n"
+		        "geiger: its processes go on in their regions; when they have ended: geiger "
+		        "salvage",
+		        line);
+		for (const struct gg_session_directory *d = &s->processes.directory; d != NULL;
+		     d = d->spare)
+			if (d == &s->processes.directory || gg_session_directory_has_region(d))
+				fprintf(stderr, " %s", GG_PRINTABLE(d->outer));
+		fputc('\n', stderr);
+		return;
+	}
+	if (options->completed != NULL)
+		options->completed(gg_buf_text(&s->path), options->context);
+	if (!options->quiet)
+		gg_notes_print_summary(&s->processes, gg_buf_text(&s->path), options->command[0]);
+	if (options->closed == NULL)
+		return;
+	gg_diagnostics_advice(&s->processes.findings, &s->writer, options->command[0], advice);
+	options->closed(advice, options->context);
+}
