@@ -7,7 +7,8 @@
  * all of this holds, without the wrappers that are known already:
  *
  *   most memory   It is the innermost function of more than half of the bytes that were allocated,
- *                 or never freed, in the whole profile or in one process.
+ *                 or never freed, in the whole profile or in one process.  A tenth suffices for a
+ *                 function without a name: no list can know it, and its row would say nothing.
  *   many callers  At least 8 functions call it there, or call functions that pass it on: at least
  *                 90 % of the memory of these comes from the wrapper, as that of xmalloc() comes
  *                 from do_xmalloc().
@@ -40,6 +41,7 @@ enum {
 	MOST_CANDIDATES = 32 /* of one model and round */
 };
 static const double least_own_share = 0.9;
+static const double least_named_share = 0.5, least_nameless_share = 0.1;
 
 /* The innermost function of a stack without known wrappers, and its caller. */
 struct shape_site {
@@ -66,6 +68,7 @@ struct shape_search {
 	double *allocated, *kept; /* by function: sums of a group of uses; 0 between groups */
 	uint8_t *is_refused;      /* by function: it does not look like a wrapper */
 	uint8_t *is_marked;       /* by function: scratch; 0 between uses */
+	struct gg_map passing;    /* of this round: caller and function, does the one pass it on */
 };
 
 static const struct gg_code_location *locations_of(const struct gg_model_builder *builder,
@@ -339,13 +342,19 @@ static void add_caller(struct shape_callers *callers, uint32_t function)
  * True if at least 90 % of the memory with `caller` on its stack was allocated by `function`, which
  * it called directly.
  */
-static int passes_on(const struct shape_search *search, uint32_t caller, uint32_t function,
+static int passes_on(struct shape_search *search, uint32_t caller, uint32_t function,
                      bool *ret_does)
 {
 	const struct gg_model_builder *builder = search->builder;
-	uint8_t *is_below = malloc(builder->stacks.count);
+	uint64_t key = (uint64_t)caller << 32 | function;
+	uint64_t known = gg_map_get(&search->passing, key);
+	uint8_t *is_below;
 	double passed = 0, all = 0;
 
+	*ret_does = known == 1;
+	if (known != GG_MAP_NONE)
+		return 0;
+	is_below = malloc(builder->stacks.count);
 	if (is_below == NULL)
 		return -ENOMEM;
 	find_below(builder, caller, is_below);
@@ -359,7 +368,7 @@ static int passes_on(const struct shape_search *search, uint32_t caller, uint32_
 	}
 	free(is_below);
 	*ret_does = passed >= least_own_share * all;
-	return 0;
+	return gg_map_put(&search->passing, key, *ret_does);
 }
 
 /* Adds the functions that call the caller of a site. */
@@ -374,8 +383,8 @@ static void add_outer_caller(const struct shape_search *search, const struct sha
 }
 
 /* The callers of uses[from..to), and the callers of those that pass the function on. */
-static int has_many_callers(const struct shape_search *search, uint32_t function, size_t from,
-                            size_t to, bool *ret_has)
+static int has_many_callers(struct shape_search *search, uint32_t function, size_t from, size_t to,
+                            bool *ret_has)
 {
 	struct shape_callers direct = { .count = 0 }, all = { .count = 0 };
 	int status = 0;
@@ -411,12 +420,40 @@ struct shape_finds {
 	size_t count;
 };
 
-/* The function with most of the memory of uses[from..to), if it is a wrapper. */
+/* True if the function has so much of a group's memory that its shape matters. */
+static bool has_most_memory(const struct shape_search *search, uint32_t function, double allocated,
+                            double kept)
+{
+	bool is_named = search->builder->functions.items[function].is_named;
+	double least = is_named ? least_named_share : least_nameless_share;
+
+	return function != 0 && (search->allocated[function] > least * allocated ||
+	                         search->kept[function] > least * kept);
+}
+
+/* Adds a function with much of the memory of uses[from..to) to the finds, if it is a wrapper. */
+static int judge(struct shape_search *search, uint32_t function, size_t from, size_t to,
+                 struct shape_finds *finds)
+{
+	bool is_wrapper = false;
+	int status;
+
+	if (search->is_refused[function] || finds->count == MOST_CANDIDATES)
+		return 0;
+	status = has_many_callers(search, function, from, to, &is_wrapper);
+	if (status < 0 || !is_wrapper)
+		return status;
+	status = looks_like_wrapper(search, function, &is_wrapper);
+	search->is_refused[function] = 1; /* it is judged once in a round */
+	if (status == 0 && is_wrapper)
+		finds->functions[finds->count++] = function;
+	return status;
+}
+
 static int search_group(struct shape_search *search, size_t from, size_t to,
                         struct shape_finds *finds)
 {
 	double allocated = 0, kept = 0;
-	uint32_t most[2] = { 0, 0 };
 	int status = 0;
 
 	for (size_t i = from; i < to; i++) {
@@ -430,24 +467,9 @@ static int search_group(struct shape_search *search, size_t from, size_t to,
 	for (size_t i = from; i < to; i++) {
 		uint32_t function = search->sites[search->uses[i].stack].function;
 
-		if (search->allocated[function] > allocated / 2)
-			most[0] = function;
-		if (search->kept[function] > kept / 2)
-			most[1] = function;
+		if (status == 0 && has_most_memory(search, function, allocated, kept))
+			status = judge(search, function, from, to, finds);
 		search->allocated[function] = search->kept[function] = 0;
-	}
-	for (size_t i = 0; i < 2 && status == 0; i++) {
-		bool is_wrapper = false;
-
-		if (most[i] == 0 || search->is_refused[most[i]] || finds->count == MOST_CANDIDATES)
-			continue;
-		status = has_many_callers(search, most[i], from, to, &is_wrapper);
-		if (status < 0 || !is_wrapper)
-			continue;
-		status = looks_like_wrapper(search, most[i], &is_wrapper);
-		search->is_refused[most[i]] = 1; /* it is judged once in a round */
-		if (status == 0 && is_wrapper)
-			finds->functions[finds->count++] = most[i];
 	}
 	return status;
 }
@@ -488,6 +510,7 @@ static int search_round(struct shape_search *search, struct shape_finds *finds)
 
 	finds->count = 0;
 	memset(search->is_refused, 0, search->builder->functions.count);
+	gg_map_done(&search->passing);
 	find_sites(search);
 	search_inside_wrappers(search, finds);
 	status = search_group(search, 0, search->use_count, finds);
@@ -536,6 +559,7 @@ static void search_end(struct shape_search *search)
 	free(search->kept);
 	free(search->is_refused);
 	free(search->is_marked);
+	gg_map_done(&search->passing);
 }
 
 static bool is_same_text(const char *a, const char *b)

@@ -6,8 +6,7 @@
 # packages: git
 # modules: git
 # interval: 2k
-# reason: Debian's git has no symbols. git+0x289900 is xcalloc(), which has less than half of the
-#   memory, so geiger does not look at its shape.
+# reason: Debian's git has no symbols.
 # shellcheck source=tests/programs/workload.sh
 . "$(dirname "$0")/workload.sh"
 needs git

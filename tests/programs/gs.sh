@@ -6,9 +6,7 @@
 # packages: ghostscript libgs10
 # modules: libgs gs
 # interval: 8k
-# reason: Debian's libgs has names of its exported functions alone. libgs.so.10+0x302630 fills
-#   Ghostscript's heap. It has less than half of the memory that was allocated, so geiger does not
-#   look at its shape.
+# reason: Debian's libgs has names of its exported functions alone.
 # shellcheck source=tests/programs/workload.sh
 . "$(dirname "$0")/workload.sh"
 needs gs

@@ -242,6 +242,21 @@ TEST_WITH(scene, a_function_with_a_name_is_none_because_a_wrapper_calls_it)
 	CHECK_EQ_STR(found(scene), "");
 }
 
+TEST_WITH(scene, a_tenth_of_the_bytes_is_most_for_a_function_without_a_name)
+{
+	put_many(scene->made, "main>use%d>[/lib/libdb.so]0xa7503>malloc", 10, 100, 10);
+	put_many(scene->made, "main>do%d>my_calloc>malloc", 10, 200, 10);
+	put(scene->made, "main>load>malloc", 9000);
+	CHECK_EQ_STR(found(scene), "libdb.so+0xa7503 ");
+}
+
+TEST_WITH(scene, less_than_a_tenth_is_not)
+{
+	put_many(scene->made, "main>use%d>[/lib/libdb.so]0xa7503>malloc", 10, 100, 0);
+	put(scene->made, "main>load>malloc", 9001);
+	CHECK_EQ_STR(found(scene), "");
+}
+
 TEST_WITH(scene, memory_that_a_fork_inherited_counts_once)
 {
 	put_many(scene->made, "main>use%d>my_alloc>malloc", 10, 100, 0);
