@@ -140,3 +140,9 @@ bool gg_symbol_is_allocator_entry(const char *function, const char *module);
 bool gg_symbol_is_wrapper(const char *function);
 /* Entry `index` of the list of wrappers: its name, and the program that has it; NULL: no more. */
 const char *gg_symbol_wrapper(size_t index, const char **ret_origin);
+
+/*
+ * True for functions that start programs and threads, such as _start and __libc_start_main.
+ * `function` is a short name.
+ */
+bool gg_symbol_is_start_code(const char *function);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_symbol_wrappers - shows which functions count as wrappers of the allocator.
+ * test_symbol_wrappers - shows which functions count as wrappers of the allocator, and which as
+ * start code.
  */
 #include "symbol/symbol.h"
 
@@ -78,4 +79,30 @@ TEST(the_list_is_sorted_and_each_of_its_names_is_found)
 		before = name;
 	}
 	CHECK(before[0] != '\0');
+}
+
+TEST(code_that_starts_programs_and_threads_is_start_code)
+{
+	static const char *const names[] = {
+		"_start",
+		"__libc_start_main",
+		"__libc_start_main_impl",
+		"__libc_start_main@@GLIBC_2.34",
+		"start_thread",
+		"__clone3",
+		"std::rt::lang_start::{{closure}}",
+	};
+
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		CHECK_MSG(gg_symbol_is_start_code(names[i]), "%s", names[i]);
+}
+
+TEST(functions_with_similar_names_are_no_start_code)
+{
+	static const char *const names[] = { "",        "main",          "start",
+		                             "_start2", "clone_tree",    "__libc_start",
+		                             "Restart", "start_threads", "std::rt::panic" };
+
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		CHECK_MSG(!gg_symbol_is_start_code(names[i]), "%s", names[i]);
 }
