@@ -42,10 +42,11 @@ static int print_tree(const struct gg_model *model, const struct gg_query *query
 	status = gg_cli_end_head(&head, status, invocation->error);
 	if (status == 0) {
 		gg_cli_fit_report(&options->common, &invocation->style, &report);
+		report.all_frames = options->common.frames.all_frames;
 		if (options->common.json)
 			gg_report_tree_json(&report, tree, &how, &out);
 		else
-			gg_report_tree_text(&report, tree, &out);
+			gg_report_tree_text(&report, tree, &how, &out);
 		status = gg_cli_print(&out, options->common.no_pager || options->common.json,
 		                      invocation->error);
 	}

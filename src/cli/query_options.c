@@ -81,7 +81,7 @@ const struct gg_option gg_cli_frame_options[] = {
 	{ "hide", 0, GG_OPTION_TEXT, AT(frames.hide), "RE",
 	  "leave functions that match out of stacks" },
 	{ "all-frames", 0, GG_OPTION_FLAG, AT(frames.all_frames), NULL,
-	  "show wrappers of malloc, such as xmalloc" },
+	  "show wrappers such as xmalloc, and library frames" },
 	GG_OPTIONS_END,
 };
 

@@ -38,6 +38,7 @@ struct gg_report {
 	struct gg_style style; /* colors */
 	enum gg_report_head head;
 	bool all_columns; /* also columns that only estimators need */
+	bool all_frames;  /* a tree has a line for each library frame */
 };
 
 void gg_report_text(const struct gg_report *report, struct gg_buf *out);
@@ -49,7 +50,7 @@ void gg_report_largest(const struct gg_report *report, size_t count, struct gg_b
 
 /* Append a tree instead of rows; `result` is unused. */
 void gg_report_tree_text(const struct gg_report *report, const struct gg_tree *tree,
-                         struct gg_buf *out);
+                         const struct gg_tree_options *options, struct gg_buf *out);
 void gg_report_tree_json(const struct gg_report *report, const struct gg_tree *tree,
                          const struct gg_tree_options *options, struct gg_buf *out);
 
