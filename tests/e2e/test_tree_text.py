@@ -26,7 +26,7 @@ def tree(*options, **environment):
 
 
 def parts(line):
-    """(number, name) of a line; the number is "" where the line has none."""
+    """Splits a line into its number, which may be empty, and its name."""
     found = re.match(r" *([\d.]+ \S?i?B)?(?: *[<\d.]+ %)? *(?:[│├└─ ]*)(\S.*)", line)
     return found[1] or "", found[2].replace(" (tree_program)", "")
 
