@@ -325,11 +325,16 @@ export function partOf(profile, query) {
 		),
 	];
 
+	const isAll = hidden === null && focused.length === 0 && owners === null;
+
 	return {
-		holds: (cell) =>
-			!hidden?.[cellNode[cell]] &&
-			focused.every((inside) => inside[cellNode[cell]] === 1) &&
-			(owners === null || owners.isIn[cellOwner[cell]] === 1),
+		// Each selection asks this of each cell.
+		holds: isAll
+			? () => true
+			: (cell) =>
+					!hidden?.[cellNode[cell]] &&
+					focused.every((inside) => inside[cellNode[cell]] === 1) &&
+					(owners === null || owners.isIn[cellOwner[cell]] === 1),
 		exposure: owners?.exposure ?? (Number(profile.meta.exposure_bytes) || 0),
 		// A block belongs to the thread that allocated it, whatever processes held it.
 		ofSome: owners !== null && !owners.isThread,
