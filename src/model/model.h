@@ -93,6 +93,7 @@ struct gg_model_function {
 	bool is_entry;         /* an entry of the allocator or of geiger, which reports leave out */
 	bool is_wrapper;       /* allocates on behalf of its callers */
 	bool is_found_wrapper; /* the stacks show that it is a wrapper; its name did not */
+	bool is_inside_wrapper; /* found, nameless, and called by a wrapper, which rows name */
 };
 
 struct gg_model_line {

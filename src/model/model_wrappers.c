@@ -417,6 +417,7 @@ static int has_many_callers(struct shape_search *search, uint32_t function, size
 /* The functions that a search found; the first of these have been marked in all models. */
 struct shape_finds {
 	uint32_t functions[MOST_CANDIDATES];
+	bool is_inside[MOST_CANDIDATES]; /* a named wrapper calls it */
 	size_t count;
 };
 
@@ -498,8 +499,10 @@ static void search_inside_wrappers(struct shape_search *search, struct shape_fin
 	}
 	for (uint32_t i = 1; i < builder->functions.count; i++)
 		if (!builder->functions.items[i].is_named && !is_known(builder, i) && all[i] > 0 &&
-		    inside[i] >= least_own_share * all[i] && finds->count < MOST_CANDIDATES)
+		    inside[i] >= least_own_share * all[i] && finds->count < MOST_CANDIDATES) {
+			finds->is_inside[finds->count] = true;
 			finds->functions[finds->count++] = i;
+		}
 	memset(all, 0, builder->functions.count * sizeof(*all));
 	memset(inside, 0, builder->functions.count * sizeof(*inside));
 }
@@ -508,7 +511,7 @@ static int search_round(struct shape_search *search, struct shape_finds *finds)
 {
 	int status;
 
-	finds->count = 0;
+	*finds = (struct shape_finds){ 0 };
 	memset(search->is_refused, 0, search->builder->functions.count);
 	gg_map_done(&search->passing);
 	find_sites(search);
@@ -589,12 +592,16 @@ static void mark_in_all(const struct gg_model_builder *from, const struct shape_
 	for (size_t m = 0; m < model_count; m++) {
 		struct gg_model_builder *builder = gg_model_builder_of(models[m]);
 
-		for (uint32_t i = 1; i < builder->functions.count; i++)
-			for (size_t k = 0; k < finds->count; k++)
-				if (!is_known(builder, i) &&
-				    is_same_function(from, finds->functions[k], builder, i))
-					builder->functions.items[i].is_wrapper =
-						builder->functions.items[i].is_found_wrapper = true;
+		for (uint32_t i = 1; i < builder->functions.count; i++) {
+			struct gg_model_function *function = &builder->functions.items[i];
+
+			for (size_t k = 0; k < finds->count && !is_known(builder, i); k++) {
+				if (!is_same_function(from, finds->functions[k], builder, i))
+					continue;
+				function->is_wrapper = function->is_found_wrapper = true;
+				function->is_inside_wrapper = finds->is_inside[k];
+			}
+		}
 	}
 }
 

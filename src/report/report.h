@@ -90,8 +90,8 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json);
 void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure);
 
 /*
- * Appends a sentence about the functions that gg_model_find_wrappers() found.  False: it found
- * none, and there is no sentence.
+ * Appends a sentence about the functions that gg_model_find_wrappers() found, except those that
+ * only named wrappers call.  False: it found none, and there is no sentence.
  */
 bool gg_report_name_found_wrappers(const struct gg_model *model, struct gg_buf *out);
 

@@ -492,7 +492,8 @@ bool gg_report_name_found_wrappers(const struct gg_model *model, struct gg_buf *
 	for (size_t i = 1; i < count; i++) {
 		const struct gg_model_function *function = &model->functions[i];
 
-		if (!function->is_found_wrapper || found++ >= NAMES_SHOWN)
+		if (!function->is_found_wrapper || function->is_inside_wrapper ||
+		    found++ >= NAMES_SHOWN)
 			continue;
 		gg_buf_printf(out, "%s%s", found == 1 ? "self of " : ", ", function->name);
 	}

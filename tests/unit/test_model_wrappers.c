@@ -293,3 +293,21 @@ TEST_WITH(scene, an_address_means_another_function_in_another_build)
 	CHECK_EQ_STR(found_in(scene, 0), "libdb.so+0xa7503 ");
 	CHECK_EQ_STR(found_in(scene, 1), "");
 }
+
+TEST_WITH(scene, functions_inside_named_wrappers_are_told_from_others)
+{
+	const struct gg_model *model;
+	size_t inside = 0;
+
+	put_many(scene->made, "main>use%d>[/lib/libdb.so]xmalloc>[/lib/libdb.so]0x90>malloc", 3,
+	         100, 10);
+	put_many(scene->made, "main>do%d>my_alloc>malloc", 10, 100, 10);
+	CHECK_EQ_STR(found(scene), "my_alloc libdb.so+0x90 ");
+	model = scene->models[0];
+	for (size_t i = 1; i < model->function_count; i++)
+		if (model->functions[i].is_inside_wrapper) {
+			CHECK_EQ_STR(model->functions[i].name, "libdb.so+0x90");
+			inside++;
+		}
+	CHECK(inside == 1);
+}
