@@ -16,7 +16,7 @@
 #include "model/model.h"
 
 struct gg_page_frame {
-	uint32_t name, full, file, line, module, flags;
+	uint32_t name, full, file, line, module, flags, via;
 };
 
 struct gg_page_module {
@@ -33,6 +33,7 @@ struct gg_page_names {
 	GG_ARRAY(struct gg_page_module) modules;
 	uint32_t *frame_of; /* by function; 0: not yet assigned */
 	uint32_t *file_of;  /* by function: the file of its first line that has one */
+	uint32_t *via_of;   /* by function: the hidden function that allocated most for it, or 0 */
 	bool failed;        /* memory ran out */
 };
 

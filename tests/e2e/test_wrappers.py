@@ -6,6 +6,8 @@ GEIGER, WRAPPERS_PROGRAM, WRAPPERS_TEMPLATES: programs.  The sampling interval i
 numbers are exact.
 """
 
+import base64
+import gzip
 import json
 import os
 import shutil
@@ -95,6 +97,21 @@ def check_commands(path):
     holds("exports have all frames", exported, "use9;my_alloc")
     exported = geiger("export", path, "--format", "collapsed", "--output", "-", "--hide-wrappers")
     lacks("unless they are to be hidden", exported, "my_alloc")
+
+
+def check_page(path, folder):
+    """The page's frames name my_alloc, and no frame is my_alloc."""
+    name = f"{folder}/page.html"
+    geiger("html", path, "--quiet", "-o", name)
+    with open(name, encoding="utf-8") as file:
+        packed = file.read().split('id="geiger-data">')[1].split("<")[0]
+    data = json.loads(gzip.decompress(base64.b64decode(packed)))
+    strings, frames = data["strings"], data["frames"]
+    vias = {strings[frame]: strings[via] for frame, via in zip(frames["name"], frames["via"])}
+    equal("the page knows via", {use: vias[use] for use in USES}, dict.fromkeys(USES, "my_alloc"))
+    equal("of others there is none", (vias["main"], vias["load"], "my_alloc" in vias),
+          ("", "", False))
+    check("and has the note", *([] if HINT in data["meta"]["notes"] else data["meta"]["notes"]))
 
 
 def check_diff(plain, few):
@@ -216,6 +233,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="geiger-wrappers-") as folder:
         plain = record(f"{folder}/plain.geiger", PROGRAM, "plain")
         check_plain(plain)
+        check_page(plain, folder)
         check_diff(plain, record(f"{folder}/few.geiger", PROGRAM, "few"))
         check_strings(record(f"{folder}/strings.geiger", PROGRAM, "strings"))
         parser = report(record(f"{folder}/parser.geiger", PROGRAM, "parser"))

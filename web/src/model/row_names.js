@@ -110,11 +110,14 @@ function functionName(profile, frame) {
 	const file = data.strings?.[data.frames?.file?.[frame]] ?? '';
 	const line = data.frames?.line?.[frame];
 	const module = moduleOf(profile, frame);
+	const via = data.strings?.[data.frames?.via?.[frame]];
 
 	return {
 		...plain(
 			names[frame] || '?',
-			[file && (line ? `${file}:${line}` : file), module].filter(Boolean).join(' · '),
+			[file && (line ? `${file}:${line}` : file), module, via && `via ${via}`]
+				.filter(Boolean)
+				.join(' · '),
 		),
 		frame,
 	};

@@ -234,3 +234,16 @@ test('a function named by its address has no file beside its name', () => {
 	assert.equal(name(profile.names.indexOf('main')).detail, 'made');
 	assert.equal(name(profile.names.indexOf('libx.so+0x40')).detail, '');
 });
+
+test('a function says through which hidden wrapper it allocated', () => {
+	const made = structuredClone(data);
+
+	made.strings.push('xmalloc');
+	made.frames.via = made.frames.name.map((_, frame) => (frame === 1 ? made.strings.length - 1 : 0));
+	const name = rowNamer(makeProfile(made), 'function');
+
+	assert.match(name(1).detail, / · via xmalloc$/);
+	assert.doesNotMatch(name(2).detail, /via/);
+	delete made.frames.via; // data of an earlier version
+	assert.doesNotMatch(rowNamer(makeProfile(made), 'function')(1).detail, /via/);
+});
