@@ -163,3 +163,33 @@ test('a window can be zoomed to, also at 400 pixels', async () => {
 	assert.ok(Math.abs((await box()).width - before.width) < 2);
 	await tab.close();
 });
+
+test('two fingers zoom the axis at their middle, and choose no window', async () => {
+	const context = await browser.newContext({
+		viewport: { width: 400, height: 800 },
+		hasTouch: true,
+		isMobile: true,
+	});
+	const page = await context.newPage();
+
+	await page.goto(`file://${made}`);
+	await page.waitForSelector('.brush');
+	const box = await page.locator('.brush').boundingBox();
+	const session = await context.newCDPSession(page);
+	const at = (share, id) => ({ x: box.x + box.width * share, y: box.y + box.height / 3, id });
+	const touch = (type, touchPoints) =>
+		session.send('Input.dispatchTouchEvent', { type, touchPoints });
+
+	await touch('touchStart', [at(0.45, 0)]);
+	await touch('touchStart', [at(0.45, 0), at(0.55, 1)]);
+	for (let i = 1; i <= 5; i++)
+		await touch('touchMove', [at(0.45 - 0.03 * i, 0), at(0.55 + 0.03 * i, 1)]);
+	await touch('touchEnd', []);
+	await settle(page);
+	const hash = await page.evaluate(() => location.hash);
+	const [, from, to] = /^#shownFrom=([\d.]+)&shownTo=([\d.]+)$/.exec(hash) ?? [];
+
+	assert.ok(Number(to) - Number(from) < 0.6, hash);
+	assert.ok(Math.abs((Number(from) + Number(to)) / 2 - 0.58) < 0.1, hash);
+	await context.close();
+});
