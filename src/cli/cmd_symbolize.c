@@ -10,11 +10,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
 #include "cli/progress_line.h"
+#include "model/model.h"
 #include "record/regions/unfinished_profiles.h"
 #include "record/symbols/symbolize.h"
+#include "report/symbol_hint.h"
 
 struct symbolize_options {
 	const char *sysroot, *debug_dir;
@@ -55,6 +58,30 @@ static int symbolize(struct gg_profile *profile, const struct symbolize_options 
 	return status;
 }
 
+/* Prints what would name the functions that still have no name. */
+static void print_hint(struct gg_profile *profile)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_model *model;
+
+	if (gg_model_load(&model, &profile, 1, NULL, NULL) < 0)
+		return;
+	gg_symbol_hint_append(model, NULL, &text);
+	if (text.length > 0)
+		printf("names are missing %s\n", GG_PRINTABLE(gg_buf_text(&text)));
+	gg_model_free(model);
+}
+
+static void print_result(const struct gg_symbolize_result *result)
+{
+	printf("%" PRIu64 " of %" PRIu64 " frames have names", result->named_count,
+	       result->frame_count);
+	if (result->bounded_count > 0)
+		printf(", %" PRIu64 " the address of their function", result->bounded_count);
+	printf("; modules looked at: %u, with new names: %u\n", result->module_count,
+	       result->improved_count);
+}
+
 static int run_symbolize(struct gg_invocation *invocation)
 {
 	struct gg_symbolize_result result;
@@ -75,20 +102,15 @@ static int run_symbolize(struct gg_invocation *invocation)
 		status = gg_unfinished_profile_end(profile, false, invocation->error);
 	if (status == 0)
 		status = symbolize(profile, invocation->options, &result, invocation->error);
-	gg_profile_close(profile);
-	if (status < 0)
-		return status;
-	if (result.frame_count == 0) {
+	if (status == 0 && result.frame_count == 0) {
 		printf("nothing to look up: no frame is without functions and lines\n");
-		return 0;
+	} else if (status == 0) {
+		print_result(&result);
+		if (result.named_count < result.frame_count)
+			print_hint(profile);
 	}
-	printf("%" PRIu64 " of %" PRIu64 " frames have names", result.named_count,
-	       result.frame_count);
-	if (result.bounded_count > 0)
-		printf(", %" PRIu64 " the address of their function", result.bounded_count);
-	printf("; modules looked at: %u, with new names: %u\n", result.module_count,
-	       result.improved_count);
-	return 0;
+	gg_profile_close(profile);
+	return status;
 }
 
 const struct gg_command gg_command_symbolize = {

@@ -226,6 +226,7 @@ TEST(functions_named_by_address_get_their_names_when_the_symbols_are_there)
 		CHECK_EQ_DOUBLE(recording_number(&r, STRIPPED_COUNT), frames);
 		symbolize(&r, "--offline");
 		CHECK_CONTAINS(gg_buf_text(&r.child.out), " the address of their function;");
+		CHECK_CONTAINS(gg_buf_text(&r.child.out), "names are missing in stripped: ");
 		CHECK(recording_number(&r, STRIPPED_COUNT) < frames);
 		snprintf(bounds, sizeof(bounds), "%s", recording_text(&r, STRIPPED_NAMES));
 		CHECK(bounds[0] != '\0');
@@ -239,6 +240,7 @@ TEST(functions_named_by_address_get_their_names_when_the_symbols_are_there)
 		CHECK_EQ_I64(system(command), 0); // NOLINT
 		symbolize(&r, "--offline");
 		CHECK_EQ_DOUBLE(recording_number(&r, NAMED), 1);
+		CHECK(strstr(gg_buf_text(&r.child.out), "names are missing in stripped") == NULL);
 		CHECK(strstr(recording_text(&r, STRIPPED_NAMES), "stripped+0x") == NULL);
 		unlink(path);
 	}
