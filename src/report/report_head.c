@@ -114,48 +114,85 @@ static void append_reading(const struct gg_resident *resident, struct gg_buf *ou
 		gg_buf_printf(out, ", of %zu processes", resident->process_count);
 }
 
-static void append_part(const struct gg_report *report, const char *name, double bytes,
-                        struct gg_buf *out)
+/* The parts of RSS, in lines that break between parts. */
+struct parts {
+	const struct gg_report *report;
+	struct gg_buf *out;
+	size_t column; /* cells of the line; 0: nothing is printed */
+};
+
+static void append_part(struct parts *parts, const char *text)
 {
-	if (bytes < 0)
-		return;
-	gg_buf_printf(out, ", %s ", name);
-	gg_figure_append_number(&report->figures, bytes, GG_BYTES, out);
+	size_t length = gg_screen_text_length(text);
+
+	if (parts->column > 0 && parts->column + 3 + length > parts->report->width) {
+		gg_buf_append_text(parts->out, ",");
+		gg_screen_text_break(parts->out, 4);
+		parts->column = 4;
+	} else {
+		gg_buf_append_text(parts->out, parts->column > 0 ? ", " : "  ");
+		parts->column += 2;
+	}
+	gg_buf_append_text(parts->out, text);
+	parts->column += length;
 }
 
-/* Appends a paragraph with the parts of RSS, and the rest. */
+/* Appends "slack 31.7 MiB"; a negative number is not known. */
+static void append_bytes(struct parts *parts, const char *name, double bytes)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (bytes < 0)
+		return;
+	gg_buf_printf(&text, "%s ", name);
+	gg_figure_append_number(&parts->report->figures, bytes, GG_BYTES, &text);
+	append_part(parts, gg_buf_text(&text));
+}
+
+static void append_live_then(struct parts *parts)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	gg_buf_append_text(&text, "= live heap ");
+	append_tally(parts->report, &parts->report->summary->live_then, GG_BYTES, 0, &text);
+	append_part(parts, gg_buf_text(&text));
+}
+
+static void append_rest(struct parts *parts, double rest)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (isnan(rest))
+		return;
+	gg_buf_append_text(&text, "the rest ");
+	gg_figure_append_number(&parts->report->figures, rest, GG_BYTES, &text);
+	gg_buf_printf(&text, " (%s)", remark_on_rest(parts->report, rest));
+	append_part(parts, gg_buf_text(&text));
+}
+
+/* Appends the parts of RSS, and the rest. */
 static void append_parts(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_report_summary *summary = report->summary;
 	const struct gg_resident *resident = &summary->resident;
-	double rest = gg_report_summary_rest(summary);
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct parts parts = { .report = report, .out = out };
 
 	if (summary->has_rest) {
-		gg_buf_append_text(&text, "= live heap ");
-		append_tally(report, &summary->live_then, GG_BYTES, 0, &text);
-		append_part(report, "slack", summary->slack_bytes, &text);
-		append_part(report, "stacks", resident->stack, &text);
-		append_part(report, "files", resident->file, &text);
-		append_part(report, "geiger itself", resident->geiger, &text);
-		if (!isnan(rest)) {
-			gg_buf_append_text(&text, ", the rest ");
-			gg_figure_append_number(&report->figures, rest, GG_BYTES, &text);
-			gg_buf_printf(&text, " (%s)", remark_on_rest(report, rest));
-		}
-	} else if (resident->geiger >= 0) {
-		gg_buf_append_text(&text, "including geiger itself ");
-		gg_figure_append_number(&report->figures, resident->geiger, GG_BYTES, &text);
+		append_live_then(&parts);
+		append_bytes(&parts, "slack", summary->slack_bytes);
+		append_bytes(&parts, "stacks", resident->stack);
+		append_bytes(&parts, "files", resident->file);
+		append_bytes(&parts, "geiger itself", resident->geiger);
+		append_rest(&parts, gg_report_summary_rest(summary));
+	} else {
+		append_bytes(&parts, "including geiger itself", resident->geiger);
 	}
 	if (resident->is_upper_bound || resident->is_proportional)
-		gg_buf_printf(&text, "%spages that processes share count %s",
-		              text.length > 0 ? "; " : "",
-		              resident->is_proportional ? "once" : "in each of them");
-	if (text.length == 0)
-		return;
-	gg_buf_append_text(out, "  ");
-	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width - 2,
-	                                report->figures.ascii);
+		append_part(&parts, resident->is_proportional
+		                            ? "pages that processes share count once"
+		                            : "pages that processes share count in each of them");
+	if (parts.column > 0)
+		gg_buf_append_text(out, "\n");
 }
 
 /* Appends "highest 341.0 MiB of one process": the kernel's maximum. */

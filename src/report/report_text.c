@@ -319,28 +319,64 @@ static void append_stack(const struct gg_report *report, const struct columns *c
 		              count - STACK_FRAMES_SHOWN);
 }
 
-/* True if two of the lines have files of one name in different folders. */
-static bool has_namesake(const struct gg_report *report, const char *file)
+/* Sorts files by their base names, then by their paths; rows without a file come first. */
+static int compare_files(const void *a, const void *b)
+{
+	const char *left = *(const char *const *)a, *right = *(const char *const *)b;
+	int order;
+
+	if (left == NULL || right == NULL)
+		return (left != NULL) - (right != NULL);
+	order = strcmp(gg_path_base(left), gg_path_base(right));
+	return order != 0 ? order : strcmp(left, right);
+}
+
+/* The files of all rows, sorted; NULL: out of memory, or rows have no files. */
+static const char **sort_files(const struct gg_report *report)
 {
 	const struct gg_query_result *result = report->result;
+	size_t count = shown_count(report);
+	const char **files;
 
-	for (size_t i = 0; i < shown_count(report); i++) {
-		const char *other = report->model->lines[result->rows[i].key].file;
+	if (result->query.by != GG_BY_LINE)
+		return NULL;
+	files = calloc(count + 1, sizeof(*files));
+	for (size_t i = 0; i < count && files != NULL; i++)
+		files[i] = report->model->lines[result->rows[i].key].file;
+	if (files != NULL)
+		qsort(files, count, sizeof(*files), compare_files);
+	return files;
+}
 
-		if (other != NULL && strcmp(other, file) != 0 &&
-		    strcmp(gg_path_base(other), gg_path_base(file)) == 0)
-			return true;
+/* True if two sorted files around this one have its base name and other folders. */
+static bool has_namesake(const char *const *files, size_t count, const char *file)
+{
+	size_t low = 0, high = count;
+	const char *base = gg_path_base(file);
+
+	while (low < high) { /* the first file that is not before this one */
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_files(&files[middle], &file) < 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return false;
+	if (low > 0 && files[low - 1] != NULL && strcmp(gg_path_base(files[low - 1]), base) == 0)
+		return true;
+	while (low < count && strcmp(files[low], file) == 0)
+		low++;
+	return low < count && strcmp(gg_path_base(files[low]), base) == 0;
 }
 
 /* Appends "unique_ptr.h:1065 make_unique"; the whole path if the base name is ambiguous. */
-static void append_line_name(const struct gg_report *report, uint32_t key, struct gg_buf *out)
+static void append_line_name(const struct gg_report *report, const char *const *files, uint32_t key,
+                             struct gg_buf *out)
 {
 	const struct gg_model_line *line = &report->model->lines[key];
+	bool is_ambiguous = files != NULL && has_namesake(files, shown_count(report), line->file);
 
-	gg_buf_append_text(out, has_namesake(report, line->file) ? line->file
-	                                                         : gg_path_base(line->file));
+	gg_buf_append_text(out, is_ambiguous ? line->file : gg_path_base(line->file));
 	if (line->line != 0)
 		gg_buf_printf(out, ":%u", line->line);
 	gg_buf_printf(out, " %s", report->model->functions[line->function].name);
@@ -364,6 +400,7 @@ static void find_names(const struct gg_report *report, struct columns *columns)
 {
 	const struct gg_query_result *result = report->result;
 	size_t count = shown_count(report), at = 0;
+	const char **files;
 
 	if (result->query.by == GG_BY_STACK)
 		return;
@@ -371,15 +408,17 @@ static void find_names(const struct gg_report *report, struct columns *columns)
 	if (columns->names == NULL)
 		return;
 	columns->others = columns->names + count;
+	files = sort_files(report);
 	for (size_t i = 0; i < count; i++) {
 		const struct gg_query_row *row = &result->rows[i];
 
 		if (has_file(report, row))
-			append_line_name(report, row->key, &columns->labels);
+			append_line_name(report, files, row->key, &columns->labels);
 		else
 			gg_query_row_label(report->model, result, row, &columns->labels);
 		gg_buf_append(&columns->labels, "", 1);
 	}
+	free(files);
 	for (size_t i = 0; i < count && !columns->labels.failed; i++) {
 		columns->names[i] = columns->labels.data + at;
 		at += strlen(columns->names[i]) + 1;

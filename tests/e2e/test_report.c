@@ -140,6 +140,44 @@ TEST(the_rest_of_rss_may_be_negative_by_chance)
 	CHECK_CONTAINS(rest("60000000"), "-47.2 MiB (negative: some live memory is");
 }
 
+TEST(files_of_one_name_have_their_paths_and_others_do_not)
+{
+	const char *text = shell(
+		"cp made.geiger other && python3 -c 'import sqlite3; c = "
+		"sqlite3.connect(\"other\"); c.execute(\"update symbol set file = "
+		"(case file when ? then ? || function else ? end) || ? || file where file in (?, ?)\", "
+		"(\"parse.c\", \"/\", \"/src\", \"/\", \"parse.c\", \"main.c\")); c.commit()' && "
+		"\"$GEIGER\" report other --by line --no-head",
+		0);
+
+	CHECK_CONTAINS(text, " main.c:40 main\n");
+	CHECK_CONTAINS(text, " /parse_document/parse.c:77 parse_document\n");
+	CHECK_CONTAINS(text, " /parse_node/parse.c:31 parse_node\n");
+}
+
+/* Reports with --no-head begin with titles of columns and end with a row. */
+TEST(without_a_head_there_are_rows_alone)
+{
+	static const char *const lines[] = { "report made.geiger", "tree made.geiger",
+		                             "leaks made.geiger", "timeline made.geiger",
+		                             "diff made.geiger made.geiger" };
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char line[256];
+		const char *text;
+
+		snprintf(line, sizeof(line), "\"$GEIGER\" %s --no-head", lines[i]);
+		text = shell(line, 0);
+		CHECK_MSG(text[0] != '\n' && strstr(text, "note: ") == NULL &&
+		                  strstr(text, "\n\n\n") == NULL &&
+		                  strstr(text, "made --by test\n") == NULL &&
+		                  strstr(text, "confidence") == NULL,
+		          "%s: %s", lines[i], text);
+		snprintf(line, sizeof(line), "\"$GEIGER\" %s --head", lines[i]);
+		CHECK_CONTAINS(shell(line, 0), "1.16 s");
+	}
+}
+
 TEST(where_no_process_was_recorded_nothing_is_known)
 {
 	const char *text;
