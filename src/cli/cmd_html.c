@@ -107,6 +107,7 @@ static int write_page(const struct gg_invocation *invocation, const struct gg_mo
 {
 	const struct html_options *options = invocation->options;
 	struct gg_page_summary summary = { 0 };
+	struct gg_progress_line line;
 	struct gg_page_options page = {
 		.title = gg_path_base(invocation->operands[0]),
 		.before_title = options->diff != NULL ? gg_path_base(options->diff) : NULL,
@@ -114,18 +115,21 @@ static int write_page(const struct gg_invocation *invocation, const struct gg_mo
 		.most_bytes = data_bytes(options->max_bytes),
 		.normalized_by = options->normalize,
 		.summary = &summary,
+		.progress = &line.progress,
 	};
 	GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_query query;
 	int status = 0;
 
+	gg_progress_line_init(&line);
 	gg_query_init(&query);
 	if (before != NULL)
 		status = gg_normalize_find(before, model, &query, options->normalize,
 		                           "html: --normalize", &page.scale, invocation->error);
 	if (status == 0)
 		status = gg_page_data(model, before, &page, &packed, invocation->error);
+	gg_progress_line_end(&line);
 	if (status == 0)
 		status = gg_page_html(&packed, &out, invocation->error);
 	if (status == 0)

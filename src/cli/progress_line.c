@@ -26,17 +26,20 @@ void gg_progress_line_forbid(void)
 	is_forbidden = true;
 }
 
-/* Appends "40 %", or without a total "12", "12.3 k", "12.3 M". */
-static void print_amount(FILE *out, uint64_t done, uint64_t total)
+enum { AMOUNT_MAX = 32 };
+
+/* Formats "40 %", or without a total "12", "12.3 k", "12.3 M". */
+static const char *format_amount(uint64_t done, uint64_t total, char amount[AMOUNT_MAX])
 {
 	if (total > 0)
-		fprintf(out, "%.0f %%",
-		        100 * (double)(done < total ? done : total) / (double)total);
+		snprintf(amount, AMOUNT_MAX, "%.0f %%",
+		         100 * (double)(done < total ? done : total) / (double)total);
 	else if (done < 10000)
-		fprintf(out, "%d", (int)done);
+		snprintf(amount, AMOUNT_MAX, "%d", (int)done);
 	else
-		fprintf(out, "%.1f %c", (double)done / (done < 1000000 ? 1e3 : 1e6),
-		        done < 1000000 ? 'k' : 'M');
+		snprintf(amount, AMOUNT_MAX, "%.1f %c", (double)done / (done < 1000000 ? 1e3 : 1e6),
+		         done < 1000000 ? 'k' : 'M');
+	return amount;
 }
 
 /* Notes the time of the first report.  False: another line is there. */
@@ -53,6 +56,7 @@ static bool begin(struct gg_progress_line *line)
 static void report(void *context, uint64_t done, uint64_t total, const char *what)
 {
 	struct gg_progress_line *line = context;
+	char text[120], amount[AMOUNT_MAX];
 	uint64_t now_ns;
 
 	if (line->out == NULL || !begin(line))
@@ -62,10 +66,10 @@ static void report(void *context, uint64_t done, uint64_t total, const char *wha
 		return;
 	line->next_ns = now_ns + (line->after_ns < CHANGE_NS ? line->after_ns : CHANGE_NS);
 	line->is_shown = true;
-	fprintf(line->out, "\rgeiger: %s ... ", what);
-	print_amount(line->out, done, total);
-	/* Erases what is left of a longer line. */
-	fputs("\033[K", line->out);
+	/* One write does not flicker.  The last characters erase the rest of a longer line. */
+	snprintf(text, sizeof(text), "\rgeiger: %.60s ... %s\033[K", what,
+	         format_amount(done, total, amount));
+	fputs(text, line->out);
 	fflush(line->out);
 }
 

@@ -28,6 +28,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "model/model.h"
 
 /*
@@ -65,7 +66,8 @@ struct gg_page_options {
 	 * "format=pprof".  NULL: no server does.
 	 */
 	const char *exports;
-	struct gg_page_summary *summary; /* filled in unless it is NULL */
+	struct gg_page_summary *summary;    /* filled in unless it is NULL */
+	const struct gg_progress *progress; /* gets percent of the work; NULL: nobody */
 	/* For a comparison: */
 	const char *before_title;
 	double scale;              /* factor for `before`; 0 means 1 */

@@ -153,12 +153,16 @@ static void write_times(const struct gg_page_run *run, struct gg_json *json)
 /* Writes the members that do not depend on the detail, each followed by a comma. */
 static int write_fixed(struct gg_page_run *run, struct gg_json *json)
 {
-	int status = gg_page_meta_write(run, json);
+	int status;
 
+	gg_page_report_progress(run, 5);
+	status = gg_page_meta_write(run, json);
+	gg_page_report_progress(run, 15);
 	if (status == 0)
 		status = gg_page_series_write(run, json);
 	if (status == 0)
 		status = gg_page_tables_write(run, json);
+	gg_page_report_progress(run, 55);
 	if (status == 0)
 		status = gg_page_leaks_write(run, json);
 	if (status == 0)
@@ -293,6 +297,7 @@ static int fit(struct gg_page_run *run, const struct page_trees *trees, const st
 	for (size_t i = 0; status == -E2BIG && i < GG_COUNT(details); i++) {
 		bool is_last = i + 1 == GG_COUNT(details);
 
+		gg_page_report_progress(run, 70 + 30 * i / GG_COUNT(details));
 		run->detail = details[i];
 		run->excess = 0;
 		status = most == 0 || is_last
@@ -326,11 +331,14 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 	GG_CLEANUP(gg_buf_done) struct gg_buf fixed = { 0 };
 	struct page_trees trees = { 0 };
 	size_t fixed_bytes = 0;
-	int status = gg_page_collect(&run);
+	int status;
 
+	gg_page_report_progress(&run, 0);
+	status = gg_page_collect(&run);
 	gg_page_find_peak(&run);
 	if (status == 0)
 		status = begin(&run, options->most_bytes, &fixed, &fixed_bytes);
+	gg_page_report_progress(&run, 60);
 	if (status == 0)
 		status = gg_page_whole_build(&run, &trees.whole);
 	if (status == 0)

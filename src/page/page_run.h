@@ -93,3 +93,9 @@ GG_MUST_CHECK static inline int gg_page_out_of_memory(struct gg_page_run *run)
 {
 	return gg_error_memory(run->error, "page");
 }
+
+/* Reports about how much of the page is there, in percent. */
+static inline void gg_page_report_progress(const struct gg_page_run *run, uint64_t percent)
+{
+	gg_progress_report(run->options->progress, percent, 100, "computing the page");
+}

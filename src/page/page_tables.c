@@ -349,8 +349,10 @@ int gg_page_tables_write(struct gg_page_run *run, struct gg_json *json)
 	int status = 0;
 
 	gg_json_open(json, "tables", '{');
-	for (size_t i = 0; i < GG_COUNT(groupings) && status == 0; i++)
+	for (size_t i = 0; i < GG_COUNT(groupings) && status == 0; i++) {
+		gg_page_report_progress(run, 20 + 35 * i / GG_COUNT(groupings));
 		status = write_table(run, &groupings[i], NULL, json);
+	}
 	if (status == 0)
 		status = write_labels(run, json);
 	gg_json_close(json);

@@ -98,7 +98,7 @@ def reports():
         same(command, shows(command, ["reading samples"], command, "golden.geiger"))
         in_a_pipe(command, command, "golden.geiger")
     same("diff", shows("diff", ["reading samples"], "diff", "golden.geiger", "golden.geiger"))
-    same("html", shows("html", ["reading samples"], "html", "golden.geiger", "-o", "page.html"))
+    same("html", shows("html", ["reading samples", "computing the page"], "html", "golden.geiger", "-o", "page.html"))
     quiet("html", "html", "-q", "golden.geiger", "-o", "page.html")
     same("export", shows("export", ["reading samples", "exporting"], "export", "golden.geiger", "-o", "out.pb.gz"))
     check("a_terminal_that_cannot_erase_gets_no_lines",
