@@ -198,6 +198,26 @@ differences_are_those_of_the_command() {
 		grep -qx made.geiger
 }
 
+# differs_as QUERY OPTION... - a request with that query has the rows of the command.
+differs_as() {
+	local rows='sorted((row["label"], row.get("via")) for row in data["rows"])'
+	"$geiger" diff "$scratch/folder/made.geiger" "$scratch/folder/made.geiger" --all --json "${@:2}" |
+		value_of "$rows" >"$scratch/wanted"
+	ask "/diff?before=made.geiger&profile=made.geiger&all=1&$1" | value_of "$rows" |
+		cmp - "$scratch/wanted"
+}
+
+differences_have_the_frames_that_a_request_selects() {
+	differs_as mine=0 && cp "$scratch/wanted" "$scratch/default" &&
+		differs_as all_frames=1 --all-frames && ! cmp -s "$scratch/wanted" "$scratch/default" &&
+		differs_as hide=parse_document --hide parse_document &&
+		! cmp -s "$scratch/wanted" "$scratch/default" &&
+		differs_as module=libstdc --module libstdc && grep -q 'no frame of libstdc' "$scratch/wanted" &&
+		differs_as mine=1 --mine &&
+		ask "/diff?before=made.geiger&profile=made.geiger&mine=1&module=made" -o /dev/null \
+			-w '%{http_code}' | grep -qx 400
+}
+
 # Heads that never end, more than the server lets in: as any local user may send them.
 slow_heads_lock_nobody_out() {
 	local fds=() fd
@@ -254,6 +274,7 @@ check json_is_plain_for_who_knows_no_gzip plain_json_for_who_knows_no_gzip
 check what_has_not_changed_is_not_sent_again unchanged_is_304
 check exports_are_those_of_the_command exports_are_those_of_the_command
 check differences_are_those_of_the_command differences_are_those_of_the_command
+check differences_have_the_frames_that_a_request_selects differences_have_the_frames_that_a_request_selects
 check heads_that_never_end_lock_nobody_out slow_heads_lock_nobody_out
 check a_port_in_use_is_said a_port_in_use_is_said
 check a_public_address_is_warned_of a_public_address_is_warned_of
