@@ -15,6 +15,8 @@
 #include "page/page.h"
 #include "page/page_columns.h"
 #include "region/fixed.h"
+#include "report/frame_selection.h"
+#include "symbol/symbol.h"
 
 struct text_key {
 	const struct gg_page_names *names;
@@ -97,7 +99,9 @@ static uint32_t enter_frame(struct gg_page_names *names, struct gg_model_functio
 	frame.name = gg_page_string(names, function.name);
 	if (function.full_name != NULL && strcmp(function.full_name, function.name) != 0)
 		frame.full = gg_page_string(names, function.full_name);
-	frame.flags = !function.is_named;
+	frame.flags |= function.is_named ? 0 : GG_PAGE_FRAME_ADDRESS;
+	if (function.is_named && gg_symbol_is_start_code(function.short_name))
+		frame.flags |= GG_PAGE_FRAME_LIBRARY | GG_PAGE_FRAME_START_CODE;
 	number = add_frame(names, &frame);
 	if (gg_map_find(&names->labels, hash, label_is_equal, &key) == GG_MAP_NONE &&
 	    gg_map_insert(&names->labels, hash, number) < 0)
@@ -117,6 +121,7 @@ uint32_t gg_page_frame_of(struct gg_page_names *names, uint32_t function)
 		return *frame_of;
 	of = names->model->functions[function];
 	frame.module = of.module;
+	frame.flags = names->is_own[of.module] ? 0 : GG_PAGE_FRAME_LIBRARY;
 	if (names->via_of[function] != 0)
 		frame.via = gg_page_string(
 			names, names->model->functions[names->via_of[function]].short_name);
@@ -231,9 +236,11 @@ int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model
 	names->frame_of = calloc(functions + 1, sizeof(uint32_t));
 	names->file_of = calloc(functions + 1, sizeof(uint32_t));
 	names->via_of = calloc(functions + 1, sizeof(uint32_t));
+	names->is_own = calloc(model->module_count + 1, sizeof(uint8_t));
 	if (names->frame_of == NULL || names->file_of == NULL || names->via_of == NULL ||
-	    find_vias(names) < 0 || !gg_array_extend(&names->strings, 1))
+	    names->is_own == NULL || find_vias(names) < 0 || !gg_array_extend(&names->strings, 1))
 		return -ENOMEM;
+	gg_frame_selection_own_modules(model, names->is_own);
 	names->strings.items[0] = strdup("");
 	if (names->strings.items[0] == NULL)
 		return -ENOMEM;
@@ -260,6 +267,8 @@ void gg_page_names_done(struct gg_page_names *names)
 	free(names->frame_of);
 	free(names->file_of);
 	free(names->via_of);
+	free(names->is_own);
+
 	gg_map_done(&names->texts);
 	gg_map_done(&names->labels);
 }

@@ -15,6 +15,12 @@
 #include "base/map.h"
 #include "model/model.h"
 
+enum gg_page_frame_flags {
+	GG_PAGE_FRAME_ADDRESS = 1 << 0,    /* the name was made of an address */
+	GG_PAGE_FRAME_LIBRARY = 1 << 1,    /* of a library of the system, or start code */
+	GG_PAGE_FRAME_START_CODE = 1 << 2, /* starts the program or a thread */
+};
+
 struct gg_page_frame {
 	uint32_t name, full, file, line, module, flags, via;
 };
@@ -34,6 +40,7 @@ struct gg_page_names {
 	uint32_t *frame_of; /* by function; 0: not yet assigned */
 	uint32_t *file_of;  /* by function: the file of its first line that has one */
 	uint32_t *via_of;   /* by function: the hidden function that allocated most for it, or 0 */
+	uint8_t *is_own;    /* by module of the model: it belongs to the program's own code */
 	bool failed;        /* memory ran out */
 };
 

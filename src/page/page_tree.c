@@ -36,6 +36,7 @@ struct whole_node {
 	uint32_t first, next; /* the children that stay, and the siblings */
 	uint32_t dropped;     /* the number of folded children */
 	uint32_t number;      /* its number in the page */
+	uint32_t via;         /* a hidden function through which it allocated; 0: none */
 };
 
 /* The whole tree.  It is built once, and folded as often as needed. */
@@ -148,6 +149,19 @@ static void add_pick(struct gg_page_whole *whole, const struct gg_page_pick *pic
 	}
 }
 
+/* Returns the node of a top.  UINT32_MAX: memory ran out. */
+static uint32_t node_of_top(struct gg_page_whole *whole, uint32_t top)
+{
+	const uint32_t *vias = whole->run->model->stack_vias;
+	uint32_t node = whole->node_of[top];
+
+	if (node == UINT32_MAX)
+		node = whole->node_of[top] = node_of(whole, top);
+	if (node != UINT32_MAX && vias != NULL && whole->nodes.items[node].via == 0)
+		whole->nodes.items[node].via = vias[top];
+	return node;
+}
+
 static int build_whole(struct gg_page_whole *whole)
 {
 	struct gg_page_run *run = whole->run;
@@ -158,23 +172,15 @@ static int build_whole(struct gg_page_whole *whole)
 		return -ENOMEM;
 	memset(whole->node_of, 0xff, (stacks + 1) * sizeof(uint32_t));
 	for (size_t i = 0; i < run->pick_count; i++) {
-		uint32_t top = run->picks[i].top;
-		uint32_t node = whole->node_of[top];
+		uint32_t node = node_of_top(whole, run->picks[i].top);
 
-		if (node == UINT32_MAX)
-			node = whole->node_of[top] = node_of(whole, top);
 		if (node == UINT32_MAX)
 			return -ENOMEM;
 		add_pick(whole, &run->picks[i], node);
 	}
-	for (size_t i = 0; i < run->held_count; i++) { /* held parts are in no sum */
-		uint32_t top = run->held[i].top;
-
-		if (whole->node_of[top] == UINT32_MAX)
-			whole->node_of[top] = node_of(whole, top);
-		if (whole->node_of[top] == UINT32_MAX)
+	for (size_t i = 0; i < run->held_count; i++) /* held parts are in no sum */
+		if (node_of_top(whole, run->held[i].top) == UINT32_MAX)
 			return -ENOMEM;
-	}
 	return 0;
 }
 
@@ -302,6 +308,8 @@ static void lay_out(struct gg_page_whole *whole, bool with_names, struct gg_page
 			.frame = at == 0      ? 0
 			         : with_names ? gg_page_frame_of(names, node->function)
 			                      : node->function,
+			.via = node->via != 0 && with_names ? gg_page_frame_of(names, node->via)
+			                                    : node->via,
 			.light = whole->selfs[at],
 		};
 		if (node->dropped > 0)
@@ -416,9 +424,15 @@ void gg_page_tree_done(struct gg_page_tree *tree)
 
 void gg_page_tree_write(const struct gg_page_tree *tree, struct gg_json *json)
 {
+	bool has_via = false;
+
 	gg_json_open(json, "nodes", '{');
 	GG_PAGE_INTEGERS(json, "depth", tree->nodes, tree->node_count, depth);
 	GG_PAGE_INTEGERS(json, "frame", tree->nodes, tree->node_count, frame);
 	GG_PAGE_INTEGERS(json, "folded", tree->nodes, tree->node_count, folded);
+	for (size_t i = 0; i < tree->node_count && !has_via; i++)
+		has_via = tree->nodes[i].via != 0;
+	if (has_via)
+		GG_PAGE_INTEGERS(json, "via", tree->nodes, tree->node_count, via);
 	gg_json_close(json);
 }

@@ -12,7 +12,8 @@
 
 struct gg_page_node {
 	uint32_t depth, frame, folded;
-	float light; /* the largest share of a total that ends here; 0: folded */
+	uint32_t via; /* frame of a hidden function through which it allocated; 0: none */
+	float light;  /* the largest share of a total that ends here; 0: folded */
 };
 
 /* One path to a node: the lines that call it (page_paths.h). */

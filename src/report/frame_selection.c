@@ -49,9 +49,9 @@ static bool is_executed(const struct gg_model *model, const char *path)
 	return false;
 }
 
-/* Code in no module was made at run time by the program, or its module is not known. */
-static void find_mine(const struct gg_model *model, uint8_t *is_own)
+void gg_frame_selection_own_modules(const struct gg_model *model, uint8_t *is_own)
 {
+	/* Code in no module was made at run time by the program, or its module is not known. */
 	is_own[0] = 1;
 	for (size_t i = 1; i < model->module_count; i++) {
 		const char *path = model->modules[i].path;
@@ -65,7 +65,7 @@ static int choose_modules(const struct gg_frame_selection *frames, const struct 
 {
 	if (frames->mine) {
 		snprintf(name, 256, "[no frame of the program]");
-		find_mine(model, is_own);
+		gg_frame_selection_own_modules(model, is_own);
 		return 0;
 	}
 	snprintf(name, 256, "[no frame of %.200s]", frames->module);

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -31,6 +32,12 @@ struct gg_frame_selection {
 /* Sets the callbacks that recognize the allocator and wrappers; leaves the others. */
 void gg_frame_selection_options(const struct gg_frame_selection *frames,
                                 struct gg_model_options *options);
+
+/*
+ * Sets is_own[m] to 1 for each module m of the program's own code, as .mine selects it, and to 0
+ * for other modules.  `is_own` has model->module_count items.
+ */
+void gg_frame_selection_own_modules(const struct gg_model *model, uint8_t *is_own);
 
 /* -EINVAL if two members exclude each other. */
 GG_MUST_CHECK int gg_frame_selection_check(const struct gg_frame_selection *frames,

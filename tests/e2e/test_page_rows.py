@@ -240,6 +240,39 @@ def check_texts(path, data):
     check("the page writes an estimate and its error as the report does", *problems)
 
 
+def check_library(name, path, data):
+    """Without library frames, self is that of --mine."""
+    metrics = [(metric, unit) for metric in ("live", "peak", "allocated", "freed") for unit in ("bytes", "count")]
+    for by in ("function", "line"):
+        asked = [{"by": by, "state": {"metric": metric, "unit": unit, "hideLibrary": True}} for metric, unit in metrics]
+        done = subprocess.run(["node", str(ROWS)], input=json.dumps({"data": data, "questions": asked}),
+                              check=True, capture_output=True, text=True)
+        problems, moved = [], 0
+        for (metric, unit), answer in zip(metrics, json.loads(done.stdout)):
+            rows = {}
+            for row in answer["rows"]:
+                if row["self"][0] > 0:
+                    rows.setdefault(row["label"], []).append(row)
+            wanted = report(path, by, ("--mine", "--metric", metric, "--unit", unit))
+            for row in wanted["rows"]:
+                if row["self"]["estimate"] == 0:
+                    continue
+                moved += row.get("via") is not None
+                key = page_label(by, row)
+                found = rows.pop(key, [])
+                problems.append(None if len(found) == 1 else f"{metric} {key}: {len(found)} rows")
+                for i, end in enumerate(("estimate", "low", "high")):
+                    problems.append(differs(f"{metric} {key} {end}", found[0]["self"][i] if found else None, row["self"][end]))
+            problems += [f"{metric} {key} is in no row of the report" for key in rows]
+        problems.append(None if moved or name == "rich" else "no row has memory of a library")
+        check(f"{name}: without library frames, rows by {by} are those of --mine", *problems)
+
+
+def page_label(by, row):
+    place = f"{row['file']}:{row['line']} " if by == "line" and row["file"] else ""
+    return place + row["function"]
+
+
 def check_folded(folder):
     """A page that had no room: what is folded is a row, so that rows add up to everything."""
     path = os.path.join(folder, "large.geiger")
@@ -278,8 +311,10 @@ def main():
         made, rich = os.path.join(folder, "made.geiger"), os.path.join(folder, "rich.geiger")
         subprocess.run([os.environ["GOLDEN_PROFILE"], made], check=True)
         subprocess.run([os.environ["PAGE_PROFILE"], "rich", rich], check=True)
-        check_profile("golden", made, ("function", "line", "size", "process"))
+        data = check_profile("golden", made, ("function", "line", "size", "process"))
+        check_library("golden", made, data)
         data = check_profile("rich", rich, (*GROUPINGS, "label:host", "label:a,b<i>%"))
+        check_library("rich", rich, data)
         check_lossy(folder)
         check_temporary(rich, data)
         check_one_process(rich, data)

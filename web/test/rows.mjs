@@ -12,6 +12,7 @@ import { readFileSync } from 'node:fs';
 import { chartPartOf } from '../src/model/chart_part.js';
 import { figureText } from '../src/model/figure.js';
 import { liveSeries } from '../src/model/live_series.js';
+import { withoutLibrary } from '../src/model/library.js';
 import { makeProfile, pathOf } from '../src/model/profile.js';
 import { rowsOf } from '../src/model/rows.js';
 import { select } from '../src/model/select.js';
@@ -46,7 +47,8 @@ const answers = questions.map(({ by, state, edges, figures }) => {
 			figureText({ estimate, low, high: high ?? Infinity }, BYTES));
 	if (edges !== undefined)
 		return chartAt(edges, state);
-	const rows = rowsOf(select(profile, { ...STATE, ...state }), by);
+	const shown = state.hideLibrary ? withoutLibrary(profile) : profile;
+	const rows = rowsOf(select(shown, { ...STATE, ...state }), by);
 
 	return {
 		isWholeRun: rows.isWholeRun,
@@ -54,14 +56,14 @@ const answers = questions.map(({ by, state, edges, figures }) => {
 		rows: Array.from({ length: rows.length }, (_, i) => ({
 			label:
 				by === 'stack'
-					? pathOf(profile, Number(rows.key(i)))
-							.map((frame) => profile.names[frame])
+					? pathOf(shown, Number(rows.key(i)))
+							.map((frame) => shown.names[frame])
 							.join(';')
 					: rows.label(i),
 			detail: rows.detail(i),
 			who: rows.who(i),
 			key: rows.key(i),
-			module: data.strings[data.modules.path[profile.frameModule[rows.frame(i)]]],
+			module: data.strings[data.modules.path[shown.frameModule[rows.frame(i)]]],
 			samples: rows.samples(i, 'total'),
 			self: finite(rows.figure(i, 'self')),
 			total: finite(rows.figure(i, 'total')),

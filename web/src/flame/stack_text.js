@@ -31,6 +31,24 @@ export function selfText(tree, node) {
 }
 
 /**
+ * Names the hidden function that allocated for a node; "" if no function is hidden.
+ *
+ * @param {CallTree} tree
+ * @param {CallNode} node
+ */
+export function viaText(tree, node) {
+	const { profile, self } = tree.selection;
+	let heaviest = 0;
+
+	if (tree.isUp && node.depth !== 1)
+		return '';
+	for (const [first] of tree.isUp ? runsOf(tree, node) : selfRunsOf(tree, node))
+		if (profile.via[first] !== 0 && self[first] > self[heaviest])
+			heaviest = first;
+	return heaviest === 0 ? '' : profile.names[profile.via[heaviest]];
+}
+
+/**
  * @param {CallTree} tree
  * @param {(readonly [number, number])[]} runs
  * @param {boolean} discovered

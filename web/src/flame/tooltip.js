@@ -4,7 +4,7 @@
 
 import { hasFewSamples } from '../model/select.js';
 import { element, fill } from '../shell/dom.js';
-import { describe, selfText, shareText, totalText } from './stack_text.js';
+import { describe, selfText, shareText, totalText, viaText } from './stack_text.js';
 
 /** @typedef {import('../model/tree.js').CallTree} CallTree */
 /** @typedef {import('../model/tree.js').CallNode} CallNode */
@@ -58,6 +58,7 @@ function rest() {
 function lines(tree, node) {
 	const { name, where } = describe(tree, node);
 	const self = selfText(tree, node);
+	const via = viaText(tree, node);
 
 	return [
 		element('div', { class: 'name' }, name),
@@ -68,6 +69,7 @@ function lines(tree, node) {
 			element('span', { class: 'soft' }, ` · ${shareText(tree, node)}`),
 		),
 		self && element('div', { class: 'soft' }, `itself ${self}`),
+		via && element('div', { class: 'soft' }, `via ${via}`),
 		hasFewSamples(node.value, node.variance, node.samples) &&
 			element('div', { class: 'warn' }, 'rests on few samples'),
 		where && element('div', { class: 'soft' }, where),

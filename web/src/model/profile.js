@@ -29,6 +29,8 @@
  * @property {Uint32Array} parent    also 0 for the root
  * @property {Uint32Array} end       one past the last node of its subtree
  * @property {Uint32Array} folded    how many functions the node stands for; 0: it is one function
+ * @property {Uint32Array} via      the function through which what ends there was allocated, which
+ *                                   is hidden; 0: none
  * @property {number} cellCount
  * @property {Uint32Array} cellNode
  * @property {Uint32Array} cellClass
@@ -179,6 +181,7 @@ export function makeProfile(data) {
 		parent,
 		end,
 		folded: numbers(column(data.nodes, 'folded', nodeCount), 2 ** 32),
+		via: numbers(column(data.nodes, 'via', nodeCount), frameCount),
 		cellCount: cellCount + heldCount,
 		...cells,
 		cellOwner: numbers(cells.cellOwner, ownerCount),

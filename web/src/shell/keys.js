@@ -9,6 +9,7 @@ export const KEYS = [
 	['m', 'next metric'],
 	['u', 'bytes or allocations'],
 	['d', 'dark, light, as the system'],
+	['l', 'hide library frames, or show them'],
 	['1 … 9', 'views'],
 	['p', 'pause a live recording'],
 	['?', 'this help'],

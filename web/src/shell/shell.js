@@ -11,6 +11,7 @@ import { makeDownload } from './download.js';
 import { drawFacts, drawNotes, drawTitle } from './header.js';
 import { makeHelp } from './help.js';
 import { isTyping } from './keys.js';
+import { toggleLibrary } from './library_switch.js';
 import { stateFrom } from './defaults.js';
 import { DEFAULTS, writeState } from './state.js';
 import { drawSelectionLine } from './selection_line.js';
@@ -31,6 +32,7 @@ const STEPS = [
 	'only',
 	'without',
 	'who',
+	'hideLibrary',
 	'inverted',
 	'zoom',
 	'sandwich',
@@ -239,6 +241,8 @@ function pageKey(event, store, { help, search, live }) {
 	case 'd':
 		nextTheme(store);
 		return true;
+	case 'l':
+		return toggleLibrary(store);
 	case 'u':
 		if (!ignoresChoice(viewsOf(store), store, 'unit'))
 			store.set({ unit: state.unit === 'bytes' ? 'count' : 'bytes' });

@@ -24,6 +24,7 @@
  *                                  left out
  * @property {string} who           only this process ("4711"), thread ("4711/4712") or label
  *                                  ("label:host=web-1"); "": all
+ * @property {boolean} hideLibrary  library frames are left out of stacks (model/library.js)
  * @property {number} within        the longest life of what is temporary, ns
  * @property {Theme} theme
  * @property {boolean} inverted     flame: callers on top, from the allocating function on
@@ -74,6 +75,7 @@ export const DEFAULTS = Object.freeze({
 	only: [],
 	without: [],
 	who: '',
+	hideLibrary: false,
 	within: 1e6,
 	theme: 'auto',
 	inverted: false,

@@ -9,6 +9,7 @@
 //
 // The store uses no document; shell.js keeps the URL.  State is replaced, never modified.
 
+import { withoutLibrary } from '../model/library.js';
 import { select } from '../model/select.js';
 import { DEFAULTS } from './state.js';
 
@@ -50,7 +51,8 @@ export class Store {
 	 * @param {Profile | null} [before] what it is compared with
 	 */
 	constructor(profile, state, before = null) {
-		this.profile = profile;
+		/** With all frames. */
+		this.whole = profile;
 		this.before = before;
 		this.state = state;
 		/** The state that an empty address stands for. @type {Readonly<State>} */
@@ -61,6 +63,11 @@ export class Store {
 		 * @type {{ name: string, href: string }[]}
 		 */
 		this.exports = [];
+	}
+
+	/** The profile that is shown, with or without library frames. @returns {Profile} */
+	get profile() {
+		return this.state.hideLibrary ? withoutLibrary(this.whole) : this.whole;
 	}
 
 	/** @param {Partial<State>} patch */
@@ -75,12 +82,16 @@ export class Store {
 		if (changed.size === 0)
 			return;
 		this.state = { ...this.state, ...patch };
+		if (changed.has('hideLibrary')) {
+			this.#kept.clear();
+			changed.add('profile');
+		}
 		this.tell(changed);
 	}
 
 	/** Takes a newer profile of the same recording. @param {Profile} profile */
 	setProfile(profile) {
-		this.profile = profile;
+		this.whole = profile;
 		this.#kept.clear();
 		this.tell(new Set(['profile']));
 	}

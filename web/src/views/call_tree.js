@@ -16,10 +16,11 @@ import { shareText } from '../model/share.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { downTree, framesTo, runsOf, selfRunsOf, upTree } from '../model/tree.js';
 import { element, fill } from '../shell/dom.js';
+import { makeLibrarySwitch } from '../shell/library_switch.js';
 import { makeSwitch } from '../shell/toolbar.js';
 import { altersSelection } from '../shell/store.js';
 import { copyText } from '../flame/detail.js';
-import { describe, stackText } from '../flame/stack_text.js';
+import { describe, stackText, viaText } from '../flame/stack_text.js';
 import { figureCell, figureTitle } from './bars.js';
 import { makeList } from './virtual.js';
 
@@ -28,6 +29,7 @@ import { makeList } from './virtual.js';
  * @typedef {import('../model/call_rows.js').CallColumn} CallColumn
  * @typedef {import('../model/call_rows.js').CallRow} CallRow
  * @typedef {import('../model/tree.js').CallTree} CallTree
+ * @typedef {import('../model/tree.js').CallNode} Call
  */
 
 const ROW_HEIGHT = 28;
@@ -67,6 +69,7 @@ export const callTreeView = {
 			],
 			(value) => store.set({ inverted: value === 'up' }),
 		);
+		const library = makeLibrarySwitch(store);
 		/** @type {CallTree} */
 		let tree = makeTree();
 		/** Expanded rows of the tree of callees, and of that of callers. */
@@ -82,6 +85,7 @@ export const callTreeView = {
 				'div',
 				{ class: 'table-head' },
 				direction.group,
+				library.button,
 				element(
 					'span',
 					{ class: 'switch', role: 'group', 'aria-label': 'Rows' },
@@ -100,9 +104,9 @@ export const callTreeView = {
 
 		const expansion = () => expansions[store.state.inverted ? 1 : 0];
 
-		/** Opens the heaviest calls if nothing was expanded yet. */
-		function begin() {
-			if (expansion().children.size === 0 && !store.state.inverted)
+		/** Opens the heaviest calls if nothing is expanded yet, or if the tree is new. */
+		function begin(/** @type {boolean} */ isOtherTree) {
+			if ((isOtherTree || expansion().children.size === 0) && !store.state.inverted)
 				openHotPath(tree, expansion());
 		}
 
@@ -112,7 +116,7 @@ export const callTreeView = {
 		}
 
 		/** Draws rows again after an expansion, with the focus on the row of a node. */
-		function redraw(/** @type {import('../model/tree.js').CallNode | null} */ node = null) {
+		function redraw(node = /** @type {Call | null} */ (null)) {
 			const hadFocus = list.focused() >= 0;
 
 			compute();
@@ -200,6 +204,7 @@ export const callTreeView = {
 			const total = figureOf(tree.selection, runsOf(tree, node), true);
 			const isFound = node.folded === 0 && matches?.[node.frame] === 1;
 			const isMore = hasCalls(tree, row);
+			const via = viaText(tree, node);
 
 			return element(
 				'div',
@@ -216,7 +221,7 @@ export const callTreeView = {
 					{
 						class: 'cell name',
 						role: 'gridcell',
-						title: where ? `${name}\n${where}` : name,
+						title: [name, where, via && `via ${via}`].filter(Boolean).join('\n'),
 						style: { '--indent': row.indent },
 					},
 					element('span', { class: 'twist', 'aria-hidden': 'true' },
@@ -329,11 +334,12 @@ export const callTreeView = {
 
 				if (isOther) {
 					tree = makeTree();
-					begin();
+					begin(changed.has('hideLibrary'));
 				}
 				if (isOther || changed.has('search'))
 					matches = matchesOf(store.selection(), store.state.search)?.frames ?? null;
 				if (isOther || changed.has('extra') || changed.has('search')) {
+					library.update();
 					direction.show(store.state.inverted ? 'up' : 'down');
 					drawHead();
 					redraw();

@@ -13,6 +13,7 @@ import { Stage } from '../flame/stage.js';
 import { rankModules } from '../flame/modules.js';
 import { matchesOf } from '../model/search.js';
 import { element, fill } from '../shell/dom.js';
+import { makeLibrarySwitch } from '../shell/library_switch.js';
 import { makeSwitch } from '../shell/toolbar.js';
 import { altersSelection } from '../shell/store.js';
 
@@ -36,6 +37,7 @@ export const flameView = {
 			],
 			(value) => store.set({ inverted: value === 'up', zoom: [], sandwich: '' }),
 		);
+		const library = makeLibrarySwitch(store);
 		const shape = makeSwitch(
 			'Shape',
 			[
@@ -47,7 +49,8 @@ export const flameView = {
 
 		fill(
 			host,
-			element('div', { class: 'flame-bar' }, direction.group, shape.group, sides, legend),
+			element('div', { class: 'flame-bar' }, direction.group, shape.group,
+				library.button, sides, legend),
 			stage.area,
 			stage.said,
 			detail,
@@ -81,6 +84,7 @@ export const flameView = {
 				if (changed.has('flame'))
 					stage.home();
 				direction.show(state.inverted ? 'up' : 'down');
+				library.update();
 				shape.show(state.flame ? 'flame' : 'icicle');
 				sides.hidden = !stage.isSandwich;
 				fill(sides, '↑ callers of ', element('b', {}, state.sandwich), ' · ↓ its callees');

@@ -10,12 +10,14 @@
 
 import { BYTES, COUNT } from '../model/tally.js';
 import { figureText } from '../model/figure.js';
+import { isStartCode } from '../model/library.js';
 import { pathOf } from '../model/profile.js';
 import { groupingTitle, groupingsOf } from '../model/row_names.js';
 import { orderOf, rowsOf } from '../model/rows.js';
 import { matcher } from '../model/matcher.js';
 import { shareText } from '../model/share.js';
 import { element, fill } from '../shell/dom.js';
+import { makeLibrarySwitch } from '../shell/library_switch.js';
 import { altersSelection } from '../shell/store.js';
 import { METRIC_TEXTS } from '../shell/state.js';
 import { figureCell, mostOf, samplesCell } from './bars.js';
@@ -66,6 +68,7 @@ export const tableView = {
 			'aria-label': 'Rows',
 			onchange: () => choose({ by: groupings.value }),
 		});
+		const library = makeLibrarySwitch(store);
 		const says = element('span', { class: 'says' });
 		const head = element('div', { class: 'row head', role: 'row' });
 		const list = makeList({ height: ROW_HEIGHT, make: rowElement, open });
@@ -84,7 +87,8 @@ export const tableView = {
 
 		fill(
 			host,
-			element('div', { class: 'table-head' }, element('label', {}, 'by ', groupings), says),
+			element('div', { class: 'table-head' }, element('label', {}, 'by ', groupings),
+				library.button, says),
 			table,
 		);
 
@@ -165,18 +169,25 @@ export const tableView = {
 			const isWanted = matcher(search);
 
 			rows = rowsOf(store.selection(), by);
+			const isShown = (/** @type {number} */ i) =>
+				search !== '' || !isStartCode(store.profile, rows.frame(i));
 			order = orderOf(
 				rows,
 				column === 'total' && !rows.hasTotal ? 'self' : column,
 				descending,
 				isWanted ?? undefined,
 			);
+			const withStart = order.length;
+
+			order = order.filter(isShown);
 			most = mostOf([rows.all]);
 			largest = { self: largestOf('self'), total: largestOf('total') };
 			table.setAttribute('aria-rowcount', String(order.length + 1));
 			fill(says,
-				`${order.length}${order.length < rows.length ? ` of ${rows.length}` : ''} row${rows.length === 1 ? '' : 's'}`,
+				`${order.length}${withStart < rows.length ? ` of ${rows.length}` : ''} row${rows.length === 1 ? '' : 's'}`,
 				rows.isWholeRun && element('span', { class: 'warn' }, wholeRunText(by)),
+				order.length < withStart &&
+					` · without ${withStart - order.length} of start code, which a search finds`,
 				clickText(by) && ` · click: ${clickText(by)}`);
 		}
 
@@ -306,6 +317,7 @@ export const tableView = {
 				if (altersSelection(changed) || changed.has('extra') || changed.has('search')) {
 					compute();
 					drawHead();
+					library.update();
 					list.show(order.length, emptyText(store));
 				} else {
 					list.draw();

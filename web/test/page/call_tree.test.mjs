@@ -125,3 +125,31 @@ test('of a hundred thousand stacks those on the screen have elements', async () 
 	assert.ok((await page.locator('.rows .row').count()) < 120);
 	await tab.close();
 });
+
+test('library frames can be hidden in the tree, the graph and the table', async () => {
+	const tab = await open({ hash: 'view=tree&metric=live' });
+	const { page } = tab;
+
+	assert.ok((await labels(page)).includes('std::__cxx11::basic_string::_M_create'));
+	await page.keyboard.press('l');
+	assert.equal(await tab.hash(), '#view=tree&hideLibrary=1');
+	assert.equal(await page.getAttribute('.toggle', 'aria-pressed'), 'true');
+	const shown = await labels(page);
+
+	assert.ok(!shown.some((name) => /basic_string|_start|strdup/.test(name)), shown.join());
+	const row = page.locator('.rows .row', { hasText: 'parse_document' }).first();
+
+	assert.match(await row.textContent(), /265\.5 MiB ± 9 %30\.0 MiB ± 29 %/);
+	assert.match(await row.locator('.name').getAttribute('title'), /via std::__cxx11::basic_string/);
+	await tab.picture('call-tree-own');
+	await page.click('[role=tab] >> text=Table');
+	assert.ok(!(await labels(page)).some((name) => /basic_string|_start|strdup/.test(name)));
+	await page.click('.toggle');
+	assert.ok((await labels(page)).includes('strdup'));
+	assert.ok(!(await labels(page)).includes('_start'));
+	assert.match(await page.textContent('.table-head .says'), /without 1 of start code/);
+	await page.keyboard.press('/');
+	await page.keyboard.type('_start');
+	assert.deepEqual(await labels(page), ['_start']);
+	await tab.close();
+});
