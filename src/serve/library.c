@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/path.h"
 #include "page/page.h"
 #include "record/regions/region_profile.h"
@@ -64,6 +65,7 @@ struct gg_library {
 	struct gg_buf live;
 	uint64_t live_tag, live_ns, live_took_ns;
 	bool was_alive; /* the process lived when `live` was made */
+	struct gg_summaries summaries;
 };
 
 static int not_there(const char *name, struct gg_error *error)
@@ -255,6 +257,81 @@ int gg_library_read(struct gg_library *library, const char *name,
 static uint64_t tag_of(const struct gg_buf *packed)
 {
 	return gg_hash_bytes(packed->data, packed->length, 0);
+}
+
+/* --- summaries for lists ------------------------------------------------------------------- */
+
+static const struct gg_profile_summary *known_summary(const struct gg_library *library,
+                                                      const struct gg_library_entry *entry)
+{
+	return gg_summaries_get(&library->summaries, entry->name, entry->bytes, entry->changed_ns);
+}
+
+static void make_summary(struct gg_library *library, const struct gg_library_entry *entry)
+{
+	const struct gg_frame_selection frames = { .all_frames = true };
+	struct gg_model *model = NULL;
+	struct gg_error error = { 0 };
+
+	if (library->watch != NULL)
+		return;
+	if (read_entry(library, entry, &frames, &model, &error) < 0)
+		model = NULL;
+	gg_summaries_put(&library->summaries, entry->name, entry->bytes, entry->changed_ns, model,
+	                 library->confidence, error.message);
+	gg_model_free(model);
+}
+
+struct command_key {
+	const struct gg_library_entry *entries;
+	const char *command;
+};
+
+static bool command_is_equal(uint64_t value, const void *context)
+{
+	const struct command_key *key = context;
+
+	return strcmp(key->entries[value].summary->command, key->command) == 0;
+}
+
+/* Entries are sorted, the newest first, so the walk begins at the end. */
+static void find_predecessors(struct gg_library_entry *entries, size_t count)
+{
+	struct gg_map last = { 0 };
+
+	for (size_t i = count; i-- > 0;) {
+		struct command_key key = { entries, NULL };
+		uint64_t hash, found;
+
+		if (entries[i].summary == NULL || entries[i].summary->command == NULL)
+			continue;
+		key.command = entries[i].summary->command;
+		hash = gg_hash_bytes(key.command, strlen(key.command), gg_map_seed(&last));
+		found = gg_map_take(&last, hash, command_is_equal, &key);
+		if (found != GG_MAP_NONE)
+			entries[i].predecessor = &entries[found];
+		if (gg_map_insert(&last, hash, i) < 0)
+			break;
+	}
+	gg_map_done(&last);
+}
+
+size_t gg_library_summarize(struct gg_library *library, struct gg_library_entry *entries,
+                            size_t count, uint64_t budget_ns)
+{
+	uint64_t start_ns = gg_clock_monotonic_ns();
+	size_t missing = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (known_summary(library, &entries[i]) == NULL &&
+		    gg_clock_monotonic_ns() - start_ns < budget_ns)
+			make_summary(library, &entries[i]);
+	for (size_t i = 0; i < count; i++) {
+		entries[i].summary = known_summary(library, &entries[i]);
+		missing += entries[i].summary == NULL;
+	}
+	find_predecessors(entries, count);
+	return missing;
 }
 
 /* --- data of a running process ------------------------------------------------------------- */
@@ -466,7 +543,11 @@ static int open_path(struct gg_library *library, const char *path, struct gg_err
 	if (library->path == NULL || stat(library->path, &file) < 0)
 		return gg_error_set_errno(error, errno, path, NULL);
 	library->is_folder = S_ISDIR(file.st_mode);
-	snprintf(library->title, sizeof(library->title), "%.250s", gg_path_base(path));
+	/* A folder's real path has a name even if the user gave "." */
+	snprintf(library->title, sizeof(library->title), "%.250s",
+	         gg_path_base(library->is_folder ? library->path : path));
+	if (library->title[0] == '\0')
+		snprintf(library->title, sizeof(library->title), "/");
 	if (library->is_folder)
 		return 0;
 	status = gg_region_profile_open(
@@ -515,6 +596,7 @@ void gg_library_free(struct gg_library *library)
 	if (library->watch != NULL)
 		gg_watch_done(library->watch);
 	free(library->watch);
+	gg_summaries_done(&library->summaries);
 	gg_live_names_free(library->names);
 	gg_buf_done(&library->live);
 	free(library->path);

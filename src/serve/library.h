@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "model/model.h"
 #include "report/frame_selection.h"
+#include "serve/summaries.h"
 
 struct gg_library;
 
@@ -31,6 +32,8 @@ struct gg_library_entry {
 	uint64_t bytes;
 	int64_t changed_ns; /* since 1970 */
 	bool is_live;
+	const struct gg_profile_summary *summary;   /* gg_library_summarize(); NULL: not yet made */
+	const struct gg_library_entry *predecessor; /* the last one of the same command; or NULL */
 };
 
 /* path or process, as in gg_serve_options. */
@@ -46,6 +49,14 @@ const char *gg_library_title(const struct gg_library *library);
 GG_MUST_CHECK int gg_library_list(struct gg_library *library, struct gg_library_entry **ret_entries,
                                   size_t *ret_count, struct gg_error *error);
 void gg_library_free_list(struct gg_library_entry *entries, size_t count);
+
+/*
+ * Adds summaries and predecessors to the entries of a list.  Makes missing summaries for about
+ * budget_ns, the newest first; returns how many are still missing.  The summaries belong to the
+ * library and are valid until the next call.
+ */
+size_t gg_library_summarize(struct gg_library *library, struct gg_library_entry *entries,
+                            size_t count, uint64_t budget_ns);
 
 /* Finds an entry by name, or the only one (NULL), or fails with -ENOENT.  Free the entry's name. */
 GG_MUST_CHECK int gg_library_find(struct gg_library *library, const char *name,

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/size.h"
+#include "base/time_units.h"
 #include "format/export/export.h"
 #include "page/page.h"
 #include "query/diff.h"
@@ -16,8 +17,9 @@
 #include "report/report_diff.h"
 #include "serve/folder_page.h"
 
+/* Forms of the list of a folder lead to pages of this server. */
 #define NO_SCRIPTS \
-	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'"
 
 const char *gg_response_policy(const struct gg_serving *serving, const struct gg_response *answer)
 {
@@ -77,10 +79,33 @@ static void answer_page(struct gg_serving *serving, const struct gg_request *req
 		fail_by(answer, &error);
 }
 
+/* How long one request for a list may read profiles. */
+#define LIST_BUDGET_NS (700 * (uint64_t)GG_NS_PER_MS)
+
+/* Reads the arguments sort, order, q and page.  Invalid values mean the defaults. */
+static struct gg_folder_view folder_view(const struct gg_request *request)
+{
+	struct gg_folder_view view = { .filter = argument(request, "q"), .is_descending = true };
+	const char *column = argument(request, "sort"), *order = argument(request, "order");
+	const char *page = argument(request, "page");
+
+	for (int i = 0; column != NULL && i < GG_FOLDER_COLUMN_COUNT; i++)
+		if (strcmp(column, gg_folder_column_name(i)) == 0) {
+			view.column = (enum gg_folder_column)i;
+			view.is_descending = gg_folder_column_descends(view.column);
+		}
+	if (order != NULL && (order[0] == 'a' || order[0] == 'd'))
+		view.is_descending = order[0] == 'd';
+	if (page != NULL)
+		view.page = strtoul(page, NULL, 10) % 1000;
+	return view;
+}
+
 static void answer_root(struct gg_serving *serving, const struct gg_request *request,
                         struct gg_response *answer)
 {
 	struct gg_library_entry *entries;
+	struct gg_folder_view view = folder_view(request);
 	struct gg_error error = { 0 };
 	size_t count;
 
@@ -92,7 +117,9 @@ static void answer_root(struct gg_serving *serving, const struct gg_request *req
 		fail_by(answer, &error);
 		return;
 	}
-	gg_folder_page_html(gg_library_title(serving->library), entries, count, &answer->body);
+	view.missing = gg_library_summarize(serving->library, entries, count, LIST_BUDGET_NS);
+	gg_folder_page_html(gg_library_title(serving->library), entries, count, &view,
+	                    &answer->body);
 	gg_library_free_list(entries, count);
 }
 
@@ -109,6 +136,7 @@ static void answer_profiles(struct gg_serving *serving, const struct gg_request 
 		fail_by(answer, &error);
 		return;
 	}
+	gg_library_summarize(serving->library, entries, count, LIST_BUDGET_NS);
 	gg_folder_page_json(gg_library_title(serving->library), entries, count, &answer->body);
 	gg_library_free_list(entries, count);
 }

@@ -133,6 +133,20 @@ every_answer_is_guarded() {
 	done
 }
 
+list_has_summaries() {
+	local list
+	for _ in $(seq 50); do
+		list=$(ask "/?sort=peak&order=d")
+		grep -q 'http-equiv="refresh"' <<<"$list" || break
+		sleep 0.1
+	done
+	! grep -q 'http-equiv="refresh"' <<<"$list" && ! grep -q '<h1>\.' <<<"$list" &&
+		grep -q 'data-l="Peak">[^<]*MiB' <<<"$list" && grep -q 'made --by test' <<<"$list" &&
+		grep -q 'aria-sort="descending"><a[^>]*>Peak' <<<"$list" &&
+		[[ $(ask '/?q=nothing+has+this+name') == *'No profile matches'* ]] &&
+		[[ $(ask /profiles | value_of 'max(p.get("peak_bytes", {}).get("estimate", 0) for p in data["profiles"]) > 3e8') == True ]]
+}
+
 page_runs_its_own_script_alone() {
 	headers_of "/page?profile=made.geiger" | grep -q "script-src 'sha256-.*connect-src 'self'" &&
 		ask "/page?profile=made.geiger" |
@@ -268,6 +282,7 @@ check nothing_can_be_changed reads_alone
 check every_answer_has_its_headers every_answer_is_guarded
 check the_page_may_run_its_own_script_alone page_runs_its_own_script_alone
 check names_of_files_are_text names_are_text
+check list_has_summaries list_has_summaries
 check only_what_the_folder_lists_is_opened only_what_is_listed_is_opened
 check the_data_are_those_of_the_file data_are_those_of_the_file
 check json_is_plain_for_who_knows_no_gzip plain_json_for_who_knows_no_gzip

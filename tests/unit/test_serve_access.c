@@ -113,12 +113,111 @@ TEST(names_in_a_list_are_text)
 {
 	char name[] = "<script>\"'&\xff\x01.geiger";
 	struct gg_library_entry entry = { .name = name, .bytes = 1 };
+	const struct gg_folder_view view = { .filter = "\"><i>", .page = 7 };
+	const struct gg_folder_view everything = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	const char *text;
 
-	gg_folder_page_html("</title><b>", &entry, 1, &out);
+	gg_folder_page_html("a", &entry, 1, &view, &out);
+	CHECK(strstr(gg_buf_text(&out), "<i>") == NULL);
+	CHECK_CONTAINS(gg_buf_text(&out), "No profile matches");
+	gg_buf_clear(&out);
+	gg_folder_page_html("</title><b>", &entry, 1, &everything, &out);
 	text = gg_buf_text(&out);
 	CHECK(strstr(text, "<script") == NULL && strstr(text, "<b>") == NULL);
 	CHECK_CONTAINS(text, "&#60;script&#62;&#34;&#39;&#38;\xef\xbf\xbd\xef\xbf\xbd.geiger");
 	CHECK_CONTAINS(text, "profile=%3Cscript%3E%22%27%26%FF%01.geiger\"");
+}
+
+/* Five profiles of two commands, the newest first, and one that cannot be read. */
+static struct gg_library_entry *list_of_six(void)
+{
+	static struct gg_profile_summary summaries[6] = {
+		{ .command = (char *)"sort <b>",
+		  .duration_ns = 2000000000,
+		  .has_peak = true,
+		  .live = { 10, 10, 10, GG_BYTES, false, false },
+		  .peak = { 4096, 4000, 4200, GG_BYTES, false, false } },
+		{ .command = (char *)"index",
+		  .duration_ns = 1000000,
+		  .live = { 300, 300, 300, GG_BYTES, false, false } },
+		{ .command = (char *)"sort <b>",
+		  .has_peak = true,
+		  .peak = { 2048, 2000, 2100, GG_BYTES, false, false } },
+		{ .command = (char *)"index", .live = { 299, 200, 400, GG_BYTES, false, false } },
+		{ .command = (char *)"index" },
+		{ .problem = (char *)"it is <damaged>" },
+	};
+	static struct gg_library_entry entries[6] = {
+		{ .name = (char *)"f" }, { .name = (char *)"e" }, { .name = (char *)"d" },
+		{ .name = (char *)"c" }, { .name = (char *)"b" }, { .name = (char *)"a" },
+	};
+
+	for (int i = 0; i < 6; i++) {
+		entries[i].changed_ns = (6 - i) * INT64_C(1000000000);
+		entries[i].summary = &summaries[i];
+		entries[i].predecessor = NULL;
+	}
+	entries[0].predecessor = &entries[2];
+	entries[1].predecessor = &entries[3];
+	entries[3].predecessor = &entries[4];
+	return entries;
+}
+
+/* The names of a list's rows, in their order. */
+static void order_of(const struct gg_folder_view *view, char names[16])
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	const char *at;
+	size_t count = 0;
+
+	gg_folder_page_html("folder", list_of_six(), 6, view, &out);
+	at = gg_buf_text(&out);
+	while ((at = strstr(at, "<td class=\"c\"><a href=\"/page?profile=")) != NULL) {
+		at += strlen("<td class=\"c\"><a href=\"/page?profile=");
+		names[count++] = *at;
+	}
+	names[count] = '\0';
+}
+
+TEST(a_list_sorts_by_each_column_and_rows_without_a_value_are_last)
+{
+	static const struct {
+		struct gg_folder_view view;
+		const char *order;
+	} cases[] = {
+		{ { .column = GG_FOLDER_WHEN, .is_descending = true }, "fedcba" },
+		{ { .column = GG_FOLDER_WHEN }, "abcdef" },
+		{ { .column = GG_FOLDER_PEAK, .is_descending = true }, "fdecba" },
+		{ { .column = GG_FOLDER_PEAK }, "dfecba" },
+		{ { .column = GG_FOLDER_LIVE, .is_descending = true }, "ecfdba" },
+		{ { .column = GG_FOLDER_GROWTH, .is_descending = true }, "cfedba" },
+		{ { .column = GG_FOLDER_COMMAND }, "aecbfd" },
+		{ { .column = GG_FOLDER_COMMAND, .filter = "SORT" }, "fd" },
+	};
+	char names[16];
+
+	for (size_t i = 0; i < GG_COUNT(cases); i++) {
+		order_of(&cases[i].view, names);
+		CHECK_MSG(strcmp(names, cases[i].order) == 0, "case %zu: %s", i, names);
+	}
+}
+
+TEST(a_list_compares_with_the_last_profile_of_the_same_command)
+{
+	const struct gg_folder_view view = { .is_descending = true };
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	const char *text;
+
+	gg_folder_page_html("folder", list_of_six(), 6, &view, &out);
+	text = gg_buf_text(&out);
+	CHECK_CONTAINS(
+		text,
+		"/page?profile=f&amp;before=d\" class=\"more\" title=\"2.00 KiB in d\">+100 %<");
+	CHECK_CONTAINS(text, "/page?profile=e&amp;before=c\" class=\"same\"");
+	CHECK_CONTAINS(text, "within sampling error\">+0.3 %<");
+	CHECK_CONTAINS(text, "/page?profile=c&amp;before=b\" class=\"more\"");
+	CHECK(strstr(text, "before=a\"") == NULL && strstr(text, "<b>") == NULL);
+	CHECK_CONTAINS(text, "it is &#60;damaged&#62;");
+	CHECK_CONTAINS(text, "2 s");
 }
