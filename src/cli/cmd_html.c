@@ -34,7 +34,8 @@ struct html_options {
 	double confidence;
 	uint64_t max_bytes;
 	struct gg_frame_selection frames;
-	bool quiet;
+	bool quiet, with_source;
+	const char *source_path; /* FROM=TO */
 };
 
 static int check(const struct gg_invocation *invocation)
@@ -60,6 +61,10 @@ static int check(const struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "html: --normalize",
 		                    "Name the earlier profile: --diff BEFORE.",
 		                    "there is nothing to compare with");
+	if (options->source_path != NULL && strchr(options->source_path, '=') == NULL)
+		return gg_error_set(invocation->error, -EINVAL, "html: --source-path",
+		                    "Give two folders, such as /build=/home/me/src.",
+		                    "there is no '=' in it");
 	return gg_cli_check_output("html", invocation->operands[0], options->output,
 	                           invocation->error);
 }
@@ -115,6 +120,8 @@ static int write_page(const struct gg_invocation *invocation, const struct gg_mo
 		.most_bytes = data_bytes(options->max_bytes),
 		.normalized_by = options->normalize,
 		.summary = &summary,
+		.with_source = options->with_source || options->source_path != NULL,
+		.source_path = options->source_path,
 		.progress = &line.progress,
 	};
 	GG_CLEANUP(gg_buf_done) struct gg_buf packed = { 0 };
@@ -185,6 +192,10 @@ static const struct gg_option options[] = {
 	  "give memory to the modules that match" },
 	{ "all-frames", 0, GG_OPTION_FLAG, AT(frames.all_frames), NULL,
 	  "show wrappers of malloc, such as xmalloc" },
+	{ "source", 0, GG_OPTION_FLAG, AT(with_source), NULL,
+	  "put source lines of the largest functions in it" },
+	{ "source-path", 0, GG_OPTION_TEXT, AT(source_path), "FROM=TO",
+	  "with --source: look for files of folder FROM in TO" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "print nothing unless it fails" },

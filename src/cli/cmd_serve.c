@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "serve/serve.h"
@@ -15,6 +16,8 @@
 struct serve_options {
 	const char *listen, *pid;
 	double confidence;
+	bool with_source;
+	const char *source_path; /* FROM=TO */
 };
 
 static void announce(const char *url, bool is_public, void *context)
@@ -44,6 +47,8 @@ static int run(struct gg_invocation *invocation)
 		.process = options->pid,
 		.listen = options->listen,
 		.confidence = options->confidence,
+		.with_source = options->with_source || options->source_path != NULL,
+		.source_path = options->source_path,
 		.announce = announce,
 	};
 
@@ -55,6 +60,10 @@ static int run(struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "serve: --confidence",
 		                    "Give a number such as 0.95.", "%g is not between 0 and 1",
 		                    options->confidence);
+	if (options->source_path != NULL && strchr(options->source_path, '=') == NULL)
+		return gg_error_set(invocation->error, -EINVAL, "serve: --source-path",
+		                    "Give two folders, such as /build=/home/me/src.",
+		                    "there is no '=' in it");
 	return gg_serve_run(&serve, invocation->error);
 }
 
@@ -64,6 +73,10 @@ static const struct gg_option options[] = {
 	{ "pid", 'p', GG_OPTION_TEXT, AT(pid), "PID", "a process that runs, or its region" },
 	{ "listen", 'l', GG_OPTION_TEXT, AT(listen), "ADDRESS:PORT",
 	  "address and port (127.0.0.1 and any free port)" },
+	{ "source", 0, GG_OPTION_FLAG, AT(with_source), NULL,
+	  "put source lines of the largest functions in pages" },
+	{ "source-path", 0, GG_OPTION_TEXT, AT(source_path), "FROM=TO",
+	  "with --source: look for files of folder FROM in TO" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	GG_OPTIONS_END,

@@ -66,6 +66,12 @@ struct gg_page_options {
 	 * "format=pprof".  NULL: no server does.
 	 */
 	const char *exports;
+	/*
+	 * The page gets source lines of the functions that allocated most.  source_path "FROM=TO":
+	 * TO replaces FROM at the beginning of a file's name; NULL: names stay as they are.
+	 */
+	bool with_source;
+	const char *source_path;
 	struct gg_page_summary *summary;    /* filled in unless it is NULL */
 	const struct gg_progress *progress; /* gets percent of the work; NULL: nobody */
 	/* For a comparison: */

@@ -25,6 +25,7 @@
 #include "page/page_picks.h"
 #include "page/page_run.h"
 #include "page/page_series.h"
+#include "page/page_source.h"
 #include "page/page_tables.h"
 #include "page/page_tree.h"
 
@@ -165,6 +166,8 @@ static int write_fixed(struct gg_page_run *run, struct gg_json *json)
 	gg_page_report_progress(run, 55);
 	if (status == 0)
 		status = gg_page_leaks_write(run, json);
+	if (status == 0)
+		status = gg_page_source_write(run, json);
 	if (status == 0)
 		status = gg_page_diff_write(run, json);
 	return status;

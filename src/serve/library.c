@@ -66,6 +66,8 @@ struct gg_library {
 	uint64_t live_tag, live_ns, live_took_ns;
 	bool was_alive; /* the process lived when `live` was made */
 	struct gg_summaries summaries;
+	bool with_source;
+	const char *source_path;
 };
 
 static int not_there(const char *name, struct gg_error *error)
@@ -436,6 +438,8 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 		.confidence = library->confidence,
 		.most_bytes = DATA_MOST_BYTES,
 		.before_title = before != NULL ? before->name : NULL,
+		.with_source = library->with_source,
+		.source_path = library->source_path,
 	};
 
 	if (status == 0 && before != NULL)
@@ -585,6 +589,12 @@ int gg_library_open(struct gg_library **ret_library, const char *path, const cha
 	else
 		*ret_library = library;
 	return status;
+}
+
+void gg_library_show_source(struct gg_library *library, const char *source_path)
+{
+	library->with_source = true;
+	library->source_path = source_path;
 }
 
 void gg_library_free(struct gg_library *library)

@@ -41,6 +41,9 @@ GG_MUST_CHECK int gg_library_open(struct gg_library **ret_library, const char *p
                                   const char *process, double confidence, struct gg_error *error);
 void gg_library_free(struct gg_library *library); /* NULL is fine */
 
+/* Pages of files get source lines from now on; source_path as in gg_page_options, kept as it is. */
+void gg_library_show_source(struct gg_library *library, const char *source_path);
+
 bool gg_library_is_folder(const struct gg_library *library);
 /* The title: the path, or "process 4711". */
 const char *gg_library_title(const struct gg_library *library);

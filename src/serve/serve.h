@@ -27,6 +27,8 @@ struct gg_serve_options {
 	const char *process; /* a pid, or the path of a region; NULL: `path` */
 	const char *listen;  /* "ADDRESS:PORT", "PORT", "ADDRESS"; NULL: loopback, any port */
 	double confidence;
+	bool with_source;        /* pages of files have source lines (page.h) */
+	const char *source_path; /* FROM=TO, or NULL */
 	/* Receives the URL when the server is ready; is_public: other machines can reach it. */
 	void (*announce)(const char *url, bool is_public, void *context);
 	void *context;

@@ -10,6 +10,7 @@ import { flameView } from './flame.js';
 import { lifetimesView, sizesView } from './histogram.js';
 import { leaksView } from './leaks.js';
 import { profilesView } from './profiles.js';
+import { sourceView } from './source.js';
 import { tableView } from './table.js';
 import { timeView } from './time.js';
 import { isUnprofiled, unprofiledView } from './unprofiled.js';
@@ -25,6 +26,7 @@ const VIEWS = [
 	lifetimesView,
 	leaksView,
 	diffView,
+	sourceView,
 	profilesView,
 ];
 

@@ -269,7 +269,7 @@ test(
 			);
 			const { page } = tab;
 
-			await page.click('td a:text-is("after <b>.geiger")');
+			await page.click('td.c:has-text("after <b>.geiger") a');
 			await page.waitForSelector('.status b');
 			await page.locator('[role=tab]', { hasText: 'Profiles' }).click();
 			await page.waitForSelector('.profiles tbody tr');
