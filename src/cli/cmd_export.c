@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/printable.h"
+#include "base/size.h"
 #include "cli/command.h"
 #include "cli/profiles.h"
 #include "cli/progress_line.h"
@@ -21,7 +23,7 @@ struct export_options {
 	struct gg_report_options common; /* first, because the helpers read it */
 	const char *format;              /* NULL: the name of the output determines the format */
 	const char *output;
-	bool hide_wrappers;
+	bool hide_wrappers, quiet;
 };
 
 /* Reports an unknown format; the advice names the nearest one. */
@@ -89,6 +91,17 @@ static void tell_nothing_live(const struct gg_model *model, const struct gg_quer
 		                                     : "peak or ");
 }
 
+/* Prints "geiger: wrote FILE: 12.3 KiB of pprof", unless the output is standard output. */
+static void tell_written(const char *output, const struct gg_export_format *format,
+                         const struct gg_buf *out)
+{
+	char size[GG_SIZE_TEXT_MAX];
+
+	if (output != NULL && strcmp(output, "-") != 0)
+		fprintf(stderr, "geiger: wrote %s: %s of %s\n", GG_PRINTABLE(output),
+		        gg_size_format((double)out->length, size), format->name);
+}
+
 static int export_model(const struct gg_model *model, const struct gg_query *query,
                         const struct gg_export_format *format,
                         const struct gg_invocation *invocation)
@@ -110,6 +123,8 @@ static int export_model(const struct gg_model *model, const struct gg_query *que
 	gg_progress_line_end(&line);
 	if (status == 0)
 		status = gg_cli_save(options->output, &out, invocation->error);
+	if (status == 0 && !options->quiet)
+		tell_written(options->output, format, &out);
 	if (status == 0)
 		tell_nothing_live(model, query, format, extract);
 	gg_extract_free(extract);
@@ -160,6 +175,7 @@ static const struct gg_option options[] = {
 	  "leave out wrappers of malloc, such as xmalloc" },
 	GG_OPTIONS_SHARED(gg_cli_name_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
+	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "do not say what was written" },
 	GG_OPTIONS_END,
 };
 

@@ -9,15 +9,28 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
 #include "record/regions/region_list.h"
+#include "report/screen_text.h"
 #include "report/text_table.h"
 
-enum { TIME_TEXT_MAX = 16, COMMAND_WIDTH = 40 };
+enum { TIME_TEXT_MAX = 16, LEAST_COMMAND_WIDTH = 16 };
+
+struct ls_options {
+	bool paths;
+};
+
+/* A table of regions, and how it shows them. */
+struct listing {
+	struct gg_text_table table;
+	size_t command_width; /* SIZE_MAX: commands are whole; 0: they are left out */
+	bool has_paths;
+};
 
 /* Formats an age in one unit: "42s", "17m", "3h", "5d". */
 static const char *format_age(double seconds, char text[TIME_TEXT_MAX])
@@ -46,20 +59,20 @@ static const char *state_of(const struct gg_listed_region *file)
 	return file->is_alive ? "alive" : "dead";
 }
 
-/*
- * Adds a region to the table.  The command is cut, because it may have thousands of characters; the
- * path is the last column, so that it can be copied whole.
- */
+/* Adds a region to the table.  The path is the last column, so that it can be copied whole. */
 static int add_row(const struct gg_listed_region *file, void *context)
 {
-	struct gg_text_table *table = context;
+	struct listing *listing = context;
+	struct gg_text_table *table = &listing->table;
+	GG_CLEANUP(gg_buf_done) struct gg_buf command = { 0 };
 	char size[GG_SIZE_TEXT_MAX], age[TIME_TEXT_MAX];
 	uint64_t now_ns = gg_clock_wall_ns();
 	/* Only a complete region has times; the cells of another file stay empty. */
 	bool is_whole = file->kind == GG_LISTED_REGION_WHOLE;
 
 	gg_text_table_cell(table, "%" PRIu32, file->pid);
-	gg_text_table_cell(table, "%s", state_of(file));
+	gg_text_table_cell(table, "%s",
+	                   file->is_recorded && !listing->has_paths ? "recorded" : state_of(file));
 	gg_text_table_cell(table, "%s",
 	                   is_whole && file->start_wall_ns < now_ns
 	                           ? format_age((double)(now_ns - file->start_wall_ns) * 1e-9, age)
@@ -69,47 +82,91 @@ static int add_row(const struct gg_listed_region *file, void *context)
 	gg_text_table_cell(table, "%s", gg_size_format((double)file->disk_bytes, size));
 	gg_text_table_cell(table, "%" PRIu64, file->sample_count);
 	gg_text_table_cell(table, "%" PRIu64, file->live_count);
-	gg_text_table_cell(table, "%.*s", COMMAND_WIDTH, file->command);
-	gg_text_table_cell(table, "%s%s", file->path, file->is_recorded ? " (being recorded)" : "");
+	if (listing->command_width > 0)
+		gg_screen_text_append(&command, file->command, listing->command_width,
+		                      !gg_screen_text_is_utf8());
+	gg_text_table_cell(table, "%s", gg_buf_text(&command));
+	if (listing->has_paths)
+		gg_text_table_cell(table, "%s%s", file->path,
+		                   file->is_recorded ? " (being recorded)" : "");
 	return 0;
 }
 
+static int fill(struct listing *listing, const struct gg_invocation *invocation)
+{
+	struct gg_text_table *table = &listing->table;
+
+	gg_text_table_done(table);
+	gg_text_table_column(table, GG_ALIGN_RIGHT, "pid");
+	gg_text_table_column(table, GG_ALIGN_LEFT, "state");
+	gg_text_table_column(table, GG_ALIGN_RIGHT, "began");
+	gg_text_table_column(table, GG_ALIGN_RIGHT, "ended");
+	gg_text_table_column(table, GG_ALIGN_RIGHT, "takes");
+	gg_text_table_column(table, GG_ALIGN_RIGHT, "samples");
+	gg_text_table_column(table, GG_ALIGN_RIGHT, "live");
+	gg_text_table_column(table, GG_ALIGN_LEFT, "command");
+	if (listing->has_paths)
+		gg_text_table_column(table, GG_ALIGN_LEFT, "region");
+	return gg_region_list_each(invocation->operands, invocation->operand_count, add_row,
+	                           listing, invocation->error);
+}
+
+/* The room for commands beside the other columns of a table without commands. */
+static size_t room_for_commands(const struct gg_text_table *table, size_t width)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i + 1 < table->column_count; i++)
+		used += table->width[i] + 2;
+	return width > used + LEAST_COMMAND_WIDTH ? width - used : LEAST_COMMAND_WIDTH;
+}
+
+/*
+ * On a terminal, commands are cut at its width, and paths are shown on request.  Files and pipes
+ * get everything, because a program may read it.
+ */
 static int run_ls(struct gg_invocation *invocation)
 {
-	GG_CLEANUP(gg_text_table_done) struct gg_text_table table = { 0 };
-	int status;
+	const struct ls_options *options = invocation->options;
+	size_t width = gg_screen_text_name_width(STDOUT_FILENO);
+	struct listing listing = { .has_paths = options->paths || width == SIZE_MAX };
+	int status = 0;
 
-	gg_text_table_column(&table, GG_ALIGN_RIGHT, "pid");
-	gg_text_table_column(&table, GG_ALIGN_LEFT, "state");
-	gg_text_table_column(&table, GG_ALIGN_RIGHT, "began");
-	gg_text_table_column(&table, GG_ALIGN_RIGHT, "ended");
-	gg_text_table_column(&table, GG_ALIGN_RIGHT, "takes");
-	gg_text_table_column(&table, GG_ALIGN_RIGHT, "samples");
-	gg_text_table_column(&table, GG_ALIGN_RIGHT, "live");
-	gg_text_table_column(&table, GG_ALIGN_LEFT, "command");
-	gg_text_table_column(&table, GG_ALIGN_LEFT, "region");
-	status = gg_region_list_each(invocation->operands, invocation->operand_count, add_row,
-	                             &table, invocation->error);
-	if (status == 0 && table.cell_count == 0) {
+	if (listing.has_paths)
+		listing.command_width = SIZE_MAX;
+	else if ((status = fill(&listing, invocation)) == 0)
+		listing.command_width = room_for_commands(&listing.table, width);
+	if (status == 0)
+		status = fill(&listing, invocation);
+	if (status == 0 && listing.table.cell_count == 0)
 		puts("no regions");
-		return 0;
-	}
-	if (status == 0 && gg_text_table_print(&table, &invocation->style, stdout) < 0)
+	else if (status == 0 && gg_text_table_print(&listing.table, &invocation->style, stdout) < 0)
 		status = gg_error_memory(invocation->error, "ls");
+	gg_text_table_done(&listing.table);
 	return status;
 }
+
+static const struct gg_option ls_option_table[] = {
+	{ "long", 'l', GG_OPTION_FLAG, offsetof(struct ls_options, paths), NULL,
+	  "whole commands, and the paths of regions" },
+	GG_OPTIONS_END,
+};
 
 const struct gg_command gg_command_ls = {
 	.name = "ls",
 	.summary = "list the regions that agents keep on this machine",
-	.usage = "[DIRECTORY]...",
-	.details = "Looks in the given directories; without any in GEIGER_DIR, /dev/shm, $TMPDIR\n"
-		   "and /tmp, and in the directories of sessions there. 'ended' is how long ago\n"
-		   "its process did the last that the region knows of. A region is a file:\n"
-		   "'geiger salvage' makes a profile of it, every report reads it.\n",
+	.usage = "[OPTION]... [DIRECTORY]...",
+	.details =
+		"Looks in the given directories; without any in GEIGER_DIR, /dev/shm, $TMPDIR\n"
+		"and /tmp, and in the directories of sessions there. 'ended' is the time since\n"
+		"the last event of a process that is gone. A region is a file: 'geiger salvage'\n"
+		"makes a profile of it, and every report reads it. A terminal shows what fits;\n"
+		"a pipe gets whole commands and paths.\n",
+	.options = ls_option_table,
+	.options_size = sizeof(struct ls_options),
 	.max_operands = -1,
 	.run = run_ls,
-	.variables = GG_READS_DIRECTORIES,
+	.variables = GG_READS_WIDTH | GG_READS_DIRECTORIES,
 };
 
 struct clean_options {

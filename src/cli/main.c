@@ -111,7 +111,8 @@ static int run(int argc, char **argv, struct gg_common_options *common, int *ret
 		struct gg_style style = gg_style_for((enum gg_color)common->color, STDOUT_FILENO);
 
 		gg_help_print_overview(&style);
-		return 0;
+		/* As in git, a command line that asks for nothing fails. */
+		return global.common.help ? 0 : EXIT_USAGE;
 	}
 	command = gg_command_find(argv + 1, word_count, &used_count, error);
 	if (command == NULL)

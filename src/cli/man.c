@@ -142,8 +142,10 @@ static void print_terms(const struct gg_command *command, FILE *stream)
 		{ "total", "self, and the memory that its callees allocated" },
 	};
 
+	enum { FIGURES = GG_READS_WIDTH | GG_READS_PROFILE };
+
 	if (command == NULL ||
-	    (!has_option(command, "metric") && (command->variables & GG_READS_WIDTH) == 0))
+	    (!has_option(command, "metric") && (command->variables & FIGURES) != FIGURES))
 		return;
 	fputs("# TERMS\n\n", stream);
 	for (size_t i = 0; i < GG_COUNT(terms); i++) {

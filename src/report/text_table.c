@@ -49,7 +49,7 @@ static void cut_whole(char *text)
 
 void gg_text_table_cell(struct gg_text_table *table, const char *format, ...)
 {
-	char text[512]; /* a longer cell is cut */
+	char text[2048]; /* a longer cell is cut */
 	va_list values;
 
 	va_start(values, format);

@@ -11,7 +11,7 @@ TEST(the_version_is_the_builds)
 
 TEST(without_a_command_the_commands_are_listed)
 {
-	command_expect("", 0, "...Commands:\n", "");
+	command_expect("", 2, "...Commands:\n", "");
 	command_expect("help", 0, "...Commands:\n", "");
 	command_expect("--help", 0, "...Commands:\n", "");
 }

@@ -101,5 +101,5 @@ TEST(a_cell_that_is_too_long_is_cut)
 
 	gg_text_table_column(&table, GG_ALIGN_LEFT, "x");
 	gg_text_table_cell(&table, "%5000d", 1);
-	CHECK_EQ_U64(table.width[0], 511);
+	CHECK_EQ_U64(table.width[0], 2047);
 }
