@@ -100,7 +100,7 @@ def check_commands(path):
 
 
 def check_page(path, folder):
-    """The page's frames name my_alloc, and no frame is my_alloc."""
+    """The page's frames name my_alloc, and no node is a call of my_alloc."""
     name = f"{folder}/page.html"
     geiger("html", path, "--quiet", "-o", name)
     with open(name, encoding="utf-8") as file:
@@ -109,8 +109,9 @@ def check_page(path, folder):
     strings, frames = data["strings"], data["frames"]
     vias = {strings[frame]: strings[via] for frame, via in zip(frames["name"], frames["via"])}
     equal("the page knows via", {use: vias[use] for use in USES}, dict.fromkeys(USES, "my_alloc"))
-    equal("of others there is none", (vias["main"], vias["load"], "my_alloc" in vias),
-          ("", "", False))
+    nodes = {strings[frames["name"][frame]] for frame in data["nodes"]["frame"]}
+    equal("of others there is none", (vias["main"], vias["load"], "use0" in nodes,
+                                      "my_alloc" in nodes), ("", "", True, False))
     check("and has the note", *([] if HINT in data["meta"]["notes"] else data["meta"]["notes"]))
 
 

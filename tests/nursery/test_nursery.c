@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "child.h"
+#include "scratch.h"
 #include "test.h"
 
 struct program {
@@ -36,15 +37,18 @@ static bool run(struct child *child, const char *nursery, const struct program *
                 const char *const *options)
 {
 	const char *argv[16] = { getenv(nursery) };
-	char path[4096];
+	char path[4096], directory[4096];
+	const char *const environment[] = { directory, NULL };
 	int count = 1;
 
+	/* With --record, the program would leave its region in the shared memory of the machine. */
+	snprintf(directory, sizeof(directory), "GEIGER_DIR=%s", scratch_folder());
 	snprintf(path, sizeof(path), "%s/%s", getenv("NURSERY_PROGRAMS"), program->name);
 	while (*options != NULL)
 		argv[count++] = *options++;
 	argv[count++] = path;
 	argv[count] = program->size;
-	return child_run(child, argv, NULL, 60);
+	return child_run(child, argv, environment, 60);
 }
 
 static void all_print_what_they_should(const char *nursery, const char *const *options)
