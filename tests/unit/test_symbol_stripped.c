@@ -68,6 +68,23 @@ TEST(every_address_of_a_stripped_function_has_the_name_of_its_first_one)
 	fixture_end(&f);
 }
 
+TEST(the_function_at_which_a_stripped_program_begins_is_start)
+{
+	struct fixture f;
+	struct asked asked;
+
+	if (!fixture_begin(&f))
+		SKIP("no compiler or binutils");
+	if (make_stripped(&f, "")) {
+		asked = ask_at(&f, "program.stripped", fixture_symbol(&f, "program", "_start") + 1);
+		if (CHECK_EQ_U64(asked.count, 1)) {
+			CHECK(asked_is(&asked, 0, "_start"));
+			CHECK(!asked.frames[0].is_unnamed);
+		}
+	}
+	fixture_end(&f);
+}
+
 TEST(an_address_outside_all_functions_has_no_name)
 {
 	struct fixture f;

@@ -8,10 +8,13 @@ void gg_function_bounds_init(struct gg_function_bounds *bounds, Elf *elf)
 {
 	size_t size = 0;
 	const char *bytes = elf != NULL ? elf_rawfile(elf, &size) : NULL;
+	GElf_Ehdr header;
 
 	*bounds = (struct gg_function_bounds){ 0 };
 	bounds->has_cfi = bytes != NULL &&
 	                  gg_cfi_module_from_file(&bounds->module, bytes, size) == 0;
+	if (bounds->has_cfi && gelf_getehdr(elf, &header) != NULL)
+		bounds->entry_address = header.e_entry;
 }
 
 bool gg_function_bounds_find(const struct gg_function_bounds *bounds, uint64_t address,

@@ -30,7 +30,8 @@
 
 struct gg_function_bounds {
 	struct gg_cfi_module module;
-	bool has_cfi; /* false: the file has no search table, so nothing is found */
+	bool has_cfi;           /* false: the file has no search table, so nothing is found */
+	uint64_t entry_address; /* where the kernel or the loader enters the file; 0: nowhere */
 };
 
 /* Prepares a file, which may be NULL or have no call frame information. */

@@ -29,7 +29,7 @@
 
 enum {
 	/* Changes with the layout of blobs and the form of names; other cache files are ignored. */
-	GG_BLOB_VERSION = 3,
+	GG_BLOB_VERSION = 4,
 };
 
 struct gg_blob_header {

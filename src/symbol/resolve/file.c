@@ -171,6 +171,9 @@ static bool find_name(struct gg_module_symbols *answers, struct name_sources *so
 	bool is_bounded = gg_function_bounds_find(&sources->bounds, address, &function);
 	const char *symbol = gg_symtab_find(&sources->symtab, address, function.begin);
 
+	if (symbol == NULL && is_bounded && function.begin != 0 &&
+	    function.begin == sources->bounds.entry_address)
+		symbol = "_start"; /* the linker's default; the ELF header names no other symbol */
 	if (symbol != NULL) {
 		set_name(frame, gg_module_symbols_demangle(answers, symbol));
 	} else if (is_bounded) {
