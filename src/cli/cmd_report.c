@@ -56,10 +56,12 @@ static int print_report(const struct gg_model *model, const struct gg_query *que
 	gg_cli_fit_report(options, &invocation->style, &report);
 	if (report.head == GG_HEAD_TITLE && is_first_look(options))
 		report.head = GG_HEAD_FULL;
-	if (options->json)
+	if (options->json) {
 		gg_report_json(&report, &out);
-	else
+	} else {
+		gg_report_move_start_code(model, result);
 		gg_report_text(&report, &out);
+	}
 	gg_query_result_free(result);
 	return gg_cli_print(&out, options->no_pager || options->json, invocation->error);
 }

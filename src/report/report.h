@@ -70,6 +70,13 @@ void gg_report_json_query(const struct gg_report *report, const struct gg_query 
                           int64_t moment_ns, const struct gg_tally *total,
                           const struct gg_tally *unplaced, struct gg_json *json);
 
+/*
+ * Moves rows of start code, such as _start, behind all other rows, if they allocated nothing
+ * themselves.  All memory is below them, so they would stand in front of the program's functions.
+ * Rows by function that self sorts only; does nothing for others, or without memory for it.
+ */
+void gg_report_move_start_code(const struct gg_model *model, struct gg_query_result *result);
+
 /* Appends the head if it is GG_HEAD_FULL.  `result` is unused. */
 void gg_report_append_head(const struct gg_report *report, struct gg_buf *out);
 /* Appends the notes of the recording, a line each. */

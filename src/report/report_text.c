@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "report/report.h"
 #include "report/screen_text.h"
+#include "symbol/symbol.h"
 
 enum {
 	NAME_LEAST = 40,         /* cells of a name that other columns do not take */
@@ -51,6 +52,30 @@ static size_t shown_count(const struct gg_report *report)
 	size_t count = report->result->row_count;
 
 	return report->limit != 0 && report->limit < count ? report->limit : count;
+}
+
+void gg_report_move_start_code(const struct gg_model *model, struct gg_query_result *result)
+{
+	struct gg_query_row *moved;
+	size_t moved_count = 0, kept_count = 0;
+
+	if (result->query.by != GG_BY_FUNCTION || result->query.sort_by_total)
+		return;
+	moved = malloc((result->row_count + 1) * sizeof(*moved));
+	if (moved == NULL)
+		return;
+	for (size_t i = 0; i < result->row_count; i++) {
+		const struct gg_query_row *row = &result->rows[i];
+		const struct gg_model_function *function = &model->functions[row->key];
+
+		if (row->self->sample_count == 0 && function->is_named &&
+		    gg_symbol_is_start_code(function->short_name))
+			moved[moved_count++] = *row;
+		else
+			result->rows[kept_count++] = *row;
+	}
+	memcpy(result->rows + kept_count, moved, moved_count * sizeof(*moved));
+	free(moved);
 }
 
 static bool has_total(const struct gg_query_result *result)
