@@ -19,8 +19,8 @@ import sys
 import tempfile
 import time
 
-GEIGER = os.environ["GEIGER"]
-WORK = os.environ["CLOSING_WORK"]
+GEIGER = os.path.abspath(os.environ["GEIGER"])
+WORK = os.path.abspath(os.environ["CLOSING_WORK"])
 WAYS = {"flat out": [], "paced": ["500"]}
 
 
