@@ -449,11 +449,12 @@ static void append_row(const struct gg_library_entry *entry, const struct figure
 static bool fit_figures(const struct row *rows, size_t count, struct figure_columns *ret_columns)
 {
 	const struct gg_figure_style style = { 0 };
-	struct gg_figure *live = calloc(2 * count + 1, sizeof(*live)), *peak = live + count;
+	struct gg_figure *live = calloc(2 * count + 1, sizeof(*live)), *peak;
 	size_t live_count = 0, peak_count = 0;
 
 	if (live == NULL)
 		return false;
+	peak = live + count;
 	for (size_t i = 0; i < count; i++) {
 		const struct gg_profile_summary *summary = rows[i].entry->summary;
 

@@ -53,15 +53,20 @@ static void put(struct made_profile *made, const char *stack, uint64_t bytes)
 	made_sample(made, made_stack(made, stack), bytes, 5, GG_TIME_NONE);
 }
 
-/* Puts `count` samples with stacks of `format`, which takes the number of a caller, and sizes. */
-static void put_many(struct made_profile *made, const char *format, int count, uint64_t first_bytes,
+/* Puts `count` samples of ascending sizes.  Each "%d" of the stack becomes the sample's number. */
+static void put_many(struct made_profile *made, const char *stack, int count, uint64_t first_bytes,
                      uint64_t step_bytes)
 {
-	char stack[256];
-
 	for (int i = 0; i < count; i++) {
-		snprintf(stack, sizeof(stack), format, i, i, i, i);
-		put(made, stack, first_bytes + (uint64_t)i * step_bytes);
+		GG_CLEANUP(gg_buf_done) struct gg_buf numbered = { 0 };
+		const char *rest = stack;
+
+		for (const char *at; (at = strstr(rest, "%d")) != NULL; rest = at + 2) {
+			gg_buf_append(&numbered, rest, (size_t)(at - rest));
+			gg_buf_printf(&numbered, "%d", i);
+		}
+		gg_buf_append_text(&numbered, rest);
+		put(made, gg_buf_text(&numbered), first_bytes + (uint64_t)i * step_bytes);
 	}
 }
 

@@ -51,7 +51,7 @@ static size_t read_answer(int fd, char *answer, size_t max)
 
 char *gg_rpm_owner(const char *path)
 {
-	char answer[NAME_MAX_BYTES];
+	char answer[NAME_MAX_BYTES] = { 0 };
 	size_t length = 0, line;
 	int ends[2];
 	pid_t pid;

@@ -148,10 +148,10 @@ export function bigData(stacks, seed = 1) {
 }
 
 /**
- * Runs in the page, before its own scripts.  Sets window.picture to the time at which the frame that
- * shows the status, and so everything above it, has been drawn: a message that is sent when a frame
- * begins arrives after its drawing.  The page itself takes the time, because the way from the
- * browser to this program and back takes longer than a frame.
+ * Runs in the page, before its own scripts.  Sets window.picture to the time at which the frame
+ * that shows the status, and so everything above it, has been drawn: a message that is sent when a
+ * frame begins arrives after its drawing.  The page itself takes the time, because the way from
+ * the browser to this program and back takes longer than a frame.
  */
 function notePicture() {
 	const observer = new MutationObserver(() => {
