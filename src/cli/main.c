@@ -79,9 +79,14 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 		snprintf(advice, sizeof(advice), "'geiger help %s' lists them.", command->name);
 		return gg_error_set(error, -EINVAL, command->name, advice, "needs a command");
 	}
-	if (command->max_operands >= 0 && invocation.operand_count > command->max_operands)
-		return gg_error_set(error, -EINVAL, command->name, NULL, "unexpected operand '%s'",
-		                    argv[command->max_operands]);
+	if (command->max_operands >= 0 && invocation.operand_count > command->max_operands) {
+		char advice[128];
+
+		snprintf(advice, sizeof(advice), "Usage: geiger %s %s", command->name,
+		         command->usage);
+		return gg_error_set(error, -EINVAL, command->name, advice,
+		                    "unexpected operand '%s'", argv[command->max_operands]);
+	}
 	invocation.failure_status = command->failure_status;
 	status = command->run(&invocation);
 	*ret_failure_status = invocation.failure_status;

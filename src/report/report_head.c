@@ -56,6 +56,8 @@ static void append_tally(const struct gg_report *report, const struct gg_tally *
 	struct gg_figure figure = gg_figure_of(tally, quantity, report->confidence, false);
 
 	gg_figure_append(&report->figures, &figure, &text);
+	if (width > 0 && gg_screen_text_length(gg_buf_text(&text)) >= width)
+		gg_buf_append_text(out, " "); /* the columns stay apart */
 	gg_screen_text_append_right(out, gg_buf_text(&text), width);
 }
 
