@@ -30,29 +30,47 @@ struct leaks_options {
 	uint64_t fail_above;
 };
 
+/* People get the 20 largest stacks and scripts get 1000, unless --limit gives another number. */
+static size_t limit_of(const struct leaks_options *options)
+{
+	if (options->common.limit != NO_LIMIT)
+		return options->common.limit;
+	return options->common.json ? 1000 : 20;
+}
+
+/* The moment of --at as gg_leaks_run() wants it: 0 is the end. */
+static int64_t moment_of(const struct leaks_options *options, const struct gg_query *query)
+{
+	if (options->common.at == NULL)
+		return 0;
+	return query->to_ns > 0 ? query->to_ns : 1;
+}
+
+/*
+ * True if the program freed nearly all that was live at the peak.  Leaks show the memory that each
+ * process left.  The last process may have left little while earlier ones left much, so the advice
+ * to look at the peak needs both conditions.
+ */
+static bool was_given_back(const struct gg_report_summary *summary)
+{
+	return gg_tally_estimate(&summary->left, GG_BYTES).value <
+	       GG_QUERY_LIVE_SHARE * gg_tally_estimate(&summary->peak, GG_BYTES).value;
+}
+
 static int print_leaks(const struct gg_model *model, const struct gg_query *query,
                        const struct gg_suppressions *suppressions,
                        const struct gg_invocation *invocation)
 {
 	const struct leaks_options *options = invocation->options;
-	/*
-	 * People get the 20 largest stacks and scripts get 1000, unless --limit gives another
-	 * number.
-	 */
-	size_t limit = options->common.limit != NO_LIMIT ? options->common.limit
-	               : options->common.json            ? 1000
-	                                                 : 20;
 	const struct gg_leaks_query leaks_query = { .pid = query->pid,
 		                                    .confidence = options->common.confidence,
 		                                    .suppressions = suppressions,
-		                                    .limit = limit,
-		                                    .at_ns = options->common.at == NULL ? 0
-		                                             : query->to_ns > 0 ? query->to_ns
-		                                                                : 1 };
+		                                    .limit = limit_of(options),
+		                                    .at_ns = moment_of(options, query) };
 	struct gg_leak_gate gate = { .is_asked = options->fail_above != NO_LIMIT,
 		                     .limit_bytes = options->fail_above };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	struct gg_report report = { .model = model, .limit = limit };
+	struct gg_report report = { .model = model, .limit = leaks_query.limit };
 	struct gg_leaks *leaks = NULL;
 	bool is_given_back = false;
 	struct gg_head head;
@@ -71,14 +89,7 @@ static int print_leaks(const struct gg_model *model, const struct gg_query *quer
 	/* Only the lower bound counts: chance alone must not fail a build. */
 	gate.has_failed = gate.is_asked && leaks->old_bytes.low > (double)gate.limit_bytes;
 	report.summary = &head.summary;
-	/*
-	 * Leaks show the memory that each process left.  The last process may have left little
-	 * while earlier ones left much, so the advice to look at the peak needs both conditions.
-	 */
-	is_given_back = is_given_back &&
-	                gg_tally_estimate(&head.summary.left, GG_BYTES).value <
-	                        GG_QUERY_LIVE_SHARE *
-	                                gg_tally_estimate(&head.summary.peak, GG_BYTES).value;
+	is_given_back = is_given_back && was_given_back(&head.summary);
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
 	if (options->common.json)
 		gg_report_leaks_json(&report, leaks, &gate, &out);

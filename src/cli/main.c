@@ -35,6 +35,23 @@ static int print_error(const struct gg_error *error, enum gg_color color, int fa
 	return error->status == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
+/* Refuses a family without a verb, and operands beyond those of the command. */
+static int check_operands(const struct gg_command *command, const struct gg_invocation *invocation)
+{
+	char advice[256];
+
+	if (command->verbs != NULL) {
+		snprintf(advice, sizeof(advice), "'geiger help %s' lists them.", command->name);
+		return gg_error_set(invocation->error, -EINVAL, command->name, advice,
+		                    "needs a command");
+	}
+	if (command->max_operands < 0 || invocation->operand_count <= command->max_operands)
+		return 0;
+	snprintf(advice, sizeof(advice), "Usage: geiger %s %s", command->name, command->usage);
+	return gg_error_set(invocation->error, -EINVAL, command->name, advice,
+	                    "unexpected operand '%s'", invocation->operands[command->max_operands]);
+}
+
 /* Parses the command's own options and runs it.  The result is that of gg_command.run. */
 static int run_command(const struct gg_command *command, int argc, char **argv,
                        struct gg_common_options *common, int *ret_failure_status,
@@ -73,20 +90,9 @@ static int run_command(const struct gg_command *command, int argc, char **argv,
 		gg_help_print_command(command, &invocation.style);
 		return 0;
 	}
-	if (command->verbs != NULL) {
-		char advice[128];
-
-		snprintf(advice, sizeof(advice), "'geiger help %s' lists them.", command->name);
-		return gg_error_set(error, -EINVAL, command->name, advice, "needs a command");
-	}
-	if (command->max_operands >= 0 && invocation.operand_count > command->max_operands) {
-		char advice[128];
-
-		snprintf(advice, sizeof(advice), "Usage: geiger %s %s", command->name,
-		         command->usage);
-		return gg_error_set(error, -EINVAL, command->name, advice,
-		                    "unexpected operand '%s'", argv[command->max_operands]);
-	}
+	status = check_operands(command, &invocation);
+	if (status < 0)
+		return status;
 	invocation.failure_status = command->failure_status;
 	status = command->run(&invocation);
 	*ret_failure_status = invocation.failure_status;
