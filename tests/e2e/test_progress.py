@@ -8,45 +8,21 @@ GEIGER, GOLDEN_PROFILE: programs.  AGENT: the library, where programs can run wi
 """
 
 import os
-import pty
 import re
 import subprocess
 import sys
 
 from sentences import check, in_scratch, skip
+from terminals import has_terminals, run_on_terminal
 
 GEIGER = os.environ["GEIGER"]
 AGENT = os.environ.get("AGENT", "")
 
 
-def has_terminals():
-    """False in a chroot without /dev/pts, for example."""
-    try:
-        for end in pty.openpty():
-            os.close(end)
-    except OSError:
-        return False
-    return True
-
-
 def on_terminal(*arguments, after_ms="0", term="xterm"):
     """The bytes that a terminal gets from geiger."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ.update(TERM=term, GEIGER_PROGRESS_MS=after_ms, GEIGER_PAGER="")
-        os.execv(GEIGER, [GEIGER, *arguments])
-    printed = b""
-    while True:
-        try:
-            some = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not some:
-            break
-        printed += some
-    os.close(terminal)
-    os.waitpid(pid, 0)
-    return printed.decode("utf-8")
+    return run_on_terminal([GEIGER, *arguments], TERM=term, GEIGER_PROGRESS_MS=after_ms,
+                           GEIGER_PAGER="").decode("utf-8")
 
 
 def screen(printed):

@@ -10,25 +10,15 @@ GEIGER, GOLDEN_PROFILE: programs.  AGENT: the library, where programs can run wi
 """
 
 import os
-import pty
 import sqlite3
 import subprocess
 import sys
 
 from sentences import check, in_scratch, skip
+from terminals import has_terminals, run_on_terminal
 
 GEIGER = os.environ["GEIGER"]
 AGENT = os.environ.get("AGENT", "")
-
-
-def has_terminals():
-    """False in a chroot without /dev/pts, for example."""
-    try:
-        for end in pty.openpty():
-            os.close(end)
-    except OSError:
-        return False
-    return True
 
 
 HAS_TERMINALS = has_terminals()
@@ -74,21 +64,7 @@ def hold(name, *arguments, must_print=True):
 
 
 def printed_on_terminal(*arguments, **environment):
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ.update(environment, TERM="dumb")
-        os.execv(GEIGER, [GEIGER, *arguments])
-    printed = b""
-    while True:
-        try:
-            some = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not some:
-            break
-        printed += some
-    os.close(terminal)
-    os.waitpid(pid, 0)
+    printed = run_on_terminal([GEIGER, *arguments], **environment, TERM="dumb")
     return printed.replace(b"\r\n", b"\n").replace(b"\t", b" ")
 
 

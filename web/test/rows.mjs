@@ -18,20 +18,10 @@ import { rowsOf } from '../src/model/rows.js';
 import { select } from '../src/model/select.js';
 import { BYTES } from '../src/model/tally.js';
 import { DEFAULTS } from '../src/shell/state.js';
+import { finite, STATE } from './answers.mjs';
 
 const { data, questions } = JSON.parse(readFileSync(0, 'utf8'));
 const profile = makeProfile(data);
-const STATE = {
-	metric: 'live',
-	unit: 'bytes',
-	from: null,
-	to: null,
-	hide: [],
-	focus: [],
-	who: '',
-	within: 1e6,
-};
-const finite = ({ estimate, low, high }) => [estimate, low, high === Infinity ? null : high];
 
 /** The figures that the chart draws for a state. */
 function chartAt(edges, state) {

@@ -13,20 +13,10 @@ import { figureOf } from '../src/model/groups.js';
 import { makeProfile } from '../src/model/profile.js';
 import { select } from '../src/model/select.js';
 import { downTree, framesTo, runsOf, selfRunsOf, upTree } from '../src/model/tree.js';
+import { finite, STATE } from './answers.mjs';
 
 const { data, states } = JSON.parse(readFileSync(0, 'utf8'));
 const profile = makeProfile(data);
-const STATE = {
-	metric: 'live',
-	unit: 'bytes',
-	from: null,
-	to: null,
-	hide: [],
-	focus: [],
-	who: '',
-	within: 1e6,
-};
-const finite = ({ estimate, low, high }) => [estimate, low, high === Infinity ? null : high];
 
 const answers = states.map((state) => {
 	const selection = select(profile, { ...STATE, ...state });
