@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "unwind/walk/stack_bounds.h"
 
 const uint64_t gg_module_lookup_no_word;
 
@@ -104,13 +105,23 @@ bool gg_module_lookup_table_find(uint64_t pc, struct gg_module_lookup_row *ret_r
 	return true;
 }
 
+/*
+ * Finds the sections of a module that may be unloaded.  A wrong return address may point into a
+ * module that another thread unloads now.  Reading its header would then wait for munmap(), and
+ * fault.  The kernel waits as well when it probes the header, but returns an error.
+ */
+static bool find_sections(const struct gg_module_lookup_row *row, struct gg_cfi_module *ret_module)
+{
+	return gg_stack_bounds_is_readable(row->begin) &&
+	       gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row->begin,
+	                                 row->end - row->begin) == 0;
+}
+
 bool gg_module_lookup_find_in_table(uint64_t pc, struct gg_cfi_module *ret_module)
 {
 	struct gg_module_lookup_row row;
 
-	return gg_module_lookup_table_find(pc, &row) &&
-	       gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row.begin,
-	                                 row.end - row.begin) == 0;
+	return gg_module_lookup_table_find(pc, &row) && find_sections(&row, ret_module);
 }
 
 struct gg_module_lookup_row gg_module_lookup_row_of(const struct gg_module_lookup_object *found)
@@ -164,6 +175,5 @@ bool gg_module_lookup_find(uint64_t pc, struct gg_cfi_module *ret_module)
 	row = gg_module_lookup_row_of(&found);
 	if (row.begin == gg_module_lookup_program.begin)
 		return find_program(ret_module);
-	return gg_cfi_module_from_memory(ret_module, (const void *)(uintptr_t)row.begin,
-	                                 row.end - row.begin) == 0;
+	return find_sections(&row, ret_module);
 }
