@@ -67,6 +67,7 @@ struct shape_search {
 	size_t use_count;
 	double *allocated, *kept; /* by function: sums of a group of uses; 0 between groups */
 	uint8_t *is_refused;      /* by function: it does not look like a wrapper */
+	uint8_t *is_below;        /* by stack: scratch of sum_below() */
 	uint8_t *is_marked;       /* by function: scratch; 0 between uses */
 	struct gg_map passing;    /* of this round: caller and function, does the one pass it on */
 };
@@ -189,35 +190,35 @@ static void collect_uses(struct shape_search *search, size_t *next_of)
 
 /* --- the shape of one function -------------------------------------------------------------- */
 
-/* Sets ret_is_below of each stack that has the function in a frame. */
-static void find_below(const struct gg_model_builder *builder, uint32_t function,
-                       uint8_t *ret_is_below)
+/* Returns the memory of all stacks that have the function in a frame. */
+static double sum_below(const struct shape_search *search, uint32_t function)
 {
-	ret_is_below[0] = 0;
+	const struct gg_model_builder *builder = search->builder;
+	uint8_t *is_below = search->is_below;
+	double bytes = 0;
+
+	is_below[0] = 0;
 	for (size_t i = 1; i < builder->stacks.count; i++) {
 		size_t count;
 		const struct gg_code_location *of = locations_of(builder, (uint32_t)i, &count);
 
-		ret_is_below[i] = ret_is_below[builder->stacks.items[i].parent];
-		for (size_t k = 0; k < count && !ret_is_below[i]; k++)
-			ret_is_below[i] = of[k].function == function;
+		is_below[i] = is_below[builder->stacks.items[i].parent];
+		for (size_t k = 0; k < count && !is_below[i]; k++)
+			is_below[i] = of[k].function == function;
+		bytes += is_below[i] ? search->sites[i].allocated_bytes : 0;
 	}
+	return bytes;
 }
 
 /* True if at least 90 % of the memory that has the function on its stack is its own. */
-static bool is_leaf(const struct shape_search *search, uint32_t function, uint8_t *is_below)
+static bool is_leaf(const struct shape_search *search, uint32_t function)
 {
-	const struct gg_model_builder *builder = search->builder;
-	double own = 0, all = 0;
+	double own = 0;
 
-	find_below(builder, function, is_below);
-	for (size_t i = 1; i < builder->stacks.count; i++) {
-		if (is_below[i])
-			all += search->sites[i].allocated_bytes;
+	for (size_t i = 1; i < search->builder->stacks.count; i++)
 		if (search->sites[i].function == function)
 			own += search->sites[i].allocated_bytes;
-	}
-	return own >= least_own_share * all;
+	return own >= least_own_share * sum_below(search, function);
 }
 
 static bool has_few_lines(const struct shape_search *search, uint32_t function)
@@ -308,16 +309,10 @@ static bool has_recursive_callers(const struct shape_search *search, uint32_t fu
 	return recursive > all / 2;
 }
 
-static int looks_like_wrapper(const struct shape_search *search, uint32_t function, bool *ret_does)
+static bool looks_like_wrapper(const struct shape_search *search, uint32_t function)
 {
-	uint8_t *is_below = malloc(search->builder->stacks.count);
-
-	if (is_below == NULL)
-		return -ENOMEM;
-	*ret_does = is_leaf(search, function, is_below) && has_few_lines(search, function) &&
-	            !(has_one_size(search, function) && has_recursive_callers(search, function));
-	free(is_below);
-	return 0;
+	return is_leaf(search, function) && has_few_lines(search, function) &&
+	       !(has_one_size(search, function) && has_recursive_callers(search, function));
 }
 
 /* --- the search ----------------------------------------------------------------------------- */
@@ -345,29 +340,20 @@ static void add_caller(struct shape_callers *callers, uint32_t function)
 static int passes_on(struct shape_search *search, uint32_t caller, uint32_t function,
                      bool *ret_does)
 {
-	const struct gg_model_builder *builder = search->builder;
 	uint64_t key = (uint64_t)caller << 32 | function;
 	uint64_t known = gg_map_get(&search->passing, key);
-	uint8_t *is_below;
-	double passed = 0, all = 0;
+	double passed = 0;
 
 	*ret_does = known == 1;
 	if (known != GG_MAP_NONE)
 		return 0;
-	is_below = malloc(builder->stacks.count);
-	if (is_below == NULL)
-		return -ENOMEM;
-	find_below(builder, caller, is_below);
-	for (size_t i = 1; i < builder->stacks.count; i++) {
+	for (size_t i = 1; i < search->builder->stacks.count; i++) {
 		const struct shape_site *site = &search->sites[i];
 
-		all += is_below[i] ? site->allocated_bytes : 0;
-		passed += site->caller == caller && site->function == function
-		                  ? site->allocated_bytes
-		                  : 0;
+		if (site->caller == caller && site->function == function)
+			passed += site->allocated_bytes;
 	}
-	free(is_below);
-	*ret_does = passed >= least_own_share * all;
+	*ret_does = passed >= least_own_share * sum_below(search, caller);
 	return gg_map_put(&search->passing, key, *ret_does);
 }
 
@@ -444,11 +430,10 @@ static int judge(struct shape_search *search, uint32_t function, size_t from, si
 	status = has_many_callers(search, function, from, to, &is_wrapper);
 	if (status < 0 || !is_wrapper)
 		return status;
-	status = looks_like_wrapper(search, function, &is_wrapper);
 	search->is_refused[function] = 1; /* it is judged once in a round */
-	if (status == 0 && is_wrapper)
+	if (looks_like_wrapper(search, function))
 		finds->functions[finds->count++] = function;
-	return status;
+	return 0;
 }
 
 static int search_group(struct shape_search *search, size_t from, size_t to,
@@ -542,10 +527,11 @@ static int search_begin(struct shape_search *search, struct gg_model *model)
 		.kept = calloc(functions, sizeof(double)),
 		.is_refused = calloc(functions, 1),
 		.is_marked = calloc(functions, 1),
+		.is_below = calloc(builder->stacks.count, 1),
 	};
 	if (next_of == NULL || search->sites == NULL || search->uses == NULL ||
 	    search->allocated == NULL || search->kept == NULL || search->is_refused == NULL ||
-	    search->is_marked == NULL) {
+	    search->is_marked == NULL || search->is_below == NULL) {
 		free(next_of);
 		return -ENOMEM;
 	}
@@ -562,6 +548,7 @@ static void search_end(struct shape_search *search)
 	free(search->kept);
 	free(search->is_refused);
 	free(search->is_marked);
+	free(search->is_below);
 	gg_map_done(&search->passing);
 }
 
