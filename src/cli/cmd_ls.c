@@ -28,7 +28,6 @@ struct ls_options {
 /* A table of regions, and how it shows them. */
 struct listing {
 	struct gg_text_table table;
-	size_t command_width; /* SIZE_MAX: commands are whole; 0: they are left out */
 	bool has_paths;
 };
 
@@ -64,7 +63,6 @@ static int add_row(const struct gg_listed_region *file, void *context)
 {
 	struct listing *listing = context;
 	struct gg_text_table *table = &listing->table;
-	GG_CLEANUP(gg_buf_done) struct gg_buf command = { 0 };
 	char size[GG_SIZE_TEXT_MAX], age[TIME_TEXT_MAX];
 	uint64_t now_ns = gg_clock_wall_ns();
 	/* Only a complete region has times; the cells of another file stay empty. */
@@ -82,10 +80,7 @@ static int add_row(const struct gg_listed_region *file, void *context)
 	gg_text_table_cell(table, "%s", gg_size_format((double)file->disk_bytes, size));
 	gg_text_table_cell(table, "%" PRIu64, file->sample_count);
 	gg_text_table_cell(table, "%" PRIu64, file->live_count);
-	if (listing->command_width > 0)
-		gg_screen_text_append(&command, file->command, listing->command_width,
-		                      !gg_screen_text_is_utf8());
-	gg_text_table_cell(table, "%s", gg_buf_text(&command));
+	gg_text_table_cell(table, "%s", file->command);
 	if (listing->has_paths)
 		gg_text_table_cell(table, "%s%s", file->path,
 		                   file->is_recorded ? " (being recorded)" : "");
@@ -96,7 +91,6 @@ static int fill(struct listing *listing, const struct gg_invocation *invocation)
 {
 	struct gg_text_table *table = &listing->table;
 
-	gg_text_table_done(table);
 	gg_text_table_column(table, GG_ALIGN_RIGHT, "pid");
 	gg_text_table_column(table, GG_ALIGN_LEFT, "state");
 	gg_text_table_column(table, GG_ALIGN_RIGHT, "began");
@@ -111,7 +105,7 @@ static int fill(struct listing *listing, const struct gg_invocation *invocation)
 	                           listing, invocation->error);
 }
 
-/* The room for commands beside the other columns of a table without commands. */
+/* The room for commands beside the other columns; commands are the last column. */
 static size_t room_for_commands(const struct gg_text_table *table, size_t width)
 {
 	size_t used = 0;
@@ -130,14 +124,10 @@ static int run_ls(struct gg_invocation *invocation)
 	const struct ls_options *options = invocation->options;
 	size_t width = gg_screen_text_name_width(STDOUT_FILENO);
 	struct listing listing = { .has_paths = options->paths || width == SIZE_MAX };
-	int status = 0;
+	int status = fill(&listing, invocation);
 
-	if (listing.has_paths)
-		listing.command_width = SIZE_MAX;
-	else if ((status = fill(&listing, invocation)) == 0)
-		listing.command_width = room_for_commands(&listing.table, width);
-	if (status == 0)
-		status = fill(&listing, invocation);
+	if (!listing.has_paths)
+		listing.table.last_width_max = room_for_commands(&listing.table, width);
 	if (status == 0 && listing.table.cell_count == 0)
 		puts("no regions");
 	else if (status == 0 && gg_text_table_print(&listing.table, &invocation->style, stdout) < 0)

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/printable.h"
+#include "report/screen_text.h"
 #include "report/text_cells.h"
 
 void gg_text_table_done(struct gg_text_table *table)
@@ -66,6 +67,14 @@ struct frame {
 
 static const struct frame plain = { "", "  ", "\n" }, markdown = { "| ", " | ", " |\n" };
 
+static void print_cut(const char *text, size_t width, FILE *stream)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf cut = { 0 };
+
+	gg_screen_text_append(&cut, text, width, !gg_screen_text_is_utf8());
+	fputs(gg_buf_text(&cut), stream);
+}
+
 /* Prints one row's cells from `text` on and returns where the next row starts. */
 static const char *print_row(const struct gg_text_table *table, const char *text,
                              const struct frame *frame, FILE *stream)
@@ -77,8 +86,11 @@ static const char *print_row(const struct gg_text_table *table, const char *text
 		bool pad_left = table->align[column] == GG_ALIGN_RIGHT;
 		bool pad_right = !pad_left && (!last || frame == &markdown);
 
-		fprintf(stream, "%*s%s%*s%s", pad_left ? pad : 0, "", text, pad_right ? pad : 0, "",
-		        last ? "" : frame->between);
+		if (last && frame == &plain && table->last_width_max > 0)
+			print_cut(text, table->last_width_max, stream);
+		else
+			fprintf(stream, "%*s%s%*s%s", pad_left ? pad : 0, "", text,
+			        pad_right ? pad : 0, "", last ? "" : frame->between);
 		text += strlen(text) + 1;
 	}
 	return text;

@@ -38,6 +38,8 @@ struct gg_text_table {
 	size_t column_count;
 	enum gg_align align[GG_TEXT_TABLE_MAX_COLUMNS];
 	size_t width[GG_TEXT_TABLE_MAX_COLUMNS]; /* characters */
+	/* gg_text_table_print() cuts cells of the last column to this width; 0: it cuts none. */
+	size_t last_width_max;
 };
 
 void gg_text_table_done(struct gg_text_table *table);
