@@ -291,7 +291,8 @@ static const char style_sheet[] =
 	"td.n,td.f{text-align:left;white-space:normal}"
 	"td[data-l]:not(:empty)::before{content:attr(data-l) \": \";color:var(--soft);"
 	"font-family:system-ui,sans-serif}"
-	"td.pick{float:right;width:auto}input[type=search]{width:100%}header form{width:100%;display:flex;gap:8px}}"
+	"td.pick{float:right;width:auto}input[type=search]{width:100%}"
+	"header form{width:100%;display:flex;gap:8px}}"
 	"</style>";
 
 static void append_order(const struct gg_folder_view *view, enum gg_folder_column column,
