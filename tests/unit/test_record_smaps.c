@@ -2,10 +2,12 @@
 /* test_record_smaps - shows how the kernel's mappings are added up by kind. */
 #include "record/process/smaps.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/compiler.h"
 #include "test.h"
 
 enum { KIB = 1024, TABLES_KIB = 1000 };
@@ -27,7 +29,8 @@ static struct gg_smaps add_up(size_t private_bytes)
 {
 	struct gg_smaps sums;
 
-	gg_smaps_add_up(&sums, gg_buf_text(&text), private_bytes);
+	gg_smaps_add_up(&sums, gg_buf_text(&text),
+	                &(struct gg_smaps_hints){ .private_bytes = private_bytes });
 	gg_buf_clear(&text);
 	return sums;
 }
@@ -49,6 +52,60 @@ TEST(parts_are_added_up_by_what_they_are)
 	CHECK_EQ_I64(sums.geiger_bytes, 0);
 	CHECK_EQ_I64(sums.geiger_file_bytes, 0);
 	CHECK_EQ_I64(sums.pss_geiger_bytes, 0);
+}
+
+/* Adds a mapping with an inaccessible range of 4 KiB below it. */
+static void add_guarded(const char *guard, const char *range, int rss)
+{
+	gg_buf_printf(&text, "%s ---p 00000000 00:00 0\nRss:  0 kB\n", guard);
+	add(range, "", rss, rss, rss, "rd wr mr mw me ac");
+}
+
+TEST(each_mapping_has_one_kind_and_the_parts_add_up_to_rss)
+{
+	static const uint64_t malloc_addresses[] = { 0x7f0008000010, 0x7f3000001010 },
+			      mmap_addresses[] = { 0x7f3000101000 };
+	const struct gg_smaps_hints hints = { .malloc_addresses = malloc_addresses,
+		                              .malloc_count = GG_COUNT(malloc_addresses),
+		                              .mmap_addresses = mmap_addresses,
+		                              .mmap_count = GG_COUNT(mmap_addresses) };
+	static const char plain[] = "rd wr mr mw me ac", shared[] = "rd wr sh mr mw me ms";
+	int64_t sums_kib[GG_MAPPING_KIND_COUNT] = {
+		[GG_MAPPING_HEAP] = 400,      [GG_MAPPING_ARENA] = 300,
+		[GG_MAPPING_MALLOC] = 50,     [GG_MAPPING_SAMPLED] = 60,
+		[GG_MAPPING_NAMED] = 5,       [GG_MAPPING_STACK] = 16 + 33,
+		[GG_MAPPING_DATA] = 20 + 30,  [GG_MAPPING_FILE] = 80 + 9,
+		[GG_MAPPING_SHARED] = 70,     [GG_MAPPING_GEIGER] = 11,
+		[GG_MAPPING_ANONYMOUS] = 900,
+	};
+	struct gg_smaps sums;
+	int64_t all_bytes = 0;
+
+	add("1000-2000", "/usr/bin/made", 100, 100, 20, plain);
+	add("2000-3000", "", 30, 30, 30, plain); /* its bss */
+	add("5000-6000", "[heap]", 400, 400, 400, plain);
+	add("7f0008000000-7f0008100000", "", 300, 300, 300, plain);
+	add("7f0010000000-7f0010100000", "", 900, 900, 900, plain); /* aligned, but no samples */
+	add("7f3000001000-7f3000100000", "", 50, 50, 50, plain);
+	add("7f3000101000-7f3000200000", "", 60, 60, 60, plain);
+	add("7f3000300000-7f3000400000", "[anon:dalvik-main space]", 5, 5, 5, plain);
+	add_guarded("7f4000000000-7f4000001000", "7f4000001000-7f4000801000", 33);
+	add("7f5000000000-7f5000100000", "/memfd:frames (deleted)", 70, 35, 0, shared);
+	add("7f5000200000-7f5000300000", "/var/lib/db", 9, 9, 0, shared);
+	add("7f6000000000-7f6000100000", "/dev/shm/geiger-1-2.region", 11, 11, 0, shared);
+	add("7ffe00000000-7ffe00100000", "[stack]", 16, 16, 16, plain);
+	gg_smaps_add_up(&sums, gg_buf_text(&text), &hints);
+	gg_buf_clear(&text);
+	for (int kind = 0; kind < GG_MAPPING_KIND_COUNT; kind++) {
+		CHECK_MSG(sums.parts[kind].rss_bytes == sums_kib[kind] * KIB,
+		          "%s: %" PRId64 " KiB instead of %" PRId64, gg_mapping_kind_name(kind),
+		          sums.parts[kind].rss_bytes / KIB, sums_kib[kind]);
+		all_bytes += sums.parts[kind].rss_bytes;
+	}
+	CHECK_EQ_I64(all_bytes, sums.rss_bytes);
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_SHARED].pss_bytes, 35 * KIB);
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_STACK].mapping_count, 2);
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_ARENA].size_bytes, 0x100000);
 }
 
 TEST(what_is_of_geiger_is_in_no_other_part)
@@ -90,7 +147,7 @@ TEST(lines_that_no_kernel_writes_end_in_an_answer)
 	struct gg_smaps sums;
 
 	for (size_t i = 0; i < GG_COUNT(odd); i++) {
-		gg_smaps_add_up(&sums, odd[i], 5);
+		gg_smaps_add_up(&sums, odd[i], &(struct gg_smaps_hints){ .private_bytes = 5 });
 		CHECK_EQ_I64(sums.rss_bytes, 0);
 	}
 	gg_buf_done(&text);

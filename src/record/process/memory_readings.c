@@ -146,7 +146,8 @@ static void walk(struct gg_memory_readings *readings, struct gg_member *member, 
 	if (cost_ns > readings->longest_walk_ns)
 		readings->longest_walk_ns = cost_ns;
 	readings->all_walks_ns += cost_ns;
-	gg_smaps_add_up(&member->parts, gg_buf_text(text), private_bytes(member->target));
+	gg_smaps_add_up(&member->parts, gg_buf_text(text),
+	                &(struct gg_smaps_hints){ .private_bytes = private_bytes(member->target) });
 	member->walked_ns = gg_clock_monotonic_ns();
 	reading->pss_bytes = parts->pss_bytes;
 	reading->pss_file_bytes = parts->pss_file_bytes;

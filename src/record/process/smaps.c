@@ -8,17 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/binary_search.h"
+#include "base/compiler.h"
 #include "base/maps_line.h"
 
-enum { SMAPS_PAGE_BYTES = 4096 };
+enum {
+	SMAPS_PAGE_BYTES = 4096,
+	ARENA_BYTES = 64 << 20, /* HEAP_MAX_SIZE of glibc on 64 bits: heaps of arenas are aligned */
+	GUARD_BYTES_MAX = 1 << 20, /* no guard below a stack is larger */
+};
 
 struct smaps_mapping {
 	uint64_t begin, end;
-	bool is_file;    /* or shared memory */
+	bool is_file;   /* or shared memory */
+	bool is_shared; /* it shares its pages with other processes that map the same file */
+	bool is_guard;  /* nobody may touch it */
+	bool is_above_guard, is_behind_file;
 	bool is_library; /* the agent's, or the bss behind it */
 	bool is_region;
 	const char *name; /* up to the end of its line */
-	int64_t rss_bytes, pss_bytes, anonymous_bytes;
+	int64_t rss_bytes, pss_bytes, anonymous_bytes, swap_bytes, lazy_free_bytes, huge_bytes;
 	bool has_reserve, has_huge_pages;
 };
 
@@ -65,6 +74,11 @@ static bool begin_mapping(struct smaps_mapping *mapping, const struct smaps_mapp
 		                           .has_reserve = true,
 		                           .has_huge_pages = true };
 	mapping->name = head.path;
+	mapping->is_guard = head.protection == 0;
+	mapping->is_above_guard = before->is_guard && before->end == head.begin &&
+	                          before->end - before->begin <= GUARD_BYTES_MAX;
+	mapping->is_behind_file = before->end == head.begin &&
+	                          (before->is_file || before->is_behind_file) && head.inode == 0;
 	base = base_name(mapping->name);
 	mapping->is_region = mapping->is_file && is_region_file(base);
 	mapping->is_library = strncmp(base, "libgeiger-agent", 15) == 0 ||
@@ -84,6 +98,9 @@ static void take_value(struct smaps_mapping *mapping, const char *line)
 		{ "Rss:", offsetof(struct smaps_mapping, rss_bytes) },
 		{ "Pss:", offsetof(struct smaps_mapping, pss_bytes) },
 		{ "Anonymous:", offsetof(struct smaps_mapping, anonymous_bytes) },
+		{ "Swap:", offsetof(struct smaps_mapping, swap_bytes) },
+		{ "LazyFree:", offsetof(struct smaps_mapping, lazy_free_bytes) },
+		{ "AnonHugePages:", offsetof(struct smaps_mapping, huge_bytes) },
 	};
 	const char *end = line + strcspn(line, "\n");
 
@@ -99,6 +116,7 @@ static void take_value(struct smaps_mapping *mapping, const char *line)
 	for (const char *flag = line + 8; flag + 2 < end; flag += 3) {
 		mapping->has_reserve &= strncmp(flag, " nr", 3) != 0;
 		mapping->has_huge_pages &= strncmp(flag, " nh", 3) != 0;
+		mapping->is_shared |= strncmp(flag, " sh", 3) == 0;
 	}
 }
 
@@ -112,8 +130,89 @@ static bool has_tables(const struct smaps_mapping *mapping, size_t private_bytes
 	       mapping->end - mapping->begin == bytes;
 }
 
+static bool is_memory_file(const struct smaps_mapping *mapping)
+{
+	static const char *const names[] = { "/dev/shm/", "/memfd:",        "/SYSV",
+		                             "/dev/zero", "/anon_hugepage", "[anon_shmem:" };
+
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		if (has_name(mapping, names[i]))
+			return true;
+	return false;
+}
+
+/* True if one of the ascending addresses lies in the mapping. */
+static bool holds(const struct smaps_mapping *mapping, const uint64_t *addresses, size_t count)
+{
+	size_t first = gg_lower_bound(0, count, i, addresses[i] < mapping->begin);
+
+	return first < count && addresses[first] < mapping->end;
+}
+
+/* The kind of a mapping that is not geiger's and has no file. */
+static enum gg_mapping_kind anonymous_kind(const struct smaps_mapping *mapping,
+                                           const struct gg_smaps_hints *hints)
+{
+	bool has_malloc = holds(mapping, hints->malloc_addresses, hints->malloc_count);
+
+	if (has_name(mapping, "[heap]"))
+		return GG_MAPPING_HEAP;
+	if (has_name(mapping, "[stack]") || has_name(mapping, "[anon: glibc: pthread stack"))
+		return GG_MAPPING_STACK;
+	if (has_name(mapping, "[anon: glibc: malloc arena]"))
+		return GG_MAPPING_ARENA;
+	if (has_name(mapping, "[anon: glibc: malloc]"))
+		return GG_MAPPING_MALLOC;
+	/* A name says more than samples: it is that of a runtime's heap, for example. */
+	if (has_name(mapping, "[anon:"))
+		return GG_MAPPING_NAMED;
+	if (has_malloc && mapping->begin % ARENA_BYTES == 0)
+		return GG_MAPPING_ARENA;
+	if (has_malloc)
+		return GG_MAPPING_MALLOC;
+	if (holds(mapping, hints->mmap_addresses, hints->mmap_count))
+		return GG_MAPPING_SAMPLED;
+	if (mapping->is_above_guard)
+		return GG_MAPPING_STACK;
+	return mapping->is_behind_file ? GG_MAPPING_DATA : GG_MAPPING_ANONYMOUS;
+}
+
+/* Adds a share of the mapping's resident bytes to a part. */
+static void add_to_part(struct gg_smaps_part *part, const struct smaps_mapping *mapping,
+                        int64_t rss_bytes)
+{
+	part->rss_bytes += rss_bytes;
+	if (mapping->rss_bytes > 0)
+		part->pss_bytes += (int64_t)((double)mapping->pss_bytes * (double)rss_bytes /
+		                             (double)mapping->rss_bytes);
+}
+
+/* Adds the whole mapping to the part of its kind; a private file may add to two parts. */
+static void add_to_parts(struct gg_smaps *sums, const struct smaps_mapping *mapping, bool is_geiger,
+                         const struct gg_smaps_hints *hints)
+{
+	int64_t rss = mapping->rss_bytes, written = mapping->anonymous_bytes;
+	enum gg_mapping_kind kind = is_geiger ? GG_MAPPING_GEIGER : GG_MAPPING_FILE;
+	struct gg_smaps_part *part;
+
+	if (!is_geiger && !mapping->is_file)
+		kind = anonymous_kind(mapping, hints);
+	else if (!is_geiger && mapping->is_shared && is_memory_file(mapping))
+		kind = GG_MAPPING_SHARED;
+	part = &sums->parts[kind];
+	part->mapping_count++;
+	part->size_bytes += (int64_t)(mapping->end - mapping->begin);
+	part->swap_bytes += mapping->swap_bytes;
+	part->lazy_free_bytes += mapping->lazy_free_bytes;
+	part->huge_bytes += mapping->huge_bytes;
+	if (kind != GG_MAPPING_FILE || written > rss)
+		written = 0;
+	add_to_part(part, mapping, rss - written);
+	add_to_part(&sums->parts[GG_MAPPING_DATA], mapping, written);
+}
+
 static void add_mapping(struct gg_smaps *sums, const struct smaps_mapping *mapping,
-                        size_t private_bytes)
+                        const struct gg_smaps_hints *hints)
 {
 	int64_t rss = mapping->rss_bytes, pss = mapping->pss_bytes;
 	/* Pages of a private file mapping that the program wrote to are anonymous memory. */
@@ -121,9 +220,13 @@ static void add_mapping(struct gg_smaps *sums, const struct smaps_mapping *mappi
 	                       ? rss - mapping->anonymous_bytes
 	                       : 0;
 
+	bool is_geiger = mapping->is_region || mapping->is_library ||
+	                 has_tables(mapping, hints->private_bytes);
+
 	sums->rss_bytes += rss;
 	sums->pss_bytes += pss;
-	if (mapping->is_region || mapping->is_library || has_tables(mapping, private_bytes)) {
+	add_to_parts(sums, mapping, is_geiger, hints);
+	if (is_geiger) {
 		sums->geiger_bytes += rss;
 		sums->geiger_file_bytes += file;
 		sums->pss_geiger_bytes += pss;
@@ -139,7 +242,8 @@ static void add_mapping(struct gg_smaps *sums, const struct smaps_mapping *mappi
 	}
 }
 
-void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text, size_t private_bytes)
+void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text,
+                     const struct gg_smaps_hints *hints)
 {
 	struct smaps_mapping mapping = { 0 };
 	bool has_mapping = false;
@@ -154,7 +258,7 @@ void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text, size_t private
 			take_value(&mapping, text);
 		} else if (begin_mapping(&next, &mapping, text)) {
 			if (has_mapping)
-				add_mapping(ret_sums, &mapping, private_bytes);
+				add_mapping(ret_sums, &mapping, hints);
 			mapping = next;
 			has_mapping = true;
 		}
@@ -162,5 +266,19 @@ void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text, size_t private
 		text += *text == '\n';
 	}
 	if (has_mapping)
-		add_mapping(ret_sums, &mapping, private_bytes);
+		add_mapping(ret_sums, &mapping, hints);
+}
+
+const char *gg_mapping_kind_name(enum gg_mapping_kind kind)
+{
+	static const char *const names[GG_MAPPING_KIND_COUNT] = {
+		[GG_MAPPING_HEAP] = "heap",           [GG_MAPPING_ARENA] = "arena",
+		[GG_MAPPING_MALLOC] = "malloc",       [GG_MAPPING_SAMPLED] = "sampled",
+		[GG_MAPPING_NAMED] = "named",         [GG_MAPPING_STACK] = "stack",
+		[GG_MAPPING_DATA] = "data",           [GG_MAPPING_FILE] = "file",
+		[GG_MAPPING_SHARED] = "shared",       [GG_MAPPING_GEIGER] = "geiger",
+		[GG_MAPPING_ANONYMOUS] = "anonymous",
+	};
+
+	return names[kind];
 }

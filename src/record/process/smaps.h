@@ -3,8 +3,12 @@
  * smaps - adds up /proc/PID/smaps by what the mappings of a process are for.
  *
  *   struct gg_smaps sums;
+ *   const struct gg_smaps_hints hints = { .private_bytes = private_bytes };
  *
- *   gg_smaps_add_up(&sums, text, private_bytes);
+ *   gg_smaps_add_up(&sums, text, &hints);
+ *
+ * Each mapping has one kind, and .parts has the sums of each kind, so the parts add up to the
+ * process's RSS exactly.  Pages of a private file mapping that the program wrote to count as data.
  *
  * The sums count geiger's own memory apart: mappings of a region's file and of the agent's library,
  * the bss behind that library, and the anonymous mapping with the region's tables.  That mapping
@@ -21,6 +25,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What a mapping is for. */
+enum gg_mapping_kind {
+	GG_MAPPING_HEAP,    /* [heap]: memory of brk() */
+	GG_MAPPING_ARENA,   /* a heap of one of glibc's arenas: it begins at a multiple of 64 MiB */
+	GG_MAPPING_MALLOC,  /* other anonymous memory with live samples of malloc, or named by it */
+	GG_MAPPING_SAMPLED, /* anonymous memory with a live sample of mmap(), and none of malloc */
+	GG_MAPPING_NAMED,   /* anonymous memory that the program named: [anon:NAME] */
+	GG_MAPPING_STACK,   /* the main thread's, or memory right above a small guard */
+	GG_MAPPING_DATA,    /* written pages of private file mappings, and the bss behind them */
+	GG_MAPPING_FILE,    /* pages of files */
+	GG_MAPPING_SHARED,  /* shared memory without a file of a disk: tmpfs, memfd, System V */
+	GG_MAPPING_GEIGER,  /* region, tables and library of geiger */
+	GG_MAPPING_ANONYMOUS, /* the rest, such as heaps of other allocators without samples */
+	GG_MAPPING_KIND_COUNT
+};
+
+/* Sums over the mappings of one kind, in bytes. */
+struct gg_smaps_part {
+	int64_t mapping_count, size_bytes; /* address space */
+	int64_t rss_bytes, pss_bytes, swap_bytes;
+	int64_t lazy_free_bytes; /* resident, but free for the kernel to take (MADV_FREE) */
+	int64_t huge_bytes;      /* in transparent huge pages */
+};
+
+/* What is known of the process beside the kernel's text. */
+struct gg_smaps_hints {
+	size_t private_bytes; /* gg_region_private_bytes(); 0: it has no region */
+	/* Addresses of live samples, ascending; NULL: none are known. */
+	const uint64_t *malloc_addresses, *mmap_addresses;
+	size_t malloc_count, mmap_count;
+};
+
 struct gg_smaps {
 	int64_t rss_bytes, pss_bytes;
 	int64_t pss_file_bytes; /* files and shared memory, without geiger's */
@@ -28,7 +64,11 @@ struct gg_smaps {
 	int64_t stack_bytes, pss_stack_bytes;
 	int64_t geiger_bytes, geiger_file_bytes; /* resident; the second is part of the first */
 	int64_t pss_geiger_bytes;
+	struct gg_smaps_part parts[GG_MAPPING_KIND_COUNT];
 };
 
-/* `private_bytes`: gg_region_private_bytes() of the process; 0: it has no region. */
-void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text, size_t private_bytes);
+void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text,
+                     const struct gg_smaps_hints *hints);
+
+/* The name of a kind in profiles: "heap", "arena" ... */
+const char *gg_mapping_kind_name(enum gg_mapping_kind kind);
