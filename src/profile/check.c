@@ -103,6 +103,14 @@ static const struct {
 	  { "its earliest end is not between its start and its end", "process",
 	    "end_least_ns is not null and"
 	    " not coalesce(end_least_ns >= start_ns and end_least_ns <= end_ns, 0)" } },
+	{ GG_PROFILE_VERSION_LOOK, REFERENCE("look", "process", "process") },
+	{ GG_PROFILE_VERSION_LOOK, REFERENCE("look_mapping", "look", "look") },
+	{ GG_PROFILE_VERSION_LOOK, REFERENCE("look_block", "look", "look") },
+	{ GG_PROFILE_VERSION_LOOK, REFERENCE("look_total", "look", "look") },
+	{ GG_PROFILE_VERSION_LOOK,
+	  { "its mappings do not add up to its RSS", "look",
+	    "rss_bytes is not null and rss_bytes <> (select coalesce(sum(m.rss_bytes), 0)"
+	    " from look_mapping as m where m.look = look.id)" } },
 };
 
 struct checking {
@@ -139,11 +147,21 @@ static int check_integrity(struct checking *checking, struct gg_error *error)
 	return gg_row_reader_end(&reading, error);
 }
 
+static bool has_ids(const char *table)
+{
+	static const char *const others[] = { "line",         "total",      "counter",   "label",
+		                              "look_mapping", "look_block", "look_total" };
+
+	for (size_t i = 0; i < GG_COUNT(others); i++)
+		if (strcmp(table, others[i]) == 0)
+			return false;
+	return true;
+}
+
 static int check_rule(struct checking *checking, const struct rule *rule, struct gg_error *error)
 {
 	struct gg_row_reader reading;
-	bool has_id = strcmp(rule->table, "line") != 0 && strcmp(rule->table, "total") != 0 &&
-	              strcmp(rule->table, "counter") != 0 && strcmp(rule->table, "label") != 0;
+	bool has_id = has_ids(rule->table);
 	char sql[1024];
 
 	snprintf(sql, sizeof(sql), "select count(*), min(%s) from %s where %s",

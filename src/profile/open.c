@@ -263,20 +263,24 @@ static bool is_as_made(const char *sql, const char *create)
 static int check_table(struct gg_profile *profile, const struct gg_record_table *table,
                        struct gg_error *error)
 {
+	const char *create = gg_record_table_create(table, profile->version);
 	sqlite3_stmt *statement = NULL;
 	bool same = false;
-	int result = sqlite3_prepare_v2(profile->db,
-	                                "select sql from main.sqlite_schema where type = 'table'"
-	                                " and name = ? and rootpage > 0",
-	                                -1, &statement, NULL);
+	int result;
+
+	if (create == NULL)
+		return 0;
+	result = sqlite3_prepare_v2(profile->db,
+	                            "select sql from main.sqlite_schema where type = 'table'"
+	                            " and name = ? and rootpage > 0",
+	                            -1, &statement, NULL);
 
 	if (result == SQLITE_OK)
 		result = sqlite3_bind_text(statement, 1, table->name, -1, SQLITE_STATIC);
 	if (result == SQLITE_OK)
 		result = sqlite3_step(statement);
 	if (result == SQLITE_ROW)
-		same = is_as_made((const char *)sqlite3_column_text(statement, 0),
-		                  gg_record_table_create(table, profile->version));
+		same = is_as_made((const char *)sqlite3_column_text(statement, 0), create);
 	sqlite3_finalize(statement);
 	if (result != SQLITE_ROW && result != SQLITE_DONE)
 		return gg_database_fail(profile, result, error);

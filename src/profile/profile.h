@@ -39,7 +39,7 @@ struct gg_profile;
 
 enum {
 	GG_PROFILE_APPLICATION_ID = 0x47454947, /* "GEIG": `file` and SQLite show it */
-	GG_PROFILE_VERSION = 4,                 /* user_version of the schema */
+	GG_PROFILE_VERSION = 5,                 /* user_version of the schema */
 };
 
 /* True if the head of an open file says that it is a profile, complete or not, of any version. */
@@ -211,6 +211,13 @@ int gg_profile_put_total(struct gg_profile *profile, const struct gg_profile_tot
                          struct gg_error *error);
 int gg_profile_add_memory(struct gg_profile *profile, const struct gg_profile_memory *memory,
                           struct gg_error *error);
+/*
+ * Stores a look.  The profile keeps the last look at each process and the one with the largest RSS,
+ * and removes the looks at the process that are neither any more.  Ignores the ids and moments
+ * in the records.
+ */
+int gg_profile_put_look(struct gg_profile *profile, const struct gg_profile_look *look,
+                        const struct gg_profile_look_parts *parts, struct gg_error *error);
 int gg_profile_add_event(struct gg_profile *profile, const struct gg_profile_event *event,
                          struct gg_error *error);
 int gg_profile_put_counter(struct gg_profile *profile, uint32_t process, const char *name,
@@ -263,6 +270,10 @@ typedef int gg_sample_visit(const struct gg_profile_sample *sample, void *contex
 typedef int gg_aggregate_visit(const struct gg_profile_aggregate *aggregate, void *context);
 typedef int gg_total_visit(const struct gg_profile_total *total, void *context);
 typedef int gg_memory_visit(const struct gg_profile_memory *memory, void *context);
+typedef int gg_look_visit(const struct gg_profile_look *look, void *context);
+typedef int gg_look_mapping_visit(const struct gg_profile_look_mapping *mapping, void *context);
+typedef int gg_look_block_visit(const struct gg_profile_look_block *block, void *context);
+typedef int gg_look_total_visit(const struct gg_profile_look_total *total, void *context);
 typedef int gg_event_visit(const struct gg_profile_event *event, void *context);
 typedef int gg_counter_visit(uint32_t process, const char *name, uint64_t value, void *context);
 typedef int gg_label_visit(uint32_t process, const char *key, const char *value, void *context);
@@ -291,6 +302,14 @@ GG_MUST_CHECK int gg_profile_sample_ids(struct gg_profile *, int64_t *ret_first,
 int gg_profile_each_aggregate(struct gg_profile *, gg_aggregate_visit *, void *, struct gg_error *);
 int gg_profile_each_total(struct gg_profile *, gg_total_visit *, void *, struct gg_error *);
 int gg_profile_each_memory(struct gg_profile *, gg_memory_visit *, void *, struct gg_error *);
+int gg_profile_each_look(struct gg_profile *, gg_look_visit *, void *, struct gg_error *);
+/* Each look's rows follow one another, in the order of looks. */
+int gg_profile_each_look_mapping(struct gg_profile *, gg_look_mapping_visit *, void *,
+                                 struct gg_error *);
+int gg_profile_each_look_block(struct gg_profile *, gg_look_block_visit *, void *,
+                               struct gg_error *);
+int gg_profile_each_look_total(struct gg_profile *, gg_look_total_visit *, void *,
+                               struct gg_error *);
 int gg_profile_each_event(struct gg_profile *, gg_event_visit *, void *, struct gg_error *);
 int gg_profile_each_counter(struct gg_profile *, gg_counter_visit *, void *, struct gg_error *);
 int gg_profile_each_label(struct gg_profile *, gg_label_visit *, void *, struct gg_error *);

@@ -208,6 +208,97 @@ static inline struct gg_profile_memory gg_profile_memory_unknown(uint32_t proces
 		                           -1,      -1,      -1, -1, -1, -1, -1, -1, -1 };
 }
 
+/* --- looks ---------------------------------------------------------------------------------- */
+
+/* The use of a mapping of a process's memory.  Each mapping has one kind. */
+enum gg_mapping_kind {
+	GG_MAPPING_HEAP,    /* [heap]: memory of brk() */
+	GG_MAPPING_ARENA,   /* a heap of one of glibc's arenas: it begins at a multiple of 64 MiB */
+	GG_MAPPING_MALLOC,  /* other anonymous memory with live samples of malloc, or named by it */
+	GG_MAPPING_SAMPLED, /* anonymous memory with a live sample of mmap(), and none of malloc */
+	GG_MAPPING_NAMED,   /* anonymous memory that the program named: [anon:NAME] */
+	GG_MAPPING_STACK,   /* the main thread's, or memory right above a small guard */
+	GG_MAPPING_DATA,    /* written pages of private file mappings, and the bss behind them */
+	GG_MAPPING_FILE,    /* pages of files */
+	GG_MAPPING_SHARED,  /* shared memory without a file of a disk: tmpfs, memfd, System V */
+	GG_MAPPING_GEIGER,  /* region, tables and library of geiger */
+	GG_MAPPING_ANONYMOUS, /* the rest, such as heaps of other allocators without samples */
+	GG_MAPPING_KIND_COUNT
+};
+
+/* The name of a kind in profiles: "heap", "arena" ... */
+const char *gg_mapping_kind_name(enum gg_mapping_kind kind);
+
+/* Why a look stays in the profile. */
+enum {
+	GG_LOOK_LAST = 1, /* the last look at its process */
+	GG_LOOK_PEAK = 2, /* the look at its process with the largest RSS */
+};
+
+/*
+ * A look: the mappings of a process, and the memory around its live samples, at one moment.  Bytes;
+ * -1: unknown.  docs/internals/PROFILE.md explains the numbers.
+ */
+struct gg_profile_look {
+	uint32_t id; /* the profile hands it out */
+	uint32_t process;
+	uint32_t moments;         /* GG_LOOK_*; the profile sets them */
+	int64_t time_ns, span_ns; /* it took span_ns from time_ns on */
+	int64_t rss_bytes;        /* the sum of rss_bytes of its mappings */
+	int64_t pss_bytes, swap_bytes;
+	int64_t page_bytes; /* bytes of a page */
+	int64_t thread_count;
+	/* The control group's, all processes in it together. */
+	int64_t cgroup_anonymous_bytes, cgroup_file_bytes, cgroup_kernel_bytes;
+	/*
+	 * Number of live samples at that moment, of those that the look chose, each with the same
+	 * chance, and of chosen ones around which the memory changed meanwhile.
+	 */
+	int64_t live_count, chosen_count, torn_count;
+	const char *allocator; /* "glibc", "jemalloc" ...; NULL: unknown */
+	const char *reason;    /* why no memory around samples was seen; NULL: it was */
+};
+
+/* The mappings of one kind and name. */
+struct gg_profile_look_mapping {
+	uint32_t look;
+	uint32_t number;  /* from 0 on; the profile sets it */
+	uint32_t kind;    /* enum gg_mapping_kind */
+	const char *name; /* a file's path, or a name that the program gave; NULL: all others */
+	int64_t mapping_count, size_bytes; /* size: address space */
+	int64_t rss_bytes, pss_bytes, swap_bytes;
+	int64_t lazy_free_bytes; /* resident, but free for the kernel to take (MADV_FREE) */
+	int64_t huge_bytes;      /* in transparent huge pages */
+};
+
+/* The block of a live sample, as a look saw it. */
+struct gg_profile_look_block {
+	uint32_t look;
+	uint64_t sample;
+	int64_t resident_bytes, swapped_bytes; /* of its usable bytes; -1: unknown */
+	/*
+	 * Free resident bytes on pages that the block holds, in equal shares with the blocks that
+	 * hold these pages as well; -1: unknown.
+	 */
+	double pinned_bytes;
+	int64_t returnable_bytes; /* whole free resident pages right behind it; -1: unknown */
+};
+
+/* A number that the allocator, or a walk through its whole heap, states about itself. */
+struct gg_profile_look_total {
+	uint32_t look;
+	const char *name; /* docs/internals/PROFILE.md lists the names */
+	int64_t bytes;
+};
+
+/* A look with everything that it saw; the arrays may be NULL if they are empty. */
+struct gg_profile_look_parts {
+	const struct gg_profile_look_mapping *mappings;
+	const struct gg_profile_look_block *blocks;
+	const struct gg_profile_look_total *totals;
+	size_t mapping_count, block_count, total_count;
+};
+
 struct gg_profile_event {
 	int64_t time_ns;
 	uint32_t process;

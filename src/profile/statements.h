@@ -56,6 +56,10 @@ enum gg_sql {
 	GG_SQL_SAMPLE_REMOVE,
 	GG_SQL_TOTAL,
 	GG_SQL_MEMORY,
+	GG_SQL_LOOK,
+	GG_SQL_LOOK_MAPPING,
+	GG_SQL_LOOK_BLOCK,
+	GG_SQL_LOOK_TOTAL,
 	GG_SQL_EVENT,
 	GG_SQL_COUNTER,
 	GG_SQL_LABEL,
@@ -67,6 +71,8 @@ enum gg_sql {
 
 /* The first version whose table `process` has the column end_least_ns. */
 enum { GG_PROFILE_VERSION_END_LEAST = 4 };
+/* The first version with looks. */
+enum { GG_PROFILE_VERSION_LOOK = 5 };
 
 enum { GG_DATABASE_END_BYTES = 8 }; /* size of t_free and the freeing thread */
 

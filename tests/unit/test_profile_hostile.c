@@ -290,7 +290,7 @@ TEST(every_spoilt_row_is_told_or_survived)
 static const struct {
 	const char *sql, *message;
 } refusals[] = {
-	{ "pragma user_version = 5", "a profile of version 5; this geiger reads up to" },
+	{ "pragma user_version = 6", "a profile of version 6; this geiger reads up to" },
 	{ "pragma user_version = 1", "a profile of version 1, which no release made" },
 	{ "pragma user_version = 0", "a profile of version 0" },
 	{ "pragma application_id = 5", "not a profile: its application id is 0x00000005" },
@@ -340,12 +340,15 @@ static bool make_older(uint32_t version, bool is_stated)
 		const struct gg_record_table *table = gg_schema_tables[i];
 		const char *create = gg_record_table_create(table, version);
 
-		if (create != table->create)
+		if (create == NULL)
+			gg_buf_printf(&sql, "drop table %s;", table->name);
+		else if (create != table->create)
 			gg_buf_printf(&sql, "drop table %s; create table %s;", table->name, create);
 	}
-	gg_buf_append_text(&sql,
-	                   "insert into process select id, parent, pid, start_ns, end_ns, exe,"
-	                   " command, ending, interval, scheme from kept;");
+	if (version <= 3)
+		gg_buf_append_text(
+			&sql, "insert into process select id, parent, pid, start_ns, end_ns, exe,"
+			      " command, ending, interval, scheme from kept;");
 	if (version <= 2)
 		gg_buf_append_text(&sql, "insert into memory values"
 		                         " (1, 1, 5, 77, 6, 1, 2, 3, 4, 5, 6, 7, 8)");
@@ -425,6 +428,44 @@ static int change_end(struct gg_profile *profile)
 	const struct gg_profile_process process = { .end_ns = 5000, .end_range_ns = 1000 };
 
 	return gg_profile_update_process(profile, 1, &process, &error);
+}
+
+static int see_look(const struct gg_profile_look *look, void *context)
+{
+	(void)look;
+	++*(int *)context;
+	return 0;
+}
+
+TEST(a_file_of_version_4_is_read_and_has_no_looks)
+{
+	const struct gg_profile_look look = { .process = 1 };
+	struct problems problems = { 0 };
+	struct gg_profile *profile;
+	struct gg_sql_query *query;
+	int seen = 0;
+
+	if (!make_older(4, true))
+		return;
+	CHECK_EQ_I64(read_everything(&problems), 0);
+	CHECK_MSG(problems.count == 0, "%s", problems.first);
+	if (OK(gg_profile_edit(&profile, path, &error))) {
+		OK(gg_profile_put_look(profile, &look, &(struct gg_profile_look_parts){ 0 },
+		                       &error));
+		OK(gg_profile_finish(profile, &error));
+		gg_profile_close(profile);
+	}
+	if (!OK(gg_profile_open(&profile, path, &error)))
+		return;
+	OK(gg_profile_each_look(profile, see_look, &seen, &error));
+	CHECK_EQ_I64(seen, 0);
+	if (OK(gg_sql_query_new(&query, profile, "select count(*) from look_block", &error))) {
+		CHECK_EQ_I64(gg_sql_query_next(query, &error), 1);
+		CHECK_EQ_I64(gg_sql_query_integer(query, 0), 0);
+		gg_sql_query_free(query);
+	}
+	gg_profile_close(profile);
+	unlink(path);
 }
 
 TEST(a_file_of_version_3_is_read_and_changed_and_its_ends_have_no_lower_bound)

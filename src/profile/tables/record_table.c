@@ -11,6 +11,8 @@ const char *gg_record_table_create(const struct gg_record_table *table, uint32_t
 {
 	const struct gg_record_table_older *older = table->older;
 
+	if (version < table->from_version)
+		return NULL;
 	for (; older != NULL && older->create != NULL; older++)
 		if (version <= older->version)
 			return older->create;
@@ -156,8 +158,11 @@ int gg_record_table_insert(struct gg_profile *profile, const struct gg_record_ta
                            const void *record, struct gg_error *error)
 {
 	struct gg_statement row;
-	int status = begin_insert(&row, profile, table, error);
+	int status;
 
+	if (profile->version < table->from_version)
+		return 0;
+	status = begin_insert(&row, profile, table, error);
 	if (status < 0)
 		return status;
 	for (size_t i = 0; i < table->column_count; i++)
@@ -174,6 +179,10 @@ void gg_record_table_select(struct gg_row_reader *reading, struct gg_profile *pr
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf sql = { 0 };
 
+	if (profile->version < table->from_version) {
+		gg_row_reader_begin(reading, profile, "select null where 0");
+		return;
+	}
 	for (size_t i = 0; i < table->column_count; i++) {
 		const struct gg_column *column = &table->columns[i];
 

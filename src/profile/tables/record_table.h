@@ -80,16 +80,17 @@ struct gg_record_table {
 	const char *name;
 	const char *create;                        /* the text behind "create table " */
 	const struct gg_record_table_older *older; /* ascending versions; NULL: it never changed */
-	const char *insert;                        /* "insert" with its conflict clause */
-	enum gg_sql sql; /* the insert's place among prepared statements */
+	uint32_t from_version; /* files of earlier versions lack the table; 0: all have it */
+	const char *insert;    /* "insert" with its conflict clause */
+	enum gg_sql sql;       /* the insert's place among prepared statements */
 	const struct gg_column *columns;
 	size_t column_count;
 };
 
-/* The text behind "create table " in files of that version. */
+/* The text behind "create table " in files of that version; NULL: they lack the table. */
 const char *gg_record_table_create(const struct gg_record_table *table, uint32_t version);
 
-/* Inserts a record as a row. */
+/* Inserts a record as a row.  Does nothing in a file whose version lacks the table. */
 GG_MUST_CHECK int gg_record_table_insert(struct gg_profile *profile,
                                          const struct gg_record_table *table, const void *record,
                                          struct gg_error *error);
@@ -137,6 +138,10 @@ extern const struct gg_record_table gg_record_table_sample;
 extern const struct gg_record_table gg_record_table_aggregate;
 extern const struct gg_record_table gg_record_table_total;
 extern const struct gg_record_table gg_record_table_memory;
+extern const struct gg_record_table gg_record_table_look;
+extern const struct gg_record_table gg_record_table_look_mapping;
+extern const struct gg_record_table gg_record_table_look_block;
+extern const struct gg_record_table gg_record_table_look_total;
 extern const struct gg_record_table gg_record_table_event;
 extern const struct gg_record_table gg_record_table_counter;
 extern const struct gg_record_table gg_record_table_stack_sum;

@@ -268,17 +268,3 @@ void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text,
 	if (has_mapping)
 		add_mapping(ret_sums, &mapping, hints);
 }
-
-const char *gg_mapping_kind_name(enum gg_mapping_kind kind)
-{
-	static const char *const names[GG_MAPPING_KIND_COUNT] = {
-		[GG_MAPPING_HEAP] = "heap",           [GG_MAPPING_ARENA] = "arena",
-		[GG_MAPPING_MALLOC] = "malloc",       [GG_MAPPING_SAMPLED] = "sampled",
-		[GG_MAPPING_NAMED] = "named",         [GG_MAPPING_STACK] = "stack",
-		[GG_MAPPING_DATA] = "data",           [GG_MAPPING_FILE] = "file",
-		[GG_MAPPING_SHARED] = "shared",       [GG_MAPPING_GEIGER] = "geiger",
-		[GG_MAPPING_ANONYMOUS] = "anonymous",
-	};
-
-	return names[kind];
-}

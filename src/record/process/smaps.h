@@ -25,21 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a mapping is for. */
-enum gg_mapping_kind {
-	GG_MAPPING_HEAP,    /* [heap]: memory of brk() */
-	GG_MAPPING_ARENA,   /* a heap of one of glibc's arenas: it begins at a multiple of 64 MiB */
-	GG_MAPPING_MALLOC,  /* other anonymous memory with live samples of malloc, or named by it */
-	GG_MAPPING_SAMPLED, /* anonymous memory with a live sample of mmap(), and none of malloc */
-	GG_MAPPING_NAMED,   /* anonymous memory that the program named: [anon:NAME] */
-	GG_MAPPING_STACK,   /* the main thread's, or memory right above a small guard */
-	GG_MAPPING_DATA,    /* written pages of private file mappings, and the bss behind them */
-	GG_MAPPING_FILE,    /* pages of files */
-	GG_MAPPING_SHARED,  /* shared memory without a file of a disk: tmpfs, memfd, System V */
-	GG_MAPPING_GEIGER,  /* region, tables and library of geiger */
-	GG_MAPPING_ANONYMOUS, /* the rest, such as heaps of other allocators without samples */
-	GG_MAPPING_KIND_COUNT
-};
+#include "profile/records.h"
 
 /* Sums over the mappings of one kind, in bytes. */
 struct gg_smaps_part {
@@ -49,7 +35,7 @@ struct gg_smaps_part {
 	int64_t huge_bytes;      /* in transparent huge pages */
 };
 
-/* What is known of the process beside the kernel's text. */
+/* Knowledge of the process beside the kernel's text. */
 struct gg_smaps_hints {
 	size_t private_bytes; /* gg_region_private_bytes(); 0: it has no region */
 	/* Addresses of live samples, ascending; NULL: none are known. */
@@ -69,6 +55,3 @@ struct gg_smaps {
 
 void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text,
                      const struct gg_smaps_hints *hints);
-
-/* The name of a kind in profiles: "heap", "arena" ... */
-const char *gg_mapping_kind_name(enum gg_mapping_kind kind);
