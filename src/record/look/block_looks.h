@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_looks - the memory in and around chosen live blocks of a running process.
+ *
+ *   struct gg_block_looks looks;
+ *   const struct gg_block_looks_options options = { .smaps = text, .budget_ns = budget };
+ *
+ *   status = gg_block_looks_take(&looks, pid, places, place_count, &options, error);
+ *   for (size_t i = 0; i < looks.blocks.count; i++)
+ *           ... looks.blocks.items[i].pinned_bytes ...
+ *   gg_block_looks_done(&looks);
+ *
+ * The reader works from outside: it never stops the process and takes no lock in it.  Every block
+ * gets the resident and swapped bytes of its usable bytes.  Blocks of an allocator whose layout is
+ * known get the free memory around them as well; others have -1 there, and `reason` says why.
+ *
+ * Hostile  the process may write anything into its memory, and does so meanwhile.  No number read
+ *          from it is trusted; blocks whose surroundings contradict themselves are torn.
+ * Threads  any; one call at a time for each struct.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "profile/records.h"
+
+/* The place of a live sample's block. */
+struct gg_block_place {
+	uint64_t sample;                   /* its id, which the result repeats */
+	uint64_t address;                  /* as malloc() or mmap() returned it */
+	uint64_t size_bytes, usable_bytes; /* as the program asked for, and as it got */
+	bool is_mapping;                   /* memory of mmap(), not of an allocator */
+};
+
+struct gg_block_looks_options {
+	const char *smaps;  /* text of /proc/PID/smaps, or /proc/PID/maps, just read */
+	uint64_t budget_ns; /* processor time that the look may use; 0: no limit */
+};
+
+struct gg_block_looks {
+	/* One for each place that is not torn, in the order of the places; .look is 0. */
+	GG_ARRAY(struct gg_profile_look_block) blocks;
+	GG_ARRAY(struct gg_profile_look_total) totals; /* .look is 0; names are constants */
+	int64_t torn_count;
+	const char *allocator; /* "glibc", "jemalloc" ..., a constant; NULL: unknown */
+	const char *reason;    /* why no pinned memory was seen, a constant; NULL: it was */
+};
+
+/*
+ * Looks at the blocks.  Returns 0, or a negative errno value with `error` filled and *ret
+ * untouched: -ESRCH and -ENOENT if the process is gone, -EACCES or -EPERM if the caller may not
+ * read /proc/PID/pagemap.  The caller calls gg_block_looks_done() after success.
+ */
+int gg_block_looks_take(struct gg_block_looks *ret, pid_t pid, const struct gg_block_place *places,
+                        size_t place_count, const struct gg_block_looks_options *options,
+                        struct gg_error *error);
+
+void gg_block_looks_done(struct gg_block_looks *looks);
