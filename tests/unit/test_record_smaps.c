@@ -108,6 +108,62 @@ TEST(each_mapping_has_one_kind_and_the_parts_add_up_to_rss)
 	CHECK_EQ_I64(sums.parts[GG_MAPPING_ARENA].size_bytes, 0x100000);
 }
 
+static struct gg_smaps add_up_with(const struct gg_smaps_hints *hints)
+{
+	struct gg_smaps sums;
+
+	gg_smaps_add_up(&sums, gg_buf_text(&text), hints);
+	gg_buf_clear(&text);
+	return sums;
+}
+
+TEST(arenas_without_samples_are_known_by_their_shape)
+{
+	static const char no_reserve[] = "rd wr mr mw me nr", plain[] = "rd wr mr mw me ac";
+	struct gg_smaps sums;
+
+	add("7f0008000000-7f0008100000", "", 1, 1, 1, no_reserve);
+	gg_buf_printf(&text, "7f0008100000-7f000c000000 ---p 00000000 00:00 0\nRss: 0 kB\n");
+	add("7f000c000000-7f0010000000", "", 2, 2, 2, no_reserve); /* all of it is in use */
+	add("7f0010000000-7f0010100000", "", 4, 4, 4, plain);      /* such as Go reserves it */
+	gg_buf_printf(&text, "7f0010100000-7f0014000000 ---p 00000000 00:00 0\nRss: 0 kB\n");
+	add("7f0018000000-7f0018100000", "", 8, 8, 8, no_reserve); /* nothing is behind it */
+	add("7f001c001000-7f0020000000", "", 16, 16, 16, no_reserve);
+	sums = add_up_with(&(struct gg_smaps_hints){ 0 });
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_ARENA].rss_bytes, 3 * KIB);
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_ANONYMOUS].rss_bytes, 28 * KIB);
+}
+
+TEST(a_mapping_with_a_stack_pointer_is_a_stack)
+{
+	static const uint64_t stack_pointers[] = { 0x2800, 0x7fff00 };
+	const struct gg_smaps_hints hints = { .stack_pointers = stack_pointers,
+		                              .stack_pointer_count = GG_COUNT(stack_pointers) };
+	struct gg_smaps sums;
+
+	add("2000-3000", "", 1, 1, 1, "rd wr");
+	add("4000-5000", "", 2, 2, 2, "rd wr");
+	add("7f0000-800000", "[heap]", 4, 4, 4, "rd wr"); /* a coroutine in a block */
+	sums = add_up_with(&hints);
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_STACK].rss_bytes, 1 * KIB);
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_HEAP].rss_bytes, 4 * KIB);
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_ANONYMOUS].rss_bytes, 2 * KIB);
+}
+
+TEST(only_memory_right_behind_a_private_file_is_its_data)
+{
+	struct gg_smaps sums;
+
+	add("1000-2000", "/usr/lib/one.so", 0, 0, 0, "rd wr");
+	add("2000-3000", "", 1, 1, 1, "rd wr");
+	add("3000-4000", "", 2, 2, 2, "rd");
+	add("10000-20000", "/dev/zero (deleted)", 0, 0, 0, "rd wr sh");
+	add("20000-30000", "", 4, 4, 4, "rd wr");
+	sums = add_up_with(&(struct gg_smaps_hints){ 0 });
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_DATA].rss_bytes, 3 * KIB);
+	CHECK_EQ_I64(sums.parts[GG_MAPPING_ANONYMOUS].rss_bytes, 4 * KIB);
+}
+
 TEST(what_is_of_geiger_is_in_no_other_part)
 {
 	struct gg_smaps sums;

@@ -8,17 +8,15 @@
  */
 #include "record/process/memory_readings.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/time_units.h"
-#include "region/writer/region.h"
+#include "record/look/target_look.h"
+#include "record/process/proc_file.h"
 
 /* The shortest and the longest pause between two regular rounds. */
 #define ROUND_LEAST_NS  INT64_C(20000000)
@@ -41,63 +39,32 @@ enum {
 
 #define GROWTH_SHARE 1.05
 
-/* Reads the whole file as text; false: it cannot be read, or is empty. */
-static bool read_file(const char *path, struct gg_buf *text)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = 0;
-
-	gg_buf_clear(text);
-	if (fd < 0)
-		return false;
-	while (gg_buf_reserve(text, 16384) &&
-	       (got = read(fd, text->data + text->length, 16384)) > 0)
-		text->length += (size_t)got;
-	close(fd);
-	if (text->data != NULL)
-		text->data[text->length] = '\0';
-	return got == 0 && text->length > 0;
-}
-
-/* Returns the value of a line "Name:   123 kB" in bytes; -1: there is no such line. */
-static int64_t find_kb(const char *text, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, name, length) == 0 && line[length] == ':')
-			return strtoll(line + length + 1, NULL, 10) * 1024;
-	}
-	return -1;
-}
-
 /* Returns the memory of the recorder's control group, with all processes in it; -1: unknown. */
 static int64_t read_cgroup(struct gg_buf *text)
 {
-	char path[4096 + 64];
+	GG_CLEANUP(gg_buf_done) struct gg_buf usage = { 0 };
 	const char *line;
+	bool is_read = false;
 
-	if (!read_file("/proc/self/cgroup", text))
+	if (!gg_proc_file_read(text, "/proc/self/cgroup"))
 		return -1;
 	if ((line = strstr(gg_buf_text(text), ":memory:")) != NULL)
-		snprintf(path, sizeof(path), "/sys/fs/cgroup/memory%.*s/memory.usage_in_bytes",
-		         (int)strcspn(line + 8, "\n"), line + 8);
+		is_read = gg_proc_file_read(&usage,
+		                            "/sys/fs/cgroup/memory%.*s/memory.usage_in_bytes",
+		                            (int)strcspn(line + 8, "\n"), line + 8);
 	else if ((line = strstr(gg_buf_text(text), "0::")) != NULL)
-		snprintf(path, sizeof(path), "/sys/fs/cgroup%.*s/memory.current",
-		         (int)strcspn(line + 3, "\n"), line + 3);
-	else
-		return -1;
-	return read_file(path, text) ? strtoll(gg_buf_text(text), NULL, 10) : -1;
+		is_read = gg_proc_file_read(&usage, "/sys/fs/cgroup%.*s/memory.current",
+		                            (int)strcspn(line + 3, "\n"), line + 3);
+	return is_read ? strtoll(gg_buf_text(&usage), NULL, 10) : -1;
 }
 
 int64_t gg_memory_readings_max_rss(pid_t pid)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	return read_file(path, &text) ? find_kb(gg_buf_text(&text), "VmHWM") : -1;
+	return gg_proc_file_read(&text, "/proc/%d/status", (int)pid)
+	               ? gg_proc_file_find_kb(gg_buf_text(&text), "VmHWM")
+	               : -1;
 }
 
 /* --- walks --- */
@@ -121,33 +88,21 @@ static bool is_walk_due(const struct gg_memory_readings *readings, const struct 
 	return age_ns >= cost_ns * (set->first->next != NULL ? WALK_PART : FIRST_WALK_PART);
 }
 
-/* Returns the size of the agent's private tables, by which smaps.h recognizes their mapping. */
-static size_t private_bytes(const struct gg_target *target)
-{
-	struct gg_region_options options = { 0 };
-
-	for (int i = 0; i < GG_TABLE_COUNT; i++)
-		options.capacities[i] =
-			(uint32_t)gg_region_table_of(&target->reader.header, i)->capacity;
-	return gg_region_private_bytes(&options);
-}
-
 static void walk(struct gg_memory_readings *readings, struct gg_member *member, struct gg_buf *text)
 {
 	struct gg_profile_memory *reading = &member->reading;
 	const struct gg_smaps *parts = &member->parts;
 	uint64_t before_ns = gg_clock_thread_ns(), cost_ns;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%u/smaps", member->target->pid);
-	if (!read_file(path, text))
+	if (!gg_proc_file_read(text, "/proc/%u/smaps", member->target->pid))
 		return;
 	cost_ns = gg_clock_thread_ns() - before_ns;
 	if (cost_ns > readings->longest_walk_ns)
 		readings->longest_walk_ns = cost_ns;
 	readings->all_walks_ns += cost_ns;
 	gg_smaps_add_up(&member->parts, gg_buf_text(text),
-	                &(struct gg_smaps_hints){ .private_bytes = private_bytes(member->target) });
+	                &(struct gg_smaps_hints){
+				.private_bytes = gg_target_private_bytes(member->target) });
 	member->walked_ns = gg_clock_monotonic_ns();
 	reading->pss_bytes = parts->pss_bytes;
 	reading->pss_file_bytes = parts->pss_file_bytes;
@@ -215,18 +170,17 @@ static void read_status(struct gg_member *member, int64_t time_ns, uint64_t star
 {
 	struct gg_target *target = member->target;
 	struct gg_profile_memory *reading = &member->reading;
-	char path[64];
 
 	*reading = gg_profile_memory_unknown(target->id, time_ns);
-	snprintf(path, sizeof(path), "/proc/%u/status", target->pid);
-	if (!read_file(path, text))
+	if (!gg_proc_file_read(text, "/proc/%u/status", target->pid))
 		return;
-	reading->rss_bytes = find_kb(gg_buf_text(text), "VmRSS"); /* a zombie lacks this line */
-	reading->max_rss_bytes = find_kb(gg_buf_text(text), "VmHWM");
-	reading->anonymous_bytes = find_kb(gg_buf_text(text), "RssAnon");
-	reading->file_bytes = find_kb(gg_buf_text(text), "RssFile");
-	reading->shared_bytes = find_kb(gg_buf_text(text), "RssShmem");
-	reading->swap_bytes = find_kb(gg_buf_text(text), "VmSwap");
+	reading->rss_bytes = gg_proc_file_find_kb(gg_buf_text(text),
+	                                          "VmRSS"); /* a zombie lacks this line */
+	reading->max_rss_bytes = gg_proc_file_find_kb(gg_buf_text(text), "VmHWM");
+	reading->anonymous_bytes = gg_proc_file_find_kb(gg_buf_text(text), "RssAnon");
+	reading->file_bytes = gg_proc_file_find_kb(gg_buf_text(text), "RssFile");
+	reading->shared_bytes = gg_proc_file_find_kb(gg_buf_text(text), "RssShmem");
+	reading->swap_bytes = gg_proc_file_find_kb(gg_buf_text(text), "VmSwap");
 	reading->live_bytes = target->live_bytes;
 	reading->span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
 	if (reading->anonymous_bytes > target->anonymous_most_bytes)

@@ -24,6 +24,7 @@ struct smaps_mapping {
 	bool is_shared; /* it shares its pages with other processes that map the same file */
 	bool is_guard;  /* nobody may touch it */
 	bool is_above_guard, is_behind_file;
+	bool is_arena;   /* it has the shape of one of glibc's heaps */
 	bool is_library; /* the agent's, or the bss behind it */
 	bool is_region;
 	const char *name; /* up to the end of its line */
@@ -77,8 +78,9 @@ static bool begin_mapping(struct smaps_mapping *mapping, const struct smaps_mapp
 	mapping->is_guard = head.protection == 0;
 	mapping->is_above_guard = before->is_guard && before->end == head.begin &&
 	                          before->end - before->begin <= GUARD_BYTES_MAX;
-	mapping->is_behind_file = before->end == head.begin &&
-	                          (before->is_file || before->is_behind_file) && head.inode == 0;
+	mapping->is_behind_file = before->end == head.begin && head.inode == 0 &&
+	                          ((before->is_file && !before->is_shared) ||
+	                           (before->is_behind_file && !before->is_guard));
 	base = base_name(mapping->name);
 	mapping->is_region = mapping->is_file && is_region_file(base);
 	mapping->is_library = strncmp(base, "libgeiger-agent", 15) == 0 ||
@@ -157,6 +159,9 @@ static enum gg_mapping_kind anonymous_kind(const struct smaps_mapping *mapping,
 
 	if (has_name(mapping, "[heap]"))
 		return GG_MAPPING_HEAP;
+	if (has_name(mapping, "[vdso]") || has_name(mapping, "[vvar") ||
+	    has_name(mapping, "[vsyscall]"))
+		return GG_MAPPING_FILE; /* the kernel's own */
 	if (has_name(mapping, "[stack]") || has_name(mapping, "[anon: glibc: pthread stack"))
 		return GG_MAPPING_STACK;
 	if (has_name(mapping, "[anon: glibc: malloc arena]"))
@@ -166,49 +171,83 @@ static enum gg_mapping_kind anonymous_kind(const struct smaps_mapping *mapping,
 	/* A name says more than samples: it is that of a runtime's heap, for example. */
 	if (has_name(mapping, "[anon:"))
 		return GG_MAPPING_NAMED;
-	if (has_malloc && mapping->begin % ARENA_BYTES == 0)
+	if (mapping->is_arena || (has_malloc && mapping->begin % ARENA_BYTES == 0))
 		return GG_MAPPING_ARENA;
 	if (has_malloc)
 		return GG_MAPPING_MALLOC;
 	if (holds(mapping, hints->mmap_addresses, hints->mmap_count))
 		return GG_MAPPING_SAMPLED;
-	if (mapping->is_above_guard)
+	if (mapping->is_above_guard ||
+	    holds(mapping, hints->stack_pointers, hints->stack_pointer_count))
 		return GG_MAPPING_STACK;
 	return mapping->is_behind_file ? GG_MAPPING_DATA : GG_MAPPING_ANONYMOUS;
 }
 
-/* Adds a share of the mapping's resident bytes to a part. */
-static void add_to_part(struct gg_smaps_part *part, const struct smaps_mapping *mapping,
-                        int64_t rss_bytes)
+/* Adds a share of a mapping to the part of its kind, and shows it to the visitor. */
+static void add_share(struct gg_smaps *sums, enum gg_mapping_kind kind,
+                      const struct smaps_mapping *mapping, const struct gg_smaps_part *share,
+                      const struct gg_smaps_hints *hints)
 {
-	part->rss_bytes += rss_bytes;
-	if (mapping->rss_bytes > 0)
-		part->pss_bytes += (int64_t)((double)mapping->pss_bytes * (double)rss_bytes /
-		                             (double)mapping->rss_bytes);
+	struct gg_smaps_part *part = &sums->parts[kind];
+
+	part->mapping_count += share->mapping_count;
+	part->size_bytes += share->size_bytes;
+	part->rss_bytes += share->rss_bytes;
+	part->pss_bytes += share->pss_bytes;
+	part->swap_bytes += share->swap_bytes;
+	part->lazy_free_bytes += share->lazy_free_bytes;
+	part->huge_bytes += share->huge_bytes;
+	if (hints->visit != NULL)
+		hints->visit(kind, mapping->name, strcspn(mapping->name, "\n"), share,
+		             hints->context);
+}
+
+/*
+ * Adds the pages of a private file mapping that the program wrote to: they are data.  Swap holds
+ * no other pages of it.  Returns the rest of the mapping.
+ */
+static struct gg_smaps_part add_written(struct gg_smaps *sums, const struct smaps_mapping *mapping,
+                                        const struct gg_smaps_part *whole,
+                                        const struct gg_smaps_hints *hints)
+{
+	struct gg_smaps_part written = *whole, rest = *whole;
+
+	written.mapping_count = written.size_bytes = 0;
+	if (mapping->anonymous_bytes < whole->rss_bytes) {
+		written.rss_bytes = mapping->anonymous_bytes;
+		written.pss_bytes = (int64_t)((double)whole->pss_bytes * (double)written.rss_bytes /
+		                              (double)whole->rss_bytes);
+	}
+	rest.rss_bytes -= written.rss_bytes;
+	rest.pss_bytes -= written.pss_bytes;
+	rest.swap_bytes = rest.lazy_free_bytes = rest.huge_bytes = 0;
+	if (written.rss_bytes > 0 || written.swap_bytes > 0)
+		add_share(sums, GG_MAPPING_DATA, mapping, &written, hints);
+	return rest;
 }
 
 /* Adds the whole mapping to the part of its kind; a private file may add to two parts. */
 static void add_to_parts(struct gg_smaps *sums, const struct smaps_mapping *mapping, bool is_geiger,
                          const struct gg_smaps_hints *hints)
 {
-	int64_t rss = mapping->rss_bytes, written = mapping->anonymous_bytes;
 	enum gg_mapping_kind kind = is_geiger ? GG_MAPPING_GEIGER : GG_MAPPING_FILE;
-	struct gg_smaps_part *part;
+	struct gg_smaps_part part = {
+		.mapping_count = 1,
+		.size_bytes = (int64_t)(mapping->end - mapping->begin),
+		.rss_bytes = mapping->rss_bytes,
+		.pss_bytes = mapping->pss_bytes,
+		.swap_bytes = mapping->swap_bytes,
+		.lazy_free_bytes = mapping->lazy_free_bytes,
+		.huge_bytes = mapping->huge_bytes,
+	};
 
 	if (!is_geiger && !mapping->is_file)
 		kind = anonymous_kind(mapping, hints);
 	else if (!is_geiger && mapping->is_shared && is_memory_file(mapping))
 		kind = GG_MAPPING_SHARED;
-	part = &sums->parts[kind];
-	part->mapping_count++;
-	part->size_bytes += (int64_t)(mapping->end - mapping->begin);
-	part->swap_bytes += mapping->swap_bytes;
-	part->lazy_free_bytes += mapping->lazy_free_bytes;
-	part->huge_bytes += mapping->huge_bytes;
-	if (kind != GG_MAPPING_FILE || written > rss)
-		written = 0;
-	add_to_part(part, mapping, rss - written);
-	add_to_part(&sums->parts[GG_MAPPING_DATA], mapping, written);
+	if (kind == GG_MAPPING_FILE)
+		part = add_written(sums, mapping, &part, hints);
+	add_share(sums, kind, mapping, &part, hints);
 }
 
 static void add_mapping(struct gg_smaps *sums, const struct smaps_mapping *mapping,
@@ -242,6 +281,22 @@ static void add_mapping(struct gg_smaps *sums, const struct smaps_mapping *mappi
 	}
 }
 
+/*
+ * True if the mapping is the used part of one of glibc's heaps: `next` is the rest of its 64 MiB,
+ * unless all of them are in use.  NULL: no mapping is above it.
+ */
+static bool is_arena(const struct smaps_mapping *mapping, const struct smaps_mapping *next)
+{
+	uint64_t end = mapping->end;
+
+	if (mapping->is_file || mapping->is_guard || mapping->has_reserve ||
+	    mapping->begin % ARENA_BYTES != 0)
+		return false;
+	if (next != NULL && next->is_guard && !next->is_file && next->begin == end)
+		end = next->end;
+	return end == mapping->begin + ARENA_BYTES;
+}
+
 void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text,
                      const struct gg_smaps_hints *hints)
 {
@@ -257,6 +312,7 @@ void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text,
 		if (!is_digit) {
 			take_value(&mapping, text);
 		} else if (begin_mapping(&next, &mapping, text)) {
+			mapping.is_arena = is_arena(&mapping, &next);
 			if (has_mapping)
 				add_mapping(ret_sums, &mapping, hints);
 			mapping = next;
@@ -265,6 +321,7 @@ void gg_smaps_add_up(struct gg_smaps *ret_sums, const char *text,
 		text += strcspn(text, "\n");
 		text += *text == '\n';
 	}
+	mapping.is_arena = is_arena(&mapping, NULL);
 	if (has_mapping)
 		add_mapping(ret_sums, &mapping, hints);
 }

@@ -10,6 +10,11 @@
  * Each mapping has one kind, and .parts has the sums of each kind, so the parts add up to the
  * process's RSS exactly.  Pages of a private file mapping that the program wrote to count as data.
  *
+ * Two kinds are recognized by their shape where no name and no sample tells more.  An arena of
+ * glibc is memory without reserve at a multiple of 64 MiB, and untouchable memory behind it fills
+ * these 64 MiB.  A stack has a stack pointer in it; or it lies above a guard of at most 1 MiB, as
+ * glibc, musl and Java make it.
+ *
  * The sums count geiger's own memory apart: mappings of a region's file and of the agent's library,
  * the bss behind that library, and the anonymous mapping with the region's tables.  That mapping
  * has no name.  Its size, which follows from the region's header, and two flags that programs
@@ -35,12 +40,24 @@ struct gg_smaps_part {
 	int64_t huge_bytes;      /* in transparent huge pages */
 };
 
+/*
+ * A mapping, or the share of it that has this kind.  `name` has `name_bytes` bytes: a file's path,
+ * or what the program or the kernel called it; 0 bytes: it has no name.
+ */
+typedef void gg_smaps_visit(enum gg_mapping_kind kind, const char *name, size_t name_bytes,
+                            const struct gg_smaps_part *part, void *context);
+
 /* Knowledge of the process beside the kernel's text. */
 struct gg_smaps_hints {
 	size_t private_bytes; /* gg_region_private_bytes(); 0: it has no region */
 	/* Addresses of live samples, ascending; NULL: none are known. */
 	const uint64_t *malloc_addresses, *mmap_addresses;
 	size_t malloc_count, mmap_count;
+	/* Stack pointers of threads, ascending; it need not be all threads. */
+	const uint64_t *stack_pointers;
+	size_t stack_pointer_count;
+	gg_smaps_visit *visit; /* NULL: nobody wants the single mappings */
+	void *context;
 };
 
 struct gg_smaps {

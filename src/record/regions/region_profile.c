@@ -20,6 +20,7 @@
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
 #include "record/diagnose/preloadable.h"
+#include "record/look/target_look.h"
 #include "record/process/final_state.h"
 #include "record/process/inherited.h"
 #include "record/regions/process_alive.h"
@@ -147,6 +148,25 @@ int gg_region_profile_note(struct gg_profile_writer *writer, const struct gg_tar
 	return note_what_is_missing(writer, &region, 1, why);
 }
 
+/*
+ * Looks at the running process of a region whose samples the target knows.  The profile then has
+ * the process's mappings, and the memory around its samples.  A caller that may not read these gets
+ * a profile without a look.
+ */
+static int take_look(struct gg_profile_writer *writer, struct gg_target *target, int fd)
+{
+	struct gg_region_reader reader = { .fd = fd };
+	struct gg_target_look_options options = { .reader = &reader };
+	struct gg_error error = { 0 };
+
+	writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
+	options.pid = (pid_t)gg_process_alive_pid_here(&target->reader.header, fd);
+	options.seed = (uint64_t)writer->now_ns;
+	if (gg_target_look_take(target, &options, &error) < 0)
+		return writer->status;
+	return writer->status;
+}
+
 /* Adds the process of one region to the profile. */
 static int add_region(struct gg_profile_writer *writer, struct gg_target_set *set, const char *path,
                       uint64_t *last_ns, struct gg_error *error)
@@ -156,6 +176,7 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	struct gg_target *target;
 	int64_t end_ns;
 	bool is_alive;
+	int look_fd;
 
 	if (fd < 0)
 		return gg_error_set_errno(error, errno, path, NULL);
@@ -174,12 +195,17 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	if (status == 0)
 		status = note_what_it_is(writer, target, is_alive);
+	look_fd = is_alive ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 	/* Without a recorder nobody saw the exit status; a noted end means an orderly exit. */
 	end_ns = is_alive ? GG_TIME_NONE : gg_profile_writer_time(writer, *last_ns);
 	if (status == 0)
 		status = gg_final_state_write(target, (struct gg_end_bounds){ end_ns, end_ns },
 		                              view.header.end_monotonic_ns != 0 ? "exited" : NULL);
 	gg_region_view_done(&view);
+	if (status == 0 && look_fd >= 0)
+		status = take_look(writer, target, look_fd);
+	if (look_fd >= 0)
+		close(look_fd);
 	return status;
 }
 

@@ -5,7 +5,8 @@
  *
  * A region has state and no history: the live samples, and sums by stack of freed blocks.  So such
  * a profile has no time axis (session.has_history is false), and aggregates count the freed blocks.
- * These functions only read the region, so its process may be running.
+ * These functions only read the region, so its process may be running.  The profile then has a look
+ * at that process as well (look/target_look.h), if the caller may read the process's memory.
  */
 #pragma once
 

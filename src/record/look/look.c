@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * look - reads what the kernel tells about a process, then the memory around its samples
+ * (look/look.h).
+ */
+#include "record/look/look.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "record/look/look_threads.h"
+#include "record/process/proc_file.h"
+
+/* --- mappings --- */
+
+/* Addresses of live samples, ascending. */
+struct addresses {
+	GG_ARRAY(uint64_t) malloc_list, mmap_list;
+};
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+static int collect_addresses(struct addresses *addresses, const struct gg_look_samples *samples)
+{
+	for (size_t i = 0; samples != NULL && i < samples->list.count; i++) {
+		const struct gg_look_sample *sample = &samples->list.items[i];
+
+		if (!(sample->is_mapping ? gg_array_push(&addresses->mmap_list, sample->address)
+		                         : gg_array_push(&addresses->malloc_list, sample->address)))
+			return -ENOMEM;
+	}
+	if (addresses->malloc_list.count > 0)
+		qsort(addresses->malloc_list.items, addresses->malloc_list.count, sizeof(uint64_t),
+		      compare_addresses);
+	if (addresses->mmap_list.count > 0)
+		qsort(addresses->mmap_list.items, addresses->mmap_list.count, sizeof(uint64_t),
+		      compare_addresses);
+	return 0;
+}
+
+/* Fills in mappings, threads, and the sums over them. */
+static int take_mappings(struct gg_look *look, pid_t pid, const char *text,
+                         const struct gg_look_options *options)
+{
+	struct gg_profile_look *record = &look->record;
+	struct gg_look_mappings mappings = { 0 };
+	struct addresses addresses = { 0 };
+	struct gg_look_threads threads = { 0 };
+	struct gg_smaps_hints hints = { .private_bytes = options->private_bytes,
+		                        .visit = gg_look_mappings_visit,
+		                        .context = &mappings };
+	int status = collect_addresses(&addresses, options->samples);
+
+	gg_look_threads_read(&threads, pid);
+	hints.malloc_addresses = addresses.malloc_list.items;
+	hints.malloc_count = addresses.malloc_list.count;
+	hints.mmap_addresses = addresses.mmap_list.items;
+	hints.mmap_count = addresses.mmap_list.count;
+	hints.stack_pointers = threads.stack_pointers.items;
+	hints.stack_pointer_count = threads.stack_pointers.count;
+	gg_smaps_add_up(&look->sums, text, &hints);
+	if (status == 0)
+		status = gg_look_mappings_take(&mappings, &look->mappings);
+	record->rss_bytes = look->sums.rss_bytes;
+	record->pss_bytes = look->sums.pss_bytes;
+	record->swap_bytes = 0;
+	for (int kind = 0; kind < GG_MAPPING_KIND_COUNT; kind++)
+		record->swap_bytes += look->sums.parts[kind].swap_bytes;
+	record->thread_count = threads.count;
+	gg_look_threads_done(&threads);
+	gg_look_mappings_done(&mappings);
+	gg_array_done(&addresses.malloc_list);
+	gg_array_done(&addresses.mmap_list);
+	return status;
+}
+
+/* --- the control group --- */
+
+/*
+ * Reads memory.stat of the process's control group.  In version 1 its numbers for the group and
+ * all groups below begin with "total_", and the kernel's own memory is in a file of its own.
+ */
+static void take_cgroup(struct gg_profile_look *record, pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf groups = { 0 }, text = { 0 };
+	const char *line;
+
+	if (!gg_proc_file_read(&groups, "/proc/%d/cgroup", (int)pid))
+		return;
+	if ((line = strstr(gg_buf_text(&groups), ":memory:")) != NULL) {
+		int bytes = (int)strcspn(line + 8, "\n");
+
+		if (gg_proc_file_read(&text, "/sys/fs/cgroup/memory%.*s/memory.stat", bytes,
+		                      line + 8)) {
+			record->cgroup_anonymous_bytes = gg_proc_file_find_number(
+				gg_buf_text(&text), "total_rss");
+			record->cgroup_file_bytes = gg_proc_file_find_number(gg_buf_text(&text),
+			                                                     "total_cache");
+		}
+		if (gg_proc_file_read(&text, "/sys/fs/cgroup/memory%.*s/memory.kmem.usage_in_bytes",
+		                      bytes, line + 8))
+			record->cgroup_kernel_bytes = strtoll(gg_buf_text(&text), NULL, 10);
+	} else if ((line = strstr(gg_buf_text(&groups), "0::")) != NULL &&
+	           gg_proc_file_read(&text, "/sys/fs/cgroup%.*s/memory.stat",
+	                             (int)strcspn(line + 3, "\n"), line + 3)) {
+		record->cgroup_anonymous_bytes = gg_proc_file_find_number(gg_buf_text(&text),
+		                                                          "anon");
+		record->cgroup_file_bytes = gg_proc_file_find_number(gg_buf_text(&text), "file");
+		record->cgroup_kernel_bytes = gg_proc_file_find_number(gg_buf_text(&text),
+		                                                       "kernel");
+	}
+}
+
+/* --- blocks --- */
+
+static const char *reason_of(int status)
+{
+	switch (status) {
+	case -EACCES:
+	case -EPERM:
+		return "geiger may not read the memory of the process";
+	case -ESRCH:
+	case -ENOENT:
+		return "the process ended meanwhile";
+	case -ENOMEM:
+		return "geiger had no memory for it";
+	default:
+		return "the kernel did not show the process's pages";
+	}
+}
+
+/* Looks at the blocks of the chosen samples.  A failure becomes the look's reason. */
+static void take_blocks(struct gg_look *look, pid_t pid, const char *text,
+                        const struct gg_look_options *options)
+{
+	const struct gg_block_looks_options block_options = { .smaps = text,
+		                                              .budget_ns = options->budget_ns };
+	const struct gg_look_samples *samples = options->samples;
+	struct gg_profile_look *record = &look->record;
+	struct gg_error error = { 0 };
+	struct gg_block_place *places;
+	int status = -ENOMEM;
+
+	record->live_count = (int64_t)samples->list.count;
+	places = calloc(samples->chosen_count + 1, sizeof(*places));
+	for (size_t i = 0; places != NULL && i < samples->chosen_count; i++) {
+		const struct gg_look_sample *sample = &samples->list.items[i];
+
+		places[i] = (struct gg_block_place){ sample->id, sample->address,
+			                             sample->size_bytes, sample->usable_bytes,
+			                             sample->is_mapping };
+	}
+	if (places != NULL)
+		status = gg_block_looks_take(&look->blocks, pid, places, samples->chosen_count,
+		                             &block_options, &error);
+	free(places);
+	if (status < 0) {
+		look->blocks = (struct gg_block_looks){ .reason = reason_of(status) };
+		return;
+	}
+	record->chosen_count = (int64_t)samples->chosen_count;
+	record->torn_count = look->blocks.torn_count;
+}
+
+int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_options *options,
+                 struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	uint64_t start_ns = gg_clock_monotonic_ns();
+	struct gg_look look = {
+		.record = { .page_bytes = sysconf(_SC_PAGESIZE),
+		            .cgroup_anonymous_bytes = -1,
+		            .cgroup_file_bytes = -1,
+		            .cgroup_kernel_bytes = -1 },
+		.blocks.reason = options->reason,
+	};
+	const char *smaps = options->smaps;
+	int status;
+
+	errno = 0;
+	if (smaps == NULL && !gg_proc_file_read(&text, "/proc/%d/smaps", (int)pid))
+		return gg_error_set_errno(error, errno != 0 ? errno : ESRCH, "/proc/PID/smaps",
+		                          NULL);
+	if (smaps == NULL)
+		smaps = gg_buf_text(&text);
+	status = take_mappings(&look, pid, smaps, options);
+	if (status < 0) {
+		gg_look_done(&look);
+		return gg_error_memory(error, "a look");
+	}
+	if (options->samples != NULL && options->reason == NULL)
+		take_blocks(&look, pid, smaps, options);
+	take_cgroup(&look.record, pid);
+	look.record.allocator = look.blocks.allocator;
+	look.record.reason = look.blocks.reason;
+	look.record.span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	*ret_look = look;
+	return 0;
+}
+
+/*
+ * Samples that are gone count neither as live nor as chosen.  The look did not choose all samples,
+ * and the same share of the rest is gone, so the chance of each sample stays as it was.
+ */
+void gg_look_leave_out_gone(struct gg_look *look, const struct gg_look_samples *samples)
+{
+	struct gg_profile_look *record = &look->record;
+	size_t kept = 0, sample = 0;
+
+	if (samples->gone_count == 0 || record->chosen_count == 0)
+		return;
+	/* The blocks are in the order of the samples; some samples have no block. */
+	for (size_t i = 0; i < look->blocks.blocks.count; i++) {
+		const struct gg_profile_look_block *block = &look->blocks.blocks.items[i];
+
+		while (samples->list.items[sample].id != block->sample)
+			sample++;
+		if (!samples->list.items[sample].is_gone)
+			look->blocks.blocks.items[kept++] = *block;
+	}
+	look->blocks.blocks.count = kept;
+	record->live_count = (int64_t)((double)record->live_count *
+	                                       (1 - (double)samples->gone_count /
+	                                                    (double)record->chosen_count) +
+	                               0.5);
+	record->chosen_count -= (int64_t)samples->gone_count;
+	/* A sample that is gone may have been torn as well. */
+	if (record->torn_count > record->chosen_count - (int64_t)kept)
+		record->torn_count = record->chosen_count - (int64_t)kept;
+}
+
+void gg_look_done(struct gg_look *look)
+{
+	gg_look_records_done(&look->mappings);
+	gg_block_looks_done(&look->blocks);
+}

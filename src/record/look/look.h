@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * look - one look at a running process: its mappings by kind and name, its threads, the numbers of
+ * its control group, and the memory around its live samples.
+ *
+ *   struct gg_look look;
+ *   const struct gg_look_options options = { .private_bytes = bytes, .samples = &samples };
+ *
+ *   status = gg_look_take(&look, pid, &options, error);
+ *   ...                       look.record, look.mappings.list, look.blocks
+ *   gg_look_done(&look);
+ *
+ * The look reads from outside: it stops no thread and takes no lock in the process.  The kernel
+ * holds the lock of the process's mappings while it makes the text of /proc/PID/smaps, some 25 ns
+ * for each resident page, and mmap() waits for that.
+ *
+ * Threads   any; one owner at a time of each struct.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "record/look/block_looks.h"
+#include "record/look/look_mappings.h"
+#include "record/look/look_samples.h"
+
+struct gg_look_options {
+	size_t private_bytes; /* gg_region_private_bytes(); 0: the process has no region */
+	/* Live samples, some of them chosen; NULL: only the mappings matter. */
+	const struct gg_look_samples *samples;
+	const char *smaps;  /* text of /proc/PID/smaps, just read; NULL: the look reads it */
+	uint64_t budget_ns; /* processor time for the blocks; 0: no limit */
+	const char *reason; /* why the look must leave out the blocks; NULL: it need not */
+};
+
+struct gg_look {
+	/* Without id, process, moments and time.  The texts are constants, or the options'. */
+	struct gg_profile_look record;
+	struct gg_look_records mappings;
+	struct gg_block_looks blocks;
+	struct gg_smaps sums;
+};
+
+/*
+ * Takes a look.  0, or -Exxx with nothing to free: -ESRCH or -ENOENT if the process has ended,
+ * -EACCES or -EPERM if the caller may not read its mappings, -ENOMEM.  If only the memory around
+ * samples cannot be seen, record.reason says why, and the look is valid.
+ */
+GG_MUST_CHECK int gg_look_take(struct gg_look *ret_look, pid_t pid,
+                               const struct gg_look_options *options, struct gg_error *error);
+
+/* Takes the blocks of samples that are gone out of the look, and corrects its counts. */
+void gg_look_leave_out_gone(struct gg_look *look, const struct gg_look_samples *samples);
+
+void gg_look_done(struct gg_look *look);

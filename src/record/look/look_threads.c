@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * look_threads - reads /proc/PID/task (look/look_threads.h).
+ */
+#include "record/look/look_threads.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "record/process/proc_file.h"
+
+/*
+ * Returns the stack pointer in "NUMBER ARGUMENTS... STACK PC", the text of a waiting thread; 0: the
+ * text is another one, such as "running".
+ */
+static uint64_t find_stack_pointer(const char *text)
+{
+	const char *last = strrchr(text, ' '), *before = last;
+
+	if (last == NULL)
+		return 0;
+	while (before > text && before[-1] != ' ')
+		before--;
+	return before > text ? strtoull(before, NULL, 16) : 0;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+void gg_look_threads_read(struct gg_look_threads *threads, pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	char path[64];
+	const struct dirent *entry;
+	DIR *listing;
+
+	threads->count = -1;
+	threads->stack_pointers.count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	listing = opendir(path);
+	if (listing == NULL)
+		return;
+	threads->count = 0;
+	while ((entry = readdir(listing)) != NULL) {
+		uint64_t stack_pointer;
+
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+			continue;
+		if (threads->count++ >= GG_LOOK_THREADS_MAX ||
+		    !gg_proc_file_read(&text, "%s/%s/syscall", path, entry->d_name))
+			continue;
+		stack_pointer = find_stack_pointer(gg_buf_text(&text));
+		if (stack_pointer != 0 && !gg_array_push(&threads->stack_pointers, stack_pointer))
+			break;
+	}
+	closedir(listing);
+	if (threads->stack_pointers.count > 0)
+		qsort(threads->stack_pointers.items, threads->stack_pointers.count,
+		      sizeof(uint64_t), compare_addresses);
+}
+
+void gg_look_threads_done(struct gg_look_threads *threads)
+{
+	gg_array_done(&threads->stack_pointers);
+}

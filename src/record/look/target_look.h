@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target_look - takes a look at a target's process, and stores it in the profile.
+ *
+ * RSS and live memory in a look are of nearly the same moment: the live samples are read right
+ * before the mappings.  They are read again after the look, and a sample that is gone then has no
+ * part in it.
+ */
+#pragma once
+
+#include "record/look/look.h"
+#include "record/process/target.h"
+
+/* Returns the size of the agent's private tables, by which smaps.h recognizes their mapping. */
+size_t gg_target_private_bytes(const struct gg_target *target);
+
+struct gg_target_look_options {
+	struct gg_region_reader *reader; /* of the region; NULL: the target's own */
+	pid_t pid;                       /* in the caller's namespace; 0: the target's pid */
+	const char *smaps;               /* as in struct gg_look_options */
+	uint64_t budget_ns;              /* likewise */
+	const char *reason;              /* likewise */
+	uint64_t seed;                   /* for the choice of samples */
+};
+
+/*
+ * Takes a look now.  The target should have read all events before.  0, or a negative status if
+ * the look was not possible, for example because the process has ended; then `error` says why.  A
+ * failure of the profile is the writer's status.
+ */
+GG_MUST_CHECK int gg_target_look_take(struct gg_target *target,
+                                      const struct gg_target_look_options *options,
+                                      struct gg_error *error);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc_file - reads files whose size the kernel does not tell (process/proc_file.h).
+ */
+#include "record/process/proc_file.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROC_READ_BYTES = 16384 };
+
+bool gg_proc_file_read(struct gg_buf *text, const char *format, ...)
+{
+	char path[4096 + 64];
+	ssize_t got = 0;
+	va_list arguments;
+	int length, fd;
+
+	gg_buf_clear(text);
+	va_start(arguments, format);
+	length = vsnprintf(path, sizeof(path), format, arguments);
+	va_end(arguments);
+	if (length < 0 || (size_t)length >= sizeof(path))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while (gg_buf_reserve(text, PROC_READ_BYTES) &&
+	       (got = read(fd, text->data + text->length, PROC_READ_BYTES)) > 0)
+		text->length += (size_t)got;
+	close(fd);
+	if (text->data != NULL)
+		text->data[text->length] = '\0';
+	return got == 0 && text->length > 0;
+}
+
+/* Returns the text behind "NAME" and the separator at the start of a line; NULL: no such line. */
+static const char *find_value(const char *text, const char *name, char separator)
+{
+	size_t length = strlen(name);
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, length) == 0 && line[length] == separator)
+			return line + length + 1;
+	}
+	return NULL;
+}
+
+int64_t gg_proc_file_find_kb(const char *text, const char *name)
+{
+	const char *value = find_value(text, name, ':');
+
+	return value != NULL ? strtoll(value, NULL, 10) * 1024 : -1;
+}
+
+int64_t gg_proc_file_find_number(const char *text, const char *name)
+{
+	const char *value = find_value(text, name, ' ');
+
+	return value != NULL ? strtoll(value, NULL, 10) : -1;
+}
