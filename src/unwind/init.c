@@ -26,6 +26,7 @@ enum { LOADER_START_BYTES = 96 };
 /* Information from the loader. */
 
 struct survey {
+	struct gg_module_lookup_table *table;
 	uint64_t adds, subs;
 };
 
@@ -50,7 +51,7 @@ static int survey_module(struct dl_phdr_info *info, size_t size, void *context)
 		if (info->dlpi_phdr[i].p_type == PT_LOAD)
 			widen(&row, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
 			      info->dlpi_phdr[i].p_memsz);
-	gg_module_lookup_table_add(row.begin & PAGE_MASK, row.end);
+	gg_module_lookup_table_add(survey->table, row.begin & PAGE_MASK, row.end);
 	return 0;
 }
 
@@ -99,11 +100,11 @@ static void drop_words(const struct survey *survey)
 void gg_module_lookup_refresh(void)
 {
 	static bool have_looked;
-	struct survey survey = { 0 };
+	uint64_t epoch = gg_module_lookup_epoch();
+	struct survey survey = { .table = gg_module_lookup_table_take() };
 
-	gg_module_lookup_table_begin();
 	dl_iterate_phdr(survey_module, &survey);
-	gg_module_lookup_table_end();
+	gg_module_lookup_table_publish(survey.table, epoch);
 	if (have_looked)
 		drop_words(&survey);
 	else if (survey.adds != 0)

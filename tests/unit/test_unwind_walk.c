@@ -488,6 +488,108 @@ TEST(the_table_for_an_old_libc_finds_what_dl_find_object_finds)
 	CHECK(found_count >= 3);
 }
 
+/* --- tables of modules --------------------------------------------------------------------- */
+
+enum {
+	ROWS = 400,
+	PUBLICATIONS = 10000, /* of each thread that publishes */
+	PUBLISHERS = 2
+};
+
+static uint32_t publisher_count, found_count, missed_count;
+
+/* The last row is the same in all tables; the other rows differ. */
+static void publish_rows(uint64_t shift, uint64_t epoch)
+{
+	struct gg_module_lookup_table *table = gg_module_lookup_table_take();
+
+	for (uint64_t row = 1; row <= ROWS; row++) {
+		uint64_t begin = row << 20 | (row == ROWS ? 0 : shift);
+
+		gg_module_lookup_table_add(table, begin, begin + 4096);
+	}
+	gg_module_lookup_table_publish(table, epoch);
+}
+
+static void *publish_often(void *epoch)
+{
+	for (uint64_t i = 0; i < PUBLICATIONS; i++)
+		publish_rows(i % 100 << 12, *(uint64_t *)epoch);
+	__atomic_sub_fetch(&publisher_count, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void *find_often(void *unused)
+{
+	(void)unused;
+	while (__atomic_load_n(&publisher_count, __ATOMIC_ACQUIRE) != 0) {
+		struct gg_module_lookup_row row = { 0 };
+		bool found = gg_module_lookup_table_find((ROWS << 20) + 77, &row) &&
+		             row.begin == ROWS << 20 && row.end == (ROWS << 20) + 4096;
+
+		__atomic_add_fetch(found ? &found_count : &missed_count, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+TEST(a_module_is_found_while_others_replace_the_table)
+{
+	pthread_t publishers[PUBLISHERS], readers[2];
+	uint64_t epoch = gg_module_lookup_epoch();
+
+	publish_rows(0, epoch);
+	publisher_count = PUBLISHERS;
+	for (size_t i = 0; i < GG_COUNT(readers); i++)
+		REQUIRE(pthread_create(&readers[i], NULL, find_often, NULL) == 0);
+	for (size_t i = 0; i < PUBLISHERS; i++)
+		REQUIRE(pthread_create(&publishers[i], NULL, publish_often, &epoch) == 0);
+	for (size_t i = 0; i < PUBLISHERS; i++)
+		pthread_join(publishers[i], NULL);
+	for (size_t i = 0; i < GG_COUNT(readers); i++)
+		pthread_join(readers[i], NULL);
+	gg_unwind_modules_changed();
+	CHECK_MSG(missed_count == 0 && found_count > 0, "%u were missed, %u were found",
+	          missed_count, found_count);
+}
+
+TEST(a_table_of_an_earlier_epoch_does_not_replace_a_later_one)
+{
+	uint64_t epoch = gg_module_lookup_epoch();
+	struct gg_module_lookup_row row;
+
+	gg_module_lookup_new_epoch();
+	CHECK(!gg_module_lookup_table_is_current(epoch + 1));
+	publish_rows(1 << 12, epoch + 1);
+	CHECK(gg_module_lookup_table_is_current(epoch) &&
+	      gg_module_lookup_table_is_current(epoch + 1));
+	publish_rows(2 << 12, epoch);
+	CHECK(gg_module_lookup_table_find(1 << 20 | 1 << 12, &row) &&
+	      !gg_module_lookup_table_find(1 << 20 | 2 << 12, &row));
+	gg_unwind_modules_changed();
+}
+
+TEST(tables_that_stopped_threads_have_are_not_taken_until_a_fork)
+{
+	struct gg_module_lookup_table *table;
+	struct gg_module_lookup_row row;
+	int taken_count = 0;
+
+	while ((table = gg_module_lookup_table_take()) != NULL) {
+		gg_module_lookup_table_add(table, 5 << 20, 6 << 20);
+		taken_count++;
+	}
+	CHECK_EQ_I64(taken_count, GG_MODULE_LOOKUP_TABLES - 1);
+	CHECK(gg_module_lookup_table_find((uintptr_t)malloc, &row) &&
+	      !gg_module_lookup_table_find(5 << 20, &row));
+	gg_unwind_modules_changed(); /* It finds no free table and changes nothing. */
+	CHECK(gg_module_lookup_table_find((uintptr_t)malloc, &row));
+	gg_module_lookup_forked();
+	gg_unwind_modules_changed();
+	CHECK(gg_module_lookup_table_find((uintptr_t)malloc, &row));
+	CHECK(gg_module_lookup_table_take() != NULL);
+	gg_module_lookup_forked();
+}
+
 TEST(counters_say_what_was_walked)
 {
 	struct gg_unwind_stats sum = { 0 };

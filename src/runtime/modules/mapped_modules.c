@@ -15,7 +15,8 @@ static uint32_t is_used;
 static uint32_t is_busy; /* 1: a thread is between enter() and leave() */
 static struct gg_proc_maps
 	listed;               /* belongs to that thread; the text stays until the next reading */
-static uint64_t listed_epoch; /* 1 + the epoch of the reading; 0: never read */
+static uint64_t listed_epoch; /* belongs to it as well: 1 + the epoch of the reading; 0: never */
+static uint64_t failed_epoch; /* 1 + the epoch of a reading that failed */
 
 bool gg_mapped_modules_is_used(void)
 {
@@ -27,7 +28,7 @@ void gg_mapped_modules_use(void)
 	gg_store_relaxed(&is_used, 1);
 }
 
-bool gg_mapped_modules_enter(void)
+static bool lock(void)
 {
 	uint32_t expected = 0;
 
@@ -40,8 +41,45 @@ void gg_mapped_modules_leave(void)
 	gg_store_release(&is_busy, 0);
 }
 
+/* After a reading that failed, the next one waits for a change. */
+static bool read_maps(uint64_t epoch, struct gg_proc_maps *ret_maps)
+{
+	if (gg_load_relaxed(&failed_epoch) == epoch + 1)
+		return false;
+	if (gg_proc_maps_read(ret_maps))
+		return true;
+	gg_proc_maps_done(ret_maps);
+	gg_store_relaxed(&failed_epoch, epoch + 1);
+	return false;
+}
+
+/* Between lock() and leave(): takes the text, unless there is one of a later epoch. */
+static void keep(struct gg_proc_maps *maps, uint64_t epoch)
+{
+	struct gg_proc_maps older = *maps;
+
+	if (listed_epoch <= epoch + 1) {
+		older = listed;
+		listed = *maps;
+		listed_epoch = epoch + 1;
+	}
+	gg_proc_maps_done(&older);
+}
+
+bool gg_mapped_modules_enter(uint64_t epoch)
+{
+	struct gg_proc_maps maps;
+
+	if (!lock())
+		return false;
+	if (listed_epoch < epoch + 1 && read_maps(epoch, &maps))
+		keep(&maps, epoch);
+	return true;
+}
+
 void gg_mapped_modules_forked(void)
 {
+	gg_module_lookup_forked();
 	if (gg_load_relaxed(&is_busy) == 0)
 		return;
 	/*
@@ -49,7 +87,7 @@ void gg_mapped_modules_forked(void)
 	 * changed.  Its memory is lost.
 	 */
 	listed = (struct gg_proc_maps){ 0 };
-	gg_store_relaxed(&listed_epoch, 0);
+	listed_epoch = 0;
 	gg_mapped_modules_leave();
 }
 
@@ -96,35 +134,36 @@ static bool is_module(const struct mapping_group *group)
 	        (group->first.path_bytes == 6 && memcmp(group->first.path, "[vdso]", 6) == 0));
 }
 
-static void fill_table(void)
+static void publish(const struct gg_proc_maps *maps, uint64_t epoch)
 {
+	struct gg_module_lookup_table *table = gg_module_lookup_table_take();
 	struct mapping_group group;
 
+	for (size_t at = 0; next_group(maps, &at, &group);)
+		if (is_module(&group))
+			gg_module_lookup_table_add(table, group.first.begin, group.end);
+	gg_module_lookup_table_publish(table, epoch);
 	/* The unwinder may have found _dl_find_object(), which GEIGER_MODULES=maps overrules. */
 	gg_store_relaxed(&gg_module_lookup_finder, NULL);
-	gg_module_lookup_table_begin();
-	for (size_t at = 0; next_group(&listed, &at, &group);)
-		if (is_module(&group))
-			gg_module_lookup_table_add(group.first.begin, group.end);
-	gg_module_lookup_table_end();
 }
 
+/*
+ * Each thread reads the list itself.  If one waited for another, a handler could wait for the
+ * thread that it interrupted.  If it went on without the list, its walk would have wrong rules.
+ */
 static GG_COLD void read_again(uint64_t epoch)
 {
 	struct gg_proc_maps maps;
 
-	if (!gg_mapped_modules_enter())
+	if (!read_maps(epoch, &maps))
 		return;
-	if (gg_proc_maps_read(&maps)) {
-		gg_proc_maps_done(&listed);
-		listed = maps;
-		fill_table();
+	publish(&maps, epoch);
+	if (lock()) {
+		keep(&maps, epoch);
+		gg_mapped_modules_leave();
 	} else {
 		gg_proc_maps_done(&maps);
 	}
-	/* After a reading that failed, the next one also waits for a change. */
-	gg_store_relaxed(&listed_epoch, epoch + 1);
-	gg_mapped_modules_leave();
 }
 
 void gg_mapped_modules_refresh(void)
@@ -135,7 +174,7 @@ void gg_mapped_modules_refresh(void)
 		return;
 	/* The epoch is read before the list, so a change during the reading causes another one. */
 	epoch = gg_module_lookup_epoch();
-	if (gg_load_relaxed(&listed_epoch) != epoch + 1)
+	if (!gg_module_lookup_table_is_current(epoch))
 		read_again(epoch);
 }
 

@@ -15,8 +15,10 @@
  *          something.
  * Full     Lines beyond GG_PROC_MAPS_BYTES are unknown, and the unwinder's table has a limit of its
  *          own: a stack ends there, or its frames have no module.
- * Threads  One thread at a time reads or looks up.  Another one skips the look-up and tries again
- *          at its next sample.  A forked child calls gg_mapped_modules_forked().
+ * Threads  Any thread reads the list before its walk if the loader has changed it, so several may
+ *          read it at once.  One of them keeps the text.  One thread at a time looks up in the
+ *          text; another one skips the look-up and tries again at its next sample.  A forked child
+ *          calls gg_mapped_modules_forked().
  * Cost     one comparison without a change; a reading takes 10 us and more.
  */
 #pragma once
@@ -41,10 +43,11 @@ void gg_mapped_modules_use(void);
 void gg_mapped_modules_refresh(void);
 
 /*
- * Each find() is between enter() and leave(); after a false enter() there is no leave().  The path
- * of a module is valid until leave().
+ * Each find() is between enter() and leave(); after a false enter() there is no leave().  enter()
+ * reads the list again if the text is older than the epoch.  The path of a module is valid until
+ * leave().
  */
-bool gg_mapped_modules_enter(void);
+bool gg_mapped_modules_enter(uint64_t epoch);
 bool gg_mapped_modules_find(uint64_t pc, struct gg_mapped_modules_module *ret_module);
 void gg_mapped_modules_leave(void);
 

@@ -244,7 +244,7 @@ static bool register_pc(uint64_t pc, uint64_t epoch, uint64_t now_ns)
 			register_module(&module, epoch, now_ns);
 		return true;
 	}
-	if (!gg_mapped_modules_enter())
+	if (!gg_mapped_modules_enter(epoch))
 		return false;
 	if (find_by_listing(pc, &module))
 		register_module(&module, epoch, now_ns);

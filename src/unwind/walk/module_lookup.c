@@ -15,7 +15,15 @@ struct gg_module_lookup gg_module_lookup __attribute__((aligned(64))) = {
 	           &gg_module_lookup_no_word, &gg_module_lookup_no_word },
 };
 
-struct gg_module_lookup_table gg_module_lookup_table;
+static struct gg_module_lookup_table tables[GG_MODULE_LOOKUP_TABLES];
+
+/*
+ * The current table: its index, above that a count of publications, and above that 1 + the epoch of
+ * the table.  The count tells two tables of one epoch apart.  0: there is no table yet.
+ */
+static uint64_t current_table;
+enum { TABLE_EPOCH_SHIFT = 24 };
+
 struct gg_module_lookup_row gg_module_lookup_program, gg_module_lookup_start;
 
 /*
@@ -54,55 +62,108 @@ GG_COLD void gg_module_lookup_new_epoch(void)
 
 /* Module look-up. */
 
-void gg_module_lookup_table_begin(void)
+struct gg_module_lookup_table *gg_module_lookup_table_take(void)
 {
-	gg_store_relaxed(&gg_module_lookup_table.version, gg_module_lookup_table.version + 1);
-	/* A reader that sees a new row also sees the odd version. */
-	gg_fence_release();
-	gg_store_relaxed(&gg_module_lookup_table.count, 0);
+	for (int i = 0; i < GG_MODULE_LOOKUP_TABLES; i++) {
+		uint32_t taken = 0;
+
+		/* Acquire: pairs with the release in give_back(). */
+		if (!gg_cas_acq_rel(&tables[i].is_taken, &taken, 1))
+			continue;
+		/* A reader that sees a new row also sees that another table is the current one. */
+		gg_fence_release();
+		gg_store_relaxed(&tables[i].count, 0);
+		return &tables[i];
+	}
+	return NULL;
 }
 
-void gg_module_lookup_table_add(uint64_t begin, uint64_t end)
+void gg_module_lookup_table_add(struct gg_module_lookup_table *table, uint64_t begin, uint64_t end)
 {
-	uint32_t count = gg_load_relaxed(&gg_module_lookup_table.count);
+	uint32_t count;
 
-	if (begin >= end || count >= GG_MODULE_LOOKUP_TABLE)
+	if (table == NULL || begin >= end || table->count >= GG_MODULE_LOOKUP_ROWS)
 		return;
-	gg_store_relaxed(&gg_module_lookup_table.rows[count].begin, begin);
-	gg_store_relaxed(&gg_module_lookup_table.rows[count].end, end);
-	gg_store_relaxed(&gg_module_lookup_table.count, count + 1);
+	count = table->count;
+	gg_store_relaxed(&table->rows[count].begin, begin);
+	gg_store_relaxed(&table->rows[count].end, end);
+	gg_store_relaxed(&table->count, count + 1);
 }
 
-void gg_module_lookup_table_end(void)
+static struct gg_module_lookup_table *table_of(uint64_t current)
 {
-	/* Pairs with the acquire in table_find(). */
-	gg_store_release(&gg_module_lookup_table.version, gg_module_lookup_table.version + 1);
+	return &tables[current % GG_MODULE_LOOKUP_TABLES];
+}
+
+static void give_back(struct gg_module_lookup_table *table)
+{
+	gg_store_release(&table->is_taken, 0);
+}
+
+void gg_module_lookup_table_publish(struct gg_module_lookup_table *table, uint64_t epoch)
+{
+	const uint64_t count_mask = (UINT64_C(1) << TABLE_EPOCH_SHIFT) - GG_MODULE_LOOKUP_TABLES;
+	uint64_t current = gg_load_acquire(&current_table), next;
+
+	if (table == NULL)
+		return;
+	do {
+		if (current >> TABLE_EPOCH_SHIFT > epoch + 1) {
+			give_back(table);
+			return;
+		}
+		next = (epoch + 1) << TABLE_EPOCH_SHIFT | (uint64_t)(table - tables) |
+		       ((current + GG_MODULE_LOOKUP_TABLES) & count_mask);
+		/* Release: pairs with the acquire in table_find(), which reads the rows. */
+	} while (!gg_cas_acq_rel(&current_table, &current, next));
+	if (current != 0)
+		give_back(table_of(current));
+}
+
+bool gg_module_lookup_table_is_current(uint64_t epoch)
+{
+	/* Acquire: table_find() then sees this table or a later one. */
+	return gg_load_acquire(&current_table) >> TABLE_EPOCH_SHIFT > epoch;
+}
+
+void gg_module_lookup_forked(void)
+{
+	uint64_t current = gg_load_relaxed(&current_table);
+
+	for (int i = 0; i < GG_MODULE_LOOKUP_TABLES; i++)
+		if (current == 0 || &tables[i] != table_of(current))
+			give_back(&tables[i]);
+}
+
+static bool find_row(const struct gg_module_lookup_table *table, uint64_t pc,
+                     struct gg_module_lookup_row *ret_row)
+{
+	for (uint32_t i = 0; i < gg_load_relaxed(&table->count) && i < GG_MODULE_LOOKUP_ROWS; i++) {
+		ret_row->begin = gg_load_relaxed(&table->rows[i].begin);
+		ret_row->end = gg_load_relaxed(&table->rows[i].end);
+		if (pc - ret_row->begin < ret_row->end - ret_row->begin)
+			return true;
+	}
+	return false;
 }
 
 bool gg_module_lookup_table_find(uint64_t pc, struct gg_module_lookup_row *ret_row)
 {
-	const struct gg_module_lookup_table *const table = &gg_module_lookup_table;
-	/*
-	 * Acquire: pairs with the release in table_end().  An even version means that the rows are
-	 * whole now; if the version is the same at the end, they were whole all the time.
-	 */
-	uint64_t version = gg_load_acquire(&table->version);
-	struct gg_module_lookup_row row = { 0 };
+	/* Acquire: pairs with the release in publish(). */
+	uint64_t current = gg_load_acquire(&current_table), before;
+	bool found;
 
-	for (uint32_t i = 0; i < gg_load_relaxed(&table->count) && i < GG_MODULE_LOOKUP_TABLE;
-	     i++) {
-		row.begin = gg_load_relaxed(&table->rows[i].begin);
-		row.end = gg_load_relaxed(&table->rows[i].end);
-		if (pc - row.begin < row.end - row.begin)
-			break;
-	}
-	/* With the same version, no row changed while this thread read. */
-	gg_fence_acquire();
-	if (version % 2 != 0 || gg_load_relaxed(&table->version) != version ||
-	    pc - row.begin >= row.end - row.begin)
-		return false;
-	*ret_row = row;
-	return true;
+	do {
+		before = current;
+		found = current != 0 && find_row(table_of(current), pc, ret_row);
+		/*
+		 * While a table is the current one, nobody changes it.  If it still is, the rows
+		 * were whole all the time.
+		 */
+		gg_fence_acquire();
+		current = gg_load_acquire(&current_table);
+	} while (current != before);
+	return found;
 }
 
 /*

@@ -3,10 +3,15 @@
  * module_lookup - finds the module of a pc, and notices when modules come or go.
  *
  * A look-up calls _dl_find_object() where libc has it (glibc from 2.35): it is lock-free and made
- * for unwinders.  Other libcs need a table.  gg_module_lookup_refresh() builds it with
+ * for unwinders.  Other libcs need a table.  gg_module_lookup_refresh() makes one with
  * dl_iterate_phdr(), which takes a lock and therefore runs at the start, never for a sample.  Later
- * the agent fills the table from /proc/self/maps (runtime/modules/mapped_modules.h), at the first
- * sample of an epoch.
+ * the agent makes one from /proc/self/maps (runtime/modules/mapped_modules.h), before the first
+ * walk of an epoch.
+ *
+ * Tables.  A table that misses a module would give the walk a wrong rule, which the cache would
+ * keep for the whole epoch.  So a published table never changes: a writer fills another one, and
+ * then makes it the current one.  A reader takes the current table, and starts again if another
+ * table has become the current one meanwhile.  Nobody waits.
  *
  * Epochs.  A rule of an unloaded module must not be used for a module that is loaded at its address
  * later.  Neither libc nor the kernel reports such changes, and hooks miss the calls of dlopen()
@@ -39,7 +44,8 @@
 enum {
 	GG_MODULE_LOOKUP_WORDS = 8,
 	/* For a libc without _dl_find_object(); later modules have no CFI. */
-	GG_MODULE_LOOKUP_TABLE = 512,
+	GG_MODULE_LOOKUP_ROWS = 512,
+	GG_MODULE_LOOKUP_TABLES = 8, /* the current one, and one for each thread that fills one */
 };
 
 /* The state that each walk checks before it starts. */
@@ -58,25 +64,27 @@ struct gg_module_lookup_row {
 	uint64_t begin, end; /* range of the mapping; the ELF header is at `begin` */
 };
 
-/*
- * The table changes only between begin() and end().  Meanwhile `version` is odd, and a reader that
- * overlaps finds nothing.
- */
 struct gg_module_lookup_table {
-	uint64_t version;
+	uint32_t is_taken; /* by the thread that fills it, or because it is the current one */
 	uint32_t count;
-	struct gg_module_lookup_row rows[GG_MODULE_LOOKUP_TABLE];
+	struct gg_module_lookup_row rows[GG_MODULE_LOOKUP_ROWS];
 };
 
-extern struct gg_module_lookup_table gg_module_lookup_table;
-
 /*
- * Replace the contents of the table: refresh() does, and so does the agent from /proc/self/maps.
- * Only one thread at a time may call these functions.
+ * Makes a table: take() returns an empty one, add() adds a row, and publish() makes it the current
+ * one, unless the current one is of a later epoch.  `epoch` is the epoch that began before the
+ * modules were read.  take() returns NULL if threads that were stopped have all tables; add() and
+ * publish() accept NULL and do nothing.
  */
-void gg_module_lookup_table_begin(void);
-void gg_module_lookup_table_add(uint64_t begin, uint64_t end);
-void gg_module_lookup_table_end(void);
+struct gg_module_lookup_table *gg_module_lookup_table_take(void);
+void gg_module_lookup_table_add(struct gg_module_lookup_table *table, uint64_t begin, uint64_t end);
+void gg_module_lookup_table_publish(struct gg_module_lookup_table *table, uint64_t epoch);
+
+/* True if the current table was made in this epoch or in a later one. */
+bool gg_module_lookup_table_is_current(uint64_t epoch);
+
+/* In a forked child: other threads, which were filling tables, exist in the parent alone. */
+void gg_module_lookup_forked(void);
 
 /* Finds the row that contains pc.  Returns false if no row does. */
 bool gg_module_lookup_table_find(uint64_t pc, struct gg_module_lookup_row *ret_row);
