@@ -9,9 +9,11 @@
  *   GG_TEST_TORTURE_SECONDS   how long, at least one seed; 5
  *   GG_TEST_TORTURE_PART      one of so many tests that share GG_TEST_SOAK_SECONDS (1800)
  *   GG_TEST_TORTURE_SEED      of the first run; 1
+ *   GG_TEST_TORTURE_LIMIT     seconds after which a run counts as hung; 240
  *   TORTURE_UNDER             the allocator underneath: a library, or nothing for libc's
  *
- * A program that hangs prints the stacks of all its threads (SIGQUIT) before the test kills it.
+ * A program that hangs prints the stacks of all its threads (group_stacks.h) before the test kills
+ * it.  The last line of a failure says how both runs ended.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,31 +24,42 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/place.h"
+#include "agent/torture/group_stacks.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "random.h"
 #include "region/control.h"
 #include "region/reader/view.h"
 #include "test.h"
+#include "unwind/unwind.h"
 
 enum {
-	LIMIT_SECONDS = 240, /* a run needs 2, and a hundred times that on a machine that is busy */
-	TEND_US = 20000
+	TEND_US = 20000,
+	HUNG = -1,         /* in place of an exit status */
+	SHOWN_BYTES = 5000 /* of what a program that fails says: the first stacks */
 };
 
 static const char *directory;
 static uint64_t random_state;
 static uint64_t region_count, sample_count, inherited_count, busy_count, wish_count;
+static uint64_t walk_count, cut_walk_count; /* cut: they did not reach a thread's first frame */
+static char verdict[1200];                  /* why a run failed, in one line */
 
 __attribute__((constructor(101))) static void make_directory(void)
 {
 	directory = place_make();
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* what children leave behind is waited for */
+}
+
+static uint64_t number_of(const char *variable, uint64_t otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text != NULL ? strtoull(text, NULL, 10) : otherwise;
 }
 
 static uint64_t draw(uint64_t below)
@@ -85,6 +98,11 @@ static bool check_region(const char *path)
 		                  "%s: %llu frees were missed, %llu can be explained", path,
 		                  (unsigned long long)counters[GG_COUNT_MISSED_FREES],
 		                  (unsigned long long)explained);
+	for (int i = 0; i < GG_UNWIND_ENDINGS; i++) {
+		walk_count += view.header.unwind_endings[i];
+		if (i != GG_UNWIND_COMPLETE)
+			cut_walk_count += view.header.unwind_endings[i];
+	}
 	region_count++;
 	sample_count += counters[GG_COUNT_SAMPLES];
 	inherited_count += counters[GG_COUNT_INHERITED];
@@ -163,9 +181,15 @@ static void tend(bool is_over)
 
 /* --- runs --- */
 
+/* A run needs 2 seconds, and a hundred times that on a machine that is busy. */
+static uint64_t limit_seconds(void)
+{
+	return number_of("GG_TEST_TORTURE_LIMIT", 240);
+}
+
 struct run {
 	pid_t pid;
-	int exit_status; /* 128 + N: signal N; -1: it hung */
+	int exit_status; /* 128 + N: signal N; or HUNG */
 	char out[4096], err[60000];
 };
 
@@ -222,31 +246,12 @@ static void start(struct run *run, const char *seed, const char *preload,
 	_exit(127);
 }
 
-/* Every thread of every process of the group says where it is. */
 static void ask_for_stacks(pid_t group)
 {
-	DIR *processes = opendir("/proc"), *threads;
-	struct dirent *process, *thread;
-	char path[64];
+	char path[PLACE_PATH_MAX];
 
-	while (processes != NULL && (process = readdir(processes)) != NULL) {
-		pid_t pid = atoi(process->d_name);
-
-		if (pid <= 0 || getpgid(pid) != group)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-		threads = opendir(path);
-		while (threads != NULL && (thread = readdir(threads)) != NULL) {
-			if (atoi(thread->d_name) == 0)
-				continue;
-			syscall(SYS_tgkill, pid, atoi(thread->d_name), SIGQUIT);
-			usleep(100000); /* one after the other */
-		}
-		if (threads != NULL)
-			closedir(threads);
-	}
-	if (processes != NULL)
-		closedir(processes);
+	name_file(path, "err");
+	group_stacks_print(group, path);
 }
 
 /* Children of handlers may outlive the child that they are of. */
@@ -256,7 +261,8 @@ static void wait_for_orphans(const struct run *run, uint64_t end_ns)
 	pid_t ended;
 
 	while ((ended = waitpid(-run->pid, &status, WNOHANG)) >= 0) {
-		CHECK_MSG(ended == 0 || status == 0, "an orphan ended with %x", (unsigned)status);
+		CHECK_MSG(ended == 0 || status == 0 || run->exit_status == HUNG,
+		          "an orphan ended with %x", (unsigned)status);
 		if (ended != 0)
 			continue;
 		if (!CHECK_MSG(gg_clock_monotonic_ns() < end_ns, "an orphan hangs")) {
@@ -272,7 +278,7 @@ static void wait_for_orphans(const struct run *run, uint64_t end_ns)
 
 static void finish(struct run *run)
 {
-	uint64_t end_ns = gg_clock_monotonic_ns() + LIMIT_SECONDS * UINT64_C(1000000000);
+	uint64_t end_ns = gg_clock_monotonic_ns() + limit_seconds() * UINT64_C(1000000000);
 	int status;
 
 	while (waitpid(run->pid, &status, WNOHANG) != run->pid) {
@@ -283,7 +289,7 @@ static void finish(struct run *run)
 		ask_for_stacks(run->pid);
 		kill(-run->pid, SIGKILL);
 		waitpid(run->pid, &status, 0);
-		run->exit_status = -1;
+		run->exit_status = HUNG;
 		break;
 	}
 	if (run->exit_status == 0)
@@ -332,13 +338,45 @@ static void tell_settings(const struct settings *s)
 		printf("  %s\n", s->list[i]);
 }
 
+/* "status 57", "signal 11", "hung for 240 s" */
+static const char *end_of(const struct run *run, char text[32])
+{
+	if (run->exit_status == HUNG)
+		snprintf(text, 32, "hung for %d s", (int)limit_seconds());
+	else if (run->exit_status > 128)
+		snprintf(text, 32, "signal %d", run->exit_status - 128);
+	else
+		snprintf(text, 32, "status %d", run->exit_status);
+	return text;
+}
+
+/* The first stacks: the one that crashed, or the one that others wait for. */
+static void tell_errors(const struct run *run)
+{
+	printf("%.*s\n", (int)SHOWN_BYTES, run->err);
+	if (strlen(run->err) > SHOWN_BYTES)
+		printf("... and %zu bytes more\n", strlen(run->err) - SHOWN_BYTES);
+}
+
+static bool runs_alone(const struct run *plain)
+{
+	return plain->exit_status >= 0 && plain->exit_status < 126 && plain->err[0] == '\0';
+}
+
+static bool is_same(const struct run *profiled, const struct run *plain)
+{
+	return profiled->exit_status == plain->exit_status &&
+	       strcmp(profiled->out, plain->out) == 0 && profiled->err[0] == '\0';
+}
+
+/* Runs the seed with and without the agent, and writes the verdict if the runs differ. */
 static void compare(uint64_t seed)
 {
 	static const char *const none[] = { NULL };
 	static struct run plain, profiled;
 	const char *under = getenv("TORTURE_UNDER");
 	struct settings settings;
-	char text[32], preload[1000];
+	char text[32], preload[1000], ends[2][32];
 
 	under = under != NULL ? under : "";
 	random_state = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
@@ -348,29 +386,38 @@ static void compare(uint64_t seed)
 	plain = profiled = (struct run){ 0 };
 	start(&plain, text, under, none);
 	finish(&plain);
-	if (!CHECK_MSG(plain.exit_status >= 0 && plain.exit_status < 126 && plain.err[0] == '\0',
-	               "seed %s fails without the agent: %d\n%s", text, plain.exit_status,
-	               plain.err))
+	if (!runs_alone(&plain)) {
+		tell_errors(&plain);
+		snprintf(verdict, sizeof(verdict), "seed %s over %s fails without the agent: %s",
+		         text, under[0] != '\0' ? under : "libc", end_of(&plain, ends[0]));
 		return;
+	}
 	start(&profiled, text, preload, settings.list);
 	finish(&profiled);
-	if (CHECK_MSG(profiled.exit_status == plain.exit_status &&
-	                      strcmp(profiled.out, plain.out) == 0 && profiled.err[0] == '\0',
-	              "seed %s: status %d without, %d with the agent; it prints\n%s\ninstead of\n"
-	              "%s\nand says\n%s",
-	              text, plain.exit_status, profiled.exit_status, profiled.out, plain.out,
-	              profiled.err) &&
-	    !test_failed)
+	if (is_same(&profiled, &plain) && !test_failed)
 		return;
-	printf("seed %s over %s with\n", text, under[0] != '\0' ? under : "libc's allocator");
+	tell_errors(&profiled);
+	printf("It printed\n%s\ninstead of\n%s\nwith\n", profiled.out, plain.out);
 	tell_settings(&settings);
+	snprintf(verdict, sizeof(verdict), "seed %s over %s: %s with the agent, %s without%s", text,
+	         under[0] != '\0' ? under : "libc", end_of(&profiled, ends[0]),
+	         end_of(&plain, ends[1]),
+	         is_same(&profiled, &plain) ? "; a region is wrong"
+	         : profiled.err[0] != '\0'  ? "; the stacks are above"
+	                                    : "");
 }
 
-static uint64_t number_of(const char *variable, uint64_t otherwise)
+/*
+ * All code has CFI but the compiler's start files of modules.  Only handlers that allocate at any
+ * instruction have that code below them.
+ */
+static void check_walks(void)
 {
-	const char *text = getenv(variable);
+	uint64_t allowed = getenv("TORTURE_SAFE") != NULL ? 20 + walk_count / 1000 : 0;
 
-	return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+	CHECK_MSG(cut_walk_count <= allowed, "%llu of %llu walks were cut, %llu may be",
+	          (unsigned long long)cut_walk_count, (unsigned long long)walk_count,
+	          (unsigned long long)allowed);
 }
 
 TEST(all_that_programs_do_at_once_is_the_same_with_the_agent)
@@ -383,12 +430,16 @@ TEST(all_that_programs_do_at_once_is_the_same_with_the_agent)
 
 	do
 		compare(seed++);
-	while (!test_failed && gg_clock_monotonic_ns() < end_ns);
-	CHECK_MSG(region_count > seed - first, "%llu regions", (unsigned long long)region_count);
-	CHECK(sample_count > 0 && inherited_count > 0 && wish_count > 0);
+	while (!test_failed && verdict[0] == '\0' && gg_clock_monotonic_ns() < end_ns);
 	printf("%llu seeds, %llu regions, %llu samples, %llu inherited, %llu in handlers, "
-	       "%llu wishes\n",
+	       "%llu wishes, %llu of %llu walks cut\n",
 	       (unsigned long long)(seed - first), (unsigned long long)region_count,
 	       (unsigned long long)sample_count, (unsigned long long)inherited_count,
-	       (unsigned long long)busy_count, (unsigned long long)wish_count);
+	       (unsigned long long)busy_count, (unsigned long long)wish_count,
+	       (unsigned long long)cut_walk_count, (unsigned long long)walk_count);
+	if (!CHECK_MSG(verdict[0] == '\0', "%s", verdict))
+		return;
+	CHECK_MSG(region_count > seed - first, "%llu regions", (unsigned long long)region_count);
+	CHECK(sample_count > 0 && inherited_count > 0 && wish_count > 0);
+	check_walks();
 }
