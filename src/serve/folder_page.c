@@ -65,23 +65,6 @@ static void append_html(const char *text, struct gg_buf *out)
 	}
 }
 
-/* Appends "812 ms", "1.45 s", "3 min 12 s" or "2 h 5 min". */
-static void append_duration(int64_t ns, struct gg_buf *out)
-{
-	int64_t seconds = ns / GG_NS_PER_S;
-
-	if (ns < GG_NS_PER_S)
-		gg_buf_printf(out, "%lld ms", (long long)(ns / GG_NS_PER_MS));
-	else if (seconds < 60)
-		gg_buf_printf(out, "%.3g s", (double)ns / GG_NS_PER_S);
-	else if (seconds < 3600)
-		gg_buf_printf(out, "%lld min %lld s", (long long)(seconds / 60),
-		              (long long)(seconds % 60));
-	else
-		gg_buf_printf(out, "%lld h %lld min", (long long)(seconds / 3600),
-		              (long long)(seconds / 60 % 60));
-}
-
 static int64_t time_of(const struct gg_library_entry *entry)
 {
 	return entry->summary != NULL && entry->summary->start_ns > 0 ? entry->summary->start_ns
@@ -156,14 +139,7 @@ static void append_growth(const struct gg_library_entry *entry, struct gg_buf *o
 	gg_buf_append_text(out, " in ");
 	append_html(entry->predecessor->name, out);
 	gg_buf_printf(out, "%s\">", growth.is_significant ? "" : "; within sampling error");
-	if (isnan(growth.percent))
-		gg_buf_append_text(out, growth.after > 0 ? "new" : "0 %");
-	else
-		gg_buf_printf(out, "%s%.*f %%",
-		              growth.percent > 0   ? "+"
-		              : growth.percent < 0 ? "\xe2\x88\x92"
-		                                   : "",
-		              fabs(growth.percent) < 99.95 ? 1 : 0, fabs(growth.percent));
+	gg_figure_append_growth(growth.before, growth.after, out);
 	gg_buf_append_text(out, "</a>");
 }
 
@@ -434,7 +410,7 @@ static void append_row(const struct gg_library_entry *entry, const struct figure
 	append_command(entry, out);
 	gg_buf_append_text(out, "<td class=\"n\" data-l=\"Duration\">");
 	if (is_known)
-		append_duration(summary->duration_ns, out);
+		gg_report_append_time(summary->duration_ns, out);
 	else if (summary == NULL)
 		gg_buf_append_text(out, "\xe2\x80\xa6");
 	gg_buf_append_text(out, "</td>");
