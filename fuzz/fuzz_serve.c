@@ -39,6 +39,7 @@ static void end(void)
 /* A folder with one small profile. */
 static void begin(void)
 {
+	const struct gg_serve_options options = { .path = folder, .confidence = 0.95 };
 	struct gg_profile *profile;
 	struct gg_error error;
 
@@ -52,7 +53,7 @@ static void begin(void)
 	gg_profile_close(profile);
 	serving.confidence = 0.95;
 	require(gg_access_init(&serving.access, PORT, &error) == 0);
-	require(gg_library_open(&serving.library, folder, NULL, 0.95, &error) == 0);
+	require(gg_library_open(&serving.library, &options, &error) == 0);
 	atexit(end);
 }
 

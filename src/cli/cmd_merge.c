@@ -42,15 +42,16 @@ static const struct merge_options defaults = { .output = "merged.geiger" };
  * profiles.
  */
 static int import_in_memory(struct gg_profile **ret_profile, struct gg_input *input,
-                            struct gg_error *error)
+                            const struct gg_progress *progress, struct gg_error *error)
 {
+	const struct gg_import_options options = { .progress = progress };
 	struct gg_import_result result;
 	struct gg_profile *profile;
 	int status = gg_profile_create(&profile, NULL, error);
 
 	if (status < 0)
 		return status;
-	status = gg_import(profile, input, NULL, &result, error);
+	status = gg_import(profile, input, &options, &result, error);
 	if (status == 0)
 		status = gg_import_session(profile, &result, 1, error);
 	if (status < 0) {
@@ -75,7 +76,8 @@ static bool is_ours(struct gg_input *input)
 }
 
 /* Opens a profile or a region in place, and imports any other file. */
-static int open_any(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+static int open_any(struct gg_profile **ret_profile, const char *path,
+                    const struct gg_progress *progress, struct gg_error *error)
 {
 	struct gg_input *input;
 	int status = gg_input_open(&input, path, error);
@@ -84,9 +86,9 @@ static int open_any(struct gg_profile **ret_profile, const char *path, struct gg
 		return status;
 	if (is_ours(input) && strcmp(path, "-") != 0) {
 		gg_input_close(input);
-		return gg_cli_open_profile(ret_profile, path, NULL, error);
+		return gg_cli_open_profile(ret_profile, path, progress, error);
 	}
-	status = import_in_memory(ret_profile, input, error);
+	status = import_in_memory(ret_profile, input, progress, error);
 	gg_input_close(input);
 	return status;
 }
@@ -101,7 +103,7 @@ static int merge_all(struct gg_merge *merge, const struct gg_invocation *invocat
 
 		gg_progress_report(progress, (uint64_t)i, (uint64_t)invocation->operand_count,
 		                   "merging profiles");
-		status = open_any(&profile, invocation->operands[i], invocation->error);
+		status = open_any(&profile, invocation->operands[i], progress, invocation->error);
 		if (status < 0)
 			break;
 		status = gg_merge_add(merge, profile, invocation->error);

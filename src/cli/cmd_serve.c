@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/progress_line.h"
 #include "serve/serve.h"
 
 struct serve_options {
@@ -40,6 +41,8 @@ static int run(struct gg_invocation *invocation)
 {
 	const struct serve_options *options = invocation->options;
 	bool has_path = invocation->operand_count == 1;
+	struct gg_progress_line line;
+	int status;
 	struct gg_serve_options serve = {
 		.path = has_path               ? invocation->operands[0]
 		        : options->pid == NULL ? "."
@@ -50,6 +53,7 @@ static int run(struct gg_invocation *invocation)
 		.with_source = options->with_source || options->source_path != NULL,
 		.source_path = options->source_path,
 		.announce = announce,
+		.progress = &line.progress,
 	};
 
 	if (has_path && options->pid != NULL)
@@ -64,7 +68,10 @@ static int run(struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "serve: --source-path",
 		                    "Give two folders, such as /build=/home/me/src.",
 		                    "there is no '=' in it");
-	return gg_serve_run(&serve, invocation->error);
+	gg_progress_line_init(&line);
+	status = gg_serve_run(&serve, invocation->error);
+	gg_progress_line_end(&line);
+	return status;
 }
 
 #define AT(field) offsetof(struct serve_options, field)

@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/printable.h"
 #include "cli/command.h"
+#include "cli/progress_line.h"
 #include "profile/sql_query.h"
 #include "record/regions/region_profile.h"
 #include "report/text_table.h"
@@ -270,6 +271,7 @@ static int run_sql(struct gg_invocation *invocation)
 	struct gg_error *error = invocation->error;
 	struct gg_profile *profile;
 	struct gg_sql_query *query = NULL;
+	struct gg_progress_line line;
 	int status;
 
 	if (invocation->operand_count == 0)
@@ -279,7 +281,9 @@ static int run_sql(struct gg_invocation *invocation)
 	if (options->csv && options->json)
 		return gg_error_set(error, -EINVAL, "sql", "Give one of the two.",
 		                    "both --csv and --json");
-	status = gg_region_profile_open(&profile, invocation->operands[0], NULL, error);
+	gg_progress_line_init(&line);
+	status = gg_region_profile_open(&profile, invocation->operands[0], &line.progress, error);
+	gg_progress_line_end(&line);
 	if (status < 0)
 		return status;
 	status = gg_sql_query_new(

@@ -217,10 +217,7 @@ int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error)
 	struct gg_listen listening;
 	int fd = -1, status;
 
-	status = gg_library_open(&server.serving.library, options->path, options->process,
-	                         options->confidence, error);
-	if (status == 0 && options->with_source)
-		gg_library_show_source(server.serving.library, options->source_path);
+	status = gg_library_open(&server.serving.library, options, error);
 	if (status == 0)
 		status = gg_page_policy(&server.serving.policy, error);
 	if (status == 0) {

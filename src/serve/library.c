@@ -68,6 +68,7 @@ struct gg_library {
 	struct gg_summaries summaries;
 	bool with_source;
 	const char *source_path;
+	const struct gg_progress *progress; /* NULL: nobody */
 };
 
 static int not_there(const char *name, struct gg_error *error)
@@ -213,9 +214,9 @@ static int read_path(struct gg_library *library, const char *path,
                      const struct gg_frame_selection *frames, struct gg_model **ret_model,
                      struct gg_error *error)
 {
-	struct gg_model_options options = { 0 };
+	struct gg_model_options options = { .progress = library->progress };
 	struct gg_profile *profile;
-	int status = gg_region_profile_open_complete(&profile, path, NULL, error);
+	int status = gg_region_profile_open_complete(&profile, path, library->progress, error);
 
 	if (status < 0)
 		return status;
@@ -252,6 +253,7 @@ int gg_library_read(struct gg_library *library, const char *name,
 	if (status < 0)
 		return status;
 	status = read_entry(library, &entry, frames, ret_model, error);
+	gg_progress_end(library->progress);
 	free(entry.name);
 	return status;
 }
@@ -279,6 +281,7 @@ static void make_summary(struct gg_library *library, const struct gg_library_ent
 		return;
 	if (read_entry(library, entry, &frames, &model, &error) < 0)
 		model = NULL;
+	gg_progress_end(library->progress);
 	gg_summaries_put(&library->summaries, entry->name, entry->bytes, entry->changed_ns, model,
 	                 library->confidence, error.message);
 	gg_model_free(model);
@@ -440,6 +443,7 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 		.before_title = before != NULL ? before->name : NULL,
 		.with_source = library->with_source,
 		.source_path = library->source_path,
+		.progress = library->progress,
 	};
 
 	if (status == 0 && before != NULL)
@@ -464,6 +468,7 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 		options.exports = gg_buf_text(&exports);
 		status = gg_page_data(model, before_model, &options, packed, error);
 	}
+	gg_progress_end(library->progress);
 	gg_model_free(before_model);
 	gg_model_free(model);
 	return status;
@@ -554,9 +559,9 @@ static int open_path(struct gg_library *library, const char *path, struct gg_err
 		snprintf(library->title, sizeof(library->title), "/");
 	if (library->is_folder)
 		return 0;
-	status = gg_region_profile_open(
-		&profile, library->path, NULL,
-		error); /* refuse other files now, not at the first request */
+	/* Other files are refused now, not at the first request. */
+	status = gg_region_profile_open(&profile, library->path, library->progress, error);
+	gg_progress_end(library->progress);
 	if (status == 0)
 		gg_profile_close(profile);
 	return status;
@@ -571,30 +576,27 @@ static int open_process(struct gg_library *library, const char *process, struct 
 	return gg_watch_init(library->watch, process, library->confidence, error);
 }
 
-int gg_library_open(struct gg_library **ret_library, const char *path, const char *process,
-                    double confidence, struct gg_error *error)
+int gg_library_open(struct gg_library **ret_library, const struct gg_serve_options *options,
+                    struct gg_error *error)
 {
 	struct gg_library *library = calloc(1, sizeof(*library));
 	int status;
 
 	if (library == NULL)
 		return gg_error_memory(error, "serve");
-	library->confidence = confidence;
+	library->confidence = options->confidence;
+	library->with_source = options->with_source;
+	library->source_path = options->source_path;
+	library->progress = options->progress;
 	status = gg_live_names_new(&library->names, error);
 	if (status == 0)
-		status = process != NULL ? open_process(library, process, error)
-		                         : open_path(library, path, error);
+		status = options->process != NULL ? open_process(library, options->process, error)
+		                                  : open_path(library, options->path, error);
 	if (status < 0)
 		gg_library_free(library);
 	else
 		*ret_library = library;
 	return status;
-}
-
-void gg_library_show_source(struct gg_library *library, const char *source_path)
-{
-	library->with_source = true;
-	library->source_path = source_path;
 }
 
 void gg_library_free(struct gg_library *library)

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "model/model.h"
 #include "report/frame_selection.h"
+#include "serve/serve.h"
 #include "serve/summaries.h"
 
 struct gg_library;
@@ -36,13 +37,10 @@ struct gg_library_entry {
 	const struct gg_library_entry *predecessor; /* the last one of the same command; or NULL */
 };
 
-/* path or process, as in gg_serve_options. */
-GG_MUST_CHECK int gg_library_open(struct gg_library **ret_library, const char *path,
-                                  const char *process, double confidence, struct gg_error *error);
+/* Opens what the options name.  Texts and progress of the options must outlive the library. */
+GG_MUST_CHECK int gg_library_open(struct gg_library **ret_library,
+                                  const struct gg_serve_options *options, struct gg_error *error);
 void gg_library_free(struct gg_library *library); /* NULL is fine */
-
-/* Pages of files get source lines from now on; source_path as in gg_page_options, kept as it is. */
-void gg_library_show_source(struct gg_library *library, const char *source_path);
 
 bool gg_library_is_folder(const struct gg_library *library);
 /* The title: the path, or "process 4711". */

@@ -21,6 +21,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/progress.h"
 
 struct gg_serve_options {
 	const char *path;    /* a profile, a region, or a folder; NULL: `process` */
@@ -32,6 +33,7 @@ struct gg_serve_options {
 	/* Receives the URL when the server is ready; is_public: other machines can reach it. */
 	void (*announce)(const char *url, bool is_public, void *context);
 	void *context;
+	const struct gg_progress *progress; /* of reading and computing; NULL: nobody */
 };
 
 /*

@@ -15,12 +15,8 @@ def has_terminals():
     return True
 
 
-def run_on_terminal(command, **environment):
-    """The bytes that the terminal gets from the command, whose exit status does not count."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ.update(environment)
-        os.execv(command[0], command)
+def read_terminal(terminal):
+    """The bytes that a terminal gets until nobody has it open any more; closes it."""
     printed = b""
     while True:
         try:
@@ -31,5 +27,15 @@ def run_on_terminal(command, **environment):
             break
         printed += some
     os.close(terminal)
+    return printed
+
+
+def run_on_terminal(command, **environment):
+    """The bytes that the terminal gets from the command, whose exit status does not count."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(environment)
+        os.execv(command[0], command)
+    printed = read_terminal(terminal)
     os.waitpid(pid, 0)
     return printed

@@ -9,11 +9,13 @@ GEIGER, GOLDEN_PROFILE: programs.  AGENT: the library, where programs can run wi
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import urllib.request
 
 from sentences import check, in_scratch, skip
-from terminals import has_terminals, run_on_terminal
+from terminals import has_terminals, read_terminal, run_on_terminal
 
 GEIGER = os.environ["GEIGER"]
 AGENT = os.environ.get("AGENT", "")
@@ -111,6 +113,31 @@ def recordings():
     shows("salvage", ["writing samples", "looking up names"], "salvage", regions[0], "-o", "salvaged.geiger")
     quiet("salvage", "salvage", "-q", regions[0], "-o", "salvaged.geiger")
     shows("report_of_a_region", ["looking up names"], "report", regions[0])
+    shows("sql_of_a_region", ["looking up names"], "sql", regions[0], "select count(*) from v_function")
+    shows("merge_of_a_region", ["merging profiles", "looking up names"], "merge", regions[0], "-o", "merged.geiger")
+
+
+def serves():
+    """A request makes lines, and Ctrl-C is what ends them; the address stays on the screen."""
+    environment = {**os.environ, "GEIGER_PROGRESS_MS": "0", "TERM": "xterm"}
+    master, slave = os.openpty()
+    with subprocess.Popen([GEIGER, "serve", "golden.geiger"], stdout=subprocess.PIPE, stderr=slave,
+                          env=environment) as server:
+        os.close(slave)
+        address = server.stdout.readline().decode("utf-8").strip()
+        token = address.rpartition("token=")[2]
+        request = urllib.request.Request(address.partition("?")[0] + "data",
+                                         headers={"Authorization": f"Bearer {token}"})
+        try:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
+                answer.read()
+        finally:
+            server.send_signal(signal.SIGINT)
+        printed = read_terminal(master).decode("utf-8")
+    missing = [step for step in ("reading samples", "computing the page")
+               if f"\rgeiger: {step} ... " not in printed]
+    check("serve_shows_what_it_does", missing and f"{missing} in {printed!r}")
+    check("serve_erases_its_lines", "..." in screen(printed) and screen(printed))
 
 
 def main():
@@ -120,6 +147,7 @@ def main():
     subprocess.run([os.environ["GOLDEN_PROFILE"], "golden.geiger"], check=True, capture_output=True)
     reports()
     writers()
+    serves()
     if AGENT:
         recordings()
 
