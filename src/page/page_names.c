@@ -14,7 +14,6 @@
 #include "model/model.h"
 #include "page/page.h"
 #include "page/page_columns.h"
-#include "region/fixed.h"
 #include "report/frame_selection.h"
 #include "symbol/symbol.h"
 
@@ -122,9 +121,6 @@ uint32_t gg_page_frame_of(struct gg_page_names *names, uint32_t function)
 	of = names->model->functions[function];
 	frame.module = of.module;
 	frame.flags = names->is_own[of.module] ? 0 : GG_PAGE_FRAME_LIBRARY;
-	if (names->via_of[function] != 0)
-		frame.via = gg_page_string(
-			names, names->model->functions[names->via_of[function]].short_name);
 	if (names->file_of[function] != 0) {
 		line = names->model->lines[names->file_of[function]];
 		frame.file = gg_page_string(names, line.file);
@@ -196,37 +192,6 @@ static int enter_modules(struct gg_page_names *names)
 	return 0;
 }
 
-/* For each function, the stack with most of its own memory decides. */
-static int find_vias(struct gg_page_names *names)
-{
-	const struct gg_model *model = names->model;
-	size_t sample_count = model->sample_count, aggregate_count = model->aggregate_count;
-	size_t stack_count = model->stack_count, count;
-	double *bytes, *most;
-
-	if (model->stack_vias == NULL)
-		return 0;
-	bytes = calloc(stack_count, sizeof(*bytes));
-	most = calloc(model->function_count, sizeof(*most));
-	for (size_t i = 0; bytes != NULL && i < sample_count; i++)
-		bytes[model->stacks[model->samples[i].stack].top] +=
-			model->samples[i].weighted_bytes;
-	for (size_t i = 0; bytes != NULL && i < aggregate_count; i++)
-		bytes[model->stacks[model->aggregates[i].stack].top] += gg_fixed_value(
-			model->aggregates[i].sums.bytes);
-	for (uint32_t i = 1; bytes != NULL && most != NULL && i < stack_count; i++) {
-		uint32_t function = gg_model_stack_locations(model, i, &count)->function;
-
-		if (model->stack_vias[i] == 0 || bytes[i] <= most[function])
-			continue;
-		most[function] = bytes[i];
-		names->via_of[function] = model->stack_vias[i];
-	}
-	free(most);
-	free(bytes);
-	return bytes != NULL && most != NULL ? 0 : -ENOMEM;
-}
-
 int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model)
 {
 	size_t functions = model->function_count;
@@ -235,10 +200,9 @@ int gg_page_names_init(struct gg_page_names *names, const struct gg_model *model
 	*names = (struct gg_page_names){ .model = model };
 	names->frame_of = calloc(functions + 1, sizeof(uint32_t));
 	names->file_of = calloc(functions + 1, sizeof(uint32_t));
-	names->via_of = calloc(functions + 1, sizeof(uint32_t));
 	names->is_own = calloc(model->module_count + 1, sizeof(uint8_t));
-	if (names->frame_of == NULL || names->file_of == NULL || names->via_of == NULL ||
-	    names->is_own == NULL || find_vias(names) < 0 || !gg_array_extend(&names->strings, 1))
+	if (names->frame_of == NULL || names->file_of == NULL || names->is_own == NULL ||
+	    !gg_array_extend(&names->strings, 1))
 		return -ENOMEM;
 	gg_frame_selection_own_modules(model, names->is_own);
 	names->strings.items[0] = strdup("");
@@ -266,7 +230,6 @@ void gg_page_names_done(struct gg_page_names *names)
 	gg_array_done(&names->modules);
 	free(names->frame_of);
 	free(names->file_of);
-	free(names->via_of);
 	free(names->is_own);
 
 	gg_map_done(&names->texts);
@@ -292,6 +255,5 @@ void gg_page_names_write(const struct gg_page_names *names, struct gg_json *json
 	GG_PAGE_INTEGERS(json, "line", names->frames.items, names->frames.count, line);
 	GG_PAGE_INTEGERS(json, "module", names->frames.items, names->frames.count, module);
 	GG_PAGE_INTEGERS(json, "flags", names->frames.items, names->frames.count, flags);
-	GG_PAGE_INTEGERS(json, "via", names->frames.items, names->frames.count, via);
 	gg_json_close(json);
 }

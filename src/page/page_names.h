@@ -22,7 +22,7 @@ enum gg_page_frame_flags {
 };
 
 struct gg_page_frame {
-	uint32_t name, full, file, line, module, flags, via;
+	uint32_t name, full, file, line, module, flags;
 };
 
 struct gg_page_module {
@@ -39,7 +39,6 @@ struct gg_page_names {
 	GG_ARRAY(struct gg_page_module) modules;
 	uint32_t *frame_of; /* by function; 0: not yet assigned */
 	uint32_t *file_of;  /* by function: the file of its first line that has one */
-	uint32_t *via_of;   /* by function: the hidden function that allocated most for it, or 0 */
 	uint8_t *is_own;    /* by module of the model: it belongs to the program's own code */
 	bool failed;        /* memory ran out */
 };

@@ -121,20 +121,24 @@ static bool is_live_at(const struct gg_page_pick *pick, int64_t time_ns)
 	return pick->born_ns <= time_ns && pick->gone_ns > time_ns;
 }
 
+static double bytes_of(const struct gg_page_pick *pick)
+{
+	return pick->sample != NULL ? pick->sample->weighted_bytes
+	                            : gg_fixed_value(pick->aggregate->sums.bytes);
+}
+
 static void add_pick(struct gg_page_whole *whole, const struct gg_page_pick *pick, uint32_t node)
 {
 	int64_t peak_ns = whole->run->peak_ns;
 	float *sums = whole->nodes.items[node].sums;
 	double values[SUM_COUNT] = { 0 }, bytes, count;
 
-	if (pick->sample != NULL) {
-		bytes = pick->sample->weighted_bytes;
+	bytes = bytes_of(pick);
+	if (pick->sample == NULL)
+		count = gg_fixed_value(pick->aggregate->sums.count);
+	else
 		count = pick->sample->size_bytes > 0 ? bytes / (double)pick->sample->size_bytes
 		                                     : gg_weight_of(&pick->sample->draw, 0).count;
-	} else {
-		bytes = gg_fixed_value(pick->aggregate->sums.bytes);
-		count = gg_fixed_value(pick->aggregate->sums.count);
-	}
 	if (pick->gone_ns == GG_TIME_NONE)
 		values[0] = bytes, values[1] = count;
 	if (!pick->is_inherited)
@@ -152,14 +156,43 @@ static void add_pick(struct gg_page_whole *whole, const struct gg_page_pick *pic
 /* Returns the node of a top.  UINT32_MAX: memory ran out. */
 static uint32_t node_of_top(struct gg_page_whole *whole, uint32_t top)
 {
-	const uint32_t *vias = whole->run->model->stack_vias;
 	uint32_t node = whole->node_of[top];
 
 	if (node == UINT32_MAX)
 		node = whole->node_of[top] = node_of(whole, top);
-	if (node != UINT32_MAX && vias != NULL && whole->nodes.items[node].via == 0)
-		whole->nodes.items[node].via = vias[top];
 	return node;
+}
+
+/* For each node, the stack with most memory decides through which function it allocated. */
+static int find_vias(struct gg_page_whole *whole)
+{
+	const struct gg_page_run *run = whole->run;
+	const uint32_t *vias = run->model->stack_vias;
+	size_t stacks = run->model->stack_count;
+	double *bytes, *most;
+	int status = -ENOMEM;
+
+	if (vias == NULL)
+		return 0;
+	bytes = calloc(stacks + 1, sizeof(*bytes));
+	most = calloc(whole->nodes.count, sizeof(*most));
+	if (bytes != NULL && most != NULL) {
+		for (size_t i = 0; i < run->pick_count; i++)
+			bytes[run->picks[i].top] += bytes_of(&run->picks[i]);
+		for (size_t i = 0; i < stacks; i++) {
+			uint32_t node = whole->node_of[i];
+
+			if (vias[i] == 0 || node == UINT32_MAX ||
+			    (whole->nodes.items[node].via != 0 && bytes[i] <= most[node]))
+				continue;
+			whole->nodes.items[node].via = vias[i];
+			most[node] = bytes[i];
+		}
+		status = 0;
+	}
+	free(bytes);
+	free(most);
+	return status;
 }
 
 static int build_whole(struct gg_page_whole *whole)
@@ -181,7 +214,7 @@ static int build_whole(struct gg_page_whole *whole)
 	for (size_t i = 0; i < run->held_count; i++) /* held parts are in no sum */
 		if (node_of_top(whole, run->held[i].top) == UINT32_MAX)
 			return -ENOMEM;
-	return 0;
+	return find_vias(whole);
 }
 
 uint32_t gg_page_whole_child(const struct gg_page_whole *whole, uint32_t node, uint32_t function)

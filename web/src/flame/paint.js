@@ -65,7 +65,7 @@ function hatch(context, ink) {
  * @property {Profile} profile
  * @property {Palette} palette
  * @property {Map<number, number>} moduleColours  module to its place in the palette
- * @property {Uint8Array | null} matches          by frame; null: nothing is searched for
+ * @property {((node: CallNode) => boolean) | null} matches   null: nothing is searched for
  * @property {CallNode | null} centre             of a sandwich
  * @property {CallNode | null} hovered
  * @property {CallNode | null} selected
@@ -150,7 +150,7 @@ export function paint(context, scene, boxes, top, height) {
 
 /** @param {Scene} scene @param {Box} box */
 function isPale({ matches }, { node, isRest }) {
-	return matches !== null && (isRest || node.folded > 0 || matches[node.frame] === 0);
+	return matches !== null && (isRest || !matches(node));
 }
 
 /**

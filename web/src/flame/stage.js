@@ -49,7 +49,7 @@ export class Stage {
 		this.onChoose = onChoose;
 		/** @type {number[]} */
 		this.ranked = [];
-		/** @type {Uint8Array | null} */
+		/** @type {((node: CallNode) => boolean) | null} */
 		this.matches = null;
 		/** @type {CallNode | null} */
 		this.selected = null;

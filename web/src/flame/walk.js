@@ -47,13 +47,13 @@ export function beside(tree, node, by) {
  * Steps through the drawn matches, and starts again after the last one.
  *
  * @param {Box[]} boxes
- * @param {Uint8Array | null} matches  by frame
+ * @param {((node: CallNode) => boolean) | null} matches
  * @param {CallNode | null} node
  * @param {number} by  1 or -1
  */
 export function nextMatch(boxes, matches, node, by) {
 	const found = boxes
-		.filter((box) => matches?.[box.node.frame] && !box.isRest)
+		.filter((box) => matches?.(box.node) && !box.isRest)
 		.map((box) => box.node);
 	const at = node === null ? -1 : found.indexOf(node);
 

@@ -243,17 +243,17 @@ function* eachNode(tree, order) {
 }
 
 /**
- * The next node whose function is marked, in the order of the rows.  After the last one comes the
+ * The next node that matches, in the order of the rows.  After the last one comes the
  * first one.
  *
  * @param {CallTree} tree
  * @param {CallOrder} order
- * @param {Uint8Array} frames  1: marked
+ * @param {(node: CallNode) => boolean} matches
  * @param {CallNode | null} from
  * @param {1 | -1} step
  * @returns {CallNode | null}
  */
-export function nextMarked(tree, order, frames, from, step) {
+export function nextMarked(tree, order, matches, from, step) {
 	/** @type {CallNode | null} */
 	let first = null;
 	/** @type {CallNode | null} */
@@ -268,7 +268,7 @@ export function nextMarked(tree, order, frames, from, step) {
 			before = last;
 			if (step < 0 && before !== null)
 				return before;
-		} else if (node.folded === 0 && frames[node.frame] === 1) {
+		} else if (matches(node)) {
 			if (step > 0 && isPast)
 				return node;
 			first ??= node;

@@ -11,6 +11,7 @@
 
 import { hasLines, lineOf } from './lines.js';
 import { moduleOf } from './profile.js';
+import { viaOf } from './vias.js';
 
 /** @typedef {import('./profile.js').Profile} Profile */
 /** @typedef {string} Grouping */
@@ -21,6 +22,7 @@ import { moduleOf } from './profile.js';
  * @property {string} detail  where it is; "" if there is nothing to say
  * @property {number} frame   0: the row is no function
  * @property {number | string} key   what it is sorted by in its natural order
+ * @property {string} [via]   of a function: the hidden function through which it allocated
  * @property {string} who     of a process, thread or label: what the state calls it; else ""
  */
 
@@ -110,7 +112,7 @@ function functionName(profile, frame) {
 	const file = data.strings?.[data.frames?.file?.[frame]] ?? '';
 	const line = data.frames?.line?.[frame];
 	const module = moduleOf(profile, frame);
-	const via = data.strings?.[data.frames?.via?.[frame]];
+	const via = viaOf(profile, frame);
 
 	return {
 		...plain(
@@ -120,6 +122,7 @@ function functionName(profile, frame) {
 				.join(' · '),
 		),
 		frame,
+		via,
 	};
 }
 

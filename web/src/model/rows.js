@@ -45,6 +45,7 @@ export { sizeClassOf } from './groupings.js';
  * @property {(row: number) => string} detail   the location; "" if it is unknown
  * @property {(row: number) => number} frame    0: the row is not a function
  * @property {(row: number) => string} who      for processes and threads: the name in the state
+ * @property {(row: number) => string} via     the hidden function that RowName has; ""
  * @property {(row: number) => number | string} key  the key of the natural order
  * @property {(row: number, side: Side) => number} samples
  * @property {(row: number, side: Side) => number} value
@@ -224,6 +225,7 @@ export function rowsOf(selection, by) {
 		frame: (i) => told[i].frame,
 		who: (i) => told[i].who,
 		key: (i) => told[i].key,
+		via: (i) => told[i].via ?? '',
 	};
 }
 
@@ -237,7 +239,9 @@ export function rowsOf(selection, by) {
  */
 export function orderOf(rows, column, descending, wanted) {
 	const labels = Array.from({ length: rows.length }, (_, i) => rows.label(i));
-	const order = labels.map((_, i) => i).filter((i) => !wanted || wanted(labels[i]));
+	const order = labels.map((_, i) => i).filter(
+		(i) => !wanted || wanted(labels[i]) || (rows.via(i) !== '' && wanted(rows.via(i))),
+	);
 	/** @param {number} i @returns {number} */
 	const number = (i) => {
 		switch (column) {

@@ -308,31 +308,23 @@ export function partOf(profile, query) {
 	const { cellNode, cellOwner } = profile;
 	const { hide, focus } = query;
 	const owners = ownersIn(profile, query.who);
-	const without = framesOfAll(profile, query.without);
-	const hidden =
-		hide.length + without.length
-			? under(
-					profile,
-					(frame) =>
-						hide.includes(profile.names[frame]) ||
-						without.some((frames) => frames[frame] === 1),
-				)
-			: null;
+	const hidden = [
+		...hide.map((name) => under(profile, (frame) => profile.names[frame] === name)),
+		...framesOfAll(profile, query.without).map((frames) => endsIn(profile, frames)),
+	];
 	const focused = [
 		...focus.map((name) => under(profile, (frame) => profile.names[frame] === name)),
-		...framesOfAll(profile, query.only).map((frames) =>
-			under(profile, (frame) => frames[frame] === 1),
-		),
+		...framesOfAll(profile, query.only).map((frames) => endsIn(profile, frames)),
 	];
 
-	const isAll = hidden === null && focused.length === 0 && owners === null;
+	const isAll = hidden.length === 0 && focused.length === 0 && owners === null;
 
 	return {
 		// Each selection asks this of each cell.
 		holds: isAll
 			? () => true
 			: (cell) =>
-					!hidden?.[cellNode[cell]] &&
+					hidden.every((inside) => inside[cellNode[cell]] === 0) &&
 					focused.every((inside) => inside[cellNode[cell]] === 1) &&
 					(owners === null || owners.isIn[cellOwner[cell]] === 1),
 		exposure: owners?.exposure ?? (Number(profile.meta.exposure_bytes) || 0),
@@ -402,6 +394,18 @@ export function under(profile, matches) {
 	for (let node = 1; node < nodeCount; node++)
 		inside[node] = byFrame[frame[node]] | inside[parent[node]];
 	return inside;
+}
+
+/**
+ * 1 for nodes whose own stacks have one of the functions, hidden ones included.
+ *
+ * @param {Profile} profile
+ * @param {Uint8Array} frames
+ */
+function endsIn(profile, frames) {
+	return under(profile, (frame) => frames[frame] === 1).map(
+		(inside, node) => inside | frames[profile.via[node]],
+	);
 }
 
 /**

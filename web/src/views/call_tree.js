@@ -76,7 +76,7 @@ export const callTreeView = {
 		const expansions = [makeExpansion(), makeExpansion()];
 		/** @type {CallRow[]} */
 		let rows = [];
-		/** @type {Uint8Array | null} */
+		/** @type {((node: Call) => boolean) | null} */
 		let matches = null;
 
 		fill(
@@ -202,7 +202,7 @@ export const callTreeView = {
 			const { name, where } = describe(tree, node);
 			const quantity = store.state.unit === 'bytes' ? BYTES : COUNT;
 			const total = figureOf(tree.selection, runsOf(tree, node), true);
-			const isFound = node.folded === 0 && matches?.[node.frame] === 1;
+			const isFound = matches?.(node) === true;
 			const isMore = hasCalls(tree, row);
 			const via = viaText(tree, node);
 
@@ -337,7 +337,7 @@ export const callTreeView = {
 					begin(changed.has('hideLibrary'));
 				}
 				if (isOther || changed.has('search'))
-					matches = matchesOf(store.selection(), store.state.search)?.frames ?? null;
+					matches = matchesOf(store.selection(), store.state.search)?.has ?? null;
 				if (isOther || changed.has('extra') || changed.has('search')) {
 					library.update();
 					direction.show(store.state.inverted ? 'up' : 'down');

@@ -80,7 +80,7 @@ export const flameView = {
 				else if (changed.has('zoom'))
 					stage.follow(true);
 				if (altersSelection(changed) || changed.has('search'))
-					stage.matches = matchesOf(store.selection(), state.search)?.frames ?? null;
+					stage.matches = matchesOf(store.selection(), state.search)?.has ?? null;
 				if (changed.has('flame'))
 					stage.home();
 				direction.show(state.inverted ? 'up' : 'down');

@@ -119,25 +119,25 @@ test('matches are found in rows that are not expanded, round and round', () => {
 	const tree = downTree(selectionOf());
 	const expansion = makeExpansion();
 	const { names } = tree.selection.profile;
-	const frames = Uint8Array.from(names, (name) => Number(name === 'new' || name === 'copy'));
+	const matches = (node) => ['new', 'copy'].includes(names[node.frame]);
 	/** Functions from the innermost to the outermost. */
 	const path = (node) => (node.parent === null ? '' : `${names[node.frame]} ${path(node.parent)}`);
 	const found = [];
 
 	for (let i = 0, node = null; i < 5; i++) {
-		node = nextMarked(tree, BY_TOTAL, frames, node, 1);
+		node = nextMarked(tree, BY_TOTAL, matches, node, 1);
 		found.push(path(node).trim());
 	}
 	assert.deepEqual(found, ['new parse load main', 'new parse parse main', 'copy parse main',
 		'new worker', 'new parse load main']);
-	const last = nextMarked(tree, BY_TOTAL, frames, null, -1);
-	const before = nextMarked(tree, BY_TOTAL, frames, last, -1);
+	const last = nextMarked(tree, BY_TOTAL, matches, null, -1);
+	const before = nextMarked(tree, BY_TOTAL, matches, last, -1);
 
 	assert.equal(path(last).trim(), 'new worker');
 	assert.equal(path(before).trim(), 'copy parse main');
 	reveal(tree, expansion, before);
 	assert.equal(textOf(tree, expansion), 'main 1, load 2, parse 2, parse 3, copy 3, worker 1');
-	assert.equal(nextMarked(tree, BY_TOTAL, new Uint8Array(names.length), null, 1), null);
+	assert.equal(nextMarked(tree, BY_TOTAL, () => false, null, 1), null);
 });
 
 test('shares have one decimal, and no share is 0 that is not', () => {

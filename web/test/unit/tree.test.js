@@ -157,3 +157,29 @@ test('matches together count each sample once', () => {
 	assert.equal(matchesOf(selection, 'nothing').figure.samples, 0);
 	assert.equal(matchesOf(selection, ''), null);
 });
+
+test('a search finds a hidden function where it allocated, and counts what ends there', () => {
+	const made = madeData({ 'main;load': 3, 'main;load;new': 4, 'main;xmalloc': 1 });
+	const plain = makeProfile(made);
+	const load = plain.names.indexOf('load');
+	const xmalloc = plain.names.indexOf('xmalloc');
+
+	made.nodes.via = made.nodes.frame.map((frame) => (frame === load ? xmalloc : 0));
+	const profile = makeProfile(made);
+	const selection = select(profile, EVERYTHING);
+	const { figure, has } = matchesOf(selection, 'xmalloc');
+	const [main] = childrenOf(downTree(selection), downTree(selection).root);
+	const found = (tree, node) =>
+		childrenOf(tree, node).filter(has).map(({ frame }) => profile.names[frame]).sort();
+	const up = upTree(selection);
+
+	assert.equal(figure.samples, 4);
+	assert.deepEqual(found(downTree(selection), main), ['load', 'xmalloc']);
+	assert.deepEqual(found(up, up.root), ['load', 'xmalloc']);
+	assert.ok(!childrenOf(up, childrenOf(up, up.root)[0]).some(has));
+	for (const [choice, samples] of [['only', 4], ['without', 4]])
+		assert.equal(
+			select(profile, { ...EVERYTHING, [choice]: ['xmalloc'] }).totalSamples[0],
+			samples,
+		);
+});
