@@ -171,6 +171,9 @@ struct gg_model_memo {
 	double peak_bytes, most_bytes;
 };
 
+/* The sample of a look's block that the profile does not have (any more). */
+#define GG_MODEL_NO_SAMPLE UINT64_MAX
+
 /* --- the model ------------------------------------------------------------------------------ */
 
 struct gg_model {
@@ -245,6 +248,20 @@ struct gg_model {
 	/* Sorted by process, then by end. */
 	const struct gg_model_span *losses, *pauses;
 	size_t loss_count, pause_count;
+
+	/*
+	 * Looks (records.h), with the model's numbers and times; `id` is the number, from 0 on.
+	 * Mappings, blocks, and totals are sorted by look; gg_model_look_blocks() and its neighbors
+	 * find those of one look.  The `sample` of a block is a number, or GG_MODEL_NO_SAMPLE.
+	 */
+	const struct gg_profile_look *looks;
+	size_t look_count;
+	const struct gg_profile_look_mapping *look_mappings;
+	size_t look_mapping_count;
+	const struct gg_profile_look_block *look_blocks;
+	size_t look_block_count;
+	const struct gg_profile_look_total *look_totals;
+	size_t look_total_count;
 
 	uint64_t sample_total; /* all samples ever taken, those in aggregates included */
 	int64_t end_ns;        /* the end of the last session, or the last event if that is later */
@@ -412,6 +429,36 @@ bool gg_model_is_incomplete(const struct gg_model *model, uint32_t process, int6
 
 /* The earliest time at which the block can have been freed: free_ns, unless that time was lost. */
 int64_t gg_model_freed_from(const struct gg_model *model, const struct gg_model_sample *sample);
+
+/* --- looks ---------------------------------------------------------------------------------- */
+
+/*
+ * Return the first mapping, block, or total of a look, and how many follow each other there, or
+ * NULL if there are no such records.
+ */
+const struct gg_profile_look_mapping *gg_model_look_mappings(const struct gg_model *model,
+                                                             uint32_t look, size_t *ret_count);
+const struct gg_profile_look_block *gg_model_look_blocks(const struct gg_model *model,
+                                                         uint32_t look, size_t *ret_count);
+const struct gg_profile_look_total *gg_model_look_totals(const struct gg_model *model,
+                                                         uint32_t look, size_t *ret_count);
+
+/* The bytes of the look's total with that name; -1: unknown. */
+int64_t gg_model_look_total(const struct gg_model *model, uint32_t look, const char *name);
+
+/*
+ * The process's look that stays for that moment (GG_LOOK_LAST or GG_LOOK_PEAK), or NULL.
+ */
+const struct gg_profile_look *gg_model_find_look(const struct gg_model *model, uint32_t process,
+                                                 uint32_t moment);
+
+/*
+ * The chance that a sample which was live at the look was chosen: chosen_count / live_count.  0:
+ * unknown.
+ */
+double gg_model_look_chance(const struct gg_profile_look *look);
+
+/* --- labels, history, and intervals --------------------------------------------------------- */
 
 /* The value of the process's label with that key; NULL: no such label. */
 const char *gg_model_label(const struct gg_model *model, uint32_t process, const char *key);

@@ -54,6 +54,10 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 	gg_array_done(&builder->labels);
 	gg_array_done(&builder->losses);
 	gg_array_done(&builder->pauses);
+	gg_array_done(&builder->looks);
+	gg_array_done(&builder->look_mappings);
+	gg_array_done(&builder->look_blocks);
+	gg_array_done(&builder->look_totals);
 	free_texts(builder);
 	gg_map_done(&builder->function_map);
 	gg_map_done(&builder->line_map);
@@ -136,6 +140,20 @@ static void publish_records(struct gg_model_builder *builder)
 	model->pause_count = builder->pauses.count;
 }
 
+static void publish_looks(struct gg_model_builder *builder)
+{
+	struct gg_model *model = &builder->model;
+
+	model->looks = builder->looks.items;
+	model->look_count = builder->looks.count;
+	model->look_mappings = builder->look_mappings.items;
+	model->look_mapping_count = builder->look_mappings.count;
+	model->look_blocks = builder->look_blocks.items;
+	model->look_block_count = builder->look_blocks.count;
+	model->look_totals = builder->look_totals.items;
+	model->look_total_count = builder->look_totals.count;
+}
+
 struct gg_model *gg_model_builder_publish(struct gg_model_builder *builder)
 {
 	gg_assert(builder->process_sessions.count == builder->processes.count);
@@ -143,5 +161,6 @@ struct gg_model *gg_model_builder_publish(struct gg_model_builder *builder)
 	publish_samples(builder);
 	publish_processes(builder);
 	publish_records(builder);
+	publish_looks(builder);
 	return &builder->model;
 }

@@ -50,6 +50,10 @@ struct gg_model_builder {
 	GG_ARRAY(struct gg_model_counter) counters;
 	GG_ARRAY(struct gg_model_label) labels;
 	struct gg_model_span_array losses, pauses;
+	GG_ARRAY(struct gg_profile_look) looks;
+	GG_ARRAY(struct gg_profile_look_mapping) look_mappings;
+	GG_ARRAY(struct gg_profile_look_block) look_blocks;
+	GG_ARRAY(struct gg_profile_look_total) look_totals;
 
 	struct gg_map texts;                  /* numbers in text_list, by text */
 	struct gg_model_text_array text_list; /* the interned texts */

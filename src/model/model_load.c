@@ -24,8 +24,8 @@ static int out_of_memory(struct gg_model_load *load)
 /* geiger writes dense ids; a file with a larger id is damaged, and its arrays would be huge. */
 enum { ID_LIMIT = 1 << 27 };
 
-static int set_number(struct gg_model_load *load, struct gg_numbers *numbers, uint32_t id,
-                      size_t number)
+int gg_model_load_set_number(struct gg_model_load *load, struct gg_numbers *numbers, uint32_t id,
+                             size_t number)
 {
 	if (id >= ID_LIMIT || number >= UINT32_MAX)
 		return gg_error_set(load->error, -EBADMSG, "reading the profile",
@@ -104,7 +104,8 @@ static int read_process(const struct gg_profile_process *process, void *context)
 	kept->command = text(load, process->command, &status);
 	kept->ending = text(load, process->ending, &status);
 	note_time(load, kept->end_ns);
-	return status < 0 ? status : set_number(load, &load->processes, process->id, number);
+	return status < 0 ? status
+	                  : gg_model_load_set_number(load, &load->processes, process->id, number);
 }
 
 static int read_thread(const struct gg_profile_thread *thread, void *context)
@@ -122,7 +123,8 @@ static int read_thread(const struct gg_profile_thread *thread, void *context)
 	kept->start_ns = gg_model_load_time(load, thread->start_ns);
 	kept->end_ns = gg_model_load_time(load, thread->end_ns);
 	kept->name = text(load, thread->name, &status);
-	return status < 0 ? status : set_number(load, &load->threads, thread->id, number);
+	return status < 0 ? status
+	                  : gg_model_load_set_number(load, &load->threads, thread->id, number);
 }
 
 static const char *build_id_text(struct gg_model_load *load, const struct gg_profile_module *module,
@@ -155,14 +157,15 @@ static int read_module(const struct gg_profile_module *module, void *context)
 	for (size_t i = 1; i < builder->modules.count; i++) {
 		kept = builder->modules.items + i;
 		if (kept->path == wanted.path && kept->build_id == wanted.build_id)
-			return set_number(load, &load->modules, module->id, i);
+			return gg_model_load_set_number(load, &load->modules, module->id, i);
 	}
 	wanted.name = gg_path_base(wanted.path);
 	kept = gg_array_add(&builder->modules);
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = wanted;
-	return set_number(load, &load->modules, module->id, builder->modules.count - 1);
+	return gg_model_load_set_number(load, &load->modules, module->id,
+	                                builder->modules.count - 1);
 }
 
 static int read_mapping(const struct gg_profile_mapping *mapping, void *context)
@@ -189,7 +192,8 @@ static int read_frame(const struct gg_profile_frame *frame, void *context)
 		return out_of_memory(load);
 	kept->module = gg_model_load_number(&load->modules, frame->module);
 	kept->address = frame->address;
-	return set_number(load, &load->frames, frame->id, load->builder->frames.count - 1);
+	return gg_model_load_set_number(load, &load->frames, frame->id,
+	                                load->builder->frames.count - 1);
 }
 
 /* Lines come frame by frame; a line that is apart from the others of its frame is ignored. */
@@ -240,7 +244,8 @@ static int read_stack(const struct gg_profile_stack *stack, void *context)
 		return out_of_memory(load);
 	kept->parent = gg_model_load_number(&load->stacks, stack->parent);
 	kept->frame = gg_model_load_number(&load->frames, stack->frame);
-	return set_number(load, &load->stacks, stack->id, load->builder->stacks.count - 1);
+	return gg_model_load_set_number(load, &load->stacks, stack->id,
+	                                load->builder->stacks.count - 1);
 }
 
 static int read_name(struct gg_model_load *load, struct gg_model_text_array *names,
@@ -255,7 +260,7 @@ static int read_name(struct gg_model_load *load, struct gg_model_text_array *nam
 	if (kept == NULL)
 		return out_of_memory(load);
 	*kept = name_text(load, name, &status);
-	return status < 0 ? status : set_number(load, numbers, id, names->count - 1);
+	return status < 0 ? status : gg_model_load_set_number(load, numbers, id, names->count - 1);
 }
 
 static int read_heap(uint32_t id, const char *name, void *context)
@@ -432,6 +437,7 @@ static int read_all(struct gg_model_load *load)
 	                     : gg_profile_each_name(from, GG_NAME_HEAP, read_heap, load, error);
 	status = status != 0 ? status
 	                     : gg_profile_each_name(from, GG_NAME_TYPE, read_type, load, error);
+	status = status != 0 ? status : gg_model_load_looks(load);
 	status = status != 0 ? status : gg_model_load_samples(load);
 	status = status != 0 ? status
 	                     : gg_profile_each_aggregate(from, read_aggregate, load, error);
@@ -451,6 +457,7 @@ static void done(struct gg_model_load *load)
 	gg_array_done(&load->stacks);
 	gg_array_done(&load->heaps);
 	gg_array_done(&load->types);
+	gg_array_done(&load->looks);
 	gg_array_done(&load->heap_names);
 	gg_array_done(&load->type_names);
 }

@@ -18,8 +18,10 @@ struct gg_model_load {
 	struct gg_error *error;
 	int64_t shift_ns; /* from the start of the earliest profile to the start of this one */
 	struct gg_numbers processes, threads, modules, frames, stacks, heaps, types;
+	struct gg_numbers looks;                           /* number + 1 */
 	struct gg_model_text_array heap_names, type_names; /* number 0 means none */
 	size_t first_loss, first_pause;                    /* index of this file's first */
+	size_t first_look_block;                           /* the same */
 };
 
 static inline uint32_t gg_model_load_number(const struct gg_numbers *numbers, uint32_t id)
@@ -41,6 +43,18 @@ static inline int64_t gg_model_load_time(const struct gg_model_load *load, int64
 		time_ns = time_ns > 0 ? most : -most;
 	return time_ns + load->shift_ns;
 }
+
+/* Gives an id its number.  -ENOMEM, or -EBADMSG for an id that no file of geiger has. */
+GG_MUST_CHECK int gg_model_load_set_number(struct gg_model_load *load, struct gg_numbers *numbers,
+                                           uint32_t id, size_t number);
+
+/* Reads the looks, after processes and before samples. */
+GG_MUST_CHECK int gg_model_load_looks(struct gg_model_load *load);
+
+/* Replaces ids of this file's samples in looks by numbers; SIZE_MAX: the file lacks the sample. */
+typedef size_t gg_sample_number(uint64_t id, const void *context);
+void gg_model_settle_looks(struct gg_model_load *load, gg_sample_number *number_of,
+                           const void *context);
 
 /* Reads the samples, after everything that they refer to has been read. */
 GG_MUST_CHECK int gg_model_load_samples(struct gg_model_load *load);

@@ -346,6 +346,19 @@ static void settle_intervals(struct gg_model_builder *builder, size_t before)
 	}
 }
 
+struct sample_numbers {
+	const struct sample_part *parts;
+	size_t part_count, before;
+};
+
+static size_t number_of(uint64_t id, const void *context)
+{
+	const struct sample_numbers *numbers = context;
+	size_t at = find_sample(numbers->parts, numbers->part_count, id);
+
+	return at == SIZE_MAX ? at : numbers->before + at;
+}
+
 static int settle(struct gg_model_load *load, struct sample_part *parts, size_t part_count)
 {
 	struct gg_model_builder *builder = load->builder;
@@ -363,6 +376,9 @@ static int settle(struct gg_model_load *load, struct sample_part *parts, size_t 
 	if (status == 0)
 		status = settle_blocks(builder, before, parts, part_count);
 	settle_intervals(builder, before);
+	if (status == 0)
+		gg_model_settle_looks(load, number_of,
+		                      &(struct sample_numbers){ parts, part_count, before });
 	return status < 0 ? gg_error_memory(load->error, "reading the profile") : 0;
 }
 

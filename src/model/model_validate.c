@@ -240,6 +240,34 @@ static int check_records(const struct gg_model *model, struct gg_error *error)
 	return 0;
 }
 
+static int check_looks(const struct gg_model *model, struct gg_error *error)
+{
+	for (size_t i = 0; i < model->look_count; i++)
+		if (model->looks[i].id != i || model->looks[i].process == 0 ||
+		    model->looks[i].process >= model->process_count)
+			return wrong(error, "look", i,
+			             "its id is not its number, or its process does not exist");
+	for (size_t i = 0; i < model->look_mapping_count; i++)
+		if (model->look_mappings[i].look >= model->look_count ||
+		    model->look_mappings[i].kind >= GG_MAPPING_KIND_COUNT)
+			return wrong(error, "mapping of a look", i,
+			             "its look or kind does not exist");
+	for (size_t i = 0; i < model->look_block_count; i++) {
+		const struct gg_profile_look_block *block = &model->look_blocks[i];
+
+		if (block->look >= model->look_count ||
+		    (block->sample >= model->sample_count && block->sample != GG_MODEL_NO_SAMPLE))
+			return wrong(error, "block of a look", i,
+			             "its look or sample does not exist");
+	}
+	for (size_t i = 0; i < model->look_total_count; i++)
+		if (model->look_totals[i].look >= model->look_count ||
+		    model->look_totals[i].name == NULL)
+			return wrong(error, "total of a look", i,
+			             "its look does not exist, or it has no name");
+	return 0;
+}
+
 int gg_model_validate(const struct gg_model *model, struct gg_error *error)
 {
 	int status = check_unknown(model, error);
@@ -250,6 +278,7 @@ int gg_model_validate(const struct gg_model *model, struct gg_error *error)
 	status = status != 0 ? status : check_names(model, error);
 	status = status != 0 ? status : check_samples(model, error);
 	status = status != 0 ? status : check_records(model, error);
+	status = status != 0 ? status : check_looks(model, error);
 	status = status != 0 ? status
 	                     : check_spans(model, model->losses, model->loss_count, "loss", error);
 	return status != 0 ? status
