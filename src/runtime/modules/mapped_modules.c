@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "runtime/modules/proc_maps.h"
 #include "unwind/walk/module_lookup.h"
+#include "unwind/walk/stack_bounds.h"
 
 static uint32_t is_used;
 static uint32_t is_busy; /* 1: a thread is between enter() and leave() */
@@ -213,6 +214,9 @@ bool gg_mapped_modules_find(uint64_t pc, struct gg_mapped_modules_module *ret_mo
 
 		if (pc - first->begin >= group.end - first->begin || !is_module(&group))
 			continue;
+		/* Another thread may unload the module now if the pc is wrong. */
+		if (!gg_stack_bounds_is_readable(first->begin))
+			return false;
 		*ret_module = (struct gg_mapped_modules_module){
 			.begin = first->begin,
 			.end = group.end,

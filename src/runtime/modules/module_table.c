@@ -17,6 +17,7 @@
 #include "runtime/process.h"
 #include "runtime/syscalls.h"
 #include "unwind/walk/module_lookup.h"
+#include "unwind/walk/stack_bounds.h"
 
 enum {
 	KNOWN_PAGES = 4096, /* powers of two */
@@ -71,6 +72,9 @@ static bool find_by_loader(uint64_t pc, struct found_module *ret_module)
 		return false;
 	map = object.link_map;
 	row = gg_module_lookup_row_of(&object);
+	/* Another thread may unload the module now if the pc is wrong. */
+	if (!gg_stack_bounds_is_readable(row.begin))
+		return false;
 	*ret_module = (struct found_module){
 		.begin = row.begin,
 		.end = row.end,

@@ -408,8 +408,8 @@ static void compare(uint64_t seed)
 }
 
 /*
- * All code has CFI but the compiler's start files of modules.  Only handlers that allocate at any
- * instruction have that code below them.
+ * Two places have no CFI, or wrong CFI: _init() of modules, and libc's swapcontext() between two
+ * stacks.  Only handlers that allocate at any instruction interrupt them.
  */
 static void check_walks(void)
 {
