@@ -121,6 +121,86 @@ static void lose(struct made_profile *made)
 	must(gg_profile_add_aggregate(made->profile, &aggregate, &error));
 }
 
+/* The blocks of a look at the first process. */
+struct seen {
+	struct gg_profile_look_block blocks[4096];
+	struct gg_profile_look_parts parts;
+	int64_t time_ns;
+};
+
+static int see(const struct gg_profile_sample *sample, void *context)
+{
+	struct seen *seen = context;
+	int64_t usable = (int64_t)(sample->usable_bytes > sample->size_bytes ? sample->usable_bytes
+	                                                                     : sample->size_bytes);
+
+	if (sample->process != 1 || sample->alloc_ns > seen->time_ns ||
+	    sample->free_ns <= seen->time_ns || seen->parts.block_count == 4096)
+		return 0;
+	seen->blocks[seen->parts.block_count++] = (struct gg_profile_look_block){
+		.sample = sample->id,
+		.resident_bytes = usable > 1 << 20 ? usable / 2 : usable,
+		.swapped_bytes = 0,
+		.pinned_bytes = usable < 4096 ? (double)usable / 16 : 0,
+	};
+	return 0;
+}
+
+/* A look at the first process, when it had the most. */
+static void look(struct made_profile *made)
+{
+	static struct seen seen = { .time_ns = 670 * MS };
+	static const struct gg_profile_look_mapping mappings[] = {
+		{ .kind = GG_MAPPING_HEAP,
+		  .mapping_count = 1,
+		  .rss_bytes = 380 << 20,
+		  .huge_bytes = 24 << 20 },
+		{ .kind = GG_MAPPING_ARENA, .mapping_count = 3, .rss_bytes = 30 << 20 },
+		{ .kind = GG_MAPPING_STACK, .mapping_count = 5, .rss_bytes = 300 << 10 },
+		{ .kind = GG_MAPPING_NAMED,
+		  .name = "[anon:script stack]",
+		  .mapping_count = 2,
+		  .rss_bytes = 3 << 20,
+		  .lazy_free_bytes = 1 << 20 },
+		{ .kind = GG_MAPPING_DATA, .mapping_count = 9, .rss_bytes = 200 << 10 },
+		{ .kind = GG_MAPPING_FILE,
+		  .name = "/usr/bin/made",
+		  .mapping_count = 4,
+		  .rss_bytes = 4 << 20 },
+		{ .kind = GG_MAPPING_FILE,
+		  .name = "/usr/lib/libplugin.so",
+		  .mapping_count = 4,
+		  .rss_bytes = 1 << 20 },
+		{ .kind = GG_MAPPING_GEIGER, .mapping_count = 4, .rss_bytes = 3 << 20 },
+	};
+	static const struct gg_profile_look_total totals[] = {
+		{ .name = "glibc.returnable", .bytes = 38 << 20 },
+	};
+	struct gg_profile_look record = {
+		.process = 1,
+		.time_ns = seen.time_ns,
+		.span_ns = 20 * MS,
+		.pss_bytes = 415 << 20,
+		.page_bytes = 4096,
+		.thread_count = 5,
+		.cgroup_anonymous_bytes = 420 << 20,
+		.cgroup_file_bytes = 64 << 20,
+		.cgroup_kernel_bytes = 6 << 20,
+		.allocator = "glibc",
+	};
+
+	must(gg_profile_each_sample(made->profile, see, &seen, &error));
+	record.live_count = record.chosen_count = (int64_t)seen.parts.block_count;
+	for (size_t i = 0; i < GG_COUNT(mappings); i++)
+		record.rss_bytes += mappings[i].rss_bytes;
+	seen.parts.mappings = mappings;
+	seen.parts.mapping_count = GG_COUNT(mappings);
+	seen.parts.blocks = seen.blocks;
+	seen.parts.totals = totals;
+	seen.parts.total_count = GG_COUNT(totals);
+	must(gg_profile_put_look(made->profile, &record, &seen.parts, &error));
+}
+
 int main(int argc, char **argv)
 {
 	struct made_profile made;
@@ -132,6 +212,7 @@ int main(int argc, char **argv)
 	work(&made);
 	serve(&made);
 	lose(&made);
+	look(&made);
 	for (int i = 0; i <= 10; i++)
 		add_memory(&made, (int64_t)i * 99 * MS, (int64_t)(20 + (i < 4 ? i : 4) * 80) << 20);
 	must(gg_profile_add_note(made.profile, "made by a test: nothing here ever ran", &error));

@@ -98,6 +98,7 @@ extern const struct gg_command gg_command_sql;
 extern const struct gg_command gg_command_symbolize;
 extern const struct gg_command gg_command_timeline;
 extern const struct gg_command gg_command_tree;
+extern const struct gg_command gg_command_why;
 
 /* Options that every command takes. */
 struct gg_common_options {

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_why - `geiger why`: divides the RSS of processes into rows that add up to it.
+ */
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/pager.h"
+#include "cli/profiles.h"
+#include "cli/progress_line.h"
+#include "cli/query_options.h"
+#include "query/why_profile.h"
+#include "report/report_why.h"
+
+struct why_options {
+	struct gg_report_options common;
+	int moment; /* enum gg_why_moment */
+};
+
+static int print_tables(const struct gg_why_list *list, const struct gg_invocation *invocation)
+{
+	const struct why_options *options = invocation->options;
+	struct gg_report report = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+
+	if (list->table_count == 0)
+		return gg_error_set(
+			invocation->error, -ENOTSUP, "why",
+			options->common.process != 0
+				? "'geiger report --by process' lists the processes."
+				: "Record it again: old profiles, imports and short runs have none.",
+			options->common.process != 0
+				? "the profile has no look at the memory of that process"
+				: "the profile has no look at the memory of its processes");
+	gg_cli_fit_report(&options->common, &invocation->style, &report);
+	if (options->common.json)
+		gg_report_why_json(&report, list, &out);
+	else
+		gg_report_why_text(&report, list, &out);
+	return gg_cli_print(&out, options->common.no_pager || options->common.json,
+	                    invocation->error);
+}
+
+static int divide(struct gg_why_list *ret_list, const struct gg_why_options *options,
+                  const struct gg_invocation *invocation)
+{
+	struct gg_progress_line line;
+	struct gg_profile *profile;
+	int status;
+
+	gg_progress_line_init(&line);
+	status = gg_cli_open_profile(&profile, invocation->operands[0], &line.progress,
+	                             invocation->error);
+	if (status == 0) {
+		status = gg_why_of_profile(ret_list, profile, options, invocation->error);
+		gg_profile_close(profile);
+	}
+	gg_progress_line_end(&line);
+	return status;
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	struct why_options *options = invocation->options;
+	struct gg_why_options why = { 0 };
+	struct gg_why_list list;
+	struct gg_query query;
+	char unused[128]; /* take_window() needs it, but a look has no window */
+	int status = gg_cli_take_window(invocation, &options->common, "why", unused);
+
+	if (status == 0)
+		status = gg_cli_make_query(&options->common, "why", &query, invocation->error);
+	if (status < 0)
+		return status;
+	why.pid = query.pid;
+	why.moment = (enum gg_why_moment)options->moment;
+	why.confidence = options->common.confidence;
+	status = divide(&list, &why, invocation);
+	if (status < 0)
+		return status;
+	status = print_tables(&list, invocation);
+	gg_why_list_done(&list);
+	return status;
+}
+
+#define AT(field) offsetof(struct why_options, field)
+
+static const struct gg_option options[] = {
+	{ "moment", 0, GG_OPTION_CHOICE, AT(moment), "last|peak",
+	  "the last look, or the one with the largest RSS" },
+	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
+	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
+	GG_OPTIONS_END,
+};
+
+const struct gg_command gg_command_why = {
+	.name = "why",
+	.summary = "why RSS is larger than the heap, row by row",
+	.usage = "PROFILE [OPTION]...",
+	.details =
+		"Divides the RSS of each process into rows that add up to it: live memory, free\n"
+		"memory that live blocks keep, free pages, stacks, files, and so on.  A row has\n"
+		"its confidence interval unless it is exact.\n"
+		"\n"
+		"  geiger why redis.geiger\n"
+		"  geiger why redis.geiger --moment peak\n",
+	.options = options,
+	.options_size = sizeof(struct why_options),
+	.option_defaults = &(const struct why_options){ .common = { .confidence = 0.95 } },
+	.max_operands = 1,
+	.run = run,
+	.variables = GG_READS_WIDTH | GG_READS_PROFILE,
+};

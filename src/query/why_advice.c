@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * why_advice - the advice of each row.
+ *
+ * A row gets one only if it is large, because each advice costs a person time.
+ */
+#include "query/why_advice.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/size.h"
+
+/* A row is large from this share of RSS on, and from this many bytes on. */
+static const double large_share = 0.05, large_bytes = 1 << 20;
+
+static bool is_large(const struct gg_why *why, double bytes)
+{
+	return bytes >= large_bytes && bytes >= large_share * (double)why->rss_bytes;
+}
+
+static struct gg_why_row *find_row(const struct gg_why *why, const char *name)
+{
+	for (size_t i = 0; i < why->rows.count; i++)
+		if (strcmp(why->rows.items[i].name, name) == 0)
+			return &why->rows.items[i];
+	return NULL;
+}
+
+/* The row of that name if it is large and has no advice yet; or NULL. */
+static struct gg_why_row *find_large(const struct gg_why *why, const char *name)
+{
+	struct gg_why_row *row = find_row(why, name);
+
+	return row != NULL && row->advice == NULL && is_large(why, row->bytes) ? row : NULL;
+}
+
+static bool set(struct gg_why_row *row, double bytes, const char *text)
+{
+	row->advice = strdup(text);
+	row->advice_bytes = bytes;
+	return row->advice != NULL;
+}
+
+/* Fewer arenas return at most the free memory of the heap, and at most what arenas have. */
+static bool advise_arenas(struct gg_why *why, const struct gg_why_input *input)
+{
+	static const char *const names[] = { "returnable", "pinned", "rest" };
+	double arenas = 0, count = 0, most = 0;
+	struct gg_why_row *row = NULL;
+	char text[192], size[GG_SIZE_TEXT_MAX];
+
+	for (size_t i = 0; i < input->mapping_count; i++)
+		if (input->mappings[i].kind == GG_MAPPING_ARENA) {
+			arenas += (double)input->mappings[i].rss_bytes;
+			count += (double)input->mappings[i].mapping_count;
+		}
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		struct gg_why_row *free_row = find_large(why, names[i]);
+
+		if (free_row != NULL && free_row->bytes > most) {
+			most = free_row->bytes;
+			row = free_row;
+		}
+	}
+	if (row == NULL || count < 2 || !is_large(why, fmin(arenas, most)))
+		return true;
+	snprintf(text, sizeof(text),
+	         "%.0f heaps of arenas hold %s; fewer arenas keep less: "
+	         "GLIBC_TUNABLES=glibc.malloc.arena_max=2",
+	         count, gg_size_format(arenas, size));
+	return set(row, fmin(arenas, most), text);
+}
+
+bool gg_why_advise(struct gg_why *why, const struct gg_why_input *input)
+{
+	const struct gg_profile_look *look = input->look;
+	bool is_glibc = look->allocator != NULL && strcmp(look->allocator, "glibc") == 0;
+	bool is_fine = true;
+	struct gg_why_row *row;
+
+	row = find_large(why, "returnable");
+	if (row != NULL && is_glibc)
+		is_fine &= set(row, row->bytes, "malloc_trim(0) would return it");
+	row = find_large(why, "pinned");
+	if (row != NULL)
+		is_fine &= set(row, row->bytes,
+		               "geiger report --metric pinned names the functions whose blocks "
+		               "keep it");
+	row = find_large(why, "lazy-free");
+	if (row != NULL)
+		is_fine &= set(row, row->bytes,
+		               "it is free in fact (MADV_FREE): the kernel takes it when it needs "
+		               "memory");
+	row = find_large(why, "huge");
+	if (row != NULL)
+		is_fine &= set(
+			row, row->bytes,
+			"without transparent huge pages, prctl(PR_SET_THP_DISABLE), these pages "
+			"would not be there");
+	row = find_large(why, "stacks");
+	if (row != NULL && look->thread_count > 1)
+		is_fine &= set(row, NAN, "fewer threads have fewer stacks");
+	return is_fine && advise_arenas(why, input);
+}

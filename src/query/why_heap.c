@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * why_heap - estimates the parts of an allocator's resident memory, and makes them add up.
+ *
+ * A number f that the heap alone determines for a block, such as its resident bytes, has an
+ * estimate for all live blocks: the sum of f / p over those that the look saw, where p is the
+ * probability that the block was a sample and that the look chose it.  Its variance is the sum of
+ * (1 - p) / p^2 f^2.
+ */
+#include "query/why_heap.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "stats/estimate/interval.h"
+#include "stats/sampling/weight.h"
+
+/* Sums of a number f over the blocks that the look saw. */
+struct seen_sums {
+	double value, variance;
+	double largest; /* the most that one block adds */
+};
+
+static void add(struct seen_sums *sums, double f, double p)
+{
+	sums->value += f / p;
+	sums->variance += (1 - p) / (p * p) * f * f;
+	sums->largest = fmax(sums->largest, f / p);
+}
+
+static struct gg_why_part exactly(double bytes)
+{
+	return (struct gg_why_part){ bytes, bytes, bytes, GG_WHY_EXACT };
+}
+
+static struct gg_why_part at_most(double bytes)
+{
+	return (struct gg_why_part){ bytes, 0, bytes, GG_WHY_BOUND };
+}
+
+/* unseen: what a block that no sample shows could add to the estimate. */
+static struct gg_why_part part_of(const struct seen_sums *sums, double unseen, double confidence)
+{
+	struct gg_estimate estimate = { sums->value, sums->variance };
+	struct gg_interval interval;
+	double most = sums->value > 0 ? sums->largest : unseen;
+
+	if (!(sums->variance > 0) && !(sums->value == 0 && unseen > 0))
+		return exactly(round(sums->value));
+	interval = gg_interval_gamma(estimate, most, confidence);
+	if (sums->value == 0)
+		interval.low = 0;
+	return (struct gg_why_part){ round(sums->value), floor(fmin(interval.low, sums->value)),
+		                     ceil(interval.high), GG_WHY_INTERVAL };
+}
+
+/* --- what the look saw ---------------------------------------------------------------------- */
+
+enum seen {
+	SEEN_SIZE,
+	SEEN_LIVE,
+	SEEN_ROUNDING,
+	SEEN_HEADERS,
+	SEEN_UNTOUCHED,
+	SEEN_SWAPPED,
+	SEEN_PINNED,
+	SEEN_RETURNABLE,
+	SEEN_COUNT
+};
+
+struct view {
+	struct seen_sums sums[SEEN_COUNT];
+	size_t count, pinned_count, returnable_count;
+	double weight_max; /* the largest 1/p of a block whose pages are shared, if p < 1 */
+	double share;      /* probability that the look saw a live sample */
+	bool is_glibc;
+};
+
+/* Blocks of whole pages of their own hold no free memory worth a bound. */
+enum { HEADER_BYTES = 8, ROUNDING_BYTES = 16, LEAST_PAGE_BYTES = 4096 };
+
+static double probability_of(const struct view *view, const struct gg_why_sample *sample)
+{
+	return gg_weight_of(&sample->draw, sample->size_bytes).probability * view->share;
+}
+
+static void see(struct view *view, const struct gg_why_sample *sample)
+{
+	double usable = (double)sample->size_bytes + (double)sample->slack_bytes;
+	double p = probability_of(view, sample), size_share, resident, swapped;
+
+	if (!(p > 0) || sample->resident_bytes < 0)
+		return;
+	resident = fmin((double)sample->resident_bytes, usable);
+	swapped = fmin(fmax((double)sample->swapped_bytes, 0), usable - resident);
+	size_share = usable > 0 ? (double)sample->size_bytes / usable : 1;
+	view->count++;
+	add(&view->sums[SEEN_SIZE], (double)sample->size_bytes, p);
+	add(&view->sums[SEEN_LIVE], resident * size_share, p);
+	add(&view->sums[SEEN_ROUNDING], resident * (1 - size_share), p);
+	add(&view->sums[SEEN_HEADERS], view->is_glibc && resident > 0 ? HEADER_BYTES : 0, p);
+	add(&view->sums[SEEN_SWAPPED], swapped * size_share, p);
+	add(&view->sums[SEEN_UNTOUCHED], (usable - resident - swapped) * size_share, p);
+	if (p < 1)
+		view->weight_max = fmax(view->weight_max, 1 / p);
+	if (sample->pinned_bytes >= 0) {
+		view->pinned_count++;
+		add(&view->sums[SEEN_PINNED], sample->pinned_bytes, p);
+	}
+	if (sample->returnable_bytes >= 0) {
+		view->returnable_count++;
+		add(&view->sums[SEEN_RETURNABLE], (double)sample->returnable_bytes, p);
+	}
+}
+
+static void look_at_samples(struct view *view, const struct gg_why_input *input)
+{
+	size_t live_count = 0, seen_count = 0;
+
+	for (size_t i = 0; i < input->sample_count; i++) {
+		live_count += !input->samples[i].is_mapping;
+		seen_count += !input->samples[i].is_mapping && input->samples[i].is_seen &&
+		              input->samples[i].resident_bytes >= 0;
+	}
+	*view = (struct view){ .share = live_count > 0 ? (double)seen_count / (double)live_count
+		                                       : 1 };
+	view->is_glibc = input->look->allocator != NULL &&
+	                 strcmp(input->look->allocator, "glibc") == 0;
+	for (size_t i = 0; i < input->sample_count; i++)
+		if (!input->samples[i].is_mapping && input->samples[i].is_seen)
+			see(view, &input->samples[i]);
+}
+
+/* --- parts ---------------------------------------------------------------------------------- */
+
+double gg_why_total(const struct gg_why_input *input, const char *name)
+{
+	for (size_t i = 0; i < input->total_count; i++)
+		if (strcmp(input->totals[i].name, name) == 0)
+			return (double)input->totals[i].bytes;
+	return -1;
+}
+
+/* The function returns the sum of these totals; -1 means that the look lacks all of them. */
+static double sum_of_totals(const struct gg_why_input *input, const char *const *names,
+                            size_t count)
+{
+	double sum = -1;
+
+	for (size_t i = 0; i < count; i++) {
+		double bytes = gg_why_total(input, names[i]);
+
+		if (bytes >= 0)
+			sum = fmax(sum, 0) + bytes;
+	}
+	return sum;
+}
+
+/* The share of live memory that is resident, and the deviation of that share. */
+static double resident_share(const struct gg_why_input *input, const struct view *view,
+                             double *ret_deviation)
+{
+	double size = view->sums[SEEN_SIZE].value, variance = 0;
+	double share = size > 0 ? view->sums[SEEN_LIVE].value / size : 1;
+
+	for (size_t i = 0; i < input->sample_count; i++) {
+		const struct gg_why_sample *sample = &input->samples[i];
+		double p = probability_of(view, sample), usable, error;
+
+		if (sample->is_mapping || !sample->is_seen || sample->resident_bytes < 0 ||
+		    !(p > 0) || sample->size_bytes == 0)
+			continue;
+		usable = (double)sample->size_bytes + (double)sample->slack_bytes;
+		error = fmin((double)sample->resident_bytes / usable, 1) - share;
+		error *= (double)sample->size_bytes;
+		variance += (1 - p) / (p * p) * error * error;
+	}
+	*ret_deviation = size > 0 ? sqrt(variance) / size : 0;
+	return share;
+}
+
+/*
+ * All live memory is known better than its resident part, because the look saw only some of it.
+ * Hence the estimate is that of all, times the share that is resident.
+ */
+static struct gg_why_part live_of(const struct gg_why_input *input, const struct view *view)
+{
+	double all = gg_tally_estimate(&input->live, GG_BYTES).value, deviation, share;
+	struct gg_interval interval = gg_interval_of(&input->live, GG_BYTES, input->confidence,
+	                                             false);
+	struct gg_why_part live = { .bytes = round(all), .high = interval.high };
+
+	if (view->count == 0) { /* nothing tells how much is resident, unless nothing is live */
+		live.certainty = interval.high > 0 ? GG_WHY_BOUND : GG_WHY_EXACT;
+		return live;
+	}
+	share = resident_share(input, view, &deviation);
+	live.bytes = round(all * share);
+	/* gg_interval_normal() has the width of the confidence level. */
+	deviation = all * (gg_interval_normal((struct gg_estimate){ 0, deviation * deviation },
+	                                      input->confidence)
+	                           .high);
+	live.low = floor(fmax(live.bytes - hypot((all - interval.low) * share, deviation), 0));
+	live.high = ceil(live.bytes + hypot((interval.high - all) * share, deviation));
+	live.certainty = GG_WHY_INTERVAL;
+	if (interval.low == interval.high && deviation == 0)
+		live = exactly(live.bytes);
+	return live;
+}
+
+static struct gg_why_part pinned_of(const struct gg_why_input *input, const struct view *view)
+{
+	double exact = gg_why_total(input, "glibc.pinned");
+	double active = gg_why_total(input, "jemalloc.active");
+	double allocated = gg_why_total(input, "jemalloc.allocated");
+	struct gg_why_part pinned = { 0 };
+
+	if (exact >= 0)
+		return exactly(exact);
+	if (view->pinned_count > 0)
+		pinned = part_of(&view->sums[SEEN_PINNED], view->weight_max * LEAST_PAGE_BYTES,
+		                 input->confidence);
+	if (active < 0 || allocated < 0)
+		return pinned;
+	active = fmax(active - allocated, 0);
+	if (view->pinned_count == 0)
+		return at_most(active);
+	pinned.bytes = fmin(pinned.bytes, active);
+	pinned.low = fmin(pinned.low, active);
+	pinned.high = fmin(pinned.high, active);
+	return pinned;
+}
+
+static struct gg_why_part returnable_of(const struct gg_why_input *input, const struct view *view,
+                                        double lazy_free_bytes)
+{
+	double exact = gg_why_total(input, "glibc.returnable");
+	double resident = gg_why_total(input, "jemalloc.resident");
+	double active = gg_why_total(input, "jemalloc.active");
+	double metadata = fmax(gg_why_total(input, "jemalloc.metadata"), 0);
+	double free_pages = gg_why_total(input, "tcmalloc.pageheap-free");
+
+	if (exact >= 0)
+		return exactly(exact);
+	if (resident >= 0 && active >= 0) /* these pages include lazily freed ones */
+		return at_most(fmax(resident - active - metadata - lazy_free_bytes, 0));
+	if (free_pages >= 0)
+		return at_most(free_pages);
+	if (view->returnable_count > 0)
+		return part_of(&view->sums[SEEN_RETURNABLE], 0, input->confidence);
+	return (struct gg_why_part){ 0 };
+}
+
+static struct gg_why_part caches_of(const struct gg_why_input *input)
+{
+	static const char *const names[] = { "glibc.cached", "jemalloc.cached",
+		                             "tcmalloc.central-free", "tcmalloc.transfer-free",
+		                             "tcmalloc.thread-free" };
+	double bytes = sum_of_totals(input, names, GG_COUNT(names));
+
+	return bytes >= 0 ? at_most(bytes) : (struct gg_why_part){ 0 };
+}
+
+static struct gg_why_part metadata_of(const struct gg_why_input *input, const struct view *view)
+{
+	static const char *const names[] = { "jemalloc.metadata", "tcmalloc.metadata" };
+	double bytes = sum_of_totals(input, names, GG_COUNT(names));
+	double headers = gg_why_total(input, "glibc.headers");
+
+	if (bytes >= 0)
+		return at_most(bytes);
+	return headers >= 0 ? exactly(headers)
+	                    : part_of(&view->sums[SEEN_HEADERS], 0, input->confidence);
+}
+
+/* --- the sum -------------------------------------------------------------------------------- */
+
+/* Totals of the allocator are of another moment, so they may be more than is left of the heap. */
+static double settle_exact(struct gg_why_heap *heap)
+{
+	double left = heap->bytes;
+
+	for (int i = 0; i < GG_WHY_REST; i++) {
+		struct gg_why_part *part = &heap->parts[i];
+
+		if (part->certainty != GG_WHY_EXACT)
+			continue;
+		if (part->bytes > left) {
+			heap->is_contradicted |= i == GG_WHY_LIVE;
+			*part = at_most(left);
+		} else {
+			left -= part->bytes;
+		}
+	}
+	return left;
+}
+
+static bool is_settled(const struct gg_why_part *part)
+{
+	return part->certainty == GG_WHY_EXACT;
+}
+
+/* Reduces estimates in proportion to their distance from their lower ends, by `excess` in all. */
+static void reduce(struct gg_why_part *parts, double excess)
+{
+	while (excess > 0) {
+		double room = 0, step, total = excess;
+
+		for (int i = 0; i < GG_WHY_REST; i++)
+			room += is_settled(&parts[i]) ? 0 : parts[i].bytes - parts[i].low;
+		if (!(room > 0))
+			return;
+		for (int i = 0; i < GG_WHY_REST && excess > 0; i++) {
+			if (is_settled(&parts[i]))
+				continue;
+			step = ceil(total * ((parts[i].bytes - parts[i].low) / room));
+			step = fmin(fmin(step, excess), parts[i].bytes - parts[i].low);
+			parts[i].bytes -= step;
+			excess -= step;
+		}
+	}
+}
+
+/* Bounds each estimate by what the heap has left, and by the least that the others have. */
+static void limit(struct gg_why_part *parts, double left)
+{
+	double least = 0;
+
+	for (int i = 0; i < GG_WHY_REST; i++)
+		least += is_settled(&parts[i]) ? 0 : parts[i].low;
+	for (int i = 0; i < GG_WHY_REST; i++) {
+		struct gg_why_part *part = &parts[i];
+
+		if (is_settled(part))
+			continue;
+		part->high = fmax(fmin(part->high, left - (least - part->low)), part->low);
+		part->bytes = fmin(part->bytes, part->high);
+	}
+}
+
+static double add_up(const struct gg_why_part *parts, size_t member)
+{
+	double sum = 0;
+
+	for (int i = 0; i < GG_WHY_REST; i++)
+		if (!is_settled(&parts[i]))
+			sum += *(const double *)((const char *)&parts[i] + member);
+	return sum;
+}
+
+/* Makes the parts add up to the heap's resident bytes; the rest gets what they leave. */
+static void settle(struct gg_why_heap *heap)
+{
+	struct gg_why_part *rest = &heap->parts[GG_WHY_REST];
+	double left = settle_exact(heap);
+
+	if (add_up(heap->parts, offsetof(struct gg_why_part, low)) > left) {
+		heap->is_contradicted = true;
+		for (int i = 0; i < GG_WHY_REST; i++)
+			if (!is_settled(&heap->parts[i])) {
+				heap->parts[i].low = 0;
+				heap->parts[i].certainty = GG_WHY_BOUND;
+			}
+	}
+	limit(heap->parts, left);
+	reduce(heap->parts, add_up(heap->parts, offsetof(struct gg_why_part, bytes)) - left);
+	rest->bytes = left - add_up(heap->parts, offsetof(struct gg_why_part, bytes));
+	rest->low = fmax(left - add_up(heap->parts, offsetof(struct gg_why_part, high)), 0);
+	rest->high = left - add_up(heap->parts, offsetof(struct gg_why_part, low));
+	rest->certainty = rest->low == rest->high ? GG_WHY_EXACT : GG_WHY_INTERVAL;
+}
+
+/*
+ * A walk through the whole heap knows all free memory inside of it.  The remaining
+ * memory lies beyond it: pages that nobody has asked for, but that a huge page brings along.
+ */
+static void take_huge(struct gg_why_heap *heap, const struct gg_why_input *input)
+{
+	struct gg_why_part *rest = &heap->parts[GG_WHY_REST], *huge = &heap->parts[GG_WHY_HUGE];
+
+	if (gg_why_total(input, "glibc.walked") < 0 || !(heap->huge_bytes > 0))
+		return;
+	huge->bytes = fmin(rest->bytes, heap->huge_bytes);
+	huge->high = fmin(rest->high, heap->huge_bytes);
+	huge->certainty = GG_WHY_BOUND;
+	rest->bytes -= huge->bytes;
+	rest->low = fmax(rest->low - huge->high, 0);
+	rest->certainty = GG_WHY_INTERVAL;
+}
+
+void gg_why_divide_heap(struct gg_why_heap *heap, const struct gg_why_input *input)
+{
+	struct view view;
+
+	look_at_samples(&view, input);
+	heap->seen_count = (double)view.count;
+	heap->parts[GG_WHY_LIVE] = live_of(input, &view);
+	heap->parts[GG_WHY_ROUNDING] = part_of(&view.sums[SEEN_ROUNDING],
+	                                       view.weight_max * ROUNDING_BYTES, input->confidence);
+	heap->parts[GG_WHY_PINNED] = pinned_of(input, &view);
+	heap->parts[GG_WHY_RETURNABLE] = returnable_of(input, &view, heap->lazy_free_bytes);
+	heap->parts[GG_WHY_CACHES] = caches_of(input);
+	heap->parts[GG_WHY_METADATA] = metadata_of(input, &view);
+	heap->untouched = part_of(&view.sums[SEEN_UNTOUCHED], 0, input->confidence);
+	heap->swapped = part_of(&view.sums[SEEN_SWAPPED], 0, input->confidence);
+	settle(heap);
+	take_huge(heap, input);
+}

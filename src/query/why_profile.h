@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * why_profile - divides the RSS of a profile's processes, a table each (query/why.h).
+ *
+ *   struct gg_why_list list;
+ *
+ *   if (gg_why_of_profile(&list, profile, &options, error) == 0) {
+ *           ... list.tables[0 .. list.table_count) ...
+ *           gg_why_list_done(&list);
+ *   }
+ *
+ * Threads  One at a time for a profile.
+ */
+#pragma once
+
+#include "profile/profile.h"
+#include "query/why.h"
+
+enum gg_why_moment {
+	GG_WHY_LAST, /* the last look at each process */
+	GG_WHY_PEAK, /* the look with the largest RSS */
+};
+
+struct gg_why_options {
+	uint32_t pid; /* 0: all processes */
+	enum gg_why_moment moment;
+	double confidence;
+};
+
+struct gg_why_table {
+	uint32_t process, pid;
+	char *command; /* NULL: unknown */
+	struct gg_why why;
+};
+
+/* Tables of processes, the largest RSS first. */
+struct gg_why_list {
+	struct gg_why_table *tables;
+	size_t table_count;
+};
+
+/* -ENOMEM, or the error of the profile's reader.  A profile without looks has no tables. */
+GG_MUST_CHECK int gg_why_of_profile(struct gg_why_list *ret_list, struct gg_profile *profile,
+                                    const struct gg_why_options *options, struct gg_error *error);
+void gg_why_list_done(struct gg_why_list *list);

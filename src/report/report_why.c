@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/report_why.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/screen_text.h"
+
+enum { SHARE_CELLS = 6, LEAST_DETAIL = 16 };
+
+static struct gg_figure figure_of(const struct gg_why_row *row)
+{
+	return gg_figure_between(row->bytes, row->low, row->high, GG_BYTES);
+}
+
+/* Appends "server --port 80 (4711), RSS 340.0 MiB at 990 ms". */
+static void append_table_title(const struct gg_report *report, const struct gg_why_table *table,
+                               struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const char *command = table->command != NULL ? table->command : "[unknown command]";
+
+	gg_buf_printf(&text, " (%" PRIu32 "), RSS ", table->pid);
+	gg_figure_append_number(&report->figures, (double)table->why.rss_bytes, GG_BYTES, &text);
+	gg_buf_append_text(&text, " at ");
+	gg_report_append_time(table->why.time_ns, &text);
+	gg_buf_append_text(out, report->style.strong);
+	gg_screen_text_append(out, command, gg_report_room(report, text.length, LEAST_DETAIL),
+	                      report->figures.ascii);
+	gg_buf_printf(out, "%s%s\n", gg_buf_text(&text), report->style.reset);
+}
+
+/* Rows, and the column of their figures. */
+struct why_column {
+	const struct gg_report *report;
+	struct gg_figure_column column;
+	size_t name_cells;
+	double rss_bytes; /* rows have shares of it; 0: rows have no shares */
+};
+
+static void append_row(const struct why_column *table, const struct gg_why_row *row,
+                       struct gg_buf *out)
+{
+	const struct gg_report *report = table->report;
+	struct gg_figure figure = figure_of(row);
+	GG_CLEANUP(gg_buf_done) struct gg_buf share = { 0 };
+	size_t share_cells = table->rss_bytes > 0 ? SHARE_CELLS + 2 : 0;
+	size_t used = table->column.number_cells + table->column.error_cells + share_cells +
+	              table->name_cells + 4;
+
+	gg_figure_column_append(&report->figures, &table->column, &figure, out);
+	gg_buf_append_text(out, "  ");
+	if (table->rss_bytes > 0) {
+		gg_figure_append_percent(row->bytes / table->rss_bytes, &share);
+		gg_screen_text_append_right(out, gg_buf_text(&share), SHARE_CELLS);
+		gg_buf_append_text(out, "  ");
+	}
+	if (row->detail == NULL) {
+		gg_buf_printf(out, "%s\n", row->name);
+		return;
+	}
+	gg_screen_text_append_left(out, row->name, table->name_cells);
+	gg_buf_append_text(out, "  ");
+	gg_screen_text_append(out, row->detail, gg_report_room(report, used, LEAST_DETAIL),
+	                      report->figures.ascii);
+	gg_buf_append_text(out, "\n");
+}
+
+static void append_rows(const struct gg_report *report, const gg_why_row_array *rows,
+                        double rss_bytes, struct gg_buf *out)
+{
+	struct gg_figure *figures = calloc(rows->count + 1, sizeof(*figures));
+	struct why_column table = { .report = report, .rss_bytes = rss_bytes };
+
+	if (figures == NULL) {
+		out->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < rows->count; i++) {
+		size_t length = strlen(rows->items[i].name);
+
+		figures[i] = figure_of(&rows->items[i]);
+		table.name_cells = length > table.name_cells ? length : table.name_cells;
+	}
+	table.column = gg_figure_column_of(&report->figures, figures, rows->count);
+	for (size_t i = 0; i < rows->count; i++)
+		append_row(&table, &rows->items[i], out);
+	free(figures);
+}
+
+static void append_paragraph(const struct gg_report *report, const struct gg_buf *text,
+                             struct gg_buf *out)
+{
+	gg_screen_text_append_paragraph(out, gg_buf_text(text), report->width,
+	                                report->figures.ascii);
+}
+
+/* Appends lines such as "returnable, at most 12.0 MiB: malloc_trim(0) would return it". */
+static void append_advice(const struct gg_report *report, const struct gg_why *why,
+                          struct gg_buf *out)
+{
+	for (size_t i = 0; i < why->rows.count; i++) {
+		const struct gg_why_row *row = &why->rows.items[i];
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		if (row->advice == NULL)
+			continue;
+		gg_buf_printf(&text, "%s", row->name);
+		if (isfinite(row->advice_bytes)) {
+			gg_buf_append_text(&text, ", at most ");
+			gg_figure_append_number(&report->figures, row->advice_bytes, GG_BYTES,
+			                        &text);
+		}
+		gg_buf_printf(&text, ": %s", row->advice);
+		append_paragraph(report, &text, out);
+	}
+}
+
+static void append_ratio(double ratio, const char *what, struct gg_buf *text)
+{
+	if (isfinite(ratio))
+		gg_buf_printf(text, "%s%.2f %s", text->length > 0 ? "; " : "", ratio, what);
+}
+
+static void append_ratios(const struct gg_report *report, const struct gg_why *why,
+                          struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	append_ratio(why->pinned_ratio, "pages of live blocks / live blocks", &text);
+	append_ratio(why->kept_ratio, "allocator / pages of live blocks", &text);
+	append_ratio(why->overhead_ratio, "RSS / allocator", &text);
+	if (text.length > 0)
+		append_paragraph(report, &text, out);
+}
+
+static void append_table(const struct gg_report *report, const struct gg_why_table *table,
+                         struct gg_buf *out)
+{
+	const struct gg_why *why = &table->why;
+	bool has_head = report->head != GG_HEAD_NONE;
+	GG_CLEANUP(gg_buf_done) struct gg_buf reason = { 0 };
+
+	if (has_head)
+		append_table_title(report, table, out);
+	append_rows(report, &why->rows, (double)why->rss_bytes, out);
+	if (!has_head)
+		return;
+	if (why->beside.count > 0)
+		gg_buf_append_text(out, "\nbeside RSS\n");
+	append_rows(report, &why->beside, 0, out);
+	gg_buf_append_text(out, "\n");
+	append_advice(report, why, out);
+	append_ratios(report, why, out);
+	if (why->reason == NULL)
+		return;
+	gg_buf_printf(&reason, "note: %s", why->reason);
+	append_paragraph(report, &reason, out);
+}
+
+void gg_report_why_text(const struct gg_report *report, const struct gg_why_list *list,
+                        struct gg_buf *out)
+{
+	for (size_t i = 0; i < list->table_count; i++) {
+		if (i > 0)
+			gg_buf_append_text(out, "\n");
+		append_table(report, &list->tables[i], out);
+	}
+}
+
+/* --- JSON ----------------------------------------------------------------------------------- */
+
+static void add_row(struct gg_json *json, const struct gg_why_row *row)
+{
+	gg_json_open(json, NULL, '{');
+	gg_json_text(json, "name", row->name);
+	gg_json_number(json, "bytes", row->bytes);
+	gg_json_number(json, "low", row->low);
+	gg_json_number(json, "high", row->high);
+	gg_json_text(json, "certainty", gg_why_certainty_name(row->certainty));
+	gg_json_text(json, "detail", row->detail);
+	gg_json_text(json, "advice", row->advice);
+	gg_json_number(json, "advice_bytes", row->advice_bytes);
+	gg_json_close(json);
+}
+
+static void add_rows(struct gg_json *json, const char *name, const gg_why_row_array *rows)
+{
+	gg_json_open(json, name, '[');
+	for (size_t i = 0; i < rows->count; i++)
+		add_row(json, &rows->items[i]);
+	gg_json_close(json);
+}
+
+/* Appends the members of a table to an open object. */
+static void add_table(struct gg_json *json, const struct gg_why_table *table)
+{
+	const struct gg_why *why = &table->why;
+
+	gg_json_integer(json, "pid", table->pid);
+	gg_json_text(json, "command", table->command);
+	gg_json_number(json, "time_ns", (double)why->time_ns);
+	gg_json_number(json, "rss_bytes", (double)why->rss_bytes);
+	add_rows(json, "rows", &why->rows);
+	add_rows(json, "beside", &why->beside);
+	gg_json_open(json, "ratios", '{');
+	gg_json_number(json, "pinned", why->pinned_ratio);
+	gg_json_number(json, "kept", why->kept_ratio);
+	gg_json_number(json, "overhead", why->overhead_ratio);
+	gg_json_close(json);
+	gg_json_text(json, "reason", why->reason);
+}
+
+void gg_report_why_json(const struct gg_report *report, const struct gg_why_list *list,
+                        struct gg_buf *out)
+{
+	struct gg_json json = { .out = out };
+
+	gg_json_open(&json, NULL, '{');
+	gg_json_integer(&json, "version", 1);
+	gg_json_number(&json, "confidence", report->confidence);
+	if (list->table_count > 0)
+		add_table(&json, &list->tables[0]);
+	gg_json_open(&json, "processes", '[');
+	for (size_t i = 0; i < list->table_count; i++) {
+		gg_json_open(&json, NULL, '{');
+		add_table(&json, &list->tables[i]);
+		gg_json_close(&json);
+	}
+	gg_json_close(&json);
+	gg_json_close(&json);
+	gg_buf_append_text(out, "\n");
+}

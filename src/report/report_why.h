@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_why - prints the rows of RSS (query/why.h) as text and as JSON (docs/reference/JSON.md).
+ *
+ * Threads   Any; the functions only append to the buffer, whose `failed` says if memory ran out.
+ */
+#pragma once
+
+#include "query/why_profile.h"
+#include "report/report.h"
+
+/* A table for each process.  The functions use neither model nor rows of `report`. */
+void gg_report_why_text(const struct gg_report *report, const struct gg_why_list *list,
+                        struct gg_buf *out);
+void gg_report_why_json(const struct gg_report *report, const struct gg_why_list *list,
+                        struct gg_buf *out);

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_query_why - shows that the rows of RSS add up to it exactly, whatever a look says, and that
+ * they are exact if every allocation was sampled.
+ */
+#include "query/why.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/why_profile.h"
+#include "stats/sampling/rng.h"
+#include "test.h"
+
+enum { PAGE = 4096, MIB = 1 << 20 };
+
+static const struct gg_why_row *find(const gg_why_row_array *rows, const char *name)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		if (strcmp(rows->items[i].name, name) == 0)
+			return &rows->items[i];
+	return NULL;
+}
+
+static double bytes_of(const struct gg_why *why, const char *name)
+{
+	const struct gg_why_row *row = find(&why->rows, name);
+
+	return row != NULL ? row->bytes : 0;
+}
+
+/* Checks what holds for every table. */
+static void check(const struct gg_why *why)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < why->rows.count; i++) {
+		const struct gg_why_row *row = &why->rows.items[i];
+
+		CHECK_MSG(row->bytes == floor(row->bytes), "%s: %.17g bytes", row->name,
+		          row->bytes);
+		CHECK_MSG(0 <= row->low && row->low <= row->bytes && row->bytes <= row->high &&
+		                  row->high <= (double)why->rss_bytes,
+		          "%s: %.17g (%.17g-%.17g) of %.17g", row->name, row->bytes, row->low,
+		          row->high, (double)why->rss_bytes);
+		CHECK_MSG(row->certainty != GG_WHY_EXACT || row->low == row->high, "%s: %g to %g",
+		          row->name, row->low, row->high);
+		sum += row->bytes;
+	}
+	CHECK_EQ_DOUBLE(sum, (double)why->rss_bytes);
+}
+
+static struct gg_why_sample sample_of(double interval, uint64_t size, uint64_t slack)
+{
+	return (struct gg_why_sample){
+		.draw = { .sampling_interval = interval, .sample_point_count = 1 },
+		.size_bytes = size,
+		.slack_bytes = slack,
+		.is_seen = true,
+		.resident_bytes = (int64_t)(size + slack),
+		.pinned_bytes = -1,
+		.returnable_bytes = -1,
+	};
+}
+
+struct made {
+	struct gg_profile_look look;
+	struct gg_profile_look_mapping mappings[GG_MAPPING_KIND_COUNT];
+	struct gg_profile_look_total totals[8];
+	struct gg_why_sample samples[256];
+	struct gg_why_input input;
+};
+
+static void begin(struct made *made, double interval)
+{
+	*made = (struct made){ .look = { .process = 1,
+		                         .pss_bytes = -1,
+		                         .swap_bytes = -1,
+		                         .cgroup_anonymous_bytes = -1,
+		                         .cgroup_file_bytes = -1,
+		                         .cgroup_kernel_bytes = -1,
+		                         .allocator = "glibc" } };
+	made->input = (struct gg_why_input){ .look = &made->look,
+		                             .mappings = made->mappings,
+		                             .totals = made->totals,
+		                             .samples = made->samples,
+		                             .has_agent = true,
+		                             .confidence = 0.95 };
+	gg_tally_expose(&made->input.live, interval);
+}
+
+static struct gg_profile_look_mapping *map(struct made *made, enum gg_mapping_kind kind,
+                                           int64_t rss_bytes)
+{
+	struct gg_profile_look_mapping *mapping = &made->mappings[made->input.mapping_count++];
+
+	*mapping = (struct gg_profile_look_mapping){ .kind = kind,
+		                                     .mapping_count = 1,
+		                                     .rss_bytes = rss_bytes };
+	return mapping;
+}
+
+static void total(struct made *made, const char *name, int64_t bytes)
+{
+	made->totals[made->input.total_count++] = (struct gg_profile_look_total){ .name = name,
+		                                                                  .bytes = bytes };
+}
+
+static void put(struct made *made, struct gg_why_sample sample)
+{
+	made->samples[made->input.sample_count++] = sample;
+	if (!sample.is_mapping)
+		gg_tally_add(&made->input.live, &sample.draw, sample.size_bytes);
+}
+
+static struct gg_why divide(const struct made *made)
+{
+	struct gg_error error;
+	struct gg_why why;
+
+	REQUIRE(gg_why_of_look(&why, &made->input, &error) == 0);
+	check(&why);
+	return why;
+}
+
+TEST(every_row_is_exact_if_every_allocation_was_sampled)
+{
+	struct made made;
+	struct gg_why why;
+
+	begin(&made, 1);
+	map(&made, GG_MAPPING_HEAP, 100 * PAGE);
+	map(&made, GG_MAPPING_STACK, 3 * PAGE);
+	map(&made, GG_MAPPING_FILE, 5 * PAGE)->name = "/lib/libc.so.6";
+	for (int i = 0; i < 100; i++) {
+		struct gg_why_sample sample = sample_of(1, 1000, 8);
+
+		sample.pinned_bytes = 500;
+		put(&made, sample);
+	}
+	total(&made, "glibc.returnable", 10 * PAGE);
+	made.look.thread_count = 3;
+	why = divide(&made);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "live"), 100000);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "rounding"), 800);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "metadata"), 800);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "pinned"), 50000);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "returnable"), 10 * PAGE);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "rest"),
+	                100 * PAGE - 100000 - 800 - 800 - 50000 - 10 * PAGE);
+	CHECK_EQ_STR(find(&why.rows, "files")->detail, "largest: /lib/libc.so.6");
+	CHECK_EQ_STR(find(&why.rows, "stacks")->detail, "of 3 threads");
+	for (size_t i = 0; i < why.rows.count; i++)
+		CHECK_MSG(why.rows.items[i].certainty == GG_WHY_EXACT, "%s",
+		          why.rows.items[i].name);
+	gg_why_done(&why);
+}
+
+TEST(live_memory_that_is_not_resident_stands_beside)
+{
+	struct gg_why_sample half = sample_of(1, 4 * PAGE, 0), away = sample_of(1, PAGE, 0);
+	struct made made;
+	struct gg_why why;
+
+	begin(&made, 1);
+	map(&made, GG_MAPPING_MALLOC, 2 * PAGE + PAGE);
+	half.resident_bytes = 2 * PAGE;
+	away.resident_bytes = 0;
+	away.swapped_bytes = PAGE;
+	put(&made, half);
+	put(&made, away);
+	why = divide(&made);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "live"), 2 * PAGE);
+	CHECK_EQ_DOUBLE(find(&why.beside, "live-not-resident")->bytes, 2 * PAGE);
+	CHECK_EQ_DOUBLE(find(&why.beside, "live-swapped")->bytes, PAGE);
+	CHECK(find(&why.rows, "swap") == NULL);
+	gg_why_done(&why);
+}
+
+TEST(without_residency_live_memory_is_a_bound)
+{
+	struct gg_why_sample sample = sample_of(1, PAGE, 0);
+	struct made made;
+	struct gg_why why;
+
+	begin(&made, 1);
+	made.look.reason = "the page table may not be read";
+	map(&made, GG_MAPPING_HEAP, 2 * PAGE);
+	sample.is_seen = false;
+	sample.resident_bytes = -1;
+	put(&made, sample);
+	why = divide(&made);
+	CHECK_EQ_I64(find(&why.rows, "live")->certainty, GG_WHY_BOUND);
+	CHECK_EQ_DOUBLE(find(&why.rows, "live")->low, 0);
+	CHECK_EQ_DOUBLE(find(&why.rows, "live")->high, PAGE);
+	CHECK_EQ_DOUBLE(find(&why.rows, "rest")->high, 2 * PAGE);
+	CHECK_EQ_STR(why.reason, "the page table may not be read");
+	gg_why_done(&why);
+}
+
+TEST(without_an_agent_the_heap_is_one_row)
+{
+	struct made made;
+	struct gg_why why;
+
+	begin(&made, 0);
+	made.input.has_agent = false;
+	map(&made, GG_MAPPING_HEAP, 2 * PAGE);
+	map(&made, GG_MAPPING_ARENA, 3 * PAGE)->lazy_free_bytes = PAGE;
+	map(&made, GG_MAPPING_SHARED, PAGE);
+	why = divide(&made);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "heap"), 4 * PAGE);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "lazy-free"), PAGE);
+	CHECK(find(&why.rows, "live") == NULL && find(&why.rows, "rest") == NULL);
+	CHECK(why.reason != NULL && isnan(why.pinned_ratio));
+	gg_why_done(&why);
+}
+
+TEST(an_estimate_above_the_heap_is_reduced_inside_its_interval)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live, *rest;
+
+	begin(&made, 64 * PAGE);
+	for (int i = 0; i < 40; i++)
+		put(&made, sample_of(64 * PAGE, 64, 8));
+	map(&made, GG_MAPPING_HEAP, 39 * 64 * PAGE);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	rest = find(&why.rows, "rest");
+	CHECK(live->certainty == GG_WHY_INTERVAL && live->low < live->bytes);
+	CHECK_EQ_DOUBLE(rest->bytes, 0);
+	CHECK(rest->high > 0 && why.reason == NULL);
+	gg_why_done(&why);
+}
+
+TEST(samples_that_contradict_the_mappings_are_told)
+{
+	struct made made;
+	struct gg_why why;
+
+	begin(&made, 1);
+	put(&made, sample_of(1, 10 * PAGE, 0));
+	map(&made, GG_MAPPING_HEAP, 2 * PAGE);
+	why = divide(&made);
+	CHECK_EQ_I64(find(&why.rows, "live")->certainty, GG_WHY_BOUND);
+	CHECK(why.reason != NULL && strstr(why.reason, "lie elsewhere") != NULL);
+	gg_why_done(&why);
+}
+
+TEST(mappings_have_rows_by_function_and_by_name)
+{
+	struct gg_why_sample first = sample_of(1, 4 * PAGE, 0), second = first;
+	struct made made;
+	struct gg_why why;
+	static const char *const details[] = { "open_index", "map_log", "other calls of mmap()",
+		                               "[anon:cache]", "without a sample or a name" };
+
+	begin(&made, 1);
+	first.is_mapping = second.is_mapping = true;
+	first.function = "map_log";
+	second.function = "open_index";
+	first.resident_bytes = PAGE;
+	put(&made, first);
+	put(&made, second);
+	map(&made, GG_MAPPING_SAMPLED, 6 * PAGE);
+	map(&made, GG_MAPPING_NAMED, 7 * PAGE)->name = "[anon:cache]";
+	map(&made, GG_MAPPING_ANONYMOUS, 2 * PAGE);
+	why = divide(&made);
+	CHECK_EQ_U64(why.rows.count, GG_COUNT(details));
+	for (size_t i = 0; i < why.rows.count && i < GG_COUNT(details); i++)
+		CHECK_EQ_STR(why.rows.items[i].detail, details[i]);
+	gg_why_done(&why);
+}
+
+TEST(arenas_and_returnable_memory_have_an_advice)
+{
+	struct made made;
+	struct gg_why why;
+
+	begin(&made, 1);
+	map(&made, GG_MAPPING_ARENA, 60 * MIB)->mapping_count = 14;
+	put(&made, sample_of(1, 4 * MIB, 0));
+	total(&made, "glibc.returnable", 40 * MIB);
+	total(&made, "glibc.pinned", 4 * MIB);
+	why = divide(&made);
+	CHECK_EQ_STR(find(&why.rows, "returnable")->advice, "malloc_trim(0) would return it");
+	CHECK_EQ_DOUBLE(find(&why.rows, "returnable")->advice_bytes, 40 * MIB);
+	CHECK(strstr(find(&why.rows, "pinned")->advice, "--metric pinned") != NULL);
+	CHECK(strstr(find(&why.rows, "rest")->advice, "14 heaps of arenas") != NULL);
+	gg_why_done(&why);
+}
+
+static int64_t random_bytes(struct gg_rng *rng, uint64_t below)
+{
+	return (int64_t)(gg_rng_next(rng) % below);
+}
+
+static void make_random(struct made *made, struct gg_rng *rng)
+{
+	static const char *const names[] = { "glibc.pinned",      "glibc.returnable",
+		                             "glibc.cached",      "glibc.headers",
+		                             "jemalloc.active",   "jemalloc.allocated",
+		                             "jemalloc.resident", "glibc.walked" };
+	double interval = gg_rng_next(rng) % 3 == 0 ? 1 : 1 + (double)random_bytes(rng, MIB);
+
+	begin(made, interval);
+	for (int kind = 0; kind < GG_MAPPING_KIND_COUNT; kind++)
+		if (gg_rng_next(rng) % 3 != 0) {
+			struct gg_profile_look_mapping *mapping = map(
+				made, (enum gg_mapping_kind)kind, PAGE * random_bytes(rng, 4096));
+
+			mapping->lazy_free_bytes = random_bytes(rng, 4) * PAGE;
+			mapping->huge_bytes = random_bytes(rng, 1024) * PAGE;
+		}
+	for (size_t i = 0; i < GG_COUNT(names); i++)
+		if (gg_rng_next(rng) % 2 == 0)
+			total(made, names[i], random_bytes(rng, 4 * MIB));
+	for (int64_t i = random_bytes(rng, GG_COUNT(made->samples)); i > 0; i--) {
+		struct gg_why_sample sample = sample_of(
+			interval, (uint64_t)random_bytes(rng, 4 * PAGE), gg_rng_next(rng) % 64);
+
+		sample.is_seen = gg_rng_next(rng) % 4 != 0;
+		sample.is_mapping = gg_rng_next(rng) % 8 == 0;
+		sample.resident_bytes = random_bytes(rng, 5 * PAGE) - 1;
+		sample.swapped_bytes = random_bytes(rng, 5 * PAGE) - 1;
+		sample.pinned_bytes = (double)random_bytes(rng, 2 * PAGE) - 1;
+		sample.returnable_bytes = random_bytes(rng, 2 * PAGE) - 1;
+		put(made, sample);
+	}
+}
+
+TEST(rows_add_up_whatever_a_look_says)
+{
+	struct gg_rng rng;
+
+	gg_rng_seed(&rng, 22, 0);
+	for (int i = 0; i < 3000; i++) {
+		struct made made;
+		struct gg_why why;
+
+		make_random(&made, &rng);
+		made.input.has_agent = gg_rng_next(&rng) % 8 != 0;
+		why = divide(&made);
+		gg_why_done(&why);
+	}
+}
