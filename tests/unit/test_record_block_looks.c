@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "record/look/residency.h"
-#include "test.h"
+#include "heap_child.h"
 
 static uint64_t page_bytes(void)
 {
@@ -23,14 +22,6 @@ static char *map_pages(size_t count)
 	return memory;
 }
 
-static int take(struct gg_block_looks *looks, const struct gg_block_place *places, size_t count)
-{
-	const struct gg_block_looks_options options = { 0 };
-	struct gg_error error;
-
-	return gg_block_looks_take(looks, getpid(), places, count, &options, &error);
-}
-
 TEST(resident_bytes_are_those_on_touched_pages)
 {
 	enum { PAGES = 2000 };
@@ -45,7 +36,7 @@ TEST(resident_bytes_are_those_on_touched_pages)
 
 	for (size_t page = 0; page < PAGES; page += 2)
 		memory[page * page_bytes()] = 1;
-	REQUIRE(take(&looks, places, GG_COUNT(places)) == 0);
+	take_looks(&looks, getpid(), places, GG_COUNT(places));
 	REQUIRE(looks.blocks.count == GG_COUNT(places));
 	for (size_t i = 0; i < GG_COUNT(places); i++) {
 		CHECK_EQ_U64(looks.blocks.items[i].sample, places[i].sample);
@@ -67,7 +58,7 @@ TEST(places_outside_of_the_address_space_hold_nothing)
 	};
 	struct gg_block_looks looks;
 
-	REQUIRE(take(&looks, places, GG_COUNT(places)) == 0);
+	take_looks(&looks, getpid(), places, GG_COUNT(places));
 	CHECK_EQ_I64(looks.blocks.items[0].resident_bytes, 0);
 	CHECK_EQ_I64(looks.blocks.items[1].resident_bytes, 0);
 	gg_block_looks_done(&looks);
@@ -79,7 +70,7 @@ TEST(no_places_are_no_error_and_no_process_is_one)
 	struct gg_block_looks looks;
 	struct gg_error error;
 
-	REQUIRE(take(&looks, NULL, 0) == 0);
+	take_looks(&looks, getpid(), NULL, 0);
 	CHECK_EQ_U64(looks.blocks.count, 0);
 	gg_block_looks_done(&looks);
 	CHECK(gg_block_looks_take(&looks, 0x7fffffff, NULL, 0, &options, &error) == -ENOENT);

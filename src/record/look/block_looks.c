@@ -1,15 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_looks - asks the page table about each block (look/block_looks.h).
+ * block_looks - residency of each block, then the memory around it (look/block_looks.h).
  */
 #include "record/look/block_looks.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "record/look/glibc_gaps.h"
+#include "record/look/glibc_walk.h"
 #include "record/look/process_memory.h"
 #include "record/look/residency.h"
+
+enum {
+	WORD_NS = 15, /* to read the state of a page */
+	/* Without a budget: the states of 1 TiB of pages, which takes some seconds. */
+	WORDS_MAX = 1 << 28,
+	FOREIGN_SHARE = 100,   /* one block of so many may be another allocator's */
+	SEEN_LEAST = 8,        /* so many blocks show glibc where another library is mapped */
+	WALK_BYTES_PER_NS = 2, /* of heaps; a slow guess, so that a walk seldom ends early */
+};
+
+/* One look, while it is taken. */
+struct looking {
+	struct gg_block_looks *looks;
+	const struct gg_block_place *places;
+	const struct gg_block_place **sorted; /* by address */
+	size_t count;
+	uint64_t deadline_ns; /* processor time of this thread; 0: none */
+	struct gg_residency *residency;
+	struct gg_memory_map map;
+	struct gg_glibc_heaps heaps;
+	/* Blocks of the allocator, by address, and what lies beside them. */
+	const struct gg_block_place **blocks;
+	struct gg_glibc_gaps *gaps;
+	size_t block_count;
+	bool *is_torn; /* by the index of the place */
+};
 
 /* The order of addresses, in which questions to the page table are cheap. */
 static int compare_addresses(const void *left, const void *right)
@@ -21,51 +52,234 @@ static int compare_addresses(const void *left, const void *right)
 	return *first < *second ? -1 : *first > *second;
 }
 
-static int look_at_residency(struct gg_block_looks *looks, struct gg_residency *residency,
-                             const struct gg_block_place *places,
-                             const struct gg_block_place **sorted, size_t count)
+/*
+ * Counts the pages of one block.  A block that its region places outside of all mappings holds
+ * nothing, and one for which no time is left is unknown.
+ */
+static int look_at_pages(struct looking *looking, const struct gg_block_place *place,
+                         int64_t *words_left)
 {
-	for (size_t i = 0; i < count; i++) {
-		const struct gg_block_place *place = sorted[i];
-		struct gg_profile_look_block *block = &looks->blocks.items[place - places];
-		uint64_t bytes = place->usable_bytes;
-		struct gg_residency_counts counts;
-		int status;
+	struct gg_profile_look_block *block =
+		&looking->looks->blocks.items[place - looking->places];
+	uint64_t begin = place->address, limit = gg_memory_map_end(&looking->map, begin);
+	uint64_t bytes = place->usable_bytes < limit - begin ? place->usable_bytes : limit - begin;
+	int64_t words = (int64_t)(bytes / looking->residency->page_bytes) + 1;
+	struct gg_residency_counts counts = { -1, -1 };
+	int status = 0;
 
-		*block = (struct gg_profile_look_block){ .sample = place->sample,
-			                                 .pinned_bytes = -1,
-			                                 .returnable_bytes = -1 };
-		if (bytes > UINT64_MAX - place->address)
-			bytes = UINT64_MAX - place->address;
-		status = gg_residency_count(residency, place->address, place->address + bytes,
-		                            &counts);
-		if (status < 0)
-			return status;
-		block->resident_bytes = counts.resident_bytes;
-		block->swapped_bytes = counts.swapped_bytes;
+	if (words <= *words_left) {
+		*words_left -= words;
+		status = gg_residency_count(looking->residency, begin, begin + bytes, &counts);
 	}
+	*block = (struct gg_profile_look_block){ .sample = place->sample,
+		                                 .resident_bytes = counts.resident_bytes,
+		                                 .swapped_bytes = counts.swapped_bytes,
+		                                 .pinned_bytes = place->is_mapping ? 0 : -1,
+		                                 .returnable_bytes = place->is_mapping ? 0 : -1 };
+	return status;
+}
+
+static int look_at_residency(struct looking *looking, uint64_t budget_ns)
+{
+	int64_t words_left = budget_ns != 0 && budget_ns / WORD_NS < WORDS_MAX
+	                             ? (int64_t)(budget_ns / WORD_NS)
+	                             : WORDS_MAX;
+	int status = 0;
+
+	for (size_t i = 0; i < looking->count && status == 0; i++)
+		status = look_at_pages(looking, looking->sorted[i], &words_left);
+	return status;
+}
+
+/* Why the memory around blocks is unknown, if they are not glibc's. */
+static const char *foreign_reason(const char *allocator)
+{
+	if (allocator == NULL)
+		return "the allocator is unknown";
+	if (strcmp(allocator, "glibc") == 0)
+		return "the blocks do not lie as glibc places them: another allocator serves them";
+	return "only the heap of glibc can be read from outside of the process";
+}
+
+/* Whether the blocks show that glibc serves them; otherwise says why not. */
+static bool is_glibc(struct looking *looking)
+{
+	struct gg_block_looks *looks = looking->looks;
+	const char *allocator = looking->map.allocator;
+	bool is_mapped = allocator != NULL && strcmp(allocator, "glibc") == 0;
+	size_t foreign_count = 0, seen_count = 0, count = looking->block_count;
+
+	for (size_t i = 0; i < count; i++) {
+		foreign_count += looking->gaps[i].state == GG_GAPS_FOREIGN;
+		seen_count += looking->gaps[i].state == GG_GAPS_SEEN;
+	}
+	if (foreign_count <= seen_count / FOREIGN_SHARE &&
+	    (is_mapped || seen_count >= SEEN_LEAST)) {
+		looks->allocator = "glibc";
+		looks->reason = seen_count > 0 || count == 0 ? NULL : "the heap is swapped out";
+		return looks->reason == NULL;
+	}
+	looks->allocator = is_mapped ? NULL : allocator;
+	looks->reason = foreign_reason(allocator);
+	return false;
+}
+
+/* Takes over the gaps of blocks that were seen. */
+static void take_gaps(struct looking *looking)
+{
+	for (size_t i = 0; i < looking->block_count; i++) {
+		const struct gg_glibc_gaps *gaps = &looking->gaps[i];
+		size_t at = (size_t)(looking->blocks[i] - looking->places);
+		struct gg_profile_look_block *block = &looking->looks->blocks.items[at];
+
+		if (gaps->state == GG_GAPS_SEEN) {
+			block->pinned_bytes = gaps->pinned_bytes;
+			block->returnable_bytes = gaps->returnable_bytes;
+		}
+		looking->is_torn[at] = gaps->state == GG_GAPS_TORN;
+	}
+}
+
+static void drop_torn(struct looking *looking)
+{
+	struct gg_block_looks *looks = looking->looks;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < looks->blocks.count; i++)
+		if (!looking->is_torn[i])
+			looks->blocks.items[kept++] = looks->blocks.items[i];
+	looks->torn_count = (int64_t)(looks->blocks.count - kept);
+	looks->blocks.count = kept;
+}
+
+static int add_totals(struct gg_block_looks *looks, const struct gg_glibc_totals *totals)
+{
+	const struct gg_profile_look_total rows[] = {
+		{ .name = "glibc.walked", .bytes = totals->walked_bytes },
+		{ .name = "glibc.resident", .bytes = totals->resident_bytes },
+		{ .name = "glibc.in-use", .bytes = totals->in_use_bytes },
+		{ .name = "glibc.headers", .bytes = totals->header_bytes },
+		{ .name = "glibc.cached", .bytes = totals->cached_bytes },
+		{ .name = "glibc.free", .bytes = totals->free_bytes },
+		{ .name = "glibc.pinned", .bytes = totals->pinned_bytes },
+		{ .name = "glibc.returnable", .bytes = totals->returnable_bytes },
+		{ .name = "glibc.top", .bytes = totals->top_bytes },
+		{ .name = "glibc.trimmable", .bytes = totals->trimmable_bytes },
+		{ .name = "glibc.metadata", .bytes = totals->metadata_bytes },
+		{ .name = "glibc.unread", .bytes = totals->unread_bytes },
+		{ .name = "glibc.arenas", .bytes = totals->arena_bytes },
+		{ .name = "glibc.arenas-in-use", .bytes = totals->arena_in_use_bytes },
+	};
+
+	for (size_t i = 0; i < GG_COUNT(rows); i++)
+		if (rows[i].bytes >= 0 && !gg_array_push(&looks->totals, rows[i]))
+			return -ENOMEM;
 	return 0;
 }
 
-/* Fills looks->blocks, in the order of the places. */
-static int look_at_blocks(struct gg_block_looks *looks, const struct gg_process_memory *memory,
-                          const struct gg_block_place *places, size_t count)
+/* Walks through all heaps if the time allows; without a walk there are no totals. */
+static int walk(struct looking *looking, const struct gg_glibc_view *view)
 {
-	const struct gg_block_place **sorted;
-	struct gg_residency residency;
+	struct gg_glibc_totals totals;
+	const char *reason;
+	uint64_t bytes = 0;
 	int status;
 
-	if (!gg_array_extend(&looks->blocks, count))
-		return -ENOMEM;
-	sorted = malloc((count > 0 ? count : 1) * sizeof(const struct gg_block_place *));
-	if (sorted == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		sorted[i] = &places[i];
-	qsort(sorted, count, sizeof(const struct gg_block_place *), compare_addresses);
-	gg_residency_init(&residency, &memory->source, (uint64_t)sysconf(_SC_PAGESIZE));
-	status = look_at_residency(looks, &residency, places, sorted, count);
-	free(sorted);
+	for (size_t i = 0; i < looking->heaps.items.count; i++)
+		bytes += looking->heaps.items.items[i].end - looking->heaps.items.items[i].begin;
+	if (looking->deadline_ns != 0 &&
+	    gg_clock_thread_ns() + bytes / WALK_BYTES_PER_NS > looking->deadline_ns)
+		return 0;
+	status = gg_glibc_walk(&totals, &reason, view, looking->deadline_ns);
+	return status < 0 || reason != NULL ? status : add_totals(looking->looks, &totals);
+}
+
+/* Looks at the memory around the blocks of the allocator. */
+static int look_around(struct looking *looking)
+{
+	const struct gg_glibc_view view = { .map = &looking->map,
+		                            .heaps = &looking->heaps,
+		                            .residency = looking->residency };
+	int status;
+
+	for (size_t i = 0; i < looking->count; i++)
+		if (!looking->sorted[i]->is_mapping)
+			looking->blocks[looking->block_count++] = looking->sorted[i];
+	status = gg_glibc_heaps_find(&looking->heaps, &looking->map, looking->residency);
+	if (status == 0)
+		status = gg_glibc_gaps_find(looking->gaps, looking->blocks, looking->block_count,
+		                            &view);
+	if (status < 0 || !is_glibc(looking))
+		return status;
+	take_gaps(looking);
+	drop_torn(looking);
+	return walk(looking, &view);
+}
+
+static int look(struct looking *looking, const struct gg_block_looks_options *options)
+{
+	int status = gg_memory_map_parse(&looking->map, options->smaps);
+
+	if (status == 0)
+		status = look_at_residency(looking, options->budget_ns);
+	if (status < 0)
+		return status;
+	looking->looks->reason =
+		"the process ended, or its memory may not be read: geiger needs the "
+		"right to trace it (kernel.yama.ptrace_scope, or another user)";
+	status = look_around(looking);
+	/* Residency is worth having alone. */
+	return status == -ENOMEM ? status : 0;
+}
+
+static bool allocate(struct looking *looking)
+{
+	const size_t count = looking->count;
+
+	looking->sorted = calloc(count + 1, sizeof(const struct gg_block_place *));
+	looking->blocks = calloc(count + 1, sizeof(const struct gg_block_place *));
+	looking->gaps = calloc(count + 1, sizeof(*looking->gaps));
+	looking->is_torn = calloc(count + 1, sizeof(*looking->is_torn));
+	looking->residency = calloc(1, sizeof(*looking->residency));
+	return looking->sorted != NULL && looking->blocks != NULL && looking->gaps != NULL &&
+	       looking->is_torn != NULL && looking->residency != NULL &&
+	       gg_array_extend(&looking->looks->blocks, count);
+}
+
+static void release(struct looking *looking)
+{
+	free(looking->sorted);
+	free(looking->blocks);
+	free(looking->gaps);
+	free(looking->is_torn);
+	free(looking->residency);
+	gg_glibc_heaps_done(&looking->heaps);
+	gg_memory_map_done(&looking->map);
+}
+
+int gg_block_looks_from(struct gg_block_looks *ret, const struct gg_memory_source *source,
+                        const struct gg_block_place *places, size_t place_count,
+                        const struct gg_block_looks_options *options)
+{
+	struct gg_block_looks looks = { 0 };
+	struct looking looking = { .looks = &looks, .places = places, .count = place_count };
+	int status = -ENOMEM;
+
+	if (options->budget_ns != 0)
+		looking.deadline_ns = gg_clock_thread_ns() + options->budget_ns;
+	if (allocate(&looking)) {
+		for (size_t i = 0; i < place_count; i++)
+			looking.sorted[i] = &places[i];
+		qsort(looking.sorted, place_count, sizeof(const struct gg_block_place *),
+		      compare_addresses);
+		gg_residency_init(looking.residency, source, (uint64_t)sysconf(_SC_PAGESIZE));
+		status = look(&looking, options);
+	}
+	release(&looking);
+	if (status < 0)
+		gg_block_looks_done(&looks);
+	else
+		*ret = looks;
 	return status;
 }
 
@@ -73,21 +287,14 @@ int gg_block_looks_take(struct gg_block_looks *ret, pid_t pid, const struct gg_b
                         size_t place_count, const struct gg_block_looks_options *options,
                         struct gg_error *error)
 {
-	struct gg_block_looks looks = { .reason = "this geiger reads no allocator's memory" };
 	struct gg_process_memory memory;
 	int status = gg_process_memory_open(&memory, pid, error);
 
-	(void)options;
 	if (status < 0)
 		return status;
-	status = look_at_blocks(&looks, &memory, places, place_count);
+	status = gg_block_looks_from(ret, &memory.source, places, place_count, options);
 	gg_process_memory_close(&memory);
-	if (status < 0) {
-		gg_block_looks_done(&looks);
-		return gg_error_set_errno(error, -status, "pagemap", NULL);
-	}
-	*ret = looks;
-	return 0;
+	return status < 0 ? gg_error_set_errno(error, -status, "pagemap", NULL) : 0;
 }
 
 void gg_block_looks_done(struct gg_block_looks *looks)

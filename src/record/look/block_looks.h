@@ -28,14 +28,8 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "profile/records.h"
-
-/* The place of a live sample's block. */
-struct gg_block_place {
-	uint64_t sample;                   /* its id, which the result repeats */
-	uint64_t address;                  /* as malloc() or mmap() returned it */
-	uint64_t size_bytes, usable_bytes; /* as the program asked for, and as it got */
-	bool is_mapping;                   /* memory of mmap(), not of an allocator */
-};
+#include "record/look/block_place.h"
+#include "record/look/process_memory.h"
 
 struct gg_block_looks_options {
 	const char *smaps;  /* text of /proc/PID/smaps, or /proc/PID/maps, just read */
@@ -59,5 +53,10 @@ struct gg_block_looks {
 int gg_block_looks_take(struct gg_block_looks *ret, pid_t pid, const struct gg_block_place *places,
                         size_t place_count, const struct gg_block_looks_options *options,
                         struct gg_error *error);
+
+/* Looks at a made-up image, for tests.  Returns 0 or a negative errno value, as above. */
+int gg_block_looks_from(struct gg_block_looks *ret, const struct gg_memory_source *source,
+                        const struct gg_block_place *places, size_t place_count,
+                        const struct gg_block_looks_options *options);
 
 void gg_block_looks_done(struct gg_block_looks *looks);

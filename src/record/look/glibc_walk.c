@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * glibc_walk - goes from chunk to chunk and adds up their extents (look/glibc_walk.h).
+ */
+#include "record/look/glibc_walk.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "record/look/glibc_caches.h"
+#include "record/look/heap_window.h"
+
+enum {
+	SOUND_CHUNKS = 16, /* as many in a row are no accident */
+	/* From the state of an arena to its first chunk, in releases 2.26 to 2.42. */
+	ARENA_STATE_BYTES = 0x8a0,
+	ARENA_STATE_LEAST_BYTES = 0x200,
+	RESUMES_MAX = 256, /* of a walk */
+	RESUME_BYTES_MAX = 16 << 20,
+	/* malloc_trim() keeps a chunk's head and four links, and 33 bytes or more of the top. */
+	TRIM_KEEPS_BYTES = 48,
+	TRIM_KEEPS_TOP_BYTES = 33,
+};
+
+/* How a chunk follows from its own head and the next one. */
+enum chunk_use {
+	CHUNK_USED,
+	CHUNK_FREE,
+	CHUNK_TOP,  /* it reaches the end of the heap */
+	CHUNK_MARK, /* an empty chunk, which marks the end of older memory */
+	CHUNK_END,  /* the last mark of a heap */
+	CHUNK_ABSENT,
+	CHUNK_UNSOUND,
+};
+
+struct heap_walk {
+	struct gg_glibc_totals *totals;
+	struct gg_heap_window window;
+	struct gg_residency residency; /* for counting, apart from that of the window */
+	struct gg_glibc_caches caches;
+	const struct gg_glibc_heap *heap;
+	uint64_t used_begin; /* where the chunks in use before this one begin, without a hole */
+	uint64_t deadline_ns;
+	int64_t checked_copies;
+	int resume_count;
+	uint64_t resume_bytes;
+	const char *reason;
+	int status;
+};
+
+static bool read_head(struct heap_walk *walk, uint64_t chunk, struct gg_glibc_head *head)
+{
+	return gg_heap_window_read(&walk->window, chunk, walk->heap->end, head, sizeof(*head));
+}
+
+/* Finds the use of a chunk, and reads the head behind it. */
+static enum chunk_use classify(struct heap_walk *walk, uint64_t chunk,
+                               const struct gg_glibc_head *head, struct gg_glibc_head *next)
+{
+	const uint64_t end = walk->heap->end, bytes = gg_glibc_size(head);
+
+	if (gg_glibc_has(head, GG_GLIBC_IS_MMAPPED) ||
+	    (walk->heap->arena == 0 && gg_glibc_has(head, GG_GLIBC_NON_MAIN_ARENA)))
+		return CHUNK_UNSOUND;
+	if (bytes == 0 && chunk + GG_GLIBC_HEAD_BYTES == end && walk->heap->arena != 0)
+		return CHUNK_END;
+	if (bytes == GG_GLIBC_HEAD_BYTES && end - chunk >= 2 * GG_GLIBC_HEAD_BYTES)
+		return read_head(walk, chunk + bytes, next) ? CHUNK_MARK : CHUNK_ABSENT;
+	if (!gg_glibc_fits(chunk, bytes, end))
+		return CHUNK_UNSOUND;
+	if (bytes == end - chunk)
+		return gg_glibc_has(head, GG_GLIBC_PREVIOUS_IN_USE) ? CHUNK_TOP : CHUNK_UNSOUND;
+	if (end - chunk - bytes < GG_GLIBC_HEAD_BYTES)
+		return CHUNK_UNSOUND;
+	if (!read_head(walk, chunk + bytes, next))
+		return CHUNK_ABSENT;
+	if (gg_glibc_has(next, GG_GLIBC_PREVIOUS_IN_USE))
+		return CHUNK_USED;
+	return next->previous_bytes == bytes && gg_glibc_has(head, GG_GLIBC_PREVIOUS_IN_USE)
+	               ? CHUNK_FREE
+	               : CHUNK_UNSOUND;
+}
+
+/* Whether a row of sound chunks begins here. */
+static bool is_sound(struct heap_walk *walk, uint64_t chunk)
+{
+	struct gg_glibc_head head, next;
+
+	if (!read_head(walk, chunk, &head))
+		return false;
+	for (int i = 0; i < SOUND_CHUNKS; i++) {
+		enum chunk_use use = classify(walk, chunk, &head, &next);
+
+		if (use == CHUNK_TOP || use == CHUNK_END)
+			return true;
+		if (use == CHUNK_ABSENT || use == CHUNK_UNSOUND)
+			return false;
+		chunk += gg_glibc_size(&head);
+		head = next;
+	}
+	return true;
+}
+
+/* Finds the next sound chunk from `chunk` on; 0: the walk is too far gone. */
+static uint64_t find_sound(struct heap_walk *walk, uint64_t chunk)
+{
+	if (++walk->resume_count > RESUMES_MAX)
+		return 0;
+	for (; walk->heap->end - chunk >= GG_GLIBC_HEAD_BYTES; chunk += GG_GLIBC_HEAD_BYTES) {
+		if (is_sound(walk, chunk))
+			return chunk;
+		walk->resume_bytes += GG_GLIBC_HEAD_BYTES;
+		if (walk->resume_bytes > RESUME_BYTES_MAX || walk->window.error != 0)
+			return 0;
+	}
+	return 0;
+}
+
+static int64_t resident_bytes(struct heap_walk *walk, uint64_t begin, uint64_t end)
+{
+	struct gg_residency_counts counts = { 0 };
+	int status = gg_residency_count(&walk->residency, begin, end, &counts);
+
+	if (status < 0)
+		walk->status = status;
+	walk->totals->resident_bytes += counts.resident_bytes;
+	return counts.resident_bytes;
+}
+
+/* Adds the chunks in use up to `end`, and begins the next row of them at `next`. */
+static void add_used(struct heap_walk *walk, uint64_t end, uint64_t next)
+{
+	walk->totals->in_use_bytes += resident_bytes(walk, walk->used_begin, end);
+	walk->used_begin = next;
+}
+
+/* Adds memory that is no chunk; chunks in use reach up to its begin. */
+static void add_other(struct heap_walk *walk, int64_t *sum, uint64_t begin, uint64_t end)
+{
+	add_used(walk, begin, end);
+	*sum += resident_bytes(walk, begin, end);
+}
+
+static uint64_t round_up(const struct heap_walk *walk, uint64_t address)
+{
+	const uint64_t page_bytes = walk->residency.page_bytes;
+
+	return (address + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+static uint64_t round_down(const struct heap_walk *walk, uint64_t address)
+{
+	return address / walk->residency.page_bytes * walk->residency.page_bytes;
+}
+
+/* Resident bytes of the whole pages in [begin, end) that malloc_trim() would return. */
+static void add_trimmable(struct heap_walk *walk, uint64_t begin, uint64_t end)
+{
+	struct gg_residency_counts counts = { 0 };
+
+	if (begin < end && gg_residency_count(&walk->residency, begin, end, &counts) == 0)
+		walk->totals->trimmable_bytes += counts.resident_bytes;
+}
+
+static void add_free(struct heap_walk *walk, uint64_t chunk, uint64_t bytes)
+{
+	const uint64_t begin = chunk + GG_GLIBC_WORD_BYTES, end = begin + bytes;
+	const uint64_t first = round_up(walk, begin), last = round_down(walk, end);
+	struct gg_glibc_totals *totals = walk->totals;
+
+	add_used(walk, begin, end);
+	totals->free_bytes += (int64_t)bytes;
+	if (first >= last) { /* no whole page; first == last: two pages, each with a neighbour */
+		totals->pinned_bytes += resident_bytes(walk, begin, end);
+		return;
+	}
+	totals->pinned_bytes += resident_bytes(walk, begin, first);
+	totals->returnable_bytes += resident_bytes(walk, first, last);
+	totals->pinned_bytes += resident_bytes(walk, last, end);
+	add_trimmable(walk, round_up(walk, chunk + TRIM_KEEPS_BYTES), last);
+}
+
+static void add_top(struct heap_walk *walk, uint64_t chunk)
+{
+	const uint64_t begin = chunk + GG_GLIBC_WORD_BYTES, end = walk->heap->end;
+	const uint64_t first = round_up(walk, begin) < end ? round_up(walk, begin) : end;
+	struct gg_glibc_totals *totals = walk->totals;
+	int64_t top;
+
+	add_used(walk, begin, end);
+	totals->pinned_bytes += resident_bytes(walk, begin, first);
+	top = resident_bytes(walk, first, end);
+	totals->returnable_bytes += top;
+	totals->top_bytes += top;
+	/* Trimming shrinks the main arena only. */
+	if (walk->heap->arena == 0 && end - chunk > TRIM_KEEPS_TOP_BYTES)
+		add_trimmable(walk, end - round_down(walk, end - chunk - TRIM_KEEPS_TOP_BYTES),
+		              end);
+}
+
+/* Adds a sound chunk.  Returns whether the heap goes on behind it. */
+static bool add_chunk(struct heap_walk *walk, enum chunk_use use, uint64_t chunk,
+                      const struct gg_glibc_head *head)
+{
+	const uint64_t begin = chunk + GG_GLIBC_WORD_BYTES, bytes = gg_glibc_size(head);
+
+	switch (use) {
+	case CHUNK_USED:
+		walk->totals->header_bytes += GG_GLIBC_WORD_BYTES;
+		gg_glibc_caches_take(&walk->caches, &walk->window, chunk, bytes, walk->heap->end);
+		return true;
+	case CHUNK_MARK:
+		add_other(walk, &walk->totals->metadata_bytes, begin, begin + bytes);
+		return true;
+	case CHUNK_END:
+		add_other(walk, &walk->totals->metadata_bytes, begin, walk->heap->end);
+		return false;
+	case CHUNK_FREE:
+		add_free(walk, chunk, bytes);
+		return true;
+	default:
+		add_top(walk, chunk);
+		return false;
+	}
+}
+
+/* Finds where the heap's first chunk is likely to be. */
+static uint64_t first_chunk(const struct heap_walk *walk, const struct gg_glibc_heaps *heaps)
+{
+	const struct gg_glibc_heap *heap = walk->heap;
+	const struct gg_glibc_heap *first;
+
+	if (heap->arena == 0)
+		return heap->begin;
+	if (heap->arena >= heap->begin && heap->arena < heap->end)
+		return heap->arena + ARENA_STATE_BYTES;
+	first = gg_glibc_heaps_at(heaps, heap->arena);
+	return heap->begin + (first != NULL ? heap->arena - first->begin : GG_GLIBC_HEAD_BYTES);
+}
+
+/* The first sound chunk of the heap; 0: no chunk is sound. */
+static uint64_t begin_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps)
+{
+	const struct gg_glibc_heap *heap = walk->heap;
+	uint64_t chunk = first_chunk(walk, heaps);
+
+	gg_heap_window_forget(&walk->window);
+	if (!is_sound(walk, chunk)) {
+		chunk = heap->begin;
+		if (heap->arena >= heap->begin && heap->arena < heap->end)
+			chunk = heap->arena + ARENA_STATE_LEAST_BYTES;
+		chunk = find_sound(walk, chunk);
+	}
+	return chunk;
+}
+
+/* Whether the walk may go on: it has time, and the process may be read. */
+static bool may_go_on(struct heap_walk *walk)
+{
+	if (walk->window.error != 0)
+		walk->status = walk->window.error;
+	if (walk->checked_copies != walk->window.copy_count && walk->deadline_ns != 0 &&
+	    gg_clock_thread_ns() > walk->deadline_ns)
+		walk->reason = "the heap is too large to walk through in the time allowed";
+	walk->checked_copies = walk->window.copy_count;
+	return walk->status == 0 && walk->reason == NULL;
+}
+
+/*
+ * Goes on behind a chunk that contradicts the next one.  Returns the place to go on from, which is
+ * the chunk itself if it is sound by now; 0: the walk gives up.
+ */
+static uint64_t resume(struct heap_walk *walk, uint64_t chunk)
+{
+	uint64_t next;
+
+	gg_heap_window_forget(&walk->window);
+	next = find_sound(walk, chunk);
+	if (next > chunk)
+		add_other(walk, &walk->totals->unread_bytes, chunk + GG_GLIBC_WORD_BYTES,
+		          next + GG_GLIBC_WORD_BYTES);
+	return next;
+}
+
+static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps)
+{
+	uint64_t chunk = begin_heap(walk, heaps);
+	struct gg_glibc_head head, next;
+	bool is_open = chunk != 0 && read_head(walk, chunk, &head);
+
+	walk->used_begin = walk->heap->begin;
+	if (!is_open) {
+		walk->reason = "a heap of glibc does not look as expected";
+		return;
+	}
+	add_other(walk, &walk->totals->metadata_bytes, walk->heap->begin,
+	          chunk + GG_GLIBC_WORD_BYTES);
+	while (is_open && may_go_on(walk)) {
+		enum chunk_use use = classify(walk, chunk, &head, &next);
+
+		if (use != CHUNK_ABSENT && use != CHUNK_UNSOUND) {
+			is_open = add_chunk(walk, use, chunk, &head);
+			chunk += gg_glibc_size(&head);
+			head = next;
+			continue;
+		}
+		chunk = resume(walk, chunk);
+		is_open = chunk != 0 && read_head(walk, chunk, &head);
+		if (!is_open)
+			walk->reason = use == CHUNK_ABSENT
+			                       ? "parts of the heap are swapped out"
+			                       : "the heap changed too fast to walk through it";
+	}
+}
+
+int gg_glibc_walk(struct gg_glibc_totals *ret, const char **ret_reason,
+                  const struct gg_glibc_view *view, uint64_t deadline_ns)
+{
+	const uint64_t page_bytes = view->residency->page_bytes;
+	struct gg_glibc_totals totals = { 0 };
+	struct heap_walk walk = { .totals = &totals, .deadline_ns = deadline_ns };
+
+	gg_residency_init(&walk.residency, view->residency->source, page_bytes);
+	walk.status = gg_heap_window_init(&walk.window, view->residency->source, page_bytes);
+	if (walk.status < 0)
+		return walk.status;
+	for (size_t i = 0; i < view->heaps->items.count && may_go_on(&walk); i++) {
+		const int64_t resident = totals.resident_bytes, in_use = totals.in_use_bytes;
+
+		walk.heap = &view->heaps->items.items[i];
+		walk_heap(&walk, view->heaps);
+		totals.walked_bytes += (int64_t)(walk.heap->end - walk.heap->begin);
+		if (walk.heap->arena == 0)
+			continue;
+		totals.arena_bytes += totals.resident_bytes - resident;
+		totals.arena_in_use_bytes += totals.in_use_bytes - in_use;
+	}
+	totals.cached_bytes = gg_glibc_caches_bytes(&walk.caches, view);
+	gg_glibc_caches_done(&walk.caches);
+	gg_heap_window_done(&walk.window);
+	if (walk.status < 0)
+		return walk.status;
+	*ret_reason = walk.reason;
+	*ret = totals;
+	return 0;
+}

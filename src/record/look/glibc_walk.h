@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * glibc_walk - walks through all heaps of glibc's malloc, chunk by chunk, for exact totals.
+ *
+ *   struct gg_glibc_totals totals;
+ *   const char *reason;
+ *
+ *   status = gg_glibc_walk(&totals, &reason, &view, deadline_ns);
+ *   if (status == 0 && reason == NULL)
+ *           ... totals.pinned_bytes ...
+ *
+ * Each resident byte of the heaps is exactly one of these:
+ *
+ *   in use       of a chunk in use, with its size word; also if a thread's cache holds it
+ *   pinned       free, on a page that a chunk in use or metadata holds as well
+ *   returnable   free, on a page that nothing else holds
+ *   metadata     of headers of heaps and arenas, and marks at their ends
+ *   unread       between chunks that contradict each other: the program was busy, or another
+ *                user of brk() owns this memory
+ *
+ * The program runs on meanwhile.  The walk reads chunks that contradict each other again, and then
+ * looks for the next place from which a row of chunks is sound.
+ *
+ * Hostile  no size leads out of its heap, and the walk goes forward only.
+ * Threads  one owner at a time.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "record/look/glibc_heap.h"
+
+/* Bytes; resident ones, but for the first two. */
+struct gg_glibc_totals {
+	int64_t walked_bytes; /* the heaps' sizes */
+	int64_t free_bytes;   /* in free chunks without the tops, resident or not */
+	int64_t resident_bytes;
+	int64_t in_use_bytes, pinned_bytes, returnable_bytes, metadata_bytes, unread_bytes;
+	int64_t header_bytes;       /* size words of chunks in use; part of in_use_bytes */
+	int64_t cached_bytes;       /* in caches of threads; part of in_use_bytes; -1: unknown */
+	int64_t top_bytes;          /* whole pages of the heaps' tops; part of returnable_bytes */
+	int64_t trimmable_bytes;    /* what malloc_trim() returns; part of returnable_bytes */
+	int64_t arena_bytes;        /* of all arenas but the main one; part of resident_bytes */
+	int64_t arena_in_use_bytes; /* part of arena_bytes and of in_use_bytes */
+};
+
+/*
+ * Walks.  Returns 0, or a negative errno value if memory is out or the process may not be read.
+ * *ret_reason, a constant, says why there are no totals; NULL: there are.  The walk gives up when
+ * this thread's processor time (gg_clock_thread_ns()) passes deadline_ns; 0: it has no deadline.
+ */
+int gg_glibc_walk(struct gg_glibc_totals *ret, const char **ret_reason,
+                  const struct gg_glibc_view *view, uint64_t deadline_ns);

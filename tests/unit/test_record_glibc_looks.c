@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_record_glibc_looks - looks at the whole heap of a child against a plain model of that heap.
+ *
+ * The model walks through /proc/PID/mem, and decides page by page who holds it.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "base/array.h"
+#include "heap_child.h"
+#include "random.h"
+
+#define MIB               ((size_t)1 << 20)
+#define ARENA_HEAP_BYTES  (64 * MIB)
+#define FIRST_CHUNK_BYTES 0x8d0 /* from the begin of an arena's first heap, in glibc 2.35 to 2.42 */
+#define NEXT_CHUNK_BYTES  0x30  /* from the begin of its other heaps */
+
+/* --- the model ------------------------------------------------------------------------------ */
+
+struct extent {
+	uint64_t begin, end;
+	bool is_used, is_top;
+};
+
+struct model {
+	int memory, pages;
+	uint64_t page_bytes;
+	GG_ARRAY(struct extent) extents; /* of one heap after the other */
+	double pinned_bytes;             /* of all pages that something holds */
+	int64_t resident_bytes, returnable_bytes;
+};
+
+static uint64_t word_at(const struct model *model, uint64_t address)
+{
+	uint64_t word = 0;
+
+	REQUIRE(pread(model->memory, &word, sizeof(word), (off_t)address) == sizeof(word));
+	return word;
+}
+
+static bool is_resident(const struct model *model, uint64_t page)
+{
+	uint64_t word = 0;
+
+	REQUIRE(pread(model->pages, &word, sizeof(word), (off_t)(page * sizeof(word))) ==
+	        sizeof(word));
+	return word >> 63 != 0;
+}
+
+static void add_extent(struct model *model, uint64_t begin, uint64_t end, bool is_used, bool is_top)
+{
+	REQUIRE(gg_array_push(&model->extents, (struct extent){ begin, end, is_used, is_top }));
+}
+
+/* Adds the chunks of the heap [begin, end), whose first chunk is at `chunk`. */
+static void add_heap(struct model *model, uint64_t begin, uint64_t chunk, uint64_t end)
+{
+	add_extent(model, begin, chunk + 8, true, false);
+	while (chunk < end) {
+		uint64_t bytes = word_at(model, chunk + 8) & ~(uint64_t)7;
+		bool is_top = chunk + bytes == end;
+		bool is_mark = bytes <= 16;
+		bool is_used = !is_top && (is_mark || (word_at(model, chunk + bytes + 8) & 1) != 0);
+
+		if (bytes == 0)
+			bytes = 16;
+		add_extent(model, chunk + 8, chunk + bytes == end ? end : chunk + bytes + 8,
+		           is_used, is_top);
+		chunk += bytes;
+	}
+	REQUIRE(chunk == end);
+}
+
+/* Free bytes of an extent on one page, in equal shares of the neighbours that hold the page. */
+static void share_page(struct model *model, size_t at, uint64_t page, double *ret_before,
+                       double *ret_after)
+{
+	const struct extent *gap = &model->extents.items[at];
+	uint64_t begin = page * model->page_bytes, end = begin + model->page_bytes;
+	uint64_t low = begin > gap->begin ? begin : gap->begin;
+	uint64_t high = end < gap->end ? end : gap->end;
+	bool has_before = gap[-1].end - 1 >= begin;
+	bool has_after = !gap->is_top && gap[1].begin < end;
+	double bytes = is_resident(model, page) ? (double)(high - low) : 0;
+
+	*ret_before += has_before ? bytes / (has_before + has_after) : 0;
+	*ret_after += has_after ? bytes / (has_before + has_after) : 0;
+	if (!has_before && !has_after)
+		model->returnable_bytes += (int64_t)bytes;
+}
+
+struct shares {
+	double pinned_bytes;
+	int64_t returnable_bytes;
+};
+
+/* Shares out all gaps; returns one item for each extent. */
+static struct shares *share_all(struct model *model)
+{
+	struct shares *shares = calloc(model->extents.count + 1, sizeof(*shares));
+
+	REQUIRE(shares != NULL);
+	for (size_t i = 0; i < model->extents.count; i++) {
+		const struct extent *extent = &model->extents.items[i];
+		int64_t returnable_bytes = model->returnable_bytes;
+		double before = 0, after = 0;
+
+		for (uint64_t page = extent->begin / model->page_bytes;
+		     !extent->is_used && page <= (extent->end - 1) / model->page_bytes; page++)
+			share_page(model, i, page, &before, &after);
+		if (extent->is_used)
+			continue;
+		shares[i - 1].pinned_bytes += before;
+		shares[i + 1].pinned_bytes += after;
+		model->pinned_bytes += before + after;
+		if (!extent->is_top)
+			shares[i - 1].returnable_bytes = model->returnable_bytes - returnable_bytes;
+	}
+	return shares;
+}
+
+/* Adds [heap] and the heaps of arenas that hold blocks of the list. */
+static void add_heaps(struct model *model, const struct heap_list *list, const char *smaps)
+{
+	uint64_t begin = 0, end = 0;
+	GG_ARRAY(uint64_t) arenas = { 0 };
+
+	/* After a fork the kernel lists [heap] in parts. */
+	for (const char *name = smaps; (name = strstr(name, "[heap]")) != NULL; name++) {
+		const char *line = name;
+		uint64_t part;
+
+		while (line > smaps && line[-1] != '\n')
+			line--;
+		REQUIRE(sscanf(line, "%" SCNx64 "-%" SCNx64, &part, &end) == 2);
+		begin = begin == 0 ? part : begin;
+	}
+	add_heap(model, begin, begin, end);
+	for (size_t i = 0; i < list->count; i++) {
+		uint64_t address = list->places[i].address,
+			 heap = address & ~(ARENA_HEAP_BYTES - 1);
+		bool is_known = false;
+
+		if ((word_at(model, address - 8) & 4) == 0)
+			continue;
+		for (size_t at = 0; at < arenas.count; at++)
+			is_known |= arenas.items[at] == heap;
+		if (is_known)
+			continue;
+		REQUIRE(gg_array_push(&arenas, heap));
+		add_heap(model, heap,
+		         heap + (word_at(model, heap) - heap < 100 ? FIRST_CHUNK_BYTES
+		                                                   : NEXT_CHUNK_BYTES),
+		         heap + word_at(model, heap + 16));
+	}
+	gg_array_done(&arenas);
+}
+
+static int compare_extents(const void *left, const void *right)
+{
+	const struct extent *first = left, *second = right;
+
+	return first->begin < second->begin ? -1 : first->begin > second->begin;
+}
+
+/* Returns the extent of a chunk in use at the address; NULL: the block has a mapping of its own. */
+static const struct extent *find_extent(const struct model *model, uint64_t address)
+{
+	const struct extent key = { .begin = address - 8 };
+
+	return bsearch(&key, model->extents.items, model->extents.count, sizeof(key),
+	               compare_extents);
+}
+
+static void model_open(struct model *model, const struct heap_child *child)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)child->pid);
+	model->memory = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)child->pid);
+	model->pages = open(path, O_RDONLY | O_CLOEXEC);
+	model->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	REQUIRE(model->memory >= 0 && model->pages >= 0);
+	read_smaps(child->pid, &text);
+	add_heaps(model, child->list, gg_buf_text(&text));
+}
+
+static void model_close(struct model *model)
+{
+	gg_array_done(&model->extents);
+	close(model->memory);
+	close(model->pages);
+}
+
+/* --- heaps ---------------------------------------------------------------------------------- */
+
+static uint64_t seed = 88172645463325252;
+
+static void *touched(size_t bytes)
+{
+	char *block = malloc(bytes);
+
+	if (block != NULL)
+		memset(block, 1, bytes);
+	return block;
+}
+
+/* The blocks are larger than those of fast bins, which would look in use after their free. */
+static void fill_every_64th(struct heap_list *list)
+{
+	enum { BLOCKS = 200000 };
+	char **blocks = touched(BLOCKS * sizeof(*blocks));
+
+	for (size_t i = 0; i < BLOCKS; i++)
+		blocks[i] = touched(200 + i % 50);
+	for (size_t i = 0; i < BLOCKS; i++)
+		if (i % 64 == 0)
+			heap_list_add(list, blocks[i], 200 + i % 50);
+		else
+			free(blocks[i]);
+	heap_list_add(list, blocks, BLOCKS * sizeof(*blocks));
+}
+
+/* A peak of nodes with a lasting block among them now and then; all nodes go. */
+static void fill_peak_and_trough(struct heap_list *list)
+{
+	enum { NODES = 300000 };
+	void **nodes = malloc(NODES * sizeof(*nodes));
+
+	for (size_t i = 0; i < NODES; i++) {
+		size_t bytes = 150 + random_next(&seed) % 300;
+
+		nodes[i] = touched(bytes);
+		if (random_next(&seed) % 500 == 0)
+			heap_list_add(list, touched(40), 40);
+	}
+	for (size_t i = 0; i < NODES; i++)
+		free(nodes[i]);
+	free(nodes);
+}
+
+static void *grown(size_t bytes)
+{
+	char *block = realloc(touched(bytes), 3 * bytes);
+
+	if (block != NULL)
+		memset(block, 2, 3 * bytes);
+	return realloc(block, bytes + bytes / 2);
+}
+
+/* A block of one of many kinds, of which some have a mapping of their own. */
+static void *any_block(uint64_t *state, size_t *ret_bytes)
+{
+	uint64_t draw = random_next(state);
+	size_t bytes = 1 + (draw >> 8) % (draw % 16 == 0 ? 100000 : 2000);
+
+	*ret_bytes = bytes;
+	switch (draw % 64) {
+	case 1:
+		return grown(bytes);
+	case 2:
+		return memalign((size_t)64 << (draw >> 40) % 9, bytes);
+	case 3:
+		return calloc(1, bytes);
+	case 4:
+		return malloc(bytes * 100);
+	default:
+		return touched(bytes);
+	}
+}
+
+static void churn(struct heap_list *list, uint64_t state)
+{
+	enum { SLOTS = 4000, ROUNDS = 40000 };
+	static __thread struct {
+		void *block;
+		size_t bytes;
+	} slots[SLOTS];
+
+	for (size_t i = 0; i < ROUNDS; i++) {
+		size_t at = random_next(&state) % SLOTS;
+
+		free(slots[at].block);
+		slots[at].block = NULL;
+		if (i < ROUNDS / 2 || random_next(&state) % 3 == 0)
+			slots[at].block = any_block(&state, &slots[at].bytes);
+	}
+	for (size_t i = 0; i < SLOTS; i++)
+		if (slots[i].block != NULL)
+			heap_list_add(list, slots[i].block, slots[i].bytes);
+}
+
+static pthread_barrier_t churned;
+
+static void *run_thread(void *list)
+{
+	churn(list, (uint64_t)(uintptr_t)&list | 1);
+	pthread_barrier_wait(&churned);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void fill_arenas(struct heap_list *list)
+{
+	enum { THREADS = 5 };
+	pthread_t thread;
+
+	pthread_barrier_init(&churned, NULL, THREADS + 1);
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&thread, NULL, run_thread, list) != 0)
+			_exit(8);
+	churn(list, seed);
+	pthread_barrier_wait(&churned);
+}
+
+/* More than one heap of an arena: 64 MiB are not enough. */
+static void *run_big_thread(void *list)
+{
+	for (size_t i = 0; i < 2500; i++) {
+		char *block = touched(60000);
+
+		if (i % 3 == 0)
+			free(block);
+		else
+			heap_list_add(list, block, 60000);
+	}
+	pthread_barrier_wait(&churned);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void fill_second_heaps(struct heap_list *list)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&churned, NULL, 2);
+	if (pthread_create(&thread, NULL, run_big_thread, list) != 0)
+		_exit(8);
+	pthread_barrier_wait(&churned);
+}
+
+/* glibc never serves blocks of more than 32 MiB from its heaps, unless they have room by chance. */
+static void fill_large(struct heap_list *list)
+{
+	for (size_t i = 0; i < 20; i++) {
+		size_t bytes = 50 * MIB + i * 1000;
+		char *block = malloc(bytes);
+
+		heap_list_add(list, block, bytes);
+		for (size_t at = 0; at < bytes; at += 65536)
+			block[at] = 1;
+	}
+}
+
+/* --- the tests ------------------------------------------------------------------------------ */
+
+struct whole {
+	struct heap_child child;
+	struct model model;
+	struct gg_block_looks looks;
+};
+
+static void whole_setup(struct whole *whole)
+{
+	whole->model.memory = whole->model.pages = -1;
+}
+
+static void whole_teardown(struct whole *whole)
+{
+	gg_block_looks_done(&whole->looks);
+	model_close(&whole->model);
+	heap_child_stop(&whole->child);
+}
+FIXTURE(whole)
+
+/* Every block's gaps against the model, and the sums to the byte. */
+static double check_blocks(struct whole *whole, const struct shares *shares)
+{
+	const struct gg_block_looks *looks = &whole->looks;
+	size_t wrong_count = 0;
+	double sum = 0;
+
+	CHECK_EQ_STR(looks->reason, NULL);
+	CHECK_EQ_STR(looks->allocator, "glibc");
+	CHECK_EQ_I64(looks->torn_count, 0);
+	REQUIRE(looks->blocks.count == whole->child.list->count);
+	for (size_t i = 0; i < looks->blocks.count; i++) {
+		const struct gg_block_place *place = &whole->child.list->places[i];
+		const struct gg_profile_look_block *block = &looks->blocks.items[i];
+		const struct extent *extent = find_extent(&whole->model, place->address);
+		struct shares expected = { 0 };
+
+		if (extent != NULL)
+			expected = shares[extent - whole->model.extents.items];
+		sum += expected.pinned_bytes;
+		if (block->pinned_bytes == expected.pinned_bytes &&
+		    block->returnable_bytes == expected.returnable_bytes &&
+		    block->sample == place->sample)
+			continue;
+		wrong_count++;
+		CHECK_MSG(wrong_count > 5,
+		          "%" PRIx64 ": pinned %f, not %f; returnable %" PRId64 ", not %" PRId64,
+		          place->address, block->pinned_bytes, expected.pinned_bytes,
+		          block->returnable_bytes, expected.returnable_bytes);
+	}
+	CHECK_EQ_U64(wrong_count, 0);
+	return sum;
+}
+
+static int64_t resident_in_model(const struct model *model)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < model->extents.count; i++) {
+		const struct extent *extent = &model->extents.items[i];
+
+		for (uint64_t at = extent->begin; at < extent->end;) {
+			uint64_t next = (at / model->page_bytes + 1) * model->page_bytes;
+
+			next = next < extent->end ? next : extent->end;
+			if (is_resident(model, at / model->page_bytes))
+				sum += (int64_t)(next - at);
+			at = next;
+		}
+	}
+	return sum;
+}
+
+static void check_totals(const struct whole *whole)
+{
+	const struct gg_block_looks *looks = &whole->looks;
+
+	CHECK_EQ_I64(total_of(looks, "glibc.unread"), 0);
+	CHECK_EQ_I64(total_of(looks, "glibc.resident"), resident_in_model(&whole->model));
+	CHECK_EQ_DOUBLE((double)total_of(looks, "glibc.pinned"), whole->model.pinned_bytes);
+	CHECK_EQ_I64(total_of(looks, "glibc.returnable"), whole->model.returnable_bytes);
+	CHECK_EQ_I64(total_of(looks, "glibc.in-use") + total_of(looks, "glibc.pinned") +
+	                     total_of(looks, "glibc.returnable") +
+	                     total_of(looks, "glibc.metadata"),
+	             total_of(looks, "glibc.resident"));
+}
+
+/* Takes a look at all blocks, and checks it; returns the pinned bytes of all of them. */
+static double check_whole(struct whole *whole, void (*fill)(struct heap_list *list))
+{
+	struct shares *shares;
+	double sum, others = 0;
+
+	heap_child_start(&whole->child, fill);
+	model_open(&whole->model, &whole->child);
+	qsort(whole->model.extents.items, whole->model.extents.count, sizeof(struct extent),
+	      compare_extents);
+	shares = share_all(&whole->model);
+	take_looks(&whole->looks, whole->child.pid, whole->child.list->places,
+	           whole->child.list->count);
+	sum = check_blocks(whole, shares);
+	check_totals(whole);
+	for (size_t i = 0; i < whole->model.extents.count; i++)
+		others += shares[i].pinned_bytes;
+	CHECK_EQ_DOUBLE(others, (double)total_of(&whole->looks, "glibc.pinned"));
+	free(shares);
+	return sum;
+}
+
+TEST_WITH(whole, every_64th_block_keeps_all_that_is_free_on_its_pages)
+{
+	double sum = check_whole(whole, fill_every_64th);
+
+	CHECK(sum > 0.9 * (double)total_of(&whole->looks, "glibc.pinned"));
+	CHECK(sum > (double)(5 * MIB));
+}
+
+TEST_WITH(whole, a_peak_leaves_pages_that_lasting_blocks_keep)
+{
+	double sum = check_whole(whole, fill_peak_and_trough);
+
+	CHECK(sum > (double)MIB);
+	CHECK(total_of(&whole->looks, "glibc.returnable") > (int64_t)(10 * MIB));
+}
+
+TEST_WITH(whole, blocks_of_all_kinds_in_several_arenas_add_up)
+{
+	CHECK(check_whole(whole, fill_arenas) > 0);
+	CHECK(total_of(&whole->looks, "glibc.arenas") >
+	      total_of(&whole->looks, "glibc.arenas-in-use"));
+	CHECK(total_of(&whole->looks, "glibc.cached") > 0);
+}
+
+TEST_WITH(whole, arenas_with_several_heaps_add_up)
+{
+	check_whole(whole, fill_second_heaps);
+	CHECK(total_of(&whole->looks, "glibc.arenas") > (int64_t)ARENA_HEAP_BYTES);
+}
+
+TEST_WITH(whole, blocks_with_a_mapping_of_their_own_pin_nothing)
+{
+	CHECK_EQ_DOUBLE(check_whole(whole, fill_large), 0);
+}
