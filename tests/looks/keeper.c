@@ -36,6 +36,12 @@ struct keeper *keeper_new(void)
 	return keeper;
 }
 
+void keeper_delete(struct keeper *keeper)
+{
+	munmap(keeper->blocks, keeper->capacity * sizeof(*keeper->blocks));
+	munmap(keeper, sizeof(*keeper));
+}
+
 /* A uniform number below `limit`, by splitmix64. */
 static size_t draw(struct keeper *keeper, size_t limit)
 {

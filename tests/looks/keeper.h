@@ -27,13 +27,17 @@ struct keeper_block {
 	char *address; /* NULL: freed */
 	size_t size_bytes, usable_bytes;
 	enum keeper_role role;
-	double pinned_bytes; /* free resident bytes on its pages, in equal shares with others */
+	/* Free resident bytes beside it on its pages, or half if the next block has the page. */
+	double pinned_bytes;
 };
 
 struct keeper_truth {
-	size_t walked_bytes, used_bytes; /* used: chunks in use, with their headers */
-	size_t free_bytes, returnable_bytes, top_bytes;
-	double pinned_bytes;       /* of all chunks */
+	size_t walked_bytes;       /* the heaps */
+	size_t used_bytes;         /* resident, of chunks in use with their size words */
+	size_t free_bytes;         /* of free chunks without the tops, resident or not */
+	size_t top_bytes;          /* of the tops, resident or not */
+	size_t returnable_bytes;   /* free resident bytes on pages that nothing holds */
+	size_t pinned_bytes;       /* free resident bytes on other pages */
 	double other_pinned_bytes; /* of chunks that are not listed, such as cached ones */
 };
 
@@ -50,6 +54,7 @@ extern const char *const keeper_shapes[];
 extern const char *const keeper_role_names[KEEPER_ROLE_COUNT];
 
 struct keeper *keeper_new(void);
+void keeper_delete(struct keeper *keeper);
 /* False if there is no such shape. */
 bool keeper_fill(struct keeper *keeper, const char *shape, uint64_t seed);
 void keeper_walk(struct keeper *keeper);

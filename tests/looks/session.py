@@ -8,7 +8,9 @@ says of it.
         rss_bytes(program.pid)
 """
 
+import json
 import os
+import pathlib
 import subprocess
 import typing
 
@@ -78,3 +80,21 @@ def rss_bytes(pid):
     """By a walk of the kernel, as smaps has it: exact."""
     with open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Rss:"))
+
+
+def agent_environment(folder, *options):
+    """The environment of a program whose region shall be in that folder, without a recorder."""
+    words = subprocess.run([GEIGER, "env", "--dir", folder, *map(str, options)], check=True, capture_output=True,
+                           text=True).stdout.split()
+    return dict(word.split("=", 1) for word in words if "=" in word)
+
+
+def region_of(folder, pid):
+    return next(pathlib.Path(folder).glob(f"geiger-{pid}-*.region"))
+
+
+def rows_by_function(target, metric):
+    """The rows of a report by the names of their functions."""
+    out = subprocess.run([GEIGER, "report", target, "-m", metric, "--limit", "0", "--json"], check=True,
+                         capture_output=True, text=True).stdout
+    return {row["function"]: row for row in json.loads(out)["rows"] if row["samples"] > 0}

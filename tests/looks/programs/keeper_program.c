@@ -44,7 +44,7 @@ static void print_truth(struct keeper *keeper)
 	}
 	dprintf(STDOUT_FILENO,
 	        "total walked %zu\ntotal in-use %zu\ntotal free %zu\ntotal returnable %zu\n"
-	        "total top %zu\ntotal pinned %.3f\ntotal other-pinned %.3f\n",
+	        "total top %zu\ntotal pinned %zu\ntotal other-pinned %.3f\n",
 	        truth->walked_bytes, truth->used_bytes, truth->free_bytes, truth->returnable_bytes,
 	        truth->top_bytes, truth->pinned_bytes, truth->other_pinned_bytes);
 }
