@@ -185,14 +185,17 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 		.blocks.reason = options->reason,
 	};
 	const char *smaps = options->smaps;
+	uint64_t walk_ns;
 	int status;
 
 	errno = 0;
+	walk_ns = gg_clock_thread_ns();
 	if (smaps == NULL && !gg_proc_file_read(&text, "/proc/%d/smaps", (int)pid))
 		return gg_error_set_errno(error, errno != 0 ? errno : ESRCH, "/proc/PID/smaps",
 		                          NULL);
 	if (smaps == NULL)
 		smaps = gg_buf_text(&text);
+	look.walk_ns = gg_clock_thread_ns() - walk_ns;
 	status = take_mappings(&look, pid, smaps, options);
 	if (status < 0) {
 		gg_look_done(&look);
@@ -234,9 +237,8 @@ void gg_look_leave_out_gone(struct gg_look *look, const struct gg_look_samples *
 	                                                    (double)record->chosen_count) +
 	                               0.5);
 	record->chosen_count -= (int64_t)samples->gone_count;
-	/* A sample that is gone may have been torn as well. */
-	if (record->torn_count > record->chosen_count - (int64_t)kept)
-		record->torn_count = record->chosen_count - (int64_t)kept;
+	/* Some of the samples that are gone were torn as well. */
+	record->torn_count = record->chosen_count - (int64_t)kept;
 }
 
 void gg_look_done(struct gg_look *look)

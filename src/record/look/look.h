@@ -40,6 +40,7 @@ struct gg_look {
 	struct gg_look_records mappings;
 	struct gg_block_looks blocks;
 	struct gg_smaps sums;
+	uint64_t walk_ns; /* processor time that reading /proc/PID/smaps took */
 };
 
 /*

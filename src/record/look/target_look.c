@@ -34,7 +34,7 @@ static void put(struct gg_target *target, const struct gg_look *look)
 }
 
 int gg_target_look_take(struct gg_target *target, const struct gg_target_look_options *options,
-                        struct gg_error *error)
+                        struct gg_target_look_result *ret_result, struct gg_error *error)
 {
 	struct gg_region_reader *reader = options->reader != NULL ? options->reader
 	                                                          : &target->reader;
@@ -51,7 +51,9 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 
 	if (samples.is_too_large && look_options.reason == NULL)
 		look_options.reason = "the process has too many live samples";
-	gg_look_samples_choose(&samples, GG_LOOK_CHOSEN_MAX, options->seed);
+	gg_look_samples_choose(&samples,
+	                       options->chosen_max != 0 ? options->chosen_max : GG_LOOK_CHOSEN_MAX,
+	                       options->seed);
 	if (status == 0)
 		status = gg_look_take(&look, pid, &look_options, error);
 	if (status < 0) {
@@ -60,6 +62,7 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 	}
 	/* Without a second reading, no sample is known to have stayed. */
 	status = gg_look_samples_check(&samples, reader, error);
+	*ret_result = (struct gg_target_look_result){ look.sums, look.walk_ns };
 	if (status == 0) {
 		gg_look_leave_out_gone(&look, &samples);
 		look.record.process = target->id;

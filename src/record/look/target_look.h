@@ -21,6 +21,12 @@ struct gg_target_look_options {
 	uint64_t budget_ns;              /* likewise */
 	const char *reason;              /* likewise */
 	uint64_t seed;                   /* for the choice of samples */
+	uint32_t chosen_max;             /* samples that it may choose; 0: GG_LOOK_CHOSEN_MAX */
+};
+
+struct gg_target_look_result {
+	struct gg_smaps sums;
+	uint64_t walk_ns; /* processor time that reading the mappings took */
 };
 
 /*
@@ -30,4 +36,5 @@ struct gg_target_look_options {
  */
 GG_MUST_CHECK int gg_target_look_take(struct gg_target *target,
                                       const struct gg_target_look_options *options,
+                                      struct gg_target_look_result *ret_result,
                                       struct gg_error *error);

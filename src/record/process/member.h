@@ -10,6 +10,15 @@
 #include "record/process/smaps.h"
 #include "record/process/target.h"
 
+/* State of the schedule of looks (process/look_schedule.h).  All zero: there was no look yet. */
+struct gg_look_schedule {
+	uint64_t last_ns, next_ns; /* CLOCK_MONOTONIC: the last look; none before next_ns */
+	int64_t rss_bytes;         /* of the last look */
+	double live_bytes;
+	uint32_t chosen_max;    /* 0: GG_LOOK_CHOSEN_MAX */
+	bool leaves_out_blocks; /* they take too long */
+};
+
 struct gg_member {
 	struct gg_member *next;
 	struct gg_target *target;
@@ -33,6 +42,8 @@ struct gg_member {
 	struct gg_profile_memory reading; /* of the current round */
 	struct gg_smaps parts;            /* of the last walk */
 	uint64_t walked_ns;               /* CLOCK_MONOTONIC; 0: never */
+	uint64_t walks_cost_ns;           /* processor time of all walks */
+	struct gg_look_schedule looks;
 };
 
 /*

@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 #include "base/time_units.h"
 #include "record/look/target_look.h"
+#include "record/process/look_schedule.h"
 #include "record/process/proc_file.h"
 
 /* The shortest and the longest pause between two regular rounds. */
@@ -79,6 +80,12 @@ static bool is_walk_due(const struct gg_memory_readings *readings, const struct 
 	int64_t age_ns = set->writer->now_ns - member->target->record.start_ns;
 	int64_t cost_ns = WALK_NS + member->reading.rss_bytes / PAGE_BYTES * WALK_PAGE_NS;
 
+	/* All walks of a young process take at most 1 % of its life. */
+	if (age_ns < GG_LOOK_YOUNG_NS && member->walked_ns != 0 &&
+	    gg_look_schedule_has_changed(member) &&
+	    gg_look_schedule_is_due(member, gg_clock_monotonic_ns()) &&
+	    (int64_t)member->walks_cost_ns + cost_ns <= age_ns / FIRST_WALK_PART)
+		return true;
 	if (member->walked_ns != 0 || readings->walks_begin)
 		return member->walked_ns < readings->walks_ns;
 	/*
@@ -88,21 +95,37 @@ static bool is_walk_due(const struct gg_memory_readings *readings, const struct 
 	return age_ns >= cost_ns * (set->first->next != NULL ? WALK_PART : FIRST_WALK_PART);
 }
 
+/* Reads the mappings of a process into member->parts.  Returns the processor time; 0: failed. */
+static uint64_t read_mappings(struct gg_member *member, struct gg_buf *text)
+{
+	uint64_t before_ns = gg_clock_thread_ns(), cost_ns;
+
+	if (!gg_proc_file_read(text, "/proc/%u/smaps", member->target->pid))
+		return 0;
+	cost_ns = gg_clock_thread_ns() - before_ns;
+	gg_smaps_add_up(&member->parts, gg_buf_text(text),
+	                &(struct gg_smaps_hints){
+				.private_bytes = gg_target_private_bytes(member->target) });
+	return cost_ns > 0 ? cost_ns : 1;
+}
+
+/* Walks through the mappings, as a part of a look if one is due. */
 static void walk(struct gg_memory_readings *readings, struct gg_member *member, struct gg_buf *text)
 {
 	struct gg_profile_memory *reading = &member->reading;
 	const struct gg_smaps *parts = &member->parts;
-	uint64_t before_ns = gg_clock_thread_ns(), cost_ns;
+	uint64_t cost_ns = 0;
 
-	if (!gg_proc_file_read(text, "/proc/%u/smaps", member->target->pid))
+	if (gg_look_schedule_is_due(member, gg_clock_monotonic_ns()))
+		cost_ns = gg_look_schedule_take(member);
+	if (cost_ns == 0)
+		cost_ns = read_mappings(member, text);
+	if (cost_ns == 0)
 		return;
-	cost_ns = gg_clock_thread_ns() - before_ns;
 	if (cost_ns > readings->longest_walk_ns)
 		readings->longest_walk_ns = cost_ns;
 	readings->all_walks_ns += cost_ns;
-	gg_smaps_add_up(&member->parts, gg_buf_text(text),
-	                &(struct gg_smaps_hints){
-				.private_bytes = gg_target_private_bytes(member->target) });
+	member->walks_cost_ns += cost_ns;
 	member->walked_ns = gg_clock_monotonic_ns();
 	reading->pss_bytes = parts->pss_bytes;
 	reading->pss_file_bytes = parts->pss_file_bytes;
@@ -267,6 +290,14 @@ int gg_memory_readings_take(struct gg_memory_readings *readings, struct gg_proce
 		gg_profile_writer_keep(writer,
 		                       gg_profile_add_memory(writer->profile, &all, writer->error));
 	return writer->status;
+}
+
+int gg_memory_readings_end(struct gg_memory_readings *readings, struct gg_process_set *set)
+{
+	readings->next_walks_ns = 0;
+	for (struct gg_member *member = set->first; member != NULL; member = member->next)
+		member->looks.next_ns = member->looks.last_ns = 0;
+	return gg_memory_readings_take(readings, set);
 }
 
 /* True if the live estimate exceeds its maximum of all rounds so far that a round is due. */

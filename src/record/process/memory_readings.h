@@ -21,7 +21,10 @@
  *           some 15 ms together, and the longest 0.6 ms; smaps_rollup would save a tenth of that,
  *           but has no mappings.  Between such rounds a new process is walked once when it is old
  *           enough that its walk takes at most 1 % of its life, by an estimate; 0.2 % if there are
- *           several processes.
+ *           several processes.  A process that is younger than 10 s is walked earlier if a look
+ *           is due because its memory changed: all its walks then take at most 1 % of its life.
+ * Looks     a walk becomes a part of a look at the process, if one is due
+ *           (process/look_schedule.h), so that the kernel walks once for both.
  * Cost      walks of one round stop after some 10 ms of processor time, 40 ms where all processes
  *           are due.  The rest follow in the next rounds, and until then the sum is an upper bound.
  *           After a round that took t, growth triggers no other round within 50 t.
@@ -49,6 +52,9 @@ int gg_memory_readings_watch(struct gg_memory_readings *readings, struct gg_proc
 
 /* Reads a round now: writes a record for each process and one for the session. */
 int gg_memory_readings_take(struct gg_memory_readings *readings, struct gg_process_set *set);
+
+/* Reads the last round, with a last look at each process that lives on. */
+int gg_memory_readings_end(struct gg_memory_readings *readings, struct gg_process_set *set);
 
 /* Returns the kernel's maximum of a process's resident bytes (VmHWM); -1: unknown. */
 int64_t gg_memory_readings_max_rss(pid_t pid);

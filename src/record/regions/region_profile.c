@@ -157,12 +157,13 @@ static int take_look(struct gg_profile_writer *writer, struct gg_target *target,
 {
 	struct gg_region_reader reader = { .fd = fd };
 	struct gg_target_look_options options = { .reader = &reader };
+	struct gg_target_look_result result;
 	struct gg_error error = { 0 };
 
 	writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	options.pid = (pid_t)gg_process_alive_pid_here(&target->reader.header, fd);
 	options.seed = (uint64_t)writer->now_ns;
-	if (gg_target_look_take(target, &options, &error) < 0)
+	if (gg_target_look_take(target, &options, &result, &error) < 0)
 		return writer->status;
 	return writer->status;
 }

@@ -36,7 +36,7 @@ int gg_session_complete(struct gg_session *s)
 	s->writer.progress = s->options->progress;
 	gg_profile_report_progress(s->profile, s->options->progress);
 	gg_new_regions_scan(&s->processes);
-	gg_memory_readings_take(&s->memory, &s->processes);
+	gg_memory_readings_end(&s->memory, &s->processes);
 	gg_process_set_finish_all(&s->processes);
 	gg_notes_add(&s->processes, s->options->command[0]);
 	gg_profile_writer_keep(&s->writer,

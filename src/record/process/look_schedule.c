@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * look_schedule - decides on looks at a member by what changed and by what looks cost
+ * (process/look_schedule.h).
+ */
+#include "record/process/look_schedule.h"
+
+#include "base/clock.h"
+#include "base/time_units.h"
+#include "record/look/target_look.h"
+#include "record/process/ingest.h"
+
+enum {
+	LOOK_PART = 100,      /* after a look of t the next one waits 100 t, ... */
+	EARLY_LOOK_PART = 25, /* ... but 25 t in a young process */
+	LOOK_MS_MAX = 50,     /* processor time of a look */
+	LOOK_CHOSEN_LEAST = 500,
+	LIFE_PART = 4,
+};
+
+#define LOOK_PAUSE_MOST_NS (10 * GG_NS_PER_S)
+#define LOOK_CHANGE        0.05
+#define LOOK_CHANGE_BYTES  (1 << 20)
+
+/* True if the bytes differ by 5 % and by more than a MiB. */
+static bool has_changed(double before, double now)
+{
+	double change = now > before ? now - before : before - now;
+
+	return change > LOOK_CHANGE_BYTES && change > before * LOOK_CHANGE;
+}
+
+static int64_t age_of(const struct gg_member *member)
+{
+	return member->reading.time_ns - member->target->record.start_ns;
+}
+
+bool gg_look_schedule_has_changed(const struct gg_member *member)
+{
+	const struct gg_look_schedule *looks = &member->looks;
+
+	return has_changed((double)looks->rss_bytes, (double)member->reading.rss_bytes) ||
+	       has_changed(looks->live_bytes, member->target->live_bytes);
+}
+
+bool gg_look_schedule_is_due(const struct gg_member *member, uint64_t now_ns)
+{
+	const struct gg_look_schedule *looks = &member->looks;
+	int64_t pause_ns = age_of(member) / LIFE_PART;
+
+	if (member->reading.rss_bytes < 0 || now_ns < looks->next_ns)
+		return false;
+	if (pause_ns > LOOK_PAUSE_MOST_NS)
+		pause_ns = LOOK_PAUSE_MOST_NS;
+	return gg_look_schedule_has_changed(member) ||
+	       (int64_t)(now_ns - looks->last_ns) >= pause_ns;
+}
+
+/* Adapts the next look to the processor time of this one. */
+static void adapt(struct gg_look_schedule *looks, uint64_t walk_ns, uint64_t look_ns, bool is_young)
+{
+	looks->last_ns = gg_clock_monotonic_ns();
+	looks->next_ns = looks->last_ns + look_ns * (is_young ? EARLY_LOOK_PART : LOOK_PART);
+	/* A walk that takes long is no reason to choose fewer samples. */
+	if (look_ns - walk_ns <= LOOK_MS_MAX * GG_NS_PER_MS)
+		return;
+	if (looks->chosen_max == 0)
+		looks->chosen_max = GG_LOOK_CHOSEN_MAX;
+	looks->chosen_max /= 2;
+	looks->leaves_out_blocks |= looks->chosen_max < LOOK_CHOSEN_LEAST;
+}
+
+uint64_t gg_look_schedule_take(struct gg_member *member)
+{
+	struct gg_look_schedule *looks = &member->looks;
+	struct gg_target *target = member->target;
+	uint64_t start_ns = gg_clock_thread_ns();
+	const struct gg_target_look_options options = {
+		.seed = gg_clock_monotonic_ns(),
+		.budget_ns = LOOK_MS_MAX * GG_NS_PER_MS,
+		.chosen_max = looks->chosen_max,
+		.reason = looks->leaves_out_blocks
+		                  ? "a look at the live blocks would take the recorder too long"
+		                  : NULL,
+	};
+	struct gg_target_look_result result = { 0 };
+	struct gg_error error = { 0 };
+
+	gg_ingest_drain(target, false);
+	if (gg_target_look_take(target, &options, &result, &error) < 0) {
+		looks->next_ns = gg_clock_monotonic_ns() + GG_NS_PER_S;
+		return 0;
+	}
+	member->parts = result.sums;
+	looks->rss_bytes = result.sums.rss_bytes;
+	looks->live_bytes = target->live_bytes;
+	adapt(looks, result.walk_ns, gg_clock_thread_ns() - start_ns,
+	      age_of(member) < GG_LOOK_YOUNG_NS);
+	return result.walk_ns > 0 ? result.walk_ns : 1;
+}

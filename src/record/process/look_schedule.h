@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * look_schedule - when the recorder looks at a process (look/look.h).
+ *
+ * The profile keeps the last look at a process and the one at its largest RSS.  So a look is due
+ * when RSS or live memory differs by 5 % from that of the last look; otherwise after a quarter of
+ * the process's life, and after 10 s at the latest.  Nothing announces the end of a process early
+ * enough: its last look shows it as it was up to that long before.
+ *
+ * Cost      a look takes place in a walk through the mappings, which has a schedule of its own
+ *           (process/memory_readings.h).  Looks take at most 1 % of a processor (4 % in the
+ *           first 10 s of a process), and no more than
+ *           50 ms for 10,000 samples: a look that takes longer halves the number of samples that
+ *           the next one chooses.  Below 500 samples, looks leave out the memory around samples and
+ *           say why.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/time_units.h"
+#include "record/process/member.h"
+
+/* A process is young for so long: most end soon, and grow first. */
+#define GG_LOOK_YOUNG_NS (10 * GG_NS_PER_S)
+
+/* True if RSS or live memory differs from that of the last look. */
+bool gg_look_schedule_has_changed(const struct gg_member *member);
+
+/* True if a look is due.  The member's reading has the current RSS. */
+bool gg_look_schedule_is_due(const struct gg_member *member, uint64_t now_ns);
+
+/*
+ * Looks at the process now.  Reads its mappings into member->parts, and returns the processor time
+ * that this took; 0: no look was possible.
+ */
+uint64_t gg_look_schedule_take(struct gg_member *member);
