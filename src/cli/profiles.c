@@ -20,6 +20,13 @@ int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path,
 int gg_cli_read(struct gg_model **ret_model, const char *path,
                 const struct gg_frame_selection *frames, struct gg_error *error)
 {
+	return gg_cli_read_and_visit(ret_model, path, frames, NULL, error);
+}
+
+int gg_cli_read_and_visit(struct gg_model **ret_model, const char *path,
+                          const struct gg_frame_selection *frames, const struct gg_cli_visit *visit,
+                          struct gg_error *error)
+{
 	struct gg_model_options options = { 0 };
 	struct gg_progress_line line;
 	struct gg_profile *profile;
@@ -30,7 +37,9 @@ int gg_cli_read(struct gg_model **ret_model, const char *path,
 	if (status == 0) {
 		gg_frame_selection_options(frames, &options);
 		options.progress = &line.progress;
-		status = gg_model_load(ret_model, &profile, 1, &options, error);
+		status = visit != NULL ? visit->visit(profile, visit->context, error) : 0;
+		if (status == 0)
+			status = gg_model_load(ret_model, &profile, 1, &options, error);
 		gg_profile_close(profile); /* the model has copies of everything that it needs */
 	}
 	gg_progress_line_end(&line);

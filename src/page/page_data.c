@@ -28,6 +28,7 @@
 #include "page/page_source.h"
 #include "page/page_tables.h"
 #include "page/page_tree.h"
+#include "page/page_why.h"
 
 #define ALL       GG_PAGE_OWNERS_THREADS
 #define PROCESSES GG_PAGE_OWNERS_PROCESSES
@@ -166,6 +167,7 @@ static int write_fixed(struct gg_page_run *run, struct gg_json *json)
 	gg_page_report_progress(run, 55);
 	if (status == 0)
 		status = gg_page_leaks_write(run, json);
+	gg_page_why_write(run, json);
 	if (status == 0)
 		status = gg_page_source_write(run, json);
 	if (status == 0)

@@ -194,8 +194,7 @@ static void add_rows(struct gg_json *json, const char *name, const gg_why_row_ar
 	gg_json_close(json);
 }
 
-/* Appends the members of a table to an open object. */
-static void add_table(struct gg_json *json, const struct gg_why_table *table)
+void gg_report_why_json_table(struct gg_json *json, const struct gg_why_table *table)
 {
 	const struct gg_why *why = &table->why;
 
@@ -222,11 +221,11 @@ void gg_report_why_json(const struct gg_report *report, const struct gg_why_list
 	gg_json_integer(&json, "version", 1);
 	gg_json_number(&json, "confidence", report->confidence);
 	if (list->table_count > 0)
-		add_table(&json, &list->tables[0]);
+		gg_report_why_json_table(&json, &list->tables[0]);
 	gg_json_open(&json, "processes", '[');
 	for (size_t i = 0; i < list->table_count; i++) {
 		gg_json_open(&json, NULL, '{');
-		add_table(&json, &list->tables[i]);
+		gg_report_why_json_table(&json, &list->tables[i]);
 		gg_json_close(&json);
 	}
 	gg_json_close(&json);

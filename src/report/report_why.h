@@ -12,5 +12,7 @@
 /* A table for each process.  The functions use neither model nor rows of `report`. */
 void gg_report_why_text(const struct gg_report *report, const struct gg_why_list *list,
                         struct gg_buf *out);
+/* Appends the members of a table to an open object. */
+void gg_report_why_json_table(struct gg_json *json, const struct gg_why_table *table);
 void gg_report_why_json(const struct gg_report *report, const struct gg_why_list *list,
                         struct gg_buf *out);

@@ -22,6 +22,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "model/model.h"
+#include "query/why_profile.h"
 #include "report/frame_selection.h"
 #include "serve/serve.h"
 #include "serve/summaries.h"
@@ -70,6 +71,11 @@ GG_MUST_CHECK int gg_library_find(struct gg_library *library, const char *name,
 GG_MUST_CHECK int gg_library_read(struct gg_library *library, const char *name,
                                   const struct gg_frame_selection *frames,
                                   struct gg_model **ret_model, struct gg_error *error);
+
+/* Divides the RSS of an entry's processes.  Free the list with gg_why_list_done(). */
+GG_MUST_CHECK int gg_library_why(struct gg_library *library, const char *name,
+                                 const struct gg_why_options *options, struct gg_why_list *ret_list,
+                                 struct gg_error *error);
 
 /*
  * Makes the packed data of the page.  `before` is NULL, or names the profile that a diff starts

@@ -15,6 +15,7 @@
 #include "query/diff.h"
 #include "report/frame_selection.h"
 #include "report/report_diff.h"
+#include "report/report_why.h"
 #include "serve/folder_page.h"
 
 /* Forms of the list of a folder lead to pages of this server. */
@@ -208,8 +209,8 @@ static const char *grouping_name(int number)
 /* Requests may use all metrics, and the groupings that a diff can use. */
 enum { METRIC_COUNT = GG_METRIC_LEFT + 1, GROUPING_COUNT = GG_BY_TYPE + 1 };
 
-/* Parses a time in nanoseconds since the start.  True if the argument is absent or valid. */
-static bool take_time(const struct gg_request *request, const char *name, int64_t *time_ns)
+/* Parses a number that is not negative.  True if the argument is absent or valid. */
+static bool take_number(const struct gg_request *request, const char *name, int64_t *number)
 {
 	const char *given = argument(request, name);
 	char *end;
@@ -221,7 +222,7 @@ static bool take_time(const struct gg_request *request, const char *name, int64_
 	value = strtoll(given, &end, 10);
 	if (end == given || *end != '\0' || errno != 0 || value < 0)
 		return false;
-	*time_ns = value;
+	*number = value;
 	return true;
 }
 
@@ -249,10 +250,10 @@ static int take_query(const struct gg_request *request, struct gg_query *query,
 	query->metric = (enum gg_metric)metric;
 	query->unit = (enum gg_quantity)unit;
 	query->by = (enum gg_grouping)by;
-	if (!take_time(request, "from_ns", &query->from_ns))
+	if (!take_number(request, "from_ns", &query->from_ns))
 		return wrong("from_ns", error);
-	if (!take_time(request, "to_ns", &query->to_ns) ||
-	    !take_time(request, "at_ns", &query->to_ns))
+	if (!take_number(request, "to_ns", &query->to_ns) ||
+	    !take_number(request, "at_ns", &query->to_ns))
 		return wrong("to_ns", error);
 	return 0;
 }
@@ -335,6 +336,42 @@ static void answer_export(struct gg_serving *serving, const struct gg_request *r
 		fail_by(answer, &error);
 	gg_model_free(model);
 	free(entry.name);
+}
+
+/* --- RSS ----------------------------------------------------------------------------------- */
+
+static const char *moment_name(int number)
+{
+	return number == GG_WHY_PEAK ? "peak" : "last";
+}
+
+static void answer_why(struct gg_serving *serving, const struct gg_request *request,
+                       struct gg_response *answer)
+{
+	const struct gg_report report = { .confidence = serving->confidence };
+	int moment = choice(request, "moment", moment_name, GG_WHY_PEAK + 1, GG_WHY_LAST);
+	struct gg_why_options options = { .confidence = serving->confidence };
+	struct gg_why_list list;
+	struct gg_error error = { 0 };
+	int64_t pid = 0;
+	int status = 0;
+
+	answer->kind = GG_RESPONSE_JSON;
+	if (moment < 0)
+		status = wrong("moment", &error);
+	else if (!take_number(request, "pid", &pid) || pid > INT32_MAX)
+		status = wrong("pid", &error);
+	options.moment = (enum gg_why_moment)moment;
+	options.pid = (uint32_t)pid;
+	if (status == 0)
+		status = gg_library_why(serving->library, argument(request, "profile"), &options,
+		                        &list, &error);
+	if (status < 0) {
+		fail_by(answer, &error);
+		return;
+	}
+	gg_report_why_json(&report, &list, &answer->body);
+	gg_why_list_done(&list);
 }
 
 /* --- two profiles -------------------------------------------------------------------------- */
@@ -422,6 +459,7 @@ static const struct {
 } addresses[] = {
 	{ "/", answer_root },     { "/page", answer_page },     { "/profiles", answer_profiles },
 	{ "/data", answer_data }, { "/export", answer_export }, { "/diff", answer_diff },
+	{ "/why", answer_why },
 };
 
 /* Moves the token of a browser's first request out of the URL and into a cookie. */

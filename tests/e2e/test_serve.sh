@@ -81,13 +81,22 @@ value_of() {
 
 begin "$scratch/folder"
 
+rows_of_rss_are_those_of_the_command() {
+	ask "/why?profile=made.geiger" >"$scratch/why" &&
+		"$geiger" why "$scratch/folder/made.geiger" --json | cmp - "$scratch/why" &&
+		ask "/why?profile=made.geiger&pid=1" | value_of 'data["processes"]' | grep -qx '\[\]' &&
+		[[ $(ask "/why?profile=made.geiger&moment=noon" -o /dev/null -w '%{http_code}') == 400 ]] &&
+		[[ $(ask "/why?profile=made.geiger&pid=-1" -o /dev/null -w '%{http_code}') == 400 ]] &&
+		[[ $(ask "/why?profile=none.geiger" -o /dev/null -w '%{http_code}') == 404 ]]
+}
+
 announced() {
 	[[ $url =~ ^http://127\.0\.0\.1:[0-9]+/\?token=[0-9a-f]{64}$ ]]
 }
 
 nothing_without_the_token() {
 	local path
-	for path in / /page /data /profiles "/export?format=pprof" /diff /nothing; do
+	for path in / /page /data /profiles "/export?format=pprof" /diff /why /nothing; do
 		[[ $(status_of "$path") == 403 ]] || return 1
 		[[ $(status_of "$path" -H "Authorization: Bearer ${token%?}") == 403 ]] || return 1
 		[[ $(status_of "$path" -b "geiger_$port=0$token") == 403 ]] || return 1
@@ -290,6 +299,7 @@ check what_has_not_changed_is_not_sent_again unchanged_is_304
 check exports_are_those_of_the_command exports_are_those_of_the_command
 check differences_are_those_of_the_command differences_are_those_of_the_command
 check differences_have_the_frames_that_a_request_selects differences_have_the_frames_that_a_request_selects
+check rows_of_rss_are_those_of_the_command rows_of_rss_are_those_of_the_command
 check heads_that_never_end_lock_nobody_out slow_heads_lock_nobody_out
 check a_port_in_use_is_said a_port_in_use_is_said
 check a_public_address_is_warned_of a_public_address_is_warned_of

@@ -6,6 +6,7 @@
  * part is known.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "made_profile.h"
@@ -14,6 +15,7 @@
 #include "page/page_paths.h"
 #include "page/page_picks.h"
 #include "page/page_tree.h"
+#include "page/page_why.h"
 #include "test.h"
 
 static const struct gg_page_options options = { .title = "made", .confidence = 0.95 };
@@ -203,4 +205,45 @@ TEST(too_many_cells_are_refused_before_they_are_written)
 	CHECK_EQ_I64(gg_page_cells_write(&parts.run, &parts.tree, 2, &json), -E2BIG);
 	CHECK_EQ_U64(text.length, 0);
 	done(&parts);
+}
+
+/* --- why RSS is what it is ------------------------------------------------------------------- */
+
+static struct gg_why_table table_of(uint32_t process, int64_t time_ns, struct gg_why_row *row)
+{
+	return (struct gg_why_table){
+		.process = process,
+		.pid = 4700 + process,
+		.why = { .process = process,
+		         .time_ns = time_ns,
+		         .rss_bytes = (int64_t)row->bytes,
+		         .rows = { .items = row, .count = 1 } },
+	};
+}
+
+TEST(a_look_that_is_the_last_and_the_largest_is_in_the_page_once)
+{
+	struct gg_why_row row = { "files", 4096, 4096, 4096, GG_WHY_EXACT, NULL, NULL, NAN };
+	struct gg_why_table last[] = { table_of(2, 90, &row), table_of(1, 80, &row) };
+	struct gg_why_table peak[] = { table_of(1, 80, &row), table_of(2, 50, &row) };
+	const struct gg_page_why why = { { last, 2 }, { peak, 2 } };
+	const struct gg_page_options with_looks = { .why = &why };
+	const struct gg_page_run run = { .options = &with_looks }, none = { .options = &options };
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_json json = { .out = &text };
+
+	gg_json_open(&json, NULL, '{');
+	gg_page_why_write(&run, &json);
+	gg_json_close(&json);
+	CHECK_CONTAINS(gg_buf_text(&text),
+	               "{\"why\":[{\"moments\":[\"last\",\"peak\"],\"pid\":4701,");
+	CHECK_CONTAINS(gg_buf_text(&text), "{\"moments\":[\"last\"],\"pid\":4702,");
+	CHECK_CONTAINS(gg_buf_text(&text), "{\"moments\":[\"peak\"],\"pid\":4702,");
+	CHECK_EQ_U64(count_of(&text, "\"moments\""), 3);
+	gg_buf_clear(&text);
+	json = (struct gg_json){ .out = &text };
+	gg_json_open(&json, NULL, '{');
+	gg_page_why_write(&none, &json);
+	gg_json_close(&json);
+	CHECK_EQ_STR(gg_buf_text(&text), "{\"why\":[]}");
 }

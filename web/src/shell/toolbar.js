@@ -134,7 +134,7 @@ export function makeToolbar(store, viewsOf) {
 					{
 						role: 'tab',
 						'aria-selected': String(view.id === store.state.view),
-						title: `key ${index + 1}`,
+						title: index < 9 ? `key ${index + 1}` : null,
 						onclick: () => store.set({ view: view.id }),
 					},
 					view.title,

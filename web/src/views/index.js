@@ -9,6 +9,7 @@ import { diffView } from './diff.js';
 import { flameView } from './flame.js';
 import { lifetimesView, sizesView } from './histogram.js';
 import { leaksView } from './leaks.js';
+import { memoryView } from './memory.js';
 import { profilesView } from './profiles.js';
 import { sourceView } from './source.js';
 import { tableView } from './table.js';
@@ -25,6 +26,7 @@ const VIEWS = [
 	sizesView,
 	lifetimesView,
 	leaksView,
+	memoryView,
 	diffView,
 	sourceView,
 	profilesView,

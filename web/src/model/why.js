@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// why - why RSS is larger than the heap: the looks of `why` in the data of the page, and their rows
+// as texts.
+//
+//   const looks = looksOf(profile)              a list; empty if the recorder took no look
+//   const look = lookOf(looks, 'memory:4711:last')   the chosen look, or the first
+//   rowsOf(look)                                what adds up to RSS, with texts and shares
+//   besideOf(look)                              what explains the rows, and is not in RSS
+//
+// Names and details are those of `geiger why`.  Texts of the data are hostile.  Pure.
+
+import { figureText, numberText, timeText } from './figure.js';
+import { shareText } from './share.js';
+import { BYTES } from './tally.js';
+
+/**
+ * A row: its name ("pinned"), its detail ("free, whole pages", or a stack), its figure in the unit
+ * of the largest row, its share of RSS ("" beside RSS), and its part of the bar, 0 to 1.  The
+ * advice may be "", and so may the bytes that it would return at most.
+ *
+ * @typedef {object} WhyRow
+ * @property {string} name
+ * @property {string} detail
+ * @property {number} bytes
+ * @property {string} text
+ * @property {string} share
+ * @property {number} part
+ * @property {string} certainty
+ * @property {string} advice
+ * @property {string} adviceText
+ * @property {number} colour      number of a colour of style.css; -1: grey
+ *
+ * @typedef {object} Look
+ * @property {number} pid
+ * @property {string} command     of the process; "": unknown
+ * @property {string[]} moments   "last", "peak": a look may be both
+ * @property {number | null} timeNs
+ * @property {number} rssBytes
+ * @property {any[]} rows
+ * @property {any[]} beside
+ * @property {string} ratios      quotients in words; "": unknown
+ * @property {string} reason      why the heap is not divided further; "": it is
+ */
+
+/** Numbers of colours of style.css; rows without one are grey. @type {Record<string, number>} */
+const COLOURS = {
+	live: 0,
+	rounding: 3,
+	pinned: 5,
+	returnable: 1,
+	caches: 4,
+	metadata: 6,
+	huge: 2,
+	'lazy-free': 1,
+	stacks: 4,
+	mappings: 2,
+	data: 3,
+	files: 6,
+	shared: 5,
+	geiger: 0,
+	older: 3,
+};
+
+/** @param {unknown} value */
+const textOf = (value) => (typeof value === 'string' ? value : '');
+/** @param {unknown} value */
+const numberOf = (value) => (typeof value === 'number' ? value : NaN);
+/** @param {unknown} list */
+const objectsOf = (list) =>
+	(Array.isArray(list) ? list.filter((one) => typeof one === 'object' && one !== null) : []);
+
+/** The quotients as `geiger why` prints them. @param {any} ratios */
+function ratiosText({ pinned, kept, overhead }) {
+	/** @type {[unknown, string][]} */
+	const parts = [
+		[pinned, 'pages of live blocks / live blocks'],
+		[kept, 'allocator / pages of live blocks'],
+		[overhead, 'RSS / allocator'],
+	];
+
+	return parts
+		.flatMap(([ratio, what]) => (typeof ratio === 'number' ? `${ratio.toFixed(2)} ${what}` : []))
+		.join('; ');
+}
+
+/** @param {import('./profile.js').Profile} profile @returns {Look[]} */
+export function looksOf({ data }) {
+	const looks = Array.isArray(data.why) ? data.why : [];
+
+	return looks
+		.filter((/** @type {any} */ look) => look?.rss_bytes > 0 && Array.isArray(look.rows))
+		.map((/** @type {any} */ look) => ({
+			pid: numberOf(look.pid),
+			command: textOf(look.command),
+			moments: Array.isArray(look.moments) ? look.moments.map(String) : [],
+			timeNs: typeof look.time_ns === 'number' ? look.time_ns : null,
+			rssBytes: look.rss_bytes,
+			rows: objectsOf(look.rows),
+			beside: objectsOf(look.beside),
+			ratios: ratiosText(look.ratios ?? {}),
+			reason: textOf(look.reason),
+		}));
+}
+
+/** The choice of a look, as `extra` of the state holds it. @param {Look} look */
+export const keyOf = ({ pid, moments }) => `memory:${pid}:${moments[0] ?? ''}`;
+
+/**
+ * The chosen look; otherwise the last look at the process with most memory.
+ *
+ * @param {Look[]} looks
+ * @param {string} extra
+ */
+export function lookOf(looks, extra) {
+	const last = looks.filter(({ moments }) => moments.includes('last'));
+	const largest = (/** @type {Look[]} */ of) =>
+		of.reduce((most, look) => (look.rssBytes > most.rssBytes ? look : most), of[0]);
+
+	return looks.find((look) => keyOf(look) === extra) ?? largest(last.length > 0 ? last : looks);
+}
+
+/** The looks at each process, processes in the order of their largest RSS. @param {Look[]} looks */
+export function processesOf(looks) {
+	/** @type {Map<number, { pid: number, title: string, most: number, looks: Look[] }>} */
+	const processes = new Map();
+
+	for (const look of looks) {
+		const { pid, command, rssBytes } = look;
+		const of = processes.get(pid) ?? { pid, title: `${command} ${pid}`.trim(), most: 0, looks: [] };
+
+		of.most = Math.max(of.most, rssBytes);
+		of.looks.push(look);
+		processes.set(pid, of);
+	}
+	return [...processes.values()].sort((a, b) => b.most - a.most);
+}
+
+/** "last look, at 2.5 s" @param {Look} look */
+export function momentText({ moments, timeNs }) {
+	const names = [
+		moments.includes('last') && 'last look',
+		moments.includes('peak') && 'largest RSS',
+	].filter(Boolean);
+
+	return [names.join(' and '), timeNs !== null && `at ${timeText(timeNs)}`]
+		.filter(Boolean)
+		.join(', ');
+}
+
+/**
+ * The figure of a row.  A row may be negative, because it is what estimates leave.
+ *
+ * @param {any} row
+ * @param {number} most the largest of the column
+ */
+function rowText({ bytes, low, high }, most) {
+	const [from, to] = [numberOf(low ?? bytes), numberOf(high ?? bytes)];
+
+	if (typeof bytes !== 'number')
+		return Number.isFinite(to) ? `at most ${numberText(to, BYTES)}` : 'unknown';
+	if (bytes < 0)
+		return `−${figureText({ estimate: -bytes, low: -to, high: -from }, BYTES, undefined, most)}`;
+	return figureText({ estimate: bytes, low: from, high: to }, BYTES, undefined, most);
+}
+
+/**
+ * @param {any[]} rows
+ * @param {number} rssBytes 0: these rows are no part of RSS
+ * @returns {WhyRow[]}
+ */
+function readRows(rows, rssBytes) {
+	const amounts = rows.map(({ bytes }) => Math.abs(numberOf(bytes)) || 0);
+	const most = Math.max(0, ...amounts);
+	// With a negative row the others add up to more than RSS.
+	const all = rows.reduce((sum, { bytes }) => sum + Math.max(0, numberOf(bytes) || 0), 0);
+
+	return rows.map((row, i) => {
+		const name = textOf(row.name);
+
+		return {
+			name,
+			colour: COLOURS[name] ?? -1,
+			detail: textOf(row.detail),
+			bytes: numberOf(row.bytes),
+			text: rowText(row, most),
+			share: rssBytes > 0 && row.bytes >= 0 ? shareText(row.bytes, rssBytes) : '',
+			part: all > 0 && row.bytes > 0 ? amounts[i] / all : 0,
+			certainty: textOf(row.certainty),
+			advice: textOf(row.advice),
+			adviceText: row.advice_bytes > 0 ? numberText(row.advice_bytes, BYTES) : '',
+		};
+	});
+}
+
+/** @param {Look} look */
+export const rowsOf = ({ rows, rssBytes }) => readRows(rows, rssBytes);
+/** @param {Look} look */
+export const besideOf = ({ beside }) => readRows(beside, 0);
+
+/** The stacked bar in words, the largest part first. @param {WhyRow[]} rows */
+export function barText(rows) {
+	return rows
+		.filter(({ part }) => part > 0)
+		.sort((a, b) => b.part - a.part)
+		.map(({ name, text, share }) => `${name} ${text}${share && `, ${share}`}`)
+		.join('; ');
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// memory - why RSS is larger than the heap: the rows that add up to RSS, as a stacked bar and as a
+// table, and what explains them beside RSS.
+//
+// The view describes one look at one process and ignores windows.  `extra` of the state has the
+// chosen look ("memory:4711:peak").  Up and down move through the rows; the row's part of the bar
+// is outlined then.
+
+import {
+	barText,
+	besideOf,
+	keyOf,
+	lookOf,
+	looksOf,
+	momentText,
+	processesOf,
+	rowsOf,
+} from '../model/why.js';
+import { numberText } from '../model/figure.js';
+import { BYTES } from '../model/tally.js';
+import { element, fill } from '../shell/dom.js';
+
+/**
+ * @typedef {import('../shell/store.js').Store} Store
+ * @typedef {import('../model/why.js').Look} Look
+ * @typedef {import('../model/why.js').WhyRow} WhyRow
+ */
+
+/** Parts of the bar from this share on have room for their names. */
+const LEAST_WRITTEN = 0.08;
+
+/** @param {number} colour */
+const inkOf = (colour) => `var(--m${colour < 0 ? '-other' : colour})`;
+
+/** Buttons for the looks at a process, and a choice of the process. @param {Store} store */
+function choices(store, /** @type {Look[]} */ looks, /** @type {Look} */ shown) {
+	const processes = processesOf(looks);
+	const own = processes.find(({ pid }) => pid === shown.pid)?.looks ?? [];
+	const select = element(
+		'select',
+		{
+			'aria-label': 'Process',
+			onchange: () => {
+				const of = processes.find(({ pid }) => String(pid) === select.value);
+
+				if (of)
+					store.set({ extra: keyOf(lookOf(of.looks, '')) });
+			},
+		},
+		processes.map(({ pid, title }) =>
+			element('option', { value: String(pid), selected: pid === shown.pid }, title)),
+	);
+
+	return element('div', { class: 'memory-choices' },
+		processes.length > 1 && element('label', {}, 'Process ', select),
+		own.length > 1 && element('div', { class: 'switch', role: 'group', 'aria-label': 'Moment' },
+			own.map((look) => element('button', {
+				'aria-pressed': String(look === shown),
+				onclick: () => store.set({ extra: keyOf(look) }),
+			}, momentText(look)))));
+}
+
+/** @param {Look} look */
+function says(look) {
+	const { command, pid } = look;
+
+	return element('p', { class: 'view-says' },
+		'RSS ', element('b', {}, numberText(look.rssBytes, BYTES)),
+		` of ${command ? `${command}, ` : ''}process ${pid}, ${momentText(look)}. `,
+		'The rows add up to it.',
+		look.reason && element('span', { class: 'warn' }, ` Note: ${look.reason}`));
+}
+
+/** @param {WhyRow[]} rows @param {(row: number) => void} choose */
+function stackedBar(rows, choose) {
+	return element('div', {
+		class: 'memory-bar',
+		role: 'img',
+		'aria-label': `Parts of RSS: ${barText(rows)}`,
+	}, rows.map(({ part, name, detail, text, share, colour }, i) =>
+		part > 0 && element('i', {
+			'data-row': i,
+			title: [name, detail, text, share].filter(Boolean).join('\n'),
+			style: { 'flex-grow': String(part), background: inkOf(colour) },
+			onclick: () => choose(i),
+		}, part > LEAST_WRITTEN && name)));
+}
+
+/** @param {string} text @param {string} kind */
+const head = (text, kind) => element('th', { scope: 'col', class: kind }, text);
+
+/**
+ * @param {WhyRow} row
+ * @param {number} number -1: the row has no part of the bar
+ */
+function rowElements(row, number) {
+	const { name, detail, text, share, certainty, advice, adviceText } = row;
+	const isPart = number >= 0;
+
+	return [
+		element('tr', isPart ? { 'data-row': number, tabindex: '-1' } : {},
+			element('th', { scope: 'row' },
+				isPart && element('i', {
+					class: 'swatch', 'aria-hidden': 'true', style: { background: inkOf(row.colour) },
+				}),
+				name,
+				detail && element('span', { class: 'what' }, ` ${detail}`)),
+			element('td', { class: 'number' }, text,
+				element('span', { class: 'certainty narrow' }, ` ${certainty}`)),
+			isPart && element('td', { class: 'share' }, share),
+			element('td', { class: 'certainty' }, certainty)),
+		advice !== '' && element('tr', { class: 'advice' },
+			element('td', { colspan: isPart ? '4' : '3' },
+				adviceText && element('b', {}, `at most ${adviceText}: `), advice)),
+	];
+}
+
+/** @param {string} caption @param {WhyRow[]} rows @param {boolean} isParts */
+function table(caption, rows, isParts) {
+	return rows.length > 0 && element('table', { class: 'memory-rows' },
+		element('caption', {}, caption),
+		element('thead', {}, element('tr', {},
+			head('Memory', ''),
+			head('Bytes', 'number'),
+			isParts && head('of RSS', 'share'),
+			head('Certainty', 'certainty'))),
+		element('tbody', {},
+			rows.map((row, i) => rowElements(row, isParts ? i : -1)).flat()));
+}
+
+/** @type {import('../shell/view.js').View} */
+export const memoryView = {
+	id: 'memory',
+	title: 'Memory',
+	ignores: ['metric', 'unit'],
+	exists: ({ profile }) => looksOf(profile).length > 0,
+	mount(host, store) {
+		let chosen = -1;
+		let count = 0;
+
+		/** @param {number} row */
+		function choose(row) {
+			chosen = row;
+			for (const marked of host.querySelectorAll('.chosen'))
+				marked.classList.remove('chosen');
+			for (const part of host.querySelectorAll(`[data-row="${row}"]`)) {
+				part.classList.add('chosen');
+				if (part instanceof HTMLTableRowElement)
+					part.focus({ preventScroll: false });
+			}
+		}
+
+		function draw() {
+			const looks = looksOf(store.profile);
+			const look = lookOf(looks, store.state.extra);
+			const rows = rowsOf(look);
+
+			chosen = -1;
+			count = rows.length;
+			fill(
+				host,
+				choices(store, looks, look),
+				says(look),
+				stackedBar(rows, choose),
+				table('What RSS is made of', rows, true),
+				look.ratios && element('p', { class: 'view-says' }, look.ratios),
+				table('Beside RSS', besideOf(look), false),
+			);
+		}
+
+		return {
+			update(changed) {
+				if (changed.has('profile') || changed.has('extra'))
+					draw();
+			},
+			key({ key }) {
+				if (key !== 'ArrowDown' && key !== 'ArrowUp')
+					return false;
+				const step = key === 'ArrowDown' ? 1 : -1;
+
+				choose(chosen < 0 && step < 0
+					? count - 1
+					: Math.max(0, Math.min(chosen + step, count - 1)));
+				return true;
+			},
+			destroy() {},
+		};
+	},
+};

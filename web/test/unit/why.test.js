@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+import {
+	barText,
+	besideOf,
+	keyOf,
+	lookOf,
+	looksOf,
+	momentText,
+	processesOf,
+	rowsOf,
+} from '../../src/model/why.js';
+
+const why = JSON.parse(readFileSync(new URL('../data/why.json', import.meta.url), 'utf8'));
+const looks = looksOf({ data: { why } });
+const [server] = looks;
+const oneRow = (row, rss = 100) => rowsOf({ ...server, rssBytes: rss, rows: [row] })[0];
+
+test('rows are figures of one unit, with their share of RSS', () => {
+	const rows = rowsOf(server);
+
+	assert.equal(rows.length, 16);
+	assert.deepEqual(
+		rows.slice(0, 4).map(({ name, text, share }) => [name, text, share]),
+		[
+			['live', '0.89 GiB ± 6 %', '26.7 %'],
+			['rounding', '0.04 GiB ± 15 %', '1.2 %'],
+			['pinned', '1.17 GiB ± 19 %', '35.2 %'],
+			['returnable', '0.63 GiB', '18.7 %'],
+		],
+	);
+	assert.equal(rows[4].text, '0.01 GiB (0-0.01)');
+	assert.equal(rows[3].adviceText, '640.0 MiB');
+	assert.deepEqual(
+		rows.filter(({ name }) => name === 'mappings').map(({ detail }) => detail),
+		['page_cache_open (store)', '[anon:v8 <b>heap</b>]'],
+	);
+});
+
+test('quotients are those that are known', () => {
+	assert.match(server.ratios, /^2\.26 pages of live blocks \/ live blocks; 1\.35 .*; 1\.18 RSS /);
+	assert.equal(looks[1].ratios, '');
+});
+
+test('parts of the bar add up to one, however the rest falls out', () => {
+	const sum = (rows) => rows.reduce((all, { part }) => all + part, 0);
+	const less = rowsOf({
+		...server,
+		rssBytes: 100,
+		rows: [
+			{ name: 'live', bytes: 120, low: 100, high: 140, certainty: 'interval' },
+			{ name: 'rest', bytes: -20, low: -40, high: 0, certainty: 'bound' },
+		],
+	});
+
+	assert.ok(Math.abs(sum(rowsOf(server)) - 1) < 1e-9);
+	assert.deepEqual(less.map(({ part }) => part), [1, 0]);
+	assert.equal(less[1].text, '−20 B (0-40)');
+	assert.equal(less[1].share, '');
+	assert.equal(barText(less), 'live 120 B ± 17 %, 120 %');
+});
+
+test('what is not known is no number', () => {
+	assert.equal(oneRow({ name: 'caches', bytes: null, low: 0, high: 2048 }).text, 'at most 2.00 KiB');
+	assert.equal(oneRow({ name: 'caches', bytes: null, low: null, high: null }).text, 'unknown');
+	assert.equal(oneRow({ name: 'caches', bytes: null, low: null, high: null }).part, 0);
+	assert.equal(oneRow({ name: 'pinned', bytes: 0, low: 0, high: 2048 }).text, '< 2.00 KiB');
+	assert.equal(oneRow({ name: 'swap', bytes: 0, low: 0, high: 0 }).text, '0 B');
+});
+
+test('a row that this page does not know keeps its name', () => {
+	const row = oneRow({ name: 'gpu', bytes: 50, low: 50, high: 50, certainty: 'exact' });
+
+	assert.deepEqual([row.name, row.text, row.share, row.colour], ['gpu', '50 B', '50.0 %', -1]);
+});
+
+test('the opening look is the last one at the largest process, and an address names others', () => {
+	assert.equal(lookOf(looks, ''), server);
+	assert.equal(keyOf(looks[1]), 'memory:4711:peak');
+	assert.equal(lookOf(looks, 'memory:4711:peak'), looks[1]);
+	assert.equal(lookOf(looks, 'leaks:growing'), server);
+	assert.deepEqual(
+		processesOf(looks).map(({ title, looks: own }) => [title, own.length]),
+		[
+			['server 4711', 2],
+			['worker 4712', 1],
+		],
+	);
+	assert.equal(momentText(looks[1]), 'largest RSS, at 612 ms');
+	assert.equal(momentText(looks[2]), 'last look and largest RSS, at 955 ms');
+});
+
+test('beside RSS nothing has a share', () => {
+	assert.deepEqual(
+		besideOf(looks[2]).map(({ name, text, share }) => [name, text, share]),
+		[['pss', '22.0 MiB', '']],
+	);
+});
+
+test('damaged looks are left out', () => {
+	assert.deepEqual(looksOf({ data: {} }), []);
+	assert.deepEqual(looksOf({ data: { why: null } }), []);
+	assert.deepEqual(looksOf({ data: { why: [null, {}, { rss_bytes: 0, rows: [] }, 7] } }), []);
+	const [damaged] = looksOf({ data: { why: [{ rss_bytes: 1, rows: [null, 7, {}], beside: 3 }] } });
+	assert.equal(rowsOf(damaged)[0].text, 'unknown');
+	assert.deepEqual(besideOf(damaged), []);
+});
