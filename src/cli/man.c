@@ -137,6 +137,8 @@ static void print_terms(const struct gg_command *command, FILE *stream)
 		{ "freed", "all that was freed" },
 		{ "temporary",
 		  "freed within a short time, 1 ms unless --temporary says otherwise" },
+		{ "pinned",
+		  "free memory that live blocks keep resident, because it is on their pages" },
 		{ "self",
 		  "memory that a function allocated itself, or through wrappers of malloc" },
 		{ "total", "self, and the memory that its callees allocated" },

@@ -25,7 +25,8 @@
 #define AT(field) offsetof(struct gg_report_options, field)
 
 const struct gg_option gg_cli_metric_options[] = {
-	{ "metric", 'm', GG_OPTION_CHOICE, AT(metric), "live|allocated|peak|temporary|freed|left",
+	{ "metric", 'm', GG_OPTION_CHOICE, AT(metric),
+	  "live|allocated|peak|temporary|freed|left|pinned",
 	  "which memory (live, or peak if little is left)" },
 	{ "unit", 'u', GG_OPTION_CHOICE, AT(unit), "bytes|count", "bytes, or allocations (bytes)" },
 	GG_OPTIONS_END,
@@ -261,7 +262,10 @@ int gg_cli_make_query(const struct gg_report_options *options, const char *comma
 		return gg_error_set(error, -EINVAL, "--process", NULL, "no process has such a pid");
 	if (options->between != NULL)
 		status = parse_window(options->between, command, &query, error);
-	if (status == 0 && options->at != NULL)
+	if (query.metric == GG_METRIC_PINNED && options->at != NULL &&
+	    strcmp(options->at, "peak") == 0)
+		query.look_moment = GG_LOOK_PEAK;
+	else if (status == 0 && options->at != NULL)
 		status = parse_time(options->at, command, "at", &query.to_ns, error);
 	if (status == 0 && options->temporary != NULL)
 		status = parse_time(options->temporary, command, "temporary", &query.temporary_ns,

@@ -198,6 +198,11 @@ static void expose(struct gg_tally *side, const struct gg_tally *total)
 	side->incomplete = total->incomplete;
 }
 
+static void expose_more(struct gg_tally *side, const struct gg_tally *other_total)
+{
+	gg_tally_expose(side, other_total->reserve_max[GG_BYTES]);
+}
+
 static int label_rows(struct diff_build *run)
 {
 	struct gg_diff *diff = run->diff;
@@ -226,6 +231,11 @@ static int match_rows(struct diff_build *run, const struct gg_model *before_mode
 	for (size_t i = 0; i < diff->row_count; i++) {
 		expose(&diff->rows[i].before, &before->total);
 		expose(&diff->rows[i].after, &after->total);
+		/* A stack that one side lacks may have blocks as small as the other. */
+		if (before->query.metric == GG_METRIC_PINNED) {
+			expose_more(&diff->rows[i].before, &after->total);
+			expose_more(&diff->rows[i].after, &before->total);
+		}
 	}
 	return label_rows(run);
 }

@@ -38,6 +38,14 @@ static bool is_of_locations(enum gg_grouping by)
 	return by == GG_BY_FUNCTION || by == GG_BY_LINE || by == GG_BY_MODULE;
 }
 
+/* The number under which a group finds a sample again: of the sample, or of a block of looks. */
+static uint32_t number_of(const struct query_run *run, const struct gg_pick *pick)
+{
+	if (pick->pinned != NULL)
+		return (uint32_t)(pick->pinned - run->filter.pinned.blocks.items);
+	return (uint32_t)pick->sample;
+}
+
 static void collect_pick(const struct gg_pick *pick, void *context)
 {
 	struct query_run *run = context;
@@ -60,13 +68,15 @@ static void collect_pick(const struct gg_pick *pick, void *context)
 	sample = run->model->samples + pick->sample;
 	if (pick->is_uncertain) {
 		run->uncertain.items[run->uncertain.count++] = (struct keyed_sample){
-			gg_query_key_of_sample(&run->filter, sample), (uint32_t)pick->sample
+			gg_query_key_of_sample(&run->filter, sample), number_of(run, pick)
 		};
 		return;
 	}
 	run->samples.items[run->samples.count++] = (struct keyed_sample){
-		gg_query_key_of_sample(&run->filter, sample), (uint32_t)pick->sample
+		gg_query_key_of_sample(&run->filter, sample), number_of(run, pick)
 	};
+	if (pick->pinned != NULL)
+		return;
 	gg_query_add_parts(sample, &run->result->slack_bytes, &run->result->mapping_bytes);
 }
 
@@ -147,7 +157,10 @@ static void add_uncertain(struct query_run *run)
 		const struct keyed_sample *noted = &run->uncertain.items[i];
 		struct gg_pick pick = { .sample = noted->number, .is_uncertain = true };
 
-		if (noted->number >= sample_count) {
+		if (run->filter.query.metric == GG_METRIC_PINNED) {
+			pick.pinned = &run->filter.pinned.blocks.items[noted->number];
+			pick.sample = pick.pinned->sample;
+		} else if (noted->number >= sample_count) {
 			pick.aggregate = run->model->aggregates + (noted->number - sample_count);
 			pick.sample = 0;
 		}
@@ -156,10 +169,32 @@ static void add_uncertain(struct query_run *run)
 	}
 }
 
-static int add_up(struct query_run *run)
+/* Adds samples, or blocks of looks, by their numbers. */
+static void add_samples(const struct query_run *run, const uint32_t *numbers, size_t count,
+                        struct gg_plain_tally *sum)
 {
 	enum { AHEAD = 8 }; /* prefetch samples this many steps ahead */
-	const struct gg_model_sample *samples = run->model->samples;
+	const struct gg_pinned_block *blocks = run->filter.pinned.blocks.items;
+	const struct gg_model_sample *samples = run->model->samples, *sample;
+
+	if (run->filter.query.metric == GG_METRIC_PINNED) {
+		for (size_t i = 0; i < count; i++) {
+			sample = &samples[blocks[numbers[i]].sample];
+			gg_plain_tally_add_value(sum, &sample->draw, sample->size_bytes,
+			                         &blocks[numbers[i]].looked);
+		}
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		sample = &samples[numbers[i]];
+		if (i + AHEAD < count)
+			__builtin_prefetch(&samples[numbers[i + AHEAD]].size_bytes);
+		gg_plain_tally_add_sample(sum, &sample->draw, sample->size_bytes);
+	}
+}
+
+static int add_up(struct query_run *run)
+{
 	const struct gg_profile_aggregate *aggregates = run->model->aggregates;
 	struct gg_groups *groups = &run->groups;
 	uint32_t *sorted, *ends;
@@ -174,13 +209,8 @@ static int add_up(struct query_run *run)
 		gg_assert(end >= i && end <= run->samples.count);
 		struct gg_plain_tally sum = { 0 };
 
-		for (; i < end; i++) {
-			const struct gg_model_sample *sample = &samples[sorted[i]];
-
-			if (i + AHEAD < run->samples.count)
-				__builtin_prefetch(&samples[sorted[i + AHEAD]].size_bytes);
-			gg_plain_tally_add_sample(&sum, &sample->draw, sample->size_bytes);
-		}
+		add_samples(run, sorted + i, end - i, &sum);
+		i = end;
 		gg_plain_tally_tally(&sum, &groups->tallies[slot]);
 	}
 	for (i = 0; i < run->aggregates.count; i++)
@@ -346,7 +376,9 @@ static int sum_selection(struct query_run *run)
 	const struct gg_query *query = &run->filter.query;
 	bool of_locations = is_of_locations(query->by);
 	bool apart = (query->by == GG_BY_PROCESS || query->by == GG_BY_LABEL) &&
-	             run->filter.blocks != NULL && gg_query_filter_is_of_blocks(&run->filter);
+	             run->filter.blocks != NULL &&
+	             (gg_query_filter_is_of_blocks(&run->filter) ||
+	              query->metric == GG_METRIC_PINNED);
 	struct gg_groups *groups = &run->groups;
 	int status = collect_all(run, apart);
 
@@ -405,7 +437,10 @@ int gg_query_rows(const struct gg_model *model, const struct gg_query *query,
 		goto out;
 	}
 	run.result->query = *query;
-	run.result->moment_ns = run.filter.query.to_ns;
+	run.result->pinned = run.filter.pinned.coverage;
+	run.result->moment_ns = query->metric == GG_METRIC_PINNED
+	                                ? run.filter.pinned.coverage.time_ns
+	                                : run.filter.query.to_ns;
 	*ret_result = run.result;
 out:
 	gg_query_filter_close(&run.filter);

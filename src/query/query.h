@@ -25,6 +25,9 @@
  *   allocated  Blocks allocated in (from_ns, to_ns].
  *   freed      Blocks freed in (from_ns, to_ns].
  *   temporary  Blocks allocated in (from_ns, to_ns] and freed within temporary_ns.
+ *   pinned     Free memory that live blocks keep resident, at each process's last look or the one
+ *              at its largest RSS (look_moment).  It has no window, and no allocations; its `bytes`
+ *              are looked-up values (stats/estimate/looked_value.h).
  *
  * Inherited blocks (model.h).  Live and peak count a block once while any selected process holds
  * it. Left counts a block once, whichever process left it.  The other metrics leave inherited
@@ -58,6 +61,7 @@
 #include "base/compiler.h"
 #include "base/time_units.h"
 #include "model/model.h"
+#include "query/pinned.h"
 #include "stats/estimate/tally.h"
 
 enum gg_metric {
@@ -67,6 +71,7 @@ enum gg_metric {
 	GG_METRIC_TEMPORARY,
 	GG_METRIC_FREED,
 	GG_METRIC_LEFT,
+	GG_METRIC_PINNED,
 };
 
 enum gg_grouping {
@@ -104,6 +109,7 @@ struct gg_query {
 	uint32_t pid;         /* only processes with this pid; 0: all */
 	const char *label;    /* key, for GG_BY_LABEL */
 	int64_t temporary_ns; /* the longest lifetime of a temporary block */
+	uint32_t look_moment; /* pinned: GG_LOOK_LAST or GG_LOOK_PEAK; 0 means GG_LOOK_LAST */
 };
 
 /* The size class n of a size: sizes in (2^(n-1), 2^n]; class 0 has the sizes 0 and 1. */
@@ -134,6 +140,7 @@ struct gg_query_result {
 	struct gg_tally total; /* of all rows, each block once; exposed to the sampling interval */
 	double slack_bytes;    /* estimated usable size beyond the requested size */
 	double mapping_bytes;  /* estimated part of `total` that is mappings */
+	struct gg_pinned_coverage pinned; /* pinned: what its looks saw, and what they missed */
 	struct gg_tally unplaced; /* aggregates with an end of the window inside their range */
 	struct gg_query_row *rows;
 	size_t row_count;
@@ -153,7 +160,10 @@ GG_MUST_CHECK int gg_query_match_modules(const struct gg_model *model, const cha
                                          const char *option, uint8_t *matches,
                                          struct gg_error *error);
 
-/* -EINVAL: an invalid expression, an unknown pid, or a window that ends before it begins. */
+/*
+ * -EINVAL: an invalid expression, an unknown pid, or a window that ends before it begins.
+ * -ENODATA: the metric is pinned, and no look saw memory around blocks.
+ */
 GG_MUST_CHECK int gg_query_rows(const struct gg_model *model, const struct gg_query *query,
                                 struct gg_query_result **ret_result, struct gg_error *error);
 void gg_query_result_free(struct gg_query_result *result); /* NULL is fine */

@@ -23,6 +23,20 @@ static int check_window(const struct gg_query *query, struct gg_error *error)
 	                    "the window ends before it begins");
 }
 
+static int check_pinned(const struct gg_query *query, struct gg_error *error)
+{
+	if (query->metric != GG_METRIC_PINNED)
+		return 0;
+	if (query->unit != GG_BYTES)
+		return gg_error_set(error, -EINVAL, "--unit", "Leave --unit away.",
+		                    "pinned memory has bytes, and no allocations");
+	if (query->from_ns != INT64_MIN || query->to_ns != GG_TIME_NONE)
+		return gg_error_set(error, -EINVAL, "--metric pinned",
+		                    "Leave the time away, or give --at peak.",
+		                    "pinned memory is known only at the moments of looks");
+	return 0;
+}
+
 static int choose_processes(struct gg_query_filter *filter, struct gg_error *error)
 {
 	size_t found = 0;
@@ -288,6 +302,8 @@ int gg_query_filter_open(struct gg_query_filter *filter, const struct gg_model *
 
 	*filter = (struct gg_query_filter){ .model = model, .query = *query };
 	if (status == 0)
+		status = check_pinned(query, error);
+	if (status == 0)
 		status = choose_processes(filter, error);
 	if (status == 0)
 		status = choose_stacks(filter, error);
@@ -295,6 +311,10 @@ int gg_query_filter_open(struct gg_query_filter *filter, const struct gg_model *
 		status = unite_blocks(filter, error);
 	if (status == 0)
 		status = group_labels(filter, error);
+	if (status == 0 && query->metric == GG_METRIC_PINNED)
+		status = gg_pinned_find(&filter->pinned, model, filter->process_in,
+		                        query->look_moment != 0 ? query->look_moment : GG_LOOK_LAST,
+		                        error);
 	if (status < 0)
 		gg_query_filter_close(filter);
 	else
@@ -318,7 +338,14 @@ bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t
 
 void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tally *tally)
 {
-	gg_tally_expose(tally, filter->interval_bytes);
+	/*
+	 * The sampling interval does not bound what a block keeps.  If the samples of a group are
+	 * all of processes that hide nothing, other processes may still hide blocks of the group.
+	 */
+	if (filter->query.metric != GG_METRIC_PINNED)
+		gg_tally_expose(tally, filter->interval_bytes);
+	else if (filter->pinned.hides && !(tally->reserve_max[GG_BYTES] > 0))
+		tally->incomplete = 1;
 	if (filter->is_incomplete)
 		tally->incomplete = 1;
 }
@@ -330,6 +357,14 @@ void gg_query_filter_add_pick(const struct gg_query_filter *filter, const struct
 	const struct gg_model_sample *sample = &samples[pick->sample];
 	struct gg_tally picked = { 0 };
 
+	if (pick->pinned != NULL) {
+		gg_tally_add_value(&picked, &sample->draw, sample->size_bytes,
+		                   &pick->pinned->looked);
+		if (pick->is_uncertain)
+			gg_tally_doubt(&picked);
+		gg_tally_merge(tally, &picked);
+		return;
+	}
 	if (pick->aggregate == NULL && !pick->is_uncertain) { /* nearly always, and much faster */
 		gg_tally_add(tally, &sample->draw, sample->size_bytes);
 		return;
@@ -350,6 +385,7 @@ void gg_query_filter_close(struct gg_query_filter *filter)
 	free(filter->stack_in);
 	free(filter->blocks);
 	free(filter->label_of);
+	gg_pinned_done(&filter->pinned);
 }
 
 bool gg_query_filter_block(const struct gg_query_filter *filter, size_t i,
@@ -588,12 +624,34 @@ static void each_selected(const struct gg_query_filter *filter, gg_query_filter_
 	}
 }
 
+/* A block whose value is unknown may keep as much as the largest one like it. */
+static void each_pinned(const struct gg_query_filter *filter, bool apart,
+                        gg_query_filter_visit *visit, void *context)
+{
+	for (size_t i = 0; i < filter->pinned.blocks.count; i++) {
+		const struct gg_pinned_block *block = &filter->pinned.blocks.items[i];
+		const struct gg_model_sample *sample = &filter->model->samples[block->sample];
+		struct gg_pick pick = { .sample = block->sample,
+			                .pinned = block,
+			                .is_uncertain = !block->is_known };
+
+		if ((!apart && !block->is_first) || !is_in(filter, sample->process, sample->stack))
+			continue;
+		pick.block = own_block(filter, sample);
+		visit(&pick, context);
+	}
+}
+
 void gg_query_filter_each(const struct gg_query_filter *filter, bool apart,
                           gg_query_filter_visit *visit, void *context)
 {
 	const struct gg_profile_aggregate *aggregates = filter->model->aggregates;
 	struct gg_pick pick = { 0 };
 
+	if (filter->query.metric == GG_METRIC_PINNED) {
+		each_pinned(filter, apart, visit, context);
+		return; /* looks do not see the samples of aggregates, which were freed */
+	}
 	if (gg_query_filter_is_of_blocks(filter))
 		each_block(filter, apart, visit, context);
 	else
@@ -616,6 +674,8 @@ void gg_query_filter_each_unplaced(const struct gg_query_filter *filter,
 	const struct gg_profile_aggregate *aggregates = filter->model->aggregates;
 	struct gg_pick pick = { 0 };
 
+	if (filter->query.metric == GG_METRIC_PINNED)
+		return;
 	for (size_t i = 0; i < filter->model->aggregate_count; i++) {
 		pick.aggregate = &aggregates[i];
 		if (gg_query_filter_has_aggregate(filter, &aggregates[i]) &&

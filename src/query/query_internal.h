@@ -27,6 +27,7 @@ struct gg_query_filter {
 	uint8_t *stack_in;   /* by stack's top: selected; NULL: all */
 	uint32_t *label_of;  /* GG_BY_LABEL: by process, the first process with the same value */
 	struct gg_block *blocks; /* by sample; NULL: no sample was inherited */
+	struct gg_pinned pinned; /* pinned: the blocks of looks */
 	double interval_bytes;   /* the largest sampling interval of the selection */
 	bool is_incomplete;      /* in the window samples were dropped, or sampling was off */
 	int64_t most_ns;         /* peak: the moment at which the most can have been live */
@@ -64,6 +65,7 @@ struct gg_pick {
 	size_t sample;
 	struct gg_block block;
 	const struct gg_profile_aggregate *aggregate; /* NULL: a sample */
+	const struct gg_pinned_block *pinned;         /* NULL: another metric than pinned */
 	bool is_uncertain; /* nobody knows: its times were lost, or only sums were kept */
 };
 

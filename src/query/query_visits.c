@@ -135,6 +135,11 @@ static void sum_pick(const struct gg_pick *pick, void *context)
 		return;
 	}
 	sample = sum->model->samples + pick->sample;
+	if (pick->pinned != NULL) {
+		gg_plain_tally_add_value(&sum->samples, &sample->draw, sample->size_bytes,
+		                         &pick->pinned->looked);
+		return;
+	}
 	gg_plain_tally_add_sample(&sum->samples, &sample->draw, sample->size_bytes);
 	gg_query_add_parts(sample, &sum->up->slack_bytes, &sum->up->mapping_bytes);
 }

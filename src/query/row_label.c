@@ -8,9 +8,10 @@
 #include "query/query_internal.h"
 
 static const char *const metric_names[] = {
-	[GG_METRIC_LIVE] = "live",   [GG_METRIC_ALLOCATED] = "allocated",
-	[GG_METRIC_PEAK] = "peak",   [GG_METRIC_TEMPORARY] = "temporary",
-	[GG_METRIC_FREED] = "freed", [GG_METRIC_LEFT] = "left",
+	[GG_METRIC_LIVE] = "live",     [GG_METRIC_ALLOCATED] = "allocated",
+	[GG_METRIC_PEAK] = "peak",     [GG_METRIC_TEMPORARY] = "temporary",
+	[GG_METRIC_FREED] = "freed",   [GG_METRIC_LEFT] = "left",
+	[GG_METRIC_PINNED] = "pinned",
 };
 static const char *const grouping_names[] = {
 	[GG_BY_FUNCTION] = "function", [GG_BY_LINE] = "line",     [GG_BY_STACK] = "stack",

@@ -338,6 +338,7 @@ int gg_tree_build(struct gg_tree **ret_tree, const struct gg_model *model,
 		tree->count = builder.nodes.count;
 		tree->moment_ns = result->moment_ns;
 		tree->unplaced = result->unplaced;
+		tree->pinned = result->pinned;
 		tree->query = *query;
 		expose(tree);
 		*ret_tree = tree;

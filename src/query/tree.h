@@ -61,7 +61,8 @@ struct gg_tree_node {
 struct gg_tree {
 	struct gg_tree_node *nodes; /* depth first, heavier siblings first, folded ones last */
 	size_t count;
-	int64_t moment_ns; /* as in gg_query_result */
+	int64_t moment_ns;                /* as in gg_query_result */
+	struct gg_pinned_coverage pinned; /* as in gg_query_result */
 	struct gg_tally unplaced;
 	struct gg_query query;
 };

@@ -63,6 +63,9 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 /* Append notes: how much functions without samples may hold; how much has no exact time. */
 void gg_report_append_unseen(const struct gg_report *report, const struct gg_tally *total,
                              struct gg_buf *out);
+/* Appends the same of pinned memory, in place of gg_report_append_unseen(). */
+void gg_report_append_pinned(const struct gg_report *report, const struct gg_pinned_coverage *seen,
+                             struct gg_buf *out);
 void gg_report_append_inexact(const struct gg_report *report, const struct gg_tally *unplaced,
                               struct gg_buf *out);
 /* Appends "query" and its totals to an open object. */

@@ -18,7 +18,7 @@
 bool gg_report_has_failed_trials(const struct gg_query_result *result)
 {
 	return (result->query.by == GG_BY_HEAP || result->query.by == GG_BY_TYPE) &&
-	       result->query.unit == GG_BYTES;
+	       result->query.unit == GG_BYTES && result->query.metric != GG_METRIC_PINNED;
 }
 
 void gg_report_append_time(int64_t time_ns, struct gg_buf *out)
@@ -366,6 +366,22 @@ void gg_report_append_head(const struct gg_report *report, struct gg_buf *out)
 	gg_buf_append_text(out, "\n");
 }
 
+/* Appends the moment of pinned memory: that of a look, or of a look at each process. */
+static void append_looks(const struct gg_report *report, const struct gg_query *query,
+                         int64_t moment_ns, struct gg_buf *out)
+{
+	const char *which = query->look_moment == GG_LOOK_PEAK ? "at the look with the largest RSS"
+	                                                       : "at the last look";
+
+	gg_buf_printf(out, " %s", which);
+	if (moment_ns != GG_TIME_NONE) {
+		gg_buf_append_text(out, ", ");
+		gg_report_append_time(moment_ns, out);
+	} else if (report->summary->process_count > 1) {
+		gg_buf_append_text(out, " at each process");
+	}
+}
+
 void gg_report_append_title(const struct gg_report *report, const struct gg_query *query,
                             int64_t moment_ns, const struct gg_tally *total, const char *what,
                             struct gg_buf *out)
@@ -382,6 +398,8 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 		gg_buf_append_text(out, " at the end, as the peak is not known");
 	} else if (query->metric == GG_METRIC_LIVE && moment_ns == GG_TIME_NONE) {
 		gg_buf_append_text(out, " at the end");
+	} else if (query->metric == GG_METRIC_PINNED) {
+		append_looks(report, query, moment_ns, out);
 	} else if (query->metric == GG_METRIC_LEFT && query->from_ns == INT64_MIN &&
 	           query->to_ns == GG_TIME_NONE) {
 		gg_buf_append_text(out, " at exit");
@@ -413,6 +431,44 @@ static void append_folded(const struct gg_report *report, const struct gg_buf *t
 {
 	gg_screen_text_append_paragraph(out, gg_buf_text(text), report->width,
 	                                report->figures.ascii);
+}
+
+/* Notes that the memory around some of the blocks is unknown. */
+static void append_unknown(const struct gg_report *report, const struct gg_pinned_coverage *seen,
+                           struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	uint64_t gone = seen->torn_count + seen->gone_count, missed = gone + seen->unknown_count;
+
+	if (missed == 0)
+		return;
+	gg_buf_printf(&text,
+	              "note: the memory around %" PRIu64 " of %" PRIu64
+	              " chosen blocks is unknown, so no estimate includes it; around %" PRIu64
+	              " of them it changed during the look.",
+	              missed, seen->block_count + gone, seen->torn_count);
+	append_folded(report, &text, out);
+}
+
+void gg_report_append_pinned(const struct gg_report *report, const struct gg_pinned_coverage *seen,
+                             struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	uint32_t unseen = seen->unseen_process_count;
+
+	if (report->head == GG_HEAD_NONE)
+		return;
+	gg_buf_append_text(&text, "A stack that is in no row has no upper bound: the look chose "
+	                          "none of its blocks.");
+	append_folded(report, &text, out);
+	if (unseen > 0) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf note = { 0 };
+
+		gg_buf_printf(&note, "note: %" PRIu32 " process%s without a look %s not included.",
+		              unseen, unseen == 1 ? "" : "es", unseen == 1 ? "is" : "are");
+		append_folded(report, &note, out);
+	}
+	append_unknown(report, seen, out);
 }
 
 void gg_report_append_unseen(const struct gg_report *report, const struct gg_tally *total,

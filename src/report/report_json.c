@@ -350,7 +350,8 @@ void gg_report_json_query(const struct gg_report *report, const struct gg_query 
                           int64_t moment_ns, const struct gg_tally *total,
                           const struct gg_tally *unplaced, struct gg_json *json)
 {
-	bool is_moment = query->metric == GG_METRIC_LIVE || query->metric == GG_METRIC_PEAK;
+	bool is_moment = query->metric == GG_METRIC_LIVE || query->metric == GG_METRIC_PEAK ||
+	                 query->metric == GG_METRIC_PINNED;
 	double interval = total->reserve_max[GG_BYTES];
 
 	gg_json_open(json, "query", '{');
@@ -373,7 +374,8 @@ void gg_report_json_query(const struct gg_report *report, const struct gg_query 
 	add_tally(report, json, "selected_bytes", total, GG_BYTES, false);
 	add_tally(report, json, "selected_count", total, GG_ALLOCATIONS, false);
 	add_tally(report, json, "inexact_bytes", unplaced, GG_BYTES, false);
-	if (interval > 0 && !(total->incomplete > 0) && !(total->unbounded_bytes > 0))
+	if (query->metric != GG_METRIC_PINNED && interval > 0 && !(total->incomplete > 0) &&
+	    !(total->unbounded_bytes > 0))
 		gg_json_number(json, "unseen_bytes",
 		               gg_interval_unseen_bytes(interval, report->confidence));
 	else

@@ -501,6 +501,8 @@ static const char *verb_of(enum gg_metric metric)
 	switch (metric) {
 	case GG_METRIC_FREED:
 		return "freed";
+	case GG_METRIC_PINNED:
+		return "keeps";
 	case GG_METRIC_ALLOCATED:
 	case GG_METRIC_TEMPORARY:
 		return "allocated";
@@ -616,7 +618,10 @@ static void append_foot(const struct gg_report *report, struct gg_buf *out)
 	append_shared(report, out);
 	append_hidden(report, out);
 	append_other_metrics(report, out);
-	gg_report_append_unseen(report, &result->total, out);
+	if (result->query.metric == GG_METRIC_PINNED)
+		gg_report_append_pinned(report, &result->pinned, out);
+	else
+		gg_report_append_unseen(report, &result->total, out);
 	gg_report_append_inexact(report, &result->unplaced, out);
 	gg_report_append_notes(report, out);
 	gg_report_append_unnamed(report, out);

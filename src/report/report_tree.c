@@ -258,7 +258,10 @@ void gg_report_tree_text(const struct gg_report *report, const struct gg_tree *t
 	free(drawing.is_last);
 	free(drawing.more_below);
 	gg_buf_append_text(out, report->head == GG_HEAD_NONE ? "" : "\n");
-	gg_report_append_unseen(report, &tree->nodes[0].total, out);
+	if (tree->query.metric == GG_METRIC_PINNED)
+		gg_report_append_pinned(report, &tree->pinned, out);
+	else
+		gg_report_append_unseen(report, &tree->nodes[0].total, out);
 	gg_report_append_inexact(report, &tree->unplaced, out);
 	gg_report_append_notes(report, out);
 }

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pinned - selects the blocks of looks, and bounds the values that they may have. */
+#include "query/pinned.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* A size class with fewer blocks than this does not show how large values are. */
+enum { FEW_BLOCKS = 100, CLASS_COUNT = 65 };
+
+struct pinned_run {
+	struct gg_pinned *pinned;
+	const struct gg_model *model;
+	const struct gg_profile_look **look_of; /* by process: the chosen look, or NULL */
+	uint32_t *holder_of; /* by block: 1 + its first sample; NULL: no block has several */
+	uint64_t counts[CLASS_COUNT];
+	double values[CLASS_COUNT], value_max; /* the largest by class, and of all */
+	double page_bytes;
+};
+
+/* Usable sizes in (2^(n-1), 2^n] are of class n. */
+static uint32_t class_of(const struct gg_model_sample *sample)
+{
+	uint64_t usable_bytes = sample->size_bytes + sample->slack_bytes;
+
+	return usable_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(usable_bytes - 1);
+}
+
+/* True if the sample's process held the block while its look was taken. */
+static bool is_live_at_look(const struct pinned_run *run, const struct gg_model_sample *sample)
+{
+	const struct gg_profile_look *look = run->look_of[sample->process];
+	int64_t until_ns = gg_model_sample_until(run->model, sample);
+
+	return look != NULL && sample->alloc_ns <= look->time_ns &&
+	       (until_ns == GG_TIME_NONE || until_ns > look->time_ns);
+}
+
+/*
+ * Finds the first holder of each block.  If each look counted the blocks that no earlier look
+ * chose, a block of two processes would be counted with a larger chance than c.
+ */
+static int find_holders(struct pinned_run *run)
+{
+	const struct gg_model *model = run->model;
+
+	if (!model->has_inherited)
+		return 0;
+	run->holder_of = calloc(model->sample_count + 1, sizeof(*run->holder_of));
+	if (run->holder_of == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < model->sample_count; i++) {
+		uint32_t *holder = &run->holder_of[model->samples[i].block];
+
+		if (*holder == 0 && is_live_at_look(run, &model->samples[i]))
+			*holder = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static int add_block(struct pinned_run *run, const struct gg_profile_look_block *block,
+                     double chance)
+{
+	const struct gg_model_sample *sample = &run->model->samples[block->sample];
+	uint32_t class = class_of(sample), holder;
+	struct gg_pinned_block *kept = gg_array_add(&run->pinned->blocks);
+
+	if (kept == NULL)
+		return -ENOMEM;
+	holder = run->holder_of != NULL ? run->holder_of[sample->block] : 0;
+	kept->sample = (uint32_t)block->sample;
+	kept->is_first = holder == 0 || holder == block->sample + 1;
+	kept->is_known = block->pinned_bytes >= 0;
+	kept->looked.chance = chance;
+	kept->looked.value = fmax(block->pinned_bytes, 0);
+	if (!kept->is_known) {
+		run->pinned->coverage.unknown_count++;
+		return 0;
+	}
+	run->counts[class]++;
+	run->values[class] = fmax(run->values[class], block->pinned_bytes);
+	run->value_max = fmax(run->value_max, block->pinned_bytes);
+	return 0;
+}
+
+static int add_look(struct pinned_run *run, const struct gg_profile_look *look)
+{
+	struct gg_pinned *pinned = run->pinned;
+	double chance = gg_model_look_chance(look);
+	size_t count;
+	const struct gg_profile_look_block *blocks = gg_model_look_blocks(run->model, look->id,
+	                                                                  &count);
+	int status = 0;
+
+	pinned->coverage.time_ns = pinned->coverage.look_count == 0 ? look->time_ns : GG_TIME_NONE;
+	pinned->coverage.look_count++;
+	pinned->coverage.torn_count += look->torn_count > 0 ? (uint64_t)look->torn_count : 0;
+	pinned->hides |= chance < 1 || gg_model_exposure(run->model, look->process) > 1;
+	run->page_bytes = fmax(run->page_bytes, (double)look->page_bytes);
+	for (size_t i = 0; i < count && status == 0; i++) {
+		if (blocks[i].sample == GG_MODEL_NO_SAMPLE)
+			pinned->coverage.gone_count++;
+		else
+			status = add_block(run, &blocks[i], chance);
+	}
+	return status;
+}
+
+/* Gives each block the largest value that one like it may have. */
+static void bound_values(struct pinned_run *run)
+{
+	double most = run->value_max > 0 ? run->value_max : fmax(run->page_bytes, 4096);
+
+	for (size_t i = 0; i < run->pinned->blocks.count; i++) {
+		struct gg_pinned_block *block = &run->pinned->blocks.items[i];
+		uint32_t class = class_of(&run->model->samples[block->sample]);
+
+		block->looked.value_max = run->counts[class] >= FEW_BLOCKS && run->values[class] > 0
+		                                  ? run->values[class]
+		                                  : most;
+		if (!block->is_known)
+			block->looked.value = block->looked.value_max;
+	}
+}
+
+static int explain_nothing(const struct gg_model *model, const char *reason, struct gg_error *error)
+{
+	if (reason != NULL)
+		return gg_error_set(error, -ENODATA, "pinned",
+		                    "geiger why says where resident memory goes.",
+		                    "no look saw the free memory around live blocks: %s", reason);
+	return gg_error_set(
+		error, -ENODATA, "pinned",
+		model->look_count > 0 ? "Choose another process, or none."
+				      : "Record the program again: geiger record -- COMMAND.",
+		model->look_count > 0 ? "the profile has no look at these processes"
+				      : "the profile has no look at the memory around live blocks");
+}
+
+/* A look with a reason saw no memory around blocks, so its blocks say nothing. */
+static const char *choose_looks(struct pinned_run *run, const uint8_t *process_in, uint32_t moment)
+{
+	const struct gg_model *model = run->model;
+	const char *reason = NULL;
+
+	for (size_t i = 0; i < model->look_count; i++) {
+		const struct gg_profile_look *look = &model->looks[i];
+
+		if ((look->moments & moment) == 0 ||
+		    (process_in != NULL && !process_in[look->process]))
+			continue;
+		if (look->reason == NULL)
+			run->look_of[look->process] = look;
+		else
+			reason = look->reason;
+	}
+	return reason;
+}
+
+int gg_pinned_find(struct gg_pinned *ret_pinned, const struct gg_model *model,
+                   const uint8_t *process_in, uint32_t moment, struct gg_error *error)
+{
+	struct pinned_run run = { .pinned = ret_pinned, .model = model };
+	const char *reason;
+	int status;
+
+	*ret_pinned = (struct gg_pinned){ 0 };
+	run.look_of = calloc(model->process_count + 1, sizeof(*run.look_of));
+	if (run.look_of == NULL)
+		return gg_error_memory(error, "pinned");
+	reason = choose_looks(&run, process_in, moment);
+	status = find_holders(&run);
+	for (size_t i = 1; i < model->process_count && status == 0; i++) {
+		if (run.look_of[i] != NULL)
+			status = add_look(&run, run.look_of[i]);
+		else if (process_in == NULL || process_in[i])
+			ret_pinned->coverage.unseen_process_count++;
+	}
+	if (status == 0)
+		bound_values(&run);
+	ret_pinned->coverage.block_count = ret_pinned->blocks.count;
+	free(run.holder_of);
+	free(run.look_of);
+	if (status == 0 && ret_pinned->coverage.look_count == 0)
+		status = explain_nothing(model, reason, error);
+	else if (status < 0)
+		status = gg_error_memory(error, "pinned");
+	if (status < 0)
+		gg_pinned_done(ret_pinned);
+	return status;
+}
+
+void gg_pinned_done(struct gg_pinned *pinned)
+{
+	gg_array_done(&pinned->blocks);
+	*pinned = (struct gg_pinned){ 0 };
+}

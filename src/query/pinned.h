@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pinned - selects the blocks of looks for the metric pinned: the free memory that live blocks keep
+ * resident on their pages.
+ *
+ *   struct gg_pinned pinned;
+ *
+ *   status = gg_pinned_find(&pinned, model, process_in, GG_LOOK_LAST, error);
+ *   for (size_t i = 0; i < pinned.blocks.count; i++)
+ *           gg_tally_add_value(&tally, &samples[block->sample].draw, size, &block->looked);
+ *   gg_pinned_done(&pinned);
+ *
+ * Each process has one chosen look.  Processes that hold one block together, because one forked the
+ * other, count it once: the block belongs to the first of them whose look may have chosen it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "model/model.h"
+#include "stats/estimate/looked_value.h"
+
+struct gg_pinned_block {
+	uint32_t sample; /* number in the model */
+	/* False: another process represents the block in sums over processes. */
+	bool is_first;
+	/* False: the look could not tell; `looked.value` is then the most that it may be. */
+	bool is_known;
+	struct gg_looked_value looked;
+};
+
+/* The extent of what the chosen looks saw. */
+struct gg_pinned_coverage {
+	/* Looks that saw memory around blocks, and processes without such a look. */
+	uint32_t look_count, unseen_process_count;
+	int64_t time_ns;      /* of the look, if there is one; GG_TIME_NONE: several */
+	uint64_t block_count; /* that the looks chose and the profile has */
+	/* Blocks that changed during the look, unknown ones, and ones without a sample. */
+	uint64_t torn_count, unknown_count, gone_count;
+};
+
+struct gg_pinned {
+	GG_ARRAY(struct gg_pinned_block) blocks; /* in the order of looks */
+	struct gg_pinned_coverage coverage;
+	bool hides; /* some blocks may be neither samples nor chosen */
+};
+
+/*
+ * Selects the blocks of the processes with process_in (NULL: all) at that moment of looks
+ * (GG_LOOK_*).  -ENODATA: no look saw memory around samples; -ENOMEM.
+ */
+GG_MUST_CHECK int gg_pinned_find(struct gg_pinned *ret_pinned, const struct gg_model *model,
+                                 const uint8_t *process_in, uint32_t moment,
+                                 struct gg_error *error);
+void gg_pinned_done(struct gg_pinned *pinned);

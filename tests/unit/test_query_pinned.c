@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_query_pinned - shows which blocks of looks the metric pinned adds up, and when it gives no
+ * number.
+ */
+#include <errno.h>
+#include <math.h>
+
+#include "made_profile.h"
+#include "query/query.h"
+#include "query/tree.h"
+#include "stats/estimate/interval.h"
+#include "test.h"
+
+static struct gg_error error;
+
+enum { BLOCK_MAX = 4096 };
+
+struct scene {
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_query query;
+	struct gg_query_result *result;
+	struct gg_profile_look_block blocks[BLOCK_MAX]; /* of the next look */
+	size_t block_count;
+};
+
+static void scene_setup(struct scene *scene)
+{
+	made_begin(&scene->made, NULL, 1, 1);
+	gg_query_init(&scene->query);
+	scene->query.metric = GG_METRIC_PINNED;
+	scene->query.by = GG_BY_STACK;
+}
+
+static void scene_teardown(struct scene *scene)
+{
+	gg_profile_close(scene->made.profile);
+	gg_query_result_free(scene->result);
+	gg_model_free(scene->model);
+}
+
+FIXTURE(scene)
+
+/* A live sample, and what the next look finds around it. */
+static uint64_t add_block(struct scene *scene, uint32_t stack, uint64_t size_bytes,
+                          double pinned_bytes)
+{
+	uint64_t id = made_sample(&scene->made, stack, size_bytes, 5, GG_TIME_NONE);
+
+	REQUIRE(scene->block_count < BLOCK_MAX);
+	scene->blocks[scene->block_count++] = (struct gg_profile_look_block){
+		.sample = id, .pinned_bytes = pinned_bytes
+	};
+	return id;
+}
+
+static void put_look(struct scene *scene, int64_t rss_bytes, const char *reason)
+{
+	const struct gg_profile_look look = {
+		.process = scene->made.process,
+		.time_ns = 7,
+		.rss_bytes = rss_bytes,
+		.page_bytes = 4096,
+		.live_count = (int64_t)scene->block_count,
+		.chosen_count = (int64_t)scene->block_count,
+		.reason = reason,
+	};
+	const struct gg_profile_look_parts parts = { .blocks = scene->blocks,
+		                                     .block_count = scene->block_count };
+
+	REQUIRE(gg_profile_put_look(scene->made.profile, &look, &parts, &error) == 0);
+	scene->block_count = 0;
+}
+
+static void load(struct scene *scene)
+{
+	struct gg_profile *profile = scene->made.profile;
+	int status = gg_model_load(&scene->model, &profile, 1, NULL, &error);
+
+	REQUIRE_MSG(status == 0, "%s: %s", error.place, error.message);
+}
+
+static int ask(struct scene *scene)
+{
+	gg_query_result_free(scene->result);
+	scene->result = NULL;
+	return gg_query_rows(scene->model, &scene->query, &scene->result, &error);
+}
+
+static double bytes(const struct gg_tally *tally)
+{
+	return gg_tally_estimate(tally, GG_BYTES).value;
+}
+
+static double asked_total(struct scene *scene)
+{
+	int status = ask(scene);
+
+	REQUIRE_MSG(status == 0, "%s: %s", error.place, error.message);
+	return bytes(&scene->result->total);
+}
+
+TEST_WITH(scene, rows_add_up_to_the_byte_at_an_interval_of_1)
+{
+	uint32_t keeper = made_stack(&scene->made, "main>keep");
+	uint32_t other = made_stack(&scene->made, "main>other");
+	struct gg_interval interval;
+
+	add_block(scene, keeper, 64, 3000.5);
+	add_block(scene, keeper, 64, 1000);
+	add_block(scene, other, 64, 0);
+	made_sample(&scene->made, other, 64, 5, 6);
+	put_look(scene, 100, NULL);
+	load(scene);
+	CHECK_EQ_DOUBLE(asked_total(scene), 4000.5);
+	REQUIRE(scene->result->row_count == 2);
+	CHECK_EQ_DOUBLE(bytes(scene->result->rows[0].self), 4000.5);
+	interval = gg_interval_of(scene->result->rows[0].self, GG_BYTES, 0.95, true);
+	CHECK_EQ_U64(interval.method, GG_METHOD_EXACT);
+	CHECK_EQ_I64(scene->result->moment_ns, 7);
+}
+
+TEST_WITH(scene, rows_trees_and_sums_show_the_same_number)
+{
+	const struct gg_tree_options options = { 0 };
+	struct gg_tree *tree;
+	struct gg_sum_up sum;
+
+	add_block(scene, made_stack(&scene->made, "main>keep"), 64, 3000);
+	add_block(scene, made_stack(&scene->made, "main>other"), 64, 5);
+	put_look(scene, 100, NULL);
+	load(scene);
+	CHECK_EQ_DOUBLE(asked_total(scene), 3005);
+	for (int by = 0; by <= GG_BY_PROCESS; by++) {
+		scene->query.by = (enum gg_grouping)by;
+		CHECK_EQ_DOUBLE(asked_total(scene), 3005);
+	}
+	REQUIRE(gg_query_sum(scene->model, &scene->query, &sum, &error) == 0);
+	CHECK_EQ_DOUBLE(bytes(&sum.total), 3005);
+	REQUIRE(gg_tree_build(&tree, scene->model, &scene->query, &options, &error) == 0);
+	CHECK_EQ_DOUBLE(bytes(&tree->nodes[0].total), 3005);
+	gg_tree_free(tree);
+}
+
+TEST_WITH(scene, filters_for_stacks_select_blocks)
+{
+	add_block(scene, made_stack(&scene->made, "main>keep"), 64, 3000);
+	add_block(scene, made_stack(&scene->made, "main>other"), 64, 5);
+	put_look(scene, 100, NULL);
+	load(scene);
+	scene->query.focus = "keep";
+	CHECK_EQ_DOUBLE(asked_total(scene), 3000);
+	scene->query.focus = NULL;
+	scene->query.ignore = "keep";
+	CHECK_EQ_DOUBLE(asked_total(scene), 5);
+}
+
+TEST_WITH(scene, the_peak_has_a_look_of_its_own)
+{
+	uint32_t stack = made_stack(&scene->made, "main");
+
+	add_block(scene, stack, 64, 3000);
+	put_look(scene, 900, NULL);
+	add_block(scene, stack, 64, 10);
+	put_look(scene, 200, NULL);
+	load(scene);
+	CHECK_EQ_DOUBLE(asked_total(scene), 10);
+	scene->query.look_moment = GG_LOOK_PEAK;
+	CHECK_EQ_DOUBLE(asked_total(scene), 3000);
+}
+
+TEST_WITH(scene, an_unknown_block_raises_the_upper_end_alone)
+{
+	uint32_t stack = made_stack(&scene->made, "main");
+	struct gg_interval interval;
+
+	add_block(scene, stack, 64, 3000);
+	add_block(scene, stack, 64, -1);
+	put_look(scene, 900, NULL);
+	load(scene);
+	CHECK_EQ_DOUBLE(asked_total(scene), 3000);
+	CHECK_EQ_U64(scene->result->pinned.unknown_count, 1);
+	interval = gg_interval_of(&scene->result->total, GG_BYTES, 0.95, false);
+	CHECK_EQ_DOUBLE(interval.low, 3000);
+	CHECK(interval.high >= 6000);
+}
+
+/* Both processes have the block; their rows have it twice, and the total once. */
+TEST_WITH(scene, a_block_that_processes_share_counts_once)
+{
+	uint32_t stack = made_stack(&scene->made, "main");
+	uint64_t id = add_block(scene, stack, 64, 3000), child;
+
+	put_look(scene, 900, NULL);
+	made_process(&scene->made, 5000, 2, 1000000000);
+	child = made_inherited(&scene->made, stack, 64, 5, GG_TIME_NONE, id);
+	scene->blocks[scene->block_count++] = (struct gg_profile_look_block){
+		.sample = child, .pinned_bytes = 3000
+	};
+	add_block(scene, stack, 64, 7);
+	put_look(scene, 900, NULL);
+	load(scene);
+	CHECK_EQ_DOUBLE(asked_total(scene), 3007);
+	CHECK_EQ_U64(scene->result->pinned.look_count, 2);
+	scene->query.by = GG_BY_PROCESS;
+	CHECK_EQ_DOUBLE(asked_total(scene), 3007);
+	REQUIRE(scene->result->row_count == 2);
+	CHECK_EQ_DOUBLE(bytes(scene->result->rows[0].self), 3007);
+	CHECK_EQ_DOUBLE(bytes(scene->result->rows[1].self), 3000);
+	scene->query.pid = 5000;
+	CHECK_EQ_DOUBLE(asked_total(scene), 3007);
+}
+
+TEST_WITH(scene, a_profile_without_looks_says_how_to_get_one)
+{
+	made_sample(&scene->made, made_stack(&scene->made, "main"), 64, 5, GG_TIME_NONE);
+	load(scene);
+	CHECK_EQ_I64(ask(scene), -ENODATA);
+	CHECK(strstr(error.message, "no look") != NULL);
+	CHECK(strstr(error.advice, "geiger record") != NULL);
+}
+
+TEST_WITH(scene, a_look_that_saw_no_memory_gives_its_reason)
+{
+	add_block(scene, made_stack(&scene->made, "main"), 64, -1);
+	put_look(scene, 900, "the allocator is not known");
+	load(scene);
+	CHECK_EQ_I64(ask(scene), -ENODATA);
+	CHECK(strstr(error.message, "the allocator is not known") != NULL);
+}
+
+TEST_WITH(scene, a_look_without_blocks_has_no_rows)
+{
+	put_look(scene, 900, NULL);
+	load(scene);
+	CHECK_EQ_DOUBLE(asked_total(scene), 0);
+	CHECK_EQ_U64(scene->result->row_count, 0);
+}
+
+TEST_WITH(scene, allocations_and_windows_are_refused)
+{
+	add_block(scene, made_stack(&scene->made, "main"), 64, 3);
+	put_look(scene, 900, NULL);
+	load(scene);
+	scene->query.unit = GG_ALLOCATIONS;
+	CHECK_EQ_I64(ask(scene), -EINVAL);
+	scene->query.unit = GG_BYTES;
+	scene->query.to_ns = 5;
+	CHECK_EQ_I64(ask(scene), -EINVAL);
+}
+
+/* 3000 blocks, of which every twentieth keeps a page; sampled with an interval of 1 KiB. */
+TEST_WITH(scene, an_interval_of_a_sampled_heap_holds_the_truth)
+{
+	uint32_t keeper = made_stack(&scene->made, "main>keep");
+	const struct gg_query_row *row;
+	struct gg_interval interval;
+
+	scene->made.sampling_interval = 1024;
+	for (int i = 0; i < 200; i++)
+		add_block(scene, keeper, 64, i % 20 == 0 ? 4000 : 0);
+	put_look(scene, 900, NULL);
+	load(scene);
+	asked_total(scene);
+	row = &scene->result->rows[0];
+	interval = gg_interval_of(row->self, GG_BYTES, 0.95, true);
+	/* 10 samples that keep 4000 bytes, of p = 1 - exp(-1/16). */
+	CHECK_MSG(fabs(bytes(row->self) - 40000 / -expm1(-1.0 / 16)) < 1, "%g", bytes(row->self));
+	CHECK(interval.low < 0.7 * bytes(row->self));
+	CHECK(interval.high > 1.5 * bytes(row->self) && isfinite(interval.high));
+}
