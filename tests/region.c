@@ -17,6 +17,7 @@ void region_small_options(struct gg_region_options *options)
 	options->capacities[GG_TABLE_SITE_TOTALS] = 128;
 	options->capacities[GG_TABLE_RING] = 64;
 	options->capacities[GG_TABLE_FRAMES] = 16;
+	options->capacities[GG_TABLE_ALLOCATOR_BLOCKS] = 16;
 	options->hash_seed = 1;
 	options->pid = 7;
 }

@@ -118,6 +118,7 @@ static int run_env(struct gg_invocation *invocation)
 		.seed = sampling->seed,
 		.free_stacks = sampling->free_stacks,
 		.mappings = sampling->mappings,
+		.no_allocator_calls = sampling->no_allocator_calls,
 	};
 	struct gg_launch_environment environment;
 	int status = gg_cli_check_sampling(sampling, "env", invocation->error);

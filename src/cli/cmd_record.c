@@ -126,6 +126,7 @@ static int run_record(struct gg_invocation *invocation)
 		.seed = sampling->seed,
 		.free_stacks = sampling->free_stacks,
 		.mappings = sampling->mappings,
+		.no_allocator_calls = sampling->no_allocator_calls,
 		.compat = sampling->compat,
 		.no_children = given->no_children,
 		.max_seconds = given->max_seconds,

@@ -30,6 +30,8 @@ const struct gg_option gg_cli_sampling_options[] = {
 	{ "free-stacks", 0, GG_OPTION_FLAG, AT(free_stacks), NULL,
 	  "also record where samples are freed" },
 	{ "mmap", 0, GG_OPTION_FLAG, AT(mappings), NULL, "also record anonymous mappings" },
+	{ "no-allocator-calls", 0, GG_OPTION_FLAG, AT(no_allocator_calls), NULL,
+	  "never ask jemalloc, tcmalloc, mimalloc about their heaps" },
 	{ "compat", 0, GG_OPTION_FLAG, AT(compat), NULL,
 	  "also serve options and calls of jemalloc, gperftools" },
 	GG_OPTIONS_END,

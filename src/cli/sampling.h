@@ -18,7 +18,7 @@ struct gg_cli_sampling {
 	uint64_t sampling_interval; /* UINT64_MAX: not given */
 	uint64_t seed;              /* 0: not given */
 	int scheme, focus;          /* enum gg_scheme, enum gg_focus; -1: not given */
-	bool free_stacks, mappings, compat;
+	bool free_stacks, mappings, compat, no_allocator_calls;
 };
 
 #define GG_CLI_SAMPLING_DEFAULTS                                            \

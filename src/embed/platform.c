@@ -12,6 +12,7 @@
 
 struct gg_real gg_real = { .sigaction = sigaction };
 uint32_t gg_seccomp_entered;
+struct gg_allocator_functions gg_allocator_functions; /* libgeiger replaces no allocator */
 
 /* Nobody calls a linked library before the constructors of a sanitizer. */
 const char *gg_sanitizer_runtime(void)
@@ -31,6 +32,10 @@ bool gg_operator_frames_has(uint64_t pc)
 }
 
 void gg_extra_functions_take(void)
+{
+}
+
+void gg_allocator_functions_find(void)
 {
 }
 

@@ -22,6 +22,7 @@
 #include "runtime/compat_requests.h"
 #include "runtime/dump/dump_trigger.h"
 #include "runtime/history.h"
+#include "runtime/looks/allocator_look.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
 #include "runtime/platform/extra_functions.h"
@@ -208,10 +209,13 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	/* A handler may have forked meanwhile, and this may be its child. */
 	if (gg_process_ensure_current()) {
 		block = gg_thread_block(t);
-		if (gg_likely(block != NULL))
+		if (gg_likely(block != NULL)) {
 			put_sample(t, block, p, bytes, draw, flags);
-		else
+			if (gg_unlikely(gg_allocator_look_is_due()) && flags == 0)
+				gg_allocator_look_continue(t, block);
+		} else {
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
+		}
 		gg_thread_put_block(t, block);
 		if (gg_dump_trigger_is_on())
 			gg_dump_trigger_sampled(draw, bytes, gg_clock_monotonic_ns());

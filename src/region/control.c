@@ -14,6 +14,7 @@
 
 enum { LOCK_ROUND_COUNT = 20, LOCK_ROUND_MS = 10 };
 
+static const char word_name[] = "the region's control word";
 static const off_t word_offset = offsetof(struct gg_region_header, control);
 
 /*
@@ -84,6 +85,19 @@ static bool put(int fd, const void *value, size_t bytes, size_t offset)
 	return pwrite(fd, value, bytes, word_offset + (off_t)offset) == (ssize_t)bytes;
 }
 
+/* Changes the number of requests alone: a request changes no setting. */
+static bool write_request(int fd)
+{
+	struct gg_region_control word;
+
+	errno = EIO;
+	if (!gg_region_control_read(fd, &word))
+		return false;
+	word.look_count++;
+	return put(fd, &word.look_count, sizeof(word.look_count),
+	           offsetof(struct gg_region_control, look_count));
+}
+
 /*
  * Changes the word, under the lock.  The count goes last, in a call of its own: an agent that sees
  * the new count sees the new settings as well.
@@ -108,20 +122,27 @@ static bool write_word(int fd, const struct gg_region_change *change)
 	           offsetof(struct gg_region_control, change_count));
 }
 
+static int end_write(int fd, bool is_done, struct gg_error *error)
+{
+	int why = errno;
+
+	flock(fd, LOCK_UN);
+	return is_done ? 0 : gg_error_set_errno(error, why, word_name, NULL);
+}
+
+int gg_region_control_request_look(int fd, struct gg_error *error)
+{
+	if (!lock(fd))
+		return gg_error_set_errno(error, errno, word_name, NULL);
+	return end_write(fd, write_request(fd), error);
+}
+
 int gg_region_control_write(int fd, const struct gg_region_change *change, struct gg_error *error)
 {
-	bool done;
-	int why;
-
 	if (change->interval_bytes > GG_REGION_INTERVAL_MAX)
 		return gg_error_set(error, -EINVAL, "the sampling interval", "Give 1 to 256TiB.",
 		                    "is out of range");
-	done = lock(fd);
-	if (done) {
-		done = write_word(fd, change);
-		why = errno;
-		flock(fd, LOCK_UN);
-		errno = why;
-	}
-	return done ? 0 : gg_error_set_errno(error, errno, "the region's control word", NULL);
+	if (!lock(fd))
+		return gg_error_set_errno(error, errno, word_name, NULL);
+	return end_write(fd, write_word(fd, change), error);
 }

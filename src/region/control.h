@@ -49,5 +49,10 @@ GG_MUST_CHECK int gg_region_control_open(const char *path, struct gg_error *erro
 GG_MUST_CHECK int gg_region_control_write(int fd, const struct gg_region_change *change,
                                           struct gg_error *error);
 
+/*
+ * Requests a look at the allocator (docs/AGENT.md, "Calls of the allocator").  Returns 0 or -Exxx.
+ */
+GG_MUST_CHECK int gg_region_control_request_look(int fd, struct gg_error *error);
+
 /* Reads the current word.  Returns false if it cannot be read. */
 bool gg_region_control_read(int fd, struct gg_region_control *ret_control);

@@ -2,7 +2,7 @@
 /*
  * layout - the bytes of a region file; docs/internals/REGION.md describes them field by field.
  *
- * The file has a header and eleven tables of fixed records, at offsets from the start of the file.
+ * The file has a header and twelve tables of fixed records, at offsets from the start of the file.
  * It has no pointers, because every process maps it at another address.  Numbers are little-endian,
  * as on all machines that run geiger.
  *
@@ -18,6 +18,7 @@
  *   rows      gg_region_site_total      through the redo log      threads share totals (record.h)
  *   ring      gg_region_event           the claiming thread       the event is dropped and counted
  *   frames    gg_region_frame           any thread, once          the frame is left out and counted
+ *   blocks    gg_region_allocator_block one thread at a time      the look takes fewer samples
  *
  * The profiled program never takes an index, length, or pointer from the file, because others could
  * have changed it: it has its own copies in private memory.  It reads back only sums, to add to
@@ -35,7 +36,9 @@
 #define GG_REGION_MAGIC UINT64_C(0x4745522d52474747) /* "GGGR-REG" in the file */
 
 enum {
-	GG_REGION_VERSION = 2, /* version 1 has no frames, and zeros in their part of the header */
+	/* Version 1 has no frames and version 2 no looks; both have zeros in those parts of the
+	 * header. */
+	GG_REGION_VERSION = 3,
 	GG_REGION_VERSION_LEAST = 1, /* the oldest version that readers understand */
 	GG_REGION_PAGE_BYTES = 4096, /* tables start at multiples of it */
 	GG_REGION_COMMAND_MAX = 1024,
@@ -57,10 +60,14 @@ enum gg_region_table_id {
 	GG_TABLE_LIVE,
 	GG_TABLE_SITE_TOTALS,
 	GG_TABLE_RING,
-	GG_TABLE_FRAMES, /* since version 2; its description follows the header's texts */
+	GG_TABLE_FRAMES,           /* since version 2; its description follows the header's texts */
+	GG_TABLE_ALLOCATOR_BLOCKS, /* since version 3 */
 };
 
-enum { GG_TABLE_COUNT = GG_TABLE_FRAMES + 1, GG_TABLE_FIRST_COUNT = GG_TABLE_FRAMES };
+enum {
+	GG_TABLE_COUNT = GG_TABLE_ALLOCATOR_BLOCKS + 1,
+	GG_TABLE_FIRST_COUNT = GG_TABLE_FRAMES /* tables that version 1 has as well */
+};
 
 /* Counters that only grow.  Any thread adds to them; no equation has them.  Never renumber. */
 enum gg_region_counter {
@@ -102,7 +109,74 @@ struct gg_region_control {
 	uint64_t change_count;   /* stored last with release order, after the other members */
 	uint64_t interval_bytes; /* 0: unchanged */
 	uint32_t active;         /* 0: off */
-	uint32_t reserved;
+	/*
+	 * Changes with each request for a look at the allocator; `change_count` stays, because a
+	 * request changes no setting.
+	 */
+	uint32_t look_count;
+};
+
+/* The allocators that the agent can ask.  Never renumber. */
+enum gg_region_allocator {
+	GG_REGION_ALLOCATOR_UNKNOWN, /* glibc, or one without functions that the agent knows */
+	GG_REGION_ALLOCATOR_JEMALLOC,
+	GG_REGION_ALLOCATOR_TCMALLOC, /* that of gperftools */
+	GG_REGION_ALLOCATOR_MIMALLOC,
+};
+
+/* Numbers that an allocator states about itself, in bytes.  Never renumber. */
+enum gg_region_allocator_total {
+	GG_ALLOCATOR_TOTAL_JEMALLOC_ALLOCATED,
+	GG_ALLOCATOR_TOTAL_JEMALLOC_ACTIVE,
+	GG_ALLOCATOR_TOTAL_JEMALLOC_METADATA,
+	GG_ALLOCATOR_TOTAL_JEMALLOC_RESIDENT,
+	GG_ALLOCATOR_TOTAL_JEMALLOC_MAPPED,
+	GG_ALLOCATOR_TOTAL_JEMALLOC_RETAINED,
+	GG_ALLOCATOR_TOTAL_JEMALLOC_CACHED,
+	GG_ALLOCATOR_TOTAL_TCMALLOC_IN_USE,
+	GG_ALLOCATOR_TOTAL_TCMALLOC_PAGEHEAP_FREE,
+	GG_ALLOCATOR_TOTAL_TCMALLOC_UNMAPPED,
+	GG_ALLOCATOR_TOTAL_TCMALLOC_CENTRAL_FREE,
+	GG_ALLOCATOR_TOTAL_TCMALLOC_TRANSFER_FREE,
+	GG_ALLOCATOR_TOTAL_TCMALLOC_THREAD_FREE,
+	GG_ALLOCATOR_TOTAL_MIMALLOC_COMMITTED,
+	GG_ALLOCATOR_TOTAL_COUNT,
+	GG_ALLOCATOR_TOTAL_CAPACITY = 16, /* with room for more */
+};
+
+#define GG_ALLOCATOR_TOTAL_UNKNOWN UINT64_MAX
+
+enum {
+	/* Two calls in a row took longer than GG_ALLOCATOR_LOOK_TOTALS_MOST_NS: there are no more. */
+	GG_ALLOCATOR_LOOK_TOTALS_SLOW = 1,
+	GG_ALLOCATOR_LOOK_OFF = 2, /* GEIGER_ALLOCATOR_CALLS=0, or a fork interrupted a call */
+	GG_ALLOCATOR_LOOK_TOTALS_MOST_NS = 1000000,
+};
+
+/*
+ * A look of the agent at the slabs of live samples.  Two of them take turns, so the last complete
+ * one stays while the next is under way.
+ */
+struct gg_region_allocator_look {
+	uint64_t number; /* from 1 on; the look uses records number % 2, + 2, + 4 ... */
+	uint64_t begin_ns;
+	uint64_t end_ns;      /* 0: it is not complete; stored last with release order */
+	uint64_t block_count; /* records in use */
+	uint64_t stride;      /* it took one of so many records of live samples, by chance */
+	uint64_t torn_count;  /* samples that were freed meanwhile */
+};
+
+/* The state of the looks at the allocator.  Only the agent writes it. */
+struct gg_region_allocator_state {
+	uint32_t allocator;       /* enum gg_region_allocator */
+	uint32_t flags;           /* GG_ALLOCATOR_LOOK_* */
+	uint64_t postponed_count; /* samples at which a look was due and its calls were not safe */
+	/* Odd while the totals change.  A reader that finds an odd or changed number reads again. */
+	uint64_t totals_change_count;
+	uint64_t totals_ns;                           /* when they were read; 0: never */
+	uint64_t totals_span_ns;                      /* how long that took */
+	uint64_t totals[GG_ALLOCATOR_TOTAL_CAPACITY]; /* or GG_ALLOCATOR_TOTAL_UNKNOWN */
+	struct gg_region_allocator_look looks[2];
 };
 
 struct gg_region_header {
@@ -134,6 +208,7 @@ struct gg_region_header {
 	char exe[GG_REGION_EXE_MAX];
 	char options[GG_REGION_OPTIONS_MAX];
 	struct gg_region_table more_tables[GG_TABLE_COUNT - GG_TABLE_FIRST_COUNT];
+	struct gg_region_allocator_state allocator; /* since version 3 */
 };
 
 /* The offset in the header of a table's description. */
@@ -292,6 +367,17 @@ struct gg_region_event {
 	struct gg_region_sample sample;
 };
 
+/* The slab of a live sample's block, as a look of the agent saw it. */
+struct gg_region_allocator_block {
+	uint64_t look; /* number of the look, stored last with release order; 0: being written */
+	uint64_t sample, address;
+	uint64_t time_ns;
+	uint64_t slab_bytes;
+	uint32_t region_count; /* blocks that fit the slab; 1: the block has pages of its own */
+	uint32_t free_count;   /* regions that are free; those in thread caches are not */
+	uint64_t reserved[2];
+};
+
 /*
  * Buckets of lifetimes are powers of two: bucket 0 is below 1024 ns, bucket i holds
  * [2^(i+9), 2^(i+10)) ns, and the last bucket has no upper bound (from 2^40 ns, 18 minutes, on).
@@ -347,6 +433,11 @@ GG_LAYOUT(gg_region_header, command, 1112);
 GG_LAYOUT(gg_region_header, exe, 2136);
 GG_LAYOUT(gg_region_header, options, 3160);
 GG_LAYOUT(gg_region_header, more_tables, 3672);
+GG_LAYOUT(gg_region_header, allocator, 3736);
+GG_LAYOUT(gg_region_allocator_state, totals, 40);
+GG_LAYOUT(gg_region_allocator_state, looks, 168);
+static_assert(sizeof(struct gg_region_allocator_look) == 48, "in the header");
+static_assert(sizeof(struct gg_region_header) == 4000, "bytes of the header");
 static_assert(sizeof(struct gg_region_header) <= GG_REGION_PAGE_BYTES, "one page");
 static_assert(sizeof(struct gg_region_sample) == 64, "bytes a live sample");
 GG_LAYOUT(gg_region_sample, sampling_interval, 24);
@@ -368,6 +459,7 @@ static_assert(sizeof(struct gg_region_name) == 16, "bytes a name");
 static_assert(sizeof(struct gg_region_event) == 96, "bytes an event");
 static_assert(sizeof(struct gg_region_frame) == 32, "bytes a frame of a runtime");
 GG_LAYOUT(gg_region_event, sample, 32);
+static_assert(sizeof(struct gg_region_allocator_block) == 64, "bytes a look at a block");
 
 /* Size of one record of each table. */
 static const uint32_t gg_region_record_bytes[GG_TABLE_COUNT] = {
@@ -382,4 +474,5 @@ static const uint32_t gg_region_record_bytes[GG_TABLE_COUNT] = {
 	[GG_TABLE_SITE_TOTALS] = sizeof(struct gg_region_site_total),
 	[GG_TABLE_RING] = sizeof(struct gg_region_event),
 	[GG_TABLE_FRAMES] = sizeof(struct gg_region_frame),
+	[GG_TABLE_ALLOCATOR_BLOCKS] = sizeof(struct gg_region_allocator_block),
 };

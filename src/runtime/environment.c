@@ -230,6 +230,7 @@ void gg_environment_read(struct gg_environment *o)
 	o->region.active = gg_environment_switch(o, "GEIGER_ACTIVE", true);
 	o->free_stacks = gg_environment_switch(o, "GEIGER_FREE_STACKS", false);
 	o->mappings = gg_environment_switch(o, "GEIGER_MMAP", false);
+	o->allocator_calls = gg_environment_switch(o, "GEIGER_ALLOCATOR_CALLS", true);
 	read_modules(o);
 	read_keep(o);
 	read_recorder(o);

@@ -30,6 +30,7 @@ struct gg_environment {
 	uint64_t startup_interval;         /* bytes; startup_bytes is 0 if it is not used */
 	struct gg_region_options region;   /* capacities, frames, interval, active */
 	bool free_stacks;                  /* also captures the stack of each free */
+	bool allocator_calls;              /* looks at the allocator on request */
 	bool mappings;                     /* also samples mmap() and its relatives */
 	uint64_t recorder_pid;       /* the session's recorder; 0: the process is in no session */
 	uint64_t recorder_namespace; /* pid namespace in which recorder_pid counts; 0: unknown */

@@ -19,6 +19,7 @@
 #include "runtime/recorded_session.h"
 #include "runtime/region_retention.h"
 #include "runtime/signals/sigbus_guard.h"
+#include "runtime/signals/signal_mask.h"
 #include "runtime/syscalls.h"
 
 enum { REGION_NAME_MAX_BYTES = 80, NAME_TRIES = 3 };
@@ -144,20 +145,6 @@ static int make_file(const char *name, uint64_t bytes)
 }
 
 /*
- * Blocks all signals but those that the thread itself causes: a blocked one would end the program.
- */
-static void block_signals(sigset_t *ret_before)
-{
-	static const int faults[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
-	sigset_t blocked;
-
-	sigfillset(&blocked);
-	for (size_t i = 0; i < GG_COUNT(faults); i++)
-		sigdelset(&blocked, faults[i]);
-	pthread_sigmask(SIG_BLOCK, &blocked, ret_before);
-}
-
-/*
  * No handler, which may fork, runs between the question whose process this is and the new file.  A
  * handler that forks later finds new_map, and gg_process_region_detach() cuts its child off the
  * file.
@@ -167,7 +154,7 @@ static int create_file(const char *name, uint64_t bytes)
 	sigset_t before;
 	int status;
 
-	block_signals(&before);
+	gg_signal_mask_block(&before);
 	status = make_file(name, bytes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return status;

@@ -23,8 +23,10 @@
 #include "runtime/dump/dump_options.h"
 #include "runtime/dump/dump_trigger.h"
 #include "runtime/fork_handlers.h"
+#include "runtime/looks/allocator_look.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
+#include "runtime/platform/allocator_functions.h"
 #include "runtime/platform/extra_functions.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/platform/sanitizer.h"
@@ -135,6 +137,8 @@ static int start(const struct gg_agent_request *request)
 		status = gg_process_region_open(gg_region_init);
 	if (status == 0) {
 		gg_extra_functions_take();
+		gg_allocator_functions_find();
+		gg_allocator_look_begin();
 		gg_dump_trigger_begin();
 	} else if (request == NULL) {
 		gg_process_region_report("the region of shared memory", status);
@@ -216,6 +220,7 @@ static bool adopt(bool is_seeded)
 	gg_thread_forked();
 	gg_mapped_modules_forked();
 	gg_rate_plan_forked();
+	gg_allocator_look_begin();
 	gg_add_relaxed(&gg_process.generation, is_seeded ? 1 : 2);
 	gg_add_relaxed(&gg_process.change_count, 1);
 	return true;

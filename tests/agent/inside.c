@@ -69,14 +69,14 @@ void inside_restart(const char *const environment[])
 	exit(1);
 }
 
-/* The newest region of this process: an earlier program had the same pid. */
-static void find_region(void)
+/* The newest one, because an earlier program had the same pid. */
+const char *inside_region(int pid)
 {
 	char prefix[64], newest[300] = "";
 	DIR *d = opendir(inside_directory());
 	struct dirent *entry;
 
-	snprintf(prefix, sizeof(prefix), "geiger-%d-", (int)getpid());
+	snprintf(prefix, sizeof(prefix), "geiger-%d-", pid);
 	while (d != NULL && (entry = readdir(d)) != NULL)
 		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
 		    (strlen(entry->d_name) > strlen(newest) || strcmp(entry->d_name, newest) > 0))
@@ -84,6 +84,7 @@ static void find_region(void)
 	if (d != NULL)
 		closedir(d);
 	snprintf(path, sizeof(path), "%s/%s", inside_directory(), newest);
+	return path;
 }
 
 struct gg_region_view inside_view(void)
@@ -91,7 +92,7 @@ struct gg_region_view inside_view(void)
 	static struct gg_error error;
 	struct gg_region_view view;
 
-	find_region();
+	inside_region(getpid());
 	if (gg_region_view_open(&view, path, &error) < 0) {
 		fprintf(stderr, "%s: %s\n", path, error.message);
 		exit(1);
@@ -131,7 +132,7 @@ void inside_control(bool active, uint64_t interval_bytes)
 	const off_t at = offsetof(struct gg_region_header, control);
 	int fd;
 
-	find_region();
+	inside_region(getpid());
 	fd = open(path, O_RDWR);
 	if (fd < 0 || pread(fd, &control, sizeof(control), at) != sizeof(control))
 		exit(1);
@@ -151,7 +152,7 @@ bool inside_is_consistent(void)
 	int status = -1;
 	pid_t child;
 
-	find_region();
+	inside_region(getpid());
 	child = fork();
 	if (child == 0) {
 		static struct gg_error error;

@@ -48,5 +48,8 @@ bool inside_is_consistent(void);
 /* Writes to the control word, as another process does. */
 void inside_control(bool active, uint64_t interval_bytes);
 
+/* The path of the newest region of that process; valid until the next call. */
+const char *inside_region(int pid);
+
 /* The directory of the regions. */
 const char *inside_directory(void);

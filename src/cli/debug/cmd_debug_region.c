@@ -85,7 +85,7 @@ static void print_tables(const struct gg_region_view *view)
 		[GG_TABLE_TYPES] = "types",      [GG_TABLE_STRINGS] = "strings",
 		[GG_TABLE_STACKS] = "stacks",    [GG_TABLE_LIVE] = "live",
 		[GG_TABLE_SITE_TOTALS] = "rows", [GG_TABLE_RING] = "ring",
-		[GG_TABLE_FRAMES] = "frames",
+		[GG_TABLE_FRAMES] = "frames",    [GG_TABLE_ALLOCATOR_BLOCKS] = "blocks",
 	};
 
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {

@@ -126,6 +126,8 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 		add_variable(&environment, "GEIGER_FREE_STACKS", "1");
 	if (settings->mappings)
 		add_variable(&environment, "GEIGER_MMAP", "1");
+	if (settings->no_allocator_calls)
+		add_variable(&environment, "GEIGER_ALLOCATOR_CALLS", "0");
 	if (settings->ring_events != 0 && getenv("GEIGER_RING") == NULL)
 		add_number(&environment, "GEIGER_RING", settings->ring_events);
 	if (settings->log != NULL && getenv("GEIGER_LOG") == NULL)

@@ -34,6 +34,7 @@ struct gg_launch_settings {
 	pid_t recorder;       /* the session ends with it; 0: the session needs no recorder */
 	uint32_t ring_events; /* the user's own setting has precedence */
 	bool free_stacks, mappings;
+	bool no_allocator_calls; /* the agent never asks the allocator about its heap */
 };
 
 /* NAME=VALUE texts, each terminated by a 0 byte. */

@@ -37,7 +37,8 @@ struct gg_session_options {
 	const char *focus;          /* of the optimal scheme; NULL: the agent's default */
 	uint64_t seed;              /* 0: random */
 	bool free_stacks, mappings;
-	bool compat; /* preload libgeiger-compat as well */
+	bool no_allocator_calls; /* the agent never asks the allocator about its heap */
+	bool compat;             /* preload libgeiger-compat as well */
 	bool no_children;
 	double max_seconds; /* 0: until the session ends */
 	bool quiet;

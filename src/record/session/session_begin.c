@@ -164,6 +164,7 @@ static int begin_command(struct gg_session *s)
 		.ring_events = RING_EVENTS,
 		.free_stacks = options->free_stacks,
 		.mappings = options->mappings,
+		.no_allocator_calls = options->no_allocator_calls,
 	};
 	struct gg_launch_environment environment;
 	int status = gg_launch_find_agent(agent, s->error);

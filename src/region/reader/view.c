@@ -47,11 +47,19 @@ static int read_at(const struct source *source, void *to, uint64_t bytes, uint64
 	return 0;
 }
 
-/* The header of version 1 ends where the tables of later ones are described. */
+/* The number of tables that regions of that version have. */
+static int table_count_of(uint32_t version)
+{
+	return version == 1   ? GG_TABLE_FRAMES
+	       : version == 2 ? GG_TABLE_ALLOCATOR_BLOCKS
+	                      : GG_TABLE_COUNT;
+}
+
+/* Headers of older versions end with the description of their last table. */
 static uint32_t header_bytes_of(uint32_t version)
 {
-	return version == 1 ? offsetof(struct gg_region_header, more_tables)
-	                    : sizeof(struct gg_region_header);
+	return version == GG_REGION_VERSION ? sizeof(struct gg_region_header)
+	                                    : (uint32_t)gg_region_table_at(table_count_of(version));
 }
 
 /* Reads the header; afterwards every table's used records lie inside the file. */
@@ -74,7 +82,7 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
 		struct gg_region_table *table = gg_region_table_of(header, i);
 
-		if (i == GG_TABLE_FRAMES && header->version == 1) {
+		if (i >= table_count_of(header->version)) {
 			*table = (struct gg_region_table){ 0 };
 			continue;
 		}
@@ -86,6 +94,8 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 		if (table->used_count > table->capacity)
 			return damaged(source, "is damaged: a table has more than it can hold");
 	}
+	if (header->version < 3)
+		header->allocator = (struct gg_region_allocator_state){ 0 };
 	if (header->command_bytes > GG_REGION_COMMAND_MAX)
 		header->command_bytes = GG_REGION_COMMAND_MAX;
 	if (header->exe_bytes > GG_REGION_EXE_MAX)

@@ -31,6 +31,7 @@ static const struct {
 	[GG_TABLE_SITE_TOTALS] = { 1, 1 << 18, 1 << 24, 1 },
 	[GG_TABLE_RING] = { 1, 4096, 1 << 24, 0 },
 	[GG_TABLE_FRAMES] = { 1, 1 << 16, 1 << 24, 1 },
+	[GG_TABLE_ALLOCATOR_BLOCKS] = { 2, 1 << 15, 1 << 24, 0 },
 };
 
 void gg_region_options_default(struct gg_region_options *options)
@@ -102,6 +103,8 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 		memcpy(header->exe, options->exe, header->exe_bytes);
 	if (options->options != NULL)
 		memcpy(header->options, options->options, header->options_bytes);
+	for (size_t i = 0; i < GG_ALLOCATOR_TOTAL_CAPACITY; i++)
+		header->allocator.totals[i] = GG_ALLOCATOR_TOTAL_UNKNOWN;
 	for (int i = 0; i < GG_TABLE_COUNT; i++) {
 		*gg_region_table_of(header, i) = (struct gg_region_table){
 			.offset = offset,

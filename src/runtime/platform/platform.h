@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "runtime/platform/allocator_functions.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/extra_functions.h"
 #include "runtime/platform/operator_frames.h"

@@ -138,6 +138,7 @@ static void wish(const char *path)
 	if (fd < 0)
 		return;
 	wish_count += gg_region_control_write(fd, &change, &error) == 0;
+	wish_count += gg_region_control_request_look(fd, &error) == 0;
 	close(fd);
 }
 

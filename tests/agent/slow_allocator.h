@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests call in slow_allocator.c. */
+#pragma once
+
+#include <stddef.h>
+
+/* How often the epoch was advanced. */
+extern int slow_allocator_epochs;
+
+/* Calls slow_allocator_malloc, which the caller sets to its malloc(), from inside the allocator. */
+void *slow_allocator_call_back(size_t bytes);
+extern void *(*volatile slow_allocator_malloc)(size_t bytes);
