@@ -31,7 +31,7 @@ const struct gg_option gg_cli_sampling_options[] = {
 	  "also record where samples are freed" },
 	{ "mmap", 0, GG_OPTION_FLAG, AT(mappings), NULL, "also record anonymous mappings" },
 	{ "no-allocator-calls", 0, GG_OPTION_FLAG, AT(no_allocator_calls), NULL,
-	  "never ask jemalloc, tcmalloc, mimalloc about their heaps" },
+	  "never ask the allocator about its heap" },
 	{ "compat", 0, GG_OPTION_FLAG, AT(compat), NULL,
 	  "also serve options and calls of jemalloc, gperftools" },
 	GG_OPTIONS_END,

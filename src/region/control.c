@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -49,6 +50,22 @@ int gg_region_control_open(const char *path, struct gg_error *error)
 	if (fd < 0)
 		return gg_error_set_errno(error, errno, path, NULL);
 	status = examine(fd, path, error);
+	if (status == 0)
+		return fd;
+	close(fd);
+	return status;
+}
+
+int gg_region_control_reopen(int region_fd, const char *place, struct gg_error *error)
+{
+	char path[64];
+	int fd, status;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", region_fd);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, place, NULL);
+	status = examine(fd, place, error);
 	if (status == 0)
 		return fd;
 	close(fd);

@@ -45,6 +45,13 @@ struct gg_region_change {
  */
 GG_MUST_CHECK int gg_region_control_open(const char *path, struct gg_error *error);
 
+/*
+ * Opens the file of a descriptor that may be open for reading alone.  Errors as above; `place` is
+ * the file's name in messages.
+ */
+GG_MUST_CHECK int gg_region_control_reopen(int region_fd, const char *place,
+                                           struct gg_error *error);
+
 /* Returns 0 or -Exxx.  -EINVAL: the sampling interval is out of range, and nothing was written. */
 GG_MUST_CHECK int gg_region_control_write(int fd, const struct gg_region_change *change,
                                           struct gg_error *error);

@@ -147,7 +147,7 @@ enum gg_region_allocator_total {
 #define GG_ALLOCATOR_TOTAL_UNKNOWN UINT64_MAX
 
 enum {
-	/* Two calls in a row took longer than GG_ALLOCATOR_LOOK_TOTALS_MOST_NS: there are no more. */
+	/* Two successive calls took longer than TOTALS_MOST_NS, and no more follow. */
 	GG_ALLOCATOR_LOOK_TOTALS_SLOW = 1,
 	GG_ALLOCATOR_LOOK_OFF = 2, /* GEIGER_ALLOCATOR_CALLS=0, or a fork interrupted a call */
 	GG_ALLOCATOR_LOOK_TOTALS_MOST_NS = 1000000,
@@ -171,7 +171,7 @@ struct gg_region_allocator_state {
 	uint32_t allocator;       /* enum gg_region_allocator */
 	uint32_t flags;           /* GG_ALLOCATOR_LOOK_* */
 	uint64_t postponed_count; /* samples at which a look was due and its calls were not safe */
-	/* Odd while the totals change.  A reader that finds an odd or changed number reads again. */
+	/* Odd while the totals change.  A reader that finds an odd number reads again. */
 	uint64_t totals_change_count;
 	uint64_t totals_ns;                           /* when they were read; 0: never */
 	uint64_t totals_span_ns;                      /* how long that took */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests call in slow_allocator.c. */
+/* slow_allocator - the functions that tests call beside malloc(). */
 #pragma once
 
 #include <stddef.h>

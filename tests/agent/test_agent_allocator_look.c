@@ -281,7 +281,7 @@ static void keep_some(void *kept[KEPT])
 	((mallctl_function *)find_function("mallctl"))("thread.tcache.flush", NULL, NULL, NULL, 0);
 }
 
-/* What jemalloc tells the program: free regions, regions, bytes. */
+/* Asks jemalloc as a program does: free regions, regions, bytes. */
 static void query(void *const *blocks, size_t count, size_t (*ret_slabs)[3])
 {
 	mallctl_function *mallctl = (mallctl_function *)find_function("mallctl");

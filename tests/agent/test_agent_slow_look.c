@@ -43,7 +43,7 @@ TEST(totals_that_take_more_than_a_millisecond_twice_are_not_read_again)
 		CHECK_EQ_U64(looks.look.number, (uint64_t)i);
 		CHECK_EQ_I64(slow_allocator_epochs, i < 2 ? i : 2);
 		CHECK_EQ_U64(looks.flags, i < 2 ? 0 : GG_ALLOCATOR_LOOK_TOTALS_SLOW);
-		/* What was read stays. */
+		/* The totals that were read stay. */
 		CHECK_EQ_U64(looks.totals[GG_ALLOCATOR_TOTAL_JEMALLOC_ALLOCATED], 4711);
 		CHECK_EQ_U64(looks.totals[GG_ALLOCATOR_TOTAL_JEMALLOC_ACTIVE],
 		             GG_ALLOCATOR_TOTAL_UNKNOWN);

@@ -5,6 +5,7 @@
 #include "record/look/target_look.h"
 
 #include "base/clock.h"
+#include "record/look/ask_allocator.h"
 #include "region/writer/region.h"
 
 size_t gg_target_private_bytes(const struct gg_target *target)
@@ -38,7 +39,6 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 {
 	struct gg_region_reader *reader = options->reader != NULL ? options->reader
 	                                                          : &target->reader;
-	uint64_t start_ns = gg_clock_monotonic_ns();
 	struct gg_look_samples samples = { 0 };
 	struct gg_look_options look_options = { .private_bytes = gg_target_private_bytes(target),
 		                                .samples = &samples,
@@ -47,8 +47,14 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 		                                .reason = options->reason };
 	pid_t pid = options->pid != 0 ? options->pid : (pid_t)target->pid;
 	struct gg_look look;
-	int status = gg_look_samples_read(&samples, reader, &target->live_set, error);
+	uint64_t start_ns;
+	int status;
 
+	/* Before the samples are read, so that the answer knows most of them. */
+	gg_look_request(reader->fd,
+	                options->answer_ms != 0 ? options->answer_ms : GG_LOOK_ANSWER_MS);
+	start_ns = gg_clock_monotonic_ns();
+	status = gg_look_samples_read(&samples, reader, &target->live_set, error);
 	if (samples.is_too_large && look_options.reason == NULL)
 		look_options.reason = "the process has too many live samples";
 	gg_look_samples_choose(&samples,
@@ -60,8 +66,10 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 		gg_look_samples_done(&samples);
 		return status;
 	}
+	status = gg_look_add_answer(&look, reader->fd, &samples);
 	/* Without a second reading, no sample is known to have stayed. */
-	status = gg_look_samples_check(&samples, reader, error);
+	if (status == 0)
+		status = gg_look_samples_check(&samples, reader, error);
 	*ret_result = (struct gg_target_look_result){ look.sums, look.walk_ns };
 	if (status == 0) {
 		gg_look_leave_out_gone(&look, &samples);

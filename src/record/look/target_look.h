@@ -21,6 +21,7 @@ struct gg_target_look_options {
 	uint64_t budget_ns;              /* likewise */
 	const char *reason;              /* likewise */
 	uint64_t seed;                   /* for the choice of samples */
+	int answer_ms;                   /* longest wait for the agent; 0: GG_LOOK_ANSWER_MS */
 	uint32_t chosen_max;             /* samples that it may choose; 0: GG_LOOK_CHOSEN_MAX */
 };
 

@@ -20,6 +20,7 @@
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
 #include "record/diagnose/preloadable.h"
+#include "record/look/ask_allocator.h"
 #include "record/look/target_look.h"
 #include "record/process/final_state.h"
 #include "record/process/inherited.h"
@@ -156,7 +157,8 @@ int gg_region_profile_note(struct gg_profile_writer *writer, const struct gg_tar
 static int take_look(struct gg_profile_writer *writer, struct gg_target *target, int fd)
 {
 	struct gg_region_reader reader = { .fd = fd };
-	struct gg_target_look_options options = { .reader = &reader };
+	struct gg_target_look_options options = { .reader = &reader,
+		                                  .answer_ms = GG_LOOK_ANSWER_MOST_MS };
 	struct gg_target_look_result result;
 	struct gg_error error = { 0 };
 

@@ -43,7 +43,7 @@ const char *gg_region_allocator_name(enum gg_region_allocator allocator)
 	return (size_t)allocator < GG_COUNT(allocator_names) ? allocator_names[allocator] : NULL;
 }
 
-/* The complete look with the larger number; NULL: there is none. */
+/* Returns the complete look with the larger number; NULL: no look is complete. */
 static const struct gg_region_allocator_look *last_look(
 	const struct gg_region_allocator_state *state, uint64_t capacity)
 {

@@ -32,8 +32,8 @@ struct gg_region_allocator_looks {
 	uint64_t totals_span_ns;
 	uint64_t totals[GG_ALLOCATOR_TOTAL_CAPACITY]; /* or GG_ALLOCATOR_TOTAL_UNKNOWN */
 
-	/* The last complete look; number 0: there is none.  stride 0: it saw no blocks, because the
-	 * allocator does not tell their slabs. */
+	/* The last complete look; number 0: no look is complete.  A stride of 0 means that the look
+	 * saw no blocks, because the allocator does not tell their slabs. */
 	struct gg_region_allocator_look look;
 	struct gg_region_allocator_block *blocks; /* sorted by `sample`; owned */
 	size_t block_count;

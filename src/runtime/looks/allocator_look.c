@@ -28,7 +28,7 @@ enum {
 	SLOW_CALLS_MOST = 2,    /* successive calls that may be slow */
 	ROOM_BYTES = 32 * 1024, /* of the stack, below the sample's frames */
 	PROBE_COUNT = 1024,     /* records that are read to estimate how many samples are live */
-	BATCH_RECORDS = 4096    /* a batch reads at most so many records, free ones among them */
+	VISITED_RECORDS = 4096  /* a batch reads at most so many records, free ones among them */
 };
 
 struct gg_allocator_look gg_allocator_look;
@@ -197,8 +197,8 @@ static void fill_batch(void)
 {
 	const struct gg_region *region = &gg_process.region;
 	uint32_t stride = (uint32_t)state.look.stride;
-	uint32_t end = state.end - state.next > BATCH_RECORDS ? state.next + BATCH_RECORDS
-	                                                      : state.end;
+	uint32_t end = state.end - state.next > VISITED_RECORDS ? state.next + VISITED_RECORDS
+	                                                        : state.end;
 	struct gg_region_sample sample;
 
 	batch.count = 0;

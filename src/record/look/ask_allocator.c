@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ask_allocator - joins the agent's look with the recorder's by the numbers of samples. */
+#include "record/look/ask_allocator.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/time_units.h"
+#include "region/control.h"
+#include "region/reader/allocator_looks.h"
+#include "region/reader/view.h"
+
+static const char place_name[] = "the region";
+
+/* The larger number of the two looks that are complete; 0: none is. */
+static uint64_t last_number(const struct gg_region_allocator_state *state, uint64_t *ret_begin_ns)
+{
+	uint64_t number = 0;
+
+	*ret_begin_ns = 0;
+	for (size_t i = 0; i < GG_COUNT(state->looks); i++) {
+		if (state->looks[i].end_ns == 0 || state->looks[i].number <= number)
+			continue;
+		number = state->looks[i].number;
+		*ret_begin_ns = state->looks[i].begin_ns;
+	}
+	return number;
+}
+
+/* Waits until the look after `number` is complete. */
+static bool wait_for_answer(int fd, uint64_t number, int wait_ms)
+{
+	const struct timespec pause = { .tv_nsec = GG_NS_PER_MS };
+	struct gg_region_header header;
+	struct gg_error error;
+	uint64_t begin_ns;
+
+	for (int i = 0; i < wait_ms; i++) {
+		nanosleep(&pause, NULL);
+		if (gg_region_header_read(&header, fd, place_name, &error) < 0)
+			return false;
+		if (last_number(&header.allocator, &begin_ns) > number)
+			return true;
+	}
+	return false;
+}
+
+/* True if the control word has the request. */
+static bool put_request(int fd)
+{
+	struct gg_error error;
+	int control_fd = gg_region_control_reopen(fd, place_name, &error);
+	bool is_done = control_fd >= 0 && gg_region_control_request_look(control_fd, &error) == 0;
+
+	if (control_fd >= 0)
+		close(control_fd);
+	return is_done;
+}
+
+bool gg_look_request(int fd, int wait_ms)
+{
+	uint64_t number, begin_ns, now_ns = gg_clock_monotonic_ns();
+	struct gg_region_header header;
+	struct gg_error error;
+
+	if (gg_region_header_read(&header, fd, place_name, &error) < 0 ||
+	    header.allocator.allocator == GG_REGION_ALLOCATOR_UNKNOWN ||
+	    (header.allocator.flags & GG_ALLOCATOR_LOOK_OFF) != 0)
+		return false;
+	number = last_number(&header.allocator, &begin_ns);
+	if (number > 0 && now_ns < begin_ns + GG_LOOK_REQUEST_PAUSE_S * GG_NS_PER_S)
+		return false;
+	return put_request(fd) && wait_for_answer(fd, number, wait_ms);
+}
+
+/* --- the answer --- */
+
+static int add_totals(struct gg_look *look, const struct gg_region_allocator_looks *answer)
+{
+	for (int i = 0; i < GG_ALLOCATOR_TOTAL_COUNT; i++) {
+		const struct gg_profile_look_total total = {
+			.name = gg_region_allocator_total_name((enum gg_region_allocator_total)i),
+			.bytes = (int64_t)answer->totals[i],
+		};
+
+		if (answer->totals[i] <= INT64_MAX && !gg_array_push(&look->blocks.totals, total))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * Returns how many blocks got their share.  Blocks are in the order of the chosen samples, without
+ * those that were torn.
+ */
+static size_t add_shares(struct gg_look *look, const struct gg_region_allocator_looks *answer,
+                         const struct gg_look_samples *samples)
+{
+	size_t at = 0, known_count = 0;
+
+	for (size_t i = 0; i < look->blocks.blocks.count; i++) {
+		struct gg_profile_look_block *block = &look->blocks.blocks.items[i];
+		const struct gg_region_allocator_block *seen;
+
+		while (at < samples->chosen_count && samples->list.items[at].id != block->sample)
+			at++;
+		if (at == samples->chosen_count)
+			break;
+		if (samples->list.items[at].is_mapping)
+			continue;
+		/* The look from outside knows headers of glibc alone. */
+		block->pinned_bytes = -1;
+		block->returnable_bytes = -1;
+		seen = gg_region_allocator_looks_find(answer, samples->list.items[at].number);
+		/* The number belongs to one sample only; a damaged record may still have it. */
+		if (seen == NULL || seen->address != samples->list.items[at].address)
+			continue;
+		block->pinned_bytes = gg_region_allocator_block_share(seen);
+		known_count++;
+	}
+	return known_count;
+}
+
+static const char *reason_of(const struct gg_region_allocator_looks *answer, size_t known_count)
+{
+	if ((answer->flags & GG_ALLOCATOR_LOOK_OFF) != 0)
+		return "calls of the allocator are switched off";
+	if (answer->look.number == 0)
+		return answer->postponed_count > 0
+		               ? "no stack proved that a call of the allocator is safe"
+		               : "the program took no sample after the request";
+	if (answer->allocator != GG_REGION_ALLOCATOR_JEMALLOC)
+		return "this allocator states totals alone, so no stack can be named";
+	if (answer->look.stride == 0)
+		return "this jemalloc cannot tell the slabs of blocks";
+	return known_count > 0 ? NULL : "all blocks are younger than the allocator's answer";
+}
+
+int gg_look_add_answer(struct gg_look *look, int fd, const struct gg_look_samples *samples)
+{
+	struct gg_region_allocator_looks answer;
+	struct gg_error error;
+	size_t known_count = 0;
+	int status;
+
+	if (gg_region_allocator_looks_read(&answer, fd, place_name, &error) < 0)
+		return 0;
+	if (answer.allocator == GG_REGION_ALLOCATOR_UNKNOWN) {
+		gg_region_allocator_looks_done(&answer);
+		return 0;
+	}
+	look->blocks.allocator = gg_region_allocator_name(answer.allocator);
+	look->record.allocator = look->blocks.allocator;
+	status = add_totals(look, &answer);
+	known_count = add_shares(look, &answer, samples);
+	/* A look without blocks has a reason of its own. */
+	if (look->blocks.blocks.count > 0 || look->record.reason == NULL)
+		look->blocks.reason = look->record.reason = reason_of(&answer, known_count);
+	gg_region_allocator_looks_done(&answer);
+	return status;
+}
