@@ -252,10 +252,17 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 	bool shares = gg_database_read_integer(
 		profile, "select exists (select 1 from sample where origin is not null)", &result);
 
+	/* A look refers to samples, so they stay as long as the profile keeps it. */
 	gg_row_reader_begin(
 		&reading, profile,
-		"select id, t_free, t_alloc, process, thread, stack, size, scheme, interval,"
-		" offset, marks, origin from sample where id > ? order by id limit ?");
+		profile->version < GG_PROFILE_VERSION_LOOK
+			? "select id, t_free, t_alloc, process, thread, stack, size, scheme,"
+			  " interval, offset, marks, origin from sample where id > ?"
+			  " order by id limit ?"
+			: "select id, t_free, t_alloc, process, thread, stack, size, scheme,"
+			  " interval, offset, marks, origin from sample where id > ?"
+			  " and id not in (select sample from look_block where sample is not null)"
+			  " order by id limit ?");
 	if (reading.statement != NULL) {
 		sqlite3_bind_int64(reading.statement, 1, compaction->position);
 		sqlite3_bind_int64(reading.statement, 2, rule->batch_count);

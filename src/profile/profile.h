@@ -114,7 +114,7 @@ GG_MUST_CHECK int gg_profile_commit(struct gg_profile *profile, struct gg_error 
  * bucket, process, thread, stack, and size class.  As aggregates grow older, they are joined into
  * buckets of 2, 4, 8 ... times the length.  Sums over whole buckets stay exact, and so does live
  * memory at multiples of an aggregate's bucket.  If there are still more than row_max aggregates,
- * compaction joins threads, then sizes, then longer times.
+ * compaction joins threads, then sizes, then longer times.  Samples that a look refers to stay.
  */
 struct gg_compaction_rule {
 	int64_t keep_ns;     /* samples stay this long after their free */
@@ -211,6 +211,15 @@ int gg_profile_put_total(struct gg_profile *profile, const struct gg_profile_tot
                          struct gg_error *error);
 int gg_profile_add_memory(struct gg_profile *profile, const struct gg_profile_memory *memory,
                           struct gg_error *error);
+/*
+ * Thins out the readings before limit_ns: of each bucket of bucket_ns it keeps the rounds in which
+ * the session's RSS was largest and smallest, and largest among those with proportional sizes.
+ * limit_ns should be a multiple of bucket_ns.  *after_id, at first 0, tells the next call where to
+ * go on.
+ */
+GG_MUST_CHECK int gg_profile_thin_memory(struct gg_profile *profile, int64_t limit_ns,
+                                         int64_t bucket_ns, int64_t *after_id,
+                                         struct gg_error *error);
 /*
  * Stores a look.  The profile keeps the last look at each process and the one with the largest RSS,
  * and removes the looks at the process that are neither any more.  Ignores the ids and moments

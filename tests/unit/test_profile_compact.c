@@ -358,3 +358,35 @@ TEST(a_block_that_forks_share_is_folded_when_its_last_holder_has_freed_it)
 	CHECK(rows == 0 && sum.sums.sample_count == 1 && sum.to_ns == 6 * HOUR);
 	gg_profile_close(profile);
 }
+
+TEST(samples_of_a_look_stay_as_long_as_the_look)
+{
+	const struct gg_profile_look_block block = { .sample = 1, .pinned_bytes = -1 };
+	const struct gg_profile_look_parts parts = { .blocks = &block, .block_count = 1 };
+	struct gg_profile_look look = { .process = 1, .rss_bytes = 10 };
+	struct gg_profile *profile = make_profile(NULL);
+	struct gg_profile_sample sample;
+	struct gg_rng rng;
+	uint64_t rows = 0;
+
+	gg_rng_seed(&rng, 7, 1);
+	if (profile == NULL)
+		return;
+	sample = draw(&rng, 10);
+	sample.free_ns = 20;
+	for (sample.id = 1; sample.id <= 2; sample.id++)
+		OK(gg_profile_add_sample(profile, &sample, NULL, &error));
+	OK(gg_profile_put_look(profile, &look, &parts, &error));
+	while (gg_profile_compact(profile, &rule, 5 * HOUR, &error) > 0)
+		;
+	OK(gg_profile_each_sample(profile, profile_count_sample, &rows, &error));
+	CHECK_EQ_U64(rows, 1);
+	look.rss_bytes = 20;
+	OK(gg_profile_put_look(profile, &look, &(struct gg_profile_look_parts){ 0 }, &error));
+	while (gg_profile_compact(profile, &rule, 9 * HOUR, &error) > 0)
+		;
+	rows = 0;
+	OK(gg_profile_each_sample(profile, profile_count_sample, &rows, &error));
+	CHECK_EQ_U64(rows, 0);
+	gg_profile_close(profile);
+}

@@ -2,6 +2,9 @@
 /*
  * memory - the table of readings of resident memory.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "profile/tables/record_table.h"
 
 static const struct gg_column memory_columns[] = {
@@ -70,6 +73,43 @@ int gg_profile_add_memory(struct gg_profile *profile, const struct gg_profile_me
                           struct gg_error *error)
 {
 	return gg_record_table_insert(profile, &gg_record_table_memory, memory, error);
+}
+
+int gg_profile_thin_memory(struct gg_profile *profile, int64_t limit_ns, int64_t bucket_ns,
+                           int64_t *after_id, struct gg_error *error)
+{
+	/* The session's rows have no process.  SQLite takes time_ns from the row of the extreme. */
+	static const char round[] =
+		"select time_ns from (select time_ns, %s(rss_bytes) from memory where id > %" PRId64
+		" and id < %" PRId64
+		" and coalesce(process, 0) = 0 and %s group by time_ns / %" PRId64 ")";
+	char sql[1536], most[400], least[400], whole[400], query[160];
+	int64_t first = *after_id, end;
+	int result, status;
+
+	snprintf(query, sizeof(query),
+	         "select id from memory where id > %" PRId64 " and time_ns >= %" PRId64
+	         " order by id limit 1",
+	         first, limit_ns);
+	end = gg_database_read_integer(profile, query, &result);
+	if (result != SQLITE_OK || end <= first + 1)
+		return 0;
+	snprintf(most, sizeof(most), round, "max", first, end, "1", bucket_ns);
+	snprintf(least, sizeof(least), round, "min", first, end, "1", bucket_ns);
+	snprintf(whole, sizeof(whole), round, "max", first, end, "pss_bytes is not null",
+	         bucket_ns);
+	/* A row of a process without RSS has its maximum at its end, and stays. */
+	snprintf(sql, sizeof(sql),
+	         "delete from memory where id > %" PRId64 " and id < %" PRId64
+	         " and (rss_bytes is not null or coalesce(process, 0) = 0)"
+	         " and time_ns not in (%s union %s union %s)",
+	         first, end, most, least, whole);
+	status = gg_database_begin(profile, error);
+	if (status == 0)
+		status = gg_database_execute(profile, sql, error);
+	if (status == 0)
+		*after_id = end - 1;
+	return status;
 }
 
 int gg_profile_each_memory(struct gg_profile *profile, gg_memory_visit *visit, void *context,

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -26,6 +27,8 @@
 #define SETTLED_NS      INT64_C(50000000) /* from a round of growth to the next one */
 
 enum {
+	CHECK_PART = 100, /* after a comparison that took t, the next one waits 100 t */
+	CHANGE_LEAST_BYTES = 1 << 18,
 	ROUND_PART = 50, /* after a round that took t, growth triggers no round within 50 t */
 	GROWTH_LEAST_BYTES = 1 << 20,
 	WALK_PART = 500,       /* after a walk that took t, the next one waits 500 t */
@@ -39,6 +42,15 @@ enum {
 };
 
 #define GROWTH_SHARE 1.05
+#define CHANGE_SHARE 0.01
+
+/* The shortest pause between two comparisons of RSS. */
+#define CHECK_LEAST_NS INT64_C(20000000)
+#define CHECK_NS       INT64_C(100000000)
+
+/* Rounds that are older than this are thinned out, once in each bucket's time. */
+#define THIN_AFTER_NS  (3600 * GG_NS_PER_S)
+#define THIN_BUCKET_NS (60 * GG_NS_PER_S)
 
 /* Returns the memory of the recorder's control group, with all processes in it; -1: unknown. */
 static int64_t read_cgroup(struct gg_buf *text)
@@ -283,6 +295,10 @@ int gg_memory_readings_take(struct gg_memory_readings *readings, struct gg_proce
 	walk_all(readings, set, start_ns, &text);
 	readings->last_ns = writer->now_ns;
 	readings->cost_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	readings->rss_bytes = 0;
+	for (const struct gg_member *member = set->first; member != NULL; member = member->next)
+		readings->rss_bytes += member->reading.rss_bytes > 0 ? member->reading.rss_bytes
+		                                                     : 0;
 	if (all.live_bytes > readings->most_live_bytes)
 		readings->most_live_bytes = all.live_bytes;
 	all.cgroup_bytes = read_cgroup(&text);
@@ -311,13 +327,69 @@ static bool has_grown(const struct gg_memory_readings *readings, const struct gg
 	               (pause_ns > GROWTH_LEAST_NS ? pause_ns : GROWTH_LEAST_NS);
 }
 
+/* Returns the resident bytes of all processes together, in less time than a round takes. */
+static int64_t read_all_rss(const struct gg_process_set *set)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	int64_t bytes = 0;
+
+	for (const struct gg_member *member = set->first; member != NULL; member = member->next) {
+		const char *second;
+
+		if (!gg_proc_file_read(&text, "/proc/%u/statm", member->target->pid))
+			continue;
+		second = strchr(gg_buf_text(&text), ' ');
+		if (second != NULL)
+			bytes += strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE);
+	}
+	return bytes;
+}
+
+/* True if RSS differs from that of the last round; compares it as often as its cost allows. */
+static bool has_changed(struct gg_memory_readings *readings, const struct gg_process_set *set)
+{
+	int64_t now_ns = set->writer->now_ns, pause_ns = readings->check_cost_ns * CHECK_PART;
+	int64_t least_ns = now_ns < GG_NS_PER_S ? CHECK_LEAST_NS : CHECK_NS;
+	uint64_t start_ns;
+	int64_t change;
+
+	if (pause_ns < least_ns)
+		pause_ns = least_ns;
+	if (now_ns - readings->checked_ns < pause_ns || now_ns - readings->last_ns < least_ns)
+		return false;
+	start_ns = gg_clock_monotonic_ns();
+	change = llabs(read_all_rss(set) - readings->rss_bytes);
+	readings->checked_ns = now_ns;
+	readings->check_cost_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	return change > CHANGE_LEAST_BYTES &&
+	       (double)change > (double)readings->rss_bytes * CHANGE_SHARE;
+}
+
+/* Thins out rounds of long ago. */
+static void thin_out(struct gg_memory_readings *readings, struct gg_profile_writer *writer)
+{
+	int64_t limit_ns = writer->now_ns - THIN_AFTER_NS;
+
+	if (limit_ns < THIN_BUCKET_NS || writer->now_ns - readings->thinned_ns < THIN_BUCKET_NS)
+		return;
+	readings->thinned_ns = writer->now_ns;
+	gg_profile_writer_keep(writer, gg_profile_thin_memory(writer->profile,
+	                                                      limit_ns - limit_ns % THIN_BUCKET_NS,
+	                                                      THIN_BUCKET_NS, &readings->thinned_id,
+	                                                      writer->error));
+}
+
 int gg_memory_readings_watch(struct gg_memory_readings *readings, struct gg_process_set *set)
 {
 	int64_t now_ns = set->writer->now_ns, pause_ns = now_ns / 4;
 	bool has_more = has_grown(readings, set);
 
-	if (now_ns < readings->next_ns && !has_more)
+	thin_out(readings, set->writer);
+	if (now_ns < readings->next_ns && !has_more) {
+		if (has_changed(readings, set))
+			gg_memory_readings_take(readings, set);
 		return set->writer->status;
+	}
 	/* At the first call no process has started yet. */
 	if (readings->next_ns > 0 || has_more)
 		gg_memory_readings_take(readings, set);

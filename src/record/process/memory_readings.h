@@ -7,7 +7,12 @@
  * compared with each other and with the heap at that moment.  Most programs end soon, so rounds are
  * frequent at first: after 20 ms, then less and less often, up to one a second.  There is another
  * round when the live estimate exceeds its maximum by 5 %, and again 50 ms later, when the program
- * may have touched its new memory: some 300 rounds at most from one MiB to one TiB.
+ * may have touched its new memory: some 300 rounds at most from one MiB to one TiB.  Between rounds
+ * the recorder compares resident memory with the last round ten times a second, and a change of 1 %
+ * (and 256 KiB) begins a round, so that short peaks are seen.
+ *
+ * Rounds that are older than an hour are thinned out: of each minute, those with the largest and
+ * the smallest RSS stay.
  *
  * Status    /proc/PID/status has resident pages by kind and the kernel's own maximum.  It costs the
  *           process nothing and the recorder 20 us.
@@ -39,6 +44,11 @@ struct gg_memory_readings {
 	int64_t last_ns;        /* session time of the last round */
 	int64_t cost_ns;        /* duration of the last round */
 	double most_live_bytes; /* the maximum over all rounds */
+	int64_t checked_ns;     /* session time: when RSS was last compared with the last round */
+	int64_t check_cost_ns;  /* duration of that */
+	int64_t rss_bytes;      /* of all processes in the last round */
+	int64_t thinned_ns;     /* session time: when old rounds were last thinned out */
+	int64_t thinned_id;     /* gg_profile_thin_memory() */
 	bool walks_begin;       /* this round walks all processes */
 	/* CLOCK_MONOTONIC: when all walks last began; processes walked before that are due */
 	uint64_t walks_ns;
