@@ -4,14 +4,20 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/pager.h"
 #include "cli/profiles.h"
 #include "cli/progress_line.h"
 #include "cli/query_options.h"
 #include "query/why_profile.h"
+#include "record/look/look.h"
+#include "record/regions/find_region.h"
 #include "report/report_why.h"
 
 struct why_options {
@@ -43,18 +49,71 @@ static int print_tables(const struct gg_why_list *list, const struct gg_invocati
 	                    invocation->error);
 }
 
-static int divide(struct gg_why_list *ret_list, const struct gg_why_options *options,
-                  const struct gg_invocation *invocation)
+/* A profile of a process without the agent: it has a look at the mappings alone. */
+static int look_at(struct gg_profile **ret_profile, pid_t pid, struct gg_error *error)
+{
+	const struct gg_profile_session session = { .start_wall_ns = gg_clock_wall_ns() };
+	const struct gg_profile_process process = { .pid = (uint32_t)pid, .end_ns = GG_TIME_NONE };
+	struct gg_look look;
+	struct gg_profile_look_parts parts = { 0 };
+	uint32_t id;
+	int status = gg_look_take(&look, pid, &(struct gg_look_options){ 0 }, error);
+
+	if (status < 0)
+		return status;
+	parts.mappings = look.mappings.list.items;
+	parts.mapping_count = look.mappings.list.count;
+	status = gg_profile_create(ret_profile, NULL, error);
+	if (status == 0) {
+		status = gg_profile_set_session(*ret_profile, &session, error);
+		if (status == 0)
+			status = gg_profile_add_process(*ret_profile, &process, &id, error);
+		if (status == 0) {
+			look.record.process = id;
+			status = gg_profile_put_look(*ret_profile, &look.record, &parts, error);
+		}
+		if (status < 0)
+			gg_profile_close(*ret_profile);
+	}
+	gg_look_done(&look);
+	return status;
+}
+
+static bool is_pid(const char *text)
+{
+	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' &&
+	       access(text, F_OK) < 0;
+}
+
+/* Opens a profile, a region, the region of a process, or a look at a process without one. */
+static int open_operand(struct gg_profile **ret_profile, const char *operand,
+                        const struct gg_progress *progress, struct gg_error *error)
+{
+	char *path = NULL;
+	int status;
+
+	if (!is_pid(operand))
+		return gg_cli_open_profile(ret_profile, operand, progress, error);
+	status = gg_find_region(&path, operand, error);
+	if (status == 0)
+		status = gg_cli_open_profile(ret_profile, path, progress, error);
+	else if (status == -ENOENT)
+		status = look_at(ret_profile, (pid_t)strtol(operand, NULL, 10), error);
+	free(path);
+	return status;
+}
+
+static int load(struct gg_model **ret_model, const struct gg_invocation *invocation)
 {
 	struct gg_progress_line line;
 	struct gg_profile *profile;
 	int status;
 
 	gg_progress_line_init(&line);
-	status = gg_cli_open_profile(&profile, invocation->operands[0], &line.progress,
-	                             invocation->error);
+	status = open_operand(&profile, invocation->operands[0], &line.progress, invocation->error);
 	if (status == 0) {
-		status = gg_why_of_profile(ret_list, profile, options, invocation->error);
+		status = gg_cli_load_opened(ret_model, profile, &(struct gg_frame_selection){ 0 },
+		                            &line.progress, invocation->error);
 		gg_profile_close(profile);
 	}
 	gg_progress_line_end(&line);
@@ -67,21 +126,25 @@ static int run(struct gg_invocation *invocation)
 	struct gg_why_options why = { 0 };
 	struct gg_why_list list;
 	struct gg_query query;
+	struct gg_model *model;
 	char unused[128]; /* take_window() needs it, but a look has no window */
 	int status = gg_cli_take_window(invocation, &options->common, "why", unused);
 
 	if (status == 0)
 		status = gg_cli_make_query(&options->common, "why", &query, invocation->error);
+	if (status == 0)
+		status = load(&model, invocation);
 	if (status < 0)
 		return status;
 	why.pid = query.pid;
 	why.moment = (enum gg_why_moment)options->moment;
 	why.confidence = options->common.confidence;
-	status = divide(&list, &why, invocation);
-	if (status < 0)
-		return status;
-	status = print_tables(&list, invocation);
-	gg_why_list_done(&list);
+	status = gg_why_of(&list, model, &why, invocation->error);
+	if (status == 0) {
+		status = print_tables(&list, invocation);
+		gg_why_list_done(&list);
+	}
+	gg_model_free(model);
 	return status;
 }
 
@@ -99,7 +162,7 @@ static const struct gg_option options[] = {
 const struct gg_command gg_command_why = {
 	.name = "why",
 	.summary = "why RSS is larger than the heap, row by row",
-	.usage = "PROFILE [OPTION]...",
+	.usage = "PROFILE|PID [OPTION]...",
 	.details =
 		"Divides the RSS of each process into rows that add up to it: live memory, free\n"
 		"memory that live blocks keep, free pages, stacks, files, and so on.  A row has\n"

@@ -17,6 +17,18 @@ int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path,
 	return gg_region_profile_open_complete(ret_profile, path, progress, error);
 }
 
+/* Reads an open profile, which the caller closes: the model has copies of everything. */
+static int read_opened(struct gg_model **ret_model, struct gg_profile *profile,
+                       const struct gg_frame_selection *frames, const struct gg_progress *progress,
+                       struct gg_error *error)
+{
+	struct gg_model_options options = { 0 };
+
+	gg_frame_selection_options(frames, &options);
+	options.progress = progress;
+	return gg_model_load(ret_model, &profile, 1, &options, error);
+}
+
 int gg_cli_read(struct gg_model **ret_model, const char *path,
                 const struct gg_frame_selection *frames, struct gg_error *error)
 {
@@ -27,7 +39,6 @@ int gg_cli_read_and_visit(struct gg_model **ret_model, const char *path,
                           const struct gg_frame_selection *frames, const struct gg_cli_visit *visit,
                           struct gg_error *error)
 {
-	struct gg_model_options options = { 0 };
 	struct gg_progress_line line;
 	struct gg_profile *profile;
 	int status;
@@ -35,15 +46,33 @@ int gg_cli_read_and_visit(struct gg_model **ret_model, const char *path,
 	gg_progress_line_init(&line);
 	status = gg_cli_open_profile(&profile, path, &line.progress, error);
 	if (status == 0) {
-		gg_frame_selection_options(frames, &options);
-		options.progress = &line.progress;
 		status = visit != NULL ? visit->visit(profile, visit->context, error) : 0;
 		if (status == 0)
-			status = gg_model_load(ret_model, &profile, 1, &options, error);
-		gg_profile_close(profile); /* the model has copies of everything that it needs */
+			status = read_opened(ret_model, profile, frames, &line.progress, error);
+		gg_profile_close(profile);
 	}
 	gg_progress_line_end(&line);
 	return status;
+}
+
+/* Hides the frames that are not selected; frees the model if that fails. */
+static int select_frames(struct gg_model **model, const struct gg_frame_selection *frames,
+                         struct gg_error *error)
+{
+	int status = gg_frame_selection_apply(frames, model, 1, error);
+
+	if (status < 0)
+		gg_model_free(*model);
+	return status;
+}
+
+int gg_cli_load_opened(struct gg_model **ret_model, struct gg_profile *profile,
+                       const struct gg_frame_selection *frames, const struct gg_progress *progress,
+                       struct gg_error *error)
+{
+	int status = read_opened(ret_model, profile, frames, progress, error);
+
+	return status < 0 ? status : select_frames(ret_model, frames, error);
 }
 
 int gg_cli_load(struct gg_model **ret_model, const char *path,
@@ -51,12 +80,7 @@ int gg_cli_load(struct gg_model **ret_model, const char *path,
 {
 	int status = gg_cli_read(ret_model, path, frames, error);
 
-	if (status < 0)
-		return status;
-	status = gg_frame_selection_apply(frames, ret_model, 1, error);
-	if (status < 0)
-		gg_model_free(*ret_model);
-	return status;
+	return status < 0 ? status : select_frames(ret_model, frames, error);
 }
 
 int gg_cli_check_output(const char *command, const char *profile, const char *output,

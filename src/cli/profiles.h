@@ -37,6 +37,11 @@ GG_MUST_CHECK int gg_cli_read_and_visit(struct gg_model **ret_model, const char 
 GG_MUST_CHECK int gg_cli_load(struct gg_model **ret_model, const char *path,
                               const struct gg_frame_selection *frames, struct gg_error *error);
 
+/* Loads a profile that is open; the caller closes it. */
+GG_MUST_CHECK int gg_cli_load_opened(struct gg_model **ret_model, struct gg_profile *profile,
+                                     const struct gg_frame_selection *frames,
+                                     const struct gg_progress *progress, struct gg_error *error);
+
 /*
  * Fails with -EINVAL if `output` is the profile itself, because the command would overwrite its
  * input.  The error names --output of the command. output may be NULL.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * why_profile - reads looks, and the samples that were live then, from a profile.
+ * why_profile - finds the live samples of each look, and what the look saw of them.
  */
 #include "query/why_profile.h"
 
@@ -8,196 +8,169 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A look with copies of its texts, and the live samples of its process. */
-struct loaded {
-	struct gg_profile_look look;
-	uint32_t pid;
-	char *command;
-	double interval_bytes;
-	GG_ARRAY(struct gg_profile_look_mapping) mappings;
-	GG_ARRAY(struct gg_profile_look_total) totals;
+/* A look with the live samples of its process. */
+struct joining {
+	const struct gg_model *model;
+	const struct gg_profile_look *look;
+	const struct gg_profile_look_block **blocks; /* by number of sample; NULL: not seen */
 	GG_ARRAY(struct gg_why_sample) samples;
-	GG_ARRAY(struct gg_profile_look_block) blocks; /* in the order of sample ids */
-	size_t block_at;                               /* the first block not joined yet */
 	struct gg_tally live;
 };
 
-struct loading {
-	const struct gg_why_options *options;
-	GG_ARRAY(struct loaded) looks; /* in the order of ids */
-	GG_ARRAY(char *) texts;
-};
-
-/* A copy that lives as long as the load; NULL for NULL. */
-static int copy(struct loading *loading, const char **text)
+static int find_blocks(struct joining *joining)
 {
-	char *own;
+	size_t count;
+	const struct gg_profile_look_block *blocks = gg_model_look_blocks(
+		joining->model, joining->look->id, &count);
 
-	if (*text == NULL)
-		return 0;
-	own = strdup(*text);
-	if (own == NULL || !gg_array_push(&loading->texts, own)) {
-		free(own);
+	joining->blocks = calloc(joining->model->sample_count + 1, sizeof(*joining->blocks));
+	if (joining->blocks == NULL)
 		return -ENOMEM;
-	}
-	*text = own;
+	for (size_t i = 0; blocks != NULL && i < count; i++)
+		if (blocks[i].sample < joining->model->sample_count)
+			joining->blocks[blocks[i].sample] = &blocks[i];
 	return 0;
 }
 
-static struct loaded *find_look(struct loading *loading, uint32_t id)
+/* The name of the function that reports show for the stack. */
+static const char *function_of(const struct gg_model *model, uint32_t stack)
 {
-	for (size_t i = 0; i < loading->looks.count; i++)
-		if (loading->looks.items[i].look.id == id)
-			return &loading->looks.items[i];
-	return NULL;
+	uint32_t top = model->stacks[stack].top;
+	size_t count;
+
+	if (top == 0)
+		return NULL;
+	return model->functions[gg_model_stack_locations(model, top, &count)[0].function].name;
 }
 
-static int read_look(const struct gg_profile_look *look, void *context)
+static int add_sample(struct joining *joining, size_t number)
 {
-	struct loading *loading = context;
-	uint32_t wanted = loading->options->moment == GG_WHY_PEAK ? GG_LOOK_PEAK : GG_LOOK_LAST;
-	struct loaded *loaded;
-
-	if ((look->moments & wanted) == 0)
-		return 0;
-	loaded = gg_array_add(&loading->looks);
-	if (loaded == NULL)
-		return -ENOMEM;
-	loaded->look = *look;
-	return copy(loading, &loaded->look.allocator) < 0 || copy(loading, &loaded->look.reason) < 0
-	               ? -ENOMEM
-	               : 0;
-}
-
-static int read_mapping(const struct gg_profile_look_mapping *mapping, void *context)
-{
-	struct loading *loading = context;
-	struct loaded *loaded = find_look(loading, mapping->look);
-	struct gg_profile_look_mapping own = *mapping;
-
-	if (loaded == NULL)
-		return 0;
-	return copy(loading, &own.name) < 0 || !gg_array_push(&loaded->mappings, own) ? -ENOMEM : 0;
-}
-
-static int read_total(const struct gg_profile_look_total *total, void *context)
-{
-	struct loading *loading = context;
-	struct loaded *loaded = find_look(loading, total->look);
-	struct gg_profile_look_total own = *total;
-
-	if (loaded == NULL || total->bytes < 0)
-		return 0;
-	return copy(loading, &own.name) < 0 || !gg_array_push(&loaded->totals, own) ? -ENOMEM : 0;
-}
-
-static int read_block(const struct gg_profile_look_block *block, void *context)
-{
-	struct loaded *loaded = find_look(context, block->look);
-
-	return loaded == NULL || gg_array_push(&loaded->blocks, *block) ? 0 : -ENOMEM;
-}
-
-static int read_process(const struct gg_profile_process *process, void *context)
-{
-	struct loading *loading = context;
-
-	for (size_t i = 0; i < loading->looks.count; i++) {
-		struct loaded *loaded = &loading->looks.items[i];
-
-		if (loaded->look.process != process->id)
-			continue;
-		loaded->pid = process->pid;
-		loaded->interval_bytes = process->interval_bytes;
-		free(loaded->command);
-		loaded->command = process->command != NULL ? strdup(process->command) : NULL;
-		gg_tally_expose(&loaded->live, process->interval_bytes);
-	}
-	return 0;
-}
-
-/* Both are sorted by sample. */
-static const struct gg_profile_look_block *block_of(struct loaded *loaded, uint64_t sample)
-{
-	while (loaded->block_at < loaded->blocks.count &&
-	       loaded->blocks.items[loaded->block_at].sample < sample)
-		loaded->block_at++;
-	return loaded->block_at < loaded->blocks.count &&
-	                       loaded->blocks.items[loaded->block_at].sample == sample
-	               ? &loaded->blocks.items[loaded->block_at]
-	               : NULL;
-}
-
-static int add_sample(struct loaded *loaded, const struct gg_profile_sample *sample)
-{
-	struct gg_why_sample *own = gg_array_add(&loaded->samples);
-	const struct gg_profile_look_block *block = block_of(loaded, sample->id);
+	const struct gg_model_sample *sample = &joining->model->samples[number];
+	const struct gg_profile_look_block *block = joining->blocks[number];
+	struct gg_why_sample *own = gg_array_add(&joining->samples);
 
 	if (own == NULL)
 		return -ENOMEM;
-	own->draw = sample->draw;
-	own->size_bytes = sample->size_bytes;
-	own->slack_bytes = sample->usable_bytes > sample->size_bytes
-	                           ? sample->usable_bytes - sample->size_bytes
-	                           : 0;
-	own->is_mapping = (sample->flags & GG_PROFILE_SAMPLE_MAPPING) != 0;
-	own->is_seen = block != NULL;
-	own->resident_bytes = block != NULL ? block->resident_bytes : -1;
-	own->swapped_bytes = block != NULL ? block->swapped_bytes : -1;
-	own->pinned_bytes = block != NULL ? block->pinned_bytes : -1;
-	own->returnable_bytes = block != NULL ? block->returnable_bytes : -1;
-	if (!own->is_mapping)
-		gg_tally_add(&loaded->live, &sample->draw, sample->size_bytes);
+	*own = (struct gg_why_sample){ .draw = sample->draw,
+		                       .size_bytes = sample->size_bytes,
+		                       .slack_bytes = sample->slack_bytes,
+		                       .is_mapping = (sample->flags & GG_PROFILE_SAMPLE_MAPPING) !=
+		                                     0,
+		                       .is_seen = block != NULL,
+		                       .resident_bytes = -1,
+		                       .swapped_bytes = -1,
+		                       .pinned_bytes = -1,
+		                       .returnable_bytes = -1 };
+	if (own->is_mapping)
+		own->function = function_of(joining->model, sample->stack);
+	if (block == NULL)
+		return 0;
+	own->resident_bytes = block->resident_bytes;
+	own->swapped_bytes = block->swapped_bytes;
+	own->pinned_bytes = block->pinned_bytes;
+	own->returnable_bytes = block->returnable_bytes;
 	return 0;
 }
 
-static int read_sample(const struct gg_profile_sample *sample, void *context)
+/* A look that saw the block of a sample knows that it was live; otherwise its times decide. */
+static int add_samples(struct joining *joining)
 {
-	struct loading *loading = context;
+	const struct gg_model *model = joining->model;
+	int64_t now_ns = joining->look->time_ns;
+	struct gg_tally doubtful = { 0 };
 
-	for (size_t i = 0; i < loading->looks.count; i++) {
-		struct loaded *loaded = &loading->looks.items[i];
+	for (size_t i = 0; i < model->sample_count; i++) {
+		const struct gg_model_sample *sample = &model->samples[i];
+		bool is_seen = joining->blocks[i] != NULL, is_certain;
 
-		if (loaded->look.process == sample->process &&
-		    sample->alloc_ns <= loaded->look.time_ns &&
-		    sample->free_ns > loaded->look.time_ns && add_sample(loaded, sample) < 0)
+		if (sample->process != joining->look->process)
+			continue;
+		if (!is_seen && (sample->alloc_ns > now_ns || sample->free_ns <= now_ns))
+			continue;
+		is_certain = is_seen || gg_model_freed_from(model, sample) > now_ns;
+		if ((sample->flags & GG_PROFILE_SAMPLE_MAPPING) == 0)
+			gg_tally_add(is_certain ? &joining->live : &doubtful, &sample->draw,
+			             sample->size_bytes);
+		if (is_certain && add_sample(joining, i) < 0)
 			return -ENOMEM;
 	}
+	gg_tally_doubt(&doubtful);
+	gg_tally_merge(&joining->live, &doubtful);
 	return 0;
 }
 
-static int load(struct loading *loading, struct gg_profile *profile, struct gg_error *error)
+/* Samples that are known as sums alone may have been live then. */
+static void add_aggregates(struct joining *joining)
 {
-	int status = gg_profile_each_look(profile, read_look, loading, error);
+	const struct gg_model *model = joining->model;
+	int64_t now_ns = joining->look->time_ns;
 
-	if (status == 0)
-		status = gg_profile_each_look_mapping(profile, read_mapping, loading, error);
-	if (status == 0)
-		status = gg_profile_each_look_total(profile, read_total, loading, error);
-	if (status == 0)
-		status = gg_profile_each_look_block(profile, read_block, loading, error);
-	if (status == 0)
-		status = gg_profile_each_process(profile, read_process, loading, error);
-	if (status == 0 && loading->looks.count > 0)
-		status = gg_profile_each_sample(profile, read_sample, loading, error);
-	return status == -ENOMEM ? gg_error_memory(error, "why") : status;
+	if (!gg_model_has_history(model))
+		return; /* all of them are freed */
+	for (size_t i = 0; i < model->aggregate_count; i++) {
+		const struct gg_profile_aggregate *aggregate = &model->aggregates[i];
+		struct gg_tally sum = { 0 };
+
+		if (aggregate->process != joining->look->process || aggregate->from_ns > now_ns ||
+		    aggregate->to_ns <= now_ns)
+			continue;
+		gg_model_add_aggregate(model, &sum, aggregate);
+		gg_tally_doubt(&sum);
+		gg_tally_merge(&joining->live, &sum);
+	}
 }
 
-static void loading_done(struct loading *loading)
+static int join(struct joining *joining)
 {
-	for (size_t i = 0; i < loading->looks.count; i++) {
-		struct loaded *loaded = &loading->looks.items[i];
+	const struct gg_model *model = joining->model;
+	uint32_t process = joining->look->process;
 
-		gg_array_done(&loaded->mappings);
-		gg_array_done(&loaded->totals);
-		gg_array_done(&loaded->samples);
-		gg_array_done(&loaded->blocks);
-		free(loaded->command);
-	}
-	for (size_t i = 0; i < loading->texts.count; i++)
-		free(loading->texts.items[i]);
-	gg_array_done(&loading->looks);
-	gg_array_done(&loading->texts);
+	gg_tally_expose(&joining->live, gg_model_exposure(model, process));
+	if (find_blocks(joining) < 0 || add_samples(joining) < 0)
+		return -ENOMEM;
+	add_aggregates(joining);
+	if (gg_model_is_incomplete(model, process, INT64_MIN, joining->look->time_ns))
+		joining->live.incomplete = 1;
+	return 0;
+}
+
+static int divide_joined(struct gg_why *ret_why, const struct joining *joining, double confidence,
+                         struct gg_error *error)
+{
+	const struct gg_model *model = joining->model;
+	struct gg_why_input input = { .look = joining->look,
+		                      .samples = joining->samples.items,
+		                      .sample_count = joining->samples.count,
+		                      .live = joining->live,
+		                      .confidence = confidence };
+
+	input.mappings = gg_model_look_mappings(model, joining->look->id, &input.mapping_count);
+	input.totals = gg_model_look_totals(model, joining->look->id, &input.total_count);
+	input.has_agent = input.sample_count > 0 ||
+	                  model->processes[joining->look->process].interval_bytes > 0;
+	return gg_why_of_look(ret_why, &input, error);
+}
+
+static int divide(struct gg_why_list *list, const struct gg_model *model,
+                  const struct gg_profile_look *look, double confidence, struct gg_error *error)
+{
+	struct joining joining = { .model = model, .look = look };
+	struct gg_why_table *table = &list->tables[list->table_count];
+	int status = join(&joining);
+
+	status = status < 0 ? gg_error_memory(error, "why")
+	                    : divide_joined(&table->why, &joining, confidence, error);
+	gg_array_done(&joining.samples);
+	free(joining.blocks);
+	if (status < 0)
+		return status;
+	table->process = look->process;
+	table->pid = model->processes[look->process].pid;
+	list->table_count++;
+	if (model->processes[look->process].command == NULL)
+		return 0;
+	table->command = strdup(model->processes[look->process].command);
+	return table->command != NULL ? 0 : gg_error_memory(error, "why");
 }
 
 static int compare_tables(const void *left, const void *right)
@@ -206,59 +179,44 @@ static int compare_tables(const void *left, const void *right)
 
 	if (a->why.rss_bytes != b->why.rss_bytes)
 		return a->why.rss_bytes > b->why.rss_bytes ? -1 : 1;
-	return (a->process > b->process) - (a->process < b->process);
+	return (a->why.process > b->why.process) - (a->why.process < b->why.process);
 }
 
-static int divide(struct gg_why_list *list, struct loaded *loaded, double confidence,
-                  struct gg_error *error)
+int gg_why_of(struct gg_why_list *ret_list, const struct gg_model *model,
+              const struct gg_why_options *options, struct gg_error *error)
 {
-	struct gg_why_table *table = &list->tables[list->table_count];
-	const struct gg_why_input input = {
-		.look = &loaded->look,
-		.mappings = loaded->mappings.items,
-		.totals = loaded->totals.items,
-		.mapping_count = loaded->mappings.count,
-		.total_count = loaded->totals.count,
-		.samples = loaded->samples.items,
-		.sample_count = loaded->samples.count,
-		.live = loaded->live,
-		.has_agent = loaded->samples.count > 0 || loaded->interval_bytes > 0,
-		.confidence = confidence,
-	};
-	int status = gg_why_of_look(&table->why, &input, error);
+	uint32_t moment = options->moment == GG_WHY_PEAK ? GG_LOOK_PEAK : GG_LOOK_LAST;
+	int status = 0;
 
+	*ret_list = (struct gg_why_list){ 0 };
+	ret_list->tables = calloc(model->look_count + 1, sizeof(*ret_list->tables));
+	if (ret_list->tables == NULL)
+		return gg_error_memory(error, "why");
+	for (size_t i = 0; i < model->look_count && status == 0; i++) {
+		const struct gg_profile_look *look = &model->looks[i];
+
+		if ((look->moments & moment) != 0 &&
+		    (options->pid == 0 || model->processes[look->process].pid == options->pid))
+			status = divide(ret_list, model, look, options->confidence, error);
+	}
 	if (status < 0)
-		return status;
-	table->process = loaded->look.process;
-	table->pid = loaded->pid;
-	table->command = loaded->command;
-	loaded->command = NULL;
-	list->table_count++;
-	return 0;
+		gg_why_list_done(ret_list);
+	else
+		qsort(ret_list->tables, ret_list->table_count, sizeof(*ret_list->tables),
+		      compare_tables);
+	return status;
 }
 
 int gg_why_of_profile(struct gg_why_list *ret_list, struct gg_profile *profile,
                       const struct gg_why_options *options, struct gg_error *error)
 {
-	struct loading loading = { .options = options };
-	int status = load(&loading, profile, error);
+	struct gg_model *model;
+	int status = gg_model_load(&model, &profile, 1, NULL, error);
 
-	*ret_list = (struct gg_why_list){ 0 };
-	if (status == 0 && loading.looks.count > 0) {
-		ret_list->tables = calloc(loading.looks.count, sizeof(*ret_list->tables));
-		if (ret_list->tables == NULL)
-			status = gg_error_memory(error, "why");
-	}
-	for (size_t i = 0; i < loading.looks.count && status == 0; i++)
-		if (options->pid == 0 || loading.looks.items[i].pid == options->pid)
-			status = divide(ret_list, &loading.looks.items[i], options->confidence,
-			                error);
-	loading_done(&loading);
 	if (status < 0)
-		gg_why_list_done(ret_list);
-	else if (ret_list->table_count > 1)
-		qsort(ret_list->tables, ret_list->table_count, sizeof(*ret_list->tables),
-		      compare_tables);
+		return status;
+	status = gg_why_of(ret_list, model, options, error);
+	gg_model_free(model);
 	return status;
 }
 

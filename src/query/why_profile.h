@@ -4,16 +4,16 @@
  *
  *   struct gg_why_list list;
  *
- *   if (gg_why_of_profile(&list, profile, &options, error) == 0) {
+ *   if (gg_why_of(&list, model, &options, error) == 0) {
  *           ... list.tables[0 .. list.table_count) ...
  *           gg_why_list_done(&list);
  *   }
  *
- * Threads  One at a time for a profile.
+ * Threads  Any; it only reads the model.
  */
 #pragma once
 
-#include "profile/profile.h"
+#include "model/model.h"
 #include "query/why.h"
 
 enum gg_why_moment {
@@ -39,7 +39,14 @@ struct gg_why_list {
 	size_t table_count;
 };
 
-/* -ENOMEM, or the error of the profile's reader.  A profile without looks has no tables. */
+/* -ENOMEM.  A model without looks has no tables. */
+GG_MUST_CHECK int gg_why_of(struct gg_why_list *ret_list, const struct gg_model *model,
+                            const struct gg_why_options *options, struct gg_error *error);
+
+/*
+ * As gg_why_of(), for callers without a model: this function loads one.  Rows of mappings then have
+ * the names of the functions that call the kernel.
+ */
 GG_MUST_CHECK int gg_why_of_profile(struct gg_why_list *ret_list, struct gg_profile *profile,
                                     const struct gg_why_options *options, struct gg_error *error);
 void gg_why_list_done(struct gg_why_list *list);
