@@ -348,20 +348,41 @@ static double add_up(const struct gg_why_part *parts, size_t member)
 	return sum;
 }
 
+/*
+ * Lower ends may add up to more than is left: a confidence interval lies above the truth now and
+ * then.  They then move down by the width of their intervals, below what is left.  An excess that
+ * is larger than all widths is no chance.
+ */
+static void lower(struct gg_why_heap *heap, double left)
+{
+	double lows = add_up(heap->parts, offsetof(struct gg_why_part, low));
+	double widths = add_up(heap->parts, offsetof(struct gg_why_part, high)) - lows;
+	bool is_chance = lows - left <= widths;
+
+	if (lows <= left)
+		return;
+	heap->is_contradicted |= !is_chance;
+	for (int i = 0; i < GG_WHY_REST; i++) {
+		struct gg_why_part *part = &heap->parts[i];
+
+		if (is_settled(part))
+			continue;
+		if (!is_chance)
+			part->certainty = GG_WHY_BOUND;
+		part->low = is_chance ? floor(fmax(part->low * (left / lows) -
+		                                           (part->high - part->low),
+		                                   0))
+		                      : 0;
+	}
+}
+
 /* Makes the parts add up to the heap's resident bytes; the rest gets what they leave. */
 static void settle(struct gg_why_heap *heap)
 {
 	struct gg_why_part *rest = &heap->parts[GG_WHY_REST];
 	double left = settle_exact(heap);
 
-	if (add_up(heap->parts, offsetof(struct gg_why_part, low)) > left) {
-		heap->is_contradicted = true;
-		for (int i = 0; i < GG_WHY_REST; i++)
-			if (!is_settled(&heap->parts[i])) {
-				heap->parts[i].low = 0;
-				heap->parts[i].certainty = GG_WHY_BOUND;
-			}
-	}
+	lower(heap, left);
 	limit(heap->parts, left);
 	reduce(heap->parts, add_up(heap->parts, offsetof(struct gg_why_part, bytes)) - left);
 	rest->bytes = left - add_up(heap->parts, offsetof(struct gg_why_part, bytes));

@@ -68,7 +68,7 @@ struct made {
 	struct gg_profile_look look;
 	struct gg_profile_look_mapping mappings[GG_MAPPING_KIND_COUNT];
 	struct gg_profile_look_total totals[8];
-	struct gg_why_sample samples[256];
+	struct gg_why_sample samples[512];
 	struct gg_why_input input;
 };
 
@@ -233,6 +233,23 @@ TEST(an_estimate_above_the_heap_is_reduced_inside_its_interval)
 	CHECK(live->certainty == GG_WHY_INTERVAL && live->low < live->bytes);
 	CHECK_EQ_DOUBLE(rest->bytes, 0);
 	CHECK(rest->high > 0 && why.reason == NULL);
+	gg_why_done(&why);
+}
+
+TEST(an_interval_above_the_heap_moves_below_it)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+
+	begin(&made, 64 * PAGE);
+	for (int i = 0; i < 400; i++)
+		put(&made, sample_of(64 * PAGE, 64, 8));
+	map(&made, GG_MAPPING_HEAP, 355 * 64 * PAGE);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK(live->certainty == GG_WHY_INTERVAL && why.reason == NULL);
+	CHECK(live->low > 200 * 64 * PAGE && live->high > 300 * 64 * PAGE);
 	gg_why_done(&why);
 }
 
