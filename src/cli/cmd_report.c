@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -37,6 +38,7 @@ static int print_report(const struct gg_model *model, const struct gg_query *que
 	struct gg_head head;
 	struct gg_report report = { .model = model, .summary = &head.summary };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_pinned_comparison *comparisons = NULL;
 	struct gg_query_result *result;
 	int status;
 
@@ -56,13 +58,19 @@ static int print_report(const struct gg_model *model, const struct gg_query *que
 	gg_cli_fit_report(options, &invocation->style, &report);
 	if (report.head == GG_HEAD_TITLE && is_first_look(options))
 		report.head = GG_HEAD_FULL;
-	if (options->json) {
-		gg_report_json(&report, &out);
-	} else {
+	if (!options->json)
 		gg_report_move_start_code(model, result);
+	if (query->metric == GG_METRIC_PINNED)
+		status = gg_pinned_compare(model, result, &comparisons, invocation->error);
+	report.comparisons = comparisons;
+	if (status == 0 && options->json)
+		gg_report_json(&report, &out);
+	else if (status == 0)
 		gg_report_text(&report, &out);
-	}
+	free(comparisons);
 	gg_query_result_free(result);
+	if (status < 0)
+		return status;
 	return gg_cli_print(&out, options->no_pager || options->json, invocation->error);
 }
 

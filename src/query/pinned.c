@@ -7,20 +7,19 @@
 #include <stdlib.h>
 
 /* A size class with fewer blocks than this does not show how large values are. */
-enum { FEW_BLOCKS = 100, CLASS_COUNT = 65 };
+enum { FEW_BLOCKS = 100 };
 
 struct pinned_run {
 	struct gg_pinned *pinned;
 	const struct gg_model *model;
 	const struct gg_profile_look **look_of; /* by process: the chosen look, or NULL */
 	uint32_t *holder_of; /* by block: 1 + its first sample; NULL: no block has several */
-	uint64_t counts[CLASS_COUNT];
-	double values[CLASS_COUNT], value_max; /* the largest by class, and of all */
+	uint64_t counts[GG_PINNED_CLASS_COUNT];
+	double values[GG_PINNED_CLASS_COUNT], value_max; /* the largest by class, and of all */
 	double page_bytes;
 };
 
-/* Usable sizes in (2^(n-1), 2^n] are of class n. */
-static uint32_t class_of(const struct gg_model_sample *sample)
+uint32_t gg_pinned_class(const struct gg_model_sample *sample)
 {
 	uint64_t usable_bytes = sample->size_bytes + sample->slack_bytes;
 
@@ -60,10 +59,10 @@ static int find_holders(struct pinned_run *run)
 }
 
 static int add_block(struct pinned_run *run, const struct gg_profile_look_block *block,
-                     double chance)
+                     const struct gg_profile_look *look)
 {
 	const struct gg_model_sample *sample = &run->model->samples[block->sample];
-	uint32_t class = class_of(sample), holder;
+	uint32_t class = gg_pinned_class(sample), holder;
 	struct gg_pinned_block *kept = gg_array_add(&run->pinned->blocks);
 
 	if (kept == NULL)
@@ -72,7 +71,8 @@ static int add_block(struct pinned_run *run, const struct gg_profile_look_block 
 	kept->sample = (uint32_t)block->sample;
 	kept->is_first = holder == 0 || holder == block->sample + 1;
 	kept->is_known = block->pinned_bytes >= 0;
-	kept->looked.chance = chance;
+	kept->look_ns = look->time_ns;
+	kept->looked.chance = gg_model_look_chance(look);
 	kept->looked.value = fmax(block->pinned_bytes, 0);
 	if (!kept->is_known) {
 		run->pinned->coverage.unknown_count++;
@@ -102,7 +102,7 @@ static int add_look(struct pinned_run *run, const struct gg_profile_look *look)
 		if (blocks[i].sample == GG_MODEL_NO_SAMPLE)
 			pinned->coverage.gone_count++;
 		else
-			status = add_block(run, &blocks[i], chance);
+			status = add_block(run, &blocks[i], look);
 	}
 	return status;
 }
@@ -114,7 +114,7 @@ static void bound_values(struct pinned_run *run)
 
 	for (size_t i = 0; i < run->pinned->blocks.count; i++) {
 		struct gg_pinned_block *block = &run->pinned->blocks.items[i];
-		uint32_t class = class_of(&run->model->samples[block->sample]);
+		uint32_t class = gg_pinned_class(&run->model->samples[block->sample]);
 
 		block->looked.value_max = run->counts[class] >= FEW_BLOCKS && run->values[class] > 0
 		                                  ? run->values[class]

@@ -29,6 +29,7 @@ struct gg_pinned_block {
 	/* False: the look could not tell; `looked.value` is then the most that it may be. */
 	bool is_known;
 	struct gg_looked_value looked;
+	int64_t look_ns; /* the time of the look */
 };
 
 /* The extent of what the chosen looks saw. */
@@ -54,4 +55,8 @@ struct gg_pinned {
 GG_MUST_CHECK int gg_pinned_find(struct gg_pinned *ret_pinned, const struct gg_model *model,
                                  const uint8_t *process_in, uint32_t moment,
                                  struct gg_error *error);
+
+/* The class of a sample's usable size: sizes in (2^(n-1), 2^n] are of class n. */
+enum { GG_PINNED_CLASS_COUNT = 65 };
+uint32_t gg_pinned_class(const struct gg_model_sample *sample);
 void gg_pinned_done(struct gg_pinned *pinned);

@@ -388,6 +388,12 @@ void gg_query_filter_close(struct gg_query_filter *filter)
 	gg_pinned_done(&filter->pinned);
 }
 
+bool gg_query_filter_selects(const struct gg_query_filter *filter,
+                             const struct gg_model_sample *sample)
+{
+	return is_in(filter, sample->process, sample->stack);
+}
+
 bool gg_query_filter_block(const struct gg_query_filter *filter, size_t i,
                            struct gg_block *ret_block)
 {

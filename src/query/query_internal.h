@@ -42,6 +42,10 @@ void gg_query_filter_close(struct gg_query_filter *filter);
 bool gg_query_filter_block(const struct gg_query_filter *filter, size_t i,
                            struct gg_block *ret_block);
 
+/* True if the filter selects the sample's process and stack. */
+bool gg_query_filter_selects(const struct gg_query_filter *filter,
+                             const struct gg_model_sample *sample);
+
 /*
  * True if the metric counts existing blocks, each once, and not events.  A query for the peak must
  * have become one for live at the peak's moment.

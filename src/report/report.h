@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "query/pinned_comparison.h"
 #include "query/query.h"
 #include "query/tree.h"
 #include "report/figure.h"
@@ -30,6 +31,8 @@ struct gg_report {
 	const struct gg_model *model;
 	const struct gg_query_result *result;
 	const struct gg_report_summary *summary;
+	/* pinned: a comparison for each row of `result`; NULL: none is shown. */
+	const struct gg_pinned_comparison *comparisons;
 	double confidence;
 	size_t limit;      /* number of rows; 0: all */
 	size_t width;      /* characters of a line */

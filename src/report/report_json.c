@@ -320,6 +320,22 @@ static void add_key(const struct gg_report *report, struct gg_json *json,
 	}
 }
 
+static void add_known(struct gg_json *json, const char *name, double value)
+{
+	if (isfinite(value))
+		gg_json_number(json, name, value);
+	else
+		gg_json_text(json, name, NULL);
+}
+
+static void add_comparison(const struct gg_pinned_comparison *row, struct gg_json *json)
+{
+	gg_json_integer(json, "block_count", row->block_count);
+	add_known(json, "size_ratio", row->ratio);
+	add_known(json, "size_ratio_p", row->p_value);
+	add_known(json, "median_age_ns", row->age_ns);
+}
+
 static void add_row(const struct gg_report *report, struct gg_json *json,
                     const struct gg_query_row *row, const uint32_t *files)
 {
@@ -343,6 +359,8 @@ static void add_row(const struct gg_report *report, struct gg_json *json,
 		else
 			gg_json_text(json, "failed_trials", NULL);
 	}
+	if (report->comparisons != NULL)
+		add_comparison(&report->comparisons[row - report->result->rows], json);
 	gg_json_close(json);
 }
 

@@ -37,7 +37,7 @@ struct number_column {
 
 struct columns {
 	bool has_total; /* beside self */
-	bool has_failed, has_samples;
+	bool has_failed, has_samples, has_comparison;
 	struct number_column self, total;
 	size_t failed_cells;
 	double whole;         /* of which shares are */
@@ -135,6 +135,8 @@ static void measure(const struct gg_report *report, const struct columns *column
 	}
 }
 
+static const char comparison_title[] = "ratio      p         age  ";
+
 /* The cells in front of the name, each column with the two blanks behind it. */
 static size_t name_column_of(const struct columns *columns)
 {
@@ -144,7 +146,8 @@ static size_t name_column_of(const struct columns *columns)
 	       (columns->has_total ? total->share_cells + 2 : 0) +
 	       (columns->has_total && total->has_figures ? total->figure_cells + 2 : 0) +
 	       (columns->has_failed ? columns->failed_cells + 2 : 0) +
-	       (columns->has_samples ? strlen("samples") + 2 : 0);
+	       (columns->has_samples ? strlen("samples") + 2 : 0) +
+	       (columns->has_comparison ? strlen(comparison_title) : 0);
 }
 
 static bool has_room(const struct gg_report *report, const struct columns *columns)
@@ -165,6 +168,8 @@ static void choose_columns(const struct gg_report *report, struct columns *colum
 	other->has_figures = columns->has_total && has_room(report, columns);
 	columns->has_samples = other->has_figures || !columns->has_total;
 	columns->has_samples = columns->has_samples && has_room(report, columns);
+	columns->has_comparison = report->comparisons != NULL;
+	columns->has_comparison = columns->has_comparison && has_room(report, columns);
 	columns->name_column = name_column_of(columns);
 }
 
@@ -251,6 +256,8 @@ static void append_titles(const struct gg_report *report, const struct columns *
 		gg_buf_printf(out, "%*s  ", (int)columns->failed_cells, failed_title);
 	if (columns->has_samples)
 		gg_buf_append_text(out, "samples  ");
+	if (columns->has_comparison)
+		gg_buf_append_text(out, comparison_title);
 	gg_buf_printf(out, "%s%s\n", gg_grouping_name(report->result->query.by),
 	              report->style.reset);
 }
@@ -475,6 +482,39 @@ static void append_name(const struct gg_report *report, const struct columns *co
 	gg_buf_append_text(out, "\n");
 }
 
+/* Appends how a row compares with blocks of its sizes, in the cells of comparison_title. */
+static void append_comparison(const struct gg_pinned_comparison *row, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf age = { 0 };
+
+	if (isfinite(row->ratio))
+		gg_buf_printf(out, "%5.1f  %5.3f  ", row->ratio, row->p_value);
+	else
+		gg_buf_printf(out, "%5s  %5s  ", "-", "-");
+	if (isfinite(row->age_ns))
+		gg_report_append_time((int64_t)row->age_ns, &age);
+	gg_screen_text_append_right(out, age.length > 0 ? gg_buf_text(&age) : "-", 10);
+	gg_buf_append_text(out, "  ");
+}
+
+/* Appends the same as a sentence, where the columns have no room. */
+static void append_comparison_line(const struct gg_report *report,
+                                   const struct gg_pinned_comparison *row, struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (row->block_count == 0)
+		return;
+	gg_buf_append_text(&text, "  ");
+	if (isfinite(row->ratio))
+		gg_buf_printf(&text, "keeps %.1f times what others of its size keep (p = %.3f); ",
+		              row->ratio, row->p_value);
+	gg_buf_append_text(&text, "median age ");
+	gg_report_append_time((int64_t)row->age_ns, &text);
+	gg_screen_text_append(out, gg_buf_text(&text), report->width, report->figures.ascii);
+	gg_buf_append_text(out, "\n");
+}
+
 static void append_row(const struct gg_report *report, const struct columns *columns, size_t index,
                        struct gg_buf *out)
 {
@@ -487,12 +527,16 @@ static void append_row(const struct gg_report *report, const struct columns *col
 		append_failed(report, columns, row, out);
 	if (columns->has_samples)
 		gg_buf_printf(out, "%7llu  ", (unsigned long long)row->total->sample_count);
+	if (columns->has_comparison)
+		append_comparison(&report->comparisons[index], out);
 	if (report->result->query.by == GG_BY_STACK)
 		append_stack(report, columns, row, out);
 	else if (columns->names == NULL || columns->labels.failed)
 		out->failed = true;
 	else
 		append_name(report, columns, index, out);
+	if (report->comparisons != NULL && !columns->has_comparison)
+		append_comparison_line(report, &report->comparisons[index], out);
 }
 
 /* The verb for a row of the metric: it "holds" memory, or it "allocated" some. */

@@ -7,9 +7,11 @@
 #include <math.h>
 
 #include "made_profile.h"
+#include "query/pinned_comparison.h"
 #include "query/query.h"
 #include "query/tree.h"
 #include "stats/estimate/interval.h"
+#include "stats/sampling/rng.h"
 #include "test.h"
 
 static struct gg_error error;
@@ -269,4 +271,75 @@ TEST_WITH(scene, an_interval_of_a_sampled_heap_holds_the_truth)
 	CHECK_MSG(fabs(bytes(row->self) - 40000 / -expm1(-1.0 / 16)) < 1, "%g", bytes(row->self));
 	CHECK(interval.low < 0.7 * bytes(row->self));
 	CHECK(interval.high > 1.5 * bytes(row->self) && isfinite(interval.high));
+}
+
+/* --- the comparison with other blocks ------------------------------------------------------- */
+
+static const char *const names[] = { "main>a", "main>b", "main>c", "main>d", "main>e" };
+
+/* Five stacks of 30 blocks of two classes each; blocks of the first keep `factor` times as much. */
+static void add_population(struct scene *scene, uint64_t seed, double factor)
+{
+	struct gg_rng rng;
+
+	gg_rng_seed(&rng, seed, 3);
+	for (int i = 0; i < 150; i++) {
+		uint32_t stack = made_stack(&scene->made, names[i % 5]);
+		double value = gg_rng_uniform(&rng) < 0.5 ? 0 : 1000 * gg_rng_exponential(&rng);
+
+		add_block(scene, stack, i % 2 == 0 ? 64 : 300, i % 5 == 0 ? factor * value : value);
+	}
+	put_look(scene, 900, NULL);
+	load(scene);
+	asked_total(scene);
+}
+
+static uint64_t count_named(struct scene *scene)
+{
+	struct gg_pinned_comparison *rows;
+	uint64_t named_count = 0;
+
+	REQUIRE(gg_pinned_compare(scene->model, scene->result, &rows, &error) == 0);
+	for (size_t i = 0; i < scene->result->row_count; i++) {
+		CHECK_EQ_U64(rows[i].block_count, 30);
+		CHECK_EQ_DOUBLE(rows[i].age_ns, 2);
+		named_count += rows[i].p_value <= 0.05;
+	}
+	free(rows);
+	return named_count;
+}
+
+/* 5 % of 500 rows, plus 3 standard deviations. */
+TEST(a_population_that_is_all_alike_names_nobody_too_often)
+{
+	uint64_t named_count = 0;
+
+	for (uint64_t seed = 0; seed < 100; seed++) {
+		struct scene scene = { 0 };
+
+		scene_setup(&scene);
+		add_population(&scene, seed, 1);
+		named_count += count_named(&scene);
+		scene_teardown(&scene);
+	}
+	CHECK_MSG(named_count <= 25 + 15, "%d of 500", (int)named_count);
+	CHECK_MSG(named_count > 5, "%d of 500", (int)named_count);
+}
+
+TEST_WITH(scene, a_stack_that_keeps_more_than_others_of_its_size_is_found)
+{
+	struct gg_pinned_comparison *rows;
+
+	for (int by = GG_BY_FUNCTION; by <= GG_BY_STACK; by++) {
+		add_population(scene, 1, 4);
+		scene->query.by = (enum gg_grouping)by;
+		asked_total(scene);
+		REQUIRE(gg_pinned_compare(scene->model, scene->result, &rows, &error) == 0);
+		CHECK_MSG(rows[0].ratio > 1.8 && rows[0].ratio < 3.5, "%g", rows[0].ratio);
+		CHECK(rows[0].p_value <= 0.01);
+		free(rows);
+		gg_model_free(scene->model);
+		scene->model = NULL;
+		scene->block_count = 0;
+	}
 }
