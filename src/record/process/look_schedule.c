@@ -35,7 +35,7 @@ static int64_t age_of(const struct gg_member *member)
 	return member->reading.time_ns - member->target->record.start_ns;
 }
 
-bool gg_look_schedule_has_changed(const struct gg_member *member)
+static bool differs_from_last(const struct gg_member *member)
 {
 	const struct gg_look_schedule *looks = &member->looks;
 
@@ -52,8 +52,7 @@ bool gg_look_schedule_is_due(const struct gg_member *member, uint64_t now_ns)
 		return false;
 	if (pause_ns > LOOK_PAUSE_MOST_NS)
 		pause_ns = LOOK_PAUSE_MOST_NS;
-	return gg_look_schedule_has_changed(member) ||
-	       (int64_t)(now_ns - looks->last_ns) >= pause_ns;
+	return differs_from_last(member) || (int64_t)(now_ns - looks->last_ns) >= pause_ns;
 }
 
 /* Adapts the next look to the processor time of this one. */

@@ -25,9 +25,6 @@
 /* A process is young for so long: most end soon, and grow first. */
 #define GG_LOOK_YOUNG_NS (10 * GG_NS_PER_S)
 
-/* True if RSS or live memory differs from that of the last look. */
-bool gg_look_schedule_has_changed(const struct gg_member *member);
-
 /* True if a look is due.  The member's reading has the current RSS. */
 bool gg_look_schedule_is_due(const struct gg_member *member, uint64_t now_ns);
 

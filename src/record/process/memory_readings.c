@@ -94,7 +94,6 @@ static bool is_walk_due(const struct gg_memory_readings *readings, const struct 
 
 	/* All walks of a young process take at most 1 % of its life. */
 	if (age_ns < GG_LOOK_YOUNG_NS && member->walked_ns != 0 &&
-	    gg_look_schedule_has_changed(member) &&
 	    gg_look_schedule_is_due(member, gg_clock_monotonic_ns()) &&
 	    (int64_t)member->walks_cost_ns + cost_ns <= age_ns / FIRST_WALK_PART)
 		return true;

@@ -27,7 +27,7 @@
  *           but has no mappings.  Between such rounds a new process is walked once when it is old
  *           enough that its walk takes at most 1 % of its life, by an estimate; 0.2 % if there are
  *           several processes.  A process that is younger than 10 s is walked earlier if a look
- *           is due because its memory changed: all its walks then take at most 1 % of its life.
+ *           is due: all its walks then take at most 1 % of its life.
  * Looks     a walk becomes a part of a look at the process, if one is due
  *           (process/look_schedule.h), so that the kernel walks once for both.
  * Cost      walks of one round stop after some 10 ms of processor time, 40 ms where all processes
