@@ -9,8 +9,8 @@
 
 /* The heads to read, in three rounds: each round knows where to look from the one before. */
 enum head_role {
-	HEAD_OWN,
 	HEAD_BEFORE, /* of the free chunk before the block */
+	HEAD_OWN,
 	HEAD_AFTER,  /* of the chunk behind the block */
 	HEAD_BEHIND, /* of the chunk behind that one */
 	HEAD_COUNT,
@@ -23,6 +23,7 @@ struct block_look {
 	bool is_other_arena;
 	bool is_done; /* its state is known */
 	bool is_before_free, is_after_free, is_top_after;
+	bool has_read[HEAD_COUNT];   /* this head needs no further round */
 	uint64_t chunks[HEAD_COUNT]; /* 0: not to be read */
 	struct gg_glibc_head heads[HEAD_COUNT];
 };
@@ -41,7 +42,12 @@ static void finish(struct block_look *look, enum gg_gaps_state state)
 	look->is_done = true;
 }
 
-/* Reads the heads of two roles of all blocks, which is one role for HEAD_COUNT. */
+static bool is_to_read(const struct block_look *look, int role)
+{
+	return !look->is_done && look->chunks[role] != 0 && !look->has_read[role];
+}
+
+/* Reads the heads of some roles of all blocks, at most two of which a block still wants. */
 static int read_round(struct gap_pass *pass, enum head_role first, enum head_role second)
 {
 	size_t count = 0, at = 0;
@@ -49,7 +55,7 @@ static int read_round(struct gap_pass *pass, enum head_role first, enum head_rol
 
 	for (size_t i = 0; i < pass->count; i++)
 		for (int role = first; role <= (int)second; role++)
-			if (!pass->looks[i].is_done && pass->looks[i].chunks[role] != 0)
+			if (is_to_read(&pass->looks[i], role))
 				pass->requests[count++] = (struct gg_glibc_head_request){
 					.chunk = pass->looks[i].chunks[role],
 					.ret_head = &pass->looks[i].heads[role],
@@ -57,13 +63,25 @@ static int read_round(struct gap_pass *pass, enum head_role first, enum head_rol
 	status = gg_glibc_read_heads(pass->view->residency, pass->requests, count);
 	for (size_t i = 0; i < pass->count && status == 0; i++) {
 		struct block_look *look = &pass->looks[i];
-		bool was_done = look->is_done;
+		bool is_absent = false;
 
 		for (int role = first; role <= (int)second; role++)
-			if (!was_done && look->chunks[role] != 0 && !pass->requests[at++].is_read)
-				finish(look, GG_GAPS_ABSENT);
+			is_absent |= is_to_read(look, role) && !pass->requests[at++].is_read;
+		if (is_absent)
+			finish(look, GG_GAPS_ABSENT);
 	}
 	return status;
+}
+
+/* The sample says where its block ends, so most heads behind blocks are read with their own. */
+static void guess_after(struct block_look *look, uint64_t page_bytes)
+{
+	const uint64_t own = look->chunks[HEAD_OWN];
+	const uint64_t bytes = look->place->usable_bytes + GG_GLIBC_WORD_BYTES;
+
+	if (bytes % GG_GLIBC_HEAD_BYTES == 0 && bytes < page_bytes &&
+	    own / page_bytes == (own + bytes) / page_bytes)
+		look->chunks[HEAD_AFTER] = own + bytes;
 }
 
 /* Finds the memory that the block's neighbours can lie in, and its own head. */
@@ -82,6 +100,7 @@ static void begin_look(struct block_look *look, const struct gg_glibc_view *view
 	look->end = heap != NULL ? heap->end : area->end;
 	look->is_other_arena = heap != NULL && heap->arena != 0;
 	look->chunks[HEAD_OWN] = address - GG_GLIBC_HEAD_BYTES;
+	guess_after(look, view->residency->page_bytes);
 }
 
 /*
@@ -128,6 +147,8 @@ static void take_own(struct block_look *look, struct gg_residency *residency)
 		return;
 	}
 	look->chunks[HEAD_BEFORE] = look->is_before_free ? chunk - own->previous_bytes : 0;
+	look->has_read[HEAD_OWN] = true;
+	look->has_read[HEAD_AFTER] = look->chunks[HEAD_AFTER] == chunk + bytes;
 	look->chunks[HEAD_AFTER] = chunk + bytes;
 }
 
@@ -216,7 +237,7 @@ static int run_pass(struct gap_pass *pass)
 
 	for (size_t i = 0; i < pass->count; i++)
 		begin_look(&pass->looks[i], pass->view);
-	status = read_round(pass, HEAD_OWN, HEAD_OWN);
+	status = read_round(pass, HEAD_OWN, HEAD_AFTER);
 	for (size_t i = 0; i < pass->count && status == 0; i++)
 		if (!pass->looks[i].is_done)
 			take_own(&pass->looks[i], pass->view->residency);
@@ -236,7 +257,7 @@ static int run_pass(struct gap_pass *pass)
 /* Whether two looks at a block read other words. */
 static bool has_changed(const struct block_look *first, const struct block_look *second)
 {
-	for (int role = HEAD_OWN; role < HEAD_COUNT; role++)
+	for (int role = 0; role < HEAD_COUNT; role++)
 		if (first->chunks[role] != second->chunks[role] ||
 		    first->heads[role].size_word != second->heads[role].size_word ||
 		    first->heads[role].previous_bytes != second->heads[role].previous_bytes)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/binary_search.h"
 
@@ -15,7 +16,10 @@ struct heap_header {
 	uint64_t size_bytes, writable_bytes;
 };
 
-enum { READ_RANGES_MAX = 1024 };
+enum {
+	READ_RANGES_MAX = 1024,
+	RANGE_BYTES_MAX = 1024, /* a longer copy costs more than a second range */
+};
 
 /* Reads the header at `begin`; false: it is not resident, or it changed its mapping meanwhile. */
 static int read_header(struct gg_residency *residency, uint64_t begin, struct heap_header *header)
@@ -129,44 +133,94 @@ void gg_glibc_heaps_done(struct gg_glibc_heaps *heaps)
 	gg_array_done(&heaps->items);
 }
 
-/* Reads ranges[0..count), which belong to `requests`, past those that fail. */
-static int read_batch(const struct gg_memory_source *source, const struct gg_memory_range *ranges,
-                      struct gg_glibc_head_request *const *requests, size_t count)
+/* Ranges for one system call, each of which holds heads that lie close together. */
+struct head_batch {
+	struct gg_memory_range ranges[READ_RANGES_MAX];
+	size_t firsts[READ_RANGES_MAX + 1]; /* request of each range; those up to the next one */
+	size_t count;
+	unsigned char (*bytes)[RANGE_BYTES_MAX];
+};
+
+/* Adds a request to the last range if it lies close behind, or begins another one. */
+static void add_request(struct head_batch *batch, const struct gg_glibc_head_request *requests,
+                        size_t at, uint64_t page_bytes)
 {
-	for (size_t done = 0; done < count; done++) { /* the range that failed is left out */
-		ssize_t got = source->read_ranges(source->context, ranges + done, count - done);
+	struct gg_memory_range *last = &batch->ranges[batch->count > 0 ? batch->count - 1 : 0];
+	const uint64_t chunk = requests[at].chunk;
+
+	if (batch->count > 0 && chunk >= last->address &&
+	    chunk / page_bytes == last->address / page_bytes &&
+	    chunk - last->address <= RANGE_BYTES_MAX - GG_GLIBC_HEAD_BYTES) {
+		size_t bytes = chunk - last->address + GG_GLIBC_HEAD_BYTES;
+
+		last->bytes = bytes > last->bytes ? bytes : last->bytes;
+	} else {
+		batch->firsts[batch->count] = at;
+		batch->ranges[batch->count] = (struct gg_memory_range){
+			chunk, GG_GLIBC_HEAD_BYTES, batch->bytes[batch->count]
+		};
+		batch->count++;
+	}
+}
+
+/* Gives the heads of a range, which was read, to those who want them. */
+static void hand_out(const struct head_batch *batch, size_t range,
+                     struct gg_glibc_head_request *requests)
+{
+	for (size_t i = batch->firsts[range]; i < batch->firsts[range + 1]; i++) {
+		if (!requests[i].is_wanted)
+			continue;
+		memcpy(requests[i].ret_head,
+		       batch->bytes[range] + (requests[i].chunk - batch->ranges[range].address),
+		       GG_GLIBC_HEAD_BYTES);
+		requests[i].is_read = true;
+	}
+}
+
+/* Reads the batch past ranges that fail; its requests end before `end`. */
+static int read_batch(struct head_batch *batch, const struct gg_memory_source *source,
+                      struct gg_glibc_head_request *requests, size_t end)
+{
+	batch->firsts[batch->count] = end;
+	for (size_t done = 0; done < batch->count; done++) {
+		ssize_t got = source->read_ranges(source->context, batch->ranges + done,
+		                                  batch->count - done);
 
 		if (got < 0)
 			return (int)got;
 		for (ssize_t i = 0; i < got; i++)
-			requests[done++]->is_read = true;
+			hand_out(batch, done++, requests);
 	}
+	batch->count = 0;
 	return 0;
 }
 
 int gg_glibc_read_heads(struct gg_residency *residency, struct gg_glibc_head_request *requests,
                         size_t count)
 {
-	struct gg_memory_range ranges[READ_RANGES_MAX];
-	struct gg_glibc_head_request *wanted[READ_RANGES_MAX];
-	size_t used = 0;
+	struct head_batch *batch = malloc(sizeof(*batch));
 	int status = 0;
 
+	if (batch == NULL)
+		return -ENOMEM;
+	batch->count = 0;
+	batch->bytes = malloc(READ_RANGES_MAX * sizeof(*batch->bytes));
+	if (batch->bytes == NULL)
+		status = -ENOMEM;
 	for (size_t i = 0; i < count && status == 0; i++) {
 		struct gg_glibc_head_request *request = &requests[i];
 
 		request->is_read = false;
-		if (request->chunk % GG_GLIBC_HEAD_BYTES == 0 &&
-		    gg_residency_has(residency, request->chunk)) {
-			ranges[used] = (struct gg_memory_range){ request->chunk,
-				                                 GG_GLIBC_HEAD_BYTES,
-				                                 request->ret_head };
-			wanted[used++] = request;
-		}
-		if (used == READ_RANGES_MAX || (i + 1 == count && used > 0)) {
-			status = read_batch(residency->source, ranges, wanted, used);
-			used = 0;
-		}
+		request->is_wanted = request->chunk % GG_GLIBC_HEAD_BYTES == 0 &&
+		                     gg_residency_has(residency, request->chunk);
+		if (request->is_wanted && batch->count == READ_RANGES_MAX)
+			status = read_batch(batch, residency->source, requests, i);
+		if (request->is_wanted && status == 0)
+			add_request(batch, requests, i, residency->page_bytes);
 	}
+	if (status == 0)
+		status = read_batch(batch, residency->source, requests, count);
+	free(batch->bytes);
+	free(batch);
 	return status;
 }

@@ -102,6 +102,7 @@ struct gg_glibc_head_request {
 	uint64_t chunk;
 	struct gg_glibc_head *ret_head; /* untouched if it was not read */
 	bool is_read;
+	bool is_wanted; /* for the reader alone */
 };
 
 /*
