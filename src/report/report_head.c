@@ -10,6 +10,7 @@
 
 #include "base/size.h"
 #include "base/time_units.h"
+#include "query/why_profile.h"
 #include "report/report.h"
 #include "report/screen_text.h"
 #include "report/symbol_hint.h"
@@ -197,6 +198,64 @@ static void append_parts(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_append_text(out, "\n");
 }
 
+/* Appends "live 297.3 MiB ± 5 %", "returnable 38.0 MiB". */
+static void append_why_row(struct parts *parts, const struct gg_why_row *row)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_figure figure = gg_figure_between(row->bytes, row->low, row->high, GG_BYTES);
+
+	gg_buf_printf(&text, "%s%s ", parts->column == 0 ? "= " : "", row->name);
+	gg_figure_append(&parts->report->figures, &figure, &text);
+	append_part(parts, gg_buf_text(&text));
+}
+
+/* Appends the large rows of `geiger why`, and the sum of the others. */
+static void append_why(const struct gg_report *report, const struct gg_why *why, struct gg_buf *out)
+{
+	const double large_share = 0.03;
+	struct parts parts = { .report = report, .out = out };
+	double others = (double)why->rss_bytes;
+	GG_CLEANUP(gg_buf_done) struct gg_buf end = { 0 };
+
+	for (size_t i = 0; i < why->rows.count; i++) {
+		const struct gg_why_row *row = &why->rows.items[i];
+
+		if (row->bytes < large_share * (double)why->rss_bytes)
+			continue;
+		append_why_row(&parts, row);
+		others -= row->bytes;
+	}
+	append_bytes(&parts, "others", others);
+	gg_buf_append_text(&end, "of ");
+	gg_figure_append_number(&report->figures, (double)why->rss_bytes, GG_BYTES, &end);
+	gg_buf_append_text(&end, " at ");
+	gg_report_append_time(why->time_ns, &end);
+	gg_buf_append_text(&end, " (geiger why)");
+	append_part(&parts, gg_buf_text(&end));
+	gg_buf_append_text(out, "\n");
+}
+
+/* Appends the rows of the last look at the only process.  False: there is no such look. */
+static bool append_look(const struct gg_report *report, struct gg_buf *out)
+{
+	const struct gg_why_options options = { .pid = report->summary->pid,
+		                                .confidence = report->confidence };
+	struct gg_why_list list;
+	bool is_one;
+
+	if (report->summary->moment_ns != GG_TIME_NONE || report->summary->process_count != 1)
+		return false;
+	if (gg_why_of(&list, report->model, &options, NULL) < 0) {
+		out->failed = true;
+		return false;
+	}
+	is_one = list.table_count == 1;
+	if (is_one)
+		append_why(report, &list.tables[0].why, out);
+	gg_why_list_done(&list);
+	return is_one;
+}
+
 /* Appends "highest 341.0 MiB of one process": the kernel's maximum. */
 static void append_highest(const struct gg_report *report, struct gg_buf *out)
 {
@@ -237,7 +296,7 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_append_text(out, gg_buf_text(&highest));
 	}
 	gg_buf_append_text(out, "\n");
-	if (is_read)
+	if (is_read && !append_look(report, out))
 		append_parts(report, out);
 }
 

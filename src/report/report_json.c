@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "report/report.h"
+#include "report/report_why.h"
 #include "stats/estimate/interval.h"
 
 void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure)
@@ -108,6 +109,27 @@ void gg_report_json_highest(struct gg_json *json, const struct gg_highest_rss *h
 	gg_json_close(json);
 }
 
+/* The tables of `geiger why`: a list, one for each process. */
+static void add_looks(const struct gg_report *report, struct gg_json *json)
+{
+	const struct gg_why_options options = { .pid = report->summary->pid,
+		                                .confidence = report->confidence };
+	struct gg_why_list list;
+
+	if (gg_why_of(&list, report->model, &options, NULL) < 0) {
+		json->out->failed = true;
+		return;
+	}
+	gg_json_open(json, "looks", '[');
+	for (size_t i = 0; i < list.table_count; i++) {
+		gg_json_open(json, NULL, '{');
+		gg_report_why_json_table(json, &list.tables[i]);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+	gg_why_list_done(&list);
+}
+
 static void add_memory(const struct gg_report *report, struct gg_json *json)
 {
 	const struct gg_report_summary *summary = report->summary;
@@ -120,6 +142,7 @@ static void add_memory(const struct gg_report *report, struct gg_json *json)
 	gg_json_number(json, "mapping_bytes", summary->mapping_bytes);
 	gg_report_json_highest(json, &summary->highest);
 	gg_json_number(json, "rest_bytes", gg_report_summary_rest(summary));
+	add_looks(report, json);
 	gg_json_close(json);
 }
 

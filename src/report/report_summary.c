@@ -138,6 +138,7 @@ int gg_report_summary_of(struct gg_report_summary *summary, const struct gg_mode
 	gg_query_init(&all);
 	all.pid = query->pid;
 	*summary = (struct gg_report_summary){ .moment_ns = GG_TIME_NONE,
+		                               .pid = query->pid,
 		                               .resident = gg_resident_unknown,
 		                               .at_peak = gg_resident_unknown };
 	summary->sample_count = model->sample_total;

@@ -27,6 +27,7 @@ struct gg_report_summary {
 	int64_t moment_ns; /* GG_TIME_NONE: at the end */
 	struct gg_tally live, allocated;
 	struct gg_tally left; /* what each process held at its own exit (query.h) */
+	uint32_t pid;         /* the query's; 0: all processes */
 	size_t process_count; /* processes that the numbers cover; 0: unknown (merged profiles) */
 	/*
 	 * Live memory at the time of `resident`, which may be before the moment, and the parts of

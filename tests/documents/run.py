@@ -32,7 +32,7 @@ FENCE = re.compile(r"^```(\w*)\s*$")
 HIDDEN = re.compile(r"^<!-- run: (.*) -->$")
 WORD = re.compile(r"[A-Za-z_]{4,}")
 # RSS is read now and then: where a program ends before, a report has less of it.
-RSS = re.compile(r"^RSS |^ +(= live heap|including|slack|stacks|files|geiger itself|the rest|pages) |highest|mappings\)$")
+RSS = re.compile(r"^RSS |^ +(= live|including|slack|stacks|files|geiger itself|the rest|pages) |highest|mappings\)$")
 # A row whose interval is a range: few samples, and another time other rows, or none.
 RARE = re.compile(r"^\W*[\d.]+ \w+ \([\d.]+-[\d.]+\) ")
 # The agent's folder once it is installed, which the documents show.

@@ -47,6 +47,7 @@ static const struct golden {
 	{ "why.json", "why", "--json", 0 },
 	{ "screen-80-why.txt", "why", "", 80 },
 	{ "screen-120-why.txt", "why", "", 120 },
+	{ "screen-80-report-look.txt", "report", "--head --process 4711 --limit 1", 80 },
 	{ "pipe-why.txt", "why", "--bytes --no-head", -1 },
 	{ "diff-same.txt", "diff", "made.geiger", 0 },
 	{ "diff.txt", "diff", "made.geiger --normalize 0.5", 0 },
