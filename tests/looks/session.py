@@ -35,7 +35,9 @@ class Waiting:
         self.child = subprocess.Popen(wrapped, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                       env={**os.environ, **environment})
         self.said = self._lines_until("ready")
-        self.pid = child_of(self.child.pid) if record else self.child.pid
+        self.pid = self.child.pid
+        if record and self.said is not None:
+            self.pid = child_of(self.child.pid)
 
     def _lines_until(self, last):
         lines = []
@@ -43,7 +45,7 @@ class Waiting:
             if line.rstrip("\n") == last:
                 return lines
             lines.append(line.split())
-        return None
+        return None  # it ended
 
     def ask(self, line):
         """Returns the words of each line of the answer."""
