@@ -44,7 +44,7 @@ def most_misses(count, share):
 
 
 def by_stack(shape, roles):
-    """What each function of a report pins: a block belongs to the function that reallocated it."""
+    """Pinned bytes by the function of a report, which is the one that reallocated a block."""
     pinned = {name: role.pinned for name, role in roles.items()}
     return {"reallocated": sum(pinned.values())} if shape == "reallocated" else pinned
 
