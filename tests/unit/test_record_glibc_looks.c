@@ -501,3 +501,21 @@ TEST_WITH(whole, blocks_with_a_mapping_of_their_own_pin_nothing)
 {
 	CHECK_EQ_DOUBLE(check_whole(whole, fill_large), 0);
 }
+
+/* Fast bins are empty here, so trimming merges nothing first. */
+TEST_WITH(whole, trimming_returns_what_is_trimmable_and_leaves_what_is_pinned)
+{
+	int64_t resident, trimmable, pinned;
+
+	check_whole(whole, fill_peak_and_trough);
+	resident = total_of(&whole->looks, "glibc.resident");
+	trimmable = total_of(&whole->looks, "glibc.trimmable");
+	pinned = total_of(&whole->looks, "glibc.pinned");
+	gg_block_looks_done(&whole->looks);
+	heap_child_command(&whole->child, 't');
+	take_looks(&whole->looks, whole->child.pid, whole->child.list->places,
+	           whole->child.list->count);
+	CHECK(trimmable > (int64_t)(10 * MIB));
+	CHECK_EQ_I64(resident - total_of(&whole->looks, "glibc.resident"), trimmable);
+	CHECK_EQ_I64(total_of(&whole->looks, "glibc.pinned"), pinned);
+}
