@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "made_profile.h"
+#include "profile/sql_query.h"
 #include "query/pinned_comparison.h"
 #include "query/query.h"
 #include "query/tree.h"
@@ -252,7 +253,20 @@ TEST_WITH(scene, allocations_and_windows_are_refused)
 	CHECK_EQ_I64(ask(scene), -EINVAL);
 }
 
-/* 3000 blocks, of which every twentieth keeps a page; sampled with an interval of 1 KiB. */
+/* The first column of the only row. */
+static int64_t query_integer(const struct scene *scene, const char *sql)
+{
+	struct gg_sql_query *query;
+	int64_t value;
+
+	REQUIRE(gg_sql_query_new(&query, scene->made.profile, sql, &error) == 0);
+	REQUIRE(gg_sql_query_next(query, &error) == 1);
+	value = gg_sql_query_integer(query, 0);
+	gg_sql_query_free(query);
+	return value;
+}
+
+/* 200 sampled blocks, of which every twentieth keeps a page; sampled with an interval of 1 KiB. */
 TEST_WITH(scene, an_interval_of_a_sampled_heap_holds_the_truth)
 {
 	uint32_t keeper = made_stack(&scene->made, "main>keep");
@@ -271,6 +285,11 @@ TEST_WITH(scene, an_interval_of_a_sampled_heap_holds_the_truth)
 	CHECK_MSG(fabs(bytes(row->self) - 40000 / -expm1(-1.0 / 16)) < 1, "%g", bytes(row->self));
 	CHECK(interval.low < 0.7 * bytes(row->self));
 	CHECK(interval.high > 1.5 * bytes(row->self) && isfinite(interval.high));
+	CHECK_EQ_I64(query_integer(scene, "select cast(sum(bytes) as integer) from v_pinned"),
+	             (int64_t)bytes(row->self));
+	CHECK_EQ_I64(query_integer(scene, "select cast(sum(variance) / 1e6 as integer) "
+	                                  "from v_pinned where moments & 1"),
+	             (int64_t)(gg_tally_estimate(row->self, GG_BYTES).variance / 1e6));
 }
 
 /* --- the comparison with other blocks ------------------------------------------------------- */
