@@ -118,22 +118,19 @@ static void append_advice(const struct gg_report *report, const struct gg_why *w
 	}
 }
 
-static void append_ratio(double ratio, const char *what, struct gg_buf *text)
+/* A ratio near 1 explains nothing, so it has no line. */
+static void append_ratio(const char *before, double ratio, const char *after, struct gg_buf *out)
 {
-	if (isfinite(ratio))
-		gg_buf_printf(text, "%s%.2f %s", text->length > 0 ? "; " : "", ratio, what);
+	if (isfinite(ratio) && ratio >= 1.1)
+		gg_buf_printf(out, "%s %.2f times %s\n", before, ratio, after);
 }
 
-static void append_ratios(const struct gg_report *report, const struct gg_why *why,
-                          struct gg_buf *out)
+static void append_ratios(const struct gg_why *why, struct gg_buf *out)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-
-	append_ratio(why->pinned_ratio, "pages of live blocks / live blocks", &text);
-	append_ratio(why->kept_ratio, "allocator / pages of live blocks", &text);
-	append_ratio(why->overhead_ratio, "RSS / allocator", &text);
-	if (text.length > 0)
-		append_paragraph(report, &text, out);
+	append_ratio("live blocks keep", why->pinned_ratio, "their size, on the pages they hold",
+	             out);
+	append_ratio("the allocator keeps", why->kept_ratio, "what live blocks keep", out);
+	append_ratio("RSS is", why->overhead_ratio, "the allocator's memory", out);
 }
 
 static void append_table(const struct gg_report *report, const struct gg_why_table *table,
@@ -153,21 +150,44 @@ static void append_table(const struct gg_report *report, const struct gg_why_tab
 	append_rows(report, &why->beside, 0, out);
 	gg_buf_append_text(out, "\n");
 	append_advice(report, why, out);
-	append_ratios(report, why, out);
+	append_ratios(why, out);
 	if (why->reason == NULL)
 		return;
 	gg_buf_printf(&reason, "note: %s", why->reason);
 	append_paragraph(report, &reason, out);
 }
 
+/* Appends "and 6 processes with less, 21.3 MiB together: --process PID shows one". */
+static void append_smaller(const struct gg_report *report, size_t count, double bytes,
+                           struct gg_buf *out)
+{
+	if (count == 0 || report->head == GG_HEAD_NONE)
+		return;
+	gg_buf_printf(out, "\nand %zu process%s with less, ", count, count == 1 ? "" : "es");
+	gg_figure_append_number(&report->figures, bytes, GG_BYTES, out);
+	gg_buf_append_text(out, " together: --process PID shows one\n");
+}
+
 void gg_report_why_text(const struct gg_report *report, const struct gg_why_list *list,
                         struct gg_buf *out)
 {
+	const double large_share = 0.1; /* of the largest RSS */
+	double smaller_bytes = 0;
+	size_t smaller_count = 0;
+
 	for (size_t i = 0; i < list->table_count; i++) {
+		double bytes = (double)list->tables[i].why.rss_bytes;
+
+		if (bytes < large_share * (double)list->tables[0].why.rss_bytes) {
+			smaller_count++;
+			smaller_bytes += bytes;
+			continue;
+		}
 		if (i > 0)
 			gg_buf_append_text(out, "\n");
 		append_table(report, &list->tables[i], out);
 	}
+	append_smaller(report, smaller_count, smaller_bytes, out);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------- */
