@@ -293,6 +293,10 @@ void gg_sample_close(void *p, uint64_t id)
 			is_freed = put_free(block, p, &hit, id, &freed);
 		else
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
+		/* While a program frees memory, it may take no samples for long. */
+		if (is_freed && gg_unlikely(gg_allocator_look_is_due()) &&
+		    (freed.flags & GG_REGION_SAMPLE_MAPPING) == 0)
+			gg_allocator_look_continue(t, block);
 		gg_thread_put_block(t, block);
 		if (is_freed && gg_dump_trigger_is_on())
 			check_triggers(&freed);

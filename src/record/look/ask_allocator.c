@@ -12,21 +12,37 @@
 #include "region/reader/allocator_looks.h"
 #include "region/reader/view.h"
 
+enum {
+	BLOCK_NS = 200,        /* estimate of the agent's time for a block */
+	PAUSE_PART = 500,      /* a look that took t has the next one after 500 t */
+	FRESH_NS = 1000000000, /* an older answer is of another heap */
+};
+
+#define PAUSE_LEAST_NS (100 * GG_NS_PER_MS)
+
 static const char place_name[] = "the region";
 
-/* The larger number of the two looks that are complete; 0: none is. */
-static uint64_t last_number(const struct gg_region_allocator_state *state, uint64_t *ret_begin_ns)
+/* Returns the complete look with the larger number; NULL: no look is complete. */
+static const struct gg_region_allocator_look *find_last(
+	const struct gg_region_allocator_state *state)
 {
-	uint64_t number = 0;
+	const struct gg_region_allocator_look *last = NULL;
 
-	*ret_begin_ns = 0;
-	for (size_t i = 0; i < GG_COUNT(state->looks); i++) {
-		if (state->looks[i].end_ns == 0 || state->looks[i].number <= number)
-			continue;
-		number = state->looks[i].number;
-		*ret_begin_ns = state->looks[i].begin_ns;
-	}
-	return number;
+	for (size_t i = 0; i < GG_COUNT(state->looks); i++)
+		if (state->looks[i].end_ns != 0 &&
+		    (last == NULL || state->looks[i].number > last->number))
+			last = &state->looks[i];
+	return last;
+}
+
+/* The pause after a look of the agent, so that looks take 0.2 % of the program's time at most. */
+static uint64_t pause_after(const struct gg_region_allocator_state *state,
+                            const struct gg_region_allocator_look *look)
+{
+	uint64_t cost_ns = state->totals_span_ns % GG_NS_PER_S +
+	                   look->block_count % GG_LOOK_LIVE_MAX * BLOCK_NS;
+
+	return cost_ns * PAUSE_PART > PAUSE_LEAST_NS ? cost_ns * PAUSE_PART : PAUSE_LEAST_NS;
 }
 
 /* Waits until the look after `number` is complete. */
@@ -34,14 +50,15 @@ static bool wait_for_answer(int fd, uint64_t number, int wait_ms)
 {
 	const struct timespec pause = { .tv_nsec = GG_NS_PER_MS };
 	struct gg_region_header header;
+	const struct gg_region_allocator_look *last;
 	struct gg_error error;
-	uint64_t begin_ns;
 
 	for (int i = 0; i < wait_ms; i++) {
 		nanosleep(&pause, NULL);
 		if (gg_region_header_read(&header, fd, place_name, &error) < 0)
 			return false;
-		if (last_number(&header.allocator, &begin_ns) > number)
+		last = find_last(&header.allocator);
+		if (last != NULL && last->number > number)
 			return true;
 	}
 	return false;
@@ -61,7 +78,7 @@ static bool put_request(int fd)
 
 bool gg_look_request(int fd, int wait_ms)
 {
-	uint64_t number, begin_ns, now_ns = gg_clock_monotonic_ns();
+	const struct gg_region_allocator_look *last;
 	struct gg_region_header header;
 	struct gg_error error;
 
@@ -69,13 +86,19 @@ bool gg_look_request(int fd, int wait_ms)
 	    header.allocator.allocator == GG_REGION_ALLOCATOR_UNKNOWN ||
 	    (header.allocator.flags & GG_ALLOCATOR_LOOK_OFF) != 0)
 		return false;
-	number = last_number(&header.allocator, &begin_ns);
-	if (number > 0 && now_ns < begin_ns + GG_LOOK_REQUEST_PAUSE_S * GG_NS_PER_S)
+	last = find_last(&header.allocator);
+	if (last != NULL &&
+	    gg_clock_monotonic_ns() < last->end_ns + pause_after(&header.allocator, last))
 		return false;
-	return put_request(fd) && wait_for_answer(fd, number, wait_ms);
+	return put_request(fd) && wait_for_answer(fd, last != NULL ? last->number : 0, wait_ms);
 }
 
 /* --- the answer --- */
+
+static bool is_fresh(const struct gg_region_allocator_looks *answer, uint64_t start_ns)
+{
+	return answer->look.number != 0 && answer->look.end_ns + FRESH_NS >= start_ns;
+}
 
 static int add_totals(struct gg_look *look, const struct gg_region_allocator_looks *answer)
 {
@@ -123,11 +146,12 @@ static size_t add_shares(struct gg_look *look, const struct gg_region_allocator_
 	return known_count;
 }
 
-static const char *reason_of(const struct gg_region_allocator_looks *answer, size_t known_count)
+static const char *reason_of(const struct gg_region_allocator_looks *answer, size_t known_count,
+                             uint64_t start_ns)
 {
 	if ((answer->flags & GG_ALLOCATOR_LOOK_OFF) != 0)
 		return "calls of the allocator are switched off";
-	if (answer->look.number == 0)
+	if (known_count == 0 && !is_fresh(answer, start_ns))
 		return answer->postponed_count > 0
 		               ? "no stack proved that a call of the allocator is safe"
 		               : "the program took no sample after the request";
@@ -138,7 +162,8 @@ static const char *reason_of(const struct gg_region_allocator_looks *answer, siz
 	return known_count > 0 ? NULL : "all blocks are younger than the allocator's answer";
 }
 
-int gg_look_add_answer(struct gg_look *look, int fd, const struct gg_look_samples *samples)
+int gg_look_add_answer(struct gg_look *look, int fd, const struct gg_look_samples *samples,
+                       uint64_t start_ns)
 {
 	struct gg_region_allocator_looks answer;
 	struct gg_error error;
@@ -153,11 +178,18 @@ int gg_look_add_answer(struct gg_look *look, int fd, const struct gg_look_sample
 	}
 	look->blocks.allocator = gg_region_allocator_name(answer.allocator);
 	look->record.allocator = look->blocks.allocator;
+	/* An old answer would be compared with the RSS of now. */
+	if (!is_fresh(&answer, start_ns)) {
+		answer.block_count = 0;
+		for (size_t i = 0; i < GG_COUNT(answer.totals); i++)
+			answer.totals[i] = GG_ALLOCATOR_TOTAL_UNKNOWN;
+	}
 	status = add_totals(look, &answer);
 	known_count = add_shares(look, &answer, samples);
 	/* A look without blocks has a reason of its own. */
 	if (look->blocks.blocks.count > 0 || look->record.reason == NULL)
-		look->blocks.reason = look->record.reason = reason_of(&answer, known_count);
+		look->blocks.reason = look->record.reason = reason_of(&answer, known_count,
+		                                                      start_ns);
 	gg_region_allocator_looks_done(&answer);
 	return status;
 }

@@ -4,12 +4,12 @@
  *
  *   gg_look_request(fd, GG_LOOK_ANSWER_MS);  before the live samples are read
  *   ...                                      the look from outside
- *   gg_look_add_answer(&look, fd, &samples);
+ *   gg_look_add_answer(&look, fd, &samples, start_ns);
  *
  * Allocators that keep no headers beside their blocks tell the use of their memory from inside
  * alone, so the agent asks them (docs/AGENT.md, "Calls of the allocator").  The answer is in the
- * region.  It comes with the program's next samples.  A program that takes no samples does not
- * answer, and then the answer to an earlier request counts.
+ * region.  It comes with the program's next samples.  A
+ * program that takes no samples does not answer, and then its look says so.
  *
  * Hostile  the program writes the region: the numbers of each block are checked against each other.
  * Threads  any; one call at a time for each look.
@@ -23,7 +23,6 @@
 #include "record/look/look_samples.h"
 
 enum {
-	GG_LOOK_REQUEST_PAUSE_S = 10, /* the shortest time between two requests to a process */
 	/* How long to wait for an answer: for a recorder, which has rings to drain, and for a
 	 * command that a person has entered. */
 	GG_LOOK_ANSWER_MS = 20,
@@ -31,16 +30,17 @@ enum {
 };
 
 /*
- * Requests a look unless the last one is younger than GG_LOOK_REQUEST_PAUSE_S, and waits up to
- * `wait_ms` for the answer.  Does nothing for allocators that the agent does not ask.  `fd` is the
- * region.  Returns true if the answer came.
+ * Requests a look, and waits up to `wait_ms` for the answer.  Does nothing for allocators that the
+ * agent does not ask, or if the last look is so young that looks would take more than 0.2 % of the
+ * program's time.  `fd` is the region.  Returns true if the answer came.
  */
 bool gg_look_request(int fd, int wait_ms);
 
 /*
  * Adds the agent's last complete look to a look at the same process: totals, and the pinned bytes
- * of blocks that both looks have.  Sets the allocator, and as reason why no block has any.
+ * of blocks that both looks have.  Leaves out an answer that is older than a second at `start_ns`,
+ * the beginning of the look.  Sets the allocator, and as reason why no block has any.
  * Changes nothing if the allocator is not one that the agent asks.  0 or -ENOMEM.
  */
 GG_MUST_CHECK int gg_look_add_answer(struct gg_look *look, int fd,
-                                     const struct gg_look_samples *samples);
+                                     const struct gg_look_samples *samples, uint64_t start_ns);

@@ -66,7 +66,7 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 		gg_look_samples_done(&samples);
 		return status;
 	}
-	status = gg_look_add_answer(&look, reader->fd, &samples);
+	status = gg_look_add_answer(&look, reader->fd, &samples, start_ns);
 	/* Without a second reading, no sample is known to have stayed. */
 	if (status == 0)
 		status = gg_look_samples_check(&samples, reader, error);

@@ -8,10 +8,11 @@
  *
  * Time      A part takes at most some 0.2 ms, plus the totals in the first part.  If the totals
  *           take longer than 1 ms twice in a row, the process never reads them again.
- * When      after the allocator's function has returned, and only if the stack of the sample proves
- *           that the thread is neither inside the allocator nor in a signal handler: the walk
- *           reaches the start of the thread, and no frame is of the allocator or of a signal.
- *           Signals are blocked meanwhile, so no handler forks while the allocator holds a lock.
+ * When      after the allocator's function has returned, or before a free, and only if the
+ *           stack of the sample proves that the thread is neither inside the allocator nor in a
+ *           signal handler: the walk reaches the start of the thread, and no frame is of the
+ *           allocator or of a signal. Signals are blocked meanwhile, so no handler forks while
+ *           the allocator holds a lock.
  * Never     in a sandbox (platform/seccomp.h), in an ending thread, on a stack that the thread was
  *           not started on or that has little room, or for a mapping: allocators map memory while
  *           they hold locks.
