@@ -92,3 +92,65 @@ TEST(a_process_that_is_killed_keeps_its_last_look_at_a_choice_of_its_samples)
 	CHECK_CONTAINS(recording_text(&r, "select ending from process"), "killed");
 	recording_end(&r);
 }
+
+/* Records slabs_program over jemalloc.  False with a message. */
+static bool record_slabs(struct recording *r, const char *option)
+{
+	static char preload[512];
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("JEMALLOC"));
+	return CHECK(recording_begin(r)) &&
+	       CHECK(recording_run_with(r,
+	                                (const char *const[]){ "-i", "16k", option, "--",
+	                                                       getenv("SLABS_PROGRAM"), NULL },
+	                                (const char *const[]){ preload, NULL }, 60)) &&
+	       CHECK_EQ_I64(r->child.exit_status, 0);
+}
+
+TEST(over_jemalloc_the_agent_tells_slabs_and_totals)
+{
+	struct recording r;
+	double pinned, free_bytes;
+
+	if (*getenv("JEMALLOC") == '\0')
+		SKIP("jemalloc is not installed");
+	if (!record_slabs(&r, "--mmap"))
+		return;
+	check_looks(&r);
+	CHECK_EQ_STR(recording_text(&r, "select allocator from look where moments & 1"),
+	             "jemalloc");
+	/* A survivor alone in its page shares the 63 free regions with no other block. */
+	CHECK_EQ_DOUBLE(recording_number(&r, "select max(pinned_bytes) from look_block"), 63 * 64);
+	CHECK(recording_number(&r, "select avg(pinned_bytes >= 0) from look_block b join look on "
+	                           "look.id = b.look and moments & 1") > 0.9);
+	/* Each block of 64 bytes stands for 16384 / 64 blocks. */
+	pinned = 256 * recording_number(&r, "select sum(pinned_bytes) from look_block b join look "
+	                                    "on look.id = b.look and moments & 1 and "
+	                                    "pinned_bytes > 0");
+	free_bytes = recording_number(&r, "select sum(case name when 'jemalloc.active' then bytes "
+	                                  "else -bytes end) from look_total t join look on look.id "
+	                                  "= t.look and moments & 1 where name in "
+	                                  "('jemalloc.active', 'jemalloc.allocated')");
+	CHECK(free_bytes > 20.0 * MIB);
+	/* Some 25 samples: five deviations. */
+	CHECK(pinned > 0 && pinned < 2 * free_bytes);
+	recording_end(&r);
+}
+
+TEST(without_calls_of_the_allocator_a_look_says_so)
+{
+	struct recording r;
+
+	if (*getenv("JEMALLOC") == '\0')
+		SKIP("jemalloc is not installed");
+	if (!record_slabs(&r, "--no-allocator-calls"))
+		return;
+	check_looks(&r);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from look_total"), 0);
+	CHECK_EQ_DOUBLE(recording_number(&r, "select coalesce(max(pinned_bytes), -1) from "
+	                                     "look_block"),
+	                -1);
+	CHECK_CONTAINS(recording_text(&r, "select reason from look where moments & 1"),
+	               "switched off");
+	recording_end(&r);
+}
