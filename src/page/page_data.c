@@ -23,6 +23,7 @@
 #include "page/page_pack.h"
 #include "page/page_paths.h"
 #include "page/page_picks.h"
+#include "page/page_pinned.h"
 #include "page/page_run.h"
 #include "page/page_series.h"
 #include "page/page_source.h"
@@ -168,6 +169,8 @@ static int write_fixed(struct gg_page_run *run, struct gg_json *json)
 	if (status == 0)
 		status = gg_page_leaks_write(run, json);
 	gg_page_why_write(run, json);
+	if (status == 0)
+		status = gg_page_pinned_write(run, json);
 	if (status == 0)
 		status = gg_page_source_write(run, json);
 	if (status == 0)

@@ -96,6 +96,7 @@ def check_numbers(folder):
     page(path, "--quiet")
     said_quietly = page.said
     _, data = page(path)
+    check_rss(path, data)
     stacks = report(path, "--metric", "allocated", "--by", "stack")["row_count"]
     check(
         "it says what it has written, unless told to be quiet",
@@ -145,6 +146,20 @@ def check_numbers(folder):
         None if data["leaks"]["row_count"] == leaks["row_count"] else "another number of rows",
     )
     return path
+
+
+def check_rss(path, data):
+    """Rows of RSS, and functions that keep pinned memory, are those of the commands."""
+    tables = {moment: json.loads(geiger("why", path, "--json", "--moment", moment))["processes"]
+              for moment in ("last", "peak")}
+    found = {moment: [{name: value for name, value in look.items() if name != "moments"} for look in data["why"]
+                      if moment in look["moments"]] for moment in tables}
+    check("the rows of RSS are those of the command", None if tables["last"] and found == tables else f"{found}, not {tables}")
+    pinned, of = data["pinned"], report(path, "--metric", "pinned")
+    wanted = [(row["function"], row["self"]) for row in of["rows"] if row["self"]["high"]]
+    names = [data["strings"][name] for name in data["frames"]["name"]]
+    rows = [(names[row["frame"]], row["bytes"]) for row in pinned["rows"]]
+    check("functions that keep pinned memory are those of the report", None if rows and rows == wanted else f"{rows}, not {wanted}")
 
 
 def check_diff(folder, path):

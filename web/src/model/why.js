@@ -6,11 +6,13 @@
 //   const looks = looksOf(profile)              a list; empty if the recorder took no look
 //   const look = lookOf(looks, 'memory:4711:last')   the chosen look, or the first
 //   rowsOf(look)                                what adds up to RSS, with texts and shares
+//   pinnedOf(profile)                           functions whose blocks keep pinned memory
 //   besideOf(look)                              what explains the rows, and is not in RSS
 //
 // Names and details are those of `geiger why`.  Texts of the data are hostile.  Pure.
 
 import { figureText, numberText, timeText } from './figure.js';
+import { labelOf } from './profile.js';
 import { shareText } from './share.js';
 import { BYTES } from './tally.js';
 
@@ -184,7 +186,7 @@ function readRows(rows, rssBytes) {
 			detail: textOf(row.detail),
 			bytes: numberOf(row.bytes),
 			text: rowText(row, most),
-			share: rssBytes > 0 && row.bytes >= 0 ? shareText(row.bytes, rssBytes) : '',
+			share: rssBytes > 0 && row.bytes > 0 ? shareText(row.bytes, rssBytes) : '',
 			part: all > 0 && row.bytes > 0 ? amounts[i] / all : 0,
 			certainty: textOf(row.certainty),
 			advice: textOf(row.advice),
@@ -205,4 +207,40 @@ export function barText(rows) {
 		.sort((a, b) => b.part - a.part)
 		.map(({ name, text, share }) => `${name} ${text}${share && `, ${share}`}`)
 		.join('; ');
+}
+
+/**
+ * The functions whose own blocks keep pinned memory, the heaviest first, with their shares of all
+ * of it; null if no look saw any.
+ *
+ * @param {import('./profile.js').Profile} profile
+ */
+export function pinnedOf(profile) {
+	const { pinned } = profile.data;
+
+	if (!Array.isArray(pinned?.rows) || pinned.rows.length === 0)
+		return null;
+	const rows = objectsOf(pinned.rows);
+	const most = Math.max(0, ...rows.map(({ bytes }) => numberOf(bytes?.estimate) || 0));
+
+	return {
+		total: tripleText(pinned.total),
+		rows: rows.map(({ frame, bytes }) => ({
+			frame: profile.names[frame] === undefined ? 0 : frame,
+			label: profile.names[frame] === undefined ? '?' : labelOf(profile, frame),
+			text: tripleText(bytes, most),
+			share: bytes?.estimate > 0 ? shareText(bytes.estimate, numberOf(pinned.total?.estimate)) : '',
+		})),
+	};
+}
+
+/** @param {any} triple @param {number} [most] */
+function tripleText(triple, most) {
+	const { estimate, low, high } = triple ?? {};
+
+	return typeof estimate !== 'number' ? 'unknown' : figureText({
+		estimate,
+		low: low ?? 0,
+		high: high ?? Infinity,
+	}, BYTES, undefined, most);
 }

@@ -14,6 +14,7 @@ import {
 	lookOf,
 	looksOf,
 	momentText,
+	pinnedOf,
 	processesOf,
 	rowsOf,
 } from '../model/why.js';
@@ -129,6 +130,31 @@ function table(caption, rows, isParts) {
 			rows.map((row, i) => rowElements(row, isParts ? i : -1)).flat()));
 }
 
+/** The functions that keep pinned memory. @param {Store} store */
+function pinnedTable(store) {
+	const pinned = pinnedOf(store.profile);
+
+	return pinned && element('table', { class: 'memory-rows keepers' },
+		element('caption', {}, `Functions that keep pinned memory: ${pinned.total}, at the last look`),
+		element('thead', {}, element('tr', {},
+			head('Function', ''), head('Keeps', 'number'), head('of pinned', 'share'))),
+		element('tbody', {}, pinned.rows.map(({ frame, label, text, share }) =>
+			element('tr', {},
+				element('th', { scope: 'row' }, frame > 0
+					? element('button', {
+						class: 'keeper',
+						title: 'callers and callees',
+						onclick: () => store.set({
+							view: 'flame',
+							metric: 'live',
+							sandwich: store.profile.names[frame],
+						}),
+					}, label)
+					: label),
+				element('td', { class: 'number' }, text),
+				element('td', { class: 'share' }, share)))));
+}
+
 /** @type {import('../shell/view.js').View} */
 export const memoryView = {
 	id: 'memory',
@@ -165,6 +191,7 @@ export const memoryView = {
 				stackedBar(rows, choose),
 				table('What RSS is made of', rows, true),
 				look.ratios && element('p', { class: 'view-says' }, look.ratios),
+				pinnedTable(store),
 				table('Beside RSS', besideOf(look), false),
 			);
 		}

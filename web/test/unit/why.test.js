@@ -11,9 +11,13 @@ import {
 	lookOf,
 	looksOf,
 	momentText,
+	pinnedOf,
 	processesOf,
 	rowsOf,
 } from '../../src/model/why.js';
+
+import { makeProfile } from '../../src/model/profile.js';
+import { madeData } from './made.js';
 
 const why = JSON.parse(readFileSync(new URL('../data/why.json', import.meta.url), 'utf8'));
 const looks = looksOf({ data: { why } });
@@ -108,4 +112,31 @@ test('damaged looks are left out', () => {
 	const [damaged] = looksOf({ data: { why: [{ rss_bytes: 1, rows: [null, 7, {}], beside: 3 }] } });
 	assert.equal(rowsOf(damaged)[0].text, 'unknown');
 	assert.deepEqual(besideOf(damaged), []);
+});
+
+test('functions that keep pinned memory have figures of one unit, and shares', () => {
+	const data = madeData({ 'main;cache@1': 3 });
+	const triple = (estimate, low, high) => ({ estimate, low, high });
+	const profile = makeProfile({
+		...data,
+		pinned: {
+			total: triple(4e6, 3e6, 5e6),
+			rows: [
+				{ frame: 2, bytes: triple(3e6, 2.5e6, 3.6e6) },
+				{ frame: 1, bytes: triple(1e6, 1e5, null) },
+				{ frame: 99, bytes: null },
+			],
+		},
+	});
+
+	assert.deepEqual(pinnedOf(profile), {
+		total: '3.81 MiB ± 25 %',
+		rows: [
+			{ frame: 2, label: 'cache (libx.so)', text: '2.86 MiB ± 20 %', share: '75.0 %' },
+			{ frame: 1, label: 'main (made)', text: 'at least 0.10 MiB', share: '25.0 %' },
+			{ frame: 0, label: '?', text: 'unknown', share: '' },
+		],
+	});
+	assert.equal(pinnedOf(makeProfile(data)), null);
+	assert.equal(pinnedOf(makeProfile({ ...data, pinned: { rows: [] } })), null);
 });
