@@ -196,6 +196,7 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 	if (smaps == NULL)
 		smaps = gg_buf_text(&text);
 	look.walk_ns = gg_clock_thread_ns() - walk_ns;
+	look.read_ns = start_ns + (gg_clock_monotonic_ns() - start_ns) / 2;
 	status = take_mappings(&look, pid, smaps, options);
 	if (status < 0) {
 		gg_look_done(&look);

@@ -41,6 +41,8 @@ struct gg_look {
 	struct gg_block_looks blocks;
 	struct gg_smaps sums;
 	uint64_t walk_ns; /* processor time that reading /proc/PID/smaps took */
+	/* CLOCK_MONOTONIC: halfway through that, which is the moment of the look's RSS. */
+	uint64_t read_ns;
 };
 
 /*

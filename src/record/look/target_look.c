@@ -8,6 +8,8 @@
 #include "record/look/ask_allocator.h"
 #include "region/writer/region.h"
 
+enum { GONE_PERCENT = 2 };
+
 size_t gg_target_private_bytes(const struct gg_target *target)
 {
 	struct gg_region_options options = { 0 };
@@ -70,11 +72,15 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 	/* Without a second reading, no sample is known to have stayed. */
 	if (status == 0)
 		status = gg_look_samples_check(&samples, reader, error);
-	*ret_result = (struct gg_target_look_result){ look.sums, look.walk_ns };
+	*ret_result = (struct gg_target_look_result){
+		.sums = look.sums,
+		.walk_ns = look.walk_ns,
+		.is_settled = samples.gone_count <= samples.chosen_count * GONE_PERCENT / 100,
+	};
 	if (status == 0) {
 		gg_look_leave_out_gone(&look, &samples);
 		look.record.process = target->id;
-		look.record.time_ns = gg_profile_writer_time(target->writer, start_ns);
+		look.record.time_ns = gg_profile_writer_time(target->writer, look.read_ns);
 		put(target, &look);
 	}
 	gg_look_done(&look);

@@ -28,6 +28,7 @@ struct gg_target_look_options {
 struct gg_target_look_result {
 	struct gg_smaps sums;
 	uint64_t walk_ns; /* processor time that reading the mappings took */
+	bool is_settled;  /* the process freed hardly any of the chosen samples meanwhile */
 };
 
 /*

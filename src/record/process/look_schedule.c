@@ -20,6 +20,7 @@ enum {
 
 #define LOOK_PAUSE_MOST_NS (10 * GG_NS_PER_S)
 #define LOOK_CHANGE        0.05
+#define UNSETTLED_MOST     4 /* then the process frees much all the time */
 #define LOOK_CHANGE_BYTES  (1 << 20)
 
 /* True if the bytes differ by 5 % and by more than a MiB. */
@@ -39,6 +40,8 @@ static bool differs_from_last(const struct gg_member *member)
 {
 	const struct gg_look_schedule *looks = &member->looks;
 
+	if (looks->unsettled_count > 0 && looks->unsettled_count < UNSETTLED_MOST)
+		return true;
 	return has_changed((double)looks->rss_bytes, (double)member->reading.rss_bytes) ||
 	       has_changed(looks->live_bytes, member->target->live_bytes);
 }
@@ -93,6 +96,7 @@ uint64_t gg_look_schedule_take(struct gg_member *member)
 	member->parts = result.sums;
 	looks->rss_bytes = result.sums.rss_bytes;
 	looks->live_bytes = target->live_bytes;
+	looks->unsettled_count = result.is_settled ? 0 : looks->unsettled_count + 1;
 	adapt(looks, result.walk_ns, gg_clock_thread_ns() - start_ns,
 	      age_of(member) < GG_LOOK_YOUNG_NS);
 	return result.walk_ns > 0 ? result.walk_ns : 1;

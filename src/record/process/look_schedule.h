@@ -7,6 +7,9 @@
  * the process's life, and after 10 s at the latest.  Nothing announces the end of a process early
  * enough: its last look shows it as it was up to that long before.
  *
+ * If the process freed more than 2 % of the chosen samples during a look, that look could not tell
+ * free memory apart.  Then another one is due at once, up to three times in a row.
+ *
  * Cost      a look takes place in a walk through the mappings, which has a schedule of its own
  *           (process/memory_readings.h).  Looks take at most 1 % of a processor (4 % in the
  *           first 10 s of a process), and no more than

@@ -17,6 +17,8 @@ struct gg_look_schedule {
 	double live_bytes;
 	uint32_t chosen_max;    /* 0: GG_LOOK_CHOSEN_MAX */
 	bool leaves_out_blocks; /* they take too long */
+	/* Looks in a row during which the process freed many of the chosen samples. */
+	uint32_t unsettled_count;
 };
 
 struct gg_member {
