@@ -191,11 +191,13 @@ static int discover(struct gg_diff *diff)
 	return 0;
 }
 
-/* Gives a row the exposure of its profile, and the mark that samples were dropped. */
+/* Gives a row the exposure and the limit of its profile, and the mark that samples were dropped. */
 static void expose(struct gg_tally *side, const struct gg_tally *total)
 {
 	gg_tally_expose(side, total->reserve_max[GG_BYTES]);
 	side->incomplete = total->incomplete;
+	if (total->is_limited)
+		gg_tally_limit_bytes(side, total->limit_bytes);
 }
 
 static void expose_more(struct gg_tally *side, const struct gg_tally *other_total)

@@ -84,6 +84,19 @@ static int add_block(struct pinned_run *run, const struct gg_profile_look_block 
 	return 0;
 }
 
+/* A walk that could not read a part of the heap does not know all of it. */
+static void add_total(struct pinned_run *run, const struct gg_profile_look *look)
+{
+	int64_t *total = &run->pinned->coverage.total_bytes;
+	int64_t bytes = gg_model_look_total(run->model, look->id, "glibc.pinned");
+
+	if (*total >= 0 && bytes >= 0 &&
+	    gg_model_look_total(run->model, look->id, "glibc.unread") <= 0)
+		*total += bytes;
+	else
+		*total = -1;
+}
+
 static int add_look(struct pinned_run *run, const struct gg_profile_look *look)
 {
 	struct gg_pinned *pinned = run->pinned;
@@ -95,6 +108,7 @@ static int add_look(struct pinned_run *run, const struct gg_profile_look *look)
 
 	pinned->coverage.time_ns = pinned->coverage.look_count == 0 ? look->time_ns : GG_TIME_NONE;
 	pinned->coverage.look_count++;
+	add_total(run, look);
 	pinned->coverage.torn_count += look->torn_count > 0 ? (uint64_t)look->torn_count : 0;
 	pinned->hides |= chance < 1 || gg_model_exposure(run->model, look->process) > 1;
 	run->page_bytes = fmax(run->page_bytes, (double)look->page_bytes);

@@ -40,6 +40,11 @@ struct gg_pinned_coverage {
 	uint64_t block_count; /* that the looks chose and the profile has */
 	/* Blocks that changed during the look, unknown ones, and ones without a sample. */
 	uint64_t torn_count, unknown_count, gone_count;
+	/*
+	 * Exact sum over these processes, of all blocks that the allocator serves, sampled or not;
+	 * -1: the heap of some process was not walked, or not whole.
+	 */
+	int64_t total_bytes;
 };
 
 struct gg_pinned {

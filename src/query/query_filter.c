@@ -348,6 +348,8 @@ void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tall
 		tally->incomplete = 1;
 	if (filter->is_incomplete)
 		tally->incomplete = 1;
+	if (filter->query.metric == GG_METRIC_PINNED && filter->pinned.coverage.total_bytes >= 0)
+		gg_tally_limit_bytes(tally, (double)filter->pinned.coverage.total_bytes);
 }
 
 void gg_query_filter_add_pick(const struct gg_query_filter *filter, const struct gg_pick *pick,

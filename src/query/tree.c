@@ -297,14 +297,20 @@ static int build(struct builder *builder, const struct gg_query_result *result)
 	return grow(builder, 0, 0, count);
 }
 
-/* Every node was exposed to the same sampling intervals as the whole. */
+/* Every node was exposed to the same sampling intervals as the whole, and has its limit. */
 static void expose(struct gg_tree *tree)
 {
-	double interval = tree->nodes[0].total.reserve_max[GG_BYTES];
+	const struct gg_tally whole = tree->nodes[0].total;
 
 	for (size_t i = 0; i < tree->count; i++) {
-		gg_tally_expose(&tree->nodes[i].total, interval);
-		gg_tally_expose(&tree->nodes[i].self, interval);
+		struct gg_tree_node *node = &tree->nodes[i];
+
+		gg_tally_expose(&node->total, whole.reserve_max[GG_BYTES]);
+		gg_tally_expose(&node->self, whole.reserve_max[GG_BYTES]);
+		if (!whole.is_limited)
+			continue;
+		gg_tally_limit_bytes(&node->total, whole.limit_bytes);
+		gg_tally_limit_bytes(&node->self, whole.limit_bytes);
 	}
 }
 

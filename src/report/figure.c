@@ -279,11 +279,23 @@ static void append_error(const struct gg_figure_style *style, const struct gg_fi
 		gg_buf_printf(out, "%.0f %%", ceil(percent - 1e-9));
 }
 
+/* An estimate above what is known to be there is unbiased, but nothing to show to people. */
+static struct gg_figure shown_figure(const struct gg_figure *figure)
+{
+	struct gg_figure shown = *figure;
+
+	if (!figure->is_change)
+		shown.estimate = fmin(figure->estimate, figure->high);
+	return shown;
+}
+
 void gg_figure_append(const struct gg_figure_style *style, const struct gg_figure *figure,
                       struct gg_buf *out)
 {
-	append_estimate(style, NULL, figure, out);
-	append_error(style, NULL, figure, out);
+	const struct gg_figure shown = shown_figure(figure);
+
+	append_estimate(style, NULL, &shown, out);
+	append_error(style, NULL, &shown, out);
 }
 
 struct gg_figure_column gg_figure_column_of(const struct gg_figure_style *style,
@@ -292,17 +304,21 @@ struct gg_figure_column gg_figure_column_of(const struct gg_figure_style *style,
 	struct gg_figure_column column = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	for (size_t i = 0; i < count; i++)
-		column.most = fmax(column.most, magnitude_of(&figures[i]));
 	for (size_t i = 0; i < count; i++) {
+		const struct gg_figure shown = shown_figure(&figures[i]);
+
+		column.most = fmax(column.most, magnitude_of(&shown));
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct gg_figure shown = shown_figure(&figures[i]);
 		size_t cells;
 
 		gg_buf_clear(&text);
-		append_estimate(style, &column, &figures[i], &text);
+		append_estimate(style, &column, &shown, &text);
 		cells = gg_text_cells(gg_buf_text(&text), text.length);
 		column.number_cells = cells > column.number_cells ? cells : column.number_cells;
 		gg_buf_clear(&text);
-		append_error(style, &column, &figures[i], &text);
+		append_error(style, &column, &shown, &text);
 		cells = gg_text_cells(gg_buf_text(&text), text.length);
 		column.error_cells = cells > column.error_cells ? cells : column.error_cells;
 	}
@@ -313,11 +329,12 @@ void gg_figure_column_append(const struct gg_figure_style *style,
                              const struct gg_figure_column *column, const struct gg_figure *figure,
                              struct gg_buf *out)
 {
+	const struct gg_figure shown = shown_figure(figure);
 	GG_CLEANUP(gg_buf_done) struct gg_buf number = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf error = { 0 };
 
-	append_estimate(style, column, figure, &number);
-	append_error(style, column, figure, &error);
+	append_estimate(style, column, &shown, &number);
+	append_error(style, column, &shown, &error);
 	out->failed |= number.failed || error.failed;
 	gg_screen_text_append_right(out, gg_buf_text(&number), column->number_cells);
 	gg_screen_text_append_left(out, gg_buf_text(&error), column->error_cells);

@@ -482,6 +482,11 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 	gg_figure_append(&report->figures, &figure, out);
 	gg_buf_printf(out, "%s%s%s\n", query->unit == GG_ALLOCATIONS ? " allocations" : "",
 	              what[0] != '\0' ? " " : "", what);
+	if (total->is_limited) {
+		gg_buf_append_text(out, "exact, by a walk through the whole heap: ");
+		gg_figure_append_number(&report->figures, total->limit_bytes, GG_BYTES, out);
+		gg_buf_append_text(out, "\n");
+	}
 }
 
 /* Appends a paragraph, wrapped at the report's width. */
@@ -517,8 +522,15 @@ void gg_report_append_pinned(const struct gg_report *report, const struct gg_pin
 
 	if (report->head == GG_HEAD_NONE)
 		return;
-	gg_buf_append_text(&text, "A stack that is in no row has no upper bound: the look chose "
-	                          "none of its blocks.");
+	if (seen->total_bytes >= 0) {
+		gg_buf_append_text(&text, "A stack that is in no row keeps at most ");
+		gg_figure_append_number(&report->figures, (double)seen->total_bytes, GG_BYTES,
+		                        &text);
+		gg_buf_append_text(&text, ", which is all that the heap has.");
+	} else {
+		gg_buf_append_text(&text, "A stack that is in no row has no upper bound: the look "
+		                          "chose none of its blocks.");
+	}
 	append_folded(report, &text, out);
 	if (unseen > 0) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf note = { 0 };

@@ -8,6 +8,7 @@
 
 #include "made_profile.h"
 #include "profile/sql_query.h"
+#include "query/diff.h"
 #include "query/pinned_comparison.h"
 #include "query/query.h"
 #include "query/tree.h"
@@ -56,6 +57,30 @@ static uint64_t add_block(struct scene *scene, uint32_t stack, uint64_t size_byt
 		.sample = id, .pinned_bytes = pinned_bytes
 	};
 	return id;
+}
+
+/* A look that chose one of five samples, and walked through the heap. */
+static void put_walk(struct scene *scene, int64_t pinned_bytes, int64_t unread_bytes)
+{
+	const struct gg_profile_look look = {
+		.process = scene->made.process,
+		.time_ns = 7,
+		.rss_bytes = 900,
+		.page_bytes = 4096,
+		.live_count = 5 * (int64_t)scene->block_count,
+		.chosen_count = (int64_t)scene->block_count,
+	};
+	const struct gg_profile_look_total totals[] = {
+		{ .name = "glibc.pinned", .bytes = pinned_bytes },
+		{ .name = "glibc.unread", .bytes = unread_bytes },
+	};
+	const struct gg_profile_look_parts parts = { .blocks = scene->blocks,
+		                                     .block_count = scene->block_count,
+		                                     .totals = totals,
+		                                     .total_count = 2 };
+
+	REQUIRE(gg_profile_put_look(scene->made.profile, &look, &parts, &error) == 0);
+	scene->block_count = 0;
 }
 
 static void put_look(struct scene *scene, int64_t rss_bytes, const char *reason)
@@ -213,6 +238,126 @@ TEST_WITH(scene, a_block_that_processes_share_counts_once)
 	CHECK_EQ_DOUBLE(bytes(scene->result->rows[1].self), 3000);
 	scene->query.pid = 5000;
 	CHECK_EQ_DOUBLE(asked_total(scene), 3007);
+}
+
+static void check_below(const struct gg_tally *tally, double most)
+{
+	struct gg_interval interval = gg_interval_of(tally, GG_BYTES, 0.95, true);
+
+	CHECK(interval.low <= interval.high);
+	CHECK(interval.high <= most);
+}
+
+static void check_all_below(struct scene *scene, double most)
+{
+	const struct gg_tree_options options = { 0 };
+	struct gg_tree *tree;
+
+	for (int by = 0; by <= GG_BY_PROCESS; by++) {
+		scene->query.by = (enum gg_grouping)by;
+		asked_total(scene);
+		check_below(&scene->result->total, most);
+		for (size_t i = 0; i < scene->result->row_count; i++) {
+			check_below(scene->result->rows[i].self, most);
+			check_below(scene->result->rows[i].total, most);
+		}
+	}
+	REQUIRE(gg_tree_build(&tree, scene->model, &scene->query, &options, &error) == 0);
+	for (size_t i = 0; i < tree->count; i++) {
+		check_below(&tree->nodes[i].total, most);
+		check_below(&tree->nodes[i].self, most);
+	}
+	gg_tree_free(tree);
+}
+
+/* One block stands for five, so its unbiased estimate is above the total. */
+TEST_WITH(scene, an_exact_total_bounds_every_row_and_sum)
+{
+	add_block(scene, made_stack(&scene->made, "main>keep"), 64, 3000);
+	add_block(scene, made_stack(&scene->made, "main>other"), 64, 0);
+	put_walk(scene, 4000, 0);
+	load(scene);
+	CHECK_EQ_DOUBLE(asked_total(scene), 15000);
+	CHECK_EQ_I64(scene->result->pinned.total_bytes, 4000);
+	check_all_below(scene, 4000);
+}
+
+TEST_WITH(scene, an_exact_total_of_nothing_is_a_bound)
+{
+	add_block(scene, made_stack(&scene->made, "main"), 64, 0);
+	put_walk(scene, 0, 0);
+	load(scene);
+	CHECK_EQ_DOUBLE(asked_total(scene), 0);
+	check_all_below(scene, 0);
+}
+
+TEST_WITH(scene, a_total_below_what_the_blocks_keep_gives_way)
+{
+	add_block(scene, made_stack(&scene->made, "main"), 64, 3000);
+	put_walk(scene, 2000, 0);
+	load(scene);
+	asked_total(scene);
+	check_all_below(scene, 3000);
+}
+
+TEST_WITH(scene, a_walk_that_could_not_read_everything_bounds_nothing)
+{
+	add_block(scene, made_stack(&scene->made, "main"), 64, 3000);
+	put_walk(scene, 4000, 16);
+	load(scene);
+	CHECK_EQ_DOUBLE(asked_total(scene), 15000);
+	CHECK_EQ_I64(scene->result->pinned.total_bytes, -1);
+	CHECK(gg_interval_of(&scene->result->total, GG_BYTES, 0.95, true).high > 15000);
+}
+
+/* Totals of several processes add up; one that was not walked leaves no total of all. */
+TEST_WITH(scene, totals_of_processes_add_up_if_all_were_walked)
+{
+	uint32_t stack = made_stack(&scene->made, "main");
+
+	add_block(scene, stack, 64, 3000);
+	put_walk(scene, 4000, 0);
+	made_process(&scene->made, 5000, 2, 1000000000);
+	add_block(scene, stack, 64, 100);
+	put_walk(scene, 200, 0);
+	made_process(&scene->made, 5001, 3, 1000000000);
+	add_block(scene, stack, 64, 100);
+	put_look(scene, 900, NULL);
+	load(scene);
+	scene->query.pid = 5000;
+	asked_total(scene);
+	CHECK_EQ_I64(scene->result->pinned.total_bytes, 200);
+	check_below(&scene->result->total, 200);
+	scene->query.pid = 0;
+	asked_total(scene);
+	CHECK_EQ_I64(scene->result->pinned.total_bytes, -1);
+}
+
+TEST_WITH(scene, a_difference_stays_within_both_totals)
+{
+	const struct gg_diff_query query = { .scale = 1,
+		                             .confidence = 0.95,
+		                             .false_discovery_rate = 0.05 };
+	struct gg_query_result *after;
+	struct gg_diff *diff;
+
+	add_block(scene, made_stack(&scene->made, "main>keep"), 64, 3000);
+	add_block(scene, made_stack(&scene->made, "main>other"), 64, 500);
+	put_walk(scene, 4000, 0);
+	load(scene);
+	asked_total(scene);
+	scene->query.focus = "other";
+	REQUIRE(gg_query_rows(scene->model, &scene->query, &after, &error) == 0);
+	REQUIRE(gg_diff_run(scene->model, scene->result, scene->model, after, &query, &diff,
+	                    &error) == 0);
+	CHECK_EQ_DOUBLE(diff->total.difference.value, -15000);
+	CHECK(diff->total.difference.low >= -17500);
+	for (size_t i = 0; i < diff->row_count; i++) {
+		check_below(&diff->rows[i].before, 4000);
+		check_below(&diff->rows[i].after, 4000);
+	}
+	gg_diff_free(diff);
+	gg_query_result_free(after);
 }
 
 TEST_WITH(scene, a_profile_without_looks_says_how_to_get_one)

@@ -67,6 +67,13 @@ TEST(far_or_uneven_ends_follow_the_estimate_in_its_unit)
 	      "at least 1000 B");
 }
 
+TEST(an_estimate_above_its_upper_end_is_not_shown)
+{
+	reads(&ascii,
+	      (struct gg_figure){ 15 * MIB, 1 * MIB, 4 * MIB, GG_BYTES, false, false, false },
+	      "4.00 MiB (1.00-4.00)");
+}
+
 TEST(a_count_whose_error_is_below_one_is_exact)
 {
 	reads(&ascii, (struct gg_figure){ 1.1, 1, 1.48, GG_ALLOCATIONS, false, false, false }, "1");

@@ -13,6 +13,7 @@
 struct compare_side {
 	double scale;
 	double value; /* scaled */
+	double limit; /* scaled; INFINITY: none (gg_tally_limit) */
 	/*
 	 * The lower end is the smaller of two.  The gamma law of all samples may be below the bytes
 	 * of the samples themselves.  That second bound is certain, not one of a/2; using the
@@ -39,7 +40,7 @@ static struct gg_high_end unseen_end(double reserve)
 
 /*
  * Returns the tally of one side with what the other side knows: allocations as small as its
- * smallest sample may be unseen here as well.
+ * smallest sample may be unseen here as well.  Its laws are those of the samples, without a limit.
  */
 static struct gg_tally known_tally(const struct gg_tally *tally, const struct gg_tally *other)
 {
@@ -49,6 +50,7 @@ static struct gg_tally known_tally(const struct gg_tally *tally, const struct gg
 	known.allocations_per_byte_max = smallest;
 	known.reserve_max[GG_ALLOCATIONS] = fmax(tally->reserve_max[GG_ALLOCATIONS],
 	                                         smallest * tally->reserve_max[GG_BYTES]);
+	known.is_limited = false;
 	return known;
 }
 
@@ -69,7 +71,9 @@ static struct compare_side make_side(const struct gg_tally *tally, const struct 
 {
 	struct gg_estimate estimate = gg_tally_estimate(tally, quantity);
 	struct gg_tally known = known_tally(tally, other);
-	struct compare_side side = { .scale = scale, .value = scale * estimate.value };
+	struct compare_side side = { .scale = scale,
+		                     .value = scale * estimate.value,
+		                     .limit = scale * gg_tally_limit(tally, quantity) };
 
 	side.low_of_all = gg_end_law_of(estimate.value, estimate.variance);
 	side.one_low = gg_sum_value(&known.sure[GG_ALLOCATIONS].seen) == 0;
@@ -83,12 +87,15 @@ static double low_at(const struct compare_side *side, double tail)
 {
 	double low = gg_end_law_at(&side->low_of_all, tail, false);
 
-	return side->scale * (side->one_low ? low : fmin(low, gg_low_end_at(&side->low, tail)));
+	low = side->scale * (side->one_low ? low : fmin(low, gg_low_end_at(&side->low, tail)));
+	return fmin(low, side->limit);
 }
 
 static double high_at(const struct compare_side *side, double tail)
 {
-	return side->scale * gg_high_end_at(&side->high, tail);
+	double high = side->scale * gg_high_end_at(&side->high, tail);
+
+	return fmin(high, fmax(side->limit, side->value));
 }
 
 /* A tail as a function of its end; `slope` is that of its logarithm. */

@@ -107,8 +107,9 @@ static struct gg_interval interval_of(const struct gg_tally *tally, enum gg_quan
 	return interval;
 }
 
-struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
-                                  double confidence, bool discovered)
+/* Computes the interval that samples give, without a limit. */
+static struct gg_interval sampled_interval(const struct gg_tally *tally, enum gg_quantity quantity,
+                                           double confidence, bool discovered)
 {
 	struct gg_interval interval;
 	struct gg_tally part;
@@ -127,5 +128,22 @@ struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity
 	}
 	if (tally->incomplete > 0 || (quantity == GG_BYTES && tally->unbounded_bytes > 0))
 		interval.high = INFINITY;
+	return interval;
+}
+
+struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
+                                  double confidence, bool discovered)
+{
+	double limit = gg_tally_limit(tally, quantity);
+	struct gg_interval interval;
+	struct gg_tally sampled;
+
+	if (isinf(limit))
+		return sampled_interval(tally, quantity, confidence, discovered);
+	sampled = *tally;
+	sampled.is_limited = false;
+	interval = sampled_interval(&sampled, quantity, confidence, discovered);
+	interval.low = fmin(interval.low, limit);
+	interval.high = fmin(interval.high, limit);
 	return interval;
 }

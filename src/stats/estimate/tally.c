@@ -47,6 +47,19 @@ void gg_tally_expose(struct gg_tally *tally, double interval_bytes)
 		*reserve = fmax(*reserve, interval_bytes);
 }
 
+void gg_tally_limit_bytes(struct gg_tally *tally, double bytes)
+{
+	tally->is_limited = true;
+	tally->limit_bytes = bytes;
+}
+
+double gg_tally_limit(const struct gg_tally *tally, enum gg_quantity quantity)
+{
+	if (!tally->is_limited || quantity != GG_BYTES)
+		return INFINITY;
+	return fmax(tally->limit_bytes, gg_tally_seen(tally, quantity));
+}
+
 static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
 {
 	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
@@ -57,6 +70,7 @@ static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
 	                                       other->allocations_per_byte_max);
 	tally->incomplete = fmax(tally->incomplete, other->incomplete);
 	tally->unbounded_bytes = fmax(tally->unbounded_bytes, other->unbounded_bytes);
+	tally->is_limited = false;
 }
 
 /*

@@ -106,6 +106,12 @@ struct gg_tally {
 	 * block, so bytes have no upper end.  Otherwise 0.
 	 */
 	double unbounded_bytes;
+	/*
+	 * A bound of the bytes that does not come from samples (gg_tally_limit_bytes).  A sum of
+	 * tallies has no limit until it gets its own.
+	 */
+	bool is_limited;
+	double limit_bytes;
 };
 
 /*
@@ -136,6 +142,19 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes);
  * sample.
  */
 void gg_tally_expose(struct gg_tally *tally, double interval_bytes);
+
+/*
+ * Records that the group has at most that many bytes, as an exact count of a larger group shows.
+ * Intervals then end there at the latest.  Estimates may be above it: cut off, they would no longer
+ * be unbiased.
+ */
+void gg_tally_limit_bytes(struct gg_tally *tally, double bytes);
+
+/*
+ * Returns the larger one of that limit and the samples' own bytes, because count and samples may be
+ * of slightly different moments.  INFINITY: there is no limit.
+ */
+double gg_tally_limit(const struct gg_tally *tally, enum gg_quantity quantity);
 
 /* Adds one sample, whose draw must be valid (gg_draw_is_valid). */
 void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes);
