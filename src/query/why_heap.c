@@ -338,14 +338,23 @@ static void limit(struct gg_why_part *parts, double left)
 	}
 }
 
-static double add_up(const struct gg_why_part *parts, size_t member)
-{
-	double sum = 0;
+struct part_sums {
+	double bytes, low, high;
+};
 
-	for (int i = 0; i < GG_WHY_REST; i++)
-		if (!is_settled(&parts[i]))
-			sum += *(const double *)((const char *)&parts[i] + member);
-	return sum;
+/* Adds up the parts that are not settled. */
+static struct part_sums add_up(const struct gg_why_part *parts)
+{
+	struct part_sums sums = { 0 };
+
+	for (int i = 0; i < GG_WHY_REST; i++) {
+		if (is_settled(&parts[i]))
+			continue;
+		sums.bytes += parts[i].bytes;
+		sums.low += parts[i].low;
+		sums.high += parts[i].high;
+	}
+	return sums;
 }
 
 /*
@@ -355,9 +364,9 @@ static double add_up(const struct gg_why_part *parts, size_t member)
  */
 static void lower(struct gg_why_heap *heap, double left)
 {
-	double lows = add_up(heap->parts, offsetof(struct gg_why_part, low));
-	double widths = add_up(heap->parts, offsetof(struct gg_why_part, high)) - lows;
-	bool is_chance = lows - left <= widths;
+	struct part_sums sums = add_up(heap->parts);
+	double lows = sums.low;
+	bool is_chance = lows - left <= sums.high - lows;
 
 	if (lows <= left)
 		return;
@@ -381,13 +390,15 @@ static void settle(struct gg_why_heap *heap)
 {
 	struct gg_why_part *rest = &heap->parts[GG_WHY_REST];
 	double left = settle_exact(heap);
+	struct part_sums sums;
 
 	lower(heap, left);
 	limit(heap->parts, left);
-	reduce(heap->parts, add_up(heap->parts, offsetof(struct gg_why_part, bytes)) - left);
-	rest->bytes = left - add_up(heap->parts, offsetof(struct gg_why_part, bytes));
-	rest->low = fmax(left - add_up(heap->parts, offsetof(struct gg_why_part, high)), 0);
-	rest->high = left - add_up(heap->parts, offsetof(struct gg_why_part, low));
+	reduce(heap->parts, add_up(heap->parts).bytes - left);
+	sums = add_up(heap->parts);
+	rest->bytes = left - sums.bytes;
+	rest->low = fmax(left - sums.high, 0);
+	rest->high = left - sums.low;
 	rest->certainty = rest->low == rest->high ? GG_WHY_EXACT : GG_WHY_INTERVAL;
 }
 

@@ -91,8 +91,10 @@ static struct gg_region_allocator_state read_state(int fd)
 	return header.allocator;
 }
 
-/* A block that is a sample, and not freed. */
-static void *sample(void)
+static void *volatile kept;
+
+/* Makes a block that is a sample, and not freed. */
+static void *make_sample(void)
 {
 	void *volatile p = malloc(BLOCK_BYTES);
 
@@ -106,7 +108,7 @@ static struct gg_region_allocator_looks look(int fd)
 
 	request(fd);
 	for (int i = 0; i < 1000 && after.look.number == before.look.number; i++) {
-		free(sample());
+		free(make_sample());
 		after = read_looks(fd);
 	}
 	gg_region_allocator_looks_done(&before);
@@ -119,7 +121,7 @@ TEST(without_a_request_the_allocator_is_left_alone)
 	struct gg_region_allocator_looks looks;
 
 	for (int i = 0; i < 1000; i++)
-		free(sample());
+		free(make_sample());
 	looks = read_looks(fd);
 	CHECK_EQ_I64(looks.allocator, allocator());
 	CHECK_EQ_U64(looks.look.number, 0);
@@ -139,7 +141,7 @@ TEST(glibc_and_a_program_that_refuses_calls_are_left_alone)
 	fd = open_region();
 	request(fd);
 	for (int i = 0; i < 1000; i++)
-		free(sample());
+		free(make_sample());
 	looks = read_looks(fd);
 	CHECK_EQ_U64(looks.look.number, 0);
 	CHECK_EQ_U64(looks.totals_ns, 0);
@@ -235,7 +237,7 @@ TEST(totals_are_those_that_the_program_reads_itself)
 	looks = look(fd); /* the first call makes memory of the allocator's own */
 	gg_region_allocator_looks_done(&looks);
 	request(fd);
-	sample();
+	kept = make_sample();
 	refresh[allocator()]();
 	for (size_t i = 0; i < GG_COUNT(numbers); i++)
 		truth[i] = numbers[i].allocator == allocator()
@@ -272,7 +274,7 @@ static void keep_some(void *kept[KEPT])
 	static void *blocks[BLOCK_COUNT];
 
 	for (size_t i = 0; i < BLOCK_COUNT; i++)
-		blocks[i] = sample();
+		blocks[i] = make_sample();
 	for (size_t i = 0; i < BLOCK_COUNT; i++)
 		if (i % KEPT_EVERY == 0)
 			kept[i / KEPT_EVERY] = blocks[i];
@@ -313,7 +315,7 @@ TEST(each_survivor_of_a_slab_keeps_its_share_of_the_free_bytes)
 	keep_some(kept);
 	request(fd);
 	for (int i = 0; i < 100; i++) /* parts of the look */
-		free(sample());
+		free(make_sample());
 	query(kept, KEPT, truth);
 	looks = read_looks(fd);
 	CHECK_EQ_U64(looks.look.stride, 1);
@@ -372,7 +374,7 @@ TEST(of_many_live_samples_each_has_the_same_chance)
 		SKIP("only jemalloc tells the slabs of blocks");
 	fd = open_region();
 	for (size_t i = 0; i < MANY; i++)
-		blocks[i] = sample();
+		blocks[i] = make_sample();
 	looks = look(fd);
 	again = look(fd);
 	CHECK(looks.look.stride == 3 || looks.look.stride == 4);
@@ -403,7 +405,7 @@ static void *in_handler;
 static void allocate(int signal)
 {
 	(void)signal;
-	in_handler = sample();
+	in_handler = make_sample();
 }
 
 TEST(a_handler_does_not_look)
@@ -426,7 +428,7 @@ TEST(a_handler_does_not_look)
 	CHECK_EQ_U64(after.totals_ns, before.totals_ns);
 	CHECK_EQ_U64(after.postponed_count, before.postponed_count + 1);
 	for (int i = 0; i < 100; i++) /* parts of the look */
-		free(sample());
+		free(make_sample());
 	after = read_state(fd);
 	CHECK(after.totals_ns > before.totals_ns);
 	CHECK_EQ_U64(after.postponed_count, before.postponed_count + 1);
@@ -447,7 +449,7 @@ TEST(sampling_that_is_off_looks_at_nothing)
 		free(malloc(1 << 20));
 	request(fd);
 	for (int i = 0; i < 1000; i++)
-		free(sample());
+		free(make_sample());
 	after = read_looks(fd);
 	CHECK_EQ_U64(after.look.number, before.look.number);
 	CHECK_EQ_U64(after.totals_ns, before.totals_ns);
@@ -477,7 +479,7 @@ TEST(a_killed_child_keeps_its_last_look)
 	parents = look(fd);
 	child = fork();
 	if (child == 0) {
-		sample(); /* makes the child's region */
+		kept = make_sample(); /* makes the child's region */
 		fd = open_region();
 		looks = read_looks(fd);
 		if (looks.look.number != 0 || looks.totals_ns != 0)

@@ -110,6 +110,18 @@ static inline struct gg_memory_source heap_image_source(struct heap_image *image
 	return (struct gg_memory_source){ image, heap_image_read_pages, heap_image_read_ranges };
 }
 
+static inline void heap_image_add_place(struct heap_image *image, uint64_t address, uint64_t bytes)
+{
+	struct gg_block_place *place = &image->places[image->place_count++];
+
+	*place = (struct gg_block_place){
+		.sample = image->place_count,
+		.address = address,
+		.size_bytes = bytes,
+		.usable_bytes = bytes,
+	};
+}
+
 /* Fills one heap by a recipe, from the word `first` on; the rest is its top. */
 static inline void heap_image_fill_heap(struct heap_image *image, int heap, size_t first,
                                         const uint8_t *recipe, size_t count)
@@ -131,12 +143,7 @@ static inline void heap_image_fill_heap(struct heap_image *image, int heap, size
 		if (!is_used)
 			words[at + bytes / 8] = bytes;
 		else if (image->place_count < HEAP_IMAGE_PLACES_MAX)
-			image->places[image->place_count++] = (struct gg_block_place){
-				.sample = image->place_count + 1,
-				.address = base + at * 8 + 16,
-				.size_bytes = bytes - 8,
-				.usable_bytes = bytes - 8,
-			};
+			heap_image_add_place(image, base + at * 8 + 16, bytes - 8);
 		is_free = !is_used;
 		at += bytes / 8;
 	}
