@@ -19,8 +19,9 @@ static void write_bytes(const struct gg_page_run *run, const char *name,
 {
 	struct gg_figure figure = gg_figure_of(tally, GG_BYTES, run->options->confidence,
 	                                       discovered);
+	const struct gg_figure shown = gg_figure_shown(&figure);
 
-	gg_report_json_figure(json, name, &figure);
+	gg_report_json_figure(json, name, &shown);
 }
 
 /* Writes the rows with memory of their own; the result has the heaviest first. */

@@ -279,8 +279,7 @@ static void append_error(const struct gg_figure_style *style, const struct gg_fi
 		gg_buf_printf(out, "%.0f %%", ceil(percent - 1e-9));
 }
 
-/* An estimate above what is known to be there is unbiased, but nothing to show to people. */
-static struct gg_figure shown_figure(const struct gg_figure *figure)
+struct gg_figure gg_figure_shown(const struct gg_figure *figure)
 {
 	struct gg_figure shown = *figure;
 
@@ -292,7 +291,7 @@ static struct gg_figure shown_figure(const struct gg_figure *figure)
 void gg_figure_append(const struct gg_figure_style *style, const struct gg_figure *figure,
                       struct gg_buf *out)
 {
-	const struct gg_figure shown = shown_figure(figure);
+	const struct gg_figure shown = gg_figure_shown(figure);
 
 	append_estimate(style, NULL, &shown, out);
 	append_error(style, NULL, &shown, out);
@@ -305,12 +304,12 @@ struct gg_figure_column gg_figure_column_of(const struct gg_figure_style *style,
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	for (size_t i = 0; i < count; i++) {
-		const struct gg_figure shown = shown_figure(&figures[i]);
+		const struct gg_figure shown = gg_figure_shown(&figures[i]);
 
 		column.most = fmax(column.most, magnitude_of(&shown));
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct gg_figure shown = shown_figure(&figures[i]);
+		const struct gg_figure shown = gg_figure_shown(&figures[i]);
 		size_t cells;
 
 		gg_buf_clear(&text);
@@ -329,7 +328,7 @@ void gg_figure_column_append(const struct gg_figure_style *style,
                              const struct gg_figure_column *column, const struct gg_figure *figure,
                              struct gg_buf *out)
 {
-	const struct gg_figure shown = shown_figure(figure);
+	const struct gg_figure shown = gg_figure_shown(figure);
 	GG_CLEANUP(gg_buf_done) struct gg_buf number = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf error = { 0 };
 

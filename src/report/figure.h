@@ -38,6 +38,12 @@ struct gg_figure_style {
 	bool ascii; /* no character beyond ASCII */
 };
 
+/*
+ * The figure as people see it.  An estimate above the most that is known to be there is unbiased,
+ * but nobody should read it: the most stands in its place.
+ */
+struct gg_figure gg_figure_shown(const struct gg_figure *figure);
+
 /* The figure of a tally; `discovered` as in gg_interval_of(). */
 struct gg_figure gg_figure_of(const struct gg_tally *tally, enum gg_quantity quantity,
                               double confidence, bool discovered);
