@@ -91,7 +91,7 @@ static struct gg_region_allocator_state read_state(int fd)
 	return header.allocator;
 }
 
-static void *volatile kept;
+static void *volatile last_sample;
 
 /* Makes a block that is a sample, and not freed. */
 static void *make_sample(void)
@@ -237,7 +237,7 @@ TEST(totals_are_those_that_the_program_reads_itself)
 	looks = look(fd); /* the first call makes memory of the allocator's own */
 	gg_region_allocator_looks_done(&looks);
 	request(fd);
-	kept = make_sample();
+	last_sample = make_sample();
 	refresh[allocator()]();
 	for (size_t i = 0; i < GG_COUNT(numbers); i++)
 		truth[i] = numbers[i].allocator == allocator()
@@ -479,7 +479,7 @@ TEST(a_killed_child_keeps_its_last_look)
 	parents = look(fd);
 	child = fork();
 	if (child == 0) {
-		kept = make_sample(); /* makes the child's region */
+		last_sample = make_sample(); /* makes the child's region */
 		fd = open_region();
 		looks = read_looks(fd);
 		if (looks.look.number != 0 || looks.totals_ns != 0)
