@@ -107,9 +107,10 @@ def check_page(path, folder):
         packed = file.read().split('id="geiger-data">')[1].split("<")[0]
     data = json.loads(gzip.decompress(base64.b64decode(packed)))
     strings, frames = data["strings"], data["frames"]
-    vias = {strings[frame]: strings[via] for frame, via in zip(frames["name"], frames["via"])}
+    nodes = [strings[frames["name"][frame]] for frame in data["nodes"]["frame"]]
+    vias = {node: strings[frames["name"][via]] if via else ""
+            for node, via in zip(nodes, data["nodes"]["via"])}
     equal("the page knows via", {use: vias[use] for use in USES}, dict.fromkeys(USES, "my_alloc"))
-    nodes = {strings[frames["name"][frame]] for frame in data["nodes"]["frame"]}
     equal("of others there is none", (vias["main"], vias["load"], "use0" in nodes,
                                       "my_alloc" in nodes), ("", "", True, False))
     check("and has the note", *([] if HINT in data["meta"]["notes"] else data["meta"]["notes"]))

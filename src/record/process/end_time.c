@@ -63,8 +63,7 @@ struct gg_end_bounds gg_end_time_find(struct gg_succession *succession, struct g
 	if (!is_used)
 		gg_succession_order(succession, member->name, &last_ns, &next_ns);
 	if (noted_ns != 0) {
-		least_ns = end_ns = later(earlier(noted_ns, latest_ns),
-		                          earlier(last_ns + 1, latest_ns));
+		least_ns = end_ns = earlier(noted_ns, latest_ns);
 	} else {
 		end_ns = later(earlier(latest_ns, next_ns - 1), earlier(last_ns + 1, latest_ns));
 		least_ns = is_replaced ? 0 : earlier(member->alive_ns, end_ns);

@@ -12,7 +12,9 @@
  *      parent may have waited for it and gone on long before the recorder wakes up.  So it may have
  *      ended at any time since it was last seen alive, but before any process whose region was
  *      closed later.  That the process was alive does not say that it still ran this program.
- *   4. It ended after each process whose region was closed earlier.
+ *   4. Then it also ended after each process whose region was closed earlier.  This says nothing
+ *      against an end that the agent noted: while the recorder reads the mappings of a process,
+ *      the process's memory outlives it, and its region is closed only afterwards.
  *   5. The last event and the start of the process are lower bounds.  They win over all other
  *      times, because no process allocates before it begins or after it ends.
  */
