@@ -55,7 +55,7 @@ struct gg_page_why {
 	struct gg_why_list last, peak;
 };
 
-/* Only a filled *ret_why needs gg_page_why_done().  The errors of gg_why_of_profile(). */
+/* Only a filled *ret_why needs gg_page_why_done().  Loads a model of its own, for both looks. */
 GG_MUST_CHECK int gg_page_why_read(struct gg_page_why *ret_why, struct gg_profile *profile,
                                    double confidence, struct gg_error *error);
 void gg_page_why_done(struct gg_page_why *why);

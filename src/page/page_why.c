@@ -18,14 +18,18 @@ int gg_page_why_read(struct gg_page_why *ret_why, struct gg_profile *profile, do
 {
 	struct gg_why_options options = { .moment = GG_WHY_LAST, .confidence = confidence };
 	struct gg_page_why why = { 0 };
-	int status = gg_why_of_profile(&why.last, profile, &options, error);
+	struct gg_model *model;
+	int status = gg_model_load(&model, &profile, 1, NULL, error);
 
 	if (status < 0)
 		return status;
+	status = gg_why_of(&why.last, model, &options, error);
 	options.moment = GG_WHY_PEAK;
-	status = gg_why_of_profile(&why.peak, profile, &options, error);
+	if (status == 0)
+		status = gg_why_of(&why.peak, model, &options, error);
+	gg_model_free(model);
 	if (status < 0)
-		gg_why_list_done(&why.last);
+		gg_page_why_done(&why);
 	else
 		*ret_why = why;
 	return status;
