@@ -168,7 +168,7 @@ static const struct gg_option options[] = {
 	  "of the output (what its name ends in)" },
 	{ "output", 'o', GG_OPTION_TEXT, AT(output), "FILE", "where to; - is standard output" },
 	{ "metric", 'm', GG_OPTION_CHOICE, AT(common.metric),
-	  "live|allocated|peak|temporary|freed|left", "which memory (live)" },
+	  "live|allocated|peak|temporary|freed|left|pinned", "which memory (live)" },
 	GG_OPTIONS_SHARED(gg_cli_moment_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	{ "hide-wrappers", 0, GG_OPTION_FLAG, AT(hide_wrappers), NULL,

@@ -205,6 +205,18 @@ int gg_pinned_find(struct gg_pinned *ret_pinned, const struct gg_model *model,
 	return status;
 }
 
+/*
+ * The sampling interval does not bound what a block keeps.  If the samples of a group are all of
+ * processes that hide nothing, other processes may still hide blocks of the group.
+ */
+void gg_pinned_scope_expose(const struct gg_pinned_scope *scope, struct gg_tally *tally)
+{
+	if (scope->is_incomplete || (scope->hides && !(tally->reserve_max[GG_BYTES] > 0)))
+		tally->incomplete = 1;
+	if (scope->total_bytes >= 0)
+		gg_tally_limit_bytes(tally, (double)scope->total_bytes);
+}
+
 void gg_pinned_done(struct gg_pinned *pinned)
 {
 	gg_array_done(&pinned->blocks);

@@ -21,6 +21,7 @@
 #include "base/array.h"
 #include "model/model.h"
 #include "stats/estimate/looked_value.h"
+#include "stats/estimate/tally.h"
 
 struct gg_pinned_block {
 	uint32_t sample; /* number in the model */
@@ -46,6 +47,16 @@ struct gg_pinned_coverage {
 	 */
 	int64_t total_bytes;
 };
+
+/* The bounds of groups of pinned memory, which do not follow from the samples. */
+struct gg_pinned_scope {
+	bool hides;          /* some blocks may be neither samples nor chosen */
+	bool is_incomplete;  /* samples were dropped, or sampling was off */
+	int64_t total_bytes; /* the exact sum, as in the coverage; -1: unknown */
+};
+
+/* Sets the bounds of a group's tally, once all of its blocks are in it. */
+void gg_pinned_scope_expose(const struct gg_pinned_scope *scope, struct gg_tally *tally);
 
 struct gg_pinned {
 	GG_ARRAY(struct gg_pinned_block) blocks; /* in the order of looks */

@@ -189,6 +189,16 @@ GG_MUST_CHECK int gg_query_each(const struct gg_model *model, const struct gg_qu
                                 gg_pick_visit *visit, void *context, struct gg_error *error);
 
 /*
+ * Visits the blocks of a query for the metric pinned, each once.  The tally has one block, without
+ * bounds: gg_pinned_scope_expose() sets those of a sum, once all of its blocks are in it.
+ */
+typedef void gg_pinned_visit(const struct gg_model_sample *sample, const struct gg_tally *tally,
+                             void *context);
+GG_MUST_CHECK int gg_query_each_pinned(const struct gg_model *model, const struct gg_query *query,
+                                       gg_pinned_visit *visit, void *context,
+                                       struct gg_pinned_scope *ret_scope, struct gg_error *error);
+
+/*
  * Visits every sample and aggregate of the query's processes and stacks, whatever the metric and
  * the window: for callers with their own time axis.  Samples have the times that gg_query_each()
  * describes. If the time of an end was lost, the visit gets the earliest possible time

@@ -338,18 +338,22 @@ bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t
 
 void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tally *tally)
 {
-	/*
-	 * The sampling interval does not bound what a block keeps.  If the samples of a group are
-	 * all of processes that hide nothing, other processes may still hide blocks of the group.
-	 */
-	if (filter->query.metric != GG_METRIC_PINNED)
-		gg_tally_expose(tally, filter->interval_bytes);
-	else if (filter->pinned.hides && !(tally->reserve_max[GG_BYTES] > 0))
-		tally->incomplete = 1;
+	const struct gg_pinned_scope scope = gg_query_filter_pinned_scope(filter);
+
+	if (filter->query.metric == GG_METRIC_PINNED) {
+		gg_pinned_scope_expose(&scope, tally);
+		return;
+	}
+	gg_tally_expose(tally, filter->interval_bytes);
 	if (filter->is_incomplete)
 		tally->incomplete = 1;
-	if (filter->query.metric == GG_METRIC_PINNED && filter->pinned.coverage.total_bytes >= 0)
-		gg_tally_limit_bytes(tally, (double)filter->pinned.coverage.total_bytes);
+}
+
+struct gg_pinned_scope gg_query_filter_pinned_scope(const struct gg_query_filter *filter)
+{
+	return (struct gg_pinned_scope){ .hides = filter->pinned.hides,
+		                         .is_incomplete = filter->is_incomplete,
+		                         .total_bytes = filter->pinned.coverage.total_bytes };
 }
 
 void gg_query_filter_add_pick(const struct gg_query_filter *filter, const struct gg_pick *pick,

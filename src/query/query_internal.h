@@ -64,6 +64,9 @@ bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t
 /* Exposes the tally to the selection's sampling interval, and to dropped samples. */
 void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tally *tally);
 
+/* Pinned: the bounds that gg_query_filter_expose() sets. */
+struct gg_pinned_scope gg_query_filter_pinned_scope(const struct gg_query_filter *filter);
+
 /* One selected item: the number of a sample with the times of its block, or an aggregate. */
 struct gg_pick {
 	size_t sample;

@@ -89,6 +89,38 @@ int gg_query_each(const struct gg_model *model, const struct gg_query *query, gg
 	return status;
 }
 
+struct pinned_visit_run {
+	const struct gg_query_filter *filter;
+	gg_pinned_visit *visit;
+	void *context;
+};
+
+static void visit_pinned(const struct gg_pick *pick, void *context)
+{
+	const struct pinned_visit_run *run = context;
+	struct gg_tally tally = { 0 };
+
+	gg_query_filter_add_pick(run->filter, pick, &tally);
+	run->visit(&run->filter->model->samples[pick->sample], &tally, run->context);
+}
+
+int gg_query_each_pinned(const struct gg_model *model, const struct gg_query *query,
+                         gg_pinned_visit *visit, void *context, struct gg_pinned_scope *ret_scope,
+                         struct gg_error *error)
+{
+	struct gg_query_filter filter;
+	struct pinned_visit_run run = { &filter, visit, context };
+	int status = gg_query_filter_open(&filter, model, query, error);
+
+	if (status < 0)
+		return status;
+	gg_assert(query->metric == GG_METRIC_PINNED);
+	gg_query_filter_each(&filter, false, visit_pinned, &run);
+	*ret_scope = gg_query_filter_pinned_scope(&filter);
+	gg_query_filter_close(&filter);
+	return 0;
+}
+
 int gg_query_blocks(const struct gg_model *model, const struct gg_query *query,
                     gg_pick_visit *visit, void *context, struct gg_error *error)
 {

@@ -6,7 +6,8 @@
  * Its samples are drawn one in a hundred, so that each stands for a hundred allocations exactly:
  * the estimates are whole numbers, and yet have confidence intervals.  Two processes, three
  * threads, two heaps with the same stack, inlined calls, a frame without a name, names that formats
- * must escape, blocks that live and blocks that were freed, and a row of folded samples.
+ * must escape, blocks that live and blocks that were freed, a row of folded samples, and a look at
+ * each process that chose all live blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 #include "made_profile.h"
 
-enum { EACH = 100, END_NS = 1000000000, ROW_COUNT = 8 };
+enum { EACH = 100, END_NS = 1000000000, ROW_COUNT = 8, BLOCK_MAX = 2048 };
 
 static struct gg_error error;
 
@@ -52,16 +53,24 @@ static const struct row rows[ROW_COUNT] = {
 };
 
 struct truth {
-	uint64_t allocated_bytes, allocated_count, live_bytes, live_count, half_bytes;
+	uint64_t allocated_bytes, allocated_count, live_bytes, live_count, half_bytes, pinned_bytes;
+};
+
+/* The blocks that the look at a process finds. */
+struct look {
+	struct gg_profile_look_block blocks[BLOCK_MAX];
+	size_t block_count;
 };
 
 static void print_truth(const char *name, const struct truth *truth, const char *end)
 {
 	printf("  \"%s\": {\"allocated_bytes\": %llu, \"allocated_count\": %llu,"
-	       " \"live_bytes\": %llu, \"live_count\": %llu, \"half_bytes\": %llu}%s\n",
+	       " \"live_bytes\": %llu, \"live_count\": %llu, \"half_bytes\": %llu,"
+	       " \"pinned_bytes\": %llu}%s\n",
 	       name, (unsigned long long)truth->allocated_bytes,
 	       (unsigned long long)truth->allocated_count, (unsigned long long)truth->live_bytes,
-	       (unsigned long long)truth->live_count, (unsigned long long)truth->half_bytes, end);
+	       (unsigned long long)truth->live_count, (unsigned long long)truth->half_bytes,
+	       (unsigned long long)truth->pinned_bytes, end);
 }
 
 static void add_mapping(struct made_profile *made, uint32_t process, const char *path,
@@ -116,8 +125,38 @@ static void add_memory(struct made_profile *made, uint32_t process, int64_t time
 	must(gg_profile_add_memory(made->profile, &memory, &error));
 }
 
+/* Adds a live block, and returns the bytes that it keeps. */
+static uint64_t see(struct look *look, uint64_t sample)
+{
+	uint64_t pinned_bytes = sample % 3 * 40;
+
+	if (look->block_count == BLOCK_MAX)
+		abort();
+	look->blocks[look->block_count++] = (struct gg_profile_look_block){
+		.sample = sample, .pinned_bytes = (double)pinned_bytes
+	};
+	return pinned_bytes;
+}
+
+static void put_look(struct made_profile *made, uint32_t process, const struct look *look)
+{
+	const struct gg_profile_look record = {
+		.process = process,
+		.time_ns = END_NS - 1,
+		.rss_bytes = 300 << 20,
+		.page_bytes = 4096,
+		.live_count = (int64_t)look->block_count,
+		.chosen_count = (int64_t)look->block_count,
+	};
+	const struct gg_profile_look_parts parts = { .blocks = look->blocks,
+		                                     .block_count = look->block_count };
+
+	must(gg_profile_put_look(made->profile, &record, &parts, &error));
+}
+
 int main(int argc, char **argv)
 {
+	static struct look looks[2];
 	struct truth total = { 0 }, by_process[2] = { 0 }, by_thread[3] = { 0 }, by_row[ROW_COUNT];
 	uint32_t processes[2], threads[3], heap, type, first_stack = 0;
 	struct gg_profile_thread worker = { .end_ns = END_NS, .tid = 4712, .name = "worker" };
@@ -166,7 +205,7 @@ int main(int argc, char **argv)
 			add_aggregate(&made, processes[0], threads[0], first_stack, into, 4);
 		}
 		for (uint32_t k = 0; k < row->sample_count; k++) {
-			uint64_t bytes = EACH * row->size_bytes, id;
+			uint64_t bytes = EACH * row->size_bytes, pinned_bytes, id;
 			bool is_live = k % row->sample_count >= row->sample_count - row->live_count;
 
 			/* From 0.2 s to 0.4 s; what is freed is freed 0.2 s to 0.6 s later. */
@@ -176,7 +215,9 @@ int main(int argc, char **argv)
 			                                   (int64_t)(k % 40) * 10000000;
 			sample.address = 0x10000 + k * 64;
 			must(gg_profile_add_sample(made.profile, &sample, &id, &error));
+			pinned_bytes = is_live ? EACH * see(&looks[row->process], id) : 0;
 			for (size_t t = 0; t < 4; t++) {
+				into[t]->pinned_bytes += pinned_bytes;
 				into[t]->allocated_bytes += bytes;
 				into[t]->allocated_count += EACH;
 				into[t]->live_bytes += is_live ? bytes : 0;
@@ -186,6 +227,8 @@ int main(int argc, char **argv)
 			}
 		}
 	}
+	for (size_t p = 0; p < 2; p++)
+		put_look(&made, processes[p], &looks[p]);
 	must(gg_profile_finish(made.profile, &error));
 	gg_profile_close(made.profile);
 	puts("{");

@@ -96,7 +96,8 @@ def read_collapsed(path):
 
 @test
 def collapsed_lines_add_up_to_the_truth():
-    for metric, wanted in (("live", total["live_bytes"]), ("allocated", total["allocated_bytes"])):
+    for metric, wanted in (("live", total["live_bytes"]), ("pinned", total["pinned_bytes"]),
+                           ("allocated", total["allocated_bytes"])):
         stacks = read_collapsed(export(f"{metric}.collapsed", "--metric", metric))
         same(sum(stacks.values()), wanted, metric)
     check(any(s.endswith(';odd:name <&" {x}') for s in stacks), "a ';' in a name")
@@ -104,12 +105,16 @@ def collapsed_lines_add_up_to_the_truth():
          truth["big_quarter"]["allocated_bytes"], "a stack")
     one = read_collapsed(export("one.collapsed", "--process", "4720"))
     same(sum(one.values()), truth["4720"]["live_bytes"], "one process")
+    one = read_collapsed(export("one.collapsed", "--process", "4720", "--metric", "pinned"))
+    same(sum(one.values()), truth["4720"]["pinned_bytes"], "what one process keeps")
     half = read_collapsed(export("half.collapsed", "--at", "0.5s"))
     same(sum(half.values()), total["half_bytes"], "at a moment")
 
 
 # --- pprof -------------------------------------------------------------------------------------
 
+# Metrics of the formats with one metric, and their truth.
+ONE_METRIC = [(metric, f"{metric}_bytes") for metric in ("live", "allocated", "pinned")]
 PPROF = {
     "alloc_objects": "allocated_count",
     "alloc_space": "allocated_bytes",
@@ -604,7 +609,7 @@ def dhat_files_keep_the_rules_that_no_consumer_checks():
 
 @test
 def the_devtools_of_chromium_see_the_truth_in_heapprofiles():
-    for metric, key in (("live", "live_bytes"), ("allocated", "allocated_bytes")):
+    for metric, key in ONE_METRIC:
         text = export("x.heapprofile", "--metric", metric).read_text()
         with browser("--remote-debugging-port=0") as page:
             port = page.folder / "DevToolsActivePort"
@@ -642,6 +647,9 @@ def trace_processor_reads_collapsed_stacks_too():
     rows, = trace_processor(export("x.collapsed"),
                             "select sum(value) from __intrinsic_aggregate_sample")
     same(rows, [[total["live_bytes"]]], "collapsed")
+    rows, = trace_processor(export("x.collapsed", "--metric", "pinned"),
+                            "select sum(value) from __intrinsic_aggregate_sample")
+    same(rows, [[total["pinned_bytes"]]], "pinned")
 
 
 # --- tables and pictures -------------------------------------------------------------------------
@@ -666,9 +674,37 @@ def csv_files_have_the_truth_and_intervals_that_hold_their_estimates():
 
 
 @test
+def csv_files_have_pinned_memory_with_its_own_bounds():
+    with export("x.csv", "--metric", "pinned").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    same([name for name in rows[0] if name.startswith("pinned")],
+         ["pinned_samples", "pinned_bytes", "pinned_bytes_low", "pinned_bytes_high"], "columns")
+    same(sum(int(row["pinned_bytes"]) for row in rows), total["pinned_bytes"], "pinned")
+    same(sum(int(row["allocated_bytes"]) for row in rows), total["allocated_bytes"], "beside it")
+    for row in rows:  # a stack of which the look chose no block has no upper end
+        same(row["pinned_bytes_high"] == "", row["pinned_samples"] == "0", f"an end of {row}")
+    name = "big_quarter"
+    row, = (row for row in rows if name in row["stack"])
+    same(int(row["pinned_bytes"]), truth[name]["pinned_bytes"], name)
+    check(int(row["pinned_bytes_low"]) < int(row["pinned_bytes"]) < int(row["pinned_bytes_high"]), row)
+    data = json.loads(run(GEIGER, "report", profile, "--metric", "pinned", "--by", "stack", "--json"))
+    interval, = (row["self"] for row in data["rows"] if any(f["function"] == name for f in row["stack"]))
+    same([row["pinned_bytes_low"], row["pinned_bytes_high"]],
+         [f"{interval['low']:.0f}", f"{interval['high']:.0f}"], "the interval of a report")
+
+
+@test
+def speedscope_has_pinned_bytes_and_no_count_of_them():
+    data = json.loads(export("x.speedscope.json", "--metric", "pinned").read_text())
+    same([p["name"] for p in data["profiles"]],
+         ["pinned (bytes)", "allocated (bytes)", "allocated (allocations)"], "profiles")
+    same(sum(data["profiles"][0]["weights"]), total["pinned_bytes"], "pinned")
+
+
+@test
 def boxes_of_flame_graphs_are_as_wide_as_their_bytes():
     space = "{http://www.w3.org/2000/svg}"
-    for metric, key in (("live", "live_bytes"), ("allocated", "allocated_bytes")):
+    for metric, key in ONE_METRIC:
         root = xml.etree.ElementTree.parse(export("x.svg", "--metric", metric)).getroot()
         boxes = {}
         for group in root.iter(space + "g"):
@@ -802,6 +838,9 @@ def wrong_use_is_told_and_leaves_no_file():
     fails(2, "no format was given", profile)
     fails(2, "Did you mean 'firefox'", profile, "--format", "firefix")
     fails(2, "cannot hold freed memory", profile, "-o", out, "--metric", "freed")
+    for name in ("pb.gz", "heap", "gperf", "pftrace", "profile.json", "dhat.json"):
+        fails(2, "cannot hold pinned memory", profile, "-o", folder / f"x.{name}", "--metric", "pinned")
+    fails(2, "only at the moments of looks", profile, "-o", folder / "x.csv", "-m", "pinned", "--at", "0.5s")
     fails(2, "no process 1", profile, "-o", out, "--process", "1")
     fails(2, "the profile itself", profile, "--format", "csv", "-o", profile)
     fails(1, "No such file", folder / "none.geiger", "-o", out)

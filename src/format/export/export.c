@@ -38,10 +38,10 @@ int gg_export_check(const struct gg_export_format *format, enum gg_metric metric
                     struct gg_error *error)
 {
 	if (!format->has_both || (metric != GG_METRIC_FREED && metric != GG_METRIC_TEMPORARY &&
-	                          metric != GG_METRIC_LEFT))
+	                          metric != GG_METRIC_LEFT && metric != GG_METRIC_PINNED))
 		return 0;
 	gg_error_set(error, -EINVAL, "export: --metric",
-	             "Select csv, collapsed, svg or heapprofile, which hold one metric.",
+	             "Select csv, collapsed, svg, speedscope or heapprofile, which hold it.",
 	             "%s holds live and allocated memory, and cannot hold %s memory", format->name,
 	             gg_metric_name(metric));
 	return -EINVAL;

@@ -3,8 +3,8 @@
  * export_csv - a table for spreadsheets and data frames.
  *
  * The first line has the names of the columns; each further line is a row (RFC 4180).  Each number
- * stands beside both ends of its confidence interval.  The first three numbers belong to the metric
- * of the query, or to live memory.  An end that does not exist is empty.
+ * stands beside both ends of its confidence interval.  The first numbers belong to the metric of
+ * the query, or to live memory.  An end that does not exist is empty.  Pinned memory has no counts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -39,18 +39,23 @@ static void put_sum(const struct gg_extract *extract, const struct gg_extract_su
 	put_number(out, (double)sum->bytes);
 	put_number(out, bytes.low);
 	put_number(out, bytes.high);
+	if (sum->is_pinned)
+		return;
 	put_number(out, (double)sum->count);
 	put_number(out, count.low);
 	put_number(out, count.high);
 }
 
-static void put_names(struct gg_buf *out, const char *metric)
+static void put_names(struct gg_buf *out, enum gg_metric metric)
 {
+	enum { BYTES_END = 4 };
+
 	static const char *const what[] = { "samples", "bytes",     "bytes_low", "bytes_high",
 		                            "count",   "count_low", "count_high" };
+	size_t end = metric == GG_METRIC_PINNED ? BYTES_END : GG_COUNT(what);
 
-	for (size_t i = 0; i < GG_COUNT(what); i++)
-		gg_buf_printf(out, ",%s_%s", metric, what[i]);
+	for (size_t i = 0; i < end; i++)
+		gg_buf_printf(out, ",%s_%s", gg_metric_name(metric), what[i]);
 }
 
 static void put_stack(const struct gg_model *model, const struct gg_code_location *locations,
@@ -112,9 +117,8 @@ static int write_csv(const struct gg_export *job)
 
 	gg_buf_append_text(job->out, "pid,program,tid,thread,kind,function,file,line,module,stack");
 	put_names(job->out,
-	          gg_metric_name(extract->metric == GG_METRIC_ALLOCATED ? GG_METRIC_LIVE
-	                                                                : extract->metric));
-	put_names(job->out, "allocated");
+	          extract->metric == GG_METRIC_ALLOCATED ? GG_METRIC_LIVE : extract->metric);
+	put_names(job->out, GG_METRIC_ALLOCATED);
 	gg_buf_append_text(job->out, "\r\n");
 	for (size_t i = 0; i < extract->row_count && status == 0; i++) {
 		gg_export_progress(job, i, extract->row_count);

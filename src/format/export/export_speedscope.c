@@ -2,7 +2,8 @@
 /*
  * export_speedscope - speedscope profiles of bytes and counts, live and allocated.
  *
- * If the query selects another metric, it takes the place of live memory.  A sample is a stack of a
+ * If the query selects another metric, it takes the place of live memory.  Pinned memory has no
+ * profile of counts.  A sample is a stack of a
  * process; a frame is a function with its file and line.  If there are several processes, each is
  * the outermost frame of its stacks.
  */
@@ -178,7 +179,8 @@ static int write_all(struct speedscope_export *writer)
 		return -1;
 	gg_json_open(json, "profiles", '[');
 	for (int which = 0; which < 4; which++)
-		if (write_profile(writer, which) < 0)
+		if ((which != 1 || extract->metric != GG_METRIC_PINNED) &&
+		    write_profile(writer, which) < 0)
 			return -1;
 	gg_json_close(json);
 	gg_json_close(json);

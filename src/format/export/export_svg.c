@@ -89,16 +89,29 @@ static void put_name(const struct flame_graph *graph, const struct gg_tree_node 
 	}
 }
 
+static struct gg_interval interval_of(const struct flame_graph *graph,
+                                      const struct gg_tree_node *node)
+{
+	const struct gg_extract *extract = graph->job->extract;
+	struct gg_tally tally = node->total;
+
+	gg_extract_expose(extract, extract->metric == GG_METRIC_PINNED, &tally);
+	return gg_interval_of(&tally, GG_BYTES, extract->confidence, node->depth > 0);
+}
+
+/* Like tables, the picture prints no estimate above its upper bound. */
+static double shown_bytes(const struct flame_graph *graph, const struct gg_tree_node *node)
+{
+	return fmin(bytes_of(&node->total), interval_of(graph, node).high);
+}
+
 /* Writes text such as "95 %: 1.0 MiB to 1.4 MiB". */
 static void put_interval(const struct flame_graph *graph, const struct gg_tree_node *node)
 {
 	const struct gg_extract *extract = graph->job->extract;
 	struct gg_buf *out = graph->job->out;
-	struct gg_tally tally = node->total;
-	struct gg_interval interval;
+	struct gg_interval interval = interval_of(graph, node);
 
-	gg_tally_expose(&tally, extract->interval_bytes);
-	interval = gg_interval_of(&tally, GG_BYTES, extract->confidence, node->depth > 0);
 	gg_buf_printf(out, "%g %%: ", 100 * extract->confidence);
 	put_size(out, interval.low);
 	gg_buf_append_text(out, " to ");
@@ -109,13 +122,13 @@ static void put_interval(const struct flame_graph *graph, const struct gg_tree_n
 static void put_title(const struct flame_graph *graph, const struct gg_tree_node *node)
 {
 	struct gg_buf *out = graph->job->out;
-	double bytes = bytes_of(&node->total);
+	double bytes = shown_bytes(graph, node), share = bytes_of(&node->total) / graph->all;
 
 	gg_buf_append_text(out, "<title>");
 	put_name(graph, node, out, SIZE_MAX);
 	gg_buf_append_text(out, ": ");
 	put_size(out, bytes);
-	gg_buf_printf(out, ", %.1f %% (%.0f bytes), ", 100 * bytes / graph->all, bytes);
+	gg_buf_printf(out, ", %.1f %% (%.0f bytes), ", 100 * share, bytes);
 	put_interval(graph, node);
 	gg_buf_append_text(out, "</title>");
 }
@@ -180,7 +193,7 @@ static void put_head(const struct flame_graph *graph)
 	         120);
 	gg_buf_printf(out, "</text>\n<text x=\"%d\" y=\"40\">%s: ", MARGIN,
 	              gg_metric_name(extract->metric));
-	put_size(out, bytes_of(&graph->tree->nodes[0].total));
+	put_size(out, shown_bytes(graph, &graph->tree->nodes[0]));
 	gg_buf_append_text(out, ", ");
 	put_interval(graph, &graph->tree->nodes[0]);
 	gg_buf_append_text(out, "</text>\n");

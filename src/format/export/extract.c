@@ -95,6 +95,21 @@ static void add_to_row(const struct gg_model_sample *sample,
 	}
 }
 
+static void add_pinned(const struct gg_model_sample *sample, const struct gg_tally *tally,
+                       void *context)
+{
+	struct extract_builder *builder = context;
+	struct gg_plain_tally *sum, more;
+
+	if (builder->failed)
+		return;
+	sum = sum_of(builder, sample->process, sample->stack, sample->thread, sample->kind);
+	if (sum == NULL)
+		return;
+	gg_plain_tally_of(&more, tally);
+	gg_plain_tally_add(sum, &more);
+}
+
 /*
  * Rounding.  Formats have whole numbers, but rows have estimates, such as 0.4, 0.4 and 0.4.
  *
@@ -161,7 +176,8 @@ static struct plain_estimate estimate_of(const struct gg_plain_tally *sums)
  * not become negative.  Therefore the function rounds live memory and freed memory, each with a
  * debt of its own, and allocated memory is the sum of the two whole numbers.  A row may have more
  * live than allocated memory, if the window excludes its allocations or its process inherited
- * them.  In such a row, allocated memory is rounded by itself.
+ * them.  In such a row, allocated memory is rounded by itself.  So it is in all rows of pinned
+ * memory, which is no part of what was allocated.
  */
 static void round_rows(struct gg_extract *extract)
 {
@@ -177,7 +193,7 @@ static void round_rows(struct gg_extract *extract)
 		round_sum(&live_debt, live_estimate.samples > 0, live_estimate.bytes,
 		          live_estimate.count, &live->bytes, &live->count);
 		/* The sums are of doubles, so equal ones may differ in their last digits. */
-		if (all.samples >= live_estimate.samples &&
+		if (!live->is_pinned && all.samples >= live_estimate.samples &&
 		    all.bytes >= live_estimate.bytes * (1 - 1e-9)) {
 			round_sum(&freed_debt, all.samples > live_estimate.samples,
 			          all.bytes - live_estimate.bytes, all.count - live_estimate.count,
@@ -207,8 +223,8 @@ static void add_totals(struct gg_extract *extract)
 	}
 	gg_plain_tally_tally(&live, &extract->live);
 	gg_plain_tally_tally(&allocated, &extract->allocated);
-	gg_tally_expose(&extract->live, extract->interval_bytes);
-	gg_tally_expose(&extract->allocated, extract->interval_bytes);
+	gg_extract_expose(extract, extract->metric == GG_METRIC_PINNED, &extract->live);
+	gg_extract_expose(extract, false, &extract->allocated);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -259,7 +275,11 @@ static int add_up(struct extract_builder *builder, enum gg_metric metric, struct
 
 	query.metric = metric;
 	builder->is_allocated = metric == GG_METRIC_ALLOCATED;
-	status = gg_query_each(builder->extract->model, &query, add_to_row, builder, error);
+	if (metric == GG_METRIC_PINNED)
+		status = gg_query_each_pinned(builder->extract->model, &query, add_pinned, builder,
+		                              &builder->extract->pinned_scope, error);
+	else
+		status = gg_query_each(builder->extract->model, &query, add_to_row, builder, error);
 	if (status == 0 && builder->failed)
 		status = gg_error_memory(error, "export");
 	return status;
@@ -288,6 +308,8 @@ static int fill(struct gg_extract *extract, struct gg_error *error)
 	extract->end_ns = query->to_ns < last_ns ? query->to_ns : last_ns;
 	if (extract->end_ns < extract->start_ns)
 		extract->end_ns = extract->start_ns;
+	for (size_t i = 0; i < extract->row_count; i++)
+		extract->rows[i].live.is_pinned = extract->metric == GG_METRIC_PINNED;
 	if (extract->row_count > 0)
 		qsort(extract->rows, extract->row_count, sizeof(*extract->rows), compare_rows);
 	round_rows(extract);
@@ -331,13 +353,21 @@ const struct gg_extract_sum *gg_extract_queried(const struct gg_extract *extract
 	return extract->metric == GG_METRIC_ALLOCATED ? &row->allocated : &row->live;
 }
 
+void gg_extract_expose(const struct gg_extract *extract, bool is_pinned, struct gg_tally *tally)
+{
+	if (is_pinned)
+		gg_pinned_scope_expose(&extract->pinned_scope, tally);
+	else
+		gg_tally_expose(tally, extract->interval_bytes);
+}
+
 struct gg_interval gg_extract_interval(const struct gg_extract *extract,
                                        const struct gg_extract_sum *sum, enum gg_quantity quantity)
 {
 	struct gg_tally tally;
 
 	gg_plain_tally_tally(&sum->tally, &tally);
-	gg_tally_expose(&tally, extract->interval_bytes);
+	gg_extract_expose(extract, sum->is_pinned, &tally);
 	return gg_interval_of(&tally, quantity, extract->confidence, true);
 }
 

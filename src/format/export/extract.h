@@ -14,13 +14,16 @@
  * A row has two sums.  `live` is the live memory at the moment of the query: at the end of its
  * window, at --at, or at the peak.  If the metric is freed, temporary or left, `live` holds that
  * metric instead.  `allocated` is the memory that was allocated in the window up to that moment.
+ * If the metric is pinned, `live` holds the free memory that live blocks keep; its count is the
+ * number of these blocks, and `allocated` is the memory of the whole profile.
  *
  * Whole numbers  Formats have whole numbers, but rows have estimates.  Rounding each row by itself
  *                would make a sum wrong by up to half of the number of rows.  So each row also
  *                takes the rounding error of the rows before it, and every sum of consecutive rows
  *                is right to 1.  A row that has a sample counts at least one allocation.  In a row,
- *                live is at most allocated, unless the window excludes allocations or the process
- *                inherited blocks.  All formats use these numbers, so their totals agree.
+ *                live is at most allocated, unless the window excludes allocations, the process
+ *                inherited blocks, or the metric is pinned.  All formats use these numbers, so
+ *                their totals agree.
  * Memory         0.5 kB for each row.
  * Threads        any number of readers.
  */
@@ -34,6 +37,7 @@
 struct gg_extract_sum {
 	uint64_t bytes, count;       /* whole numbers, see above */
 	struct gg_plain_tally tally; /* the estimate and its variance */
+	bool is_pinned;              /* its bytes have the bounds of gg_extract.pinned_scope */
 };
 
 /* Rows are sorted by process, stack, thread and kind. */
@@ -47,6 +51,7 @@ struct gg_extract {
 	struct gg_query query; /* a peak has become a moment here */
 	enum gg_metric metric; /* the metric of the original query */
 	double confidence;
+	struct gg_pinned_scope pinned_scope; /* pinned alone */
 	double interval_bytes;    /* the largest sampling interval that the scope was exposed to */
 	int64_t start_ns, end_ns; /* the window within the profile */
 	struct gg_tally live, allocated; /* totals of all rows and the sampling interval */
@@ -72,6 +77,9 @@ void gg_extract_free(struct gg_extract *extract); /* NULL is fine */
 /* Returns the row's sum for the metric: `allocated` for allocated, `live` for all other metrics. */
 const struct gg_extract_sum *gg_extract_queried(const struct gg_extract *extract,
                                                 const struct gg_extract_row *row);
+
+/* Sets the bounds of a tally of pinned memory, or the sampling interval of another one. */
+void gg_extract_expose(const struct gg_extract *extract, bool is_pinned, struct gg_tally *tally);
 
 /* Returns the confidence interval of a row's sum.  Sampling itself selected which rows exist. */
 struct gg_interval gg_extract_interval(const struct gg_extract *extract,
