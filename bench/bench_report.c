@@ -19,6 +19,7 @@
 #include "large_profile.h"
 #include "query/diff.h"
 #include "query/leaks.h"
+#include "query/pinned_neighbors.h"
 #include "query/query.h"
 #include "query/timeline.h"
 
@@ -101,6 +102,17 @@ static size_t diff_all(const struct gg_model *model, const struct asking *asking
 	return compare(model, asking, false);
 }
 
+static size_t neighbors(const struct gg_model *model, const struct asking *asking)
+{
+	const struct gg_query question = question_of(asking);
+	struct gg_pinned_neighbors *rows;
+	struct gg_query_result *result;
+
+	must(gg_query_rows(model, &question, &result, &error));
+	must(gg_pinned_find_neighbors(model, result, 30, &rows, &error));
+	return result->row_count;
+}
+
 static size_t leaks(const struct gg_model *model, const struct asking *asking)
 {
 	const struct gg_leaks_query query = { .confidence = 0.95, .limit = 20 };
@@ -162,6 +174,8 @@ static const struct asking askings[] = {
 	{ "allocated by process", report, GG_BY_PROCESS, GG_METRIC_ALLOCATED },
 	{ "allocated by size", report, GG_BY_SIZE, GG_METRIC_ALLOCATED },
 	{ "allocated by kind", report, GG_BY_KIND, GG_METRIC_ALLOCATED },
+	{ "pinned by module", report, GG_BY_MODULE, GG_METRIC_PINNED },
+	{ "neighbors by module", neighbors, GG_BY_MODULE, GG_METRIC_PINNED },
 	{ "leaks", leaks, GG_BY_STACK, GG_METRIC_LIVE },
 	{ "diff by function", diff, GG_BY_FUNCTION, GG_METRIC_LIVE },
 	{ "diff by stack", diff, GG_BY_STACK, GG_METRIC_LIVE },

@@ -9,7 +9,7 @@
 #include "profile/profile.h"
 #include "stats/sampling/rng.h"
 
-enum { FUNCTIONS = 20000, MODULES = 40, FRAMES = 60000 };
+enum { FUNCTIONS = 20000, MODULES = 40, FRAMES = 60000, LOOKED_MAX = 10000 };
 
 struct making {
 	struct gg_profile *profile;
@@ -18,6 +18,8 @@ struct making {
 	int status; /* of the first failure */
 	uint32_t process, *threads, thread_count, frames[FRAMES];
 	uint32_t *stacks, stack_count;
+	struct gg_profile_look_block blocks[LOOKED_MAX];
+	size_t block_count;
 };
 
 /* After a failure the rest does nothing that matters. */
@@ -94,7 +96,7 @@ static void make_stacks(struct making *making, uint32_t wanted)
 static void make_samples(struct making *making, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t size = (uint64_t)exp2(4 + 16 * gg_rng_uniform(&making->rng));
+		uint64_t size = (uint64_t)exp2(4 + 16 * gg_rng_uniform(&making->rng)), id = 0;
 		struct gg_profile_sample sample = {
 			.alloc_ns = (int64_t)(i * 50000),
 			.free_ns = GG_TIME_NONE,
@@ -110,8 +112,27 @@ static void make_samples(struct making *making, uint64_t count)
 		if (gg_rng_below(&making->rng, 2) == 0)
 			sample.free_ns = sample.alloc_ns +
 			                 (int64_t)(gg_rng_exponential(&making->rng) * 1e9);
-		keep(making, gg_profile_add_sample(making->profile, &sample, NULL, making->error));
+		keep(making, gg_profile_add_sample(making->profile, &sample, &id, making->error));
+		if (i % 50 == 0 && sample.free_ns == GG_TIME_NONE &&
+		    making->block_count < LOOKED_MAX)
+			making->blocks[making->block_count++] = (struct gg_profile_look_block){
+				.sample = id, .pinned_bytes = (double)(i % 7) * 100
+			};
 	}
+}
+
+static void make_look(struct making *making, int64_t time_ns)
+{
+	const struct gg_profile_look look = { .process = making->process,
+		                              .time_ns = time_ns,
+		                              .rss_bytes = 1 << 30,
+		                              .page_bytes = 4096,
+		                              .live_count = 50 * (int64_t)making->block_count,
+		                              .chosen_count = (int64_t)making->block_count };
+	const struct gg_profile_look_parts parts = { .blocks = making->blocks,
+		                                     .block_count = making->block_count };
+
+	keep(making, gg_profile_put_look(making->profile, &look, &parts, making->error));
 }
 
 static void make(struct making *making, const char *path, uint64_t samples, uint32_t stacks)
@@ -139,6 +160,7 @@ static void make(struct making *making, const char *path, uint64_t samples, uint
 	make_frames(making);
 	make_stacks(making, stacks);
 	make_samples(making, samples);
+	make_look(making, session.end_ns);
 	keep(making, gg_profile_finish(making->profile, making->error));
 }
 

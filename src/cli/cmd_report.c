@@ -39,6 +39,7 @@ static int print_report(const struct gg_model *model, const struct gg_query *que
 	struct gg_report report = { .model = model, .summary = &head.summary };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 	struct gg_pinned_comparison *comparisons = NULL;
+	struct gg_pinned_neighbors *neighbors = NULL;
 	struct gg_query_result *result;
 	int status;
 
@@ -62,12 +63,18 @@ static int print_report(const struct gg_model *model, const struct gg_query *que
 		gg_report_move_start_code(model, result);
 	if (query->metric == GG_METRIC_PINNED)
 		status = gg_pinned_compare(model, result, &comparisons, invocation->error);
+	if (status == 0 && query->metric == GG_METRIC_PINNED)
+		status = gg_pinned_find_neighbors(model, result,
+		                                  report.limit > 0 ? report.limit : SIZE_MAX,
+		                                  &neighbors, invocation->error);
 	report.comparisons = comparisons;
+	report.neighbors = neighbors;
 	if (status == 0 && options->json)
 		gg_report_json(&report, &out);
 	else if (status == 0)
 		gg_report_text(&report, &out);
 	free(comparisons);
+	free(neighbors);
 	gg_query_result_free(result);
 	if (status < 0)
 		return status;

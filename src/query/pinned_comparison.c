@@ -5,15 +5,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "query/query_sums.h"
 #include "stats/sampling/rng.h"
 #include "stats/sampling/weight.h"
 
 enum { DRAW_COUNT = 999, SEED = 22 };
-
-#define NO_ROW UINT32_MAX
 
 /* A known block with its row. */
 struct compared_block {
@@ -36,22 +33,6 @@ struct comparison_run {
 	double *values; /* of the blocks, in their order; draws shuffle them within a class */
 	struct compared_row *rows;
 };
-
-/* The row that has the sample itself. */
-static uint32_t key_of(const struct comparison_run *run, const struct gg_model_sample *sample)
-{
-	const struct gg_model *model = run->model;
-	enum gg_grouping by = run->result->query.by;
-	struct gg_code_location place;
-	size_t count;
-
-	if (by != GG_BY_FUNCTION && by != GG_BY_LINE && by != GG_BY_MODULE)
-		return gg_query_key_of_sample(run->filter, sample);
-	place = gg_model_stack_locations(model, model->stacks[sample->stack].top, &count)[0];
-	if (by == GG_BY_LINE)
-		return place.line;
-	return by == GG_BY_FUNCTION ? place.function : model->functions[place.function].module;
-}
 
 static int compare_blocks(const void *a, const void *b)
 {
@@ -84,8 +65,8 @@ static void collect(struct comparison_run *run, const uint32_t *row_of_key)
 		if (!block->is_known || !block->is_first)
 			continue;
 		kept->row = gg_query_filter_selects(run->filter, sample)
-		                    ? row_of_key[key_of(run, sample)]
-		                    : NO_ROW;
+		                    ? row_of_key[gg_query_self_key_of_sample(run->filter, sample)]
+		                    : GG_NO_ROW;
 		kept->class = gg_pinned_class(sample);
 		kept->value = block->looked.value;
 		kept->weight = weight.count / (block->looked.chance > 0 ? block->looked.chance : 1);
@@ -117,7 +98,7 @@ static void sum_rows(struct comparison_run *run)
 			const struct compared_block *block = &run->blocks[i];
 
 			run->values[i] = block->value;
-			if (block->row == NO_ROW)
+			if (block->row == GG_NO_ROW)
 				continue;
 			run->rows[block->row].block_count++;
 			run->rows[block->row].sum += block->weight * block->value;
@@ -148,7 +129,7 @@ static void draw_once(struct comparison_run *run, struct gg_rng *rng)
 		run->rows[i].drawn = 0;
 	shuffle(run, rng);
 	for (size_t i = 0; i < run->block_count; i++)
-		if (run->blocks[i].row != NO_ROW)
+		if (run->blocks[i].row != GG_NO_ROW)
 			run->rows[run->blocks[i].row].drawn += run->blocks[i].weight *
 			                                       run->values[i];
 	for (size_t i = 0; i < run->result->row_count; i++) {
@@ -185,7 +166,7 @@ static void find_ages(struct comparison_run *run, struct gg_pinned_comparison *r
 
 		for (end = first; end < run->block_count && run->blocks[end].row == row; end++)
 			weight += run->blocks[end].weight;
-		if (row == NO_ROW)
+		if (row == GG_NO_ROW)
 			continue;
 		for (size_t i = first; i < end; i++) {
 			below += run->blocks[i].weight;
@@ -200,8 +181,7 @@ static void find_ages(struct comparison_run *run, struct gg_pinned_comparison *r
 static int compare_rows(struct comparison_run *run, struct gg_pinned_comparison *rows)
 {
 	size_t room = run->filter->pinned.blocks.count + 1;
-	size_t key_count = gg_query_key_count(run->model, run->result->query.by);
-	uint32_t *row_of_key = malloc((key_count + 1) * sizeof(*row_of_key));
+	uint32_t *row_of_key = gg_query_rows_of_keys(run->model, run->result);
 	struct gg_rng rng;
 
 	run->blocks = calloc(room, sizeof(*run->blocks));
@@ -211,9 +191,6 @@ static int compare_rows(struct comparison_run *run, struct gg_pinned_comparison 
 		free(row_of_key);
 		return -ENOMEM;
 	}
-	memset(row_of_key, 0xff, (key_count + 1) * sizeof(*row_of_key));
-	for (size_t i = 0; i < run->result->row_count; i++)
-		row_of_key[run->result->rows[i].key] = (uint32_t)i;
 	collect(run, row_of_key);
 	free(row_of_key);
 	qsort(run->blocks, run->block_count, sizeof(*run->blocks), compare_blocks);

@@ -7,6 +7,9 @@
  */
 #include "query/query_sums.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { SIZE_KEY_COUNT = 256 };
 
 uint32_t gg_query_size_class(uint64_t size_bytes)
@@ -35,6 +38,35 @@ uint32_t gg_query_key_of_sample(const struct gg_query_filter *filter,
 	default:
 		return filter->model->stacks[sample->stack].top;
 	}
+}
+
+uint32_t gg_query_self_key_of_sample(const struct gg_query_filter *filter,
+                                     const struct gg_model_sample *sample)
+{
+	const struct gg_model *model = filter->model;
+	enum gg_grouping by = filter->query.by;
+	struct gg_code_location place;
+	size_t count;
+
+	if (by != GG_BY_FUNCTION && by != GG_BY_LINE && by != GG_BY_MODULE)
+		return gg_query_key_of_sample(filter, sample);
+	place = gg_model_stack_locations(model, model->stacks[sample->stack].top, &count)[0];
+	if (by == GG_BY_LINE)
+		return place.line;
+	return by == GG_BY_FUNCTION ? place.function : model->functions[place.function].module;
+}
+
+uint32_t *gg_query_rows_of_keys(const struct gg_model *model, const struct gg_query_result *result)
+{
+	size_t key_count = gg_query_key_count(model, result->query.by);
+	uint32_t *row_of_key = malloc((key_count + 1) * sizeof(*row_of_key));
+
+	if (row_of_key == NULL)
+		return NULL;
+	memset(row_of_key, 0xff, (key_count + 1) * sizeof(*row_of_key));
+	for (size_t i = 0; i < result->row_count; i++)
+		row_of_key[result->rows[i].key] = (uint32_t)i;
+	return row_of_key;
 }
 
 /* Aggregates do not know their allocation class; one extra key after all others serves them. */

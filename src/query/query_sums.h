@@ -39,6 +39,15 @@ uint32_t gg_query_key_of_sample(const struct gg_query_filter *filter,
                                 const struct gg_model_sample *sample);
 uint32_t gg_query_key_of_aggregate(const struct gg_query_filter *filter,
                                    const struct gg_profile_aggregate *aggregate);
+/* The key of the row that has the sample itself, also for rows of locations. */
+uint32_t gg_query_self_key_of_sample(const struct gg_query_filter *filter,
+                                     const struct gg_model_sample *sample);
+/*
+ * Returns an array with the index of each key's row; GG_NO_ROW: no row has the key.  The caller
+ * frees it.  NULL: out of memory.
+ */
+#define GG_NO_ROW UINT32_MAX
+uint32_t *gg_query_rows_of_keys(const struct gg_model *model, const struct gg_query_result *result);
 /* All keys of a grouping are below this number. */
 size_t gg_query_key_count(const struct gg_model *model, enum gg_grouping by);
 

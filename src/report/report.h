@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "query/pinned_comparison.h"
+#include "query/pinned_neighbors.h"
 #include "query/query.h"
 #include "query/tree.h"
 #include "report/figure.h"
@@ -33,6 +34,8 @@ struct gg_report {
 	const struct gg_report_summary *summary;
 	/* pinned: a comparison for each row of `result`; NULL: none is shown. */
 	const struct gg_pinned_comparison *comparisons;
+	/* pinned: the neighbors of each row that the report shows; NULL: none is shown. */
+	const struct gg_pinned_neighbors *neighbors;
 	double confidence;
 	size_t limit;      /* number of rows; 0: all */
 	size_t width;      /* characters of a line */
@@ -75,6 +78,10 @@ void gg_report_append_inexact(const struct gg_report *report, const struct gg_ta
 void gg_report_json_query(const struct gg_report *report, const struct gg_query *query,
                           int64_t moment_ns, const struct gg_tally *total,
                           const struct gg_tally *unplaced, struct gg_json *json);
+
+/* Append "look_moment" if the metric is pinned, and "pinned": how much the looks saw. */
+void gg_report_json_look_moment(struct gg_json *json, const struct gg_query *query);
+void gg_report_json_pinned(struct gg_json *json, const struct gg_pinned_coverage *seen);
 
 /*
  * Moves rows of start code, such as _start, behind all other rows, if they allocated nothing

@@ -444,6 +444,8 @@ static void add_side(const struct gg_diff_report *report, struct gg_json *json, 
 	gg_json_number(json, "duration_ns", (double)side->model->end_ns);
 	gg_report_json_notes(json, side->model);
 	gg_report_json_found_wrappers(json, side->model);
+	if (side->result->query.metric == GG_METRIC_PINNED)
+		gg_report_json_pinned(json, &side->result->pinned);
 	gg_json_close(json);
 }
 
@@ -485,6 +487,7 @@ void gg_report_diff_json(const struct gg_diff_report *report, struct gg_buf *out
 	gg_json_text(&json, "metric", gg_metric_name(query->metric));
 	gg_json_text(&json, "unit", diff->unit == GG_BYTES ? "bytes" : "count");
 	gg_json_text(&json, "by", gg_grouping_name(query->by));
+	gg_report_json_look_moment(&json, query);
 	gg_json_open(&json, "warnings", '[');
 	if (warns_of_time(report))
 		gg_json_text(&json, NULL, time_warning);

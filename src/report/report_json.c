@@ -359,6 +359,22 @@ static void add_comparison(const struct gg_pinned_comparison *row, struct gg_jso
 	add_known(json, "median_age_ns", row->age_ns);
 }
 
+static void add_neighbors(const struct gg_report *report, const struct gg_pinned_neighbors *row,
+                          struct gg_json *json)
+{
+	gg_json_open(json, "allocated_among", '[');
+	for (size_t i = 0; i < row->count; i++) {
+		const struct gg_pinned_neighbor *neighbor = &row->functions[i];
+
+		gg_json_open(json, NULL, '{');
+		gg_json_text(json, "function", report->model->functions[neighbor->function].name);
+		gg_json_number(json, "share", neighbor->share);
+		gg_json_number(json, "median_lifetime_ns", neighbor->median_lifetime_ns);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+}
+
 static void add_row(const struct gg_report *report, struct gg_json *json,
                     const struct gg_query_row *row, const uint32_t *files)
 {
@@ -384,7 +400,16 @@ static void add_row(const struct gg_report *report, struct gg_json *json,
 	}
 	if (report->comparisons != NULL)
 		add_comparison(&report->comparisons[row - report->result->rows], json);
+	if (report->neighbors != NULL)
+		add_neighbors(report, &report->neighbors[row - report->result->rows], json);
 	gg_json_close(json);
+}
+
+void gg_report_json_look_moment(struct gg_json *json, const struct gg_query *query)
+{
+	if (query->metric == GG_METRIC_PINNED)
+		gg_json_text(json, "look_moment",
+		             query->look_moment == GG_LOOK_PEAK ? "peak" : "last");
 }
 
 void gg_report_json_query(const struct gg_report *report, const struct gg_query *query,
@@ -405,6 +430,7 @@ void gg_report_json_query(const struct gg_report *report, const struct gg_query 
 	add_time(json, "at_ns", is_moment ? moment_ns : GG_TIME_NONE);
 	add_time(json, "from_ns", query->from_ns);
 	add_time(json, "to_ns", query->to_ns);
+	gg_report_json_look_moment(json, query);
 	gg_json_text(json, "focus", query->focus);
 	gg_json_text(json, "ignore", query->ignore);
 	if (query->pid != 0)
@@ -421,6 +447,19 @@ void gg_report_json_query(const struct gg_report *report, const struct gg_query 
 		               gg_interval_unseen_bytes(interval, report->confidence));
 	else
 		gg_json_text(json, "unseen_bytes", NULL);
+}
+
+void gg_report_json_pinned(struct gg_json *json, const struct gg_pinned_coverage *seen)
+{
+	gg_json_open(json, "pinned", '{');
+	gg_json_integer(json, "look_count", seen->look_count);
+	gg_json_integer(json, "unseen_process_count", seen->unseen_process_count);
+	gg_json_integer(json, "looked_count", seen->block_count);
+	gg_json_integer(json, "torn_count", seen->torn_count);
+	gg_json_integer(json, "unknown_count", seen->unknown_count);
+	gg_json_integer(json, "gone_count", seen->gone_count);
+	add_bytes(json, "total_bytes", (double)seen->total_bytes);
+	gg_json_close(json);
 }
 
 void gg_report_json(const struct gg_report *report, struct gg_buf *out)
@@ -440,6 +479,8 @@ void gg_report_json(const struct gg_report *report, struct gg_buf *out)
 	gg_report_json_head(report, &json);
 	gg_report_json_query(report, &result->query, result->moment_ns, &result->total,
 	                     &result->unplaced, &json);
+	if (result->query.metric == GG_METRIC_PINNED)
+		gg_report_json_pinned(&json, &result->pinned);
 	gg_json_integer(&json, "row_count", result->row_count);
 	gg_json_number(&json, "hidden_most",
 	               shown < result->row_count ? gg_report_most_hidden(report, shown) : 0);

@@ -460,6 +460,40 @@ static void find_names(const struct gg_report *report, struct columns *columns)
 		                          report->figures.ascii, columns->others);
 }
 
+/* True if one row must be one line, which may have any length. */
+static bool is_for_a_pipe(const struct gg_report *report)
+{
+	return report->name_width == SIZE_MAX;
+}
+
+/* Appends among whose freed blocks the row's blocks were allocated, in at most `width` cells. */
+static void append_neighbors(const struct gg_report *report, size_t index, const char *before,
+                             size_t width, struct gg_buf *out)
+{
+	enum { LEAST = 16 };
+
+	const struct gg_pinned_neighbors *row = &report->neighbors[index];
+	const struct gg_pinned_neighbor *largest = &row->functions[0];
+	GG_CLEANUP(gg_buf_done) struct gg_buf start = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf end = { 0 };
+	size_t used;
+
+	gg_buf_printf(&start, "%sallocated among blocks of ", before);
+	gg_buf_printf(&end, " (%.0f %%), which live ", 100 * largest->share);
+	gg_report_append_time((int64_t)largest->median_lifetime_ns, &end);
+	used = gg_screen_text_length(gg_buf_text(&start)) +
+	       gg_screen_text_length(gg_buf_text(&end));
+	gg_buf_append_text(out, gg_buf_text(&start));
+	gg_screen_text_append(out, report->model->functions[largest->function].name,
+	                      width > used + LEAST ? width - used : LEAST, report->figures.ascii);
+	gg_buf_append_text(out, gg_buf_text(&end));
+}
+
+static bool has_neighbors(const struct gg_report *report, size_t index)
+{
+	return report->neighbors != NULL && report->neighbors[index].count > 0;
+}
+
 /* Appends the row's name behind its numbers, or on the next line if it needs more room. */
 static void append_name(const struct gg_report *report, const struct columns *columns, size_t index,
                         struct gg_buf *out)
@@ -479,6 +513,8 @@ static void append_name(const struct gg_report *report, const struct columns *co
 	gg_screen_text_append_apart(out, name + file, columns->others[index] + file,
 	                            width > file + 16 ? width - file : 16, report->figures.ascii);
 	gg_report_append_via(report, gg_report_via_name(report->model, row->via), used, width, out);
+	if (is_for_a_pipe(report) && has_neighbors(report, index))
+		append_neighbors(report, index, ", ", SIZE_MAX, out);
 	gg_buf_append_text(out, "\n");
 }
 
@@ -537,6 +573,11 @@ static void append_row(const struct gg_report *report, const struct columns *col
 		append_name(report, columns, index, out);
 	if (report->comparisons != NULL && !columns->has_comparison)
 		append_comparison_line(report, &report->comparisons[index], out);
+	if (!has_neighbors(report, index) ||
+	    (is_for_a_pipe(report) && report->result->query.by != GG_BY_STACK))
+		return;
+	append_neighbors(report, index, "  ", report->width, out);
+	gg_buf_append_text(out, "\n");
 }
 
 /* The verb for a row of the metric: it "holds" memory, or it "allocated" some. */

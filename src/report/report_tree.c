@@ -305,6 +305,8 @@ void gg_report_tree_json(const struct gg_report *report, const struct gg_tree *t
 	gg_report_json_head(report, &json);
 	gg_report_json_query(report, &tree->query, tree->moment_ns, &tree->nodes[0].total,
 	                     &tree->unplaced, &json);
+	if (tree->query.metric == GG_METRIC_PINNED)
+		gg_report_json_pinned(&json, &tree->pinned);
 	gg_json_bool(&json, "inverted", options->inverted);
 	gg_json_number(&json, "fold", options->fold);
 	gg_json_open(&json, "nodes", '[');

@@ -10,6 +10,7 @@
 #include "profile/sql_query.h"
 #include "query/diff.h"
 #include "query/pinned_comparison.h"
+#include "query/pinned_neighbors.h"
 #include "query/query.h"
 #include "query/tree.h"
 #include "stats/estimate/interval.h"
@@ -506,4 +507,233 @@ TEST_WITH(scene, a_stack_that_keeps_more_than_others_of_its_size_is_found)
 		scene->model = NULL;
 		scene->block_count = 0;
 	}
+}
+
+/* --- the neighbors of blocks ---------------------------------------------------------------- */
+
+enum { MS = 1000000 };
+
+/* A live block that keeps memory, or one that was freed. */
+static void allocate_at(struct scene *scene, const char *stack, uint64_t size_bytes,
+                        int64_t alloc_ns, int64_t lifetime_ns)
+{
+	uint64_t id = made_sample(&scene->made, made_stack(&scene->made, stack), size_bytes,
+	                          alloc_ns,
+	                          lifetime_ns > 0 ? alloc_ns + lifetime_ns : GG_TIME_NONE);
+
+	if (lifetime_ns > 0)
+		return;
+	REQUIRE(scene->block_count < BLOCK_MAX);
+	scene->blocks[scene->block_count++] = (struct gg_profile_look_block){
+		.sample = id, .pinned_bytes = 1000
+	};
+}
+
+static void put_look_at(struct scene *scene, int64_t time_ns)
+{
+	const struct gg_profile_look look = { .process = scene->made.process,
+		                              .time_ns = time_ns,
+		                              .rss_bytes = 900,
+		                              .page_bytes = 4096,
+		                              .live_count = (int64_t)scene->block_count,
+		                              .chosen_count = (int64_t)scene->block_count };
+	const struct gg_profile_look_parts parts = { .blocks = scene->blocks,
+		                                     .block_count = scene->block_count };
+
+	REQUIRE(gg_profile_put_look(scene->made.profile, &look, &parts, &error) == 0);
+	scene->block_count = 0;
+	load(scene);
+	asked_total(scene);
+}
+
+static struct gg_pinned_neighbors neighbors_of_row(struct scene *scene, size_t row)
+{
+	struct gg_pinned_neighbors *rows, found;
+
+	REQUIRE(row < scene->result->row_count);
+	REQUIRE(gg_pinned_find_neighbors(scene->model, scene->result, SIZE_MAX, &rows, &error) ==
+	        0);
+	found = rows[row];
+	free(rows);
+	return found;
+}
+
+static void check_neighbor(const struct scene *scene, const struct gg_pinned_neighbor *neighbor,
+                           const char *function, double share, double lifetime_ns)
+{
+	const char *name = scene->model->functions[neighbor->function].name;
+
+	CHECK_MSG(strcmp(name, function) == 0, "%s", name);
+	CHECK_MSG(fabs(neighbor->share - share) < 1e-9, "%s: %g", name, neighbor->share);
+	CHECK_EQ_DOUBLE(neighbor->median_lifetime_ns, lifetime_ns);
+}
+
+/* Two phases of 40 rounds; in each round a function keeps one block among nine short-lived ones. */
+static void add_phases(struct scene *scene)
+{
+	for (int i = 0; i < 80; i++) {
+		int64_t now_ns = (int64_t)i * 20 * MS + (i >= 40 ? 3000 * (int64_t)MS : 0);
+
+		allocate_at(scene, i < 40 ? "main>keep" : "main>late", 64, now_ns, 0);
+		for (int k = 0; k < 9; k++)
+			allocate_at(scene,
+			            i >= 40     ? "main>load"
+			            : k % 3 > 0 ? "main>parse"
+			                        : "main>read",
+			            100, now_ns + (k + 1) * MS, (k % 3 > 0 ? 3 : 12) * MS);
+	}
+}
+
+TEST_WITH(scene, blocks_were_allocated_among_those_of_their_thread_and_time)
+{
+	uint32_t thread = scene->made.thread;
+	struct gg_pinned_neighbors found;
+
+	add_phases(scene);
+	scene->made.thread = thread + 1;
+	for (int i = 0; i < 1000; i++)
+		allocate_at(scene, "main>other_thread", 4000, i * MS, MS / 2);
+	put_look_at(scene, 10000 * (int64_t)MS);
+	for (int by = GG_BY_FUNCTION; by <= GG_BY_STACK; by++) {
+		scene->query.by = (enum gg_grouping)by;
+		asked_total(scene);
+		for (size_t i = 0; i < scene->result->row_count; i++) {
+			const struct gg_query_row *row = &scene->result->rows[i];
+			GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+
+			gg_query_row_label(scene->model, scene->result, row, &label);
+			found = neighbors_of_row(scene, i);
+			if (strstr(gg_buf_text(&label), "keep") != NULL) {
+				REQUIRE(found.count == 2);
+				CHECK(fabs(found.functions[0].share - 2.0 / 3) < 0.02);
+				CHECK(fabs(found.functions[1].share - 1.0 / 3) < 0.02);
+				check_neighbor(scene, &found.functions[0], "parse",
+				               found.functions[0].share, 3 * MS);
+				check_neighbor(scene, &found.functions[1], "read",
+				               found.functions[1].share, 12 * MS);
+			} else if (strstr(gg_buf_text(&label), "late") != NULL) {
+				REQUIRE(found.count == 1);
+				check_neighbor(scene, &found.functions[0], "load", 1, 3 * MS);
+			} else {
+				CHECK_EQ_U64(found.count, 0);
+			}
+		}
+	}
+}
+
+/* Five samples are needed, from the same second, and freed before the look. */
+TEST_WITH(scene, few_or_distant_or_living_neighbors_say_nothing)
+{
+	for (int i = 0; i < 4; i++)
+		allocate_at(scene, "main>parse", 64, 2000 * (int64_t)MS + i, 7);
+	allocate_at(scene, "main>keep", 64, 2000 * (int64_t)MS + 4, 0);
+	allocate_at(scene, "main>parse", 64, 999 * (int64_t)MS, 7);
+	allocate_at(scene, "main>parse", 64, 3001 * (int64_t)MS, 7);
+	allocate_at(scene, "main>parse", 64, 2000 * (int64_t)MS, 3000 * (int64_t)MS);
+	made_sample(&scene->made, made_stack(&scene->made, "main>parse"), 64, 2000 * (int64_t)MS,
+	            GG_TIME_NONE);
+	put_look_at(scene, 4000 * (int64_t)MS);
+	CHECK_EQ_U64(neighbors_of_row(scene, 0).count, 0);
+}
+
+TEST_WITH(scene, five_neighbors_are_enough)
+{
+	struct gg_pinned_neighbors found;
+
+	for (int i = 0; i < 5; i++)
+		allocate_at(scene, "main>parse", 64, i, 7 + i);
+	allocate_at(scene, "main>keep", 64, 3, 0);
+	put_look_at(scene, 1000);
+	found = neighbors_of_row(scene, 0);
+	REQUIRE(found.count == 1);
+	check_neighbor(scene, &found.functions[0], "parse", 1, 9);
+}
+
+/* The same five samples around many blocks are still five. */
+TEST_WITH(scene, a_neighbor_of_many_blocks_counts_once)
+{
+	for (int i = 0; i < 4; i++)
+		allocate_at(scene, "main>parse", 64, i, 7);
+	for (int i = 0; i < 20; i++)
+		allocate_at(scene, "main>keep", 64, 4, 0);
+	put_look_at(scene, 1000);
+	CHECK_EQ_U64(neighbors_of_row(scene, 0).count, 0);
+}
+
+TEST_WITH(scene, blocks_without_neighbors_dilute_the_share)
+{
+	struct gg_pinned_neighbors found;
+
+	for (int i = 0; i < 10; i++)
+		allocate_at(scene, "main>parse", 64, i, 7);
+	for (int i = 0; i < 3; i++)
+		allocate_at(scene, "main>keep", 64, (3 * (int64_t)i) * 1000 * MS, 0);
+	put_look_at(scene, 20000 * (int64_t)MS);
+	found = neighbors_of_row(scene, 0);
+	REQUIRE(found.count == 1);
+	check_neighbor(scene, &found.functions[0], "parse", 1.0 / 3, 7);
+}
+
+TEST_WITH(scene, a_mix_of_many_functions_names_none)
+{
+	static const char *const stacks[] = { "main>a", "main>b", "main>c", "main>d", "main>e" };
+
+	for (int i = 0; i < 50; i++)
+		allocate_at(scene, stacks[i % 5], 64, i, 7);
+	allocate_at(scene, "main>keep", 64, 25, 0);
+	put_look_at(scene, 1000);
+	CHECK_EQ_U64(neighbors_of_row(scene, 0).count, 0);
+}
+
+/* Processes are not threads of each other, even if nobody knows the threads. */
+TEST_WITH(scene, unknown_threads_count_as_one_of_their_process)
+{
+	struct gg_pinned_neighbors found;
+
+	scene->made.thread = 0;
+	for (int i = 0; i < 10; i++)
+		allocate_at(scene, "main>parse", 64, i, 7);
+	allocate_at(scene, "main>keep", 64, 5, 0);
+	scene->made.process = made_process(&scene->made, 5000, 2, 1000000000);
+	scene->made.thread = 0;
+	for (int i = 0; i < 10; i++)
+		allocate_at(scene, "main>other", 640, i, 9);
+	scene->made.process = 1;
+	put_look_at(scene, 1000);
+	found = neighbors_of_row(scene, 0);
+	REQUIRE(found.count == 1);
+	check_neighbor(scene, &found.functions[0], "parse", 1, 7);
+}
+
+/* A large block had at most a page beside its neighbor; one sample stands for many small ones. */
+TEST_WITH(scene, neighbors_count_by_the_bytes_that_they_had_on_the_page)
+{
+	struct gg_pinned_neighbors found;
+	double small = 64 / -expm1(-64.0 / 8192), large = 4096 / -expm1(-1e6 / 8192);
+
+	scene->made.sampling_interval = 8192;
+	for (int i = 0; i < 10; i++) {
+		allocate_at(scene, "main>small", 64, i, 7);
+		allocate_at(scene, "main>large", 1000000, i, 11);
+	}
+	allocate_at(scene, "main>keep", 64, 5, 0);
+	put_look_at(scene, 1000);
+	found = neighbors_of_row(scene, 0);
+	REQUIRE(found.count == 2);
+	check_neighbor(scene, &found.functions[0], "small", small / (small + large), 7);
+	check_neighbor(scene, &found.functions[1], "large", large / (small + large), 11);
+}
+
+TEST_WITH(scene, a_row_of_more_blocks_than_are_judged_has_neighbors)
+{
+	struct gg_pinned_neighbors found;
+
+	for (int i = 0; i < 4000; i++) {
+		allocate_at(scene, "main>parse", 64, 2 * i, 7);
+		allocate_at(scene, "main>keep", 64, 2 * i + 1, 0);
+	}
+	put_look_at(scene, 100000);
+	found = neighbors_of_row(scene, 0);
+	REQUIRE(found.count == 1);
+	check_neighbor(scene, &found.functions[0], "parse", 1, 7);
 }
