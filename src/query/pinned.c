@@ -14,16 +14,40 @@ struct pinned_run {
 	const struct gg_model *model;
 	const struct gg_profile_look **look_of; /* by process: the chosen look, or NULL */
 	uint32_t *holder_of; /* by block: 1 + its first sample; NULL: no block has several */
-	uint64_t counts[GG_PINNED_CLASS_COUNT];
-	double values[GG_PINNED_CLASS_COUNT], value_max; /* the largest by class, and of all */
-	double page_bytes;
+	struct gg_pinned_bounds bounds;
 };
+
+static uint64_t usable_bytes_of(const struct gg_model_sample *sample)
+{
+	return sample->size_bytes + sample->slack_bytes;
+}
+
+static uint32_t class_of(uint64_t usable_bytes)
+{
+	return usable_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(usable_bytes - 1);
+}
 
 uint32_t gg_pinned_class(const struct gg_model_sample *sample)
 {
-	uint64_t usable_bytes = sample->size_bytes + sample->slack_bytes;
+	return class_of(usable_bytes_of(sample));
+}
 
-	return usable_bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(usable_bytes - 1);
+void gg_pinned_bounds_add(struct gg_pinned_bounds *bounds, uint64_t usable_bytes, double value)
+{
+	uint32_t class = class_of(usable_bytes);
+
+	bounds->counts[class]++;
+	bounds->values[class] = fmax(bounds->values[class], value);
+	bounds->value_max = fmax(bounds->value_max, value);
+}
+
+double gg_pinned_bounds_most(const struct gg_pinned_bounds *bounds, uint64_t usable_bytes)
+{
+	uint32_t class = class_of(usable_bytes);
+
+	if (bounds->counts[class] >= FEW_BLOCKS && bounds->values[class] > 0)
+		return bounds->values[class];
+	return bounds->value_max > 0 ? bounds->value_max : fmax(bounds->page_bytes, 4096);
 }
 
 /* True if the sample's process held the block while its look was taken. */
@@ -62,7 +86,7 @@ static int add_block(struct pinned_run *run, const struct gg_profile_look_block 
                      const struct gg_profile_look *look)
 {
 	const struct gg_model_sample *sample = &run->model->samples[block->sample];
-	uint32_t class = gg_pinned_class(sample), holder;
+	uint32_t holder;
 	struct gg_pinned_block *kept = gg_array_add(&run->pinned->blocks);
 
 	if (kept == NULL)
@@ -78,9 +102,7 @@ static int add_block(struct pinned_run *run, const struct gg_profile_look_block 
 		run->pinned->coverage.unknown_count++;
 		return 0;
 	}
-	run->counts[class]++;
-	run->values[class] = fmax(run->values[class], block->pinned_bytes);
-	run->value_max = fmax(run->value_max, block->pinned_bytes);
+	gg_pinned_bounds_add(&run->bounds, usable_bytes_of(sample), block->pinned_bytes);
 	return 0;
 }
 
@@ -111,7 +133,7 @@ static int add_look(struct pinned_run *run, const struct gg_profile_look *look)
 	add_total(run, look);
 	pinned->coverage.torn_count += look->torn_count > 0 ? (uint64_t)look->torn_count : 0;
 	pinned->hides |= chance < 1 || gg_model_exposure(run->model, look->process) > 1;
-	run->page_bytes = fmax(run->page_bytes, (double)look->page_bytes);
+	run->bounds.page_bytes = fmax(run->bounds.page_bytes, (double)look->page_bytes);
 	for (size_t i = 0; i < count && status == 0; i++) {
 		if (blocks[i].sample == GG_MODEL_NO_SAMPLE)
 			pinned->coverage.gone_count++;
@@ -124,15 +146,12 @@ static int add_look(struct pinned_run *run, const struct gg_profile_look *look)
 /* Gives each block the largest value that one like it may have. */
 static void bound_values(struct pinned_run *run)
 {
-	double most = run->value_max > 0 ? run->value_max : fmax(run->page_bytes, 4096);
-
 	for (size_t i = 0; i < run->pinned->blocks.count; i++) {
 		struct gg_pinned_block *block = &run->pinned->blocks.items[i];
-		uint32_t class = gg_pinned_class(&run->model->samples[block->sample]);
+		const struct gg_model_sample *sample = &run->model->samples[block->sample];
 
-		block->looked.value_max = run->counts[class] >= FEW_BLOCKS && run->values[class] > 0
-		                                  ? run->values[class]
-		                                  : most;
+		block->looked.value_max = gg_pinned_bounds_most(&run->bounds,
+		                                                usable_bytes_of(sample));
 		if (!block->is_known)
 			block->looked.value = block->looked.value_max;
 	}

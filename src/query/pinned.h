@@ -72,7 +72,22 @@ GG_MUST_CHECK int gg_pinned_find(struct gg_pinned *ret_pinned, const struct gg_m
                                  const uint8_t *process_in, uint32_t moment,
                                  struct gg_error *error);
 
+void gg_pinned_done(struct gg_pinned *pinned);
+
 /* The class of a sample's usable size: sizes in (2^(n-1), 2^n] are of class n. */
 enum { GG_PINNED_CLASS_COUNT = 65 };
 uint32_t gg_pinned_class(const struct gg_model_sample *sample);
-void gg_pinned_done(struct gg_pinned *pinned);
+
+/*
+ * The largest values that blocks may have, as the known blocks show.  All-zero has seen no block;
+ * page_bytes is 4096 at least.
+ */
+struct gg_pinned_bounds {
+	uint64_t counts[GG_PINNED_CLASS_COUNT];
+	double values[GG_PINNED_CLASS_COUNT], value_max; /* the largest by class, and of all */
+	double page_bytes;
+};
+
+void gg_pinned_bounds_add(struct gg_pinned_bounds *bounds, uint64_t usable_bytes, double value);
+/* Returns the largest value that a block of that usable size may have. */
+double gg_pinned_bounds_most(const struct gg_pinned_bounds *bounds, uint64_t usable_bytes);

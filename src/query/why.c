@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/size.h"
 #include "query/why_advice.h"
 #include "query/why_heap.h"
 
@@ -107,6 +108,23 @@ static double hidden_heap(const struct making *making, double heap)
 	return fmin(fmax(resident - heap, 0), other->rss - other->lazy_free);
 }
 
+/*
+ * Says that pinned memory was reduced, unless the two numbers look alike: reports by stack show the
+ * estimate as it was.
+ */
+static void describe(const struct gg_why_heap *heap, int part, const char *text, struct gg_buf *out)
+{
+	char before[GG_SIZE_TEXT_MAX], after[GG_SIZE_TEXT_MAX];
+
+	gg_buf_append_text(out, text);
+	if (part != GG_WHY_PINNED || !(heap->parts[part].bytes < heap->pinned_estimate))
+		return;
+	gg_size_format(heap->pinned_estimate, before);
+	gg_size_format(heap->parts[part].bytes, after);
+	if (strcmp(before, after) != 0)
+		gg_buf_printf(out, "; reduced from %s so that rows add up", before);
+}
+
 static void add_heap(struct making *making)
 {
 	static const char *const names[GG_WHY_REST] = {
@@ -126,10 +144,14 @@ static void add_heap(struct making *making)
 	};
 	struct gg_why_part all = { 0 };
 
-	for (int i = 0; i < GG_WHY_REST; i++)
-		if (making->input->has_agent)
-			add_row(making, &making->why->rows, names[i], &making->heap.parts[i],
-			        details[i]);
+	for (int i = 0; i < GG_WHY_REST && making->input->has_agent; i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf detail = { 0 };
+
+		describe(&making->heap, i, details[i], &detail);
+		making->has_failed |= detail.failed;
+		add_row(making, &making->why->rows, names[i], &making->heap.parts[i],
+		        gg_buf_text(&detail));
+	}
 	if (making->input->has_agent)
 		return;
 	all.bytes = all.low = all.high = making->heap.bytes;

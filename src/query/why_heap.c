@@ -12,7 +12,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "query/pinned.h"
 #include "stats/estimate/interval.h"
+#include "stats/estimate/looked_value.h"
 #include "stats/sampling/weight.h"
 
 /* Sums of a number f over the blocks that the look saw. */
@@ -63,21 +65,19 @@ enum seen {
 	SEEN_HEADERS,
 	SEEN_UNTOUCHED,
 	SEEN_SWAPPED,
-	SEEN_PINNED,
 	SEEN_RETURNABLE,
 	SEEN_COUNT
 };
 
 struct view {
 	struct seen_sums sums[SEEN_COUNT];
-	size_t count, pinned_count, returnable_count;
+	size_t count, returnable_count;
 	double weight_max; /* the largest 1/p of a block whose pages are shared, if p < 1 */
 	double share;      /* probability that the look saw a live sample */
 	bool is_glibc;
 };
 
-/* Blocks of whole pages of their own hold no free memory worth a bound. */
-enum { HEADER_BYTES = 8, ROUNDING_BYTES = 16, LEAST_PAGE_BYTES = 4096 };
+enum { HEADER_BYTES = 8, ROUNDING_BYTES = 16 };
 
 static double probability_of(const struct view *view, const struct gg_why_sample *sample)
 {
@@ -103,10 +103,6 @@ static void see(struct view *view, const struct gg_why_sample *sample)
 	add(&view->sums[SEEN_UNTOUCHED], (usable - resident - swapped) * size_share, p);
 	if (p < 1)
 		view->weight_max = fmax(view->weight_max, 1 / p);
-	if (sample->pinned_bytes >= 0) {
-		view->pinned_count++;
-		add(&view->sums[SEEN_PINNED], sample->pinned_bytes, p);
-	}
 	if (sample->returnable_bytes >= 0) {
 		view->returnable_count++;
 		add(&view->sums[SEEN_RETURNABLE], (double)sample->returnable_bytes, p);
@@ -208,22 +204,82 @@ static struct gg_why_part live_of(const struct gg_why_input *input, const struct
 	return live;
 }
 
-static struct gg_why_part pinned_of(const struct gg_why_input *input, const struct view *view)
+/*
+ * Adds up what the seen blocks keep, with the estimator and the bounds of the metric pinned
+ * (query/pinned.h), so that both show the same number.  Returns the number of known blocks.
+ */
+static uint64_t add_pinned(const struct gg_why_input *input, struct gg_tally *ret_tally)
+{
+	struct gg_pinned_bounds bounds = { .page_bytes = (double)input->look->page_bytes };
+	struct gg_plain_tally known = { 0 }, unknown = { 0 };
+	struct gg_looked_value looked = { .chance = gg_model_look_chance(input->look) };
+	struct gg_tally doubtful;
+
+	for (size_t i = 0; i < input->sample_count; i++) {
+		const struct gg_why_sample *sample = &input->samples[i];
+
+		if (sample->is_seen && sample->pinned_bytes >= 0)
+			gg_pinned_bounds_add(&bounds, sample->size_bytes + sample->slack_bytes,
+			                     sample->pinned_bytes);
+	}
+	for (size_t i = 0; i < input->sample_count; i++) {
+		const struct gg_why_sample *sample = &input->samples[i];
+		bool is_known = sample->pinned_bytes >= 0;
+
+		if (!sample->is_seen)
+			continue;
+		looked.value_max = gg_pinned_bounds_most(&bounds,
+		                                         sample->size_bytes + sample->slack_bytes);
+		looked.value = is_known ? sample->pinned_bytes : looked.value_max;
+		gg_plain_tally_add_value(is_known ? &known : &unknown, &sample->draw,
+		                         sample->size_bytes, &looked);
+	}
+	gg_plain_tally_tally(&known, ret_tally);
+	gg_plain_tally_tally(&unknown, &doubtful);
+	gg_tally_doubt(&doubtful);
+	gg_tally_merge(ret_tally, &doubtful);
+	return (uint64_t)known.sample_count;
+}
+
+static struct gg_why_part estimate_of(const struct gg_why_input *input, struct gg_tally *tally)
+{
+	const struct gg_pinned_scope scope = {
+		.hides = gg_model_look_chance(input->look) < 1 ||
+		         input->live.reserve_max[GG_BYTES] > 1,
+		.is_incomplete = input->live.incomplete > 0,
+		.total_bytes = -1,
+	};
+	double bytes = round(gg_tally_estimate(tally, GG_BYTES).value);
+	struct gg_interval interval;
+
+	gg_pinned_scope_expose(&scope, tally);
+	interval = gg_interval_of(tally, GG_BYTES, input->confidence, false);
+	if (interval.method == GG_METHOD_UNKNOWN)
+		return (struct gg_why_part){ bytes, 0, INFINITY, GG_WHY_BOUND };
+	if (interval.low == interval.high)
+		return exactly(bytes);
+	return (struct gg_why_part){ bytes, floor(fmin(interval.low, bytes)),
+		                     ceil(fmax(interval.high, bytes)), GG_WHY_INTERVAL };
+}
+
+static struct gg_why_part pinned_of(const struct gg_why_input *input)
 {
 	double exact = gg_why_total(input, "glibc.pinned");
 	double active = gg_why_total(input, "jemalloc.active");
 	double allocated = gg_why_total(input, "jemalloc.allocated");
 	struct gg_why_part pinned = { 0 };
+	struct gg_tally tally;
+	uint64_t known_count;
 
-	if (exact >= 0)
+	if (exact >= 0 && gg_why_total(input, "glibc.unread") <= 0)
 		return exactly(exact);
-	if (view->pinned_count > 0)
-		pinned = part_of(&view->sums[SEEN_PINNED], view->weight_max * LEAST_PAGE_BYTES,
-		                 input->confidence);
+	known_count = add_pinned(input, &tally);
+	if (known_count > 0)
+		pinned = estimate_of(input, &tally);
 	if (active < 0 || allocated < 0)
 		return pinned;
 	active = fmax(active - allocated, 0);
-	if (view->pinned_count == 0)
+	if (known_count == 0)
 		return at_most(active);
 	pinned.bytes = fmin(pinned.bytes, active);
 	pinned.low = fmin(pinned.low, active);
@@ -429,12 +485,13 @@ void gg_why_divide_heap(struct gg_why_heap *heap, const struct gg_why_input *inp
 	heap->parts[GG_WHY_LIVE] = live_of(input, &view);
 	heap->parts[GG_WHY_ROUNDING] = part_of(&view.sums[SEEN_ROUNDING],
 	                                       view.weight_max * ROUNDING_BYTES, input->confidence);
-	heap->parts[GG_WHY_PINNED] = pinned_of(input, &view);
+	heap->parts[GG_WHY_PINNED] = pinned_of(input);
 	heap->parts[GG_WHY_RETURNABLE] = returnable_of(input, &view, heap->lazy_free_bytes);
 	heap->parts[GG_WHY_CACHES] = caches_of(input);
 	heap->parts[GG_WHY_METADATA] = metadata_of(input, &view);
 	heap->untouched = part_of(&view.sums[SEEN_UNTOUCHED], 0, input->confidence);
 	heap->swapped = part_of(&view.sums[SEEN_SWAPPED], 0, input->confidence);
+	heap->pinned_estimate = heap->parts[GG_WHY_PINNED].bytes;
 	settle(heap);
 	take_huge(heap, input);
 }

@@ -31,6 +31,7 @@ struct gg_why_heap {
 	double lazy_free_bytes;
 	double huge_bytes; /* in huge pages */
 	struct gg_why_part parts[GG_WHY_PART_COUNT];
+	double pinned_estimate; /* before the parts were made to add up, which may reduce it */
 	/* Parts of live blocks that are not resident. */
 	struct gg_why_part untouched, swapped;
 	double seen_count;    /* samples of blocks whose resident bytes the look saw */

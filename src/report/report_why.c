@@ -40,6 +40,26 @@ struct why_column {
 	double rss_bytes; /* rows have shares of it; 0: rows have no shares */
 };
 
+/* A detail that needs more room breaks at its semicolon. */
+static void append_detail(const struct gg_report *report, const char *detail, size_t width,
+                          struct gg_buf *out)
+{
+	enum { DETAIL_INDENT = 4 };
+
+	GG_CLEANUP(gg_buf_done) struct gg_buf first = { 0 };
+	const char *second = strstr(detail, "; ");
+
+	if (second == NULL || gg_screen_text_length(detail) <= width) {
+		gg_screen_text_append(out, detail, width, report->figures.ascii);
+		return;
+	}
+	gg_buf_append(&first, detail, (size_t)(second - detail));
+	gg_screen_text_append(out, gg_buf_text(&first), width, report->figures.ascii);
+	gg_screen_text_break(out, DETAIL_INDENT);
+	gg_screen_text_append(out, second + 2, gg_report_room(report, DETAIL_INDENT, LEAST_DETAIL),
+	                      report->figures.ascii);
+}
+
 static void append_row(const struct why_column *table, const struct gg_why_row *row,
                        struct gg_buf *out)
 {
@@ -63,8 +83,7 @@ static void append_row(const struct why_column *table, const struct gg_why_row *
 	}
 	gg_screen_text_append_left(out, row->name, table->name_cells);
 	gg_buf_append_text(out, "  ");
-	gg_screen_text_append(out, row->detail, gg_report_room(report, used, LEAST_DETAIL),
-	                      report->figures.ascii);
+	append_detail(report, row->detail, gg_report_room(report, used, LEAST_DETAIL), out);
 	gg_buf_append_text(out, "\n");
 }
 

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query/pinned.h"
 #include "query/why_profile.h"
+#include "stats/estimate/interval.h"
 #include "stats/sampling/rng.h"
 #include "test.h"
 
@@ -110,6 +112,8 @@ static void total(struct made *made, const char *name, int64_t bytes)
 static void put(struct made *made, struct gg_why_sample sample)
 {
 	made->samples[made->input.sample_count++] = sample;
+	made->look.live_count++;
+	made->look.chosen_count += sample.is_seen;
 	if (!sample.is_mapping)
 		gg_tally_add(&made->input.live, &sample.draw, sample.size_bytes);
 }
@@ -234,6 +238,70 @@ TEST(an_estimate_above_the_heap_is_reduced_inside_its_interval)
 	CHECK_EQ_DOUBLE(rest->bytes, 0);
 	CHECK(rest->high > 0 && why.reason == NULL);
 	gg_why_done(&why);
+}
+
+/* 40 samples of 64 bytes that keep 2000 bytes each. */
+static void add_keepers(struct made *made)
+{
+	begin(made, 1024);
+	for (int i = 0; i < 40; i++) {
+		struct gg_why_sample sample = sample_of(1024, 64, 8);
+
+		sample.pinned_bytes = 2000;
+		put(made, sample);
+	}
+}
+
+TEST(pinned_memory_is_that_of_reports_unless_rows_must_add_up)
+{
+	const double bytes = 40 * 2000 / -expm1(-64.0 / 1024);
+	struct gg_pinned_scope scope = { .hides = true, .total_bytes = -1 };
+	const struct gg_looked_value looked = { .chance = 1, .value = 2000, .value_max = 2000 };
+	const struct gg_why_row *pinned;
+	struct gg_interval interval;
+	struct gg_tally tally = { 0 };
+	struct made made;
+	struct gg_why why;
+
+	add_keepers(&made);
+	map(&made, GG_MAPPING_HEAP, 1024 * PAGE);
+	why = divide(&made);
+	pinned = find(&why.rows, "pinned");
+	for (int i = 0; i < 40; i++)
+		gg_tally_add_value(&tally, &made.samples[i].draw, 64, &looked);
+	gg_pinned_scope_expose(&scope, &tally);
+	interval = gg_interval_of(&tally, GG_BYTES, 0.95, false);
+	CHECK_EQ_DOUBLE(pinned->bytes, round(bytes));
+	CHECK_EQ_DOUBLE(pinned->low, floor(interval.low));
+	CHECK_EQ_DOUBLE(pinned->high, ceil(interval.high));
+	CHECK(strcmp(pinned->detail, "free, on pages that live blocks hold") == 0);
+	gg_why_done(&why);
+	add_keepers(&made);
+	map(&made, GG_MAPPING_HEAP, 300 * PAGE);
+	why = divide(&made);
+	pinned = find(&why.rows, "pinned");
+	CHECK(pinned->bytes < bytes);
+	CHECK_MSG(strstr(pinned->detail, "; reduced from 1.26 MiB so that rows add up") != NULL,
+	          "%s", pinned->detail);
+	gg_why_done(&why);
+}
+
+/* A walk that could not read everything is no exact total. */
+TEST(pinned_memory_is_exact_after_a_whole_walk_alone)
+{
+	struct made made;
+	struct gg_why why;
+
+	for (int64_t unread = 0; unread <= 16; unread += 16) {
+		add_keepers(&made);
+		map(&made, GG_MAPPING_HEAP, 1024 * PAGE);
+		total(&made, "glibc.pinned", MIB);
+		total(&made, "glibc.unread", unread);
+		why = divide(&made);
+		CHECK_EQ_I64(find(&why.rows, "pinned")->certainty,
+		             unread > 0 ? GG_WHY_INTERVAL : GG_WHY_EXACT);
+		gg_why_done(&why);
+	}
 }
 
 TEST(an_interval_above_the_heap_moves_below_it)
