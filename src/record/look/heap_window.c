@@ -16,6 +16,7 @@ int gg_heap_window_init(struct gg_heap_window *window, const struct gg_memory_so
 	window->begin = 0;
 	window->page_count = 0;
 	window->copy_count = 0;
+	window->page_shift = __builtin_ctzll(page_bytes);
 	window->error = 0;
 	return window->bytes == NULL ? -ENOMEM : 0;
 }
@@ -60,22 +61,15 @@ static void copy(struct gg_heap_window *window, uint64_t address, uint64_t end)
 	copy_run(window, first, window->page_count);
 }
 
-bool gg_heap_window_read(struct gg_heap_window *window, uint64_t address, uint64_t end, void *ret,
-                         size_t bytes)
+bool gg_heap_window_read_far(struct gg_heap_window *window, uint64_t address, uint64_t end,
+                             void *ret, size_t bytes)
 {
 	const uint64_t page_bytes = window->residency.page_bytes;
-	uint64_t at;
 
 	if (bytes > page_bytes || address > end || bytes > end - address)
 		return false;
-	if (address < window->begin ||
-	    address + bytes > window->begin + window->page_count * page_bytes)
-		copy(window, address, end);
-	at = address - window->begin;
-	if (!window->is_read[at / page_bytes] || !window->is_read[(at + bytes - 1) / page_bytes])
-		return false;
-	memcpy(ret, window->bytes + at, bytes);
-	return true;
+	copy(window, address, end);
+	return gg_heap_window_read_near(window, address, ret, bytes);
 }
 
 void gg_heap_window_forget(struct gg_heap_window *window)

@@ -22,12 +22,14 @@ void gg_residency_init(struct gg_residency *residency, const struct gg_memory_so
 
 /*
  * Makes words[0] that of page `first`, or an earlier one, and holds at least that word; `wanted`
- * pages follow.  A short question reads a few pages more, for the next block.
+ * pages follow.  A short question reads a few pages more, for the next block, and many more if it
+ * goes on where the last words ended.
  */
 static int load(struct gg_residency *residency, uint64_t first, uint64_t wanted)
 {
-	size_t count = wanted > GG_RESIDENCY_NEAR_WORDS ? GG_RESIDENCY_WORDS
-	                                                : GG_RESIDENCY_NEAR_WORDS;
+	bool is_long = wanted > GG_RESIDENCY_NEAR_WORDS ||
+	               (residency->count > 0 && first == residency->first + residency->count);
+	size_t count = is_long ? GG_RESIDENCY_WORDS : GG_RESIDENCY_NEAR_WORDS;
 	int status;
 
 	if (first >= residency->first && first - residency->first < residency->count)
