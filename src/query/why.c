@@ -275,6 +275,24 @@ static double without_lazy_free(const struct making *making, enum gg_mapping_kin
 	return making->kinds[kind].rss - making->kinds[kind].lazy_free;
 }
 
+/* Returns the reason why nothing walked through the whole heap, if the look has one. */
+static const char *detail_of_rest(const struct gg_why_input *input)
+{
+	static const struct {
+		const char *total, *detail;
+	} obstacles[] = {
+		{ GG_WHY_UNWALKED, "of the heap: too large to walk through" },
+		{ "glibc.unwalked-swapped", "of the heap: partly swapped out" },
+		{ "glibc.unwalked-busy", "of the heap: it changed too fast" },
+		{ "glibc.unwalked-unexpected", "of the heap: its chunks are unusual" },
+	};
+
+	for (size_t i = 0; i < GG_COUNT(obstacles); i++)
+		if (gg_why_total(input, obstacles[i].total) > 0)
+			return obstacles[i].detail;
+	return "of the heap: free, not told apart";
+}
+
 static void add_mappings(struct making *making)
 {
 	const struct gg_why_part *rest = &making->heap.parts[GG_WHY_REST];
@@ -294,7 +312,7 @@ static void add_mappings(struct making *making)
 	add_exact(making, "shared", without_lazy_free(making, GG_MAPPING_SHARED),
 	          making->kinds[GG_MAPPING_SHARED].largest_name);
 	add_exact(making, "geiger", without_lazy_free(making, GG_MAPPING_GEIGER), "geiger itself");
-	add_row(making, &making->why->rows, "rest", rest, "of the heap: free, not told apart");
+	add_row(making, &making->why->rows, "rest", rest, detail_of_rest(making->input));
 }
 
 /* --- beside --------------------------------------------------------------------------------- */

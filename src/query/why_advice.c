@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/size.h"
+#include "query/why_heap.h"
 
 /* A row is large from this share of RSS on, and from this many bytes on. */
 static const double large_share = 0.05, large_bytes = 1 << 20;
@@ -76,6 +77,20 @@ static bool advise_arenas(struct gg_why *why, const struct gg_why_input *input)
 	return set(row, fmin(arenas, most), text);
 }
 
+/* Free memory of a heap that was too large has estimates, which a walk turns into exact rows. */
+static bool advise_walk(struct gg_why *why, const struct gg_why_input *input)
+{
+	struct gg_why_row *row = find_row(why, "rest");
+
+	if (row == NULL || row->advice != NULL || !is_large(why, row->high) ||
+	    !(gg_why_total(input, GG_WHY_UNWALKED) > 0))
+		return true;
+	return set(row, NAN,
+	           "the heap was too large to walk through in the time that a look may take; "
+	           "geiger why PID walks through it while the process lives, and a recording does "
+	           "when it has been quiet for a while");
+}
+
 bool gg_why_advise(struct gg_why *why, const struct gg_why_input *input)
 {
 	const struct gg_profile_look *look = input->look;
@@ -105,5 +120,5 @@ bool gg_why_advise(struct gg_why *why, const struct gg_why_input *input)
 	row = find_large(why, "stacks");
 	if (row != NULL && look->thread_count > 1)
 		is_fine &= set(row, NAN, "fewer threads have fewer stacks");
-	return is_fine && advise_arenas(why, input);
+	return is_fine && advise_arenas(why, input) && advise_walk(why, input);
 }

@@ -38,6 +38,9 @@ struct gg_why_heap {
 	bool is_contradicted; /* more is live for certain than these mappings hold */
 };
 
+/* The name of the total that the heap has if a walk would have taken too long. */
+#define GG_WHY_UNWALKED "glibc.unwalked"
+
 /* The function returns the total of that name; -1 means that the look lacks it. */
 double gg_why_total(const struct gg_why_input *input, const char *name);
 

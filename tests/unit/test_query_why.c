@@ -378,6 +378,45 @@ TEST(arenas_and_returnable_memory_have_an_advice)
 	gg_why_done(&why);
 }
 
+TEST(the_rest_says_why_the_heap_was_not_walked)
+{
+	static const struct {
+		const char *total, *detail;
+	} cases[] = { { "glibc.headers", "of the heap: free, not told apart" },
+		      { "glibc.unwalked", "of the heap: too large to walk through" },
+		      { "glibc.unwalked-swapped", "of the heap: partly swapped out" },
+		      { "glibc.unwalked-busy", "of the heap: it changed too fast" },
+		      { "glibc.unwalked-unexpected", "of the heap: its chunks are unusual" } };
+
+	for (size_t i = 0; i < GG_COUNT(cases); i++) {
+		struct made made;
+		struct gg_why why;
+
+		begin(&made, 1);
+		map(&made, GG_MAPPING_HEAP, 60 * MIB);
+		put(&made, sample_of(1, 4 * MIB, 0));
+		total(&made, cases[i].total, MIB);
+		why = divide(&made);
+		CHECK_EQ_STR(find(&why.rows, "rest")->detail, cases[i].detail);
+		CHECK((find(&why.rows, "rest")->advice != NULL) == (i == 1));
+		gg_why_done(&why);
+	}
+}
+
+TEST(a_small_rest_needs_no_walk)
+{
+	struct made made;
+	struct gg_why why;
+
+	begin(&made, 1);
+	map(&made, GG_MAPPING_HEAP, 60 * MIB);
+	put(&made, sample_of(1, 59 * MIB, 0));
+	total(&made, "glibc.unwalked", 60 * MIB);
+	why = divide(&made);
+	CHECK(find(&why.rows, "rest")->advice == NULL);
+	gg_why_done(&why);
+}
+
 static int64_t random_bytes(struct gg_rng *rng, uint64_t below)
 {
 	return (int64_t)(gg_rng_next(rng) % below);

@@ -502,6 +502,67 @@ TEST_WITH(whole, blocks_with_a_mapping_of_their_own_pin_nothing)
 	CHECK_EQ_DOUBLE(check_whole(whole, fill_large), 0);
 }
 
+static void look_with(struct gg_block_looks *looks, const struct whole *whole,
+                      struct gg_block_looks_options options)
+{
+	struct gg_buf smaps = { 0 };
+	struct gg_error error;
+
+	read_smaps(whole->child.pid, &smaps);
+	options.smaps = gg_buf_text(&smaps);
+	REQUIRE(gg_block_looks_take(looks, whole->child.pid, whole->child.list->places,
+	                            whole->child.list->count, &options, &error) == 0);
+	gg_buf_done(&smaps);
+}
+
+TEST_WITH(whole, a_heap_that_is_too_large_for_the_budget_has_its_size_instead_of_totals)
+{
+	struct gg_block_looks looks;
+	int64_t bytes;
+
+	check_whole(whole, fill_every_64th);
+	bytes = total_of(&whole->looks, "glibc.walked");
+	CHECK_EQ_U64(whole->looks.heap_walk.heap_bytes, (uint64_t)bytes);
+	CHECK_EQ_U64(whole->looks.heap_walk.walked_bytes, (uint64_t)bytes);
+	CHECK(whole->looks.heap_walk.cost_ns > 0);
+	CHECK_EQ_I64(total_of(&whole->looks, "glibc.unwalked"), -1);
+
+	look_with(&looks, whole, (struct gg_block_looks_options){ .budget_ns = 1 });
+	CHECK_EQ_I64(total_of(&looks, "glibc.unwalked"), bytes);
+	CHECK_EQ_U64(looks.totals.count, 1);
+	CHECK_EQ_U64(looks.heap_walk.heap_bytes, (uint64_t)bytes);
+	CHECK_EQ_U64(looks.heap_walk.walked_bytes, 0);
+	gg_block_looks_done(&looks);
+}
+
+TEST_WITH(whole, a_walk_that_runs_out_of_time_is_not_complete)
+{
+	struct gg_block_looks looks;
+
+	check_whole(whole, fill_every_64th);
+	look_with(&looks, whole,
+	          (struct gg_block_looks_options){ .budget_ns = 1, .heap_walk_budget_ns = 1 });
+	CHECK_EQ_U64(looks.totals.count, 1);
+	CHECK_EQ_I64(total_of(&looks, "glibc.unwalked"), total_of(&whole->looks, "glibc.walked"));
+	CHECK(looks.heap_walk.walked_bytes < looks.heap_walk.heap_bytes);
+	gg_block_looks_done(&looks);
+}
+
+TEST_WITH(whole, a_walk_with_a_budget_of_its_own_has_the_same_totals)
+{
+	struct gg_block_looks looks;
+
+	check_whole(whole, fill_arenas);
+	look_with(&looks, whole,
+	          (struct gg_block_looks_options){ .budget_ns = 1,
+	                                           .heap_walk_budget_ns = UINT64_C(1) << 40 });
+	CHECK_EQ_I64(total_of(&looks, "glibc.pinned"), total_of(&whole->looks, "glibc.pinned"));
+	CHECK_EQ_I64(total_of(&looks, "glibc.returnable"),
+	             total_of(&whole->looks, "glibc.returnable"));
+	CHECK_EQ_I64(total_of(&looks, "glibc.walked"), total_of(&whole->looks, "glibc.walked"));
+	gg_block_looks_done(&looks);
+}
+
 /* Fast bins are empty here, so trimming merges nothing first. */
 TEST_WITH(whole, trimming_returns_what_is_trimmable_and_leaves_what_is_pinned)
 {

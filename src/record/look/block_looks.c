@@ -20,10 +20,13 @@ enum {
 	WORD_NS = 15, /* to read the state of a page */
 	/* Without a budget: the states of 1 TiB of pages, which takes some seconds. */
 	WORDS_MAX = 1 << 28,
-	FOREIGN_SHARE = 100,   /* one block of so many may be another allocator's */
-	SEEN_LEAST = 8,        /* so many blocks show glibc where another library is mapped */
-	WALK_BYTES_PER_NS = 2, /* of heaps; a slow guess, so that a walk seldom ends early */
+	FOREIGN_SHARE = 100, /* one block of so many may be another allocator's */
+	SEEN_LEAST = 8,      /* so many blocks show glibc where another library is mapped */
 };
+
+/* A walk takes a quarter of a nanosecond or half of one for each byte. */
+#define WALK_NS_PER_BYTE 0.5
+#define WALK_MARGIN      1.25 /* chunks may be smaller than in the part that was walked before */
 
 /* One look, while it is taken. */
 struct looking {
@@ -31,6 +34,7 @@ struct looking {
 	const struct gg_block_place *places;
 	const struct gg_block_place **sorted; /* by address */
 	size_t count;
+	const struct gg_block_looks_options *options;
 	uint64_t deadline_ns; /* processor time of this thread; 0: none */
 	struct gg_residency *residency;
 	struct gg_memory_map map;
@@ -177,21 +181,74 @@ static int add_totals(struct gg_block_looks *looks, const struct gg_glibc_totals
 	return 0;
 }
 
+uint64_t gg_heap_walk_guess_ns(uint64_t heap_bytes, double ns_per_byte)
+{
+	return (uint64_t)((double)heap_bytes *
+	                  (ns_per_byte > 0 ? ns_per_byte * WALK_MARGIN : WALK_NS_PER_BYTE));
+}
+
+/* Adds the bytes of heaps that have no totals, under the name of what prevented the walk. */
+static int add_unwalked(struct gg_block_looks *looks, enum gg_glibc_obstacle obstacle,
+                        uint64_t heap_bytes)
+{
+	static const char *const names[] = {
+		[GG_GLIBC_TOO_LARGE] = "glibc.unwalked",
+		[GG_GLIBC_SWAPPED] = "glibc.unwalked-swapped",
+		[GG_GLIBC_BUSY] = "glibc.unwalked-busy",
+		[GG_GLIBC_UNEXPECTED] = "glibc.unwalked-unexpected",
+	};
+	const struct gg_profile_look_total total = { .name = names[obstacle],
+		                                     .bytes = (int64_t)heap_bytes };
+
+	return gg_array_push(&looks->totals, total) ? 0 : -ENOMEM;
+}
+
+/*
+ * Finds the time by which a walk must end; 0: any.  Returns whether the walk has a chance to reach
+ * the end of the heap by then.
+ */
+static bool plan_walk(const struct looking *looking, uint64_t heap_bytes, uint64_t *ret_deadline_ns)
+{
+	const struct gg_block_looks_options *options = looking->options;
+	uint64_t now_ns = gg_clock_thread_ns();
+
+	*ret_deadline_ns = looking->deadline_ns;
+	if (looking->deadline_ns == 0)
+		return true;
+	if (options->heap_walk_budget_ns > 0) {
+		now_ns += options->heap_walk_budget_ns;
+		*ret_deadline_ns = now_ns > looking->deadline_ns ? now_ns : looking->deadline_ns;
+		return true;
+	}
+	return now_ns + gg_heap_walk_guess_ns(heap_bytes, options->heap_walk_ns_per_byte) <=
+	       looking->deadline_ns;
+}
+
 /* Walks through all heaps if the time allows; without a walk there are no totals. */
 static int walk(struct looking *looking, const struct gg_glibc_view *view)
 {
+	struct gg_block_looks *looks = looking->looks;
+	enum gg_glibc_obstacle obstacle;
 	struct gg_glibc_totals totals;
-	const char *reason;
-	uint64_t bytes = 0;
+	uint64_t start_ns = gg_clock_thread_ns(), bytes = 0, deadline_ns;
 	int status;
 
 	for (size_t i = 0; i < looking->heaps.items.count; i++)
 		bytes += looking->heaps.items.items[i].end - looking->heaps.items.items[i].begin;
-	if (looking->deadline_ns != 0 &&
-	    gg_clock_thread_ns() + bytes / WALK_BYTES_PER_NS > looking->deadline_ns)
-		return 0;
-	status = gg_glibc_walk(&totals, &reason, view, looking->deadline_ns);
-	return status < 0 || reason != NULL ? status : add_totals(looking->looks, &totals);
+	if (!plan_walk(looking, bytes, &deadline_ns)) {
+		looks->heap_walk.heap_bytes = bytes;
+		return add_unwalked(looks, GG_GLIBC_TOO_LARGE, bytes);
+	}
+	status = gg_glibc_walk(&totals, &obstacle, view, deadline_ns);
+	if (status < 0)
+		return status;
+	looks->heap_walk.cost_ns = gg_clock_thread_ns() - start_ns;
+	if (obstacle == GG_GLIBC_NO_OBSTACLE || obstacle == GG_GLIBC_TOO_LARGE) {
+		looks->heap_walk.heap_bytes = bytes;
+		looks->heap_walk.walked_bytes = (uint64_t)totals.walked_bytes;
+	}
+	return obstacle == GG_GLIBC_NO_OBSTACLE ? add_totals(looks, &totals)
+	                                        : add_unwalked(looks, obstacle, bytes);
 }
 
 /* Looks at the memory around the blocks of the allocator. */
@@ -262,7 +319,9 @@ int gg_block_looks_from(struct gg_block_looks *ret, const struct gg_memory_sourc
                         const struct gg_block_looks_options *options)
 {
 	struct gg_block_looks looks = { 0 };
-	struct looking looking = { .looks = &looks, .places = places, .count = place_count };
+	struct looking looking = {
+		.looks = &looks, .places = places, .count = place_count, .options = options
+	};
 	int status = -ENOMEM;
 
 	if (options->budget_ns != 0)

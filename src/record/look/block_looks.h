@@ -34,12 +34,26 @@
 struct gg_block_looks_options {
 	const char *smaps;  /* text of /proc/PID/smaps, or /proc/PID/maps, just read */
 	uint64_t budget_ns; /* processor time that the look may use; 0: no limit */
+	/*
+	 * Processor time that a walk through the whole heap may use beside budget_ns; 0: a walk
+	 * takes place only if it fits into what is left of budget_ns.
+	 */
+	uint64_t heap_walk_budget_ns;
+	double heap_walk_ns_per_byte; /* processor time of earlier walks; 0: unknown */
+};
+
+/* A walk through the whole heap of glibc, and its cost. */
+struct gg_heap_walk {
+	uint64_t heap_bytes;   /* to walk; 0: there is no such heap, or it cannot be walked */
+	uint64_t walked_bytes; /* fewer than heap_bytes: the budget was too small */
+	uint64_t cost_ns;      /* processor time */
 };
 
 struct gg_block_looks {
 	/* One for each place that is not torn, in the order of the places; .look is 0. */
 	GG_ARRAY(struct gg_profile_look_block) blocks;
 	GG_ARRAY(struct gg_profile_look_total) totals; /* .look is 0; names are constants */
+	struct gg_heap_walk heap_walk;
 	int64_t torn_count;
 	const char *allocator; /* "glibc", "jemalloc" ..., a constant; NULL: unknown */
 	const char *reason;    /* why no pinned memory was seen, a constant; NULL: it was */
@@ -58,5 +72,11 @@ int gg_block_looks_take(struct gg_block_looks *ret, pid_t pid, const struct gg_b
 int gg_block_looks_from(struct gg_block_looks *ret, const struct gg_memory_source *source,
                         const struct gg_block_place *places, size_t place_count,
                         const struct gg_block_looks_options *options);
+
+/*
+ * Returns the processor time that a walk through so many bytes takes, by a guess that is seldom too
+ * low.  ns_per_byte is that of earlier walks; 0: unknown.
+ */
+uint64_t gg_heap_walk_guess_ns(uint64_t heap_bytes, double ns_per_byte);
 
 void gg_block_looks_done(struct gg_block_looks *looks);

@@ -39,12 +39,13 @@ struct heap_walk {
 	struct gg_residency residency; /* for counting, apart from that of the window */
 	struct gg_glibc_caches caches;
 	const struct gg_glibc_heap *heap;
+	uint64_t at;         /* the chunk that the walk has come to */
 	uint64_t used_begin; /* where the chunks in use before this one begin, without a hole */
 	uint64_t deadline_ns;
 	int64_t checked_copies;
 	int resume_count;
 	uint64_t resume_bytes;
-	const char *reason;
+	enum gg_glibc_obstacle obstacle;
 	int status;
 };
 
@@ -261,9 +262,9 @@ static bool may_go_on(struct heap_walk *walk)
 		walk->status = walk->window.error;
 	if (walk->checked_copies != walk->window.copy_count && walk->deadline_ns != 0 &&
 	    gg_clock_thread_ns() > walk->deadline_ns)
-		walk->reason = "the heap is too large to walk through in the time allowed";
+		walk->obstacle = GG_GLIBC_TOO_LARGE;
 	walk->checked_copies = walk->window.copy_count;
-	return walk->status == 0 && walk->reason == NULL;
+	return walk->status == 0 && walk->obstacle == GG_GLIBC_NO_OBSTACLE;
 }
 
 /*
@@ -288,9 +289,9 @@ static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps
 	struct gg_glibc_head head, next;
 	bool is_open = chunk != 0 && read_head(walk, chunk, &head);
 
-	walk->used_begin = walk->heap->begin;
+	walk->at = walk->used_begin = walk->heap->begin;
 	if (!is_open) {
-		walk->reason = "a heap of glibc does not look as expected";
+		walk->obstacle = GG_GLIBC_UNEXPECTED;
 		return;
 	}
 	add_other(walk, &walk->totals->metadata_bytes, walk->heap->begin,
@@ -301,19 +302,18 @@ static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps
 		if (use != CHUNK_ABSENT && use != CHUNK_UNSOUND) {
 			is_open = add_chunk(walk, use, chunk, &head);
 			chunk += gg_glibc_size(&head);
+			walk->at = chunk;
 			head = next;
 			continue;
 		}
 		chunk = resume(walk, chunk);
 		is_open = chunk != 0 && read_head(walk, chunk, &head);
 		if (!is_open)
-			walk->reason = use == CHUNK_ABSENT
-			                       ? "parts of the heap are swapped out"
-			                       : "the heap changed too fast to walk through it";
+			walk->obstacle = use == CHUNK_ABSENT ? GG_GLIBC_SWAPPED : GG_GLIBC_BUSY;
 	}
 }
 
-int gg_glibc_walk(struct gg_glibc_totals *ret, const char **ret_reason,
+int gg_glibc_walk(struct gg_glibc_totals *ret, enum gg_glibc_obstacle *ret_obstacle,
                   const struct gg_glibc_view *view, uint64_t deadline_ns)
 {
 	const uint64_t page_bytes = view->residency->page_bytes;
@@ -329,7 +329,10 @@ int gg_glibc_walk(struct gg_glibc_totals *ret, const char **ret_reason,
 
 		walk.heap = &view->heaps->items.items[i];
 		walk_heap(&walk, view->heaps);
-		totals.walked_bytes += (int64_t)(walk.heap->end - walk.heap->begin);
+		totals.walked_bytes += (int64_t)((walk.obstacle == GG_GLIBC_NO_OBSTACLE
+		                                          ? walk.heap->end
+		                                          : walk.at) -
+		                                 walk.heap->begin);
 		if (walk.heap->arena == 0)
 			continue;
 		totals.arena_bytes += totals.resident_bytes - resident;
@@ -340,7 +343,7 @@ int gg_glibc_walk(struct gg_glibc_totals *ret, const char **ret_reason,
 	gg_heap_window_done(&walk.window);
 	if (walk.status < 0)
 		return walk.status;
-	*ret_reason = walk.reason;
+	*ret_obstacle = walk.obstacle;
 	*ret = totals;
 	return 0;
 }

@@ -3,10 +3,10 @@
  * glibc_walk - walks through all heaps of glibc's malloc, chunk by chunk, for exact totals.
  *
  *   struct gg_glibc_totals totals;
- *   const char *reason;
+ *   enum gg_glibc_obstacle obstacle;
  *
- *   status = gg_glibc_walk(&totals, &reason, &view, deadline_ns);
- *   if (status == 0 && reason == NULL)
+ *   status = gg_glibc_walk(&totals, &obstacle, &view, deadline_ns);
+ *   if (status == 0 && obstacle == GG_GLIBC_NO_OBSTACLE)
  *           ... totals.pinned_bytes ...
  *
  * Each resident byte of the heaps is exactly one of these:
@@ -44,10 +44,19 @@ struct gg_glibc_totals {
 	int64_t arena_in_use_bytes; /* part of arena_bytes and of in_use_bytes */
 };
 
+/* Why a walk gave up before it knew all totals. */
+enum gg_glibc_obstacle {
+	GG_GLIBC_NO_OBSTACLE,
+	GG_GLIBC_TOO_LARGE,  /* the time allowed is over */
+	GG_GLIBC_SWAPPED,    /* the walk must not swap the heads of chunks in */
+	GG_GLIBC_BUSY,       /* the heap changed too fast */
+	GG_GLIBC_UNEXPECTED, /* a heap has no row of sound chunks */
+};
+
 /*
  * Walks.  Returns 0, or a negative errno value if memory is out or the process may not be read.
- * *ret_reason, a constant, says why there are no totals; NULL: there are.  The walk gives up when
- * this thread's processor time (gg_clock_thread_ns()) passes deadline_ns; 0: it has no deadline.
+ * After an obstacle, only walked_bytes counts: how far the walk came.  The walk gives up when this
+ * thread's processor time (gg_clock_thread_ns()) passes deadline_ns; 0: it has no deadline.
  */
-int gg_glibc_walk(struct gg_glibc_totals *ret, const char **ret_reason,
+int gg_glibc_walk(struct gg_glibc_totals *ret, enum gg_glibc_obstacle *ret_obstacle,
                   const struct gg_glibc_view *view, uint64_t deadline_ns);

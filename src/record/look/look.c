@@ -143,8 +143,12 @@ static const char *reason_of(int status)
 static void take_blocks(struct gg_look *look, pid_t pid, const char *text,
                         const struct gg_look_options *options)
 {
-	const struct gg_block_looks_options block_options = { .smaps = text,
-		                                              .budget_ns = options->budget_ns };
+	const struct gg_block_looks_options block_options = {
+		.smaps = text,
+		.budget_ns = options->budget_ns,
+		.heap_walk_budget_ns = options->heap_walk_budget_ns,
+		.heap_walk_ns_per_byte = options->heap_walk_ns_per_byte,
+	};
 	const struct gg_look_samples *samples = options->samples;
 	struct gg_profile_look *record = &look->record;
 	struct gg_error error = { 0 };

@@ -31,6 +31,8 @@ struct gg_look_options {
 	const struct gg_look_samples *samples;
 	const char *smaps;  /* text of /proc/PID/smaps, just read; NULL: the look reads it */
 	uint64_t budget_ns; /* processor time for the blocks; 0: no limit */
+	uint64_t heap_walk_budget_ns; /* as in struct gg_block_looks_options */
+	double heap_walk_ns_per_byte; /* likewise */
 	const char *reason; /* why the look must leave out the blocks; NULL: it need not */
 };
 

@@ -42,11 +42,15 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 	struct gg_region_reader *reader = options->reader != NULL ? options->reader
 	                                                          : &target->reader;
 	struct gg_look_samples samples = { 0 };
-	struct gg_look_options look_options = { .private_bytes = gg_target_private_bytes(target),
-		                                .samples = &samples,
-		                                .smaps = options->smaps,
-		                                .budget_ns = options->budget_ns,
-		                                .reason = options->reason };
+	struct gg_look_options look_options = {
+		.private_bytes = gg_target_private_bytes(target),
+		.samples = &samples,
+		.smaps = options->smaps,
+		.budget_ns = options->budget_ns,
+		.heap_walk_budget_ns = options->heap_walk_budget_ns,
+		.heap_walk_ns_per_byte = options->heap_walk_ns_per_byte,
+		.reason = options->reason
+	};
 	pid_t pid = options->pid != 0 ? options->pid : (pid_t)target->pid;
 	struct gg_look look;
 	uint64_t start_ns;
@@ -75,6 +79,7 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 	*ret_result = (struct gg_target_look_result){
 		.sums = look.sums,
 		.walk_ns = look.walk_ns,
+		.heap_walk = look.blocks.heap_walk,
 		.is_settled = samples.gone_count <= samples.chosen_count * GONE_PERCENT / 100,
 	};
 	if (status == 0) {

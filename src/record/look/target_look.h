@@ -19,6 +19,8 @@ struct gg_target_look_options {
 	pid_t pid;                       /* in the caller's namespace; 0: the target's pid */
 	const char *smaps;               /* as in struct gg_look_options */
 	uint64_t budget_ns;              /* likewise */
+	uint64_t heap_walk_budget_ns;    /* likewise */
+	double heap_walk_ns_per_byte;    /* likewise */
 	const char *reason;              /* likewise */
 	uint64_t seed;                   /* for the choice of samples */
 	int answer_ms;                   /* longest wait for the agent; 0: GG_LOOK_ANSWER_MS */
@@ -28,7 +30,8 @@ struct gg_target_look_options {
 struct gg_target_look_result {
 	struct gg_smaps sums;
 	uint64_t walk_ns; /* processor time that reading the mappings took */
-	bool is_settled;  /* the process freed hardly any of the chosen samples meanwhile */
+	struct gg_heap_walk heap_walk;
+	bool is_settled; /* the process freed hardly any of the chosen samples meanwhile */
 };
 
 /*

@@ -20,15 +20,16 @@ enum {
 
 #define LOOK_PAUSE_MOST_NS (10 * GG_NS_PER_S)
 #define LOOK_CHANGE        0.05
+#define QUIET_CHANGE       0.005
 #define UNSETTLED_MOST     4 /* then the process frees much all the time */
 #define LOOK_CHANGE_BYTES  (1 << 20)
 
-/* True if the bytes differ by 5 % and by more than a MiB. */
-static bool has_changed(double before, double now)
+/* True if the bytes differ by this share and by more than a MiB. */
+static bool has_changed(double before, double now, double share)
 {
 	double change = now > before ? now - before : before - now;
 
-	return change > LOOK_CHANGE_BYTES && change > before * LOOK_CHANGE;
+	return change > LOOK_CHANGE_BYTES && change > before * share;
 }
 
 static int64_t age_of(const struct gg_member *member)
@@ -42,8 +43,27 @@ static bool differs_from_last(const struct gg_member *member)
 
 	if (looks->unsettled_count > 0 && looks->unsettled_count < UNSETTLED_MOST)
 		return true;
-	return has_changed((double)looks->rss_bytes, (double)member->reading.rss_bytes) ||
-	       has_changed(looks->live_bytes, member->target->live_bytes);
+	return has_changed((double)looks->rss_bytes, (double)member->reading.rss_bytes,
+	                   LOOK_CHANGE) ||
+	       has_changed(looks->live_bytes, member->target->live_bytes, LOOK_CHANGE);
+}
+
+/* True if the process is hardly different from what the last look saw. */
+static bool is_quiet(const struct gg_member *member)
+{
+	const struct gg_look_schedule *looks = &member->looks;
+
+	return looks->reading_rss_bytes > 0 && looks->unsettled_count == 0 &&
+	       !has_changed((double)looks->reading_rss_bytes, (double)member->reading.rss_bytes,
+	                    QUIET_CHANGE) &&
+	       !has_changed(looks->live_bytes, member->target->live_bytes, QUIET_CHANGE);
+}
+
+/* Returns the budget of a walk through the heap now; 0: none beside that of the look. */
+static uint64_t heap_walk_budget(const struct gg_member *member)
+{
+	return is_quiet(member) ? gg_heap_walks_budget(&member->looks.heap_walks, age_of(member))
+	                        : 0;
 }
 
 bool gg_look_schedule_is_due(const struct gg_member *member, uint64_t now_ns)
@@ -55,7 +75,14 @@ bool gg_look_schedule_is_due(const struct gg_member *member, uint64_t now_ns)
 		return false;
 	if (pause_ns > LOOK_PAUSE_MOST_NS)
 		pause_ns = LOOK_PAUSE_MOST_NS;
-	return differs_from_last(member) || (int64_t)(now_ns - looks->last_ns) >= pause_ns;
+	if (differs_from_last(member))
+		return true;
+	if (heap_walk_budget(member) > 0)
+		return true;
+	/* A look without totals must not replace one that has them and is still true. */
+	if (gg_heap_walks_has_costly_totals(&looks->heap_walks) && is_quiet(member))
+		return false;
+	return (int64_t)(now_ns - looks->last_ns) >= pause_ns;
 }
 
 /* Adapts the next look to the processor time of this one. */
@@ -80,6 +107,8 @@ uint64_t gg_look_schedule_take(struct gg_member *member)
 	const struct gg_target_look_options options = {
 		.seed = gg_clock_monotonic_ns(),
 		.budget_ns = LOOK_MS_MAX * GG_NS_PER_MS,
+		.heap_walk_budget_ns = heap_walk_budget(member),
+		.heap_walk_ns_per_byte = looks->heap_walks.ns_per_byte,
 		.chosen_max = looks->chosen_max,
 		.reason = looks->leaves_out_blocks
 		                  ? "a look at the live blocks would take the recorder too long"
@@ -96,8 +125,11 @@ uint64_t gg_look_schedule_take(struct gg_member *member)
 	member->parts = result.sums;
 	looks->rss_bytes = result.sums.rss_bytes;
 	looks->live_bytes = target->live_bytes;
+	looks->reading_rss_bytes = member->reading.rss_bytes;
+	gg_heap_walks_note(&looks->heap_walks, &result.heap_walk, options.heap_walk_budget_ns,
+	                   age_of(member));
 	looks->unsettled_count = result.is_settled ? 0 : looks->unsettled_count + 1;
-	adapt(looks, result.walk_ns, gg_clock_thread_ns() - start_ns,
+	adapt(looks, result.walk_ns, gg_clock_thread_ns() - start_ns - looks->heap_walks.extra_ns,
 	      age_of(member) < GG_LOOK_YOUNG_NS);
 	return result.walk_ns > 0 ? result.walk_ns : 1;
 }

@@ -69,6 +69,8 @@ struct gg_member *gg_member_new(struct gg_target *target, const char *name, int 
 	if (member == NULL)
 		return NULL;
 	member->target = target;
+	if (target->writer->now_ns > target->record.start_ns)
+		member->looks.heap_walks.from_ns = target->writer->now_ns - target->record.start_ns;
 	gg_assert(strlen(name) < sizeof(member->name));
 	snprintf(member->name, sizeof(member->name), "%s", name);
 	/*

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/process/heap_walks.h"
 #include "record/process/smaps.h"
 #include "record/process/target.h"
 
@@ -19,6 +20,8 @@ struct gg_look_schedule {
 	bool leaves_out_blocks; /* they take too long */
 	/* Looks in a row during which the process freed many of the chosen samples. */
 	uint32_t unsettled_count;
+	int64_t reading_rss_bytes; /* as the round of the last look read it */
+	struct gg_heap_walks heap_walks;
 };
 
 struct gg_member {

@@ -129,7 +129,9 @@ static void walk(struct gg_memory_readings *readings, struct gg_member *member, 
 
 	if (gg_look_schedule_is_due(member, gg_clock_monotonic_ns()))
 		cost_ns = gg_look_schedule_take(member);
-	if (cost_ns == 0)
+	if (cost_ns > 0)
+		readings->heap_walks_ns += (int64_t)member->looks.heap_walks.extra_ns;
+	else
 		cost_ns = read_mappings(member, text);
 	if (cost_ns == 0)
 		return;
@@ -287,13 +289,14 @@ int gg_memory_readings_take(struct gg_memory_readings *readings, struct gg_proce
 
 	/* The round begins here: draining the rings before may have taken long. */
 	writer->now_ns = (int64_t)(start_ns - writer->start_ns);
+	readings->heap_walks_ns = 0;
 	all = gg_profile_memory_unknown(0, writer->now_ns);
 	all.live_bytes = live_bytes(set);
 	for (struct gg_member *member = set->first; member != NULL; member = member->next)
 		read_status(member, all.time_ns, start_ns, &text);
 	walk_all(readings, set, start_ns, &text);
 	readings->last_ns = writer->now_ns;
-	readings->cost_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	readings->cost_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns) - readings->heap_walks_ns;
 	readings->rss_bytes = 0;
 	for (const struct gg_member *member = set->first; member != NULL; member = member->next)
 		readings->rss_bytes += member->reading.rss_bytes > 0 ? member->reading.rss_bytes

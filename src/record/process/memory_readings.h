@@ -42,7 +42,8 @@
 struct gg_memory_readings {
 	int64_t next_ns;        /* session time: when the next round is due */
 	int64_t last_ns;        /* session time of the last round */
-	int64_t cost_ns;        /* duration of the last round */
+	int64_t cost_ns;        /* duration of the last round, without heap_walks_ns */
+	int64_t heap_walks_ns;  /* of walks through heaps, which have a budget of their own */
 	double most_live_bytes; /* the maximum over all rounds */
 	int64_t checked_ns;     /* session time: when RSS was last compared with the last round */
 	int64_t check_cost_ns;  /* duration of that */
