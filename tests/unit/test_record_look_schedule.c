@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_look_schedule - shows when a look is due, and what it may not replace. */
+#include "record/process/look_schedule.h"
+
+#include "base/time_units.h"
+#include "test.h"
+
+enum { MIB = 1 << 20 };
+
+#define HEAP_BYTES INT64_C(411) * MIB
+#define NOW_NS     (UINT64_C(1000) * GG_NS_PER_S)
+
+/* A process that is 100 s old; its last look was 50 s ago and saw what the process still is. */
+struct process {
+	struct gg_target target;
+	struct gg_member member;
+};
+
+static void begin(struct process *process)
+{
+	*process = (struct process){ .target = { .live_bytes = 100 * MIB } };
+	process->member = (struct gg_member){
+		.target = &process->target,
+		.reading = { .time_ns = 100 * GG_NS_PER_S, .rss_bytes = HEAP_BYTES },
+		.looks = { .last_ns = NOW_NS - 50 * GG_NS_PER_S,
+		           .next_ns = NOW_NS - 49 * GG_NS_PER_S,
+		           .rss_bytes = HEAP_BYTES,
+		           .reading_rss_bytes = HEAP_BYTES,
+		           .live_bytes = 100 * MIB },
+	};
+}
+
+/* The last look walked through the whole heap, on a budget of its own. */
+static void begin_with_walk(struct process *process)
+{
+	begin(process);
+	process->member.looks.heap_walks = (struct gg_heap_walks){ .heap_bytes = HEAP_BYTES,
+		                                                   .has_totals = true,
+		                                                   .extra_ns = 110 * GG_NS_PER_MS,
+		                                                   .from_ns = 99 * GG_NS_PER_S,
+		                                                   .ns_per_byte = 0.25 };
+}
+
+static bool is_due(const struct process *process)
+{
+	return gg_look_schedule_is_due(&process->member, NOW_NS);
+}
+
+TEST(a_look_is_due_after_a_while)
+{
+	struct process process;
+
+	begin(&process);
+	CHECK(is_due(&process));
+	process.member.looks.last_ns = NOW_NS - 5 * GG_NS_PER_S;
+	CHECK(!is_due(&process));
+	process.target.live_bytes = 110 * MIB;
+	CHECK(is_due(&process));
+	process.member.looks.next_ns = NOW_NS + 1;
+	CHECK(!is_due(&process));
+}
+
+TEST(a_look_without_totals_does_not_replace_one_that_has_them)
+{
+	struct process process;
+
+	begin_with_walk(&process);
+	CHECK(!is_due(&process));
+	/* The last round of a recording lifts all pauses. */
+	process.member.looks.last_ns = process.member.looks.next_ns = 0;
+	CHECK(!is_due(&process));
+}
+
+TEST(totals_that_a_look_pays_for_are_replaced)
+{
+	struct process process;
+
+	begin_with_walk(&process);
+	process.member.looks.heap_walks.extra_ns = 0;
+	CHECK(is_due(&process));
+}
+
+TEST(totals_of_another_time_are_replaced)
+{
+	struct process process;
+
+	begin_with_walk(&process);
+	process.member.reading.rss_bytes += HEAP_BYTES / 100;
+	CHECK(is_due(&process));
+	begin_with_walk(&process);
+	process.target.live_bytes += 2 * MIB;
+	CHECK(is_due(&process));
+	/* The last look could not tell free memory apart. */
+	begin_with_walk(&process);
+	process.member.looks.unsettled_count = 1;
+	CHECK(is_due(&process));
+}
+
+TEST(totals_are_replaced_by_totals)
+{
+	struct process process;
+
+	begin_with_walk(&process);
+	process.member.reading.time_ns = 1000 * GG_NS_PER_S;
+	CHECK(is_due(&process));
+}
