@@ -85,8 +85,10 @@ TEST(a_process_that_is_killed_keeps_its_last_look_at_a_choice_of_its_samples)
 		    60)))
 		return;
 	check_looks(&r);
-	CHECK_EQ_DOUBLE(recording_number(&r, "select chosen_count from look where moments & 1"),
-	                10000);
+	/* On a slow machine a look chooses fewer samples (record_look_schedule). */
+	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from look where moments & 1 and "
+	                                     "chosen_count in (10000, 5000, 2500, 1250, 625)"),
+	                1);
 	CHECK(recording_number(&r, "select live_count from look where moments & 1") >= 16000);
 	CHECK(rss_of(&r, GG_MAPPING_STACK) >= 2 * 3.0 * MIB);
 	CHECK_CONTAINS(recording_text(&r, "select ending from process"), "killed");

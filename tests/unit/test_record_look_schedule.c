@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_look_schedule - shows when a look is due, and what it may not replace. */
+/*
+ * test_record_look_schedule - shows when a look is due, what it may not replace, and how many
+ * samples it chooses.
+ */
 #include "record/process/look_schedule.h"
 
 #include "base/time_units.h"
+#include "record/look/look_samples.h"
 #include "test.h"
 
 enum { MIB = 1 << 20 };
@@ -103,4 +107,53 @@ TEST(totals_are_replaced_by_totals)
 	begin_with_walk(&process);
 	process.member.reading.time_ns = 1000 * GG_NS_PER_S;
 	CHECK(is_due(&process));
+}
+
+/* --- the choice --- */
+
+#define BUDGET_NS (50 * GG_NS_PER_MS)
+
+/* The choice of the next look after one that took so long. */
+static uint32_t choice_after(struct gg_look_schedule *looks, uint64_t cost_ns)
+{
+	gg_look_schedule_limit_choice(looks, cost_ns);
+	return looks->chosen_max;
+}
+
+TEST(a_look_within_its_time_leaves_the_choice_as_it_is)
+{
+	struct gg_look_schedule looks = { 0 };
+
+	CHECK_EQ_U64(choice_after(&looks, 0), GG_LOOK_CHOSEN_MAX);
+	CHECK_EQ_U64(choice_after(&looks, BUDGET_NS), GG_LOOK_CHOSEN_MAX);
+	CHECK_EQ_U64(choice_after(&looks, BUDGET_NS + 1), GG_LOOK_CHOSEN_MAX / 2);
+	CHECK_EQ_U64(choice_after(&looks, BUDGET_NS), GG_LOOK_CHOSEN_MAX / 2);
+	CHECK_EQ_U64(choice_after(&looks, BUDGET_NS / 3), GG_LOOK_CHOSEN_MAX / 2);
+	CHECK(!looks.leaves_out_blocks);
+}
+
+TEST(each_look_that_takes_too_long_halves_the_choice_until_blocks_are_left_out)
+{
+	static const uint32_t choices[] = { 5000, 2500, 1250, 625, 312 };
+	struct gg_look_schedule looks = { 0 };
+
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		CHECK(!looks.leaves_out_blocks);
+		CHECK_EQ_U64(choice_after(&looks, 2 * BUDGET_NS), choices[i]);
+	}
+	CHECK(looks.leaves_out_blocks);
+	/* Looks without blocks are cheap, which says nothing about those with blocks. */
+	choice_after(&looks, 0);
+	CHECK(looks.leaves_out_blocks);
+}
+
+TEST(cheap_looks_choose_all_samples_again)
+{
+	struct gg_look_schedule looks = { 0 };
+
+	choice_after(&looks, 2 * BUDGET_NS);
+	CHECK_EQ_U64(choice_after(&looks, 2 * BUDGET_NS), GG_LOOK_CHOSEN_MAX / 4);
+	CHECK_EQ_U64(choice_after(&looks, BUDGET_NS / 3 - 1), GG_LOOK_CHOSEN_MAX / 2);
+	CHECK_EQ_U64(choice_after(&looks, BUDGET_NS / 3 - 1), GG_LOOK_CHOSEN_MAX);
+	CHECK_EQ_U64(choice_after(&looks, 0), GG_LOOK_CHOSEN_MAX);
 }

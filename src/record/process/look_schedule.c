@@ -14,6 +14,7 @@ enum {
 	LOOK_PART = 100,      /* after a look of t the next one waits 100 t, ... */
 	EARLY_LOOK_PART = 25, /* ... but 25 t in a young process */
 	LOOK_MS_MAX = 50,     /* processor time of a look */
+	CHEAP_PART = 3,       /* a look at twice the samples fits if one took a third of that */
 	LOOK_CHOSEN_LEAST = 500,
 	LIFE_PART = 4,
 };
@@ -85,25 +86,34 @@ bool gg_look_schedule_is_due(const struct gg_member *member, uint64_t now_ns)
 	return (int64_t)(now_ns - looks->last_ns) >= pause_ns;
 }
 
+void gg_look_schedule_limit_choice(struct gg_look_schedule *looks, uint64_t cost_ns)
+{
+	if (looks->leaves_out_blocks)
+		return;
+	if (looks->chosen_max == 0)
+		looks->chosen_max = GG_LOOK_CHOSEN_MAX;
+	if (cost_ns > LOOK_MS_MAX * GG_NS_PER_MS)
+		looks->chosen_max /= 2;
+	else if (cost_ns < LOOK_MS_MAX * GG_NS_PER_MS / CHEAP_PART &&
+	         looks->chosen_max < GG_LOOK_CHOSEN_MAX)
+		looks->chosen_max *= 2;
+	looks->leaves_out_blocks = looks->chosen_max < LOOK_CHOSEN_LEAST;
+}
+
 /* Adapts the next look to the processor time of this one. */
 static void adapt(struct gg_look_schedule *looks, uint64_t walk_ns, uint64_t look_ns, bool is_young)
 {
 	looks->last_ns = gg_clock_monotonic_ns();
 	looks->next_ns = looks->last_ns + look_ns * (is_young ? EARLY_LOOK_PART : LOOK_PART);
 	/* A walk that takes long is no reason to choose fewer samples. */
-	if (look_ns - walk_ns <= LOOK_MS_MAX * GG_NS_PER_MS)
-		return;
-	if (looks->chosen_max == 0)
-		looks->chosen_max = GG_LOOK_CHOSEN_MAX;
-	looks->chosen_max /= 2;
-	looks->leaves_out_blocks |= looks->chosen_max < LOOK_CHOSEN_LEAST;
+	gg_look_schedule_limit_choice(looks, look_ns - walk_ns);
 }
 
 uint64_t gg_look_schedule_take(struct gg_member *member)
 {
 	struct gg_look_schedule *looks = &member->looks;
 	struct gg_target *target = member->target;
-	uint64_t start_ns = gg_clock_thread_ns();
+	uint64_t start_ns;
 	const struct gg_target_look_options options = {
 		.seed = gg_clock_monotonic_ns(),
 		.budget_ns = LOOK_MS_MAX * GG_NS_PER_MS,
@@ -118,6 +128,8 @@ uint64_t gg_look_schedule_take(struct gg_member *member)
 	struct gg_error error = { 0 };
 
 	gg_ingest_drain(target, false);
+	/* Draining is no part of a look: the events wait, with or without it. */
+	start_ns = gg_clock_thread_ns();
 	if (gg_target_look_take(target, &options, &result, &error) < 0) {
 		looks->next_ns = gg_clock_monotonic_ns() + GG_NS_PER_S;
 		return 0;

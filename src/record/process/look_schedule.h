@@ -14,8 +14,8 @@
  *           (process/memory_readings.h).  Looks take at most 1 % of a processor (4 % in the
  *           first 10 s of a process), and no more than
  *           50 ms for 10,000 samples: a look that takes longer halves the number of samples that
- *           the next one chooses.  Below 500 samples, looks leave out the memory around samples and
- *           say why.
+ *           the next one chooses, and one that takes less than a third doubles it again, up to
+ *           10,000.  Below 500 samples, looks leave out the memory around samples and say why.
  */
 #pragma once
 
@@ -36,3 +36,9 @@ bool gg_look_schedule_is_due(const struct gg_member *member, uint64_t now_ns);
  * that this took; 0: no look was possible.
  */
 uint64_t gg_look_schedule_take(struct gg_member *member);
+
+/*
+ * Sets how many samples the next look chooses, by the processor time that the last one took beside
+ * reading the mappings.
+ */
+void gg_look_schedule_limit_choice(struct gg_look_schedule *looks, uint64_t cost_ns);
