@@ -329,6 +329,12 @@ void *gg_sample_calloc(size_t count, size_t bytes)
 	return p;
 }
 
+/* Flags of a sample whose block this function makes. */
+static uint8_t flags_of(const void *function)
+{
+	return gg_unlikely(gg_real_is_foreign(function)) ? GG_REGION_SAMPLE_FOREIGN : 0;
+}
+
 int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 {
 	struct gg_draw draw;
@@ -337,7 +343,7 @@ int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 
 	KEEP_FRAME_POINTER();
 	if (sampled && status == 0)
-		record(*ret_p, bytes, &draw, 0);
+		record(*ret_p, bytes, &draw, flags_of((void *)gg_real.posix_memalign));
 	return status;
 }
 
@@ -349,7 +355,7 @@ void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t 
 
 	KEEP_FRAME_POINTER();
 	if (sampled)
-		record(p, bytes, &draw, 0);
+		record(p, bytes, &draw, flags_of((void *)real));
 	return p;
 }
 
@@ -361,7 +367,7 @@ void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes)
 
 	KEEP_FRAME_POINTER();
 	if (sampled)
-		record(p, bytes, &draw, 0);
+		record(p, bytes, &draw, flags_of((void *)real));
 	return p;
 }
 

@@ -251,6 +251,7 @@ struct gg_region_sample {
 enum {
 	GG_REGION_SAMPLE_MAPPING = 1, /* a mapping (mmap), not a block of an allocator */
 	GG_REGION_SAMPLE_OLD = 2,     /* in the old generation of its heap */
+	GG_REGION_SAMPLE_FOREIGN = 4, /* a block of another allocator than malloc()'s */
 	GG_SAMPLE_OBJECT_BITS = 48,
 	GG_SAMPLE_SIZE_BITS =
 		48 /* larger blocks are not recorded; no machine has that much memory */

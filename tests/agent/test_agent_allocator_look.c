@@ -7,6 +7,7 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -358,6 +359,37 @@ TEST(a_large_block_shares_its_pages_with_no_other)
 		CHECK_EQ_DOUBLE(gg_region_allocator_block_share(block), 0);
 	}
 	free(p);
+	gg_region_allocator_looks_done(&looks);
+	close(fd);
+}
+
+/*
+ * jemalloc has no pvalloc(), so glibc's serves the program.  The block lies in memory that jemalloc
+ * has never seen, and no program may free it.
+ */
+TEST(a_block_of_another_allocator_is_never_asked_about)
+{
+	struct gg_region_allocator_looks looks;
+	struct gg_region_sample sample;
+	bool is_foreign = allocator() == GG_REGION_ALLOCATOR_JEMALLOC;
+	void *p = pvalloc(5000);
+	int fd;
+
+	if (!CHECK(p != NULL))
+		return;
+	sample = inside_live(p);
+	CHECK(sample.id != 0);
+	CHECK_EQ_U64(sample.size_bytes, 5000);
+	CHECK_EQ_U64(sample.flags, is_foreign ? GG_REGION_SAMPLE_FOREIGN : 0);
+	if (!is_foreign)
+		return;
+	CHECK_EQ_U64(sample.slack_bytes, 0);
+	if (is_off())
+		return;
+	fd = open_region();
+	looks = look(fd);
+	CHECK(looks.block_count > 0);
+	CHECK(find_block(&looks, p) == NULL);
 	gg_region_allocator_looks_done(&looks);
 	close(fd);
 }

@@ -187,15 +187,19 @@ void gg_elf_lookup_next_all(struct gg_elf_lookup_name *wanted, size_t count)
 	struct gg_elf_lookup_tables t;
 	struct gg_elf_lookup symbol;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		wanted[i].address = NULL;
+		wanted[i].map = NULL;
+	}
 	while (map != NULL && (map = map->l_next) != NULL) {
 		if (!gg_elf_lookup_tables(map, &t))
 			continue;
 		for (size_t i = 0; i < count; i++)
 			if (wanted[i].address == NULL &&
-			    gg_elf_lookup_find(&t, wanted[i].name, &symbol))
+			    gg_elf_lookup_find(&t, wanted[i].name, &symbol)) {
 				wanted[i].address = symbol.address;
+				wanted[i].map = map;
+			}
 	}
 }
 

@@ -104,6 +104,9 @@ static const struct real_function {
 	{ "malloc", &gg_real.malloc, (void *)no_memory_1 },
 };
 
+/* Functions of other objects than the one that has malloc(), by their place in `functions`. */
+static void *foreign[GG_COUNT(functions)];
+
 /*
  * Relaxed: the loader mapped the functions before any thread could call us, so a pointer publishes
  * no data.
@@ -111,14 +114,27 @@ static const struct real_function {
 void gg_real_find(void)
 {
 	struct gg_elf_lookup_name wanted[GG_COUNT(functions)];
+	const struct link_map *allocator;
 
 	for (size_t i = 0; i < GG_COUNT(functions); i++)
 		wanted[i].name = functions[i].name;
 	gg_elf_lookup_next_all(wanted, GG_COUNT(functions));
-	for (size_t i = 0; i < GG_COUNT(functions); i++)
+	allocator = wanted[GG_COUNT(functions) - 1].map; /* malloc() is the last one */
+	for (size_t i = 0; i < GG_COUNT(functions); i++) {
 		gg_store_relaxed((void **)functions[i].pointer, wanted[i].address != NULL
 		                                                        ? wanted[i].address
 		                                                        : functions[i].instead);
+		if (wanted[i].map != allocator)
+			gg_store_relaxed(&foreign[i], wanted[i].address);
+	}
+}
+
+bool gg_real_is_foreign(const void *function)
+{
+	for (size_t i = 0; i < GG_COUNT(foreign); i++)
+		if (gg_load_relaxed(&foreign[i]) == function)
+			return true;
+	return false;
 }
 
 /* The initial values of the pointers: each looks everything up and then makes the real call. */

@@ -28,7 +28,9 @@ enum {
 	SLOW_CALLS_MOST = 2,    /* successive calls that may be slow */
 	ROOM_BYTES = 32 * 1024, /* of the stack, below the sample's frames */
 	PROBE_COUNT = 1024,     /* records that are read to estimate how many samples are live */
-	VISITED_RECORDS = 4096  /* a batch reads at most so many records, free ones among them */
+	VISITED_RECORDS = 4096, /* a batch reads at most so many records, free ones among them */
+	/* Samples that the allocator does not know.  A query about one may crash jemalloc. */
+	NOT_OF_MALLOC = GG_REGION_SAMPLE_MAPPING | GG_REGION_SAMPLE_FOREIGN,
 };
 
 struct gg_allocator_look gg_allocator_look;
@@ -208,7 +210,7 @@ static void fill_batch(void)
 		/* The last group may have fewer records; a missing one is like a free one. */
 		if (live_index >= region->tables[GG_TABLE_LIVE].used_count ||
 		    !gg_region_scan_live(region, (uint32_t)live_index, &sample) ||
-		    sample.heap != 0 || (sample.flags & GG_REGION_SAMPLE_MAPPING) != 0)
+		    sample.heap != 0 || (sample.flags & NOT_OF_MALLOC) != 0)
 			continue;
 		batch.blocks[batch.count] = (const void *)(uintptr_t)sample.address;
 		batch.ids[batch.count] = sample.id;

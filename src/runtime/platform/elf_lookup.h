@@ -47,10 +47,11 @@ bool gg_elf_lookup_find_next(const char *name, struct gg_elf_lookup *ret_symbol)
 /* Returns the first definition in any loaded object.  NULL: no object defines the name. */
 void *gg_elf_lookup_any(const char *name);
 
-/* A name, and the address of its next definition, or NULL. */
+/* A name, the address of its next definition, or NULL, and the object that has it. */
 struct gg_elf_lookup_name {
 	const char *name;
 	void *address;
+	const struct link_map *map;
 };
 
 /* Looks up many names and finds each object's tables only once. */

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -52,3 +53,10 @@ extern struct gg_real gg_real __attribute__((visibility("hidden")));
 
 /* Looks up all functions, if that was not done before. */
 void gg_real_find(void);
+
+/*
+ * True if gg_real has this function, and it lies in another object than malloc().  For example,
+ * jemalloc has no pvalloc(), so glibc's serves it.  A query about such a block may crash the
+ * allocator.
+ */
+bool gg_real_is_foreign(const void *function);
