@@ -23,6 +23,7 @@
 struct why_options {
 	struct gg_report_options common;
 	int moment; /* enum gg_why_moment */
+	bool all;
 };
 
 static int print_tables(const struct gg_why_list *list, const struct gg_invocation *invocation)
@@ -41,6 +42,7 @@ static int print_tables(const struct gg_why_list *list, const struct gg_invocati
 				? "the profile has no look at the memory of that process"
 				: "the profile has no look at the memory of its processes");
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
+	report.limit = options->all ? 0 : 1;
 	if (options->common.json)
 		gg_report_why_json(&report, list, &out);
 	else
@@ -153,6 +155,8 @@ static int run(struct gg_invocation *invocation)
 static const struct gg_option options[] = {
 	{ "moment", 0, GG_OPTION_CHOICE, AT(moment), "last|peak",
 	  "the last look, or the one with the largest RSS" },
+	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL,
+	  "a table for each process, the largest first" },
 	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
@@ -164,9 +168,10 @@ const struct gg_command gg_command_why = {
 	.summary = "why RSS is larger than the heap, row by row",
 	.usage = "PROFILE|PID [OPTION]...",
 	.details =
-		"Divides the RSS of each process into rows that add up to it: live memory, free\n"
+		"Divides the RSS of a process into rows that add up to it: live memory, free\n"
 		"memory that live blocks keep, free pages, stacks, files, and so on.  A row has\n"
-		"its confidence interval unless it is exact.\n"
+		"its confidence interval unless it is exact.  Of several processes, the one with\n"
+		"the largest RSS has a table.\n"
 		"\n"
 		"  geiger why redis.geiger\n"
 		"  geiger why redis.geiger --moment peak\n",

@@ -351,6 +351,7 @@ static void find_ratios(struct making *making)
 	double held = blocks + parts[GG_WHY_PINNED].bytes;
 	double heap = making->heap.bytes + making->heap.lazy_free_bytes;
 
+	why->block_bytes = blocks;
 	why->pinned_ratio = blocks > 0 ? held / blocks : NAN;
 	why->kept_ratio = held > 0 ? heap / held : NAN;
 	why->overhead_ratio = heap > 0 ? (double)why->rss_bytes / heap : NAN;

@@ -5,6 +5,7 @@
 #include "query/why_profile.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,38 @@ static int compare_tables(const void *left, const void *right)
 	return (a->why.process > b->why.process) - (a->why.process < b->why.process);
 }
 
+static bool is_asked_for(const struct gg_model *model, uint32_t process, uint32_t pid)
+{
+	return process != 0 && (pid == 0 || model->processes[process].pid == pid);
+}
+
+static bool has_look(const struct gg_model *model, uint32_t process)
+{
+	for (size_t i = 0; i < model->look_count; i++)
+		if (model->looks[i].process == process)
+			return true;
+	return false;
+}
+
+/* Finds what all looks missed: processes that ended soon, and peaks between two looks. */
+static void find_unseen(struct gg_why_list *list, const struct gg_model *model, uint32_t pid)
+{
+	const double about = 1.25; /* the kernel's maximum includes moments between two looks */
+	double seen_bytes = 0, highest_bytes = 0;
+
+	for (size_t i = 1; i < model->process_count; i++)
+		list->unseen_count += is_asked_for(model, (uint32_t)i, pid) &&
+		                      !has_look(model, (uint32_t)i);
+	for (size_t i = 0; i < model->look_count; i++)
+		if (is_asked_for(model, model->looks[i].process, pid))
+			seen_bytes = fmax(seen_bytes, (double)model->looks[i].rss_bytes);
+	for (size_t i = 0; i < model->memory_count; i++)
+		if (is_asked_for(model, model->memory[i].process, pid))
+			highest_bytes = fmax(highest_bytes, (double)model->memory[i].max_rss_bytes);
+	if (highest_bytes > about * seen_bytes)
+		list->highest_bytes = highest_bytes;
+}
+
 int gg_why_of(struct gg_why_list *ret_list, const struct gg_model *model,
               const struct gg_why_options *options, struct gg_error *error)
 {
@@ -199,12 +232,13 @@ int gg_why_of(struct gg_why_list *ret_list, const struct gg_model *model,
 		    (options->pid == 0 || model->processes[look->process].pid == options->pid))
 			status = divide(ret_list, model, look, options->confidence, error);
 	}
-	if (status < 0)
+	if (status < 0) {
 		gg_why_list_done(ret_list);
-	else
-		qsort(ret_list->tables, ret_list->table_count, sizeof(*ret_list->tables),
-		      compare_tables);
-	return status;
+		return status;
+	}
+	qsort(ret_list->tables, ret_list->table_count, sizeof(*ret_list->tables), compare_tables);
+	find_unseen(ret_list, model, options->pid);
+	return 0;
 }
 
 int gg_why_of_profile(struct gg_why_list *ret_list, struct gg_profile *profile,

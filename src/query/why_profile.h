@@ -37,6 +37,9 @@ struct gg_why_table {
 struct gg_why_list {
 	struct gg_why_table *tables;
 	size_t table_count;
+	size_t unseen_count; /* processes that no look saw */
+	/* The kernel's maximum RSS of one process; 0: a look at a process saw about as much. */
+	double highest_bytes;
 };
 
 /* -ENOMEM.  A model without looks has no tables. */

@@ -42,7 +42,8 @@ struct gg_why {
 	 * allocator.  NAN: unknown.
 	 */
 	double pinned_ratio, kept_ratio, overhead_ratio;
-	char *reason; /* why the heap is not divided further; NULL: it is */
+	double block_bytes; /* resident bytes of live blocks, with rounding and headers */
+	char *reason;       /* why the heap is not divided further; NULL: it is */
 };
 
 /* A live sample of the look's process at the moment of the look. */
