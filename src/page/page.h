@@ -58,6 +58,9 @@ struct gg_page_why {
 /* Only a filled *ret_why needs gg_page_why_done().  Loads a model of its own, for both looks. */
 GG_MUST_CHECK int gg_page_why_read(struct gg_page_why *ret_why, struct gg_profile *profile,
                                    double confidence, struct gg_error *error);
+/* As gg_page_why_read(), of a model. */
+GG_MUST_CHECK int gg_page_why_of(struct gg_page_why *ret_why, const struct gg_model *model,
+                                 double confidence, struct gg_error *error);
 void gg_page_why_done(struct gg_page_why *why);
 
 struct gg_page_options {

@@ -13,25 +13,33 @@
 /* Processes are limited, because a page shows one at a time, and a session may have thousands. */
 enum { PROCESS_COUNT_MAX = 40 };
 
-int gg_page_why_read(struct gg_page_why *ret_why, struct gg_profile *profile, double confidence,
-                     struct gg_error *error)
+int gg_page_why_of(struct gg_page_why *ret_why, const struct gg_model *model, double confidence,
+                   struct gg_error *error)
 {
 	struct gg_why_options options = { .moment = GG_WHY_LAST, .confidence = confidence };
 	struct gg_page_why why = { 0 };
+	int status = gg_why_of(&why.last, model, &options, error);
+
+	options.moment = GG_WHY_PEAK;
+	if (status == 0)
+		status = gg_why_of(&why.peak, model, &options, error);
+	if (status < 0)
+		gg_page_why_done(&why);
+	else
+		*ret_why = why;
+	return status;
+}
+
+int gg_page_why_read(struct gg_page_why *ret_why, struct gg_profile *profile, double confidence,
+                     struct gg_error *error)
+{
 	struct gg_model *model;
 	int status = gg_model_load(&model, &profile, 1, NULL, error);
 
 	if (status < 0)
 		return status;
-	status = gg_why_of(&why.last, model, &options, error);
-	options.moment = GG_WHY_PEAK;
-	if (status == 0)
-		status = gg_why_of(&why.peak, model, &options, error);
+	status = gg_page_why_of(ret_why, model, confidence, error);
 	gg_model_free(model);
-	if (status < 0)
-		gg_page_why_done(&why);
-	else
-		*ret_why = why;
 	return status;
 }
 
