@@ -265,6 +265,18 @@ int gg_library_read(struct gg_library *library, const char *name,
 	return status;
 }
 
+/* Divides the RSS of a running process, or of one that has ended meanwhile. */
+static int why_of_watched(struct gg_library *library, const struct gg_why_options *options,
+                          struct gg_why_list *ret_list, struct gg_error *error)
+{
+	struct gg_model *model;
+	int status;
+
+	gg_watch_poll(library->watch);
+	status = gg_watch_model(library->watch, &model, error);
+	return status < 0 ? status : gg_why_of(ret_list, model, options, error);
+}
+
 int gg_library_why(struct gg_library *library, const char *name,
                    const struct gg_why_options *options, struct gg_why_list *ret_list,
                    struct gg_error *error)
@@ -276,6 +288,10 @@ int gg_library_why(struct gg_library *library, const char *name,
 
 	if (status < 0)
 		return status;
+	if (library->watch != NULL) { /* its looks are rare, so that requests cost it nothing */
+		free(entry.name);
+		return why_of_watched(library, options, ret_list, error);
+	}
 	path = path_of(library, entry.name);
 	status = path == NULL ? gg_error_memory(error, entry.name)
 	                      : gg_region_profile_open_complete(&profile, path, library->progress,
@@ -388,12 +404,17 @@ static int make_live(struct gg_library *library, struct gg_error *error)
 		.exports = "/export?",
 	};
 	struct gg_buf packed = { 0 };
+	struct gg_page_why why = { 0 };
 	struct gg_model *model;
 	uint64_t start_ns = gg_clock_monotonic_ns();
 	int status = gg_watch_model(library->watch, &model, error);
 
+	options.why = &why;
+	if (status == 0)
+		status = gg_page_why_of(&why, model, library->confidence, error);
 	if (status == 0)
 		status = gg_page_data(model, NULL, &options, &packed, error);
+	gg_page_why_done(&why);
 	if (status < 0) {
 		gg_buf_done(&packed);
 		return status;
