@@ -158,11 +158,31 @@ static void add_heap(struct making *making)
 	add_row(making, &making->why->rows, "heap", &all, "live and free together");
 }
 
+/*
+ * A mapping with blocks of malloc may also hold memory that the program mapped itself, because the
+ * kernel joins adjacent mappings.  If the look knows what glibc has there, the other memory counts
+ * as mapped by the program.
+ */
+static void move_mapped(struct making *making)
+{
+	double mapped = gg_why_total(making->input, "glibc.mapped");
+	struct kind_sums *sums = &making->kinds[GG_MAPPING_MALLOC];
+	struct kind_sums *other = &making->kinds[GG_MAPPING_ANONYMOUS];
+	double moved = sums->rss - sums->lazy_free - mapped;
+
+	if (mapped < 0)
+		return;
+	moved = fmax(moved, -(other->rss - other->lazy_free));
+	sums->rss -= moved;
+	other->rss += moved;
+}
+
 static void divide_heap(struct making *making)
 {
 	struct gg_why_heap *heap = &making->heap;
 	double hidden;
 
+	move_mapped(making);
 	for (uint32_t kind = 0; kind < GG_MAPPING_KIND_COUNT; kind++)
 		if (is_heap(kind)) {
 			heap->bytes += making->kinds[kind].rss - making->kinds[kind].lazy_free;

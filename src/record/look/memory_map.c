@@ -82,6 +82,11 @@ int gg_memory_map_parse(struct gg_memory_map *map, const char *text)
 			continue;
 		found = library_rank(line.path, line.path_bytes);
 		rank = found < rank ? found : rank;
+		if (found < GG_COUNT(libraries) &&
+		    strcmp(libraries[found].allocator, "glibc") == 0 &&
+		    (line.protection & PROT_WRITE) != 0)
+			map->libc_data = (struct gg_memory_area){ .begin = line.begin,
+				                                  .end = line.end };
 		if (!add_area(map, &line))
 			return -ENOMEM;
 	}
