@@ -348,6 +348,8 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 	status = gg_page_collect(&run);
 	if (status == 0)
 		status = gg_page_pinned_find(&run);
+	if (status == 0)
+		status = gg_page_why_find(&run);
 	gg_page_find_peak(&run);
 	if (status == 0)
 		status = begin(&run, options->most_bytes, &fixed, &fixed_bytes);
@@ -361,6 +363,7 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 	gg_page_paths_free(trees.paths);
 	gg_page_whole_free(trees.whole);
 	gg_page_names_done(&run.names);
+	gg_page_why_done(&run);
 	gg_page_pinned_done(&run);
 	gg_page_collect_done(&run);
 	return status;

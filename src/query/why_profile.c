@@ -241,19 +241,6 @@ int gg_why_of(struct gg_why_list *ret_list, const struct gg_model *model,
 	return 0;
 }
 
-int gg_why_of_profile(struct gg_why_list *ret_list, struct gg_profile *profile,
-                      const struct gg_why_options *options, struct gg_error *error)
-{
-	struct gg_model *model;
-	int status = gg_model_load(&model, &profile, 1, NULL, error);
-
-	if (status < 0)
-		return status;
-	status = gg_why_of(ret_list, model, options, error);
-	gg_model_free(model);
-	return status;
-}
-
 void gg_why_list_done(struct gg_why_list *list)
 {
 	for (size_t i = 0; i < list->table_count; i++) {

@@ -15,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from page_pages import page_data
 from sentences import check, status
 
 GEIGER = os.environ["GEIGER"]
@@ -83,7 +84,10 @@ def with_agent(folder):
 PARENT = """
 import subprocess, sys
 sizes = sys.argv[1:]
-script = "import sys; kept = bytearray(int(sys.argv[1]) << 20); print(flush=True); input()"
+script = (
+    "import mmap, sys; size = int(sys.argv[1]) << 20; kept = bytearray(size); mapped = mmap.mmap(-1, size, mmap.MAP_PRIVATE);"
+    "mapped.write(b'x' * (size // 2)); print(flush=True); input()"
+)
 children = [subprocess.Popen([sys.executable, "-c", script, size], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             for size in sizes]
 for child in children:
@@ -98,7 +102,7 @@ for child in children:
 def recorded(folder, name, *sizes):
     """The profile of a process that has children of so many MiB, after a look at each of them."""
     profile = os.path.join(folder, name)
-    command = [GEIGER, "record", "--quiet", "-i", "64k", "-o", profile, sys.executable, "-c", PARENT, *sizes]
+    command = [GEIGER, "record", "--quiet", "--mmap", "-i", "64k", "-o", profile, sys.executable, "-c", PARENT, *sizes]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as recorder:
         recorder.stdout.readline()
         end = time.monotonic() + 60
@@ -121,8 +125,21 @@ def head_of(profile, *options):
     return {name: int(number) for name, number in rows}, text
 
 
+def same_on_page(profile, what):
+    """The page has the tables of `geiger why` of both moments, to the last byte and word."""
+    tables = page_data(GEIGER, profile)["why"]
+    for moment in ("last", "peak"):
+        wanted = json.loads(run("why", profile, "--json", "--moment", moment).stdout)["processes"]
+        found = [{name: value for name, value in table.items() if name != "moments"}
+                 for table in tables if moment in table["moments"]]
+        by_pid = sorted(wanted, key=lambda table: table["pid"])
+        hold(sorted(found, key=lambda table: table["pid"]) == by_pid and found,
+             f"the page has the tables of geiger why, {what}, {moment}: {found} {wanted}")
+
+
 def same_everywhere(profile, process_count, what):
-    """The report's head, its JSON and `geiger why` have the same rows and numbers."""
+    """The page, the report's head, its JSON and `geiger why` have the same rows and numbers."""
+    same_on_page(profile, what)
     answer = json.loads(run("why", profile, "--json").stdout)
     tables = answer["processes"]
     hold(len(tables) == process_count, f"a look at each process, {what}: {len(tables)}")
@@ -147,6 +164,8 @@ def of_several(folder):
     single = recorded(folder, "single.geiger")
     same_everywhere(single, 1, "one process")
     several = recorded(folder, "several.geiger", "30", "10", "9")
+    mapped = [row["detail"] for row in json.loads(run("why", several, "--json").stdout)["rows"] if row["name"] == "mappings"]
+    hold(any("new_mmap_object" in (detail or "") for detail in mapped), f"mappings have the names of their callers: {mapped}")
     same_everywhere(several, 4, "several processes")
     tables = json.loads(run("why", several, "--json").stdout)["processes"]
     sizes = [table["rss_bytes"] for table in tables]
