@@ -9,8 +9,8 @@
  * of its process follow, unless their key is one of these.  Comments hold the confidence intervals
  * of the totals.
  *
- * A file of pinned memory has one value, pinned_space, because a reader of a heap profile would take
- * it for allocated memory.
+ * A file of pinned memory has one value, pinned_space.  A reader of a heap profile would take four
+ * values for blocks.
  *
  * pprof_locations.h describes locations, functions and mappings.
  */
