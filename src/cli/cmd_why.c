@@ -65,6 +65,8 @@ static int look_at(struct gg_profile **ret_profile, pid_t pid, struct gg_error *
 		return status;
 	parts.mappings = look.mappings.list.items;
 	parts.mapping_count = look.mappings.list.count;
+	parts.totals = look.blocks.totals.items;
+	parts.total_count = look.blocks.totals.count;
 	status = gg_profile_create(ret_profile, NULL, error);
 	if (status == 0) {
 		status = gg_profile_set_session(*ret_profile, &session, error);

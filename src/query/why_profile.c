@@ -15,7 +15,8 @@ struct joining {
 	const struct gg_profile_look *look;
 	const struct gg_profile_look_block **blocks; /* by number of sample; NULL: not seen */
 	GG_ARRAY(struct gg_why_sample) samples;
-	struct gg_tally live;
+	struct gg_tally live;     /* of the allocator */
+	struct gg_tally in_heaps; /* live memory of heaps that the program registered */
 };
 
 static int find_blocks(struct joining *joining)
@@ -73,12 +74,20 @@ static int add_sample(struct joining *joining, size_t number)
 	return 0;
 }
 
+/* A heap that the program registered divides memory that the program mapped or allocated. */
+static bool is_in_own_heap(const struct gg_model *model, const struct gg_model_sample *sample)
+{
+	const char *heap = model->heaps[model->kinds[sample->kind].heap];
+
+	return (sample->flags & GG_PROFILE_SAMPLE_MAPPING) == 0 && strcmp(heap, "malloc") != 0;
+}
+
 /* A look that saw the block of a sample knows that it was live; otherwise its times decide. */
 static int add_samples(struct joining *joining)
 {
 	const struct gg_model *model = joining->model;
 	int64_t now_ns = joining->look->time_ns;
-	struct gg_tally doubtful = { 0 };
+	struct gg_tally doubtful = { 0 }, doubtful_in_heaps = { 0 };
 
 	for (size_t i = 0; i < model->sample_count; i++) {
 		const struct gg_model_sample *sample = &model->samples[i];
@@ -89,6 +98,11 @@ static int add_samples(struct joining *joining)
 		if (!is_seen && (sample->alloc_ns > now_ns || sample->free_ns <= now_ns))
 			continue;
 		is_certain = is_seen || gg_model_freed_from(model, sample) > now_ns;
+		if (is_in_own_heap(model, sample)) {
+			gg_tally_add(is_certain ? &joining->in_heaps : &doubtful_in_heaps,
+			             &sample->draw, sample->size_bytes);
+			continue;
+		}
 		if ((sample->flags & GG_PROFILE_SAMPLE_MAPPING) == 0)
 			gg_tally_add(is_certain ? &joining->live : &doubtful, &sample->draw,
 			             sample->size_bytes);
@@ -97,6 +111,8 @@ static int add_samples(struct joining *joining)
 	}
 	gg_tally_doubt(&doubtful);
 	gg_tally_merge(&joining->live, &doubtful);
+	gg_tally_doubt(&doubtful_in_heaps);
+	gg_tally_merge(&joining->in_heaps, &doubtful_in_heaps);
 	return 0;
 }
 
@@ -143,6 +159,7 @@ static int divide_joined(struct gg_why *ret_why, const struct joining *joining, 
 		                      .samples = joining->samples.items,
 		                      .sample_count = joining->samples.count,
 		                      .live = joining->live,
+		                      .in_heaps = joining->in_heaps,
 		                      .confidence = confidence };
 
 	input.mappings = gg_model_look_mappings(model, joining->look->id, &input.mapping_count);

@@ -65,6 +65,7 @@ struct gg_why_input {
 	const struct gg_why_sample *samples;
 	size_t sample_count;
 	struct gg_tally live; /* all live blocks of allocators, exposed to the sampling interval */
-	bool has_agent;       /* false: nothing is known about live memory */
+	struct gg_tally in_heaps; /* live blocks of heaps that the program registered */
+	bool has_agent;           /* false: nothing is known about live memory */
 	double confidence;
 };

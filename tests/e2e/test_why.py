@@ -5,10 +5,13 @@
 GEIGER: the program.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -178,6 +181,25 @@ def of_several(folder):
     hold("less RSS" not in run("why", single).stdout, "one process has no line for others")
 
 
+def of_own_heaps(folder):
+    """The same profile, but a heap of the program has the samples: its memory is not malloc's."""
+    single = os.path.join(folder, "single.geiger")
+    other = os.path.join(folder, "heap.geiger")
+    shutil.copy(single, other)
+    with contextlib.closing(sqlite3.connect(other)) as database:
+        database.execute("insert into heap(id, name) values (1, 'objects')")
+        database.execute("delete from look_block")
+        database.execute("update sample set heap = 1")
+        database.commit()
+    before, after = (json.loads(run("why", profile, "--json").stdout) for profile in (single, other))
+    check_table("with a heap of the program", after)
+    lives = [sum(row["bytes"] for row in table["rows"] if row["name"] == "live") for table in (before, after)]
+    beside = {row["name"]: row["bytes"] for row in after["beside"]}
+    hold(lives[0] > 0 and lives[1] == 0, f"blocks of own heaps are not in the row live: {lives}")
+    hold(beside.get("live-in-heaps", 0) >= lives[0], f"blocks of own heaps are beside RSS: {beside}")
+    hold(beside.get("live-not-resident", 0) == 0, f"nobody knows whether they are resident: {beside}")
+
+
 def refusals(folder):
     missing = run("why", "4194999")
     hold(missing.returncode == 1 and "4194999" in missing.stderr, f"no such process: {missing.stderr}")
@@ -195,5 +217,6 @@ with tempfile.TemporaryDirectory() as scratch:
     without_agent()
     with_agent(scratch)
     of_several(scratch)
+    of_own_heaps(scratch)
     refusals(scratch)
 sys.exit(status())

@@ -10,12 +10,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "record/look/page_heads.h"
 
 enum {
-	TRIES_MAX = 3,       /* the program maps and unmaps meanwhile */
-	HEADS_LEAST = 4,     /* pages of a copy behind a chunk, where the next chunk is likely */
-	HEADS_MAX = 512,     /* and where no chunk is near */
-	PAGES_MAX = 1 << 26, /* without a deadline: 256 GiB of small pages */
+	TRIES_MAX = 3,   /* the program maps and unmaps meanwhile */
+	HEADS_LEAST = 4, /* pages of a copy behind a chunk, where the next chunk is likely */
 	DATA_BYTES_MAX = 256 << 10,
 };
 
@@ -119,8 +118,7 @@ struct chunk_search {
 	struct gg_residency residency;
 	struct gg_glibc_mapped *found;
 	uint64_t deadline_ns, page_count;
-	struct gg_glibc_head heads[HEADS_MAX];
-	struct gg_memory_range ranges[HEADS_MAX];
+	struct gg_page_heads heads;
 };
 
 /* Whether a mapped chunk begins with this head, in memory that ends at `end`. */
@@ -134,48 +132,20 @@ static bool is_mapped_chunk(const struct gg_glibc_head *head, uint64_t chunk, ui
 	       bytes % page_bytes == 0 && bytes <= end - chunk;
 }
 
-/* Reads the heads of the resident ones of `count` pages from `begin` on; returns their number. */
-static int read_heads(struct chunk_search *search, uint64_t begin, size_t count)
+/* Adds the first chunk among the heads.  Returns its end, 0 without a chunk, or -Exxx. */
+static int64_t add_first(struct chunk_search *search, uint64_t end)
 {
-	const uint64_t page_bytes = search->residency.page_bytes;
-	const struct gg_memory_source *source = search->residency.source;
-	size_t wanted = 0, kept = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (gg_residency_has(&search->residency, begin + i * page_bytes))
-			search->ranges[wanted++] = (struct gg_memory_range){ begin + i * page_bytes,
-				                                             sizeof(*search->heads),
-				                                             NULL };
-	for (size_t i = 0; i < wanted; i++)
-		search->ranges[i].to = &search->heads[i];
-	for (size_t done = 0; done < wanted;) {
-		ssize_t got = source->read_ranges(source->context, search->ranges + done,
-		                                  wanted - done);
-
-		if (got < 0)
-			return (int)got;
-		/* The range that failed is unmapped by now. */
-		for (ssize_t i = 0; i < got; i++, kept++, done++) {
-			search->ranges[kept] = search->ranges[done];
-			search->heads[kept] = search->heads[done];
-		}
-		done += done < wanted;
-	}
-	return (int)kept;
-}
-
-/* Adds the first chunk among `count` heads.  Returns its end, 0 without a chunk, or -Exxx. */
-static int64_t add_first(struct chunk_search *search, size_t count, uint64_t end)
-{
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t chunk = search->ranges[i].address;
+	for (size_t i = 0; i < search->heads.count; i++) {
+		const struct gg_page_head *page = &search->heads.items[i];
+		const struct gg_glibc_head head = { page->words[0], page->words[1] };
+		const uint64_t chunk = page->address;
 		struct gg_residency_counts counts;
 		uint64_t bytes;
 		int status;
 
-		if (!is_mapped_chunk(&search->heads[i], chunk, end, search->residency.page_bytes))
+		if (!is_mapped_chunk(&head, chunk, end, search->residency.page_bytes))
 			continue;
-		bytes = gg_glibc_size(&search->heads[i]);
+		bytes = gg_glibc_size(&head);
 		status = gg_residency_count(&search->residency, chunk, chunk + bytes, &counts);
 		if (status < 0)
 			return status;
@@ -191,7 +161,7 @@ static bool may_go_on(struct chunk_search *search, size_t count)
 {
 	search->page_count += count;
 	return search->deadline_ns != 0 ? gg_clock_thread_ns() <= search->deadline_ns
-	                                : search->page_count <= PAGES_MAX;
+	                                : search->page_count <= GG_PAGE_HEADS_ALL_MAX;
 }
 
 /* Searches [begin, end).  Returns 1, 0 if it gave up, or -Exxx. */
@@ -203,18 +173,20 @@ static int search_range(struct chunk_search *search, uint64_t begin, uint64_t en
 	while (begin < end) {
 		uint64_t left = (end - begin) / page_bytes;
 		size_t count = left < wanted ? (size_t)left : wanted;
-		int head_count;
 		int64_t next;
 
 		if (count == 0)
 			return 1;
 		if (!may_go_on(search, count))
 			return 0;
-		head_count = read_heads(search, begin, count);
-		next = head_count < 0 ? head_count : add_first(search, (size_t)head_count, end);
+		next = gg_page_heads_read(&search->heads, &search->residency, begin, count);
+		if (next == 0)
+			next = add_first(search, end);
 		if (next < 0)
 			return (int)next;
-		wanted = next > 0 ? HEADS_LEAST : wanted * 4 < HEADS_MAX ? wanted * 4 : HEADS_MAX;
+		wanted = next > 0                         ? HEADS_LEAST
+		         : wanted * 4 < GG_PAGE_HEADS_MAX ? wanted * 4
+		                                          : GG_PAGE_HEADS_MAX;
 		begin = next > 0 ? (uint64_t)next : begin + count * page_bytes;
 	}
 	return 1;
