@@ -26,21 +26,33 @@ struct why_options {
 	bool all;
 };
 
-static int print_tables(const struct gg_why_list *list, const struct gg_invocation *invocation)
+static int explain_absence(const struct gg_model *model, const struct gg_invocation *invocation)
+{
+	const struct why_options *options = invocation->options;
+
+	if (!gg_model_has_times(model))
+		return gg_error_set(invocation->error, -ENOTSUP, "why",
+		                    "Ask the profiles that it was made of.",
+		                    "this profile has no look at memory, because it was merged or "
+		                    "imported");
+	if (options->common.process != 0)
+		return gg_error_set(invocation->error, -ENOTSUP, "why",
+		                    "'geiger report --by process' lists the processes.",
+		                    "the profile has no look at the memory of that process");
+	return gg_error_set(invocation->error, -ENOTSUP, "why",
+	                    "Record it again: old profiles and short runs have none.",
+	                    "the profile has no look at the memory of its processes");
+}
+
+static int print_tables(const struct gg_why_list *list, const struct gg_model *model,
+                        const struct gg_invocation *invocation)
 {
 	const struct why_options *options = invocation->options;
 	struct gg_report report = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 
 	if (list->table_count == 0)
-		return gg_error_set(
-			invocation->error, -ENOTSUP, "why",
-			options->common.process != 0
-				? "'geiger report --by process' lists the processes."
-				: "Record it again: old profiles, imports and short runs have none.",
-			options->common.process != 0
-				? "the profile has no look at the memory of that process"
-				: "the profile has no look at the memory of its processes");
+		return explain_absence(model, invocation);
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
 	report.limit = options->all ? 0 : 1;
 	if (options->common.json)
@@ -145,7 +157,7 @@ static int run(struct gg_invocation *invocation)
 	why.confidence = options->common.confidence;
 	status = gg_why_of(&list, model, &why, invocation->error);
 	if (status == 0) {
-		status = print_tables(&list, invocation);
+		status = print_tables(&list, model, invocation);
 		gg_why_list_done(&list);
 	}
 	gg_model_free(model);
