@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "preload/attach/attach_upkeep.h"
 #include "preload/probes.h"
 #include "region/writer/record.h"
 #include "region/writer/stack_table.h"
@@ -74,23 +73,6 @@ static uint64_t pause_unready_bytes(void)
 	                                     : 0;
 }
 
-/*
- * Passes an allocation that cannot be recorded now.  While an attached agent is detached, the
- * sampler goes on, and its samples are dropped: a pause would hide allocations that follow the next
- * attach.  A new sampler waits for that attach.
- */
-static void pass_unready(struct gg_thread *t, size_t bytes)
-{
-	struct gg_draw dropped;
-
-	if (gg_load_relaxed(&gg_process.counts_threads) == 0)
-		gg_sampler_pause(&t->sampler, pause_unready_bytes());
-	else if (gg_sampler_is_started(&t->sampler))
-		gg_sampler_take(&t->sampler, bytes, &dropped);
-	else
-		gg_sampler_put_back(&t->sampler, bytes);
-}
-
 static bool is_sampled(struct gg_thread *t)
 {
 	return gg_load_relaxed(&gg_process.is_active) != 0 &&
@@ -115,9 +97,8 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 	}
 	gg_thread_count(t);
 	if (gg_unlikely(!gg_start_ensure())) {
-		pass_unready(t, bytes);
+		gg_sampler_pause(&t->sampler, pause_unready_bytes());
 	} else {
-		gg_attach_upkeep();
 		gg_process_settings_refresh();
 		if (gg_unlikely(t->seen_change != gg_load_relaxed(&gg_process.change_count)))
 			gg_process_settings_update(t);
@@ -176,8 +157,9 @@ static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
 	return id;
 }
 
-static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void *p, size_t bytes,
-                       const struct gg_draw *draw, uint8_t flags)
+/* Returns the time of the sample. */
+static uint64_t put_sample(struct gg_thread *t, struct gg_thread_block *block, void *p,
+                           size_t bytes, const struct gg_draw *draw, uint8_t flags)
 {
 	struct gg_region *region = &gg_process.region;
 	struct gg_allocation sample = {
@@ -210,6 +192,7 @@ static void put_sample(struct gg_thread *t, struct gg_thread_block *block, void 
 		gg_region_count(region, GG_COUNT_DROP_BUSY, t->busy_count);
 		t->busy_count = 0;
 	}
+	return sample.time_ns;
 }
 
 /*
@@ -222,6 +205,7 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block;
 	int saved_errno = errno;
+	uint64_t now_ns;
 
 	if (p == NULL || !gg_thread_enter(t))
 		return;
@@ -229,8 +213,8 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	if (gg_process_ensure_current()) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL)) {
-			put_sample(t, block, p, bytes, draw, flags);
-			if (gg_unlikely(gg_allocator_look_is_due()) && flags == 0)
+			now_ns = put_sample(t, block, p, bytes, draw, flags);
+			if (gg_unlikely(gg_allocator_look_is_due(now_ns)) && flags == 0)
 				gg_allocator_look_continue(t, block);
 		} else {
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
@@ -263,9 +247,10 @@ static void count_freed(const struct gg_region_sample *sample)
 	gg_thread.byte_counts[1] += (uint64_t)(gg_weight_of(&draw, sample->size_bytes).bytes + 0.5);
 }
 
-/* False: another thread has freed it meanwhile. */
-static bool put_free(struct gg_thread_block *block, void *p, const struct gg_region_live_hit *hit,
-                     uint64_t id, struct gg_region_sample *ret_freed)
+/* Returns the time of the free.  0: another thread has freed it meanwhile. */
+static uint64_t put_free(struct gg_thread_block *block, void *p,
+                         const struct gg_region_live_hit *hit, uint64_t id,
+                         struct gg_region_sample *ret_freed)
 {
 	struct gg_region *region = &gg_process.region;
 	uint64_t now_ns = gg_clock_monotonic_ns();
@@ -275,7 +260,7 @@ static bool put_free(struct gg_thread_block *block, void *p, const struct gg_reg
 	if (gg_process.options.free_stacks || remembers)
 		stack = capture(block, now_ns);
 	if (!gg_region_record_close(region, &block->record, hit, id, now_ns, stack, ret_freed))
-		return false;
+		return 0;
 	gg_probe_free(p);
 	if (gg_load_relaxed(&gg_compat_requests.counts_frees) != 0)
 		count_freed(ret_freed);
@@ -283,7 +268,7 @@ static bool put_free(struct gg_thread_block *block, void *p, const struct gg_reg
 		gg_history_freed(ret_freed, now_ns, stack, block->record.thread);
 	if (gg_rate_plan_is_on() && !(ret_freed->flags & GG_REGION_SAMPLE_MAPPING))
 		gg_rate_plan_freed(gg_region_last_count(&block->record), ret_freed->size_bytes);
-	return true;
+	return now_ns;
 }
 
 static void check_triggers(const struct gg_region_sample *freed)
@@ -299,26 +284,25 @@ void gg_sample_close(void *p, uint64_t id)
 	struct gg_thread_block *block;
 	struct gg_region_live_hit hit;
 	struct gg_region_sample freed;
-	bool is_freed = false;
+	uint64_t freed_ns = 0;
 	int saved_errno = errno;
 
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_likely(gg_process_ensure_current()))
-		gg_attach_upkeep();
 	/* The filter has false positives (filter.h); they cost this look-up. */
-	if (gg_likely(gg_process_is_current()) && gg_region_look_up(&gg_process.region, p, &hit)) {
+	if (gg_likely(gg_process_ensure_current()) &&
+	    gg_region_look_up(&gg_process.region, p, &hit)) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL))
-			is_freed = put_free(block, p, &hit, id, &freed);
+			freed_ns = put_free(block, p, &hit, id, &freed);
 		else
 			gg_region_count(&gg_process.region, GG_COUNT_DROP_MEMORY, 1);
 		/* While a program frees memory, it may take no samples for long. */
-		if (is_freed && gg_unlikely(gg_allocator_look_is_due()) &&
+		if (freed_ns != 0 && gg_unlikely(gg_allocator_look_is_due(freed_ns)) &&
 		    (freed.flags & GG_REGION_SAMPLE_MAPPING) == 0)
 			gg_allocator_look_continue(t, block);
 		gg_thread_put_block(t, block);
-		if (is_freed && gg_dump_trigger_is_on())
+		if (freed_ns != 0 && gg_dump_trigger_is_on())
 			check_triggers(&freed);
 	}
 	leave(t);

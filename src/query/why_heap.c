@@ -262,6 +262,25 @@ static struct gg_why_part estimate_of(const struct gg_why_input *input, struct g
 		                     ceil(fmax(interval.high, bytes)), GG_WHY_INTERVAL };
 }
 
+/* Bytes that may have changed since jemalloc's totals were read (record/look/ask_allocator.h). */
+static double changed_of(const struct gg_why_input *input)
+{
+	return fmax(gg_why_total(input, "jemalloc.changed"), 0);
+}
+
+/*
+ * Widens an estimate that rests on an old answer.  Blocks that were freed since left their shares
+ * to others, and their own bytes are free.  Blocks that were added took free memory.
+ */
+static void widen(struct gg_why_part *pinned, double changed, double allocated)
+{
+	if (!(changed > 0))
+		return;
+	pinned->low = fmax(pinned->low - changed, 0);
+	pinned->high = pinned->high / (1 - fmin(changed / allocated, 0.5)) + changed;
+	pinned->certainty = GG_WHY_INTERVAL;
+}
+
 static struct gg_why_part pinned_of(const struct gg_why_input *input)
 {
 	double exact = gg_why_total(input, "glibc.pinned");
@@ -278,9 +297,10 @@ static struct gg_why_part pinned_of(const struct gg_why_input *input)
 		pinned = estimate_of(input, &tally);
 	if (active < 0 || allocated < 0)
 		return pinned;
-	active = fmax(active - allocated, 0);
+	active = fmax(active - allocated, 0) + changed_of(input);
 	if (known_count == 0)
 		return at_most(active);
+	widen(&pinned, changed_of(input), allocated);
 	pinned.bytes = fmin(pinned.bytes, active);
 	pinned.low = fmin(pinned.low, active);
 	pinned.high = fmin(pinned.high, active);
@@ -299,7 +319,8 @@ static struct gg_why_part returnable_of(const struct gg_why_input *input, const 
 	if (exact >= 0)
 		return exactly(exact);
 	if (resident >= 0 && active >= 0) /* these pages include lazily freed ones */
-		return at_most(fmax(resident - active - metadata - lazy_free_bytes, 0));
+		return at_most(fmax(resident - active - metadata - lazy_free_bytes, 0) +
+		               changed_of(input));
 	if (free_pages >= 0)
 		return at_most(free_pages);
 	if (view->returnable_count > 0)
@@ -314,7 +335,7 @@ static struct gg_why_part caches_of(const struct gg_why_input *input)
 		                             "tcmalloc.thread-free" };
 	double bytes = sum_of_totals(input, names, GG_COUNT(names));
 
-	return bytes >= 0 ? at_most(bytes) : (struct gg_why_part){ 0 };
+	return bytes >= 0 ? at_most(bytes + changed_of(input)) : (struct gg_why_part){ 0 };
 }
 
 static struct gg_why_part metadata_of(const struct gg_why_input *input, const struct view *view)

@@ -4,12 +4,16 @@
  *
  *   gg_look_request(fd, GG_LOOK_ANSWER_MS);  before the live samples are read
  *   ...                                      the look from outside
- *   gg_look_add_answer(&look, fd, &samples, start_ns);
+ *   gg_look_add_answer(&look, &process, &samples, start_ns);
  *
  * Allocators that keep no headers beside their blocks tell the use of their memory from inside
  * alone, so the agent asks them (docs/AGENT.md, "Calls of the allocator").  The answer is in the
- * region.  It comes with the program's next samples.  A
- * program that takes no samples does not answer, and then its look says so.
+ * region.  It comes with the program's next samples.
+ *
+ * Idle     a program that takes no samples does not answer.  Its last answer counts, whatever its
+ *          age, if hardly any samples were freed or added since: then its heap is still the same.
+ *          The total "jemalloc.changed" bounds the bytes that changed, and estimates widen by them.
+ *          Otherwise the look says why it has no answer.
  *
  * Hostile  the program writes the region: the numbers of each block are checked against each other.
  * Threads  any; one call at a time for each look.
@@ -21,6 +25,11 @@
 
 #include "record/look/look.h"
 #include "record/look/look_samples.h"
+
+struct gg_look_process {
+	int fd;    /* of its region */
+	pid_t pid; /* in the caller's namespace */
+};
 
 enum {
 	/* How long to wait for an answer: for a recorder, which has rings to drain, and for a
@@ -38,9 +47,10 @@ bool gg_look_request(int fd, int wait_ms);
 
 /*
  * Adds the agent's last complete look to a look at the same process: totals, and the pinned bytes
- * of blocks that both looks have.  Leaves out an answer that is older than a second at `start_ns`,
- * the beginning of the look.  Sets the allocator, and as reason why no block has any.
+ * of blocks that both looks have.  If the answer is older than a second at `start_ns`, the beginning
+ * of the look, and more than 5 % of its samples changed since, it is left out.  Sets the allocator,
+ * and as reason why no block has any.
  * Changes nothing if the allocator is not one that the agent asks.  0 or -ENOMEM.
  */
-GG_MUST_CHECK int gg_look_add_answer(struct gg_look *look, int fd,
+GG_MUST_CHECK int gg_look_add_answer(struct gg_look *look, const struct gg_look_process *process,
                                      const struct gg_look_samples *samples, uint64_t start_ns);

@@ -131,8 +131,7 @@ static void take_own(struct block_look *look, struct gg_residency *residency)
 	const struct gg_glibc_head *own = &look->heads[HEAD_OWN];
 	const uint64_t chunk = look->chunks[HEAD_OWN], bytes = gg_glibc_size(own);
 
-	look->ret->is_mapped = gg_glibc_has(own, GG_GLIBC_IS_MMAPPED);
-	if (look->ret->is_mapped) {
+	if (gg_glibc_has(own, GG_GLIBC_IS_MMAPPED)) {
 		take_mapped(look, residency);
 		return;
 	}

@@ -52,6 +52,7 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 		.reason = options->reason
 	};
 	pid_t pid = options->pid != 0 ? options->pid : (pid_t)target->pid;
+	const struct gg_look_process process = { .fd = reader->fd, .pid = pid };
 	struct gg_look look;
 	uint64_t start_ns;
 	int status;
@@ -72,7 +73,7 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 		gg_look_samples_done(&samples);
 		return status;
 	}
-	status = gg_look_add_answer(&look, reader->fd, &samples, start_ns);
+	status = gg_look_add_answer(&look, &process, &samples, start_ns);
 	/* Without a second reading, no sample is known to have stayed. */
 	if (status == 0)
 		status = gg_look_samples_check(&samples, reader, error);

@@ -2,6 +2,7 @@
 #include "region/reader/allocator_looks.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -64,7 +65,10 @@ static bool is_block_valid(const struct gg_region_allocator_block *block, uint64
 {
 	return block->look == look && block->sample != 0 && block->slab_bytes > 0 &&
 	       block->slab_bytes < UINT64_C(1) << GG_SAMPLE_SIZE_BITS &&
-	       block->free_count < block->region_count && block->region_count <= block->slab_bytes;
+	       block->free_count < block->region_count &&
+	       block->region_count <= block->slab_bytes &&
+	       (block->slab_address == 0 ||
+	        block->address - block->slab_address < block->slab_bytes);
 }
 
 static int compare_samples(const void *a, const void *b)
@@ -191,9 +195,16 @@ const struct gg_region_allocator_block *gg_region_allocator_looks_find(
 	                                         sizeof(wanted), compare_samples);
 }
 
-double gg_region_allocator_block_share(const struct gg_region_allocator_block *block)
+double gg_region_allocator_block_share(const struct gg_region_allocator_block *block,
+                                       uint64_t slab_resident_bytes, uint64_t block_resident_bytes)
 {
-	double region_bytes = (double)block->slab_bytes / block->region_count;
+	double slab_bytes = (double)block->slab_bytes, used_count;
+	double region_bytes = slab_bytes / block->region_count;
+	double resident_bytes = fmin((double)slab_resident_bytes, slab_bytes);
+	double free_bytes = region_bytes * block->free_count;
+	double absent_bytes = region_bytes - fmin((double)block_resident_bytes, region_bytes);
 
-	return region_bytes * block->free_count / (block->region_count - block->free_count);
+	used_count = (double)block->region_count - block->free_count;
+	return fmin(fmax((free_bytes + resident_bytes - slab_bytes) / used_count + absent_bytes, 0),
+	            fmin(free_bytes, resident_bytes) / used_count);
 }

@@ -53,10 +53,14 @@ const struct gg_region_allocator_block *gg_region_allocator_looks_find(
 	const struct gg_region_allocator_looks *looks, uint64_t sample);
 
 /*
- * The free bytes of the slab, in equal shares among the blocks that hold it.  Pages of the slab
- * that were never written count as well.
+ * The free resident bytes of the slab, in equal shares among the blocks that hold it.
+ *
+ * Bytes of the slab that are not resident are free ones or those of blocks that hold it.  Those of
+ * this block are known, and count as its own.  So the shares of all blocks of a slab add up to its
+ * free resident bytes.  A share is limited to what is possible, from 0 to all free bytes.
  */
-double gg_region_allocator_block_share(const struct gg_region_allocator_block *block);
+double gg_region_allocator_block_share(const struct gg_region_allocator_block *block,
+                                       uint64_t slab_resident_bytes, uint64_t block_resident_bytes);
 
 /* The name of a total in profiles, such as "jemalloc.active". */
 const char *gg_region_allocator_total_name(enum gg_region_allocator_total total);

@@ -40,6 +40,7 @@ static const struct {
 };
 
 static struct mib epoch, batch_query, jemalloc_mibs[GG_COUNT(jemalloc_names)];
+static size_t jemalloc_page_bytes; /* 0: unknown */
 static bool is_prepared;
 
 static void resolve(const char *name, struct mib *ret)
@@ -51,6 +52,9 @@ static void resolve(const char *name, struct mib *ret)
 
 void gg_allocator_calls_prepare(void)
 {
+	size_t bytes = sizeof(jemalloc_page_bytes);
+	struct mib page;
+
 	if (is_prepared)
 		return;
 	is_prepared = true;
@@ -60,6 +64,11 @@ void gg_allocator_calls_prepare(void)
 	resolve("experimental.utilization.batch_query", &batch_query);
 	for (size_t i = 0; i < GG_COUNT(jemalloc_names); i++)
 		resolve(jemalloc_names[i].name, &jemalloc_mibs[i]);
+	resolve("arenas.page", &page);
+	if (page.count == UNRESOLVED ||
+	    gg_allocator_functions.mallctlbymib(page.words, page.count, &jemalloc_page_bytes,
+	                                        &bytes, NULL, 0) != 0)
+		jemalloc_page_bytes = 0;
 }
 
 /* jemalloc's numbers are those of the moment at which the epoch was last written. */
@@ -130,4 +139,34 @@ bool gg_allocator_calls_slabs(const void *const *blocks, size_t count,
 
 	return gg_allocator_functions.mallctlbymib(batch_query.words, batch_query.count, ret_slabs,
 	                                           &bytes, blocks, count * sizeof(*blocks)) == 0;
+}
+
+/* The inverse of an odd number modulo 2^64.  Each step doubles the number of right bits, from 3. */
+static uint64_t invert(uint64_t odd)
+{
+	uint64_t inverse = odd;
+
+	for (int bits = 3; bits < 64; bits *= 2)
+		inverse *= 2 - odd * inverse;
+	return inverse;
+}
+
+/*
+ * jemalloc makes a slab of the least number of pages that regions of one size fill without a rest:
+ * n regions, and n is a power of two.  The offsets of the n regions differ modulo a page.  So the
+ * place of a block in its page tells which region it is.
+ */
+uint64_t gg_allocator_calls_slab_address(const void *block, const struct gg_allocator_slab *slab)
+{
+	uint64_t address = (uintptr_t)block, page = jemalloc_page_bytes;
+	uint64_t size = slab->region_count > 0 ? slab->bytes / slab->region_count : 0;
+	uint64_t even = size & -size; /* the largest power of two that divides the size */
+
+	if (page == 0 || (page & (page - 1)) != 0 || size == 0)
+		return 0;
+	even = even < page ? even : page;
+	if (slab->region_count != page / even || size * slab->region_count != slab->bytes ||
+	    address % even != 0)
+		return 0;
+	return address - (address / even * invert(size / even) & (slab->region_count - 1)) * size;
 }

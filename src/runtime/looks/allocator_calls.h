@@ -35,6 +35,12 @@ void gg_allocator_calls_totals(uint64_t totals[GG_ALLOCATOR_TOTAL_CAPACITY]);
 bool gg_allocator_calls_has_slabs(void);
 
 /*
+ * Returns the address of a block's slab.  0: unknown, because the slab is not of the size that
+ * jemalloc chooses without options of its user.
+ */
+uint64_t gg_allocator_calls_slab_address(const void *block, const struct gg_allocator_slab *slab);
+
+/*
  * Reads the slabs of up to GG_ALLOCATOR_CALLS_SLABS_MOST blocks.  Each must be a block of the
  * allocator, or must have been one.  False: the allocator refuses.
  */

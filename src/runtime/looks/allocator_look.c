@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/time_units.h"
 #include "region/writer/scan.h"
 #include "region/writer/space.h"
 #include "region/writer/step.h"
@@ -31,7 +32,11 @@ enum {
 	VISITED_RECORDS = 4096, /* a batch reads at most so many records, free ones among them */
 	/* Samples that the allocator does not know.  A query about one may crash jemalloc. */
 	NOT_OF_MALLOC = GG_REGION_SAMPLE_MAPPING | GG_REGION_SAMPLE_FOREIGN,
+	PAUSE_PART = 500, /* a look that took t has the next one without a request after 500 t */
 };
+
+#define PAUSE_LEAST_NS  (100 * GG_NS_PER_MS)
+#define PAUSE_UNSAFE_NS (10 * GG_NS_PER_MS)
 
 struct gg_allocator_look gg_allocator_look;
 
@@ -43,6 +48,7 @@ static struct {
 	struct gg_region_allocator_look look;
 	uint32_t next, end; /* the next group of `stride` records, and the last one + 1 */
 	uint32_t slow_count;
+	uint64_t spent_ns; /* on the look under way */
 } state;
 
 /* The samples of a batch; static, because stacks of threads may be small. */
@@ -59,6 +65,18 @@ static struct gg_region_allocator_state *file_state(void)
 	return &gg_process.region.header->allocator;
 }
 
+/*
+ * No look without a request begins before that time is over.  Relaxed: threads that put it off at
+ * once do so by nearly the same time.
+ */
+static void put_off(uint64_t pause_ns)
+{
+	uint64_t next_ns = gg_clock_monotonic_ns() + pause_ns;
+
+	if (gg_load_relaxed(&gg_allocator_look.next_ns) < next_ns)
+		gg_store_relaxed(&gg_allocator_look.next_ns, next_ns);
+}
+
 void gg_allocator_look_begin(void)
 {
 	struct gg_region_allocator_state *file = file_state();
@@ -69,6 +87,7 @@ void gg_allocator_look_begin(void)
 	state.look.number = 0;
 	state.slow_count = 0;
 	gg_store_relaxed(&gg_allocator_look.served_count, 0);
+	put_off(PAUSE_LEAST_NS);
 	gg_store_relaxed(&file->allocator, gg_allocator_functions.allocator);
 	gg_store_relaxed(&file->flags, is_on ? 0 : GG_ALLOCATOR_LOOK_OFF);
 	gg_store_release(&gg_allocator_look.is_on,
@@ -251,6 +270,7 @@ static void put_block(uint32_t i, uint64_t now_ns)
 		.slab_bytes = batch.slabs[i].bytes,
 		.region_count = (uint32_t)batch.slabs[i].region_count,
 		.free_count = (uint32_t)batch.slabs[i].free_count,
+		.slab_address = gg_allocator_calls_slab_address(batch.blocks[i], &batch.slabs[i]),
 	};
 
 	gg_put_words(record, &block, sizeof(block));
@@ -307,6 +327,7 @@ static void begin_look(void)
 
 	gg_allocator_calls_prepare();
 	state.is_under_way = true;
+	state.spent_ns = 0;
 	state.request_count = gg_load_relaxed(&gg_process.region.header->control.look_count);
 	state.look = (struct gg_region_allocator_look){ .number = number };
 	/* Before the other words change: a reader must not take the old look for complete. */
@@ -329,22 +350,37 @@ static void end_look(bool is_complete)
 	gg_store_release(&gg_allocator_look.served_count, state.request_count);
 }
 
-static void make_part(void)
+/* Returns whether the look ended. */
+static bool make_part(uint64_t begin_ns)
 {
-	uint64_t begin_ns = gg_clock_monotonic_ns();
-
 	if (!state.is_under_way)
 		begin_look();
 	while (state.next < state.end) {
 		fill_batch();
 		if (!take_batch()) {
 			end_look(false);
-			return;
+			return true;
 		}
 		if (gg_clock_monotonic_ns() - begin_ns > PART_NS)
-			return;
+			return false;
 	}
 	end_look(true);
+	return true;
+}
+
+static void make_timed_part(void)
+{
+	uint64_t begin_ns = gg_clock_monotonic_ns(), pause_ns;
+	bool is_ended;
+
+	/* Another thread may have completed the look meanwhile. */
+	if (!gg_allocator_look_is_due(begin_ns))
+		return;
+	is_ended = make_part(begin_ns);
+	state.spent_ns += gg_clock_monotonic_ns() - begin_ns;
+	pause_ns = state.spent_ns * PAUSE_PART;
+	if (is_ended)
+		put_off(pause_ns > PAUSE_LEAST_NS ? pause_ns : PAUSE_LEAST_NS);
 }
 
 void gg_allocator_look_continue(struct gg_thread *thread, struct gg_thread_block *block)
@@ -356,15 +392,14 @@ void gg_allocator_look_continue(struct gg_thread *thread, struct gg_thread_block
 	gg_assert(gg_load_relaxed(&thread->inside) != 0);
 	if (!is_safe(thread, block)) {
 		gg_add_relaxed(&file_state()->postponed_count, 1);
+		put_off(PAUSE_UNSAFE_NS);
 		return;
 	}
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	gg_signal_mask_block(&before);
 	/* Acquire, release: a part continues what the last one left. */
 	if (gg_cas_acq_rel(&state.is_busy, &free_now, 1)) {
-		/* Another thread may have completed the look meanwhile. */
-		if (gg_allocator_look_is_due())
-			make_part();
+		make_timed_part();
 		gg_store_release(&state.is_busy, 0);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -39,11 +39,9 @@ export class Tallies {
 	/**
 	 * @param {number} length
 	 * @param {number} exposure the sampling interval that all rows were exposed to, bytes
-	 * @param {import('./pinned.js').Bound | null} [bound] of pinned memory
 	 */
-	constructor(length, exposure, bound = null) {
+	constructor(length, exposure) {
 		this.length = length;
-		this.bound = bound;
 		this.data = new Float64Array(length * STRIDE);
 		if (exposure > 1)
 			for (let row = 0; row < length; row++)

@@ -27,7 +27,6 @@ const STEPS = [
 	'view',
 	'metric',
 	'unit',
-	'look',
 	'hide',
 	'focus',
 	'only',

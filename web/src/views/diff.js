@@ -115,7 +115,6 @@ const METRIC_SAYS = {
 	allocated: 'Allocated',
 	freed: 'Freed',
 	temporary: 'Allocated and freed again within 1 ms',
-	pinned: 'Pinned at the last look',
 };
 
 /** @param {Diff} diff */
