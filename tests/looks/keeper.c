@@ -55,21 +55,23 @@ static size_t draw(struct keeper *keeper, size_t limit)
 /* --- roles --- */
 
 /* A function that allocates, which is on the stack while it does. */
-#define ROLE(name)                                                              \
+#define ROLE(name, touches)                                                     \
 	static __attribute__((noinline)) char *name(size_t align, size_t bytes) \
 	{                                                                       \
 		char *block = align > 0 ? (char *)aligned_alloc(align, bytes)   \
 		                        : (char *)malloc(bytes);                \
                                                                                 \
-		memset(block, 1, bytes);                                        \
+		if (touches)                                                    \
+			memset(block, 1, bytes);                                \
 		return block;                                                   \
 	}
 
-ROLE(keep_index)
-ROLE(keep_names)
-ROLE(keep_cache)
-ROLE(keep_nodes)
-ROLE(parse_request)
+ROLE(keep_index, true)
+ROLE(keep_names, true)
+ROLE(keep_cache, true)
+ROLE(keep_nodes, true)
+ROLE(parse_request, true)
+ROLE(expect_request, false)
 
 const char *const keeper_role_names[KEEPER_ROLE_COUNT] = {
 	[KEEPER_INDEX] = "keep_index",
@@ -135,6 +137,14 @@ static void request(struct requests *requests, size_t bytes)
 	if (requests->count >= requests->capacity)
 		abort();
 	requests->blocks[requests->count++] = parse_request(0, bytes);
+}
+
+/* A request that the program frees without a write to its block. */
+static void request_in_vain(struct requests *requests, size_t bytes)
+{
+	if (requests->count >= requests->capacity)
+		abort();
+	requests->blocks[requests->count++] = expect_request(0, bytes);
 }
 
 static void requests_free(struct requests *requests)
@@ -296,6 +306,23 @@ static void large(struct keeper *keeper)
 		     (1 << 20) + draw(keeper, 1 << 20));
 }
 
+/* Most memory between the survivors was never written, so it is not resident. */
+static void untouched(struct keeper *keeper)
+{
+	struct requests requests = requests_new();
+
+	for (size_t i = 0, bytes = 0; bytes < SHAPE_BYTES; i++) {
+		size_t size = 1000 + draw(keeper, 4000);
+
+		if (draw(keeper, 16) == 0)
+			keep(keeper, (enum keeper_role)draw(keeper, KEEPER_ROLE_COUNT), size);
+		else
+			request_in_vain(&requests, size);
+		bytes += size;
+	}
+	requests_free(&requests);
+}
+
 /* The index is made among requests; all others are made at a stretch, in blocks of its size. */
 static void guilty(struct keeper *keeper)
 {
@@ -319,11 +346,12 @@ static const struct {
 	{ "producers", producers },       { "aligned", aligned },
 	{ "reallocated", reallocated },   { "large", large },
 	{ "population", population },     { "guilty", guilty },
+	{ "untouched", untouched },
 };
 
-const char *const keeper_shapes[] = { "sixty-fourth", "peak",        "producers",
-	                              "aligned",      "reallocated", "large",
-	                              "population",   "guilty",      NULL };
+const char *const keeper_shapes[] = { "sixty-fourth", "peak",  "producers",  "aligned",
+	                              "reallocated",  "large", "population", "guilty",
+	                              "untouched",    NULL };
 
 bool keeper_fill(struct keeper *keeper, const char *shape, uint64_t seed)
 {

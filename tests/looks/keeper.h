@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper - fills glibc's heap in known shapes, lists all live blocks, and knows the exact truth
- * about the free memory around them.
+ * keeper - fills the heap of glibc or jemalloc in known shapes, lists all live blocks, and knows
+ * the exact truth about the free memory around them.
  *
  *   struct keeper *keeper = keeper_new();
  *
@@ -12,7 +12,8 @@
  *
  * The list is in shared memory: a parent reads what its child filled in.  It disturbs no heap.  The
  * truth comes from a walk over all chunks of all heaps that hold a listed block, and from the
- * residency of their pages.  A listed block that is no chunk in use ends the process.
+ * residency of their pages.  A listed block that is no chunk in use ends the process.  With
+ * jemalloc underneath, the truth comes from its slabs; then only pinned_bytes are known.
  */
 #pragma once
 
@@ -58,4 +59,12 @@ void keeper_delete(struct keeper *keeper);
 /* False if there is no such shape. */
 bool keeper_fill(struct keeper *keeper, const char *shape, uint64_t seed);
 void keeper_walk(struct keeper *keeper);
+
+/* True if the program runs over jemalloc: then keeper_walk_slabs() is the walk. */
+bool keeper_has_slabs(void);
+/* Blocks in the calling thread's cache become free before. */
+void keeper_walk_slabs(struct keeper *keeper);
+/* Returns all free pages, as malloc_trim(0) does with glibc. */
+void keeper_trim_slabs(void);
+
 void keeper_free_role(struct keeper *keeper, enum keeper_role role);

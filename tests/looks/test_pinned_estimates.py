@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_pinned_estimates.py [--seeds N] [SHAPE]... - what functions pin is estimated without bias,
-and intervals hold the truth as often as they say.
+"""test_pinned_estimates.py [--seeds N] [--over LIBRARY] [SHAPE]... - what functions pin is
+estimated without bias, and intervals hold the truth as often as they say.
 
   exact      at interval 1, each function pins what the program itself knows, to the byte
   bias       the mean error of a function's estimate over the seeds is within 4.5 of its standard
@@ -12,6 +12,8 @@ and intervals hold the truth as often as they say.
   promise    when the survivors of one function are freed and the heap is trimmed, RSS falls by
              what these blocks have and pin
 
+With --over, the program runs over this allocator instead of glibc's.
+
 GEIGER, KEEPER: the programs.
 """
 
@@ -20,6 +22,7 @@ import math
 import os
 import statistics
 import sys
+import typing
 
 from sentences import check, in_scratch
 from session import Waiting, agent_environment, region_of, rows_by_function, rss_bytes
@@ -30,7 +33,9 @@ SLACK = 128 << 10  # pages that the program touches while it answers
 FEWEST = 5  # samples of a row whose coverage counts
 # Sampling intervals with which a role has some 20 to 60 samples.
 INTERVALS = {"sixty-fourth": 2048, "peak": 8192, "producers": 16384, "aligned": 65536, "reallocated": 131072,
-             "large": 524288, "population": 16384, "guilty": 65536}
+             "large": 524288, "population": 16384, "guilty": 65536, "untouched": 65536}
+# Over jemalloc a small block may keep a slab of a page.
+SLAB_INTERVALS = INTERVALS | {"reallocated": 8192}
 
 
 def most_misses(count, share):
@@ -53,30 +58,46 @@ def estimate_of(rows, name):
     return rows[name]["self"]["estimate"] if name in rows else 0
 
 
-def run_one(shape, interval, seed):
+class Setting(typing.NamedTuple):
+    """The allocator underneath, and the words that sentences about it have behind the shape."""
+
+    library: str
+    words: str
+
+    def run(self, shape, interval, seed):
+        """The program under the agent, and the folder of its region."""
+        folder = os.path.abspath("regions")
+        os.makedirs(folder, exist_ok=True)
+        environment = agent_environment(folder, "-i", interval, "--seed", seed)
+        if self.library:
+            environment["LD_PRELOAD"] += ":" + self.library
+        return Waiting([KEEPER, shape, "1"], **environment), folder
+
+
+def run_one(setting, shape, interval, seed):
     """The pinned bytes and the rows of each function, of the same moment."""
-    folder = os.path.abspath("regions")
-    os.makedirs(folder, exist_ok=True)
-    environment = agent_environment(folder, "-i", interval, "--seed", seed)
-    with Waiting([KEEPER, shape, "1"], **environment) as program:
+    program, folder = setting.run(shape, interval, seed)
+    with program:
         roles = by_stack(shape, program.truth()[0])
         region = region_of(folder, program.pid)
+        if setting.library:
+            program.ask("serve")  # the agent answers where the program takes samples
         rows = rows_by_function(region, "pinned")
     region.unlink()
     return roles, rows
 
 
-def is_exact(shape):
-    roles, rows = run_one(shape, 1, 1)
+def is_exact(setting, shape):
+    roles, rows = run_one(setting, shape, 1, 1)
     wrong = [f"{name} pins {pinned}, the row has {estimate_of(rows, name)}" for name, pinned in roles.items()
              if abs(estimate_of(rows, name) - pinned) > 1]
-    check(f"at_interval_1_functions_of_{shape}_pin_what_they_know_to_the_byte", *wrong)
+    check(f"at_interval_1_functions_of_{shape}{setting.words}_pin_what_they_know_to_the_byte", *wrong)
 
 
-def are_right(shape, seeds):
+def are_right(setting, shape, seeds):
     errors, inside = {}, []
     for seed in range(1, seeds + 1):
-        roles, rows = run_one(shape, INTERVALS[shape], seed)
+        roles, rows = run_one(setting, shape, (SLAB_INTERVALS if setting.library else INTERVALS)[shape], seed)
         for name, pinned in roles.items():
             row = rows.get(name)
             errors.setdefault(name, []).append(estimate_of(rows, name) - pinned)
@@ -89,41 +110,44 @@ def are_right(shape, seeds):
         print(f"{shape} {name}: mean error {mean:.0f}, standard error {error:.0f}")
         if abs(mean) > (4.5 if seeds >= 50 else 7) * error + 1:
             far.append(f"{name}: the mean error is {mean:.0f}, its standard error {error:.0f}")
-    check(f"estimates_of_{shape}_have_no_bias", *far)
+    check(f"estimates_of_{shape}{setting.words}_have_no_bias", *far)
     misses = inside.count(False)
     print(f"{shape}: {len(inside) - misses} of {len(inside)} rows hold the truth")
-    check(f"intervals_of_{shape}_hold_the_truth",
+    check(f"intervals_of_{shape}{setting.words}_hold_the_truth",
           None if misses <= most_misses(len(inside), 0.06) else f"{misses} of {len(inside)} do not")
 
 
-def frees_the_guilty():
-    folder = os.path.abspath("regions")
-    environment = agent_environment(folder, "-i", "16k", "--seed", "1")
-    with Waiting([KEEPER, "guilty", "2"], **environment) as program:
+def frees_the_guilty(setting):
+    program, folder = setting.run("guilty", "16k", 1)
+    with program:
         program.ask("trim")
         region = region_of(folder, program.pid)
+        program.ask("serve")
         pinned, live = (rows_by_function(region, metric) for metric in ("pinned", "live"))
-        check("the_guilty_function_is_the_first_row",
+        check(f"the_guilty_function{setting.words}_is_the_first_row",
               None if next(iter(pinned)) == "keep_index" else str(list(pinned)))
+        program.ask("trim")
         before = rss_bytes(program.pid)
         program.ask("free 0")
         program.ask("trim")
         fall = before - rss_bytes(program.pid)
         low, high = (sum(rows["keep_index"]["self"][end] for rows in (pinned, live)) for end in ("low", "high"))
-        check("freeing_its_survivors_returns_what_they_have_and_pin",
+        check(f"freeing_its_survivors{setting.words}_returns_what_they_have_and_pin",
               None if low - SLACK <= fall <= high + SLACK else f"RSS fell by {fall}, not by {low:.0f} to {high:.0f}")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--over", metavar="LIBRARY", default="")
     parser.add_argument("shapes", nargs="*")
     arguments = parser.parse_args()
+    setting = Setting(arguments.over, "_over_" + os.path.basename(arguments.over).split(".")[0] if arguments.over else "")
     for shape in arguments.shapes or INTERVALS:
         if shape != "guilty":  # it has more live blocks than a look chooses
-            is_exact(shape)
-        are_right(shape, arguments.seeds)
-    frees_the_guilty()
+            is_exact(setting, shape)
+        are_right(setting, shape, arguments.seeds)
+    frees_the_guilty(setting)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ static struct gg_why_sample sample_of(double interval, uint64_t size, uint64_t s
 struct made {
 	struct gg_profile_look look;
 	struct gg_profile_look_mapping mappings[GG_MAPPING_KIND_COUNT];
-	struct gg_profile_look_total totals[8];
+	struct gg_profile_look_total totals[16];
 	struct gg_why_sample samples[512];
 	struct gg_why_input input;
 };
@@ -403,6 +403,43 @@ TEST(the_rest_says_why_the_heap_was_not_walked)
 	}
 }
 
+/* A heap of jemalloc with 100 blocks, each of which pins 3000 bytes. */
+static void make_slabs(struct made *made, double interval)
+{
+	begin(made, interval);
+	made->look.allocator = "jemalloc";
+	map(made, GG_MAPPING_MALLOC, 100 * PAGE);
+	for (int i = 0; i < 100; i++) {
+		struct gg_why_sample sample = sample_of(interval, 1000, 0);
+
+		sample.pinned_bytes = 3000;
+		put(made, sample);
+	}
+	total(made, "jemalloc.allocated", 100000);
+	total(made, "jemalloc.active", 100 * PAGE);
+}
+
+TEST(an_old_answer_of_the_allocator_is_less_certain)
+{
+	struct made made;
+	struct gg_why why;
+
+	make_slabs(&made, 1);
+	why = divide(&made);
+	CHECK_EQ_DOUBLE(find(&why.rows, "pinned")->low, 300000);
+	CHECK_EQ_DOUBLE(find(&why.rows, "pinned")->high, 300000);
+	gg_why_done(&why);
+	make_slabs(&made, 1);
+	total(&made, "jemalloc.changed", 4000);
+	why = divide(&made);
+	CHECK_EQ_DOUBLE(find(&why.rows, "pinned")->bytes, 300000);
+	CHECK_EQ_DOUBLE(find(&why.rows, "pinned")->low, 296000);
+	/* The heap has less than 300000 / 0.96 + 4000 bytes beside live memory. */
+	CHECK_EQ_DOUBLE(find(&why.rows, "pinned")->high, 100 * PAGE - 100000);
+	CHECK(find(&why.rows, "pinned")->certainty == GG_WHY_INTERVAL);
+	gg_why_done(&why);
+}
+
 TEST(a_small_rest_needs_no_walk)
 {
 	struct made made;
@@ -427,7 +464,8 @@ static void make_random(struct made *made, struct gg_rng *rng)
 	static const char *const names[] = { "glibc.pinned",      "glibc.returnable",
 		                             "glibc.cached",      "glibc.headers",
 		                             "jemalloc.active",   "jemalloc.allocated",
-		                             "jemalloc.resident", "glibc.walked" };
+		                             "jemalloc.resident", "glibc.walked",
+		                             "jemalloc.changed" };
 	double interval = gg_rng_next(rng) % 3 == 0 ? 1 : 1 + (double)random_bytes(rng, MIB);
 
 	begin(made, interval);

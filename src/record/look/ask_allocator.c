@@ -17,14 +17,14 @@
 
 enum {
 	BLOCK_NS = 200,        /* estimate of the agent's time for a block */
-	PAUSE_PART = 500,      /* a look that took t has the next one after 500 t */
-	FRESH_NS = 1000000000, /* an older answer may be of another heap */
+	PAUSE_PART = 100,      /* a look that took t has the next request after 100 t */
+	FRESH_NS = 1000000000, /* older totals may be of another heap */
 	CHANGED_PART = 20,     /* of an older answer's samples so many may have changed */
 	DEVIATIONS = 2,  /* that an unseen change may be larger than the one that samples show */
 	UNSEEN_MOST = 3, /* samples: as many would show with 95 % probability */
 };
 
-#define PAUSE_LEAST_NS (100 * GG_NS_PER_MS)
+#define PAUSE_LEAST_NS (20 * GG_NS_PER_MS)
 #define CHANGED_MOST   0.5 /* of the heap; few samples may hide so much */
 
 static const char place_name[] = "the region";
@@ -42,7 +42,10 @@ static const struct gg_region_allocator_look *find_last(
 	return last;
 }
 
-/* The pause after a look of the agent, so that looks take 0.2 % of the program's time at most. */
+/*
+ * The pause after a look of the agent, so that looks take 1 % of the program's time at most.  The
+ * recorder's own looks are rarer, because they take longer.
+ */
 static uint64_t pause_after(const struct gg_region_allocator_state *state,
                             const struct gg_region_allocator_look *look)
 {
@@ -52,8 +55,8 @@ static uint64_t pause_after(const struct gg_region_allocator_state *state,
 	return cost_ns * PAUSE_PART > PAUSE_LEAST_NS ? cost_ns * PAUSE_PART : PAUSE_LEAST_NS;
 }
 
-/* Waits until the look after `number` is complete. */
-static bool wait_for_answer(int fd, uint64_t number, int wait_ms)
+/* Waits until a look is complete that began at `request_ns` or later. */
+static bool wait_for_answer(int fd, uint64_t request_ns, int wait_ms)
 {
 	const struct timespec pause = { .tv_nsec = GG_NS_PER_MS };
 	struct gg_region_header header;
@@ -65,7 +68,7 @@ static bool wait_for_answer(int fd, uint64_t number, int wait_ms)
 		if (gg_region_header_read(&header, fd, place_name, &error) < 0)
 			return false;
 		last = find_last(&header.allocator);
-		if (last != NULL && last->number > number)
+		if (last != NULL && last->begin_ns >= request_ns)
 			return true;
 	}
 	return false;
@@ -86,6 +89,7 @@ static bool put_request(int fd)
 bool gg_look_request(int fd, int wait_ms)
 {
 	const struct gg_region_allocator_look *last;
+	uint64_t now_ns = gg_clock_monotonic_ns();
 	struct gg_region_header header;
 	struct gg_error error;
 
@@ -94,18 +98,13 @@ bool gg_look_request(int fd, int wait_ms)
 	    (header.allocator.flags & GG_ALLOCATOR_LOOK_OFF) != 0)
 		return false;
 	last = find_last(&header.allocator);
-	if (last != NULL &&
-	    gg_clock_monotonic_ns() < last->end_ns + pause_after(&header.allocator, last))
+	if (last != NULL && wait_ms <= GG_LOOK_ANSWER_MS &&
+	    now_ns < last->end_ns + pause_after(&header.allocator, last))
 		return false;
-	return put_request(fd) && wait_for_answer(fd, last != NULL ? last->number : 0, wait_ms);
+	return put_request(fd) && wait_for_answer(fd, now_ns, wait_ms);
 }
 
 /* --- the answer --- */
-
-static bool is_fresh(const struct gg_region_allocator_looks *answer, uint64_t start_ns)
-{
-	return answer->look.number != 0 && answer->look.end_ns + FRESH_NS >= start_ns;
-}
 
 /*
  * Returns how many of the answer's samples changed since: those that were freed, and live samples
@@ -131,18 +130,21 @@ static double count_changes(const struct gg_region_allocator_looks *answer,
 }
 
 /*
- * Returns the upper bound of the share of the heap that changed since the answer; 0: it is fresh;
+ * Returns the upper bound of the share of the heap that changed since the answer; 0: it is of now;
  * 1: too much.  The heap of an idle program stays as it was, however old the answer is.
  */
 static double changed_share(const struct gg_region_allocator_looks *answer,
-                            const struct gg_look_samples *samples, uint64_t start_ns)
+                            const struct gg_look_samples *samples, uint64_t request_ns)
 {
 	double seen_count = (double)answer->block_count, changed_count, share;
 
-	if (is_fresh(answer, start_ns))
-		return 0;
-	if (answer->block_count == 0 || answer->look.stride == 0)
+	if (answer->look.number == 0)
 		return 1;
+	if (answer->look.begin_ns >= request_ns)
+		return 0;
+	/* Without blocks nothing shows a change. */
+	if (answer->block_count == 0 || answer->look.stride == 0)
+		return answer->look.end_ns + FRESH_NS >= request_ns ? 0 : 1;
 	changed_count = count_changes(answer, samples);
 	share = (changed_count + DEVIATIONS * sqrt(changed_count) + UNSEEN_MOST) / seen_count;
 	return changed_count <= seen_count / CHANGED_PART && share <= CHANGED_MOST ? share : 1;
@@ -248,7 +250,7 @@ static const char *reason_of(const struct gg_region_allocator_looks *answer, siz
 }
 
 int gg_look_add_answer(struct gg_look *look, const struct gg_look_process *process,
-                       const struct gg_look_samples *samples, uint64_t start_ns)
+                       const struct gg_look_samples *samples, uint64_t request_ns)
 {
 	struct gg_region_allocator_looks answer;
 	struct gg_error error;
@@ -264,7 +266,7 @@ int gg_look_add_answer(struct gg_look *look, const struct gg_look_process *proce
 	}
 	look->blocks.allocator = gg_region_allocator_name(answer.allocator);
 	look->record.allocator = look->blocks.allocator;
-	changed = changed_share(&answer, samples, start_ns);
+	changed = changed_share(&answer, samples, request_ns);
 	/* An answer of another heap would be compared with the RSS of now. */
 	if (changed >= 1) {
 		answer.block_count = 0;

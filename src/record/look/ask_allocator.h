@@ -4,7 +4,7 @@
  *
  *   gg_look_request(fd, GG_LOOK_ANSWER_MS);  before the live samples are read
  *   ...                                      the look from outside
- *   gg_look_add_answer(&look, &process, &samples, start_ns);
+ *   gg_look_add_answer(&look, &process, &samples, request_ns);
  *
  * Allocators that keep no headers beside their blocks tell the use of their memory from inside
  * alone, so the agent asks them (docs/AGENT.md, "Calls of the allocator").  The answer is in the
@@ -40,17 +40,18 @@ enum {
 
 /*
  * Requests a look, and waits up to `wait_ms` for the answer.  Does nothing for allocators that the
- * agent does not ask, or if the last look is so young that looks would take more than 0.2 % of the
- * program's time.  `fd` is the region.  Returns true if the answer came.
+ * agent does not ask.  Nor does it if `wait_ms` is that of a recorder, and the last look is so
+ * young that looks would take more than 1 % of the program's time.  `fd` is the region.  Returns
+ * true if the answer came.
  */
 bool gg_look_request(int fd, int wait_ms);
 
 /*
  * Adds the agent's last complete look to a look at the same process: totals, and the pinned bytes
- * of blocks that both looks have.  If the answer is older than a second at `start_ns`, the beginning
- * of the look, and more than 5 % of its samples changed since, it is left out.  Sets the allocator,
- * and as reason why no block has any.
+ * of blocks that both looks have.  An answer that began before `request_ns`, the time of the
+ * request, is left out if more than 5 % of its samples changed since.  Sets the allocator, and as
+ * reason why no block has any.
  * Changes nothing if the allocator is not one that the agent asks.  0 or -ENOMEM.
  */
 GG_MUST_CHECK int gg_look_add_answer(struct gg_look *look, const struct gg_look_process *process,
-                                     const struct gg_look_samples *samples, uint64_t start_ns);
+                                     const struct gg_look_samples *samples, uint64_t request_ns);

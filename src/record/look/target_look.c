@@ -54,13 +54,12 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 	pid_t pid = options->pid != 0 ? options->pid : (pid_t)target->pid;
 	const struct gg_look_process process = { .fd = reader->fd, .pid = pid };
 	struct gg_look look;
-	uint64_t start_ns;
+	uint64_t request_ns = gg_clock_monotonic_ns();
 	int status;
 
 	/* Before the samples are read, so that the answer knows most of them. */
 	gg_look_request(reader->fd,
 	                options->answer_ms != 0 ? options->answer_ms : GG_LOOK_ANSWER_MS);
-	start_ns = gg_clock_monotonic_ns();
 	status = gg_look_samples_read(&samples, reader, &target->live_set, error);
 	if (samples.is_too_large && look_options.reason == NULL)
 		look_options.reason = "the process has too many live samples";
@@ -73,7 +72,7 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 		gg_look_samples_done(&samples);
 		return status;
 	}
-	status = gg_look_add_answer(&look, &process, &samples, start_ns);
+	status = gg_look_add_answer(&look, &process, &samples, request_ns);
 	/* Without a second reading, no sample is known to have stayed. */
 	if (status == 0)
 		status = gg_look_samples_check(&samples, reader, error);

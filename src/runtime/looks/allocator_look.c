@@ -32,11 +32,11 @@ enum {
 	VISITED_RECORDS = 4096, /* a batch reads at most so many records, free ones among them */
 	/* Samples that the allocator does not know.  A query about one may crash jemalloc. */
 	NOT_OF_MALLOC = GG_REGION_SAMPLE_MAPPING | GG_REGION_SAMPLE_FOREIGN,
-	PAUSE_PART = 500, /* a look that took t has the next one without a request after 500 t */
+	OWN_PAUSE_PART = 500, /* after a look of t the next one without a request waits 500 t */
 };
 
-#define PAUSE_LEAST_NS  (100 * GG_NS_PER_MS)
-#define PAUSE_UNSAFE_NS (10 * GG_NS_PER_MS)
+#define OWN_PAUSE_LEAST_NS (100 * GG_NS_PER_MS)
+#define PAUSE_UNSAFE_NS    (10 * GG_NS_PER_MS)
 
 struct gg_allocator_look gg_allocator_look;
 
@@ -87,7 +87,7 @@ void gg_allocator_look_begin(void)
 	state.look.number = 0;
 	state.slow_count = 0;
 	gg_store_relaxed(&gg_allocator_look.served_count, 0);
-	put_off(PAUSE_LEAST_NS);
+	put_off(OWN_PAUSE_LEAST_NS);
 	gg_store_relaxed(&file->allocator, gg_allocator_functions.allocator);
 	gg_store_relaxed(&file->flags, is_on ? 0 : GG_ALLOCATOR_LOOK_OFF);
 	gg_store_release(&gg_allocator_look.is_on,
@@ -378,9 +378,9 @@ static void make_timed_part(void)
 		return;
 	is_ended = make_part(begin_ns);
 	state.spent_ns += gg_clock_monotonic_ns() - begin_ns;
-	pause_ns = state.spent_ns * PAUSE_PART;
+	pause_ns = state.spent_ns * OWN_PAUSE_PART;
 	if (is_ended)
-		put_off(pause_ns > PAUSE_LEAST_NS ? pause_ns : PAUSE_LEAST_NS);
+		put_off(pause_ns > OWN_PAUSE_LEAST_NS ? pause_ns : OWN_PAUSE_LEAST_NS);
 }
 
 void gg_allocator_look_continue(struct gg_thread *thread, struct gg_thread_block *block)

@@ -7,15 +7,18 @@
  * It prints "ready", then what each line asks for, and "done":
  *
  *   truth        "role FUNCTION COUNT BYTES USABLE PINNED" of each role, "total KEY BYTES"
- *   trim         malloc_trim(0)
+ *   trim         malloc_trim(0), or the same with jemalloc
+ *   serve        goes on with blocks of 1 MiB, which it frees, until the next line
  *   free NUMBER  frees the blocks of a role
  *
  * It ends when its input does.
  */
 #include <malloc.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "keeper.h"
@@ -24,7 +27,7 @@ static void print_truth(struct keeper *keeper)
 {
 	const struct keeper_truth *truth = &keeper->truth;
 
-	keeper_walk(keeper);
+	(keeper_has_slabs() ? keeper_walk_slabs : keeper_walk)(keeper);
 	for (int role = 0; role < KEEPER_ROLE_COUNT; role++) {
 		size_t count = 0, bytes = 0, usable = 0;
 		double pinned = 0;
@@ -61,6 +64,20 @@ static size_t read_line(char *line, size_t size)
 	return length;
 }
 
+/* Samples that fill whole pages, so that an agent can serve requests and no slab changes. */
+static void serve(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	while (poll(&input, 1, 0) == 0) {
+		void *volatile block = malloc(1 << 20);
+
+		free(block);
+		nanosleep(&pause, NULL);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct keeper *keeper = keeper_new();
@@ -75,11 +92,15 @@ int main(int argc, char **argv)
 	while (read_line(line, sizeof(line)) > 0) {
 		if (strcmp(line, "truth\n") == 0)
 			print_truth(keeper);
+		else if (strcmp(line, "trim\n") == 0 && keeper_has_slabs())
+			keeper_trim_slabs();
 		else if (strcmp(line, "trim\n") == 0)
 			malloc_trim(0);
 		else if (strncmp(line, "free ", 5) == 0)
 			keeper_free_role(keeper, (enum keeper_role)atoi(line + 5));
 		dprintf(STDOUT_FILENO, "done\n");
+		if (strcmp(line, "serve\n") == 0)
+			serve();
 	}
 	return 0;
 }
