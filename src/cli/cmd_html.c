@@ -108,7 +108,7 @@ static void tell(const struct html_options *options, size_t file_bytes,
 }
 
 static int write_page(const struct gg_invocation *invocation, const struct gg_model *model,
-                      const struct gg_model *before, const struct gg_page_why *why)
+                      const struct gg_model *before)
 {
 	const struct html_options *options = invocation->options;
 	struct gg_page_summary summary = { 0 };
@@ -119,7 +119,6 @@ static int write_page(const struct gg_invocation *invocation, const struct gg_mo
 		.confidence = options->confidence,
 		.most_bytes = data_bytes(options->max_bytes),
 		.normalized_by = options->normalize,
-		.why = why,
 		.summary = &summary,
 		.with_source = options->with_source || options->source_path != NULL,
 		.source_path = options->source_path,
@@ -147,32 +146,17 @@ static int write_page(const struct gg_invocation *invocation, const struct gg_mo
 	return status;
 }
 
-/* The tables of RSS, and how sure they are. */
-struct reading {
-	struct gg_page_why why;
-	double confidence;
-};
-
-static int read_why(struct gg_profile *profile, void *context, struct gg_error *error)
-{
-	struct reading *reading = context;
-
-	return gg_page_why_read(&reading->why, profile, reading->confidence, error);
-}
-
 static int run(struct gg_invocation *invocation)
 {
 	const struct html_options *options = invocation->options;
-	struct reading reading = { .confidence = options->confidence };
-	const struct gg_cli_visit visit = { read_why, &reading };
 	struct gg_model *model = NULL, *before = NULL;
 	int status = check(invocation);
 
 	if (options->quiet)
 		gg_progress_line_forbid();
 	if (status == 0)
-		status = gg_cli_read_and_visit(&model, invocation->operands[0], &options->frames,
-		                               &visit, invocation->error);
+		status = gg_cli_read(&model, invocation->operands[0], &options->frames,
+		                     invocation->error);
 	/*
 	 * The earlier profile is loaded second, so an error in the main profile is reported first.
 	 */
@@ -186,8 +170,7 @@ static int run(struct gg_invocation *invocation)
 		                                  (struct gg_model *[]){ model, before },
 		                                  before != NULL ? 2 : 1, invocation->error);
 	if (status == 0)
-		status = write_page(invocation, model, before, &reading.why);
-	gg_page_why_done(&reading.why);
+		status = write_page(invocation, model, before);
 	gg_model_free(before);
 	gg_model_free(model);
 	return status;

@@ -19,6 +19,7 @@
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/progress_line.h"
+#include "cli/sql_pinned_values.h"
 #include "profile/sql_query.h"
 #include "record/regions/region_profile.h"
 #include "report/text_table.h"
@@ -265,12 +266,34 @@ static int print_table(struct gg_sql_query *query, const struct gg_style *style,
 	return 0;
 }
 
+/* Answers the question, or lists the tables and views. */
+static int answer(struct gg_invocation *invocation, struct gg_profile *profile)
+{
+	const struct sql_options *options = invocation->options;
+	const char *question = invocation->operand_count > 1 ? invocation->operands[1] : overview;
+	struct gg_error *error = invocation->error;
+	struct gg_sql_pinned_values values = { 0 };
+	struct gg_sql_query *query = NULL;
+	int status = gg_sql_pinned_values_find(&values, profile, question, error);
+
+	if (status == 0)
+		status = gg_sql_query_new_pinned(&query, profile, question, &values.source, error);
+	if (status == 0 && options->csv)
+		status = print_csv(query, error);
+	else if (status == 0 && options->json)
+		status = print_json(query, error);
+	else if (status == 0)
+		status = print_table(query, &invocation->style, error);
+	gg_sql_query_free(query);
+	gg_sql_pinned_values_done(&values);
+	return status;
+}
+
 static int run_sql(struct gg_invocation *invocation)
 {
 	const struct sql_options *options = invocation->options;
 	struct gg_error *error = invocation->error;
 	struct gg_profile *profile;
-	struct gg_sql_query *query = NULL;
 	struct gg_progress_line line;
 	int status;
 
@@ -286,16 +309,7 @@ static int run_sql(struct gg_invocation *invocation)
 	gg_progress_line_end(&line);
 	if (status < 0)
 		return status;
-	status = gg_sql_query_new(
-		&query, profile, invocation->operand_count > 1 ? invocation->operands[1] : overview,
-		error);
-	if (status == 0 && options->csv)
-		status = print_csv(query, error);
-	else if (status == 0 && options->json)
-		status = print_json(query, error);
-	else if (status == 0)
-		status = print_table(query, &invocation->style, error);
-	gg_sql_query_free(query);
+	status = answer(invocation, profile);
 	gg_profile_close(profile);
 	return status;
 }
@@ -322,11 +336,14 @@ const struct gg_command gg_command_sql = {
 		"  v_timeline  100 moments of the recording: live estimate, allocations, RSS\n"
 		"  v_leak      what was live at the end, by stack, with first and last time\n"
 		"  v_sample    each sample with what it stands for: count, bytes and variances\n"
+		"  v_pinned    free memory that blocks keep, for each block that a look chose\n"
 		"\n"
 		"Functions, beside SQLite's: gg_size(bytes) writes a size for people;\n"
 		"gg_bytes_low, gg_bytes_high, gg_count_low, gg_count_high(scheme, interval,\n"
 		"offset, marks, size [, confidence]) are the ends of the confidence interval of a\n"
-		"group of rows of v_sample.\n"
+		"group of rows of v_sample.  gg_pinned_bytes, gg_pinned_low and\n"
+		"gg_pinned_high(sample [, 'peak']) are the estimate and the ends for a group of\n"
+		"rows of v_pinned, as reports of the metric pinned show them.\n"
 		"\n"
 		"  geiger sql x.geiger \"select function, gg_size(live_bytes) from v_function\n"
 		"                       order by live_bytes desc limit 20\"\n",

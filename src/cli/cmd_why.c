@@ -23,24 +23,38 @@
 struct why_options {
 	struct gg_report_options common;
 	int moment; /* enum gg_why_moment */
+	bool all;
 };
 
-static int print_tables(const struct gg_why_list *list, const struct gg_invocation *invocation)
+static int explain_absence(const struct gg_model *model, const struct gg_invocation *invocation)
+{
+	const struct why_options *options = invocation->options;
+
+	if (!gg_model_has_times(model))
+		return gg_error_set(invocation->error, -ENOTSUP, "why",
+		                    "Ask the profiles that it was made of.",
+		                    "this profile has no look at memory, because it was merged or "
+		                    "imported");
+	if (options->common.process != 0)
+		return gg_error_set(invocation->error, -ENOTSUP, "why",
+		                    "'geiger report --by process' lists the processes.",
+		                    "the profile has no look at the memory of that process");
+	return gg_error_set(invocation->error, -ENOTSUP, "why",
+	                    "Record it again: old profiles and short runs have none.",
+	                    "the profile has no look at the memory of its processes");
+}
+
+static int print_tables(const struct gg_why_list *list, const struct gg_model *model,
+                        const struct gg_invocation *invocation)
 {
 	const struct why_options *options = invocation->options;
 	struct gg_report report = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
 
 	if (list->table_count == 0)
-		return gg_error_set(
-			invocation->error, -ENOTSUP, "why",
-			options->common.process != 0
-				? "'geiger report --by process' lists the processes."
-				: "Record it again: old profiles, imports and short runs have none.",
-			options->common.process != 0
-				? "the profile has no look at the memory of that process"
-				: "the profile has no look at the memory of its processes");
+		return explain_absence(model, invocation);
 	gg_cli_fit_report(&options->common, &invocation->style, &report);
+	report.limit = options->all ? 0 : 1;
 	if (options->common.json)
 		gg_report_why_json(&report, list, &out);
 	else
@@ -63,6 +77,8 @@ static int look_at(struct gg_profile **ret_profile, pid_t pid, struct gg_error *
 		return status;
 	parts.mappings = look.mappings.list.items;
 	parts.mapping_count = look.mappings.list.count;
+	parts.totals = look.blocks.totals.items;
+	parts.total_count = look.blocks.totals.count;
 	status = gg_profile_create(ret_profile, NULL, error);
 	if (status == 0) {
 		status = gg_profile_set_session(*ret_profile, &session, error);
@@ -141,7 +157,7 @@ static int run(struct gg_invocation *invocation)
 	why.confidence = options->common.confidence;
 	status = gg_why_of(&list, model, &why, invocation->error);
 	if (status == 0) {
-		status = print_tables(&list, invocation);
+		status = print_tables(&list, model, invocation);
 		gg_why_list_done(&list);
 	}
 	gg_model_free(model);
@@ -153,6 +169,8 @@ static int run(struct gg_invocation *invocation)
 static const struct gg_option options[] = {
 	{ "moment", 0, GG_OPTION_CHOICE, AT(moment), "last|peak",
 	  "the last look, or the one with the largest RSS" },
+	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL,
+	  "a table for each process, the largest first" },
 	GG_OPTIONS_SHARED(gg_cli_process_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_confidence_options, AT(common)),
 	GG_OPTIONS_SHARED(gg_cli_output_options, AT(common)),
@@ -164,9 +182,10 @@ const struct gg_command gg_command_why = {
 	.summary = "why RSS is larger than the heap, row by row",
 	.usage = "PROFILE|PID [OPTION]...",
 	.details =
-		"Divides the RSS of each process into rows that add up to it: live memory, free\n"
+		"Divides the RSS of a process into rows that add up to it: live memory, free\n"
 		"memory that live blocks keep, free pages, stacks, files, and so on.  A row has\n"
-		"its confidence interval unless it is exact.\n"
+		"its confidence interval unless it is exact.  Of several processes, the one with\n"
+		"the largest RSS has a table.\n"
 		"\n"
 		"  geiger why redis.geiger\n"
 		"  geiger why redis.geiger --moment peak\n",

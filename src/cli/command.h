@@ -76,6 +76,7 @@ struct gg_command {
 /* All commands, in the order of the overview; NULL ends the list. */
 extern const struct gg_command *const gg_commands[];
 
+extern const struct gg_command gg_command_attach;
 extern const struct gg_command gg_command_check;
 extern const struct gg_command gg_command_clean;
 extern const struct gg_command gg_command_control;

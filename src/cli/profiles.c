@@ -32,13 +32,6 @@ static int read_opened(struct gg_model **ret_model, struct gg_profile *profile,
 int gg_cli_read(struct gg_model **ret_model, const char *path,
                 const struct gg_frame_selection *frames, struct gg_error *error)
 {
-	return gg_cli_read_and_visit(ret_model, path, frames, NULL, error);
-}
-
-int gg_cli_read_and_visit(struct gg_model **ret_model, const char *path,
-                          const struct gg_frame_selection *frames, const struct gg_cli_visit *visit,
-                          struct gg_error *error)
-{
 	struct gg_progress_line line;
 	struct gg_profile *profile;
 	int status;
@@ -46,9 +39,7 @@ int gg_cli_read_and_visit(struct gg_model **ret_model, const char *path,
 	gg_progress_line_init(&line);
 	status = gg_cli_open_profile(&profile, path, &line.progress, error);
 	if (status == 0) {
-		status = visit != NULL ? visit->visit(profile, visit->context, error) : 0;
-		if (status == 0)
-			status = read_opened(ret_model, profile, frames, &line.progress, error);
+		status = read_opened(ret_model, profile, frames, &line.progress, error);
 		gg_profile_close(profile);
 	}
 	gg_progress_line_end(&line);

@@ -26,14 +26,6 @@ GG_MUST_CHECK int gg_cli_open_profile(struct gg_profile **ret_profile, const cha
  */
 GG_MUST_CHECK int gg_cli_read(struct gg_model **ret_model, const char *path,
                               const struct gg_frame_selection *frames, struct gg_error *error);
-/* As gg_cli_read(), and calls visit() with the open profile, whose error it returns. */
-struct gg_cli_visit {
-	int (*visit)(struct gg_profile *profile, void *context, struct gg_error *error);
-	void *context;
-};
-GG_MUST_CHECK int gg_cli_read_and_visit(struct gg_model **ret_model, const char *path,
-                                        const struct gg_frame_selection *frames,
-                                        const struct gg_cli_visit *visit, struct gg_error *error);
 GG_MUST_CHECK int gg_cli_load(struct gg_model **ret_model, const char *path,
                               const struct gg_frame_selection *frames, struct gg_error *error);
 

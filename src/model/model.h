@@ -260,6 +260,7 @@ struct gg_model {
 	size_t look_mapping_count;
 	const struct gg_profile_look_block *look_blocks;
 	size_t look_block_count;
+	const uint64_t *look_block_ids; /* by block: the id of its sample in its file */
 	const struct gg_profile_look_total *look_totals;
 	size_t look_total_count;
 

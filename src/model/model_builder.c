@@ -57,6 +57,7 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 	gg_array_done(&builder->looks);
 	gg_array_done(&builder->look_mappings);
 	gg_array_done(&builder->look_blocks);
+	gg_array_done(&builder->look_block_ids);
 	gg_array_done(&builder->look_totals);
 	free_texts(builder);
 	gg_map_done(&builder->function_map);
@@ -150,6 +151,7 @@ static void publish_looks(struct gg_model_builder *builder)
 	model->look_mapping_count = builder->look_mappings.count;
 	model->look_blocks = builder->look_blocks.items;
 	model->look_block_count = builder->look_blocks.count;
+	model->look_block_ids = builder->look_block_ids.items;
 	model->look_totals = builder->look_totals.items;
 	model->look_total_count = builder->look_totals.count;
 }

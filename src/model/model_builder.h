@@ -53,6 +53,7 @@ struct gg_model_builder {
 	GG_ARRAY(struct gg_profile_look) looks;
 	GG_ARRAY(struct gg_profile_look_mapping) look_mappings;
 	GG_ARRAY(struct gg_profile_look_block) look_blocks;
+	GG_ARRAY(uint64_t) look_block_ids;
 	GG_ARRAY(struct gg_profile_look_total) look_totals;
 
 	struct gg_map texts;                  /* numbers in text_list, by text */

@@ -77,7 +77,7 @@ static int read_block(const struct gg_profile_look_block *block, void *context)
 	if (!find_look(load, block->look, &look))
 		return 0;
 	kept = gg_array_add(&load->builder->look_blocks);
-	if (kept == NULL)
+	if (kept == NULL || !gg_array_push(&load->builder->look_block_ids, block->sample))
 		return out_of_memory(load);
 	*kept = *block;
 	kept->look = look;

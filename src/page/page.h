@@ -30,7 +30,6 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "model/model.h"
-#include "query/why_profile.h"
 
 /*
  * One observation of a process that still runs.  The points become `series` if the model has no
@@ -49,16 +48,6 @@ struct gg_page_summary {
 	double folded_share;             /* the share of the allocated bytes in nodes left out */
 	bool are_sizes_rounded, are_times_rounded;
 };
-
-/* Why RSS is what it is, at two looks at each process: the last, and the one at the largest RSS. */
-struct gg_page_why {
-	struct gg_why_list last, peak;
-};
-
-/* Only a filled *ret_why needs gg_page_why_done().  Loads a model of its own, for both looks. */
-GG_MUST_CHECK int gg_page_why_read(struct gg_page_why *ret_why, struct gg_profile *profile,
-                                   double confidence, struct gg_error *error);
-void gg_page_why_done(struct gg_page_why *why);
 
 struct gg_page_options {
 	const char *title;
@@ -83,7 +72,6 @@ struct gg_page_options {
 	 */
 	bool with_source;
 	const char *source_path;
-	const struct gg_page_why *why;      /* of the profile; NULL: the page has no such tables */
 	struct gg_page_summary *summary;    /* filled in unless it is NULL */
 	const struct gg_progress *progress; /* gets percent of the work; NULL: nobody */
 	/* For a comparison: */

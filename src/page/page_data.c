@@ -24,6 +24,7 @@
 #include "page/page_paths.h"
 #include "page/page_picks.h"
 #include "page/page_pinned.h"
+#include "page/page_pinned_cells.h"
 #include "page/page_run.h"
 #include "page/page_series.h"
 #include "page/page_source.h"
@@ -211,6 +212,8 @@ static int write_tree(struct gg_page_run *run, const struct page_trees *trees, b
 	write_times(run, json);
 	status = gg_page_cells_write(run, &tree, cell_limit, json);
 	if (status == 0)
+		status = gg_page_pinned_cells_write(run, &tree, cell_limit, json);
+	if (status == 0)
 		status = gg_page_owners_write(run, json);
 	gg_page_paths_write(run, &tree, with_names, json);
 	if (status == 0)
@@ -343,6 +346,10 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 
 	gg_page_report_progress(&run, 0);
 	status = gg_page_collect(&run);
+	if (status == 0)
+		status = gg_page_pinned_find(&run);
+	if (status == 0)
+		status = gg_page_why_find(&run);
 	gg_page_find_peak(&run);
 	if (status == 0)
 		status = begin(&run, options->most_bytes, &fixed, &fixed_bytes);
@@ -356,6 +363,8 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 	gg_page_paths_free(trees.paths);
 	gg_page_whole_free(trees.whole);
 	gg_page_names_done(&run.names);
+	gg_page_why_done(&run);
+	gg_page_pinned_done(&run);
 	gg_page_collect_done(&run);
 	return status;
 }

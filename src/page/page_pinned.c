@@ -3,16 +3,18 @@
 #include "page/page_pinned.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/json.h"
 #include "page/page_names.h"
 #include "page/page_run.h"
+#include "query/pinned_comparison.h"
 #include "query/query.h"
 #include "report/figure.h"
 #include "report/report.h"
 
 /* Nobody reads more rows here; the command has all of them. */
-enum { PINNED_ROWS_MAX = 50 };
+enum { PINNED_ROWS_MAX = 200 };
 
 static void write_bytes(const struct gg_page_run *run, const char *name,
                         const struct gg_tally *tally, bool discovered, struct gg_json *json)
@@ -26,7 +28,7 @@ static void write_bytes(const struct gg_page_run *run, const char *name,
 
 /* Writes the rows with memory of their own; the result has the heaviest first. */
 static void write_rows(struct gg_page_run *run, const struct gg_query_result *result,
-                       struct gg_json *json)
+                       const struct gg_pinned_comparison *comparisons, struct gg_json *json)
 {
 	size_t limit = run->rows < PINNED_ROWS_MAX ? run->rows : PINNED_ROWS_MAX, written = 0;
 
@@ -41,6 +43,7 @@ static void write_rows(struct gg_page_run *run, const struct gg_query_result *re
 		gg_json_integer(json, "frame", gg_page_frame_of(&run->names, row->key));
 		gg_json_integer(json, "samples", row->self->sample_count);
 		write_bytes(run, "bytes", row->self, gg_report_is_discovered(result, row), json);
+		gg_report_json_comparison(&comparisons[i], json);
 		gg_json_close(json);
 	}
 	gg_json_close(json);
@@ -48,6 +51,7 @@ static void write_rows(struct gg_page_run *run, const struct gg_query_result *re
 
 int gg_page_pinned_write(struct gg_page_run *run, struct gg_json *json)
 {
+	struct gg_pinned_comparison *comparisons;
 	struct gg_query_result *result;
 	struct gg_query query;
 	int status;
@@ -62,11 +66,17 @@ int gg_page_pinned_write(struct gg_page_run *run, struct gg_json *json)
 	}
 	if (status < 0)
 		return status;
+	status = gg_pinned_compare(run->model, result, &comparisons, run->error);
+	if (status < 0) {
+		gg_query_result_free(result);
+		return status;
+	}
 	gg_json_open(json, "pinned", '{');
 	gg_json_integer(json, "row_count", result->row_count);
 	write_bytes(run, "total", &result->total, false, json);
-	write_rows(run, result, json);
+	write_rows(run, result, comparisons, json);
 	gg_json_close(json);
+	free(comparisons);
 	gg_query_result_free(result);
 	return 0;
 }

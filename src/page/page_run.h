@@ -2,8 +2,9 @@
 /*
  * page_run - one run of gg_page_data(): what its parts share.
  *
- * page_picks.h fills the picks, page_owners.h the owners, page_bins.h the bins.  Each other part
- * appends one or more members to the JSON; page_data.c puts them together.
+ * page_picks.h fills the picks, page_owners.h the owners, page_pinned_cells.h the looks,
+ * page_why.h the tables of RSS, and page_bins.h the bins.  Each other part appends one or more
+ * members to the JSON; page_data.c puts them together.
  */
 #pragma once
 
@@ -13,6 +14,8 @@
 #include "model/model.h"
 #include "page/page.h"
 #include "page/page_names.h"
+#include "query/pinned.h"
+#include "query/why_profile.h"
 
 /* The owners that cells name. */
 enum gg_page_owners_kept {
@@ -70,6 +73,19 @@ struct gg_page_owners {
 	uint32_t process_count, thread_count;
 };
 
+/* The blocks of the looks of a moment, or of both moments if the looks are the same. */
+struct gg_page_look {
+	struct gg_pinned pinned;
+	uint32_t moments; /* GG_LOOK_* */
+};
+
+enum { GG_PAGE_LOOKS_MAX = 2 };
+
+/* Why RSS is what it is, at two looks at each process: the last, and the one at the largest RSS. */
+struct gg_page_why {
+	struct gg_why_list last, peak;
+};
+
 struct gg_page_run {
 	const struct gg_model *model, *before;
 	const struct gg_page_options *options;
@@ -84,6 +100,9 @@ struct gg_page_run {
 	struct gg_page_pick *held; /* the holders of shared blocks */
 	size_t held_count;
 	bool without_held; /* the holders did not fit */
+	struct gg_page_look looks[GG_PAGE_LOOKS_MAX];
+	uint32_t look_count;
+	struct gg_page_why why;
 	struct gg_page_owners owners;
 	struct gg_error *error;
 };

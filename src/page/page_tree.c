@@ -4,10 +4,10 @@
  *
  * The whole tree comes first.  It has a node for each function on each path, found by one table of
  * (parent, function), and parents have smaller numbers than their children.  Then each node gets
- * eight sums, added up from the leaves: live, allocated, peak and left memory, each in bytes and in
- * allocations.  A node stays if its share of any sum is large enough.  The required share is the
- * one that leaves as many nodes as the page may have.  The other children of a parent become one
- * nameless node.
+ * ten sums, added up from the leaves: live, allocated, peak and left memory, each in bytes and in
+ * allocations, and pinned memory at two moments.  A node stays if its share of any sum is large
+ * enough.  The required share is the one that leaves as many nodes as the page may have.  The other
+ * children of a parent become one nameless node.
  */
 #include "page/page_tree.h"
 
@@ -27,7 +27,8 @@
 #include "query/tree.h"
 #include "stats/sampling/weight.h"
 
-enum { SUM_COUNT = 8 }; /* bytes and counts: live at the end, allocated, at the peak, left */
+/* Bytes and counts: live at the end, allocated, at the peak, left; bytes: pinned at each look. */
+enum { PINNED_SUM = 8, SUM_COUNT = PINNED_SUM + GG_PAGE_LOOKS_MAX };
 
 struct whole_node {
 	uint32_t parent, function, depth;
@@ -163,6 +164,29 @@ static uint32_t node_of_top(struct gg_page_whole *whole, uint32_t top)
 	return node;
 }
 
+/* Adds what the blocks of looks keep, so that nodes stay which keep much and hold little. */
+static int add_looks(struct gg_page_whole *whole)
+{
+	const struct gg_page_run *run = whole->run;
+
+	for (uint32_t k = 0; k < run->look_count; k++)
+		for (size_t i = 0; i < run->looks[k].pinned.blocks.count; i++) {
+			const struct gg_pinned_block *block = &run->looks[k].pinned.blocks.items[i];
+			const struct gg_model_sample *sample = &run->model->samples[block->sample];
+			uint32_t node = node_of_top(whole, run->model->stacks[sample->stack].top);
+			double weight = gg_weight_of(&sample->draw, sample->size_bytes).count;
+
+			if (node == UINT32_MAX)
+				return -ENOMEM;
+			if (!block->is_first || !block->is_known)
+				continue;
+			whole->nodes.items[node].sums[PINNED_SUM + k] +=
+				(float)(weight * block->looked.value);
+			whole->totals[PINNED_SUM + k] += weight * block->looked.value;
+		}
+	return 0;
+}
+
 /* For each node, the stack with most memory decides through which function it allocated. */
 static int find_vias(struct gg_page_whole *whole)
 {
@@ -214,6 +238,8 @@ static int build_whole(struct gg_page_whole *whole)
 	for (size_t i = 0; i < run->held_count; i++) /* held parts are in no sum */
 		if (node_of_top(whole, run->held[i].top) == UINT32_MAX)
 			return -ENOMEM;
+	if (add_looks(whole) < 0)
+		return -ENOMEM;
 	return find_vias(whole);
 }
 

@@ -3,6 +3,7 @@
 #include "abi/agent_functions.h"
 #include "base/compiler.h"
 #include "runtime/modules/mapped_modules.h"
+#include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/operator_frames.h"
 #include "runtime/platform/sanitizer.h"
 #include "runtime/start.h"
@@ -16,6 +17,11 @@ __attribute__((constructor)) static void construct(void)
 {
 	struct gg_thread *t = &gg_thread;
 
+	/* The library was loaded into a process that is running: geiger_agent_attach() begins. */
+	if (gg_elf_lookup_is_late()) {
+		gg_store_release(&gg_process.state, GG_PROCESS_DETACHED);
+		return;
+	}
 	if (gg_sanitizer_runtime() != NULL) {
 		gg_start_leave_to_sanitizer(gg_sanitizer_runtime());
 		return;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "preload/attach/attach_upkeep.h"
 #include "preload/probes.h"
 #include "region/writer/record.h"
 #include "region/writer/stack_table.h"
@@ -73,6 +74,23 @@ static uint64_t pause_unready_bytes(void)
 	                                     : 0;
 }
 
+/*
+ * Passes an allocation that cannot be recorded now.  While an attached agent is detached, the
+ * sampler goes on, and its samples are dropped: a pause would hide allocations that follow the next
+ * attach.  A new sampler waits for that attach.
+ */
+static void pass_unready(struct gg_thread *t, size_t bytes)
+{
+	struct gg_draw dropped;
+
+	if (gg_load_relaxed(&gg_process.counts_threads) == 0)
+		gg_sampler_pause(&t->sampler, pause_unready_bytes());
+	else if (gg_sampler_is_started(&t->sampler))
+		gg_sampler_take(&t->sampler, bytes, &dropped);
+	else
+		gg_sampler_put_back(&t->sampler, bytes);
+}
+
 static bool is_sampled(struct gg_thread *t)
 {
 	return gg_load_relaxed(&gg_process.is_active) != 0 &&
@@ -97,8 +115,9 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 	}
 	gg_thread_count(t);
 	if (gg_unlikely(!gg_start_ensure())) {
-		gg_sampler_pause(&t->sampler, pause_unready_bytes());
+		pass_unready(t, bytes);
 	} else {
+		gg_attach_upkeep();
 		gg_process_settings_refresh();
 		if (gg_unlikely(t->seen_change != gg_load_relaxed(&gg_process.change_count)))
 			gg_process_settings_update(t);
@@ -289,9 +308,10 @@ void gg_sample_close(void *p, uint64_t id)
 
 	if (!gg_thread_enter(t))
 		return;
+	if (gg_likely(gg_process_ensure_current()))
+		gg_attach_upkeep();
 	/* The filter has false positives (filter.h); they cost this look-up. */
-	if (gg_likely(gg_process_ensure_current()) &&
-	    gg_region_look_up(&gg_process.region, p, &hit)) {
+	if (gg_likely(gg_process_is_current()) && gg_region_look_up(&gg_process.region, p, &hit)) {
 		block = gg_thread_block(t);
 		if (gg_likely(block != NULL))
 			freed_ns = put_free(block, p, &hit, id, &freed);

@@ -6,3 +6,7 @@
 
 /* Returns an SQLite result code. */
 int gg_sql_functions_register(sqlite3 *db);
+
+/* Registers the functions of sql_pinned.h; NULL removes them. */
+struct gg_sql_pinned;
+int gg_sql_pinned_register(sqlite3 *db, const struct gg_sql_pinned *pinned);

@@ -13,6 +13,7 @@
 struct gg_sql_query {
 	struct gg_profile *profile;
 	sqlite3_stmt *statement;
+	struct gg_sql_pinned pinned; /* the functions gg_pinned_...() point here */
 };
 
 /* SQLite's authorizer: allows only what reads. */
@@ -94,13 +95,19 @@ static const char table_functions[] =
 	" json_each('[]'), json_tree('[]') limit 0";
 
 /* Prepares the connection for queries. */
-static int begin_questions(struct gg_profile *profile, struct gg_error *error)
+static int begin_questions(struct gg_sql_query *query, const struct gg_sql_pinned *pinned,
+                           struct gg_error *error)
 {
+	struct gg_profile *profile = query->profile;
 	int status, result;
 
 	sqlite3_set_authorizer(profile->db, NULL, NULL);
 	sqlite3_db_config(profile->db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
+	if (pinned != NULL)
+		query->pinned = *pinned;
 	result = gg_sql_functions_register(profile->db);
+	if (result == SQLITE_OK && pinned != NULL)
+		result = gg_sql_pinned_register(profile->db, &query->pinned);
 	if (result != SQLITE_OK)
 		return gg_database_fail(profile, result, error);
 	status = gg_database_execute(profile, "pragma query_only = off", error);
@@ -161,13 +168,20 @@ static int prepare(struct gg_sql_query *query, const char *sql, struct gg_error 
 int gg_sql_query_new(struct gg_sql_query **ret_query, struct gg_profile *profile, const char *sql,
                      struct gg_error *error)
 {
+	return gg_sql_query_new_pinned(ret_query, profile, sql, NULL, error);
+}
+
+int gg_sql_query_new_pinned(struct gg_sql_query **ret_query, struct gg_profile *profile,
+                            const char *sql, const struct gg_sql_pinned *pinned,
+                            struct gg_error *error)
+{
 	struct gg_sql_query *query = calloc(1, sizeof(*query));
 	int status;
 
 	if (query == NULL)
 		return gg_error_memory(error, "sql");
 	query->profile = profile;
-	status = begin_questions(profile, error);
+	status = begin_questions(query, pinned, error);
 	if (status == 0) {
 		sqlite3_set_authorizer(profile->db, authorize, NULL);
 		status = prepare(query, sql, error);
@@ -185,6 +199,7 @@ void gg_sql_query_free(struct gg_sql_query *query)
 	if (query == NULL)
 		return;
 	sqlite3_finalize(query->statement);
+	gg_sql_pinned_register(query->profile->db, NULL);
 	sqlite3_set_authorizer(query->profile->db, NULL, NULL);
 	sqlite3_db_config(query->profile->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 	free(query);

@@ -15,6 +15,8 @@
  *
  *   gg_bytes_low(scheme, interval, offset, marks, size [, confidence])  aggregates: an end of the
  *   gg_bytes_high(...), gg_count_low(...), gg_count_high(...)           confidence interval
+ *   gg_pinned_bytes(sample [, moment]), gg_pinned_low(...),             aggregates: free memory
+ *   gg_pinned_high(...)                                                 that blocks keep
  *   gg_size(bytes)                                                      "312.4 MiB"
  *
  * Threads   The thread that owns the profile, one query at a time.
@@ -22,6 +24,7 @@
 #pragma once
 
 #include "profile/profile.h"
+#include "profile/sql_pinned.h"
 
 struct gg_sql_query;
 
@@ -39,6 +42,12 @@ enum gg_sql_query_kind {
  */
 GG_MUST_CHECK int gg_sql_query_new(struct gg_sql_query **ret_query, struct gg_profile *profile,
                                    const char *sql, struct gg_error *error);
+
+/* As gg_sql_query_new(), for a query that may use gg_pinned_...().  `pinned` may be NULL. */
+GG_MUST_CHECK int gg_sql_query_new_pinned(struct gg_sql_query **ret_query,
+                                          struct gg_profile *profile, const char *sql,
+                                          const struct gg_sql_pinned *pinned,
+                                          struct gg_error *error);
 void gg_sql_query_free(struct gg_sql_query *query);
 
 int gg_sql_query_column_count(const struct gg_sql_query *query);

@@ -163,6 +163,11 @@ static int explain_nothing(const struct gg_model *model, const char *reason, str
 		return gg_error_set(error, -ENODATA, "pinned",
 		                    "geiger why says where resident memory goes.",
 		                    "no look saw the free memory around live blocks: %s", reason);
+	if (model->look_count == 0 && !gg_model_has_times(model))
+		return gg_error_set(error, -ENODATA, "pinned",
+		                    "Ask the profiles that it was made of.",
+		                    "this profile has no look at memory, because it was merged or "
+		                    "imported");
 	return gg_error_set(
 		error, -ENODATA, "pinned",
 		model->look_count > 0 ? "Choose another process, or none."

@@ -22,6 +22,7 @@ struct compared_block {
 struct compared_row {
 	uint64_t block_count, at_least_count, at_most_count;
 	double sum, expected, drawn;
+	bool has_others; /* some other row has a block of the same sizes */
 };
 
 struct comparison_run {
@@ -55,6 +56,7 @@ static int compare_ages(const void *a, const void *b)
 static void collect(struct comparison_run *run, const uint32_t *row_of_key)
 {
 	const struct gg_pinned *pinned = &run->filter->pinned;
+	bool apart = gg_query_filter_is_apart(run->filter);
 
 	for (size_t i = 0; i < pinned->blocks.count; i++) {
 		const struct gg_pinned_block *block = &pinned->blocks.items[i];
@@ -62,7 +64,7 @@ static void collect(struct comparison_run *run, const uint32_t *row_of_key)
 		struct compared_block *kept = &run->blocks[run->block_count];
 		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
 
-		if (!block->is_known || !block->is_first)
+		if (!block->is_known || (!apart && !block->is_first))
 			continue;
 		kept->row = gg_query_filter_selects(run->filter, sample)
 		                    ? row_of_key[gg_query_self_key_of_sample(run->filter, sample)]
@@ -85,6 +87,16 @@ static size_t class_end(const struct comparison_run *run, size_t first)
 	return end;
 }
 
+/* Marks the rows of a class unless one row has all of its blocks, which are sorted by row. */
+static void find_others(struct comparison_run *run, size_t first, size_t end)
+{
+	if (run->blocks[first].row == run->blocks[end - 1].row)
+		return;
+	for (size_t i = first; i < end; i++)
+		if (run->blocks[i].row != GG_NO_ROW)
+			run->rows[run->blocks[i].row].has_others = true;
+}
+
 /* Sums up what the rows have, and what they would have if all blocks of a class were alike. */
 static void sum_rows(struct comparison_run *run)
 {
@@ -92,6 +104,7 @@ static void sum_rows(struct comparison_run *run)
 		double mean = 0;
 
 		end = class_end(run, first);
+		find_others(run, first, end);
 		for (size_t i = first; i < end; i++)
 			mean += run->blocks[i].value / (double)(end - first);
 		for (size_t i = first; i < end; i++) {
@@ -149,7 +162,7 @@ static void fill_rows(const struct comparison_run *run, struct gg_pinned_compari
 		                                                          : row->at_most_count;
 
 		rows[i] = (struct gg_pinned_comparison){ row->block_count, NAN, NAN, NAN };
-		if (!(row->expected > 0))
+		if (!(row->expected > 0) || !row->has_others)
 			continue;
 		rows[i].ratio = row->sum / row->expected;
 		rows[i].p_value = fmin(1, 2 * (double)(1 + rarer) / (DRAW_COUNT + 1));

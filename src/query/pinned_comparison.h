@@ -19,7 +19,10 @@
 
 struct gg_pinned_comparison {
 	uint64_t block_count; /* known blocks that the row has itself */
-	/* Mean value by block, over that of all blocks of the same size classes; NAN: unknown. */
+	/*
+	 * Mean value by block, over that of all blocks of the same size classes.  NAN: unknown, or
+	 * all blocks of these classes are the row's own.
+	 */
 	double ratio;
 	/* Two-sided: the chance of a row at least this unusual among blocks that are all alike. */
 	double p_value; /* NAN: unknown */

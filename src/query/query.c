@@ -370,15 +370,11 @@ static void add_total(struct query_run *run, bool apart)
 	gg_query_filter_expose(&run->filter, &run->result->total);
 }
 
-/* A process's row has every block that the process holds, even if other processes hold it. */
 static int sum_selection(struct query_run *run)
 {
 	const struct gg_query *query = &run->filter.query;
 	bool of_locations = is_of_locations(query->by);
-	bool apart = (query->by == GG_BY_PROCESS || query->by == GG_BY_LABEL) &&
-	             run->filter.blocks != NULL &&
-	             (gg_query_filter_is_of_blocks(&run->filter) ||
-	              query->metric == GG_METRIC_PINNED);
+	bool apart = gg_query_filter_is_apart(&run->filter);
 	struct gg_groups *groups = &run->groups;
 	int status = collect_all(run, apart);
 

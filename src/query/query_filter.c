@@ -454,6 +454,14 @@ bool gg_query_filter_is_of_blocks(const struct gg_query_filter *filter)
 	return filter->query.metric == GG_METRIC_LIVE || filter->query.metric == GG_METRIC_LEFT;
 }
 
+bool gg_query_filter_is_apart(const struct gg_query_filter *filter)
+{
+	enum gg_grouping by = filter->query.by;
+
+	return (by == GG_BY_PROCESS || by == GG_BY_LABEL) && filter->blocks != NULL &&
+	       (gg_query_filter_is_of_blocks(filter) || filter->query.metric == GG_METRIC_PINNED);
+}
+
 /* The block was freed between the two times: true if that may be inside the window. */
 static enum answer is_freed_within(const struct gg_query *query, int64_t least_ns, int64_t most_ns)
 {

@@ -52,6 +52,11 @@ bool gg_query_filter_selects(const struct gg_query_filter *filter,
  */
 bool gg_query_filter_is_of_blocks(const struct gg_query_filter *filter);
 
+/*
+ * True if a row has every block that its processes hold, even if other processes hold it as well.
+ */
+bool gg_query_filter_is_apart(const struct gg_query_filter *filter);
+
 /* True if the filter selects the aggregate's process and stack. */
 bool gg_query_filter_has_aggregate(const struct gg_query_filter *filter,
                                    const struct gg_profile_aggregate *aggregate);

@@ -13,6 +13,7 @@
 #include "base/size.h"
 #include "query/why_advice.h"
 #include "query/why_heap.h"
+#include "stats/estimate/interval.h"
 
 const char *gg_why_certainty_name(enum gg_why_certainty certainty)
 {
@@ -165,11 +166,32 @@ static void add_heap(struct making *making)
 	add_row(making, &making->why->rows, "heap", &all, "live and free together");
 }
 
+/*
+ * A mapping with blocks of malloc may also hold memory that the program mapped itself, because the
+ * kernel joins adjacent mappings.  If the look knows what glibc has there, or what Python has, the
+ * other memory counts as mapped by the program.
+ */
+static void move_mapped(struct making *making)
+{
+	double mapped = gg_why_total(making->input, "glibc.mapped");
+	double pools = gg_why_total(making->input, "python.pools");
+	struct kind_sums *sums = &making->kinds[GG_MAPPING_MALLOC];
+	struct kind_sums *other = &making->kinds[GG_MAPPING_ANONYMOUS];
+	double joined = sums->rss - sums->lazy_free, apart = other->rss - other->lazy_free;
+	double moved = fmin(fmax(pools - apart, 0), joined);
+
+	if (mapped >= 0)
+		moved = fmax(joined - mapped, -apart);
+	sums->rss -= moved;
+	other->rss += moved;
+}
+
 static void divide_heap(struct making *making)
 {
 	struct gg_why_heap *heap = &making->heap;
 	double hidden;
 
+	move_mapped(making);
 	for (uint32_t kind = 0; kind < GG_MAPPING_KIND_COUNT; kind++)
 		if (is_heap(kind)) {
 			heap->bytes += making->kinds[kind].rss - making->kinds[kind].lazy_free;
@@ -297,7 +319,29 @@ static const char *detail_of_rest(const struct gg_why_input *input)
 	for (size_t i = 0; i < GG_COUNT(obstacles); i++)
 		if (gg_why_total(input, obstacles[i].total) > 0)
 			return obstacles[i].detail;
-	return "of the heap: free, not told apart";
+	return input->in_heaps.sample_count > 0
+	               ? "of the heap: free, or in heaps that the program registered"
+	               : "of the heap: free, not told apart";
+}
+
+/* Mappings that no sample and no name explains: Python's arenas, by what is in them, and others. */
+static void add_unnamed(struct making *making)
+{
+	double bytes = without_lazy_free(making, GG_MAPPING_ANONYMOUS);
+	double pools = gg_why_total(making->input, "python.pools");
+	double free_bytes = gg_why_total(making->input, "python.pools-free");
+	GG_CLEANUP(gg_buf_done) struct gg_buf detail = { 0 };
+	char size[GG_SIZE_TEXT_MAX];
+
+	/* Some of them may be in mappings that have samples. */
+	pools = fmin(fmax(pools - making->kinds[GG_MAPPING_SAMPLED].rss, 0), bytes);
+	gg_buf_append_text(&detail, GG_WHY_PYTHON_ARENAS);
+	if (free_bytes >= 0)
+		gg_buf_printf(&detail, ", %s of it free", gg_size_format(free_bytes, size));
+	add_exact(making, "mappings", pools, gg_buf_text(&detail));
+	add_exact(making, "mappings", bytes - pools,
+	          making->input->has_agent ? GG_WHY_UNNAMED
+	                                   : "without a name; malloc() maps large blocks");
 }
 
 static void add_mappings(struct making *making)
@@ -311,8 +355,7 @@ static void add_mappings(struct making *making)
 	add_stacks(making);
 	add_sampled(making);
 	add_named(making);
-	add_exact(making, "mappings", without_lazy_free(making, GG_MAPPING_ANONYMOUS),
-	          "without a sample or a name");
+	add_unnamed(making);
 	add_exact(making, "data", without_lazy_free(making, GG_MAPPING_DATA),
 	          "variables of programs and libraries");
 	add_files(making);
@@ -333,6 +376,25 @@ static void add_beside(struct making *making, const char *name, int64_t bytes, c
 		add_row(making, &making->why->beside, name, &part, detail);
 }
 
+/* Live memory of heaps that the program registered lies in mappings, or in blocks of malloc. */
+static void add_in_heaps(struct making *making)
+{
+	const struct gg_tally *tally = &making->input->in_heaps;
+	struct gg_interval interval = gg_interval_of(tally, GG_BYTES, making->input->confidence,
+	                                             false);
+	struct gg_why_part part = { .bytes = round(gg_tally_estimate(tally, GG_BYTES).value),
+		                    .certainty = GG_WHY_INTERVAL };
+
+	if (tally->sample_count == 0)
+		return;
+	part.low = fmin(floor(interval.low), part.bytes);
+	part.high = fmax(ceil(interval.high), part.bytes);
+	if (part.low == part.high)
+		part.certainty = GG_WHY_EXACT;
+	add_row(making, &making->why->beside, "live-in-heaps", &part,
+	        "live, in heaps that the program registered");
+}
+
 static void add_all_beside(struct making *making)
 {
 	const struct gg_profile_look *look = making->input->look;
@@ -341,6 +403,7 @@ static void add_all_beside(struct making *making)
 	add_row(making, beside, "live-not-resident", &making->heap.untouched,
 	        "live, but never touched");
 	add_row(making, beside, "live-swapped", &making->heap.swapped, "live, but swapped out");
+	add_in_heaps(making);
 	add_beside(making, "pss", look->pss_bytes, "shared pages in shares");
 	add_beside(making, "swap", look->swap_bytes, "of the process");
 	add_beside(making, "cgroup-anonymous", look->cgroup_anonymous_bytes,
@@ -358,6 +421,7 @@ static void find_ratios(struct making *making)
 	double held = blocks + parts[GG_WHY_PINNED].bytes;
 	double heap = making->heap.bytes + making->heap.lazy_free_bytes;
 
+	why->block_bytes = blocks;
 	why->pinned_ratio = blocks > 0 ? held / blocks : NAN;
 	why->kept_ratio = held > 0 ? heap / held : NAN;
 	why->overhead_ratio = heap > 0 ? (double)why->rss_bytes / heap : NAN;

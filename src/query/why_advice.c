@@ -91,6 +91,32 @@ static bool advise_walk(struct gg_why *why, const struct gg_why_input *input)
 	           "when it has been quiet for a while");
 }
 
+/* Mappings by what the detail of their row says. */
+static bool advise_mappings(struct gg_why *why, const struct gg_why_input *input)
+{
+	static const struct {
+		const char *detail, *advice;
+	} advices[] = {
+		{ GG_WHY_PYTHON_ARENAS,
+		  "'python3 -m geiger' with Python 3.11, or PYTHONMALLOC=malloc under geiger "
+		  "record, shows which functions hold these objects" },
+		{ GG_WHY_UNNAMED, "with --mmap, geiger record names the functions that map it" },
+	};
+	bool is_fine = true;
+
+	for (size_t i = 0; i < why->rows.count && input->in_heaps.sample_count == 0; i++) {
+		struct gg_why_row *row = &why->rows.items[i];
+
+		if (strcmp(row->name, "mappings") != 0 || row->detail == NULL ||
+		    !is_large(why, row->bytes))
+			continue;
+		for (size_t k = 0; k < GG_COUNT(advices); k++)
+			if (strncmp(row->detail, advices[k].detail, strlen(advices[k].detail)) == 0)
+				is_fine &= set(row, NAN, advices[k].advice);
+	}
+	return is_fine;
+}
+
 bool gg_why_advise(struct gg_why *why, const struct gg_why_input *input)
 {
 	const struct gg_profile_look *look = input->look;
@@ -120,5 +146,6 @@ bool gg_why_advise(struct gg_why *why, const struct gg_why_input *input)
 	row = find_large(why, "stacks");
 	if (row != NULL && look->thread_count > 1)
 		is_fine &= set(row, NAN, "fewer threads have fewer stacks");
-	return is_fine && advise_arenas(why, input) && advise_walk(why, input);
+	return is_fine && advise_mappings(why, input) && advise_arenas(why, input) &&
+	       advise_walk(why, input);
 }

@@ -5,6 +5,7 @@
 #include "query/why_profile.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ struct joining {
 	const struct gg_profile_look *look;
 	const struct gg_profile_look_block **blocks; /* by number of sample; NULL: not seen */
 	GG_ARRAY(struct gg_why_sample) samples;
-	struct gg_tally live;
+	struct gg_tally live;     /* of the allocator */
+	struct gg_tally in_heaps; /* live memory of heaps that the program registered */
 };
 
 static int find_blocks(struct joining *joining)
@@ -72,12 +74,20 @@ static int add_sample(struct joining *joining, size_t number)
 	return 0;
 }
 
+/* A heap that the program registered divides memory that the program mapped or allocated. */
+static bool is_in_own_heap(const struct gg_model *model, const struct gg_model_sample *sample)
+{
+	const char *heap = model->heaps[model->kinds[sample->kind].heap];
+
+	return (sample->flags & GG_PROFILE_SAMPLE_MAPPING) == 0 && strcmp(heap, "malloc") != 0;
+}
+
 /* A look that saw the block of a sample knows that it was live; otherwise its times decide. */
 static int add_samples(struct joining *joining)
 {
 	const struct gg_model *model = joining->model;
 	int64_t now_ns = joining->look->time_ns;
-	struct gg_tally doubtful = { 0 };
+	struct gg_tally doubtful = { 0 }, doubtful_in_heaps = { 0 };
 
 	for (size_t i = 0; i < model->sample_count; i++) {
 		const struct gg_model_sample *sample = &model->samples[i];
@@ -88,6 +98,11 @@ static int add_samples(struct joining *joining)
 		if (!is_seen && (sample->alloc_ns > now_ns || sample->free_ns <= now_ns))
 			continue;
 		is_certain = is_seen || gg_model_freed_from(model, sample) > now_ns;
+		if (is_in_own_heap(model, sample)) {
+			gg_tally_add(is_certain ? &joining->in_heaps : &doubtful_in_heaps,
+			             &sample->draw, sample->size_bytes);
+			continue;
+		}
 		if ((sample->flags & GG_PROFILE_SAMPLE_MAPPING) == 0)
 			gg_tally_add(is_certain ? &joining->live : &doubtful, &sample->draw,
 			             sample->size_bytes);
@@ -96,6 +111,8 @@ static int add_samples(struct joining *joining)
 	}
 	gg_tally_doubt(&doubtful);
 	gg_tally_merge(&joining->live, &doubtful);
+	gg_tally_doubt(&doubtful_in_heaps);
+	gg_tally_merge(&joining->in_heaps, &doubtful_in_heaps);
 	return 0;
 }
 
@@ -142,6 +159,7 @@ static int divide_joined(struct gg_why *ret_why, const struct joining *joining, 
 		                      .samples = joining->samples.items,
 		                      .sample_count = joining->samples.count,
 		                      .live = joining->live,
+		                      .in_heaps = joining->in_heaps,
 		                      .confidence = confidence };
 
 	input.mappings = gg_model_look_mappings(model, joining->look->id, &input.mapping_count);
@@ -182,6 +200,38 @@ static int compare_tables(const void *left, const void *right)
 	return (a->why.process > b->why.process) - (a->why.process < b->why.process);
 }
 
+static bool is_asked_for(const struct gg_model *model, uint32_t process, uint32_t pid)
+{
+	return process != 0 && (pid == 0 || model->processes[process].pid == pid);
+}
+
+static bool has_look(const struct gg_model *model, uint32_t process)
+{
+	for (size_t i = 0; i < model->look_count; i++)
+		if (model->looks[i].process == process)
+			return true;
+	return false;
+}
+
+/* Finds what all looks missed: processes that ended soon, and peaks between two looks. */
+static void find_unseen(struct gg_why_list *list, const struct gg_model *model, uint32_t pid)
+{
+	const double about = 1.25; /* the kernel's maximum includes moments between two looks */
+	double seen_bytes = 0, highest_bytes = 0;
+
+	for (size_t i = 1; i < model->process_count; i++)
+		list->unseen_count += is_asked_for(model, (uint32_t)i, pid) &&
+		                      !has_look(model, (uint32_t)i);
+	for (size_t i = 0; i < model->look_count; i++)
+		if (is_asked_for(model, model->looks[i].process, pid))
+			seen_bytes = fmax(seen_bytes, (double)model->looks[i].rss_bytes);
+	for (size_t i = 0; i < model->memory_count; i++)
+		if (is_asked_for(model, model->memory[i].process, pid))
+			highest_bytes = fmax(highest_bytes, (double)model->memory[i].max_rss_bytes);
+	if (highest_bytes > about * seen_bytes)
+		list->highest_bytes = highest_bytes;
+}
+
 int gg_why_of(struct gg_why_list *ret_list, const struct gg_model *model,
               const struct gg_why_options *options, struct gg_error *error)
 {
@@ -199,25 +249,13 @@ int gg_why_of(struct gg_why_list *ret_list, const struct gg_model *model,
 		    (options->pid == 0 || model->processes[look->process].pid == options->pid))
 			status = divide(ret_list, model, look, options->confidence, error);
 	}
-	if (status < 0)
+	if (status < 0) {
 		gg_why_list_done(ret_list);
-	else
-		qsort(ret_list->tables, ret_list->table_count, sizeof(*ret_list->tables),
-		      compare_tables);
-	return status;
-}
-
-int gg_why_of_profile(struct gg_why_list *ret_list, struct gg_profile *profile,
-                      const struct gg_why_options *options, struct gg_error *error)
-{
-	struct gg_model *model;
-	int status = gg_model_load(&model, &profile, 1, NULL, error);
-
-	if (status < 0)
 		return status;
-	status = gg_why_of(ret_list, model, options, error);
-	gg_model_free(model);
-	return status;
+	}
+	qsort(ret_list->tables, ret_list->table_count, sizeof(*ret_list->tables), compare_tables);
+	find_unseen(ret_list, model, options->pid);
+	return 0;
 }
 
 void gg_why_list_done(struct gg_why_list *list)

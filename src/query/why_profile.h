@@ -37,16 +37,12 @@ struct gg_why_table {
 struct gg_why_list {
 	struct gg_why_table *tables;
 	size_t table_count;
+	size_t unseen_count; /* processes that no look saw */
+	/* The kernel's maximum RSS of one process; 0: a look at a process saw about as much. */
+	double highest_bytes;
 };
 
 /* -ENOMEM.  A model without looks has no tables. */
 GG_MUST_CHECK int gg_why_of(struct gg_why_list *ret_list, const struct gg_model *model,
                             const struct gg_why_options *options, struct gg_error *error);
-
-/*
- * As gg_why_of(), for callers without a model: this function loads one.  Rows of mappings then have
- * the names of the functions that call the kernel.
- */
-GG_MUST_CHECK int gg_why_of_profile(struct gg_why_list *ret_list, struct gg_profile *profile,
-                                    const struct gg_why_options *options, struct gg_error *error);
 void gg_why_list_done(struct gg_why_list *list);

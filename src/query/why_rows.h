@@ -42,7 +42,8 @@ struct gg_why {
 	 * allocator.  NAN: unknown.
 	 */
 	double pinned_ratio, kept_ratio, overhead_ratio;
-	char *reason; /* why the heap is not divided further; NULL: it is */
+	double block_bytes; /* resident bytes of live blocks, with rounding and headers */
+	char *reason;       /* why the heap is not divided further; NULL: it is */
 };
 
 /* A live sample of the look's process at the moment of the look. */
@@ -64,6 +65,7 @@ struct gg_why_input {
 	const struct gg_why_sample *samples;
 	size_t sample_count;
 	struct gg_tally live; /* all live blocks of allocators, exposed to the sampling interval */
-	bool has_agent;       /* false: nothing is known about live memory */
+	struct gg_tally in_heaps; /* live blocks of heaps that the program registered */
+	bool has_agent;           /* false: nothing is known about live memory */
 	double confidence;
 };

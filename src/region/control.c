@@ -131,7 +131,11 @@ static bool write_word(int fd, const struct gg_region_change *change)
 		word.active = change->active;
 	if (change->interval_bytes != 0)
 		word.interval_bytes = change->interval_bytes;
-	return put(fd, &word.interval_bytes, sizeof(word.interval_bytes),
+	if (change->detach && ++word.detach_count == 0)
+		word.detach_count = 1;
+	return put(fd, &word.detach_count, sizeof(word.detach_count),
+	           offsetof(struct gg_region_control, detach_count)) &&
+	       put(fd, &word.interval_bytes, sizeof(word.interval_bytes),
 	           offsetof(struct gg_region_control, interval_bytes)) &&
 	       put(fd, &word.active, sizeof(word.active),
 	           offsetof(struct gg_region_control, active)) &&

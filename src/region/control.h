@@ -37,6 +37,7 @@
 struct gg_region_change {
 	bool set_active, active;
 	uint64_t interval_bytes; /* 0: unchanged */
+	bool detach;             /* an attached agent is to take its hooks away */
 };
 
 /*

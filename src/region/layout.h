@@ -36,9 +36,9 @@
 #define GG_REGION_MAGIC UINT64_C(0x4745522d52474747) /* "GGGR-REG" in the file */
 
 enum {
-	/* Version 1 has no frames and version 2 no looks; both have zeros in those parts of the
-	 * header. */
-	GG_REGION_VERSION = 3,
+	/* Version 1 has no frames, version 2 no looks, and version 3 no attach; each has zeros in
+	 * those parts of the header. */
+	GG_REGION_VERSION = 4,
 	GG_REGION_VERSION_LEAST = 1, /* the oldest version that readers understand */
 	GG_REGION_PAGE_BYTES = 4096, /* tables start at multiples of it */
 	GG_REGION_COMMAND_MAX = 1024,
@@ -114,6 +114,40 @@ struct gg_region_control {
 	 * request changes no setting.
 	 */
 	uint32_t look_count;
+	/*
+	 * Since version 4.  Not 0: an attached agent is to take its hooks away.  A preloaded agent
+	 * ignores it.  Written before `change_count`, as a setting.
+	 */
+	uint32_t detach_count;
+	uint32_t reserved;
+};
+
+/* The functions that can state how many bytes an allocator has in use.  Never renumber. */
+enum gg_region_in_use_source {
+	GG_REGION_IN_USE_UNKNOWN,
+	GG_REGION_IN_USE_GLIBC,    /* mallinfo2(); blocks in thread caches count as in use */
+	GG_REGION_IN_USE_JEMALLOC, /* stats.allocated */
+	GG_REGION_IN_USE_TCMALLOC, /* generic.current_allocated_bytes */
+};
+
+enum {
+	GG_REGION_DETACHED = 1, /* the recording ended by a detach; the process went on */
+	GG_REGION_OLDER_UNKNOWN_BYTES = -1
+};
+
+/*
+ * How the recording began, if the agent was attached to a process that ran already.  Only the agent
+ * writes it, all but `flags` and the counts before the magic.  A forked child has its parent's.
+ */
+struct gg_region_attach {
+	uint64_t attached_ns;      /* CLOCK_MONOTONIC; 0: recorded from the start of the program */
+	int64_t older_bytes;       /* in use then, by the allocator's own count; -1: unknown */
+	uint32_t older_source;     /* enum gg_region_in_use_source */
+	uint32_t flags;            /* GG_REGION_DETACHED */
+	uint32_t slot_count;       /* slots that lead to hooks */
+	uint32_t unwritable_count; /* slots that could not be written */
+	uint32_t foreign_count;    /* slots that lead to another function of that name */
+	uint32_t scan_count;       /* scans of the slots so far */
 };
 
 /* The allocators that the agent can ask.  Never renumber. */
@@ -199,7 +233,7 @@ struct gg_region_header {
 	uint64_t unwind_endings
 		[16]; /* number of walks by reason of their end (enum gg_unwind_ending) */
 	struct gg_region_control control;
-	uint64_t control_padding[5]; /* the ring's head and tail have their own cache lines */
+	uint64_t control_padding[4]; /* the ring's head and tail have their own cache lines */
 	uint64_t ring_head;          /* events that writers have claimed */
 	uint64_t head_padding[7];
 	uint64_t ring_tail; /* events that the reader has returned */
@@ -209,6 +243,7 @@ struct gg_region_header {
 	char options[GG_REGION_OPTIONS_MAX];
 	struct gg_region_table more_tables[GG_TABLE_COUNT - GG_TABLE_FIRST_COUNT];
 	struct gg_region_allocator_state allocator; /* since version 3 */
+	struct gg_region_attach attach;             /* since version 4 */
 };
 
 /* The offset in the header of a table's description. */
@@ -419,7 +454,8 @@ static inline struct gg_draw gg_region_sample_draw(const struct gg_region_sample
 
 static_assert(sizeof(struct gg_sums) == 80, "in slots and site totals");
 static_assert(sizeof(struct gg_region_table) == 32, "in the header");
-static_assert(sizeof(struct gg_region_control) == 24, "in the header");
+static_assert(sizeof(struct gg_region_control) == 32, "in the header");
+static_assert(sizeof(struct gg_region_attach) == 40, "in the header");
 GG_LAYOUT(gg_region_header, version, 8);
 GG_LAYOUT(gg_region_header, file_bytes, 16);
 GG_LAYOUT(gg_region_header, pid, 24);
@@ -439,7 +475,9 @@ GG_LAYOUT(gg_region_header, allocator, 3736);
 GG_LAYOUT(gg_region_allocator_state, totals, 40);
 GG_LAYOUT(gg_region_allocator_state, looks, 168);
 static_assert(sizeof(struct gg_region_allocator_look) == 48, "in the header");
-static_assert(sizeof(struct gg_region_header) == 4000, "bytes of the header");
+GG_LAYOUT(gg_region_header, attach, 4000);
+GG_LAYOUT(gg_region_control, detach_count, 24);
+static_assert(sizeof(struct gg_region_header) == 4040, "bytes of the header");
 static_assert(sizeof(struct gg_region_header) <= GG_REGION_PAGE_BYTES, "one page");
 static_assert(sizeof(struct gg_region_sample) == 64, "bytes a live sample");
 GG_LAYOUT(gg_region_sample, sampling_interval, 24);

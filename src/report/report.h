@@ -108,6 +108,8 @@ void gg_report_append_unresolved(const struct gg_model *model, const struct gg_m
 void gg_report_json_head(const struct gg_report *report, struct gg_json *json);
 /* Appends {"estimate":..,"low":..,"high":..} under that name. */
 void gg_report_json_figure(struct gg_json *json, const char *name, const struct gg_figure *figure);
+/* Appends members of an open row: how it compares with blocks of its sizes; null: unknown. */
+void gg_report_json_comparison(const struct gg_pinned_comparison *row, struct gg_json *json);
 
 /*
  * Appends a sentence about the functions that gg_model_find_wrappers() found, except those that

@@ -190,80 +190,122 @@ static void append_parts(const struct gg_report *report, struct gg_buf *out)
 	} else {
 		append_bytes(&parts, "including geiger itself", resident->geiger);
 	}
-	if (resident->is_upper_bound || resident->is_proportional)
-		append_part(&parts, resident->is_proportional
-		                            ? "pages that processes share count once"
-		                            : "pages that processes share count in each of them");
 	if (parts.column > 0)
 		gg_buf_append_text(out, "\n");
 }
 
 /* Appends "live 297.3 MiB ± 5 %", "returnable 38.0 MiB". */
-static void append_why_row(struct parts *parts, const struct gg_why_row *row)
+static void append_why_row(struct parts *parts, const struct gg_why_row *row, const char *before)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_figure figure = gg_figure_between(row->bytes, row->low, row->high, GG_BYTES);
 
-	gg_buf_printf(&text, "%s%s ", parts->column == 0 ? "= " : "", row->name);
+	gg_buf_printf(&text, "%s%s ", before, row->name);
 	gg_figure_append(&parts->report->figures, &figure, &text);
 	append_part(parts, gg_buf_text(&text));
 }
 
-/* Appends the large rows of `geiger why`, and the sum of the others. */
-static void append_why(const struct gg_report *report, const struct gg_why *why, struct gg_buf *out)
+/* Appends "of 340.0 MiB at 990 ms (geiger why)". */
+static void append_why_end(struct parts *parts, const struct gg_why *why)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	gg_buf_append_text(&text, "of ");
+	gg_figure_append_number(&parts->report->figures, (double)why->rss_bytes, GG_BYTES, &text);
+	gg_buf_append_text(&text, " at ");
+	gg_report_append_time(why->time_ns, &text);
+	gg_buf_append_text(&text, " (geiger why)");
+	append_part(parts, gg_buf_text(&text));
+}
+
+/* Appends the large rows of the first table of `geiger why`, and the sum of its other rows. */
+static void append_why(const struct gg_report *report, const struct gg_why_list *list,
+                       struct gg_buf *out)
 {
 	const double large_share = 0.03;
+	const struct gg_why *why = &list->tables[0].why;
 	struct parts parts = { .report = report, .out = out };
 	double others = (double)why->rss_bytes;
-	GG_CLEANUP(gg_buf_done) struct gg_buf end = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf before = { 0 };
 
+	if (report->summary->process_count == 1)
+		gg_buf_append_text(&before, "= ");
+	else
+		gg_buf_printf(&before, "process %" PRIu32 " = ", list->tables[0].pid);
 	for (size_t i = 0; i < why->rows.count; i++) {
 		const struct gg_why_row *row = &why->rows.items[i];
 
 		if (row->bytes < large_share * (double)why->rss_bytes)
 			continue;
-		append_why_row(&parts, row);
+		append_why_row(&parts, row, parts.column == 0 ? gg_buf_text(&before) : "");
 		others -= row->bytes;
 	}
 	append_bytes(&parts, "others", others);
-	gg_buf_append_text(&end, "of ");
-	gg_figure_append_number(&report->figures, (double)why->rss_bytes, GG_BYTES, &end);
-	gg_buf_append_text(&end, " at ");
-	gg_report_append_time(why->time_ns, &end);
-	gg_buf_append_text(&end, " (geiger why)");
-	append_part(&parts, gg_buf_text(&end));
+	append_why_end(&parts, why);
 	gg_buf_append_text(out, "\n");
 }
 
-/* Appends the rows of the last look at the only process.  False: there is no such look. */
+/* Appends the rows of the last look at the largest process.  False: there is no look. */
 static bool append_look(const struct gg_report *report, struct gg_buf *out)
 {
 	const struct gg_why_options options = { .pid = report->summary->pid,
 		                                .confidence = report->confidence };
 	struct gg_why_list list;
-	bool is_one;
+	bool has_look;
 
-	if (report->summary->moment_ns != GG_TIME_NONE || report->summary->process_count != 1)
+	if (report->summary->moment_ns != GG_TIME_NONE || report->model->session_count != 1)
 		return false;
 	if (gg_why_of(&list, report->model, &options, NULL) < 0) {
 		out->failed = true;
 		return false;
 	}
-	is_one = list.table_count == 1;
-	if (is_one)
-		append_why(report, &list.tables[0].why, out);
+	has_look = list.table_count > 0;
+	if (has_look)
+		append_why(report, &list, out);
 	gg_why_list_done(&list);
-	return is_one;
+	return has_look;
+}
+
+/* Appends a remark to the line of RSS, which has `*used` cells, or to a line of its own. */
+static void append_remark(const struct gg_report *report, const char *before, const char *text,
+                          size_t *used, struct gg_buf *out)
+{
+	size_t length = gg_screen_text_length(text);
+
+	if (*used + 2 + length > report->width) {
+		gg_buf_append_text(out, "\n");
+		before = "  ";
+		*used = 0;
+	}
+	gg_buf_printf(out, "%s%s", before, text);
+	*used += 2 + length;
 }
 
 /* Appends "highest 341.0 MiB of one process": the kernel's maximum. */
-static void append_highest(const struct gg_report *report, struct gg_buf *out)
+static void append_highest(const struct gg_report *report, const char *before, size_t *used,
+                           struct gg_buf *out)
 {
 	const struct gg_highest_rss *highest = &report->summary->highest;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	gg_buf_append_text(out, "highest ");
-	gg_figure_append_number(&report->figures, highest->bytes, GG_BYTES, out);
-	gg_buf_append_text(out, highest->process_count > 1 ? " of one process" : "");
+	if (highest->bytes < 0)
+		return;
+	gg_buf_append_text(&text, "highest ");
+	gg_figure_append_number(&report->figures, highest->bytes, GG_BYTES, &text);
+	gg_buf_append_text(&text, highest->process_count > 1 ? " of one process" : "");
+	append_remark(report, before, gg_buf_text(&text), used, out);
+}
+
+/* Appends how the RSS of several processes counts the pages that they share. */
+static void append_sharing(const struct gg_report *report, size_t *used, struct gg_buf *out)
+{
+	const struct gg_resident *resident = &report->summary->resident;
+
+	if (resident->is_proportional)
+		append_remark(report, "; ", "pages that processes share count once", used, out);
+	else if (resident->is_upper_bound)
+		append_remark(report, "; ", "pages that processes share count in each of them",
+		              used, out);
 }
 
 /* Appends RSS, and the rest beside the live heap if both belong to one moment. */
@@ -274,7 +316,6 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 	bool is_read = resident->process_count > 0 && resident->rss >= 0;
 	GG_CLEANUP(gg_buf_done) struct gg_buf bytes = { 0 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf reading = { 0 };
-	GG_CLEANUP(gg_buf_done) struct gg_buf highest = { 0 };
 	size_t used = NAME_WIDTH + 1;
 
 	if (!is_read && summary->highest.bytes < 0)
@@ -288,13 +329,8 @@ static void append_resident(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_append_text(out, gg_buf_text(&reading));
 		used += 2 + FIGURE_WIDTH + reading.length;
 	}
-	if (summary->highest.bytes >= 0) {
-		append_highest(report, &highest);
-		gg_buf_append_text(out, used + 2 + highest.length > report->width ? "\n  "
-		                        : is_read                                 ? "; "
-		                                                                  : "  ");
-		gg_buf_append_text(out, gg_buf_text(&highest));
-	}
+	append_highest(report, is_read ? "; " : "  ", &used, out);
+	append_sharing(report, &used, out);
 	gg_buf_append_text(out, "\n");
 	if (is_read && !append_look(report, out))
 		append_parts(report, out);

@@ -351,7 +351,7 @@ static void add_known(struct gg_json *json, const char *name, double value)
 		gg_json_text(json, name, NULL);
 }
 
-static void add_comparison(const struct gg_pinned_comparison *row, struct gg_json *json)
+void gg_report_json_comparison(const struct gg_pinned_comparison *row, struct gg_json *json)
 {
 	gg_json_integer(json, "block_count", row->block_count);
 	add_known(json, "size_ratio", row->ratio);
@@ -399,7 +399,7 @@ static void add_row(const struct gg_report *report, struct gg_json *json,
 			gg_json_text(json, "failed_trials", NULL);
 	}
 	if (report->comparisons != NULL)
-		add_comparison(&report->comparisons[row - report->result->rows], json);
+		gg_report_json_comparison(&report->comparisons[row - report->result->rows], json);
 	if (report->neighbors != NULL)
 		add_neighbors(report, &report->neighbors[row - report->result->rows], json);
 	gg_json_close(json);

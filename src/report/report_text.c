@@ -543,7 +543,7 @@ static void append_comparison_line(const struct gg_report *report,
 		return;
 	gg_buf_append_text(&text, "  ");
 	if (isfinite(row->ratio))
-		gg_buf_printf(&text, "keeps %.1f times what others of its size keep (p = %.3f); ",
+		gg_buf_printf(&text, "keeps %.1f times the average of its size (p = %.3f); ",
 		              row->ratio, row->p_value);
 	gg_buf_append_text(&text, "median age ");
 	gg_report_append_time((int64_t)row->age_ns, &text);

@@ -137,76 +137,115 @@ static void append_advice(const struct gg_report *report, const struct gg_why *w
 	}
 }
 
-/* A ratio near 1 explains nothing, so it has no line. */
-static void append_ratio(const char *before, double ratio, const char *after, struct gg_buf *out)
+/* Appends "live blocks of 25.8 MiB keep 533.6 MiB of pages resident" if much of it is pinned. */
+static void append_kept(const struct gg_report *report, const struct gg_why *why,
+                        struct gg_buf *out)
 {
-	if (isfinite(ratio) && ratio >= 1.1)
-		gg_buf_printf(out, "%s %.2f times %s\n", before, ratio, after);
+	const double least_ratio = 1.1, least_share = 0.05; /* a small number explains nothing */
+	double held_bytes = why->block_bytes * why->pinned_ratio;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (!(why->pinned_ratio >= least_ratio) ||
+	    held_bytes - why->block_bytes < least_share * (double)why->rss_bytes)
+		return;
+	gg_buf_append_text(&text, "live blocks of ");
+	gg_figure_append_number(&report->figures, why->block_bytes, GG_BYTES, &text);
+	gg_buf_append_text(&text, ", with their headers, keep ");
+	gg_figure_append_number(&report->figures, held_bytes, GG_BYTES, &text);
+	gg_buf_append_text(&text, " of pages resident");
+	append_paragraph(report, &text, out);
 }
 
-static void append_ratios(const struct gg_why *why, struct gg_buf *out)
+static void append_reason(const struct gg_report *report, const struct gg_why *why,
+                          struct gg_buf *out)
 {
-	append_ratio("live blocks keep", why->pinned_ratio, "their size, on the pages they hold",
-	             out);
-	append_ratio("the allocator keeps", why->kept_ratio, "what live blocks keep", out);
-	append_ratio("RSS is", why->overhead_ratio, "the allocator's memory", out);
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (why->reason == NULL)
+		return;
+	gg_buf_printf(&text, "note: %s", why->reason);
+	append_paragraph(report, &text, out);
 }
 
 static void append_table(const struct gg_report *report, const struct gg_why_table *table,
                          struct gg_buf *out)
 {
 	const struct gg_why *why = &table->why;
-	bool has_head = report->head != GG_HEAD_NONE;
-	GG_CLEANUP(gg_buf_done) struct gg_buf reason = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf remarks = { 0 };
 
-	if (has_head)
-		append_table_title(report, table, out);
-	append_rows(report, &why->rows, (double)why->rss_bytes, out);
-	if (!has_head)
+	if (report->head == GG_HEAD_NONE) {
+		append_rows(report, &why->rows, (double)why->rss_bytes, out);
 		return;
+	}
+	append_table_title(report, table, out);
+	append_rows(report, &why->rows, (double)why->rss_bytes, out);
 	if (why->beside.count > 0)
 		gg_buf_append_text(out, "\nbeside RSS\n");
 	append_rows(report, &why->beside, 0, out);
-	gg_buf_append_text(out, "\n");
-	append_advice(report, why, out);
-	append_ratios(why, out);
-	if (why->reason == NULL)
-		return;
-	gg_buf_printf(&reason, "note: %s", why->reason);
-	append_paragraph(report, &reason, out);
+	append_advice(report, why, &remarks);
+	append_kept(report, why, &remarks);
+	append_reason(report, why, &remarks);
+	if (remarks.length > 0)
+		gg_buf_printf(out, "\n%s", gg_buf_text(&remarks));
 }
 
-/* Appends "and 6 processes with less, 21.3 MiB together: --process PID shows one". */
-static void append_smaller(const struct gg_report *report, size_t count, double bytes,
-                           struct gg_buf *out)
+/* Appends "and 6 processes with less RSS, 21.3 MiB together: --all shows them". */
+static void append_others(const struct gg_report *report, const struct gg_why_list *list,
+                          size_t shown_count, struct gg_buf *out)
 {
-	if (count == 0 || report->head == GG_HEAD_NONE)
+	size_t count = list->table_count - shown_count;
+	double bytes = 0;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (count == 0)
 		return;
-	gg_buf_printf(out, "\nand %zu process%s with less, ", count, count == 1 ? "" : "es");
-	gg_figure_append_number(&report->figures, bytes, GG_BYTES, out);
-	gg_buf_append_text(out, " together: --process PID shows one\n");
+	for (size_t i = shown_count; i < list->table_count; i++)
+		bytes += (double)list->tables[i].why.rss_bytes;
+	gg_buf_printf(&text, "and %zu process%s with less RSS, ", count, count == 1 ? "" : "es");
+	gg_figure_append_number(&report->figures, bytes, GG_BYTES, &text);
+	gg_buf_printf(&text, "%s: --all shows %s, --process PID shows one",
+	              count == 1 ? "" : " together", count == 1 ? "it" : "them");
+	append_paragraph(report, &text, out);
+}
+
+/* Notes what no look saw. */
+static void append_unseen(const struct gg_report *report, const struct gg_why_list *list,
+                          struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (list->unseen_count > 0)
+		gg_buf_printf(&text, "note: no look saw %zu process%s", list->unseen_count,
+		              list->unseen_count == 1 ? "" : "es");
+	if (list->highest_bytes > 0) {
+		gg_buf_append_text(&text, text.length > 0 ? "; the " : "note: the ");
+		gg_buf_append_text(&text, "RSS of one process was ");
+		gg_figure_append_number(&report->figures, list->highest_bytes, GG_BYTES, &text);
+		gg_buf_append_text(&text, " at its highest, when no look was taken");
+	}
+	if (text.length > 0)
+		append_paragraph(report, &text, out);
 }
 
 void gg_report_why_text(const struct gg_report *report, const struct gg_why_list *list,
                         struct gg_buf *out)
 {
-	const double large_share = 0.1; /* of the largest RSS */
-	double smaller_bytes = 0;
-	size_t smaller_count = 0;
+	size_t shown_count = list->table_count;
+	GG_CLEANUP(gg_buf_done) struct gg_buf remarks = { 0 };
 
-	for (size_t i = 0; i < list->table_count; i++) {
-		double bytes = (double)list->tables[i].why.rss_bytes;
-
-		if (bytes < large_share * (double)list->tables[0].why.rss_bytes) {
-			smaller_count++;
-			smaller_bytes += bytes;
-			continue;
-		}
+	if (report->limit > 0 && report->limit < shown_count)
+		shown_count = report->limit;
+	for (size_t i = 0; i < shown_count; i++) {
 		if (i > 0)
 			gg_buf_append_text(out, "\n");
 		append_table(report, &list->tables[i], out);
 	}
-	append_smaller(report, smaller_count, smaller_bytes, out);
+	if (report->head == GG_HEAD_NONE)
+		return;
+	append_others(report, list, shown_count, &remarks);
+	append_unseen(report, list, &remarks);
+	if (remarks.length > 0)
+		gg_buf_printf(out, "\n%s", gg_buf_text(&remarks));
 }
 
 /* --- JSON ----------------------------------------------------------------------------------- */

@@ -9,7 +9,10 @@
 #include "query/why_profile.h"
 #include "report/report.h"
 
-/* A table for each process.  The functions use neither model nor rows of `report`. */
+/*
+ * Appends the tables of the first report->limit processes (0: of all), and a line for the others.
+ * The functions use neither model nor rows of `report`.
+ */
 void gg_report_why_text(const struct gg_report *report, const struct gg_why_list *list,
                         struct gg_buf *out);
 /* Appends the members of a table to an open object. */

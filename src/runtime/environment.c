@@ -38,6 +38,33 @@ static const struct {
 	  64, UINT64_C(1) << 24 },
 };
 
+/* The variables of an attached agent, each followed by a 0 byte; then one more 0 byte. */
+static char variables[GG_ENVIRONMENT_TEXT_MAX];
+static bool uses_text;
+
+bool gg_environment_use_text(const char *text, size_t bytes)
+{
+	if (bytes + 2 > sizeof(variables))
+		return false;
+	memset(variables, 0, sizeof(variables));
+	for (size_t i = 0; i < bytes; i++)
+		variables[i] = text[i] == '\n' ? '\0' : text[i];
+	uses_text = true;
+	return true;
+}
+
+const char *gg_environment_get(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (!uses_text)
+		return secure_getenv(name);
+	for (const char *line = variables; *line != '\0'; line += strlen(line) + 1)
+		if (strncmp(line, name, length) == 0 && line[length] == '=')
+			return line + length + 1;
+	return NULL;
+}
+
 void gg_environment_refuse(const char *name, const char *value, const char *form)
 {
 	gg_agent_log(name, ": '", value, "' is not ", form, "; using the default",
@@ -46,7 +73,7 @@ void gg_environment_refuse(const char *name, const char *value, const char *form
 
 const char *gg_environment_value(struct gg_environment *o, const char *name)
 {
-	const char *value = secure_getenv(name);
+	const char *value = gg_environment_get(name);
 	size_t used = strlen(o->text), name_length = strlen(name), length;
 
 	if (value == NULL || *value == '\0')
@@ -253,7 +280,7 @@ void gg_environment_read(struct gg_environment *o)
 		struct gg_region_options standard;
 
 		gg_region_options_default(&standard);
-		gg_environment_refuse("GEIGER_RING", secure_getenv("GEIGER_RING"),
+		gg_environment_refuse("GEIGER_RING", gg_environment_get("GEIGER_RING"),
 		                      capacities[4].form);
 		o->region.capacities[GG_TABLE_RING] = standard.capacities[GG_TABLE_RING];
 	}

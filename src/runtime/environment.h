@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "region/writer/region.h"
@@ -18,6 +19,7 @@
 
 enum {
 	GG_ENVIRONMENT_DIRECTORY_MAX = 400,
+	GG_ENVIRONMENT_TEXT_MAX = 4096,
 	/* A thread checks for new settings at least once in so many bytes of allocations.  That is
 	 * soon enough for a person who waits, and too rare to cost anything. */
 	GG_ENVIRONMENT_VISIT_BYTES = 8 << 20
@@ -41,6 +43,16 @@ struct gg_environment {
 };
 
 void gg_environment_read(struct gg_environment *ret_options);
+
+/*
+ * From now on, reads variables from this text of "NAME=VALUE\n" lines instead of the environment.
+ * An agent that is attached must not read the environment: the program may be changing it.  The
+ * text is copied.  False, and nothing changed: it has GG_ENVIRONMENT_TEXT_MAX bytes or more.
+ */
+bool gg_environment_use_text(const char *text, size_t bytes);
+
+/* Returns a variable's value, also one of another name than GEIGER_...; NULL: it is not set. */
+const char *gg_environment_get(const char *name);
 
 /* --- for modules that read variables of their own --- */
 

@@ -4,6 +4,8 @@
  *
  *   UNSTARTED --first allocation whose sample is due--> STARTING --> RUNNING  or  OFF for good
  *   UNSTARTED --libgeiger-compat is loaded and no option enables profiling--> WAITING --> STARTING
+ *   DETACHED  --an attach, of an agent that was loaded late--> STARTING --> RUNNING
+ *   RUNNING   --a detach, also by the control word--> DETACHING --> DETACHED
  *   RUNNING   --first cold path of a forked child adopts it--> RUNNING  or  OFF for good
  *
  * Start      start.h makes the changes of state.  This module only holds the state, so every module
@@ -29,8 +31,10 @@ enum gg_process_state {
 	GG_PROCESS_UNSTARTED,
 	GG_PROCESS_STARTING,
 	GG_PROCESS_RUNNING,
-	GG_PROCESS_WAITING, /* for the program to start it: libgeiger-compat wants that */
-	GG_PROCESS_OFF,     /* it cannot record, and the log says why */
+	GG_PROCESS_WAITING,   /* for the program to start it: libgeiger-compat wants that */
+	GG_PROCESS_OFF,       /* it cannot record, and the log says why */
+	GG_PROCESS_DETACHED,  /* it was loaded late, and hooks only pass calls on */
+	GG_PROCESS_DETACHING, /* as DETACHED, and threads may still be on the sample path */
 };
 
 struct gg_process {
@@ -54,6 +58,15 @@ struct gg_process {
 	uint32_t fork_count; /* twice the number of forks by this process and its ancestors */
 	uint32_t pid;        /* of the process that made the region, or tried to */
 	struct gg_environment options; /* constant while RUNNING */
+
+	/*
+	 * Only in an agent that was attached.  The number of threads on the sample path tells when
+	 * the region of a detached agent may go; the thread that ends the last one calls `retire`.
+	 */
+	uint32_t counts_threads; /* 1: from the first attach on */
+	uint32_t inside_count;
+	struct gg_region_attach attach; /* for the header of the region; all 0: not attached */
+	void (*retire)(void);
 
 	/* Makes the region of a forked child.  start.c sets it before the state is RUNNING. */
 	bool (*adopt)(void);

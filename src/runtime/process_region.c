@@ -36,8 +36,9 @@ static struct gg_region_file new_map;
 
 void gg_process_region_remember_temporary(void)
 {
-	const char *path = secure_getenv("TMPDIR");
+	const char *path = gg_environment_get("TMPDIR");
 
+	temporary[0] = '\0';
 	if (path != NULL && strlen(path) < sizeof(temporary))
 		memcpy(temporary, path, strlen(path) + 1);
 }
@@ -219,6 +220,7 @@ int gg_process_region_open(gg_process_region_make *make)
 		return status;
 	options.interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
 	options.active = gg_load_relaxed(&gg_process.is_active) != 0;
+	options.attach = gg_process.attach;
 	identity = identify(&options);
 	status = fill_file(make, &options);
 	if (status < 0)

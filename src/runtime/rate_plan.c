@@ -25,6 +25,8 @@ void gg_rate_plan_init(enum gg_focus focus)
 {
 	wanted_focus = focus;
 	next_plan_at = gg_rate_learning_next(0);
+	if (plans != NULL)
+		return;
 	plans = gg_syscall_map(GG_RATE_LEARNING_PLANS_MAX * sizeof(*plans));
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "region/writer/adopt.h"
 #include "runtime/address_limits.h"
@@ -76,14 +77,21 @@ static void apply_request(const struct gg_agent_request *request)
 		options->region.active = request->active;
 }
 
+static bool is_attached(void)
+{
+	return gg_process.attach.attached_ns != 0;
+}
+
 static void read_settings(const struct gg_agent_request *request)
 {
 	struct gg_sampler_options *sampler = &gg_process.options.sampler;
 
 	gg_environment_read(&gg_process.options);
 	apply_compat(&compat_begin);
-	/* Last, because triggers of the environment replace those of libgeiger-compat. */
-	gg_dump_options_read(&gg_process.options);
+	/* Last, because triggers of the environment replace those of libgeiger-compat.  An attached
+	 * agent writes no dumps: they need handlers that a detach could not take away. */
+	if (!is_attached())
+		gg_dump_options_read(&gg_process.options);
 	if (request != NULL)
 		apply_request(request);
 	/* Once here, and not in each thread: a thread's first sample makes as few system calls as
@@ -99,7 +107,7 @@ static void begin_early(void)
 {
 	gg_real_find();
 	gg_agent_log_init();
-	gg_agent_log_to(secure_getenv("GEIGER_LOG"));
+	gg_agent_log_to(gg_environment_get("GEIGER_LOG"));
 	gg_compat_requests_read(&compat_begin);
 }
 
@@ -125,8 +133,11 @@ static int start(const struct gg_agent_request *request)
 	gg_address_limits_fit(&gg_process.options.region);
 	gg_process.interval_bytes = (uint64_t)gg_process.options.sampler.sampling_interval;
 	gg_process.is_active = gg_process.options.region.active;
-	gg_process.change_count = 1;
-	gg_process.generation = 1;
+	gg_process.startup_used_bytes = 0;
+	gg_process.next_stream = 0;
+	/* Samplers and blocks of an earlier region differ from these two from now on. */
+	gg_add_relaxed(&gg_process.change_count, 1);
+	gg_add_relaxed(&gg_process.generation, 1);
 	gg_process.adopt = gg_start_prepare;
 	if (gg_process.options.sampler.scheme == GG_SCHEME_OPTIMAL)
 		gg_rate_plan_init(gg_process.options.focus);
@@ -136,7 +147,8 @@ static int start(const struct gg_agent_request *request)
 	if (status == 0)
 		status = gg_process_region_open(gg_region_init);
 	if (status == 0) {
-		gg_extra_functions_take();
+		if (!is_attached())
+			gg_extra_functions_take();
 		gg_allocator_functions_find();
 		gg_allocator_look_begin();
 		gg_dump_trigger_begin();
@@ -160,7 +172,9 @@ int gg_start_for_program(const struct gg_agent_request *request)
 	if (!gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING) &&
 	    (state != GG_PROCESS_WAITING ||
 	     !gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING)))
-		return state == GG_PROCESS_RUNNING ? 0 : state == GG_PROCESS_OFF ? -ENODEV : -EBUSY;
+		return state == GG_PROCESS_RUNNING                               ? 0
+		       : state == GG_PROCESS_OFF || state == GG_PROCESS_DETACHED ? -ENODEV
+		                                                                 : -EBUSY;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (state == GG_PROCESS_UNSTARTED)
 		begin_early();
@@ -173,6 +187,57 @@ int gg_start_for_program(const struct gg_agent_request *request)
 	 */
 	gg_store_release(&gg_process.state, status == 0 ? GG_PROCESS_RUNNING : state);
 	return status;
+}
+
+/* --- attach and detach --- */
+
+/* Ends the region of a detached agent.  No thread is on the sample path but this one. */
+static void retire(void)
+{
+	uint32_t detaching = GG_PROCESS_DETACHING;
+
+	/* One thread does it; the others, and a new attach, find the process busy meanwhile. */
+	if (!gg_cas_acq_rel(&gg_process.state, &detaching, GG_PROCESS_STARTING))
+		return;
+	gg_add_relaxed(&gg_process.region.header->attach.flags, GG_REGION_DETACHED);
+	gg_region_end(&gg_process.region, gg_clock_monotonic_ns());
+	/* A filter may forbid the system calls of the rest.  The region then stays mapped. */
+	if (gg_seccomp_is_entered()) {
+		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
+		return;
+	}
+	gg_sigbus_guard_remove(gg_process.region.header);
+	gg_sigbus_guard_end();
+	gg_region_retire(&gg_process.region);
+	gg_store_release(&gg_process.state, GG_PROCESS_DETACHED);
+}
+
+int gg_start_attached(const struct gg_agent_request *request, const struct gg_region_attach *attach)
+{
+	int status;
+
+	gg_assert(gg_load_relaxed(&gg_process.state) == GG_PROCESS_STARTING);
+	gg_unwind_init();
+	gg_thread_forget_blocks();
+	gg_module_table_forget();
+	gg_process.attach = *attach;
+	gg_process.retire = retire;
+	gg_agent_log_to(gg_environment_get("GEIGER_LOG"));
+	status = start(request);
+	if (status == 0)
+		gg_mapped_modules_refresh();
+	return status;
+}
+
+bool gg_start_detach(void)
+{
+	uint32_t running = GG_PROCESS_RUNNING;
+
+	if (!gg_cas_seq_cst(&gg_process.state, &running, GG_PROCESS_DETACHING))
+		return false;
+	/* Hooks are plain jumps from now on, and threads that are inside leave soon. */
+	GG_REGION_INIT_VIEW(&gg_process.region);
+	return true;
 }
 
 /* --- adopt --- */

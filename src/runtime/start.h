@@ -36,6 +36,20 @@ static inline bool gg_start_ensure(void)
  */
 GG_COLD int gg_start_for_program(const struct gg_agent_request *request);
 
+/*
+ * Starts in a process that was running when the agent came, or again after a detach.  The caller
+ * has set the state to STARTING, is on the sample path, and sets the state to RUNNING or DETACHED
+ * afterwards.  0 or -Exxx.
+ */
+GG_COLD int gg_start_attached(const struct gg_agent_request *request,
+                              const struct gg_region_attach *attach);
+
+/*
+ * Stops sampling in an attached process.  The last thread that leaves the sample path ends the
+ * region; the caller is on that path.  False: the process was not recording.
+ */
+GG_COLD bool gg_start_detach(void);
+
 /* Instead of a start, in the constructor: logs that the program is left to the allocator of this
  * sanitizer's runtime, and tells the recorder. */
 GG_COLD void gg_start_leave_to_sanitizer(const char *runtime);

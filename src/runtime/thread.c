@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/assert.h"
@@ -175,11 +176,45 @@ void gg_thread_put_block(struct gg_thread *t, struct gg_thread_block *block)
 		give_back(block);
 }
 
-void gg_thread_forked(void)
+void gg_thread_count_in(struct gg_thread *t)
+{
+	t->is_counted = true;
+	gg_add_relaxed(&gg_process.inside_count, 1);
+	/*
+	 * Full: either this thread sees the state of a detach that has begun, and leaves the region
+	 * alone, or the detaching thread sees this count.
+	 */
+	gg_fence_full();
+}
+
+void gg_thread_count_out(struct gg_thread *t)
+{
+	t->is_counted = false;
+	/* Acquire, release: the last thread sees what all others did to the region. */
+	if (gg_add_acq_rel(&gg_process.inside_count, (uint32_t)-1) == 1 &&
+	    gg_load_seq_cst(&gg_process.state) == GG_PROCESS_DETACHING)
+		gg_process.retire();
+}
+
+static void free_all_blocks(void)
 {
 	gg_store_relaxed(&free_blocks, 0);
 	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next) {
 		clean(block);
 		push_free(block);
 	}
+}
+
+void gg_thread_forget_blocks(void)
+{
+	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next)
+		memset(block->frames, 0, sizeof(block->frames));
+	free_all_blocks();
+}
+
+void gg_thread_forked(void)
+{
+	/* The other threads exist in the parent alone. */
+	gg_store_relaxed(&gg_process.inside_count, gg_thread.is_counted ? 1 : 0);
+	free_all_blocks();
 }

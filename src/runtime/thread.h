@@ -23,6 +23,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "region/writer/region.h"
+#include "runtime/process.h"
 #include "stats/sampling/sampler.h"
 #include "unwind/unwind.h"
 
@@ -72,6 +73,7 @@ struct gg_thread {
 		[2]; /* bytes allocated up to counted_left_bytes; bytes freed, estimated */
 	int64_t counted_left_bytes; /* the sampler's left_bytes when byte_counts[0] was updated */
 	uint8_t sampling;           /* enum gg_thread_sampling */
+	bool is_counted;            /* in gg_process.inside_count */
 	bool ending;                /* true: the block was given back for good */
 	bool has_thread_index;      /* true: `thread_index` is its record in the region */
 	uint16_t thread_index;      /* in the region's table of threads */
@@ -96,6 +98,13 @@ void gg_thread_put_block(struct gg_thread *t, struct gg_thread_block *block);
  */
 void gg_thread_forked(void);
 
+/* Count the threads on the sample path, for a detach. */
+GG_COLD void gg_thread_count_in(struct gg_thread *t);
+GG_COLD void gg_thread_count_out(struct gg_thread *t);
+
+/* For a new region, while no other thread is on its sample path: no thread has a block any more. */
+void gg_thread_forget_blocks(void);
+
 /* Puts the thread on the sample path until gg_thread_leave().  False: it is on it already. */
 static inline bool gg_thread_enter(struct gg_thread *t)
 {
@@ -109,11 +118,15 @@ static inline bool gg_thread_enter(struct gg_thread *t)
 	 * reads 0 finds the other members unchanged.
 	 */
 	gg_fence_signal();
+	if (gg_unlikely(gg_load_relaxed(&gg_process.counts_threads) != 0))
+		gg_thread_count_in(t);
 	return true;
 }
 
 static inline void gg_thread_leave(struct gg_thread *t)
 {
+	if (gg_unlikely(t->is_counted))
+		gg_thread_count_out(t);
 	gg_fence_signal();
 	gg_store_relaxed(&t->inside, 0);
 }

@@ -212,7 +212,7 @@ static bool is_open_ended(struct gg_profile *profile)
 
 static int read_path(struct gg_library *library, const char *path,
                      const struct gg_frame_selection *frames, struct gg_model **ret_model,
-                     struct gg_page_why *ret_why, struct gg_error *error)
+                     struct gg_error *error)
 {
 	struct gg_model_options options = { .progress = library->progress };
 	struct gg_profile *profile;
@@ -227,24 +227,17 @@ static int read_path(struct gg_library *library, const char *path,
 	}
 	gg_frame_selection_options(frames, &options);
 	status = gg_model_load(ret_model, &profile, 1, &options, error);
-	if (status == 0 && ret_why != NULL) {
-		status = gg_page_why_read(ret_why, profile, library->confidence, error);
-		if (status < 0) {
-			gg_model_free(*ret_model);
-			*ret_model = NULL;
-		}
-	}
 	gg_profile_close(profile);
 	return status;
 }
 
 static int read_entry(struct gg_library *library, const struct gg_library_entry *entry,
                       const struct gg_frame_selection *frames, struct gg_model **ret_model,
-                      struct gg_page_why *ret_why, struct gg_error *error)
+                      struct gg_error *error)
 {
 	char *path = path_of(library, entry->name);
 	int status = path == NULL ? gg_error_memory(error, entry->name)
-	                          : read_path(library, path, frames, ret_model, ret_why, error);
+	                          : read_path(library, path, frames, ret_model, error);
 
 	free(path);
 	return status;
@@ -259,34 +252,46 @@ int gg_library_read(struct gg_library *library, const char *name,
 
 	if (status < 0)
 		return status;
-	status = read_entry(library, &entry, frames, ret_model, NULL, error);
+	status = read_entry(library, &entry, frames, ret_model, error);
 	gg_progress_end(library->progress);
 	free(entry.name);
 	return status;
 }
 
-int gg_library_why(struct gg_library *library, const char *name,
-                   const struct gg_why_options *options, struct gg_why_list *ret_list,
-                   struct gg_error *error)
+/* Divides the RSS of a running process, or of one that has ended meanwhile. */
+static int why_of_watched(struct gg_library *library, const char *name,
+                          const struct gg_why_options *options, struct gg_why_list *ret_list,
+                          struct gg_error *error)
 {
 	struct gg_library_entry entry;
-	struct gg_profile *profile = NULL;
-	char *path = NULL;
+	struct gg_model *model;
 	int status = gg_library_find(library, name, &entry, error);
 
 	if (status < 0)
 		return status;
-	path = path_of(library, entry.name);
-	status = path == NULL ? gg_error_memory(error, entry.name)
-	                      : gg_region_profile_open_complete(&profile, path, library->progress,
-	                                                        error);
-	if (status == 0) {
-		status = gg_why_of_profile(ret_list, profile, options, error);
-		gg_profile_close(profile);
-	}
-	gg_progress_end(library->progress);
-	free(path);
 	free(entry.name);
+	gg_watch_poll(library->watch);
+	status = gg_watch_model(library->watch, &model, error);
+	return status < 0 ? status : gg_why_of(ret_list, model, options, error);
+}
+
+/* The rows are those of the frames that pages and reports show. */
+int gg_library_why(struct gg_library *library, const char *name,
+                   const struct gg_why_options *options, struct gg_why_list *ret_list,
+                   struct gg_error *error)
+{
+	const struct gg_frame_selection frames = { 0 };
+	struct gg_model *model = NULL;
+	int status;
+
+	if (library->watch != NULL) /* its looks are rare, so that requests cost it nothing */
+		return why_of_watched(library, name, options, ret_list, error);
+	status = gg_library_read(library, name, &frames, &model, error);
+	if (status == 0)
+		status = gg_frame_selection_apply(&frames, &model, 1, error);
+	if (status == 0)
+		status = gg_why_of(ret_list, model, options, error);
+	gg_model_free(model);
 	return status;
 }
 
@@ -311,7 +316,7 @@ static void make_summary(struct gg_library *library, const struct gg_library_ent
 
 	if (library->watch != NULL)
 		return;
-	if (read_entry(library, entry, &frames, &model, NULL, &error) < 0)
+	if (read_entry(library, entry, &frames, &model, &error) < 0)
 		model = NULL;
 	gg_progress_end(library->progress);
 	gg_summaries_put(&library->summaries, entry->name, entry->bytes, entry->changed_ns, model,
@@ -467,8 +472,7 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 	struct gg_model *model = NULL, *before_model = NULL;
 	GG_CLEANUP(gg_buf_done) struct gg_buf exports = { 0 };
 	const struct gg_frame_selection frames = { 0 };
-	struct gg_page_why why = { 0 };
-	int status = read_entry(library, entry, &frames, &model, &why, error);
+	int status = read_entry(library, entry, &frames, &model, error);
 	struct gg_page_options options = {
 		.title = entry->name,
 		.confidence = library->confidence,
@@ -476,12 +480,11 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 		.before_title = before != NULL ? before->name : NULL,
 		.with_source = library->with_source,
 		.source_path = library->source_path,
-		.why = &why,
 		.progress = library->progress,
 	};
 
 	if (status == 0 && before != NULL)
-		status = read_entry(library, before, &frames, &before_model, NULL, error);
+		status = read_entry(library, before, &frames, &before_model, error);
 	if (status == 0 && before != NULL)
 		status = gg_page_name_functions(model, before_model, error);
 	if (status == 0)
@@ -503,7 +506,6 @@ static int make_data(struct gg_library *library, const struct gg_library_entry *
 		status = gg_page_data(model, before_model, &options, packed, error);
 	}
 	gg_progress_end(library->progress);
-	gg_page_why_done(&why);
 	gg_model_free(before_model);
 	gg_model_free(model);
 	return status;

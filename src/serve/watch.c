@@ -21,6 +21,10 @@
 /* The watch rests this many times as long as the last poll took. */
 enum { POLL_REST_FACTOR = 10 };
 
+/* The time between looks, and how many times as long as the last one took. */
+#define LOOK_EVERY_NS (10 * GG_NS_PER_S)
+enum { LOOK_REST_FACTOR = 500 };
+
 /* RSS in bytes; negative: unknown. */
 static double read_rss(uint32_t pid)
 {
@@ -75,6 +79,20 @@ static void thin_out(struct gg_watch *watch)
 	watch->every_ns *= 2;
 }
 
+/* Looks at the process if it is time.  A process that may not be read has no looks. */
+static void look(struct gg_watch *watch)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+
+	if (watch->look_ns != 0 &&
+	    (now_ns - watch->look_ns < LOOK_EVERY_NS ||
+	     now_ns - watch->look_ns < LOOK_REST_FACTOR * watch->look_took_ns))
+		return;
+	gg_polling_look(watch->polling);
+	watch->look_ns = now_ns;
+	watch->look_took_ns = gg_clock_monotonic_ns() - now_ns;
+}
+
 void gg_watch_poll(struct gg_watch *watch)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();
@@ -102,6 +120,8 @@ void gg_watch_poll(struct gg_watch *watch)
 	watch->has_news = true;
 	gg_region_view_done(&view);
 	watch->took_ns = gg_clock_monotonic_ns() - now_ns;
+	if (watch->is_alive && watch->status == 0)
+		look(watch);
 }
 
 static int find_pid(struct gg_watch *watch, struct gg_error *error)

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/late.h"
 #include "agent/place.h"
 
 static char path[600]; /* of the region that was found last */
@@ -41,6 +42,8 @@ void inside_restart(const char *const environment[])
 	if (getenv("INSIDE_PID") != NULL) {
 		if (atoi(getenv("INSIDE_PID")) == getpid())
 			atexit(remove_directory);
+		if (getenv("INSIDE_ATTACH") != NULL)
+			late_attach_by_environment();
 		return;
 	}
 	if (agent == NULL || mkdtemp(directory) == NULL) {
@@ -61,7 +64,8 @@ void inside_restart(const char *const environment[])
 		perror("/proc/self/exe");
 	if (place_is_emulated())
 		argv[0] = path;
-	snprintf(preload, sizeof(preload), "%s %s", agent, more != NULL ? more : "");
+	snprintf(preload, sizeof(preload), "%s %s", getenv("INSIDE_ATTACH") != NULL ? "" : agent,
+	         more != NULL ? more : "");
 	place_command(&command, argv, preload);
 	putenv(command.preload);
 	execvp(place_is_emulated() ? command.argv[0] : path, (char *const *)command.argv);

@@ -10,7 +10,9 @@
  *           CHECK(inside_is_live(p));
  *
  * Before main() the program starts itself again, with the agent preloaded.  GEIGER_AGENT is the
- * path of the agent.  INSIDE_PRELOAD, if it is set, names libraries that are preloaded after it.
+ * path of the agent.  With INSIDE_ATTACH the program loads the agent by itself instead, as
+ * `geiger attach` does (late.h).  INSIDE_PRELOAD, if it is set, names libraries that are preloaded
+ * after it.
  */
 #pragma once
 

@@ -19,7 +19,7 @@ open_names() {
 	diff <(names '') <(printf '%s\n' malloc calloc realloc reallocarray free free_sized \
 		free_aligned_sized posix_memalign aligned_alloc memalign valloc pvalloc mmap mmap64 \
 		munmap mremap _Fork _exit _Exit prctl sigaction signal bsd_signal ssignal sysv_signal __sysv_signal \
-		geiger_agent_interface | sort)
+		geiger_agent_interface geiger_agent_attach geiger_agent_detach | sort)
 }
 
 # All that interface.c may take has a hook, and the other way round.

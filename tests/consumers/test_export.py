@@ -166,6 +166,25 @@ def pprof_programs_see_the_truth_in_all_four_values():
 
 
 @test
+def pprof_has_pinned_memory_as_its_only_value():
+    go_environment()
+    path = export("pinned.pb.gz", "--metric", "pinned")
+    for pprof in pprof_programs():
+        same(pprof_total(pprof, path, "pinned_space"), total["pinned_bytes"], pprof[-1])
+        same(pprof_total(pprof, path, "pinned_space", "-tagfocus=process=made"), total["pinned_bytes"], "a label")
+        check("Type: pinned_space" in run(*pprof, "-top", path), "the default type")
+        same(pprof_total(pprof, path, "pinned_space", f"-diff_base={path}"), 0, "a difference")
+    raw = run(need("go"), "tool", "pprof", "-raw", path)
+    check("pinned_space/bytes[dflt]" in raw and "inuse" not in raw and "alloc_" not in raw, raw[:600])
+    check("pinned_space_low" in raw and "pinned_space_high" in raw, "intervals as labels")
+    check("pinned_space: " in raw, "the interval of the total as a comment")
+    usual = run(need("go"), "tool", "pprof", "-raw", export("live.pb.gz"))
+    check("pinned" not in usual, "files of other metrics do not mention it")
+    result = subprocess.run([GEIGER, "import", path, "-o", scratch / "pinned.geiger"], capture_output=True, text=True)
+    check(result.returncode == 1 and "pinned_space" in result.stderr, f"it is not imported as live: {result.stderr}")
+
+
+@test
 def pprof_raw_has_what_a_program_would_not_miss():
     go_environment()
     path = export("x.pb.gz")
@@ -838,7 +857,7 @@ def wrong_use_is_told_and_leaves_no_file():
     fails(2, "no format was given", profile)
     fails(2, "Did you mean 'firefox'", profile, "--format", "firefix")
     fails(2, "cannot hold freed memory", profile, "-o", out, "--metric", "freed")
-    for name in ("pb.gz", "heap", "gperf", "pftrace", "profile.json", "dhat.json"):
+    for name in ("heap", "gperf", "pftrace", "profile.json", "dhat.json"):
         fails(2, "cannot hold pinned memory", profile, "-o", folder / f"x.{name}", "--metric", "pinned")
     fails(2, "only at the moments of looks", profile, "-o", folder / "x.csv", "-m", "pinned", "--at", "0.5s")
     fails(2, "no process 1", profile, "-o", out, "--process", "1")

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * looks_program THREADS BLOCKS [kill] - makes arenas, stacks and shared memory large, and waits.
+ * looks_program FOLDER THREADS BLOCKS [kill] - makes arenas, stacks and shared memory large.
  *
  * Each thread touches 3 MiB of its stack and keeps BLOCKS blocks of 1000 bytes in its own arena.
- * The program touches 24 MiB of shared memory.  It waits three times as long as that took, and 2 s
- * at least, so that the recorder looks at it; then it ends, or kills itself.
+ * The program touches 24 MiB of shared memory.  Then it makes the file "ready" in the folder, and
+ * waits for the file "seen".  It ends with all its threads, or kills itself.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "await_look.h"
 
 enum { MIB = 1 << 20 };
 
@@ -35,27 +35,19 @@ static void *run(void *context)
 	for (long i = 0; i < block_count; i++)
 		memset(call_malloc(1000), 1, 1000);
 	pthread_barrier_wait(&barrier);
-	pthread_barrier_wait(&barrier);
+	for (;;)
+		pause();
 	return context;
-}
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 int main(int argc, char **argv)
 {
-	double start = now(), seconds;
-	unsigned int thread_count = argc > 1 ? (unsigned int)atoi(argv[1]) : 0;
+	unsigned int thread_count = argc > 2 ? (unsigned int)atoi(argv[2]) : 0;
 	char *shared = mmap(NULL, 24 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 	                    0);
 	pthread_t thread;
 
-	block_count = argc > 2 ? atol(argv[2]) : 0;
+	block_count = argc > 3 ? atol(argv[3]) : 0;
 	if (shared == MAP_FAILED)
 		return 1;
 	memset(shared, 1, 24 * MIB);
@@ -64,10 +56,10 @@ int main(int argc, char **argv)
 		if (pthread_create(&thread, NULL, run, NULL) != 0)
 			return 1;
 	pthread_barrier_wait(&barrier);
-	seconds = 3 * (now() - start);
-	usleep((useconds_t)(1e6 * (seconds > 2 ? seconds : 2)));
-	if (argc > 3)
+	await_look_begin(argv[1]);
+	while (!await_look_is_over(argv[1]))
+		await_look_pause();
+	if (argc > 4)
 		kill(getpid(), SIGKILL);
-	pthread_barrier_wait(&barrier);
 	return 0;
 }

@@ -2,15 +2,23 @@
 #include "recording.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "scratch.h"
 
-enum { ARGUMENTS_MAX = 64 };
+enum {
+	ARGUMENTS_MAX = 64,
+	/* An answer of the agent counts for a second; the two clocks differ by less. */
+	ANSWER_NS = 1100000000,
+};
 
 bool recording_begin(struct recording *r)
 {
@@ -53,6 +61,54 @@ bool recording_run_with(struct recording *r, const char *const options[],
 bool recording_run(struct recording *r, const char *const options[], double limit_seconds)
 {
 	return recording_run_with(r, options, NULL, limit_seconds);
+}
+
+/* Waits until the program is ready, then for a look at nothing that was before. */
+static bool wait_for_look(struct recording *r, const char *condition, double seconds)
+{
+	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
+	char path[128], query[512];
+
+	snprintf(path, sizeof(path), "%s/ready", r->directory);
+	while (access(path, F_OK) != 0) {
+		if (gg_clock_monotonic_ns() > end_ns)
+			return false;
+		usleep(10000);
+	}
+	snprintf(query, sizeof(query),
+	         "select count(*) from look, session where moments & 1 and "
+	         "start_wall_ns + time_ns > %" PRIu64 " and %s",
+	         gg_clock_wall_ns() + ANSWER_NS, condition);
+	return recording_wait_for(r, query, 1, seconds);
+}
+
+bool recording_run_seen(struct recording *r, const char *const options[],
+                        const char *const environment[], const char *condition,
+                        double limit_seconds)
+{
+	pid_t watcher;
+	bool is_done;
+
+	fflush(stdout);
+	watcher = fork();
+	if (watcher == 0) {
+		char path[128];
+		bool is_seen = wait_for_look(r, condition, limit_seconds / 3);
+
+		snprintf(path, sizeof(path), "%s/seen", r->directory);
+		close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+		fflush(stdout);
+		_exit(is_seen ? 0 : 1);
+	}
+	is_done = recording_run_with(r, options, environment, limit_seconds);
+	if (watcher > 0) {
+		int status = 0;
+
+		kill(watcher, SIGTERM); /* if the program ended without it */
+		waitpid(watcher, &status, 0);
+		is_done &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	}
+	return is_done && watcher > 0;
 }
 
 bool recording_geiger(struct recording *r, const char *const arguments[], double limit_seconds)

@@ -33,6 +33,16 @@ bool recording_run(struct recording *r, const char *const options[], double limi
 bool recording_run_with(struct recording *r, const char *const options[],
                         const char *const environment[], double limit_seconds);
 
+/*
+ * Records a program that makes the file "ready" in r->directory, and ends when it finds the file
+ * "seen" there (await_look.h).  That comes when the profile has a last look that shows the process
+ * after "ready" alone, and satisfies the condition, which is SQL on a row of the table look.  False
+ * also if no such look came.
+ */
+bool recording_run_seen(struct recording *r, const char *const options[],
+                        const char *const environment[], const char *condition,
+                        double limit_seconds);
+
 /* geiger ARGUMENTS... */
 bool recording_geiger(struct recording *r, const char *const arguments[], double limit_seconds);
 

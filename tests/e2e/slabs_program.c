@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slabs_program - fills slabs with small blocks and frees all but each 64th, then goes on slowly.
+ * slabs_program FOLDER - fills slabs with small blocks and frees all but each 64th.
+ *
+ * Then it makes the file "ready" in the folder, and takes samples until there is the file "seen".
  */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { BLOCK_COUNT = 400000, BLOCK_BYTES = 64, KEPT_EVERY = 64, ROUNDS = 300 };
+#include "await_look.h"
 
-int main(void)
+enum { BLOCK_COUNT = 400000, BLOCK_BYTES = 64, KEPT_EVERY = 64 };
+
+int main(int argc, char **argv)
 {
 	static void *blocks[BLOCK_COUNT];
-	const struct timespec pause = { .tv_nsec = 10000000 };
 
+	if (argc < 2)
+		return 2;
 	for (size_t i = 0; i < BLOCK_COUNT; i++) {
 		blocks[i] = malloc(BLOCK_BYTES);
 		if (blocks[i] == NULL)
@@ -23,9 +27,10 @@ int main(void)
 	for (size_t i = 0; i < BLOCK_COUNT; i++)
 		if (i % KEPT_EVERY != 0)
 			free(blocks[i]);
-	for (int i = 0; i < ROUNDS; i++) {
+	await_look_begin(argv[1]);
+	while (!await_look_is_over(argv[1])) {
 		free(malloc(1 << 20));
-		nanosleep(&pause, NULL);
+		await_look_pause();
 	}
 	return 0;
 }

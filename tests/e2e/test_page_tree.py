@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+from page_looks import add_looks, shown
 from page_pages import page_data
 from sentences import check, skip, status
 
@@ -27,7 +28,7 @@ def tree(path, *options):
     """Nodes of geiger tree by path; several nodes of one path are functions of one name."""
     done = subprocess.run([GEIGER, "tree", path, "--json", "--fold", "0", *options],
                           check=True, capture_output=True, text=True)
-    nodes, by_path = json.loads(done.stdout)["nodes"], {}
+    nodes, by_path = json.loads(done.stdout, object_hook=shown if "pinned" in options else None)["nodes"], {}
     paths = {}
     for node in nodes:
         if node["parent"] is None:
@@ -64,6 +65,21 @@ def compare(rows, wanted, inverted):
     return problems
 
 
+def check_pinned(path):
+    """At each look, whatever the window, with an exact total that bounds some nodes."""
+    add_looks(path, 400000)
+    data = page_data(GEIGER, path)
+    check_states("pinned", path, data, [
+        ({"metric": "pinned", **state}, ("--metric", "pinned", *options))
+        for state, options in (
+            ({"look": "last"}, ()),
+            ({"look": "peak", "from": data["times"]["edges_ns"][2]}, ("--at", "peak")),
+            ({"look": "last", "only": ["/parse/"]}, ("--focus", "parse")),
+            ({"look": "last", "without": ["/parse/"]}, ("--ignore", "parse")),
+        )
+    ])
+
+
 def check_profile(name, path, pid=None):
     data = page_data(GEIGER, path)
     edges = data["times"]["edges_ns"]
@@ -78,6 +94,10 @@ def check_profile(name, path, pid=None):
     ]
     if pid:
         asked.append(({"metric": "allocated", "who": str(pid)}, ("--metric", "allocated", "--process", str(pid))))
+    check_states(name, path, data, asked)
+
+
+def check_states(name, path, data, asked):
     for inverted in (False, True):
         states = [{**state, "inverted": inverted} for state, _ in asked]
         done = subprocess.run(["node", str(TREE)], input=json.dumps({"data": data, "states": states}),
@@ -100,6 +120,7 @@ def main():
         subprocess.run([os.environ["PAGE_PROFILE"], "rich", rich], check=True)
         check_profile("golden", made)
         check_profile("rich", rich, page_data(GEIGER, rich)["processes"]["pid"][1])
+        check_pinned(rich)
     sys.exit(status())
 
 

@@ -7,7 +7,7 @@
 #include "recording.h"
 #include "test.h"
 
-enum { MIB = 1 << 20 };
+enum { MIB = 1 << 20, LIMIT_SECONDS = 240 };
 
 static const char *program(void)
 {
@@ -54,9 +54,10 @@ TEST(the_last_look_has_what_was_large_at_the_end)
 	struct recording r;
 
 	if (!CHECK(recording_begin(&r)) ||
-	    !CHECK(recording_run(
-		    &r, (const char *const[]){ "-i", "64k", "--", program(), "4", "8000", NULL },
-		    60)))
+	    !CHECK(recording_run_seen(&r,
+	                              (const char *const[]){ "-i", "64k", "--", program(),
+	                                                     r.directory, "4", "8000", NULL },
+	                              NULL, "true", LIMIT_SECONDS)))
 		return;
 	check_looks(&r);
 	CHECK_EQ_DOUBLE(recording_number(&r, "select thread_count from look where moments & 1"), 5);
@@ -79,10 +80,11 @@ TEST(a_process_that_is_killed_keeps_its_last_look_at_a_choice_of_its_samples)
 	struct recording r;
 
 	if (!CHECK(recording_begin(&r)) ||
-	    !CHECK(recording_run(
-		    &r,
-		    (const char *const[]){ "-i", "1", "--", program(), "2", "8000", "kill", NULL },
-		    60)))
+	    !CHECK(recording_run_seen(&r,
+	                              (const char *const[]){ "-i", "1", "--", program(),
+	                                                     r.directory, "2", "8000", "kill",
+	                                                     NULL },
+	                              NULL, "true", LIMIT_SECONDS)))
 		return;
 	check_looks(&r);
 	/* On a slow machine a look chooses fewer samples (record_look_schedule). */
@@ -95,17 +97,18 @@ TEST(a_process_that_is_killed_keeps_its_last_look_at_a_choice_of_its_samples)
 	recording_end(&r);
 }
 
-/* Records slabs_program over jemalloc.  False with a message. */
-static bool record_slabs(struct recording *r, const char *option)
+/* Records slabs_program over jemalloc, up to such a look.  False with a message. */
+static bool record_slabs(struct recording *r, const char *option, const char *condition)
 {
 	static char preload[512];
 
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("JEMALLOC"));
 	return CHECK(recording_begin(r)) &&
-	       CHECK(recording_run_with(r,
-	                                (const char *const[]){ "-i", "16k", option, "--",
-	                                                       getenv("SLABS_PROGRAM"), NULL },
-	                                (const char *const[]){ preload, NULL }, 60)) &&
+	       CHECK(recording_run_seen(
+		       r,
+		       (const char *const[]){ "-i", "16k", option, "--", getenv("SLABS_PROGRAM"),
+	                                      r->directory, NULL },
+		       (const char *const[]){ preload, NULL }, condition, LIMIT_SECONDS)) &&
 	       CHECK_EQ_I64(r->child.exit_status, 0);
 }
 
@@ -116,7 +119,7 @@ TEST(over_jemalloc_the_agent_tells_slabs_and_totals)
 
 	if (*getenv("JEMALLOC") == '\0')
 		SKIP("jemalloc is not installed");
-	if (!record_slabs(&r, "--mmap"))
+	if (!record_slabs(&r, "--mmap", "reason is null"))
 		return;
 	check_looks(&r);
 	CHECK_EQ_STR(recording_text(&r, "select allocator from look where moments & 1"),
@@ -145,7 +148,7 @@ TEST(without_calls_of_the_allocator_a_look_says_so)
 
 	if (*getenv("JEMALLOC") == '\0')
 		SKIP("jemalloc is not installed");
-	if (!record_slabs(&r, "--no-allocator-calls"))
+	if (!record_slabs(&r, "--no-allocator-calls", "true"))
 		return;
 	check_looks(&r);
 	CHECK_EQ_DOUBLE(recording_number(&r, "select count(*) from look_total"), 0);

@@ -444,6 +444,22 @@ def merges():
     merged("right.geiger", "made.geiger", "bc.geiger")
     check("merging_in_steps_is_merging_at_once",
           hold_equal("all.geiger", "left.geiger") or hold_equal("all.geiger", "right.geiger"))
+    lost_looks()
+
+
+def lost_looks():
+    """The looks of golden.geiger are in no sum, and commands on the sum say so."""
+    for path, wanted in (("one.geiger", 0), ("ab.geiger", 1), ("all.geiger", 1), ("left.geiger", 1),
+                         ("right.geiger", 1)):
+        notes = [note for note in report(path, "live")["notes"] if "because it was merged" in note]
+        check(f"a_note_says_that_looks_are_lost: {path}", None if len(notes) == wanted else f"{notes}")
+    for arguments in (("why", "all.geiger"), ("report", "all.geiger", "--metric", "pinned"),
+                      ("tree", "all.geiger", "--metric", "pinned"),
+                      ("export", "all.geiger", "--metric", "pinned", "--format", "csv"),
+                      ("diff", "golden.geiger", "all.geiger", "--metric", "pinned")):
+        result = subprocess.run([GEIGER, *arguments], capture_output=True, text=True)
+        is_right = result.returncode == 1 and "no look at memory, because it was merged" in result.stderr
+        check(f"a_sum_has_no_looks: {arguments[0]}", None if is_right else f"{result.returncode} {result.stderr}")
 
 
 # --- the golden profile: estimates of a program of some size ---

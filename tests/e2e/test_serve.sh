@@ -320,6 +320,28 @@ a_process_is_shown_as_it_is_now() {
 		[[ $(ask /data | value_of '0 < data["meta"]["duration_ns"] < 3600e9') == True ]]
 }
 
+# The rows of RSS add up to it, on the page and at /why, and pinned memory is of the same look.
+its_memory_is_divided() {
+	local found
+	for _ in $(seq 100); do
+		found=$(ask /data | value_of '[(look["pid"], abs(sum(row["bytes"] for row in look["rows"]) - look["rss_bytes"]) < 1, look["rss_bytes"] > 1 << 20) for look in data["why"] if "last" in look["moments"]]')
+		[[ $found != "[]" ]] && break
+		sleep 0.3
+	done
+	[[ $found == "[($1, True, True)]" ]] || { echo "the page has $found"; return 1; }
+	ask "/why?moment=$2" >"$scratch/why"
+	found=$(ask /data | value_of '[look for look in data["why"] if sys.argv[1] in look["moments"]][0]["rss_bytes"] == json.load(open(sys.argv[2]))["processes"][0]["rss_bytes"]' "$2" "$scratch/why")
+	[[ $found == True ]] || { echo "/why has another RSS at the $2 look"; return 1; }
+	[[ $(ask "/why?pid=1" | value_of 'data["processes"]') == "[]" ]] || { echo "another process"; return 1; }
+	# The first look may be at a process without samples; the next one is ten seconds later.
+	for _ in $(seq 100); do
+		found=$(ask /data | value_of 'len(data["pinned_looks"]) > 0 and data["pinned"]["total"]["estimate"] >= 0 and sum(data["pinned_looks"][0]["n"]) > 0')
+		[[ $found == True ]] && break
+		sleep 0.3
+	done
+	[[ $found == True ]] || { echo "no pinned memory: $found"; return 1; }
+}
+
 its_last_state_stays() {
 	for _ in $(seq 100); do
 		[[ $(ask /data | value_of 'data["meta"]["is_live"]') == False ]] && break
@@ -366,10 +388,13 @@ if [[ -n $agent ]]; then
 	done
 	begin --pid "$program"
 	check a_process_that_runs_is_shown_as_it_is_now a_process_is_shown_as_it_is_now
+	check why_its_rss_is_what_it_is_is_said_as_well its_memory_is_divided "$program" last
 	kill "$program"
 	wait "$program" 2>/dev/null
+	ended=$program
 	program=
 	check its_last_state_stays_when_it_has_ended its_last_state_stays
+	check so_do_the_rows_of_its_rss its_memory_is_divided "$ended" peak
 	end
 	check an_interrupt_ends_that_with_status_0 test "$status" = 0
 

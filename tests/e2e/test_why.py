@@ -5,14 +5,20 @@
 GEIGER: the program.
 """
 
+import contextlib
 import json
 import os
 import pathlib
+import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from page_pages import page_data
 from sentences import check, status
 
 GEIGER = os.environ["GEIGER"]
@@ -78,6 +84,122 @@ def with_agent(folder):
     hold(live["low"] <= 40 << 20, f"untouched memory is not in the row: {live}")
 
 
+PARENT = """
+import subprocess, sys
+sizes = sys.argv[1:]
+script = (
+    "import mmap, sys; size = int(sys.argv[1]) << 20; kept = bytearray(size); mapped = mmap.mmap(-1, size, mmap.MAP_PRIVATE);"
+    "mapped.write(b'x' * (size // 2)); print(flush=True); input()"
+)
+children = [subprocess.Popen([sys.executable, "-c", script, size], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            for size in sizes]
+for child in children:
+    child.stdout.readline()
+print("ready", flush=True)
+input()
+for child in children:
+    child.communicate(b"\\n")
+"""
+
+
+def recorded(folder, name, *sizes):
+    """The profile of a process that has children of so many MiB, after a look at each of them."""
+    profile = os.path.join(folder, name)
+    command = [GEIGER, "record", "--quiet", "--mmap", "-i", "64k", "-o", profile, sys.executable, "-c", PARENT, *sizes]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as recorder:
+        recorder.stdout.readline()
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            answer = run("why", profile, "--json")
+            if answer.returncode == 0 and len(json.loads(answer.stdout)["processes"]) > len(sizes):
+                break
+            time.sleep(0.05)
+        recorder.communicate("\n")
+    return profile
+
+
+def head_of(profile, *options):
+    """The rows of RSS in the head of the report, and its text."""
+    text = run("report", profile, "--bytes", "--limit", "1", *options).stdout
+    parts = re.search(r"^  (process \d+ )?= (.*?)\(geiger why\)", text, re.MULTILINE | re.DOTALL)
+    if not parts:
+        return {}, text
+    rows = re.findall(r"([a-z-]+) ([0-9]+)(?=[ ,])", parts[2].replace("\n", " "))
+    return {name: int(number) for name, number in rows}, text
+
+
+def same_on_page(profile, what):
+    """The page has the tables of `geiger why` of both moments, to the last byte and word."""
+    tables = page_data(GEIGER, profile)["why"]
+    for moment in ("last", "peak"):
+        wanted = json.loads(run("why", profile, "--json", "--moment", moment).stdout)["processes"]
+        found = [{name: value for name, value in table.items() if name != "moments"}
+                 for table in tables if moment in table["moments"]]
+        by_pid = sorted(wanted, key=lambda table: table["pid"])
+        hold(sorted(found, key=lambda table: table["pid"]) == by_pid and found,
+             f"the page has the tables of geiger why, {what}, {moment}: {found} {wanted}")
+
+
+def same_everywhere(profile, process_count, what):
+    """The page, the report's head, its JSON and `geiger why` have the same rows and numbers."""
+    same_on_page(profile, what)
+    answer = json.loads(run("why", profile, "--json").stdout)
+    tables = answer["processes"]
+    hold(len(tables) == process_count, f"a look at each process, {what}: {len(tables)}")
+    memory = json.loads(run("report", profile, "--json").stdout)["memory"]
+    hold(memory["looks"] == tables, f"the JSON of a report has the tables of geiger why, {what}")
+    head, text = head_of(profile)
+    sums = {}
+    for row in answer["rows"]:
+        if row["bytes"] >= 0.03 * answer["rss_bytes"]:
+            sums.setdefault(row["name"], []).append(int(row["bytes"]))
+    hold({"of": answer["rss_bytes"], **head} == {**head, "of": answer["rss_bytes"]} and
+         all(head.get(name) in values for name, values in sums.items()),
+         f"the head of a report has the rows of geiger why, {what}: {sums} {text}")
+    hold(set(head) - set(sums) <= {"of", "others", "at"}, f"the head of a report has no other rows, {what}: {text}")
+    for other in (["--process", str(table["pid"])] for table in tables):
+        one = json.loads(run("why", profile, "--json", *other).stdout)
+        alone = head_of(profile, "--head", *other)[0]
+        hold(alone.get("of") == one["rss_bytes"], f"--process selects rows and head alike, {what}: {alone}")
+
+
+def of_several(folder):
+    single = recorded(folder, "single.geiger")
+    same_everywhere(single, 1, "one process")
+    several = recorded(folder, "several.geiger", "30", "10", "9")
+    mapped = [row["detail"] for row in json.loads(run("why", several, "--json").stdout)["rows"] if row["name"] == "mappings"]
+    hold(any("new_mmap_object" in (detail or "") for detail in mapped), f"mappings have the names of their callers: {mapped}")
+    same_everywhere(several, 4, "several processes")
+    tables = json.loads(run("why", several, "--json").stdout)["processes"]
+    sizes = [table["rss_bytes"] for table in tables]
+    hold(sizes == sorted(sizes, reverse=True), f"the largest process is the first: {sizes}")
+    text, everything = run("why", several).stdout, run("why", several, "--all").stdout
+    hold(text.count("beside RSS") == 1 and "and 3 processes with less RSS" in text,
+         f"one table, and a line for the others: {text}")
+    hold(everything.count("beside RSS") == 4 and "less RSS" not in everything, f"--all has all tables: {everything}")
+    hold(all(f"({table['pid']}), RSS" in everything for table in tables), f"each table has a title: {everything}")
+    hold("less RSS" not in run("why", single).stdout, "one process has no line for others")
+
+
+def of_own_heaps(folder):
+    """The same profile, but a heap of the program has the samples: its memory is not malloc's."""
+    single = os.path.join(folder, "single.geiger")
+    other = os.path.join(folder, "heap.geiger")
+    shutil.copy(single, other)
+    with contextlib.closing(sqlite3.connect(other)) as database:
+        database.execute("insert into heap(id, name) values (1, 'objects')")
+        database.execute("delete from look_block")
+        database.execute("update sample set heap = 1")
+        database.commit()
+    before, after = (json.loads(run("why", profile, "--json").stdout) for profile in (single, other))
+    check_table("with a heap of the program", after)
+    lives = [sum(row["bytes"] for row in table["rows"] if row["name"] == "live") for table in (before, after)]
+    beside = {row["name"]: row["bytes"] for row in after["beside"]}
+    hold(lives[0] > 0 and lives[1] == 0, f"blocks of own heaps are not in the row live: {lives}")
+    hold(beside.get("live-in-heaps", 0) >= lives[0], f"blocks of own heaps are beside RSS: {beside}")
+    hold(beside.get("live-not-resident", 0) == 0, f"nobody knows whether they are resident: {beside}")
+
+
 def refusals(folder):
     missing = run("why", "4194999")
     hold(missing.returncode == 1 and "4194999" in missing.stderr, f"no such process: {missing.stderr}")
@@ -94,5 +216,7 @@ def refusals(folder):
 with tempfile.TemporaryDirectory() as scratch:
     without_agent()
     with_agent(scratch)
+    of_several(scratch)
+    of_own_heaps(scratch)
     refusals(scratch)
 sys.exit(status())

@@ -13,7 +13,9 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
+from page_pages import page_data
 from sentences import check, status
 
 GEIGER = os.environ["GEIGER"]
@@ -231,6 +233,29 @@ def check_processes(path):
     equal("and hidden", {name: sizes.get(name) for name in USES}, USES)
 
 
+def mapping_rows(tables):
+    return [(row["detail"], row["bytes"]) for table in tables for row in table["rows"] if row["name"] == "mappings"]
+
+
+def check_mapping(path):
+    """A mapping is called by the caller of the wrapper, in geiger why and on the page alike."""
+    command = [GEIGER, "record", "-q", "-i", "4k", "--mmap", "-o", path, "--", PROGRAM, "mapping"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as recorder:
+        recorder.stdout.readline()
+        for _ in range(1000):  # until the recorder took a look at the mapping
+            done = subprocess.run([GEIGER, "why", path, "--json"], capture_output=True, text=True, check=False)
+            if done.returncode == 0 and max((row[1] for row in mapping_rows(json.loads(done.stdout)["processes"])),
+                                            default=0) >= 8 << 20:
+                break
+            time.sleep(0.02)
+        recorder.communicate()
+    found = mapping_rows(json.loads(geiger("why", path, "--json"))["processes"])
+    check("a mapping has the name of the wrapper's caller",
+          *([] if ("load_image", 8 << 20) in found else [found]))
+    looks = [look for look in page_data(GEIGER, path)["why"] if "last" in look["moments"]]
+    equal("and on the page as well", mapping_rows(looks), found)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="geiger-wrappers-") as folder:
         plain = record(f"{folder}/plain.geiger", PROGRAM, "plain")
@@ -246,6 +271,7 @@ def main():
         check_templates(record(f"{folder}/templates.geiger", TEMPLATES))
         check_processes(record(f"{folder}/both.geiger", "sh", "-c",
                                f"'{PROGRAM}' plain; '{TEMPLATES}'"))
+        check_mapping(f"{folder}/mapping.geiger")
         check_rust(folder)
     return status()
 

@@ -7,10 +7,14 @@
  *   wrappers_program few       three functions allocate through my_alloc()
  *   wrappers_program parser    a recursive parser makes all of its nodes by new_node()
  *   wrappers_program library   a system library calls back, and the callback allocates
+ *   wrappers_program mapping   load_image() maps and writes 8 MiB through xmalloc(); the program
+ *                              prints a line then, and ends when its input ends
  */
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define ALONE __attribute__((noinline))
 
@@ -126,6 +130,26 @@ ALONE static void index_words(void)
 	}
 }
 
+/* --- a wrapper of mmap() -------------------------------------------------------------------- */
+
+ALONE static void *xmalloc(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	                    0);
+
+	if (memory == MAP_FAILED)
+		abort();
+	kept = memory;
+	return memory;
+}
+
+ALONE static void load_image(void)
+{
+	const size_t bytes = 8 << 20;
+
+	kept = memset(xmalloc(bytes), 'x', bytes);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "plain";
@@ -136,6 +160,11 @@ int main(int argc, char **argv)
 			parse9(60);
 	} else if (strcmp(what, "library") == 0) {
 		index_words();
+	} else if (strcmp(what, "mapping") == 0) {
+		load_image();
+		puts("ready");
+		fflush(stdout);
+		getchar();
 	} else {
 		for (int i = 0; i < (is_few ? 3 : 10); i++)
 			uses[i]();

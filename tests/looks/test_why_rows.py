@@ -31,6 +31,7 @@ PARTS = {
     "file-written": "data",
     "heap": "",
     "huge": "mapped",
+    "joined": "live",
     "lazy-free": "lazy-free",
     "live": "live",
     "named": "named",
@@ -76,6 +77,9 @@ def problems_of_sums(part, said, answer):
         peak = int(said["peak"])
         return (row_problem(answer, "returnable", 0.8 * peak, peak),
                 row_problem(answer, "pinned", 0.03 * peak, 0.2 * peak))
+    if part == "joined":
+        mapped = int(said["mapped"])
+        return known_problem(part, said, answer), row_problem(answer, "mappings", mapped, mapped + MIB)
     return known_problem(part, said, answer),
 
 

@@ -13,7 +13,8 @@ from session import GEIGER
 
 ROWS = {"live", "rounding", "pinned", "returnable", "caches", "metadata", "huge", "lazy-free", "stacks", "mappings",
         "data", "files", "shared", "geiger", "older", "heap", "rest"}
-BESIDE = {"live-not-resident", "live-swapped", "pss", "swap", "cgroup-anonymous", "cgroup-file", "cgroup-kernel"}
+BESIDE = {"live-not-resident", "live-swapped", "live-in-heaps", "pss", "swap", "cgroup-anonymous", "cgroup-file",
+          "cgroup-kernel"}
 CERTAINTIES = {"exact", "interval", "bound"}
 REST = 0.02  # of RSS
 

@@ -152,7 +152,9 @@ TEST(formats_with_both_refuse_what_has_no_place_in_them)
 {
 	CHECK_EQ_I64(gg_export_check(&gg_export_heap_v2, GG_METRIC_PEAK, &error), 0);
 	CHECK_EQ_I64(gg_export_check(&gg_export_heap_v2, GG_METRIC_FREED, &error), -EINVAL);
-	CHECK_EQ_I64(gg_export_check(&gg_export_pprof, GG_METRIC_PINNED, &error), -EINVAL);
+	CHECK_EQ_I64(gg_export_check(&gg_export_pprof, GG_METRIC_FREED, &error), -EINVAL);
+	CHECK_EQ_I64(gg_export_check(&gg_export_pprof, GG_METRIC_PINNED, &error), 0);
+	CHECK_EQ_I64(gg_export_check(&gg_export_perfetto, GG_METRIC_PINNED, &error), -EINVAL);
 	CHECK_EQ_I64(gg_export_check(&gg_export_csv, GG_METRIC_FREED, &error), 0);
 	CHECK_EQ_I64(gg_export_check(&gg_export_csv, GG_METRIC_PINNED, &error), 0);
 }

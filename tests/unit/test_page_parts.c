@@ -226,9 +226,10 @@ TEST(a_look_that_is_the_last_and_the_largest_is_in_the_page_once)
 	struct gg_why_row row = { "files", 4096, 4096, 4096, GG_WHY_EXACT, NULL, NULL, NAN };
 	struct gg_why_table last[] = { table_of(2, 90, &row), table_of(1, 80, &row) };
 	struct gg_why_table peak[] = { table_of(1, 80, &row), table_of(2, 50, &row) };
-	const struct gg_page_why why = { { last, 2 }, { peak, 2 } };
-	const struct gg_page_options with_looks = { .why = &why };
-	const struct gg_page_run run = { .options = &with_looks }, none = { .options = &options };
+	const struct gg_page_run none = { .options = &options };
+	const struct gg_page_run run = { .options = &options,
+		                         .why = { { .tables = last, .table_count = 2 },
+		                                  { .tables = peak, .table_count = 2 } } };
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
 

@@ -509,6 +509,54 @@ TEST_WITH(scene, a_stack_that_keeps_more_than_others_of_its_size_is_found)
 	}
 }
 
+TEST_WITH(scene, a_row_with_all_blocks_of_its_sizes_is_compared_with_nothing)
+{
+	struct gg_pinned_comparison *rows;
+
+	for (int i = 0; i < 10; i++) {
+		add_block(scene, made_stack(&scene->made, "main>keep"), 64, 100 * i);
+		add_block(scene, made_stack(&scene->made, "main>other"), 300, 10 * i);
+	}
+	put_look(scene, 900, NULL);
+	load(scene);
+	asked_total(scene);
+	REQUIRE(gg_pinned_compare(scene->model, scene->result, &rows, &error) == 0);
+	for (size_t i = 0; i < 2; i++) {
+		CHECK_EQ_U64(rows[i].block_count, 10);
+		CHECK(isnan(rows[i].ratio) && isnan(rows[i].p_value));
+		CHECK_EQ_DOUBLE(rows[i].age_ns, 2);
+	}
+	free(rows);
+}
+
+TEST_WITH(scene, a_row_of_a_process_compares_the_blocks_that_it_shares)
+{
+	uint32_t stack = made_stack(&scene->made, "main");
+	struct gg_pinned_comparison *rows;
+	uint64_t ids[10];
+
+	for (int i = 0; i < 10; i++)
+		ids[i] = add_block(scene, stack, 64, 1000);
+	put_look(scene, 900, NULL);
+	made_process(&scene->made, 5000, 2, 1000000000);
+	for (int i = 0; i < 10; i++)
+		scene->blocks[scene->block_count++] = (struct gg_profile_look_block){
+			.sample = made_inherited(&scene->made, stack, 64, 5, GG_TIME_NONE, ids[i]),
+			.pinned_bytes = 500
+		};
+	put_look(scene, 800, NULL);
+	load(scene);
+	scene->query.by = GG_BY_PROCESS;
+	asked_total(scene);
+	REQUIRE(scene->result->row_count == 2);
+	REQUIRE(gg_pinned_compare(scene->model, scene->result, &rows, &error) == 0);
+	for (size_t i = 0; i < 2; i++)
+		CHECK_EQ_U64(rows[i].block_count, 10);
+	CHECK_MSG(fabs(rows[0].ratio - 4.0 / 3) < 1e-9, "%g", rows[0].ratio);
+	CHECK_MSG(fabs(rows[1].ratio - 2.0 / 3) < 1e-9, "%g", rows[1].ratio);
+	free(rows);
+}
+
 /* --- the neighbors of blocks ---------------------------------------------------------------- */
 
 enum { MS = 1000000 };

@@ -37,11 +37,17 @@ const struct gg_export_format *gg_export_find_by_file(const char *path)
 int gg_export_check(const struct gg_export_format *format, enum gg_metric metric,
                     struct gg_error *error)
 {
-	if (!format->has_both || (metric != GG_METRIC_FREED && metric != GG_METRIC_TEMPORARY &&
-	                          metric != GG_METRIC_LEFT && metric != GG_METRIC_PINNED))
+	bool is_pinned = metric == GG_METRIC_PINNED;
+
+	if (!format->has_both || (is_pinned && format->has_pinned) ||
+	    (metric != GG_METRIC_FREED && metric != GG_METRIC_TEMPORARY &&
+	     metric != GG_METRIC_LEFT && !is_pinned))
 		return 0;
 	gg_error_set(error, -EINVAL, "export: --metric",
-	             "Select csv, collapsed, svg, speedscope or heapprofile, which hold it.",
+	             is_pinned ? "Select pprof, csv, collapsed, svg, speedscope or heapprofile, "
+	                         "which hold it."
+	                       : "Select csv, collapsed, svg, speedscope or heapprofile, which "
+	                         "hold it.",
 	             "%s holds live and allocated memory, and cannot hold %s memory", format->name,
 	             gg_metric_name(metric));
 	return -EINVAL;

@@ -33,7 +33,8 @@ struct gg_export_format {
 	const char *name;
 	const char *suffix; /* of its files; "" if no suffix identifies the format */
 	bool is_binary;     /* must not be written to a terminal */
-	bool has_both; /* the file holds live and allocated; it has no room for other metrics */
+	bool has_both;   /* the file holds live and allocated; it has no room for other metrics */
+	bool has_pinned; /* but a file of pinned memory alone is possible */
 	/*
 	 * Returns 0, or -Exxx with job->error set.  The caller checks out->failed for lack of
 	 * memory.

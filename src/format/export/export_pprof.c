@@ -9,6 +9,9 @@
  * of its process follow, unless their key is one of these.  Comments hold the confidence intervals
  * of the totals.
  *
+ * A file of pinned memory has one value, pinned_space.  A reader of a heap profile would take four
+ * values for blocks.
+ *
  * pprof_locations.h describes locations, functions and mappings.
  */
 #include <errno.h>
@@ -93,6 +96,21 @@ static uint32_t text(struct pprof_export *writer, const char *value)
 	return gg_string_table_put(&writer->strings, value);
 }
 
+static bool is_of_pinned(const struct pprof_export *writer)
+{
+	return writer->extract->metric == GG_METRIC_PINNED;
+}
+
+/* A file of pinned memory has labels of it where other files have those of live memory. */
+static const char *word_of(const struct pprof_export *writer, enum word word)
+{
+	if (is_of_pinned(writer) && word == LABEL_WORD_LIVE_LOW)
+		return "pinned_space_low";
+	if (is_of_pinned(writer) && word == LABEL_WORD_LIVE_HIGH)
+		return "pinned_space_high";
+	return words[word];
+}
+
 /* --- samples -------------------------------------------------------------------------------- */
 
 static void label_text(struct pprof_export *writer, enum word key, uint32_t value)
@@ -168,10 +186,10 @@ static void label_kind(struct pprof_export *writer, uint32_t kind)
 		           name_of(writer, writer->type_text, type, type_name));
 }
 
-static bool is_word(const char *key)
+static bool is_word(const struct pprof_export *writer, const char *key)
 {
 	for (size_t i = 0; i < LABEL_WORD_COUNT; i++)
-		if (strcmp(key, words[i]) == 0)
+		if (strcmp(key, word_of(writer, (enum word)i)) == 0)
 			return true;
 	return false;
 }
@@ -185,7 +203,7 @@ static void label_process(struct pprof_export *writer, uint32_t process)
 		struct gg_buf *out = &writer->profile;
 		size_t message;
 
-		if (labels[i].process != process || is_word(labels[i].key))
+		if (labels[i].process != process || is_word(writer, labels[i].key))
 			continue;
 		message = gg_wire_begin(out, SAMPLE_LABEL);
 		gg_wire_put_nonzero(out, LABEL_KEY, text(writer, labels[i].key));
@@ -209,10 +227,12 @@ static void add_labels(struct pprof_export *writer, const struct gg_extract_row 
 	label_number(writer, LABEL_WORD_TID, extract->model->threads[row->thread].tid,
 	             LABEL_WORD_TID);
 	label_process(writer, row->process);
+	label_interval(writer, &row->live, LABEL_WORD_LIVE_LOW, LABEL_WORD_LIVE_HIGH);
+	if (is_of_pinned(writer))
+		return;
 	if (all->count > 0)
 		label_number(writer, LABEL_WORD_SIZE_BYTES, (double)all->bytes / (double)all->count,
 		             LABEL_WORD_SIZE_BYTES);
-	label_interval(writer, &row->live, LABEL_WORD_LIVE_LOW, LABEL_WORD_LIVE_HIGH);
 	label_interval(writer, &row->allocated, LABEL_WORD_ALLOCATED_LOW,
 	               LABEL_WORD_ALLOCATED_HIGH);
 }
@@ -231,9 +251,11 @@ static void add_sample(struct pprof_export *writer, const struct gg_extract_row 
 	} while (stack != 0);
 	gg_wire_end(out, packed);
 	packed = gg_wire_begin(out, SAMPLE_VALUE);
-	gg_wire_append_varint(out, row->allocated.count);
-	gg_wire_append_varint(out, row->allocated.bytes);
-	gg_wire_append_varint(out, row->live.count);
+	if (!is_of_pinned(writer)) {
+		gg_wire_append_varint(out, row->allocated.count);
+		gg_wire_append_varint(out, row->allocated.bytes);
+		gg_wire_append_varint(out, row->live.count);
+	}
 	gg_wire_append_varint(out, row->live.bytes);
 	gg_wire_end(out, packed);
 	add_labels(writer, row);
@@ -271,6 +293,10 @@ static void add_comments(struct pprof_export *writer)
 	                    gg_string_table_printf(&writer->strings,
 	                                           "mean sampling interval: %.0f bytes",
 	                                           extract->interval_bytes));
+	if (is_of_pinned(writer)) {
+		add_comment(writer, "pinned_space", &extract->live);
+		return;
+	}
 	add_comment(writer, "inuse_space", &extract->live);
 	add_comment(writer, "alloc_space", &extract->allocated);
 }
@@ -317,6 +343,12 @@ static void add_types(struct pprof_export *writer)
 {
 	uint32_t allocated, live;
 
+	if (is_of_pinned(writer)) {
+		live = add_type(writer, PROFILE_SAMPLE_TYPE, "pinned_space", "bytes");
+		add_type(writer, PROFILE_PERIOD_TYPE, "space", "bytes");
+		gg_wire_put_nonzero(&writer->profile, PROFILE_DEFAULT_SAMPLE_TYPE, live);
+		return;
+	}
 	add_type(writer, PROFILE_SAMPLE_TYPE, "alloc_objects", "count");
 	allocated = add_type(writer, PROFILE_SAMPLE_TYPE, "alloc_space", "bytes");
 	add_type(writer, PROFILE_SAMPLE_TYPE, "inuse_objects", "count");
@@ -380,7 +412,7 @@ static bool begin(struct pprof_export *writer)
 	writer->type_text = calloc(model->type_count + 1, sizeof(*writer->type_text));
 	text(writer, "");
 	for (size_t i = 0; i < LABEL_WORD_COUNT; i++)
-		writer->words[i] = text(writer, words[i]);
+		writer->words[i] = text(writer, word_of(writer, (enum word)i));
 	return writer->thread_text != NULL && writer->process_text != NULL &&
 	       writer->heap_text != NULL && writer->type_text != NULL;
 }
@@ -401,7 +433,9 @@ static int write_pprof(const struct gg_export *job)
 		add_types(&writer);
 	for (size_t i = 0; i < count && !writer.failed; i++) {
 		gg_export_progress(job, i, count);
-		add_sample(&writer, &job->extract->rows[i]);
+		/* Blocks that a look did not choose say nothing about pinned memory. */
+		if (!is_of_pinned(&writer) || job->extract->rows[i].live.count > 0)
+			add_sample(&writer, &job->extract->rows[i]);
 	}
 	status = writer.failed ? gg_export_out_of_memory(job) : finish(&writer);
 	free_writer(&writer);
@@ -413,5 +447,6 @@ const struct gg_export_format gg_export_pprof = {
 	.suffix = ".pb.gz",
 	.is_binary = true,
 	.has_both = true,
+	.has_pinned = true,
 	.write = write_pprof,
 };

@@ -95,8 +95,17 @@ static int find_any_bytes(const struct gg_pprof_tables *pprof)
 	return found;
 }
 
+/* Pinned memory is free: a profile cannot hold it as live or allocated blocks. */
+static int refuse_pinned(const struct gg_pprof_tables *pprof)
+{
+	return gg_pprof_tables_wrong(pprof, pprof->file,
+	                             "the file has pinned memory (pinned_space), which is free and "
+	                             "belongs to no heap profile");
+}
+
 static int find_columns(struct pprof_import *job)
 {
+	static const char *const pinned_bytes[] = { "pinned_space" };
 	static const char *const live_bytes[] = { "inuse_space", "live_space", "space" };
 	static const char *const live_counts[] = { "inuse_objects", "live_objects", "objects" };
 	static const char *const ever_bytes[] = { "alloc_space", "allocated_space" };
@@ -109,6 +118,9 @@ static int find_columns(struct pprof_import *job)
 	columns->live_count = find_value(pprof, live_counts, GG_COUNT(live_counts), false);
 	columns->ever_bytes = find_value(pprof, ever_bytes, GG_COUNT(ever_bytes), true);
 	columns->ever_count = find_value(pprof, ever_counts, GG_COUNT(ever_counts), false);
+	if (columns->live_bytes == NO_VALUE && columns->ever_bytes == NO_VALUE &&
+	    find_value(pprof, pinned_bytes, 1, true) != NO_VALUE)
+		return refuse_pinned(pprof);
 	if (columns->live_bytes == NO_VALUE && columns->ever_bytes == NO_VALUE)
 		columns->live_bytes = find_any_bytes(pprof);
 	if (columns->live_bytes == NO_VALUE && columns->ever_bytes == NO_VALUE)

@@ -18,13 +18,18 @@
 
 enum { MERGED_NOTES_MAX = 50 };
 
+static const char no_looks[] =
+	"This profile has no look at memory, because it was merged: geiger why and --metric pinned "
+	"need the profiles that it was made of.";
+
 struct gg_merge {
 	struct gg_profile *out;
 	struct gg_merge_stacks stacks;
 	struct gg_merge_groups groups;
 	struct gg_merge_rows rows;
 	size_t profile_count, note_count;
-	char *command; /* command of the first profile; NULL: they differ */
+	bool had_looks; /* some profile had looks, or was a sum of such profiles */
+	char *command;  /* command of the first profile; NULL: they differ */
 	uint64_t start_wall_ns;
 	double interval_bytes;
 	enum gg_scheme scheme;
@@ -208,10 +213,23 @@ static int take_note(const char *text, void *context)
 {
 	struct gg_merge *merge = context;
 
+	if (strcmp(text, no_looks) == 0) {
+		merge->had_looks = true;
+		return 0;
+	}
 	if (merge->note_count == MERGED_NOTES_MAX)
 		return 0;
 	merge->note_count++;
 	return gg_profile_add_note(merge->out, text, merge->error);
+}
+
+static int take_look(const struct gg_profile_look *look, void *context)
+{
+	struct gg_merge *merge = context;
+
+	(void)look;
+	merge->had_looks = true;
+	return 0;
 }
 
 /* Records that sampling was off.  The times are lost, because a sum has no times. */
@@ -255,6 +273,8 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 		status = gg_profile_each_counter(profile, take_counter, merge, error);
 	if (status == 0)
 		status = gg_profile_each_note(profile, take_note, merge, error);
+	if (status == 0)
+		status = gg_profile_each_look(profile, take_look, merge, error);
 	merge->profile_count++;
 	return status;
 }
@@ -279,5 +299,7 @@ int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
 	status = gg_merge_rows_write(&merge->rows, error);
 	if (status == 0)
 		status = gg_merge_groups_write(&merge->groups, error);
+	if (status == 0 && merge->had_looks)
+		status = gg_profile_add_note(merge->out, no_looks, error);
 	return status == 0 ? gg_profile_set_session(merge->out, &session, error) : status;
 }

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/auxv.h>
 
+#include "base/atomic.h"
+
 /*
  * A bit of a version index: the version is old, and only programs that were linked with it use it.
  */
@@ -51,6 +53,12 @@ bool gg_elf_lookup_tables(const struct link_map *map, struct gg_elf_lookup_table
 			break;
 		case DT_PLTRELSZ:
 			ret->call_count = d->d_un.d_val / sizeof(Elf64_Rela);
+			break;
+		case DT_SYMBOLIC:
+			ret->is_symbolic = true;
+			break;
+		case DT_FLAGS:
+			ret->is_symbolic |= (d->d_un.d_val & DF_SYMBOLIC) != 0;
 			break;
 		default:
 			break;
@@ -155,6 +163,27 @@ bool gg_elf_lookup_find(const struct gg_elf_lookup_tables *t, const char *name,
 	return true;
 }
 
+static Elf64_Addr undefined_in(const struct gg_elf_lookup_tables *t, const Elf64_Rela *relocations,
+                               size_t count, const char *name)
+{
+	for (size_t i = 0; relocations != NULL && i < count; i++) {
+		const Elf64_Sym *symbol = &t->symbols[ELF64_R_SYM(relocations[i].r_info)];
+
+		if (symbol->st_shndx == SHN_UNDEF && symbol->st_value != 0 &&
+		    is_same_text(t->names + symbol->st_name, name))
+			return t->base + symbol->st_value;
+	}
+	return 0;
+}
+
+Elf64_Addr gg_elf_lookup_undefined(const struct gg_elf_lookup_tables *t, const char *name)
+{
+	/* The object has a relocation for its own slot of the function. */
+	Elf64_Addr address = undefined_in(t, t->calls, t->call_count, name);
+
+	return address != 0 ? address : undefined_in(t, t->relocations, t->relocation_count, name);
+}
+
 static bool find_in(const struct link_map *map, const char *name, struct gg_elf_lookup *ret)
 {
 	struct gg_elf_lookup_tables t;
@@ -171,11 +200,50 @@ const struct link_map *gg_elf_lookup_our_map(void)
 	return map;
 }
 
+/* libc starts the program, so libc alone has this function. */
+static bool is_libc(const struct link_map *map)
+{
+	struct gg_elf_lookup symbol;
+
+	return find_in(map, "__libc_start_main", &symbol);
+}
+
+bool gg_elf_lookup_is_late(void)
+{
+	static uint32_t known; /* 0: not yet; 1: no; 2: yes.  Relaxed: all threads find the same. */
+	const struct link_map *map = _r_debug.r_map;
+	uint32_t answer = gg_load_relaxed(&known);
+
+	if (answer == 0) {
+		while (map != NULL && map->l_ld != _DYNAMIC && !is_libc(map))
+			map = map->l_next;
+		answer = map != NULL && map->l_ld == _DYNAMIC ? 1 : 2;
+		gg_store_relaxed(&known, answer);
+	}
+	return answer == 2;
+}
+
+/*
+ * Returns the first object whose definition may be the next one, and then the one after `map`.  In
+ * a process that was running when this library came, all others count, from the program on.
+ */
+static const struct link_map *first_candidate(void)
+{
+	const struct link_map *map = gg_elf_lookup_is_late() ? _r_debug.r_map
+	                                                     : gg_elf_lookup_our_map();
+
+	return map != NULL && map->l_ld == _DYNAMIC ? map->l_next : map;
+}
+
+static const struct link_map *next_candidate(const struct link_map *map)
+{
+	map = map->l_next;
+	return map != NULL && map->l_ld == _DYNAMIC ? map->l_next : map;
+}
+
 bool gg_elf_lookup_find_next(const char *name, struct gg_elf_lookup *ret)
 {
-	const struct link_map *map = gg_elf_lookup_our_map();
-
-	while (map != NULL && (map = map->l_next) != NULL)
+	for (const struct link_map *map = first_candidate(); map != NULL; map = next_candidate(map))
 		if (find_in(map, name, ret))
 			return true;
 	return false;
@@ -183,7 +251,6 @@ bool gg_elf_lookup_find_next(const char *name, struct gg_elf_lookup *ret)
 
 void gg_elf_lookup_next_all(struct gg_elf_lookup_name *wanted, size_t count)
 {
-	const struct link_map *map = gg_elf_lookup_our_map();
 	struct gg_elf_lookup_tables t;
 	struct gg_elf_lookup symbol;
 
@@ -191,7 +258,8 @@ void gg_elf_lookup_next_all(struct gg_elf_lookup_name *wanted, size_t count)
 		wanted[i].address = NULL;
 		wanted[i].map = NULL;
 	}
-	while (map != NULL && (map = map->l_next) != NULL) {
+	for (const struct link_map *map = first_candidate(); map != NULL;
+	     map = next_candidate(map)) {
 		if (!gg_elf_lookup_tables(map, &t))
 			continue;
 		for (size_t i = 0; i < count; i++)

@@ -129,6 +129,26 @@ static bool find(const struct extra_name *name, const struct gg_elf_lookup_table
 	return true;
 }
 
+size_t gg_extra_functions_find(struct gg_extra_function *ret_functions, size_t most)
+{
+	struct gg_elf_lookup malloc_symbol, real;
+	struct gg_elf_lookup_tables allocator;
+	struct taken_name taken;
+	size_t count = 0;
+
+	if (!gg_elf_lookup_find_next("malloc", &malloc_symbol) ||
+	    !gg_elf_lookup_tables(malloc_symbol.map, &allocator))
+		return 0;
+	for (size_t i = 0; i < GG_COUNT(names) && count < most; i++)
+		if (find(&names[i], &allocator, &taken, &real))
+			ret_functions[count++] = (struct gg_extra_function){
+				.name = names[i].name,
+				.real = (uintptr_t)real.address,
+				.hook = (uintptr_t)taken.hook,
+			};
+	return count;
+}
+
 /*
  * Takes the names in two steps, so that other threads may allocate meanwhile:
  *

@@ -76,19 +76,56 @@ static void change(const struct gg_elf_lookup_tables *t, const Elf64_Rela *reloc
 	}
 }
 
+/* True if the relocation leads to a slot. */
+static bool is_slot(const Elf64_Rela *relocation)
+{
+	uint32_t type = ELF64_R_TYPE(relocation->r_info);
+
+	/* With an addend the slot points inside a function. */
+	return (type == IN_CALLS || type == IN_TABLE || type == IN_DATA) &&
+	       ELF64_R_SYM(relocation->r_info) != 0 &&
+	       (type != IN_DATA || relocation->r_addend == 0) &&
+	       relocation->r_offset % sizeof(uint64_t) == 0;
+}
+
 static void change_all(const struct gg_elf_lookup_tables *t, const Elf64_Rela *relocations,
                        size_t relocation_count, const struct got_patch_job *job)
 {
-	for (size_t i = 0; relocations != NULL && i < relocation_count; i++) {
-		uint32_t type = ELF64_R_TYPE(relocations[i].r_info);
-
-		/* With an addend the slot points inside a function. */
-		if ((type == IN_CALLS || type == IN_TABLE || type == IN_DATA) &&
-		    ELF64_R_SYM(relocations[i].r_info) != 0 &&
-		    (type != IN_DATA || relocations[i].r_addend == 0) &&
-		    relocations[i].r_offset % sizeof(uint64_t) == 0)
+	for (size_t i = 0; relocations != NULL && i < relocation_count; i++)
+		if (is_slot(&relocations[i]))
 			change(t, &relocations[i], job);
+}
+
+/* The relocation of that number: those of data, and then those of the linkage table. */
+static const Elf64_Rela *relocation_at(const struct gg_elf_lookup_tables *t, size_t number)
+{
+	size_t data_count = t->relocations != NULL ? t->relocation_count : 0;
+
+	/* Some linkers count those of the linkage table as the last ones of data as well. */
+	if (t->calls > t->relocations && t->calls < t->relocations + data_count)
+		data_count = (size_t)(t->calls - t->relocations);
+	if (number < data_count)
+		return &t->relocations[number];
+	number -= data_count;
+	return t->calls != NULL && number < t->call_count ? &t->calls[number] : NULL;
+}
+
+bool gg_got_patch_next(const struct gg_elf_lookup_tables *t, size_t *at,
+                       struct gg_got_patch_slot *ret)
+{
+	const Elf64_Rela *relocation;
+
+	while ((relocation = relocation_at(t, *at)) != NULL) {
+		++*at;
+		if (!is_slot(relocation))
+			continue;
+		ret->at = (uint64_t *)(t->base + relocation->r_offset);
+		ret->symbol = &t->symbols[ELF64_R_SYM(relocation->r_info)];
+		ret->name = t->names + ret->symbol->st_name;
+		ret->is_call = ELF64_R_TYPE(relocation->r_info) == IN_CALLS;
+		return true;
 	}
+	return false;
 }
 
 void gg_got_patch_change(const struct link_map *map, const struct gg_got_patch_change *changes,

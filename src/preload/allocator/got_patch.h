@@ -18,6 +18,18 @@
 #include "runtime/modules/proc_maps.h"
 #include "runtime/platform/elf_lookup.h"
 
+/* A slot of an object, by the relocation that leads to it. */
+struct gg_got_patch_slot {
+	uint64_t *at;
+	const Elf64_Sym *symbol;
+	const char *name; /* of the symbol */
+	bool is_call;     /* of the procedure linkage table, which may bind it at the first call */
+};
+
+/* Steps through the slots: *at is 0 at first.  False: there are no more. */
+bool gg_got_patch_next(const struct gg_elf_lookup_tables *tables, size_t *at,
+                       struct gg_got_patch_slot *ret_slot);
+
 struct gg_got_patch_change {
 	const char *name; /* name of the function */
 	uint64_t from;    /* the value that a slot must have; 0: any */

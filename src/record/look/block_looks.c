@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "record/look/glibc_gaps.h"
+#include "record/look/glibc_mapped.h"
 #include "record/look/glibc_walk.h"
 #include "record/look/process_memory.h"
 #include "record/look/residency.h"
@@ -251,6 +252,35 @@ static int walk(struct looking *looking, const struct gg_glibc_view *view)
 	                                        : add_unwalked(looks, obstacle, bytes);
 }
 
+/*
+ * The main arena maps memory if brk() fails.  It then has chunks that are in no heap and are no
+ * mappings of their own.
+ */
+static bool has_hidden_heap(const struct looking *looking)
+{
+	for (size_t i = 0; i < looking->block_count; i++)
+		if (looking->gaps[i].state == GG_GAPS_SEEN && !looking->gaps[i].is_mapped &&
+		    gg_glibc_heaps_at(&looking->heaps, looking->blocks[i]->address) == NULL)
+			return true;
+	return false;
+}
+
+/* Adds the resident bytes of mapped chunks if they are known. */
+static int add_mapped(struct looking *looking, const struct gg_glibc_view *view)
+{
+	struct gg_profile_look_total total = { .name = "glibc.mapped" };
+	struct gg_glibc_mapped mapped;
+	int status;
+
+	if (has_hidden_heap(looking))
+		return 0;
+	status = gg_glibc_mapped_find(&mapped, view, looking->deadline_ns);
+	total.bytes = mapped.resident_bytes;
+	return status < 0 || !mapped.is_known || gg_array_push(&looking->looks->totals, total)
+	               ? status
+	               : -ENOMEM;
+}
+
 /* Looks at the memory around the blocks of the allocator. */
 static int look_around(struct looking *looking)
 {
@@ -270,7 +300,8 @@ static int look_around(struct looking *looking)
 		return status;
 	take_gaps(looking);
 	drop_torn(looking);
-	return walk(looking, &view);
+	status = walk(looking, &view);
+	return status < 0 ? status : add_mapped(looking, &view);
 }
 
 static int look(struct looking *looking, const struct gg_block_looks_options *options)

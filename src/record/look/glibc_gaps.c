@@ -131,7 +131,8 @@ static void take_own(struct block_look *look, struct gg_residency *residency)
 	const struct gg_glibc_head *own = &look->heads[HEAD_OWN];
 	const uint64_t chunk = look->chunks[HEAD_OWN], bytes = gg_glibc_size(own);
 
-	if (gg_glibc_has(own, GG_GLIBC_IS_MMAPPED)) {
+	look->ret->is_mapped = gg_glibc_has(own, GG_GLIBC_IS_MMAPPED);
+	if (look->ret->is_mapped) {
 		take_mapped(look, residency);
 		return;
 	}

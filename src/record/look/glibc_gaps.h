@@ -27,6 +27,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,7 @@ enum gg_gaps_state {
 
 struct gg_glibc_gaps {
 	enum gg_gaps_state state;
+	bool is_mapped;      /* its head says that it is a mapping of its own */
 	double pinned_bytes; /* these two are 0 unless it is GG_GAPS_SEEN */
 	int64_t returnable_bytes;
 };

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "record/look/look_threads.h"
+#include "record/look/python_pools.h"
 #include "record/process/proc_file.h"
 
 /* --- mappings --- */
@@ -176,6 +177,49 @@ static void take_blocks(struct gg_look *look, pid_t pid, const char *text,
 	record->torn_count = look->blocks.torn_count;
 }
 
+/* --- Python --- */
+
+/* Finds the pools of Python in a process whose page table is open. */
+static int find_pools(struct gg_python_pools *ret_pools, const struct gg_memory_map *map, pid_t pid,
+                      uint64_t budget_ns)
+{
+	struct gg_process_memory memory;
+	struct gg_residency *residency = calloc(1, sizeof(*residency));
+	int status = residency != NULL ? gg_process_memory_open(&memory, pid, NULL) : -ENOMEM;
+
+	if (status == 0) {
+		gg_residency_init(residency, &memory.source, (uint64_t)sysconf(_SC_PAGESIZE));
+		status = gg_python_pools_find(ret_pools, map, residency,
+		                              budget_ns != 0 ? gg_clock_thread_ns() + budget_ns
+		                                             : 0);
+		gg_process_memory_close(&memory);
+	}
+	free(residency);
+	return status;
+}
+
+/* Adds the totals of Python's allocator, if the process is Python.  A failure adds none. */
+static int take_python(struct gg_look *look, pid_t pid, const char *smaps, uint64_t budget_ns)
+{
+	struct gg_memory_map map = { 0 };
+	struct gg_python_pools pools = { 0 };
+	int status = gg_memory_map_parse(&map, smaps);
+
+	if (status == 0 && map.has_python && find_pools(&pools, &map, pid, budget_ns) == 0 &&
+	    pools.is_known && pools.resident_bytes > 0) {
+		const struct gg_profile_look_total totals[] = {
+			{ .name = "python.pools", .bytes = pools.resident_bytes },
+			{ .name = "python.pools-free", .bytes = pools.free_bytes },
+		};
+
+		for (size_t i = 0; i < GG_COUNT(totals); i++)
+			if (!gg_array_push(&look->blocks.totals, totals[i]))
+				status = -ENOMEM;
+	}
+	gg_memory_map_done(&map);
+	return status;
+}
+
 int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_options *options,
                  struct gg_error *error)
 {
@@ -208,6 +252,11 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 	}
 	if (options->samples != NULL && options->reason == NULL)
 		take_blocks(&look, pid, smaps, options);
+	status = take_python(&look, pid, smaps, options->budget_ns);
+	if (status < 0) {
+		gg_look_done(&look);
+		return gg_error_memory(error, "a look");
+	}
 	take_cgroup(&look.record, pid);
 	look.record.allocator = look.blocks.allocator;
 	look.record.reason = look.blocks.reason;

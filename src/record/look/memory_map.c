@@ -39,6 +39,23 @@ static size_t library_rank(const char *path, size_t bytes)
 	return rank;
 }
 
+/* Whether the file is named as "python3.11" or "libpython3.11.so.1.0". */
+static bool is_python(const char *path, size_t bytes)
+{
+	static const char library[] = "lib", name[] = "python";
+	const char *slash = bytes > 0 ? memrchr(path, '/', bytes) : NULL;
+
+	if (slash == NULL)
+		return false;
+	bytes -= (size_t)(++slash - path);
+	if (bytes > strlen(library) && memcmp(slash, library, strlen(library)) == 0) {
+		slash += strlen(library);
+		bytes -= strlen(library);
+	}
+	return bytes > strlen(name) && memcmp(slash, name, strlen(name)) == 0 &&
+	       slash[strlen(name)] >= '2' && slash[strlen(name)] <= '9';
+}
+
 /* No program has memory above; the kernel's own pages there are no heap. */
 #define USER_ADDRESS_MAX (UINT64_C(1) << 57)
 
@@ -82,6 +99,12 @@ int gg_memory_map_parse(struct gg_memory_map *map, const char *text)
 			continue;
 		found = library_rank(line.path, line.path_bytes);
 		rank = found < rank ? found : rank;
+		map->has_python |= is_python(line.path, line.path_bytes);
+		if (found < GG_COUNT(libraries) &&
+		    strcmp(libraries[found].allocator, "glibc") == 0 &&
+		    (line.protection & PROT_WRITE) != 0)
+			map->libc_data = (struct gg_memory_area){ .begin = line.begin,
+				                                  .end = line.end };
 		if (!add_area(map, &line))
 			return -ENOMEM;
 	}

@@ -28,6 +28,8 @@ struct gg_memory_area {
 struct gg_memory_map {
 	/* Ascending, without overlaps; adjacent mappings of one use are one area. */
 	GG_ARRAY(struct gg_memory_area) areas;
+	struct gg_memory_area libc_data; /* written data of glibc; an empty area: not found */
+	bool has_python;                 /* Python's program or library is mapped */
 	const char *allocator; /* the allocator whose library is mapped, a constant; or NULL */
 };
 

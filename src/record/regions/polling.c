@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "record/look/target_look.h"
 #include "record/process/aggregates.h"
 #include "record/process/inherited.h"
 #include "record/process/process_tables.h"
 #include "record/process/reconcile.h"
+#include "record/regions/process_alive.h"
 #include "record/regions/region_profile.h"
 
 /* Compaction begins at that many samples, at every 64th view, with at most 200 calls. */
@@ -178,6 +180,22 @@ int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *vie
 	if (writer->status < 0 && error != NULL)
 		*error = polling->error;
 	return writer->status;
+}
+
+bool gg_polling_look(struct gg_polling *polling)
+{
+	struct gg_profile_writer *writer = &polling->writer;
+	struct gg_target *target = polling->target;
+	struct gg_target_look_options options = { .seed = polling->count };
+	struct gg_target_look_result result;
+	struct gg_error error = { 0 };
+	int status;
+
+	writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
+	options.pid = (pid_t)gg_process_alive_pid_here(&target->reader.header, target->reader.fd);
+	status = gg_target_look_take(target, &options, &result, &error);
+	gg_profile_writer_commit(writer);
+	return status == 0;
 }
 
 struct gg_profile *gg_polling_profile(const struct gg_polling *polling)

@@ -21,6 +21,8 @@
  * Cost       a pass over the live samples and totals of the view, and a write for each change.
  * Memory     the profile is in memory.  From COMPACT_FROM samples on, gg_profile_compact() joins
  *            those that ended long ago, with times rounded to 1/128 of their age at most.
+ * Looks      the profile keeps those of gg_polling_look(): the last one, and the one at the largest
+ *            RSS.
  * Threads    one owner at a time.
  */
 #pragma once
@@ -41,6 +43,13 @@ void gg_polling_free(struct gg_polling *polling); /* NULL does nothing */
 /* Adds the changes since the last view.  After one failure every call fails; the profile stays. */
 GG_MUST_CHECK int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *view,
                                   struct gg_error *error);
+
+/*
+ * Looks at the running process, after gg_polling_take(), whose samples it knows.  Returns false
+ * if the look was not possible, for example because the caller may not read the process's memory;
+ * the profile then stays as it is.
+ */
+bool gg_polling_look(struct gg_polling *polling);
 
 struct gg_profile *gg_polling_profile(const struct gg_polling *polling);
 

@@ -55,10 +55,11 @@ static int table_count_of(uint32_t version)
 	                      : GG_TABLE_COUNT;
 }
 
-/* Headers of older versions end with the description of their last table. */
+/* Headers before version 3 end with the description of their last table. */
 static uint32_t header_bytes_of(uint32_t version)
 {
-	return version == GG_REGION_VERSION ? sizeof(struct gg_region_header)
+	return version == GG_REGION_VERSION ? (uint32_t)sizeof(struct gg_region_header)
+	       : version == 3               ? (uint32_t)offsetof(struct gg_region_header, attach)
 	                                    : (uint32_t)gg_region_table_at(table_count_of(version));
 }
 
@@ -96,6 +97,8 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 	}
 	if (header->version < 3)
 		header->allocator = (struct gg_region_allocator_state){ 0 };
+	if (header->version < 4)
+		header->attach = (struct gg_region_attach){ 0 };
 	if (header->command_bytes > GG_REGION_COMMAND_MAX)
 		header->command_bytes = GG_REGION_COMMAND_MAX;
 	if (header->exe_bytes > GG_REGION_EXE_MAX)

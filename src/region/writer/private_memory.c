@@ -108,17 +108,35 @@ static void init_part(struct gg_region *region, const struct private_part *part)
 		               &region->tables[part->table].used_count);
 }
 
-int gg_region_private_map(struct gg_region *region, const struct gg_region_options *options)
-{
-	size_t bytes = gg_region_private_bytes(options);
-	int saved_errno = errno;
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-	                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+/* A mapping of a region that was retired; base NULL: none. */
+static struct {
+	void *base;
+	size_t bytes;
+} retired;
 
+static void *map_or_reuse(size_t bytes)
+{
+	void *memory = retired.base;
+
+	if (memory != NULL && retired.bytes == bytes) {
+		retired.base = NULL;
+		return memory;
+	}
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	/* Only the beginnings of the parts are in use, and a huge page for each of them would cost
 	 * 2 MiB instead of a few KiB. */
 	if (memory != MAP_FAILED)
 		madvise(memory, bytes, MADV_NOHUGEPAGE);
+	return memory;
+}
+
+int gg_region_private_map(struct gg_region *region, const struct gg_region_options *options)
+{
+	size_t bytes = gg_region_private_bytes(options);
+	int saved_errno = errno;
+	void *memory = map_or_reuse(bytes);
+
 	errno = saved_errno;
 	if (memory == MAP_FAILED)
 		return -ENOMEM;
@@ -137,6 +155,19 @@ static void wipe(void *memory, size_t bytes)
 {
 	if (madvise(memory, to_large_page(bytes), MADV_DONTNEED) != 0)
 		memset(memory, 0, bytes);
+}
+
+void gg_region_private_retire(struct gg_region *region)
+{
+	int saved_errno = errno;
+
+	if (region->memory == NULL)
+		return;
+	wipe(region->memory, region->memory_bytes);
+	errno = saved_errno;
+	retired.base = region->memory;
+	retired.bytes = region->memory_bytes;
+	region->memory = NULL;
 }
 
 /* The new file has no site totals yet, and nobody owns one. */

@@ -21,5 +21,12 @@
 GG_MUST_CHECK int gg_region_private_map(struct gg_region *region,
                                         const struct gg_region_options *options);
 
+/*
+ * Empties the whole mapping and keeps it for the next gg_region_private_map() of the same size.  It
+ * is never unmapped: a thread may have loaded the filter's view, and may ask the cells much later.
+ * They answer "no" from now on.
+ */
+void gg_region_private_retire(struct gg_region *region);
+
 /* Empties the parts that a forked child builds again. */
 void gg_region_private_forget(struct gg_region *region);

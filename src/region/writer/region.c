@@ -85,6 +85,7 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 		.start_wall_ns = gg_clock_wall_ns(),
 		.process_start_ticks = options->process_start_ticks,
 		.max_frames = options->max_frames,
+		.attach = options->attach,
 		.control = { .change_count = 1,
 		             .interval_bytes = options->interval_bytes,
 		             .active = options->active },
@@ -197,6 +198,14 @@ void gg_region_done(struct gg_region *region, bool remove_file)
 	GG_REGION_INIT_VIEW(region);
 }
 
+void gg_region_retire(struct gg_region *region)
+{
+	GG_REGION_INIT_VIEW(region);
+	gg_region_file_done(&region->map, false);
+	region->header = NULL;
+	gg_region_private_retire(region);
+}
+
 struct gg_region_request gg_region_control(const struct gg_region *region)
 {
 	const struct gg_region_control *control = &region->header->control;
@@ -206,5 +215,6 @@ struct gg_region_request gg_region_control(const struct gg_region *region)
 	request.change_count = gg_load_acquire(&control->change_count);
 	request.interval_bytes = gg_load_relaxed(&control->interval_bytes);
 	request.active = gg_load_relaxed(&control->active) != 0;
+	request.detach = gg_load_relaxed(&control->detach_count) != 0;
 	return request;
 }

@@ -51,7 +51,8 @@ struct gg_region_options {
 	uint64_t process_start_ticks;
 	uint64_t interval_bytes; /* of the control word */
 	bool active;
-	uint64_t hash_seed; /* 0: random */
+	uint64_t hash_seed;             /* 0: random */
+	struct gg_region_attach attach; /* of the header */
 	/* Texts for the header, which cuts them to its capacity; each with its length. */
 	const char *command, *exe, *options;
 	uint32_t command_bytes, exe_bytes, options_bytes;
@@ -182,6 +183,13 @@ void gg_region_end(struct gg_region *region, uint64_t now_ns);
 /* Frees the region, for tests and embedders.  No thread may use it any more. */
 void gg_region_done(struct gg_region *region, bool remove_file);
 
+/*
+ * Ends the region of a process that goes on: the file stays, and no longer belongs to the process.
+ * No thread is in a call on the region; other threads may still ask gg_live_maybe(), which answers
+ * "no".  gg_region_init() may make the next region.
+ */
+void gg_region_retire(struct gg_region *region);
+
 /* Begin, rename and end a thread.  name: NULL, or up to 16 bytes or a 0 byte. */
 void gg_region_thread_begin(struct gg_region *region, struct gg_region_thread *thread, uint32_t tid,
                             const char *name, uint64_t now_ns);
@@ -229,6 +237,7 @@ struct gg_region_request {
 	uint64_t change_count; /* has changed since the last call: the rest is new */
 	uint64_t interval_bytes;
 	bool active;
+	bool detach;
 };
 struct gg_region_request gg_region_control(const struct gg_region *region);
 

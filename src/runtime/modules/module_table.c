@@ -262,6 +262,15 @@ void gg_module_table_init(bool by_listing)
 		gg_mapped_modules_use();
 }
 
+void gg_module_table_forget(void)
+{
+	memset(registered, 0, sizeof(registered));
+	memset(known_pages, 0, sizeof(known_pages));
+	memset(known_stacks, 0, sizeof(known_stacks));
+	gg_store_relaxed(&registered_count, 0);
+	gg_store_relaxed(&program_is_registered, 0);
+}
+
 bool gg_module_table_are_one_module(uint64_t pc, uint64_t other)
 {
 	struct gg_module_lookup_row a, b;

@@ -28,6 +28,9 @@ enum { GG_MODULE_TABLE_MAX = 2048 };
 /* At the start.  by_listing: uses mapped_modules.h even if the loader has _dl_find_object(). */
 void gg_module_table_init(bool by_listing);
 
+/* For a new region that has no modules yet, while no other thread registers any. */
+void gg_module_table_forget(void);
+
 /*
  * Registers the modules of these pcs, which are frames of that stack; the modules of its other
  * frames are registered already.  `now_ns` is the time of the sample.  It becomes the load time of

@@ -6,6 +6,8 @@
  * loader's list of objects (r_debug, which every ELF loader keeps for debuggers) from this library
  * on, and looks the name up in each object's own hash table.
  *
+ * Late     A library that was loaded into a running process is the last one in the list.  Then the
+ *          search begins with the program, as the loader's own does, and leaves this library out.
  * Threads  any, also before constructors run.  The list is not locked, so it must not meet an
  *          object that another thread is unloading.  That holds for objects that are loaded at the
  *          start.
@@ -32,6 +34,7 @@ struct gg_elf_lookup_tables {
 	const Elf64_Rela *calls; /* of the procedure linkage table */
 	size_t call_count;
 	Elf64_Addr base;
+	bool is_symbolic; /* the loader binds its names to its own definitions first */
 };
 
 struct gg_elf_lookup {
@@ -62,6 +65,16 @@ bool gg_elf_lookup_tables(const struct link_map *map, struct gg_elf_lookup_table
 /* Looks the name up in the object that has these tables. */
 bool gg_elf_lookup_find(const struct gg_elf_lookup_tables *tables, const char *name,
                         struct gg_elf_lookup *ret_symbol);
+
+/*
+ * Returns the address that an object gives to a function which it calls and does not define: that
+ * of its procedure linkage table, in a program at fixed addresses that compares pointers to the
+ * function.  0: it gives none.
+ */
+Elf64_Addr gg_elf_lookup_undefined(const struct gg_elf_lookup_tables *tables, const char *name);
+
+/* True if this library was loaded by dlopen(), and not with the program. */
+bool gg_elf_lookup_is_late(void);
 
 /* This library; NULL: the loader has no list. */
 const struct link_map *gg_elf_lookup_our_map(void);

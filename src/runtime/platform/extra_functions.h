@@ -62,6 +62,18 @@ extern struct gg_extra_functions gg_extra_functions __attribute__((visibility("h
 /* Takes all hooks whose conditions hold.  Once, after gg_real_find(). */
 void gg_extra_functions_take(void);
 
+/* A function whose conditions hold, and its hook. */
+struct gg_extra_function {
+	const char *name;
+	uint64_t real, hook;
+};
+
+/*
+ * For an attach, instead of gg_extra_functions_take(): makes the hooks complete, and leaves their
+ * names hidden and all slots as they are.  Returns the number of functions.  Once.
+ */
+size_t gg_extra_functions_find(struct gg_extra_function *ret_functions, size_t most);
+
 /* True if the pc is in the allocator's code of a function that was taken. */
 bool gg_extra_functions_has_code(const void *pc);
 

@@ -178,6 +178,16 @@ void gg_sigbus_guard_remove(const void *begin)
 			gg_store_release(&ranges[i].begin, 0);
 }
 
+void gg_sigbus_guard_end(void)
+{
+	int saved_errno = errno;
+
+	gg_store_release(&gg_sigbus_guard_chain.is_on, 0);
+	gg_signal_chain_give_back(&gg_sigbus_guard_chain);
+	gg_store_release(&is_lost, 0);
+	errno = saved_errno;
+}
+
 bool gg_sigbus_guard_is_lost(void)
 {
 	return gg_load_acquire(&is_lost) != 0;

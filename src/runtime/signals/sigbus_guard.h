@@ -41,6 +41,9 @@ GG_COLD void gg_sigbus_guard_remove(const void *begin);
  */
 int gg_sigbus_guard_touch(void *page);
 
+/* After a detach: no mapping is guarded, and the signal is the program's alone again. */
+void gg_sigbus_guard_end(void);
+
 /* True if a guarded mapping of this process was truncated. */
 bool gg_sigbus_guard_is_lost(void);
 

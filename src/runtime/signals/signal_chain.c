@@ -46,6 +46,14 @@ void gg_signal_chain_take(struct gg_signal_chain *chain)
 	gg_real.sigaction(chain->signal, &ours, NULL);
 }
 
+void gg_signal_chain_give_back(struct gg_signal_chain *chain)
+{
+	struct sigaction now;
+
+	if (gg_real.sigaction(chain->signal, NULL, &now) == 0 && is_ours(chain, &now))
+		gg_real.sigaction(chain->signal, &chain->theirs, NULL);
+}
+
 bool gg_signal_chain_call(struct gg_signal_chain *chain, siginfo_t *info, void *context)
 {
 	gg_signal_chain_handler *handler = gg_load_acquire(&chain->their_handler);

@@ -32,6 +32,9 @@ struct gg_signal_chain {
  */
 void gg_signal_chain_take(struct gg_signal_chain *chain);
 
+/* Installs the program's action again, if ours is installed. */
+void gg_signal_chain_give_back(struct gg_signal_chain *chain);
+
 /* Calls the program's handler from ours.  False: the program has set no handler. */
 bool gg_signal_chain_call(struct gg_signal_chain *chain, siginfo_t *info, void *context);
 

@@ -63,6 +63,22 @@ static void direct(void)
 	say("mapped", PART_BYTES);
 }
 
+/* The kernel joins mappings of malloc() with those of the program beside them. */
+static void joined(void)
+{
+	for (size_t at = 0; at < PART_BYTES; at += 2 * (size_t)MIB) {
+		char *block = malloc(MIB);
+
+		if (block == NULL)
+			cannot("malloc fails");
+		touch(block, MIB, PAGE_BYTES);
+		touch(block + MIB - 1, 1, 1); /* on a page of its own */
+		touch(map(MIB, PROT_READ | PROT_WRITE), MIB, PAGE_BYTES);
+	}
+	say("live", PART_BYTES / 2);
+	say("mapped", PART_BYTES / 2);
+}
+
 static void code(void)
 {
 	touch(map(PART_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC), PART_BYTES, PAGE_BYTES);
@@ -356,6 +372,7 @@ static const struct {
 	{ "code", code },
 	{ "data", data },
 	{ "direct", direct },
+	{ "joined", joined },
 	{ "file-read", file_read },
 	{ "file-written", file_written },
 	{ "heap", heap },

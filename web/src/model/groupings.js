@@ -209,7 +209,7 @@ function tallyOfNodes(selection, nodes, isOutermost) {
 
 /** @param {Selection} selection @param {Float64Array} sums samples by class */
 export function tallyOfClasses({ profile, exposure }, sums) {
-	const tally = new Tallies(1, exposure);
+	const tally = new Tallies(1, exposure, profile.bound);
 
 	for (let of = 0; of < sums.length; of++)
 		if (sums[of] > 0)

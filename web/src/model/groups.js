@@ -18,7 +18,7 @@ import { BYTES, COUNT, Tallies } from './tally.js';
 /** @param {Selection} selection @param {Runs} runs */
 export function tallyOf(selection, runs) {
 	const { profile, weight } = selection;
-	const tally = new Tallies(1, selection.exposure);
+	const tally = new Tallies(1, selection.exposure, profile.bound);
 
 	for (const [first, last] of runs)
 		for (let cell = profile.firstCell[first]; cell < profile.firstCell[last]; cell++)

@@ -10,6 +10,7 @@
 // values that the C code computes.  discovered: the page shows the row because it has a sample.
 // Pure; no DOM.
 
+import { takeMaxima, withinBounds } from './pinned.js';
 import { gammaInverse, gammaLaw, gammaLower, gammaTail } from './special.js';
 import {
 	Tallies,
@@ -383,17 +384,40 @@ export function gammaInterval(value, variance, reserve, confidence) {
  * @param {Tallies | null} [doubted] one row: samples that may or may not belong to the group
  */
 export function figureOf(tallies, row, quantity, confidence, discovered, doubted = null) {
-	const { low, high, method } = intervalOf(tallies, row, quantity, confidence, discovered);
-
-	return {
+	const all = doubted === null || doubted.samples(0) === 0
+		? null
+		: together(tallies, row, doubted);
+	const [own, at] = all === null || tallies.bound === null
+		? [tallies, row]
+		: [ownOf(tallies, row, all), 0];
+	const { low, high, method } = intervalOf(own, at, quantity, confidence, discovered);
+	const figure = {
 		estimate: tallies.value(row, quantity),
 		low,
-		high: doubted === null || doubted.samples(0) === 0
-			? high
-			: intervalOf(together(tallies, row, doubted), 0, quantity, confidence, discovered).high,
+		high: all === null ? high : intervalOf(all, 0, quantity, confidence, discovered).high,
 		samples: tallies.samples(row),
 		isUnknown: method === 'unknown',
 	};
+
+	return tallies.bound === null
+		? figure
+		: withinBounds(figure, tallies.bound, own.data[at * STRIDE + RESERVE + BYTES],
+			tallies.seen(row, quantity));
+}
+
+/**
+ * A row of pinned memory without its doubted samples, whose maxima count for both ends.
+ *
+ * @param {Tallies} tallies
+ * @param {number} row
+ * @param {Tallies} all of one row
+ */
+function ownOf(tallies, row, all) {
+	const own = new Tallies(1, 0, tallies.bound);
+
+	own.merge(0, tallies, row);
+	takeMaxima(own, all);
+	return own;
 }
 
 /** @param {Tallies} tallies @param {number} row @param {Tallies} doubted of one row */

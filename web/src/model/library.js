@@ -53,8 +53,9 @@ export function hasLibraryFrames(profile) {
  *
  * @param {Profile} profile
  * @param {number} noOwnFrame
+ * @param {Uint32Array[]} cellNodes  nodes of the cells of all profiles that share the tree
  */
-function mergeNodes(profile, noOwnFrame) {
+function mergeNodes(profile, noOwnFrame, cellNodes) {
 	const { nodeCount, frame, parent, folded } = profile;
 	const nodeOf = new Uint32Array(nodeCount);
 	const isHidden = new Uint8Array(nodeCount);
@@ -84,9 +85,10 @@ function mergeNodes(profile, noOwnFrame) {
 		nodeOf[node] = isHidden[node] ? caller : child(caller, frame[node], folded[node]);
 	}
 	let noOwn = 0;
-	for (const node of profile.cellNode)
-		if (node !== 0 && nodeOf[node] === 0)
-			noOwn = child(0, noOwnFrame, 0);
+	for (const nodes of cellNodes)
+		for (const node of nodes)
+			if (node !== 0 && nodeOf[node] === 0)
+				noOwn = child(0, noOwnFrame, 0);
 	return { ...merged, nodeOf, isHidden, noOwn };
 }
 
@@ -333,11 +335,15 @@ function withZero(column) {
 	return made;
 }
 
-/** @param {Profile} profile @returns {Profile} */
-function makeWithout(profile) {
+/**
+ * @param {Profile} profile
+ * @param {Uint32Array[]} cellNodes  nodes of the cells of all profiles that share the tree
+ * @returns {Profile}
+ */
+function makeWithout(profile, cellNodes) {
 	const { data, cellNode, cellCount, pathInNode, lineInFrame, names } = profile;
 	const noOwnFrame = names.length;
-	const merged = mergeNodes(profile, noOwnFrame);
+	const merged = mergeNodes(profile, noOwnFrame, cellNodes);
 	const { number, order, depth } = depthFirst(merged.parent);
 	const noOwn = merged.noOwn > 0 ? number[merged.noOwn] : 0;
 	const nodeCount = depth.length;
@@ -386,12 +392,26 @@ function makeWithout(profile) {
 	};
 }
 
+/** The profile and its looks, whose trees stay the same. @param {Profile} profile */
+function makeAllWithout(profile) {
+	const cellNodes = [profile, ...profile.looks.map((look) => look.profile)]
+		.map(({ cellNode }) => cellNode);
+
+	return {
+		...makeWithout(profile, cellNodes),
+		looks: profile.looks.map((look) => ({
+			...look,
+			profile: makeWithout(look.profile, cellNodes),
+		})),
+	};
+}
+
 /** @param {Profile} profile @returns {Profile} */
 export function withoutLibrary(profile) {
 	let made = known.get(profile);
 
 	if (made === undefined) {
-		made = hasLibraryFrames(profile) ? makeWithout(profile) : profile;
+		made = hasLibraryFrames(profile) ? makeAllWithout(profile) : profile;
 		known.set(profile, made);
 	}
 	return made;

@@ -9,6 +9,8 @@
 // The module trusts nothing but the length of the columns.  Numbers out of range become 0, so that
 // the page shows a damaged file in part instead of failing.  Pure, except for readData().
 
+import { makeLooks } from './pinned.js';
+
 /** @typedef {Record<string, any>} Json */
 
 /**
@@ -56,6 +58,9 @@
  * @property {boolean} hasHeld        the data has the holders of shared blocks
  * @property {number[]} briefNs       lifetime limits for temporary memory, ascending
  * @property {Owners} owners
+ * @property {import('./pinned.js').PinnedLook[]} looks  the blocks of looks, which are profiles of
+ *                                   pinned memory
+ * @property {import('./pinned.js').Bound | null} bound  of pinned memory; null: other memory
  *
  * @typedef {object} Owners           processes and threads that allocated; number 0 is unknown
  * @property {'threads' | 'processes' | 'none'} kept   the owners that cells name
@@ -167,7 +172,8 @@ export function makeProfile(data) {
 	);
 	const ownerCount = owners.processCount + owners.tid.length;
 
-	return {
+	/** @type {Profile} */
+	const profile = {
 		data,
 		meta: data.meta ?? {},
 		names,
@@ -197,7 +203,12 @@ export function makeProfile(data) {
 		edges,
 		binCount,
 		peakEdge: data.times?.peak_edge ?? null,
+		looks: [],
+		bound: null,
 	};
+
+	profile.looks = makeLooks(profile, spread);
+	return profile;
 }
 
 const CLASS_COLUMNS = [

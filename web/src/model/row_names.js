@@ -65,6 +65,8 @@ export function groupingsOf(profile) {
 		process: () => Math.max(rowCount('process'), owners.processCount - 1) > 1,
 	};
 
+	if (profile.bound?.isCoarse)
+		return ['function', 'stack', ...(has.file() ? ['file'] : []), 'module'];
 	return [
 		...Object.keys(BASIC_TITLES).filter((by) => has[by]?.() ?? true),
 		...owners.labels.map(({ key }) => `label:${key}`),

@@ -175,8 +175,9 @@ function rowsOfCells(selection, by) {
 
 			if (figure === undefined) {
 				const { own, doubt } = shown[i];
-				const tally =
-					own < 0 ? new Tallies(1, selection.exposure) : groups.tally(own, side);
+				const tally = own < 0
+					? new Tallies(1, selection.exposure, profile.bound)
+					: groups.tally(own, side);
 
 				figure = figureOf(tally, 0, quantity, confidence, !isFixed(by),
 					doubted === null || doubt < 0 ? null : doubted.tally(doubt, side));

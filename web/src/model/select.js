@@ -12,6 +12,7 @@
 // nodes.  Pure.
 
 import { framesOf } from './matcher.js';
+import { lookAt } from './pinned.js';
 import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
 
 /** @typedef {import('./profile.js').Profile} Profile */
@@ -32,6 +33,7 @@ import { SHARE_BLOCK, SHARE_HELD } from './profile.js';
  *                                with this value of a
  *                                label ("label:host=web-1"); "": all
  * @property {number} [within]    the longest lifetime of temporary memory, ns
+ * @property {string} [look]      pinned: the moment of the looks, 'last' or 'peak'
  */
 
 /**
@@ -134,6 +136,8 @@ export function membership(
 		const allocated = (cell) => !inherited[cell] && bornBin[cell] >= from && bornBin[cell] < to;
 
 		switch (metric) {
+			case 'pinned':
+				return () => true;
 			case 'allocated':
 				return allocated;
 			case 'kept':
@@ -199,6 +203,7 @@ export function doubtfulness(p, metric, from, to, { apart = false, ofSome = fals
 
 	switch (metric) {
 		case 'left':
+		case 'pinned':
 			isDoubtful = () => false;
 			break;
 		case 'allocated':
@@ -362,6 +367,9 @@ function weigh(profile, query, apart) {
 	return { weight, doubted, fromEdge, toEdge, exposure: part.exposure };
 }
 
+/** Metrics that count existing blocks. */
+const OF_BLOCKS = ['live', 'peak', 'left', 'pinned'];
+
 /**
  * The same selection, except that a shared block counts once for each holder.
  *
@@ -371,7 +379,7 @@ function weigh(profile, query, apart) {
 export function apartOf(selection) {
 	const { profile, query, metric } = selection;
 
-	if (!profile.hasHeld || (metric !== 'live' && metric !== 'peak' && metric !== 'left'))
+	if (!profile.hasHeld || !OF_BLOCKS.includes(metric))
 		return selection;
 	const { weight, doubted } = weigh(profile, query, true);
 
@@ -409,11 +417,30 @@ function endsIn(profile, frames) {
 }
 
 /**
+ * Pinned memory at a look.  A window does not apply, and neither does a filter by owner where the
+ * page had no room for owners.
+ *
+ * @param {Profile} profile
+ * @param {Query} query
+ * @returns {Selection}
+ */
+function selectPinned(profile, query) {
+	const look = lookAt(profile, query.look ?? 'last');
+	const who = look.profile.bound?.isCoarse ? '' : query.who;
+
+	return select(look.profile, { ...query, from: null, to: null, who });
+}
+
+/**
+ * The profile of the result is the one whose cells it selects: for pinned memory, that of a look.
+ *
  * @param {Profile} profile
  * @param {Query} query
  * @returns {Selection}
  */
 export function select(profile, query) {
+	if (query.metric === 'pinned' && profile.bound === null && profile.looks.length > 0)
+		return selectPinned(profile, query);
 	const { weight, doubted, fromEdge, toEdge, exposure } = weigh(profile, query, false);
 	const part = { profile, query, fromEdge, toEdge, exposure };
 

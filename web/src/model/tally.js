@@ -39,9 +39,11 @@ export class Tallies {
 	/**
 	 * @param {number} length
 	 * @param {number} exposure the sampling interval that all rows were exposed to, bytes
+	 * @param {import('./pinned.js').Bound | null} [bound] of pinned memory
 	 */
-	constructor(length, exposure) {
+	constructor(length, exposure, bound = null) {
 		this.length = length;
+		this.bound = bound;
 		this.data = new Float64Array(length * STRIDE);
 		if (exposure > 1)
 			for (let row = 0; row < length; row++)

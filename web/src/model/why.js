@@ -11,7 +11,8 @@
 //
 // Names and details are those of `geiger why`.  Texts of the data are hostile.  Pure.
 
-import { figureText, numberText, timeText } from './figure.js';
+import { figureText, numberText } from './figure.js';
+import { comparisonOfRow, tripleText } from './pinned.js';
 import { labelOf } from './profile.js';
 import { shareText } from './share.js';
 import { BYTES } from './tally.js';
@@ -44,6 +45,9 @@ import { BYTES } from './tally.js';
  * @property {string} ratios      quotients in words; "": unknown
  * @property {string} reason      why the heap is not divided further; "": it is
  */
+
+/** Nobody reads more rows in this view; the table has more. */
+const PINNED_ROWS_MAX = 50;
 
 /** Numbers of colours of style.css; rows without one are grey. @type {Record<string, number>} */
 const COLOURS = {
@@ -138,18 +142,6 @@ export function processesOf(looks) {
 	return [...processes.values()].sort((a, b) => b.most - a.most);
 }
 
-/** "last look, at 2.5 s" @param {Look} look */
-export function momentText({ moments, timeNs }) {
-	const names = [
-		moments.includes('last') && 'last look',
-		moments.includes('peak') && 'largest RSS',
-	].filter(Boolean);
-
-	return [names.join(' and '), timeNs !== null && `at ${timeText(timeNs)}`]
-		.filter(Boolean)
-		.join(', ');
-}
-
 /**
  * The figure of a row.  A row may be negative, because it is what estimates leave.
  *
@@ -220,27 +212,24 @@ export function pinnedOf(profile) {
 
 	if (!Array.isArray(pinned?.rows) || pinned.rows.length === 0)
 		return null;
-	const rows = objectsOf(pinned.rows);
+	const rows = objectsOf(pinned.rows).slice(0, PINNED_ROWS_MAX);
 	const most = Math.max(0, ...rows.map(({ bytes }) => numberOf(bytes?.estimate) || 0));
 
 	return {
 		total: tripleText(pinned.total),
-		rows: rows.map(({ frame, bytes }) => ({
-			frame: profile.names[frame] === undefined ? 0 : frame,
-			label: profile.names[frame] === undefined ? '?' : labelOf(profile, frame),
-			text: tripleText(bytes, most),
-			share: bytes?.estimate > 0 ? shareText(bytes.estimate, numberOf(pinned.total?.estimate)) : '',
-		})),
+		rows: rows.map((row) => {
+			const { frame, bytes } = row;
+			const isKnown = profile.names[frame] !== undefined;
+
+			return {
+				frame: isKnown ? frame : 0,
+				label: isKnown ? labelOf(profile, frame) : '?',
+				text: tripleText(bytes, most),
+				share: bytes?.estimate > 0
+					? shareText(bytes.estimate, numberOf(pinned.total?.estimate))
+					: '',
+				comparison: comparisonOfRow(row),
+			};
+		}),
 	};
-}
-
-/** @param {any} triple @param {number} [most] */
-function tripleText(triple, most) {
-	const { estimate, low, high } = triple ?? {};
-
-	return typeof estimate !== 'number' ? 'unknown' : figureText({
-		estimate,
-		low: low ?? 0,
-		high: high ?? Infinity,
-	}, BYTES, undefined, most);
 }

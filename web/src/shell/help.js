@@ -3,7 +3,7 @@
 // help - the overlay that "?" opens: keys, and how to read the page.
 
 import { element } from './dom.js';
-import { FLAME_KEYS, KEYS, TABLE_KEYS, TIME_KEYS, TREE_KEYS } from './keys.js';
+import { FLAME_KEYS, KEYS, MEMORY_KEYS, TABLE_KEYS, TIME_KEYS, TREE_KEYS } from './keys.js';
 
 /** @param {string} title @param {[string, string][]} keys */
 function keyList(title, keys) {
@@ -53,7 +53,7 @@ export function makeHelp() {
 			{ class: 'columns' },
 			element('div', {}, keyList('Everywhere', KEYS), keyList('Chart of time', TIME_KEYS)),
 			element('div', {}, keyList('Flame graph', FLAME_KEYS), keyList('Tables', TABLE_KEYS)),
-			element('div', {}, keyList('Call tree', TREE_KEYS)),
+			element('div', {}, keyList('Call tree', TREE_KEYS), keyList('Memory', MEMORY_KEYS)),
 			element(
 				'section',
 				{},

@@ -62,6 +62,9 @@ export const TABLE_KEYS = [
 	['o', 'only stacks with the function'],
 ];
 
+/** @type {[string, string][]} */
+export const MEMORY_KEYS = [['↑ ↓', 'walk through the rows that add up to RSS']];
+
 /** True if the element takes text input. @param {EventTarget | null} target */
 export function isTyping(target) {
 	return (

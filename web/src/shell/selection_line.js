@@ -5,10 +5,12 @@
 
 import { figureText, numberText, samplesText, timeText } from '../model/figure.js';
 import { BYTES, COUNT } from '../model/tally.js';
+import { lookAt, momentText } from '../model/pinned.js';
 import { matchesOf } from '../model/search.js';
 import { diffOf, isComparing } from '../model/diff.js';
 import { figureOfTriple } from '../model/leaks.js';
 import { figureOfAll } from '../model/rows.js';
+import { windowOf } from '../model/window.js';
 import { element, fill } from './dom.js';
 import { METRIC_TEXTS } from './state.js';
 
@@ -17,17 +19,19 @@ import { METRIC_TEXTS } from './state.js';
 /** "at 670 ms", "from 0 ns to 1.2 s", "at the end". @param {Store} store */
 export function windowText(store) {
 	const { state, profile } = store;
-	const { fromEdge, toEdge } = store.selection();
+	const { fromEdge, toEdge, metric } = store.selection();
 	const from = timeText(profile.edges[fromEdge]);
 	const isNow = profile.meta.is_live === true;
 	const to =
 		toEdge === profile.binCount ? (isNow ? 'now' : 'the end') : timeText(profile.edges[toEdge]);
 
-	if (state.metric === 'peak')
+	if (metric === 'pinned')
+		return `at the ${momentText(lookAt(profile, state.look))}, whatever the window`;
+	if (metric === 'peak')
 		return profile.peakEdge === null ? '' : `at ${timeText(profile.edges[profile.peakEdge])}`;
-	if (state.metric === 'live')
+	if (metric === 'live')
 		return to === 'now' ? to : `at ${to}`;
-	if (state.metric === 'left' && fromEdge === 0 && toEdge === profile.binCount)
+	if (metric === 'left' && fromEdge === 0 && toEdge === profile.binCount)
 		return profile.meta.processes > 1
 			? `at exit, of ${profile.meta.processes} processes`
 			: 'at exit';
@@ -98,19 +102,23 @@ export function drawSelectionLine(host, store) {
 	const selection = store.selection();
 	const quantity = state.unit === 'bytes' ? BYTES : COUNT;
 	const figure = figureOfAll(selection);
-	const unseen = profile.meta.unseen_bytes;
+	const metric = /** @type {import('./state.js').Metric} */ (selection.metric);
+	const unseen = metric === 'pinned' ? 0 : profile.meta.unseen_bytes;
 
 	fill(
 		host,
 		element(
 			'span',
-			{ class: 'selected', title: METRIC_TEXTS[state.metric].says },
-			`${METRIC_TEXTS[state.metric].title} ${withinText(store)}${windowText(store)}: `,
+			{ class: 'selected', title: METRIC_TEXTS[metric].says },
+			`${METRIC_TEXTS[metric].title} ${withinText(store)}${windowText(store)}: `,
 			element('b', {}, figureText(figure, quantity)),
 			`, ${samplesText(selection.totalSamples[0])}`,
 		),
 		found(store),
 		chips(store),
+		selection.profile.bound?.isCoarse && state.who !== '' &&
+			element('span', { class: 'warn' },
+				'This page had no room to divide pinned memory by process.'),
 		unseen > 0 &&
 			element(
 				'span',
@@ -186,7 +194,7 @@ function chips(store) {
 /** @param {Store} store */
 function rangeText(store) {
 	const { edges } = store.profile;
-	const { fromEdge, toEdge } = store.selection();
+	const { from, to } = windowOf(store.profile, store.state);
 
-	return `${timeText(edges[fromEdge])} to ${timeText(edges[toEdge])}`;
+	return `${timeText(edges[from])} to ${timeText(edges[to])}`;
 }

@@ -27,6 +27,7 @@ const STEPS = [
 	'view',
 	'metric',
 	'unit',
+	'look',
 	'hide',
 	'focus',
 	'only',

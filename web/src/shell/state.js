@@ -25,6 +25,8 @@
  * @property {string} who           only this process ("4711"), thread ("4711/4712") or label
  *                                  ("label:host=web-1"); "": all
  * @property {boolean} hideLibrary  library frames are left out of stacks (model/library.js)
+ * @property {'last' | 'peak'} look  the moment of pinned memory: the last look, or the one at the
+ *                                  largest RSS
  * @property {number} within        the longest life of what is temporary, ns
  * @property {Theme} theme
  * @property {boolean} inverted     flame: callers on top, from the allocating function on
@@ -37,13 +39,23 @@
  * @property {number | null} shownTo    where it ends; null: at the end
  * @property {string} extra         for a view's own use (a sort order)
  *
- * @typedef {'live' | 'peak' | 'left' | 'kept' | 'allocated' | 'freed' | 'temporary'} Metric
+ * @typedef {'live' | 'peak' | 'left' | 'kept' | 'allocated' | 'freed' | 'temporary' |
+ *   'pinned'} Metric
  * @typedef {'bytes' | 'count'} Unit
  * @typedef {'auto' | 'light' | 'dark'} Theme
  */
 
 /** @type {readonly Metric[]} */
-export const METRICS = ['live', 'peak', 'left', 'kept', 'allocated', 'freed', 'temporary'];
+export const METRICS = [
+	'live',
+	'peak',
+	'left',
+	'kept',
+	'allocated',
+	'freed',
+	'temporary',
+	'pinned',
+];
 
 /** @type {Record<Metric, { title: string, says: string }>} */
 export const METRIC_TEXTS = {
@@ -60,6 +72,10 @@ export const METRIC_TEXTS = {
 	allocated: { title: 'Allocated', says: 'allocated in the window, freed or not' },
 	freed: { title: 'Freed', says: 'freed in the window' },
 	temporary: { title: 'Temporary', says: 'allocated in the window, and freed soon afterwards' },
+	pinned: {
+		title: 'Pinned',
+		says: 'free memory that live blocks keep resident, at a look, whatever the window',
+	},
 };
 
 /** @type {Readonly<State>} */
@@ -76,6 +92,7 @@ export const DEFAULTS = Object.freeze({
 	without: [],
 	who: '',
 	hideLibrary: false,
+	look: 'last',
 	within: 1e6,
 	theme: 'auto',
 	inverted: false,
@@ -91,6 +108,7 @@ export const DEFAULTS = Object.freeze({
 /** @type {Record<string, readonly string[]>} */
 const CHOICES = {
 	metric: METRICS,
+	look: ['last', 'peak'],
 	unit: ['bytes', 'count'],
 	theme: ['auto', 'light', 'dark'],
 	chart: ['line', 'functions'],

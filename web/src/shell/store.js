@@ -10,6 +10,7 @@
 // The store uses no document; shell.js keeps the URL.  State is replaced, never modified.
 
 import { withoutLibrary } from '../model/library.js';
+import { usableMetric } from '../model/pinned.js';
 import { select } from '../model/select.js';
 import { DEFAULTS } from './state.js';
 
@@ -30,7 +31,15 @@ const SELECTS = [
 	'without',
 	'who',
 	'within',
+	'look',
 ];
+
+/** Pinned memory has bytes only. @param {State} state @returns {State} */
+function withUnit(state) {
+	return state.metric === 'pinned' && state.unit !== 'bytes'
+		? { ...state, unit: 'bytes' }
+		: state;
+}
 
 /** @param {unknown} a @param {unknown} b */
 function same(a, b) {
@@ -54,7 +63,7 @@ export class Store {
 		/** With all frames. */
 		this.whole = profile;
 		this.before = before;
-		this.state = state;
+		this.state = withUnit(state);
 		/** The state that an empty address stands for. @type {Readonly<State>} */
 		this.defaults = DEFAULTS;
 		/**
@@ -72,16 +81,17 @@ export class Store {
 
 	/** @param {Partial<State>} patch */
 	set(patch) {
+		const next = withUnit({ ...this.state, ...patch });
 		const changed = new Set(
-			Object.keys(patch).filter(
+			Object.keys(next).filter(
 				(name) =>
-					!same(/** @type {any} */ (patch)[name], /** @type {any} */ (this.state)[name]),
+					!same(/** @type {any} */ (next)[name], /** @type {any} */ (this.state)[name]),
 			),
 		);
 
 		if (changed.size === 0)
 			return;
-		this.state = { ...this.state, ...patch };
+		this.state = next;
 		if (changed.has('hideLibrary')) {
 			this.#kept.clear();
 			changed.add('profile');
@@ -115,7 +125,8 @@ export class Store {
 	 * @param {Profile} [profile]
 	 */
 	selection(patch = {}, profile = this.profile) {
-		const state = { ...this.state, ...patch };
+		const chosen = { ...this.state, ...patch };
+		const state = withUnit({ ...chosen, metric: usableMetric(profile, chosen) });
 		const key = JSON.stringify([
 			profile === this.before,
 			...SELECTS.map((name) => /** @type {any} */ (state)[name]),

@@ -6,6 +6,7 @@ import { timeText } from '../model/figure.js';
 import { element, fill } from './dom.js';
 import { diffMetric, isComparing } from '../model/diff.js';
 import { hasLeft, hasTimes } from '../model/window.js';
+import { hasPinned, lookAt, momentText, usableMetric } from '../model/pinned.js';
 import { METRICS, METRIC_TEXTS } from './state.js';
 import { ignoresChoice } from './view.js';
 
@@ -53,7 +54,9 @@ export function makeSwitch(label, choices, choose) {
  * @returns {Metric}
  */
 export function shownMetric({ profile, state }) {
-	return isComparing(profile, state) ? diffMetric(profile, state.metric) : state.metric;
+	return isComparing(profile, state)
+		? diffMetric(profile, state.metric)
+		: usableMetric(profile, state);
 }
 
 /** The metrics that this profile has in this view. @param {Store} store @returns {Metric[]} */
@@ -67,6 +70,8 @@ export function metricsOf({ profile, state }) {
 			return false;
 		if (isComparing(profile, state))
 			return metric in data.diff;
+		if (metric === 'pinned')
+			return hasPinned(profile, state.view);
 		if (metric === 'peak')
 			return peakEdge !== null;
 		if (metric === 'temporary')
@@ -102,6 +107,12 @@ export function makeToolbar(store, viewsOf) {
 		onchange: () => store.set({ within: Number(within.value) }),
 	});
 	const brief = element('label', { class: 'within' }, 'within ', within);
+	const look = element('select', {
+		'aria-label': 'Pinned: at which look',
+		title: METRIC_TEXTS.pinned.says,
+		onchange: () => store.set({ look: look.value === 'peak' ? 'peak' : 'last' }),
+	});
+	const moment = element('label', { class: 'look' }, 'at ', look);
 	const search = element('input', {
 		type: 'search',
 		placeholder: 'Search  /',
@@ -120,6 +131,7 @@ export function makeToolbar(store, viewsOf) {
 			{ class: 'choices' },
 			metric.group,
 			brief,
+			moment,
 			unit.group,
 			element('div', { class: 'search' }, search),
 		),
@@ -164,6 +176,18 @@ export function makeToolbar(store, viewsOf) {
 		);
 	}
 
+	/** The looks that pinned memory can be of. */
+	function drawLooks() {
+		const { profile, state } = store;
+
+		moment.hidden = shownMetric(store) !== 'pinned';
+		fill(look, moment.hidden ? [] : profile.looks.map((of) =>
+			element('option', {
+				value: of.moments[0],
+				selected: of === lookAt(profile, state.look),
+			}, `the ${momentText(of)}`)));
+	}
+
 	/** @param {'metric' | 'unit'} choice */
 	const whyIgnored = (choice) =>
 		(ignoresChoice(viewsOf(store), store, choice) ? `this view has no choice of ${choice}` : '');
@@ -180,7 +204,10 @@ export function makeToolbar(store, viewsOf) {
 			metric.show(shownMetric(store), (name) => has.includes(/** @type {any} */ (name)));
 			unit.show(store.state.unit);
 			metric.disable(whyIgnored('metric'));
-			unit.disable(whyIgnored('unit'));
+			unit.disable(whyIgnored('unit') ||
+				(shownMetric(store) === 'pinned' ? 'pinned memory has bytes only' : ''));
+			if (['metric', 'look', 'profile', 'view'].some((name) => changed.has(name)))
+				drawLooks();
 			if (
 				changed.has('metric') ||
 				changed.has('within') ||

@@ -115,6 +115,7 @@ const METRIC_SAYS = {
 	allocated: 'Allocated',
 	freed: 'Freed',
 	temporary: 'Allocated and freed again within 1 ms',
+	pinned: 'Pinned at the last look',
 };
 
 /** @param {Diff} diff */

@@ -13,12 +13,12 @@ import {
 	keyOf,
 	lookOf,
 	looksOf,
-	momentText,
 	pinnedOf,
 	processesOf,
 	rowsOf,
 } from '../model/why.js';
 import { numberText } from '../model/figure.js';
+import { hasPinned, momentText } from '../model/pinned.js';
 import { BYTES } from '../model/tally.js';
 import { element, fill } from '../shell/dom.js';
 
@@ -138,7 +138,7 @@ function pinnedTable(store) {
 		element('caption', {}, `Functions that keep pinned memory: ${pinned.total}, at the last look`),
 		element('thead', {}, element('tr', {},
 			head('Function', ''), head('Keeps', 'number'), head('of pinned', 'share'))),
-		element('tbody', {}, pinned.rows.map(({ frame, label, text, share }) =>
+		element('tbody', {}, pinned.rows.map(({ frame, label, text, share, comparison }) =>
 			element('tr', {},
 				element('th', { scope: 'row' }, frame > 0
 					? element('button', {
@@ -146,11 +146,13 @@ function pinnedTable(store) {
 						title: 'callers and callees',
 						onclick: () => store.set({
 							view: 'flame',
-							metric: 'live',
+							metric: hasPinned(store.profile, 'flame') ? 'pinned' : 'live',
+							look: 'last',
 							sandwich: store.profile.names[frame],
 						}),
 					}, label)
-					: label),
+					: label,
+				comparison && element('span', { class: 'what' }, ` ${comparison}`)),
 				element('td', { class: 'number' }, text),
 				element('td', { class: 'share' }, share)))));
 }

@@ -12,12 +12,14 @@ import { BYTES, COUNT } from '../model/tally.js';
 import { figureText } from '../model/figure.js';
 import { isStartCode } from '../model/library.js';
 import { pathOf } from '../model/profile.js';
+import { comparisonText, lookAt } from '../model/pinned.js';
 import { groupingTitle, groupingsOf } from '../model/row_names.js';
 import { orderOf, rowsOf } from '../model/rows.js';
 import { matcher } from '../model/matcher.js';
 import { shareText } from '../model/share.js';
 import { element, fill } from '../shell/dom.js';
 import { makeLibrarySwitch } from '../shell/library_switch.js';
+import { shownMetric } from '../shell/toolbar.js';
 import { altersSelection } from '../shell/store.js';
 import { METRIC_TEXTS } from '../shell/state.js';
 import { figureCell, mostOf, samplesCell } from './bars.js';
@@ -50,7 +52,7 @@ const decode = (text) => text.replace(/%2C/g, ',').replace(/%25/g, '%');
  */
 function choiceOf(store) {
 	const [by, column, direction] = store.state.extra.split(',').map(decode);
-	const groupings = groupingsOf(store.profile);
+	const groupings = groupingsOf(store.selection().profile);
 
 	return {
 		by: groupings.find((name) => name === by) ?? 'function',
@@ -149,13 +151,13 @@ export const tableView = {
 		function drawHead() {
 			const { by, column } = choiceOf(store);
 
-			fill(groupings, groupingsOf(store.profile).map((name) =>
+			fill(groupings, groupingsOf(store.selection().profile).map((name) =>
 				element('option', { value: name, selected: name === by }, titleInText(name))));
 			table.className = `table sorted-${column}${rows.hasTotal ? '' : ' no-total'}`;
 			fill(
 				head,
 				heading('name', groupingTitle(by)),
-				heading('self', rows.hasTotal ? 'Self' : METRIC_TEXTS[store.state.metric].title),
+				heading('self', rows.hasTotal ? 'Self' : METRIC_TEXTS[shownMetric(store)].title),
 				shareHeading('self'),
 				rows.hasTotal && heading('total', 'Total'),
 				rows.hasTotal && shareHeading('total'),
@@ -232,11 +234,29 @@ export const tableView = {
 			);
 		}
 
+		/**
+		 * How the row's blocks compare with blocks of their sizes.  The command compared
+		 * functions of the whole profile, at the last look.
+		 *
+		 * @param {number} i
+		 */
+		function comparison(i) {
+			const { profile, query, metric } = store.selection();
+			const { hide, focus, only = [], without = [], who } = query;
+			const isWhole = !who && [hide, focus, only, without].every((list) => list.length === 0);
+
+			return metric === 'pinned' && rows.by === 'function' && isWhole &&
+				!store.state.hideLibrary && lookAt(store.profile, store.state.look) ===
+					lookAt(store.profile, 'last')
+				? comparisonText(profile, rows.frame(i))
+				: '';
+		}
+
 		/** @param {number} at position in the order */
 		function rowElement(at) {
 			const i = order[at];
 			const label = rows.label(i);
-			const detail = rows.detail(i);
+			const detail = [comparison(i), rows.detail(i)].filter(Boolean).join(' · ');
 			const quantity = store.state.unit === 'bytes' ? BYTES : COUNT;
 			const total = rows.figure(i, 'total');
 

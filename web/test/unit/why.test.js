@@ -10,11 +10,11 @@ import {
 	keyOf,
 	lookOf,
 	looksOf,
-	momentText,
 	pinnedOf,
 	processesOf,
 	rowsOf,
 } from '../../src/model/why.js';
+import { momentText } from '../../src/model/pinned.js';
 
 import { makeProfile } from '../../src/model/profile.js';
 import { madeData } from './made.js';
@@ -122,7 +122,13 @@ test('functions that keep pinned memory have figures of one unit, and shares', (
 		pinned: {
 			total: triple(4e6, 3e6, 5e6),
 			rows: [
-				{ frame: 2, bytes: triple(3e6, 2.5e6, 3.6e6) },
+				{
+					frame: 2,
+					bytes: triple(3e6, 2.5e6, 3.6e6),
+					size_ratio: 4.26,
+					size_ratio_p: 0.002,
+					median_age_ns: 12e9,
+				},
 				{ frame: 1, bytes: triple(1e6, 1e5, null) },
 				{ frame: 99, bytes: null },
 			],
@@ -132,9 +138,21 @@ test('functions that keep pinned memory have figures of one unit, and shares', (
 	assert.deepEqual(pinnedOf(profile), {
 		total: '3.81 MiB ± 25 %',
 		rows: [
-			{ frame: 2, label: 'cache (libx.so)', text: '2.86 MiB ± 20 %', share: '75.0 %' },
-			{ frame: 1, label: 'main (made)', text: 'at least 0.10 MiB', share: '25.0 %' },
-			{ frame: 0, label: '?', text: 'unknown', share: '' },
+			{
+				frame: 2,
+				label: 'cache (libx.so)',
+				text: '2.86 MiB ± 20 %',
+				share: '75.0 %',
+				comparison: '4.3 times others of its size (p = 0.002), median age 12 s',
+			},
+			{
+				frame: 1,
+				label: 'main (made)',
+				text: 'at least 0.10 MiB',
+				share: '25.0 %',
+				comparison: '',
+			},
+			{ frame: 0, label: '?', text: 'unknown', share: '', comparison: '' },
 		],
 	});
 	assert.equal(pinnedOf(makeProfile(data)), null);

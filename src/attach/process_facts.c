@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_facts - parses /proc/PID/status and its neighbors (attach/process_facts.h). */
+#include "attach/process_facts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "record/process/proc_file.h"
+
+/* Returns the text after "NAME:" and blanks at the start of a line; NULL: no such line. */
+static const char *find_field(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, length) == 0 && line[length] == ':')
+			return line + length + 1 + strspn(line + length + 1, " \t");
+	}
+	return NULL;
+}
+
+static int64_t find_number(const char *text, const char *name, int64_t otherwise)
+{
+	const char *value = find_field(text, name);
+
+	return value != NULL ? strtoll(value, NULL, 10) : otherwise;
+}
+
+static uint64_t find_signals(const char *text, const char *name)
+{
+	const char *value = find_field(text, name);
+
+	return value != NULL ? strtoull(value, NULL, 16) : 0;
+}
+
+/* Returns the last number of a field with several, or `otherwise`. */
+static int64_t find_last_number(const char *text, const char *name, int64_t otherwise)
+{
+	const char *at = find_field(text, name);
+	int64_t last = otherwise;
+
+	for (char *end; at != NULL && *at != '\n' && *at != '\0'; at = end) {
+		last = strtoll(at, &end, 10);
+		if (end == at)
+			break;
+		end += strspn(end, " \t");
+	}
+	return last;
+}
+
+static void parse_status(struct gg_process_facts *facts, const char *text)
+{
+	const char *name = find_field(text, "Name"), *state = find_field(text, "State");
+	const char *features = find_field(text, "x86_Thread_features");
+	const char *users = find_field(text, "Uid");
+	unsigned int real = 0, effective = 0;
+
+	if (name != NULL)
+		snprintf(facts->name, sizeof(facts->name), "%.*s", (int)strcspn(name, "\n"), name);
+	facts->state = state != NULL ? *state : '?';
+	if (users != NULL && sscanf(users, "%u %u", &real, &effective) == 2)
+		facts->user = effective;
+	/* Since Linux 6.8 there is a field; the parent of kernel threads has always had pid 2. */
+	facts->is_kernel_thread = find_number(text, "Kthread", 0) != 0 || facts->pid == 2 ||
+	                          find_number(text, "PPid", 0) == 2;
+	facts->process = (pid_t)find_number(text, "Tgid", facts->pid);
+	facts->parent = (pid_t)find_number(text, "PPid", 0);
+	facts->tracer = (pid_t)find_number(text, "TracerPid", 0);
+	facts->inner_pid = (pid_t)find_last_number(text, "NSpid", facts->pid);
+	facts->thread_count = (uint32_t)find_number(text, "Threads", 1);
+	facts->seccomp_mode = (int)find_number(text, "Seccomp", -1);
+	facts->seccomp_filters = find_number(text, "Seccomp_filters", -1);
+	facts->blocked_signals = find_signals(text, "SigBlk");
+	facts->ignored_signals = find_signals(text, "SigIgn");
+	facts->caught_signals = find_signals(text, "SigCgt");
+	facts->has_shadow_stack = features != NULL && memmem(features, strcspn(features, "\n"),
+	                                                     "shstk", strlen("shstk")) != NULL;
+}
+
+/* True if both processes are in one namespace of that kind, or if that cannot be found out. */
+static bool shares_namespace(pid_t pid, const char *kind)
+{
+	char path[64], theirs[64], ours[64];
+	ssize_t their_length, our_length;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, kind);
+	their_length = readlink(path, theirs, sizeof(theirs));
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	our_length = readlink(path, ours, sizeof(ours));
+	return their_length < 0 || our_length < 0 ||
+	       (their_length == our_length && memcmp(theirs, ours, (size_t)our_length) == 0);
+}
+
+static void read_namespaces(struct gg_process_facts *facts)
+{
+	facts->has_other_mounts = !shares_namespace(facts->pid, "mnt");
+	facts->has_other_pids = !shares_namespace(facts->pid, "pid");
+	facts->has_other_users = !shares_namespace(facts->pid, "user");
+}
+
+/* Finds out if the control group of version 2 is frozen, by cgroup.events. */
+static bool is_group_frozen(pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	char group[GG_FACTS_PATH_MAX];
+	const char *line;
+
+	if (!gg_proc_file_read(&text, "/proc/%d/cgroup", (int)pid))
+		return false;
+	line = strstr(gg_buf_text(&text), "0::/");
+	if (line == NULL)
+		return false;
+	snprintf(group, sizeof(group), "%.*s", (int)strcspn(line + 3, "\n"), line + 3);
+	return gg_proc_file_read(&text, "/sys/fs/cgroup%s/cgroup.events", group) &&
+	       gg_proc_file_find_number(gg_buf_text(&text), "frozen") == 1;
+}
+
+/*
+ * Finds out if the filters were there when the program began.  Then the loader has already opened
+ * and mapped libraries under them, as an attach does.  A container's first process has the filter
+ * of its runtime; another process has inherited its filters if its parent has as many.
+ */
+static bool has_inherited_filters(const struct gg_process_facts *facts)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (facts->seccomp_mode != 2 || facts->seccomp_filters < 1)
+		return false;
+	if (facts->has_other_pids && facts->inner_pid == 1)
+		return facts->seccomp_filters == 1;
+	return gg_proc_file_read(&text, "/proc/%d/status", (int)facts->parent) &&
+	       find_number(gg_buf_text(&text), "Seccomp_filters", -1) == facts->seccomp_filters;
+}
+
+int gg_process_facts_read(struct gg_process_facts *ret_facts, pid_t pid, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_process_facts facts = { .pid = pid };
+	char path[64];
+	ssize_t length;
+
+	if (!gg_proc_file_read(&text, "/proc/%d/status", (int)pid)) {
+		snprintf(path, sizeof(path), "%d", (int)pid);
+		return gg_error_set(error, -ESRCH, path, NULL, "there is no such process");
+	}
+	parse_status(&facts, gg_buf_text(&text));
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	length = readlink(path, facts.program, sizeof(facts.program) - 1);
+	facts.program[length > 0 ? length : 0] = '\0';
+	read_namespaces(&facts);
+	facts.is_frozen = is_group_frozen(pid);
+	facts.has_inherited_filters = has_inherited_filters(&facts);
+	*ret_facts = facts;
+	return 0;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* survey - judges what /proc and the modules of a process tell (attach/survey.h). */
+#include "attach/survey.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "record/diagnose/preloadable.h"
+#include "record/process/proc_file.h"
+
+#define AGENT_SYMBOL "geiger_agent_attach"
+
+/* --- obstacles --- */
+
+/* Adds an obstacle; the advice may be NULL.  Further ones than fit are dropped. */
+static void add(struct gg_survey *survey, const char *code, const char *advice, const char *format,
+                ...) GG_PRINTF(4, 5);
+
+static void add(struct gg_survey *survey, const char *code, const char *advice, const char *format,
+                ...)
+{
+	struct gg_survey_obstacle *obstacle;
+	va_list arguments;
+
+	if (survey->obstacle_count == GG_SURVEY_OBSTACLES_MAX)
+		return;
+	obstacle = &survey->obstacles[survey->obstacle_count++];
+	obstacle->code = code;
+	va_start(arguments, format);
+	vsnprintf(obstacle->reason, sizeof(obstacle->reason), format, arguments);
+	va_end(arguments);
+	snprintf(obstacle->advice, sizeof(obstacle->advice), "%s", advice != NULL ? advice : "");
+}
+
+/* Appends the name of a process to a phrase: "gdb (4711)". */
+static void name_process(char *text, size_t size, pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
+	bool known = gg_proc_file_read(&name, "/proc/%d/comm", (int)pid);
+
+	snprintf(text, size, "%.*s (process %d)",
+	         known ? (int)strcspn(gg_buf_text(&name), "\n") : 7,
+	         known ? gg_buf_text(&name) : "another", (int)pid);
+}
+
+/* --- the state --- */
+
+static void judge_state(struct gg_survey *survey)
+{
+	const struct gg_process_facts *facts = &survey->facts;
+	char tracer[64];
+
+	if (facts->process != facts->pid)
+		add(survey, "thread", NULL, "it is a thread of process %d; name the process",
+		    (int)facts->process);
+	if (facts->state == 'Z' || facts->state == 'X')
+		add(survey, "zombie", NULL, "it has ended, and its parent has not noticed yet");
+	if (facts->tracer != 0) {
+		name_process(tracer, sizeof(tracer), facts->tracer);
+		add(survey, "traced", "End that first.", "%s traces it, such as a debugger does",
+		    tracer);
+	} else if (facts->state == 'T' || facts->state == 't') {
+		add(survey, "stopped", "Let it go on (fg, or kill -CONT) and attach again.",
+		    "it is stopped");
+	}
+	if (facts->is_frozen)
+		add(survey, "frozen", "Thaw its control group first.",
+		    "its control group is frozen");
+}
+
+/* Says why the kernel does not let us trace the process, and which setting forbids it. */
+static void judge_permission(struct gg_survey *survey)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	int scope = gg_proc_file_read(&text, "/proc/sys/kernel/yama/ptrace_scope")
+	                    ? atoi(gg_buf_text(&text))
+	                    : 0;
+
+	if (scope == 3)
+		add(survey, "yama", "It stays so until the next boot.",
+		    "kernel.yama.ptrace_scope is 3: no process may trace another one");
+	else if (geteuid() == 0)
+		add(survey, "capability",
+		    "In a container, add the capability SYS_PTRACE; or attach from the host.",
+		    "the capability CAP_SYS_PTRACE is missing here");
+	else if (survey->facts.user != geteuid())
+		add(survey, "user", "Run geiger as that user or as root.",
+		    "it belongs to another user (uid %u)", (unsigned int)survey->facts.user);
+	else if (scope > 0)
+		add(survey, "yama", "Run geiger as root, or set kernel.yama.ptrace_scope to 0.",
+		    "kernel.yama.ptrace_scope is %d: only %s may trace it", scope,
+		    scope == 1 ? "its ancestors" : "processes with CAP_SYS_PTRACE");
+	else
+		add(survey, "permission", "Run geiger as root.",
+		    "it has protected itself from tracing, or runs with more privileges");
+}
+
+/*
+ * An unknown filter may kill the process for a system call of the attach.  Filters that were there
+ * when its program began have let the loader open and map libraries, so they let the agent in.
+ */
+static void judge_filters(struct gg_survey *survey)
+{
+	const struct gg_process_facts *facts = &survey->facts;
+
+	if (facts->seccomp_mode == 1)
+		add(survey, "seccomp", "Start it with the agent ('geiger env').",
+		    "it is in seccomp's strict mode, where it may only read and write");
+	else if (facts->seccomp_mode == 2 && !facts->has_inherited_filters)
+		add(survey, "seccomp", "Start it with the agent ('geiger env').",
+		    "it has seccomp filters of its own, which may end it for calls that the "
+		    "agent makes");
+	if (facts->has_shadow_stack)
+		add(survey, "shadow-stack", "Start it with the agent ('geiger env').",
+		    "it has a shadow stack, which forbids to borrow a thread");
+}
+
+/* --- the program and its modules --- */
+
+/* Returns a sentence for a phrase such as "build it with glibc", with a buffer for it. */
+static const char *sentence(const char *phrase, char text[GG_SURVEY_TEXT_MAX])
+{
+	if (phrase == NULL)
+		return NULL;
+	snprintf(text, GG_SURVEY_TEXT_MAX, "%c%s.", phrase[0] & ~0x20, phrase + 1);
+	return text;
+}
+
+/* Judges the executable.  Returns true if its modules can be read. */
+static bool judge_program(struct gg_survey *survey)
+{
+	char path[64], why[GG_PRELOADABLE_WHY_MAX], advice[GG_SURVEY_TEXT_MAX];
+	enum gg_preloadable reach;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)survey->facts.pid);
+	reach = gg_preloadable_of(path, why);
+	if (reach != GG_PRELOADABLE_ALL)
+		add(survey, reach == GG_PRELOADABLE_NONE ? "program" : "allocator",
+		    sentence(gg_preloadable_advice(path), advice), "%s", why);
+	return reach != GG_PRELOADABLE_NONE;
+}
+
+/* The allocators that the agent knows, by a symbol that no other one has. */
+static const char *name_allocator(const struct gg_survey *survey)
+{
+	static const char *const marks[][2] = {
+		{ "mi_malloc", "mimalloc" },
+		{ "tc_malloc", "tcmalloc" },
+		{ "mallctl", "jemalloc" },
+		{ "gnu_get_libc_version", "glibc" },
+	};
+	struct gg_remote_symbol symbol;
+
+	for (size_t i = 0; i < GG_COUNT(marks); i++)
+		if (gg_remote_modules_find_in(&survey->modules, survey->allocator_module,
+		                              &survey->memory, marks[i][0], &symbol))
+			return marks[i][1];
+	return "another";
+}
+
+static void judge_libc(struct gg_survey *survey)
+{
+	struct gg_remote_symbol symbol;
+
+	survey->glibc_minor = -1;
+	if (!gg_remote_modules_find(&survey->modules, &survey->memory, "gnu_get_libc_version",
+	                            &symbol)) {
+		add(survey, "libc", "Build it with glibc.", "glibc is not among its libraries");
+		return;
+	}
+	survey->libc = symbol.module;
+	survey->glibc_minor = gg_remote_modules_version(&survey->modules.list.items[symbol.module],
+	                                                &survey->memory, "GLIBC_2");
+	if (survey->glibc_minor < GG_SURVEY_GLIBC_LEAST)
+		add(survey, "libc-version", NULL, "its glibc is 2.%d, and the agent needs 2.%d",
+		    survey->glibc_minor, (int)GG_SURVEY_GLIBC_LEAST);
+	if (!gg_remote_modules_find(&survey->modules, &survey->memory, "malloc", &symbol)) {
+		add(survey, "allocator", NULL, "no library of it defines malloc");
+		return;
+	}
+	survey->allocator_module = symbol.module;
+	survey->allocator = name_allocator(survey);
+}
+
+/* True if the process has mapped a region, so an agent or libgeiger in it records. */
+static bool has_region(pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf maps = { 0 };
+
+	return gg_proc_file_read(&maps, "/proc/%d/maps", (int)pid) &&
+	       strstr(gg_buf_text(&maps), ".region") != NULL;
+}
+
+/*
+ * An agent of an earlier attach stays loaded after its detach, and can be attached again.
+ */
+static void judge_agent(struct gg_survey *survey)
+{
+	struct gg_remote_symbol symbol;
+
+	for (uint32_t i = 0; i < survey->modules.list.count; i++) {
+		if (!gg_remote_modules_find_in(&survey->modules, i, &survey->memory, AGENT_SYMBOL,
+		                               &symbol))
+			continue;
+		survey->agent = GG_SURVEY_AGENT_RESIDENT;
+		survey->agent_module = i;
+	}
+	if (!has_region(survey->facts.pid))
+		return;
+	survey->agent = GG_SURVEY_AGENT_RECORDING;
+	add(survey, "profiled", "'geiger control PID status' shows what it holds.",
+	    "an agent profiles it already");
+}
+
+static void judge_modules(struct gg_survey *survey)
+{
+	struct gg_error error = { 0 };
+
+	if (gg_remote_modules_read(&survey->modules, &survey->memory, &error) < 0) {
+		add(survey, "loader", "Attach again when it runs.", "%s", error.message);
+		return;
+	}
+	survey->has_modules = true;
+	judge_libc(survey);
+	judge_agent(survey);
+}
+
+/* --- all of it --- */
+
+int gg_survey_read(struct gg_survey *ret_survey, pid_t pid, struct gg_error *error)
+{
+	int status;
+
+	*ret_survey = (struct gg_survey){ .memory.fd = -1, .glibc_minor = -1 };
+	status = gg_process_facts_read(&ret_survey->facts, pid, error);
+	if (status < 0)
+		return status;
+#if !defined(__x86_64__)
+	add(ret_survey, "architecture", "Start it with the agent ('geiger env').",
+	    "geiger attaches on x86-64 only");
+#endif
+	if (ret_survey->facts.is_kernel_thread) {
+		add(ret_survey, "kernel-thread", NULL, "it is a thread of the kernel");
+		return 0;
+	}
+	judge_state(ret_survey);
+	if (ret_survey->facts.state == 'Z' || ret_survey->facts.state == 'X')
+		return 0;
+	status = gg_remote_memory_open(&ret_survey->memory, pid, NULL);
+	if (status < 0) {
+		judge_permission(ret_survey);
+		return 0;
+	}
+	judge_filters(ret_survey);
+	if (judge_program(ret_survey))
+		judge_modules(ret_survey);
+	return 0;
+}
+
+void gg_survey_done(struct gg_survey *survey)
+{
+	gg_remote_memory_close(&survey->memory);
+	if (survey->has_modules)
+		gg_remote_modules_done(&survey->modules);
+	survey->has_modules = false;
+}
+
+int gg_survey_refuse(const struct gg_survey *survey, struct gg_error *error)
+{
+	char place[32];
+
+	if (survey->obstacle_count == 0)
+		return 0;
+	snprintf(place, sizeof(place), "%d", (int)survey->facts.pid);
+	return gg_error_set(error, -EPERM, place, survey->obstacles[0].advice, "not attached: %s",
+	                    survey->obstacles[0].reason);
+}

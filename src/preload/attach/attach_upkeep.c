@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attach_upkeep - decides when to scan, and takes the hooks away. */
+#include "preload/attach/attach_upkeep.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/time_units.h"
+#include "runtime/platform/seccomp.h"
+#include "runtime/signals/signal_mask.h"
+#include "runtime/start.h"
+#include "unwind/walk/module_lookup.h"
+
+enum { REPEATS = 4, REPEAT_FACTOR = 10 };
+
+static uint32_t is_working; /* 1: a thread scans or detaches */
+static uint64_t seen_epoch; /* of the modules, before the last scan */
+static uint64_t next_scan_ns;
+static uint32_t repeats_left;
+static uint64_t repeat_after_ns;
+
+static bool lock(void)
+{
+	uint32_t expected = 0;
+
+	/* Acquire: pairs with the release in unlock(). */
+	return gg_cas_acq_rel(&is_working, &expected, 1);
+}
+
+static void unlock(void)
+{
+	gg_store_release(&is_working, 0);
+}
+
+static void write_counts(const struct gg_slot_scan_result *scanned)
+{
+	struct gg_region_attach *attach = &gg_process.region.header->attach;
+
+	gg_store_relaxed(&attach->slot_count, scanned->slot_count);
+	gg_store_relaxed(&attach->unwritable_count, scanned->unwritable_count);
+	gg_store_relaxed(&attach->foreign_count, scanned->foreign_count);
+	gg_add_relaxed(&attach->scan_count, 1);
+}
+
+static void plan_repeats(void)
+{
+	gg_store_relaxed(&repeats_left, REPEATS);
+	repeat_after_ns = GG_NS_PER_MS;
+	gg_store_relaxed(&next_scan_ns, gg_clock_monotonic_ns() + repeat_after_ns);
+}
+
+void gg_attach_upkeep_begin(const struct gg_slot_scan_result *scanned)
+{
+	gg_store_relaxed(&seen_epoch, gg_module_lookup_epoch());
+	plan_repeats();
+	write_counts(scanned);
+}
+
+/* Between lock() and unlock(). */
+static void scan_again(uint64_t epoch)
+{
+	struct gg_slot_scan_result scanned;
+
+	if (epoch != gg_load_relaxed(&seen_epoch)) {
+		gg_store_relaxed(&seen_epoch, epoch);
+		plan_repeats();
+	} else {
+		repeat_after_ns *= REPEAT_FACTOR;
+		gg_store_relaxed(&next_scan_ns, gg_clock_monotonic_ns() + repeat_after_ns);
+		gg_store_relaxed(&repeats_left, repeats_left - 1);
+	}
+	scanned = gg_slot_scan_place();
+	write_counts(&scanned);
+}
+
+static bool is_scan_due(uint64_t epoch)
+{
+	return epoch != gg_load_relaxed(&seen_epoch) ||
+	       (gg_load_relaxed(&repeats_left) != 0 &&
+	        gg_clock_monotonic_ns() >= gg_load_relaxed(&next_scan_ns));
+}
+
+void gg_attach_upkeep_continue(void)
+{
+	struct gg_slot_scan_result result;
+	uint64_t epoch;
+	sigset_t before;
+	int saved_errno = errno;
+
+	if (gg_unlikely(gg_region_control(&gg_process.region).detach)) {
+		gg_attach_upkeep_detach(&result);
+		return;
+	}
+	epoch = gg_module_lookup_epoch();
+	if (gg_likely(!is_scan_due(epoch)) || gg_seccomp_is_entered() || !lock())
+		return;
+	gg_signal_mask_block(&before);
+	if (is_scan_due(epoch) && gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING)
+		scan_again(epoch);
+	unlock();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved_errno;
+}
+
+bool gg_attach_upkeep_detach(struct gg_slot_scan_result *ret_result)
+{
+	int saved_errno = errno;
+	bool is_done = false;
+	sigset_t before;
+
+	*ret_result = (struct gg_slot_scan_result){ 0 };
+	gg_signal_mask_block(&before);
+	if (lock()) {
+		is_done = gg_start_detach();
+		/* In a sandbox the hooks stay.  They only pass calls on. */
+		if (is_done && !gg_seccomp_is_entered())
+			*ret_result = gg_slot_scan_remove();
+		unlock();
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved_errno;
+	return is_done;
+}
