@@ -47,12 +47,60 @@ static bool set(struct gg_why_row *row, double bytes, const char *text)
 	return row->advice != NULL;
 }
 
-/* Fewer arenas return at most the free memory of the heap, and at most what arenas have. */
-static bool advise_arenas(struct gg_why *why, const struct gg_why_input *input)
+/* The large row that has most of the allocator's free memory, or NULL. */
+static struct gg_why_row *find_most_free(const struct gg_why *why)
 {
 	static const char *const names[] = { "returnable", "pinned", "rest" };
-	double arenas = 0, count = 0, most = 0;
-	struct gg_why_row *row = NULL;
+	struct gg_why_row *most = NULL;
+
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		struct gg_why_row *row = find_row(why, names[i]);
+
+		if (row != NULL && is_large(why, row->bytes) &&
+		    (most == NULL || row->bytes > most->bytes))
+			most = row;
+	}
+	return most;
+}
+
+/* Adds an advice to the one that the row has, if it has one. */
+static bool add(struct gg_why_row *row, double bytes, const char *text)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf both = { 0 };
+
+	if (row->advice == NULL)
+		return set(row, bytes, text);
+	gg_buf_printf(&both, "%s; %s", row->advice, text);
+	if (both.failed)
+		return false;
+	free(row->advice);
+	return set(row, row->advice_bytes, gg_buf_text(&both));
+}
+
+/* Arenas as a walk knows them: fewer of them return their free memory at most. */
+static bool advise_known_arenas(struct gg_why_row *row, const struct gg_why *why,
+                                const struct gg_why_input *input)
+{
+	double arenas = gg_why_total(input, "glibc.arenas");
+	double in_use = gg_why_total(input, "glibc.arenas-in-use");
+	double count = gg_why_total(input, "glibc.arena-count");
+	char text[256], size[GG_SIZE_TEXT_MAX], used[GG_SIZE_TEXT_MAX], most[GG_SIZE_TEXT_MAX];
+
+	if (count < 2 || !is_large(why, arenas - in_use))
+		return true;
+	snprintf(text, sizeof(text),
+	         "%.0f arenas beside the main one hold %s, and blocks in use need %s of it: with "
+	         "fewer arenas, as by MALLOC_ARENA_MAX=2, RSS may be less, by %s at most",
+	         count, gg_size_format(arenas, size), gg_size_format(in_use, used),
+	         gg_size_format(arenas - in_use, most));
+	return add(row, arenas - in_use, text);
+}
+
+/* Arenas by their mappings: nothing tells how much of them is in use. */
+static bool advise_mapped_arenas(struct gg_why_row *row, const struct gg_why *why,
+                                 const struct gg_why_input *input)
+{
+	double arenas = 0, count = 0;
 	char text[192], size[GG_SIZE_TEXT_MAX];
 
 	for (size_t i = 0; i < input->mapping_count; i++)
@@ -60,21 +108,39 @@ static bool advise_arenas(struct gg_why *why, const struct gg_why_input *input)
 			arenas += (double)input->mappings[i].rss_bytes;
 			count += (double)input->mappings[i].mapping_count;
 		}
-	for (size_t i = 0; i < GG_COUNT(names); i++) {
-		struct gg_why_row *free_row = find_large(why, names[i]);
-
-		if (free_row != NULL && free_row->bytes > most) {
-			most = free_row->bytes;
-			row = free_row;
-		}
-	}
-	if (row == NULL || count < 2 || !is_large(why, fmin(arenas, most)))
+	if (count < 2 || !is_large(why, fmin(arenas, row->bytes)))
 		return true;
 	snprintf(text, sizeof(text),
-	         "%.0f heaps of arenas hold %s; fewer arenas keep less: "
-	         "GLIBC_TUNABLES=glibc.malloc.arena_max=2",
+	         "%.0f heaps of arenas hold %s, used and free together: fewer arenas, as by "
+	         "MALLOC_ARENA_MAX=2, keep less of it free",
 	         count, gg_size_format(arenas, size));
-	return set(row, fmin(arenas, most), text);
+	return add(row, fmin(arenas, row->bytes), text);
+}
+
+static bool advise_arenas(struct gg_why *why, const struct gg_why_input *input)
+{
+	struct gg_why_row *row = find_most_free(why);
+
+	if (row == NULL)
+		return true;
+	return gg_why_total(input, "glibc.arena-count") >= 0
+	               ? advise_known_arenas(row, why, input)
+	               : advise_mapped_arenas(row, why, input);
+}
+
+/* A trim leaves the tops of all arenas but the main one. */
+static bool advise_trim(struct gg_why_row *row, const struct gg_why_input *input)
+{
+	const double nearly_all = 0.98;
+	double bytes = gg_why_total(input, "glibc.trimmable");
+	char text[128], size[GG_SIZE_TEXT_MAX];
+
+	if (bytes < 0 || bytes >= nearly_all * row->bytes)
+		return set(row, row->bytes, "malloc_trim(0) would return it");
+	snprintf(text, sizeof(text),
+	         "malloc_trim(0) would return %s of it, and leave the ends of arenas",
+	         gg_size_format(bytes, size));
+	return set(row, bytes, text);
 }
 
 /* Free memory of a heap that was too large has estimates, which a walk turns into exact rows. */
@@ -126,7 +192,7 @@ bool gg_why_advise(struct gg_why *why, const struct gg_why_input *input)
 
 	row = find_large(why, "returnable");
 	if (row != NULL && is_glibc)
-		is_fine &= set(row, row->bytes, "malloc_trim(0) would return it");
+		is_fine &= advise_trim(row, input);
 	row = find_large(why, "pinned");
 	if (row != NULL)
 		is_fine &= set(row, row->bytes,

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""RSS falls by what `geiger why` promises: a trim returns the row "returnable".
+"""RSS falls by what `geiger why` promises: a trim returns the row "returnable", and fewer arenas
+return at most what their advice says.
 
-GEIGER, KEEPER: the programs.
+GEIGER, KEEPER, LARGE_ROWS: the programs.
 """
 
 import os
+import re
 import sys
 
 from sentences import check, in_scratch
 from session import Waiting, agent_environment, rss_bytes
 from why import bytes_of, problems_of, why_of
 
-KEEPER = os.environ["KEEPER"]
+KEEPER, LARGE_ROWS = os.environ["KEEPER"], os.environ["LARGE_ROWS"]
 SLACK = 128 << 10  # pages that the program touches while it answers
 
 
@@ -27,12 +29,29 @@ def trims(shape, environment):
               else f"RSS fell by {fall}, {promised} was promised")
 
 
+def bounds_fewer_arenas(environment):
+    """With fewer arenas the program has no less RSS than the advice says."""
+    with Waiting([LARGE_ROWS, "arenas"], **environment) as program:
+        answer = why_of(program.pid)
+    advices = [row["advice"] for row in answer["rows"] if "MALLOC_ARENA_MAX" in (row["advice"] or "")]
+    match = re.search(r"([0-9]+) arenas beside the main one hold .* by ([0-9.]+) MiB at most", " ".join(advices))
+    if not match:
+        check("fewer_arenas_have_an_advice", f"{answer['rows']}")
+        return
+    with Waiting([LARGE_ROWS, "arenas"], **environment, MALLOC_ARENA_MAX="2") as program:
+        fall = answer["rss_bytes"] - rss_bytes(program.pid)
+    bound = float(match[2]) * 1.005 * (1 << 20)
+    check("fewer_arenas_return_at_most_what_is_promised", None if int(match[1]) >= 16 else f"{match[1]} arenas",
+          None if fall <= bound else f"RSS fell by {fall}, {bound:.0f} is the bound")
+
+
 def main():
     folder = os.path.abspath("regions")
     os.mkdir(folder)
     environment = agent_environment(folder, "-i", "16k", "--seed", "1")
     for shape in ("sixty-fourth", "peak", "producers", "population", "large"):
         trims(shape, environment)
+    bounds_fewer_arenas(environment)
 
 
 if __name__ == "__main__":

@@ -371,11 +371,59 @@ TEST(arenas_and_returnable_memory_have_an_advice)
 	total(&made, "glibc.returnable", 40 * MIB);
 	total(&made, "glibc.pinned", 4 * MIB);
 	why = divide(&made);
-	CHECK_EQ_STR(find(&why.rows, "returnable")->advice, "malloc_trim(0) would return it");
+	CHECK_CONTAINS(find(&why.rows, "returnable")->advice,
+	               "malloc_trim(0) would return it; 14 heaps of arenas hold 60.0 MiB");
 	CHECK_EQ_DOUBLE(find(&why.rows, "returnable")->advice_bytes, 40 * MIB);
 	CHECK(strstr(find(&why.rows, "pinned")->advice, "--metric pinned") != NULL);
-	CHECK(strstr(find(&why.rows, "rest")->advice, "14 heaps of arenas") != NULL);
+	CHECK(find(&why.rows, "rest")->advice == NULL);
 	gg_why_done(&why);
+}
+
+/* Returns the advice of free memory in arenas with so much in use; the caller frees it. */
+static char *arena_advice(double count, double in_use, double trimmable)
+{
+	struct made made;
+	struct gg_why why;
+	char *advice;
+
+	begin(&made, 1);
+	map(&made, GG_MAPPING_HEAP, 4 * MIB);
+	map(&made, GG_MAPPING_ARENA, 60 * MIB)->mapping_count = 14;
+	put(&made, sample_of(1, 4 * MIB, 0));
+	total(&made, "glibc.returnable", 40 * MIB);
+	total(&made, "glibc.trimmable", trimmable);
+	total(&made, "glibc.arena-count", count);
+	total(&made, "glibc.arenas", 60 * MIB);
+	total(&made, "glibc.arenas-in-use", in_use);
+	why = divide(&made);
+	advice = strdup(find(&why.rows, "returnable")->advice);
+	gg_why_done(&why);
+	return advice;
+}
+
+TEST(a_walk_bounds_what_fewer_arenas_and_a_trim_return)
+{
+	static const struct {
+		double count, in_use, trimmable;
+		const char *part;
+		bool is_told;
+	} cases[] = {
+		{ 12, 8 * MIB, 40 * MIB, "12 arenas beside the main one hold 60.0 MiB", true },
+		{ 12, 8 * MIB, 40 * MIB, "need 8.00 MiB of it", true },
+		{ 12, 8 * MIB, 40 * MIB, "may be less, by 52.0 MiB at most", true },
+		{ 1, 8 * MIB, 40 * MIB, "MALLOC_ARENA_MAX", false },
+		{ 12, 59 * MIB, 40 * MIB, "MALLOC_ARENA_MAX", false },
+		{ 12, 8 * MIB, 40 * MIB, "malloc_trim(0) would return it;", true },
+		{ 12, 8 * MIB, 30 * MIB, "malloc_trim(0) would return 30.0 MiB of it", true },
+	};
+
+	for (size_t i = 0; i < GG_COUNT(cases); i++) {
+		char *advice = arena_advice(cases[i].count, cases[i].in_use, cases[i].trimmable);
+
+		CHECK_MSG((strstr(advice, cases[i].part) != NULL) == cases[i].is_told, "%s: %s",
+		          cases[i].part, advice);
+		free(advice);
+	}
 }
 
 TEST(the_rest_says_why_the_heap_was_not_walked)

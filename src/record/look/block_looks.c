@@ -174,6 +174,7 @@ static int add_totals(struct gg_block_looks *looks, const struct gg_glibc_totals
 		{ .name = "glibc.unread", .bytes = totals->unread_bytes },
 		{ .name = "glibc.arenas", .bytes = totals->arena_bytes },
 		{ .name = "glibc.arenas-in-use", .bytes = totals->arena_in_use_bytes },
+		{ .name = "glibc.arena-count", .bytes = totals->arena_count },
 	};
 
 	for (size_t i = 0; i < GG_COUNT(rows); i++)

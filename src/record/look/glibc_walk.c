@@ -337,6 +337,8 @@ int gg_glibc_walk(struct gg_glibc_totals *ret, enum gg_glibc_obstacle *ret_obsta
 			continue;
 		totals.arena_bytes += totals.resident_bytes - resident;
 		totals.arena_in_use_bytes += totals.in_use_bytes - in_use;
+		totals.arena_count += walk.heap->arena >= walk.heap->begin &&
+		                      walk.heap->arena < walk.heap->end;
 	}
 	totals.cached_bytes = gg_glibc_caches_bytes(&walk.caches, view);
 	gg_glibc_caches_done(&walk.caches);

@@ -42,6 +42,7 @@ struct gg_glibc_totals {
 	int64_t trimmable_bytes;    /* what malloc_trim() returns; part of returnable_bytes */
 	int64_t arena_bytes;        /* of all arenas but the main one; part of resident_bytes */
 	int64_t arena_in_use_bytes; /* part of arena_bytes and of in_use_bytes */
+	int64_t arena_count;        /* without the main arena: a number, not bytes */
 };
 
 /* Why a walk gave up before it knew all totals. */
