@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * looks_profile FILE KEEPERS [walked] - writes a profile of two processes with looks, for tests of
+ * looks_profile FILE KEEPERS [TOTAL] - writes a profile of two processes with looks, for tests of
  * what commands say about pinned memory.
  *
  * A server forks a child, which holds half of the server's blocks as well.  The server has a look
  * at its peak and a last one, the child has one look that is both.  Looks choose some of the live
  * samples, and cannot tell what a few of these keep.  KEEPERS is the number of samples in keep(),
- * each of which keeps most of a page.  `walked` adds the exact totals of walks through the heaps.
+ * each of which keeps some of a page.  TOTAL is what exact walks through the server's heap found,
+ * and the child has half of it; without it there were no walks.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "made_profile.h"
 
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
 {
 	static struct live_list server, child;
 	struct made_profile made;
-	bool is_walked = argc > 3 && strcmp(argv[3], "walked") == 0;
+	int64_t walked_bytes = argc > 3 ? atoll(argv[3]) : -1;
 	int keepers = argc > 2 ? atoi(argv[2]) : 0;
 
 	if (argc < 3)
@@ -122,9 +122,9 @@ int main(int argc, char **argv)
 	made_begin(&made, argv[1], 1024, (uint64_t)keepers);
 	add_samples(&made, &server, "main>serve@serve.c:10>keep@keep.c:20", keepers, 4000);
 	add_samples(&made, &server, "main>serve@serve.c:10>cache@cache.c:30", 150, 300);
-	put_look(&made, &server, PEAK_NS, 64 * MIB, 1, is_walked ? 600000 : -1);
+	put_look(&made, &server, PEAK_NS, 64 * MIB, 1, walked_bytes);
 	add_samples(&made, &server, "main>serve@serve.c:12>index", 60, 1000);
-	put_look(&made, &server, LAST_NS, 48 * MIB, 2, is_walked ? 400000 : -1);
+	put_look(&made, &server, LAST_NS, 48 * MIB, 2, walked_bytes);
 	made_process(&made, 4720, 500 * MS, 1000 * MS);
 	for (size_t i = 0; i < server.count; i += 2)
 		add_live(&child,
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 		         server.items[i].stack, server.items[i].pinned_bytes);
 	add_samples(&made, &child, "main>serve@serve.c:10>keep@keep.c:20", 30, 4000);
 	add_samples(&made, &child, "main>child>answer", 20, 100);
-	put_look(&made, &child, LAST_NS, 20 * MIB, 3, is_walked ? 200000 : -1);
+	put_look(&made, &child, LAST_NS, 20 * MIB, 3, walked_bytes / 2);
 	must(gg_profile_finish(made.profile, &error) == 0);
 	gg_profile_close(made.profile);
 	return 0;

@@ -53,7 +53,8 @@ static bool warns_of_time(const struct gg_diff_report *report)
 	enum gg_metric metric = report->after.result->query.metric;
 
 	return report->normalized_by != NULL && strcmp(report->normalized_by, "time") == 0 &&
-	       (metric == GG_METRIC_LIVE || metric == GG_METRIC_PEAK || metric == GG_METRIC_LEFT);
+	       (metric == GG_METRIC_LIVE || metric == GG_METRIC_PEAK || metric == GG_METRIC_LEFT ||
+	        metric == GG_METRIC_PINNED);
 }
 
 /* Without errors nothing can be significant: all rows are shown. */
@@ -142,6 +143,39 @@ static void fit_columns(const struct gg_diff_report *report, struct diff_table *
 	table->label_column = cells + (table->has_p ? 2 + P_CELLS : 0);
 }
 
+/* As a figure shows itself: no estimate is above an exact total. */
+static void limit_estimate(struct gg_figure *figure, const struct gg_tally *tally)
+{
+	if (tally->is_limited)
+		figure->estimate = fmin(figure->estimate, figure->high);
+}
+
+/*
+ * The difference, which stays unbiased unless a side has an exact total: then it is that of the
+ * shown estimates, because a reader subtracts them.
+ */
+static struct gg_figure change_of(const struct gg_diff_report *report,
+                                  const struct gg_diff_row *row, const struct gg_figure *before,
+                                  const struct gg_figure *after)
+{
+	enum gg_quantity unit = report->diff->unit;
+	struct gg_figure change = { .estimate = row->difference.value,
+		                    .low = row->difference.low,
+		                    .high = row->difference.high,
+		                    .quantity = unit,
+		                    .is_change = true };
+
+	if (!row->before.is_limited && !row->after.is_limited)
+		return change;
+	change.estimate = after->estimate - before->estimate;
+	change.low = fmax(change.low,
+	                  -report->diff->query.scale * gg_tally_limit(&row->before, unit));
+	change.high = fmin(change.high, gg_tally_limit(&row->after, unit));
+	change.low = fmin(change.low, change.estimate);
+	change.high = fmax(change.high, change.estimate);
+	return change;
+}
+
 /* False: out of memory.  The caller frees figures[0]. */
 static bool make_table(const struct gg_diff_report *report, struct diff_table *table)
 {
@@ -156,15 +190,14 @@ static bool make_table(const struct gg_diff_report *report, struct diff_table *t
 	for (size_t k = 0; k < count; k++) {
 		const struct gg_diff_row *row = row_of(report, k);
 
-		table->figures[COLUMN_BEFORE][k] = scaled_before(report, row, k > 0);
-		table->figures[COLUMN_AFTER][k] = figure_of(report, &row->after, k > 0);
-		table->figures[COLUMN_CHANGE][k] = (struct gg_figure){
-			.estimate = row->difference.value,
-			.low = row->difference.low,
-			.high = row->difference.high,
-			.quantity = report->diff->unit,
-			.is_change = true
-		};
+		struct gg_figure *before = &table->figures[COLUMN_BEFORE][k];
+		struct gg_figure *after = &table->figures[COLUMN_AFTER][k];
+
+		*before = scaled_before(report, row, k > 0);
+		*after = figure_of(report, &row->after, k > 0);
+		limit_estimate(before, &row->before);
+		limit_estimate(after, &row->after);
+		table->figures[COLUMN_CHANGE][k] = change_of(report, row, before, after);
 	}
 	fit_columns(report, table);
 	return true;
@@ -396,6 +429,33 @@ static void append_side_notes(const struct gg_diff_report *report, const char *n
 	}
 }
 
+/* Says what the rows of pinned memory are, and the exact totals that bound them. */
+static void append_pinned(const struct gg_diff_report *report, struct gg_buf *out)
+{
+	const struct gg_diff_side *sides[] = { &report->before, &report->after };
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	bool has_exact = false;
+
+	if (report->after.result->query.metric != GG_METRIC_PINNED)
+		return;
+	gg_buf_append_text(&text, "Rows are free memory that live blocks keep resident, as the "
+	                          "last look at each process saw it.");
+	for (int i = 0; i < 2; i++) {
+		int64_t bytes = sides[i]->result->pinned.total_bytes;
+
+		if (bytes < 0)
+			continue;
+		gg_buf_append_text(&text, has_exact ? " and "
+		                                    : " Walks through whole heaps found exactly ");
+		gg_figure_append_number(&report->look.figures, (double)bytes, GG_BYTES, &text);
+		gg_buf_append_text(&text, i == 0 ? " before" : " after");
+		has_exact = true;
+	}
+	gg_buf_append_text(&text, has_exact ? "." : "");
+	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->look.width,
+	                                report->look.figures.ascii);
+}
+
 void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out)
 {
 	const struct gg_model *before = report->before.model, *after = report->after.model;
@@ -410,6 +470,7 @@ void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out
 	gg_buf_append_text(out, "\n");
 	append_verdict(report, out);
 	append_gate(report, out);
+	append_pinned(report, out);
 	if (warns_of_time(report)) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
@@ -430,6 +491,14 @@ void gg_report_diff_text(const struct gg_diff_report *report, struct gg_buf *out
 	}
 }
 
+/* The bounds of pinned memory do not follow from the sampling interval, so it is in no tally. */
+static double interval_of(const struct gg_diff_side *side)
+{
+	return side->result->query.metric == GG_METRIC_PINNED
+	               ? gg_model_exposure(side->model, 0)
+	               : side->result->total.reserve_max[GG_BYTES];
+}
+
 static void add_side(const struct gg_diff_report *report, struct gg_json *json, const char *name,
                      const struct gg_diff_side *side)
 {
@@ -439,7 +508,7 @@ static void add_side(const struct gg_diff_report *report, struct gg_json *json, 
 	gg_json_open(json, name, '{');
 	gg_json_text(json, "path", side->path);
 	gg_json_text(json, "command", session->command);
-	gg_json_number(json, "interval_bytes", side->result->total.reserve_max[GG_BYTES]);
+	gg_json_number(json, "interval_bytes", interval_of(side));
 	gg_json_integer(json, "samples", side->model->sample_total);
 	gg_json_number(json, "duration_ns", (double)side->model->end_ns);
 	gg_report_json_notes(json, side->model);

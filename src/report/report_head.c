@@ -544,9 +544,12 @@ static void append_unknown(const struct gg_report *report, const struct gg_pinne
 		return;
 	gg_buf_printf(&text,
 	              "note: the memory around %" PRIu64 " of %" PRIu64
-	              " chosen blocks is unknown, so no estimate includes it; around %" PRIu64
-	              " of them it changed during the look.",
-	              missed, seen->block_count + gone, seen->torn_count);
+	              " chosen blocks is unknown, so no estimate includes it",
+	              missed, seen->block_count + gone);
+	if (seen->torn_count > 0)
+		gg_buf_printf(&text, "; around %" PRIu64 " of them it changed during the look",
+		              seen->torn_count);
+	gg_buf_append_text(&text, ".");
 	append_folded(report, &text, out);
 }
 

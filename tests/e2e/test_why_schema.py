@@ -124,7 +124,7 @@ def main():
           None if names == documented_names() else f"{names ^ documented_names()}")
     subprocess.run([os.environ["GOLDEN_PROFILE"], "golden.geiger"], check=True)
     subprocess.run([os.environ["LOOKS_PROFILE"], "plain.geiger", "90"], check=True)
-    subprocess.run([os.environ["LOOKS_PROFILE"], "walked.geiger", "90", "walked"], check=True)
+    subprocess.run([os.environ["LOOKS_PROFILE"], "walked.geiger", "90", "3000000"], check=True)
     seen = check_answer("of a program", "golden.geiger")
     for path in ("plain.geiger", "walked.geiger"):
         seen |= check_answer("of two processes", path)
