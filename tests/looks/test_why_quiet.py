@@ -28,7 +28,7 @@ def is_exact(answer):
 def wait_for_walk():
     """Waits for a look with exact rows.  Returns the reasons of the rest before, and that look."""
     details = set()
-    end = time.monotonic() + 120
+    end = time.monotonic() + 300
     while time.monotonic() < end:
         done = subprocess.run([GEIGER, "why", PROFILE, "--json"], check=False, capture_output=True, text=True)
         if done.returncode == 0:

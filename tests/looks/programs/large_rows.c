@@ -228,7 +228,7 @@ static void stacks(void)
 enum {
 	BLOCK_BYTES = 1000,
 	KEPT_EVERY = 64,
-	ARENA_THREADS = 32,
+	ARENA_THREADS = 16,
 	ARENA_BYTES = 20 * MIB,
 	CACHED_EACH = 7, /* blocks of a size that a thread's cache holds */
 	CACHED_SIZES = 64,
