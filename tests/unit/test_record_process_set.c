@@ -4,6 +4,7 @@
  *
  * Children make small regions as the agent would, and the test kills them.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "record/look/target_look.h"
 #include "record/process/new_regions.h"
+#include "record/process/proc_file.h"
 #include "record/process/process_set.h"
 #include "region.h"
 #include "scratch.h"
@@ -223,4 +226,55 @@ TEST_WITH(scene, after_the_recording_a_new_region_is_switched_off_and_removed)
 	CHECK_EQ_U64(scene->set.count, 0);
 	CHECK_EQ_U64(scene->set.left_out_count, 1);
 	CHECK(!has_file(scene));
+}
+
+/* --- looks --- */
+
+struct looks {
+	int count;
+	char reason[64]; /* of the last one */
+};
+
+static int note_look(const struct gg_profile_look *look, void *context)
+{
+	struct looks *looks = context;
+
+	looks->count++;
+	snprintf(looks->reason, sizeof(looks->reason), "%s",
+	         look->reason != NULL ? look->reason : "");
+	return 0;
+}
+
+TEST_WITH(scene, a_look_at_a_process_that_ends_meanwhile_replaces_none_of_as_much_memory)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf smaps = { 0 };
+	struct gg_target_look_options options = { 0 };
+	struct gg_target_look_result result;
+	struct gg_target *target;
+	struct looks before = { 0 }, after = { 0 };
+	siginfo_t info;
+
+	start_child(scene, 0);
+	REQUIRE(gg_new_regions_scan(&scene->set) == 0);
+	target = scene->set.first->target;
+	REQUIRE(gg_proc_file_read(&smaps, "/proc/%d/smaps", (int)scene->child));
+	REQUIRE(gg_target_look_take(target, &options, &result, &scene->error) == 0);
+	REQUIRE(kill(scene->child, SIGKILL) == 0);
+	REQUIRE(waitid(P_PID, (id_t)scene->child, &info, WEXITED | WNOWAIT) == 0);
+
+	/* It ended after its mappings were read. */
+	options.smaps = gg_buf_text(&smaps);
+	options.ended_bytes = result.sums.rss_bytes;
+	CHECK_EQ_I64(gg_target_look_take(target, &options, &result, &scene->error), -ESRCH);
+	REQUIRE(gg_profile_each_look(scene->profile, note_look, &before, &scene->error) == 0);
+	CHECK_EQ_I64(before.count, 1);
+	CHECK(strstr(before.reason, "ended") == NULL);
+	options.ended_bytes = result.sums.rss_bytes - 1;
+	CHECK_EQ_I64(gg_target_look_take(target, &options, &result, &scene->error), 0);
+	REQUIRE(gg_profile_each_look(scene->profile, note_look, &after, &scene->error) == 0);
+	CHECK_EQ_STR(after.reason, "the process ended meanwhile");
+
+	/* Without mappings there is no look. */
+	options.smaps = NULL;
+	CHECK(gg_target_look_take(target, &options, &result, &scene->error) < 0);
 }

@@ -220,6 +220,15 @@ static int take_python(struct gg_look *look, pid_t pid, const char *smaps, uint6
 	return status;
 }
 
+/* A process that ends gives its memory back first: from then on statm has zeros. */
+static bool has_memory(pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	return gg_proc_file_read(&text, "/proc/%d/statm", (int)pid) &&
+	       strtoll(gg_buf_text(&text), NULL, 10) > 0;
+}
+
 int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_options *options,
                  struct gg_error *error)
 {
@@ -241,6 +250,9 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 	if (smaps == NULL && !gg_proc_file_read(&text, "/proc/%d/smaps", (int)pid))
 		return gg_error_set_errno(error, errno != 0 ? errno : ESRCH, "/proc/PID/smaps",
 		                          NULL);
+	/* If it ended meanwhile, the text may end in the middle of its mappings. */
+	if (smaps == NULL && !has_memory(pid))
+		return gg_error_set_errno(error, ESRCH, "/proc/PID/smaps", NULL);
 	if (smaps == NULL)
 		smaps = gg_buf_text(&text);
 	look.walk_ns = gg_clock_thread_ns() - walk_ns;
@@ -261,6 +273,7 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 	look.record.allocator = look.blocks.allocator;
 	look.record.reason = look.blocks.reason;
 	look.record.span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
+	look.has_ended = !has_memory(pid);
 	*ret_look = look;
 	return 0;
 }

@@ -4,6 +4,8 @@
  */
 #include "record/look/target_look.h"
 
+#include <errno.h>
+
 #include "base/clock.h"
 #include "record/look/ask_allocator.h"
 #include "region/writer/region.h"
@@ -82,6 +84,8 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 		.heap_walk = look.blocks.heap_walk,
 		.is_settled = samples.gone_count <= samples.chosen_count * GONE_PERCENT / 100,
 	};
+	if (status == 0 && look.has_ended && look.record.rss_bytes <= options->ended_bytes)
+		status = gg_error_set_errno(error, ESRCH, "a look", NULL);
 	if (status == 0) {
 		gg_look_leave_out_gone(&look, &samples);
 		look.record.process = target->id;

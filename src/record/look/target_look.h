@@ -22,9 +22,14 @@ struct gg_target_look_options {
 	uint64_t heap_walk_budget_ns;    /* likewise */
 	double heap_walk_ns_per_byte;    /* likewise */
 	const char *reason;              /* likewise */
-	uint64_t seed;                   /* for the choice of samples */
-	int answer_ms;                   /* longest wait for the agent; 0: GG_LOOK_ANSWER_MS */
-	uint32_t chosen_max;             /* samples that it may choose; 0: GG_LOOK_CHOSEN_MAX */
+	/*
+	 * If the process ends meanwhile, the look fails with -ESRCH unless RSS is larger than this.
+	 * So an earlier look stays, which is complete.
+	 */
+	int64_t ended_bytes;
+	uint64_t seed;       /* for the choice of samples */
+	int answer_ms;       /* longest wait for the agent; 0: GG_LOOK_ANSWER_MS */
+	uint32_t chosen_max; /* samples that it may choose; 0: GG_LOOK_CHOSEN_MAX */
 };
 
 struct gg_target_look_result {

@@ -120,6 +120,7 @@ uint64_t gg_look_schedule_take(struct gg_member *member)
 		.heap_walk_budget_ns = heap_walk_budget(member),
 		.heap_walk_ns_per_byte = looks->heap_walks.ns_per_byte,
 		.chosen_max = looks->chosen_max,
+		.ended_bytes = (int64_t)((double)looks->rss_bytes * (1 + LOOK_CHANGE)),
 		.reason = looks->leaves_out_blocks
 		                  ? "a look at the live blocks would take the recorder too long"
 		                  : NULL,
