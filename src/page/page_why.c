@@ -2,6 +2,7 @@
 /* page_why - the rows that add up to the RSS of each process, like `geiger why`. */
 #include "page/page_why.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -66,5 +67,10 @@ void gg_page_why_write(const struct gg_page_run *run, struct gg_json *json)
 			write_table(json, last, true, false);
 		write_table(json, peak, is_same, true);
 	}
+	gg_json_close(json);
+	gg_json_open(json, "why_missed", '{');
+	gg_json_integer(json, "process_count", why->last.unseen_count);
+	gg_json_number(json, "highest_bytes",
+	               why->last.highest_bytes > 0 ? why->last.highest_bytes : NAN);
 	gg_json_close(json);
 }

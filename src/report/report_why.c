@@ -282,6 +282,7 @@ void gg_report_why_json_table(struct gg_json *json, const struct gg_why_table *t
 	gg_json_number(json, "rss_bytes", (double)why->rss_bytes);
 	add_rows(json, "rows", &why->rows);
 	add_rows(json, "beside", &why->beside);
+	gg_json_number(json, "block_bytes", why->block_bytes);
 	gg_json_open(json, "ratios", '{');
 	gg_json_number(json, "pinned", why->pinned_ratio);
 	gg_json_number(json, "kept", why->kept_ratio);

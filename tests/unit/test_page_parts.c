@@ -246,5 +246,6 @@ TEST(a_look_that_is_the_last_and_the_largest_is_in_the_page_once)
 	gg_json_open(&json, NULL, '{');
 	gg_page_why_write(&none, &json);
 	gg_json_close(&json);
-	CHECK_EQ_STR(gg_buf_text(&text), "{\"why\":[]}");
+	CHECK_EQ_STR(gg_buf_text(&text),
+	             "{\"why\":[],\"why_missed\":{\"process_count\":0,\"highest_bytes\":null}}");
 }

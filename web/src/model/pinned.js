@@ -222,8 +222,8 @@ export function withinBounds(figure, bound, reserve, seen) {
 
 /**
  * How what a function's own blocks keep compares with what other blocks of their sizes keep, and
- * their age, at the last look: "4.3 times others of its size (p = 0.002), median age 12 s".  "":
- * unknown.
+ * their age, at the last look: "keeps 4.3 times the average of its size (p = 0.002); median age
+ * 12 s".  "": unknown.
  *
  * @param {Profile} profile
  * @param {number} frame
@@ -239,10 +239,26 @@ export function comparisonText({ data }, frame) {
 export function comparisonOfRow({ size_ratio: ratio, size_ratio_p: p, median_age_ns: age }) {
 	return [
 		typeof ratio === 'number' &&
-			`${ratio.toFixed(1)} times others of its size` +
+			`keeps ${ratio.toFixed(1)} times the average of its size` +
 				(typeof p === 'number' ? ` (p = ${p.toFixed(3)})` : ''),
 		typeof age === 'number' && `median age ${timeText(age)}`,
-	].filter(Boolean).join(', ');
+	].filter(Boolean).join('; ');
+}
+
+/**
+ * The function among whose freed blocks most of a row's blocks were allocated: "allocated among
+ * blocks of parse (100 %), which live 467 ms".  "": unknown.
+ *
+ * @param {Profile} profile
+ * @param {any} row of `pinned` in the data
+ */
+export function neighborsOfRow(profile, { allocated_among: among }) {
+	const { frame, share, median_lifetime_ns: life } = (Array.isArray(among) && among[0]) || {};
+
+	return profile.names[frame] === undefined || !(share > 0)
+		? ''
+		: `allocated among blocks of ${profile.names[frame]} (${(100 * share).toFixed(0)} %)` +
+			(typeof life === 'number' ? `, which live ${timeText(life)}` : '');
 }
 
 /** A triple of the data as a figure. @param {any} triple @param {number} [most] */

@@ -12,10 +12,11 @@
 // Names and details are those of `geiger why`.  Texts of the data are hostile.  Pure.
 
 import { figureText, numberText } from './figure.js';
-import { comparisonOfRow, tripleText } from './pinned.js';
+import { comparisonOfRow, hasPinned, neighborsOfRow, tripleText } from './pinned.js';
 import { labelOf } from './profile.js';
 import { shareText } from './share.js';
 import { BYTES } from './tally.js';
+import { hasTimes, patchOf, windowOf } from './window.js';
 
 /**
  * A row: its name ("pinned"), its detail ("free, whole pages", or a stack), its figure in the unit
@@ -42,12 +43,16 @@ import { BYTES } from './tally.js';
  * @property {number} rssBytes
  * @property {any[]} rows
  * @property {any[]} beside
- * @property {string} ratios      quotients in words; "": unknown
+ * @property {string} kept        what live blocks keep resident, in words; "": it explains nothing
  * @property {string} reason      why the heap is not divided further; "": it is
  */
 
 /** Nobody reads more rows in this view; the table has more. */
 const PINNED_ROWS_MAX = 50;
+
+/** The head of the page has room for so many rows, of this share of RSS at least. */
+const HEAD_ROWS = 2;
+const HEAD_SHARE = 0.1;
 
 /** Numbers of colours of style.css; rows without one are grey. @type {Record<string, number>} */
 const COLOURS = {
@@ -76,18 +81,37 @@ const numberOf = (value) => (typeof value === 'number' ? value : NaN);
 const objectsOf = (list) =>
 	(Array.isArray(list) ? list.filter((one) => typeof one === 'object' && one !== null) : []);
 
-/** The quotients as `geiger why` prints them. @param {any} ratios */
-function ratiosText({ pinned, kept, overhead }) {
-	/** @type {[unknown, string][]} */
-	const parts = [
-		[pinned, 'pages of live blocks / live blocks'],
-		[kept, 'allocator / pages of live blocks'],
-		[overhead, 'RSS / allocator'],
-	];
+/** Smaller numbers than these explain nothing, as in `geiger why`. */
+const LEAST_RATIO = 1.1;
+const LEAST_SHARE = 0.05;
 
-	return parts
-		.flatMap(([ratio, what]) => (typeof ratio === 'number' ? `${ratio.toFixed(2)} ${what}` : []))
-		.join('; ');
+/** The memory that live blocks keep, as `geiger why` prints it. @param {any} look */
+function keptText({ block_bytes: blocks, ratios, rss_bytes: rss }) {
+	const ratio = numberOf(ratios?.pinned);
+	const held = numberOf(blocks) * ratio;
+
+	return ratio >= LEAST_RATIO && held - blocks >= LEAST_SHARE * rss
+		? `Live blocks of ${numberText(blocks, BYTES)}, with their headers, ` +
+			`keep ${numberText(held, BYTES)} of pages resident.`
+		: '';
+}
+
+/**
+ * A note on processes and peaks that the last looks did not see, as `geiger why` has it; "": they
+ * saw nearly all.
+ *
+ * @param {import('./profile.js').Profile} profile
+ */
+export function missedText({ data }) {
+	const { process_count: count, highest_bytes: highest } = data.why_missed ?? {};
+	const parts = [
+		count > 0 && `no look saw ${count} process${count === 1 ? '' : 'es'}`,
+		highest > 0 &&
+			`the RSS of one process was ${numberText(highest, BYTES)} at its highest, ` +
+				'when no look was taken',
+	].filter(Boolean);
+
+	return parts.join('; ');
 }
 
 /** @param {import('./profile.js').Profile} profile @returns {Look[]} */
@@ -104,7 +128,7 @@ export function looksOf({ data }) {
 			rssBytes: look.rss_bytes,
 			rows: objectsOf(look.rows),
 			beside: objectsOf(look.beside),
-			ratios: ratiosText(look.ratios ?? {}),
+			kept: keptText(look),
 			reason: textOf(look.reason),
 		}));
 }
@@ -133,9 +157,10 @@ export function processesOf(looks) {
 
 	for (const look of looks) {
 		const { pid, command, rssBytes } = look;
-		const of = processes.get(pid) ?? { pid, title: `${command} ${pid}`.trim(), most: 0, looks: [] };
+		const of = processes.get(pid) ?? { pid, title: '', most: 0, looks: [] };
 
 		of.most = Math.max(of.most, rssBytes);
+		of.title = `${pid}, up to ${numberText(of.most, BYTES)}${command && `: ${command}`}`;
 		of.looks.push(look);
 		processes.set(pid, of);
 	}
@@ -189,6 +214,59 @@ function readRows(rows, rssBytes) {
 
 /** @param {Look} look */
 export const rowsOf = ({ rows, rssBytes }) => readRows(rows, rssBytes);
+/**
+ * The rows that explain most of the RSS of the largest process, for the head of the page:
+ * "mostly pinned 507.8 MiB, returnable 67.4 MiB".  "": no look was taken.
+ *
+ * @param {import('./profile.js').Profile} profile
+ */
+export function headText(profile) {
+	const looks = looksOf(profile);
+
+	if (looks.length === 0)
+		return '';
+	const look = lookOf(looks, '');
+	const large = rowsOf(look)
+		.filter(({ part }) => part >= HEAD_SHARE)
+		.sort((a, b) => b.part - a.part)
+		.slice(0, HEAD_ROWS)
+		.map(({ name, text }) => `${name} ${text}`);
+	const of = processesOf(looks).length > 1 ? `process ${look.pid} ` : '';
+
+	return large.length > 0 ? `${of}mostly ${large.join(', ')}` : '';
+}
+
+/**
+ * The changes of the state that show the functions behind a row: live memory of the process at the
+ * time of the look, or the memory that its live blocks keep.  null: no view has them.
+ *
+ * @param {import('./profile.js').Profile} profile
+ * @param {Look} look
+ * @param {string} name of the row
+ * @returns {Partial<import('../shell/state.js').State> | null}
+ */
+export function linkOf(profile, look, name) {
+	const who = processesOf(looksOf(profile)).length > 1 ? String(look.pid) : '';
+	const flame = { view: 'flame', who, zoom: [], sandwich: '' };
+
+	if (name === 'pinned' && hasPinned(profile, 'flame'))
+		return {
+			...flame,
+			metric: 'pinned',
+			look: look.moments.includes('last') ? 'last' : 'peak',
+		};
+	if (name === 'live')
+		return {
+			...flame,
+			metric: 'live',
+			from: null,
+			to: hasTimes(profile) && look.timeNs !== null
+				? patchOf(profile, windowOf(profile, { from: null, to: look.timeNs })).to
+				: null,
+		};
+	return null;
+}
+
 /** @param {Look} look */
 export const besideOf = ({ beside }) => readRows(beside, 0);
 
@@ -203,7 +281,8 @@ export function barText(rows) {
 
 /**
  * The functions whose own blocks keep pinned memory, the heaviest first, with their shares of all
- * of it; null if no look saw any.
+ * of it; null if no look saw any.  `more` is about the functions of whose blocks no sample keeps
+ * memory.
  *
  * @param {import('./profile.js').Profile} profile
  */
@@ -212,11 +291,21 @@ export function pinnedOf(profile) {
 
 	if (!Array.isArray(pinned?.rows) || pinned.rows.length === 0)
 		return null;
-	const rows = objectsOf(pinned.rows).slice(0, PINNED_ROWS_MAX);
+	const all = objectsOf(pinned.rows);
+	const [rows, none] = [true, false].map((keeps) =>
+		all.filter(({ bytes }) => (bytes?.estimate !== 0) === keeps));
 	const most = Math.max(0, ...rows.map(({ bytes }) => numberOf(bytes?.estimate) || 0));
+	const bound = Math.max(0, ...none.map(({ bytes }) => bytes.high ?? Infinity));
 
+	rows.splice(PINNED_ROWS_MAX);
 	return {
 		total: tripleText(pinned.total),
+		more: none.length === 0
+			? ''
+			: `${none.length} more function${none.length === 1 ? '' : 's'}, ` +
+				(bound < Infinity
+					? `each of which keeps less than ${numberText(bound, BYTES)}`
+					: 'of which no sample keeps any'),
 		rows: rows.map((row) => {
 			const { frame, bytes } = row;
 			const isKnown = profile.names[frame] !== undefined;
@@ -228,7 +317,8 @@ export function pinnedOf(profile) {
 				share: bytes?.estimate > 0
 					? shareText(bytes.estimate, numberOf(pinned.total?.estimate))
 					: '',
-				comparison: comparisonOfRow(row),
+				comparison: [comparisonOfRow(row), neighborsOfRow(profile, row)]
+					.filter(Boolean).join('; '),
 			};
 		}),
 	};

@@ -5,6 +5,7 @@
 import { append, element, fill } from './dom.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { figureText, numberText, tickText, timeText } from '../model/figure.js';
+import { headText, looksOf } from '../model/why.js';
 import { hasLeft } from '../model/window.js';
 
 /** @typedef {import('./store.js').Store} Store */
@@ -14,8 +15,9 @@ import { hasLeft } from '../model/window.js';
  * @param {string | null} value
  * @param {string} [says]
  * @param {string} [more]
+ * @param {(() => void) | null} [explain] leads to the view that explains the value
  */
-function fact(name, value, says, more) {
+function fact(name, value, says, more, explain) {
 	return (
 		value !== null &&
 		element(
@@ -27,7 +29,9 @@ function fact(name, value, says, more) {
 				name,
 				more && element('span', { class: 'more' }, ` · ${more}`),
 			),
-			element('span', { class: 'value' }, value),
+			explain
+				? element('button', { class: 'value', title: 'why: the view Memory', onclick: explain }, value)
+				: element('span', { class: 'value' }, value),
 		)
 	);
 }
@@ -87,7 +91,8 @@ export function drawFacts(host, store) {
 			resident.is_upper_bound ? 'RSS at most' : 'RSS',
 			bytes(resident.rss_bytes),
 			readingText(resident),
-			restOf(resident),
+			restOf(resident, headText(store.profile)),
+			looksOf(store.profile).length > 0 ? () => store.set({ view: 'memory' }) : null,
 		),
 		fact(
 			'highest RSS',
@@ -105,13 +110,20 @@ function counts(count) {
 	return text === null || text === '-' ? '' : `${text} allocations`;
 }
 
-/** @param {any} resident */
-function restOf(resident) {
+/**
+ * The parts of RSS.  Rows of a look say more than the parts that are known without one.
+ *
+ * @param {any} resident
+ * @param {string} rows "": no look was taken
+ */
+function restOf(resident, rows) {
 	const slack = bytes(resident.slack_bytes);
 	const geiger = bytes(resident.geiger_bytes);
 	const rest = bytes(resident.rest_bytes);
 	const at = typeof resident.time_ns === 'number' ? `at ${timeText(resident.time_ns)}` : '';
 
+	if (rows !== '')
+		return [at, rows].filter(Boolean).join('; ');
 	return [
 		at,
 		rest && slack && `slack ${slack}`,

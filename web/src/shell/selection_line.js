@@ -84,9 +84,20 @@ function whoText({ state, profile }) {
 	return `process ${pid} ${owners.processName[process] ?? ''}`.trim();
 }
 
-/** @param {HTMLElement} host @param {Store} store */
-export function drawSelectionLine(host, store) {
+/**
+ * @param {HTMLElement} host
+ * @param {Store} store
+ * @param {import('./view.js').View} view that is shown
+ */
+export function drawSelectionLine(host, store, view) {
 	const { state, profile } = store;
+
+	if (view.status) {
+		const [says, figure] = view.status(store);
+
+		fill(host, element('span', { class: 'selected' }, says, element('b', {}, figure)));
+		return;
+	}
 
 	if (isComparing(profile, state)) {
 		drawCompared(host, store);

@@ -103,7 +103,7 @@ export function openShell(root, store, live) {
 		toolbar.update(changed);
 		timeMounted?.update(changed);
 		switchView.update(changed);
-		drawSelectionLine(status, store);
+		drawSelectionLine(status, store, shownView(store));
 	}
 
 	store.subscribe((changed) => {
@@ -137,6 +137,13 @@ export function openShell(root, store, live) {
 	update(EVERYTHING);
 }
 
+/** @param {Store} store */
+function shownView(store) {
+	const views = viewsOf(store);
+
+	return views.find(({ id }) => id === store.state.view) ?? views[0];
+}
+
 /** Mounts the view that the state names. @param {HTMLElement} main @param {Store} store */
 function viewSwitch(main, store) {
 	/** @type {{ id: string, mounted: Mounted } | null} */
@@ -147,8 +154,7 @@ function viewSwitch(main, store) {
 		key: (event) => current?.mounted.key?.(event) ?? false,
 		/** @param {Set<string>} changed */
 		update(changed) {
-			const views = viewsOf(store);
-			const view = views.find(({ id }) => id === store.state.view) ?? views[0];
+			const view = shownView(store);
 
 			if (current?.id === view.id) {
 				current.mounted.update(changed);

@@ -112,7 +112,7 @@ export function makeToolbar(store, viewsOf) {
 		title: METRIC_TEXTS.pinned.says,
 		onchange: () => store.set({ look: look.value === 'peak' ? 'peak' : 'last' }),
 	});
-	const moment = element('label', { class: 'look' }, 'at ', look);
+	const moment = element('label', { class: 'look' }, 'look ', look);
 	const search = element('input', {
 		type: 'search',
 		placeholder: 'Search  /',
@@ -180,12 +180,12 @@ export function makeToolbar(store, viewsOf) {
 	function drawLooks() {
 		const { profile, state } = store;
 
-		moment.hidden = shownMetric(store) !== 'pinned';
+		moment.hidden = shownMetric(store) !== 'pinned' || profile.looks.length < 2;
 		fill(look, moment.hidden ? [] : profile.looks.map((of) =>
 			element('option', {
 				value: of.moments[0],
 				selected: of === lookAt(profile, state.look),
-			}, `the ${momentText(of)}`)));
+			}, momentText(of))));
 	}
 
 	/** @param {'metric' | 'unit'} choice */
@@ -204,6 +204,7 @@ export function makeToolbar(store, viewsOf) {
 			metric.show(shownMetric(store), (name) => has.includes(/** @type {any} */ (name)));
 			unit.show(store.state.unit);
 			metric.disable(whyIgnored('metric'));
+			bar.classList.toggle('idle', whyIgnored('metric') !== '' && whyIgnored('unit') !== '');
 			unit.disable(whyIgnored('unit') ||
 				(shownMetric(store) === 'pinned' ? 'pinned memory has bytes only' : ''));
 			if (['metric', 'look', 'profile', 'view'].some((name) => changed.has(name)))

@@ -18,6 +18,8 @@
  * @property {boolean} [fills]         the view scrolls by itself, and gets the remaining height
  * @property {('metric' | 'unit')[]} [ignores]   choices that do not alter this view, whose buttons
  *                                   are disabled
+ * @property {(store: Store) => [string, string]} [status]   what the line at the bottom says in
+ *                                   place of the selection, and its figure
  * @property {(store: Store) => boolean} [exists]   false: this profile has no data for the view, so
  *                                   it has no tab
  * @property {(element: HTMLElement, store: Store) => Mounted} mount

@@ -11,8 +11,10 @@ import {
 	barText,
 	besideOf,
 	keyOf,
+	linkOf,
 	lookOf,
 	looksOf,
+	missedText,
 	pinnedOf,
 	processesOf,
 	rowsOf,
@@ -62,15 +64,16 @@ function choices(store, /** @type {Look[]} */ looks, /** @type {Look} */ shown) 
 			}, momentText(look)))));
 }
 
-/** @param {Look} look */
-function says(look) {
+/** @param {Store} store @param {Look} look */
+function says({ profile }, look) {
 	const { command, pid } = look;
+	const notes = [look.reason, missedText(profile)].filter(Boolean).join('; ');
 
 	return element('p', { class: 'view-says' },
 		'RSS ', element('b', {}, numberText(look.rssBytes, BYTES)),
 		` of ${command ? `${command}, ` : ''}process ${pid}, ${momentText(look)}. `,
 		'The rows add up to it.',
-		look.reason && element('span', { class: 'warn' }, ` Note: ${look.reason}`));
+		notes && element('span', { class: 'warn' }, ` Note: ${notes}.`));
 }
 
 /** @param {WhyRow[]} rows @param {(row: number) => void} choose */
@@ -91,11 +94,43 @@ function stackedBar(rows, choose) {
 /** @param {string} text @param {string} kind */
 const head = (text, kind) => element('th', { scope: 'col', class: kind }, text);
 
+/** @type {Record<string, string>} */
+const CERTAINTIES = {
+	exact: 'counted, not estimated',
+	interval: 'an estimate: the true value is probably within the range',
+	bound: 'not known: the true value is within the range',
+};
+
+/** @param {string} certainty @param {string} kind */
+const certaintyOf = (certainty, kind) =>
+	element('span', { class: kind, title: CERTAINTIES[certainty] ?? null }, certainty);
+
+/**
+ * A text that leads to the functions behind a row.
+ *
+ * @callback Lead
+ * @param {string} name of the row
+ * @param {string} text
+ * @returns {Node | null}   null: no view has them
+ */
+
+/** @param {Store} store @param {Look} look @returns {Lead} */
+const leadFrom = (store, look) => (name, text) => {
+	const link = linkOf(store.profile, look, name);
+
+	return link && element('button', {
+		class: 'row-link',
+		title: `the functions of ${name} memory, in the flame graph`,
+		onclick: () => store.set(link),
+	}, text);
+};
+
 /**
  * @param {WhyRow} row
  * @param {number} number -1: the row has no part of the bar
+ * @param {Lead} lead
  */
-function rowElements(row, number) {
+function rowElements(row, number, lead) {
 	const { name, detail, text, share, certainty, advice, adviceText } = row;
 	const isPart = number >= 0;
 
@@ -105,20 +140,27 @@ function rowElements(row, number) {
 				isPart && element('i', {
 					class: 'swatch', 'aria-hidden': 'true', style: { background: inkOf(row.colour) },
 				}),
-				name,
+				lead(name, name) ?? name,
 				detail && element('span', { class: 'what' }, ` ${detail}`)),
 			element('td', { class: 'number' }, text,
-				element('span', { class: 'certainty narrow' }, ` ${certainty}`)),
+				' ', certaintyOf(certainty, 'certainty narrow')),
 			isPart && element('td', { class: 'share' }, share),
-			element('td', { class: 'certainty' }, certainty)),
+			element('td', { class: 'certainty' }, certaintyOf(certainty, ''))),
 		advice !== '' && element('tr', { class: 'advice' },
 			element('td', { colspan: isPart ? '4' : '3' },
-				adviceText && element('b', {}, `at most ${adviceText}: `), advice)),
+				adviceText && element('b', {}, `at most ${adviceText}: `), advice,
+				name === 'pinned' && [' ', lead(name, 'Show them here.')])),
 	];
 }
 
-/** @param {string} caption @param {WhyRow[]} rows @param {boolean} isParts */
-function table(caption, rows, isParts) {
+/**
+ * @param {string} caption
+ * @param {WhyRow[]} rows
+ * @param {Lead | null} lead   null: the rows are no part of RSS
+ */
+function table(caption, rows, lead) {
+	const isParts = lead !== null;
+
 	return rows.length > 0 && element('table', { class: 'memory-rows' },
 		element('caption', {}, caption),
 		element('thead', {}, element('tr', {},
@@ -127,7 +169,7 @@ function table(caption, rows, isParts) {
 			isParts && head('of RSS', 'share'),
 			head('Certainty', 'certainty'))),
 		element('tbody', {},
-			rows.map((row, i) => rowElements(row, isParts ? i : -1)).flat()));
+			rows.map((row, i) => rowElements(row, isParts ? i : -1, lead ?? (() => null))).flat()));
 }
 
 /** The functions that keep pinned memory. @param {Store} store */
@@ -154,7 +196,9 @@ function pinnedTable(store) {
 					: label,
 				comparison && element('span', { class: 'what' }, ` ${comparison}`)),
 				element('td', { class: 'number' }, text),
-				element('td', { class: 'share' }, share)))));
+				element('td', { class: 'share' }, share))),
+			pinned.more && element('tr', {},
+				element('td', { colspan: '3', class: 'what' }, pinned.more))));
 }
 
 /** @type {import('../shell/view.js').View} */
@@ -162,6 +206,11 @@ export const memoryView = {
 	id: 'memory',
 	title: 'Memory',
 	ignores: ['metric', 'unit'],
+	status(store) {
+		const look = lookOf(looksOf(store.profile), store.state.extra);
+
+		return [`RSS of process ${look.pid}, ${momentText(look)}: `, numberText(look.rssBytes, BYTES)];
+	},
 	exists: ({ profile }) => looksOf(profile).length > 0,
 	mount(host, store) {
 		let chosen = -1;
@@ -189,12 +238,12 @@ export const memoryView = {
 			fill(
 				host,
 				choices(store, looks, look),
-				says(look),
+				says(store, look),
 				stackedBar(rows, choose),
-				table('What RSS is made of', rows, true),
-				look.ratios && element('p', { class: 'view-says' }, look.ratios),
+				table('What RSS is made of', rows, leadFrom(store, look)),
+				look.kept && element('p', { class: 'view-says' }, look.kept),
 				pinnedTable(store),
-				table('Beside RSS', besideOf(look), false),
+				table('Beside RSS', besideOf(look), null),
 			);
 		}
 

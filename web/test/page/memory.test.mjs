@@ -93,12 +93,42 @@ test('other looks and processes are chosen, and the address keeps the choice', a
 	await again.close();
 });
 
+test('live, pinned and the head lead to what explains them', async () => {
+	const tab = await openPage(browser, writePage('memory-links.html', {
+		...sample('made.json'),
+		why: sample('why.json'),
+		why_missed: { process_count: 3, highest_bytes: 5 * 2 ** 30 },
+		pinned_looks: [{
+			moments: ['last'], time_ns: 960e6, by: 'all', hides: true, limit_bytes: null,
+			node_delta: [3], n: [40], bytes: [8e8], bytes_variance: [4e14], bytes_skew: [4e20],
+			seen_bytes: [8000], reserve_bytes: [2e6], upper: [64],
+		}],
+	}));
+	const { page } = tab;
+	const head = page.locator('.fact button.value');
+
+	assert.match(await page.textContent('.facts'), /process 4711 mostly pinned 1\.17 GiB ± 19 %, live/);
+	await head.click();
+	assert.match(await tab.hash(), /view=memory/);
+	assert.match(await tab.status(), /^RSS of process 4711, last look, at 960 ms: 3\.34 GiB$/);
+	assert.match(await says(page), /no look saw 3 processes; the RSS of one process was 5\.00 GiB/);
+	await page.locator('.memory-rows tr', { hasText: /^pinned/ }).locator('.row-link').first().click();
+	assert.match(await tab.hash(), /metric=pinned&who=4711/);
+	assert.equal(await page.locator('.look').isVisible(), false, 'one look is no choice');
+	await page.goBack();
+	await page.locator('.memory-rows tr', { hasText: /^live/ }).locator('.row-link').click();
+	assert.match(await tab.hash(), /to=0\.9\d*&who=4711/);
+	assert.match(await tab.status(), /^Live at 9\d\d ms/);
+	await tab.close('memory-links');
+});
+
 for (const theme of ['light', 'dark'])
 	test(`a telephone shows it without scrolling sideways, ${theme}`, async () => {
 		const tab = await open({ size: [400, 800], theme });
 
 		assert.equal(await isCut(tab.page), false);
-		assert.ok(await tab.page.locator('.memory-rows tr', { hasText: 'pinned' }).isVisible());
+		assert.ok(await tab.page.locator('.memory-rows tr', { hasText: /^pinned/ }).isVisible());
+		assert.equal(await tab.page.locator('.switch[aria-label=Metric]').isVisible(), false);
 		await settle(tab.page);
 		await tab.page.screenshot({ path: `build/web/pages/memory-400-${theme}.png`, fullPage: true });
 		await tab.close();

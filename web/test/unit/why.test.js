@@ -7,9 +7,12 @@ import { test } from 'node:test';
 import {
 	barText,
 	besideOf,
+	headText,
 	keyOf,
+	linkOf,
 	lookOf,
 	looksOf,
+	missedText,
 	pinnedOf,
 	processesOf,
 	rowsOf,
@@ -45,9 +48,51 @@ test('rows are figures of one unit, with their share of RSS', () => {
 	);
 });
 
-test('quotients are those that are known', () => {
-	assert.match(server.ratios, /^2\.26 pages of live blocks \/ live blocks; 1\.35 .*; 1\.18 RSS /);
-	assert.equal(looks[1].ratios, '');
+test('what live blocks keep is said where it explains much of RSS', () => {
+	const keptOf = (block_bytes, pinned) =>
+		looksOf({ data: { why: [{ ...why[0], block_bytes, ratios: { pinned } }] } })[0].kept;
+
+	assert.equal(keptOf(1 << 30, 2.25),
+		'Live blocks of 1.00 GiB, with their headers, keep 2.25 GiB of pages resident.');
+	assert.equal(keptOf(1 << 30, 1.05), '');
+	assert.equal(keptOf(1 << 20, 3), '');
+	assert.equal(keptOf(null, 2.25), '');
+	assert.equal(keptOf(1 << 30, null), '');
+	assert.equal(looks[1].kept, '');
+});
+
+test('what no look saw is a note', () => {
+	const missed = (process_count, highest_bytes) =>
+		missedText({ data: { why_missed: { process_count, highest_bytes } } });
+
+	assert.equal(missed(1, null), 'no look saw 1 process');
+	assert.equal(missed(34, 1 << 30),
+		'no look saw 34 processes; ' +
+			'the RSS of one process was 1.00 GiB at its highest, when no look was taken');
+	assert.equal(missed(0, null), '');
+	assert.equal(missedText({ data: {} }), '');
+});
+
+test('live and pinned lead to their functions, at the look of the rows and of its process', () => {
+	const profile = makeProfile({ ...madeData({ 'main;cache@1': 3 }), why });
+	const live = linkOf(profile, server, 'live');
+
+	assert.deepEqual([live.view, live.metric, live.who, live.from], ['flame', 'live', '4711', null]);
+	assert.equal(linkOf(profile, server, 'returnable'), null);
+	assert.equal(linkOf(profile, server, 'pinned'), null, 'the page has no cells of looks');
+	const pinned = linkOf({ ...profile, looks: [{ moments: ['last'] }] }, looks[1], 'pinned');
+	assert.deepEqual([pinned.metric, pinned.look, pinned.who], ['pinned', 'peak', '4711']);
+	const alone = makeProfile({ ...profile.data, why: why.slice(0, 1) });
+	assert.equal(linkOf(alone, server, 'live').who, '');
+});
+
+test('the head names the largest rows', () => {
+	const profile = { data: { why } };
+
+	assert.equal(headText(profile), 'process 4711 mostly pinned 1.17 GiB ± 19 %, live 0.89 GiB ± 6 %');
+	assert.equal(headText({ data: { why: why.slice(0, 1) } }),
+		'mostly pinned 1.17 GiB ± 19 %, live 0.89 GiB ± 6 %');
+	assert.equal(headText({ data: {} }), '');
 });
 
 test('parts of the bar add up to one, however the rest falls out', () => {
@@ -90,8 +135,8 @@ test('the opening look is the last one at the largest process, and an address na
 	assert.deepEqual(
 		processesOf(looks).map(({ title, looks: own }) => [title, own.length]),
 		[
-			['server 4711', 2],
-			['worker 4712', 1],
+			['4711, up to 4.00 GiB: server', 2],
+			['4712, up to 40.0 MiB: worker', 1],
 		],
 	);
 	assert.equal(momentText(looks[1]), 'largest RSS, at 612 ms');
@@ -128,22 +173,30 @@ test('functions that keep pinned memory have figures of one unit, and shares', (
 					size_ratio: 4.26,
 					size_ratio_p: 0.002,
 					median_age_ns: 12e9,
+					allocated_among: [
+						{ frame: 1, share: 0.61, median_lifetime_ns: 467e6 },
+						{ frame: 2, share: 0.3, median_lifetime_ns: 1e6 },
+					],
 				},
-				{ frame: 1, bytes: triple(1e6, 1e5, null) },
-				{ frame: 99, bytes: null },
+				{ frame: 1, bytes: triple(1e6, 1e5, null), allocated_among: [] },
+				{ frame: 99, bytes: null, allocated_among: [{ frame: 99, share: 1 }] },
+				{ frame: 1, bytes: triple(0, 0, 1024) },
+				{ frame: 1, bytes: triple(0, 0, 4096) },
 			],
 		},
 	});
 
 	assert.deepEqual(pinnedOf(profile), {
 		total: '3.81 MiB ± 25 %',
+		more: '2 more functions, each of which keeps less than 4.00 KiB',
 		rows: [
 			{
 				frame: 2,
 				label: 'cache (libx.so)',
 				text: '2.86 MiB ± 20 %',
 				share: '75.0 %',
-				comparison: '4.3 times others of its size (p = 0.002), median age 12 s',
+				comparison: 'keeps 4.3 times the average of its size (p = 0.002); median age 12 s; ' +
+					'allocated among blocks of main (61 %), which live 467 ms',
 			},
 			{
 				frame: 1,
