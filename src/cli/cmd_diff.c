@@ -143,6 +143,21 @@ static int print_diff(const struct gg_invocation *invocation, const struct gg_qu
 	return status == 0 && options->fail_on_growth && has_grown ? EXIT_GREW : status;
 }
 
+/* Profiles have no moments in common but those that the metric names. */
+static int check_moment(const struct gg_report_options *options, struct gg_error *error)
+{
+	if (options->at == NULL)
+		return 0;
+	if (strcmp(options->at, "peak") != 0)
+		return gg_error_set(error, -EINVAL, "diff: --at", NULL,
+		                    "two profiles have no moment in common but 'peak'");
+	if (options->metric != GG_METRIC_PINNED)
+		return gg_error_set(error, -EINVAL, "diff: --at",
+		                    "--metric peak compares what was live at the peaks.",
+		                    "'--at peak' belongs to --metric pinned");
+	return 0;
+}
+
 static int check(const struct gg_invocation *invocation)
 {
 	const struct diff_options *options = invocation->options;
@@ -155,7 +170,7 @@ static int check(const struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "diff: --rate",
 		                    "Give a number such as 0.05.", "%g is not between 0 and 1",
 		                    options->false_discovery_rate);
-	return 0;
+	return check_moment(&options->common, invocation->error);
 }
 
 static int run(struct gg_invocation *invocation)
@@ -199,6 +214,8 @@ static int run(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	GG_OPTIONS_SHARED(gg_cli_metric_options, AT(common)),
+	{ "at", 0, GG_OPTION_TEXT, AT(common.at), "peak",
+	  "pinned memory: compare the looks at the largest RSS" },
 	{ "by", 'b', GG_OPTION_CHOICE, AT(common.by),
 	  "function|line|stack|module|size|kind|heap|type", "what a row is (function)" },
 	{ "total", 0, GG_OPTION_FLAG, AT(common.total), NULL,

@@ -43,6 +43,9 @@ int gg_diff_query_both(const struct gg_model *before_model, const struct gg_mode
 	failed = before.status < 0 ? &before : &after;
 	if (error != NULL)
 		*error = failed->error;
+	if (failed->status == -ENODATA)
+		gg_error_set_place(error, "pinned memory %s",
+		                   failed == &before ? "before" : "after");
 	gg_query_result_free(before.result);
 	gg_query_result_free(after.result);
 	return failed->status;

@@ -438,8 +438,11 @@ static void append_pinned(const struct gg_diff_report *report, struct gg_buf *ou
 
 	if (report->after.result->query.metric != GG_METRIC_PINNED)
 		return;
-	gg_buf_append_text(&text, "Rows are free memory that live blocks keep resident, as the "
-	                          "last look at each process saw it.");
+	gg_buf_printf(&text,
+	              "Rows are free memory that live blocks keep resident, as the %s saw it.",
+	              report->after.result->query.look_moment == GG_LOOK_PEAK
+	                      ? "look at each process at its largest RSS"
+	                      : "last look at each process");
 	for (int i = 0; i < 2; i++) {
 		int64_t bytes = sides[i]->result->pinned.total_bytes;
 

@@ -9,6 +9,7 @@ GEIGER, LOOKS_PROFILE: programs.
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 
@@ -60,6 +61,24 @@ def shown_problems(text, most_before, most_after):
             yield f"{name}: {low} to {high} around {change}"
 
 
+def refusals(before, after):
+    make("unseen.geiger", "60")
+    with sqlite3.connect("unseen.geiger") as file:
+        for table in ("look", "look_mapping", "look_block", "look_total"):
+            file.execute(f"delete from {table}")
+    for arguments, exit_status, text in (
+            (("unseen.geiger", after, "--metric", "pinned"), 1, "pinned memory before: "),
+            ((before, "unseen.geiger", "--metric", "pinned"), 1, "pinned memory after: "),
+            ((before, after, "--metric", "pinned", "--at", "0.5s"), 2, "no moment in common but 'peak'"),
+            ((before, after, "--metric", "live", "--at", "peak"), 2, "belongs to --metric pinned"),
+            ((before, after, "--at", "peak"), 2, "belongs to --metric pinned"),
+            ((before, after, "--metric", "pinned", "--unit", "count"), 2, "has bytes, and no allocations")):
+        result = subprocess.run([GEIGER, "diff", *arguments], capture_output=True, text=True)
+        is_right = result.returncode == exit_status and text in result.stderr
+        check(f"refused: {' '.join(arguments[2:]) or arguments[0]}",
+              None if is_right else f"{result.returncode}: {result.stderr}")
+
+
 def main():
     before, after = make("before.geiger", "150"), make("after.geiger", "60")
     make("walked_before.geiger", "150", "2000000")
@@ -78,6 +97,14 @@ def main():
     check("it shrank", None if rows["keep"]["difference"]["high"] < 0 and sides["grown_count"] == 0 else f"{rows}")
     same = diff(before, before)
     check("a profile does not differ from itself", None if same["significant_count"] == 0 else f"{same}")
+
+    peaks = diff(before, after, "--at", "peak")
+    whole = [json.loads(geiger("report", path, "--json", "--at", "peak"))["selected_bytes"] for path in (before, after)]
+    check("the looks at the largest RSS can be compared", None if peaks["look_moment"] == "peak" and
+          [peaks["total"][side] for side in ("before", "after")] == whole else f"{peaks['total']} {whole}")
+    text = unfolded(geiger("diff", before, after, "--at", "peak"))
+    check("and the table says so", None if "at its largest RSS" in text else text)
+    refusals(before, after)
 
     plain = geiger("diff", before, after, "--all", "--bytes")
     check("a table agrees with itself", *shown_problems(plain, float("inf"), float("inf")))
