@@ -119,6 +119,14 @@ static void add_total(struct pinned_run *run, const struct gg_profile_look *look
 		*total = -1;
 }
 
+static void add_changed(struct pinned_run *run, const struct gg_profile_look *look)
+{
+	int64_t bytes = gg_model_look_total(run->model, look->id, "jemalloc.changed");
+
+	if (bytes > 0 && bytes < INT64_MAX - run->pinned->coverage.changed_bytes)
+		run->pinned->coverage.changed_bytes += bytes;
+}
+
 static int add_look(struct pinned_run *run, const struct gg_profile_look *look)
 {
 	struct gg_pinned *pinned = run->pinned;
@@ -131,6 +139,7 @@ static int add_look(struct pinned_run *run, const struct gg_profile_look *look)
 	pinned->coverage.time_ns = pinned->coverage.look_count == 0 ? look->time_ns : GG_TIME_NONE;
 	pinned->coverage.look_count++;
 	add_total(run, look);
+	add_changed(run, look);
 	pinned->coverage.torn_count += look->torn_count > 0 ? (uint64_t)look->torn_count : 0;
 	pinned->hides |= chance < 1 || gg_model_exposure(run->model, look->process) > 1;
 	run->bounds.page_bytes = fmax(run->bounds.page_bytes, (double)look->page_bytes);

@@ -46,6 +46,9 @@ struct gg_pinned_coverage {
 	 * -1: the heap of some process was not walked, or not whole.
 	 */
 	int64_t total_bytes;
+	/* Upper bound of the bytes of blocks that changed between an allocator's answer and its
+	 * look; 0: all answers are of the looks' moments. */
+	int64_t changed_bytes;
 };
 
 /* The bounds of groups of pinned memory, which do not follow from the samples. */

@@ -133,6 +133,17 @@ static void describe(const struct gg_why_heap *heap, int part, const char *text,
 		gg_buf_printf(out, "; reduced from %s so that rows add up", before);
 }
 
+/* Says that the estimate rests on an answer which the allocator gave before the look. */
+static void describe_age(const struct making *making, int part, struct gg_buf *out)
+{
+	double changed = gg_why_total(making->input, "jemalloc.changed");
+	char text[GG_SIZE_TEXT_MAX];
+
+	if (part == GG_WHY_PINNED && changed > 0)
+		gg_buf_printf(out, "; by the allocator's last answer, up to %s changed since",
+		              gg_size_format(changed, text));
+}
+
 static void add_heap(struct making *making)
 {
 	static const char *const names[GG_WHY_REST] = {
@@ -156,6 +167,7 @@ static void add_heap(struct making *making)
 		GG_CLEANUP(gg_buf_done) struct gg_buf detail = { 0 };
 
 		describe(&making->heap, i, details[i], &detail);
+		describe_age(making, i, &detail);
 		making->has_failed |= detail.failed;
 		add_row(making, &making->why->rows, names[i], &making->heap.parts[i],
 		        gg_buf_text(&detail));

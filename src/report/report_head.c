@@ -553,6 +553,21 @@ static void append_unknown(const struct gg_report *report, const struct gg_pinne
 	append_folded(report, &text, out);
 }
 
+/* Notes that an allocator answered before its look, so some blocks may keep other bytes. */
+static void append_changed(const struct gg_report *report, const struct gg_pinned_coverage *seen,
+                           struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (seen->changed_bytes <= 0)
+		return;
+	gg_buf_append_text(&text, "note: the program was idle, so this is the allocator's last "
+	                          "answer; up to ");
+	gg_figure_append_number(&report->figures, (double)seen->changed_bytes, GG_BYTES, &text);
+	gg_buf_append_text(&text, " of blocks changed since, which no interval includes.");
+	append_folded(report, &text, out);
+}
+
 void gg_report_append_pinned(const struct gg_report *report, const struct gg_pinned_coverage *seen,
                              struct gg_buf *out)
 {
@@ -579,6 +594,7 @@ void gg_report_append_pinned(const struct gg_report *report, const struct gg_pin
 		append_folded(report, &note, out);
 	}
 	append_unknown(report, seen, out);
+	append_changed(report, seen, out);
 }
 
 void gg_report_append_unseen(const struct gg_report *report, const struct gg_tally *total,

@@ -7,12 +7,14 @@ answer is wrong.
 GEIGER, KEEPER, JEMALLOC: the programs, and the library; empty: it is not installed.
 """
 
+import json
 import os
+import subprocess
 import sys
 import time
 
 from sentences import check, in_scratch, skip
-from session import Waiting, agent_environment, region_of
+from session import GEIGER, Waiting, agent_environment, region_of
 from why import bytes_of, problems_of, rows_of, why_of
 
 KEEPER, JEMALLOC = os.environ["KEEPER"], os.environ["JEMALLOC"]
@@ -29,6 +31,15 @@ def sum_of(roles):
     return sum(role.pinned for role in roles.values())
 
 
+def says_that_it_is_old(region, idle):
+    details = [row["detail"] for row in rows_of(idle, "pinned")]
+    text, json_text = (subprocess.run([GEIGER, "report", region, "-m", "pinned", *options], check=True,
+                                      capture_output=True, text=True).stdout for options in ([], ["--json"]))
+    yield None if all("last answer" in detail for detail in details) else str(details)
+    yield None if "last answer" in " ".join(text.split()) else text
+    yield None if json.loads(json_text)["pinned"]["changed_bytes"] > 0 else json_text
+
+
 def stays_idle(program, region):
     pinned = sum_of(program.truth()[0])
     program.ask("serve")
@@ -39,6 +50,7 @@ def stays_idle(program, region):
     idle = why_of(region)
     check("an_idle_program_has_its_last_answer", idle.get("reason"), pinned_problem(idle, pinned), *problems_of(idle))
     widths = [sum(row["high"] - row["low"] for row in rows_of(answer, "pinned")) for answer in (busy, idle)]
+    check("why_and_report_say_that_the_answer_is_old", *says_that_it_is_old(region, idle))
     check("an_old_answer_is_less_certain", None if widths[1] > widths[0] > 0 else str(widths))
 
 
