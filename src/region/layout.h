@@ -181,7 +181,7 @@ enum gg_region_allocator_total {
 #define GG_ALLOCATOR_TOTAL_UNKNOWN UINT64_MAX
 
 enum {
-	/* Two successive calls took longer than TOTALS_MOST_NS, and no more follow. */
+	/* Two successive calls took more processor time than TOTALS_MOST_NS; no more follow. */
 	GG_ALLOCATOR_LOOK_TOTALS_SLOW = 1,
 	GG_ALLOCATOR_LOOK_OFF = 2, /* GEIGER_ALLOCATOR_CALLS=0, or a fork interrupted a call */
 	GG_ALLOCATOR_LOOK_TOTALS_MOST_NS = 1000000,
@@ -208,7 +208,7 @@ struct gg_region_allocator_state {
 	/* Odd while the totals change.  A reader that finds an odd number reads again. */
 	uint64_t totals_change_count;
 	uint64_t totals_ns;                           /* when they were read; 0: never */
-	uint64_t totals_span_ns;                      /* how long that took */
+	uint64_t totals_span_ns;                      /* processor time that this took */
 	uint64_t totals[GG_ALLOCATOR_TOTAL_CAPACITY]; /* or GG_ALLOCATOR_TOTAL_UNKNOWN */
 	struct gg_region_allocator_look looks[2];
 };

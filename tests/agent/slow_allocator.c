@@ -2,8 +2,6 @@
 /*
  * slow_allocator - glibc's malloc with control functions that look like jemalloc's, and are slow.
  *
- *   SLOW_ALLOCATOR_MS=2        the time that the epoch takes
- *
  * It also has a function that allocates through the loader, as allocators do that start threads.
  */
 #include <stdint.h>
@@ -24,7 +22,7 @@ int mallctlbymib(const size_t *mib, size_t count, void *old, size_t *old_bytes, 
 
 enum { EPOCH = 1, ALLOCATED = 2 };
 
-int slow_allocator_epochs;
+int slow_allocator_epochs, slow_allocator_ms, slow_allocator_wait_ms;
 
 void *malloc(size_t bytes)
 {
@@ -46,6 +44,22 @@ void free(void *p)
 	__libc_free(p);
 }
 
+static long processor_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+static void use_processor(int ms)
+{
+	long end_ns = processor_ns() + ms * 1000000L;
+
+	while (processor_ns() < end_ns)
+		;
+}
+
 int mallctlnametomib(const char *name, size_t *mib, size_t *count)
 {
 	if (strcmp(name, "epoch") == 0)
@@ -61,14 +75,14 @@ int mallctlnametomib(const char *name, size_t *mib, size_t *count)
 int mallctlbymib(const size_t *mib, size_t count, void *old, size_t *old_bytes, const void *new,
                  size_t new_bytes)
 {
-	const char *ms = getenv("SLOW_ALLOCATOR_MS");
-	const struct timespec pause = { .tv_nsec = (ms != NULL ? atoi(ms) : 0) * 1000000L };
+	const struct timespec pause = { .tv_nsec = slow_allocator_wait_ms * 1000000L };
 	const size_t allocated = 4711;
 
 	(void)count, (void)new, (void)new_bytes;
 	if (mib[0] == EPOCH) {
 		slow_allocator_epochs++;
 		nanosleep(&pause, NULL);
+		use_processor(slow_allocator_ms);
 	} else if (*old_bytes == sizeof(allocated)) {
 		memcpy(old, &allocated, sizeof(allocated));
 	}

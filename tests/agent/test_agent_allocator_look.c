@@ -144,23 +144,24 @@ TEST(without_a_request_looks_are_rare)
 	struct gg_region_allocator_look before, after;
 	struct gg_region_allocator_state state;
 	struct gg_error error;
+	uint64_t postponed_count;
 	int fd = open_region();
 
 	CHECK(gg_region_header_read(&header, fd, "region", &error) == 0);
 	CHECK_EQ_I64(header.allocator.allocator, allocator());
 	if (is_off())
 		SKIP("the allocator is not asked");
+	/* A busy machine may let several looks pass between two samples of this loop. */
 	before = next_look(fd, 0);
-	CHECK_EQ_U64(before.number, 1);
-	CHECK(before.begin_ns >= header.start_monotonic_ns + PAUSE_NS);
+	postponed_count = read_state(fd).postponed_count; /* before main(), if that was late */
+	CHECK(before.begin_ns >= header.start_monotonic_ns + before.number * PAUSE_NS);
 	for (int i = 0; i < 2; i++, before = after) {
 		after = next_look(fd, before.number);
-		CHECK_EQ_U64(after.number, before.number + 1);
-		CHECK(after.begin_ns >= before.end_ns + PAUSE_NS);
+		CHECK(after.begin_ns >= before.end_ns + (after.number - before.number) * PAUSE_NS);
 	}
 	state = read_state(fd);
 	CHECK(state.totals_ns >= before.begin_ns);
-	CHECK_EQ_U64(state.postponed_count, 0);
+	CHECK_EQ_U64(state.postponed_count, postponed_count);
 	close(fd);
 }
 

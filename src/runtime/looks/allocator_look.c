@@ -48,7 +48,7 @@ static struct {
 	struct gg_region_allocator_look look;
 	uint32_t next, end; /* the next group of `stride` records, and the last one + 1 */
 	uint32_t slow_count;
-	uint64_t spent_ns; /* on the look under way */
+	uint64_t spent_ns; /* processor time of the look under way */
 } state;
 
 /* The samples of a batch; static, because stacks of threads may be small. */
@@ -132,7 +132,7 @@ static bool is_safe(const struct gg_thread *thread, struct gg_thread_block *bloc
 
 /* --- totals --- */
 
-static void put_totals(const uint64_t *totals, uint64_t begin_ns, uint64_t end_ns)
+static void put_totals(const uint64_t *totals, uint64_t begin_ns, uint64_t span_ns)
 {
 	struct gg_region_allocator_state *file = file_state();
 	uint64_t change_count = gg_load_relaxed(&file->totals_change_count) | 1;
@@ -142,7 +142,7 @@ static void put_totals(const uint64_t *totals, uint64_t begin_ns, uint64_t end_n
 	for (size_t i = 0; i < GG_ALLOCATOR_TOTAL_COUNT; i++)
 		gg_store_relaxed(&file->totals[i], totals[i]);
 	gg_store_relaxed(&file->totals_ns, begin_ns);
-	gg_store_relaxed(&file->totals_span_ns, end_ns - begin_ns);
+	gg_store_relaxed(&file->totals_span_ns, span_ns);
 	/* Release: a reader that sees the even number sees the totals. */
 	gg_store_release(&file->totals_change_count, change_count + 1);
 }
@@ -150,19 +150,19 @@ static void put_totals(const uint64_t *totals, uint64_t begin_ns, uint64_t end_n
 static void take_totals(void)
 {
 	uint64_t totals[GG_ALLOCATOR_TOTAL_CAPACITY];
-	uint64_t begin_ns, end_ns;
+	uint64_t begin_ns, span_ns;
 
 	if (state.slow_count >= SLOW_CALLS_MOST)
 		return;
 	for (size_t i = 0; i < GG_ALLOCATOR_TOTAL_CAPACITY; i++)
 		totals[i] = GG_ALLOCATOR_TOTAL_UNKNOWN;
 	begin_ns = gg_clock_monotonic_ns();
+	/* Processor time: a thread that waits for its turn on a busy machine is not slow. */
+	span_ns = gg_clock_thread_ns();
 	gg_allocator_calls_totals(totals);
-	end_ns = gg_clock_monotonic_ns();
-	put_totals(totals, begin_ns, end_ns);
-	state.slow_count = end_ns - begin_ns > GG_ALLOCATOR_LOOK_TOTALS_MOST_NS
-	                           ? state.slow_count + 1
-	                           : 0;
+	span_ns = gg_clock_thread_ns() - span_ns;
+	put_totals(totals, begin_ns, span_ns);
+	state.slow_count = span_ns > GG_ALLOCATOR_LOOK_TOTALS_MOST_NS ? state.slow_count + 1 : 0;
 	if (state.slow_count >= SLOW_CALLS_MOST)
 		gg_store_relaxed(&file_state()->flags, GG_ALLOCATOR_LOOK_TOTALS_SLOW);
 }
@@ -370,14 +370,14 @@ static bool make_part(uint64_t begin_ns)
 
 static void make_timed_part(void)
 {
-	uint64_t begin_ns = gg_clock_monotonic_ns(), pause_ns;
+	uint64_t begin_ns = gg_clock_monotonic_ns(), cpu_ns = gg_clock_thread_ns(), pause_ns;
 	bool is_ended;
 
 	/* Another thread may have completed the look meanwhile. */
 	if (!gg_allocator_look_is_due(begin_ns))
 		return;
 	is_ended = make_part(begin_ns);
-	state.spent_ns += gg_clock_monotonic_ns() - begin_ns;
+	state.spent_ns += gg_clock_thread_ns() - cpu_ns;
 	pause_ns = state.spent_ns * OWN_PAUSE_PART;
 	if (is_ended)
 		put_off(pause_ns > OWN_PAUSE_LEAST_NS ? pause_ns : OWN_PAUSE_LEAST_NS);

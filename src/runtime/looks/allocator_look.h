@@ -11,8 +11,9 @@
  * changed since.
  *
  * Time      A part takes at most some 0.2 ms, plus the totals in the first part.  If the totals
- *           take longer than 1 ms twice in a row, the process never reads them again.  If the place
- *           is not safe, a look without a request waits 10 ms, because the proof takes some 5 us.
+ *           take more than 1 ms of processor time twice in a row, the process never reads them
+ *           again.  If the place is not safe, a look without a request waits 10 ms, because the
+ *           proof takes some 5 us.
  * When      after the allocator's function has returned, or before a free, and only if the
  *           stack of the sample proves that the thread is neither inside the allocator nor in a
  *           signal handler: the walk reaches the start of the thread, and no frame is of the
