@@ -188,8 +188,7 @@ static void judge_libc(struct gg_survey *survey)
 	survey->allocator = name_allocator(survey);
 }
 
-/* True if the process has mapped a region, so an agent or libgeiger in it records. */
-static bool has_region(pid_t pid)
+bool gg_survey_is_recording(pid_t pid)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf maps = { 0 };
 
@@ -211,7 +210,7 @@ static void judge_agent(struct gg_survey *survey)
 		survey->agent = GG_SURVEY_AGENT_RESIDENT;
 		survey->agent_module = i;
 	}
-	if (!has_region(survey->facts.pid))
+	if (!gg_survey_is_recording(survey->facts.pid))
 		return;
 	survey->agent = GG_SURVEY_AGENT_RECORDING;
 	add(survey, "profiled", "'geiger control PID status' shows what it holds.",
@@ -271,13 +270,20 @@ void gg_survey_done(struct gg_survey *survey)
 	survey->has_modules = false;
 }
 
-int gg_survey_refuse(const struct gg_survey *survey, struct gg_error *error)
+int gg_survey_refuse_all_but(const struct gg_survey *survey, const char *code,
+                             struct gg_error *error)
 {
 	char place[32];
 
-	if (survey->obstacle_count == 0)
-		return 0;
 	snprintf(place, sizeof(place), "%d", (int)survey->facts.pid);
-	return gg_error_set(error, -EPERM, place, survey->obstacles[0].advice, "not attached: %s",
-	                    survey->obstacles[0].reason);
+	for (uint32_t i = 0; i < survey->obstacle_count; i++)
+		if (strcmp(survey->obstacles[i].code, code) != 0)
+			return gg_error_set(error, -EPERM, place, survey->obstacles[i].advice,
+			                    "not attached: %s", survey->obstacles[i].reason);
+	return 0;
+}
+
+int gg_survey_refuse(const struct gg_survey *survey, struct gg_error *error)
+{
+	return gg_survey_refuse_all_but(survey, "", error);
 }

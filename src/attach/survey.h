@@ -68,3 +68,10 @@ void gg_survey_done(struct gg_survey *survey);
 
 /* Turns the first obstacle into an error.  Returns -EPERM, or 0 if there is no obstacle. */
 GG_MUST_CHECK int gg_survey_refuse(const struct gg_survey *survey, struct gg_error *error);
+
+/* Does the same without the obstacles of this code. */
+GG_MUST_CHECK int gg_survey_refuse_all_but(const struct gg_survey *survey, const char *code,
+                                           struct gg_error *error);
+
+/* True if the process has mapped a region, so an agent or libgeiger in it records. */
+bool gg_survey_is_recording(pid_t pid);

@@ -112,13 +112,6 @@ static int run_env(struct gg_invocation *invocation)
 		.agent = agent,
 		.compat = sampling->compat ? compat : NULL,
 		.directory = given->directory,
-		.sampling_interval = gg_cli_sampling_interval(sampling),
-		.scheme = gg_cli_sampling_scheme(sampling),
-		.focus = gg_cli_sampling_focus(sampling),
-		.seed = sampling->seed,
-		.free_stacks = sampling->free_stacks,
-		.mappings = sampling->mappings,
-		.no_allocator_calls = sampling->no_allocator_calls,
 	};
 	struct gg_launch_environment environment;
 	int status = gg_cli_check_sampling(sampling, "env", invocation->error);
@@ -135,6 +128,7 @@ static int run_env(struct gg_invocation *invocation)
 		                    "'%s' is relative", given->directory);
 	if (given->format == DOCKER && given->directory == NULL)
 		settings.directory = "/var/tmp"; /* shared with the container, and lasting */
+	gg_cli_sampling_set_launch(sampling, &settings);
 	status = gg_launch_find_agent(agent, invocation->error);
 	if (status == 0 && sampling->compat)
 		status = gg_launch_find_compat(compat, agent, invocation->error);

@@ -120,13 +120,6 @@ static int run_record(struct gg_invocation *invocation)
 	struct gg_session_options options = {
 		.command = invocation->operands,
 		.output = given->output,
-		.sampling_interval = gg_cli_sampling_interval(sampling),
-		.scheme = gg_cli_sampling_scheme(sampling),
-		.focus = gg_cli_sampling_focus(sampling),
-		.seed = sampling->seed,
-		.free_stacks = sampling->free_stacks,
-		.mappings = sampling->mappings,
-		.no_allocator_calls = sampling->no_allocator_calls,
 		.compat = sampling->compat,
 		.no_children = given->no_children,
 		.max_seconds = given->max_seconds,
@@ -147,6 +140,7 @@ static int run_record(struct gg_invocation *invocation)
 	status = gg_cli_check_sampling(sampling, "record", invocation->error);
 	if (status < 0)
 		return status;
+	gg_cli_sampling_set_session(sampling, &options);
 	if (given->quiet)
 		gg_progress_line_forbid();
 	gg_progress_line_init(&line);

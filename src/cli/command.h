@@ -81,6 +81,7 @@ extern const struct gg_command gg_command_check;
 extern const struct gg_command gg_command_clean;
 extern const struct gg_command gg_command_control;
 extern const struct gg_command gg_command_debug;
+extern const struct gg_command gg_command_detach;
 extern const struct gg_command gg_command_diff;
 extern const struct gg_command gg_command_env;
 extern const struct gg_command gg_command_export;

@@ -14,14 +14,14 @@
 
 const struct gg_command *const gg_commands[] = {
 #if GG_HAS_PROFILE
-	&gg_command_record, &gg_command_attach, &gg_command_report,    &gg_command_tree,
-	&gg_command_leaks,  &gg_command_diff,   &gg_command_timeline,  &gg_command_why,
-	&gg_command_sql,    &gg_command_check,  &gg_command_symbolize, &gg_command_salvage,
-	&gg_command_env,    &gg_command_ls,     &gg_command_clean,     &gg_command_control,
-	&gg_command_export, &gg_command_import, &gg_command_merge,     &gg_command_html,
-	&gg_command_serve,
+	&gg_command_record,  &gg_command_attach, &gg_command_detach, &gg_command_report,
+	&gg_command_tree,    &gg_command_leaks,  &gg_command_diff,   &gg_command_timeline,
+	&gg_command_why,     &gg_command_sql,    &gg_command_check,  &gg_command_symbolize,
+	&gg_command_salvage, &gg_command_env,    &gg_command_ls,     &gg_command_clean,
+	&gg_command_control, &gg_command_export, &gg_command_import, &gg_command_merge,
+	&gg_command_html,    &gg_command_serve,
 #endif
-	&gg_command_lab,    &gg_command_debug,  &gg_command_help,      NULL,
+	&gg_command_lab,     &gg_command_debug,  &gg_command_help,   NULL,
 };
 
 const struct gg_option gg_common_option_table[] = {

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "record/session/launch.h"
+#include "record/session/session.h"
 #include "region/control.h"
 #include "stats/sampling/rate_learning.h"
 #include "stats/sampling/scheme.h"
@@ -78,4 +80,31 @@ const char *gg_cli_sampling_focus(const struct gg_cli_sampling *sampling)
 	if (sampling->focus < 0)
 		return NULL;
 	return sampling->focus == GG_FOCUS_LIVE ? "live" : "allocated";
+}
+
+void gg_cli_sampling_set_launch(const struct gg_cli_sampling *sampling,
+                                struct gg_launch_settings *settings)
+{
+	settings->sampling_interval = gg_cli_sampling_interval(sampling);
+	settings->scheme = gg_cli_sampling_scheme(sampling);
+	settings->focus = gg_cli_sampling_focus(sampling);
+	settings->seed = sampling->seed;
+	settings->free_stacks = sampling->free_stacks;
+	settings->mappings = sampling->mappings;
+	settings->no_allocator_calls = sampling->no_allocator_calls;
+}
+
+void gg_cli_sampling_set_session(const struct gg_cli_sampling *sampling,
+                                 struct gg_session_options *options)
+{
+	struct gg_launch_settings settings = { 0 };
+
+	gg_cli_sampling_set_launch(sampling, &settings);
+	options->sampling_interval = settings.sampling_interval;
+	options->scheme = settings.scheme;
+	options->focus = settings.focus;
+	options->seed = settings.seed;
+	options->free_stacks = settings.free_stacks;
+	options->mappings = settings.mappings;
+	options->no_allocator_calls = settings.no_allocator_calls;
 }

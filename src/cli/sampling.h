@@ -41,3 +41,12 @@ uint64_t gg_cli_sampling_interval(const struct gg_cli_sampling *sampling);
  */
 const char *gg_cli_sampling_scheme(const struct gg_cli_sampling *sampling);
 const char *gg_cli_sampling_focus(const struct gg_cli_sampling *sampling);
+
+struct gg_launch_settings;
+struct gg_session_options;
+
+/* Fill what the options determine; --compat and other members are left to the caller. */
+void gg_cli_sampling_set_launch(const struct gg_cli_sampling *sampling,
+                                struct gg_launch_settings *settings);
+void gg_cli_sampling_set_session(const struct gg_cli_sampling *sampling,
+                                 struct gg_session_options *options);

@@ -62,7 +62,10 @@ void gg_process_set_done(struct gg_process_set *set)
 
 void gg_process_set_switch_off(int fd)
 {
-	const struct gg_region_change change = { .set_active = true, .active = false };
+	/* An attached agent takes its hooks away; a preloaded one ignores that request. */
+	const struct gg_region_change change = { .set_active = true,
+		                                 .active = false,
+		                                 .detach = true };
 
 	/* After a failure the process goes on sampling, although nobody reads the samples. */
 	if (gg_region_control_write(fd, &change, NULL) < 0)

@@ -81,7 +81,8 @@ static void reap(struct gg_session *s)
 		s->command_ended = true;
 		s->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	}
-	s->session_ended = pid < 0 && errno == ECHILD;
+	if (s->options->pid == 0)
+		s->session_ended = pid < 0 && errno == ECHILD;
 }
 
 /*
@@ -205,6 +206,9 @@ static int work(struct gg_session *s)
 	fullest = gg_process_set_drain(&s->processes);
 	if (gg_process_set_finish_ended(&s->processes, false))
 		s->wait_ms = WAIT_LEAST_MS;
+	s->had_process |= s->processes.count > 0;
+	if (s->options->pid != 0)
+		s->session_ended = s->had_process && s->processes.count == 0 && !has_embryo(s);
 	if (s->processes.count <= WATCHED_CLOSELY || s->writer.now_ns >= s->next_second_ns) {
 		gg_process_set_watch(&s->processes);
 		gg_process_names_watch(&s->processes);
@@ -244,7 +248,7 @@ static void tell_who_lives_on(struct gg_session *s, bool *told)
 static void record(struct gg_session *s)
 {
 	int64_t grace_ns = 0;
-	bool told = false;
+	bool told = s->options->pid != 0;
 
 	while (s->writer.status == 0 && !is_over(s)) {
 		wait_for_events(s);
@@ -285,6 +289,7 @@ static void end(struct gg_session *s)
 	gg_session_directory_done(&s->processes.directory, s->writer.status == 0);
 	if (s->signals.fd >= 0)
 		gg_recorder_signals_give_back(&s->signals);
+	gg_launch_environment_done(&s->environment);
 	gg_buf_done(&s->path);
 	gg_buf_done(&s->command);
 }

@@ -19,18 +19,31 @@
  *               end the recording of the processes that live on.
  * Exit status   the command's, or 128 + N when signal N ended it, even if the profile failed.  125:
  *               the command was not run; 126: it cannot be executed; 127: it does not exist.
+ * Attached      with options->pid there is no command: `enter` brings the agent into a process that
+ *               runs already.  Signals end the recording and not the process, and so does the end
+ *               of the last process with a region.
  * Kill          killing the recorder leaves the regions, and a profile that lacks the last second.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/progress.h"
 
+struct gg_launch_environment;
+
 struct gg_session_options {
-	char **command;             /* ends with NULL */
+	char **command; /* ends with NULL */
+	/*
+	 * Not 0: this process runs already, and `command` is only its name.  `enter` attaches the
+	 * agent to it with these settings, when all else is ready.
+	 */
+	pid_t pid;
+	int (*enter)(const struct gg_launch_environment *settings, void *context,
+	             struct gg_error *error);
 	const char *output;         /* NULL: NAME.PID.geiger */
 	uint64_t sampling_interval; /* 0: the agent's default */
 	const char *scheme;         /* NULL: the agent's default */

@@ -146,6 +146,7 @@ static void warn_of_scheme(const struct gg_session *s)
 	        s->record.interval_bytes);
 }
 
+/* Forks the command, or only computes the settings for a process that runs already. */
 static int begin_command(struct gg_session *s)
 {
 	const struct gg_session_options *options = s->options;
@@ -166,7 +167,6 @@ static int begin_command(struct gg_session *s)
 		.mappings = options->mappings,
 		.no_allocator_calls = options->no_allocator_calls,
 	};
-	struct gg_launch_environment environment;
 	int status = gg_launch_find_agent(agent, s->error);
 
 	if (status == 0 && options->compat)
@@ -175,14 +175,13 @@ static int begin_command(struct gg_session *s)
 		return status;
 	snprintf(log, sizeof(log), "%s/%s", s->processes.directory.path, GG_SESSION_DIRECTORY_LOG);
 	/* Its loader would fail with the agent.  It runs without, and the last line tells why. */
-	if (gg_launch_refuses(options->command[0]))
+	if (options->pid == 0 && gg_launch_refuses(options->command[0]))
 		settings.agent = NULL;
-	status = gg_launch_environment(&environment, &settings, s->error);
-	if (status < 0)
+	status = gg_launch_environment(&s->environment, &settings, s->error);
+	if (status < 0 || options->pid != 0)
 		return status;
-	status = gg_launch_begin(&s->launch, options->command, &environment, &s->signals.before,
+	status = gg_launch_begin(&s->launch, options->command, &s->environment, &s->signals.before,
 	                         s->error);
-	gg_launch_environment_done(&environment);
 	if (status == 0)
 		s->copy_rss_bytes = gg_memory_readings_max_rss(s->launch.pid);
 	return status;
@@ -193,17 +192,23 @@ static int status_of_exec(int status)
 	return status == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* Lets the waiting child execute the command.  If that fails, removes the empty profile. */
+/*
+ * Lets the waiting child execute the command, or attaches to the process.  If that fails, removes
+ * the empty profile.
+ */
 static int release_command(struct gg_session *s, int *ret_exit_status)
 {
-	const char *name = s->options->command[0];
-	int status = gg_launch_release(&s->launch);
+	const struct gg_session_options *options = s->options;
+	int status = options->pid != 0 ? options->enter(&s->environment, options->context, s->error)
+	                               : gg_launch_release(&s->launch);
 
 	if (status == 0)
 		return 0;
-	*ret_exit_status = status_of_exec(status);
 	unlink(gg_buf_text(&s->path));
-	return gg_error_set_errno(s->error, -status, name, NULL);
+	if (options->pid != 0)
+		return status;
+	*ret_exit_status = status_of_exec(status);
+	return gg_error_set_errno(s->error, -status, options->command[0], NULL);
 }
 
 /*
@@ -220,7 +225,7 @@ static void fill_closed_streams(void)
 
 int gg_session_begin(struct gg_session *s, int *ret_exit_status)
 {
-	int status = gg_launch_check(s->options->command[0]);
+	int status = s->options->pid == 0 ? gg_launch_check(s->options->command[0]) : 0;
 
 	fill_closed_streams();
 	/* Checked before begin_profile() replaces an earlier profile of that name. */
@@ -231,6 +236,9 @@ int gg_session_begin(struct gg_session *s, int *ret_exit_status)
 	status = gg_recorder_signals_take(&s->signals, s->error);
 	if (status < 0)
 		return status;
+	/* The process is nobody's command: no signal goes to it, and its end is not waited for. */
+	s->command_ended = s->options->pid != 0;
+	s->launch.pid = s->options->pid;
 	gg_region_list_clean_abandoned();
 	status = gg_session_directory_create(&s->processes.directory, s->error);
 	if (status == 0)
@@ -239,7 +247,8 @@ int gg_session_begin(struct gg_session *s, int *ret_exit_status)
 		return status;
 	status = begin_profile(s);
 	if (status < 0) {
-		gg_launch_cancel(&s->launch);
+		if (s->options->pid == 0)
+			gg_launch_cancel(&s->launch);
 		return status;
 	}
 	warn_of_scheme(s);

@@ -43,7 +43,7 @@ int gg_session_complete(struct gg_session *s)
 	                       gg_jit_names_finish(&s->writer.jit, s->profile, s->error));
 	gg_profile_writer_commit(&s->writer);
 	s->record.end_ns = s->writer.now_ns;
-	s->record.exit_status = s->command_ended ? s->exit_status : -1;
+	s->record.exit_status = s->command_ended && s->options->pid == 0 ? s->exit_status : -1;
 	gg_profile_writer_keep(&s->writer,
 	                       gg_profile_set_session(s->profile, &s->record, s->error));
 	if (s->writer.status == 0 && !s->options->no_symbols)

@@ -26,6 +26,7 @@ struct gg_session {
 	struct gg_error *error;
 	struct gg_recorder_signals signals;
 	struct gg_launch launch;
+	struct gg_launch_environment environment; /* the settings of the agents */
 	struct gg_process_set processes;
 	struct gg_profile_writer writer;
 	struct gg_profile_session record;
@@ -34,7 +35,8 @@ struct gg_session {
 	struct gg_buf path, command;
 	int wait_ms;
 	bool command_ended, session_ended;
-	bool stop_asked; /* a signal arrived after the command had ended */
+	bool had_process; /* a region has been found */
+	bool stop_asked;  /* a signal arrived after the command had ended */
 	int exit_status;
 	int64_t next_second_ns, next_scan_ns;
 	struct gg_memory_readings memory;

@@ -102,6 +102,13 @@ int gg_cfi_module_from_memory(struct gg_cfi_module *ret_module, const void *elf_
                               size_t map_bytes);
 
 /*
+ * Does the same for a copy of such memory.  `address` is that of the first byte in the process from
+ * which the copy was made.  It may have gaps outside of the headers, .eh_frame_hdr and .eh_frame.
+ */
+int gg_cfi_module_from_copy(struct gg_cfi_module *ret_module, const void *copy, size_t bytes,
+                            uint64_t address);
+
+/*
  * Fills the module from a whole ELF file in memory, of either architecture.  Its pcs are the
  * addresses for which the file was linked.
  */

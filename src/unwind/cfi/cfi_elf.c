@@ -20,8 +20,9 @@ enum {
 struct image {
 	const uint8_t *bytes; /* the ELF header */
 	size_t size_bytes;
-	bool is_file;  /* false: the loader has mapped the segments */
-	uint64_t bias; /* real address of the virtual address 0 */
+	uint64_t address; /* of the first byte in the process; 0 for a file */
+	bool is_file;     /* false: the loader has mapped the segments */
+	uint64_t bias;    /* real address of the virtual address 0 */
 	const uint8_t *headers;
 	unsigned header_count;
 	enum gg_cfi_arch arch;
@@ -88,8 +89,7 @@ static int read_bias(struct image *image)
 
 		if (header.p_type != PT_LOAD || header.p_offset >= HEADERS_MAX_BYTES)
 			continue;
-		image->bias = (uint64_t)(uintptr_t)image->bytes -
-		              (header.p_vaddr - header.p_offset);
+		image->bias = image->address - (header.p_vaddr - header.p_offset);
 		return 0;
 	}
 	return -ENOEXEC;
@@ -113,8 +113,7 @@ static bool find_section(const struct image *image, uint64_t address, uint64_t s
 		 * In memory the distance from the ELF header is one of addresses; in a file, of
 		 * offsets.
 		 */
-		place = image->is_file ? header.p_offset + offset
-		                       : address - (uint64_t)(uintptr_t)image->bytes;
+		place = image->is_file ? header.p_offset + offset : address - image->address;
 		if (place >= image->size_bytes)
 			return false;
 		if (size > header.p_filesz - offset)
@@ -173,10 +172,10 @@ static int fill(struct gg_cfi_module *ret_module, struct image *image)
 	return 0;
 }
 
-int gg_cfi_module_from_memory(struct gg_cfi_module *ret_module, const void *elf_header,
-                              size_t map_bytes)
+int gg_cfi_module_from_copy(struct gg_cfi_module *ret_module, const void *copy, size_t bytes,
+                            uint64_t address)
 {
-	struct image image = { .bytes = elf_header, .size_bytes = map_bytes, .is_file = false };
+	struct image image = { .bytes = copy, .size_bytes = bytes, .address = address };
 	struct gg_cfi_module module;
 	int status = fill(&module, &image);
 
@@ -185,6 +184,13 @@ int gg_cfi_module_from_memory(struct gg_cfi_module *ret_module, const void *elf_
 	if (status == 0)
 		*ret_module = module;
 	return status;
+}
+
+int gg_cfi_module_from_memory(struct gg_cfi_module *ret_module, const void *elf_header,
+                              size_t map_bytes)
+{
+	return gg_cfi_module_from_copy(ret_module, elf_header, map_bytes,
+	                               (uint64_t)(uintptr_t)elf_header);
 }
 
 int gg_cfi_module_from_file(struct gg_cfi_module *ret_module, const void *file, size_t file_bytes)

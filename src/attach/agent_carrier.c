@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent_carrier - fills a memory file and has it loaded (attach/agent_carrier.h). */
+#include "attach/agent_carrier.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x10u /* since Linux 6.3 */
+#endif
+
+#define FILE_NAME "geiger-agent"
+
+enum { PATH_BYTES = 64, WORDS_BYTES = 256 };
+
+int gg_agent_carrier_open(struct gg_agent_carrier *carrier, const char *path,
+                          struct gg_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), status = 0;
+	struct stat file;
+	void *bytes;
+
+	*carrier = (struct gg_agent_carrier){ 0 };
+	if (fd < 0 || fstat(fd, &file) < 0) {
+		status = -errno;
+	} else {
+		bytes = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
+		             0);
+		if (bytes == MAP_FAILED)
+			status = -errno;
+		else
+			*carrier = (struct gg_agent_carrier){ bytes, (size_t)file.st_size };
+	}
+	if (fd >= 0)
+		close(fd);
+	return status < 0 ? gg_error_set_errno(error, -status, path, NULL) : 0;
+}
+
+void gg_agent_carrier_close(struct gg_agent_carrier *carrier)
+{
+	if (carrier->bytes != NULL)
+		munmap((void *)(uintptr_t)carrier->bytes, carrier->size_bytes);
+	carrier->bytes = NULL;
+}
+
+/* The functions of libc that the process calls. */
+struct loader_calls {
+	uint64_t system_call, open_library, last_error;
+};
+
+static int find_calls(const struct gg_borrowed_thread *thread,
+                      const struct gg_remote_modules *modules, uint32_t libc,
+                      struct loader_calls *calls, struct gg_error *error)
+{
+	static const char *const names[] = { "syscall", "dlopen", "dlerror" };
+	uint64_t *const places[] = { &calls->system_call, &calls->open_library,
+		                     &calls->last_error };
+	struct gg_remote_symbol symbol;
+
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		if (!gg_remote_modules_find_in(modules, libc, thread->tracer->memory, names[i],
+		                               &symbol))
+			return gg_error_set(error, -ENOENT, "libc", NULL, "it has no %s()",
+			                    names[i]);
+		*places[i] = symbol.address;
+	}
+	return 0;
+}
+
+/* Makes a system call in the process.  Returns its result, or -Exxx. */
+static int64_t call_system(const struct loader_calls *calls, struct gg_borrowed_thread *thread,
+                           long number, uint64_t first, uint64_t second, struct gg_error *error)
+{
+	struct gg_remote_call call = { .function = calls->system_call,
+		                       .arguments = { (uint64_t)number, first, second } };
+	int status = gg_borrowed_thread_call(thread, &call, error);
+
+	return status < 0 ? status : call.system_result;
+}
+
+/* Makes the empty file.  Returns its descriptor in the process. */
+static int64_t make_file(const struct loader_calls *calls, struct gg_borrowed_thread *thread,
+                         struct gg_error *error)
+{
+	const struct gg_remote_memory *memory = thread->tracer->memory;
+	int64_t fd = gg_remote_memory_write(memory, thread->scratch, FILE_NAME, sizeof(FILE_NAME));
+
+	if (fd == 0)
+		fd = call_system(calls, thread, SYS_memfd_create, thread->scratch,
+		                 MFD_CLOEXEC | MFD_EXEC, error);
+	if (fd == -EINVAL) /* an older kernel, where each such file may be executed */
+		fd = call_system(calls, thread, SYS_memfd_create, thread->scratch, MFD_CLOEXEC,
+		                 error);
+	if (fd < 0 && !thread->is_lost)
+		gg_error_set_errno(error, (int)-fd, "memfd_create",
+		                   fd == -EACCES ? "Set vm.memfd_noexec to 0 or 1." : NULL);
+	return fd;
+}
+
+static int fill_file(const struct gg_agent_carrier *carrier, const char *path,
+                     struct gg_error *error)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), status = 0;
+	size_t done = 0;
+
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, path, NULL);
+	while (status == 0 && done < carrier->size_bytes) {
+		ssize_t got = write(fd, (const char *)carrier->bytes + done,
+		                    carrier->size_bytes - done);
+
+		if (got < 0 && errno != EINTR)
+			status = gg_error_set_errno(error, errno, path, NULL);
+		done += got > 0 ? (size_t)got : 0;
+	}
+	close(fd);
+	return status;
+}
+
+/* Finds the agent among the modules; the loader adds it to the end of its list. */
+static int find_agent(const struct gg_remote_memory *memory, const char *name,
+                      uint64_t *ret_address)
+{
+	struct gg_remote_modules modules;
+	struct gg_remote_symbol symbol = { 0 };
+	int status = gg_remote_modules_read(&modules, memory, NULL);
+
+	if (status < 0)
+		return status;
+	status = gg_remote_modules_find(&modules, memory, name, &symbol) ? 0 : -ENOENT;
+	gg_remote_modules_done(&modules);
+	if (status == 0)
+		*ret_address = symbol.address;
+	return status;
+}
+
+int gg_agent_carrier_find(const struct gg_remote_memory *memory, const char *name,
+                          uint64_t *ret_address, struct gg_error *error)
+{
+	int status = find_agent(memory, name, ret_address);
+
+	return status < 0
+	               ? gg_error_set(error, status, "attach", NULL, "the agent has no %s()", name)
+	               : 0;
+}
+
+/* Has the file loaded.  The result of dlopen() is whether the agent is among the modules then. */
+static int load_file(const struct loader_calls *calls, struct gg_borrowed_thread *thread,
+                     const char *path, struct gg_error *error)
+{
+	const struct gg_remote_memory *memory = thread->tracer->memory;
+	struct gg_remote_call call = { .function = calls->open_library,
+		                       .arguments = { thread->scratch, RTLD_NOW | RTLD_LOCAL } };
+	char words[WORDS_BYTES] = "";
+	uint64_t address;
+	int status = gg_remote_memory_write(memory, thread->scratch, path, strlen(path) + 1);
+
+	if (status == 0)
+		status = gg_borrowed_thread_call(thread, &call, error);
+	if (status < 0 || find_agent(memory, "geiger_agent_attach", &address) == 0)
+		return status;
+	call = (struct gg_remote_call){ .function = calls->last_error };
+	if (gg_borrowed_thread_call_short(thread, &call, error) == 0 && call.result != 0)
+		gg_remote_memory_read_text(memory, call.result, words, sizeof(words));
+	return gg_error_set(error, -ENOEXEC, "attach", NULL, "its loader refused the agent: %s",
+	                    words[0] != '\0' ? words : "it did not say why");
+}
+
+int gg_agent_carrier_load(const struct gg_agent_carrier *carrier, struct gg_borrowed_thread *thread,
+                          pid_t inner_pid, const struct gg_remote_modules *modules, uint32_t libc,
+                          struct gg_error *error)
+{
+	struct loader_calls calls;
+	char path[PATH_BYTES];
+	int64_t fd;
+	int status = find_calls(thread, modules, libc, &calls, error);
+
+	if (status < 0)
+		return status;
+	fd = make_file(&calls, thread, error);
+	if (fd < 0)
+		return (int)fd;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)thread->tracer->pid,
+	         (int)thread->tid, fd);
+	status = fill_file(carrier, path, error);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%" PRId64, (int)inner_pid, fd);
+	if (status == 0)
+		status = load_file(&calls, thread, path, error);
+	if (!thread->is_lost)
+		call_system(&calls, thread, SYS_close, (uint64_t)fd, 0, NULL);
+	return status;
+}

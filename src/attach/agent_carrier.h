@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent_carrier - loads the agent into a process through a borrowed thread.
+ *
+ *   status = gg_agent_carrier_open(&carrier, "/usr/lib/libgeiger-agent.so", error);
+ *   status = gg_agent_carrier_load(&carrier, &thread, inner_pid, &modules, libc, error);
+ *   status = gg_agent_carrier_find(&memory, "geiger_agent_attach", &address, error);
+ *   gg_agent_carrier_close(&carrier);
+ *
+ * The agent travels in a memory file: the process makes an empty one (memfd_create), geiger fills
+ * it from outside, and the process loads it by dlopen().  So its mount namespace, its user, and the
+ * options of its file systems do not matter.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "attach/borrowed_thread.h"
+#include "attach/remote_modules.h"
+#include "base/error.h"
+
+struct gg_agent_carrier {
+	const void *bytes; /* the agent's file, mapped; NULL: closed */
+	size_t size_bytes;
+};
+
+GG_MUST_CHECK int gg_agent_carrier_open(struct gg_agent_carrier *carrier, const char *path,
+                                        struct gg_error *error);
+void gg_agent_carrier_close(struct gg_agent_carrier *carrier);
+
+/*
+ * Loads the agent.  `inner_pid` is the process's pid in its own namespace.  Returns 0 or -Exxx; the
+ * memory file is closed in both cases.  -ENOEXEC: its loader refused the agent, and the error has
+ * the loader's words.
+ */
+GG_MUST_CHECK int gg_agent_carrier_load(const struct gg_agent_carrier *carrier,
+                                        struct gg_borrowed_thread *thread, pid_t inner_pid,
+                                        const struct gg_remote_modules *modules, uint32_t libc,
+                                        struct gg_error *error);
+
+/* Finds an entry of the agent in the modules that the process has now. */
+GG_MUST_CHECK int gg_agent_carrier_find(const struct gg_remote_memory *memory, const char *name,
+                                        uint64_t *ret_address, struct gg_error *error);

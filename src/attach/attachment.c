@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attachment - the helper process, its steps, and its guardian (attach/attachment.h). */
+#include "attach/attachment.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/agent_carrier.h"
+#include "attach/borrowed_thread.h"
+#include "attach/remote_unwind.h"
+#include "attach/safe_point.h"
+#include "attach/tracer.h"
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/time_units.h"
+
+enum { SETTLE_SECONDS = 2, POLL_MS = 20 };
+
+_Static_assert(sizeof(struct gg_attach_request) + sizeof(struct gg_attach_result) <=
+                       GG_BORROWED_SCRATCH_BYTES,
+               "both fit beside each other");
+
+/* Memory of the helper and of its guardian. */
+struct helper {
+	struct gg_trap_plan plan;
+	uint32_t is_cancelled; /* set by the guardian */
+	uint32_t is_done;      /* set by the helper: `status` and what follows is complete */
+	int status;
+	struct gg_error error;
+	struct gg_attachment attachment;
+	/* Input. */
+	pid_t guardian;
+	const struct gg_survey *survey;
+	const struct gg_attachment_options *options; /* NULL: detach */
+};
+
+/* The addresses that the steps need. */
+struct entry_points {
+	uint64_t restorer, errno_location;
+};
+
+/* --- the helper --- */
+
+static int find_traps(struct helper *helper, struct gg_error *error)
+{
+	static const char *const names[GG_TRAPS_MAX] = { "malloc", "calloc", "realloc", "free" };
+	const struct gg_survey *survey = helper->survey;
+	struct gg_trap_plan *plan = &helper->plan;
+	struct gg_remote_symbol symbol;
+
+	for (size_t i = 0; i < GG_TRAPS_MAX; i++) {
+		if (!gg_remote_modules_find_in(&survey->modules, survey->allocator_module,
+		                               &survey->memory, names[i], &symbol))
+			continue;
+		if (gg_remote_memory_read(&survey->memory, symbol.address,
+		                          &plan->originals[plan->count], 1) < 0)
+			return gg_error_set(error, -EIO, names[i], NULL, "it cannot be read");
+		if (plan->originals[plan->count] == 0xcc)
+			return gg_error_set(error, -EBUSY, names[i], "End it first.",
+			                    "a breakpoint of a debugger is there");
+		plan->addresses[plan->count++] = symbol.address;
+	}
+	return 0;
+}
+
+static int find_entry_points(const struct gg_survey *survey, struct entry_points *points,
+                             struct gg_error *error)
+{
+	const struct gg_remote_module *libc = &survey->modules.list.items[survey->libc];
+	struct gg_remote_symbol symbol;
+
+	points->restorer = gg_borrowed_thread_find_restorer(&survey->memory, libc->begin,
+	                                                    libc->end);
+	if (points->restorer == 0 ||
+	    !gg_remote_modules_find_in(&survey->modules, survey->libc, &survey->memory,
+	                               "__errno_location", &symbol))
+		return gg_error_set(error, -ENOTSUP, "libc", NULL,
+		                    "it lacks code by which a thread could be given back");
+	points->errno_location = symbol.address;
+	return 0;
+}
+
+/* Calls an entry of the agent: attach with a request, or detach. */
+static int call_entry(struct helper *helper, struct gg_borrowed_thread *thread,
+                      struct gg_error *error)
+{
+	const struct gg_remote_memory *memory = &helper->survey->memory;
+	struct gg_attach_result *result = &helper->attachment.result;
+	uint64_t place = thread->scratch + sizeof(struct gg_attach_request);
+	struct gg_remote_call call = { 0 };
+	int status = gg_agent_carrier_find(
+		memory, helper->options != NULL ? GG_ATTACH_ENTRY : GG_DETACH_ENTRY, &call.function,
+		error);
+
+	if (status < 0)
+		return status;
+	call.arguments[0] = helper->options != NULL ? thread->scratch : place;
+	call.arguments[1] = helper->options != NULL ? place : 0;
+	*result = (struct gg_attach_result){ .status = -EIO };
+	if (helper->options != NULL)
+		status = gg_remote_memory_write(memory, thread->scratch, &helper->options->request,
+		                                sizeof(helper->options->request));
+	if (status == 0)
+		status = gg_remote_memory_write(memory, place, result, sizeof(*result));
+	if (status == 0)
+		status = gg_borrowed_thread_call(thread, &call, error);
+	if (status == 0)
+		status = gg_remote_memory_read(memory, place, result, sizeof(*result));
+	if (status == 0 && result->status < 0) {
+		result->reason[sizeof(result->reason) - 1] = '\0';
+		status = gg_error_set(error, result->status, "the agent", NULL, "%s",
+		                      result->reason[0] != '\0' ? result->reason
+		                                                : strerror(-result->status));
+	}
+	return status;
+}
+
+/* Does everything in the borrowed thread. */
+static int use_thread(struct helper *helper, const struct gg_agent_carrier *carrier,
+                      struct gg_borrowed_thread *thread, struct gg_error *error)
+{
+	const struct gg_survey *survey = helper->survey;
+	int status = 0;
+
+	if (carrier->bytes != NULL)
+		status = gg_agent_carrier_load(carrier, thread, survey->facts.inner_pid,
+		                               &survey->modules, survey->libc, error);
+	return status < 0 ? status : call_entry(helper, thread, error);
+}
+
+static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search *search,
+                             const struct gg_agent_carrier *carrier, struct gg_error *error)
+{
+	struct gg_attachment *attachment = &helper->attachment;
+	struct gg_tracer *tracer = search->tracer;
+	struct gg_borrowed_thread thread;
+	struct gg_safe_point point;
+	struct entry_points points = { 0 };
+	int status = find_entry_points(helper->survey, &points, error);
+
+	if (status == 0)
+		status = gg_safe_point_find(&point, search, error);
+	attachment->refused_count = search->refused_count;
+	if (status < 0)
+		return status;
+	attachment->waited_ns = gg_clock_monotonic_ns() - search->begin_ns;
+	attachment->was_idle = point.is_idle;
+	status = gg_borrowed_thread_begin(&thread, tracer, point.tid, &point.registers,
+	                                  points.restorer, points.errno_location, error);
+	if (status < 0) {
+		if (!thread.is_started)
+			gg_tracer_resume(point.tid, PTRACE_CONT);
+		return status;
+	}
+	status = use_thread(helper, carrier, &thread, error);
+	gg_borrowed_thread_end(&thread);
+	attachment->borrowed_ns = gg_clock_monotonic_ns() - thread.begin_ns;
+	return status;
+}
+
+static int run_steps(struct helper *helper, const struct gg_agent_carrier *carrier,
+                     struct gg_error *error)
+{
+	static struct gg_remote_unwinder unwinder;
+	static struct gg_safe_point_search search;
+	static struct gg_tracer tracer;
+	const struct gg_survey *survey = helper->survey;
+	int status = find_traps(helper, error);
+
+	if (status == 0)
+		status = gg_remote_unwinder_init(&unwinder, &survey->memory, &survey->modules,
+		                                 error);
+	if (status < 0)
+		return status;
+	gg_tracer_init(&tracer, &survey->memory, &helper->plan);
+	gg_stack_check_init(&search, &tracer, &unwinder, survey->libc, survey->allocator_module);
+	search.is_cancelled = &helper->is_cancelled;
+	search.guardian = helper->guardian;
+	status = gg_tracer_seize(&tracer, error);
+	if (status == 0)
+		status = run_at_safe_point(helper, &search, carrier, error);
+	helper->attachment.is_settled = gg_tracer_settle(
+		&tracer, gg_clock_monotonic_ns() + (uint64_t)(SETTLE_SECONDS * GG_NS_PER_S));
+	helper->attachment.longest_stand_ns = tracer.longest_stand_ns;
+	return status;
+}
+
+/* Runs in the helper process, which has the caller's memory and no threads but its own. */
+_Noreturn static void run_helper(struct helper *helper)
+{
+	struct gg_agent_carrier carrier = { 0 };
+	sigset_t all;
+	int status = 0;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	helper->attachment.was_resident = helper->survey->agent != GG_SURVEY_AGENT_ABSENT;
+	if (!helper->attachment.was_resident)
+		status = gg_agent_carrier_open(&carrier, helper->options->agent, &helper->error);
+	if (status == 0)
+		status = run_steps(helper, &carrier, &helper->error);
+	helper->status = status;
+	/* Pairs with the guardian's load. */
+	gg_store_release(&helper->is_done, 1);
+	_exit(0);
+}
+
+/* --- the guardian --- */
+
+/* Waits for the helper.  Cancels it when a signal wants to end the caller. */
+static void guard(struct helper *helper, pid_t child, const sigset_t *ending)
+{
+	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN };
+	sigset_t pending;
+	int status;
+
+	while (poll(&ended, 1, POLL_MS) == 0) {
+		sigpending(&pending);
+		sigandset(&pending, &pending, ending);
+		/* Pairs with the load of the search. */
+		if (!sigisemptyset(&pending))
+			gg_store_release(&helper->is_cancelled, 1);
+	}
+	/* Pairs with the stores of the tracer; its own end has made them visible. */
+	if (gg_load_acquire(&helper->plan.is_planted) != 0)
+		gg_tracer_restore_bytes(&helper->plan, &helper->survey->memory);
+	if (ended.fd >= 0)
+		close(ended.fd);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+}
+
+static int run(struct helper *helper, struct gg_error *error)
+{
+	sigset_t ending, before;
+	pid_t child;
+
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGINT);
+	sigaddset(&ending, SIGTERM);
+	sigaddset(&ending, SIGHUP);
+	sigaddset(&ending, SIGQUIT);
+	sigprocmask(SIG_BLOCK, &ending, &before);
+	child = fork();
+	if (child == 0)
+		run_helper(helper);
+	if (child > 0)
+		guard(helper, child, &ending);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (child < 0)
+		return gg_error_set_errno(error, errno, "fork", NULL);
+	/* Pairs with the helper's store. */
+	if (gg_load_acquire(&helper->is_done) == 0)
+		return gg_error_set(error, -EINTR, "attach", NULL,
+		                    "the process that attached was killed");
+	if (helper->status < 0 && error != NULL)
+		*error = helper->error;
+	return helper->status;
+}
+
+static int run_shared(struct gg_attachment *ret_attachment, const struct gg_survey *survey,
+                      const struct gg_attachment_options *options, struct gg_error *error)
+{
+	struct helper *helper = mmap(NULL, sizeof(*helper), PROT_READ | PROT_WRITE,
+	                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
+
+	if (helper == MAP_FAILED)
+		return gg_error_memory(error, "attach");
+	helper->guardian = getpid();
+	helper->survey = survey;
+	helper->options = options;
+	status = run(helper, error);
+	*ret_attachment = helper->attachment;
+	munmap(helper, sizeof(*helper));
+	return status;
+}
+
+int gg_attachment_run(struct gg_attachment *ret_attachment, const struct gg_survey *survey,
+                      const struct gg_attachment_options *options, struct gg_error *error)
+{
+	struct gg_attachment_options whole = *options;
+
+	whole.request.version = GG_ATTACH_VERSION;
+	whole.request.bytes = sizeof(whole.request);
+	return run_shared(ret_attachment, survey, &whole, error);
+}
+
+int gg_attachment_undo(struct gg_attachment *ret_attachment, const struct gg_survey *survey,
+                       struct gg_error *error)
+{
+	if (survey->agent == GG_SURVEY_AGENT_ABSENT)
+		return gg_error_set(error, -ENOENT, "detach", NULL, "no agent is attached to it");
+	return run_shared(ret_attachment, survey, NULL, error);
+}

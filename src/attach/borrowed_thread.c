@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * borrowed_thread - builds a signal frame and runs calls under it (attach/borrowed_thread.h).
+ *
+ * The frame on the stack, from its lowest address on:
+ *
+ *   frame + 0      address of the restorer: where each call returns to
+ *   frame + 8      struct ucontext of the kernel: flags, registers, mask
+ *   frame + 312    siginfo, zeros
+ *   scratch        of the caller
+ *   vector state   as XSAVE writes it, with the kernel's marks; 64-byte aligned
+ *   ...            128 bytes of red zone, then the program's stack
+ */
+#include "attach/borrowed_thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+#include <elf.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/maps_line.h"
+#include "base/time_units.h"
+#include "record/process/proc_file.h"
+
+enum {
+	UNUSED_ZONE_BYTES = 128,
+	VECTOR_MAX = 16384,
+	SIGNAL_INFO_BYTES = 128,
+	MARKS_AT = 464,    /* of struct _fpx_sw_bytes in the vector state */
+	FEATURES_AT = 512, /* of XSTATE_BV */
+	HEADER_END = 576,  /* of the legacy area and the XSAVE header */
+	FEATURES_MAX = 63,
+	LARGE_FEATURES = 3 << 17,  /* AMX: not in the frames of programs that did not ask for it */
+	INVALID_STACK_MODE = 0x40, /* rt_sigreturn() then leaves the signal stack as it is */
+	FLAGS_CLEARED = 0x500,     /* direction and trap flags, which a function expects to be 0 */
+	SHORT_STEPS_MAX = 1 << 18
+};
+#define UC_FP_XSTATE  1u
+#define UC_SEGMENTS   6u /* UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
+#define FRAME_MAGIC_1 0x46505853u
+#define FRAME_MAGIC_2 0x46505845u
+#define ALL_SIGNALS   UINT64_MAX
+#define BIT(signal)   (UINT64_C(1) << ((signal)-1))
+#define OPEN_SIGNALS  (BIT(SIGTRAP) | BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE))
+
+/* The kernel's struct ucontext; glibc's own begins alike and ends in a longer mask. */
+struct kernel_context {
+	uint64_t flags, link;
+	stack_t stack;
+	mcontext_t registers;
+	uint64_t mask;
+};
+_Static_assert(offsetof(struct kernel_context, mask) == 296, "as the kernel has it");
+
+struct signal_frame {
+	uint64_t restorer;
+	struct kernel_context context;
+	uint8_t info[SIGNAL_INFO_BYTES];
+};
+
+/* The vector state, and the bytes of it that the frame has. */
+struct vector_state {
+	uint8_t bytes[VECTOR_MAX];
+	uint32_t size_bytes;
+};
+
+/* --- the frame --- */
+
+static uint64_t read_word(const uint8_t *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+/* The end of the last part that these features have in the vector state. */
+static uint32_t end_of_features(uint64_t features)
+{
+	uint32_t end = HEADER_END, size, offset, unused[2];
+
+	for (unsigned i = 2; i < FEATURES_MAX; i++) {
+		if ((features >> i & 1) == 0)
+			continue;
+		__cpuid_count(0xd, i, size, offset, unused[0], unused[1]);
+		if (offset + size > end)
+			end = offset + size;
+	}
+	return end;
+}
+
+/* Reads the vector state and adds the marks by which the kernel knows its size. */
+static int read_vector_state(pid_t tid, struct vector_state *vector)
+{
+	struct iovec place = { vector->bytes, sizeof(vector->bytes) - sizeof(uint64_t) };
+	struct {
+		uint32_t magic, extended_bytes;
+		uint64_t features;
+		uint32_t size_bytes, padding[7];
+	} marks = { .magic = FRAME_MAGIC_1 };
+	uint32_t magic = FRAME_MAGIC_2;
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &place) < 0)
+		return -errno;
+	marks.features = read_word(vector->bytes + MARKS_AT) & ~(uint64_t)LARGE_FEATURES;
+	if ((read_word(vector->bytes + FEATURES_AT) & LARGE_FEATURES) != 0)
+		return -ENOTSUP;
+	marks.size_bytes = end_of_features(marks.features);
+	if (marks.size_bytes > place.iov_len)
+		return -ENOTSUP;
+	marks.extended_bytes = marks.size_bytes + (uint32_t)sizeof(magic);
+	memcpy(vector->bytes + MARKS_AT, &marks, sizeof(marks));
+	memcpy(vector->bytes + marks.size_bytes, &magic, sizeof(magic));
+	vector->size_bytes = marks.extended_bytes;
+	return 0;
+}
+
+/*
+ * The registers to which the thread returns.  A system call that was interrupted is made again, by
+ * the arguments that are still in its registers.
+ */
+static void fill_registers(mcontext_t *to, const struct user_regs_struct *from)
+{
+	greg_t *r = to->gregs;
+	bool is_call = (int64_t)from->orig_rax >= 0;
+	int64_t result = (int64_t)from->rax;
+	/* ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK; EINTR by the stop */
+	bool is_restarted = is_call && (result == -512 || result == -513 || result == -514 ||
+	                                result == -516 || result == -EINTR);
+
+	r[REG_R8] = (greg_t)from->r8, r[REG_R9] = (greg_t)from->r9;
+	r[REG_R10] = (greg_t)from->r10, r[REG_R11] = (greg_t)from->r11;
+	r[REG_R12] = (greg_t)from->r12, r[REG_R13] = (greg_t)from->r13;
+	r[REG_R14] = (greg_t)from->r14, r[REG_R15] = (greg_t)from->r15;
+	r[REG_RDI] = (greg_t)from->rdi, r[REG_RSI] = (greg_t)from->rsi;
+	r[REG_RBP] = (greg_t)from->rbp, r[REG_RBX] = (greg_t)from->rbx;
+	r[REG_RDX] = (greg_t)from->rdx, r[REG_RCX] = (greg_t)from->rcx;
+	r[REG_RSP] = (greg_t)from->rsp, r[REG_EFL] = (greg_t)from->eflags;
+	r[REG_RAX] = (greg_t)(is_restarted ? from->orig_rax : from->rax);
+	r[REG_RIP] = (greg_t)(is_restarted ? from->rip - 2 : from->rip);
+	r[REG_CSGSFS] = (greg_t)((from->cs & 0xffff) | (from->ss & 0xffff) << 48);
+}
+
+/* True if the thread has enough stack below its pointer: in that mapping, or below the main one. */
+static bool has_stack(pid_t pid, uint64_t pointer)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	uint64_t below = 0; /* the end of the mapping before */
+	struct gg_maps_line line;
+
+	if (!gg_proc_file_read(&text, "/proc/%d/maps", (int)pid))
+		return false;
+	for (const char *at = gg_buf_text(&text); *at != '\0'; at += strcspn(at, "\n")) {
+		at += *at == '\n';
+		if (!gg_maps_line_parse(at, strcspn(at, "\n"), &line))
+			continue;
+		if (line.begin <= pointer && pointer < line.end) {
+			bool grows = line.path_bytes == 7 && memcmp(line.path, "[stack]", 7) == 0;
+
+			return pointer - (grows ? below : line.begin) > GG_BORROWED_STACK_BYTES;
+		}
+		below = line.end;
+	}
+	return false;
+}
+
+static int write_frame(struct gg_borrowed_thread *thread, uint64_t mask)
+{
+	const struct gg_remote_memory *memory = thread->tracer->memory;
+	struct signal_frame frame = { .restorer = thread->restorer };
+	struct vector_state vector;
+	uint64_t place;
+	int status = read_vector_state(thread->tid, &vector);
+
+	if (status < 0)
+		return status;
+	place = (thread->registers.rsp - UNUSED_ZONE_BYTES - vector.size_bytes) & ~UINT64_C(63);
+	thread->scratch = place - GG_BORROWED_SCRATCH_BYTES;
+	thread->frame = ((thread->scratch - sizeof(frame)) & ~UINT64_C(15)) - 8;
+	frame.context.flags = UC_FP_XSTATE | UC_SEGMENTS;
+	frame.context.stack.ss_flags = INVALID_STACK_MODE;
+	frame.context.mask = mask;
+	fill_registers(&frame.context.registers, &thread->registers);
+	frame.context.registers.fpregs = (fpregset_t)(uintptr_t)place;
+	status = gg_remote_memory_write(memory, place, vector.bytes, vector.size_bytes);
+	return status < 0 ? status
+	                  : gg_remote_memory_write(memory, thread->frame, &frame, sizeof(frame));
+}
+
+/* --- calls --- */
+
+static int fail(const struct gg_borrowed_thread *thread, int status, struct gg_error *error,
+                const char *message)
+{
+	char place[32];
+
+	snprintf(place, sizeof(place), "%d", (int)thread->tracer->pid);
+	return gg_error_set(error, status, place, NULL, "%s", message);
+}
+
+/* Puts the thread before the first instruction of the function.  It does not run yet. */
+static int enter(struct gg_borrowed_thread *thread, const struct gg_remote_call *call)
+{
+	struct user_regs_struct r = thread->registers;
+	uint64_t open = ALL_SIGNALS & ~OPEN_SIGNALS;
+	int status;
+
+	r.rip = call->function;
+	r.rsp = thread->frame;
+	r.rdi = call->arguments[0], r.rsi = call->arguments[1], r.rdx = call->arguments[2];
+	r.rcx = call->arguments[3], r.r8 = call->arguments[4], r.r9 = call->arguments[5];
+	r.rax = 0;                           /* no vector registers have arguments */
+	r.orig_rax = (unsigned long long)-1; /* no system call is to be made again */
+	r.eflags &= ~(unsigned long long)FLAGS_CLEARED;
+	status = gg_tracer_write_registers(thread->tid, &r);
+	if (status < 0)
+		return status;
+	/* From here on the frame gives everything back, the mask included. */
+	thread->is_started = true;
+	if (ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(open), &open) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Gives up a call: the thread returns to the program at once. */
+static void abandon(struct gg_borrowed_thread *thread)
+{
+	struct user_regs_struct r = thread->registers;
+
+	r.rip = thread->restorer;
+	r.rsp = thread->frame + sizeof(uint64_t);
+	r.orig_rax = (unsigned long long)-1;
+	if (gg_tracer_write_registers(thread->tid, &r) == 0)
+		gg_tracer_resume(thread->tid, PTRACE_CONT);
+	thread->is_lost = true;
+}
+
+static uint64_t deadline_of(const struct gg_remote_call *call)
+{
+	return call->deadline_ns != 0 ? call->deadline_ns
+	                              : gg_clock_monotonic_ns() +
+	                                        (uint64_t)(GG_BORROWED_CALL_SECONDS * GG_NS_PER_S);
+}
+
+/* Returns 1 if the thread is about to return to the program, 0 if the call goes on, or -Exxx. */
+static int take_system_call(struct gg_borrowed_thread *thread, struct gg_remote_call *call)
+{
+	struct __ptrace_syscall_info info = { 0 };
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, thread->tid, sizeof(info), &info) < 0)
+		return -errno;
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == SYS_rt_sigreturn &&
+	    info.stack_pointer == thread->frame + sizeof(uint64_t))
+		return 1;
+	if (info.op == PTRACE_SYSCALL_INFO_EXIT)
+		call->system_result = info.exit.rval;
+	return gg_tracer_resume(thread->tid, PTRACE_SYSCALL);
+}
+
+int gg_borrowed_thread_call(struct gg_borrowed_thread *thread, struct gg_remote_call *call,
+                            struct gg_error *error)
+{
+	uint64_t deadline_ns = deadline_of(call);
+	int status = enter(thread, call);
+	pid_t tid;
+
+	if (status == 0)
+		status = gg_tracer_resume(thread->tid, PTRACE_SYSCALL);
+	while (status == 0) {
+		switch (gg_tracer_wait(thread->tracer, deadline_ns, &tid)) {
+		case GG_TRACER_CALL:
+			status = take_system_call(thread, call);
+			break;
+		case GG_TRACER_FAULT:
+			abandon(thread);
+			return fail(thread, -EFAULT, error, "the agent raised a signal there");
+		case GG_TRACER_TIMEOUT:
+			thread->is_lost = true;
+			return fail(thread, -ETIMEDOUT, error,
+			            "a call in it did not return in time, and goes on");
+		case GG_TRACER_EXEC:
+		case GG_TRACER_ENDED:
+			status = -ESRCH;
+			break;
+		case GG_TRACER_HIT:
+		case GG_TRACER_INTERRUPTED:
+			status = gg_tracer_resume(tid, PTRACE_CONT);
+			break;
+		}
+	}
+	if (status > 0)
+		return 0;
+	thread->is_lost = true;
+	return fail(thread, status, error, "it ended while the agent was brought in");
+}
+
+int gg_borrowed_thread_call_short(struct gg_borrowed_thread *thread, struct gg_remote_call *call,
+                                  struct gg_error *error)
+{
+	struct user_regs_struct r;
+	int status = enter(thread, call), stop;
+
+	for (int i = 0; status == 0 && i < SHORT_STEPS_MAX; i++) {
+		if (ptrace(PTRACE_SINGLESTEP, thread->tid, NULL, NULL) < 0 ||
+		    waitpid(thread->tid, &stop, __WALL) != thread->tid || !WIFSTOPPED(stop) ||
+		    gg_tracer_read_registers(thread->tid, &r) < 0) {
+			thread->is_lost = true;
+			return fail(thread, -ESRCH, error, "it has ended");
+		}
+		if (r.rip == thread->restorer) {
+			call->result = r.rax;
+			return 0;
+		}
+	}
+	abandon(thread);
+	return fail(thread, status < 0 ? status : -ETIMEDOUT, error, "a short call did not return");
+}
+
+/* --- begin and end --- */
+
+int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer *tracer, pid_t tid,
+                             const struct user_regs_struct *registers, uint64_t restorer,
+                             uint64_t errno_location, struct gg_error *error)
+{
+	struct gg_remote_call call = { .function = errno_location };
+	uint64_t mask;
+	int status = 0;
+
+	*thread = (struct gg_borrowed_thread){
+		.tracer = tracer, .tid = tid, .registers = *registers, .restorer = restorer
+	};
+	thread->begin_ns = gg_clock_monotonic_ns();
+	if (!has_stack(tracer->pid, registers->rsp))
+		return fail(thread, -ENOMEM, error, "the thread has too little stack");
+	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof(mask), &mask) < 0)
+		status = -errno;
+	if (status == 0)
+		status = write_frame(thread, mask);
+	if (status < 0)
+		return fail(thread, status, error, "the state of a thread cannot be saved");
+	tracer->borrowed = tid;
+	status = gg_borrowed_thread_call_short(thread, &call, error);
+	if (status == 0) {
+		thread->errno_place = call.result;
+		status = gg_remote_memory_read(tracer->memory, call.result, &thread->errno_value,
+		                               sizeof(thread->errno_value));
+	}
+	if (status < 0)
+		gg_borrowed_thread_end(thread);
+	return status;
+}
+
+void gg_borrowed_thread_end(struct gg_borrowed_thread *thread)
+{
+	int status = 0;
+
+	if (!thread->is_lost && thread->errno_place != 0)
+		status = gg_remote_memory_write(thread->tracer->memory, thread->errno_place,
+		                                &thread->errno_value, sizeof(thread->errno_value));
+	if (!thread->is_lost && thread->is_started && status == 0)
+		gg_tracer_resume(thread->tid, PTRACE_CONT);
+	thread->tracer->borrowed = 0;
+}
+
+uint64_t gg_borrowed_thread_find_restorer(const struct gg_remote_memory *memory, uint64_t begin,
+                                          uint64_t end)
+{
+	/* mov $15, %rax; syscall */
+	static const uint8_t wanted[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	uint64_t found = 0;
+	uint8_t *code = end - begin <= SIZE_MAX / 2 ? malloc(end - begin) : NULL;
+	const uint8_t *at = NULL;
+
+	if (code != NULL)
+		at = memmem(code, gg_remote_memory_read_most(memory, begin, code, end - begin),
+		            wanted, sizeof(wanted));
+	if (at != NULL)
+		found = begin + (uint64_t)(at - code);
+	free(code);
+	return found;
+}
+
+#else
+
+/* Other architectures have no borrowed threads yet; the survey refuses before. */
+
+int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer *tracer, pid_t tid,
+                             const struct user_regs_struct *registers, uint64_t restorer,
+                             uint64_t errno_location, struct gg_error *error)
+{
+	(void)thread, (void)tracer, (void)tid, (void)registers, (void)restorer;
+	(void)errno_location;
+	return gg_error_set(error, -ENOTSUP, "attach", NULL, "geiger attaches on x86-64 only");
+}
+
+int gg_borrowed_thread_call(struct gg_borrowed_thread *thread, struct gg_remote_call *call,
+                            struct gg_error *error)
+{
+	(void)thread, (void)call;
+	return gg_error_set(error, -ENOTSUP, "attach", NULL, "geiger attaches on x86-64 only");
+}
+
+int gg_borrowed_thread_call_short(struct gg_borrowed_thread *thread, struct gg_remote_call *call,
+                                  struct gg_error *error)
+{
+	return gg_borrowed_thread_call(thread, call, error);
+}
+
+void gg_borrowed_thread_end(struct gg_borrowed_thread *thread)
+{
+	(void)thread;
+}
+
+uint64_t gg_borrowed_thread_find_restorer(const struct gg_remote_memory *memory, uint64_t begin,
+                                          uint64_t end)
+{
+	(void)memory, (void)begin, (void)end;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* idle_thread - reads which system calls threads wait in (attach/idle_thread.h). */
+#include "attach/idle_thread.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/time_units.h"
+#include "record/process/proc_file.h"
+
+#if defined(__x86_64__)
+
+enum { STOP_MS = 50, ARGUMENTS = 6 };
+
+/* --- the call --- */
+
+struct waiting_call {
+	int64_t number; /* -1: the thread waits in no call */
+	uint64_t arguments[ARGUMENTS];
+};
+
+static bool read_call(const struct gg_tracer *tracer, pid_t tid, struct waiting_call *ret_call)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	char *at, *end;
+
+	if (!gg_proc_file_read(&text, "/proc/%d/task/%d/syscall", (int)tracer->pid, (int)tid))
+		return false;
+	at = text.data;
+	ret_call->number = strtoll(at, &end, 10);
+	if (end == at)
+		return false;
+	for (unsigned i = 0; i < ARGUMENTS; i++, at = end)
+		ret_call->arguments[i] = strtoull(i == 0 ? end : at, &end, 16);
+	return ret_call->number >= 0;
+}
+
+/* True if the descriptor is a socket with a limit of time for reading, or if nothing tells. */
+static bool has_socket_limit(pid_t pid, uint64_t descriptor)
+{
+	struct timeval limit = { 0 };
+	socklen_t size = sizeof(limit);
+	char path[64], target[64];
+	int pidfd, fd = -1;
+	bool found = true;
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%" PRIu64, (int)pid, descriptor);
+	length = readlink(path, target, sizeof(target));
+	if (length < 7 || memcmp(target, "socket:", 7) != 0)
+		return length < 0;
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd >= 0)
+		fd = (int)syscall(SYS_pidfd_getfd, pidfd, descriptor, 0);
+	if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) == 0)
+		found = limit.tv_sec != 0 || limit.tv_usec != 0;
+	if (fd >= 0)
+		close(fd);
+	if (pidfd >= 0)
+		close(pidfd);
+	return found;
+}
+
+static bool can_be_repeated(pid_t pid, const struct waiting_call *call)
+{
+	const uint64_t *a = call->arguments;
+
+	switch (call->number) {
+	case SYS_read:
+	case SYS_readv:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_accept:
+	case SYS_accept4:
+		return !has_socket_limit(pid, a[0]);
+	case SYS_wait4:
+	case SYS_waitid:
+	case SYS_pause:
+		return true;
+	case SYS_futex:
+		return ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && a[3] == 0) ||
+		       (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+	case SYS_epoll_wait:
+		return (int32_t)a[3] < 0;
+	case SYS_epoll_pwait:
+		return (int32_t)a[3] < 0 && a[4] == 0;
+	case SYS_poll:
+		return (int32_t)a[2] < 0;
+	case SYS_select:
+		return a[4] == 0;
+	default:
+		return false;
+	}
+}
+
+/* --- the thread --- */
+
+/* True if a signal waits that the thread would take. */
+static bool has_pending_signal(const struct gg_tracer *tracer, pid_t tid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	static const char *const names[] = { "\nSigPnd:", "\nShdPnd:", "\nSigBlk:" };
+	uint64_t signals[GG_COUNT(names)] = { 0 };
+
+	if (!gg_proc_file_read(&text, "/proc/%d/task/%d/status", (int)tracer->pid, (int)tid))
+		return true;
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		const char *at = strstr(gg_buf_text(&text), names[i]);
+
+		if (at == NULL)
+			return true;
+		signals[i] = strtoull(at + strlen(names[i]), NULL, 16);
+	}
+	return ((signals[0] | signals[1]) & ~signals[2]) != 0;
+}
+
+/* Lets a thread go that is not taken.  The kernel repeats all calls but those with EINTR. */
+static void release(pid_t tid, struct user_regs_struct *registers, bool has_signal)
+{
+	if (!has_signal && (int64_t)registers->rax == -EINTR && (int64_t)registers->orig_rax >= 0) {
+		registers->rax = registers->orig_rax;
+		registers->orig_rax = (unsigned long long)-1;
+		registers->rip -= 2;
+		if (gg_tracer_write_registers(tid, registers) < 0)
+			return;
+	}
+	gg_tracer_resume(tid, PTRACE_CONT);
+}
+
+/* Stops one thread.  Returns true if it is taken; otherwise it runs on. */
+static bool try_thread(struct gg_safe_point_search *search, pid_t tid, struct gg_safe_point *point)
+{
+	struct gg_tracer *tracer = search->tracer;
+	uint64_t until_ns = gg_clock_monotonic_ns() + STOP_MS * GG_NS_PER_MS;
+	enum gg_tracer_event event;
+	struct waiting_call call;
+	bool has_signal;
+	pid_t stopped;
+
+	if (!read_call(tracer, tid, &call) || !can_be_repeated(tracer->pid, &call) ||
+	    has_pending_signal(tracer, tid) || gg_tracer_interrupt(tracer, tid) < 0)
+		return false;
+	while ((event = gg_tracer_wait(tracer, until_ns, &stopped)) == GG_TRACER_INTERRUPTED &&
+	       stopped != tid)
+		gg_tracer_resume(stopped, PTRACE_CONT);
+	if (event != GG_TRACER_INTERRUPTED || gg_tracer_read_registers(tid, &point->registers) < 0)
+		return false;
+	has_signal = has_pending_signal(tracer, tid);
+	point->tid = tid;
+	point->is_idle = true;
+	if (!has_signal && (int64_t)point->registers.orig_rax == call.number &&
+	    gg_stack_check_accepts(search, &point->registers, true))
+		return true;
+	search->refused_count++;
+	release(tid, &point->registers, has_signal);
+	return false;
+}
+
+int gg_idle_thread_take(struct gg_safe_point_search *search, struct gg_safe_point *point)
+{
+	/* A wait may add and remove threads, so the list is read anew for each of them. */
+	for (size_t i = 0; i < search->tracer->tracees.count; i++)
+		if (!search->tracer->tracees.items[i].is_foreign &&
+		    try_thread(search, search->tracer->tracees.items[i].tid, point))
+			return 0;
+	return -EAGAIN;
+}
+
+#else
+
+int gg_idle_thread_take(struct gg_safe_point_search *search, struct gg_safe_point *point)
+{
+	(void)search, (void)point;
+	return -EAGAIN;
+}
+
+#endif

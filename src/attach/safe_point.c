@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* safe_point - plants traps and waits (attach/safe_point.h). */
+#include "attach/safe_point.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "attach/idle_thread.h"
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/time_units.h"
+
+enum { PAUSE_LEAST_MS = 1, PAUSE_MOST_MS = 32 };
+
+/* --- the search --- */
+
+/* Lets all threads run whose stops are waiting.  Returns false if the process is gone. */
+static bool drain(struct gg_tracer *tracer, uint64_t until_ns)
+{
+	enum gg_tracer_event event;
+	pid_t tid;
+
+	while ((event = gg_tracer_wait(tracer, until_ns, &tid)) != GG_TRACER_TIMEOUT) {
+		if (event == GG_TRACER_ENDED || event == GG_TRACER_EXEC)
+			return false;
+		gg_tracer_resume(tid, PTRACE_CONT);
+	}
+	return true;
+}
+
+/* A thread has entered the allocator.  Returns 1 if it is taken, 0 if it runs on, -ESRCH. */
+static int judge_hit(struct gg_safe_point_search *search, pid_t tid, struct gg_safe_point *point)
+{
+	if (!drain(search->tracer, 0))
+		return -ESRCH;
+	if (gg_tracer_read_registers(tid, &point->registers) == 0 &&
+	    gg_stack_check_accepts(search, &point->registers, false)) {
+		point->tid = tid;
+		point->is_idle = false;
+		return 1;
+	}
+	search->refused_count++;
+	gg_tracer_resume(tid, PTRACE_CONT);
+	return 0;
+}
+
+/* Waits for one entry.  Returns 1: taken; 0: refused; -EAGAIN: there was no entry; or -Exxx. */
+static int try_entries(struct gg_safe_point_search *search, uint64_t until_ns,
+                       struct gg_safe_point *point, struct gg_error *error)
+{
+	struct gg_tracer *tracer = search->tracer;
+	enum gg_tracer_event event;
+	int status = gg_tracer_plant(tracer, error);
+	pid_t tid;
+
+	if (status < 0)
+		return status;
+	event = gg_tracer_wait(tracer, until_ns, &tid);
+	gg_tracer_remove(tracer);
+	if (event == GG_TRACER_HIT)
+		return judge_hit(search, tid, point);
+	if (event == GG_TRACER_TIMEOUT)
+		return -EAGAIN;
+	return gg_error_set(error, -ESRCH, "attach", NULL,
+	                    event == GG_TRACER_EXEC ? "it executed another program meanwhile"
+	                                            : "it ended meanwhile");
+}
+
+static bool is_cancelled(const struct gg_safe_point_search *search)
+{
+	if (search->guardian != 0 && getppid() != search->guardian)
+		return true;
+	/* Pairs with the store of the guardian. */
+	return search->is_cancelled != NULL && gg_load_acquire(search->is_cancelled) != 0;
+}
+
+int gg_safe_point_find(struct gg_safe_point *ret_point, struct gg_safe_point_search *search,
+                       struct gg_error *error)
+{
+	uint64_t pause_ms = PAUSE_LEAST_MS, now_ns, end_ns, idle_ns;
+
+	search->begin_ns = gg_clock_monotonic_ns();
+	end_ns = search->begin_ns + (uint64_t)(GG_SAFE_POINT_LIMIT_SECONDS * GG_NS_PER_S);
+	idle_ns = search->begin_ns + (uint64_t)(GG_SAFE_POINT_IDLE_MS * GG_NS_PER_MS);
+	while ((now_ns = gg_clock_monotonic_ns()) < end_ns && !is_cancelled(search)) {
+		int status = try_entries(search, now_ns + 50 * GG_NS_PER_MS, ret_point, error);
+
+		if (status != 0 && status != -EAGAIN)
+			return status > 0 ? 0 : status;
+		if (gg_clock_monotonic_ns() >= idle_ns &&
+		    gg_idle_thread_take(search, ret_point) == 0)
+			return 0;
+		if (status == -EAGAIN)
+			continue;
+		if (!drain(search->tracer, gg_clock_monotonic_ns() + pause_ms * GG_NS_PER_MS))
+			return gg_error_set(error, -ESRCH, "attach", NULL, "it ended meanwhile");
+		pause_ms = pause_ms < PAUSE_MOST_MS ? 2 * pause_ms : PAUSE_MOST_MS;
+	}
+	if (is_cancelled(search))
+		return gg_error_set(error, -ECANCELED, "attach", NULL, "cancelled");
+	return gg_error_set(error, -ETIMEDOUT, "attach", "Attach again when it does something.",
+	                    search->refused_count > 0
+	                            ? "not attached: busy: no thread was at a safe point"
+	                            : "not attached: idle: no thread entered the allocator");
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tracer - traces all threads of a process without stopping any, and stops those that enter a
+ * function.
+ *
+ *   gg_tracer_init(&tracer, &memory, &plan);
+ *   status = gg_tracer_seize(&tracer, error);
+ *   status = gg_tracer_plant(&tracer, error);
+ *   kind = gg_tracer_wait(&tracer, deadline_ns, &tid);      GG_TRACER_HIT: tid stands at an entry
+ *   gg_tracer_remove(&tracer);
+ *   gg_tracer_settle(&tracer, deadline_ns);
+ *
+ * The functions run in a process of their own (attachment.h).  When that process ends, the kernel
+ * detaches all threads, also those that run; PTRACE_DETACH would have to stop them first.
+ *
+ * Seizing     PTRACE_SEIZE stops nobody.  A stop would be visible: epoll_wait() and others return
+ *             EINTR after one.  New threads are traced by themselves.
+ * Traps       A trap is the instruction int3 in place of the first byte of a function.  A write of
+ *             one byte is atomic for threads that execute it.
+ * A hit       The thread is set back to the entry, and moved from the stop of the signal SIGTRAP to
+ *             another kind of stop at once: only in the first kind the end of the tracer would end
+ *             the program.
+ * Children    A child that is forked while traps are planted has them in its copy of the memory;
+ *             they are removed before it runs.  A child of vfork() shares the memory; it runs on,
+ *             and is never taken.
+ * After it    A thread may have executed a trap just before its removal, and the kernel may deliver
+ *             that signal later.  gg_tracer_settle() waits until every thread has certainly passed
+ *             that point.
+ * Signals     All other signals of the program are passed on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "attach/remote_memory.h"
+#include "base/array.h"
+#include "base/error.h"
+
+enum { GG_TRAPS_MAX = 4 };
+
+/* The traps, in memory that a guardian shares with the tracer, so that it can remove them. */
+struct gg_trap_plan {
+	uint64_t addresses[GG_TRAPS_MAX];
+	uint8_t originals[GG_TRAPS_MAX]; /* the bytes of the program */
+	uint32_t count;
+	uint32_t is_planted; /* read by another process: it is set before and cleared after */
+};
+
+/* A thread that is traced. */
+struct gg_tracee {
+	pid_t tid;
+	bool is_new;       /* it was made, and has not stopped for the first time yet */
+	bool is_foreign;   /* of a child that shares the memory */
+	bool blocks_traps; /* it had blocked SIGTRAP before */
+	bool is_settled;   /* no trap of it is on its way */
+	bool is_wanted;    /* gg_tracer_interrupt() asked for its stop */
+	uint64_t serial;   /* threads that came later have larger ones */
+	uint64_t run_ns;   /* time on a processor, at the removal of the traps */
+};
+
+struct gg_tracer {
+	pid_t pid;
+	const struct gg_remote_memory *memory;
+	struct gg_trap_plan *plan;
+	GG_ARRAY(struct gg_tracee) tracees;
+	GG_ARRAY(pid_t) early; /* they stopped for the first time before their maker's event came */
+	uint64_t next_serial;
+	pid_t borrowed;            /* the thread that runs our code; 0: none does */
+	uint64_t longest_stand_ns; /* of threads that hit a trap and were not taken */
+	uint64_t hit_count;
+};
+
+enum gg_tracer_event {
+	GG_TRACER_TIMEOUT,
+	GG_TRACER_HIT,         /* the thread is stopped at the entry of a function */
+	GG_TRACER_CALL,        /* the borrowed thread is stopped at a system call */
+	GG_TRACER_FAULT,       /* the borrowed thread is stopped by SIGSEGV and the like */
+	GG_TRACER_INTERRUPTED, /* the thread is stopped, as gg_tracer_interrupt() asked */
+	GG_TRACER_EXEC,        /* the process executes another program */
+	GG_TRACER_ENDED,       /* the process has ended */
+};
+
+/* `plan` has addresses and count; the caller keeps it and the memory. */
+void gg_tracer_init(struct gg_tracer *tracer, const struct gg_remote_memory *memory,
+                    struct gg_trap_plan *plan);
+
+/* Traces all threads.  The calling process must have SIGCHLD blocked and no children. */
+GG_MUST_CHECK int gg_tracer_seize(struct gg_tracer *tracer, struct gg_error *error);
+
+GG_MUST_CHECK int gg_tracer_plant(struct gg_tracer *tracer, struct gg_error *error);
+void gg_tracer_remove(struct gg_tracer *tracer);
+
+/* Writes the original bytes.  Also for a guardian whose tracer has ended. */
+int gg_tracer_restore_bytes(const struct gg_trap_plan *plan, const struct gg_remote_memory *memory);
+
+/* Waits for an event until a time of the monotonic clock.  *ret_tid is the thread of the event. */
+enum gg_tracer_event gg_tracer_wait(struct gg_tracer *tracer, uint64_t deadline_ns, pid_t *ret_tid);
+
+/*
+ * Waits until no trap that was removed can still arrive, and no child has a copy of one.  Returns
+ * false if a thread got no processor before the deadline, so that nothing is certain about it.
+ */
+bool gg_tracer_settle(struct gg_tracer *tracer, uint64_t deadline_ns);
+
+/* Lets a stopped thread run on; `request` is PTRACE_CONT or PTRACE_SYSCALL. */
+int gg_tracer_resume(pid_t tid, int request);
+
+/* Asks a thread to stop; GG_TRACER_INTERRUPTED follows. */
+int gg_tracer_interrupt(struct gg_tracer *tracer, pid_t tid);
+
+/* Reads and writes the general registers of a stopped thread. */
+GG_MUST_CHECK int gg_tracer_read_registers(pid_t tid, struct user_regs_struct *ret_registers);
+GG_MUST_CHECK int gg_tracer_write_registers(pid_t tid, const struct user_regs_struct *registers);

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attach_target - programs that check, while something attaches to them, that they notice nothing.
+ *
+ *   attach_target loops THREADS    allocates and frees in each thread, and checks the contents
+ *   attach_target modules FILE     loads and unloads a module again and again
+ *   attach_target forks            forks children that allocate, and checks their exit statuses
+ *   attach_target handlers         a signal handler allocates, many times a second
+ *   attach_target churn            makes threads that allocate and end
+ *   attach_target masked           allocates with all signals blocked, and checks the mask
+ *   attach_target wait CALL        waits in a system call, with known values in all registers:
+ *                                  read, futex, wait4, accept, epoll, poll or select
+ *   attach_target sleep            sleeps, and checks that each sleep is neither short nor long
+ *
+ * Prints its pid when it is ready.  SIGTERM ends it: exit status 0 if all was as it should be.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 16, BLOCKS = 64, VECTORS = 16 };
+
+static volatile sig_atomic_t is_over;
+static volatile unsigned long handled_count;
+
+static void end_all(int signal)
+{
+	(void)signal;
+	is_over = 1;
+}
+
+__attribute__((noreturn)) static void fail(const char *what)
+{
+	printf("attach_target: %s (errno %d)\n", what, errno);
+	fflush(stdout);
+	_exit(1);
+}
+
+static void check(bool holds, const char *what)
+{
+	if (!holds)
+		fail(what);
+}
+
+/* --- programs that allocate --- */
+
+/* Allocates, fills, checks and frees a few blocks.  errno stays as it is. */
+static void use_blocks(unsigned seed)
+{
+	unsigned char *blocks[BLOCKS];
+
+	errno = 4242;
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		size_t bytes = 8 + (seed * 31 + i * 97) % 2000;
+
+		blocks[i] = i % 3 == 0 ? calloc(1, bytes) : malloc(bytes);
+		check(blocks[i] != NULL, "no memory");
+		check(i % 3 != 0 || blocks[i][bytes - 1] == 0, "calloc() gave used memory");
+		memset(blocks[i], (int)(i + seed) & 0xff, bytes);
+		if (i % 5 == 0)
+			blocks[i] = realloc(blocks[i], bytes * 2);
+	}
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		check(blocks[i][0] == ((i + seed) & 0xff), "a block has changed");
+		check(blocks[i][7] == ((i + seed) & 0xff), "a block has changed");
+		free(blocks[i]);
+	}
+	check(errno == 4242, "errno has changed");
+}
+
+static void *run_loop(void *argument)
+{
+	for (unsigned seed = (unsigned)(uintptr_t)argument; !is_over; seed++)
+		use_blocks(seed);
+	return NULL;
+}
+
+static void run_loops(int count)
+{
+	pthread_t threads[THREADS_MAX];
+
+	for (int i = 1; i < count && i < THREADS_MAX; i++)
+		check(pthread_create(&threads[i], NULL, run_loop, (void *)(uintptr_t)i) == 0,
+		      "no thread");
+	run_loop(NULL);
+	for (int i = 1; i < count && i < THREADS_MAX; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void run_modules(const char *path)
+{
+	for (unsigned seed = 0; !is_over; seed++) {
+		void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+		check(module != NULL, "dlopen() failed");
+		check(dlsym(module, "module_answer") != NULL, "dlsym() failed");
+		check(dlsym(module, "no_such_name") == NULL && dlerror() != NULL,
+		      "dlsym() found what there is not");
+		check(dlclose(module) == 0, "dlclose() failed");
+		use_blocks(seed);
+	}
+}
+
+static void run_forks(void)
+{
+	for (unsigned seed = 0; !is_over; seed++) {
+		int status;
+		pid_t child = fork(), got;
+
+		check(child >= 0, "fork() failed");
+		if (child == 0) {
+			use_blocks(seed);
+			_exit((int)(seed % 100));
+		}
+		use_blocks(seed);
+		do
+			got = waitpid(child, &status, 0);
+		while (got < 0 && errno == EINTR && is_over);
+		check(got == child, "waitpid() failed");
+		check(WIFEXITED(status) && WEXITSTATUS(status) == (int)(seed % 100),
+		      "a child has another status");
+	}
+}
+
+static void allocate_in_handler(int signal)
+{
+	int before = errno;
+
+	(void)signal;
+	free(malloc(200));
+	handled_count++;
+	errno = before;
+}
+
+static void run_handlers(void)
+{
+	struct sigaction action = { .sa_handler = allocate_in_handler, .sa_flags = SA_RESTART };
+	struct itimerval often = { { 0, 500 }, { 0, 500 } };
+	sigset_t alarm;
+
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (unsigned seed = 0; !is_over; seed++) {
+		/* The handler never interrupts an allocation, which POSIX would not allow. */
+		sigprocmask(SIG_BLOCK, &alarm, NULL);
+		use_blocks(seed);
+		sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+		for (volatile int i = 0; i < 1000; i++)
+			;
+	}
+	check(handled_count > 0, "no signal came");
+}
+
+static void *use_once(void *argument)
+{
+	use_blocks((unsigned)(uintptr_t)argument);
+	return argument;
+}
+
+static void run_churn(void)
+{
+	for (uintptr_t seed = 0; !is_over; seed++) {
+		pthread_t threads[4];
+		void *result;
+
+		for (unsigned i = 0; i < 4; i++)
+			check(pthread_create(&threads[i], NULL, use_once, (void *)seed) == 0,
+			      "no thread");
+		for (unsigned i = 0; i < 4; i++)
+			check(pthread_join(threads[i], &result) == 0 && result == (void *)seed,
+			      "a thread has another result");
+	}
+}
+
+static void *run_masked_thread(void *argument)
+{
+	sigset_t all, found;
+
+	(void)argument;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	for (unsigned seed = 0; !is_over; seed++) {
+		use_blocks(seed);
+		pthread_sigmask(SIG_SETMASK, NULL, &found);
+		for (int signal = 1; signal < 32; signal++)
+			check(signal == SIGKILL || signal == SIGSTOP ||
+			              sigismember(&found, signal) == 1,
+			      "the signal mask has changed");
+	}
+	return NULL;
+}
+
+static void run_masked(void)
+{
+	pthread_t thread;
+
+	check(pthread_create(&thread, NULL, run_masked_thread, NULL) == 0, "no thread");
+	while (!is_over)
+		usleep(1000);
+	pthread_join(thread, NULL);
+}
+
+/* --- programs that wait --- */
+
+struct registers {
+	uint64_t vectors[VECTORS][4];
+	uint64_t general[4]; /* rbx, r12, r14, r15 */
+};
+
+/*
+ * Makes a system call with known values in all vector registers, and in four that calls preserve.
+ * Stores what they hold after it.
+ */
+static long call_with_registers(long number, const uint64_t a[6], struct registers *r)
+{
+	register uint64_t a10 __asm__("r10") = a[3], a8 __asm__("r8") = a[4],
+			      a9 __asm__("r9") = a[5];
+	long result;
+
+#define LOAD(n)  "vmovdqu " #n "*32(%[r]), %%ymm" #n "\n\t"
+#define STORE(n) "vmovdqu %%ymm" #n ", " #n "*32(%[r])\n\t"
+	__asm__ volatile(
+		LOAD(0) LOAD(1) LOAD(2) LOAD(3) LOAD(4) LOAD(5) LOAD(6) LOAD(7) LOAD(8) LOAD(9)
+			LOAD(10) LOAD(11) LOAD(12) LOAD(13) LOAD(14) LOAD(
+				15) "mov 512(%[r]), %%rbx\n\tmov 520(%[r]), %%r12\n\t"
+				    "mov 528(%[r]), %%r14\n\tmov 536(%[r]), %%r15\n\t"
+				    "syscall\n\t"
+				    "mov %%rbx, 512(%[r])\n\tmov %%r12, 520(%[r])\n\t"
+				    "mov %%r14, 528(%[r])\n\tmov %%r15, 536(%[r])\n\t" STORE(0)
+					    STORE(1) STORE(2) STORE(3) STORE(4) STORE(5) STORE(6)
+						    STORE(7) STORE(8) STORE(9) STORE(10) STORE(11)
+							    STORE(12) STORE(13) STORE(14) STORE(15)
+		: "=a"(result), "+r"(a10), "+r"(a8), "+r"(a9)
+		: "a"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), [r] "r"(r)
+		: "rbx", "r12", "r14", "r15", "rcx", "r11", "memory", "xmm0", "xmm1", "xmm2",
+		  "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+		  "xmm13", "xmm14", "xmm15");
+	return result;
+}
+
+/* Makes the call and checks its result and the registers.  SIGTERM may interrupt it. */
+static void wait_once(long number, const uint64_t a[6], long wanted, uint64_t seed)
+{
+	struct registers before, after;
+	long result;
+
+	for (unsigned i = 0; i < VECTORS; i++)
+		for (unsigned j = 0; j < 4; j++)
+			before.vectors[i][j] = seed * 0x9e3779b97f4a7c15 + i * 4 + j;
+	for (unsigned i = 0; i < 4; i++)
+		before.general[i] = ~seed * (i + 3);
+	after = before;
+	result = call_with_registers(number, a, &after);
+	if (is_over)
+		return;
+	/* A futex whose value has changed before the call, or before it is made again. */
+	if (number == SYS_futex && result == -EAGAIN)
+		result = wanted;
+	if (result != wanted)
+		printf("attach_target: result %ld, not %ld\n", result, wanted);
+	check(result == wanted, "a system call has another result");
+	check(memcmp(&before, &after, sizeof(before)) == 0, "a register has changed");
+}
+
+/* Things to wait for; a child makes the events happen every few milliseconds. */
+struct waiter {
+	int ends[2];  /* of a pipe */
+	int listener; /* a socket */
+	int *word;    /* shared memory */
+	int epoll;
+	char name[64]; /* of the socket */
+	struct pollfd poll;
+	fd_set set;
+};
+
+/* Runs in a child: causes the events until it is killed. */
+__attribute__((noreturn)) static void send_events(struct waiter *waiter, const char *call)
+{
+	struct sockaddr_un place = { .sun_family = AF_UNIX };
+
+	memcpy(place.sun_path, waiter->name, sizeof(waiter->name));
+	place.sun_path[0] = '\0'; /* an abstract name */
+	for (;;) {
+		usleep(20000);
+		if (strcmp(call, "futex") == 0) {
+			__atomic_add_fetch(waiter->word, 1, __ATOMIC_SEQ_CST);
+			syscall(SYS_futex, waiter->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+		} else if (strcmp(call, "accept") == 0) {
+			int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+			if (connect(fd, (struct sockaddr *)&place, sizeof(place)) < 0)
+				_exit(0);
+			close(fd);
+		} else if (write(waiter->ends[1], "x", 1) != 1) {
+			_exit(0);
+		}
+	}
+}
+
+static pid_t begin_events(struct waiter *waiter, const char *call)
+{
+	struct sockaddr_un place = { .sun_family = AF_UNIX };
+	struct epoll_event event = { .events = EPOLLIN };
+	pid_t child;
+
+	check(pipe(waiter->ends) == 0, "no pipe");
+	waiter->word = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+	                    -1, 0);
+	waiter->epoll = epoll_create1(0);
+	epoll_ctl(waiter->epoll, EPOLL_CTL_ADD, waiter->ends[0], &event);
+	snprintf(waiter->name, sizeof(waiter->name), "@geiger-attach-%d", (int)getpid());
+	memcpy(place.sun_path, waiter->name, sizeof(waiter->name));
+	place.sun_path[0] = '\0';
+	waiter->listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	check(bind(waiter->listener, (struct sockaddr *)&place, sizeof(place)) == 0 &&
+	              listen(waiter->listener, 8) == 0,
+	      "no socket");
+	child = fork();
+	if (child == 0)
+		send_events(waiter, call);
+	return child;
+}
+
+static uint64_t number_of(const void *pointer)
+{
+	return (uint64_t)(uintptr_t)pointer;
+}
+
+/* Waits once by the call of that name. */
+static void wait_by(struct waiter *w, const char *call, uint64_t seed)
+{
+	uint64_t in = (uint64_t)w->ends[0];
+	char byte;
+
+	if (strcmp(call, "read") == 0) {
+		wait_once(SYS_read, (uint64_t[6]){ in, number_of(&byte), 1 }, 1, seed);
+		return;
+	}
+	if (strcmp(call, "futex") == 0) {
+		int before = __atomic_load_n(w->word, __ATOMIC_SEQ_CST);
+
+		wait_once(SYS_futex,
+		          (uint64_t[6]){ number_of(w->word), FUTEX_WAIT, (uint64_t)before }, 0,
+		          seed);
+	} else if (strcmp(call, "accept") == 0) {
+		int next = dup(0);
+
+		close(next); /* the number that accept() will return */
+		wait_once(SYS_accept4, (uint64_t[6]){ (uint64_t)w->listener }, next, seed);
+		close(next);
+	} else if (strcmp(call, "wait4") == 0) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			usleep(20000);
+			_exit(0);
+		}
+		wait_once(SYS_wait4, (uint64_t[6]){ (uint64_t)child }, child, seed);
+	} else if (strcmp(call, "epoll") == 0) {
+		struct epoll_event event;
+
+		wait_once(SYS_epoll_wait,
+		          (uint64_t[6]){ (uint64_t)w->epoll, number_of(&event), 1, UINT32_MAX }, 1,
+		          seed);
+	} else if (strcmp(call, "poll") == 0) {
+		w->poll = (struct pollfd){ w->ends[0], POLLIN, 0 };
+		wait_once(SYS_poll, (uint64_t[6]){ number_of(&w->poll), 1, UINT32_MAX }, 1, seed);
+	} else if (strcmp(call, "select") == 0) {
+		FD_ZERO(&w->set);
+		FD_SET(w->ends[0], &w->set);
+		wait_once(SYS_select, (uint64_t[6]){ in + 1, number_of(&w->set) }, 1, seed);
+	} else {
+		fail("there is no such call");
+	}
+	if (strcmp(call, "epoll") == 0 || strcmp(call, "poll") == 0 || strcmp(call, "select") == 0)
+		check(is_over || read(w->ends[0], &byte, 1) == 1, "the byte is not there");
+}
+
+static void run_wait(const char *call)
+{
+	static struct waiter waiter;
+	pid_t sender = begin_events(&waiter, call);
+
+	for (uint64_t seed = 1; !is_over; seed++)
+		wait_by(&waiter, call, seed);
+	kill(sender, SIGKILL);
+}
+
+static void run_sleep(void)
+{
+	while (!is_over) {
+		struct timespec begin, end, pause = { 0, 100000000 }, left = { 0 };
+		double seconds;
+
+		clock_gettime(CLOCK_MONOTONIC, &begin);
+		if (nanosleep(&pause, &left) < 0 && !is_over)
+			fail("a sleep was interrupted");
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		seconds = (double)(end.tv_sec - begin.tv_sec) +
+		          (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
+		check(is_over || seconds >= 0.1, "a sleep was short");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = end_all };
+	const char *mode = argc > 1 ? argv[1] : "", *argument = argc > 2 ? argv[2] : "";
+
+	sigaction(SIGTERM, &action, NULL);
+	printf("%d\n", (int)getpid());
+	fflush(stdout);
+	if (strcmp(mode, "loops") == 0)
+		run_loops(atoi(argument));
+	else if (strcmp(mode, "modules") == 0)
+		run_modules(argument);
+	else if (strcmp(mode, "forks") == 0)
+		run_forks();
+	else if (strcmp(mode, "handlers") == 0)
+		run_handlers();
+	else if (strcmp(mode, "churn") == 0)
+		run_churn();
+	else if (strcmp(mode, "masked") == 0)
+		run_masked();
+	else if (strcmp(mode, "wait") == 0)
+		run_wait(argument);
+	else if (strcmp(mode, "sleep") == 0)
+		run_sleep();
+	else
+		return 2;
+	return 0;
+}

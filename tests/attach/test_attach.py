@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A program does not notice that geiger attaches to it and detaches again.
+
+    test_attach.py ROUNDS
+
+GEIGER, ATTACH_TARGET, ATTACH_MODULE: the program, programs that check themselves, a module that one
+of them loads.  TINY_AGENT: stands for the agent; it tests the way in alone.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from sentences import check, in_scratch
+
+GEIGER = os.environ["GEIGER"]
+TARGET = os.environ["ATTACH_TARGET"]
+MODULE = os.environ["ATTACH_MODULE"]
+TINY = {**os.environ, "GEIGER_AGENT": os.environ["TINY_AGENT"]}
+ROUNDS = int(sys.argv[1])
+
+# The programs that allocate, and those that only wait; a wait costs half a second a round.
+BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"]]
+CALLS = ["read", "futex", "accept", "wait4", "epoll", "poll", "select"]
+
+
+class Target:
+    """A running target; .end() returns what was wrong."""
+
+    def __init__(self, *words, **how):
+        self.process = subprocess.Popen([TARGET, *words], stdout=subprocess.PIPE, text=True, **how)
+        self.pid = int(self.process.stdout.readline())
+        time.sleep(0.1)
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            said = self.process.communicate(timeout=30)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return "it hangs"
+        return None if self.process.returncode == 0 else f"{self.process.returncode}: {said}"
+
+
+def geiger(*words, env=None):
+    return subprocess.run([GEIGER, *words], capture_output=True, text=True, env=env, timeout=60)
+
+
+def attach(target, env, *options):
+    """Returns the JSON of an attach, or a problem."""
+    got = geiger("attach", "--json", *options, str(target.pid), env=env)
+    return (json.loads(got.stdout), None) if got.returncode == 0 else (None, f"{got.returncode}: {got.stderr}")
+
+
+def way_in(words, rounds, way):
+    """Attaches the stand-in again and again; no region comes, so nothing is detached."""
+    target, problems, longest = Target(*words), [], 0
+    for _ in range(rounds):
+        result, problem = attach(target, TINY)
+        problems.append(problem)
+        if result is None:
+            break
+        problems.append(None if result["way"] in way else f"{result}")
+        longest = max(longest, result["others_stood_ns"])
+    name = "_".join(os.path.basename(word).split(".")[0].replace("-", "_") for word in words)
+    check(f"{name}_goes_on_while_it_is_entered", *problems, target.end())
+    print(f"# {name}: other threads stood {longest / 1e6:.2f} ms at most")
+
+
+def attach_and_detach(words, rounds):
+    target, problems = Target(*words), []
+    text = text_of(target.pid)
+    for _ in range(rounds):
+        result, problem = attach(target, None, "-i", "64KiB")
+        problems.append(problem)
+        if result is None:
+            break
+        problems.append(None if result["slots"] > 0 and os.path.exists(result["region"]) else f"{result}")
+        time.sleep(0.02)
+        got = geiger("detach", str(target.pid))
+        problems.append(None if got.returncode == 0 else got.stderr)
+    problems.append(None if text_of(target.pid) == text else "the code of the allocator has changed")
+    check(f"{words[0]}_goes_on_with_the_agent_and_without", *problems, target.end())
+
+
+def text_of(pid):
+    """The code of libc in the process: no trap is left in it."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as file:
+        begin, end = next([int(n, 16) for n in line.split()[0].split("-")] for line in file
+                          if "libc.so.6" in line and "r-xp" in line)
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        memory.seek(begin)
+        return memory.read(end - begin)
+
+
+def idle():
+    target = Target("sleep")
+    got = geiger("attach", str(target.pid), env=TINY)
+    check("a_sleeper_is_not_entered", None if got.returncode == 1 and "idle" in got.stderr else got.stderr, target.end())
+
+
+def killed(rounds):
+    """The helper is killed at any time; the program lives, and no trap is left."""
+    target, problems = Target("loops", "2"), []
+    text = text_of(target.pid)
+    for i in range(rounds):
+        run = subprocess.Popen([GEIGER, "attach", str(target.pid)], env=TINY, stderr=subprocess.DEVNULL)
+        time.sleep(0.002 + i % 40 * 0.0007)
+        for child in children_of(run.pid):
+            os.kill(child, signal.SIGKILL)
+        run.wait()
+    time.sleep(0.1)
+    alive = target.process.poll() is None
+    problems.append(None if alive and text_of(target.pid) == text else f"alive: {alive}, or its code has changed")
+    check("a_killed_helper_leaves_the_program_as_it_was", *problems, target.end() if alive else "it died")
+
+
+def children_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def recording():
+    target = Target("loops", "2")
+    got = geiger("attach", "-q", "-i", "64KiB", "--max-time", "1", "-o", "a.geiger", str(target.pid))
+    shown = geiger("report", "--json", "-m", "allocated", "a.geiger")
+    check("a_recording_begins_and_ends_beside_the_program",
+          None if got.returncode == 0 else got.stderr,
+          None if shown.returncode == 0 and "use_blocks" in shown.stdout else shown.stderr or "no use_blocks()",
+          target.end())
+
+
+def main():
+    for words in BUSY:
+        way_in(words, ROUNDS, ("entry",))
+    for call in CALLS:
+        way_in(["wait", call], max(2, ROUNDS // 10), ("idle", "entry"))
+    for words in BUSY[:4]:
+        attach_and_detach(words, max(3, ROUNDS // 4))
+    killed(ROUNDS)
+    recording()
+    idle()
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(main))
