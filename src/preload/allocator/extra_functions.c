@@ -105,18 +105,24 @@ static void add_code(uintptr_t begin, size_t bytes)
 	codes[code_count++] = (struct code_range){ begin, begin + bytes };
 }
 
+/* True if the loader finds the function in the allocator, and not in an object before it. */
+static bool is_first(const struct extra_name *name, const struct gg_elf_lookup_tables *allocator)
+{
+	struct gg_elf_lookup next;
+
+	return gg_elf_lookup_find_next(name->name, &next) && next.map == allocator->map;
+}
+
 /*
- * Finds the function and our hook.  False: the loader finds the function outside the allocator, or
- * not at all.  It sets the pointer in gg_extra_functions; no thread can have reached the hook yet.
+ * Finds the function in the allocator, and our hook.  False: it is not there.  It sets the pointer
+ * in gg_extra_functions; no thread can have reached the hook yet.
  */
 static bool find(const struct extra_name *name, const struct gg_elf_lookup_tables *allocator,
                  struct taken_name *ret, struct gg_elf_lookup *ret_real)
 {
 	void **real = name->real;
-	struct gg_elf_lookup next;
 
 	if (!gg_elf_lookup_find(allocator, name->name, ret_real) ||
-	    !gg_elf_lookup_find_next(name->name, &next) || next.map != allocator->map ||
 	    (name->is_same_only && *real != ret_real->address))
 		return false;
 	ret->version = gg_elf_lookup_hidden(name->name, &ret->hook);
@@ -145,6 +151,7 @@ size_t gg_extra_functions_find(struct gg_extra_function *ret_functions, size_t m
 				.name = names[i].name,
 				.real = (uintptr_t)real.address,
 				.hook = (uintptr_t)taken.hook,
+				.is_first = is_first(&names[i], &allocator),
 			};
 	return count;
 }
@@ -171,7 +178,8 @@ void gg_extra_functions_take(void)
 	    !gg_elf_lookup_tables(malloc_symbol.map, &allocator))
 		return;
 	for (size_t i = 0; i < GG_COUNT(names); i++) {
-		if (!find(&names[i], &allocator, &taken[count], &real))
+		if (!is_first(&names[i], &allocator) ||
+		    !find(&names[i], &allocator, &taken[count], &real))
 			continue;
 		to_real[count] = (struct gg_got_patch_change){ names[i].name, 0,
 			                                       (uintptr_t)real.address };

@@ -118,19 +118,14 @@ static uint64_t address_in_program(const char *name)
 	               : 0;
 }
 
-static void add(const char *name, uint64_t real, uint64_t hook, enum gg_redirect_rank rank,
-                bool is_extra)
+static void add(const struct gg_redirect *redirect)
 {
-	uint32_t hash = hash_of(name);
+	uint32_t hash = hash_of(redirect->name);
 
 	if (redirect_count == GG_REDIRECTS_MOST)
 		return;
-	redirects[redirect_count++] = (struct gg_redirect){ .name = name,
-		                                            .real = real,
-		                                            .hook = hook,
-		                                            .in_program = address_in_program(name),
-		                                            .rank = rank,
-		                                            .is_extra = is_extra };
+	redirects[redirect_count] = *redirect;
+	redirects[redirect_count++].in_program = address_in_program(redirect->name);
 	name_hashes[hash / 8] |= (uint8_t)(1 << hash % 8);
 }
 
@@ -143,10 +138,18 @@ static void add_all(void)
 	/* A function without a definition has a substitute of ours, and no slot leads to it. */
 	for (size_t i = 0; i < GG_COUNT(hooks); i++)
 		if (gg_elf_lookup_find_next(hooks[i].name, &real))
-			add(hooks[i].name, (uintptr_t)real.address, hooks[i].hook, hooks[i].rank,
-			    false);
+			add(&(struct gg_redirect){ .name = hooks[i].name,
+			                           .real = (uintptr_t)real.address,
+			                           .hook = hooks[i].hook,
+			                           .rank = hooks[i].rank,
+			                           .is_first = true });
 	for (size_t i = 0; i < extra_count; i++)
-		add(extra[i].name, extra[i].real, extra[i].hook, rank_of(extra[i].name), true);
+		add(&(struct gg_redirect){ .name = extra[i].name,
+		                           .real = extra[i].real,
+		                           .hook = extra[i].hook,
+		                           .rank = rank_of(extra[i].name),
+		                           .is_first = extra[i].is_first,
+		                           .is_extra = true });
 }
 
 bool gg_redirects_find(void)

@@ -32,6 +32,7 @@ struct gg_redirect {
 	 */
 	uint64_t in_program;
 	enum gg_redirect_rank rank;
+	bool is_first; /* the loader binds the name to the real function, except in odd modules */
 	bool is_extra; /* of extra_functions.h: the allocator's own slots stay as they are */
 };
 

@@ -101,12 +101,14 @@ static void look_at(struct scan *scan, struct scanned_module *module,
 			        redirect);
 	} else if (scan->removes || value == 0 || value == redirect->in_program) {
 		return;
-	} else if (value == redirect->real || is_unbound(module, slot, value)) {
+	} else if (value == redirect->real ||
+	           (redirect->is_first && is_unbound(module, slot, value))) {
 		module->slot_count++;
 		collect(scan, slot->at, redirect->hook, redirect);
 		scan->slots[scan->slot_count - 1].is_unbound = value != redirect->real;
 	} else {
-		scan->result.foreign_count++;
+		/* An operator of C++ that is not the allocator's calls malloc(), which is seen. */
+		scan->result.foreign_count += !redirect->is_extra;
 		module->foreign_count += !redirect->is_extra;
 	}
 }

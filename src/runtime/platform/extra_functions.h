@@ -62,15 +62,17 @@ extern struct gg_extra_functions gg_extra_functions __attribute__((visibility("h
 /* Takes all hooks whose conditions hold.  Once, after gg_real_find(). */
 void gg_extra_functions_take(void);
 
-/* A function whose conditions hold, and its hook. */
+/* A function that the allocator has, and its hook. */
 struct gg_extra_function {
 	const char *name;
 	uint64_t real, hook;
+	bool is_first; /* the loader finds it there, and not in the program or another library */
 };
 
 /*
  * For an attach, instead of gg_extra_functions_take(): makes the hooks complete, and leaves their
- * names hidden and all slots as they are.  Returns the number of functions.  Once.
+ * names hidden and all slots as they are.  Returns the number of functions.  Once.  A function need
+ * not be the first of its name, because each slot tells which function it leads to.
  */
 size_t gg_extra_functions_find(struct gg_extra_function *ret_functions, size_t most);
 
