@@ -132,6 +132,7 @@ static int attach(const struct gg_attach_request *request, struct gg_attach_resu
 	bool found = false;
 	int status;
 
+	gg_loader_lock_begin();
 	gg_loader_lock_call(find_functions, &found);
 	if (!found)
 		return fail(result, -ENOTSUP,
@@ -209,7 +210,7 @@ static int detach_here(struct gg_attach_result *result)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_slot_scan_result removed;
-	bool is_done;
+	int status;
 
 	if (gg_process.attach.attached_ns == 0)
 		return gg_elf_lookup_is_late()
@@ -217,12 +218,12 @@ static int detach_here(struct gg_attach_result *result)
 		               : fail(result, -EPERM, "the process was started with the agent");
 	if (!gg_thread_enter(t))
 		return fail(result, -EBUSY, "the thread is taking a sample");
-	is_done = gg_attach_upkeep_detach(&removed);
+	status = gg_attach_upkeep_detach(&removed);
 	gg_thread_leave(t);
-	if (!is_done)
-		return state_now() == GG_ATTACH_STATE_PENDING
-		               ? fail(result, -EBUSY, "another thread is attaching or detaching")
-		               : fail(result, -EALREADY, "the agent is not attached");
+	if (status == -EBUSY || (status < 0 && state_now() == GG_ATTACH_STATE_PENDING))
+		return fail(result, -EBUSY, "another thread is attaching or detaching");
+	if (status < 0)
+		return fail(result, status, "the agent is not attached");
 	put_placed(result, &removed);
 	return 0;
 }

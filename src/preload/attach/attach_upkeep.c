@@ -15,7 +15,7 @@
 
 enum { REPEATS = 4, REPEAT_FACTOR = 10 };
 
-static uint32_t is_working; /* 1: a thread scans or detaches */
+static uint32_t worker_pid; /* of the process in which a thread scans or detaches; 0: none does */
 static uint64_t seen_epoch; /* of the modules, before the last scan */
 static uint64_t next_scan_ns;
 static uint32_t repeats_left;
@@ -23,15 +23,18 @@ static uint64_t repeat_after_ns;
 
 static bool lock(void)
 {
-	uint32_t expected = 0;
+	uint32_t pid = gg_process.pid, holder = gg_load_relaxed(&worker_pid);
 
-	/* Acquire: pairs with the release in unlock(). */
-	return gg_cas_acq_rel(&is_working, &expected, 1);
+	/*
+	 * A forked child may find its parent's pid, because it was forked while a thread worked.
+	 * That thread does not exist here.  Acquire: pairs with the release in unlock().
+	 */
+	return holder != pid && gg_cas_acq_rel(&worker_pid, &holder, pid);
 }
 
 static void unlock(void)
 {
-	gg_store_release(&is_working, 0);
+	gg_store_release(&worker_pid, 0);
 }
 
 static void write_counts(const struct gg_slot_scan_result *scanned)
@@ -104,22 +107,22 @@ void gg_attach_upkeep_continue(void)
 	errno = saved_errno;
 }
 
-bool gg_attach_upkeep_detach(struct gg_slot_scan_result *ret_result)
+int gg_attach_upkeep_detach(struct gg_slot_scan_result *ret_result)
 {
 	int saved_errno = errno;
-	bool is_done = false;
+	int status = -EBUSY;
 	sigset_t before;
 
 	*ret_result = (struct gg_slot_scan_result){ 0 };
 	gg_signal_mask_block(&before);
 	if (lock()) {
-		is_done = gg_start_detach();
+		status = gg_start_detach() ? 0 : -EALREADY;
 		/* In a sandbox the hooks stay.  They only pass calls on. */
-		if (is_done && !gg_seccomp_is_entered())
+		if (status == 0 && !gg_seccomp_is_entered())
 			*ret_result = gg_slot_scan_remove();
 		unlock();
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved_errno;
-	return is_done;
+	return status;
 }

@@ -26,10 +26,10 @@ void gg_attach_upkeep_begin(const struct gg_slot_scan_result *scanned);
 GG_COLD void gg_attach_upkeep_continue(void);
 
 /*
- * Takes the hooks away.  False: the process was not recording, or another thread detaches.  On the
- * sample path, which the caller leaves soon: then the region ends.
+ * Takes the hooks away.  0; -EBUSY: another thread works, try again; -EALREADY: the process was not
+ * recording.  On the sample path, which the caller leaves soon: then the region ends.
  */
-GG_COLD bool gg_attach_upkeep_detach(struct gg_slot_scan_result *ret_result);
+GG_COLD int gg_attach_upkeep_detach(struct gg_slot_scan_result *ret_result);
 
 /* On the sample path of a current process. */
 static inline void gg_attach_upkeep(void)

@@ -1,8 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loader_lock - calls back from within dl_iterate_phdr(). */
+/* loader_lock - calls back from within dl_iterate_phdr(), or reads the list for debuggers. */
 #include "preload/attach/loader_lock.h"
 
 #include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "unwind/walk/stack_bounds.h"
+
+static pid_t locking_pid; /* the process that may take the lock */
+
+void gg_loader_lock_begin(void)
+{
+	locking_pid = getpid();
+}
+
+static bool may_lock(void)
+{
+	return locking_pid == getpid();
+}
+
+/* --- the call --- */
 
 struct call {
 	void (*function)(void *context);
@@ -23,5 +44,73 @@ void gg_loader_lock_call(void (*function)(void *context), void *context)
 {
 	struct call call = { function, context };
 
-	dl_iterate_phdr(call_first, &call);
+	if (may_lock())
+		dl_iterate_phdr(call_first, &call);
+	else
+		function(context);
+}
+
+/* --- the modules --- */
+
+struct visit {
+	void (*visit)(const struct gg_loaded_module *module, void *context);
+	void *context;
+};
+
+static void visit_one(const struct visit *visit, uint64_t base, const Elf64_Phdr *headers,
+                      size_t count)
+{
+	struct gg_loaded_module module = { .base = base, .begin = UINT64_MAX };
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t begin = base + headers[i].p_vaddr;
+
+		if (headers[i].p_type == PT_DYNAMIC)
+			module.dynamic = (Elf64_Dyn *)begin;
+		if (headers[i].p_type != PT_LOAD)
+			continue;
+		if (begin < module.begin)
+			module.begin = begin;
+		if (begin + headers[i].p_memsz > module.end)
+			module.end = begin + headers[i].p_memsz;
+	}
+	if (module.dynamic != NULL && gg_stack_bounds_is_readable((uintptr_t)module.dynamic))
+		visit->visit(&module, visit->context);
+}
+
+static int visit_locked(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+	(void)bytes;
+	visit_one(context, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum);
+	return 0;
+}
+
+/* The first page of a library is its ELF header; that of the program may be anywhere. */
+static void visit_unlocked(const struct visit *visit)
+{
+	const struct link_map *map = _r_debug.r_map;
+
+	if (map == NULL)
+		return;
+	visit_one(visit, map->l_addr, (const Elf64_Phdr *)getauxval(AT_PHDR), getauxval(AT_PHNUM));
+	for (map = map->l_next; map != NULL; map = map->l_next) {
+		const Elf64_Ehdr *header = (const Elf64_Ehdr *)map->l_addr;
+
+		if (header != NULL && gg_stack_bounds_is_readable(map->l_addr) &&
+		    memcmp(header->e_ident, ELFMAG, SELFMAG) == 0)
+			visit_one(visit, map->l_addr,
+			          (const Elf64_Phdr *)(map->l_addr + header->e_phoff),
+			          header->e_phnum);
+	}
+}
+
+void gg_loader_lock_each(void (*visit)(const struct gg_loaded_module *module, void *context),
+                         void *context)
+{
+	struct visit all = { visit, context };
+
+	if (may_lock())
+		dl_iterate_phdr(visit_locked, &all);
+	else
+		visit_unlocked(&all);
 }

@@ -20,7 +20,6 @@
 #include "preload/attach/protections.h"
 #include "preload/attach/redirects.h"
 #include "runtime/syscalls.h"
-#include "unwind/walk/stack_bounds.h"
 
 enum { SLOTS_MOST = 1 << 16, PAGES_MOST = 1 << 13 };
 
@@ -113,30 +112,6 @@ static void look_at(struct scan *scan, struct scanned_module *module,
 	}
 }
 
-/* Fills the addresses and the tables.  False: it has no tables, or it is this library. */
-static bool read_module(const struct dl_phdr_info *info, struct scanned_module *ret_module)
-{
-	struct link_map map = { .l_addr = info->dlpi_addr };
-
-	*ret_module = (struct scanned_module){ .begin = UINT64_MAX };
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-		uint64_t begin = info->dlpi_addr + header->p_vaddr;
-
-		if (header->p_type == PT_DYNAMIC)
-			map.l_ld = (ElfW(Dyn) *)begin;
-		if (header->p_type != PT_LOAD)
-			continue;
-		if (begin < ret_module->begin)
-			ret_module->begin = begin;
-		if (begin + header->p_memsz > ret_module->end)
-			ret_module->end = begin + header->p_memsz;
-	}
-	return map.l_ld != NULL && map.l_ld != _DYNAMIC &&
-	       gg_stack_bounds_is_readable((uintptr_t)map.l_ld) &&
-	       gg_elf_lookup_tables(&map, &ret_module->tables);
-}
-
 /*
  * The module has an allocator of its own (RTLD_DEEPBIND), so its unbound slots may lead there as
  * well.  A later scan finds those that lead to the real function after all.
@@ -154,16 +129,17 @@ static void drop_unbound(struct scan *scan, struct scanned_module *module, size_
 	scan->slot_count = kept;
 }
 
-static int scan_module(struct dl_phdr_info *info, size_t bytes, void *context)
+static void scan_module(const struct gg_loaded_module *loaded, void *context)
 {
+	struct link_map map = { .l_addr = loaded->base, .l_ld = loaded->dynamic };
+	struct scanned_module module = { .begin = loaded->begin, .end = loaded->end };
 	struct gg_got_patch_slot slot;
-	struct scanned_module module;
 	struct scan *scan = context;
 	size_t first;
 
-	(void)bytes;
-	if (!read_module(info, &module))
-		return 0;
+	/* Not the slots of this library. */
+	if (map.l_ld == _DYNAMIC || !gg_elf_lookup_tables(&map, &module.tables))
+		return;
 	first = scan->slot_count;
 	for (size_t at = 0; gg_got_patch_next(&module.tables, &at, &slot);) {
 		if (scan->slot_count == SLOTS_MOST)
@@ -175,7 +151,6 @@ static int scan_module(struct dl_phdr_info *info, size_t bytes, void *context)
 		drop_unbound(scan, &module, first);
 	scan->result.module_count += module.slot_count > 0;
 	scan->result.slot_count += module.slot_count;
-	return 0;
 }
 
 /* --- write --- */
@@ -242,7 +217,7 @@ static void run(void *context)
 	const uint64_t page_bytes = getauxval(AT_PAGESZ);
 	struct scan *scan = context;
 
-	dl_iterate_phdr(scan_module, scan);
+	gg_loader_lock_each(scan_module, scan);
 	if (scan->slot_count == 0)
 		return;
 	gg_protections_read(&scan->protections);
