@@ -17,6 +17,7 @@
 #include "cli/query_options.h"
 #include "query/why_profile.h"
 #include "record/look/look.h"
+#include "record/process/proc_file.h"
 #include "record/regions/find_region.h"
 #include "report/report_why.h"
 
@@ -63,18 +64,38 @@ static int print_tables(const struct gg_why_list *list, const struct gg_model *m
 	                    invocation->error);
 }
 
+/* Reads the command line of a process; kernels write a NUL behind each argument. */
+static void read_command(struct gg_buf *command, pid_t pid)
+{
+	if (!gg_proc_file_read(command, "/proc/%d/cmdline", (int)pid))
+		return;
+	while (command->length > 0 && command->data[command->length - 1] == '\0')
+		command->length--;
+	for (size_t i = 0; i < command->length; i++)
+		if (command->data[i] == '\0')
+			command->data[i] = ' ';
+	gg_buf_append(command, "", 1);
+}
+
 /* A profile of a process without the agent: it has a look at the mappings alone. */
 static int look_at(struct gg_profile **ret_profile, pid_t pid, struct gg_error *error)
 {
 	const struct gg_profile_session session = { .start_wall_ns = gg_clock_wall_ns() };
-	const struct gg_profile_process process = { .pid = (uint32_t)pid, .end_ns = GG_TIME_NONE };
+	GG_CLEANUP(gg_buf_done) struct gg_buf command = { 0 };
+	struct gg_profile_process process = { .pid = (uint32_t)pid, .end_ns = GG_TIME_NONE };
 	struct gg_look look;
 	struct gg_profile_look_parts parts = { 0 };
 	uint32_t id;
 	int status = gg_look_take(&look, pid, &(struct gg_look_options){ 0 }, error);
 
+	if (status == -ESRCH || status == -ENOENT)
+		return gg_error_set(error, status, "why", "Give the id of a program that runs.",
+		                    "process %d has no memory: it has ended, or it is the kernel's",
+		                    (int)pid);
 	if (status < 0)
 		return status;
+	read_command(&command, pid);
+	process.command = command.length > 0 ? gg_buf_text(&command) : NULL;
 	parts.mappings = look.mappings.list.items;
 	parts.mapping_count = look.mappings.list.count;
 	parts.totals = look.blocks.totals.items;

@@ -178,10 +178,24 @@ static void add_heap(struct making *making)
 	add_row(making, &making->why->rows, "heap", &all, "live and free together");
 }
 
+/* Resident bytes of sampled mappings beyond those that the kernel shows apart from malloc's. */
+static double hidden_samples(const struct making *making)
+{
+	double sampled = 0;
+
+	for (size_t i = 0; i < making->input->sample_count; i++) {
+		const struct gg_why_sample *sample = &making->input->samples[i];
+
+		if (sample->is_mapping && sample->is_seen)
+			sampled += known(sample->resident_bytes);
+	}
+	return fmax(sampled - making->kinds[GG_MAPPING_SAMPLED].rss, 0);
+}
+
 /*
  * A mapping with blocks of malloc may also hold memory that the program mapped itself, because the
  * kernel joins adjacent mappings.  If the look knows what glibc has there, or what Python has, the
- * other memory counts as mapped by the program.
+ * other memory counts as mapped by the program: by functions as far as samples know them.
  */
 static void move_mapped(struct making *making)
 {
@@ -190,12 +204,14 @@ static void move_mapped(struct making *making)
 	struct kind_sums *sums = &making->kinds[GG_MAPPING_MALLOC];
 	struct kind_sums *other = &making->kinds[GG_MAPPING_ANONYMOUS];
 	double joined = sums->rss - sums->lazy_free, apart = other->rss - other->lazy_free;
-	double moved = fmin(fmax(pools - apart, 0), joined);
+	double moved = fmin(fmax(pools - apart, 0), joined), sampled;
 
 	if (mapped >= 0)
 		moved = fmax(joined - mapped, -apart);
+	sampled = fmin(fmax(moved, 0), hidden_samples(making));
 	sums->rss -= moved;
-	other->rss += moved;
+	making->kinds[GG_MAPPING_SAMPLED].rss += sampled;
+	other->rss += moved - sampled;
 }
 
 static void divide_heap(struct making *making)
@@ -419,7 +435,7 @@ static void add_all_beside(struct making *making)
 	add_beside(making, "pss", look->pss_bytes, "shared pages in shares");
 	add_beside(making, "swap", look->swap_bytes, "of the process");
 	add_beside(making, "cgroup-anonymous", look->cgroup_anonymous_bytes,
-	           "of the control group");
+	           "its anonymous memory");
 	add_beside(making, "cgroup-file", look->cgroup_file_bytes, "its page cache");
 	add_beside(making, "cgroup-kernel", look->cgroup_kernel_bytes, "its memory in the kernel");
 }
@@ -444,7 +460,8 @@ static const char *reason_of(const struct making *making)
 	const struct gg_profile_look *look = making->input->look;
 
 	if (!making->input->has_agent)
-		return "no agent is inside the process, so its heap is one row";
+		return "no agent is inside the process, so its heap is one row; geiger record or geiger "
+		       "env starts a program with it";
 	if (look->reason != NULL)
 		return look->reason;
 	if (making->heap.is_contradicted)

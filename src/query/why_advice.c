@@ -128,7 +128,7 @@ static bool advise_arenas(struct gg_why *why, const struct gg_why_input *input)
 	               : advise_mapped_arenas(row, why, input);
 }
 
-/* A trim leaves the tops of all arenas but the main one. */
+/* A trim keeps the tops of all arenas but the main one, and a page of some gaps. */
 static bool advise_trim(struct gg_why_row *row, const struct gg_why_input *input)
 {
 	const double nearly_all = 0.98;
@@ -137,8 +137,7 @@ static bool advise_trim(struct gg_why_row *row, const struct gg_why_input *input
 
 	if (bytes < 0 || bytes >= nearly_all * row->bytes)
 		return set(row, row->bytes, "malloc_trim(0) would return it");
-	snprintf(text, sizeof(text),
-	         "malloc_trim(0) would return %s of it, and leave the ends of arenas",
+	snprintf(text, sizeof(text), "malloc_trim(0) would return %s of it",
 	         gg_size_format(bytes, size));
 	return set(row, bytes, text);
 }

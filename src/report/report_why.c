@@ -24,8 +24,10 @@ static void append_table_title(const struct gg_report *report, const struct gg_w
 
 	gg_buf_printf(&text, " (%" PRIu32 "), RSS ", table->pid);
 	gg_figure_append_number(&report->figures, (double)table->why.rss_bytes, GG_BYTES, &text);
-	gg_buf_append_text(&text, " at ");
-	gg_report_append_time(table->why.time_ns, &text);
+	if (table->why.time_ns > 0) { /* otherwise nobody knows when the process began */
+		gg_buf_append_text(&text, " at ");
+		gg_report_append_time(table->why.time_ns, &text);
+	}
 	gg_buf_append_text(out, report->style.strong);
 	gg_screen_text_append(out, command, gg_report_room(report, text.length, LEAST_DETAIL),
 	                      report->figures.ascii);
@@ -156,6 +158,27 @@ static void append_kept(const struct gg_report *report, const struct gg_why *why
 	append_paragraph(report, &text, out);
 }
 
+/* Appends figures beside RSS; those of a control group may have another unit, so they are apart. */
+static void append_beside(const struct gg_report *report, const struct gg_why *why,
+                          struct gg_buf *out)
+{
+	static const char cgroup[] = "cgroup-";
+	gg_why_row_array process = why->beside, group = why->beside;
+
+	process.count = 0;
+	while (process.count < why->beside.count &&
+	       strncmp(why->beside.items[process.count].name, cgroup, strlen(cgroup)) != 0)
+		process.count++;
+	group.items += process.count;
+	group.count -= process.count;
+	if (process.count > 0)
+		gg_buf_append_text(out, "\nbeside RSS\n");
+	append_rows(report, &process, 0, out);
+	if (group.count > 0)
+		gg_buf_append_text(out, "\nthe control group\n");
+	append_rows(report, &group, 0, out);
+}
+
 static void append_reason(const struct gg_report *report, const struct gg_why *why,
                           struct gg_buf *out)
 {
@@ -179,9 +202,7 @@ static void append_table(const struct gg_report *report, const struct gg_why_tab
 	}
 	append_table_title(report, table, out);
 	append_rows(report, &why->rows, (double)why->rss_bytes, out);
-	if (why->beside.count > 0)
-		gg_buf_append_text(out, "\nbeside RSS\n");
-	append_rows(report, &why->beside, 0, out);
+	append_beside(report, why, out);
 	append_advice(report, why, &remarks);
 	append_kept(report, why, &remarks);
 	append_reason(report, why, &remarks);

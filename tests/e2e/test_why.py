@@ -51,6 +51,11 @@ def without_agent():
     check_table("without the agent", table)
     hold("heap" in [row["name"] for row in table["rows"]], "without the agent, the heap is one row")
     hold("no agent" in text.stdout, f"and a note says so: {text.stdout}")
+    hold(text.stdout.startswith(f"sleep 60 ({sleeper.pid}), RSS ") and " at 0 s" not in text.stdout,
+         f"the title has the command, and no time: {text.stdout}")
+    units = {line.split()[1] for line in text.stdout.split("beside RSS")[1].split("\n\n")[0].strip().split("\n")}
+    hold("cgroup" not in text.stdout.split("beside RSS")[1].split("\n\n")[0] and len(units) == 1,
+         f"figures of the control group have a table of their own: {text.stdout}")
 
 
 KEEPER = """
@@ -203,6 +208,10 @@ def of_own_heaps(folder):
 def refusals(folder):
     missing = run("why", "4194999")
     hold(missing.returncode == 1 and "4194999" in missing.stderr, f"no such process: {missing.stderr}")
+    if os.path.exists("/proc/2/smaps") and not os.path.exists("/proc/2/exe"):
+        kernel = run("why", "2")
+        hold(kernel.returncode == 1 and ("kernel" in kernel.stderr or "another user" in kernel.stderr),
+             f"a thread of the kernel has no memory: {kernel.stderr}")
     nothing = run("why")
     hold(nothing.returncode == 2, f"no operand: {nothing.stderr}")
     wrong = run("why", "1", "--moment", "never")

@@ -25,6 +25,15 @@ static const struct gg_why_row *find(const gg_why_row_array *rows, const char *n
 	return NULL;
 }
 
+/* The bytes of the row with that detail. */
+static double detailed(const gg_why_row_array *rows, const char *detail)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->items[i].detail != NULL && strcmp(rows->items[i].detail, detail) == 0)
+			return rows->items[i].bytes;
+	return -1;
+}
+
 static double bytes_of(const struct gg_why *why, const char *name)
 {
 	const struct gg_why_row *row = find(&why->rows, name);
@@ -357,6 +366,33 @@ TEST(mappings_have_rows_by_function_and_by_name)
 	CHECK_EQ_U64(why.rows.count, GG_COUNT(details));
 	for (size_t i = 0; i < why.rows.count && i < GG_COUNT(details); i++)
 		CHECK_EQ_STR(why.rows.items[i].detail, details[i]);
+	gg_why_done(&why);
+}
+
+TEST(memory_that_the_kernel_joins_to_mapped_blocks_is_not_the_heap)
+{
+	struct made made;
+	struct gg_why why;
+	struct gg_why_sample mapping = sample_of(1, 3 * MIB, 0);
+
+	begin(&made, 1);
+	map(&made, GG_MAPPING_MALLOC, 20 * MIB);
+	map(&made, GG_MAPPING_ANONYMOUS, 1 * MIB);
+	put(&made, sample_of(1, 4 * MIB, 0));
+	total(&made, "glibc.walked", 0);
+	total(&made, "glibc.mapped", 4 * MIB);
+	mapping.is_mapping = true;
+	mapping.function = "map_it";
+	put(&made, mapping);
+	total(&made, "python.pools", 10 * MIB);
+	total(&made, "python.pools-free", 2 * MIB);
+	why = divide(&made);
+	CHECK_EQ_DOUBLE(find(&why.rows, "live")->bytes, 4 * MIB);
+	CHECK_EQ_DOUBLE(detailed(&why.rows, "map_it"), 3 * MIB);
+	/* Three of the ten may be in the sampled mapping. */
+	CHECK_EQ_DOUBLE(detailed(&why.rows, "object arenas of Python, 2.00 MiB of it free"),
+	                7 * MIB);
+	CHECK_EQ_DOUBLE(detailed(&why.rows, "without a sample or a name"), 7 * MIB);
 	gg_why_done(&why);
 }
 

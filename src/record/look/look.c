@@ -87,6 +87,15 @@ static int take_mappings(struct gg_look *look, pid_t pid, const char *text,
 
 /* --- the control group --- */
 
+/* The kernel moves a process that has ended to the root of all control groups. */
+static bool has_ended(pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf pages = { 0 };
+
+	return !gg_proc_file_read(&pages, "/proc/%d/statm", (int)pid) ||
+	       strtoll(gg_buf_text(&pages), NULL, 10) == 0;
+}
+
 /*
  * Reads memory.stat of the process's control group.  In version 1 its numbers for the group and
  * all groups below begin with "total_", and the kernel's own memory is in a file of its own.
@@ -96,7 +105,7 @@ static void take_cgroup(struct gg_profile_look *record, pid_t pid)
 	GG_CLEANUP(gg_buf_done) struct gg_buf groups = { 0 }, text = { 0 };
 	const char *line;
 
-	if (!gg_proc_file_read(&groups, "/proc/%d/cgroup", (int)pid))
+	if (!gg_proc_file_read(&groups, "/proc/%d/cgroup", (int)pid) || has_ended(pid))
 		return;
 	if ((line = strstr(gg_buf_text(&groups), ":memory:")) != NULL) {
 		int bytes = (int)strcspn(line + 8, "\n");
