@@ -218,6 +218,20 @@ def check_searches(path, data):
     check("only stacks that a search finds, and those without, are those of --focus and --ignore", *asking.problems())
 
 
+def check_named(path, data, name):
+    """A row that a filter names was not found by its samples, so its low end is another one."""
+    asking = Asking(path, data)
+    for state in ({"only": [name]}, {"only": [f"/^{name}$/"]}, {"focus": [name]}):
+        for metric in ("live", "allocated"):
+            asking.windows("function", metric, "bytes", state, ("--focus", f"^{name}$"))
+    check("a function that a filter names has the row of --focus", *asking.problems())
+    of = report(path, "function", ("--focus", name, "--metric", "allocated"))["selected_bytes"]
+    done = subprocess.run(["node", str(ROWS)], input=json.dumps({"data": data, "questions": [{"search": name, "state": {"metric": "allocated"}}]}),
+                          check=True, capture_output=True, text=True)
+    check("a search has the sum of --focus",
+          *[differs(end, found, of[end]) for end, found in zip(("estimate", "low", "high"), json.loads(done.stdout)[0])])
+
+
 def check_chart(path, data):
     """The chart's line of a selected part has the numbers of reports at its moments."""
     edges, count = data["times"]["edges_ns"], len(data["times"]["edges_ns"]) - 1
@@ -350,6 +364,7 @@ def main():
         subprocess.run([os.environ["PAGE_PROFILE"], "rich", rich], check=True)
         data = check_profile("golden", made, ("function", "line", "size", "process"))
         check_library("golden", made, data)
+        check_named(made, data, "log_line")
         data = check_profile("rich", rich, (*GROUPINGS, "label:host", "label:a,b<i>%"))
         check_library("rich", rich, data)
         check_pinned(folder, rich)

@@ -3,7 +3,7 @@
 // rows.mjs - what the page makes of its data: reads {"data", "questions": [{"by", "state"}]},
 // prints a list for each query, [{"label", "detail", "samples", "self", "total"}], as tables of the
 // page have them.  A question {"edges", "state"} has the chart's numbers at those edges as answer,
-// and {"figures"} their texts.
+// {"figures"} their texts, and {"search", "state"} the total of what the search finds.
 //
 // tests/e2e/test_page.py compares them with the rows of geiger report.
 
@@ -15,6 +15,7 @@ import { liveSeries } from '../src/model/live_series.js';
 import { withoutLibrary } from '../src/model/library.js';
 import { makeProfile, pathOf } from '../src/model/profile.js';
 import { rowsOf } from '../src/model/rows.js';
+import { matchesOf } from '../src/model/search.js';
 import { select } from '../src/model/select.js';
 import { BYTES } from '../src/model/tally.js';
 import { DEFAULTS } from '../src/shell/state.js';
@@ -31,7 +32,9 @@ function chartAt(edges, state) {
 	return edges.map((edge) => finite(figures[edge]));
 }
 
-const answers = questions.map(({ by, state, edges, figures }) => {
+const answers = questions.map(({ by, state, edges, figures, search }) => {
+	if (search !== undefined)
+		return finite(matchesOf(select(profile, { ...STATE, ...state }), search).figure);
 	if (figures !== undefined)
 		return figures.map(({ estimate, low, high }) =>
 			figureText({ estimate, low, high: high ?? Infinity }, BYTES));

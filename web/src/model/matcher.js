@@ -6,6 +6,8 @@
 //   matcher('/^parse_/')       a regular expression
 //   framesOf(profile, 'node')  1: the name with or without arguments, or the module, matches
 //
+//   isNamed(query, 'load')     true: a filter of the query is just this name
+//
 // Pure.
 
 /** @typedef {import('./profile.js').Profile} Profile */
@@ -51,4 +53,29 @@ export function framesOf({ names, fullNames, moduleNames, frameModule }, search)
 				? 1
 				: 0;
 	return frames;
+}
+
+/**
+ * The name that a filter means, if it is nothing but a name, possibly between ^ and $; otherwise
+ * "".
+ *
+ * @param {string} expression
+ * @returns {string}
+ */
+function literalOf(expression) {
+	return /^\^?([^\\^$.[\]|()*+?{}]+)\$?$/.exec(expression)?.[1] ?? '';
+}
+
+/**
+ * True if a filter of the query is just one of the names.  The user chose such a row, not its
+ * samples, so its confidence interval needs no allowance for discovery, as in `geiger report
+ * --focus`.
+ *
+ * @param {{ focus: string[], only?: string[] }} query
+ * @param {...string} names of one function
+ */
+export function isNamed({ focus, only = [] }, ...names) {
+	return [...focus, ...only.map((search) => /^\/(.+?)\/?$/.exec(search)?.[1] ?? search)]
+		.map(literalOf)
+		.some((name) => name !== '' && names.includes(name));
 }

@@ -17,6 +17,7 @@
 
 import { figureOf } from './interval.js';
 import { addLines, hasLines } from './lines.js';
+import { isNamed } from './matcher.js';
 import { addClasses, addOwners, addFrames, addStacks, tallyOfAll } from './groupings.js';
 import { rowNamer } from './row_names.js';
 import { BYTES, COUNT, Tallies } from './tally.js';
@@ -100,6 +101,18 @@ function isFixed(by) {
 	return by === 'process' || by.startsWith('label:');
 }
 
+/**
+ * True if the page shows the row because it has samples, so that its interval allows for that.
+ *
+ * @param {Selection} selection
+ * @param {Grouping} by
+ * @param {number | string} key
+ */
+function isDiscovered({ profile, query }, by, key) {
+	return !isFixed(by) && !(by === 'function' &&
+		isNamed(query, profile.names[Number(key)], profile.fullNames[Number(key)]));
+}
+
 /** @param {Selection} selection @param {Grouping} by */
 function groupsOf(selection, by) {
 	switch (by) {
@@ -174,12 +187,12 @@ function rowsOfCells(selection, by) {
 			let figure = figures.get(at);
 
 			if (figure === undefined) {
-				const { own, doubt } = shown[i];
+				const { key, own, doubt } = shown[i];
 				const tally = own < 0
 					? new Tallies(1, selection.exposure, profile.bound)
 					: groups.tally(own, side);
 
-				figure = figureOf(tally, 0, quantity, confidence, !isFixed(by),
+				figure = figureOf(tally, 0, quantity, confidence, isDiscovered(selection, by, key),
 					doubted === null || doubt < 0 ? null : doubted.tally(doubt, side));
 				figures.set(at, figure);
 			}
