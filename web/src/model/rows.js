@@ -42,6 +42,7 @@ export { sizeClassOf } from './groupings.js';
  * @property {string} metric     the metric of the rows; it differs from the selection's if the page
  *                               lacks lines or threads of that
  * @property {Figure & { samples: number }} all  the whole selection
+ * @property {number} whole      the estimate of which the values of rows are shares
  * @property {(row: number) => string} label
  * @property {(row: number) => string} detail   the location; "" if it is unknown
  * @property {(row: number) => number} frame    0: the row is not a function
@@ -227,13 +228,16 @@ export function rowsOf(selection, by) {
 	const rows = isKnown && !(whole && isCoarse)
 		? rowsOfCells(selection, by)
 		: wholeRows(selection, by, whole ?? (metric === 'live' ? 'live' : 'allocated'));
+	const all = figureOfAll(selection);
 	const told = Array.from({ length: rows.length }, (_, i) => rows.name(i));
 
 	return {
 		...rows,
 		by,
 		isWholeRun: rows.isWholeRun && !whole,
-		all: figureOfAll(selection),
+		all,
+		// An exact total may be below the sum of estimates, which shares are of.
+		whole: Math.max(all.estimate, profile.bound ? selection.total[0] : 0),
 		label: (i) => told[i].label,
 		detail: (i) => told[i].detail,
 		frame: (i) => told[i].frame,

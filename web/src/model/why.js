@@ -295,6 +295,11 @@ export function pinnedOf(profile) {
 	const [rows, none] = [true, false].map((keeps) =>
 		all.filter(({ bytes }) => (bytes?.estimate !== 0) === keeps));
 	const most = Math.max(0, ...rows.map(({ bytes }) => numberOf(bytes?.estimate) || 0));
+	// An exact total may be below the sum of estimates, which shares are of.
+	const whole = Math.max(
+		numberOf(pinned.total?.estimate) || 0,
+		rows.reduce((sum, { bytes }) => sum + (numberOf(bytes?.estimate) || 0), 0),
+	);
 	const bound = Math.max(0, ...none.map(({ bytes }) => bytes.high ?? Infinity));
 
 	rows.splice(PINNED_ROWS_MAX);
@@ -315,7 +320,7 @@ export function pinnedOf(profile) {
 				label: isKnown ? labelOf(profile, frame) : '?',
 				text: tripleText(bytes, most),
 				share: bytes?.estimate > 0
-					? shareText(bytes.estimate, numberOf(pinned.total?.estimate))
+					? shareText(bytes.estimate, whole)
 					: '',
 				comparison: [comparisonOfRow(row), neighborsOfRow(profile, row)]
 					.filter(Boolean).join('; '),

@@ -230,7 +230,7 @@ export const tableView = {
 			return element(
 				'span',
 				{ class: `cell percent of-${side}`, role: 'cell' },
-				value > 0 ? shareText(value, rows.all.estimate) : '',
+				value > 0 ? shareText(value, rows.whole) : '',
 			);
 		}
 

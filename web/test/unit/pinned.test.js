@@ -53,6 +53,10 @@ test('an exact total bounds figures, and estimates are shown within it', () => {
 	const free = figureOfAll(select(made(look()), query));
 
 	assert.deepEqual([estimate, high], [9e6, 9e6]);
+	const rows = rowsOf(select(made(look({ limit_bytes: 9e6 })), query), 'function');
+	const total = Array.from({ length: rows.length }, (_, i) => rows.value(i, 'self'))
+		.reduce((sum, value) => sum + value, 0);
+	assert.deepEqual([rows.all.estimate, rows.whole, total], [9e6, 10e6, 10e6], 'shares of 100 %');
 	assert.ok(low < 9e6 && free.high > 12e6 && Number.isFinite(free.high));
 	assert.equal(figureOfAll(select(made(look({ incomplete: true })), query)).high, Infinity);
 });
