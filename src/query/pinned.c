@@ -113,7 +113,8 @@ static void add_total(struct pinned_run *run, const struct gg_profile_look *look
 	int64_t bytes = gg_model_look_total(run->model, look->id, "glibc.pinned");
 
 	if (*total >= 0 && bytes >= 0 &&
-	    gg_model_look_total(run->model, look->id, "glibc.unread") <= 0)
+	    gg_model_look_total(run->model, look->id, "glibc.unread") <= 0 &&
+	    gg_model_look_total(run->model, look->id, "glibc.changed") <= 0)
 		*total += bytes;
 	else
 		*total = -1;

@@ -13,6 +13,7 @@
 #include "base/size.h"
 #include "query/why_advice.h"
 #include "query/why_heap.h"
+#include "query/why_totals.h"
 #include "stats/estimate/interval.h"
 
 const char *gg_why_certainty_name(enum gg_why_certainty certainty)
@@ -161,12 +162,15 @@ static void add_heap(struct making *making)
 		[GG_WHY_METADATA] = "the allocator's own",
 		[GG_WHY_HUGE] = "unused, in huge pages",
 	};
+	static const char busy_detail[] = "resident blocks; many were freed during the look";
+	bool is_busy = gg_why_is_busy(making->input);
 	struct gg_why_part all = { 0 };
 
 	for (int i = 0; i < GG_WHY_REST && making->input->has_agent; i++) {
 		GG_CLEANUP(gg_buf_done) struct gg_buf detail = { 0 };
 
-		describe(&making->heap, i, details[i], &detail);
+		describe(&making->heap, i, i == GG_WHY_LIVE && is_busy ? busy_detail : details[i],
+		         &detail);
 		describe_age(making, i, &detail);
 		making->has_failed |= detail.failed;
 		add_row(making, &making->why->rows, names[i], &making->heap.parts[i],
@@ -340,8 +344,9 @@ static const char *detail_of_rest(const struct gg_why_input *input)
 	} obstacles[] = {
 		{ GG_WHY_UNWALKED, "of the heap: too large to walk through" },
 		{ "glibc.unwalked-swapped", "of the heap: partly swapped out" },
-		{ "glibc.unwalked-busy", "of the heap: it changed too fast" },
 		{ "glibc.unwalked-unexpected", "of the heap: its chunks are unusual" },
+		{ "glibc.unread", "of the heap: it changed too fast to be read whole" },
+		{ "glibc.changed", "of the heap: it changed during the look" },
 	};
 
 	for (size_t i = 0; i < GG_COUNT(obstacles); i++)

@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/size.h"
-#include "query/why_heap.h"
+#include "query/why_totals.h"
 
 /* A row is large from this share of RSS on, and from this many bytes on. */
 static const double large_share = 0.05, large_bytes = 1 << 20;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "query/pinned.h"
+#include "query/why_totals.h"
 #include "stats/estimate/interval.h"
 #include "stats/estimate/looked_value.h"
 #include "stats/sampling/weight.h"
@@ -33,6 +34,15 @@ static void add(struct seen_sums *sums, double f, double p)
 static struct gg_why_part exactly(double bytes)
 {
 	return (struct gg_why_part){ bytes, bytes, bytes, GG_WHY_EXACT };
+}
+
+/* A total of a walk through the heap. */
+static struct gg_why_part walked(const struct gg_why_input *input, const char *name)
+{
+	struct gg_why_range range = gg_why_walked_range(input, name);
+	enum gg_why_certainty certainty = range.low < range.high ? GG_WHY_INTERVAL : GG_WHY_EXACT;
+
+	return (struct gg_why_part){ range.bytes, range.low, range.high, certainty };
 }
 
 static struct gg_why_part at_most(double bytes)
@@ -129,14 +139,6 @@ static void look_at_samples(struct view *view, const struct gg_why_input *input)
 
 /* --- parts ---------------------------------------------------------------------------------- */
 
-double gg_why_total(const struct gg_why_input *input, const char *name)
-{
-	for (size_t i = 0; i < input->total_count; i++)
-		if (strcmp(input->totals[i].name, name) == 0)
-			return (double)input->totals[i].bytes;
-	return -1;
-}
-
 /* The function returns the sum of these totals; -1 means that the look lacks all of them. */
 static double sum_of_totals(const struct gg_why_input *input, const char *const *names,
                             size_t count)
@@ -181,25 +183,29 @@ static double resident_share(const struct gg_why_input *input, const struct view
  */
 static struct gg_why_part live_of(const struct gg_why_input *input, const struct view *view)
 {
-	double all = gg_tally_estimate(&input->live, GG_BYTES).value, deviation, share;
-	struct gg_interval interval = gg_interval_of(&input->live, GG_BYTES, input->confidence,
-	                                             false);
-	struct gg_why_part live = { .bytes = round(all), .high = interval.high };
+	struct gg_why_range all = gg_why_live_range(input, view->sums[SEEN_SIZE].largest);
+	double gone = fmax(gg_why_total(input, "look.gone"), 0), deviation, share;
+	struct gg_why_part live = { .bytes = round(all.bytes), .high = all.high };
 
 	if (view->count == 0) { /* nothing tells how much is resident, unless nothing is live */
-		live.certainty = interval.high > 0 ? GG_WHY_BOUND : GG_WHY_EXACT;
+		live.certainty = all.high > 0 ? GG_WHY_BOUND : GG_WHY_EXACT;
 		return live;
 	}
 	share = resident_share(input, view, &deviation);
-	live.bytes = round(all * share);
+	live.bytes = round(all.bytes * share);
 	/* gg_interval_normal() has the width of the confidence level. */
-	deviation = all * (gg_interval_normal((struct gg_estimate){ 0, deviation * deviation },
-	                                      input->confidence)
-	                           .high);
-	live.low = floor(fmax(live.bytes - hypot((all - interval.low) * share, deviation), 0));
-	live.high = ceil(live.bytes + hypot((interval.high - all) * share, deviation));
+	deviation = all.bytes *
+	            (gg_interval_normal((struct gg_estimate){ 0, deviation * deviation },
+	                                input->confidence)
+	                     .high);
+	/* Nothing tells how much of a block was resident that was freed before the look saw it. */
+	live.low = live.bytes - hypot((all.bytes - all.low) * share, deviation) - gone * share;
+	live.high = live.bytes + hypot((all.high - all.bytes) * share, deviation) +
+	            gone * (1 - share);
+	live.low = floor(fmax(live.low, 0));
+	live.high = ceil(live.high);
 	live.certainty = GG_WHY_INTERVAL;
-	if (interval.low == interval.high && deviation == 0)
+	if (all.low == all.high && deviation == 0 && gone == 0)
 		live = exactly(live.bytes);
 	return live;
 }
@@ -281,20 +287,45 @@ static void widen(struct gg_why_part *pinned, double changed, double allocated)
 	pinned->certainty = GG_WHY_INTERVAL;
 }
 
+/*
+ * Adds what lies around blocks that were freed before the look saw their pages: nothing, or as much
+ * as around the others.  If most are gone, the others say nothing about them.
+ */
+static struct gg_why_part with_gone(const struct gg_why_input *input, struct gg_why_part part)
+{
+	double before = gg_why_total(input, "look.live-before");
+	double gone = fmax(gg_why_total(input, "look.gone"), 0), factor = before / (before - gone);
+
+	if (!(gone > 0))
+		return part;
+	if (gone > before / 2)
+		return (struct gg_why_part){ part.bytes, 0, INFINITY, GG_WHY_BOUND };
+	return (struct gg_why_part){ round(part.bytes * factor), part.low, ceil(part.high * factor),
+		                     GG_WHY_INTERVAL };
+}
+
 static struct gg_why_part pinned_of(const struct gg_why_input *input)
 {
 	double exact = gg_why_total(input, "glibc.pinned");
 	double active = gg_why_total(input, "jemalloc.active");
 	double allocated = gg_why_total(input, "jemalloc.allocated");
-	struct gg_why_part pinned = { 0 };
+	struct gg_why_part pinned = { 0 }, by_walk = { 0 };
 	struct gg_tally tally;
 	uint64_t known_count;
 
-	if (exact >= 0 && gg_why_total(input, "glibc.unread") <= 0)
-		return exactly(exact);
+	if (exact >= 0)
+		by_walk = walked(input, "glibc.pinned");
+	if (exact >= 0 && by_walk.certainty == GG_WHY_EXACT)
+		return by_walk;
 	known_count = add_pinned(input, &tally);
 	if (known_count > 0)
-		pinned = estimate_of(input, &tally);
+		pinned = with_gone(input, estimate_of(input, &tally));
+	/* An estimate may be better than a walk that could not read much of the heap. */
+	if (exact >= 0)
+		return known_count > 0 && !gg_why_is_busy(input) &&
+		                       pinned.high - pinned.low < by_walk.high - by_walk.low
+		               ? pinned
+		               : by_walk;
 	if (active < 0 || allocated < 0)
 		return pinned;
 	active = fmax(active - allocated, 0) + changed_of(input);
@@ -317,14 +348,15 @@ static struct gg_why_part returnable_of(const struct gg_why_input *input, const 
 	double free_pages = gg_why_total(input, "tcmalloc.pageheap-free");
 
 	if (exact >= 0)
-		return exactly(exact);
+		return walked(input, "glibc.returnable");
 	if (resident >= 0 && active >= 0) /* these pages include lazily freed ones */
 		return at_most(fmax(resident - active - metadata - lazy_free_bytes, 0) +
 		               changed_of(input));
 	if (free_pages >= 0)
 		return at_most(free_pages);
 	if (view->returnable_count > 0)
-		return part_of(&view->sums[SEEN_RETURNABLE], 0, input->confidence);
+		return with_gone(input,
+		                 part_of(&view->sums[SEEN_RETURNABLE], 0, input->confidence));
 	return (struct gg_why_part){ 0 };
 }
 

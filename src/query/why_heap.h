@@ -38,11 +38,5 @@ struct gg_why_heap {
 	bool is_contradicted; /* more is live for certain than these mappings hold */
 };
 
-/* The name of the total that the heap has if a walk would have taken too long. */
-#define GG_WHY_UNWALKED "glibc.unwalked"
-
-/* The function returns the total of that name; -1 means that the look lacks it. */
-double gg_why_total(const struct gg_why_input *input, const char *name);
-
 /* `heap` has bytes, lazy_free_bytes and huge_bytes; the function fills the other members. */
 void gg_why_divide_heap(struct gg_why_heap *heap, const struct gg_why_input *input);

@@ -160,6 +160,7 @@ static int divide_joined(struct gg_why *ret_why, const struct joining *joining, 
 		                      .sample_count = joining->samples.count,
 		                      .live = joining->live,
 		                      .in_heaps = joining->in_heaps,
+		                      .has_history = gg_model_has_history(model),
 		                      .confidence = confidence };
 
 	input.mappings = gg_model_look_mappings(model, joining->look->id, &input.mapping_count);

@@ -67,5 +67,6 @@ struct gg_why_input {
 	struct gg_tally live; /* all live blocks of allocators, exposed to the sampling interval */
 	struct gg_tally in_heaps; /* live blocks of heaps that the program registered */
 	bool has_agent;           /* false: nothing is known about live memory */
+	bool has_history;         /* false: the live blocks are of a moment before the look */
 	double confidence;
 };

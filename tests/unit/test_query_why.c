@@ -313,6 +313,123 @@ TEST(pinned_memory_is_exact_after_a_whole_walk_alone)
 	}
 }
 
+TEST(a_walk_during_which_the_heap_changed_is_no_exact_total)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *row;
+
+	begin(&made, 1);
+	map(&made, GG_MAPPING_HEAP, 60 * MIB);
+	put(&made, sample_of(1, 20 * MIB, 0));
+	total(&made, "glibc.in-use", 20 * MIB);
+	total(&made, "glibc.pinned", 5 * MIB);
+	total(&made, "glibc.returnable", 15 * MIB);
+	total(&made, "glibc.headers", MIB);
+	total(&made, "glibc.unread", 3 * MIB);
+	total(&made, "glibc.changed", MIB);
+	why = divide(&made);
+	row = find(&why.rows, "pinned");
+	/* A byte in use keeps one that is free. */
+	CHECK(row->bytes == 5 * MIB && row->low == 3 * MIB && row->high == 10 * MIB);
+	CHECK(row->certainty == GG_WHY_INTERVAL);
+	row = find(&why.rows, "returnable");
+	CHECK(row->bytes == 15 * MIB && row->low == 13 * MIB && row->high == 20 * MIB);
+	gg_why_done(&why);
+}
+
+/* --- what changes during the look --- */
+
+static void add_readings(struct made *made, int64_t before, int64_t after, int64_t stayed,
+                         int64_t gone)
+{
+	total(made, "look.live-before", before);
+	total(made, "look.live-after", after);
+	total(made, "look.live-stayed", stayed);
+	total(made, "look.live-deviation", 0);
+	total(made, "look.gone", gone);
+}
+
+TEST(live_memory_without_history_is_what_the_readings_around_rss_show)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+
+	begin(&made, 1);
+	map(&made, GG_MAPPING_HEAP, 60 * MIB);
+	put(&made, sample_of(1, 20 * MIB, 0));
+	add_readings(&made, 24 * MIB, 26 * MIB, 21 * MIB, 0);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK(live->bytes == 25 * MIB && live->low == 21 * MIB && live->high == 29 * MIB);
+	CHECK_EQ_STR(live->detail, "resident blocks; many were freed during the look");
+	gg_why_done(&why);
+}
+
+TEST(a_quiet_process_has_the_live_memory_of_its_samples)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+
+	for (int has_history = 0; has_history <= 1; has_history++) {
+		begin(&made, 1);
+		made.input.has_history = has_history != 0;
+		map(&made, GG_MAPPING_HEAP, 60 * MIB);
+		put(&made, sample_of(1, 20 * MIB, 0));
+		add_readings(&made, 20 * MIB, 20 * MIB, 20 * MIB, 0);
+		why = divide(&made);
+		live = find(&why.rows, "live");
+		CHECK(live->bytes == 20 * MIB && live->certainty == GG_WHY_EXACT);
+		CHECK_EQ_STR(live->detail, "blocks as requested, resident");
+		gg_why_done(&why);
+	}
+}
+
+/* A process of 20 MiB with history, whose look read 24 MiB before RSS and 26 MiB after it. */
+static void begin_with_history(struct made *made, int64_t stayed, int64_t gone)
+{
+	begin(made, 1);
+	made->input.has_history = true;
+	map(made, GG_MAPPING_HEAP, 60 * MIB);
+	put(made, sample_of(1, 20 * MIB, 0));
+	add_readings(made, 24 * MIB, 26 * MIB, stayed, gone);
+}
+
+TEST(times_of_samples_are_better_than_readings)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+
+	begin_with_history(&made, 18 * MIB, 0);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK(live->bytes == 20 * MIB && live->certainty == GG_WHY_EXACT);
+	gg_why_done(&why);
+	/* Unless events were lost. */
+	made.input.live.incomplete = 1;
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK(live->low == 18 * MIB && live->high == 32 * MIB);
+	gg_why_done(&why);
+}
+
+/* 4 of 20 MiB were freed before the look saw if they are resident. */
+TEST(blocks_that_were_freed_during_the_look_may_not_have_been_resident)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+
+	begin_with_history(&made, 24 * MIB, 4 * MIB);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK(live->bytes == 20 * MIB && live->low == 16 * MIB && live->high == 20 * MIB);
+	gg_why_done(&why);
+}
+
 TEST(an_interval_above_the_heap_moves_below_it)
 {
 	struct made made;
@@ -469,7 +586,8 @@ TEST(the_rest_says_why_the_heap_was_not_walked)
 	} cases[] = { { "glibc.headers", "of the heap: free, not told apart" },
 		      { "glibc.unwalked", "of the heap: too large to walk through" },
 		      { "glibc.unwalked-swapped", "of the heap: partly swapped out" },
-		      { "glibc.unwalked-busy", "of the heap: it changed too fast" },
+		      { "glibc.unread", "of the heap: it changed too fast to be read whole" },
+		      { "glibc.changed", "of the heap: it changed during the look" },
 		      { "glibc.unwalked-unexpected", "of the heap: its chunks are unusual" } };
 
 	for (size_t i = 0; i < GG_COUNT(cases); i++) {

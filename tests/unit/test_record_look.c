@@ -189,29 +189,72 @@ TEST(a_process_that_has_ended_cannot_be_looked_at)
 	CHECK(gg_look_take(&look, 0x7ffffff0, &(struct gg_look_options){ 0 }, &error) < 0);
 }
 
-/* --- samples that are gone --- */
+/* --- what changes meanwhile --- */
 
-TEST(samples_that_are_gone_keep_the_chance_of_the_others)
+TEST(samples_that_are_left_out_keep_the_chance_of_the_others)
 {
-	struct gg_look_samples samples = { .chosen_count = 10, .gone_count = 2 };
-	struct gg_look look = { .record = {
-					.live_count = 100, .chosen_count = 10, .torn_count = 1 } };
+	struct gg_look look = { .record = { .live_count = 100, .chosen_count = 10 } };
 
-	for (uint64_t id = 1; id <= 10; id++) {
+	gg_look_leave_out(&look, 2);
+	CHECK(look.record.live_count == 80 && look.record.chosen_count == 8);
+	gg_look_leave_out(&look, 0);
+	CHECK(look.record.live_count == 80 && look.record.chosen_count == 8);
+	gg_look_leave_out(&look, 8);
+	CHECK(look.record.live_count == 0 && look.record.chosen_count == 0);
+	gg_look_leave_out(&look, 0);
+	CHECK_EQ_I64(look.record.chosen_count, 0);
+}
+
+enum { BLOCKS = 50, EACH_GONE = 5 };
+
+struct moments {
+	int mappings_count, blocks_count;
+};
+
+static void note_mappings(void *context)
+{
+	struct moments *moments = context;
+
+	CHECK_EQ_I64(moments->blocks_count, 0);
+	moments->mappings_count++;
+}
+
+static void free_some(void *context, bool *is_gone)
+{
+	struct moments *moments = context;
+
+	CHECK_EQ_I64(moments->mappings_count, 1);
+	moments->blocks_count++;
+	for (int i = 0; i < BLOCKS; i += EACH_GONE)
+		is_gone[i] = true;
+}
+
+TEST(blocks_that_were_freed_meanwhile_have_no_part_in_the_look)
+{
+	struct moments counts = { 0 };
+	const struct gg_look_moments moments = { &counts, note_mappings, free_some, NULL };
+	struct gg_look_samples samples = { .chosen_count = BLOCKS };
+	const struct gg_look_options options = { .samples = &samples, .moments = &moments };
+	struct gg_error error;
+	struct gg_look look;
+
+	for (uint64_t id = 1; id <= BLOCKS; id++)
 		REQUIRE(gg_array_push(
 			&samples.list,
-			(struct gg_look_sample){ .id = id, .is_gone = id == 3 || id == 10 }));
-		if (id != 5) /* it is torn */
-			REQUIRE(gg_array_push(&look.blocks.blocks,
-			                      (struct gg_profile_look_block){ .sample = id }));
-	}
-	gg_look_leave_out_gone(&look, &samples);
-	CHECK_EQ_U64(look.blocks.blocks.count, 7);
+			(struct gg_look_sample){ .id = id,
+		                                 .address = (uint64_t)(uintptr_t)malloc(300),
+		                                 .size_bytes = 300,
+		                                 .usable_bytes = 312 }));
+	REQUIRE(gg_look_take(&look, getpid(), &options, &error) == 0);
+	CHECK(counts.mappings_count == 1 && counts.blocks_count == 1);
+	CHECK_EQ_I64(look.blocks.gone_count, BLOCKS / EACH_GONE);
+	CHECK_EQ_U64(look.blocks.blocks.count, BLOCKS - BLOCKS / EACH_GONE);
 	for (size_t i = 0; i < look.blocks.blocks.count; i++)
-		CHECK(look.blocks.blocks.items[i].sample != 3 &&
-		      look.blocks.blocks.items[i].sample != 10);
-	CHECK(look.record.live_count == 80 && look.record.chosen_count == 8);
-	CHECK_EQ_I64(look.record.torn_count, 1);
-	gg_look_samples_done(&samples);
+		CHECK(look.blocks.blocks.items[i].sample % EACH_GONE != 1);
+	CHECK_EQ_I64(look.record.live_count, BLOCKS - BLOCKS / EACH_GONE);
+	CHECK_EQ_I64(look.record.torn_count, 0);
+	for (size_t i = 0; i < BLOCKS; i++)
+		free((void *)(uintptr_t)samples.list.items[i].address);
 	gg_look_done(&look);
+	gg_look_samples_done(&samples);
 }

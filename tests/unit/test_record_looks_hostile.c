@@ -130,11 +130,121 @@ TEST_WITH(made, one_foreign_block_among_many_is_unknown)
 {
 	fill_below(made, 8);
 	REQUIRE(made->image.place_count > 110);
-	*heap_image_word(&made->image, made->image.places[5].address - 8) = 7;
+	*heap_image_word(&made->image, made->image.places[40].address - 8) = 7;
 	look(made);
 	CHECK_EQ_STR(made->looks.reason, NULL);
-	CHECK(made->looks.blocks.items[5].pinned_bytes == -1);
+	CHECK(made->looks.blocks.items[40].pinned_bytes == -1);
 	CHECK(made->looks.blocks.items[50].pinned_bytes >= 0);
+	/* The walk goes on behind it. */
+	CHECK(total(made, "glibc.unread") > 0 && total(made, "glibc.unread") < 1000);
+	CHECK(adds_up(made));
+}
+
+/* --- a heap that changes during the walk --- */
+
+/* Two neighbours that the program frees while the walk stands between them. */
+struct merging {
+	struct heap_image *image;
+	uint64_t first, second, third; /* indexes of the heads' first words in [heap] */
+	bool is_walking;
+	int read_count;
+};
+
+static uint64_t size_at(const struct heap_image *image, uint64_t at)
+{
+	return image->words[0][at + 1] & ~UINT64_C(7);
+}
+
+static bool is_used_at(const struct heap_image *image, uint64_t at)
+{
+	return (image->words[0][at + size_at(image, at) / 8 + 1] & 1) != 0;
+}
+
+/* Finds the neighbours: the first copy of the walk ends inside of the second one. */
+static bool find_neighbours(struct merging *merging)
+{
+	const struct heap_image *image = merging->image;
+	const uint64_t edge = UINT64_C(4) * HEAP_IMAGE_PAGE_BYTES / 8;
+
+	merging->first = 0;
+	merging->second = size_at(image, 0) / 8;
+	merging->third = merging->second + size_at(image, merging->second) / 8;
+	while (merging->third <= edge) {
+		merging->first = merging->second;
+		merging->second = merging->third;
+		merging->third += size_at(image, merging->third) / 8;
+	}
+	return merging->second + 2 <= edge && (image->words[0][merging->first + 1] & 1) != 0 &&
+	       is_used_at(image, merging->first) && is_used_at(image, merging->second) &&
+	       is_used_at(image, merging->third);
+}
+
+static void merge(struct merging *merging)
+{
+	uint64_t *words = merging->image->words[0];
+	uint64_t bytes = (merging->third - merging->first) * 8;
+
+	words[merging->first + 1] = bytes | 1;
+	words[merging->third] = bytes;
+	words[merging->third + 1] &= ~UINT64_C(1);
+}
+
+static ssize_t read_and_merge(void *context, const struct gg_memory_range *ranges, size_t count)
+{
+	struct merging *merging = context;
+	ssize_t got = heap_image_read_ranges(merging->image, ranges, count);
+
+	if (merging->is_walking && merging->read_count++ == 0)
+		merge(merging);
+	return got;
+}
+
+static int read_pages(void *context, uint64_t first, size_t count, uint64_t *ret_words)
+{
+	const struct merging *merging = context;
+
+	return heap_image_read_pages(merging->image, first, count, ret_words);
+}
+
+static void begin_walk(void *context, bool *is_gone)
+{
+	struct merging *merging = context;
+
+	(void)is_gone;
+	merging->is_walking = true;
+}
+
+static int64_t report_change(void *context)
+{
+	const struct merging *merging = context;
+
+	return merging->read_count > 1 ? 4711 : 0;
+}
+
+TEST_WITH(made, a_walk_goes_back_when_the_chunk_it_stands_on_was_merged)
+{
+	static const char *const names[] = { "glibc.in-use", "glibc.pinned", "glibc.returnable",
+		                             "glibc.free",   "glibc.top",    "glibc.headers" };
+	struct merging merging = { .image = &made->image };
+	const struct gg_memory_source source = { &merging, read_pages, read_and_merge };
+	const struct gg_look_moments moments = { &merging, NULL, begin_walk, report_change };
+	const struct gg_block_looks_options options = { .smaps = HEAP_IMAGE_MAPS,
+		                                        .moments = &moments };
+	int64_t totals[sizeof(names) / sizeof(names[0])];
+
+	do
+		fill_below(made, 8);
+	while (!find_neighbours(&merging));
+	REQUIRE(gg_block_looks_from(&made->looks, &source, made->image.places,
+	                            made->image.place_count, &options) == 0);
+	CHECK(merging.read_count > 1 && adds_up(made));
+	CHECK_EQ_I64(total(made, "glibc.unread"), 0);
+	CHECK_EQ_I64(total(made, "glibc.changed"), 4711);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		totals[i] = total(made, names[i]);
+	look(made);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		CHECK_EQ_I64(total(made, names[i]), totals[i]);
 }
 
 static void spoil(struct made *made)

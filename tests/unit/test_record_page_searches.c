@@ -63,7 +63,7 @@ static void put_parameters(struct searching *searching, uint32_t count, uint64_t
 static struct gg_glibc_mapped find_chunks(struct searching *searching)
 {
 	const struct gg_glibc_view view = { &searching->map, &searching->heaps,
-		                            &searching->residency };
+		                            &searching->residency, NULL, 0 };
 	struct gg_glibc_mapped found;
 
 	REQUIRE(gg_glibc_mapped_find(&found, &view, 0) == 0);
@@ -137,7 +137,7 @@ TEST_WITH(searching, without_parameters_nothing_is_known)
 TEST_WITH(searching, a_process_that_may_not_be_read_is_an_error)
 {
 	const struct gg_glibc_view view = { &searching->map, &searching->heaps,
-		                            &searching->residency };
+		                            &searching->residency, NULL, 0 };
 	struct gg_glibc_mapped found;
 	struct gg_python_pools pools;
 

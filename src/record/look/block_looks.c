@@ -44,7 +44,9 @@ struct looking {
 	const struct gg_block_place **blocks;
 	struct gg_glibc_gaps *gaps;
 	size_t block_count;
-	bool *is_torn; /* by the index of the place */
+	uint64_t *chunks;        /* of blocks that are live for certain, ascending */
+	bool *is_torn, *is_gone; /* by the index of the place */
+	bool is_checked;         /* is_gone is known */
 };
 
 /* The order of addresses, in which questions to the page table are cheap. */
@@ -115,6 +117,8 @@ static bool is_glibc(struct looking *looking)
 	size_t foreign_count = 0, seen_count = 0, count = looking->block_count;
 
 	for (size_t i = 0; i < count; i++) {
+		if (looking->is_gone[looking->blocks[i] - looking->places])
+			continue; /* another block, or free memory, is there now */
 		foreign_count += looking->gaps[i].state == GG_GAPS_FOREIGN;
 		seen_count += looking->gaps[i].state == GG_GAPS_SEEN;
 	}
@@ -145,15 +149,27 @@ static void take_gaps(struct looking *looking)
 	}
 }
 
-static void drop_torn(struct looking *looking)
+/* Finds out which blocks were freed since the places were collected. */
+static void find_gone(struct looking *looking)
+{
+	const struct gg_look_moments *moments = looking->options->moments;
+
+	if (moments != NULL && moments->blocks_read != NULL && !looking->is_checked)
+		moments->blocks_read(moments->context, looking->is_gone);
+	looking->is_checked = true;
+}
+
+static void drop_torn_and_gone(struct looking *looking)
 {
 	struct gg_block_looks *looks = looking->looks;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < looks->blocks.count; i++)
-		if (!looking->is_torn[i])
+	for (size_t i = 0; i < looks->blocks.count; i++) {
+		looks->gone_count += looking->is_gone[i];
+		looks->torn_count += looking->is_torn[i] && !looking->is_gone[i];
+		if (!looking->is_torn[i] && !looking->is_gone[i])
 			looks->blocks.items[kept++] = looks->blocks.items[i];
-	looks->torn_count = (int64_t)(looks->blocks.count - kept);
+	}
 	looks->blocks.count = kept;
 }
 
@@ -172,6 +188,7 @@ static int add_totals(struct gg_block_looks *looks, const struct gg_glibc_totals
 		{ .name = "glibc.trimmable", .bytes = totals->trimmable_bytes },
 		{ .name = "glibc.metadata", .bytes = totals->metadata_bytes },
 		{ .name = "glibc.unread", .bytes = totals->unread_bytes },
+		{ .name = "glibc.changed", .bytes = totals->changed_bytes },
 		{ .name = "glibc.arenas", .bytes = totals->arena_bytes },
 		{ .name = "glibc.arenas-in-use", .bytes = totals->arena_in_use_bytes },
 		{ .name = "glibc.arena-count", .bytes = totals->arena_count },
@@ -196,7 +213,6 @@ static int add_unwalked(struct gg_block_looks *looks, enum gg_glibc_obstacle obs
 	static const char *const names[] = {
 		[GG_GLIBC_TOO_LARGE] = "glibc.unwalked",
 		[GG_GLIBC_SWAPPED] = "glibc.unwalked-swapped",
-		[GG_GLIBC_BUSY] = "glibc.unwalked-busy",
 		[GG_GLIBC_UNEXPECTED] = "glibc.unwalked-unexpected",
 	};
 	const struct gg_profile_look_total total = { .name = names[obstacle],
@@ -244,6 +260,9 @@ static int walk(struct looking *looking, const struct gg_glibc_view *view)
 	status = gg_glibc_walk(&totals, &obstacle, view, deadline_ns);
 	if (status < 0)
 		return status;
+	if (looking->options->moments != NULL && looking->options->moments->heap_walked != NULL)
+		totals.changed_bytes = looking->options->moments->heap_walked(
+			looking->options->moments->context);
 	looks->heap_walk.cost_ns = gg_clock_thread_ns() - start_ns;
 	if (obstacle == GG_GLIBC_NO_OBSTACLE || obstacle == GG_GLIBC_TOO_LARGE) {
 		looks->heap_walk.heap_bytes = bytes;
@@ -282,12 +301,25 @@ static int add_mapped(struct looking *looking, const struct gg_glibc_view *view)
 	               : -ENOMEM;
 }
 
+/* Collects the chunks of blocks that the look saw and that live on; returns their number. */
+static size_t find_chunks(struct looking *looking)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < looking->block_count; i++)
+		if (looking->gaps[i].state == GG_GAPS_SEEN &&
+		    !looking->is_gone[looking->blocks[i] - looking->places])
+			looking->chunks[count++] = looking->blocks[i]->address -
+			                           GG_GLIBC_HEAD_BYTES;
+	return count;
+}
+
 /* Looks at the memory around the blocks of the allocator. */
 static int look_around(struct looking *looking)
 {
-	const struct gg_glibc_view view = { .map = &looking->map,
-		                            .heaps = &looking->heaps,
-		                            .residency = looking->residency };
+	struct gg_glibc_view view = { .map = &looking->map,
+		                      .heaps = &looking->heaps,
+		                      .residency = looking->residency };
 	int status;
 
 	for (size_t i = 0; i < looking->count; i++)
@@ -297,10 +329,14 @@ static int look_around(struct looking *looking)
 	if (status == 0)
 		status = gg_glibc_gaps_find(looking->gaps, looking->blocks, looking->block_count,
 		                            &view);
-	if (status < 0 || !is_glibc(looking))
+	if (status < 0)
 		return status;
+	find_gone(looking);
+	if (!is_glibc(looking))
+		return 0;
 	take_gaps(looking);
-	drop_torn(looking);
+	view.chunks = looking->chunks;
+	view.chunk_count = find_chunks(looking);
 	status = walk(looking, &view);
 	return status < 0 ? status : add_mapped(looking, &view);
 }
@@ -317,6 +353,8 @@ static int look(struct looking *looking, const struct gg_block_looks_options *op
 		"the process ended, or its memory may not be read: geiger needs the "
 		"right to trace it (kernel.yama.ptrace_scope, or another user)";
 	status = look_around(looking);
+	find_gone(looking);
+	drop_torn_and_gone(looking);
 	/* Residency is worth having alone. */
 	return status == -ENOMEM ? status : 0;
 }
@@ -329,10 +367,12 @@ static bool allocate(struct looking *looking)
 	looking->blocks = calloc(count + 1, sizeof(const struct gg_block_place *));
 	looking->gaps = calloc(count + 1, sizeof(*looking->gaps));
 	looking->is_torn = calloc(count + 1, sizeof(*looking->is_torn));
+	looking->chunks = calloc(count + 1, sizeof(*looking->chunks));
+	looking->is_gone = calloc(count + 1, sizeof(*looking->is_gone));
 	looking->residency = calloc(1, sizeof(*looking->residency));
 	return looking->sorted != NULL && looking->blocks != NULL && looking->gaps != NULL &&
-	       looking->is_torn != NULL && looking->residency != NULL &&
-	       gg_array_extend(&looking->looks->blocks, count);
+	       looking->is_torn != NULL && looking->chunks != NULL && looking->is_gone != NULL &&
+	       looking->residency != NULL && gg_array_extend(&looking->looks->blocks, count);
 }
 
 static void release(struct looking *looking)
@@ -341,6 +381,8 @@ static void release(struct looking *looking)
 	free(looking->blocks);
 	free(looking->gaps);
 	free(looking->is_torn);
+	free(looking->is_gone);
+	free(looking->chunks);
 	free(looking->residency);
 	gg_glibc_heaps_done(&looking->heaps);
 	gg_memory_map_done(&looking->map);

@@ -29,6 +29,7 @@
 #include "base/error.h"
 #include "profile/records.h"
 #include "record/look/block_place.h"
+#include "record/look/look_moments.h"
 #include "record/look/process_memory.h"
 
 struct gg_block_looks_options {
@@ -39,7 +40,8 @@ struct gg_block_looks_options {
 	 * takes place only if it fits into what is left of budget_ns.
 	 */
 	uint64_t heap_walk_budget_ns;
-	double heap_walk_ns_per_byte; /* processor time of earlier walks; 0: unknown */
+	double heap_walk_ns_per_byte;          /* processor time of earlier walks; 0: unknown */
+	const struct gg_look_moments *moments; /* NULL: the process is stopped, or idle */
 };
 
 /* A walk through the whole heap of glibc, and its cost. */
@@ -50,11 +52,12 @@ struct gg_heap_walk {
 };
 
 struct gg_block_looks {
-	/* One for each place that is not torn, in the order of the places; .look is 0. */
+	/* One for each place that is neither torn nor gone, in their order; .look is 0. */
 	GG_ARRAY(struct gg_profile_look_block) blocks;
 	GG_ARRAY(struct gg_profile_look_total) totals; /* .look is 0; names are constants */
 	struct gg_heap_walk heap_walk;
 	int64_t torn_count;
+	int64_t gone_count;    /* blocks that were freed meanwhile */
 	const char *allocator; /* "glibc", "jemalloc" ..., a constant; NULL: unknown */
 	const char *reason;    /* why no pinned memory was seen, a constant; NULL: it was */
 };

@@ -169,7 +169,10 @@ static void take_neighbours(struct block_look *look)
 	} else if (bytes <= GG_GLIBC_HEAD_BYTES) {
 		look->is_after_free = false;
 	} else if (!gg_glibc_fits(chunk, bytes, look->end)) {
-		finish(look, GG_GAPS_FOREIGN);
+		/* The top has grown since the look knows the end of the heap. */
+		finish(look, gg_glibc_fits(chunk, bytes, chunk + GG_GLIBC_HEAP_MAX_BYTES)
+		                     ? GG_GAPS_TORN
+		                     : GG_GAPS_FOREIGN);
 	} else if (bytes == look->end - chunk) {
 		look->is_top_after = true;
 	} else if (look->end - chunk - bytes < GG_GLIBC_HEAD_BYTES) {

@@ -33,8 +33,11 @@ static int read_header(struct gg_residency *residency, uint64_t begin, struct he
 	return (int)got;
 }
 
-/* Whether a heap with this header can lie at `begin`, in writable memory up to `end`. */
-static bool is_heap(const struct heap_header *header, uint64_t begin, uint64_t end,
+/*
+ * Whether a heap with this header can lie at `begin`, where nothing else begins before `limit`.  It
+ * may have grown since the mappings were read.
+ */
+static bool is_heap(const struct heap_header *header, uint64_t begin, uint64_t limit,
                     uint64_t page_bytes)
 {
 	return header->arena != 0 && header->arena % GG_GLIBC_HEAD_BYTES == 0 &&
@@ -43,12 +46,12 @@ static bool is_heap(const struct heap_header *header, uint64_t begin, uint64_t e
 	       header->size_bytes <= header->writable_bytes &&
 	       header->writable_bytes % page_bytes == 0 &&
 	       header->writable_bytes <= GG_GLIBC_HEAP_MAX_BYTES &&
-	       header->writable_bytes <= end - begin;
+	       header->writable_bytes <= limit - begin;
 }
 
-/* Adds the heaps that begin in a writable area. */
+/* Adds the heaps that begin in a writable area; the next one begins at `limit`. */
 static int find_in_area(struct gg_glibc_heaps *heaps, const struct gg_memory_area *area,
-                        struct gg_residency *residency)
+                        uint64_t limit, struct gg_residency *residency)
 {
 	const uint64_t step = GG_GLIBC_HEAP_MAX_BYTES;
 	uint64_t skipped = (step - area->begin % step) % step;
@@ -60,7 +63,7 @@ static int find_in_area(struct gg_glibc_heaps *heaps, const struct gg_memory_are
 
 		if (status < 0)
 			return status;
-		if (status == 0 || !is_heap(&header, begin, area->end, residency->page_bytes))
+		if (status == 0 || !is_heap(&header, begin, limit, residency->page_bytes))
 			continue;
 		if (!gg_array_push(&heaps->items,
 		                   (struct gg_glibc_heap){ .begin = begin,
@@ -98,6 +101,15 @@ static void drop_strangers(struct gg_glibc_heaps *heaps)
 	heaps->items.count = kept;
 }
 
+/* The address from which another area may lie in the way of a heap. */
+static uint64_t limit_of(const struct gg_memory_map *map, size_t area)
+{
+	do
+		area++;
+	while (area < map->areas.count && !map->areas.items[area].is_writable);
+	return area < map->areas.count ? map->areas.items[area].begin : UINT64_MAX;
+}
+
 int gg_glibc_heaps_find(struct gg_glibc_heaps *heaps, const struct gg_memory_map *map,
                         struct gg_residency *residency)
 {
@@ -108,7 +120,7 @@ int gg_glibc_heaps_find(struct gg_glibc_heaps *heaps, const struct gg_memory_map
 		if (!area->is_writable)
 			continue;
 		if (!area->is_brk)
-			status = find_in_area(heaps, area, residency);
+			status = find_in_area(heaps, area, limit_of(map, i), residency);
 		else if (!gg_array_push(&heaps->items, (struct gg_glibc_heap){ .begin = area->begin,
 		                                                               .end = area->end }))
 			status = -ENOMEM;

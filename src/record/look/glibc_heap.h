@@ -95,6 +95,9 @@ struct gg_glibc_view {
 	const struct gg_memory_map *map;
 	const struct gg_glibc_heaps *heaps;
 	struct gg_residency *residency;
+	/* Chunks of blocks that are known to be live, ascending. */
+	const uint64_t *chunks;
+	size_t chunk_count;
 };
 
 /* A head to read. */

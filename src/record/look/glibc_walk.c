@@ -16,6 +16,7 @@ enum {
 	ARENA_STATE_BYTES = 0x8a0,
 	ARENA_STATE_LEAST_BYTES = 0x200,
 	RESUMES_MAX = 256, /* of a walk */
+	RETURNS_MAX = 6,   /* of a stretch that changes while the walk reads it */
 	RESUME_BYTES_MAX = 16 << 20,
 	/* malloc_trim() keeps a chunk's head and four links, and 33 bytes or more of the top. */
 	TRIM_KEEPS_BYTES = 48,
@@ -38,16 +39,41 @@ struct heap_walk {
 	struct gg_heap_window window;
 	struct gg_residency residency; /* for counting, apart from that of the window */
 	struct gg_glibc_caches caches;
+	const struct gg_glibc_view *view;
 	const struct gg_glibc_heap *heap;
 	uint64_t at;         /* the chunk that the walk has come to */
 	uint64_t used_begin; /* where the chunks in use before this one begin, without a hole */
 	uint64_t deadline_ns;
 	int64_t checked_copies;
+	/*
+	 * The last two copies of the window began here.  A chunk that changed since it was read
+	 * may not begin any more where the walk expects it, but one before it leads past it.
+	 */
+	struct walk_point {
+		struct gg_glibc_totals totals;
+		uint64_t chunk, used_begin;
+		size_t table_count;
+	} last, before_last;
+	uint64_t stuck_at; /* the furthest chunk that contradicted another; 0: none */
+	int try_count;     /* of going back since then */
+	size_t known_next; /* the first known chunk that may lie ahead */
 	int resume_count;
 	uint64_t resume_bytes;
 	enum gg_glibc_obstacle obstacle;
 	int status;
 };
+
+static uint64_t round_up(const struct heap_walk *walk, uint64_t address)
+{
+	const uint64_t page_bytes = walk->residency.page_bytes;
+
+	return (address + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+static uint64_t round_down(const struct heap_walk *walk, uint64_t address)
+{
+	return address / walk->residency.page_bytes * walk->residency.page_bytes;
+}
 
 static bool read_head(struct heap_walk *walk, uint64_t chunk, struct gg_glibc_head *head)
 {
@@ -102,18 +128,39 @@ static bool is_sound(struct heap_walk *walk, uint64_t chunk)
 	return true;
 }
 
-/* Finds the next sound chunk from `chunk` on; 0: the walk is too far gone. */
-static uint64_t find_sound(struct heap_walk *walk, uint64_t chunk)
+/* Finds the next sound chunk in [chunk, end); 0: no chunk is, or the search takes too long. */
+static uint64_t find_sound(struct heap_walk *walk, uint64_t chunk, uint64_t end)
 {
+	struct gg_glibc_head head;
+
 	if (++walk->resume_count > RESUMES_MAX)
 		return 0;
-	for (; walk->heap->end - chunk >= GG_GLIBC_HEAD_BYTES; chunk += GG_GLIBC_HEAD_BYTES) {
-		if (is_sound(walk, chunk))
+	while (chunk < end && end - chunk >= GG_GLIBC_HEAD_BYTES) {
+		uint64_t next = chunk + GG_GLIBC_HEAD_BYTES;
+
+		if (!read_head(walk, chunk, &head)) /* the page is absent */
+			next = round_down(walk, chunk + walk->residency.page_bytes);
+		else if (is_sound(walk, chunk))
 			return chunk;
-		walk->resume_bytes += GG_GLIBC_HEAD_BYTES;
+		walk->resume_bytes += next - chunk;
 		if (walk->resume_bytes > RESUME_BYTES_MAX || walk->window.error != 0)
 			return 0;
+		chunk = next;
 	}
+	return 0;
+}
+
+/* Finds the next sound chunk ahead that a live block has; 0: no such chunk is left. */
+static uint64_t find_known(struct heap_walk *walk, uint64_t chunk)
+{
+	const struct gg_glibc_view *view = walk->view;
+
+	while (walk->known_next < view->chunk_count && view->chunks[walk->known_next] < chunk)
+		walk->known_next++;
+	for (size_t i = walk->known_next;
+	     i < view->chunk_count && view->chunks[i] < walk->heap->end; i++)
+		if (is_sound(walk, view->chunks[i]))
+			return view->chunks[i];
 	return 0;
 }
 
@@ -140,18 +187,6 @@ static void add_other(struct heap_walk *walk, int64_t *sum, uint64_t begin, uint
 {
 	add_used(walk, begin, end);
 	*sum += resident_bytes(walk, begin, end);
-}
-
-static uint64_t round_up(const struct heap_walk *walk, uint64_t address)
-{
-	const uint64_t page_bytes = walk->residency.page_bytes;
-
-	return (address + page_bytes - 1) / page_bytes * page_bytes;
-}
-
-static uint64_t round_down(const struct heap_walk *walk, uint64_t address)
-{
-	return address / walk->residency.page_bytes * walk->residency.page_bytes;
 }
 
 /* Resident bytes of the whole pages in [begin, end) that malloc_trim() would return. */
@@ -244,13 +279,17 @@ static uint64_t begin_heap(struct heap_walk *walk, const struct gg_glibc_heaps *
 {
 	const struct gg_glibc_heap *heap = walk->heap;
 	uint64_t chunk = first_chunk(walk, heaps);
+	bool is_begun = false;
 
-	gg_heap_window_forget(&walk->window);
-	if (!is_sound(walk, chunk)) {
+	for (int i = 0; i < RETURNS_MAX && !is_begun; i++) {
+		gg_heap_window_forget(&walk->window);
+		is_begun = is_sound(walk, chunk);
+	}
+	if (!is_begun) {
 		chunk = heap->begin;
 		if (heap->arena >= heap->begin && heap->arena < heap->end)
 			chunk = heap->arena + ARENA_STATE_LEAST_BYTES;
-		chunk = find_sound(walk, chunk);
+		chunk = find_sound(walk, chunk, heap->end);
 	}
 	return chunk;
 }
@@ -267,20 +306,85 @@ static bool may_go_on(struct heap_walk *walk)
 	return walk->status == 0 && walk->obstacle == GG_GLIBC_NO_OBSTACLE;
 }
 
+/* Notes the place of the walk when it has made another copy of the heap. */
+static void note_point(struct heap_walk *walk, uint64_t chunk)
+{
+	walk->before_last = walk->last;
+	walk->last = (struct walk_point){ *walk->totals, chunk, walk->used_begin,
+		                          walk->caches.tables.count };
+}
+
 /*
- * Goes on behind a chunk that contradicts the next one.  Returns the place to go on from, which is
- * the chunk itself if it is sound by now; 0: the walk gives up.
+ * Goes back to where an earlier copy began, and so reads the memory from there on again.  Returns
+ * the chunk there; 0: that does not help.
  */
-static uint64_t resume(struct heap_walk *walk, uint64_t chunk)
+static uint64_t go_back(struct heap_walk *walk, uint64_t chunk)
+{
+	walk->stuck_at = chunk > walk->stuck_at ? chunk : walk->stuck_at;
+	while (walk->try_count < RETURNS_MAX) {
+		const struct walk_point *point = walk->try_count++ < RETURNS_MAX / 2
+		                                         ? &walk->last
+		                                         : &walk->before_last;
+
+		gg_heap_window_forget(&walk->window);
+		if (point->chunk == 0 || !is_sound(walk, point->chunk))
+			continue;
+		*walk->totals = point->totals;
+		walk->used_begin = point->used_begin;
+		walk->caches.tables.count = point->table_count;
+		return point->chunk;
+	}
+	return 0;
+}
+
+/*
+ * Goes on behind a chunk that contradicts the next one.  Returns the place to go on from; 0: no
+ * chunk of the heap is known any more.  The bytes in between are unread.
+ */
+static uint64_t go_on(struct heap_walk *walk, uint64_t chunk)
+{
+	const uint64_t end = walk->heap->end;
+	struct gg_glibc_head head;
+	uint64_t known, next = 0;
+
+	gg_heap_window_forget(&walk->window);
+	known = find_known(walk, chunk);
+	/* The top has grown if it reaches beyond the end; it holds heads of long ago. */
+	if (known != 0 || !read_head(walk, chunk, &head) || gg_glibc_size(&head) <= end - chunk)
+		next = find_sound(walk, chunk, known != 0 ? known : end);
+	next = next != 0 ? next : known;
+	add_other(walk, &walk->totals->unread_bytes, chunk + GG_GLIBC_WORD_BYTES,
+	          next != 0 ? next + GG_GLIBC_WORD_BYTES : end);
+	walk->try_count = 0;
+	walk->stuck_at = 0;
+	walk->last = (struct walk_point){ 0 };
+	return next;
+}
+
+/* Whether the chunk, or the one behind it, has its head in the swap. */
+static bool is_swapped(struct heap_walk *walk, uint64_t chunk)
+{
+	struct gg_residency_counts counts = { 0 };
+	struct gg_glibc_head head;
+	uint64_t at = read_head(walk, chunk, &head) ? chunk + gg_glibc_size(&head) : chunk;
+
+	if (at >= walk->heap->end)
+		return false;
+	return gg_residency_count(&walk->residency, at, at + GG_GLIBC_HEAD_BYTES, &counts) == 0 &&
+	       counts.swapped_bytes > 0;
+}
+
+/* Finds where to go on after a contradiction; 0: the walk of this heap is over. */
+static uint64_t resume(struct heap_walk *walk, uint64_t chunk, enum chunk_use use)
 {
 	uint64_t next;
 
-	gg_heap_window_forget(&walk->window);
-	next = find_sound(walk, chunk);
-	if (next > chunk)
-		add_other(walk, &walk->totals->unread_bytes, chunk + GG_GLIBC_WORD_BYTES,
-		          next + GG_GLIBC_WORD_BYTES);
-	return next;
+	if (use == CHUNK_ABSENT && is_swapped(walk, chunk)) {
+		walk->obstacle = GG_GLIBC_SWAPPED;
+		return 0;
+	}
+	next = go_back(walk, chunk);
+	return next != 0 ? next : go_on(walk, chunk);
 }
 
 static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps)
@@ -288,7 +392,11 @@ static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps
 	uint64_t chunk = begin_heap(walk, heaps);
 	struct gg_glibc_head head, next;
 	bool is_open = chunk != 0 && read_head(walk, chunk, &head);
+	int64_t copies = -1;
 
+	walk->last = walk->before_last = (struct walk_point){ 0 };
+	walk->try_count = 0;
+	walk->stuck_at = 0;
 	walk->at = walk->used_begin = walk->heap->begin;
 	if (!is_open) {
 		walk->obstacle = GG_GLIBC_UNEXPECTED;
@@ -297,8 +405,14 @@ static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps
 	add_other(walk, &walk->totals->metadata_bytes, walk->heap->begin,
 	          chunk + GG_GLIBC_WORD_BYTES);
 	while (is_open && may_go_on(walk)) {
-		enum chunk_use use = classify(walk, chunk, &head, &next);
+		enum chunk_use use;
 
+		if (walk->try_count > 0 && chunk > walk->stuck_at)
+			walk->try_count = 0;
+		if (walk->try_count == 0 && copies != walk->window.copy_count)
+			note_point(walk, chunk);
+		copies = walk->window.copy_count;
+		use = classify(walk, chunk, &head, &next);
 		if (use != CHUNK_ABSENT && use != CHUNK_UNSOUND) {
 			is_open = add_chunk(walk, use, chunk, &head);
 			chunk += gg_glibc_size(&head);
@@ -306,10 +420,8 @@ static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps
 			head = next;
 			continue;
 		}
-		chunk = resume(walk, chunk);
+		chunk = resume(walk, chunk, use);
 		is_open = chunk != 0 && read_head(walk, chunk, &head);
-		if (!is_open)
-			walk->obstacle = use == CHUNK_ABSENT ? GG_GLIBC_SWAPPED : GG_GLIBC_BUSY;
 	}
 }
 
@@ -318,7 +430,7 @@ int gg_glibc_walk(struct gg_glibc_totals *ret, enum gg_glibc_obstacle *ret_obsta
 {
 	const uint64_t page_bytes = view->residency->page_bytes;
 	struct gg_glibc_totals totals = { 0 };
-	struct heap_walk walk = { .totals = &totals, .deadline_ns = deadline_ns };
+	struct heap_walk walk = { .totals = &totals, .view = view, .deadline_ns = deadline_ns };
 
 	gg_residency_init(&walk.residency, view->residency->source, page_bytes);
 	walk.status = gg_heap_window_init(&walk.window, view->residency->source, page_bytes);

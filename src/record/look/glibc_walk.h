@@ -18,8 +18,9 @@
  *   unread       between chunks that contradict each other: the program was busy, or another
  *                user of brk() owns this memory
  *
- * The program runs on meanwhile.  The walk reads chunks that contradict each other again, and then
- * looks for the next place from which a row of chunks is sound.
+ * The program runs on meanwhile.  When chunks contradict each other, the walk goes back to where it
+ * last copied memory, and reads that again.  If that does not help, it goes on at the next place
+ * from which a row of chunks is sound, at the latest at a block that is known to be live.
  *
  * Hostile  no size leads out of its heap, and the walk goes forward only.
  * Threads  one owner at a time.
@@ -43,6 +44,8 @@ struct gg_glibc_totals {
 	int64_t arena_bytes;        /* of all arenas but the main one; part of resident_bytes */
 	int64_t arena_in_use_bytes; /* part of arena_bytes and of in_use_bytes */
 	int64_t arena_count;        /* without the main arena: a number, not bytes */
+	/* The most that the process allocated or freed meanwhile, as the caller knows. */
+	int64_t changed_bytes;
 };
 
 /* Why a walk gave up before it knew all totals. */
@@ -50,7 +53,6 @@ enum gg_glibc_obstacle {
 	GG_GLIBC_NO_OBSTACLE,
 	GG_GLIBC_TOO_LARGE,  /* the time allowed is over */
 	GG_GLIBC_SWAPPED,    /* the walk must not swap the heads of chunks in */
-	GG_GLIBC_BUSY,       /* the heap changed too fast */
 	GG_GLIBC_UNEXPECTED, /* a heap has no row of sound chunks */
 };
 

@@ -158,6 +158,7 @@ static void take_blocks(struct gg_look *look, pid_t pid, const char *text,
 		.budget_ns = options->budget_ns,
 		.heap_walk_budget_ns = options->heap_walk_budget_ns,
 		.heap_walk_ns_per_byte = options->heap_walk_ns_per_byte,
+		.moments = options->moments,
 	};
 	const struct gg_look_samples *samples = options->samples;
 	struct gg_profile_look *record = &look->record;
@@ -184,6 +185,7 @@ static void take_blocks(struct gg_look *look, pid_t pid, const char *text,
 	}
 	record->chosen_count = (int64_t)samples->chosen_count;
 	record->torn_count = look->blocks.torn_count;
+	gg_look_leave_out(look, look->blocks.gone_count);
 }
 
 /* --- Python --- */
@@ -266,6 +268,8 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 		smaps = gg_buf_text(&text);
 	look.walk_ns = gg_clock_thread_ns() - walk_ns;
 	look.read_ns = start_ns + (gg_clock_monotonic_ns() - start_ns) / 2;
+	if (options->moments != NULL && options->moments->mappings_read != NULL)
+		options->moments->mappings_read(options->moments->context);
 	status = take_mappings(&look, pid, smaps, options);
 	if (status < 0) {
 		gg_look_done(&look);
@@ -288,33 +292,19 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 }
 
 /*
- * Samples that are gone count neither as live nor as chosen.  The look did not choose all samples,
- * and the same share of the rest is gone, so the chance of each sample stays as it was.
+ * Samples that are left out count neither as live nor as chosen.  The look did not choose all
+ * samples, and the same share of the rest is gone, so the chance of each sample stays as it was.
  */
-void gg_look_leave_out_gone(struct gg_look *look, const struct gg_look_samples *samples)
+void gg_look_leave_out(struct gg_look *look, int64_t count)
 {
 	struct gg_profile_look *record = &look->record;
-	size_t kept = 0, sample = 0;
+	double stayed;
 
-	if (samples->gone_count == 0 || record->chosen_count == 0)
+	if (count == 0)
 		return;
-	/* The blocks are in the order of the samples; some samples have no block. */
-	for (size_t i = 0; i < look->blocks.blocks.count; i++) {
-		const struct gg_profile_look_block *block = &look->blocks.blocks.items[i];
-
-		while (samples->list.items[sample].id != block->sample)
-			sample++;
-		if (!samples->list.items[sample].is_gone)
-			look->blocks.blocks.items[kept++] = *block;
-	}
-	look->blocks.blocks.count = kept;
-	record->live_count = (int64_t)((double)record->live_count *
-	                                       (1 - (double)samples->gone_count /
-	                                                    (double)record->chosen_count) +
-	                               0.5);
-	record->chosen_count -= (int64_t)samples->gone_count;
-	/* Some of the samples that are gone were torn as well. */
-	record->torn_count = record->chosen_count - (int64_t)kept;
+	stayed = 1 - (double)count / (double)record->chosen_count;
+	record->live_count = (int64_t)((double)record->live_count * stayed + 0.5);
+	record->chosen_count -= count;
 }
 
 void gg_look_done(struct gg_look *look)

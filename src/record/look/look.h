@@ -34,6 +34,7 @@ struct gg_look_options {
 	uint64_t heap_walk_budget_ns; /* as in struct gg_block_looks_options */
 	double heap_walk_ns_per_byte; /* likewise */
 	const char *reason; /* why the look must leave out the blocks; NULL: it need not */
+	const struct gg_look_moments *moments; /* NULL: nothing changes meanwhile */
 };
 
 struct gg_look {
@@ -56,7 +57,7 @@ struct gg_look {
 GG_MUST_CHECK int gg_look_take(struct gg_look *ret_look, pid_t pid,
                                const struct gg_look_options *options, struct gg_error *error);
 
-/* Takes the blocks of samples that are gone out of the look, and corrects its counts. */
-void gg_look_leave_out_gone(struct gg_look *look, const struct gg_look_samples *samples);
+/* Corrects the counts of a look for chosen samples whose blocks were taken out of it. */
+void gg_look_leave_out(struct gg_look *look, int64_t count);
 
 void gg_look_done(struct gg_look *look);

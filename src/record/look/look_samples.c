@@ -22,17 +22,19 @@ static int add(struct gg_look_samples *samples, const struct gg_region_sample *r
 
 	if (record->id == 0 || record->heap != 0 || record->address == 0 || record->size_bytes == 0)
 		return 0;
-	known = gg_live_set_find(live_set, record->id);
-	if (known == NULL || known->time_ns != record->time_ns) /* also if it has ended */
+	known = live_set != NULL ? gg_live_set_find(live_set, record->id) : NULL;
+	if (live_set != NULL &&
+	    (known == NULL || known->time_ns != record->time_ns)) /* also if it has ended */
 		return 0;
 	return gg_array_push(
 		       &samples->list,
 		       (struct gg_look_sample){
-			       .id = known->id,
+			       .id = known != NULL ? known->id : record->id,
 			       .number = record->id,
 			       .address = record->address,
 			       .size_bytes = record->size_bytes,
 			       .usable_bytes = (uint64_t)record->size_bytes + record->slack_bytes,
+			       .weight_bytes = samples->change.weights.items[index].bytes,
 			       .index = index,
 			       .is_mapping = (record->flags & GG_REGION_SAMPLE_MAPPING) != 0,
 		       })
@@ -58,6 +60,9 @@ int gg_look_samples_read(struct gg_look_samples *samples, struct gg_region_reade
 	uint32_t end = 0, count;
 
 	samples->list.count = samples->chosen_count = samples->gone_count = 0;
+	samples->change.weights.count = 0;
+	samples->change.before_bytes = 0;
+	samples->change.number_max = 0;
 	if (status == 0)
 		end = gg_region_reader_used(reader, GG_TABLE_LIVE);
 	samples->is_too_large = end > GG_LOOK_LIVE_MAX;
@@ -68,7 +73,9 @@ int gg_look_samples_read(struct gg_look_samples *samples, struct gg_region_reade
 		if (count == 0)
 			break;
 		for (uint32_t i = 0; i < count && status == 0; i++)
-			status = add(samples, &records[i], first + i, live_set);
+			status = gg_live_change_note(&samples->change, first + i, &records[i])
+			                 ? add(samples, &records[i], first + i, live_set)
+			                 : -ENOMEM;
 	}
 	free(records);
 	return status == -ENOMEM ? gg_error_memory(error, "a look") : status;
@@ -131,5 +138,6 @@ int gg_look_samples_check(struct gg_look_samples *samples, struct gg_region_read
 
 void gg_look_samples_done(struct gg_look_samples *samples)
 {
+	gg_live_change_done(&samples->change);
 	gg_array_done(&samples->list);
 }

@@ -10,6 +10,8 @@
  *   ...                                  the look at samples.list.items[0 .. chosen_count)
  *   status = gg_look_samples_check(&samples, reader, error);
  *   ...                                  is_gone tells which of these were freed meanwhile
+ *   status = gg_live_change_read(&samples.change, reader, &difference, error);
+ *   ...                                  and how much changed in all
  *   gg_look_samples_done(&samples);
  *
  * Objects of a program's own heaps are left out: they lie inside of larger blocks, and no allocator
@@ -25,6 +27,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "record/look/live_change.h"
 #include "record/process/live_set.h"
 #include "record/process/region_reader.h"
 
@@ -38,7 +41,8 @@ struct gg_look_sample {
 	uint64_t id;     /* in the profile */
 	uint64_t number; /* in the region */
 	uint64_t address, size_bytes, usable_bytes;
-	uint32_t index; /* of its record in the region */
+	double weight_bytes; /* of all allocations that it represents; 0 for a mapping */
+	uint32_t index;      /* of its record in the region */
 	bool is_mapping;
 	bool is_gone; /* it was freed between reading and checking, or moved */
 };
@@ -46,11 +50,15 @@ struct gg_look_sample {
 struct gg_look_samples {
 	GG_ARRAY(struct gg_look_sample) list; /* the chosen ones first, by index */
 	size_t chosen_count;
-	size_t gone_count; /* chosen ones that are gone */
-	bool is_too_large; /* more than GG_LOOK_LIVE_MAX records: the list is empty */
+	size_t gone_count;            /* chosen ones that are gone */
+	struct gg_live_change change; /* of all samples of the region */
+	bool is_too_large;            /* more than GG_LOOK_LIVE_MAX records: the list is empty */
 };
 
-/* Reads the live samples that the live set knows.  0 or -Exxx. */
+/*
+ * Reads the live samples that the live set knows; NULL: all of them, with their numbers as ids.
+ * 0 or -Exxx.
+ */
 GG_MUST_CHECK int gg_look_samples_read(struct gg_look_samples *samples,
                                        struct gg_region_reader *reader,
                                        const struct gg_live_set *live_set, struct gg_error *error);

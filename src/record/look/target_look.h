@@ -3,8 +3,8 @@
  * target_look - takes a look at a target's process, and stores it in the profile.
  *
  * RSS and live memory in a look are of nearly the same moment: the live samples are read right
- * before the mappings.  They are read again after the look, and a sample that is gone then has no
- * part in it.
+ * before the mappings.  They are read again once the memory around them is known, and a sample that
+ * is gone then has no part in the look; totals say how much changed (look/live_watch.h).
  */
 #pragma once
 
@@ -27,23 +27,43 @@ struct gg_target_look_options {
 	 * So an earlier look stays, which is complete.
 	 */
 	int64_t ended_bytes;
-	uint64_t seed;       /* for the choice of samples */
-	int answer_ms;       /* longest wait for the agent; 0: GG_LOOK_ANSWER_MS */
-	uint32_t chosen_max; /* samples that it may choose; 0: GG_LOOK_CHOSEN_MAX */
+	uint64_t seed;         /* for the choice of samples */
+	int answer_ms;         /* longest wait for the agent; 0: GG_LOOK_ANSWER_MS */
+	uint32_t chosen_max;   /* samples that it may choose; 0: GG_LOOK_CHOSEN_MAX */
+	int retry_count;       /* looks to take again if the process freed many chosen samples */
+	bool knows_no_samples; /* the live set gets the samples after the look */
 };
+
+/* A look that was taken and is not in the profile yet. */
+struct gg_target_look {
+	struct gg_look look;
+	bool has_numbers; /* its blocks have numbers of samples, not ids */
+	bool is_settled;  /* the process freed hardly any of the chosen samples meanwhile */
+};
+
+/*
+ * Takes a look now.  The target should have read all events before.  0, or a negative status if
+ * the look was not possible, for example because the process has ended; then `error` says why.
+ * The caller calls gg_target_look_put() after success.
+ */
+GG_MUST_CHECK int gg_target_look_begin(struct gg_target_look *ret, struct gg_target *target,
+                                       const struct gg_target_look_options *options,
+                                       struct gg_error *error);
+
+/*
+ * Stores the look in the profile, and frees it.  The target's live set knows its samples by now.  A
+ * failure of the profile is the writer's status.
+ */
+void gg_target_look_put(struct gg_target_look *taken, struct gg_target *target);
 
 struct gg_target_look_result {
 	struct gg_smaps sums;
 	uint64_t walk_ns; /* processor time that reading the mappings took */
 	struct gg_heap_walk heap_walk;
-	bool is_settled; /* the process freed hardly any of the chosen samples meanwhile */
+	bool is_settled; /* as above */
 };
 
-/*
- * Takes a look now.  The target should have read all events before.  0, or a negative status if
- * the look was not possible, for example because the process has ended; then `error` says why.  A
- * failure of the profile is the writer's status.
- */
+/* Takes a look and stores it; the live set knows its samples.  As gg_target_look_begin(). */
 GG_MUST_CHECK int gg_target_look_take(struct gg_target *target,
                                       const struct gg_target_look_options *options,
                                       struct gg_target_look_result *ret_result,

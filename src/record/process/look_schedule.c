@@ -49,12 +49,16 @@ static bool differs_from_last(const struct gg_member *member)
 	       has_changed(looks->live_bytes, member->target->live_bytes, LOOK_CHANGE);
 }
 
-/* True if the process is hardly different from what the last look saw. */
+/*
+ * True if the process is hardly different from what the last look saw.  One that frees much all the
+ * time never settles, but a walk through its heap still tells more than samples do.
+ */
 static bool is_quiet(const struct gg_member *member)
 {
 	const struct gg_look_schedule *looks = &member->looks;
+	bool is_settled = looks->unsettled_count == 0 || looks->unsettled_count >= UNSETTLED_MOST;
 
-	return looks->reading_rss_bytes > 0 && looks->unsettled_count == 0 &&
+	return looks->reading_rss_bytes > 0 && is_settled &&
 	       !has_changed((double)looks->reading_rss_bytes, (double)member->reading.rss_bytes,
 	                    QUIET_CHANGE) &&
 	       !has_changed(looks->live_bytes, member->target->live_bytes, QUIET_CHANGE);

@@ -33,7 +33,10 @@
 /* If two regions' clocks differ by more than this, they are from different boots or machines. */
 #define SAME_BOOT_NS (10 * GG_NS_PER_S)
 
-enum { EXAMINED_MAX = 16 }; /* regions whose programs are searched for an allocator */
+enum {
+	EXAMINED_MAX = 16, /* regions whose programs are searched for an allocator */
+	LOOK_RETRIES = 3,
+};
 
 _Static_assert((int)GG_SALVAGE_WHY_MAX == (int)GG_DIAGNOSTIC_MAX, "one reason fits both");
 
@@ -150,24 +153,26 @@ int gg_region_profile_note(struct gg_profile_writer *writer, const struct gg_tar
 }
 
 /*
- * Looks at the running process of a region whose samples the target knows.  The profile then has
- * the process's mappings, and the memory around its samples.  A caller that may not read these gets
- * a profile without a look.
+ * Looks at the running process of a region.  The profile then has the process's mappings, and the
+ * memory around its samples.  A caller that may not read these gets a profile without a look.  The
+ * look comes right after the view of the region, and before the samples go into the profile, which
+ * takes long: so both see nearly the same blocks.  Returns whether there is a look.
  */
-static int take_look(struct gg_profile_writer *writer, struct gg_target *target, int fd)
+static bool take_look(struct gg_target_look *ret, struct gg_profile_writer *writer,
+                      struct gg_target *target, int fd)
 {
 	struct gg_region_reader reader = { .fd = fd };
-	struct gg_target_look_options options = { .reader = &reader,
-		                                  .answer_ms = GG_LOOK_ANSWER_MOST_MS };
-	struct gg_target_look_result result;
+	const struct gg_target_look_options options = {
+		.reader = &reader,
+		.pid = (pid_t)gg_process_alive_pid_here(&target->reader.header, fd),
+		.answer_ms = GG_LOOK_ANSWER_MOST_MS,
+		.retry_count = LOOK_RETRIES,
+		.knows_no_samples = true,
+		.seed = gg_clock_monotonic_ns() - writer->start_ns,
+	};
 	struct gg_error error = { 0 };
 
-	writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
-	options.pid = (pid_t)gg_process_alive_pid_here(&target->reader.header, fd);
-	options.seed = (uint64_t)writer->now_ns;
-	if (gg_target_look_take(target, &options, &result, &error) < 0)
-		return writer->status;
-	return writer->status;
+	return gg_target_look_begin(ret, target, &options, &error) == 0;
 }
 
 /* Adds the process of one region to the profile. */
@@ -177,9 +182,9 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
 	struct gg_region_view view;
 	struct gg_target *target;
+	struct gg_target_look look;
+	bool is_alive, has_look = false;
 	int64_t end_ns;
-	bool is_alive;
-	int look_fd;
 
 	if (fd < 0)
 		return gg_error_set_errno(error, errno, path, NULL);
@@ -191,24 +196,25 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 	*last_ns = last_moment(&view);
 	status = gg_target_open(&target, set, writer, fd, 0,
 	                        find_parent(set, view.header.parent_pid), false, error);
+	is_alive = gg_process_alive_region(&view.header, fd);
+	if (is_alive && status == 0)
+		has_look = take_look(&look, writer, target, fd);
 	if (status == 0)
 		status = gg_inherited_take(target, error);
-	is_alive = gg_process_alive_region(&view.header, fd);
 	if (is_alive) /* now is the upper bound for its frees */
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	if (status == 0)
 		status = note_what_it_is(writer, target, is_alive);
-	look_fd = is_alive ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 	/* Without a recorder nobody saw the exit status; a noted end means an orderly exit. */
 	end_ns = is_alive ? GG_TIME_NONE : gg_profile_writer_time(writer, *last_ns);
 	if (status == 0)
 		status = gg_final_state_write(target, (struct gg_end_bounds){ end_ns, end_ns },
 		                              view.header.end_monotonic_ns != 0 ? "exited" : NULL);
 	gg_region_view_done(&view);
-	if (status == 0 && look_fd >= 0)
-		status = take_look(writer, target, look_fd);
-	if (look_fd >= 0)
-		close(look_fd);
+	if (status == 0 && has_look)
+		gg_target_look_put(&look, target);
+	else if (has_look)
+		gg_look_done(&look.look);
 	return status;
 }
 

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * why_totals - widens what a look tells by what changed meanwhile (query/why_totals.h).
+ */
+#include "query/why_totals.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "stats/estimate/interval.h"
+
+/* A share of live memory from which on rows say that it was freed during the look. */
+static const double busy_share = 0.02;
+/* The region's own sums replace those of events only if they are so much narrower. */
+static const double narrower_share = 0.5;
+
+double gg_why_total(const struct gg_why_input *input, const char *name)
+{
+	for (size_t i = 0; i < input->total_count; i++)
+		if (strcmp(input->totals[i].name, name) == 0)
+			return (double)input->totals[i].bytes;
+	return -1;
+}
+
+/* By the times of samples, or for a region without history by its state before the look. */
+static struct gg_why_range by_samples(const struct gg_why_input *input)
+{
+	struct gg_interval interval = gg_interval_of(&input->live, GG_BYTES, input->confidence,
+	                                             false);
+	double bytes = gg_tally_estimate(&input->live, GG_BYTES).value;
+
+	return (struct gg_why_range){ bytes, interval.low, interval.high };
+}
+
+/*
+ * By the two readings of the region around that of RSS.  Memory that stayed was live in between.
+ * The middle of both readings is the estimate.
+ */
+static struct gg_why_range by_readings(const struct gg_why_input *input, double weight_max)
+{
+	double before = gg_why_total(input, "look.live-before");
+	double after = gg_why_total(input, "look.live-after");
+	double change = (before + after) / 2 - gg_why_total(input, "look.live-stayed");
+	double unseen = fmax(gg_why_total(input, "look.live-unseen"), 0);
+	double deviation = fmax(gg_why_total(input, "look.live-deviation"), 0);
+	struct gg_estimate estimate = { (before + after) / 2, deviation * deviation };
+	struct gg_interval interval = { .low = estimate.value, .high = estimate.value };
+
+	if (deviation > 0)
+		interval = gg_interval_gamma(estimate, weight_max, input->confidence);
+	return (struct gg_why_range){ estimate.value, fmax(interval.low - change, 0),
+		                      interval.high + change + unseen };
+}
+
+struct gg_why_range gg_why_live_range(const struct gg_why_input *input, double weight_max)
+{
+	struct gg_why_range samples = by_samples(input), readings;
+	double before = gg_why_total(input, "look.live-before");
+
+	if (!(before > 0) || !(gg_why_total(input, "look.live-after") > 0))
+		return samples;
+	readings = by_readings(input, weight_max);
+	if (input->has_history)
+		return readings.high - readings.low < (samples.high - samples.low) * narrower_share
+		               ? readings
+		               : samples;
+	/* The sums are of the same samples, but were added up in another order. */
+	return fabs(before - samples.bytes) < 1 &&
+	                       before == gg_why_total(input, "look.live-stayed") &&
+	                       before == gg_why_total(input, "look.live-after")
+	               ? samples
+	               : readings;
+}
+
+/*
+ * A block that is freed becomes free memory, and makes some of the free memory that it kept
+ * returnable: as much as a byte in use keeps on average.
+ */
+struct gg_why_range gg_why_walked_range(const struct gg_why_input *input, const char *name)
+{
+	double bytes = gg_why_total(input, name);
+	double changed = fmax(gg_why_total(input, "glibc.changed"), 0);
+	double unread = fmax(gg_why_total(input, "glibc.unread"), 0);
+	double in_use = gg_why_total(input, "glibc.in-use");
+	double free_bytes = gg_why_total(input, "glibc.pinned") +
+	                    gg_why_total(input, "glibc.returnable");
+
+	if (changed > 0 && in_use > 0)
+		changed *= 1 + fmax(free_bytes, 0) / in_use;
+	return (struct gg_why_range){ bytes, fmax(floor(bytes - changed), 0),
+		                      ceil(bytes + changed + unread) };
+}
+
+bool gg_why_is_busy(const struct gg_why_input *input)
+{
+	double before = gg_why_total(input, "look.live-before");
+	double left = before - gg_why_total(input, "look.live-stayed") +
+	              fmax(gg_why_total(input, "look.gone"), 0);
+
+	return before > 0 && left > before * busy_share;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * live_change - compares two readings of the table of live samples (look/live_change.h).
+ */
+#include "record/look/live_change.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "stats/sampling/weight.h"
+
+enum { READ_RECORDS = 1024 };
+
+/* Returns what the sample represents; all zero: it is no block of the allocator. */
+static struct gg_weight weight_of(const struct gg_region_sample *record)
+{
+	struct gg_draw draw = gg_region_sample_draw(record);
+
+	if (record->id == 0 || record->heap != 0 || record->address == 0 ||
+	    (record->flags & GG_REGION_SAMPLE_MAPPING) != 0 || !gg_draw_is_valid(&draw))
+		return (struct gg_weight){ 0 };
+	return gg_weight_of(&draw, record->size_bytes);
+}
+
+bool gg_live_change_note(struct gg_live_change *change, uint32_t index,
+                         const struct gg_region_sample *record)
+{
+	struct gg_weight weight = weight_of(record);
+
+	while (change->weights.count <= index)
+		if (!gg_array_push(&change->weights, (struct gg_live_weight){ 0 }))
+			return false;
+	if (!(weight.bytes > 0))
+		return true;
+	change->weights.items[index] = (struct gg_live_weight){ record->id, weight.bytes,
+		                                                weight.bytes_variance };
+	change->before_bytes += weight.bytes;
+	if (record->id > change->number_max)
+		change->number_max = record->id;
+	return true;
+}
+
+/* Sums over the second reading. */
+struct second_reading {
+	const struct gg_live_change *change;
+	struct gg_live_difference sums;
+	uint64_t number_max, new_count;
+	double new_bytes;
+};
+
+static void add(struct second_reading *reading, uint32_t index,
+                const struct gg_region_sample *record)
+{
+	const struct gg_live_change *change = reading->change;
+	struct gg_weight weight;
+
+	if (record->id != 0 && index < change->weights.count &&
+	    change->weights.items[index].number == record->id) {
+		reading->sums.after_bytes += change->weights.items[index].bytes;
+		reading->sums.after_variance += change->weights.items[index].variance;
+		reading->sums.stayed_bytes += change->weights.items[index].bytes;
+		return;
+	}
+	weight = weight_of(record);
+	reading->sums.after_bytes += weight.bytes;
+	reading->sums.after_variance += weight.bytes_variance;
+	if (record->id <= change->number_max)
+		return;
+	reading->new_count++;
+	reading->new_bytes += weight.bytes;
+	if (record->id > reading->number_max)
+		reading->number_max = record->id;
+}
+
+/* Blocks that no reading has are as large as the new ones that the second reading has. */
+static double unseen_bytes(const struct second_reading *reading)
+{
+	uint64_t count = reading->number_max - reading->change->number_max - reading->new_count;
+
+	return reading->new_count > 0
+	               ? reading->new_bytes / (double)reading->new_count * (double)count
+	               : 0;
+}
+
+int gg_live_change_read(const struct gg_live_change *change, struct gg_region_reader *reader,
+                        struct gg_live_difference *ret, struct gg_error *error)
+{
+	struct gg_region_sample *records = calloc(READ_RECORDS, sizeof(*records));
+	struct second_reading reading = { .change = change,
+		                          .sums.before_bytes = change->before_bytes,
+		                          .number_max = change->number_max };
+	int status = records != NULL ? gg_region_reader_refresh(reader, error)
+	                             : gg_error_memory(error, "a look");
+	uint32_t end = status == 0 ? gg_region_reader_used(reader, GG_TABLE_LIVE) : 0;
+
+	for (uint32_t first = 0; first < end && status == 0; first += READ_RECORDS) {
+		uint32_t count = end - first < READ_RECORDS ? end - first : READ_RECORDS;
+
+		if (!gg_region_reader_read(reader, GG_TABLE_LIVE, first, count, records))
+			break;
+		for (uint32_t i = 0; i < count; i++)
+			add(&reading, first + i, &records[i]);
+	}
+	free(records);
+	reading.sums.unseen_bytes = unseen_bytes(&reading);
+	if (status == 0)
+		*ret = reading.sums;
+	return status;
+}
+
+void gg_live_change_done(struct gg_live_change *change)
+{
+	gg_array_done(&change->weights);
+}

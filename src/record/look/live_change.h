@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * live_change - what a process allocates and frees between two readings of its live samples.
+ *
+ *   struct gg_live_change change = { 0 };
+ *   struct gg_live_difference difference;
+ *
+ *   gg_live_change_note(&change, index, &record);    each record of the first reading
+ *   ...
+ *   status = gg_live_change_read(&change, reader, &difference, error);
+ *   gg_live_change_done(&change);
+ *
+ * A record keeps its place in the table as long as its sample lives, so a sample has stayed if the
+ * record at its place has the same number.  Each sample counts by its weight.  At any moment
+ * between the readings, `stayed_bytes` were live at least.  Samples have ascending numbers, so the
+ * numbers that neither reading has are those of blocks that lived in between.
+ *
+ * Hostile   the program writes the region; records with invalid draws are left out.
+ * Threads   one owner at a time.
+ */
+#pragma once
+
+#include "base/array.h"
+#include "base/error.h"
+#include "record/process/region_reader.h"
+
+/* Estimates of live bytes in blocks of the allocator. */
+struct gg_live_difference {
+	double before_bytes, after_bytes;
+	double stayed_bytes;   /* live at both readings */
+	double after_variance; /* of after_bytes, which is an estimate */
+	double unseen_bytes;   /* allocated and freed between the readings */
+};
+
+/* A sample of the first reading. */
+struct gg_live_weight {
+	uint64_t number; /* 0: no block of the allocator */
+	double bytes, variance;
+};
+
+struct gg_live_change {
+	GG_ARRAY(struct gg_live_weight) weights; /* by index of the record */
+	double before_bytes;
+	uint64_t number_max;
+};
+
+/* Notes a record of the first reading; indexes ascend.  False: there is no memory for it. */
+bool gg_live_change_note(struct gg_live_change *change, uint32_t index,
+                         const struct gg_region_sample *record);
+
+/* Reads the table again, and compares it with the first reading.  0 or -Exxx. */
+GG_MUST_CHECK int gg_live_change_read(const struct gg_live_change *change,
+                                      struct gg_region_reader *reader,
+                                      struct gg_live_difference *ret, struct gg_error *error);
+
+void gg_live_change_done(struct gg_live_change *change);
