@@ -21,10 +21,27 @@ void gg_fork_handlers_count_fork(void)
 	gg_thread.fork_number = gg_add_relaxed(&gg_process.fork_count, 1);
 }
 
+/*
+ * Another thread was attaching or detaching at the fork, and exists in the parent alone.  Nothing
+ * is recorded in this child until it is attached.  Slots that the thread had changed stay so.
+ */
+static void end_interrupted_attach(const struct gg_thread *t)
+{
+	uint32_t state = gg_load_relaxed(&gg_process.state);
+
+	if (gg_load_relaxed(&gg_process.counts_threads) == 0 ||
+	    (state != GG_PROCESS_STARTING && state != GG_PROCESS_DETACHING))
+		return;
+	gg_process_region_detach();
+	gg_store_relaxed(&gg_process.inside_count, t->is_counted ? 1 : 0);
+	gg_store_relaxed(&gg_process.state, GG_PROCESS_DETACHED);
+}
+
 void gg_fork_handlers_in_child(void)
 {
 	struct gg_thread *t = &gg_thread;
 
+	end_interrupted_attach(t);
 	/*
 	 * Relaxed: a child has one thread, and everything that happened before the fork is visible.
 	 */

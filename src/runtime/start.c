@@ -218,6 +218,9 @@ int gg_start_attached(const struct gg_agent_request *request, const struct gg_re
 
 	gg_assert(gg_load_relaxed(&gg_process.state) == GG_PROCESS_STARTING);
 	gg_unwind_init();
+	/* A child that was forked while its parent was detached begins anew. */
+	if (gg_process.same_process != NULL)
+		gg_store_release(gg_process.same_process, GG_PROCESS_SAME);
 	gg_thread_forget_blocks();
 	gg_module_table_forget();
 	gg_process.attach = *attach;

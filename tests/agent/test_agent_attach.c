@@ -4,10 +4,13 @@
  *
  * After a detach every slot of every module and all code must be as before.
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/late.h"
@@ -228,4 +231,136 @@ TEST_WITH(attached, the_control_word_detaches_at_the_next_sample)
 	gg_region_view_done(&view);
 	CHECK_EQ_I64(late_detach(&attached->result), -EALREADY);
 	free(p);
+}
+
+/* A thread that exists before the attach, and waits for it. */
+enum { THREADS = 4, BLOCKS = 1000, KEPT = 100 };
+
+struct worker {
+	pthread_t thread;
+	void *older[KEPT], *blocks[BLOCKS];
+};
+
+static pthread_barrier_t attached_now;
+
+static void *allocate_after_attach(void *argument)
+{
+	struct worker *worker = argument;
+
+	for (int i = 0; i < KEPT; i++)
+		worker->older[i] = malloc(100);
+	pthread_barrier_wait(&attached_now); /* all have older blocks */
+	pthread_barrier_wait(&attached_now); /* the agent is attached */
+	for (int i = 0; i < KEPT; i++)
+		free(worker->older[i]);
+	for (int i = 0; i < BLOCKS; i++)
+		worker->blocks[i] = malloc((size_t)i + 1);
+	for (int i = KEPT; i < BLOCKS; i++)
+		free(worker->blocks[i]);
+	return NULL;
+}
+
+TEST_WITH(attached, every_allocation_of_threads_that_exist_already_is_counted_once)
+{
+	static struct worker workers[THREADS];
+	struct gg_region_view view;
+	uint64_t live_bytes = 0;
+
+	pthread_barrier_init(&attached_now, NULL, THREADS + 1);
+	for (int i = 0; i < THREADS; i++)
+		REQUIRE(pthread_create(&workers[i].thread, NULL, allocate_after_attach,
+		                       &workers[i]) == 0);
+	pthread_barrier_wait(&attached_now);
+	attach(attached);
+	pthread_barrier_wait(&attached_now);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(workers[i].thread, NULL);
+	detach();
+	view = view_of(attached);
+	CHECK_EQ_U64(view.header.counters[GG_COUNT_SAMPLES], THREADS * BLOCKS);
+	CHECK_EQ_U64(view.header.counters[GG_COUNT_FREES], THREADS * (BLOCKS - KEPT));
+	CHECK_EQ_U64(view.header.counters[GG_COUNT_MISSED_FREES], 0);
+	CHECK_EQ_U64(view.live_count, THREADS * KEPT);
+	for (uint32_t i = 0; i < view.live_count; i++)
+		live_bytes += view.live[i].size_bytes;
+	CHECK_EQ_U64(live_bytes, THREADS * KEPT * (KEPT + 1) / 2);
+	CHECK(gg_region_view_check(&view, NULL) == 0);
+	gg_region_view_done(&view);
+	for (int i = 0; i < THREADS; i++)
+		for (int k = 0; k < KEPT; k++)
+			free(workers[i].blocks[k]);
+	pthread_barrier_destroy(&attached_now);
+}
+
+static bool child_says_yes(pid_t child)
+{
+	int status = -1;
+
+	return waitpid(child, &status, 0) == child && CHECK_EQ_I64(status, 0);
+}
+
+TEST_WITH(attached, a_forked_child_has_a_region_of_its_own_and_its_parents_attach)
+{
+	struct gg_attach_result result;
+	struct gg_region_view view;
+	int64_t older_bytes;
+	pid_t child;
+	void *p;
+
+	attach(attached);
+	older_bytes = attached->result.in_use_bytes;
+	child = fork();
+	if (child == 0) {
+		p = malloc(77);
+		late_attach(&attached->request, &result); /* says where the region is */
+		if (strcmp(result.region, attached->result.region) == 0)
+			_exit(1);
+		attached->result = result;
+		view = view_of(attached);
+		_exit(sample_at(&view, p) == 77 && view.header.attach.attached_ns != 0 &&
+		                      view.header.attach.older_bytes == older_bytes
+		              ? 0
+		              : 2);
+	}
+	CHECK(child_says_yes(child));
+}
+
+TEST_WITH(attached, a_child_that_is_forked_after_a_detach_can_be_attached)
+{
+	struct gg_region_view view;
+	pid_t child;
+	void *p;
+
+	attach(attached);
+	detach();
+	child = fork();
+	if (child == 0) {
+		if (late_attach(&attached->request, &attached->result) != 0)
+			_exit(1);
+		p = malloc(88);
+		view = view_of(attached);
+		if (sample_at(&view, p) != 88 || view.header.pid != (uint32_t)getpid())
+			_exit(2);
+		_exit(late_detach(&attached->result) != 0);
+	}
+	CHECK(child_says_yes(child));
+}
+
+/* The last one: the thread keeps the sample point that it draws here, for up to 8 MiB. */
+TEST_WITH(attached, the_allocation_after_a_dlopen_finds_the_librarys_slots)
+{
+	struct gg_region_view view;
+	void *library;
+
+	attached->request.interval_bytes = 1 << 30;
+	attach(attached);
+	free(malloc(1));
+	library = dlopen(getenv("VISITOR"), RTLD_LAZY | RTLD_LOCAL);
+	REQUIRE(library != NULL);
+	free(malloc(1));
+	view = view_of(attached);
+	CHECK(view.header.attach.scan_count > 1);
+	CHECK_EQ_U64(view.header.attach.slot_count, attached->result.slot_count + 2);
+	gg_region_view_done(&view);
+	dlclose(library);
 }

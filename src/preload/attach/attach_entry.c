@@ -159,7 +159,8 @@ static int claim(struct gg_attach_result *result)
 
 	if (gg_cas_acq_rel(&gg_process.state, &state, GG_PROCESS_STARTING))
 		return 0;
-	if (state == GG_PROCESS_RUNNING)
+	/* A forked child has no region before its first sample, so it makes one now. */
+	if (state == GG_PROCESS_RUNNING && gg_start_ensure())
 		return fail(result, -EALREADY, "the agent is recording already");
 	if (state == GG_PROCESS_OFF)
 		return fail(result, -EALREADY, "the agent lost its region, and is off for good");

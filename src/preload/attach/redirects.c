@@ -11,9 +11,17 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "preload/attach/dlopen_hook.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/extra_functions.h"
 #include "runtime/platform/real_functions.h"
+
+/* Without optimization a call at the end of a function is no jump. */
+#if defined(__OPTIMIZE__)
+enum { CAN_HOOK_DLOPEN = 1 };
+#else
+enum { CAN_HOOK_DLOPEN = 0 };
+#endif
 
 enum { NAME_HASHES = 1024, HASHED_NAME_MOST = 48 };
 
@@ -143,6 +151,14 @@ static void add_all(void)
 			                           .hook = hooks[i].hook,
 			                           .rank = hooks[i].rank,
 			                           .is_first = true });
+	if (CAN_HOOK_DLOPEN && gg_elf_lookup_find_next("dlopen", &real)) {
+		gg_attach_real_dlopen = (void *(*)(const char *, int))real.address;
+		add(&(struct gg_redirect){ .name = "dlopen",
+		                           .real = (uintptr_t)real.address,
+		                           .hook = (uintptr_t)gg_attach_dlopen,
+		                           .rank = GG_REDIRECT_FREE,
+		                           .is_first = true });
+	}
 	for (size_t i = 0; i < extra_count; i++)
 		add(&(struct gg_redirect){ .name = extra[i].name,
 		                           .real = extra[i].real,
