@@ -237,11 +237,14 @@ static const char *reason_of(const struct gg_region_allocator_looks *answer, siz
 		return "calls of the allocator are switched off";
 	if (!is_usable && answer->look.number == 0 && answer->postponed_count > 0)
 		return "no stack proved that a call of the allocator is safe";
+	if (!is_usable && answer->look.number == 0)
+		return "the program took no sample after the request";
+	if (!is_usable && answer->look.stride == 0)
+		return "the allocator's totals are old, and the program took no sample after the "
+		       "request";
 	if (!is_usable)
-		return answer->look.number == 0
-		               ? "the program took no sample after the request"
-		               : "the heap has changed since the allocator's last answer, and the "
-		                 "program took no sample after the request";
+		return "the heap has changed since the allocator's last answer; the next sampled "
+		       "allocation or free brings a new one";
 	if (answer->allocator != GG_REGION_ALLOCATOR_JEMALLOC)
 		return "this allocator states totals alone, so no stack can be named";
 	if (answer->look.stride == 0)
