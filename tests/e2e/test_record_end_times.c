@@ -110,6 +110,27 @@ TEST(a_killed_child_and_its_parent_in_turn_have_a_peak_whose_interval_holds_the_
 	recording_end(&r);
 }
 
+/*
+ * The recorder sleeps until both have ended.  Another process holds the child's memory meanwhile,
+ * as the recorder itself may do, so nothing but the wait of the parent shows the order.
+ */
+TEST(a_killed_child_ends_before_the_parent_that_waited_for_it)
+{
+	struct recording r;
+
+	if (CHECK(recording_begin(&r)) && CHECK(run(&r, "outlived", "exit"))) {
+		CHECK(recording_number(&r, "select count(*) from process") == 2);
+		CHECK(recording_number(&r, "select count(*) from process child join process parent "
+		                           "on child.parent = parent.id "
+		                           "where child.end_ns < parent.end_ns") == 1);
+		CHECK(recording_number(
+			      &r, "select count(*) from process where start_ns > end_ns") == 0);
+		CHECK(recording_number(&r, "select count(*) from process "
+		                           "where end_least_ns > end_ns") == 0);
+	}
+	recording_end(&r);
+}
+
 TEST(processes_that_live_at_once_are_counted_together)
 {
 	struct recording r;

@@ -7,15 +7,18 @@
  *      grandchild  the same, by a child each, which waits for it
  *      parent      the same, and after each of them the parent holds as much, and gives it back
  *      together    three children that hold it at the same time
+ *      outlived    a child whose memory another process shares; both parents of it end at once
  * END  exit, _exit, kill
  *
  * The recorder is stopped until all is over: it learns of everything as late as on the busiest
  * machine.
  */
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BLOCKS = 5, BLOCK_BYTES = 2000000, TURNS = 5, TOGETHER = 3 };
@@ -84,6 +87,35 @@ static void run_together(const char *end)
 		continue;
 }
 
+/*
+ * Shares the memory of a child that is killed, until the recorder, which goes on only now, has seen
+ * that the child and the parent have ended.
+ */
+static int outlive(void *context)
+{
+	const struct timespec part = { .tv_nsec = 200 * 1000 * 1000 };
+
+	nanosleep(&part, NULL);
+	kill(*(const pid_t *)context, SIGCONT);
+	nanosleep(&part, NULL);
+	return 0;
+}
+
+/* The parent holds as much as the child that it kills, and ends when it has waited for it. */
+static void run_outlived(pid_t recorder)
+{
+	static char stack[65536];
+
+	hold();
+	if (fork() == 0) {
+		hold();
+		if (clone(outlive, stack + sizeof(stack), CLONE_VM | SIGCHLD, &recorder) < 0)
+			_exit(1);
+		raise(SIGKILL);
+	}
+	wait(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	pid_t recorder = getppid();
@@ -95,6 +127,10 @@ int main(int argc, char **argv)
 		finish(argv[2]);
 	}
 	kill(recorder, SIGSTOP);
+	if (strcmp(argv[1], "outlived") == 0) {
+		run_outlived(recorder);
+		finish(argv[2]);
+	}
 	if (strcmp(argv[1], "together") == 0)
 		run_together(argv[2]);
 	for (int i = 0; i < TURNS && strcmp(argv[1], "together") != 0; i++) {

@@ -60,6 +60,8 @@ struct gg_end_bounds gg_end_time_find(struct gg_succession *succession, struct g
 	gg_ingest_drain(target, true);
 	find_successor(succession, member, &successor_ns);
 	latest_ns = earlier(latest_ns, successor_ns);
+	if (member->waited_by_ns != 0)
+		latest_ns = earlier(latest_ns, member->waited_by_ns - 1);
 	if (!is_used)
 		gg_succession_order(succession, member->name, &last_ns, &next_ns);
 	if (noted_ns != 0) {

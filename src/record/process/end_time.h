@@ -15,7 +15,11 @@
  *   4. Then it also ended after each process whose region was closed earlier.  This says nothing
  *      against an end that the agent noted: while the recorder reads the mappings of a process,
  *      the process's memory outlives it, and its region is closed only afterwards.
- *   5. The last event and the start of the process are lower bounds.  They win over all other
+ *   5. If the agent noted no end, but the parent waited for the process, it ended before the
+ *      parent.  The parent did if the kernel has nothing of the process any more, although the
+ *      recorder, which adopts orphans, did not wait for it.  This is an upper bound as well.  It
+ *      decides where somebody holds the memory of a killed process longer than the parent lives.
+ *   6. The last event and the start of the process are lower bounds.  They win over all other
  *      times, because no process allocates before it begins or after it ends.
  */
 #pragma once

@@ -4,6 +4,8 @@
  */
 #include "record/process/member.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +84,17 @@ struct gg_member *gg_member_new(struct gg_target *target, const char *name, int 
 	look(member, epoll_fd);
 	member->is_seen = member->noticed_ns != 0;
 	return member;
+}
+
+bool gg_member_is_waited_for(const struct gg_member *member)
+{
+#ifdef SYS_pidfd_send_signal
+	if (member->pidfd >= 0)
+		return syscall(SYS_pidfd_send_signal, member->pidfd, 0, NULL, 0) < 0 &&
+		       errno == ESRCH;
+#endif
+	/* Another process may have the pid by now. */
+	return kill((pid_t)member->target->pid, 0) < 0 && errno == ESRCH;
 }
 
 bool gg_member_has_ended(struct gg_member *member, int epoll_fd)

@@ -31,6 +31,7 @@ struct gg_member {
 	int pidfd;     /* -1: the kernel has no pidfds, so the recorder polls /proc */
 	/* CLOCK_MONOTONIC: when it was last seen alive, and when its end was noticed or 0. */
 	uint64_t alive_ns, noticed_ns;
+	uint64_t waited_by_ns; /* its parent waited for it, and ended at this time; 0: unknown */
 	/* its pidfd is in the epoll set, so gg_process_set_listen() notices its end */
 	bool is_asked;
 	bool is_seen;       /* an earlier round noticed that it has ended */
@@ -60,6 +61,12 @@ void gg_member_free(struct gg_member *member);
 
 /* Notes that it has ended, and takes its pidfd out of the epoll set. */
 void gg_member_note_end(struct gg_member *member, int epoll_fd);
+
+/*
+ * True if some process has waited for its end, so that the kernel has nothing of it any more.
+ * False also if that is not known.
+ */
+bool gg_member_is_waited_for(const struct gg_member *member);
 
 /* True if the process has ended.  Polls /proc if the epoll set does not have its pidfd. */
 bool gg_member_has_ended(struct gg_member *member, int epoll_fd);

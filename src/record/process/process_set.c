@@ -56,6 +56,7 @@ void gg_process_set_done(struct gg_process_set *set)
 	gg_succession_done(&set->succession);
 	gg_target_set_done(&set->targets);
 	gg_map_done(&set->read_map);
+	gg_map_done(&set->noted_ends);
 	gg_findings_done(&set->findings);
 	gg_array_done(&set->read_names);
 }
@@ -122,12 +123,39 @@ static uint64_t later(uint64_t left, uint64_t right)
 	return left > right ? left : right;
 }
 
+static uint64_t hash_of_pid(uint32_t pid)
+{
+	return gg_hash_bytes((const char *)&pid, sizeof(pid), 0);
+}
+
+/*
+ * Finds the end of the parent of a process without a noted end, if the parent waited for it: some
+ * process did, and the recorder, which adopts orphans, did not.  The parent outlived the process's
+ * start and the last time it was seen alive; otherwise it is another process with that pid, or a
+ * process that is no parent any more.
+ */
+static void find_waiter(const struct gg_process_set *set, struct gg_member *member)
+{
+	const struct gg_region_header *header = &member->target->reader.header;
+	uint64_t end_ns = gg_map_get(&set->noted_ends, hash_of_pid(header->parent_pid));
+
+	if (end_ns == GG_MAP_NONE || header->pid != member->target->pid ||
+	    end_ns <= header->start_monotonic_ns || end_ns <= member->alive_ns ||
+	    gg_end_time_noted(member) != 0 || !gg_member_is_waited_for(member) ||
+	    gg_exit_statuses_find(&set->exit_statuses, (pid_t)header->pid) != NULL)
+		return;
+	member->waited_by_ns = end_ns;
+}
+
 /* Notes orderly exits first, because the ends of killed members are compared with these. */
 static void note_ends(struct gg_process_set *set)
 {
 	for (struct gg_member *member = set->first; member != NULL; member = member->next) {
 		uint64_t end_ns = member->noticed_ns != 0 ? gg_end_time_noted(member) : 0;
 
+		if (end_ns != 0 &&
+		    gg_map_put(&set->noted_ends, hash_of_pid(member->target->pid), end_ns) < 0)
+			gg_profile_writer_keep(set->writer, -ENOMEM);
 		if (end_ns != 0 && !gg_region_file_is_used(member->target->reader.fd))
 			gg_succession_ended(&set->succession, member->name, end_ns);
 	}
@@ -141,6 +169,7 @@ int gg_process_set_finish(struct gg_process_set *set, struct gg_member *member, 
 
 	if (member->noticed_ns == 0)
 		member->noticed_ns = gg_clock_monotonic_ns();
+	find_waiter(set, member);
 	end = gg_end_time_find(&set->succession, member, before_ns);
 	gg_diagnostics_add(&set->findings, member);
 	status = gg_final_state_write(member->target, end, member->ending);

@@ -47,6 +47,7 @@ struct gg_process_set {
 	struct gg_findings findings;
 	/* Regions whose content is in the profile; gg_process_set_committed() removes them. */
 	GG_ARRAY(struct gg_process_set_name) read_names;
+	struct gg_map noted_ends; /* from the hash of a pid to the last end that its agent noted */
 	struct gg_map read_map;   /* from the hash of a name to its index in read_names */
 	GG_ARRAY(int) living_fds; /* regions of processes that outlive the recording */
 	/* The regions of these children may not have been found yet. */
