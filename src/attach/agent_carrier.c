@@ -20,7 +20,7 @@
 
 #define FILE_NAME "geiger-agent"
 
-enum { PATH_BYTES = 64, WORDS_BYTES = 256 };
+enum { PATH_BYTES = 96, WORDS_BYTES = 256 };
 
 int gg_agent_carrier_open(struct gg_agent_carrier *carrier, const char *path,
                           struct gg_error *error)
@@ -126,6 +126,25 @@ static int fill_file(const struct gg_agent_carrier *carrier, const char *path,
 	return status;
 }
 
+/*
+ * Chooses the path by which the process reaches the file: by its pid, which debuggers understand
+ * as well, if its /proc is that of its own pid namespace.
+ */
+static void choose_path(char path[PATH_BYTES], pid_t pid, pid_t inner_pid, int64_t fd)
+{
+	struct stat ours, theirs;
+	char place[PATH_BYTES];
+
+	snprintf(place, sizeof(place), "/proc/%d/fd/%" PRId64, (int)pid, fd);
+	snprintf(path, PATH_BYTES, "/proc/%d/root/proc/%d/fd/%" PRId64, (int)pid, (int)inner_pid,
+	         fd);
+	if (stat(place, &ours) == 0 && stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
+	    ours.st_ino == theirs.st_ino)
+		snprintf(path, PATH_BYTES, "/proc/%d/fd/%" PRId64, (int)inner_pid, fd);
+	else
+		snprintf(path, PATH_BYTES, "/proc/self/fd/%" PRId64, fd);
+}
+
 /* Finds the agent among the modules; the loader adds it to the end of its list. */
 static int find_agent(const struct gg_remote_memory *memory, const char *name,
                       uint64_t *ret_address)
@@ -192,7 +211,7 @@ int gg_agent_carrier_load(const struct gg_agent_carrier *carrier, struct gg_borr
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)thread->tracer->pid,
 	         (int)thread->tid, fd);
 	status = fill_file(carrier, path, error);
-	snprintf(path, sizeof(path), "/proc/%d/fd/%" PRId64, (int)inner_pid, fd);
+	choose_path(path, thread->tracer->pid, inner_pid, fd);
 	if (status == 0)
 		status = load_file(&calls, thread, path, error);
 	if (!thread->is_lost)

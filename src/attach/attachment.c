@@ -10,13 +10,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/agent_carrier.h"
 #include "attach/borrowed_thread.h"
+#include "attach/idle_thread.h"
 #include "attach/remote_unwind.h"
 #include "attach/safe_point.h"
 #include "attach/tracer.h"
@@ -24,7 +25,7 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 
-enum { SETTLE_SECONDS = 2, POLL_MS = 20 };
+enum { SETTLE_SECONDS = 2, POLL_MS = 20, HELPER_PRIORITY = -20 };
 
 _Static_assert(sizeof(struct gg_attach_request) + sizeof(struct gg_attach_result) <=
                        GG_BORROWED_SCRATCH_BYTES,
@@ -158,8 +159,8 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 	status = gg_borrowed_thread_begin(&thread, tracer, point.tid, &point.registers,
 	                                  points.restorer, points.errno_location, error);
 	if (status < 0) {
-		if (!thread.is_started)
-			gg_tracer_resume(point.tid, PTRACE_CONT);
+		if (!thread.has_frame)
+			gg_idle_thread_release(&point);
 		return status;
 	}
 	status = use_thread(helper, carrier, &thread, error);
@@ -204,6 +205,8 @@ _Noreturn static void run_helper(struct helper *helper)
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
+	/* A thread of the program waits for each step.  Only root may do that. */
+	setpriority(PRIO_PROCESS, 0, HELPER_PRIORITY);
 	helper->attachment.was_resident = helper->survey->agent != GG_SURVEY_AGENT_ABSENT;
 	if (!helper->attachment.was_resident)
 		status = gg_agent_carrier_open(&carrier, helper->options->agent, &helper->error);

@@ -333,6 +333,36 @@ int gg_borrowed_thread_call_short(struct gg_borrowed_thread *thread, struct gg_r
 
 /* --- begin and end --- */
 
+/*
+ * Reads the code of __errno_location(), which adds a word of the module's table to the thread
+ * pointer, and finds the place without a call.  Returns 0 for other code.
+ */
+static uint64_t find_errno(const struct gg_borrowed_thread *thread, uint64_t function)
+{
+	static const uint8_t mark[] = { 0xf3, 0x0f, 0x1e, 0xfa };       /* endbr64 */
+	static const uint8_t load[] = { 0x48, 0x8b, 0x05 };             /* mov N(%rip), %rax */
+	static const uint8_t add[] = { 0x64, 0x48, 0x03, 0x04, 0x25, 0, /* add %fs:0, %rax; ret */
+		                       0,    0,    0,    0xc3 };
+	const struct gg_remote_memory *memory = thread->tracer->memory;
+	uint8_t code[32], *at = code;
+	uint64_t offset;
+	int32_t distance;
+
+	if (gg_remote_memory_read(memory, function, code, sizeof(code)) < 0)
+		return 0;
+	if (memcmp(at, mark, sizeof(mark)) == 0)
+		at += sizeof(mark);
+	memcpy(&distance, at + sizeof(load), sizeof(distance));
+	if (memcmp(at, load, sizeof(load)) != 0 ||
+	    memcmp(at + sizeof(load) + sizeof(distance), add, sizeof(add)) != 0)
+		return 0;
+	function += (uint64_t)(at - code) + sizeof(load) + sizeof(distance);
+	if (gg_remote_memory_read(memory, function + (uint64_t)(int64_t)distance, &offset,
+	                          sizeof(offset)) < 0)
+		return 0;
+	return thread->registers.fs_base + offset;
+}
+
 int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer *tracer, pid_t tid,
                              const struct user_regs_struct *registers, uint64_t restorer,
                              uint64_t errno_location, struct gg_error *error)
@@ -354,12 +384,15 @@ int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer
 	if (status < 0)
 		return fail(thread, status, error, "the state of a thread cannot be saved");
 	tracer->borrowed = tid;
-	status = gg_borrowed_thread_call_short(thread, &call, error);
-	if (status == 0) {
-		thread->errno_place = call.result;
+	thread->has_frame = true;
+	call.result = find_errno(thread, errno_location);
+	if (call.result == 0)
+		status = gg_borrowed_thread_call_short(thread, &call, error);
+	if (status == 0)
 		status = gg_remote_memory_read(tracer->memory, call.result, &thread->errno_value,
 		                               sizeof(thread->errno_value));
-	}
+	if (status == 0)
+		thread->errno_place = call.result;
 	if (status < 0)
 		gg_borrowed_thread_end(thread);
 	return status;
@@ -374,6 +407,8 @@ void gg_borrowed_thread_end(struct gg_borrowed_thread *thread)
 		                                &thread->errno_value, sizeof(thread->errno_value));
 	if (!thread->is_lost && thread->is_started && status == 0)
 		gg_tracer_resume(thread->tid, PTRACE_CONT);
+	else if (!thread->is_lost)
+		abandon(thread);
 	thread->tracer->borrowed = 0;
 }
 

@@ -45,6 +45,7 @@ struct gg_borrowed_thread {
 	uint64_t errno_place;
 	int32_t errno_value;
 	uint64_t begin_ns; /* of the monotonic clock, when the thread stopped */
+	bool has_frame;    /* what gives the thread back is on its stack */
 	bool is_started;   /* it has left the program's code */
 	bool is_lost;      /* a call did not return in time, or the process has ended */
 };
@@ -62,7 +63,8 @@ enum { GG_BORROWED_CALL_SECONDS = 5 };
 
 /*
  * Prepares a thread that is stopped at `registers`.  `restorer` is the address of the restorer, and
- * `errno_location` that of libc's function.  Returns 0 or -Exxx, with the thread as it was.
+ * `errno_location` that of libc's function.  Returns 0 or -Exxx.  After a failure the thread runs
+ * on if has_frame is set; otherwise it is stopped as before.
  */
 GG_MUST_CHECK int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread,
                                            struct gg_tracer *tracer, pid_t tid,

@@ -125,17 +125,20 @@ static bool has_pending_signal(const struct gg_tracer *tracer, pid_t tid)
 	return ((signals[0] | signals[1]) & ~signals[2]) != 0;
 }
 
-/* Lets a thread go that is not taken.  The kernel repeats all calls but those with EINTR. */
-static void release(pid_t tid, struct user_regs_struct *registers, bool has_signal)
+/* The kernel repeats all calls but those with EINTR. */
+void gg_idle_thread_release(struct gg_safe_point *point)
 {
-	if (!has_signal && (int64_t)registers->rax == -EINTR && (int64_t)registers->orig_rax >= 0) {
+	struct user_regs_struct *registers = &point->registers;
+
+	if (point->is_idle && (int64_t)registers->rax == -EINTR &&
+	    (int64_t)registers->orig_rax >= 0) {
 		registers->rax = registers->orig_rax;
 		registers->orig_rax = (unsigned long long)-1;
 		registers->rip -= 2;
-		if (gg_tracer_write_registers(tid, registers) < 0)
+		if (gg_tracer_write_registers(point->tid, registers) < 0)
 			return;
 	}
-	gg_tracer_resume(tid, PTRACE_CONT);
+	gg_tracer_resume(point->tid, PTRACE_CONT);
 }
 
 /* Stops one thread.  Returns true if it is taken; otherwise it runs on. */
@@ -158,12 +161,12 @@ static bool try_thread(struct gg_safe_point_search *search, pid_t tid, struct gg
 		return false;
 	has_signal = has_pending_signal(tracer, tid);
 	point->tid = tid;
-	point->is_idle = true;
+	point->is_idle = !has_signal; /* a signal makes the call return EINTR */
 	if (!has_signal && (int64_t)point->registers.orig_rax == call.number &&
 	    gg_stack_check_accepts(search, &point->registers, true))
 		return true;
 	search->refused_count++;
-	release(tid, &point->registers, has_signal);
+	gg_idle_thread_release(point);
 	return false;
 }
 
@@ -183,6 +186,11 @@ int gg_idle_thread_take(struct gg_safe_point_search *search, struct gg_safe_poin
 {
 	(void)search, (void)point;
 	return -EAGAIN;
+}
+
+void gg_idle_thread_release(struct gg_safe_point *point)
+{
+	gg_tracer_resume(point->tid, PTRACE_CONT);
 }
 
 #endif

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from sentences import check, in_scratch
+from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
 TARGET = os.environ["ATTACH_TARGET"]
@@ -71,8 +71,8 @@ def way_in(words, rounds, way):
     print(f"# {name}: other threads stood {longest / 1e6:.2f} ms at most")
 
 
-def attach_and_detach(words, rounds):
-    target, problems = Target(*words), []
+def attach_and_detach(words, rounds, name="", **environment):
+    target, problems = Target(*words, env={**os.environ, **environment}), []
     text = text_of(target.pid)
     for _ in range(rounds):
         result, problem = attach(target, None, "-i", "64KiB")
@@ -84,7 +84,7 @@ def attach_and_detach(words, rounds):
         got = geiger("detach", str(target.pid))
         problems.append(None if got.returncode == 0 else got.stderr)
     problems.append(None if text_of(target.pid) == text else "the code of the allocator has changed")
-    check(f"{words[0]}_goes_on_with_the_agent_and_without", *problems, target.end())
+    check(f"{words[0]}{name}_goes_on_with_the_agent_and_without", *problems, target.end())
 
 
 def text_of(pid):
@@ -95,6 +95,31 @@ def text_of(pid):
     with open(f"/proc/{pid}/mem", "rb") as memory:
         memory.seek(begin)
         return memory.read(end - begin)
+
+
+def other_allocators():
+    for name in ("JEMALLOC", "TCMALLOC", "MIMALLOC"):
+        if os.environ.get(name, "") != "":
+            attach_and_detach(["loops", "3"], 3, f"_over_{name.lower()}", LD_PRELOAD=os.environ[name])
+
+
+def container():
+    """It has namespaces of its own for mounts, pids and users; one has the /proc of the host."""
+    for name, option in (("of_its_own", ["--mount-proc"]), ("of_the_host", [])):
+        words = ["unshare", "--mount", "--pid", "--user", "--map-root-user", "--fork", *option, TARGET, "loops", "2"]
+        if subprocess.run([*words[:-3], "true"], capture_output=True).returncode != 0:
+            skip(f"a_container_with_a_proc_{name}_is_entered", "no namespaces here")
+            continue
+        outer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        outer.stdout.readline()
+        pid = children_of(outer.pid)[0]
+        got, status = geiger("attach", str(pid)), geiger("control", str(pid), "status")
+        left = geiger("detach", str(pid))
+        os.kill(pid, signal.SIGTERM)
+        said = outer.communicate(timeout=30)[0]
+        check(f"a_container_with_a_proc_{name}_is_entered",
+              *(run.stderr or "failed" for run in (got, status, left) if run.returncode != 0),
+              None if outer.returncode == 0 else f"{outer.returncode}: {said}")
 
 
 def idle():
@@ -146,7 +171,10 @@ def main():
         attach_and_detach(words, max(3, ROUNDS // 4))
     killed(ROUNDS)
     recording()
-    idle()
+    other_allocators()
+    container()
+    if ROUNDS >= 10:  # this takes ten seconds
+        idle()
 
 
 if __name__ == "__main__":
