@@ -214,6 +214,31 @@ static void begin_walk(void *context, bool *is_gone)
 	merging->is_walking = true;
 }
 
+static void free_all(void *context, bool *is_gone)
+{
+	const struct heap_image *image = context;
+
+	for (size_t i = 0; i < image->place_count; i++)
+		is_gone[i] = true;
+}
+
+TEST_WITH(made, a_heap_whose_chosen_blocks_are_all_gone_is_walked_through)
+{
+	const struct gg_look_moments moments = { &made->image, NULL, free_all, NULL };
+	const struct gg_memory_source source = heap_image_source(&made->image);
+	const struct gg_block_looks_options options = { .smaps = HEAP_IMAGE_MAPS,
+		                                        .moments = &moments };
+
+	fill(made);
+	REQUIRE(gg_block_looks_from(&made->looks, &source, made->image.places,
+	                            made->image.place_count, &options) == 0);
+	CHECK_EQ_STR(made->looks.reason, NULL);
+	CHECK_EQ_U64(made->looks.blocks.count, 0);
+	CHECK_EQ_I64(made->looks.gone_count, (int64_t)made->image.place_count);
+	CHECK(adds_up(made));
+	CHECK_EQ_I64(total(made, "glibc.resident"), (int64_t)sizeof(made->image.words));
+}
+
 static int64_t report_change(void *context)
 {
 	const struct merging *merging = context;

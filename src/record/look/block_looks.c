@@ -114,18 +114,20 @@ static bool is_glibc(struct looking *looking)
 	struct gg_block_looks *looks = looking->looks;
 	const char *allocator = looking->map.allocator;
 	bool is_mapped = allocator != NULL && strcmp(allocator, "glibc") == 0;
-	size_t foreign_count = 0, seen_count = 0, count = looking->block_count;
+	size_t foreign_count = 0, seen_count = 0, live_count = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < looking->block_count; i++) {
 		if (looking->is_gone[looking->blocks[i] - looking->places])
 			continue; /* another block, or free memory, is there now */
+		live_count += looking->gaps[i].state != GG_GAPS_TORN;
 		foreign_count += looking->gaps[i].state == GG_GAPS_FOREIGN;
 		seen_count += looking->gaps[i].state == GG_GAPS_SEEN;
 	}
 	if (foreign_count <= seen_count / FOREIGN_SHARE &&
 	    (is_mapped || seen_count >= SEEN_LEAST)) {
 		looks->allocator = "glibc";
-		looks->reason = seen_count > 0 || count == 0 ? NULL : "the heap is swapped out";
+		looks->reason = seen_count > 0 || live_count == 0 ? NULL
+		                                                  : "the heap is swapped out";
 		return looks->reason == NULL;
 	}
 	looks->allocator = is_mapped ? NULL : allocator;
