@@ -47,7 +47,7 @@ static struct child run(const char *const words[], const char *const settings[])
 		with[count++] = settings[i];
 	with[count] = NULL;
 	place_empty(directory);
-	CHECK(child_run(&child, command.argv, with, 100));
+	CHECK(child_run(&child, command.argv, with, 500));
 	return child;
 }
 
