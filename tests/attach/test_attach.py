@@ -22,6 +22,7 @@ TARGET = os.environ["ATTACH_TARGET"]
 MODULE = os.environ["ATTACH_MODULE"]
 TINY = {**os.environ, "GEIGER_AGENT": os.environ["TINY_AGENT"]}
 ROUNDS = int(sys.argv[1])
+LIMIT = 300  # seconds after which something hangs
 
 # The programs that allocate, and those that only wait; a wait costs half a second a round.
 BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"]]
@@ -39,7 +40,7 @@ class Target:
     def end(self):
         self.process.send_signal(signal.SIGTERM)
         try:
-            said = self.process.communicate(timeout=30)[0]
+            said = self.process.communicate(timeout=LIMIT)[0]
         except subprocess.TimeoutExpired:
             self.process.kill()
             return "it hangs"
@@ -47,7 +48,7 @@ class Target:
 
 
 def geiger(*words, env=None):
-    return subprocess.run([GEIGER, *words], capture_output=True, text=True, env=env, timeout=60)
+    return subprocess.run([GEIGER, *words], capture_output=True, text=True, env=env, timeout=LIMIT)
 
 
 def attach(target, env, *options):
@@ -138,7 +139,9 @@ def killed(rounds):
         for child in children_of(run.pid):
             os.kill(child, signal.SIGKILL)
         run.wait()
-    time.sleep(0.1)
+    end = time.monotonic() + LIMIT
+    while target.process.poll() is None and text_of(target.pid) != text and time.monotonic() < end:
+        time.sleep(0.1)  # what the last helper left is taken back
     alive = target.process.poll() is None
     problems.append(None if alive and text_of(target.pid) == text else f"alive: {alive}, or its code has changed")
     check("a_killed_helper_leaves_the_program_as_it_was", *problems, target.end() if alive else "it died")
