@@ -351,14 +351,16 @@ static bool is_whole(const char *path)
 	return is;
 }
 
-/* Repeats a call that another thread's sample keeps from being done at once. */
-#define UNTIL_NOT_BUSY(call)                            \
-	do {                                            \
-		for (int try = 0; try < 10000; try++) { \
-			if ((call) != -EBUSY)           \
-				break;                  \
-			sched_yield();                  \
-		}                                       \
+enum { TRIES = 600000, PAUSE_US = 100 };
+
+/* Repeats a call that another thread's work keeps from being done at once, for a minute. */
+#define UNTIL_NOT_BUSY(call)                              \
+	do {                                              \
+		for (int try = 0; try < TRIES; try++) {   \
+			if ((call) != -EBUSY)             \
+				break;                    \
+			usleep(try < 100 ? 0 : PAUSE_US); \
+		}                                         \
 	} while (0)
 
 static void attach_and_detach(int round, const char *directory)
@@ -380,7 +382,7 @@ static void attach_and_detach(int round, const char *directory)
 	if (round % CHECKED_EVERY != 0)
 		return;
 	/* Another thread may be the last one to leave. */
-	for (int i = 0; i < 1000 && detached.state != GG_ATTACH_STATE_DETACHED; i++) {
+	for (int i = 0; i < 60000 && detached.state != GG_ATTACH_STATE_DETACHED; i++) {
 		usleep(1000);
 		late_detach(&detached);
 	}
