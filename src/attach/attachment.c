@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -49,6 +50,18 @@ struct helper {
 struct entry_points {
 	uint64_t restorer, errno_location;
 };
+
+/*
+ * Lets the process run before all others.  Each time that it waits for a processor, a thread of the
+ * program waits for it, or a trap stays in the code.  Only root may do that.
+ */
+static void run_first(void)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &first) < 0)
+		setpriority(PRIO_PROCESS, 0, HELPER_PRIORITY);
+}
 
 /* --- the helper --- */
 
@@ -187,6 +200,7 @@ static int run_steps(struct helper *helper, const struct gg_agent_carrier *carri
 	gg_stack_check_init(&search, &tracer, &unwinder, survey->libc, survey->allocator_module);
 	search.is_cancelled = &helper->is_cancelled;
 	search.guardian = helper->guardian;
+	run_first();
 	status = gg_tracer_seize(&tracer, error);
 	if (status == 0)
 		status = run_at_safe_point(helper, &search, carrier, error);
@@ -205,8 +219,6 @@ _Noreturn static void run_helper(struct helper *helper)
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	/* A thread of the program waits for each step.  Only root may do that. */
-	setpriority(PRIO_PROCESS, 0, HELPER_PRIORITY);
 	helper->attachment.was_resident = helper->survey->agent != GG_SURVEY_AGENT_ABSENT;
 	if (!helper->attachment.was_resident)
 		status = gg_agent_carrier_open(&carrier, helper->options->agent, &helper->error);
@@ -224,9 +236,11 @@ _Noreturn static void run_helper(struct helper *helper)
 static void guard(struct helper *helper, pid_t child, const sigset_t *ending)
 {
 	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN };
+	const struct sched_param usual = { 0 };
+	int status, policy = sched_getscheduler(0), priority = getpriority(PRIO_PROCESS, 0);
 	sigset_t pending;
-	int status;
 
+	run_first();
 	while (poll(&ended, 1, POLL_MS) == 0) {
 		sigpending(&pending);
 		sigandset(&pending, &pending, ending);
@@ -237,6 +251,8 @@ static void guard(struct helper *helper, pid_t child, const sigset_t *ending)
 	/* Pairs with the stores of the tracer; its own end has made them visible. */
 	if (gg_load_acquire(&helper->plan.is_planted) != 0)
 		gg_tracer_restore_bytes(&helper->plan, &helper->survey->memory);
+	sched_setscheduler(0, policy, &usual);
+	setpriority(PRIO_PROCESS, 0, priority);
 	if (ended.fd >= 0)
 		close(ended.fd);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)

@@ -29,6 +29,7 @@
 	 PTRACE_O_TRACEEXEC)
 
 #define SETTLED_RUN_NS UINT64_C(2000000) /* more than the way from a trap to its signal takes */
+#define RUN_UNKNOWN    UINT64_MAX
 #define TRAP_BIT       (UINT64_C(1) << (SIGTRAP - 1))
 
 enum {
@@ -215,7 +216,7 @@ void gg_tracer_remove(struct gg_tracer *tracer)
 		struct gg_tracee *tracee = &tracer->tracees.items[i];
 
 		tracee->is_settled = false;
-		tracee->run_ns = run_ns_of(tracer->pid, tracee->tid);
+		tracee->run_ns = RUN_UNKNOWN; /* threads at a trap wait for us: it is read later */
 	}
 }
 
@@ -241,11 +242,14 @@ static bool makes_tasks(long call)
  * True if the thread sleeps in a system call, or has run for longer than the way from a trap to its
  * signal takes.  A thread that was stopped by a trap has been resumed already.
  */
-static bool has_settled(const struct gg_tracer *tracer, const struct gg_tracee *tracee)
+static bool has_settled(const struct gg_tracer *tracer, struct gg_tracee *tracee)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	uint64_t run_ns = run_ns_of(tracer->pid, tracee->tid);
 
-	if (run_ns_of(tracer->pid, tracee->tid) >= tracee->run_ns + SETTLED_RUN_NS)
+	if (tracee->run_ns == RUN_UNKNOWN)
+		tracee->run_ns = run_ns;
+	if (run_ns >= tracee->run_ns + SETTLED_RUN_NS)
 		return true;
 	/* "running", or the number of the call; -1: it sleeps outside of a call. */
 	if (!gg_proc_file_read(&text, "/proc/%d/task/%d/syscall", (int)tracer->pid,
