@@ -129,24 +129,6 @@ def idle():
     check("a_sleeper_is_not_entered", None if got.returncode == 1 and "idle" in got.stderr else got.stderr, target.end())
 
 
-def killed(rounds):
-    """The helper is killed at any time; the program lives, and no trap is left."""
-    target, problems = Target("loops", "2"), []
-    text = text_of(target.pid)
-    for i in range(rounds):
-        run = subprocess.Popen([GEIGER, "attach", str(target.pid)], env=TINY, stderr=subprocess.DEVNULL)
-        time.sleep(0.002 + i % 40 * 0.0007)
-        for child in children_of(run.pid):
-            os.kill(child, signal.SIGKILL)
-        run.wait()
-    end = time.monotonic() + LIMIT
-    while target.process.poll() is None and text_of(target.pid) != text and time.monotonic() < end:
-        time.sleep(0.1)  # what the last helper left is taken back
-    alive = target.process.poll() is None
-    problems.append(None if alive and text_of(target.pid) == text else f"alive: {alive}, or its code has changed")
-    check("a_killed_helper_leaves_the_program_as_it_was", *problems, target.end() if alive else "it died")
-
-
 def children_of(pid):
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
@@ -172,7 +154,6 @@ def main():
         way_in(["wait", call], max(2, ROUNDS // 10), ("idle", "entry"))
     for words in BUSY[:4]:
         attach_and_detach(words, max(3, ROUNDS // 4))
-    killed(ROUNDS)
     recording()
     other_allocators()
     container()
