@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
-<<<<<<< HEAD
- * Two libraries of the same layout, so that the second is loaded where the first was: the function
- * that calls back has its call at the same address in both, in frames of another size
-=======
  * reused - two libraries of the same layout, so that the second is loaded where the first was.
  *
  * The function that calls back has its call at the same address in both, in frames of another size
->>>>>>> 6f731012 (region: comments are whole sentences, and explain the order of steps)
  * (FRAME_WORDS).
  */
 #include <stdint.h>
