@@ -63,7 +63,11 @@ static void step(uint64_t r)
 		for (size_t i = 0; i < bytes; i++)
 			wrong_count += p[i] != 0;
 	if (r % 5 == 0) {
-		p = realloc(p, larger);
+		unsigned char *moved = realloc(p, larger);
+
+		if (moved == NULL)
+			abort();
+		p = moved;
 		bytes = larger;
 	}
 	fill(p, bytes);

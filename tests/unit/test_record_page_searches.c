@@ -129,8 +129,9 @@ TEST_WITH(searching, without_parameters_nothing_is_known)
 	searching->image.words[1][SUMS_WORD + 2] += 8 * PAGE; /* not the begin of [heap] */
 	CHECK(!find_chunks(searching).is_known);
 	put_parameters(searching, 1, 3);
-	memcpy(&searching->image.words[1][SUMS_WORD + 50],
-	       &searching->image.words[1][SUMS_WORD - 4], 7 * 8); /* two of them: which is it? */
+	for (int i = 0; i < 7; i++) /* two of them: which is it? */
+		searching->image.words[1][SUMS_WORD + 50 + i] =
+			searching->image.words[1][SUMS_WORD - 4 + i];
 	CHECK(!find_chunks(searching).is_known);
 }
 

@@ -24,38 +24,41 @@ enum {
  * The end of glibc's parameters.  In releases up to 2.34 the counts lie 4 bytes closer to
  * mapped_bytes, because the member before them has another size.
  */
-struct parameters {
-	uint32_t count, count_limit, count_most, is_fixed, padding;
+struct parameter_counts {
+	uint32_t count, count_limit, count_most, is_fixed;
+};
+
+struct parameter_sums {
 	uint64_t mapped_bytes, mapped_bytes_most, brk_begin;
 };
 
-enum { PARAMETER_COUNTS_BYTES = 20, PARAMETER_SUMS_BYTES = 24 };
+enum { PADDING_BYTES = 4, COUNTS_ROOM_BYTES = 24 /* whole words for counts and padding */ };
 
-static bool are_counts(const struct parameters *found)
+/* Whether counts that fit these sums begin here. */
+static bool are_counts(const unsigned char *counts, const struct parameter_sums *sums)
 {
-	return found->count_limit > 0 && found->count <= found->count_most &&
-	       found->count <= found->count_limit && found->is_fixed <= 1 &&
-	       (found->count == 0) == (found->mapped_bytes == 0);
+	struct parameter_counts found;
+
+	memcpy(&found, counts, sizeof(found));
+	return found.count_limit > 0 && found.count <= found.count_most &&
+	       found.count <= found.count_limit && found.is_fixed <= 1 &&
+	       (found.count == 0) == (sums->mapped_bytes == 0);
 }
 
 /* Whether the parameters, whose sums begin at `sums`, lie here. */
 static bool are_parameters(const unsigned char *sums, const struct gg_memory_area *brk,
                            uint64_t page_bytes, uint64_t *ret_mapped_bytes)
 {
-	struct parameters found;
+	const unsigned char *counts = sums - sizeof(struct parameter_counts);
+	struct parameter_sums found;
 
-	memcpy(&found.mapped_bytes, sums, PARAMETER_SUMS_BYTES);
+	memcpy(&found, sums, sizeof(found));
 	if (found.brk_begin < brk->begin || found.brk_begin - brk->begin >= page_bytes ||
 	    found.mapped_bytes > found.mapped_bytes_most || found.mapped_bytes % page_bytes != 0 ||
 	    found.mapped_bytes_most % page_bytes != 0)
 		return false;
-	memcpy(&found, sums - PARAMETER_COUNTS_BYTES, PARAMETER_COUNTS_BYTES);
-	if (!are_counts(&found)) {
-		memcpy(&found, sums - PARAMETER_COUNTS_BYTES + sizeof(uint32_t),
-		       PARAMETER_COUNTS_BYTES - sizeof(uint32_t));
-		if (!are_counts(&found))
-			return false;
-	}
+	if (!are_counts(counts - PADDING_BYTES, &found) && !are_counts(counts, &found))
+		return false;
 	*ret_mapped_bytes = found.mapped_bytes;
 	return true;
 }
@@ -104,8 +107,8 @@ static int find_sum(const struct gg_glibc_view *view, struct gg_residency *resid
 	if (data == NULL)
 		return -ENOMEM;
 	status = read_data(data, area, residency);
-	for (size_t at = sizeof(struct parameters);
-	     status == 0 && at + PARAMETER_SUMS_BYTES <= bytes; at += sizeof(uint64_t))
+	for (size_t at = COUNTS_ROOM_BYTES;
+	     status == 0 && at + sizeof(struct parameter_sums) <= bytes; at += sizeof(uint64_t))
 		found_count += are_parameters(data + at, brk, page_bytes, ret_mapped_bytes);
 	free(data);
 	return status < 0 ? status : found_count == 1;
