@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/maps_line.h"
@@ -23,7 +24,9 @@ enum {
 	PROGRAM_HEADERS_MAX = 128, /* program headers of the program */
 	DYNAMIC_MAX = 512,         /* entries of a dynamic section */
 	CHAIN_MAX = 1 << 16,       /* symbols in one bucket of a hash table */
-	VERSIONS_MAX = 1 << 10     /* versions that a module defines */
+	VERSIONS_MAX = 1 << 10,    /* versions that a module defines */
+	READS_MAX = 100,           /* of the list, while it changes */
+	READ_PAUSE_US = 500        /* between two of them */
 };
 
 /* The parts of the auxiliary vector that tell where the program and its loader are. */
@@ -228,13 +231,12 @@ static int read_list(struct gg_remote_modules *modules, const struct gg_remote_m
 	return order > 1 ? 0 : -EAGAIN;
 }
 
-int gg_remote_modules_read(struct gg_remote_modules *ret_modules,
-                           const struct gg_remote_memory *memory, struct gg_error *error)
+/* Reads the modules as they are at this moment.  0, -Exxx, or -EAGAIN: the list was not whole. */
+static int read_once(struct gg_remote_modules *ret_modules, const struct gg_remote_memory *memory)
 {
 	struct gg_remote_modules modules = { 0 };
 	struct gg_remote_module *loader = NULL;
 	struct program_place place;
-	char name[32];
 	int status = read_place(&place, memory->pid);
 
 	if (status == 0)
@@ -249,8 +251,30 @@ int gg_remote_modules_read(struct gg_remote_modules *ret_modules,
 		return 0;
 	}
 	gg_remote_modules_done(&modules);
+	return status < 0 ? status : -ENOEXEC;
+}
+
+int gg_remote_modules_read(struct gg_remote_modules *ret_modules,
+                           const struct gg_remote_memory *memory, struct gg_error *error)
+{
+	const struct timespec pause = { .tv_nsec = READ_PAUSE_US * 1000 };
+	int status = read_once(ret_modules, memory);
+	char name[32];
+
+	/* The program may load and unload modules all the time.  A list that changes is taken at
+	 * the end: it has the modules that were there before. */
+	for (int i = 0;
+	     i < READS_MAX && (status == -EAGAIN || (status == 0 && ret_modules->is_changing));
+	     i++) {
+		if (status == 0)
+			gg_remote_modules_done(ret_modules);
+		nanosleep(&pause, NULL);
+		status = read_once(ret_modules, memory);
+	}
+	if (status == 0)
+		return 0;
 	snprintf(name, sizeof(name), "%d", (int)memory->pid);
-	return gg_error_set(error, status < 0 ? status : -ENOEXEC, name, NULL,
+	return gg_error_set(error, status, name, NULL,
 	                    status == -EAGAIN ? "the loader has not started the program yet"
 	                                      : "its list of modules cannot be read");
 }

@@ -355,7 +355,7 @@ static void repair_mask(const struct gg_tracee *tracee)
 /* True if the stop is one of a trap of ours.  The thread is then back at the entry. */
 static bool take_trap(struct gg_tracer *tracer, const struct gg_tracee *tracee)
 {
-	struct user_regs_struct registers;
+	struct user_regs_struct registers = { 0 };
 	siginfo_t info;
 
 	if (ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) < 0 ||
