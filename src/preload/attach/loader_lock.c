@@ -60,6 +60,7 @@ struct visit {
 static void visit_one(const struct visit *visit, uint64_t base, const Elf64_Phdr *headers,
                       size_t count)
 {
+	const uint64_t page_bytes = getauxval(AT_PAGESZ);
 	struct gg_loaded_module module = { .base = base, .begin = UINT64_MAX };
 
 	for (size_t i = 0; i < count; i++) {
@@ -67,6 +68,10 @@ static void visit_one(const struct visit *visit, uint64_t base, const Elf64_Phdr
 
 		if (headers[i].p_type == PT_DYNAMIC)
 			module.dynamic = (Elf64_Dyn *)begin;
+		if (headers[i].p_type == PT_GNU_RELRO) {
+			module.relro_begin = begin & -page_bytes;
+			module.relro_end = (begin + headers[i].p_memsz) & -page_bytes;
+		}
 		if (headers[i].p_type != PT_LOAD)
 			continue;
 		if (begin < module.begin)

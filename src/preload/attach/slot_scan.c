@@ -29,6 +29,7 @@ struct found_slot {
 	uint64_t old;   /* what it holds */
 	enum gg_redirect_rank rank;
 	bool is_unbound;
+	bool is_relro; /* the loader makes its page read-only, after it has filled all slots */
 	bool is_writable;
 };
 
@@ -50,20 +51,26 @@ struct scan {
 /* The module whose relocations are being read. */
 struct scanned_module {
 	struct gg_elf_lookup_tables tables;
-	uint64_t begin, end; /* its addresses */
+	uint64_t begin, end;             /* its addresses */
+	uint64_t relro_begin, relro_end; /* gg_loaded_module */
 	uint32_t slot_count;
 	uint32_t foreign_count; /* slots of malloc() and its relatives that lead elsewhere */
 };
 
 /* --- collect --- */
 
-static void collect(struct scan *scan, uint64_t *slot, uint64_t value,
-                    const struct gg_redirect *redirect)
+static void collect(struct scan *scan, const struct scanned_module *module, uint64_t *slot,
+                    uint64_t value, const struct gg_redirect *redirect)
 {
 	uint64_t old = gg_load_relaxed(slot);
 
 	scan->slots[scan->slot_count++] = (struct found_slot){
-		.at = slot, .value = value, .old = old, .rank = redirect->rank
+		.at = slot,
+		.value = value,
+		.old = old,
+		.rank = redirect->rank,
+		.is_relro = (uintptr_t)slot >= module->relro_begin &&
+		            (uintptr_t)slot < module->relro_end,
 	};
 }
 
@@ -96,14 +103,14 @@ static void look_at(struct scan *scan, struct scanned_module *module,
 	if (value == redirect->hook) {
 		module->slot_count++;
 		if (scan->removes)
-			collect(scan, slot->at, gg_old_values_get(slot->at, redirect->real),
+			collect(scan, module, slot->at, gg_old_values_get(slot->at, redirect->real),
 			        redirect);
 	} else if (scan->removes || value == 0 || value == redirect->in_program) {
 		return;
 	} else if (value == redirect->real ||
 	           (redirect->is_first && is_unbound(module, slot, value))) {
 		module->slot_count++;
-		collect(scan, slot->at, redirect->hook, redirect);
+		collect(scan, module, slot->at, redirect->hook, redirect);
 		scan->slots[scan->slot_count - 1].is_unbound = value != redirect->real;
 	} else {
 		/* An operator of C++ that is not the allocator's calls malloc(), which is seen. */
@@ -132,7 +139,10 @@ static void drop_unbound(struct scan *scan, struct scanned_module *module, size_
 static void scan_module(const struct gg_loaded_module *loaded, void *context)
 {
 	struct link_map map = { .l_addr = loaded->base, .l_ld = loaded->dynamic };
-	struct scanned_module module = { .begin = loaded->begin, .end = loaded->end };
+	struct scanned_module module = { .begin = loaded->begin,
+		                         .end = loaded->end,
+		                         .relro_begin = loaded->relro_begin,
+		                         .relro_end = loaded->relro_end };
 	struct gg_got_patch_slot slot;
 	struct scan *scan = context;
 	size_t first;
@@ -143,7 +153,7 @@ static void scan_module(const struct gg_loaded_module *loaded, void *context)
 	first = scan->slot_count;
 	for (size_t at = 0; gg_got_patch_next(&module.tables, &at, &slot);) {
 		if (scan->slot_count == SLOTS_MOST)
-			scan->result.unwritable_count++;
+			scan->result.unwritable_count += gg_redirect_of(slot.name) != NULL;
 		else
 			look_at(scan, &module, &slot);
 	}
@@ -155,8 +165,14 @@ static void scan_module(const struct gg_loaded_module *loaded, void *context)
 
 /* --- write --- */
 
-static bool open_page(struct scan *scan, uintptr_t page, uint64_t page_bytes)
+/*
+ * True if the page can be written until close_pages().  One that the loader will make read-only
+ * cannot be while it is still writable: another thread loads the module, and may close the page
+ * before the slot is written.  A later scan finds it closed.
+ */
+static bool open_page(struct scan *scan, const struct found_slot *slot, uint64_t page_bytes)
 {
+	const uintptr_t page = (uintptr_t)slot->at & ~(page_bytes - 1);
 	int protection;
 
 	for (size_t i = scan->page_count; i > 0 && i + 8 > scan->page_count; i--)
@@ -165,7 +181,7 @@ static bool open_page(struct scan *scan, uintptr_t page, uint64_t page_bytes)
 	if (!gg_protections_find(&scan->protections, page, &protection))
 		return false;
 	if ((protection & PROT_WRITE) != 0)
-		return true;
+		return !slot->is_relro || scan->removes;
 	if (scan->page_count == PAGES_MOST ||
 	    !gg_syscall_protect((void *)page, page_bytes, protection | PROT_WRITE))
 		return false;
@@ -178,8 +194,7 @@ static void open_pages(struct scan *scan, uint64_t page_bytes)
 	for (size_t i = 0; i < scan->slot_count; i++) {
 		struct found_slot *slot = &scan->slots[i];
 
-		slot->is_writable = open_page(scan, (uintptr_t)slot->at & ~(page_bytes - 1),
-		                              page_bytes);
+		slot->is_writable = open_page(scan, slot, page_bytes);
 		if (!slot->is_writable) {
 			scan->result.unwritable_count++;
 			scan->result.slot_count--;
