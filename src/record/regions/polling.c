@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/time_units.h"
 #include "record/look/target_look.h"
 #include "record/process/aggregates.h"
 #include "record/process/inherited.h"
@@ -24,6 +25,8 @@
 
 /* Compaction begins at that many samples, at every 64th view, with at most 200 calls. */
 enum { COMPACT_FROM = 100000, COMPACT_EVERY = 64, COMPACT_CALLS = 200 };
+/* Processor time of a look, and beside it of a walk through the heap: callers wait for both. */
+enum { WATCH_LOOK_MS = 50, WATCH_WALK_MS = 500 };
 
 /*
  * Samples that ended less than a minute ago stay whole.  Older ones are joined; the times of an
@@ -186,7 +189,11 @@ bool gg_polling_look(struct gg_polling *polling)
 {
 	struct gg_profile_writer *writer = &polling->writer;
 	struct gg_target *target = polling->target;
-	struct gg_target_look_options options = { .seed = polling->count };
+	struct gg_target_look_options options = {
+		.seed = polling->count,
+		.budget_ns = WATCH_LOOK_MS * GG_NS_PER_MS,
+		.heap_walk_budget_ns = WATCH_WALK_MS * GG_NS_PER_MS,
+	};
 	struct gg_target_look_result result;
 	struct gg_error error = { 0 };
 	int status;
