@@ -9,7 +9,7 @@
 
 #include "stats/sampling/weight.h"
 
-enum { READ_RECORDS = 1024 };
+enum { READ_RECORDS = 1024, MISSED_MOST = 1 << 30 };
 
 /* Returns what the sample represents; all zero: it is no block of the allocator. */
 static struct gg_weight weight_of(const struct gg_region_sample *record)
@@ -75,8 +75,12 @@ static void add(struct second_reading *reading, uint32_t index,
 /* Blocks that no reading has are as large as the new ones that the second reading has. */
 static double unseen_bytes(const struct second_reading *reading)
 {
-	uint64_t count = reading->number_max - reading->change->number_max - reading->new_count;
+	uint64_t range = reading->number_max - reading->change->number_max;
+	uint64_t count = range > reading->new_count ? range - reading->new_count : 0;
 
+	/* A damaged region may have any numbers: that many records were never there. */
+	if (count > MISSED_MOST)
+		count = MISSED_MOST;
 	return reading->new_count > 0
 	               ? reading->new_bytes / (double)reading->new_count * (double)count
 	               : 0;

@@ -10,9 +10,13 @@
 
 #include "base/compiler.h"
 #include "base/time_units.h"
+#include "record/look/look_threads.h"
 
 /* A Poisson variable with this mean is 0 with a probability of 5 %. */
 #define UNSAMPLED_INTERVALS 3
+
+/* No process has more memory; a damaged region may say so. */
+#define CHANGED_BYTES_MOST 0x1p62
 
 static uint64_t cpu_ns_of(pid_t pid)
 {
@@ -24,9 +28,20 @@ static uint64_t cpu_ns_of(pid_t pid)
 	return (uint64_t)spent.tv_sec * GG_NS_PER_S + (uint64_t)spent.tv_nsec;
 }
 
+/* The clock lacks what a thread that still runs has spent since the kernel's last tick. */
+static bool has_busy_thread(pid_t pid)
+{
+	struct gg_look_threads threads = { 0 };
+
+	gg_look_threads_read(&threads, pid);
+	gg_look_threads_done(&threads);
+	return threads.count < 1 || threads.busy_count > 0;
+}
+
 static bool was_idle(const struct gg_live_watch *watch)
 {
-	return watch->cpu_ns != UINT64_MAX && cpu_ns_of(watch->pid) == watch->cpu_ns;
+	return watch->cpu_ns != UINT64_MAX && cpu_ns_of(watch->pid) == watch->cpu_ns &&
+	       !has_busy_thread(watch->pid);
 }
 
 static bool compare(struct gg_live_watch *watch, struct gg_live_difference *ret)
@@ -66,8 +81,9 @@ static int64_t heap_walked(void *context)
 
 	if (was_idle(watch) || !compare(watch, &all))
 		return 0;
-	return (int64_t)(fmax(all.before_bytes, all.after_bytes) - all.stayed_bytes +
-	                 all.unseen_bytes + UNSAMPLED_INTERVALS * interval_bytes);
+	return (int64_t)fmin(fmax(all.before_bytes, all.after_bytes) - all.stayed_bytes +
+	                             all.unseen_bytes + UNSAMPLED_INTERVALS * interval_bytes,
+	                     CHANGED_BYTES_MOST);
 }
 
 void gg_live_watch_begin(struct gg_live_watch *watch)

@@ -12,6 +12,9 @@
 #include "base/compiler.h"
 #include "record/process/proc_file.h"
 
+/* The text of a thread that has a processor, or waits for one. */
+#define RUNNING "running"
+
 /*
  * Returns the stack pointer in "NUMBER ARGUMENTS... STACK PC", the text of a waiting thread; 0: the
  * text is another one, such as "running".
@@ -42,6 +45,7 @@ void gg_look_threads_read(struct gg_look_threads *threads, pid_t pid)
 	DIR *listing;
 
 	threads->count = -1;
+	threads->busy_count = 0;
 	threads->stack_pointers.count = 0;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	listing = opendir(path);
@@ -54,8 +58,11 @@ void gg_look_threads_read(struct gg_look_threads *threads, pid_t pid)
 		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
 			continue;
 		if (threads->count++ >= GG_LOOK_THREADS_MAX ||
-		    !gg_proc_file_read(&text, "%s/%s/syscall", path, entry->d_name))
+		    !gg_proc_file_read(&text, "%s/%s/syscall", path, entry->d_name)) {
+			threads->busy_count++;
 			continue;
+		}
+		threads->busy_count += strncmp(gg_buf_text(&text), RUNNING, strlen(RUNNING)) == 0;
 		stack_pointer = find_stack_pointer(gg_buf_text(&text));
 		if (stack_pointer != 0 && !gg_array_push(&threads->stack_pointers, stack_pointer))
 			break;

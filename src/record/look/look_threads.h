@@ -24,6 +24,7 @@ enum { GG_LOOK_THREADS_MAX = 1024 };
 
 struct gg_look_threads {
 	int64_t count;                     /* of all threads; -1: unknown */
+	int64_t busy_count;                /* of those that run, or of which nobody knows */
 	GG_ARRAY(uint64_t) stack_pointers; /* ascending */
 };
 

@@ -16,9 +16,9 @@ static int compare_addresses(const void *left, const void *right)
 {
 	const struct gg_slab_block *first = left, *second = right;
 
-	if (first->slab->address != second->slab->address)
-		return first->slab->address < second->slab->address ? -1 : 1;
-	return first < second ? -1 : first > second;
+	if (first->slab->address == second->slab->address)
+		return 0;
+	return first->slab->address < second->slab->address ? -1 : 1;
 }
 
 static int find_share(const struct gg_slab_block *block, struct gg_residency *residency)
