@@ -292,11 +292,14 @@ static int add_mapped(struct looking *looking, const struct gg_glibc_view *view)
 {
 	struct gg_profile_look_total total = { .name = "glibc.mapped" };
 	struct gg_glibc_mapped mapped;
+	uint64_t start_ns;
 	int status;
 
 	if (has_hidden_heap(looking))
 		return 0;
+	start_ns = gg_clock_thread_ns();
 	status = gg_glibc_mapped_find(&mapped, view, looking->deadline_ns);
+	looking->looks->search_ns = gg_clock_thread_ns() - start_ns;
 	total.bytes = mapped.resident_bytes;
 	return status < 0 || !mapped.is_known || gg_array_push(&looking->looks->totals, total)
 	               ? status

@@ -60,6 +60,7 @@ struct gg_block_looks {
 	int64_t gone_count;    /* blocks that were freed meanwhile */
 	const char *allocator; /* "glibc", "jemalloc" ..., a constant; NULL: unknown */
 	const char *reason;    /* why no pinned memory was seen, a constant; NULL: it was */
+	uint64_t search_ns;    /* processor time of the search for mapped chunks */
 };
 
 /*

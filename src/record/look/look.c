@@ -253,7 +253,7 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 		.blocks.reason = options->reason,
 	};
 	const char *smaps = options->smaps;
-	uint64_t walk_ns;
+	uint64_t walk_ns, search_ns;
 	int status;
 
 	errno = 0;
@@ -277,7 +277,9 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 	}
 	if (options->samples != NULL && options->reason == NULL)
 		take_blocks(&look, pid, smaps, options);
+	search_ns = gg_clock_thread_ns();
 	status = take_python(&look, pid, smaps, options->budget_ns);
+	look.search_ns = look.blocks.search_ns + gg_clock_thread_ns() - search_ns;
 	if (status < 0) {
 		gg_look_done(&look);
 		return gg_error_memory(error, "a look");

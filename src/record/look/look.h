@@ -43,8 +43,9 @@ struct gg_look {
 	struct gg_look_records mappings;
 	struct gg_block_looks blocks;
 	struct gg_smaps sums;
-	bool has_ended;   /* the process ended meanwhile, so stacks and blocks may be missing */
-	uint64_t walk_ns; /* processor time that reading /proc/PID/smaps took */
+	bool has_ended;     /* the process ended meanwhile, so stacks and blocks may be missing */
+	uint64_t walk_ns;   /* processor time that reading /proc/PID/smaps took */
+	uint64_t search_ns; /* likewise, of searches that the number of samples does not change */
 	/* CLOCK_MONOTONIC: halfway through that, which is the moment of the look's RSS. */
 	uint64_t read_ns;
 };

@@ -153,6 +153,7 @@ int gg_target_look_take(struct gg_target *target, const struct gg_target_look_op
 		return status;
 	*ret_result = (struct gg_target_look_result){ .sums = taken.look.sums,
 		                                      .walk_ns = taken.look.walk_ns,
+		                                      .search_ns = taken.look.search_ns,
 		                                      .heap_walk = taken.look.blocks.heap_walk,
 		                                      .is_settled = taken.is_settled };
 	gg_target_look_put(&taken, target);

@@ -58,7 +58,8 @@ void gg_target_look_put(struct gg_target_look *taken, struct gg_target *target);
 
 struct gg_target_look_result {
 	struct gg_smaps sums;
-	uint64_t walk_ns; /* processor time that reading the mappings took */
+	uint64_t walk_ns;   /* processor time that reading the mappings took */
+	uint64_t search_ns; /* gg_look.search_ns */
 	struct gg_heap_walk heap_walk;
 	bool is_settled; /* as above */
 };

@@ -105,12 +105,13 @@ void gg_look_schedule_limit_choice(struct gg_look_schedule *looks, uint64_t cost
 }
 
 /* Adapts the next look to the processor time of this one. */
-static void adapt(struct gg_look_schedule *looks, uint64_t walk_ns, uint64_t look_ns, bool is_young)
+static void adapt(struct gg_look_schedule *looks, uint64_t fixed_ns, uint64_t look_ns,
+                  bool is_young)
 {
 	looks->last_ns = gg_clock_monotonic_ns();
 	looks->next_ns = looks->last_ns + look_ns * (is_young ? EARLY_LOOK_PART : LOOK_PART);
-	/* A walk that takes long is no reason to choose fewer samples. */
-	gg_look_schedule_limit_choice(looks, look_ns - walk_ns);
+	/* Work that takes as long with fewer samples is no reason to choose fewer. */
+	gg_look_schedule_limit_choice(looks, look_ns - fixed_ns);
 }
 
 uint64_t gg_look_schedule_take(struct gg_member *member)
@@ -146,7 +147,8 @@ uint64_t gg_look_schedule_take(struct gg_member *member)
 	gg_heap_walks_note(&looks->heap_walks, &result.heap_walk, options.heap_walk_budget_ns,
 	                   age_of(member));
 	looks->unsettled_count = result.is_settled ? 0 : looks->unsettled_count + 1;
-	adapt(looks, result.walk_ns, gg_clock_thread_ns() - start_ns - looks->heap_walks.extra_ns,
+	adapt(looks, result.walk_ns + result.search_ns,
+	      gg_clock_thread_ns() - start_ns - looks->heap_walks.extra_ns,
 	      age_of(member) < GG_LOOK_YOUNG_NS);
 	return result.walk_ns > 0 ? result.walk_ns : 1;
 }
