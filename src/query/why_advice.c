@@ -74,7 +74,8 @@ static bool add(struct gg_why_row *row, double bytes, const char *text)
 	if (both.failed)
 		return false;
 	free(row->advice);
-	return set(row, row->advice_bytes, gg_buf_text(&both));
+	/* Each sentence has its bytes; the most of them bounds what both may return. */
+	return set(row, fmax(row->advice_bytes, bytes), gg_buf_text(&both));
 }
 
 /* Arenas as a walk knows them: fewer of them return their free memory at most. */
