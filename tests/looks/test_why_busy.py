@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from sentences import check, in_scratch
+from sentences import check, in_scratch, skip
 from session import GEIGER, Waiting
 from why import problems_of, rest_problem, rows_of, why_of
 
@@ -25,6 +25,7 @@ CONFIDENCE = ("--confidence", "0.9999")
 # Blocks beside those of the log: of threads and of the C library.
 OTHER_BYTES = 64 << 10
 HOLE_NS = 5_000_000
+compared = []  # moments of looks for which the log has a truth
 REASONS = ("many were freed", "changed during the look", "too large to walk", "changed too fast")
 
 
@@ -49,6 +50,7 @@ def live_problem(answer, start):
     truth = truth_at(start + answer["time_ns"])
     if truth is None:
         return None
+    compared.append(answer["time_ns"])
     low, high = (sum(row[end] for row in rows_of(answer, "live")) for end in ("low", "high"))
     if low <= truth[1] + OTHER_BYTES and truth[0] <= high:
         return None
@@ -129,6 +131,8 @@ def main():
         for interval in ("1", "16k", "512k"):
             look_at(shape, interval)
             pathlib.Path(PROFILE).unlink()
+    if not compared:
+        skip("live_memory_is_compared_with_the_log", "the log has a hole around each look")
 
 
 if __name__ == "__main__":

@@ -157,7 +157,9 @@ static uint64_t size_at(const struct heap_image *image, uint64_t at)
 
 static bool is_used_at(const struct heap_image *image, uint64_t at)
 {
-	return (image->words[0][at + size_at(image, at) / 8 + 1] & 1) != 0;
+	const uint64_t next = at + size_at(image, at) / 8 + 1;
+
+	return next < HEAP_IMAGE_WORDS && (image->words[0][next] & 1) != 0;
 }
 
 /* Finds the neighbours: the first copy of the walk ends inside of the second one. */

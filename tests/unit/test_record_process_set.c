@@ -258,12 +258,13 @@ TEST_WITH(scene, a_look_at_a_process_that_ends_meanwhile_replaces_none_of_as_muc
 	REQUIRE(gg_new_regions_scan(&scene->set) == 0);
 	target = scene->set.first->target;
 	REQUIRE(gg_proc_file_read(&smaps, "/proc/%d/smaps", (int)scene->child));
+	/* All looks have these mappings: the child may touch more pages at any time. */
+	options.smaps = gg_buf_text(&smaps);
 	REQUIRE(gg_target_look_take(target, &options, &result, &scene->error) == 0);
 	REQUIRE(kill(scene->child, SIGKILL) == 0);
 	REQUIRE(waitid(P_PID, (id_t)scene->child, &info, WEXITED | WNOWAIT) == 0);
 
 	/* It ended after its mappings were read. */
-	options.smaps = gg_buf_text(&smaps);
 	options.ended_bytes = result.sums.rss_bytes;
 	CHECK_EQ_I64(gg_target_look_take(target, &options, &result, &scene->error), -ESRCH);
 	REQUIRE(gg_profile_each_look(scene->profile, note_look, &before, &scene->error) == 0);
