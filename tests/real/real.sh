@@ -17,6 +17,10 @@
 #   real_filter     a command through which both outputs go before they are compared
 #   real_least      samples that there must be at least, by default 50
 #
+# With REAL_WAY=attach the second run is not started by geiger: attach_beside.py attaches to each of
+# its processes and detaches again, all the while; there must be $real_attaches of them at
+# least (by default 1).  With REAL_PRELOAD=LIBRARY both runs have that allocator.
+#
 # With REAL_TABLE=FILE, a row of figures is added to that file for tests/real/table; with
 # REAL_KEEP=FOLDER the profiles of what failed are kept there.
 # shellcheck source=tests/test.sh
@@ -28,8 +32,10 @@ chmod 755 "$scratch"
 cp "${GEIGER_AGENT:-$(dirname "$GEIGER")/libgeiger-agent.so}" "$scratch/libgeiger-agent.so"
 export GEIGER_AGENT=$scratch/libgeiger-agent.so
 
+real_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+real_way=${REAL_WAY:-record} real_preload=${REAL_PRELOAD:+env LD_PRELOAD=$REAL_PRELOAD}
 real_input=$scratch/input
-real_seconds=500 real_ignore=() real_filter=cat real_least=50
+real_seconds=500 real_ignore=() real_filter=cat real_least=50 real_attaches=1
 mkdir "$real_input"
 export LC_ALL=C.UTF-8 TZ=UTC
 
@@ -99,6 +105,25 @@ good_profile() {
 	((samples >= real_least)) && [[ -z $dropped ]]
 }
 
+# The reasons for which a process that lives on may be refused: it waits, works, starts, or executes
+# another program.
+readonly usual='not attached: (idle|busy)|not detached yet|glibc is not among|list of modules cannot be read|executed'
+
+# count_rounds LOG
+count_rounds() {
+	echo "$(grep -c '"step": "attach", "error": null' "$1") attaches," \
+		"$(grep -c '"step": "detach", "error": null' "$1") detaches; other threads stood" \
+		"$(sed -n 's/.*"stood_ns": \([0-9]*\).*/\1/p' "$1" | sort -n | tail -1) ns at most"
+}
+
+# good_rounds LOG - the rounds were enough, and what failed had a reason that is usual.
+good_rounds() {
+	until [[ -e $1.done ]]; do sleep 0.1; done
+	tail -20 "$1"
+	(($(grep -c '"step": "attach", "error": null' "$1") >= real_attaches)) &&
+		! grep '"ended": false' "$1" | grep -vE "$usual"
+}
+
 # name, processes, samples, drops, events lost, walks, incomplete ones by ending, ms, ms under
 # geiger
 add_row() {
@@ -123,7 +148,16 @@ same() {
 	local geiger='' failures_before=$failed_count
 	shift
 	mkdir -p "$scratch"/{plain,under}
+	geiger=$real_preload
 	once "$plain" "$@"
+	if [[ $real_way == attach ]]; then
+		geiger="$real_preload $real_folder/attach_beside.py $under.rounds"
+		once "$under" "$@"
+		check "${name}_does_the_same_while_geiger_attaches_and_detaches" compare "$plain" "$under"
+		check "${name}_is_attached_and_detached" good_rounds "$under.rounds"
+		echo "# $name: $(count_rounds "$under.rounds")"
+		return
+	fi
 	geiger="$GEIGER record --quiet --interval 4k --seed 1 --output $profile --"
 	once "$under" "$@"
 	check "${name}_does_the_same_under_geiger" compare "$plain" "$under"

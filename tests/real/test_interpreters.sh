@@ -33,6 +33,19 @@ if (!isMainThread) {
 		new Worker(__filename).on('message', s => { sums.push(s); if (--left === 0) { console.log(sums); process.exitCode = 5; } });
 }
 END
+cat >"$real_input/a.py" <<'END'
+import hashlib, json, os, re, subprocess, sys, threading, zlib
+rows = [{"i": i, "t": [str(i * k) * 3 for k in range(20)]} for i in range(20000)]
+text = json.dumps(rows); print(len(json.loads(text)), hashlib.sha256(text.encode()).hexdigest())
+print(len(zlib.decompress(zlib.compress(text.encode()))), len(re.findall(r"\d+9", text)))
+sums = []; work = lambda n: sums.append(sum(len(str(i * n)) for i in range(100000)))
+threads = [threading.Thread(target=work, args=[n]) for n in range(6)]
+[t.start() for t in threads]; [t.join() for t in threads]; print(sorted(sums))
+child = os.fork()
+if child == 0: os._exit(len("".join(map(str, range(20000)))) % 100)
+print(os.waitpid(child, 0)[1] >> 8, subprocess.run(["echo", "child"], capture_output=True).stdout)
+print("err", file=sys.stderr); sys.exit(7)
+END
 cat >"$real_input/a.rb" <<'END'
 require 'json'; require 'digest'; require 'zlib'
 h = Hash.new { |t, k| t[k] = [] }; 60000.times { |i| h["k#{i % 977}"] << i.to_s * 3 }
@@ -59,10 +72,13 @@ public class A { public static void main(String[] a) throws Exception {
 	for (Future<Integer> x : f) System.out.println(x.get()); e.shutdown(); System.err.println("err"); System.exit(6); } }
 END
 with node node_with_workers node "$real_input/a.js"
+# The one of PATH, which may be another one than that of test_python.sh.
+with python3 python_with_threads_and_fork python3 "$real_input/a.py"
 with ruby ruby_with_threads_and_fork ruby "$real_input/a.rb"
 with php php_a_script php "$real_input/a.php"
-real_least=1
+real_least=1 real_attaches=0 # it may end before an attach
 with java java_says_its_version java -version
+real_attaches=1
 if java -m jdk.compiler/com.sun.tools.javac.Main -version >/dev/null 2>&1; then
 	with java java_a_program java "$real_input/A.java"
 else

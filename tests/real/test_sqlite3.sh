@@ -4,9 +4,12 @@
 . "$(dirname "$0")/real.sh"
 needs sqlite3
 
-cat >"$real_input/work.sql" <<'END'
+# Long enough for several rounds of attach and detach.
+rows=60000
+[[ $real_way != attach ]] || rows=600000
+cat >"$real_input/work.sql" <<END
 create table t(a integer primary key, b text, c real);
-with recursive n(i) as (select 1 union all select i + 1 from n where i < 60000)
+with recursive n(i) as (select 1 union all select i + 1 from n where i < $rows)
 	insert into t select i, printf('row %d %s', i, hex(i * 7919)), i * 1.5 from n;
 create index tb on t(b);
 select count(*), sum(a), max(b), min(c) from t;
