@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "record/process/proc_file.h"
+#include "record/regions/process_alive.h"
 
 /* Returns the text after "NAME:" and blanks at the start of a line; NULL: no such line. */
 static const char *find_field(const char *text, const char *name)
@@ -39,21 +40,6 @@ static uint64_t find_signals(const char *text, const char *name)
 	return value != NULL ? strtoull(value, NULL, 16) : 0;
 }
 
-/* Returns the last number of a field with several, or `otherwise`. */
-static int64_t find_last_number(const char *text, const char *name, int64_t otherwise)
-{
-	const char *at = find_field(text, name);
-	int64_t last = otherwise;
-
-	for (char *end; at != NULL && *at != '\n' && *at != '\0'; at = end) {
-		last = strtoll(at, &end, 10);
-		if (end == at)
-			break;
-		end += strspn(end, " \t");
-	}
-	return last;
-}
-
 static void parse_status(struct gg_process_facts *facts, const char *text)
 {
 	const char *name = find_field(text, "Name"), *state = find_field(text, "State");
@@ -72,13 +58,10 @@ static void parse_status(struct gg_process_facts *facts, const char *text)
 	facts->process = (pid_t)find_number(text, "Tgid", facts->pid);
 	facts->parent = (pid_t)find_number(text, "PPid", 0);
 	facts->tracer = (pid_t)find_number(text, "TracerPid", 0);
-	facts->inner_pid = (pid_t)find_last_number(text, "NSpid", facts->pid);
 	facts->thread_count = (uint32_t)find_number(text, "Threads", 1);
 	facts->seccomp_mode = (int)find_number(text, "Seccomp", -1);
 	facts->seccomp_filters = find_number(text, "Seccomp_filters", -1);
-	facts->blocked_signals = find_signals(text, "SigBlk");
 	facts->ignored_signals = find_signals(text, "SigIgn");
-	facts->caught_signals = find_signals(text, "SigCgt");
 	facts->has_shadow_stack = features != NULL && memmem(features, strcspn(features, "\n"),
 	                                                     "shstk", strlen("shstk")) != NULL;
 }
@@ -142,6 +125,7 @@ int gg_process_facts_read(struct gg_process_facts *ret_facts, pid_t pid, struct 
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_process_facts facts = { .pid = pid };
+	uint32_t inner_pid;
 	char path[64];
 	ssize_t length;
 
@@ -150,6 +134,8 @@ int gg_process_facts_read(struct gg_process_facts *ret_facts, pid_t pid, struct 
 		return gg_error_set(error, -ESRCH, path, NULL, "there is no such process");
 	}
 	parse_status(&facts, gg_buf_text(&text));
+	inner_pid = gg_process_alive_innermost_pid((uint32_t)pid);
+	facts.inner_pid = inner_pid != 0 ? (pid_t)inner_pid : pid;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	length = readlink(path, facts.program, sizeof(facts.program) - 1);
 	facts.program[length > 0 ? length : 0] = '\0';

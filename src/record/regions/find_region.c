@@ -148,24 +148,6 @@ static char *name_here(uint32_t pid, const char *path, unsigned long long inode)
 	return NULL;
 }
 
-/* Returns the pid that the process has in its own namespace, by which its region is named. */
-static uint32_t inner_pid(uint32_t pid)
-{
-	char path[32], line[256], *at;
-	unsigned long inner = pid;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
-	file = fopen(path, "re");
-	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-		if (strncmp(line, "NSpid:", strlen("NSpid:")) == 0 &&
-		    (at = strrchr(line, '\t')) != NULL)
-			inner = strtoul(at, NULL, 10);
-	if (file != NULL)
-		fclose(file);
-	return (uint32_t)inner;
-}
-
 /*
  * Returns the region that the process has mapped from any directory, such as its own GEIGER_DIR;
  * NULL: there is no such region.  *ret_is_removed becomes true if the file of its region was
@@ -175,7 +157,7 @@ static char *find_mapped(uint32_t pid, bool *ret_is_removed)
 {
 	static const char removed[] = " (deleted)";
 	char maps_path[32], *line = NULL, *found = NULL;
-	uint32_t inner = inner_pid(pid), named;
+	uint32_t inner = gg_process_alive_innermost_pid(pid), named;
 	size_t size = 0;
 	FILE *maps;
 
@@ -193,7 +175,7 @@ static char *find_mapped(uint32_t pid, bool *ret_is_removed)
 		path[mapping.path_bytes] = '\0';
 		name = gg_path_base(path);
 		named = (uint32_t)gg_session_directory_region_pid(name);
-		if (named == pid || named == inner)
+		if (named == pid || (inner != 0 && named == inner))
 			found = name_here(pid, path, mapping.inode);
 		else if (strncmp(name, "geiger-", 7) == 0 && strstr(name, ".region") != NULL &&
 		         strcmp(path + strlen(path) - strlen(removed), removed) == 0)

@@ -64,8 +64,7 @@ bool gg_process_alive_region(const struct gg_region_header *header, int fd)
 	        gg_region_file_is_used(fd));
 }
 
-/* Returns the last pid of the process, that of its innermost pid namespace; 0: it is gone. */
-static uint32_t innermost_pid(uint32_t pid)
+uint32_t gg_process_alive_innermost_pid(uint32_t pid)
 {
 	char path[32], line[256];
 	uint32_t innermost = 0;
@@ -103,7 +102,7 @@ uint32_t gg_process_alive_pid_here(const struct gg_region_header *header, int fd
 
 		if (pid != 0 && header->process_start_ticks != 0 &&
 		    gg_process_alive(pid, header->process_start_ticks) &&
-		    innermost_pid(pid) == header->pid)
+		    gg_process_alive_innermost_pid(pid) == header->pid)
 			found = pid;
 	}
 	if (processes != NULL)

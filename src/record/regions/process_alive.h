@@ -26,5 +26,11 @@ bool gg_process_alive_region(const struct gg_region_header *header, int fd);
  */
 uint32_t gg_process_alive_pid_here(const struct gg_region_header *header, int fd);
 
+/*
+ * Returns the pid that the process has in its own namespace, by which its region is named; 0: there
+ * is no such process, or the kernel does not tell.
+ */
+uint32_t gg_process_alive_innermost_pid(uint32_t pid);
+
 /* Returns the pid of the parent; 0: there is no such process. */
 uint32_t gg_process_alive_parent(uint32_t pid);
