@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/binary_search.h"
 #include "base/buf.h"
 #include "base/maps_line.h"
 #include "record/process/proc_file.h"
@@ -118,19 +119,11 @@ static int read_mappings(struct gg_remote_modules *modules, const struct gg_remo
 
 static struct gg_remote_module *find_module(struct gg_remote_modules *modules, uint64_t address)
 {
-	size_t low = 0, high = modules->list.count;
+	const size_t count = modules->list.count;
+	size_t at = gg_lower_bound(0, count, i, modules->list.items[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (modules->list.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < modules->list.count && modules->list.items[low].begin <= address
-	               ? &modules->list.items[low]
-	               : NULL;
+	return at < count && modules->list.items[at].begin <= address ? &modules->list.items[at]
+	                                                              : NULL;
 }
 
 const struct gg_remote_module *gg_remote_modules_at(const struct gg_remote_modules *modules,

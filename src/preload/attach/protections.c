@@ -2,6 +2,7 @@
 /* protections - an array of ranges, from one reading of /proc/self/maps. */
 #include "preload/attach/protections.h"
 
+#include "base/binary_search.h"
 #include "runtime/modules/proc_maps.h"
 #include "runtime/syscalls.h"
 
@@ -42,20 +43,11 @@ void gg_protections_done(struct gg_protections *protections)
 bool gg_protections_find(const struct gg_protections *protections, uint64_t address,
                          int *ret_protection)
 {
-	size_t low = 0, high = protections->count;
+	const size_t count = protections->count;
+	size_t at = gg_lower_bound(0, count, i, protections->ranges[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct gg_protection_range *range = &protections->ranges[middle];
-
-		if (address < range->begin)
-			high = middle;
-		else if (address >= range->end)
-			low = middle + 1;
-		else {
-			*ret_protection = range->protection;
-			return true;
-		}
-	}
-	return false;
+	if (at == count || address < protections->ranges[at].begin)
+		return false;
+	*ret_protection = protections->ranges[at].protection;
+	return true;
 }
