@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "abi/attach_request.h"
+
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10u /* since Linux 6.3 */
 #endif
@@ -185,7 +187,7 @@ static int load_file(const struct loader_calls *calls, struct gg_borrowed_thread
 
 	if (status == 0)
 		status = gg_borrowed_thread_call(thread, &call, error);
-	if (status < 0 || find_agent(memory, "geiger_agent_attach", &address) == 0)
+	if (status < 0 || find_agent(memory, GG_ATTACH_ENTRY, &address) == 0)
 		return status;
 	call = (struct gg_remote_call){ .function = calls->last_error };
 	if (gg_borrowed_thread_call_short(thread, &call, error) == 0 && call.result != 0)

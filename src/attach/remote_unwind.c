@@ -88,15 +88,6 @@ int gg_remote_unwinder_init(struct gg_remote_unwinder *unwinder,
 	return 0;
 }
 
-void gg_remote_unwinder_done(struct gg_remote_unwinder *unwinder)
-{
-	for (uint32_t i = 0; unwinder->cfi != NULL && i < unwinder->modules->list.count; i++)
-		if (unwinder->cfi[i].copy != NULL)
-			munmap(unwinder->cfi[i].copy, unwinder->cfi[i].bytes);
-	free(unwinder->cfi);
-	unwinder->cfi = NULL;
-}
-
 /* --- the walk --- */
 
 static const struct gg_cfi_module *cfi_at(const struct gg_remote_unwinder *unwinder, uint64_t pc)

@@ -9,7 +9,6 @@
  *   gg_remote_unwinder_walk(&unwinder, &registers, &trace);
  *   if (trace.is_complete && !trace.has_signal_frame)
  *           ...
- *   gg_remote_unwinder_done(&unwinder);
  *
  * The init function copies the call frame information of all modules, so that a walk reads the
  * stack alone: a thread stands still while it is walked.
@@ -57,7 +56,6 @@ GG_MUST_CHECK int gg_remote_unwinder_init(struct gg_remote_unwinder *unwinder,
                                           const struct gg_remote_memory *memory,
                                           const struct gg_remote_modules *modules,
                                           struct gg_error *error);
-void gg_remote_unwinder_done(struct gg_remote_unwinder *unwinder);
 
 /* Walks from these registers.  The thread must not run meanwhile. */
 void gg_remote_unwinder_walk(struct gg_remote_unwinder *unwinder,

@@ -11,11 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abi/attach_request.h"
 #include "base/buf.h"
 #include "record/diagnose/preloadable.h"
 #include "record/process/proc_file.h"
-
-#define AGENT_SYMBOL "geiger_agent_attach"
 
 /* --- obstacles --- */
 
@@ -208,11 +207,9 @@ static void judge_agent(struct gg_survey *survey)
 	struct gg_remote_symbol symbol;
 
 	for (uint32_t i = 0; i < survey->modules.list.count; i++) {
-		if (!gg_remote_modules_find_in(&survey->modules, i, &survey->memory, AGENT_SYMBOL,
-		                               &symbol))
-			continue;
-		survey->agent = GG_SURVEY_AGENT_RESIDENT;
-		survey->agent_module = i;
+		if (gg_remote_modules_find_in(&survey->modules, i, &survey->memory, GG_ATTACH_ENTRY,
+		                              &symbol))
+			survey->agent = GG_SURVEY_AGENT_RESIDENT;
 	}
 	if (!gg_survey_is_recording(survey->facts.pid))
 		return;

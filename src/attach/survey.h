@@ -53,7 +53,6 @@ struct gg_survey {
 	const char *allocator;     /* "glibc", "jemalloc" ...; NULL: not found */
 	uint32_t allocator_module; /* position */
 	enum gg_survey_agent agent;
-	uint32_t agent_module; /* position, unless the agent is absent */
 
 	struct gg_survey_obstacle obstacles[GG_SURVEY_OBSTACLES_MAX]; /* the weightiest first */
 	uint32_t obstacle_count;

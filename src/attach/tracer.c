@@ -459,7 +459,6 @@ static enum gg_tracer_event take_signal(struct gg_tracer *tracer, struct gg_trac
 	}
 	tracee->is_settled = true;
 	repair_mask(tracee);
-	tracer->hit_count++;
 	if (!tracee->is_foreign && gg_load_acquire(&tracer->plan->is_planted) != 0 &&
 	    leave_signal_stop(tid))
 		return GG_TRACER_HIT;

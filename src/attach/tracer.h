@@ -70,7 +70,6 @@ struct gg_tracer {
 	uint64_t next_serial;
 	pid_t borrowed;            /* the thread that runs our code; 0: none does */
 	uint64_t longest_stand_ns; /* of threads that hit a trap and were not taken */
-	uint64_t hit_count;
 };
 
 enum gg_tracer_event {

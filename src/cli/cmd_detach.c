@@ -29,24 +29,6 @@ static const struct gg_option detach_option_table[] = {
 	GG_OPTIONS_END,
 };
 
-int gg_attach_pid_read(const struct gg_invocation *invocation)
-{
-	const char *text;
-	char advice[64], *end;
-	long pid;
-
-	snprintf(advice, sizeof(advice), "geiger attach PID, or geiger detach PID.");
-	if (invocation->operand_count == 0)
-		return gg_error_set(invocation->error, -EINVAL, NULL, advice, "tell which process");
-	text = invocation->operands[0];
-	errno = 0;
-	pid = strtol(text, &end, 10);
-	if (end == text || *end != '\0' || errno != 0 || pid < 1 || pid > INT32_MAX)
-		return gg_error_set(invocation->error, -EINVAL, NULL, advice, "'%s' is not a pid",
-		                    text);
-	return (int)pid;
-}
-
 /* --- the result --- */
 
 /* The results of one or several processes, as they are printed. */
@@ -55,7 +37,6 @@ struct detach_report {
 	struct gg_json json;
 	struct gg_buf out;
 	GG_ARRAY(pid_t) pids;
-	int status; /* 0, or that of the first process that is not detached */
 };
 
 static void add_result(struct detach_report *report, pid_t pid,
