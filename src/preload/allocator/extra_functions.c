@@ -135,15 +135,23 @@ static bool find(const struct extra_name *name, const struct gg_elf_lookup_table
 	return true;
 }
 
+/* Finds the allocator: the object whose malloc() follows ours.  Returns false without one. */
+static bool find_allocator(struct gg_elf_lookup_tables *ret_allocator)
+{
+	struct gg_elf_lookup malloc_symbol;
+
+	return gg_elf_lookup_find_next("malloc", &malloc_symbol) &&
+	       gg_elf_lookup_tables(malloc_symbol.map, ret_allocator);
+}
+
 size_t gg_extra_functions_find(struct gg_extra_function *ret_functions, size_t most)
 {
-	struct gg_elf_lookup malloc_symbol, real;
 	struct gg_elf_lookup_tables allocator;
+	struct gg_elf_lookup real;
 	struct taken_name taken;
 	size_t count = 0;
 
-	if (!gg_elf_lookup_find_next("malloc", &malloc_symbol) ||
-	    !gg_elf_lookup_tables(malloc_symbol.map, &allocator))
+	if (!find_allocator(&allocator))
 		return 0;
 	for (size_t i = 0; i < GG_COUNT(names) && count < most; i++)
 		if (find(&names[i], &allocator, &taken, &real))
@@ -169,13 +177,12 @@ void gg_extra_functions_take(void)
 {
 	struct gg_got_patch_change to_real[GG_COUNT(names)], to_hook[GG_COUNT(names)];
 	struct taken_name taken[GG_COUNT(names)];
-	struct gg_elf_lookup malloc_symbol, real;
 	struct gg_elf_lookup_tables allocator;
+	struct gg_elf_lookup real;
 	struct gg_proc_maps maps;
 	size_t count = 0;
 
-	if (!gg_elf_lookup_find_next("malloc", &malloc_symbol) ||
-	    !gg_elf_lookup_tables(malloc_symbol.map, &allocator))
+	if (!find_allocator(&allocator))
 		return;
 	for (size_t i = 0; i < GG_COUNT(names); i++) {
 		if (!is_first(&names[i], &allocator) ||
@@ -191,12 +198,12 @@ void gg_extra_functions_take(void)
 	if (count == 0)
 		return;
 	if (gg_proc_maps_read(&maps)) {
-		gg_got_patch_change(malloc_symbol.map, to_real, count, &maps);
+		gg_got_patch_change(allocator.map, to_real, count, &maps);
 		for (size_t i = 0; i < count; i++)
 			gg_got_patch_write(&maps, (void *)(uintptr_t)taken[i].version,
 			                   VER_NDX_GLOBAL, sizeof(*taken[i].version));
 		for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next)
-			if (map != malloc_symbol.map && map->l_ld != _DYNAMIC)
+			if (map != allocator.map && map->l_ld != _DYNAMIC)
 				gg_got_patch_change(map, to_hook, count, &maps);
 	}
 	gg_proc_maps_done(&maps);
