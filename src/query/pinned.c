@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "stats/sampling/weight.h"
+
 /* A size class with fewer blocks than this does not show how large values are. */
 enum { FEW_BLOCKS = 100 };
 
@@ -30,6 +32,14 @@ static uint32_t class_of(uint64_t usable_bytes)
 uint32_t gg_pinned_class(const struct gg_model_sample *sample)
 {
 	return class_of(usable_bytes_of(sample));
+}
+
+double gg_pinned_weight(const struct gg_model *model, const struct gg_pinned_block *block)
+{
+	const struct gg_model_sample *sample = &model->samples[block->sample];
+	double chance = block->looked.chance > 0 ? block->looked.chance : 1;
+
+	return gg_weight_of(&sample->draw, sample->size_bytes).count / chance;
 }
 
 void gg_pinned_bounds_add(struct gg_pinned_bounds *bounds, uint64_t usable_bytes, double value)

@@ -77,6 +77,9 @@ GG_MUST_CHECK int gg_pinned_find(struct gg_pinned *ret_pinned, const struct gg_m
 
 void gg_pinned_done(struct gg_pinned *pinned);
 
+/* Returns how many live blocks a chosen block stands for. */
+double gg_pinned_weight(const struct gg_model *model, const struct gg_pinned_block *block);
+
 /* The class of a sample's usable size: sizes in (2^(n-1), 2^n] are of class n. */
 enum { GG_PINNED_CLASS_COUNT = 65 };
 uint32_t gg_pinned_class(const struct gg_model_sample *sample);

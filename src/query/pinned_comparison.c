@@ -8,7 +8,6 @@
 
 #include "query/query_sums.h"
 #include "stats/sampling/rng.h"
-#include "stats/sampling/weight.h"
 
 enum { DRAW_COUNT = 999, SEED = 22 };
 
@@ -62,7 +61,6 @@ static void collect(struct comparison_run *run, const uint32_t *row_of_key)
 		const struct gg_pinned_block *block = &pinned->blocks.items[i];
 		const struct gg_model_sample *sample = &run->model->samples[block->sample];
 		struct compared_block *kept = &run->blocks[run->block_count];
-		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
 
 		if (!block->is_known || (!apart && !block->is_first))
 			continue;
@@ -71,7 +69,7 @@ static void collect(struct comparison_run *run, const uint32_t *row_of_key)
 		                    : GG_NO_ROW;
 		kept->class = gg_pinned_class(sample);
 		kept->value = block->looked.value;
-		kept->weight = weight.count / (block->looked.chance > 0 ? block->looked.chance : 1);
+		kept->weight = gg_pinned_weight(run->model, block);
 		kept->age_ns = (double)(block->look_ns - sample->alloc_ns);
 		run->block_count++;
 	}

@@ -65,8 +65,6 @@ static int collect(struct neighbor_run *run, const uint32_t *row_of_key, size_t 
 	for (size_t i = 0; i < pinned->blocks.count; i++) {
 		const struct gg_pinned_block *block = &pinned->blocks.items[i];
 		const struct gg_model_sample *sample = &run->model->samples[block->sample];
-		struct gg_weight weight = gg_weight_of(&sample->draw, sample->size_bytes);
-		double chance = block->looked.chance > 0 ? block->looked.chance : 1;
 		struct kept_block *kept;
 		uint32_t row;
 
@@ -85,8 +83,8 @@ static int collect(struct neighbor_run *run, const uint32_t *row_of_key, size_t 
 			                     .sample = block->sample,
 			                     .alloc_ns = sample->alloc_ns,
 			                     .look_ns = block->look_ns,
-			                     .weight = block->looked.value * weight.count /
-			                               chance };
+			                     .weight = block->looked.value *
+			                               gg_pinned_weight(run->model, block) };
 	}
 	return 0;
 }
