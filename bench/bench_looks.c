@@ -57,12 +57,15 @@ static double look(pid_t pid, const struct gg_block_place *places, size_t count,
                    struct gg_buf *text)
 {
 	uint64_t before_ns = gg_clock_thread_ns();
-	const struct gg_block_looks_options options = { .smaps = read_smaps(pid, text) };
+	struct gg_memory_map map = { 0 };
+	const struct gg_block_looks_options options = { .map = &map };
 	struct gg_block_looks looks;
 	struct gg_error error;
 
-	if (gg_block_looks_take(&looks, pid, places, count, &options, &error) == 0)
+	if (gg_memory_map_parse(&map, read_smaps(pid, text)) == 0 &&
+	    gg_block_looks_take(&looks, pid, places, count, &options, &error) == 0)
 		gg_block_looks_done(&looks);
+	gg_memory_map_done(&map);
 	return (double)(gg_clock_thread_ns() - before_ns) / 1e6;
 }
 

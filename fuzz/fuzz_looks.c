@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct heap_image image;
 	const struct gg_memory_source source = heap_image_source(&image);
-	const struct gg_block_looks_options options = { .smaps = HEAP_IMAGE_MAPS };
+	const struct gg_block_looks_options options = { .map = heap_image_map() };
 	struct gg_block_looks looks;
 	size_t recipe_bytes = size < RECIPE_BYTES ? size : RECIPE_BYTES;
 

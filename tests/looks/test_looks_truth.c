@@ -11,7 +11,8 @@
 static struct gg_block_looks look_at_all(const struct keeper_child *child)
 {
 	const struct keeper *keeper = child->keeper;
-	const struct gg_block_looks_options options = { .smaps = gg_buf_text(&child->smaps) };
+	struct gg_memory_map map = { 0 };
+	const struct gg_block_looks_options options = { .map = &map };
 	struct gg_block_place *places = (struct gg_block_place *)calloc(keeper->count,
 	                                                                sizeof(*places));
 	struct gg_block_looks looks;
@@ -24,8 +25,10 @@ static struct gg_block_looks look_at_all(const struct keeper_child *child)
 			.size_bytes = keeper->blocks[i].size_bytes,
 			.usable_bytes = keeper->blocks[i].usable_bytes,
 		};
+	REQUIRE(gg_memory_map_parse(&map, gg_buf_text(&child->smaps)) == 0);
 	REQUIRE(gg_block_looks_take(&looks, child->pid, places, keeper->count, &options, &error) ==
 	        0);
+	gg_memory_map_done(&map);
 	free(places);
 	return looks;
 }

@@ -117,17 +117,27 @@ static inline void read_smaps(pid_t pid, struct gg_buf *text)
 	REQUIRE(!text->failed);
 }
 
-/* Looks at places of a process; no budget. */
-static inline void take_looks(struct gg_block_looks *looks, pid_t pid,
-                              const struct gg_block_place *places, size_t count)
+/* Looks at places of a process. */
+static inline void take_looks_with(struct gg_block_looks *looks, pid_t pid,
+                                   const struct gg_block_place *places, size_t count,
+                                   struct gg_block_looks_options options)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	struct gg_block_looks_options options = { 0 };
+	struct gg_memory_map map = { 0 };
 	struct gg_error error;
 
 	read_smaps(pid, &text);
-	options.smaps = gg_buf_text(&text);
+	REQUIRE(gg_memory_map_parse(&map, gg_buf_text(&text)) == 0);
+	options.map = &map;
 	REQUIRE(gg_block_looks_take(looks, pid, places, count, &options, &error) == 0);
+	gg_memory_map_done(&map);
+}
+
+/* Looks at places of a process, without a budget. */
+static inline void take_looks(struct gg_block_looks *looks, pid_t pid,
+                              const struct gg_block_place *places, size_t count)
+{
+	take_looks_with(looks, pid, places, count, (struct gg_block_looks_options){ 0 });
 }
 
 /* A total by its name; -1: the looks lack it. */

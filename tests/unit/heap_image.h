@@ -17,10 +17,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 
 #include "record/look/block_place.h"
+#include "record/look/memory_map.h"
 #include "record/look/process_memory.h"
 
 #define HEAP_IMAGE_MAIN  UINT64_C(0x555500000000)
@@ -49,6 +51,16 @@ struct heap_image {
 	uint64_t read_count;
 	bool is_faulted; /* somebody read an absent page */
 };
+
+/* The mappings of every image. */
+static inline const struct gg_memory_map *heap_image_map(void)
+{
+	static struct gg_memory_map map;
+
+	if (map.areas.count == 0 && gg_memory_map_parse(&map, HEAP_IMAGE_MAPS) < 0)
+		abort();
+	return &map;
+}
 
 /* The word at an address; NULL: the address is outside of the image. */
 static inline uint64_t *heap_image_word(struct heap_image *image, uint64_t address)

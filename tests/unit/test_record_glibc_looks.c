@@ -505,14 +505,8 @@ TEST_WITH(whole, blocks_with_a_mapping_of_their_own_pin_nothing)
 static void look_with(struct gg_block_looks *looks, const struct whole *whole,
                       struct gg_block_looks_options options)
 {
-	struct gg_buf smaps = { 0 };
-	struct gg_error error;
-
-	read_smaps(whole->child.pid, &smaps);
-	options.smaps = gg_buf_text(&smaps);
-	REQUIRE(gg_block_looks_take(looks, whole->child.pid, whole->child.list->places,
-	                            whole->child.list->count, &options, &error) == 0);
-	gg_buf_done(&smaps);
+	take_looks_with(looks, whole->child.pid, whole->child.list->places,
+	                whole->child.list->count, options);
 }
 
 TEST_WITH(whole, a_heap_that_is_too_large_for_the_budget_has_its_size_instead_of_totals)

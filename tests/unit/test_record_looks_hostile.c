@@ -42,7 +42,7 @@ static void fill(struct made *made)
 static void look(struct made *made)
 {
 	const struct gg_memory_source source = heap_image_source(&made->image);
-	const struct gg_block_looks_options options = { .smaps = HEAP_IMAGE_MAPS };
+	const struct gg_block_looks_options options = { .map = heap_image_map() };
 
 	gg_block_looks_done(&made->looks);
 	REQUIRE(gg_block_looks_from(&made->looks, &source, made->image.places,
@@ -228,7 +228,7 @@ TEST_WITH(made, a_heap_whose_chosen_blocks_are_all_gone_is_walked_through)
 {
 	const struct gg_look_moments moments = { &made->image, NULL, free_all, NULL };
 	const struct gg_memory_source source = heap_image_source(&made->image);
-	const struct gg_block_looks_options options = { .smaps = HEAP_IMAGE_MAPS,
+	const struct gg_block_looks_options options = { .map = heap_image_map(),
 		                                        .moments = &moments };
 
 	fill(made);
@@ -255,7 +255,7 @@ TEST_WITH(made, a_walk_goes_back_when_the_chunk_it_stands_on_was_merged)
 	struct merging merging = { .image = &made->image };
 	const struct gg_memory_source source = { &merging, read_pages, read_and_merge };
 	const struct gg_look_moments moments = { &merging, NULL, begin_walk, report_change };
-	const struct gg_block_looks_options options = { .smaps = HEAP_IMAGE_MAPS,
+	const struct gg_block_looks_options options = { .map = heap_image_map(),
 		                                        .moments = &moments };
 	int64_t totals[sizeof(names) / sizeof(names[0])];
 

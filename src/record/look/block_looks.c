@@ -38,7 +38,7 @@ struct looking {
 	const struct gg_block_looks_options *options;
 	uint64_t deadline_ns; /* processor time of this thread; 0: none */
 	struct gg_residency *residency;
-	struct gg_memory_map map;
+	const struct gg_memory_map *map;
 	struct gg_glibc_heaps heaps;
 	/* Blocks of the allocator, by address, and what lies beside them. */
 	const struct gg_block_place **blocks;
@@ -68,7 +68,7 @@ static int look_at_pages(struct looking *looking, const struct gg_block_place *p
 {
 	struct gg_profile_look_block *block =
 		&looking->looks->blocks.items[place - looking->places];
-	uint64_t begin = place->address, limit = gg_memory_map_end(&looking->map, begin);
+	uint64_t begin = place->address, limit = gg_memory_map_end(looking->map, begin);
 	uint64_t bytes = place->usable_bytes < limit - begin ? place->usable_bytes : limit - begin;
 	int64_t words = (int64_t)(bytes / looking->residency->page_bytes) + 1;
 	struct gg_residency_counts counts = { -1, -1 };
@@ -112,7 +112,7 @@ static const char *foreign_reason(const char *allocator)
 static bool is_glibc(struct looking *looking)
 {
 	struct gg_block_looks *looks = looking->looks;
-	const char *allocator = looking->map.allocator;
+	const char *allocator = looking->map->allocator;
 	bool is_mapped = allocator != NULL && strcmp(allocator, "glibc") == 0;
 	size_t foreign_count = 0, seen_count = 0, live_count = 0;
 
@@ -322,7 +322,7 @@ static size_t find_chunks(struct looking *looking)
 /* Looks at the memory around the blocks of the allocator. */
 static int look_around(struct looking *looking)
 {
-	struct gg_glibc_view view = { .map = &looking->map,
+	struct gg_glibc_view view = { .map = looking->map,
 		                      .heaps = &looking->heaps,
 		                      .residency = looking->residency };
 	int status;
@@ -330,7 +330,7 @@ static int look_around(struct looking *looking)
 	for (size_t i = 0; i < looking->count; i++)
 		if (!looking->sorted[i]->is_mapping)
 			looking->blocks[looking->block_count++] = looking->sorted[i];
-	status = gg_glibc_heaps_find(&looking->heaps, &looking->map, looking->residency);
+	status = gg_glibc_heaps_find(&looking->heaps, looking->map, looking->residency);
 	if (status == 0)
 		status = gg_glibc_gaps_find(looking->gaps, looking->blocks, looking->block_count,
 		                            &view);
@@ -348,10 +348,8 @@ static int look_around(struct looking *looking)
 
 static int look(struct looking *looking, const struct gg_block_looks_options *options)
 {
-	int status = gg_memory_map_parse(&looking->map, options->smaps);
+	int status = look_at_residency(looking, options->budget_ns);
 
-	if (status == 0)
-		status = look_at_residency(looking, options->budget_ns);
 	if (status < 0)
 		return status;
 	looking->looks->reason =
@@ -390,7 +388,6 @@ static void release(struct looking *looking)
 	free(looking->chunks);
 	free(looking->residency);
 	gg_glibc_heaps_done(&looking->heaps);
-	gg_memory_map_done(&looking->map);
 }
 
 int gg_block_looks_from(struct gg_block_looks *ret, const struct gg_memory_source *source,
@@ -399,7 +396,11 @@ int gg_block_looks_from(struct gg_block_looks *ret, const struct gg_memory_sourc
 {
 	struct gg_block_looks looks = { 0 };
 	struct looking looking = {
-		.looks = &looks, .places = places, .count = place_count, .options = options
+		.looks = &looks,
+		.places = places,
+		.count = place_count,
+		.options = options,
+		.map = options->map,
 	};
 	int status = -ENOMEM;
 

@@ -3,7 +3,7 @@
  * block_looks - the memory in and around chosen live blocks of a running process.
  *
  *   struct gg_block_looks looks;
- *   const struct gg_block_looks_options options = { .smaps = text, .budget_ns = budget };
+ *   const struct gg_block_looks_options options = { .map = &map, .budget_ns = budget };
  *
  *   status = gg_block_looks_take(&looks, pid, places, place_count, &options, error);
  *   for (size_t i = 0; i < looks.blocks.count; i++)
@@ -30,11 +30,12 @@
 #include "profile/records.h"
 #include "record/look/block_place.h"
 #include "record/look/look_moments.h"
+#include "record/look/memory_map.h"
 #include "record/look/process_memory.h"
 
 struct gg_block_looks_options {
-	const char *smaps;  /* text of /proc/PID/smaps, or /proc/PID/maps, just read */
-	uint64_t budget_ns; /* processor time that the look may use; 0: no limit */
+	const struct gg_memory_map *map; /* of the process, just read */
+	uint64_t budget_ns;              /* processor time that the look may use; 0: no limit */
 	/*
 	 * Processor time that a walk through the whole heap may use beside budget_ns; 0: a walk
 	 * takes place only if it fits into what is left of budget_ns.

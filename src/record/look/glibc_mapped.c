@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "record/look/page_heads.h"
 
 enum {
@@ -118,10 +117,8 @@ static int find_sum(const struct gg_glibc_view *view, struct gg_residency *resid
 
 struct chunk_search {
 	const struct gg_glibc_view *view;
-	struct gg_residency residency;
 	struct gg_glibc_mapped *found;
-	uint64_t deadline_ns, page_count;
-	struct gg_page_heads heads;
+	struct gg_page_heads_search pages;
 };
 
 /* Whether a mapped chunk begins with this head, in memory that ends at `end`. */
@@ -138,18 +135,19 @@ static bool is_mapped_chunk(const struct gg_glibc_head *head, uint64_t chunk, ui
 /* Adds the first chunk among the heads.  Returns its end, 0 without a chunk, or -Exxx. */
 static int64_t add_first(struct chunk_search *search, uint64_t end)
 {
-	for (size_t i = 0; i < search->heads.count; i++) {
-		const struct gg_page_head *page = &search->heads.items[i];
+	for (size_t i = 0; i < search->pages.heads.count; i++) {
+		const struct gg_page_head *page = &search->pages.heads.items[i];
 		const struct gg_glibc_head head = { page->words[0], page->words[1] };
 		const uint64_t chunk = page->address;
 		struct gg_residency_counts counts;
 		uint64_t bytes;
 		int status;
 
-		if (!is_mapped_chunk(&head, chunk, end, search->residency.page_bytes))
+		if (!is_mapped_chunk(&head, chunk, end, search->pages.residency.page_bytes))
 			continue;
 		bytes = gg_glibc_size(&head);
-		status = gg_residency_count(&search->residency, chunk, chunk + bytes, &counts);
+		status = gg_residency_count(&search->pages.residency, chunk, chunk + bytes,
+		                            &counts);
 		if (status < 0)
 			return status;
 		search->found->mapped_bytes += (int64_t)bytes;
@@ -159,32 +157,24 @@ static int64_t add_first(struct chunk_search *search, uint64_t end)
 	return 0;
 }
 
-/* Whether the search may go on; each call is worth `count` pages. */
-static bool may_go_on(struct chunk_search *search, size_t count)
-{
-	search->page_count += count;
-	return search->deadline_ns != 0 ? gg_clock_thread_ns() <= search->deadline_ns
-	                                : search->page_count <= GG_PAGE_HEADS_ALL_MAX;
-}
-
 /* Searches [begin, end).  Returns 1, 0 if it gave up, or -Exxx. */
 static int search_range(struct chunk_search *search, uint64_t begin, uint64_t end)
 {
-	const uint64_t page_bytes = search->residency.page_bytes;
+	const uint64_t page_bytes = search->pages.residency.page_bytes;
 	size_t wanted = HEADS_LEAST;
 
 	while (begin < end) {
 		uint64_t left = (end - begin) / page_bytes;
 		size_t count = left < wanted ? (size_t)left : wanted;
 		int64_t next;
+		int status;
 
 		if (count == 0)
 			return 1;
-		if (!may_go_on(search, count))
-			return 0;
-		next = gg_page_heads_read(&search->heads, &search->residency, begin, count);
-		if (next == 0)
-			next = add_first(search, end);
+		status = gg_page_heads_search_read(&search->pages, begin, count);
+		if (status != 1)
+			return status;
+		next = add_first(search, end);
 		if (next < 0)
 			return (int)next;
 		wanted = next > 0                         ? HEADS_LEAST
@@ -196,8 +186,9 @@ static int search_range(struct chunk_search *search, uint64_t begin, uint64_t en
 }
 
 /* Searches an area around the heaps in it.  Returns as search_range(). */
-static int search_area(struct chunk_search *search, const struct gg_memory_area *area)
+static int search_area(const struct gg_memory_area *area, void *context)
 {
+	struct chunk_search *search = context;
 	const struct gg_glibc_heaps *heaps = search->view->heaps;
 	uint64_t begin = area->begin;
 	int status = 1;
@@ -213,20 +204,6 @@ static int search_area(struct chunk_search *search, const struct gg_memory_area 
 	return status == 1 ? search_range(search, begin, area->end) : status;
 }
 
-static int search_all(struct chunk_search *search)
-{
-	const struct gg_memory_map *map = search->view->map;
-	int status = 1;
-
-	*search->found = (struct gg_glibc_mapped){ 0 };
-	gg_residency_init(&search->residency, search->view->residency->source,
-	                  search->view->residency->page_bytes);
-	for (size_t i = 0; i < map->areas.count && status == 1; i++)
-		if (map->areas.items[i].is_writable && !map->areas.items[i].is_brk)
-			status = search_area(search, &map->areas.items[i]);
-	return status;
-}
-
 int gg_glibc_mapped_find(struct gg_glibc_mapped *ret, const struct gg_glibc_view *view,
                          uint64_t deadline_ns)
 {
@@ -239,11 +216,12 @@ int gg_glibc_mapped_find(struct gg_glibc_mapped *ret, const struct gg_glibc_view
 		return -ENOMEM;
 	search->view = view;
 	search->found = &found;
-	search->deadline_ns = deadline_ns;
 	for (int i = 0; i < TRIES_MAX && status == 1 && !found.is_known; i++) {
-		status = search_all(search);
+		found = (struct gg_glibc_mapped){ 0 };
+		gg_page_heads_search_begin(&search->pages, view->residency, deadline_ns);
+		status = gg_page_heads_search_areas(view->map, false, search_area, search);
 		if (status == 1)
-			status = find_sum(view, &search->residency, &sum);
+			status = find_sum(view, &search->pages.residency, &sum);
 		found.is_known = status == 1 && (uint64_t)found.mapped_bytes == sum;
 	}
 	free(search);

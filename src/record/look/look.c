@@ -17,6 +17,17 @@
 #include "record/look/python_pools.h"
 #include "record/process/proc_file.h"
 
+/* --- the end of the process --- */
+
+/* A process that ends gives its memory back first: from then on statm has zeros. */
+static bool has_memory(pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	return gg_proc_file_read(&text, "/proc/%d/statm", (int)pid) &&
+	       strtoll(gg_buf_text(&text), NULL, 10) > 0;
+}
+
 /* --- mappings --- */
 
 /* Addresses of live samples, ascending. */
@@ -87,25 +98,21 @@ static int take_mappings(struct gg_look *look, pid_t pid, const char *text,
 
 /* --- the control group --- */
 
-/* The kernel moves a process that has ended to the root of all control groups. */
-static bool has_ended(pid_t pid)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf pages = { 0 };
-
-	return !gg_proc_file_read(&pages, "/proc/%d/statm", (int)pid) ||
-	       strtoll(gg_buf_text(&pages), NULL, 10) == 0;
-}
-
 /*
- * Reads memory.stat of the process's control group.  In version 1 its numbers for the group and
- * all groups below begin with "total_", and the kernel's own memory is in a file of its own.
+ * Finds out whether the process has ended, and reads memory.stat of its control group.  In version
+ * 1 its numbers for the group and all groups below begin with "total_", and the kernel's own memory
+ * is in a file of its own.
  */
-static void take_cgroup(struct gg_profile_look *record, pid_t pid)
+static void take_cgroup(struct gg_look *look, pid_t pid)
 {
+	struct gg_profile_look *record = &look->record;
 	GG_CLEANUP(gg_buf_done) struct gg_buf groups = { 0 }, text = { 0 };
+	bool has_groups = gg_proc_file_read(&groups, "/proc/%d/cgroup", (int)pid);
 	const char *line;
 
-	if (!gg_proc_file_read(&groups, "/proc/%d/cgroup", (int)pid) || has_ended(pid))
+	/* The kernel moves a process that has ended to the root of all control groups. */
+	look->has_ended = !has_memory(pid);
+	if (!has_groups || look->has_ended)
 		return;
 	if ((line = strstr(gg_buf_text(&groups), ":memory:")) != NULL) {
 		int bytes = (int)strcspn(line + 8, "\n");
@@ -150,11 +157,11 @@ static const char *reason_of(int status)
 }
 
 /* Looks at the blocks of the chosen samples.  A failure becomes the look's reason. */
-static void take_blocks(struct gg_look *look, pid_t pid, const char *text,
+static void take_blocks(struct gg_look *look, pid_t pid, const struct gg_memory_map *map,
                         const struct gg_look_options *options)
 {
 	const struct gg_block_looks_options block_options = {
-		.smaps = text,
+		.map = map,
 		.budget_ns = options->budget_ns,
 		.heap_walk_budget_ns = options->heap_walk_budget_ns,
 		.heap_walk_ns_per_byte = options->heap_walk_ns_per_byte,
@@ -210,14 +217,14 @@ static int find_pools(struct gg_python_pools *ret_pools, const struct gg_memory_
 }
 
 /* Adds the totals of Python's allocator, if the process is Python.  A failure adds none. */
-static int take_python(struct gg_look *look, pid_t pid, const char *smaps, uint64_t budget_ns)
+static int take_python(struct gg_look *look, pid_t pid, const struct gg_memory_map *map,
+                       uint64_t budget_ns)
 {
-	struct gg_memory_map map = { 0 };
 	struct gg_python_pools pools = { 0 };
-	int status = gg_memory_map_parse(&map, smaps);
+	int status = 0;
 
-	if (status == 0 && map.has_python && find_pools(&pools, &map, pid, budget_ns) == 0 &&
-	    pools.is_known && pools.resident_bytes > 0) {
+	if (map->has_python && find_pools(&pools, map, pid, budget_ns) == 0 && pools.is_known &&
+	    pools.resident_bytes > 0) {
 		const struct gg_profile_look_total totals[] = {
 			{ .name = "python.pools", .bytes = pools.resident_bytes },
 			{ .name = "python.pools-free", .bytes = pools.free_bytes },
@@ -227,17 +234,25 @@ static int take_python(struct gg_look *look, pid_t pid, const char *smaps, uint6
 			if (!gg_array_push(&look->blocks.totals, totals[i]))
 				status = -ENOMEM;
 	}
-	gg_memory_map_done(&map);
 	return status;
 }
 
-/* A process that ends gives its memory back first: from then on statm has zeros. */
-static bool has_memory(pid_t pid)
+/* Takes the memory of the blocks, and of Python.  Returns 0 or -ENOMEM. */
+static int take_memory(struct gg_look *look, pid_t pid, const char *smaps,
+                       const struct gg_look_options *options)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_memory_map map = { 0 };
+	int status = gg_memory_map_parse(&map, smaps);
+	uint64_t search_ns;
 
-	return gg_proc_file_read(&text, "/proc/%d/statm", (int)pid) &&
-	       strtoll(gg_buf_text(&text), NULL, 10) > 0;
+	if (status == 0 && options->samples != NULL && options->reason == NULL)
+		take_blocks(look, pid, &map, options);
+	search_ns = gg_clock_thread_ns();
+	if (status == 0)
+		status = take_python(look, pid, &map, options->budget_ns);
+	look->search_ns = look->blocks.search_ns + gg_clock_thread_ns() - search_ns;
+	gg_memory_map_done(&map);
+	return status;
 }
 
 int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_options *options,
@@ -253,7 +268,7 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 		.blocks.reason = options->reason,
 	};
 	const char *smaps = options->smaps;
-	uint64_t walk_ns, search_ns;
+	uint64_t walk_ns;
 	int status;
 
 	errno = 0;
@@ -271,24 +286,16 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 	if (options->moments != NULL && options->moments->mappings_read != NULL)
 		options->moments->mappings_read(options->moments->context);
 	status = take_mappings(&look, pid, smaps, options);
+	if (status == 0)
+		status = take_memory(&look, pid, smaps, options);
 	if (status < 0) {
 		gg_look_done(&look);
 		return gg_error_memory(error, "a look");
 	}
-	if (options->samples != NULL && options->reason == NULL)
-		take_blocks(&look, pid, smaps, options);
-	search_ns = gg_clock_thread_ns();
-	status = take_python(&look, pid, smaps, options->budget_ns);
-	look.search_ns = look.blocks.search_ns + gg_clock_thread_ns() - search_ns;
-	if (status < 0) {
-		gg_look_done(&look);
-		return gg_error_memory(error, "a look");
-	}
-	take_cgroup(&look.record, pid);
+	take_cgroup(&look, pid);
 	look.record.allocator = look.blocks.allocator;
 	look.record.reason = look.blocks.reason;
 	look.record.span_ns = (int64_t)(gg_clock_monotonic_ns() - start_ns);
-	look.has_ended = !has_memory(pid);
 	*ret_look = look;
 	return 0;
 }

@@ -4,6 +4,11 @@
  */
 #include "record/look/page_heads.h"
 
+#include "base/clock.h"
+
+/* Pages of a search without a deadline: 256 GiB of 4 KiB pages. */
+enum { ALL_PAGES_MAX = 1 << 26 };
+
 int gg_page_heads_read(struct gg_page_heads *heads, struct gg_residency *residency, uint64_t begin,
                        size_t page_count)
 {
@@ -32,4 +37,41 @@ int gg_page_heads_read(struct gg_page_heads *heads, struct gg_residency *residen
 		done += done < wanted; /* the range that failed is unmapped by now */
 	}
 	return 0;
+}
+
+void gg_page_heads_search_begin(struct gg_page_heads_search *search,
+                                const struct gg_residency *residency, uint64_t deadline_ns)
+{
+	gg_residency_init(&search->residency, residency->source, residency->page_bytes);
+	search->deadline_ns = deadline_ns;
+	search->page_count = 0;
+}
+
+static bool may_go_on(struct gg_page_heads_search *search, size_t page_count)
+{
+	search->page_count += page_count;
+	return search->deadline_ns != 0 ? gg_clock_thread_ns() <= search->deadline_ns
+	                                : search->page_count <= ALL_PAGES_MAX;
+}
+
+int gg_page_heads_search_read(struct gg_page_heads_search *search, uint64_t begin,
+                              size_t page_count)
+{
+	int status;
+
+	if (!may_go_on(search, page_count))
+		return 0;
+	status = gg_page_heads_read(&search->heads, &search->residency, begin, page_count);
+	return status < 0 ? status : 1;
+}
+
+int gg_page_heads_search_areas(const struct gg_memory_map *map, bool with_brk,
+                               gg_page_heads_search_area *visit, void *context)
+{
+	int status = 1;
+
+	for (size_t i = 0; i < map->areas.count && status == 1; i++)
+		if (map->areas.items[i].is_writable && (with_brk || !map->areas.items[i].is_brk))
+			status = visit(&map->areas.items[i], context);
+	return status;
 }

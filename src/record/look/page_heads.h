@@ -14,16 +14,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/look/memory_map.h"
 #include "record/look/residency.h"
 
 enum {
 	GG_PAGE_HEADS_MAX = 512,
 	GG_PAGE_HEAD_WORDS = 6,
-	GG_PAGE_HEADS_ALL_MAX =
-		1 << 26, /* of a search without a deadline: 256 GiB of 4 KiB pages */
 };
 
 struct gg_page_head {
@@ -43,3 +43,29 @@ struct gg_page_heads {
  */
 int gg_page_heads_read(struct gg_page_heads *heads, struct gg_residency *residency, uint64_t begin,
                        size_t page_count);
+
+/* A search through the heads of many pages, which gives up when it takes too long. */
+struct gg_page_heads_search {
+	struct gg_residency residency;
+	struct gg_page_heads heads; /* of the pages that were read last */
+	uint64_t deadline_ns;       /* processor time of this thread; 0: none */
+	uint64_t page_count;        /* pages so far; without a deadline their number is limited */
+};
+
+/* Begins a search of the same memory as `residency`. */
+void gg_page_heads_search_begin(struct gg_page_heads_search *search,
+                                const struct gg_residency *residency, uint64_t deadline_ns);
+
+/* Reads the heads of further pages.  Returns 1, 0 if the search gives up, or -Exxx as above. */
+int gg_page_heads_search_read(struct gg_page_heads_search *search, uint64_t begin,
+                              size_t page_count);
+
+/* Searches one area.  Returns 1, 0 if the search gave up, or -Exxx. */
+typedef int gg_page_heads_search_area(const struct gg_memory_area *area, void *context);
+
+/*
+ * Calls the function for each writable area, with or without [heap], until one of the calls does
+ * not return 1.  Returns what the last call returned.
+ */
+int gg_page_heads_search_areas(const struct gg_memory_map *map, bool with_brk,
+                               gg_page_heads_search_area *visit, void *context);

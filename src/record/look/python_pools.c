@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "record/look/page_heads.h"
 
 enum {
@@ -55,9 +54,7 @@ static uint32_t pool_size(const struct pool_header *header, uint64_t address, ui
 
 struct pool_search {
 	struct gg_python_pools *found;
-	struct gg_residency residency;
-	uint64_t deadline_ns, page_count;
-	struct gg_page_heads heads;
+	struct gg_page_heads_search pages;
 };
 
 static int add_pool(struct pool_search *search, const struct pool_header *header, uint64_t address,
@@ -67,7 +64,8 @@ static int add_pool(struct pool_search *search, const struct pool_header *header
 	const int64_t used_bytes = (int64_t)header->used_count * bytes;
 	int64_t free_bytes = pool_bytes - (int64_t)sizeof(*header) - used_bytes;
 	struct gg_residency_counts counts;
-	int status = gg_residency_count(&search->residency, address, address + pool_bytes, &counts);
+	int status = gg_residency_count(&search->pages.residency, address, address + pool_bytes,
+	                                &counts);
 
 	if (status < 0)
 		return status;
@@ -83,8 +81,8 @@ static int add_pools(struct pool_search *search, uint64_t end, uint64_t *done)
 {
 	int status = 0;
 
-	for (size_t i = 0; i < search->heads.count && status == 0; i++) {
-		const struct gg_page_head *head = &search->heads.items[i];
+	for (size_t i = 0; i < search->pages.heads.count && status == 0; i++) {
+		const struct gg_page_head *head = &search->pages.heads.items[i];
 		struct pool_header header;
 		uint32_t pool_bytes;
 
@@ -100,18 +98,11 @@ static int add_pools(struct pool_search *search, uint64_t end, uint64_t *done)
 	return status;
 }
 
-/* Whether the search may go on with so many pages. */
-static bool may_go_on(struct pool_search *search, uint64_t count)
-{
-	search->page_count += count;
-	return search->deadline_ns != 0 ? gg_clock_thread_ns() <= search->deadline_ns
-	                                : search->page_count <= GG_PAGE_HEADS_ALL_MAX;
-}
-
 /* Searches an area.  Returns 1, 0 if it gave up, or -Exxx. */
-static int search_area(struct pool_search *search, const struct gg_memory_area *area)
+static int search_area(const struct gg_memory_area *area, void *context)
 {
-	const uint64_t page_bytes = search->residency.page_bytes;
+	struct pool_search *search = context;
+	const uint64_t page_bytes = search->pages.residency.page_bytes;
 	uint64_t done = area->begin;
 
 	for (uint64_t at = area->begin; at < area->end;) {
@@ -121,11 +112,10 @@ static int search_area(struct pool_search *search, const struct gg_memory_area *
 		count = count < GG_PAGE_HEADS_MAX ? count : GG_PAGE_HEADS_MAX;
 		if (count == 0)
 			return 1;
-		if (!may_go_on(search, count))
-			return 0;
-		status = gg_page_heads_read(&search->heads, &search->residency, at, count);
-		if (status == 0)
-			status = add_pools(search, area->end, &done);
+		status = gg_page_heads_search_read(&search->pages, at, count);
+		if (status != 1)
+			return status;
+		status = add_pools(search, area->end, &done);
 		if (status < 0)
 			return status;
 		at += count * page_bytes;
@@ -138,16 +128,13 @@ int gg_python_pools_find(struct gg_python_pools *ret, const struct gg_memory_map
 {
 	struct gg_python_pools found = { 0 };
 	struct pool_search *search = calloc(1, sizeof(*search));
-	int status = 1;
+	int status;
 
 	if (search == NULL)
 		return -ENOMEM;
 	search->found = &found;
-	search->deadline_ns = deadline_ns;
-	gg_residency_init(&search->residency, residency->source, residency->page_bytes);
-	for (size_t i = 0; i < map->areas.count && status == 1; i++)
-		if (map->areas.items[i].is_writable)
-			status = search_area(search, &map->areas.items[i]);
+	gg_page_heads_search_begin(&search->pages, residency, deadline_ns);
+	status = gg_page_heads_search_areas(map, true, search_area, search);
 	free(search);
 	found.is_known = status == 1;
 	*ret = found;
