@@ -18,7 +18,6 @@
 
 #include "attach/agent_carrier.h"
 #include "attach/borrowed_thread.h"
-#include "attach/idle_thread.h"
 #include "attach/remote_unwind.h"
 #include "attach/safe_point.h"
 #include "attach/tracer.h"
@@ -26,7 +25,7 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 
-enum { SETTLE_SECONDS = 2, POLL_MS = 20, HELPER_PRIORITY = -20 };
+enum { SETTLE_SECONDS = 2, POLL_MS = 20, POLL_BLIND_MS = 1, HELPER_PRIORITY = -20 };
 
 _Static_assert(sizeof(struct gg_attach_request) + sizeof(struct gg_attach_result) <=
                        GG_BORROWED_SCRATCH_BYTES,
@@ -67,22 +66,22 @@ static void run_first(void)
 
 static int find_traps(struct helper *helper, struct gg_error *error)
 {
-	static const char *const names[GG_TRAPS_MAX] = { "malloc", "calloc", "realloc", "free" };
+	static const char *const names[] = { "malloc", "calloc", "realloc", "free" };
 	const struct gg_survey *survey = helper->survey;
-	struct gg_trap_plan *plan = &helper->plan;
 	struct gg_remote_symbol symbol;
 
-	for (size_t i = 0; i < GG_TRAPS_MAX; i++) {
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		int status;
+
 		if (!gg_remote_modules_find_in(&survey->modules, survey->allocator_module,
 		                               &survey->memory, names[i], &symbol))
 			continue;
-		if (gg_remote_memory_read(&survey->memory, symbol.address,
-		                          &plan->originals[plan->count], 1) < 0)
-			return gg_error_set(error, -EIO, names[i], NULL, "it cannot be read");
-		if (plan->originals[plan->count] == 0xcc)
-			return gg_error_set(error, -EBUSY, names[i], "End it first.",
+		status = gg_trap_plan_add(&helper->plan, &survey->memory, symbol.address);
+		if (status == -EBUSY)
+			return gg_error_set(error, status, names[i], "End it first.",
 			                    "a breakpoint of a debugger is there");
-		plan->addresses[plan->count++] = symbol.address;
+		if (status < 0 && status != -ENOTSUP)
+			return gg_error_set_errno(error, -status, names[i], NULL);
 	}
 	return 0;
 }
@@ -173,7 +172,7 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 	                                  points.restorer, points.errno_location, error);
 	if (status < 0) {
 		if (!thread.has_frame)
-			gg_idle_thread_release(&point);
+			gg_tracer_release(tracer, point.tid);
 		return status;
 	}
 	status = use_thread(helper, carrier, &thread, error);
@@ -219,6 +218,7 @@ _Noreturn static void run_helper(struct helper *helper)
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_TIMERSLACK, 1); /* a look at the threads comes in time */
 	helper->attachment.was_resident = helper->survey->agent != GG_SURVEY_AGENT_ABSENT;
 	if (!helper->attachment.was_resident)
 		status = gg_agent_carrier_open(&carrier, helper->options->agent, &helper->error);
@@ -232,6 +232,15 @@ _Noreturn static void run_helper(struct helper *helper)
 
 /* --- the guardian --- */
 
+/* True if the child has ended; it stays to be waited for. */
+static bool has_ended(pid_t child)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	       info.si_pid == child;
+}
+
 /* Waits for the helper.  Cancels it when a signal wants to end the caller. */
 static void guard(struct helper *helper, pid_t child, const sigset_t *ending)
 {
@@ -241,16 +250,18 @@ static void guard(struct helper *helper, pid_t child, const sigset_t *ending)
 	sigset_t pending;
 
 	run_first();
-	while (poll(&ended, 1, POLL_MS) == 0) {
+	while (!has_ended(child)) {
+		poll(&ended, 1, ended.fd >= 0 ? POLL_MS : POLL_BLIND_MS);
 		sigpending(&pending);
 		sigandset(&pending, &pending, ending);
 		/* Pairs with the load of the search. */
 		if (!sigisemptyset(&pending))
 			gg_store_release(&helper->is_cancelled, 1);
 	}
-	/* Pairs with the stores of the tracer; its own end has made them visible. */
-	if (gg_load_acquire(&helper->plan.is_planted) != 0)
-		gg_tracer_restore_bytes(&helper->plan, &helper->survey->memory);
+	gg_trap_plan_remove(&helper->plan, &helper->survey->memory);
+	/* Pairs with the helper's store.  A killed one has not cleaned the children just forked. */
+	if (gg_load_acquire(&helper->is_done) == 0 || !helper->attachment.is_settled)
+		gg_trap_plan_clean_copies(&helper->plan);
 	sched_setscheduler(0, policy, &usual);
 	setpriority(PRIO_PROCESS, 0, priority);
 	if (ended.fd >= 0)

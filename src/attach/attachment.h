@@ -16,9 +16,8 @@
  *
  * Guardian  The calling process waits for the helper.  If somebody kills the helper while traps are
  *           planted, the caller removes them.  If somebody kills the caller, the helper cancels.
- * Windows   The end of the helper ends the program in two cases alone: a thread has just hit a
- *           trap and the helper has not taken it yet; and the helper and its guardian end together
- *           while traps are planted.
+ * Windows   If the helper and its guardian end together while traps are planted, threads that
+ *           enter the allocator afterwards spin there.
  * Signals   SIGINT, SIGTERM, SIGHUP and SIGQUIT cancel the search, and reach the caller after it.
  */
 #pragma once

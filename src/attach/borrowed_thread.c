@@ -299,7 +299,7 @@ int gg_borrowed_thread_call(struct gg_borrowed_thread *thread, struct gg_remote_
 			break;
 		case GG_TRACER_HIT:
 		case GG_TRACER_INTERRUPTED:
-			status = gg_tracer_resume(tid, PTRACE_CONT);
+			gg_tracer_release(thread->tracer, tid);
 			break;
 		}
 	}

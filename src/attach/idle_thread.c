@@ -106,41 +106,6 @@ static bool can_be_repeated(pid_t pid, const struct waiting_call *call)
 
 /* --- the thread --- */
 
-/* True if a signal waits that the thread would take. */
-static bool has_pending_signal(const struct gg_tracer *tracer, pid_t tid)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	static const char *const names[] = { "\nSigPnd:", "\nShdPnd:", "\nSigBlk:" };
-	uint64_t signals[GG_COUNT(names)] = { 0 };
-
-	if (!gg_proc_file_read(&text, "/proc/%d/task/%d/status", (int)tracer->pid, (int)tid))
-		return true;
-	for (size_t i = 0; i < GG_COUNT(names); i++) {
-		const char *at = strstr(gg_buf_text(&text), names[i]);
-
-		if (at == NULL)
-			return true;
-		signals[i] = strtoull(at + strlen(names[i]), NULL, 16);
-	}
-	return ((signals[0] | signals[1]) & ~signals[2]) != 0;
-}
-
-/* The kernel repeats all calls but those with EINTR. */
-void gg_idle_thread_release(struct gg_safe_point *point)
-{
-	struct user_regs_struct *registers = &point->registers;
-
-	if (point->is_idle && (int64_t)registers->rax == -EINTR &&
-	    (int64_t)registers->orig_rax >= 0) {
-		registers->rax = registers->orig_rax;
-		registers->orig_rax = (unsigned long long)-1;
-		registers->rip -= 2;
-		if (gg_tracer_write_registers(point->tid, registers) < 0)
-			return;
-	}
-	gg_tracer_resume(point->tid, PTRACE_CONT);
-}
-
 /* Stops one thread.  Returns true if it is taken; otherwise it runs on. */
 static bool try_thread(struct gg_safe_point_search *search, pid_t tid, struct gg_safe_point *point)
 {
@@ -152,21 +117,21 @@ static bool try_thread(struct gg_safe_point_search *search, pid_t tid, struct gg
 	pid_t stopped;
 
 	if (!read_call(tracer, tid, &call) || !can_be_repeated(tracer->pid, &call) ||
-	    has_pending_signal(tracer, tid) || gg_tracer_interrupt(tracer, tid) < 0)
+	    gg_tracer_has_signal(tracer, tid) || gg_tracer_interrupt(tracer, tid) < 0)
 		return false;
 	while ((event = gg_tracer_wait(tracer, until_ns, &stopped)) == GG_TRACER_INTERRUPTED &&
 	       stopped != tid)
-		gg_tracer_resume(stopped, PTRACE_CONT);
+		gg_tracer_release(tracer, stopped);
 	if (event != GG_TRACER_INTERRUPTED || gg_tracer_read_registers(tid, &point->registers) < 0)
 		return false;
-	has_signal = has_pending_signal(tracer, tid);
+	has_signal = gg_tracer_has_signal(tracer, tid);
 	point->tid = tid;
 	point->is_idle = !has_signal; /* a signal makes the call return EINTR */
 	if (!has_signal && (int64_t)point->registers.orig_rax == call.number &&
 	    gg_stack_check_accepts(search, &point->registers, true))
 		return true;
 	search->refused_count++;
-	gg_idle_thread_release(point);
+	gg_tracer_release(tracer, tid);
 	return false;
 }
 
@@ -186,11 +151,6 @@ int gg_idle_thread_take(struct gg_safe_point_search *search, struct gg_safe_poin
 {
 	(void)search, (void)point;
 	return -EAGAIN;
-}
-
-void gg_idle_thread_release(struct gg_safe_point *point)
-{
-	gg_tracer_resume(point->tid, PTRACE_CONT);
 }
 
 #endif

@@ -26,6 +26,3 @@
  */
 GG_MUST_CHECK int gg_idle_thread_take(struct gg_safe_point_search *search,
                                       struct gg_safe_point *point);
-
-/* Lets a thread go that was taken, at an entry or in a call, and whose state nobody has changed. */
-void gg_idle_thread_release(struct gg_safe_point *point);

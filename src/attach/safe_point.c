@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/ptrace.h>
 #include <unistd.h>
 
 #include "attach/idle_thread.h"
@@ -25,7 +24,7 @@ static bool drain(struct gg_tracer *tracer, uint64_t until_ns)
 	while ((event = gg_tracer_wait(tracer, until_ns, &tid)) != GG_TRACER_TIMEOUT) {
 		if (event == GG_TRACER_ENDED || event == GG_TRACER_EXEC)
 			return false;
-		gg_tracer_resume(tid, PTRACE_CONT);
+		gg_tracer_release(tracer, tid);
 	}
 	return true;
 }
@@ -35,14 +34,15 @@ static int judge_hit(struct gg_safe_point_search *search, pid_t tid, struct gg_s
 {
 	if (!drain(search->tracer, 0))
 		return -ESRCH;
-	if (gg_tracer_read_registers(tid, &point->registers) == 0 &&
+	if (!gg_tracer_is_foreign(search->tracer, tid) &&
+	    gg_tracer_read_registers(tid, &point->registers) == 0 &&
 	    gg_stack_check_accepts(search, &point->registers, false)) {
 		point->tid = tid;
 		point->is_idle = false;
 		return 1;
 	}
 	search->refused_count++;
-	gg_tracer_resume(tid, PTRACE_CONT);
+	gg_tracer_release(search->tracer, tid);
 	return 0;
 }
 

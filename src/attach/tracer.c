@@ -28,15 +28,12 @@
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
 	 PTRACE_O_TRACEEXEC)
 
-#define SETTLED_RUN_NS UINT64_C(2000000) /* more than the way from a trap to its signal takes */
+#define SETTLED_RUN_NS UINT64_C(2000000) /* more than a call that makes a child takes */
 #define RUN_UNKNOWN    UINT64_MAX
-#define TRAP_BIT       (UINT64_C(1) << (SIGTRAP - 1))
 
 enum {
 	SEIZE_SECONDS = 5,
 	SYSCALL_STOP = SIGTRAP | 0x80,
-	KERNEL_TRAP = 0x80, /* si_code of int3 */
-	TRAP_BYTE = 0xcc
 };
 
 /* --- registers --- */
@@ -93,18 +90,6 @@ static void forget_tracee(struct gg_tracer *tracer, pid_t tid)
 		*tracee = tracer->tracees.items[--tracer->tracees.count];
 }
 
-/* True if the thread blocks SIGTRAP.  A trap unblocks it, which must be undone. */
-static bool blocks_traps(pid_t pid, pid_t tid)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	const char *at;
-
-	if (!gg_proc_file_read(&text, "/proc/%d/task/%d/status", (int)pid, (int)tid))
-		return false;
-	at = strstr(gg_buf_text(&text), "\nSigBlk:");
-	return at != NULL && (strtoull(at + strlen("\nSigBlk:"), NULL, 16) & TRAP_BIT) != 0;
-}
-
 /* The time that a thread has spent on a processor; 0: unknown. */
 static uint64_t run_ns_of(pid_t pid, pid_t tid)
 {
@@ -144,12 +129,19 @@ static int seize_new(struct gg_tracer *tracer)
 			status = -ENOMEM;
 			continue;
 		}
-		tracee->blocks_traps = blocks_traps(tracer->pid, tid);
 		tracee->run_ns = run_ns_of(tracer->pid, tid);
 		count++;
 	}
 	closedir(tasks);
 	return status < 0 ? status : count;
+}
+
+bool gg_tracer_is_foreign(const struct gg_tracer *tracer, pid_t tid)
+{
+	for (size_t i = 0; i < tracer->tracees.count; i++)
+		if (tracer->tracees.items[i].tid == tid)
+			return tracer->tracees.items[i].is_foreign;
+	return false;
 }
 
 int gg_tracer_resume(pid_t tid, int request)
@@ -169,55 +161,56 @@ int gg_tracer_interrupt(struct gg_tracer *tracer, pid_t tid)
 
 /* --- traps --- */
 
-static int write_byte(const struct gg_remote_memory *memory, uint64_t address, uint8_t byte)
-{
-	return gg_remote_memory_write(memory, address, &byte, sizeof(byte));
-}
-
 int gg_tracer_plant(struct gg_tracer *tracer, struct gg_error *error)
 {
-	struct gg_trap_plan *plan = tracer->plan;
-	int status = 0;
+	int status = gg_trap_plan_plant(tracer->plan, tracer->memory);
 
-	/* Pairs with the guardian's load: it may restore bytes that were never changed. */
-	gg_store_release(&plan->is_planted, 1);
-	for (uint32_t i = 0; i < plan->count && status == 0; i++)
-		status = write_byte(tracer->memory, plan->addresses[i], TRAP_BYTE);
-	if (status < 0) {
-		gg_tracer_remove(tracer);
+	if (status < 0)
 		return gg_error_set_errno(error, -status, "traps", NULL);
-	}
+	gg_trap_watch_begin(&tracer->watch, gg_clock_monotonic_ns());
 	return 0;
-}
-
-int gg_tracer_restore_bytes(const struct gg_trap_plan *plan, const struct gg_remote_memory *memory)
-{
-	int status = 0;
-
-	for (uint32_t i = 0; i < plan->count; i++) {
-		uint8_t byte = TRAP_BYTE;
-		int one = gg_remote_memory_read(memory, plan->addresses[i], &byte, sizeof(byte));
-
-		/* A write would copy a page that a child still shares with its parent. */
-		if (byte == TRAP_BYTE)
-			one = write_byte(memory, plan->addresses[i], plan->originals[i]);
-		status = one < 0 ? one : status;
-	}
-	return status;
 }
 
 void gg_tracer_remove(struct gg_tracer *tracer)
 {
+	uint64_t now_ns;
+
 	if (gg_load_acquire(&tracer->plan->is_planted) == 0)
 		return;
-	gg_tracer_restore_bytes(tracer->plan, tracer->memory);
-	gg_store_release(&tracer->plan->is_planted, 0);
+	gg_trap_plan_remove(tracer->plan, tracer->memory);
+	now_ns = gg_clock_monotonic_ns();
+	for (size_t i = 0; i < tracer->tracees.count; i++) {
+		struct gg_tracee *tracee = &tracer->tracees.items[i];
+		uint64_t stand_ns = gg_trap_watch_stand_ns(&tracer->watch, &tracee->watched,
+		                                           now_ns);
+
+		if (stand_ns > tracer->longest_stand_ns)
+			tracer->longest_stand_ns = stand_ns;
+		tracee->is_settled = false;
+		tracee->run_ns = RUN_UNKNOWN; /* threads at a trap go on now: it is read later */
+	}
+	gg_trap_watch_end(&tracer->watch);
+}
+
+/* Interrupts the threads that may be at a trap. */
+static void look_at_threads(struct gg_tracer *tracer)
+{
+	uint64_t begin_ns = gg_clock_monotonic_ns();
+	bool is_soon = false;
+
 	for (size_t i = 0; i < tracer->tracees.count; i++) {
 		struct gg_tracee *tracee = &tracer->tracees.items[i];
 
-		tracee->is_settled = false;
-		tracee->run_ns = RUN_UNKNOWN; /* threads at a trap wait for us: it is read later */
+		if (tracee->is_new)
+			continue;
+		if (!gg_trap_watch_look(&tracer->watch, &tracee->watched, tracer->pid, tracee->tid,
+		                        gg_clock_monotonic_ns()))
+			is_soon |= tracee->watched.ran_ns >= begin_ns;
+		else
+			tracee->watched.is_probed = ptrace(PTRACE_INTERRUPT, tracee->tid, NULL,
+			                                   NULL) == 0;
 	}
+	gg_trap_watch_schedule(&tracer->watch, is_soon, gg_clock_monotonic_ns());
 }
 
 /* True for the system calls that make threads and processes. */
@@ -337,50 +330,72 @@ int gg_tracer_seize(struct gg_tracer *tracer, struct gg_error *error)
 
 /* --- stops --- */
 
-/* Puts SIGTRAP back into the mask of a thread that had blocked it. */
-static void repair_mask(const struct gg_tracee *tracee)
+bool gg_tracer_has_signal(const struct gg_tracer *tracer, pid_t tid)
 {
-	/* A thread that blocks all other signals had blocked this one as well. */
-	static const uint64_t usual = 0x7fffffff & ~(UINT64_C(1) << (SIGKILL - 1)) &
-	                              ~(UINT64_C(1) << (SIGSTOP - 1)) & ~TRAP_BIT;
-	uint64_t mask;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	static const char *const names[] = { "\nSigPnd:", "\nShdPnd:", "\nSigBlk:" };
+	uint64_t signals[GG_COUNT(names)] = { 0 };
 
-	if (ptrace(PTRACE_GETSIGMASK, tracee->tid, sizeof(mask), &mask) < 0 ||
-	    (!tracee->blocks_traps && (mask & usual) != usual))
-		return;
-	mask |= TRAP_BIT;
-	ptrace(PTRACE_SETSIGMASK, tracee->tid, sizeof(mask), &mask);
-}
+	if (!gg_proc_file_read(&text, "/proc/%d/task/%d/status", (int)tracer->pid, (int)tid))
+		return true;
+	for (size_t i = 0; i < GG_COUNT(names); i++) {
+		const char *at = strstr(gg_buf_text(&text), names[i]);
 
-/* True if the stop is one of a trap of ours.  The thread is then back at the entry. */
-static bool take_trap(struct gg_tracer *tracer, const struct gg_tracee *tracee)
-{
-	struct user_regs_struct registers = { 0 };
-	siginfo_t info;
-
-	if (ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) < 0 ||
-	    info.si_code != KERNEL_TRAP || gg_tracer_read_registers(tracee->tid, &registers) < 0)
-		return false;
-	for (uint32_t i = 0; i < tracer->plan->count; i++) {
-		if (PC_OF(&registers) != tracer->plan->addresses[i] + 1)
-			continue;
-		PC_OF(&registers)--;
-		return gg_tracer_write_registers(tracee->tid, &registers) == 0;
+		if (at == NULL)
+			return true;
+		signals[i] = strtoull(at + strlen(names[i]), NULL, 16);
 	}
-	return false;
+	return ((signals[0] | signals[1]) & ~signals[2]) != 0;
 }
 
 /*
- * Moves a thread from the stop of a signal to a stop without one.  The end of the tracer then
- * resumes the thread without a signal.
+ * True for the calls that end with EINTR at a stop of their thread, which no signal caused, and
+ * that have then done nothing (man 7 signal, "Interruption ... by stop signals").
  */
-static bool leave_signal_stop(pid_t tid)
+static bool can_be_made_again(long call)
 {
-	int status;
+	static const long calls[] = {
+		SYS_epoll_pwait,  SYS_epoll_pwait2, SYS_semtimedop, SYS_semop, SYS_rt_sigtimedwait,
+		SYS_io_getevents, SYS_recvfrom,     SYS_recvmsg,    SYS_read,  SYS_accept4,
+		SYS_accept,
+#ifdef SYS_epoll_wait
+		SYS_epoll_wait,
+#endif
+	};
 
-	return ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 &&
-	       ptrace(PTRACE_CONT, tid, NULL, NULL) == 0 && waitpid(tid, &status, __WALL) == tid &&
-	       WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP;
+	for (size_t i = 0; i < GG_COUNT(calls); i++)
+		if (call == calls[i])
+			return true;
+	return false;
+}
+
+#ifdef __x86_64__
+/* Lets a call be made again that ended with EINTR because of our stop. */
+static void repair_call(const struct gg_tracer *tracer, pid_t tid)
+{
+	struct user_regs_struct r;
+
+	if (gg_tracer_read_registers(tid, &r) < 0 || (int64_t)r.orig_rax < 0 ||
+	    (int64_t)r.rax != -EINTR || !can_be_made_again((long)r.orig_rax) ||
+	    gg_tracer_has_signal(tracer, tid))
+		return;
+	r.rax = r.orig_rax;
+	r.orig_rax = (unsigned long long)-1;
+	r.rip -= 2;
+	if (gg_tracer_write_registers(tid, &r) < 0)
+		return; /* it has ended */
+}
+#else
+static void repair_call(const struct gg_tracer *tracer, pid_t tid)
+{
+	(void)tracer, (void)tid, (void)can_be_made_again;
+}
+#endif
+
+void gg_tracer_release(const struct gg_tracer *tracer, pid_t tid)
+{
+	repair_call(tracer, tid);
+	gg_tracer_resume(tid, PTRACE_CONT);
 }
 
 /* True if the other process shares the memory; also if the kernel does not tell. */
@@ -435,7 +450,7 @@ static void adopt(struct gg_tracer *tracer, pid_t tid)
 		return;
 	}
 	if (gg_remote_memory_open(&memory, tid, NULL) == 0) {
-		gg_tracer_restore_bytes(tracer->plan, &memory);
+		gg_trap_plan_clean(tracer->plan, &memory);
 		gg_remote_memory_close(&memory);
 	}
 	if (is_expected)
@@ -443,29 +458,34 @@ static void adopt(struct gg_tracer *tracer, pid_t tid)
 	gg_tracer_resume(tid, PTRACE_DETACH);
 }
 
-/* A stop for a signal.  Returns the event, or TIMEOUT if the thread runs on. */
-static enum gg_tracer_event take_signal(struct gg_tracer *tracer, struct gg_tracee *tracee,
-                                        int signal)
+/* A stop for a signal, which is passed on unless our own code raised it. */
+static enum gg_tracer_event take_signal(const struct gg_tracer *tracer, pid_t tid, int signal)
 {
-	uint64_t begin_ns = gg_clock_monotonic_ns(), stand_ns;
-	pid_t tid = tracee->tid;
-
 	if (tid == tracer->borrowed &&
 	    (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE))
 		return GG_TRACER_FAULT;
-	if (signal != SIGTRAP || !take_trap(tracer, tracee)) {
-		ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)signal);
-		return GG_TRACER_TIMEOUT;
+	ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)signal);
+	return GG_TRACER_TIMEOUT;
+}
+
+/* A stop by an interruption: of a thread at a trap, one that is wanted, or one for nothing. */
+static enum gg_tracer_event take_interruption(struct gg_tracer *tracer, struct gg_tracee *tracee)
+{
+	struct user_regs_struct registers = { 0 };
+
+	if (tracee->is_wanted) {
+		tracee->is_wanted = false;
+		return GG_TRACER_INTERRUPTED;
 	}
-	tracee->is_settled = true;
-	repair_mask(tracee);
-	if (!tracee->is_foreign && gg_load_acquire(&tracer->plan->is_planted) != 0 &&
-	    leave_signal_stop(tid))
+	if (gg_load_acquire(&tracer->plan->is_planted) != 0 &&
+	    gg_tracer_read_registers(tracee->tid, &registers) == 0 &&
+	    gg_trap_plan_has(tracer->plan, PC_OF(&registers)))
 		return GG_TRACER_HIT;
-	gg_tracer_resume(tid, PTRACE_CONT);
-	stand_ns = gg_clock_monotonic_ns() - begin_ns;
-	if (stand_ns > tracer->longest_stand_ns)
-		tracer->longest_stand_ns = stand_ns;
+	gg_trap_watch_refute(&tracee->watched, gg_clock_monotonic_ns());
+	if (tracee->tid == tracer->borrowed)
+		gg_tracer_resume(tracee->tid, PTRACE_SYSCALL);
+	else
+		gg_tracer_release(tracer, tracee->tid);
 	return GG_TRACER_TIMEOUT;
 }
 
@@ -479,13 +499,14 @@ static enum gg_tracer_event take_stop(struct gg_tracer *tracer, pid_t tid, int s
 		adopt(tracer, tid);
 		return GG_TRACER_TIMEOUT;
 	}
+	tracee->watched.is_probed = false; /* any stop ends the request for one */
 	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 	    event == PTRACE_EVENT_CLONE)
 		expect(tracer, tid);
 	if (event == 0 && signal == SYSCALL_STOP)
 		return GG_TRACER_CALL;
 	if (event == 0)
-		return take_signal(tracer, tracee, signal);
+		return take_signal(tracer, tid, signal);
 	if (event == PTRACE_EVENT_EXEC && !tracee->is_foreign)
 		return GG_TRACER_EXEC;
 	if (event == PTRACE_EVENT_EXEC) {
@@ -497,16 +518,17 @@ static enum gg_tracer_event take_stop(struct gg_tracer *tracer, pid_t tid, int s
 		gg_tracer_resume(tid, PTRACE_LISTEN); /* the process is being stopped */
 		return GG_TRACER_TIMEOUT;
 	}
-	if (event == PTRACE_EVENT_STOP && tracee->is_wanted) {
-		tracee->is_wanted = false;
-		return GG_TRACER_INTERRUPTED;
-	}
+	if (event == PTRACE_EVENT_STOP)
+		return take_interruption(tracer, tracee);
 	gg_tracer_resume(tid, tid == tracer->borrowed ? PTRACE_SYSCALL : PTRACE_CONT);
 	return GG_TRACER_TIMEOUT;
 }
 
-/* Sleeps until a thread may have stopped, or until the deadline. */
-static bool sleep_until(uint64_t deadline_ns)
+/*
+ * Sleeps until a thread may have stopped, or until the deadline, and looks at the threads while
+ * traps are planted.
+ */
+static bool sleep_until(struct gg_tracer *tracer, uint64_t deadline_ns)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns(), left_ns;
 	struct timespec wait;
@@ -514,6 +536,12 @@ static bool sleep_until(uint64_t deadline_ns)
 
 	if (now_ns >= deadline_ns)
 		return false;
+	if (tracer->watch.planted_ns != 0 && now_ns >= tracer->watch.next_ns) {
+		look_at_threads(tracer);
+		return true;
+	}
+	if (tracer->watch.planted_ns != 0 && tracer->watch.next_ns < deadline_ns)
+		deadline_ns = tracer->watch.next_ns;
 	left_ns = deadline_ns - now_ns;
 	wait = (struct timespec){ (time_t)(left_ns / GG_NS_PER_S), (long)(left_ns % GG_NS_PER_S) };
 	sigemptyset(&child);
@@ -538,7 +566,7 @@ enum gg_tracer_event gg_tracer_wait(struct gg_tracer *tracer, uint64_t deadline_
 			forget_tracee(tracer, tid);
 		if (event != GG_TRACER_TIMEOUT)
 			return event;
-		if (tid == 0 && !sleep_until(deadline_ns))
+		if (tid == 0 && !sleep_until(tracer, deadline_ns))
 			return GG_TRACER_TIMEOUT;
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracer - traces all threads of a process without stopping any, and stops those that enter a
+ * tracer - traces all threads of a process without stopping any, and finds those that enter a
  * function.
  *
  *   gg_tracer_init(&tracer, &memory, &plan);
@@ -15,18 +15,14 @@
  *
  * Seizing     PTRACE_SEIZE stops nobody.  A stop would be visible: epoll_wait() and others return
  *             EINTR after one.  New threads are traced by themselves.
- * Traps       A trap is the instruction int3 in place of the first byte of a function.  A write of
- *             one byte is atomic for threads that execute it.
- * A hit       The thread is set back to the entry, and moved from the stop of the signal SIGTRAP to
- *             another kind of stop at once: only in the first kind the end of the tracer would end
- *             the program.
+ * Traps       Threads that enter a function spin at its trap (trap_plan.h).  The tracer looks for
+ *             them (trap_watch.h) and stops one.
+ * Stops       The stop is that of PTRACE_INTERRUPT.  If the tracer ends, the thread runs on.
  * Children    A child that is forked while traps are planted has them in its copy of the memory;
  *             they are removed before it runs.  A child of vfork() shares the memory; it runs on,
  *             and is never taken.
- * After it    A thread may have executed a trap just before its removal, and the kernel may deliver
- *             that signal later.  gg_tracer_settle() waits until every thread has certainly passed
- *             that point.
- * Signals     All other signals of the program are passed on.
+ * After it    gg_tracer_settle() waits until no child with a copy of the traps can still come.
+ * Signals     All signals of the program are passed on.
  */
 #pragma once
 
@@ -36,29 +32,21 @@
 #include <sys/user.h>
 
 #include "attach/remote_memory.h"
+#include "attach/trap_plan.h"
+#include "attach/trap_watch.h"
 #include "base/array.h"
 #include "base/error.h"
-
-enum { GG_TRAPS_MAX = 4 };
-
-/* The traps, in memory that a guardian shares with the tracer, so that it can remove them. */
-struct gg_trap_plan {
-	uint64_t addresses[GG_TRAPS_MAX];
-	uint8_t originals[GG_TRAPS_MAX]; /* the bytes of the program */
-	uint32_t count;
-	uint32_t is_planted; /* read by another process: it is set before and cleared after */
-};
 
 /* A thread that is traced. */
 struct gg_tracee {
 	pid_t tid;
-	bool is_new;       /* it was made, and has not stopped for the first time yet */
-	bool is_foreign;   /* of a child that shares the memory */
-	bool blocks_traps; /* it had blocked SIGTRAP before */
-	bool is_settled;   /* no trap of it is on its way */
-	bool is_wanted;    /* gg_tracer_interrupt() asked for its stop */
-	uint64_t serial;   /* threads that came later have larger ones */
-	uint64_t run_ns;   /* time on a processor, at the removal of the traps */
+	bool is_new;     /* it was made, and has not stopped for the first time yet */
+	bool is_foreign; /* of a child that shares the memory */
+	bool is_settled; /* it makes no child that has traps */
+	bool is_wanted;  /* gg_tracer_interrupt() asked for its stop */
+	uint64_t serial; /* threads that came later have larger ones */
+	uint64_t run_ns; /* time on a processor, at the removal of the traps */
+	struct gg_watched watched;
 };
 
 struct gg_tracer {
@@ -69,20 +57,21 @@ struct gg_tracer {
 	GG_ARRAY(pid_t) early; /* they stopped for the first time before their maker's event came */
 	uint64_t next_serial;
 	pid_t borrowed;            /* the thread that runs our code; 0: none does */
-	uint64_t longest_stand_ns; /* of threads that hit a trap and were not taken */
+	uint64_t longest_stand_ns; /* how long a thread may have been at a trap, at most */
+	struct gg_trap_watch watch;
 };
 
 enum gg_tracer_event {
 	GG_TRACER_TIMEOUT,
-	GG_TRACER_HIT,         /* the thread is stopped at the entry of a function */
+	GG_TRACER_HIT,         /* the thread is stopped at the entry of a function; release it */
 	GG_TRACER_CALL,        /* the borrowed thread is stopped at a system call */
 	GG_TRACER_FAULT,       /* the borrowed thread is stopped by SIGSEGV and the like */
-	GG_TRACER_INTERRUPTED, /* the thread is stopped, as gg_tracer_interrupt() asked */
+	GG_TRACER_INTERRUPTED, /* it is stopped, as gg_tracer_interrupt() asked; release it */
 	GG_TRACER_EXEC,        /* the process executes another program */
 	GG_TRACER_ENDED,       /* the process has ended */
 };
 
-/* `plan` has addresses and count; the caller keeps it and the memory. */
+/* The caller keeps the plan and the memory. */
 void gg_tracer_init(struct gg_tracer *tracer, const struct gg_remote_memory *memory,
                     struct gg_trap_plan *plan);
 
@@ -92,20 +81,29 @@ GG_MUST_CHECK int gg_tracer_seize(struct gg_tracer *tracer, struct gg_error *err
 GG_MUST_CHECK int gg_tracer_plant(struct gg_tracer *tracer, struct gg_error *error);
 void gg_tracer_remove(struct gg_tracer *tracer);
 
-/* Writes the original bytes.  Also for a guardian whose tracer has ended. */
-int gg_tracer_restore_bytes(const struct gg_trap_plan *plan, const struct gg_remote_memory *memory);
-
 /* Waits for an event until a time of the monotonic clock.  *ret_tid is the thread of the event. */
 enum gg_tracer_event gg_tracer_wait(struct gg_tracer *tracer, uint64_t deadline_ns, pid_t *ret_tid);
 
 /*
- * Waits until no trap that was removed can still arrive, and no child has a copy of one.  Returns
- * false if a thread got no processor before the deadline, so that nothing is certain about it.
+ * Waits until no child has a copy of a trap.  Returns false if a thread got no processor before the
+ * deadline, so that nothing is certain about it.
  */
 bool gg_tracer_settle(struct gg_tracer *tracer, uint64_t deadline_ns);
 
 /* Lets a stopped thread run on; `request` is PTRACE_CONT or PTRACE_SYSCALL. */
 int gg_tracer_resume(pid_t tid, int request);
+
+/*
+ * Lets a thread run on that an interruption stopped.  A system call that the stop ended with EINTR
+ * is made again.
+ */
+void gg_tracer_release(const struct gg_tracer *tracer, pid_t tid);
+
+/* True if a signal waits that the thread would take; also if nothing tells. */
+bool gg_tracer_has_signal(const struct gg_tracer *tracer, pid_t tid);
+
+/* True if the thread is one of a child that shares the memory. */
+bool gg_tracer_is_foreign(const struct gg_tracer *tracer, pid_t tid);
 
 /* Asks a thread to stop; GG_TRACER_INTERRUPTED follows. */
 int gg_tracer_interrupt(struct gg_tracer *tracer, pid_t tid);

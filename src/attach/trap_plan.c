@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trap_plan - jumps to themselves, written as whole words (attach/trap_plan.h). */
+#include "attach/trap_plan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/atomic.h"
+
+enum { WORD_BYTES = 8, PASSES_MAX = 100 };
+
+#ifdef __aarch64__
+static const uint8_t trap_bytes[] = { 0x00, 0x00, 0x00, 0x14 };       /* b . */
+static const uint8_t breakpoint_bytes[] = { 0x00, 0x00, 0x20, 0xd4 }; /* brk #0 */
+#else
+static const uint8_t trap_bytes[] = { 0xeb, 0xfe }; /* jmp to itself */
+static const uint8_t breakpoint_bytes[] = { 0xcc }; /* int3 */
+#endif
+
+/*
+ * Opcodes of one byte that stand alone.  A prefix or an escape has a second byte, and so has every
+ * opcode with an operand in the code.
+ */
+bool gg_trap_plan_is_short(const uint8_t *code)
+{
+	uint8_t byte = code[0];
+
+	return (byte >= 0x50 && byte <= 0x5f) || /* push, pop */
+	       (byte >= 0x6c && byte <= 0x6f) || /* ins, outs */
+	       (byte >= 0x90 && byte <= 0x9f) || /* xchg, nop, conversions, flags */
+	       (byte >= 0xa4 && byte <= 0xa7) || (byte >= 0xaa && byte <= 0xaf) || /* strings */
+	       byte == 0xc3 || byte == 0xc9 || byte == 0xcb || byte == 0xcc || byte == 0xcf ||
+	       (byte >= 0xec && byte <= 0xef) || byte == 0xf1 || byte == 0xf4 || byte == 0xf5 ||
+	       byte == 0xd7 || (byte >= 0xf8 && byte <= 0xfd);
+}
+
+static bool can_have_trap(const uint8_t *code)
+{
+#ifdef __aarch64__
+	(void)code;
+	return true;
+#else
+	return !gg_trap_plan_is_short(code);
+#endif
+}
+
+int gg_trap_plan_add(struct gg_trap_plan *plan, const struct gg_remote_memory *memory,
+                     uint64_t entry)
+{
+	uint64_t place = entry & ~(uint64_t)(WORD_BYTES - 1), at = entry - place;
+	struct gg_trap trap = { .entry = entry, .place = place };
+	uint8_t bytes[WORD_BYTES];
+
+	if (plan->count == GG_TRAPS_MAX || at + sizeof(trap_bytes) > WORD_BYTES)
+		return -ENOTSUP;
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->traps[i].place == place)
+			return -ENOTSUP;
+	if (gg_remote_memory_read(memory, place, bytes, sizeof(bytes)) < 0)
+		return -EIO;
+	if (memcmp(bytes + at, breakpoint_bytes, sizeof(breakpoint_bytes)) == 0 ||
+	    memcmp(bytes + at, trap_bytes, sizeof(trap_bytes)) == 0)
+		return -EBUSY;
+	if (!can_have_trap(bytes + at))
+		return -ENOTSUP;
+	memcpy(&trap.original, bytes, sizeof(bytes));
+	memcpy(bytes + at, trap_bytes, sizeof(trap_bytes));
+	memcpy(&trap.trapped, bytes, sizeof(bytes));
+	plan->traps[plan->count++] = trap;
+	return 0;
+}
+
+static int write_word(const struct gg_remote_memory *memory, uint64_t place, uint64_t word)
+{
+	return gg_remote_memory_write(memory, place, &word, sizeof(word));
+}
+
+int gg_trap_plan_plant(struct gg_trap_plan *plan, const struct gg_remote_memory *memory)
+{
+	int status = 0;
+
+	/* Pairs with the guardian's load: it may restore words that were never changed. */
+	gg_store_release(&plan->is_planted, 1);
+	for (uint32_t i = 0; i < plan->count && status == 0; i++)
+		status = write_word(memory, plan->traps[i].place, plan->traps[i].trapped);
+	if (status < 0)
+		gg_trap_plan_remove(plan, memory);
+	return status;
+}
+
+uint32_t gg_trap_plan_clean(const struct gg_trap_plan *plan, const struct gg_remote_memory *memory)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct gg_trap *trap = &plan->traps[i];
+		uint64_t word = 0;
+
+		/* A write would copy a page that a child still shares with its parent. */
+		if (gg_remote_memory_read(memory, trap->place, &word, sizeof(word)) == 0 &&
+		    word == trap->trapped)
+			count += write_word(memory, trap->place, trap->original) == 0;
+	}
+	return count;
+}
+
+/* Cleans each process once.  Returns how many words were written. */
+static uint32_t clean_all(const struct gg_trap_plan *plan)
+{
+	DIR *processes = opendir("/proc");
+	struct gg_remote_memory memory;
+	struct dirent *entry;
+	uint32_t count = 0;
+
+	while (processes != NULL && (entry = readdir(processes)) != NULL) {
+		pid_t pid = atoi(entry->d_name);
+
+		if (pid == 0 || gg_remote_memory_open(&memory, pid, NULL) < 0)
+			continue;
+		count += gg_trap_plan_clean(plan, &memory);
+		gg_remote_memory_close(&memory);
+	}
+	if (processes != NULL)
+		closedir(processes);
+	return count;
+}
+
+/* A copy may be forked from a copy meanwhile, so the last pass is one that finds none. */
+void gg_trap_plan_clean_copies(const struct gg_trap_plan *plan)
+{
+	for (int i = 0; i < PASSES_MAX; i++)
+		if (clean_all(plan) == 0)
+			return;
+}
+
+void gg_trap_plan_remove(struct gg_trap_plan *plan, const struct gg_remote_memory *memory)
+{
+	/* Pairs with the stores of the process that planted the traps, if that was another. */
+	if (gg_load_acquire(&plan->is_planted) == 0)
+		return;
+	gg_trap_plan_clean(plan, memory);
+	gg_store_release(&plan->is_planted, 0);
+}
+
+bool gg_trap_plan_has(const struct gg_trap_plan *plan, uint64_t pc)
+{
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (pc == plan->traps[i].entry)
+			return true;
+	return false;
+}
