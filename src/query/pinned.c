@@ -116,13 +116,18 @@ static int add_block(struct pinned_run *run, const struct gg_profile_look_block 
 	return 0;
 }
 
-/* A walk that could not read a part of the heap does not know all of it. */
+/*
+ * A walk that could not read a part of the heap does not know all of it; nor does one that could
+ * not tell chunks in use from those in fast bins and in caches of threads.
+ */
 static void add_total(struct pinned_run *run, const struct gg_profile_look *look)
 {
 	int64_t *total = &run->pinned->coverage.total_bytes;
 	int64_t bytes = gg_model_look_total(run->model, look->id, "glibc.pinned");
 
 	if (*total >= 0 && bytes >= 0 &&
+	    gg_model_look_total(run->model, look->id, "glibc.fast") >= 0 &&
+	    gg_model_look_total(run->model, look->id, "glibc.cached") >= 0 &&
 	    gg_model_look_total(run->model, look->id, "glibc.unread") <= 0 &&
 	    gg_model_look_total(run->model, look->id, "glibc.changed") <= 0)
 		*total += bytes;

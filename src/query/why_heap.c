@@ -50,6 +50,24 @@ static struct gg_why_part at_most(double bytes)
 	return (struct gg_why_part){ bytes, 0, bytes, GG_WHY_BOUND };
 }
 
+/*
+ * Chunks in fast bins and in caches of threads look in use.  Without them (an older profile, a
+ * release of glibc with another layout, a look without a walk) more is free than the look shows.
+ */
+static bool misses_free_chunks(const struct gg_why_input *input)
+{
+	const char *allocator = input->look->allocator;
+
+	return allocator != NULL && strcmp(allocator, "glibc") == 0 &&
+	       input->look->reason == NULL &&
+	       (gg_why_total(input, "glibc.fast") < 0 || gg_why_total(input, "glibc.cached") < 0);
+}
+
+static struct gg_why_part at_least(struct gg_why_part part, double low)
+{
+	return (struct gg_why_part){ part.bytes, low, INFINITY, GG_WHY_BOUND };
+}
+
 /* unseen: what a block that no sample shows could add to the estimate. */
 static struct gg_why_part part_of(const struct seen_sums *sums, double unseen, double confidence)
 {
@@ -304,7 +322,8 @@ static struct gg_why_part with_gone(const struct gg_why_input *input, struct gg_
 		                     GG_WHY_INTERVAL };
 }
 
-static struct gg_why_part pinned_of(const struct gg_why_input *input)
+/* Free memory that pages with live blocks hold, if all free chunks are known. */
+static struct gg_why_part known_pinned_of(const struct gg_why_input *input)
 {
 	double exact = gg_why_total(input, "glibc.pinned");
 	double active = gg_why_total(input, "jemalloc.active");
@@ -338,8 +357,21 @@ static struct gg_why_part pinned_of(const struct gg_why_input *input)
 	return pinned;
 }
 
-static struct gg_why_part returnable_of(const struct gg_why_input *input, const struct view *view,
-                                        double lazy_free_bytes)
+/*
+ * A page on which all chunks in use are free in fact is returnable and not pinned.  So what a walk
+ * found is no lower end, unlike what lies around blocks that live for certain.
+ */
+static struct gg_why_part pinned_of(const struct gg_why_input *input)
+{
+	struct gg_why_part pinned = known_pinned_of(input);
+
+	if (!misses_free_chunks(input))
+		return pinned;
+	return at_least(pinned, gg_why_total(input, "glibc.pinned") >= 0 ? 0 : pinned.low);
+}
+
+static struct gg_why_part known_returnable_of(const struct gg_why_input *input,
+                                              const struct view *view, double lazy_free_bytes)
 {
 	double exact = gg_why_total(input, "glibc.returnable");
 	double resident = gg_why_total(input, "jemalloc.resident");
@@ -360,6 +392,14 @@ static struct gg_why_part returnable_of(const struct gg_why_input *input, const 
 	return (struct gg_why_part){ 0 };
 }
 
+static struct gg_why_part returnable_of(const struct gg_why_input *input, const struct view *view,
+                                        double lazy_free_bytes)
+{
+	struct gg_why_part returnable = known_returnable_of(input, view, lazy_free_bytes);
+
+	return misses_free_chunks(input) ? at_least(returnable, returnable.low) : returnable;
+}
+
 static struct gg_why_part caches_of(const struct gg_why_input *input)
 {
 	static const char *const names[] = { "glibc.cached", "jemalloc.cached",
@@ -367,6 +407,8 @@ static struct gg_why_part caches_of(const struct gg_why_input *input)
 		                             "tcmalloc.thread-free" };
 	double bytes = sum_of_totals(input, names, GG_COUNT(names));
 
+	if (gg_why_total(input, "glibc.cached") >= 0 && !misses_free_chunks(input))
+		return walked(input, "glibc.cached");
 	return bytes >= 0 ? at_most(bytes + changed_of(input)) : (struct gg_why_part){ 0 };
 }
 

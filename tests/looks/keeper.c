@@ -356,6 +356,8 @@ const char *const keeper_shapes[] = { "sixty-fourth", "peak",  "producers",  "al
 bool keeper_fill(struct keeper *keeper, const char *shape, uint64_t seed)
 {
 	keeper->random = seed * 1000003;
+	/* The walk from inside takes chunks in fast bins for chunks in use. */
+	mallopt(M_MXFAST, 0);
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		if (strcmp(shapes[i].name, shape) != 0)
 			continue;

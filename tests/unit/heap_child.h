@@ -25,7 +25,8 @@
 enum { HEAP_CHILD_PLACES_MAX = 1 << 20 };
 
 struct heap_list {
-	size_t count;
+	size_t count, fast_count, cached_bytes;
+	uint64_t fast[HEAP_CHILD_PLACES_MAX]; /* blocks that were freed to fast bins */
 	struct gg_block_place places[HEAP_CHILD_PLACES_MAX];
 };
 
@@ -46,6 +47,16 @@ static inline void heap_list_add(struct heap_list *list, void *block, size_t byt
 		                                    .address = (uintptr_t)block,
 		                                    .size_bytes = bytes,
 		                                    .usable_bytes = malloc_usable_size(block) };
+}
+
+/* Adds a block that is being freed to a fast bin; in the child. */
+static inline void heap_list_add_fast(struct heap_list *list, void *block)
+{
+	size_t at = __atomic_fetch_add(&list->fast_count, 1, __ATOMIC_RELAXED);
+
+	if (at >= HEAP_CHILD_PLACES_MAX)
+		_exit(9);
+	list->fast[at] = (uintptr_t)block;
 }
 
 /* The child: fills its heap, then obeys: 't' trims.  It ends with its commands. */

@@ -83,6 +83,12 @@ struct made {
 	struct gg_why_input input;
 };
 
+static void total(struct made *made, const char *name, int64_t bytes)
+{
+	made->totals[made->input.total_count++] = (struct gg_profile_look_total){ .name = name,
+		                                                                  .bytes = bytes };
+}
+
 static void begin(struct made *made, double interval)
 {
 	*made = (struct made){ .look = { .process = 1,
@@ -99,6 +105,8 @@ static void begin(struct made *made, double interval)
 		                             .has_agent = true,
 		                             .confidence = 0.95 };
 	gg_tally_expose(&made->input.live, interval);
+	total(made, "glibc.fast", 0);
+	total(made, "glibc.cached", 0);
 }
 
 static struct gg_profile_look_mapping *map(struct made *made, enum gg_mapping_kind kind,
@@ -110,12 +118,6 @@ static struct gg_profile_look_mapping *map(struct made *made, enum gg_mapping_ki
 		                                     .mapping_count = 1,
 		                                     .rss_bytes = rss_bytes };
 	return mapping;
-}
-
-static void total(struct made *made, const char *name, int64_t bytes)
-{
-	made->totals[made->input.total_count++] = (struct gg_profile_look_total){ .name = name,
-		                                                                  .bytes = bytes };
 }
 
 static void put(struct made *made, struct gg_why_sample sample)
@@ -311,6 +313,79 @@ TEST(pinned_memory_is_exact_after_a_whole_walk_alone)
 		             unread > 0 ? GG_WHY_INTERVAL : GG_WHY_EXACT);
 		gg_why_done(&why);
 	}
+}
+
+static const struct gg_why_row *pinned_without(struct made *made, struct gg_why *why,
+                                               const char *missing)
+{
+	const struct gg_why_row *row;
+
+	for (size_t i = 0; i < made->input.total_count; i++)
+		if (strcmp(made->totals[i].name, missing) == 0)
+			made->totals[i].name = "of another release";
+	*why = divide(made);
+	row = find(&why->rows, "returnable");
+	CHECK(row->certainty == GG_WHY_BOUND && row->low >= 2 * MIB && row->high > 3 * MIB);
+	return find(&why->rows, "pinned");
+}
+
+/* Chunks in fast bins and caches look in use, so more is free than the look shows. */
+TEST(pinned_and_returnable_memory_are_bounds_unless_all_free_chunks_are_known)
+{
+	static const char *const missing[] = { "glibc.fast", "glibc.cached" };
+	const struct gg_why_row *row;
+	struct made made;
+	struct gg_why why;
+
+	for (size_t i = 0; i < GG_COUNT(missing); i++) {
+		add_keepers(&made);
+		map(&made, GG_MAPPING_HEAP, 1024 * PAGE);
+		total(&made, "glibc.pinned", MIB);
+		total(&made, "glibc.returnable", 2 * MIB);
+		row = pinned_without(&made, &why, missing[i]);
+		CHECK(row->certainty == GG_WHY_BOUND && row->low == 0 && row->high > MIB);
+		gg_why_done(&why);
+	}
+}
+
+/* Memory around blocks that live for certain is a lower end. */
+TEST(pinned_memory_without_a_walk_has_the_lower_end_of_its_estimate)
+{
+	const struct gg_why_row *row;
+	struct gg_why known, why;
+	struct made made;
+
+	add_keepers(&made);
+	map(&made, GG_MAPPING_HEAP, 1024 * PAGE);
+	known = divide(&made);
+	made.totals[0].name = "of another release";
+	why = divide(&made);
+	row = find(&why.rows, "pinned");
+	CHECK(row->certainty == GG_WHY_BOUND && row->low > 0);
+	CHECK(row->low == find(&known.rows, "pinned")->low);
+	CHECK(row->high > 2 * find(&known.rows, "pinned")->high);
+	gg_why_done(&known);
+	gg_why_done(&why);
+}
+
+TEST(cached_memory_is_exact_if_all_free_chunks_are_known)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *row;
+
+	add_keepers(&made);
+	map(&made, GG_MAPPING_HEAP, 1024 * PAGE);
+	total(&made, "glibc.pinned", MIB);
+	made.totals[1].bytes = 12345;
+	why = divide(&made);
+	row = find(&why.rows, "caches");
+	CHECK(row->certainty == GG_WHY_EXACT && row->bytes == 12345);
+	gg_why_done(&why);
+	made.totals[0].name = "of another release";
+	why = divide(&made);
+	CHECK(find(&why.rows, "caches")->certainty == GG_WHY_BOUND);
+	gg_why_done(&why);
 }
 
 TEST(a_walk_during_which_the_heap_changed_is_no_exact_total)

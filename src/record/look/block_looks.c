@@ -183,6 +183,7 @@ static int add_totals(struct gg_block_looks *looks, const struct gg_glibc_totals
 		{ .name = "glibc.in-use", .bytes = totals->in_use_bytes },
 		{ .name = "glibc.headers", .bytes = totals->header_bytes },
 		{ .name = "glibc.cached", .bytes = totals->cached_bytes },
+		{ .name = "glibc.fast", .bytes = totals->fast_bytes },
 		{ .name = "glibc.free", .bytes = totals->free_bytes },
 		{ .name = "glibc.pinned", .bytes = totals->pinned_bytes },
 		{ .name = "glibc.returnable", .bytes = totals->returnable_bytes },
@@ -263,7 +264,7 @@ static int walk(struct looking *looking, const struct gg_glibc_view *view)
 	if (status < 0)
 		return status;
 	if (looking->options->moments != NULL && looking->options->moments->heap_walked != NULL)
-		totals.changed_bytes = looking->options->moments->heap_walked(
+		totals.changed_bytes += looking->options->moments->heap_walked(
 			looking->options->moments->context);
 	looks->heap_walk.cost_ns = gg_clock_thread_ns() - start_ns;
 	if (obstacle == GG_GLIBC_NO_OBSTACLE || obstacle == GG_GLIBC_TOO_LARGE) {

@@ -2,16 +2,29 @@
 /*
  * glibc_caches - the blocks that glibc's threads keep for themselves, which look in use.
  *
+ *   struct gg_glibc_caches caches = { 0 };
+ *
+ *   ... a walk, which calls gg_glibc_caches_take() for each chunk in use ...
+ *   status = gg_glibc_caches_count(&sums, &caches, &view, deadline_ns);
+ *   if (sums.is_known)
+ *           ... sums.resident_bytes ...
+ *   gg_glibc_caches_done(&caches);
+ *
  * Each thread has a table of 64 lists, one for each size, in a chunk of 0x290 bytes.  A walk offers
- * all chunks in use.  Those that look like such a table are checked: each list begins with a block
- * of the right size, and glibc marked all these blocks with the same key.
+ * all chunks in use.  Those that look like such a table are checked: each list has as many blocks
+ * as the table says, all of its size, and glibc marked all blocks with the same key.
  *
- * Releases before 2.30 and after 2.42 have other tables, so nothing is known there.
+ * The first chunk of [heap] is the table of the first thread.  If it has another size, the release
+ * has other tables (before 2.30, after 2.41), and nothing is known.
  *
- * Hostile  a program can forge a table; then only this number is wrong.
+ * A list that changes while it is read is torn.  The table is then read again.  If that does not
+ * help, its own counts stand for its lists, and these bytes are unsure.
+ *
+ * Hostile  a program can forge a table; no list is followed beyond its count.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "record/look/glibc_heap.h"
@@ -19,21 +32,40 @@
 
 enum { GG_GLIBC_CACHE_LISTS = 64 };
 
-struct gg_glibc_cache {
+/* As it lies in the process. */
+struct gg_glibc_cache_table {
 	uint16_t counts[GG_GLIBC_CACHE_LISTS];
 	uint64_t blocks[GG_GLIBC_CACHE_LISTS]; /* the first of each list; 0: it is empty */
 };
 
+struct gg_glibc_cache {
+	uint64_t address;
+	struct gg_glibc_cache_table table;
+};
+
 struct gg_glibc_caches {
+	bool has_layout; /* the first chunk of [heap] is a table */
+	bool is_full;    /* a table is missing */
 	GG_ARRAY(struct gg_glibc_cache) tables;
+};
+
+struct gg_glibc_cache_sums {
+	bool is_known;
+	int64_t resident_bytes; /* of all cached chunks */
+	int64_t chunk_count;
+	int64_t unsure_bytes; /* part of the first sum: of lists that changed meanwhile */
 };
 
 /* Keeps a chunk in use if it may be the table of a thread. */
 void gg_glibc_caches_take(struct gg_glibc_caches *caches, struct gg_heap_window *window,
-                          uint64_t chunk, uint64_t bytes, uint64_t end);
+                          const struct gg_glibc_heap *heap, uint64_t chunk, uint64_t bytes);
 
-/* Returns the bytes of all cached chunks; -1: no table was found, so it is unknown. */
-int64_t gg_glibc_caches_bytes(const struct gg_glibc_caches *caches,
-                              const struct gg_glibc_view *view);
+/*
+ * Checks and counts all lists.  Nothing is known if this thread's processor time passes deadline_ns
+ * meanwhile; 0: there is no deadline.  Returns 0, or a negative errno value if memory is out or the
+ * process may not be read.
+ */
+int gg_glibc_caches_count(struct gg_glibc_cache_sums *ret, const struct gg_glibc_caches *caches,
+                          const struct gg_glibc_view *view, uint64_t deadline_ns);
 
 void gg_glibc_caches_done(struct gg_glibc_caches *caches);

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/look/libc_data.h"
 #include "record/look/page_heads.h"
 
 enum {
 	TRIES_MAX = 3,   /* the program maps and unmaps meanwhile */
 	HEADS_LEAST = 4, /* pages of a copy behind a chunk, where the next chunk is likely */
-	DATA_BYTES_MAX = 256 << 10,
 };
 
 /* --- glibc's own sum ------------------------------------------------------------------------ */
@@ -62,26 +62,6 @@ static bool are_parameters(const unsigned char *sums, const struct gg_memory_are
 	return true;
 }
 
-/* Copies the resident pages of libc's data; other bytes are 0. */
-static int read_data(unsigned char *data, const struct gg_memory_area *area,
-                     struct gg_residency *residency)
-{
-	const struct gg_memory_source *source = residency->source;
-	const uint64_t page_bytes = residency->page_bytes;
-
-	for (uint64_t at = area->begin; at < area->end; at += page_bytes) {
-		const struct gg_memory_range range = { at, page_bytes, data + (at - area->begin) };
-		ssize_t got;
-
-		if (!gg_residency_has(residency, at))
-			continue;
-		got = source->read_ranges(source->context, &range, 1);
-		if (got < 0)
-			return (int)got;
-	}
-	return 0;
-}
-
 static const struct gg_memory_area *find_brk(const struct gg_memory_map *map)
 {
 	for (size_t i = 0; i < map->areas.count; i++)
@@ -94,23 +74,21 @@ static const struct gg_memory_area *find_brk(const struct gg_memory_map *map)
 static int find_sum(const struct gg_glibc_view *view, struct gg_residency *residency,
                     uint64_t *ret_mapped_bytes)
 {
-	const struct gg_memory_area *area = &view->map->libc_data, *brk = find_brk(view->map);
-	const uint64_t page_bytes = residency->page_bytes;
-	const size_t bytes = area->end - area->begin;
-	unsigned char *data;
+	const struct gg_memory_area *brk = find_brk(view->map);
+	struct gg_libc_data data;
 	int status, found_count = 0;
 
-	if (brk == NULL || bytes == 0 || bytes > DATA_BYTES_MAX)
+	if (brk == NULL)
 		return 0;
-	data = calloc(bytes, 1);
-	if (data == NULL)
-		return -ENOMEM;
-	status = read_data(data, area, residency);
-	for (size_t at = COUNTS_ROOM_BYTES;
-	     status == 0 && at + sizeof(struct parameter_sums) <= bytes; at += sizeof(uint64_t))
-		found_count += are_parameters(data + at, brk, page_bytes, ret_mapped_bytes);
-	free(data);
-	return status < 0 ? status : found_count == 1;
+	status = gg_libc_data_read(&data, view->map, residency);
+	if (status < 0)
+		return status;
+	for (size_t at = COUNTS_ROOM_BYTES; at + sizeof(struct parameter_sums) <= data.count;
+	     at += sizeof(uint64_t))
+		found_count += are_parameters(data.bytes + at, brk, residency->page_bytes,
+		                              ret_mapped_bytes);
+	gg_libc_data_done(&data);
+	return found_count == 1;
 }
 
 /* --- the search ----------------------------------------------------------------------------- */

@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "record/look/glibc_caches.h"
+#include "record/look/glibc_fast_runs.h"
+#include "record/look/glibc_free.h"
 #include "record/look/heap_window.h"
 
 enum {
@@ -18,9 +20,6 @@ enum {
 	RESUMES_MAX = 256, /* of a walk */
 	RETURNS_MAX = 6,   /* of a stretch that changes while the walk reads it */
 	RESUME_BYTES_MAX = 16 << 20,
-	/* malloc_trim() keeps a chunk's head and four links, and 33 bytes or more of the top. */
-	TRIM_KEEPS_BYTES = 48,
-	TRIM_KEEPS_TOP_BYTES = 33,
 };
 
 /* How a chunk follows from its own head and the next one. */
@@ -39,6 +38,7 @@ struct heap_walk {
 	struct gg_heap_window window;
 	struct gg_residency residency; /* for counting, apart from that of the window */
 	struct gg_glibc_caches caches;
+	struct gg_glibc_fast_bins fast_bins;
 	const struct gg_glibc_view *view;
 	const struct gg_glibc_heap *heap;
 	uint64_t at;         /* the chunk that the walk has come to */
@@ -53,6 +53,7 @@ struct heap_walk {
 		struct gg_glibc_totals totals;
 		uint64_t chunk, used_begin;
 		size_t table_count;
+		struct gg_glibc_fast_place fast_place;
 	} last, before_last;
 	uint64_t stuck_at; /* the furthest chunk that contradicted another; 0: none */
 	int try_count;     /* of going back since then */
@@ -62,13 +63,6 @@ struct heap_walk {
 	enum gg_glibc_obstacle obstacle;
 	int status;
 };
-
-static uint64_t round_up(const struct heap_walk *walk, uint64_t address)
-{
-	const uint64_t page_bytes = walk->residency.page_bytes;
-
-	return (address + page_bytes - 1) / page_bytes * page_bytes;
-}
 
 static uint64_t round_down(const struct heap_walk *walk, uint64_t address)
 {
@@ -189,49 +183,23 @@ static void add_other(struct heap_walk *walk, int64_t *sum, uint64_t begin, uint
 	*sum += resident_bytes(walk, begin, end);
 }
 
-/* Resident bytes of the whole pages in [begin, end) that malloc_trim() would return. */
-static void add_trimmable(struct heap_walk *walk, uint64_t begin, uint64_t end)
+/* Adds free memory up to `end`; chunks in use reach up to its begin. */
+static void add_gap(struct heap_walk *walk, uint64_t chunk, uint64_t end, bool is_top)
 {
-	struct gg_residency_counts counts = { 0 };
-
-	if (begin < end && gg_residency_count(&walk->residency, begin, end, &counts) == 0)
-		walk->totals->trimmable_bytes += counts.resident_bytes;
-}
-
-static void add_free(struct heap_walk *walk, uint64_t chunk, uint64_t bytes)
-{
-	const uint64_t begin = chunk + GG_GLIBC_WORD_BYTES, end = begin + bytes;
-	const uint64_t first = round_up(walk, begin), last = round_down(walk, end);
+	const struct gg_glibc_free gap = { chunk, end, walk->heap, is_top };
 	struct gg_glibc_totals *totals = walk->totals;
+	struct gg_glibc_free_sums sums;
+	int status;
 
-	add_used(walk, begin, end);
-	totals->free_bytes += (int64_t)bytes;
-	if (first >= last) { /* no whole page; first == last: two pages, each with a neighbour */
-		totals->pinned_bytes += resident_bytes(walk, begin, end);
-		return;
-	}
-	totals->pinned_bytes += resident_bytes(walk, begin, first);
-	totals->returnable_bytes += resident_bytes(walk, first, last);
-	totals->pinned_bytes += resident_bytes(walk, last, end);
-	add_trimmable(walk, round_up(walk, chunk + TRIM_KEEPS_BYTES), last);
-}
-
-static void add_top(struct heap_walk *walk, uint64_t chunk)
-{
-	const uint64_t begin = chunk + GG_GLIBC_WORD_BYTES, end = walk->heap->end;
-	const uint64_t first = round_up(walk, begin) < end ? round_up(walk, begin) : end;
-	struct gg_glibc_totals *totals = walk->totals;
-	int64_t top;
-
-	add_used(walk, begin, end);
-	totals->pinned_bytes += resident_bytes(walk, begin, first);
-	top = resident_bytes(walk, first, end);
-	totals->returnable_bytes += top;
-	totals->top_bytes += top;
-	/* Trimming shrinks the main arena only. */
-	if (walk->heap->arena == 0 && end - chunk > TRIM_KEEPS_TOP_BYTES)
-		add_trimmable(walk, end - round_down(walk, end - chunk - TRIM_KEEPS_TOP_BYTES),
-		              end);
+	add_used(walk, chunk + GG_GLIBC_WORD_BYTES, is_top ? end : end + GG_GLIBC_WORD_BYTES);
+	status = gg_glibc_free_count(&sums, &gap, &walk->residency);
+	if (status < 0)
+		walk->status = status;
+	totals->resident_bytes += sums.pinned_bytes + sums.returnable_bytes;
+	totals->pinned_bytes += sums.pinned_bytes;
+	totals->returnable_bytes += sums.returnable_bytes;
+	totals->top_bytes += sums.top_bytes;
+	totals->trimmable_bytes += sums.trimmable_bytes;
 }
 
 /* Adds a sound chunk.  Returns whether the heap goes on behind it. */
@@ -243,7 +211,7 @@ static bool add_chunk(struct heap_walk *walk, enum chunk_use use, uint64_t chunk
 	switch (use) {
 	case CHUNK_USED:
 		walk->totals->header_bytes += GG_GLIBC_WORD_BYTES;
-		gg_glibc_caches_take(&walk->caches, &walk->window, chunk, bytes, walk->heap->end);
+		gg_glibc_caches_take(&walk->caches, &walk->window, walk->heap, chunk, bytes);
 		return true;
 	case CHUNK_MARK:
 		add_other(walk, &walk->totals->metadata_bytes, begin, begin + bytes);
@@ -252,10 +220,13 @@ static bool add_chunk(struct heap_walk *walk, enum chunk_use use, uint64_t chunk
 		add_other(walk, &walk->totals->metadata_bytes, begin, walk->heap->end);
 		return false;
 	case CHUNK_FREE:
-		add_free(walk, chunk, bytes);
+		walk->totals->free_bytes += (int64_t)bytes;
+		gg_glibc_fast_bins_note_free(&walk->fast_bins, chunk, bytes);
+		add_gap(walk, chunk, chunk + bytes, false);
 		return true;
 	default:
-		add_top(walk, chunk);
+		gg_glibc_fast_bins_note_top(&walk->fast_bins, chunk);
+		add_gap(walk, chunk, walk->heap->end, true);
 		return false;
 	}
 }
@@ -311,7 +282,8 @@ static void note_point(struct heap_walk *walk, uint64_t chunk)
 {
 	walk->before_last = walk->last;
 	walk->last = (struct walk_point){ *walk->totals, chunk, walk->used_begin,
-		                          walk->caches.tables.count };
+		                          walk->caches.tables.count,
+		                          gg_glibc_fast_bins_place(&walk->fast_bins) };
 }
 
 /*
@@ -332,6 +304,7 @@ static uint64_t go_back(struct heap_walk *walk, uint64_t chunk)
 		*walk->totals = point->totals;
 		walk->used_begin = point->used_begin;
 		walk->caches.tables.count = point->table_count;
+		gg_glibc_fast_bins_go_back(&walk->fast_bins, &point->fast_place, point->chunk);
 		return point->chunk;
 	}
 	return 0;
@@ -387,6 +360,15 @@ static uint64_t resume(struct heap_walk *walk, uint64_t chunk, enum chunk_use us
 	return next != 0 ? next : go_on(walk, chunk);
 }
 
+/* Reads the link that a chunk in a fast bin has.  False: the chunk is in no fast bin. */
+static bool read_link(struct heap_walk *walk, uint64_t chunk, const struct gg_glibc_head *head,
+                      uint64_t *ret_link)
+{
+	return gg_glibc_fast_bins_wants(&walk->fast_bins, gg_glibc_size(head)) &&
+	       gg_heap_window_read(&walk->window, chunk + GG_GLIBC_HEAD_BYTES, walk->heap->end,
+	                           ret_link, sizeof(*ret_link));
+}
+
 static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps)
 {
 	uint64_t chunk = begin_heap(walk, heaps);
@@ -406,13 +388,20 @@ static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps
 	          chunk + GG_GLIBC_WORD_BYTES);
 	while (is_open && may_go_on(walk)) {
 		enum chunk_use use;
+		uint64_t link;
+		bool has_link;
 
 		if (walk->try_count > 0 && chunk > walk->stuck_at)
 			walk->try_count = 0;
 		if (walk->try_count == 0 && copies != walk->window.copy_count)
 			note_point(walk, chunk);
 		copies = walk->window.copy_count;
+		/* Before the next head, because the window goes forward best. */
+		has_link = read_link(walk, chunk, &head, &link);
 		use = classify(walk, chunk, &head, &next);
+		if (use == CHUNK_USED && has_link)
+			gg_glibc_fast_bins_note(&walk->fast_bins, walk->heap, chunk,
+			                        gg_glibc_size(&head), link);
 		if (use != CHUNK_ABSENT && use != CHUNK_UNSOUND) {
 			is_open = add_chunk(walk, use, chunk, &head);
 			chunk += gg_glibc_size(&head);
@@ -422,6 +411,73 @@ static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps
 		}
 		chunk = resume(walk, chunk, use);
 		is_open = chunk != 0 && read_head(walk, chunk, &head);
+	}
+}
+
+/* --- free blocks that look in use ----------------------------------------------------------- */
+
+/* Counts chunks in fast bins as free. */
+static int take_fast(struct heap_walk *walk)
+{
+	struct gg_glibc_totals *totals = walk->totals;
+	struct gg_glibc_fast_sums sums;
+	int status = gg_glibc_fast_bins_find(&walk->fast_bins, walk->view, walk->deadline_ns);
+
+	totals->fast_bytes = -1;
+	if (status < 0 || !walk->fast_bins.is_known)
+		return status;
+	status = gg_glibc_fast_runs_count(&sums, &walk->fast_bins, walk->view->heaps,
+	                                  &walk->residency);
+	if (status < 0)
+		return status;
+	totals->fast_bytes = sums.fast_bytes;
+	totals->free_bytes += sums.extent_bytes;
+	totals->pinned_bytes += sums.free.pinned_bytes;
+	totals->returnable_bytes += sums.free.returnable_bytes;
+	totals->top_bytes += sums.free.top_bytes;
+	totals->trimmable_bytes += sums.free.trimmable_bytes;
+	totals->in_use_bytes -= sums.free.pinned_bytes + sums.free.returnable_bytes;
+	totals->arena_in_use_bytes -= sums.arena_bytes;
+	totals->header_bytes -= sums.chunk_count * GG_GLIBC_WORD_BYTES;
+	totals->changed_bytes += walk->fast_bins.unmarked_bytes;
+	return 0;
+}
+
+static int take_cached(struct heap_walk *walk)
+{
+	struct gg_glibc_totals *totals = walk->totals;
+	struct gg_glibc_cache_sums sums;
+	int status = gg_glibc_caches_count(&sums, &walk->caches, walk->view, walk->deadline_ns);
+
+	totals->cached_bytes = -1;
+	if (status < 0 || !sums.is_known)
+		return status;
+	totals->cached_bytes = sums.resident_bytes;
+	totals->header_bytes -= sums.chunk_count * GG_GLIBC_WORD_BYTES;
+	totals->changed_bytes += sums.unsure_bytes;
+	return 0;
+}
+
+static void walk_heaps(struct heap_walk *walk)
+{
+	const struct gg_glibc_heaps *heaps = walk->view->heaps;
+	struct gg_glibc_totals *totals = walk->totals;
+
+	for (size_t i = 0; i < heaps->items.count && may_go_on(walk); i++) {
+		const int64_t resident = totals->resident_bytes, in_use = totals->in_use_bytes;
+
+		walk->heap = &heaps->items.items[i];
+		walk_heap(walk, heaps);
+		totals->walked_bytes += (int64_t)((walk->obstacle == GG_GLIBC_NO_OBSTACLE
+		                                           ? walk->heap->end
+		                                           : walk->at) -
+		                                  walk->heap->begin);
+		if (walk->heap->arena == 0)
+			continue;
+		totals->arena_bytes += totals->resident_bytes - resident;
+		totals->arena_in_use_bytes += totals->in_use_bytes - in_use;
+		totals->arena_count += walk->heap->arena >= walk->heap->begin &&
+		                       walk->heap->arena < walk->heap->end;
 	}
 }
 
@@ -436,23 +492,13 @@ int gg_glibc_walk(struct gg_glibc_totals *ret, enum gg_glibc_obstacle *ret_obsta
 	walk.status = gg_heap_window_init(&walk.window, view->residency->source, page_bytes);
 	if (walk.status < 0)
 		return walk.status;
-	for (size_t i = 0; i < view->heaps->items.count && may_go_on(&walk); i++) {
-		const int64_t resident = totals.resident_bytes, in_use = totals.in_use_bytes;
-
-		walk.heap = &view->heaps->items.items[i];
-		walk_heap(&walk, view->heaps);
-		totals.walked_bytes += (int64_t)((walk.obstacle == GG_GLIBC_NO_OBSTACLE
-		                                          ? walk.heap->end
-		                                          : walk.at) -
-		                                 walk.heap->begin);
-		if (walk.heap->arena == 0)
-			continue;
-		totals.arena_bytes += totals.resident_bytes - resident;
-		totals.arena_in_use_bytes += totals.in_use_bytes - in_use;
-		totals.arena_count += walk.heap->arena >= walk.heap->begin &&
-		                      walk.heap->arena < walk.heap->end;
-	}
-	totals.cached_bytes = gg_glibc_caches_bytes(&walk.caches, view);
+	walk.status = gg_glibc_fast_bins_begin(&walk.fast_bins, view);
+	walk_heaps(&walk);
+	if (walk.status == 0 && walk.obstacle == GG_GLIBC_NO_OBSTACLE)
+		walk.status = take_fast(&walk);
+	if (walk.status == 0 && walk.obstacle == GG_GLIBC_NO_OBSTACLE)
+		walk.status = take_cached(&walk);
+	gg_glibc_fast_bins_done(&walk.fast_bins);
 	gg_glibc_caches_done(&walk.caches);
 	gg_heap_window_done(&walk.window);
 	if (walk.status < 0)

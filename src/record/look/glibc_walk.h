@@ -18,6 +18,9 @@
  *   unread       between chunks that contradict each other: the program was busy, or another
  *                user of brk() owns this memory
  *
+ * Chunks in fast bins are free if the walk can read the fast bins, and otherwise look in use
+ * (record/look/glibc_fast_bins.h).
+ *
  * The program runs on meanwhile.  When chunks contradict each other, the walk goes back to where it
  * last copied memory, and reads that again.  If that does not help, it goes on at the next place
  * from which a row of chunks is sound, at the latest at a block that is known to be live.
@@ -37,14 +40,18 @@ struct gg_glibc_totals {
 	int64_t free_bytes;   /* in free chunks without the tops, resident or not */
 	int64_t resident_bytes;
 	int64_t in_use_bytes, pinned_bytes, returnable_bytes, metadata_bytes, unread_bytes;
-	int64_t header_bytes;       /* size words of chunks in use; part of in_use_bytes */
-	int64_t cached_bytes;       /* in caches of threads; part of in_use_bytes; -1: unknown */
-	int64_t top_bytes;          /* whole pages of the heaps' tops; part of returnable_bytes */
+	int64_t header_bytes; /* size words of chunks in use; part of in_use_bytes */
+	int64_t cached_bytes; /* in caches of threads; part of in_use_bytes; -1: unknown */
+	int64_t fast_bytes;   /* in fast bins; part of pinned and returnable bytes; -1: unknown */
+	int64_t top_bytes;    /* whole pages of the heaps' tops; part of returnable_bytes */
 	int64_t trimmable_bytes;    /* what malloc_trim() returns; part of returnable_bytes */
 	int64_t arena_bytes;        /* of all arenas but the main one; part of resident_bytes */
 	int64_t arena_in_use_bytes; /* part of arena_bytes and of in_use_bytes */
 	int64_t arena_count;        /* without the main arena: a number, not bytes */
-	/* The most that the process allocated or freed meanwhile, as the caller knows. */
+	/*
+	 * The process allocated or freed so much meanwhile.  The walk fills in lists that changed
+	 * while it read them, and the caller adds the most that samples allow.
+	 */
 	int64_t changed_bytes;
 };
 
