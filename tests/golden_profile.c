@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * golden_profile FILE - writes the profile of the golden reports: always the same bytes of truth.
+ * golden_profile FILE [attached] - writes the profile of the golden reports: always the same bytes
+ * of truth.
  *
  * A program that loads, keeps a cache, leaks a little, and forks a worker; with C++ names, inlined
  * calls, recursion, a module without names, memory readings, and a note.
+ *
+ * attached: the recording began when the program had run for three hours.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "made_profile.h"
 
@@ -201,11 +205,30 @@ static void look(struct made_profile *made)
 	must(gg_profile_put_look(made->profile, &record, &seen.parts, &error));
 }
 
+/* The worker was forked by the process that was attached, and has its attach. */
+static void attach(struct made_profile *made)
+{
+	struct gg_profile_attach attach = { .process = 1,
+		                            .time_ns = 3 * MS,
+		                            .age_ns = INT64_C(10800) * 1000 * MS,
+		                            .older_bytes = 150 << 20,
+		                            .older_source = "glibc",
+		                            .unseen_slot_count = 2 };
+
+	must(gg_profile_put_attach(made->profile, &attach, &error));
+	must(gg_profile_put_counter(made->profile, 1, "missed frees", 4, &error));
+	attach.process = 2;
+	attach.is_inherited = true;
+	attach.unseen_slot_count = -1;
+	must(gg_profile_put_attach(made->profile, &attach, &error));
+}
+
 int main(int argc, char **argv)
 {
+	bool is_attached = argc == 3 && strcmp(argv[2], "attached") == 0;
 	struct made_profile made;
 
-	if (argc != 2)
+	if (argc != 2 && !is_attached)
 		return 2;
 	made_begin(&made, argv[1], 512 << 10, 20261);
 	load(&made);
@@ -213,6 +236,8 @@ int main(int argc, char **argv)
 	serve(&made);
 	lose(&made);
 	look(&made);
+	if (is_attached)
+		attach(&made);
 	for (int i = 0; i <= 10; i++)
 		add_memory(&made, (int64_t)i * 99 * MS, (int64_t)(20 + (i < 4 ? i : 4) * 80) << 20);
 	must(gg_profile_add_note(made.profile, "made by a test: nothing here ever ran", &error));

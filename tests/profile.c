@@ -87,6 +87,7 @@ bool profile_write(struct gg_profile *profile, struct gg_error *error)
 	struct gg_profile_total total = { .process = 1, .thread = 1, .stack = 2 };
 	struct gg_profile_memory memory = { 1, 1000000000, 1,  2,  3,  4,  5,  6,  -1, 8,
 		                            9, 10.5,       11, 12, 13, 14, 15, -1, 17 };
+	struct gg_profile_attach attach = { 1, true, -5, 6, 7, "glibc", -1 };
 	struct gg_profile_event event = { 99, 1, "drop", "3 events" };
 	struct gg_sums live;
 	uint32_t id;
@@ -120,6 +121,9 @@ bool profile_write(struct gg_profile *profile, struct gg_error *error)
 	ok &= 0 <= (gg_profile_put_total(profile, &total, error));
 	ok &= 0 <= (gg_profile_put_total(profile, &total, error));
 	ok &= 0 <= (gg_profile_add_memory(profile, &memory, error));
+	ok &= 0 <=
+	      (gg_profile_put_attach(profile, &(struct gg_profile_attach){ .process = 1 }, error));
+	ok &= 0 <= (gg_profile_put_attach(profile, &attach, error));
 	ok &= 0 <= (gg_profile_add_event(profile, &event, error));
 	ok &= 0 <= (gg_profile_put_counter(profile, 1, "drops", UINT64_MAX, error));
 	ok &= 0 <= (gg_profile_put_counter(profile, 1, "drops", 3, error));

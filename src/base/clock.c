@@ -20,6 +20,11 @@ uint64_t gg_clock_monotonic_ns(void)
 	return read_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t gg_clock_boot_ns(void)
+{
+	return read_ns(CLOCK_BOOTTIME);
+}
+
 uint64_t gg_clock_thread_ns(void)
 {
 	return read_ns(CLOCK_THREAD_CPUTIME_ID);

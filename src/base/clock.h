@@ -15,6 +15,9 @@
 /* Nanoseconds since an arbitrary start, the same for all processes; never goes back. */
 uint64_t gg_clock_monotonic_ns(void);
 
+/* Nanoseconds since the boot of the machine, with the time that it was suspended. */
+uint64_t gg_clock_boot_ns(void);
+
 /* Processor time that this thread has used, without its waits.  It costs a system call. */
 uint64_t gg_clock_thread_ns(void);
 

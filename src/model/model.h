@@ -245,6 +245,10 @@ struct gg_model {
 	const char *const *notes;
 	size_t note_count;
 
+	/* Processes to which the agent was attached, sorted by process, once each. */
+	const struct gg_profile_attach *attaches;
+	size_t attach_count;
+
 	/* Sorted by process, then by end. */
 	const struct gg_model_span *losses, *pauses;
 	size_t loss_count, pause_count;

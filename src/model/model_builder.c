@@ -52,6 +52,7 @@ void gg_model_builder_free(struct gg_model_builder *builder)
 	gg_array_done(&builder->memory);
 	gg_array_done(&builder->counters);
 	gg_array_done(&builder->labels);
+	gg_array_done(&builder->attaches);
 	gg_array_done(&builder->losses);
 	gg_array_done(&builder->pauses);
 	gg_array_done(&builder->looks);
@@ -133,6 +134,8 @@ static void publish_records(struct gg_model_builder *builder)
 	model->counter_count = builder->counters.count;
 	model->labels = builder->labels.items;
 	model->label_count = builder->labels.count;
+	model->attaches = builder->attaches.items;
+	model->attach_count = builder->attaches.count;
 	model->notes = builder->notes.items;
 	model->note_count = builder->notes.count;
 	model->losses = builder->losses.items;

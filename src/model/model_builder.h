@@ -49,6 +49,7 @@ struct gg_model_builder {
 	GG_ARRAY(struct gg_profile_memory) memory;
 	GG_ARRAY(struct gg_model_counter) counters;
 	GG_ARRAY(struct gg_model_label) labels;
+	GG_ARRAY(struct gg_profile_attach) attaches;
 	struct gg_model_span_array losses, pauses;
 	GG_ARRAY(struct gg_profile_look) looks;
 	GG_ARRAY(struct gg_profile_look_mapping) look_mappings;

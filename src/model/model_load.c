@@ -398,6 +398,26 @@ static int read_label(uint32_t process, const char *key, const char *value, void
 	return status;
 }
 
+/* The process may have been attached, or forked by one, before its session began. */
+static int read_attach(const struct gg_profile_attach *attach, void *context)
+{
+	struct gg_model_load *load = context;
+	uint32_t number = gg_model_load_number(&load->processes, attach->process);
+	struct gg_profile_attach *kept;
+	int status = 0;
+
+	if (number == 0) /* the file is damaged */
+		return 0;
+	kept = gg_array_add(&load->builder->attaches);
+	if (kept == NULL)
+		return out_of_memory(load);
+	*kept = *attach;
+	kept->process = number;
+	kept->time_ns = gg_model_load_time(load, attach->time_ns);
+	kept->older_source = text(load, attach->older_source, &status);
+	return status;
+}
+
 static int read_note(const char *note, void *context)
 {
 	struct gg_model_load *load = context;
@@ -445,6 +465,7 @@ static int read_all(struct gg_model_load *load)
 	status = status != 0 ? status : gg_profile_each_event(from, read_event, load, error);
 	status = status != 0 ? status : gg_profile_each_counter(from, read_counter, load, error);
 	status = status != 0 ? status : gg_profile_each_label(from, read_label, load, error);
+	status = status != 0 ? status : gg_profile_each_attach(from, read_attach, load, error);
 	return status != 0 ? status : gg_profile_each_note(from, read_note, load, error);
 }
 

@@ -237,6 +237,14 @@ static int check_records(const struct gg_model *model, struct gg_error *error)
 		if (i > 0 && label->process < model->labels[i - 1].process)
 			return wrong(error, "label", i, "it is not in its order");
 	}
+	for (size_t i = 0; i < model->attach_count; i++) {
+		const struct gg_profile_attach *attach = &model->attaches[i];
+
+		if (attach->process == 0 || attach->process >= model->process_count)
+			return wrong(error, "attach", i, "its process does not exist");
+		if (i > 0 && attach->process <= model->attaches[i - 1].process)
+			return wrong(error, "attach", i, "it is not in its order");
+	}
 	return 0;
 }
 

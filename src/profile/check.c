@@ -111,6 +111,7 @@ static const struct {
 	  { "its mappings do not add up to its RSS", "look",
 	    "rss_bytes is not null and rss_bytes <> (select coalesce(sum(m.rss_bytes), 0)"
 	    " from look_mapping as m where m.look = look.id)" } },
+	{ GG_PROFILE_VERSION_ATTACH, REFERENCE("attach", "process", "process") },
 };
 
 struct checking {
@@ -149,8 +150,10 @@ static int check_integrity(struct checking *checking, struct gg_error *error)
 
 static bool has_ids(const char *table)
 {
-	static const char *const others[] = { "line",         "total",      "counter",   "label",
-		                              "look_mapping", "look_block", "look_total" };
+	static const char *const others[] = {
+		"line",         "total",      "counter",    "label",
+		"look_mapping", "look_block", "look_total", "attach"
+	};
 
 	for (size_t i = 0; i < GG_COUNT(others); i++)
 		if (strcmp(table, others[i]) == 0)

@@ -45,6 +45,28 @@ struct gg_profile_process {
 	enum gg_scheme scheme;
 };
 
+/*
+ * How the recording of a process began, if it ran already.  Blocks that it allocated before are not
+ * in the profile.
+ */
+struct gg_profile_attach {
+	uint32_t process;
+	bool is_inherited; /* an ancestor was attached, and forked the process afterwards */
+	int64_t time_ns;   /* of the attach; before the session's start if it is negative */
+	int64_t age_ns;    /* the process, or that ancestor, had existed for so long; -1: unknown */
+	/*
+	 * Bytes that the allocator had in use at the attach, by its own count; -1: unknown.  Some
+	 * of an ancestor's may have been freed before the fork.
+	 */
+	int64_t older_bytes;
+	const char *older_source; /* name of that allocator, as in looks; NULL: unknown */
+	/*
+	 * Number of words through which modules call the allocator and which do not lead to the
+	 * agent; -1: unknown.
+	 */
+	int64_t unseen_slot_count;
+};
+
 struct gg_profile_thread {
 	uint32_t id;
 	uint32_t process;

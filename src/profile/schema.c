@@ -6,15 +6,20 @@
  * always NULL or 0 cost one byte each.
  */
 const struct gg_record_table *const gg_schema_tables[] = {
-	&gg_record_table_session,    &gg_record_table_scheme,     &gg_record_table_process,
-	&gg_record_table_thread,     &gg_record_table_module,     &gg_record_table_mapping,
-	&gg_record_table_frame,      &gg_record_table_symbol,     &gg_record_table_line,
-	&gg_record_table_stack,      &gg_record_table_heap,       &gg_record_table_type,
-	&gg_record_table_sample,     &gg_record_table_aggregate,  &gg_record_table_total,
-	&gg_record_table_memory,     &gg_record_table_look,       &gg_record_table_look_mapping,
-	&gg_record_table_look_block, &gg_record_table_look_total, &gg_record_table_event,
-	&gg_record_table_counter,    &gg_record_table_stack_sum,  &gg_record_table_function_sum,
-	&gg_record_table_label,      &gg_record_table_note,       NULL,
+	&gg_record_table_session,    &gg_record_table_scheme,
+	&gg_record_table_process,    &gg_record_table_thread,
+	&gg_record_table_module,     &gg_record_table_mapping,
+	&gg_record_table_frame,      &gg_record_table_symbol,
+	&gg_record_table_line,       &gg_record_table_stack,
+	&gg_record_table_heap,       &gg_record_table_type,
+	&gg_record_table_sample,     &gg_record_table_aggregate,
+	&gg_record_table_total,      &gg_record_table_memory,
+	&gg_record_table_look,       &gg_record_table_look_mapping,
+	&gg_record_table_look_block, &gg_record_table_look_total,
+	&gg_record_table_event,      &gg_record_table_counter,
+	&gg_record_table_stack_sum,  &gg_record_table_function_sum,
+	&gg_record_table_label,      &gg_record_table_note,
+	&gg_record_table_attach,     NULL,
 };
 
 const char gg_schema_contents[] =

@@ -72,6 +72,8 @@ static int make_views(struct gg_profile *profile, struct gg_error *error)
 		append_empty_table(&text, &gg_record_table_look_block);
 		append_empty_table(&text, &gg_record_table_look_total);
 	}
+	if (profile->version < GG_PROFILE_VERSION_ATTACH)
+		append_empty_table(&text, &gg_record_table_attach);
 	if (profile->version < GG_PROFILE_VERSION_END_LEAST)
 		gg_buf_append_text(&text, "create temp view process as"
 		                          " select *, null as end_least_ns from main.process;");

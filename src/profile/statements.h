@@ -60,6 +60,7 @@ enum gg_sql {
 	GG_SQL_LOOK_MAPPING,
 	GG_SQL_LOOK_BLOCK,
 	GG_SQL_LOOK_TOTAL,
+	GG_SQL_ATTACH,
 	GG_SQL_EVENT,
 	GG_SQL_COUNTER,
 	GG_SQL_LABEL,
@@ -73,6 +74,8 @@ enum gg_sql {
 enum { GG_PROFILE_VERSION_END_LEAST = 4 };
 /* The first version with looks. */
 enum { GG_PROFILE_VERSION_LOOK = 5 };
+/* The first version with attaches. */
+enum { GG_PROFILE_VERSION_ATTACH = 6 };
 
 enum { GG_DATABASE_END_BYTES = 8 }; /* size of t_free and the freeing thread */
 

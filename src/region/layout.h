@@ -36,9 +36,11 @@
 #define GG_REGION_MAGIC UINT64_C(0x4745522d52474747) /* "GGGR-REG" in the file */
 
 enum {
-	/* Version 1 has no frames, version 2 no looks, and version 3 no attach; each has zeros in
-	 * those parts of the header. */
-	GG_REGION_VERSION = 4,
+	/*
+	 * Version 1 has no frames, version 2 no looks, version 3 no attach, and version 4 no age at
+	 * the attach; each has zeros in those parts of the header.
+	 */
+	GG_REGION_VERSION = 5,
 	GG_REGION_VERSION_LEAST = 1, /* the oldest version that readers understand */
 	GG_REGION_PAGE_BYTES = 4096, /* tables start at multiples of it */
 	GG_REGION_COMMAND_MAX = 1024,
@@ -132,22 +134,27 @@ enum gg_region_in_use_source {
 
 enum {
 	GG_REGION_DETACHED = 1, /* the recording ended by a detach; the process went on */
+	/* Since version 5: an ancestor was attached, and forked the process afterwards. */
+	GG_REGION_ATTACH_INHERITED = 2,
 	GG_REGION_OLDER_UNKNOWN_BYTES = -1
 };
 
 /*
  * How the recording began, if the agent was attached to a process that ran already.  Only the agent
- * writes it, all but `flags` and the counts before the magic.  A forked child has its parent's.
+ * writes it, all but `flags` and the counts before the magic.  A forked child has its parent's, and
+ * GG_REGION_ATTACH_INHERITED.
  */
 struct gg_region_attach {
 	uint64_t attached_ns;      /* CLOCK_MONOTONIC; 0: recorded from the start of the program */
 	int64_t older_bytes;       /* in use then, by the allocator's own count; -1: unknown */
 	uint32_t older_source;     /* enum gg_region_in_use_source */
-	uint32_t flags;            /* GG_REGION_DETACHED */
+	uint32_t flags;            /* GG_REGION_DETACHED, GG_REGION_ATTACH_INHERITED */
 	uint32_t slot_count;       /* slots that lead to hooks */
 	uint32_t unwritable_count; /* slots that could not be written */
 	uint32_t foreign_count;    /* slots that lead to another function of that name */
 	uint32_t scan_count;       /* scans of the slots so far */
+	/* Since version 5: how long the process had existed, to 10 ms; 0: unknown. */
+	uint64_t age_ns;
 };
 
 /* The allocators that the agent can ask.  Never renumber. */
@@ -455,7 +462,7 @@ static inline struct gg_draw gg_region_sample_draw(const struct gg_region_sample
 static_assert(sizeof(struct gg_sums) == 80, "in slots and site totals");
 static_assert(sizeof(struct gg_region_table) == 32, "in the header");
 static_assert(sizeof(struct gg_region_control) == 32, "in the header");
-static_assert(sizeof(struct gg_region_attach) == 40, "in the header");
+static_assert(sizeof(struct gg_region_attach) == 48, "in the header");
 GG_LAYOUT(gg_region_header, version, 8);
 GG_LAYOUT(gg_region_header, file_bytes, 16);
 GG_LAYOUT(gg_region_header, pid, 24);
@@ -476,8 +483,9 @@ GG_LAYOUT(gg_region_allocator_state, totals, 40);
 GG_LAYOUT(gg_region_allocator_state, looks, 168);
 static_assert(sizeof(struct gg_region_allocator_look) == 48, "in the header");
 GG_LAYOUT(gg_region_header, attach, 4000);
+GG_LAYOUT(gg_region_attach, age_ns, 40);
 GG_LAYOUT(gg_region_control, detach_count, 24);
-static_assert(sizeof(struct gg_region_header) == 4040, "bytes of the header");
+static_assert(sizeof(struct gg_region_header) == 4048, "bytes of the header");
 static_assert(sizeof(struct gg_region_header) <= GG_REGION_PAGE_BYTES, "one page");
 static_assert(sizeof(struct gg_region_sample) == 64, "bytes a live sample");
 GG_LAYOUT(gg_region_sample, sampling_interval, 24);

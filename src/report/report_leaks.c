@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/report_attach.h"
 #include "report/screen_text.h"
 
 enum { LEAK_FRAMES_SHOWN = 24, INDENT = 4, CLASS_WIDTH = 11 };
@@ -272,6 +273,7 @@ static void append_foot(const struct gg_report *report, const struct gg_leaks *l
 		gg_buf_append_text(
 			out, "note: the profile has no history, so times of frees are unknown, "
 			     "and no stack that\n  freed memory counts as growing or level\n");
+	gg_report_append_older_note(report, out);
 	gg_report_append_notes(report, out);
 }
 

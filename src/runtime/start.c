@@ -274,6 +274,8 @@ static bool adopt(bool is_seeded)
 		return false;
 	}
 	gg_process.pid = (uint32_t)getpid();
+	if (is_attached())
+		gg_process.attach.flags |= GG_REGION_ATTACH_INHERITED;
 	/* The counted forks have numbers below 2^32, so no other child has this one. */
 	if (!is_seeded)
 		gg_process_settings_seed_child(UINT64_C(1) << 32 | gg_process.pid);

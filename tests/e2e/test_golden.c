@@ -10,12 +10,14 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "e2e/command.h"
 
 /*
- * NAME in tests/golden, and the arguments behind "geiger COMMAND PROFILE".  `columns` is the width
- * of a terminal; 0: a pipe, with COLUMNS; -1: a pipe without.
+ * NAME in tests/golden, and the arguments behind "geiger COMMAND PROFILE". The profile of names
+ * that begin with "attached-" is that of a process to which the agent was attached. `columns` is
+ * the width of a terminal; 0: a pipe, with COLUMNS; -1: a pipe without.
  */
 static const struct golden {
 	const char *name, *command, *arguments;
@@ -90,7 +92,22 @@ static const struct golden {
 	{ "screen-80-diff-head.txt", "diff", "made.geiger --normalize 0.5 --head", 80 },
 	{ "screen-80-diff-stacks.txt", "diff", "made.geiger --normalize 0.5 --by stack", 80 },
 	{ "screen-80-report-limit.txt", "report", "--limit 2 -m allocated", 80 },
+	{ "attached-report.txt", "report", "--limit 3", 0 },
+	{ "attached-report-process.txt", "report", "--head --process 4712 --limit 1", 0 },
+	{ "attached-tree.txt", "tree", "--head", 0 },
+	{ "attached-leaks.txt", "leaks", "", 0 },
+	{ "attached-leaks.json", "leaks", "--json", 0 },
+	{ "attached-why.txt", "why", "", 0 },
+	{ "attached-why.json", "why", "--json", 0 },
 };
+
+/* The profile of which the report is. */
+static const char *profile_of(const struct golden *golden)
+{
+	bool is_attached = strncmp(golden->name, "attached-", strlen("attached-")) == 0;
+
+	return is_attached ? "attached.geiger" : "made.geiger";
+}
 
 static void write_file(const char *path, const char *text)
 {
@@ -140,16 +157,16 @@ static void make_script(const struct golden *golden, char *script, size_t size)
 {
 	char command[512];
 
-	snprintf(command, sizeof(command), "\\\"$GEIGER\\\" %s made.geiger %s", golden->command,
-	         golden->arguments);
+	snprintf(command, sizeof(command), "\\\"$GEIGER\\\" %s %s %s", golden->command,
+	         profile_of(golden), golden->arguments);
 	if (golden->columns > 0)
 		snprintf(script, size,
 		         "NO_COLOR=1 script -qec \"stty cols %d; %s --no-pager\" /dev/null",
 		         golden->columns, command);
 	else
-		snprintf(script, size, "%s\"$GEIGER\" %s made.geiger %s",
+		snprintf(script, size, "%s\"$GEIGER\" %s %s %s",
 		         golden->columns < 0 ? "unset COLUMNS; " : "", golden->command,
-		         golden->arguments);
+		         profile_of(golden), golden->arguments);
 }
 
 /* A terminal ends lines with a carriage return as well. */
@@ -209,7 +226,8 @@ TEST(reports_of_a_made_profile_are_what_they_were)
 {
 	struct child child;
 
-	run("\"$GOLDEN_PROFILE\" made.geiger", &child);
+	run("\"$GOLDEN_PROFILE\" made.geiger && \"$GOLDEN_PROFILE\" attached.geiger attached",
+	    &child);
 	child_done(&child);
 	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++)
 		compare(&goldens[i]);

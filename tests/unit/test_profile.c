@@ -205,6 +205,16 @@ static int see_memory(const struct gg_profile_memory *memory, void *seen)
 	return 0;
 }
 
+static int see_attach(const struct gg_profile_attach *attach, void *seen)
+{
+	CHECK(attach->process == 1 && attach->is_inherited && attach->time_ns == -5);
+	CHECK_EQ_I64(attach->age_ns, 6);
+	CHECK_EQ_I64(attach->older_bytes, 7);
+	CHECK(same(attach->older_source, "glibc") && attach->unseen_slot_count == -1);
+	++*(int *)seen;
+	return 0;
+}
+
 static int see_event(const struct gg_profile_event *event, void *seen)
 {
 	CHECK_EQ_I64(event->time_ns, 99);
@@ -265,6 +275,7 @@ static void read_all(struct gg_profile *profile)
 	SEE(aggregate, 1);
 	SEE(total, 1);
 	SEE(memory, 1);
+	SEE(attach, 1);
 	SEE(event, 1);
 	SEE(counter, 1);
 	SEE(note, 1);

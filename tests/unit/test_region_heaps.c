@@ -301,6 +301,32 @@ TEST(a_file_of_version_1_is_read_as_one_without_frames)
 	end();
 }
 
+TEST(a_file_of_version_4_is_read_as_one_without_an_age_at_the_attach)
+{
+	const uint32_t version = 4, bytes = 4040;
+	struct gg_region_view view;
+
+	if (!begin())
+		return;
+	static_assert(offsetof(struct gg_region_header, attach.age_ns) == 4040, "its length");
+	region.header->attach.attached_ns = 5;
+	region.header->attach.older_bytes = 6;
+	region.header->attach.age_ns = 7;
+	if (CHECK(region_view(&region, &view))) {
+		CHECK_EQ_U64(view.header.attach.age_ns, 7);
+		gg_region_view_done(&view);
+	}
+	memcpy(&region.header->version, &version, sizeof(version));
+	memcpy(&region.header->header_bytes, &bytes, sizeof(bytes));
+	if (CHECK(region_view(&region, &view))) {
+		CHECK_EQ_U64(view.header.attach.attached_ns, 5);
+		CHECK_EQ_I64(view.header.attach.older_bytes, 6);
+		CHECK_EQ_U64(view.header.attach.age_ns, 0);
+		gg_region_view_done(&view);
+	}
+	end();
+}
+
 TEST(a_forked_child_keeps_frames_and_where_objects_are)
 {
 	struct gg_region_options options;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/size.h"
 #include "format/merge/merge_groups.h"
 #include "format/merge/merge_rows.h"
 #include "format/merge/merge_stacks.h"
@@ -28,8 +29,11 @@ struct gg_merge {
 	struct gg_merge_groups groups;
 	struct gg_merge_rows rows;
 	size_t profile_count, note_count;
-	bool had_looks; /* some profile had looks, or was a sum of such profiles */
-	char *command;  /* command of the first profile; NULL: they differ */
+	bool had_looks;             /* some profile had looks, or was a sum of such profiles */
+	size_t attach_count;        /* processes that were attached, and did not inherit that */
+	size_t older_unknown_count; /* those of which nobody knows how much is older */
+	double older_bytes;
+	char *command; /* command of the first profile; NULL: they differ */
 	uint64_t start_wall_ns;
 	double interval_bytes;
 	enum gg_scheme scheme;
@@ -232,6 +236,38 @@ static int take_look(const struct gg_profile_look *look, void *context)
 	return 0;
 }
 
+static int take_attach(const struct gg_profile_attach *attach, void *context)
+{
+	struct gg_merge *merge = context;
+
+	if (attach->is_inherited)
+		return 0;
+	merge->attach_count++;
+	if (attach->older_bytes >= 0)
+		merge->older_bytes += (double)attach->older_bytes;
+	else
+		merge->older_unknown_count++;
+	return 0;
+}
+
+/* Notes what all profiles lack because their recordings began late. */
+static int note_attaches(const struct gg_merge *merge, struct gg_error *error)
+{
+	char size[GG_SIZE_TEXT_MAX], unknown[80] = "", text[300];
+
+	if (merge->attach_count == 0)
+		return 0;
+	if (merge->older_unknown_count > 0)
+		snprintf(unknown, sizeof(unknown), " (of %zu of them it is not known)",
+		         merge->older_unknown_count);
+	snprintf(text, sizeof(text),
+	         "%zu process%s of these profiles ran already when the agent was attached, with "
+	         "%s in use%s. Older memory is not in this profile.",
+	         merge->attach_count, merge->attach_count == 1 ? "" : "es",
+	         gg_size_format(merge->older_bytes, size), unknown);
+	return gg_profile_add_note(merge->out, text, error);
+}
+
 /* Records that sampling was off.  The times are lost, because a sum has no times. */
 static int take_event(const struct gg_profile_event *event, void *context)
 {
@@ -275,6 +311,8 @@ int gg_merge_add(struct gg_merge *merge, struct gg_profile *profile, struct gg_e
 		status = gg_profile_each_note(profile, take_note, merge, error);
 	if (status == 0)
 		status = gg_profile_each_look(profile, take_look, merge, error);
+	if (status == 0)
+		status = gg_profile_each_attach(profile, take_attach, merge, error);
 	merge->profile_count++;
 	return status;
 }
@@ -301,5 +339,7 @@ int gg_merge_finish(struct gg_merge *merge, struct gg_error *error)
 		status = gg_merge_groups_write(&merge->groups, error);
 	if (status == 0 && merge->had_looks)
 		status = gg_profile_add_note(merge->out, no_looks, error);
+	if (status == 0)
+		status = note_attaches(merge, error);
 	return status == 0 ? gg_profile_set_session(merge->out, &session, error) : status;
 }

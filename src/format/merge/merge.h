@@ -15,6 +15,7 @@
  *               errors: the memory live at the end of its session, the memory left by processes
  *               that exited, and the allocated memory.  It has no times, threads or single samples.
  *               Looks belong to processes and samples, so they are left out, and a note says so.
+ *               So are attaches; a note says how much was in use at them.
  * Scaled first  Each sample is weighted by its own probability, and each aggregate is already
  *               weighted.  Only then do they add up.
  * Stacks        are equal if their frames are.  A frame is identified by build-id and address.

@@ -15,6 +15,7 @@
 #include "abi/attach_request.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/time_units.h"
 #include "preload/attach/attach_upkeep.h"
 #include "preload/attach/bytes_in_use.h"
 #include "preload/attach/loader_lock.h"
@@ -27,6 +28,7 @@
 #include "runtime/process.h"
 #include "runtime/signals/signal_mask.h"
 #include "runtime/start.h"
+#include "runtime/syscalls.h"
 #include "runtime/thread.h"
 
 static_assert((int)GG_ATTACH_SOURCE_NONE == (int)GG_REGION_IN_USE_UNKNOWN, "same numbers");
@@ -118,6 +120,15 @@ static void put_placed(struct gg_attach_result *result, const struct gg_slot_sca
 	result->foreign_count = placed->foreign_count;
 }
 
+/* How long the process has existed; 0: unknown.  The kernel states its start in 1/100 s. */
+static uint64_t read_age_ns(void)
+{
+	const uint64_t tick_ns = GG_NS_PER_S / 100;
+	uint64_t start_ns = gg_syscall_start_ticks() * tick_ns, now_ns = gg_clock_boot_ns();
+
+	return start_ns > 0 && start_ns < now_ns ? now_ns - start_ns : 0;
+}
+
 /* With the state STARTING, on the sample path, and with signals blocked. */
 static int attach(const struct gg_attach_request *request, struct gg_attach_result *result)
 {
@@ -126,7 +137,8 @@ static int attach(const struct gg_attach_request *request, struct gg_attach_resu
 		.seed = request->seed,
 		.directory = request->directory[0] != '\0' ? request->directory : NULL,
 	};
-	struct gg_region_attach attach = { .attached_ns = gg_clock_monotonic_ns() };
+	struct gg_region_attach attach = { .attached_ns = gg_clock_monotonic_ns(),
+		                           .age_ns = read_age_ns() };
 	struct gg_slot_scan_result placed;
 	struct gg_bytes_in_use in_use;
 	bool found = false;

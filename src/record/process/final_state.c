@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "record/process/aggregates.h"
+#include "record/process/attach_record.h"
 #include "record/process/ingest.h"
 #include "record/process/process_tables.h"
 #include "record/process/reconcile.h"
@@ -90,6 +91,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 		                        span.to_ns);
 	gg_process_tables_threads(target, &view, end_ns);
 	gg_process_tables_counters(target, &view);
+	gg_attach_record_write(writer, target->id, &view.header);
 	write_losses(target, &view, span.to_ns);
 	gg_stack_map_write(&target->stack_map, writer);
 	gg_region_view_done(&view);

@@ -17,6 +17,7 @@
 
 #include "base/assert.h"
 #include "base/size.h"
+#include "record/process/attach_record.h"
 #include "region/control.h"
 #include "region/reader/view.h"
 
@@ -131,7 +132,7 @@ static int add_process(struct gg_target *target)
 	target->record.id = target->id;
 	target->stack_map.process = target->id;
 	writer->counts.process_count++;
-	return 0;
+	return gg_attach_record_write(writer, target->id, &target->reader.header);
 }
 
 int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,

@@ -58,9 +58,16 @@ static int table_count_of(uint32_t version)
 /* Headers before version 3 end with the description of their last table. */
 static uint32_t header_bytes_of(uint32_t version)
 {
-	return version == GG_REGION_VERSION ? (uint32_t)sizeof(struct gg_region_header)
-	       : version == 3               ? (uint32_t)offsetof(struct gg_region_header, attach)
-	                                    : (uint32_t)gg_region_table_at(table_count_of(version));
+	switch (version) {
+	case GG_REGION_VERSION:
+		return (uint32_t)sizeof(struct gg_region_header);
+	case 4:
+		return (uint32_t)offsetof(struct gg_region_header, attach.age_ns);
+	case 3:
+		return (uint32_t)offsetof(struct gg_region_header, attach);
+	default:
+		return (uint32_t)gg_region_table_at(table_count_of(version));
+	}
 }
 
 /* Reads the header; afterwards every table's used records lie inside the file. */
@@ -99,6 +106,8 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 		header->allocator = (struct gg_region_allocator_state){ 0 };
 	if (header->version < 4)
 		header->attach = (struct gg_region_attach){ 0 };
+	if (header->version < 5)
+		header->attach.age_ns = 0;
 	if (header->command_bytes > GG_REGION_COMMAND_MAX)
 		header->command_bytes = GG_REGION_COMMAND_MAX;
 	if (header->exe_bytes > GG_REGION_EXE_MAX)
