@@ -248,13 +248,13 @@ static int record(struct attach_run *run, struct gg_error *error)
 		.progress = &line.progress,
 	};
 	struct gg_detachment detachment;
-	int unused, status;
+	int exit_status, status;
 
 	if (given->quiet)
 		gg_progress_line_forbid();
 	gg_progress_line_init(&line);
 	gg_cli_sampling_set_session(&given->sampling, &options);
-	status = gg_session_run(&options, &unused, error);
+	status = gg_session_run(&options, &exit_status, error);
 	if (status < 0)
 		return status;
 	gg_detachment_wait(&detachment, run->survey->facts.pid);
@@ -262,7 +262,7 @@ static int record(struct attach_run *run, struct gg_error *error)
 		fprintf(stderr,
 		        "geiger: process %d is idle: the agent goes when the process next allocates\n",
 		        (int)run->survey->facts.pid);
-	return 0;
+	return exit_status;
 }
 
 /* --- the request --- */

@@ -89,6 +89,13 @@ GG_MUST_CHECK int gg_profile_create(struct gg_profile **ret_profile, const char 
                                     struct gg_error *error);
 
 /*
+ * Writes a profile that has no file yet beside its place, and removes it again.  So a full disk is
+ * an error before the first commit replaces an existing file.  Closed without a commit, the profile
+ * leaves no file.
+ */
+GG_MUST_CHECK int gg_profile_try(struct gg_profile *profile, struct gg_error *error);
+
+/*
  * Creates a profile like gg_profile_create(), except that an existing file stays until
  * gg_profile_finish() replaces it: for work that is useless when it stops half-way.  Closing the
  * profile before that leaves nothing behind.

@@ -242,6 +242,20 @@ static void remove_leftovers(const char *path)
 }
 
 /*
+ * Writes the file under a temporary name.  The caller removes or renames it, also after a failure,
+ * and frees the name, which is NULL without memory.
+ */
+static int write_part(struct gg_profile *profile, char **ret_part, struct gg_error *error)
+{
+	if (asprintf(ret_part, "%s.%d.part", profile->path, (int)getpid()) < 0) {
+		*ret_part = NULL;
+		return gg_error_memory(error, profile->path);
+	}
+	unlink(*ret_part);
+	return copy_to(profile, *ret_part, error);
+}
+
+/*
  * The first commit, which creates the profile's file.  It writes the file under a temporary name
  * and renames it, so that the final name refers to a whole profile at every moment.
  */
@@ -249,18 +263,14 @@ static int put_in_file(struct gg_profile *profile, struct gg_error *error)
 {
 	sqlite3 *memory = profile->db;
 	char *part;
-	int status;
+	int status = write_part(profile, &part, error);
 
-	if (asprintf(&part, "%s.%d.part", profile->path, (int)getpid()) < 0)
-		return gg_error_memory(error, profile->path);
-	unlink(part);
-	status = copy_to(profile, part, error);
 	if (status == 0) {
 		remove_leftovers(profile->path);
 		if (rename(part, profile->path) < 0)
 			status = gg_error_set_errno(error, errno, profile->path, NULL);
 	}
-	if (status < 0)
+	if (status < 0 && part != NULL)
 		unlink(part);
 	free(part);
 	if (status < 0)
@@ -306,6 +316,20 @@ static int commit(struct gg_profile *profile, bool must, struct gg_error *error)
 	status = commit_transaction(profile, must, error);
 	if (status == 0 && profile->is_written && profile->path != NULL && !profile->is_in_file)
 		status = put_in_file(profile, error);
+	return status;
+}
+
+int gg_profile_try(struct gg_profile *profile, struct gg_error *error)
+{
+	char *part = NULL;
+	int status = commit_transaction(profile, false, error);
+
+	if (status == 0)
+		status = write_part(profile, &part, error);
+	if (part != NULL)
+		unlink(part);
+	free(part);
+	profile->is_tried = true;
 	return status;
 }
 
@@ -402,7 +426,8 @@ void gg_profile_close(struct gg_profile *profile)
 		if (profile->is_in_file)
 			unlink(profile->path);
 		remove_leftovers(profile->path);
-	} else if (profile->is_written && profile->failure == 0) {
+	} else if (profile->is_written && profile->failure == 0 &&
+	           (profile->is_in_file || !profile->is_tried)) {
 		(void)!commit(profile, true, &ignored);
 	}
 	forget_scratch(profile);

@@ -90,6 +90,7 @@ struct gg_profile {
 	bool has_scratch; /* the ids of `scratch` are valid */
 	char *final_path; /* gg_profile_finish() moves the file there; NULL: it is in place */
 	bool is_written;  /* made by gg_profile_create() */
+	bool is_tried;    /* by gg_profile_try(): only a commit makes its file */
 	bool is_in_file;  /* false: still in memory, without a file */
 	bool has_changes; /* something was written since the last commit */
 	bool has_summary; /* the profile is finished; the next change removes the summary */

@@ -10,6 +10,7 @@ of them loads.  TINY_AGENT: stands for the agent; it tests the way in alone.
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -147,6 +148,44 @@ def recording():
           target.end())
 
 
+def recording_in(pid):
+    with open(f"/proc/{pid}/maps", encoding="ascii") as file:
+        return ".region" in file.read()
+
+
+def failing_attach():
+    target = Target("loops", "1")
+    made = geiger("record", "-q", "-o", "earlier.geiger", "--", sys.executable, "-c", "")
+    with open("earlier.geiger", "rb") as file:
+        earlier = file.read()
+    with open("no_agent.so", "w", encoding="ascii") as file:
+        file.write("this is no library\n" * 100)
+    got = geiger("attach", "-o", "earlier.geiger", str(target.pid),
+                 env={**os.environ, "GEIGER_AGENT": os.path.abspath("no_agent.so")})
+    with open("earlier.geiger", "rb") as file:
+        stays = file.read() == earlier
+    check("an_attach_that_fails_replaces_no_profile",
+          None if made.returncode == 0 else made.stderr,
+          None if got.returncode == 1 and "refused the agent" in got.stderr else f"{got.returncode}: {got.stderr}",
+          None if stays else "it is another file",
+          None if not [name for name in os.listdir(".") if name.startswith("earlier.geiger.")] else "a part is left",
+          target.end())
+
+
+def failing_profile():
+    target = Target("loops", "1")
+    with subprocess.Popen([GEIGER, "attach", "-i", "64KiB", "-o", "full.geiger", str(target.pid)],
+                          stderr=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN)) as recorder:
+        said = recorder.stderr.readline()
+        resource.prlimit(recorder.pid, resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+        said += recorder.communicate(timeout=LIMIT)[1]
+    check("a_recording_whose_profile_fails_exits_with_1",
+          None if recorder.returncode == 1 and "the profile is not complete" in said else f"{recorder.returncode}: {said}",
+          None if not recording_in(target.pid) else "the agent is still there",
+          target.end())
+
+
 def main():
     for words in BUSY:
         way_in(words, ROUNDS, ("entry",))
@@ -155,6 +194,8 @@ def main():
     for words in BUSY[:4]:
         attach_and_detach(words, max(3, ROUNDS // 4))
     recording()
+    failing_attach()
+    failing_profile()
     other_allocators()
     container()
     if ROUNDS >= 10:  # this takes ten seconds

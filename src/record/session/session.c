@@ -314,7 +314,7 @@ int gg_session_run(const struct gg_session_options *options, int *ret_exit_statu
 		gg_session_complete(s);
 		gg_session_report(s);
 		wait_for_command(s);
-		*ret_exit_status = s->exit_status;
+		*ret_exit_status = options->pid != 0 ? s->writer.status < 0 : s->exit_status;
 	}
 	end(s);
 	free(s);

@@ -21,7 +21,8 @@
  *               the command was not run; 126: it cannot be executed; 127: it does not exist.
  * Attached      with options->pid there is no command: `enter` brings the agent into a process that
  *               runs already.  Signals end the recording and not the process, and so does the end
- *               of the last process with a region.
+ *               of the last process with a region.  The exit status is 0, or 1 if the profile
+ *               failed.  If `enter` fails, an earlier profile of that name stays.
  * Kill          killing the recorder leaves the regions, and a profile that lacks the last second.
  */
 #pragma once

@@ -127,8 +127,14 @@ static int begin_profile(struct gg_session *s)
 		.has_history = true,
 	};
 	status = gg_profile_set_session(s->profile, &s->record, s->error);
-	/* The first commit is here, so that a full disk is reported before the command runs. */
-	return status < 0 ? status : gg_profile_commit(s->profile, s->error);
+	if (status < 0)
+		return status;
+	/*
+	 * A full disk is reported before the command runs.  An attach can fail; until it has
+	 * succeeded, an earlier profile of that name stays.
+	 */
+	return s->options->pid != 0 ? gg_profile_try(s->profile, s->error)
+	                            : gg_profile_commit(s->profile, s->error);
 }
 
 /*
@@ -192,21 +198,28 @@ static int status_of_exec(int status)
 	return status == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/*
- * Lets the waiting child execute the command, or attaches to the process.  If that fails, removes
- * the empty profile.
- */
+/* Attaches to the process.  Only then the profile gets its file. */
+static int enter_process(struct gg_session *s)
+{
+	const struct gg_session_options *options = s->options;
+	int status = options->enter(&s->environment, options->context, s->error);
+
+	if (status < 0)
+		return status;
+	/* The agent is there: a failure ends the recording, which lets the process go. */
+	gg_profile_writer_commit(&s->writer);
+	return 0;
+}
+
+/* Lets the waiting child execute the command.  If that fails, removes the empty profile. */
 static int release_command(struct gg_session *s, int *ret_exit_status)
 {
 	const struct gg_session_options *options = s->options;
-	int status = options->pid != 0 ? options->enter(&s->environment, options->context, s->error)
-	                               : gg_launch_release(&s->launch);
+	int status = gg_launch_release(&s->launch);
 
 	if (status == 0)
 		return 0;
 	unlink(gg_buf_text(&s->path));
-	if (options->pid != 0)
-		return status;
 	*ret_exit_status = status_of_exec(status);
 	return gg_error_set_errno(s->error, -status, options->command[0], NULL);
 }
@@ -260,5 +273,5 @@ int gg_session_begin(struct gg_session *s, int *ret_exit_status)
 		setpriority(PRIO_PROCESS, 0, PRIORITY);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	gg_process_set_begin(&s->processes);
-	return release_command(s, ret_exit_status);
+	return s->options->pid != 0 ? enter_process(s) : release_command(s, ret_exit_status);
 }
