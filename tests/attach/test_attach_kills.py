@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A program lives on when geiger is killed at any step of an attach or a detach.
+
+    test_attach_kills.py KILLS      in each of the programs below
+
+GEIGER, ATTACH_TARGET, KILL_AT: geiger, programs that check themselves, and what kills geiger's helper
+at its Nth step.  TINY_AGENT: stands for the agent.  The steps of a series are as far apart as
+their number allows; the last lines say at which system calls the helper was killed.
+"""
+
+import collections
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from sentences import check, in_scratch
+
+GEIGER = os.environ["GEIGER"]
+TARGET = os.environ["ATTACH_TARGET"]
+KILL_AT = os.environ["KILL_AT"]
+TINY = {**os.environ, "GEIGER_AGENT": os.environ["TINY_AGENT"]}
+KILLS = int(sys.argv[1])
+LIMIT = 120  # seconds after which something hangs
+
+
+class Target:
+    """A running target; .end() returns what was wrong."""
+
+    def __init__(self, words):
+        self.process = subprocess.Popen([TARGET, *words], stdout=subprocess.PIPE, text=True)
+        self.pid = int(self.process.stdout.readline())
+        self.text = text_of(self.pid)
+        time.sleep(0.02)
+
+    def end(self):
+        if self.process.poll() is None and text_of(self.pid) != self.text:
+            return self.kill("the code of the allocator has changed")
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            said = self.process.communicate(timeout=LIMIT)[0]
+        except subprocess.TimeoutExpired:
+            return self.kill("it hangs")
+        return None if self.process.returncode == 0 else f"{self.process.returncode}: {said}"
+
+    def kill(self, problem):
+        self.process.kill()
+        self.process.wait()
+        return problem
+
+
+def text_of(pid):
+    """The code of libc in the process."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as file:
+        begin, end = next([int(n, 16) for n in line.split()[0].split("-")] for line in file
+                          if "libc.so.6" in line and "r-xp" in line)
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        memory.seek(begin)
+        return memory.read(end - begin)
+
+
+def kill_at(step, words, env):
+    """Runs geiger; returns the system call at which its helper was killed, or None and their count."""
+    got = subprocess.run([KILL_AT, "helper", str(step), GEIGER, *words], capture_output=True, text=True, env=env,
+                         timeout=LIMIT)
+    killed = re.search(r"killed at (\d+)", got.stderr)
+    ended = re.search(r"ended after (\d+) steps", got.stderr)
+    if killed is None and ended is None:
+        raise RuntimeError(got.stderr)
+    return (killed.group(1) if killed else None), int(ended.group(1)) if ended else 0
+
+
+def one_kill(words, env, step, calls):
+    """Kills an attach at a step.  Afterwards a whole attach and a detach succeed."""
+    target = Target(words)
+    call, _ = kill_at(step, ["attach", "-q", "-i", "64KiB", str(target.pid)], env)
+    calls[call or "none"] += 1
+    problems = []
+    if env is None:
+        # Either nothing is left, or an agent that detach finds.
+        left = subprocess.run([GEIGER, "detach", str(target.pid)], capture_output=True, text=True)
+        if left.returncode != 0:
+            again = subprocess.run([GEIGER, "attach", "-q", str(target.pid)], capture_output=True, text=True)
+            problems.append(again.stderr if again.returncode != 0 else None)
+    problem = target.end()
+    return [f"step {step}, call {call}: {p}" for p in [*problems, problem] if p]
+
+
+def series(name, words, env):
+    target = Target(words)
+    _, count = kill_at(0, ["attach", "-q", "-i", "64KiB", str(target.pid)], env)
+    problems, calls = [target.end()], collections.Counter()
+    for i in range(KILLS):
+        problems += one_kill(words, env, 1 + count * i // KILLS, calls)
+    check(f"{name}_lives_when_geiger_is_killed", *problems)
+    print(f"# {name}: {count} steps; killed at", ", ".join(f"{call}: {n}" for call, n in sorted(calls.items())))
+
+
+def main():
+    series("a_loop", ["loops", "1"], TINY)
+    series("threads", ["loops", "3"], None)
+    series("a_program_that_forks", ["forks"], TINY)
+    series("an_idle_program", ["wait", "read"], None)
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(main))
