@@ -83,7 +83,8 @@ static int64_t call_system(const struct loader_calls *calls, struct gg_borrowed_
                            long number, uint64_t first, uint64_t second, struct gg_error *error)
 {
 	struct gg_remote_call call = { .function = calls->system_call,
-		                       .arguments = { (uint64_t)number, first, second } };
+		                       .arguments = { (uint64_t)number, first, second },
+		                       .is_watched = true };
 	int status = gg_borrowed_thread_call(thread, &call, error);
 
 	return status < 0 ? status : call.system_result;

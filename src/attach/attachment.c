@@ -45,11 +45,6 @@ struct helper {
 	const struct gg_attachment_options *options; /* NULL: detach */
 };
 
-/* The addresses that the steps need. */
-struct entry_points {
-	uint64_t restorer, errno_location;
-};
-
 /*
  * Lets the process run before all others.  Each time that it waits for a processor, a thread of the
  * program waits for it, or a trap stays in the code.  Only root may do that.
@@ -86,21 +81,26 @@ static int find_traps(struct helper *helper, struct gg_error *error)
 	return 0;
 }
 
-static int find_entry_points(const struct gg_survey *survey, struct entry_points *points,
-                             struct gg_error *error)
+/* Finds the functions of libc that a borrowed thread needs. */
+static int find_code(const struct gg_survey *survey, struct gg_borrowed_code *code,
+                     struct gg_error *error)
 {
 	const struct gg_remote_module *libc = &survey->modules.list.items[survey->libc];
+	static const char *const names[] = { "__errno_location", "syscall", "swab" };
+	uint64_t *const places[] = { &code->errno_location, &code->system_call, &code->swap_bytes };
 	struct gg_remote_symbol symbol;
 
-	points->restorer = gg_borrowed_thread_find_restorer(&survey->memory, libc->begin,
-	                                                    libc->end);
-	if (points->restorer == 0 ||
-	    !gg_remote_modules_find_in(&survey->modules, survey->libc, &survey->memory,
-	                               "__errno_location", &symbol))
-		return gg_error_set(error, -ENOTSUP, "libc", NULL,
-		                    "it lacks code by which a thread could be given back");
-	points->errno_location = symbol.address;
-	return 0;
+	code->restorer = gg_borrowed_thread_find_restorer(&survey->memory, libc->begin, libc->end);
+	for (size_t i = 0; code->restorer != 0 && i < GG_COUNT(names); i++) {
+		if (!gg_remote_modules_find_in(&survey->modules, survey->libc, &survey->memory,
+		                               names[i], &symbol))
+			code->restorer = 0;
+		*places[i] = symbol.address;
+	}
+	return code->restorer != 0
+	               ? 0
+	               : gg_error_set(error, -ENOTSUP, "libc", NULL,
+	                              "it lacks code by which a thread could be given back");
 }
 
 /* Calls an entry of the agent: attach with a request, or detach. */
@@ -158,8 +158,8 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 	struct gg_tracer *tracer = search->tracer;
 	struct gg_borrowed_thread thread;
 	struct gg_safe_point point;
-	struct entry_points points = { 0 };
-	int status = find_entry_points(helper->survey, &points, error);
+	struct gg_borrowed_code code = { 0 };
+	int status = find_code(helper->survey, &code, error);
 
 	if (status == 0)
 		status = gg_safe_point_find(&point, search, error);
@@ -168,11 +168,10 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 		return status;
 	attachment->waited_ns = gg_clock_monotonic_ns() - search->begin_ns;
 	attachment->was_idle = point.is_idle;
-	status = gg_borrowed_thread_begin(&thread, tracer, point.tid, &point.registers,
-	                                  points.restorer, points.errno_location, error);
+	status = gg_borrowed_thread_begin(&thread, tracer, point.tid, &point.registers, &code,
+	                                  error);
 	if (status < 0) {
-		if (!thread.has_frame)
-			gg_tracer_release(tracer, point.tid);
+		gg_tracer_release(tracer, point.tid);
 		return status;
 	}
 	status = use_thread(helper, carrier, &thread, error);

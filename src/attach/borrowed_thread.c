@@ -2,12 +2,14 @@
 /*
  * borrowed_thread - builds a signal frame and runs calls under it (attach/borrowed_thread.h).
  *
- * The frame on the stack, from its lowest address on:
+ * The stack of a borrowed thread, from its lowest address on:
  *
- *   frame + 0      address of the restorer: where each call returns to
- *   frame + 8      struct ucontext of the kernel: flags, registers, mask
- *   frame + 312    siginfo, zeros
+ *   wait frame     the stack pointer of each call
+ *   errno frame
+ *   home frame     each of the three: the address of the restorer, struct ucontext of the kernel
+ *                  (flags, registers, mask), and siginfo of zeros
  *   scratch        of the caller
+ *   errno          with its bytes swapped, as swab() reads it
  *   vector state   as XSAVE writes it, with the kernel's marks; 64-byte aligned
  *   ...            128 bytes of red zone, then the program's stack
  */
@@ -48,15 +50,17 @@ enum {
 	LARGE_FEATURES = 3 << 17,  /* AMX: not in the frames of programs that did not ask for it */
 	INVALID_STACK_MODE = 0x40, /* rt_sigreturn() then leaves the signal stack as it is */
 	FLAGS_CLEARED = 0x500,     /* direction and trap flags, which a function expects to be 0 */
-	SHORT_STEPS_MAX = 1 << 18
+	SHORT_STEPS_MAX = 1 << 18,
+	PAUSE_LEAST_NS = 30000, /* between looks whether the thread waits */
+	PAUSE_MOST_NS = 200000
 };
 #define UC_FP_XSTATE  1u
 #define UC_SEGMENTS   6u /* UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
 #define FRAME_MAGIC_1 0x46505853u
 #define FRAME_MAGIC_2 0x46505845u
-#define ALL_SIGNALS   UINT64_MAX
 #define BIT(signal)   (UINT64_C(1) << ((signal)-1))
-#define OPEN_SIGNALS  (BIT(SIGTRAP) | BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE))
+/* Signals of faults end a program that blocks them. */
+#define CLOSED_SIGNALS (~(BIT(SIGTRAP) | BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE)))
 
 /* The kernel's struct ucontext; glibc's own begins alike and ends in a longer mask. */
 struct kernel_context {
@@ -179,27 +183,83 @@ static bool has_stack(pid_t pid, uint64_t pointer)
 	return false;
 }
 
-static int write_frame(struct gg_borrowed_thread *thread, uint64_t mask)
+static uint64_t frame_below(uint64_t address)
+{
+	return ((address - sizeof(struct signal_frame)) & ~UINT64_C(15)) - 8;
+}
+
+static int write_frame(const struct gg_borrowed_thread *thread, uint64_t address,
+                       const mcontext_t *registers, uint64_t mask)
+{
+	struct signal_frame frame = { .restorer = thread->code.restorer };
+
+	frame.context.flags = UC_FP_XSTATE | UC_SEGMENTS;
+	frame.context.stack.ss_flags = INVALID_STACK_MODE;
+	frame.context.registers = *registers;
+	frame.context.mask = mask;
+	return gg_remote_memory_write(thread->tracer->memory, address, &frame, sizeof(frame));
+}
+
+/* Writes a frame by which the thread calls a function, with `next` as its return frame. */
+static int write_call_frame(const struct gg_borrowed_thread *thread, uint64_t address,
+                            uint64_t function, const uint64_t arguments[4], uint64_t next)
+{
+	mcontext_t registers = { 0 };
+	greg_t *r = registers.gregs;
+
+	fill_registers(&registers, &thread->registers);
+	r[REG_EFL] &= ~(greg_t)FLAGS_CLEARED;
+	r[REG_RIP] = (greg_t)function;
+	r[REG_RSP] = (greg_t)next;
+	r[REG_RAX] = 0;
+	r[REG_RDI] = (greg_t)arguments[0], r[REG_RSI] = (greg_t)arguments[1];
+	r[REG_RDX] = (greg_t)arguments[2], r[REG_RCX] = (greg_t)arguments[3];
+	return write_frame(thread, address, &registers, CLOSED_SIGNALS);
+}
+
+static int write_errno_frame(struct gg_borrowed_thread *thread, uint64_t kept, uint64_t place)
 {
 	const struct gg_remote_memory *memory = thread->tracer->memory;
-	struct signal_frame frame = { .restorer = thread->restorer };
+	const uint64_t arguments[4] = { kept, place, sizeof(uint32_t) };
+	uint32_t value;
+	int status = gg_remote_memory_read(memory, place, &value, sizeof(value));
+
+	value = (value & 0x00ff00ff) << 8 | (value >> 8 & 0x00ff00ff);
+	if (status == 0)
+		status = gg_remote_memory_write(memory, kept, &value, sizeof(value));
+	return status < 0 ? status
+	                  : write_call_frame(thread, thread->errno_frame, thread->code.swap_bytes,
+	                                     arguments, thread->home_frame);
+}
+
+/* Writes all frames.  `errno_place` is the address of the thread's errno. */
+static int write_frames(struct gg_borrowed_thread *thread, uint64_t mask, uint64_t errno_place)
+{
+	const uint64_t wait[4] = { SYS_poll, 0, 0, GG_BORROWED_WAIT_MS };
+	mcontext_t home = { 0 };
 	struct vector_state vector;
-	uint64_t place;
+	uint64_t place, kept;
 	int status = read_vector_state(thread->tid, &vector);
 
 	if (status < 0)
 		return status;
 	place = (thread->registers.rsp - UNUSED_ZONE_BYTES - vector.size_bytes) & ~UINT64_C(63);
-	thread->scratch = place - GG_BORROWED_SCRATCH_BYTES;
-	thread->frame = ((thread->scratch - sizeof(frame)) & ~UINT64_C(15)) - 8;
-	frame.context.flags = UC_FP_XSTATE | UC_SEGMENTS;
-	frame.context.stack.ss_flags = INVALID_STACK_MODE;
-	frame.context.mask = mask;
-	fill_registers(&frame.context.registers, &thread->registers);
-	frame.context.registers.fpregs = (fpregset_t)(uintptr_t)place;
-	status = gg_remote_memory_write(memory, place, vector.bytes, vector.size_bytes);
+	kept = place - sizeof(uint64_t);
+	thread->scratch = (kept - GG_BORROWED_SCRATCH_BYTES) & ~UINT64_C(63);
+	thread->home_frame = frame_below(thread->scratch);
+	thread->errno_frame = frame_below(thread->home_frame);
+	thread->wait_frame = frame_below(thread->errno_frame);
+	fill_registers(&home, &thread->registers);
+	home.fpregs = (fpregset_t)(uintptr_t)place;
+	status = gg_remote_memory_write(thread->tracer->memory, place, vector.bytes,
+	                                vector.size_bytes);
+	if (status == 0)
+		status = write_frame(thread, thread->home_frame, &home, mask);
+	if (status == 0)
+		status = write_errno_frame(thread, kept, errno_place);
 	return status < 0 ? status
-	                  : gg_remote_memory_write(memory, thread->frame, &frame, sizeof(frame));
+	                  : write_call_frame(thread, thread->wait_frame, thread->code.system_call,
+	                                     wait, thread->errno_frame);
 }
 
 /* --- calls --- */
@@ -217,11 +277,11 @@ static int fail(const struct gg_borrowed_thread *thread, int status, struct gg_e
 static int enter(struct gg_borrowed_thread *thread, const struct gg_remote_call *call)
 {
 	struct user_regs_struct r = thread->registers;
-	uint64_t open = ALL_SIGNALS & ~OPEN_SIGNALS;
+	uint64_t closed = CLOSED_SIGNALS;
 	int status;
 
 	r.rip = call->function;
-	r.rsp = thread->frame;
+	r.rsp = thread->wait_frame;
 	r.rdi = call->arguments[0], r.rsi = call->arguments[1], r.rdx = call->arguments[2];
 	r.rcx = call->arguments[3], r.r8 = call->arguments[4], r.r9 = call->arguments[5];
 	r.rax = 0;                           /* no vector registers have arguments */
@@ -230,20 +290,19 @@ static int enter(struct gg_borrowed_thread *thread, const struct gg_remote_call 
 	status = gg_tracer_write_registers(thread->tid, &r);
 	if (status < 0)
 		return status;
-	/* From here on the frame gives everything back, the mask included. */
-	thread->is_started = true;
-	if (ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(open), &open) < 0)
+	/* From here on the frames give everything back, the mask included. */
+	if (ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(closed), &closed) < 0)
 		return -errno;
 	return 0;
 }
 
-/* Gives up a call: the thread returns to the program at once. */
-static void abandon(struct gg_borrowed_thread *thread)
+/* Sends the thread home from wherever it is stopped. */
+static void send_home(struct gg_borrowed_thread *thread)
 {
 	struct user_regs_struct r = thread->registers;
 
-	r.rip = thread->restorer;
-	r.rsp = thread->frame + sizeof(uint64_t);
+	r.rip = thread->code.restorer;
+	r.rsp = thread->errno_frame + sizeof(uint64_t);
 	r.orig_rax = (unsigned long long)-1;
 	if (gg_tracer_write_registers(thread->tid, &r) == 0)
 		gg_tracer_resume(thread->tid, PTRACE_CONT);
@@ -257,7 +316,7 @@ static uint64_t deadline_of(const struct gg_remote_call *call)
 	                                        (uint64_t)(GG_BORROWED_CALL_SECONDS * GG_NS_PER_S);
 }
 
-/* Returns 1 if the thread is about to return to the program, 0 if the call goes on, or -Exxx. */
+/* Returns 1 if the function has returned, 0 if the call goes on, or -Exxx. */
 static int take_system_call(struct gg_borrowed_thread *thread, struct gg_remote_call *call)
 {
 	struct __ptrace_syscall_info info = { 0 };
@@ -265,48 +324,88 @@ static int take_system_call(struct gg_borrowed_thread *thread, struct gg_remote_
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, thread->tid, sizeof(info), &info) < 0)
 		return -errno;
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == SYS_rt_sigreturn &&
-	    info.stack_pointer == thread->frame + sizeof(uint64_t))
+	    info.stack_pointer == thread->wait_frame + sizeof(uint64_t))
 		return 1;
 	if (info.op == PTRACE_SYSCALL_INFO_EXIT)
 		call->system_result = info.exit.rval;
 	return gg_tracer_resume(thread->tid, PTRACE_SYSCALL);
 }
 
+/* True if the thread waits for us by its wait frame. */
+static bool is_waiting(const struct gg_borrowed_thread *thread)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	char wanted[64];
+	const char *at;
+
+	snprintf(wanted, sizeof(wanted), "%d 0x0 0x0 %#x ", SYS_poll, GG_BORROWED_WAIT_MS);
+	if (!gg_proc_file_read(&text, "/proc/%d/task/%d/syscall", (int)thread->tracer->pid,
+	                       (int)thread->tid) ||
+	    strncmp(gg_buf_text(&text), wanted, strlen(wanted)) != 0)
+		return false;
+	/* The stack pointer is the last but one word. */
+	at = strrchr(gg_buf_text(&text), ' ');
+	while (at != NULL && at > gg_buf_text(&text) && at[-1] != ' ')
+		at--;
+	return at != NULL && strtoull(at, NULL, 16) == thread->errno_frame;
+}
+
+/* Takes an event during a call.  Returns 1 if the function has returned and the thread stands. */
+static int take_event(struct gg_borrowed_thread *thread, struct gg_remote_call *call,
+                      enum gg_tracer_event event, pid_t tid)
+{
+	switch (event) {
+	case GG_TRACER_CALL:
+		return take_system_call(thread, call);
+	case GG_TRACER_TIMEOUT:
+		return call->is_watched || !is_waiting(thread)
+		               ? 0
+		               : gg_tracer_interrupt(thread->tracer, thread->tid);
+	case GG_TRACER_INTERRUPTED:
+		if (tid == thread->tid)
+			return 1;
+		gg_tracer_release(thread->tracer, tid);
+		return 0;
+	case GG_TRACER_HIT:
+		gg_tracer_release(thread->tracer, tid);
+		return 0;
+	case GG_TRACER_FAULT:
+		return -EFAULT;
+	case GG_TRACER_EXEC:
+	case GG_TRACER_ENDED:
+		break;
+	}
+	return -ESRCH;
+}
+
 int gg_borrowed_thread_call(struct gg_borrowed_thread *thread, struct gg_remote_call *call,
                             struct gg_error *error)
 {
-	uint64_t deadline_ns = deadline_of(call);
+	uint64_t deadline_ns = deadline_of(call), pause_ns = PAUSE_LEAST_NS;
 	int status = enter(thread, call);
+	enum gg_tracer_event event;
 	pid_t tid;
 
+	thread->tracer->borrowed_request = call->is_watched ? PTRACE_SYSCALL : PTRACE_CONT;
 	if (status == 0)
-		status = gg_tracer_resume(thread->tid, PTRACE_SYSCALL);
-	while (status == 0) {
-		switch (gg_tracer_wait(thread->tracer, deadline_ns, &tid)) {
-		case GG_TRACER_CALL:
-			status = take_system_call(thread, call);
-			break;
-		case GG_TRACER_FAULT:
-			abandon(thread);
-			return fail(thread, -EFAULT, error, "the agent raised a signal there");
-		case GG_TRACER_TIMEOUT:
-			thread->is_lost = true;
-			return fail(thread, -ETIMEDOUT, error,
-			            "a call in it did not return in time, and goes on");
-		case GG_TRACER_EXEC:
-		case GG_TRACER_ENDED:
-			status = -ESRCH;
-			break;
-		case GG_TRACER_HIT:
-		case GG_TRACER_INTERRUPTED:
-			gg_tracer_release(thread->tracer, tid);
-			break;
-		}
+		status = gg_tracer_resume(thread->tid, (int)thread->tracer->borrowed_request);
+	while (status == 0 && gg_clock_monotonic_ns() < deadline_ns) {
+		uint64_t until_ns = gg_clock_monotonic_ns() + pause_ns;
+
+		event = gg_tracer_wait(thread->tracer, until_ns, &tid);
+		status = take_event(thread, call, event, tid);
+		pause_ns += pause_ns < PAUSE_MOST_NS ? pause_ns / 4 : 0;
 	}
 	if (status > 0)
 		return 0;
+	if (status == -EFAULT) {
+		send_home(thread);
+		return fail(thread, status, error, "the agent raised a signal there");
+	}
 	thread->is_lost = true;
-	return fail(thread, status, error, "it ended while the agent was brought in");
+	return status == 0 ? fail(thread, -ETIMEDOUT, error,
+	                          "a call in it did not return in time, and goes on")
+	                   : fail(thread, status, error, "it ended while the agent was brought in");
 }
 
 int gg_borrowed_thread_call_short(struct gg_borrowed_thread *thread, struct gg_remote_call *call,
@@ -322,12 +421,12 @@ int gg_borrowed_thread_call_short(struct gg_borrowed_thread *thread, struct gg_r
 			thread->is_lost = true;
 			return fail(thread, -ESRCH, error, "it has ended");
 		}
-		if (r.rip == thread->restorer) {
+		if (r.rip == thread->code.restorer) {
 			call->result = r.rax;
 			return 0;
 		}
 	}
-	abandon(thread);
+	send_home(thread);
 	return fail(thread, status < 0 ? status : -ETIMEDOUT, error, "a short call did not return");
 }
 
@@ -337,78 +436,67 @@ int gg_borrowed_thread_call_short(struct gg_borrowed_thread *thread, struct gg_r
  * Reads the code of __errno_location(), which adds a word of the module's table to the thread
  * pointer, and finds the place without a call.  Returns 0 for other code.
  */
-static uint64_t find_errno(const struct gg_borrowed_thread *thread, uint64_t function)
+static uint64_t find_errno(const struct gg_borrowed_thread *thread)
 {
-	static const uint8_t mark[] = { 0xf3, 0x0f, 0x1e, 0xfa };       /* endbr64 */
-	static const uint8_t load[] = { 0x48, 0x8b, 0x05 };             /* mov N(%rip), %rax */
-	static const uint8_t add[] = { 0x64, 0x48, 0x03, 0x04, 0x25, 0, /* add %fs:0, %rax; ret */
-		                       0,    0,    0,    0xc3 };
+	/* mov %fs:0, %rax or add %fs:0, %rax; and the word beside the pc by the other of them */
+	static const uint8_t words[][3] = { { 0x48, 0x8b, 0x05 }, { 0x48, 0x03, 0x05 } };
+	static const uint8_t threads[][9] = { { 0x64, 0x48, 0x03, 0x04, 0x25, 0, 0, 0, 0 },
+		                              { 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0 } };
 	const struct gg_remote_memory *memory = thread->tracer->memory;
-	uint8_t code[32], *at = code;
+	uint8_t code[40];
+	const uint8_t *end, *at = NULL;
 	uint64_t offset;
 	int32_t distance;
 
-	if (gg_remote_memory_read(memory, function, code, sizeof(code)) < 0)
+	if (gg_remote_memory_read(memory, thread->code.errno_location, code, sizeof(code)) < 0)
 		return 0;
-	if (memcmp(at, mark, sizeof(mark)) == 0)
-		at += sizeof(mark);
-	memcpy(&distance, at + sizeof(load), sizeof(distance));
-	if (memcmp(at, load, sizeof(load)) != 0 ||
-	    memcmp(at + sizeof(load) + sizeof(distance), add, sizeof(add)) != 0)
+	end = memchr(code, 0xc3, sizeof(code)); /* ret */
+	for (size_t i = 0; end != NULL && at == NULL && i < GG_COUNT(words); i++)
+		if (memmem(code, (size_t)(end - code), threads[i], sizeof(threads[i])) != NULL)
+			at = memmem(code, (size_t)(end - code), words[i], sizeof(words[i]));
+	if (at == NULL || end - at < (ptrdiff_t)(sizeof(words[0]) + sizeof(distance)))
 		return 0;
-	function += (uint64_t)(at - code) + sizeof(load) + sizeof(distance);
-	if (gg_remote_memory_read(memory, function + (uint64_t)(int64_t)distance, &offset,
-	                          sizeof(offset)) < 0)
+	at += sizeof(words[0]);
+	memcpy(&distance, at, sizeof(distance));
+	at += sizeof(distance);
+	if (gg_remote_memory_read(memory,
+	                          thread->code.errno_location + (uint64_t)(at - code) +
+	                                  (uint64_t)(int64_t)distance,
+	                          &offset, sizeof(offset)) < 0)
 		return 0;
 	return thread->registers.fs_base + offset;
 }
 
 int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer *tracer, pid_t tid,
-                             const struct user_regs_struct *registers, uint64_t restorer,
-                             uint64_t errno_location, struct gg_error *error)
+                             const struct user_regs_struct *registers,
+                             const struct gg_borrowed_code *code, struct gg_error *error)
 {
-	struct gg_remote_call call = { .function = errno_location };
-	uint64_t mask;
+	uint64_t mask, errno_place;
 	int status = 0;
 
 	*thread = (struct gg_borrowed_thread){
-		.tracer = tracer, .tid = tid, .registers = *registers, .restorer = restorer
+		.tracer = tracer, .tid = tid, .registers = *registers, .code = *code
 	};
 	thread->begin_ns = gg_clock_monotonic_ns();
+	errno_place = find_errno(thread);
+	if (errno_place == 0)
+		return fail(thread, -ENOTSUP, error, "its libc keeps errno at an unknown place");
 	if (!has_stack(tracer->pid, registers->rsp))
 		return fail(thread, -ENOMEM, error, "the thread has too little stack");
 	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof(mask), &mask) < 0)
 		status = -errno;
 	if (status == 0)
-		status = write_frame(thread, mask);
+		status = write_frames(thread, mask, errno_place);
 	if (status < 0)
 		return fail(thread, status, error, "the state of a thread cannot be saved");
 	tracer->borrowed = tid;
-	thread->has_frame = true;
-	call.result = find_errno(thread, errno_location);
-	if (call.result == 0)
-		status = gg_borrowed_thread_call_short(thread, &call, error);
-	if (status == 0)
-		status = gg_remote_memory_read(tracer->memory, call.result, &thread->errno_value,
-		                               sizeof(thread->errno_value));
-	if (status == 0)
-		thread->errno_place = call.result;
-	if (status < 0)
-		gg_borrowed_thread_end(thread);
-	return status;
+	return 0;
 }
 
 void gg_borrowed_thread_end(struct gg_borrowed_thread *thread)
 {
-	int status = 0;
-
-	if (!thread->is_lost && thread->errno_place != 0)
-		status = gg_remote_memory_write(thread->tracer->memory, thread->errno_place,
-		                                &thread->errno_value, sizeof(thread->errno_value));
-	if (!thread->is_lost && thread->is_started && status == 0)
-		gg_tracer_resume(thread->tid, PTRACE_CONT);
-	else if (!thread->is_lost)
-		abandon(thread);
+	if (!thread->is_lost)
+		send_home(thread);
 	thread->tracer->borrowed = 0;
 }
 
@@ -435,11 +523,10 @@ uint64_t gg_borrowed_thread_find_restorer(const struct gg_remote_memory *memory,
 /* Other architectures have no borrowed threads yet; the survey refuses before. */
 
 int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer *tracer, pid_t tid,
-                             const struct user_regs_struct *registers, uint64_t restorer,
-                             uint64_t errno_location, struct gg_error *error)
+                             const struct user_regs_struct *registers,
+                             const struct gg_borrowed_code *code, struct gg_error *error)
 {
-	(void)thread, (void)tracer, (void)tid, (void)registers, (void)restorer;
-	(void)errno_location;
+	(void)thread, (void)tracer, (void)tid, (void)registers, (void)code;
 	return gg_error_set(error, -ENOTSUP, "attach", NULL, "geiger attaches on x86-64 only");
 }
 

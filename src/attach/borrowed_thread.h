@@ -3,22 +3,23 @@
  * borrowed_thread - calls functions in a stopped thread of another process, and gives the thread
  * back as it was.
  *
- *   status = gg_borrowed_thread_begin(&thread, tracer, tid, &registers, restorer, errno_location,
- *                                     error);
+ *   status = gg_borrowed_thread_begin(&thread, tracer, tid, &registers, &code, error);
  *   call = (struct gg_remote_call){ .function = address, .arguments = { 1, 2 } };
  *   status = gg_borrowed_thread_call(&thread, &call, error);
  *   gg_borrowed_thread_end(&thread);
  *
- * How    The thread gets a frame on its stack like that of a signal handler: all registers, the
- *        vector state, and the signal mask, where the kernel's rt_sigreturn() finds them.  Each
- *        function returns to the restorer, the two instructions of libc that call rt_sigreturn().
- *        The tracer sees that call, and either starts the next function instead or lets it happen.
- * Why    If the tracer ends in the middle, the function returns all the same, and the kernel itself
- *        puts the thread back.  There is no moment at which the end of the tracer ends the program.
+ * How    The thread gets frames on its stack like those of signal handlers, one behind the other.
+ *        Each function returns to the restorer, the two instructions of libc that call
+ *        rt_sigreturn(), and the kernel then loads the next frame:
+ *            wait    the thread waits for the tracer, for GG_BORROWED_WAIT_MS at most
+ *            errno   it writes back the program's errno
+ *            home    all registers, the vector state, and the signal mask of the program
+ *        The tracer finds the thread in its wait, and starts the next function or ends it.
+ * Why    If the tracer ends in the middle, the function returns all the same, and the thread goes
+ *        home by itself.  There is no moment at which the end of the tracer ends the program.
  *        No code is written, and no return address is made up that a shadow stack would refuse.
  * Calls  The thread uses its own stack below the red zone.  Its signals wait, but for those of
  *        faults.  All other threads run on.
- * errno  is read at the start and written back at the end.
  */
 #pragma once
 
@@ -31,29 +32,34 @@
 #include "base/error.h"
 
 enum {
-	GG_BORROWED_SCRATCH_BYTES = 8192,   /* for arguments, on the stack */
+	GG_BORROWED_SCRATCH_BYTES = 8192, /* for arguments, on the stack */
+	GG_BORROWED_WAIT_MS = 500, /* after each call, until the thread goes home by itself */
 	GG_BORROWED_STACK_BYTES = 96 << 10, /* what must be free below the stack pointer */
+};
+
+/* Addresses of functions of libc in the process. */
+struct gg_borrowed_code {
+	uint64_t restorer, errno_location, system_call, swap_bytes;
 };
 
 struct gg_borrowed_thread {
 	struct gg_tracer *tracer;
 	pid_t tid;
 	struct user_regs_struct registers; /* of the program */
-	uint64_t restorer;
-	uint64_t frame;   /* the stack pointer of each call; the frame's first word is there */
-	uint64_t scratch; /* address of GG_BORROWED_SCRATCH_BYTES for the caller */
-	uint64_t errno_place;
-	int32_t errno_value;
+	struct gg_borrowed_code code;
+	/* Addresses of the frames; each begins with the address of the restorer. */
+	uint64_t wait_frame; /* the stack pointer of each call */
+	uint64_t errno_frame, home_frame;
+	uint64_t scratch;  /* address of GG_BORROWED_SCRATCH_BYTES for the caller */
 	uint64_t begin_ns; /* of the monotonic clock, when the thread stopped */
-	bool has_frame;    /* what gives the thread back is on its stack */
-	bool is_started;   /* it has left the program's code */
-	bool is_lost;      /* a call did not return in time, or the process has ended */
+	bool is_lost;      /* it goes home by itself, or the process has ended */
 };
 
 struct gg_remote_call {
 	uint64_t function, arguments[6];
 	uint64_t deadline_ns; /* of the monotonic clock; 0: GG_BORROWED_CALL_SECONDS from now on */
-	/* Output: the result of the last system call that the function made. */
+	bool is_watched; /* the thread stops at each of its system calls; without, it is faster */
+	/* Output, if it is watched: the result of the last system call that the function made. */
 	int64_t system_result;
 	/* Output, of gg_borrowed_thread_call_short() alone: what the function returned. */
 	uint64_t result;
@@ -62,14 +68,13 @@ struct gg_remote_call {
 enum { GG_BORROWED_CALL_SECONDS = 5 };
 
 /*
- * Prepares a thread that is stopped at `registers`.  `restorer` is the address of the restorer, and
- * `errno_location` that of libc's function.  Returns 0 or -Exxx.  After a failure the thread runs
- * on if has_frame is set; otherwise it is stopped as before.
+ * Prepares a thread that is stopped at `registers`.  Returns 0, or -Exxx with the thread stopped as
+ * before: -ENOMEM: it has too little stack.
  */
 GG_MUST_CHECK int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread,
                                            struct gg_tracer *tracer, pid_t tid,
                                            const struct user_regs_struct *registers,
-                                           uint64_t restorer, uint64_t errno_location,
+                                           const struct gg_borrowed_code *code,
                                            struct gg_error *error);
 
 /*

@@ -483,7 +483,7 @@ static enum gg_tracer_event take_interruption(struct gg_tracer *tracer, struct g
 		return GG_TRACER_HIT;
 	gg_trap_watch_refute(&tracee->watched, gg_clock_monotonic_ns());
 	if (tracee->tid == tracer->borrowed)
-		gg_tracer_resume(tracee->tid, PTRACE_SYSCALL);
+		gg_tracer_resume(tracee->tid, tracer->borrowed_request);
 	else
 		gg_tracer_release(tracer, tracee->tid);
 	return GG_TRACER_TIMEOUT;
@@ -520,7 +520,7 @@ static enum gg_tracer_event take_stop(struct gg_tracer *tracer, pid_t tid, int s
 	}
 	if (event == PTRACE_EVENT_STOP)
 		return take_interruption(tracer, tracee);
-	gg_tracer_resume(tid, tid == tracer->borrowed ? PTRACE_SYSCALL : PTRACE_CONT);
+	gg_tracer_resume(tid, tid == tracer->borrowed ? tracer->borrowed_request : PTRACE_CONT);
 	return GG_TRACER_TIMEOUT;
 }
 

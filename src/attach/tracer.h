@@ -57,6 +57,7 @@ struct gg_tracer {
 	GG_ARRAY(pid_t) early; /* they stopped for the first time before their maker's event came */
 	uint64_t next_serial;
 	pid_t borrowed;            /* the thread that runs our code; 0: none does */
+	int borrowed_request;      /* how it is resumed after a stop */
 	uint64_t longest_stand_ns; /* how long a thread may have been at a trap, at most */
 	struct gg_trap_watch watch;
 };

@@ -7,8 +7,9 @@
  *
  * A step is a system call by which the process changes another one: ptrace(), or a write.  The call
  * itself does not happen, so all N together are all states in which a kill can leave the other
- * process.  Prints "killed at CALL" or "ended after COUNT steps" to the standard error.  Exit status: that of the command, 137 if it was
- * killed, 125 for what this program could not do.
+ * process.  Prints "killed at CALL" or "ended after COUNT steps" to the standard error.
+ *
+ * Exit status: that of the command, 137 if it was killed, 125 for what this program could not do.
  */
 #include <errno.h>
 #include <signal.h>
@@ -71,8 +72,7 @@ static void take_stop(struct run *run, pid_t pid, int status)
 	if (event != 0 || signal == CALL_STOP || signal == SIGSTOP)
 		signal = 0;
 	/* A command that is killed meanwhile is no error. */
-	ptrace(pid == run->helper ? PTRACE_SYSCALL : PTRACE_CONT, pid, NULL,
-	       (void *)(long)signal);
+	ptrace(pid == run->helper ? PTRACE_SYSCALL : PTRACE_CONT, pid, NULL, (void *)(long)signal);
 }
 
 static int follow(struct run *run)
@@ -109,8 +109,7 @@ int main(int argc, char **argv)
 		_exit(FAILED);
 	}
 	if (waitpid(run.command, &status, WUNTRACED) < 0 ||
-	    ptrace(PTRACE_SEIZE, run.command, NULL,
-	           PTRACE_O_TRACEFORK | PTRACE_O_TRACESYSGOOD) < 0)
+	    ptrace(PTRACE_SEIZE, run.command, NULL, PTRACE_O_TRACEFORK | PTRACE_O_TRACESYSGOOD) < 0)
 		fail("ptrace");
 	kill(run.command, SIGCONT);
 	return follow(&run);

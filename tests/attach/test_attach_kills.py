@@ -4,9 +4,9 @@
 
     test_attach_kills.py KILLS      in each of the programs below
 
-GEIGER, ATTACH_TARGET, KILL_AT: geiger, programs that check themselves, and what kills geiger's helper
-at its Nth step.  TINY_AGENT: stands for the agent.  The steps of a series are as far apart as
-their number allows; the last lines say at which system calls the helper was killed.
+GEIGER, ATTACH_TARGET: geiger, and programs that check themselves.  KILL_AT kills geiger's helper at
+its Nth step.  TINY_AGENT: stands for the agent.  The steps of a series are as far apart as their
+number allows; the last line of each says at which system calls the helper was killed.
 """
 
 import collections
@@ -63,7 +63,7 @@ def text_of(pid):
 
 
 def kill_at(step, words, env):
-    """Runs geiger; returns the system call at which its helper was killed, or None and their count."""
+    """Runs geiger.  Returns the call at which its helper was killed, or None and its steps."""
     got = subprocess.run([KILL_AT, "helper", str(step), GEIGER, *words], capture_output=True, text=True, env=env,
                          timeout=LIMIT)
     killed = re.search(r"killed at (\d+)", got.stderr)
