@@ -99,6 +99,7 @@ extern const struct gg_command gg_command_serve;
 extern const struct gg_command gg_command_sql;
 extern const struct gg_command gg_command_symbolize;
 extern const struct gg_command gg_command_timeline;
+extern const struct gg_command gg_command_top;
 extern const struct gg_command gg_command_tree;
 extern const struct gg_command gg_command_why;
 

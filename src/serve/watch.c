@@ -106,6 +106,9 @@ void gg_watch_poll(struct gg_watch *watch)
 		watch->is_alive = false;
 		return;
 	}
+	watch->polled_ns = (int64_t)(now_ns - view.header.start_monotonic_ns);
+	watch->is_active = view.header.control.active != 0;
+	watch->interval_bytes = view.header.control.interval_bytes;
 	watch->is_alive = view.header.end_monotonic_ns == 0 &&
 	                  gg_process_alive(watch->pid, view.header.pid == watch->pid
 	                                                       ? view.header.process_start_ticks

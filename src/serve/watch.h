@@ -31,8 +31,15 @@ struct gg_watch {
 	double confidence;
 	uint64_t every_ns, last_ns, took_ns; /* CLOCK_MONOTONIC */
 	uint64_t look_ns, look_took_ns;      /* the last look at the process's memory; 0: none */
-	bool has_news;                       /* a poll succeeded since the last model */
-	int status; /* of the first poll that failed, with its error; or 0 */
+	/*
+	 * The time of the process just before the last poll: of the blocks that a poll saw, it has
+	 * all that were allocated by then and are still live.
+	 */
+	int64_t polled_ns;
+	bool is_active;          /* sampling was on at the last poll */
+	uint64_t interval_bytes; /* the sampling interval at the last poll */
+	bool has_news;           /* a poll succeeded since the last model */
+	int status;              /* of the first poll that failed, with its error; or 0 */
 	struct gg_error error;
 	struct gg_page_watch points[GG_WATCH_POINTS_MAX];
 	size_t count;

@@ -49,6 +49,7 @@ struct gg_polling {
 	struct gg_error error; /* of the first failure; the writer fills it in */
 	int64_t first_ns;      /* the first view, on the grid */
 	uint64_t count;        /* views so far */
+	bool is_compacted;
 };
 
 static int64_t to_grid(int64_t time_ns)
@@ -123,6 +124,7 @@ static void compact(struct gg_polling *polling)
 	            COMPACT_FROM ||
 	    polling->count % COMPACT_EVERY != 0)
 		return;
+	polling->is_compacted = true;
 	for (int i = 0; i < COMPACT_CALLS && more == 1; i++)
 		more = gg_profile_compact(polling->profile, &compaction_rule,
 		                          polling->writer.now_ns, &polling->error);
@@ -208,6 +210,11 @@ bool gg_polling_look(struct gg_polling *polling)
 struct gg_profile *gg_polling_profile(const struct gg_polling *polling)
 {
 	return polling->profile;
+}
+
+bool gg_polling_is_compacted(const struct gg_polling *polling)
+{
+	return polling->is_compacted;
 }
 
 int64_t gg_polling_first_ns(const struct gg_polling *polling)

@@ -53,5 +53,11 @@ bool gg_polling_look(struct gg_polling *polling);
 
 struct gg_profile *gg_polling_profile(const struct gg_polling *polling);
 
+/*
+ * True if samples of blocks that a view had were joined into aggregates.  Until then, an aggregate
+ * has only blocks that came and went between two views.
+ */
+bool gg_polling_is_compacted(const struct gg_polling *polling);
+
 /* Returns the session time of the first view, a multiple of the grid; 0: no view yet. */
 int64_t gg_polling_first_ns(const struct gg_polling *polling);

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top_frame - the head and the table of a frame. */
+#include "top/top_frame.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/time_units.h"
+#include "report/report.h"
+#include "report/screen_text.h"
+
+enum {
+	NAME_CELLS_LEAST = 24, /* cells of a name that other columns do not take */
+	NUMBER_LEAST = 9,      /* cells of numbers with their unit: figures keep their places */
+	ERROR_LEAST = 8,       /* cells of uncertainties */
+	CHANGE_CELLS = 11,     /* "+123.4 MiB" */
+	RATE_CELLS = 12,       /* "123.4 MiB/s" */
+	BLOCKS_CELLS = 8,      /* "123.4 k" */
+	AGE_CELLS = 7,         /* "99 min" */
+	HEAD_LINES = 2,        /* the process, and its memory */
+	NOTE_LINES_MAX = 2,    /* the end of the process, and a note of the recording */
+};
+
+/* A frame that is being drawn. */
+struct frame_run {
+	struct gg_top_grid *grid;
+	const struct gg_top_state *state;
+	const struct gg_top_snapshot *snapshot;
+	struct gg_figure_style figures;
+	size_t *order; /* rows of the snapshot */
+	size_t count;
+	size_t row; /* the next line */
+	struct gg_figure_column self;
+	bool has_change, has_rate, has_blocks, has_age;
+};
+
+static void append_number(const struct frame_run *run, double value, enum gg_quantity quantity,
+                          struct gg_buf *out)
+{
+	gg_figure_append_number(&run->figures, value, quantity, out);
+}
+
+static void append_figure(const struct frame_run *run, const struct gg_figure *figure,
+                          struct gg_buf *out)
+{
+	gg_figure_append(&run->figures, figure, out);
+}
+
+/* Appends an age in one unit: "4.2 s", "17 min". */
+static void append_age(double age_ns, struct gg_buf *out)
+{
+	double seconds = age_ns * 1e-9;
+
+	if (isnan(age_ns))
+		return;
+	if (seconds < 99.5)
+		gg_buf_printf(out, seconds < 9.95 ? "%.1f s" : "%.0f s", seconds);
+	else if (seconds < 100 * 60)
+		gg_buf_printf(out, "%.0f min", seconds / 60);
+	else if (seconds < 48 * 3600)
+		gg_buf_printf(out, "%.0f h", seconds / 3600);
+	else
+		gg_buf_printf(out, "%.0f d", fmin(seconds / 86400, 99999));
+}
+
+/* --- the head ------------------------------------------------------------------------------- */
+
+/* "geiger top  4711 python3 songs.py  up 3 min 12 s  every 512 KiB  1234 samples". */
+static void draw_process(struct frame_run *run)
+{
+	const struct gg_top_snapshot *snapshot = run->snapshot;
+	const struct gg_top_process *process = &snapshot->process;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf facts = { 0 };
+	size_t taken;
+
+	gg_buf_append_text(&facts, "  up ");
+	gg_report_append_time(process->now_ns, &facts);
+	gg_buf_append_text(&facts, process->is_active ? "  one sample per " : "  off, was ");
+	append_number(run, (double)process->interval_bytes, GG_BYTES, &facts);
+	gg_buf_printf(&facts, "  %" PRIu64 " samples", snapshot->sample_count);
+	if (process->pid != 0)
+		gg_buf_printf(&text, "%" PRIu32 " ", process->pid);
+	taken = gg_screen_text_length(gg_buf_text(&facts)) + text.length;
+	gg_screen_text_append(&text, snapshot->command,
+	                      run->grid->width > taken + NAME_CELLS_LEAST / 2
+	                              ? run->grid->width - taken
+	                              : NAME_CELLS_LEAST / 2,
+	                      run->state->ascii);
+	taken = gg_top_grid_put(run->grid, run->row, 0, gg_buf_text(&text), GG_TOP_STRONG);
+	gg_top_grid_put(run->grid, run->row++, taken, gg_buf_text(&facts), GG_TOP_PLAIN);
+}
+
+/* "live 271.4 MiB +- 9 %  RSS 312.0 MiB  highest 280.1 MiB  allocates 12.3 MiB/s". */
+static void draw_memory(struct frame_run *run)
+{
+	const struct gg_top_snapshot *snapshot = run->snapshot;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	gg_buf_append_text(&text, "live ");
+	append_figure(run, &snapshot->live, &text);
+	if (snapshot->process.rss_bytes >= 0) {
+		gg_buf_append_text(&text, "  RSS ");
+		append_number(run, snapshot->process.rss_bytes, GG_BYTES, &text);
+	}
+	if (snapshot->process.peak_bytes >= 0) {
+		gg_buf_append_text(&text, "  highest ");
+		append_number(run, snapshot->process.peak_bytes, GG_BYTES, &text);
+	}
+	gg_buf_append_text(&text, "  allocates ");
+	append_number(run, snapshot->total.allocated_per_second, GG_BYTES, &text);
+	gg_buf_append_text(&text, "/s");
+	gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_PLAIN);
+}
+
+static void draw_notes(struct frame_run *run)
+{
+	const struct gg_top_snapshot *snapshot = run->snapshot;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (snapshot->process.is_process && !snapshot->process.is_alive)
+		gg_top_grid_put(run->grid, run->row++, 0,
+		                "The process has ended; this is its last state.", GG_TOP_WARNING);
+	if (snapshot->note == NULL)
+		return;
+	gg_buf_append_text(&text, "note: ");
+	if (snapshot->note_count > 1)
+		gg_buf_printf(&text, "(1 of %zu) ", snapshot->note_count);
+	gg_buf_append_text(&text, snapshot->note);
+	gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_WARNING);
+}
+
+/* --- the table ------------------------------------------------------------------------------ */
+
+static size_t name_column_of(const struct frame_run *run)
+{
+	return run->self.number_cells + run->self.error_cells + 2 +
+	       (run->has_change ? CHANGE_CELLS + 2 : 0) + (run->has_rate ? RATE_CELLS + 2 : 0) +
+	       (run->has_blocks ? BLOCKS_CELLS + 2 : 0) + (run->has_age ? AGE_CELLS + 2 : 0);
+}
+
+static bool has_room(const struct frame_run *run)
+{
+	return name_column_of(run) + NAME_CELLS_LEAST <= run->grid->width;
+}
+
+static void choose_columns(struct frame_run *run)
+{
+	bool is_live = run->snapshot->metric == GG_TOP_LIVE ||
+	               run->snapshot->metric == GG_TOP_GROWTH;
+
+	run->has_change = is_live && run->snapshot->mark_ns != GG_TIME_NONE;
+	run->has_rate = true;
+	run->has_rate = has_room(run);
+	run->has_age = is_live && run->has_rate;
+	run->has_age = run->has_age && has_room(run);
+	run->has_blocks = run->has_rate;
+	run->has_blocks = run->has_blocks && has_room(run);
+}
+
+static void measure(struct frame_run *run, size_t shown)
+{
+	struct gg_figure *figures = calloc(shown + 1, sizeof(*figures));
+
+	if (figures == NULL) {
+		run->grid->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < shown; i++)
+		figures[i] = run->snapshot->rows[run->order[i]].self;
+	run->self = gg_figure_column_of(&run->figures, figures, shown);
+	free(figures);
+	if (run->self.number_cells < NUMBER_LEAST)
+		run->self.number_cells = NUMBER_LEAST;
+	if (run->self.error_cells < ERROR_LEAST)
+		run->self.error_cells = ERROR_LEAST;
+}
+
+static void draw_headings(struct frame_run *run)
+{
+	size_t row = run->row++, end = run->self.number_cells;
+
+	gg_top_grid_put_right(run->grid, row, end, gg_top_metric_name(run->snapshot->metric),
+	                      GG_TOP_HEADING);
+	end += run->self.error_cells + 2;
+	if (run->has_change)
+		gg_top_grid_put_right(run->grid, row, (end += CHANGE_CELLS), "change",
+		                      GG_TOP_HEADING);
+	end += run->has_change ? 2 : 0;
+	if (run->has_rate)
+		gg_top_grid_put_right(run->grid, row, (end += RATE_CELLS), "allocates",
+		                      GG_TOP_HEADING);
+	end += run->has_rate ? 2 : 0;
+	if (run->has_blocks)
+		gg_top_grid_put_right(run->grid, row, (end += BLOCKS_CELLS), "blocks",
+		                      GG_TOP_HEADING);
+	end += run->has_blocks ? 2 : 0;
+	if (run->has_age)
+		gg_top_grid_put_right(run->grid, row, (end += AGE_CELLS), "age", GG_TOP_HEADING);
+	end += run->has_age ? 2 : 0;
+	gg_top_grid_put(run->grid, row, end, gg_grouping_name(run->snapshot->by), GG_TOP_HEADING);
+}
+
+/* The change with its sign if it is significant; a dot if it is not; "?" if nothing tests it. */
+static enum gg_top_look append_change(const struct frame_run *run, const struct gg_top_row *row,
+                                      struct gg_buf *out)
+{
+	if (!row->has_change)
+		return GG_TOP_PLAIN;
+	if (isnan(row->p_value)) {
+		gg_buf_append_text(out, "?");
+		return GG_TOP_FAINT;
+	}
+	if (!row->is_significant) {
+		gg_buf_append_text(out, run->state->ascii ? "." : "\xc2\xb7");
+		return GG_TOP_FAINT;
+	}
+	gg_buf_append_text(out, row->change.estimate > 0 ? "+" : "-");
+	append_number(run, fabs(row->change.estimate), GG_BYTES, out);
+	return row->change.estimate > 0 ? GG_TOP_GREW : GG_TOP_SHRANK;
+}
+
+static void draw_name(struct frame_run *run, const struct gg_top_row *row, size_t column)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	size_t width = run->grid->width > column ? run->grid->width - column : 0;
+
+	gg_screen_text_append(&text, row->label, width, run->state->ascii);
+	gg_top_grid_put(run->grid, run->row, column, gg_buf_text(&text), GG_TOP_PLAIN);
+}
+
+static void draw_row(struct frame_run *run, const struct gg_top_row *row)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	size_t end = run->self.number_cells + run->self.error_cells + 2;
+	enum gg_top_look look;
+
+	gg_figure_column_append(&run->figures, &run->self, &row->self, &text);
+	gg_top_grid_put(run->grid, run->row, 0, gg_buf_text(&text), GG_TOP_PLAIN);
+	gg_buf_clear(&text);
+	if (run->has_change) {
+		look = append_change(run, row, &text);
+		end += CHANGE_CELLS;
+		gg_top_grid_put_right(run->grid, run->row, end, gg_buf_text(&text), look);
+		end += 2;
+		gg_buf_clear(&text);
+	}
+	if (run->has_rate) {
+		end += RATE_CELLS;
+		append_number(run, row->allocated_per_second, GG_BYTES, &text);
+		gg_buf_append_text(&text, "/s");
+		gg_top_grid_put_right(run->grid, run->row, end, gg_buf_text(&text), GG_TOP_PLAIN);
+		end += 2;
+		gg_buf_clear(&text);
+	}
+	if (run->has_blocks) {
+		end += BLOCKS_CELLS;
+		append_number(run, row->blocks.estimate, GG_ALLOCATIONS, &text);
+		gg_top_grid_put_right(run->grid, run->row, end, gg_buf_text(&text), GG_TOP_PLAIN);
+		end += 2;
+		gg_buf_clear(&text);
+	}
+	if (run->has_age) {
+		end += AGE_CELLS;
+		append_age(row->age_ns, &text);
+		gg_top_grid_put_right(run->grid, run->row, end, gg_buf_text(&text), GG_TOP_PLAIN);
+		end += 2;
+	}
+	draw_name(run, row, end);
+	run->row++;
+}
+
+static void draw_table(struct frame_run *run)
+{
+	size_t room = run->grid->height > run->row + 1 ? run->grid->height - run->row - 1 : 0;
+	size_t shown = run->count < room ? run->count : room;
+
+	measure(run, shown);
+	choose_columns(run);
+	draw_headings(run);
+	for (size_t i = 0; i < shown; i++)
+		draw_row(run, &run->snapshot->rows[run->order[i]]);
+}
+
+void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *state,
+                       const struct gg_top_snapshot *snapshot)
+{
+	struct frame_run run = { .grid = grid, .state = state, .snapshot = snapshot };
+
+	gg_top_grid_resize(grid, state->width, state->height);
+	run.figures.ascii = state->ascii;
+	run.order = calloc(snapshot->row_count + 1, sizeof(*run.order));
+	if (grid->failed || run.order == NULL) {
+		grid->failed = true;
+		free(run.order);
+		return;
+	}
+	run.count = gg_top_state_order(state, snapshot, run.order);
+	if (!state->is_batch &&
+	    (state->width < GG_TOP_LEAST_WIDTH || state->height < GG_TOP_LEAST_HEIGHT)) {
+		gg_top_grid_put(grid, 0, 0, "geiger top needs 40 x 8", GG_TOP_WARNING);
+	} else {
+		draw_process(&run);
+		draw_memory(&run);
+		draw_notes(&run);
+		draw_table(&run);
+	}
+	free(run.order);
+}
+
+size_t gg_top_frame_height(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                           size_t rows_max)
+{
+	bool has_ended = snapshot->process.is_process && !snapshot->process.is_alive;
+	size_t *order = calloc(snapshot->row_count + 1, sizeof(*order));
+	size_t count = snapshot->row_count;
+
+	if (order != NULL)
+		count = gg_top_state_order(state, snapshot, order);
+	free(order);
+	return HEAD_LINES + (has_ended ? 1 : 0) + (snapshot->note != NULL ? 1 : 0) + 1 +
+	       (count < rows_max ? count : rows_max);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top_json - one object for each snapshot. */
+#include "top/top_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "report/report.h"
+
+static void add_time(struct gg_json *json, const char *name, int64_t time_ns)
+{
+	gg_json_number(json, name, time_ns == GG_TIME_NONE ? NAN : (double)time_ns);
+}
+
+static void add_change(struct gg_json *json, const struct gg_top_row *row)
+{
+	if (!row->has_change) {
+		gg_json_text(json, "change", NULL);
+		return;
+	}
+	gg_json_open(json, "change", '{');
+	gg_json_number(json, "estimate", row->change.estimate);
+	gg_json_number(json, "low", row->change.low);
+	gg_json_number(json, "high", row->change.high);
+	gg_json_number(json, "p_value", row->p_value);
+	gg_json_number(json, "q_value", row->q_value);
+	gg_json_bool(json, "significant", row->is_significant);
+	gg_json_close(json);
+}
+
+static void add_row(struct gg_json *json, const struct gg_top_row *row)
+{
+	gg_report_json_figure(json, "self", &row->self);
+	gg_report_json_figure(json, "count", &row->blocks);
+	add_change(json, row);
+	gg_json_number(json, "allocated_bytes_per_second", row->allocated_per_second);
+	gg_json_number(json, "median_age_ns", row->age_ns);
+}
+
+static void add_process(struct gg_json *json, const struct gg_top_snapshot *snapshot)
+{
+	const struct gg_top_process *process = &snapshot->process;
+
+	if (process->pid != 0)
+		gg_json_integer(json, "pid", process->pid);
+	else
+		gg_json_text(json, "pid", NULL);
+	gg_json_text(json, "command", snapshot->command);
+	gg_json_bool(json, "alive", process->is_process && process->is_alive);
+	gg_json_bool(json, "sampling", process->is_active);
+	gg_json_integer(json, "interval_bytes", process->interval_bytes);
+	gg_json_number(json, "rss_bytes", process->rss_bytes >= 0 ? process->rss_bytes : NAN);
+	gg_json_number(json, "highest_seen_bytes",
+	               process->peak_bytes >= 0 ? process->peak_bytes : NAN);
+}
+
+void gg_top_json(const struct gg_top_snapshot *snapshot, const struct gg_top_state *state,
+                 size_t rows_max, struct gg_buf *out)
+{
+	struct gg_json json = { .out = out };
+	size_t *order = calloc(snapshot->row_count + 1, sizeof(*order)), count;
+
+	if (order == NULL) {
+		out->failed = true;
+		return;
+	}
+	count = gg_top_state_order(state, snapshot, order);
+	gg_json_open(&json, NULL, '{');
+	gg_json_integer(&json, "version", 1);
+	gg_json_integer(&json, "look", snapshot->look_count);
+	add_time(&json, "time_ns", snapshot->process.now_ns);
+	add_process(&json, snapshot);
+	gg_json_integer(&json, "samples", snapshot->sample_count);
+	gg_json_integer(&json, "dropped", snapshot->dropped_count);
+	gg_json_number(&json, "confidence", snapshot->confidence);
+	gg_report_json_figure(&json, "live_bytes", &snapshot->live);
+	gg_json_text(&json, "metric", gg_top_metric_name(snapshot->metric));
+	gg_json_text(&json, "by", gg_grouping_name(snapshot->by));
+	add_time(&json, "mark_ns", snapshot->mark_ns);
+	gg_json_number(&json, "level", snapshot->level);
+	add_time(&json, "rate_period_ns", snapshot->rate_ns);
+	gg_json_open(&json, "total", '{');
+	add_row(&json, &snapshot->total);
+	gg_json_close(&json);
+	gg_json_text(&json, "note", snapshot->note);
+	gg_json_open(&json, "rows", '[');
+	for (size_t i = 0; i < count && (rows_max == 0 || i < rows_max); i++) {
+		const struct gg_top_row *row = &snapshot->rows[order[i]];
+
+		gg_json_open(&json, NULL, '{');
+		gg_json_text(&json, "name", row->label);
+		add_row(&json, row);
+		gg_json_close(&json);
+	}
+	gg_json_close(&json);
+	gg_json_close(&json);
+	gg_buf_append_text(out, "\n");
+	free(order);
+}

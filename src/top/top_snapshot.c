@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top_snapshot - asks a model for the rows of `geiger top`. */
+#include "top/top_snapshot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/change_since.h"
+#include "query/live_age.h"
+#include "report/report.h"
+
+/* The answers from which a snapshot is made. */
+struct snapshot_run {
+	const struct gg_model *model;
+	const struct gg_top_request *request;
+	struct gg_top_snapshot *snapshot;
+	struct gg_query query;
+	struct gg_query_result *result, *allocated; /* of the metric; in the period of rates */
+	struct gg_changes *changes;                 /* NULL: none */
+	double *ages_ns;                            /* by row; NULL: none */
+};
+
+const char *gg_top_metric_name(enum gg_top_metric metric)
+{
+	static const char *const names[] = {
+		[GG_TOP_LIVE] = "live",
+		[GG_TOP_GROWTH] = "growth",
+		[GG_TOP_ALLOCATED] = "allocated",
+		[GG_TOP_TEMPORARY] = "temporary",
+	};
+
+	return names[metric];
+}
+
+static enum gg_metric metric_of(enum gg_top_metric metric)
+{
+	switch (metric) {
+	case GG_TOP_ALLOCATED:
+		return GG_METRIC_ALLOCATED;
+	case GG_TOP_TEMPORARY:
+		return GG_METRIC_TEMPORARY;
+	default:
+		return GG_METRIC_LIVE;
+	}
+}
+
+double gg_top_level(uint64_t look_count)
+{
+	double k = (double)look_count;
+
+	return GG_TOP_FALSE_SHARE / (2 * k * (k + 1));
+}
+
+/* The period of rates ends with the model; without a begin it is the life of the process. */
+static int ask_rates(struct snapshot_run *run, struct gg_error *error)
+{
+	struct gg_query query = run->query;
+	int64_t from_ns = run->request->rate_from_ns;
+
+	query.metric = GG_METRIC_ALLOCATED;
+	if (from_ns != GG_TIME_NONE)
+		query.from_ns = from_ns;
+	run->snapshot->rate_ns = from_ns != GG_TIME_NONE ? run->model->end_ns - from_ns
+	                                                 : run->snapshot->process.now_ns;
+	return gg_query_rows(run->model, &query, &run->allocated, error);
+}
+
+static int ask_live(struct snapshot_run *run, struct gg_error *error)
+{
+	const struct gg_change_options options = {
+		.since_ns = run->request->mark_ns,
+		.confidence = run->request->confidence,
+		.false_discovery_rate = run->snapshot->level,
+		.skips_aggregates = run->request->aggregates_between,
+	};
+	int status = gg_live_ages_find(run->model, run->result, run->snapshot->process.now_ns,
+	                               &run->ages_ns, error);
+
+	if (status == 0 && run->request->mark_ns != GG_TIME_NONE)
+		status = gg_changes_since_find(run->model, &run->query, &options, &run->changes,
+		                               error);
+	return status;
+}
+
+static int ask(struct snapshot_run *run, struct gg_error *error)
+{
+	int status;
+
+	gg_query_init(&run->query);
+	run->query.metric = metric_of(run->request->metric);
+	run->query.by = run->request->by;
+	run->query.focus = run->request->focus;
+	status = gg_query_rows(run->model, &run->query, &run->result, error);
+	if (status == 0)
+		status = ask_rates(run, error);
+	if (status == 0 && run->query.metric == GG_METRIC_LIVE)
+		status = ask_live(run, error);
+	return status;
+}
+
+static void set_change(struct gg_top_row *row, const struct gg_change *change)
+{
+	row->has_change = true;
+	row->change = (struct gg_figure){ .estimate = change->difference.value,
+		                          .low = change->difference.low,
+		                          .high = change->difference.high,
+		                          .quantity = GG_BYTES,
+		                          .is_change = true };
+	row->p_value = change->difference.p_value;
+	row->q_value = change->q_value;
+	row->is_significant = change->is_significant;
+}
+
+static double rate_of(const struct snapshot_run *run, const struct gg_tally *tally)
+{
+	double seconds = (double)run->snapshot->rate_ns * 1e-9;
+
+	return seconds > 0 ? gg_tally_estimate(tally, GG_BYTES).value / seconds : 0;
+}
+
+static struct gg_top_row make_row(const struct snapshot_run *run, const struct gg_tally *tally,
+                                  bool discovered)
+{
+	double confidence = run->request->confidence;
+
+	return (struct gg_top_row){
+		.self = gg_figure_of(tally, GG_BYTES, confidence, discovered),
+		.blocks = gg_figure_of(tally, GG_ALLOCATIONS, confidence, discovered),
+		.p_value = NAN,
+		.q_value = NAN,
+		.age_ns = NAN,
+	};
+}
+
+static char *label_of(const struct snapshot_run *run, const struct gg_query_row *row)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
+
+	gg_query_row_label(run->model, run->result, row, &label);
+	return label.failed ? NULL : strdup(gg_buf_text(&label));
+}
+
+/* False: the row allocated nothing itself and only calls others, which `geiger tree` shows. */
+static bool is_shown(const struct gg_query_row *row)
+{
+	return row->self->sample_count > 0 || gg_tally_is_uncertain(row->self);
+}
+
+static int make_rows(struct snapshot_run *run)
+{
+	const struct gg_query_result *result = run->result;
+	struct gg_top_snapshot *snapshot = run->snapshot;
+
+	snapshot->rows = calloc(result->row_count + 1, sizeof(*snapshot->rows));
+	if (snapshot->rows == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < result->row_count; i++) {
+		const struct gg_query_row *asked = &result->rows[i];
+		const struct gg_change *change = NULL;
+		struct gg_top_row *row = &snapshot->rows[snapshot->row_count];
+
+		if (!is_shown(asked))
+			continue;
+		*row = make_row(run, asked->self, gg_report_is_discovered(result, asked));
+		snapshot->row_count++;
+		row->label = label_of(run, asked);
+		if (row->label == NULL)
+			return -ENOMEM;
+		if (run->ages_ns != NULL)
+			row->age_ns = run->ages_ns[i];
+		if (run->changes != NULL)
+			change = gg_changes_since_of(run->changes, asked->key);
+		if (change != NULL)
+			set_change(row, change);
+	}
+	return 0;
+}
+
+/* Gives each row its rate: both results have the keys of one model. */
+static int add_rates(struct snapshot_run *run)
+{
+	const struct gg_query_result *result = run->result, *allocated = run->allocated;
+	uint32_t most = 0;
+	const struct gg_tally **of_key;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < allocated->row_count; i++)
+		most = allocated->rows[i].key > most ? allocated->rows[i].key : most;
+	of_key = calloc((size_t)most + 1, sizeof(*of_key));
+	if (of_key == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < allocated->row_count; i++)
+		of_key[allocated->rows[i].key] = allocated->rows[i].self;
+	for (size_t i = 0; i < result->row_count; i++) {
+		uint32_t key = result->rows[i].key;
+
+		if (!is_shown(&result->rows[i]))
+			continue;
+		if (key <= most && of_key[key] != NULL)
+			run->snapshot->rows[shown].allocated_per_second = rate_of(run, of_key[key]);
+		shown++;
+	}
+	free(of_key);
+	return 0;
+}
+
+static char *copy_text(const char *text)
+{
+	return strdup(text != NULL ? text : "");
+}
+
+/* The head: live memory as a whole, and the totals of the table. */
+static int add_head(struct snapshot_run *run, struct gg_error *error)
+{
+	const struct gg_model *model = run->model;
+	struct gg_top_snapshot *snapshot = run->snapshot;
+	struct gg_query query;
+	struct gg_sum_up live;
+	int status;
+
+	gg_query_init(&query);
+	status = gg_query_sum(model, &query, &live, error);
+	if (status < 0)
+		return status;
+	snapshot->live = gg_figure_of(&live.total, GG_BYTES, run->request->confidence, false);
+	snapshot->total = make_row(run, &run->result->total, false);
+	snapshot->total.allocated_per_second = rate_of(run, &run->allocated->total);
+	if (run->changes != NULL)
+		set_change(&snapshot->total, &run->changes->total);
+	snapshot->sample_count = model->sample_total;
+	snapshot->dropped_count = gg_model_dropped(model, 0);
+	snapshot->note_count = model->note_count;
+	snapshot->command = copy_text(model->sessions[0].command);
+	snapshot->total.label = copy_text("");
+	if (model->note_count > 0)
+		snapshot->note = copy_text(model->notes[0]);
+	if (snapshot->command == NULL || snapshot->total.label == NULL ||
+	    (model->note_count > 0 && snapshot->note == NULL))
+		return gg_error_memory(error, "top");
+	return 0;
+}
+
+int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_model *model,
+                         const struct gg_top_request *request, const struct gg_top_process *process,
+                         struct gg_error *error)
+{
+	struct gg_top_snapshot *snapshot = calloc(1, sizeof(*snapshot));
+	struct snapshot_run run = { .model = model, .request = request, .snapshot = snapshot };
+	int status;
+
+	if (snapshot == NULL)
+		return gg_error_memory(error, "top");
+	gg_assert(request->look_count >= 1);
+	snapshot->metric = request->metric;
+	snapshot->by = request->by;
+	snapshot->process = *process;
+	snapshot->confidence = request->confidence;
+	snapshot->mark_ns = request->mark_ns;
+	snapshot->look_count = request->look_count;
+	snapshot->level = gg_top_level(request->look_count);
+	status = ask(&run, error);
+	if (status == 0)
+		status = add_head(&run, error);
+	if (status == 0 && (make_rows(&run) < 0 || add_rates(&run) < 0))
+		status = gg_error_memory(error, "top");
+	gg_query_result_free(run.result);
+	gg_query_result_free(run.allocated);
+	gg_changes_since_free(run.changes);
+	free(run.ages_ns);
+	if (status < 0) {
+		gg_top_snapshot_free(snapshot);
+		return status;
+	}
+	*ret_snapshot = snapshot;
+	return 0;
+}
+
+void gg_top_snapshot_free(struct gg_top_snapshot *snapshot)
+{
+	if (snapshot == NULL)
+		return;
+	for (size_t i = 0; i < snapshot->row_count; i++)
+		free(snapshot->rows[i].label);
+	free(snapshot->rows);
+	free(snapshot->total.label);
+	free(snapshot->command);
+	free(snapshot->note);
+	free(snapshot);
+}

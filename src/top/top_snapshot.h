@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * top_snapshot - everything that a frame of `geiger top` shows, computed from one look.
+ *
+ *   struct gg_top_snapshot *snapshot;
+ *
+ *   if (gg_top_snapshot_make(&snapshot, model, &request, &process, error) < 0)
+ *           return error->status;
+ *   ... snapshot->rows[0..row_count), the largest first ...
+ *   gg_top_snapshot_free(snapshot);
+ *
+ * The figures are those of `geiger report --json` on the same model: the rows come from
+ * gg_query_rows(), and their figures from gg_figure_of().
+ *
+ * Significance  `geiger top` tests the change since the mark at every look.  With a fixed level,
+ *               some look would mark a steady row sooner or later.  Look k therefore tests at the
+ *               level GG_TOP_FALSE_SHARE / (2 k (k + 1)), the rows and the total each.  All levels
+ *               sum to GG_TOP_FALSE_SHARE, so a steady program shows any mark in at most that share
+ *               of all runs, however long somebody watches (a union bound over the looks).
+ *
+ * Ownership  A snapshot owns its texts, so it outlives the model.
+ * Threads    Any; a snapshot does not change once it is made.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "query/query.h"
+#include "report/figure.h"
+
+#define GG_TOP_FALSE_SHARE 0.05
+
+/* The quantity of the first column. */
+enum gg_top_metric {
+	GG_TOP_LIVE,
+	GG_TOP_GROWTH, /* live memory, sorted by its change */
+	GG_TOP_ALLOCATED,
+	GG_TOP_TEMPORARY,
+	GG_TOP_METRIC_COUNT
+};
+
+const char *gg_top_metric_name(enum gg_top_metric metric);
+
+/* The contents of a snapshot. */
+struct gg_top_request {
+	enum gg_top_metric metric;
+	enum gg_grouping by;
+	const char *focus;       /* POSIX extended, or NULL (struct gg_query) */
+	double confidence;       /* 0 < confidence < 1 */
+	int64_t mark_ns;         /* changes are since this moment; GG_TIME_NONE: no changes */
+	uint64_t look_count;     /* looks since the mark, this one included; at least 1 */
+	int64_t rate_from_ns;    /* begin of the period of rates; GG_TIME_NONE: the process's */
+	bool aggregates_between; /* aggregates have no block of either moment (change_since.h) */
+};
+
+/* Facts on the target that its model lacks. */
+struct gg_top_process {
+	uint32_t pid; /* 0: several, or unknown */
+	bool is_process, is_alive, is_active;
+	uint64_t interval_bytes;
+	double rss_bytes;  /* negative: unknown */
+	int64_t now_ns;    /* of the look, since the start of the process */
+	double peak_bytes; /* the largest live estimate of all looks; negative: unknown */
+};
+
+struct gg_top_row {
+	char *label;           /* identifies the row from look to look (gg_query_row_label) */
+	struct gg_figure self; /* of the metric, in bytes */
+	bool has_change;       /* the metric is live memory, and there is a mark */
+	struct gg_figure change;
+	double p_value, q_value; /* NAN: the change cannot be tested */
+	bool is_significant;
+	double allocated_per_second; /* bytes */
+	struct gg_figure blocks;     /* live blocks, or allocations of the metric */
+	double age_ns;               /* median age of live bytes; NAN: unknown */
+};
+
+struct gg_top_snapshot {
+	enum gg_top_metric metric;
+	enum gg_grouping by;
+	struct gg_top_process process;
+	char *command;
+	char *note; /* the most important note of the recording; NULL: none */
+	size_t note_count;
+	uint64_t sample_count, dropped_count;
+	double confidence;
+	int64_t mark_ns;     /* GG_TIME_NONE: no changes */
+	uint64_t look_count; /* since the mark */
+	double level;        /* the false discovery rate of this look's changes */
+	int64_t rate_ns;     /* length of the period of rates */
+	/* All rows together: live memory, the metric, and the change of live memory. */
+	struct gg_figure live;
+	struct gg_top_row total;
+	struct gg_top_row *rows; /* the largest estimate first */
+	size_t row_count;
+};
+
+/* The level of look k: its false discovery rate. */
+double gg_top_level(uint64_t look_count);
+
+/* Fails as gg_query_rows() does. */
+GG_MUST_CHECK int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot,
+                                       const struct gg_model *model,
+                                       const struct gg_top_request *request,
+                                       const struct gg_top_process *process,
+                                       struct gg_error *error);
+void gg_top_snapshot_free(struct gg_top_snapshot *snapshot); /* NULL is fine */

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top_source - the models behind snapshots: of a watch, or of a profile that is read again. */
+#include "top/top_source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time_units.h"
+#include "record/regions/region_profile.h"
+#include "record/symbols/live_names.h"
+#include "report/frame_selection.h"
+#include "serve/watch.h"
+
+/* Rates are means over this time, or over the time since the first look. */
+#define RATE_NS (10 * GG_NS_PER_S)
+
+struct gg_top_source {
+	/* A watch of a process; or a profile, which is read again at each look. */
+	bool is_watch;
+	struct gg_watch watch;
+	char *path;
+	struct gg_live_names *names;
+	struct gg_model *model;   /* of the profile */
+	bool is_open_ended;       /* a recorder writes the profile */
+	int64_t mark_ns, seen_ns; /* the moments of the mark, and of the last look */
+	uint64_t look_count;      /* since the mark */
+	double peak_bytes;
+};
+
+static bool is_number(const char *text)
+{
+	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* A profile is an SQLite file; the watch reports what is wrong with any other file. */
+static bool is_profile(const char *path)
+{
+	static const char magic[] = "SQLite format 3";
+	char begin[sizeof(magic)] = "";
+	FILE *file = fopen(path, "re");
+	bool is;
+
+	if (file == NULL)
+		return false;
+	is = fread(begin, 1, sizeof(begin), file) == sizeof(begin) &&
+	     memcmp(begin, magic, sizeof(magic)) == 0;
+	fclose(file);
+	return is;
+}
+
+int gg_top_source_open(struct gg_top_source **ret_source, const char *target, double confidence,
+                       struct gg_error *error)
+{
+	struct gg_top_source *source = calloc(1, sizeof(*source));
+	int status = 0;
+
+	if (source == NULL)
+		return gg_error_memory(error, "top");
+	source->mark_ns = source->seen_ns = GG_TIME_NONE;
+	source->peak_bytes = -1;
+	source->is_watch = is_number(target) || !is_profile(target);
+	if (source->is_watch)
+		status = gg_watch_init(&source->watch, target, confidence, error);
+	if (status < 0) {
+		free(source);
+		return status;
+	}
+	if (!source->is_watch)
+		status = gg_live_names_new(&source->names, error);
+	if (status == 0)
+		source->path = strdup(target);
+	if (status == 0 && source->path == NULL)
+		status = gg_error_memory(error, "top");
+	if (status < 0) {
+		gg_top_source_free(source);
+		return status;
+	}
+	*ret_source = source;
+	return 0;
+}
+
+void gg_top_source_free(struct gg_top_source *source)
+{
+	if (source == NULL)
+		return;
+	if (source->is_watch)
+		gg_watch_done(&source->watch);
+	gg_live_names_free(source->names);
+	gg_model_free(source->model);
+	free(source->path);
+	free(source);
+}
+
+/* --- looks ---------------------------------------------------------------------------------- */
+
+static int load_profile(struct gg_top_source *source, struct gg_profile *profile,
+                        struct gg_error *error)
+{
+	const struct gg_frame_selection frames = { 0 };
+	struct gg_model_options options = { 0 };
+	struct gg_profile_session session;
+	struct gg_model *model;
+	int status;
+
+	source->is_open_ended = gg_profile_session(profile, &session, NULL) == 0 &&
+	                        session.end_ns == GG_TIME_NONE;
+	if (source->is_open_ended && gg_live_names_learn(source->names, profile, NULL) == 0) {
+		options.more_lines = gg_live_names_tell;
+		options.context = source->names;
+	}
+	gg_frame_selection_options(&frames, &options);
+	status = gg_model_load(&model, &profile, 1, &options, error);
+	if (status < 0)
+		return status;
+	status = gg_frame_selection_apply(&frames, &model, 1, error);
+	if (status < 0) {
+		gg_model_free(model);
+		return status;
+	}
+	gg_model_free(source->model);
+	source->model = model;
+	return 0;
+}
+
+/* A profile that nobody writes any more is read once. */
+static int read_profile(struct gg_top_source *source, struct gg_error *error)
+{
+	struct gg_profile *profile;
+	int status;
+
+	if (source->model != NULL && !source->is_open_ended)
+		return 0;
+	status = gg_region_profile_open_complete(&profile, source->path, NULL, error);
+	if (status < 0)
+		return status;
+	status = load_profile(source, profile, error);
+	gg_profile_close(profile);
+	return status;
+}
+
+static void describe_watch(struct gg_top_source *source, struct gg_top_process *process)
+{
+	const struct gg_watch *watch = &source->watch;
+
+	process->pid = watch->pid;
+	process->is_process = true;
+	process->is_alive = watch->is_alive;
+	process->is_active = watch->is_active;
+	process->interval_bytes = watch->interval_bytes;
+	process->now_ns = watch->polled_ns;
+	process->rss_bytes = watch->is_alive && watch->count > 0
+	                             ? watch->points[watch->count - 1].rss_bytes
+	                             : -1;
+}
+
+static void describe_profile(const struct gg_top_source *source, struct gg_top_process *process)
+{
+	const struct gg_model *model = source->model;
+
+	process->is_active = true;
+	process->interval_bytes = (uint64_t)gg_model_interval(model, 0);
+	process->now_ns = model->end_ns;
+	process->rss_bytes = -1;
+	if (model->process_count == 2)
+		process->pid = model->processes[1].pid;
+}
+
+static int read_model(struct gg_top_source *source, struct gg_model **ret_model,
+                      struct gg_error *error)
+{
+	int status;
+
+	if (source->is_watch) {
+		gg_watch_poll(&source->watch);
+		return gg_watch_model(&source->watch, ret_model, error);
+	}
+	status = read_profile(source, error);
+	*ret_model = source->model;
+	return status;
+}
+
+/*
+ * The begin of the period of rates.  A watch knows exact amounts between whole seconds after its
+ * first poll; before, and in a finished profile, rates are means of the whole run.
+ */
+static int64_t rate_begin(const struct gg_top_source *source, const struct gg_model *model)
+{
+	int64_t from_ns = model->end_ns - RATE_NS, first_ns;
+
+	if (!source->is_watch)
+		return source->is_open_ended && from_ns > 0 ? from_ns : GG_TIME_NONE;
+	first_ns = gg_polling_first_ns(source->watch.polling);
+	if (from_ns < first_ns)
+		from_ns = first_ns;
+	return from_ns < model->end_ns ? from_ns : GG_TIME_NONE;
+}
+
+int gg_top_source_look(struct gg_top_source *source, const struct gg_top_view *view,
+                       struct gg_top_snapshot **ret_snapshot, struct gg_error *error)
+{
+	struct gg_top_request request = { .metric = view->metric,
+		                          .by = view->by,
+		                          .focus = view->focus,
+		                          .confidence = view->confidence };
+	struct gg_top_process process = { 0 };
+	struct gg_model *model;
+	int status = read_model(source, &model, error);
+
+	if (status < 0)
+		return status;
+	if (source->is_watch)
+		describe_watch(source, &process);
+	else
+		describe_profile(source, &process);
+	source->seen_ns = process.now_ns;
+	process.peak_bytes = source->peak_bytes;
+	if (gg_top_source_is_live(source) || source->mark_ns != GG_TIME_NONE)
+		request.mark_ns = source->mark_ns != GG_TIME_NONE ? source->mark_ns
+		                                                  : source->seen_ns;
+	else
+		request.mark_ns = GG_TIME_NONE;
+	request.look_count = source->look_count + 1;
+	request.rate_from_ns = rate_begin(source, model);
+	request.aggregates_between = source->is_watch &&
+	                             !gg_polling_is_compacted(source->watch.polling);
+	status = gg_top_snapshot_make(ret_snapshot, model, &request, &process, error);
+	if (status < 0)
+		return status;
+	source->look_count++;
+	source->mark_ns = request.mark_ns;
+	if ((*ret_snapshot)->live.estimate > source->peak_bytes)
+		source->peak_bytes = (*ret_snapshot)->live.estimate;
+	(*ret_snapshot)->process.peak_bytes = source->peak_bytes;
+	return 0;
+}
+
+void gg_top_source_mark(struct gg_top_source *source)
+{
+	source->mark_ns = source->seen_ns;
+	source->look_count = 0;
+}
+
+bool gg_top_source_is_live(const struct gg_top_source *source)
+{
+	return source->is_watch ? source->watch.is_alive
+	                        : source->model == NULL || source->is_open_ended;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top_state - filters and sorts rows. */
+#include "top/top_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+void gg_top_state_init(struct gg_top_state *state, size_t width, size_t height)
+{
+	*state = (struct gg_top_state){ .width = width, .height = height };
+}
+
+struct order_run {
+	const struct gg_top_state *state;
+	const struct gg_top_snapshot *snapshot;
+};
+
+/* Significant growth comes before all other rows, and significant decreases come after them. */
+static double change_of(const struct gg_top_row *row)
+{
+	if (!row->has_change || !row->is_significant)
+		return 0;
+	return row->change.estimate;
+}
+
+static double value_of(const struct gg_top_row *row, enum gg_top_column column)
+{
+	switch (column) {
+	case GG_TOP_BY_CHANGE:
+		return change_of(row);
+	case GG_TOP_BY_RATE:
+		return row->allocated_per_second;
+	case GG_TOP_BY_BLOCKS:
+		return row->blocks.estimate;
+	case GG_TOP_BY_AGE:
+		return isnan(row->age_ns) ? -1 : row->age_ns;
+	case GG_TOP_BY_NAME:
+		return 0;
+	default:
+		return row->self.estimate;
+	}
+}
+
+static int compare_rows(const void *x, const void *y, void *context)
+{
+	const struct order_run *run = context;
+	const struct gg_top_row *a = &run->snapshot->rows[*(const size_t *)x];
+	const struct gg_top_row *b = &run->snapshot->rows[*(const size_t *)y];
+	int sign = run->state->is_reversed ? -1 : 1;
+	double of_a = value_of(a, run->state->sort), of_b = value_of(b, run->state->sort);
+
+	if (of_a == of_b && run->state->sort == GG_TOP_BY_CHANGE) {
+		of_a = a->self.estimate;
+		of_b = b->self.estimate;
+	}
+	if (of_a != of_b)
+		return of_a > of_b ? -sign : sign;
+	return sign * strcmp(a->label, b->label);
+}
+
+size_t gg_top_state_order(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                          size_t *order)
+{
+	struct order_run run = { state, snapshot };
+	size_t count = 0;
+
+	for (size_t i = 0; i < snapshot->row_count; i++)
+		if (state->filter[0] == '\0' ||
+		    strcasestr(snapshot->rows[i].label, state->filter) != NULL)
+			order[count++] = i;
+	if (count > 0)
+		qsort_r(order, count, sizeof(*order), compare_rows, &run);
+	return count;
+}

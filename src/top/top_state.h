@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * top_state - what a person chose to see of the snapshots: order, filter, cursor, size.
+ *
+ *   struct gg_top_state state;
+ *
+ *   gg_top_state_init(&state, 80, 24);
+ *   count = gg_top_state_order(&state, snapshot, order);     order[0..count): rows of the snapshot
+ *
+ * The cursor follows a row by its label, so the row stays under the cursor when the order changes.
+ *
+ * Threads  One owner at a time.  The functions are pure: they know no terminal and no clock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "top/top_snapshot.h"
+
+enum gg_top_column {
+	GG_TOP_BY_SELF,
+	GG_TOP_BY_CHANGE, /* significant growth first, significant decreases last */
+	GG_TOP_BY_RATE,
+	GG_TOP_BY_BLOCKS,
+	GG_TOP_BY_AGE,
+	GG_TOP_BY_NAME,
+	GG_TOP_COLUMN_COUNT
+};
+
+enum { GG_TOP_TEXT_MAX = 128 };
+
+struct gg_top_state {
+	size_t width, height; /* characters */
+	bool ascii;
+	enum gg_top_column sort;
+	bool is_reversed;
+	char filter[GG_TOP_TEXT_MAX]; /* rows whose label has this part; "": all */
+	/* A frame of batch mode has no chart, no cursor, and no line of keys. */
+	bool is_batch;
+};
+
+void gg_top_state_init(struct gg_top_state *state, size_t width, size_t height);
+
+/*
+ * Writes the indices of the rows that the filter lets pass, in the chosen order, to
+ * order[0..snapshot->row_count).  Returns how many there are.  Equal rows are in the order of their
+ * labels.
+ */
+size_t gg_top_state_order(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                          size_t *order);

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`geiger top` shows the numbers of `geiger report`, marks a leak, and outlives the process.
+
+GEIGER, AGENT: the program and the preload library.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from sentences import check, in_scratch
+
+GEIGER, AGENT = os.environ["GEIGER"], os.environ["AGENT"]
+TRIES = 600  # of a tenth of a second
+
+# Waits for a line before each step; the names of threads and commands are hostile.
+PROGRAM = """
+import sys
+kept = []
+def leak(count):
+    for i in range(count):
+        kept.append(bytearray(3000 + i % 700))
+leak(2000)
+for line in sys.stdin:
+    leak(int(line))
+    print(len(kept), flush=True)
+"""
+
+
+def start():
+    environment = dict(os.environ, LD_PRELOAD=AGENT, GEIGER_INTERVAL="16384")
+    return subprocess.Popen([os.path.realpath(sys.executable), "-c", PROGRAM, "\x1b[31mred\n"], text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+
+def step(program, count):
+    program.stdin.write(f"{count}\n")
+    program.stdin.flush()
+    return program.stdout.readline()
+
+
+def region_of(pid):
+    for _ in range(TRIES):
+        found = list(pathlib.Path(os.environ["GEIGER_DIR"]).glob(f"geiger-{pid}-*.region"))
+        if found:
+            return str(found[0])
+        time.sleep(0.1)
+    raise TimeoutError("no region")
+
+
+def run(*arguments, **environment):
+    return subprocess.run([GEIGER, "top", *arguments], capture_output=True, text=True,
+                          env={**os.environ, "LC_ALL": "C.UTF-8", **environment})
+
+
+def numbers_of(row):
+    return row["self"]["estimate"], row["self"]["low"], row["self"]["high"]
+
+
+def compare(top, report):
+    """Rows of the two, by function and module."""
+    told = {row["function"]: numbers_of(row) for row in report["rows"] if row["self"]["estimate"] > 0}
+    shown = {row["name"].split(" (")[0]: numbers_of(row) for row in top["rows"]}
+    yield None if len(shown) == len(top["rows"]) > 0 else "rows have equal names"
+    yield None if shown == told else f"{shown} and {told}"
+    whole = top["live_bytes"], report["totals"]["live_bytes"]
+    yield None if whole[0] == whole[1] else f"live: {whole}"
+
+
+def agreement(region):
+    """The process waits, so both look at the same state."""
+    report = json.loads(subprocess.run([GEIGER, "report", region, "--json", "--limit", "0"], check=True,
+                                       capture_output=True, text=True).stdout)
+    top = json.loads(run(region, "--json", "--limit", "0").stdout)
+    check("rows_have_the_numbers_of_a_report", *compare(top, report))
+
+
+def frames(program):
+    """The process leaks after the first frame."""
+    top = subprocess.Popen([GEIGER, "top", str(program.pid), "--json", "-n", "0", "-d", "1"], text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    first = json.loads(top.stdout.readline())
+    check("the_first_look_has_no_change", *(row for row in first["rows"] if row["change"]["significant"]))
+    step(program, 3000)
+    for _ in range(20):
+        later = json.loads(top.stdout.readline())
+        grown = [row for row in later["rows"] if row["change"]["significant"]]
+        if grown:
+            break
+    change = grown[0]["change"] if grown else {}
+    truth = sum(3000 + i % 700 for i in range(3000))
+    check("a_leak_is_marked_within_20_looks", None if grown else later,
+          None if change and change["low"] <= truth <= 1.1 * change["high"] else f"{change}, not {truth}")
+    program.stdin.close()
+    program.wait()
+    last = later
+    for line in top.stdout:
+        last = json.loads(line)
+    check("the_last_frame_tells_that_the_process_has_ended",
+          None if not last["alive"] and last["rows"] else last,
+          None if top.wait() == 0 else f"status {top.returncode}: {top.stderr.read()}")
+
+
+def texts(region, pid):
+    alive = run(str(pid), COLUMNS="100").stdout
+    lines = alive.splitlines()
+    check("a_frame_fits_the_width_and_steers_no_terminal",
+          *(line for line in lines if len(line) > 100), "escape" if "\x1b" in alive else None,
+          None if lines[0].startswith(f"{pid} ") and lines[1].startswith("live ") else alive)
+    ascii_only = run(region, "--ascii").stdout
+    check("ascii_is_ascii", None if ascii_only.isascii() and "+-" in ascii_only else ascii_only)
+    both = run(str(pid), "-n", "2", "-d", "1").stdout
+    check("frames_are_apart_by_an_empty_line", None if both.count("\n\n") == 1 else both)
+
+
+def refusals():
+    for arguments in ([], ["1", "-d", "0.1"], ["1", "--confidence", "2"]):
+        done = run(*arguments)
+        check(f"{' '.join(arguments) or 'nothing'}_is_refused", None if done.returncode == 2 else done)
+    done = run("/dev/null")
+    check("what_is_no_region_is_refused", None if done.returncode == 1 and done.stderr else done)
+
+
+def main():
+    os.environ["GEIGER_DIR"] = os.getcwd()
+    program = start()
+    region = region_of(program.pid)
+    step(program, 1)
+    agreement(region)
+    texts(region, program.pid)
+    frames(program)
+    dead = run(region).stdout
+    check("a_region_outlives_its_process", None if "The process has ended" in dead else dead)
+    refusals()
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(main))

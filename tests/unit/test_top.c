@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_top - tests snapshots, their order, and the frames that are drawn of them. */
+#include "top/top_frame.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "made_profile.h"
+#include "report/screen_text.h"
+#include "report/text_cells.h"
+#include "test.h"
+#include "top/top_json.h"
+#include "top/top_snapshot.h"
+
+#define SECOND INT64_C(1000000000)
+
+struct look {
+	struct made_profile made;
+	struct gg_model *model;
+	struct gg_top_request request;
+	struct gg_top_process process;
+	struct gg_top_snapshot *snapshot;
+	struct gg_top_state state;
+	struct gg_top_grid grid;
+	struct gg_buf text;
+};
+
+static void look_setup(struct look *look)
+{
+	made_begin(&look->made, NULL, 4096, 7);
+	look->made.process = made_process(&look->made, 4711, 0, GG_TIME_NONE);
+	look->request = (struct gg_top_request){ .by = GG_BY_FUNCTION,
+		                                 .confidence = 0.95,
+		                                 .mark_ns = 2 * SECOND,
+		                                 .look_count = 3,
+		                                 .rate_from_ns = GG_TIME_NONE };
+	look->process = (struct gg_top_process){ .pid = 4711,
+		                                 .is_process = true,
+		                                 .is_alive = true,
+		                                 .is_active = true,
+		                                 .interval_bytes = 4096,
+		                                 .rss_bytes = 80 << 20,
+		                                 .now_ns = 10 * SECOND,
+		                                 .peak_bytes = 70 << 20 };
+	gg_top_state_init(&look->state, 80, 24);
+}
+
+static void look_teardown(struct look *look)
+{
+	gg_top_grid_done(&look->grid);
+	gg_buf_done(&look->text);
+	gg_top_snapshot_free(look->snapshot);
+	gg_model_free(look->model);
+	gg_profile_close(look->made.profile);
+}
+FIXTURE(look)
+
+static void add(struct look *look, const char *stack, int count, int64_t alloc_ns, int64_t free_ns)
+{
+	uint32_t id = made_stack(&look->made, stack);
+
+	for (int i = 0; i < count; i++) /* large: samples for certain */
+		made_sample(&look->made, id, 1 << 20, alloc_ns, free_ns);
+}
+
+/* A server: one row that stays, one that grew, one that shrank. */
+static void add_server(struct look *look)
+{
+	add(look, "main>serve>cache_fill", 32, SECOND, GG_TIME_NONE);
+	add(look, "main>serve>session_new", 12, 5 * SECOND, GG_TIME_NONE);
+	add(look, "main>load", 9, SECOND, 4 * SECOND);
+	add(look, "main>load", 1, SECOND, GG_TIME_NONE);
+}
+
+static void take(struct look *look)
+{
+	struct gg_error error;
+
+	if (look->model == NULL)
+		REQUIRE(gg_model_load(&look->model, &look->made.profile, 1, NULL, &error) == 0);
+	gg_top_snapshot_free(look->snapshot);
+	look->snapshot = NULL;
+	REQUIRE(gg_top_snapshot_make(&look->snapshot, look->model, &look->request, &look->process,
+	                             &error) == 0);
+}
+
+static const char *draw(struct look *look)
+{
+	const struct gg_style plain = { "", "", "", "" };
+
+	gg_top_frame_draw(&look->grid, &look->state, look->snapshot);
+	gg_buf_clear(&look->text);
+	gg_top_grid_append(&look->grid, &plain, &look->text);
+	return gg_buf_text(&look->text);
+}
+
+static const struct gg_top_row *row_called(const struct look *look, const char *label)
+{
+	for (size_t i = 0; i < look->snapshot->row_count; i++)
+		if (strcmp(look->snapshot->rows[i].label, label) == 0)
+			return &look->snapshot->rows[i];
+	return NULL;
+}
+
+TEST_WITH(look, figures_of_a_snapshot_are_those_of_a_query)
+{
+	struct gg_query_result *result;
+	struct gg_query query;
+	struct gg_error error;
+	size_t shown = 0;
+
+	add_server(look);
+	made_allocate(&look->made, made_stack(&look->made, "main>serve>parse"), 100, 100000, SECOND,
+	              GG_TIME_NONE);
+	take(look);
+	gg_query_init(&query);
+	REQUIRE(gg_query_rows(look->model, &query, &result, &error) == 0);
+	for (size_t i = 0; i < result->row_count; i++) {
+		const struct gg_tally *self = result->rows[i].self;
+		struct gg_figure figure = gg_figure_of(self, GG_BYTES, 0.95, true);
+
+		if (self->sample_count == 0)
+			continue;
+		REQUIRE(shown < look->snapshot->row_count);
+		CHECK_EQ_DOUBLE(look->snapshot->rows[shown].self.estimate, figure.estimate);
+		CHECK_EQ_DOUBLE(look->snapshot->rows[shown].self.low, figure.low);
+		CHECK_EQ_DOUBLE(look->snapshot->rows[shown].self.high, figure.high);
+		shown++;
+	}
+	CHECK_EQ_U64(shown, 4);
+	CHECK_EQ_U64(look->snapshot->row_count, 4);
+	gg_query_result_free(result);
+}
+
+TEST_WITH(look, only_significant_changes_have_a_sign)
+{
+	const struct gg_top_row *row;
+	const char *frame;
+
+	add_server(look);
+	take(look);
+	row = row_called(look, "session_new (made)");
+	REQUIRE(row != NULL);
+	CHECK(row->is_significant && fabs(row->change.estimate / (12 << 20) - 1) < 1e-9);
+	row = row_called(look, "load (made)");
+	REQUIRE(row != NULL);
+	CHECK(row->is_significant && fabs(row->change.estimate / (9 << 20) + 1) < 1e-9);
+	row = row_called(look, "cache_fill (made)");
+	REQUIRE(row != NULL);
+	CHECK(row->has_change && !row->is_significant && row->change.estimate == 0);
+	frame = draw(look);
+	CHECK_CONTAINS(frame, "+12.0 MiB");
+	CHECK_CONTAINS(frame, "-9.00 MiB");
+	look->request.mark_ns = GG_TIME_NONE; /* without a mark nothing has changed */
+	take(look);
+	CHECK(strstr(draw(look), "change") == NULL);
+}
+
+TEST_WITH(look, the_levels_of_all_looks_add_up_to_the_share_of_false_runs)
+{
+	double sum = 0;
+
+	for (uint64_t k = 1; k <= 1000000; k++)
+		sum += 2 * gg_top_level(k); /* the rows, and the total */
+	CHECK(sum < GG_TOP_FALSE_SHARE && sum > 0.999 * GG_TOP_FALSE_SHARE);
+	(void)look;
+}
+
+TEST_WITH(look, rows_are_sorted_by_the_chosen_column)
+{
+	static const char *const first[GG_TOP_COLUMN_COUNT] = {
+		[GG_TOP_BY_SELF] = "cache_fill (made)", [GG_TOP_BY_CHANGE] = "session_new (made)",
+		[GG_TOP_BY_RATE] = "cache_fill (made)", [GG_TOP_BY_BLOCKS] = "cache_fill (made)",
+		[GG_TOP_BY_AGE] = "cache_fill (made)",  [GG_TOP_BY_NAME] = "cache_fill (made)",
+	};
+	static const char *const last[GG_TOP_COLUMN_COUNT] = {
+		[GG_TOP_BY_SELF] = "load (made)",       [GG_TOP_BY_CHANGE] = "load (made)",
+		[GG_TOP_BY_RATE] = "load (made)",       [GG_TOP_BY_BLOCKS] = "load (made)",
+		[GG_TOP_BY_AGE] = "session_new (made)", [GG_TOP_BY_NAME] = "session_new (made)",
+	};
+	size_t order[8], count;
+
+	add_server(look);
+	take(look);
+	for (int column = 0; column < GG_TOP_COLUMN_COUNT; column++) {
+		look->state.sort = (enum gg_top_column)column;
+		look->state.is_reversed = false;
+		count = gg_top_state_order(&look->state, look->snapshot, order);
+		REQUIRE(count == 3);
+		CHECK_EQ_STR(look->snapshot->rows[order[0]].label, first[column]);
+		CHECK_EQ_STR(look->snapshot->rows[order[2]].label, last[column]);
+		look->state.is_reversed = true;
+		gg_top_state_order(&look->state, look->snapshot, order);
+		CHECK_EQ_STR(look->snapshot->rows[order[0]].label, last[column]);
+	}
+	strcpy(look->state.filter, "SESS");
+	CHECK_EQ_U64(gg_top_state_order(&look->state, look->snapshot, order), 1);
+	CHECK_EQ_STR(look->snapshot->rows[order[0]].label, "session_new (made)");
+}
+
+TEST_WITH(look, a_frame_has_head_and_table)
+{
+	add_server(look);
+	look->state.height = 6;
+	look->state.is_batch = true;
+	look->state.ascii = true;
+	take(look);
+	CHECK_EQ_STR(
+		draw(look),
+		"4711 made --by test  up 10 s  one sample per 4.00 KiB  54 samples\n"
+		"live 45.0 MiB +- 0.1 %  RSS 80.0 MiB  highest 70.0 MiB  allocates 5.40 MiB/s\n"
+		"     live                change     allocates      age  function\n"
+		" 32.0 MiB +- 0.1 %            .    3.20 MiB/s    9.0 s  cache_fill (made)\n"
+		" 12.0 MiB +- 0.2 %    +12.0 MiB    1.20 MiB/s    5.0 s  session_new (made)\n"
+		"  1.0 MiB +- 2 %      -9.00 MiB    1.00 MiB/s    9.0 s  load (made)\n");
+}
+
+TEST_WITH(look, an_ended_process_and_a_note_are_lines_of_their_own)
+{
+	struct gg_error error;
+
+	add_server(look);
+	REQUIRE(gg_model_load(&look->model, &look->made.profile, 1, NULL, &error) == 0);
+	look->process.is_alive = false;
+	take(look);
+	CHECK_CONTAINS(draw(look), "\nThe process has ended; this is its last state.\n");
+	CHECK_EQ_U64(gg_top_frame_height(&look->state, look->snapshot, SIZE_MAX), 7);
+	CHECK_EQ_U64(gg_top_frame_height(&look->state, look->snapshot, 2), 6);
+}
+
+TEST_WITH(look, hostile_names_are_cut_and_cleaned_at_every_size)
+{
+	static const char *const names[] = {
+		"main>\x1b[2J\x1b]0;owned\x07",
+		"main>\xe2\x80\xae reversed",
+		"main>\xff\xfe\x9b 31m",
+		"main>\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e",
+		"main>e\xcc\x81\xcc\x81\xcc\x81\xcc\x81",
+		"main>very_long_name_of_a_function_that_fills_a_line_and_more_than_that",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		add(look, names[i], 1 + (int)i, SECOND, GG_TIME_NONE);
+	take(look);
+	for (size_t width = 1; width <= 300; width += width < 130 ? 1 : 17)
+		for (size_t height = 1; height <= 100; height += height < 12 ? 1 : 11) {
+			size_t lines = 0;
+			const char *frame;
+
+			look->state.width = width;
+			look->state.height = height;
+			look->state.is_batch = width % 2 == 0;
+			frame = draw(look);
+			CHECK(!look->grid.failed);
+			for (const char *line = frame; *line != '\0'; lines++) {
+				size_t length = strcspn(line, "\n");
+
+				CHECK_MSG(gg_text_cells(line, length) <= width, "%zu x %zu: %.*s",
+				          width, height, (int)length, line);
+				line += length + 1;
+			}
+			CHECK_EQ_U64(lines, height);
+			for (const char *c = frame; *c != '\0'; c++)
+				CHECK_MSG((unsigned char)*c >= 0x20 || *c == '\n',
+				          "%zu x %zu: byte %02x", width, height, (unsigned char)*c);
+			CHECK(strstr(frame, "\xe2\x80\xae") == NULL);
+		}
+}
+
+TEST_WITH(look, json_has_every_number_of_a_row)
+{
+	add_server(look);
+	take(look);
+	gg_top_json(look->snapshot, &look->state, 1, &look->text);
+	CHECK_CONTAINS(gg_buf_text(&look->text),
+	               "\"name\":\"cache_fill (made)\",\"self\":{\"estimate\":33554432,");
+	CHECK_CONTAINS(gg_buf_text(&look->text), "\"median_age_ns\":9000000000}]}\n");
+	CHECK_CONTAINS(gg_buf_text(&look->text), "\"significant\":false}");
+}
