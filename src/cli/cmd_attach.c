@@ -17,9 +17,10 @@
 #include "attach/detachment.h"
 #include "attach/survey.h"
 #include "base/json.h"
-#include "base/printable.h"
-#include "base/size.h"
 #include "cli/attach_pid.h"
+#include "cli/attach_result.h"
+#include "cli/attach_run.h"
+#include "cli/attach_several.h"
 #include "cli/command.h"
 #include "cli/progress_line.h"
 #include "cli/sampling.h"
@@ -27,219 +28,88 @@
 #include "record/session/launch.h"
 #include "record/session/session.h"
 
-struct attach_options {
-	const char *output, *directory;
-	double max_seconds;
-	struct gg_cli_sampling sampling;
-	bool no_symbols, dry_run, json, quiet;
-};
-
-static const struct attach_options attach_defaults = { .sampling = GG_CLI_SAMPLING_DEFAULTS };
+static const struct gg_attach_options attach_defaults = { .sampling = GG_CLI_SAMPLING_DEFAULTS };
 
 static const struct gg_option attach_option_table[] = {
-	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct attach_options, output), "FILE",
+	{ "output", 'o', GG_OPTION_TEXT, offsetof(struct gg_attach_options, output), "FILE",
 	  "record a profile until Ctrl-C, then detach" },
-	GG_OPTIONS_SHARED(gg_cli_sampling_options, offsetof(struct attach_options, sampling)),
-	{ "max-time", 0, GG_OPTION_TIME, offsetof(struct attach_options, max_seconds), "TIME",
+	GG_OPTIONS_SHARED(gg_cli_sampling_options, offsetof(struct gg_attach_options, sampling)),
+	{ "max-time", 0, GG_OPTION_TIME, offsetof(struct gg_attach_options, max_seconds), "TIME",
 	  "with -o: end the recording after it: 90, 10m, 2h" },
-	{ "no-symbols", 0, GG_OPTION_FLAG, offsetof(struct attach_options, no_symbols), NULL,
+	{ "no-symbols", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, no_symbols), NULL,
 	  "with -o: leave names to 'geiger symbolize'" },
-	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct attach_options, directory), "DIRECTORY",
+	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct gg_attach_options, directory), "DIRECTORY",
 	  "without -o: of the region" },
-	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct attach_options, dry_run), NULL,
+	{ "all", 'a', GG_OPTION_TEXT, offsetof(struct gg_attach_options, all), "NAME",
+	  "every process of this name" },
+	{ "cgroup", 0, GG_OPTION_TEXT, offsetof(struct gg_attach_options, group), "PATH",
+	  "every process of this control group, and of those below it" },
+	{ "only", 0, GG_OPTION_CHOICE, offsetof(struct gg_attach_options, only),
+	  "native|jvm|dotnet|python", "which memory to profile; only native is there yet" },
+	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct gg_attach_options, dry_run), NULL,
 	  "only look: print how it would attach, or why not" },
-	{ "json", 0, GG_OPTION_FLAG, offsetof(struct attach_options, json), NULL,
+	{ "json", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, json), NULL,
 	  "print the result as JSON" },
-	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct attach_options, quiet), NULL,
+	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct gg_attach_options, quiet), NULL,
 	  "print nothing unless it fails" },
 	GG_OPTIONS_END,
 };
 
-/* An attach under way. */
-struct attach_run {
-	const struct gg_survey *survey;
-	const struct attach_options *given;
-	char agent[GG_LAUNCH_PATH_MAX];
-	struct gg_attachment attachment;
-};
+/* --- the result --- */
 
-static int print_survey(const struct gg_survey *survey, const struct attach_options *given,
+static int print_survey(const struct gg_survey *survey, const struct gg_attach_options *given,
                         struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-
-	if (given->json)
-		gg_survey_text_append_json(survey, &out);
-	else
-		gg_survey_text_append(survey, &out);
-	if (out.failed)
-		return gg_error_memory(error, "attach");
-	fwrite(out.data, 1, out.length, stdout);
-	return 0;
-}
-
-/* --- the result --- */
-
-static const char *source_name(uint32_t source)
-{
-	static const char *const names[] = {
-		[GG_ATTACH_SOURCE_NONE] = NULL,           [GG_ATTACH_SOURCE_GLIBC] = "glibc",
-		[GG_ATTACH_SOURCE_JEMALLOC] = "jemalloc", [GG_ATTACH_SOURCE_TCMALLOC] = "tcmalloc",
-		[GG_ATTACH_SOURCE_MIMALLOC] = "mimalloc",
-	};
-
-	return source < GG_COUNT(names) ? names[source] : NULL;
-}
-
-/* Tells how the process was entered, and what the agent does not see. */
-static void print_text(const struct attach_run *run)
-{
-	const struct gg_attachment *attachment = &run->attachment;
-	const struct gg_attach_result *result = &attachment->result;
-	const char *source = source_name(result->in_use_source);
-	char size[GG_SIZE_TEXT_MAX];
-	int pid = (int)run->survey->facts.pid;
-
-	fprintf(stderr,
-	        "geiger: attached to process %d (%s): %" PRIu32 " slot%s lead to the agent\n", pid,
-	        GG_PRINTABLE(run->survey->facts.name), result->slot_count,
-	        result->slot_count == 1 ? "" : "s");
-	fprintf(stderr, "geiger: waited %.1f ms for a thread %s, and borrowed it for %.1f ms\n",
-	        (double)attachment->waited_ns * 1e-6,
-	        attachment->was_idle ? "in a call that can be repeated"
-	                             : "that entered the allocator",
-	        (double)attachment->borrowed_ns * 1e-6);
-	if (result->unwritable_count + result->foreign_count > 0)
-		fprintf(stderr,
-		        "geiger: %" PRIu32 " slots could not be written, and %" PRIu32
-		        " lead to other functions: what is allocated through them is not seen\n",
-		        result->unwritable_count, result->foreign_count);
-	if (result->in_use_bytes >= 0 && source != NULL)
-		fprintf(stderr, "geiger: %s is older and not seen, by the count of %s\n",
-		        gg_size_format((double)result->in_use_bytes, size), source);
-	if (run->given->output == NULL && result->region[0] != '\0')
-		fprintf(stderr,
-		        "geiger: its region is %s: 'geiger report %d' reads it, 'geiger detach %d' "
-		        "ends it\n",
-		        GG_PRINTABLE(result->region), pid, pid);
-}
-
-static int print_json(const struct attach_run *run, struct gg_error *error)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
-	const struct gg_attachment *attachment = &run->attachment;
-	const struct gg_attach_result *result = &attachment->result;
 	struct gg_json json = { .out = &out };
 
-	gg_json_open(&json, NULL, '{');
-	gg_json_integer(&json, "version", 1);
-	gg_json_integer(&json, "pid", (uint64_t)run->survey->facts.pid);
-	gg_json_text(&json, "region", result->region[0] != '\0' ? result->region : NULL);
-	gg_json_text(&json, "way", attachment->was_idle ? "idle" : "entry");
-	gg_json_bool(&json, "was_resident", attachment->was_resident);
-	gg_json_integer(&json, "modules", result->module_count);
-	gg_json_integer(&json, "slots", result->slot_count);
-	gg_json_integer(&json, "unwritable_slots", result->unwritable_count);
-	gg_json_integer(&json, "foreign_slots", result->foreign_count);
-	if (result->in_use_bytes >= 0)
-		gg_json_integer(&json, "older_bytes", (uint64_t)result->in_use_bytes);
-	gg_json_text(&json, "older_by", source_name(result->in_use_source));
-	gg_json_integer(&json, "waited_ns", attachment->waited_ns);
-	gg_json_integer(&json, "borrowed_ns", attachment->borrowed_ns);
-	gg_json_integer(&json, "others_stood_ns", attachment->longest_stand_ns);
-	gg_json_integer(&json, "refused", attachment->refused_count);
-	gg_json_bool(&json, "settled", attachment->is_settled);
-	gg_json_close(&json);
-	gg_buf_append_text(&out, "\n");
-	if (out.failed)
-		return gg_error_memory(error, "attach");
-	fwrite(out.data, 1, out.length, stdout);
-	return fflush(stdout) == 0 ? 0 : gg_error_set_errno(error, errno, "attach", NULL);
-}
-
-static int print_result(const struct attach_run *run, struct gg_error *error)
-{
-	if (run->given->json)
-		return print_json(run, error);
-	if (!run->given->quiet)
-		print_text(run);
-	return 0;
-}
-
-/* --- the attach --- */
-
-/* Copies the agent's settings into a request. */
-static int fill_request(struct gg_attach_request *request,
-                        const struct gg_launch_environment *settings, struct gg_error *error)
-{
-	const char *text = NULL;
-	size_t used = 0;
-
-	while ((text = gg_launch_environment_next(settings, text)) != NULL) {
-		size_t length = strlen(text);
-
-		if (strncmp(text, "LD_PRELOAD=", strlen("LD_PRELOAD=")) == 0)
-			continue;
-		if (strncmp(text, "GEIGER_DIR=", strlen("GEIGER_DIR=")) == 0) {
-			text += strlen("GEIGER_DIR=");
-			if (strlen(text) >= sizeof(request->directory))
-				return gg_error_set(error, -EINVAL, text, NULL,
-				                    "the directory's name is too long");
-			memcpy(request->directory, text, strlen(text) + 1);
-			continue;
-		}
-		if (strchr(text, '\n') != NULL || used + length + 2 > sizeof(request->options))
-			return gg_error_set(error, -EINVAL, "attach", NULL,
-			                    "a setting is too long, or has two lines");
-		memcpy(request->options + used, text, length);
-		used += length;
-		request->options[used++] = '\n';
+	if (given->json) {
+		gg_attach_result_begin(&json);
+		gg_survey_text_append_json(survey, &json);
+		return gg_attach_result_print(&json, error);
 	}
+	gg_survey_text_append(survey, &out);
+	fputs(gg_buf_text(&out), stdout);
 	return 0;
 }
+
+static int print_result(const struct gg_attach_run *run, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf out = { 0 };
+	struct gg_json json = { .out = &out };
+
+	if (run->given->json) {
+		gg_attach_result_begin(&json);
+		gg_attach_result_append_json(run->survey, &run->attachment, &json);
+		return gg_attach_result_print(&json, error);
+	}
+	gg_attach_result_append(run->survey, &run->attachment, run->given->output == NULL, &out);
+	if (!run->given->quiet)
+		fputs(gg_buf_text(&out), stderr);
+	return 0;
+}
+
+/* --- a recording --- */
 
 /* Attaches, and prints how it went.  The session calls it when its recorder is ready. */
-static int enter(const struct gg_launch_environment *settings, void *context,
-                 struct gg_error *error)
+static int enter_for_session(const struct gg_launch_environment *settings, void *context,
+                             struct gg_error *error)
 {
-	struct attach_run *run = context;
-	struct gg_attachment_options options = { .agent = run->agent };
-	int status = fill_request(&options.request, settings, error);
+	int status = gg_attach_run_enter(context, settings, error);
 
-	if (status == 0)
-		status = gg_attachment_run(&run->attachment, run->survey, &options, error);
-	return status < 0 ? status : print_result(run, error);
-}
-
-/* Attaches, and leaves the agent alone with its region. */
-static int attach(struct attach_run *run, struct gg_error *error)
-{
-	struct gg_launch_settings settings = {
-		.agent = run->agent,
-		.directory = run->given->directory,
-	};
-	struct gg_launch_environment environment;
-	int status;
-
-	gg_cli_sampling_set_launch(&run->given->sampling, &settings);
-	status = gg_launch_environment(&environment, &settings, error);
-	if (status < 0)
-		return status;
-	status = enter(&environment, run, error);
-	gg_launch_environment_done(&environment);
-	return status;
+	return status < 0 ? status : print_result(context, error);
 }
 
 /* Attaches, records until a signal or the time limit, and detaches. */
-static int record(struct attach_run *run, struct gg_error *error)
+static int record(struct gg_attach_run *run, struct gg_error *error)
 {
-	const struct attach_options *given = run->given;
+	const struct gg_attach_options *given = run->given;
 	char *command[] = { (char *)(uintptr_t)run->survey->facts.name, NULL };
 	struct gg_progress_line line;
 	struct gg_session_options options = {
 		.command = command,
 		.pid = run->survey->facts.pid,
-		.enter = enter,
+		.enter = enter_for_session,
 		.output = given->output,
 		.max_seconds = given->max_seconds,
 		.no_symbols = given->no_symbols,
@@ -265,11 +135,73 @@ static int record(struct attach_run *run, struct gg_error *error)
 	return exit_status;
 }
 
+/* --- one process --- */
+
+static int check_one(const struct gg_survey *survey, const struct gg_attach_options *given,
+                     struct gg_error *error)
+{
+	if (given->output != NULL && survey->facts.has_other_mounts)
+		return gg_error_set(error, -ENOTSUP, "attach: --output",
+		                    "Attach without -o, then: geiger control PID snapshot FILE.",
+		                    "its container cannot reach the recorder's directory");
+	return gg_survey_refuse(survey, error);
+}
+
+static int attach_surveyed(struct gg_attach_run *run, struct gg_error *error)
+{
+	int status = run->given->dry_run ? print_survey(run->survey, run->given, error) : 0;
+
+	if (status == 0)
+		status = run->given->dry_run ? gg_survey_refuse(run->survey, error)
+		                             : check_one(run->survey, run->given, error);
+	if (status < 0 || run->given->dry_run)
+		return status;
+	if (run->given->output != NULL)
+		return record(run, error);
+	status = gg_attach_run_alone(run, error);
+	return status < 0 ? status : print_result(run, error);
+}
+
+static int attach_one(pid_t pid, const char *agent, const struct gg_attach_options *given,
+                      struct gg_error *error)
+{
+	struct gg_survey survey;
+	struct gg_attach_run run = { .survey = &survey, .given = given, .agent = agent };
+	int status = gg_survey_read(&survey, pid, error);
+
+	if (status < 0)
+		return status;
+	status = attach_surveyed(&run, error);
+	gg_survey_done(&survey);
+	/* An error of the agent, which has the process's reasons, is no wrong request. */
+	return status == -EINVAL && run.attachment.result.version != 0 ? -EIO : status;
+}
+
 /* --- the request --- */
 
-static int check_request(const struct gg_survey *survey, const struct attach_options *given,
-                         struct gg_error *error)
+static int check_several(const struct gg_invocation *invocation, struct gg_error *error)
 {
+	const struct gg_attach_options *given = invocation->options;
+
+	if ((given->all != NULL) + (given->group != NULL) + (invocation->operand_count > 0) > 1)
+		return gg_error_set(error, -EINVAL, "attach", NULL,
+		                    "give a pid, --all NAME or --cgroup PATH");
+	if (given->output != NULL)
+		return gg_error_set(error, -EINVAL, "attach: --output",
+		                    "Attach without -o; geiger salvage reads all regions then.",
+		                    "a recording follows one process");
+	return 0;
+}
+
+static int check_request(const struct gg_attach_options *given, struct gg_error *error)
+{
+	if (given->only != GG_ATTACH_NATIVE)
+		return gg_error_set(error, -EINVAL, "attach: --only",
+		                    "Leave it out, or give native.",
+		                    "geiger cannot attach to the heap of %s yet",
+		                    given->only == GG_ATTACH_JVM      ? "a JVM"
+		                    : given->only == GG_ATTACH_DOTNET ? ".NET"
+		                                                      : "Python");
 	if (given->sampling.compat)
 		return gg_error_set(error, -EINVAL, "attach: --compat", NULL,
 		                    "only a process that geiger starts can have it");
@@ -279,44 +211,34 @@ static int check_request(const struct gg_survey *survey, const struct attach_opt
 	if (given->output != NULL && given->directory != NULL)
 		return gg_error_set(error, -EINVAL, "attach: --dir", NULL,
 		                    "a recording has a directory of its own");
-	if (given->output != NULL && survey->facts.has_other_mounts)
-		return gg_error_set(error, -ENOTSUP, "attach: --output",
-		                    "Attach without -o, then: geiger control PID snapshot FILE.",
-		                    "its container cannot reach the recorder's directory");
 	return gg_cli_check_sampling(&given->sampling, "attach", error);
 }
 
 static int run_attach(struct gg_invocation *invocation)
 {
-	const struct attach_options *given = invocation->options;
-	struct gg_survey survey;
-	struct attach_run run = { .survey = &survey, .given = given };
-	int pid = gg_attach_pid_read(invocation), status;
+	const struct gg_attach_options *given = invocation->options;
+	bool is_group = given->all != NULL || given->group != NULL;
+	struct gg_error *error = invocation->error;
+	char agent[GG_LAUNCH_PATH_MAX] = "";
+	int status = is_group ? check_several(invocation, error) : 0;
+	int pid = is_group || status < 0 ? 0 : gg_attach_pid_read(invocation);
 
 	if (pid < 0)
 		return pid;
-	status = gg_survey_read(&survey, pid, invocation->error);
+	if (status == 0)
+		status = check_request(given, error);
+	if (status == 0 && !given->dry_run)
+		status = gg_launch_find_agent(agent, error);
 	if (status < 0)
 		return status;
-	if (given->dry_run)
-		status = print_survey(&survey, given, invocation->error);
-	else
-		status = check_request(&survey, given, invocation->error);
-	if (status == 0)
-		status = gg_survey_refuse(&survey, invocation->error);
-	if (status == 0 && !given->dry_run)
-		status = gg_launch_find_agent(run.agent, invocation->error);
-	if (status == 0 && !given->dry_run)
-		status = given->output != NULL ? record(&run, invocation->error)
-		                               : attach(&run, invocation->error);
-	gg_survey_done(&survey);
-	return status == -EINVAL && pid > 0 && run.attachment.result.version != 0 ? -EIO : status;
+	return is_group ? gg_attach_several(agent, given, error)
+	                : attach_one(pid, agent, given, error);
 }
 
 const struct gg_command gg_command_attach = {
 	.name = "attach",
 	.summary = "bring the agent into a process that runs already",
-	.usage = "[OPTION]... PID",
+	.usage = "[OPTION]... PID | --all NAME | --cgroup PATH",
 	.details =
 		"Waits until a thread of the process enters malloc, calloc, realloc or free, with\n"
 		"nothing on its stack that forbids it, and loads the agent in that thread. All\n"
@@ -327,10 +249,14 @@ const struct gg_command gg_command_attach = {
 		"-o the agent keeps a region, which 'geiger report PID', 'control', 'serve' and\n"
 		"'salvage' read, until 'geiger detach PID'.\n"
 		"\n"
+		"With --all or --cgroup it attaches to one process after the other, and prints a\n"
+		"line for each. A process that an agent profiles already stays as it is; if any\n"
+		"other cannot be attached to, the exit status is 1.\n"
+		"\n"
 		"Blocks that are older than the attach are not in the profile. With -n it looks\n"
 		"only, and touches nothing. It works around no rule of the kernel.\n",
 	.options = attach_option_table,
-	.options_size = sizeof(struct attach_options),
+	.options_size = sizeof(struct gg_attach_options),
 	.option_defaults = &attach_defaults,
 	.max_operands = 1,
 	.run = run_attach,

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-#include "base/json.h"
 #include "base/printable.h"
 
 static const char *state_text(const struct gg_process_facts *facts)
@@ -89,7 +88,7 @@ void gg_survey_text_append(const struct gg_survey *survey, struct gg_buf *out)
 			     "on\n");
 }
 
-void gg_survey_text_append_json(const struct gg_survey *survey, struct gg_buf *out)
+void gg_survey_text_append_json(const struct gg_survey *survey, struct gg_json *json)
 {
 	static const char *const agents[] = {
 		[GG_SURVEY_AGENT_ABSENT] = "absent",
@@ -97,38 +96,33 @@ void gg_survey_text_append_json(const struct gg_survey *survey, struct gg_buf *o
 		[GG_SURVEY_AGENT_RECORDING] = "recording",
 	};
 	const struct gg_process_facts *facts = &survey->facts;
-	struct gg_json json = { .out = out };
 	bool has_allocator = survey->has_modules && survey->allocator != NULL;
 
-	gg_json_open(&json, NULL, '{');
-	gg_json_integer(&json, "version", 1);
-	gg_json_integer(&json, "pid", (uint64_t)facts->pid);
-	gg_json_text(&json, "name", facts->name);
-	gg_json_text(&json, "program", facts->program[0] != '\0' ? facts->program : NULL);
-	gg_json_text(&json, "state", state_text(facts));
-	gg_json_integer(&json, "threads", facts->thread_count);
+	gg_json_integer(json, "pid", (uint64_t)facts->pid);
+	gg_json_text(json, "name", facts->name);
+	gg_json_text(json, "program", facts->program[0] != '\0' ? facts->program : NULL);
+	gg_json_text(json, "state", state_text(facts));
+	gg_json_integer(json, "threads", facts->thread_count);
 	if (survey->glibc_minor >= 0)
-		gg_json_integer(&json, "glibc_minor", (uint64_t)survey->glibc_minor);
-	gg_json_text(&json, "allocator", has_allocator ? survey->allocator : NULL);
-	gg_json_text(&json, "allocator_file",
+		gg_json_integer(json, "glibc_minor", (uint64_t)survey->glibc_minor);
+	gg_json_text(json, "allocator", has_allocator ? survey->allocator : NULL);
+	gg_json_text(json, "allocator_file",
 	             has_allocator ? survey->modules.list.items[survey->allocator_module].path
 	                           : NULL);
-	gg_json_text(&json, "agent", survey->has_modules ? agents[survey->agent] : NULL);
-	gg_json_bool(&json, "other_mounts", facts->has_other_mounts);
-	gg_json_bool(&json, "other_pids", facts->has_other_pids);
-	gg_json_bool(&json, "other_users", facts->has_other_users);
-	gg_json_bool(&json, "attachable", survey->obstacle_count == 0);
-	gg_json_open(&json, "obstacles", '[');
+	gg_json_text(json, "agent", survey->has_modules ? agents[survey->agent] : NULL);
+	gg_json_bool(json, "other_mounts", facts->has_other_mounts);
+	gg_json_bool(json, "other_pids", facts->has_other_pids);
+	gg_json_bool(json, "other_users", facts->has_other_users);
+	gg_json_bool(json, "attachable", survey->obstacle_count == 0);
+	gg_json_open(json, "obstacles", '[');
 	for (uint32_t i = 0; i < survey->obstacle_count; i++) {
-		gg_json_open(&json, NULL, '{');
-		gg_json_text(&json, "code", survey->obstacles[i].code);
-		gg_json_text(&json, "reason", survey->obstacles[i].reason);
-		gg_json_text(&json, "advice",
+		gg_json_open(json, NULL, '{');
+		gg_json_text(json, "code", survey->obstacles[i].code);
+		gg_json_text(json, "reason", survey->obstacles[i].reason);
+		gg_json_text(json, "advice",
 		             survey->obstacles[i].advice[0] != '\0' ? survey->obstacles[i].advice
 		                                                    : NULL);
-		gg_json_close(&json);
+		gg_json_close(json);
 	}
-	gg_json_close(&json);
-	gg_json_close(&json);
-	gg_buf_append_text(out, "\n");
+	gg_json_close(json);
 }

@@ -4,9 +4,10 @@
 
 #include "attach/survey.h"
 #include "base/buf.h"
+#include "base/json.h"
 
 /* Appends lines of "name  value", with a line feed after each. */
 void gg_survey_text_append(const struct gg_survey *survey, struct gg_buf *out);
 
-/* Appends an object and a line feed (docs/reference/JSON.md). */
-void gg_survey_text_append_json(const struct gg_survey *survey, struct gg_buf *out);
+/* Writes the members of an object that is open (docs/reference/JSON.md). */
+void gg_survey_text_append_json(const struct gg_survey *survey, struct gg_json *json);

@@ -16,40 +16,16 @@ import subprocess
 import sys
 import time
 
+from attach_programs import GEIGER, TARGET, Target, geiger
 from sentences import check, in_scratch, skip
 
-GEIGER = os.environ["GEIGER"]
-TARGET = os.environ["ATTACH_TARGET"]
 MODULE = os.environ["ATTACH_MODULE"]
 TINY = {**os.environ, "GEIGER_AGENT": os.environ["TINY_AGENT"]}
 ROUNDS = int(sys.argv[1])
-LIMIT = 300  # seconds after which something hangs
 
 # The programs that allocate, and those that only wait; a wait costs half a second a round.
 BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"]]
 CALLS = ["read", "futex", "accept", "wait4", "epoll", "poll", "select"]
-
-
-class Target:
-    """A running target; .end() returns what was wrong."""
-
-    def __init__(self, *words, **how):
-        self.process = subprocess.Popen([TARGET, *words], stdout=subprocess.PIPE, text=True, **how)
-        self.pid = int(self.process.stdout.readline())
-        time.sleep(0.1)
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            said = self.process.communicate(timeout=LIMIT)[0]
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return "it hangs"
-        return None if self.process.returncode == 0 else f"{self.process.returncode}: {said}"
-
-
-def geiger(*words, env=None):
-    return subprocess.run([GEIGER, *words], capture_output=True, text=True, env=env, timeout=LIMIT)
 
 
 def attach(target, env, *options):

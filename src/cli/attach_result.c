@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attach_result - formats how an attach went (cli/attach_result.h). */
+#include "cli/attach_result.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/printable.h"
+#include "base/size.h"
+
+static const char *source_name(uint32_t source)
+{
+	static const char *const names[] = {
+		[GG_ATTACH_SOURCE_NONE] = NULL,           [GG_ATTACH_SOURCE_GLIBC] = "glibc",
+		[GG_ATTACH_SOURCE_JEMALLOC] = "jemalloc", [GG_ATTACH_SOURCE_TCMALLOC] = "tcmalloc",
+		[GG_ATTACH_SOURCE_MIMALLOC] = "mimalloc",
+	};
+
+	return source < GG_COUNT(names) ? names[source] : NULL;
+}
+
+static void append_head(const struct gg_survey *survey, const struct gg_attachment *attachment,
+                        struct gg_buf *out)
+{
+	uint32_t count = attachment->result.slot_count;
+
+	gg_buf_printf(out,
+	              "geiger: attached to process %d (%s): %" PRIu32 " slot%s lead to the agent",
+	              (int)survey->facts.pid, GG_PRINTABLE(survey->facts.name), count,
+	              count == 1 ? "" : "s");
+}
+
+void gg_attach_result_append(const struct gg_survey *survey, const struct gg_attachment *attachment,
+                             bool names_region, struct gg_buf *out)
+{
+	const struct gg_attach_result *result = &attachment->result;
+	const char *source = source_name(result->in_use_source);
+	char size[GG_SIZE_TEXT_MAX];
+	int pid = (int)survey->facts.pid;
+
+	append_head(survey, attachment, out);
+	gg_buf_printf(out,
+	              "\ngeiger: waited %.1f ms for a thread %s, and borrowed it for %.1f ms\n",
+	              (double)attachment->waited_ns * 1e-6,
+	              attachment->was_idle ? "in a call that can be repeated"
+	                                   : "that entered the allocator",
+	              (double)attachment->borrowed_ns * 1e-6);
+	if (result->unwritable_count + result->foreign_count > 0)
+		gg_buf_printf(out,
+		              "geiger: %" PRIu32 " slots could not be written, and %" PRIu32
+		              " lead to other functions: what is allocated through them is not "
+		              "seen\n",
+		              result->unwritable_count, result->foreign_count);
+	if (result->in_use_bytes >= 0 && source != NULL)
+		gg_buf_printf(out, "geiger: %s is older and not seen, by the count of %s\n",
+		              gg_size_format((double)result->in_use_bytes, size), source);
+	if (names_region && result->region[0] != '\0')
+		gg_buf_printf(out,
+		              "geiger: its region is %s: 'geiger report %d' reads it, 'geiger "
+		              "detach %d' ends it\n",
+		              GG_PRINTABLE(result->region), pid, pid);
+}
+
+void gg_attach_result_append_line(const struct gg_survey *survey,
+                                  const struct gg_attachment *attachment, struct gg_buf *out)
+{
+	const struct gg_attach_result *result = &attachment->result;
+	char size[GG_SIZE_TEXT_MAX];
+
+	append_head(survey, attachment, out);
+	if (result->in_use_bytes >= 0)
+		gg_buf_printf(out, ", %s is older",
+		              gg_size_format((double)result->in_use_bytes, size));
+	gg_buf_append_text(out, "\n");
+}
+
+void gg_attach_result_append_json(const struct gg_survey *survey,
+                                  const struct gg_attachment *attachment, struct gg_json *json)
+{
+	const struct gg_attach_result *result = &attachment->result;
+
+	gg_json_integer(json, "pid", (uint64_t)survey->facts.pid);
+	gg_json_text(json, "region", result->region[0] != '\0' ? result->region : NULL);
+	gg_json_text(json, "way", attachment->was_idle ? "idle" : "entry");
+	gg_json_bool(json, "was_resident", attachment->was_resident);
+	gg_json_integer(json, "modules", result->module_count);
+	gg_json_integer(json, "slots", result->slot_count);
+	gg_json_integer(json, "unwritable_slots", result->unwritable_count);
+	gg_json_integer(json, "foreign_slots", result->foreign_count);
+	if (result->in_use_bytes >= 0)
+		gg_json_integer(json, "older_bytes", (uint64_t)result->in_use_bytes);
+	gg_json_text(json, "older_by", source_name(result->in_use_source));
+	gg_json_integer(json, "waited_ns", attachment->waited_ns);
+	gg_json_integer(json, "borrowed_ns", attachment->borrowed_ns);
+	gg_json_integer(json, "others_stood_ns", attachment->longest_stand_ns);
+	gg_json_integer(json, "refused", attachment->refused_count);
+	gg_json_bool(json, "settled", attachment->is_settled);
+}
+
+void gg_attach_result_begin(struct gg_json *json)
+{
+	gg_json_open(json, NULL, '{');
+	gg_json_integer(json, "version", 1);
+}
+
+int gg_attach_result_print(struct gg_json *json, struct gg_error *error)
+{
+	gg_json_close(json);
+	gg_buf_append_text(json->out, "\n");
+	if (json->out->failed)
+		return gg_error_memory(error, "attach");
+	fwrite(json->out->data, 1, json->out->length, stdout);
+	return fflush(stdout) == 0 ? 0 : gg_error_set_errno(error, errno, "attach", NULL);
+}

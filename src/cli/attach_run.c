@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attach_run - turns options into a request to the agent (cli/attach_run.h). */
+#include "cli/attach_run.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Copies the agent's settings into a request. */
+static int fill_request(struct gg_attach_request *request,
+                        const struct gg_launch_environment *settings, struct gg_error *error)
+{
+	const char *text = NULL;
+	size_t used = 0;
+
+	while ((text = gg_launch_environment_next(settings, text)) != NULL) {
+		size_t length = strlen(text);
+
+		if (strncmp(text, "LD_PRELOAD=", strlen("LD_PRELOAD=")) == 0)
+			continue;
+		if (strncmp(text, "GEIGER_DIR=", strlen("GEIGER_DIR=")) == 0) {
+			text += strlen("GEIGER_DIR=");
+			if (strlen(text) >= sizeof(request->directory))
+				return gg_error_set(error, -EINVAL, text, NULL,
+				                    "the directory's name is too long");
+			memcpy(request->directory, text, strlen(text) + 1);
+			continue;
+		}
+		if (strchr(text, '\n') != NULL || used + length + 2 > sizeof(request->options))
+			return gg_error_set(error, -EINVAL, "attach", NULL,
+			                    "a setting is too long, or has two lines");
+		memcpy(request->options + used, text, length);
+		used += length;
+		request->options[used++] = '\n';
+	}
+	return 0;
+}
+
+int gg_attach_run_enter(struct gg_attach_run *run, const struct gg_launch_environment *settings,
+                        struct gg_error *error)
+{
+	struct gg_attachment_options options = { .agent = run->agent };
+	int status = fill_request(&options.request, settings, error);
+
+	return status < 0 ? status
+	                  : gg_attachment_run(&run->attachment, run->survey, &options, error);
+}
+
+int gg_attach_run_alone(struct gg_attach_run *run, struct gg_error *error)
+{
+	struct gg_launch_settings settings = {
+		.agent = run->agent,
+		.directory = run->given->directory,
+	};
+	struct gg_launch_environment environment;
+	int status;
+
+	gg_cli_sampling_set_launch(&run->given->sampling, &settings);
+	status = gg_launch_environment(&environment, &settings, error);
+	if (status < 0)
+		return status;
+	status = gg_attach_run_enter(run, &environment, error);
+	gg_launch_environment_done(&environment);
+	return status;
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""attach_programs - what the tests of `geiger attach` share: targets that run, and geiger.
+
+GEIGER, ATTACH_TARGET: the program, and programs that check themselves.
+"""
+
+import os
+import signal
+import subprocess
+import time
+
+GEIGER = os.environ["GEIGER"]
+TARGET = os.environ["ATTACH_TARGET"]
+LIMIT = 300  # seconds after which something hangs
+
+
+class Target:
+    """A running target; .end() returns what was wrong."""
+
+    def __init__(self, *words, program=TARGET, before=(), **how):
+        self.process = subprocess.Popen([*before, program, *words], stdout=subprocess.PIPE, text=True, **how)
+        self.pid = int(self.process.stdout.readline())
+        time.sleep(0.1)
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            said = self.process.communicate(timeout=LIMIT)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return "it hangs"
+        return None if self.process.returncode == 0 else f"{self.process.returncode}: {said}"
+
+
+def geiger(*words, env=None):
+    return subprocess.run([GEIGER, *words], capture_output=True, text=True, env=env, timeout=LIMIT)
