@@ -59,6 +59,8 @@ void gg_process_settings_update(struct gg_thread *t)
 	struct gg_sampler_options options = gg_process.options.sampler;
 
 	gg_thread_count(t);
+	if (gg_load_relaxed(&gg_process.counts_threads) != 0)
+		gg_thread_take_block(t);
 	choose_interval(t, &options);
 	if (!gg_sampler_is_started(&t->sampler)) {
 		options.stream = next_stream();

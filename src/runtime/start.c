@@ -191,13 +191,36 @@ int gg_start_for_program(const struct gg_agent_request *request)
 
 /* --- attach and detach --- */
 
-/* Ends the region of a detached agent.  No thread is on the sample path but this one. */
+/*
+ * Takes the region of a detached agent for the calling thread.  False: another thread has it, or a
+ * thread is on the sample path and will retire the region when it leaves.
+ *
+ * A thread may come here late.  It left the sample path as the last one before the detach, and
+ * others have entered it since: so the count decides, not the way here.
+ */
+static bool take_region(void)
+{
+	for (;;) {
+		uint32_t detaching = GG_PROCESS_DETACHING;
+
+		/* A new attach finds the process busy meanwhile. */
+		if (!gg_cas_seq_cst(&gg_process.state, &detaching, GG_PROCESS_STARTING))
+			return false;
+		/* A thread that enters the sample path from now on leaves the region alone. */
+		if (gg_load_seq_cst(&gg_process.inside_count) == 0)
+			return true;
+		gg_store_release(&gg_process.state, GG_PROCESS_DETACHING);
+		/* Full: a thread that leaves after the next load sees the state. */
+		gg_fence_full();
+		if (gg_load_seq_cst(&gg_process.inside_count) != 0)
+			return false;
+	}
+}
+
+/* Ends the region of a detached agent. */
 static void retire(void)
 {
-	uint32_t detaching = GG_PROCESS_DETACHING;
-
-	/* One thread does it; the others, and a new attach, find the process busy meanwhile. */
-	if (!gg_cas_acq_rel(&gg_process.state, &detaching, GG_PROCESS_STARTING))
+	if (!take_region())
 		return;
 	gg_add_relaxed(&gg_process.region.header->attach.flags, GG_REGION_DETACHED);
 	gg_region_end(&gg_process.region, gg_clock_monotonic_ns());
@@ -214,14 +237,16 @@ static void retire(void)
 
 int gg_start_attached(const struct gg_agent_request *request, const struct gg_region_attach *attach)
 {
+	bool is_child = gg_process.same_process != NULL &&
+	                gg_load_acquire(gg_process.same_process) != GG_PROCESS_SAME;
 	int status;
 
 	gg_assert(gg_load_relaxed(&gg_process.state) == GG_PROCESS_STARTING);
 	gg_unwind_init();
 	/* A child that was forked while its parent was detached begins anew. */
-	if (gg_process.same_process != NULL)
+	if (is_child)
 		gg_store_release(gg_process.same_process, GG_PROCESS_SAME);
-	gg_thread_forget_blocks();
+	gg_thread_forget_blocks(is_child);
 	gg_module_table_forget();
 	gg_process.attach = *attach;
 	gg_process.retire = retire;

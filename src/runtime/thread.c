@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -18,6 +19,8 @@
 _Thread_local struct gg_thread gg_thread;
 
 static struct gg_thread_block *all_blocks;
+
+enum { WAIT_NS = 50000 };
 
 static uint64_t free_blocks; /* head of the list of free blocks: tagged_head.h */
 
@@ -74,6 +77,7 @@ static void clean(struct gg_thread_block *block)
 {
 	struct gg_unwind_stats stats = block->unwind.stats;
 
+	gg_store_release(&block->owner, 0);
 	block->record = (struct gg_region_thread){ 0 };
 	block->unwind = (struct gg_unwind_thread){ .stats = stats,
 		                                   .stack_cache = &block->stack_cache };
@@ -100,14 +104,32 @@ static bool has_block(const struct gg_thread *t)
 	return t->block != NULL && t->block_generation == gg_load_relaxed(&gg_process.generation);
 }
 
+/*
+ * No attach uses this thread's sampler from now on, because its memory may go.  An attach that is
+ * using it right now ends within some instructions; the wait is a sleep, so that an attach of a
+ * lower priority can go on.  In a forked child that attach does not exist.
+ */
+static void disown_block(struct gg_thread *t)
+{
+	uint64_t owner = (uintptr_t)t;
+
+	if (t->block == NULL || gg_cas_acq_rel(&t->block->owner, &owner, 0))
+		return;
+	while ((owner & 1) != 0 && owner >> 1 == (uint64_t)getpid()) {
+		gg_syscall_sleep(WAIT_NS);
+		owner = gg_load_acquire(&t->block->owner);
+	}
+}
+
 static void end_thread(void *value)
 {
 	struct gg_thread *t = &gg_thread;
 
 	(void)value;
+	t->ending = true; /* from now on a handler borrows a block, and owns none */
+	disown_block(t);
 	if (!gg_thread_enter(t))
 		return;
-	t->ending = true;
 	if (gg_process_ensure_current() && has_block(t)) {
 		t->has_thread_index = true;
 		t->thread_index = t->block->record.thread;
@@ -148,26 +170,39 @@ static void begin(struct gg_thread *t, struct gg_thread_block *block)
 	                       gg_clock_monotonic_ns());
 }
 
-struct gg_thread_block *gg_thread_block(struct gg_thread *t)
+static struct gg_thread_block *take(struct gg_thread *t)
 {
 	struct gg_thread_block *block;
 
-	if (gg_likely(has_block(t)))
+	if (has_block(t))
 		return t->block;
 	t->block = NULL;
 	block = pop_free();
 	if (block == NULL)
 		block = map_block();
-	if (block == NULL)
-		return NULL;
-	begin(t, block);
-	if (t->ending)
+	if (block == NULL || t->ending)
 		return block;
 	t->block = block;
 	t->block_generation = gg_load_relaxed(&gg_process.generation);
-	if (has_ending_key)
-		pthread_setspecific(ending_key, block);
+	/* Without the key nobody would disown the block when the thread ends. */
+	if (has_ending_key && pthread_setspecific(ending_key, block) == 0)
+		gg_store_release(&block->owner, (uintptr_t)t);
 	return block;
+}
+
+struct gg_thread_block *gg_thread_block(struct gg_thread *t)
+{
+	struct gg_thread_block *block = take(t);
+
+	if (gg_unlikely(block != NULL && !block->record.begun))
+		begin(t, block);
+	return block;
+}
+
+void gg_thread_take_block(struct gg_thread *t)
+{
+	if (!t->ending)
+		take(t);
 }
 
 void gg_thread_put_block(struct gg_thread *t, struct gg_thread_block *block)
@@ -191,8 +226,11 @@ void gg_thread_count_out(struct gg_thread *t)
 {
 	t->is_counted = false;
 	/* Acquire, release: the last thread sees what all others did to the region. */
-	if (gg_add_acq_rel(&gg_process.inside_count, (uint32_t)-1) == 1 &&
-	    gg_load_seq_cst(&gg_process.state) == GG_PROCESS_DETACHING)
+	if (gg_add_acq_rel(&gg_process.inside_count, (uint32_t)-1) != 1)
+		return;
+	/* Full: a thread that could not take the region, because of this one, left it to this. */
+	gg_fence_full();
+	if (gg_load_seq_cst(&gg_process.state) == GG_PROCESS_DETACHING)
 		gg_process.retire();
 }
 
@@ -205,10 +243,33 @@ static void free_all_blocks(void)
 	}
 }
 
-void gg_thread_forget_blocks(void)
+/*
+ * Makes the owner's next allocation due.  The owner is off the sample path, unless it called a hook
+ * by a pointer that it copied; then its next sample point stays.
+ */
+static void restart_owner(struct gg_thread_block *block)
 {
-	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next)
+	const uint64_t restarting = (uint64_t)getpid() << 1 | 1;
+	uint64_t owner = gg_load_acquire(&block->owner);
+	struct gg_thread *t = (struct gg_thread *)(uintptr_t)owner;
+
+	/* While the exchanged value stands, the owner waits in disown_block(). */
+	if (owner == 0 || (owner & 1) != 0 || !gg_cas_acq_rel(&block->owner, &owner, restarting))
+		return;
+	if (t == &gg_thread || gg_load_relaxed(&t->inside) == 0) {
+		gg_sampler_pause(&t->sampler, 0);
+		t->counted_left_bytes = 0;
+	}
+	gg_store_release(&block->owner, 0);
+}
+
+void gg_thread_forget_blocks(bool is_child)
+{
+	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next) {
+		if (!is_child || gg_load_relaxed(&block->owner) == (uintptr_t)&gg_thread)
+			restart_owner(block);
 		memset(block->frames, 0, sizeof(block->frames));
+	}
 	free_all_blocks();
 }
 

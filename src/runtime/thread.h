@@ -12,8 +12,11 @@
  * Fork       In the child all blocks are free (gg_thread_forked).  The thread that forked may still
  *            point to its old block, and another thread of the child may take that block first.  So
  *            each thread also remembers in which process it took its block.
+ * Attach     In an attached agent each thread whose sampler has started keeps a block, which names
+ *            its owner.  A later attach restarts the samplers of all owners, because their next
+ *            sample points were drawn with the interval of an earlier attach.
  * Threads    gg_thread belongs to its thread and to the signal handlers on it; `inside` tells
- *            handlers that the other members are being changed.
+ *            handlers that the other members are being changed.  An attach may restart its sampler.
  */
 #pragma once
 
@@ -47,6 +50,11 @@ struct gg_thread_block {
 	struct gg_thread_block *next_free; /* valid while the block is free */
 	struct gg_thread_block *next;      /* in the list of all blocks that were ever mapped */
 	uint32_t in_use;
+	/*
+	 * The struct gg_thread that keeps the block, until its thread ends; 0: none.  An odd number
+	 * is twice the pid plus 1 of a process in which an attach restarts that thread's sampler.
+	 */
+	uint64_t owner;
 	uint64_t sample_count;
 	uint64_t stack_tag; /* the unwinder's tag of the stack interned last; others are older */
 	struct gg_region_thread record;
@@ -92,6 +100,9 @@ void gg_thread_init(void);
 struct gg_thread_block *gg_thread_block(struct gg_thread *t);
 void gg_thread_put_block(struct gg_thread *t, struct gg_thread_block *block);
 
+/* Takes a block without a sample, so that a later attach finds the thread's sampler. */
+void gg_thread_take_block(struct gg_thread *t);
+
 /*
  * In a forked child, before gg_process.generation changes: frees all blocks.  No other thread may
  * be on its sample path.
@@ -102,8 +113,12 @@ void gg_thread_forked(void);
 GG_COLD void gg_thread_count_in(struct gg_thread *t);
 GG_COLD void gg_thread_count_out(struct gg_thread *t);
 
-/* For a new region, while no other thread is on its sample path: no thread has a block any more. */
-void gg_thread_forget_blocks(void);
+/*
+ * For a new region, while no other thread is on its sample path: no thread has a block any more,
+ * and the next allocation of each owner is due.  is_child: the owners of blocks were threads of the
+ * parent, so only the calling thread counts.
+ */
+void gg_thread_forget_blocks(bool is_child);
 
 /* Puts the thread on the sample path until gg_thread_leave().  False: it is on it already. */
 static inline bool gg_thread_enter(struct gg_thread *t)

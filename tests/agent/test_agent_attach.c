@@ -6,7 +6,9 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +17,10 @@
 
 #include "agent/late.h"
 #include "agent/place.h"
+#include "base/atomic.h"
 #include "region/control.h"
 #include "region/reader/view.h"
+#include "stats/sampling/weight.h"
 #include "test.h"
 
 struct attached {
@@ -292,6 +296,156 @@ TEST_WITH(attached, every_allocation_of_threads_that_exist_already_is_counted_on
 	pthread_barrier_destroy(&attached_now);
 }
 
+/* Threads that live through several attaches, and allocate once in each. */
+enum { EPISODES = 3, EPISODE_BLOCKS = 50, EPISODE_BYTES = 100 };
+
+static void *allocate_in_each_attach(void *argument)
+{
+	static _Thread_local void *blocks[EPISODE_BLOCKS];
+
+	for (int i = 0; i < EPISODES; i++) {
+		pthread_barrier_wait(&attached_now); /* the agent is attached */
+		for (int k = 0; k < EPISODE_BLOCKS; k++)
+			blocks[k] = malloc(EPISODE_BYTES);
+		for (int k = 0; k < EPISODE_BLOCKS; k++)
+			free(blocks[k]);
+		pthread_barrier_wait(&attached_now); /* the agent is detached */
+	}
+	return argument;
+}
+
+/* Returns the number of samples. */
+static uint64_t run_episode(struct attached *a, uint64_t interval_bytes)
+{
+	struct gg_region_view view;
+	uint64_t sample_count;
+
+	a->request.interval_bytes = interval_bytes;
+	attach(a);
+	pthread_barrier_wait(&attached_now);
+	pthread_barrier_wait(&attached_now);
+	detach();
+	view = view_of(a);
+	sample_count = view.header.counters[GG_COUNT_SAMPLES];
+	CHECK(gg_region_view_check(&view, NULL) == 0);
+	gg_region_view_done(&view);
+	return sample_count;
+}
+
+TEST_WITH(attached, the_next_allocation_of_each_thread_has_the_interval_of_a_later_attach)
+{
+	pthread_t threads[THREADS];
+
+	pthread_barrier_init(&attached_now, NULL, THREADS + 1);
+	for (int i = 0; i < THREADS; i++)
+		REQUIRE(pthread_create(&threads[i], NULL, allocate_in_each_attach, NULL) == 0);
+	CHECK_EQ_U64(run_episode(attached, UINT64_C(1) << 40), 0);
+	CHECK_EQ_U64(run_episode(attached, 1), THREADS * EPISODE_BLOCKS);
+	CHECK_EQ_U64(run_episode(attached, UINT64_C(1) << 40), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&attached_now);
+}
+
+/* The sum of the weights of all samples, in bytes; `*count` is their number. */
+static double estimate_of(const struct attached *a, uint64_t *count)
+{
+	struct gg_region_view view = view_of(a);
+	double sum = 0;
+
+	for (uint32_t i = 0; i < view.live_count; i++) {
+		struct gg_draw draw = gg_region_sample_draw(&view.live[i]);
+
+		sum += gg_weight_of(&draw, view.live[i].size_bytes).bytes;
+	}
+	*count += view.live_count;
+	gg_region_view_done(&view);
+	return sum;
+}
+
+static void allocate(void **blocks, size_t count, size_t bytes)
+{
+	for (size_t i = 0; i < count; i++)
+		blocks[i] = malloc(bytes);
+}
+
+static void free_all(void **blocks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(blocks[i]);
+}
+
+/* Attaches with 1 MiB, and then with 4 KiB to 64 KiB of blocks, again and again. */
+TEST_WITH(attached, a_later_attach_with_another_interval_is_unbiased_from_its_first_byte)
+{
+	enum { ROUNDS = 200, COUNT = 1024, BYTES = 64, INTERVAL = 4096 };
+	static void *blocks[COUNT];
+	const double truth = (double)ROUNDS * COUNT * BYTES;
+	double sum = 0, unused = 0;
+	uint64_t count = 0, unused_count = 0;
+
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		attached->request.seed = 2 * seed;
+		attached->request.interval_bytes = 1 << 20;
+		attach(attached);
+		allocate(blocks, COUNT, BYTES);
+		detach();
+		unused += estimate_of(attached, &unused_count);
+		free_all(blocks, COUNT);
+		attached->request.seed = 2 * seed + 1;
+		attached->request.interval_bytes = INTERVAL;
+		attach(attached);
+		allocate(blocks, COUNT, BYTES);
+		detach();
+		sum += estimate_of(attached, &count);
+		free_all(blocks, COUNT);
+	}
+	/* Sample points are a Poisson process with INTERVAL; 4 standard errors. */
+	CHECK(fabs(sum - truth) <= 4 * sqrt(truth * INTERVAL));
+	CHECK(fabs((double)count - truth / INTERVAL) <= 4 * sqrt(truth / INTERVAL));
+	CHECK(fabs(unused - truth) <= 4 * sqrt(truth * (1 << 20)));
+}
+
+static bool loops_end;
+
+static void *allocate_in_a_loop(void *argument)
+{
+	while (!gg_load_relaxed(&loops_end))
+		free(malloc(EPISODE_BYTES));
+	return argument;
+}
+
+/* In the chaos build threads stop between any two operations of an attach and of a detach. */
+TEST_WITH(attached, threads_that_allocate_all_the_while_live_through_attaches_and_detaches)
+{
+	const char *wanted = getenv("GG_TEST_ROUNDS");
+	const int rounds = wanted != NULL ? atoi(wanted) : 200;
+	pthread_t threads[THREADS];
+	struct gg_region_view view;
+
+	for (int i = 0; i < THREADS; i++)
+		REQUIRE(pthread_create(&threads[i], NULL, allocate_in_a_loop, NULL) == 0);
+	for (int round = 0; round < rounds; round++) {
+		struct gg_attach_result left;
+
+		/* A detach is over when the last thread has left the region of before; a thread
+		 * that is scanning the modules must end that first. */
+		while (late_attach(&attached->request, &attached->result) == -EBUSY)
+			sched_yield();
+		REQUIRE(attached->result.status == 0);
+		while (late_detach(&left) == -EBUSY)
+			sched_yield();
+		REQUIRE(left.status == 0);
+	}
+	gg_store_relaxed(&loops_end, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	view = view_of(attached);
+	CHECK_EQ_U64(view.header.attach.flags, GG_REGION_DETACHED);
+	CHECK(gg_region_view_check(&view, NULL) == 0);
+	gg_region_view_done(&view);
+}
+
 static bool child_says_yes(pid_t child)
 {
 	int status = -1;
@@ -346,7 +500,6 @@ TEST_WITH(attached, a_child_that_is_forked_after_a_detach_can_be_attached)
 	CHECK(child_says_yes(child));
 }
 
-/* The last one: the thread keeps the sample point that it draws here, for up to 8 MiB. */
 TEST_WITH(attached, the_allocation_after_a_dlopen_finds_the_librarys_slots)
 {
 	struct gg_region_view view;
