@@ -80,6 +80,8 @@ static void put_look(struct made_profile *made, const struct live_list *list, in
 	const struct gg_profile_look_total totals[] = {
 		{ .name = "glibc.pinned", .bytes = walked_bytes },
 		{ .name = "glibc.unread", .bytes = 0 },
+		{ .name = "glibc.fast", .bytes = 0 },
+		{ .name = "glibc.cached", .bytes = 0 },
 	};
 	struct gg_profile_look look = { .process = made->process,
 		                        .time_ns = time_ns,
