@@ -13,15 +13,21 @@ void gg_query_add_parts(const struct gg_model_sample *sample, double *slack_byte
 		                (sample->weighted_bytes / (double)sample->size_bytes);
 }
 
-/* Turns a query for the peak into one for live at the peak's moment. */
+/*
+ * Turns a query for the peak into one for live at the peak's moment.  That is the peak of all
+ * stacks, so a row has the same number whichever stacks are selected.
+ */
 int gg_query_filter_find_moment(struct gg_query_filter *filter, struct gg_error *error)
 {
+	struct gg_query all = filter->query;
 	struct gg_peak peak;
 	int status;
 
 	if (filter->query.metric != GG_METRIC_PEAK)
 		return 0;
-	status = gg_query_filter_peak(filter, &peak, error);
+	all.focus = all.ignore = NULL;
+	status = filter->stack_in != NULL ? gg_query_peak(filter->model, &all, &peak, error)
+	                                  : gg_query_filter_peak(filter, &peak, error);
 	if (status < 0)
 		return status;
 	filter->query.metric = GG_METRIC_LIVE;

@@ -215,6 +215,8 @@ def check_searches(path, data):
         for metric in ("live", "temporary"):
             asking.windows("line", metric, "bytes", state, options)
             asking.windows("process", metric, "bytes", state, options)
+        for by in ("line", "process"):
+            asking.ask(f"peak, {' '.join(options)}", by, {"metric": "peak", **state}, "--metric", "peak", *options)
     check("only stacks that a search finds, and those without, are those of --focus and --ignore", *asking.problems())
 
 

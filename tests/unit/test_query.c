@@ -241,6 +241,26 @@ TEST_WITH(scene, the_peak_is_the_first_largest_moment)
 	CHECK_EQ_DOUBLE(peak.bytes, 30);
 }
 
+TEST_WITH(scene, the_peak_is_that_of_all_stacks_whichever_are_selected)
+{
+	uint32_t load_stack = made_stack(&scene->made, "main>load");
+	uint32_t keep_stack = made_stack(&scene->made, "main>keep");
+
+	made_sample(&scene->made, load_stack, 100, 10, 20);
+	made_sample(&scene->made, keep_stack, 50, 15, 40);
+	made_sample(&scene->made, keep_stack, 40, 30, 40);
+	load(scene);
+	scene->query.metric = GG_METRIC_PEAK;
+	CHECK_EQ_DOUBLE(total_of(scene), 150);
+	scene->query.focus = "^keep$";
+	CHECK_EQ_DOUBLE(total_of(scene), 50);
+	ask(scene);
+	CHECK_EQ_I64(scene->result->moment_ns, 15);
+	scene->query.focus = NULL;
+	scene->query.ignore = "^load$";
+	CHECK_EQ_DOUBLE(total_of(scene), 50);
+}
+
 static void count_visit(int64_t time_ns, double live_bytes, double live_count, void *context)
 {
 	double *sums = context;

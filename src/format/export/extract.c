@@ -251,16 +251,17 @@ static double interval_of(const struct gg_model *model, uint32_t pid)
 	return most;
 }
 
-/* Makes the moment of the peak the end of the window. */
+/* Makes the moment of the peak of all stacks the end of the window. */
 static int replace_peak(struct gg_extract *extract, struct gg_error *error)
 {
-	struct gg_query *query = &extract->query;
+	struct gg_query *query = &extract->query, all = extract->query;
 	struct gg_peak peak;
 	int status;
 
 	if (query->metric != GG_METRIC_PEAK)
 		return 0;
-	status = gg_query_peak(extract->model, query, &peak, error);
+	all.focus = all.ignore = NULL;
+	status = gg_query_peak(extract->model, &all, &peak, error);
 	if (status < 0)
 		return status;
 	query->metric = GG_METRIC_LIVE;
