@@ -68,7 +68,7 @@ static int find_moment(struct gg_sql_pinned_moment *at, const struct gg_model *m
 	at->scope = (struct gg_pinned_scope){
 		.hides = at->pinned.hides,
 		.is_incomplete = gg_model_is_incomplete(model, 0, INT64_MIN, INT64_MAX),
-		.total_bytes = at->pinned.coverage.total_bytes,
+		.limit_bytes = at->pinned.coverage.limit_bytes,
 	};
 	return number_blocks(at, ids) < 0 ? gg_error_memory(error, "sql") : 0;
 }

@@ -201,7 +201,7 @@ static void write_head(const struct gg_page_run *run, const struct gg_page_look 
 	gg_json_bool(json, "incomplete",
 	             gg_model_is_incomplete(run->model, 0, INT64_MIN, GG_TIME_NONE));
 	gg_json_number(json, "limit_bytes",
-	               seen->total_bytes >= 0 ? (double)seen->total_bytes : NAN);
+	               seen->limit_bytes >= 0 ? (double)seen->limit_bytes : NAN);
 }
 
 /* Writes a column unless all of its values are 0. */

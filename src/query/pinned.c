@@ -117,22 +117,78 @@ static int add_block(struct pinned_run *run, const struct gg_profile_look_block 
 }
 
 /*
- * A walk that could not read a part of the heap does not know all of it; nor does one that could
- * not tell chunks in use from those in fast bins and in caches of threads.
+ * The exact sum of one process; -1: unknown.  A walk that could not read a part of the heap does
+ * not know all of it; nor does one that could not tell chunks in use from those in fast bins and in
+ * caches of threads.
  */
-static void add_total(struct pinned_run *run, const struct gg_profile_look *look)
+static int64_t exact_bytes_of(const struct pinned_run *run, const struct gg_profile_look *look)
 {
-	int64_t *total = &run->pinned->coverage.total_bytes;
-	int64_t bytes = gg_model_look_total(run->model, look->id, "glibc.pinned");
+	return gg_model_look_total(run->model, look->id, "glibc.fast") >= 0 &&
+	                       gg_model_look_total(run->model, look->id, "glibc.cached") >= 0 &&
+	                       gg_model_look_total(run->model, look->id, "glibc.unread") <= 0 &&
+	                       gg_model_look_total(run->model, look->id, "glibc.changed") <= 0
+	               ? gg_model_look_total(run->model, look->id, "glibc.pinned")
+	               : -1;
+}
 
-	if (*total >= 0 && bytes >= 0 &&
-	    gg_model_look_total(run->model, look->id, "glibc.fast") >= 0 &&
-	    gg_model_look_total(run->model, look->id, "glibc.cached") >= 0 &&
-	    gg_model_look_total(run->model, look->id, "glibc.unread") <= 0 &&
-	    gg_model_look_total(run->model, look->id, "glibc.changed") <= 0)
-		*total += bytes;
-	else
-		*total = -1;
+/* Adds what one process has to a sum, which is unknown (-1) if that of one process is. */
+static void add_to(int64_t *sum, int64_t bytes)
+{
+	*sum = *sum >= 0 && bytes >= 0 && bytes < INT64_MAX - *sum ? *sum + bytes : -1;
+}
+
+/*
+ * Resident memory in which an allocator may have served blocks; -1: the look has no mappings.  A
+ * stack's shape may be that of an allocator's memory, so stacks count.
+ */
+static int64_t resident_bytes_of(const struct pinned_run *run, const struct gg_profile_look *look)
+{
+	const struct gg_profile_look_mapping *mappings;
+	int64_t bytes = -1;
+	size_t count;
+
+	mappings = gg_model_look_mappings(run->model, look->id, &count);
+	for (size_t i = 0; i < count; i++) {
+		bytes = bytes > 0 ? bytes : 0;
+		switch (mappings[i].kind) {
+		case GG_MAPPING_DATA:
+		case GG_MAPPING_FILE:
+		case GG_MAPPING_SHARED:
+		case GG_MAPPING_GEIGER:
+			break;
+		default:
+			bytes += mappings[i].rss_bytes > 0 ? mappings[i].rss_bytes : 0;
+		}
+	}
+	return bytes;
+}
+
+/* All free memory of the allocator, on pages of live blocks and others; -1: unknown. */
+static int64_t free_bytes_of(const struct pinned_run *run, const struct gg_profile_look *look)
+{
+	int64_t active = gg_model_look_total(run->model, look->id, "jemalloc.active");
+	int64_t allocated = gg_model_look_total(run->model, look->id, "jemalloc.allocated");
+	int64_t changed = gg_model_look_total(run->model, look->id, "jemalloc.changed");
+
+	if (active < 0 || allocated < 0)
+		return -1;
+	return (active > allocated ? active - allocated : 0) + (changed > 0 ? changed : 0);
+}
+
+/* The least of the bounds that are known of one process; -1: none is. */
+static int64_t most_bytes_of(const struct pinned_run *run, const struct gg_profile_look *look)
+{
+	int64_t resident = resident_bytes_of(run, look), free_bytes = free_bytes_of(run, look);
+
+	return free_bytes >= 0 && (resident < 0 || free_bytes < resident) ? free_bytes : resident;
+}
+
+static void add_totals(struct pinned_run *run, const struct gg_profile_look *look)
+{
+	int64_t exact = exact_bytes_of(run, look);
+
+	add_to(&run->pinned->coverage.total_bytes, exact);
+	add_to(&run->pinned->coverage.limit_bytes, exact >= 0 ? exact : most_bytes_of(run, look));
 }
 
 static void add_changed(struct pinned_run *run, const struct gg_profile_look *look)
@@ -154,7 +210,7 @@ static int add_look(struct pinned_run *run, const struct gg_profile_look *look)
 
 	pinned->coverage.time_ns = pinned->coverage.look_count == 0 ? look->time_ns : GG_TIME_NONE;
 	pinned->coverage.look_count++;
-	add_total(run, look);
+	add_totals(run, look);
 	add_changed(run, look);
 	pinned->coverage.torn_count += look->torn_count > 0 ? (uint64_t)look->torn_count : 0;
 	pinned->hides |= chance < 1 || gg_model_exposure(run->model, look->process) > 1;
@@ -262,8 +318,8 @@ void gg_pinned_scope_expose(const struct gg_pinned_scope *scope, struct gg_tally
 {
 	if (scope->is_incomplete || (scope->hides && !(tally->reserve_max[GG_BYTES] > 0)))
 		tally->incomplete = 1;
-	if (scope->total_bytes >= 0)
-		gg_tally_limit_bytes(tally, (double)scope->total_bytes);
+	if (scope->limit_bytes >= 0)
+		gg_tally_limit_bytes(tally, (double)scope->limit_bytes);
 }
 
 void gg_pinned_done(struct gg_pinned *pinned)

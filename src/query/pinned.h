@@ -46,6 +46,11 @@ struct gg_pinned_coverage {
 	 * -1: the heap of some process was not walked, or not whole.
 	 */
 	int64_t total_bytes;
+	/*
+	 * The most that all blocks of these processes keep: the exact sum, or all resident memory
+	 * that may hold blocks; -1: unknown.
+	 */
+	int64_t limit_bytes;
 	/* Upper bound of the bytes of blocks that changed between an allocator's answer and its
 	 * look; 0: all answers are of the looks' moments. */
 	int64_t changed_bytes;
@@ -55,7 +60,7 @@ struct gg_pinned_coverage {
 struct gg_pinned_scope {
 	bool hides;          /* some blocks may be neither samples nor chosen */
 	bool is_incomplete;  /* samples were dropped, or sampling was off */
-	int64_t total_bytes; /* the exact sum, as in the coverage; -1: unknown */
+	int64_t limit_bytes; /* the most that a group keeps, as in the coverage; -1: unknown */
 };
 
 /* Sets the bounds of a group's tally, once all of its blocks are in it. */

@@ -353,7 +353,7 @@ struct gg_pinned_scope gg_query_filter_pinned_scope(const struct gg_query_filter
 {
 	return (struct gg_pinned_scope){ .hides = filter->pinned.hides,
 		                         .is_incomplete = filter->is_incomplete,
-		                         .total_bytes = filter->pinned.coverage.total_bytes };
+		                         .limit_bytes = filter->pinned.coverage.limit_bytes };
 }
 
 void gg_query_filter_add_pick(const struct gg_query_filter *filter, const struct gg_pick *pick,

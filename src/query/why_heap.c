@@ -271,7 +271,7 @@ static struct gg_why_part estimate_of(const struct gg_why_input *input, struct g
 		.hides = gg_model_look_chance(input->look) < 1 ||
 		         input->live.reserve_max[GG_BYTES] > 1,
 		.is_incomplete = input->live.incomplete > 0,
-		.total_bytes = -1,
+		.limit_bytes = -1,
 	};
 	double bytes = round(gg_tally_estimate(tally, GG_BYTES).value);
 	struct gg_interval interval;

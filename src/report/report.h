@@ -62,9 +62,13 @@ void gg_report_tree_json(const struct gg_report *report, const struct gg_tree *t
 
 /* The functions that append a title or notes do nothing for GG_HEAD_NONE. */
 
-/* Appends the title line, such as "live at the end: 271.4 MiB ± 9 %". */
+/*
+ * Appends the title line, such as "live at the end: 271.4 MiB ± 9 %", and for pinned memory the
+ * exact total if it is known.
+ */
 void gg_report_append_title(const struct gg_report *report, const struct gg_query *query,
-                            int64_t moment_ns, const struct gg_tally *total, const char *what,
+                            int64_t moment_ns, const struct gg_tally *total,
+                            const struct gg_pinned_coverage *seen, const char *what,
                             struct gg_buf *out);
 /* Append notes: how much functions without samples may hold; how much has no exact time. */
 void gg_report_append_unseen(const struct gg_report *report, const struct gg_tally *total,

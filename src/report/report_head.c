@@ -480,7 +480,8 @@ static void append_looks(const struct gg_report *report, const struct gg_query *
 }
 
 void gg_report_append_title(const struct gg_report *report, const struct gg_query *query,
-                            int64_t moment_ns, const struct gg_tally *total, const char *what,
+                            int64_t moment_ns, const struct gg_tally *total,
+                            const struct gg_pinned_coverage *seen, const char *what,
                             struct gg_buf *out)
 {
 	struct gg_figure figure = gg_figure_of(total, query->unit, report->confidence, false);
@@ -520,9 +521,9 @@ void gg_report_append_title(const struct gg_report *report, const struct gg_quer
 	gg_figure_append(&report->figures, &figure, out);
 	gg_buf_printf(out, "%s%s%s\n", query->unit == GG_ALLOCATIONS ? " allocations" : "",
 	              what[0] != '\0' ? " " : "", what);
-	if (total->is_limited) {
+	if (query->metric == GG_METRIC_PINNED && seen->total_bytes >= 0) {
 		gg_buf_append_text(out, "exact, by a walk through the whole heap: ");
-		gg_figure_append_number(&report->figures, total->limit_bytes, GG_BYTES, out);
+		gg_figure_append_number(&report->figures, (double)seen->total_bytes, GG_BYTES, out);
 		gg_buf_append_text(out, "\n");
 	}
 }
@@ -583,6 +584,13 @@ void gg_report_append_pinned(const struct gg_report *report, const struct gg_pin
 		gg_figure_append_number(&report->figures, (double)seen->total_bytes, GG_BYTES,
 		                        &text);
 		gg_buf_append_text(&text, ", which is all that the heap has.");
+	} else if (seen->limit_bytes >= 0) {
+		gg_buf_append_text(&text, "A stack that is in no row keeps at most ");
+		gg_figure_append_number(&report->figures, (double)seen->limit_bytes, GG_BYTES,
+		                        &text);
+		gg_buf_append_text(&text,
+		                   ", as much as there may be in all: the look chose none of "
+		                   "its blocks.");
 	} else {
 		gg_buf_append_text(&text, "A stack that is in no row has no upper bound: the look "
 		                          "chose none of its blocks.");

@@ -461,6 +461,7 @@ void gg_report_json_pinned(struct gg_json *json, const struct gg_pinned_coverage
 	gg_json_integer(json, "unknown_count", seen->unknown_count);
 	gg_json_integer(json, "gone_count", seen->gone_count);
 	add_bytes(json, "total_bytes", (double)seen->total_bytes);
+	add_bytes(json, "limit_bytes", (double)seen->limit_bytes);
 	gg_json_integer(json, "changed_bytes", (uint64_t)seen->changed_bytes);
 	gg_json_close(json);
 }

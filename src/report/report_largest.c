@@ -22,7 +22,8 @@ void gg_report_largest(const struct gg_report *report, size_t count, struct gg_b
 	struct gg_figure_column column;
 	size_t shown = shown_count(result, count), room;
 
-	gg_report_append_title(report, &result->query, result->moment_ns, &result->total, "", out);
+	gg_report_append_title(report, &result->query, result->moment_ns, &result->total,
+	                       &result->pinned, "", out);
 	for (size_t i = 0; i < shown; i++)
 		figures[i] = gg_figure_of(result->rows[i].self, result->query.unit,
 		                          report->confidence,

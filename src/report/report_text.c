@@ -740,8 +740,8 @@ void gg_report_text(const struct gg_report *report, struct gg_buf *out)
 		gg_report_append_notes(report, out);
 		return;
 	}
-	gg_report_append_title(report, &result->query, result->moment_ns, &result->total, what,
-	                       out);
+	gg_report_append_title(report, &result->query, result->moment_ns, &result->total,
+	                       &result->pinned, what, out);
 	append_rows(report, out);
 	append_foot(report, out);
 }

@@ -243,7 +243,7 @@ void gg_report_tree_text(const struct gg_report *report, const struct gg_tree *t
 		return;
 	}
 	gg_report_append_title(report, &tree->query, tree->moment_ns, &tree->nodes[0].total,
-	                       "by paths of calls", out);
+	                       &tree->pinned, "by paths of calls", out);
 	drawing.figures = calloc(tree->count, sizeof(*drawing.figures));
 	drawing.level = calloc(tree->count, sizeof(*drawing.level));
 	drawing.is_last = calloc(tree->count, sizeof(*drawing.is_last));

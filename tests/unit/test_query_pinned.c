@@ -74,11 +74,13 @@ static void put_walk(struct scene *scene, int64_t pinned_bytes, int64_t unread_b
 	const struct gg_profile_look_total totals[] = {
 		{ .name = "glibc.pinned", .bytes = pinned_bytes },
 		{ .name = "glibc.unread", .bytes = unread_bytes },
+		{ .name = "glibc.fast", .bytes = 0 },
+		{ .name = "glibc.cached", .bytes = 0 },
 	};
 	const struct gg_profile_look_parts parts = { .blocks = scene->blocks,
 		                                     .block_count = scene->block_count,
 		                                     .totals = totals,
-		                                     .total_count = 2 };
+		                                     .total_count = GG_COUNT(totals) };
 
 	REQUIRE(gg_profile_put_look(scene->made.profile, &look, &parts, &error) == 0);
 	scene->block_count = 0;
@@ -309,6 +311,82 @@ TEST_WITH(scene, a_walk_that_could_not_read_everything_bounds_nothing)
 	CHECK_EQ_DOUBLE(asked_total(scene), 15000);
 	CHECK_EQ_I64(scene->result->pinned.total_bytes, -1);
 	CHECK(gg_interval_of(&scene->result->total, GG_BYTES, 0.95, true).high > 15000);
+}
+
+/* A look that chose one of five samples, with mappings of 5000 bytes where blocks may lie. */
+static void put_mappings(struct scene *scene, const struct gg_profile_look_total *totals,
+                         size_t total_count)
+{
+	const struct gg_profile_look look = {
+		.process = scene->made.process,
+		.time_ns = 7,
+		.rss_bytes = 100000,
+		.page_bytes = 4096,
+		.live_count = 5 * (int64_t)scene->block_count,
+		.chosen_count = (int64_t)scene->block_count,
+	};
+	const struct gg_profile_look_mapping mappings[] = {
+		{ .kind = GG_MAPPING_HEAP, .rss_bytes = 3000 },
+		{ .kind = GG_MAPPING_STACK, .rss_bytes = 500 },
+		{ .kind = GG_MAPPING_DATA, .rss_bytes = 20000 },
+		{ .kind = GG_MAPPING_FILE, .rss_bytes = 40000 },
+		{ .kind = GG_MAPPING_SHARED, .rss_bytes = 20000 },
+		{ .kind = GG_MAPPING_GEIGER, .rss_bytes = 15000 },
+		{ .kind = GG_MAPPING_ANONYMOUS, .rss_bytes = 1500 },
+	};
+	const struct gg_profile_look_parts parts = { .mappings = mappings,
+		                                     .mapping_count = GG_COUNT(mappings),
+		                                     .blocks = scene->blocks,
+		                                     .block_count = scene->block_count,
+		                                     .totals = totals,
+		                                     .total_count = total_count };
+
+	REQUIRE(gg_profile_put_look(scene->made.profile, &look, &parts, &error) == 0);
+	scene->block_count = 0;
+}
+
+TEST_WITH(scene, resident_memory_bounds_every_row_and_sum_without_a_walk)
+{
+	add_block(scene, made_stack(&scene->made, "main>keep"), 64, 3000);
+	add_block(scene, made_stack(&scene->made, "main>other"), 64, 0);
+	put_mappings(scene, NULL, 0);
+	load(scene);
+	CHECK_EQ_DOUBLE(asked_total(scene), 15000);
+	CHECK_EQ_I64(scene->result->pinned.total_bytes, -1);
+	CHECK_EQ_I64(scene->result->pinned.limit_bytes, 5000);
+	check_all_below(scene, 5000);
+}
+
+TEST_WITH(scene, free_memory_of_an_allocator_bounds_every_row_and_sum)
+{
+	const struct gg_profile_look_total totals[] = {
+		{ .name = "jemalloc.active", .bytes = 9000 },
+		{ .name = "jemalloc.allocated", .bytes = 5500 },
+		{ .name = "jemalloc.changed", .bytes = 400 },
+	};
+
+	add_block(scene, made_stack(&scene->made, "main"), 64, 3000);
+	put_mappings(scene, totals, GG_COUNT(totals));
+	load(scene);
+	asked_total(scene);
+	CHECK_EQ_I64(scene->result->pinned.limit_bytes, 3900);
+	check_all_below(scene, 3900);
+}
+
+TEST_WITH(scene, limits_of_processes_add_up_if_all_are_known)
+{
+	uint32_t stack = made_stack(&scene->made, "main");
+
+	add_block(scene, stack, 64, 3000);
+	put_walk(scene, 4000, 0);
+	made_process(&scene->made, 5000, 2, 1000000000);
+	add_block(scene, stack, 64, 100);
+	put_mappings(scene, NULL, 0);
+	load(scene);
+	asked_total(scene);
+	CHECK_EQ_I64(scene->result->pinned.total_bytes, -1);
+	CHECK_EQ_I64(scene->result->pinned.limit_bytes, 9000);
+	check_all_below(scene, 9000);
 }
 
 /* Totals of several processes add up; one that was not walked leaves no total of all. */

@@ -266,7 +266,7 @@ static void add_keepers(struct made *made)
 TEST(pinned_memory_is_that_of_reports_unless_rows_must_add_up)
 {
 	const double bytes = 40 * 2000 / -expm1(-64.0 / 1024);
-	struct gg_pinned_scope scope = { .hides = true, .total_bytes = -1 };
+	struct gg_pinned_scope scope = { .hides = true, .limit_bytes = -1 };
 	const struct gg_looked_value looked = { .chance = 1, .value = 2000, .value_max = 2000 };
 	const struct gg_why_row *pinned;
 	struct gg_interval interval;

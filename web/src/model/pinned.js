@@ -18,7 +18,7 @@ import { BYTES, STRIDE, UNKNOWN } from './tally.js';
  * @typedef {import('./tally.js').Tallies} Tallies
  *
  * @typedef {object} Bound        what bounds pinned memory besides its samples
- * @property {number} limit       the exact sum of all blocks, bytes; Infinity: unknown
+ * @property {number} limit       the most that all blocks keep, bytes; Infinity: unknown
  * @property {boolean} hides      blocks may be missing in groups whose own samples hide nothing
  * @property {boolean} isIncomplete  samples were dropped
  * @property {boolean} isCoarse   cells have nodes alone, because the page had no room for more
