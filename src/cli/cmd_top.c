@@ -11,6 +11,10 @@
 #include "cli/command.h"
 #include "report/screen_text.h"
 #include "top/top_batch.h"
+#include "top/top_screen.h"
+
+/* The value of --frames if the user has not given it. */
+#define FRAMES_NOT_GIVEN UINT64_MAX
 
 struct top_options {
 	bool batch, json, ascii;
@@ -39,6 +43,19 @@ static int check(const struct gg_invocation *invocation)
 	return 0;
 }
 
+static int run_screen(struct gg_invocation *invocation, const struct gg_top_batch *batch)
+{
+	const struct gg_top_screen screen = {
+		.target = batch->target,
+		.view = batch->view,
+		.ascii = batch->state.ascii,
+		.has_color = invocation->style.reset[0] != '\0',
+		.delay_seconds = batch->delay_seconds,
+	};
+
+	return gg_top_screen_run(&screen, invocation->error);
+}
+
 static int run(struct gg_invocation *invocation)
 {
 	const struct top_options *options = invocation->options;
@@ -64,6 +81,11 @@ static int run(struct gg_invocation *invocation)
 	batch.state.is_batch = true;
 	if (options->metric == GG_TOP_GROWTH)
 		batch.state.sort = GG_TOP_BY_CHANGE;
+	if (!options->batch && !options->json && options->frame_count == FRAMES_NOT_GIVEN &&
+	    gg_top_screen_is_possible(STDIN_FILENO, STDOUT_FILENO))
+		return run_screen(invocation, &batch);
+	if (options->frame_count == FRAMES_NOT_GIVEN)
+		batch.frame_count = options->batch ? 0 : 1;
 	return gg_top_batch_run(&batch, invocation->error);
 }
 
@@ -71,9 +93,9 @@ static int run(struct gg_invocation *invocation)
 
 static const struct gg_option options[] = {
 	{ "batch", 0, GG_OPTION_FLAG, AT(batch), NULL,
-	  "print frames one after the other (default)" },
+	  "print frames, instead of a screen with keys" },
 	{ "frames", 'n', GG_OPTION_COUNT, AT(frame_count), "N",
-	  "frames; 0: until the process ends (1)" },
+	  "frames to print; 0: until the process ends" },
 	{ "delay", 'd', GG_OPTION_TIME, AT(delay_seconds), "SECONDS",
 	  "time between two looks, at least 1 s (2)" },
 	{ "by", 'b', GG_OPTION_CHOICE, AT(by),
@@ -94,17 +116,18 @@ const struct gg_command gg_command_top = {
 	.summary = "live memory of a running process, look after look",
 	.usage = "PID|REGION|PROFILE [-n N] [-d SECONDS] [OPTION]...",
 	.details =
-		"Prints what holds memory now, without stopping the process.  'change' is since\n"
-		"the first look; it stands there only where it is significant, however long you\n"
-		"watch: of all runs of a steady program, at most 5 % show any change.  A dot is\n"
-		"no significant change.  'allocates' is a mean of the last 10 seconds, 'age' the\n"
-		"age that half of the live bytes have.\n\n"
+		"A screen with keys; '?' shows them.  With --batch, --json or -n, and without a\n"
+		"terminal, it prints frames: one, if neither --batch nor -n asks for more.  The\n"
+		"process is not stopped.  'change' counts from the first look.  It stands there\n"
+		"only where it is significant, however long you watch: of all runs of a steady\n"
+		"program, at most 5 % show any change.  'allocates' is a mean of 10 seconds, and\n"
+		"'age' the age that half of the live bytes have.\n\n"
 		"  geiger top 4711\n"
 		"  geiger top 4711 -n 0 -d 10 --metric growth\n"
 		"  geiger top 4711 -n 60 --json > looks.json\n",
 	.options = options,
 	.options_size = sizeof(struct top_options),
-	.option_defaults = &(const struct top_options){ .frame_count = 1,
+	.option_defaults = &(const struct top_options){ .frame_count = FRAMES_NOT_GIVEN,
 	                                                .limit = 20,
 	                                                .delay_seconds = 2,
 	                                                .confidence = 0.95 },

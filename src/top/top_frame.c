@@ -9,6 +9,7 @@
 #include "base/time_units.h"
 #include "report/report.h"
 #include "report/screen_text.h"
+#include "top/top_keys.h"
 
 enum {
 	NAME_CELLS_LEAST = 24, /* cells of a name that other columns do not take */
@@ -19,7 +20,8 @@ enum {
 	BLOCKS_CELLS = 8,      /* "123.4 k" */
 	AGE_CELLS = 7,         /* "99 min" */
 	HEAD_LINES = 2,        /* the process, and its memory */
-	NOTE_LINES_MAX = 2,    /* the end of the process, and a note of the recording */
+	CHART_LINES = 3,
+	CHART_HEIGHT_LEAST = 20, /* a lower screen has no chart */
 };
 
 /* A frame that is being drawn. */
@@ -119,6 +121,8 @@ static void draw_notes(struct frame_run *run)
 	const struct gg_top_snapshot *snapshot = run->snapshot;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
+	if (snapshot->process.news != NULL)
+		gg_top_grid_put(run->grid, run->row++, 0, snapshot->process.news, GG_TOP_WARNING);
 	if (snapshot->process.is_process && !snapshot->process.is_alive)
 		gg_top_grid_put(run->grid, run->row++, 0,
 		                "The process has ended; this is its last state.", GG_TOP_WARNING);
@@ -129,6 +133,80 @@ static void draw_notes(struct frame_run *run)
 		gg_buf_printf(&text, "(1 of %zu) ", snapshot->note_count);
 	gg_buf_append_text(&text, snapshot->note);
 	gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_WARNING);
+}
+
+/* Live memory with its interval and RSS, a dot for each poll, the newest at the right edge. */
+static void draw_chart(struct frame_run *run)
+{
+	const struct gg_top_snapshot *snapshot = run->snapshot;
+	bool ascii = run->state->ascii;
+	size_t room = run->grid->width * (ascii ? 1 : GG_CHART_DOTS), from = 0, shown;
+	struct gg_chart_column *columns = calloc(room, sizeof(*columns));
+	struct gg_chart chart = { .columns = columns,
+		                  .column_count = room,
+		                  .width = run->grid->width,
+		                  .height = CHART_LINES,
+		                  .ascii = ascii };
+	double most = 0;
+
+	if (columns == NULL) {
+		run->grid->failed = true;
+		return;
+	}
+	if (snapshot->column_count > room)
+		from = snapshot->column_count - room;
+	shown = snapshot->column_count - from;
+	for (size_t i = 0; i < room; i++) {
+		columns[i] = (struct gg_chart_column){ NAN, NAN, NAN };
+		if (i >= room - shown)
+			columns[i] = snapshot->columns[from + i - (room - shown)];
+		if (isfinite(columns[i].high))
+			most = fmax(most, columns[i].high);
+		if (isfinite(columns[i].line))
+			most = fmax(most, columns[i].line);
+	}
+	chart.top = gg_chart_top(most > 0 ? most : 1);
+	for (size_t row = 0; row < CHART_LINES; row++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf line = { 0 };
+
+		gg_chart_append_row(&chart, row, &line);
+		gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&line), GG_TOP_PLAIN);
+	}
+	free(columns);
+}
+
+/* The last line: a text that is typed, or what keys do. */
+static void draw_foot(struct frame_run *run)
+{
+	const struct gg_top_state *state = run->state;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (state->mode == GG_TOP_MODE_SEARCH)
+		gg_buf_printf(&text, "search: %s_", state->search);
+	else if (state->mode == GG_TOP_MODE_FILTER)
+		gg_buf_printf(&text, "only names with: %s_", state->filter);
+	else {
+		gg_buf_printf(&text, "%s%zu of %zu", state->is_paused ? "PAUSED  " : "",
+		              run->count > 0 ? state->cursor + 1 : 0, run->count);
+		if (state->filter[0] != '\0')
+			gg_buf_printf(&text, " with '%s'", state->filter);
+		gg_buf_append_text(&text, "  q quit  ? keys  1-9 rows  m metric  > sort  / search  "
+		                          "f filter  z mark");
+	}
+	gg_top_grid_put(run->grid, run->grid->height - 1, 0, gg_buf_text(&text),
+	                state->mode == GG_TOP_MODE_TABLE ? GG_TOP_FAINT : GG_TOP_STRONG);
+}
+
+static void draw_help(struct frame_run *run)
+{
+	enum { KEYS_CELLS = 29 };
+
+	gg_top_grid_put(run->grid, 0, 0, "Keys", GG_TOP_STRONG);
+	for (size_t i = 0; gg_top_help_lines[i].keys != NULL; i++) {
+		gg_top_grid_put(run->grid, i + 2, 0, gg_top_help_lines[i].keys, GG_TOP_STRONG);
+		gg_top_grid_put(run->grid, i + 2, KEYS_CELLS, gg_top_help_lines[i].meaning,
+		                GG_TOP_PLAIN);
+	}
 }
 
 /* --- the table ------------------------------------------------------------------------------ */
@@ -159,7 +237,7 @@ static void choose_columns(struct frame_run *run)
 	run->has_blocks = run->has_blocks && has_room(run);
 }
 
-static void measure(struct frame_run *run, size_t shown)
+static void measure(struct frame_run *run, size_t first, size_t shown)
 {
 	struct gg_figure *figures = calloc(shown + 1, sizeof(*figures));
 
@@ -168,7 +246,7 @@ static void measure(struct frame_run *run, size_t shown)
 		return;
 	}
 	for (size_t i = 0; i < shown; i++)
-		figures[i] = run->snapshot->rows[run->order[i]].self;
+		figures[i] = run->snapshot->rows[run->order[first + i]].self;
 	run->self = gg_figure_column_of(&run->figures, figures, shown);
 	free(figures);
 	if (run->self.number_cells < NUMBER_LEAST)
@@ -273,14 +351,22 @@ static void draw_row(struct frame_run *run, const struct gg_top_row *row)
 
 static void draw_table(struct frame_run *run)
 {
-	size_t room = run->grid->height > run->row + 1 ? run->grid->height - run->row - 1 : 0;
+	size_t taken = run->row + (run->state->is_batch ? 1 : 2);
+	size_t room = run->grid->height > taken ? run->grid->height - taken : 0;
 	size_t shown = run->count < room ? run->count : room;
+	size_t cursor = run->state->is_batch ? 0 : run->state->cursor;
+	size_t first = cursor >= shown && shown > 0 ? cursor - shown + 1 : 0;
 
-	measure(run, shown);
+	if (first + shown > run->count) /* the cursor is of another snapshot */
+		first = run->count - shown;
+	measure(run, first, shown);
 	choose_columns(run);
 	draw_headings(run);
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = first; i < first + shown; i++) {
 		draw_row(run, &run->snapshot->rows[run->order[i]]);
+		if (!run->state->is_batch && i == cursor)
+			gg_top_grid_paint(run->grid, run->row - 1, GG_TOP_CURSOR);
+	}
 }
 
 void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *state,
@@ -300,11 +386,17 @@ void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *stat
 	if (!state->is_batch &&
 	    (state->width < GG_TOP_LEAST_WIDTH || state->height < GG_TOP_LEAST_HEIGHT)) {
 		gg_top_grid_put(grid, 0, 0, "geiger top needs 40 x 8", GG_TOP_WARNING);
+	} else if (state->mode == GG_TOP_MODE_HELP) {
+		draw_help(&run);
 	} else {
 		draw_process(&run);
 		draw_memory(&run);
 		draw_notes(&run);
+		if (!state->is_batch && state->height >= CHART_HEIGHT_LEAST)
+			draw_chart(&run);
 		draw_table(&run);
+		if (!state->is_batch)
+			draw_foot(&run);
 	}
 	free(run.order);
 }
@@ -319,6 +411,6 @@ size_t gg_top_frame_height(const struct gg_top_state *state, const struct gg_top
 	if (order != NULL)
 		count = gg_top_state_order(state, snapshot, order);
 	free(order);
-	return HEAD_LINES + (has_ended ? 1 : 0) + (snapshot->note != NULL ? 1 : 0) + 1 +
-	       (count < rows_max ? count : rows_max);
+	return HEAD_LINES + (snapshot->process.news != NULL ? 1 : 0) + (has_ended ? 1 : 0) +
+	       (snapshot->note != NULL ? 1 : 0) + 1 + (count < rows_max ? count : rows_max);
 }

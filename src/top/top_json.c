@@ -83,6 +83,7 @@ void gg_top_json(const struct gg_top_snapshot *snapshot, const struct gg_top_sta
 	gg_json_open(&json, "total", '{');
 	add_row(&json, &snapshot->total);
 	gg_json_close(&json);
+	gg_json_text(&json, "news", snapshot->process.news);
 	gg_json_text(&json, "note", snapshot->note);
 	gg_json_open(&json, "rows", '[');
 	for (size_t i = 0; i < count && (rows_max == 0 || i < rows_max); i++) {

@@ -207,6 +207,21 @@ static int add_rates(struct snapshot_run *run)
 	return 0;
 }
 
+static int copy_columns(struct gg_top_snapshot *snapshot)
+{
+	size_t count = snapshot->process.column_count;
+
+	snapshot->columns = calloc(count + 1, sizeof(*snapshot->columns));
+	if (snapshot->columns == NULL)
+		return -ENOMEM;
+	if (count > 0)
+		memcpy(snapshot->columns, snapshot->process.columns,
+		       count * sizeof(*snapshot->columns));
+	snapshot->column_count = count;
+	snapshot->process.columns = NULL; /* the caller's may change */
+	return 0;
+}
+
 static char *copy_text(const char *text)
 {
 	return strdup(text != NULL ? text : "");
@@ -281,7 +296,8 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 		status = ask(&run, error);
 	if (status == 0)
 		status = add_head(&run, error);
-	if (status == 0 && (make_rows(&run) < 0 || add_rates(&run) < 0))
+	if (status == 0 &&
+	    (make_rows(&run) < 0 || add_rates(&run) < 0 || copy_columns(snapshot) < 0))
 		status = gg_error_memory(error, "top");
 	gg_query_result_free(run.result);
 	gg_query_result_free(run.allocated);
@@ -304,6 +320,7 @@ void gg_top_snapshot_free(struct gg_top_snapshot *snapshot)
 	free(snapshot->rows);
 	free(snapshot->total.label);
 	free(snapshot->command);
+	free(snapshot->columns);
 	free(snapshot->note);
 	free(snapshot);
 }

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "query/query.h"
+#include "report/chart.h"
 #include "report/figure.h"
 
 #define GG_TOP_FALSE_SHARE 0.05
@@ -63,6 +64,10 @@ struct gg_top_process {
 	double rss_bytes;  /* negative: unknown */
 	int64_t now_ns;    /* of the look, since the start of the process */
 	double peak_bytes; /* the largest live estimate of all looks; negative: unknown */
+	/* Live memory and RSS over time, the newest last; they belong to the caller. */
+	const struct gg_chart_column *columns;
+	size_t column_count;
+	const char *news; /* a text on the target, such as the end of a program; NULL: none */
 };
 
 struct gg_top_row {
@@ -81,6 +86,8 @@ struct gg_top_snapshot {
 	enum gg_top_metric metric;
 	enum gg_grouping by;
 	struct gg_top_process process;
+	struct gg_chart_column *columns; /* a copy of those of the process */
+	size_t column_count;
 	char *command;
 	char *note; /* the most important note of the recording; NULL: none */
 	size_t note_count;

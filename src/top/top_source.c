@@ -2,11 +2,13 @@
 /* top_source - the models behind snapshots: of a watch, or of a profile that is read again. */
 #include "top/top_source.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/time_units.h"
+#include "record/regions/find_region.h"
 #include "record/regions/region_profile.h"
 #include "record/symbols/live_names.h"
 #include "report/frame_selection.h"
@@ -26,6 +28,8 @@ struct gg_top_source {
 	int64_t mark_ns, seen_ns; /* the moments of the mark, and of the last look */
 	uint64_t look_count;      /* since the mark */
 	double peak_bytes;
+	struct gg_chart_column *columns; /* of the watch; room for all of its points */
+	const char *news;                /* a static text; NULL: none */
 };
 
 static bool is_number(const char *text)
@@ -68,9 +72,9 @@ int gg_top_source_open(struct gg_top_source **ret_source, const char *target, do
 	}
 	if (!source->is_watch)
 		status = gg_live_names_new(&source->names, error);
-	if (status == 0)
-		source->path = strdup(target);
-	if (status == 0 && source->path == NULL)
+	source->path = strdup(target);
+	source->columns = calloc(GG_WATCH_POINTS_MAX, sizeof(*source->columns));
+	if (status == 0 && (source->path == NULL || source->columns == NULL))
 		status = gg_error_memory(error, "top");
 	if (status < 0) {
 		gg_top_source_free(source);
@@ -89,6 +93,7 @@ void gg_top_source_free(struct gg_top_source *source)
 	gg_live_names_free(source->names);
 	gg_model_free(source->model);
 	free(source->path);
+	free(source->columns);
 	free(source);
 }
 
@@ -139,6 +144,21 @@ static int read_profile(struct gg_top_source *source, struct gg_error *error)
 	return status;
 }
 
+static void add_columns(struct gg_top_source *source, struct gg_top_process *process)
+{
+	const struct gg_watch *watch = &source->watch;
+
+	for (size_t i = 0; i < watch->count; i++) {
+		const struct gg_page_watch *point = &watch->points[i];
+
+		source->columns[i] = (struct gg_chart_column){
+			point->low, point->high, point->rss_bytes >= 0 ? point->rss_bytes : NAN
+		};
+	}
+	process->columns = source->columns;
+	process->column_count = watch->count;
+}
+
 static void describe_watch(struct gg_top_source *source, struct gg_top_process *process)
 {
 	const struct gg_watch *watch = &source->watch;
@@ -149,6 +169,8 @@ static void describe_watch(struct gg_top_source *source, struct gg_top_process *
 	process->is_active = watch->is_active;
 	process->interval_bytes = watch->interval_bytes;
 	process->now_ns = watch->polled_ns;
+	process->news = source->news;
+	add_columns(source, process);
 	process->rss_bytes = watch->is_alive && watch->count > 0
 	                             ? watch->points[watch->count - 1].rss_bytes
 	                             : -1;
@@ -166,12 +188,36 @@ static void describe_profile(const struct gg_top_source *source, struct gg_top_p
 		process->pid = model->processes[1].pid;
 }
 
+/*
+ * A process that executes another program gets another region.  The watch then begins anew with
+ * it, and so does the mark.
+ */
+static void follow_exec(struct gg_top_source *source)
+{
+	struct gg_watch next;
+	char *path;
+
+	if (!is_number(source->path) || gg_find_region(&path, source->path, NULL) < 0)
+		return;
+	if (strcmp(path, source->watch.path) != 0 &&
+	    gg_watch_init(&next, source->path, source->watch.confidence, NULL) == 0) {
+		gg_watch_done(&source->watch);
+		source->watch = next;
+		source->mark_ns = GG_TIME_NONE;
+		source->look_count = 0;
+		source->peak_bytes = -1;
+		source->news = "The process has executed another program; changes count from then.";
+	}
+	free(path);
+}
+
 static int read_model(struct gg_top_source *source, struct gg_model **ret_model,
                       struct gg_error *error)
 {
 	int status;
 
 	if (source->is_watch) {
+		follow_exec(source);
 		gg_watch_poll(&source->watch);
 		return gg_watch_model(&source->watch, ret_model, error);
 	}

@@ -12,6 +12,38 @@ void gg_top_state_init(struct gg_top_state *state, size_t width, size_t height)
 	*state = (struct gg_top_state){ .width = width, .height = height };
 }
 
+void gg_top_state_done(struct gg_top_state *state)
+{
+	free(state->followed);
+	state->followed = NULL;
+}
+
+void gg_top_state_follow(struct gg_top_state *state, const char *label)
+{
+	/* Without memory for the label the cursor stays in its place. */
+	char *followed = label[0] != '\0' ? strdup(label) : NULL;
+
+	free(state->followed);
+	state->followed = followed;
+}
+
+void gg_top_state_update(struct gg_top_state *state, const struct gg_top_snapshot *snapshot)
+{
+	size_t *order = calloc(snapshot->row_count + 1, sizeof(*order)), count;
+
+	if (order == NULL)
+		return;
+	count = gg_top_state_order(state, snapshot, order);
+	if (state->cursor >= count)
+		state->cursor = count > 0 ? count - 1 : 0;
+	for (size_t i = 0; i < count && state->followed != NULL; i++)
+		if (strcmp(snapshot->rows[order[i]].label, state->followed) == 0) {
+			state->cursor = i;
+			break;
+		}
+	free(order);
+}
+
 struct order_run {
 	const struct gg_top_state *state;
 	const struct gg_top_snapshot *snapshot;

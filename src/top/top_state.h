@@ -28,7 +28,15 @@ enum gg_top_column {
 	GG_TOP_COLUMN_COUNT
 };
 
-enum { GG_TOP_TEXT_MAX = 128 };
+/* GG_TOP_PAGE_LESS: the lines of a screen that PgDn does not move by. */
+enum { GG_TOP_TEXT_MAX = 128, GG_TOP_PAGE_LESS = 6 };
+
+enum gg_top_mode {
+	GG_TOP_MODE_TABLE,
+	GG_TOP_MODE_HELP,
+	GG_TOP_MODE_SEARCH, /* the searched part of a name is typed */
+	GG_TOP_MODE_FILTER, /* the filter is typed */
+};
 
 struct gg_top_state {
 	size_t width, height; /* characters */
@@ -36,11 +44,25 @@ struct gg_top_state {
 	enum gg_top_column sort;
 	bool is_reversed;
 	char filter[GG_TOP_TEXT_MAX]; /* rows whose label has this part; "": all */
+	char search[GG_TOP_TEXT_MAX];
 	/* A frame of batch mode has no chart, no cursor, and no line of keys. */
 	bool is_batch;
+	enum gg_top_mode mode;
+	enum gg_grouping by; /* of the next looks */
+	enum gg_top_metric metric;
+	bool is_paused;
+	bool wants_quit, wants_mark; /* a key asked for it */
+	size_t cursor;               /* place of the row in the order, from 0 */
+	char *followed;              /* the label of that row; NULL: the place stays, not the row */
 };
 
 void gg_top_state_init(struct gg_top_state *state, size_t width, size_t height);
+void gg_top_state_done(struct gg_top_state *state);
+
+/* The cursor follows the row with that label; "": it stays in its place. */
+void gg_top_state_follow(struct gg_top_state *state, const char *label);
+/* Moves the cursor to the row that it follows, or to the last place if there are fewer rows. */
+void gg_top_state_update(struct gg_top_state *state, const struct gg_top_snapshot *snapshot);
 
 /*
  * Writes the indices of the rows that the filter lets pass, in the chosen order, to

@@ -105,6 +105,30 @@ def frames(program):
           None if top.wait() == 0 else f"status {top.returncode}: {top.stderr.read()}")
 
 
+def succession():
+    """A shell executes Python: another program in the same process, with another region."""
+    python = os.path.realpath(sys.executable)
+    program = subprocess.Popen(["/bin/sh", "-c", f"read line; exec {python} -c 'input()'"], stdin=subprocess.PIPE,
+                               text=True, env=dict(os.environ, LD_PRELOAD=AGENT, GEIGER_INTERVAL="16384"))
+    region_of(program.pid)
+    top = subprocess.Popen([GEIGER, "top", str(program.pid), "--json", "-n", "0", "-d", "1"], text=True,
+                           stdout=subprocess.PIPE)
+    first = json.loads(top.stdout.readline())
+    program.stdin.write("go\n")
+    program.stdin.flush()
+    for line in top.stdout:
+        later = json.loads(line)
+        if later["news"] is not None or not later["alive"]:
+            break
+    check("a_process_is_followed_through_exec",
+          None if first["news"] is None and "sh -c" in first["command"] else first,
+          None if later["alive"] and python in later["command"].split()[0] and later["look"] <= 2 else later)
+    program.stdin.close()
+    program.wait()
+    top.stdout.read()
+    top.wait()
+
+
 def texts(region, pid):
     alive = run(str(pid), COLUMNS="100").stdout
     lines = alive.splitlines()
@@ -135,6 +159,7 @@ def main():
     frames(program)
     dead = run(region).stdout
     check("a_region_outlives_its_process", None if "The process has ended" in dead else dead)
+    succession()
     refusals()
 
 

@@ -11,6 +11,7 @@
 #include "report/text_cells.h"
 #include "test.h"
 #include "top/top_json.h"
+#include "top/top_keys.h"
 #include "top/top_snapshot.h"
 
 #define SECOND INT64_C(1000000000)
@@ -49,6 +50,7 @@ static void look_setup(struct look *look)
 static void look_teardown(struct look *look)
 {
 	gg_top_grid_done(&look->grid);
+	gg_top_state_done(&look->state);
 	gg_buf_done(&look->text);
 	gg_top_snapshot_free(look->snapshot);
 	gg_model_free(look->model);
@@ -277,4 +279,99 @@ TEST_WITH(look, json_has_every_number_of_a_row)
 	               "\"name\":\"cache_fill (made)\",\"self\":{\"estimate\":33554432,");
 	CHECK_CONTAINS(gg_buf_text(&look->text), "\"median_age_ns\":9000000000}]}\n");
 	CHECK_CONTAINS(gg_buf_text(&look->text), "\"significant\":false}");
+}
+
+/* --- keys ----------------------------------------------------------------------------------- */
+
+static void press(struct look *look, const char *keys)
+{
+	for (; *keys != '\0'; keys++)
+		gg_top_keys_press(&look->state, look->snapshot, *keys);
+}
+
+TEST_WITH(look, the_cursor_follows_its_row_when_the_order_changes)
+{
+	size_t order[8];
+
+	add_server(look);
+	take(look);
+	press(look, "j");
+	CHECK_EQ_STR(look->state.followed, "session_new (made)");
+	CHECK_EQ_U64(look->state.cursor, 1);
+	look->state.sort = GG_TOP_BY_CHANGE;
+	gg_top_state_update(&look->state, look->snapshot);
+	CHECK_EQ_U64(look->state.cursor, 0);
+	gg_top_state_order(&look->state, look->snapshot, order);
+	CHECK_EQ_STR(look->snapshot->rows[order[0]].label, "session_new (made)");
+}
+
+TEST_WITH(look, a_search_moves_to_the_next_row_and_a_filter_hides_rows)
+{
+	add_server(look);
+	take(look);
+	press(look, "/load");
+	CHECK_CONTAINS(draw(look), "search: load_");
+	gg_top_keys_press(&look->state, look->snapshot, GG_TOP_KEY_ENTER);
+	CHECK_EQ_STR(look->state.followed, "load (made)");
+	press(look, "fsessX");
+	gg_top_keys_press(&look->state, look->snapshot, GG_TOP_KEY_BACKSPACE);
+	gg_top_keys_press(&look->state, look->snapshot, GG_TOP_KEY_ENTER);
+	CHECK_CONTAINS(draw(look), "1 of 1 with 'sess'");
+	CHECK(strstr(draw(look), "cache_fill") == NULL);
+	gg_top_keys_press(&look->state, look->snapshot, GG_TOP_KEY_ESCAPE);
+	CHECK_CONTAINS(draw(look), "cache_fill");
+}
+
+TEST_WITH(look, keys_choose_rows_metrics_and_marks)
+{
+	add_server(look);
+	take(look);
+	press(look, "2");
+	CHECK_EQ_U64(look->state.by, GG_BY_LINE);
+	press(look, "m");
+	CHECK_EQ_U64(look->state.metric, GG_TOP_GROWTH);
+	CHECK_EQ_U64(look->state.sort, GG_TOP_BY_CHANGE);
+	press(look, "z ");
+	CHECK(look->state.wants_mark && look->state.is_paused && !look->state.wants_quit);
+	CHECK_CONTAINS(draw(look), "PAUSED");
+	press(look, "?");
+	CHECK_CONTAINS(draw(look), "q, F10");
+	press(look, "q"); /* closes the help alone */
+	CHECK(!look->state.wants_quit);
+	press(look, "q");
+	CHECK(look->state.wants_quit);
+}
+
+TEST_WITH(look, random_keys_and_sizes_leave_the_cursor_on_a_row)
+{
+	enum { STEP_COUNT = 100000, DRAW_EVERY = 20 };
+	struct gg_rng rng;
+
+	gg_rng_seed(&rng, 24, 1);
+	add_server(look);
+	add(look, "main>\x1b[2J\xe6\x97\xa5", 2, SECOND, GG_TIME_NONE);
+	take(look);
+	look->process.columns = (struct gg_chart_column[]){ { 1, 2, 3 }, { 2, 3, 4 } };
+	look->process.column_count = 2;
+	take(look);
+	for (int i = 0; i < STEP_COUNT; i++) {
+		size_t order[8], count;
+		int key = gg_rng_below(&rng, 3) == 0
+		                  ? GG_TOP_KEY_UP +
+		                            (int)gg_rng_below(&rng,
+		                                              GG_TOP_KEY_QUIT - GG_TOP_KEY_UP + 1)
+		                  : (int)gg_rng_below(&rng, 300);
+
+		gg_top_keys_press(&look->state, look->snapshot, key);
+		count = gg_top_state_order(&look->state, look->snapshot, order);
+		CHECK_MSG(look->state.cursor < count || look->state.cursor == 0,
+		          "step %d: key %d: place %zu of %zu", i, key, look->state.cursor, count);
+		if (i % DRAW_EVERY != 0)
+			continue;
+		look->state.width = 1 + gg_rng_below(&rng, 300);
+		look->state.height = 1 + gg_rng_below(&rng, 100);
+		draw(look);
+		REQUIRE(!look->grid.failed && look->grid.width == look->state.width &&
+		        look->grid.height == look->state.height);
+	}
 }

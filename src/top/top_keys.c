@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top_keys - changes the state by a key. */
+#include "top/top_keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const struct gg_top_help_line gg_top_help_lines[] = {
+	{ "q, F10", "quit" },
+	{ "?, h, F1", "this help; any key closes it" },
+	{ "space, p", "pause the display; looks go on" },
+	{ "up, down, j, k", "move the cursor, which follows its row" },
+	{ "PgUp, PgDn, Home, End, g, G", "move it far" },
+	{ "1 to 9", "functions, lines, stacks, modules, threads, sizes, kinds, heaps, types" },
+	{ "m, M", "next, previous metric: live, growth, allocated, temporary" },
+	{ "<, >, F6", "sort by another column" },
+	{ "r", "reverse the order" },
+	{ "/, F3, then n, N", "search a name, the next one, the one before" },
+	{ "f, \\, F4", "show only names with a part; Esc shows all again" },
+	{ "z", "set the mark: changes count from now on" },
+	{ "Ctrl-L", "draw the screen anew" },
+	{ NULL, NULL },
+};
+
+/* The rows in the order of the screen; NULL: none, or out of memory.  The caller frees them. */
+static size_t *order_of(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                        size_t *ret_count)
+{
+	size_t *order = snapshot != NULL ? calloc(snapshot->row_count + 1, sizeof(*order)) : NULL;
+
+	*ret_count = order != NULL ? gg_top_state_order(state, snapshot, order) : 0;
+	return order;
+}
+
+/* Moves the cursor to a place in the order, or to its end. */
+static void move_to(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                    size_t place)
+{
+	size_t count, *order = order_of(state, snapshot, &count);
+
+	if (count > 0) {
+		state->cursor = place < count ? place : count - 1;
+		gg_top_state_follow(state, snapshot->rows[order[state->cursor]].label);
+	}
+	free(order);
+}
+
+/* Moves to the next row with the searched part, in that direction, around the end. */
+static void search(struct gg_top_state *state, const struct gg_top_snapshot *snapshot, bool back)
+{
+	size_t count, *order = order_of(state, snapshot, &count);
+
+	for (size_t i = 1; state->search[0] != '\0' && i <= count; i++) {
+		size_t place = (state->cursor + (back ? count - i : i)) % count;
+
+		if (strcasestr(snapshot->rows[order[place]].label, state->search) == NULL)
+			continue;
+		move_to(state, snapshot, place);
+		break;
+	}
+	free(order);
+}
+
+static char *typed_text(struct gg_top_state *state)
+{
+	return state->mode == GG_TOP_MODE_FILTER ? state->filter : state->search;
+}
+
+/* A character of the text, in UTF-8. */
+static void type_character(char *text, int key)
+{
+	size_t length = strlen(text);
+
+	/* Names are searched as they are shown; other characters cannot be typed. */
+	if (key < 0x20 || key > 0x7e || length + 1 >= GG_TOP_TEXT_MAX)
+		return;
+	text[length] = (char)key;
+	text[length + 1] = '\0';
+}
+
+static void press_in_text(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                          int key)
+{
+	enum { CONTROL_U = 'u' & 0x1f };
+	char *text = typed_text(state);
+	size_t length = strlen(text);
+
+	switch (key) {
+	case GG_TOP_KEY_ENTER:
+		if (state->mode == GG_TOP_MODE_SEARCH)
+			search(state, snapshot, false);
+		state->mode = GG_TOP_MODE_TABLE;
+		break;
+	case GG_TOP_KEY_ESCAPE:
+		text[0] = '\0';
+		state->mode = GG_TOP_MODE_TABLE;
+		break;
+	case GG_TOP_KEY_BACKSPACE:
+		text[length > 0 ? length - 1 : 0] = '\0';
+		break;
+	case CONTROL_U:
+		text[0] = '\0';
+		break;
+	default:
+		type_character(text, key);
+	}
+}
+
+static void begin_text(struct gg_top_state *state, enum gg_top_mode mode)
+{
+	state->mode = mode;
+	typed_text(state)[0] = '\0';
+}
+
+/* 1 to 9. */
+static void choose_rows(struct gg_top_state *state, int key)
+{
+	static const enum gg_grouping groupings[] = { GG_BY_FUNCTION, GG_BY_LINE,   GG_BY_STACK,
+		                                      GG_BY_MODULE,   GG_BY_THREAD, GG_BY_SIZE,
+		                                      GG_BY_KIND,     GG_BY_HEAP,   GG_BY_TYPE };
+
+	state->by = groupings[key - '1'];
+	state->cursor = 0;
+	gg_top_state_follow(state, "");
+}
+
+static void choose_metric(struct gg_top_state *state, int step)
+{
+	int metric = (int)state->metric + step + GG_TOP_METRIC_COUNT;
+
+	state->metric = (enum gg_top_metric)(metric % GG_TOP_METRIC_COUNT);
+	state->sort = state->metric == GG_TOP_GROWTH ? GG_TOP_BY_CHANGE : GG_TOP_BY_SELF;
+}
+
+static void choose_sort(struct gg_top_state *state, int step)
+{
+	int sort = (int)state->sort + step + GG_TOP_COLUMN_COUNT;
+
+	state->sort = (enum gg_top_column)(sort % GG_TOP_COLUMN_COUNT);
+}
+
+/* The keys that move the cursor.  False: it is no such key. */
+static bool press_movement(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                           int key)
+{
+	size_t page = state->height > GG_TOP_PAGE_LESS ? state->height - GG_TOP_PAGE_LESS : 1;
+
+	switch (key) {
+	case GG_TOP_KEY_UP:
+	case 'k':
+		move_to(state, snapshot, state->cursor > 0 ? state->cursor - 1 : 0);
+		return true;
+	case GG_TOP_KEY_DOWN:
+	case 'j':
+		move_to(state, snapshot, state->cursor + 1);
+		return true;
+	case GG_TOP_KEY_PAGE_UP:
+		move_to(state, snapshot, state->cursor > page ? state->cursor - page : 0);
+		return true;
+	case GG_TOP_KEY_PAGE_DOWN:
+		move_to(state, snapshot, state->cursor + page);
+		return true;
+	case GG_TOP_KEY_HOME:
+	case 'g':
+		move_to(state, snapshot, 0);
+		return true;
+	case GG_TOP_KEY_END:
+	case 'G':
+		move_to(state, snapshot, SIZE_MAX);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The keys that search and filter.  False: it is no such key. */
+static bool press_search(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                         int key)
+{
+	switch (key) {
+	case '/':
+	case GG_TOP_KEY_SEARCH:
+		begin_text(state, GG_TOP_MODE_SEARCH);
+		return true;
+	case 'f':
+	case '\\':
+	case GG_TOP_KEY_FILTER:
+		begin_text(state, GG_TOP_MODE_FILTER);
+		return true;
+	case 'n':
+	case 'N':
+		search(state, snapshot, key == 'N');
+		return true;
+	case GG_TOP_KEY_ESCAPE:
+		state->filter[0] = '\0';
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void press_in_table(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                           int key)
+{
+	if (press_movement(state, snapshot, key) || press_search(state, snapshot, key))
+		return;
+	if (key >= '1' && key <= '9') {
+		choose_rows(state, key);
+		return;
+	}
+	switch (key) {
+	case 'q':
+	case GG_TOP_KEY_QUIT:
+		state->wants_quit = true;
+		break;
+	case '?':
+	case 'h':
+	case GG_TOP_KEY_HELP:
+		state->mode = GG_TOP_MODE_HELP;
+		break;
+	case ' ':
+	case 'p':
+		state->is_paused = !state->is_paused;
+		break;
+	case 'm':
+	case 'M':
+		choose_metric(state, key == 'm' ? 1 : -1);
+		break;
+	case '<':
+	case '>':
+	case GG_TOP_KEY_SORT:
+		choose_sort(state, key == '<' ? -1 : 1);
+		break;
+	case 'r':
+		state->is_reversed = !state->is_reversed;
+		break;
+	case 'z':
+		state->wants_mark = true;
+		break;
+	}
+}
+
+void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot *snapshot, int key)
+{
+	switch (state->mode) {
+	case GG_TOP_MODE_HELP:
+		state->mode = GG_TOP_MODE_TABLE;
+		state->wants_quit = key == GG_TOP_KEY_QUIT;
+		break;
+	case GG_TOP_MODE_SEARCH:
+	case GG_TOP_MODE_FILTER:
+		press_in_text(state, snapshot, key);
+		break;
+	default:
+		press_in_table(state, snapshot, key);
+	}
+	if (snapshot != NULL)
+		gg_top_state_update(state, snapshot);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * top_keys - what each key does to the state of `geiger top`.
+ *
+ *   gg_top_keys_press(&state, snapshot, 'm');
+ *   if (state.wants_mark)
+ *           ...
+ *
+ * A key is a character, or one of the names below; every name also has a letter.  While a text is
+ * typed, characters belong to the text.
+ *
+ * Threads  One owner at a time.  The function is pure: it knows no terminal and no clock.
+ */
+#pragma once
+
+#include "top/top_snapshot.h"
+#include "top/top_state.h"
+
+/* Keys beyond characters. */
+enum gg_top_key {
+	GG_TOP_KEY_UP = 0x110000, /* behind the last character of Unicode */
+	GG_TOP_KEY_DOWN,
+	GG_TOP_KEY_PAGE_UP,
+	GG_TOP_KEY_PAGE_DOWN,
+	GG_TOP_KEY_HOME,
+	GG_TOP_KEY_END,
+	GG_TOP_KEY_BACKSPACE,
+	GG_TOP_KEY_ENTER,
+	GG_TOP_KEY_ESCAPE,
+	GG_TOP_KEY_HELP,
+	GG_TOP_KEY_SEARCH,
+	GG_TOP_KEY_FILTER,
+	GG_TOP_KEY_SORT,
+	GG_TOP_KEY_QUIT,
+};
+
+/* Before the first look, `snapshot` is NULL. */
+void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot *snapshot, int key);
+
+/* Visits the lines of the help: the keys, and what they do. */
+struct gg_top_help_line {
+	const char *keys, *meaning;
+};
+extern const struct gg_top_help_line gg_top_help_lines[]; /* ends with a NULL */

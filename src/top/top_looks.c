@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top_looks - the thread of looks, and what it shares with the screen. */
+#include "top/top_looks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/time_units.h"
+
+/* The thread rests this many times as long as a look took. */
+enum { REST_FACTOR = 4 };
+
+struct gg_top_looks {
+	struct gg_top_source *source; /* of the thread */
+	uint64_t delay_ns;
+	int ready_fd;
+	pthread_t thread;
+	pthread_mutex_t mutex; /* guards the rest */
+	pthread_cond_t changed;
+	struct gg_top_view view;
+	bool has_new_view, wants_mark, wants_stop;
+	struct gg_top_snapshot *snapshot; /* that nobody took; or NULL */
+	struct gg_error error;            /* of the last look */
+	int status;
+};
+
+/* Waits for the time of the next look, or for a wish.  The mutex is held. */
+static void wait_for_look(struct gg_top_looks *looks, uint64_t until_ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(until_ns / GG_NS_PER_S),
+		                        .tv_nsec = (long)(until_ns % GG_NS_PER_S) };
+
+	while (!looks->has_new_view && !looks->wants_mark && !looks->wants_stop)
+		if (pthread_cond_timedwait(&looks->changed, &looks->mutex, &until) == ETIMEDOUT)
+			break;
+}
+
+static void publish(struct gg_top_looks *looks, struct gg_top_snapshot *snapshot, int status,
+                    const struct gg_error *error)
+{
+	const uint64_t one = 1;
+	ssize_t written;
+
+	if (status == 0) {
+		gg_top_snapshot_free(looks->snapshot);
+		looks->snapshot = snapshot;
+	} else {
+		looks->error = *error;
+	}
+	looks->status = status;
+	written = write(looks->ready_fd, &one, sizeof(one));
+	(void)written; /* it fails only if the counter is full, and then it is readable */
+}
+
+static void *run(void *context)
+{
+	struct gg_top_looks *looks = context;
+
+	pthread_mutex_lock(&looks->mutex);
+	while (!looks->wants_stop) {
+		struct gg_top_view view = looks->view;
+		struct gg_top_snapshot *snapshot = NULL;
+		uint64_t begin_ns = gg_clock_monotonic_ns(), took_ns, rest_ns;
+		struct gg_error error = { 0 };
+		int status;
+
+		if (looks->wants_mark)
+			gg_top_source_mark(looks->source);
+		looks->has_new_view = looks->wants_mark = false;
+		pthread_mutex_unlock(&looks->mutex);
+		status = gg_top_source_look(looks->source, &view, &snapshot, &error);
+		took_ns = gg_clock_monotonic_ns() - begin_ns;
+		pthread_mutex_lock(&looks->mutex);
+		publish(looks, snapshot, status, &error);
+		rest_ns = REST_FACTOR * took_ns;
+		if (rest_ns < looks->delay_ns)
+			rest_ns = looks->delay_ns;
+		wait_for_look(looks, begin_ns + took_ns + rest_ns);
+	}
+	pthread_mutex_unlock(&looks->mutex);
+	return NULL;
+}
+
+/* Signals are for the thread of the screen. */
+static int start_thread(struct gg_top_looks *looks)
+{
+	sigset_t all, before;
+	int status;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	status = pthread_create(&looks->thread, NULL, run, looks);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -status;
+}
+
+int gg_top_looks_start(struct gg_top_looks **ret_looks, struct gg_top_source *source,
+                       const struct gg_top_view *view, double delay_seconds, struct gg_error *error)
+{
+	struct gg_top_looks *looks = calloc(1, sizeof(*looks));
+	pthread_condattr_t attributes;
+	int status;
+
+	if (looks == NULL)
+		return gg_error_memory(error, "top");
+	looks->source = source;
+	looks->view = *view;
+	looks->delay_ns = (uint64_t)(delay_seconds * (double)GG_NS_PER_S);
+	pthread_mutex_init(&looks->mutex, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&looks->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	looks->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	status = looks->ready_fd < 0 ? -errno : start_thread(looks);
+	if (status < 0) {
+		if (looks->ready_fd >= 0)
+			close(looks->ready_fd);
+		free(looks);
+		return gg_error_set_errno(error, -status, "top", NULL);
+	}
+	*ret_looks = looks;
+	return 0;
+}
+
+void gg_top_looks_stop(struct gg_top_looks *looks)
+{
+	if (looks == NULL)
+		return;
+	pthread_mutex_lock(&looks->mutex);
+	looks->wants_stop = true;
+	pthread_cond_signal(&looks->changed);
+	pthread_mutex_unlock(&looks->mutex);
+	pthread_join(looks->thread, NULL);
+	gg_top_snapshot_free(looks->snapshot);
+	gg_top_source_free(looks->source);
+	pthread_cond_destroy(&looks->changed);
+	pthread_mutex_destroy(&looks->mutex);
+	close(looks->ready_fd);
+	free(looks);
+}
+
+int gg_top_looks_fd(const struct gg_top_looks *looks)
+{
+	return looks->ready_fd;
+}
+
+bool gg_top_looks_take(struct gg_top_looks *looks, struct gg_top_snapshot **ret_snapshot,
+                       struct gg_error *ret_error)
+{
+	struct gg_top_snapshot *snapshot;
+	uint64_t count;
+	ssize_t taken;
+
+	pthread_mutex_lock(&looks->mutex);
+	taken = read(looks->ready_fd, &count, sizeof(count));
+	(void)taken; /* without a new look there is nothing to read */
+	snapshot = looks->snapshot;
+	looks->snapshot = NULL;
+	if (looks->status < 0)
+		*ret_error = looks->error;
+	else
+		*ret_error = (struct gg_error){ 0 };
+	pthread_mutex_unlock(&looks->mutex);
+	if (snapshot != NULL)
+		*ret_snapshot = snapshot;
+	return snapshot != NULL;
+}
+
+void gg_top_looks_set_view(struct gg_top_looks *looks, const struct gg_top_view *view)
+{
+	pthread_mutex_lock(&looks->mutex);
+	looks->view = *view;
+	looks->has_new_view = true;
+	pthread_cond_signal(&looks->changed);
+	pthread_mutex_unlock(&looks->mutex);
+}
+
+void gg_top_looks_mark(struct gg_top_looks *looks)
+{
+	pthread_mutex_lock(&looks->mutex);
+	looks->wants_mark = true;
+	pthread_cond_signal(&looks->changed);
+	pthread_mutex_unlock(&looks->mutex);
+}

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The screen of `geiger top`: keys, sizes, suspending, and the terminal as it was afterwards.
+
+The tests in tmux look at what a person sees; they wait for texts and never for times.  Without tmux
+they are skipped, and so is everything in a chroot without terminals or a build without ncurses.
+
+GEIGER, AGENT: the program and the preload library.
+"""
+
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import termios
+import time
+
+from sentences import check, in_scratch, skip
+from terminals import has_terminals, read_terminal
+
+GEIGER, AGENT = os.environ["GEIGER"], os.environ["AGENT"]
+TRIES = 300  # of a tenth of a second
+FOOT = "q quit"
+
+PROGRAM = """
+import sys
+def cache_fill():
+    return [bytearray(3000 + i % 700) for i in range(3000)]
+kept = cache_fill()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def start():
+    environment = dict(os.environ, LD_PRELOAD=AGENT, GEIGER_INTERVAL="16384")
+    program = subprocess.Popen([os.path.realpath(sys.executable), "-c", PROGRAM, "\x1b[31mred"], text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    assert program.stdout.readline() == "ready\n"
+    return program
+
+
+class Tmux:
+    """A terminal that a person would see, of its own server."""
+
+    def __init__(self, width, height, **environment):
+        self.socket = os.path.abspath("tmux")
+        settings = {key: value for key, value in os.environ.items() if key != "TMUX"}
+        self.environment = {**settings, "LC_ALL": "C.UTF-8", "PS1": "$ ", **environment}
+        self.call("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), "sh -i")
+
+    def call(self, *arguments):
+        return subprocess.run(["tmux", "-S", self.socket, *arguments], env=self.environment, check=True,
+                              capture_output=True, text=True).stdout
+
+    def send(self, *keys):
+        self.call("send-keys", *keys)
+
+    def screen(self):
+        return self.call("capture-pane", "-p")
+
+    def wait(self, *texts):
+        """The screen that has all texts; or the last one, after a long time."""
+        for _ in range(TRIES):
+            screen = self.screen()
+            if all(text in screen for text in texts):
+                break
+            time.sleep(0.1)
+        return screen
+
+    def end(self):
+        self.call("kill-server")
+
+
+def missing(screen, *texts):
+    """Problems: the texts that the screen lacks."""
+    return [f"no {text!r} in\n{screen}" for text in texts if text not in screen]
+
+
+def keys(program):
+    tmux = Tmux(100, 24)
+    try:
+        tmux.send("stty -a > before; clear", "Enter")
+        tmux.send(f"{GEIGER} top {program.pid} -d 1; stty -a > after; echo over", "Enter")
+        screen = tmux.wait("live ", FOOT)
+        check("a_screen_has_head_table_and_keys", *missing(screen, str(program.pid), "change", "function", FOOT))
+        check("a_long_name_is_cut_with_a_mark", *missing(screen, "…"))
+        tmux.send("?")
+        check("a_key_shows_the_help", *missing(tmux.wait("set the mark"), "q, F10"))
+        tmux.send("Escape")
+        tmux.wait(FOOT)
+        tmux.send("6")
+        check("a_digit_chooses_rows", *missing(tmux.wait("age  size"), "age  size"))
+        tmux.send("m")
+        check("a_letter_chooses_the_metric", *missing(tmux.wait("growth"), "growth"))
+        tmux.send("Space")
+        check("space_pauses", *missing(tmux.wait("PAUSED"), "PAUSED"))
+        for width, height in ((60, 10), (200, 50), (30, 6), (100, 24)):
+            tmux.call("resize-window", "-x", str(width), "-y", str(height))
+            text = "40 x 8" if width < 40 else FOOT
+            check(f"the_screen_fits_{width}_x_{height}", *missing(tmux.wait(text), text))
+        tmux.send("C-z")
+        check("ctrl_z_gives_the_shell_its_terminal", *missing(tmux.wait("Stopped"), "Stopped"))
+        tmux.send("fg", "Enter")
+        check("fg_brings_the_screen_back", *missing(tmux.wait("PAUSED"), "PAUSED"))
+        tmux.send("q")
+        check("q_leaves_one_line", *missing(tmux.wait("over\n"), f"geiger top: process {program.pid}: live "))
+        with open("before", encoding="utf-8") as one, open("after", encoding="utf-8") as other:
+            check("the_terminal_is_as_it_was", None if one.read() == other.read() else "other settings")
+    finally:
+        tmux.end()
+
+
+def await_screen(terminal, text):
+    """Reads until the terminal got that text."""
+    got = b""
+    while text not in got:
+        got += os.read(terminal, 65536)
+    return got
+
+
+def ended_by(program, number, terminal_type):
+    """How the command ends by that signal, and whether its terminal is as before."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM=terminal_type, LC_ALL="C.UTF-8", LINES="24", COLUMNS="80")
+        os.execv(GEIGER, [GEIGER, "top", str(program.pid), "-d", "1"])
+    before = termios.tcgetattr(terminal)
+    await_screen(terminal, b"function")
+    changed = termios.tcgetattr(terminal)[3] != before[3]
+    os.kill(pid, number)
+    try:
+        after = termios.tcgetattr(terminal)
+        status = None
+        while status is None:  # what it prints at its end must be read, or it waits
+            done, code = os.waitpid(pid, os.WNOHANG)
+            status = code if done else None
+            if status is None:
+                os.set_blocking(terminal, False)
+                try:
+                    os.read(terminal, 65536)
+                except OSError:
+                    time.sleep(0.01)
+        after = termios.tcgetattr(terminal)
+    finally:
+        os.close(terminal)
+    yield None if changed else "the screen did not change the terminal"
+    yield None if os.WIFSIGNALED(status) and os.WTERMSIG(status) == number else f"status {status}"
+    yield None if after == before else f"{after}, not {before}"
+
+
+def signals(program):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGSEGV, signal.SIGABRT):
+        check(f"{signal.Signals(number).name}_restores_the_terminal", *ended_by(program, number, "xterm-256color"))
+    for terminal_type in ("vt100", "linux", "screen"):
+        check(f"{terminal_type}_is_restored", *ended_by(program, signal.SIGTERM, terminal_type))
+
+
+def dumb(program):
+    """Without a screen one frame is printed."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="dumb", LC_ALL="C.UTF-8")
+        os.execv(GEIGER, [GEIGER, "top", str(program.pid)])
+    text = read_terminal(terminal).decode()
+    os.waitpid(pid, 0)
+    check("a_dumb_terminal_gets_a_frame", None if "function" in text and "\x1b[?" not in text else text)
+
+
+def main():
+    os.environ["GEIGER_DIR"] = os.getcwd()
+    if not has_terminals() or os.environ.get("HAS_NCURSES") != "1":
+        skip("the_screen", "no terminals, or a build without ncurses")
+        return
+    program = start()
+    try:
+        signals(program)
+        dumb(program)
+        if shutil.which("tmux") is None:
+            skip("keys", "no tmux")
+        else:
+            keys(program)
+    finally:
+        program.stdin.close()
+        program.wait()
+    pathlib.Path("tmux").unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(main))
