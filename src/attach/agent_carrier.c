@@ -190,8 +190,9 @@ static int load_file(const struct loader_calls *calls, struct gg_borrowed_thread
 		status = gg_borrowed_thread_call(thread, &call, error);
 	if (status < 0 || find_agent(memory, GG_ATTACH_ENTRY, &address) == 0)
 		return status;
-	call = (struct gg_remote_call){ .function = calls->last_error };
-	if (gg_borrowed_thread_call_short(thread, &call, error) == 0 && call.result != 0)
+	call = (struct gg_remote_call){ .function = calls->last_error,
+		                        .wants_result = thread->code.store_result != 0 };
+	if (gg_borrowed_thread_call(thread, &call, error) == 0 && call.result != 0)
 		gg_remote_memory_read_text(memory, call.result, words, sizeof(words));
 	return gg_error_set(error, -ENOEXEC, "attach", NULL, "its loader refused the agent: %s",
 	                    words[0] != '\0' ? words : "it did not say why");

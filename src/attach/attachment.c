@@ -2,12 +2,15 @@
 /* attachment - the helper process, its steps, and its guardian (attach/attachment.h). */
 #include "attach/attachment.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -45,16 +48,48 @@ struct helper {
 	const struct gg_attachment_options *options; /* NULL: detach */
 };
 
-/*
- * Lets the process run before all others.  Each time that it waits for a processor, a thread of the
- * program waits for it, or a trap stays in the code.  Only root may do that.
- */
-static void run_first(void)
+/* Returns the highest real-time priority of the process's threads, or 0 without such a thread. */
+static int highest_priority(pid_t pid)
 {
-	const struct sched_param first = { .sched_priority = 1 };
+	struct sched_param param;
+	struct dirent *entry;
+	int highest = 0;
+	char path[32];
+	DIR *tasks;
 
-	if (sched_setscheduler(0, SCHED_FIFO, &first) < 0)
-		setpriority(PRIO_PROCESS, 0, HELPER_PRIORITY);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks != NULL && (entry = readdir(tasks)) != NULL) {
+		pid_t tid = atoi(entry->d_name);
+		int policy = tid > 0 ? sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK : -1, own = 0;
+
+		if ((policy == SCHED_FIFO || policy == SCHED_RR) &&
+		    sched_getparam(tid, &param) == 0)
+			own = param.sched_priority;
+		if (policy == SCHED_DEADLINE)
+			own = INT_MAX - 1; /* above all others */
+		highest = own > highest ? own : highest;
+	}
+	if (tasks != NULL)
+		closedir(tasks);
+	return highest;
+}
+
+/*
+ * Lets the calling process run before all others, those of `pid` included.  Each time that it waits
+ * for a processor, a thread of the program waits for it, or a trap stays in the code.  Only root
+ * may do that.  Returns false if a thread of the program still comes first: at a trap, it would
+ * keep the processor for ever.
+ */
+static bool run_first(pid_t pid)
+{
+	int highest = highest_priority(pid);
+	const struct sched_param first = { .sched_priority = highest + 1 };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &first) == 0)
+		return true;
+	setpriority(PRIO_PROCESS, 0, HELPER_PRIORITY);
+	return highest == 0;
 }
 
 /* --- the helper --- */
@@ -90,7 +125,7 @@ static int find_code(const struct gg_survey *survey, struct gg_borrowed_code *co
 	uint64_t *const places[] = { &code->errno_location, &code->system_call, &code->swap_bytes };
 	struct gg_remote_symbol symbol;
 
-	code->restorer = gg_borrowed_thread_find_restorer(&survey->memory, libc->begin, libc->end);
+	gg_borrowed_thread_find_code(code, &survey->memory, libc->begin, libc->end);
 	for (size_t i = 0; code->restorer != 0 && i < GG_COUNT(names); i++) {
 		if (!gg_remote_modules_find_in(&survey->modules, survey->libc, &survey->memory,
 		                               names[i], &symbol))
@@ -187,7 +222,8 @@ static int run_steps(struct helper *helper, const struct gg_agent_carrier *carri
 	static struct gg_safe_point_search search;
 	static struct gg_tracer tracer;
 	const struct gg_survey *survey = helper->survey;
-	int status = find_traps(helper, error);
+	bool is_first = run_first(survey->facts.pid);
+	int status = is_first ? find_traps(helper, error) : 0; /* or none: only an idle thread */
 
 	if (status == 0)
 		status = gg_remote_unwinder_init(&unwinder, &survey->memory, &survey->modules,
@@ -198,10 +234,13 @@ static int run_steps(struct helper *helper, const struct gg_agent_carrier *carri
 	gg_stack_check_init(&search, &tracer, &unwinder, survey->libc, survey->allocator_module);
 	search.is_cancelled = &helper->is_cancelled;
 	search.guardian = helper->guardian;
-	run_first();
 	status = gg_tracer_seize(&tracer, error);
 	if (status == 0)
 		status = run_at_safe_point(helper, &search, carrier, error);
+	if (status == -ETIMEDOUT && !is_first)
+		gg_error_set(error, status, "attach", "Run geiger as root.",
+		             "not attached: a thread has a real-time priority that geiger may not "
+		             "exceed, and no thread waited in a call that can be repeated");
 	helper->attachment.is_settled = gg_tracer_settle(
 		&tracer, gg_clock_monotonic_ns() + (uint64_t)(SETTLE_SECONDS * GG_NS_PER_S));
 	helper->attachment.longest_stand_ns = tracer.longest_stand_ns;
@@ -215,6 +254,7 @@ _Noreturn static void run_helper(struct helper *helper)
 	sigset_t all;
 	int status = 0;
 
+	setsid(); /* a signal to the caller's group must not end both */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_TIMERSLACK, 1); /* a look at the threads comes in time */
@@ -248,7 +288,7 @@ static void guard(struct helper *helper, pid_t child, const sigset_t *ending)
 	int status, policy = sched_getscheduler(0), priority = getpriority(PRIO_PROCESS, 0);
 	sigset_t pending;
 
-	run_first();
+	run_first(helper->survey->facts.pid);
 	while (!has_ended(child)) {
 		poll(&ended, 1, ended.fd >= 0 ? POLL_MS : POLL_BLIND_MS);
 		sigpending(&pending);

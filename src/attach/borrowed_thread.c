@@ -27,6 +27,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -50,8 +51,7 @@ enum {
 	LARGE_FEATURES = 3 << 17,  /* AMX: not in the frames of programs that did not ask for it */
 	INVALID_STACK_MODE = 0x40, /* rt_sigreturn() then leaves the signal stack as it is */
 	FLAGS_CLEARED = 0x500,     /* direction and trap flags, which a function expects to be 0 */
-	SHORT_STEPS_MAX = 1 << 18,
-	PAUSE_LEAST_NS = 30000, /* between looks whether the thread waits */
+	PAUSE_LEAST_NS = 30000,    /* between looks whether the thread waits */
 	PAUSE_MOST_NS = 200000
 };
 #define UC_FP_XSTATE  1u
@@ -273,15 +273,30 @@ static int fail(const struct gg_borrowed_thread *thread, int status, struct gg_e
 	return gg_error_set(error, status, place, NULL, "%s", message);
 }
 
+static uint64_t result_place(const struct gg_borrowed_thread *thread)
+{
+	return thread->scratch + GG_BORROWED_SCRATCH_BYTES - sizeof(uint64_t);
+}
+
 /* Puts the thread before the first instruction of the function.  It does not run yet. */
 static int enter(struct gg_borrowed_thread *thread, const struct gg_remote_call *call)
 {
 	struct user_regs_struct r = thread->registers;
+	/* The code for results pops the word behind its own address, and returns to the frame. */
+	const uint64_t behind[2] = { thread->code.store_result, 0 };
 	uint64_t closed = CLOSED_SIGNALS;
 	int status;
 
+	if (call->wants_result) {
+		status = gg_remote_memory_write(thread->tracer->memory,
+		                                thread->wait_frame - sizeof(behind), behind,
+		                                sizeof(behind));
+		if (status < 0)
+			return status;
+		r.rbx = result_place(thread);
+	}
 	r.rip = call->function;
-	r.rsp = thread->wait_frame;
+	r.rsp = thread->wait_frame - (call->wants_result ? sizeof(behind) : 0);
 	r.rdi = call->arguments[0], r.rsi = call->arguments[1], r.rdx = call->arguments[2];
 	r.rcx = call->arguments[3], r.r8 = call->arguments[4], r.r9 = call->arguments[5];
 	r.rax = 0;                           /* no vector registers have arguments */
@@ -350,6 +365,21 @@ static bool is_waiting(const struct gg_borrowed_thread *thread)
 	return at != NULL && strtoull(at, NULL, 16) == thread->errno_frame;
 }
 
+/*
+ * The thread has been interrupted.  Returns 1 if it still stands in its wait.  If geiger got no
+ * processor for GG_BORROWED_WAIT_MS, the thread is in the program's code again, and must be let go.
+ */
+static int take_interruption(struct gg_borrowed_thread *thread)
+{
+	struct user_regs_struct r;
+
+	if (gg_tracer_read_registers(thread->tid, &r) == 0 && r.orig_rax == SYS_poll &&
+	    r.rsp == thread->errno_frame)
+		return 1;
+	gg_tracer_release(thread->tracer, thread->tid);
+	return -ETIMEDOUT;
+}
+
 /* Takes an event during a call.  Returns 1 if the function has returned and the thread stands. */
 static int take_event(struct gg_borrowed_thread *thread, struct gg_remote_call *call,
                       enum gg_tracer_event event, pid_t tid)
@@ -363,7 +393,7 @@ static int take_event(struct gg_borrowed_thread *thread, struct gg_remote_call *
 		               : gg_tracer_interrupt(thread->tracer, thread->tid);
 	case GG_TRACER_INTERRUPTED:
 		if (tid == thread->tid)
-			return 1;
+			return take_interruption(thread);
 		gg_tracer_release(thread->tracer, tid);
 		return 0;
 	case GG_TRACER_HIT:
@@ -397,37 +427,20 @@ int gg_borrowed_thread_call(struct gg_borrowed_thread *thread, struct gg_remote_
 		pause_ns += pause_ns < PAUSE_MOST_NS ? pause_ns / 4 : 0;
 	}
 	if (status > 0)
-		return 0;
+		return call->wants_result
+		               ? gg_remote_memory_read(thread->tracer->memory, result_place(thread),
+		                                       &call->result, sizeof(call->result))
+		               : 0;
 	if (status == -EFAULT) {
 		send_home(thread);
 		return fail(thread, status, error, "the agent raised a signal there");
 	}
 	thread->is_lost = true;
+	if (status == -ETIMEDOUT)
+		return fail(thread, status, error, "geiger got too little time of the processors");
 	return status == 0 ? fail(thread, -ETIMEDOUT, error,
 	                          "a call in it did not return in time, and goes on")
 	                   : fail(thread, status, error, "it ended while the agent was brought in");
-}
-
-int gg_borrowed_thread_call_short(struct gg_borrowed_thread *thread, struct gg_remote_call *call,
-                                  struct gg_error *error)
-{
-	struct user_regs_struct r;
-	int status = enter(thread, call), stop;
-
-	for (int i = 0; status == 0 && i < SHORT_STEPS_MAX; i++) {
-		if (ptrace(PTRACE_SINGLESTEP, thread->tid, NULL, NULL) < 0 ||
-		    waitpid(thread->tid, &stop, __WALL) != thread->tid || !WIFSTOPPED(stop) ||
-		    gg_tracer_read_registers(thread->tid, &r) < 0) {
-			thread->is_lost = true;
-			return fail(thread, -ESRCH, error, "it has ended");
-		}
-		if (r.rip == thread->code.restorer) {
-			call->result = r.rax;
-			return 0;
-		}
-	}
-	send_home(thread);
-	return fail(thread, status < 0 ? status : -ETIMEDOUT, error, "a short call did not return");
 }
 
 /* --- begin and end --- */
@@ -500,22 +513,49 @@ void gg_borrowed_thread_end(struct gg_borrowed_thread *thread)
 	thread->tracer->borrowed = 0;
 }
 
-uint64_t gg_borrowed_thread_find_restorer(const struct gg_remote_memory *memory, uint64_t begin,
-                                          uint64_t end)
+/* Finds bytes in a copy of the code that begins at `begin`; otherwise the address stays. */
+static void find_bytes(const uint8_t *code, size_t size, uint64_t begin, const void *wanted,
+                       size_t count, uint64_t *address)
+{
+	const uint8_t *at = memmem(code, size, wanted, count);
+
+	if (at != NULL)
+		*address = begin + (uint64_t)(at - code);
+}
+
+static void find_in_range(struct gg_borrowed_code *code, const struct gg_remote_memory *memory,
+                          const struct gg_maps_line *line)
 {
 	/* mov $15, %rax; syscall */
-	static const uint8_t wanted[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-	uint64_t found = 0;
-	uint8_t *code = end - begin <= SIZE_MAX / 2 ? malloc(end - begin) : NULL;
-	const uint8_t *at = NULL;
+	static const uint8_t restorer[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t store[] = { 0x48, 0x89, 0x03, 0x5b, 0xc3 }; /* mov %rax, (%rbx) ... */
+	size_t size = line->end - line->begin;
+	uint8_t *copy = size <= SIZE_MAX / 2 ? malloc(size) : NULL;
 
-	if (code != NULL)
-		at = memmem(code, gg_remote_memory_read_most(memory, begin, code, end - begin),
-		            wanted, sizeof(wanted));
-	if (at != NULL)
-		found = begin + (uint64_t)(at - code);
-	free(code);
-	return found;
+	if (copy == NULL)
+		return;
+	size = gg_remote_memory_read_most(memory, line->begin, copy, size);
+	find_bytes(copy, size, line->begin, restorer, sizeof(restorer), &code->restorer);
+	find_bytes(copy, size, line->begin, store, sizeof(store), &code->store_result);
+	free(copy);
+}
+
+void gg_borrowed_thread_find_code(struct gg_borrowed_code *code,
+                                  const struct gg_remote_memory *memory, uint64_t begin,
+                                  uint64_t end)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_maps_line line;
+
+	code->restorer = code->store_result = 0;
+	if (!gg_proc_file_read(&text, "/proc/%d/maps", (int)memory->pid))
+		return;
+	for (const char *at = gg_buf_text(&text); *at != '\0'; at += strcspn(at, "\n")) {
+		at += *at == '\n';
+		if (gg_maps_line_parse(at, strcspn(at, "\n"), &line) && line.begin >= begin &&
+		    line.end <= end && (line.protection & PROT_EXEC) != 0)
+			find_in_range(code, memory, &line);
+	}
 }
 
 #else
@@ -537,22 +577,16 @@ int gg_borrowed_thread_call(struct gg_borrowed_thread *thread, struct gg_remote_
 	return gg_error_set(error, -ENOTSUP, "attach", NULL, "geiger attaches on x86-64 only");
 }
 
-int gg_borrowed_thread_call_short(struct gg_borrowed_thread *thread, struct gg_remote_call *call,
-                                  struct gg_error *error)
-{
-	return gg_borrowed_thread_call(thread, call, error);
-}
-
 void gg_borrowed_thread_end(struct gg_borrowed_thread *thread)
 {
 	(void)thread;
 }
 
-uint64_t gg_borrowed_thread_find_restorer(const struct gg_remote_memory *memory, uint64_t begin,
-                                          uint64_t end)
+void gg_borrowed_thread_find_code(struct gg_borrowed_code *code,
+                                  const struct gg_remote_memory *memory, uint64_t begin,
+                                  uint64_t end)
 {
-	(void)memory, (void)begin, (void)end;
-	return 0;
+	(void)code, (void)memory, (void)begin, (void)end;
 }
 
 #endif

@@ -15,6 +15,7 @@
  *            errno   it writes back the program's errno
  *            home    all registers, the vector state, and the signal mask of the program
  *        The tracer finds the thread in its wait, and starts the next function or ends it.
+ *        An interruption that comes too late finds it at home, and lets it run on.
  * Why    If the tracer ends in the middle, the function returns all the same, and the thread goes
  *        home by itself.  There is no moment at which the end of the tracer ends the program.
  *        No code is written, and no return address is made up that a shadow stack would refuse.
@@ -40,6 +41,7 @@ enum {
 /* Addresses of functions of libc in the process. */
 struct gg_borrowed_code {
 	uint64_t restorer, errno_location, system_call, swap_bytes;
+	uint64_t store_result; /* "mov %rax, (%rbx); pop %rbx; ret" anywhere in it; 0: unknown */
 };
 
 struct gg_borrowed_thread {
@@ -58,10 +60,11 @@ struct gg_borrowed_thread {
 struct gg_remote_call {
 	uint64_t function, arguments[6];
 	uint64_t deadline_ns; /* of the monotonic clock; 0: GG_BORROWED_CALL_SECONDS from now on */
-	bool is_watched; /* the thread stops at each of its system calls; without, it is faster */
+	bool is_watched;      /* the thread stops at each of its system calls, which is slower */
 	/* Output, if it is watched: the result of the last system call that the function made. */
 	int64_t system_result;
-	/* Output, of gg_borrowed_thread_call_short() alone: what the function returned. */
+	bool wants_result; /* only if code.store_result is known */
+	/* Output, if that is set: what the function returned. */
 	uint64_t result;
 };
 
@@ -84,17 +87,14 @@ GG_MUST_CHECK int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread,
 GG_MUST_CHECK int gg_borrowed_thread_call(struct gg_borrowed_thread *thread,
                                           struct gg_remote_call *call, struct gg_error *error);
 
-/* Calls a short function step by step, and so learns its result. */
-GG_MUST_CHECK int gg_borrowed_thread_call_short(struct gg_borrowed_thread *thread,
-                                                struct gg_remote_call *call,
-                                                struct gg_error *error);
-
 /* Gives the thread back to the program, if it is not lost. */
 void gg_borrowed_thread_end(struct gg_borrowed_thread *thread);
 
 /*
- * Finds the restorer in a range of code; 0: it is not there.  Every libc for x86-64 has these
- * bytes, by which debuggers recognize a signal frame.
+ * Finds the restorer, and code for results, in the executable mappings of a range: libc's.  An
+ * address is 0 if they are not there.  The bytes of the restorer are the same in every libc for
+ * x86-64, because debuggers recognize a signal frame by them.
  */
-uint64_t gg_borrowed_thread_find_restorer(const struct gg_remote_memory *memory, uint64_t begin,
-                                          uint64_t end);
+void gg_borrowed_thread_find_code(struct gg_borrowed_code *code,
+                                  const struct gg_remote_memory *memory, uint64_t begin,
+                                  uint64_t end);

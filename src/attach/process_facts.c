@@ -33,13 +33,6 @@ static int64_t find_number(const char *text, const char *name, int64_t otherwise
 	return value != NULL ? strtoll(value, NULL, 10) : otherwise;
 }
 
-static uint64_t find_signals(const char *text, const char *name)
-{
-	const char *value = find_field(text, name);
-
-	return value != NULL ? strtoull(value, NULL, 16) : 0;
-}
-
 static void parse_status(struct gg_process_facts *facts, const char *text)
 {
 	const char *name = find_field(text, "Name"), *state = find_field(text, "State");
@@ -61,7 +54,6 @@ static void parse_status(struct gg_process_facts *facts, const char *text)
 	facts->thread_count = (uint32_t)find_number(text, "Threads", 1);
 	facts->seccomp_mode = (int)find_number(text, "Seccomp", -1);
 	facts->seccomp_filters = find_number(text, "Seccomp_filters", -1);
-	facts->ignored_signals = find_signals(text, "SigIgn");
 	facts->has_shadow_stack = features != NULL && memmem(features, strcspn(features, "\n"),
 	                                                     "shstk", strlen("shstk")) != NULL;
 }

@@ -34,7 +34,6 @@ struct gg_process_facts {
 	int seccomp_mode;           /* 0, 1 (strict) or 2 (filters); -1: unknown */
 	int64_t seccomp_filters;    /* -1: unknown */
 	bool has_inherited_filters; /* its container or its parent installed all of its filters */
-	uint64_t ignored_signals;   /* of the main thread; bit n: signal n + 1 */
 	bool has_shadow_stack;
 	bool is_kernel_thread; /* only seen in the pid namespace of the machine */
 	bool is_frozen;        /* its control group is */

@@ -116,9 +116,6 @@ static void judge_filters(struct gg_survey *survey)
 		add(survey, "seccomp", "Start it with the agent ('geiger env').",
 		    "it has seccomp filters of its own, which may end it for calls that the "
 		    "agent makes");
-	if ((facts->ignored_signals >> (SIGTRAP - 1) & 1) != 0)
-		add(survey, "traps", "Start it with the agent ('geiger env').",
-		    "it ignores the signal SIGTRAP, which an attach would reset");
 	if (facts->has_shadow_stack)
 		add(survey, "shadow-stack", "Start it with the agent ('geiger env').",
 		    "it has a shadow stack, which forbids to borrow a thread");

@@ -8,6 +8,8 @@
  *   attach_target handlers         a signal handler allocates, many times a second
  *   attach_target churn            makes threads that allocate and end
  *   attach_target masked           allocates with all signals blocked, and checks the mask
+ *   attach_target traps            has a handler of SIGTRAP, then ignores it, then blocks it
+ *   attach_target fifo CPU         allocates at a real-time priority, on one processor
  *   attach_target wait CALL        waits in a system call, with known values in all registers:
  *                                  read, futex, wait4, accept, epoll, poll or select
  *   attach_target sleep            sleeps, and checks that each sleep is neither short nor long
@@ -19,6 +21,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -218,6 +221,50 @@ static void run_masked(void)
 	while (!is_over)
 		usleep(1000);
 	pthread_join(thread, NULL);
+}
+
+static volatile unsigned long trap_count;
+
+static void count_trap(int signal)
+{
+	(void)signal;
+	trap_count++;
+}
+
+/* No signal comes, and the handler stays, whether it is a function or not. */
+static void run_traps(void)
+{
+	struct sigaction action = { .sa_handler = count_trap }, found;
+	sigset_t traps;
+
+	sigemptyset(&traps);
+	sigaddset(&traps, SIGTRAP);
+	for (unsigned long seed = 0; !is_over; seed++) {
+		action.sa_handler = seed / 1000 % 2 == 0 ? count_trap : SIG_IGN;
+		sigaction(SIGTRAP, &action, NULL);
+		sigprocmask(seed / 2000 % 2 == 0 ? SIG_UNBLOCK : SIG_BLOCK, &traps, NULL);
+		use_blocks((unsigned)seed);
+		check(trap_count == 0, "a signal came");
+		sigaction(SIGTRAP, NULL, &found);
+		check(found.sa_handler == action.sa_handler, "the handler has changed");
+	}
+}
+
+static void run_fifo(int cpu)
+{
+	const struct sched_param param = { .sched_priority = 10 };
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	if (sched_setscheduler(0, SCHED_FIFO, &param) < 0)
+		exit(77);
+	for (unsigned seed = 0; !is_over; seed++) {
+		use_blocks(seed);
+		if (seed % 64 == 0)
+			usleep(200); /* the machine goes on */
+	}
 }
 
 /* --- programs that wait --- */
@@ -442,6 +489,10 @@ int main(int argc, char **argv)
 		run_churn();
 	else if (strcmp(mode, "masked") == 0)
 		run_masked();
+	else if (strcmp(mode, "traps") == 0)
+		run_traps();
+	else if (strcmp(mode, "fifo") == 0)
+		run_fifo(atoi(argument));
 	else if (strcmp(mode, "wait") == 0)
 		run_wait(argument);
 	else if (strcmp(mode, "sleep") == 0)

@@ -4,6 +4,8 @@
  *
  *   kill_at helper N COMMAND...     the first child that the command forks
  *   kill_at both N COMMAND...       that child, and the command itself a moment before
+ *   kill_at late N COMMAND...       kills nobody, and holds that child for a while before it
+ *                                   interrupts a thread for the Nth time
  *
  * A step is a system call by which the process changes another one: ptrace(), or a write.  The call
  * itself does not happen, so all N together are all states in which a kill can leave the other
@@ -22,12 +24,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CALL_STOP = SIGTRAP | 0x80, FAILED = 125, KILLED = 137 };
+enum { CALL_STOP = SIGTRAP | 0x80, FAILED = 125, KILLED = 137, HOLD_US = 800000 };
 
 struct run {
 	pid_t command, helper;
 	long wanted, count; /* steps of the helper */
-	bool kills_both, is_killed;
+	bool kills_both, is_late, is_killed;
 };
 
 static void fail(const char *what)
@@ -36,8 +38,12 @@ static void fail(const char *what)
 	exit(FAILED);
 }
 
-static bool is_step(unsigned long call)
+static bool is_step(const struct run *run, const struct __ptrace_syscall_info *info)
 {
+	unsigned long call = info->entry.nr;
+
+	if (run->is_late)
+		return call == SYS_ptrace && info->entry.args[0] == PTRACE_INTERRUPT;
 	return call == SYS_ptrace || call == SYS_pwrite64 || call == SYS_write ||
 	       call == SYS_exit_group;
 }
@@ -48,9 +54,14 @@ static bool take_call(struct run *run)
 	struct __ptrace_syscall_info info = { 0 };
 
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, run->helper, sizeof(info), &info) < 0 ||
-	    info.op != PTRACE_SYSCALL_INFO_ENTRY || run->is_killed || !is_step(info.entry.nr) ||
+	    info.op != PTRACE_SYSCALL_INFO_ENTRY || run->is_killed || !is_step(run, &info) ||
 	    ++run->count != run->wanted)
 		return false;
+	if (run->is_late) {
+		fprintf(stderr, "held at %ld\n", (long)info.entry.nr);
+		usleep(HOLD_US);
+		return false;
+	}
 	fprintf(stderr, "killed at %ld\n", (long)info.entry.nr);
 	if (run->kills_both)
 		kill(run->command, SIGKILL);
@@ -99,6 +110,7 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		return FAILED;
 	run.kills_both = strcmp(argv[1], "both") == 0;
+	run.is_late = strcmp(argv[1], "late") == 0;
 	run.wanted = atol(argv[2]);
 	run.command = fork();
 	if (run.command < 0)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from attach_programs import GEIGER, TARGET, Target, geiger
+from attach_programs import GEIGER, LIMIT, TARGET, Target, geiger
 from sentences import check, in_scratch, skip
 
 MODULE = os.environ["ATTACH_MODULE"]
@@ -24,7 +24,7 @@ TINY = {**os.environ, "GEIGER_AGENT": os.environ["TINY_AGENT"]}
 ROUNDS = int(sys.argv[1])
 
 # The programs that allocate, and those that only wait; a wait costs half a second a round.
-BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"]]
+BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"], ["traps"]]
 CALLS = ["read", "futex", "accept", "wait4", "epoll", "poll", "select"]
 
 
@@ -106,6 +106,32 @@ def idle():
     check("a_sleeper_is_not_entered", None if got.returncode == 1 and "idle" in got.stderr else got.stderr, target.end())
 
 
+def fifo():
+    """A thread at a trap keeps its only processor, which geiger needs as well."""
+    cpu = min(os.sched_getaffinity(0))
+    try:
+        target = Target("fifo", str(cpu))
+    except ValueError:
+        skip("a_real_time_program_on_one_processor_is_entered", "no right to run in real time")
+        return
+    problems = []
+    for _ in range(3):
+        got = subprocess.run(["taskset", "-c", str(cpu), GEIGER, "attach", "-q", str(target.pid)], capture_output=True,
+                             text=True, env=TINY, timeout=LIMIT)
+        problems.append(None if got.returncode == 0 else got.stderr)
+    check("a_real_time_program_on_one_processor_is_entered", *problems, target.end())
+
+
+def refused():
+    """The loader's words reach the user, and the program goes on."""
+    target = Target("loops", "1")
+    with open("no-agent.so", "w", encoding="ascii") as file:
+        file.write("This is no library.\n" * 300)
+    got = geiger("attach", str(target.pid), env={**os.environ, "GEIGER_AGENT": os.path.abspath("no-agent.so")})
+    check("the_words_of_the_loader_are_printed",
+          None if got.returncode == 1 and "invalid ELF header" in got.stderr else got.stderr, target.end())
+
+
 def children_of(pid):
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
@@ -172,6 +198,8 @@ def main():
     recording()
     failing_attach()
     failing_profile()
+    refused()
+    fifo()
     other_allocators()
     container()
     if ROUNDS >= 10:  # this takes ten seconds

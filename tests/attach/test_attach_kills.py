@@ -99,7 +99,19 @@ def series(name, words, env):
     print(f"# {name}: {count} steps; killed at", ", ".join(f"{call}: {n}" for call, n in sorted(calls.items())))
 
 
+def late():
+    """A borrowed thread that waits too long goes home by itself, and is then left alone."""
+    target, problems, held = Target(["handlers"]), [], 0
+    for step in (2, 2, 3, 3):
+        got = subprocess.run([KILL_AT, "late", str(step), GEIGER, "attach", "-q", str(target.pid)],
+                             capture_output=True, text=True, env=TINY, timeout=LIMIT)
+        held += "held" in got.stderr
+    problems.append(None if held >= 2 else "geiger was never late")
+    check("a_program_lives_when_geiger_is_late", *problems, target.end())
+
+
 def main():
+    late()
     series("a_loop", ["loops", "1"], TINY)
     series("threads", ["loops", "3"], None)
     series("a_program_that_forks", ["forks"], TINY)
