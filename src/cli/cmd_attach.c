@@ -43,7 +43,7 @@ static const struct gg_option attach_option_table[] = {
 	{ "all", 'a', GG_OPTION_TEXT, offsetof(struct gg_attach_options, all), "NAME",
 	  "every process of this name" },
 	{ "cgroup", 0, GG_OPTION_TEXT, offsetof(struct gg_attach_options, group), "PATH",
-	  "every process of this control group, and of those below it" },
+	  "every process of this control group, and below it" },
 	{ "only", 0, GG_OPTION_CHOICE, offsetof(struct gg_attach_options, only),
 	  "native|jvm|dotnet|python", "which memory to profile; only native is there yet" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct gg_attach_options, dry_run), NULL,
