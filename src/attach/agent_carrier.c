@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/memfd.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -109,10 +111,11 @@ static int64_t make_file(const struct loader_calls *calls, struct gg_borrowed_th
 	return fd;
 }
 
-static int fill_file(const struct gg_agent_carrier *carrier, const char *path,
+/* Writes the agent to a descriptor, and closes that. */
+static int fill_file(const struct gg_agent_carrier *carrier, int fd, const char *path,
                      struct gg_error *error)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC), status = 0;
+	int status = 0;
 	size_t done = 0;
 
 	if (fd < 0)
@@ -198,6 +201,75 @@ static int load_file(const struct loader_calls *calls, struct gg_borrowed_thread
 	                    words[0] != '\0' ? words : "it did not say why");
 }
 
+/* --- where memory files are refused --- */
+
+/*
+ * Opens a directory as the process sees it; -1: it is no place for a library.  Links of the
+ * process's file system stay in that.
+ */
+static int open_place(int root, const char *name)
+{
+	const struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		                      .resolve = RESOLVE_IN_ROOT };
+	int fd = (int)syscall(SYS_openat2, root, name, &how, sizeof(how));
+	struct statvfs place;
+
+	if (fd < 0 || (fstatvfs(fd, &place) == 0 && (place.f_flag & (ST_NOEXEC | ST_RDONLY)) == 0))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Copies the agent to a file that the process sees, has that loaded, and removes it. */
+static int load_from(const struct gg_agent_carrier *carrier, const struct loader_calls *calls,
+                     struct gg_borrowed_thread *thread, int root, const char *directory,
+                     struct gg_error *error)
+{
+	int place = open_place(root, directory), fd, status;
+	char path[PATH_BYTES];
+	const char *name;
+
+	if (place < 0)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s/" FILE_NAME "-%d-%d.so", directory, (int)thread->tid,
+	         (int)getpid());
+	name = strrchr(path, '/') + 1;
+	fd = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
+	if (fd >= 0 && fchmod(fd, 0755) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	status = fill_file(carrier, fd, path, error);
+	if (status == 0)
+		status = load_file(calls, thread, path, error);
+	if (fd >= 0)
+		unlinkat(place, name, 0);
+	close(place);
+	return status;
+}
+
+/* Tries the usual directories.  `refused` is the status of memfd_create(). */
+static int load_copy(const struct gg_agent_carrier *carrier, const struct loader_calls *calls,
+                     struct gg_borrowed_thread *thread, int refused, struct gg_error *error)
+{
+	static const char *const places[] = { "/dev/shm", "/tmp", "/var/tmp", "/run" };
+	char path[PATH_BYTES];
+	int root, status = -ENOENT;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)thread->tracer->pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; root >= 0 && status < 0 && !thread->is_lost && i < GG_COUNT(places); i++)
+		status = load_from(carrier, calls, thread, root, places[i], error);
+	if (root >= 0)
+		close(root);
+	if (status == -ENOENT)
+		return gg_error_set_errno(error, -refused, "memfd_create",
+		                          "Give it a /dev/shm or /tmp that takes libraries.");
+	return status;
+}
+
+/* --- all of it --- */
+
 int gg_agent_carrier_load(const struct gg_agent_carrier *carrier, struct gg_borrowed_thread *thread,
                           pid_t inner_pid, const struct gg_remote_modules *modules, uint32_t libc,
                           struct gg_error *error)
@@ -210,11 +282,13 @@ int gg_agent_carrier_load(const struct gg_agent_carrier *carrier, struct gg_borr
 	if (status < 0)
 		return status;
 	fd = make_file(&calls, thread, error);
+	if (fd < 0 && !thread->is_lost)
+		return load_copy(carrier, &calls, thread, (int)fd, error);
 	if (fd < 0)
 		return (int)fd;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%" PRId64, (int)thread->tracer->pid,
 	         (int)thread->tid, fd);
-	status = fill_file(carrier, path, error);
+	status = fill_file(carrier, open(path, O_WRONLY | O_CLOEXEC), path, error);
 	choose_path(path, thread->tracer->pid, inner_pid, fd);
 	if (status == 0)
 		status = load_file(&calls, thread, path, error);

@@ -21,6 +21,7 @@
 
 #include "attach/agent_carrier.h"
 #include "attach/borrowed_thread.h"
+#include "attach/filter_check.h"
 #include "attach/remote_unwind.h"
 #include "attach/safe_point.h"
 #include "attach/tracer.h"
@@ -203,8 +204,11 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 		return status;
 	attachment->waited_ns = gg_clock_monotonic_ns() - search->begin_ns;
 	attachment->was_idle = point.is_idle;
-	status = gg_borrowed_thread_begin(&thread, tracer, point.tid, &point.registers, &code,
-	                                  error);
+	if (helper->survey->facts.seccomp_mode == 2)
+		status = gg_filter_check(point.tid, error);
+	if (status == 0)
+		status = gg_borrowed_thread_begin(&thread, tracer, point.tid, &point.registers,
+		                                  &code, error);
 	if (status < 0) {
 		gg_tracer_release(tracer, point.tid);
 		return status;
