@@ -13,6 +13,9 @@
  *   attach_target wait CALL        waits in a system call, with known values in all registers:
  *                                  read, futex, wait4, accept, epoll, poll or select
  *   attach_target sleep            sleeps, and checks that each sleep is neither short nor long
+ *   attach_target known THREADS    makes known allocations after the first byte of its input,
+ *                                  prints their number and bytes, and those of the kept ones, and
+ *                                  ends with the second byte
  *
  * Prints its pid when it is ready.  SIGTERM ends it: exit status 0 if all was as it should be.
  */
@@ -469,6 +472,85 @@ static void run_sleep(void)
 	}
 }
 
+/* --- a program whose allocations are known --- */
+
+enum { KNOWN_BLOCKS = 3000, OLDER_BLOCKS = 200, KEPT_EVERY = 10 };
+
+static pthread_barrier_t next_phase;
+static unsigned long known_count, known_bytes, kept_count, kept_bytes;
+
+static void note_known(size_t bytes, bool is_kept)
+{
+	__atomic_add_fetch(&known_count, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&known_bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&kept_count, is_kept, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&kept_bytes, is_kept ? bytes : 0, __ATOMIC_RELAXED);
+}
+
+__attribute__((noinline)) static void allocate_known(unsigned seed)
+{
+	for (unsigned i = 0; i < KNOWN_BLOCKS; i++) {
+		size_t bytes = 8 + (seed * 31 + i * 97) % 2000;
+		bool is_kept = i % KEPT_EVERY == 0;
+		void *block = i % 3 == 0 ? calloc(1, bytes) : malloc(bytes);
+
+		if (i % 3 == 1) {
+			note_known(bytes, false);
+			bytes *= 2;
+			block = realloc(block, bytes);
+		}
+		check(block != NULL, "no memory");
+		note_known(bytes, is_kept);
+		if (!is_kept)
+			free(block);
+	}
+}
+
+static void *run_known_thread(void *argument)
+{
+	void *older[OLDER_BLOCKS];
+
+	for (unsigned i = 0; i < OLDER_BLOCKS; i++)
+		older[i] = malloc(100 + i);
+	pthread_barrier_wait(&next_phase); /* all have older blocks */
+	pthread_barrier_wait(&next_phase); /* the first byte is there */
+	for (unsigned i = 0; i < OLDER_BLOCKS; i++)
+		free(older[i]);
+	allocate_known((unsigned)(uintptr_t)argument);
+	pthread_barrier_wait(&next_phase); /* all is allocated */
+	pthread_barrier_wait(&next_phase); /* the second byte is there */
+	return NULL;
+}
+
+static void await_byte(void)
+{
+	char byte;
+
+	check(read(STDIN_FILENO, &byte, 1) == 1, "no input");
+	pthread_barrier_wait(&next_phase);
+}
+
+static void run_known(int count)
+{
+	pthread_t threads[THREADS_MAX];
+
+	pthread_barrier_init(&next_phase, NULL, (unsigned)count + 1);
+	for (int i = 0; i < count && i < THREADS_MAX; i++)
+		check(pthread_create(&threads[i], NULL, run_known_thread, (void *)(uintptr_t)i) ==
+		              0,
+		      "no thread");
+	pthread_barrier_wait(&next_phase);
+	printf("ready\n");
+	fflush(stdout);
+	await_byte();
+	pthread_barrier_wait(&next_phase);
+	printf("%lu %lu %lu %lu\n", known_count, known_bytes, kept_count, kept_bytes);
+	fflush(stdout);
+	await_byte();
+	for (int i = 0; i < count && i < THREADS_MAX; i++)
+		pthread_join(threads[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_handler = end_all };
@@ -497,6 +579,8 @@ int main(int argc, char **argv)
 		run_wait(argument);
 	else if (strcmp(mode, "sleep") == 0)
 		run_sleep();
+	else if (strcmp(mode, "known") == 0)
+		run_known(atoi(argument));
 	else
 		return 2;
 	return 0;
