@@ -4,7 +4,8 @@
  * and sums that add up whatever the words say.
  *
  * The input has 64 bytes for two heaps (tests/unit/heap_image.h), and then groups of 4 bytes: each
- * changes one word, or makes a page absent, or lets the memory change during the look.
+ * changes one word of a heap or of libc, or makes a page absent, or lets the memory change during
+ * the look.
  */
 #include <stdlib.h>
 
@@ -23,8 +24,10 @@ static void require(bool condition)
 
 static void spoil(struct heap_image *image, const uint8_t *group)
 {
-	uint64_t *words = image->words[group[0] & 1];
-	size_t at = (group[1] | (size_t)group[2] << 8) % HEAP_IMAGE_WORDS;
+	bool is_libc = (group[0] & 16) != 0;
+	uint64_t *words = is_libc ? image->libc_words : image->words[group[0] & 1];
+	size_t at = (group[1] | (size_t)group[2] << 8) %
+	            (is_libc ? HEAP_IMAGE_PAGE_BYTES / 8 : HEAP_IMAGE_WORDS);
 
 	switch (group[0] >> 1 & 7) {
 	case 0:
@@ -93,6 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t recipe_bytes = size < RECIPE_BYTES ? size : RECIPE_BYTES;
 
 	heap_image_fill(&image, data, recipe_bytes);
+	if (size > 0 && data[0] % 2 != 0)
+		heap_image_hide(&image);
 	for (size_t at = recipe_bytes; at + 4 <= size; at += 4)
 		spoil(&image, data + at);
 	require(gg_block_looks_from(&looks, &source, image.places, image.place_count, &options) ==

@@ -82,6 +82,72 @@ TEST_WITH(made, sound_heaps_are_seen_whole)
 	}
 }
 
+/* Hidden chunks: every second small chunk, half of them in fast bins. */
+static void fill_hidden(struct made *made)
+{
+	fill_below(made, 32);
+	heap_image_hide(&made->image);
+}
+
+TEST_WITH(made, free_chunks_in_lists_are_known)
+{
+	for (int round = 0; round < 50; round++) {
+		int64_t in_use;
+
+		fill_below(made, 32);
+		look(made);
+		CHECK_EQ_I64(total(made, "glibc.fast"), 0);
+		CHECK_EQ_I64(total(made, "glibc.cached"), 0);
+		in_use = total(made, "glibc.in-use");
+		heap_image_hide(&made->image);
+		look(made);
+		CHECK(total(made, "glibc.fast") > 1000 && total(made, "glibc.cached") > 1000);
+		CHECK(total(made, "glibc.in-use") == in_use - total(made, "glibc.fast"));
+		CHECK(adds_up(made));
+	}
+}
+
+/* A damaged word of the lists leaves sums that add up, and never fast bins of another size. */
+TEST_WITH(made, spoilt_lists_are_unknown_or_right)
+{
+	size_t unknown_count = 0;
+
+	for (int round = 0; round < 300; round++) {
+		size_t place;
+		int64_t fast;
+
+		fill_hidden(made);
+		look(made);
+		fast = total(made, "glibc.fast");
+		place = random_next(&made->seed) % made->image.place_count / 4 * 4;
+		*heap_image_word(&made->image, made->image.places[place].address) ^=
+			UINT64_C(1) << random_next(&made->seed) % 64;
+		look(made);
+		unknown_count += total(made, "glibc.fast") < 0;
+		CHECK(total(made, "glibc.fast") < 0 || total(made, "glibc.fast") <= fast);
+		CHECK(adds_up(made));
+	}
+	CHECK(unknown_count > 100);
+}
+
+TEST_WITH(made, an_arena_without_its_bins_is_unknown)
+{
+	fill_hidden(made);
+	made->image.libc_words[HEAP_IMAGE_STATE_WORD + 100] += 16;
+	look(made);
+	CHECK_EQ_I64(total(made, "glibc.fast"), -1);
+	CHECK(total(made, "glibc.cached") > 0 && adds_up(made));
+}
+
+TEST_WITH(made, a_table_whose_counts_are_wrong_is_unknown_or_unsure)
+{
+	fill_hidden(made);
+	((uint8_t *)&made->image.words[0][2])[6]++;
+	look(made);
+	CHECK(total(made, "glibc.cached") < 0 || total(made, "glibc.changed") > 0);
+	CHECK(total(made, "glibc.fast") > 0 && adds_up(made));
+}
+
 TEST_WITH(made, blocks_on_absent_pages_are_unknown_and_stay_absent)
 {
 	size_t unknown_count = 0;
