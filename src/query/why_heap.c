@@ -196,13 +196,35 @@ static double resident_share(const struct gg_why_input *input, const struct view
 }
 
 /*
+ * The resident part of blocks that were freed before the look had seen all of them may differ from
+ * the given share by so much.  If the look saw the pages of a block, it knows that part.  Otherwise
+ * nothing tells it, but readings of live memory leave out what went before the second one.
+ */
+static struct gg_why_range gone_range(const struct gg_why_input *input, double share)
+{
+	double gone = fmax(gg_why_total(input, "look.gone"), 0);
+	double seen = fmin(fmax(gg_why_total(input, "look.gone-seen"), 0), gone);
+	double resident = fmin(fmax(gg_why_total(input, "look.gone-resident"), 0), seen);
+	double left = input->has_history ? 0
+	                                 : gg_why_total(input, "look.live-before") -
+	                                           gg_why_total(input, "look.live-stayed");
+	double unseen = gone - seen, difference = resident - seen * share;
+
+	return (struct gg_why_range){
+		.low = fmin(difference, 0) - fmax(unseen - fmax(left, 0), 0) * share,
+		.high = fmax(difference, 0) + unseen * (1 - share),
+	};
+}
+
+/*
  * All live memory is known better than its resident part, because the look saw only some of it.
  * Hence the estimate is that of all, times the share that is resident.
  */
 static struct gg_why_part live_of(const struct gg_why_input *input, const struct view *view)
 {
 	struct gg_why_range all = gg_why_live_range(input, view->sums[SEEN_SIZE].largest);
-	double gone = fmax(gg_why_total(input, "look.gone"), 0), deviation, share;
+	struct gg_why_range gone;
+	double deviation, share;
 	struct gg_why_part live = { .bytes = round(all.bytes), .high = all.high };
 
 	if (view->count == 0) { /* nothing tells how much is resident, unless nothing is live */
@@ -216,14 +238,13 @@ static struct gg_why_part live_of(const struct gg_why_input *input, const struct
 	            (gg_interval_normal((struct gg_estimate){ 0, deviation * deviation },
 	                                input->confidence)
 	                     .high);
-	/* Nothing tells how much of a block was resident that was freed before the look saw it. */
-	live.low = live.bytes - hypot((all.bytes - all.low) * share, deviation) - gone * share;
-	live.high = live.bytes + hypot((all.high - all.bytes) * share, deviation) +
-	            gone * (1 - share);
+	gone = gone_range(input, share);
+	live.low = live.bytes - hypot((all.bytes - all.low) * share, deviation) + gone.low;
+	live.high = live.bytes + hypot((all.high - all.bytes) * share, deviation) + gone.high;
 	live.low = floor(fmax(live.low, 0));
 	live.high = ceil(live.high);
 	live.certainty = GG_WHY_INTERVAL;
-	if (all.low == all.high && deviation == 0 && gone == 0)
+	if (all.low == all.high && deviation == 0 && gone.low == gone.high)
 		live = exactly(live.bytes);
 	return live;
 }

@@ -33,17 +33,22 @@ static struct gg_why_range by_samples(const struct gg_why_input *input)
 }
 
 /*
- * By the two readings of the region around that of RSS.  Memory that stayed was live in between.
- * The middle of both readings is the estimate.
+ * By the two readings of the region around that of RSS.  Memory that stayed was live in between,
+ * and so was new memory that the second reading found, if it is older than RSS.  Nothing tells when
+ * memory went that the second reading lacks, so half of it is the estimate.  Profiles of older
+ * releases do not tell the age of new memory; then half of that is the estimate as well.
  */
 static struct gg_why_range by_readings(const struct gg_why_input *input, double weight_max)
 {
 	double before = gg_why_total(input, "look.live-before");
 	double after = gg_why_total(input, "look.live-after");
-	double change = (before + after) / 2 - gg_why_total(input, "look.live-stayed");
+	double stayed = gg_why_total(input, "look.live-stayed");
+	double new_bytes = gg_why_total(input, "look.live-new");
+	double change = new_bytes >= 0 ? (before - stayed) / 2 : (before + after) / 2 - stayed;
 	double unseen = fmax(gg_why_total(input, "look.live-unseen"), 0);
 	double deviation = fmax(gg_why_total(input, "look.live-deviation"), 0);
-	struct gg_estimate estimate = { (before + after) / 2, deviation * deviation };
+	struct gg_estimate estimate = { stayed + fmax(new_bytes, 0) + change,
+		                        deviation * deviation };
 	struct gg_interval interval = { .low = estimate.value, .high = estimate.value };
 
 	if (deviation > 0)

@@ -425,20 +425,66 @@ static void add_readings(struct made *made, int64_t before, int64_t after, int64
 	total(made, "look.gone", gone);
 }
 
+/* One block of 20 MiB in a heap of 60 MiB. */
+static void begin_large(struct made *made)
+{
+	begin(made, 1);
+	map(made, GG_MAPPING_HEAP, 60 * MIB);
+	put(made, sample_of(1, 20 * MIB, 0));
+}
+
 TEST(live_memory_without_history_is_what_the_readings_around_rss_show)
 {
 	struct made made;
 	struct gg_why why;
 	const struct gg_why_row *live;
 
-	begin(&made, 1);
-	map(&made, GG_MAPPING_HEAP, 60 * MIB);
-	put(&made, sample_of(1, 20 * MIB, 0));
+	begin_large(&made);
 	add_readings(&made, 24 * MIB, 26 * MIB, 21 * MIB, 0);
 	why = divide(&made);
 	live = find(&why.rows, "live");
 	CHECK(live->bytes == 25 * MIB && live->low == 21 * MIB && live->high == 29 * MIB);
 	CHECK_EQ_STR(live->detail, "resident blocks; many were freed during the look");
+	gg_why_done(&why);
+}
+
+/* 3 of 26 MiB are newer than the first reading; of these, 1 MiB is younger than RSS. */
+TEST(new_memory_is_live_if_it_is_older_than_rss)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+
+	begin_large(&made);
+	add_readings(&made, 27 * MIB, 26 * MIB, 23 * MIB, 0);
+	total(&made, "look.live-new", 2 * MIB);
+	total(&made, "look.live-unseen", MIB);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK(live->bytes == 27 * MIB && live->low == 25 * MIB && live->high == 30 * MIB);
+	gg_why_done(&why);
+}
+
+/*
+ * 3 of 24 MiB went before the second reading, and 5 MiB later.  The look had seen 4 of these 5, and
+ * three quarters of the 4 were resident.
+ */
+TEST(blocks_that_go_late_have_a_residency_that_is_known)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+
+	begin_large(&made);
+	add_readings(&made, 24 * MIB, 21 * MIB, 21 * MIB, 8 * MIB);
+	total(&made, "look.live-new", 0);
+	total(&made, "look.gone-seen", 4 * MIB);
+	total(&made, "look.gone-resident", 3 * MIB);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK_EQ_DOUBLE(live->bytes, 22.5 * MIB);
+	CHECK_EQ_DOUBLE(live->low, 21 * MIB - 1 * MIB - 1 * MIB);
+	CHECK_EQ_DOUBLE(live->high, 24 * MIB);
 	gg_why_done(&why);
 }
 

@@ -205,25 +205,37 @@ TEST(samples_that_are_left_out_keep_the_chance_of_the_others)
 	CHECK_EQ_I64(look.record.chosen_count, 0);
 }
 
-enum { BLOCKS = 50, EACH_GONE = 5 };
+enum { BLOCKS = 50, EACH_GONE = 5, MAPPINGS_COUNT = 3 };
 
 struct moments {
 	int mappings_count, blocks_count;
+	uint64_t read_ns;
 };
 
-static void note_mappings(void *context)
+static bool note_mappings(void *context, uint64_t read_ns)
 {
 	struct moments *moments = context;
 
 	CHECK_EQ_I64(moments->blocks_count, 0);
-	moments->mappings_count++;
+	CHECK(read_ns > moments->read_ns);
+	moments->read_ns = read_ns;
+	return ++moments->mappings_count < MAPPINGS_COUNT;
+}
+
+static void free_few(void *context, bool *is_gone)
+{
+	struct moments *moments = context;
+
+	CHECK_EQ_I64(moments->mappings_count, MAPPINGS_COUNT);
+	CHECK_EQ_I64(moments->blocks_count, 0);
+	is_gone[0] = is_gone[EACH_GONE] = true;
 }
 
 static void free_some(void *context, bool *is_gone)
 {
 	struct moments *moments = context;
 
-	CHECK_EQ_I64(moments->mappings_count, 1);
+	CHECK_EQ_I64(moments->mappings_count, MAPPINGS_COUNT);
 	moments->blocks_count++;
 	for (int i = 0; i < BLOCKS; i += EACH_GONE)
 		is_gone[i] = true;
@@ -232,7 +244,10 @@ static void free_some(void *context, bool *is_gone)
 TEST(blocks_that_were_freed_meanwhile_have_no_part_in_the_look)
 {
 	struct moments counts = { 0 };
-	const struct gg_look_moments moments = { &counts, note_mappings, free_some, NULL };
+	const struct gg_look_moments moments = { .context = &counts,
+		                                 .mappings_read = note_mappings,
+		                                 .residency_read = free_few,
+		                                 .blocks_read = free_some };
 	struct gg_look_samples samples = { .chosen_count = BLOCKS };
 	const struct gg_look_options options = { .samples = &samples, .moments = &moments };
 	struct gg_error error;
@@ -246,13 +261,20 @@ TEST(blocks_that_were_freed_meanwhile_have_no_part_in_the_look)
 		                                 .size_bytes = 300,
 		                                 .usable_bytes = 312 }));
 	REQUIRE(gg_look_take(&look, getpid(), &options, &error) == 0);
-	CHECK(counts.mappings_count == 1 && counts.blocks_count == 1);
+	CHECK(counts.mappings_count == MAPPINGS_COUNT && counts.blocks_count == 1);
+	CHECK_EQ_U64(look.read_ns, counts.read_ns);
 	CHECK_EQ_I64(look.blocks.gone_count, BLOCKS / EACH_GONE);
 	CHECK_EQ_U64(look.blocks.blocks.count, BLOCKS - BLOCKS / EACH_GONE);
 	for (size_t i = 0; i < look.blocks.blocks.count; i++)
 		CHECK(look.blocks.blocks.items[i].sample % EACH_GONE != 1);
 	CHECK_EQ_I64(look.record.live_count, BLOCKS - BLOCKS / EACH_GONE);
 	CHECK_EQ_I64(look.record.torn_count, 0);
+	/* The look knows which of the others were resident before they went. */
+	CHECK_EQ_U64(look.blocks.gone.count, BLOCKS / EACH_GONE - 2);
+	for (size_t i = 0; i < look.blocks.gone.count; i++) {
+		CHECK_EQ_U64(look.blocks.gone.items[i].place, (i + 2) * EACH_GONE);
+		CHECK(look.blocks.gone.items[i].resident_bytes > 0);
+	}
 	for (size_t i = 0; i < BLOCKS; i++)
 		free((void *)(uintptr_t)samples.list.items[i].address);
 	gg_look_done(&look);

@@ -292,7 +292,7 @@ static void free_all(void *context, bool *is_gone)
 
 TEST_WITH(made, a_heap_whose_chosen_blocks_are_all_gone_is_walked_through)
 {
-	const struct gg_look_moments moments = { &made->image, NULL, free_all, NULL };
+	const struct gg_look_moments moments = { .context = &made->image, .blocks_read = free_all };
 	const struct gg_memory_source source = heap_image_source(&made->image);
 	const struct gg_block_looks_options options = { .map = heap_image_map(),
 		                                        .moments = &moments };
@@ -320,7 +320,9 @@ TEST_WITH(made, a_walk_goes_back_when_the_chunk_it_stands_on_was_merged)
 		                             "glibc.free",   "glibc.top",    "glibc.headers" };
 	struct merging merging = { .image = &made->image };
 	const struct gg_memory_source source = { &merging, read_pages, read_and_merge };
-	const struct gg_look_moments moments = { &merging, NULL, begin_walk, report_change };
+	const struct gg_look_moments moments = { .context = &merging,
+		                                 .blocks_read = begin_walk,
+		                                 .heap_walked = report_change };
 	const struct gg_block_looks_options options = { .map = heap_image_map(),
 		                                        .moments = &moments };
 	int64_t totals[sizeof(names) / sizeof(names[0])];

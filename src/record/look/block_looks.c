@@ -46,6 +46,7 @@ struct looking {
 	size_t block_count;
 	uint64_t *chunks;        /* of blocks that are live for certain, ascending */
 	bool *is_torn, *is_gone; /* by the index of the place */
+	bool *was_gone;          /* likewise: before its residency was read */
 	bool is_checked;         /* is_gone is known */
 };
 
@@ -161,18 +162,34 @@ static void find_gone(struct looking *looking)
 	looking->is_checked = true;
 }
 
-static void drop_torn_and_gone(struct looking *looking)
+/* Keeps the residency of a block that was freed after it was read. */
+static bool keep_residency(struct looking *looking, size_t place)
+{
+	const struct gg_look_moments *moments = looking->options->moments;
+	int64_t bytes = looking->looks->blocks.items[place].resident_bytes;
+
+	if (moments == NULL || moments->residency_read == NULL || looking->was_gone[place] ||
+	    bytes < 0)
+		return true;
+	return gg_array_push(&looking->looks->gone, (struct gg_gone_block){ place, bytes });
+}
+
+static int drop_torn_and_gone(struct looking *looking)
 {
 	struct gg_block_looks *looks = looking->looks;
 	size_t kept = 0;
+	int status = 0;
 
 	for (size_t i = 0; i < looks->blocks.count; i++) {
 		looks->gone_count += looking->is_gone[i];
+		if (looking->is_gone[i] && !keep_residency(looking, i))
+			status = -ENOMEM;
 		looks->torn_count += looking->is_torn[i] && !looking->is_gone[i];
 		if (!looking->is_torn[i] && !looking->is_gone[i])
 			looks->blocks.items[kept++] = looks->blocks.items[i];
 	}
 	looks->blocks.count = kept;
+	return status;
 }
 
 static int add_totals(struct gg_block_looks *looks, const struct gg_glibc_totals *totals)
@@ -353,12 +370,15 @@ static int look(struct looking *looking, const struct gg_block_looks_options *op
 
 	if (status < 0)
 		return status;
+	if (options->moments != NULL && options->moments->residency_read != NULL)
+		options->moments->residency_read(options->moments->context, looking->was_gone);
 	looking->looks->reason =
 		"the process ended, or its memory may not be read: geiger needs the "
 		"right to trace it (kernel.yama.ptrace_scope, or another user)";
 	status = look_around(looking);
 	find_gone(looking);
-	drop_torn_and_gone(looking);
+	if (drop_torn_and_gone(looking) < 0)
+		status = -ENOMEM;
 	/* Residency is worth having alone. */
 	return status == -ENOMEM ? status : 0;
 }
@@ -373,10 +393,12 @@ static bool allocate(struct looking *looking)
 	looking->is_torn = calloc(count + 1, sizeof(*looking->is_torn));
 	looking->chunks = calloc(count + 1, sizeof(*looking->chunks));
 	looking->is_gone = calloc(count + 1, sizeof(*looking->is_gone));
+	looking->was_gone = calloc(count + 1, sizeof(*looking->was_gone));
 	looking->residency = calloc(1, sizeof(*looking->residency));
 	return looking->sorted != NULL && looking->blocks != NULL && looking->gaps != NULL &&
 	       looking->is_torn != NULL && looking->chunks != NULL && looking->is_gone != NULL &&
-	       looking->residency != NULL && gg_array_extend(&looking->looks->blocks, count);
+	       looking->was_gone != NULL && looking->residency != NULL &&
+	       gg_array_extend(&looking->looks->blocks, count);
 }
 
 static void release(struct looking *looking)
@@ -386,6 +408,7 @@ static void release(struct looking *looking)
 	free(looking->gaps);
 	free(looking->is_torn);
 	free(looking->is_gone);
+	free(looking->was_gone);
 	free(looking->chunks);
 	free(looking->residency);
 	gg_glibc_heaps_done(&looking->heaps);
@@ -441,4 +464,5 @@ void gg_block_looks_done(struct gg_block_looks *looks)
 {
 	gg_array_done(&looks->blocks);
 	gg_array_done(&looks->totals);
+	gg_array_done(&looks->gone);
 }

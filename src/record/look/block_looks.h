@@ -52,13 +52,20 @@ struct gg_heap_walk {
 	uint64_t cost_ns;      /* processor time */
 };
 
+/* A block that was freed after its residency was read. */
+struct gg_gone_block {
+	size_t place; /* its index */
+	int64_t resident_bytes;
+};
+
 struct gg_block_looks {
 	/* One for each place that is neither torn nor gone, in their order; .look is 0. */
 	GG_ARRAY(struct gg_profile_look_block) blocks;
 	GG_ARRAY(struct gg_profile_look_total) totals; /* .look is 0; names are constants */
 	struct gg_heap_walk heap_walk;
 	int64_t torn_count;
-	int64_t gone_count;    /* blocks that were freed meanwhile */
+	int64_t gone_count;                  /* blocks that were freed meanwhile */
+	GG_ARRAY(struct gg_gone_block) gone; /* those of them whose residency is known */
 	const char *allocator; /* "glibc", "jemalloc" ..., a constant; NULL: unknown */
 	const char *reason;    /* why no pinned memory was seen, a constant; NULL: it was */
 	uint64_t search_ns;    /* processor time of the search for mapped chunks */

@@ -7,7 +7,7 @@
  *
  *   gg_live_change_note(&change, index, &record);    each record of the first reading
  *   ...
- *   status = gg_live_change_read(&change, reader, &difference, error);
+ *   status = gg_live_change_read(&change, reader, at_ns, &difference, error);
  *   gg_live_change_done(&change);
  *
  * A record keeps its place in the table as long as its sample lives, so a sample has stayed if the
@@ -30,6 +30,7 @@ struct gg_live_difference {
 	double stayed_bytes;   /* live at both readings */
 	double after_variance; /* of after_bytes, which is an estimate */
 	double unseen_bytes;   /* allocated and freed between the readings */
+	double new_bytes; /* live at the second one, allocated after the first and before at_ns */
 };
 
 /* A sample of the first reading. */
@@ -48,9 +49,12 @@ struct gg_live_change {
 bool gg_live_change_note(struct gg_live_change *change, uint32_t index,
                          const struct gg_region_sample *record);
 
-/* Reads the table again, and compares it with the first reading.  0 or -Exxx. */
+/*
+ * Reads the table again, and compares it with the first reading.  at_ns (CLOCK_MONOTONIC) is a
+ * moment between both.  0 or -Exxx.
+ */
 GG_MUST_CHECK int gg_live_change_read(const struct gg_live_change *change,
-                                      struct gg_region_reader *reader,
+                                      struct gg_region_reader *reader, uint64_t at_ns,
                                       struct gg_live_difference *ret, struct gg_error *error);
 
 void gg_live_change_done(struct gg_live_change *change);

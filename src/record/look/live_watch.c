@@ -8,12 +8,23 @@
 #include <math.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/time_units.h"
 #include "record/look/look_threads.h"
 
 /* A Poisson variable with this mean is 0 with a probability of 5 %. */
 #define UNSAMPLED_INTERVALS 3
+
+/*
+ * A reading is good enough if this share of live memory changed meanwhile, or little more than in
+ * the best of the first tries.  The longer the search, the less it asks for.
+ */
+static const double change_enough = 0.01, change_step = 0.1;
+
+enum { TRIES_LEAST = 8 };
+
+#define TRIES_NS (100 * GG_NS_PER_MS)
 
 /* No process has more memory; a damaged region may say so. */
 #define CHANGED_BYTES_MOST 0x1p62
@@ -44,9 +55,10 @@ static bool was_idle(const struct gg_live_watch *watch)
 	       !has_busy_thread(watch->pid);
 }
 
-static bool compare(struct gg_live_watch *watch, struct gg_live_difference *ret)
+/* Compares the samples now with the first reading; at_ns is a moment between both. */
+static bool compare(struct gg_live_watch *watch, uint64_t at_ns, struct gg_live_difference *ret)
 {
-	int status = gg_live_change_read(&watch->samples->change, watch->reader, ret,
+	int status = gg_live_change_read(&watch->samples->change, watch->reader, at_ns, ret,
 	                                 &watch->error);
 
 	if (status < 0)
@@ -54,11 +66,45 @@ static bool compare(struct gg_live_watch *watch, struct gg_live_difference *ret)
 	return status == 0;
 }
 
-static void mappings_read(void *context)
+static int read_samples(struct gg_live_watch *watch)
+{
+	int status = gg_look_samples_read(watch->samples, watch->reader, watch->live_set,
+	                                  &watch->error);
+
+	if (status == 0)
+		gg_look_samples_choose(watch->samples, watch->chosen_max, watch->seed);
+	return status;
+}
+
+/* Whether the difference is so small that another try is not worth its time. */
+static bool is_good(struct gg_live_watch *watch)
+{
+	const struct gg_live_difference *difference = &watch->difference;
+	double live = fmax(difference->before_bytes, difference->after_bytes);
+	double change = live > 0 ? (live - difference->stayed_bytes + difference->unseen_bytes) /
+	                                   live
+	                         : 0;
+
+	watch->least_change = watch->try_count == 0 ? change : fmin(watch->least_change, change);
+	watch->try_count++;
+	return change <= change_enough || watch->try_count > watch->retry_count ||
+	       gg_clock_thread_ns() - watch->begin_ns > TRIES_NS ||
+	       (watch->try_count >= TRIES_LEAST &&
+	        change <=
+	                watch->least_change * (1 + change_step * (watch->try_count - TRIES_LEAST)));
+}
+
+static bool mappings_read(void *context, uint64_t read_ns)
 {
 	struct gg_live_watch *watch = context;
 
-	watch->has_difference = !watch->samples->is_too_large && compare(watch, &watch->difference);
+	watch->has_difference = !watch->samples->is_too_large &&
+	                        compare(watch, read_ns, &watch->difference);
+	if (!watch->has_difference || is_good(watch))
+		return false;
+	watch->status = read_samples(watch);
+	watch->has_difference = false;
+	return watch->status == 0;
 }
 
 static void blocks_read(void *context, bool *is_gone)
@@ -79,19 +125,56 @@ static int64_t heap_walked(void *context)
 	double interval_bytes = (double)watch->reader->header.control.interval_bytes;
 	struct gg_live_difference all = { 0 };
 
-	if (was_idle(watch) || !compare(watch, &all))
+	if (was_idle(watch) || !compare(watch, 0, &all))
 		return 0;
 	return (int64_t)fmin(fmax(all.before_bytes, all.after_bytes) - all.stayed_bytes +
 	                             all.unseen_bytes + UNSAMPLED_INTERVALS * interval_bytes,
 	                     CHANGED_BYTES_MOST);
 }
 
-void gg_live_watch_begin(struct gg_live_watch *watch)
+int gg_live_watch_begin(struct gg_live_watch *watch, struct gg_error *error)
 {
-	watch->moments = (struct gg_look_moments){ watch, mappings_read, blocks_read, heap_walked };
+	int status;
+
+	watch->moments = (struct gg_look_moments){ watch, mappings_read, blocks_read, blocks_read,
+		                                   heap_walked };
 	watch->cpu_ns = cpu_ns_of(watch->pid);
 	watch->has_difference = false;
 	watch->status = 0;
+	watch->try_count = 0;
+	watch->begin_ns = gg_clock_thread_ns();
+	status = read_samples(watch);
+	if (status < 0)
+		*error = watch->error;
+	return status;
+}
+
+/* How many of all samples each chosen one stands for. */
+static double choice_weight(const struct gg_look_samples *samples)
+{
+	return samples->chosen_count > 0
+	               ? (double)samples->list.count / (double)samples->chosen_count
+	               : 0;
+}
+
+/* Bytes of gone samples whose residency is known, and how much of these was resident. */
+static double gone_seen_bytes(const struct gg_look_samples *samples,
+                              const struct gg_block_looks *looks, double *ret_resident)
+{
+	double sum = 0;
+
+	*ret_resident = 0;
+	for (size_t i = 0; i < looks->gone.count; i++) {
+		const struct gg_gone_block *gone = &looks->gone.items[i];
+		const struct gg_look_sample *sample = &samples->list.items[gone->place];
+		double usable = fmax((double)sample->usable_bytes, 1);
+
+		sum += sample->weight_bytes;
+		*ret_resident += sample->weight_bytes *
+		                 fmin((double)gone->resident_bytes / usable, 1);
+	}
+	*ret_resident *= choice_weight(samples);
+	return sum * choice_weight(samples);
 }
 
 /* Bytes of all samples of which those that are gone are a part chosen by chance. */
@@ -102,22 +185,25 @@ static double gone_bytes(const struct gg_look_samples *samples)
 	for (size_t i = 0; i < samples->chosen_count; i++)
 		if (samples->list.items[i].is_gone && !samples->list.items[i].is_mapping)
 			sum += samples->list.items[i].weight_bytes;
-	return samples->chosen_count > 0
-	               ? sum * (double)samples->list.count / (double)samples->chosen_count
-	               : 0;
+	return sum * choice_weight(samples);
 }
 
 int gg_live_watch_end(struct gg_live_watch *watch, struct gg_look *look, struct gg_error *error)
 {
 	const struct gg_live_difference *difference = &watch->difference;
+	double gone_resident;
+	double gone_seen = gone_seen_bytes(watch->samples, &look->blocks, &gone_resident);
 	const struct gg_profile_look_total totals[] = {
 		{ .name = "look.live-before", .bytes = llround(difference->before_bytes) },
 		{ .name = "look.live-after", .bytes = llround(difference->after_bytes) },
 		{ .name = "look.live-stayed", .bytes = llround(difference->stayed_bytes) },
 		{ .name = "look.live-deviation",
 		  .bytes = llround(sqrt(difference->after_variance)) },
+		{ .name = "look.live-new", .bytes = llround(difference->new_bytes) },
 		{ .name = "look.live-unseen", .bytes = llround(difference->unseen_bytes) },
 		{ .name = "look.gone", .bytes = llround(gone_bytes(watch->samples)) },
+		{ .name = "look.gone-seen", .bytes = llround(gone_seen) },
+		{ .name = "look.gone-resident", .bytes = llround(gone_resident) },
 	};
 
 	if (watch->status < 0) {

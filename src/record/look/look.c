@@ -255,6 +255,28 @@ static int take_memory(struct gg_look *look, pid_t pid, const char *smaps,
 	return status;
 }
 
+static int read_mappings(struct gg_buf *text, pid_t pid, struct gg_error *error)
+{
+	gg_buf_clear(text);
+	errno = 0;
+	if (!gg_proc_file_read(text, "/proc/%d/smaps", (int)pid))
+		return gg_error_set_errno(error, errno != 0 ? errno : ESRCH, "/proc/PID/smaps",
+		                          NULL);
+	/* If it ended meanwhile, the text may end in the middle of its mappings. */
+	if (!has_memory(pid))
+		return gg_error_set_errno(error, ESRCH, "/proc/PID/smaps", NULL);
+	return 0;
+}
+
+/* Tells the caller that the mappings were read.  Returns whether to read them again. */
+static bool wants_again(const struct gg_look_options *options, uint64_t read_ns)
+{
+	const struct gg_look_moments *moments = options->moments;
+
+	return moments != NULL && moments->mappings_read != NULL &&
+	       moments->mappings_read(moments->context, read_ns) && options->smaps == NULL;
+}
+
 int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_options *options,
                  struct gg_error *error)
 {
@@ -271,20 +293,18 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 	uint64_t walk_ns;
 	int status;
 
-	errno = 0;
 	walk_ns = gg_clock_thread_ns();
-	if (smaps == NULL && !gg_proc_file_read(&text, "/proc/%d/smaps", (int)pid))
-		return gg_error_set_errno(error, errno != 0 ? errno : ESRCH, "/proc/PID/smaps",
-		                          NULL);
-	/* If it ended meanwhile, the text may end in the middle of its mappings. */
-	if (smaps == NULL && !has_memory(pid))
-		return gg_error_set_errno(error, ESRCH, "/proc/PID/smaps", NULL);
+	do {
+		const uint64_t began_ns = gg_clock_monotonic_ns();
+
+		status = options->smaps == NULL ? read_mappings(&text, pid, error) : 0;
+		if (status < 0)
+			return status;
+		look.read_ns = began_ns + (gg_clock_monotonic_ns() - began_ns) / 2;
+		look.walk_ns = gg_clock_thread_ns() - walk_ns;
+	} while (wants_again(options, look.read_ns));
 	if (smaps == NULL)
 		smaps = gg_buf_text(&text);
-	look.walk_ns = gg_clock_thread_ns() - walk_ns;
-	look.read_ns = start_ns + (gg_clock_monotonic_ns() - start_ns) / 2;
-	if (options->moments != NULL && options->moments->mappings_read != NULL)
-		options->moments->mappings_read(options->moments->context);
 	status = take_mappings(&look, pid, smaps, options);
 	if (status == 0)
 		status = take_memory(&look, pid, smaps, options);

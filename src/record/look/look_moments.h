@@ -12,11 +12,20 @@
 
 struct gg_look_moments {
 	void *context;
-	/* The kernel has just written the list of mappings with their resident bytes. */
-	void (*mappings_read)(void *context);
 	/*
-	 * The memory around blocks was read.  The function sets is_gone[i] if the block of place i
-	 * was freed since the places were collected.
+	 * The kernel has just written the list of mappings with their resident bytes, which are of
+	 * the moment read_ns (CLOCK_MONOTONIC).  If the function returns true, the look reads the
+	 * list again.
+	 */
+	bool (*mappings_read)(void *context, uint64_t read_ns);
+	/*
+	 * The residency of blocks was read.  The function sets is_gone[i] if the block of place i
+	 * was freed since the places were collected.  NULL: as far as the look knows, all blocks
+	 * that are gone later were gone by then.
+	 */
+	void (*residency_read)(void *context, bool *is_gone);
+	/*
+	 * The memory around blocks was read.  The function sets is_gone[i] as above.
 	 */
 	void (*blocks_read)(void *context, bool *is_gone);
 	/*

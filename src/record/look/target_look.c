@@ -11,7 +11,7 @@
 #include "record/look/live_watch.h"
 #include "region/writer/region.h"
 
-enum { GONE_PERCENT = 2 };
+enum { GONE_PERCENT = 2, READINGS_MAX = 32 };
 
 size_t gg_target_private_bytes(const struct gg_target *target)
 {
@@ -46,10 +46,16 @@ static int look_once(struct gg_look *ret_look, struct gg_target *target,
 {
 	struct gg_region_reader *reader = options->reader != NULL ? options->reader
 	                                                          : &target->reader;
-	struct gg_live_watch watch = { .reader = reader,
-		                       .samples = samples,
-		                       .pid = options->pid != 0 ? options->pid
-		                                                : (pid_t)target->pid };
+	struct gg_live_watch watch = {
+		.reader = reader,
+		.samples = samples,
+		.pid = options->pid != 0 ? options->pid : (pid_t)target->pid,
+		.live_set = options->knows_no_samples ? NULL : &target->live_set,
+		.chosen_max = options->chosen_max != 0 ? options->chosen_max : GG_LOOK_CHOSEN_MAX,
+		.seed = options->seed,
+		.retry_count = options->retry_count > 0 && options->smaps == NULL ? READINGS_MAX - 1
+		                                                                  : 0,
+	};
 	struct gg_look_options look_options = {
 		.private_bytes = gg_target_private_bytes(target),
 		.samples = samples,
@@ -63,14 +69,9 @@ static int look_once(struct gg_look *ret_look, struct gg_target *target,
 	const struct gg_look_process process = { .fd = reader->fd, .pid = watch.pid };
 	int status;
 
-	gg_live_watch_begin(&watch);
-	status = gg_look_samples_read(samples, reader,
-	                              options->knows_no_samples ? NULL : &target->live_set, error);
+	status = gg_live_watch_begin(&watch, error);
 	if (samples->is_too_large && look_options.reason == NULL)
 		look_options.reason = "the process has too many live samples";
-	gg_look_samples_choose(samples,
-	                       options->chosen_max != 0 ? options->chosen_max : GG_LOOK_CHOSEN_MAX,
-	                       options->seed);
 	if (status == 0)
 		status = gg_look_take(ret_look, watch.pid, &look_options, error);
 	if (status < 0)
