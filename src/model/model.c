@@ -136,6 +136,14 @@ int64_t gg_model_process_end(const struct gg_model *model, uint32_t process)
 	return process == 0 || end_ns == GG_TIME_NONE ? model->end_ns : end_ns;
 }
 
+const struct gg_profile_attach *gg_model_attach(const struct gg_model *model, uint32_t process)
+{
+	const struct gg_profile_attach *attaches = model->attaches;
+	size_t at = gg_lower_bound(0, model->attach_count, i, attaches[i].process < process);
+
+	return at < model->attach_count && attaches[at].process == process ? &attaches[at] : NULL;
+}
+
 const char *gg_model_label(const struct gg_model *model, uint32_t process, const char *key)
 {
 	const struct gg_model_label *labels = model->labels;

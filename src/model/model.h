@@ -465,6 +465,8 @@ double gg_model_look_chance(const struct gg_profile_look *look);
 
 /* --- labels, history, and intervals --------------------------------------------------------- */
 
+/* The attach of a process; NULL: it was recorded from its start. */
+const struct gg_profile_attach *gg_model_attach(const struct gg_model *model, uint32_t process);
 /* The value of the process's label with that key; NULL: no such label. */
 const char *gg_model_label(const struct gg_model *model, uint32_t process, const char *key);
 

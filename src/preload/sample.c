@@ -91,6 +91,17 @@ static void pass_unready(struct gg_thread *t, size_t bytes)
 		gg_sampler_put_back(&t->sampler, bytes);
 }
 
+/*
+ * The recorder that ends an attach switches sampling off as well.  A pause would outlive the detach
+ * and hide allocations that follow the next attach.
+ */
+static bool is_leaving(void)
+{
+	return gg_load_relaxed(&gg_process.counts_threads) != 0 &&
+	       (gg_load_relaxed(&gg_process.state) != GG_PROCESS_RUNNING ||
+	        gg_region_control(&gg_process.region).detach);
+}
+
 static bool is_sampled(struct gg_thread *t)
 {
 	return gg_load_relaxed(&gg_process.is_active) != 0 &&
@@ -124,6 +135,8 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 		if (gg_likely(is_sampled(t))) {
 			sampled = gg_sampler_take(&t->sampler, bytes, ret_draw) &&
 			          !gg_extra_functions_has_code(caller);
+		} else if (is_leaving()) {
+			pass_unready(t, bytes);
 		} else {
 			if (t->sampler.point_is_pending)
 				gg_region_count(&gg_process.region, GG_COUNT_DROP_OFF, 1);

@@ -2,20 +2,13 @@
 /* attaches - finds the attaches of a model that reports name. */
 #include "query/attaches.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/binary_search.h"
+#include "query/why_profile.h"
 #include "region/layout.h"
 #include "region/reader/view.h"
-
-static bool is_attached(const struct gg_model *model, uint32_t process)
-{
-	const struct gg_profile_attach *attaches = model->attaches;
-	size_t at = gg_lower_bound(0, model->attach_count, i, attaches[i].process < process);
-
-	return process != 0 && at < model->attach_count && attaches[at].process == process;
-}
 
 static uint64_t missed_frees_of(const struct gg_model *model, uint32_t process)
 {
@@ -29,9 +22,44 @@ static uint64_t missed_frees_of(const struct gg_model *model, uint32_t process)
 	return count;
 }
 
-int gg_attaches_of(struct gg_attaches *ret_attaches, const struct gg_model *model, uint32_t pid,
-                   struct gg_error *error)
+/* Takes what the last look at each process tells. */
+static void take_held(struct gg_attaches *attaches, const struct gg_why_list *list)
 {
+	for (size_t i = 0; i < attaches->count; i++)
+		for (size_t j = 0; j < list->table_count; j++) {
+			const struct gg_why_table *table = &list->tables[j];
+			struct gg_attached *attached = &attaches->items[i];
+
+			if (table->process != attached->attach->process)
+				continue;
+			attached->held_bytes = table->why.older_bytes;
+			attached->held_low = table->why.older_low;
+			attached->held_high = table->why.older_high;
+			attached->held_ns = table->why.time_ns;
+		}
+}
+
+static int find_held(struct gg_attaches *attaches, const struct gg_model *model, uint32_t pid,
+                     double confidence, struct gg_error *error)
+{
+	const struct gg_why_options options = { .pid = pid, .confidence = confidence };
+	struct gg_why_list list;
+	int status;
+
+	if (attaches->count == 0)
+		return 0;
+	status = gg_why_of(&list, model, &options, error);
+	if (status < 0)
+		return status;
+	take_held(attaches, &list);
+	gg_why_list_done(&list);
+	return 0;
+}
+
+int gg_attaches_of(struct gg_attaches *ret_attaches, const struct gg_model *model, uint32_t pid,
+                   double confidence, struct gg_error *error)
+{
+	int status;
 	struct gg_attaches attaches = {
 		.items = calloc(model->attach_count + 1, sizeof(*attaches.items)),
 	};
@@ -44,7 +72,8 @@ int gg_attaches_of(struct gg_attaches *ret_attaches, const struct gg_model *mode
 
 		if (pid != 0 && process->pid != pid)
 			continue;
-		if (pid == 0 && attach->is_inherited && is_attached(model, process->parent)) {
+		if (pid == 0 && attach->is_inherited &&
+		    gg_model_attach(model, process->parent) != NULL) {
 			attaches.forked_count++;
 			continue;
 		}
@@ -52,10 +81,17 @@ int gg_attaches_of(struct gg_attaches *ret_attaches, const struct gg_model *mode
 			.attach = attach,
 			.pid = process->pid,
 			.missed_free_count = missed_frees_of(model, attach->process),
+			.held_bytes = NAN,
+			.held_low = NAN,
+			.held_high = NAN,
 		};
 	}
-	*ret_attaches = attaches;
-	return 0;
+	status = find_held(&attaches, model, pid, confidence, error);
+	if (status < 0)
+		gg_attaches_done(&attaches);
+	else
+		*ret_attaches = attaches;
+	return status;
 }
 
 void gg_attaches_done(struct gg_attaches *attaches)

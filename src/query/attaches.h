@@ -4,7 +4,7 @@
  *
  *   struct gg_attaches attaches;
  *
- *   if (gg_attaches_of(&attaches, model, 0, error) == 0) {
+ *   if (gg_attaches_of(&attaches, model, 0, 0.95, error) == 0) {
  *           ... attaches.items[0 .. attaches.count) ...
  *           gg_attaches_done(&attaches);
  *   }
@@ -30,6 +30,12 @@ struct gg_attached {
 	uint32_t pid;
 	/* Sampled blocks whose free nobody saw: their addresses were allocated again. */
 	uint64_t missed_free_count;
+	/*
+	 * Older blocks that were resident at the last look, without the allocator's headers; NAN:
+	 * unknown.  held_ns: the time of that look.
+	 */
+	double held_bytes, held_low, held_high;
+	int64_t held_ns;
 };
 
 struct gg_attaches {
@@ -40,5 +46,5 @@ struct gg_attaches {
 
 /* pid: of the process; 0: all processes.  -ENOMEM. */
 GG_MUST_CHECK int gg_attaches_of(struct gg_attaches *ret_attaches, const struct gg_model *model,
-                                 uint32_t pid, struct gg_error *error);
+                                 uint32_t pid, double confidence, struct gg_error *error);
 void gg_attaches_done(struct gg_attaches *attaches);

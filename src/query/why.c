@@ -151,7 +151,7 @@ static void add_heap(struct making *making)
 		[GG_WHY_LIVE] = "live",     [GG_WHY_ROUNDING] = "rounding",
 		[GG_WHY_PINNED] = "pinned", [GG_WHY_RETURNABLE] = "returnable",
 		[GG_WHY_CACHES] = "caches", [GG_WHY_METADATA] = "metadata",
-		[GG_WHY_HUGE] = "huge",
+		[GG_WHY_HUGE] = "huge",     [GG_WHY_OLDER] = "older",
 	};
 	static const char *const details[GG_WHY_REST] = {
 		[GG_WHY_LIVE] = "blocks as requested, resident",
@@ -161,6 +161,7 @@ static void add_heap(struct making *making)
 		[GG_WHY_CACHES] = "free, in caches of threads or sizes",
 		[GG_WHY_METADATA] = "the allocator's own",
 		[GG_WHY_HUGE] = "unused, in huge pages",
+		[GG_WHY_OLDER] = "blocks from before the attach",
 	};
 	static const char busy_detail[] = "resident blocks; many were freed during the look";
 	bool is_busy = gg_why_is_busy(making->input);
@@ -196,6 +197,30 @@ static double hidden_samples(const struct making *making)
 	return fmax(sampled - making->kinds[GG_MAPPING_SAMPLED].rss, 0);
 }
 
+/* Memory of variables that lies behind modules: the kernel joins mappings that follow it. */
+static double unnamed_data(const struct making *making)
+{
+	double bytes = 0;
+
+	for (size_t i = 0; i < making->input->mapping_count; i++)
+		if (making->input->mappings[i].kind == GG_MAPPING_DATA &&
+		    making->input->mappings[i].name == NULL)
+			bytes += known(making->input->mappings[i].rss_bytes) -
+			         known(making->input->mappings[i].lazy_free_bytes);
+	return fmax(bytes, 0);
+}
+
+/*
+ * The kernel also joins blocks of malloc to variables, which no kind of mapping shows unless such a
+ * block is a live sample.  The other kinds lack `bytes` of what glibc has mapped.
+ */
+static void take_from_data(struct making *making, double bytes)
+{
+	bytes = fmax(fmin(bytes, unnamed_data(making)), 0);
+	making->kinds[GG_MAPPING_DATA].rss -= bytes;
+	making->kinds[GG_MAPPING_MALLOC].rss += bytes;
+}
+
 /*
  * A mapping with blocks of malloc may also hold memory that the program mapped itself, because the
  * kernel joins adjacent mappings.  If the look knows what glibc has there, or what Python has, the
@@ -210,12 +235,44 @@ static void move_mapped(struct making *making)
 	double joined = sums->rss - sums->lazy_free, apart = other->rss - other->lazy_free;
 	double moved = fmin(fmax(pools - apart, 0), joined), sampled;
 
-	if (mapped >= 0)
+	if (mapped >= 0) {
 		moved = fmax(joined - mapped, -apart);
+		take_from_data(making, mapped - (joined - moved));
+	}
 	sampled = fmin(fmax(moved, 0), hidden_samples(making));
 	sums->rss -= moved;
 	making->kinds[GG_MAPPING_SAMPLED].rss += sampled;
 	other->rss += moved - sampled;
+}
+
+/*
+ * True if older blocks may lie in mappings that nothing tells from the program's own: without live
+ * samples in them, only the allocator's own sums say which mappings are its.
+ */
+static bool hides_older(const struct making *making)
+{
+	const struct gg_why_input *input = making->input;
+	bool knows_mapped = gg_why_total(input, "glibc.mapped") >= 0 ||
+	                    (gg_why_total(input, "jemalloc.resident") >= 0 &&
+	                     gg_why_total(input, "jemalloc.changed") < 0);
+
+	return input->is_attached && input->has_agent && !knows_mapped;
+}
+
+/* Raises the upper end of older memory by what may be hidden. */
+static void widen_older(struct making *making)
+{
+	const struct kind_sums *other = &making->kinds[GG_MAPPING_ANONYMOUS];
+	struct gg_why_part *older = &making->heap.parts[GG_WHY_OLDER];
+	double most = making->input->older_bytes >= 0 ? making->input->older_bytes : INFINITY;
+	double hidden;
+
+	if (!hides_older(making))
+		return;
+	hidden = other->rss - other->lazy_free + unnamed_data(making);
+	older->high = fmax(fmin(older->high + hidden, most), older->high);
+	if (older->low < older->high && older->certainty == GG_WHY_EXACT)
+		older->certainty = GG_WHY_BOUND;
 }
 
 static void divide_heap(struct making *making)
@@ -235,6 +292,7 @@ static void divide_heap(struct making *making)
 	making->kinds[GG_MAPPING_ANONYMOUS].rss -= hidden;
 	if (making->input->has_agent)
 		gg_why_divide_heap(heap, making->input);
+	widen_older(making);
 }
 
 /* --- mappings ------------------------------------------------------------------------------- */
@@ -373,8 +431,9 @@ static void add_unnamed(struct making *making)
 		gg_buf_printf(&detail, ", %s of it free", gg_size_format(free_bytes, size));
 	add_exact(making, "mappings", pools, gg_buf_text(&detail));
 	add_exact(making, "mappings", bytes - pools,
-	          making->input->has_agent ? GG_WHY_UNNAMED
-	                                   : "without a name; malloc() maps large blocks");
+	          hides_older(making)        ? GG_WHY_UNNAMED "; some may be older blocks"
+	          : making->input->has_agent ? GG_WHY_UNNAMED
+	                                     : "without a name; malloc() maps large blocks");
 }
 
 static void add_mappings(struct making *making)
@@ -445,12 +504,25 @@ static void add_all_beside(struct making *making)
 	add_beside(making, "cgroup-kernel", look->cgroup_kernel_bytes, "its memory in the kernel");
 }
 
+static void find_older(struct making *making)
+{
+	const struct gg_why_part *older = &making->heap.parts[GG_WHY_OLDER];
+	struct gg_why *why = making->why;
+
+	why->older_bytes = why->older_low = why->older_high = NAN;
+	if (!making->input->is_attached || !making->input->has_agent)
+		return;
+	why->older_bytes = older->bytes;
+	why->older_low = older->low;
+	why->older_high = older->high;
+}
+
 static void find_ratios(struct making *making)
 {
 	const struct gg_why_part *parts = making->heap.parts;
 	struct gg_why *why = making->why;
 	double blocks = parts[GG_WHY_LIVE].bytes + parts[GG_WHY_ROUNDING].bytes +
-	                parts[GG_WHY_METADATA].bytes;
+	                parts[GG_WHY_METADATA].bytes + parts[GG_WHY_OLDER].bytes;
 	double held = blocks + parts[GG_WHY_PINNED].bytes;
 	double heap = making->heap.bytes + making->heap.lazy_free_bytes;
 
@@ -489,6 +561,7 @@ int gg_why_of_look(struct gg_why *ret_why, const struct gg_why_input *input, str
 	add_heap(&making);
 	add_mappings(&making);
 	add_all_beside(&making);
+	find_older(&making);
 	find_ratios(&making);
 	reason = reason_of(&making);
 	if (reason != NULL)

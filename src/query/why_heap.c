@@ -592,6 +592,73 @@ static void take_huge(struct gg_why_heap *heap, const struct gg_why_input *input
 	rest->certainty = GG_WHY_INTERVAL;
 }
 
+/*
+ * Returns what the allocator states to have in use, less what samples know of.  The statement is of
+ * another moment, and has blocks that are not resident, so the result is an upper bound.
+ */
+static struct gg_why_part stated_older(const struct gg_why_heap *heap,
+                                       const struct gg_why_input *input)
+{
+	static const char *const names[] = { "jemalloc.allocated", "tcmalloc.in-use" };
+	const struct gg_why_part *live = &heap->parts[GG_WHY_LIVE];
+	const struct gg_why_part *rounding = &heap->parts[GG_WHY_ROUNDING];
+	double stated = sum_of_totals(input, names, GG_COUNT(names));
+	double changed = changed_of(input), cached = fmax(gg_why_total(input, names[0]), 0);
+
+	if (stated < 0)
+		return at_most(INFINITY);
+	cached = cached > 0 ? fmax(gg_why_total(input, "jemalloc.cached"), 0) : 0;
+	return (struct gg_why_part){
+		.bytes = fmax(stated - cached - live->bytes - rounding->bytes, 0),
+		.high = ceil(fmax(stated + changed - live->low - rounding->low, 0)),
+		.certainty = GG_WHY_BOUND,
+	};
+}
+
+/*
+ * The rest of the heap is older than the attach, if a walk through it knows all free memory.
+ * Otherwise free memory may be among it.
+ */
+static struct gg_why_part left_older(const struct gg_why_heap *heap,
+                                     const struct gg_why_input *input)
+{
+	const struct gg_why_part *rest = &heap->parts[GG_WHY_REST];
+	double unknown = fmax(gg_why_total(input, "glibc.unread"), 0) + heap->huge_bytes;
+
+	if (gg_why_total(input, "glibc.in-use") < 0 || misses_free_chunks(input))
+		return stated_older(heap, input);
+	return (struct gg_why_part){
+		.bytes = fmax(rest->bytes - unknown, 0),
+		.low = fmax(rest->low - unknown, 0),
+		.high = rest->high,
+		.certainty = GG_WHY_INTERVAL,
+	};
+}
+
+/*
+ * Takes blocks that are older than the attach out of the rest.  Memory that the loader allocated
+ * since looks the same, because it calls the allocator without slots.
+ */
+static void take_older(struct gg_why_heap *heap, const struct gg_why_input *input)
+{
+	double most = input->older_bytes >= 0 ? input->older_bytes : INFINITY;
+	struct gg_why_part *rest = &heap->parts[GG_WHY_REST];
+	struct gg_why_part *older = &heap->parts[GG_WHY_OLDER];
+
+	if (!input->is_attached)
+		return;
+	*older = left_older(heap, input);
+	older->high = fmin(older->high, fmin(rest->high, most));
+	older->bytes = fmin(older->bytes, fmin(rest->bytes, older->high));
+	older->low = fmin(older->low, older->bytes);
+	if (older->low == older->high)
+		older->certainty = GG_WHY_EXACT;
+	rest->bytes -= older->bytes;
+	rest->low = fmin(fmax(rest->low - older->high, 0), rest->bytes);
+	rest->high = fmax(rest->high - older->low, rest->bytes);
+	rest->certainty = rest->low == rest->high ? GG_WHY_EXACT : GG_WHY_INTERVAL;
+}
+
 void gg_why_divide_heap(struct gg_why_heap *heap, const struct gg_why_input *input)
 {
 	struct view view;
@@ -609,5 +676,6 @@ void gg_why_divide_heap(struct gg_why_heap *heap, const struct gg_why_input *inp
 	heap->swapped = part_of(&view.sums[SEEN_SWAPPED], 0, input->confidence);
 	heap->pinned_estimate = heap->parts[GG_WHY_PINNED].bytes;
 	settle(heap);
+	take_older(heap, input);
 	take_huge(heap, input);
 }

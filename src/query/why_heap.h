@@ -16,6 +16,7 @@ enum gg_why_part_name {
 	GG_WHY_CACHES,
 	GG_WHY_METADATA,
 	GG_WHY_HUGE,
+	GG_WHY_OLDER,
 	GG_WHY_REST,
 	GG_WHY_PART_COUNT
 };

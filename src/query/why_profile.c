@@ -151,6 +151,18 @@ static int join(struct joining *joining)
 	return 0;
 }
 
+/* Tells how much was in use when the agent was attached, if it was. */
+static void join_attach(struct gg_why_input *input, const struct joining *joining)
+{
+	const struct gg_profile_attach *attach = gg_model_attach(joining->model,
+	                                                         joining->look->process);
+
+	if (attach == NULL)
+		return;
+	input->is_attached = true;
+	input->older_bytes = (double)attach->older_bytes;
+}
+
 static int divide_joined(struct gg_why *ret_why, const struct joining *joining, double confidence,
                          struct gg_error *error)
 {
@@ -165,6 +177,8 @@ static int divide_joined(struct gg_why *ret_why, const struct joining *joining, 
 
 	input.mappings = gg_model_look_mappings(model, joining->look->id, &input.mapping_count);
 	input.totals = gg_model_look_totals(model, joining->look->id, &input.total_count);
+	join_attach(&input, joining);
+	input.samples_all = gg_model_exposure(model, joining->look->process) == 1;
 	input.has_agent = input.sample_count > 0 ||
 	                  model->processes[joining->look->process].interval_bytes > 0;
 	return gg_why_of_look(ret_why, &input, error);

@@ -43,7 +43,12 @@ struct gg_why {
 	 */
 	double pinned_ratio, kept_ratio, overhead_ratio;
 	double block_bytes; /* resident bytes of live blocks, with rounding and headers */
-	char *reason;       /* why the heap is not divided further; NULL: it is */
+	/*
+	 * Resident blocks that are older than the attach, as the row "older" has them.  NAN: there
+	 * was no attach.
+	 */
+	double older_bytes, older_low, older_high;
+	char *reason; /* why the heap is not divided further; NULL: it is */
 };
 
 /* A live sample of the look's process at the moment of the look. */
@@ -67,6 +72,13 @@ struct gg_why_input {
 	struct gg_tally live; /* all live blocks of allocators, exposed to the sampling interval */
 	struct gg_tally in_heaps; /* live blocks of heaps that the program registered */
 	bool has_agent;           /* false: nothing is known about live memory */
-	bool has_history;         /* false: the live blocks are of a moment before the look */
+	/*
+	 * The agent was attached while the process ran.  older_bytes were in use then, by the
+	 * allocator's count; negative: unknown.
+	 */
+	bool is_attached;
+	double older_bytes;
+	bool samples_all; /* at a sampling interval of 1 byte: no live block is without a sample */
+	bool has_history; /* false: the live blocks are of a moment before the look */
 	double confidence;
 };

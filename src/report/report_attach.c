@@ -2,6 +2,7 @@
 #include "report/report_attach.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "query/attaches.h"
 #include "report/screen_text.h"
@@ -13,7 +14,8 @@ static bool find(struct gg_attaches *ret_attaches, const struct gg_report *repor
 {
 	if (report->model->attach_count == 0)
 		return false;
-	if (gg_attaches_of(ret_attaches, report->model, report->summary->pid, NULL) == 0)
+	if (gg_attaches_of(ret_attaches, report->model, report->summary->pid, report->confidence,
+	                   NULL) == 0)
 		return true;
 	out->failed = true;
 	return false;
@@ -38,6 +40,21 @@ static void append_older(const struct gg_report *report, const struct gg_attache
 		gg_buf_printf(out, ", by the count of %s", attach->older_source);
 }
 
+/* Appends ", 14.1 MiB ± 3 % of it still held at 3.09 s". */
+static void append_held(const struct gg_report *report, const struct gg_attached *attached,
+                        struct gg_buf *out)
+{
+	struct gg_figure figure = gg_figure_between(attached->held_bytes, attached->held_low,
+	                                            attached->held_high, GG_BYTES);
+
+	if (!isfinite(attached->held_bytes) || !isfinite(attached->held_high))
+		return;
+	gg_buf_append_text(out, ", ");
+	gg_figure_append(&report->figures, &figure, out);
+	gg_buf_append_text(out, " of it still held and resident at ");
+	gg_report_append_time(attached->held_ns, out);
+}
+
 static void append_attach(const struct gg_report *report, const struct gg_attached *attached,
                           struct gg_buf *out)
 {
@@ -56,6 +73,7 @@ static void append_attach(const struct gg_report *report, const struct gg_attach
 		gg_buf_append_text(&text, "while it ran");
 	}
 	append_older(report, attached, &text);
+	append_held(report, attached, &text);
 	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
 	                                report->figures.ascii);
 	out->failed |= text.failed;
@@ -129,6 +147,11 @@ static void add_attach(struct gg_json *json, const struct gg_attached *attached)
 	add_known(json, "older_bytes", attach->older_bytes);
 	gg_json_text(json, "older_source", attach->older_source);
 	add_known(json, "unseen_slots", attach->unseen_slot_count);
+	gg_json_open(json, "held_bytes", '{');
+	gg_json_number(json, "estimate", attached->held_bytes);
+	gg_json_number(json, "low", attached->held_low);
+	gg_json_number(json, "high", attached->held_high);
+	gg_json_close(json);
 	gg_json_bool(json, "is_inherited", attach->is_inherited);
 	gg_json_integer(json, "missed_frees", attached->missed_free_count);
 	gg_json_close(json);

@@ -265,7 +265,7 @@ static int add_head(struct snapshot_run *run, struct gg_error *error)
 static int find_mark(struct snapshot_run *run, struct gg_error *error)
 {
 	struct gg_attaches attaches;
-	int status = gg_attaches_of(&attaches, run->model, 0, error);
+	int status = gg_attaches_of(&attaches, run->model, 0, run->request->confidence, error);
 
 	if (status < 0)
 		return status;

@@ -777,6 +777,128 @@ TEST(a_small_rest_needs_no_walk)
 	gg_why_done(&why);
 }
 
+/* --- older memory --- */
+
+/* A heap of 60 MiB: 20 MiB live, 5 MiB pinned, 15 MiB returnable, and the rest older. */
+static void make_attached(struct made *made, double interval, double older_bytes)
+{
+	begin(made, interval);
+	map(made, GG_MAPPING_HEAP, 60 * MIB);
+	for (int i = 0; i < 20; i++)
+		put(made, sample_of(interval, MIB, 0));
+	total(made, "glibc.in-use", 40 * MIB);
+	total(made, "glibc.mapped", 0);
+	total(made, "glibc.pinned", 5 * MIB);
+	total(made, "glibc.returnable", 15 * MIB);
+	total(made, "glibc.headers", MIB);
+	made->input.is_attached = true;
+	made->input.older_bytes = older_bytes;
+}
+
+TEST(older_memory_is_what_a_walk_leaves)
+{
+	struct made made;
+	struct gg_why why;
+
+	make_attached(&made, 1, 30 * MIB);
+	why = divide(&made);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "older"), 19 * MIB);
+	CHECK(find(&why.rows, "older")->certainty == GG_WHY_EXACT);
+	CHECK(find(&why.rows, "rest") == NULL);
+	CHECK_EQ_DOUBLE(why.older_low, 19 * MIB);
+	CHECK_EQ_DOUBLE(why.older_high, 19 * MIB);
+	gg_why_done(&why);
+	made.input.is_attached = false;
+	why = divide(&made);
+	CHECK(find(&why.rows, "older") == NULL && isnan(why.older_bytes));
+	CHECK_EQ_DOUBLE(bytes_of(&why, "rest"), 19 * MIB);
+	gg_why_done(&why);
+}
+
+TEST(older_memory_has_the_interval_of_live_memory)
+{
+	const struct gg_why_row *live, *older;
+	struct made made;
+	struct gg_why why;
+
+	make_attached(&made, 2 * MIB, -1);
+	for (int i = 0; i < 20; i++)
+		made.samples[i].size_bytes = MIB / 2;
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	older = find(&why.rows, "older");
+	CHECK(older->certainty == GG_WHY_INTERVAL);
+	CHECK_MSG(older->high - older->low >= live->high - live->low, "%g to %g", older->low,
+	          older->high);
+	CHECK(older->low + live->high <= 39 * MIB && older->high + live->low >= 39 * MIB);
+	gg_why_done(&why);
+}
+
+TEST(older_memory_is_at_most_what_was_in_use_at_the_attach)
+{
+	struct made made;
+	struct gg_why why;
+
+	make_attached(&made, 1, 10 * MIB);
+	why = divide(&made);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "older"), 10 * MIB);
+	CHECK_EQ_DOUBLE(find(&why.rows, "older")->high, 10 * MIB);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "rest"), 9 * MIB);
+	gg_why_done(&why);
+}
+
+TEST(older_memory_without_a_walk_is_a_bound)
+{
+	const struct gg_why_row *older;
+	struct made made;
+	struct gg_why why;
+
+	make_attached(&made, 1, 30 * MIB);
+	made.input.total_count = 2; /* those of begin() */
+	map(&made, GG_MAPPING_ANONYMOUS, 2 * MIB);
+	why = divide(&made);
+	older = find(&why.rows, "older");
+	CHECK(older->certainty == GG_WHY_BOUND && older->low == 0);
+	CHECK_EQ_DOUBLE(older->high, 30 * MIB);
+	CHECK(detailed(&why.rows, "without a sample or a name; some may be older blocks") ==
+	      2 * MIB);
+	gg_why_done(&why);
+}
+
+/* The kernel joins large blocks to the variables of a library, where no live sample shows them. */
+TEST(mapped_blocks_behind_variables_are_of_the_heap)
+{
+	struct made made;
+	struct gg_why why;
+
+	make_attached(&made, 1, 30 * MIB);
+	made.totals[3].bytes = 8 * MIB;
+	map(&made, GG_MAPPING_DATA, 6 * MIB);
+	map(&made, GG_MAPPING_DATA, 5 * MIB)->name = "/lib/libc.so.6";
+	map(&made, GG_MAPPING_ANONYMOUS, 3 * MIB);
+	why = divide(&made);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "older"), 27 * MIB);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "data"), 6 * MIB);
+	gg_why_done(&why);
+}
+
+TEST(nothing_is_live_if_every_allocation_is_a_sample_and_there_is_none)
+{
+	struct made made;
+	struct gg_why why;
+
+	make_attached(&made, 1, 60 * MIB);
+	made.input.sample_count = 0;
+	made.input.live = (struct gg_tally){ 0 };
+	gg_tally_expose(&made.input.live, 1);
+	made.input.samples_all = true;
+	why = divide(&made);
+	CHECK(find(&why.rows, "live") == NULL);
+	CHECK_EQ_DOUBLE(bytes_of(&why, "older"), 39 * MIB);
+	CHECK(find(&why.rows, "older")->certainty == GG_WHY_EXACT);
+	gg_why_done(&why);
+}
+
 static int64_t random_bytes(struct gg_rng *rng, uint64_t below)
 {
 	return (int64_t)(gg_rng_next(rng) % below);
@@ -784,14 +906,16 @@ static int64_t random_bytes(struct gg_rng *rng, uint64_t below)
 
 static void make_random(struct made *made, struct gg_rng *rng)
 {
-	static const char *const names[] = { "glibc.pinned",      "glibc.returnable",
-		                             "glibc.cached",      "glibc.headers",
-		                             "jemalloc.active",   "jemalloc.allocated",
-		                             "jemalloc.resident", "glibc.walked",
-		                             "jemalloc.changed" };
+	static const char *const names[] = {
+		"glibc.pinned",      "glibc.returnable", "glibc.in-use",    "glibc.mapped",
+		"glibc.cached",      "glibc.headers",    "jemalloc.active", "jemalloc.allocated",
+		"jemalloc.resident", "glibc.walked",     "jemalloc.changed"
+	};
 	double interval = gg_rng_next(rng) % 3 == 0 ? 1 : 1 + (double)random_bytes(rng, MIB);
 
 	begin(made, interval);
+	made->input.is_attached = gg_rng_next(rng) % 2 == 0;
+	made->input.older_bytes = (double)random_bytes(rng, 8 * MIB) - 1;
 	for (int kind = 0; kind < GG_MAPPING_KIND_COUNT; kind++)
 		if (gg_rng_next(rng) % 3 != 0) {
 			struct gg_profile_look_mapping *mapping = map(
