@@ -487,6 +487,14 @@ static void note_known(size_t bytes, bool is_kept)
 	__atomic_add_fetch(&kept_bytes, is_kept ? bytes : 0, __ATOMIC_RELAXED);
 }
 
+static void *resized(void *block, size_t bytes)
+{
+	void *larger = realloc(block, bytes);
+
+	check(larger != NULL, "no memory");
+	return larger;
+}
+
 __attribute__((noinline)) static void allocate_known(unsigned seed)
 {
 	for (unsigned i = 0; i < KNOWN_BLOCKS; i++) {
@@ -497,7 +505,7 @@ __attribute__((noinline)) static void allocate_known(unsigned seed)
 		if (i % 3 == 1) {
 			note_known(bytes, false);
 			bytes *= 2;
-			block = realloc(block, bytes);
+			block = resized(block, bytes);
 		}
 		check(block != NULL, "no memory");
 		note_known(bytes, is_kept);
