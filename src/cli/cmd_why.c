@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -18,7 +16,6 @@
 #include "query/why_profile.h"
 #include "record/look/look.h"
 #include "record/process/proc_file.h"
-#include "record/regions/find_region.h"
 #include "report/report_why.h"
 
 struct why_options {
@@ -116,27 +113,14 @@ static int look_at(struct gg_profile **ret_profile, pid_t pid, struct gg_error *
 	return status;
 }
 
-static bool is_pid(const char *text)
-{
-	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' &&
-	       access(text, F_OK) < 0;
-}
-
 /* Opens a profile, a region, the region of a process, or a look at a process without one. */
 static int open_operand(struct gg_profile **ret_profile, const char *operand,
                         const struct gg_progress *progress, struct gg_error *error)
 {
-	char *path = NULL;
-	int status;
+	int status = gg_cli_open_profile(ret_profile, operand, progress, error);
 
-	if (!is_pid(operand))
-		return gg_cli_open_profile(ret_profile, operand, progress, error);
-	status = gg_find_region(&path, operand, error);
-	if (status == 0)
-		status = gg_cli_open_profile(ret_profile, path, progress, error);
-	else if (status == -ENOENT)
+	if (status == -ENOENT && gg_cli_is_pid(operand))
 		status = look_at(ret_profile, (pid_t)strtol(operand, NULL, 10), error);
-	free(path);
 	return status;
 }
 

@@ -3,18 +3,36 @@
 #include "cli/profiles.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/scratch.h"
 #include "cli/progress_line.h"
 #include "format/codec/save_file.h"
 #include "query/query.h"
+#include "record/regions/find_region.h"
 #include "record/regions/region_profile.h"
+
+bool gg_cli_is_pid(const char *operand)
+{
+	return operand[0] != '\0' && operand[strspn(operand, "0123456789")] == '\0' &&
+	       access(operand, F_OK) < 0;
+}
 
 int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path,
                         const struct gg_progress *progress, struct gg_error *error)
 {
-	return gg_region_profile_open_complete(ret_profile, path, progress, error);
+	const bool is_pid = gg_cli_is_pid(path);
+	char *region = NULL;
+	int status = is_pid ? gg_find_region(&region, path, error) : 0;
+
+	if (status == 0)
+		status = gg_region_profile_open_complete(ret_profile, is_pid ? region : path,
+		                                         progress, error);
+	free(region);
+	return status;
 }
 
 /* Reads an open profile, which the caller closes: the model has copies of everything. */

@@ -14,8 +14,12 @@
 #include "report/frame_selection.h"
 #include "report/report_summary.h"
 
+/* Whether an operand is a number and no file, so that it can only be the pid of a process. */
+bool gg_cli_is_pid(const char *operand);
+
 /*
- * Opens the PROFILE operand of a command.  Only this function knows which kinds of files are valid.
+ * Opens the PROFILE operand of a command: a profile, a region, or the region of a process by its
+ * pid.  Only this function knows which kinds of files are valid.
  */
 GG_MUST_CHECK int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path,
                                       const struct gg_progress *progress, struct gg_error *error);

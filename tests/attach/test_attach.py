@@ -150,6 +150,19 @@ def recording():
           target.end())
 
 
+def reports_of_a_pid():
+    target = Target("loops", "2")
+    without = geiger("report", str(target.pid))
+    got = geiger("attach", "-q", "-i", "64KiB", str(target.pid))
+    problems = [None if got.returncode == 0 else got.stderr]
+    for line in ("report -m allocated", "tree -m allocated", "leaks", "why", "top --batch -n 1"):
+        shown = geiger(*line.split(), str(target.pid))
+        problems.append(None if shown.returncode == 0 else f"{line}: {shown.stderr}")
+    check("commands_take_the_pid_of_an_attached_process",
+          None if without.returncode == 1 and "runs without the agent" in without.stderr else without.stderr or "no error",
+          *problems, target.end())
+
+
 def recording_in(pid):
     with open(f"/proc/{pid}/maps", encoding="ascii") as file:
         return ".region" in file.read()
@@ -196,6 +209,7 @@ def main():
     for words in BUSY[:4]:
         attach_and_detach(words, max(3, ROUNDS // 4))
     recording()
+    reports_of_a_pid()
     failing_attach()
     failing_profile()
     refused()
