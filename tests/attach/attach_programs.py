@@ -9,6 +9,8 @@ import signal
 import subprocess
 import time
 
+import own_regions  # for its effect
+
 GEIGER = os.environ["GEIGER"]
 TARGET = os.environ["ATTACH_TARGET"]
 LIMIT = 300  # seconds after which something hangs

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 
+import own_regions  # for its effect
 from sentences import check, in_scratch
 
 GEIGER = os.environ["GEIGER"]

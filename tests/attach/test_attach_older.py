@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import own_regions  # for its effect
 from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
