@@ -3,6 +3,7 @@
 #include "cli/attach_run.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Copies the agent's settings into a request. */
@@ -49,7 +50,8 @@ int gg_attach_run_alone(struct gg_attach_run *run, struct gg_error *error)
 {
 	struct gg_launch_settings settings = {
 		.agent = run->agent,
-		.directory = run->given->directory,
+		.directory = run->given->directory != NULL ? run->given->directory
+		                                           : getenv("GEIGER_DIR"),
 	};
 	struct gg_launch_environment environment;
 	int status;

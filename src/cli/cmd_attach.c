@@ -39,7 +39,7 @@ static const struct gg_option attach_option_table[] = {
 	{ "no-symbols", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, no_symbols), NULL,
 	  "with -o: leave names to 'geiger symbolize'" },
 	{ "dir", 0, GG_OPTION_TEXT, offsetof(struct gg_attach_options, directory), "DIRECTORY",
-	  "without -o: of the region" },
+	  "without -o: of the region; default: GEIGER_DIR" },
 	{ "all", 'a', GG_OPTION_TEXT, offsetof(struct gg_attach_options, all), "NAME",
 	  "every process of this name" },
 	{ "cgroup", 0, GG_OPTION_TEXT, offsetof(struct gg_attach_options, group), "PATH",
