@@ -55,27 +55,29 @@ static uint64_t low_of(uint64_t word)
 	return (word & ~(uint64_t)UINT32_MAX) == generation() ? (uint32_t)word : 0;
 }
 
-/* Counts one more dump.  False: there are too many, or a reset waits. */
-static bool begin_dump(void)
+/* Counts one more dump.  Returns 0, -EAGAIN if a reset waits or runs, or -EBUSY. */
+static int begin_dump(void)
 {
 	uint64_t seen = gg_load_relaxed(&running), low;
 
 	do {
 		low = low_of(seen);
-		if (low >= GG_DUMPS_AT_ONCE) /* or RESET */
-			return false;
+		if ((low & RESET) != 0)
+			return -EAGAIN;
+		if (low >= GG_DUMPS_AT_ONCE)
+			return -EBUSY;
 		/* Acquire: pairs with end_reset(), whose base is then visible. */
 	} while (!gg_cas_acq_rel(&running, &seen, generation() | (low + 1)));
-	return true;
+	return 0;
 }
 
 static bool begin_dump_patiently(void)
 {
 	for (int i = 0; i < PAUSES_MAX; i++) {
-		if (begin_dump())
-			return true;
-		if ((low_of(gg_load_relaxed(&running)) & RESET) == 0)
-			return false;
+		int status = begin_dump();
+
+		if (status != -EAGAIN)
+			return status == 0;
 		gg_syscall_sleep(PAUSE_NS);
 	}
 	return false;
