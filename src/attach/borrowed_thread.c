@@ -59,8 +59,8 @@ enum {
 #define FRAME_MAGIC_1 0x46505853u
 #define FRAME_MAGIC_2 0x46505845u
 #define BIT(signal)   (UINT64_C(1) << ((signal)-1))
-/* Signals of faults end a program that blocks them. */
-#define CLOSED_SIGNALS (~(BIT(SIGTRAP) | BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE)))
+/* All but those of faults: a fault whose signal is blocked ends the program. */
+#define CLOSED_SIGNALS (~(BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE)))
 
 /* The kernel's struct ucontext; glibc's own begins alike and ends in a longer mask. */
 struct kernel_context {
@@ -214,7 +214,7 @@ static int write_call_frame(const struct gg_borrowed_thread *thread, uint64_t ad
 	r[REG_RAX] = 0;
 	r[REG_RDI] = (greg_t)arguments[0], r[REG_RSI] = (greg_t)arguments[1];
 	r[REG_RDX] = (greg_t)arguments[2], r[REG_RCX] = (greg_t)arguments[3];
-	return write_frame(thread, address, &registers, CLOSED_SIGNALS);
+	return write_frame(thread, address, &registers, thread->closed);
 }
 
 static int write_errno_frame(struct gg_borrowed_thread *thread, uint64_t kept, uint64_t place)
@@ -284,9 +284,9 @@ static int enter(struct gg_borrowed_thread *thread, const struct gg_remote_call 
 	struct user_regs_struct r = thread->registers;
 	/* The code for results pops the word behind its own address, and returns to the frame. */
 	const uint64_t behind[2] = { thread->code.store_result, 0 };
-	uint64_t closed = CLOSED_SIGNALS;
 	int status;
 
+	thread->is_returning = false;
 	if (call->wants_result) {
 		status = gg_remote_memory_write(thread->tracer->memory,
 		                                thread->wait_frame - sizeof(behind), behind,
@@ -306,7 +306,7 @@ static int enter(struct gg_borrowed_thread *thread, const struct gg_remote_call 
 	if (status < 0)
 		return status;
 	/* From here on the frames give everything back, the mask included. */
-	if (ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(closed), &closed) < 0)
+	if (ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(thread->closed), &thread->closed) < 0)
 		return -errno;
 	return 0;
 }
@@ -331,7 +331,11 @@ static uint64_t deadline_of(const struct gg_remote_call *call)
 	                                        (uint64_t)(GG_BORROWED_CALL_SECONDS * GG_NS_PER_S);
 }
 
-/* Returns 1 if the function has returned, 0 if the call goes on, or -Exxx. */
+/*
+ * Returns 1 if the function has returned, 0 if the call goes on, or -Exxx.  The thread is taken
+ * after its rt_sigreturn(), not before: a call that the tracer skips passes the seccomp filters of
+ * the program as number -1, for which they may end it.
+ */
 static int take_system_call(struct gg_borrowed_thread *thread, struct gg_remote_call *call)
 {
 	struct __ptrace_syscall_info info = { 0 };
@@ -340,8 +344,10 @@ static int take_system_call(struct gg_borrowed_thread *thread, struct gg_remote_
 		return -errno;
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == SYS_rt_sigreturn &&
 	    info.stack_pointer == thread->wait_frame + sizeof(uint64_t))
+		thread->is_returning = true;
+	else if (info.op == PTRACE_SYSCALL_INFO_EXIT && thread->is_returning)
 		return 1;
-	if (info.op == PTRACE_SYSCALL_INFO_EXIT)
+	else if (info.op == PTRACE_SYSCALL_INFO_EXIT)
 		call->system_result = info.exit.rval;
 	return gg_tracer_resume(thread->tid, PTRACE_SYSCALL);
 }
@@ -498,6 +504,7 @@ int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer
 		return fail(thread, -ENOMEM, error, "the thread has too little stack");
 	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof(mask), &mask) < 0)
 		status = -errno;
+	thread->closed = status == 0 ? CLOSED_SIGNALS | mask : 0;
 	if (status == 0)
 		status = write_frames(thread, mask, errno_place);
 	if (status < 0)

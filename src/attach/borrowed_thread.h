@@ -20,7 +20,7 @@
  *        home by itself.  There is no moment at which the end of the tracer ends the program.
  *        No code is written, and no return address is made up that a shadow stack would refuse.
  * Calls  The thread uses its own stack below the red zone.  Its signals wait, but for those of
- *        faults.  All other threads run on.
+ *        faults that the program has not blocked.  All other threads run on.
  */
 #pragma once
 
@@ -54,6 +54,8 @@ struct gg_borrowed_thread {
 	uint64_t errno_frame, home_frame;
 	uint64_t scratch;  /* address of GG_BORROWED_SCRATCH_BYTES for the caller */
 	uint64_t begin_ns; /* of the monotonic clock, when the thread stopped */
+	uint64_t closed;   /* signals that wait during a call, as bits */
+	bool is_returning; /* a watched function has returned: the thread loads the next frame */
 	bool is_lost;      /* it goes home by itself, or the process has ended */
 };
 

@@ -20,7 +20,7 @@
 
 enum { FILTERS_MAX = 64 };
 
-/* The calls of the loader, and of the agent's start (docs/internals/AGENT.md). */
+/* The calls of the loader, the agent's start (docs/internals/AGENT.md), and the wait frame. */
 static const struct {
 	uint32_t number;
 	const char *name;
@@ -28,6 +28,7 @@ static const struct {
 	{ SYS_memfd_create, "memfd_create" },
 	{ SYS_openat, "openat" },
 	{ SYS_read, "read" },
+	{ SYS_write, "write" },
 	{ SYS_pread64, "pread64" },
 	{ SYS_pwrite64, "pwrite64" },
 	{ SYS_close, "close" },
@@ -36,11 +37,13 @@ static const struct {
 	{ SYS_fstatfs, "fstatfs" },
 	{ SYS_fchmod, "fchmod" },
 	{ SYS_ftruncate, "ftruncate" },
+	{ SYS_fallocate, "fallocate" },
 	{ SYS_fcntl, "fcntl" },
 	{ SYS_flock, "flock" },
 	{ SYS_unlink, "unlink" },
 	{ SYS_getdents64, "getdents64" },
 	{ SYS_readlink, "readlink" },
+	{ SYS_brk, "brk" },
 	{ SYS_mmap, "mmap" },
 	{ SYS_munmap, "munmap" },
 	{ SYS_mprotect, "mprotect" },
@@ -48,6 +51,9 @@ static const struct {
 	{ SYS_rt_sigprocmask, "rt_sigprocmask" },
 	{ SYS_rt_sigaction, "rt_sigaction" },
 	{ SYS_rt_sigreturn, "rt_sigreturn" },
+	{ SYS_poll, "poll" },
+	{ SYS_futex, "futex" },
+	{ SYS_sched_yield, "sched_yield" },
 	{ SYS_prlimit64, "prlimit64" },
 	{ SYS_prctl, "prctl" },
 	{ SYS_getrandom, "getrandom" },

@@ -14,7 +14,8 @@ from attach_programs import Target, geiger
 from sentences import check, in_scratch, skip
 
 FILTER = os.environ["FILTER_TARGET"]
-MEMFD_CREATE, FTRUNCATE = 319, 77  # numbers of x86-64
+MEMFD_CREATE, FTRUNCATE, POLL = 319, 77, 7  # numbers of x86-64
+SKIPPED = -1  # the number of a call that a tracer skips
 
 
 def end(target):
@@ -38,7 +39,7 @@ def refused_files():
 
 
 def deadly_filters():
-    for name, number in (("memfd_create", MEMFD_CREATE), ("ftruncate", FTRUNCATE)):
+    for name, number in (("memfd_create", MEMFD_CREATE), ("ftruncate", FTRUNCATE), ("poll", POLL)):
         sentence = f"a_filter_that_ends_the_process_for_{name}_is_refused"
         if os.geteuid() != 0:
             skip(sentence, "only root may read filters")
@@ -49,9 +50,19 @@ def deadly_filters():
               None if f"its seccomp filters would end it for {name}()" in got.stderr else got.stderr, end(target))
 
 
+def skipped_calls():
+    """The filters end the process for a call that its tracer skips, and for no other."""
+    target = Target("loops", "2", before=[FILTER, str(SKIPPED), "kill"])
+    got = geiger("attach", "-q", str(target.pid))
+    left = geiger("detach", str(target.pid))
+    check("an_attach_skips_no_call_of_the_process",
+          *(run.stderr or "failed" for run in (got, left) if run.returncode != 0), end(target))
+
+
 def main():
     refused_files()
     deadly_filters()
+    skipped_calls()
 
 
 if __name__ == "__main__":
