@@ -106,8 +106,9 @@ static bool can_be_repeated(pid_t pid, const struct waiting_call *call)
 
 /* --- the thread --- */
 
-/* Stops one thread.  Returns true if it is taken; otherwise it runs on. */
-static bool try_thread(struct gg_safe_point_search *search, pid_t tid, struct gg_safe_point *point)
+/* Stops one thread.  Returns 1 if it is taken, 0 if it runs on, or -ESRCH. */
+static int try_thread(struct gg_safe_point_search *search, pid_t tid, struct gg_safe_point *point,
+                      struct gg_error *error)
 {
 	struct gg_tracer *tracer = search->tracer;
 	uint64_t until_ns = gg_clock_monotonic_ns() + STOP_MS * GG_NS_PER_MS;
@@ -118,38 +119,50 @@ static bool try_thread(struct gg_safe_point_search *search, pid_t tid, struct gg
 
 	if (!read_call(tracer, tid, &call) || !can_be_repeated(tracer->pid, &call) ||
 	    gg_tracer_has_signal(tracer, tid) || gg_tracer_interrupt(tracer, tid) < 0)
-		return false;
+		return 0;
 	while ((event = gg_tracer_wait(tracer, until_ns, &stopped)) == GG_TRACER_INTERRUPTED &&
 	       stopped != tid)
 		gg_tracer_release(tracer, stopped);
-	if (event != GG_TRACER_INTERRUPTED || gg_tracer_read_registers(tid, &point->registers) < 0)
-		return false;
+	if (event == GG_TRACER_EXEC || event == GG_TRACER_ENDED)
+		return gg_tracer_gone(event, error);
+	if (event != GG_TRACER_INTERRUPTED) {
+		gg_tracer_cancel_interrupt(tracer, tid);
+		return 0;
+	}
+	if (gg_tracer_read_registers(tid, &point->registers) < 0)
+		return 0;
 	has_signal = gg_tracer_has_signal(tracer, tid);
 	point->tid = tid;
 	point->is_idle = !has_signal; /* a signal makes the call return EINTR */
 	if (!has_signal && (int64_t)point->registers.orig_rax == call.number &&
 	    gg_stack_check_accepts(search, &point->registers, true))
-		return true;
+		return 1;
 	search->refused_count++;
 	gg_tracer_release(tracer, tid);
-	return false;
+	return 0;
 }
 
-int gg_idle_thread_take(struct gg_safe_point_search *search, struct gg_safe_point *point)
+int gg_idle_thread_take(struct gg_safe_point_search *search, struct gg_safe_point *point,
+                        struct gg_error *error)
 {
+	int status = 0;
+
 	/* A wait may add and remove threads, so the list is read anew for each of them. */
-	for (size_t i = 0; i < search->tracer->tracees.count; i++)
-		if (!search->tracer->tracees.items[i].is_foreign &&
-		    try_thread(search, search->tracer->tracees.items[i].tid, point))
-			return 0;
-	return -EAGAIN;
+	for (size_t i = 0; status == 0 && i < search->tracer->tracees.count; i++)
+		if (!search->tracer->tracees.items[i].is_foreign)
+			status = try_thread(search, search->tracer->tracees.items[i].tid, point,
+			                    error);
+	if (status < 0)
+		return status;
+	return status > 0 ? 0 : -EAGAIN;
 }
 
 #else
 
-int gg_idle_thread_take(struct gg_safe_point_search *search, struct gg_safe_point *point)
+int gg_idle_thread_take(struct gg_safe_point_search *search, struct gg_safe_point *point,
+                        struct gg_error *error)
 {
-	(void)search, (void)point;
+	(void)search, (void)point, (void)error;
 	return -EAGAIN;
 }
 

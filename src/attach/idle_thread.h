@@ -21,8 +21,9 @@
 #include "attach/stack_check.h"
 
 /*
- * Takes an idle thread whose stack is accepted.  Returns 0 with *point filled, or -EAGAIN if no
- * thread can be taken; all threads then run as before.
+ * Takes an idle thread whose stack is accepted.  Returns 0 with *point filled, -EAGAIN if no
+ * thread can be taken, or -ESRCH with an error if the process is gone.  Unless it returns 0, all
+ * threads run as before.
  */
 GG_MUST_CHECK int gg_idle_thread_take(struct gg_safe_point_search *search,
-                                      struct gg_safe_point *point);
+                                      struct gg_safe_point *point, struct gg_error *error);

@@ -15,26 +15,33 @@ enum { PAUSE_LEAST_MS = 1, PAUSE_MOST_MS = 32 };
 
 /* --- the search --- */
 
-/* Lets all threads run whose stops are waiting.  Returns false if the process is gone. */
-static bool drain(struct gg_tracer *tracer, uint64_t until_ns)
+/* Lets all threads run whose stops are waiting.  Returns 0, or -ESRCH if the process is gone. */
+static int drain(struct gg_tracer *tracer, uint64_t until_ns, struct gg_error *error)
 {
 	enum gg_tracer_event event;
 	pid_t tid;
 
 	while ((event = gg_tracer_wait(tracer, until_ns, &tid)) != GG_TRACER_TIMEOUT) {
 		if (event == GG_TRACER_ENDED || event == GG_TRACER_EXEC)
-			return false;
+			return gg_tracer_gone(event, error);
 		gg_tracer_release(tracer, tid);
 	}
-	return true;
+	return 0;
 }
 
-/* A thread has entered the allocator.  Returns 1 if it is taken, 0 if it runs on, -ESRCH. */
-static int judge_hit(struct gg_safe_point_search *search, pid_t tid, struct gg_safe_point *point)
+/*
+ * A thread has entered the allocator.  Returns 1 if it is taken, 0 if it runs on, -ESRCH.  A signal
+ * that waits for the thread must not wait until it is given back.
+ */
+static int judge_hit(struct gg_safe_point_search *search, pid_t tid, struct gg_safe_point *point,
+                     struct gg_error *error)
 {
-	if (!drain(search->tracer, 0))
-		return -ESRCH;
+	int status = drain(search->tracer, 0, error);
+
+	if (status < 0)
+		return status;
 	if (!gg_tracer_is_foreign(search->tracer, tid) &&
+	    !gg_tracer_has_signal(search->tracer, tid) &&
 	    gg_tracer_read_registers(tid, &point->registers) == 0 &&
 	    gg_stack_check_accepts(search, &point->registers, false)) {
 		point->tid = tid;
@@ -57,15 +64,12 @@ static int try_entries(struct gg_safe_point_search *search, uint64_t until_ns,
 
 	if (status < 0)
 		return status;
-	event = gg_tracer_wait(tracer, until_ns, &tid);
+	while ((event = gg_tracer_wait(tracer, until_ns, &tid)) == GG_TRACER_INTERRUPTED)
+		gg_tracer_release(tracer, tid);
 	gg_tracer_remove(tracer);
 	if (event == GG_TRACER_HIT)
-		return judge_hit(search, tid, point);
-	if (event == GG_TRACER_TIMEOUT)
-		return -EAGAIN;
-	return gg_error_set(error, -ESRCH, "attach", NULL,
-	                    event == GG_TRACER_EXEC ? "it executed another program meanwhile"
-	                                            : "it ended meanwhile");
+		return judge_hit(search, tid, point, error);
+	return event == GG_TRACER_TIMEOUT ? -EAGAIN : gg_tracer_gone(event, error);
 }
 
 static bool is_cancelled(const struct gg_safe_point_search *search)
@@ -89,13 +93,18 @@ int gg_safe_point_find(struct gg_safe_point *ret_point, struct gg_safe_point_sea
 
 		if (status != 0 && status != -EAGAIN)
 			return status > 0 ? 0 : status;
-		if (gg_clock_monotonic_ns() >= idle_ns &&
-		    gg_idle_thread_take(search, ret_point) == 0)
-			return 0;
+		if (gg_clock_monotonic_ns() >= idle_ns) {
+			int taken = gg_idle_thread_take(search, ret_point, error);
+
+			if (taken != -EAGAIN)
+				return taken;
+		}
 		if (status == -EAGAIN)
 			continue;
-		if (!drain(search->tracer, gg_clock_monotonic_ns() + pause_ms * GG_NS_PER_MS))
-			return gg_error_set(error, -ESRCH, "attach", NULL, "it ended meanwhile");
+		status = drain(search->tracer, gg_clock_monotonic_ns() + pause_ms * GG_NS_PER_MS,
+		               error);
+		if (status < 0)
+			return status;
 		pause_ms = pause_ms < PAUSE_MOST_MS ? 2 * pause_ms : PAUSE_MOST_MS;
 	}
 	if (is_cancelled(search))

@@ -159,6 +159,21 @@ int gg_tracer_interrupt(struct gg_tracer *tracer, pid_t tid)
 	return 0;
 }
 
+void gg_tracer_cancel_interrupt(struct gg_tracer *tracer, pid_t tid)
+{
+	struct gg_tracee *tracee = find_tracee(tracer, tid);
+
+	if (tracee != NULL)
+		tracee->is_wanted = false;
+}
+
+int gg_tracer_gone(enum gg_tracer_event event, struct gg_error *error)
+{
+	return gg_error_set(error, -ESRCH, "attach", NULL,
+	                    event == GG_TRACER_EXEC ? "it executed another program meanwhile"
+	                                            : "it ended meanwhile");
+}
+
 /* --- traps --- */
 
 int gg_tracer_plant(struct gg_tracer *tracer, struct gg_error *error)
@@ -285,10 +300,12 @@ bool gg_tracer_settle(struct gg_tracer *tracer, uint64_t deadline_ns)
 
 		if (event == GG_TRACER_ENDED || event == GG_TRACER_EXEC)
 			return true;
-		if (event != GG_TRACER_TIMEOUT) {
+		if (event == GG_TRACER_INTERRUPTED)
+			gg_tracer_release(tracer, tid);
+		else if (event != GG_TRACER_TIMEOUT)
 			gg_tracer_resume(tid, PTRACE_CONT);
+		if (event != GG_TRACER_TIMEOUT)
 			continue;
-		}
 		if (have_settled(tracer, end)) {
 			if (is_second)
 				return true;
@@ -458,13 +475,27 @@ static void adopt(struct gg_tracer *tracer, pid_t tid)
 	gg_tracer_resume(tid, PTRACE_DETACH);
 }
 
+/* Returns the request by which a thread goes on after a stop. */
+static int request_of(const struct gg_tracer *tracer, pid_t tid)
+{
+	return tid == tracer->borrowed ? tracer->borrowed_request : PTRACE_CONT;
+}
+
+/* True if the kernel raised the signal of a stopped thread for what it executed. */
+static bool is_fault(pid_t tid, int signal)
+{
+	siginfo_t info = { 0 };
+
+	return (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE) &&
+	       ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) == 0 && info.si_code > 0;
+}
+
 /* A stop for a signal, which is passed on unless our own code raised it. */
 static enum gg_tracer_event take_signal(const struct gg_tracer *tracer, pid_t tid, int signal)
 {
-	if (tid == tracer->borrowed &&
-	    (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE))
+	if (tid == tracer->borrowed && is_fault(tid, signal))
 		return GG_TRACER_FAULT;
-	ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)signal);
+	ptrace((enum __ptrace_request)request_of(tracer, tid), tid, NULL, (void *)(intptr_t)signal);
 	return GG_TRACER_TIMEOUT;
 }
 
@@ -500,6 +531,8 @@ static enum gg_tracer_event take_stop(struct gg_tracer *tracer, pid_t tid, int s
 		return GG_TRACER_TIMEOUT;
 	}
 	tracee->watched.is_probed = false; /* any stop ends the request for one */
+	if (tracee->is_wanted && event != PTRACE_EVENT_STOP)
+		ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 	    event == PTRACE_EVENT_CLONE)
 		expect(tracer, tid);
@@ -520,7 +553,7 @@ static enum gg_tracer_event take_stop(struct gg_tracer *tracer, pid_t tid, int s
 	}
 	if (event == PTRACE_EVENT_STOP)
 		return take_interruption(tracer, tracee);
-	gg_tracer_resume(tid, tid == tracer->borrowed ? tracer->borrowed_request : PTRACE_CONT);
+	gg_tracer_resume(tid, request_of(tracer, tid));
 	return GG_TRACER_TIMEOUT;
 }
 

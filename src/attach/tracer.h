@@ -109,6 +109,12 @@ bool gg_tracer_is_foreign(const struct gg_tracer *tracer, pid_t tid);
 /* Asks a thread to stop; GG_TRACER_INTERRUPTED follows. */
 int gg_tracer_interrupt(struct gg_tracer *tracer, pid_t tid);
 
+/* Gives up waiting for that stop: if it still comes, the thread runs on. */
+void gg_tracer_cancel_interrupt(struct gg_tracer *tracer, pid_t tid);
+
+/* Sets the error for GG_TRACER_EXEC or GG_TRACER_ENDED.  Returns -ESRCH. */
+int gg_tracer_gone(enum gg_tracer_event event, struct gg_error *error);
+
 /* Reads and writes the general registers of a stopped thread. */
 GG_MUST_CHECK int gg_tracer_read_registers(pid_t tid, struct user_regs_struct *ret_registers);
 GG_MUST_CHECK int gg_tracer_write_registers(pid_t tid, const struct user_regs_struct *registers);

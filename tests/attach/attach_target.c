@@ -9,6 +9,8 @@
  *   attach_target churn            makes threads that allocate and end
  *   attach_target masked           allocates with all signals blocked, and checks the mask
  *   attach_target traps            has a handler of SIGTRAP, then ignores it, then blocks it
+ *   attach_target signals          raises signals between allocations, and blocks them for every
+ *                                  second round; counts what its handlers get
  *   attach_target fifo CPU         allocates at a real-time priority, on one processor
  *   attach_target wait CALL        waits in a system call, with known values in all registers:
  *                                  read, futex, wait4, accept, epoll, poll or select
@@ -250,6 +252,61 @@ static void run_traps(void)
 		check(trap_count == 0, "a signal came");
 		sigaction(SIGTRAP, NULL, &found);
 		check(found.sa_handler == action.sa_handler, "the handler has changed");
+	}
+}
+
+static const int raised_signals[] = { SIGTRAP, SIGUSR1, SIGFPE, SIGSEGV };
+enum { RAISED = sizeof(raised_signals) / sizeof(raised_signals[0]) };
+static volatile unsigned long raised_counts[RAISED];
+
+static void count_raised(int signal)
+{
+	for (int i = 0; i < RAISED; i++)
+		if (raised_signals[i] == signal)
+			raised_counts[i]++;
+}
+
+static void check_raised(unsigned long wanted, bool is_pending)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (int i = 0; i < RAISED; i++) {
+		check(raised_counts[i] == wanted, "a signal is lost, or came twice");
+		check(sigismember(&pending, raised_signals[i]) == is_pending,
+		      "a signal waits, or does not wait");
+	}
+}
+
+static void raise_all(void)
+{
+	for (int i = 0; i < RAISED; i++)
+		raise(raised_signals[i]);
+}
+
+/* Each signal comes once, when it is raised or when it is unblocked. */
+static void run_signals(void)
+{
+	struct sigaction action = { .sa_handler = count_raised };
+	sigset_t raised;
+
+	sigemptyset(&raised);
+	for (int i = 0; i < RAISED; i++) {
+		sigaddset(&raised, raised_signals[i]);
+		sigaction(raised_signals[i], &action, NULL);
+	}
+	for (unsigned long seed = 0; !is_over; seed++) {
+		bool is_blocked = seed % 2 != 0;
+
+		if (is_blocked)
+			sigprocmask(SIG_BLOCK, &raised, NULL);
+		raise_all();
+		for (unsigned i = 0; i < 20; i++) {
+			use_blocks((unsigned)seed + i);
+			check_raised(seed + !is_blocked, is_blocked);
+		}
+		sigprocmask(SIG_UNBLOCK, &raised, NULL);
+		check_raised(seed + 1, false);
 	}
 }
 
@@ -581,6 +638,8 @@ int main(int argc, char **argv)
 		run_masked();
 	else if (strcmp(mode, "traps") == 0)
 		run_traps();
+	else if (strcmp(mode, "signals") == 0)
+		run_signals();
 	else if (strcmp(mode, "fifo") == 0)
 		run_fifo(atoi(argument));
 	else if (strcmp(mode, "wait") == 0)

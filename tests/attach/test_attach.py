@@ -24,7 +24,8 @@ TINY = {**os.environ, "GEIGER_AGENT": os.environ["TINY_AGENT"]}
 ROUNDS = int(sys.argv[1])
 
 # The programs that allocate, and those that only wait; a wait costs half a second a round.
-BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"], ["traps"]]
+BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"], ["traps"],
+        ["signals"]]
 CALLS = ["read", "futex", "accept", "wait4", "epoll", "poll", "select"]
 
 
