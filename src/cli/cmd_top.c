@@ -120,8 +120,8 @@ const struct gg_command gg_command_top = {
 		"terminal, it prints frames: one, if neither --batch nor -n asks for more.  The\n"
 		"process is not stopped.  'change' counts from the first look.  It stands there\n"
 		"only where it is significant, however long you watch: of all runs of a steady\n"
-		"program, at most 5 % show any change.  'allocates' is a mean of 10 seconds, and\n"
-		"'age' the age that half of the live bytes have.\n\n"
+		"program, at most 5 % show any change.  'allocates' is a mean of some 10 seconds,\n"
+		"and 'age' the age that half of the live bytes have.\n\n"
 		"  geiger top 4711\n"
 		"  geiger top 4711 -n 0 -d 10 --metric growth\n"
 		"  geiger top 4711 -n 60 --json > looks.json\n",

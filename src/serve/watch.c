@@ -68,7 +68,7 @@ static struct gg_page_watch point_of(const struct gg_watch *watch,
 	};
 }
 
-/* Drops every other point and doubles the period, so that the rest are evenly spaced. */
+/* Drops every other point and doubles their distance, so that the rest are evenly spaced. */
 static void thin_out(struct gg_watch *watch)
 {
 	size_t kept = 0;
@@ -76,7 +76,22 @@ static void thin_out(struct gg_watch *watch)
 	for (size_t i = 0; i < watch->count; i += 2)
 		watch->points[kept++] = watch->points[i];
 	watch->count = kept;
-	watch->every_ns *= 2;
+	watch->point_every_ns *= 2;
+}
+
+/*
+ * Adds a point if the last one is old enough.  A point that comes half a poll early is in time:
+ * polls come a little late each.
+ */
+static void add_point(struct gg_watch *watch, const struct gg_region_view *view, uint64_t now_ns)
+{
+	if (watch->count > 0 &&
+	    now_ns - watch->last_point_ns + EVERY_NS / 2 < watch->point_every_ns)
+		return;
+	if (watch->count == GG_WATCH_POINTS_MAX)
+		thin_out(watch);
+	watch->points[watch->count++] = point_of(watch, view);
+	watch->last_point_ns = now_ns;
 }
 
 /* Looks at the process if it is time.  A process that may not be read has no looks. */
@@ -98,7 +113,7 @@ void gg_watch_poll(struct gg_watch *watch)
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	struct gg_region_view view;
 
-	if (!watch->is_alive || now_ns - watch->last_ns < watch->every_ns ||
+	if (!watch->is_alive || now_ns - watch->last_ns < EVERY_NS ||
 	    now_ns - watch->last_ns < POLL_REST_FACTOR * watch->took_ns)
 		return;
 	watch->last_ns = now_ns;
@@ -106,20 +121,17 @@ void gg_watch_poll(struct gg_watch *watch)
 		watch->is_alive = false;
 		return;
 	}
-	watch->polled_ns = (int64_t)(now_ns - view.header.start_monotonic_ns);
 	watch->is_active = view.header.control.active != 0;
 	watch->interval_bytes = view.header.control.interval_bytes;
 	watch->is_alive = view.header.end_monotonic_ns == 0 &&
 	                  gg_process_alive(watch->pid, view.header.pid == watch->pid
 	                                                       ? view.header.process_start_ticks
 	                                                       : 0);
-	if (watch->is_alive) {
-		if (watch->count == GG_WATCH_POINTS_MAX)
-			thin_out(watch);
-		watch->points[watch->count++] = point_of(watch, &view);
-	}
+	if (watch->is_alive)
+		add_point(watch, &view, now_ns);
 	if (watch->status == 0)
 		watch->status = gg_polling_take(watch->polling, &view, &watch->error);
+	watch->polled_ns = gg_polling_view_ns(watch->polling);
 	watch->has_news = true;
 	gg_region_view_done(&view);
 	watch->took_ns = gg_clock_monotonic_ns() - now_ns;
@@ -145,7 +157,7 @@ int gg_watch_init(struct gg_watch *watch, const char *process, double confidence
 	int status;
 
 	*watch = (struct gg_watch){ .is_alive = true,
-		                    .every_ns = EVERY_NS,
+		                    .point_every_ns = EVERY_NS,
 		                    .confidence = confidence };
 	status = gg_find_region(&watch->path, process, error);
 	if (status == 0)

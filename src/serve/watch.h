@@ -29,11 +29,12 @@ struct gg_watch {
 	uint32_t pid;
 	bool is_alive;
 	double confidence;
-	uint64_t every_ns, last_ns, took_ns; /* CLOCK_MONOTONIC */
-	uint64_t look_ns, look_took_ns;      /* the last look at the process's memory; 0: none */
+	uint64_t last_ns, took_ns;              /* of the last poll; CLOCK_MONOTONIC */
+	uint64_t look_ns, look_took_ns;         /* the last look at the process's memory; 0: none */
+	uint64_t last_point_ns, point_every_ns; /* of `points` */
 	/*
-	 * The time of the process just before the last poll: of the blocks that a poll saw, it has
-	 * all that were allocated by then and are still live.
+	 * The time of the process just after the last poll (gg_polling_view_ns): no block that the
+	 * poll missed may have been freed later.
 	 */
 	int64_t polled_ns;
 	bool is_active;          /* sampling was on at the last poll */
@@ -41,6 +42,7 @@ struct gg_watch {
 	bool has_news;           /* a poll succeeded since the last model */
 	int status;              /* of the first poll that failed, with its error; or 0 */
 	struct gg_error error;
+	/* A point for each poll; of a long watch, one each `point_every_ns`. */
 	struct gg_page_watch points[GG_WATCH_POINTS_MAX];
 	size_t count;
 	struct gg_polling *polling;

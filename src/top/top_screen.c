@@ -41,6 +41,7 @@ struct screen_run {
 	struct gg_top_view view;
 	struct gg_top_state state;
 	struct gg_top_snapshot *snapshot; /* NULL: none yet */
+	const char *news;                 /* of the snapshot */
 	struct gg_top_grid grid;
 	struct gg_error error; /* of the last look */
 };
@@ -187,6 +188,9 @@ static void draw(struct screen_run *run)
 	run->state.width = width > 0 ? (size_t)width : 1;
 	run->state.height = height > 0 ? (size_t)height : 1;
 	if (run->snapshot != NULL) {
+		/* An error stands above the old numbers. */
+		run->snapshot->process.news = run->error.status < 0 ? run->error.message
+		                                                    : run->news;
 		gg_top_frame_draw(&run->grid, &run->state, run->snapshot);
 	} else {
 		gg_top_grid_resize(&run->grid, run->state.width, run->state.height);
@@ -271,6 +275,7 @@ static void take_snapshot(struct screen_run *run)
 	}
 	gg_top_snapshot_free(run->snapshot);
 	run->snapshot = snapshot;
+	run->news = snapshot->process.news;
 	gg_top_state_update(&run->state, snapshot);
 }
 

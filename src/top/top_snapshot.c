@@ -47,14 +47,14 @@ static enum gg_metric metric_of(enum gg_top_metric metric)
 	}
 }
 
-double gg_top_level(uint64_t look_count)
+double gg_top_level(uint64_t test_count)
 {
-	double k = (double)look_count;
+	double k = (double)test_count;
 
 	return GG_TOP_FALSE_SHARE / (2 * k * (k + 1));
 }
 
-/* The period of rates ends with the model; without a begin it is the life of the process. */
+/* The period of rates ends with the look; without a begin it is the life of the process. */
 static int ask_rates(struct snapshot_run *run, struct gg_error *error)
 {
 	struct gg_query query = run->query;
@@ -63,8 +63,8 @@ static int ask_rates(struct snapshot_run *run, struct gg_error *error)
 	query.metric = GG_METRIC_ALLOCATED;
 	if (from_ns != GG_TIME_NONE)
 		query.from_ns = from_ns;
-	run->snapshot->rate_ns = from_ns != GG_TIME_NONE ? run->model->end_ns - from_ns
-	                                                 : run->snapshot->process.now_ns;
+	run->snapshot->rate_ns = run->snapshot->process.now_ns -
+	                         (from_ns != GG_TIME_NONE ? from_ns : 0);
 	return gg_query_rows(run->model, &query, &run->allocated, error);
 }
 
@@ -284,13 +284,13 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 
 	if (snapshot == NULL)
 		return gg_error_memory(error, "top");
-	gg_assert(request->look_count >= 1);
+	gg_assert(request->look_count >= 1 && request->test_count >= request->look_count);
 	snapshot->metric = request->metric;
 	snapshot->by = request->by;
 	snapshot->process = *process;
 	snapshot->confidence = request->confidence;
 	snapshot->look_count = request->look_count;
-	snapshot->level = gg_top_level(request->look_count);
+	snapshot->level = gg_top_level(request->test_count);
 	status = find_mark(&run, error);
 	if (status == 0)
 		status = ask(&run, error);

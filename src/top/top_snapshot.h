@@ -13,10 +13,11 @@
  * gg_query_rows(), and their figures from gg_figure_of().
  *
  * Significance  `geiger top` tests the change since the mark at every look.  With a fixed level,
- *               some look would mark a steady row sooner or later.  Look k therefore tests at the
- *               level GG_TOP_FALSE_SHARE / (2 k (k + 1)), the rows and the total each.  All levels
- *               sum to GG_TOP_FALSE_SHARE, so a steady program shows any mark in at most that share
- *               of all runs, however long somebody watches (a union bound over the looks).
+ *               some look would mark a steady row sooner or later.  Look k of a run therefore tests
+ *               at the level GG_TOP_FALSE_SHARE / (2 k (k + 1)), the rows and the total each.  All
+ *               levels sum to GG_TOP_FALSE_SHARE, so a steady program shows any change in at most
+ *               that share of all runs, however long somebody watches (a union bound over the
+ *               looks).  A new mark, other rows, and another program begin no new count.
  *
  * Ownership  A snapshot owns its texts, so it outlives the model.
  * Threads    Any; a snapshot does not change once it is made.
@@ -52,6 +53,7 @@ struct gg_top_request {
 	double confidence;       /* 0 < confidence < 1 */
 	int64_t mark_ns;         /* changes are since this moment; GG_TIME_NONE: no changes */
 	uint64_t look_count;     /* looks since the mark, this one included; at least 1 */
+	uint64_t test_count;     /* looks of the whole run; at least as many */
 	int64_t rate_from_ns;    /* begin of the period of rates; GG_TIME_NONE: the process's */
 	bool aggregates_between; /* aggregates have no block of either moment (change_since.h) */
 };
@@ -104,8 +106,8 @@ struct gg_top_snapshot {
 	size_t row_count;
 };
 
-/* The level of look k: its false discovery rate. */
-double gg_top_level(uint64_t look_count);
+/* The level of look k of a run: its false discovery rate. */
+double gg_top_level(uint64_t test_count);
 
 /* Fails as gg_query_rows() does. */
 GG_MUST_CHECK int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot,

@@ -2,6 +2,7 @@
 /* top_source - the models behind snapshots: of a watch, or of a profile that is read again. */
 #include "top/top_source.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "report/frame_selection.h"
 #include "serve/watch.h"
 
-/* Rates are means over this time, or over the time since the first look. */
+/* Rates are means over the time between looks that covers this, or since the first look. */
 #define RATE_NS (10 * GG_NS_PER_S)
 
 struct gg_top_source {
@@ -27,6 +28,12 @@ struct gg_top_source {
 	bool is_open_ended;       /* a recorder writes the profile */
 	int64_t mark_ns, seen_ns; /* the moments of the mark, and of the last look */
 	uint64_t look_count;      /* since the mark */
+	uint64_t test_count;      /* tests of the whole run, which new marks do not reset */
+	/* The rows of the last test; the mark is not the one of the next if has_new_mark. */
+	enum gg_top_metric metric;
+	enum gg_grouping by;
+	char *focus;
+	bool has_new_mark;
 	double peak_bytes;
 	struct gg_chart_column *columns; /* of the watch; room for all of its points */
 	const char *news;                /* a static text; NULL: none */
@@ -93,6 +100,7 @@ void gg_top_source_free(struct gg_top_source *source)
 	gg_live_names_free(source->names);
 	gg_model_free(source->model);
 	free(source->path);
+	free(source->focus);
 	free(source->columns);
 	free(source);
 }
@@ -205,6 +213,7 @@ static void follow_exec(struct gg_top_source *source)
 		source->watch = next;
 		source->mark_ns = GG_TIME_NONE;
 		source->look_count = 0;
+		source->has_new_mark = true;
 		source->peak_bytes = -1;
 		source->news = "The process has executed another program; changes count from then.";
 	}
@@ -219,6 +228,11 @@ static int read_model(struct gg_top_source *source, struct gg_model **ret_model,
 	if (source->is_watch) {
 		follow_exec(source);
 		gg_watch_poll(&source->watch);
+		/* Old numbers must not look like new ones. */
+		if (source->watch.status < 0) {
+			*error = source->watch.error;
+			return source->watch.status;
+		}
 		return gg_watch_model(&source->watch, ret_model, error);
 	}
 	status = read_profile(source, error);
@@ -227,19 +241,46 @@ static int read_model(struct gg_top_source *source, struct gg_model **ret_model,
 }
 
 /*
- * The begin of the period of rates.  A watch knows exact amounts between whole seconds after its
- * first poll; before, and in a finished profile, rates are means of the whole run.
+ * The begin of the period of rates.  A watch knows amounts between its polls only, so the period
+ * begins with a poll.  At the first poll, and in a finished profile, rates are means of the whole
+ * run.
  */
 static int64_t rate_begin(const struct gg_top_source *source, const struct gg_model *model)
 {
-	int64_t from_ns = model->end_ns - RATE_NS, first_ns;
+	int64_t from_ns = model->end_ns - RATE_NS;
 
-	if (!source->is_watch)
-		return source->is_open_ended && from_ns > 0 ? from_ns : GG_TIME_NONE;
-	first_ns = gg_polling_first_ns(source->watch.polling);
-	if (from_ns < first_ns)
-		from_ns = first_ns;
-	return from_ns < model->end_ns ? from_ns : GG_TIME_NONE;
+	if (source->is_watch)
+		return gg_polling_view_before(source->watch.polling, RATE_NS);
+	return source->is_open_ended && from_ns > 0 ? from_ns : GG_TIME_NONE;
+}
+
+static bool is_equal(const char *one, const char *other)
+{
+	return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
+}
+
+/*
+ * Counts the look, unless the last look tested the same rows at the same moments: the results are
+ * the same.
+ */
+static int count_look(struct gg_top_source *source, const struct gg_top_view *view, int64_t now_ns)
+{
+	bool is_repeat = source->test_count > 0 && now_ns == source->seen_ns &&
+	                 view->metric == source->metric && view->by == source->by &&
+	                 is_equal(view->focus, source->focus) && !source->has_new_mark;
+
+	if (is_repeat)
+		return 0;
+	free(source->focus);
+	source->focus = view->focus != NULL ? strdup(view->focus) : NULL;
+	if (view->focus != NULL && source->focus == NULL)
+		return -ENOMEM;
+	source->metric = view->metric;
+	source->by = view->by;
+	source->has_new_mark = false;
+	source->look_count++;
+	source->test_count++;
+	return 0;
 }
 
 int gg_top_source_look(struct gg_top_source *source, const struct gg_top_view *view,
@@ -259,6 +300,8 @@ int gg_top_source_look(struct gg_top_source *source, const struct gg_top_view *v
 		describe_watch(source, &process);
 	else
 		describe_profile(source, &process);
+	if (count_look(source, view, process.now_ns) < 0)
+		return gg_error_memory(error, "top");
 	source->seen_ns = process.now_ns;
 	process.peak_bytes = source->peak_bytes;
 	if (gg_top_source_is_live(source) || source->mark_ns != GG_TIME_NONE)
@@ -266,14 +309,14 @@ int gg_top_source_look(struct gg_top_source *source, const struct gg_top_view *v
 		                                                  : source->seen_ns;
 	else
 		request.mark_ns = GG_TIME_NONE;
-	request.look_count = source->look_count + 1;
+	request.look_count = source->look_count;
+	request.test_count = source->test_count;
 	request.rate_from_ns = rate_begin(source, model);
 	request.aggregates_between = source->is_watch &&
 	                             !gg_polling_is_compacted(source->watch.polling);
 	status = gg_top_snapshot_make(ret_snapshot, model, &request, &process, error);
 	if (status < 0)
 		return status;
-	source->look_count++;
 	source->mark_ns = request.mark_ns;
 	if ((*ret_snapshot)->live.estimate > source->peak_bytes)
 		source->peak_bytes = (*ret_snapshot)->live.estimate;
@@ -285,6 +328,7 @@ void gg_top_source_mark(struct gg_top_source *source)
 {
 	source->mark_ns = source->seen_ns;
 	source->look_count = 0;
+	source->has_new_mark = true;
 }
 
 bool gg_top_source_is_live(const struct gg_top_source *source)

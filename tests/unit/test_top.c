@@ -35,6 +35,7 @@ static void look_setup(struct look *look)
 		                                 .confidence = 0.95,
 		                                 .mark_ns = 2 * SECOND,
 		                                 .look_count = 3,
+		                                 .test_count = 3,
 		                                 .rate_from_ns = GG_TIME_NONE };
 	look->process = (struct gg_top_process){ .pid = 4711,
 		                                 .is_process = true,

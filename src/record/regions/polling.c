@@ -22,6 +22,7 @@
 #include "record/process/reconcile.h"
 #include "record/regions/process_alive.h"
 #include "record/regions/region_profile.h"
+#include "record/regions/view_times.h"
 
 /* Compaction begins at that many samples, at every 64th view, with at most 200 calls. */
 enum { COMPACT_FROM = 100000, COMPACT_EVERY = 64, COMPACT_CALLS = 200 };
@@ -49,6 +50,7 @@ struct gg_polling {
 	struct gg_error error; /* of the first failure; the writer fills it in */
 	int64_t first_ns;      /* the first view, on the grid */
 	uint64_t count;        /* views so far */
+	struct gg_view_times view_times;
 	bool is_compacted;
 };
 
@@ -178,6 +180,7 @@ int gg_polling_take(struct gg_polling *polling, const struct gg_region_view *vie
 	gg_profile_writer_keep(
 		writer, gg_profile_set_session(polling->profile, &polling->session, writer->error));
 	gg_profile_writer_commit(writer);
+	gg_view_times_add(&polling->view_times, writer->now_ns);
 	if (polling->count++ == 0)
 		polling->first_ns = span.to_ns;
 	if (writer->status == 0)
@@ -220,4 +223,16 @@ bool gg_polling_is_compacted(const struct gg_polling *polling)
 int64_t gg_polling_first_ns(const struct gg_polling *polling)
 {
 	return polling->first_ns;
+}
+
+int64_t gg_polling_view_ns(const struct gg_polling *polling)
+{
+	const struct gg_view_times *times = &polling->view_times;
+
+	return times->count > 0 ? times->items[times->count - 1] : 0;
+}
+
+int64_t gg_polling_view_before(const struct gg_polling *polling, int64_t length_ns)
+{
+	return gg_view_times_before(&polling->view_times, length_ns);
 }

@@ -61,3 +61,17 @@ bool gg_polling_is_compacted(const struct gg_polling *polling);
 
 /* Returns the session time of the first view, a multiple of the grid; 0: no view yet. */
 int64_t gg_polling_first_ns(const struct gg_polling *polling);
+
+/*
+ * Returns the session time just after the last view was read; 0: no view yet.  Blocks that the view
+ * lacks were freed by then.
+ */
+int64_t gg_polling_view_ns(const struct gg_polling *polling);
+
+/*
+ * Returns the time of an earlier view, from which on the profile has the allocations up to the last
+ * view: the newest one that was at least `length_ns` before it, or else the oldest one that is
+ * known.  GG_TIME_NONE: there was only one view.  Blocks that had come and gone by that view are
+ * outside of the period, and count in upper bounds alone.
+ */
+int64_t gg_polling_view_before(const struct gg_polling *polling, int64_t length_ns);
