@@ -2,6 +2,7 @@
 /* attaches - finds the attaches of a model that reports name. */
 #include "query/attaches.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,33 +11,48 @@
 #include "region/layout.h"
 #include "region/reader/view.h"
 
-static uint64_t missed_frees_of(const struct gg_model *model, uint32_t process)
+/* Sums the counter of missed frees by process, for many attaches at once. */
+static int take_missed_frees(struct gg_attaches *attaches, const struct gg_model *model)
 {
 	const char *name = gg_region_counter_name(GG_COUNT_MISSED_FREES);
-	uint64_t count = 0;
+	uint64_t *counts = calloc(model->process_count + 1, sizeof(*counts));
 
+	if (counts == NULL)
+		return -ENOMEM;
 	for (size_t i = 0; i < model->counter_count; i++)
-		if (model->counters[i].process == process && model->counters[i].name != NULL &&
-		    strcmp(model->counters[i].name, name) == 0)
-			count += model->counters[i].value;
-	return count;
+		if (model->counters[i].process < model->process_count &&
+		    model->counters[i].name != NULL && strcmp(model->counters[i].name, name) == 0)
+			counts[model->counters[i].process] += model->counters[i].value;
+	for (size_t i = 0; i < attaches->count; i++)
+		attaches->items[i].missed_free_count = counts[attaches->items[i].attach->process];
+	free(counts);
+	return 0;
 }
 
 /* Takes what the last look at each process tells. */
-static void take_held(struct gg_attaches *attaches, const struct gg_why_list *list)
+static int take_held(struct gg_attaches *attaches, const struct gg_model *model,
+                     const struct gg_why_list *list)
 {
-	for (size_t i = 0; i < attaches->count; i++)
-		for (size_t j = 0; j < list->table_count; j++) {
-			const struct gg_why_table *table = &list->tables[j];
-			struct gg_attached *attached = &attaches->items[i];
+	const struct gg_why_table **tables = calloc(model->process_count + 1, sizeof(*tables));
 
-			if (table->process != attached->attach->process)
-				continue;
-			attached->held_bytes = table->why.older_bytes;
-			attached->held_low = table->why.older_low;
-			attached->held_high = table->why.older_high;
-			attached->held_ns = table->why.time_ns;
-		}
+	if (tables == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->table_count; i++)
+		if (list->tables[i].process < model->process_count)
+			tables[list->tables[i].process] = &list->tables[i];
+	for (size_t i = 0; i < attaches->count; i++) {
+		struct gg_attached *attached = &attaches->items[i];
+		const struct gg_why_table *table = tables[attached->attach->process];
+
+		if (table == NULL)
+			continue;
+		attached->held_bytes = table->why.older_bytes;
+		attached->held_low = table->why.older_low;
+		attached->held_high = table->why.older_high;
+		attached->held_ns = table->why.time_ns;
+	}
+	free(tables);
+	return 0;
 }
 
 static int find_held(struct gg_attaches *attaches, const struct gg_model *model, uint32_t pid,
@@ -51,9 +67,9 @@ static int find_held(struct gg_attaches *attaches, const struct gg_model *model,
 	status = gg_why_of(&list, model, &options, error);
 	if (status < 0)
 		return status;
-	take_held(attaches, &list);
+	status = take_held(attaches, model, &list);
 	gg_why_list_done(&list);
-	return 0;
+	return status < 0 ? gg_error_memory(error, "attaches") : 0;
 }
 
 int gg_attaches_of(struct gg_attaches *ret_attaches, const struct gg_model *model, uint32_t pid,
@@ -80,13 +96,16 @@ int gg_attaches_of(struct gg_attaches *ret_attaches, const struct gg_model *mode
 		attaches.items[attaches.count++] = (struct gg_attached){
 			.attach = attach,
 			.pid = process->pid,
-			.missed_free_count = missed_frees_of(model, attach->process),
 			.held_bytes = NAN,
 			.held_low = NAN,
 			.held_high = NAN,
 		};
 	}
-	status = find_held(&attaches, model, pid, confidence, error);
+	status = take_missed_frees(&attaches, model);
+	if (status < 0)
+		gg_error_memory(error, "attaches");
+	else
+		status = find_held(&attaches, model, pid, confidence, error);
 	if (status < 0)
 		gg_attaches_done(&attaches);
 	else

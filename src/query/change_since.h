@@ -16,7 +16,9 @@
  *                `geiger diff` tests two profiles.
  * Rows           Every row with a block at either moment is tested, also if nothing of it is live
  *                now.  The false discovery rate is held over all of them.
- * Cost           two passes over the samples; 1.3 KiB for each row that changed.
+ * Cost           two passes over the samples.
+ * Memory         a byte for each sample, 4 bytes for each key of the model, and two tallies for
+ *                each row with a block at either moment.
  * Threads        Any number of calls on one model.  One thread owns a result.
  */
 #pragma once
@@ -60,6 +62,19 @@ GG_MUST_CHECK int gg_changes_since_find(const struct gg_model *model, const stru
                                         const struct gg_change_options *options,
                                         struct gg_changes **ret_changes, struct gg_error *error);
 void gg_changes_since_free(struct gg_changes *changes); /* NULL is fine */
+
+/*
+ * The false discovery rate of look k of a run, from 1 on, for the rows and for the total each:
+ * share / (2 k (k + 1)).  The rates of all looks sum to
+ * `share` for both, so by a union bound a steady program shows a change in at most that share of
+ * all runs.
+ */
+static inline double gg_changes_since_level(double share, uint64_t look_count)
+{
+	double k = (double)look_count;
+
+	return share / (2 * k * (k + 1));
+}
 
 /* The change of the row with that key, or NULL: the row has no block at either moment. */
 const struct gg_change *gg_changes_since_of(const struct gg_changes *changes, uint32_t key);

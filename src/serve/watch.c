@@ -139,7 +139,7 @@ void gg_watch_poll(struct gg_watch *watch)
 		look(watch);
 }
 
-static int find_pid(struct gg_watch *watch, struct gg_error *error)
+static int read_header(struct gg_watch *watch, struct gg_error *error)
 {
 	struct gg_region_view view;
 	int status = gg_region_view_open(&view, watch->path, error);
@@ -147,6 +147,8 @@ static int find_pid(struct gg_watch *watch, struct gg_error *error)
 	if (status < 0)
 		return status;
 	watch->pid = view.header.pid;
+	watch->start_ticks = view.header.process_start_ticks;
+	watch->is_attached = view.header.attach.attached_ns != 0;
 	gg_region_view_done(&view);
 	return 0;
 }
@@ -161,7 +163,7 @@ int gg_watch_init(struct gg_watch *watch, const char *process, double confidence
 		                    .confidence = confidence };
 	status = gg_find_region(&watch->path, process, error);
 	if (status == 0)
-		status = find_pid(watch, error);
+		status = read_header(watch, error);
 	if (status == 0)
 		status = gg_polling_open(&watch->polling, watch->path, error);
 	if (status == 0)

@@ -27,6 +27,8 @@ enum { GG_WATCH_POINTS_MAX = 600 };
 struct gg_watch {
 	char *path; /* of the region */
 	uint32_t pid;
+	uint64_t start_ticks; /* of the process, as its region says; 0: unknown */
+	bool is_attached;     /* the agent was attached while the process ran */
 	bool is_alive;
 	double confidence;
 	uint64_t last_ns, took_ns;              /* of the last poll; CLOCK_MONOTONIC */

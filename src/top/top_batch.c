@@ -69,7 +69,10 @@ int gg_top_batch_run(const struct gg_top_batch *batch, struct gg_error *error)
 		if (i > 0) {
 			if (!gg_top_source_is_live(source))
 				break;
+			/* After a look that took long, or a suspension, nothing is made up for. */
 			next_ns += delay_ns;
+			if (next_ns < gg_clock_monotonic_ns())
+				next_ns = gg_clock_monotonic_ns();
 			wait_until(next_ns);
 		}
 		status = gg_top_source_look(source, &batch->view, &snapshot, error);

@@ -68,7 +68,7 @@ static void append_age(double age_ns, struct gg_buf *out)
 
 /* --- the head ------------------------------------------------------------------------------- */
 
-/* "geiger top  4711 python3 songs.py  up 3 min 12 s  every 512 KiB  1234 samples". */
+/* "geiger top  4711 python3 songs.py  recorded for 3 min 12 s  every 512 KiB  1234 samples". */
 static void draw_process(struct frame_run *run)
 {
 	const struct gg_top_snapshot *snapshot = run->snapshot;
@@ -77,7 +77,7 @@ static void draw_process(struct frame_run *run)
 	GG_CLEANUP(gg_buf_done) struct gg_buf facts = { 0 };
 	size_t taken;
 
-	gg_buf_append_text(&facts, "  up ");
+	gg_buf_append_text(&facts, "  recorded for ");
 	gg_report_append_time(process->now_ns, &facts);
 	gg_buf_append_text(&facts, process->is_active ? "  one sample per " : "  off, was ");
 	append_number(run, (double)process->interval_bytes, GG_BYTES, &facts);
@@ -281,8 +281,8 @@ static void draw_headings(struct frame_run *run)
 }
 
 /* The change with its sign if it is significant; a dot if it is not; "?" if nothing tests it. */
-static enum gg_top_look append_change(const struct frame_run *run, const struct gg_top_row *row,
-                                      struct gg_buf *out)
+static enum gg_top_style append_change(const struct frame_run *run, const struct gg_top_row *row,
+                                       struct gg_buf *out)
 {
 	if (!row->has_change)
 		return GG_TOP_PLAIN;
@@ -312,15 +312,15 @@ static void draw_row(struct frame_run *run, const struct gg_top_row *row)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	size_t end = run->self.number_cells + run->self.error_cells + 2;
-	enum gg_top_look look;
+	enum gg_top_style style;
 
 	gg_figure_column_append(&run->figures, &run->self, &row->self, &text);
 	gg_top_grid_put(run->grid, run->row, 0, gg_buf_text(&text), GG_TOP_PLAIN);
 	gg_buf_clear(&text);
 	if (run->has_change) {
-		look = append_change(run, row, &text);
+		style = append_change(run, row, &text);
 		end += CHANGE_CELLS;
-		gg_top_grid_put_right(run->grid, run->row, end, gg_buf_text(&text), look);
+		gg_top_grid_put_right(run->grid, run->row, end, gg_buf_text(&text), style);
 		end += 2;
 		gg_buf_clear(&text);
 	}

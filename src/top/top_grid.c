@@ -66,7 +66,7 @@ static void add_accent(struct gg_top_grid *grid, size_t row, size_t column, cons
 }
 
 size_t gg_top_grid_put(struct gg_top_grid *grid, size_t row, size_t column, const char *text,
-                       enum gg_top_look look)
+                       enum gg_top_style style)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf clean = { 0 };
 	const char *at;
@@ -87,12 +87,12 @@ size_t gg_top_grid_put(struct gg_top_grid *grid, size_t row, size_t column, cons
 		} else {
 			struct gg_top_cell *cell = cell_at(grid, row, column);
 
-			*cell = (struct gg_top_cell){ .look = (uint8_t)look };
+			*cell = (struct gg_top_cell){ .style = (uint8_t)style };
 			memcpy(cell->text, at, length);
 		}
 		for (size_t i = 1; i < cells; i++)
 			*cell_at(grid, row,
-			         column + i) = (struct gg_top_cell){ .look = (uint8_t)look };
+			         column + i) = (struct gg_top_cell){ .style = (uint8_t)style };
 		column += cells;
 		at += length;
 	}
@@ -100,32 +100,32 @@ size_t gg_top_grid_put(struct gg_top_grid *grid, size_t row, size_t column, cons
 }
 
 void gg_top_grid_put_right(struct gg_top_grid *grid, size_t row, size_t end, const char *text,
-                           enum gg_top_look look)
+                           enum gg_top_style style)
 {
 	size_t length = gg_screen_text_length(text);
 
-	gg_top_grid_put(grid, row, end > length ? end - length : 0, text, look);
+	gg_top_grid_put(grid, row, end > length ? end - length : 0, text, style);
 }
 
-void gg_top_grid_paint(struct gg_top_grid *grid, size_t row, enum gg_top_look look)
+void gg_top_grid_paint(struct gg_top_grid *grid, size_t row, enum gg_top_style style)
 {
 	for (size_t column = 0; row < grid->height && column < grid->width; column++)
-		cell_at(grid, row, column)->look = (uint8_t)look;
+		cell_at(grid, row, column)->style = (uint8_t)style;
 }
 
-/* The sequence of a look; colors exist only if `style` has them. */
-static const char *sequence_of(const struct gg_style *style, uint8_t look)
+/* The sequence of a cell; colors exist only if `colors` has them. */
+static const char *sequence_of(const struct gg_style *colors, uint8_t style)
 {
-	switch (look) {
+	switch (style) {
 	case GG_TOP_HEADING:
-		return style->heading;
+		return colors->heading;
 	case GG_TOP_GREW:
 	case GG_TOP_WARNING:
-		return style->error;
+		return colors->error;
 	case GG_TOP_STRONG:
 	case GG_TOP_SHRANK:
 	case GG_TOP_CURSOR:
-		return style->strong;
+		return colors->strong;
 	default:
 		return "";
 	}
@@ -146,7 +146,7 @@ static void append_row(const struct gg_top_grid *grid, const struct gg_style *st
 	while (end > 0 && is_blank(&cells[end - 1]))
 		end--;
 	for (size_t i = 0; i < end; i++) {
-		const char *wanted = sequence_of(style, cells[i].look);
+		const char *wanted = sequence_of(style, cells[i].style);
 
 		if (strcmp(wanted, sequence) != 0) {
 			gg_buf_append_text(out, sequence[0] != '\0' ? style->reset : "");

@@ -24,7 +24,7 @@
 #include "base/buf.h"
 #include "report/style.h"
 
-enum gg_top_look {
+enum gg_top_style {
 	GG_TOP_PLAIN,
 	GG_TOP_HEADING,
 	GG_TOP_STRONG,
@@ -40,7 +40,7 @@ enum { GG_TOP_CELL_BYTES = 16 };
 struct gg_top_cell {
 	/* A character of UTF-8 with the accents on it; "": the second cell of a wide one. */
 	char text[GG_TOP_CELL_BYTES];
-	uint8_t look; /* enum gg_top_look */
+	uint8_t style; /* enum gg_top_style */
 };
 
 struct gg_top_grid {
@@ -59,12 +59,12 @@ const struct gg_top_cell *gg_top_grid_cell(const struct gg_top_grid *grid, size_
 
 /* Puts a text at a place and returns the column behind it; outside the grid it does nothing. */
 size_t gg_top_grid_put(struct gg_top_grid *grid, size_t row, size_t column, const char *text,
-                       enum gg_top_look look);
+                       enum gg_top_style style);
 /* Puts a text so that it ends before column `end`; a longer text begins at column 0. */
 void gg_top_grid_put_right(struct gg_top_grid *grid, size_t row, size_t end, const char *text,
-                           enum gg_top_look look);
-/* Gives all cells of a row one look. */
-void gg_top_grid_paint(struct gg_top_grid *grid, size_t row, enum gg_top_look look);
+                           enum gg_top_style style);
+/* Gives all cells of a row one style. */
+void gg_top_grid_paint(struct gg_top_grid *grid, size_t row, enum gg_top_style style);
 
 /* Appends the rows as lines without blanks at their ends.  `style` has the colors. */
 void gg_top_grid_append(const struct gg_top_grid *grid, const struct gg_style *style,

@@ -6,8 +6,8 @@
  *   if (state.wants_mark)
  *           ...
  *
- * A key is a character, or one of the names below; every name also has a letter.  While a text is
- * typed, characters belong to the text.
+ * A key is a character, or one of the names below.  While a text is typed, characters belong to
+ * the text.
  *
  * Threads  One owner at a time.  The function is pure: it knows no terminal and no clock.
  */
@@ -37,8 +37,8 @@ enum gg_top_key {
 /* Before the first look, `snapshot` is NULL. */
 void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot *snapshot, int key);
 
-/* Visits the lines of the help: the keys, and what they do. */
+/* A line of the help: keys, and what they do. */
 struct gg_top_help_line {
 	const char *keys, *meaning;
 };
-extern const struct gg_top_help_line gg_top_help_lines[]; /* ends with a NULL */
+extern const struct gg_top_help_line gg_top_help_lines[]; /* the last line has NULLs */

@@ -30,15 +30,22 @@ struct gg_top_looks {
 	int status;
 };
 
-/* Waits for the time of the next look, or for a wish.  The mutex is held. */
-static void wait_for_look(struct gg_top_looks *looks, uint64_t until_ns)
+/* Waits until the moment, or until the looks stop.  With `hears_wishes`, a wish ends the wait. */
+static void wait_until(struct gg_top_looks *looks, uint64_t until_ns, bool hears_wishes)
 {
 	const struct timespec until = { .tv_sec = (time_t)(until_ns / GG_NS_PER_S),
 		                        .tv_nsec = (long)(until_ns % GG_NS_PER_S) };
 
-	while (!looks->has_new_view && !looks->wants_mark && !looks->wants_stop)
+	while (!looks->wants_stop && !(hears_wishes && (looks->has_new_view || looks->wants_mark)))
 		if (pthread_cond_timedwait(&looks->changed, &looks->mutex, &until) == ETIMEDOUT)
 			break;
+}
+
+/* Waits for the time of the next look, or for a wish, but rests first.  The mutex is held. */
+static void wait_for_look(struct gg_top_looks *looks, uint64_t end_ns, uint64_t took_ns)
+{
+	wait_until(looks, end_ns + REST_FACTOR * took_ns, false);
+	wait_until(looks, end_ns + looks->delay_ns, true);
 }
 
 static void publish(struct gg_top_looks *looks, struct gg_top_snapshot *snapshot, int status,
@@ -66,7 +73,7 @@ static void *run(void *context)
 	while (!looks->wants_stop) {
 		struct gg_top_view view = looks->view;
 		struct gg_top_snapshot *snapshot = NULL;
-		uint64_t begin_ns = gg_clock_monotonic_ns(), took_ns, rest_ns;
+		uint64_t begin_ns = gg_clock_monotonic_ns(), end_ns;
 		struct gg_error error = { 0 };
 		int status;
 
@@ -75,25 +82,28 @@ static void *run(void *context)
 		looks->has_new_view = looks->wants_mark = false;
 		pthread_mutex_unlock(&looks->mutex);
 		status = gg_top_source_look(looks->source, &view, &snapshot, &error);
-		took_ns = gg_clock_monotonic_ns() - begin_ns;
+		end_ns = gg_clock_monotonic_ns();
 		pthread_mutex_lock(&looks->mutex);
 		publish(looks, snapshot, status, &error);
-		rest_ns = REST_FACTOR * took_ns;
-		if (rest_ns < looks->delay_ns)
-			rest_ns = looks->delay_ns;
-		wait_for_look(looks, begin_ns + took_ns + rest_ns);
+		wait_for_look(looks, end_ns, end_ns - begin_ns);
 	}
 	pthread_mutex_unlock(&looks->mutex);
 	return NULL;
 }
 
-/* Signals are for the thread of the screen. */
+/*
+ * Signals are for the thread of the screen.  A crash is the exception: a blocked signal of a crash
+ * ends the process without its handler, which restores the terminal.
+ */
 static int start_thread(struct gg_top_looks *looks)
 {
+	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 	sigset_t all, before;
 	int status;
 
 	sigfillset(&all);
+	for (size_t i = 0; i < GG_COUNT(crashes); i++)
+		sigdelset(&all, crashes[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	status = pthread_create(&looks->thread, NULL, run, looks);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -7,8 +7,8 @@
  *           if (gg_top_looks_take(looks, &snapshot, &error)) ...
  *   gg_top_looks_stop(looks);
  *
- * A look comes every `delay`, and at once after a change of the view or of the mark.  After a look
- * that took long, the thread rests four times as long: it uses a fifth of a processor at most.
+ * A look comes every `delay`, and earlier after a change of the view or of the mark.  After each
+ * look the thread rests four times as long as it took: it uses a fifth of a processor at most.
  *
  * Threads  One thread calls these functions.  The thread of the looks owns the source until
  *          gg_top_looks_stop() returns.

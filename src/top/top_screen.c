@@ -5,6 +5,7 @@
 
 #include <curses.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -32,7 +33,7 @@ static struct {
 	size_t restore_length;
 } before;
 
-static volatile sig_atomic_t ending_signal; /* SIGINT, SIGTERM or SIGHUP came; 0: none */
+static volatile sig_atomic_t ending_signal; /* a signal of `endings` came; 0: none */
 
 /* A screen that is shown. */
 struct screen_run {
@@ -59,8 +60,12 @@ bool gg_top_screen_is_possible(int input_fd, int output_fd)
 static void add_sequence(const char *name)
 {
 	const char *sequence = tigetstr(name);
-	size_t length = sequence != NULL && sequence != (char *)-1 ? strlen(sequence) : 0;
+	size_t length;
 
+	if (sequence == NULL || sequence == (char *)-1)
+		return;
+	/* A handler of a crash cannot pad, so it leaves the padding out, such as "$<5>". */
+	length = strcspn(sequence, "$");
 	if (before.restore_length + length > sizeof(before.restore))
 		return;
 	memcpy(before.restore + before.restore_length, sequence, length);
@@ -86,7 +91,7 @@ static void note_end(int signal_number)
 static void handle_signals(void)
 {
 	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-	static const int endings[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int endings[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	struct sigaction crash = { .sa_handler = restore_in_crash, .sa_flags = (int)SA_RESETHAND };
 	struct sigaction end = { .sa_handler = note_end };
 
@@ -128,11 +133,11 @@ static bool open_terminal(const struct gg_top_screen *screen)
 
 /* --- drawing -------------------------------------------------------------------------------- */
 
-static attr_t attributes_of(const struct screen_run *run, uint8_t look)
+static attr_t attributes_of(const struct screen_run *run, uint8_t style)
 {
 	bool has_color = run->screen->has_color && has_colors();
 
-	switch (look) {
+	switch (style) {
 	case GG_TOP_HEADING:
 		return A_UNDERLINE;
 	case GG_TOP_STRONG:
@@ -142,7 +147,7 @@ static attr_t attributes_of(const struct screen_run *run, uint8_t look)
 	case GG_TOP_GREW:
 	case GG_TOP_SHRANK:
 	case GG_TOP_WARNING:
-		return A_BOLD | (has_color ? COLOR_PAIR(look) : 0);
+		return A_BOLD | (has_color ? COLOR_PAIR(style) : 0);
 	default:
 		return A_NORMAL;
 	}
@@ -171,9 +176,9 @@ static void put_grid(const struct screen_run *run)
 			const struct gg_top_cell *cell = gg_top_grid_cell(&run->grid, row, column);
 
 			if (cell->text[0] == '\0' ||
-			    (cell->look == GG_TOP_PLAIN && strcmp(cell->text, " ") == 0))
+			    (cell->style == GG_TOP_PLAIN && strcmp(cell->text, " ") == 0))
 				continue;
-			attrset(attributes_of(run, cell->look));
+			attrset(attributes_of(run, cell->style));
 			put_cell((int)row, (int)column, cell->text);
 		}
 	attrset(A_NORMAL);
@@ -306,7 +311,10 @@ static void print_last(const struct screen_run *run)
 	if (run->snapshot == NULL)
 		return;
 	gg_figure_append(&figures, &run->snapshot->live, &text);
-	printf("geiger top: process %u: live %s\n", run->snapshot->process.pid, gg_buf_text(&text));
+	printf("geiger top: ");
+	if (run->snapshot->process.pid != 0)
+		printf("process %" PRIu32 ": ", run->snapshot->process.pid);
+	printf("live %s\n", gg_buf_text(&text));
 	fflush(stdout);
 }
 

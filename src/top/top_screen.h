@@ -2,8 +2,9 @@
 /*
  * top_screen - shows a target on a terminal until the user quits.  Only top_screen.c knows ncurses.
  *
- * Terminal  It is as before afterwards: after the end, SIGINT, SIGTERM and SIGHUP, after a crash,
- *           and while the program is suspended.  Then the last state stands there in one line.
+ * Terminal  It is as before afterwards: after the end, SIGINT, SIGTERM, SIGHUP and SIGQUIT, after
+ *           a crash, and while the program is suspended.  Then the last state stands there in
+ *           one line.
  * Threads   The thread that calls it draws and reads keys; another one looks (top_looks.h).
  */
 #pragma once

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/attaches.h"
 #include "query/change_since.h"
 #include "query/live_age.h"
 #include "report/report.h"
@@ -20,7 +19,8 @@ struct snapshot_run {
 	struct gg_query query;
 	struct gg_query_result *result, *allocated; /* of the metric; in the period of rates */
 	struct gg_changes *changes;                 /* NULL: none */
-	double *ages_ns;                            /* by row; NULL: none */
+	double *ages_ns;                            /* by row of `result`; NULL: none */
+	uint32_t *keys;                             /* by row of the snapshot */
 };
 
 const char *gg_top_metric_name(enum gg_top_metric metric)
@@ -45,13 +45,6 @@ static enum gg_metric metric_of(enum gg_top_metric metric)
 	default:
 		return GG_METRIC_LIVE;
 	}
-}
-
-double gg_top_level(uint64_t test_count)
-{
-	double k = (double)test_count;
-
-	return GG_TOP_FALSE_SHARE / (2 * k * (k + 1));
 }
 
 /* The period of rates ends with the look; without a begin it is the life of the process. */
@@ -135,11 +128,12 @@ static struct gg_top_row make_row(const struct snapshot_run *run, const struct g
 	};
 }
 
-static char *label_of(const struct snapshot_run *run, const struct gg_query_row *row)
+static char *label_of(const struct snapshot_run *run, uint32_t key)
 {
+	const struct gg_query_row row = { .key = key };
 	GG_CLEANUP(gg_buf_done) struct gg_buf label = { 0 };
 
-	gg_query_row_label(run->model, run->result, row, &label);
+	gg_query_row_label(run->model, run->result, &row, &label);
 	return label.failed ? NULL : strdup(gg_buf_text(&label));
 }
 
@@ -149,43 +143,77 @@ static bool is_shown(const struct gg_query_row *row)
 	return row->self->sample_count > 0 || gg_tally_is_uncertain(row->self);
 }
 
+static struct gg_top_row *add_row(struct snapshot_run *run, uint32_t key,
+                                  const struct gg_tally *tally, bool discovered)
+{
+	struct gg_top_snapshot *snapshot = run->snapshot;
+	struct gg_top_row *row = &snapshot->rows[snapshot->row_count];
+	const struct gg_change *change = NULL;
+
+	*row = make_row(run, tally, discovered);
+	run->keys[snapshot->row_count++] = key;
+	row->label = label_of(run, key);
+	if (run->changes != NULL)
+		change = gg_changes_since_of(run->changes, key);
+	if (change != NULL)
+		set_change(row, change);
+	return row;
+}
+
+/* Adds the rows that lost all of their memory since the mark, which the result lacks. */
+static int add_gone(struct snapshot_run *run)
+{
+	size_t key_count = run->changes != NULL ? run->changes->key_count : 0;
+	bool *is_there = calloc(key_count + 1, sizeof(*is_there));
+	struct gg_tally nothing = { 0 };
+	int status = is_there != NULL ? 0 : -ENOMEM;
+
+	gg_tally_expose(&nothing, gg_model_interval(run->model, 0));
+	for (size_t i = 0; status == 0 && key_count > 0 && i < run->snapshot->row_count; i++)
+		if (run->keys[i] < key_count)
+			is_there[run->keys[i]] = true;
+	for (size_t key = 0; status == 0 && key < key_count; key++) {
+		const struct gg_change *change = gg_changes_since_of(run->changes, (uint32_t)key);
+
+		if (is_there[key] || change == NULL || !change->is_significant)
+			continue;
+		if (add_row(run, (uint32_t)key, &nothing, false)->label == NULL)
+			status = -ENOMEM;
+	}
+	free(is_there);
+	return status;
+}
+
 static int make_rows(struct snapshot_run *run)
 {
 	const struct gg_query_result *result = run->result;
-	struct gg_top_snapshot *snapshot = run->snapshot;
+	size_t most = result->row_count + (run->changes != NULL ? run->changes->row_count : 0);
 
-	snapshot->rows = calloc(result->row_count + 1, sizeof(*snapshot->rows));
-	if (snapshot->rows == NULL)
+	run->snapshot->rows = calloc(most + 1, sizeof(*run->snapshot->rows));
+	run->keys = calloc(most + 1, sizeof(*run->keys));
+	if (run->snapshot->rows == NULL || run->keys == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < result->row_count; i++) {
 		const struct gg_query_row *asked = &result->rows[i];
-		const struct gg_change *change = NULL;
-		struct gg_top_row *row = &snapshot->rows[snapshot->row_count];
+		struct gg_top_row *row;
 
 		if (!is_shown(asked))
 			continue;
-		*row = make_row(run, asked->self, gg_report_is_discovered(result, asked));
-		snapshot->row_count++;
-		row->label = label_of(run, asked);
+		row = add_row(run, asked->key, asked->self, gg_report_is_discovered(result, asked));
 		if (row->label == NULL)
 			return -ENOMEM;
 		if (run->ages_ns != NULL)
 			row->age_ns = run->ages_ns[i];
-		if (run->changes != NULL)
-			change = gg_changes_since_of(run->changes, asked->key);
-		if (change != NULL)
-			set_change(row, change);
 	}
-	return 0;
+	return add_gone(run);
 }
 
 /* Gives each row its rate: both results have the keys of one model. */
 static int add_rates(struct snapshot_run *run)
 {
-	const struct gg_query_result *result = run->result, *allocated = run->allocated;
+	const struct gg_query_result *allocated = run->allocated;
 	uint32_t most = 0;
 	const struct gg_tally **of_key;
-	size_t shown = 0;
 
 	for (size_t i = 0; i < allocated->row_count; i++)
 		most = allocated->rows[i].key > most ? allocated->rows[i].key : most;
@@ -194,14 +222,11 @@ static int add_rates(struct snapshot_run *run)
 		return -ENOMEM;
 	for (size_t i = 0; i < allocated->row_count; i++)
 		of_key[allocated->rows[i].key] = allocated->rows[i].self;
-	for (size_t i = 0; i < result->row_count; i++) {
-		uint32_t key = result->rows[i].key;
+	for (size_t i = 0; i < run->snapshot->row_count; i++) {
+		uint32_t key = run->keys[i];
 
-		if (!is_shown(&result->rows[i]))
-			continue;
 		if (key <= most && of_key[key] != NULL)
-			run->snapshot->rows[shown].allocated_per_second = rate_of(run, of_key[key]);
-		shown++;
+			run->snapshot->rows[i].allocated_per_second = rate_of(run, of_key[key]);
 	}
 	free(of_key);
 	return 0;
@@ -262,16 +287,9 @@ static int add_head(struct snapshot_run *run, struct gg_error *error)
  * Frees of blocks from before an attach are not seen.  A process that replaces such blocks seems
  * to grow, so its changes are not tested.
  */
-static int find_mark(struct snapshot_run *run, struct gg_error *error)
+static int64_t mark_of(const struct snapshot_run *run)
 {
-	struct gg_attaches attaches;
-	int status = gg_attaches_of(&attaches, run->model, 0, run->request->confidence, error);
-
-	if (status < 0)
-		return status;
-	run->snapshot->mark_ns = attaches.count > 0 ? GG_TIME_NONE : run->request->mark_ns;
-	gg_attaches_done(&attaches);
-	return 0;
+	return run->model->attach_count > 0 ? GG_TIME_NONE : run->request->mark_ns;
 }
 
 int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_model *model,
@@ -290,10 +308,9 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 	snapshot->process = *process;
 	snapshot->confidence = request->confidence;
 	snapshot->look_count = request->look_count;
-	snapshot->level = gg_top_level(request->test_count);
-	status = find_mark(&run, error);
-	if (status == 0)
-		status = ask(&run, error);
+	snapshot->level = gg_changes_since_level(GG_TOP_FALSE_SHARE, request->test_count);
+	snapshot->mark_ns = mark_of(&run);
+	status = ask(&run, error);
 	if (status == 0)
 		status = add_head(&run, error);
 	if (status == 0 &&
@@ -303,6 +320,7 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 	gg_query_result_free(run.allocated);
 	gg_changes_since_free(run.changes);
 	free(run.ages_ns);
+	free(run.keys);
 	if (status < 0) {
 		gg_top_snapshot_free(snapshot);
 		return status;

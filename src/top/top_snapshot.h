@@ -102,12 +102,10 @@ struct gg_top_snapshot {
 	/* All rows together: live memory, the metric, and the change of live memory. */
 	struct gg_figure live;
 	struct gg_top_row total;
-	struct gg_top_row *rows; /* the largest estimate first */
+	/* The largest estimate first; then those that significantly lost all of their memory. */
+	struct gg_top_row *rows;
 	size_t row_count;
 };
-
-/* The level of look k of a run: its false discovery rate. */
-double gg_top_level(uint64_t test_count);
 
 /* Fails as gg_query_rows() does. */
 GG_MUST_CHECK int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot,

@@ -196,11 +196,32 @@ static void describe_profile(const struct gg_top_source *source, struct gg_top_p
 		process->pid = model->processes[1].pid;
 }
 
+/* True if both are regions of one process, and not of two that had the same pid. */
+static bool is_same_process(const struct gg_watch *one, const struct gg_watch *other)
+{
+	return one->start_ticks == 0 || other->start_ticks == 0 ||
+	       one->start_ticks == other->start_ticks;
+}
+
+static void follow(struct gg_top_source *source, const struct gg_watch *next)
+{
+	gg_watch_done(&source->watch);
+	source->watch = *next;
+	source->mark_ns = GG_TIME_NONE;
+	source->look_count = 0;
+	source->has_new_mark = true;
+	source->peak_bytes = -1;
+	source->news =
+		next->is_attached
+			? "The agent was attached to the process, which has a new region."
+			: "The process has executed another program; changes count from then.";
+}
+
 /*
- * A process that executes another program gets another region.  The watch then begins anew with
- * it, and so does the mark.
+ * A process that executes another program gets another region, and so does one to which the agent
+ * is attached anew.  The watch then begins anew with it, and so does the mark.
  */
-static void follow_exec(struct gg_top_source *source)
+static void follow_region(struct gg_top_source *source)
 {
 	struct gg_watch next;
 	char *path;
@@ -209,13 +230,10 @@ static void follow_exec(struct gg_top_source *source)
 		return;
 	if (strcmp(path, source->watch.path) != 0 &&
 	    gg_watch_init(&next, source->path, source->watch.confidence, NULL) == 0) {
-		gg_watch_done(&source->watch);
-		source->watch = next;
-		source->mark_ns = GG_TIME_NONE;
-		source->look_count = 0;
-		source->has_new_mark = true;
-		source->peak_bytes = -1;
-		source->news = "The process has executed another program; changes count from then.";
+		if (is_same_process(&source->watch, &next))
+			follow(source, &next);
+		else
+			gg_watch_done(&next);
 	}
 	free(path);
 }
@@ -226,7 +244,7 @@ static int read_model(struct gg_top_source *source, struct gg_model **ret_model,
 	int status;
 
 	if (source->is_watch) {
-		follow_exec(source);
+		follow_region(source);
 		gg_watch_poll(&source->watch);
 		/* Old numbers must not look like new ones. */
 		if (source->watch.status < 0) {

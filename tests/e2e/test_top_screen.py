@@ -153,7 +153,7 @@ def ended_by(program, number, terminal_type):
 
 
 def signals(program):
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGSEGV, signal.SIGABRT):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGSEGV, signal.SIGABRT):
         check(f"{signal.Signals(number).name}_restores_the_terminal", *ended_by(program, number, "xterm-256color"))
     for terminal_type in ("vt100", "linux", "screen"):
         check(f"{terminal_type}_is_restored", *ended_by(program, signal.SIGTERM, terminal_type))

@@ -179,7 +179,7 @@ static size_t significant_count(const struct gg_changes *changes)
 /* The level of look k that `geiger top` uses: for rows and total together they add up to 5 %. */
 static double spent(int look)
 {
-	return 0.05 / (2 * look * (look + 1.0));
+	return gg_changes_since_level(0.05, (uint64_t)look);
 }
 
 /* The first look that marks something, 0: none does.  level 0: as `geiger top` does. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "made_profile.h"
+#include "query/change_since.h"
 #include "report/screen_text.h"
 #include "report/text_cells.h"
 #include "test.h"
@@ -160,12 +161,32 @@ TEST_WITH(look, only_significant_changes_have_a_sign)
 	CHECK(strstr(draw(look), "change") == NULL);
 }
 
+TEST_WITH(look, a_row_that_lost_all_of_its_memory_stays_visible)
+{
+	const struct gg_top_row *row;
+
+	add_server(look);
+	add(look, "main>emptied", 9, SECOND, 4 * SECOND);
+	take(look);
+	row = row_called(look, "emptied (made)");
+	REQUIRE(row != NULL);
+	CHECK_EQ_U64(look->snapshot->row_count, 4);
+	CHECK(row->self.estimate == 0 && row->self.high > 0 && row->blocks.estimate == 0);
+	CHECK(row->is_significant && fabs(row->change.estimate / (9 << 20) + 1) < 1e-9);
+	CHECK(row->allocated_per_second > 0);
+	CHECK_CONTAINS(draw(look), "-9.00 MiB");
+	look->request.mark_ns = GG_TIME_NONE;
+	take(look);
+	CHECK(row_called(look, "emptied (made)") == NULL);
+}
+
 TEST_WITH(look, the_levels_of_all_looks_add_up_to_the_share_of_false_runs)
 {
 	double sum = 0;
 
 	for (uint64_t k = 1; k <= 1000000; k++)
-		sum += 2 * gg_top_level(k); /* the rows, and the total */
+		sum += 2 *
+		       gg_changes_since_level(GG_TOP_FALSE_SHARE, k); /* the rows, and the total */
 	CHECK(sum < GG_TOP_FALSE_SHARE && sum > 0.999 * GG_TOP_FALSE_SHARE);
 	(void)look;
 }
@@ -211,7 +232,7 @@ TEST_WITH(look, a_frame_has_head_and_table)
 	take(look);
 	CHECK_EQ_STR(
 		draw(look),
-		"4711 made --by test  up 10 s  one sample per 4.00 KiB  54 samples\n"
+		"4711 made --by test  recorded for 10 s  one sample per 4.00 KiB  54 samples\n"
 		"live 45.0 MiB +- 0.1 %  RSS 80.0 MiB  highest 70.0 MiB  allocates 5.40 MiB/s\n"
 		"     live                change     allocates      age  function\n"
 		" 32.0 MiB +- 0.1 %            .    3.20 MiB/s    9.0 s  cache_fill (made)\n"
