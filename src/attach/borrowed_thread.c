@@ -23,7 +23,6 @@
 
 #include <cpuid.h>
 #include <elf.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -31,7 +30,6 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <ucontext.h>
 
 #include "base/buf.h"
@@ -158,29 +156,6 @@ static void fill_registers(mcontext_t *to, const struct user_regs_struct *from)
 	r[REG_RAX] = (greg_t)(is_restarted ? from->orig_rax : from->rax);
 	r[REG_RIP] = (greg_t)(is_restarted ? from->rip - 2 : from->rip);
 	r[REG_CSGSFS] = (greg_t)((from->cs & 0xffff) | (from->ss & 0xffff) << 48);
-}
-
-/* True if the thread has enough stack below its pointer: in that mapping, or below the main one. */
-static bool has_stack(pid_t pid, uint64_t pointer)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	uint64_t below = 0; /* the end of the mapping before */
-	struct gg_maps_line line;
-
-	if (!gg_proc_file_read(&text, "/proc/%d/maps", (int)pid))
-		return false;
-	for (const char *at = gg_buf_text(&text); *at != '\0'; at += strcspn(at, "\n")) {
-		at += *at == '\n';
-		if (!gg_maps_line_parse(at, strcspn(at, "\n"), &line))
-			continue;
-		if (line.begin <= pointer && pointer < line.end) {
-			bool grows = line.path_bytes == 7 && memcmp(line.path, "[stack]", 7) == 0;
-
-			return pointer - (grows ? below : line.begin) > GG_BORROWED_STACK_BYTES;
-		}
-		below = line.end;
-	}
-	return false;
 }
 
 static uint64_t frame_below(uint64_t address)
@@ -486,6 +461,30 @@ static uint64_t find_errno(const struct gg_borrowed_thread *thread)
 	return thread->registers.fs_base + offset;
 }
 
+bool gg_borrowed_thread_has_stack(pid_t pid, const struct user_regs_struct *registers)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	uint64_t pointer = registers->rsp, own = registers->fs_base;
+	uint64_t below = 0; /* the end of the mapping before */
+	struct gg_maps_line line;
+
+	if (!gg_proc_file_read(&text, "/proc/%d/maps", (int)pid))
+		return false;
+	for (const char *at = gg_buf_text(&text); *at != '\0'; at += strcspn(at, "\n")) {
+		at += *at == '\n';
+		if (!gg_maps_line_parse(at, strcspn(at, "\n"), &line))
+			continue;
+		if (line.begin <= pointer && pointer < line.end) {
+			bool grows = line.path_bytes == 7 && memcmp(line.path, "[stack]", 7) == 0;
+
+			return (grows || (pointer < own && own < line.end)) &&
+			       pointer - (grows ? below : line.begin) > GG_BORROWED_STACK_BYTES;
+		}
+		below = line.end;
+	}
+	return false;
+}
+
 int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer *tracer, pid_t tid,
                              const struct user_regs_struct *registers,
                              const struct gg_borrowed_code *code, struct gg_error *error)
@@ -500,8 +499,6 @@ int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer
 	errno_place = find_errno(thread);
 	if (errno_place == 0)
 		return fail(thread, -ENOTSUP, error, "its libc keeps errno at an unknown place");
-	if (!has_stack(tracer->pid, registers->rsp))
-		return fail(thread, -ENOMEM, error, "the thread has too little stack");
 	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof(mask), &mask) < 0)
 		status = -errno;
 	thread->closed = status == 0 ? CLOSED_SIGNALS | mask : 0;
@@ -568,6 +565,12 @@ void gg_borrowed_thread_find_code(struct gg_borrowed_code *code,
 #else
 
 /* Other architectures have no borrowed threads yet; the survey refuses before. */
+
+bool gg_borrowed_thread_has_stack(pid_t pid, const struct user_regs_struct *registers)
+{
+	(void)pid, (void)registers;
+	return false;
+}
 
 int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer *tracer, pid_t tid,
                              const struct user_regs_struct *registers,

@@ -24,6 +24,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -73,8 +74,15 @@ struct gg_remote_call {
 enum { GG_BORROWED_CALL_SECONDS = 5 };
 
 /*
- * Prepares a thread that is stopped at `registers`.  Returns 0, or -Exxx with the thread stopped as
- * before: -ENOMEM: it has too little stack.
+ * True if a thread that is stopped at these registers has enough stack below its pointer.  Of a
+ * mapping other than the main stack this is known only if libc made it for the thread, whose own
+ * block lies at the upper end: the stack of a coroutine may begin anywhere in the heap.
+ */
+bool gg_borrowed_thread_has_stack(pid_t pid, const struct user_regs_struct *registers);
+
+/*
+ * Prepares a thread that is stopped at `registers`, and has enough stack.  Returns 0, or -Exxx with
+ * the thread stopped as before.
  */
 GG_MUST_CHECK int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread,
                                            struct gg_tracer *tracer, pid_t tid,

@@ -2,6 +2,7 @@
 /* stack_check - judges the frames of a stack (attach/stack_check.h). */
 #include "attach/stack_check.h"
 
+#include "attach/borrowed_thread.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/time_units.h"
@@ -183,5 +184,5 @@ bool gg_stack_check_accepts(struct gg_safe_point_search *search,
 		if (module == search->libc && i < count && !is_idle && is_strict(search))
 			return false;
 	}
-	return true;
+	return gg_borrowed_thread_has_stack(search->tracer->pid, registers);
 }

@@ -11,6 +11,8 @@
  *   attach_target traps            has a handler of SIGTRAP, then ignores it, then blocks it
  *   attach_target signals          raises signals between allocations, and blocks them for every
  *                                  second round; counts what its handlers get
+ *   attach_target coroutine        allocates on a small stack in the heap, and on its own; checks
+ *                                  the heap below the small stack
  *   attach_target fifo CPU         allocates at a real-time priority, on one processor
  *   attach_target wait CALL        waits in a system call, with known values in all registers:
  *                                  read, futex, wait4, accept, epoll, poll or select
@@ -42,6 +44,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { THREADS_MAX = 16, BLOCKS = 64, VECTORS = 16 };
@@ -307,6 +310,37 @@ static void run_signals(void)
 		}
 		sigprocmask(SIG_UNBLOCK, &raised, NULL);
 		check_raised(seed + 1, false);
+	}
+}
+
+enum { COROUTINE_BYTES = 16 << 10, BELOW_BYTES = 120 << 10, COROUTINE_ROUNDS = 50 };
+static ucontext_t main_context, coroutine_context;
+static unsigned long coroutine_seed;
+
+static void run_in_coroutine(void)
+{
+	for (;;) {
+		for (unsigned i = 0; i < COROUTINE_ROUNDS; i++)
+			use_blocks((unsigned)coroutine_seed + i);
+		swapcontext(&coroutine_context, &main_context);
+	}
+}
+
+static void run_coroutine(void)
+{
+	unsigned char *below = malloc(BELOW_BYTES), *stack = malloc(COROUTINE_BYTES);
+
+	check(below != NULL && stack > below, "the heap lies otherwise");
+	memset(below, 0x5a, BELOW_BYTES);
+	getcontext(&coroutine_context);
+	coroutine_context.uc_stack.ss_sp = stack;
+	coroutine_context.uc_stack.ss_size = COROUTINE_BYTES;
+	makecontext(&coroutine_context, run_in_coroutine, 0);
+	for (; !is_over; coroutine_seed++) {
+		swapcontext(&main_context, &coroutine_context);
+		use_blocks((unsigned)coroutine_seed);
+		for (size_t i = 0; i < BELOW_BYTES; i++)
+			check(below[i] == 0x5a, "the heap below a stack has changed");
 	}
 }
 
@@ -640,6 +674,8 @@ int main(int argc, char **argv)
 		run_traps();
 	else if (strcmp(mode, "signals") == 0)
 		run_signals();
+	else if (strcmp(mode, "coroutine") == 0)
+		run_coroutine();
 	else if (strcmp(mode, "fifo") == 0)
 		run_fifo(atoi(argument));
 	else if (strcmp(mode, "wait") == 0)

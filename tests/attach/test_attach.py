@@ -25,7 +25,7 @@ ROUNDS = int(sys.argv[1])
 
 # The programs that allocate, and those that only wait; a wait costs half a second a round.
 BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"], ["traps"],
-        ["signals"]]
+        ["signals"], ["coroutine"]]
 CALLS = ["read", "futex", "accept", "wait4", "epoll", "poll", "select"]
 
 
