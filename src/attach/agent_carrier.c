@@ -226,6 +226,7 @@ static int load_from(const struct gg_agent_carrier *carrier, const struct loader
                      struct gg_error *error)
 {
 	int place = open_place(root, directory), fd, status;
+	bool is_made;
 	char path[PATH_BYTES];
 	const char *name;
 
@@ -235,20 +236,26 @@ static int load_from(const struct gg_agent_carrier *carrier, const struct loader
 	         (int)getpid());
 	name = strrchr(path, '/') + 1;
 	fd = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
-	if (fd >= 0 && fchmod(fd, 0755) < 0) {
+	is_made = fd >= 0;
+	if (is_made && fchmod(fd, 0755) < 0) {
+		status = errno;
 		close(fd);
+		errno = status;
 		fd = -1;
 	}
 	status = fill_file(carrier, fd, path, error);
 	if (status == 0)
 		status = load_file(calls, thread, path, error);
-	if (fd >= 0)
+	if (is_made)
 		unlinkat(place, name, 0);
 	close(place);
 	return status;
 }
 
-/* Tries the usual directories.  `refused` is the status of memfd_create(). */
+/*
+ * Tries the usual directories until the loader has read a copy; it would refuse others for the same
+ * reason.  `refused` is the status of memfd_create().
+ */
 static int load_copy(const struct gg_agent_carrier *carrier, const struct loader_calls *calls,
                      struct gg_borrowed_thread *thread, int refused, struct gg_error *error)
 {
@@ -258,7 +265,9 @@ static int load_copy(const struct gg_agent_carrier *carrier, const struct loader
 
 	snprintf(path, sizeof(path), "/proc/%d/root", (int)thread->tracer->pid);
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	for (size_t i = 0; root >= 0 && status < 0 && !thread->is_lost && i < GG_COUNT(places); i++)
+	for (size_t i = 0; root >= 0 && status < 0 && status != -ENOEXEC && !thread->is_lost &&
+	                   i < GG_COUNT(places);
+	     i++)
 		status = load_from(carrier, calls, thread, root, places[i], error);
 	if (root >= 0)
 		close(root);
