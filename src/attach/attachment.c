@@ -258,7 +258,8 @@ _Noreturn static void run_helper(struct helper *helper)
 	sigset_t all;
 	int status = 0;
 
-	setsid(); /* a signal to the caller's group must not end both */
+	setsid();                 /* a signal to the caller's group must not end both */
+	signal(SIGCHLD, SIG_DFL); /* if it were ignored, no stop of a thread would wake us */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_TIMERSLACK, 1); /* a look at the threads comes in time */
@@ -288,10 +289,11 @@ static bool has_ended(pid_t child)
 static void guard(struct helper *helper, pid_t child, const sigset_t *ending)
 {
 	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN };
-	const struct sched_param usual = { 0 };
+	struct sched_param usual = { 0 };
 	int status, policy = sched_getscheduler(0), priority = getpriority(PRIO_PROCESS, 0);
 	sigset_t pending;
 
+	sched_getparam(0, &usual);
 	run_first(helper->survey->facts.pid);
 	while (!has_ended(child)) {
 		poll(&ended, 1, ended.fd >= 0 ? POLL_MS : POLL_BLIND_MS);
