@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +29,7 @@
 
 #define SETTLED_RUN_NS UINT64_C(2000000) /* more than a call that makes a child takes */
 #define RUN_UNKNOWN    UINT64_MAX
+#define LOOK_NS        (500 * GG_NS_PER_US) /* of a look at many threads, at most */
 
 enum {
 	SEIZE_SECONDS = 5,
@@ -207,25 +207,36 @@ void gg_tracer_remove(struct gg_tracer *tracer)
 	gg_trap_watch_end(&tracer->watch);
 }
 
-/* Interrupts the threads that may be at a trap. */
-static void look_at_threads(struct gg_tracer *tracer)
+/*
+ * Interrupts the threads that may be at a trap.  A look ends early at the deadline, or for the stops
+ * that came meanwhile.  A thread must be seen twice, so the next one begins at the same thread, and
+ * the one after that behind the last.
+ */
+static void look_at_threads(struct gg_tracer *tracer, uint64_t deadline_ns)
 {
-	uint64_t begin_ns = gg_clock_monotonic_ns();
+	uint64_t begin_ns = gg_clock_monotonic_ns(), now_ns = begin_ns;
+	size_t count = tracer->tracees.count, done = 0;
 	bool is_soon = false;
 
-	for (size_t i = 0; i < tracer->tracees.count; i++) {
-		struct gg_tracee *tracee = &tracer->tracees.items[i];
+	if (deadline_ns > begin_ns + (uint64_t)LOOK_NS)
+		deadline_ns = begin_ns + (uint64_t)LOOK_NS;
+	for (; done < count && now_ns < deadline_ns; done++, now_ns = gg_clock_monotonic_ns()) {
+		struct gg_tracee *tracee =
+			&tracer->tracees.items[(tracer->next_look + done) % count];
 
 		if (tracee->is_new)
 			continue;
 		if (!gg_trap_watch_look(&tracer->watch, &tracee->watched, tracer->pid, tracee->tid,
-		                        gg_clock_monotonic_ns()))
+		                        now_ns))
 			is_soon |= tracee->watched.ran_ns >= begin_ns;
 		else
 			tracee->watched.is_probed = ptrace(PTRACE_INTERRUPT, tracee->tid, NULL,
 			                                   NULL) == 0;
 	}
-	gg_trap_watch_schedule(&tracer->watch, is_soon, gg_clock_monotonic_ns());
+	if (done < count && tracer->is_look_second)
+		tracer->next_look = (tracer->next_look + done) % count;
+	tracer->is_look_second = done < count && !tracer->is_look_second;
+	gg_trap_watch_schedule(&tracer->watch, is_soon || done < count, now_ns);
 }
 
 /* True for the system calls that make threads and processes. */
@@ -247,8 +258,8 @@ static bool makes_tasks(long call)
 }
 
 /*
- * True if the thread sleeps in a system call, or has run for longer than the way from a trap to its
- * signal takes.  A thread that was stopped by a trap has been resumed already.
+ * True if the thread sleeps in a system call that makes no child, or has run for longer since the
+ * removal of the traps than a call that makes a child takes.
  */
 static bool has_settled(const struct gg_tracer *tracer, struct gg_tracee *tracee)
 {
@@ -372,9 +383,11 @@ bool gg_tracer_has_signal(const struct gg_tracer *tracer, pid_t tid)
 static bool can_be_made_again(long call)
 {
 	static const long calls[] = {
-		SYS_epoll_pwait,  SYS_epoll_pwait2, SYS_semtimedop, SYS_semop, SYS_rt_sigtimedwait,
-		SYS_io_getevents, SYS_recvfrom,     SYS_recvmsg,    SYS_read,  SYS_accept4,
-		SYS_accept,
+		SYS_epoll_pwait, SYS_epoll_pwait2,    SYS_semtimedop,
+		SYS_semop,       SYS_rt_sigtimedwait, SYS_io_getevents,
+		SYS_recvfrom,    SYS_recvmsg,         SYS_read,
+		SYS_accept4,     SYS_accept,          SYS_recvmmsg,
+		SYS_readv,       SYS_io_uring_enter,
 #ifdef SYS_epoll_wait
 		SYS_epoll_wait,
 #endif
@@ -421,6 +434,12 @@ static bool shares_memory(pid_t pid, pid_t other)
 	return syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0) == 0;
 }
 
+/* True for a stop of the whole process by SIGSTOP and the like. */
+static bool is_group_stop(int status)
+{
+	return status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP;
+}
+
 /* Notes a thread or process that has been made; its first stop may have come already. */
 static void expect(struct gg_tracer *tracer, pid_t parent)
 {
@@ -444,8 +463,11 @@ static void expect(struct gg_tracer *tracer, pid_t parent)
 		tracee->is_new = true;
 }
 
-/* A thread or process that the traced process has made stops for the first time. */
-static void adopt(struct gg_tracer *tracer, pid_t tid)
+/*
+ * A thread or process that the traced process has made stops for the first time.  If the process is
+ * being stopped by a signal, a new thread stays stopped as well.
+ */
+static void adopt(struct gg_tracer *tracer, pid_t tid, int status)
 {
 	struct gg_tracee *tracee = find_tracee(tracer, tid);
 	struct gg_remote_memory memory;
@@ -463,7 +485,7 @@ static void adopt(struct gg_tracer *tracer, pid_t tid)
 			tracee->is_foreign = !is_thread;
 			tracee->is_settled = true; /* it has never run */
 		}
-		gg_tracer_resume(tid, PTRACE_CONT);
+		gg_tracer_resume(tid, is_group_stop(status) ? PTRACE_LISTEN : PTRACE_CONT);
 		return;
 	}
 	if (gg_remote_memory_open(&memory, tid, NULL) == 0) {
@@ -527,7 +549,7 @@ static enum gg_tracer_event take_stop(struct gg_tracer *tracer, pid_t tid, int s
 	int signal = WSTOPSIG(status), event = status >> 16;
 
 	if (tracee == NULL || tracee->is_new) {
-		adopt(tracer, tid);
+		adopt(tracer, tid, status);
 		return GG_TRACER_TIMEOUT;
 	}
 	tracee->watched.is_probed = false; /* any stop ends the request for one */
@@ -547,7 +569,7 @@ static enum gg_tracer_event take_stop(struct gg_tracer *tracer, pid_t tid, int s
 		gg_tracer_resume(tid, PTRACE_DETACH);
 		return GG_TRACER_TIMEOUT;
 	}
-	if (event == PTRACE_EVENT_STOP && signal != SIGTRAP) {
+	if (is_group_stop(status)) {
 		gg_tracer_resume(tid, PTRACE_LISTEN); /* the process is being stopped */
 		return GG_TRACER_TIMEOUT;
 	}
@@ -570,7 +592,7 @@ static bool sleep_until(struct gg_tracer *tracer, uint64_t deadline_ns)
 	if (now_ns >= deadline_ns)
 		return false;
 	if (tracer->watch.planted_ns != 0 && now_ns >= tracer->watch.next_ns) {
-		look_at_threads(tracer);
+		look_at_threads(tracer, deadline_ns);
 		return true;
 	}
 	if (tracer->watch.planted_ns != 0 && tracer->watch.next_ns < deadline_ns)

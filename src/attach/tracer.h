@@ -56,6 +56,8 @@ struct gg_tracer {
 	GG_ARRAY(struct gg_tracee) tracees;
 	GG_ARRAY(pid_t) early; /* they stopped for the first time before their maker's event came */
 	uint64_t next_serial;
+	size_t next_look;          /* the place of the thread at which the next look begins */
+	bool is_look_second;       /* it repeats a look that ended early */
 	pid_t borrowed;            /* the thread that runs our code; 0: none does */
 	int borrowed_request;      /* how it is resumed after a stop */
 	uint64_t longest_stand_ns; /* how long a thread may have been at a trap, at most */

@@ -96,7 +96,5 @@ uint64_t gg_trap_watch_stand_ns(const struct gg_trap_watch *watch, const struct 
 {
 	uint64_t from_ns = watched->elsewhere_ns;
 
-	if (watched->ran_ns == 0)
-		return 0;
 	return now_ns - (from_ns > watch->planted_ns ? from_ns : watch->planted_ns);
 }
