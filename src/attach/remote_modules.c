@@ -7,7 +7,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>

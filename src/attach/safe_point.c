@@ -3,7 +3,6 @@
 #include "attach/safe_point.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "attach/idle_thread.h"

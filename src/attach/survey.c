@@ -3,8 +3,6 @@
 #include "attach/survey.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,11 +7,9 @@
  * follows a command; otherwise the agent is left alone with its region.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "attach/attachment.h"
 #include "attach/detachment.h"

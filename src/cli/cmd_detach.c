@@ -3,10 +3,8 @@
  * cmd_detach - `geiger detach`: takes the agent out of a process to which it was attached.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "attach/detachment.h"
 #include "base/array.h"

@@ -3,7 +3,6 @@
  * cmd_top - `geiger top`: live memory of a running process, look after look.
  */
 #include <errno.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
