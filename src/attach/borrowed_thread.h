@@ -74,9 +74,9 @@ struct gg_remote_call {
 enum { GG_BORROWED_CALL_SECONDS = 5 };
 
 /*
- * True if a thread that is stopped at these registers has enough stack below its pointer.  Of a
- * mapping other than the main stack this is known only if libc made it for the thread, whose own
- * block lies at the upper end: the stack of a coroutine may begin anywhere in the heap.
+ * True if a thread that is stopped at these registers has enough stack below its pointer.  The
+ * stack must be the main one, or one that libc made for the thread, whose own block lies at the
+ * upper end.  The stack of a coroutine may begin anywhere in the heap.
  */
 bool gg_borrowed_thread_has_stack(pid_t pid, const struct user_regs_struct *registers);
 

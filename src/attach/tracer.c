@@ -208,7 +208,7 @@ void gg_tracer_remove(struct gg_tracer *tracer)
 }
 
 /*
- * Interrupts the threads that may be at a trap.  A look ends early at the deadline, or for the stops
+ * Interrupts the threads that may be at a trap.  A look ends early at the deadline, or for stops
  * that came meanwhile.  A thread must be seen twice, so the next one begins at the same thread, and
  * the one after that behind the last.
  */

@@ -313,7 +313,7 @@ static void run_signals(void)
 	}
 }
 
-enum { COROUTINE_BYTES = 16 << 10, BELOW_BYTES = 120 << 10, COROUTINE_ROUNDS = 50 };
+enum { COROUTINE_BYTES = 16 << 10, BELOW_BYTES = 120 << 10, COROUTINE_ROUNDS = 10 };
 static ucontext_t main_context, coroutine_context;
 static unsigned long coroutine_seed;
 
@@ -338,7 +338,8 @@ static void run_coroutine(void)
 	makecontext(&coroutine_context, run_in_coroutine, 0);
 	for (; !is_over; coroutine_seed++) {
 		swapcontext(&main_context, &coroutine_context);
-		use_blocks((unsigned)coroutine_seed);
+		for (unsigned i = 0; i < COROUTINE_ROUNDS; i++)
+			use_blocks((unsigned)coroutine_seed + i);
 		for (size_t i = 0; i < BELOW_BYTES; i++)
 			check(below[i] == 0x5a, "the heap below a stack has changed");
 	}
