@@ -3,6 +3,7 @@
 #include "heap_image.h"
 #include "random.h"
 #include "record/look/block_looks.h"
+#include "record/look/glibc_fast_bins.h"
 #include "test.h"
 
 enum { RECIPE_BYTES = 400 };
@@ -393,4 +394,111 @@ TEST_WITH(made, spoilt_heaps_end_the_look_and_add_up)
 			      block->returnable_bytes <= (int64_t)sizeof(made->image.words[0]));
 		}
 	}
+}
+
+/* --- lists that change after the walk --- */
+
+enum { LISTED = 40, LISTED_BYTES = 64, CACHED = 7 };
+
+/* A walk through chunks of one size in [heap], all of which end in one fast bin. */
+struct walked {
+	struct heap_image image;
+	struct gg_memory_source source;
+	struct gg_residency residency;
+	struct gg_glibc_heaps heaps;
+	struct gg_glibc_view view;
+	struct gg_glibc_fast_bins bins;
+};
+
+static void walked_setup(struct walked *walked)
+{
+	uint8_t recipe[2 * LISTED];
+
+	memset(recipe, (LISTED_BYTES - 32) / 16 << 2 | 1, sizeof(recipe));
+	heap_image_fill(&walked->image, recipe, sizeof(recipe));
+	walked->source = heap_image_source(&walked->image);
+	gg_residency_init(&walked->residency, &walked->source, HEAP_IMAGE_PAGE_BYTES);
+	REQUIRE(gg_glibc_heaps_find(&walked->heaps, heap_image_map(), &walked->residency) == 0);
+	walked->view = (struct gg_glibc_view){ .map = heap_image_map(),
+		                               .heaps = &walked->heaps,
+		                               .residency = &walked->residency };
+}
+
+static void walked_teardown(struct walked *walked)
+{
+	gg_glibc_fast_bins_done(&walked->bins);
+	gg_glibc_heaps_done(&walked->heaps);
+}
+FIXTURE(walked)
+
+static uint64_t listed_block(const struct walked *walked, size_t i)
+{
+	return walked->image.places[i].address;
+}
+
+/* Frees a block to the fast bin. */
+static void push_fast(struct walked *walked, size_t i)
+{
+	uint64_t *head = heap_image_word(&walked->image,
+	                                 HEAP_IMAGE_LIBC + HEAP_IMAGE_STATE_WORD * 8) +
+	                 2 + LISTED_BYTES / 16 - 2;
+
+	heap_image_put_link(&walked->image, listed_block(walked, i), *head);
+	*head = listed_block(walked, i) - 16;
+}
+
+/* Tells the bins what the walk reads of some chunks. */
+static void note_listed(struct walked *walked, size_t first, size_t end)
+{
+	for (size_t i = first; i < end; i++) {
+		uint64_t block = listed_block(walked, i);
+
+		gg_glibc_fast_bins_note(&walked->bins, &walked->heaps.items.items[0], block - 16,
+		                        LISTED_BYTES, *heap_image_word(&walked->image, block));
+	}
+}
+
+/* Every chunk is in the list. */
+static void check_listed(struct walked *walked)
+{
+	size_t member_count = 0;
+
+	REQUIRE(gg_glibc_fast_bins_find(&walked->bins, &walked->view, 0) == 0);
+	CHECK(walked->bins.is_known);
+	for (size_t i = 0; i < walked->bins.marks.count; i++)
+		member_count += walked->bins.marks.items[i].is_member;
+	CHECK_EQ_U64(member_count, LISTED);
+}
+
+/* A thread that ends frees the blocks of its cache; the first one had a link to nothing. */
+TEST_WITH(walked, a_cache_that_is_freed_after_the_walk_is_in_the_list)
+{
+	uint64_t next = 0;
+
+	for (size_t i = CACHED; i < LISTED; i++)
+		push_fast(walked, i);
+	for (size_t i = 0; i < CACHED; i++) {
+		heap_image_put_link(&walked->image, listed_block(walked, i), next);
+		next = listed_block(walked, i);
+	}
+	REQUIRE(gg_glibc_fast_bins_begin(&walked->bins, &walked->view) == 0);
+	note_listed(walked, 0, LISTED);
+	for (size_t i = CACHED; i-- > 0;)
+		push_fast(walked, i);
+	check_listed(walked);
+}
+
+/* The walk saw some of these blocks before they were freed, and the ones in front afterwards. */
+TEST_WITH(walked, a_cache_that_is_freed_during_the_walk_is_in_the_list)
+{
+	for (size_t i = 2 * CACHED; i < LISTED; i++)
+		push_fast(walked, i);
+	for (size_t i = 0; i < 2 * CACHED; i++)
+		heap_image_put_link(&walked->image, listed_block(walked, i), 0);
+	REQUIRE(gg_glibc_fast_bins_begin(&walked->bins, &walked->view) == 0);
+	note_listed(walked, 0, CACHED);
+	for (size_t i = 0; i < 2 * CACHED; i++)
+		push_fast(walked, i);
+	note_listed(walked, CACHED, LISTED);
+	check_listed(walked);
 }

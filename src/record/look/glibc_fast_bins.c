@@ -14,6 +14,7 @@ enum {
 	MARKS_MAX = 1 << 21, /* 64 MiB; with more chunks, nothing is known */
 	DIRECT_MAX = 1 << 12,
 	LISTS_TRIES_MAX = 3,
+	SETTLED_LINKS = 8, /* a thread that ends adds up to 7 chunks of its cache to a list */
 	STEPS_PER_CLOCK = 1 << 12,
 };
 
@@ -171,7 +172,8 @@ struct list_walk {
 	struct gg_glibc_fast_bins *bins;
 	const struct gg_glibc_view *view;
 	uint64_t arena, bytes;
-	size_t at; /* the mark of the last chunk: the next one is often beside it */
+	size_t at;         /* the mark of the last chunk: the next one is often beside it */
+	int settled_count; /* links in a row, up to SETTLED_LINKS, that are as the walk saw them */
 	uint64_t deadline_ns;
 	size_t step_count;
 };
@@ -203,6 +205,7 @@ static int follow_directly(struct list_walk *walk, uint64_t chunk, uint64_t *ret
 
 	if (walk->bins->direct_count++ >= DIRECT_MAX)
 		return 0;
+	walk->settled_count = 0;
 	status = read_chunk(walk->view, chunk, &words);
 	if (status <= 0)
 		return status;
@@ -214,7 +217,34 @@ static int follow_directly(struct list_walk *walk, uint64_t chunk, uint64_t *ret
 	return 1;
 }
 
-/* Goes to the next chunk of a list.  Returns 1, 0 if the list is torn, or -Exxx. */
+/*
+ * Reads the link of a marked chunk again: the chunk may have entered the list after the walk saw
+ * it.  Returns as follow().
+ */
+static int check_mark(struct list_walk *walk, struct gg_glibc_fast_mark *mark)
+{
+	struct chunk_words words;
+	uint64_t next;
+	int status = read_chunk(walk->view, mark->chunk, &words);
+
+	if (status <= 0)
+		return status;
+	if (gg_glibc_size(&words.head) != walk->bytes)
+		return 0;
+	next = gg_glibc_link(walk->bins->is_mangled, mark->chunk + GG_GLIBC_HEAD_BYTES,
+	                     words.links.previous_bytes);
+	walk->settled_count = next == mark->next ? walk->settled_count + 1 : 0;
+	if (next != mark->next && walk->bins->direct_count++ >= DIRECT_MAX)
+		return 0;
+	mark->next = next;
+	return 1;
+}
+
+/*
+ * Goes to the next chunk of a list.  Chunks enter and leave a list at its head, so the first links
+ * are read again until several in a row are as the walk saw them.  Returns 1, 0 if the list is
+ * torn, or -Exxx.
+ */
 static int follow(struct list_walk *walk, uint64_t chunk, uint64_t *ret_next)
 {
 	struct gg_glibc_fast_mark *mark = find_mark(walk, chunk);
@@ -229,6 +259,8 @@ static int follow(struct list_walk *walk, uint64_t chunk, uint64_t *ret_next)
 		return 0;
 	} else {
 		mark->is_member = true;
+		if (walk->settled_count < SETTLED_LINKS)
+			status = check_mark(walk, mark);
 		*ret_next = mark->next;
 	}
 	return status == 1 ? is_link(walk->view, walk->arena, *ret_next) : status;
@@ -249,6 +281,7 @@ static int follow_all(struct list_walk *walk)
 			uint64_t chunk = arenas->items.items[i].fast_heads[bin];
 
 			walk->bytes = bin_bytes(bin);
+			walk->settled_count = 0;
 			while (chunk != 0 && status == 1)
 				status = follow(walk, chunk, &chunk);
 		}

@@ -15,12 +15,14 @@
  * in a list, so only the lists tell.  A list may have millions of chunks, and following it through
  * the memory of another process would take a system call for each.  So the walk, which copies all
  * memory anyhow, keeps a mark for each chunk whose first word may be a link.  The lists are then
- * followed from mark to mark.
+ * followed from mark to mark.  The process may have changed a list meanwhile, but only from its
+ * head on.  So the first links of each list are read again, until eight in a row are unchanged.
  *
  * A list that leads to no such chunk, to a chunk of another size, or to the same chunk twice, is
  * torn.  The heads are then read again.  If that does not help, nothing is known.
  *
- * Cost     some 10 ns for each chunk of a list, 32 bytes for each mark.
+ * Cost     some 10 ns for each chunk of a list, 32 bytes for each mark; up to 8 system calls for
+ *          each unchanged list.
  * Hostile  every link stays inside the heaps of its arena, and no list is followed in a circle.
  * Threads  one owner at a time.
  */
