@@ -636,8 +636,18 @@ static struct gg_why_part left_older(const struct gg_why_heap *heap,
 }
 
 /*
+ * True if the process allocates blocks that the agent does not see: it has words that lead past the
+ * agent, or more memory is left for certain than was in use at the attach.
+ */
+static bool has_unseen_blocks(const struct gg_why_input *input, double left_bytes, double most)
+{
+	return input->unseen_slot_count > 0 || left_bytes > most;
+}
+
+/*
  * Takes blocks that are older than the attach out of the rest.  Memory that the loader allocated
- * since looks the same, because it calls the allocator without slots.
+ * since looks the same, because it calls the allocator without slots.  If blocks are known to be
+ * unseen, all that is left may be newer than the attach.
  */
 static void take_older(struct gg_why_heap *heap, const struct gg_why_input *input)
 {
@@ -648,6 +658,10 @@ static void take_older(struct gg_why_heap *heap, const struct gg_why_input *inpu
 	if (!input->is_attached)
 		return;
 	*older = left_older(heap, input);
+	if (has_unseen_blocks(input, older->low, most)) {
+		older->low = 0;
+		older->certainty = GG_WHY_BOUND;
+	}
 	older->high = fmin(older->high, fmin(rest->high, most));
 	older->bytes = fmin(older->bytes, fmin(rest->bytes, older->high));
 	older->low = fmin(older->low, older->bytes);

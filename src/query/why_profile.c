@@ -151,7 +151,7 @@ static int join(struct joining *joining)
 	return 0;
 }
 
-/* Tells how much was in use when the agent was attached, if it was. */
+/* Tells how much was in use when the agent was attached, if it was, and what passes it by. */
 static void join_attach(struct gg_why_input *input, const struct joining *joining)
 {
 	const struct gg_profile_attach *attach = gg_model_attach(joining->model,
@@ -161,6 +161,7 @@ static void join_attach(struct gg_why_input *input, const struct joining *joinin
 		return;
 	input->is_attached = true;
 	input->older_bytes = (double)attach->older_bytes;
+	input->unseen_slot_count = attach->unseen_slot_count;
 }
 
 static int divide_joined(struct gg_why *ret_why, const struct joining *joining, double confidence,

@@ -74,10 +74,12 @@ struct gg_why_input {
 	bool has_agent;           /* false: nothing is known about live memory */
 	/*
 	 * The agent was attached while the process ran.  older_bytes were in use then, by the
-	 * allocator's count; negative: unknown.
+	 * allocator's count; negative: unknown.  Through unseen_slot_count words its modules call
+	 * the allocator past the agent; negative: unknown.
 	 */
 	bool is_attached;
 	double older_bytes;
+	int64_t unseen_slot_count;
 	bool samples_all; /* at a sampling interval of 1 byte: no live block is without a sample */
 	bool has_history; /* false: the live blocks are of a moment before the look */
 	double confidence;

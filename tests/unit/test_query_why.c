@@ -847,6 +847,38 @@ TEST(older_memory_is_at_most_what_was_in_use_at_the_attach)
 	gg_why_done(&why);
 }
 
+/* More is left than was in use at the attach: all of it may be newer. */
+TEST(older_memory_is_a_bound_if_more_is_left_than_was_in_use)
+{
+	const struct gg_why_row *older;
+	struct made made;
+	struct gg_why why;
+
+	make_attached(&made, 1, 10 * MIB);
+	why = divide(&made);
+	older = find(&why.rows, "older");
+	CHECK(older->certainty == GG_WHY_BOUND && older->low == 0);
+	CHECK_EQ_DOUBLE(find(&why.rows, "rest")->low, 9 * MIB);
+	CHECK_EQ_DOUBLE(find(&why.rows, "rest")->high, 19 * MIB);
+	gg_why_done(&why);
+}
+
+TEST(older_memory_is_a_bound_if_calls_pass_the_agent)
+{
+	const struct gg_why_row *older;
+	struct made made;
+	struct gg_why why;
+
+	make_attached(&made, 1, 30 * MIB);
+	made.input.unseen_slot_count = 1;
+	why = divide(&made);
+	older = find(&why.rows, "older");
+	CHECK(older->certainty == GG_WHY_BOUND && older->low == 0);
+	CHECK_EQ_DOUBLE(older->bytes, 19 * MIB);
+	CHECK_EQ_DOUBLE(older->high, 19 * MIB);
+	gg_why_done(&why);
+}
+
 TEST(older_memory_without_a_walk_is_a_bound)
 {
 	const struct gg_why_row *older;
