@@ -138,9 +138,25 @@ static void add_to(int64_t *sum, int64_t bytes)
 }
 
 /*
- * Resident memory in which an allocator may have served blocks; -1: the look has no mappings.  A
- * stack's shape may be that of an allocator's memory, so stacks count.
+ * Whether an allocator may have served blocks in a mapping.  A stack's shape may be that of an
+ * allocator's memory, so stacks count.  Data without a name lies behind a module's variables, and
+ * the kernel joins memory of the allocator to it.
  */
+static bool may_have_blocks(const struct gg_profile_look_mapping *mapping)
+{
+	switch (mapping->kind) {
+	case GG_MAPPING_DATA:
+		return mapping->name == NULL;
+	case GG_MAPPING_FILE:
+	case GG_MAPPING_SHARED:
+	case GG_MAPPING_GEIGER:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Resident memory in which an allocator may have served blocks; -1: the look has no mappings. */
 static int64_t resident_bytes_of(const struct pinned_run *run, const struct gg_profile_look *look)
 {
 	const struct gg_profile_look_mapping *mappings;
@@ -150,15 +166,8 @@ static int64_t resident_bytes_of(const struct pinned_run *run, const struct gg_p
 	mappings = gg_model_look_mappings(run->model, look->id, &count);
 	for (size_t i = 0; i < count; i++) {
 		bytes = bytes > 0 ? bytes : 0;
-		switch (mappings[i].kind) {
-		case GG_MAPPING_DATA:
-		case GG_MAPPING_FILE:
-		case GG_MAPPING_SHARED:
-		case GG_MAPPING_GEIGER:
-			break;
-		default:
-			bytes += mappings[i].rss_bytes > 0 ? mappings[i].rss_bytes : 0;
-		}
+		if (may_have_blocks(&mappings[i]) && mappings[i].rss_bytes > 0)
+			bytes += mappings[i].rss_bytes;
 	}
 	return bytes;
 }
