@@ -28,6 +28,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/time_units.h"
+#include "record/regions/process_alive.h"
 
 enum { SETTLE_SECONDS = 2, POLL_MS = 20, POLL_BLIND_MS = 1, HELPER_PRIORITY = -20 };
 
@@ -315,6 +316,22 @@ static void guard(struct helper *helper, pid_t child, const sigset_t *ending)
 		;
 }
 
+/*
+ * After an exec or the end of the process, each step of the helper fails for a reason of its own.
+ * Replaces that by what has happened.
+ */
+static int explain(const struct gg_survey *survey, int status, struct gg_error *error)
+{
+	const struct gg_remote_module *libc = &survey->modules.list.items[survey->libc];
+	uint8_t byte;
+
+	if (gg_remote_memory_read(&survey->memory, libc->begin, &byte, sizeof(byte)) != -ESRCH)
+		return status;
+	return gg_tracer_gone(gg_process_alive((uint32_t)survey->facts.pid, 0) ? GG_TRACER_EXEC
+	                                                                       : GG_TRACER_ENDED,
+	                      error);
+}
+
 static int run(struct helper *helper, struct gg_error *error)
 {
 	sigset_t ending, before;
@@ -340,7 +357,7 @@ static int run(struct helper *helper, struct gg_error *error)
 		                    "the process that attached was killed");
 	if (helper->status < 0 && error != NULL)
 		*error = helper->error;
-	return helper->status;
+	return helper->status < 0 ? explain(helper->survey, helper->status, error) : 0;
 }
 
 static int run_shared(struct gg_attachment *ret_attachment, const struct gg_survey *survey,

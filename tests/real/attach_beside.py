@@ -31,27 +31,34 @@ def read(path):
         return b""
 
 
-def state_and_parent(pid):
-    """The state and the parent of a process that lives; None for another one."""
+def identity(pid):
+    """The parent of a process that lives and the time of its start; None for another one.
+
+    Pids are used again: a process is known by its pid and its start.
+    """
     after = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    return after[:2] if len(after) > 1 and after[0] not in (b"Z", b"X") else None
+    return (int(after[1]), int(after[19])) if len(after) > 19 and after[0] not in (b"Z", b"X") else None
 
 
-def parents():
-    """The parent of each process."""
-    found = {int(name): state_and_parent(name) for name in os.listdir("/proc") if name.isdigit()}
-    return {pid: int(stat[1]) for pid, stat in found.items() if stat is not None}
+def processes():
+    """The parent and the start of each process that lives."""
+    found = {int(name): identity(name) for name in os.listdir("/proc") if name.isdigit()}
+    return {pid: of for pid, of in found.items() if of is not None}
 
 
-def is_alive(pid):
-    return state_and_parent(pid) is not None
+def is_alive(pid, start):
+    of = identity(pid)
+    return of is not None and of[1] == start
 
 
 class Rounds:
     """All processes of the tree that have been seen, each with a thread while it lives."""
 
     def __init__(self, pid, log):
-        self.log, self.lock, self.threads, self.tree = log, threading.Lock(), {}, {pid}
+        self.log, self.lock, self.threads, self.tree = log, threading.Lock(), {}, {}
+        of = identity(pid)
+        if of is not None:
+            self.tree[pid] = of[1]
 
     def note(self, pid, **what):
         with self.lock:
@@ -64,44 +71,48 @@ class Rounds:
             self.note(pid, step=words[0], error="it hangs")
             raise
 
-    def note_error(self, pid, step, error, **what):
+    def note_error(self, pid, start, step, error):
         """A process that ends meanwhile may be refused for any reason."""
         time.sleep(PAUSE_SECONDS)
-        self.note(pid, step=step, error=error, ended=not is_alive(pid), **what)
+        self.note(pid, step=step, error=error, ended=not is_alive(pid, start))
 
-    def follow(self, pid):
+    def follow(self, pid, start):
         """Attaches and detaches until the process has ended."""
-        while is_alive(pid):
+        while is_alive(pid, start):
             got = self.run(pid, "attach", "-i", "4k", "--json")
             error, result = got.stderr.strip(), json.loads(got.stdout or "{}")
             # A child of a process to which geiger had attached has its parent's agent.
             if got.returncode != 0 and "profiles it already" not in error:
-                self.note_error(pid, "attach", error)
+                self.note_error(pid, start, "attach", error)
                 continue
             self.note(pid, step="attach", error=None, inherited=result == {}, way=result.get("way"),
                       stood_ns=result.get("others_stood_ns", 0))
             time.sleep(PAUSE_SECONDS)
             left = self.run(pid, "detach")
             if left.returncode != 0:
-                self.note_error(pid, "detach", left.stderr.strip())
+                self.note_error(pid, start, "detach", left.stderr.strip())
                 continue
             self.note(pid, step="detach", error=None)
             time.sleep(PAUSE_SECONDS)
 
+    def look(self):
+        """Takes the new processes of the tree in, and leaves those out that have ended."""
+        of = processes()
+        self.tree = {pid: start for pid, start in self.tree.items() if pid in of and of[pid][1] == start}
+        is_grown = True
+        while is_grown:  # a child may have a smaller pid than its parent
+            new = {pid: start for pid, (parent, start) in of.items() if parent in self.tree and pid not in self.tree}
+            self.tree.update(new)
+            is_grown = bool(new)
+
     def until_all_have_ended(self):
-        while True:
-            of = parents()
-            for pid, parent in of.items():
-                if parent in self.tree:
-                    self.tree.add(pid)
-            living = [pid for pid in self.tree if pid in of]
-            if not living:
-                break
-            for pid in living:
-                if pid not in self.threads:
-                    self.threads[pid] = threading.Thread(target=self.follow, args=[pid])
-                    self.threads[pid].start()
+        while self.tree:
+            for pid, start in self.tree.items():
+                if (pid, start) not in self.threads:
+                    self.threads[pid, start] = threading.Thread(target=self.follow, args=[pid, start])
+                    self.threads[pid, start].start()
             time.sleep(0.01)
+            self.look()
         for thread in self.threads.values():
             thread.join()
 

@@ -57,6 +57,7 @@ begin; raise ArgumentError, 'x'; rescue => e; puts e.full_message(highlight: fal
 END
 cat >"$real_input/a.php" <<'END'
 <?php $a = []; for ($i = 0; $i < 60000; $i++) { $a["k" . $i % 991][] = str_repeat("v$i", 3); }
+$sum = 0; for ($i = 0; $i < 60; $i++) { $sum += strlen(gzcompress(serialize($a))); } echo $sum, "\n";
 echo hash('sha256', json_encode($a)), "\n", strlen(gzuncompress(gzcompress(str_repeat('abc', 300000)))), "\n";
 echo preg_replace_callback('/\d+/', fn($m) => $m[0] * 2, '1 22 333'), "\n"; echo count(unserialize(serialize($a))), "\n";
 function g($n) { for ($i = 0; $i < $n; $i++) yield $i => str_repeat('g', $i); } echo array_sum(array_map('strlen', iterator_to_array(g(2000)))), "\n";
@@ -76,9 +77,8 @@ with node node_with_workers node "$real_input/a.js"
 with python3 python_with_threads_and_fork python3 "$real_input/a.py"
 with ruby ruby_with_threads_and_fork ruby "$real_input/a.rb"
 with php php_a_script php "$real_input/a.php"
-real_least=1 real_attaches=0 # it may end before an attach
+real_least=1
 with java java_says_its_version java -version
-real_attaches=1
 if java -m jdk.compiler/com.sun.tools.javac.Main -version >/dev/null 2>&1; then
 	with java java_a_program java "$real_input/A.java"
 else
