@@ -28,6 +28,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/time_units.h"
+#include "record/process/proc_file.h"
 #include "record/regions/process_alive.h"
 
 enum { SETTLE_SECONDS = 2, POLL_MS = 20, POLL_BLIND_MS = 1, HELPER_PRIORITY = -20 };
@@ -54,16 +55,18 @@ struct helper {
 static int highest_priority(pid_t pid)
 {
 	struct sched_param param;
-	struct dirent *entry;
+	uint32_t number;
 	int highest = 0;
 	char path[32];
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	tasks = opendir(path);
-	while (tasks != NULL && (entry = readdir(tasks)) != NULL) {
-		pid_t tid = atoi(entry->d_name);
-		int policy = tid > 0 ? sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK : -1, own = 0;
+	while (tasks != NULL && (number = gg_proc_file_next_number(tasks)) != 0) {
+		pid_t tid = (pid_t)number;
+		int policy = sched_getscheduler(tid), own = 0;
+
+		policy = policy < 0 ? policy : policy & ~SCHED_RESET_ON_FORK;
 
 		if ((policy == SCHED_FIFO || policy == SCHED_RR) &&
 		    sched_getparam(tid, &param) == 0)
@@ -129,10 +132,11 @@ static int find_code(const struct gg_survey *survey, struct gg_borrowed_code *co
 
 	gg_borrowed_thread_find_code(code, &survey->memory, libc->begin, libc->end);
 	for (size_t i = 0; code->restorer != 0 && i < GG_COUNT(names); i++) {
-		if (!gg_remote_modules_find_in(&survey->modules, survey->libc, &survey->memory,
-		                               names[i], &symbol))
+		if (gg_remote_modules_find_in(&survey->modules, survey->libc, &survey->memory,
+		                              names[i], &symbol))
+			*places[i] = symbol.address;
+		else
 			code->restorer = 0;
-		*places[i] = symbol.address;
 	}
 	return code->restorer != 0
 	               ? 0

@@ -79,17 +79,13 @@ int gg_process_search_name(struct gg_process_search *search, const char *name,
                            struct gg_error *error)
 {
 	DIR *listing = opendir("/proc");
-	struct dirent *entry;
+	uint32_t pid;
 	int status = 0;
 
 	if (listing == NULL)
 		return gg_error_set_errno(error, errno, "/proc", NULL);
-	while (status == 0 && (entry = readdir(listing)) != NULL) {
-		char *end;
-		long pid = strtol(entry->d_name, &end, 10);
-
-		if (pid > 0 && *end == '\0' &&
-		    (executes((pid_t)pid, name) || is_called((pid_t)pid, name) ||
+	while (status == 0 && (pid = gg_proc_file_next_number(listing)) != 0) {
+		if ((executes((pid_t)pid, name) || is_called((pid_t)pid, name) ||
 		     is_shown_as((pid_t)pid, name)))
 			status = add(search, (pid_t)pid);
 	}

@@ -104,19 +104,19 @@ static uint64_t run_ns_of(pid_t pid, pid_t tid)
 static int seize_new(struct gg_tracer *tracer)
 {
 	char path[64];
-	struct dirent *entry;
 	int count = 0, status = 0;
+	uint32_t number;
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)tracer->pid);
 	tasks = opendir(path);
 	if (tasks == NULL)
 		return -ESRCH;
-	while (status == 0 && (entry = readdir(tasks)) != NULL) {
-		pid_t tid = atoi(entry->d_name);
+	while (status == 0 && (number = gg_proc_file_next_number(tasks)) != 0) {
+		pid_t tid = (pid_t)number;
 		struct gg_tracee *tracee;
 
-		if (tid == 0 || find_tracee(tracer, tid) != NULL)
+		if (find_tracee(tracer, tid) != NULL)
 			continue;
 		/* A thread of a traced process may be traced already, or may have ended. */
 		if (ptrace(PTRACE_SEIZE, tid, NULL, TRACE_OPTIONS) < 0) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "record/process/proc_file.h"
 
 enum { WORD_BYTES = 8, PASSES_MAX = 100 };
 
@@ -111,13 +112,10 @@ static uint32_t clean_all(const struct gg_trap_plan *plan)
 {
 	DIR *processes = opendir("/proc");
 	struct gg_remote_memory memory;
-	struct dirent *entry;
-	uint32_t count = 0;
+	uint32_t count = 0, pid;
 
-	while (processes != NULL && (entry = readdir(processes)) != NULL) {
-		pid_t pid = atoi(entry->d_name);
-
-		if (pid == 0 || gg_remote_memory_open(&memory, pid, NULL) < 0)
+	while (processes != NULL && (pid = gg_proc_file_next_number(processes)) != 0) {
+		if (gg_remote_memory_open(&memory, (pid_t)pid, NULL) < 0)
 			continue;
 		count += gg_trap_plan_clean(plan, &memory);
 		gg_remote_memory_close(&memory);

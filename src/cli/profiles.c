@@ -17,8 +17,7 @@
 
 bool gg_cli_is_pid(const char *operand)
 {
-	return operand[0] != '\0' && operand[strspn(operand, "0123456789")] == '\0' &&
-	       access(operand, F_OK) < 0;
+	return gg_find_region_is_pid(operand) && access(operand, F_OK) < 0;
 }
 
 int gg_cli_open_profile(struct gg_profile **ret_profile, const char *path,

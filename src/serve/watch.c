@@ -172,7 +172,7 @@ int gg_watch_init(struct gg_watch *watch, const char *process, double confidence
 		gg_watch_done(watch);
 		return status;
 	}
-	if (strspn(process, "0123456789") == strlen(process))
+	if (gg_find_region_is_pid(process))
 		watch->pid = (uint32_t)strtoul(
 			process, NULL, 10); /* the region has the pid of another pid namespace */
 	gg_watch_poll(watch);

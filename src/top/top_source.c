@@ -39,11 +39,6 @@ struct gg_top_source {
 	const char *news;                /* a static text; NULL: none */
 };
 
-static bool is_number(const char *text)
-{
-	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
-}
-
 /* A profile is an SQLite file; the watch reports what is wrong with any other file. */
 static bool is_profile(const char *path)
 {
@@ -70,7 +65,7 @@ int gg_top_source_open(struct gg_top_source **ret_source, const char *target, do
 		return gg_error_memory(error, "top");
 	source->mark_ns = source->seen_ns = GG_TIME_NONE;
 	source->peak_bytes = -1;
-	source->is_watch = is_number(target) || !is_profile(target);
+	source->is_watch = gg_find_region_is_pid(target) || !is_profile(target);
 	if (source->is_watch)
 		status = gg_watch_init(&source->watch, target, confidence, error);
 	if (status < 0) {
@@ -226,7 +221,7 @@ static void follow_region(struct gg_top_source *source)
 	struct gg_watch next;
 	char *path;
 
-	if (!is_number(source->path) || gg_find_region(&path, source->path, NULL) < 0)
+	if (!gg_find_region_is_pid(source->path) || gg_find_region(&path, source->path, NULL) < 0)
 		return;
 	if (strcmp(path, source->watch.path) != 0 &&
 	    gg_watch_init(&next, source->path, source->watch.confidence, NULL) == 0) {

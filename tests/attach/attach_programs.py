@@ -36,3 +36,13 @@ class Target:
 
 def geiger(*words, env=None):
     return subprocess.run([GEIGER, *words], capture_output=True, text=True, env=env, timeout=LIMIT)
+
+
+def text_of(pid):
+    """The code of libc in the process: no trap is left in it."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as file:
+        begin, end = next([int(n, 16) for n in line.split()[0].split("-")] for line in file
+                          if "libc.so.6" in line and "r-xp" in line)
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        memory.seek(begin)
+        return memory.read(end - begin)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from attach_programs import GEIGER, LIMIT, TARGET, Target, geiger
+from attach_programs import GEIGER, LIMIT, TARGET, Target, geiger, text_of
 from sentences import check, in_scratch, skip
 
 MODULE = os.environ["ATTACH_MODULE"]
@@ -64,16 +64,6 @@ def attach_and_detach(words, rounds, name="", **environment):
         problems.append(None if got.returncode == 0 else got.stderr)
     problems.append(None if text_of(target.pid) == text else "the code of the allocator has changed")
     check(f"{words[0]}{name}_goes_on_with_the_agent_and_without", *problems, target.end())
-
-
-def text_of(pid):
-    """The code of libc in the process: no trap is left in it."""
-    with open(f"/proc/{pid}/maps", encoding="ascii") as file:
-        begin, end = next([int(n, 16) for n in line.split()[0].split("-")] for line in file
-                          if "libc.so.6" in line and "r-xp" in line)
-    with open(f"/proc/{pid}/mem", "rb") as memory:
-        memory.seek(begin)
-        return memory.read(end - begin)
 
 
 def other_allocators():

@@ -17,11 +17,9 @@ import subprocess
 import sys
 import time
 
-import own_regions  # for its effect
+from attach_programs import GEIGER, TARGET, text_of
 from sentences import check, in_scratch
 
-GEIGER = os.environ["GEIGER"]
-TARGET = os.environ["ATTACH_TARGET"]
 KILL_AT = os.environ["KILL_AT"]
 TINY = {**os.environ, "GEIGER_AGENT": os.environ["TINY_AGENT"]}
 KILLS = int(sys.argv[1])
@@ -51,16 +49,6 @@ class Target:
         self.process.kill()
         self.process.wait()
         return problem
-
-
-def text_of(pid):
-    """The code of libc in the process."""
-    with open(f"/proc/{pid}/maps", encoding="ascii") as file:
-        begin, end = next([int(n, 16) for n in line.split()[0].split("-")] for line in file
-                          if "libc.so.6" in line and "r-xp" in line)
-    with open(f"/proc/{pid}/mem", "rb") as memory:
-        memory.seek(begin)
-        return memory.read(end - begin)
 
 
 def kill_at(step, words, env):

@@ -20,6 +20,7 @@
 #include "record/diagnose/agent_presence.h"
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/preloadable.h"
+#include "record/process/proc_file.h"
 #include "record/regions/process_alive.h"
 #include "record/session/launch.h"
 
@@ -39,13 +40,13 @@ struct look {
 };
 
 /* Adds the children of one thread: /proc lists children by the thread that forked them. */
-static void add_children_of_task(struct look *look, const char *process, const char *task)
+static void add_children_of_task(struct look *look, const char *process, uint32_t task)
 {
-	char path[300];
+	char path[64];
 	FILE *file;
 	unsigned int pid;
 
-	snprintf(path, sizeof(path), "%s/%s/children", process, task);
+	snprintf(path, sizeof(path), "%s/%u/children", process, task);
 	file = fopen(path, "re");
 	if (file == NULL)
 		return;
@@ -56,19 +57,17 @@ static void add_children_of_task(struct look *look, const char *process, const c
 
 static void add_children(struct look *look, uint32_t pid)
 {
-	struct dirent *entry;
 	int task_count = 0;
 	char path[32];
+	uint32_t tid;
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
 	tasks = opendir(path);
 	if (tasks == NULL)
 		return;
-	while (task_count < TASKS_MAX && (entry = readdir(tasks)) != NULL) {
-		if (entry->d_name[0] == '.')
-			continue;
-		add_children_of_task(look, path, entry->d_name);
+	while (task_count < TASKS_MAX && (tid = gg_proc_file_next_number(tasks)) != 0) {
+		add_children_of_task(look, path, tid);
 		task_count++;
 	}
 	closedir(tasks);

@@ -41,8 +41,8 @@ void gg_look_threads_read(struct gg_look_threads *threads, pid_t pid)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	char path[64];
-	const struct dirent *entry;
 	DIR *listing;
+	uint32_t tid;
 
 	threads->count = -1;
 	threads->busy_count = 0;
@@ -52,13 +52,11 @@ void gg_look_threads_read(struct gg_look_threads *threads, pid_t pid)
 	if (listing == NULL)
 		return;
 	threads->count = 0;
-	while ((entry = readdir(listing)) != NULL) {
+	while ((tid = gg_proc_file_next_number(listing)) != 0) {
 		uint64_t stack_pointer;
 
-		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
-			continue;
 		if (threads->count++ >= GG_LOOK_THREADS_MAX ||
-		    !gg_proc_file_read(&text, "%s/%s/syscall", path, entry->d_name)) {
+		    !gg_proc_file_read(&text, "%s/%u/syscall", path, tid)) {
 			threads->busy_count++;
 			continue;
 		}

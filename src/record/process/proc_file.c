@@ -38,6 +38,21 @@ bool gg_proc_file_read(struct gg_buf *text, const char *format, ...)
 	return got == 0 && text->length > 0;
 }
 
+uint32_t gg_proc_file_next_number(DIR *directory)
+{
+	const struct dirent *entry;
+	unsigned long number = 0;
+
+	while (number == 0 && (entry = readdir(directory)) != NULL) {
+		char *end;
+
+		number = strtoul(entry->d_name, &end, 10);
+		if (*end != '\0')
+			number = 0;
+	}
+	return (uint32_t)number;
+}
+
 /* Returns the text behind "NAME" and the separator at the start of a line; NULL: no such line. */
 static const char *find_value(const char *text, const char *name, char separator)
 {

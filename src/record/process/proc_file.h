@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,6 +15,12 @@
 
 /* Reads the whole file into `text`; false: it cannot be read, or is empty. */
 bool gg_proc_file_read(struct gg_buf *text, const char *format, ...) GG_PRINTF(2, 3);
+
+/*
+ * Returns the next entry of an open directory whose name is a number, such as a pid in /proc or a
+ * thread in /proc/PID/task; 0: there is no other.
+ */
+uint32_t gg_proc_file_next_number(DIR *directory);
 
 /* Returns the value of a line "Name:   123 kB" in bytes; -1: there is no such line. */
 int64_t gg_proc_file_find_kb(const char *text, const char *name);

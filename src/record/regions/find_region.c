@@ -212,7 +212,7 @@ static int refuse(uint32_t pid, const char *text, const struct search *search, b
 	                    "the process has no region: it runs without the agent");
 }
 
-/* Finds the region of a pid.  A number is always a pid; a file with such a name is ./4711. */
+/* Finds the region of a pid. */
 static int find_by_pid(char **ret_path, uint32_t pid, const char *text, struct gg_error *error)
 {
 	struct search search = { .pid = pid };
@@ -237,10 +237,14 @@ static int find_by_pid(char **ret_path, uint32_t pid, const char *text, struct g
 	return status;
 }
 
+bool gg_find_region_is_pid(const char *operand)
+{
+	return operand[0] != '\0' && operand[strspn(operand, "0123456789")] == '\0';
+}
+
 int gg_find_region(char **ret_path, const char *pid_or_path, struct gg_error *error)
 {
-	bool is_number = *pid_or_path != '\0' &&
-	                 strspn(pid_or_path, "0123456789") == strlen(pid_or_path);
+	bool is_number = gg_find_region_is_pid(pid_or_path);
 	unsigned long pid = is_number ? strtoul(pid_or_path, NULL, 10) : 0;
 	char *path;
 

@@ -10,7 +10,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/error.h"
+
+/* True if the operand is a number, which is always a pid; a file with such a name is ./4711. */
+bool gg_find_region_is_pid(const char *operand);
 
 /* The caller frees the path.  -ESRCH: no such process; -ENOENT: no region; -EINVAL: not a pid. */
 GG_MUST_CHECK int gg_find_region(char **ret_path, const char *pid_or_path, struct gg_error *error);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/process/proc_file.h"
 #include "region/region_file.h"
 
 /*
@@ -89,18 +90,16 @@ uint32_t gg_process_alive_innermost_pid(uint32_t pid)
  */
 uint32_t gg_process_alive_pid_here(const struct gg_region_header *header, int fd)
 {
-	uint32_t found = 0;
-	struct dirent *entry;
+	uint32_t found = 0, pid;
 	DIR *processes;
 
 	if (gg_process_alive(header->pid, header->process_start_ticks) ||
 	    !gg_region_file_is_used(fd))
 		return header->pid;
 	processes = opendir("/proc");
-	while (processes != NULL && found == 0 && (entry = readdir(processes)) != NULL) {
-		uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-
-		if (pid != 0 && header->process_start_ticks != 0 &&
+	while (processes != NULL && found == 0 &&
+	       (pid = gg_proc_file_next_number(processes)) != 0) {
+		if (header->process_start_ticks != 0 &&
 		    gg_process_alive(pid, header->process_start_ticks) &&
 		    gg_process_alive_innermost_pid(pid) == header->pid)
 			found = pid;
