@@ -144,6 +144,21 @@ static int find_code(const struct gg_survey *survey, struct gg_borrowed_code *co
 	                              "it lacks code by which a thread could be given back");
 }
 
+/* Returns what helps if the agent failed so; NULL: nothing is known. */
+static const char *advise(int status)
+{
+	switch (status) {
+	case -EROFS:
+	case -EACCES:
+	case -ENOENT:
+	case -ENOSPC:
+		return "Give it a /dev/shm or /tmp that can be written, or name a directory of it "
+		       "by --dir.";
+	default:
+		return NULL;
+	}
+}
+
 /* Calls an entry of the agent: attach with a request, or detach. */
 static int call_entry(struct helper *helper, struct gg_borrowed_thread *thread,
                       struct gg_error *error)
@@ -172,9 +187,9 @@ static int call_entry(struct helper *helper, struct gg_borrowed_thread *thread,
 		status = gg_remote_memory_read(memory, place, result, sizeof(*result));
 	if (status == 0 && result->status < 0) {
 		result->reason[sizeof(result->reason) - 1] = '\0';
-		status = gg_error_set(error, result->status, "the agent", NULL, "%s",
-		                      result->reason[0] != '\0' ? result->reason
-		                                                : strerror(-result->status));
+		status = gg_error_set(
+			error, result->status, "the agent", advise(result->status), "%s",
+			result->reason[0] != '\0' ? result->reason : strerror(-result->status));
 	}
 	return status;
 }

@@ -79,6 +79,18 @@ static void read_namespaces(struct gg_process_facts *facts)
 	facts->has_other_users = !shares_namespace(facts->pid, "user");
 }
 
+/* The agent reads /proc/self/maps, also to give pages their protection back. */
+static bool has_proc(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	if (access(path, F_OK) < 0)
+		return true; /* nothing can be found out */
+	snprintf(path, sizeof(path), "/proc/%d/root/proc/version", (int)pid);
+	return access(path, F_OK) == 0;
+}
+
 /* Finds out if the control group of version 2 is frozen, by cgroup.events. */
 static bool is_group_frozen(pid_t pid)
 {
@@ -132,6 +144,7 @@ int gg_process_facts_read(struct gg_process_facts *ret_facts, pid_t pid, struct 
 	length = readlink(path, facts.program, sizeof(facts.program) - 1);
 	facts.program[length > 0 ? length : 0] = '\0';
 	read_namespaces(&facts);
+	facts.lacks_proc = !has_proc(pid);
 	facts.is_frozen = is_group_frozen(pid);
 	facts.has_inherited_filters = has_inherited_filters(&facts);
 	*ret_facts = facts;

@@ -37,6 +37,7 @@ struct gg_process_facts {
 	bool has_shadow_stack;
 	bool is_kernel_thread; /* only seen in the pid namespace of the machine */
 	bool is_frozen;        /* its control group is */
+	bool lacks_proc;       /* no /proc is mounted below its root directory */
 	/* Its namespaces differ from the caller's. */
 	bool has_other_mounts, has_other_pids, has_other_users;
 };

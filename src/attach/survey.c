@@ -70,6 +70,9 @@ static void judge_state(struct gg_survey *survey)
 	if (facts->is_frozen)
 		add(survey, "frozen", "Thaw its control group first.",
 		    "its control group is frozen");
+	if (facts->lacks_proc)
+		add(survey, "proc", "Mount one: mount -t proc proc ROOT/proc.",
+		    "its root directory has no /proc, which the agent needs");
 }
 
 /* Says why the kernel does not let us trace the process, and which setting forbids it. */

@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "record/regions/process_root.h"
 
 /* Copies the agent's settings into a request. */
 static int fill_request(struct gg_attach_request *request,
@@ -46,12 +49,28 @@ int gg_attach_run_enter(struct gg_attach_run *run, const struct gg_launch_enviro
 	                  : gg_attachment_run(&run->attachment, run->survey, &options, error);
 }
 
+/*
+ * Returns the directory of the region as the process calls it; NULL: the agent chooses.  GEIGER_DIR
+ * of the environment is a directory of this machine, which a container does not have.
+ */
+static const char *choose_directory(const struct gg_attach_run *run)
+{
+	int root;
+
+	if (run->given->directory != NULL)
+		return run->given->directory;
+	root = gg_process_root_open(run->survey->facts.pid);
+	if (root < 0)
+		return getenv("GEIGER_DIR");
+	close(root);
+	return NULL;
+}
+
 int gg_attach_run_alone(struct gg_attach_run *run, struct gg_error *error)
 {
 	struct gg_launch_settings settings = {
 		.agent = run->agent,
-		.directory = run->given->directory != NULL ? run->given->directory
-		                                           : getenv("GEIGER_DIR"),
+		.directory = choose_directory(run),
 	};
 	struct gg_launch_environment environment;
 	int status;

@@ -135,23 +135,12 @@ static int record(struct gg_attach_run *run, struct gg_error *error)
 
 /* --- one process --- */
 
-static int check_one(const struct gg_survey *survey, const struct gg_attach_options *given,
-                     struct gg_error *error)
-{
-	if (given->output != NULL && survey->facts.has_other_mounts)
-		return gg_error_set(error, -ENOTSUP, "attach: --output",
-		                    "Attach without -o, then: geiger control PID snapshot FILE.",
-		                    "its container cannot reach the recorder's directory");
-	return gg_survey_refuse(survey, error);
-}
-
 static int attach_surveyed(struct gg_attach_run *run, struct gg_error *error)
 {
 	int status = run->given->dry_run ? print_survey(run->survey, run->given, error) : 0;
 
 	if (status == 0)
-		status = run->given->dry_run ? gg_survey_refuse(run->survey, error)
-		                             : check_one(run->survey, run->given, error);
+		status = gg_survey_refuse(run->survey, error);
 	if (status < 0 || run->given->dry_run)
 		return status;
 	if (run->given->output != NULL)

@@ -129,6 +129,20 @@ static bool is_mapped_file(uint32_t pid, const char *path, unsigned long long in
 	       is_owner_fine(pid, &status);
 }
 
+/* Returns the part of the path below the process's root directory, as /proc/PID/maps shows both. */
+static const char *below_root(uint32_t pid, const char *path)
+{
+	char link[32], root[PATH_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/root", pid);
+	length = readlink(link, root, sizeof(root));
+	if (length > 1 && length < (ssize_t)sizeof(root) &&
+	    strncmp(path, root, (size_t)length) == 0 && path[length] == '/')
+		return path + length;
+	return path;
+}
+
 /*
  * Returns the path by which the caller can open a file of /proc/PID/maps.  NULL: it has no such
  * path.  The process may have another root directory, so the second attempt goes through
@@ -140,7 +154,7 @@ static char *name_here(uint32_t pid, const char *path, unsigned long long inode)
 
 	if (is_mapped_file(pid, path, inode))
 		return strdup(path);
-	if (asprintf(&name, "/proc/%" PRIu32 "/root%s", pid, path) < 0)
+	if (asprintf(&name, "/proc/%" PRIu32 "/root%s", pid, below_root(pid, path)) < 0)
 		return NULL;
 	if (is_mapped_file(pid, name, inode))
 		return name;

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/regions/process_root.h"
 #include "region/session_files.h"
 
 enum {
@@ -26,11 +27,19 @@ enum {
 	MISSING_BYTES = 16 * 1024 /* space for that many processes, one byte each */
 };
 
+/* A directory below which that of the session may be created. */
+struct parent {
+	char path[64 + GG_SESSION_DIRECTORY_PATH_MAX]; /* for the recorder */
+	const char *name;                              /* for the processes */
+	int fd;                                        /* of one inside; otherwise -1 */
+};
+
 /* Creates the session's directory below `parent`; mkdtemp() gives it mode 0700. */
-static int create_in(struct gg_session_directory *directory, const char *parent)
+static int create_in(struct gg_session_directory *directory, const struct parent *parent)
 {
 	int length = snprintf(directory->outer, sizeof(directory->outer),
-	                      "%s/" GG_SESSION_DIRECTORY_PREFIX "%d-XXXXXX", parent, (int)getpid());
+	                      "%s/" GG_SESSION_DIRECTORY_PREFIX "%d-XXXXXX", parent->path,
+	                      (int)getpid());
 
 	if (length < 0 || (size_t)length >= sizeof(directory->outer) - 40)
 		return -ENAMETOOLONG;
@@ -38,6 +47,15 @@ static int create_in(struct gg_session_directory *directory, const char *parent)
 		return -errno;
 	memcpy(directory->path, directory->outer, sizeof(directory->path));
 	return 0;
+}
+
+/* Sets what processes call the directory; its path for the recorder begins with the parent's. */
+static int name_inside(struct gg_session_directory *directory, const struct parent *parent)
+{
+	int length = snprintf(directory->name, sizeof(directory->name), "%s%s", parent->name,
+	                      directory->path + strlen(parent->path));
+
+	return length < 0 || (size_t)length >= sizeof(directory->name) ? -ENAMETOOLONG : 0;
 }
 
 /*
@@ -137,6 +155,32 @@ static int complete(struct gg_session_directory *directory, bool is_spare)
 	return status;
 }
 
+static int create_below(struct gg_session_directory *ret_directory, const struct parent *parent,
+                        bool is_spare)
+{
+	struct gg_session_directory directory = {
+		.fd = -1, .lock_fd = -1, .missing_fd = -1, .parent_fd = parent->fd
+	};
+	int status = create_in(&directory, parent);
+
+	if (status == 0)
+		status = complete(&directory, is_spare);
+	if (status == 0)
+		status = name_inside(&directory, parent);
+	if (status == 0)
+		*ret_directory = directory;
+	return status;
+}
+
+/* True if there is no directory yet, or if the parent is on another file system. */
+static bool is_elsewhere(const char *parent, const struct gg_session_directory *first)
+{
+	struct stat there, known;
+
+	return first == NULL || (stat(parent, &there) == 0 && fstat(first->fd, &known) == 0 &&
+	                         there.st_dev != known.st_dev);
+}
+
 /*
  * Creates the directory below the first parent that permits it.  For a spare, `first` is the
  * session's directory, and the parent must be on another file system.
@@ -144,41 +188,59 @@ static int complete(struct gg_session_directory *directory, bool is_spare)
 static int create_first(struct gg_session_directory *ret_directory,
                         const struct gg_session_directory *first)
 {
-	const char *parents[] = { "/dev/shm", getenv("TMPDIR"), "/tmp" };
-	struct stat parent, known;
+	const char *names[] = { "/dev/shm", getenv("TMPDIR"), "/tmp" };
 	int status = -ENOENT;
 
-	for (size_t i = 0; status < 0 && i < GG_COUNT(parents); i++) {
-		struct gg_session_directory directory = { .fd = -1,
-			                                  .lock_fd = -1,
-			                                  .missing_fd = -1 };
+	for (size_t i = 0; status < 0 && i < GG_COUNT(names); i++) {
+		struct parent parent = { .name = names[i], .fd = -1 };
 
-		if (parents[i] == NULL || parents[i][0] != '/')
+		if (names[i] == NULL || names[i][0] != '/' || !is_elsewhere(names[i], first))
 			continue;
-		if (first != NULL &&
-		    (stat(parents[i], &parent) < 0 || fstat(first->fd, &known) < 0 ||
-		     parent.st_dev == known.st_dev))
+		snprintf(parent.path, sizeof(parent.path), "%s", names[i]);
+		status = create_below(ret_directory, &parent, first != NULL);
+	}
+	return status;
+}
+
+/* Does the same in places that a process with another root directory can reach. */
+static int create_first_inside(struct gg_session_directory *ret_directory, int root,
+                               const struct gg_session_directory *first)
+{
+	static const char *const names[] = { "/dev/shm", "/tmp", "/var/tmp", "/run" };
+	int status = -ENOENT;
+
+	for (size_t i = 0; status < 0 && i < GG_COUNT(names); i++) {
+		struct parent parent = { .name = names[i],
+			                 .fd = gg_process_root_open_directory(root, names[i]) };
+
+		if (parent.fd < 0) {
+			status = status == -ENOENT ? parent.fd : status;
 			continue;
-		status = create_in(&directory, parents[i]);
-		if (status == 0)
-			status = complete(&directory, first != NULL);
-		if (status == 0)
-			*ret_directory = directory;
+		}
+		snprintf(parent.path, sizeof(parent.path), "/proc/self/fd/%d", parent.fd);
+		if (is_elsewhere(parent.path, first))
+			status = create_below(ret_directory, &parent, first != NULL);
+		if (status < 0)
+			close(parent.fd);
 	}
 	return status;
 }
 
 /* Creates the spare and a link to it.  A failure is ignored: most sessions need no spare. */
-static void create_spare(struct gg_session_directory *directory)
+static void create_spare(struct gg_session_directory *directory, int root)
 {
 	struct gg_session_directory *spare = calloc(1, sizeof(*spare));
+	int status = -ENOMEM;
 
-	if (spare == NULL || create_first(spare, directory) < 0) {
+	if (spare != NULL)
+		status = root >= 0 ? create_first_inside(spare, root, directory)
+		                   : create_first(spare, directory);
+	if (status < 0) {
 		free(spare);
 		return;
 	}
 	directory->spare = spare;
-	if (symlinkat(spare->path, directory->fd, GG_SESSION_NEXT) < 0) {
+	if (symlinkat(spare->name, directory->fd, GG_SESSION_NEXT) < 0) {
 		gg_session_directory_done(spare, true);
 		free(spare);
 		directory->spare = NULL;
@@ -192,8 +254,23 @@ int gg_session_directory_create(struct gg_session_directory *ret_directory, stru
 	if (status < 0)
 		return gg_error_set_errno(error, -status, "a directory for the session",
 		                          "Set TMPDIR to a directory that can be written.");
-	create_spare(ret_directory);
+	create_spare(ret_directory, -1);
 	return 0;
+}
+
+int gg_session_directory_create_inside(struct gg_session_directory *ret_directory, pid_t pid,
+                                       int root, struct gg_error *error)
+{
+	const struct gg_process_root_user before = gg_process_root_become(
+		gg_process_root_user_of(pid));
+	int status = create_first_inside(ret_directory, root, NULL);
+
+	if (status == 0)
+		create_spare(ret_directory, root);
+	gg_process_root_become(before);
+	return status < 0 ? gg_error_set_errno(error, -status, "a directory in its container",
+	                                       "Give it a /dev/shm or /tmp that can be written.")
+	                  : 0;
 }
 
 void gg_session_directory_done(struct gg_session_directory *directory, bool remove)
@@ -226,7 +303,9 @@ void gg_session_directory_done(struct gg_session_directory *directory, bool remo
 	close(directory->lock_fd);
 	if (directory->missing_fd >= 0)
 		close(directory->missing_fd);
-	directory->fd = directory->lock_fd = directory->missing_fd = -1;
+	if (directory->parent_fd >= 0)
+		close(directory->parent_fd);
+	directory->fd = directory->lock_fd = directory->missing_fd = directory->parent_fd = -1;
 }
 
 void gg_session_directory_missing(const struct gg_session_directory *directory,

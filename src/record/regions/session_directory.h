@@ -21,11 +21,16 @@
  *          Processes that live on keep their mappings; their children find no directory and run
  *          unprofiled.  If the recorder was killed or could not write its profile, the directory
  *          stays for `geiger salvage`.
+ * Attached a process that runs in a container, or below another root directory, cannot reach the
+ *          directories of the recorder.  Its session's directory lies in its own /dev/shm, /tmp,
+ *          /var/tmp or /run, and belongs to its user.  The recorder reaches it by a descriptor of
+ *          the parent, even after the last process of the container.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -39,7 +44,10 @@ struct gg_session_directory {
 	struct gg_session_directory *spare;        /* on another file system; NULL: no spare */
 	char outer[GG_SESSION_DIRECTORY_PATH_MAX]; /* "": the directory does not exist */
 	char path[GG_SESSION_DIRECTORY_PATH_MAX];  /* has the regions: `outer`, or the inner one */
-	int fd;                                    /* of `path` */
+	/* The path that processes use for it; another one if their root directory is another. */
+	char name[GG_SESSION_DIRECTORY_PATH_MAX];
+	int parent_fd;  /* of a directory inside; otherwise -1 */
+	int fd;         /* of `path` */
 	int lock_fd;    /* of `outer`; holds the lock that shows that a recorder is running */
 	int missing_fd; /* of GG_SESSION_MISSING; -1: the spare has no such file */
 };
@@ -54,6 +62,13 @@ struct gg_session_directory_missing {
 /* Creates and locks the directory, its files, and a spare if possible. */
 GG_MUST_CHECK int gg_session_directory_create(struct gg_session_directory *ret_directory,
                                               struct gg_error *error);
+
+/*
+ * Creates it where a process that runs already can reach it, as `root` shows (a descriptor of the
+ * process's root directory), with the process's user as its owner.
+ */
+GG_MUST_CHECK int gg_session_directory_create_inside(struct gg_session_directory *ret_directory,
+                                                     pid_t pid, int root, struct gg_error *error);
 
 /* Closes the directory; `remove`: removes it and its files.  An empty spare goes in any case. */
 void gg_session_directory_done(struct gg_session_directory *directory, bool remove);

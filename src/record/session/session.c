@@ -289,6 +289,8 @@ static void end(struct gg_session *s)
 	gg_session_directory_done(&s->processes.directory, s->writer.status == 0);
 	if (s->signals.fd >= 0)
 		gg_recorder_signals_give_back(&s->signals);
+	if (s->root_fd >= 0)
+		close(s->root_fd);
 	gg_launch_environment_done(&s->environment);
 	gg_buf_done(&s->path);
 	gg_buf_done(&s->command);
@@ -305,7 +307,7 @@ int gg_session_run(const struct gg_session_options *options, int *ret_exit_statu
 		return gg_error_memory(error, "recording");
 	s->options = options;
 	s->error = error;
-	s->signals.fd = s->processes.directory.fd = -1;
+	s->signals.fd = s->processes.directory.fd = s->root_fd = -1;
 	s->processes.pidfds_fd = s->processes.succession.watch_fd = -1;
 	s->wait_ms = WAIT_LEAST_MS;
 	status = gg_session_begin(s, ret_exit_status);

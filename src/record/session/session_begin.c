@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/size.h"
+#include "record/regions/process_root.h"
 #include "record/regions/region_list.h"
 #include "record/session/session.h"
 #include "record/session/session_state.h"
@@ -161,7 +162,7 @@ static int begin_command(struct gg_session *s)
 	struct gg_launch_settings settings = {
 		.agent = agent,
 		.compat = options->compat ? compat : NULL,
-		.directory = s->processes.directory.path,
+		.directory = s->processes.directory.name,
 		.log = log,
 		.sampling_interval = options->sampling_interval,
 		.scheme = options->scheme,
@@ -179,7 +180,7 @@ static int begin_command(struct gg_session *s)
 		status = gg_launch_find_compat(compat, agent, s->error);
 	if (status < 0)
 		return status;
-	snprintf(log, sizeof(log), "%s/%s", s->processes.directory.path, GG_SESSION_DIRECTORY_LOG);
+	snprintf(log, sizeof(log), "%s/%s", s->processes.directory.name, GG_SESSION_DIRECTORY_LOG);
 	/* Its loader would fail with the agent.  It runs without, and the last line tells why. */
 	if (options->pid == 0 && gg_launch_refuses(options->command[0]))
 		settings.agent = NULL;
@@ -236,6 +237,18 @@ static void fill_closed_streams(void)
 			return;
 }
 
+/* Creates the session's directory where the processes can reach it. */
+static int create_directory(struct gg_session *s)
+{
+	struct gg_session_directory *directory = &s->processes.directory;
+
+	if (s->options->pid != 0)
+		s->root_fd = gg_process_root_open(s->options->pid);
+	return s->root_fd < 0 ? gg_session_directory_create(directory, s->error)
+	                      : gg_session_directory_create_inside(directory, s->options->pid,
+	                                                           s->root_fd, s->error);
+}
+
 int gg_session_begin(struct gg_session *s, int *ret_exit_status)
 {
 	int status = s->options->pid == 0 ? gg_launch_check(s->options->command[0]) : 0;
@@ -253,7 +266,7 @@ int gg_session_begin(struct gg_session *s, int *ret_exit_status)
 	s->command_ended = s->options->pid != 0;
 	s->launch.pid = s->options->pid;
 	gg_region_list_clean_abandoned();
-	status = gg_session_directory_create(&s->processes.directory, s->error);
+	status = create_directory(s);
 	if (status == 0)
 		status = begin_command(s);
 	if (status < 0)

@@ -3,6 +3,7 @@
  * session_end - completes the profile of a session, and prints the last line.
  */
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/printable.h"
@@ -19,9 +20,14 @@
  */
 static int name_frames(struct gg_session *s)
 {
-	const struct gg_symbol_options options = { .progress = s->options->progress };
+	struct gg_symbol_options options = { .progress = s->options->progress };
 	struct gg_symbolize_result result;
+	char root[32];
 
+	/* The files of a container are in its own root, which may outlive its processes. */
+	snprintf(root, sizeof(root), "/proc/self/fd/%d", s->root_fd);
+	if (s->root_fd >= 0)
+		options.sysroot = root;
 	setpriority(PRIO_PROCESS, 0, 0); /* no ring waits any more */
 	return gg_symbolize(s->profile, &options, &result, s->error);
 }
@@ -59,6 +65,21 @@ int gg_session_complete(struct gg_session *s)
 	return s->writer.status;
 }
 
+/* Prints a session's directory as a shell of this machine can reach it. */
+static void print_outer(const struct gg_session *s, const struct gg_session_directory *directory)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf path = { 0 };
+
+	if (s->root_fd < 0)
+		gg_buf_append_text(&path, directory->outer);
+	else
+		gg_buf_printf(&path, "/proc/%d/root%.*s", (int)s->options->pid,
+		              (int)(strlen(directory->name) -
+		                    (strlen(directory->path) - strlen(directory->outer))),
+		              directory->name);
+	fprintf(stderr, " %s", GG_PRINTABLE(gg_buf_text(&path)));
+}
+
 void gg_session_report(struct gg_session *s)
 {
 	const struct gg_session_options *options = s->options;
@@ -74,7 +95,7 @@ void gg_session_report(struct gg_session *s)
 		for (const struct gg_session_directory *d = &s->processes.directory; d != NULL;
 		     d = d->spare)
 			if (d == &s->processes.directory || gg_session_directory_has_region(d))
-				fprintf(stderr, " %s", GG_PRINTABLE(d->outer));
+				print_outer(s, d);
 		fputc('\n', stderr);
 		return;
 	}

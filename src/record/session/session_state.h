@@ -26,6 +26,7 @@ struct gg_session {
 	struct gg_error *error;
 	struct gg_recorder_signals signals;
 	struct gg_launch launch;
+	int root_fd; /* root directory of an attached process; -1: it is the recorder's */
 	struct gg_launch_environment environment; /* the settings of the agents */
 	struct gg_process_set processes;
 	struct gg_profile_writer writer;
