@@ -19,10 +19,9 @@
 
 enum { CHECK_MS = 10 };
 
-/* Writes the request into the region. */
-static int request(const char *path, const char *pid, struct gg_error *error)
+/* Opens an attached agent's region.  -EPERM: the agent of a program that was started with it. */
+static int open_attached(const char *path, const char *pid, struct gg_error *error)
 {
-	const struct gg_region_change change = { .detach = true };
 	struct gg_region_header header;
 	int fd = gg_region_control_open(path, error), status;
 
@@ -33,29 +32,49 @@ static int request(const char *path, const char *pid, struct gg_error *error)
 		status = gg_error_set(error, -EPERM, pid, "'geiger control PID off' pauses it.",
 		                      "it was started with the agent, which stays in it");
 	if (status == 0)
-		status = gg_region_control_write(fd, &change, error);
+		return fd;
 	close(fd);
 	return status;
 }
 
-/* Enters the process and calls the agent.  On failure `why_pending` tells what forbids it. */
-static bool enter(struct gg_detachment *detachment, pid_t pid)
+/* Writes the request into the region. */
+static int request(const char *path, const char *pid, struct gg_error *error)
+{
+	const struct gg_region_change change = { .detach = true };
+	int fd = open_attached(path, pid, error), status = fd;
+
+	if (fd >= 0)
+		status = gg_region_control_write(fd, &change, error);
+	if (fd >= 0)
+		close(fd);
+	return status;
+}
+
+/* Enters the process and calls the agent.  Returns 0 if it is detached, or -Exxx. */
+static int enter(struct gg_detachment *detachment, pid_t pid, struct gg_error *error)
 {
 	struct gg_attachment attachment;
-	struct gg_error error = { 0 };
 	struct gg_survey survey;
-	int status = gg_survey_read(&survey, pid, &error);
+	int status = gg_survey_read(&survey, pid, error);
 
 	if (status == 0) {
-		status = gg_survey_refuse_all_but(&survey, "profiled", &error);
+		status = gg_survey_refuse_all_but(&survey, "profiled", error);
 		if (status == 0)
-			status = gg_attachment_undo(&attachment, &survey, &error);
+			status = gg_attachment_undo(&attachment, &survey, error);
 		gg_survey_done(&survey);
 	}
 	detachment->was_entered = status == 0;
-	snprintf(detachment->why_pending, sizeof(detachment->why_pending), "%s", error.message);
 	/* The agent has just followed the request itself, or the process has ended. */
-	return status == 0 || status == -EALREADY || status == -ESRCH;
+	return status == -EALREADY || status == -ESRCH ? 0 : status;
+}
+
+/* The reason in a message of the way in, which is that of an attach. */
+static const char *reason_in(const char *message)
+{
+	static const char prefix[] = "not attached: ";
+	const char *reason = strstr(message, prefix);
+
+	return reason != NULL ? reason + strlen(prefix) : message;
 }
 
 void gg_detachment_wait(struct gg_detachment *ret_detachment, pid_t pid)
@@ -63,15 +82,43 @@ void gg_detachment_wait(struct gg_detachment *ret_detachment, pid_t pid)
 	const struct timespec pause = { 0, CHECK_MS * GG_NS_PER_MS };
 	uint64_t begin_ns = gg_clock_monotonic_ns();
 	struct gg_detachment detachment = { 0 };
+	struct gg_error error = { 0 };
 
 	while (gg_survey_is_recording(pid) &&
 	       gg_clock_monotonic_ns() - begin_ns <
 	               (uint64_t)(GG_DETACHMENT_WAIT_MS * GG_NS_PER_MS))
 		nanosleep(&pause, NULL);
 	if (gg_survey_is_recording(pid))
-		detachment.is_pending = !enter(&detachment, pid);
+		detachment.is_pending = enter(&detachment, pid, &error) < 0;
+	snprintf(detachment.why_pending, sizeof(detachment.why_pending), "%s",
+	         reason_in(error.message));
 	detachment.waited_ns = gg_clock_monotonic_ns() - begin_ns;
 	*ret_detachment = detachment;
+}
+
+/*
+ * Detaches a forked process that has recorded nothing yet.  A request would reach its parent, whose
+ * region it has mapped, so the process is entered at once.
+ */
+static int run_inherited(struct gg_detachment *ret_detachment, pid_t pid, const char *path,
+                         const char *name, struct gg_error *error)
+{
+	struct gg_detachment detachment = { 0 };
+	uint64_t begin_ns = gg_clock_monotonic_ns();
+	struct gg_error reason = { 0 };
+	int fd = path != NULL ? open_attached(path, name, error) : -1, status;
+
+	if (path != NULL && fd < 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	status = enter(&detachment, pid, &reason);
+	if (status < 0)
+		return gg_error_set(error, status, name, reason.advice, "not detached: %s",
+		                    reason_in(reason.message));
+	detachment.waited_ns = gg_clock_monotonic_ns() - begin_ns;
+	*ret_detachment = detachment;
+	return 0;
 }
 
 int gg_detachment_run(struct gg_detachment *ret_detachment, pid_t pid, struct gg_error *error)
@@ -80,11 +127,15 @@ int gg_detachment_run(struct gg_detachment *ret_detachment, pid_t pid, struct gg
 	int status;
 
 	snprintf(name, sizeof(name), "%d", (int)pid);
-	status = gg_find_region(&path, name, error);
-	if (status == 0)
-		status = request(path, name, error);
+	if (gg_find_region_inherited(&path, (uint32_t)pid) != 0) {
+		status = run_inherited(ret_detachment, pid, path, name, error);
+	} else {
+		status = gg_find_region(&path, name, error);
+		if (status == 0)
+			status = request(path, name, error);
+		if (status == 0)
+			gg_detachment_wait(ret_detachment, pid);
+	}
 	free(path);
-	if (status == 0)
-		gg_detachment_wait(ret_detachment, pid);
 	return status;
 }

@@ -8,6 +8,9 @@
  * agent takes its hooks away on its next cold path.  If no thread comes by for
  * GG_DETACHMENT_WAIT_MS, geiger enters the process as for an attach, and calls the agent.  If
  * neither works, because the process is idle, the request stays and the agent follows it later.
+ *
+ * A forked process without a region of its own is entered at once, because the only control word
+ * that it sees is its parent's.
  */
 #pragma once
 
@@ -28,7 +31,8 @@ struct gg_detachment {
 
 /*
  * Requests the detach and waits for it.  Returns 0, also if it is pending; or -Exxx: -ESRCH: no
- * such process; -ENOENT: nothing profiles it; -EPERM: it was started with the agent.
+ * such process; -ENOENT: nothing profiles it; -EPERM: it was started with the agent; or why a
+ * forked process without a region could not be entered.
  */
 GG_MUST_CHECK int gg_detachment_run(struct gg_detachment *ret_detachment, pid_t pid,
                                     struct gg_error *error);

@@ -3,16 +3,20 @@
 #include "attach/survey.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <linux/kcmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "abi/attach_request.h"
 #include "base/buf.h"
 #include "record/diagnose/preloadable.h"
 #include "record/process/proc_file.h"
+#include "record/regions/find_region.h"
 
 /* --- obstacles --- */
 
@@ -49,10 +53,16 @@ static void name_process(char *text, size_t size, pid_t pid)
 
 /* --- the state --- */
 
+/* True if a vfork child still shares its parent's memory.  False if the kernel does not tell. */
+static bool shares_memory_with_parent(const struct gg_process_facts *facts)
+{
+	return syscall(SYS_kcmp, facts->pid, facts->parent, KCMP_VM, 0, 0) == 0;
+}
+
 static void judge_state(struct gg_survey *survey)
 {
 	const struct gg_process_facts *facts = &survey->facts;
-	char tracer[64];
+	char tracer[64], parent[64];
 
 	if (facts->process != facts->pid)
 		add(survey, "thread", NULL, "it is a thread of process %d; name the process",
@@ -66,6 +76,12 @@ static void judge_state(struct gg_survey *survey)
 	} else if (facts->state == 'T' || facts->state == 't') {
 		add(survey, "stopped", "Let it go on (fg, or kill -CONT) and attach again.",
 		    "it is stopped");
+	}
+	if (shares_memory_with_parent(facts)) {
+		name_process(parent, sizeof(parent), facts->parent);
+		add(survey, "vfork",
+		    "Name that process, or wait until this one executes a program.",
+		    "it shares the memory of %s (vfork)", parent);
 	}
 	if (facts->is_frozen)
 		add(survey, "frozen", "Thaw its control group first.",
@@ -203,6 +219,7 @@ bool gg_survey_is_recording(pid_t pid)
 static void judge_agent(struct gg_survey *survey)
 {
 	struct gg_remote_symbol symbol;
+	uint32_t parent;
 
 	for (uint32_t i = 0; i < survey->modules.list.count; i++) {
 		if (gg_remote_modules_find_in(&survey->modules, i, &survey->memory, GG_ATTACH_ENTRY,
@@ -212,8 +229,15 @@ static void judge_agent(struct gg_survey *survey)
 	if (!gg_survey_is_recording(survey->facts.pid))
 		return;
 	survey->agent = GG_SURVEY_AGENT_RECORDING;
-	add(survey, "profiled", "'geiger control PID status' shows what it holds.",
-	    "an agent profiles it already");
+	parent = gg_find_region_inherited(NULL, (uint32_t)survey->facts.pid);
+	if (parent != 0)
+		add(survey, "profiled", "'geiger detach PID' takes the agent out.",
+		    "it was forked from process %" PRIu32
+		    " under the agent, and is profiled from its next sample on",
+		    parent);
+	else
+		add(survey, "profiled", "'geiger control PID status' shows what it holds.",
+		    "an agent profiles it already");
 }
 
 static void judge_modules(struct gg_survey *survey)

@@ -25,7 +25,7 @@ void gg_fork_handlers_count_fork(void)
  * Another thread was attaching or detaching at the fork, and exists in the parent alone.  Nothing
  * is recorded in this child until it is attached.  Slots that the thread had changed stay so.
  */
-static void end_interrupted_attach(const struct gg_thread *t)
+static void end_interrupted_attach(void)
 {
 	uint32_t state = gg_load_relaxed(&gg_process.state);
 
@@ -33,7 +33,6 @@ static void end_interrupted_attach(const struct gg_thread *t)
 	    (state != GG_PROCESS_STARTING && state != GG_PROCESS_DETACHING))
 		return;
 	gg_process_region_detach();
-	gg_store_relaxed(&gg_process.inside_count, t->is_counted ? 1 : 0);
 	gg_store_relaxed(&gg_process.state, GG_PROCESS_DETACHED);
 }
 
@@ -41,7 +40,8 @@ void gg_fork_handlers_in_child(void)
 {
 	struct gg_thread *t = &gg_thread;
 
-	end_interrupted_attach(t);
+	gg_thread_count_forked();
+	end_interrupted_attach();
 	/*
 	 * Relaxed: a child has one thread, and everything that happened before the fork is visible.
 	 */

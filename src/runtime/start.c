@@ -38,6 +38,7 @@
 #include "runtime/rate_plan.h"
 #include "runtime/recorded_session.h"
 #include "runtime/signals/sigbus_guard.h"
+#include "runtime/syscalls.h"
 #include "runtime/thread.h"
 #include "unwind/unwind.h"
 
@@ -257,14 +258,40 @@ int gg_start_attached(const struct gg_agent_request *request, const struct gg_re
 	return status;
 }
 
+/*
+ * Cuts a forked child off its parent's region, because the parent may be recording into that file.
+ * If that is impossible, the state becomes OFF, so that nothing is written there.
+ */
+static void leave_parents_region(void)
+{
+	const struct gg_region_file *map = &gg_process.region.map;
+
+	gg_process.pid = (uint32_t)getpid();
+	if (gg_seccomp_is_entered() || !gg_syscall_map_over(map->base, map->bytes))
+		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
+}
+
 bool gg_start_detach(void)
 {
-	uint32_t running = GG_PROCESS_RUNNING;
+	uint32_t running = GG_PROCESS_RUNNING, same = gg_load_acquire(gg_process.same_process);
+	bool is_new_child = gg_process_is_new_child(same);
 
-	if (!gg_cas_seq_cst(&gg_process.state, &running, GG_PROCESS_DETACHING))
+	/* No thread of a new child adopts the region from now on. */
+	if (is_new_child && !gg_cas_acq_rel(gg_process.same_process, &same, GG_PROCESS_ADOPTING))
 		return false;
+	if (!gg_cas_seq_cst(&gg_process.state, &running, GG_PROCESS_DETACHING)) {
+		if (is_new_child)
+			gg_store_release(gg_process.same_process, same);
+		return false;
+	}
 	/* Hooks are plain jumps from now on, and threads that are inside leave soon. */
 	GG_REGION_INIT_VIEW(&gg_process.region);
+	if (is_new_child) {
+		if (same == GG_PROCESS_WIPED)
+			gg_thread_count_forked();
+		leave_parents_region();
+		gg_store_release(gg_process.same_process, GG_PROCESS_SAME);
+	}
 	return true;
 }
 
@@ -302,8 +329,10 @@ static bool adopt(bool is_seeded)
 	if (is_attached())
 		gg_process.attach.flags |= GG_REGION_ATTACH_INHERITED;
 	/* The counted forks have numbers below 2^32, so no other child has this one. */
-	if (!is_seeded)
+	if (!is_seeded) {
 		gg_process_settings_seed_child(UINT64_C(1) << 32 | gg_process.pid);
+		gg_thread_count_forked();
+	}
 	status = gg_process_region_open(gg_region_adopt);
 	if (status < 0) {
 		if (gg_process_region_is_reportable(status))

@@ -273,9 +273,12 @@ void gg_thread_forget_blocks(bool is_child)
 	free_all_blocks();
 }
 
+void gg_thread_count_forked(void)
+{
+	gg_store_relaxed(&gg_process.inside_count, gg_thread.is_counted ? 1 : 0);
+}
+
 void gg_thread_forked(void)
 {
-	/* The other threads exist in the parent alone. */
-	gg_store_relaxed(&gg_process.inside_count, gg_thread.is_counted ? 1 : 0);
 	free_all_blocks();
 }

@@ -114,6 +114,12 @@ GG_COLD void gg_thread_count_in(struct gg_thread *t);
 GG_COLD void gg_thread_count_out(struct gg_thread *t);
 
 /*
+ * In a forked child, while it has one thread: the threads that were counted in the parent do not
+ * exist here.
+ */
+GG_COLD void gg_thread_count_forked(void);
+
+/*
  * For a new region, while no other thread is on its sample path: no thread has a block any more,
  * and the next allocation of each owner is due.  is_child: the owners of blocks were threads of the
  * parent, so only the calling thread counts.

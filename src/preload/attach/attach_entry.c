@@ -83,6 +83,15 @@ static void end_result(struct gg_attach_result *result, uint64_t begin_ns)
 	result->stood_still_ns = gg_clock_monotonic_ns() - begin_ns;
 }
 
+/* A vfork child has the memory of its parent: what it changes here, it changes there. */
+static int refuse_vforked(struct gg_attach_result *result)
+{
+	return gg_process_is_vforked()
+	               ? fail(result, -EPERM,
+	                      "the process shares the memory of another one (vfork)")
+	               : 0;
+}
+
 /* --- attach --- */
 
 static int check(const struct gg_attach_request *request, struct gg_attach_result *result)
@@ -99,7 +108,7 @@ static int check(const struct gg_attach_request *request, struct gg_attach_resul
 		return fail(result, -EPERM, "the process was started with the agent");
 	if (gg_sanitizer_runtime() != NULL)
 		return fail(result, -ENOTSUP, "the program is built with a sanitizer");
-	return 0;
+	return refuse_vforked(result);
 }
 
 /* Under the loader's lock. */
@@ -229,6 +238,9 @@ static int detach_here(struct gg_attach_result *result)
 		return gg_elf_lookup_is_late()
 		               ? fail(result, -EALREADY, "the agent is not attached")
 		               : fail(result, -EPERM, "the process was started with the agent");
+	status = refuse_vforked(result);
+	if (status < 0)
+		return status;
 	if (!gg_thread_enter(t))
 		return fail(result, -EBUSY, "the thread is taking a sample");
 	status = gg_attach_upkeep_detach(&removed);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/clock.h"
@@ -23,7 +24,9 @@ static uint64_t repeat_after_ns;
 
 static bool lock(void)
 {
-	uint32_t pid = gg_process.pid, holder = gg_load_relaxed(&worker_pid);
+	uint32_t holder = gg_load_relaxed(&worker_pid);
+	/* gg_process.pid is the parent's in a forked child that has recorded nothing yet. */
+	uint32_t pid = gg_seccomp_is_entered() ? gg_process.pid : (uint32_t)getpid();
 
 	/*
 	 * A forked child may find its parent's pid, because it was forked while a thread worked.

@@ -162,24 +162,57 @@ static char *name_here(uint32_t pid, const char *path, unsigned long long inode)
 	return NULL;
 }
 
-/*
- * Returns the region that the process has mapped from any directory, such as its own GEIGER_DIR;
- * NULL: there is no such region.  *ret_is_removed becomes true if the file of its region was
- * removed.
- */
-static char *find_mapped(uint32_t pid, bool *ret_is_removed)
+/* The regions that a process has mapped. */
+struct mapped_regions {
+	char *own;              /* path of its own region, as the caller sees it; or NULL */
+	bool is_own_removed;    /* the file of its own region was removed */
+	char *inherited;        /* path of a region that another process made; or NULL */
+	uint32_t inherited_pid; /* pid of that process in its own namespace; or 0 */
+};
+
+/* Cuts " (deleted)" off the path, and returns true if it was there. */
+static bool cut_removed(char *path)
 {
 	static const char removed[] = " (deleted)";
-	char maps_path[32], *line = NULL, *found = NULL;
-	uint32_t inner = gg_process_alive_innermost_pid(pid), named;
+	size_t length = strlen(path), suffix = strlen(removed);
+	bool is_removed = length > suffix && strcmp(path + length - suffix, removed) == 0;
+
+	if (is_removed)
+		path[length - suffix] = '\0';
+	return is_removed;
+}
+
+static void add_mapped(struct mapped_regions *found, uint32_t pid, char *path, uint64_t inode)
+{
+	uint32_t inner = gg_process_alive_innermost_pid(pid);
+	bool is_removed = cut_removed(path);
+	uint32_t named = (uint32_t)gg_session_directory_region_pid(gg_path_base(path));
+
+	if (named == 0)
+		return;
+	if (named == pid || (inner != 0 && named == inner)) {
+		found->is_own_removed |= is_removed;
+		if (!is_removed && found->own == NULL)
+			found->own = name_here(pid, path, inode);
+		return;
+	}
+	found->inherited_pid = named;
+	if (!is_removed && found->inherited == NULL)
+		found->inherited = name_here(pid, path, inode);
+}
+
+/* Finds the regions that the process has mapped from any directory, such as its own GEIGER_DIR. */
+static void find_mapped(struct mapped_regions *ret_found, uint32_t pid)
+{
+	struct mapped_regions found = { 0 };
+	char maps_path[32], *line = NULL;
+	struct gg_maps_line mapping;
 	size_t size = 0;
 	FILE *maps;
 
 	snprintf(maps_path, sizeof(maps_path), "/proc/%" PRIu32 "/maps", pid);
 	maps = fopen(maps_path, "re");
-	while (maps != NULL && found == NULL && getline(&line, &size, maps) > 0) {
-		struct gg_maps_line mapping;
-		const char *name;
+	while (maps != NULL && getline(&line, &size, maps) > 0) {
 		char *path;
 
 		if (!gg_maps_line_parse(line, strlen(line), &mapping) || mapping.path_bytes == 0 ||
@@ -187,24 +220,41 @@ static char *find_mapped(uint32_t pid, bool *ret_is_removed)
 			continue;
 		path = line + (mapping.path - line);
 		path[mapping.path_bytes] = '\0';
-		name = gg_path_base(path);
-		named = (uint32_t)gg_session_directory_region_pid(name);
-		if (named == pid || (inner != 0 && named == inner))
-			found = name_here(pid, path, mapping.inode);
-		else if (strncmp(name, "geiger-", 7) == 0 && strstr(name, ".region") != NULL &&
-		         strcmp(path + strlen(path) - strlen(removed), removed) == 0)
-			*ret_is_removed = true;
+		add_mapped(&found, pid, path, mapping.inode);
 	}
 	if (maps != NULL)
 		fclose(maps);
 	free(line);
-	return found;
+	*ret_found = found;
+}
+
+static void forget_mapped(struct mapped_regions *found)
+{
+	free(found->own);
+	free(found->inherited);
+}
+
+uint32_t gg_find_region_inherited(char **ret_path, uint32_t pid)
+{
+	uint32_t parent = gg_process_alive_parent(pid), named;
+	struct mapped_regions found;
+
+	find_mapped(&found, pid);
+	named = found.own == NULL && !found.is_own_removed ? found.inherited_pid : 0;
+	if (ret_path != NULL) {
+		*ret_path = named != 0 ? found.inherited : NULL;
+		found.inherited = named != 0 ? NULL : found.inherited;
+	}
+	forget_mapped(&found);
+	/* The file has the pid of its own namespace. */
+	return named != 0 && gg_process_alive_innermost_pid(parent) == named ? parent : named;
 }
 
 /* Explains why the process has no region that can be read: the most certain reason comes first. */
 static int refuse(uint32_t pid, const char *text, const struct search *search, bool is_removed,
                   struct gg_error *error)
 {
+	uint32_t parent = is_removed ? 0 : gg_find_region_inherited(NULL, pid);
 	struct stat owner;
 	char path[32];
 
@@ -213,6 +263,12 @@ static int refuse(uint32_t pid, const char *text, const struct search *search, b
 		return gg_error_set(error, -ENOENT, text, NULL,
 		                    "the file of its region was removed while it runs: what it "
 		                    "holds can no longer be read");
+	if (parent != 0)
+		return gg_error_set(error, -ENOENT, text,
+		                    "It gets a region of its own with its next sample.",
+		                    "it was forked from process %" PRIu32
+		                    " under the agent, and has recorded nothing yet",
+		                    parent);
 	if (search->has_stale)
 		return gg_error_set(error, -ENOENT, text,
 		                    "'geiger env' tells how to start a program with it.",
@@ -230,7 +286,7 @@ static int refuse(uint32_t pid, const char *text, const struct search *search, b
 static int find_by_pid(char **ret_path, uint32_t pid, const char *text, struct gg_error *error)
 {
 	struct search search = { .pid = pid };
-	bool is_removed = false;
+	struct mapped_regions mapped = { 0 };
 	int status;
 
 	if (!gg_process_alive(pid, 0))
@@ -240,10 +296,14 @@ static int find_by_pid(char **ret_path, uint32_t pid, const char *text, struct g
 	status = gg_region_list_each(NULL, 0, consider, &search, error);
 	if (status == -ENOMEM)
 		return gg_error_memory(error, text);
+	if (status == 0 && search.path == NULL) {
+		find_mapped(&mapped, pid);
+		search.path = mapped.own;
+		mapped.own = NULL;
+	}
 	if (status == 0 && search.path == NULL)
-		search.path = find_mapped(pid, &is_removed);
-	if (status == 0 && search.path == NULL)
-		status = refuse(pid, text, &search, is_removed, error);
+		status = refuse(pid, text, &search, mapped.is_own_removed, error);
+	forget_mapped(&mapped);
 	if (status == 0)
 		*ret_path = search.path;
 	else

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -19,3 +20,11 @@ bool gg_find_region_is_pid(const char *operand);
 
 /* The caller frees the path.  -ESRCH: no such process; -ENOENT: no region; -EINVAL: not a pid. */
 GG_MUST_CHECK int gg_find_region(char **ret_path, const char *pid_or_path, struct gg_error *error);
+
+/*
+ * Returns the process from which this one was forked, if it still has the region of that process
+ * mapped and none of its own, because it has recorded nothing yet; 0: it is no such process.
+ * *ret_path is that region, or NULL if it cannot be found; the caller frees it; ret_path may be
+ * NULL.  A vfork child looks the same: it has the memory of its parent.
+ */
+uint32_t gg_find_region_inherited(char **ret_path, uint32_t pid);
