@@ -9,6 +9,7 @@
 #include "base/time_units.h"
 #include "report/report.h"
 #include "report/screen_text.h"
+#include "top/top_detail_frame.h"
 #include "top/top_keys.h"
 
 enum {
@@ -185,6 +186,9 @@ static void draw_foot(struct frame_run *run)
 		gg_buf_printf(&text, "search: %s_", state->search);
 	else if (state->mode == GG_TOP_MODE_FILTER)
 		gg_buf_printf(&text, "only names with: %s_", state->filter);
+	else if (state->opened != NULL)
+		gg_buf_printf(&text, "%sEsc back  Enter opens a function  q quit  ? keys",
+		              state->is_paused ? "PAUSED  " : "");
 	else {
 		gg_buf_printf(&text, "%s%zu of %zu", state->is_paused ? "PAUSED  " : "",
 		              run->count > 0 ? state->cursor + 1 : 0, run->count);
@@ -194,7 +198,9 @@ static void draw_foot(struct frame_run *run)
 		                          "f filter  z mark");
 	}
 	gg_top_grid_put(run->grid, run->grid->height - 1, 0, gg_buf_text(&text),
-	                state->mode == GG_TOP_MODE_TABLE ? GG_TOP_FAINT : GG_TOP_STRONG);
+	                state->mode == GG_TOP_MODE_TABLE || state->mode == GG_TOP_MODE_DETAIL
+	                        ? GG_TOP_FAINT
+	                        : GG_TOP_STRONG);
 }
 
 static void draw_help(struct frame_run *run)
@@ -369,6 +375,14 @@ static void draw_table(struct frame_run *run)
 	}
 }
 
+static void draw_detail(struct frame_run *run)
+{
+	if (gg_top_detail_is_of(run->snapshot->detail, run->state->by, run->state->opened))
+		gg_top_detail_draw(run->grid, run->state, run->snapshot->detail, run->row);
+	else
+		gg_top_grid_put(run->grid, run->row, 0, "The next look ...", GG_TOP_FAINT);
+}
+
 void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *state,
                        const struct gg_top_snapshot *snapshot)
 {
@@ -394,7 +408,10 @@ void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *stat
 		draw_notes(&run);
 		if (!state->is_batch && state->height >= CHART_HEIGHT_LEAST)
 			draw_chart(&run);
-		draw_table(&run);
+		if (state->opened != NULL)
+			draw_detail(&run);
+		else
+			draw_table(&run);
 		if (!state->is_batch)
 			draw_foot(&run);
 	}

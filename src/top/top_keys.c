@@ -6,12 +6,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "top/top_detail.h"
+
 const struct gg_top_help_line gg_top_help_lines[] = {
 	{ "q, F10", "quit" },
 	{ "?, h, F1", "this help; any key closes it" },
 	{ "space, p", "pause the display; looks go on" },
 	{ "up, down, j, k", "move the cursor, which follows its row" },
 	{ "PgUp, PgDn, Home, End, g, G", "move it far" },
+	{ "Enter", "open the row: callers, callees, lines, ages; Esc goes back" },
 	{ "1 to 9", "functions, lines, stacks, modules, threads, sizes, kinds, heaps, types" },
 	{ "m, M", "next, previous metric: live, growth, allocated, temporary" },
 	{ "<, >, F6", "sort by another column" },
@@ -140,11 +143,16 @@ static void choose_sort(struct gg_top_state *state, int step)
 	state->sort = (enum gg_top_column)(sort % GG_TOP_COLUMN_COUNT);
 }
 
+static size_t page_of(const struct gg_top_state *state)
+{
+	return state->height > GG_TOP_PAGE_LESS ? state->height - GG_TOP_PAGE_LESS : 1;
+}
+
 /* The keys that move the cursor.  False: it is no such key. */
 static bool press_movement(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                            int key)
 {
-	size_t page = state->height > GG_TOP_PAGE_LESS ? state->height - GG_TOP_PAGE_LESS : 1;
+	size_t page = page_of(state);
 
 	switch (key) {
 	case GG_TOP_KEY_UP:
@@ -200,6 +208,19 @@ static bool press_search(struct gg_top_state *state, const struct gg_top_snapsho
 	}
 }
 
+static void open_row(struct gg_top_state *state, const struct gg_top_snapshot *snapshot)
+{
+	size_t count, *order = order_of(state, snapshot, &count);
+
+	if (state->cursor < count) {
+		const char *label = snapshot->rows[order[state->cursor]].label;
+
+		gg_top_state_follow(state, label);
+		gg_top_state_open(state, label);
+	}
+	free(order);
+}
+
 static void press_in_table(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                            int key)
 {
@@ -210,22 +231,8 @@ static void press_in_table(struct gg_top_state *state, const struct gg_top_snaps
 		return;
 	}
 	switch (key) {
-	case 'q':
-	case GG_TOP_KEY_QUIT:
-		state->wants_quit = true;
-		break;
-	case '?':
-	case 'h':
-	case GG_TOP_KEY_HELP:
-		state->mode = GG_TOP_MODE_HELP;
-		break;
-	case ' ':
-	case 'p':
-		state->is_paused = !state->is_paused;
-		break;
-	case 'm':
-	case 'M':
-		choose_metric(state, key == 'm' ? 1 : -1);
+	case GG_TOP_KEY_ENTER:
+		open_row(state, snapshot);
 		break;
 	case '<':
 	case '>':
@@ -235,9 +242,108 @@ static void press_in_table(struct gg_top_state *state, const struct gg_top_snaps
 	case 'r':
 		state->is_reversed = !state->is_reversed;
 		break;
+	}
+}
+
+/* Opens the function of the cursor if it is a caller or a callee. */
+static void open_piece(struct gg_top_state *state, const struct gg_top_detail *detail)
+{
+	const struct gg_top_piece *piece = &detail->pieces[state->piece];
+
+	if (piece->part == GG_PART_LINES || piece->part == GG_PART_AGES || !piece->is_row)
+		return;
+	if (state->by != GG_BY_FUNCTION)
+		choose_rows(state, '1');
+	gg_top_state_follow(state, piece->label);
+	gg_top_state_open(state, piece->label);
+}
+
+static void move_to_piece(struct gg_top_state *state, const struct gg_top_detail *detail,
+                          size_t place)
+{
+	size_t count = detail->piece_count;
+
+	state->piece = place < count ? place : count > 0 ? count - 1 : 0;
+}
+
+static void press_in_detail(struct gg_top_state *state, const struct gg_top_detail *detail, int key)
+{
+	size_t place = state->piece, page = page_of(state);
+
+	switch (key) {
+	case GG_TOP_KEY_ESCAPE:
+	case GG_TOP_KEY_BACKSPACE:
+		gg_top_state_close(state);
+		return;
+	}
+	if (detail == NULL)
+		return;
+	switch (key) {
+	case GG_TOP_KEY_UP:
+	case 'k':
+		move_to_piece(state, detail, place > 0 ? place - 1 : 0);
+		break;
+	case GG_TOP_KEY_DOWN:
+	case 'j':
+		move_to_piece(state, detail, place + 1);
+		break;
+	case GG_TOP_KEY_PAGE_UP:
+		move_to_piece(state, detail, place > page ? place - page : 0);
+		break;
+	case GG_TOP_KEY_PAGE_DOWN:
+		move_to_piece(state, detail, place + page);
+		break;
+	case GG_TOP_KEY_HOME:
+	case 'g':
+		move_to_piece(state, detail, 0);
+		break;
+	case GG_TOP_KEY_END:
+	case 'G':
+		move_to_piece(state, detail, SIZE_MAX);
+		break;
+	case GG_TOP_KEY_ENTER:
+		if (state->piece < detail->piece_count)
+			open_piece(state, detail);
+		break;
+	}
+}
+
+/* The detail of the open row; NULL: no look has it yet. */
+static const struct gg_top_detail *detail_of(const struct gg_top_state *state,
+                                             const struct gg_top_snapshot *snapshot)
+{
+	return snapshot != NULL && gg_top_detail_is_of(snapshot->detail, state->by, state->opened)
+	               ? snapshot->detail
+	               : NULL;
+}
+
+/* The keys of the table and of an open row.  False: it is no such key. */
+static bool press_everywhere(struct gg_top_state *state, int key)
+{
+	switch (key) {
+	case 'q':
+	case GG_TOP_KEY_QUIT:
+		state->wants_quit = true;
+		return true;
+	case '?':
+	case 'h':
+	case GG_TOP_KEY_HELP:
+		state->mode_below_help = state->mode;
+		state->mode = GG_TOP_MODE_HELP;
+		return true;
+	case ' ':
+	case 'p':
+		state->is_paused = !state->is_paused;
+		return true;
+	case 'm':
+	case 'M':
+		choose_metric(state, key == 'm' ? 1 : -1);
+		return true;
 	case 'z':
 		state->wants_mark = true;
-		break;
+		return true;
+	default:
+		return false;
 	}
 }
 
@@ -245,15 +351,20 @@ void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot 
 {
 	switch (state->mode) {
 	case GG_TOP_MODE_HELP:
-		state->mode = GG_TOP_MODE_TABLE;
+		state->mode = state->mode_below_help;
 		state->wants_quit = key == GG_TOP_KEY_QUIT;
 		break;
 	case GG_TOP_MODE_SEARCH:
 	case GG_TOP_MODE_FILTER:
 		press_in_text(state, snapshot, key);
 		break;
+	case GG_TOP_MODE_DETAIL:
+		if (!press_everywhere(state, key))
+			press_in_detail(state, detail_of(state, snapshot), key);
+		break;
 	default:
-		press_in_table(state, snapshot, key);
+		if (!press_everywhere(state, key))
+			press_in_table(state, snapshot, key);
 	}
 	if (snapshot != NULL)
 		gg_top_state_update(state, snapshot);

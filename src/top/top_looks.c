@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ struct gg_top_looks {
 	pthread_t thread;
 	pthread_mutex_t mutex; /* guards the rest */
 	pthread_cond_t changed;
-	struct gg_top_view view;
+	struct gg_top_view view; /* it owns `opened` */
 	bool has_new_view, wants_mark, wants_stop;
 	struct gg_top_snapshot *snapshot; /* that nobody took; or NULL */
 	struct gg_error error;            /* of the last look */
@@ -65,6 +66,11 @@ static void publish(struct gg_top_looks *looks, struct gg_top_snapshot *snapshot
 	(void)written; /* it fails only if the counter is full, and then it is readable */
 }
 
+static const char *copy_text(const char *text)
+{
+	return text != NULL ? strdup(text) : NULL;
+}
+
 static void *run(void *context)
 {
 	struct gg_top_looks *looks = context;
@@ -79,10 +85,12 @@ static void *run(void *context)
 
 		if (looks->wants_mark)
 			gg_top_source_mark(looks->source);
+		view.opened = copy_text(view.opened); /* a new view frees the other one */
 		looks->has_new_view = looks->wants_mark = false;
 		pthread_mutex_unlock(&looks->mutex);
 		status = gg_top_source_look(looks->source, &view, &snapshot, &error);
 		end_ns = gg_clock_monotonic_ns();
+		free((char *)view.opened);
 		pthread_mutex_lock(&looks->mutex);
 		publish(looks, snapshot, status, &error);
 		wait_for_look(looks, end_ns, end_ns - begin_ns);
@@ -121,6 +129,7 @@ int gg_top_looks_start(struct gg_top_looks **ret_looks, struct gg_top_source *so
 		return gg_error_memory(error, "top");
 	looks->source = source;
 	looks->view = *view;
+	looks->view.opened = copy_text(view->opened);
 	looks->delay_ns = (uint64_t)(delay_seconds * (double)GG_NS_PER_S);
 	pthread_mutex_init(&looks->mutex, NULL);
 	pthread_condattr_init(&attributes);
@@ -132,6 +141,7 @@ int gg_top_looks_start(struct gg_top_looks **ret_looks, struct gg_top_source *so
 	if (status < 0) {
 		if (looks->ready_fd >= 0)
 			close(looks->ready_fd);
+		free((char *)looks->view.opened);
 		free(looks);
 		return gg_error_set_errno(error, -status, "top", NULL);
 	}
@@ -150,6 +160,7 @@ void gg_top_looks_stop(struct gg_top_looks *looks)
 	pthread_join(looks->thread, NULL);
 	gg_top_snapshot_free(looks->snapshot);
 	gg_top_source_free(looks->source);
+	free((char *)looks->view.opened);
 	pthread_cond_destroy(&looks->changed);
 	pthread_mutex_destroy(&looks->mutex);
 	close(looks->ready_fd);
@@ -186,7 +197,9 @@ bool gg_top_looks_take(struct gg_top_looks *looks, struct gg_top_snapshot **ret_
 void gg_top_looks_set_view(struct gg_top_looks *looks, const struct gg_top_view *view)
 {
 	pthread_mutex_lock(&looks->mutex);
+	free((char *)looks->view.opened);
 	looks->view = *view;
+	looks->view.opened = copy_text(view->opened);
 	looks->has_new_view = true;
 	pthread_cond_signal(&looks->changed);
 	pthread_mutex_unlock(&looks->mutex);

@@ -37,7 +37,10 @@ int gg_top_looks_fd(const struct gg_top_looks *looks);
 bool gg_top_looks_take(struct gg_top_looks *looks, struct gg_top_snapshot **ret_snapshot,
                        struct gg_error *ret_error);
 
-/* Changes what the next looks show; `focus` must outlive them. */
+/*
+ * Changes what the next looks show; `focus` must outlive them, `opened` is copied.  Without memory
+ * for the copy, no row is open.
+ */
 void gg_top_looks_set_view(struct gg_top_looks *looks, const struct gg_top_view *view);
 /* Sets the mark to the last look. */
 void gg_top_looks_mark(struct gg_top_looks *looks);

@@ -40,6 +40,7 @@ struct screen_run {
 	const struct gg_top_screen *screen;
 	struct gg_top_looks *looks;
 	struct gg_top_view view;
+	char *opened; /* of the view */
 	struct gg_top_state state;
 	struct gg_top_snapshot *snapshot; /* NULL: none yet */
 	const char *news;                 /* of the snapshot */
@@ -239,14 +240,28 @@ static int key_of(int key)
 	return key < KEY_MIN ? key : 0; /* 0 does nothing */
 }
 
+static bool is_equal(const char *one, const char *other)
+{
+	return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
+}
+
+/* The looks have a copy of the view, so the text that was shown before may be gone by now. */
+static void set_view(struct screen_run *run)
+{
+	free(run->opened);
+	run->opened = run->state.opened != NULL ? strdup(run->state.opened) : NULL;
+	run->view.by = run->state.by;
+	run->view.metric = run->state.metric;
+	run->view.opened = run->opened;
+	gg_top_looks_set_view(run->looks, &run->view);
+}
+
 /* Tells the looks about a new view or mark. */
 static void pass_on(struct screen_run *run)
 {
-	if (run->state.by != run->view.by || run->state.metric != run->view.metric) {
-		run->view.by = run->state.by;
-		run->view.metric = run->state.metric;
-		gg_top_looks_set_view(run->looks, &run->view);
-	}
+	if (run->state.by != run->view.by || run->state.metric != run->view.metric ||
+	    !is_equal(run->state.opened, run->opened))
+		set_view(run);
 	if (run->state.wants_mark)
 		gg_top_looks_mark(run->looks);
 	run->state.wants_mark = false;
@@ -273,8 +288,8 @@ static void take_snapshot(struct screen_run *run)
 
 	if (!gg_top_looks_take(run->looks, &snapshot, &run->error))
 		return;
-	if (run->state.is_paused && run->snapshot != NULL && run->snapshot->by == snapshot->by &&
-	    run->snapshot->metric == snapshot->metric) {
+	if (run->state.is_paused && run->snapshot != NULL &&
+	    gg_top_snapshot_is_of_one_view(run->snapshot, snapshot)) {
 		gg_top_snapshot_free(snapshot);
 		return;
 	}
@@ -350,6 +365,7 @@ int gg_top_screen_run(const struct gg_top_screen *screen, struct gg_error *error
 	gg_top_looks_stop(run.looks);
 	gg_top_snapshot_free(run.snapshot);
 	gg_top_state_done(&run.state);
+	free(run.opened);
 	gg_top_grid_done(&run.grid);
 	if (former != (locale_t)0)
 		uselocale(former);

@@ -10,6 +10,7 @@
 #include "query/change_since.h"
 #include "query/live_age.h"
 #include "report/report.h"
+#include "top/top_detail.h"
 
 /* The answers from which a snapshot is made. */
 struct snapshot_run {
@@ -316,6 +317,9 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 	if (status == 0 &&
 	    (make_rows(&run) < 0 || add_rates(&run) < 0 || copy_columns(snapshot) < 0))
 		status = gg_error_memory(error, "top");
+	if (status == 0 && request->opened != NULL)
+		status = gg_top_detail_make(&snapshot->detail, model, run.result, request->opened,
+		                            process->now_ns, request->confidence, error);
 	gg_query_result_free(run.result);
 	gg_query_result_free(run.allocated);
 	gg_changes_since_free(run.changes);
@@ -329,6 +333,16 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 	return 0;
 }
 
+bool gg_top_snapshot_is_of_one_view(const struct gg_top_snapshot *one,
+                                    const struct gg_top_snapshot *other)
+{
+	if (one->by != other->by || one->metric != other->metric)
+		return false;
+	return one->detail == NULL || other->detail == NULL
+	               ? one->detail == other->detail
+	               : strcmp(one->detail->label, other->detail->label) == 0;
+}
+
 void gg_top_snapshot_free(struct gg_top_snapshot *snapshot)
 {
 	if (snapshot == NULL)
@@ -340,5 +354,6 @@ void gg_top_snapshot_free(struct gg_top_snapshot *snapshot)
 	free(snapshot->command);
 	free(snapshot->columns);
 	free(snapshot->note);
+	gg_top_detail_free(snapshot->detail);
 	free(snapshot);
 }

@@ -34,6 +34,8 @@
 
 #define GG_TOP_FALSE_SHARE 0.05
 
+struct gg_top_detail;
+
 /* The quantity of the first column. */
 enum gg_top_metric {
 	GG_TOP_LIVE,
@@ -50,6 +52,7 @@ struct gg_top_request {
 	enum gg_top_metric metric;
 	enum gg_grouping by;
 	const char *focus;       /* POSIX extended, or NULL (struct gg_query) */
+	const char *opened;      /* the label of the row with a detail; NULL: none */
 	double confidence;       /* 0 < confidence < 1 */
 	int64_t mark_ns;         /* changes are since this moment; GG_TIME_NONE: no changes */
 	uint64_t look_count;     /* looks since the mark, this one included; at least 1 */
@@ -105,6 +108,7 @@ struct gg_top_snapshot {
 	/* The largest estimate first; then those that significantly lost all of their memory. */
 	struct gg_top_row *rows;
 	size_t row_count;
+	struct gg_top_detail *detail; /* NULL: no row is open */
 };
 
 /* Fails as gg_query_rows() does. */
@@ -113,4 +117,7 @@ GG_MUST_CHECK int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot,
                                        const struct gg_top_request *request,
                                        const struct gg_top_process *process,
                                        struct gg_error *error);
+/* True if both show the same rows of the same metric, and the same open row. */
+bool gg_top_snapshot_is_of_one_view(const struct gg_top_snapshot *one,
+                                    const struct gg_top_snapshot *other);
 void gg_top_snapshot_free(struct gg_top_snapshot *snapshot); /* NULL is fine */

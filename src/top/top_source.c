@@ -302,6 +302,7 @@ int gg_top_source_look(struct gg_top_source *source, const struct gg_top_view *v
 	struct gg_top_request request = { .metric = view->metric,
 		                          .by = view->by,
 		                          .focus = view->focus,
+		                          .opened = view->opened,
 		                          .confidence = view->confidence };
 	struct gg_top_process process = { 0 };
 	struct gg_model *model;

@@ -26,7 +26,8 @@ struct gg_top_source;
 struct gg_top_view {
 	enum gg_top_metric metric;
 	enum gg_grouping by;
-	const char *focus; /* or NULL */
+	const char *focus;  /* or NULL */
+	const char *opened; /* the label of the row with a detail; or NULL */
 	double confidence;
 };
 

@@ -15,7 +15,27 @@ void gg_top_state_init(struct gg_top_state *state, size_t width, size_t height)
 void gg_top_state_done(struct gg_top_state *state)
 {
 	free(state->followed);
-	state->followed = NULL;
+	free(state->opened);
+	state->followed = state->opened = NULL;
+}
+
+void gg_top_state_open(struct gg_top_state *state, const char *label)
+{
+	char *opened = strdup(label);
+
+	if (opened == NULL)
+		return;
+	free(state->opened);
+	state->opened = opened;
+	state->piece = 0;
+	state->mode = GG_TOP_MODE_DETAIL;
+}
+
+void gg_top_state_close(struct gg_top_state *state)
+{
+	free(state->opened);
+	state->opened = NULL;
+	state->mode = GG_TOP_MODE_TABLE;
 }
 
 void gg_top_state_follow(struct gg_top_state *state, const char *label)

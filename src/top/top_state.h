@@ -36,6 +36,7 @@ enum gg_top_mode {
 	GG_TOP_MODE_HELP,
 	GG_TOP_MODE_SEARCH, /* the searched part of a name is typed */
 	GG_TOP_MODE_FILTER, /* the filter is typed */
+	GG_TOP_MODE_DETAIL, /* one row is open (top_detail.h) */
 };
 
 struct gg_top_state {
@@ -48,7 +49,10 @@ struct gg_top_state {
 	/* A frame of batch mode has no chart, no cursor, and no line of keys. */
 	bool is_batch;
 	enum gg_top_mode mode;
-	enum gg_grouping by; /* of the next looks */
+	enum gg_top_mode mode_below_help; /* where the end of the help leads */
+	char *opened;                     /* mode detail: the label of that row; or NULL */
+	size_t piece;                     /* the place of its cursor */
+	enum gg_grouping by;              /* of the next looks */
 	enum gg_top_metric metric;
 	bool is_paused;
 	bool wants_quit, wants_mark; /* a key asked for it */
@@ -61,6 +65,10 @@ void gg_top_state_done(struct gg_top_state *state);
 
 /* The cursor follows the row with that label; "": it stays in its place. */
 void gg_top_state_follow(struct gg_top_state *state, const char *label);
+/* Opens the row with that label. */
+void gg_top_state_open(struct gg_top_state *state, const char *label);
+/* Goes back to the table. */
+void gg_top_state_close(struct gg_top_state *state);
 /* Moves the cursor to the row that it follows, or to the last place if there are fewer rows. */
 void gg_top_state_update(struct gg_top_state *state, const struct gg_top_snapshot *snapshot);
 

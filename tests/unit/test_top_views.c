@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_top_views - tests an open row of `geiger top`, and the keys that lead there. */
+#include <stdlib.h>
+
+#include "report/text_cells.h"
+#include "top/top_detail.h"
+#include "top/top_frame.h"
+#include "top/top_keys.h"
+#include "top_look.h"
+
+FIXTURE(look)
+
+static void add_server(struct look *look)
+{
+	add(look, "main>serve@s.c:7>cache_fill@c.c:3", 32, SECOND, GG_TIME_NONE);
+	add(look, "main>serve@s.c:7>cache_fill@c.c:9>grow", 8, 5 * SECOND, GG_TIME_NONE);
+	add(look, "main>warm_up>cache_fill@c.c:3", 4, 9 * SECOND + 1, GG_TIME_NONE);
+	add(look, "main>load", 9, SECOND, 4 * SECOND);
+	add(look, "main>load", 1, SECOND, GG_TIME_NONE);
+	look->state.height = 16;
+	look->state.ascii = true;
+}
+
+/* The next look, with the view that the state asks for. */
+static void take_view(struct look *look)
+{
+	look->request.by = look->state.by;
+	look->request.metric = look->state.metric;
+	look->request.opened = look->state.opened;
+	take(look);
+	gg_top_state_update(&look->state, look->snapshot);
+}
+
+static void press(struct look *look, int key)
+{
+	gg_top_keys_press(&look->state, look->snapshot, key);
+}
+
+TEST_WITH(look, enter_opens_the_row_of_the_cursor)
+{
+	add_server(look);
+	take_view(look);
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_EQ_STR(look->state.opened, "cache_fill (made)");
+	CHECK_CONTAINS(draw(look), "The next look ...");
+	take_view(look);
+	CHECK_EQ_STR(
+		draw(look),
+		"4711 made --by test  recorded for 10 s  one sample per 4.00 KiB  54 samples\n"
+		"live 45.0 MiB +- 0.1 %  RSS 80.0 MiB  highest 70.0 MiB  allocates 5.40 MiB/s\n"
+		"cache_fill (made)  36.0 MiB +- 0.1 %, with callees 44.0 MiB +- 0.1 %\n"
+		"\n"
+		"callers\n"
+		"40.0 MiB +- 0.1 %    91 %  serve (made)\n"
+		" 4.0 MiB +- 0.4 %   9.1 %  warm_up (made)\n"
+		"\n"
+		"callees\n"
+		"36.0 MiB +- 0.1 %    82 %  (self)\n"
+		" 8.0 MiB +- 0.2 %    18 %  grow (made)\n"
+		"\n"
+		"lines\n"
+		"36.0 MiB +- 0.1 %    82 %  c.c:3 cache_fill\n"
+		" 8.0 MiB +- 0.2 %    18 %  c.c:9 cache_fill\n"
+		"Esc back  Enter opens a function  q quit  ? keys\n");
+	press(look, GG_TOP_KEY_END);
+	CHECK_CONTAINS(draw(look), "ages of live blocks that the row allocated itself\n"
+	                           " 4.0 MiB +- 0.4 %    11 %  younger than 1 s\n"
+	                           "32.0 MiB +- 0.1 %    89 %  1 s to 10 s\n");
+	press(look, GG_TOP_KEY_ESCAPE);
+	CHECK(look->state.opened == NULL);
+	CHECK_CONTAINS(draw(look), "1 of 3");
+}
+
+TEST_WITH(look, enter_on_a_callee_opens_it)
+{
+	add_server(look);
+	take_view(look);
+	press(look, GG_TOP_KEY_ENTER);
+	take_view(look);
+	for (int i = 0; i < 2; i++)
+		press(look, 'j');
+	press(look, GG_TOP_KEY_ENTER); /* (self) is open already */
+	CHECK_EQ_STR(look->state.opened, "cache_fill (made)");
+	press(look, 'j');
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_EQ_STR(look->state.opened, "grow (made)");
+	take_view(look);
+	CHECK_CONTAINS(draw(look), "grow (made)  8.00 MiB +- 0.2 %\n");
+	press(look, GG_TOP_KEY_ESCAPE);
+	CHECK_EQ_STR(look->state.followed, "grow (made)");
+	CHECK_EQ_U64(look->state.cursor, 1);
+}
+
+TEST_WITH(look, an_open_row_may_lose_everything)
+{
+	add_server(look);
+	add(look, "main>emptied", 9, SECOND, 4 * SECOND);
+	take_view(look);
+	press(look, GG_TOP_KEY_END);
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_EQ_STR(look->state.opened, "emptied (made)");
+	take_view(look);
+	CHECK_CONTAINS(draw(look), "emptied (made)  holds nothing now\n");
+	press(look, 'j');
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_CONTAINS(draw(look), "emptied (made)  holds nothing now\n");
+}
+
+TEST_WITH(look, the_help_leads_back_to_the_open_row)
+{
+	add_server(look);
+	take_view(look);
+	press(look, GG_TOP_KEY_ENTER);
+	take_view(look);
+	press(look, '?');
+	CHECK_CONTAINS(draw(look), "open the row");
+	press(look, ' ');
+	CHECK(!look->state.is_paused);
+	CHECK_CONTAINS(draw(look), "callers");
+	press(look, 'm');
+	CHECK_EQ_U64(look->state.metric, GG_TOP_GROWTH);
+}
+
+/* --- random keys -------------------------------------------------------------------------- */
+
+static int random_key(struct gg_rng *rng)
+{
+	static const char often[] = "jkgGr<>/fnN?mz123456789 ";
+	uint64_t kind = gg_rng_below(rng, 4);
+
+	if (kind == 0)
+		return GG_TOP_KEY_UP + (int)gg_rng_below(rng, GG_TOP_KEY_QUIT - GG_TOP_KEY_UP);
+	if (kind == 1)
+		return (int)gg_rng_below(rng, 300);
+	return often[gg_rng_below(rng, sizeof(often) - 1)];
+}
+
+static void check_frame(struct look *look)
+{
+	const char *frame = draw(look);
+
+	REQUIRE(!look->grid.failed && look->grid.width == look->state.width &&
+	        look->grid.height == look->state.height);
+	for (const char *line = frame; *line != '\0';) {
+		size_t length = strcspn(line, "\n");
+
+		CHECK(gg_text_cells(line, length) <= look->state.width);
+		line += length + 1;
+	}
+	for (const char *c = frame; *c != '\0'; c++)
+		CHECK_MSG((unsigned char)*c >= 0x20 || *c == '\n', "byte %02x", (unsigned char)*c);
+}
+
+TEST_WITH(look, random_keys_and_looks_fit_every_size)
+{
+	enum { STEP_COUNT = 100000, DRAW_EVERY = 20, LOOK_EVERY = 50 };
+	struct gg_rng rng;
+
+	gg_rng_seed(&rng, 24, 3);
+	add_server(look);
+	add(look, "main>\x1b[2J\xe6\x97\xa5@\x1b[31m.c:3>\xe2\x80\xae \xff\x07", 2, SECOND,
+	    GG_TIME_NONE);
+	take_view(look);
+	for (int i = 0; i < STEP_COUNT; i++) {
+		press(look, random_key(&rng));
+		CHECK((look->state.mode == GG_TOP_MODE_DETAIL) <= (look->state.opened != NULL));
+		if (gg_rng_below(&rng, LOOK_EVERY) == 0)
+			take_view(look);
+		if (i % DRAW_EVERY != 0)
+			continue;
+		look->state.width = 1 + gg_rng_below(&rng, 300);
+		look->state.height = 1 + gg_rng_below(&rng, 100);
+		look->state.ascii = gg_rng_below(&rng, 2) == 0;
+		check_frame(look);
+	}
+}
