@@ -199,20 +199,28 @@ static double resident_share(const struct gg_why_input *input, const struct view
  * The resident part of blocks that were freed before the look had seen all of them may differ from
  * the given share by so much.  If the look saw the pages of a block, it knows that part.  Otherwise
  * nothing tells it, but readings of live memory leave out what went before the second one.
+ *
+ * The known part is an estimate: (1 - share) x its resident bytes - share x its absent bytes.  The
+ * errors of both sums come from the same samples and partly cancel out, so hypot() is a bound.
  */
 static struct gg_why_range gone_range(const struct gg_why_input *input, double share)
 {
+	double resident_deviation = fmax(gg_why_total(input, "look.gone-resident-deviation"), 0);
+	double absent_deviation = fmax(gg_why_total(input, "look.gone-absent-deviation"), 0);
+	double deviation = hypot((1 - share) * resident_deviation, share * absent_deviation);
 	double gone = fmax(gg_why_total(input, "look.gone"), 0);
 	double seen = fmin(fmax(gg_why_total(input, "look.gone-seen"), 0), gone);
 	double resident = fmin(fmax(gg_why_total(input, "look.gone-resident"), 0), seen);
 	double left = input->has_history ? 0
 	                                 : gg_why_total(input, "look.live-before") -
 	                                           gg_why_total(input, "look.live-stayed");
-	double unseen = gone - seen, difference = resident - seen * share;
+	double unseen = gone - seen;
+	struct gg_estimate difference = { resident - seen * share, deviation * deviation };
+	struct gg_interval known = gg_interval_normal(difference, input->confidence);
 
 	return (struct gg_why_range){
-		.low = fmin(difference, 0) - fmax(unseen - fmax(left, 0), 0) * share,
-		.high = fmax(difference, 0) + unseen * (1 - share),
+		.low = fmin(known.low, 0) - fmax(unseen - fmax(left, 0), 0) * share,
+		.high = fmax(known.high, 0) + unseen * (1 - share),
 	};
 }
 

@@ -37,9 +37,10 @@ static struct gg_why_range by_samples(const struct gg_why_input *input)
 
 /*
  * By the two readings of the region around that of RSS.  Memory that stayed was live in between,
- * and so was new memory that the second reading found, if it is older than RSS.  Nothing tells when
- * memory went that the second reading lacks, so half of it is the estimate.  Profiles of older
- * releases do not tell the age of new memory; then half of that is the estimate as well.
+ * and so was new memory that the second reading found, if it is older than RSS.  Memory that came
+ * while the kernel counted may be in RSS, and nothing tells when memory went that the second
+ * reading lacks, so half of both is the estimate.  Profiles of older releases do not tell the age
+ * of new memory; then half of that is the estimate as well.
  */
 static struct gg_why_range by_readings(const struct gg_why_input *input, double weight_max)
 {
@@ -47,7 +48,9 @@ static struct gg_why_range by_readings(const struct gg_why_input *input, double 
 	double after = gg_why_total(input, "look.live-after");
 	double stayed = gg_why_total(input, "look.live-stayed");
 	double new_bytes = gg_why_total(input, "look.live-new");
-	double change = new_bytes >= 0 ? (before - stayed) / 2 : (before + after) / 2 - stayed;
+	double unsure = fmax(gg_why_total(input, "look.live-new-unsure"), 0);
+	double change = new_bytes >= 0 ? (before - stayed + unsure) / 2
+	                               : (before + after) / 2 - stayed;
 	double unseen = fmax(gg_why_total(input, "look.live-unseen"), 0);
 	double deviation = fmax(gg_why_total(input, "look.live-deviation"), 0);
 	struct gg_estimate estimate = { stayed + fmax(new_bytes, 0) + change,

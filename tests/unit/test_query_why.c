@@ -465,6 +465,23 @@ TEST(new_memory_is_live_if_it_is_older_than_rss)
 	gg_why_done(&why);
 }
 
+/* 4 MiB came while the kernel counted RSS, page by page: any part of them may be in it. */
+TEST(memory_that_came_while_rss_was_counted_is_unsure)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+
+	begin_large(&made);
+	add_readings(&made, 20 * MIB, 26 * MIB, 20 * MIB, 0);
+	total(&made, "look.live-new", 2 * MIB);
+	total(&made, "look.live-new-unsure", 4 * MIB);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK(live->bytes == 24 * MIB && live->low == 22 * MIB && live->high == 26 * MIB);
+	gg_why_done(&why);
+}
+
 /*
  * 3 of 24 MiB went before the second reading, and 5 MiB later.  The look had seen 4 of these 5, and
  * three quarters of the 4 were resident.
@@ -485,6 +502,36 @@ TEST(blocks_that_go_late_have_a_residency_that_is_known)
 	CHECK_EQ_DOUBLE(live->bytes, 22.5 * MIB);
 	CHECK_EQ_DOUBLE(live->low, 21 * MIB - 1 * MIB - 1 * MIB);
 	CHECK_EQ_DOUBLE(live->high, 24 * MIB);
+	gg_why_done(&why);
+}
+
+/*
+ * 8 MiB were freed after their residency was read; 6 of them were resident, as is the share of all
+ * blocks.  The estimates of these 6 and of the other 2 have standard errors.
+ */
+TEST(the_residency_of_blocks_that_went_has_an_error_of_sampling)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+	const double z = 1.959963984540054, share = 0.75;
+	double deviation = hypot((1 - share) * 2 * MIB, share * 1 * MIB);
+
+	begin(&made, 1);
+	map(&made, GG_MAPPING_HEAP, 60 * MIB);
+	put(&made, sample_of(1, 20 * MIB, 0));
+	made.samples[0].resident_bytes = 15 * MIB;
+	add_readings(&made, 24 * MIB, 24 * MIB, 24 * MIB, 8 * MIB);
+	total(&made, "look.live-new", 0);
+	total(&made, "look.gone-seen", 8 * MIB);
+	total(&made, "look.gone-resident", 6 * MIB);
+	total(&made, "look.gone-resident-deviation", 2 * MIB);
+	total(&made, "look.gone-absent-deviation", 1 * MIB);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK_EQ_DOUBLE(live->bytes, 18 * MIB);
+	CHECK(fabs(live->low - (18 * MIB - z * deviation)) <= 2);
+	CHECK(fabs(live->high - (18 * MIB + z * deviation)) <= 2);
 	gg_why_done(&why);
 }
 

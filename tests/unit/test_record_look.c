@@ -209,16 +209,18 @@ enum { BLOCKS = 50, EACH_GONE = 5, MAPPINGS_COUNT = 3 };
 
 struct moments {
 	int mappings_count, blocks_count;
-	uint64_t read_ns;
+	uint64_t began_ns, ended_ns; /* of the last list of mappings */
 };
 
-static bool note_mappings(void *context, uint64_t read_ns)
+static bool note_mappings(void *context, uint64_t began_ns, uint64_t ended_ns)
 {
 	struct moments *moments = context;
 
 	CHECK_EQ_I64(moments->blocks_count, 0);
-	CHECK(read_ns > moments->read_ns);
-	moments->read_ns = read_ns;
+	CHECK(began_ns >= moments->ended_ns);
+	CHECK(ended_ns > began_ns);
+	moments->began_ns = began_ns;
+	moments->ended_ns = ended_ns;
 	return ++moments->mappings_count < MAPPINGS_COUNT;
 }
 
@@ -265,7 +267,7 @@ TEST(blocks_that_were_freed_meanwhile_have_no_part_in_the_look)
 		memset((void *)(uintptr_t)samples.list.items[i].address, 1, 300);
 	REQUIRE(gg_look_take(&look, getpid(), &options, &error) == 0);
 	CHECK(counts.mappings_count == MAPPINGS_COUNT && counts.blocks_count == 1);
-	CHECK_EQ_U64(look.read_ns, counts.read_ns);
+	CHECK(look.read_ns >= counts.began_ns && look.read_ns <= counts.ended_ns);
 	CHECK_EQ_I64(look.blocks.gone_count, BLOCKS / EACH_GONE);
 	CHECK_EQ_U64(look.blocks.blocks.count, BLOCKS - BLOCKS / EACH_GONE);
 	for (size_t i = 0; i < look.blocks.blocks.count; i++)
@@ -282,4 +284,31 @@ TEST(blocks_that_were_freed_meanwhile_have_no_part_in_the_look)
 		free((void *)(uintptr_t)samples.list.items[i].address);
 	gg_look_done(&look);
 	gg_look_samples_done(&samples);
+}
+
+/* As if the process had made many samples between the first reading of the mappings and another. */
+static bool grow_too_large(void *context, uint64_t began_ns, uint64_t ended_ns)
+{
+	struct gg_look_samples *samples = context;
+	bool is_first = !samples->is_too_large;
+
+	CHECK(ended_ns > began_ns);
+	samples->is_too_large = true;
+	samples->list.count = samples->chosen_count = 0;
+	return is_first;
+}
+
+TEST(a_look_without_its_samples_says_why_after_another_try)
+{
+	struct gg_look_samples samples = { 0 };
+	const struct gg_look_moments moments = { .context = &samples,
+		                                 .mappings_read = grow_too_large };
+	const struct gg_look_options options = { .samples = &samples, .moments = &moments };
+	struct gg_error error;
+	struct gg_look look;
+
+	REQUIRE(gg_look_take(&look, getpid(), &options, &error) == 0);
+	CHECK_EQ_STR(look.record.reason, "the process has too many live samples");
+	CHECK_EQ_I64(look.record.live_count, 0);
+	gg_look_done(&look);
 }

@@ -44,7 +44,7 @@ bool gg_live_change_note(struct gg_live_change *change, uint32_t index,
 struct second_reading {
 	const struct gg_live_change *change;
 	struct gg_live_difference sums;
-	uint64_t at_ns;
+	uint64_t from_ns, to_ns;
 	uint64_t number_max, new_count;
 	double new_bytes;
 };
@@ -67,8 +67,10 @@ static void add(struct second_reading *reading, uint32_t index,
 	reading->sums.after_variance += weight.bytes_variance;
 	if (record->id <= change->number_max)
 		return;
-	if (record->time_ns <= reading->at_ns)
+	if (record->time_ns <= reading->from_ns)
 		reading->sums.new_bytes += weight.bytes;
+	else if (record->time_ns <= reading->to_ns)
+		reading->sums.new_unsure_bytes += weight.bytes;
 	reading->new_count++;
 	reading->new_bytes += weight.bytes;
 	if (record->id > reading->number_max)
@@ -90,12 +92,14 @@ static double unseen_bytes(const struct second_reading *reading)
 }
 
 int gg_live_change_read(const struct gg_live_change *change, struct gg_region_reader *reader,
-                        uint64_t at_ns, struct gg_live_difference *ret, struct gg_error *error)
+                        uint64_t from_ns, uint64_t to_ns, struct gg_live_difference *ret,
+                        struct gg_error *error)
 {
 	struct gg_region_sample *records = calloc(READ_RECORDS, sizeof(*records));
 	struct second_reading reading = { .change = change,
 		                          .sums.before_bytes = change->before_bytes,
-		                          .at_ns = at_ns,
+		                          .from_ns = from_ns,
+		                          .to_ns = to_ns,
 		                          .number_max = change->number_max };
 	int status = records != NULL ? gg_region_reader_refresh(reader, error)
 	                             : gg_error_memory(error, "a look");

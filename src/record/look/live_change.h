@@ -7,7 +7,7 @@
  *
  *   gg_live_change_note(&change, index, &record);    each record of the first reading
  *   ...
- *   status = gg_live_change_read(&change, reader, at_ns, &difference, error);
+ *   status = gg_live_change_read(&change, reader, from_ns, to_ns, &difference, error);
  *   gg_live_change_done(&change);
  *
  * A record keeps its place in the table as long as its sample lives, so a sample has stayed if the
@@ -30,7 +30,8 @@ struct gg_live_difference {
 	double stayed_bytes;   /* live at both readings */
 	double after_variance; /* of after_bytes, which is an estimate */
 	double unseen_bytes;   /* allocated and freed between the readings */
-	double new_bytes; /* live at the second one, allocated after the first and before at_ns */
+	/* Live at the second one, and allocated after the first: before from_ns; before to_ns. */
+	double new_bytes, new_unsure_bytes;
 };
 
 /* A sample of the first reading. */
@@ -50,11 +51,12 @@ bool gg_live_change_note(struct gg_live_change *change, uint32_t index,
                          const struct gg_region_sample *record);
 
 /*
- * Reads the table again, and compares it with the first reading.  at_ns (CLOCK_MONOTONIC) is a
- * moment between both.  0 or -Exxx.
+ * Reads the table again, and compares it with the first reading.  from_ns and to_ns
+ * (CLOCK_MONOTONIC) are the begin and the end of something between both.  0 or -Exxx.
  */
 GG_MUST_CHECK int gg_live_change_read(const struct gg_live_change *change,
-                                      struct gg_region_reader *reader, uint64_t at_ns,
-                                      struct gg_live_difference *ret, struct gg_error *error);
+                                      struct gg_region_reader *reader, uint64_t from_ns,
+                                      uint64_t to_ns, struct gg_live_difference *ret,
+                                      struct gg_error *error);
 
 void gg_live_change_done(struct gg_live_change *change);

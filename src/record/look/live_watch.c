@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/time_units.h"
 #include "record/look/look_threads.h"
+#include "stats/estimate/interval.h"
 
 /* A Poisson variable with this mean is 0 with a probability of 5 %. */
 #define UNSAMPLED_INTERVALS 3
@@ -55,11 +56,12 @@ static bool was_idle(const struct gg_live_watch *watch)
 	       !has_busy_thread(watch->pid);
 }
 
-/* Compares the samples now with the first reading; at_ns is a moment between both. */
-static bool compare(struct gg_live_watch *watch, uint64_t at_ns, struct gg_live_difference *ret)
+/* Compares the samples now with the first reading, as gg_live_change_read() does. */
+static bool compare(struct gg_live_watch *watch, uint64_t from_ns, uint64_t to_ns,
+                    struct gg_live_difference *ret)
 {
-	int status = gg_live_change_read(&watch->samples->change, watch->reader, at_ns, ret,
-	                                 &watch->error);
+	int status = gg_live_change_read(&watch->samples->change, watch->reader, from_ns, to_ns,
+	                                 ret, &watch->error);
 
 	if (status < 0)
 		watch->status = status;
@@ -94,12 +96,12 @@ static bool is_good(struct gg_live_watch *watch)
 	                watch->least_change * (1 + change_step * (watch->try_count - TRIES_LEAST)));
 }
 
-static bool mappings_read(void *context, uint64_t read_ns)
+static bool mappings_read(void *context, uint64_t began_ns, uint64_t ended_ns)
 {
 	struct gg_live_watch *watch = context;
 
 	watch->has_difference = !watch->samples->is_too_large &&
-	                        compare(watch, read_ns, &watch->difference);
+	                        compare(watch, began_ns, ended_ns, &watch->difference);
 	if (!watch->has_difference || is_good(watch))
 		return false;
 	watch->status = read_samples(watch);
@@ -125,7 +127,7 @@ static int64_t heap_walked(void *context)
 	double interval_bytes = (double)watch->reader->header.control.interval_bytes;
 	struct gg_live_difference all = { 0 };
 
-	if (was_idle(watch) || !compare(watch, 0, &all))
+	if (was_idle(watch) || !compare(watch, 0, 0, &all))
 		return 0;
 	return (int64_t)fmin(fmax(all.before_bytes, all.after_bytes) - all.stayed_bytes +
 	                             all.unseen_bytes + UNSAMPLED_INTERVALS * interval_bytes,
@@ -157,24 +159,39 @@ static double choice_weight(const struct gg_look_samples *samples)
 	               : 0;
 }
 
-/* Bytes of gone samples whose residency is known, and how much of these was resident. */
-static double gone_seen_bytes(const struct gg_look_samples *samples,
-                              const struct gg_block_looks *looks, double *ret_resident)
-{
-	double sum = 0;
+/* Estimates of all bytes in blocks that are gone, and whose residency was read before. */
+struct gone_seen {
+	struct gg_estimate resident, absent;
+};
 
-	*ret_resident = 0;
+/* share: the part of the block; p: the probability that it was a sample and that it was chosen. */
+static void add_gone(struct gg_estimate *sum, const struct gg_look_sample *sample, double share,
+                     double p)
+{
+	double bytes = (double)sample->size_bytes * share;
+
+	sum->value += bytes / p;
+	sum->variance += (1 - p) / (p * p) * bytes * bytes;
+}
+
+static struct gone_seen gone_seen_of(const struct gg_look_samples *samples,
+                                     const struct gg_block_looks *looks)
+{
+	struct gone_seen seen = { 0 };
+
 	for (size_t i = 0; i < looks->gone.count; i++) {
 		const struct gg_gone_block *gone = &looks->gone.items[i];
 		const struct gg_look_sample *sample = &samples->list.items[gone->place];
 		double usable = fmax((double)sample->usable_bytes, 1);
+		double share = fmin((double)gone->resident_bytes / usable, 1), p;
 
-		sum += sample->weight_bytes;
-		*ret_resident += sample->weight_bytes *
-		                 fmin((double)gone->resident_bytes / usable, 1);
+		if (sample->is_mapping || !(sample->weight_bytes > 0))
+			continue;
+		p = (double)sample->size_bytes / (sample->weight_bytes * choice_weight(samples));
+		add_gone(&seen.resident, sample, share, fmin(p, 1));
+		add_gone(&seen.absent, sample, 1 - share, fmin(p, 1));
 	}
-	*ret_resident *= choice_weight(samples);
-	return sum * choice_weight(samples);
+	return seen;
 }
 
 /* Bytes of all samples of which those that are gone are a part chosen by chance. */
@@ -191,8 +208,7 @@ static double gone_bytes(const struct gg_look_samples *samples)
 int gg_live_watch_end(struct gg_live_watch *watch, struct gg_look *look, struct gg_error *error)
 {
 	const struct gg_live_difference *difference = &watch->difference;
-	double gone_resident;
-	double gone_seen = gone_seen_bytes(watch->samples, &look->blocks, &gone_resident);
+	struct gone_seen gone = gone_seen_of(watch->samples, &look->blocks);
 	const struct gg_profile_look_total totals[] = {
 		{ .name = "look.live-before", .bytes = llround(difference->before_bytes) },
 		{ .name = "look.live-after", .bytes = llround(difference->after_bytes) },
@@ -200,10 +216,16 @@ int gg_live_watch_end(struct gg_live_watch *watch, struct gg_look *look, struct 
 		{ .name = "look.live-deviation",
 		  .bytes = llround(sqrt(difference->after_variance)) },
 		{ .name = "look.live-new", .bytes = llround(difference->new_bytes) },
+		{ .name = "look.live-new-unsure", .bytes = llround(difference->new_unsure_bytes) },
 		{ .name = "look.live-unseen", .bytes = llround(difference->unseen_bytes) },
 		{ .name = "look.gone", .bytes = llround(gone_bytes(watch->samples)) },
-		{ .name = "look.gone-seen", .bytes = llround(gone_seen) },
-		{ .name = "look.gone-resident", .bytes = llround(gone_resident) },
+		{ .name = "look.gone-seen",
+		  .bytes = llround(gone.resident.value + gone.absent.value) },
+		{ .name = "look.gone-resident", .bytes = llround(gone.resident.value) },
+		{ .name = "look.gone-resident-deviation",
+		  .bytes = llround(sqrt(gone.resident.variance)) },
+		{ .name = "look.gone-absent-deviation",
+		  .bytes = llround(sqrt(gone.absent.variance)) },
 	};
 
 	if (watch->status < 0) {

@@ -17,12 +17,15 @@
  *
  *   look.live-before, look.live-after   live right before and after the mappings were read
  *   look.live-stayed                    live at both moments
- *   look.live-new                       live after, and allocated between before and that of RSS
+ *   look.live-new                       live after, and allocated between before and the mappings
+ *   look.live-new-unsure                live after, and allocated while the mappings were read
  *   look.live-unseen                    allocated and freed between both moments
  *   look.live-deviation                 the standard error of the sum after
  *   look.gone                           live before, and freed before its surroundings were read
  *   look.gone-seen                      the part of it whose residency was read before it went
  *   look.gone-resident                  the resident part of that
+ *   look.gone-resident-deviation        the standard error of that part
+ *   look.gone-absent-deviation          the standard error of the part that is not resident
  *   glibc.changed                       allocated or freed before the walk was over, at most
  *
  * The watch may read samples and mappings several times, and keeps a reading during which little

@@ -245,7 +245,7 @@ static int take_memory(struct gg_look *look, pid_t pid, const char *smaps,
 	int status = gg_memory_map_parse(&map, smaps);
 	uint64_t search_ns;
 
-	if (status == 0 && options->samples != NULL && options->reason == NULL)
+	if (status == 0 && options->samples != NULL && look->blocks.reason == NULL)
 		take_blocks(look, pid, &map, options);
 	search_ns = gg_clock_thread_ns();
 	if (status == 0)
@@ -269,12 +269,13 @@ static int read_mappings(struct gg_buf *text, pid_t pid, struct gg_error *error)
 }
 
 /* Tells the caller that the mappings were read.  Returns whether to read them again. */
-static bool wants_again(const struct gg_look_options *options, uint64_t read_ns)
+static bool wants_again(const struct gg_look_options *options, uint64_t began_ns, uint64_t ended_ns)
 {
 	const struct gg_look_moments *moments = options->moments;
 
 	return moments != NULL && moments->mappings_read != NULL &&
-	       moments->mappings_read(moments->context, read_ns) && options->smaps == NULL;
+	       moments->mappings_read(moments->context, began_ns, ended_ns) &&
+	       options->smaps == NULL;
 }
 
 int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_options *options,
@@ -290,19 +291,23 @@ int gg_look_take(struct gg_look *ret_look, pid_t pid, const struct gg_look_optio
 		.blocks.reason = options->reason,
 	};
 	const char *smaps = options->smaps;
-	uint64_t walk_ns;
+	uint64_t walk_ns, began_ns, ended_ns;
 	int status;
 
 	walk_ns = gg_clock_thread_ns();
 	do {
-		const uint64_t began_ns = gg_clock_monotonic_ns();
-
+		began_ns = gg_clock_monotonic_ns();
 		status = options->smaps == NULL ? read_mappings(&text, pid, error) : 0;
 		if (status < 0)
 			return status;
-		look.read_ns = began_ns + (gg_clock_monotonic_ns() - began_ns) / 2;
+		ended_ns = gg_clock_monotonic_ns();
+		look.read_ns = began_ns + (ended_ns - began_ns) / 2;
 		look.walk_ns = gg_clock_thread_ns() - walk_ns;
-	} while (wants_again(options, look.read_ns));
+	} while (wants_again(options, began_ns, ended_ns));
+	/* The last reading of the samples decides, which the caller may have repeated. */
+	if (look.blocks.reason == NULL && options->samples != NULL &&
+	    options->samples->is_too_large)
+		look.blocks.reason = "the process has too many live samples";
 	if (smaps == NULL)
 		smaps = gg_buf_text(&text);
 	status = take_mappings(&look, pid, smaps, options);

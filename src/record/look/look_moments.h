@@ -13,11 +13,11 @@
 struct gg_look_moments {
 	void *context;
 	/*
-	 * The kernel has just written the list of mappings with their resident bytes, which are of
-	 * the moment read_ns (CLOCK_MONOTONIC).  If the function returns true, the look reads the
-	 * list again.
+	 * The kernel has just written the list of mappings with their resident bytes.  It counts
+	 * one page after the other, from began_ns to ended_ns (CLOCK_MONOTONIC).  If the function
+	 * returns true, the look reads the list again.
 	 */
-	bool (*mappings_read)(void *context, uint64_t read_ns);
+	bool (*mappings_read)(void *context, uint64_t began_ns, uint64_t ended_ns);
 	/*
 	 * The residency of blocks was read.  The function sets is_gone[i] if the block of place i
 	 * was freed since the places were collected.  NULL: as far as the look knows, all blocks

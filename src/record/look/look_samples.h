@@ -10,7 +10,8 @@
  *   ...                                  the look at samples.list.items[0 .. chosen_count)
  *   status = gg_look_samples_check(&samples, reader, error);
  *   ...                                  is_gone tells which of these were freed meanwhile
- *   status = gg_live_change_read(&samples.change, reader, at_ns, &difference, error);
+ *   status = gg_live_change_read(&samples.change, reader, from_ns, to_ns, &difference,
+ *                                error);
  *   ...                                  and how much changed in all
  *   gg_look_samples_done(&samples);
  *

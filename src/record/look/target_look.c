@@ -70,8 +70,6 @@ static int look_once(struct gg_look *ret_look, struct gg_target *target,
 	int status;
 
 	status = gg_live_watch_begin(&watch, error);
-	if (samples->is_too_large && look_options.reason == NULL)
-		look_options.reason = "the process has too many live samples";
 	if (status == 0)
 		status = gg_look_take(ret_look, watch.pid, &look_options, error);
 	if (status < 0)
