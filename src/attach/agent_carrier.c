@@ -26,6 +26,36 @@
 
 enum { PATH_BYTES = 96, WORDS_BYTES = 256 };
 
+/* Writes the agent to a descriptor.  Returns 0 or -errno. */
+static int write_agent(const struct gg_agent_carrier *carrier, int fd)
+{
+	size_t done = 0;
+
+	while (done < carrier->size_bytes) {
+		ssize_t got = write(fd, (const char *)carrier->bytes + done,
+		                    carrier->size_bytes - done);
+
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		done += got > 0 ? (size_t)got : 0;
+	}
+	return 0;
+}
+
+/* Makes geiger's own memory file.  Without it there are other ways, so no failure is reported. */
+static int make_own_file(const struct gg_agent_carrier *carrier)
+{
+	int fd = memfd_create(FILE_NAME, MFD_CLOEXEC | MFD_EXEC);
+
+	if (fd < 0 && errno == EINVAL) /* an older kernel, where each such file may be executed */
+		fd = memfd_create(FILE_NAME, MFD_CLOEXEC);
+	if (fd >= 0 && write_agent(carrier, fd) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 int gg_agent_carrier_open(struct gg_agent_carrier *carrier, const char *path,
                           struct gg_error *error)
 {
@@ -33,7 +63,7 @@ int gg_agent_carrier_open(struct gg_agent_carrier *carrier, const char *path,
 	struct stat file;
 	void *bytes;
 
-	*carrier = (struct gg_agent_carrier){ 0 };
+	*carrier = (struct gg_agent_carrier){ .fd = -1 };
 	if (fd < 0 || fstat(fd, &file) < 0) {
 		status = -errno;
 	} else {
@@ -42,18 +72,23 @@ int gg_agent_carrier_open(struct gg_agent_carrier *carrier, const char *path,
 		if (bytes == MAP_FAILED)
 			status = -errno;
 		else
-			*carrier = (struct gg_agent_carrier){ bytes, (size_t)file.st_size };
+			*carrier = (struct gg_agent_carrier){ bytes, (size_t)file.st_size, -1 };
 	}
 	if (fd >= 0)
 		close(fd);
-	return status < 0 ? gg_error_set_errno(error, -status, path, NULL) : 0;
+	if (status < 0)
+		return gg_error_set_errno(error, -status, path, NULL);
+	carrier->fd = make_own_file(carrier);
+	return 0;
 }
 
 void gg_agent_carrier_close(struct gg_agent_carrier *carrier)
 {
 	if (carrier->bytes != NULL)
 		munmap((void *)(uintptr_t)carrier->bytes, carrier->size_bytes);
-	carrier->bytes = NULL;
+	if (carrier->fd >= 0)
+		close(carrier->fd);
+	*carrier = (struct gg_agent_carrier){ .fd = -1 };
 }
 
 /* The functions of libc that the process calls. */
@@ -80,16 +115,28 @@ static int find_calls(const struct gg_borrowed_thread *thread,
 	return 0;
 }
 
-/* Makes a system call in the process.  Returns its result, or -Exxx. */
+/*
+ * Makes a system call in the process.  Returns its result, or -Exxx.  Each stop of a watched call
+ * costs time, so the result is that of libc's function wherever the code for that was found.
+ */
 static int64_t call_system(const struct loader_calls *calls, struct gg_borrowed_thread *thread,
                            long number, uint64_t first, uint64_t second, struct gg_error *error)
 {
+	bool has_result = thread->code.store_result != 0;
 	struct gg_remote_call call = { .function = calls->system_call,
 		                       .arguments = { (uint64_t)number, first, second },
-		                       .is_watched = true };
+		                       .is_watched = !has_result,
+		                       .wants_result = has_result };
 	int status = gg_borrowed_thread_call(thread, &call, error);
+	int32_t reason;
 
-	return status < 0 ? status : call.system_result;
+	if (status < 0 || !has_result)
+		return status < 0 ? status : call.system_result;
+	if ((int64_t)call.result >= 0)
+		return (int64_t)call.result;
+	status = gg_remote_memory_read(thread->tracer->memory, thread->errno_place, &reason,
+	                               sizeof(reason));
+	return status < 0 ? status : -reason;
 }
 
 /* Makes the empty file.  Returns its descriptor in the process. */
@@ -115,37 +162,54 @@ static int64_t make_file(const struct loader_calls *calls, struct gg_borrowed_th
 static int fill_file(const struct gg_agent_carrier *carrier, int fd, const char *path,
                      struct gg_error *error)
 {
-	int status = 0;
-	size_t done = 0;
+	int status;
 
 	if (fd < 0)
 		return gg_error_set_errno(error, errno, path, NULL);
-	while (status == 0 && done < carrier->size_bytes) {
-		ssize_t got = write(fd, (const char *)carrier->bytes + done,
-		                    carrier->size_bytes - done);
-
-		if (got < 0 && errno != EINTR)
-			status = gg_error_set_errno(error, errno, path, NULL);
-		done += got > 0 ? (size_t)got : 0;
-	}
+	status = write_agent(carrier, fd);
 	close(fd);
-	return status;
+	return status < 0 ? gg_error_set_errno(error, -status, path, NULL) : 0;
+}
+
+/* True if both paths lead to the same file. */
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
 }
 
 /*
- * Chooses the path by which the process reaches the file: by its pid, which debuggers understand
- * as well, if its /proc is that of its own pid namespace.
+ * Finds the path by which the process reaches geiger's own file.  The kernel gives the files of a
+ * process to processes of the same user alone.  Another pid namespace may have another process of
+ * this number, so the path is followed from the root of the process.
+ */
+static bool find_own_path(const struct gg_agent_carrier *carrier, char path[PATH_BYTES], pid_t pid)
+{
+	char theirs[2 * PATH_BYTES];
+	struct stat owner;
+
+	snprintf(path, PATH_BYTES, "/proc/%d", (int)pid);
+	if (carrier->fd < 0 || stat(path, &owner) < 0 || owner.st_uid != geteuid())
+		return false;
+	snprintf(path, PATH_BYTES, "/proc/%d/fd/%d", (int)getpid(), carrier->fd);
+	snprintf(theirs, sizeof(theirs), "/proc/%d/root%s", (int)pid, path);
+	return is_same_file(path, theirs);
+}
+
+/*
+ * Chooses the path by which the process reaches its own file: by its pid, which debuggers
+ * understand as well, if its /proc is that of its own pid namespace.
  */
 static void choose_path(char path[PATH_BYTES], pid_t pid, pid_t inner_pid, int64_t fd)
 {
-	struct stat ours, theirs;
 	char place[PATH_BYTES];
 
 	snprintf(place, sizeof(place), "/proc/%d/fd/%" PRId64, (int)pid, fd);
 	snprintf(path, PATH_BYTES, "/proc/%d/root/proc/%d/fd/%" PRId64, (int)pid, (int)inner_pid,
 	         fd);
-	if (stat(place, &ours) == 0 && stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
-	    ours.st_ino == theirs.st_ino)
+	if (is_same_file(place, path))
 		snprintf(path, PATH_BYTES, "/proc/%d/fd/%" PRId64, (int)inner_pid, fd);
 	else
 		snprintf(path, PATH_BYTES, "/proc/self/fd/%" PRId64, fd);
@@ -290,6 +354,11 @@ int gg_agent_carrier_load(const struct gg_agent_carrier *carrier, struct gg_borr
 
 	if (status < 0)
 		return status;
+	if (find_own_path(carrier, path, thread->tracer->pid)) {
+		status = load_file(&calls, thread, path, error);
+		if (status == 0 || thread->is_lost)
+			return status;
+	}
 	fd = make_file(&calls, thread, error);
 	if (fd < 0 && !thread->is_lost)
 		return load_copy(carrier, &calls, thread, (int)fd, error);

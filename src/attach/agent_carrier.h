@@ -7,9 +7,14 @@
  *   status = gg_agent_carrier_find(&memory, "geiger_agent_attach", &address, error);
  *   gg_agent_carrier_close(&carrier);
  *
- * The agent travels in a memory file: the process makes an empty one (memfd_create), geiger fills
- * it from outside, and the process loads it by dlopen().  So its mount namespace, its user, and the
- * options of its file systems do not matter.
+ * The agent travels in a memory file, so the mount namespace of the process and the options of its
+ * file systems do not matter.
+ *
+ * Own file    geiger has the file ready before it borrows a thread.  A process of the same user
+ *             that sees geiger's process loads it from there by dlopen(), which is the fastest way.
+ * Its file    Any other process makes an empty file (memfd_create), geiger fills it from outside,
+ *             and the process loads that.
+ * Copy        If the process may make no memory file, it loads a copy from a directory.
  */
 #pragma once
 
@@ -24,16 +29,18 @@
 struct gg_agent_carrier {
 	const void *bytes; /* the agent's file, mapped; NULL: closed */
 	size_t size_bytes;
+	int fd; /* descriptor of geiger's memory file; -1: none */
 };
 
+/* Reads the agent, and makes the memory file.  The calling process must be the one that traces. */
 GG_MUST_CHECK int gg_agent_carrier_open(struct gg_agent_carrier *carrier, const char *path,
                                         struct gg_error *error);
 void gg_agent_carrier_close(struct gg_agent_carrier *carrier);
 
 /*
- * Loads the agent.  `inner_pid` is the process's pid in its own namespace.  Returns 0 or -Exxx; the
- * memory file is closed in both cases.  -ENOEXEC: its loader refused the agent, and the error has
- * the loader's words.
+ * Loads the agent.  `inner_pid` is the process's pid in its own namespace.  Returns 0 or -Exxx; a
+ * memory file of the process is closed in both cases.  -ENOEXEC: its loader refused the agent, and
+ * the error has the loader's words.
  */
 GG_MUST_CHECK int gg_agent_carrier_load(const struct gg_agent_carrier *carrier,
                                         struct gg_borrowed_thread *thread, pid_t inner_pid,

@@ -341,10 +341,7 @@ static void guard(struct helper *helper, pid_t child, const sigset_t *ending)
  */
 static int explain(const struct gg_survey *survey, int status, struct gg_error *error)
 {
-	const struct gg_remote_module *libc = &survey->modules.list.items[survey->libc];
-	uint8_t byte;
-
-	if (gg_remote_memory_read(&survey->memory, libc->begin, &byte, sizeof(byte)) != -ESRCH)
+	if (!gg_remote_memory_is_gone(&survey->memory))
 		return status;
 	return gg_tracer_gone(gg_process_alive((uint32_t)survey->facts.pid, 0) ? GG_TRACER_EXEC
 	                                                                       : GG_TRACER_ENDED,

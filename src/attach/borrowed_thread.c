@@ -192,8 +192,9 @@ static int write_call_frame(const struct gg_borrowed_thread *thread, uint64_t ad
 	return write_frame(thread, address, &registers, thread->closed);
 }
 
-static int write_errno_frame(struct gg_borrowed_thread *thread, uint64_t kept, uint64_t place)
+static int write_errno_frame(struct gg_borrowed_thread *thread, uint64_t kept)
 {
+	uint64_t place = thread->errno_place;
 	const struct gg_remote_memory *memory = thread->tracer->memory;
 	const uint64_t arguments[4] = { kept, place, sizeof(uint32_t) };
 	uint32_t value;
@@ -207,8 +208,7 @@ static int write_errno_frame(struct gg_borrowed_thread *thread, uint64_t kept, u
 	                                     arguments, thread->home_frame);
 }
 
-/* Writes all frames.  `errno_place` is the address of the thread's errno. */
-static int write_frames(struct gg_borrowed_thread *thread, uint64_t mask, uint64_t errno_place)
+static int write_frames(struct gg_borrowed_thread *thread, uint64_t mask)
 {
 	const uint64_t wait[4] = { SYS_poll, 0, 0, GG_BORROWED_WAIT_MS };
 	mcontext_t home = { 0 };
@@ -231,7 +231,7 @@ static int write_frames(struct gg_borrowed_thread *thread, uint64_t mask, uint64
 	if (status == 0)
 		status = write_frame(thread, thread->home_frame, &home, mask);
 	if (status == 0)
-		status = write_errno_frame(thread, kept, errno_place);
+		status = write_errno_frame(thread, kept);
 	return status < 0 ? status
 	                  : write_call_frame(thread, thread->wait_frame, thread->code.system_call,
 	                                     wait, thread->errno_frame);
@@ -489,21 +489,21 @@ int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer
                              const struct user_regs_struct *registers,
                              const struct gg_borrowed_code *code, struct gg_error *error)
 {
-	uint64_t mask, errno_place;
+	uint64_t mask;
 	int status = 0;
 
 	*thread = (struct gg_borrowed_thread){
 		.tracer = tracer, .tid = tid, .registers = *registers, .code = *code
 	};
 	thread->begin_ns = gg_clock_monotonic_ns();
-	errno_place = find_errno(thread);
-	if (errno_place == 0)
+	thread->errno_place = find_errno(thread);
+	if (thread->errno_place == 0)
 		return fail(thread, -ENOTSUP, error, "its libc keeps errno at an unknown place");
 	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof(mask), &mask) < 0)
 		status = -errno;
 	thread->closed = status == 0 ? CLOSED_SIGNALS | mask : 0;
 	if (status == 0)
-		status = write_frames(thread, mask, errno_place);
+		status = write_frames(thread, mask);
 	if (status < 0)
 		return fail(thread, status, error, "the state of a thread cannot be saved");
 	tracer->borrowed = tid;

@@ -53,6 +53,7 @@ struct gg_borrowed_thread {
 	/* Addresses of the frames; each begins with the address of the restorer. */
 	uint64_t wait_frame; /* the stack pointer of each call */
 	uint64_t errno_frame, home_frame;
+	uint64_t errno_place;
 	uint64_t scratch;  /* address of GG_BORROWED_SCRATCH_BYTES for the caller */
 	uint64_t begin_ns; /* of the monotonic clock, when the thread stopped */
 	uint64_t closed;   /* signals that wait during a call, as bits */

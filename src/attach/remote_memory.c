@@ -53,6 +53,14 @@ int gg_remote_memory_read(const struct gg_remote_memory *memory, uint64_t addres
 	return errno != 0 ? -errno : -ESRCH;
 }
 
+bool gg_remote_memory_is_gone(const struct gg_remote_memory *memory)
+{
+	char byte;
+
+	/* Whether this byte is mapped, which gives another error, does not matter. */
+	return gg_remote_memory_read(memory, 0, &byte, sizeof(byte)) == -ESRCH;
+}
+
 int gg_remote_memory_write(const struct gg_remote_memory *memory, uint64_t address,
                            const void *from, size_t bytes)
 {

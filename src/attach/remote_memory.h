@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,6 +34,9 @@ struct gg_remote_memory {
 GG_MUST_CHECK int gg_remote_memory_open(struct gg_remote_memory *memory, pid_t pid,
                                         struct gg_error *error);
 void gg_remote_memory_close(struct gg_remote_memory *memory);
+
+/* True if the process has ended, or executes another program: it has other memory, or none. */
+bool gg_remote_memory_is_gone(const struct gg_remote_memory *memory);
 
 /* Copies all of the bytes, or returns -Exxx: -EIO for an address that is not mapped. */
 GG_MUST_CHECK int gg_remote_memory_read(const struct gg_remote_memory *memory, uint64_t address,

@@ -59,6 +59,11 @@ static bool shares_memory_with_parent(const struct gg_process_facts *facts)
 	return syscall(SYS_kcmp, facts->pid, facts->parent, KCMP_VM, 0, 0) == 0;
 }
 
+static bool has_ended(const struct gg_process_facts *facts)
+{
+	return facts->state == 'Z' || facts->state == 'X';
+}
+
 static void judge_state(struct gg_survey *survey)
 {
 	const struct gg_process_facts *facts = &survey->facts;
@@ -67,7 +72,10 @@ static void judge_state(struct gg_survey *survey)
 	if (facts->process != facts->pid)
 		add(survey, "thread", NULL, "it is a thread of process %d; name the process",
 		    (int)facts->process);
-	if (facts->state == 'Z' || facts->state == 'X')
+	if (has_ended(facts) && facts->thread_count > 1)
+		add(survey, "main-thread", "Start it with the agent ('geiger env').",
+		    "its main thread has ended, by which geiger would reach the others");
+	else if (has_ended(facts))
 		add(survey, "zombie", NULL, "it has ended, and its parent has not noticed yet");
 	if (facts->tracer != 0) {
 		name_process(tracer, sizeof(tracer), facts->tracer);
@@ -272,16 +280,23 @@ int gg_survey_read(struct gg_survey *ret_survey, pid_t pid, struct gg_error *err
 		return 0;
 	}
 	judge_state(ret_survey);
-	if (ret_survey->facts.state == 'Z' || ret_survey->facts.state == 'X')
+	if (has_ended(&ret_survey->facts))
 		return 0;
 	status = gg_remote_memory_open(&ret_survey->memory, pid, NULL);
-	if (status < 0) {
+	if (status == -ESRCH) /* it has no memory any more */
+		add(ret_survey, "ending", NULL, "it is just ending");
+	else if (status < 0)
 		judge_permission(ret_survey);
+	if (status < 0)
 		return 0;
-	}
 	judge_filters(ret_survey);
 	if (judge_program(ret_survey))
 		judge_modules(ret_survey);
+	if (gg_remote_memory_is_gone(&ret_survey->memory)) {
+		ret_survey->obstacle_count = 0; /* found in two programs, or in none */
+		add(ret_survey, "ending", "Attach again if it still runs.",
+		    "it ended, or executed another program, during the look at it");
+	}
 	return 0;
 }
 

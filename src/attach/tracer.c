@@ -100,6 +100,18 @@ static uint64_t run_ns_of(pid_t pid, pid_t tid)
 	               : 0;
 }
 
+/* True if the thread ends, so that nobody can trace it any more. */
+static bool is_ending(pid_t pid, pid_t tid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const char *at;
+
+	if (!gg_proc_file_read(&text, "/proc/%d/task/%d/stat", (int)pid, (int)tid))
+		return true;
+	at = strrchr(gg_buf_text(&text), ')'); /* "PID (NAME) STATE" */
+	return at != NULL && at[1] != '\0' && (at[2] == 'Z' || at[2] == 'X');
+}
+
 /* Seizes the threads that are not traced yet.  Returns how many these were, or -Exxx. */
 static int seize_new(struct gg_tracer *tracer)
 {
@@ -120,8 +132,11 @@ static int seize_new(struct gg_tracer *tracer)
 			continue;
 		/* A thread of a traced process may be traced already, or may have ended. */
 		if (ptrace(PTRACE_SEIZE, tid, NULL, TRACE_OPTIONS) < 0) {
-			if (errno != ESRCH && (errno != EPERM || tracer->tracees.count == 0))
-				status = -errno;
+			int why = errno;
+
+			if (why != ESRCH && (why != EPERM || tracer->tracees.count == 0) &&
+			    !is_ending(tracer->pid, tid))
+				status = -why;
 			continue;
 		}
 		tracee = add_tracee(tracer, tid);
@@ -346,14 +361,16 @@ int gg_tracer_seize(struct gg_tracer *tracer, struct gg_error *error)
 		status = seize_new(tracer);
 	} while (status > 0 && gg_tracer_settle(tracer, deadline_ns) &&
 	         gg_clock_monotonic_ns() < deadline_ns);
-	if (status == 0 && tracer->tracees.count > 0)
+	if (status == -ESRCH || (status == 0 && tracer->tracees.count == 0))
+		return gg_tracer_gone(GG_TRACER_ENDED, error);
+	if (status == 0)
 		return 0;
 	snprintf(place, sizeof(place), "%d", (int)tracer->pid);
 	if (status > 0)
 		return gg_error_set(error, -ETIMEDOUT, place, "Attach again later.",
 		                    "not attached: busy: its threads get too little time of the "
 		                    "processors");
-	return gg_error_set_errno(error, status < 0 ? -status : ESRCH, place, NULL);
+	return gg_error_set_errno(error, -status, place, NULL);
 }
 
 /* --- stops --- */

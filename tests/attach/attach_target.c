@@ -16,6 +16,7 @@
  *   attach_target fifo CPU         allocates at a real-time priority, on one processor
  *   attach_target wait CALL        waits in a system call, with known values in all registers:
  *                                  read, futex, wait4, accept, epoll, poll or select
+ *   attach_target execs            executes itself again and again; SIGTERM always ends it
  *   attach_target sleep            sleeps, and checks that each sleep is neither short nor long
  *   attach_target known THREADS    makes known allocations after the first byte of its input,
  *                                  prints their number and bytes, and those of the kept ones, and
@@ -229,6 +230,16 @@ static void run_masked(void)
 	while (!is_over)
 		usleep(1000);
 	pthread_join(thread, NULL);
+}
+
+/* Executes itself; the new program prints nothing. */
+static void run_execs(void)
+{
+	signal(SIGTERM, SIG_DFL);
+	for (unsigned seed = 0; seed < 50; seed++)
+		use_blocks(seed);
+	execl("/proc/self/exe", "attach_target", "execs", "again", (char *)NULL);
+	fail("execl() failed");
 }
 
 static volatile unsigned long trap_count;
@@ -657,10 +668,13 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "", *argument = argc > 2 ? argv[2] : "";
 
 	sigaction(SIGTERM, &action, NULL);
-	printf("%d\n", (int)getpid());
+	if (strcmp(argument, "again") != 0)
+		printf("%d\n", (int)getpid());
 	fflush(stdout);
 	if (strcmp(mode, "loops") == 0)
 		run_loops(atoi(argument));
+	else if (strcmp(mode, "execs") == 0)
+		run_execs();
 	else if (strcmp(mode, "modules") == 0)
 		run_modules(argument);
 	else if (strcmp(mode, "forks") == 0)

@@ -8,6 +8,7 @@ GEIGER, ATTACH_TARGET, ATTACH_MODULE: the program, programs that check themselve
 of them loads.  TINY_AGENT: stands for the agent; it tests the way in alone.
 """
 
+import collections
 import json
 import os
 import resource
@@ -26,6 +27,7 @@ ROUNDS = int(sys.argv[1])
 # The programs that allocate, and those that only wait; a wait costs half a second a round.
 BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"], ["traps"],
         ["signals"], ["coroutine"]]
+ENDED = ["it has ended", "is just ending", "it ended", "no such process"]
 CALLS = ["read", "futex", "accept", "wait4", "epoll", "poll", "select"]
 
 
@@ -111,6 +113,32 @@ def fifo():
                              text=True, env=TINY, timeout=LIMIT)
         problems.append(None if got.returncode == 0 else got.stderr)
     check("a_real_time_program_on_one_processor_is_entered", *problems, target.end())
+
+
+def executing():
+    """An attach that comes in between says what happened."""
+    target, problems, said = Target("execs"), [], collections.Counter()
+    for _ in range(max(10, ROUNDS)):
+        got = geiger("attach", "-q", str(target.pid), env=TINY)
+        said[got.stderr] += 1
+        problems.append(None if got.returncode == 0 or "executed another program" in got.stderr or
+                        "modules cannot be read" in got.stderr else f"{got.returncode}: {got.stderr}")
+    problems.append(None if target.process.poll() is None else f"it ended: {target.process.returncode}")
+    target.end()
+    check("an_attach_to_a_program_that_executes_itself_says_so", *problems)
+    print(f"# {dict(said)}")
+
+
+def ending():
+    """So does one to a program that ends."""
+    problems, said = [], collections.Counter()
+    for i in range(max(10, ROUNDS)):
+        with subprocess.Popen(["sleep", f"{0.002 * (i % 10)}"]) as process:
+            got = geiger("attach", "-q", str(process.pid), env=TINY)
+        said[got.stderr.split(":")[-1]] += 1
+        problems.append(None if any(words in got.stderr for words in ENDED) else f"{got.returncode}: {got.stderr}")
+    check("an_attach_to_a_program_that_ends_says_so", *problems)
+    print(f"# {dict(said)}")
 
 
 def refused():
@@ -203,6 +231,8 @@ def main():
     reports_of_a_pid()
     failing_attach()
     failing_profile()
+    executing()
+    ending()
     refused()
     fifo()
     other_allocators()
