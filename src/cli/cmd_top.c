@@ -16,7 +16,7 @@
 #define FRAMES_NOT_GIVEN UINT64_MAX
 
 struct top_options {
-	bool batch, json, ascii;
+	bool batch, json, ascii, all;
 	uint64_t frame_count, limit;
 	double delay_seconds, confidence;
 	int by, metric;
@@ -27,10 +27,6 @@ static int check(const struct gg_invocation *invocation)
 {
 	const struct top_options *options = invocation->options;
 
-	if (invocation->operand_count == 0)
-		return gg_error_set(invocation->error, -EINVAL, "top",
-		                    "'geiger ls' lists what runs under the agent.",
-		                    "no process was given");
 	if (!(options->confidence > 0 && options->confidence < 1))
 		return gg_error_set(invocation->error, -EINVAL, "top: --confidence",
 		                    "Give a number such as 0.95.", "%g is not between 0 and 1",
@@ -62,7 +58,8 @@ static int run(struct gg_invocation *invocation)
 		.view = { .metric = (enum gg_top_metric)options->metric,
 		          .by = (enum gg_grouping)options->by,
 		          .focus = options->focus,
-		          .confidence = options->confidence },
+		          .confidence = options->confidence,
+		          .lists_all = options->all },
 		.style = invocation->style,
 		.delay_seconds = options->delay_seconds,
 		.frame_count = options->frame_count,
@@ -74,7 +71,7 @@ static int run(struct gg_invocation *invocation)
 
 	if (status < 0)
 		return status;
-	batch.target = invocation->operands[0];
+	batch.target = invocation->operand_count > 0 ? invocation->operands[0] : NULL;
 	gg_top_state_init(&batch.state, gg_screen_text_width(STDOUT_FILENO), 0);
 	batch.state.ascii = options->ascii || !gg_screen_text_is_utf8();
 	batch.state.is_batch = true;
@@ -102,6 +99,8 @@ static const struct gg_option options[] = {
 	{ "metric", 'm', GG_OPTION_CHOICE, AT(metric), "live|growth|allocated|temporary",
 	  "which memory, or what grew of it (live)" },
 	{ "focus", 0, GG_OPTION_TEXT, AT(focus), "RE", "only stacks with a function that matches" },
+	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL,
+	  "in the list: also what ended, and what has no agent" },
 	{ "limit", 0, GG_OPTION_COUNT, AT(limit), "N", "rows of a frame; 0: all (20)" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
@@ -113,8 +112,10 @@ static const struct gg_option options[] = {
 const struct gg_command gg_command_top = {
 	.name = "top",
 	.summary = "live memory of a running process, look after look",
-	.usage = "PID|REGION|PROFILE [-n N] [-d SECONDS] [OPTION]...",
+	.usage = "[PID|REGION|PROFILE] [-n N] [-d SECONDS] [OPTION]...",
 	.details =
+		"Without a target, a list of the processes that run under the agent; Enter opens\n"
+		"one.\n\n"
 		"A screen with keys; '?' shows them.  With --batch, --json or -n, and without a\n"
 		"terminal, it prints frames: one, if neither --batch nor -n asks for more.  The\n"
 		"process is not stopped.  'change' counts from the first look.  It stands there\n"

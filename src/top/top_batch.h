@@ -16,7 +16,7 @@
 #include "top/top_state.h"
 
 struct gg_top_batch {
-	const char *target;
+	const char *target; /* NULL: the list of processes */
 	struct gg_top_view view;
 	struct gg_top_state state; /* its height is not used */
 	struct gg_style style;

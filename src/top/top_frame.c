@@ -11,6 +11,7 @@
 #include "report/screen_text.h"
 #include "top/top_detail_frame.h"
 #include "top/top_keys.h"
+#include "top/top_list_frame.h"
 
 enum {
 	NAME_CELLS_LEAST = 24, /* cells of a name that other columns do not take */
@@ -194,8 +195,11 @@ static void draw_foot(struct frame_run *run)
 		              run->count > 0 ? state->cursor + 1 : 0, run->count);
 		if (state->filter[0] != '\0')
 			gg_buf_printf(&text, " with '%s'", state->filter);
-		gg_buf_append_text(&text, "  q quit  ? keys  1-9 rows  m metric  > sort  / search  "
-		                          "f filter  z mark");
+		gg_buf_append_text(&text, run->snapshot->entries != NULL
+		                                  ? "  q quit  ? keys  Enter open  a all  > sort  "
+		                                    "/ search  f filter"
+		                                  : "  q quit  ? keys  1-9 rows  m metric  > sort  "
+		                                    "/ search  f filter  z mark");
 	}
 	gg_top_grid_put(run->grid, run->grid->height - 1, 0, gg_buf_text(&text),
 	                state->mode == GG_TOP_MODE_TABLE || state->mode == GG_TOP_MODE_DETAIL
@@ -402,6 +406,10 @@ void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *stat
 		gg_top_grid_put(grid, 0, 0, "geiger top needs 40 x 8", GG_TOP_WARNING);
 	} else if (state->mode == GG_TOP_MODE_HELP) {
 		draw_help(&run);
+	} else if (snapshot->entries != NULL) {
+		gg_top_list_frame_draw(grid, state, snapshot, run.order, run.count);
+		if (!state->is_batch)
+			draw_foot(&run);
 	} else {
 		draw_process(&run);
 		draw_memory(&run);
@@ -428,6 +436,8 @@ size_t gg_top_frame_height(const struct gg_top_state *state, const struct gg_top
 	if (order != NULL)
 		count = gg_top_state_order(state, snapshot, order);
 	free(order);
+	if (snapshot->entries != NULL)
+		return gg_top_list_frame_height(snapshot, count < rows_max ? count : rows_max);
 	return HEAD_LINES + (snapshot->process.news != NULL ? 1 : 0) + (has_ended ? 1 : 0) +
 	       (snapshot->note != NULL ? 1 : 0) + 1 + (count < rows_max ? count : rows_max);
 }

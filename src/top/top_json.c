@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "report/report.h"
+#include "top/top_list_frame.h"
 
 static void add_time(struct gg_json *json, const char *name, int64_t time_ns)
 {
@@ -59,8 +60,13 @@ void gg_top_json(const struct gg_top_snapshot *snapshot, const struct gg_top_sta
                  size_t rows_max, struct gg_buf *out)
 {
 	struct gg_json json = { .out = out };
-	size_t *order = calloc(snapshot->row_count + 1, sizeof(*order)), count;
+	size_t *order, count;
 
+	if (snapshot->entries != NULL) {
+		gg_top_list_json(snapshot, state, rows_max, out);
+		return;
+	}
+	order = calloc(snapshot->row_count + 1, sizeof(*order));
 	if (order == NULL) {
 		out->failed = true;
 		return;

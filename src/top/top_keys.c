@@ -16,6 +16,8 @@ const struct gg_top_help_line gg_top_help_lines[] = {
 	{ "PgUp, PgDn, Home, End, g, G", "move it far" },
 	{ "Enter", "open the row: callers, callees, lines, ages; Esc goes back" },
 	{ "1 to 9", "functions, lines, stacks, modules, threads, sizes, kinds, heaps, types" },
+	{ "Enter; left, Esc", "open a process of the list; go back to the list" },
+	{ "a", "in the list: show or hide processes that ended, or have no agent" },
 	{ "m, M", "next, previous metric: live, growth, allocated, temporary" },
 	{ "<, >, F6", "sort by another column" },
 	{ "r", "reverse the order" },
@@ -201,8 +203,30 @@ static bool press_search(struct gg_top_state *state, const struct gg_top_snapsho
 		search(state, snapshot, key == 'N');
 		return true;
 	case GG_TOP_KEY_ESCAPE:
+		state->wants_back = state->filter[0] == '\0';
 		state->filter[0] = '\0';
 		return true;
+	default:
+		return false;
+	}
+}
+
+/* The keys of the list of processes, and the one that leads to it.  False: it is no such key. */
+static bool press_list(struct gg_top_state *state, const struct gg_top_snapshot *snapshot, int key)
+{
+	bool is_list = snapshot != NULL && snapshot->entries != NULL;
+
+	switch (key) {
+	case GG_TOP_KEY_ENTER:
+		state->wants_open = is_list && snapshot->row_count > 0;
+		return is_list;
+	case 'a':
+		if (is_list)
+			state->lists_all = !state->lists_all;
+		return is_list;
+	case GG_TOP_KEY_LEFT:
+		state->wants_back = !is_list;
+		return !is_list;
 	default:
 		return false;
 	}
@@ -224,7 +248,8 @@ static void open_row(struct gg_top_state *state, const struct gg_top_snapshot *s
 static void press_in_table(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                            int key)
 {
-	if (press_movement(state, snapshot, key) || press_search(state, snapshot, key))
+	if (press_list(state, snapshot, key) || press_movement(state, snapshot, key) ||
+	    press_search(state, snapshot, key))
 		return;
 	if (key >= '1' && key <= '9') {
 		choose_rows(state, key);

@@ -20,6 +20,7 @@
 enum gg_top_key {
 	GG_TOP_KEY_UP = 0x110000, /* behind the last character of Unicode */
 	GG_TOP_KEY_DOWN,
+	GG_TOP_KEY_LEFT,
 	GG_TOP_KEY_PAGE_UP,
 	GG_TOP_KEY_PAGE_DOWN,
 	GG_TOP_KEY_HOME,

@@ -45,7 +45,11 @@ struct screen_run {
 	struct gg_top_snapshot *snapshot; /* NULL: none yet */
 	const char *news;                 /* of the snapshot */
 	struct gg_top_grid grid;
-	struct gg_error error; /* of the last look */
+	struct gg_error error;   /* of the last look */
+	struct gg_error refusal; /* of the last wish, until the next key; status 0: none */
+	/* The list of processes, from which the target was opened. */
+	bool has_list;
+	struct gg_top_state list_state;
 };
 
 bool gg_top_screen_is_possible(int input_fd, int output_fd)
@@ -195,8 +199,9 @@ static void draw(struct screen_run *run)
 	run->state.height = height > 0 ? (size_t)height : 1;
 	if (run->snapshot != NULL) {
 		/* An error stands above the old numbers. */
-		run->snapshot->process.news = run->error.status < 0 ? run->error.message
-		                                                    : run->news;
+		run->snapshot->process.news = run->refusal.status < 0 ? run->refusal.message
+		                              : run->error.status < 0 ? run->error.message
+		                                                      : run->news;
 		gg_top_frame_draw(&run->grid, &run->state, run->snapshot);
 	} else {
 		gg_top_grid_resize(&run->grid, run->state.width, run->state.height);
@@ -214,23 +219,15 @@ static int key_of(int key)
 	static const struct {
 		int of_curses, key;
 	} keys[] = {
-		{ KEY_UP, GG_TOP_KEY_UP },
-		{ KEY_DOWN, GG_TOP_KEY_DOWN },
-		{ KEY_PPAGE, GG_TOP_KEY_PAGE_UP },
-		{ KEY_NPAGE, GG_TOP_KEY_PAGE_DOWN },
-		{ KEY_HOME, GG_TOP_KEY_HOME },
-		{ KEY_END, GG_TOP_KEY_END },
-		{ KEY_BACKSPACE, GG_TOP_KEY_BACKSPACE },
-		{ 0x7f, GG_TOP_KEY_BACKSPACE },
-		{ '\b', GG_TOP_KEY_BACKSPACE },
-		{ KEY_ENTER, GG_TOP_KEY_ENTER },
-		{ '\r', GG_TOP_KEY_ENTER },
-		{ '\n', GG_TOP_KEY_ENTER },
-		{ '\x1b', GG_TOP_KEY_ESCAPE },
-		{ KEY_F(1), GG_TOP_KEY_HELP },
-		{ KEY_F(3), GG_TOP_KEY_SEARCH },
-		{ KEY_F(4), GG_TOP_KEY_FILTER },
-		{ KEY_F(6), GG_TOP_KEY_SORT },
+		{ KEY_UP, GG_TOP_KEY_UP },           { KEY_DOWN, GG_TOP_KEY_DOWN },
+		{ KEY_LEFT, GG_TOP_KEY_LEFT },       { KEY_PPAGE, GG_TOP_KEY_PAGE_UP },
+		{ KEY_NPAGE, GG_TOP_KEY_PAGE_DOWN }, { KEY_HOME, GG_TOP_KEY_HOME },
+		{ KEY_END, GG_TOP_KEY_END },         { KEY_BACKSPACE, GG_TOP_KEY_BACKSPACE },
+		{ 0x7f, GG_TOP_KEY_BACKSPACE },      { '\b', GG_TOP_KEY_BACKSPACE },
+		{ KEY_ENTER, GG_TOP_KEY_ENTER },     { '\r', GG_TOP_KEY_ENTER },
+		{ '\n', GG_TOP_KEY_ENTER },          { '\x1b', GG_TOP_KEY_ESCAPE },
+		{ KEY_F(1), GG_TOP_KEY_HELP },       { KEY_F(3), GG_TOP_KEY_SEARCH },
+		{ KEY_F(4), GG_TOP_KEY_FILTER },     { KEY_F(6), GG_TOP_KEY_SORT },
 		{ KEY_F(10), GG_TOP_KEY_QUIT },
 	};
 
@@ -253,13 +250,83 @@ static void set_view(struct screen_run *run)
 	run->view.by = run->state.by;
 	run->view.metric = run->state.metric;
 	run->view.opened = run->opened;
+	run->view.lists_all = run->state.lists_all;
 	gg_top_looks_set_view(run->looks, &run->view);
+}
+
+/* Begins to look at a target, or at the list (NULL), instead of the one before. */
+static bool turn_to(struct screen_run *run, const char *target)
+{
+	struct gg_error *error = &run->refusal;
+	struct gg_top_source *source;
+	struct gg_top_looks *looks;
+
+	if (gg_top_source_open(&source, target, run->view.confidence, error) < 0)
+		return false;
+	if (gg_top_looks_start(&looks, source, &run->view, run->screen->delay_seconds, error) < 0) {
+		gg_top_source_free(source);
+		return false;
+	}
+	gg_top_looks_stop(run->looks);
+	run->looks = looks;
+	gg_top_snapshot_free(run->snapshot);
+	run->snapshot = NULL;
+	run->error = (struct gg_error){ 0 };
+	return true;
+}
+
+static void begin_target(struct screen_run *run)
+{
+	gg_top_state_init(&run->state, run->state.width, run->state.height);
+	run->state.ascii = run->screen->ascii;
+	run->state.by = run->view.by;
+	run->state.metric = run->view.metric;
+	run->state.lists_all = run->view.lists_all;
+	if (run->view.metric == GG_TOP_GROWTH)
+		run->state.sort = GG_TOP_BY_CHANGE;
+}
+
+/* Opens the process under the cursor of the list.  A running one is followed by its pid. */
+static void open_entry(struct screen_run *run)
+{
+	size_t *order = calloc(run->snapshot->row_count + 1, sizeof(*order)), count;
+	const struct gg_top_entry *entry;
+	char pid[16];
+
+	if (order == NULL)
+		return;
+	count = gg_top_state_order(&run->state, run->snapshot, order);
+	if (run->state.cursor < count) {
+		entry = &run->snapshot->entries[order[run->state.cursor]];
+		snprintf(pid, sizeof(pid), "%" PRIu32, entry->pid);
+		if (turn_to(run, entry->is_alive ? pid : entry->target)) {
+			run->list_state = run->state;
+			run->has_list = true;
+			begin_target(run);
+		}
+	}
+	free(order);
+}
+
+static void return_to_list(struct screen_run *run)
+{
+	if (!run->has_list || !turn_to(run, NULL))
+		return;
+	gg_top_state_done(&run->state);
+	run->state = run->list_state;
+	run->has_list = false;
 }
 
 /* Tells the looks about a new view or mark. */
 static void pass_on(struct screen_run *run)
 {
+	if (run->state.wants_open && run->snapshot != NULL)
+		open_entry(run);
+	else if (run->state.wants_back)
+		return_to_list(run);
+	run->state.wants_open = run->state.wants_back = false;
 	if (run->state.by != run->view.by || run->state.metric != run->view.metric ||
+	    run->state.lists_all != run->view.lists_all ||
 	    !is_equal(run->state.opened, run->opened))
 		set_view(run);
 	if (run->state.wants_mark)
@@ -273,6 +340,7 @@ static void read_keys(struct screen_run *run)
 	int key;
 
 	while ((key = getch()) != ERR) {
+		run->refusal = (struct gg_error){ 0 };
 		if (key == CONTROL_L)
 			clearok(stdscr, TRUE);
 		else if (key != KEY_RESIZE)
@@ -301,11 +369,11 @@ static void take_snapshot(struct screen_run *run)
 
 static void show(struct screen_run *run)
 {
-	struct pollfd ready[] = { { .fd = STDIN_FILENO, .events = POLLIN },
-		                  { .fd = gg_top_looks_fd(run->looks), .events = POLLIN } };
+	struct pollfd ready[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .events = POLLIN } };
 
 	while (!run->state.wants_quit && ending_signal == 0) {
 		draw(run);
+		ready[1].fd = gg_top_looks_fd(run->looks); /* another target has other looks */
 		/* A signal may come just before poll(); the time limit bounds that wait. */
 		if (poll(ready, GG_COUNT(ready), 1000) < 0 && errno != EINTR)
 			break;
@@ -323,7 +391,7 @@ static void print_last(const struct screen_run *run)
 	const struct gg_figure_style figures = { .ascii = run->screen->ascii };
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	if (run->snapshot == NULL)
+	if (run->snapshot == NULL || run->snapshot->entries != NULL)
 		return;
 	gg_figure_append(&figures, &run->snapshot->live, &text);
 	printf("geiger top: ");
@@ -342,12 +410,9 @@ int gg_top_screen_run(const struct gg_top_screen *screen, struct gg_error *error
 	struct gg_top_source *source;
 	int status = gg_top_source_open(&source, screen->target, screen->view.confidence, error);
 
-	gg_top_state_init(&run.state, 80, 24);
-	run.state.ascii = screen->ascii;
-	run.state.by = screen->view.by;
-	run.state.metric = screen->view.metric;
-	if (screen->view.metric == GG_TOP_GROWTH)
-		run.state.sort = GG_TOP_BY_CHANGE;
+	run.state.width = 80;
+	run.state.height = 24;
+	begin_target(&run);
 	if (status == 0) {
 		status = gg_top_looks_start(&run.looks, source, &run.view, screen->delay_seconds,
 		                            error);
@@ -365,7 +430,8 @@ int gg_top_screen_run(const struct gg_top_screen *screen, struct gg_error *error
 	gg_top_looks_stop(run.looks);
 	gg_top_snapshot_free(run.snapshot);
 	gg_top_state_done(&run.state);
-	free(run.opened);
+	if (run.has_list)
+		gg_top_state_done(&run.list_state);
 	gg_top_grid_done(&run.grid);
 	if (former != (locale_t)0)
 		uselocale(former);

@@ -17,7 +17,7 @@
 #include "top/top_state.h"
 
 struct gg_top_screen {
-	const char *target;
+	const char *target;      /* NULL: begins with the list of processes */
 	struct gg_top_view view; /* the first one */
 	bool ascii, has_color;
 	double delay_seconds;

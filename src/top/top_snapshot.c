@@ -336,7 +336,8 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 bool gg_top_snapshot_is_of_one_view(const struct gg_top_snapshot *one,
                                     const struct gg_top_snapshot *other)
 {
-	if (one->by != other->by || one->metric != other->metric)
+	if (one->by != other->by || one->metric != other->metric ||
+	    (one->entries == NULL) != (other->entries == NULL))
 		return false;
 	return one->detail == NULL || other->detail == NULL
 	               ? one->detail == other->detail
@@ -347,9 +348,13 @@ void gg_top_snapshot_free(struct gg_top_snapshot *snapshot)
 {
 	if (snapshot == NULL)
 		return;
-	for (size_t i = 0; i < snapshot->row_count; i++)
+	for (size_t i = 0; i < snapshot->row_count; i++) {
 		free(snapshot->rows[i].label);
+		if (snapshot->entries != NULL)
+			free(snapshot->entries[i].target);
+	}
 	free(snapshot->rows);
+	free(snapshot->entries);
 	free(snapshot->total.label);
 	free(snapshot->command);
 	free(snapshot->columns);

@@ -87,7 +87,20 @@ struct gg_top_row {
 	double age_ns;               /* median age of live bytes; NAN: unknown */
 };
 
+/* A process of the list (top_list.h); its row has the live memory, and the time since its begin. */
+struct gg_top_entry {
+	uint32_t pid;
+	char *target; /* the region's path, or the pid of a process that has no region */
+	bool has_region, is_alive;
+	bool has_live;     /* false: the row has no figures, or not yet */
+	const char *state; /* a static word */
+	double rss_bytes;  /* negative: unknown */
+};
+
 struct gg_top_snapshot {
+	/* By row, in a list of processes; NULL: the rows are of one target. */
+	struct gg_top_entry *entries;
+	size_t hidden_count; /* in a list: regions of ended processes that it leaves out */
 	enum gg_top_metric metric;
 	enum gg_grouping by;
 	struct gg_top_process process;

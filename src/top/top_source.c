@@ -14,11 +14,13 @@
 #include "record/symbols/live_names.h"
 #include "report/frame_selection.h"
 #include "serve/watch.h"
+#include "top/top_list.h"
 
 /* Rates are means over the time between looks that covers this, or since the first look. */
 #define RATE_NS (10 * GG_NS_PER_S)
 
 struct gg_top_source {
+	struct gg_top_list *list; /* NULL: the source has one target, as follows */
 	/* A watch of a process; or a profile, which is read again at each look. */
 	bool is_watch;
 	struct gg_watch watch;
@@ -55,6 +57,19 @@ static bool is_profile(const char *path)
 	return is;
 }
 
+/* Opens the list of processes. */
+static int open_list(struct gg_top_source **ret_source, struct gg_top_source *source,
+                     struct gg_error *error)
+{
+	source->list = gg_top_list_new();
+	if (source->list == NULL) {
+		free(source);
+		return gg_error_memory(error, "top");
+	}
+	*ret_source = source;
+	return 0;
+}
+
 int gg_top_source_open(struct gg_top_source **ret_source, const char *target, double confidence,
                        struct gg_error *error)
 {
@@ -63,6 +78,8 @@ int gg_top_source_open(struct gg_top_source **ret_source, const char *target, do
 
 	if (source == NULL)
 		return gg_error_memory(error, "top");
+	if (target == NULL)
+		return open_list(ret_source, source, error);
 	source->mark_ns = source->seen_ns = GG_TIME_NONE;
 	source->peak_bytes = -1;
 	source->is_watch = gg_find_region_is_pid(target) || !is_profile(target);
@@ -90,6 +107,7 @@ void gg_top_source_free(struct gg_top_source *source)
 {
 	if (source == NULL)
 		return;
+	gg_top_list_free(source->list);
 	if (source->is_watch)
 		gg_watch_done(&source->watch);
 	gg_live_names_free(source->names);
@@ -296,8 +314,9 @@ static int count_look(struct gg_top_source *source, const struct gg_top_view *vi
 	return 0;
 }
 
-int gg_top_source_look(struct gg_top_source *source, const struct gg_top_view *view,
-                       struct gg_top_snapshot **ret_snapshot, struct gg_error *error)
+/* Looks at the one target of the source. */
+static int look_at_target(struct gg_top_source *source, const struct gg_top_view *view,
+                          struct gg_top_snapshot **ret_snapshot, struct gg_error *error)
 {
 	struct gg_top_request request = { .metric = view->metric,
 		                          .by = view->by,
@@ -338,6 +357,14 @@ int gg_top_source_look(struct gg_top_source *source, const struct gg_top_view *v
 	return 0;
 }
 
+int gg_top_source_look(struct gg_top_source *source, const struct gg_top_view *view,
+                       struct gg_top_snapshot **ret_snapshot, struct gg_error *error)
+{
+	return source->list != NULL ? gg_top_list_look(source->list, view->confidence,
+	                                               view->lists_all, ret_snapshot, error)
+	                            : look_at_target(source, view, ret_snapshot, error);
+}
+
 void gg_top_source_mark(struct gg_top_source *source)
 {
 	source->mark_ns = source->seen_ns;
@@ -347,6 +374,8 @@ void gg_top_source_mark(struct gg_top_source *source)
 
 bool gg_top_source_is_live(const struct gg_top_source *source)
 {
+	if (source->list != NULL)
+		return true;
 	return source->is_watch ? source->watch.is_alive
 	                        : source->model == NULL || source->is_open_ended;
 }

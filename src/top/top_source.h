@@ -24,6 +24,7 @@ struct gg_top_source;
 
 /* The contents of a look. */
 struct gg_top_view {
+	bool lists_all; /* a list has processes that have ended, or have no agent, as well */
 	enum gg_top_metric metric;
 	enum gg_grouping by;
 	const char *focus;  /* or NULL */
@@ -31,7 +32,7 @@ struct gg_top_view {
 	double confidence;
 };
 
-/* Opens a pid, the path of a region, or the path of a profile. */
+/* Opens a pid, the path of a region, or the path of a profile; NULL: the list of processes. */
 GG_MUST_CHECK int gg_top_source_open(struct gg_top_source **ret_source, const char *target,
                                      double confidence, struct gg_error *error);
 void gg_top_source_free(struct gg_top_source *source); /* NULL is fine */

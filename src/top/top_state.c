@@ -112,6 +112,30 @@ static int compare_rows(const void *x, const void *y, void *context)
 	return sign * strcmp(a->label, b->label);
 }
 
+/* Processes with a region come first, and those that have ended last. */
+static int rank_of(const struct gg_top_entry *entry)
+{
+	return !entry->is_alive ? 0 : entry->has_region ? 2 : 1;
+}
+
+/* In a list of processes, RSS has the place of the rate, and decides between equals. */
+static int compare_entries(const void *x, const void *y, void *context)
+{
+	const struct order_run *run = context;
+	const struct gg_top_entry *a = &run->snapshot->entries[*(const size_t *)x];
+	const struct gg_top_entry *b = &run->snapshot->entries[*(const size_t *)y];
+	enum gg_top_column sort = run->state->sort;
+	int sign = run->state->is_reversed ? -1 : 1;
+	int ranks = rank_of(a) - rank_of(b);
+
+	if (ranks != 0 && (sort == GG_TOP_BY_SELF || sort == GG_TOP_BY_CHANGE))
+		return ranks > 0 ? -sign : sign;
+	if (sort == GG_TOP_BY_RATE || (sort == GG_TOP_BY_SELF && !a->has_region && !b->has_region))
+		if (a->rss_bytes != b->rss_bytes)
+			return a->rss_bytes > b->rss_bytes ? -sign : sign;
+	return compare_rows(x, y, context);
+}
+
 size_t gg_top_state_order(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                           size_t *order)
 {
@@ -123,6 +147,7 @@ size_t gg_top_state_order(const struct gg_top_state *state, const struct gg_top_
 		    strcasestr(snapshot->rows[i].label, state->filter) != NULL)
 			order[count++] = i;
 	if (count > 0)
-		qsort_r(order, count, sizeof(*order), compare_rows, &run);
+		qsort_r(order, count, sizeof(*order),
+		        snapshot->entries != NULL ? compare_entries : compare_rows, &run);
 	return count;
 }

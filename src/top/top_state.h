@@ -56,6 +56,8 @@ struct gg_top_state {
 	enum gg_top_metric metric;
 	bool is_paused;
 	bool wants_quit, wants_mark; /* a key asked for it */
+	bool wants_open, wants_back; /* the process under the cursor; the list */
+	bool lists_all;              /* the list has processes that have ended, or have no agent */
 	size_t cursor;               /* place of the row in the order, from 0 */
 	char *followed;              /* the label of that row; NULL: the place stays, not the row */
 };

@@ -170,10 +170,44 @@ def texts(region, pid):
     check("frames_are_apart_by_an_empty_line", None if both.count("\n\n") == 1 else both)
 
 
+def listed(*arguments):
+    done = run("--json", "--limit", "0", *arguments)
+    return {row["pid"]: row for row in json.loads(done.stdout)["processes"]}, done
+
+
+def lists(program):
+    """The list has what a report says of each process; on request also the others."""
+    bare = subprocess.Popen(["sleep", "1000"])
+    ended = subprocess.Popen([os.path.realpath(sys.executable), "-c", ""],
+                             env=dict(os.environ, LD_PRELOAD=AGENT, GEIGER_INTERVAL="16384"))
+    ended.wait()
+    few, done = listed()
+    report = json.loads(subprocess.run([GEIGER, "report", str(program.pid), "--json"], check=True,
+                                       capture_output=True, text=True).stdout)
+    row = few.get(program.pid, {})
+    check("a_list_has_the_live_memory_of_a_report",
+          None if row.get("live_bytes") == report["totals"]["live_bytes"] else f"{row} and {report['totals']}",
+          None if row.get("alive") and row["rss_bytes"] > 1e6 and row["up_ns"] > 0 else row)
+    check("it_is_sorted_by_live_memory",
+          None if sorted(few.values(), key=lambda row: -row["live_bytes"]["estimate"]) == list(few.values()) else few)
+    check("without_all_it_has_what_runs_under_the_agent",
+          None if bare.pid not in few and ended.pid not in few else few)
+    every, _ = listed("--all")
+    check("with_all_it_has_every_process",
+          None if every.get(bare.pid, {}).get("state") == "no agent" else every.get(bare.pid),
+          None if every.get(ended.pid, {}).get("state") == "ended" else every.get(ended.pid))
+    bare.kill()
+    bare.wait()
+    text = run(COLUMNS="100").stdout.splitlines()
+    check("a_list_fits_the_width_and_steers_no_terminal", *(line for line in text if len(line) > 100),
+          "escape" if "\x1b" in "".join(text) else None,
+          None if "under the agent" in text[0] and text[1].split()[0] == "live" else text)
+
+
 def refusals():
-    for arguments in ([], ["1", "-d", "0.1"], ["1", "--confidence", "2"]):
+    for arguments in ( ["1", "-d", "0.1"], ["1", "--confidence", "2"]):
         done = run(*arguments)
-        check(f"{' '.join(arguments) or 'nothing'}_is_refused", None if done.returncode == 2 else done)
+        check(f"{' '.join(arguments)}_is_refused", None if done.returncode == 2 else done)
     done = run("/dev/null")
     check("what_is_no_region_is_refused", None if done.returncode == 1 and done.stderr else done)
 
@@ -185,6 +219,7 @@ def main():
     step(program, 1)
     agreement(region)
     texts(region, program.pid)
+    lists(program)
     rates()
     frames(program)
     dead = run(region).stdout

@@ -46,8 +46,11 @@ def start():
 class Tmux:
     """A terminal that a person would see, of its own server."""
 
+    count = 0
+
     def __init__(self, width, height, **environment):
-        self.socket = os.path.abspath("tmux")
+        Tmux.count += 1
+        self.socket = os.path.abspath(f"tmux{Tmux.count}")
         settings = {key: value for key, value in os.environ.items() if key != "TMUX"}
         self.environment = {**settings, "LC_ALL": "C.UTF-8", "PS1": "$ ", **environment}
         self.call("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), "sh -i")
@@ -121,6 +124,32 @@ def keys(program):
         tmux.end()
 
 
+def list_of_processes(program):
+    tmux = Tmux(100, 24)
+    try:
+        tmux.send(f"{GEIGER} top -d 1; echo over", "Enter")
+        screen = tmux.wait("under the agent", str(program.pid), FOOT)
+        check("without_a_target_there_is_a_list", *missing(screen, "RSS", "state", str(program.pid)))
+        tmux.send("f")
+        tmux.wait("only names with")
+        tmux.send(f"{program.pid} ", "Enter")
+        check("a_list_is_filtered", *missing(tmux.wait("1 of 1"), "1 of 1"))
+        tmux.send("Enter")
+        check("enter_opens_a_process", *missing(tmux.wait("allocates", "function"), "function", str(program.pid)))
+        tmux.send("Left")
+        check("left_goes_back_to_the_list", *missing(tmux.wait("under the agent", "1 of 1"), "under the agent"))
+        tmux.send("Enter")
+        tmux.wait("function")
+        tmux.send("Escape")
+        check("escape_does_so_as_well", *missing(tmux.wait("under the agent"), "under the agent"))
+        tmux.send("Escape", "a")
+        check("a_key_shows_all_processes", *missing(tmux.wait("no agent"), "no agent", "without it"))
+        tmux.send("q")
+        tmux.wait("over\n")
+    finally:
+        tmux.end()
+
+
 def await_screen(terminal, text):
     """Reads until the terminal got that text."""
     got = b""
@@ -190,10 +219,12 @@ def main():
             skip("keys", "no tmux")
         else:
             keys(program)
+            list_of_processes(program)
     finally:
         program.stdin.close()
         program.wait()
-    pathlib.Path("tmux").unlink(missing_ok=True)
+    for socket in pathlib.Path(".").glob("tmux*"):
+        socket.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -117,3 +117,12 @@ uint32_t gg_process_alive_parent(uint32_t pid)
 
 	return read_stat(pid, &is_dead, &parent, &start) ? parent : 0;
 }
+
+uint64_t gg_process_alive_start_ticks(uint32_t pid)
+{
+	uint32_t parent;
+	uint64_t start;
+	bool is_dead;
+
+	return read_stat(pid, &is_dead, &parent, &start) ? start : 0;
+}

@@ -32,5 +32,8 @@ uint32_t gg_process_alive_pid_here(const struct gg_region_header *header, int fd
  */
 uint32_t gg_process_alive_innermost_pid(uint32_t pid);
 
+/* Returns the start of the process as in the region's header; 0: there is no such process. */
+uint64_t gg_process_alive_start_ticks(uint32_t pid);
+
 /* Returns the pid of the parent; 0: there is no such process. */
 uint32_t gg_process_alive_parent(uint32_t pid);

@@ -113,31 +113,36 @@ static bool is_unmade(int fd, const struct stat *file)
 	         (header.version == 0 || header.version <= GG_REGION_VERSION)));
 }
 
-/* Fills in `file` from an open file.  `text` gets the command, to which `file` then points. */
-static void examine(int fd, const struct stat *status, struct gg_listed_region *file,
-                    char text[GG_REGION_COMMAND_MAX + 1])
+/*
+ * Fills in `file` from an open file.  `text` gets the command, to which `file` then points.
+ * Returns true if *ret_view was read, which the caller ends.
+ */
+static bool examine(int fd, const struct stat *status, struct gg_listed_region *file,
+                    char text[GG_REGION_COMMAND_MAX + 1], struct gg_region_view *ret_view)
 {
-	struct gg_region_view view;
+	const struct gg_region_header *header = &ret_view->header;
 
 	file->disk_bytes = (uint64_t)status->st_blocks * 512;
 	file->command = text;
 	text[0] = '\0';
-	if (gg_region_view_read(&view, fd, file->path, NULL) < 0) {
+	if (gg_region_view_read(ret_view, fd, file->path, NULL) < 0) {
 		file->kind = is_unmade(fd, status) ? GG_LISTED_REGION_UNMADE
 		                                   : GG_LISTED_REGION_OTHER;
 		file->is_alive = gg_process_alive(file->pid, 0) || gg_region_file_is_used(fd);
-		return;
+		return false;
 	}
 	file->kind = GG_LISTED_REGION_WHOLE;
-	file->pid = view.header.pid;
-	file->is_alive = gg_process_alive_region(&view.header, fd);
-	file->start_wall_ns = view.header.start_wall_ns;
-	file->last_wall_ns = file->is_alive ? 0 : last_wall_ns(&view);
+	file->pid = header->pid;
+	file->is_alive = gg_process_alive_region(header, fd);
+	file->start_wall_ns = header->start_wall_ns;
+	file->last_wall_ns = file->is_alive ? 0 : last_wall_ns(ret_view);
 	file->idle_seconds = file->is_alive ? 0 : seconds_since(file->last_wall_ns);
-	file->sample_count = view.header.counters[GG_COUNT_SAMPLES];
-	file->live_count = view.live_count;
-	join_arguments(text, GG_REGION_COMMAND_MAX + 1, &view.header);
-	gg_region_view_done(&view);
+	file->sample_count = header->counters[GG_COUNT_SAMPLES];
+	file->live_count = ret_view->live_count;
+	file->view = ret_view;
+	file->fd = fd;
+	join_arguments(text, GG_REGION_COMMAND_MAX + 1, header);
+	return true;
 }
 
 /* True if no process needs the region any more, so that it may be removed. */
@@ -187,13 +192,17 @@ static int look_at(struct walk *walk, int directory, const char *name, const cha
 		                         .pid = (uint32_t)gg_session_directory_region_pid(name),
 		                         .is_recorded = is_recorded };
 	char text[GG_REGION_COMMAND_MAX + 1];
+	struct gg_region_view view;
 	struct stat entry;
+	bool has_view;
 
 	if (fd < 0)
 		return 0; /* the file is gone, is a link, or belongs to another user */
 	if (fstat(fd, &entry) == 0 && S_ISREG(entry.st_mode) && is_ours(&entry)) {
-		examine(fd, &entry, &file, text);
+		has_view = examine(fd, &entry, &file, text, &view);
 		status = handle(walk, directory, name, &file);
+		if (has_view)
+			gg_region_view_done(&view);
 	}
 	close(fd);
 	return status;

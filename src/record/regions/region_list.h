@@ -17,6 +17,8 @@
 
 #include "base/error.h"
 
+struct gg_region_view;
+
 enum gg_listed_region_kind {
 	GG_LISTED_REGION_WHOLE,
 	GG_LISTED_REGION_UNMADE, /* its process is creating it, or died before it was complete */
@@ -36,6 +38,8 @@ struct gg_listed_region {
 	double idle_seconds;   /* since last_wall_ns; 0 if its process lives */
 	uint64_t sample_count, live_count;
 	const char *command; /* the arguments, separated by blanks */
+	const struct gg_region_view *view;
+	int fd; /* the open file */
 };
 
 /* `file` is valid during the call.  A result other than 0 ends the search, which returns it. */
