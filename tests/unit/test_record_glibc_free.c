@@ -106,6 +106,17 @@ static void fill_hardly(struct heap_list *list)
 	fill_small(list, seed, 0);
 }
 
+/* Beside a block whose bytes look like the table of a thread's cache. */
+static void fill_beside_pattern(struct heap_list *list)
+{
+	enum { TABLE_BYTES = 0x280 };
+	void *block = malloc(TABLE_BYTES);
+
+	memset(block, 0x20, TABLE_BYTES);
+	heap_list_add(list, block, TABLE_BYTES);
+	fill_main(list);
+}
+
 static pthread_barrier_t filled;
 
 static void *run_thread(void *list)
@@ -208,6 +219,11 @@ TEST_WITH(scene, chunks_in_fast_bins_are_free)
 	check_scene(scene, fill_main);
 	CHECK(scene->child.list->fast_count > BLOCKS / 2);
 	CHECK(seen(scene, "glibc.pinned") > seen(scene, "glibc.fast") / 2);
+}
+
+TEST_WITH(scene, a_pattern_is_no_cache)
+{
+	check_scene(scene, fill_beside_pattern);
 }
 
 TEST_WITH(scene, chunks_in_fast_bins_join_the_top)

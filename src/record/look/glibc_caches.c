@@ -235,13 +235,27 @@ static bool take_counts(struct counting *counting, const struct gg_glibc_cache *
 	return true;
 }
 
+/* Other words that look like a table, such as a pattern, point to no heap. */
+static bool points_to_heaps(const struct counting *counting, const struct gg_glibc_cache *cache)
+{
+	bool points = false;
+
+	for (size_t i = 0; i < GG_GLIBC_CACHE_LISTS && !points; i++)
+		points = cache->table.blocks[i] != 0 &&
+		         gg_glibc_heaps_at(counting->view->heaps, cache->table.blocks[i]) != NULL;
+	return points;
+}
+
 /* Adds the blocks of a table.  Returns 1, 0 if nothing is known about it, or -Exxx. */
 static int add_table(struct counting *counting, const struct gg_glibc_cache *cache)
 {
 	struct gg_glibc_cache again = *cache;
 	struct lists lists;
-	int status = follow_either(counting, cache, &lists);
+	int status;
 
+	if (!points_to_heaps(counting, cache))
+		return 1;
+	status = follow_either(counting, cache, &lists);
 	for (int i = 1; i < TABLE_TRIES_MAX && status == 0; i++) {
 		status = read_again(counting->view, &again);
 		if (status <= 0)
