@@ -78,6 +78,7 @@ static uint64_t pause_unready_bytes(void)
  * Passes an allocation that cannot be recorded now.  While an attached agent is detached, the
  * sampler goes on, and its samples are dropped: a pause would hide allocations that follow the next
  * attach.  A new sampler waits for that attach.
+ * During the attach all samplers wait, because they have to restart.
  */
 static void pass_unready(struct gg_thread *t, size_t bytes)
 {
@@ -85,10 +86,17 @@ static void pass_unready(struct gg_thread *t, size_t bytes)
 
 	if (gg_load_relaxed(&gg_process.counts_threads) == 0)
 		gg_sampler_pause(&t->sampler, pause_unready_bytes());
-	else if (gg_sampler_is_started(&t->sampler))
+	else if (gg_sampler_is_started(&t->sampler) &&
+	         gg_load_relaxed(&gg_process.state) != GG_PROCESS_STARTING)
 		gg_sampler_take(&t->sampler, bytes, &dropped);
 	else
 		gg_sampler_put_back(&t->sampler, bytes);
+	/*
+	 * Full: either this thread sees that an attach wants a restart, or the attach sees what
+	 * was left here, and tries again.
+	 */
+	gg_fence_full();
+	gg_thread_restart_if_wanted(t);
 }
 
 /*
@@ -118,15 +126,21 @@ static bool is_sampled(struct gg_thread *t)
  */
 static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct gg_draw *ret_draw)
 {
-	bool sampled = false;
+	bool sampled = false, is_ready, is_restarted;
 
 	if (bytes > PTRDIFF_MAX || !gg_thread_enter(t)) {
 		gg_sampler_put_back(&t->sampler, bytes);
 		return false;
 	}
-	gg_thread_count(t);
-	if (gg_unlikely(!gg_start_ensure())) {
-		pass_unready(t, bytes);
+	is_ready = gg_start_ensure();
+	/* After the state, which the attach sets last. */
+	is_restarted = gg_thread_restart_if_wanted(t);
+	if (gg_likely(!is_restarted))
+		gg_thread_count(t);
+	if (gg_unlikely(!is_ready)) {
+		/* A restarted sampler has nothing left, so the next allocation is due. */
+		if (!is_restarted)
+			pass_unready(t, bytes);
 	} else {
 		gg_attach_upkeep();
 		gg_process_settings_refresh();

@@ -82,7 +82,8 @@ void gg_compat_calls_thread_bytes(struct gg_agent_bytes *ret)
 	/* Frees before the first call are not counted. */
 	gg_store_relaxed(&gg_compat_requests.counts_frees, 1);
 	if (gg_thread_enter(t)) {
-		gg_thread_count(t);
+		if (!gg_thread_restart_if_wanted(t))
+			gg_thread_count(t);
 		gg_thread_leave(t);
 	}
 	*ret = (struct gg_agent_bytes){ t->byte_counts[0], t->byte_counts[1], t->byte_counts };

@@ -102,7 +102,8 @@ void gg_process_settings_reseed(struct gg_thread *t)
 {
 	if (gg_load_relaxed(&t->inside) != 0 || !gg_sampler_is_started(&t->sampler))
 		return;
-	gg_thread_count(t);
+	if (!gg_thread_restart_if_wanted(t))
+		gg_thread_count(t);
 	gg_sampler_reseed(&t->sampler, gg_process.options.sampler.seed, next_stream());
 	t->counted_left_bytes = t->sampler.left_bytes;
 	/* The generation that this process will have once it is adopted. */

@@ -89,6 +89,15 @@ uint32_t gg_syscall_tid(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
+bool gg_syscall_has_thread(uint32_t tid)
+{
+	int saved_errno = errno;
+	bool is_there = syscall(SYS_tgkill, getpid(), tid, 0) == 0;
+
+	errno = saved_errno;
+	return is_there;
+}
+
 uint32_t gg_syscall_known_tid(void)
 {
 	/*

@@ -23,6 +23,9 @@ bool gg_syscall_protect(void *pages, size_t bytes, int protection);
 
 uint32_t gg_syscall_tid(void);
 
+/* True if the process has a thread with that id. */
+bool gg_syscall_has_thread(uint32_t tid);
+
 /*
  * Returns the thread id that libc has stored, without a system call; 0: unknown.  In a process that
  * a bare clone() made, it is the parent's.

@@ -20,7 +20,7 @@ _Thread_local struct gg_thread gg_thread;
 
 static struct gg_thread_block *all_blocks;
 
-enum { WAIT_NS = 50000 };
+enum { WAIT_NS = 50000, RESTART_TRIES = 5 };
 
 static uint64_t free_blocks; /* head of the list of free blocks: tagged_head.h */
 
@@ -185,6 +185,7 @@ static struct gg_thread_block *take(struct gg_thread *t)
 	t->block = block;
 	t->block_generation = gg_load_relaxed(&gg_process.generation);
 	/* Without the key nobody would disown the block when the thread ends. */
+	gg_store_relaxed(&block->owner_tid, tid());
 	if (has_ending_key && pthread_setspecific(ending_key, block) == 0)
 		gg_store_release(&block->owner, (uintptr_t)t);
 	return block;
@@ -243,31 +244,86 @@ static void free_all_blocks(void)
 	}
 }
 
+/* --- restarts --- */
+
+void gg_thread_restart(struct gg_thread *t)
+{
+	gg_store_relaxed(&t->wants_restart, 0);
+	/* The attach took these from left_bytes, and no allocation did. */
+	t->counted_left_bytes -= gg_load_relaxed(&t->dropped_left_bytes);
+	gg_thread_count(t);
+	gg_sampler_pause(&t->sampler, 0);
+	t->counted_left_bytes = 0;
+}
+
 /*
- * Makes the owner's next allocation due.  The owner is off the sample path, unless it called a hook
- * by a pointer that it copied; then its next sample point stays.
+ * Makes the thread's next allocation due.  The thread calls no hook, unless by a pointer that it
+ * copied.  If it counts down at this moment, its store may come last: then restart_lost() is true.
  */
-static void restart_owner(struct gg_thread_block *block)
+static void want_restart(struct gg_thread *t)
+{
+	int64_t left = gg_load_relaxed(&t->sampler.left_bytes);
+
+	/* An earlier attach may have failed, and the thread has not restarted since. */
+	if (gg_load_relaxed(&t->wants_restart) == 0 || left > 0)
+		gg_store_relaxed(&t->dropped_left_bytes, left);
+	gg_store_relaxed(&t->sampler.left_bytes, 0);
+	gg_store_relaxed(&t->sampler.left_count, 0);
+	/* Release: pairs with gg_thread_restart_if_wanted(). */
+	gg_store_release(&t->wants_restart, 1);
+}
+
+static bool restart_lost(struct gg_thread *t)
+{
+	return gg_load_acquire(&t->wants_restart) != 0 &&
+	       (gg_load_relaxed(&t->sampler.left_bytes) > 0 ||
+	        gg_load_relaxed(&t->sampler.left_count) > 0);
+}
+
+/*
+ * Keeps the owner's memory from going until its block has no owner: an ending thread waits in
+ * disown_block().  A thread that ended by a bare system call has not disowned its block, and its
+ * memory may be gone.
+ */
+static void hold_owner(struct gg_thread_block *block)
 {
 	const uint64_t restarting = (uint64_t)getpid() << 1 | 1;
 	uint64_t owner = gg_load_acquire(&block->owner);
 	struct gg_thread *t = (struct gg_thread *)(uintptr_t)owner;
 
-	/* While the exchanged value stands, the owner waits in disown_block(). */
-	if (owner == 0 || (owner & 1) != 0 || !gg_cas_acq_rel(&block->owner, &owner, restarting))
-		return;
-	if (t == &gg_thread || gg_load_relaxed(&t->inside) == 0) {
-		gg_sampler_pause(&t->sampler, 0);
-		t->counted_left_bytes = 0;
+	block->held = NULL;
+	if (owner != 0 && (owner & 1) == 0 && gg_cas_acq_rel(&block->owner, &owner, restarting) &&
+	    (t == &gg_thread || gg_syscall_has_thread(gg_load_relaxed(&block->owner_tid))))
+		block->held = t;
+}
+
+/* Wants all owners to restart.  True if any of them has overwritten that since the last call. */
+static bool want_restarts(bool is_first)
+{
+	bool was_lost = false;
+
+	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next) {
+		if (block->held == NULL || (!is_first && !restart_lost(block->held)))
+			continue;
+		want_restart(block->held);
+		was_lost |= block->held != &gg_thread;
 	}
-	gg_store_release(&block->owner, 0);
+	return was_lost;
 }
 
 void gg_thread_forget_blocks(bool is_child)
 {
 	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next) {
+		block->held = NULL;
 		if (!is_child || gg_load_relaxed(&block->owner) == (uintptr_t)&gg_thread)
-			restart_owner(block);
+			hold_owner(block);
+	}
+	/* A store of an owner that has begun is over after the sleep. */
+	for (int i = 0; i < RESTART_TRIES && want_restarts(i == 0); i++)
+		gg_syscall_sleep(WAIT_NS);
+	for (struct gg_thread_block *block = all_blocks; block != NULL; block = block->next) {
+		block->held = NULL;
+		gg_store_release(&block->owner, 0);
 		memset(block->frames, 0, sizeof(block->frames));
 	}
 	free_all_blocks();

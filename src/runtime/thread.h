@@ -13,10 +13,12 @@
  *            point to its old block, and another thread of the child may take that block first.  So
  *            each thread also remembers in which process it took its block.
  * Attach     In an attached agent each thread whose sampler has started keeps a block, which names
- *            its owner.  A later attach restarts the samplers of all owners, because their next
- *            sample points were drawn with the interval of an earlier attach.
+ *            its owner.  A later attach wants the samplers of all owners to restart, because their
+ *            next sample points were drawn with the interval of an earlier attach.  It makes the
+ *            owner's next allocation due, and the owner restarts its sampler there by itself.
  * Threads    gg_thread belongs to its thread and to the signal handlers on it; `inside` tells
- *            handlers that the other members are being changed.  An attach may restart its sampler.
+ *            handlers that the other members are being changed.  An attach stores what the comment
+ *            at `wants_restart` says, while the thread runs.
  */
 #pragma once
 
@@ -55,6 +57,8 @@ struct gg_thread_block {
 	 * is twice the pid plus 1 of a process in which an attach restarts that thread's sampler.
 	 */
 	uint64_t owner;
+	struct gg_thread *held; /* the owner, while an attach holds the block; or NULL */
+	uint32_t owner_tid;
 	uint64_t sample_count;
 	uint64_t stack_tag; /* the unwinder's tag of the stack interned last; others are older */
 	struct gg_region_thread record;
@@ -85,6 +89,12 @@ struct gg_thread {
 	bool ending;                /* true: the block was given back for good */
 	bool has_thread_index;      /* true: `thread_index` is its record in the region */
 	uint16_t thread_index;      /* in the region's table of threads */
+	/*
+	 * An attach sets both in another thread, and left_bytes and left_count of its sampler to 0:
+	 * the next allocation is due, and restarts the sampler.
+	 */
+	uint32_t wants_restart;
+	int64_t dropped_left_bytes; /* left_bytes before that */
 };
 
 extern _Thread_local struct gg_thread gg_thread
@@ -120,11 +130,14 @@ GG_COLD void gg_thread_count_out(struct gg_thread *t);
 GG_COLD void gg_thread_count_forked(void);
 
 /*
- * For a new region, while no other thread is on its sample path: no thread has a block any more,
- * and the next allocation of each owner is due.  is_child: the owners of blocks were threads of the
- * parent, so only the calling thread counts.
+ * For a new region, with the state STARTING: no thread has a block any more, and the next
+ * allocation of each owner is due.  is_child: the owners of blocks were threads of the parent, so
+ * only the calling thread counts.
  */
 void gg_thread_forget_blocks(bool is_child);
+
+/* Restarts the sampler of the calling thread: gg_thread_restart_if_wanted(). */
+GG_COLD void gg_thread_restart(struct gg_thread *t);
 
 /* Puts the thread on the sample path until gg_thread_leave().  False: it is on it already. */
 static inline bool gg_thread_enter(struct gg_thread *t)
@@ -160,6 +173,19 @@ static inline bool gg_thread_is_off(struct gg_thread *t, bool new_ones_are)
 	if (gg_unlikely(t->sampling == GG_THREAD_NEW))
 		t->sampling = new_ones_are ? GG_THREAD_OFF : GG_THREAD_ON;
 	return t->sampling == GG_THREAD_OFF;
+}
+
+/*
+ * On the sample path of the thread, before anything else uses its sampler.  Then a new sample point
+ * is drawn by gg_sampler_take(), or with the next allocation.
+ */
+static inline bool gg_thread_restart_if_wanted(struct gg_thread *t)
+{
+	/* Acquire: pairs with the attach, whose settings are then visible. */
+	if (gg_likely(gg_load_acquire(&t->wants_restart) == 0))
+		return false;
+	gg_thread_restart(t);
+	return true;
 }
 
 /* Adds the bytes since the last call to byte_counts[0].  Before each change of left_bytes. */

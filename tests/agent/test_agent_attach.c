@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -345,6 +347,39 @@ TEST_WITH(attached, the_next_allocation_of_each_thread_has_the_interval_of_a_lat
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	pthread_barrier_destroy(&attached_now);
+}
+
+static void *end_by_a_bare_call(void *argument)
+{
+	free(malloc(EPISODE_BYTES));
+	syscall(SYS_exit, 0);
+	return argument;
+}
+
+/*
+ * No destructor runs in such a thread, so the agent still knows a sampler that is no more.  Neither
+ * does jemalloc's: its own list of thread caches leads into the memory that is gone.
+ */
+TEST_WITH(attached, a_thread_that_ended_by_a_bare_call_is_left_alone)
+{
+	const size_t bytes = 256 << 10;
+	void *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	if (dlsym(RTLD_DEFAULT, "mallctl") != NULL)
+		return;
+	REQUIRE(stack != MAP_FAILED);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstack(&attributes, stack, bytes);
+	attach(attached);
+	REQUIRE(pthread_create(&thread, &attributes, end_by_a_bare_call, NULL) == 0);
+	pthread_join(thread, NULL);
+	pthread_attr_destroy(&attributes);
+	detach();
+	munmap(stack, bytes); /* with its sampler */
+	attach(attached);
+	detach();
 }
 
 /* The sum of the weights of all samples, in bytes; `*count` is their number. */
