@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/control_groups.h"
 #include "base/buf.h"
 #include "record/process/proc_file.h"
 #include "record/regions/process_alive.h"
@@ -91,21 +92,30 @@ static bool has_proc(pid_t pid)
 	return access(path, F_OK) == 0;
 }
 
-/* Finds out if the control group of version 2 is frozen, by cgroup.events. */
+/* Reads a file of the process's group, in a hierarchy of control_groups.h, into `text`. */
+static bool read_group(struct gg_buf *text, pid_t pid, const char *controller, const char *file)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf mounts = { 0 }, directory = { 0 }, path = { 0 };
+
+	return gg_proc_file_read(&mounts, "/proc/self/mountinfo") &&
+	       gg_proc_file_read(text, "/proc/%d/cgroup", (int)pid) &&
+	       gg_control_groups_path(&path, gg_buf_text(text), controller) &&
+	       gg_control_groups_find(&directory, gg_buf_text(&mounts), controller,
+	                              gg_buf_text(&path)) &&
+	       gg_proc_file_read(text, "%s/%s", gg_buf_text(&directory), file);
+}
+
+/* True if the process's control group, or one above it, is frozen or about to be. */
 static bool is_group_frozen(pid_t pid)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	char group[GG_FACTS_PATH_MAX];
-	const char *line;
 
-	if (!gg_proc_file_read(&text, "/proc/%d/cgroup", (int)pid))
-		return false;
-	line = strstr(gg_buf_text(&text), "0::/");
-	if (line == NULL)
-		return false;
-	snprintf(group, sizeof(group), "%.*s", (int)strcspn(line + 3, "\n"), line + 3);
-	return gg_proc_file_read(&text, "/sys/fs/cgroup%s/cgroup.events", group) &&
-	       gg_proc_file_find_number(gg_buf_text(&text), "frozen") == 1;
+	if (read_group(&text, pid, NULL, "cgroup.events") &&
+	    gg_proc_file_find_number(gg_buf_text(&text), "frozen") == 1)
+		return true;
+	/* The state is THAWED, FREEZING or FROZEN. */
+	return read_group(&text, pid, "freezer", "freezer.state") &&
+	       strncmp(gg_buf_text(&text), "FR", 2) == 0;
 }
 
 /*
@@ -128,7 +138,10 @@ static bool has_inherited_filters(const struct gg_process_facts *facts)
 int gg_process_facts_read(struct gg_process_facts *ret_facts, pid_t pid, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	struct gg_process_facts facts = { .pid = pid };
+	struct gg_process_facts facts = {
+		.pid = pid,
+		.start_ticks = gg_process_alive_start_ticks((uint32_t)pid),
+	};
 	uint32_t inner_pid;
 	char path[64];
 	ssize_t length;

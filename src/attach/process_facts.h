@@ -21,7 +21,8 @@ enum { GG_FACTS_NAME_MAX = 64, GG_FACTS_PATH_MAX = 4096 };
 
 struct gg_process_facts {
 	pid_t pid;
-	pid_t process; /* the process, if `pid` is one of its threads; otherwise `pid` */
+	uint64_t start_ticks; /* as in a region's header */
+	pid_t process;        /* the process, if `pid` is one of its threads; otherwise `pid` */
 	pid_t parent;
 	pid_t tracer;    /* 0: no other process traces it */
 	pid_t inner_pid; /* its pid in its own namespace */

@@ -10,19 +10,27 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/control_groups.h"
 #include "base/buf.h"
 #include "record/process/proc_file.h"
+#include "record/regions/process_alive.h"
 
 enum { LINK_BYTES = 4096 };
 
 static int add(struct gg_process_search *search, pid_t pid)
 {
-	if (pid == getpid())
+	struct gg_found_process found = {
+		.pid = pid,
+		.start_ticks = gg_process_alive_start_ticks((uint32_t)pid),
+	};
+
+	if (pid == getpid() || found.start_ticks == 0)
 		return 0;
-	for (size_t i = 0; i < search->pids.count; i++)
-		if (search->pids.items[i] == pid)
+	for (size_t i = 0; i < search->list.count; i++)
+		if (search->list.items[i].pid == pid &&
+		    search->list.items[i].start_ticks == found.start_ticks)
 			return 0;
-	return gg_array_push(&search->pids, pid) ? 0 : -ENOMEM;
+	return gg_array_push(&search->list, found) ? 0 : -ENOMEM;
 }
 
 /* --- names --- */
@@ -75,6 +83,18 @@ static bool executes(pid_t pid, const char *name)
 	return strcmp(base_name(program), name) == 0;
 }
 
+bool gg_process_search_is_named(pid_t pid, const char *name)
+{
+	return executes(pid, name) || is_called(pid, name) || is_shown_as(pid, name);
+}
+
+/* The counts are those of one search. */
+static void begin(struct gg_process_search *search)
+{
+	search->hidden_count = search->unreadable_count = 0;
+	search->unreadable_errno = 0;
+}
+
 int gg_process_search_name(struct gg_process_search *search, const char *name,
                            struct gg_error *error)
 {
@@ -84,16 +104,24 @@ int gg_process_search_name(struct gg_process_search *search, const char *name,
 
 	if (listing == NULL)
 		return gg_error_set_errno(error, errno, "/proc", NULL);
-	while (status == 0 && (pid = gg_proc_file_next_number(listing)) != 0) {
-		if ((executes((pid_t)pid, name) || is_called((pid_t)pid, name) ||
-		     is_shown_as((pid_t)pid, name)))
+	begin(search);
+	while (status == 0 && (pid = gg_proc_file_next_number(listing)) != 0)
+		if (gg_process_search_is_named((pid_t)pid, name))
 			status = add(search, (pid_t)pid);
-	}
 	closedir(listing);
 	return status < 0 ? gg_error_memory(error, "/proc") : 0;
 }
 
 /* --- control groups --- */
+
+/* A group that was removed meanwhile has no processes; all others may have some. */
+static void add_unreadable(struct gg_process_search *search, int why)
+{
+	if (why == ENOENT || why == ENODEV)
+		return;
+	search->unreadable_count++;
+	search->unreadable_errno = why;
+}
 
 /* Adds the processes of one group. */
 static int add_members(struct gg_process_search *search, const char *directory)
@@ -101,8 +129,12 @@ static int add_members(struct gg_process_search *search, const char *directory)
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	int status = 0;
 
-	if (!gg_proc_file_read(&text, "%s/cgroup.procs", directory))
+	errno = 0;
+	if (!gg_proc_file_read(&text, "%s/cgroup.procs", directory)) {
+		if (errno != 0)
+			add_unreadable(search, errno);
 		return 0;
+	}
 	for (char *at = text.data, *end; status == 0; at = end) {
 		long pid = strtol(at, &end, 10);
 
@@ -124,18 +156,17 @@ static bool is_group(const char *directory)
 	return !path.failed && access(path.data, F_OK) == 0;
 }
 
-/* Finds the directory of a group, or leaves "". */
-static void find_directory(struct gg_buf *directory, const char *path)
+/* Finds the directory of a group: it is one itself, or has that path in a hierarchy. */
+static bool find_directory(struct gg_buf *directory, const char *path)
 {
-	static const char *const mounts[] = { "", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/" };
+	GG_CLEANUP(gg_buf_done) struct gg_buf mounts = { 0 }, absolute = { 0 };
 
-	for (size_t i = 0; i < GG_COUNT(mounts); i++) {
-		gg_buf_clear(directory);
-		gg_buf_printf(directory, "%s%s", mounts[i], path);
-		if (!directory->failed && is_group(directory->data))
-			return;
-	}
-	gg_buf_clear(directory);
+	gg_buf_append_text(directory, path);
+	if (!directory->failed && is_group(directory->data))
+		return true;
+	gg_buf_printf(&absolute, "%s%s", path[0] == '/' ? "" : "/", path);
+	return !absolute.failed && gg_proc_file_read(&mounts, "/proc/self/mountinfo") &&
+	       gg_control_groups_find_any(directory, gg_buf_text(&mounts), absolute.data);
 }
 
 int gg_process_search_group(struct gg_process_search *search, const char *path,
@@ -147,8 +178,8 @@ int gg_process_search_group(struct gg_process_search *search, const char *path,
 	int status = 0;
 	FTS *tree;
 
-	find_directory(&directory, path);
-	if (directory.length == 0)
+	begin(search);
+	if (!find_directory(&directory, path))
 		return gg_error_set(error, -ENOENT, path,
 		                    "Give a folder of /sys/fs/cgroup, or the path that "
 		                    "/proc/PID/cgroup has.",
@@ -160,12 +191,14 @@ int gg_process_search_group(struct gg_process_search *search, const char *path,
 	while (status == 0 && (entry = fts_read(tree)) != NULL)
 		if (entry->fts_info == FTS_D)
 			status = add_members(search, entry->fts_path);
+		else if (entry->fts_info == FTS_DNR)
+			add_unreadable(search, entry->fts_errno);
 	fts_close(tree);
 	return status < 0 ? gg_error_memory(error, path) : 0;
 }
 
 void gg_process_search_done(struct gg_process_search *search)
 {
-	gg_array_done(&search->pids);
-	search->hidden_count = 0;
+	gg_array_done(&search->list);
+	begin(search);
 }

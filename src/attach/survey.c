@@ -17,6 +17,9 @@
 #include "record/diagnose/preloadable.h"
 #include "record/process/proc_file.h"
 #include "record/regions/find_region.h"
+#include "record/regions/process_alive.h"
+
+enum { READS = 3 }; /* surveys of a process that executes programs meanwhile */
 
 /* --- obstacles --- */
 
@@ -263,7 +266,7 @@ static void judge_modules(struct gg_survey *survey)
 
 /* --- all of it --- */
 
-int gg_survey_read(struct gg_survey *ret_survey, pid_t pid, struct gg_error *error)
+static int read_once(struct gg_survey *ret_survey, pid_t pid, struct gg_error *error)
 {
 	int status;
 
@@ -298,6 +301,31 @@ int gg_survey_read(struct gg_survey *ret_survey, pid_t pid, struct gg_error *err
 		    "it ended, or executed another program, during the look at it");
 	}
 	return 0;
+}
+
+/* True if the process was alive at first, and is gone.  Its obstacles name no true reason then. */
+static bool has_ended_meanwhile(const struct gg_process_facts *facts)
+{
+	return facts->state != 'Z' && facts->state != 'X' &&
+	       !gg_process_alive((uint32_t)facts->pid, facts->start_ticks);
+}
+
+/* After an exec meanwhile, the next program gets a survey of its own. */
+int gg_survey_read(struct gg_survey *ret_survey, pid_t pid, struct gg_error *error)
+{
+	char place[16];
+	int status;
+
+	for (int i = 1; (status = read_once(ret_survey, pid, error)) == 0 && i < READS; i++) {
+		if (ret_survey->memory.fd < 0 || !gg_remote_memory_is_gone(&ret_survey->memory))
+			break;
+		gg_survey_done(ret_survey);
+	}
+	if (status < 0 || !has_ended_meanwhile(&ret_survey->facts))
+		return status;
+	gg_survey_done(ret_survey);
+	snprintf(place, sizeof(place), "%d", (int)pid);
+	return gg_error_set(error, -ESRCH, place, NULL, "it ended meanwhile");
 }
 
 void gg_survey_done(struct gg_survey *survey)

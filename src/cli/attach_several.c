@@ -4,14 +4,19 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "attach/process_search.h"
 #include "cli/attach_result.h"
 #include "cli/survey_text.h"
+#include "record/regions/process_alive.h"
 
-/* Searches after the first one find processes that began meanwhile. */
-enum { SEARCHES = 4 };
+enum {
+	SEARCHES = 16,   /* those after the first one find processes that began meanwhile */
+	MEMBER_TRIES = 3 /* for a process that executes programs meanwhile */
+};
 
 /* The processes of a name or of a control group, one after the other. */
 struct attach_group {
@@ -20,14 +25,14 @@ struct attach_group {
 	struct gg_process_search found;
 	struct gg_json json;
 	struct gg_buf out;
-	uint32_t tried_count, failed_count;
+	size_t done_count; /* of the processes that were found */
+	uint32_t result_count, failed_count;
 };
 
 static int search(struct attach_group *group, struct gg_error *error)
 {
 	const struct gg_attach_options *given = group->given;
 
-	group->found.hidden_count = 0;
 	return given->all != NULL ? gg_process_search_name(&group->found, given->all, error)
 	                          : gg_process_search_group(&group->found, given->group, error);
 }
@@ -37,6 +42,7 @@ static void add_success(struct attach_group *group, const struct gg_attach_run *
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf line = { 0 };
 
+	group->result_count++;
 	if (group->given->json) {
 		gg_json_open(&group->json, NULL, '{');
 		gg_json_bool(&group->json, "attached", true);
@@ -55,6 +61,7 @@ static void add_failure(struct attach_group *group, const struct gg_survey *surv
 	bool is_profiled = survey->agent == GG_SURVEY_AGENT_RECORDING;
 	char line[GG_ERROR_LINE_MAX];
 
+	group->result_count++;
 	group->failed_count += !is_profiled;
 	if (group->given->json) {
 		gg_json_open(&group->json, NULL, '{');
@@ -79,6 +86,7 @@ static void add_survey(struct attach_group *group, const struct gg_survey *surve
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
+	group->result_count++;
 	group->failed_count += survey->obstacle_count > 0 &&
 	                       survey->agent != GG_SURVEY_AGENT_RECORDING;
 	if (group->given->json) {
@@ -91,12 +99,11 @@ static void add_survey(struct attach_group *group, const struct gg_survey *surve
 	printf("%s\n", gg_buf_text(&text));
 }
 
-static int attach_living(struct attach_group *group, struct gg_attach_run *run,
-                         struct gg_error *why)
+static int attach_surveyed(struct attach_group *group, struct gg_attach_run *run,
+                           struct gg_error *why)
 {
 	int status;
 
-	group->tried_count++;
 	if (group->given->dry_run) {
 		add_survey(group, run->survey);
 		return 0;
@@ -106,28 +113,44 @@ static int attach_living(struct attach_group *group, struct gg_attach_run *run,
 		status = gg_attach_run_alone(run, why);
 	if (status == 0)
 		add_success(group, run);
-	else if (status == -ESRCH)
-		group->tried_count--; /* it has ended meanwhile */
-	else
-		add_failure(group, run->survey, why);
 	return status;
 }
 
-/* Attaches to one of them.  Returns 0 also if that fails; a status that is not 0 ends the work. */
-static int attach_member(struct attach_group *group, pid_t pid, struct gg_error *error)
+/* True if the process lives, and is still one of those that the command means. */
+static bool is_member(const struct attach_group *group, const struct gg_found_process *found)
+{
+	return gg_process_alive((uint32_t)found->pid, found->start_ticks) &&
+	       (group->given->all == NULL ||
+	        gg_process_search_is_named(found->pid, group->given->all));
+}
+
+/* Surveys it and attaches.  After -ESRCH the process may execute another program: no result yet. */
+static int try_member(struct attach_group *group, pid_t pid, bool is_last, struct gg_error *why)
 {
 	struct gg_survey survey;
 	struct gg_attach_run run = { .survey = &survey,
 		                     .given = group->given,
 		                     .agent = group->agent };
-	struct gg_error why = { 0 };
-	int status = gg_survey_read(&survey, pid, &why);
+	int status = gg_survey_read(&survey, pid, why);
 
 	if (status < 0)
-		return 0; /* it has ended */
-	if (survey.facts.state != 'Z' && survey.facts.state != 'X')
-		status = attach_living(group, &run, &why);
+		return status;
+	status = attach_surveyed(group, &run, why);
+	if (status < 0 && status != -ECANCELED && (status != -ESRCH || is_last))
+		add_failure(group, &survey, why);
 	gg_survey_done(&survey);
+	return status;
+}
+
+/* Attaches to one of them.  Returns a status that is not 0 only if it ends the work. */
+static int attach_member(struct attach_group *group, const struct gg_found_process *found,
+                         struct gg_error *error)
+{
+	struct gg_error why = { 0 };
+	int status = -ESRCH;
+
+	for (int i = 1; status == -ESRCH && i <= MEMBER_TRIES && is_member(group, found); i++)
+		status = try_member(group, found->pid, i == MEMBER_TRIES, &why);
 	if (status != -ECANCELED)
 		return 0;
 	if (error != NULL)
@@ -135,54 +158,124 @@ static int attach_member(struct attach_group *group, pid_t pid, struct gg_error 
 	return status;
 }
 
-static int attach_members(struct attach_group *group, struct gg_error *error)
+/* True if a signal wants to end the command.  All of them are blocked meanwhile. */
+static bool is_interrupted(const sigset_t *ending)
 {
-	size_t done = 0;
+	sigset_t pending;
+
+	sigpending(&pending);
+	sigandset(&pending, &pending, ending);
+	return !sigisemptyset(&pending);
+}
+
+/* Ends early, with processes left, if an error ends the work or new processes begin on and on. */
+static int attach_members(struct attach_group *group, const sigset_t *ending,
+                          struct gg_error *error)
+{
 	int status = search(group, error);
 
-	for (int i = 0; status == 0 && i < SEARCHES && done < group->found.pids.count; i++) {
-		while (status == 0 && done < group->found.pids.count)
-			status = attach_member(group, group->found.pids.items[done++], error);
+	for (int i = 0; status == 0 && i < SEARCHES && group->done_count < group->found.list.count;
+	     i++) {
+		while (status == 0 && group->done_count < group->found.list.count) {
+			struct gg_found_process found = group->found.list.items[group->done_count];
+
+			status = is_interrupted(ending) ? gg_error_set(error, -ECANCELED, "attach",
+			                                               NULL, "interrupted")
+			                                : attach_member(group, &found, error);
+			group->done_count += status == 0;
+		}
 		if (status == 0)
 			status = search(group, error);
 	}
 	return status;
 }
 
+/* Judges what could not be found out about the group. */
+static int judge_search(const struct attach_group *group, const char *place, struct gg_error *error)
+{
+	const struct gg_process_search *found = &group->found;
+	size_t left_count = found->list.count - group->done_count;
+
+	if (found->hidden_count > 0)
+		return gg_error_set(error, -EPERM, place, "Run geiger on the host.",
+		                    "%" PRIu32 " processes of it are not visible here",
+		                    found->hidden_count);
+	if (found->unreadable_count > 0)
+		return gg_error_set(error, -EPERM, place,
+		                    found->unreadable_errno == EOPNOTSUPP
+		                            ? "Name the group above those of threads."
+		                            : "Run geiger as root.",
+		                    "the processes of %" PRIu32
+		                    " control groups cannot be read: %s",
+		                    found->unreadable_count, strerror(found->unreadable_errno));
+	if (left_count > 0)
+		return gg_error_set(error, -EAGAIN, place, "Attach again.",
+		                    "%zu processes began meanwhile, and were not tried",
+		                    left_count);
+	return 0;
+}
+
 /* Judges all of it when each process has its result. */
 static int judge_group(const struct attach_group *group, struct gg_error *error)
 {
 	const char *place = group->given->all != NULL ? group->given->all : group->given->group;
+	int status = judge_search(group, place, error);
 
-	if (group->found.hidden_count > 0)
-		return gg_error_set(error, -EPERM, place, "Run geiger on the host.",
-		                    "%" PRIu32 " processes of it are not visible here",
-		                    group->found.hidden_count);
-	if (group->tried_count == 0)
+	if (status < 0)
+		return status;
+	if (group->result_count == 0)
 		return gg_error_set(error, -ESRCH, place, NULL, "there is no such process");
 	if (group->failed_count > 0)
 		return gg_error_set(error, -EPERM, place, NULL,
 		                    "%" PRIu32 " of %" PRIu32 " processes cannot be attached to",
-		                    group->failed_count, group->tried_count);
+		                    group->failed_count, group->result_count);
 	return 0;
+}
+
+/* Prints the results there are, also after Ctrl-C. */
+static int print_json(struct attach_group *group, struct gg_error *error)
+{
+	const struct gg_process_search *found = &group->found;
+	size_t left_count = found->list.count - group->done_count;
+
+	gg_json_close(&group->json);
+	gg_json_bool(&group->json, "complete",
+	             left_count + found->hidden_count + found->unreadable_count == 0);
+	gg_json_integer(&group->json, "not_tried", left_count);
+	return gg_attach_result_print(&group->json, error);
+}
+
+/* Attaches, judges, and prints. */
+static int work(struct attach_group *group, const sigset_t *ending, struct gg_error *error)
+{
+	int status = attach_members(group, ending, error), printed = 0;
+
+	if (status == 0)
+		status = judge_group(group, error);
+	if (group->given->json && (status == 0 || group->result_count > 0))
+		printed = print_json(group, status == 0 ? error : NULL);
+	return status < 0 ? status : printed;
 }
 
 int gg_attach_several(const char *agent, const struct gg_attach_options *given,
                       struct gg_error *error)
 {
 	struct attach_group group = { .given = given, .agent = agent };
+	sigset_t ending, before;
 	int status;
 
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGINT);
+	sigaddset(&ending, SIGTERM);
+	sigaddset(&ending, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ending, &before);
 	group.json.out = &group.out;
 	gg_attach_result_begin(&group.json);
 	gg_json_open(&group.json, "processes", '[');
-	status = attach_members(&group, error);
-	gg_json_close(&group.json);
-	if (status == 0 && given->json)
-		status = gg_attach_result_print(&group.json, error);
-	if (status == 0)
-		status = judge_group(&group, error);
+	status = work(&group, &ending, error);
 	gg_process_search_done(&group.found);
 	gg_buf_done(&group.out);
+	/* A signal that is pending ends the command here, with its results printed. */
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	return status;
 }

@@ -10,10 +10,11 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
-from attach_programs import TARGET, Target, geiger
+from attach_programs import GEIGER, LIMIT, TARGET, Target, geiger
 from sentences import check, in_scratch, skip
 
 GROUPS = (pathlib.Path("/sys/fs/cgroup/unified"), pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/sys/fs/cgroup/pids"))
@@ -124,6 +125,96 @@ def groups():
           None if gone.returncode == 1 and "there is no such control group" in gone.stderr else gone.stderr)
 
 
+def has_region(pid):
+    return ".region" in pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="ascii")
+
+
+def pair(program):
+    """A busy process and one that only sleeps, which takes geiger 10 s, in the order of pids."""
+    while True:
+        busy, idle = Target("loops", "1", program=program), Target("sleep", program=program)
+        if busy.pid < idle.pid:
+            return busy, idle
+        check("pids_are_used_again", busy.end(), idle.end())
+
+
+def interrupted():
+    name, program = copy("ended")
+    busy, idle = pair(program)
+    got = subprocess.Popen([GEIGER, "attach", "--all", name, "--json"], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    while not has_region(busy.pid) and got.poll() is None:
+        time.sleep(0.01)
+    got.send_signal(signal.SIGINT)
+    said, why = got.communicate(timeout=LIMIT)
+    result = json.loads(said) if said else {"processes": []}
+    left = geiger("detach", str(busy.pid))
+    check("ctrl_c_prints_the_results_of_before",
+          None if got.returncode == -signal.SIGINT else f"{got.returncode}: {why}",
+          None if [row["pid"] for row in result["processes"]] == [busy.pid] else said + why,
+          None if result.get("complete") is False and result.get("not_tried") == 1 else said,
+          left.stderr if left.returncode != 0 else None, busy.end(), idle.end())
+
+
+def make_groups(mount):
+    """A group below that mount, or None."""
+    group = pathlib.Path(f"/sys/fs/cgroup/{mount}/geiger-frozen-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError:
+        return None
+    return group
+
+
+def freeze(sentence, mount, file, words):
+    group = make_groups(mount)
+    if group is None or not (group / file).exists():
+        if group is not None:
+            group.rmdir()
+        skip(sentence, "no such control group may be made here")
+        return
+    target = Target("loops", "1")
+    (group / "cgroup.procs").write_text(str(target.pid), encoding="ascii")
+    (group / file).write_text(words[0], encoding="ascii")
+    states = {"cgroup.freeze": "cgroup.events"}
+    while words[2] not in (group / states.get(file, file)).read_text(encoding="ascii"):
+        time.sleep(0.01)
+    got = geiger("attach", "-n", str(target.pid))
+    (group / file).write_text(words[1], encoding="ascii")
+    (group.parent / "cgroup.procs").write_text(str(target.pid), encoding="ascii")
+    after = geiger("attach", "-n", str(target.pid))
+    problem = target.end()
+    group.rmdir()
+    check(sentence, None if got.returncode == 1 and "its control group is frozen" in got.stdout + got.stderr
+          else got.stdout + got.stderr, after.stderr if after.returncode != 0 else None, problem)
+
+
+def frozen():
+    for mount in ("unified", "."):
+        if pathlib.Path(f"/sys/fs/cgroup/{mount}/cgroup.controllers").exists():
+            freeze("a_frozen_group_of_version_2_is_refused", mount, "cgroup.freeze", ("1", "0", "frozen 1"))
+    freeze("a_frozen_group_of_version_1_is_refused", "freezer", "freezer.state", ("FROZEN", "THAWED", "FROZEN"))
+
+
+def threads():
+    """The kernel does not tell the processes of a group of threads."""
+    sentence = "a_group_that_cannot_be_read_is_not_taken_for_an_empty_one"
+    mounts = [mount for mount in ("unified", ".")
+              if pathlib.Path(f"/sys/fs/cgroup/{mount}/cgroup.controllers").exists()]
+    group = make_groups(mounts[0]) if mounts else None
+    if group is None:
+        skip(sentence, "no control group of version 2 may be made here")
+        return
+    inner = group / "inner"
+    inner.mkdir()
+    (inner / "cgroup.type").write_text("threaded", encoding="ascii")
+    got = geiger("attach", "-n", "--cgroup", str(group))
+    inner.rmdir()
+    group.rmdir()
+    check(sentence, None if got.returncode == 1 and "the processes of 1 control groups cannot be read" in got.stderr
+          else got.stderr)
+
+
 def requests():
     for name, words, said in (
             ("a_name_and_a_pid_are_too_much", ["--all", "x", "1"], "give a pid, --all NAME or --cgroup PATH"),
@@ -140,7 +231,10 @@ def requests():
 def main():
     names()
     long_names()
+    interrupted()
     groups()
+    frozen()
+    threads()
     requests()
 
 
