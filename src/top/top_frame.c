@@ -177,6 +177,16 @@ static void draw_chart(struct frame_run *run)
 	free(columns);
 }
 
+/* The keys that the last line names. */
+static const char *foot_of(const struct gg_top_snapshot *snapshot)
+{
+	if (snapshot->entries != NULL)
+		return "  q quit  ? keys  Enter open  a all  > sort  / search  f filter";
+	if (snapshot->is_tree)
+		return "  t table  right/+ left/- open, close  Enter detail  q quit  ? keys";
+	return "  q quit  ? keys  1-9 rows  t tree  m metric  > sort  / search  f filter  z mark";
+}
+
 /* The last line: a text that is typed, or what keys do. */
 static void draw_foot(struct frame_run *run)
 {
@@ -195,11 +205,7 @@ static void draw_foot(struct frame_run *run)
 		              run->count > 0 ? state->cursor + 1 : 0, run->count);
 		if (state->filter[0] != '\0')
 			gg_buf_printf(&text, " with '%s'", state->filter);
-		gg_buf_append_text(&text, run->snapshot->entries != NULL
-		                                  ? "  q quit  ? keys  Enter open  a all  > sort  "
-		                                    "/ search  f filter"
-		                                  : "  q quit  ? keys  1-9 rows  m metric  > sort  "
-		                                    "/ search  f filter  z mark");
+		gg_buf_append_text(&text, foot_of(run->snapshot));
 	}
 	gg_top_grid_put(run->grid, run->grid->height - 1, 0, gg_buf_text(&text),
 	                state->mode == GG_TOP_MODE_TABLE || state->mode == GG_TOP_MODE_DETAIL
@@ -239,11 +245,11 @@ static void choose_columns(struct frame_run *run)
 	               run->snapshot->metric == GG_TOP_GROWTH;
 
 	run->has_change = is_live && run->snapshot->mark_ns != GG_TIME_NONE;
-	run->has_rate = true;
-	run->has_rate = has_room(run);
+	run->has_rate = !run->snapshot->is_tree;
+	run->has_rate = run->has_rate && has_room(run);
 	run->has_age = is_live && run->has_rate;
 	run->has_age = run->has_age && has_room(run);
-	run->has_blocks = run->has_rate;
+	run->has_blocks = run->has_rate || run->snapshot->is_tree;
 	run->has_blocks = run->has_blocks && has_room(run);
 }
 
@@ -287,7 +293,9 @@ static void draw_headings(struct frame_run *run)
 	if (run->has_age)
 		gg_top_grid_put_right(run->grid, row, (end += AGE_CELLS), "age", GG_TOP_HEADING);
 	end += run->has_age ? 2 : 0;
-	gg_top_grid_put(run->grid, row, end, gg_grouping_name(run->snapshot->by), GG_TOP_HEADING);
+	gg_top_grid_put(run->grid, row, end,
+	                run->snapshot->is_tree ? "tree" : gg_grouping_name(run->snapshot->by),
+	                GG_TOP_HEADING);
 }
 
 /* The change with its sign if it is significant; a dot if it is not; "?" if nothing tests it. */
@@ -309,11 +317,26 @@ static enum gg_top_style append_change(const struct frame_run *run, const struct
 	return row->change.estimate > 0 ? GG_TOP_GREW : GG_TOP_SHRANK;
 }
 
+/* Callees are one cell to the right of their caller, up to half of the column. */
+static void append_branch(const struct frame_run *run, const struct gg_top_row *row, size_t width,
+                          struct gg_buf *out)
+{
+	size_t indentation = row->depth < width / 2 ? row->depth : width / 2;
+
+	gg_buf_printf(out, "%*s%s ", (int)indentation, "",
+	              !row->has_callees                           ? " "
+	              : gg_top_state_is_row_open(run->state, row) ? "-"
+	                                                          : "+");
+}
+
 static void draw_name(struct frame_run *run, const struct gg_top_row *row, size_t column)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	size_t width = run->grid->width > column ? run->grid->width - column : 0;
 
+	if (row->path != 0)
+		append_branch(run, row, width, &text);
+	width = width > text.length ? width - text.length : 0;
 	gg_screen_text_append(&text, row->label, width, run->state->ascii);
 	gg_top_grid_put(run->grid, run->row, column, gg_buf_text(&text), GG_TOP_PLAIN);
 }

@@ -18,6 +18,8 @@ const struct gg_top_help_line gg_top_help_lines[] = {
 	{ "1 to 9", "functions, lines, stacks, modules, threads, sizes, kinds, heaps, types" },
 	{ "Enter; left, Esc", "open a process of the list; go back to the list" },
 	{ "a", "in the list: show or hide processes that ended, or have no agent" },
+	{ "t, F5", "callers and callees as a tree" },
+	{ "right, left, +, -", "in the tree: open a row, close it or go to its caller" },
 	{ "m, M", "next, previous metric: live, growth, allocated, temporary" },
 	{ "<, >, F6", "sort by another column" },
 	{ "r", "reverse the order" },
@@ -46,7 +48,7 @@ static void move_to(struct gg_top_state *state, const struct gg_top_snapshot *sn
 
 	if (count > 0) {
 		state->cursor = place < count ? place : count - 1;
-		gg_top_state_follow(state, snapshot->rows[order[state->cursor]].label);
+		gg_top_state_follow_row(state, &snapshot->rows[order[state->cursor]]);
 	}
 	free(order);
 }
@@ -126,6 +128,7 @@ static void choose_rows(struct gg_top_state *state, int key)
 		                                      GG_BY_KIND,     GG_BY_HEAP,   GG_BY_TYPE };
 
 	state->by = groupings[key - '1'];
+	state->is_tree = false;
 	state->cursor = 0;
 	gg_top_state_follow(state, "");
 }
@@ -224,9 +227,12 @@ static bool press_list(struct gg_top_state *state, const struct gg_top_snapshot 
 		if (is_list)
 			state->lists_all = !state->lists_all;
 		return is_list;
-	case GG_TOP_KEY_LEFT:
-		state->wants_back = !is_list;
-		return !is_list;
+	case GG_TOP_KEY_LEFT: /* in a tree, it has another meaning */
+		state->wants_back = !is_list && !state->is_tree;
+		return state->wants_back;
+	case 't':
+	case GG_TOP_KEY_TREE:
+		return is_list;
 	default:
 		return false;
 	}
@@ -237,10 +243,41 @@ static void open_row(struct gg_top_state *state, const struct gg_top_snapshot *s
 	size_t count, *order = order_of(state, snapshot, &count);
 
 	if (state->cursor < count) {
-		const char *label = snapshot->rows[order[state->cursor]].label;
+		const struct gg_top_row *row = &snapshot->rows[order[state->cursor]];
 
-		gg_top_state_follow(state, label);
-		gg_top_state_open(state, label);
+		gg_top_state_follow_row(state, row);
+		if (row->path == 0 || row->is_function)
+			gg_top_state_open(state, row->label);
+	}
+	free(order);
+}
+
+static void choose_tree(struct gg_top_state *state)
+{
+	bool was_tree = state->is_tree;
+
+	choose_rows(state, '1');
+	state->is_tree = !was_tree;
+	state->opens_heaviest = state->open_paths.count == 0;
+	if (state->metric == GG_TOP_GROWTH)
+		state->metric = GG_TOP_LIVE; /* a tree has no changes */
+	state->sort = GG_TOP_BY_SELF;
+}
+
+/* Opens the row of the cursor, or closes it; the caller of a closed row gets the cursor. */
+static void open_branch(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                        bool is_open)
+{
+	size_t count, *order = order_of(state, snapshot, &count);
+
+	if (state->cursor < count && snapshot->is_tree) {
+		const struct gg_top_row *row = &snapshot->rows[order[state->cursor]];
+
+		gg_top_state_follow_row(state, row);
+		if (is_open == gg_top_state_is_row_open(state, row) && !is_open && row->parent != 0)
+			gg_top_state_follow_row(state, &snapshot->rows[row->parent - 1]);
+		else if (row->has_callees)
+			gg_top_state_set_row_open(state, row, is_open);
 	}
 	free(order);
 }
@@ -258,6 +295,16 @@ static void press_in_table(struct gg_top_state *state, const struct gg_top_snaps
 	switch (key) {
 	case GG_TOP_KEY_ENTER:
 		open_row(state, snapshot);
+		break;
+	case 't':
+	case GG_TOP_KEY_TREE:
+		choose_tree(state);
+		break;
+	case GG_TOP_KEY_RIGHT:
+	case '+':
+	case GG_TOP_KEY_LEFT:
+	case '-':
+		open_branch(state, snapshot, key == GG_TOP_KEY_RIGHT || key == '+');
 		break;
 	case '<':
 	case '>':
@@ -279,7 +326,8 @@ static void open_piece(struct gg_top_state *state, const struct gg_top_detail *d
 		return;
 	if (state->by != GG_BY_FUNCTION)
 		choose_rows(state, '1');
-	gg_top_state_follow(state, piece->label);
+	if (!state->is_tree)
+		gg_top_state_follow(state, piece->label);
 	gg_top_state_open(state, piece->label);
 }
 

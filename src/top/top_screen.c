@@ -220,7 +220,8 @@ static int key_of(int key)
 		int of_curses, key;
 	} keys[] = {
 		{ KEY_UP, GG_TOP_KEY_UP },           { KEY_DOWN, GG_TOP_KEY_DOWN },
-		{ KEY_LEFT, GG_TOP_KEY_LEFT },       { KEY_PPAGE, GG_TOP_KEY_PAGE_UP },
+		{ KEY_LEFT, GG_TOP_KEY_LEFT },       { KEY_RIGHT, GG_TOP_KEY_RIGHT },
+		{ KEY_F(5), GG_TOP_KEY_TREE },       { KEY_PPAGE, GG_TOP_KEY_PAGE_UP },
 		{ KEY_NPAGE, GG_TOP_KEY_PAGE_DOWN }, { KEY_HOME, GG_TOP_KEY_HOME },
 		{ KEY_END, GG_TOP_KEY_END },         { KEY_BACKSPACE, GG_TOP_KEY_BACKSPACE },
 		{ 0x7f, GG_TOP_KEY_BACKSPACE },      { '\b', GG_TOP_KEY_BACKSPACE },
@@ -249,6 +250,7 @@ static void set_view(struct screen_run *run)
 	run->opened = run->state.opened != NULL ? strdup(run->state.opened) : NULL;
 	run->view.by = run->state.by;
 	run->view.metric = run->state.metric;
+	run->view.is_tree = run->state.is_tree;
 	run->view.opened = run->opened;
 	run->view.lists_all = run->state.lists_all;
 	gg_top_looks_set_view(run->looks, &run->view);
@@ -327,7 +329,7 @@ static void pass_on(struct screen_run *run)
 	run->state.wants_open = run->state.wants_back = false;
 	if (run->state.by != run->view.by || run->state.metric != run->view.metric ||
 	    run->state.lists_all != run->view.lists_all ||
-	    !is_equal(run->state.opened, run->opened))
+	    run->state.is_tree != run->view.is_tree || !is_equal(run->state.opened, run->opened))
 		set_view(run);
 	if (run->state.wants_mark)
 		gg_top_looks_mark(run->looks);

@@ -11,6 +11,7 @@
 #include "query/live_age.h"
 #include "report/report.h"
 #include "top/top_detail.h"
+#include "top/top_tree.h"
 
 /* The answers from which a snapshot is made. */
 struct snapshot_run {
@@ -90,8 +91,11 @@ static int ask(struct snapshot_run *run, struct gg_error *error)
 	status = gg_query_rows(run->model, &run->query, &run->result, error);
 	if (status == 0)
 		status = ask_rates(run, error);
-	if (status == 0 && run->query.metric == GG_METRIC_LIVE)
+	if (status == 0 && run->query.metric == GG_METRIC_LIVE && !run->request->is_tree)
 		status = ask_live(run, error);
+	if (status == 0 && run->request->is_tree)
+		status = gg_top_tree_rows(&run->snapshot->rows, &run->snapshot->row_count,
+		                          run->model, &run->query, run->request->confidence, error);
 	return status;
 }
 
@@ -286,11 +290,12 @@ static int add_head(struct snapshot_run *run, struct gg_error *error)
 
 /*
  * Frees of blocks from before an attach are not seen.  A process that replaces such blocks seems
- * to grow, so its changes are not tested.
+ * to grow, so its changes are not tested, nor are those of a tree.
  */
 static int64_t mark_of(const struct snapshot_run *run)
 {
-	return run->model->attach_count > 0 ? GG_TIME_NONE : run->request->mark_ns;
+	return run->model->attach_count > 0 || run->request->is_tree ? GG_TIME_NONE
+	                                                             : run->request->mark_ns;
 }
 
 int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_model *model,
@@ -306,6 +311,7 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 	gg_assert(request->look_count >= 1 && request->test_count >= request->look_count);
 	snapshot->metric = request->metric;
 	snapshot->by = request->by;
+	snapshot->is_tree = request->is_tree;
 	snapshot->process = *process;
 	snapshot->confidence = request->confidence;
 	snapshot->look_count = request->look_count;
@@ -314,8 +320,9 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 	status = ask(&run, error);
 	if (status == 0)
 		status = add_head(&run, error);
-	if (status == 0 &&
-	    (make_rows(&run) < 0 || add_rates(&run) < 0 || copy_columns(snapshot) < 0))
+	if (status == 0 && !request->is_tree && (make_rows(&run) < 0 || add_rates(&run) < 0))
+		status = gg_error_memory(error, "top");
+	if (status == 0 && copy_columns(snapshot) < 0)
 		status = gg_error_memory(error, "top");
 	if (status == 0 && request->opened != NULL)
 		status = gg_top_detail_make(&snapshot->detail, model, run.result, request->opened,
@@ -337,7 +344,7 @@ bool gg_top_snapshot_is_of_one_view(const struct gg_top_snapshot *one,
                                     const struct gg_top_snapshot *other)
 {
 	if (one->by != other->by || one->metric != other->metric ||
-	    (one->entries == NULL) != (other->entries == NULL))
+	    one->is_tree != other->is_tree || (one->entries == NULL) != (other->entries == NULL))
 		return false;
 	return one->detail == NULL || other->detail == NULL
 	               ? one->detail == other->detail

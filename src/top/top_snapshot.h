@@ -31,6 +31,7 @@
 #include "query/query.h"
 #include "report/chart.h"
 #include "report/figure.h"
+#include "top/top_row.h"
 
 #define GG_TOP_FALSE_SHARE 0.05
 
@@ -51,6 +52,7 @@ const char *gg_top_metric_name(enum gg_top_metric metric);
 struct gg_top_request {
 	enum gg_top_metric metric;
 	enum gg_grouping by;
+	bool is_tree;            /* rows are those of top_tree.h, without changes and rates */
 	const char *focus;       /* POSIX extended, or NULL (struct gg_query) */
 	const char *opened;      /* the label of the row with a detail; NULL: none */
 	double confidence;       /* 0 < confidence < 1 */
@@ -75,18 +77,6 @@ struct gg_top_process {
 	const char *news; /* a text on the target, such as the end of a program; NULL: none */
 };
 
-struct gg_top_row {
-	char *label;           /* identifies the row from look to look (gg_query_row_label) */
-	struct gg_figure self; /* of the metric, in bytes */
-	bool has_change;       /* the metric is live memory, and there is a mark */
-	struct gg_figure change;
-	double p_value, q_value; /* NAN: the change cannot be tested */
-	bool is_significant;
-	double allocated_per_second; /* bytes */
-	struct gg_figure blocks;     /* live blocks, or allocations of the metric */
-	double age_ns;               /* median age of live bytes; NAN: unknown */
-};
-
 /* A process of the list (top_list.h); its row has the live memory, and the time since its begin. */
 struct gg_top_entry {
 	uint32_t pid;
@@ -103,6 +93,7 @@ struct gg_top_snapshot {
 	size_t hidden_count; /* in a list: regions of ended processes that it leaves out */
 	enum gg_top_metric metric;
 	enum gg_grouping by;
+	bool is_tree;
 	struct gg_top_process process;
 	struct gg_chart_column *columns; /* a copy of those of the process */
 	size_t column_count;
@@ -118,7 +109,10 @@ struct gg_top_snapshot {
 	/* All rows together: live memory, the metric, and the change of live memory. */
 	struct gg_figure live;
 	struct gg_top_row total;
-	/* The largest estimate first; then those that significantly lost all of their memory. */
+	/*
+	 * The largest estimate first; then those that significantly lost all of their memory.  In a
+	 * tree, callers precede their callees.
+	 */
 	struct gg_top_row *rows;
 	size_t row_count;
 	struct gg_top_detail *detail; /* NULL: no row is open */

@@ -322,6 +322,7 @@ static int look_at_target(struct gg_top_source *source, const struct gg_top_view
 		                          .by = view->by,
 		                          .focus = view->focus,
 		                          .opened = view->opened,
+		                          .is_tree = view->is_tree,
 		                          .confidence = view->confidence };
 	struct gg_top_process process = { 0 };
 	struct gg_model *model;

@@ -27,6 +27,7 @@ struct gg_top_view {
 	bool lists_all; /* a list has processes that have ended, or have no agent, as well */
 	enum gg_top_metric metric;
 	enum gg_grouping by;
+	bool is_tree;
 	const char *focus;  /* or NULL */
 	const char *opened; /* the label of the row with a detail; or NULL */
 	double confidence;

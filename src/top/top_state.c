@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "top/top_tree.h"
+
 void gg_top_state_init(struct gg_top_state *state, size_t width, size_t height)
 {
 	*state = (struct gg_top_state){ .width = width, .height = height };
@@ -16,6 +18,7 @@ void gg_top_state_done(struct gg_top_state *state)
 {
 	free(state->followed);
 	free(state->opened);
+	gg_array_done(&state->open_paths);
 	state->followed = state->opened = NULL;
 }
 
@@ -45,6 +48,57 @@ void gg_top_state_follow(struct gg_top_state *state, const char *label)
 
 	free(state->followed);
 	state->followed = followed;
+	state->followed_path = 0;
+}
+
+void gg_top_state_follow_row(struct gg_top_state *state, const struct gg_top_row *row)
+{
+	gg_top_state_follow(state, row->label);
+	state->followed_path = row->path;
+}
+
+static size_t place_of_path(const struct gg_top_state *state, uint64_t path)
+{
+	size_t i = 0;
+
+	while (i < state->open_paths.count && state->open_paths.items[i] != path)
+		i++;
+	return i;
+}
+
+bool gg_top_state_is_row_open(const struct gg_top_state *state, const struct gg_top_row *row)
+{
+	return place_of_path(state, row->path) < state->open_paths.count;
+}
+
+void gg_top_state_set_row_open(struct gg_top_state *state, const struct gg_top_row *row,
+                               bool is_open)
+{
+	size_t place = place_of_path(state, row->path);
+
+	if (place < state->open_paths.count && !is_open)
+		state->open_paths.items[place] = state->open_paths.items[--state->open_paths.count];
+	else if (place == state->open_paths.count && is_open &&
+	         !gg_array_push(&state->open_paths, row->path))
+		return; /* it stays closed */
+}
+
+static bool is_followed(const struct gg_top_state *state, const struct gg_top_row *row)
+{
+	if (state->followed_path != 0 || row->path != 0)
+		return row->path == state->followed_path;
+	return strcmp(row->label, state->followed) == 0;
+}
+
+/* Opens the heaviest path of the first tree, so that it shows more than the outermost functions. */
+static void open_heaviest(struct gg_top_state *state, const struct gg_top_snapshot *snapshot)
+{
+	if (!state->opens_heaviest || !snapshot->is_tree)
+		return;
+	state->opens_heaviest = false;
+	for (size_t i = 0; i < snapshot->row_count; i++)
+		if (snapshot->rows[i].is_on_heaviest)
+			gg_top_state_set_row_open(state, &snapshot->rows[i], true);
 }
 
 void gg_top_state_update(struct gg_top_state *state, const struct gg_top_snapshot *snapshot)
@@ -53,11 +107,12 @@ void gg_top_state_update(struct gg_top_state *state, const struct gg_top_snapsho
 
 	if (order == NULL)
 		return;
+	open_heaviest(state, snapshot);
 	count = gg_top_state_order(state, snapshot, order);
 	if (state->cursor >= count)
 		state->cursor = count > 0 ? count - 1 : 0;
 	for (size_t i = 0; i < count && state->followed != NULL; i++)
-		if (strcmp(snapshot->rows[order[i]].label, state->followed) == 0) {
+		if (is_followed(state, &snapshot->rows[order[i]])) {
 			state->cursor = i;
 			break;
 		}
@@ -136,15 +191,46 @@ static int compare_entries(const void *x, const void *y, void *context)
 	return compare_rows(x, y, context);
 }
 
+static bool passes(const struct gg_top_state *state, const struct gg_top_row *row)
+{
+	return state->filter[0] == '\0' || strcasestr(row->label, state->filter) != NULL;
+}
+
+/* A filter shows the matching rows of a tree below all of their callers, open or not. */
+static size_t order_tree(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                         struct order_run *run, size_t *order)
+{
+	const struct gg_top_row *rows = snapshot->rows;
+	bool *is_open = calloc(2 * snapshot->row_count + 1, sizeof(*is_open));
+	bool *is_shown = is_open + snapshot->row_count;
+	bool is_filtered = state->filter[0] != '\0';
+	size_t count = 0;
+
+	if (is_open == NULL)
+		return 0;
+	for (size_t i = snapshot->row_count; i-- > 0;) {
+		is_shown[i] = is_shown[i] || passes(state, &rows[i]);
+		if (!is_filtered && rows[i].has_callees)
+			is_open[i] = gg_top_state_is_row_open(state, &rows[i]);
+		if (is_filtered && is_shown[i] && rows[i].parent != 0)
+			is_open[rows[i].parent - 1] = is_shown[rows[i].parent - 1] = true;
+	}
+	count = gg_top_tree_order(rows, snapshot->row_count, is_open, is_shown, compare_rows, run,
+	                          order);
+	free(is_open);
+	return count;
+}
+
 size_t gg_top_state_order(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                           size_t *order)
 {
 	struct order_run run = { state, snapshot };
 	size_t count = 0;
 
+	if (snapshot->is_tree)
+		return order_tree(state, snapshot, &run, order);
 	for (size_t i = 0; i < snapshot->row_count; i++)
-		if (state->filter[0] == '\0' ||
-		    strcasestr(snapshot->rows[i].label, state->filter) != NULL)
+		if (passes(state, &snapshot->rows[i]))
 			order[count++] = i;
 	if (count > 0)
 		qsort_r(order, count, sizeof(*order),

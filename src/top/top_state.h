@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/array.h"
 #include "top/top_snapshot.h"
 
 enum gg_top_column {
@@ -60,6 +61,10 @@ struct gg_top_state {
 	bool lists_all;              /* the list has processes that have ended, or have no agent */
 	size_t cursor;               /* place of the row in the order, from 0 */
 	char *followed;              /* the label of that row; NULL: the place stays, not the row */
+	uint64_t followed_path;      /* of that row, if it is of a tree; else 0 */
+	bool is_tree;                /* of the next looks: rows are a tree */
+	bool opens_heaviest;         /* the next tree opens the heaviest path */
+	GG_ARRAY(uint64_t) open_paths; /* of a tree */
 };
 
 void gg_top_state_init(struct gg_top_state *state, size_t width, size_t height);
@@ -67,6 +72,13 @@ void gg_top_state_done(struct gg_top_state *state);
 
 /* The cursor follows the row with that label; "": it stays in its place. */
 void gg_top_state_follow(struct gg_top_state *state, const char *label);
+/* The cursor follows that row, also of a tree, where others can have its label. */
+void gg_top_state_follow_row(struct gg_top_state *state, const struct gg_top_row *row);
+/* True if the callees of the row are visible, if its callers are open. */
+bool gg_top_state_is_row_open(const struct gg_top_state *state, const struct gg_top_row *row);
+/* Opens or closes the row of a tree.  Without memory nothing changes. */
+void gg_top_state_set_row_open(struct gg_top_state *state, const struct gg_top_row *row,
+                               bool is_open);
 /* Opens the row with that label. */
 void gg_top_state_open(struct gg_top_state *state, const char *label);
 /* Goes back to the table. */

@@ -2,10 +2,12 @@
 /* test_top_views - tests an open row of `geiger top`, and the keys that lead there. */
 #include <stdlib.h>
 
+#include "query/tree.h"
 #include "report/text_cells.h"
 #include "top/top_detail.h"
 #include "top/top_frame.h"
 #include "top/top_keys.h"
+#include "top/top_tree.h"
 #include "top_look.h"
 
 FIXTURE(look)
@@ -27,6 +29,7 @@ static void take_view(struct look *look)
 	look->request.by = look->state.by;
 	look->request.metric = look->state.metric;
 	look->request.opened = look->state.opened;
+	look->request.is_tree = look->state.is_tree;
 	take(look);
 	gg_top_state_update(&look->state, look->snapshot);
 }
@@ -121,11 +124,98 @@ TEST_WITH(look, the_help_leads_back_to_the_open_row)
 	CHECK_EQ_U64(look->state.metric, GG_TOP_GROWTH);
 }
 
+TEST_WITH(look, the_tree_opens_and_closes_and_the_cursor_follows_its_row)
+{
+	add_server(look);
+	take_view(look);
+	press(look, 't');
+	take_view(look);
+	look->state.height = 12;
+	CHECK_EQ_STR(
+		draw(look),
+		"4711 made --by test  recorded for 10 s  one sample per 4.00 KiB  54 samples\n"
+		"live 45.0 MiB +- 0.1 %  RSS 80.0 MiB  highest 70.0 MiB  allocates 5.40 MiB/s\n"
+		"     live             blocks  tree\n"
+		" 45.0 MiB +- 0.1 %        45  - main (made)\n"
+		" 40.0 MiB +- 0.1 %        40   - serve (made)\n"
+		" 40.0 MiB +- 0.1 %        40    - cache_fill (made)\n"
+		" 32.0 MiB +- 0.1 %        32       (self)\n"
+		"  8.0 MiB +- 0.2 %         8       grow (made)\n"
+		"  4.0 MiB +- 0.4 %         4   + warm_up (made)\n"
+		"  1.0 MiB +- 2 %           1     load (made)\n"
+		"\n"
+		"1 of 7  t table  right/+ left/- open, close  Enter detail  q quit  ? keys\n");
+	press(look, 'G');
+	press(look, 'k');
+	press(look, '+');
+	CHECK_CONTAINS(draw(look),
+	               "- warm_up (made)\n  4.0 MiB +- 0.4 %         4      cache_fill");
+	press(look, GG_TOP_KEY_LEFT);
+	press(look, GG_TOP_KEY_LEFT);
+	CHECK_EQ_STR(look->state.followed, "main (made)");
+	press(look, 'r'); /* the smallest first; the cursor stays on its row */
+	take_view(look);
+	CHECK_EQ_U64(look->state.cursor, 0);
+	CHECK_CONTAINS(draw(look), "  load (made)\n  4.0 MiB");
+	press(look, GG_TOP_KEY_LEFT);
+	CHECK_CONTAINS(draw(look), "1 of 1 ");
+	press(look, GG_TOP_KEY_RIGHT);
+	press(look, 'j');
+	press(look, 'j');
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_EQ_STR(look->state.opened, "warm_up (made)");
+	take_view(look);
+	CHECK_CONTAINS(draw(look), "callers");
+	press(look, GG_TOP_KEY_ESCAPE);
+	take_view(look);
+	CHECK_CONTAINS(draw(look), "3 of 7");
+	press(look, '2');
+	CHECK(!look->state.is_tree);
+}
+
+TEST_WITH(look, a_filter_shows_rows_of_the_tree_with_their_callers)
+{
+	add_server(look);
+	take_view(look);
+	press(look, 't');
+	take_view(look);
+	for (const char *key = "fgrow"; *key != '\0'; key++)
+		press(look, *key);
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_CONTAINS(draw(look), "1 of 4 with 'grow'");
+	CHECK_CONTAINS(draw(look), "grow (made)\n");
+	CHECK(strstr(draw(look), "warm_up") == NULL);
+}
+
+TEST_WITH(look, rows_of_the_tree_have_the_figures_of_geiger_tree)
+{
+	const struct gg_tree_options options = { .fold = GG_TOP_TREE_FOLD, .with_self = true };
+	struct gg_query query;
+	struct gg_tree *tree;
+	struct gg_error error;
+
+	add_server(look);
+	look->state.is_tree = true;
+	take_view(look);
+	gg_query_init(&query);
+	REQUIRE(gg_tree_build(&tree, look->model, &query, &options, &error) == 0);
+	REQUIRE(look->snapshot->row_count == tree->count - 1);
+	for (size_t i = 0; i < look->snapshot->row_count; i++) {
+		struct gg_figure wanted = gg_figure_of(&tree->nodes[i + 1].total, GG_BYTES, 0.95,
+		                                       true);
+
+		CHECK_EQ_DOUBLE(look->snapshot->rows[i].self.estimate, wanted.estimate);
+		CHECK_EQ_DOUBLE(look->snapshot->rows[i].self.low, wanted.low);
+		CHECK_EQ_DOUBLE(look->snapshot->rows[i].self.high, wanted.high);
+	}
+	gg_tree_free(tree);
+}
+
 /* --- random keys -------------------------------------------------------------------------- */
 
 static int random_key(struct gg_rng *rng)
 {
-	static const char often[] = "jkgGr<>/fnN?mz123456789 ";
+	static const char often[] = "jkgGr<>/fnN?mz123456789 tt++-";
 	uint64_t kind = gg_rng_below(rng, 4);
 
 	if (kind == 0)
