@@ -82,7 +82,8 @@ class Rounds:
             got = self.run(pid, "attach", "-i", "4k", "--json")
             error, result = got.stderr.strip(), json.loads(got.stdout or "{}")
             # A child of a process to which geiger had attached has its parent's agent.
-            if got.returncode != 0 and "profiles it already" not in error:
+            is_attached = "profiles it already" in error or "under the agent" in error
+            if got.returncode != 0 and not is_attached:
                 self.note_error(pid, start, "attach", error)
                 continue
             self.note(pid, step="attach", error=None, inherited=result == {}, way=result.get("way"),

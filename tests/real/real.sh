@@ -106,9 +106,10 @@ good_profile() {
 	((samples >= real_least)) && [[ -z $dropped ]]
 }
 
-# The reasons for which a process that lives on may be refused: it waits, works, starts, or executes
-# another program.
+# The reasons for which a process that lives on may be refused: it waits, works, starts, executes
+# another program, is about to do so, or ends.
 readonly usual='not attached: (idle|busy)|not detached yet|glibc is not among|list of modules cannot be read|executed'
+readonly usual_ends='just ending|\(vfork\)|its main thread has ended'
 
 # count_rounds LOG
 count_rounds() {
@@ -126,7 +127,7 @@ good_rounds() {
 	attached=$(grep -c '"step": "attach", "error": null' "$log")
 	tail -5 "$log"
 	echo "$attached of $real_attaches attaches or more; the run took $(<"$1.ms") ms; not usual are:"
-	! grep '"ended": false' "$log" | grep -vE "$usual" &&
+	! grep '"ended": false' "$log" | grep -vE "$usual|$usual_ends" &&
 		((attached >= real_attaches || $(<"$1.ms") < soon_ms))
 }
 
