@@ -25,6 +25,7 @@
 #include "attach/remote_unwind.h"
 #include "attach/safe_point.h"
 #include "attach/tracer.h"
+#include "attach/trap_repair.h"
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/time_units.h"
@@ -99,26 +100,50 @@ static bool run_first(pid_t pid)
 
 /* --- the helper --- */
 
+static const char *const trapped_names[] = { "malloc", "calloc", "realloc", "free" };
+
+/*
+ * Plans the trap of a function.  Restores the function first if a geiger that was killed has left
+ * its trap there.
+ */
+static int add_trap(struct helper *helper, const char *name, uint64_t entry, struct gg_error *error)
+{
+	const struct gg_remote_memory *memory = &helper->survey->memory;
+	int repaired = gg_trap_repair(memory, entry), status;
+
+	helper->attachment.repaired_count += repaired > 0;
+	status = gg_trap_plan_add(&helper->plan, memory, entry);
+	if (status == -EBUSY)
+		return gg_error_set(error, status, name, "End it first.",
+		                    "a breakpoint of a debugger is there");
+	if (status < 0 && status != -ENOTSUP)
+		return gg_error_set_errno(error, -status, name, NULL);
+	return 0;
+}
+
 static int find_traps(struct helper *helper, struct gg_error *error)
 {
-	static const char *const names[] = { "malloc", "calloc", "realloc", "free" };
 	const struct gg_survey *survey = helper->survey;
 	struct gg_remote_symbol symbol;
+	int status = 0;
 
-	for (size_t i = 0; i < GG_COUNT(names); i++) {
-		int status;
+	for (size_t i = 0; status == 0 && i < GG_COUNT(trapped_names); i++)
+		if (gg_remote_modules_find_in(&survey->modules, survey->allocator_module,
+		                              &survey->memory, trapped_names[i], &symbol))
+			status = add_trap(helper, trapped_names[i], symbol.address, error);
+	return status;
+}
 
-		if (!gg_remote_modules_find_in(&survey->modules, survey->allocator_module,
-		                               &survey->memory, names[i], &symbol))
-			continue;
-		status = gg_trap_plan_add(&helper->plan, &survey->memory, symbol.address);
-		if (status == -EBUSY)
-			return gg_error_set(error, status, names[i], "End it first.",
-			                    "a breakpoint of a debugger is there");
-		if (status < 0 && status != -ENOTSUP)
-			return gg_error_set_errno(error, -status, names[i], NULL);
-	}
-	return 0;
+uint32_t gg_attachment_repair(const struct gg_survey *survey)
+{
+	struct gg_remote_symbol symbol;
+	uint32_t count = 0;
+
+	for (size_t i = 0; survey->allocator != NULL && i < GG_COUNT(trapped_names); i++)
+		if (gg_remote_modules_find_in(&survey->modules, survey->allocator_module,
+		                              &survey->memory, trapped_names[i], &symbol))
+			count += gg_trap_repair(&survey->memory, symbol.address) > 0;
+	return count;
 }
 
 /* Finds the functions of libc that a borrowed thread needs. */

@@ -17,7 +17,8 @@
  * Guardian  The calling process waits for the helper.  If somebody kills the helper while traps are
  *           planted, the caller removes them.  If somebody kills the caller, the helper cancels.
  * Windows   If the helper and its guardian end together while traps are planted, threads that
- *           enter the allocator afterwards spin there.
+ *           enter the allocator afterwards spin there, until the next attach or detach takes the
+ *           traps out (trap_repair.h).
  * Signals   SIGINT, SIGTERM, SIGHUP and SIGQUIT cancel the search, and reach the caller after it.
  */
 #pragma once
@@ -41,6 +42,7 @@ struct gg_attachment {
 	uint64_t waited_ns;             /* until a thread was at a safe point */
 	uint64_t borrowed_ns;           /* how long that thread ran our code */
 	uint64_t longest_stand_ns;      /* of the other threads, at a trap */
+	uint32_t repaired_count;        /* functions that had a trap of a killed geiger */
 	uint64_t refused_count;         /* threads that were not at a safe point */
 	bool was_idle;                  /* the thread waited in a system call */
 	bool was_resident;              /* the agent was there from an earlier attach */
@@ -55,6 +57,12 @@ GG_MUST_CHECK int gg_attachment_run(struct gg_attachment *ret_attachment,
                                     const struct gg_survey *survey,
                                     const struct gg_attachment_options *options,
                                     struct gg_error *error);
+
+/*
+ * Restores the functions of the allocator in which a geiger that was killed has left its traps.
+ * Nothing may trace the process.  Returns how many functions there were.
+ */
+uint32_t gg_attachment_repair(const struct gg_survey *survey);
 
 /* Detaches an agent that no thread of the process notices, by the same way.  Errors as above. */
 GG_MUST_CHECK int gg_attachment_undo(struct gg_attachment *ret_attachment,

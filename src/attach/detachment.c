@@ -3,6 +3,7 @@
 #include "attach/detachment.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,27 @@ static int run_inherited(struct gg_detachment *ret_detachment, pid_t pid, const 
 	return 0;
 }
 
+/* No agent is found.  Traps that a killed geiger has left there are taken out all the same. */
+static int repair(pid_t pid, int status, struct gg_error *error)
+{
+	struct gg_survey survey;
+	char name[32];
+	uint32_t count = 0;
+
+	if (gg_survey_read(&survey, pid, NULL) == 0) {
+		if (survey.facts.tracer == 0)
+			count = gg_attachment_repair(&survey);
+		gg_survey_done(&survey);
+	}
+	if (count == 0)
+		return status;
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	return gg_error_set(error, status, name, NULL,
+	                    "no agent is attached; %" PRIu32 " functions of its allocator go on "
+	                    "that a geiger which was killed had left standing still",
+	                    count);
+}
+
 int gg_detachment_run(struct gg_detachment *ret_detachment, pid_t pid, struct gg_error *error)
 {
 	char name[32], *path = NULL;
@@ -131,6 +153,8 @@ int gg_detachment_run(struct gg_detachment *ret_detachment, pid_t pid, struct gg
 		status = run_inherited(ret_detachment, pid, path, name, error);
 	} else {
 		status = gg_find_region(&path, name, error);
+		if (status < 0)
+			status = repair(pid, status, error);
 		if (status == 0)
 			status = request(path, name, error);
 		if (status == 0)

@@ -529,13 +529,31 @@ static bool is_fault(pid_t tid, int signal)
 	       ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) == 0 && info.si_code > 0;
 }
 
-/* A stop for a signal, which is passed on unless our own code raised it. */
-static enum gg_tracer_event take_signal(const struct gg_tracer *tracer, pid_t tid, int signal)
+/* Notes that a thread has stopped for something else than an interruption, which does not come. */
+static void note_other_stop(struct gg_tracee *tracee)
 {
-	if (tid == tracer->borrowed && is_fault(tid, signal))
-		return GG_TRACER_FAULT;
-	ptrace((enum __ptrace_request)request_of(tracer, tid), tid, NULL, (void *)(intptr_t)signal);
-	return GG_TRACER_TIMEOUT;
+	tracee->watched.is_probed = false; /* any stop ends the request for one */
+	if (tracee->is_wanted)
+		ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL);
+}
+
+/*
+ * Passes the signal on for which a thread has stopped.  The stop has not been waited for: a wait
+ * takes the signal, which would be lost if somebody killed this process before it is passed on.
+ * Returns false for all other stops, and for a signal that our own code raised.
+ */
+static bool pass_signal(struct gg_tracer *tracer, const siginfo_t *stop)
+{
+	struct gg_tracee *tracee = find_tracee(tracer, stop->si_pid);
+	int signal = stop->si_status; /* with an event above its lowest byte */
+
+	if (stop->si_code != CLD_TRAPPED || signal > UINT8_MAX || signal == SYSCALL_STOP ||
+	    tracee == NULL || tracee->is_new ||
+	    (tracee->tid == tracer->borrowed && is_fault(tracee->tid, signal)))
+		return false;
+	note_other_stop(tracee);
+	return ptrace((enum __ptrace_request)request_of(tracer, tracee->tid), tracee->tid, NULL,
+	              (void *)(intptr_t)signal) == 0;
 }
 
 /* A stop by an interruption: of a thread at a trap, one that is wanted, or one for nothing. */
@@ -569,16 +587,16 @@ static enum gg_tracer_event take_stop(struct gg_tracer *tracer, pid_t tid, int s
 		adopt(tracer, tid, status);
 		return GG_TRACER_TIMEOUT;
 	}
-	tracee->watched.is_probed = false; /* any stop ends the request for one */
-	if (tracee->is_wanted && event != PTRACE_EVENT_STOP)
-		ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	if (event != PTRACE_EVENT_STOP)
+		note_other_stop(tracee);
+	tracee->watched.is_probed = false;
 	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 	    event == PTRACE_EVENT_CLONE)
 		expect(tracer, tid);
 	if (event == 0 && signal == SYSCALL_STOP)
 		return GG_TRACER_CALL;
-	if (event == 0)
-		return take_signal(tracer, tid, signal);
+	if (event == 0) /* pass_signal() has passed all others on */
+		return tid == tracer->borrowed ? GG_TRACER_FAULT : GG_TRACER_TIMEOUT;
 	if (event == PTRACE_EVENT_EXEC && !tracee->is_foreign)
 		return GG_TRACER_EXEC;
 	if (event == PTRACE_EVENT_EXEC) {
@@ -626,12 +644,16 @@ enum gg_tracer_event gg_tracer_wait(struct gg_tracer *tracer, uint64_t deadline_
 {
 	for (;;) {
 		enum gg_tracer_event event = GG_TRACER_TIMEOUT;
+		siginfo_t stop = { 0 };
 		int status;
-		pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
+		pid_t tid;
 
-		*ret_tid = tid;
-		if (tid < 0)
+		if (waitid(P_ALL, 0, &stop, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) < 0)
 			return GG_TRACER_ENDED;
+		if (stop.si_pid != 0 && pass_signal(tracer, &stop))
+			continue;
+		tid = stop.si_pid != 0 ? waitpid(stop.si_pid, &status, __WALL | WNOHANG) : 0;
+		*ret_tid = tid;
 		if (tid > 0 && WIFSTOPPED(status))
 			event = take_stop(tracer, tid, status);
 		else if (tid > 0)

@@ -47,28 +47,48 @@ static bool can_have_trap(const uint8_t *code)
 #endif
 }
 
+int gg_trap_plan_place(uint64_t entry, struct gg_trap *ret_trap)
+{
+	uint64_t place = entry & ~(uint64_t)(WORD_BYTES - 1);
+
+	*ret_trap = (struct gg_trap){ .entry = entry, .place = place };
+	return entry - place + sizeof(trap_bytes) > WORD_BYTES ? -ENOTSUP : 0;
+}
+
+void gg_trap_plan_set_words(struct gg_trap *trap, uint64_t original)
+{
+	trap->original = trap->trapped = original;
+	memcpy((uint8_t *)&trap->trapped + (trap->entry - trap->place), trap_bytes,
+	       sizeof(trap_bytes));
+}
+
+bool gg_trap_plan_is_trap(const struct gg_trap *trap, uint64_t word)
+{
+	return memcmp((const uint8_t *)&word + (trap->entry - trap->place), trap_bytes,
+	              sizeof(trap_bytes)) == 0;
+}
+
 int gg_trap_plan_add(struct gg_trap_plan *plan, const struct gg_remote_memory *memory,
                      uint64_t entry)
 {
-	uint64_t place = entry & ~(uint64_t)(WORD_BYTES - 1), at = entry - place;
-	struct gg_trap trap = { .entry = entry, .place = place };
-	uint8_t bytes[WORD_BYTES];
+	struct gg_trap trap;
+	const uint8_t *code;
+	uint64_t word;
 
-	if (plan->count == GG_TRAPS_MAX || at + sizeof(trap_bytes) > WORD_BYTES)
+	if (plan->count == GG_TRAPS_MAX || gg_trap_plan_place(entry, &trap) < 0)
 		return -ENOTSUP;
 	for (uint32_t i = 0; i < plan->count; i++)
-		if (plan->traps[i].place == place)
+		if (plan->traps[i].place == trap.place)
 			return -ENOTSUP;
-	if (gg_remote_memory_read(memory, place, bytes, sizeof(bytes)) < 0)
+	if (gg_remote_memory_read(memory, trap.place, &word, sizeof(word)) < 0)
 		return -EIO;
-	if (memcmp(bytes + at, breakpoint_bytes, sizeof(breakpoint_bytes)) == 0 ||
-	    memcmp(bytes + at, trap_bytes, sizeof(trap_bytes)) == 0)
+	code = (const uint8_t *)&word + (entry - trap.place);
+	if (memcmp(code, breakpoint_bytes, sizeof(breakpoint_bytes)) == 0 ||
+	    gg_trap_plan_is_trap(&trap, word))
 		return -EBUSY;
-	if (!can_have_trap(bytes + at))
+	if (!can_have_trap(code))
 		return -ENOTSUP;
-	memcpy(&trap.original, bytes, sizeof(bytes));
-	memcpy(bytes + at, trap_bytes, sizeof(trap_bytes));
-	memcpy(&trap.trapped, bytes, sizeof(bytes));
+	gg_trap_plan_set_words(&trap, word);
 	plan->traps[plan->count++] = trap;
 	return 0;
 }

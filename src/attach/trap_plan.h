@@ -48,6 +48,15 @@ struct gg_trap_plan {
 GG_MUST_CHECK int gg_trap_plan_add(struct gg_trap_plan *plan, const struct gg_remote_memory *memory,
                                    uint64_t entry);
 
+/* Finds the word of a trap.  Returns 0 or -ENOTSUP, as above. */
+GG_MUST_CHECK int gg_trap_plan_place(uint64_t entry, struct gg_trap *ret_trap);
+
+/* Sets both words of a trap, from the original one. */
+void gg_trap_plan_set_words(struct gg_trap *trap, uint64_t original);
+
+/* True if the word has this trap. */
+bool gg_trap_plan_is_trap(const struct gg_trap *trap, uint64_t word);
+
 /* Writes the traps.  On failure none is left. */
 GG_MUST_CHECK int gg_trap_plan_plant(struct gg_trap_plan *plan,
                                      const struct gg_remote_memory *memory);

@@ -46,6 +46,11 @@ void gg_attach_result_append(const struct gg_survey *survey, const struct gg_att
 	              attachment->was_idle ? "in a call that can be repeated"
 	                                   : "that entered the allocator",
 	              (double)attachment->borrowed_ns * 1e-6);
+	if (attachment->repaired_count > 0)
+		gg_buf_printf(out,
+		              "geiger: %" PRIu32 " functions of the allocator go on that a geiger "
+		              "which was killed had left standing still\n",
+		              attachment->repaired_count);
 	if (result->unwritable_count + result->foreign_count > 0)
 		gg_buf_printf(out,
 		              "geiger: %" PRIu32 " slots could not be written, and %" PRIu32
@@ -94,6 +99,7 @@ void gg_attach_result_append_json(const struct gg_survey *survey,
 	gg_json_integer(json, "waited_ns", attachment->waited_ns);
 	gg_json_integer(json, "borrowed_ns", attachment->borrowed_ns);
 	gg_json_integer(json, "others_stood_ns", attachment->longest_stand_ns);
+	gg_json_integer(json, "repaired", attachment->repaired_count);
 	gg_json_integer(json, "refused", attachment->refused_count);
 	gg_json_bool(json, "settled", attachment->is_settled);
 }

@@ -17,6 +17,8 @@
  *   attach_target wait CALL        waits in a system call, with known values in all registers:
  *                                  read, futex, wait4, accept, epoll, poll or select
  *   attach_target execs            executes itself again and again; SIGTERM always ends it
+ *   attach_target sleepers         allocates beside threads that sleep in all calls with a limit of
+ *                                  time, and checks that none ends early or is interrupted
  *   attach_target sleep            sleeps, and checks that each sleep is neither short nor long
  *   attach_target known THREADS    makes known allocations after the first byte of its input,
  *                                  prints their number and bytes, and those of the kept ones, and
@@ -575,6 +577,100 @@ static void run_sleep(void)
 	}
 }
 
+/* --- a program whose threads sleep in calls with a limit of time --- */
+
+enum sleeper {
+	SLEEP_NANOSLEEP,
+	SLEEP_POLL,
+	SLEEP_FUTEX,
+	SLEEP_EPOLL,
+	SLEEP_SELECT,
+	SLEEP_SIGNAL,
+	SLEEP_SOCKET,
+	SLEEPERS
+};
+enum { SLEEP_MS = 30 };
+
+static const char *const sleeper_names[SLEEPERS] = {
+	"nanosleep() is wrong",  "poll() is wrong",   "futex() is wrong",
+	"epoll_wait() is wrong", "select() is wrong", "sigtimedwait() is wrong",
+	"recv() is wrong"
+};
+
+/* Sleeps until the limit of time.  Returns whether the result was that of a timeout. */
+static bool sleep_by(enum sleeper by, int epoll, int receiver)
+{
+	struct timespec pause = { 0, SLEEP_MS * 1000000L };
+	struct timeval limit = { 0, SLEEP_MS * 1000L };
+	struct epoll_event event;
+	sigset_t signals;
+	int word = 0;
+	char byte;
+
+	switch (by) {
+	case SLEEP_NANOSLEEP:
+		return nanosleep(&pause, NULL) == 0;
+	case SLEEP_POLL:
+		return poll(NULL, 0, SLEEP_MS) == 0;
+	case SLEEP_FUTEX:
+		return syscall(SYS_futex, &word, FUTEX_WAIT, 0, &pause, NULL, 0) < 0 &&
+		       errno == ETIMEDOUT;
+	case SLEEP_EPOLL:
+		return epoll_wait(epoll, &event, 1, SLEEP_MS) == 0;
+	case SLEEP_SELECT:
+		return select(0, NULL, NULL, NULL, &limit) == 0;
+	case SLEEP_SIGNAL:
+		sigemptyset(&signals);
+		sigaddset(&signals, SIGUSR2);
+		return sigtimedwait(&signals, NULL, &pause) < 0 && errno == EAGAIN;
+	case SLEEP_SOCKET:
+		return recv(receiver, &byte, 1, 0) < 0 && errno == EAGAIN;
+	case SLEEPERS:
+		break;
+	}
+	return false;
+}
+
+static void *run_sleeper(void *argument)
+{
+	enum sleeper by = (enum sleeper)(uintptr_t)argument;
+	struct timeval limit = { 0, SLEEP_MS * 1000L };
+	int epoll = epoll_create1(0), ends[2];
+
+	check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "no sockets");
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	while (!is_over) {
+		struct timespec begin, end;
+		long long slept_ns;
+
+		clock_gettime(CLOCK_MONOTONIC, &begin);
+		check(sleep_by(by, epoll, ends[0]), sleeper_names[by]);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		slept_ns = (end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec;
+		check(slept_ns >= (SLEEP_MS - 1) * 1000000LL, "a sleep was short");
+	}
+	return NULL;
+}
+
+static void run_sleepers(void)
+{
+	pthread_t threads[SLEEPERS];
+	sigset_t ending;
+
+	/* SIGTERM is for this thread. */
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &ending, NULL);
+	for (uintptr_t by = 0; by < SLEEPERS; by++)
+		check(pthread_create(&threads[by], NULL, run_sleeper, (void *)by) == 0,
+		      "no thread");
+	pthread_sigmask(SIG_UNBLOCK, &ending, NULL);
+	for (unsigned seed = 0; !is_over; seed++)
+		use_blocks(seed);
+	for (int i = 0; i < SLEEPERS; i++)
+		pthread_join(threads[i], NULL);
+}
+
 /* --- a program whose allocations are known --- */
 
 enum { KNOWN_BLOCKS = 3000, OLDER_BLOCKS = 200, KEPT_EVERY = 10 };
@@ -695,6 +791,8 @@ int main(int argc, char **argv)
 		run_fifo(atoi(argument));
 	else if (strcmp(mode, "wait") == 0)
 		run_wait(argument);
+	else if (strcmp(mode, "sleepers") == 0)
+		run_sleepers();
 	else if (strcmp(mode, "sleep") == 0)
 		run_sleep();
 	else if (strcmp(mode, "known") == 0)

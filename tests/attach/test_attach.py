@@ -26,7 +26,7 @@ ROUNDS = int(sys.argv[1])
 
 # The programs that allocate, and those that only wait; a wait costs half a second a round.
 BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"], ["traps"],
-        ["signals"], ["coroutine"]]
+        ["signals"], ["coroutine"], ["sleepers"]]
 ENDED = ["it has ended", "is just ending", "it ended", "no such process"]
 CALLS = ["read", "futex", "accept", "wait4", "epoll", "poll", "select"]
 
@@ -38,15 +38,20 @@ def attach(target, env, *options):
 
 
 def way_in(words, rounds, way):
-    """Attaches the stand-in again and again; no region comes, so nothing is detached."""
-    target, problems, longest = Target(*words), [], 0
+    """Attaches the stand-in again and again; no region comes, so nothing is detached.
+
+    Each attach goes one of the ways, and at least one goes the first of them.
+    """
+    target, problems, longest, ways = Target(*words), [], 0, set()
     for _ in range(rounds):
         result, problem = attach(target, TINY)
         problems.append(problem)
         if result is None:
             break
         problems.append(None if result["way"] in way else f"{result}")
+        ways.add(result["way"])
         longest = max(longest, result["others_stood_ns"])
+    problems.append(None if way[0] in ways else f"no attach went the way {way[0]}: {ways}")
     name = "_".join(os.path.basename(word).split(".")[0].replace("-", "_") for word in words)
     check(f"{name}_goes_on_while_it_is_entered", *problems, target.end())
     print(f"# {name}: other threads stood {longest / 1e6:.2f} ms at most")
