@@ -21,6 +21,7 @@
 #include "base/size.h"
 #include "cli/command.h"
 #include "cli/progress_line.h"
+#include "record/regions/change_region.h"
 #include "record/regions/find_region.h"
 #include "record/regions/process_alive.h"
 #include "record/regions/region_profile.h"
@@ -273,23 +274,9 @@ static int change_region(struct gg_invocation *invocation, const char *path,
                          const struct gg_region_change *change)
 {
 	const struct control_options *given = invocation->options;
-	struct gg_error *error = invocation->error;
 	struct gg_region_header header;
-	int fd = gg_region_control_open(path, error), status;
+	int status = gg_change_region(path, change, &header, invocation->error);
 
-	if (fd < 0)
-		return fd;
-	/*
-	 * Reads the header through the same descriptor that gets the request, so both refer to the
-	 * same file.
-	 */
-	status = gg_region_header_read(&header, fd, path, error);
-	/* The region of a dead process stays on disk, where nobody would read the new settings. */
-	if (status == 0 && !gg_process_alive_region(&header, fd))
-		status = gg_error_set(error, -ESRCH, path, NULL, "its process is gone");
-	if (status == 0)
-		status = gg_region_control_write(fd, change, error);
-	close(fd);
 	if (status == 0 && !given->quiet)
 		tell_change(&header, change);
 	return status;

@@ -16,7 +16,7 @@
 #define FRAMES_NOT_GIVEN UINT64_MAX
 
 struct top_options {
-	bool batch, json, ascii, all;
+	bool batch, json, ascii, all, readonly;
 	uint64_t frame_count, limit;
 	double delay_seconds, confidence;
 	int by, metric;
@@ -38,7 +38,8 @@ static int check(const struct gg_invocation *invocation)
 	return 0;
 }
 
-static int run_screen(struct gg_invocation *invocation, const struct gg_top_batch *batch)
+static int run_screen(struct gg_invocation *invocation, const struct gg_top_batch *batch,
+                      bool is_readonly)
 {
 	const struct gg_top_screen screen = {
 		.target = batch->target,
@@ -46,6 +47,7 @@ static int run_screen(struct gg_invocation *invocation, const struct gg_top_batc
 		.ascii = batch->state.ascii,
 		.has_color = invocation->style.reset[0] != '\0',
 		.delay_seconds = batch->delay_seconds,
+		.is_readonly = is_readonly,
 	};
 
 	return gg_top_screen_run(&screen, invocation->error);
@@ -79,7 +81,7 @@ static int run(struct gg_invocation *invocation)
 		batch.state.sort = GG_TOP_BY_CHANGE;
 	if (!options->batch && !options->json && options->frame_count == FRAMES_NOT_GIVEN &&
 	    gg_top_screen_is_possible(STDIN_FILENO, STDOUT_FILENO))
-		return run_screen(invocation, &batch);
+		return run_screen(invocation, &batch, options->readonly);
 	if (options->frame_count == FRAMES_NOT_GIVEN)
 		batch.frame_count = options->batch ? 0 : 1;
 	return gg_top_batch_run(&batch, invocation->error);
@@ -105,6 +107,8 @@ static const struct gg_option options[] = {
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	{ "json", 0, GG_OPTION_FLAG, AT(json), NULL, "print each frame as one line of JSON" },
+	{ "readonly", 0, GG_OPTION_FLAG, AT(readonly), NULL,
+	  "no key changes the sampling of the process" },
 	{ "ascii", 0, GG_OPTION_FLAG, AT(ascii), NULL, "use only ASCII characters" },
 	GG_OPTIONS_END,
 };

@@ -12,6 +12,7 @@
 #include "top/top_detail_frame.h"
 #include "top/top_keys.h"
 #include "top/top_list_frame.h"
+#include "top/top_prompt.h"
 
 enum {
 	NAME_CELLS_LEAST = 24, /* cells of a name that other columns do not take */
@@ -128,6 +129,13 @@ static void draw_notes(struct frame_run *run)
 	if (snapshot->process.is_process && !snapshot->process.is_alive)
 		gg_top_grid_put(run->grid, run->row++, 0,
 		                "The process has ended; this is its last state.", GG_TOP_WARNING);
+	if (snapshot->process.look_every_ns > 0) {
+		gg_buf_append_text(&text, "Looks take long, so one comes every ");
+		append_age(snapshot->process.look_every_ns, &text);
+		gg_buf_append_text(&text, ": they use a fifth of a processor at most.");
+		gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_WARNING);
+		gg_buf_clear(&text);
+	}
 	if (snapshot->note == NULL)
 		return;
 	gg_buf_append_text(&text, "note: ");
@@ -193,7 +201,11 @@ static void draw_foot(struct frame_run *run)
 	const struct gg_top_state *state = run->state;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	if (state->mode == GG_TOP_MODE_SEARCH)
+	if (state->message[0] != '\0')
+		gg_buf_append_text(&text, state->message);
+	else if (state->mode == GG_TOP_MODE_TYPE || state->mode == GG_TOP_MODE_QUESTION)
+		gg_top_prompt_append(state, run->snapshot, &text);
+	else if (state->mode == GG_TOP_MODE_SEARCH)
 		gg_buf_printf(&text, "search: %s_", state->search);
 	else if (state->mode == GG_TOP_MODE_FILTER)
 		gg_buf_printf(&text, "only names with: %s_", state->filter);
@@ -208,7 +220,8 @@ static void draw_foot(struct frame_run *run)
 		gg_buf_append_text(&text, foot_of(run->snapshot));
 	}
 	gg_top_grid_put(run->grid, run->grid->height - 1, 0, gg_buf_text(&text),
-	                state->mode == GG_TOP_MODE_TABLE || state->mode == GG_TOP_MODE_DETAIL
+	                state->message[0] == '\0' && (state->mode == GG_TOP_MODE_TABLE ||
+	                                              state->mode == GG_TOP_MODE_DETAIL)
 	                        ? GG_TOP_FAINT
 	                        : GG_TOP_STRONG);
 }

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "top/top_detail.h"
+#include "top/top_prompt.h"
 
 const struct gg_top_help_line gg_top_help_lines[] = {
 	{ "q, F10", "quit" },
@@ -26,6 +27,9 @@ const struct gg_top_help_line gg_top_help_lines[] = {
 	{ "/, F3, then n, N", "search a name, the next one, the one before" },
 	{ "f, \\, F4", "show only names with a part; Esc shows all again" },
 	{ "z", "set the mark: changes count from now on" },
+	{ "w", "write a profile of the process" },
+	{ "d", "set the time between looks" },
+	{ "o, i", "switch sampling on or off; set its interval; both ask first" },
 	{ "Ctrl-L", "draw the screen anew" },
 	{ NULL, NULL },
 };
@@ -74,24 +78,10 @@ static char *typed_text(struct gg_top_state *state)
 	return state->mode == GG_TOP_MODE_FILTER ? state->filter : state->search;
 }
 
-/* A character of the text, in UTF-8. */
-static void type_character(char *text, int key)
-{
-	size_t length = strlen(text);
-
-	/* Names are searched as they are shown; other characters cannot be typed. */
-	if (key < 0x20 || key > 0x7e || length + 1 >= GG_TOP_TEXT_MAX)
-		return;
-	text[length] = (char)key;
-	text[length + 1] = '\0';
-}
-
 static void press_in_text(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                           int key)
 {
-	enum { CONTROL_U = 'u' & 0x1f };
 	char *text = typed_text(state);
-	size_t length = strlen(text);
 
 	switch (key) {
 	case GG_TOP_KEY_ENTER:
@@ -103,14 +93,8 @@ static void press_in_text(struct gg_top_state *state, const struct gg_top_snapsh
 		text[0] = '\0';
 		state->mode = GG_TOP_MODE_TABLE;
 		break;
-	case GG_TOP_KEY_BACKSPACE:
-		text[length > 0 ? length - 1 : 0] = '\0';
-		break;
-	case CONTROL_U:
-		text[0] = '\0';
-		break;
 	default:
-		type_character(text, key);
+		gg_top_prompt_type(text, key);
 	}
 }
 
@@ -391,7 +375,8 @@ static const struct gg_top_detail *detail_of(const struct gg_top_state *state,
 }
 
 /* The keys of the table and of an open row.  False: it is no such key. */
-static bool press_everywhere(struct gg_top_state *state, int key)
+static bool press_everywhere(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                             int key)
 {
 	switch (key) {
 	case 'q':
@@ -401,7 +386,7 @@ static bool press_everywhere(struct gg_top_state *state, int key)
 	case '?':
 	case 'h':
 	case GG_TOP_KEY_HELP:
-		state->mode_below_help = state->mode;
+		state->mode_below = state->mode;
 		state->mode = GG_TOP_MODE_HELP;
 		return true;
 	case ' ':
@@ -416,15 +401,20 @@ static bool press_everywhere(struct gg_top_state *state, int key)
 		state->wants_mark = true;
 		return true;
 	default:
-		return false;
+		return gg_top_prompt_begin(state, snapshot, key);
 	}
 }
 
 void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot *snapshot, int key)
 {
+	state->message[0] = '\0';
 	switch (state->mode) {
+	case GG_TOP_MODE_TYPE:
+	case GG_TOP_MODE_QUESTION:
+		gg_top_prompt_press(state, key);
+		break;
 	case GG_TOP_MODE_HELP:
-		state->mode = state->mode_below_help;
+		state->mode = state->mode_below;
 		state->wants_quit = key == GG_TOP_KEY_QUIT;
 		break;
 	case GG_TOP_MODE_SEARCH:
@@ -432,11 +422,11 @@ void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot 
 		press_in_text(state, snapshot, key);
 		break;
 	case GG_TOP_MODE_DETAIL:
-		if (!press_everywhere(state, key))
+		if (!press_everywhere(state, snapshot, key))
 			press_in_detail(state, detail_of(state, snapshot), key);
 		break;
 	default:
-		if (!press_everywhere(state, key))
+		if (!press_everywhere(state, snapshot, key))
 			press_in_table(state, snapshot, key);
 	}
 	if (snapshot != NULL)

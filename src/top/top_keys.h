@@ -13,29 +13,9 @@
  */
 #pragma once
 
+#include "top/top_key.h"
 #include "top/top_snapshot.h"
 #include "top/top_state.h"
-
-/* Keys beyond characters. */
-enum gg_top_key {
-	GG_TOP_KEY_UP = 0x110000, /* behind the last character of Unicode */
-	GG_TOP_KEY_DOWN,
-	GG_TOP_KEY_LEFT,
-	GG_TOP_KEY_PAGE_UP,
-	GG_TOP_KEY_PAGE_DOWN,
-	GG_TOP_KEY_HOME,
-	GG_TOP_KEY_END,
-	GG_TOP_KEY_RIGHT,
-	GG_TOP_KEY_BACKSPACE,
-	GG_TOP_KEY_ENTER,
-	GG_TOP_KEY_ESCAPE,
-	GG_TOP_KEY_HELP,
-	GG_TOP_KEY_SEARCH,
-	GG_TOP_KEY_FILTER,
-	GG_TOP_KEY_SORT,
-	GG_TOP_KEY_TREE,
-	GG_TOP_KEY_QUIT,
-};
 
 /* Before the first look, `snapshot` is NULL. */
 void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot *snapshot, int key);

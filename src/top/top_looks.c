@@ -3,8 +3,10 @@
 #include "top/top_looks.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,8 +16,8 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 
-/* The thread rests this many times as long as a look took. */
-enum { REST_FACTOR = 4 };
+/* Looks use one of this many parts of a processor. */
+enum { CPU_PARTS = 5 };
 
 struct gg_top_looks {
 	struct gg_top_source *source; /* of the thread */
@@ -29,7 +31,31 @@ struct gg_top_looks {
 	struct gg_top_snapshot *snapshot; /* that nobody took; or NULL */
 	struct gg_error error;            /* of the last look */
 	int status;
+	char *write_path;               /* of a profile to be written; NULL: none */
+	struct gg_region_change change; /* that was requested, with wants_change */
+	bool wants_change;
+	char answer[GG_TOP_MESSAGE_MAX]; /* to the last write or request; "": none */
 };
+
+uint64_t gg_top_looks_rest_ns(uint64_t took_ns, uint64_t cpu_ns)
+{
+	return CPU_PARTS * cpu_ns > took_ns ? CPU_PARTS * cpu_ns - took_ns : 0;
+}
+
+/* Processor time of the whole process: a query uses several threads. */
+static uint64_t cpu_now_ns(void)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * GG_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static bool has_wish(const struct gg_top_looks *looks)
+{
+	return looks->has_new_view || looks->wants_mark || looks->write_path != NULL ||
+	       looks->wants_change;
+}
 
 /* Waits until the moment, or until the looks stop.  With `hears_wishes`, a wish ends the wait. */
 static void wait_until(struct gg_top_looks *looks, uint64_t until_ns, bool hears_wishes)
@@ -37,15 +63,15 @@ static void wait_until(struct gg_top_looks *looks, uint64_t until_ns, bool hears
 	const struct timespec until = { .tv_sec = (time_t)(until_ns / GG_NS_PER_S),
 		                        .tv_nsec = (long)(until_ns % GG_NS_PER_S) };
 
-	while (!looks->wants_stop && !(hears_wishes && (looks->has_new_view || looks->wants_mark)))
+	while (!looks->wants_stop && !(hears_wishes && has_wish(looks)))
 		if (pthread_cond_timedwait(&looks->changed, &looks->mutex, &until) == ETIMEDOUT)
 			break;
 }
 
 /* Waits for the time of the next look, or for a wish, but rests first.  The mutex is held. */
-static void wait_for_look(struct gg_top_looks *looks, uint64_t end_ns, uint64_t took_ns)
+static void wait_for_look(struct gg_top_looks *looks, uint64_t end_ns, uint64_t rest_ns)
 {
-	wait_until(looks, end_ns + REST_FACTOR * took_ns, false);
+	wait_until(looks, end_ns + rest_ns, false);
 	wait_until(looks, end_ns + looks->delay_ns, true);
 }
 
@@ -66,6 +92,42 @@ static void publish(struct gg_top_looks *looks, struct gg_top_snapshot *snapshot
 	(void)written; /* it fails only if the counter is full, and then it is readable */
 }
 
+/* Writes the profile that somebody wished.  The mutex is held, but not while it writes. */
+static void write_profile(struct gg_top_looks *looks)
+{
+	char *path = looks->write_path, answer[GG_TOP_MESSAGE_MAX];
+	uint64_t sample_count = 0;
+	struct gg_error error;
+	int status;
+
+	if (path == NULL)
+		return;
+	looks->write_path = NULL;
+	pthread_mutex_unlock(&looks->mutex);
+	status = gg_top_source_write(looks->source, path, &sample_count, &error);
+	if (status < 0)
+		snprintf(answer, sizeof(answer), "%s", error.message);
+	else
+		snprintf(answer, sizeof(answer), "Wrote %s with %" PRIu64 " live samples.", path,
+		         sample_count);
+	free(path);
+	pthread_mutex_lock(&looks->mutex);
+	memcpy(looks->answer, answer, sizeof(answer));
+}
+
+static void change_process(struct gg_top_looks *looks)
+{
+	struct gg_error error;
+
+	if (!looks->wants_change)
+		return;
+	looks->wants_change = false;
+	snprintf(looks->answer, sizeof(looks->answer), "%s",
+	         gg_top_source_change(looks->source, &looks->change, &error) < 0
+	                 ? error.message
+	                 : "Each thread follows after 8 MiB of allocations at the latest.");
+}
+
 static const char *copy_text(const char *text)
 {
 	return text != NULL ? strdup(text) : NULL;
@@ -79,7 +141,7 @@ static void *run(void *context)
 	while (!looks->wants_stop) {
 		struct gg_top_view view = looks->view;
 		struct gg_top_snapshot *snapshot = NULL;
-		uint64_t begin_ns = gg_clock_monotonic_ns(), end_ns;
+		uint64_t begin_ns = gg_clock_monotonic_ns(), end_ns, cpu_ns = cpu_now_ns(), rest_ns;
 		struct gg_error error = { 0 };
 		int status;
 
@@ -91,9 +153,14 @@ static void *run(void *context)
 		status = gg_top_source_look(looks->source, &view, &snapshot, &error);
 		end_ns = gg_clock_monotonic_ns();
 		free((char *)view.opened);
+		rest_ns = gg_top_looks_rest_ns(end_ns - begin_ns, cpu_now_ns() - cpu_ns);
 		pthread_mutex_lock(&looks->mutex);
+		if (status == 0 && rest_ns > looks->delay_ns)
+			snapshot->process.look_every_ns = (double)(end_ns - begin_ns + rest_ns);
+		change_process(looks);
+		write_profile(looks);
 		publish(looks, snapshot, status, &error);
-		wait_for_look(looks, end_ns, end_ns - begin_ns);
+		wait_for_look(looks, end_ns, rest_ns);
 	}
 	pthread_mutex_unlock(&looks->mutex);
 	return NULL;
@@ -161,6 +228,7 @@ void gg_top_looks_stop(struct gg_top_looks *looks)
 	gg_top_snapshot_free(looks->snapshot);
 	gg_top_source_free(looks->source);
 	free((char *)looks->view.opened);
+	free(looks->write_path);
 	pthread_cond_destroy(&looks->changed);
 	pthread_mutex_destroy(&looks->mutex);
 	close(looks->ready_fd);
@@ -211,4 +279,48 @@ void gg_top_looks_mark(struct gg_top_looks *looks)
 	looks->wants_mark = true;
 	pthread_cond_signal(&looks->changed);
 	pthread_mutex_unlock(&looks->mutex);
+}
+
+void gg_top_looks_set_delay(struct gg_top_looks *looks, double delay_seconds)
+{
+	pthread_mutex_lock(&looks->mutex);
+	looks->delay_ns = (uint64_t)(delay_seconds * (double)GG_NS_PER_S);
+	looks->has_new_view = true;
+	pthread_cond_signal(&looks->changed);
+	pthread_mutex_unlock(&looks->mutex);
+}
+
+void gg_top_looks_write(struct gg_top_looks *looks, const char *path)
+{
+	char *copy = strdup(path);
+
+	pthread_mutex_lock(&looks->mutex);
+	free(looks->write_path);
+	looks->write_path = copy;
+	if (copy == NULL)
+		snprintf(looks->answer, sizeof(looks->answer), "Out of memory.");
+	pthread_cond_signal(&looks->changed);
+	pthread_mutex_unlock(&looks->mutex);
+}
+
+void gg_top_looks_change(struct gg_top_looks *looks, const struct gg_region_change *change)
+{
+	pthread_mutex_lock(&looks->mutex);
+	looks->change = *change;
+	looks->wants_change = true;
+	pthread_cond_signal(&looks->changed);
+	pthread_mutex_unlock(&looks->mutex);
+}
+
+bool gg_top_looks_take_answer(struct gg_top_looks *looks, char answer[GG_TOP_MESSAGE_MAX])
+{
+	bool has;
+
+	pthread_mutex_lock(&looks->mutex);
+	has = looks->answer[0] != '\0';
+	if (has)
+		memcpy(answer, looks->answer, sizeof(looks->answer));
+	looks->answer[0] = '\0';
+	pthread_mutex_unlock(&looks->mutex);
+	return has;
 }

@@ -7,8 +7,9 @@
  *           if (gg_top_looks_take(looks, &snapshot, &error)) ...
  *   gg_top_looks_stop(looks);
  *
- * A look comes every `delay`, and earlier after a change of the view or of the mark.  After each
- * look the thread rests four times as long as it took: it uses a fifth of a processor at most.
+ * A look comes every `delay`, and earlier after a change of the view or of the mark.  Looks use a
+ * fifth of a processor at most, over all threads: after an expensive look, the next one comes later
+ * (gg_top_looks_rest_ns), and the snapshot says so.
  *
  * Threads  One thread calls these functions.  The thread of the looks owns the source until
  *          gg_top_looks_stop() returns.
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 
 #include "top/top_source.h"
+#include "top/top_state.h"
 
 struct gg_top_looks;
 
@@ -42,5 +44,21 @@ bool gg_top_looks_take(struct gg_top_looks *looks, struct gg_top_snapshot **ret_
  * for the copy, no row is open.
  */
 void gg_top_looks_set_view(struct gg_top_looks *looks, const struct gg_top_view *view);
+/* Changes the time between looks. */
+void gg_top_looks_set_delay(struct gg_top_looks *looks, double delay_seconds);
+/*
+ * Writes a profile of the process to that file, as `geiger control PID snapshot` does, before the
+ * next look.  The answer is ready when gg_top_looks_take() has something.
+ */
+void gg_top_looks_write(struct gg_top_looks *looks, const char *path);
+/* Requests other settings of the process, before the next look; the answer comes as above. */
+void gg_top_looks_change(struct gg_top_looks *looks, const struct gg_region_change *change);
+/* Takes the answer to the last write or request.  False: nothing was answered. */
+bool gg_top_looks_take_answer(struct gg_top_looks *looks, char answer[GG_TOP_MESSAGE_MAX]);
+/*
+ * The rest after a look that took `cpu_ns` of all processors and `took_ns` of time, such that looks
+ * use a fifth of a processor.
+ */
+uint64_t gg_top_looks_rest_ns(uint64_t took_ns, uint64_t cpu_ns);
 /* Sets the mark to the last look. */
 void gg_top_looks_mark(struct gg_top_looks *looks);

@@ -21,6 +21,7 @@
 #include "top/top_frame.h"
 #include "top/top_keys.h"
 #include "top/top_looks.h"
+#include "top/top_prompt.h"
 
 /* Milliseconds after which a lone Esc is a key of its own. */
 enum { ESCAPE_MS = 25 };
@@ -281,6 +282,7 @@ static void begin_target(struct screen_run *run)
 {
 	gg_top_state_init(&run->state, run->state.width, run->state.height);
 	run->state.ascii = run->screen->ascii;
+	run->state.is_readonly = run->screen->is_readonly;
 	run->state.by = run->view.by;
 	run->state.metric = run->view.metric;
 	run->state.lists_all = run->view.lists_all;
@@ -319,6 +321,28 @@ static void return_to_list(struct screen_run *run)
 	run->has_list = false;
 }
 
+/* Fulfills what a prompt was answered for. */
+static void fulfill(struct screen_run *run)
+{
+	struct gg_top_state *state = &run->state;
+	enum gg_top_wish wish = state->wish;
+	const struct gg_region_change switched = { .set_active = true,
+		                                   .active = state->switches_on };
+	const struct gg_region_change interval = { .interval_bytes = state->interval_bytes };
+
+	state->wish = GG_TOP_NOTHING;
+	if (wish == GG_TOP_WRITE && access(state->typed, F_OK) == 0)
+		gg_top_prompt_ask_to_replace(state);
+	else if (wish == GG_TOP_WRITE || wish == GG_TOP_REPLACE)
+		gg_top_looks_write(run->looks, state->typed);
+	else if (wish == GG_TOP_SWITCH)
+		gg_top_looks_change(run->looks, &switched);
+	else if (wish == GG_TOP_SET_INTERVAL)
+		gg_top_looks_change(run->looks, &interval);
+	else if (wish == GG_TOP_SET_DELAY)
+		gg_top_looks_set_delay(run->looks, state->delay_seconds);
+}
+
 /* Tells the looks about a new view or mark. */
 static void pass_on(struct screen_run *run)
 {
@@ -334,6 +358,7 @@ static void pass_on(struct screen_run *run)
 	if (run->state.wants_mark)
 		gg_top_looks_mark(run->looks);
 	run->state.wants_mark = false;
+	fulfill(run);
 }
 
 static void read_keys(struct screen_run *run)
@@ -356,6 +381,7 @@ static void take_snapshot(struct screen_run *run)
 {
 	struct gg_top_snapshot *snapshot;
 
+	gg_top_looks_take_answer(run->looks, run->state.message);
 	if (!gg_top_looks_take(run->looks, &snapshot, &run->error))
 		return;
 	if (run->state.is_paused && run->snapshot != NULL &&

@@ -20,6 +20,7 @@ struct gg_top_screen {
 	const char *target;      /* NULL: begins with the list of processes */
 	struct gg_top_view view; /* the first one */
 	bool ascii, has_color;
+	bool is_readonly; /* keys do not change the process */
 	double delay_seconds;
 };
 

@@ -74,6 +74,8 @@ struct gg_top_process {
 	/* Live memory and RSS over time, the newest last; they belong to the caller. */
 	const struct gg_chart_column *columns;
 	size_t column_count;
+	/* The time from look to look if looks take too long for the wanted one; else 0. */
+	double look_every_ns;
 	const char *news; /* a text on the target, such as the end of a program; NULL: none */
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/time_units.h"
+#include "record/regions/change_region.h"
 #include "record/regions/find_region.h"
 #include "record/regions/region_profile.h"
 #include "record/symbols/live_names.h"
@@ -364,6 +365,30 @@ int gg_top_source_look(struct gg_top_source *source, const struct gg_top_view *v
 	return source->list != NULL ? gg_top_list_look(source->list, view->confidence,
 	                                               view->lists_all, ret_snapshot, error)
 	                            : look_at_target(source, view, ret_snapshot, error);
+}
+
+int gg_top_source_write(struct gg_top_source *source, const char *path, uint64_t *ret_sample_count,
+                        struct gg_error *error)
+{
+	struct gg_salvage salvage;
+	int status;
+
+	if (!source->is_watch)
+		return gg_error_set(error, -ENOTSUP, "top", NULL, "this is a profile already");
+	status = gg_region_profile_salvage(&source->watch.path, 1, path, NULL, &salvage, error);
+	if (status == 0)
+		*ret_sample_count = salvage.sample_count;
+	return status;
+}
+
+int gg_top_source_change(struct gg_top_source *source, const struct gg_region_change *change,
+                         struct gg_error *error)
+{
+	struct gg_region_header header;
+
+	if (!source->is_watch)
+		return gg_error_set(error, -ENOTSUP, "top", NULL, "nothing samples here");
+	return gg_change_region(source->watch.path, change, &header, error);
 }
 
 void gg_top_source_mark(struct gg_top_source *source)

@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "region/control.h"
 #include "top/top_snapshot.h"
 
 struct gg_top_source;
@@ -41,6 +42,18 @@ void gg_top_source_free(struct gg_top_source *source); /* NULL is fine */
 /* Looks, and makes a snapshot, which the caller frees.  The process may have ended. */
 GG_MUST_CHECK int gg_top_source_look(struct gg_top_source *source, const struct gg_top_view *view,
                                      struct gg_top_snapshot **ret_snapshot, struct gg_error *error);
+
+/*
+ * Writes a profile of the process as it is now, over an existing one.  Fails as
+ * gg_region_profile_salvage() does; -ENOTSUP: the target is a profile.
+ */
+GG_MUST_CHECK int gg_top_source_write(struct gg_top_source *source, const char *path,
+                                      uint64_t *ret_sample_count, struct gg_error *error);
+
+/* Requests settings of the process.  Fails as gg_change_region() does; -ENOTSUP: a profile. */
+GG_MUST_CHECK int gg_top_source_change(struct gg_top_source *source,
+                                       const struct gg_region_change *change,
+                                       struct gg_error *error);
 
 /* Sets the mark to the last look. */
 void gg_top_source_mark(struct gg_top_source *source);

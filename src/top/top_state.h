@@ -35,10 +35,24 @@ enum { GG_TOP_TEXT_MAX = 128, GG_TOP_PAGE_LESS = 6 };
 enum gg_top_mode {
 	GG_TOP_MODE_TABLE,
 	GG_TOP_MODE_HELP,
-	GG_TOP_MODE_SEARCH, /* the searched part of a name is typed */
-	GG_TOP_MODE_FILTER, /* the filter is typed */
-	GG_TOP_MODE_DETAIL, /* one row is open (top_detail.h) */
+	GG_TOP_MODE_SEARCH,   /* the searched part of a name is typed */
+	GG_TOP_MODE_FILTER,   /* the filter is typed */
+	GG_TOP_MODE_DETAIL,   /* one row is open (top_detail.h) */
+	GG_TOP_MODE_TYPE,     /* the answer of a prompt is typed (top_prompt.h) */
+	GG_TOP_MODE_QUESTION, /* a question waits for yes or no */
 };
+
+/* A wish that the user has confirmed. */
+enum gg_top_wish {
+	GG_TOP_NOTHING,
+	GG_TOP_WRITE,   /* write a profile to the file `typed` */
+	GG_TOP_REPLACE, /* the same, over an existing file */
+	GG_TOP_SWITCH,  /* switch sampling as switches_on says */
+	GG_TOP_SET_INTERVAL,
+	GG_TOP_SET_DELAY,
+};
+
+enum { GG_TOP_MESSAGE_MAX = 512 }; /* as long as messages of errors */
 
 struct gg_top_state {
 	size_t width, height; /* characters */
@@ -50,7 +64,15 @@ struct gg_top_state {
 	/* A frame of batch mode has no chart, no cursor, and no line of keys. */
 	bool is_batch;
 	enum gg_top_mode mode;
-	enum gg_top_mode mode_below_help; /* where the end of the help leads */
+	enum gg_top_mode mode_below; /* where the end of the help and of a prompt leads */
+	bool is_readonly;            /* the process must not be changed */
+	enum gg_top_wish asked;      /* of the prompt */
+	enum gg_top_wish wish;       /* to be fulfilled */
+	char typed[GG_TOP_TEXT_MAX]; /* the answer of the prompt */
+	bool switches_on;
+	uint64_t interval_bytes;          /* of GG_TOP_SET_INTERVAL */
+	double delay_seconds;             /* of GG_TOP_SET_DELAY */
+	char message[GG_TOP_MESSAGE_MAX]; /* in the last line until the next key; "": none */
 	char *opened;                     /* mode detail: the label of that row; or NULL */
 	size_t piece;                     /* the place of its cursor */
 	enum gg_grouping by;              /* of the next looks */

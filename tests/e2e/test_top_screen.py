@@ -83,6 +83,15 @@ def missing(screen, *texts):
     return [f"no {text!r} in\n{screen}" for text in texts if text not in screen]
 
 
+def whole(profile):
+    return subprocess.run([GEIGER, "report", profile], stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def sampling(program):
+    done = subprocess.run([GEIGER, "control", str(program.pid), "status"], capture_output=True, text=True, check=True)
+    return "sampling     on" in done.stdout
+
+
 def keys(program):
     tmux = Tmux(100, 24)
     try:
@@ -107,6 +116,28 @@ def keys(program):
         tmux.call("resize-window", "-x", "60", "-y", "10")
         check("the_tree_is_resized", *missing(tmux.wait("  tree", "t table"), "  tree"))
         tmux.call("resize-window", "-x", "100", "-y", "24")
+        tmux.send("w")
+        tmux.wait("write a profile")
+        tmux.send("seen.geiger", "Enter")
+        check("w_writes_a_profile", *missing(tmux.wait("Wrote seen.geiger"), "Wrote seen.geiger"))
+        check("the_profile_is_whole", None if whole("seen.geiger") else "geiger report refuses it")
+        tmux.send("w")
+        tmux.wait("write a profile")
+        tmux.send("seen.geiger", "Enter")
+        check("a_file_is_replaced_after_a_question", *missing(tmux.wait("Replace it?"), "Replace it?"))
+        tmux.send("n")
+        tmux.wait("Nothing was changed")
+        tmux.send("o")
+        tmux.wait("Switch sampling off")
+        tmux.send("y")
+        check("o_switches_sampling_off", *missing(tmux.wait("Each thread follows"), "Each thread follows"),
+              None if not sampling(program) else "it is on")
+        tmux.send("i")
+        tmux.wait("bytes per sample")
+        tmux.send("64k", "Enter")
+        tmux.wait("One sample per 64 KiB")
+        tmux.send("y")
+        check("i_sets_the_interval", *missing(tmux.wait("one sample per 64.0 KiB", "live"), "live"))
         tmux.send("6")
         check("a_digit_chooses_rows", *missing(tmux.wait("age  size"), "age  size"))
         tmux.send("m")

@@ -7,6 +7,8 @@
 #include "top/top_detail.h"
 #include "top/top_frame.h"
 #include "top/top_keys.h"
+#include "top/top_looks.h"
+#include "top/top_prompt.h"
 #include "top/top_tree.h"
 #include "top_look.h"
 
@@ -211,11 +213,106 @@ TEST_WITH(look, rows_of_the_tree_have_the_figures_of_geiger_tree)
 	gg_tree_free(tree);
 }
 
+static void press_all(struct look *look, const char *keys)
+{
+	for (; *keys != '\0'; keys++)
+		press(look, *keys);
+}
+
+TEST_WITH(look, a_profile_is_written_after_its_name_and_replaced_after_a_yes)
+{
+	add_server(look);
+	take_view(look);
+	press_all(look, "wa.geiger");
+	CHECK_CONTAINS(draw(look), "write a profile to the file: a.geiger_");
+	CHECK_EQ_U64(look->state.wish, GG_TOP_NOTHING);
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_EQ_U64(look->state.wish, GG_TOP_WRITE);
+	look->state.wish = GG_TOP_NOTHING;
+	gg_top_prompt_ask_to_replace(&look->state);
+	CHECK_CONTAINS(draw(look), "a.geiger exists. Replace it?  y yes");
+	press(look, 'n');
+	CHECK_EQ_U64(look->state.wish, GG_TOP_NOTHING);
+	CHECK_CONTAINS(draw(look), "Nothing was changed.");
+	gg_top_prompt_ask_to_replace(&look->state);
+	press(look, 'y');
+	CHECK_EQ_U64(look->state.wish, GG_TOP_REPLACE);
+	look->process.is_process = false;
+	take_view(look);
+	press(look, 'w');
+	CHECK_CONTAINS(draw(look), "This is a profile already.");
+}
+
+TEST_WITH(look, changes_of_sampling_ask_first)
+{
+	add_server(look);
+	take_view(look);
+	press(look, 'o');
+	CHECK_CONTAINS(draw(look), "Switch sampling off in process 4711?");
+	press(look, GG_TOP_KEY_ENTER); /* not a yes */
+	CHECK_EQ_U64(look->state.wish, GG_TOP_NOTHING);
+	press_all(look, "oy");
+	CHECK(look->state.wish == GG_TOP_SWITCH && !look->state.switches_on);
+	look->state.wish = GG_TOP_NOTHING;
+	press_all(look, "i64k");
+	CHECK_CONTAINS(draw(look), "bytes per sample, now 4 KiB: 64k_");
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_CONTAINS(draw(look), "One sample per 64 KiB in process 4711?");
+	CHECK_EQ_U64(look->state.wish, GG_TOP_NOTHING);
+	press(look, 'y');
+	CHECK(look->state.wish == GG_TOP_SET_INTERVAL && look->state.interval_bytes == 65536);
+	look->state.wish = GG_TOP_NOTHING;
+	press_all(look, "imuch");
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_CONTAINS(draw(look), "Give a size such as");
+	look->state.is_readonly = true;
+	press(look, 'o');
+	CHECK_CONTAINS(draw(look), "Not with --readonly");
+	press_all(look, "iy");
+	CHECK_EQ_U64(look->state.wish, GG_TOP_NOTHING);
+	look->state.is_readonly = false;
+	look->process.is_alive = false;
+	take_view(look);
+	press_all(look, "oy");
+	CHECK_EQ_U64(look->state.wish, GG_TOP_NOTHING);
+}
+
+TEST_WITH(look, the_time_between_looks_is_typed)
+{
+	add_server(look);
+	take_view(look);
+	press_all(look, "d0.5");
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_CONTAINS(draw(look), "at least 1 s");
+	press_all(look, "d10");
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_EQ_U64(look->state.wish, GG_TOP_SET_DELAY);
+	CHECK_EQ_DOUBLE(look->state.delay_seconds, 10);
+}
+
+TEST_WITH(look, looks_use_a_fifth_of_a_processor_and_say_when_they_become_rarer)
+{
+	static const uint64_t ms = 1000000;
+
+	CHECK_EQ_U64(gg_top_looks_rest_ns(10 * ms, 10 * ms), 40 * ms);
+	/* Two threads ran: 400 ms of processors in a period of 2 s. */
+	CHECK_EQ_U64(gg_top_looks_rest_ns(200 * ms, 400 * ms), 1800 * ms);
+	/* It mostly waited for the disk. */
+	CHECK_EQ_U64(gg_top_looks_rest_ns(900 * ms, 100 * ms), 0);
+	add_server(look);
+	look->process.look_every_ns = 6.5e9;
+	take_view(look);
+	CHECK_CONTAINS(draw(look), "Looks take long, so one comes every 6.5 s");
+	look->process.look_every_ns = 0;
+	take_view(look);
+	CHECK(strstr(draw(look), "Looks take long") == NULL);
+}
+
 /* --- random keys -------------------------------------------------------------------------- */
 
 static int random_key(struct gg_rng *rng)
 {
-	static const char often[] = "jkgGr<>/fnN?mz123456789 tt++-";
+	static const char often[] = "jkgGr<>/fnN?mz123456789 tt++-woidy";
 	uint64_t kind = gg_rng_below(rng, 4);
 
 	if (kind == 0)
@@ -254,6 +351,7 @@ TEST_WITH(look, random_keys_and_looks_fit_every_size)
 	for (int i = 0; i < STEP_COUNT; i++) {
 		press(look, random_key(&rng));
 		CHECK((look->state.mode == GG_TOP_MODE_DETAIL) <= (look->state.opened != NULL));
+		look->state.wish = GG_TOP_NOTHING;
 		if (gg_rng_below(&rng, LOOK_EVERY) == 0)
 			take_view(look);
 		if (i % DRAW_EVERY != 0)
