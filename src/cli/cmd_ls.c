@@ -15,7 +15,9 @@
 #include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
+#include "record/regions/process_alive.h"
 #include "record/regions/region_list.h"
+#include "region/reader/view.h"
 #include "report/screen_text.h"
 #include "report/text_table.h"
 
@@ -46,6 +48,21 @@ static const char *format_age(double seconds, char text[TIME_TEXT_MAX])
 	return text;
 }
 
+/* The state of a complete region: an agent that came later, or has gone, is no plain one. */
+static const char *state_of_whole(const struct gg_listed_region *file)
+{
+	const struct gg_region_header *header = &file->view->header;
+
+	if (!file->is_alive)
+		return (header->attach.flags & GG_REGION_DETACHED) != 0 &&
+		                       gg_process_alive(header->pid, header->process_start_ticks)
+		               ? "detached"
+		               : "dead";
+	if (header->attach.attached_ns == 0)
+		return "alive";
+	return (header->attach.flags & GG_REGION_ATTACH_INHERITED) != 0 ? "inherited" : "attached";
+}
+
 static const char *state_of(const struct gg_listed_region *file)
 {
 	if (file->kind == GG_LISTED_REGION_OTHER)
@@ -55,7 +72,7 @@ static const char *state_of(const struct gg_listed_region *file)
 	 */
 	if (file->kind == GG_LISTED_REGION_UNMADE)
 		return file->is_alive ? "starting" : "unmade";
-	return file->is_alive ? "alive" : "dead";
+	return state_of_whole(file);
 }
 
 /* Adds a region to the table.  The path is the last column, so that it can be copied whole. */
@@ -148,7 +165,9 @@ const struct gg_command gg_command_ls = {
 	.usage = "[OPTION]... [DIRECTORY]...",
 	.details =
 		"Looks in the given directories; without any in GEIGER_DIR, /dev/shm, $TMPDIR\n"
-		"and /tmp, and in the directories of sessions there. 'ended' is the time since\n"
+		"and /tmp, and in the directories of sessions there. The state of a process to\n"
+		"which 'geiger attach' came is attached, or inherited if it was forked later;\n"
+		"detached: it runs on without the agent. 'ended' is the time since\n"
 		"the last event of a process that is gone. A region is a file: 'geiger salvage'\n"
 		"makes a profile of it, and every report reads it. A terminal shows what fits;\n"
 		"a pipe gets whole commands and paths.\n",

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 
-from attach_programs import LIMIT, TARGET, geiger
+from attach_programs import LIMIT, TARGET, Target, geiger
 from sentences import check, in_scratch, skip
 
 OTHER_USER = 54321  # has no process and no file on any machine
@@ -78,7 +78,10 @@ def left_over(pid):
 def record(container):
     got = geiger("attach", "-q", "-o", "here.geiger", "--max-time", RECORDED, str(container.pid))
     shown = geiger("report", "--json", "--metric", "allocated", "here.geiger")
-    problems = failures(got, shown)
+    asked = geiger("sql", "--json", "here.geiger", "select exe, older_bytes, missed_frees from v_attach")
+    problems = failures(got, shown, asked)
+    if not problems and "/target" not in asked.stdout:
+        problems = ["no attach in SQL: " + asked.stdout]
     if not problems and "use_blocks" not in shown.stdout:
         problems = ["the functions have no names: " + shown.stdout[:1000]]
     return problems
@@ -152,6 +155,23 @@ def replaced_libc():
           *attach_and_detach(container), container.end())
 
 
+def states():
+    """`geiger ls` lists a process that is attached, and after a detach."""
+    target = Target("loops", "1")
+    found = [states_of(target.pid)]
+    runs = [geiger("attach", "-i", "1", str(target.pid))]
+    found.append(states_of(target.pid))
+    runs.append(geiger("detach", str(target.pid)))
+    found.append(states_of(target.pid))
+    check("ls_shows_which_processes_are_attached_and_detached",
+          None if found == [[], ["attached"], ["detached"]] else f"{found}", *failures(*runs), target.end())
+
+
+def states_of(pid):
+    lines = geiger("ls").stdout.splitlines()
+    return [line.split()[1] for line in lines if line.split()[0] == str(pid)]
+
+
 def no_proc():
     container = Container(make_root("no_proc"), unshare=())
     got = geiger("attach", str(container.pid))
@@ -161,6 +181,7 @@ def no_proc():
 
 
 def main():
+    states()
     if os.geteuid() != 0:
         skip("containers_are_recorded_from_outside", "only root may make them")
         return
