@@ -202,12 +202,12 @@ static size_t order_tree(const struct gg_top_state *state, const struct gg_top_s
 {
 	const struct gg_top_row *rows = snapshot->rows;
 	bool *is_open = calloc(2 * snapshot->row_count + 1, sizeof(*is_open));
-	bool *is_shown = is_open + snapshot->row_count;
-	bool is_filtered = state->filter[0] != '\0';
+	bool is_filtered = state->filter[0] != '\0', *is_shown;
 	size_t count = 0;
 
 	if (is_open == NULL)
 		return 0;
+	is_shown = is_open + snapshot->row_count;
 	for (size_t i = snapshot->row_count; i-- > 0;) {
 		is_shown[i] = is_shown[i] || passes(state, &rows[i]);
 		if (!is_filtered && rows[i].has_callees)
