@@ -2,6 +2,7 @@
 /* detachment - writes the control word and waits (attach/detachment.h). */
 #include "attach/detachment.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,13 +13,15 @@
 
 #include "attach/attachment.h"
 #include "attach/survey.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/time_units.h"
+#include "record/process/proc_file.h"
 #include "record/regions/find_region.h"
 #include "region/control.h"
 #include "region/reader/view.h"
 
-enum { CHECK_MS = 10 };
+enum { CHECK_MS = 10, ASLEEP_CHECKS = 10 };
 
 /* Opens an attached agent's region.  -EPERM: the agent of a program that was started with it. */
 static int open_attached(const char *path, const char *pid, struct gg_error *error)
@@ -65,6 +68,7 @@ static int enter(struct gg_detachment *detachment, pid_t pid, struct gg_error *e
 		gg_survey_done(&survey);
 	}
 	detachment->was_entered = status == 0;
+	detachment->borrowed_ns = status == 0 ? attachment.borrowed_ns : 0;
 	/* The agent has just followed the request itself, or the process has ended. */
 	return status == -EALREADY || status == -ESRCH ? 0 : status;
 }
@@ -78,17 +82,51 @@ static const char *reason_in(const char *message)
 	return reason != NULL ? reason + strlen(prefix) : message;
 }
 
-void gg_detachment_wait(struct gg_detachment *ret_detachment, pid_t pid)
+/* True if no thread of the process runs or is ready to run. */
+static bool is_asleep(pid_t pid)
+{
+	char path[32];
+	bool is_asleep = true;
+	uint32_t tid;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks != NULL && is_asleep && (tid = gg_proc_file_next_number(tasks)) != 0) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf status = { 0 };
+		const char *name_end;
+
+		/* The state follows the name, which may hold parentheses. */
+		if (gg_proc_file_read(&status, "%s/%u/stat", path, (unsigned int)tid) &&
+		    (name_end = strrchr(gg_buf_text(&status), ')')) != NULL)
+			is_asleep = strncmp(name_end, ") R", 3) != 0;
+	}
+	if (tasks != NULL)
+		closedir(tasks);
+	return tasks != NULL && is_asleep;
+}
+
+/* Waits until the agent has gone, but no longer than it is likely to see the request. */
+static void await_agent(pid_t pid, uint64_t begin_ns)
 {
 	const struct timespec pause = { 0, CHECK_MS * GG_NS_PER_MS };
+	uint64_t end_ns = begin_ns + (uint64_t)(GG_DETACHMENT_WAIT_MS * GG_NS_PER_MS);
+	int asleep_count = 0;
+
+	while (gg_survey_is_recording(pid) && asleep_count < ASLEEP_CHECKS &&
+	       gg_clock_monotonic_ns() < end_ns) {
+		nanosleep(&pause, NULL);
+		asleep_count = is_asleep(pid) ? asleep_count + 1 : 0;
+	}
+}
+
+void gg_detachment_wait(struct gg_detachment *ret_detachment, pid_t pid)
+{
 	uint64_t begin_ns = gg_clock_monotonic_ns();
 	struct gg_detachment detachment = { 0 };
 	struct gg_error error = { 0 };
 
-	while (gg_survey_is_recording(pid) &&
-	       gg_clock_monotonic_ns() - begin_ns <
-	               (uint64_t)(GG_DETACHMENT_WAIT_MS * GG_NS_PER_MS))
-		nanosleep(&pause, NULL);
+	await_agent(pid, begin_ns);
 	if (gg_survey_is_recording(pid))
 		detachment.is_pending = enter(&detachment, pid, &error) < 0;
 	snprintf(detachment.why_pending, sizeof(detachment.why_pending), "%s",

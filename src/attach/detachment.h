@@ -6,8 +6,9 @@
  *
  * The control word of the region requests it, without any effect on the program's threads: the
  * agent takes its hooks away on its next cold path.  If no thread comes by for
- * GG_DETACHMENT_WAIT_MS, geiger enters the process as for an attach, and calls the agent.  If
- * neither works, because the process is idle, the request stays and the agent follows it later.
+ * GG_DETACHMENT_WAIT_MS, or if all threads sleep for 100 ms, geiger enters the process as for an
+ * attach, and calls the agent.  If neither works, because the process is idle, the request stays
+ * and the agent follows it later.
  *
  * A forked process without a region of its own is entered at once, because the only control word
  * that it sees is its parent's.
@@ -23,9 +24,10 @@
 enum { GG_DETACHMENT_WAIT_MS = 2000 };
 
 struct gg_detachment {
-	bool was_entered;   /* a thread was borrowed for it */
-	bool is_pending;    /* the agent has not followed the request yet */
-	uint64_t waited_ns; /* until the agent had gone, or until it was given up */
+	bool was_entered;     /* a thread was borrowed for it */
+	bool is_pending;      /* the agent has not followed the request yet */
+	uint64_t waited_ns;   /* until the agent had gone, or until it was given up */
+	uint64_t borrowed_ns; /* how long that thread did nothing else; 0: no thread was borrowed */
 	char why_pending[GG_ERROR_MESSAGE_MAX];
 };
 

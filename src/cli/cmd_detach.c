@@ -47,6 +47,7 @@ static void add_result(struct detach_report *report, pid_t pid,
 		gg_json_bool(&report->json, "pending", detachment->is_pending);
 		gg_json_text(&report->json, "way", detachment->was_entered ? "entered" : "request");
 		gg_json_integer(&report->json, "waited_ns", detachment->waited_ns);
+		gg_json_integer(&report->json, "borrowed_ns", detachment->borrowed_ns);
 		gg_json_close(&report->json);
 	} else if (!report->given->quiet && !detachment->is_pending) {
 		fprintf(stderr, "geiger: detached from process %d after %.1f ms%s\n", (int)pid,
@@ -137,7 +138,8 @@ const struct gg_command gg_command_detach = {
 	.usage = "[OPTION]... PID",
 	.details =
 		"Requests it in the region, and the agent takes its hooks away when a thread next\n"
-		"comes by. After 2 s without one, geiger enters the process as for an attach.\n"
+		"comes by. If all threads sleep, or after 2 s, geiger enters the process as for\n"
+		"an attach.\n"
 		"Where it cannot, the request stays, and the exit status is 1. The agent's code\n"
 		"stays loaded; a later attach begins a new region.\n",
 	.options = detach_option_table,

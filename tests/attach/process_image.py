@@ -137,5 +137,5 @@ def difference(before, after):
 
 
 def changed_slots(before, after):
-    """How many slots differ: while an agent is attached, it should be some."""
-    return sum(after.slots.get(address, (None,))[0] != value for address, (value, _) in before.slots.items())
+    """The names of the slots that differ: while an agent is attached, there should be some."""
+    return [name for address, (value, name) in before.slots.items() if after.slots.get(address, (None,))[0] != value]

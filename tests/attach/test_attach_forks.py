@@ -57,7 +57,7 @@ def maps_a_region(pid):
 
 
 def is_hooked(before, pid):
-    return process_image.changed_slots(before, process_image.read(pid)) > 0
+    return len(process_image.changed_slots(before, process_image.read(pid))) > 0
 
 
 def left(before, pid):

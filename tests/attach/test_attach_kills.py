@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 
+import process_image
 from attach_programs import GEIGER, TARGET, text_of
 from sentences import check, in_scratch
 
@@ -80,6 +81,30 @@ def one_kill(words, env, step, calls):
     return [f"step {step}, call {call}: {p}" for p in [*problems, problem] if p]
 
 
+def left_over(target, before):
+    """Detaches again, and returns what is left of the agent."""
+    again = subprocess.run([GEIGER, "detach", str(target.pid)], capture_output=True, text=True, timeout=LIMIT)
+    is_gone = again.returncode == 0 or "no region" in again.stderr or "runs without the agent" in again.stderr
+    return None if is_gone and not process_image.difference(before, process_image.read(target.pid)) else \
+        again.stderr or process_image.difference(before, process_image.read(target.pid))
+
+
+def detaches(name, words, kills):
+    """Kills the helper of a detach that enters the program."""
+    problems, calls, count = [], collections.Counter(), 0
+    for i in range(kills + 1):
+        target = Target(words)
+        before = process_image.read(target.pid)
+        attached = subprocess.run([GEIGER, "attach", "-q", "-i", "1GiB", str(target.pid)], capture_output=True, text=True)
+        call, steps = kill_at(0 if i == 0 else 1 + count * (i - 1) // kills, ["detach", "-q", str(target.pid)], None)
+        count = steps if i == 0 else count
+        calls[call or "none"] += 1
+        found = [attached.stderr if attached.returncode != 0 else None, left_over(target, before), target.end()]
+        problems += [f"round {i}, call {call}: {problem}" for problem in found if problem]
+    check(f"{name}_lives_when_a_detach_is_killed", None if count > 0 else "no detach entered it", *problems)
+    print(f"# {name}: {count} steps; killed at", ", ".join(f"{call}: {n}" for call, n in sorted(calls.items())))
+
+
 def series(name, words, env):
     target = Target(words)
     _, count = kill_at(0, ["attach", "-q", "-i", "64KiB", str(target.pid)], env)
@@ -135,6 +160,7 @@ def main():
     series("a_program_that_forks", ["forks"], TINY)
     series("a_program_that_raises_signals", ["signals"], TINY)
     series("an_idle_program", ["wait", "read"], None)
+    detaches("an_idle_program", ["wait", "read"], max(2, KILLS // 2))
 
 
 if __name__ == "__main__":
