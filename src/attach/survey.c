@@ -142,8 +142,8 @@ static void judge_filters(struct gg_survey *survey)
 		    "it is in seccomp's strict mode, where it may only read and write");
 	else if (facts->seccomp_mode == 2 && !facts->has_inherited_filters)
 		add(survey, "seccomp", "Start it with the agent ('geiger env').",
-		    "it has seccomp filters of its own, which may end it for calls that the "
-		    "agent makes");
+		    "it has seccomp filters that its parent has not: they may end it for calls "
+		    "that the agent makes");
 	if (facts->has_shadow_stack)
 		add(survey, "shadow-stack", "Start it with the agent ('geiger env').",
 		    "it has a shadow stack, which forbids to borrow a thread");
