@@ -200,6 +200,7 @@ static int add_totals(struct gg_block_looks *looks, const struct gg_glibc_totals
 		{ .name = "glibc.in-use", .bytes = totals->in_use_bytes },
 		{ .name = "glibc.headers", .bytes = totals->header_bytes },
 		{ .name = "glibc.cached", .bytes = totals->cached_bytes },
+		{ .name = "glibc.uncounted", .bytes = totals->uncounted_bytes },
 		{ .name = "glibc.fast", .bytes = totals->fast_bytes },
 		{ .name = "glibc.free", .bytes = totals->free_bytes },
 		{ .name = "glibc.pinned", .bytes = totals->pinned_bytes },

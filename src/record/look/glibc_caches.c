@@ -15,6 +15,8 @@ enum {
 	TABLE_CHUNK_BYTES = 0x290,
 	TABLES_MAX = 1 << 16, /* one for each thread, and blocks that look alike */
 	CACHED_MAX = 1 << 20,
+	/* Blocks that are read in all, also those of lists that turn out to be torn. */
+	CACHED_READS_MAX = 2 * CACHED_MAX,
 	TABLE_TRIES_MAX = 3,
 };
 
@@ -69,6 +71,7 @@ struct counting {
 	uint64_t key; /* of all tables, from release 2.34 on; 0: not known yet */
 	bool is_mangled;
 	int64_t unsure_bytes;
+	size_t read_count; /* blocks */
 	uint64_t deadline_ns;
 };
 
@@ -124,6 +127,7 @@ static int run_round(struct counting *counting, struct lists *lists)
 	}
 	if (count == 0)
 		return 0;
+	counting->read_count += count / 2;
 	status = gg_glibc_read_heads(counting->view->residency, requests, count);
 	for (size_t i = 0; i < GG_GLIBC_CACHE_LISTS && status == 0; i++) {
 		const struct cached_block block = { lists->blocks[i], list_chunk_bytes(i) };
@@ -141,9 +145,9 @@ static int run_round(struct counting *counting, struct lists *lists)
 	return status < 0 ? status : 1;
 }
 
-static bool is_in_time(const struct counting *counting)
+static bool may_go_on(const struct counting *counting)
 {
-	return counting->blocks.count < CACHED_MAX &&
+	return counting->blocks.count < CACHED_MAX && counting->read_count < CACHED_READS_MAX &&
 	       (counting->deadline_ns == 0 || gg_clock_thread_ns() <= counting->deadline_ns);
 }
 
@@ -181,7 +185,7 @@ static int follow_lists(struct counting *counting, const struct gg_glibc_cache *
 	int status = 1;
 
 	begin_lists(counting, cache, lists);
-	while (status == 1 && is_in_time(counting))
+	while (status == 1 && may_go_on(counting))
 		status = run_round(counting, lists);
 	if (status < 0)
 		return status;
@@ -302,6 +306,18 @@ static int add_up(struct gg_glibc_cache_sums *sums, struct counting *counting)
 	return 1;
 }
 
+/* The bytes of all lists, as their tables state. */
+static int64_t stated_bytes(const struct gg_glibc_caches *caches)
+{
+	int64_t bytes = 0;
+
+	for (size_t i = 0; i < caches->tables.count; i++)
+		for (size_t list = 0; list < GG_GLIBC_CACHE_LISTS; list++)
+			bytes += (int64_t)(caches->tables.items[i].table.counts[list] *
+			                   list_chunk_bytes(list));
+	return bytes;
+}
+
 int gg_glibc_caches_count(struct gg_glibc_cache_sums *ret, const struct gg_glibc_caches *caches,
                           const struct gg_glibc_view *view, uint64_t deadline_ns)
 {
@@ -311,6 +327,10 @@ int gg_glibc_caches_count(struct gg_glibc_cache_sums *ret, const struct gg_glibc
 
 	for (size_t i = 0; i < caches->tables.count && status == 1; i++)
 		status = add_table(&counting, &caches->tables.items[i]);
+	if (status >= 0 && !may_go_on(&counting)) {
+		sums.uncounted_bytes = stated_bytes(caches);
+		status = 0;
+	}
 	if (status == 1)
 		status = add_up(&sums, &counting);
 	gg_array_done(&counting.blocks);

@@ -20,7 +20,8 @@
  * A list that changes while it is read is torn.  The table is then read again.  If that does not
  * help, its own counts stand for its lists, and these bytes are unsure.
  *
- * Hostile  a program can forge a table; no list is followed beyond its count.
+ * Hostile  a program can forge tables; no list is followed beyond its count, and all tables
+ *          together have a limit of blocks that are read.
  */
 #pragma once
 
@@ -54,6 +55,8 @@ struct gg_glibc_cache_sums {
 	int64_t resident_bytes; /* of all cached chunks */
 	int64_t chunk_count;
 	int64_t unsure_bytes; /* part of the first sum: of lists that changed meanwhile */
+	/* The bytes that the tables state, if a limit ended the count; otherwise 0. */
+	int64_t uncounted_bytes;
 };
 
 /* Keeps a chunk in use if it may be the table of a thread. */
@@ -62,8 +65,8 @@ void gg_glibc_caches_take(struct gg_glibc_caches *caches, struct gg_heap_window 
 
 /*
  * Checks and counts all lists.  Nothing is known if this thread's processor time passes deadline_ns
- * meanwhile; 0: there is no deadline.  Returns 0, or a negative errno value if memory is out or the
- * process may not be read.
+ * meanwhile (0: there is no deadline), or if 2 million blocks do not suffice.  Returns 0, or a
+ * negative errno value if memory is out or the process may not be read.
  */
 int gg_glibc_caches_count(struct gg_glibc_cache_sums *ret, const struct gg_glibc_caches *caches,
                           const struct gg_glibc_view *view, uint64_t deadline_ns);

@@ -450,6 +450,7 @@ static int take_cached(struct heap_walk *walk)
 	int status = gg_glibc_caches_count(&sums, &walk->caches, walk->view, walk->deadline_ns);
 
 	totals->cached_bytes = -1;
+	totals->uncounted_bytes = sums.uncounted_bytes > 0 ? sums.uncounted_bytes : -1;
 	if (status < 0 || !sums.is_known)
 		return status;
 	totals->cached_bytes = sums.resident_bytes;

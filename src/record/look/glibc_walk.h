@@ -42,8 +42,10 @@ struct gg_glibc_totals {
 	int64_t in_use_bytes, pinned_bytes, returnable_bytes, metadata_bytes, unread_bytes;
 	int64_t header_bytes; /* size words of chunks in use; part of in_use_bytes */
 	int64_t cached_bytes; /* in caches of threads; part of in_use_bytes; -1: unknown */
-	int64_t fast_bytes;   /* in fast bins; part of pinned and returnable bytes; -1: unknown */
-	int64_t top_bytes;    /* whole pages of the heaps' tops; part of returnable_bytes */
+	/* If a limit prevented the count of caches: what they state to have; otherwise -1. */
+	int64_t uncounted_bytes;
+	int64_t fast_bytes; /* in fast bins; part of pinned and returnable bytes; -1: unknown */
+	int64_t top_bytes;  /* whole pages of the heaps' tops; part of returnable_bytes */
 	int64_t trimmable_bytes;    /* what malloc_trim() returns; part of returnable_bytes */
 	int64_t arena_bytes;        /* of all arenas but the main one; part of resident_bytes */
 	int64_t arena_in_use_bytes; /* part of arena_bytes and of in_use_bytes */

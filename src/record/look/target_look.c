@@ -7,11 +7,15 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/time_units.h"
 #include "record/look/ask_allocator.h"
 #include "record/look/live_watch.h"
 #include "region/writer/region.h"
 
 enum { GONE_PERCENT = 2, READINGS_MAX = 32 };
+
+/* No look is repeated after so much processor time. */
+#define LOOKS_NS GG_NS_PER_S
 
 size_t gg_target_private_bytes(const struct gg_target *target)
 {
@@ -89,13 +93,15 @@ int gg_target_look_begin(struct gg_target_look *ret, struct gg_target *target,
 	                                                                : &target->reader;
 	struct gg_target_look taken = { .has_numbers = options->knows_no_samples };
 	struct gg_look_samples samples = { 0 };
-	uint64_t request_ns = gg_clock_monotonic_ns();
+	uint64_t request_ns = gg_clock_monotonic_ns(), begin_ns = gg_clock_thread_ns();
 	int status = 0;
 
 	/* Before the samples are read, so that the answer knows most of them. */
 	gg_look_request(reader->fd,
 	                options->answer_ms != 0 ? options->answer_ms : GG_LOOK_ANSWER_MS);
 	for (int i = 0; i <= options->retry_count && status == 0 && !taken.is_settled; i++) {
+		if (i > 0 && gg_clock_thread_ns() - begin_ns > LOOKS_NS)
+			break;
 		if (i > 0)
 			gg_look_done(&taken.look);
 		status = look_once(&taken.look, target, options, &samples, request_ns, error);

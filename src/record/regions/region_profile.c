@@ -36,6 +36,9 @@
 enum {
 	EXAMINED_MAX = 16, /* regions whose programs are searched for an allocator */
 	LOOK_RETRIES = 3,
+	/* Processor time around blocks, and in a walk through some 20 GiB of heap. */
+	LOOK_BUDGET_MS = 2000,
+	HEAP_WALK_BUDGET_MS = 10000,
 };
 
 _Static_assert((int)GG_SALVAGE_WHY_MAX == (int)GG_DIAGNOSTIC_MAX, "one reason fits both");
@@ -167,6 +170,8 @@ static bool take_look(struct gg_target_look *ret, struct gg_profile_writer *writ
 		.pid = (pid_t)gg_process_alive_pid_here(&target->reader.header, fd),
 		.answer_ms = GG_LOOK_ANSWER_MOST_MS,
 		.retry_count = LOOK_RETRIES,
+		.budget_ns = LOOK_BUDGET_MS * GG_NS_PER_MS,
+		.heap_walk_budget_ns = HEAP_WALK_BUDGET_MS * GG_NS_PER_MS,
 		.knows_no_samples = true,
 		.seed = gg_clock_monotonic_ns() - writer->start_ns,
 	};
