@@ -55,8 +55,8 @@ static int take_held(struct gg_attaches *attaches, const struct gg_model *model,
 	return 0;
 }
 
-static int find_held(struct gg_attaches *attaches, const struct gg_model *model, uint32_t pid,
-                     double confidence, struct gg_error *error)
+int gg_attaches_add_held(struct gg_attaches *attaches, const struct gg_model *model, uint32_t pid,
+                         double confidence, struct gg_error *error)
 {
 	const struct gg_why_options options = { .pid = pid, .confidence = confidence };
 	struct gg_why_list list;
@@ -72,10 +72,9 @@ static int find_held(struct gg_attaches *attaches, const struct gg_model *model,
 	return status < 0 ? gg_error_memory(error, "attaches") : 0;
 }
 
-int gg_attaches_of(struct gg_attaches *ret_attaches, const struct gg_model *model, uint32_t pid,
-                   double confidence, struct gg_error *error)
+int gg_attaches_list(struct gg_attaches *ret_attaches, const struct gg_model *model, uint32_t pid,
+                     struct gg_error *error)
 {
-	int status;
 	struct gg_attaches attaches = {
 		.items = calloc(model->attach_count + 1, sizeof(*attaches.items)),
 	};
@@ -101,16 +100,12 @@ int gg_attaches_of(struct gg_attaches *ret_attaches, const struct gg_model *mode
 			.held_high = NAN,
 		};
 	}
-	status = take_missed_frees(&attaches, model);
-	if (status < 0)
-		gg_error_memory(error, "attaches");
-	else
-		status = find_held(&attaches, model, pid, confidence, error);
-	if (status < 0)
+	if (take_missed_frees(&attaches, model) < 0) {
 		gg_attaches_done(&attaches);
-	else
-		*ret_attaches = attaches;
-	return status;
+		return gg_error_memory(error, "attaches");
+	}
+	*ret_attaches = attaches;
+	return 0;
 }
 
 void gg_attaches_done(struct gg_attaches *attaches)

@@ -4,7 +4,8 @@
  *
  *   struct gg_attaches attaches;
  *
- *   if (gg_attaches_of(&attaches, model, 0, 0.95, error) == 0) {
+ *   if (gg_attaches_list(&attaches, model, 0, error) == 0) {
+ *           status = gg_attaches_add_held(&attaches, model, 0, 0.95, error);
  *           ... attaches.items[0 .. attaches.count) ...
  *           gg_attaches_done(&attaches);
  *   }
@@ -32,7 +33,8 @@ struct gg_attached {
 	uint64_t missed_free_count;
 	/*
 	 * Older blocks that were resident at the last look, without the allocator's headers; NAN:
-	 * unknown.  held_ns: the time of that look.
+	 * unknown, as long as gg_attaches_add_held() was not called.  held_ns: the time of that
+	 * look.
 	 */
 	double held_bytes, held_low, held_high;
 	int64_t held_ns;
@@ -45,6 +47,13 @@ struct gg_attaches {
 };
 
 /* pid: of the process; 0: all processes.  -ENOMEM. */
-GG_MUST_CHECK int gg_attaches_of(struct gg_attaches *ret_attaches, const struct gg_model *model,
-                                 uint32_t pid, double confidence, struct gg_error *error);
+GG_MUST_CHECK int gg_attaches_list(struct gg_attaches *ret_attaches, const struct gg_model *model,
+                                   uint32_t pid, struct gg_error *error);
+
+/*
+ * Adds what the processes still hold.  That takes the table of all resident memory, and with it a
+ * pass over all samples.  Model and pid are those of the list.  0 or -Exxx.
+ */
+GG_MUST_CHECK int gg_attaches_add_held(struct gg_attaches *attaches, const struct gg_model *model,
+                                       uint32_t pid, double confidence, struct gg_error *error);
 void gg_attaches_done(struct gg_attaches *attaches);

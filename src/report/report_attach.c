@@ -9,14 +9,28 @@
 
 enum { ATTACHES_MAX = 3 }; /* that the head of a report names */
 
-static bool find(struct gg_attaches *ret_attaches, const struct gg_report *report,
+/* Lists the attaches.  Returns whether the model has any, and memory sufficed. */
+static bool list(struct gg_attaches *ret_attaches, const struct gg_report *report,
                  struct gg_buf *out)
 {
 	if (report->model->attach_count == 0)
 		return false;
-	if (gg_attaches_of(ret_attaches, report->model, report->summary->pid, report->confidence,
-	                   NULL) == 0)
+	if (gg_attaches_list(ret_attaches, report->model, report->summary->pid, NULL) == 0)
 		return true;
+	out->failed = true;
+	return false;
+}
+
+/* Lists the attaches with what the processes still hold, which takes a pass over all samples. */
+static bool list_held(struct gg_attaches *ret_attaches, const struct gg_report *report,
+                      struct gg_buf *out)
+{
+	if (!list(ret_attaches, report, out))
+		return false;
+	if (gg_attaches_add_held(ret_attaches, report->model, report->summary->pid,
+	                         report->confidence, NULL) == 0)
+		return true;
+	gg_attaches_done(ret_attaches);
 	out->failed = true;
 	return false;
 }
@@ -83,7 +97,7 @@ void gg_report_append_attaches(const struct gg_report *report, struct gg_buf *ou
 {
 	struct gg_attaches attaches;
 
-	if (!find(&attaches, report, out))
+	if (!list_held(&attaches, report, out))
 		return;
 	for (size_t i = 0; i < attaches.count && i < ATTACHES_MAX; i++)
 		append_attach(report, &attaches.items[i], out);
@@ -106,7 +120,7 @@ void gg_report_append_older_note(const struct gg_report *report, struct gg_buf *
 	struct gg_attaches attaches;
 	uint64_t missed;
 
-	if (report->head == GG_HEAD_NONE || !find(&attaches, report, out))
+	if (report->head == GG_HEAD_NONE || !list(&attaches, report, out))
 		return;
 	missed = missed_frees_of(&attaches);
 	if (attaches.count > 0) {
@@ -160,7 +174,7 @@ static void add_attach(struct gg_json *json, const struct gg_attached *attached)
 void gg_report_json_attaches(const struct gg_report *report, struct gg_json *json)
 {
 	struct gg_attaches attaches = { 0 };
-	bool has_some = find(&attaches, report, json->out);
+	bool has_some = list_held(&attaches, report, json->out);
 
 	gg_json_open(json, "attaches", '[');
 	for (size_t i = 0; i < attaches.count; i++)
