@@ -21,6 +21,7 @@
 #include "page/page_run.h"
 #include "page/page_series.h"
 #include "query/diff.h"
+#include "query/discovery.h"
 #include "query/query.h"
 #include "query/tree.h"
 #include "report/figure.h"
@@ -159,7 +160,8 @@ struct diff_tree_side {
 
 struct both_node {
 	uint32_t depth, frame, folded, samples_before, samples_after, significant;
-	double before, after, difference_low, difference_high, p_value;
+	double before, after, difference_low, difference_high;
+	double q_value; /* the p-value until judge() */
 };
 
 struct both {
@@ -241,7 +243,7 @@ static GG_APART void add_both(struct both *both, uint32_t before, uint32_t after
 		.after = gg_tally_estimate(&of_b, both->unit).value,
 		.difference_low = difference.low,
 		.difference_high = difference.high,
-		.p_value = difference.p_value,
+		.q_value = difference.p_value,
 	};
 }
 
@@ -276,19 +278,13 @@ static void walk_both(struct both *both, uint32_t before, uint32_t after, uint32
 
 static int judge(struct both *both)
 {
-	double *p_values = malloc((both->count + 1) * sizeof(*p_values));
-	size_t *order = malloc((both->count + 1) * sizeof(*order));
-
-	if (p_values != NULL && order != NULL) {
-		for (size_t i = 0; i < both->count; i++)
-			p_values[i] = both->nodes[i].p_value;
-		gg_false_discovery(p_values, both->count, order);
-		for (size_t i = 0; i < both->count; i++)
-			both->nodes[i].significant = p_values[i] <= false_discovery_rate;
-	}
-	free(order);
-	free(p_values);
-	return p_values == NULL || order == NULL ? gg_page_out_of_memory(both->run) : 0;
+	if (both->count == 0)
+		return 0;
+	if (gg_discovery_run(&both->nodes[0].q_value, sizeof(both->nodes[0]), both->count) < 0)
+		return gg_page_out_of_memory(both->run);
+	for (size_t i = 0; i < both->count; i++)
+		both->nodes[i].significant = both->nodes[i].q_value <= false_discovery_rate;
+	return 0;
 }
 
 static void write_both(const struct both *both, struct gg_json *json)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query/discovery.h"
 #include "query/query_sums.h"
 
 /* Whether a sample was live at the earlier moment. */
@@ -145,23 +146,14 @@ static struct gg_change test_sums(const struct change_run *run, struct change_su
 static int discover(const struct change_run *run)
 {
 	struct gg_changes *changes = run->changes;
-	double *q = calloc(changes->row_count + 1, sizeof(*q));
-	size_t *order = calloc(changes->row_count + 1, sizeof(*order));
-
-	if (q == NULL || order == NULL) {
-		free(q);
-		free(order);
+	if (changes->row_count == 0)
+		return 0;
+	if (gg_discovery_run(&changes->rows[0].q_value, sizeof(changes->rows[0]),
+	                     changes->row_count) < 0)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < changes->row_count; i++)
-		q[i] = changes->rows[i].q_value;
-	gg_false_discovery(q, changes->row_count, order);
-	for (size_t i = 0; i < changes->row_count; i++) {
-		changes->rows[i].q_value = q[i];
-		changes->rows[i].is_significant = q[i] <= run->options->false_discovery_rate;
-	}
-	free(q);
-	free(order);
+		changes->rows[i].is_significant = changes->rows[i].q_value <=
+		                                  run->options->false_discovery_rate;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query/discovery.h"
 #include "query/parallel.h"
 #include "query/row_matcher.h"
 
@@ -131,6 +132,7 @@ static void compare_if_significant(struct gg_diff_row *row, const struct gg_diff
 	if (gg_difference_p_exceeds(&row->before, &row->after, diff->unit, diff->query.scale,
 	                            diff->query.false_discovery_rate, &value)) {
 		row->difference = (struct gg_difference){ value, NAN, NAN, 1 };
+		row->q_value = 1;
 		row->is_bounded = true;
 	} else {
 		compare(row, diff);
@@ -168,29 +170,19 @@ static int compare_rows(const void *x, const void *y)
 /* Marks the significant rows, at the false discovery rate of the query. */
 static int discover(struct gg_diff *diff)
 {
-	double *q = calloc(diff->row_count + 1, sizeof(*q));
-	size_t *order = calloc(diff->row_count + 1, sizeof(*order));
-
-	if (q == NULL || order == NULL) {
-		free(q);
-		free(order);
+	if (diff->row_count == 0)
+		return 0;
+	if (gg_discovery_run(&diff->rows[0].q_value, sizeof(diff->rows[0]), diff->row_count) < 0)
 		return -ENOMEM;
-	}
-	for (size_t i = 0; i < diff->row_count; i++)
-		q[i] = diff->rows[i].difference.p_value;
-	gg_false_discovery(q, diff->row_count, order);
 	for (size_t i = 0; i < diff->row_count; i++) {
 		struct gg_diff_row *row = &diff->rows[i];
 
-		row->q_value = q[i];
-		row->is_significant = q[i] <= diff->query.false_discovery_rate;
+		row->is_significant = row->q_value <= diff->query.false_discovery_rate;
 		diff->significant_count += row->is_significant;
 		diff->grown_count += row->is_significant && row->difference.value > 0;
 		if (row->is_bounded)
 			row->difference.p_value = row->q_value = NAN;
 	}
-	free(q);
-	free(order);
 	return 0;
 }
 

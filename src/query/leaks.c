@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "query/discovery.h"
 #include "query/query_internal.h"
 
 static const double most_false =
@@ -351,28 +352,20 @@ static int compare_rows(const void *x, const void *y)
 /* Decides which rows grow, at the false discovery rate over all rows. */
 static int choose_growing(struct gg_leaks *leaks)
 {
-	double *q = calloc(leaks->row_count + 1, sizeof(*q));
-	size_t *order = calloc(leaks->row_count + 1, sizeof(*order));
-
-	if (q == NULL || order == NULL) {
-		free(q);
-		free(order);
-		return -ENOMEM;
-	}
+	if (leaks->row_count == 0)
+		return 0;
 	for (size_t i = 0; i < leaks->row_count; i++)
-		q[i] = leaks->rows[i].p_value;
-	gg_false_discovery(q, leaks->row_count, order);
+		leaks->rows[i].q_value = leaks->rows[i].p_value;
+	if (gg_discovery_run(&leaks->rows[0].q_value, sizeof(leaks->rows[0]), leaks->row_count) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < leaks->row_count; i++) {
 		struct gg_leak_row *row = &leaks->rows[i];
 
-		row->q_value = q[i];
-		if (row->class != GG_LEAK_YOUNG_ONLY && q[i] <= most_false)
+		if (row->class != GG_LEAK_YOUNG_ONLY && row->q_value <= most_false)
 			row->class = GG_LEAK_GROWING;
 		leaks->class_row_count[row->class]++;
 		leaks->class_bytes[row->class] += row->live_bytes.estimate;
 	}
-	free(q);
-	free(order);
 	return 0;
 }
 
