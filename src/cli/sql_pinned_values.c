@@ -69,6 +69,8 @@ static int find_moment(struct gg_sql_pinned_moment *at, const struct gg_model *m
 		.hides = at->pinned.hides,
 		.is_incomplete = gg_model_is_incomplete(model, 0, INT64_MIN, INT64_MAX),
 		.limit_bytes = at->pinned.coverage.limit_bytes,
+		.changed_bytes = (double)at->pinned.coverage.changed_bytes,
+		.changed_share = at->pinned.coverage.changed_share,
 	};
 	return number_blocks(at, ids) < 0 ? gg_error_memory(error, "sql") : 0;
 }

@@ -202,6 +202,8 @@ static void write_head(const struct gg_page_run *run, const struct gg_page_look 
 	             gg_model_is_incomplete(run->model, 0, INT64_MIN, GG_TIME_NONE));
 	gg_json_number(json, "limit_bytes",
 	               seen->limit_bytes >= 0 ? (double)seen->limit_bytes : NAN);
+	gg_json_integer(json, "changed_bytes", (uint64_t)seen->changed_bytes);
+	gg_json_number(json, "changed_share", fmin(seen->changed_share, 0.5));
 }
 
 /* Writes a column unless all of its values are 0. */

@@ -202,10 +202,15 @@ static void add_totals(struct pinned_run *run, const struct gg_profile_look *loo
 
 static void add_changed(struct pinned_run *run, const struct gg_profile_look *look)
 {
+	struct gg_pinned_coverage *seen = &run->pinned->coverage;
 	int64_t bytes = gg_model_look_total(run->model, look->id, "jemalloc.changed");
+	int64_t allocated = gg_model_look_total(run->model, look->id, "jemalloc.allocated");
 
-	if (bytes > 0 && bytes < INT64_MAX - run->pinned->coverage.changed_bytes)
-		run->pinned->coverage.changed_bytes += bytes;
+	if (bytes <= 0 || bytes >= INT64_MAX - seen->changed_bytes)
+		return;
+	seen->changed_bytes += bytes;
+	seen->changed_share = fmax(seen->changed_share,
+	                           allocated > bytes ? (double)bytes / (double)allocated : 1);
 }
 
 static int add_look(struct pinned_run *run, const struct gg_profile_look *look)
@@ -329,6 +334,7 @@ void gg_pinned_scope_expose(const struct gg_pinned_scope *scope, struct gg_tally
 		tally->incomplete = 1;
 	if (scope->limit_bytes >= 0)
 		gg_tally_limit_bytes(tally, (double)scope->limit_bytes);
+	gg_tally_change_bytes(tally, scope->changed_bytes, scope->changed_share);
 }
 
 void gg_pinned_done(struct gg_pinned *pinned)

@@ -54,6 +54,7 @@ struct gg_pinned_coverage {
 	/* Upper bound of the bytes of blocks that changed between an allocator's answer and its
 	 * look; 0: all answers are of the looks' moments. */
 	int64_t changed_bytes;
+	double changed_share; /* the largest part of all blocks of a process that these are */
 };
 
 /* The bounds of groups of pinned memory, which do not follow from the samples. */
@@ -61,6 +62,8 @@ struct gg_pinned_scope {
 	bool hides;          /* some blocks may be neither samples nor chosen */
 	bool is_incomplete;  /* samples were dropped, or sampling was off */
 	int64_t limit_bytes; /* the most that a group keeps, as in the coverage; -1: unknown */
+	/* Bytes of blocks that changed since the values were read, as in the coverage. */
+	double changed_bytes, changed_share;
 };
 
 /* Sets the bounds of a group's tally, once all of its blocks are in it. */

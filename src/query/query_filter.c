@@ -351,9 +351,13 @@ void gg_query_filter_expose(const struct gg_query_filter *filter, struct gg_tall
 
 struct gg_pinned_scope gg_query_filter_pinned_scope(const struct gg_query_filter *filter)
 {
-	return (struct gg_pinned_scope){ .hides = filter->pinned.hides,
-		                         .is_incomplete = filter->is_incomplete,
-		                         .limit_bytes = filter->pinned.coverage.limit_bytes };
+	return (struct gg_pinned_scope){
+		.hides = filter->pinned.hides,
+		.is_incomplete = filter->is_incomplete,
+		.limit_bytes = filter->pinned.coverage.limit_bytes,
+		.changed_bytes = (double)filter->pinned.coverage.changed_bytes,
+		.changed_share = filter->pinned.coverage.changed_share
+	};
 }
 
 void gg_query_filter_add_pick(const struct gg_query_filter *filter, const struct gg_pick *pick,

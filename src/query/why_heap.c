@@ -294,13 +294,26 @@ static uint64_t add_pinned(const struct gg_why_input *input, struct gg_tally *re
 	return (uint64_t)known.sample_count;
 }
 
+/* Bytes that may have changed since jemalloc's totals were read (record/look/ask_allocator.h). */
+static double changed_of(const struct gg_why_input *input)
+{
+	return fmax(gg_why_total(input, "jemalloc.changed"), 0);
+}
+
+/*
+ * An estimate that rests on an old answer is wider: blocks that were freed since left their shares
+ * to others, and their own bytes are free; blocks that were added took free memory.
+ */
 static struct gg_why_part estimate_of(const struct gg_why_input *input, struct gg_tally *tally)
 {
+	const double changed = changed_of(input);
 	const struct gg_pinned_scope scope = {
 		.hides = gg_model_look_chance(input->look) < 1 ||
 		         input->live.reserve_max[GG_BYTES] > 1,
 		.is_incomplete = input->live.incomplete > 0,
 		.limit_bytes = -1,
+		.changed_bytes = changed,
+		.changed_share = changed / fmax(gg_why_total(input, "jemalloc.allocated"), 1),
 	};
 	double bytes = round(gg_tally_estimate(tally, GG_BYTES).value);
 	struct gg_interval interval;
@@ -313,25 +326,6 @@ static struct gg_why_part estimate_of(const struct gg_why_input *input, struct g
 		return exactly(bytes);
 	return (struct gg_why_part){ bytes, floor(fmin(interval.low, bytes)),
 		                     ceil(fmax(interval.high, bytes)), GG_WHY_INTERVAL };
-}
-
-/* Bytes that may have changed since jemalloc's totals were read (record/look/ask_allocator.h). */
-static double changed_of(const struct gg_why_input *input)
-{
-	return fmax(gg_why_total(input, "jemalloc.changed"), 0);
-}
-
-/*
- * Widens an estimate that rests on an old answer.  Blocks that were freed since left their shares
- * to others, and their own bytes are free.  Blocks that were added took free memory.
- */
-static void widen(struct gg_why_part *pinned, double changed, double allocated)
-{
-	if (!(changed > 0))
-		return;
-	pinned->low = fmax(pinned->low - changed, 0);
-	pinned->high = pinned->high / (1 - fmin(changed / allocated, 0.5)) + changed;
-	pinned->certainty = GG_WHY_INTERVAL;
 }
 
 /*
@@ -379,7 +373,6 @@ static struct gg_why_part known_pinned_of(const struct gg_why_input *input)
 	active = fmax(active - allocated, 0) + changed_of(input);
 	if (known_count == 0)
 		return at_most(active);
-	widen(&pinned, changed_of(input), allocated);
 	pinned.bytes = fmin(pinned.bytes, active);
 	pinned.low = fmin(pinned.low, active);
 	pinned.high = fmin(pinned.high, active);

@@ -567,7 +567,7 @@ static void append_changed(const struct gg_report *report, const struct gg_pinne
 	gg_buf_append_text(&text, "note: the program was idle, so this is the allocator's last "
 	                          "answer; up to ");
 	gg_figure_append_number(&report->figures, (double)seen->changed_bytes, GG_BYTES, &text);
-	gg_buf_append_text(&text, " of blocks changed since, which no interval includes.");
+	gg_buf_append_text(&text, " of blocks changed since, which each interval includes.");
 	append_folded(report, &text, out);
 }
 

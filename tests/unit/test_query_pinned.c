@@ -374,6 +374,33 @@ TEST_WITH(scene, free_memory_of_an_allocator_bounds_every_row_and_sum)
 	check_all_below(scene, 3900);
 }
 
+/* 4000 of 55,000 bytes may be other blocks by now. */
+TEST_WITH(scene, rows_of_an_old_answer_include_what_changed_since)
+{
+	const struct gg_profile_look_total totals[] = {
+		{ .name = "jemalloc.active", .bytes = 900000 },
+		{ .name = "jemalloc.allocated", .bytes = 55000 },
+		{ .name = "jemalloc.changed", .bytes = 4000 },
+	};
+	const double share = 4000.0 / 55000;
+	struct gg_interval is, was;
+	struct gg_tally row;
+
+	for (int i = 0; i < 40; i++)
+		add_block(scene, made_stack(&scene->made, "main"), 64, 300);
+	put_mappings(scene, totals, GG_COUNT(totals));
+	load(scene);
+	asked_total(scene);
+	CHECK_EQ_I64(scene->result->pinned.changed_bytes, 4000);
+	CHECK_EQ_DOUBLE(scene->result->pinned.changed_share, share);
+	row = *scene->result->rows[0].self;
+	row.is_limited = false;
+	is = gg_interval_of(&row, GG_BYTES, 0.95, true);
+	row.changed_bytes = row.changed_share = 0;
+	was = gg_interval_of(&row, GG_BYTES, 0.95, true);
+	CHECK(is.low == was.low - 4000 && is.high == was.high / (1 - share) + 4000);
+}
+
 TEST_WITH(scene, limits_of_processes_add_up_if_all_are_known)
 {
 	uint32_t stack = made_stack(&scene->made, "main");

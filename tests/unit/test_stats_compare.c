@@ -401,3 +401,20 @@ TEST(the_four_stacks_that_grew_are_found_among_12000)
 	free(p);
 	free(order);
 }
+
+TEST(a_difference_includes_what_changed_since_the_values_were_read)
+{
+	struct gg_tally before = group(20, 64, 512 * KIB), after = group(60, 64, 512 * KIB);
+	struct gg_difference was = bytes_between(&before, &after), is;
+
+	CHECK_MSG(was.p_value > 0 && was.p_value < 1e-4, "%g", was.p_value);
+	gg_tally_change_bytes(&after, was.value / 4, 0);
+	is = bytes_between(&before, &after);
+	CHECK_EQ_DOUBLE(is.value, was.value);
+	CHECK_EQ_DOUBLE(is.low, was.low - was.value / 4);
+	CHECK_EQ_DOUBLE(is.high, was.high + was.value / 4);
+	CHECK_MSG(is.p_value > was.p_value && is.p_value < 0.05, "%g", is.p_value);
+	/* The change alone may be the whole difference. */
+	gg_tally_change_bytes(&after, was.value, 0);
+	CHECK_EQ_DOUBLE(bytes_between(&before, &after).p_value, 1);
+}

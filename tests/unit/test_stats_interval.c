@@ -508,3 +508,26 @@ TEST(groups_of_one_size_are_held_with_95_percent_exactly)
 	}
 	CHECK_MSG(least < 0.951, "%g", least);
 }
+
+TEST(an_interval_includes_what_changed_since_the_values_were_read)
+{
+	struct gg_tally tally = { 0 }, exact = { 0 };
+	struct gg_interval was, is;
+
+	add_samples(&tally, 100000, 20, R);
+	was = gg_interval_of(&tally, GG_BYTES, 0.95, false);
+	gg_tally_change_bytes(&tally, 50000, 0.04);
+	is = gg_interval_of(&tally, GG_BYTES, 0.95, false);
+	CHECK_EQ_DOUBLE(is.low, was.low - 50000);
+	CHECK_EQ_DOUBLE(is.high, was.high / 0.96 + 50000);
+	/* The limit holds for the sum, whatever changed. */
+	gg_tally_limit_bytes(&tally, was.high);
+	CHECK_EQ_DOUBLE(gg_interval_of(&tally, GG_BYTES, 0.95, false).high, was.high);
+	add_samples(&exact, 1000, 3, 1);
+	gg_tally_change_bytes(&exact, 5000, 0.5);
+	is = gg_interval_of(&exact, GG_BYTES, 0.95, false);
+	CHECK(is.low == 0 && is.high == 11000 && is.method != GG_METHOD_EXACT);
+	/* A sum of tallies gets its own. */
+	gg_tally_merge(&exact, &tally);
+	CHECK(exact.changed_bytes == 0);
+}

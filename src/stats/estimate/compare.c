@@ -149,7 +149,8 @@ static double meet(struct compare_tail l, struct compare_tail h, double *ret_ste
  * sin(angle) solve the equation, and the search finds the angle at which both have the same tail.
  * One tail grows with the angle, and the other falls.  Newton's method on the difference of their
  * logarithms, inside a bracket, takes two or three steps.  If a tail has a step (a whole allocation
- * missed), the bracket is halved.
+ * missed), the bracket is halved.  A difference that is less than that of both values asks for an
+ * interval that ends as far above 0.
  */
 static double meeting_tail(const struct compare_side *less, const struct compare_side *more,
                            double difference)
@@ -159,9 +160,11 @@ static double meeting_tail(const struct compare_side *less, const struct compare
 	double low = 0, high = M_PI_2, tail = 0, angle;
 
 	if (more->low_of_all.scale == 0) /* this side is certain, so only the other one counts */
-		return high_tail(less, more->value).value;
+		return high_tail(less, less->value + difference).value;
 	if (less->high.law.scale == 0 && !(less->high.missed_count > 0))
-		return isinf(less->high.law.offset) ? 1 : low_tail(more, less->value).value;
+		return isinf(less->high.law.offset)
+		               ? 1
+		               : low_tail(more, more->value - difference).value;
 	angle = atan2(less->high.law.scale * sqrt(less->high.law.gamma.shape) * less->scale,
 	              more->low_of_all.scale * sqrt(more->low_of_all.gamma.shape) * more->scale);
 	while (high - low > 1e-13) {
@@ -187,9 +190,9 @@ static double meeting_tail(const struct compare_side *less, const struct compare
 	}
 	/* At either end of the circle, one side is practically certain. */
 	if (high == M_PI_2)
-		tail = fmax(tail, high_tail(less, more->value).value);
+		tail = fmax(tail, high_tail(less, less->value + difference).value);
 	if (low == 0)
-		tail = fmax(tail, low_tail(more, less->value).value);
+		tail = fmax(tail, low_tail(more, more->value - difference).value);
 	return tail;
 }
 
@@ -201,6 +204,19 @@ static double p_value_of(const struct compare_side *less, const struct compare_s
 	return p < GG_P_VALUE_LEAST ? 0 : fmin(p, 1);
 }
 
+/* Returns what a change that samples do not show may add to one side, or take from it. */
+static double change_of(const struct gg_tally *tally, const struct compare_side *side,
+                        enum gg_quantity quantity, double tail)
+{
+	double high;
+
+	if (quantity != GG_BYTES || !(tally->changed_bytes > 0))
+		return 0;
+	high = high_at(side, tail);
+	return side->scale * tally->changed_bytes +
+	       high * tally->changed_share / (1 - tally->changed_share);
+}
+
 static struct gg_difference difference_of(const struct gg_tally *before,
                                           const struct gg_tally *after, enum gg_quantity quantity,
                                           double scale, double confidence)
@@ -209,12 +225,16 @@ static struct gg_difference difference_of(const struct gg_tally *before,
 	const struct compare_side a = make_side(after, before, quantity, 1);
 	double tail = (1 - confidence) / 2, value = a.value - b.value;
 	const struct compare_side *less = value >= 0 ? &b : &a, *more = value >= 0 ? &a : &b;
+	double change = change_of(before, &b, quantity, tail) +
+	                change_of(after, &a, quantity, tail);
 
 	return (struct gg_difference){
 		.value = value,
-		.low = value - hypot(a.value - low_at(&a, tail), high_at(&b, tail) - b.value),
-		.high = value + hypot(high_at(&a, tail) - a.value, b.value - low_at(&b, tail)),
-		.p_value = value == 0 ? 1 : p_value_of(less, more, fabs(value)),
+		.low = value - hypot(a.value - low_at(&a, tail), high_at(&b, tail) - b.value) -
+		       change,
+		.high = value + hypot(high_at(&a, tail) - a.value, b.value - low_at(&b, tail)) +
+		        change,
+		.p_value = fabs(value) <= change ? 1 : p_value_of(less, more, fabs(value) - change),
 	};
 }
 

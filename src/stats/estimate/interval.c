@@ -131,6 +131,22 @@ static struct gg_interval sampled_interval(const struct gg_tally *tally, enum gg
 	return interval;
 }
 
+/* Computes the interval that samples give, and what changed since, without a limit. */
+static struct gg_interval unlimited_interval(const struct gg_tally *tally,
+                                             enum gg_quantity quantity, double confidence,
+                                             bool discovered)
+{
+	struct gg_interval interval = sampled_interval(tally, quantity, confidence, discovered);
+
+	if (quantity != GG_BYTES || !(tally->changed_bytes > 0))
+		return interval;
+	interval.low = fmax(interval.low - tally->changed_bytes, 0);
+	interval.high = interval.high / (1 - tally->changed_share) + tally->changed_bytes;
+	if (interval.method == GG_METHOD_EXACT)
+		interval.method = GG_METHOD_COMPOUND;
+	return interval;
+}
+
 struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity quantity,
                                   double confidence, bool discovered)
 {
@@ -139,10 +155,10 @@ struct gg_interval gg_interval_of(const struct gg_tally *tally, enum gg_quantity
 	struct gg_tally sampled;
 
 	if (isinf(limit))
-		return sampled_interval(tally, quantity, confidence, discovered);
+		return unlimited_interval(tally, quantity, confidence, discovered);
 	sampled = *tally;
 	sampled.is_limited = false;
-	interval = sampled_interval(&sampled, quantity, confidence, discovered);
+	interval = unlimited_interval(&sampled, quantity, confidence, discovered);
 	interval.low = fmin(interval.low, limit);
 	interval.high = fmin(interval.high, limit);
 	return interval;

@@ -74,6 +74,7 @@ void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *r
 	ret_tally->unbounded_bytes = plain->unbounded_bytes;
 	ret_tally->is_limited = false;
 	ret_tally->limit_bytes = 0;
+	ret_tally->changed_bytes = ret_tally->changed_share = 0;
 }
 
 /* Adds the numbers of gg_share_of(), as gg_tally_add() does, so that both kinds of tally agree. */

@@ -53,6 +53,12 @@ void gg_tally_limit_bytes(struct gg_tally *tally, double bytes)
 	tally->limit_bytes = bytes;
 }
 
+void gg_tally_change_bytes(struct gg_tally *tally, double bytes, double share)
+{
+	tally->changed_bytes = bytes;
+	tally->changed_share = fmin(share, 0.5);
+}
+
 double gg_tally_limit(const struct gg_tally *tally, enum gg_quantity quantity)
 {
 	if (!tally->is_limited || quantity != GG_BYTES)
@@ -71,6 +77,7 @@ static void merge_maxima(struct gg_tally *tally, const struct gg_tally *other)
 	tally->incomplete = fmax(tally->incomplete, other->incomplete);
 	tally->unbounded_bytes = fmax(tally->unbounded_bytes, other->unbounded_bytes);
 	tally->is_limited = false;
+	tally->changed_bytes = tally->changed_share = 0;
 }
 
 /*

@@ -112,6 +112,8 @@ struct gg_tally {
 	 */
 	bool is_limited;
 	double limit_bytes;
+	/* Blocks that changed since values were read (gg_tally_change_bytes); likewise. */
+	double changed_bytes, changed_share;
 };
 
 /*
@@ -155,6 +157,14 @@ void gg_tally_limit_bytes(struct gg_tally *tally, double bytes);
  * of slightly different moments.  INFINITY: there is no limit.
  */
 double gg_tally_limit(const struct gg_tally *tally, enum gg_quantity quantity);
+
+/*
+ * Records that blocks of up to that many bytes were allocated or freed since the values of samples
+ * were read, and that they are that share of all blocks.  Any group may have them.  A value is the
+ * block's part of what several blocks share, so those that are left may have more, by the share.
+ * Intervals include all of it; estimates are of the time of reading.
+ */
+void gg_tally_change_bytes(struct gg_tally *tally, double bytes, double share);
 
 /* Adds one sample, whose draw must be valid (gg_draw_is_valid). */
 void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t size_bytes);

@@ -19,6 +19,8 @@ import { BYTES, STRIDE, UNKNOWN } from './tally.js';
  *
  * @typedef {object} Bound        what bounds pinned memory besides its samples
  * @property {number} limit       the most that all blocks keep, bytes; Infinity: unknown
+ * @property {number} changed     bytes of blocks that changed since the allocator answered
+ * @property {number} changedShare  their share of all blocks, at most 0.5
  * @property {boolean} hides      blocks may be missing in groups whose own samples hide nothing
  * @property {boolean} isIncomplete  samples were dropped
  * @property {boolean} isCoarse   cells have nodes alone, because the page had no room for more
@@ -122,6 +124,8 @@ function makeLook(profile, look, spread) {
 			looks: [],
 			bound: {
 				limit: typeof look.limit_bytes === 'number' ? look.limit_bytes : Infinity,
+				changed: typeof look.changed_bytes === 'number' ? look.changed_bytes : 0,
+				changedShare: typeof look.changed_share === 'number' ? look.changed_share : 0,
 				hides: look.hides === true,
 				isIncomplete: look.incomplete === true,
 				isCoarse,
@@ -210,12 +214,13 @@ export function takeMaxima(tally, all) {
 export function withinBounds(figure, bound, reserve, seen) {
 	const isOpen = bound.isIncomplete || (bound.hides && !(reserve > 0));
 	const limit = Math.max(bound.limit, seen);
-	const high = Math.min(isOpen ? Infinity : figure.high, limit);
+	const widened = figure.high / (1 - bound.changedShare) + bound.changed;
+	const high = Math.min(isOpen ? Infinity : widened, limit);
 
 	return {
 		...figure,
 		estimate: Math.min(figure.estimate, high),
-		low: Math.min(figure.low, limit),
+		low: Math.min(Math.max(figure.low - bound.changed, 0), limit),
 		high,
 	};
 }

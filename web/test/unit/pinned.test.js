@@ -127,3 +127,16 @@ test('damaged looks are shown as far as they go', () => {
 		rowsOf(select(profile, query), 'function').all;
 	}
 });
+
+test('an old answer widens each interval by what changed since', () => {
+	const figure = (more) => figureOfAll(select(made(look(more)), query));
+	const was = figure({});
+	const is = figure({ changed_bytes: 1e6, changed_share: 0.04 });
+
+	assert.equal(is.estimate, was.estimate);
+	assert.ok(Math.abs(is.low - (was.low - 1e6)) < 1);
+	assert.ok(Math.abs(is.high - (was.high / 0.96 + 1e6)) < 1);
+	const limited = figure({ changed_bytes: 1e6, changed_share: 0.04, limit_bytes: was.high });
+
+	assert.equal(limited.high, was.high);
+});
