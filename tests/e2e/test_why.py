@@ -107,6 +107,15 @@ for child in children:
 """
 
 
+def has_looked(answer, sizes):
+    """Whether the looks saw the parent and each child's mapping; a first look may be too early."""
+    tables = json.loads(answer.stdout)["processes"] if answer.returncode == 0 else []
+    mapped = sorted((sum(row["bytes"] for row in table["rows"] if row["name"] == "mappings")
+                     for table in tables), reverse=True)
+    wanted = sorted((int(size) << 19 for size in sizes), reverse=True)
+    return len(tables) > len(sizes) and all(bytes_ >= least for bytes_, least in zip(mapped, wanted))
+
+
 def recorded(folder, name, *sizes):
     """The profile of a process that has children of so many MiB, after a look at each of them."""
     profile = os.path.join(folder, name)
@@ -115,8 +124,7 @@ def recorded(folder, name, *sizes):
         recorder.stdout.readline()
         end = time.monotonic() + 60
         while time.monotonic() < end:
-            answer = run("why", profile, "--json")
-            if answer.returncode == 0 and len(json.loads(answer.stdout)["processes"]) > len(sizes):
+            if has_looked(run("why", profile, "--json"), sizes):
                 break
             time.sleep(0.05)
         recorder.communicate("\n")
