@@ -8,7 +8,7 @@ detaches again.  For each step, and for a time without any, the longest gap of t
 (the allocating one) and that of another thread: medians, 99th percentiles and maxima of ROUNDS
 (50), in milliseconds.  "ready" is without the time for which the thread waited
 for a processor, which on a busy machine is most of it.  If root runs it, the program has the
-highest priority of the usual ones, so that other programs matter less.
+highest usual priority, and so has geiger, so that other programs matter less.
 
 An attach lets a thread stand still for at most 5 ms, a detach for no longer than gaps are without.
 
@@ -61,7 +61,7 @@ class Program:
 
 
 def run(*words):
-    done = subprocess.run([GEIGER, *words], capture_output=True, text=True, check=True)
+    done = subprocess.run([GEIGER, *words], capture_output=True, text=True, check=True, preexec_fn=prefer)
     return json.loads(done.stdout)
 
 
