@@ -108,6 +108,13 @@ static void look(struct gg_watch *watch)
 	watch->look_took_ns = gg_clock_monotonic_ns() - now_ns;
 }
 
+/* Ends the watch, and notes how the process ended while its parent has not waited for it. */
+static void end(struct gg_watch *watch)
+{
+	watch->is_alive = false;
+	watch->exit_status = gg_process_alive_exit_status(watch->pid, watch->start_ticks);
+}
+
 void gg_watch_poll(struct gg_watch *watch)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();
@@ -118,7 +125,8 @@ void gg_watch_poll(struct gg_watch *watch)
 		return;
 	watch->last_ns = now_ns;
 	if (gg_region_view_open(&view, watch->path, NULL) < 0) {
-		watch->is_alive = false;
+		watch->is_lost = gg_process_alive(watch->pid, watch->start_ticks);
+		end(watch);
 		return;
 	}
 	watch->is_active = view.header.control.active != 0;
@@ -127,6 +135,10 @@ void gg_watch_poll(struct gg_watch *watch)
 	                  gg_process_alive(watch->pid, view.header.pid == watch->pid
 	                                                       ? view.header.process_start_ticks
 	                                                       : 0);
+	if (!watch->is_alive) {
+		watch->has_end = view.header.end_monotonic_ns != 0;
+		end(watch);
+	}
 	if (watch->is_alive)
 		add_point(watch, &view, now_ns);
 	if (watch->status == 0)
@@ -159,6 +171,7 @@ int gg_watch_init(struct gg_watch *watch, const char *process, double confidence
 	int status;
 
 	*watch = (struct gg_watch){ .is_alive = true,
+		                    .exit_status = -1,
 		                    .point_every_ns = EVERY_NS,
 		                    .confidence = confidence };
 	status = gg_find_region(&watch->path, process, error);

@@ -30,6 +30,9 @@ struct gg_watch {
 	uint64_t start_ticks; /* of the process, as its region says; 0: unknown */
 	bool is_attached;     /* the agent was attached while the process ran */
 	bool is_alive;
+	bool is_lost;    /* the process runs, but its region cannot be read any more */
+	bool has_end;    /* the agent noted the end: the process ran its exit handlers */
+	int exit_status; /* of a process that has ended, as waitpid() tells; -1: unknown */
 	double confidence;
 	uint64_t last_ns, took_ns;              /* of the last poll; CLOCK_MONOTONIC */
 	uint64_t look_ns, look_took_ns;         /* the last look at the process's memory; 0: none */

@@ -12,6 +12,7 @@
 #include "top/top_detail_frame.h"
 #include "top/top_keys.h"
 #include "top/top_list_frame.h"
+#include "top/top_notes.h"
 #include "top/top_prompt.h"
 
 enum {
@@ -126,9 +127,13 @@ static void draw_notes(struct frame_run *run)
 
 	if (snapshot->process.news != NULL)
 		gg_top_grid_put(run->grid, run->row++, 0, snapshot->process.news, GG_TOP_WARNING);
-	if (snapshot->process.is_process && !snapshot->process.is_alive)
-		gg_top_grid_put(run->grid, run->row++, 0,
-		                "The process has ended; this is its last state.", GG_TOP_WARNING);
+	if (snapshot->process.is_process && !snapshot->process.is_alive) {
+		gg_buf_printf(&text, "The process %s; this is its last state.",
+		              snapshot->process.end[0] != '\0' ? snapshot->process.end
+		                                               : "has ended");
+		gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_WARNING);
+		gg_buf_clear(&text);
+	}
 	if (snapshot->process.look_every_ns > 0) {
 		gg_buf_append_text(&text, "Looks take long, so one comes every ");
 		append_age(snapshot->process.look_every_ns, &text);
@@ -136,12 +141,13 @@ static void draw_notes(struct frame_run *run)
 		gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_WARNING);
 		gg_buf_clear(&text);
 	}
-	if (snapshot->note == NULL)
+	if (snapshot->note_count == 0)
 		return;
 	gg_buf_append_text(&text, "note: ");
 	if (snapshot->note_count > 1)
-		gg_buf_printf(&text, "(1 of %zu) ", snapshot->note_count);
-	gg_buf_append_text(&text, snapshot->note);
+		gg_buf_printf(&text, "(1 of %zu%s) ", snapshot->note_count,
+		              run->state->is_batch ? "" : ", ! shows all");
+	gg_buf_append_text(&text, snapshot->notes[0]);
 	gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_WARNING);
 }
 
@@ -442,6 +448,8 @@ void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *stat
 		gg_top_grid_put(grid, 0, 0, "geiger top needs 40 x 8", GG_TOP_WARNING);
 	} else if (state->mode == GG_TOP_MODE_HELP) {
 		draw_help(&run);
+	} else if (state->mode == GG_TOP_MODE_NOTES) {
+		gg_top_notes_draw(grid, state, snapshot);
 	} else if (snapshot->entries != NULL) {
 		gg_top_list_frame_draw(grid, state, snapshot, run.order, run.count);
 		if (!state->is_batch)
@@ -475,5 +483,5 @@ size_t gg_top_frame_height(const struct gg_top_state *state, const struct gg_top
 	if (snapshot->entries != NULL)
 		return gg_top_list_frame_height(snapshot, count < rows_max ? count : rows_max);
 	return HEAD_LINES + (snapshot->process.news != NULL ? 1 : 0) + (has_ended ? 1 : 0) +
-	       (snapshot->note != NULL ? 1 : 0) + 1 + (count < rows_max ? count : rows_max);
+	       (snapshot->note_count > 0 ? 1 : 0) + 1 + (count < rows_max ? count : rows_max);
 }

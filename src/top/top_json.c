@@ -49,6 +49,7 @@ static void add_process(struct gg_json *json, const struct gg_top_snapshot *snap
 		gg_json_text(json, "pid", NULL);
 	gg_json_text(json, "command", snapshot->command);
 	gg_json_bool(json, "alive", process->is_process && process->is_alive);
+	gg_json_text(json, "end", process->end[0] != '\0' ? process->end : NULL);
 	gg_json_bool(json, "sampling", process->is_active);
 	gg_json_integer(json, "interval_bytes", process->interval_bytes);
 	gg_json_number(json, "rss_bytes", process->rss_bytes >= 0 ? process->rss_bytes : NAN);
@@ -90,7 +91,11 @@ void gg_top_json(const struct gg_top_snapshot *snapshot, const struct gg_top_sta
 	add_row(&json, &snapshot->total);
 	gg_json_close(&json);
 	gg_json_text(&json, "news", snapshot->process.news);
-	gg_json_text(&json, "note", snapshot->note);
+	gg_json_text(&json, "note", snapshot->note_count > 0 ? snapshot->notes[0] : NULL);
+	gg_json_open(&json, "notes", '[');
+	for (size_t i = 0; i < snapshot->note_count; i++)
+		gg_json_text(&json, NULL, snapshot->notes[i]);
+	gg_json_close(&json);
 	gg_json_open(&json, "rows", '[');
 	for (size_t i = 0; i < count && (rows_max == 0 || i < rows_max); i++) {
 		const struct gg_top_row *row = &snapshot->rows[order[i]];

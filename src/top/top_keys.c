@@ -21,6 +21,7 @@ const struct gg_top_help_line gg_top_help_lines[] = {
 	{ "a", "in the list: show or hide processes that ended, or have no agent" },
 	{ "t, F5", "callers and callees as a tree" },
 	{ "right, left, +, -", "in the tree: open a row, close it or go to its caller" },
+	{ "!", "all notes on the recording" },
 	{ "m, M", "next, previous metric: live, growth, allocated, temporary" },
 	{ "<, >, F6", "sort by another column" },
 	{ "r", "reverse the order" },
@@ -389,6 +390,11 @@ static bool press_everywhere(struct gg_top_state *state, const struct gg_top_sna
 		state->mode_below = state->mode;
 		state->mode = GG_TOP_MODE_HELP;
 		return true;
+	case '!':
+		state->mode_below = state->mode;
+		state->mode = GG_TOP_MODE_NOTES;
+		state->first_note_line = 0;
+		return true;
 	case ' ':
 	case 'p':
 		state->is_paused = !state->is_paused;
@@ -405,6 +411,30 @@ static bool press_everywhere(struct gg_top_state *state, const struct gg_top_sna
 	}
 }
 
+/* Scrolls by a key that moves; any other key closes the notes. */
+static void press_in_notes(struct gg_top_state *state, int key)
+{
+	size_t step = key == GG_TOP_KEY_PAGE_UP || key == GG_TOP_KEY_PAGE_DOWN ? page_of(state) : 1;
+
+	switch (key) {
+	case GG_TOP_KEY_UP:
+	case GG_TOP_KEY_PAGE_UP:
+	case 'k':
+		state->first_note_line -= step < state->first_note_line ? step
+		                                                        : state->first_note_line;
+		break;
+	case GG_TOP_KEY_DOWN:
+	case GG_TOP_KEY_PAGE_DOWN:
+	case 'j':
+		if (state->first_note_line < GG_TOP_NOTE_LINES_MAX)
+			state->first_note_line += step;
+		break;
+	default:
+		state->mode = state->mode_below;
+		state->wants_quit = key == GG_TOP_KEY_QUIT;
+	}
+}
+
 void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot *snapshot, int key)
 {
 	state->message[0] = '\0';
@@ -416,6 +446,9 @@ void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot 
 	case GG_TOP_MODE_HELP:
 		state->mode = state->mode_below;
 		state->wants_quit = key == GG_TOP_KEY_QUIT;
+		break;
+	case GG_TOP_MODE_NOTES:
+		press_in_notes(state, key);
 		break;
 	case GG_TOP_MODE_SEARCH:
 	case GG_TOP_MODE_FILTER:

@@ -63,19 +63,26 @@ bool gg_top_screen_is_possible(int input_fd, int output_fd)
 
 /* --- the terminal as it was ----------------------------------------------------------------- */
 
+/* A handler of a crash cannot pad, so it leaves the padding out, such as "$<5>". */
 static void add_sequence(const char *name)
 {
 	const char *sequence = tigetstr(name);
-	size_t length;
+	size_t length = before.restore_length;
 
 	if (sequence == NULL || sequence == (char *)-1)
 		return;
-	/* A handler of a crash cannot pad, so it leaves the padding out, such as "$<5>". */
-	length = strcspn(sequence, "$");
-	if (before.restore_length + length > sizeof(before.restore))
-		return;
-	memcpy(before.restore + before.restore_length, sequence, length);
-	before.restore_length += length;
+	for (const char *at = sequence; *at != '\0'; at++) {
+		const char *end = at[0] == '$' && at[1] == '<' ? strchr(at, '>') : NULL;
+
+		if (end != NULL) {
+			at = end;
+			continue;
+		}
+		if (length == sizeof(before.restore))
+			return; /* half a sequence would be worse than none */
+		before.restore[length++] = *at;
+	}
+	before.restore_length = length;
 }
 
 /* endwin() may not run in a handler of a crash, but write() and tcsetattr() may. */

@@ -257,6 +257,20 @@ static char *copy_text(const char *text)
 	return strdup(text != NULL ? text : "");
 }
 
+static int copy_notes(struct gg_top_snapshot *snapshot, const struct gg_model *model)
+{
+	snapshot->notes = calloc(model->note_count + 1, sizeof(*snapshot->notes));
+	if (snapshot->notes == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < model->note_count; i++) {
+		snapshot->notes[i] = copy_text(model->notes[i]);
+		if (snapshot->notes[i] == NULL)
+			return -ENOMEM;
+		snapshot->note_count++;
+	}
+	return 0;
+}
+
 /* The head: live memory as a whole, and the totals of the table. */
 static int add_head(struct snapshot_run *run, struct gg_error *error)
 {
@@ -277,13 +291,10 @@ static int add_head(struct snapshot_run *run, struct gg_error *error)
 		set_change(&snapshot->total, &run->changes->total);
 	snapshot->sample_count = model->sample_total;
 	snapshot->dropped_count = gg_model_dropped(model, 0);
-	snapshot->note_count = model->note_count;
 	snapshot->command = copy_text(model->sessions[0].command);
 	snapshot->total.label = copy_text("");
-	if (model->note_count > 0)
-		snapshot->note = copy_text(model->notes[0]);
 	if (snapshot->command == NULL || snapshot->total.label == NULL ||
-	    (model->note_count > 0 && snapshot->note == NULL))
+	    copy_notes(snapshot, model) < 0)
 		return gg_error_memory(error, "top");
 	return 0;
 }
@@ -365,7 +376,9 @@ void gg_top_snapshot_free(struct gg_top_snapshot *snapshot)
 	free(snapshot->total.label);
 	free(snapshot->command);
 	free(snapshot->columns);
-	free(snapshot->note);
+	for (size_t i = 0; i < snapshot->note_count; i++)
+		free(snapshot->notes[i]);
+	free(snapshot->notes);
 	gg_top_detail_free(snapshot->detail);
 	free(snapshot);
 }

@@ -63,6 +63,8 @@ struct gg_top_request {
 	bool aggregates_between; /* aggregates have no block of either moment (change_since.h) */
 };
 
+enum { GG_TOP_END_MAX = 96 };
+
 /* Facts on the target that its model lacks. */
 struct gg_top_process {
 	uint32_t pid; /* 0: several, or unknown */
@@ -76,6 +78,7 @@ struct gg_top_process {
 	size_t column_count;
 	/* The time from look to look if looks take too long for the wanted one; else 0. */
 	double look_every_ns;
+	char end[GG_TOP_END_MAX]; /* of a process that is not alive: "was killed by SIGKILL" */
 	const char *news; /* a text on the target, such as the end of a program; NULL: none */
 };
 
@@ -100,7 +103,7 @@ struct gg_top_snapshot {
 	struct gg_chart_column *columns; /* a copy of those of the process */
 	size_t column_count;
 	char *command;
-	char *note; /* the most important note of the recording; NULL: none */
+	char **notes; /* of the recording, the most important first */
 	size_t note_count;
 	uint64_t sample_count, dropped_count;
 	double confidence;

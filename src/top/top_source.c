@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/time_units.h"
 #include "record/regions/change_region.h"
@@ -181,6 +182,25 @@ static void add_columns(struct gg_top_source *source, struct gg_top_process *pro
 	process->column_count = watch->count;
 }
 
+/* How a process ended, behind "The process ". */
+static void describe_end(const struct gg_watch *watch, char text[GG_TOP_END_MAX])
+{
+	int status = watch->exit_status;
+	const char *name = status > 0 && WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status))
+	                                                     : NULL;
+
+	if (watch->is_lost)
+		snprintf(text, GG_TOP_END_MAX, "runs on, but the file of its region was removed");
+	else if (name != NULL)
+		snprintf(text, GG_TOP_END_MAX, "was killed by SIG%s", name);
+	else if (status > 0 && WIFEXITED(status))
+		snprintf(text, GG_TOP_END_MAX, "has ended with status %d", WEXITSTATUS(status));
+	else if (watch->has_end)
+		snprintf(text, GG_TOP_END_MAX, "has ended");
+	else
+		snprintf(text, GG_TOP_END_MAX, "was killed, or ended without its exit handlers");
+}
+
 static void describe_watch(struct gg_top_source *source, struct gg_top_process *process)
 {
 	const struct gg_watch *watch = &source->watch;
@@ -188,6 +208,8 @@ static void describe_watch(struct gg_top_source *source, struct gg_top_process *
 	process->pid = watch->pid;
 	process->is_process = true;
 	process->is_alive = watch->is_alive;
+	if (!watch->is_alive)
+		describe_end(watch, process->end);
 	process->is_active = watch->is_active;
 	process->interval_bytes = watch->interval_bytes;
 	process->now_ns = watch->polled_ns;

@@ -204,6 +204,28 @@ def lists(program):
           None if "under the agent" in text[0] and text[1].split()[0] == "live" else text)
 
 
+def ends():
+    """Viewers say how a process ended that was not waited for, and that a region was removed."""
+    for name, finish, text in (("a_signal", lambda program: program.kill(), "was killed by SIGKILL"),
+                               ("a_removed_region", lambda program: os.unlink(region_of(program.pid)), "runs on"),
+                               ("an_exit_handler", lambda program: program.stdin.close(), "has ended")):
+        program = start()
+        step(program, 1)
+        viewers = [subprocess.Popen([GEIGER, "top", str(program.pid), "--json", "-n", "0", "-d", "1"], text=True,
+                                    stdout=subprocess.PIPE) for _ in range(2)]
+        first = [json.loads(viewer.stdout.readline()) for viewer in viewers]
+        check(f"two_viewers_see_the_same_before_{name}",
+              None if first[0]["live_bytes"] == first[1]["live_bytes"] and first[0]["rows"] else first)
+        finish(program)
+        last = [json.loads(viewer.stdout.read().splitlines()[-1]) for viewer in viewers]
+        check(f"{name}_is_told_and_the_last_state_stays",
+              *(row for row in last if not row["end"] or not row["end"].startswith(text) or row["rows"] == []))
+        program.kill()
+        program.wait()
+        for viewer in viewers:
+            viewer.wait()
+
+
 def refusals():
     for arguments in ( ["1", "-d", "0.1"], ["1", "--confidence", "2"]):
         done = run(*arguments)
@@ -224,6 +246,7 @@ def main():
     frames(program)
     dead = run(region).stdout
     check("a_region_outlives_its_process", None if "The process has ended" in dead else dead)
+    ends()
     succession()
     refusals()
 

@@ -8,6 +8,7 @@ they are skipped, and so is everything in a chroot without terminals or a build 
 GEIGER, AGENT: the program and the preload library.
 """
 
+import ctypes
 import os
 import pathlib
 import pty
@@ -194,7 +195,17 @@ def await_screen(terminal, text):
     return got
 
 
-def ended_by(program, number, terminal_type):
+def thread_of_looks(pid):
+    """The other thread of the command."""
+    for _ in range(TRIES):
+        others = [int(task) for task in os.listdir(f"/proc/{pid}/task") if int(task) != pid]
+        if others:
+            return others[0]
+        time.sleep(0.1)
+    raise TimeoutError("no thread of looks")
+
+
+def ended_by(program, number, terminal_type, in_looks=False):
     """How the command ends by that signal, and whether its terminal is as before."""
     pid, terminal = pty.fork()
     if pid == 0:
@@ -203,7 +214,10 @@ def ended_by(program, number, terminal_type):
     before = termios.tcgetattr(terminal)
     await_screen(terminal, b"function")
     changed = termios.tcgetattr(terminal)[3] != before[3]
-    os.kill(pid, number)
+    if in_looks:
+        ctypes.CDLL(None).tgkill(pid, thread_of_looks(pid), number)
+    else:
+        os.kill(pid, number)
     try:
         after = termios.tcgetattr(terminal)
         status = None
@@ -227,6 +241,8 @@ def ended_by(program, number, terminal_type):
 def signals(program):
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGSEGV, signal.SIGABRT):
         check(f"{signal.Signals(number).name}_restores_the_terminal", *ended_by(program, number, "xterm-256color"))
+    check("a_crash_in_a_look_restores_the_terminal",
+          *ended_by(program, signal.SIGSEGV, "xterm-256color", in_looks=True))
     for terminal_type in ("vt100", "linux", "screen"):
         check(f"{terminal_type}_is_restored", *ended_by(program, signal.SIGTERM, terminal_type))
 

@@ -177,6 +177,10 @@ TEST_WITH(look, an_ended_process_and_a_note_are_lines_of_their_own)
 	look->process.is_alive = false;
 	take(look);
 	CHECK_CONTAINS(draw(look), "\nThe process has ended; this is its last state.\n");
+	strcpy(look->process.end, "was killed by SIGSEGV");
+	take(look);
+	CHECK_CONTAINS(draw(look),
+	               "\nThe process was killed by SIGSEGV; this is its last state.\n");
 	CHECK_EQ_U64(gg_top_frame_height(&look->state, look->snapshot, SIZE_MAX), 7);
 	CHECK_EQ_U64(gg_top_frame_height(&look->state, look->snapshot, 2), 6);
 }
@@ -324,4 +328,36 @@ TEST_WITH(look, random_keys_and_sizes_leave_the_cursor_on_a_row)
 		REQUIRE(!look->grid.failed && look->grid.width == look->state.width &&
 		        look->grid.height == look->state.height);
 	}
+}
+
+TEST_WITH(look, a_key_shows_all_notes_and_scrolls_them)
+{
+	const char *notes[] = { "the first note",
+		                "the second note, which is longer than forty characters",
+		                "the third \x1b[2J note" };
+	char **own;
+	size_t own_count;
+
+	add_server(look);
+	take(look);
+	own = look->snapshot->notes;
+	own_count = look->snapshot->note_count;
+	look->snapshot->notes = (char **)(uintptr_t)notes;
+	look->snapshot->note_count = 3;
+	CHECK_CONTAINS(draw(look), "note: (1 of 3, ! shows all) the first note\n");
+	press(look, "!");
+	CHECK_CONTAINS(draw(look), "1. the first note\n2. the second note");
+	CHECK(strchr(draw(look), '\x1b') == NULL);
+	look->state.width = 40;
+	look->state.height = 8;
+	CHECK_CONTAINS(draw(look), "\nany key goes back");
+	notes[0] = "one of a long list of notes that takes several of the narrow lines, "
+		   "so that the last one cannot be seen";
+	CHECK(strstr(draw(look), "3. the third") == NULL);
+	press(look, "jjjjjjjj");
+	CHECK_CONTAINS(draw(look), "3. the third");
+	press(look, "x");
+	CHECK_EQ_U64(look->state.mode, GG_TOP_MODE_TABLE);
+	look->snapshot->notes = own;
+	look->snapshot->note_count = own_count;
 }

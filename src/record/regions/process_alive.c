@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "record/process/proc_file.h"
 #include "region/region_file.h"
 
@@ -125,4 +126,20 @@ uint64_t gg_process_alive_start_ticks(uint32_t pid)
 	bool is_dead;
 
 	return read_stat(pid, &is_dead, &parent, &start) ? start : 0;
+}
+
+/* The status is the last field of /proc/PID/stat, which is 0 for those who may not know. */
+int gg_process_alive_exit_status(uint32_t pid, uint64_t start_ticks)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	uint32_t parent;
+	uint64_t start;
+	bool is_dead;
+	char *last;
+
+	if (!read_stat(pid, &is_dead, &parent, &start) || !is_dead || start != start_ticks ||
+	    !gg_proc_file_read(&text, "/proc/%u/stat", pid))
+		return -1;
+	last = strrchr(text.data, ' ');
+	return last != NULL && atoi(last + 1) != 0 ? atoi(last + 1) : -1;
 }

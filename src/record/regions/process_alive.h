@@ -35,5 +35,11 @@ uint32_t gg_process_alive_innermost_pid(uint32_t pid);
 /* Returns the start of the process as in the region's header; 0: there is no such process. */
 uint64_t gg_process_alive_start_ticks(uint32_t pid);
 
+/*
+ * Returns how a process ended whose parent has not waited for it yet, as waitpid() does; -1: its
+ * parent has, it lives, or the caller may not know.
+ */
+int gg_process_alive_exit_status(uint32_t pid, uint64_t start_ticks);
+
 /* Returns the pid of the parent; 0: there is no such process. */
 uint32_t gg_process_alive_parent(uint32_t pid);
