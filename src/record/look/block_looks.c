@@ -109,22 +109,27 @@ static const char *foreign_reason(const char *allocator)
 	return "only the heap of glibc can be read from outside of the process";
 }
 
-/* Whether the blocks show that glibc serves them; otherwise says why not. */
+/*
+ * Whether the blocks show that glibc serves them; otherwise says why not.  In a busy program some
+ * blocks are freed whose samples are not gone yet, and look foreign: the more, the more are gone.
+ */
 static bool is_glibc(struct looking *looking)
 {
 	struct gg_block_looks *looks = looking->looks;
 	const char *allocator = looking->map->allocator;
 	bool is_mapped = allocator != NULL && strcmp(allocator, "glibc") == 0;
-	size_t foreign_count = 0, seen_count = 0, live_count = 0;
+	size_t foreign_count = 0, seen_count = 0, live_count = 0, gone_count = 0;
 
 	for (size_t i = 0; i < looking->block_count; i++) {
-		if (looking->is_gone[looking->blocks[i] - looking->places])
-			continue; /* another block, or free memory, is there now */
+		if (looking->is_gone[looking->blocks[i] - looking->places]) {
+			gone_count++; /* another block, or free memory, is there now */
+			continue;
+		}
 		live_count += looking->gaps[i].state != GG_GAPS_TORN;
 		foreign_count += looking->gaps[i].state == GG_GAPS_FOREIGN;
 		seen_count += looking->gaps[i].state == GG_GAPS_SEEN;
 	}
-	if (foreign_count <= seen_count / FOREIGN_SHARE &&
+	if (foreign_count <= (seen_count + gone_count) / FOREIGN_SHARE &&
 	    (is_mapped || seen_count >= SEEN_LEAST)) {
 		looks->allocator = "glibc";
 		looks->reason = seen_count > 0 || live_count == 0 ? NULL
