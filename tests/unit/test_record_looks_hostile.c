@@ -308,6 +308,32 @@ TEST_WITH(made, a_heap_whose_chosen_blocks_are_all_gone_is_walked_through)
 	CHECK_EQ_I64(total(made, "glibc.resident"), (int64_t)sizeof(made->image.words));
 }
 
+static void free_from_50(void *context, bool *is_gone)
+{
+	const struct heap_image *image = context;
+
+	for (size_t i = 50; i < image->place_count; i++)
+		is_gone[i] = true;
+}
+
+/* A block is freed a moment before its sample goes: where many are gone, a few look foreign. */
+TEST_WITH(made, a_foreign_block_beside_many_gone_ones_proves_nothing)
+{
+	const struct gg_look_moments moments = { .context = &made->image,
+		                                 .blocks_read = free_from_50 };
+	const struct gg_memory_source source = heap_image_source(&made->image);
+	const struct gg_block_looks_options options = { .map = heap_image_map(),
+		                                        .moments = &moments };
+
+	fill_below(made, 8);
+	REQUIRE(made->image.place_count > 110);
+	*heap_image_word(&made->image, made->image.places[40].address - 8) = 7;
+	REQUIRE(gg_block_looks_from(&made->looks, &source, made->image.places,
+	                            made->image.place_count, &options) == 0);
+	CHECK_EQ_STR(made->looks.reason, NULL);
+	CHECK(made->looks.blocks.items[40].pinned_bytes == -1);
+}
+
 static int64_t report_change(void *context)
 {
 	const struct merging *merging = context;
