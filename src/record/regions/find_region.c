@@ -184,13 +184,12 @@ static bool cut_removed(char *path)
 
 static void add_mapped(struct mapped_regions *found, uint32_t pid, char *path, uint64_t inode)
 {
-	uint32_t inner = gg_process_alive_innermost_pid(pid);
 	bool is_removed = cut_removed(path);
 	uint32_t named = (uint32_t)gg_session_directory_region_pid(gg_path_base(path));
 
 	if (named == 0)
 		return;
-	if (named == pid || (inner != 0 && named == inner)) {
+	if (named == pid || named == gg_process_alive_innermost_pid(pid)) {
 		found->is_own_removed |= is_removed;
 		if (!is_removed && found->own == NULL)
 			found->own = name_here(pid, path, inode);
@@ -234,32 +233,49 @@ static void forget_mapped(struct mapped_regions *found)
 	free(found->inherited);
 }
 
-uint32_t gg_find_region_inherited(char **ret_path, uint32_t pid)
+/*
+ * Returns the pid of the process whose region a forked process has mapped instead of one of its
+ * own; 0: it has mapped one of its own, or none.
+ */
+static uint32_t parent_of_mapped(const struct mapped_regions *mapped, uint32_t pid)
 {
-	uint32_t parent = gg_process_alive_parent(pid), named;
-	struct mapped_regions found;
+	uint32_t named = mapped->inherited_pid, parent;
 
-	find_mapped(&found, pid);
-	named = found.own == NULL && !found.is_own_removed ? found.inherited_pid : 0;
-	if (ret_path != NULL) {
-		*ret_path = named != 0 ? found.inherited : NULL;
-		found.inherited = named != 0 ? NULL : found.inherited;
-	}
-	forget_mapped(&found);
+	if (mapped->own != NULL || mapped->is_own_removed || named == 0)
+		return 0;
 	/* The file has the pid of its own namespace. */
-	return named != 0 && gg_process_alive_innermost_pid(parent) == named ? parent : named;
+	parent = gg_process_alive_parent(pid);
+	return gg_process_alive_innermost_pid(parent) == named ? parent : named;
 }
 
-/* Explains why the process has no region that can be read: the most certain reason comes first. */
-static int refuse(uint32_t pid, const char *text, const struct search *search, bool is_removed,
-                  struct gg_error *error)
+uint32_t gg_find_region_inherited(char **ret_path, uint32_t pid)
 {
-	uint32_t parent = is_removed ? 0 : gg_find_region_inherited(NULL, pid);
+	struct mapped_regions found;
+	uint32_t parent;
+
+	find_mapped(&found, pid);
+	parent = parent_of_mapped(&found, pid);
+	if (ret_path != NULL) {
+		*ret_path = parent != 0 ? found.inherited : NULL;
+		found.inherited = parent != 0 ? NULL : found.inherited;
+	}
+	forget_mapped(&found);
+	return parent;
+}
+
+/*
+ * Explains why the process has no region that can be read: the most certain reason comes first.
+ * `mapped` has no region of its own that can be read.
+ */
+static int refuse(uint32_t pid, const char *text, const struct search *search,
+                  const struct mapped_regions *mapped, struct gg_error *error)
+{
+	uint32_t parent = parent_of_mapped(mapped, pid);
 	struct stat owner;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
-	if (is_removed)
+	if (mapped->is_own_removed)
 		return gg_error_set(error, -ENOENT, text, NULL,
 		                    "the file of its region was removed while it runs: what it "
 		                    "holds can no longer be read");
@@ -302,7 +318,7 @@ static int find_by_pid(char **ret_path, uint32_t pid, const char *text, struct g
 		mapped.own = NULL;
 	}
 	if (status == 0 && search.path == NULL)
-		status = refuse(pid, text, &search, mapped.is_own_removed, error);
+		status = refuse(pid, text, &search, &mapped, error);
 	forget_mapped(&mapped);
 	if (status == 0)
 		*ret_path = search.path;
