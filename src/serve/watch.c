@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/time_units.h"
+#include "record/process/proc_file.h"
 #include "record/regions/find_region.h"
 #include "record/regions/process_alive.h"
 #include "region/reader/view.h"
@@ -24,24 +23,6 @@ enum { POLL_REST_FACTOR = 10 };
 /* The time between looks, and how many times as long as the last one took. */
 #define LOOK_EVERY_NS (10 * GG_NS_PER_S)
 enum { LOOK_REST_FACTOR = 500 };
-
-/* RSS in bytes; negative: unknown. */
-static double read_rss(uint32_t pid)
-{
-	unsigned long long size, resident;
-	char path[64];
-	double rss = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/statm", pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return -1;
-	if (fscanf(file, "%llu %llu", &size, &resident) == 2)
-		rss = (double)resident * (double)sysconf(_SC_PAGESIZE);
-	fclose(file);
-	return rss;
-}
 
 static struct gg_page_watch point_of(const struct gg_watch *watch,
                                      const struct gg_region_view *view)
@@ -63,7 +44,7 @@ static struct gg_page_watch point_of(const struct gg_watch *watch,
 		.live_bytes = live.estimate,
 		.low = live.low,
 		.high = live.high,
-		.rss_bytes = read_rss(watch->pid),
+		.rss_bytes = (double)gg_proc_file_rss_bytes(watch->pid),
 		.allocated_bytes = gg_fixed_value(totals.allocated.bytes),
 	};
 }

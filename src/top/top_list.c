@@ -240,17 +240,6 @@ static void forget_unseen(struct gg_top_list *list)
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static double rss_of(uint32_t pid)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	unsigned long long size, resident;
-
-	if (!gg_proc_file_read(&text, "/proc/%u/statm", pid) ||
-	    sscanf(text.data, "%llu %llu", &size, &resident) != 2)
-		return -1;
-	return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
 static const char *state_of(const struct listed *listed)
 {
 	if (!listed->is_alive)
@@ -288,7 +277,7 @@ static int add_listed(struct list_run *run, const struct listed *listed)
 		.is_alive = listed->is_alive,
 		.has_live = listed->confidence == run->confidence,
 		.state = state_of(listed),
-		.rss_bytes = listed->is_alive ? rss_of(listed->pid) : -1,
+		.rss_bytes = listed->is_alive ? (double)gg_proc_file_rss_bytes(listed->pid) : -1,
 	};
 	struct gg_top_row row = {
 		.self = listed->live,
@@ -371,7 +360,7 @@ static int add_bare(struct list_run *run, uint32_t pid)
 
 	if (pid == (uint32_t)getpid() || is_listed(run, pid) || !read_command(&command, pid))
 		return 0;
-	entry.rss_bytes = rss_of(pid);
+	entry.rss_bytes = (double)gg_proc_file_rss_bytes(pid);
 	row.age_ns = up_seconds(pid) * (double)GG_NS_PER_S;
 	if (asprintf(&entry.target, "%" PRIu32, pid) < 0)
 		return -ENOMEM;

@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -332,17 +331,12 @@ static bool has_grown(const struct gg_memory_readings *readings, const struct gg
 /* Returns the resident bytes of all processes together, in less time than a round takes. */
 static int64_t read_all_rss(const struct gg_process_set *set)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	int64_t bytes = 0;
 
 	for (const struct gg_member *member = set->first; member != NULL; member = member->next) {
-		const char *second;
+		int64_t rss_bytes = gg_proc_file_rss_bytes(member->target->pid);
 
-		if (!gg_proc_file_read(&text, "/proc/%u/statm", member->target->pid))
-			continue;
-		second = strchr(gg_buf_text(&text), ' ');
-		if (second != NULL)
-			bytes += strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE);
+		bytes += rss_bytes > 0 ? rss_bytes : 0;
 	}
 	return bytes;
 }

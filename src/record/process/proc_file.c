@@ -5,6 +5,7 @@
 #include "record/process/proc_file.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,16 @@ uint32_t gg_proc_file_next_number(DIR *directory)
 			number = 0;
 	}
 	return (uint32_t)number;
+}
+
+int64_t gg_proc_file_rss_bytes(uint32_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const char *second = NULL;
+
+	if (gg_proc_file_read(&text, "/proc/%" PRIu32 "/statm", pid))
+		second = strchr(gg_buf_text(&text), ' ');
+	return second != NULL ? strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE) : -1;
 }
 
 /* Returns the text behind "NAME" and the separator at the start of a line; NULL: no such line. */

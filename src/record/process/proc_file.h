@@ -22,6 +22,9 @@ bool gg_proc_file_read(struct gg_buf *text, const char *format, ...) GG_PRINTF(2
  */
 uint32_t gg_proc_file_next_number(DIR *directory);
 
+/* Returns the resident set size of a process, 0 for one that has ended; -1: unknown. */
+int64_t gg_proc_file_rss_bytes(uint32_t pid);
+
 /* Returns the value of a line "Name:   123 kB" in bytes; -1: there is no such line. */
 int64_t gg_proc_file_find_kb(const char *text, const char *name);
 
