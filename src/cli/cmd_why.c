@@ -61,19 +61,6 @@ static int print_tables(const struct gg_why_list *list, const struct gg_model *m
 	                    invocation->error);
 }
 
-/* Reads the command line of a process; kernels write a NUL behind each argument. */
-static void read_command(struct gg_buf *command, pid_t pid)
-{
-	if (!gg_proc_file_read(command, "/proc/%d/cmdline", (int)pid))
-		return;
-	while (command->length > 0 && command->data[command->length - 1] == '\0')
-		command->length--;
-	for (size_t i = 0; i < command->length; i++)
-		if (command->data[i] == '\0')
-			command->data[i] = ' ';
-	gg_buf_append(command, "", 1);
-}
-
 /* A profile of a process without the agent: it has a look at the mappings alone. */
 static int look_at(struct gg_profile **ret_profile, pid_t pid, struct gg_error *error)
 {
@@ -91,8 +78,8 @@ static int look_at(struct gg_profile **ret_profile, pid_t pid, struct gg_error *
 		                    (int)pid);
 	if (status < 0)
 		return status;
-	read_command(&command, pid);
-	process.command = command.length > 0 ? gg_buf_text(&command) : NULL;
+	if (gg_proc_file_read_command(&command, (uint32_t)pid))
+		process.command = gg_buf_text(&command);
 	parts.mappings = look.mappings.list.items;
 	parts.mapping_count = look.mappings.list.count;
 	parts.totals = look.blocks.totals.items;

@@ -318,20 +318,6 @@ static bool is_own(uint32_t pid)
 	       (geteuid() == 0 || owner.st_uid == geteuid());
 }
 
-/* The arguments, separated by blanks.  False: it is a thread of the kernel, or gone. */
-static bool read_command(struct gg_buf *text, uint32_t pid)
-{
-	if (!gg_proc_file_read(text, "/proc/%u/cmdline", pid))
-		return false;
-	if (text->length > COMMAND_BYTES)
-		text->length = COMMAND_BYTES;
-	for (size_t i = 0; i + 1 < text->length; i++)
-		if (text->data[i] == '\0')
-			text->data[i] = ' ';
-	text->data[text->length - (text->length == COMMAND_BYTES)] = '\0';
-	return text->data[0] != '\0';
-}
-
 static bool is_listed(const struct list_run *run, uint32_t pid)
 {
 	for (size_t i = 0; i < run->entries.count; i++)
@@ -358,8 +344,11 @@ static int add_bare(struct list_run *run, uint32_t pid)
 	struct gg_top_entry entry = { .pid = pid, .is_alive = true, .state = "no agent" };
 	struct gg_top_row row = { .p_value = NAN, .q_value = NAN };
 
-	if (pid == (uint32_t)getpid() || is_listed(run, pid) || !read_command(&command, pid))
+	if (pid == (uint32_t)getpid() || is_listed(run, pid) ||
+	    !gg_proc_file_read_command(&command, pid))
 		return 0;
+	if (command.length > COMMAND_BYTES)
+		command.data[COMMAND_BYTES] = '\0';
 	entry.rss_bytes = (double)gg_proc_file_rss_bytes(pid);
 	row.age_ns = up_seconds(pid) * (double)GG_NS_PER_S;
 	if (asprintf(&entry.target, "%" PRIu32, pid) < 0)

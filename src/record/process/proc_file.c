@@ -54,6 +54,18 @@ uint32_t gg_proc_file_next_number(DIR *directory)
 	return (uint32_t)number;
 }
 
+bool gg_proc_file_read_command(struct gg_buf *text, uint32_t pid)
+{
+	if (!gg_proc_file_read(text, "/proc/%" PRIu32 "/cmdline", pid))
+		return false;
+	while (text->length > 0 && text->data[text->length - 1] == '\0')
+		text->length--;
+	for (size_t i = 0; i < text->length; i++)
+		if (text->data[i] == '\0')
+			text->data[i] = ' ';
+	return text->length > 0;
+}
+
 int64_t gg_proc_file_rss_bytes(uint32_t pid)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };

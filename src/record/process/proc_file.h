@@ -22,6 +22,13 @@ bool gg_proc_file_read(struct gg_buf *text, const char *format, ...) GG_PRINTF(2
  */
 uint32_t gg_proc_file_next_number(DIR *directory);
 
+/*
+ * Reads the command line of a process, its arguments separated by blanks; false: it is a thread of
+ * the kernel, or gone.  A program that shows a title there leaves zeros behind it; they are no part
+ * of the text.
+ */
+bool gg_proc_file_read_command(struct gg_buf *text, uint32_t pid);
+
 /* Returns the resident set size of a process, 0 for one that has ended; -1: unknown. */
 int64_t gg_proc_file_rss_bytes(uint32_t pid);
 
