@@ -403,6 +403,8 @@ static const char *detail_of_rest(const struct gg_why_input *input)
 		{ GG_WHY_UNWALKED, "of the heap: too large to walk through" },
 		{ "glibc.unwalked-swapped", "of the heap: partly swapped out" },
 		{ "glibc.unwalked-unexpected", "of the heap: its chunks are unusual" },
+		{ "glibc.uncounted-fast",
+		  "of the heap: lists of free blocks (fast bins) are too large to count" },
 		{ "glibc.uncounted", "of the heap: caches of threads are too large to count" },
 		{ "glibc.unread", "of the heap: it changed too fast to be read whole" },
 		{ "glibc.changed", "of the heap: it changed during the look" },

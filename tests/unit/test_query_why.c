@@ -753,6 +753,8 @@ TEST(the_rest_says_why_the_heap_was_not_walked)
 		const char *total, *detail;
 	} cases[] = { { "glibc.headers", "of the heap: free, not told apart" },
 		      { "glibc.unwalked", "of the heap: too large to walk through" },
+		      { "glibc.uncounted-fast",
+		        "of the heap: lists of free blocks (fast bins) are too large to count" },
 		      { "glibc.uncounted",
 		        "of the heap: caches of threads are too large to count" },
 		      { "glibc.unwalked-swapped", "of the heap: partly swapped out" },

@@ -6,6 +6,7 @@
 
 #include "heap_model.h"
 #include "random.h"
+#include "record/look/glibc_fast_bins.h"
 
 enum {
 	THREADS = 4,
@@ -166,6 +167,8 @@ struct scene {
 	struct heap_child child;
 	struct model model;
 	struct gg_block_looks looks;
+	uint64_t *fast; /* blocks in fast bins, ascending */
+	size_t fast_count;
 };
 
 static void scene_setup(struct scene *scene)
@@ -195,13 +198,42 @@ static void look_at(struct scene *scene)
 	CHECK_EQ_I64(scene->looks.torn_count, 0);
 }
 
-/* Takes a look, and compares its totals with the model to the byte. */
+/* Each block keeps what the model gives it: a gap spans all chunks in fast bins. */
+static void check_shares(const struct scene *scene, const struct shares *shares)
+{
+	size_t wrong_count = 0;
+
+	REQUIRE(scene->looks.blocks.count == scene->child.list->count);
+	for (size_t i = 0; i < scene->looks.blocks.count; i++) {
+		const struct gg_profile_look_block *block = &scene->looks.blocks.items[i];
+		uint64_t address = scene->child.list->places[i].address;
+		const struct extent *extent = find_extent(&scene->model, address);
+		const struct shares *expected;
+
+		if (extent == NULL)
+			continue;
+		expected = &shares[extent - scene->model.extents.items];
+		if (block->pinned_bytes == expected->pinned_bytes &&
+		    block->returnable_bytes == expected->returnable_bytes)
+			continue;
+		CHECK_MSG(++wrong_count > 5, "%" PRIx64 ": %f and %" PRId64 ", not %f and %" PRId64,
+		          address, block->pinned_bytes, block->returnable_bytes,
+		          expected->pinned_bytes, expected->returnable_bytes);
+	}
+	CHECK_EQ_U64(wrong_count, 0);
+}
+
+/* Takes a look, and compares its totals and blocks with the model to the byte. */
 static void check_scene(struct scene *scene, void (*fill)(struct heap_list *list))
 {
+	struct shares *shares;
+
 	heap_child_start(&scene->child, fill);
 	model_open(&scene->model, &scene->child);
-	free(share_all(&scene->model));
+	shares = share_all(&scene->model);
 	look_at(scene);
+	check_shares(scene, shares);
+	free(shares);
 	CHECK_EQ_I64(seen(scene, "glibc.fast"), scene->model.fast_bytes);
 	CHECK_EQ_I64(seen(scene, "glibc.cached"), (int64_t)scene->child.list->cached_bytes);
 	CHECK_EQ_I64(seen(scene, "glibc.resident"), resident_in_model(&scene->model));
@@ -254,6 +286,62 @@ TEST_WITH(scene, trimming_returns_free_pages_of_fast_bins)
 	CHECK_EQ_I64(resident - seen(scene, "glibc.resident"), trimmable);
 	CHECK_EQ_I64(seen(scene, "glibc.pinned"), pinned);
 	CHECK_EQ_I64(seen(scene, "glibc.fast"), 0);
+}
+
+/* Follows the fast bins of [heap] until a deadline; returns what they hold at most. */
+static int64_t follow_until(const struct scene *scene, uint64_t deadline_ns, bool *ret_is_known)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	struct gg_memory_map map = { 0 };
+	struct gg_process_memory memory;
+	struct gg_residency residency;
+	struct gg_glibc_heaps heaps = { 0 };
+	struct gg_glibc_fast_bins bins = { 0 };
+	struct gg_glibc_view view = { .map = &map, .heaps = &heaps, .residency = &residency };
+	struct gg_error error;
+	int64_t bytes;
+
+	read_smaps(scene->child.pid, &text);
+	REQUIRE(gg_memory_map_parse(&map, gg_buf_text(&text)) == 0);
+	REQUIRE(gg_process_memory_open(&memory, scene->child.pid, &error) == 0);
+	gg_residency_init(&residency, &memory.source, scene->model.page_bytes);
+	REQUIRE(gg_glibc_heaps_find(&heaps, &map, &residency) == 0);
+	REQUIRE(gg_glibc_fast_bins_begin(&bins, &view) == 0);
+	for (size_t i = 0; i < scene->fast_count; i++)
+		gg_glibc_fast_bins_note(&bins, gg_glibc_heaps_at(&heaps, scene->fast[i]),
+		                        scene->fast[i] - 16,
+		                        word_at(&scene->model, scene->fast[i] - 8) & ~(uint64_t)7,
+		                        word_at(&scene->model, scene->fast[i]));
+	REQUIRE(gg_glibc_fast_bins_find(&bins, &view, deadline_ns) == 0);
+	*ret_is_known = bins.is_known;
+	bytes = bins.uncounted_bytes;
+	gg_glibc_fast_bins_done(&bins);
+	gg_glibc_heaps_done(&heaps);
+	gg_process_memory_close(&memory);
+	gg_memory_map_done(&map);
+	return bytes;
+}
+
+static int compare_words(const void *left, const void *right)
+{
+	const uint64_t *first = left, *second = right;
+
+	return *first < *second ? -1 : *first > *second;
+}
+
+TEST_WITH(scene, fast_bins_that_no_time_is_left_for_tell_what_they_may_hold)
+{
+	bool is_known;
+
+	heap_child_start(&scene->child, fill_main);
+	model_open(&scene->model, &scene->child);
+	scene->fast = scene->child.list->fast;
+	scene->fast_count = scene->child.list->fast_count;
+	qsort(scene->fast, scene->fast_count, sizeof(*scene->fast), compare_words);
+	CHECK_EQ_I64(follow_until(scene, 0, &is_known), 0);
+	CHECK(is_known);
+	CHECK_EQ_I64(follow_until(scene, 1, &is_known), scene->model.fast_bytes);
+	CHECK(!is_known);
 }
 
 /* Nothing is known about fast bins then, rather than something wrong. */

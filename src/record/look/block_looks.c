@@ -206,6 +206,7 @@ static int add_totals(struct gg_block_looks *looks, const struct gg_glibc_totals
 		{ .name = "glibc.headers", .bytes = totals->header_bytes },
 		{ .name = "glibc.cached", .bytes = totals->cached_bytes },
 		{ .name = "glibc.uncounted", .bytes = totals->uncounted_bytes },
+		{ .name = "glibc.uncounted-fast", .bytes = totals->uncounted_fast_bytes },
 		{ .name = "glibc.fast", .bytes = totals->fast_bytes },
 		{ .name = "glibc.free", .bytes = totals->free_bytes },
 		{ .name = "glibc.pinned", .bytes = totals->pinned_bytes },
@@ -268,6 +269,23 @@ static bool plan_walk(const struct looking *looking, uint64_t heap_bytes, uint64
 	       looking->deadline_ns;
 }
 
+/* Walks, and extends the gaps of blocks over the chunks in fast bins that the walk found. */
+static int walk_and_join(struct looking *looking, struct gg_glibc_totals *ret_totals,
+                         enum gg_glibc_obstacle *ret_obstacle, const struct gg_glibc_view *view,
+                         uint64_t deadline_ns)
+{
+	struct gg_glibc_fast_gaps fast = { 0 };
+	int status = gg_glibc_walk(ret_totals, ret_obstacle, &fast, view, deadline_ns);
+
+	if (status == 0 && *ret_obstacle == GG_GLIBC_NO_OBSTACLE)
+		status = gg_glibc_gaps_join(looking->gaps, looking->block_count, &fast,
+		                            looking->residency);
+	gg_glibc_fast_gaps_done(&fast);
+	if (status == 0)
+		take_gaps(looking);
+	return status;
+}
+
 /* Walks through all heaps if the time allows; without a walk there are no totals. */
 static int walk(struct looking *looking, const struct gg_glibc_view *view)
 {
@@ -283,7 +301,7 @@ static int walk(struct looking *looking, const struct gg_glibc_view *view)
 		looks->heap_walk.heap_bytes = bytes;
 		return add_unwalked(looks, GG_GLIBC_TOO_LARGE, bytes);
 	}
-	status = gg_glibc_walk(&totals, &obstacle, view, deadline_ns);
+	status = walk_and_join(looking, &totals, &obstacle, view, deadline_ns);
 	if (status < 0)
 		return status;
 	if (looking->options->moments != NULL && looking->options->moments->heap_walked != NULL)

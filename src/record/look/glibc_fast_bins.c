@@ -176,6 +176,7 @@ struct list_walk {
 	int settled_count; /* links in a row, up to SETTLED_LINKS, that are as the walk saw them */
 	uint64_t deadline_ns;
 	size_t step_count;
+	bool is_late; /* the deadline has passed */
 };
 
 /* Finds the mark of a chunk, at first close to the last one; NULL: the walk made no mark. */
@@ -250,8 +251,9 @@ static int follow(struct list_walk *walk, uint64_t chunk, uint64_t *ret_next)
 	struct gg_glibc_fast_mark *mark = find_mark(walk, chunk);
 	int status = 1;
 
-	if (++walk->step_count % STEPS_PER_CLOCK == 0 && walk->deadline_ns != 0 &&
-	    gg_clock_thread_ns() > walk->deadline_ns)
+	if (++walk->step_count % STEPS_PER_CLOCK == 0 && walk->deadline_ns != 0)
+		walk->is_late = gg_clock_thread_ns() > walk->deadline_ns;
+	if (walk->is_late)
 		return 0;
 	if (mark == NULL || (uint64_t)mark->size * GG_GLIBC_UNIT_BYTES != walk->bytes) {
 		status = follow_directly(walk, chunk, ret_next);
@@ -289,6 +291,16 @@ static int follow_all(struct list_walk *walk)
 	return status;
 }
 
+/* The bytes of all chunks that may be in lists. */
+static int64_t marked_bytes(const struct gg_glibc_fast_bins *bins)
+{
+	int64_t bytes = 0;
+
+	for (size_t i = 0; i < bins->marks.count; i++)
+		bytes += (int64_t)bins->marks.items[i].size * GG_GLIBC_UNIT_BYTES;
+	return bytes;
+}
+
 int gg_glibc_fast_bins_find(struct gg_glibc_fast_bins *bins, const struct gg_glibc_view *view,
                             uint64_t deadline_ns)
 {
@@ -296,14 +308,17 @@ int gg_glibc_fast_bins_find(struct gg_glibc_fast_bins *bins, const struct gg_gli
 	int status = 0;
 
 	bins->is_known = false;
+	bins->uncounted_bytes = bins->is_full ? marked_bytes(bins) : 0;
 	if (!bins->arenas.is_known || bins->is_full)
 		return 0;
-	for (int i = 0; i < LISTS_TRIES_MAX && status == 0; i++) {
+	for (int i = 0; i < LISTS_TRIES_MAX && status == 0 && !walk.is_late; i++) {
 		status = gg_glibc_arenas_read(&bins->arenas, view);
 		if (status == 0 && bins->arenas.is_known)
 			status = follow_all(&walk);
 	}
 	bins->is_known = status == 1;
+	if (walk.is_late)
+		bins->uncounted_bytes = marked_bytes(bins);
 	return status < 0 ? status : 0;
 }
 

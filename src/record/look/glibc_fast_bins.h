@@ -54,6 +54,8 @@ struct gg_glibc_fast_bins {
 	bool has_chunks;                           /* before the walk; otherwise no mark is kept */
 	bool is_full;                              /* a mark is missing */
 	GG_ARRAY(struct gg_glibc_fast_mark) marks; /* ascending */
+	/* All lists hold so much at most, if a limit prevented following them; otherwise 0. */
+	int64_t uncounted_bytes;
 	int64_t unmarked_bytes; /* chunks of lists that the walk did not mark: it was busy */
 	struct gg_glibc_fast_place {
 		size_t mark_count;
@@ -92,8 +94,9 @@ void gg_glibc_fast_bins_go_back(struct gg_glibc_fast_bins *bins,
                                 const struct gg_glibc_fast_place *place, uint64_t chunk);
 
 /*
- * Follows all lists.  Gives up when this thread's processor time passes deadline_ns; 0: it has no
- * deadline.  Returns as gg_glibc_fast_bins_begin().
+ * Follows all lists.  Gives up and sets uncounted_bytes when this thread's processor time passes
+ * deadline_ns, or if marks are missing; deadline_ns 0: it has no deadline.  Returns as
+ * gg_glibc_fast_bins_begin().
  */
 int gg_glibc_fast_bins_find(struct gg_glibc_fast_bins *bins, const struct gg_glibc_view *view,
                             uint64_t deadline_ns);

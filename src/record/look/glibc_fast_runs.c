@@ -4,6 +4,10 @@
  */
 #include "record/look/glibc_fast_runs.h"
 
+#include <errno.h>
+
+#include "base/binary_search.h"
+
 static uint64_t end_of(const struct gg_glibc_fast_mark *mark)
 {
 	return mark->chunk + (uint64_t)mark->size * GG_GLIBC_UNIT_BYTES;
@@ -106,7 +110,8 @@ static int count_chunks(struct gg_glibc_fast_sums *sums, const struct gg_glibc_f
 	return status;
 }
 
-int gg_glibc_fast_runs_count(struct gg_glibc_fast_sums *ret, const struct gg_glibc_fast_bins *bins,
+int gg_glibc_fast_runs_count(struct gg_glibc_fast_sums *ret, struct gg_glibc_fast_gaps *gaps,
+                             const struct gg_glibc_fast_bins *bins,
                              const struct gg_glibc_heaps *heaps, struct gg_residency *residency)
 {
 	struct gg_glibc_fast_run run = { 0 };
@@ -119,6 +124,8 @@ int gg_glibc_fast_runs_count(struct gg_glibc_fast_sums *ret, const struct gg_gli
 		status = count_run(&free, &run, bins->marks.items, residency);
 		if (status == 0)
 			status = count_chunks(&sums, &run, bins->marks.items, residency);
+		if (status == 0 && !gg_array_push(&gaps->items, run.gap))
+			status = -ENOMEM;
 		if (status < 0)
 			break;
 		sums.free.pinned_bytes += free.pinned_bytes;
@@ -130,4 +137,29 @@ int gg_glibc_fast_runs_count(struct gg_glibc_fast_sums *ret, const struct gg_gli
 	}
 	*ret = sums;
 	return status;
+}
+
+const struct gg_glibc_free *gg_glibc_fast_gaps_from(const struct gg_glibc_fast_gaps *gaps,
+                                                    uint64_t address)
+{
+	const struct gg_glibc_free *items = gaps->items.items;
+	size_t found = gg_lower_bound(0, gaps->items.count, i, items[i].begin < address);
+
+	return found < gaps->items.count && items[found].begin == address ? &items[found] : NULL;
+}
+
+const struct gg_glibc_free *gg_glibc_fast_gaps_to(const struct gg_glibc_fast_gaps *gaps,
+                                                  uint64_t address)
+{
+	const struct gg_glibc_free *items = gaps->items.items;
+	size_t found = gg_lower_bound(0, gaps->items.count, i, items[i].end < address);
+
+	return found < gaps->items.count && items[found].end == address && !items[found].is_top
+	               ? &items[found]
+	               : NULL;
+}
+
+void gg_glibc_fast_gaps_done(struct gg_glibc_fast_gaps *gaps)
+{
+	gg_array_done(&gaps->items);
 }

@@ -30,6 +30,21 @@ struct gg_glibc_fast_run {
 bool gg_glibc_fast_runs_next(struct gg_glibc_fast_run *run, const struct gg_glibc_fast_bins *bins,
                              const struct gg_glibc_heaps *heaps);
 
+/* All runs, ascending.  Their heaps are those of the view. */
+struct gg_glibc_fast_gaps {
+	GG_ARRAY(struct gg_glibc_free) items;
+};
+
+/* Returns the run that begins with the chunk at `address`, or NULL. */
+const struct gg_glibc_free *gg_glibc_fast_gaps_from(const struct gg_glibc_fast_gaps *gaps,
+                                                    uint64_t address);
+
+/* Returns the run that ends at the chunk at `address`, or NULL. */
+const struct gg_glibc_free *gg_glibc_fast_gaps_to(const struct gg_glibc_fast_gaps *gaps,
+                                                  uint64_t address);
+
+void gg_glibc_fast_gaps_done(struct gg_glibc_fast_gaps *gaps);
+
 /* Corrections for the totals of a walk that took these chunks for chunks in use. */
 struct gg_glibc_fast_sums {
 	struct gg_glibc_free_sums free; /* bytes of chunks in use are fewer by the same amount */
@@ -39,6 +54,10 @@ struct gg_glibc_fast_sums {
 	int64_t chunk_count;
 };
 
-/* Sums up all runs.  Returns 0, or a negative errno value if the page table cannot be read. */
-int gg_glibc_fast_runs_count(struct gg_glibc_fast_sums *ret, const struct gg_glibc_fast_bins *bins,
+/*
+ * Sums up all runs, and adds them to `gaps`.  Returns 0, or a negative errno value if memory is out
+ * or the page table cannot be read.
+ */
+int gg_glibc_fast_runs_count(struct gg_glibc_fast_sums *ret, struct gg_glibc_fast_gaps *gaps,
+                             const struct gg_glibc_fast_bins *bins,
                              const struct gg_glibc_heaps *heaps, struct gg_residency *residency);

@@ -208,31 +208,48 @@ static double share(struct gg_residency *residency, uint64_t begin, uint64_t end
 	return (double)(high - low) / (is_on_one_page ? 2 : 1);
 }
 
-/* Adds up the gaps of a block whose heads agree. */
-static int count_gaps(struct block_look *look, struct gg_residency *residency)
+/* Adds up the gaps of a block. */
+static int count_gaps(struct gg_glibc_gaps *gaps, struct gg_residency *residency)
 {
 	const uint64_t page_bytes = residency->page_bytes;
-	uint64_t own = look->chunks[HEAD_OWN] + GG_GLIBC_WORD_BYTES;
-	uint64_t before = look->chunks[HEAD_BEFORE] + GG_GLIBC_WORD_BYTES;
-	uint64_t after = look->chunks[HEAD_AFTER] + GG_GLIBC_WORD_BYTES;
-	uint64_t behind = look->chunks[HEAD_BEHIND] + GG_GLIBC_WORD_BYTES;
+	uint64_t own = gaps->chunk + GG_GLIBC_WORD_BYTES;
+	uint64_t before = gaps->begin + GG_GLIBC_WORD_BYTES;
+	uint64_t after = gaps->after + GG_GLIBC_WORD_BYTES;
+	uint64_t behind = gaps->end + GG_GLIBC_WORD_BYTES;
 	uint64_t first_page = (after + page_bytes - 1) / page_bytes * page_bytes;
 	struct gg_residency_counts counts = { 0 };
 	int status = 0;
 
-	if (look->is_before_free)
-		look->ret->pinned_bytes += share(residency, before, own, own - 1);
-	if (look->is_top_after && gg_residency_has(residency, after))
-		look->ret->pinned_bytes +=
-			(double)((first_page < look->end ? first_page : look->end) - after);
-	if (look->is_after_free) {
-		look->ret->pinned_bytes += share(residency, after, behind, after);
+	gaps->pinned_bytes = 0;
+	if (before < own)
+		gaps->pinned_bytes += share(residency, before, own, own - 1);
+	if (gaps->is_top_after) {
+		if (gg_residency_has(residency, after))
+			gaps->pinned_bytes +=
+				(double)((first_page < gaps->end ? first_page : gaps->end) - after);
+	} else if (after < behind) {
+		gaps->pinned_bytes += share(residency, after, behind, after);
 		status = gg_residency_count(residency, first_page,
 		                            (behind - 1) / page_bytes * page_bytes, &counts);
 	}
-	look->ret->returnable_bytes = counts.resident_bytes;
-	finish(look, GG_GAPS_SEEN);
+	gaps->returnable_bytes = counts.resident_bytes;
 	return status;
+}
+
+/* Takes over the gaps of a block whose heads agree. */
+static int keep_gaps(struct block_look *look, struct gg_residency *residency)
+{
+	struct gg_glibc_gaps *gaps = look->ret;
+
+	gaps->chunk = look->chunks[HEAD_OWN];
+	gaps->begin = look->is_before_free ? look->chunks[HEAD_BEFORE] : gaps->chunk;
+	gaps->after = look->chunks[HEAD_AFTER];
+	gaps->end = look->is_after_free ? look->chunks[HEAD_BEHIND] : gaps->after;
+	gaps->is_top_after = look->is_top_after;
+	if (gaps->is_top_after)
+		gaps->end = look->end;
+	finish(look, GG_GAPS_SEEN);
+	return count_gaps(gaps, residency);
 }
 
 static int run_pass(struct gap_pass *pass)
@@ -342,9 +359,34 @@ int gg_glibc_gaps_find(struct gg_glibc_gaps *ret, const struct gg_block_place *c
 		drop_overlaps(&pass);
 	for (size_t i = 0; i < count && status == 0; i++)
 		if (!pass.looks[i].is_done)
-			status = count_gaps(&pass.looks[i], view->residency);
+			status = keep_gaps(&pass.looks[i], view->residency);
 out:
 	free(pass.looks);
 	free(pass.requests);
+	return status;
+}
+
+int gg_glibc_gaps_join(struct gg_glibc_gaps *gaps, size_t count,
+                       const struct gg_glibc_fast_gaps *fast, struct gg_residency *residency)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < count && status == 0; i++) {
+		const struct gg_glibc_free *before, *behind;
+
+		if (gaps[i].chunk == 0)
+			continue;
+		before = gg_glibc_fast_gaps_to(fast, gaps[i].chunk);
+		behind = gg_glibc_fast_gaps_from(fast, gaps[i].after);
+		if (before == NULL && behind == NULL)
+			continue;
+		if (before != NULL)
+			gaps[i].begin = before->begin;
+		if (behind != NULL) {
+			gaps[i].end = behind->end;
+			gaps[i].is_top_after = behind->is_top;
+		}
+		status = count_gaps(&gaps[i], residency);
+	}
 	return status;
 }

@@ -20,8 +20,9 @@
  * them half.  Pages that lie in the gap whole are returnable, and count for the block before it.
  * The sum over all chunks in use is what a walk finds (record/look/glibc_walk.h), to the byte.
  *
- * Blocks in a cache of a thread and in fast bins look in use.  A gap ends at them.  The top of a
- * heap is a gap whose whole pages belong to no block.
+ * Blocks in a cache of a thread and in fast bins look in use.  A gap ends at them.  A walk finds
+ * those in fast bins, and gg_glibc_gaps_join() then makes one gap of them and of the free chunks
+ * beside them.  The top of a heap is a gap whose whole pages belong to no block.
  *
  * Hostile  sizes are followed only inside of the heap or mapping that holds the block.
  */
@@ -32,6 +33,7 @@
 #include <stdint.h>
 
 #include "record/look/block_place.h"
+#include "record/look/glibc_fast_runs.h"
 #include "record/look/glibc_heap.h"
 
 enum gg_gaps_state {
@@ -43,7 +45,13 @@ enum gg_gaps_state {
 
 struct gg_glibc_gaps {
 	enum gg_gaps_state state;
-	bool is_mapped;      /* its head says that it is a mapping of its own */
+	bool is_mapped; /* its head says that it is a mapping of its own */
+	/*
+	 * Free chunks lie in [begin, chunk) and in [after, end); if is_top_after, the second are
+	 * the top.  All are 0 for a mapping of its own, and unless it is GG_GAPS_SEEN.
+	 */
+	uint64_t begin, chunk, after, end;
+	bool is_top_after;
 	double pinned_bytes; /* these two are 0 unless it is GG_GAPS_SEEN */
 	int64_t returnable_bytes;
 };
@@ -54,3 +62,10 @@ struct gg_glibc_gaps {
  */
 int gg_glibc_gaps_find(struct gg_glibc_gaps *ret, const struct gg_block_place *const *places,
                        size_t count, const struct gg_glibc_view *view);
+
+/*
+ * Extends the gaps that end at a chunk in a fast bin, and counts them anew.  Returns 0, or a
+ * negative errno value if the page table cannot be read.
+ */
+int gg_glibc_gaps_join(struct gg_glibc_gaps *gaps, size_t count,
+                       const struct gg_glibc_fast_gaps *fast, struct gg_residency *residency);

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "record/look/glibc_caches.h"
-#include "record/look/glibc_fast_runs.h"
 #include "record/look/glibc_free.h"
 #include "record/look/heap_window.h"
 
@@ -417,16 +416,19 @@ static void walk_heap(struct heap_walk *walk, const struct gg_glibc_heaps *heaps
 /* --- free blocks that look in use ----------------------------------------------------------- */
 
 /* Counts chunks in fast bins as free. */
-static int take_fast(struct heap_walk *walk)
+static int take_fast(struct heap_walk *walk, struct gg_glibc_fast_gaps *gaps)
 {
 	struct gg_glibc_totals *totals = walk->totals;
 	struct gg_glibc_fast_sums sums;
 	int status = gg_glibc_fast_bins_find(&walk->fast_bins, walk->view, walk->deadline_ns);
 
 	totals->fast_bytes = -1;
+	totals->uncounted_fast_bytes = walk->fast_bins.uncounted_bytes > 0
+	                                       ? walk->fast_bins.uncounted_bytes
+	                                       : -1;
 	if (status < 0 || !walk->fast_bins.is_known)
 		return status;
-	status = gg_glibc_fast_runs_count(&sums, &walk->fast_bins, walk->view->heaps,
+	status = gg_glibc_fast_runs_count(&sums, gaps, &walk->fast_bins, walk->view->heaps,
 	                                  &walk->residency);
 	if (status < 0)
 		return status;
@@ -483,7 +485,8 @@ static void walk_heaps(struct heap_walk *walk)
 }
 
 int gg_glibc_walk(struct gg_glibc_totals *ret, enum gg_glibc_obstacle *ret_obstacle,
-                  const struct gg_glibc_view *view, uint64_t deadline_ns)
+                  struct gg_glibc_fast_gaps *gaps, const struct gg_glibc_view *view,
+                  uint64_t deadline_ns)
 {
 	const uint64_t page_bytes = view->residency->page_bytes;
 	struct gg_glibc_totals totals = { 0 };
@@ -496,7 +499,7 @@ int gg_glibc_walk(struct gg_glibc_totals *ret, enum gg_glibc_obstacle *ret_obsta
 	walk.status = gg_glibc_fast_bins_begin(&walk.fast_bins, view);
 	walk_heaps(&walk);
 	if (walk.status == 0 && walk.obstacle == GG_GLIBC_NO_OBSTACLE)
-		walk.status = take_fast(&walk);
+		walk.status = take_fast(&walk, gaps);
 	if (walk.status == 0 && walk.obstacle == GG_GLIBC_NO_OBSTACLE)
 		walk.status = take_cached(&walk);
 	gg_glibc_fast_bins_done(&walk.fast_bins);

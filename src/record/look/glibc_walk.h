@@ -4,8 +4,9 @@
  *
  *   struct gg_glibc_totals totals;
  *   enum gg_glibc_obstacle obstacle;
+ *   struct gg_glibc_fast_gaps gaps = { 0 };
  *
- *   status = gg_glibc_walk(&totals, &obstacle, &view, deadline_ns);
+ *   status = gg_glibc_walk(&totals, &obstacle, &gaps, &view, deadline_ns);
  *   if (status == 0 && obstacle == GG_GLIBC_NO_OBSTACLE)
  *           ... totals.pinned_bytes ...
  *
@@ -32,6 +33,7 @@
 
 #include <stdint.h>
 
+#include "record/look/glibc_fast_runs.h"
 #include "record/look/glibc_heap.h"
 
 /* Bytes; resident ones, but for the first two. */
@@ -44,6 +46,8 @@ struct gg_glibc_totals {
 	int64_t cached_bytes; /* in caches of threads; part of in_use_bytes; -1: unknown */
 	/* If a limit prevented the count of caches: what they state to have; otherwise -1. */
 	int64_t uncounted_bytes;
+	/* If a limit prevented following fast bins: what may be in them; otherwise -1. */
+	int64_t uncounted_fast_bytes;
 	int64_t fast_bytes; /* in fast bins; part of pinned and returnable bytes; -1: unknown */
 	int64_t top_bytes;  /* whole pages of the heaps' tops; part of returnable_bytes */
 	int64_t trimmable_bytes;    /* what malloc_trim() returns; part of returnable_bytes */
@@ -66,9 +70,12 @@ enum gg_glibc_obstacle {
 };
 
 /*
- * Walks.  Returns 0, or a negative errno value if memory is out or the process may not be read.
- * After an obstacle, only walked_bytes counts: how far the walk came.  The walk gives up when this
- * thread's processor time (gg_clock_thread_ns()) passes deadline_ns; 0: it has no deadline.
+ * Walks, and fills *gaps, which is empty, with the runs of chunks in fast bins; the caller calls
+ * gg_glibc_fast_gaps_done() in any case.  Returns 0, or a negative errno value if memory is out or
+ * the process may not be read.  After an obstacle, only walked_bytes counts: how far the walk came.
+ * The walk gives up when this thread's processor time (gg_clock_thread_ns()) passes deadline_ns; 0:
+ * it has no deadline.
  */
 int gg_glibc_walk(struct gg_glibc_totals *ret, enum gg_glibc_obstacle *ret_obstacle,
-                  const struct gg_glibc_view *view, uint64_t deadline_ns);
+                  struct gg_glibc_fast_gaps *gaps, const struct gg_glibc_view *view,
+                  uint64_t deadline_ns);
