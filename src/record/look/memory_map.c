@@ -27,10 +27,10 @@ static const struct {
 /* Returns the rank of the library with this path in the list; its length: it is no allocator. */
 static size_t library_rank(const char *path, size_t bytes)
 {
-	const char *slash = bytes > 0 ? memrchr(path, '/', bytes) : NULL;
+	const char *slash;
 	size_t rank = 0;
 
-	if (slash == NULL)
+	if (path == NULL || bytes == 0 || (slash = memrchr(path, '/', bytes)) == NULL)
 		return GG_COUNT(libraries);
 	bytes -= (size_t)(slash + 1 - path);
 	while (rank < GG_COUNT(libraries) &&
@@ -43,9 +43,9 @@ static size_t library_rank(const char *path, size_t bytes)
 static bool is_python(const char *path, size_t bytes)
 {
 	static const char library[] = "lib", name[] = "python";
-	const char *slash = bytes > 0 ? memrchr(path, '/', bytes) : NULL;
+	const char *slash;
 
-	if (slash == NULL)
+	if (path == NULL || bytes == 0 || (slash = memrchr(path, '/', bytes)) == NULL)
 		return false;
 	bytes -= (size_t)(++slash - path);
 	if (bytes > strlen(library) && memcmp(slash, library, strlen(library)) == 0) {
