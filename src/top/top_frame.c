@@ -9,6 +9,7 @@
 #include "base/time_units.h"
 #include "report/report.h"
 #include "report/screen_text.h"
+#include "top/top_age.h"
 #include "top/top_detail_frame.h"
 #include "top/top_keys.h"
 #include "top/top_list_frame.h"
@@ -51,23 +52,6 @@ static void append_figure(const struct frame_run *run, const struct gg_figure *f
                           struct gg_buf *out)
 {
 	gg_figure_append(&run->figures, figure, out);
-}
-
-/* Appends an age in one unit: "4.2 s", "17 min". */
-static void append_age(double age_ns, struct gg_buf *out)
-{
-	double seconds = age_ns * 1e-9;
-
-	if (isnan(age_ns))
-		return;
-	if (seconds < 99.5)
-		gg_buf_printf(out, seconds < 9.95 ? "%.1f s" : "%.0f s", seconds);
-	else if (seconds < 100 * 60)
-		gg_buf_printf(out, "%.0f min", seconds / 60);
-	else if (seconds < 48 * 3600)
-		gg_buf_printf(out, "%.0f h", seconds / 3600);
-	else
-		gg_buf_printf(out, "%.0f d", fmin(seconds / 86400, 99999));
 }
 
 /* --- the head ------------------------------------------------------------------------------- */
@@ -136,7 +120,7 @@ static void draw_notes(struct frame_run *run)
 	}
 	if (snapshot->process.look_every_ns > 0) {
 		gg_buf_append_text(&text, "Looks take long, so one comes every ");
-		append_age(snapshot->process.look_every_ns, &text);
+		gg_top_age_append(snapshot->process.look_every_ns, GG_TOP_AGE_TENTHS, &text);
 		gg_buf_append_text(&text, ": they use a fifth of a processor at most.");
 		gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_WARNING);
 		gg_buf_clear(&text);
@@ -393,7 +377,7 @@ static void draw_row(struct frame_run *run, const struct gg_top_row *row)
 	}
 	if (run->has_age) {
 		end += AGE_CELLS;
-		append_age(row->age_ns, &text);
+		gg_top_age_append(row->age_ns, GG_TOP_AGE_TENTHS, &text);
 		gg_top_grid_put_right(run->grid, run->row, end, gg_buf_text(&text), GG_TOP_PLAIN);
 		end += 2;
 	}
@@ -481,7 +465,7 @@ size_t gg_top_frame_height(const struct gg_top_state *state, const struct gg_top
 		count = gg_top_state_order(state, snapshot, order);
 	free(order);
 	if (snapshot->entries != NULL)
-		return gg_top_list_frame_height(snapshot, count < rows_max ? count : rows_max);
+		return gg_top_list_frame_height(count < rows_max ? count : rows_max);
 	return HEAD_LINES + (snapshot->process.news != NULL ? 1 : 0) + (has_ended ? 1 : 0) +
 	       (snapshot->note_count > 0 ? 1 : 0) + 1 + (count < rows_max ? count : rows_max);
 }

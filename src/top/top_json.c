@@ -57,22 +57,27 @@ static void add_process(struct gg_json *json, const struct gg_top_snapshot *snap
 	               process->peak_bytes >= 0 ? process->peak_bytes : NAN);
 }
 
-void gg_top_json(const struct gg_top_snapshot *snapshot, const struct gg_top_state *state,
-                 size_t rows_max, struct gg_buf *out)
+static void add_rows(struct gg_json *json, const struct gg_top_snapshot *snapshot,
+                     const size_t *order, size_t count)
+{
+	gg_json_open(json, "rows", '[');
+	for (size_t i = 0; i < count; i++) {
+		const struct gg_top_row *row = &snapshot->rows[order[i]];
+
+		gg_json_open(json, NULL, '{');
+		gg_json_text(json, "name", row->label);
+		add_row(json, row);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+}
+
+/* Appends the look at one process, with the `count` rows of these indices. */
+static void append_look(const struct gg_top_snapshot *snapshot, const size_t *order, size_t count,
+                        struct gg_buf *out)
 {
 	struct gg_json json = { .out = out };
-	size_t *order, count;
 
-	if (snapshot->entries != NULL) {
-		gg_top_list_json(snapshot, state, rows_max, out);
-		return;
-	}
-	order = calloc(snapshot->row_count + 1, sizeof(*order));
-	if (order == NULL) {
-		out->failed = true;
-		return;
-	}
-	count = gg_top_state_order(state, snapshot, order);
 	gg_json_open(&json, NULL, '{');
 	gg_json_integer(&json, "version", 1);
 	gg_json_integer(&json, "look", snapshot->look_count);
@@ -96,17 +101,26 @@ void gg_top_json(const struct gg_top_snapshot *snapshot, const struct gg_top_sta
 	for (size_t i = 0; i < snapshot->note_count; i++)
 		gg_json_text(&json, NULL, snapshot->notes[i]);
 	gg_json_close(&json);
-	gg_json_open(&json, "rows", '[');
-	for (size_t i = 0; i < count && (rows_max == 0 || i < rows_max); i++) {
-		const struct gg_top_row *row = &snapshot->rows[order[i]];
-
-		gg_json_open(&json, NULL, '{');
-		gg_json_text(&json, "name", row->label);
-		add_row(&json, row);
-		gg_json_close(&json);
-	}
-	gg_json_close(&json);
+	add_rows(&json, snapshot, order, count);
 	gg_json_close(&json);
 	gg_buf_append_text(out, "\n");
+}
+
+void gg_top_json(const struct gg_top_snapshot *snapshot, const struct gg_top_state *state,
+                 size_t rows_max, struct gg_buf *out)
+{
+	size_t *order = calloc(snapshot->row_count + 1, sizeof(*order)), count;
+
+	if (order == NULL) {
+		out->failed = true;
+		return;
+	}
+	count = gg_top_state_order(state, snapshot, order);
+	if (rows_max != 0 && count > rows_max)
+		count = rows_max;
+	if (snapshot->entries != NULL)
+		gg_top_list_json(snapshot, order, count, out);
+	else
+		append_look(snapshot, order, count, out);
 	free(order);
 }

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "report/report.h"
 #include "report/screen_text.h"
+#include "top/top_age.h"
 
 enum {
 	NUMBER_CELLS_LEAST = 9, /* of a number with its unit */
@@ -42,22 +43,6 @@ struct list_frame {
 	bool has_column[LIST_COLUMN_COUNT]; /* those that there is room for */
 	size_t row;                         /* the next line */
 };
-
-static void append_up(double up_ns, struct gg_buf *out)
-{
-	double seconds = up_ns * 1e-9;
-
-	if (isnan(up_ns))
-		return;
-	if (seconds < 100)
-		gg_buf_printf(out, "%.0f s", seconds);
-	else if (seconds < 100 * 60)
-		gg_buf_printf(out, "%.0f min", seconds / 60);
-	else if (seconds < 48 * 3600)
-		gg_buf_printf(out, "%.0f h", seconds / 3600);
-	else
-		gg_buf_printf(out, "%.0f d", fmin(seconds / 86400, 99999));
-}
 
 /* "3 processes run under the agent, and 2 have ended". */
 static void draw_counts(struct list_frame *frame)
@@ -171,7 +156,7 @@ static void draw_entry(struct list_frame *frame, size_t index)
 		gg_figure_append_number(&frame->figures, entry->rss_bytes, GG_BYTES, &text);
 	put_column(frame, COLUMN_RSS, gg_buf_text(&text), GG_TOP_PLAIN);
 	gg_buf_clear(&text);
-	append_up(row->age_ns, &text);
+	gg_top_age_append(row->age_ns, GG_TOP_AGE_SECONDS, &text);
 	put_column(frame, COLUMN_UP, gg_buf_text(&text), GG_TOP_PLAIN);
 	put_column(frame, COLUMN_STATE, entry->state,
 	           entry->is_alive ? GG_TOP_PLAIN : GG_TOP_FAINT);
@@ -211,9 +196,8 @@ void gg_top_list_frame_draw(struct gg_top_grid *grid, const struct gg_top_state 
 	}
 }
 
-size_t gg_top_list_frame_height(const struct gg_top_snapshot *snapshot, size_t row_count)
+size_t gg_top_list_frame_height(size_t row_count)
 {
-	(void)snapshot;
 	return LIST_HEAD_LINES + 1 + row_count;
 }
 
@@ -240,25 +224,18 @@ static void append_entry(struct gg_json *json, const struct gg_top_snapshot *sna
 	gg_json_close(json);
 }
 
-void gg_top_list_json(const struct gg_top_snapshot *snapshot, const struct gg_top_state *state,
-                      size_t rows_max, struct gg_buf *out)
+void gg_top_list_json(const struct gg_top_snapshot *snapshot, const size_t *order, size_t count,
+                      struct gg_buf *out)
 {
 	struct gg_json json = { .out = out };
-	size_t *order = calloc(snapshot->row_count + 1, sizeof(*order)), count;
 
-	if (order == NULL) {
-		out->failed = true;
-		return;
-	}
-	count = gg_top_state_order(state, snapshot, order);
 	gg_json_open(&json, NULL, '{');
 	gg_json_integer(&json, "version", 1);
 	gg_json_number(&json, "confidence", snapshot->confidence);
 	gg_json_open(&json, "processes", '[');
-	for (size_t i = 0; i < count && (rows_max == 0 || i < rows_max); i++)
+	for (size_t i = 0; i < count; i++)
 		append_entry(&json, snapshot, order[i]);
 	gg_json_close(&json);
 	gg_json_close(&json);
 	gg_buf_append_text(out, "\n");
-	free(order);
 }

@@ -16,8 +16,8 @@ void gg_top_list_frame_draw(struct gg_top_grid *grid, const struct gg_top_state 
                             size_t count);
 
 /* The height of a frame with `row_count` rows. */
-size_t gg_top_list_frame_height(const struct gg_top_snapshot *snapshot, size_t row_count);
+size_t gg_top_list_frame_height(size_t row_count);
 
-/* Appends the rows that the state lets pass, at most rows_max of them (0: all), as one line. */
-void gg_top_list_json(const struct gg_top_snapshot *snapshot, const struct gg_top_state *state,
-                      size_t rows_max, struct gg_buf *out);
+/* Appends the `count` entries with these indices, in this order, as one line. */
+void gg_top_list_json(const struct gg_top_snapshot *snapshot, const size_t *order, size_t count,
+                      struct gg_buf *out);

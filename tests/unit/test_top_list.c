@@ -8,6 +8,7 @@
 #include "report/text_cells.h"
 #include "stats/sampling/rng.h"
 #include "test.h"
+#include "top/top_age.h"
 #include "top/top_frame.h"
 #include "top/top_json.h"
 #include "top/top_keys.h"
@@ -171,4 +172,26 @@ TEST_WITH(list, json_has_a_line_for_each_list)
 	CHECK_CONTAINS(gg_buf_text(&list->text), "\"state\":\"attached\",\"alive\":true,"
 	                                         "\"up_ns\":90000000000,\"rss_bytes\":62914560");
 	CHECK_CONTAINS(gg_buf_text(&list->text), "]}\n");
+}
+
+static void check_age(double seconds, enum gg_top_age detail, const char *expected)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	gg_top_age_append(seconds * 1e9, detail, &text);
+	CHECK_EQ_STR(gg_buf_text(&text), expected);
+}
+
+TEST(an_age_has_one_unit)
+{
+	check_age(4.21, GG_TOP_AGE_TENTHS, "4.2 s");
+	check_age(4.21, GG_TOP_AGE_SECONDS, "4 s");
+	check_age(9.96, GG_TOP_AGE_TENTHS, "10 s");
+	check_age(99.4, GG_TOP_AGE_SECONDS, "99 s");
+	check_age(99.6, GG_TOP_AGE_SECONDS, "2 min");
+	check_age(99.4 * 60, GG_TOP_AGE_TENTHS, "99 min");
+	check_age(100 * 60, GG_TOP_AGE_TENTHS, "2 h");
+	check_age(48 * 3600, GG_TOP_AGE_SECONDS, "2 d");
+	check_age(1e300, GG_TOP_AGE_SECONDS, "99999 d");
+	check_age(NAN, GG_TOP_AGE_SECONDS, "");
 }
