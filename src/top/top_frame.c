@@ -11,10 +11,9 @@
 #include "report/screen_text.h"
 #include "top/top_age.h"
 #include "top/top_detail_frame.h"
-#include "top/top_keys.h"
 #include "top/top_list_frame.h"
-#include "top/top_notes.h"
 #include "top/top_prompt.h"
+#include "top/top_text.h"
 
 enum {
 	NAME_CELLS_LEAST = 24, /* cells of a name that other columns do not take */
@@ -214,18 +213,6 @@ static void draw_foot(struct frame_run *run)
 	                                              state->mode == GG_TOP_MODE_DETAIL)
 	                        ? GG_TOP_FAINT
 	                        : GG_TOP_STRONG);
-}
-
-static void draw_help(struct frame_run *run)
-{
-	enum { KEYS_CELLS = 29 };
-
-	gg_top_grid_put(run->grid, 0, 0, "Keys", GG_TOP_STRONG);
-	for (size_t i = 0; gg_top_help_lines[i].keys != NULL; i++) {
-		gg_top_grid_put(run->grid, i + 2, 0, gg_top_help_lines[i].keys, GG_TOP_STRONG);
-		gg_top_grid_put(run->grid, i + 2, KEYS_CELLS, gg_top_help_lines[i].meaning,
-		                GG_TOP_PLAIN);
-	}
 }
 
 /* --- the table ------------------------------------------------------------------------------ */
@@ -430,10 +417,8 @@ void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *stat
 	if (!state->is_batch &&
 	    (state->width < GG_TOP_LEAST_WIDTH || state->height < GG_TOP_LEAST_HEIGHT)) {
 		gg_top_grid_put(grid, 0, 0, "geiger top needs 40 x 8", GG_TOP_WARNING);
-	} else if (state->mode == GG_TOP_MODE_HELP) {
-		draw_help(&run);
-	} else if (state->mode == GG_TOP_MODE_NOTES) {
-		gg_top_notes_draw(grid, state, snapshot);
+	} else if (state->mode == GG_TOP_MODE_HELP || state->mode == GG_TOP_MODE_NOTES) {
+		gg_top_text_draw(grid, state, snapshot);
 	} else if (snapshot->entries != NULL) {
 		gg_top_list_frame_draw(grid, state, snapshot, run.order, run.count);
 		if (!state->is_batch)

@@ -21,8 +21,6 @@
 #include "top/top_snapshot.h"
 #include "top/top_state.h"
 
-enum { GG_TOP_LEAST_WIDTH = 40, GG_TOP_LEAST_HEIGHT = 8 };
-
 /* The grid gets the size of the state.  grid->failed: out of memory. */
 void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *state,
                        const struct gg_top_snapshot *snapshot);

@@ -8,32 +8,7 @@
 
 #include "top/top_detail.h"
 #include "top/top_prompt.h"
-
-const struct gg_top_help_line gg_top_help_lines[] = {
-	{ "q, F10", "quit" },
-	{ "?, h, F1", "this help; any key closes it" },
-	{ "space, p", "pause the display; looks go on" },
-	{ "up, down, j, k", "move the cursor, which follows its row" },
-	{ "PgUp, PgDn, Home, End, g, G", "move it far" },
-	{ "Enter", "open the row: callers, callees, lines, ages; Esc goes back" },
-	{ "1 to 9", "functions, lines, stacks, modules, threads, sizes, kinds, heaps, types" },
-	{ "Enter; left, Esc", "open a process of the list; go back to the list" },
-	{ "a", "in the list: show or hide processes that ended, or have no agent" },
-	{ "t, F5", "callers and callees as a tree" },
-	{ "right, left, +, -", "in the tree: open a row, close it or go to its caller" },
-	{ "!", "all notes on the recording" },
-	{ "m, M", "next, previous metric: live, growth, allocated, temporary" },
-	{ "<, >, F6", "sort by another column" },
-	{ "r", "reverse the order" },
-	{ "/, F3, then n, N", "search a name, the next one, the one before" },
-	{ "f, \\, F4", "show only names with a part; Esc shows all again" },
-	{ "z", "set the mark: changes count from now on" },
-	{ "w", "write a profile of the process" },
-	{ "d", "set the time between looks" },
-	{ "o, i", "switch sampling on or off; set its interval; both ask first" },
-	{ "Ctrl-L", "draw the screen anew" },
-	{ NULL, NULL },
-};
+#include "top/top_text.h"
 
 /* The rows in the order of the screen; NULL: none, or out of memory.  The caller frees them. */
 static size_t *order_of(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
@@ -375,6 +350,14 @@ static const struct gg_top_detail *detail_of(const struct gg_top_state *state,
 	               : NULL;
 }
 
+/* Begins the help or the notes, which lead back to what is shown now. */
+static void begin_page(struct gg_top_state *state, enum gg_top_mode mode)
+{
+	state->mode_below = state->mode;
+	state->mode = mode;
+	state->first_text_line = 0;
+}
+
 /* The keys of the table and of an open row.  False: it is no such key. */
 static bool press_everywhere(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                              int key)
@@ -387,13 +370,10 @@ static bool press_everywhere(struct gg_top_state *state, const struct gg_top_sna
 	case '?':
 	case 'h':
 	case GG_TOP_KEY_HELP:
-		state->mode_below = state->mode;
-		state->mode = GG_TOP_MODE_HELP;
+		begin_page(state, GG_TOP_MODE_HELP);
 		return true;
 	case '!':
-		state->mode_below = state->mode;
-		state->mode = GG_TOP_MODE_NOTES;
-		state->first_note_line = 0;
+		begin_page(state, GG_TOP_MODE_NOTES);
 		return true;
 	case ' ':
 	case 'p':
@@ -411,23 +391,35 @@ static bool press_everywhere(struct gg_top_state *state, const struct gg_top_sna
 	}
 }
 
-/* Scrolls by a key that moves; any other key closes the notes. */
-static void press_in_notes(struct gg_top_state *state, int key)
+/*
+ * Scrolls the help or the notes by a key that moves; any other key closes them, and so does each
+ * key if there is nothing to scroll.
+ */
+static void press_in_page(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                          int key)
 {
 	size_t step = key == GG_TOP_KEY_PAGE_UP || key == GG_TOP_KEY_PAGE_DOWN ? page_of(state) : 1;
+	size_t last = gg_top_text_last_first_line(state, snapshot);
+	size_t first = state->first_text_line < last ? state->first_text_line : last;
 
-	switch (key) {
+	switch (last > 0 ? key : GG_TOP_KEY_ESCAPE) {
 	case GG_TOP_KEY_UP:
 	case GG_TOP_KEY_PAGE_UP:
 	case 'k':
-		state->first_note_line -= step < state->first_note_line ? step
-		                                                        : state->first_note_line;
+		state->first_text_line = first > step ? first - step : 0;
 		break;
 	case GG_TOP_KEY_DOWN:
 	case GG_TOP_KEY_PAGE_DOWN:
 	case 'j':
-		if (state->first_note_line < GG_TOP_NOTE_LINES_MAX)
-			state->first_note_line += step;
+		state->first_text_line = first + step < last ? first + step : last;
+		break;
+	case GG_TOP_KEY_HOME:
+	case 'g':
+		state->first_text_line = 0;
+		break;
+	case GG_TOP_KEY_END:
+	case 'G':
+		state->first_text_line = last;
 		break;
 	default:
 		state->mode = state->mode_below;
@@ -444,11 +436,8 @@ void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot 
 		gg_top_prompt_press(state, key);
 		break;
 	case GG_TOP_MODE_HELP:
-		state->mode = state->mode_below;
-		state->wants_quit = key == GG_TOP_KEY_QUIT;
-		break;
 	case GG_TOP_MODE_NOTES:
-		press_in_notes(state, key);
+		press_in_page(state, snapshot, key);
 		break;
 	case GG_TOP_MODE_SEARCH:
 	case GG_TOP_MODE_FILTER:

@@ -19,9 +19,3 @@
 
 /* Before the first look, `snapshot` is NULL. */
 void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot *snapshot, int key);
-
-/* A line of the help: keys, and what they do. */
-struct gg_top_help_line {
-	const char *keys, *meaning;
-};
-extern const struct gg_top_help_line gg_top_help_lines[]; /* the last line has NULLs */

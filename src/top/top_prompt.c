@@ -184,11 +184,13 @@ void gg_top_prompt_append(const struct gg_top_state *state, const struct gg_top_
 		return;
 	}
 	if (state->asked == GG_TOP_WRITE)
-		gg_buf_append_text(out, "write a profile to the file: ");
+		gg_buf_append_text(out, state->is_paused ? "write a profile as of now, not of the "
+		                                           "paused display, to the file: "
+		                                         : "write a profile to the file: ");
 	else if (state->asked == GG_TOP_SET_INTERVAL)
 		gg_buf_printf(out, "bytes per sample, now %s: ",
 		              gg_size_format_short((double)snapshot->process.interval_bytes, size));
 	else
-		gg_buf_append_text(out, "seconds between looks: ");
+		gg_buf_printf(out, "seconds between looks, now %g: ", state->delay_seconds);
 	gg_buf_printf(out, "%s_", state->typed);
 }

@@ -41,7 +41,8 @@ struct screen_run {
 	const struct gg_top_screen *screen;
 	struct gg_top_looks *looks;
 	struct gg_top_view view;
-	char *opened; /* of the view */
+	double delay_seconds; /* between looks, of every target */
+	char *opened;         /* of the view */
 	struct gg_top_state state;
 	struct gg_top_snapshot *snapshot; /* NULL: none yet */
 	const char *news;                 /* of the snapshot */
@@ -273,7 +274,7 @@ static bool turn_to(struct screen_run *run, const char *target)
 
 	if (gg_top_source_open(&source, target, run->view.confidence, error) < 0)
 		return false;
-	if (gg_top_looks_start(&looks, source, &run->view, run->screen->delay_seconds, error) < 0) {
+	if (gg_top_looks_start(&looks, source, &run->view, run->delay_seconds, error) < 0) {
 		gg_top_source_free(source);
 		return false;
 	}
@@ -290,6 +291,7 @@ static void begin_target(struct screen_run *run)
 	gg_top_state_init(&run->state, run->state.width, run->state.height);
 	run->state.ascii = run->screen->ascii;
 	run->state.is_readonly = run->screen->is_readonly;
+	run->state.delay_seconds = run->delay_seconds;
 	run->state.by = run->view.by;
 	run->state.metric = run->view.metric;
 	run->state.lists_all = run->view.lists_all;
@@ -323,6 +325,10 @@ static void return_to_list(struct screen_run *run)
 {
 	if (!run->has_list || !turn_to(run, NULL))
 		return;
+	/* The next process is shown as this one was. */
+	run->list_state.delay_seconds = run->delay_seconds;
+	run->list_state.by = run->state.by;
+	run->list_state.metric = run->state.metric;
 	gg_top_state_done(&run->state);
 	run->state = run->list_state;
 	run->has_list = false;
@@ -346,8 +352,10 @@ static void fulfill(struct screen_run *run)
 		gg_top_looks_change(run->looks, &switched);
 	else if (wish == GG_TOP_SET_INTERVAL)
 		gg_top_looks_change(run->looks, &interval);
-	else if (wish == GG_TOP_SET_DELAY)
-		gg_top_looks_set_delay(run->looks, state->delay_seconds);
+	else if (wish == GG_TOP_SET_DELAY) {
+		run->delay_seconds = state->delay_seconds;
+		gg_top_looks_set_delay(run->looks, run->delay_seconds);
+	}
 }
 
 /* Tells the looks about a new view or mark. */
@@ -438,7 +446,9 @@ static void print_last(const struct screen_run *run)
 
 int gg_top_screen_run(const struct gg_top_screen *screen, struct gg_error *error)
 {
-	struct screen_run run = { .screen = screen, .view = screen->view };
+	struct screen_run run = { .screen = screen,
+		                  .view = screen->view,
+		                  .delay_seconds = screen->delay_seconds };
 	/* Only the types of characters: numbers are printed as in every command. */
 	locale_t types = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
 	locale_t former = types != (locale_t)0 ? uselocale(types) : (locale_t)0;
@@ -449,7 +459,7 @@ int gg_top_screen_run(const struct gg_top_screen *screen, struct gg_error *error
 	run.state.height = 24;
 	begin_target(&run);
 	if (status == 0) {
-		status = gg_top_looks_start(&run.looks, source, &run.view, screen->delay_seconds,
+		status = gg_top_looks_start(&run.looks, source, &run.view, run.delay_seconds,
 		                            error);
 		if (status < 0)
 			gg_top_source_free(source);

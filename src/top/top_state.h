@@ -29,8 +29,11 @@ enum gg_top_column {
 	GG_TOP_COLUMN_COUNT
 };
 
+/* A terminal of less says so instead of a frame. */
+enum { GG_TOP_LEAST_WIDTH = 40, GG_TOP_LEAST_HEIGHT = 8 };
+
 /* GG_TOP_PAGE_LESS: the lines of a screen that PgDn does not move by. */
-enum { GG_TOP_TEXT_MAX = 128, GG_TOP_PAGE_LESS = 6, GG_TOP_NOTE_LINES_MAX = 10000 };
+enum { GG_TOP_TEXT_MAX = 128, GG_TOP_PAGE_LESS = 6 };
 
 enum gg_top_mode {
 	GG_TOP_MODE_TABLE,
@@ -40,7 +43,7 @@ enum gg_top_mode {
 	GG_TOP_MODE_DETAIL,   /* one row is open (top_detail.h) */
 	GG_TOP_MODE_TYPE,     /* the answer of a prompt is typed (top_prompt.h) */
 	GG_TOP_MODE_QUESTION, /* a question waits for yes or no */
-	GG_TOP_MODE_NOTES,    /* all notes of the recording (top_notes.h) */
+	GG_TOP_MODE_NOTES,    /* all notes of the recording (top_text.h) */
 };
 
 /* A wish that the user has confirmed. */
@@ -73,9 +76,9 @@ struct gg_top_state {
 	char typed[GG_TOP_TEXT_MAX]; /* the answer of the prompt */
 	bool switches_on;
 	uint64_t interval_bytes;          /* of GG_TOP_SET_INTERVAL */
-	double delay_seconds;             /* of GG_TOP_SET_DELAY */
+	double delay_seconds;             /* between looks; of GG_TOP_SET_DELAY */
 	char message[GG_TOP_MESSAGE_MAX]; /* in the last line until the next key; "": none */
-	size_t first_note_line;           /* mode notes: lines that are scrolled away */
+	size_t first_text_line;           /* of the help or the notes: lines scrolled away */
 	char *opened;                     /* mode detail: the label of that row; or NULL */
 	size_t piece;                     /* the place of its cursor */
 	enum gg_grouping by;              /* of the next looks */

@@ -12,6 +12,7 @@ import ctypes
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from terminals import has_terminals, read_terminal
 GEIGER, AGENT = os.environ["GEIGER"], os.environ["AGENT"]
 TRIES = 300  # of a tenth of a second
 FOOT = "q quit"
+COLOR = re.compile(rb"\x1b\[(?:[0-9;]*;)?[349][0-9](?:;[0-9]+)*m")
 
 PROGRAM = """
 import sys
@@ -88,9 +90,9 @@ def whole(profile):
     return subprocess.run([GEIGER, "report", profile], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
-def sampling(program):
-    done = subprocess.run([GEIGER, "control", str(program.pid), "status"], capture_output=True, text=True, check=True)
-    return "sampling     on" in done.stdout
+def status_of(program):
+    return subprocess.run([GEIGER, "control", str(program.pid), "status"], capture_output=True, text=True,
+                          check=True).stdout
 
 
 def keys(program):
@@ -103,6 +105,11 @@ def keys(program):
         check("a_long_name_is_cut_with_a_mark", *missing(screen, "…"))
         tmux.send("?")
         check("a_key_shows_the_help", *missing(tmux.wait("set the mark"), "q, F10"))
+        tmux.call("resize-window", "-x", "80", "-y", "12")
+        tmux.wait("q, F10", "other key goes back")
+        tmux.send("G")
+        check("the_help_scrolls", *missing(tmux.wait("Ctrl-L, Ctrl-Z"), "suspend", "ask first"))
+        tmux.call("resize-window", "-x", "100", "-y", "24")
         tmux.send("Escape")
         tmux.wait(FOOT)
         tmux.send("Enter")
@@ -132,19 +139,25 @@ def keys(program):
         tmux.wait("Switch sampling off")
         tmux.send("y")
         check("o_switches_sampling_off", *missing(tmux.wait("Each thread follows"), "Each thread follows"),
-              None if not sampling(program) else "it is on")
+              None if "sampling     on" not in status_of(program) else "it is on")
         tmux.send("i")
         tmux.wait("bytes per sample")
         tmux.send("64k", "Enter")
-        tmux.wait("One sample per 64 KiB")
+        tmux.wait("One sample per 64")
         tmux.send("y")
-        check("i_sets_the_interval", *missing(tmux.wait("one sample per 64.0 KiB", "live"), "live"))
+        check("i_sets_the_interval", *missing(tmux.wait("Each thread follows"), "Each thread follows"),
+              *missing(status_of(program), "64"))
         tmux.send("6")
         check("a_digit_chooses_rows", *missing(tmux.wait("age  size"), "age  size"))
         tmux.send("m")
         check("a_letter_chooses_the_metric", *missing(tmux.wait("growth"), "growth"))
         tmux.send("Space")
         check("space_pauses", *missing(tmux.wait("PAUSED"), "PAUSED"))
+        tmux.send("w")
+        check("w_says_which_state_a_paused_screen_writes",
+              *missing(tmux.wait("not of the paused display"), "as of now, not of the paused display"))
+        tmux.send("Escape")
+        tmux.wait("PAUSED")
         for width, height in ((60, 10), (200, 50), (30, 6), (100, 24)):
             tmux.call("resize-window", "-x", str(width), "-y", str(height))
             text = "40 x 8" if width < 40 else FOOT
@@ -176,9 +189,23 @@ def list_of_processes(program):
         tmux.send("Left")
         check("left_goes_back_to_the_list", *missing(tmux.wait("under the agent", "1 of 1"), "under the agent"))
         tmux.send("Enter")
-        tmux.wait("function")
+        tmux.wait("function", "1-9 rows")
+        tmux.send("d")
+        tmux.wait("now 1: ")
+        tmux.send("7", "Enter")
+        tmux.wait("1-9 rows")
+        tmux.send("2", "m")
+        tmux.wait("growth", "line", "1-9 rows")
         tmux.send("Escape")
         check("escape_does_so_as_well", *missing(tmux.wait("under the agent"), "under the agent"))
+        tmux.send("d")
+        check("the_delay_survives_the_way_back", *missing(tmux.wait("now 7: "), "now 7: "))
+        tmux.send("Escape", "Enter")
+        check("rows_and_metric_survive_another_target", *missing(tmux.wait("growth", "1-9 rows"), "growth", "line"))
+        tmux.send("d")
+        check("the_delay_survives_another_target", *missing(tmux.wait("now 7: "), "now 7: "))
+        tmux.send("1", "Enter", "Left")
+        tmux.wait("under the agent", "1 of 1")
         tmux.send("Escape", "a")
         check("a_key_shows_all_processes", *missing(tmux.wait("no agent"), "no agent", "without it"))
         tmux.send("q")
@@ -258,6 +285,37 @@ def dumb(program):
     check("a_dumb_terminal_gets_a_frame", None if "function" in text and "\x1b[?" not in text else text)
 
 
+def plain_bytes(region, **environment):
+    """The bytes that a terminal with colors gets of a screen, its help and its end."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="xterm-256color", LINES="24", COLUMNS="80", **environment)
+        os.execv(GEIGER, [GEIGER, "top", region, "-d", "1"])
+    got = await_screen(terminal, b"function")
+    os.write(terminal, b"?")
+    got += await_screen(terminal, b"F10")
+    os.write(terminal, b"q")
+    os.write(terminal, b"q")
+    got += read_terminal(terminal)
+    os.waitpid(pid, 0)
+    return got
+
+
+def colors_and_characters():
+    """The screen of a process that has ended, which is a warning in a color."""
+    program = start()
+    program.kill()
+    program.wait()
+    region = str(next(pathlib.Path(".").glob(f"geiger-{program.pid}-*.region")))
+    colored = plain_bytes(region, LC_ALL="C.UTF-8")
+    check("a_warning_has_a_color", None if COLOR.search(colored) else colored)
+    check("a_cut_name_has_a_character_of_utf_8", None if not colored.isascii() else colored)
+    plain = plain_bytes(region, LC_ALL="C.UTF-8", NO_COLOR="1")
+    check("no_color_is_heeded", COLOR.search(plain), None if b"has ended" in plain or b"was killed" in plain else plain)
+    ascii_only = plain_bytes(region, LC_ALL="C")
+    check("an_ascii_locale_gets_ascii", None if ascii_only.isascii() else ascii_only)
+
+
 def main():
     os.environ["GEIGER_DIR"] = os.getcwd()
     if not has_terminals() or os.environ.get("HAS_NCURSES") != "1":
@@ -267,6 +325,7 @@ def main():
     try:
         signals(program)
         dumb(program)
+        colors_and_characters()
         if shutil.which("tmux") is None:
             skip("keys", "no tmux")
         else:

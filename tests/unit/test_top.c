@@ -296,6 +296,76 @@ TEST_WITH(look, keys_choose_rows_metrics_and_marks)
 	CHECK(look->state.wants_quit);
 }
 
+/* Scrolls through the help; adds every screen to the text. */
+static void read_help(struct look *look, size_t width, size_t height, struct gg_buf *text)
+{
+	look->state.width = width;
+	look->state.height = height;
+	press(look, "?");
+	gg_buf_append_text(text, draw(look));
+	for (size_t last = SIZE_MAX;
+	     look->state.mode == GG_TOP_MODE_HELP && last != look->state.first_text_line;) {
+		last = look->state.first_text_line;
+		press(look, "j");
+		gg_buf_append_text(text, draw(look));
+	}
+	gg_top_keys_press(&look->state, look->snapshot, GG_TOP_KEY_ESCAPE);
+	CHECK_EQ_U64(look->state.mode, GG_TOP_MODE_TABLE);
+}
+
+TEST_WITH(look, the_help_scrolls_and_no_line_of_it_is_cut)
+{
+	static const struct {
+		size_t width, height;
+	} sizes[] = { { 80, 24 }, { 80, 8 }, { 60, 10 }, { 59, 24 }, { 40, 8 }, { 120, 60 } };
+	/* The ends of the longest lines, and the last line. */
+	static const char *const ends[] = { "heaps,",      "types\n",     "paused\n",
+		                            "ask first\n", "closes it\n", "Ctrl-L, Ctrl-Z",
+		                            "suspend\n" };
+
+	add_server(look);
+	take(look);
+	for (size_t i = 0; i < GG_COUNT(sizes); i++) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		read_help(look, sizes[i].width, sizes[i].height, &text);
+		for (size_t j = 0; j < GG_COUNT(ends); j++)
+			if (sizes[i].width >= 60)
+				CHECK_CONTAINS(gg_buf_text(&text), ends[j]);
+			else /* words of a narrow screen may be on two lines */
+				CHECK(strstr(gg_buf_text(&text), "types\n") != NULL &&
+				      strstr(gg_buf_text(&text), "suspend\n") != NULL);
+	}
+}
+
+TEST_WITH(look, the_end_of_the_help_does_not_scroll_away)
+{
+	add_server(look);
+	take(look);
+	look->state.height = 10;
+	press(look, "?jGjjj");
+	CHECK_CONTAINS(draw(look), "Ctrl-L, Ctrl-Z");
+	press(look, "g");
+	CHECK_CONTAINS(draw(look), "q, F10");
+	press(look, "Gk");
+	CHECK(strstr(draw(look), "Ctrl-L, Ctrl-Z") == NULL);
+	look->state.height = 60; /* the whole help fits now */
+	CHECK_CONTAINS(draw(look), "q, F10");
+	press(look, "j");
+	CHECK_EQ_U64(look->state.mode, GG_TOP_MODE_TABLE);
+}
+
+TEST_WITH(look, a_paused_screen_says_which_state_is_written)
+{
+	add_server(look);
+	take(look);
+	press(look, "w");
+	CHECK_CONTAINS(draw(look), "write a profile to the file: _");
+	gg_top_keys_press(&look->state, look->snapshot, GG_TOP_KEY_ESCAPE);
+	press(look, " w");
+	CHECK_CONTAINS(draw(look), "as of now, not of the paused display, to the file: _");
+}
+
 TEST_WITH(look, random_keys_and_sizes_leave_the_cursor_on_a_row)
 {
 	enum { STEP_COUNT = 100000, DRAW_EVERY = 20 };
