@@ -15,8 +15,8 @@
 #include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
-#include "record/regions/process_alive.h"
 #include "record/regions/region_list.h"
+#include "record/regions/region_state.h"
 #include "region/reader/view.h"
 #include "report/screen_text.h"
 #include "report/text_table.h"
@@ -48,33 +48,6 @@ static const char *format_age(double seconds, char text[TIME_TEXT_MAX])
 	return text;
 }
 
-/* The state of a complete region: an agent that came later, or has gone, is no plain one. */
-static const char *state_of_whole(const struct gg_listed_region *file)
-{
-	const struct gg_region_header *header = &file->view->header;
-
-	if (!file->is_alive)
-		return (header->attach.flags & GG_REGION_DETACHED) != 0 &&
-		                       gg_process_alive(header->pid, header->process_start_ticks)
-		               ? "detached"
-		               : "dead";
-	if (header->attach.attached_ns == 0)
-		return "alive";
-	return (header->attach.flags & GG_REGION_ATTACH_INHERITED) != 0 ? "inherited" : "attached";
-}
-
-static const char *state_of(const struct gg_listed_region *file)
-{
-	if (file->kind == GG_LISTED_REGION_OTHER)
-		return "not a region";
-	/*
-	 * The agent makes a region in several steps; a process that died in between left it unmade.
-	 */
-	if (file->kind == GG_LISTED_REGION_UNMADE)
-		return file->is_alive ? "starting" : "unmade";
-	return state_of_whole(file);
-}
-
 /* Adds a region to the table.  The path is the last column, so that it can be copied whole. */
 static int add_row(const struct gg_listed_region *file, void *context)
 {
@@ -86,8 +59,10 @@ static int add_row(const struct gg_listed_region *file, void *context)
 	bool is_whole = file->kind == GG_LISTED_REGION_WHOLE;
 
 	gg_text_table_cell(table, "%" PRIu32, file->pid);
+	/* With paths, a recorded region has a mark behind its path. */
 	gg_text_table_cell(table, "%s",
-	                   file->is_recorded && !listing->has_paths ? "recorded" : state_of(file));
+	                   gg_region_state(file, listing->has_paths ? GG_REGION_STATE_PROCESS
+	                                                            : GG_REGION_STATE_SAMPLING));
 	gg_text_table_cell(table, "%s",
 	                   is_whole && file->start_wall_ns < now_ns
 	                           ? format_age((double)(now_ns - file->start_wall_ns) * 1e-9, age)
@@ -169,8 +144,9 @@ const struct gg_command gg_command_ls = {
 		"which 'geiger attach' came is attached, or inherited if it was forked later;\n"
 		"detached: it runs on without the agent. 'ended' is the time since\n"
 		"the last event of a process that is gone. A region is a file: 'geiger salvage'\n"
-		"makes a profile of it, and every report reads it. A terminal shows what fits;\n"
-		"a pipe gets whole commands and paths.\n",
+		"makes a profile of it, and every report reads it. A terminal shows what fits,\n"
+		"and the state recorded or off of a process that a recorder records or whose\n"
+		"sampling is off; a pipe gets whole commands and paths.\n",
 	.options = ls_option_table,
 	.options_size = sizeof(struct ls_options),
 	.max_operands = -1,

@@ -20,6 +20,7 @@
 #include "record/regions/polling.h"
 #include "record/regions/process_alive.h"
 #include "record/regions/region_list.h"
+#include "record/regions/region_state.h"
 
 /* A look spends this time on the live memory of ended processes. */
 #define ENDED_NS (GG_NS_PER_S / 2)
@@ -36,7 +37,8 @@ struct listed {
 	bool is_seen; /* by the look that runs */
 	/* As the last look found it. */
 	uint32_t pid;
-	bool is_alive, is_recorded, is_active, is_attached;
+	bool is_alive;
+	const char *state; /* a static word */
 	char *command;
 	double up_seconds;
 };
@@ -164,9 +166,7 @@ static int refresh(struct listed *listed, const struct gg_listed_region *file,
 	free(listed->command);
 	listed->command = command;
 	listed->is_alive = file->is_alive;
-	listed->is_recorded = file->is_recorded;
-	listed->is_active = view->header.control.active != 0;
-	listed->is_attached = view->header.attach.attached_ns != 0;
+	listed->state = gg_region_state(file, GG_REGION_STATE_SAMPLING);
 	listed->pid = file->is_alive ? gg_process_alive_pid_here(&view->header, file->fd)
 	                             : file->pid;
 	listed->up_seconds = now_ns > file->start_wall_ns
@@ -240,17 +240,6 @@ static void forget_unseen(struct gg_top_list *list)
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static const char *state_of(const struct listed *listed)
-{
-	if (!listed->is_alive)
-		return "ended";
-	if (!listed->is_active)
-		return "off";
-	if (listed->is_recorded)
-		return "recorded";
-	return listed->is_attached ? "attached" : "running";
-}
-
 /* Adds an entry with its row.  It takes `target`, which may be NULL: out of memory. */
 static int add_entry(struct list_run *run, struct gg_top_entry entry, struct gg_top_row row,
                      const char *command)
@@ -276,7 +265,7 @@ static int add_listed(struct list_run *run, const struct listed *listed)
 		.has_region = true,
 		.is_alive = listed->is_alive,
 		.has_live = listed->confidence == run->confidence,
-		.state = state_of(listed),
+		.state = listed->state,
 		.rss_bytes = listed->is_alive ? (double)gg_proc_file_rss_bytes(listed->pid) : -1,
 	};
 	struct gg_top_row row = {

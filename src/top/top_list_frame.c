@@ -29,7 +29,7 @@ static const struct {
 } columns[LIST_COLUMN_COUNT] = {
 	[COLUMN_RSS] = { "RSS", 9 },
 	[COLUMN_UP] = { "up", 7 }, /* "99 min" */
-	[COLUMN_STATE] = { "state", 8 },
+	[COLUMN_STATE] = { "state", 9 },
 	[COLUMN_PID] = { "pid", 7 },
 };
 

@@ -195,7 +195,7 @@ def lists(program):
     every, _ = listed("--all")
     check("with_all_it_has_every_process",
           None if every.get(bare.pid, {}).get("state") == "no agent" else every.get(bare.pid),
-          None if every.get(ended.pid, {}).get("state") == "ended" else every.get(ended.pid))
+          None if every.get(ended.pid, {}).get("state") == "dead" else every.get(ended.pid))
     bare.kill()
     bare.wait()
     text = run(COLUMNS="100").stdout.splitlines()

@@ -32,7 +32,7 @@ static void add(struct list *list, const char *label, const char *state, double 
 	list->entries[i] = (struct gg_top_entry){ .pid = (uint32_t)atoi(label),
 		                                  .has_region = strcmp(state, "no agent") != 0,
 		                                  .has_live = strcmp(state, "no agent") != 0,
-		                                  .is_alive = strcmp(state, "ended") != 0,
+		                                  .is_alive = strcmp(state, "dead") != 0,
 		                                  .state = state,
 		                                  .rss_bytes = rss_bytes };
 	list->rows[i] = (struct gg_top_row){
@@ -47,10 +47,10 @@ static void list_setup(struct list *list)
 	list->snapshot.entries = list->entries;
 	list->snapshot.rows = list->rows;
 	list->snapshot.hidden_count = 3;
-	add(list, "70 ended", "ended", 900 << 20, -1);
-	add(list, "8 small", "running", 2 << 20, 30 << 20);
+	add(list, "70 ended", "dead", 900 << 20, -1);
+	add(list, "8 small", "alive", 2 << 20, 30 << 20);
 	add(list, "9 bare", "no agent", 0, 500 << 20);
-	add(list, "10 \x1b[2J\xe6\x97\xa5\xff", "attached", 40 << 20, 60 << 20);
+	add(list, "10 \x1b[2J\xe6\x97\xa5\xff", "inherited", 40 << 20, 60 << 20);
 	add(list, "11 bare and small", "no agent", 0, 5 << 20);
 	gg_top_state_init(&list->state, 80, 24);
 }
@@ -100,8 +100,8 @@ TEST_WITH(list, a_narrow_list_has_fewer_columns)
 	list->state.ascii = true;
 	list->state.height = 3;
 	CHECK_CONTAINS(draw(list), "2 processes run under the agent, 4 have ended, 2 without it\n");
-	CHECK_CONTAINS(draw(list), "RSS       up     state      pid  command\n");
-	CHECK_CONTAINS(draw(list), "40.0 MiB +- 10 %   60.0 MiB     90 s  attached       10  ");
+	CHECK_CONTAINS(draw(list), "RSS       up      state      pid  command\n");
+	CHECK_CONTAINS(draw(list), "40.0 MiB +- 10 %   60.0 MiB     90 s  inherited       10  ");
 	list->state.width = 41;
 	CHECK_CONTAINS(draw(list), "     live              pid  command\n");
 }
@@ -169,7 +169,7 @@ TEST_WITH(list, json_has_a_line_for_each_list)
 {
 	gg_top_json(&list->snapshot, &list->state, 1, &list->text);
 	CHECK_CONTAINS(gg_buf_text(&list->text), "\"processes\":[{\"pid\":10,\"command\":");
-	CHECK_CONTAINS(gg_buf_text(&list->text), "\"state\":\"attached\",\"alive\":true,"
+	CHECK_CONTAINS(gg_buf_text(&list->text), "\"state\":\"inherited\",\"alive\":true,"
 	                                         "\"up_ns\":90000000000,\"rss_bytes\":62914560");
 	CHECK_CONTAINS(gg_buf_text(&list->text), "]}\n");
 }
