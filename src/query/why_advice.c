@@ -63,11 +63,15 @@ static struct gg_why_row *find_most_free(const struct gg_why *why)
 	return most;
 }
 
-/* Adds an advice to the one that the row has, if it has one. */
+/*
+ * Adds an advice to the one that the row has, if it has one.  The text may concern several rows,
+ * but nothing returns more of this one than it has.
+ */
 static bool add(struct gg_why_row *row, double bytes, const char *text)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf both = { 0 };
 
+	bytes = fmin(bytes, row->bytes);
 	if (row->advice == NULL)
 		return set(row, bytes, text);
 	gg_buf_printf(&both, "%s; %s", row->advice, text);

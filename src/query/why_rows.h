@@ -25,7 +25,7 @@ struct gg_why_row {
 	enum gg_why_certainty certainty;
 	char *detail;        /* "3 threads", a function, a name of a mapping; NULL: none */
 	char *advice;        /* a sentence; NULL: none */
-	double advice_bytes; /* RSS would fall by so much at most; NAN: unknown, or no advice */
+	double advice_bytes; /* the row would fall by so much at most; NAN: unknown, or none */
 };
 
 typedef GG_ARRAY(struct gg_why_row) gg_why_row_array;

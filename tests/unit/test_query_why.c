@@ -700,6 +700,18 @@ TEST(arenas_and_returnable_memory_have_an_advice)
 	gg_why_done(&why);
 }
 
+/* No advice returns more of a row than the table shows of it, whatever the sentence says. */
+static void check_advices(const struct gg_why *why)
+{
+	for (size_t i = 0; i < why->rows.count; i++) {
+		const struct gg_why_row *row = &why->rows.items[i];
+
+		CHECK_MSG(row->advice == NULL || !(row->advice_bytes > row->bytes),
+		          "%s has %f bytes, and the advice %f", row->name, row->bytes,
+		          row->advice_bytes);
+	}
+}
+
 /* Returns the advice of free memory in arenas with so much in use; the caller frees it. */
 static char *arena_advice(double count, double in_use, double trimmable)
 {
@@ -717,6 +729,7 @@ static char *arena_advice(double count, double in_use, double trimmable)
 	total(&made, "glibc.arenas", 60 * MIB);
 	total(&made, "glibc.arenas-in-use", in_use);
 	why = divide(&made);
+	check_advices(&why);
 	advice = strdup(find(&why.rows, "returnable")->advice);
 	gg_why_done(&why);
 	return advice;
@@ -1036,6 +1049,7 @@ TEST(rows_add_up_whatever_a_look_says)
 		make_random(&made, &rng);
 		made.input.has_agent = gg_rng_next(&rng) % 8 != 0;
 		why = divide(&made);
+		check_advices(&why);
 		gg_why_done(&why);
 	}
 }
