@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <time.h>
 
 /* Nanoseconds since an arbitrary start, the same for all processes; never goes back. */
 uint64_t gg_clock_monotonic_ns(void);
@@ -23,3 +24,19 @@ uint64_t gg_clock_thread_ns(void);
 
 /* Nanoseconds since 1970-01-01 00:00 UTC. The value jumps if somebody sets the clock. */
 uint64_t gg_clock_wall_ns(void);
+
+/* One moment, as two clocks show it. */
+struct gg_clock_moment {
+	uint64_t monotonic_ns, wall_ns;
+};
+
+/*
+ * Reads the monotonic clock and wall time as of the same moment, so that wall times of events
+ * follow from their monotonic times.  Two readings one after the other are of different moments if
+ * the kernel preempts the thread in between.  So the function reads again, a few times at most,
+ * until little time passes between them.
+ */
+struct gg_clock_moment gg_clock_moment(void);
+
+/* Does the same as gg_clock_moment(), and calls `read` for the nanoseconds of a clock. */
+struct gg_clock_moment gg_clock_moment_by(uint64_t (*read)(clockid_t clock));

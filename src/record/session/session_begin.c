@@ -96,7 +96,7 @@ static char **command_begin(char **command)
 
 static int begin_profile(struct gg_session *s)
 {
-	uint64_t wall_ns = gg_clock_wall_ns();
+	struct gg_clock_moment start;
 	int status;
 
 	for (char **word = command_begin(s->options->command); *word != NULL; word++) {
@@ -108,8 +108,10 @@ static int begin_profile(struct gg_session *s)
 	if (s->command.failed || s->path.failed)
 		return gg_error_memory(s->error, "recording");
 	status = gg_profile_create(&s->profile, gg_buf_text(&s->path), s->error);
+	/* Creating the file takes many milliseconds, so both clocks are read after it. */
+	start = gg_clock_moment();
 	if (status == 0)
-		status = gg_profile_writer_init(&s->writer, s->profile, gg_clock_monotonic_ns(),
+		status = gg_profile_writer_init(&s->writer, s->profile, start.monotonic_ns,
 		                                s->error);
 	if (status < 0)
 		return status;
@@ -120,7 +122,7 @@ static int begin_profile(struct gg_session *s)
 		.kernel = s->system.release,
 		.machine = s->system.machine,
 		.geiger = GG_VERSION,
-		.start_wall_ns = wall_ns,
+		.start_wall_ns = start.wall_ns,
 		.end_ns = GG_TIME_NONE,
 		.interval_bytes = (double)interval_of(s->options),
 		.scheme = scheme_of(s->options),

@@ -73,6 +73,7 @@ uint64_t gg_region_options_file_bytes(const struct gg_region_options *options)
 static void write_header(struct gg_region *region, const struct gg_region_options *options)
 {
 	struct gg_region_header *header = region->header;
+	struct gg_clock_moment start = gg_clock_moment();
 	uint64_t offset = GG_REGION_PAGE_BYTES;
 
 	*header = (struct gg_region_header){
@@ -81,8 +82,8 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 		.file_bytes = region->map.bytes,
 		.pid = options->pid,
 		.parent_pid = options->parent_pid,
-		.start_monotonic_ns = gg_clock_monotonic_ns(),
-		.start_wall_ns = gg_clock_wall_ns(),
+		.start_monotonic_ns = start.monotonic_ns,
+		.start_wall_ns = start.wall_ns,
 		.process_start_ticks = options->process_start_ticks,
 		.max_frames = options->max_frames,
 		.attach = options->attach,
