@@ -99,6 +99,10 @@ def pinned_agrees(path, name):
     total = answer("report", path, "-m", "pinned")["selected_bytes"]
     check(f"pinned memory of all, {name}", *differences(
         {"report": total, "tree": answer("tree", path, "-m", "pinned")["nodes"][0]["total"]}))
+    lines = geiger("export", path, "-f", "collapsed", "-m", "pinned", "-o", "-").splitlines()
+    exported = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+    check(f"pinned memory as exported, {name}", None if abs(exported - total["estimate"]) <= len(lines) / 2 + 1
+          else f"{exported} in {len(lines)} lines, not {total}")
     # Text and page show no estimate above the exact total.
     shown = total | {"estimate": min(total["estimate"], total["high"] or math.inf)}
     check(f"pinned memory on the page, {name}", *differences({"report": shown, "html": page(path)["pinned"]["total"]}))
