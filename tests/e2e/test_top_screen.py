@@ -77,6 +77,15 @@ class Tmux:
             time.sleep(0.1)
         return screen
 
+    def wait_for_lines(self, count):
+        """The screen with its last line, of so many, drawn; or the last one, after a long time."""
+        for _ in range(TRIES):
+            screen = self.screen()
+            if len(screen.rstrip("\n").split("\n")) == count:
+                break
+            time.sleep(0.1)
+        return screen
+
     def end(self):
         self.call("kill-server")
 
@@ -170,6 +179,54 @@ def keys(program):
         check("q_leaves_one_line", *missing(tmux.wait("over\n"), f"geiger top: process {program.pid}: live "))
         with open("before", encoding="utf-8") as one, open("after", encoding="utf-8") as other:
             check("the_terminal_is_as_it_was", None if one.read() == other.read() else "other settings")
+    finally:
+        tmux.end()
+
+
+# Keys that begin a mode, a text of its screen, and what typed characters add to its last line.
+MODES = {
+    "search": ("/", "search: ", "ab_"),
+    "filter": ("f", "only names with: ", "ab_"),
+    "write": ("w", "write a profile to the file: ", "ab_"),
+    "delay": ("d", "seconds between looks, now 1: ", "ab_"),
+    "interval": ("i", "bytes per sample, now ", "ab_"),
+    "question": ("o", "Switch sampling ", None),
+    "help": ("?", "Keys", None),
+    "notes": ("!", "otes on the recording", None),
+    "row": ("Enter", "callers", None),
+    "tree": ("t", "t table", None),
+}
+
+
+def modes(program):
+    """Each mode stays on a larger and a smaller terminal, and after Ctrl-Z and fg."""
+    tmux = Tmux(100, 24)
+    try:
+        tmux.send(f"{GEIGER} top {program.pid} -d 1", "Enter")
+        tmux.wait("1-9 rows")
+        for name, (key, text, typed) in MODES.items():
+            tmux.send(key)
+            tmux.wait(text)
+            tmux.call("resize-window", "-x", "110", "-y", "30")
+            screen = tmux.wait_for_lines(30)
+            check(f"the_mode_{name}_fits_a_larger_terminal", *missing(screen, text))
+            tmux.call("resize-window", "-x", "60", "-y", "9")
+            if typed:
+                tmux.send("ab")
+            screen = tmux.wait(text, typed or text)
+            check(f"the_mode_{name}_fits_a_smaller_terminal", *missing(screen, text, typed or text))
+            tmux.call("resize-window", "-x", "100", "-y", "24")
+            tmux.send("C-z")
+            tmux.wait("Stopped")
+            tmux.send("clear; fg", "Enter")
+            check(f"the_mode_{name}_survives_ctrl_z", *missing(tmux.wait(text, typed or text), text, typed or text))
+            tmux.send("t" if name == "tree" else "Escape")
+            if name == "question":
+                tmux.wait("Nothing was changed")
+                tmux.send("Escape")
+            tmux.wait("1-9 rows")
+        tmux.send("q")
+        tmux.wait(f"geiger top: process {program.pid}: live ")
     finally:
         tmux.end()
 
@@ -330,6 +387,7 @@ def main():
             skip("keys", "no tmux")
         else:
             keys(program)
+            modes(program)
             list_of_processes(program)
     finally:
         program.stdin.close()
