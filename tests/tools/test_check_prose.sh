@@ -37,6 +37,15 @@ check a_wide_line_is_found finds 'README.md:1: width' "$(printf 'word %.0s' {1..
 tree "$(printf '| word %.0s' {1..21})"
 check a_table_may_be_wide tools/check_prose "$scratch/tree"
 
+tree 'Plain.'
+# A tab is four columns of a manual page.
+{ printf '# NAME\n\n\t'; printf 'x%.0s' {1..96}; echo; } >"$scratch/tree/a.scd"
+check a_manual_page_may_have_100_columns tools/check_prose "$scratch/tree"
+{ printf '# NAME\n\n\t'; printf 'x%.0s' {1..97}; echo; } >"$scratch/tree/a.scd"
+check a_wide_line_of_a_manual_page_is_found \
+	refuses 'a.scd:3: width' tools/check_prose "$scratch/tree"
+rm "$scratch/tree/a.scd"
+
 mkdir -p "$scratch/tree/src"
 printf '/*\n * What was lost.\n *\n *   Where x = 1\n */\nint a; // "is told"\n' >"$scratch/tree/src/a.c"
 check comments_are_read refuses 'src/a.c:2: opening' tools/check_prose "$scratch/tree"
