@@ -52,23 +52,48 @@ static int judge_hit(struct gg_safe_point_search *search, pid_t tid, struct gg_s
 	return 0;
 }
 
+/* Plants the traps while no thread runs that could execute one which is half written. */
+static int plant(struct gg_safe_point_search *search, struct gg_error *error)
+{
+	struct gg_tracer *tracer = search->tracer;
+	enum gg_tracer_event event = gg_held_threads_take(&search->held, tracer);
+	int status = event == GG_TRACER_TIMEOUT ? gg_tracer_plant(tracer, error)
+	                                        : gg_tracer_gone(event, error);
+
+	gg_held_threads_release(&search->held, tracer);
+	return status;
+}
+
+/* Removes the traps in the same way.  Returns 0, or -ESRCH if the process is gone. */
+static int remove_traps(struct gg_safe_point_search *search, struct gg_error *error)
+{
+	enum gg_tracer_event event = gg_held_threads_take(&search->held, search->tracer);
+
+	gg_tracer_remove(search->tracer);
+	gg_held_threads_release(&search->held, search->tracer);
+	return event == GG_TRACER_TIMEOUT ? 0 : gg_tracer_gone(event, error);
+}
+
 /* Waits for one entry.  Returns 1: taken; 0: refused; -EAGAIN: there was no entry; or -Exxx. */
 static int try_entries(struct gg_safe_point_search *search, uint64_t until_ns,
                        struct gg_safe_point *point, struct gg_error *error)
 {
 	struct gg_tracer *tracer = search->tracer;
 	enum gg_tracer_event event;
-	int status = gg_tracer_plant(tracer, error);
+	int status = plant(search, error);
 	pid_t tid;
 
 	if (status < 0)
 		return status;
 	while ((event = gg_tracer_wait(tracer, until_ns, &tid)) == GG_TRACER_INTERRUPTED)
 		gg_tracer_release(tracer, tid);
-	gg_tracer_remove(tracer);
-	if (event == GG_TRACER_HIT)
-		return judge_hit(search, tid, point, error);
-	return event == GG_TRACER_TIMEOUT ? -EAGAIN : gg_tracer_gone(event, error);
+	if (event == GG_TRACER_HIT || event == GG_TRACER_TIMEOUT)
+		status = remove_traps(search, error);
+	else
+		status = gg_tracer_gone(event, error);
+	if (status == 0)
+		status = event == GG_TRACER_HIT ? judge_hit(search, tid, point, error) : -EAGAIN;
+	return status;
 }
 
 static bool is_cancelled(const struct gg_safe_point_search *search)

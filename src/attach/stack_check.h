@@ -19,6 +19,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include "attach/held_threads.h"
 #include "attach/remote_modules.h"
 #include "attach/remote_unwind.h"
 #include "attach/tracer.h"
@@ -43,6 +44,7 @@ struct gg_safe_point_search {
 	/* Output: entries and calls that were refused. */
 	uint64_t refused_count;
 	struct gg_remote_trace trace; /* of the last thread that was judged */
+	struct gg_held_threads held;  /* of the last change of code */
 };
 
 struct gg_safe_point {

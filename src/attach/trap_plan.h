@@ -11,9 +11,10 @@
  *           function spins there.  It gets no signal, so the program's handlers and masks do not
  *           matter, and nothing is on its way to a thread after the trap is removed: the thread
  *           then executes the function, as if it had come later.
- * Writing   A trap lies within one aligned word of eight bytes, and is written as that word.  Linux
- *           copies such a word by one store, or by one string instruction, and a processor that
- *           executes the word meanwhile sees the old or the new one (test_attach_trap_plan.c).
+ * Writing   A trap lies within one aligned word of eight bytes, and is written as that word.  A
+ *           thread that reads the word sees the old or the new one (test_attach_trap_plan.c).  A
+ *           processor that executes it may see a mixture, so the caller stops the threads that run
+ *           (held_threads.h).  The guardian cannot do that.
  * Entries   The trap must not be longer than the first instruction: no thread can then stand
  *           inside of the changed bytes.  Other functions get no trap.
  * Killed    The plan lies in memory that a guardian shares, which removes the traps if the process

@@ -27,8 +27,7 @@ void gg_trap_watch_end(struct gg_trap_watch *watch)
 	watch->planted_ns = 0;
 }
 
-/* True if the thread runs, or waits for a processor. */
-static bool is_running(pid_t pid, pid_t tid)
+bool gg_trap_watch_is_running(pid_t pid, pid_t tid)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
@@ -55,7 +54,7 @@ bool gg_trap_watch_look(const struct gg_trap_watch *watch, struct gg_watched *wa
 	uint64_t sleeps, before_ns = watched->ran_ns;
 
 	watched->ran_ns = 0;
-	if (!is_running(pid, tid)) {
+	if (!gg_trap_watch_is_running(pid, tid)) {
 		watched->elsewhere_ns = now_ns;
 		watched->pause_ns = PROBE_LEAST_NS;
 		return false;

@@ -35,6 +35,9 @@ struct gg_trap_watch {
 	uint64_t pause_ns;   /* between two looks */
 };
 
+/* True if the thread runs, or waits for a processor. */
+bool gg_trap_watch_is_running(pid_t pid, pid_t tid);
+
 /* Begins to watch, and ends it. */
 void gg_trap_watch_begin(struct gg_trap_watch *watch, uint64_t now_ns);
 void gg_trap_watch_end(struct gg_trap_watch *watch);
