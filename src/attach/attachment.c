@@ -25,6 +25,7 @@
 #include "attach/remote_unwind.h"
 #include "attach/safe_point.h"
 #include "attach/tracer.h"
+#include "attach/trap_removal.h"
 #include "attach/trap_repair.h"
 #include "base/atomic.h"
 #include "base/clock.h"
@@ -102,48 +103,56 @@ static bool run_first(pid_t pid)
 
 static const char *const trapped_names[] = { "malloc", "calloc", "realloc", "free" };
 
-/*
- * Plans the trap of a function.  Restores the function first if a geiger that was killed has left
- * its trap there.
- */
-static int add_trap(struct helper *helper, const char *name, uint64_t entry, struct gg_error *error)
+static bool find_trapped(const struct gg_survey *survey, size_t i,
+                         struct gg_remote_symbol *ret_symbol)
 {
-	const struct gg_remote_memory *memory = &helper->survey->memory;
-	int repaired = gg_trap_repair(memory, entry), status;
-
-	helper->attachment.repaired_count += repaired > 0;
-	status = gg_trap_plan_add(&helper->plan, memory, entry);
-	if (status == -EBUSY)
-		return gg_error_set(error, status, name, "End it first.",
-		                    "a breakpoint of a debugger is there");
-	if (status < 0 && status != -ENOTSUP)
-		return gg_error_set_errno(error, -status, name, NULL);
-	return 0;
+	return survey->allocator != NULL &&
+	       gg_remote_modules_find_in(&survey->modules, survey->allocator_module,
+	                                 &survey->memory, trapped_names[i], ret_symbol);
 }
 
 static int find_traps(struct helper *helper, struct gg_error *error)
 {
-	const struct gg_survey *survey = helper->survey;
+	const struct gg_remote_memory *memory = &helper->survey->memory;
 	struct gg_remote_symbol symbol;
-	int status = 0;
 
-	for (size_t i = 0; status == 0 && i < GG_COUNT(trapped_names); i++)
-		if (gg_remote_modules_find_in(&survey->modules, survey->allocator_module,
-		                              &survey->memory, trapped_names[i], &symbol))
-			status = add_trap(helper, trapped_names[i], symbol.address, error);
-	return status;
+	helper->attachment.repaired_count = gg_attachment_repair(helper->survey);
+	for (size_t i = 0; i < GG_COUNT(trapped_names); i++) {
+		int status = 0;
+
+		if (find_trapped(helper->survey, i, &symbol))
+			status = gg_trap_plan_add(&helper->plan, memory, symbol.address);
+		if (status == -EBUSY)
+			return gg_error_set(error, status, trapped_names[i], "End it first.",
+			                    "a breakpoint of a debugger is there");
+		if (status < 0 && status != -ENOTSUP)
+			return gg_error_set_errno(error, -status, trapped_names[i], NULL);
+	}
+	return 0;
+}
+
+static uint32_t repair_all(void *argument)
+{
+	const struct gg_survey *survey = argument;
+	struct gg_remote_symbol symbol;
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < GG_COUNT(trapped_names); i++)
+		if (find_trapped(survey, i, &symbol))
+			count += gg_trap_repair(&survey->memory, symbol.address) > 0;
+	return count;
 }
 
 uint32_t gg_attachment_repair(const struct gg_survey *survey)
 {
 	struct gg_remote_symbol symbol;
-	uint32_t count = 0;
 
-	for (size_t i = 0; survey->allocator != NULL && i < GG_COUNT(trapped_names); i++)
-		if (gg_remote_modules_find_in(&survey->modules, survey->allocator_module,
-		                              &survey->memory, trapped_names[i], &symbol))
-			count += gg_trap_repair(&survey->memory, symbol.address) > 0;
-	return count;
+	for (size_t i = 0; i < GG_COUNT(trapped_names); i++)
+		if (find_trapped(survey, i, &symbol) &&
+		    gg_trap_repair_is_needed(&survey->memory, symbol.address))
+			return gg_trap_removal_change(&survey->memory, repair_all,
+			                              (void *)(uintptr_t)survey);
+	return 0;
 }
 
 /* Finds the functions of libc that a borrowed thread needs. */
@@ -348,10 +357,10 @@ static void guard(struct helper *helper, pid_t child, const sigset_t *ending)
 		if (!sigisemptyset(&pending))
 			gg_store_release(&helper->is_cancelled, 1);
 	}
-	gg_trap_plan_remove(&helper->plan, &helper->survey->memory);
+	gg_trap_removal_run(&helper->plan, &helper->survey->memory);
 	/* Pairs with the helper's store.  A killed one has not cleaned the children just forked. */
 	if (gg_load_acquire(&helper->is_done) == 0 || !helper->attachment.is_settled)
-		gg_trap_plan_clean_copies(&helper->plan);
+		gg_trap_removal_clean_copies(&helper->plan);
 	sched_setscheduler(0, policy, &usual);
 	setpriority(PRIO_PROCESS, 0, priority);
 	if (ended.fd >= 0)

@@ -2,15 +2,13 @@
 /* trap_plan - jumps to themselves, written as whole words (attach/trap_plan.h). */
 #include "attach/trap_plan.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/atomic.h"
-#include "record/process/proc_file.h"
 
-enum { WORD_BYTES = 8, PASSES_MAX = 100 };
+enum { WORD_BYTES = 8 };
 
 #ifdef __aarch64__
 static const uint8_t trap_bytes[] = { 0x00, 0x00, 0x00, 0x14 };       /* b . */
@@ -111,46 +109,35 @@ int gg_trap_plan_plant(struct gg_trap_plan *plan, const struct gg_remote_memory 
 	return status;
 }
 
+static bool is_there(const struct gg_trap *trap, const struct gg_remote_memory *memory)
+{
+	uint64_t word = 0;
+
+	return gg_remote_memory_read(memory, trap->place, &word, sizeof(word)) == 0 &&
+	       word == trap->trapped;
+}
+
+uint32_t gg_trap_plan_count(const struct gg_trap_plan *plan, const struct gg_remote_memory *memory)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < plan->count; i++)
+		count += is_there(&plan->traps[i], memory);
+	return count;
+}
+
 uint32_t gg_trap_plan_clean(const struct gg_trap_plan *plan, const struct gg_remote_memory *memory)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct gg_trap *trap = &plan->traps[i];
-		uint64_t word = 0;
 
 		/* A write would copy a page that a child still shares with its parent. */
-		if (gg_remote_memory_read(memory, trap->place, &word, sizeof(word)) == 0 &&
-		    word == trap->trapped)
+		if (is_there(trap, memory))
 			count += write_word(memory, trap->place, trap->original) == 0;
 	}
 	return count;
-}
-
-/* Cleans each process once.  Returns how many words were written. */
-static uint32_t clean_all(const struct gg_trap_plan *plan)
-{
-	DIR *processes = opendir("/proc");
-	struct gg_remote_memory memory;
-	uint32_t count = 0, pid;
-
-	while (processes != NULL && (pid = gg_proc_file_next_number(processes)) != 0) {
-		if (gg_remote_memory_open(&memory, (pid_t)pid, NULL) < 0)
-			continue;
-		count += gg_trap_plan_clean(plan, &memory);
-		gg_remote_memory_close(&memory);
-	}
-	if (processes != NULL)
-		closedir(processes);
-	return count;
-}
-
-/* A copy may be forked from a copy meanwhile, so the last pass is one that finds none. */
-void gg_trap_plan_clean_copies(const struct gg_trap_plan *plan)
-{
-	for (int i = 0; i < PASSES_MAX; i++)
-		if (clean_all(plan) == 0)
-			return;
 }
 
 void gg_trap_plan_remove(struct gg_trap_plan *plan, const struct gg_remote_memory *memory)

@@ -14,7 +14,7 @@
  * Writing   A trap lies within one aligned word of eight bytes, and is written as that word.  A
  *           thread that reads the word sees the old or the new one (test_attach_trap_plan.c).  A
  *           processor that executes it may see a mixture, so the caller stops the threads that run
- *           (held_threads.h).  The guardian cannot do that.
+ *           (held_threads.h).
  * Entries   The trap must not be longer than the first instruction: no thread can then stand
  *           inside of the changed bytes.  Other functions get no trap.
  * Killed    The plan lies in memory that a guardian shares, which removes the traps if the process
@@ -71,11 +71,8 @@ void gg_trap_plan_remove(struct gg_trap_plan *plan, const struct gg_remote_memor
  */
 uint32_t gg_trap_plan_clean(const struct gg_trap_plan *plan, const struct gg_remote_memory *memory);
 
-/*
- * Does so in all processes of which this process may read the memory: for children that nobody
- * traces any more.
- */
-void gg_trap_plan_clean_copies(const struct gg_trap_plan *plan);
+/* Returns how many of the traps are in this memory. */
+uint32_t gg_trap_plan_count(const struct gg_trap_plan *plan, const struct gg_remote_memory *memory);
 
 /* True if `pc` is a trap of the plan. */
 bool gg_trap_plan_has(const struct gg_trap_plan *plan, uint64_t pc);

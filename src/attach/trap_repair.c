@@ -73,15 +73,33 @@ static int read_original(pid_t pid, uint64_t place, uint64_t *ret_word)
 	return got == (ssize_t)sizeof(*ret_word) ? 0 : -ENOENT;
 }
 
+/* Reads the word of a function's entry.  Returns 1 if it has a trap, 0 if not, or -Exxx. */
+static int find_trap(const struct gg_remote_memory *memory, uint64_t entry,
+                     struct gg_trap *ret_trap, uint64_t *ret_word)
+{
+	int status = gg_trap_plan_place(entry, ret_trap);
+
+	if (status == 0)
+		status = gg_remote_memory_read(memory, ret_trap->place, ret_word,
+		                               sizeof(*ret_word));
+	return status < 0 ? status : gg_trap_plan_is_trap(ret_trap, *ret_word);
+}
+
+bool gg_trap_repair_is_needed(const struct gg_remote_memory *memory, uint64_t entry)
+{
+	struct gg_trap trap;
+	uint64_t word;
+
+	return find_trap(memory, entry, &trap, &word) > 0;
+}
+
 int gg_trap_repair(const struct gg_remote_memory *memory, uint64_t entry)
 {
 	struct gg_trap trap;
 	uint64_t word = 0, original = 0;
-	int status = gg_trap_plan_place(entry, &trap);
+	int status = find_trap(memory, entry, &trap, &word);
 
-	if (status == 0)
-		status = gg_remote_memory_read(memory, trap.place, &word, sizeof(word));
-	if (status < 0 || !gg_trap_plan_is_trap(&trap, word))
+	if (status <= 0)
 		return status;
 	status = read_original(memory->pid, trap.place, &original);
 	if (status < 0)

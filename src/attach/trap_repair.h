@@ -11,13 +11,17 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "attach/remote_memory.h"
 #include "base/error.h"
 
+/* True if the entry of the function has a trap; nothing is written. */
+bool gg_trap_repair_is_needed(const struct gg_remote_memory *memory, uint64_t entry);
+
 /*
- * Restores the entry of a function.  Returns 1, or 0 if it has no trap, or -Exxx: -ENOENT: no file
- * has the code.
+ * Restores the entry of a function, while no thread runs (trap_removal.h).  Returns 1, or 0 if it
+ * has no trap, or -Exxx: -ENOENT: no file has the code.
  */
 GG_MUST_CHECK int gg_trap_repair(const struct gg_remote_memory *memory, uint64_t entry);

@@ -25,7 +25,8 @@ KILL_AT = os.environ["KILL_AT"]
 TINY = {**os.environ, "GEIGER_AGENT": os.environ["TINY_AGENT"]}
 KILLS = int(sys.argv[1])
 LIMIT = 120  # seconds after which something hangs
-LATE_ATTEMPTS = 30  # an interruption that is held may be that of another thread
+LATE_ATTEMPTS = 40  # an interruption that is held may be that of another thread, or before the call
+LATE_STEPS = 8
 STEPS_MOST = 60  # of an attach until traps are in the code, and some more
 
 
@@ -143,7 +144,7 @@ def late():
     for attempt in range(LATE_ATTEMPTS):
         if late_count > 0:
             break
-        got = subprocess.run([KILL_AT, "late", str(2 + attempt % 2), GEIGER, "attach", "-q", str(target.pid)],
+        got = subprocess.run([KILL_AT, "late", str(2 + attempt % LATE_STEPS), GEIGER, "attach", "-q", str(target.pid)],
                              capture_output=True, text=True, env=TINY, timeout=LIMIT)
         is_late = "too little time of the processors" in got.stderr
         problems.append(None if got.returncode == 0 or is_late else got.stderr)
