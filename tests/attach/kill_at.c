@@ -5,7 +5,8 @@
  *   kill_at helper N COMMAND...     the first child that the command forks
  *   kill_at both N COMMAND...       that child, and the command itself a moment before
  *   kill_at late N COMMAND...       kills nobody, and holds that child for a while before it
- *                                   interrupts a thread for the Nth time
+ *                                   interrupts a thread for the Nth time which executes a call of
+ *                                   its own
  *
  * A step is a system call by which the process changes another one: ptrace(), or a write.  The call
  * itself does not happen, so all N together are all states in which a kill can leave the other
@@ -30,6 +31,7 @@ struct run {
 	pid_t command, helper;
 	long wanted, count; /* steps of the helper */
 	bool kills_both, is_late, is_killed;
+	bool is_calling; /* it has set the signal mask of a thread, as before a call */
 };
 
 static void fail(const char *what)
@@ -38,12 +40,24 @@ static void fail(const char *what)
 	exit(FAILED);
 }
 
-static bool is_step(const struct run *run, const struct __ptrace_syscall_info *info)
+static bool ends_call(struct run *run, const struct __ptrace_syscall_info *info)
+{
+	bool is_end = info->entry.nr == SYS_ptrace && run->is_calling &&
+	              info->entry.args[0] == PTRACE_INTERRUPT;
+
+	if (info->entry.nr == SYS_ptrace && info->entry.args[0] == PTRACE_SETSIGMASK)
+		run->is_calling = true;
+	else if (is_end)
+		run->is_calling = false;
+	return is_end;
+}
+
+static bool is_step(struct run *run, const struct __ptrace_syscall_info *info)
 {
 	unsigned long call = info->entry.nr;
 
 	if (run->is_late)
-		return call == SYS_ptrace && info->entry.args[0] == PTRACE_INTERRUPT;
+		return ends_call(run, info);
 	return call == SYS_ptrace || call == SYS_pwrite64 || call == SYS_write ||
 	       call == SYS_exit_group;
 }

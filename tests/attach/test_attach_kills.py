@@ -25,8 +25,7 @@ KILL_AT = os.environ["KILL_AT"]
 TINY = {**os.environ, "GEIGER_AGENT": os.environ["TINY_AGENT"]}
 KILLS = int(sys.argv[1])
 LIMIT = 120  # seconds after which something hangs
-LATE_ATTEMPTS = 40  # an interruption that is held may be that of another thread, or before the call
-LATE_STEPS = 8
+LATE_ATTEMPTS = 5  # a call may end before geiger has to interrupt it
 STEPS_MOST = 60  # of an attach until traps are in the code, and some more
 
 
@@ -141,10 +140,10 @@ def both():
 def late():
     """A borrowed thread that waits too long goes home by itself, and is then left alone."""
     target, problems, late_count = Target(["handlers"]), [], 0
-    for attempt in range(LATE_ATTEMPTS):
+    for _ in range(LATE_ATTEMPTS):
         if late_count > 0:
             break
-        got = subprocess.run([KILL_AT, "late", str(2 + attempt % LATE_STEPS), GEIGER, "attach", "-q", str(target.pid)],
+        got = subprocess.run([KILL_AT, "late", "1", GEIGER, "attach", "-q", str(target.pid)],
                              capture_output=True, text=True, env=TINY, timeout=LIMIT)
         is_late = "too little time of the processors" in got.stderr
         problems.append(None if got.returncode == 0 or is_late else got.stderr)
