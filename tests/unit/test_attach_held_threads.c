@@ -50,7 +50,8 @@ static void child_setup(struct child *child)
 static void child_teardown(struct child *child)
 {
 	kill(child->memory.pid, SIGKILL);
-	while (waitpid(child->memory.pid, NULL, __WALL) > 0)
+	/* Its threads as well, if a sanitizer gave it some. */
+	while (waitpid(-1, NULL, __WALL) > 0)
 		;
 	gg_remote_memory_close(&child->memory);
 	gg_array_done(&child->held.asked);
