@@ -81,6 +81,20 @@ static void begin(struct child *child, bool runs)
 	REQUIRE(gg_tracer_seize(&child->tracer, NULL) == 0);
 }
 
+/* Tells whether its first thread is to stand.  A sanitizer may have given it another one. */
+static bool is_held(const struct child *child)
+{
+	const struct gg_held_threads *held = &child->held;
+	uint32_t found = 0;
+
+	for (size_t i = 0; i < held->asked.count; i++)
+		found += held->asked.items[i] == child->memory.pid;
+	for (size_t i = 0; i < held->stopped.count; i++)
+		found += held->stopped.items[i] == child->memory.pid;
+	CHECK(found <= 1);
+	return found == 1;
+}
+
 TEST_WITH(child, a_thread_that_runs_stands_until_it_is_released)
 {
 	uint64_t end_ns, before;
@@ -88,7 +102,7 @@ TEST_WITH(child, a_thread_that_runs_stands_until_it_is_released)
 
 	begin(child, true);
 	CHECK_EQ_I64(gg_held_threads_take(&child->held, &child->tracer), GG_TRACER_TIMEOUT);
-	CHECK_EQ_U64(child->held.asked.count + child->held.stopped.count, 1);
+	CHECK(is_held(child));
 	pause_ms(PAUSE_MS); /* a processor that executes it gets the interruption by then */
 	before = gg_load_relaxed(child->count);
 	pause_ms(PAUSE_MS);
@@ -107,9 +121,12 @@ TEST_WITH(child, a_thread_that_runs_stands_until_it_is_released)
 
 TEST_WITH(child, a_thread_that_sleeps_is_left_alone)
 {
+	bool is_alone;
+
 	begin(child, false);
 	CHECK_EQ_I64(gg_held_threads_take(&child->held, &child->tracer), GG_TRACER_TIMEOUT);
-	CHECK_EQ_U64(child->held.asked.count + child->held.stopped.count, 0);
+	CHECK(!is_held(child));
+	is_alone = child->held.asked.count + child->held.stopped.count == 0;
 	gg_held_threads_release(&child->held, &child->tracer);
-	CHECK_EQ_U64(child->tracer.longest_stand_ns, 0);
+	CHECK(!is_alone || child->tracer.longest_stand_ns == 0);
 }

@@ -12,6 +12,18 @@
 /* The kernel has no process with this id. */
 enum { NO_PID = INT32_MAX };
 
+/*
+ * Writes one byte of each page.  The thread sanitizer would write twice as much beside them, and be
+ * counted.
+ */
+__attribute__((no_sanitize("thread"))) static void touch(char *pages, size_t bytes)
+{
+	volatile char *page = pages;
+
+	for (size_t at = 0; at < bytes; at += 4096)
+		page[at] = 1;
+}
+
 TEST(the_resident_set_grows_by_the_pages_that_are_touched)
 {
 	enum { TOUCHED_BYTES = 64 << 20, SLACK_BYTES = 4 << 20 };
@@ -20,7 +32,7 @@ TEST(the_resident_set_grows_by_the_pages_that_are_touched)
 	                   -1, 0);
 
 	REQUIRE(pages != MAP_FAILED);
-	memset(pages, 1, TOUCHED_BYTES);
+	touch(pages, TOUCHED_BYTES);
 	grown_bytes = gg_proc_file_rss_bytes((uint32_t)getpid()) - before_bytes;
 	munmap(pages, TOUCHED_BYTES);
 	CHECK(before_bytes > 0);
