@@ -205,21 +205,41 @@ static bool is_in(const struct gg_query_filter *filter, uint32_t process, uint32
 	return filter->stack_in[filter->model->stacks[stack].top == 0 ? 0 : stack];
 }
 
-/* The time in which the sample's own process held the block. */
+/* A block that no ancestor's sample stands for may have come to others from the parent. */
+static int64_t until_with_heirs(const struct gg_query_filter *filter,
+                                const struct gg_model_sample *sample, int64_t until_ns)
+{
+	bool is_orphan = (sample->flags & GG_MODEL_INHERITED) != 0 &&
+	                 &filter->model->samples[sample->block] == sample;
+
+	if (filter->heirs.count == 0)
+		return until_ns;
+	if (is_orphan)
+		until_ns = gg_unseen_heirs_until(&filter->heirs,
+		                                 filter->model->processes[sample->process].parent,
+		                                 sample->block, INT64_MIN, until_ns);
+	return gg_unseen_heirs_until(&filter->heirs, sample->process, sample->block,
+	                             sample->alloc_ns, until_ns);
+}
+
+/*
+ * The time in which the sample's own process held the block, or may have held it, with the heirs
+ * that nobody saw.
+ */
 static struct gg_block own_block(const struct gg_query_filter *filter,
                                  const struct gg_model_sample *sample)
 {
-	int64_t until_ns = gg_model_sample_until(filter->model, sample);
+	int64_t until_ns = gg_model_sample_until(filter->model, sample), least_ns;
 
 	if (filter->untils != NULL && sample->free_ns == GG_TIME_NONE)
 		until_ns = filter->untils[sample->process];
+	least_ns = sample->free_ns == GG_TIME_NONE
+	                   ? gg_model_until_least(filter->model, sample->process, until_ns)
+	                   : gg_model_freed_from(filter->model, sample);
 	return (struct gg_block){
 		.from_ns = sample->alloc_ns,
-		.until_ns = until_ns,
-		.until_least_ns = sample->free_ns == GG_TIME_NONE
-		                          ? gg_model_until_least(filter->model, sample->process,
-		                                                 until_ns)
-		                          : gg_model_freed_from(filter->model, sample),
+		.until_ns = until_with_heirs(filter, sample, until_ns),
+		.until_least_ns = least_ns,
 		.is_first = true,
 		.is_left = sample->free_ns == GG_TIME_NONE,
 		.left_ns = gg_model_process_end(filter->model, sample->process),
@@ -307,6 +327,8 @@ int gg_query_filter_open(struct gg_query_filter *filter, const struct gg_model *
 		status = choose_processes(filter, error);
 	if (status == 0)
 		status = choose_stacks(filter, error);
+	if (status == 0 && gg_unseen_heirs_find(&filter->heirs, model, filter->process_in) < 0)
+		status = gg_error_memory(error, "query");
 	if (status == 0)
 		status = unite_blocks(filter, error);
 	if (status == 0)
@@ -395,6 +417,7 @@ void gg_query_filter_close(struct gg_query_filter *filter)
 	free(filter->stack_in);
 	free(filter->blocks);
 	free(filter->label_of);
+	gg_unseen_heirs_done(&filter->heirs);
 	gg_pinned_done(&filter->pinned);
 }
 
@@ -576,6 +599,17 @@ static bool cuts(int64_t from_ns, int64_t to_ns, int64_t moment_ns)
 	return from_ns < moment_ns && moment_ns < to_ns;
 }
 
+int64_t gg_query_filter_gone(const struct gg_query_filter *filter,
+                             const struct gg_profile_aggregate *aggregate)
+{
+	int64_t gone_ns = aggregate->is_left ? filter->model->end_ns : aggregate->to_ns;
+
+	if (gone_ns == GG_TIME_NONE || !aggregate->lost)
+		return gone_ns;
+	return gg_unseen_heirs_until(&filter->heirs, aggregate->process, UINT32_MAX,
+	                             aggregate->from_ns, gone_ns);
+}
+
 static bool is_placed(const struct gg_query_filter *filter,
                       const struct gg_profile_aggregate *aggregate)
 {
@@ -586,7 +620,8 @@ static bool is_placed(const struct gg_query_filter *filter,
 		return is_at_the_end(filter) ||
 		       !(cuts(from, to, query->to_ns) ||
 		         (aggregate->to_ns != GG_TIME_NONE &&
-		          cuts(aggregate->to_ns - bucket, aggregate->to_ns, query->to_ns)));
+		          cuts(aggregate->to_ns - bucket, gg_query_filter_gone(filter, aggregate),
+		               query->to_ns)));
 	if (query->metric == GG_METRIC_LEFT ||
 	    (query->metric == GG_METRIC_FREED && aggregate->to_ns == GG_TIME_NONE))
 		return true;

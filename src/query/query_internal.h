@@ -7,6 +7,7 @@
 
 #include "model/model.h"
 #include "query/query.h"
+#include "query/unseen_heirs.h"
 
 /* The life of a sample's block, over all of its holders that the filter selects. */
 struct gg_block {
@@ -27,6 +28,7 @@ struct gg_query_filter {
 	uint8_t *stack_in;   /* by stack's top: selected; NULL: all */
 	uint32_t *label_of;  /* GG_BY_LABEL: by process, the first process with the same value */
 	struct gg_block *blocks; /* by sample; NULL: no sample was inherited */
+	struct gg_unseen_heirs heirs;
 	struct gg_pinned pinned; /* pinned: the blocks of looks */
 	double interval_bytes;   /* the largest sampling interval of the selection */
 	bool is_incomplete;      /* in the window samples were dropped, or sampling was off */
@@ -62,6 +64,13 @@ bool gg_query_filter_has_aggregate(const struct gg_query_filter *filter,
                                    const struct gg_profile_aggregate *aggregate);
 /* The time in which all samples of the aggregate certainly lived; until_ns <= from_ns: none. */
 struct gg_block gg_query_block_of_aggregate(const struct gg_profile_aggregate *aggregate);
+
+/*
+ * The time by which all samples of the aggregate were gone, at some unknown time before: from its
+ * process, and from heirs that nobody saw.
+ */
+int64_t gg_query_filter_gone(const struct gg_query_filter *filter,
+                             const struct gg_profile_aggregate *aggregate);
 
 /* True if the selected processes did more in (from_ns, to_ns] than their samples tell. */
 bool gg_query_filter_is_incomplete(const struct gg_query_filter *filter, int64_t from_ns,

@@ -98,13 +98,6 @@ static void choose(struct gg_block *block, bool most)
 		block->until_ns = block->until_least_ns;
 }
 
-/* The time by which all samples of the aggregate were gone, at some unknown time before the end. */
-static int64_t aggregate_gone(const struct gg_query_filter *filter,
-                              const struct gg_profile_aggregate *aggregate)
-{
-	return aggregate->is_left ? filter->model->end_ns : aggregate->to_ns;
-}
-
 static struct gg_block aggregate_block(const struct gg_query_filter *filter,
                                        const struct gg_profile_aggregate *aggregate, bool most)
 {
@@ -112,7 +105,7 @@ static struct gg_block aggregate_block(const struct gg_query_filter *filter,
 
 	if (most) {
 		block.from_ns = aggregate->from_ns;
-		block.until_ns = aggregate_gone(filter, aggregate);
+		block.until_ns = gg_query_filter_gone(filter, aggregate);
 	}
 	return block;
 }
@@ -286,11 +279,12 @@ static void keep_most(int64_t time_ns, double live_bytes, double live_count, voi
 }
 
 /* True if times were lost, so that more may have been live than is certain. */
-static bool is_uncertain(const struct gg_model *model)
+static bool is_uncertain(const struct gg_query_filter *filter)
 {
+	const struct gg_model *model = filter->model;
 	const struct gg_model_sample *samples = model->samples;
 
-	if (model->aggregate_count > 0)
+	if (model->aggregate_count > 0 || filter->heirs.count > 0)
 		return true;
 	for (size_t i = 1; i < model->process_count; i++)
 		if (model->processes[i].end_range_ns > 0)
@@ -347,7 +341,7 @@ static int find_peak(const struct gg_query_filter *filter, struct gg_peak *ret_p
 	struct peak_sweep certain = { .filter = filter, .peak.time_ns = filter->query.to_ns };
 	bool has_history = gg_model_has_history(filter->model);
 
-	if (has_history && is_uncertain(filter->model))
+	if (has_history && is_uncertain(filter))
 		return find_both(filter, ret_peak, error);
 	find_largest(&certain);
 	if (certain.status < 0 && error != NULL)
@@ -459,7 +453,7 @@ static void tally_aggregate(const struct times *times, const struct gg_profile_a
 {
 	struct gg_block block = gg_query_block_of_aggregate(aggregate);
 	struct gg_pick pick = { .aggregate = aggregate };
-	int64_t gone_ns = aggregate_gone(times->filter, aggregate);
+	int64_t gone_ns = gg_query_filter_gone(times->filter, aggregate);
 
 	if (block.until_ns < block.from_ns)
 		block.from_ns = block.until_ns = gone_ns;

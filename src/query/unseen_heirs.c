@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unseen_heirs - finds how long blocks may have lived on in forked processes.
+ *
+ * A block can have been inherited if its holder got it before the fork and freed it after the fork.
+ * The heir's start is an upper bound of the fork's time.  All that the heir inherited was allocated
+ * before the fork, so the last allocation among the inherited blocks that are known is a lower one.
+ */
+#include "query/unseen_heirs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/binary_search.h"
+#include "region/reader/view.h"
+
+struct gg_unseen_heir {
+	uint32_t ancestor, heir;
+	/* The bounds of the fork by which the blocks of the ancestor came to the heir. */
+	int64_t fork_least_ns, fork_most_ns;
+	int64_t least_from_here_ns; /* the smallest fork_least_ns from here on, for this ancestor */
+	int64_t until_ns;           /* the heir's end */
+};
+
+/* The counts of one process, and when it was forked at the earliest. */
+struct fork {
+	uint64_t inherited_count, seen_count;
+	int64_t least_ns;
+};
+
+static void read_counters(const struct gg_model *model, struct fork *forks)
+{
+	for (size_t i = 0; i < model->counter_count; i++) {
+		const struct gg_model_counter *counter = &model->counters[i];
+
+		if (counter->name != NULL && counter->value > 0 &&
+		    gg_region_counter_of(counter->name) == GG_COUNT_INHERITED)
+			forks[counter->process].inherited_count += counter->value;
+	}
+}
+
+/* An aggregate of a compacted profile stands for samples of which some may be inherited. */
+static void read_samples(const struct gg_model *model, struct fork *forks)
+{
+	for (size_t i = 1; i < model->process_count; i++)
+		forks[i].least_ns = INT64_MIN;
+	for (size_t i = 0; i < model->sample_count && model->has_inherited; i++) {
+		const struct gg_model_sample *sample = &model->samples[i];
+		const struct gg_model_sample *first = &model->samples[sample->block];
+		struct fork *fork = &forks[sample->process];
+
+		if ((sample->flags & GG_MODEL_INHERITED) == 0)
+			continue;
+		fork->seen_count++;
+		if ((first->flags & GG_MODEL_INHERITED) == 0 && first->alloc_ns > fork->least_ns)
+			fork->least_ns = first->alloc_ns;
+	}
+	for (size_t i = 0; i < model->aggregate_count; i++)
+		if (!model->aggregates[i].lost)
+			forks[model->aggregates[i].process].seen_count +=
+				model->aggregates[i].sums.sample_count;
+}
+
+static bool has_unseen(const struct fork *fork)
+{
+	return fork->inherited_count > fork->seen_count;
+}
+
+/* Adds a pair for each ancestor from which the process can have inherited, or only counts them. */
+static size_t add_ancestors(const struct gg_model *model, const struct fork *forks, uint32_t heir,
+                            struct gg_unseen_heir *pairs)
+{
+	const struct gg_profile_process *processes = model->processes;
+	int64_t end_ns = processes[heir].end_ns < model->end_ns ? processes[heir].end_ns
+	                                                        : model->end_ns;
+	uint32_t process = heir;
+	size_t count = 0;
+
+	/* A damaged profile may have circles of parents. */
+	while (processes[process].parent != 0 && forks[process].inherited_count > 0 &&
+	       count < model->process_count) {
+		if (pairs != NULL)
+			pairs[count] = (struct gg_unseen_heir){
+				.ancestor = processes[process].parent,
+				.heir = heir,
+				.fork_least_ns = forks[process].least_ns,
+				.fork_most_ns = processes[process].start_ns,
+				.until_ns = end_ns
+			};
+		count++;
+		process = processes[process].parent;
+	}
+	return count;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+	const struct gg_unseen_heir *left = a, *right = b;
+
+	if (left->ancestor != right->ancestor)
+		return left->ancestor < right->ancestor ? -1 : 1;
+	if (left->fork_most_ns != right->fork_most_ns)
+		return left->fork_most_ns < right->fork_most_ns ? -1 : 1;
+	return (left->heir > right->heir) - (left->heir < right->heir);
+}
+
+static void sort_pairs(struct gg_unseen_heirs *heirs)
+{
+	struct gg_unseen_heir *pairs = heirs->items;
+
+	qsort(pairs, heirs->count, sizeof(*pairs), compare_pairs);
+	for (size_t i = heirs->count; i-- > 0;) {
+		pairs[i].least_from_here_ns = pairs[i].fork_least_ns;
+		if (i + 1 < heirs->count && pairs[i + 1].ancestor == pairs[i].ancestor &&
+		    pairs[i + 1].least_from_here_ns < pairs[i].least_from_here_ns)
+			pairs[i].least_from_here_ns = pairs[i + 1].least_from_here_ns;
+	}
+}
+
+static uint64_t held_key(uint32_t process, uint32_t block)
+{
+	return (uint64_t)process << 32 | block;
+}
+
+static int note_held(struct gg_unseen_heirs *heirs, const struct gg_model *model,
+                     const struct fork *forks)
+{
+	for (size_t i = 0; i < model->sample_count && model->has_inherited; i++) {
+		const struct gg_model_sample *sample = &model->samples[i];
+
+		if ((sample->flags & GG_MODEL_INHERITED) != 0 &&
+		    has_unseen(&forks[sample->process]) &&
+		    gg_map_put(&heirs->held, held_key(sample->process, sample->block), 0) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int find_pairs(struct gg_unseen_heirs *heirs, const struct gg_model *model,
+                      const uint8_t *is_in, const struct fork *forks)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 1; i < model->process_count; i++)
+		if ((is_in == NULL || is_in[i]) && has_unseen(&forks[i]))
+			count += add_ancestors(model, forks, i, NULL);
+	if (count == 0)
+		return 0;
+	heirs->items = calloc(count, sizeof(*heirs->items));
+	if (heirs->items == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < model->process_count; i++)
+		if ((is_in == NULL || is_in[i]) && has_unseen(&forks[i]))
+			heirs->count += add_ancestors(model, forks, i, heirs->items + heirs->count);
+	sort_pairs(heirs);
+	return note_held(heirs, model, forks);
+}
+
+int gg_unseen_heirs_find(struct gg_unseen_heirs *ret_heirs, const struct gg_model *model,
+                         const uint8_t *is_in)
+{
+	struct fork *forks;
+	bool has_counts = false;
+	int status;
+
+	*ret_heirs = (struct gg_unseen_heirs){ 0 };
+	for (size_t i = 0; i < model->counter_count && !has_counts; i++)
+		has_counts = model->counters[i].name != NULL &&
+		             gg_region_counter_of(model->counters[i].name) == GG_COUNT_INHERITED;
+	if (!has_counts)
+		return 0;
+	forks = calloc(model->process_count, sizeof(*forks));
+	if (forks == NULL)
+		return -ENOMEM;
+	read_counters(model, forks);
+	read_samples(model, forks);
+	status = find_pairs(ret_heirs, model, is_in, forks);
+	free(forks);
+	if (status < 0)
+		gg_unseen_heirs_done(ret_heirs);
+	return status;
+}
+
+void gg_unseen_heirs_done(struct gg_unseen_heirs *heirs)
+{
+	free(heirs->items);
+	gg_map_done(&heirs->held);
+	*heirs = (struct gg_unseen_heirs){ 0 };
+}
+
+static bool is_before(const struct gg_unseen_heir *pair, uint32_t process, int64_t from_ns)
+{
+	return pair->ancestor < process ||
+	       (pair->ancestor == process && pair->fork_most_ns < from_ns);
+}
+
+int64_t gg_unseen_heirs_until(const struct gg_unseen_heirs *heirs, uint32_t process, uint32_t block,
+                              int64_t from_ns, int64_t until_ns)
+{
+	const struct gg_unseen_heir *pairs = heirs->items;
+	int64_t last_ns = until_ns;
+	size_t i;
+
+	if (heirs->count == 0)
+		return until_ns;
+	i = gg_lower_bound(0, heirs->count, at, is_before(&pairs[at], process, from_ns));
+	for (; i < heirs->count && pairs[i].ancestor == process; i++) {
+		if (pairs[i].least_from_here_ns > until_ns)
+			break;
+		if (pairs[i].fork_least_ns <= until_ns && pairs[i].until_ns > last_ns &&
+		    (block == UINT32_MAX ||
+		     gg_map_get(&heirs->held, held_key(pairs[i].heir, block)) == GG_MAP_NONE))
+			last_ns = pairs[i].until_ns;
+	}
+	return last_ns;
+}
