@@ -212,7 +212,7 @@ static int64_t until_with_heirs(const struct gg_query_filter *filter,
 	bool is_orphan = (sample->flags & GG_MODEL_INHERITED) != 0 &&
 	                 &filter->model->samples[sample->block] == sample;
 
-	if (filter->heirs.count == 0)
+	if (filter->heirs.pairs.count == 0)
 		return until_ns;
 	if (is_orphan)
 		until_ns = gg_unseen_heirs_until(&filter->heirs,

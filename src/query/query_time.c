@@ -284,7 +284,7 @@ static bool is_uncertain(const struct gg_query_filter *filter)
 	const struct gg_model *model = filter->model;
 	const struct gg_model_sample *samples = model->samples;
 
-	if (model->aggregate_count > 0 || filter->heirs.count > 0)
+	if (model->aggregate_count > 0 || filter->heirs.pairs.count > 0)
 		return true;
 	for (size_t i = 1; i < model->process_count; i++)
 		if (model->processes[i].end_range_ns > 0)

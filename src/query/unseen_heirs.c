@@ -28,15 +28,21 @@ struct fork {
 	int64_t least_ns;
 };
 
-static void read_counters(const struct gg_model *model, struct fork *forks)
+/* False: no process inherited anything. */
+static bool read_counters(const struct gg_model *model, struct fork *forks)
 {
+	bool has_inherited = false;
+
 	for (size_t i = 0; i < model->counter_count; i++) {
 		const struct gg_model_counter *counter = &model->counters[i];
 
-		if (counter->name != NULL && counter->value > 0 &&
-		    gg_region_counter_of(counter->name) == GG_COUNT_INHERITED)
-			forks[counter->process].inherited_count += counter->value;
+		if (counter->value == 0 || counter->name == NULL ||
+		    gg_region_counter_of(counter->name) != GG_COUNT_INHERITED)
+			continue;
+		forks[counter->process].inherited_count += counter->value;
+		has_inherited = true;
 	}
+	return has_inherited;
 }
 
 /* An aggregate of a compacted profile stands for samples of which some may be inherited. */
@@ -66,31 +72,31 @@ static bool has_unseen(const struct fork *fork)
 	return fork->inherited_count > fork->seen_count;
 }
 
-/* Adds a pair for each ancestor from which the process can have inherited, or only counts them. */
-static size_t add_ancestors(const struct gg_model *model, const struct fork *forks, uint32_t heir,
-                            struct gg_unseen_heir *pairs)
+/* Adds a pair for each ancestor from which the process can have inherited. */
+static int add_ancestors(struct gg_unseen_heirs *heirs, const struct gg_model *model,
+                         const struct fork *forks, uint32_t heir)
 {
 	const struct gg_profile_process *processes = model->processes;
 	int64_t end_ns = processes[heir].end_ns < model->end_ns ? processes[heir].end_ns
 	                                                        : model->end_ns;
 	uint32_t process = heir;
-	size_t count = 0;
 
 	/* A damaged profile may have circles of parents. */
-	while (processes[process].parent != 0 && forks[process].inherited_count > 0 &&
-	       count < model->process_count) {
-		if (pairs != NULL)
-			pairs[count] = (struct gg_unseen_heir){
-				.ancestor = processes[process].parent,
-				.heir = heir,
-				.fork_least_ns = forks[process].least_ns,
-				.fork_most_ns = processes[process].start_ns,
-				.until_ns = end_ns
-			};
-		count++;
+	for (size_t i = 0; i < model->process_count && processes[process].parent != 0 &&
+	                   forks[process].inherited_count > 0;
+	     i++) {
+		struct gg_unseen_heir *pair = gg_array_add(&heirs->pairs);
+
+		if (pair == NULL)
+			return -ENOMEM;
+		pair->ancestor = processes[process].parent;
+		pair->heir = heir;
+		pair->fork_least_ns = forks[process].least_ns;
+		pair->fork_most_ns = processes[process].start_ns;
+		pair->until_ns = end_ns;
 		process = processes[process].parent;
 	}
-	return count;
+	return 0;
 }
 
 static int compare_pairs(const void *a, const void *b)
@@ -106,12 +112,13 @@ static int compare_pairs(const void *a, const void *b)
 
 static void sort_pairs(struct gg_unseen_heirs *heirs)
 {
-	struct gg_unseen_heir *pairs = heirs->items;
+	struct gg_unseen_heir *pairs = heirs->pairs.items;
+	size_t count = heirs->pairs.count;
 
-	qsort(pairs, heirs->count, sizeof(*pairs), compare_pairs);
-	for (size_t i = heirs->count; i-- > 0;) {
+	qsort(pairs, count, sizeof(*pairs), compare_pairs);
+	for (size_t i = count; i-- > 0;) {
 		pairs[i].least_from_here_ns = pairs[i].fork_least_ns;
-		if (i + 1 < heirs->count && pairs[i + 1].ancestor == pairs[i].ancestor &&
+		if (i + 1 < count && pairs[i + 1].ancestor == pairs[i].ancestor &&
 		    pairs[i + 1].least_from_here_ns < pairs[i].least_from_here_ns)
 			pairs[i].least_from_here_ns = pairs[i + 1].least_from_here_ns;
 	}
@@ -139,19 +146,12 @@ static int note_held(struct gg_unseen_heirs *heirs, const struct gg_model *model
 static int find_pairs(struct gg_unseen_heirs *heirs, const struct gg_model *model,
                       const uint8_t *is_in, const struct fork *forks)
 {
-	size_t count = 0;
-
 	for (uint32_t i = 1; i < model->process_count; i++)
-		if ((is_in == NULL || is_in[i]) && has_unseen(&forks[i]))
-			count += add_ancestors(model, forks, i, NULL);
-	if (count == 0)
+		if ((is_in == NULL || is_in[i]) && has_unseen(&forks[i]) &&
+		    add_ancestors(heirs, model, forks, i) < 0)
+			return -ENOMEM;
+	if (heirs->pairs.count == 0)
 		return 0;
-	heirs->items = calloc(count, sizeof(*heirs->items));
-	if (heirs->items == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 1; i < model->process_count; i++)
-		if ((is_in == NULL || is_in[i]) && has_unseen(&forks[i]))
-			heirs->count += add_ancestors(model, forks, i, heirs->items + heirs->count);
 	sort_pairs(heirs);
 	return note_held(heirs, model, forks);
 }
@@ -159,22 +159,16 @@ static int find_pairs(struct gg_unseen_heirs *heirs, const struct gg_model *mode
 int gg_unseen_heirs_find(struct gg_unseen_heirs *ret_heirs, const struct gg_model *model,
                          const uint8_t *is_in)
 {
-	struct fork *forks;
-	bool has_counts = false;
-	int status;
+	struct fork *forks = calloc(model->process_count, sizeof(*forks));
+	int status = 0;
 
 	*ret_heirs = (struct gg_unseen_heirs){ 0 };
-	for (size_t i = 0; i < model->counter_count && !has_counts; i++)
-		has_counts = model->counters[i].name != NULL &&
-		             gg_region_counter_of(model->counters[i].name) == GG_COUNT_INHERITED;
-	if (!has_counts)
-		return 0;
-	forks = calloc(model->process_count, sizeof(*forks));
 	if (forks == NULL)
 		return -ENOMEM;
-	read_counters(model, forks);
-	read_samples(model, forks);
-	status = find_pairs(ret_heirs, model, is_in, forks);
+	if (read_counters(model, forks)) {
+		read_samples(model, forks);
+		status = find_pairs(ret_heirs, model, is_in, forks);
+	}
 	free(forks);
 	if (status < 0)
 		gg_unseen_heirs_done(ret_heirs);
@@ -183,9 +177,8 @@ int gg_unseen_heirs_find(struct gg_unseen_heirs *ret_heirs, const struct gg_mode
 
 void gg_unseen_heirs_done(struct gg_unseen_heirs *heirs)
 {
-	free(heirs->items);
+	gg_array_done(&heirs->pairs);
 	gg_map_done(&heirs->held);
-	*heirs = (struct gg_unseen_heirs){ 0 };
 }
 
 static bool is_before(const struct gg_unseen_heir *pair, uint32_t process, int64_t from_ns)
@@ -197,14 +190,12 @@ static bool is_before(const struct gg_unseen_heir *pair, uint32_t process, int64
 int64_t gg_unseen_heirs_until(const struct gg_unseen_heirs *heirs, uint32_t process, uint32_t block,
                               int64_t from_ns, int64_t until_ns)
 {
-	const struct gg_unseen_heir *pairs = heirs->items;
+	const struct gg_unseen_heir *pairs = heirs->pairs.items;
 	int64_t last_ns = until_ns;
-	size_t i;
+	size_t i = gg_lower_bound(0, heirs->pairs.count, at,
+	                          is_before(&pairs[at], process, from_ns));
 
-	if (heirs->count == 0)
-		return until_ns;
-	i = gg_lower_bound(0, heirs->count, at, is_before(&pairs[at], process, from_ns));
-	for (; i < heirs->count && pairs[i].ancestor == process; i++) {
+	for (; i < heirs->pairs.count && pairs[i].ancestor == process; i++) {
 		if (pairs[i].least_from_here_ns > until_ns)
 			break;
 		if (pairs[i].fork_least_ns <= until_ns && pairs[i].until_ns > last_ns &&

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/array.h"
 #include "base/map.h"
 #include "model/model.h"
 
@@ -15,9 +16,8 @@ struct gg_unseen_heir; /* one pair of an ancestor and an heir */
 
 /* An all-zero one is empty. */
 struct gg_unseen_heirs {
-	struct gg_unseen_heir *items; /* sorted by ancestor, then by the heir's start */
-	size_t count;
-	struct gg_map held; /* the blocks that heirs are known to have held */
+	GG_ARRAY(struct gg_unseen_heir) pairs; /* sorted by ancestor, then by the heir's start */
+	struct gg_map held;                    /* the blocks that heirs are known to have held */
 };
 
 /*
