@@ -187,6 +187,25 @@ def reports_of_a_pid():
           *problems, target.end())
 
 
+def recording_over_exec():
+    """The agent ends with the program; the recorder says how the next program is had."""
+    with subprocess.Popen(["sh", "-c", "while [ ! -e go ]; do set -- $(:); done; exec sleep 300"]) as target:
+        with subprocess.Popen([GEIGER, "attach", "-i", "1", "--max-time", "60", "-o", "exec.geiger", str(target.pid)],
+                              stderr=subprocess.PIPE, text=True) as recorder:
+            said = recorder.stderr.readline()
+            with open("go", "w", encoding="ascii"):
+                pass
+            while os.path.basename(os.readlink(f"/proc/{target.pid}/exe")) != "sleep":
+                time.sleep(0.01)
+            recorder.send_signal(signal.SIGINT)
+            said += recorder.communicate(timeout=LIMIT)[1]
+        target.kill()
+    said = " ".join(said.split())
+    check("a_recording_over_an_exec_says_how_to_have_the_next_program",
+          None if "attach ends with the program: attach again, or start it with the agent (geiger env)" in said and
+          "LD_PRELOAD" not in said else f"{recorder.returncode}: {said}")
+
+
 def recording_in(pid):
     with open(f"/proc/{pid}/maps", encoding="ascii") as file:
         return ".region" in file.read()
@@ -234,6 +253,7 @@ def main():
         attach_and_detach(words, max(3, ROUNDS // 4))
     recording()
     reports_of_a_pid()
+    recording_over_exec()
     failing_attach()
     failing_profile()
     executing()

@@ -139,7 +139,11 @@ static void tell_unseen(struct gg_findings *findings, const struct gg_member *me
 	gg_profile_writer_event(writer, member->target->id, writer->now_ns, "exec",
 	                        "it executed %s, without the agent", member->unseen_exe);
 	if (gg_preloadable_loads(member->unseen_exe, why)) {
-		if (member->has_other_root)
+		if (member->target->reader.header.attach.attached_ns != 0 && !member->names_agent)
+			snprintf(why, sizeof(why),
+			         "an attach ends with the program: attach again, or start it with "
+			         "the agent (geiger env)");
+		else if (member->has_other_root)
 			snprintf(why, sizeof(why),
 			         "it has another root directory (chroot, a container): put the "
 			         "agent there, where LD_PRELOAD names it");
@@ -207,9 +211,13 @@ static bool tell_memory(struct gg_findings *findings, const struct gg_target *ta
 	const char *exe = target->record.exe != NULL ? target->record.exe : "";
 	char held_text[GG_SIZE_TEXT_MAX], given_text[GG_SIZE_TEXT_MAX], why[GG_PRELOADABLE_WHY_MAX];
 
-	/* While sampling was off, malloc's blocks were not counted, so nothing can be concluded. */
+	/*
+	 * While sampling was off, or before an attach, malloc's blocks were not counted, so nothing
+	 * can be concluded.
+	 */
 	if (target->record.scheme == GG_SCHEME_PER_ALLOCATION || target->was_off ||
-	    held - given < OTHER_BYTES + bound || held < 2 * given || has_own_heaps(target))
+	    target->reader.header.attach.attached_ns != 0 || held - given < OTHER_BYTES + bound ||
+	    held < 2 * given || has_own_heaps(target))
 		return false;
 	if (gg_preloadable_of(exe, why) == GG_PRELOADABLE_ALL)
 		snprintf(
