@@ -171,15 +171,20 @@ static void add_attach(struct gg_json *json, const struct gg_attached *attached)
 	gg_json_close(json);
 }
 
-void gg_report_json_attaches(const struct gg_report *report, struct gg_json *json)
+void gg_report_json_attaches(struct gg_json *json, const struct gg_model *model, uint32_t pid,
+                             double confidence)
 {
 	struct gg_attaches attaches = { 0 };
-	bool has_some = list_held(&attaches, report, json->out);
+	int status = 0;
 
+	if (model->attach_count > 0)
+		status = gg_attaches_list(&attaches, model, pid, NULL);
+	if (status == 0 && attaches.count > 0)
+		status = gg_attaches_add_held(&attaches, model, pid, confidence, NULL);
+	json->out->failed |= status < 0;
 	gg_json_open(json, "attaches", '[');
-	for (size_t i = 0; i < attaches.count; i++)
+	for (size_t i = 0; status == 0 && i < attaches.count; i++)
 		add_attach(json, &attaches.items[i]);
 	gg_json_close(json);
-	if (has_some)
-		gg_attaches_done(&attaches);
+	gg_attaches_done(&attaches);
 }

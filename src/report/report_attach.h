@@ -12,5 +12,6 @@
 void gg_report_append_attaches(const struct gg_report *report, struct gg_buf *out);
 /* Appends a note that older memory was not judged; nothing without an attach. */
 void gg_report_append_older_note(const struct gg_report *report, struct gg_buf *out);
-/* Appends the member "attaches", a list. */
-void gg_report_json_attaches(const struct gg_report *report, struct gg_json *json);
+/* Appends the member "attaches", a list.  pid: of one process; 0: of all. */
+void gg_report_json_attaches(struct gg_json *json, const struct gg_model *model, uint32_t pid,
+                             double confidence);

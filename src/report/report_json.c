@@ -204,7 +204,7 @@ void gg_report_json_head(const struct gg_report *report, struct gg_json *json)
 	gg_json_bool(json, "has_history", gg_model_has_history(report->model));
 	add_totals(report, json);
 	add_memory(report, json);
-	gg_report_json_attaches(report, json);
+	gg_report_json_attaches(json, report->model, report->summary->pid, report->confidence);
 	gg_report_json_notes(json, report->model);
 	gg_report_json_found_wrappers(json, report->model);
 	gg_json_integer(json, "dropped", report->summary->dropped_count);

@@ -12,6 +12,7 @@ import sys
 import time
 
 import own_regions  # for its effect
+from page_pages import page_data
 from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
@@ -179,12 +180,28 @@ def recordings():
     target.end()
 
 
+def quiet_recording():
+    """Older memory explains RSS: the recorder must not say that the program maps memory itself."""
+    target = Target()
+    target.tell("new 2000000")  # more than needs an explanation
+    got = subprocess.run([GEIGER, "attach", "--max-time", "1", "-o", "quiet.geiger", str(target.pid)],
+                         capture_output=True, text=True, timeout=LIMIT)
+    check("older_memory_is_not_taken_for_mappings",
+          None if got.returncode == 0 and "nothing was sampled" in got.stderr and
+          "maps memory itself" not in got.stderr else f"{got.returncode}: {got.stderr}")
+    wanted, problem = attach_of("quiet.geiger")
+    shown = page_data(GEIGER, "quiet.geiger")["meta"]["attaches"]
+    check("the_page_has_the_attach_of_the_report", problem, None if shown == [wanted] else f"{shown}")
+    target.end()
+
+
 def main():
     every_allocation()
     some_allocations()
     over_jemalloc()
     once_more()
     recordings()
+    quiet_recording()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 // header - the profiled program, and the numbers of the head of a text report.
 
 import { append, element, fill } from './dom.js';
+import { attachFact } from '../model/attaches.js';
 import { BYTES, COUNT } from '../model/tally.js';
 import { figureText, numberText, tickText, timeText } from '../model/figure.js';
 import { headText, looksOf } from '../model/why.js';
@@ -59,6 +60,7 @@ export function drawFacts(host, store) {
 	const { meta } = store.profile;
 	const totals = meta.totals ?? {};
 	const resident = meta.resident ?? {};
+	const attach = attachFact(meta.attaches ?? []);
 
 	fill(
 		host,
@@ -100,6 +102,7 @@ export function drawFacts(host, store) {
 			highestText(meta.highest),
 			meta.highest?.processes > 1 ? 'of one process' : '',
 		),
+		attach && fact('older than the attach', attach.value, attach.says, attach.more),
 	);
 }
 
