@@ -1,28 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frames - walks the interpreter's frames of CPython 3.11, and copies texts. */
+/* frames - walks the interpreter's frames, and copies texts. */
 #include "frames.h"
 
 #include <stdint.h>
 
+enum {
+	OWNED_BY_GENERATOR = 1,
+	OWNED_BY_LOOP = 3,
+	INSTRUCTION_BYTES = 2,
+
+	/* PyObject, PyTypeObject, PyASCIIObject */
+	OBJECT_TYPE = 8,
+	TYPE_FLAGS = 168,
+	IS_TEXT = 1 << 28,
+	TEXT_LENGTH = 16,
+	TEXT_STATE = 32,
+	STATE_KIND = 7 << 2,
+	STATE_COMPACT = 1 << 5,
+	STATE_ASCII = 1 << 6
+};
+
+static const void *pointer_at(const void *object, size_t offset)
+{
+	return *(const void *const *)((const char *)object + offset);
+}
+
+static int int_at(const void *object, size_t offset)
+{
+	return *(const int *)((const char *)object + offset);
+}
+
+static uint8_t byte_at(const void *object, size_t offset)
+{
+	return *((const uint8_t *)object + offset);
+}
+
+static const void *type_of(const void *object)
+{
+	return pointer_at(object, OBJECT_TYPE);
+}
+
 /*
- * Returns the calling thread's state if that thread has the lock.  UncheckedGet() returns the state
- * of whichever thread has it:
+ * Returns the calling thread's state if that thread has the lock.  Until 3.11, current_state()
+ * returns the state of whichever thread has it:
  *
  *   1. If it is the state that the calling thread has registered, the caller has the lock.
- *   2.  In a subinterpreter the thread has another state, which records its thread's id.  Reading
- *   that
- *      id is safe only with the lock, because another thread's state may be freed at any time.  So
- *      this step needs a caller that has the lock by its contract.
+ *   2. In a subinterpreter the thread has another state, which records its thread's id.  Reading
+ *      that id is safe only with the lock, because another thread's state may be freed at any time.
+ *      So this step needs a caller that has the lock by its contract.
  */
-static PyThreadState *own_state(bool held)
+static const void *own_state(const struct gg_python *python, bool held)
 {
-	PyThreadState *current = _PyThreadState_UncheckedGet();
+	const void *current = python->current_state();
+	const unsigned long *id;
 
-	if (current == NULL)
-		return NULL;
-	if (current == PyGILState_GetThisThreadState())
+	if (current == NULL || python->layout->version >= 0x030c ||
+	    current == python->registered_state())
 		return current;
-	return held && current->thread_id == PyThread_get_thread_ident() ? current : NULL;
+	id = (const unsigned long *)((const char *)current + python->layout->state_thread_id);
+	return held && *id == python->thread_id() ? current : NULL;
 }
 
 /*
@@ -30,49 +66,95 @@ static PyThreadState *own_state(bool held)
  * runs at this time (a callback of a weak reference) finds the frame with a code object without
  * names.
  */
-static bool has_code(const _PyInterpreterFrame *frame)
+static bool is_code(const struct gg_python *python, const void *code)
 {
-	return frame->f_code != NULL && Py_REFCNT(frame->f_code) > 0;
-}
-
-static int line_of(_PyInterpreterFrame *frame)
-{
-	int line = PyCode_Addr2Line(frame->f_code,
-	                            _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT));
-
-	return line > 0 ? line : 0;
+	return code != NULL && *(const intptr_t *)code > 0 && type_of(code) == python->code_type;
 }
 
 /*
- * False while the interpreter still prepares the call (arguments, cells): Python ignores the frame.
+ * Returns a position as PyCode_Addr2Line() takes it.  -1: the interpreter still prepares the call
+ * (arguments, cells), and Python ignores the frame.
  */
-static bool is_called(_PyInterpreterFrame *frame)
+static int position_of(const struct gg_python_layout *layout, const void *frame, const void *code)
 {
-	return has_code(frame) && !_PyFrame_IsIncomplete(frame);
+	const char *instruction, *first;
+	int position;
+
+	if (layout->code_first_instruction == 0) {
+		position = int_at(frame, layout->frame_position);
+		return position < 0 ? 0 : position * layout->instruction_bytes;
+	}
+	instruction = pointer_at(frame, layout->frame_position);
+	first = (const char *)code + layout->code_first_instruction;
+	if (byte_at(frame, layout->frame_owner) != OWNED_BY_GENERATOR &&
+	    instruction < first + INSTRUCTION_BYTES * int_at(code, layout->code_first_traceable))
+		return -1;
+	return (int)(instruction - first);
 }
 
-size_t gg_python_frames(struct gg_python_frame *frames, size_t max, bool held)
+/* A loop's own frame: it lies on the loop's stack, and has no function. */
+static bool is_shim(const struct gg_python_layout *layout, const void *frame)
 {
-	PyThreadState *state = own_state(held);
-	const _PyCFrame *loop = state != NULL ? state->cframe : NULL;
-	_PyInterpreterFrame *frame = loop != NULL ? loop->current_frame : NULL;
-	size_t count = 0;
+	return layout->loops == GG_PYTHON_LOOPS_SHIMS &&
+	       byte_at(frame, layout->frame_owner) == OWNED_BY_LOOP;
+}
 
-	for (; frame != NULL && count < max; frame = frame->previous) {
-		if (is_called(frame)) {
-			frames[count].code = frame->f_code;
-			frames[count].line = line_of(frame);
-			frames[count].native = loop;
-			count++;
+static bool put_frame(const struct gg_python *python, const void *frame, const void *loop,
+                      struct gg_python_frame *ret_frame)
+{
+	const struct gg_python_layout *layout = python->layout;
+	const void *code = pointer_at(frame, layout->frame_code);
+	int position = is_code(python, code) ? position_of(layout, frame, code) : -1, line;
+
+	if (position < 0)
+		return false;
+	line = python->line((void *)code, position);
+	ret_frame->name = pointer_at(code, layout->code_name);
+	ret_frame->file = pointer_at(code, layout->code_file);
+	ret_frame->line = line > 0 ? line : 0;
+	ret_frame->native = loop;
+	return true;
+}
+
+/* The frame that the loop's next call was made from belongs to the loop further out. */
+static bool is_first_of_loop(const struct gg_python_layout *layout, const void *frame)
+{
+	return layout->loops == GG_PYTHON_LOOPS_CHAINED ||
+	       (layout->loops == GG_PYTHON_LOOPS_ENTRIES &&
+	        byte_at(frame, layout->frame_is_entry) != 0);
+}
+
+size_t gg_python_frames(const struct gg_python *python, struct gg_python_frame *frames, size_t max,
+                        bool held)
+{
+	const struct gg_python_layout *layout = python->layout;
+	const void *state = own_state(python, held), *loop = NULL, *frame;
+	size_t count = 0, first = 0; /* `first`: the innermost frame of this loop */
+
+	if (state == NULL)
+		return 0;
+	if (layout->state_loop != 0)
+		loop = pointer_at(state, layout->state_loop);
+	if (layout->state_frame == 0 && loop == NULL)
+		return 0;
+	frame = layout->state_frame != 0 ? pointer_at(state, layout->state_frame)
+	                                 : pointer_at(loop, layout->loop_frame);
+	if (layout->loops == GG_PYTHON_LOOPS_SHIMS)
+		loop = NULL;
+	for (; frame != NULL && count < max; frame = pointer_at(frame, layout->frame_previous)) {
+		if (is_shim(layout, frame)) {
+			while (first < count)
+				frames[first++].native = frame;
+			continue;
 		}
-		/* The frame further out was running when this call of the loop began. */
-		if (frame->is_entry && loop != NULL)
-			loop = loop->previous;
+		count += put_frame(python, frame, loop, &frames[count]);
+		if (loop != NULL && is_first_of_loop(layout, frame))
+			loop = pointer_at(loop, layout->loop_previous);
 	}
 	return count;
 }
 
-static size_t put_utf8(Py_UCS4 c, char *out)
+static size_t put_utf8(uint32_t c, char *out)
 {
 	if (c < 0x80) {
 		out[0] = (char)c;
@@ -97,24 +179,47 @@ static size_t put_utf8(Py_UCS4 c, char *out)
 }
 
 /* Python represents bytes of a name that are not UTF-8 as lone surrogates. */
-static bool is_byte(Py_UCS4 c)
+static bool is_surrogate(uint32_t c)
 {
-	return c >= 0xdc80 && c <= 0xdcff;
+	return c >= 0xd800 && c <= 0xdfff;
 }
 
-const char *gg_python_text(PyObject *text, char *buffer, size_t buffer_bytes)
+/* Text whose characters lie behind its head; nearly all that is. */
+static bool is_compact(const void *text)
 {
-	size_t used = 0;
-	Py_ssize_t i, length;
+	return text != NULL && (*(const uint64_t *)((const char *)type_of(text) + TYPE_FLAGS) & IS_TEXT) &&
+	       (int_at(text, TEXT_STATE) & STATE_COMPACT);
+}
 
-	if (text != NULL && PyUnicode_Check(text) && PyUnicode_IS_READY(text)) {
-		length = PyUnicode_GET_LENGTH(text);
-		for (i = 0; i < length && used + 4 < buffer_bytes; i++) {
-			Py_UCS4 c = PyUnicode_READ(PyUnicode_KIND(text), PyUnicode_DATA(text), i);
+static uint32_t character(const void *characters, unsigned bytes, size_t i)
+{
+	return bytes == 1   ? ((const uint8_t *)characters)[i]
+	       : bytes == 2 ? ((const uint16_t *)characters)[i]
+	                    : ((const uint32_t *)characters)[i];
+}
 
-			used += put_utf8(is_byte(c) || (c >= 0xd800 && c <= 0xdfff) ? '?' : c,
-			                 buffer + used);
-		}
+const char *gg_python_ascii(const struct gg_python *python, const void *text)
+{
+	return is_compact(text) && (int_at(text, TEXT_STATE) & STATE_ASCII)
+	               ? (const char *)text + python->layout->ascii_bytes
+	               : NULL;
+}
+
+const char *gg_python_text(const struct gg_python *python, const void *text, char *buffer,
+                           size_t buffer_bytes)
+{
+	size_t used = 0, length = is_compact(text) ? (size_t)pointer_at(text, TEXT_LENGTH) : 0;
+	const char *characters = gg_python_ascii(python, text);
+	unsigned bytes = 1;
+
+	if (length > 0 && characters == NULL) {
+		characters = (const char *)text + python->layout->compact_bytes;
+		bytes = (unsigned)(int_at(text, TEXT_STATE) & STATE_KIND) >> 2;
+	}
+	for (size_t i = 0; i < length && used + 4 < buffer_bytes; i++) {
+		uint32_t c = character(characters, bytes, i);
+
+		used += put_utf8(is_surrogate(c) ? '?' : c, buffer + used);
 	}
 	buffer[used] = '\0';
 	return buffer;

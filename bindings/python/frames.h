@@ -7,9 +7,6 @@
  * allocate and may run the collector.  This module reads the interpreter's own frames instead, and
  * changes nothing: no reference count, no cache, no allocation, no lock.
  *
- * The layout of frames changes with each release of CPython.  This module knows that of 3.11
- * (docs/LANGUAGES.md).
- *
  * Threads  It reads only the calling thread's frames, and only while that has the interpreter's
  *          lock.
  */
@@ -17,13 +14,14 @@
 
 #include <stddef.h>
 
-/* First, because it chooses what Python's headers declare. */
-#include "python.h"
+#include "interpreter.h"
 
+/* All but the line are addresses of Python's objects; those are alive until the hook returns. */
 struct gg_python_frame {
-	PyCodeObject *code; /* borrowed: alive until the hook returns */
-	int line;           /* 0: not known */
-	const void *native; /* a local variable of the interpreter's loop that runs it */
+	const void *name, *file; /* a str each */
+	int line;                /* 0: not known */
+	/* Lies in the stack frame of the interpreter's loop that runs it.  NULL: not known. */
+	const void *native;
 };
 
 /*
@@ -31,10 +29,18 @@ struct gg_python_frame {
  * frames, if the caller has no thread state, or if it does not have the lock.  `held`: by its
  * contract, the caller has the lock (the domains mem and obj).
  */
-size_t gg_python_frames(struct gg_python_frame *frames, size_t max, bool held);
+size_t gg_python_frames(const struct gg_python *python, struct gg_python_frame *frames, size_t max,
+                        bool held);
+
+/*
+ * Returns the text's characters if they are ASCII, which end in a 0 byte and live as long as the
+ * text.  NULL: the object is no text, or has other characters.
+ */
+const char *gg_python_ascii(const struct gg_python *python, const void *text);
 
 /*
  * Copies the text as UTF-8 to a buffer of that many bytes (> 0), and truncates it between
  * characters if it is too long.
  */
-const char *gg_python_text(PyObject *text, char *buffer, size_t buffer_bytes);
+const char *gg_python_text(const struct gg_python *python, const void *text, char *buffer,
+                           size_t buffer_bytes);

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <geiger/geiger.h>
+#include <pthread.h>
+#include <string.h>
 
 #include "frames.h"
 #include "sampled.h"
@@ -24,14 +26,21 @@ enum {
 };
 
 struct domain {
-	PyMemAllocatorEx real;
+	struct gg_python_allocator real;
 	uint32_t heap; /* 0: not installed */
 };
 
 static struct domain raw, mem, obj;
 
-/* The blocks of mem and obj that are samples.  Only the holder of the lock uses the set. */
+static const struct gg_python *python;
+
+/*
+ * The blocks of mem and obj that are samples.  Interpreters may have a lock each (3.12), so the set
+ * has a lock of its own; looking whether a block may be in it needs none, because the thread that
+ * frees a block knows that it was allocated.
+ */
 static struct gg_sampled known;
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool with_native;
 
@@ -89,31 +98,33 @@ struct texts {
 	size_t used_bytes;
 };
 
-static const char *text_of(PyObject *text, struct texts *texts)
+static const char *text_of(const void *text, struct texts *texts)
 {
 	size_t left_bytes = sizeof(texts->bytes) - texts->used_bytes;
 	char *copy = texts->bytes + texts->used_bytes;
+	const char *ascii = gg_python_ascii(python, text);
 
-	if (text != NULL && PyUnicode_Check(text) && PyUnicode_IS_COMPACT_ASCII(text))
-		return PyUnicode_DATA(text);
+	if (ascii != NULL)
+		return ascii;
 	if (left_bytes < 8)
 		return "?";
-	gg_python_text(text, copy, left_bytes < FRAME_TEXT_BYTES ? left_bytes : FRAME_TEXT_BYTES);
+	gg_python_text(python, text, copy,
+	               left_bytes < FRAME_TEXT_BYTES ? left_bytes : FRAME_TEXT_BYTES);
 	texts->used_bytes += strlen(copy) + 1;
 	return copy;
 }
 
 static size_t stack_of(struct geiger_frame *frames, struct texts *texts, bool held)
 {
-	struct gg_python_frame python[PYTHON_FRAMES_MAX];
-	size_t i, count = gg_python_frames(python, PYTHON_FRAMES_MAX, held);
+	struct gg_python_frame found[PYTHON_FRAMES_MAX];
+	size_t i, count = gg_python_frames(python, found, PYTHON_FRAMES_MAX, held);
 
 	texts->used_bytes = 0;
 	for (i = 0; i < count; i++) {
-		frames[i].function = text_of(python[i].code->co_qualname, texts);
-		frames[i].file = text_of(python[i].code->co_filename, texts);
-		frames[i].line = (uint32_t)python[i].line;
-		frames[i].native = with_native ? python[i].native : NULL;
+		frames[i].function = text_of(found[i].name, texts);
+		frames[i].file = text_of(found[i].file, texts);
+		frames[i].line = (uint32_t)found[i].line;
+		frames[i].native = with_native ? found[i].native : NULL;
 	}
 	return count;
 }
@@ -135,8 +146,11 @@ static __attribute__((cold, noinline)) void sampled(const struct domain *domain,
 		sample.frames = sample.frame_count > 0 ? frames : NULL;
 		if (sample.frame_count > 0 && !with_native)
 			sample.flags |= GEIGER_SAMPLE_NO_NATIVE;
-		if (geiger_record(domain->heap, &sample) && held)
+		if (geiger_record(domain->heap, &sample) && held) {
+			pthread_mutex_lock(&known_lock);
 			gg_sampled_add(&known, p);
+			pthread_mutex_unlock(&known_lock);
+		}
 	}
 	errno = saved_errno;
 }
@@ -144,8 +158,12 @@ static __attribute__((cold, noinline)) void sampled(const struct domain *domain,
 static __attribute__((cold, noinline)) void close_sample(const struct domain *domain, void *p)
 {
 	int saved_errno = errno;
+	bool is_sample;
 
-	if (p != NULL && gg_sampled_take(&known, p))
+	pthread_mutex_lock(&known_lock);
+	is_sample = p != NULL && gg_sampled_take(&known, p);
+	pthread_mutex_unlock(&known_lock);
+	if (is_sample)
 		geiger_freed(domain->heap, p);
 	errno = saved_errno;
 }
@@ -305,45 +323,79 @@ static void raw_free(void *context, void *p)
 
 /* --- installing --- */
 
-static void put_in_front(PyMemAllocatorDomain which, struct domain *domain, const char *name,
-                         const PyMemAllocatorEx *hooks)
+/* A child has one thread.  If another one held the lock at the fork, the set may be half changed. */
+static void in_child(void)
 {
-	PyMemAllocatorEx front = *hooks;
+	if (pthread_mutex_trylock(&known_lock) != 0) {
+		known.is_full = true;
+		memset(known.front, GG_SAMPLED_MANY, sizeof(known.front));
+		known_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+		return;
+	}
+	pthread_mutex_unlock(&known_lock);
+}
+
+static void put_in_front(enum gg_python_domain which, struct domain *domain, const char *name,
+                         const struct gg_python_allocator *hooks)
+{
+	struct gg_python_allocator front = *hooks;
 
 	domain->heap = geiger_heap_register(name, NULL);
-	PyMem_GetAllocator(which, &domain->real);
+	python->get_allocator(which, &domain->real);
 	if (domain->real.malloc == front.malloc)
 		return;
-	front.ctx = domain->real.ctx;
-	PyMem_SetAllocator(which, &front);
+	front.context = domain->real.context;
+	python->set_allocator(which, &front);
 }
 
 bool gg_python_installed(void)
 {
-	PyMemAllocatorEx now;
+	struct gg_python_allocator now;
 
-	PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &now);
+	if (python == NULL)
+		return false;
+	python->get_allocator(GG_PYTHON_OBJ, &now);
 	return now.malloc == obj_malloc;
 }
 
-void gg_python_install(bool native)
+/*
+ * Before Python has started, only the allocators are there that it was built with, and asking for
+ * their name crashes CPython 3.12.  Later on, NULL stands for hooks of another tool, such as
+ * tracemalloc, in front of an unknown allocator.
+ */
+static bool find_arenas(void)
 {
-	static const PyMemAllocatorEx hooks[] = {
+	struct gg_python_allocator raw_now, mem_now;
+	const char *name;
+
+	if (!python->is_initialized()) {
+		python->get_allocator(GG_PYTHON_RAW, &raw_now);
+		python->get_allocator(GG_PYTHON_MEM, &mem_now);
+		return mem_now.malloc != raw_now.malloc;
+	}
+	name = python->allocator_name != NULL ? python->allocator_name() : NULL;
+	return name != NULL && strncmp(name, "pymalloc", 8) == 0;
+}
+
+const char *gg_python_install(bool native)
+{
+	static const struct gg_python_allocator hooks[] = {
 		{ NULL, raw_malloc, raw_calloc, raw_realloc, raw_free },
 		{ NULL, mem_malloc, mem_calloc, mem_realloc, mem_free },
 		{ NULL, obj_malloc, obj_calloc, obj_realloc, obj_free },
 	};
-
-	const char *name = _PyMem_GetCurrentAllocatorName();
+	const char *why;
 
 	with_native = native;
-	if (raw.heap != 0)
-		return;
-	/*
-	 * NULL: hooks of another tool, such as tracemalloc, are in front of an unknown allocator.
-	 */
-	has_arenas = name != NULL && strncmp(name, "pymalloc", 8) == 0;
-	put_in_front(PYMEM_DOMAIN_RAW, &raw, "python.raw", &hooks[0]);
-	put_in_front(PYMEM_DOMAIN_MEM, &mem, "python.mem", &hooks[1]);
-	put_in_front(PYMEM_DOMAIN_OBJ, &obj, "python.obj", &hooks[2]);
+	if (python != NULL)
+		return NULL;
+	python = gg_python_find(&why);
+	if (python == NULL)
+		return why != NULL ? why : "there is no Python in this process";
+	pthread_atfork(NULL, NULL, in_child);
+	has_arenas = find_arenas();
+	put_in_front(GG_PYTHON_RAW, &raw, "python.raw", &hooks[GG_PYTHON_RAW]);
+	put_in_front(GG_PYTHON_MEM, &mem, "python.mem", &hooks[GG_PYTHON_MEM]);
+	put_in_front(GG_PYTHON_OBJ, &obj, "python.obj", &hooks[GG_PYTHON_OBJ]);
+	return NULL;
 }

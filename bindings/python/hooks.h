@@ -21,13 +21,16 @@
  */
 #pragma once
 
-#include "python.h"
+#include <stdbool.h>
 
-/* native: stacks also have the interpreter's own frames.  A second call changes only that. */
-void gg_python_install(bool native);
+/*
+ * native: stacks also have the interpreter's own frames.  A second call changes only that.  Returns
+ * NULL, or the reason why nothing was installed, which lives as long as the process.
+ */
+__attribute__((visibility("default"))) const char *gg_python_install(bool native);
 
 /*
  * True if the hooks are still in front.  tracemalloc removes them if it started before them and
  * stops.
  */
-bool gg_python_installed(void);
+__attribute__((visibility("default"))) bool gg_python_installed(void);

@@ -17,8 +17,11 @@ static PyObject *raise_status(int status, PyObject *path)
 
 static PyObject *install(PyObject *module, PyObject *native)
 {
+	const char *why = gg_python_install(PyObject_IsTrue(native) > 0);
+
 	(void)module;
-	gg_python_install(PyObject_IsTrue(native) > 0);
+	if (why != NULL)
+		return PyErr_Format(PyExc_RuntimeError, "geiger: %s", why);
 	return Py_NewRef(Py_None);
 }
 

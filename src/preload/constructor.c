@@ -2,6 +2,7 @@
 /* constructor - starts recording when the process begins, and exports the agent's functions. */
 #include "abi/agent_functions.h"
 #include "base/compiler.h"
+#include "preload/python_adapter.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/operator_frames.h"
@@ -16,6 +17,7 @@
 __attribute__((constructor)) static void construct(void)
 {
 	struct gg_thread *t = &gg_thread;
+	bool is_running;
 
 	/* The library was loaded into a process that is running: geiger_agent_attach() begins. */
 	if (gg_elf_lookup_is_late()) {
@@ -31,9 +33,12 @@ __attribute__((constructor)) static void construct(void)
 	gg_operator_frames_find();
 	if (!gg_thread_enter(t))
 		return;
-	if (gg_start_ensure())
+	is_running = gg_start_ensure();
+	if (is_running)
 		gg_mapped_modules_refresh();
 	gg_thread_leave(t);
+	if (is_running)
+		gg_python_adapter_load();
 }
 
 /* libgeiger looks for this name, and for no other. */

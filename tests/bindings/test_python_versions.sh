@@ -13,11 +13,11 @@ export PYTHONDONTWRITEBYTECODE=1
 refuses() {
 	local version status=0 text expected
 	version=$("$1" -c 'import sys; print(sys.version.split()[0])')
-	expected="the adapter was built for CPython 3.11, and this is CPython $version"
+	expected="this module was built for CPython 3.11, and this is CPython $version"
 	text=$("$1" -m geiger nothing.py 2>&1) || status=$?
 	equals "status of python -m geiger" "$status" 1 || return
 	equals "lines of it" "$(wc -l <<<"$text")" 1 || return
-	[[ $text == "python3 -m geiger: $expected"*'`geiger record python3 ...` works'* ]] || {
+	[[ $text == "python3 -m geiger: $expected"*'`geiger record python3 ...` shows'* ]] || {
 		echo "$text"
 		return 1
 	}

@@ -20,8 +20,8 @@ def _other_python():
     if name == "cpython" and sys.version_info[:2] == (3, 11):
         return None
     return (
-        "the adapter was built for CPython 3.11, and this is %s %s (%s). `geiger record python3 ...` "
-        "works with any Python; with PYTHONMALLOC=malloc it sees every object."
+        "this module was built for CPython 3.11, and this is %s %s (%s). `geiger record python3 ...` "
+        "shows the functions of CPython 3.8 to 3.13 without it."
         % ("CPython" if name == "cpython" else name, sys.version.split()[0], sys.executable)
     )
 

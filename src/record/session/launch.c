@@ -101,6 +101,28 @@ static void add_preload(struct gg_launch_environment *environment, const char *a
 	gg_buf_done(&value);
 }
 
+/* The adapter is beside the agent, or where it is built.  GEIGER_PYTHON=0 leaves it out. */
+static void add_python(struct gg_launch_environment *environment, const char *agent)
+{
+	static const char *const places[] = { "", "../bindings/python/" };
+	const char *slash = strrchr(agent, '/');
+	char path[GG_LAUNCH_PATH_MAX], *whole;
+	int length;
+
+	if (getenv("GEIGER_PYTHON") != NULL)
+		return;
+	for (size_t i = 0; i < GG_COUNT(places); i++) {
+		length = snprintf(path, sizeof(path), "%.*s%slibgeiger-python.so",
+		                  slash != NULL ? (int)(slash - agent + 1) : 0, agent, places[i]);
+		whole = length > 0 && (size_t)length < sizeof(path) ? realpath(path, NULL) : NULL;
+		if (whole != NULL)
+			add_variable(environment, "GEIGER_PYTHON", whole);
+		free(whole);
+		if (whole != NULL)
+			return;
+	}
+}
+
 int gg_launch_environment(struct gg_launch_environment *ret_environment,
                           const struct gg_launch_settings *settings, struct gg_error *error)
 {
@@ -110,6 +132,7 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 	if (settings->agent == NULL)
 		return 0;
 	add_preload(&environment, settings->agent, settings->compat);
+	add_python(&environment, settings->agent);
 	if (settings->directory != NULL)
 		add_variable(&environment, "GEIGER_DIR", settings->directory);
 	if (settings->recorder != 0)

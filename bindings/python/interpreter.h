@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * interpreter - finds the CPython of this process: its functions and its layout.
+ *
+ * Every build exports these names: Debian's executable, a shared libpython, and programs that embed
+ * one and export its symbols.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "layout.h"
+
+/* What Python's header cpython/pymem.h declares (PEP 445). */
+struct gg_python_allocator {
+	void *context;
+	void *(*malloc)(void *context, size_t bytes);
+	void *(*calloc)(void *context, size_t number, size_t bytes);
+	void *(*realloc)(void *context, void *p, size_t bytes);
+	void (*free)(void *context, void *p);
+};
+
+enum gg_python_domain { GG_PYTHON_RAW, GG_PYTHON_MEM, GG_PYTHON_OBJ };
+
+struct gg_python {
+	const struct gg_python_layout *layout;
+	void (*get_allocator)(int domain, struct gg_python_allocator *ret_allocator);
+	void (*set_allocator)(int domain, struct gg_python_allocator *allocator);
+	int (*is_initialized)(void);
+	const char *(*allocator_name)(void); /* may be NULL; only after Python has started */
+	void *(*registered_state)(void);     /* that of the calling thread, or NULL */
+	/*
+	 * The state that runs now.  Until 3.11: of whichever thread has the lock.  From 3.12 on: of
+	 * the calling thread, NULL without the lock.
+	 */
+	void *(*current_state)(void);
+	int (*line)(void *code, int position);
+	unsigned long (*thread_id)(void);
+	const void *code_type;
+};
+
+/*
+ * Finds the interpreter once.  Returns NULL if this process has none that the adapter knows; then
+ * `ret_why` is the reason, or NULL if there is no interpreter at all.  Both live as long as the
+ * process.
+ *
+ * Threads: one at a time.
+ */
+const struct gg_python *gg_python_find(const char **ret_why);

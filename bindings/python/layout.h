@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layout - where each release of CPython keeps what a walk over Python's frames reads.
+ *
+ * The adapter is built without Python's headers, so that one library serves every release.  The
+ * offsets are those of the releases' own headers (internal/pycore_frame.h and its predecessors),
+ * and are the same in all releases of a minor version, on x86-64 and aarch64.  A build whose objects
+ * have other sizes (--with-trace-refs) or that has no interpreter's lock is refused.
+ *
+ *   releases     a thread's innermost frame        the loop that runs a frame
+ *   3.8, 3.9     state -> frame                    one loop for each frame; its stack is not known
+ *   3.10         state -> frame                    one loop for each frame: state -> cframe -> ...
+ *   3.11         state -> cframe -> frame          cframe; an entry frame is its outermost one
+ *   3.12         state -> cframe -> frame          a frame of the loop's own is its outermost one
+ *   3.13         state -> frame                    likewise
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gg_python_loops {
+	GG_PYTHON_LOOPS_UNKNOWN, /* each frame has one, whose place on the stack is not known */
+	GG_PYTHON_LOOPS_CHAINED, /* each frame has one */
+	GG_PYTHON_LOOPS_ENTRIES, /* the frame with is_entry set was the first one of its loop */
+	GG_PYTHON_LOOPS_SHIMS    /* a frame without code lies on the loop's stack, below its first one */
+};
+
+/* Offsets in bytes.  0 stands for "has none", except where that is an offset. */
+struct gg_python_layout {
+	uint16_t version; /* 0x0308: 3.8 */
+	uint8_t loops;    /* enum gg_python_loops */
+	uint8_t instruction_bytes; /* a frame's position counts units of so many bytes */
+
+	/* PyThreadState */
+	uint16_t state_frame; /* 0: in the loop's record */
+	uint16_t state_loop;  /* 0: loops have no record */
+	uint16_t state_thread_id;
+
+	/* _PyCFrame: the loop's record, which lies on its stack */
+	uint16_t loop_frame, loop_previous;
+
+	/* _PyInterpreterFrame, or PyFrameObject */
+	uint16_t frame_previous, frame_code;
+	uint16_t frame_position; /* an index (int), or from 3.11 on the address of an instruction */
+	uint16_t frame_owner, frame_is_entry;
+
+	/* PyCodeObject */
+	uint16_t code_file, code_name;
+	uint16_t code_first_instruction; /* 0: positions are indexes */
+	uint16_t code_first_traceable;   /* how many instructions prepare the call (int) */
+
+	/* str: where characters begin */
+	uint16_t ascii_bytes, compact_bytes;
+
+	/* What sizeof() is, to check that the build is an ordinary one. */
+	uint16_t code_bytes, text_bytes;
+};
+
+/* Returns the layout of that version, such as 0x030c for 3.12.  NULL: this module knows none. */
+const struct gg_python_layout *gg_python_layout_of(unsigned version);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * python_adapter - loads the adapter for Python (bindings/python) into a process that has a CPython.
+ *
+ * The adapter is a library of its own, because it is as large as the agent's hot path, and most
+ * processes have no Python.  GEIGER_PYTHON has its path, which `geiger record` and `geiger env` set.
+ */
+#pragma once
+
+/*
+ * Loads and starts it if there is a CPython in this process, and logs the reason if that does not
+ * fit.  Call it once, from the agent's constructor, outside of every hook.
+ */
+void gg_python_adapter_load(void);
