@@ -338,13 +338,14 @@ static void in_child(void)
 static void put_in_front(enum gg_python_domain which, struct domain *domain, const char *name,
                          const struct gg_python_allocator *hooks)
 {
-	struct gg_python_allocator front = *hooks;
+	struct gg_python_allocator now, front = *hooks;
 
 	domain->heap = geiger_heap_register(name, NULL);
-	python->get_allocator(which, &domain->real);
-	if (domain->real.malloc == front.malloc)
+	python->get_allocator(which, &now);
+	if (now.malloc == front.malloc)
 		return;
-	front.context = domain->real.context;
+	domain->real = now;
+	front.context = now.context;
 	python->set_allocator(which, &front);
 }
 
@@ -377,25 +378,64 @@ static bool find_arenas(void)
 	return name != NULL && strncmp(name, "pymalloc", 8) == 0;
 }
 
-const char *gg_python_install(bool native)
+/* --- whether the hooks are still called --- */
+
+static struct gg_python_allocator before_probe;
+static bool was_reached;
+
+static void *probe_malloc(void *context, size_t bytes)
+{
+	was_reached = true;
+	return before_probe.malloc(context, bytes);
+}
+
+/*
+ * Python puts its own allocators in place when it starts with PYTHONMALLOC or -X dev.  Hooks of
+ * another tool that are in front of ours look the same, so the only way to know is an allocation.
+ */
+static bool is_called(void)
+{
+	struct gg_python_allocator now;
+	void *p;
+
+	python->get_allocator(GG_PYTHON_OBJ, &now);
+	before_probe = obj.real;
+	was_reached = false;
+	obj.real.malloc = probe_malloc;
+	p = now.malloc(now.context, 1);
+	obj.real.malloc = before_probe.malloc;
+	now.free(now.context, p);
+	return was_reached;
+}
+
+static void put_all_in_front(void)
 {
 	static const struct gg_python_allocator hooks[] = {
 		{ NULL, raw_malloc, raw_calloc, raw_realloc, raw_free },
 		{ NULL, mem_malloc, mem_calloc, mem_realloc, mem_free },
 		{ NULL, obj_malloc, obj_calloc, obj_realloc, obj_free },
 	};
-	const char *why;
 
-	with_native = native;
-	if (python != NULL)
-		return NULL;
-	python = gg_python_find(&why);
-	if (python == NULL)
-		return why != NULL ? why : "there is no Python in this process";
-	pthread_atfork(NULL, NULL, in_child);
 	has_arenas = find_arenas();
 	put_in_front(GG_PYTHON_RAW, &raw, "python.raw", &hooks[GG_PYTHON_RAW]);
 	put_in_front(GG_PYTHON_MEM, &mem, "python.mem", &hooks[GG_PYTHON_MEM]);
 	put_in_front(GG_PYTHON_OBJ, &obj, "python.obj", &hooks[GG_PYTHON_OBJ]);
+}
+
+const char *gg_python_install(bool native)
+{
+	const char *why;
+
+	with_native = native;
+	if (python != NULL) {
+		if (python->is_initialized() && !is_called())
+			put_all_in_front();
+		return NULL;
+	}
+	python = gg_python_find(&why);
+	if (python == NULL)
+		return why != NULL ? why : "there is no Python in this process";
+	pthread_atfork(NULL, NULL, in_child);
+	put_all_in_front();
 	return NULL;
 }

@@ -11,7 +11,7 @@
  * resized to that), an allocator of Python calls the raw domain and malloc; these calls do not
  * count again.
  *
- * Install        once, at any time, also while other threads run.  A thread may meanwhile read an
+ * Install        at any time, also while other threads run.  A thread may meanwhile read an
  *                allocator's struct that has some old and some new members.  Every such mixture
  *                works: the hooks find their data without the context argument, and pass it on
  *                unchanged to the functions underneath.  The hooks stay until the process ends.
@@ -24,8 +24,9 @@
 #include <stdbool.h>
 
 /*
- * native: stacks also have the interpreter's own frames.  A second call changes only that.  Returns
- * NULL, or the reason why nothing was installed, which lives as long as the process.
+ * Call it before Python has started, or with its lock.  native: stacks also have the interpreter's
+ * own frames.  A second call changes that, and installs hooks again that Python has replaced when it
+ * started (PYTHONMALLOC, -X dev).  Returns NULL, or the reason why nothing was installed, which lives as long as the process.
  */
 __attribute__((visibility("default"))) const char *gg_python_install(bool native);
 

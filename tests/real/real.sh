@@ -32,6 +32,8 @@
 chmod 755 "$scratch"
 cp "${GEIGER_AGENT:-$(dirname "$GEIGER")/libgeiger-agent.so}" "$scratch/libgeiger-agent.so"
 export GEIGER_AGENT=$scratch/libgeiger-agent.so
+real_adapter=$(dirname "$GEIGER")/../bindings/python/libgeiger-python.so
+[[ ! -e $real_adapter ]] || cp "$real_adapter" "$scratch/libgeiger-python.so"
 
 real_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 real_way=${REAL_WAY:-record} real_preload=${REAL_PRELOAD:+env LD_PRELOAD=$REAL_PRELOAD}

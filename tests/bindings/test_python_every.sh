@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# `check` runs the functions.
+# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2154
+#
+# test_python_every.sh - `geiger record python3 ...` shows the functions of every CPython from 3.8 to
+# 3.13 that is found here, without a module of geiger's.  BLOCKS: how many blocks to make for the
+# comparison of stacks.
+. "$(dirname "$0")/adapters.sh"
+here=$(realpath "$(dirname "$0")")
+cd "$scratch" || exit 1
+unset PYTHONPATH
+export PYTHONDONTWRITEBYTECODE=1
+mkdir regions
+export GEIGER_DIR=$scratch/regions
+
+# walk PYTHON - each stack is the one that tracemalloc saw.
+walk() {
+	local blocks=${BLOCKS:-3000}
+	GEIGER_RING=1048576 "$GEIGER" record --quiet -i 512 -o walks.geiger -- "$1" "$here/walks.py" walks.json "$blocks"
+	# A block of 600 bytes is a sample with a probability of 0.69.
+	"$python" "$here/compare_walks.py" walks.geiger walks.json $((blocks / 2))
+}
+
+# processes_with FUNCTION - how many processes have samples of Python's heaps below that function.
+processes_with() {
+	"$GEIGER" sql --csv many.geiger "with recursive up(sample, process, parent, frame) as (
+		select sample.id, sample.process, stack.parent, stack.frame
+		from sample join stack on stack.id = sample.stack where heap is not null
+		union all select sample, process, stack.parent, stack.frame from up join stack on stack.id = up.parent)
+		select count(distinct process) from up join v_frame on v_frame.frame = up.frame
+		where function = '$1' or function like '$1.<%'" | tail -n 1
+}
+
+# everywhere PYTHON - children have the adapter as well, however they were started.
+everywhere() {
+	local name text
+	text=$("$GEIGER" record --quiet -i 16k -o many.geiger -- "$1" -W ignore "$here/many.py" 2>&1)
+	equals output "$text" '[0, 1, 2, 3]' || return
+	for name in in_fork:1 in_spawn:1 in_forkserver:1 in_os_fork:1 in_command:3 in_exec:1; do
+		equals "processes with ${name%:*}" "$(processes_with "${name%:*}")" "${name#*:}" || return
+	done
+	# One worker may do all the work.
+	[[ $(processes_with in_pool) =~ ^[12]$ ]]
+}
+
+# same PYTHON - output, errors and status are those of the program alone.
+same_as_alone() {
+	local program='import sys, gc
+print(sys.argv, sys.flags, sorted(sys.modules)[:5], len(gc.get_objects()) > 0)
+def f(n): return f(n - 1)
+try: f(0)
+except RecursionError as error: print(error)
+raise SystemExit(7)'
+	local mode alone profiled
+	for mode in '' '-X dev' -I '-W error' -S; do
+		# shellcheck disable=SC2086 # options of several words
+		alone=$("$1" $mode -c "$program" a b 2>&1; echo "status $?")
+		# shellcheck disable=SC2086
+		profiled=$("$GEIGER" record --quiet -i 4k -o same.geiger -- "$1" $mode -c "$program" a b 2>&1; echo "status $?")
+		equals "output with $mode" "$profiled" "$alone" || return
+	done
+}
+
+switched_off() {
+	local heaps
+	GEIGER_PYTHON=0 "$GEIGER" record --quiet -i 16k -o off.geiger -- "$1" -c 'x = [bytes(2000) for _ in range(2000)]'
+	heaps=$("$GEIGER" sql --csv off.geiger "select count(*) from heap where name like 'python.%'" | tail -n 1)
+	equals 'heaps of Python' "$heaps" 0
+}
+
+found=0
+for candidate in "$python" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python; do
+	version=$("$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1) || continue
+	[[ $version =~ ^3\.(8|9|10|11|12|13)$ ]] || continue
+	name=$version
+	[[ $candidate != "$python" ]] || name=of_the_system
+	check "stacks_of_python_${name}_are_those_of_tracemalloc" walk "$candidate"
+	check "children_of_python_${name}_are_seen_however_they_are_started" everywhere "$candidate"
+	check "python_${name}_runs_as_it_does_alone" same_as_alone "$candidate"
+	found=1
+done
+((found)) || {
+	echo 'skipped - test_python_every: no Python from 3.8 to 3.13'
+	exit 77
+}
+check 'the_adapter_for_python_can_be_switched_off' switched_off "$python"
+finish

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""walks.py FILE COUNT: makes bytes by every kind of call, and writes where tracemalloc saw each made.
+
+FILE gets a JSON list of [address, [[file, line], ...]], innermost frame first.  It runs on every
+Python since 3.8.
+"""
+
+import asyncio
+import functools
+import json
+import random
+import re
+import sys
+import threading
+import tracemalloc
+
+kept = []
+chosen = random.Random(1)
+
+
+def make():
+    kept.append(bytes(600 + len(kept) % 100))
+
+
+def in_generator():
+    for _ in range(2):
+        make()
+        yield bytes(700)
+
+
+def by_yield_from():
+    kept.append((yield from in_generator()) or bytes(600))
+
+
+async def in_coroutine(depth):
+    make()
+    if depth:
+        await in_coroutine(depth - 1)
+    else:
+        await asyncio.sleep(0)
+    kept.append(bytes(600))
+
+
+def recurse(depth):
+    if depth:
+        recurse(depth - 1)
+    else:
+        make()
+
+
+class Thing:
+    @property
+    def value(self):
+        make()
+        return 1
+
+    @staticmethod
+    def still():
+        make()
+
+    @classmethod
+    def of_class(cls):
+        return [bytes(600) for _ in range(2)]
+
+    def __lt__(self, other):
+        make()
+        return True
+
+    def __enter__(self):
+        make()
+        return self
+
+    def __exit__(self, *_):
+        make()
+
+    def __del__(self):
+        make()
+
+
+def größe(
+    x=lambda: kept.append(
+        bytes(600)
+    ),
+):
+    x()
+
+
+def raised():
+    try:
+        {}["nothing"]
+    except KeyError:
+        make()
+    finally:
+        make()
+
+
+def by_thread():
+    thread = threading.Thread(target=recurse, args=(chosen.randrange(30),))
+    thread.start()
+    thread.join()
+
+
+def by_match():
+    re.sub("a", lambda match: make() or "b", "aa")
+
+
+def by_class():
+    class Made:
+        make()
+        inner = [bytes(600) for _ in range(2)]
+
+    kept.extend(Made.inner)
+
+
+def by_exec():
+    exec(compile("make()\n\nmake()", "<made>", "exec"), {"make": make})
+
+
+WAYS = [
+    make,
+    raised,
+    größe,
+    by_thread,
+    by_match,
+    by_class,
+    by_exec,
+    Thing.still,
+    Thing,
+    lambda: kept.extend(in_generator()),
+    lambda: list(by_yield_from()),
+    lambda: asyncio.run(in_coroutine(chosen.randrange(5))),
+    lambda: recurse(chosen.randrange(60)),
+    lambda: Thing().value,
+    lambda: kept.extend(Thing.of_class()),
+    lambda: sorted([Thing(), Thing()]),
+    lambda: max([1, 2], key=lambda x: make() or x),
+    lambda: functools.partial(recurse, 3)(),
+    lambda: kept.extend({i: bytes(600) for i in range(3)}.values()),
+    lambda: [None for _ in map(lambda x: make(), range(2))],
+]
+
+
+def within():
+    with Thing():
+        make()
+
+
+def main():
+    count = int(sys.argv[2])
+    WAYS.append(within)
+    tracemalloc.start(120)
+    while len(kept) < count:
+        chosen.choice(WAYS)()
+    seen = []
+    for block in kept:
+        trace = tracemalloc.get_object_traceback(block)
+        if trace is not None:
+            seen.append([id(block), [[frame.filename, frame.lineno] for frame in reversed(trace)]])
+    tracemalloc.stop()
+    with open(sys.argv[1], "w") as file:
+        json.dump(seen, file)
+    import os
+
+    os.kill(os.getpid(), 9)  # with every block alive
+
+
+main()
