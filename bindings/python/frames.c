@@ -187,7 +187,8 @@ static bool is_surrogate(uint32_t c)
 /* Text whose characters lie behind its head; nearly all that is. */
 static bool is_compact(const void *text)
 {
-	return text != NULL && (*(const uint64_t *)((const char *)type_of(text) + TYPE_FLAGS) & IS_TEXT) &&
+	return text != NULL &&
+	       (*(const uint64_t *)((const char *)type_of(text) + TYPE_FLAGS) & IS_TEXT) &&
 	       (int_at(text, TEXT_STATE) & STATE_COMPACT);
 }
 

@@ -323,7 +323,7 @@ static void raw_free(void *context, void *p)
 
 /* --- installing --- */
 
-/* A child has one thread.  If another one held the lock at the fork, the set may be half changed. */
+/* If another thread held the lock at the fork, the child's set may be half changed. */
 static void in_child(void)
 {
 	if (pthread_mutex_trylock(&known_lock) != 0) {

@@ -24,9 +24,10 @@
 #include <stdbool.h>
 
 /*
- * Call it before Python has started, or with its lock.  native: stacks also have the interpreter's
- * own frames.  A second call changes that, and installs hooks again that Python has replaced when it
- * started (PYTHONMALLOC, -X dev).  Returns NULL, or the reason why nothing was installed, which lives as long as the process.
+ * Installs the hooks.  Call it before Python has started, or with its lock.  native: stacks also
+ * have the interpreter's own frames.  A second call changes that, and installs hooks again that
+ * Python has replaced when it started (PYTHONMALLOC, -X dev).  Returns NULL, or the reason why
+ * nothing was installed, which lives as long as the process.
  */
 __attribute__((visibility("default"))) const char *gg_python_install(bool native);
 

@@ -77,13 +77,16 @@ const struct gg_python *gg_python_find(const char **ret_why)
 	if (strstr(text, "free-threading") != NULL)
 		snprintf(why_not, sizeof(why_not), "this build has no interpreter's lock");
 	else if (gg_python_layout_of(version_of(text)) == NULL)
-		snprintf(why_not, sizeof(why_not), "the adapter knows CPython 3.8 to 3.13, not %.*s",
-		         (int)strcspn(text, " "), text);
+		snprintf(why_not, sizeof(why_not),
+		         "the adapter knows CPython 3.8 to 3.13, not %.*s", (int)strcspn(text, " "),
+		         text);
 	else if (!is_ordinary(gg_python_layout_of(version_of(text))))
-		snprintf(why_not, sizeof(why_not), "its objects have other sizes than CPython %.*s has",
+		snprintf(why_not, sizeof(why_not),
+		         "its objects have other sizes than CPython %.*s has",
 		         (int)strcspn(text, " "), text);
 	else if (!find_functions())
-		snprintf(why_not, sizeof(why_not), "it does not export the functions of its allocators");
+		snprintf(why_not, sizeof(why_not),
+		         "it does not export the functions of its allocators");
 	else
 		python.layout = gg_python_layout_of(version_of(text));
 	return python.layout != NULL ? &python : NULL;

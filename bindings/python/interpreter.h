@@ -11,7 +11,7 @@
 
 #include "layout.h"
 
-/* What Python's header cpython/pymem.h declares (PEP 445). */
+/* The same as PyMemAllocatorEx of Python's header cpython/pymem.h (PEP 445). */
 struct gg_python_allocator {
 	void *context;
 	void *(*malloc)(void *context, size_t bytes);
@@ -30,7 +30,7 @@ struct gg_python {
 	const char *(*allocator_name)(void); /* may be NULL; only after Python has started */
 	void *(*registered_state)(void);     /* that of the calling thread, or NULL */
 	/*
-	 * The state that runs now.  Until 3.11: of whichever thread has the lock.  From 3.12 on: of
+	 * Returns the state that runs now.  Until 3.11: of whichever thread has the lock.  From 3.12 on: of
 	 * the calling thread, NULL without the lock.
 	 */
 	void *(*current_state)(void);
@@ -40,8 +40,8 @@ struct gg_python {
 };
 
 /*
- * Finds the interpreter once.  Returns NULL if this process has none that the adapter knows; then
- * `ret_why` is the reason, or NULL if there is no interpreter at all.  Both live as long as the
+ * Returns the interpreter, which it looks up once.  NULL: this process has none that the adapter
+ * knows, and `ret_why` is the reason, or NULL if there is no interpreter at all.  Both live as long as the
  * process.
  *
  * Threads: one at a time.

@@ -3,9 +3,9 @@
  * layout - where each release of CPython keeps what a walk over Python's frames reads.
  *
  * The adapter is built without Python's headers, so that one library serves every release.  The
- * offsets are those of the releases' own headers (internal/pycore_frame.h and its predecessors),
- * and are the same in all releases of a minor version, on x86-64 and aarch64.  A build whose objects
- * have other sizes (--with-trace-refs) or that has no interpreter's lock is refused.
+ * offsets are those of the releases' own headers (internal/pycore_frame.h and its predecessors).
+ * All releases of a minor version have the same, on x86-64 and aarch64.  A build whose objects have
+ * other sizes (--with-trace-refs) or that has no interpreter's lock is refused.
  *
  *   releases     a thread's innermost frame        the loop that runs a frame
  *   3.8, 3.9     state -> frame                    one loop for each frame; its stack is not known
@@ -23,13 +23,13 @@ enum gg_python_loops {
 	GG_PYTHON_LOOPS_UNKNOWN, /* each frame has one, whose place on the stack is not known */
 	GG_PYTHON_LOOPS_CHAINED, /* each frame has one */
 	GG_PYTHON_LOOPS_ENTRIES, /* the frame with is_entry set was the first one of its loop */
-	GG_PYTHON_LOOPS_SHIMS    /* a frame without code lies on the loop's stack, below its first one */
+	GG_PYTHON_LOOPS_SHIMS    /* a frame without code lies on its stack, below its first one */
 };
 
-/* Offsets in bytes.  0 stands for "has none", except where that is an offset. */
+/* A release's layout: offsets in bytes. */
 struct gg_python_layout {
-	uint16_t version; /* 0x0308: 3.8 */
-	uint8_t loops;    /* enum gg_python_loops */
+	uint16_t version;          /* 0x0308: 3.8 */
+	uint8_t loops;             /* enum gg_python_loops */
 	uint8_t instruction_bytes; /* a frame's position counts units of so many bytes */
 
 	/* PyThreadState */
@@ -53,7 +53,7 @@ struct gg_python_layout {
 	/* str: where characters begin */
 	uint16_t ascii_bytes, compact_bytes;
 
-	/* What sizeof() is, to check that the build is an ordinary one. */
+	/* The sizes of whole objects, to check that the build is an ordinary one. */
 	uint16_t code_bytes, text_bytes;
 };
 

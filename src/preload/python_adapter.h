@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * python_adapter - loads the adapter for Python (bindings/python) into a process that has a CPython.
+ * python_adapter - loads the adapter for Python (bindings/python) where there is a CPython.
  *
- * The adapter is a library of its own, because it is as large as the agent's hot path, and most
- * processes have no Python.  GEIGER_PYTHON has its path, which `geiger record` and `geiger env` set.
+ * The adapter is a library of its own, because most processes have no Python.  GEIGER_PYTHON has
+ * its path; `geiger record` and `geiger env` set it.
  */
 #pragma once
 

@@ -168,8 +168,8 @@ static bool advise_mappings(struct gg_why *why, const struct gg_why_input *input
 		const char *detail, *advice;
 	} advices[] = {
 		{ GG_WHY_PYTHON_ARENAS,
-		  "'python3 -m geiger' with Python 3.11, or PYTHONMALLOC=malloc under geiger "
-		  "record, shows which functions hold these objects" },
+		  "geiger record shows which functions hold these objects: from the program's start "
+		  "with CPython 3.8 to 3.13, or with PYTHONMALLOC=malloc" },
 		{ GG_WHY_UNNAMED, "with --mmap, geiger record names the functions that map it" },
 	};
 	bool is_fine = true;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""many.py: holds memory in processes of every kind that Python starts, each in a function of its own."""
+"""many.py: holds memory in processes that Python starts in every way, each in its own function."""
 
 import multiprocessing
 import os

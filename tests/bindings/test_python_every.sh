@@ -3,9 +3,9 @@
 # `check` runs the functions.
 # shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2154
 #
-# test_python_every.sh - `geiger record python3 ...` shows the functions of every CPython from 3.8 to
-# 3.13 that is found here, without a module of geiger's.  BLOCKS: how many blocks to make for the
-# comparison of stacks.
+# test_python_every.sh - `geiger record python3 ...` shows the functions of every CPython from 3.8
+# to 3.13 that is found here, without a module of geiger's.  BLOCKS: how many blocks to make for
+# the comparison of stacks.
 . "$(dirname "$0")/adapters.sh"
 here=$(realpath "$(dirname "$0")")
 cd "$scratch" || exit 1

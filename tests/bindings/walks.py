@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""walks.py FILE COUNT: makes bytes by every kind of call, and writes where tracemalloc saw each made.
+"""walks.py FILE COUNT: makes bytes by every kind of call, and writes where tracemalloc saw them.
 
 FILE gets a JSON list of [address, [[file, line], ...]], innermost frame first.  It runs on every
 Python since 3.8.

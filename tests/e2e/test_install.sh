@@ -33,7 +33,7 @@ installs() {
 # Once each: a file of every kind.
 all_is_there() {
 	local file missing=0
-	for file in bin/geiger "$libdir"/{libgeiger-agent.so,libgeiger-compat.so,libgeiger.a,libgeiger.so,libgeiger.so.0} \
+	for file in bin/geiger "$libdir"/{libgeiger-agent.so,libgeiger-compat.so,libgeiger-python.so,libgeiger.a,libgeiger.so,libgeiger.so.0} \
 		"$libdir/pkgconfig/geiger.pc" include/geiger/{bump,geiger}.h \
 		share/bash-completion/completions/geiger share/zsh/site-functions/_geiger share/doc/geiger/{README.md,docs/AGENT.md}; do
 		[[ -e $root$prefix/$file ]] && continue

@@ -84,6 +84,8 @@ def without_arenas(environment):
 def main():
     folder = os.path.abspath("regions")
     os.mkdir(folder)
+    # As with a release that the adapter does not know.
+    os.environ["GEIGER_PYTHON"] = "0"
     environment = agent_environment(folder, "-i", "8k", "--seed", "1")
     look_at("without_the_agent", {})
     look_at("with_the_agent", environment)

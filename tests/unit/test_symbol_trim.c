@@ -78,8 +78,8 @@ TEST(all_frames_of_the_agent_are_trimmed)
 {
 	CHECK(gg_symbol_is_allocator_entry(NULL, "/usr/lib/libgeiger-agent.so"));
 	CHECK(gg_symbol_is_allocator_entry("anything", "libgeiger-agent.so (deleted)"));
-	CHECK(gg_symbol_is_allocator_entry(
-		"raw_malloc", "/usr/lib/x86_64-linux-gnu/libgeiger-python.so"));
+	CHECK(gg_symbol_is_allocator_entry("raw_malloc",
+	                                   "/usr/lib/x86_64-linux-gnu/libgeiger-python.so"));
 	CHECK(gg_symbol_is_allocator_entry(NULL, "/usr/local/lib/lua/5.4/geiger.so"));
 	CHECK(!gg_symbol_is_allocator_entry("anything", "/usr/lib/libgeiger.so"));
 }

@@ -180,21 +180,9 @@ static const char *advice_on_memory(const char *exe)
 
 	if (advice != NULL)
 		return advice;
-	if (strcmp(gg_path_base(exe), "python3.11") == 0)
-		return "python3 -m geiger ...";
 	return strncmp(gg_path_base(exe), "python", 6) == 0
 	               ? "PYTHONMALLOC=malloc geiger record ..."
 	               : "geiger record --mmap ...";
-}
-
-/* Returns the explanation for a Python program.  geiger's adapter supports one version only. */
-static const char *why_python(const char *name)
-{
-	return strcmp(name, "python3.11") == 0
-	               ? "Python has an allocator of its own for small objects: run it as "
-	                 "'python3 -m geiger ...', or set PYTHONMALLOC=malloc to see them"
-	               : "Python has an allocator of its own for small objects: set "
-	                 "PYTHONMALLOC=malloc to see them";
 }
 
 /*
@@ -223,7 +211,8 @@ static bool tell_memory(struct gg_findings *findings, const struct gg_target *ta
 		snprintf(
 			why, sizeof(why), "%s",
 			strncmp(gg_path_base(exe), "python", 6) == 0
-				? why_python(gg_path_base(exe))
+				? "Python has an allocator of its own for small objects: set "
+				  "PYTHONMALLOC=malloc to see them"
 				: "the program maps memory itself, and --mmap records such mappings");
 	tell(findings, target->writer,
 	     "process %u (%s) had %s of memory, of which malloc gave about %s: %s", target->pid,

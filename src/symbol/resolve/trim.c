@@ -143,8 +143,8 @@ static bool is_prefixed(const char *const *prefix_list, size_t prefix_count,
 static bool is_allocator(const char *module)
 {
 	static const char *const names[] = {
-		"libgeiger-agent.so", "libgeiger-python.so", "geiger.so",
-		"libjemalloc.so",     "libtcmalloc",         "libmimalloc",
+		"libgeiger-agent.so",     "libgeiger-python.so", "geiger.so",
+		"libjemalloc.so",         "libtcmalloc",         "libmimalloc",
 		"libheaptrack_preload.so"
 	};
 	const char *name = gg_path_base(module);
