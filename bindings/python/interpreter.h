@@ -30,8 +30,8 @@ struct gg_python {
 	const char *(*allocator_name)(void); /* may be NULL; only after Python has started */
 	void *(*registered_state)(void);     /* that of the calling thread, or NULL */
 	/*
-	 * Returns the state that runs now.  Until 3.11: of whichever thread has the lock.  From 3.12 on: of
-	 * the calling thread, NULL without the lock.
+	 * Returns the state that runs now.  Until 3.11 this is the state of whichever thread
+	 * has the lock.  From 3.12 on it is the calling thread's, or NULL without the lock.
 	 */
 	void *(*current_state)(void);
 	int (*line)(void *code, int position);
@@ -40,9 +40,8 @@ struct gg_python {
 };
 
 /*
- * Returns the interpreter, which it looks up once.  NULL: this process has none that the adapter
- * knows, and `ret_why` is the reason, or NULL if there is no interpreter at all.  Both live as long as the
- * process.
+ * Finds the interpreter.  NULL: the adapter knows no interpreter of this process; `ret_why` is
+ * the reason, or NULL if the process has no Python at all.  Both texts live as long as the process.
  *
  * Threads: one at a time.
  */
