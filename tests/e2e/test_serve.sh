@@ -355,7 +355,8 @@ its_last_state_stays() {
 	[[ $(ask /data | value_of 'data["meta"]["is_live"], data["meta"]["samples"] > 0') == "False True" ]]
 }
 
-# Before the recording ends, the page has names that the file itself does not have yet.
+# Before the recording ends, the page has names that the file itself does not have yet: those of
+# native functions, so Python's are not asked for.
 names_in_file() {
 	python3 -c "import sqlite3,sys; print(*sqlite3.connect(sys.argv[1]).execute('select count(*) from symbol').fetchone())" "$1"
 }
@@ -403,7 +404,7 @@ if [[ -n $agent ]]; then
 	end
 	check an_interrupt_ends_that_with_status_0 test "$status" = 0
 
-	"$geiger" record -q -i 64k -o "$scratch/live.geiger" "$python" "$scratch/grow.py" "$scratch/stop" &
+	GEIGER_PYTHON=0 "$geiger" record -q -i 64k -o "$scratch/live.geiger" "$python" "$scratch/grow.py" "$scratch/stop" &
 	program=$!
 	for _ in $(seq 300); do
 		[[ -s $scratch/live.geiger ]] && break
