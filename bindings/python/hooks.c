@@ -178,8 +178,12 @@ static inline __attribute__((always_inline)) void *count(const struct domain *do
 	return p;
 }
 
-static inline __attribute__((always_inline)) void *do_malloc(const struct domain *domain,
-                                                             void *context, size_t bytes)
+/*
+ * A block that is no piece of an arena, or that is due.  It is counted after the call that allocates
+ * it, because the allocator underneath may count blocks of its own meanwhile.
+ */
+static inline __attribute__((always_inline)) void *do_malloc_slowly(const struct domain *domain,
+                                                                    void *context, size_t bytes)
 {
 	struct before before;
 	void *p;
@@ -216,19 +220,29 @@ static inline __attribute__((always_inline)) void *do_realloc(const struct domai
 	return count(domain, moved, bytes, true);
 }
 
-static inline __attribute__((always_inline)) void do_free(const struct domain *domain,
-                                                          void *context, void *p)
+/*
+ * --- mem and obj ---
+ *
+ * Python calls these for each object, so what is common ends in a jump to the allocator underneath,
+ * and saves no registers.
+ */
+
+static __attribute__((noinline)) void *mem_malloc_slowly(void *context, size_t bytes)
 {
-	if (gg_sampled_maybe(&known, p))
-		close_sample(domain, p);
-	domain->real.free(context, p);
+	return do_malloc_slowly(&mem, context, bytes);
 }
 
-/* --- mem and obj --- */
+static __attribute__((cold, noinline)) void *mem_malloc_due(void *context, size_t bytes)
+{
+	geiger_put_back(bytes);
+	return mem_malloc_slowly(context, bytes);
+}
 
 static void *mem_malloc(void *context, size_t bytes)
 {
-	return do_malloc(&mem, context, bytes);
+	if (!is_piece_of_arena(bytes))
+		return mem_malloc_slowly(context, bytes);
+	return geiger_due(bytes) ? mem_malloc_due(context, bytes) : mem.real.malloc(context, bytes);
 }
 
 static void *mem_calloc(void *context, size_t number, size_t bytes)
@@ -241,14 +255,36 @@ static void *mem_realloc(void *context, void *p, size_t bytes)
 	return do_realloc(&mem, context, p, bytes);
 }
 
+static __attribute__((cold, noinline)) void mem_free_slowly(void *context, void *p)
+{
+	close_sample(&mem, p);
+	mem.real.free(context, p);
+}
+
 static void mem_free(void *context, void *p)
 {
-	do_free(&mem, context, p);
+	if (gg_sampled_maybe(&known, p))
+		mem_free_slowly(context, p);
+	else
+		mem.real.free(context, p);
+}
+
+static __attribute__((noinline)) void *obj_malloc_slowly(void *context, size_t bytes)
+{
+	return do_malloc_slowly(&obj, context, bytes);
+}
+
+static __attribute__((cold, noinline)) void *obj_malloc_due(void *context, size_t bytes)
+{
+	geiger_put_back(bytes);
+	return obj_malloc_slowly(context, bytes);
 }
 
 static void *obj_malloc(void *context, size_t bytes)
 {
-	return do_malloc(&obj, context, bytes);
+	if (!is_piece_of_arena(bytes))
+		return obj_malloc_slowly(context, bytes);
+	return geiger_due(bytes) ? obj_malloc_due(context, bytes) : obj.real.malloc(context, bytes);
 }
 
 static void *obj_calloc(void *context, size_t number, size_t bytes)
@@ -261,9 +297,18 @@ static void *obj_realloc(void *context, void *p, size_t bytes)
 	return do_realloc(&obj, context, p, bytes);
 }
 
+static __attribute__((cold, noinline)) void obj_free_slowly(void *context, void *p)
+{
+	close_sample(&obj, p);
+	obj.real.free(context, p);
+}
+
 static void obj_free(void *context, void *p)
 {
-	do_free(&obj, context, p);
+	if (gg_sampled_maybe(&known, p))
+		obj_free_slowly(context, p);
+	else
+		obj.real.free(context, p);
 }
 
 /* --- raw --- */
