@@ -213,7 +213,7 @@ test(
 			);
 			assert.match(
 				await page.textContent('.rows .row[data-at="0"]'),
-				/PyByteArray_Resize|PyObject_Malloc|python/,
+				/<module>|PyByteArray_Resize|PyObject_Malloc|python/,
 			);
 			assert.match(
 				await page.textContent('.time-window'),
