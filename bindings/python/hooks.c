@@ -179,8 +179,8 @@ static inline __attribute__((always_inline)) void *count(const struct domain *do
 }
 
 /*
- * A block that is no piece of an arena, or that is due.  It is counted after the call that allocates
- * it, because the allocator underneath may count blocks of its own meanwhile.
+ * A block that is no piece of an arena, or that is due.  It is counted after the allocator's call,
+ * because that may count blocks of its own meanwhile.
  */
 static inline __attribute__((always_inline)) void *do_malloc_slowly(const struct domain *domain,
                                                                     void *context, size_t bytes)

@@ -355,8 +355,7 @@ its_last_state_stays() {
 	[[ $(ask /data | value_of 'data["meta"]["is_live"], data["meta"]["samples"] > 0') == "False True" ]]
 }
 
-# Before the recording ends, the page has names that the file itself does not have yet: those of
-# native functions, so Python's are not asked for.
+# The page names native functions during the recording; the file gets those names at its end.
 names_in_file() {
 	python3 -c "import sqlite3,sys; print(*sqlite3.connect(sys.argv[1]).execute('select count(*) from symbol').fetchone())" "$1"
 }
