@@ -4,15 +4,20 @@
  *
  * After a detach every slot of every module and all code must be as before.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,6 +182,55 @@ TEST_WITH(attached, an_attach_that_has_no_directory_changes_nothing)
 	snprintf(attached->request.directory, sizeof(attached->request.directory), "%s",
 	         attached->directory);
 	attach(attached);
+}
+
+/* Installs a filter that lets mappings of the scan's lists fail. */
+static bool forbid_lists(void)
+{
+	const uint32_t list_bytes = 32 << 16; /* of slot_scan.c: 65 536 slots */
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, list_bytes, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static bool is_empty(const char *directory)
+{
+	DIR *listing = opendir(directory);
+	bool found = listing == NULL;
+
+	for (struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;)
+		found |= strstr(entry->d_name, ".region") != NULL;
+	if (listing != NULL)
+		closedir(listing);
+	return !found;
+}
+
+TEST_WITH(attached, an_attach_that_reaches_no_slot_fails_and_leaves_nothing)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (!forbid_lists())
+			_exit(1);
+		status = late_attach(&attached->request, &attached->result);
+		_exit(status == -ENOTSUP && strstr(attached->result.reason, "no slot") != NULL &&
+		                      attached->result.state == GG_ATTACH_STATE_DETACHED &&
+		                      is_empty(attached->directory)
+		              ? 0
+		              : 2);
+	}
+	REQUIRE(waitpid(child, &status, 0) == child);
+	CHECK_EQ_I64(status, 0);
 }
 
 TEST_WITH(attached, errno_is_kept)

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "abi/attach_request.h"
 #include "base/clock.h"
@@ -138,6 +139,16 @@ static uint64_t read_age_ns(void)
 	return start_ns > 0 && start_ns < now_ns ? now_ns - start_ns : 0;
 }
 
+/* No allocation would reach the agent, so this would be no attach.  Ends it, and leaves no file. */
+static int give_up(struct gg_attach_result *result)
+{
+	struct gg_slot_scan_result removed;
+
+	unlink(gg_process.region.map.path);
+	gg_attach_upkeep_detach(&removed);
+	return fail(result, -ENOTSUP, "no slot of its modules can be led to the agent");
+}
+
 /* With the state STARTING, on the sample path, and with signals blocked. */
 static int attach(const struct gg_attach_request *request, struct gg_attach_result *result)
 {
@@ -170,7 +181,7 @@ static int attach(const struct gg_attach_request *request, struct gg_attach_resu
 	placed = gg_slot_scan_place();
 	put_placed(result, &placed);
 	gg_attach_upkeep_begin(&placed);
-	return 0;
+	return placed.slot_count > 0 ? 0 : give_up(result);
 }
 
 /* Takes the state from DETACHED to STARTING.  0, or why it cannot. */
@@ -203,7 +214,8 @@ static int attach_here(const struct gg_attach_request *request, struct gg_attach
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		gg_signal_mask_block(&before);
 		status = attach(request, result);
-		if (status < 0)
+		/* Otherwise give_up() has begun a detach. */
+		if (status < 0 && gg_load_acquire(&gg_process.state) == GG_PROCESS_STARTING)
 			gg_store_release(&gg_process.state, GG_PROCESS_DETACHED);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		pthread_setcancelstate(cancel, NULL);
