@@ -461,30 +461,6 @@ static uint64_t find_errno(const struct gg_borrowed_thread *thread)
 	return thread->registers.fs_base + offset;
 }
 
-bool gg_borrowed_thread_has_stack(pid_t pid, const struct user_regs_struct *registers)
-{
-	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	uint64_t pointer = registers->rsp, own = registers->fs_base;
-	uint64_t below = 0; /* the end of the mapping before */
-	struct gg_maps_line line;
-
-	if (!gg_proc_file_read(&text, "/proc/%d/maps", (int)pid))
-		return false;
-	for (const char *at = gg_buf_text(&text); *at != '\0'; at += strcspn(at, "\n")) {
-		at += *at == '\n';
-		if (!gg_maps_line_parse(at, strcspn(at, "\n"), &line))
-			continue;
-		if (line.begin <= pointer && pointer < line.end) {
-			bool grows = line.path_bytes == 7 && memcmp(line.path, "[stack]", 7) == 0;
-
-			return (grows || (pointer < own && own < line.end)) &&
-			       pointer - (grows ? below : line.begin) > GG_BORROWED_STACK_BYTES;
-		}
-		below = line.end;
-	}
-	return false;
-}
-
 int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer *tracer, pid_t tid,
                              const struct user_regs_struct *registers,
                              const struct gg_borrowed_code *code, struct gg_error *error)
@@ -565,12 +541,6 @@ void gg_borrowed_thread_find_code(struct gg_borrowed_code *code,
 #else
 
 /* Other architectures have no borrowed threads yet; the survey refuses before. */
-
-bool gg_borrowed_thread_has_stack(pid_t pid, const struct user_regs_struct *registers)
-{
-	(void)pid, (void)registers;
-	return false;
-}
 
 int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread, struct gg_tracer *tracer, pid_t tid,
                              const struct user_regs_struct *registers,

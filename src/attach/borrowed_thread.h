@@ -75,15 +75,8 @@ struct gg_remote_call {
 enum { GG_BORROWED_CALL_SECONDS = 5 };
 
 /*
- * True if a thread that is stopped at these registers has enough stack below its pointer.  The
- * stack must be the main one, or one that libc made for the thread, whose own block lies at the
- * upper end.  The stack of a coroutine may begin anywhere in the heap.
- */
-bool gg_borrowed_thread_has_stack(pid_t pid, const struct user_regs_struct *registers);
-
-/*
- * Prepares a thread that is stopped at `registers`, and has enough stack.  Returns 0, or -Exxx with
- * the thread stopped as before.
+ * Prepares a thread that is stopped at `registers`, and has enough stack (thread_stack.h).  Returns
+ * 0, or -Exxx with the thread stopped as before.
  */
 GG_MUST_CHECK int gg_borrowed_thread_begin(struct gg_borrowed_thread *thread,
                                            struct gg_tracer *tracer, pid_t tid,

@@ -3,6 +3,7 @@
 #include "attach/idle_thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -86,7 +88,11 @@ static bool can_be_repeated(pid_t pid, const struct waiting_call *call)
 	case SYS_wait4:
 	case SYS_waitid:
 	case SYS_pause:
+	case SYS_flock:
+	case SYS_msgrcv:
 		return true;
+	case SYS_fcntl:
+		return a[1] == F_SETLKW || a[1] == F_OFD_SETLKW;
 	case SYS_futex:
 		return ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && a[3] == 0) ||
 		       (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
@@ -98,6 +104,15 @@ static bool can_be_repeated(pid_t pid, const struct waiting_call *call)
 		return (int32_t)a[2] < 0;
 	case SYS_select:
 		return a[4] == 0;
+	/* libc's select() and poll() may be these, without a mask of signals. */
+	case SYS_pselect6:
+		return a[4] == 0 && a[5] == 0;
+	case SYS_ppoll:
+		return a[2] == 0 && a[3] == 0;
+	case SYS_rt_sigtimedwait:
+		return a[2] == 0;
+	case SYS_clock_nanosleep:
+		return (a[1] & TIMER_ABSTIME) != 0;
 	default:
 		return false;
 	}

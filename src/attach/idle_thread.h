@@ -8,7 +8,10 @@
  *   read, readv, recvfrom, recvmsg, accept, accept4       not of a socket with a time limit
  *   wait4, waitid, pause
  *   futex                                                 without a limit, or with an absolute one
- *   epoll_wait, epoll_pwait, poll, select                 without a limit and without a mask
+ *   epoll_wait, epoll_pwait, poll, select, ppoll, pselect without a limit and without a mask
+ *   sigtimedwait                                          without a limit
+ *   clock_nanosleep                                       until a time of the clock
+ *   flock, fcntl (for a lock), msgrcv
  *
  * nanosleep() and calls with a relative limit never count: the time that is left is known to the
  * kernel alone.

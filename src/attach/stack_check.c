@@ -3,6 +3,7 @@
 #include "attach/stack_check.h"
 
 #include "attach/borrowed_thread.h"
+#include "attach/thread_stack.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/time_units.h"
@@ -184,5 +185,5 @@ bool gg_stack_check_accepts(struct gg_safe_point_search *search,
 		if (module == search->libc && i < count && !is_idle && is_strict(search))
 			return false;
 	}
-	return gg_borrowed_thread_has_stack(search->tracer->pid, registers);
+	return gg_thread_stack_has_room(search->tracer->memory, registers, GG_BORROWED_STACK_BYTES);
 }

@@ -13,9 +13,12 @@
  *                                  second round; counts what its handlers get
  *   attach_target coroutine        allocates on a small stack in the heap, and on its own; checks
  *                                  the heap below the small stack
+ *   attach_target stacks           allocates in a thread whose small stack lies in the heap, and in
+ *                                  the main one; checks the heap below the small stack
  *   attach_target fifo CPU         allocates at a real-time priority, on one processor
  *   attach_target wait CALL        waits in a system call, with known values in all registers:
- *                                  read, futex, wait4, accept, epoll, poll or select
+ *                                  read, futex, wait4, accept, epoll, poll, select, pselect,
+ *                                  ppoll, sigwait, flock, msgrcv, or until (a time of the clock)
  *   attach_target execs            executes itself again and again; SIGTERM always ends it
  *   attach_target sleepers         allocates beside threads that sleep in all calls with a limit of
  *                                  time, and checks that none ends early or is interrupted
@@ -28,6 +31,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -39,7 +43,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -358,6 +364,37 @@ static void run_coroutine(void)
 	}
 }
 
+enum { SMALL_BYTES = 20 << 10, SMALL_ROUNDS = 200 };
+
+static void *run_small(void *argument)
+{
+	for (unsigned i = 0; i < SMALL_ROUNDS; i++)
+		use_blocks((unsigned)(uintptr_t)argument + i);
+	return argument;
+}
+
+/* libc puts the block of such a thread into the stack that the program gives it. */
+static void run_stacks(void)
+{
+	unsigned char *heap = mmap(NULL, BELOW_BYTES + SMALL_BYTES, PROT_READ | PROT_WRITE,
+	                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t own;
+
+	check(heap != MAP_FAILED, "no memory");
+	memset(heap, 0x5a, BELOW_BYTES);
+	pthread_attr_init(&own);
+	check(pthread_attr_setstack(&own, heap + BELOW_BYTES, SMALL_BYTES) == 0, "no stack");
+	for (uintptr_t seed = 0; !is_over; seed++) {
+		pthread_t thread;
+
+		check(pthread_create(&thread, &own, run_small, (void *)seed) == 0, "no thread");
+		check(pthread_join(thread, NULL) == 0, "no end");
+		for (size_t i = 0; i < BELOW_BYTES; i++)
+			check(heap[i] == 0x5a, "the memory below a stack has changed");
+		use_blocks((unsigned)seed);
+	}
+}
+
 static void run_fifo(int cpu)
 {
 	const struct sched_param param = { .sched_priority = 10 };
@@ -443,10 +480,32 @@ struct waiter {
 	int listener; /* a socket */
 	int *word;    /* shared memory */
 	int epoll;
+	int queue; /* of messages */
+	pid_t program;
 	char name[64]; /* of the socket */
 	struct pollfd poll;
 	fd_set set;
 };
+
+static int open_lock(const char *name)
+{
+	char path[80];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/shm/%s", name);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	check(fd >= 0, "no file");
+	return fd;
+}
+
+static void hold_lock(const char *name)
+{
+	int fd = open_lock(name);
+
+	flock(fd, LOCK_EX);
+	usleep(20000);
+	close(fd);
+}
 
 /* Runs in a child: causes the events until it is killed. */
 __attribute__((noreturn)) static void send_events(struct waiter *waiter, const char *call)
@@ -460,6 +519,18 @@ __attribute__((noreturn)) static void send_events(struct waiter *waiter, const c
 		if (strcmp(call, "futex") == 0) {
 			__atomic_add_fetch(waiter->word, 1, __ATOMIC_SEQ_CST);
 			syscall(SYS_futex, waiter->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+		} else if (strcmp(call, "sigwait") == 0) {
+			kill(waiter->program, SIGUSR2);
+		} else if (strcmp(call, "msgrcv") == 0) {
+			const struct {
+				long type;
+				char text[8];
+			} message = { 1, "message" };
+
+			if (msgsnd(waiter->queue, &message, sizeof(message.text), 0) < 0)
+				_exit(0);
+		} else if (strcmp(call, "flock") == 0) {
+			hold_lock(waiter->name + 1);
 		} else if (strcmp(call, "accept") == 0) {
 			int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
@@ -476,8 +547,14 @@ static pid_t begin_events(struct waiter *waiter, const char *call)
 {
 	struct sockaddr_un place = { .sun_family = AF_UNIX };
 	struct epoll_event event = { .events = EPOLLIN };
+	sigset_t signals;
 	pid_t child;
 
+	waiter->program = getpid();
+	waiter->queue = msgget(IPC_PRIVATE, 0600);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
 	check(pipe(waiter->ends) == 0, "no pipe");
 	waiter->word = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 	                    -1, 0);
@@ -544,10 +621,52 @@ static void wait_by(struct waiter *w, const char *call, uint64_t seed)
 		FD_ZERO(&w->set);
 		FD_SET(w->ends[0], &w->set);
 		wait_once(SYS_select, (uint64_t[6]){ in + 1, number_of(&w->set) }, 1, seed);
+	} else if (strcmp(call, "pselect") == 0) {
+		FD_ZERO(&w->set);
+		FD_SET(w->ends[0], &w->set);
+		wait_once(SYS_pselect6, (uint64_t[6]){ in + 1, number_of(&w->set) }, 1, seed);
+	} else if (strcmp(call, "ppoll") == 0) {
+		w->poll = (struct pollfd){ w->ends[0], POLLIN, 0 };
+		wait_once(SYS_ppoll, (uint64_t[6]){ number_of(&w->poll), 1 }, 1, seed);
+	} else if (strcmp(call, "sigwait") == 0) {
+		uint64_t wanted = UINT64_C(1) << (SIGUSR2 - 1);
+
+		wait_once(SYS_rt_sigtimedwait, (uint64_t[6]){ number_of(&wanted), 0, 0, 8 },
+		          SIGUSR2, seed);
+	} else if (strcmp(call, "until") == 0) {
+		struct timespec until, now;
+
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += 3;
+		wait_once(SYS_clock_nanosleep,
+		          (uint64_t[6]){ CLOCK_MONOTONIC, TIMER_ABSTIME, number_of(&until) }, 0,
+		          seed);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		check(is_over || now.tv_sec > until.tv_sec ||
+		              (now.tv_sec == until.tv_sec && now.tv_nsec >= until.tv_nsec),
+		      "a sleep was short");
+	} else if (strcmp(call, "flock") == 0) {
+		int fd = open_lock(w->name + 1);
+
+		wait_once(SYS_flock, (uint64_t[6]){ (uint64_t)fd, LOCK_EX }, 0, seed);
+		close(fd);
+		usleep(1000); /* the other process takes it */
+	} else if (strcmp(call, "msgrcv") == 0) {
+		struct {
+			long type;
+			char text[8];
+		} message;
+
+		wait_once(SYS_msgrcv,
+		          (uint64_t[6]){ (uint64_t)w->queue, number_of(&message),
+		                         sizeof(message.text) },
+		          sizeof(message.text), seed);
 	} else {
 		fail("there is no such call");
 	}
-	if (strcmp(call, "epoll") == 0 || strcmp(call, "poll") == 0 || strcmp(call, "select") == 0)
+	if (strcmp(call, "epoll") == 0 || strcmp(call, "poll") == 0 ||
+	    strcmp(call, "select") == 0 || strcmp(call, "pselect") == 0 ||
+	    strcmp(call, "ppoll") == 0)
 		check(is_over || read(w->ends[0], &byte, 1) == 1, "the byte is not there");
 }
 
@@ -559,6 +678,7 @@ static void run_wait(const char *call)
 	for (uint64_t seed = 1; !is_over; seed++)
 		wait_by(&waiter, call, seed);
 	kill(sender, SIGKILL);
+	msgctl(waiter.queue, IPC_RMID, NULL);
 }
 
 static void run_sleep(void)
@@ -787,6 +907,8 @@ int main(int argc, char **argv)
 		run_signals();
 	else if (strcmp(mode, "coroutine") == 0)
 		run_coroutine();
+	else if (strcmp(mode, "stacks") == 0)
+		run_stacks();
 	else if (strcmp(mode, "fifo") == 0)
 		run_fifo(atoi(argument));
 	else if (strcmp(mode, "wait") == 0)

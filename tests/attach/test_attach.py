@@ -26,9 +26,10 @@ ROUNDS = int(sys.argv[1])
 
 # The programs that allocate, and those that only wait; a wait costs half a second a round.
 BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"], ["traps"],
-        ["signals"], ["coroutine"], ["sleepers"]]
+        ["signals"], ["coroutine"], ["stacks"], ["sleepers"]]
 ENDED = ["it has ended", "is just ending", "it ended", "no such process"]
-CALLS = ["read", "futex", "accept", "wait4", "epoll", "poll", "select"]
+CALLS = ["read", "futex", "accept", "wait4", "epoll", "poll", "select", "pselect", "ppoll", "sigwait", "flock", "msgrcv",
+         "until"]
 
 
 def attach(target, env, *options):
