@@ -249,6 +249,7 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 	struct gg_borrowed_thread thread;
 	struct gg_safe_point point;
 	struct gg_borrowed_code code = { 0 };
+	uint64_t run_ns;
 	int status = find_code(helper->survey, &code, error);
 
 	if (status == 0)
@@ -259,7 +260,8 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 	attachment->waited_ns = gg_clock_monotonic_ns() - search->begin_ns;
 	attachment->was_idle = point.is_idle;
 	if (helper->survey->facts.seccomp_mode == 2)
-		status = gg_filter_check(point.tid, error);
+		status = gg_filter_check(point.tid, !helper->survey->facts.has_inherited_filters,
+		                         error);
 	if (status == 0)
 		status = gg_borrowed_thread_begin(&thread, tracer, point.tid, &point.registers,
 		                                  &code, error);
@@ -267,7 +269,9 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 		gg_tracer_release(tracer, point.tid);
 		return status;
 	}
+	run_ns = gg_tracer_run_ns(tracer, point.tid);
 	status = use_thread(helper, carrier, &thread, error);
+	attachment->borrowed_run_ns = gg_tracer_run_ns(tracer, point.tid) - run_ns;
 	gg_borrowed_thread_end(&thread);
 	attachment->borrowed_ns = gg_clock_monotonic_ns() - thread.begin_ns;
 	return status;

@@ -41,6 +41,7 @@ struct gg_attachment {
 	struct gg_attach_result result; /* of the agent's entry */
 	uint64_t waited_ns;             /* until a thread was at a safe point */
 	uint64_t borrowed_ns;           /* how long that thread ran our code */
+	uint64_t borrowed_run_ns;       /* the part of it on a processor; 0: unknown */
 	uint64_t longest_stand_ns;      /* of the other threads, at a trap */
 	uint32_t repaired_count;        /* functions that had a trap of a killed geiger */
 	uint64_t refused_count;         /* threads that were not at a safe point */

@@ -2,8 +2,10 @@
 /* process_facts - parses /proc/PID/status and its neighbors (attach/process_facts.h). */
 #include "attach/process_facts.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +137,44 @@ static bool has_inherited_filters(const struct gg_process_facts *facts)
 	       find_number(gg_buf_text(&text), "Seccomp_filters", -1) == facts->seccomp_filters;
 }
 
+/* A thread may have installed filters for itself alone. */
+static bool has_mixed_filters(const struct gg_process_facts *facts)
+{
+	char path[32];
+	bool is_mixed = false;
+	uint32_t tid;
+	DIR *tasks;
+
+	if (facts->seccomp_filters < 0 || facts->thread_count < 2)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)facts->pid);
+	tasks = opendir(path);
+	while (tasks != NULL && !is_mixed && (tid = gg_proc_file_next_number(tasks)) != 0) {
+		GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+		if (gg_proc_file_read(&text, "%s/%u/status", path, (unsigned int)tid))
+			is_mixed = find_number(gg_buf_text(&text), "Seccomp_filters", -1) !=
+			           facts->seccomp_filters;
+	}
+	if (tasks != NULL)
+		closedir(tasks);
+	return is_mixed;
+}
+
+/* The kernel asks for CAP_SYS_ADMIN, and that the reader has no filters itself. */
+bool gg_process_facts_can_read_filters(void)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	const uint64_t admin = UINT64_C(1) << CAP_SYS_ADMIN;
+	const char *capabilities;
+
+	if (!gg_proc_file_read(&text, "/proc/self/status"))
+		return false;
+	capabilities = find_field(gg_buf_text(&text), "CapEff");
+	return capabilities != NULL && (strtoull(capabilities, NULL, 16) & admin) != 0 &&
+	       find_number(gg_buf_text(&text), "Seccomp", -1) == 0;
+}
+
 int gg_process_facts_read(struct gg_process_facts *ret_facts, pid_t pid, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
@@ -160,6 +200,7 @@ int gg_process_facts_read(struct gg_process_facts *ret_facts, pid_t pid, struct 
 	facts.lacks_proc = !has_proc(pid);
 	facts.is_frozen = is_group_frozen(pid);
 	facts.has_inherited_filters = has_inherited_filters(&facts);
+	facts.has_mixed_filters = has_mixed_filters(&facts);
 	*ret_facts = facts;
 	return 0;
 }

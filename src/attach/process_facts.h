@@ -35,6 +35,7 @@ struct gg_process_facts {
 	int seccomp_mode;           /* 0, 1 (strict) or 2 (filters); -1: unknown */
 	int64_t seccomp_filters;    /* -1: unknown */
 	bool has_inherited_filters; /* its container or its parent installed all of its filters */
+	bool has_mixed_filters;     /* a thread has more or fewer filters than the main one */
 	bool has_shadow_stack;
 	bool is_kernel_thread; /* only seen in the pid namespace of the machine */
 	bool is_frozen;        /* its control group is */
@@ -46,3 +47,6 @@ struct gg_process_facts {
 /* Returns 0, or -ESRCH if there is no such process. */
 GG_MUST_CHECK int gg_process_facts_read(struct gg_process_facts *ret_facts, pid_t pid,
                                         struct gg_error *error);
+
+/* True if the kernel shows the filters of other processes to the caller. */
+bool gg_process_facts_can_read_filters(void);

@@ -131,7 +131,8 @@ static void judge_permission(struct gg_survey *survey)
 
 /*
  * An unknown filter may kill the process for a system call of the attach.  Filters that were there
- * when its program began have let the loader open and map libraries, so they let the agent in.
+ * when its program began have let the loader open and map libraries, so they let the agent in.  All
+ * others have to be read at the safe point (filter_check.h).
  */
 static void judge_filters(struct gg_survey *survey)
 {
@@ -140,10 +141,16 @@ static void judge_filters(struct gg_survey *survey)
 	if (facts->seccomp_mode == 1)
 		add(survey, "seccomp", "Start it with the agent ('geiger env').",
 		    "it is in seccomp's strict mode, where it may only read and write");
-	else if (facts->seccomp_mode == 2 && !facts->has_inherited_filters)
-		add(survey, "seccomp", "Start it with the agent ('geiger env').",
+	else if (facts->seccomp_mode == 2 && !facts->has_inherited_filters &&
+	         !gg_process_facts_can_read_filters())
+		add(survey, "seccomp",
+		    "Run geiger as root, which reads them first; or start it with the agent "
+		    "('geiger env').",
 		    "it has seccomp filters that its parent has not: they may end it for calls "
 		    "that the agent makes");
+	else if (facts->has_mixed_filters)
+		add(survey, "seccomp", "Start it with the agent ('geiger env').",
+		    "its threads have different seccomp filters");
 	if (facts->has_shadow_stack)
 		add(survey, "shadow-stack", "Start it with the agent ('geiger env').",
 		    "it has a shadow stack, which forbids to borrow a thread");

@@ -90,12 +90,11 @@ static void forget_tracee(struct gg_tracer *tracer, pid_t tid)
 		*tracee = tracer->tracees.items[--tracer->tracees.count];
 }
 
-/* The time that a thread has spent on a processor; 0: unknown. */
-static uint64_t run_ns_of(pid_t pid, pid_t tid)
+uint64_t gg_tracer_run_ns(const struct gg_tracer *tracer, pid_t tid)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	return gg_proc_file_read(&text, "/proc/%d/task/%d/schedstat", (int)pid, (int)tid)
+	return gg_proc_file_read(&text, "/proc/%d/task/%d/schedstat", (int)tracer->pid, (int)tid)
 	               ? strtoull(gg_buf_text(&text), NULL, 10)
 	               : 0;
 }
@@ -144,7 +143,7 @@ static int seize_new(struct gg_tracer *tracer)
 			status = -ENOMEM;
 			continue;
 		}
-		tracee->run_ns = run_ns_of(tracer->pid, tid);
+		tracee->run_ns = gg_tracer_run_ns(tracer, tid);
 		count++;
 	}
 	closedir(tasks);
@@ -279,7 +278,7 @@ static bool makes_tasks(long call)
 static bool has_settled(const struct gg_tracer *tracer, struct gg_tracee *tracee)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
-	uint64_t run_ns = run_ns_of(tracer->pid, tracee->tid);
+	uint64_t run_ns = gg_tracer_run_ns(tracer, tracee->tid);
 
 	if (tracee->run_ns == RUN_UNKNOWN)
 		tracee->run_ns = run_ns;

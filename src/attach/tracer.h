@@ -105,6 +105,9 @@ void gg_tracer_release(const struct gg_tracer *tracer, pid_t tid);
 /* True if a signal waits that the thread would take; also if nothing tells. */
 bool gg_tracer_has_signal(const struct gg_tracer *tracer, pid_t tid);
 
+/* The time that a thread has spent on a processor; 0: unknown. */
+uint64_t gg_tracer_run_ns(const struct gg_tracer *tracer, pid_t tid);
+
 /* True if the thread is one of a child that shares the memory. */
 bool gg_tracer_is_foreign(const struct gg_tracer *tracer, pid_t tid);
 

@@ -98,6 +98,7 @@ void gg_attach_result_append_json(const struct gg_survey *survey,
 	gg_json_text(json, "older_by", source_name(result->in_use_source));
 	gg_json_integer(json, "waited_ns", attachment->waited_ns);
 	gg_json_integer(json, "borrowed_ns", attachment->borrowed_ns);
+	gg_json_integer(json, "borrowed_run_ns", attachment->borrowed_run_ns);
 	gg_json_integer(json, "others_stood_ns", attachment->longest_stand_ns);
 	gg_json_integer(json, "repaired", attachment->repaired_count);
 	gg_json_integer(json, "refused", attachment->refused_count);

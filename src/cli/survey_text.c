@@ -76,6 +76,9 @@ void gg_survey_text_append(const struct gg_survey *survey, struct gg_buf *out)
 	append_namespaces(facts, out);
 	if (facts->seccomp_mode > 0 && facts->has_inherited_filters)
 		gg_buf_append_text(out, "seccomp      filters that were there when it began\n");
+	else if (facts->seccomp_mode == 2)
+		gg_buf_append_text(out,
+		                   "seccomp      filters of its own; geiger reads them first\n");
 	for (uint32_t i = 0; i < survey->obstacle_count; i++)
 		gg_buf_printf(out, "obstacle     %s%s%s\n",
 		              GG_PRINTABLE(survey->obstacles[i].reason),

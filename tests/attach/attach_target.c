@@ -15,6 +15,7 @@
  *                                  the heap below the small stack
  *   attach_target stacks           allocates in a thread whose small stack lies in the heap, and in
  *                                  the main one; checks the heap below the small stack
+ *   attach_target filters          allocates beside a thread that has a seccomp filter
  *   attach_target fifo CPU         allocates at a real-time priority, on one processor
  *   attach_target wait CALL        waits in a system call, with known values in all registers:
  *                                  read, futex, wait4, accept, epoll, poll, select, pselect,
@@ -32,7 +33,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -46,6 +49,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -393,6 +397,29 @@ static void run_stacks(void)
 			check(heap[i] == 0x5a, "the memory below a stack has changed");
 		use_blocks((unsigned)seed);
 	}
+}
+
+static void *filter_and_wait(void *argument)
+{
+	struct sock_filter allow[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	struct sock_fprog program = { 1, allow };
+
+	check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	              prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+	      "no filter");
+	while (!is_over)
+		usleep(1000);
+	return argument;
+}
+
+static void run_filters(void)
+{
+	pthread_t thread;
+
+	check(pthread_create(&thread, NULL, filter_and_wait, NULL) == 0, "no thread");
+	for (unsigned seed = 0; !is_over; seed++)
+		use_blocks(seed);
+	pthread_join(thread, NULL);
 }
 
 static void run_fifo(int cpu)
@@ -909,6 +936,8 @@ int main(int argc, char **argv)
 		run_coroutine();
 	else if (strcmp(mode, "stacks") == 0)
 		run_stacks();
+	else if (strcmp(mode, "filters") == 0)
+		run_filters();
 	else if (strcmp(mode, "fifo") == 0)
 		run_fifo(atoi(argument));
 	else if (strcmp(mode, "wait") == 0)

@@ -8,9 +8,10 @@ GEIGER, ATTACH_TARGET, FILTER_TARGET: the program, programs that check themselve
 import json
 import os
 import signal
+import subprocess
 import sys
 
-from attach_programs import Target, geiger
+from attach_programs import GEIGER, Target, geiger
 from sentences import check, in_scratch, skip
 
 FILTER = os.environ["FILTER_TARGET"]
@@ -59,10 +60,69 @@ def skipped_calls():
           *(run.stderr or "failed" for run in (got, left) if run.returncode != 0), end(target))
 
 
+def attach_and_detach(pid):
+    runs = [geiger("attach", "-q", "-i", "4KiB", str(pid)), geiger("report", str(pid)),
+            geiger("control", str(pid), "status"), geiger("detach", str(pid))]
+    return [run.stderr or "failed" for run in runs if run.returncode != 0]
+
+
+def own_filters():
+    """As a service manager installs them: the parent has none, so geiger must read them first."""
+    for name, words in (("a_service_with_a_list_of_calls", ["known", "errno"]),
+                        ("a_service_that_may_make_no_code", ["writable", "kill"])):
+        sentence = f"{name}_is_attached_to_by_root"
+        if os.geteuid() != 0:
+            skip(sentence, "only root may read filters")
+            continue
+        target = Target("loops", "2", before=[FILTER, "own", *words])
+        looked = geiger("attach", "--dry-run", str(target.pid))
+        check(sentence, None if "geiger reads them first" in looked.stdout else looked.stdout,
+              *attach_and_detach(target.pid), target.end())
+
+
+def unknown_calls():
+    """The list of calls that the check knows is whole: any other call would end the program."""
+    sentence = "an_attach_makes_no_call_that_the_check_does_not_know"
+    if os.geteuid() != 0:
+        skip(sentence, "only root may read filters")
+        return
+    target = Target("loops", "2", before=[FILTER, "own", "known", "kill"])
+    check(sentence, *attach_and_detach(target.pid), *attach_and_detach(target.pid), target.end())
+
+
+def filters_of_a_thread():
+    target = Target("filters")
+    got = geiger("attach", str(target.pid))
+    check("threads_with_different_filters_are_refused",
+          None if got.returncode == 1 and "its threads have different seccomp filters" in got.stderr else got.stderr,
+          target.end())
+
+
+def filters_of_another_user():
+    """A user cannot read filters, so those of the program's own are an obstacle."""
+    sentence = "a_user_is_told_that_root_may_read_filters"
+    if os.geteuid() != 0:
+        skip(sentence, "not root")
+        return
+    how = {"user": 65534, "group": 65534, "extra_groups": []}
+    try:
+        target = Target("loops", "1", before=[FILTER, "own", "known", "kill"], **how)
+    except PermissionError:
+        skip(sentence, "nobody may not run the program")
+        return
+    got = subprocess.run([GEIGER, "attach", str(target.pid)], capture_output=True, text=True, **how)
+    check(sentence, None if got.returncode == 1 and "Run geiger as root, which reads them first" in got.stderr
+          else got.stderr, target.end())
+
+
 def main():
     refused_files()
     deadly_filters()
     skipped_calls()
+    own_filters()
+    unknown_calls()
+    filters_of_a_thread()
+    filters_of_another_user()
 
 
 if __name__ == "__main__":

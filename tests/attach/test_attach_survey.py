@@ -104,6 +104,13 @@ def programs():
         is_refused("a_32_bit_program_is_refused", target.pid, "program", "32-bit")
 
 
+def reads_filters():
+    """True if the kernel shows filters: to CAP_SYS_ADMIN, without filters itself."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        facts = dict(line.split(":\t", 1) for line in file if ":\t" in line)
+    return int(facts["CapEff"], 16) >> 21 & 1 == 1 and facts.get("Seccomp", "?").strip() == "0"
+
+
 def states():
     with Started(TARGET, "idle") as target:
         os.kill(target.pid, signal.SIGSTOP)
@@ -116,7 +123,12 @@ def states():
     with Started(TARGET, "zombie") as target:
         is_refused("a_process_that_has_ended_is_refused", int(target.line), "zombie", "has ended")
     with Started(TARGET, "filter") as target:
-        is_refused("filters_of_its_own_are_refused", target.pid, "seccomp", "'geiger env'")
+        if reads_filters():
+            found_table = found(target.pid)
+            check("filters_of_its_own_are_no_obstacle_for_who_may_read_them",
+                  None if found_table["attachable"] else f"{found_table}")
+        else:
+            is_refused("filters_of_its_own_are_refused", target.pid, "seccomp", "'geiger env'")
     gone = look(target.pid)
     check("a_dead_pid_is_an_error",
           None if gone.returncode == 1 and "there is no such process" in gone.stderr else gone.stderr)
