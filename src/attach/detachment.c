@@ -70,6 +70,8 @@ static int enter(struct gg_detachment *detachment, pid_t pid, struct gg_error *e
 	detachment->was_entered = status == 0;
 	detachment->borrowed_ns = status == 0 ? attachment.borrowed_ns : 0;
 	/* The agent has just followed the request itself, or the process has ended. */
+	if (status == -EALREADY && gg_survey_is_recording(pid))
+		return status;
 	return status == -EALREADY || status == -ESRCH ? 0 : status;
 }
 
@@ -136,10 +138,10 @@ void gg_detachment_wait(struct gg_detachment *ret_detachment, pid_t pid)
 }
 
 /*
- * Detaches a forked process that has recorded nothing yet.  A request would reach its parent, whose
- * region it has mapped, so the process is entered at once.
+ * Detaches a process that no request can reach: a forked one that has recorded nothing yet, because
+ * its parent would follow the request; or one whose region was removed.  It is entered at once.
  */
-static int run_inherited(struct gg_detachment *ret_detachment, pid_t pid, const char *path,
+static int run_unreachable(struct gg_detachment *ret_detachment, pid_t pid, const char *path,
                          const char *name, struct gg_error *error)
 {
 	struct gg_detachment detachment = { 0 };
@@ -188,9 +190,11 @@ int gg_detachment_run(struct gg_detachment *ret_detachment, pid_t pid, struct gg
 
 	snprintf(name, sizeof(name), "%d", (int)pid);
 	if (gg_find_region_inherited(&path, (uint32_t)pid) != 0) {
-		status = run_inherited(ret_detachment, pid, path, name, error);
+		status = run_unreachable(ret_detachment, pid, path, name, error);
 	} else {
 		status = gg_find_region(&path, name, error);
+		if (status < 0 && gg_survey_is_recording(pid))
+			return run_unreachable(ret_detachment, pid, NULL, name, error);
 		if (status < 0)
 			status = repair(pid, status, error);
 		if (status == 0)

@@ -11,7 +11,7 @@
  * and the agent follows it later.
  *
  * A forked process without a region of its own is entered at once, because the only control word
- * that it sees is its parent's.
+ * that it sees is its parent's.  So is a process whose region was removed.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct gg_detachment {
 /*
  * Requests the detach and waits for it.  Returns 0, also if it is pending; or -Exxx: -ESRCH: no
  * such process; -ENOENT: nothing profiles it; -EPERM: it was started with the agent; or why a
- * forked process without a region could not be entered.
+ * process that no request reaches could not be entered.
  */
 GG_MUST_CHECK int gg_detachment_run(struct gg_detachment *ret_detachment, pid_t pid,
                                     struct gg_error *error);

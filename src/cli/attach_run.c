@@ -45,6 +45,7 @@ int gg_attach_run_enter(struct gg_attach_run *run, const struct gg_launch_enviro
 	struct gg_attachment_options options = { .agent = run->agent };
 	int status = fill_request(&options.request, settings, error);
 
+	memcpy(run->directory, options.request.directory, sizeof(run->directory));
 	return status < 0 ? status
 	                  : gg_attachment_run(&run->attachment, run->survey, &options, error);
 }

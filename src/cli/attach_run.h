@@ -27,6 +27,7 @@ struct gg_attach_run {
 	const struct gg_attach_options *given;
 	const char *agent; /* path */
 	struct gg_attachment attachment;
+	char directory[GG_ATTACH_DIRECTORY_MAX]; /* of the region, as the process calls it; or "" */
 };
 
 /* Attaches with these settings of the agent.  Returns 0 or -Exxx, as gg_attachment_run() does. */

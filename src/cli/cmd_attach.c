@@ -13,8 +13,11 @@
 
 #include "attach/attachment.h"
 #include "attach/detachment.h"
+#include "attach/forked_agents.h"
 #include "attach/survey.h"
+#include "base/clock.h"
 #include "base/json.h"
+#include "base/time_units.h"
 #include "cli/attach_pid.h"
 #include "cli/attach_result.h"
 #include "cli/attach_run.h"
@@ -23,8 +26,14 @@
 #include "cli/progress_line.h"
 #include "cli/sampling.h"
 #include "cli/survey_text.h"
+#include "record/regions/find_region.h"
 #include "record/session/launch.h"
 #include "record/session/session.h"
+
+enum {
+	NAMED_MAX = 8,     /* processes that a message names */
+	LEAVE_SECONDS = 30 /* for those that were forked */
+};
 
 static const struct gg_attach_options attach_defaults = { .sampling = GG_CLI_SAMPLING_DEFAULTS };
 
@@ -98,6 +107,50 @@ static int enter_for_session(const struct gg_launch_environment *settings, void 
 	return status < 0 ? status : print_result(context, error);
 }
 
+/* Says how the agent leaves a process that could not be entered. */
+static void report_pending(pid_t pid)
+{
+	if (gg_find_region_inherited(NULL, (uint32_t)pid) != 0)
+		fprintf(stderr,
+		        "geiger: process %d is idle, and keeps the agent, which only passes its "
+		        "calls on: 'geiger detach %d' takes it out\n",
+		        (int)pid, (int)pid);
+	else
+		fprintf(stderr,
+		        "geiger: process %d is idle: the agent goes when the process next allocates\n",
+		        (int)pid);
+}
+
+/*
+ * Detaches the process, and those that it has forked: one that has recorded nothing knows no
+ * request of the recorder's.
+ */
+static void leave_processes(struct gg_attach_run *run)
+{
+	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(LEAVE_SECONDS * GG_NS_PER_S);
+	pid_t pid = run->survey->facts.pid;
+	struct gg_forked_agents found = { 0 };
+	struct gg_detachment detachment;
+	size_t pending_count = 0;
+
+	gg_detachment_wait(&detachment, pid);
+	if (run->directory[0] == '\0' || gg_forked_agents_find(&found, run->directory, NULL) < 0)
+		return;
+	for (size_t i = 0; i < found.pids.count; i++) {
+		detachment.is_pending = true;
+		if (found.pids.items[i] != pid && gg_clock_monotonic_ns() < end_ns)
+			gg_detachment_wait(&detachment, found.pids.items[i]);
+		if (!detachment.is_pending || run->given->quiet)
+			continue;
+		if (pending_count++ < NAMED_MAX)
+			report_pending(found.pids.items[i]);
+	}
+	if (pending_count > NAMED_MAX)
+		fprintf(stderr, "geiger: %zu more processes are idle as well\n",
+		        pending_count - NAMED_MAX);
+	gg_forked_agents_done(&found);
+}
+
 /* Attaches, records until a signal or the time limit, and detaches. */
 static int record(struct gg_attach_run *run, struct gg_error *error)
 {
@@ -115,7 +168,6 @@ static int record(struct gg_attach_run *run, struct gg_error *error)
 		.context = run,
 		.progress = &line.progress,
 	};
-	struct gg_detachment detachment;
 	int exit_status, status;
 
 	if (given->quiet)
@@ -125,11 +177,7 @@ static int record(struct gg_attach_run *run, struct gg_error *error)
 	status = gg_session_run(&options, &exit_status, error);
 	if (status < 0)
 		return status;
-	gg_detachment_wait(&detachment, run->survey->facts.pid);
-	if (detachment.is_pending && !given->quiet)
-		fprintf(stderr,
-		        "geiger: process %d is idle: the agent goes when the process next allocates\n",
-		        (int)run->survey->facts.pid);
+	leave_processes(run);
 	return exit_status;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "attach/detachment.h"
+#include "attach/forked_agents.h"
 #include "base/array.h"
 #include "base/json.h"
 #include "cli/attach_pid.h"
@@ -87,12 +88,27 @@ static int note_pid(const struct gg_listed_region *file, void *context)
 	return gg_array_push(&report->pids, (pid_t)file->pid) ? 0 : -ENOMEM;
 }
 
+/* Adds forked processes that have recorded nothing yet, whose regions are those of others. */
+static int note_forked(struct detach_report *report, struct gg_error *error)
+{
+	struct gg_forked_agents found = { 0 };
+	int status = gg_forked_agents_find(&found, NULL, error);
+
+	for (size_t i = 0; status == 0 && i < found.pids.count; i++)
+		if (!gg_array_push(&report->pids, found.pids.items[i]))
+			status = gg_error_memory(error, "detach");
+	gg_forked_agents_done(&found);
+	return status;
+}
+
 /* Processes that were started with the agent are left as they are. */
 static int detach_all(struct detach_report *report, struct gg_error *error)
 {
 	int status = gg_region_list_each(NULL, 0, note_pid, report, error), first = 0;
 	struct gg_error one = { 0 };
 
+	if (status == 0)
+		status = note_forked(report, error);
 	for (size_t i = 0; status == 0 && i < report->pids.count; i++) {
 		int result = detach_one(report, report->pids.items[i], &one);
 

@@ -271,10 +271,24 @@ static void leave_parents_region(void)
 		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
 }
 
+/*
+ * True in a forked child of an attached process that got no region: it is off, and has its parent's
+ * region mapped, which it does not use.
+ */
+static bool is_lost_child(void)
+{
+	return gg_load_acquire(&gg_process.state) == GG_PROCESS_OFF && is_attached() &&
+	       gg_process.region.header != NULL &&
+	       gg_process.region.header->pid != (uint32_t)getpid() && !gg_seccomp_is_entered();
+}
+
 bool gg_start_detach(void)
 {
 	uint32_t running = GG_PROCESS_RUNNING, same = gg_load_acquire(gg_process.same_process);
-	bool is_new_child = gg_process_is_new_child(same);
+	bool is_new_child = gg_process_is_new_child(same), is_lost = is_lost_child();
+
+	if (is_lost)
+		running = GG_PROCESS_OFF;
 
 	/* No thread of a new child adopts the region from now on. */
 	if (is_new_child && !gg_cas_acq_rel(gg_process.same_process, &same, GG_PROCESS_ADOPTING))
@@ -286,9 +300,9 @@ bool gg_start_detach(void)
 	}
 	/* Hooks are plain jumps from now on, and threads that are inside leave soon. */
 	GG_REGION_INIT_VIEW(&gg_process.region);
-	if (is_new_child) {
-		if (same == GG_PROCESS_WIPED)
-			gg_thread_count_forked();
+	if (is_new_child && same == GG_PROCESS_WIPED)
+		gg_thread_count_forked();
+	if (is_new_child || is_lost) {
 		leave_parents_region();
 		gg_store_release(gg_process.same_process, GG_PROCESS_SAME);
 	}

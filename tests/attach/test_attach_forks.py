@@ -6,12 +6,14 @@ GEIGER, FORK_TARGET: the program, and one that makes processes.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import process_image
-from attach_programs import LIMIT, geiger
+from attach_programs import GEIGER, LIMIT, geiger
 from sentences import check, in_scratch
 
 INTERVAL = "1GiB"  # no child takes a sample by chance
@@ -86,6 +88,51 @@ def child_without_region(way):
     check(f"a_child_by_{way}_is_detached_before_it_records", *problems)
 
 
+def recorded_children():
+    """A recorder that ends takes the agent out of the children as well that have recorded nothing."""
+    family = Family()
+    before = process_image.read(family.pid)
+    with subprocess.Popen([GEIGER, "attach", "-i", INTERVAL, "-o", "family.geiger", str(family.pid)],
+                          stderr=subprocess.PIPE, text=True) as recorder:
+        said = recorder.stderr.readline()
+        children = [family.child(way) for way in ("fork", "forkloop")]
+        problems = [None if all(is_hooked(before, pid) for pid in children) else "they were not forked under the agent"]
+        recorder.send_signal(signal.SIGINT)
+        said += recorder.communicate(timeout=LIMIT)[1]
+    problems += [None if recorder.returncode == 0 else f"{recorder.returncode}: {said}",
+                 *(left(before, pid) for pid in [family.pid, *children]), family.end()]
+    check("a_recording_takes_the_agent_out_of_children_that_recorded_nothing", *problems)
+
+
+def lost_region():
+    """The recorder was killed, and its directory removed: no request reaches anybody."""
+    family = Family()
+    before = process_image.read(family.pid)
+    with subprocess.Popen([GEIGER, "attach", "-i", "1", "-o", "lost.geiger", str(family.pid)],
+                          stderr=subprocess.PIPE, text=True) as recorder:
+        recorder.stderr.readline()
+        maps = [mapping.path for mapping in process_image.mappings_of(family.pid) if ".region" in mapping.path]
+        recorder.kill()
+    folder = os.path.dirname(maps[0])
+    shutil.rmtree(folder)
+    child = family.child("forkloop")
+    time.sleep(0.5)  # it takes its first sample, for which it finds no place
+    problems = [worked(geiger("detach", str(child))), left(before, child),
+                worked(geiger("attach", "-q", str(child))), recording(child),
+                worked(geiger("detach", str(child))), left(before, child),
+                worked(geiger("detach", str(family.pid))), left(before, family.pid), family.end()]
+    check("a_process_whose_region_was_removed_is_detached", *problems)
+
+
+def all_of_a_family():
+    family = Family()
+    before = process_image.read(family.pid)
+    problems = [worked(geiger("attach", "-q", "-i", INTERVAL, str(family.pid)))]
+    child = family.child("fork")
+    problems += [worked(geiger("detach", "-q", "--all")), left(before, family.pid), left(before, child), family.end()]
+    check("detach_all_finds_children_that_recorded_nothing", *problems)
+
+
 def vforked():
     family = Family()
     before = process_image.read(family.pid)
@@ -102,6 +149,9 @@ def vforked():
 def main():
     for way in ("fork", "forkloop", "clone"):
         child_without_region(way)
+    recorded_children()
+    lost_region()
+    all_of_a_family()
     vforked()
 
 
