@@ -142,7 +142,7 @@ void gg_detachment_wait(struct gg_detachment *ret_detachment, pid_t pid)
  * its parent would follow the request; or one whose region was removed.  It is entered at once.
  */
 static int run_unreachable(struct gg_detachment *ret_detachment, pid_t pid, const char *path,
-                         const char *name, struct gg_error *error)
+                           const char *name, struct gg_error *error)
 {
 	struct gg_detachment detachment = { 0 };
 	uint64_t begin_ns = gg_clock_monotonic_ns();

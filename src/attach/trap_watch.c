@@ -66,7 +66,8 @@ bool gg_trap_watch_look(const struct gg_trap_watch *watch, struct gg_watched *wa
 	if (before_ns > watch->planted_ns && sleeps == watched->sleeps)
 		return true;
 	/* If it has slept since the look before, it was at no trap then. */
-	watched->elsewhere_ns = before_ns > watch->planted_ns ? before_ns : watch->planted_ns;
+	if (before_ns > watched->elsewhere_ns)
+		watched->elsewhere_ns = before_ns;
 	watched->sleeps = sleeps;
 	watched->ran_ns = now_ns;
 	return false;

@@ -24,6 +24,9 @@
  *   attach_target sleepers         allocates beside threads that sleep in all calls with a limit of
  *                                  time, and checks that none ends early or is interrupted
  *   attach_target sleep            sleeps, and checks that each sleep is neither short nor long
+ *   attach_target stands           allocates in two threads that measure by their clocks how late
+ *                                  they are; prints for SIGUSR1 the sums since the last one: ns of
+ *                                  the processors, ns of the wall
  *   attach_target known THREADS    makes known allocations after the first byte of its input,
  *                                  prints their number and bytes, and those of the kept ones, and
  *                                  ends with the second byte
@@ -818,6 +821,79 @@ static void run_sleepers(void)
 		pthread_join(threads[i], NULL);
 }
 
+/* --- a program that measures how late it is --- */
+
+enum { LATE_NS = 200000 }; /* a round takes a tenth of it */
+
+static uint64_t late_run_ns, late_wall_ns;
+static volatile sig_atomic_t is_asked;
+
+static void ask(int signal)
+{
+	(void)signal;
+	is_asked = 1;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void note_late(uint64_t *sum, uint64_t took_ns)
+{
+	if (took_ns > LATE_NS)
+		__atomic_add_fetch(sum, took_ns, __ATOMIC_RELAXED);
+}
+
+static void answer(void)
+{
+	is_asked = 0;
+	printf("%lu %lu\n", (unsigned long)__atomic_exchange_n(&late_run_ns, 0, __ATOMIC_RELAXED),
+	       (unsigned long)__atomic_exchange_n(&late_wall_ns, 0, __ATOMIC_RELAXED));
+	fflush(stdout);
+}
+
+static void *run_stand(void *argument)
+{
+	uint64_t run_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), wall_ns = clock_ns(CLOCK_MONOTONIC);
+
+	for (unsigned seed = 0; !is_over; seed++) {
+		uint64_t run_before_ns = run_ns, wall_before_ns = wall_ns;
+
+		use_blocks(seed);
+		run_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		wall_ns = clock_ns(CLOCK_MONOTONIC);
+		note_late(&late_run_ns, run_ns - run_before_ns);
+		note_late(&late_wall_ns, wall_ns - wall_before_ns);
+		if (argument == NULL && is_asked) {
+			answer();
+			run_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+			wall_ns = clock_ns(CLOCK_MONOTONIC);
+		}
+	}
+	return argument;
+}
+
+static void run_stands(void)
+{
+	struct sigaction action = { .sa_handler = ask, .sa_flags = SA_RESTART };
+	sigset_t signals;
+	pthread_t thread;
+
+	sigaction(SIGUSR1, &action, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	check(pthread_create(&thread, NULL, run_stand, &signals) == 0, "no thread");
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+	run_stand(NULL);
+	pthread_join(thread, NULL);
+}
+
 /* --- a program whose allocations are known --- */
 
 enum { KNOWN_BLOCKS = 3000, OLDER_BLOCKS = 200, KEPT_EVERY = 10 };
@@ -946,6 +1022,8 @@ int main(int argc, char **argv)
 		run_sleepers();
 	else if (strcmp(mode, "sleep") == 0)
 		run_sleep();
+	else if (strcmp(mode, "stands") == 0)
+		run_stands();
 	else if (strcmp(mode, "known") == 0)
 		run_known(atoi(argument));
 	else

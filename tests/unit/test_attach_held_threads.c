@@ -130,3 +130,15 @@ TEST_WITH(child, a_thread_that_sleeps_is_left_alone)
 	gg_held_threads_release(&child->held, &child->tracer);
 	CHECK(!is_alone || child->tracer.longest_stand_ns == 0);
 }
+
+TEST_WITH(child, a_thread_that_runs_has_stood_since_it_was_last_seen_elsewhere)
+{
+	struct gg_trap_watch watch = { .planted_ns = 100 };
+	struct gg_watched watched = { .elsewhere_ns = 900 };
+	pid_t pid;
+
+	begin(child, true);
+	pid = child->memory.pid;
+	CHECK(!gg_trap_watch_look(&watch, &watched, pid, pid, 1000));
+	CHECK_EQ_U64(gg_trap_watch_stand_ns(&watch, &watched, 1000), 100);
+}
