@@ -3,6 +3,7 @@
  * survey_target - a process for tests that look at a process before they attach.
  *
  *   survey_target idle          waits for its end
+ *   survey_target protected     allows no process of the same user to trace it, then waits
  *   survey_target filter        installs a seccomp filter that allows everything, then waits
  *   survey_target trace PID     traces another process, then waits
  *   survey_target zombie        leaves a child that has ended, and prints its pid
@@ -45,6 +46,8 @@ int main(int argc, char **argv)
 	pid_t shown = getpid();
 	int status = 0;
 
+	if (argc > 1 && strcmp(argv[1], "protected") == 0)
+		status = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (argc > 1 && strcmp(argv[1], "filter") == 0)
 		status = install_filter();
 	else if (argc > 2 && strcmp(argv[1], "trace") == 0)

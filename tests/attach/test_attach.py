@@ -11,10 +11,12 @@ of them loads.  TINY_AGENT: stands for the agent; it tests the way in alone.
 import collections
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 from attach_programs import GEIGER, LIMIT, TARGET, Target, geiger, text_of
@@ -207,6 +209,33 @@ def recording_over_exec():
           "LD_PRELOAD" not in said else f"{recorder.returncode}: {said}")
 
 
+def stopping():
+    """Something stops the program and lets it go on all the while."""
+    target, problems, over = Target("loops", "3"), [], threading.Event()
+
+    def stop():
+        pauses = random.Random(1)
+        while not over.is_set():
+            os.kill(target.pid, signal.SIGSTOP)
+            time.sleep(pauses.random() * 0.004)
+            os.kill(target.pid, signal.SIGCONT)
+            time.sleep(pauses.random() * 0.01)
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    worked = 0
+    for _ in range(max(6, ROUNDS // 2)):
+        got = geiger("attach", "-q", str(target.pid))
+        worked += got.returncode == 0
+        problems.append(None if got.returncode == 0 or "it is stopped" in got.stderr else got.stderr)
+        if got.returncode == 0:
+            left = geiger("detach", str(target.pid))
+            problems.append(None if left.returncode == 0 else left.stderr)
+    over.set()
+    stopper.join()
+    check("a_program_that_is_stopped_meanwhile_goes_on", *problems, target.end(), None if worked > 0 else "always stopped")
+
+
 def recording_in(pid):
     with open(f"/proc/{pid}/maps", encoding="ascii") as file:
         return ".region" in file.read()
@@ -255,6 +284,7 @@ def main():
     recording()
     reports_of_a_pid()
     recording_over_exec()
+    stopping()
     failing_attach()
     failing_profile()
     executing()

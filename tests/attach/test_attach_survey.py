@@ -7,6 +7,8 @@ GEIGER, SURVEY_TARGET, SURVEY_STATIC: the program, a process to look at, the sam
 
 import json
 import os
+import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -104,6 +106,73 @@ def programs():
         is_refused("a_32_bit_program_is_refused", target.pid, "program", "32-bit")
 
 
+MUSL = """
+#include <stdio.h>
+#include <unistd.h>
+int main(void) { printf("%d\\n", (int)getpid()); fflush(stdout); for (;;) pause(); }
+"""
+GO = """
+package main
+import ("fmt"; "os"; "time")
+func main() { fmt.Println(os.Getpid()); for { time.Sleep(time.Hour) } }
+"""
+
+
+def compiled(name, compiler, words, source, file, **environment):
+    """Compiles a program that prints its pid; returns False, and says why, if it cannot."""
+    if shutil.which(compiler) is None:
+        skip(name, f"{compiler} is not installed")
+        return False
+    pathlib.Path(file).write_text(source, encoding="ascii")
+    built = subprocess.run([compiler, *words], capture_output=True, text=True, env={**os.environ, **environment})
+    if built.returncode != 0:
+        skip(name, built.stderr)
+    return built.returncode == 0
+
+
+def foreign_programs():
+    name = "a_program_of_musl_is_refused"
+    if compiled(name, "musl-gcc", ["-o", "musl", "musl.c"], MUSL, "musl.c"):
+        with Started("./musl") as target:
+            is_refused(name, target.pid, "program", "musl")
+    name = "a_program_in_go_is_refused"
+    if compiled(name, "go", ["build", "-o", "gopher", "gopher.go"], GO, "gopher.go", GOCACHE=os.path.abspath("cache"),
+                GO111MODULE="off", CGO_ENABLED="0"):
+        with Started("./gopher") as target:
+            is_refused(name, target.pid, "program", "Go")
+
+
+NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
+
+
+def yama():
+    """The files of a kernel with yama lie over this one's; the target has protected itself."""
+    for scope, word in (("1", "only its ancestors may trace it"), ("2", "only processes with CAP_SYS_PTRACE may trace it"),
+                        ("3", "no process may trace another one")):
+        name = f"ptrace_scope_{scope}_is_named_with_its_remedy"
+        if os.geteuid() != 0:
+            skip(name, "not root")
+            continue
+        try:
+            target = Started(TARGET, "protected", **NOBODY)
+            target.__enter__()
+        except PermissionError:
+            skip(name, "nobody may not run the program")
+            continue
+        script = "mount -t tmpfs tmpfs /proc/sys/kernel && mkdir /proc/sys/kernel/yama && " \
+            f"echo {scope} >/proc/sys/kernel/yama/ptrace_scope && " \
+            f"exec setpriv --reuid=65534 --regid=65534 --clear-groups {GEIGER} attach --dry-run --json {target.pid}"
+        got = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True)
+        target.__exit__()
+        if got.stdout == "":
+            skip(name, got.stderr)
+            continue
+        found_first = json.loads(got.stdout)["obstacles"][0]
+        remedy = "until the next boot" if scope == "3" else "Run geiger as root"
+        check(name, None if found_first["code"] == "yama" and word in found_first["reason"] and
+              remedy in found_first["advice"] else f"{found_first}")
+
+
 def reads_filters():
     """True if the kernel shows filters: to CAP_SYS_ADMIN, without filters itself."""
     with open("/proc/self/status", encoding="ascii") as file:
@@ -179,8 +248,10 @@ def main():
     attachable()
     other_allocators()
     programs()
+    foreign_programs()
     states()
     rights()
+    yama()
     profiled()
     namespaces()
     requests()
