@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "query/attaches.h"
 #include "report/screen_text.h"
@@ -69,6 +70,24 @@ static void append_held(const struct gg_report *report, const struct gg_attached
 	gg_report_append_time(attached->held_ns, out);
 }
 
+/*
+ * Appends ", detached at 47 ms: what it held then may have been freed since".  Only a detach before
+ * the end of the recording has a time.
+ */
+static void append_detach(const struct gg_report *report, const struct gg_attached *attached,
+                          struct gg_buf *out)
+{
+	const struct gg_profile_process *process =
+		&report->model->processes[attached->attach->process];
+
+	if (process->ending == NULL || strcmp(process->ending, "lived on") != 0 ||
+	    process->end_ns == GG_TIME_NONE)
+		return;
+	gg_buf_append_text(out, "; detached at ");
+	gg_report_append_time(process->end_ns, out);
+	gg_buf_append_text(out, ": it may have freed since what it held then");
+}
+
 static void append_attach(const struct gg_report *report, const struct gg_attached *attached,
                           struct gg_buf *out)
 {
@@ -88,6 +107,7 @@ static void append_attach(const struct gg_report *report, const struct gg_attach
 	}
 	append_older(report, attached, &text);
 	append_held(report, attached, &text);
+	append_detach(report, attached, &text);
 	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
 	                                report->figures.ascii);
 	out->failed |= text.failed;

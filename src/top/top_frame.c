@@ -103,11 +103,35 @@ static void draw_memory(struct frame_run *run)
 	gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_PLAIN);
 }
 
+/* "Attached 3 h 0 min after the start; 150.0 MiB are older and not shown.". */
+static void draw_attach(struct frame_run *run)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (!run->snapshot->is_attached)
+		return;
+	gg_buf_append_text(&text, "Attached ");
+	if (run->snapshot->attached_age_ns >= 0) {
+		gg_report_append_time(run->snapshot->attached_age_ns, &text);
+		gg_buf_append_text(&text, " after the start; ");
+	} else {
+		gg_buf_append_text(&text, "while it ran; ");
+	}
+	if (run->snapshot->older_bytes >= 0) {
+		append_number(run, (double)run->snapshot->older_bytes, GG_BYTES, &text);
+		gg_buf_append_text(&text, " are older and not shown.");
+	} else {
+		gg_buf_append_text(&text, "what is older is not shown.");
+	}
+	gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_PLAIN);
+}
+
 static void draw_notes(struct frame_run *run)
 {
 	const struct gg_top_snapshot *snapshot = run->snapshot;
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
+	draw_attach(run);
 	if (snapshot->process.news != NULL)
 		gg_top_grid_put(run->grid, run->row++, 0, snapshot->process.news, GG_TOP_WARNING);
 	if (snapshot->process.is_process && !snapshot->process.is_alive) {

@@ -55,6 +55,10 @@ static void add_process(struct gg_json *json, const struct gg_top_snapshot *snap
 	gg_json_number(json, "rss_bytes", process->rss_bytes >= 0 ? process->rss_bytes : NAN);
 	gg_json_number(json, "highest_seen_bytes",
 	               process->peak_bytes >= 0 ? process->peak_bytes : NAN);
+	gg_json_number(json, "older_bytes",
+	               snapshot->is_attached && snapshot->older_bytes >= 0
+	                       ? (double)snapshot->older_bytes
+	                       : NAN);
 }
 
 static void add_rows(struct gg_json *json, const struct gg_top_snapshot *snapshot,

@@ -309,6 +309,18 @@ static int64_t mark_of(const struct snapshot_run *run)
 	                                                             : run->request->mark_ns;
 }
 
+/* Several processes, and forked ones, have no such moment in common. */
+static void set_attach(struct gg_top_snapshot *snapshot, const struct gg_model *model)
+{
+	const struct gg_profile_attach *attach = model->attaches;
+
+	if (model->attach_count != 1 || attach->is_inherited)
+		return;
+	snapshot->is_attached = true;
+	snapshot->attached_age_ns = attach->age_ns;
+	snapshot->older_bytes = attach->older_bytes;
+}
+
 int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_model *model,
                          const struct gg_top_request *request, const struct gg_top_process *process,
                          struct gg_error *error)
@@ -328,6 +340,7 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 	snapshot->look_count = request->look_count;
 	snapshot->level = gg_changes_since_level(GG_TOP_FALSE_SHARE, request->test_count);
 	snapshot->mark_ns = mark_of(&run);
+	set_attach(snapshot, model);
 	status = ask(&run, error);
 	if (status == 0)
 		status = add_head(&run, error);

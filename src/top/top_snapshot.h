@@ -103,7 +103,11 @@ struct gg_top_snapshot {
 	struct gg_chart_column *columns; /* a copy of those of the process */
 	size_t column_count;
 	char *command;
-	char **notes; /* of the recording, the most important first */
+	bool is_attached; /* the agent was attached to the process */
+	/* Valid if is_attached; -1: unknown. */
+	int64_t attached_age_ns; /* of the process then */
+	int64_t older_bytes;     /* that its allocator had in use then */
+	char **notes;            /* of the recording, the most important first */
 	size_t note_count;
 	uint64_t sample_count, dropped_count;
 	double confidence;

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import own_regions  # for its effect
@@ -158,6 +159,38 @@ def once_more():
     target.end()
 
 
+def regions_of_one_process():
+    """Two attaches of one process in one profile: it lived on after the first one."""
+    target, problems = Target(), []
+    for _ in range(2):
+        problems.append(attach(target, "-i", "1")[1])
+        target.tell("new 100")
+        problems.append(geiger("detach", "-q", str(target.pid))[1])
+    folder = tempfile.mkdtemp(dir=own_regions.DIRECTORY)
+    for name in os.listdir(own_regions.DIRECTORY):
+        if name.startswith(f"geiger-{target.pid}-"):
+            os.rename(os.path.join(own_regions.DIRECTORY, name), os.path.join(folder, name))
+    problems.append(geiger("salvage", "-q", "-o", "twice.geiger", folder)[1])
+    endings, problem = geiger("sql", "--json", "twice.geiger", "select pid, ending from process")
+    shown, other = geiger("report", "--no-pager", "twice.geiger")
+    wanted = [{"pid": target.pid, "ending": "lived on"}] * 2
+    check("a_process_that_was_detached_has_lived_on",
+          *problems, problem, other, None if json.loads(endings) == wanted else endings,
+          None if " ".join(shown.split()).count("it may have freed since what it held then") == 2 else shown)
+    target.end()
+
+
+def top_shows_it():
+    target = Target()
+    result, problem = attach(target)
+    table, other = geiger("top", "--json", "-n", "1", str(target.pid))
+    shown, third = geiger("top", "--batch", "-n", "1", str(target.pid))
+    check("top_tells_of_older_memory", problem, other, third,
+          None if json.loads(table)["older_bytes"] == result["older_bytes"] else table,
+          None if "after the start;" in shown and "are older and not shown." in shown else shown)
+    target.end()
+
+
 def recordings():
     """A recorder that ends switches sampling off, which must not last until the next one."""
     target, problems = Target(), []
@@ -200,6 +233,8 @@ def main():
     some_allocations()
     over_jemalloc()
     once_more()
+    regions_of_one_process()
+    top_shows_it()
     recordings()
     quiet_recording()
 

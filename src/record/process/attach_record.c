@@ -42,3 +42,10 @@ int gg_attach_record_write(struct gg_profile_writer *writer, uint32_t process,
 	return gg_profile_writer_keep(
 		writer, gg_profile_put_attach(writer->profile, &attach, writer->error));
 }
+
+const char *gg_attach_record_ending(const struct gg_region_header *header)
+{
+	if (header->end_monotonic_ns == 0)
+		return NULL;
+	return (header->attach.flags & GG_REGION_DETACHED) != 0 ? "lived on" : "exited";
+}

@@ -17,3 +17,9 @@
  */
 int gg_attach_record_write(struct gg_profile_writer *writer, uint32_t process,
                            const struct gg_region_header *header);
+
+/*
+ * Returns how a process has ended whose agent noted an end: "exited", or "lived on" if that was a
+ * detach.
+ */
+const char *gg_attach_record_ending(const struct gg_region_header *header);

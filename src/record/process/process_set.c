@@ -28,6 +28,7 @@
 #include "base/hash.h"
 #include "base/time_units.h"
 #include "record/diagnose/diagnostics.h"
+#include "record/process/attach_record.h"
 #include "record/process/end_time.h"
 #include "record/process/final_state.h"
 #include "record/process/ingest.h"
@@ -265,7 +266,9 @@ static const char *find_ending(const struct gg_process_set *set, struct gg_membe
 	if (exit_status != NULL)
 		return exit_status->text;
 	/* Another parent has waited for it.  The agent notes the time of an orderly exit. */
-	return gg_end_time_noted(member) != 0 ? "exited" : NULL;
+	return gg_end_time_noted(member) != 0
+	               ? gg_attach_record_ending(&member->target->reader.header)
+	               : NULL;
 }
 
 /* Adds the maximum RSS that the kernel measured; the recorder's own readings may miss a peak. */

@@ -22,6 +22,7 @@
 #include "record/diagnose/preloadable.h"
 #include "record/look/ask_allocator.h"
 #include "record/look/target_look.h"
+#include "record/process/attach_record.h"
 #include "record/process/final_state.h"
 #include "record/process/inherited.h"
 #include "record/regions/process_alive.h"
@@ -210,11 +211,11 @@ static int add_region(struct gg_profile_writer *writer, struct gg_target_set *se
 		writer->now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
 	if (status == 0)
 		status = note_what_it_is(writer, target, is_alive);
-	/* Without a recorder nobody saw the exit status; a noted end means an orderly exit. */
+	/* Nobody saw the exit status; a noted end means an orderly exit, or a detach. */
 	end_ns = is_alive ? GG_TIME_NONE : gg_profile_writer_time(writer, *last_ns);
 	if (status == 0)
 		status = gg_final_state_write(target, (struct gg_end_bounds){ end_ns, end_ns },
-		                              view.header.end_monotonic_ns != 0 ? "exited" : NULL);
+		                              gg_attach_record_ending(&view.header));
 	gg_region_view_done(&view);
 	if (status == 0 && has_look)
 		gg_target_look_put(&look, target);
