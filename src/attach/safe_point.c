@@ -3,6 +3,7 @@
 #include "attach/safe_point.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "attach/idle_thread.h"
@@ -108,7 +109,9 @@ int gg_safe_point_find(struct gg_safe_point *ret_point, struct gg_safe_point_sea
                        struct gg_error *error)
 {
 	uint64_t pause_ms = PAUSE_LEAST_MS, now_ns, end_ns, idle_ns;
+	char place[16];
 
+	snprintf(place, sizeof(place), "%d", (int)search->tracer->pid);
 	search->begin_ns = gg_clock_monotonic_ns();
 	end_ns = search->begin_ns + (uint64_t)(GG_SAFE_POINT_LIMIT_SECONDS * GG_NS_PER_S);
 	idle_ns = search->begin_ns + (uint64_t)(GG_SAFE_POINT_IDLE_MS * GG_NS_PER_MS);
@@ -132,8 +135,8 @@ int gg_safe_point_find(struct gg_safe_point *ret_point, struct gg_safe_point_sea
 		pause_ms = pause_ms < PAUSE_MOST_MS ? 2 * pause_ms : PAUSE_MOST_MS;
 	}
 	if (is_cancelled(search))
-		return gg_error_set(error, -ECANCELED, "attach", NULL, "cancelled");
-	return gg_error_set(error, -ETIMEDOUT, "attach", "Attach again when it does something.",
+		return gg_error_set(error, -ECANCELED, place, NULL, "cancelled");
+	return gg_error_set(error, -ETIMEDOUT, place, "Attach again when it does something.",
 	                    search->refused_count > 0
 	                            ? "not attached: busy: no thread was at a safe point"
 	                            : "not attached: idle: no thread entered the allocator");
