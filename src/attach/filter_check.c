@@ -25,16 +25,13 @@
 #include "attach/borrowed_thread.h"
 #include "base/compiler.h"
 
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x10u /* since Linux 6.3 */
-#endif
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
-#endif
-
 #if defined(__x86_64__)
 
-enum { FILTERS_MAX = 64 };
+enum {
+	FILTERS_MAX = 64,
+	EXECUTABLE_FILE = 0x10, /* MFD_EXEC, since Linux 6.3 */
+	POPULATE_WRITE = 23     /* MADV_POPULATE_WRITE, since Linux 5.14 */
+};
 
 /* An address as the calls have it, for filters that compare it with 0. */
 #define ADDRESS   UINT64_C(0x7f0000010000)
@@ -56,7 +53,7 @@ static const struct checked_call {
 	const char *name;
 	uint64_t arguments[6];
 } calls[] = {
-	{ SYS_memfd_create, "memfd_create", { ADDRESS, MFD_CLOEXEC | MFD_EXEC } },
+	{ SYS_memfd_create, "memfd_create", { ADDRESS, MFD_CLOEXEC | EXECUTABLE_FILE } },
 	{ SYS_memfd_create, "memfd_create", { ADDRESS, MFD_CLOEXEC } },
 	{ SYS_openat, "openat", { HERE, ADDRESS, READ_ONLY } },
 	{ SYS_openat, "openat", { HERE, ADDRESS, READ_ONLY | O_NOFOLLOW } },
@@ -94,7 +91,7 @@ static const struct checked_call {
 	{ SYS_mprotect, "mprotect", { ADDRESS, 4096, DATA } },
 	{ SYS_madvise, "madvise", { ADDRESS, 4096, MADV_WIPEONFORK } },
 	{ SYS_madvise, "madvise", { ADDRESS, 4096, MADV_NOHUGEPAGE } },
-	{ SYS_madvise, "madvise", { ADDRESS, 4096, MADV_POPULATE_WRITE } },
+	{ SYS_madvise, "madvise", { ADDRESS, 4096, POPULATE_WRITE } },
 	{ SYS_rt_sigprocmask, "rt_sigprocmask", { SIG_BLOCK, ADDRESS, ADDRESS, 8 } },
 	{ SYS_rt_sigprocmask, "rt_sigprocmask", { SIG_SETMASK, ADDRESS, 0, 8 } },
 	{ SYS_rt_sigprocmask, "rt_sigprocmask", { UINT32_MAX, ADDRESS, 0, 8 } },

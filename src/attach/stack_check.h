@@ -9,8 +9,8 @@
  * A thread is taken only if its whole stack is known and has no frame of the loader, of a signal
  * handler, or of a function of libc that holds a lock which dlopen() may need.  For the first
  * GG_SAFE_POINT_STRICT_MS no frame of libc at all is accepted, except those that start programs and
- * threads.  It also needs room below its stack pointer (thread_stack.h), which the stacks of coroutines
- * do not have for certain.
+ * threads.  It also needs room below its stack pointer (thread_stack.h), which the stacks of
+ * coroutines do not have for certain.
  */
 #pragma once
 

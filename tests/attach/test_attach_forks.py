@@ -89,7 +89,7 @@ def child_without_region(way):
 
 
 def recorded_children():
-    """A recorder that ends takes the agent out of the children as well that have recorded nothing."""
+    """A recorder that ends also takes the agent out of children that have recorded nothing."""
     family = Family()
     before = process_image.read(family.pid)
     with subprocess.Popen([GEIGER, "attach", "-i", INTERVAL, "-o", "family.geiger", str(family.pid)],

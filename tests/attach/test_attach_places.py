@@ -67,7 +67,7 @@ def attach_and_detach(pid):
 
 
 def own_filters():
-    """As a service manager installs them: the parent has none, so geiger must read them first."""
+    """A service manager installs such filters, which no parent has: geiger reads them first."""
     for name, words in (("a_service_with_a_list_of_calls", ["known", "errno"]),
                         ("a_service_that_may_make_no_code", ["writable", "kill"])):
         sentence = f"{name}_is_attached_to_by_root"
