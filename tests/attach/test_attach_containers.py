@@ -109,6 +109,7 @@ def inside(sentence, name, **how):
 
 TINY = "mount -t tmpfs -o size=64m,noexec tmpfs ROOT"
 READ_ONLY = "mount -o remount,ro,bind ROOT"
+NO_CODE = "echo 2 >ROOT/proc/sys/vm/memfd_noexec"  # of this pid namespace, since Linux 6.3
 
 
 def containers():
@@ -122,6 +123,19 @@ def containers():
            mounts=[f"{TINY}/dev/shm"],
            unshare=("--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"),
            before=("setpriv", f"--reuid={OTHER_USER}", f"--regid={OTHER_USER}", "--clear-groups"))
+
+
+def no_memory_files():
+    """The kernel forbids code in memory files, so a copy in /dev/shm or /tmp is loaded."""
+    inside("a_container_that_forbids_code_in_memory_files_is_recorded", "no_code", mounts=[NO_CODE])
+    sentence = "without_a_place_for_code_it_is_refused_and_runs_on"
+    container = Container(make_root("no_place"), mounts=[NO_CODE, f"{TINY}/dev/shm", READ_ONLY])
+    if not container.runs:
+        skip(sentence, container.why())
+        return
+    got = geiger("attach", str(container.pid))
+    check(sentence, None if got.returncode == 1 and "Give it a /dev/shm or /tmp that takes libraries." in got.stderr
+          else got.stderr, *left_over(container.pid), container.end())
 
 
 def nothing_writable():
@@ -187,6 +201,7 @@ def main():
         return
     os.chmod(".", 0o755)
     containers()
+    no_memory_files()
     nothing_writable()
     replaced_libc()
     no_proc()
