@@ -16,7 +16,7 @@
 #define FRAMES_NOT_GIVEN UINT64_MAX
 
 struct top_options {
-	bool batch, json, ascii, all, readonly;
+	bool batch, json, ascii, all, readonly, why;
 	uint64_t frame_count, limit;
 	double delay_seconds, confidence;
 	int by, metric;
@@ -35,6 +35,10 @@ static int check(const struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "top: --delay",
 		                    "Give a time such as 2 or 10s.",
 		                    "the time between looks is at least 1 s and at most a day");
+	if (options->why && invocation->operand_count == 0)
+		return gg_error_set(invocation->error, -EINVAL, "top: --why",
+		                    "Name a process, a region or a profile.",
+		                    "the list of processes has no rows of RSS");
 	return 0;
 }
 
@@ -61,6 +65,7 @@ static int run(struct gg_invocation *invocation)
 		          .by = (enum gg_grouping)options->by,
 		          .focus = options->focus,
 		          .confidence = options->confidence,
+		          .has_why = options->why,
 		          .lists_all = options->all },
 		.style = invocation->style,
 		.delay_seconds = options->delay_seconds,
@@ -104,6 +109,8 @@ static const struct gg_option options[] = {
 	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL,
 	  "in the list: also what ended, and what has no agent" },
 	{ "limit", 0, GG_OPTION_COUNT, AT(limit), "N", "rows of a frame; 0: all (20)" },
+	{ "why", 0, GG_OPTION_FLAG, AT(why), NULL,
+	  "where RSS goes, as geiger why shows it (key R of the screen)" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	{ "json", 0, GG_OPTION_FLAG, AT(json), NULL, "print each frame as one line of JSON" },

@@ -9,6 +9,7 @@
 #include "base/time_units.h"
 #include "top/top_frame.h"
 #include "top/top_json.h"
+#include "top/top_text.h"
 
 static void append_text(const struct gg_top_batch *batch, const struct gg_top_snapshot *snapshot,
                         struct gg_buf *out)
@@ -16,8 +17,13 @@ static void append_text(const struct gg_top_batch *batch, const struct gg_top_sn
 	struct gg_top_state state = batch->state;
 	struct gg_top_grid grid = { 0 };
 
-	state.height = gg_top_frame_height(&state, snapshot,
-	                                   batch->rows_max > 0 ? batch->rows_max : SIZE_MAX);
+	if (snapshot->has_why) {
+		state.mode = GG_TOP_MODE_WHY;
+		state.height = gg_top_text_height(&state, snapshot);
+	} else {
+		state.height = gg_top_frame_height(
+			&state, snapshot, batch->rows_max > 0 ? batch->rows_max : SIZE_MAX);
+	}
 	gg_top_frame_draw(&grid, &state, snapshot);
 	gg_top_grid_append(&grid, &batch->style, out);
 	gg_top_grid_done(&grid);

@@ -441,7 +441,8 @@ void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *stat
 	if (!state->is_batch &&
 	    (state->width < GG_TOP_LEAST_WIDTH || state->height < GG_TOP_LEAST_HEIGHT)) {
 		gg_top_grid_put(grid, 0, 0, "geiger top needs 40 x 8", GG_TOP_WARNING);
-	} else if (state->mode == GG_TOP_MODE_HELP || state->mode == GG_TOP_MODE_NOTES) {
+	} else if (state->mode == GG_TOP_MODE_HELP || state->mode == GG_TOP_MODE_NOTES ||
+	           state->mode == GG_TOP_MODE_WHY) {
 		gg_top_text_draw(grid, state, snapshot);
 	} else if (snapshot->entries != NULL) {
 		gg_top_list_frame_draw(grid, state, snapshot, run.order, run.count);

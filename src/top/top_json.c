@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "report/report.h"
+#include "report/report_why.h"
 #include "top/top_list_frame.h"
 
 static void add_time(struct gg_json *json, const char *name, int64_t time_ns)
@@ -76,6 +77,18 @@ static void add_rows(struct gg_json *json, const struct gg_top_snapshot *snapsho
 	gg_json_close(json);
 }
 
+/* A table for each process, as `geiger why --json` has them. */
+static void add_why(struct gg_json *json, const struct gg_why_list *why)
+{
+	gg_json_open(json, "why", '[');
+	for (size_t i = 0; i < why->table_count; i++) {
+		gg_json_open(json, NULL, '{');
+		gg_report_why_json_table(json, &why->tables[i]);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+}
+
 /* Appends the look at one process, with the `count` rows of these indices. */
 static void append_look(const struct gg_top_snapshot *snapshot, const size_t *order, size_t count,
                         struct gg_buf *out)
@@ -106,6 +119,8 @@ static void append_look(const struct gg_top_snapshot *snapshot, const size_t *or
 		gg_json_text(&json, NULL, snapshot->notes[i]);
 	gg_json_close(&json);
 	add_rows(&json, snapshot, order, count);
+	if (snapshot->has_why)
+		add_why(&json, &snapshot->why);
 	gg_json_close(&json);
 	gg_buf_append_text(out, "\n");
 }

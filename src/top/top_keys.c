@@ -350,7 +350,7 @@ static const struct gg_top_detail *detail_of(const struct gg_top_state *state,
 	               : NULL;
 }
 
-/* Begins the help or the notes, which lead back to what is shown now. */
+/* Begins the help, the notes or the rows of RSS, which lead back to what is shown now. */
 static void begin_page(struct gg_top_state *state, enum gg_top_mode mode)
 {
 	state->mode_below = state->mode;
@@ -375,6 +375,10 @@ static bool press_everywhere(struct gg_top_state *state, const struct gg_top_sna
 	case '!':
 		begin_page(state, GG_TOP_MODE_NOTES);
 		return true;
+	case 'R':
+		if (snapshot == NULL || snapshot->entries == NULL)
+			begin_page(state, GG_TOP_MODE_WHY);
+		return true;
 	case ' ':
 	case 'p':
 		state->is_paused = !state->is_paused;
@@ -392,7 +396,7 @@ static bool press_everywhere(struct gg_top_state *state, const struct gg_top_sna
 }
 
 /*
- * Scrolls the help or the notes by a key that moves; any other key closes them, and so does each
+ * Scrolls such a page by a key that moves; any other key closes them, and so does each
  * key if there is nothing to scroll.
  */
 static void press_in_page(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
@@ -437,6 +441,7 @@ void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot 
 		break;
 	case GG_TOP_MODE_HELP:
 	case GG_TOP_MODE_NOTES:
+	case GG_TOP_MODE_WHY:
 		press_in_page(state, snapshot, key);
 		break;
 	case GG_TOP_MODE_SEARCH:

@@ -261,6 +261,7 @@ static void set_view(struct screen_run *run)
 	run->view.metric = run->state.metric;
 	run->view.is_tree = run->state.is_tree;
 	run->view.opened = run->opened;
+	run->view.has_why = run->state.mode == GG_TOP_MODE_WHY;
 	run->view.lists_all = run->state.lists_all;
 	gg_top_looks_set_view(run->looks, &run->view);
 }
@@ -297,6 +298,8 @@ static void begin_target(struct screen_run *run)
 	run->state.lists_all = run->view.lists_all;
 	if (run->view.metric == GG_TOP_GROWTH)
 		run->state.sort = GG_TOP_BY_CHANGE;
+	if (run->view.has_why)
+		run->state.mode = GG_TOP_MODE_WHY; /* its end leads to the table */
 }
 
 /* Opens the process under the cursor of the list.  A running one is followed by its pid. */
@@ -368,6 +371,7 @@ static void pass_on(struct screen_run *run)
 	run->state.wants_open = run->state.wants_back = false;
 	if (run->state.by != run->view.by || run->state.metric != run->view.metric ||
 	    run->state.lists_all != run->view.lists_all ||
+	    run->view.has_why != (run->state.mode == GG_TOP_MODE_WHY) ||
 	    run->state.is_tree != run->view.is_tree || !is_equal(run->state.opened, run->opened))
 		set_view(run);
 	if (run->state.wants_mark)

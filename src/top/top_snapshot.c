@@ -321,6 +321,16 @@ static void set_attach(struct gg_top_snapshot *snapshot, const struct gg_model *
 	snapshot->older_bytes = attach->older_bytes;
 }
 
+/* Divides RSS as `geiger why` does, at the last look at memory that the model has. */
+static int add_why(struct snapshot_run *run, struct gg_error *error)
+{
+	const struct gg_why_options options = { .confidence = run->request->confidence };
+	int status = gg_why_of(&run->snapshot->why, run->model, &options, error);
+
+	run->snapshot->has_why = status == 0;
+	return status;
+}
+
 int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_model *model,
                          const struct gg_top_request *request, const struct gg_top_process *process,
                          struct gg_error *error)
@@ -348,6 +358,8 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 		status = gg_error_memory(error, "top");
 	if (status == 0 && copy_columns(snapshot) < 0)
 		status = gg_error_memory(error, "top");
+	if (status == 0 && request->has_why)
+		status = add_why(&run, error);
 	if (status == 0 && request->opened != NULL)
 		status = gg_top_detail_make(&snapshot->detail, model, run.result, request->opened,
 		                            process->now_ns, request->confidence, error);
@@ -368,7 +380,8 @@ bool gg_top_snapshot_is_of_one_view(const struct gg_top_snapshot *one,
                                     const struct gg_top_snapshot *other)
 {
 	if (one->by != other->by || one->metric != other->metric ||
-	    one->is_tree != other->is_tree || (one->entries == NULL) != (other->entries == NULL))
+	    one->is_tree != other->is_tree || one->has_why != other->has_why ||
+	    (one->entries == NULL) != (other->entries == NULL))
 		return false;
 	return one->detail == NULL || other->detail == NULL
 	               ? one->detail == other->detail
@@ -393,5 +406,7 @@ void gg_top_snapshot_free(struct gg_top_snapshot *snapshot)
 		free(snapshot->notes[i]);
 	free(snapshot->notes);
 	gg_top_detail_free(snapshot->detail);
+	if (snapshot->has_why)
+		gg_why_list_done(&snapshot->why);
 	free(snapshot);
 }

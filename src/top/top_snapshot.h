@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "query/query.h"
+#include "query/why_profile.h"
 #include "report/chart.h"
 #include "report/figure.h"
 #include "top/top_row.h"
@@ -55,6 +56,7 @@ struct gg_top_request {
 	bool is_tree;            /* rows are those of top_tree.h, without changes and rates */
 	const char *focus;       /* POSIX extended, or NULL (struct gg_query) */
 	const char *opened;      /* the label of the row with a detail; NULL: none */
+	bool has_why;            /* the rows of RSS belong to the snapshot */
 	double confidence;       /* 0 < confidence < 1 */
 	int64_t mark_ns;         /* changes are since this moment; GG_TIME_NONE: no changes */
 	uint64_t look_count;     /* looks since the mark, this one included; at least 1 */
@@ -125,6 +127,9 @@ struct gg_top_snapshot {
 	struct gg_top_row *rows;
 	size_t row_count;
 	struct gg_top_detail *detail; /* NULL: no row is open */
+	/* RSS by the last look at the memory of each process.  Without looks, it has no table. */
+	bool has_why;
+	struct gg_why_list why;
 };
 
 /* Fails as gg_query_rows() does. */

@@ -346,6 +346,7 @@ static int look_at_target(struct gg_top_source *source, const struct gg_top_view
 		                          .focus = view->focus,
 		                          .opened = view->opened,
 		                          .is_tree = view->is_tree,
+		                          .has_why = view->has_why,
 		                          .confidence = view->confidence };
 	struct gg_top_process process = { 0 };
 	struct gg_model *model;

@@ -29,6 +29,7 @@ struct gg_top_view {
 	enum gg_top_metric metric;
 	enum gg_grouping by;
 	bool is_tree;
+	bool has_why;       /* snapshots have the rows of RSS */
 	const char *focus;  /* or NULL */
 	const char *opened; /* the label of the row with a detail; or NULL */
 	double confidence;

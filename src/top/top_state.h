@@ -44,6 +44,7 @@ enum gg_top_mode {
 	GG_TOP_MODE_TYPE,     /* the answer of a prompt is typed (top_prompt.h) */
 	GG_TOP_MODE_QUESTION, /* a question waits for yes or no */
 	GG_TOP_MODE_NOTES,    /* all notes of the recording (top_text.h) */
+	GG_TOP_MODE_WHY,      /* the rows of RSS (top_text.h) */
 };
 
 /* A wish that the user has confirmed. */
@@ -78,7 +79,7 @@ struct gg_top_state {
 	uint64_t interval_bytes;          /* of GG_TOP_SET_INTERVAL */
 	double delay_seconds;             /* between looks; of GG_TOP_SET_DELAY */
 	char message[GG_TOP_MESSAGE_MAX]; /* in the last line until the next key; "": none */
-	size_t first_text_line;           /* of the help or the notes: lines scrolled away */
+	size_t first_text_line;           /* of help, notes or rows of RSS: lines scrolled away */
 	char *opened;                     /* mode detail: the label of that row; or NULL */
 	size_t piece;                     /* the place of its cursor */
 	enum gg_grouping by;              /* of the next looks */

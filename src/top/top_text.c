@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top_text - the help and the notes as lines that scroll. */
+/* top_text - the help, the notes and the rows of RSS as lines that scroll. */
 #include "top/top_text.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "report/report_why.h"
 #include "report/screen_text.h"
+#include "top/top_age.h"
 
 enum {
 	TITLE_LINES = 2,
@@ -30,6 +32,7 @@ static const struct {
 	{ "a", "in the list: show or hide processes that ended, or have no agent" },
 	{ "t, F5", "callers and callees as a tree" },
 	{ "right, left, +, -", "in the tree: open a row, close it or go to its caller" },
+	{ "R", "where RSS goes: the rows of geiger why" },
 	{ "!", "all notes on the recording" },
 	{ "m, M", "next, previous metric: live, growth, allocated, temporary" },
 	{ "<, >, F6", "sort by another column" },
@@ -88,6 +91,21 @@ static void append_notes(const struct gg_top_state *state, const struct gg_top_s
 	}
 }
 
+/* The rows of RSS, as `geiger why` prints them. */
+static void append_why(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                       struct gg_buf *out)
+{
+	const struct gg_report report = { .confidence = snapshot != NULL ? snapshot->confidence : 0,
+		                          .width = state->width,
+		                          .name_width = state->width,
+		                          .figures.ascii = state->ascii,
+		                          .style = gg_style_for(GG_COLOR_NEVER, -1),
+		                          .head = GG_HEAD_TITLE };
+
+	if (snapshot != NULL && snapshot->has_why && snapshot->why.table_count > 0)
+		gg_report_why_text(&report, &snapshot->why, out);
+}
+
 static void append_text(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                         struct gg_buf *out)
 {
@@ -96,13 +114,15 @@ static void append_text(const struct gg_top_state *state, const struct gg_top_sn
 		return;
 	if (state->mode == GG_TOP_MODE_HELP)
 		append_help(state, out);
+	else if (state->mode == GG_TOP_MODE_WHY)
+		append_why(state, snapshot, out);
 	else
 		append_notes(state, snapshot, out);
 }
 
 static size_t room_of(const struct gg_top_state *state)
 {
-	size_t taken = TITLE_LINES + HINT_LINES;
+	size_t taken = TITLE_LINES + (state->is_batch ? 0 : HINT_LINES);
 
 	return state->height > taken ? state->height - taken : 0;
 }
@@ -132,19 +152,55 @@ size_t gg_top_text_last_first_line(const struct gg_top_state *state,
 	return last_first_line(state, gg_buf_text(&text));
 }
 
-static const char *title_of(const struct gg_top_state *state,
-                            const struct gg_top_snapshot *snapshot)
+/* Appends the title of the rows of RSS, with the age of a look at a process that runs. */
+static void append_title_of_why(const struct gg_top_snapshot *snapshot, struct gg_buf *out)
+{
+	const struct gg_top_process *process = &snapshot->process;
+	double age_ns;
+
+	if (!snapshot->has_why) {
+		gg_buf_append_text(out, "The next look ...");
+		return;
+	}
+	if (snapshot->why.table_count == 0) {
+		gg_buf_append_text(out, "No look has seen the memory of the process");
+		return;
+	}
+	gg_buf_append_text(out, "Where RSS goes");
+	if (!process->is_process)
+		return;
+	age_ns = (double)(process->now_ns - snapshot->why.tables[0].why.time_ns);
+	gg_buf_append_text(out, ", as it was ");
+	gg_top_age_append(age_ns > 0 ? age_ns : 0, GG_TOP_AGE_TENTHS, out);
+	gg_buf_append_text(out, " ago");
+}
+
+static void append_title(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
+                         struct gg_buf *out)
 {
 	if (state->mode == GG_TOP_MODE_HELP)
-		return "Keys";
-	return snapshot->note_count > 0 ? "Notes on the recording"
-	                                : "There are no notes on the recording";
+		gg_buf_append_text(out, "Keys");
+	else if (state->mode == GG_TOP_MODE_WHY)
+		append_title_of_why(snapshot, out);
+	else
+		gg_buf_append_text(out, snapshot->note_count > 0
+		                                ? "Notes on the recording"
+		                                : "There are no notes on the recording");
+}
+
+size_t gg_top_text_height(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	append_text(state, snapshot, &text);
+	return TITLE_LINES + count_lines(gg_buf_text(&text));
 }
 
 void gg_top_text_draw(struct gg_top_grid *grid, const struct gg_top_state *state,
                       const struct gg_top_snapshot *snapshot)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf title = { 0 };
 	size_t room = room_of(state), last, first = state->first_text_line;
 	const char *line;
 
@@ -153,7 +209,8 @@ void gg_top_text_draw(struct gg_top_grid *grid, const struct gg_top_state *state
 	last = last_first_line(state, line);
 	if (first > last) /* the screen has become larger */
 		first = last;
-	gg_top_grid_put(grid, 0, 0, title_of(state, snapshot), GG_TOP_STRONG);
+	append_title(state, snapshot, &title);
+	gg_top_grid_put(grid, 0, 0, gg_buf_text(&title), GG_TOP_STRONG);
 	for (size_t i = 0; *line != '\0' && i < first + room; i++) {
 		size_t length = strcspn(line, "\n");
 		GG_CLEANUP(gg_buf_done) struct gg_buf one = { 0 };
@@ -164,6 +221,8 @@ void gg_top_text_draw(struct gg_top_grid *grid, const struct gg_top_state *state
 			                GG_TOP_PLAIN);
 		line += length + (line[length] == '\n');
 	}
+	if (state->is_batch)
+		return;
 	gg_top_grid_put(grid, grid->height - 1, 0,
 	                last > 0 ? "up, down scroll; any other key goes back" : "any key goes back",
 	                GG_TOP_FAINT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * top_text - draws the texts that fill the screen: the help, and all notes of a recording.
+ * top_text - draws the texts that fill the screen: help, notes of a recording, rows of RSS.
  *
  * A text that is longer than the screen scrolls: the state has the first line that is shown
  * (first_text_line).
@@ -13,7 +13,7 @@
 #include "top/top_snapshot.h"
 #include "top/top_state.h"
 
-/* Draws the text of the state's mode, which is GG_TOP_MODE_HELP or GG_TOP_MODE_NOTES. */
+/* Draws the text of the state's mode, which is GG_TOP_MODE_HELP, _NOTES or _WHY. */
 void gg_top_text_draw(struct gg_top_grid *grid, const struct gg_top_state *state,
                       const struct gg_top_snapshot *snapshot);
 /*
@@ -22,3 +22,5 @@ void gg_top_text_draw(struct gg_top_grid *grid, const struct gg_top_state *state
  */
 size_t gg_top_text_last_first_line(const struct gg_top_state *state,
                                    const struct gg_top_snapshot *snapshot);
+/* The height of a frame of batch mode that has the whole text. */
+size_t gg_top_text_height(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot);

@@ -60,7 +60,7 @@ def step(program, count):
 def region_of(pid):
     for _ in range(TRIES):
         found = list(pathlib.Path(os.environ["GEIGER_DIR"]).glob(f"geiger-{pid}-*.region"))
-        if found:
+        if found and any(found[0].open("rb").read(8)):  # the agent has written its head
             return str(found[0])
         time.sleep(0.1)
     raise TimeoutError("no region")
@@ -91,6 +91,36 @@ def agreement(region):
                                        capture_output=True, text=True).stdout)
     top = json.loads(run(region, "--json", "--limit", "0").stdout)
     check("rows_have_the_numbers_of_a_report", *compare(top, report))
+
+
+def tables_of(tables, is_process):
+    """Two looks at a process that waits differ in their time, and in what depends on other
+    processes, so the tables lack both."""
+    if not is_process:
+        return tables
+    return [{**table, "time_ns": 0, "beside": [row for row in table["beside"] if row["name"].startswith("live")]}
+            for table in tables]
+
+
+def resident(program):
+    """The rows of RSS are those of `geiger why`: of a profile the same look, of a process that
+    waits another look at the same memory."""
+    subprocess.run([GEIGER, "control", str(program.pid), "snapshot", "why.geiger"], check=True,
+                   capture_output=True)
+    for target in ("why.geiger", str(program.pid)):
+        asked = json.loads(subprocess.run([GEIGER, "why", target, "--json"], check=True, capture_output=True,
+                                          text=True).stdout)["processes"]
+        shown = json.loads(run(target, "--why", "--json", "-n", "1").stdout)["why"]
+        is_process = target.isdigit()
+        name = "a_process" if is_process else "a_profile"
+        check(f"top_has_the_rows_of_why_of_{name}", None if len(shown) == 1 else shown,
+              None if tables_of(shown, is_process) == tables_of(asked, is_process) else f"{shown} and {asked}")
+    text = run("why.geiger", "--why", "-n", "1", COLUMNS="90").stdout
+    asked = subprocess.run([GEIGER, "why", "why.geiger"], check=True, capture_output=True, text=True,
+                           env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "90"}).stdout
+    check("the_text_of_top_is_that_of_why", None if text == f"Where RSS goes\n\n{asked}" else f"{text} {asked}")
+    check("without_why_there_are_no_rows_of_rss",
+          None if "why" not in json.loads(run("why.geiger", "--json").stdout) else "a table")
 
 
 def frames(program):
@@ -227,7 +257,7 @@ def ends():
 
 
 def refusals():
-    for arguments in ( ["1", "-d", "0.1"], ["1", "--confidence", "2"]):
+    for arguments in (["1", "-d", "0.1"], ["1", "--confidence", "2"], ["--why"]):
         done = run(*arguments)
         check(f"{' '.join(arguments)}_is_refused", None if done.returncode == 2 else done)
     done = run("/dev/null")
@@ -240,6 +270,7 @@ def main():
     region = region_of(program.pid)
     step(program, 1)
     agreement(region)
+    resident(program)
     texts(region, program.pid)
     lists(program)
     rates()

@@ -193,6 +193,7 @@ MODES = {
     "question": ("o", "Switch sampling ", None),
     "help": ("?", "Keys", None),
     "notes": ("!", "otes on the recording", None),
+    "why": ("R", "Where RSS goes, as it was ", None),
     "row": ("Enter", "callers", None),
     "tree": ("t", "t table", None),
 }
