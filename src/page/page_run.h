@@ -84,6 +84,7 @@ enum { GG_PAGE_LOOKS_MAX = 2 };
 /* Why RSS is what it is, at two looks at each process: the last, and the one at the largest RSS. */
 struct gg_page_why {
 	struct gg_why_list last, peak;
+	struct gg_why_list last_before, peak_before; /* of the profile before */
 };
 
 struct gg_page_run {

@@ -18,9 +18,13 @@ int gg_page_why_find(struct gg_page_run *run)
 		                          .confidence = run->options->confidence };
 	int status = gg_why_of(&run->why.last, run->model, &options, run->error);
 
+	if (status == 0 && run->before != NULL)
+		status = gg_why_of(&run->why.last_before, run->before, &options, run->error);
 	options.moment = GG_WHY_PEAK;
 	if (status == 0)
 		status = gg_why_of(&run->why.peak, run->model, &options, run->error);
+	if (status == 0 && run->before != NULL)
+		status = gg_why_of(&run->why.peak_before, run->before, &options, run->error);
 	return status;
 }
 
@@ -28,6 +32,8 @@ void gg_page_why_done(struct gg_page_run *run)
 {
 	gg_why_list_done(&run->why.last);
 	gg_why_list_done(&run->why.peak);
+	gg_why_list_done(&run->why.last_before);
+	gg_why_list_done(&run->why.peak_before);
 }
 
 static const struct gg_why_table *find_process(const struct gg_why_list *list, uint32_t process)
@@ -53,14 +59,13 @@ static void write_table(struct gg_json *json, const struct gg_why_table *table, 
 	gg_json_close(json);
 }
 
-void gg_page_why_write(const struct gg_page_run *run, struct gg_json *json)
+static void write_tables(struct gg_json *json, const char *name, const struct gg_why_list *lasts,
+                         const struct gg_why_list *peaks)
 {
-	const struct gg_page_why *why = &run->why;
-
-	gg_json_open(json, "why", '[');
-	for (size_t i = 0; i < why->peak.table_count && i < PROCESS_COUNT_MAX; i++) {
-		const struct gg_why_table *peak = &why->peak.tables[i];
-		const struct gg_why_table *last = find_process(&why->last, peak->process);
+	gg_json_open(json, name, '[');
+	for (size_t i = 0; i < peaks->table_count && i < PROCESS_COUNT_MAX; i++) {
+		const struct gg_why_table *peak = &peaks->tables[i];
+		const struct gg_why_table *last = find_process(lasts, peak->process);
 		bool is_same = last != NULL && last->why.time_ns == peak->why.time_ns;
 
 		if (last != NULL && !is_same)
@@ -68,6 +73,15 @@ void gg_page_why_write(const struct gg_page_run *run, struct gg_json *json)
 		write_table(json, peak, is_same, true);
 	}
 	gg_json_close(json);
+}
+
+void gg_page_why_write(const struct gg_page_run *run, struct gg_json *json)
+{
+	const struct gg_page_why *why = &run->why;
+
+	write_tables(json, "why", &why->last, &why->peak);
+	if (run->before != NULL)
+		write_tables(json, "why_before", &why->last_before, &why->peak_before);
 	gg_json_open(json, "why_missed", '{');
 	gg_json_integer(json, "process_count", why->last.unseen_count);
 	gg_json_number(json, "highest_bytes",

@@ -9,5 +9,5 @@
 GG_MUST_CHECK int gg_page_why_find(struct gg_page_run *run);
 void gg_page_why_done(struct gg_page_run *run);
 
-/* Writes "why" and "why_missed". */
+/* Writes "why" and "why_missed", and in a comparison "why_before". */
 void gg_page_why_write(const struct gg_page_run *run, struct gg_json *json);

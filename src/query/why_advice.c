@@ -89,15 +89,16 @@ static bool advise_known_arenas(struct gg_why_row *row, const struct gg_why *why
 	double arenas = gg_why_total(input, "glibc.arenas");
 	double in_use = gg_why_total(input, "glibc.arenas-in-use");
 	double count = gg_why_total(input, "glibc.arena-count");
+	bool has_changed = gg_why_total(input, "glibc.changed") > 0;
 	char text[256], size[GG_SIZE_TEXT_MAX], used[GG_SIZE_TEXT_MAX], most[GG_SIZE_TEXT_MAX];
 
 	if (count < 2 || !is_large(why, arenas - in_use))
 		return true;
 	snprintf(text, sizeof(text),
 	         "%.0f arenas beside the main one hold %s, and blocks in use need %s of it: with "
-	         "fewer arenas, as by MALLOC_ARENA_MAX=2, RSS may be less, by %s at most",
+	         "fewer arenas, as by MALLOC_ARENA_MAX=2, RSS may be less, by %s%s at most",
 	         count, gg_size_format(arenas, size), gg_size_format(in_use, used),
-	         gg_size_format(arenas - in_use, most));
+	         has_changed ? "about " : "", gg_size_format(arenas - in_use, most));
 	return add(row, arenas - in_use, text);
 }
 

@@ -23,9 +23,13 @@ struct gg_why_row {
 	const char *name; /* "live", "pinned" ... (docs/REPORTS.md) */
 	double bytes, low, high;
 	enum gg_why_certainty certainty;
-	char *detail;        /* "3 threads", a function, a name of a mapping; NULL: none */
-	char *advice;        /* a sentence; NULL: none */
-	double advice_bytes; /* the row would fall by so much at most; NAN: unknown, or none */
+	char *detail; /* "3 threads", a function, a name of a mapping; NULL: none */
+	char *advice; /* a sentence; NULL: none */
+	/*
+	 * The row would fall by so much at most, or about, if it is an estimate; NAN: unknown, or
+	 * none.
+	 */
+	double advice_bytes;
 };
 
 typedef GG_ARRAY(struct gg_why_row) gg_why_row_array;

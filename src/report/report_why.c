@@ -118,7 +118,10 @@ static void append_paragraph(const struct gg_report *report, const struct gg_buf
 	                                report->figures.ascii);
 }
 
-/* Appends lines such as "returnable, at most 12.0 MiB: malloc_trim(0) would return it". */
+/*
+ * Appends lines such as "returnable, at most 12.0 MiB: malloc_trim(0) would return it".  The
+ * estimate of a row is no bound: "about 12.0 MiB".
+ */
 static void append_advice(const struct gg_report *report, const struct gg_why *why,
                           struct gg_buf *out)
 {
@@ -130,7 +133,10 @@ static void append_advice(const struct gg_report *report, const struct gg_why *w
 			continue;
 		gg_buf_printf(&text, "%s", row->name);
 		if (isfinite(row->advice_bytes)) {
-			gg_buf_append_text(&text, ", at most ");
+			gg_buf_append_text(&text, row->advice_bytes < row->high &&
+			                                          row->certainty != GG_WHY_EXACT
+			                                  ? ", about "
+			                                  : ", at most ");
 			gg_figure_append_number(&report->figures, row->advice_bytes, GG_BYTES,
 			                        &text);
 		}

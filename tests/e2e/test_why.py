@@ -154,6 +154,18 @@ def same_on_page(profile, what):
              f"the page has the tables of geiger why, {what}, {moment}: {found} {wanted}")
 
 
+def compared_on_page(profile, before):
+    """A comparison has the tables of both profiles."""
+    data = page_data(GEIGER, profile, "--diff", before)
+    for key, path in (("why", profile), ("why_before", before)):
+        wanted = json.loads(run("why", path, "--json").stdout)["processes"]
+        found = [{name: value for name, value in table.items() if name != "moments"}
+                 for table in data[key] if "last" in table["moments"]]
+        hold(sorted(found, key=lambda table: table["pid"]) == sorted(wanted, key=lambda table: table["pid"]) and found,
+             f"a comparison has the tables of geiger why, {key}: {found} {wanted}")
+    hold("why_before" not in page_data(GEIGER, profile), "a page of one profile has no tables before")
+
+
 def same_everywhere(profile, process_count, what):
     """The page, the report's head, its JSON and `geiger why` have the same rows and numbers."""
     same_on_page(profile, what)
@@ -184,6 +196,7 @@ def of_several(folder):
     mapped = [row["detail"] for row in json.loads(run("why", several, "--json").stdout)["rows"] if row["name"] == "mappings"]
     hold(any("new_mmap_object" in (detail or "") for detail in mapped), f"mappings have the names of their callers: {mapped}")
     same_everywhere(several, 4, "several processes")
+    compared_on_page(several, single)
     tables = json.loads(run("why", several, "--json").stdout)["processes"]
     sizes = [table["rss_bytes"] for table in tables]
     hold(sizes == sorted(sizes, reverse=True), f"the largest process is the first: {sizes}")

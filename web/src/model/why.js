@@ -5,6 +5,7 @@
 //
 //   const looks = looksOf(profile)              a list; empty if the recorder took no look
 //   const look = lookOf(looks, 'memory:4711:last')   the chosen look, or the first
+//   const before = lookBefore(profile, look)    in a comparison: what it is compared with
 //   rowsOf(look)                                what adds up to RSS, with texts and shares
 //   pinnedOf(profile)                           functions whose blocks keep pinned memory
 //   besideOf(look)                              what explains the rows, and is not in RSS
@@ -32,7 +33,10 @@ import { hasTimes, patchOf, windowOf } from './window.js';
  * @property {number} part
  * @property {string} certainty
  * @property {string} advice
- * @property {string} adviceText
+ * @property {string} adviceText  "at most 38.0 MiB"
+ * @property {string} before      in a comparison: the figure before; "": nothing compares it
+ * @property {string} change      the difference, or "·" if both intervals have a number in common
+ * @property {number} grew        its sign
  * @property {number} colour      number of a colour of style.css; -1: grey
  *
  * @typedef {object} Look
@@ -115,8 +119,11 @@ export function missedText({ data }) {
 }
 
 /** @param {import('./profile.js').Profile} profile @returns {Look[]} */
-export function looksOf({ data }) {
-	const looks = Array.isArray(data.why) ? data.why : [];
+export const looksOf = ({ data }) => readLooks(data.why);
+
+/** @param {any} list @returns {Look[]} */
+function readLooks(list) {
+	const looks = Array.isArray(list) ? list : [];
 
 	return looks
 		.filter((/** @type {any} */ look) => look?.rss_bytes > 0 && Array.isArray(look.rows))
@@ -183,6 +190,13 @@ function rowText({ bytes, low, high }, most) {
 	return figureText({ estimate: bytes, low: from, high: to }, BYTES, undefined, most);
 }
 
+/** The bytes that an advice would return.  The estimate of a row is no bound. @param {any} row */
+function adviceTextOf({ advice_bytes: bytes, high, certainty }) {
+	if (!(bytes > 0))
+		return '';
+	return `${certainty !== 'exact' && !(bytes >= high) ? 'about' : 'at most'} ${numberText(bytes, BYTES)}`;
+}
+
 /**
  * @param {any[]} rows
  * @param {number} rssBytes 0: these rows are no part of RSS
@@ -207,13 +221,77 @@ function readRows(rows, rssBytes) {
 			part: all > 0 && row.bytes > 0 ? amounts[i] / all : 0,
 			certainty: textOf(row.certainty),
 			advice: textOf(row.advice),
-			adviceText: row.advice_bytes > 0 ? numberText(row.advice_bytes, BYTES) : '',
+			adviceText: adviceTextOf(row),
+			before: '',
+			change: '',
+			grew: 0,
 		};
 	});
 }
 
 /** @param {Look} look */
 export const rowsOf = ({ rows, rssBytes }) => readRows(rows, rssBytes);
+
+/**
+ * Finds the look of the profile before that the page compares with a look.  Both are of the same
+ * moment, and of a process with the same command or of the only process; null: there is none.
+ *
+ * @param {import('./profile.js').Profile} profile
+ * @param {Look} look
+ * @returns {Look | null}
+ */
+export function lookBefore(profile, look) {
+	const all = readLooks(profile.data.why_before).filter(({ moments }) =>
+		moments.some((moment) => look.moments.includes(moment)));
+	const same = all.filter(({ command }) => command !== '' && command === look.command);
+	const pids = new Set(all.map(({ pid }) => pid));
+
+	if (same.length === 0 && (pids.size !== 1 || processesOf(looksOf(profile)).length !== 1))
+		return null;
+	return (same.length > 0 ? same : all).reduce((most, one) =>
+		(one.rssBytes > most.rssBytes ? one : most));
+}
+
+/** Rows of one name, of mappings also of one detail without its numbers. @param {any} row */
+const kindOf = ({ name, detail }) => (name === 'mappings'
+	? `${name} ${textOf(detail).replace(/, [\d.]+ \w+ of it free$|; some may be older blocks$/, '')}`
+	: textOf(name));
+
+/**
+ * The rows of a look beside those of another one.  Rows that only the other look has are 0.
+ *
+ * @param {Look} look
+ * @param {Look} before
+ * @returns {WhyRow[]}
+ */
+export function comparedRowsOf(look, before) {
+	const zero = { bytes: 0, low: 0, high: 0, certainty: 'exact' };
+	const kinds = new Map(look.rows.map((row) => [kindOf(row), row]));
+	const former = new Map(before.rows.map((row) => [kindOf(row), row]));
+	const gone = before.rows
+		.filter((row) => !kinds.has(kindOf(row)))
+		.map(({ name, detail }) => ({ ...zero, name, detail }));
+	const all = [...look.rows, ...gone];
+	const rows = readRows(all, look.rssBytes);
+	const most = Math.max(0, ...[...all, ...before.rows].map(({ bytes }) => Math.abs(numberOf(bytes)) || 0));
+
+	return rows.map((row, i) => {
+		const own = { ...zero, ...all[i] };
+		const other = { ...zero, ...former.get(kindOf(own)) };
+		const difference = own.bytes - other.bytes;
+		const isClear = numberOf(own.low) > (other.high ?? Infinity) ||
+			(own.high ?? Infinity) < numberOf(other.low);
+		const sign = difference > 0 ? '+' : '−';
+
+		return {
+			...row,
+			before: rowText(other, most),
+			change: isClear ? `${sign}${numberText(Math.abs(difference), BYTES)}` : '·',
+			grew: isClear ? Math.sign(difference) : 0,
+		};
+	});
+}
+
 /**
  * The rows that explain most of the RSS of the largest process, for the head of the page:
  * "mostly pinned 507.8 MiB, returnable 67.4 MiB".  "": no look was taken.

@@ -10,8 +10,10 @@
 import {
 	barText,
 	besideOf,
+	comparedRowsOf,
 	keyOf,
 	linkOf,
+	lookBefore,
 	lookOf,
 	looksOf,
 	missedText,
@@ -64,8 +66,12 @@ function choices(store, /** @type {Look[]} */ looks, /** @type {Look} */ shown) 
 			}, momentText(look)))));
 }
 
-/** @param {Store} store @param {Look} look */
-function says({ profile }, look) {
+/** The RSS of the profile before, in a comparison. @param {Look} before */
+const saysBefore = (before) => element('span', {},
+	' Before: ', element('b', {}, numberText(before.rssBytes, BYTES)), `, ${momentText(before)}.`);
+
+/** @param {Store} store @param {Look} look @param {Look | null} before */
+function says({ profile }, look, before) {
 	const { command, pid } = look;
 	const notes = [look.reason, missedText(profile)].filter(Boolean).join('; ');
 
@@ -73,6 +79,9 @@ function says({ profile }, look) {
 		'RSS ', element('b', {}, numberText(look.rssBytes, BYTES)),
 		` of ${command ? `${command}, ` : ''}process ${pid}, ${momentText(look)}. `,
 		'The rows add up to it.',
+		before && saysBefore(before),
+		!before && Array.isArray(profile.data.why_before) &&
+			' No look of the profile before is at a process with this command.',
 		notes && element('span', { class: 'warn' }, ` Note: ${notes}.`));
 }
 
@@ -90,6 +99,9 @@ function stackedBar(rows, choose) {
 			onclick: () => choose(i),
 		}, part > LEAST_WRITTEN && name)));
 }
+
+/** Classes of a change by its sign. */
+const CHANGES = ['less', 'same', 'more'];
 
 /** @param {string} text @param {string} kind */
 const head = (text, kind) => element('th', { scope: 'col', class: kind }, text);
@@ -142,13 +154,18 @@ function rowElements(row, number, lead) {
 				}),
 				lead(name, name) ?? name,
 				detail && element('span', { class: 'what' }, ` ${detail}`)),
+			row.change !== '' && element('td', { class: 'number before' }, row.before),
 			element('td', { class: 'number' }, text,
 				' ', certaintyOf(certainty, 'certainty narrow')),
+			row.change !== '' && element('td', {
+				class: `number ${CHANGES[row.grew + 1]}`,
+				title: row.grew === 0 ? 'the ranges have numbers in common' : null,
+			}, row.change),
 			isPart && element('td', { class: 'share' }, share),
 			element('td', { class: 'certainty' }, certaintyOf(certainty, ''))),
 		advice !== '' && element('tr', { class: 'advice' },
-			element('td', { colspan: isPart ? '4' : '3' },
-				adviceText && element('b', {}, `at most ${adviceText}: `), advice,
+			element('td', { colspan: row.change !== '' ? '6' : isPart ? '4' : '3' },
+				adviceText && element('b', {}, `${adviceText}: `), advice,
 				name === 'pinned' && [' ', lead(name, 'Show them here.')])),
 	];
 }
@@ -160,12 +177,15 @@ function rowElements(row, number, lead) {
  */
 function table(caption, rows, lead) {
 	const isParts = lead !== null;
+	const isCompared = rows.length > 0 && rows[0].change !== '';
 
 	return rows.length > 0 && element('table', { class: 'memory-rows' },
 		element('caption', {}, caption),
 		element('thead', {}, element('tr', {},
 			head('Memory', ''),
-			head('Bytes', 'number'),
+			isCompared && head('Before', 'number before'),
+			head(isCompared ? 'After' : 'Bytes', 'number'),
+			isCompared && head('Change', 'number'),
 			isParts && head('of RSS', 'share'),
 			head('Certainty', 'certainty'))),
 		element('tbody', {},
@@ -231,14 +251,15 @@ export const memoryView = {
 		function draw() {
 			const looks = looksOf(store.profile);
 			const look = lookOf(looks, store.state.extra);
-			const rows = rowsOf(look);
+			const before = lookBefore(store.profile, look);
+			const rows = before ? comparedRowsOf(look, before) : rowsOf(look);
 
 			chosen = -1;
 			count = rows.length;
 			fill(
 				host,
 				choices(store, looks, look),
-				says(store, look),
+				says(store, look, before),
 				stackedBar(rows, choose),
 				table('What RSS is made of', rows, leadFrom(store, look)),
 				look.kept && element('p', { class: 'view-says' }, look.kept),

@@ -122,6 +122,30 @@ test('live, pinned and the head lead to what explains them', async () => {
 	await tab.close('memory-links');
 });
 
+test('a comparison shows RSS and its rows before, and what changed for certain', async () => {
+	const why = sample('why.json');
+	const [first] = why;
+	const rows = first.rows.map((/** @type {any} */ row) =>
+		(row.name === 'returnable' ? { ...row, bytes: 1 << 20, low: 1 << 20, high: 1 << 20 } : row));
+	const tab = await openPage(browser, writePage('memory-diff.html', {
+		...sample('made.json'),
+		why,
+		why_before: [{ ...first, rss_bytes: 3 * 2 ** 30, rows, moments: ['last', 'peak'] }],
+	}), { hash: 'view=memory', size: [400, 800] });
+	const row = (/** @type {RegExp} */ name) => tab.page.locator('.memory-rows tr', { hasText: name }).first();
+
+	assert.match(await says(tab.page), /Before: 3\.00 GiB, last look/);
+	assert.match(await row(/^returnable/).textContent() ?? '', /\+639\.0 MiB/);
+	assert.match(await row(/^live/).textContent() ?? '', /·/);
+	assert.equal(await isCut(tab.page), false);
+	assert.equal(await tab.page.locator('.memory-rows td.before').first().isVisible(), false);
+	await tab.page.setViewportSize({ width: 1200, height: 800 });
+	assert.equal(await tab.page.locator('.memory-rows td.before').first().isVisible(), true);
+	await tab.page.selectOption('.memory-choices select', '4712');
+	assert.match(await says(tab.page), /No look of the profile before is at a process with this command/);
+	await tab.close('memory-diff');
+});
+
 for (const theme of ['light', 'dark'])
 	test(`a telephone shows it without scrolling sideways, ${theme}`, async () => {
 		const tab = await open({ size: [400, 800], theme });

@@ -7,9 +7,11 @@ import { test } from 'node:test';
 import {
 	barText,
 	besideOf,
+	comparedRowsOf,
 	headText,
 	keyOf,
 	linkOf,
+	lookBefore,
 	lookOf,
 	looksOf,
 	missedText,
@@ -41,7 +43,7 @@ test('rows are figures of one unit, with their share of RSS', () => {
 		],
 	);
 	assert.equal(rows[4].text, '0.01 GiB (0-0.01)');
-	assert.equal(rows[3].adviceText, '640.0 MiB');
+	assert.equal(rows[3].adviceText, 'at most 640.0 MiB');
 	assert.deepEqual(
 		rows.filter(({ name }) => name === 'mappings').map(({ detail }) => detail),
 		['page_cache_open (store)', '[anon:v8 <b>heap</b>]'],
@@ -210,4 +212,53 @@ test('functions that keep pinned memory have figures of one unit, and shares', (
 	});
 	assert.equal(pinnedOf(makeProfile(data)), null);
 	assert.equal(pinnedOf(makeProfile({ ...data, pinned: { rows: [] } })), null);
+});
+
+test('the estimate of a row is no bound of what an advice returns', () => {
+	const adviceOf = (advice_bytes, certainty, high) =>
+		oneRow({ name: 'pinned', bytes: 10, low: 5, high, certainty, advice: 'a', advice_bytes }).adviceText;
+
+	assert.equal(adviceOf(10, 'interval', 20), 'about 10 B');
+	assert.equal(adviceOf(10, 'bound', 10), 'at most 10 B');
+	assert.equal(adviceOf(8, 'exact', 10), 'at most 8 B');
+	assert.equal(adviceOf(0, 'exact', 10), '');
+});
+
+test('a comparison has the rows of a look at the same command and moment beside each row', () => {
+	const row = (name, bytes, low = bytes, high = bytes, detail = '') => ({ name, bytes, low, high, detail });
+	const look = (pid, command, moments, rows) =>
+		({ pid, command, moments, rows, rss_bytes: 100, beside: [] });
+	const data = {
+		why: [look(1, 'server', ['last', 'peak'], [
+			row('live', 40, 30, 50), row('pinned', 30), row('mappings', 20, 20, 20, 'pools, 3.50 MiB of it free'),
+			row('files', 10),
+		])],
+		why_before: [
+			look(7, 'other', ['last', 'peak'], [row('live', 1)]),
+			look(8, 'server', ['peak'], [row('live', 9)]),
+			look(8, 'server', ['last'], [
+				row('live', 35, 30, 40), row('pinned', 5), row('shared', 60),
+				row('mappings', 25, 25, 25, 'pools, 1.25 MiB of it free'),
+			]),
+		],
+	};
+	const [after] = looksOf({ data });
+	const before = lookBefore({ data }, { ...after, moments: ['last'] });
+
+	assert.equal(before.pid, 8);
+	assert.deepEqual(before.moments, ['last']);
+	assert.deepEqual(
+		comparedRowsOf(after, before).map(({ name, text, before: former, change, grew }) =>
+			[name, former, text, change, grew]),
+		[
+			['live', '35 B ± 15 %', '40 B ± 25 %', '·', 0],
+			['pinned', '5 B', '30 B', '+25 B', 1],
+			['mappings', '25 B', '20 B', '−5 B', -1],
+			['files', '0 B', '10 B', '+10 B', 1],
+			['shared', '60 B', '0 B', '−60 B', -1],
+		],
+	);
+	assert.equal(lookBefore({ data: { why: data.why } }, after), null);
+	assert.equal(lookBefore({ data }, { ...after, command: 'third' }), null);
+	assert.equal(lookBefore({ data: { ...data, why_before: data.why_before.slice(0, 1) } }, after).pid, 7);
 });
