@@ -6,8 +6,11 @@
 
 #include "page/page_run.h"
 
-/* Finds the peak of live memory, which becomes an edge of the bins. */
-void gg_page_find_peak(struct gg_page_run *run);
+/*
+ * Finds the peak of live memory, and those of the processes with most samples.  They become edges
+ * of the bins.  -ENOMEM.
+ */
+GG_MUST_CHECK int gg_page_find_peaks(struct gg_page_run *run);
 /* Chooses the edges for the detail of the run. */
 void gg_page_choose_bins(struct gg_page_run *run);
 /* Returns the bin that contains the time. */

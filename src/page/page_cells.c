@@ -39,7 +39,7 @@ _Static_assert(GG_PAGE_PATHS_MAX <= 1 << PATH_BITS && GG_PAGE_LINES_MAX <= 1 << 
                "so do paths and lines");
 _Static_assert(PATH_SHIFT + PATH_BITS <= 64, "all fit into one number");
 
-_Static_assert(2 * (GG_PAGE_BINS_MAX + 1) + 1 < 1 << BIN_BITS, "a bin fits");
+_Static_assert(2 * (GG_PAGE_BINS_MAX + GG_PAGE_PEAKS_MAX + 1) + 1 < 1 << BIN_BITS, "a bin fits");
 _Static_assert(GG_PAGE_BRIEF_COUNT < 1 << BRIEF_BITS, "so do lives");
 
 /*

@@ -151,6 +151,14 @@ static void write_times(const struct gg_page_run *run, struct gg_json *json)
 		gg_json_integer(json, "peak_edge", (uint64_t)run->bins.peak_edge);
 	else
 		gg_json_text(json, "peak_edge", NULL);
+	gg_json_open(json, "process_peaks", '[');
+	for (uint32_t i = 0; i < run->peak_count; i++) {
+		gg_json_open(json, NULL, '{');
+		gg_json_integer(json, "pid", run->peaks[i].pid);
+		gg_json_integer(json, "edge", (uint64_t)run->peaks[i].edge);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
 	gg_json_close(json);
 }
 
@@ -350,7 +358,8 @@ int gg_page_data(const struct gg_model *model, const struct gg_model *before,
 		status = gg_page_pinned_find(&run);
 	if (status == 0)
 		status = gg_page_why_find(&run);
-	gg_page_find_peak(&run);
+	if (status == 0)
+		status = gg_page_find_peaks(&run);
 	if (status == 0)
 		status = begin(&run, options->most_bytes, &fixed, &fixed_bytes);
 	gg_page_report_progress(&run, 60);

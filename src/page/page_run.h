@@ -33,10 +33,17 @@ struct gg_page_detail {
 	enum gg_page_owners_kept owners;
 };
 
-enum { GG_PAGE_BINS_MAX = 100 };
+enum { GG_PAGE_BINS_MAX = 100, GG_PAGE_PEAKS_MAX = 16 };
+
+/* The peak of the processes with one pid. */
+struct gg_page_peak {
+	uint32_t pid;
+	int64_t time_ns;
+	int32_t edge;
+};
 
 struct gg_page_bins {
-	int64_t edges[GG_PAGE_BINS_MAX + 2];
+	int64_t edges[GG_PAGE_BINS_MAX + GG_PAGE_PEAKS_MAX + 2];
 	uint32_t count;    /* number of bins; there is one more edge */
 	int32_t peak_edge; /* -1: the profile has no peak */
 };
@@ -93,7 +100,10 @@ struct gg_page_run {
 	struct gg_page_detail detail;
 	uint32_t rows;   /* the most rows of a table */
 	int64_t peak_ns; /* -1: the profile has no peak */
-	double excess;   /* how many times too many cells the last detail had that did not fit */
+	/* A session of several processes has the peaks of those with most samples, by time. */
+	struct gg_page_peak peaks[GG_PAGE_PEAKS_MAX];
+	uint32_t peak_count;
+	double excess; /* how many times too many cells the last detail had that did not fit */
 	struct gg_page_names names;
 	struct gg_page_bins bins;
 	struct gg_page_pick *picks;

@@ -201,6 +201,7 @@ def check_one_process(path, data):
     for pid in data["processes"]["pid"][1:]:
         for metric in ("live", "allocated", "freed", "temporary"):
             asking.windows("line", metric, "bytes", {"who": str(pid)}, ("--process", str(pid)))
+        asking.ask("peak of a process", "line", {"metric": "peak", "who": str(pid)}, "--metric", "peak", "--process", str(pid))
     check("one process alone is that of the report", *asking.problems())
 
 

@@ -42,7 +42,7 @@ static void begin(struct parts *parts, struct made_profile *made, uint32_t node_
 		                     .detail = { .node_limit = node_limit, .bins = 10 },
 		                     .error = &parts->error };
 	REQUIRE(gg_page_collect(run) == 0);
-	gg_page_find_peak(run);
+	REQUIRE(gg_page_find_peaks(run) == 0);
 	gg_page_choose_bins(run);
 	REQUIRE(gg_page_names_init(&run->names, parts->model) == 0);
 	REQUIRE(gg_page_whole_build(run, &parts->whole) == 0);

@@ -47,6 +47,7 @@ import { makeLooks } from './pinned.js';
  * @property {Float64Array} edges    of the time bins, ns
  * @property {number} binCount
  * @property {number | null} peakEdge
+ * @property {Map<string, number>} processPeakEdges   by pid: of the largest processes
  * @property {Uint32Array} cellOwner  a process, or, from processCount on, a thread
  * @property {Uint8Array} cellBrief   how many of briefNs, counted from the longest, it did not
  *                                   outlive
@@ -203,6 +204,8 @@ export function makeProfile(data) {
 		edges,
 		binCount,
 		peakEdge: data.times?.peak_edge ?? null,
+		processPeakEdges: new Map((data.times?.process_peaks ?? []).map(
+			(/** @type {{ pid: number, edge: number }} */ { pid, edge }) => [String(pid), edge])),
 		looks: [],
 		bound: null,
 	};

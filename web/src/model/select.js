@@ -106,7 +106,7 @@ function briefFrom({ briefNs }, within) {
  * @param {number} to
  * endsLast: with a filter by process, did the cell's owner end last?
  *
- * @param {{ apart?: boolean, ofSome?: boolean, within?: number,
+ * @param {{ apart?: boolean, ofSome?: boolean, within?: number, peakEdge?: number,
  *   endsLast?: ((cell: number) => boolean) | null }} [how]
  * @returns {(cell: number) => boolean}
  */
@@ -115,7 +115,7 @@ export function membership(
 	metric,
 	from,
 	to,
-	{ apart = false, ofSome = false, within, endsLast = null } = {},
+	{ apart = false, ofSome = false, within, endsLast = null, peakEdge = p.peakEdge ?? p.binCount } = {},
 ) {
 	const { bornBin, goneBin, kept, inherited, binCount, cellShare, cellBrief } = p;
 	// A block counts as freed when the process that allocated it freed it.
@@ -156,7 +156,7 @@ export function membership(
 					goneBin[cell] >= from &&
 					(goneBin[cell] < to || to >= binCount);
 			case 'peak':
-				return (cell) => liveAt(cell, p.peakEdge ?? binCount);
+				return (cell) => liveAt(cell, peakEdge);
 			default:
 				return (cell) => liveAt(cell, to);
 		}
@@ -171,10 +171,16 @@ export function membership(
  * @param {string} metric
  * @param {number} from
  * @param {number} to
- * @param {{ apart?: boolean, ofSome?: boolean, within?: number }} [how]
+ * @param {{ apart?: boolean, ofSome?: boolean, within?: number, peakEdge?: number }} [how]
  * @returns {((cell: number) => boolean) | null} null: all is known
  */
-export function doubtfulness(p, metric, from, to, { apart = false, ofSome = false, within } = {}) {
+export function doubtfulness(
+	p,
+	metric,
+	from,
+	to,
+	{ apart = false, ofSome = false, within, peakEdge = p.peakEdge ?? p.binCount } = {},
+) {
 	const { bornBin, goneBin, kept, inherited, cellShare, cellBrief, doubt } = p;
 	const other = p.hasHeld && (apart || ofSome || metric === 'freed') ? SHARE_BLOCK : SHARE_HELD;
 	const brief = briefFrom(p, within);
@@ -226,7 +232,7 @@ export function doubtfulness(p, metric, from, to, { apart = false, ofSome = fals
 			isDoubtful = (cell) => allocated(cell) || (isAllocated(cell) && live(cell, to));
 			break;
 		default:
-			isDoubtful = (cell) => live(cell, metric === 'peak' ? (p.peakEdge ?? p.binCount) : to);
+			isDoubtful = (cell) => live(cell, metric === 'peak' ? peakEdge : to);
 	}
 	return (cell) =>
 		cellShare[cell] !== other && (isDoubtful(cell) || (unsure[cell] === 1 && isIn(cell)));
@@ -352,7 +358,8 @@ function weigh(profile, query, apart) {
 	const part = partOf(profile, query);
 	const fromEdge = edgeOf(profile, query.from, 0);
 	const toEdge = edgeOf(profile, query.to, profile.binCount);
-	const how = { apart, ofSome: part.ofSome, within, endsLast: part.endsLast };
+	const peakEdge = peakEdgeOf(profile, query.who) ?? profile.binCount;
+	const how = { apart, ofSome: part.ofSome, within, endsLast: part.endsLast, peakEdge };
 	const belongs = membership(profile, metric, fromEdge, toEdge, how);
 	const isDoubtful = doubtfulness(profile, metric, fromEdge, toEdge, how);
 	const weight = new Float64Array(cellCount);
@@ -366,6 +373,16 @@ function weigh(profile, query, apart) {
 	}
 	return { weight, doubted, fromEdge, toEdge, exposure: part.exposure };
 }
+
+/**
+ * The edge at the peak: that of the chosen process, if the data have it, or that of all processes;
+ * null: there is no peak.
+ *
+ * @param {Profile} profile
+ * @param {string} [who]
+ */
+export const peakEdgeOf = ({ peakEdge, processPeakEdges }, who = '') =>
+	processPeakEdges.get(who) ?? peakEdge;
 
 /** Metrics that count existing blocks. */
 const OF_BLOCKS = ['live', 'peak', 'left', 'pinned'];

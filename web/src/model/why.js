@@ -233,8 +233,8 @@ function readRows(rows, rssBytes) {
 export const rowsOf = ({ rows, rssBytes }) => readRows(rows, rssBytes);
 
 /**
- * Finds the look of the profile before that the page compares with a look.  Both are of the same
- * moment, and of a process with the same command or of the only process; null: there is none.
+ * Finds the look of the profile before that the page compares with a look.  Both looks have the same
+ * moment, and the same command unless each profile has one process.  null: there is none.
  *
  * @param {import('./profile.js').Profile} profile
  * @param {Look} look

@@ -10,6 +10,7 @@ import { matchesOf } from '../model/search.js';
 import { diffOf, isComparing } from '../model/diff.js';
 import { figureOfTriple } from '../model/leaks.js';
 import { figureOfAll } from '../model/rows.js';
+import { peakEdgeOf } from '../model/select.js';
 import { windowOf } from '../model/window.js';
 import { element, fill } from './dom.js';
 import { METRIC_TEXTS } from './state.js';
@@ -20,6 +21,7 @@ import { METRIC_TEXTS } from './state.js';
 export function windowText(store) {
 	const { state, profile } = store;
 	const { fromEdge, toEdge, metric } = store.selection();
+	const peak = peakEdgeOf(profile, state.who);
 	const from = timeText(profile.edges[fromEdge]);
 	const isNow = profile.meta.is_live === true;
 	const to =
@@ -28,7 +30,7 @@ export function windowText(store) {
 	if (metric === 'pinned')
 		return `at the ${momentText(lookAt(profile, state.look))}, whatever the window`;
 	if (metric === 'peak')
-		return profile.peakEdge === null ? '' : `at ${timeText(profile.edges[profile.peakEdge])}`;
+		return peak === null ? '' : `at ${timeText(profile.edges[peak])}`;
 	if (metric === 'live')
 		return to === 'now' ? to : `at ${to}`;
 	if (metric === 'left' && fromEdge === 0 && toEdge === profile.binCount)

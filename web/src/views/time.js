@@ -9,6 +9,7 @@
 import uPlot from 'uplot';
 
 import { timeText } from '../model/figure.js';
+import { peakEdgeOf } from '../model/select.js';
 import { around, isAllShown, panned, shownOf, shownPatch, zoomed } from '../model/time_zoom.js';
 import {
 	hasTimes,
@@ -264,9 +265,10 @@ function makeControls(store, zoomBy, zoomToWindow) {
 	const peak = button('to the peak', 'window that ends at the peak', () => {
 		const { profile, state } = store;
 
-		if (profile.peakEdge !== null)
-			store.set(patchOf(profile,
-				ordered(profile, windowOf(profile, state).from, profile.peakEdge)));
+		const edge = peakEdgeOf(profile, state.who);
+
+		if (edge !== null)
+			store.set(patchOf(profile, ordered(profile, windowOf(profile, state).from, edge)));
 	});
 	const whole = button('whole run', 'the whole run (Esc)', () =>
 		store.set({ from: null, to: null }));
@@ -296,6 +298,7 @@ function makeControls(store, zoomBy, zoomToWindow) {
 			const { profile } = store;
 			const at = windowOf(profile, store.state);
 			const isAll = isWhole(profile, at);
+			const edge = peakEdgeOf(profile, store.state.who);
 
 			whole.hidden = closer.hidden = isAll;
 			out.hidden = isAllOnAxis;
@@ -304,8 +307,8 @@ function makeControls(store, zoomBy, zoomToWindow) {
 			chart.show(store.state.chart);
 			peak.hidden =
 				!hasWindow(store) ||
-				profile.peakEdge === null ||
-				(at.to === profile.peakEdge && !isAll);
+				edge === null ||
+				(at.to === edge && !isAll);
 			fill(
 				range,
 				isAll || !hasWindow(store)
