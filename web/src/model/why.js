@@ -233,8 +233,8 @@ function readRows(rows, rssBytes) {
 export const rowsOf = ({ rows, rssBytes }) => readRows(rows, rssBytes);
 
 /**
- * Finds the look of the profile before that the page compares with a look.  Both looks have the same
- * moment, and the same command unless each profile has one process.  null: there is none.
+ * Finds a look of the profile before for a comparison.  Its moment is that of the given look, and so
+ * is its command unless each profile has one process.  Returns null if there is no such look.
  *
  * @param {import('./profile.js').Profile} profile
  * @param {Look} look
