@@ -3,7 +3,8 @@
 """Commands that show the same number of resident memory, or of one process, show the same figure:
 the estimate and both ends of its interval.
 
-GEIGER, LOOKS_PROFILE, GOLDEN_PROFILE: programs.
+GEIGER, LOOKS_PROFILE, GOLDEN_PROFILE: programs.  LATE_FREES: a program that frees while it ends; it
+is not set where nothing can be recorded.
 """
 
 import base64
@@ -135,6 +136,17 @@ def process_agrees(path):
         check(f"the moment of the peak of process {pid}", *differences(moments))
 
 
+def late_frees():
+    """A recorded process ends after the last free of its blocks, so all views have the same end."""
+    for name, options in (("returns", []), ("exits at once", ["now"])):
+        path = f"{len(options)}.geiger"
+        geiger("record", "--quiet", "-i", "4k", "--seed", "1", "-o", path, "--", os.environ["LATE_FREES"], *options)
+        late = geiger("sql", path, "select count(*) from v_sample join process on process.id = process "
+                      "where t_free > process.end_ns").split()[-1]
+        check(f"no block is freed after the end of a process that {name}", None if late == "0" else f"{late} are")
+        process_agrees(path)
+
+
 def main():
     subprocess.run([os.environ["GOLDEN_PROFILE"], "golden.geiger"], check=True)
     subprocess.run([os.environ["LOOKS_PROFILE"], "plain.geiger", "120"], check=True)
@@ -145,6 +157,8 @@ def main():
         pinned_agrees(f"{name}.geiger", name)
     # The golden profile frees blocks after the end of their process, which no recording does.
     process_agrees("plain.geiger")
+    if os.environ.get("LATE_FREES"):
+        late_frees()
 
 
 sys.exit(in_scratch(main))

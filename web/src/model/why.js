@@ -233,8 +233,8 @@ function readRows(rows, rssBytes) {
 export const rowsOf = ({ rows, rssBytes }) => readRows(rows, rssBytes);
 
 /**
- * Finds a look of the profile before for a comparison.  Its moment is that of the given look, and so
- * is its command unless each profile has one process.  Returns null if there is no such look.
+ * Finds a look of the profile before for a comparison.  Its moment is that of the given look, and
+ * so is its command unless each profile has one process.  Returns null if there is no such look.
  *
  * @param {import('./profile.js').Profile} profile
  * @param {Look} look
