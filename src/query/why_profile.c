@@ -185,6 +185,28 @@ static int divide_joined(struct gg_why *ret_why, const struct joining *joining, 
 	return gg_why_of_look(ret_why, &input, error);
 }
 
+/* Finds out how the process went on after the look. */
+static void find_later(struct gg_why_table *table, const struct gg_model *model,
+                       const struct gg_profile_look *look)
+{
+	int64_t end_ns = model->processes[look->process].end_ns;
+
+	table->ended_after_ns = table->last_rss_bytes = table->last_rss_ns = -1;
+	if (!gg_model_has_history(model))
+		return; /* the region of a process knows no times */
+	if (end_ns != GG_TIME_NONE)
+		table->ended_after_ns = end_ns > look->time_ns ? end_ns - look->time_ns : 0;
+	for (size_t i = 0; i < model->memory_count; i++) {
+		const struct gg_profile_memory *reading = &model->memory[i];
+
+		if (reading->process != look->process || reading->rss_bytes <= 0 ||
+		    reading->time_ns <= look->time_ns || reading->time_ns < table->last_rss_ns)
+			continue;
+		table->last_rss_bytes = reading->rss_bytes;
+		table->last_rss_ns = reading->time_ns;
+	}
+}
+
 static int divide(struct gg_why_list *list, const struct gg_model *model,
                   const struct gg_profile_look *look, double confidence, struct gg_error *error)
 {
@@ -200,6 +222,7 @@ static int divide(struct gg_why_list *list, const struct gg_model *model,
 		return status;
 	table->process = look->process;
 	table->pid = model->processes[look->process].pid;
+	find_later(table, model, look);
 	list->table_count++;
 	if (model->processes[look->process].command == NULL)
 		return 0;

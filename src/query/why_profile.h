@@ -31,6 +31,9 @@ struct gg_why_table {
 	uint32_t process, pid;
 	char *command; /* NULL: unknown */
 	struct gg_why why;
+	int64_t ended_after_ns; /* the process ended so long after the look; -1: it ran on */
+	/* The last RSS that the recorder read after the look, and when; -1: it read none. */
+	int64_t last_rss_bytes, last_rss_ns;
 };
 
 /* Tables of processes, the largest RSS first. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "report/screen_text.h"
 
 enum { SHARE_CELLS = 6, LEAST_DETAIL = 16 };
@@ -196,6 +197,36 @@ static void append_reason(const struct gg_report *report, const struct gg_why *w
 	append_paragraph(report, &text, out);
 }
 
+/*
+ * Appends a note on what came after the look: nothing announces the end of a process, so its last
+ * look may be old.
+ */
+static void append_later(const struct gg_report *report, const struct gg_why_table *table,
+                         struct gg_buf *out)
+{
+	const double much = 0.05, least_bytes = 1 << 20;
+	const int64_t old_ns = GG_NS_PER_S;
+	double rss = (double)table->why.rss_bytes;
+	double change = fabs((double)table->last_rss_bytes - rss);
+	bool has_changed = table->last_rss_bytes >= 0 && change > least_bytes &&
+	                   change > much * rss;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	if (table->ended_after_ns < 0 || (table->ended_after_ns < old_ns && !has_changed))
+		return;
+	gg_buf_append_text(&text, "note: the process ended ");
+	gg_report_append_time(table->ended_after_ns, &text);
+	gg_buf_append_text(&text, " after this look");
+	if (table->last_rss_bytes >= 0) {
+		gg_buf_append_text(&text, "; the last RSS that was read is ");
+		gg_figure_append_number(&report->figures, (double)table->last_rss_bytes, GG_BYTES,
+		                        &text);
+		gg_buf_append_text(&text, " at ");
+		gg_report_append_time(table->last_rss_ns, &text);
+	}
+	append_paragraph(report, &text, out);
+}
+
 static void append_table(const struct gg_report *report, const struct gg_why_table *table,
                          struct gg_buf *out)
 {
@@ -212,6 +243,7 @@ static void append_table(const struct gg_report *report, const struct gg_why_tab
 	append_advice(report, why, &remarks);
 	append_kept(report, why, &remarks);
 	append_reason(report, why, &remarks);
+	append_later(report, table, &remarks);
 	if (remarks.length > 0)
 		gg_buf_printf(out, "\n%s", gg_buf_text(&remarks));
 }
@@ -316,6 +348,10 @@ void gg_report_why_json_table(struct gg_json *json, const struct gg_why_table *t
 	gg_json_number(json, "overhead", why->overhead_ratio);
 	gg_json_close(json);
 	gg_json_text(json, "reason", why->reason);
+	gg_json_number(json, "ended_after_ns",
+	               table->ended_after_ns >= 0 ? (double)table->ended_after_ns : NAN);
+	gg_json_number(json, "last_rss_bytes",
+	               table->last_rss_bytes >= 0 ? (double)table->last_rss_bytes : NAN);
 }
 
 void gg_report_why_json(const struct gg_report *report, const struct gg_why_list *list,

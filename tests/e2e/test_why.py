@@ -88,6 +88,41 @@ def with_agent(folder):
     hold(live["high"] >= 20 << 20, f"20 MiB are live and resident: {live}")
     hold(beside["high"] >= 19 << 20, f"20 MiB are live and untouched: {beside}")
     hold(live["low"] <= 40 << 20, f"untouched memory is not in the row: {live}")
+    hold(table["ended_after_ns"] is None, f"a look at a process that runs knows no end: {table}")
+    stored = json.loads(run("why", profile, "--json").stdout)
+    end = int(run("sql", profile, "select end_ns from process").stdout.split()[-1])
+    hold(stored["ended_after_ns"] == end - stored["time_ns"], f"a profile tells how old its last look is: {stored}")
+
+
+AGED = """
+import sys, time
+kept = bytearray(60 << 20)
+print("ready", flush=True)
+input()
+del kept
+time.sleep(1.5)
+"""
+
+
+def with_old_look(folder):
+    """The look with the largest RSS is older than the end, and the text says so."""
+    profile = os.path.join(folder, "aged.geiger")
+    command = [GEIGER, "record", "--quiet", "-o", profile, sys.executable, "-c", AGED]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as recorder:
+        recorder.stdout.readline()
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            answer = run("why", profile, "--json")
+            if answer.returncode == 0 and json.loads(answer.stdout)["rss_bytes"] > 60 << 20:
+                break
+            time.sleep(0.05)
+        recorder.communicate("\n")
+    peak = json.loads(run("why", profile, "--json", "--moment", "peak").stdout)
+    text = " ".join(run("why", profile, "--moment", "peak").stdout.split())
+    hold(peak["ended_after_ns"] >= 1.5e9, f"the largest look is older than the sleep: {peak}")
+    hold(peak["last_rss_bytes"] < peak["rss_bytes"] - (50 << 20), f"RSS fell after the look: {peak}")
+    hold("note: the process ended" in text and "after this look; the last RSS that was read is" in text,
+         f"the text tells that the look is old: {text}")
 
 
 PARENT = """
@@ -193,7 +228,9 @@ def of_several(folder):
     single = recorded(folder, "single.geiger")
     same_everywhere(single, 1, "one process")
     several = recorded(folder, "several.geiger", "30", "10", "9")
-    mapped = [row["detail"] for row in json.loads(run("why", several, "--json").stdout)["rows"] if row["name"] == "mappings"]
+    # The last look may be of a child that is ending.
+    rows = json.loads(run("why", several, "--json", "--moment", "peak").stdout)["rows"]
+    mapped = [row["detail"] for row in rows if row["name"] == "mappings"]
     hold(any("new_mmap_object" in (detail or "") for detail in mapped), f"mappings have the names of their callers: {mapped}")
     same_everywhere(several, 4, "several processes")
     compared_on_page(several, single)
@@ -247,6 +284,7 @@ def refusals(folder):
 with tempfile.TemporaryDirectory() as scratch:
     without_agent()
     with_agent(scratch)
+    with_old_look(scratch)
     of_several(scratch)
     of_own_heaps(scratch)
     refusals(scratch)

@@ -12,7 +12,7 @@
 //
 // Names and details are those of `geiger why`.  Texts of the data are hostile.  Pure.
 
-import { figureText, numberText } from './figure.js';
+import { figureText, numberText, timeText } from './figure.js';
 import { comparisonOfRow, hasPinned, neighborsOfRow, tripleText } from './pinned.js';
 import { labelOf } from './profile.js';
 import { shareText } from './share.js';
@@ -49,6 +49,7 @@ import { hasTimes, patchOf, windowOf } from './window.js';
  * @property {any[]} beside
  * @property {string} kept        what live blocks keep resident, in words; "": it explains nothing
  * @property {string} reason      why the heap is not divided further; "": it is
+ * @property {string} later       how the process went on after an old look; "": it is not old
  */
 
 /** Nobody reads more rows in this view; the table has more. */
@@ -100,6 +101,22 @@ function keptText({ block_bytes: blocks, ratios, rss_bytes: rss }) {
 		: '';
 }
 
+/** A look is old after so long, or if RSS is so different, as in `geiger why`. */
+const OLD_NS = 1e9;
+const CHANGED_SHARE = 0.05;
+const CHANGED_BYTES = 1 << 20;
+
+/** How the process went on after an old look, as `geiger why` prints it. @param {any} look */
+function laterText({ ended_after_ns: endedNs, last_rss_bytes: last, rss_bytes: rss }) {
+	const change = typeof last === 'number' ? Math.abs(last - rss) : 0;
+
+	if (typeof endedNs !== 'number' ||
+		(endedNs < OLD_NS && !(change > CHANGED_BYTES && change > CHANGED_SHARE * rss)))
+		return '';
+	return `the process ended ${timeText(endedNs)} after this look` +
+		(typeof last === 'number' ? `; the last RSS that was read is ${numberText(last, BYTES)}` : '');
+}
+
 /**
  * A note on processes and peaks that the last looks did not see, as `geiger why` has it; "": they
  * saw nearly all.
@@ -137,6 +154,7 @@ function readLooks(list) {
 			beside: objectsOf(look.beside),
 			kept: keptText(look),
 			reason: textOf(look.reason),
+			later: laterText(look),
 		}));
 }
 

@@ -73,7 +73,7 @@ const saysBefore = (before) => element('span', {},
 /** @param {Store} store @param {Look} look @param {Look | null} before */
 function says({ profile }, look, before) {
 	const { command, pid } = look;
-	const notes = [look.reason, missedText(profile)].filter(Boolean).join('; ');
+	const notes = [look.reason, look.later, missedText(profile)].filter(Boolean).join('; ');
 
 	return element('p', { class: 'view-says' },
 		'RSS ', element('b', {}, numberText(look.rssBytes, BYTES)),

@@ -262,3 +262,14 @@ test('a comparison has the rows of a look at the same command and moment beside 
 	assert.equal(lookBefore({ data }, { ...after, command: 'third' }), null);
 	assert.equal(lookBefore({ data: { ...data, why_before: data.why_before.slice(0, 1) } }, after).pid, 7);
 });
+
+test('an old look tells how the process went on', () => {
+	const laterOf = (ended_after_ns, last_rss_bytes) =>
+		looksOf({ data: { why: [{ ...why[0], rss_bytes: 1 << 30, ended_after_ns, last_rss_bytes }] } })[0].later;
+
+	assert.equal(laterOf(2e9, null), 'the process ended 2 s after this look');
+	assert.equal(laterOf(1e8, 1 << 29),
+		'the process ended 100 ms after this look; the last RSS that was read is 512.0 MiB');
+	assert.equal(laterOf(1e8, 1.02 * 2 ** 30), '');
+	assert.equal(laterOf(null, 1), '');
+});
