@@ -33,6 +33,11 @@ uint64_t gg_clock_thread_ns(void)
 	return read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint64_t gg_clock_process_ns(void)
+{
+	return read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 uint64_t gg_clock_wall_ns(void)
 {
 	return read_ns(CLOCK_REALTIME);

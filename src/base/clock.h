@@ -22,6 +22,9 @@ uint64_t gg_clock_boot_ns(void);
 /* Processor time that this thread has used, without its waits.  It costs a system call. */
 uint64_t gg_clock_thread_ns(void);
 
+/* Processor time that this process has used.  It costs a system call. */
+uint64_t gg_clock_process_ns(void);
+
 /* Nanoseconds since 1970-01-01 00:00 UTC. The value jumps if somebody sets the clock. */
 uint64_t gg_clock_wall_ns(void);
 

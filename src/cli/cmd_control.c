@@ -17,10 +17,12 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/size.h"
 #include "cli/command.h"
 #include "cli/progress_line.h"
+#include "cli/sampling.h"
 #include "record/regions/change_region.h"
 #include "record/regions/find_region.h"
 #include "record/regions/process_alive.h"
@@ -152,6 +154,43 @@ static void append_interval(const struct gg_region_header *header, struct gg_buf
 		gg_buf_append_text(out, gg_size_format_short((double)interval, size));
 }
 
+/* The measured share of the program's own processor time; -1: nothing was measured. */
+static double share_of(const struct gg_region_header *header, enum gg_region_counter counter)
+{
+	uint64_t program_ns = header->counters[GG_COUNT_PROGRAM_NS];
+
+	return program_ns > 0 ? (double)header->counters[counter] / (double)program_ns : -1;
+}
+
+static void append_overhead(const struct gg_region_header *header, struct gg_buf *out)
+{
+	char asked[GG_PERCENT_TEXT_MAX];
+
+	if (header->control.overhead_ppm == 0)
+		return;
+	gg_buf_printf(out, "\noverhead     %s asked for",
+	              gg_percent_format(header->control.overhead_ppm, asked));
+	if (header->counters[GG_COUNT_PROGRAM_NS] > 0)
+		gg_buf_printf(out, "; samples %.2f %%, hooks %.2f %% so far",
+		              100 * share_of(header, GG_COUNT_SAMPLING_NS),
+		              100 * share_of(header, GG_COUNT_HOOKS_NS));
+}
+
+/* The member "overhead": shares of the program's own processor time. */
+static void append_overhead_json(const struct gg_region_header *header, struct gg_json *json)
+{
+	if (header->control.overhead_ppm == 0)
+		return;
+	gg_json_open(json, "overhead", '{');
+	gg_json_number(json, "asked", header->control.overhead_ppm * 1.0 / GG_PPM);
+	if (header->counters[GG_COUNT_PROGRAM_NS] > 0) {
+		gg_json_number(json, "samples", share_of(header, GG_COUNT_SAMPLING_NS));
+		gg_json_number(json, "hooks", share_of(header, GG_COUNT_HOOKS_NS));
+	}
+	gg_json_integer(json, "interval_changes", header->counters[GG_COUNT_INTERVAL_CHANGES]);
+	gg_json_close(json);
+}
+
 /*
  * Events count as lost only if a recorder reads them.  Without a recorder the ring fills and stays
  * full.
@@ -173,6 +212,7 @@ static void append_text(const struct region_status *shown, const struct gg_figur
 	              GG_PRINTABLE(shown->path), shown->age_seconds,
 	              header->control.active != 0 ? "on" : "off");
 	append_interval(header, out);
+	append_overhead(header, out);
 	gg_buf_printf(out, "\nsamples      %" PRIu64 " taken, %" PRIu32 " live\nlive         ",
 	              header->counters[GG_COUNT_SAMPLES], shown->view.live_count);
 	gg_figure_append(how, &shown->live, out);
@@ -208,6 +248,7 @@ static void append_json(const struct region_status *shown, struct gg_buf *out)
 	gg_json_integer(&json,
 	                counts_allocations(header) ? "interval_allocations" : "interval_bytes",
 	                header->control.interval_bytes);
+	append_overhead_json(header, &json);
 	gg_json_integer(&json, "samples", header->counters[GG_COUNT_SAMPLES]);
 	gg_json_integer(&json, "live_samples", shown->view.live_count);
 	gg_json_number(&json, "confidence", CONTROL_CONFIDENCE);
@@ -256,11 +297,15 @@ static void tell_change(const struct gg_region_header *header,
 	 * interval.
 	 */
 	struct gg_region_header asked = *header;
+	char share[GG_PERCENT_TEXT_MAX];
 
 	if (change->interval_bytes != 0) {
 		asked.control.interval_bytes = change->interval_bytes;
 		gg_buf_append_text(&text, "a sampling interval of ");
 		append_interval(&asked, &text);
+	} else if (change->overhead_ppm != 0) {
+		gg_buf_printf(&text, "an overhead of %s",
+		              gg_percent_format(change->overhead_ppm, share));
 	} else {
 		gg_buf_printf(&text, "sampling %s", change->active ? "on" : "off");
 	}
@@ -270,12 +315,34 @@ static void tell_change(const struct gg_region_header *header,
 	        header->pid, gg_buf_text(&text));
 }
 
+/* The agent ignores an overhead under schemes that cannot follow it. */
+static int check_overhead(const char *path, const struct gg_region_change *change,
+                          struct gg_error *error)
+{
+	static const char option[] = "GEIGER_SCHEME=optimal";
+	struct gg_region_view view;
+	int status = change->overhead_ppm != 0 ? gg_region_view_open(&view, path, error) : -ENOENT;
+
+	if (status < 0)
+		return change->overhead_ppm != 0 ? status : 0;
+	if (counts_allocations(&view.header) ||
+	    memmem(view.header.options, view.header.options_bytes, option, sizeof(option) - 1) !=
+	            NULL)
+		status = gg_error_set(error, -EINVAL, "overhead", NULL,
+		                      "the schemes optimal and per-allocation cannot follow it");
+	gg_region_view_done(&view);
+	return status;
+}
+
 static int change_region(struct gg_invocation *invocation, const char *path,
                          const struct gg_region_change *change)
 {
 	const struct control_options *given = invocation->options;
 	struct gg_region_header header;
-	int status = gg_change_region(path, change, &header, invocation->error);
+	int status = check_overhead(path, change, invocation->error);
+
+	if (status == 0)
+		status = gg_change_region(path, change, &header, invocation->error);
 
 	if (status == 0 && !given->quiet)
 		tell_change(&header, change);
@@ -309,7 +376,7 @@ static int take_snapshot(struct gg_invocation *invocation, char *path, const cha
 
 /* --- the request --- */
 
-enum verb { VERB_ON, VERB_OFF, VERB_INTERVAL, VERB_SNAPSHOT, VERB_STATUS };
+enum verb { VERB_ON, VERB_OFF, VERB_INTERVAL, VERB_OVERHEAD, VERB_SNAPSHOT, VERB_STATUS };
 
 static const struct {
 	const char *name, *operand;
@@ -317,6 +384,7 @@ static const struct {
 	[VERB_ON] = { "on", NULL },
 	[VERB_OFF] = { "off", NULL },
 	[VERB_INTERVAL] = { "interval", "a size, such as 64KiB" },
+	[VERB_OVERHEAD] = { "overhead", "a share of processor time, such as 0.5%" },
 	[VERB_SNAPSHOT] = { "snapshot", "the file to write" },
 	[VERB_STATUS] = { "status", NULL },
 };
@@ -341,7 +409,8 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 
 	if (invocation->operand_count < 2)
 		return gg_error_set(error, -EINVAL, "control",
-		                    "geiger control PID on|off|interval SIZE|snapshot FILE|status",
+		                    "geiger control PID on|off|interval SIZE|overhead PERCENT|"
+		                    "snapshot FILE|status",
 		                    "tell which process, and what to do");
 	verb = find_verb(operands[1]);
 	/* The two words are probably in the wrong order. */
@@ -351,7 +420,7 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 		                    operands[0]);
 	if (verb == GG_COUNT(verbs))
 		return gg_error_set(error, -EINVAL, "control",
-		                    "There are: on, off, interval, snapshot, status.",
+		                    "There are: on, off, interval, overhead, snapshot, status.",
 		                    "nothing called '%s' can be done", operands[1]);
 	wanted = verbs[verb].operand != NULL ? 3 : 2;
 	if (invocation->operand_count < wanted)
@@ -372,6 +441,8 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 	     change->interval_bytes == 0 || change->interval_bytes > GG_REGION_INTERVAL_MAX))
 		return gg_error_set(error, -EINVAL, "interval", GG_SIZE_ADVICE,
 		                    "'%s' is not a size from 1 to 256TiB", operands[2]);
+	if (verb == VERB_OVERHEAD)
+		return gg_cli_parse_overhead(operands[2], "overhead", &change->overhead_ppm, error);
 	return 0;
 }
 
@@ -399,7 +470,7 @@ static int run_control(struct gg_invocation *invocation)
 const struct gg_command gg_command_control = {
 	.name = "control",
 	.summary = "look at a profiled process, or change its sampling, as it runs",
-	.usage = "[OPTION]... PID on|off|interval SIZE|snapshot FILE|status",
+	.usage = "[OPTION]... PID on|off|interval SIZE|overhead PERCENT|snapshot FILE|status",
 	.details =
 		"For every process that has a region: under 'geiger record', or with the agent\n"
 		"alone ('geiger env'), wherever its region is; or the region's path instead of\n"
@@ -407,6 +478,9 @@ const struct gg_command gg_command_control = {
 		"\n"
 		"on, off        sampling begins again, or pauses; what was sampled stays\n"
 		"interval SIZE  another sampling interval; what was sampled before keeps its own\n"
+		"overhead PERCENT\n"
+		"               chooses the interval from now on so that sampling takes this\n"
+		"               share of the program's processor time; 'interval' ends that\n"
 		"snapshot FILE  writes a profile of its state now; the process goes on\n"
 		"status         tells its settings, and what it holds\n"
 		"\n"

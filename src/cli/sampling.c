@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/percent.h"
 #include "record/session/launch.h"
 #include "record/session/session.h"
 #include "region/control.h"
@@ -22,6 +23,8 @@
 const struct gg_option gg_cli_sampling_options[] = {
 	{ "interval", 'i', GG_OPTION_SIZE, AT(sampling_interval), "SIZE",
 	  "sampling interval: bytes (512KiB), or allocations" },
+	{ "overhead", 0, GG_OPTION_TEXT, AT(overhead), "PERCENT",
+	  "choose the interval so that sampling takes this share of the processor time: 0.5%" },
 	{ "scheme", 0, GG_OPTION_CHOICE, AT(scheme),
 	  "poisson|bernoulli|poisson-count|stride|per-allocation|optimal",
 	  "how samples are drawn (default: poisson)" },
@@ -38,6 +41,32 @@ const struct gg_option gg_cli_sampling_options[] = {
 	  "also serve options and calls of jemalloc, gperftools" },
 	GG_OPTIONS_END,
 };
+
+int gg_cli_parse_overhead(const char *text, const char *place, uint32_t *ret_ppm,
+                          struct gg_error *error)
+{
+	uint32_t ppm;
+
+	if (gg_percent_parse(text, &ppm) < 0 || ppm < GG_REGION_OVERHEAD_LEAST_PPM)
+		return gg_error_set(error, -EINVAL, place, "Give 0.01% to 100%, such as 0.5%.",
+		                    "'%s' is not a share", text);
+	*ret_ppm = ppm;
+	return 0;
+}
+
+static int check_overhead(const struct gg_cli_sampling *sampling, const char *command,
+                          struct gg_error *error)
+{
+	char place[32];
+	uint32_t ppm;
+
+	snprintf(place, sizeof(place), "%s: --overhead", command);
+	if (sampling->focus >= 0 || sampling->scheme == GG_SCHEME_OPTIMAL ||
+	    sampling->scheme == GG_SCHEME_PER_ALLOCATION)
+		return gg_error_set(error, -EINVAL, place, "Leave out --scheme and --focus.",
+		                    "the schemes optimal and per-allocation cannot follow it");
+	return gg_cli_parse_overhead(sampling->overhead, place, &ppm, error);
+}
 
 int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,
                           struct gg_error *error)
@@ -57,7 +86,7 @@ int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *co
 		return gg_error_set(error, -EINVAL, place, "Add --scheme optimal.",
 		                    "only the optimal scheme has one");
 	}
-	return 0;
+	return sampling->overhead != NULL ? check_overhead(sampling, command, error) : 0;
 }
 
 uint64_t gg_cli_sampling_interval(const struct gg_cli_sampling *sampling)
@@ -86,6 +115,7 @@ void gg_cli_sampling_set_launch(const struct gg_cli_sampling *sampling,
                                 struct gg_launch_settings *settings)
 {
 	settings->sampling_interval = gg_cli_sampling_interval(sampling);
+	settings->overhead = sampling->overhead;
 	settings->scheme = gg_cli_sampling_scheme(sampling);
 	settings->focus = gg_cli_sampling_focus(sampling);
 	settings->seed = sampling->seed;
@@ -101,6 +131,7 @@ void gg_cli_sampling_set_session(const struct gg_cli_sampling *sampling,
 
 	gg_cli_sampling_set_launch(sampling, &settings);
 	options->sampling_interval = settings.sampling_interval;
+	options->overhead = settings.overhead;
 	options->scheme = settings.scheme;
 	options->focus = settings.focus;
 	options->seed = settings.seed;

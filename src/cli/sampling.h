@@ -17,6 +17,7 @@
 struct gg_cli_sampling {
 	uint64_t sampling_interval; /* UINT64_MAX: not given */
 	uint64_t seed;              /* 0: not given */
+	const char *overhead;       /* "0.5%"; NULL: not given */
 	int scheme, focus;          /* enum gg_scheme, enum gg_focus; -1: not given */
 	bool free_stacks, mappings, compat, no_allocator_calls;
 };
@@ -30,6 +31,10 @@ extern const struct gg_option gg_cli_sampling_options[];
 
 /* Checks the options.  Returns 0, or -EINVAL with an error that names the command's option. */
 GG_MUST_CHECK int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,
+                                        struct gg_error *error);
+
+/* Parses a share of processor time.  Returns 0, or -EINVAL with an error at that place. */
+GG_MUST_CHECK int gg_cli_parse_overhead(const char *text, const char *place, uint32_t *ret_ppm,
                                         struct gg_error *error);
 
 /* Returns the interval in bytes or allocations; 0: the agent's default. */

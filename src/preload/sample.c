@@ -26,6 +26,7 @@
 #include "runtime/looks/allocator_look.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
+#include "runtime/overhead_budget.h"
 #include "runtime/platform/extra_functions.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/process.h"
@@ -149,6 +150,8 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 		if (gg_likely(is_sampled(t))) {
 			sampled = gg_sampler_take(&t->sampler, bytes, ret_draw) &&
 			          !gg_extra_functions_has_code(caller);
+			if (!sampled && gg_unlikely(gg_overhead_budget_is_on()))
+				gg_overhead_budget_visited();
 		} else if (is_leaving()) {
 			pass_unready(t, bytes);
 		} else {
@@ -217,7 +220,7 @@ static uint64_t put_sample(struct gg_thread *t, struct gg_thread_block *block, v
 		.flags = flags,
 	};
 	struct gg_region_sample live;
-	uint64_t id;
+	uint64_t id, took_ns = 0;
 
 	sample.stack = capture(block, sample.time_ns);
 	if (flags == 0 && gg_real.malloc_usable_size != NULL)
@@ -231,9 +234,13 @@ static uint64_t put_sample(struct gg_thread *t, struct gg_thread_block *block, v
 		gg_process_settings_learn(gg_region_last_count(&block->record), bytes);
 	if (gg_unlikely(gg_process_settings_is_startup()))
 		gg_process_settings_count_startup(draw, bytes);
-	if (++block->sample_count % TIMED_EVERY == 0)
-		gg_region_count(region, GG_COUNT_SAMPLE_PATH_NS,
-		                (gg_clock_monotonic_ns() - sample.time_ns) * TIMED_EVERY);
+	if (++block->sample_count % TIMED_EVERY == 0) {
+		took_ns = gg_clock_monotonic_ns() - sample.time_ns;
+		gg_region_count(region, GG_COUNT_SAMPLE_PATH_NS, took_ns * TIMED_EVERY);
+	}
+	if (gg_unlikely(gg_overhead_budget_is_on()))
+		gg_overhead_budget_sampled(id != 0 ? gg_region_last_count(&block->record) : 0,
+		                           took_ns, sample.time_ns);
 	if (gg_unlikely(t->busy_count != 0)) {
 		gg_region_count(region, GG_COUNT_DROP_BUSY, t->busy_count);
 		t->busy_count = 0;
@@ -293,6 +300,12 @@ static void count_freed(const struct gg_region_sample *sample)
 	gg_thread.byte_counts[1] += (uint64_t)(gg_weight_of(&draw, sample->size_bytes).bytes + 0.5);
 }
 
+/* One free in TIMED_EVERY is timed, by the number of its sample. */
+static bool id_is_timed(uint64_t id)
+{
+	return id % TIMED_EVERY == 0;
+}
+
 /* Returns the time of the free.  0: another thread has freed it meanwhile. */
 static uint64_t put_free(struct gg_thread_block *block, void *p,
                          const struct gg_region_live_hit *hit, uint64_t id,
@@ -312,6 +325,9 @@ static uint64_t put_free(struct gg_thread_block *block, void *p,
 		count_freed(ret_freed);
 	if (remembers)
 		gg_history_freed(ret_freed, now_ns, stack, block->record.thread);
+	if (gg_unlikely(gg_overhead_budget_is_on()))
+		gg_overhead_budget_freed(
+			id_is_timed(ret_freed->id) ? gg_clock_monotonic_ns() - now_ns : 0);
 	if (gg_rate_plan_is_on() && !(ret_freed->flags & GG_REGION_SAMPLE_MAPPING))
 		gg_rate_plan_freed(gg_region_last_count(&block->record), ret_freed->size_bytes);
 	return now_ns;

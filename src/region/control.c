@@ -129,14 +129,25 @@ static bool write_word(int fd, const struct gg_region_change *change)
 	word.change_count++;
 	if (change->set_active)
 		word.active = change->active;
-	if (change->interval_bytes != 0)
+	if (change->interval_bytes != 0) {
 		word.interval_bytes = change->interval_bytes;
+		word.overhead_ppm = 0;
+	}
+	if (change->overhead_ppm != 0)
+		word.overhead_ppm = change->overhead_ppm;
 	if (change->detach && ++word.detach_count == 0)
 		word.detach_count = 1;
+	/*
+	 * An agent that controls the overhead writes the interval as well, so the word of another
+	 * change leaves the interval alone.
+	 */
 	return put(fd, &word.detach_count, sizeof(word.detach_count),
 	           offsetof(struct gg_region_control, detach_count)) &&
-	       put(fd, &word.interval_bytes, sizeof(word.interval_bytes),
-	           offsetof(struct gg_region_control, interval_bytes)) &&
+	       put(fd, &word.overhead_ppm, sizeof(word.overhead_ppm),
+	           offsetof(struct gg_region_control, overhead_ppm)) &&
+	       (change->interval_bytes == 0 ||
+	        put(fd, &word.interval_bytes, sizeof(word.interval_bytes),
+	            offsetof(struct gg_region_control, interval_bytes))) &&
 	       put(fd, &word.active, sizeof(word.active),
 	           offsetof(struct gg_region_control, active)) &&
 	       put(fd, &word.change_count, sizeof(word.change_count),

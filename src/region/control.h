@@ -34,10 +34,15 @@
 /* The largest sampling interval; GEIGER_INTERVAL has the same limit. */
 #define GG_REGION_INTERVAL_MAX (UINT64_C(1) << 48)
 
+/* The least share of processor time that an agent accepts: 0.01 %. */
+enum { GG_REGION_OVERHEAD_LEAST_PPM = 100 };
+
 struct gg_region_change {
 	bool set_active, active;
-	uint64_t interval_bytes; /* 0: unchanged */
-	bool detach;             /* an attached agent is to take its hooks away */
+	/* 0: unchanged.  A fixed interval ends the control of the overhead. */
+	uint64_t interval_bytes;
+	uint32_t overhead_ppm; /* 0: unchanged */
+	bool detach;           /* an attached agent is to take its hooks away */
 };
 
 /*

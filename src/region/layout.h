@@ -96,6 +96,12 @@ enum gg_region_counter {
 	GG_COUNT_INHERIT_DROPPED,   /* ... and did not fit here */
 	GG_COUNT_DROP_MEMORY,       /* the agent: no memory for a thread */
 	GG_COUNT_LOST_CHILDREN,     /* the agent: forked children without a region */
+	/* While the agent controls the overhead (src/runtime/overhead_budget.h): */
+	GG_COUNT_PROGRAM_NS,        /* processor time of the program itself */
+	GG_COUNT_SAMPLING_NS,       /* ... of samples, with a recorder's part */
+	GG_COUNT_HOOKS_NS,          /* ... of allocations that are no samples */
+	GG_COUNT_INTERVAL_CHANGES,  /* changes of the sampling interval */
+	GG_COUNT_COARSEST_INTERVAL, /* the largest sampling interval so far, in bytes */
 	GG_COUNTER_COUNT = 48       /* space for more; the reader prints the named ones */
 };
 
@@ -108,9 +114,10 @@ struct gg_region_table {
 
 /* The part that other processes may write.  The agent checks it on cold paths. */
 struct gg_region_control {
-	uint64_t change_count;   /* stored last with release order, after the other members */
-	uint64_t interval_bytes; /* 0: unchanged */
-	uint32_t active;         /* 0: off */
+	uint64_t change_count; /* stored last with release order, after the other members */
+	/* 0: unchanged.  While overhead_ppm is not 0, the agent writes the current interval. */
+	uint64_t interval_bytes;
+	uint32_t active; /* 0: off */
 	/*
 	 * Changes with each request for a look at the allocator; `change_count` stays, because a
 	 * request changes no setting.
@@ -121,7 +128,11 @@ struct gg_region_control {
 	 * ignores it.  Written before `change_count`, as a setting.
 	 */
 	uint32_t detach_count;
-	uint32_t reserved;
+	/*
+	 * Not 0: the agent chooses the interval so that sampling costs this share of the program's
+	 * own processor time, in millionths.  Agents before 0.1.0 ignore it.
+	 */
+	uint32_t overhead_ppm;
 };
 
 /* The functions that can state how many bytes an allocator has in use.  Never renumber. */

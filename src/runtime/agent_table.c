@@ -74,8 +74,10 @@ static int change(const struct gg_agent_request *request)
 		return -ENOENT;
 	}
 	control = &gg_process.region.header->control;
-	if (request->interval_bytes != 0)
+	if (request->interval_bytes != 0) {
+		gg_store_relaxed(&control->overhead_ppm, 0); /* a fixed interval ends it */
 		gg_store_relaxed(&control->interval_bytes, request->interval_bytes);
+	}
 	if (request->set_active)
 		gg_store_relaxed(&control->active, request->active);
 	/*

@@ -10,10 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/percent.h"
 #include "base/size.h"
 #include "region/control.h"
 #include "runtime/agent_log.h"
 #include "runtime/region_retention.h"
+#include "stats/sampling/overhead_control.h"
 
 #define SIZE_FORM "a size of 1 to 2^48 bytes, such as 4096, 64k or 512KiB"
 
@@ -223,6 +225,23 @@ static void read_startup(struct gg_environment *o)
 	gg_environment_refuse("GEIGER_STARTUP", value, "INTERVAL:BYTES, two sizes such as 4k:64M");
 }
 
+static void read_overhead(struct gg_environment *o)
+{
+	const char *value = gg_environment_value(o, "GEIGER_OVERHEAD");
+	uint32_t ppm;
+
+	if (value == NULL)
+		return;
+	if (gg_percent_parse(value, &ppm) < 0 || ppm < GG_REGION_OVERHEAD_LEAST_PPM)
+		gg_environment_refuse("GEIGER_OVERHEAD", value,
+		                      "a share from 0.01% to 100%, such as 0.5%");
+	else if (!gg_overhead_control_serves(o->sampler.scheme))
+		gg_environment_refuse("GEIGER_OVERHEAD", value,
+		                      "possible with the schemes optimal and per-allocation");
+	else
+		o->region.overhead_ppm = o->overhead_ppm = ppm;
+}
+
 static void read_directory(struct gg_environment *o)
 {
 	const char *value = gg_environment_value(o, "GEIGER_DIR");
@@ -253,6 +272,7 @@ void gg_environment_read(struct gg_environment *o)
 	o->region.interval_bytes = (uint64_t)o->sampler.sampling_interval;
 	gg_environment_number(o, "GEIGER_SEED", "a number of at least 1", 1, UINT64_MAX,
 	                      &o->sampler.seed);
+	read_overhead(o);
 	read_startup(o);
 	o->region.active = gg_environment_switch(o, "GEIGER_ACTIVE", true);
 	o->free_stacks = gg_environment_switch(o, "GEIGER_FREE_STACKS", false);

@@ -22,7 +22,10 @@ enum {
 	GG_ENVIRONMENT_TEXT_MAX = 4096,
 	/* A thread checks for new settings at least once in so many bytes of allocations.  That is
 	 * soon enough for a person who waits, and too rare to cost anything. */
-	GG_ENVIRONMENT_VISIT_BYTES = 8 << 20
+	GG_ENVIRONMENT_VISIT_BYTES = 8 << 20,
+	/* More often while the overhead is controlled: a program that allocates less than before is
+	 * to be sampled finely soon.  A visit costs some 20 ns. */
+	GG_ENVIRONMENT_OVERHEAD_VISIT_BYTES = 1 << 20
 };
 
 struct gg_environment {
@@ -31,9 +34,10 @@ struct gg_environment {
 	uint64_t startup_bytes;            /* allocated bytes at the start that are drawn with: */
 	uint64_t startup_interval;         /* bytes; startup_bytes is 0 if it is not used */
 	struct gg_region_options region;   /* capacities, frames, interval, active */
-	bool free_stacks;                  /* also captures the stack of each free */
-	bool allocator_calls;              /* looks at the allocator on request */
-	bool mappings;                     /* also samples mmap() and its relatives */
+	uint32_t overhead_ppm;       /* share of processor time that sampling may take; 0: any */
+	bool free_stacks;            /* also captures the stack of each free */
+	bool allocator_calls;        /* looks at the allocator on request */
+	bool mappings;               /* also samples mmap() and its relatives */
 	uint64_t recorder_pid;       /* the session's recorder; 0: the process is in no session */
 	uint64_t recorder_namespace; /* pid namespace in which recorder_pid counts; 0: unknown */
 	uint64_t keep;               /* regions of ended processes that stay; 0: all */

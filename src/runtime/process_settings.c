@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "region/control.h"
+#include "runtime/overhead_budget.h"
 #include "runtime/rate_plan.h"
 #include "stats/sampling/weight.h"
 
@@ -19,7 +20,9 @@ void gg_process_settings_refresh(void)
 	if (gg_likely(request.change_count == seen) ||
 	    !gg_cas_acq_rel(&gg_process.applied_request_count, &seen, request.change_count))
 		return;
-	if (request.interval_bytes != 0 && request.interval_bytes <= GG_REGION_INTERVAL_MAX)
+	gg_overhead_budget_set(request.overhead_ppm);
+	if (request.overhead_ppm == 0 && request.interval_bytes != 0 &&
+	    request.interval_bytes <= GG_REGION_INTERVAL_MAX)
 		gg_store_relaxed(&gg_process.interval_bytes, request.interval_bytes);
 	gg_store_relaxed(&gg_process.is_active, request.active);
 	/* Release: a thread that sees the count sees the settings. */
@@ -62,6 +65,8 @@ void gg_process_settings_update(struct gg_thread *t)
 	if (gg_load_relaxed(&gg_process.counts_threads) != 0)
 		gg_thread_take_block(t);
 	choose_interval(t, &options);
+	if (gg_overhead_budget_is_on())
+		options.visit_bytes = GG_ENVIRONMENT_OVERHEAD_VISIT_BYTES;
 	if (!gg_sampler_is_started(&t->sampler)) {
 		options.stream = next_stream();
 		gg_sampler_init(&t->sampler, &options);

@@ -27,6 +27,7 @@
 #include "runtime/looks/allocator_look.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
+#include "runtime/overhead_budget.h"
 #include "runtime/platform/allocator_functions.h"
 #include "runtime/platform/extra_functions.h"
 #include "runtime/platform/real_functions.h"
@@ -140,6 +141,7 @@ static int start(const struct gg_agent_request *request)
 	gg_add_relaxed(&gg_process.change_count, 1);
 	gg_add_relaxed(&gg_process.generation, 1);
 	gg_process.adopt = gg_start_prepare;
+	gg_overhead_budget_set(gg_process.options.overhead_ppm);
 	if (gg_process.options.sampler.scheme == GG_SCHEME_OPTIMAL)
 		gg_rate_plan_init(gg_process.options.focus);
 	gg_unwind_init_early();
@@ -358,6 +360,7 @@ static bool adopt(bool is_seeded)
 	gg_thread_forked();
 	gg_mapped_modules_forked();
 	gg_rate_plan_forked();
+	gg_overhead_budget_forked();
 	gg_allocator_look_begin();
 	gg_add_relaxed(&gg_process.generation, is_seeded ? 1 : 2);
 	gg_add_relaxed(&gg_process.change_count, 1);

@@ -209,6 +209,65 @@ TEST(another_sampling_interval_is_used_from_then_on)
 	recording_end(&r);
 }
 
+TEST(a_share_of_processor_time_holds_until_an_interval_is_set)
+{
+	struct recording r;
+	char who[16];
+	double asked;
+	pid_t pid;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	pid = start_slow(&r, who);
+	CHECK_EQ_I64(control(&r, who, "overhead", "2.5%", NULL), 0);
+	says(&r, "an overhead of 2.5%; each thread follows");
+	CHECK_EQ_I64(control(&r, who, "status", NULL, NULL), 0);
+	says(&r, "\noverhead     2.5% asked for");
+	asked = status_of(&r, who, "asked");
+	CHECK_EQ_DOUBLE(asked, 0.025);
+	/* Off and on leave it. */
+	CHECK_EQ_I64(control(&r, who, "off", NULL, NULL), 0);
+	CHECK_EQ_I64(control(&r, who, "on", NULL, NULL), 0);
+	CHECK_EQ_DOUBLE(status_of(&r, who, "asked"), 0.025);
+	CHECK_EQ_I64(control(&r, who, "interval", "4k", NULL), 0);
+	CHECK_EQ_DOUBLE(status_of(&r, who, "asked"), -1);
+	CHECK_EQ_DOUBLE(status_of(&r, who, "interval_bytes"), 4096);
+	stop(pid);
+	recording_end(&r);
+}
+
+TEST(a_recording_tells_its_overhead)
+{
+	struct recording r;
+	char program[4096];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(program, sizeof(program), "%s", helper());
+	CHECK(recording_geiger(&r,
+	                       (const char *const[]){ "record", "--overhead", "5%", "-o", r.path,
+	                                              "--", program, "churn", "20000000", NULL },
+	                       120));
+	CHECK_EQ_I64(r.child.exit_status, 0);
+	CHECK(recording_number(&r, "select count(*) from counter where name = 'ns of samples'") ==
+	      1);
+	CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
+	says(&r, "Overhead: sampling took ");
+	says(&r, "(asked for: 5%)");
+	/* It refuses what it cannot follow, before it runs anything. */
+	CHECK(recording_geiger(
+		&r, (const char *const[]){ "record", "--overhead", "5", "--", "false", NULL }, 60));
+	CHECK_EQ_I64(r.child.exit_status, 125);
+	says(&r, "'5' is not a share");
+	CHECK(recording_geiger(&r,
+	                       (const char *const[]){ "record", "--overhead", "5%", "--scheme",
+	                                              "optimal", "--", "false", NULL },
+	                       60));
+	CHECK_EQ_I64(r.child.exit_status, 125);
+	says(&r, "cannot follow it");
+	recording_end(&r);
+}
+
 TEST(a_snapshot_is_a_whole_profile_and_the_process_goes_on)
 {
 	struct recording r;
@@ -429,11 +488,15 @@ TEST(what_cannot_be_meant_is_told)
 		return;
 	snprintf(who, sizeof(who), "%d", (int)getpid());
 	CHECK_EQ_I64(control(&r, who, "stop", NULL, NULL), 2);
-	says(&r, "There are: on, off, interval, snapshot, status.");
+	says(&r, "There are: on, off, interval, overhead, snapshot, status.");
 	CHECK_EQ_I64(control(&r, who, "interval", NULL, NULL), 2);
 	CHECK_EQ_I64(control(&r, who, "interval", "much", NULL), 2);
 	CHECK_EQ_I64(control(&r, who, "interval", "0", NULL), 2);
 	CHECK_EQ_I64(control(&r, who, "interval", "512TiB", NULL), 2);
+	CHECK_EQ_I64(control(&r, who, "overhead", NULL, NULL), 2);
+	CHECK_EQ_I64(control(&r, who, "overhead", "0.5", NULL), 2);
+	CHECK_EQ_I64(control(&r, who, "overhead", "0%", NULL), 2);
+	says(&r, "Give 0.01% to 100%, such as 0.5%.");
 	CHECK_EQ_I64(control(&r, who, "snapshot", NULL, NULL), 2);
 	CHECK_EQ_I64(control(&r, who, "on", "now", NULL), 2);
 	CHECK_EQ_I64(control(&r, "0", "on", NULL, NULL), 2);

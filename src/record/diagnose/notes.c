@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/percent.h"
 #include "base/printable.h"
+#include "base/size.h"
 #include "record/diagnose/diagnostics.h"
 
 enum {
@@ -137,8 +139,36 @@ static bool tell_sanitizers(const struct gg_process_set *set, char *text, size_t
 	return true;
 }
 
+/* Shares as texts: two decimals are enough for what a clock measures. */
+static void add_overhead(struct gg_profile_writer *writer)
+{
+	const struct gg_session_counts *counts = &writer->counts;
+	double program_ns = (double)counts->program_ns;
+	double hooks = 100 * (double)counts->hooks_ns / program_ns;
+	double samples = 100 * (double)counts->sampling_ns / program_ns;
+	char asked[GG_PERCENT_TEXT_MAX], coarsest[GG_SIZE_TEXT_MAX], most[64];
+
+	if (counts->program_ns == 0)
+		return;
+	snprintf(most, sizeof(most), "%s",
+	         counts->overhead_ppm != 0 ? gg_percent_format(counts->overhead_ppm, asked)
+	                                   : "no share at the end");
+	gg_profile_writer_note(
+		writer,
+		"Overhead: sampling took %.2f %% of the program's own processor time, hooks %.2f "
+		"%% by their number (asked for: %s).  The sampling interval changed %llu times; "
+		"the largest was %s.%s",
+		samples, hooks, most, (unsigned long long)counts->interval_change_count,
+		gg_size_format_short(counts->coarsest_interval, coarsest),
+		counts->overhead_ppm != 0 && hooks > counts->overhead_ppm * 100.0 / GG_PPM
+			? "  No interval makes hooks cheaper, so the overhead is larger than "
+			  "that."
+			: "");
+}
+
 int gg_notes_add_losses(struct gg_profile_writer *writer)
 {
+	add_overhead(writer);
 	if (writer->counts.dropped_event_count > 0)
 		gg_profile_writer_note(
 			writer,

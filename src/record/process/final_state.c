@@ -10,6 +10,7 @@
 #include "record/process/ingest.h"
 #include "record/process/process_tables.h"
 #include "record/process/reconcile.h"
+#include "region/control.h"
 #include "region/reader/view.h"
 
 /* Writes events and notes about everything that this process's part of the profile lacks. */
@@ -50,6 +51,31 @@ static void write_losses(struct gg_target *target, const struct gg_region_view *
 	writer->counts.dropped_count += dropped;
 	writer->counts.dropped_event_count += target->is_ours ? counters[GG_COUNT_DROP_EVENTS] : 0;
 	writer->counts.damaged_count += target->bad_count + view->damaged_count;
+}
+
+/* Adds what the agent measured while it controlled the overhead. */
+static void count_overhead(struct gg_target *target, const struct gg_region_header *header)
+{
+	struct gg_session_counts *counts = &target->writer->counts;
+	double coarsest = (double)header->counters[GG_COUNT_COARSEST_INTERVAL];
+
+	if (header->counters[GG_COUNT_PROGRAM_NS] == 0)
+		return;
+	counts->program_ns += header->counters[GG_COUNT_PROGRAM_NS];
+	counts->sampling_ns += header->counters[GG_COUNT_SAMPLING_NS];
+	counts->hooks_ns += header->counters[GG_COUNT_HOOKS_NS];
+	counts->interval_change_count += header->counters[GG_COUNT_INTERVAL_CHANGES];
+	if (header->control.overhead_ppm > counts->overhead_ppm)
+		counts->overhead_ppm = header->control.overhead_ppm;
+	if (coarsest > (double)GG_REGION_INTERVAL_MAX)
+		return;
+	/* Blocks without a sample may have been exposed to it. */
+	if (coarsest > target->record.interval_bytes)
+		target->record.interval_bytes = coarsest;
+	if (coarsest > counts->interval_most)
+		counts->interval_most = coarsest;
+	if (coarsest > counts->coarsest_interval)
+		counts->coarsest_interval = coarsest;
 }
 
 /*
@@ -93,6 +119,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	gg_process_tables_counters(target, &view);
 	gg_attach_record_write(writer, target->id, &view.header);
 	write_losses(target, &view, span.to_ns);
+	count_overhead(target, &view.header);
 	gg_stack_map_write(&target->stack_map, writer);
 	gg_region_view_done(&view);
 	return writer->status;

@@ -29,6 +29,7 @@ struct gg_launch_settings {
 	const char *directory; /* of the session's regions */
 	const char *log; /* where agents report problems; the user's own setting has precedence */
 	uint64_t sampling_interval; /* in bytes, or in allocations with that scheme */
+	const char *overhead; /* share of processor time, "0.5%"; NULL: the interval is fixed */
 	const char *scheme, *focus;
 	uint64_t seed;
 	pid_t recorder;       /* the session ends with it; 0: the session needs no recorder */

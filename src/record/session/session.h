@@ -47,6 +47,7 @@ struct gg_session_options {
 	             struct gg_error *error);
 	const char *output;         /* NULL: NAME.PID.geiger */
 	uint64_t sampling_interval; /* 0: the agent's default */
+	const char *overhead;       /* "0.5%"; NULL: that of the user's environment, or none */
 	const char *scheme;         /* NULL: the agent's default */
 	const char *focus;          /* of the optimal scheme; NULL: the agent's default */
 	uint64_t seed;              /* 0: random */

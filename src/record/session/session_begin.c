@@ -167,6 +167,7 @@ static int begin_command(struct gg_session *s)
 		.directory = s->processes.directory.name,
 		.log = log,
 		.sampling_interval = options->sampling_interval,
+		.overhead = options->overhead,
 		.scheme = options->scheme,
 		.focus = options->focus,
 		.seed = options->seed,

@@ -20,8 +20,12 @@ struct gg_session_counts {
 	/* forked processes without a region, as their parents counted them */
 	uint64_t lost_child_count;
 	uint32_t process_count, off_count; /* all processes; those that were off at their end */
-	uint32_t shared_count;   /* forked processes that freed blocks they may have inherited */
-	uint64_t taken_count;    /* all samples, including those in totals alone */
-	double interval_most;    /* the largest sampling interval that a process was exposed to */
-	bool counts_allocations; /* the interval counts allocations, not bytes */
+	uint32_t shared_count; /* forked processes that freed blocks they may have inherited */
+	uint64_t taken_count;  /* all samples, including those in totals alone */
+	double interval_most;  /* the largest sampling interval that a process was exposed to */
+	/* Sums over processes whose interval followed the overhead (runtime/overhead_budget.h). */
+	uint64_t program_ns, sampling_ns, hooks_ns, interval_change_count;
+	double coarsest_interval; /* the largest of their intervals */
+	uint32_t overhead_ppm;    /* the largest share that one of them was to hold; 0: none */
+	bool counts_allocations;  /* the interval counts allocations, not bytes */
 };

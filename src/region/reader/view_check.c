@@ -119,6 +119,11 @@ const char *gg_region_counter_name(uint32_t counter)
 		[GG_COUNT_INHERIT_DROPPED] = "inherited samples dropped",
 		[GG_COUNT_DROP_MEMORY] = "dropped: no memory",
 		[GG_COUNT_LOST_CHILDREN] = "forked processes without a region",
+		[GG_COUNT_PROGRAM_NS] = "ns of the program itself",
+		[GG_COUNT_SAMPLING_NS] = "ns of samples",
+		[GG_COUNT_HOOKS_NS] = "ns of hooks",
+		[GG_COUNT_INTERVAL_CHANGES] = "changes of the interval for the overhead",
+		[GG_COUNT_COARSEST_INTERVAL] = "bytes of the coarsest interval for the overhead",
 	};
 
 	return counter < GG_COUNT(names) ? names[counter] : NULL;

@@ -89,6 +89,7 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 		.attach = options->attach,
 		.control = { .change_count = 1,
 		             .interval_bytes = options->interval_bytes,
+		             .overhead_ppm = options->overhead_ppm,
 		             .active = options->active },
 	};
 	header->command_bytes = options->command_bytes < GG_REGION_COMMAND_MAX
@@ -215,6 +216,7 @@ struct gg_region_request gg_region_control(const struct gg_region *region)
 	/* Acquire: pairs with the release in gg_region_control_write(). */
 	request.change_count = gg_load_acquire(&control->change_count);
 	request.interval_bytes = gg_load_relaxed(&control->interval_bytes);
+	request.overhead_ppm = gg_load_relaxed(&control->overhead_ppm);
 	request.active = gg_load_relaxed(&control->active) != 0;
 	request.detach = gg_load_relaxed(&control->detach_count) != 0;
 	return request;

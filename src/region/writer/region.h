@@ -50,6 +50,7 @@ struct gg_region_options {
 	uint32_t pid, parent_pid;
 	uint64_t process_start_ticks;
 	uint64_t interval_bytes; /* of the control word */
+	uint32_t overhead_ppm;   /* of the control word */
 	bool active;
 	uint64_t hash_seed;             /* 0: random */
 	struct gg_region_attach attach; /* of the header */
@@ -236,6 +237,7 @@ void gg_region_unload_module(struct gg_region *region, uint32_t module, uint64_t
 struct gg_region_request {
 	uint64_t change_count; /* has changed since the last call: the rest is new */
 	uint64_t interval_bytes;
+	uint32_t overhead_ppm;
 	bool active;
 	bool detach;
 };

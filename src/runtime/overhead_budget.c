@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* overhead_budget - measures what sampling costs this process, and sets the sampling interval. */
+#include "runtime/overhead_budget.h"
+
+#include "base/clock.h"
+#include "base/percent.h"
+#include "region/control.h"
+#include "runtime/platform/seccomp.h"
+#include "runtime/process.h"
+#include "stats/sampling/overhead_control.h"
+
+enum {
+	WINDOW_SAMPLES = 64,
+	WINDOW_NS = 100000000,
+	UNTIMED_NS = 60,
+	RECORDER_NS = 1500,
+	LONGEST_FACTOR = 8,
+	FINEST_INTERVAL = 1 << 10,
+	FIRST_SAMPLE_NS = 300, /* until the first one was timed */
+	FIRST_FREE_NS = 80,
+};
+
+#define COARSEST_INTERVAL (UINT64_C(1) << 36)
+#define HOOKS_NS          1.5
+
+uint32_t gg_overhead_budget_ppm;
+
+/* A duration that varies: the mean of the last 16 or so. */
+struct mean_ns {
+	uint64_t sixteenths_ns;
+};
+
+/* The current window; any thread adds to it. */
+static struct {
+	uint32_t sample_count, free_count;
+	uint64_t allocation_count; /* estimated */
+	uint64_t begin_ns;         /* CLOCK_MONOTONIC */
+	uint64_t begin_cpu_ns;
+} window;
+
+static struct mean_ns sample_time, free_time;
+static struct gg_overhead_control control;
+static uint32_t is_stepping; /* 1: a thread has `control`, and the begin of the window */
+
+/* Two threads may write at once; then one of the two times is lost. */
+static void add_time(struct mean_ns *mean, uint64_t ns)
+{
+	uint64_t old = gg_load_relaxed(&mean->sixteenths_ns), usual_ns = old / 16;
+
+	if (ns > usual_ns * LONGEST_FACTOR)
+		ns = usual_ns * LONGEST_FACTOR;
+	gg_store_relaxed(&mean->sixteenths_ns, old + ns - usual_ns);
+}
+
+static double time_of(const struct mean_ns *mean)
+{
+	return (double)gg_load_relaxed(&mean->sixteenths_ns) / 16;
+}
+
+/* Processor time of the process; in a sandbox, the time of one processor. */
+static uint64_t read_cpu_ns(uint64_t now_ns)
+{
+	return gg_seccomp_is_entered() ? now_ns : gg_clock_process_ns();
+}
+
+static void begin_window(uint64_t now_ns, uint64_t cpu_ns)
+{
+	gg_store_relaxed(&window.begin_ns, now_ns);
+	window.begin_cpu_ns = cpu_ns;
+}
+
+static bool take_turn(void)
+{
+	uint32_t nobody = 0;
+
+	return gg_cas_acq_rel(&is_stepping, &nobody, 1);
+}
+
+static void give_turn(void)
+{
+	gg_store_release(&is_stepping, 0);
+}
+
+/* Empties the window's sums, of which other threads may take the next ones meanwhile. */
+static struct gg_overhead_window take_window(double cpu_ns)
+{
+	uint32_t samples = gg_exchange_acq_rel(&window.sample_count, 0);
+	uint32_t frees = gg_exchange_acq_rel(&window.free_count, 0);
+	uint64_t allocations = gg_exchange_acq_rel(&window.allocation_count, 0);
+	double recorder_ns = gg_process.options.recorder_pid != 0 ? samples * (double)RECORDER_NS
+	                                                          : 0;
+
+	return (struct gg_overhead_window){
+		.cpu_ns = cpu_ns,
+		.sampling_ns = samples * (time_of(&sample_time) + UNTIMED_NS) +
+		               frees * time_of(&free_time) + recorder_ns,
+		.recorder_ns = recorder_ns,
+		.hooks_ns = (double)allocations * HOOKS_NS,
+		.sample_count = samples,
+	};
+}
+
+/* Other processes read the interval there.  The exchange fails if one has just written its own. */
+static void publish_interval(uint64_t old, uint64_t new)
+{
+	struct gg_region_header *header = gg_process.region.header;
+
+	gg_cas_acq_rel(&header->control.interval_bytes, &old, new);
+	/* The coarsest one; readers allow for blocks that were exposed to it. */
+	if (new > gg_load_relaxed(&header->counters[GG_COUNT_COARSEST_INTERVAL]))
+		gg_store_relaxed(&header->counters[GG_COUNT_COARSEST_INTERVAL], new);
+}
+
+static void publish_sums(const struct gg_overhead_window *w)
+{
+	struct gg_region *region = &gg_process.region;
+	double inside_ns = w->sampling_ns - w->recorder_ns + w->hooks_ns;
+	double program_ns = w->cpu_ns > inside_ns ? w->cpu_ns - inside_ns : 0;
+
+	gg_region_count(region, GG_COUNT_PROGRAM_NS, (uint64_t)program_ns);
+	gg_region_count(region, GG_COUNT_SAMPLING_NS, (uint64_t)w->sampling_ns);
+	gg_region_count(region, GG_COUNT_HOOKS_NS, (uint64_t)w->hooks_ns);
+}
+
+static void set_interval(uint64_t interval)
+{
+	uint64_t old = gg_load_relaxed(&gg_process.interval_bytes);
+
+	if (interval == old)
+		return;
+	gg_store_relaxed(&gg_process.interval_bytes, interval);
+	publish_interval(old, interval);
+	gg_region_count(&gg_process.region, GG_COUNT_INTERVAL_CHANGES, 1);
+	/* Release: a thread that sees the count sees the interval. */
+	gg_add_release(&gg_process.change_count, 1);
+}
+
+static void step(uint64_t now_ns)
+{
+	uint64_t cpu_ns;
+	struct gg_overhead_window w;
+
+	if (!take_turn())
+		return;
+	cpu_ns = read_cpu_ns(now_ns);
+	if (cpu_ns > window.begin_cpu_ns) {
+		w = take_window((double)(cpu_ns - window.begin_cpu_ns));
+		publish_sums(&w);
+		set_interval(gg_overhead_control_step(&control, &w));
+	}
+	begin_window(now_ns, cpu_ns);
+	give_turn();
+}
+
+static bool is_over(uint64_t now_ns)
+{
+	return now_ns - gg_load_relaxed(&window.begin_ns) >= WINDOW_NS;
+}
+
+void gg_overhead_budget_sampled(double stands_for, uint64_t took_ns, uint64_t now_ns)
+{
+	if (took_ns != 0)
+		add_time(&sample_time, took_ns);
+	gg_add_relaxed(&window.allocation_count, (uint64_t)stands_for);
+	if (gg_add_relaxed(&window.sample_count, 1) + 1 >= WINDOW_SAMPLES || is_over(now_ns))
+		step(now_ns);
+}
+
+void gg_overhead_budget_freed(uint64_t took_ns)
+{
+	if (took_ns != 0)
+		add_time(&free_time, took_ns);
+	gg_add_relaxed(&window.free_count, 1);
+}
+
+void gg_overhead_budget_visited(void)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+
+	if (is_over(now_ns))
+		step(now_ns);
+}
+
+void gg_overhead_budget_set(uint32_t ppm)
+{
+	const struct gg_overhead_options options = {
+		.share = (double)ppm / GG_PPM,
+		.first_interval = gg_load_relaxed(&gg_process.interval_bytes),
+		.finest_interval = FINEST_INTERVAL,
+		.coarsest_interval = COARSEST_INTERVAL,
+	};
+	uint64_t now_ns = gg_clock_monotonic_ns();
+
+	/* A thread that takes a step right now does so with the old share. */
+	if (ppm == gg_load_relaxed(&gg_overhead_budget_ppm) || ppm > GG_PPM ||
+	    !gg_overhead_control_serves(gg_process.options.sampler.scheme))
+		return;
+	if (ppm != 0 && take_turn()) {
+		sample_time.sixteenths_ns = FIRST_SAMPLE_NS * 16;
+		free_time.sixteenths_ns = FIRST_FREE_NS * 16;
+		gg_overhead_control_init(&control, &options);
+		gg_exchange_acq_rel(&window.sample_count, 0);
+		gg_exchange_acq_rel(&window.free_count, 0);
+		gg_exchange_acq_rel(&window.allocation_count, 0);
+		begin_window(now_ns, read_cpu_ns(now_ns));
+		give_turn();
+	}
+	gg_store_relaxed(&gg_overhead_budget_ppm, ppm);
+}
+
+void gg_overhead_budget_forked(void)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+
+	if (!gg_overhead_budget_is_on())
+		return;
+	/* A thread of the parent may have had the turn. */
+	gg_store_relaxed(&is_stepping, 0);
+	gg_exchange_acq_rel(&window.sample_count, 0);
+	gg_exchange_acq_rel(&window.free_count, 0);
+	gg_exchange_acq_rel(&window.allocation_count, 0);
+	begin_window(now_ns, read_cpu_ns(now_ns));
+	gg_region_count(&gg_process.region, GG_COUNT_COARSEST_INTERVAL,
+	                gg_load_relaxed(&gg_process.interval_bytes));
+}
