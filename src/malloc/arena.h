@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arena - one reservation of address space, and the runs of slices that it is divided into.
+ *
+ * The reservation has 64 GiB, or four times the machine's memory if that is more, and is halved
+ * until the kernel grants it.  It is PROT_NONE, so it costs nothing.  The arena opens it as a
+ * growing prefix, and so needs a handful of mappings.
+ *
+ *   slabs                 entries           sampled slots        runs
+ *   one of 128 bytes a    one pointer a     1/16 of the slices   all other slices
+ *   slice, opened with    slice
+ *   the slices
+ *
+ * Runs     Free runs are in bins by length; both ends of a run know its length, so a freed run
+ *          joins its free neighbors at once.  Runs that were never touched, or were given back to
+ *          the kernel, are clean.  Clean runs are joined with clean ones only, and calloc() relies
+ *          on their zeros.
+ * Slots    Slabs of sampled slots have slices of their own, because they exist only with sampling:
+ *          the addresses of runs must be the same without them (docs/MALLOC.md).
+ * Purge    When free runs with old contents exceed 16 MiB and an eighth of the memory in use, all
+ *          of them are given back to the kernel (MADV_DONTNEED; protections never change).
+ * Threads  any; one lock.
+ * Failure  NULL, with errno untouched.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "malloc/futex_lock.h"
+#include "malloc/slab.h"
+
+/*
+ * Takes a run that starts at a multiple of alignment_bytes (a power of two).  Its owner is
+ * GG_MALLOC_OWNER_RUN; `is_zero` says whether it is clean.
+ */
+struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment_bytes);
+
+/* Takes slices for sampled slots.  They are never given back. */
+struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count);
+
+/* Sets the entries of all slices of a slab, before its first block is handed out. */
+void gg_malloc_arena_set_entries(struct gg_malloc_slab *slab);
+
+/* Gives a run or an empty slab back. */
+void gg_malloc_arena_give(struct gg_malloc_slab *slab);
+
+/*
+ * Makes a run longer or shorter at its end.  False: the slices behind it are in use.  The new part
+ * is clean if the whole run then is; otherwise `is_zero` becomes false.
+ */
+bool gg_malloc_arena_resize(struct gg_malloc_slab *slab, size_t slice_count);
+
+/* Gives all free runs back to the kernel; true: there were some. */
+bool gg_malloc_arena_purge(void);
+
+struct gg_malloc_arena_totals {
+	size_t opened_bytes, free_bytes, dirty_bytes, slot_bytes;
+};
+void gg_malloc_arena_read_totals(struct gg_malloc_arena_totals *ret_totals);
+
+/* For fork() and for the validator. */
+extern struct gg_malloc_lock gg_malloc_arena_lock __attribute__((visibility("hidden")));
+
+/* For the validator, which holds the lock: NULL if everything adds up, else what does not. */
+const char *gg_malloc_arena_check(void);

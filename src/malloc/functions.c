@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* functions - calloc, realloc and aligned allocations, by the paths of malloc() and free(). */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "geiger/malloc.h"
+#include "malloc/arena.h"
+#include "malloc/huge_blocks.h"
+#include "malloc/sampled_slots.h"
+#include "malloc/slow_paths.h"
+
+GG_EXPORT void *geiger_calloc(size_t count, size_t bytes)
+{
+	struct gg_malloc_heap *heap;
+	bool is_zero = false;
+	size_t total;
+	void *p;
+
+	if (__builtin_mul_overflow(count, bytes, &total) || total > PTRDIFF_MAX)
+		return gg_malloc_no_memory();
+	if (total <= GG_MALLOC_CLASS_BYTES_MAX) {
+		p = geiger_malloc(total);
+	} else {
+		heap = gg_malloc_heap_enter();
+		if (heap == NULL)
+			return gg_malloc_no_memory();
+		p = gg_malloc_large(heap, total, GG_MALLOC_SLICE_BYTES, &is_zero);
+		gg_malloc_heap_leave(heap);
+		if (p == NULL)
+			return gg_malloc_no_memory();
+	}
+	return p == NULL || is_zero ? p : memset(p, 0, total);
+}
+
+GG_EXPORT size_t geiger_malloc_usable_size(const void *p)
+{
+	const struct gg_malloc_slab *slab = gg_malloc_slab_of(p);
+	const struct gg_malloc_client *client = gg_malloc_client;
+	size_t bytes;
+
+	if (gg_unlikely(slab == NULL)) {
+		bytes = p != NULL ? gg_malloc_huge_size(p) : 0;
+		if (bytes == 0 && p != NULL && client != NULL && client->foreign_size != NULL)
+			bytes = client->foreign_size((void *)p); /* NOLINT */
+		return bytes;
+	}
+	switch (gg_malloc_slab_owner(slab)) {
+	case GG_MALLOC_OWNER_NONE:
+	case GG_MALLOC_OWNER_FREE:
+		return 0;
+	case GG_MALLOC_OWNER_RUN:
+		return (size_t)slab->slice_count << GG_MALLOC_SLICE_SHIFT;
+	default: /* a slot has its home's size, although it may be larger */
+		return gg_malloc_class_bytes(slab->class);
+	}
+}
+
+/* True if a block of `usable` bytes is kept for a request of `bytes`. */
+static bool fits(size_t usable, size_t bytes)
+{
+	return bytes <= usable && bytes >= usable / 2;
+}
+
+/* A sample whose size changes in place stays a sample, with the same probability. */
+static GG_COLD void resize_sample(struct gg_malloc_slab *slab, void *p, size_t bytes)
+{
+	const struct gg_malloc_client *client = gg_malloc_client;
+	double interval = gg_malloc_slots_find(slab, p)->class_interval;
+	struct gg_draw draw = gg_malloc_draw_of(interval, slab->class, bytes);
+
+	if (client != NULL && client->freed != NULL)
+		client->freed(p);
+	if (client != NULL && client->sampled != NULL)
+		client->sampled(p, bytes, &draw);
+}
+
+static void *move(void *p, size_t usable, size_t bytes)
+{
+	void *moved = geiger_malloc(bytes);
+
+	if (moved == NULL)
+		return NULL;
+	memcpy(moved, p, usable < bytes ? usable : bytes);
+	geiger_free(p);
+	return moved;
+}
+
+GG_EXPORT void *geiger_realloc(void *p, size_t bytes)
+{
+	struct gg_malloc_slab *slab = gg_malloc_slab_of(p);
+	size_t usable;
+	void *moved;
+
+	if (p == NULL)
+		return geiger_malloc(bytes);
+	if (bytes > PTRDIFF_MAX)
+		return gg_malloc_no_memory();
+	usable = geiger_malloc_usable_size(p);
+	if (usable == 0) /* a foreign block of unknown size cannot be copied */
+		return gg_malloc_no_memory();
+	if (slab != NULL && gg_malloc_slab_owner(slab) != GG_MALLOC_OWNER_RUN) {
+		if (!fits(usable, bytes))
+			return move(p, usable, bytes);
+		if (gg_unlikely(gg_malloc_slab_owner(slab) == GG_MALLOC_OWNER_SLOTS))
+			resize_sample(slab, p, bytes);
+		return p;
+	}
+	moved = slab != NULL || gg_malloc_huge_size(p) != 0 ? gg_malloc_large_resize(p, bytes)
+	                                                    : NULL;
+	return moved != NULL ? moved : move(p, usable, bytes);
+}
+
+/* The size whose class serves an alignment; larger than any class: none does. */
+static size_t size_for_alignment(size_t alignment, size_t bytes)
+{
+	size_t rounded;
+
+	if (alignment > GG_MALLOC_SLICE_BYTES || bytes > GG_MALLOC_CLASS_BYTES_MAX)
+		return SIZE_MAX;
+	bytes += bytes == 0;
+	for (;;) {
+		rounded = (bytes + alignment - 1) & ~(alignment - 1);
+		if (rounded > GG_MALLOC_CLASS_BYTES_MAX)
+			return SIZE_MAX;
+		bytes = gg_malloc_class_bytes(gg_malloc_class_of(rounded));
+		if (bytes % alignment == 0)
+			return bytes;
+	}
+}
+
+GG_EXPORT void *geiger_aligned_alloc(size_t alignment, size_t bytes)
+{
+	struct gg_malloc_heap *heap;
+	size_t class_bytes;
+	bool is_zero;
+	void *p;
+
+	if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (alignment <= 16)
+		return geiger_malloc(bytes);
+	if (bytes > PTRDIFF_MAX || alignment > PTRDIFF_MAX)
+		return gg_malloc_no_memory();
+	heap = gg_malloc_heap_enter();
+	if (heap == NULL)
+		return gg_malloc_no_memory();
+	class_bytes = size_for_alignment(alignment, bytes);
+	p = class_bytes <= GG_MALLOC_CLASS_BYTES_MAX
+	            ? gg_malloc_heap_pop(heap, gg_malloc_class_of(class_bytes), bytes)
+	            : gg_malloc_large(heap, bytes, alignment, &is_zero);
+	gg_malloc_heap_leave(heap);
+	return p != NULL ? p : gg_malloc_no_memory();
+}
+
+GG_EXPORT int geiger_malloc_trim(void)
+{
+	struct gg_malloc_heap *heap = gg_malloc_heap_enter();
+
+	if (heap != NULL) {
+		gg_malloc_heap_trim(heap);
+		gg_malloc_heap_leave(heap);
+	}
+	return gg_malloc_arena_purge() ? 1 : 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * futex_lock - a lock for a few instructions, which needs no set-up and allocates nothing.
+ *
+ *   static struct gg_malloc_lock lock;      all-zero is unlocked
+ *
+ * pthread_mutex_lock() may be replaced by libraries that allocate.  Order of the allocator's locks:
+ * huge blocks before the arena.  No lock is held during a call of the client.
+ */
+#pragma once
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+struct gg_malloc_lock {
+	uint32_t state; /* 0 free, 1 taken, 2 taken and perhaps waited for */
+};
+
+static inline void gg_malloc_lock_take(struct gg_malloc_lock *lock)
+{
+	uint32_t free_now = 0;
+	int saved_errno;
+
+	/* Acquire: pairs with the release in gg_malloc_lock_give(). */
+	if (gg_likely(gg_cas_acq_rel(&lock->state, &free_now, 1)))
+		return;
+	saved_errno = errno;
+	while (gg_exchange_acq_rel(&lock->state, 2) != 0)
+		syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+	errno = saved_errno;
+}
+
+static inline void gg_malloc_lock_give(struct gg_malloc_lock *lock)
+{
+	int saved_errno = errno;
+
+	if (gg_unlikely(gg_exchange_acq_rel(&lock->state, 0) == 2))
+		syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	errno = saved_errno;
+}

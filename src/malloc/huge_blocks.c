@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* huge_blocks - maps, resizes and finds huge blocks. */
+#include "malloc/huge_blocks.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "base/assert.h"
+#include "base/compiler.h"
+
+enum { OS_PAGE = 4096, FIRST_CAPACITY = 256 };
+
+struct huge_block {
+	void *p; /* NULL: an empty place */
+	size_t bytes;
+	bool is_sampled;
+};
+
+struct gg_malloc_lock gg_malloc_huge_lock;
+
+/* A hash table with linear probing, at most half full; its capacity is a power of two. */
+static struct huge_block *table;
+static size_t capacity, count, total_bytes;
+
+static size_t home_of(const void *p, size_t places)
+{
+	return (size_t)(((uintptr_t)p >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (places - 1);
+}
+
+static struct huge_block *find(const void *p)
+{
+	if (count == 0)
+		return NULL;
+	for (size_t i = home_of(p, capacity);; i = (i + 1) & (capacity - 1)) {
+		if (table[i].p == p)
+			return &table[i];
+		if (table[i].p == NULL)
+			return NULL;
+	}
+}
+
+static void put(struct huge_block *places, size_t place_count, struct huge_block block)
+{
+	size_t i = home_of(block.p, place_count);
+
+	while (places[i].p != NULL)
+		i = (i + 1) & (place_count - 1);
+	places[i] = block;
+}
+
+/* Makes room for one more; the lock is held. */
+static bool reserve_place(void)
+{
+	size_t places = capacity == 0 ? FIRST_CAPACITY : 2 * capacity;
+	struct huge_block *new;
+
+	if (2 * (count + 1) <= capacity)
+		return true;
+	new = mmap(NULL, places * sizeof(*new), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	           -1, 0);
+	if (new == MAP_FAILED)
+		return false;
+	for (size_t i = 0; i < capacity; i++)
+		if (table[i].p != NULL)
+			put(new, places, table[i]);
+	if (table != NULL)
+		munmap(table, capacity * sizeof(*table));
+	table = new;
+	capacity = places;
+	return true;
+}
+
+/* Empties a place, and moves blocks that it displaced; the lock is held. */
+static void remove_place(struct huge_block *block)
+{
+	size_t hole = (size_t)(block - table), i = hole;
+
+	total_bytes -= block->bytes;
+	count--;
+	for (;;) {
+		size_t home;
+
+		i = (i + 1) & (capacity - 1);
+		if (table[i].p == NULL)
+			break;
+		home = home_of(table[i].p, capacity);
+		if (((i - home) & (capacity - 1)) >= ((i - hole) & (capacity - 1))) {
+			table[hole] = table[i];
+			hole = i;
+		}
+	}
+	table[hole] = (struct huge_block){ 0 };
+}
+
+static size_t whole_pages(size_t bytes)
+{
+	return (bytes + OS_PAGE - 1) & ~(size_t)(OS_PAGE - 1);
+}
+
+/* Maps aligned memory; alignment_bytes over a page needs a larger mapping, whose ends go. */
+static char *map(size_t bytes, size_t alignment_bytes)
+{
+	size_t extra = alignment_bytes > OS_PAGE ? alignment_bytes : 0, before, after;
+	char *p;
+
+	if (bytes > SIZE_MAX - extra)
+		return NULL;
+	p = mmap(NULL, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (extra == 0)
+		return p;
+	before = (size_t)(-(uintptr_t)p & (alignment_bytes - 1));
+	after = extra - before;
+	if (before != 0)
+		munmap(p, before);
+	if (after != 0)
+		munmap(p + before + bytes, after);
+	return p + before;
+}
+
+void *gg_malloc_huge_alloc(size_t bytes, size_t alignment_bytes)
+{
+	int saved_errno = errno;
+	char *p = NULL;
+
+	bytes = whole_pages(bytes);
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	if (reserve_place())
+		p = map(bytes, alignment_bytes);
+	if (p != NULL) {
+		put(table, capacity, (struct huge_block){ .p = p, .bytes = bytes });
+		count++;
+		total_bytes += bytes;
+	}
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	errno = saved_errno;
+	return p;
+}
+
+size_t gg_malloc_huge_size(const void *p)
+{
+	const struct huge_block *block;
+	size_t bytes;
+
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	block = find(p);
+	bytes = block != NULL ? block->bytes : 0;
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	return bytes;
+}
+
+bool gg_malloc_huge_is_sampled(const void *p, bool *ret_is_sampled)
+{
+	const struct huge_block *block;
+
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	block = find(p);
+	*ret_is_sampled = block != NULL && block->is_sampled;
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	return block != NULL;
+}
+
+void gg_malloc_huge_set_sampled(const void *p, bool is_sampled)
+{
+	struct huge_block *block;
+
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	block = find(p);
+	gg_assert(block != NULL);
+	block->is_sampled = is_sampled;
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+}
+
+void gg_malloc_huge_free(void *p)
+{
+	int saved_errno = errno;
+	struct huge_block *block;
+	size_t bytes;
+
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	block = find(p);
+	gg_assert(block != NULL);
+	bytes = block->bytes;
+	/* First: once the memory is unmapped, another thread may map a huge block there. */
+	remove_place(block);
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	munmap(p, bytes);
+	errno = saved_errno;
+}
+
+void *gg_malloc_huge_resize(void *p, size_t bytes)
+{
+	int saved_errno = errno;
+	struct huge_block *block, resized;
+	void *moved = p;
+
+	bytes = whole_pages(bytes);
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	block = find(p);
+	gg_assert(block != NULL);
+	resized = *block;
+	if (bytes != resized.bytes)
+		moved = mremap(p, resized.bytes, bytes, MREMAP_MAYMOVE);
+	if (moved == MAP_FAILED) {
+		moved = NULL;
+	} else if (bytes != resized.bytes) {
+		remove_place(block);
+		resized.p = moved;
+		resized.bytes = bytes;
+		put(table, capacity, resized);
+		count++;
+		total_bytes += bytes;
+	}
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	errno = saved_errno;
+	return moved;
+}
+
+size_t gg_malloc_huge_total_bytes(void)
+{
+	size_t bytes;
+
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	bytes = total_bytes;
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	return bytes;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * large_blocks - runs and huge blocks, which are sampled by a countdown of their bytes.
+ *
+ * Here a subtraction does not matter.  So the requested size itself decides, as in the agent, and
+ * resizing in place draws anew for the new size.
+ */
+#include "base/assert.h"
+#include "malloc/arena.h"
+#include "malloc/huge_blocks.h"
+#include "malloc/slow_paths.h"
+
+static size_t slices_of(size_t bytes)
+{
+	return (bytes + GG_MALLOC_SLICE_BYTES - 1) >> GG_MALLOC_SLICE_SHIFT;
+}
+
+/* True if an allocation of that size is a sample. */
+static bool decide(struct gg_malloc_heap *heap, size_t bytes, struct gg_draw *ret_draw)
+{
+	gg_malloc_heap_count(heap, bytes);
+	if (gg_unlikely(heap->plan != gg_malloc_plan()))
+		gg_malloc_heap_apply_plan(heap, gg_malloc_plan());
+	return heap->plan != NULL && gg_sampler_due(&heap->sampler, bytes) &&
+	       gg_sampler_take(&heap->sampler, bytes, ret_draw);
+}
+
+static bool inform_sampled(void *p, size_t bytes, const struct gg_draw *draw)
+{
+	const struct gg_malloc_client *client = gg_malloc_client;
+
+	if (client != NULL && client->sampled != NULL)
+		client->sampled(p, bytes, draw);
+	return true;
+}
+
+void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignment_bytes,
+                      bool *ret_is_zero)
+{
+	struct gg_draw draw;
+	bool is_sample = decide(heap, bytes, &draw);
+	struct gg_malloc_slab *run = NULL;
+	void *p;
+
+	if (alignment_bytes < GG_MALLOC_SLICE_BYTES)
+		alignment_bytes = GG_MALLOC_SLICE_BYTES;
+	if (bytes <= GG_MALLOC_RUN_BYTES_MAX && alignment_bytes <= GG_MALLOC_RUN_BYTES_MAX)
+		run = gg_malloc_arena_take(slices_of(bytes + (bytes == 0)), alignment_bytes);
+	if (run != NULL) {
+		*ret_is_zero = run->is_zero;
+		run->is_sampled = is_sample;
+		p = gg_malloc_slab_start(run);
+	} else {
+		/* What the arena has no place for is huge as well. */
+		p = gg_malloc_huge_alloc(bytes + (bytes == 0), alignment_bytes);
+		if (p == NULL)
+			return NULL;
+		*ret_is_zero = true;
+		if (is_sample)
+			gg_malloc_huge_set_sampled(p, true);
+	}
+	if (is_sample)
+		inform_sampled(p, bytes, &draw);
+	return p;
+}
+
+static void *resize(void *p, struct gg_malloc_slab *run, size_t bytes)
+{
+	if (bytes <= GG_MALLOC_CLASS_BYTES_MAX)
+		return NULL;
+	if (run == NULL)
+		return bytes > GG_MALLOC_RUN_BYTES_MAX ? gg_malloc_huge_resize(p, bytes) : NULL;
+	return bytes <= GG_MALLOC_RUN_BYTES_MAX && gg_malloc_arena_resize(run, slices_of(bytes))
+	               ? p
+	               : NULL;
+}
+
+void *gg_malloc_large_resize(void *p, size_t bytes)
+{
+	struct gg_malloc_slab *run = gg_malloc_slab_of(p);
+	const struct gg_malloc_client *client = gg_malloc_client;
+	struct gg_malloc_heap *heap = gg_malloc_heap_enter();
+	struct gg_draw draw;
+	bool was_sample, is_sample;
+	void *moved;
+
+	if (heap == NULL)
+		return NULL;
+	if (run != NULL)
+		was_sample = run->is_sampled;
+	else
+		gg_malloc_huge_is_sampled(p, &was_sample);
+	moved = resize(p, run, bytes);
+	if (moved != NULL) {
+		/* A huge block that moved: its old address belongs to no one until the record is
+		 * closed, except to mappings, which are no samples of ours. */
+		if (was_sample && client != NULL && client->freed != NULL)
+			client->freed(p);
+		is_sample = decide(heap, bytes, &draw);
+		if (run != NULL)
+			run->is_sampled = is_sample;
+		else
+			gg_malloc_huge_set_sampled(moved, is_sample);
+		if (is_sample)
+			inform_sampled(moved, bytes, &draw);
+	}
+	gg_malloc_heap_leave(heap);
+	return moved;
+}

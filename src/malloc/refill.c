@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * refill - hands the next list of blocks to malloc(), and cuts it where the next sample falls.
+ *
+ * The order matters.  A due sample is settled, and the rest behind a cut is handed, before anything
+ * looks at slabs.  So the slabs see the same sequence of refills wherever lists are cut.
+ */
+#include "base/assert.h"
+#include "malloc/arena.h"
+#include "malloc/remote_frees.h"
+#include "malloc/sampled_slots.h"
+#include "malloc/thread_heap.h"
+
+enum {
+	EXTEND_BYTES = 4096, /* of a fresh slab at once, so that only what is in use is touched */
+	FULL_SHARE = 8,      /* a full slab is of use again when 1/8 of it is free */
+};
+
+/* The queue of a class. */
+
+static void enqueue(struct gg_malloc_supply *supply, struct gg_malloc_slab *slab)
+{
+	slab->state = GG_MALLOC_SLAB_QUEUED;
+	slab->next = NULL;
+	slab->previous = supply->last;
+	if (supply->last != NULL)
+		supply->last->next = slab;
+	else
+		supply->first = slab;
+	supply->last = slab;
+}
+
+static void dequeue(struct gg_malloc_supply *supply, struct gg_malloc_slab *slab)
+{
+	if (slab->previous != NULL)
+		slab->previous->next = slab->next;
+	else
+		supply->first = slab->next;
+	if (slab->next != NULL)
+		slab->next->previous = slab->previous;
+	else
+		supply->last = slab->previous;
+}
+
+/* An empty slab waits for its next use if it is the only one. */
+static void put_empty(struct gg_malloc_supply *supply, struct gg_malloc_slab *slab)
+{
+	gg_assert(slab->remote == NULL && gg_malloc_slab_used(slab) == 0);
+	if (supply->empty_count == 0) {
+		supply->empty_count = 1;
+		return;
+	}
+	dequeue(supply, slab);
+	gg_malloc_arena_give(slab);
+}
+
+void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *slab)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[slab->class];
+
+	gg_assert(slab->countdown == 0);
+	if (slab->state == GG_MALLOC_SLAB_FULL) {
+		slab->countdown = slab->bias;
+		slab->bias = 0;
+		enqueue(supply, slab);
+	}
+	/* The current slab stays, so that a pair of malloc() and free() never gets here twice. */
+	if (slab->countdown == 0 && slab->state == GG_MALLOC_SLAB_QUEUED)
+		put_empty(supply, slab);
+}
+
+static void put_back_remote(struct gg_malloc_heap *heap, struct gg_malloc_slab *slab,
+                            struct gg_malloc_block *list)
+{
+	while (list != NULL) {
+		struct gg_malloc_block *next = list->next;
+
+		list->next = slab->local_free;
+		slab->local_free = list;
+		list = next;
+		if (--slab->countdown == 0)
+			gg_malloc_slab_event(heap, slab);
+	}
+}
+
+void gg_malloc_collect_remote(struct gg_malloc_heap *heap)
+{
+	struct gg_malloc_slab *slab = gg_malloc_take_remote_slabs(heap), *next;
+
+	for (; slab != NULL; slab = next) {
+		/* Before its list is taken: then another thread may put it into the list again. */
+		next = slab->remote_next;
+		put_back_remote(heap, slab, gg_malloc_take_remote_blocks(slab));
+	}
+}
+
+/* Slabs. */
+
+static struct gg_malloc_slab *new_slab(unsigned class, const struct gg_malloc_heap *heap)
+{
+	uint32_t slices = gg_malloc_class_slices(class), bytes;
+	struct gg_malloc_slab *slab = gg_malloc_arena_take(slices, GG_MALLOC_SLICE_BYTES);
+
+	if (slab == NULL)
+		return NULL;
+	bytes = (uint32_t)gg_malloc_class_bytes(class);
+	slab->local_free = NULL;
+	slab->countdown = 0;
+	slab->bias = 0;
+	slab->extended = 0;
+	slab->block_bytes = bytes;
+	slab->capacity = slices * GG_MALLOC_SLICE_BYTES / bytes;
+	slab->class = (uint8_t) class;
+	slab->remote = NULL;
+	gg_malloc_arena_set_entries(slab);
+	/* Relaxed: see gg_malloc_has_slice(). */
+	gg_store_relaxed(&slab->owner, (uintptr_t)heap);
+	return slab;
+}
+
+/* Puts the next blocks of a slab, which were never in use, before a list. */
+static struct gg_malloc_block *extend(struct gg_malloc_slab *slab, struct gg_malloc_block *list,
+                                      uint32_t *ret_count)
+{
+	uint32_t bytes = slab->block_bytes, count = EXTEND_BYTES / bytes;
+	char *first = gg_malloc_slab_start(slab) + (size_t)slab->extended * bytes, *p = first;
+
+	if (count == 0)
+		count = 1;
+	if (count > slab->capacity - slab->extended)
+		count = slab->capacity - slab->extended;
+	for (uint32_t i = 1; i < count; i++, p += bytes)
+		((struct gg_malloc_block *)p)->next = (struct gg_malloc_block *)(p + bytes);
+	((struct gg_malloc_block *)p)->next = list;
+	slab->extended += count;
+	*ret_count = count;
+	return (struct gg_malloc_block *)first;
+}
+
+/*
+ * All free blocks of a slab; NULL: it has none.  A slab whose blocks are all free again is extended
+ * as well: the class lives from few blocks that come and go, and longer lists need fewer refills.
+ */
+static struct gg_malloc_block *take_free(struct gg_malloc_slab *slab, uint32_t *ret_count)
+{
+	struct gg_malloc_block *list = slab->local_free;
+	uint32_t count = slab->extended - slab->countdown, more = 0;
+
+	gg_assert(slab->bias == 0 && (list == NULL) == (count == 0));
+	slab->local_free = NULL;
+	if (slab->extended < slab->capacity && (list == NULL || slab->countdown == 0))
+		list = extend(slab, list, &more);
+	*ret_count = count + more;
+	slab->countdown += count + more;
+	return list;
+}
+
+static void make_full(struct gg_malloc_slab *slab)
+{
+	uint32_t share = slab->capacity / FULL_SHARE;
+
+	gg_assert(slab->countdown == slab->capacity && slab->bias == 0);
+	slab->countdown = share > 1 ? share : 1;
+	slab->bias = slab->capacity - slab->countdown;
+	slab->state = GG_MALLOC_SLAB_FULL;
+}
+
+/* The next list of the class, uncut. */
+static struct gg_malloc_block *next_list(struct gg_malloc_heap *heap, unsigned class,
+                                         uint32_t *ret_count)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+	struct gg_malloc_slab *slab;
+	struct gg_malloc_block *list;
+
+	if (gg_unlikely(gg_malloc_has_remote_slabs(heap)))
+		gg_malloc_collect_remote(heap);
+	for (;;) {
+		slab = supply->current;
+		if (gg_likely(slab != NULL)) {
+			list = take_free(slab, ret_count);
+			if (gg_likely(list != NULL))
+				return list;
+			make_full(slab);
+			supply->current = NULL;
+		}
+		slab = supply->first;
+		if (slab != NULL) {
+			dequeue(supply, slab);
+			if (slab->countdown == 0)
+				supply->empty_count = 0;
+		} else {
+			slab = new_slab(class, heap);
+			if (slab == NULL)
+				return NULL;
+		}
+		slab->state = GG_MALLOC_SLAB_CURRENT;
+		supply->current = slab;
+	}
+}
+
+/* Puts the handed blocks of the current slab back, in the order in which they were handed. */
+static void take_back(struct gg_malloc_heap *heap, unsigned class)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+	struct gg_malloc_slab *slab = supply->current;
+	struct gg_malloc_block **end = &heap->handed[class];
+	uint32_t count = supply->rest_count;
+
+	for (; *end != NULL; end = &(*end)->next)
+		count++;
+	*end = supply->rest;
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = slab->local_free;
+	slab->local_free = heap->handed[class];
+	slab->countdown -= count;
+	heap->handed[class] = NULL;
+	supply->handed_count -= count;
+	supply->rest = NULL;
+	supply->rest_count = 0;
+	/* Trials have no memory: the next list gets a draw of its own. */
+	supply->is_due = false;
+	supply->has_gap = false;
+}
+
+void gg_malloc_heap_trim(struct gg_malloc_heap *heap)
+{
+	gg_malloc_collect_remote(heap);
+	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
+		struct gg_malloc_supply *supply = &heap->supplies[class];
+		struct gg_malloc_slab *slab = supply->current, *next;
+
+		if (slab != NULL) {
+			take_back(heap, class);
+			if (slab->countdown == 0) {
+				supply->current = NULL;
+				gg_malloc_arena_give(slab);
+			}
+		}
+		for (slab = supply->first; slab != NULL; slab = next) {
+			next = slab->next;
+			if (slab->countdown == 0) {
+				dequeue(supply, slab);
+				gg_malloc_arena_give(slab);
+			}
+		}
+		supply->empty_count = 0;
+	}
+}
+
+/* Trials. */
+
+static void draw_gap(struct gg_malloc_heap *heap, unsigned class)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+	double interval = heap->plan->class_intervals[class];
+
+	supply->gap = gg_rng_geometric(
+		&heap->rng, interval > 1 ? interval / (double)gg_malloc_class_bytes(class) : 0);
+	supply->due_interval = interval > 1 ? interval : 0;
+	supply->has_gap = true;
+}
+
+/* Hands a list of `count` blocks, as far as the next sample. */
+static void hand(struct gg_malloc_heap *heap, unsigned class, struct gg_malloc_block *list,
+                 uint32_t count)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+	struct gg_malloc_block **end = &heap->handed[class];
+
+	heap->handed[class] = list;
+	supply->rest = NULL;
+	supply->rest_count = 0;
+	if (heap->plan == NULL)
+		return;
+	if (!supply->has_gap)
+		draw_gap(heap, class);
+	if (gg_likely(supply->gap >= count)) {
+		supply->gap -= count;
+		return;
+	}
+	for (uint64_t i = 0; i < supply->gap; i++)
+		end = &(*end)->next;
+	heap->walked_count += supply->gap;
+	supply->rest = *end;
+	supply->rest_count = count - (uint32_t)supply->gap;
+	supply->is_due = true;
+	supply->has_gap = false;
+	*end = NULL;
+}
+
+/* The trial of the first block of `rest` has succeeded. */
+static void *take_sample(struct gg_malloc_heap *heap, unsigned class, size_t bytes)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+	struct gg_malloc_block *home = supply->rest;
+
+	gg_assert(home != NULL && supply->rest_count > 0);
+	supply->rest = home->next;
+	supply->rest_count -= 1;
+	supply->is_due = false;
+	if (heap->plan == NULL) /* switched off meanwhile: the sample is dropped */
+		return home;
+	return gg_malloc_slots_sample(home, class, bytes, supply->due_interval);
+}
+
+void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, size_t bytes)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+	struct gg_malloc_block *list, *block;
+	uint32_t count;
+
+	if (gg_unlikely(heap->plan != gg_malloc_plan()))
+		gg_malloc_heap_apply_plan(heap, gg_malloc_plan());
+	if (gg_unlikely(supply->is_due))
+		return take_sample(heap, class, bytes);
+	if (supply->rest != NULL) {
+		hand(heap, class, supply->rest, supply->rest_count);
+	} else {
+		list = next_list(heap, class, &count);
+		if (gg_unlikely(list == NULL))
+			return NULL;
+		supply->handed_count += count;
+		hand(heap, class, list, count);
+		gg_malloc_heap_count(heap, (size_t)count * gg_malloc_class_bytes(class));
+	}
+	/* The client may have allocated meanwhile, or the first block is the sample. */
+	block = heap->handed[class];
+	if (gg_unlikely(block == NULL))
+		return gg_malloc_refill(heap, class, bytes);
+	heap->handed[class] = block->next;
+	return block;
+}

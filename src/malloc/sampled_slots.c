@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sampled_slots - claims and frees slots. */
+#include "malloc/sampled_slots.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/assert.h"
+#include "malloc/arena.h"
+#include "malloc/sampling.h"
+
+enum { SLOT_ALIGNMENT = 64, SLOTS_MAX = GG_MALLOC_SLICE_BYTES / SLOT_ALIGNMENT };
+
+/* A slab of slots; it stands in memory of its own, and is found by the slab's local_free. */
+struct slots {
+	struct gg_malloc_slab *slab;
+	struct slots *next; /* of the class; all are kept for ever */
+	uint64_t taken[SLOTS_MAX / 64];
+	uint32_t capacity;
+	struct gg_malloc_slot slot[];
+};
+
+struct class_slots {
+	struct slots *first; /* pushed to, never taken from */
+	struct slots *open;  /* where a free slot was seen last */
+	int64_t free_count;  /* in all slabs; claimed before a slot is searched */
+};
+
+static struct class_slots classes[GG_MALLOC_CLASS_COUNT];
+static uint64_t live_count, dropped_count;
+
+static size_t slot_bytes(unsigned class)
+{
+	size_t bytes = gg_malloc_class_bytes(class);
+
+	return (bytes + SLOT_ALIGNMENT - 1) & ~(size_t)(SLOT_ALIGNMENT - 1);
+}
+
+static struct slots *slots_of(const struct gg_malloc_slab *slab)
+{
+	return (struct slots *)slab->local_free; /* NOLINT */
+}
+
+static uint32_t number_of(const struct gg_malloc_slab *slab, const void *p)
+{
+	return (uint32_t)((size_t)((const char *)p - gg_malloc_slab_start(slab)) /
+	                  slab->block_bytes);
+}
+
+static void *address_of(const struct slots *slots, uint32_t number)
+{
+	return gg_malloc_slab_start(slots->slab) + (size_t)number * slots->slab->block_bytes;
+}
+
+/* Adds a slab of slots to a class.  NULL: no memory. */
+static GG_COLD struct slots *add_slots(unsigned class)
+{
+	struct gg_malloc_slab *slab;
+	size_t bytes = slot_bytes(class), slices = gg_malloc_class_slices(class), count;
+	struct slots *new, *first;
+	int saved_errno = errno;
+	size_t page_bytes = (sizeof(*new) + SLOTS_MAX * sizeof(new->slot[0]) + 4095) &
+	                    ~(size_t)4095;
+
+	slab = gg_malloc_arena_take_for_slots(slices);
+	if (slab == NULL)
+		return NULL;
+	count = slices * GG_MALLOC_SLICE_BYTES / bytes;
+	gg_assert(count <= SLOTS_MAX);
+	new = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	errno = saved_errno;
+	if (new == MAP_FAILED)
+		return NULL;
+	new->slab = slab;
+	new->capacity = (uint32_t)count;
+	slab->block_bytes = (uint32_t)bytes;
+	slab->class = (uint8_t) class;
+	slab->capacity = (uint32_t)count;
+	slab->local_free = (struct gg_malloc_block *)(void *)new;
+	gg_store_relaxed(&slab->owner, (uintptr_t)GG_MALLOC_OWNER_SLOTS);
+	gg_malloc_arena_set_entries(slab);
+	first = gg_load_relaxed(&classes[class].first);
+	/* Release: pairs with the acquire in find_slot(). */
+	do
+		new->next = first;
+	while (!gg_cas_acq_rel(&classes[class].first, &first, new));
+	gg_store_release(&classes[class].open, new);
+	gg_add_relaxed(&classes[class].free_count, (int64_t)count);
+	return new;
+}
+
+/* Takes a slot of this slab.  False: all are taken. */
+static bool take_slot(struct slots *slots, uint32_t *ret_number)
+{
+	for (uint32_t word = 0; word * 64 < slots->capacity; word++) {
+		uint32_t count = slots->capacity - word * 64;
+		uint64_t usable = count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1;
+		uint64_t taken = gg_load_relaxed(&slots->taken[word]);
+
+		while ((taken & usable) != usable) {
+			uint64_t bit = ~taken & usable;
+
+			bit &= ~bit + 1;
+			/* Acquire: pairs with the release of the slot's last owner. */
+			if (gg_cas_acq_rel(&slots->taken[word], &taken, taken | bit)) {
+				*ret_number = word * 64 + (uint32_t)__builtin_ctzll(bit);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* One of the slots that exist is claimed by free_count, so the search ends. */
+static struct slots *find_slot(struct class_slots *class, uint32_t *ret_number)
+{
+	struct slots *slots = gg_load_acquire(&class->open);
+
+	for (;;) {
+		if (slots == NULL)
+			slots = gg_load_acquire(&class->first);
+		if (take_slot(slots, ret_number))
+			break;
+		slots = slots->next;
+	}
+	if (gg_load_relaxed(&class->open) != slots)
+		gg_store_release(&class->open, slots);
+	return slots;
+}
+
+/* Claims one of the free slots of a class, and adds some if there is none. */
+static bool claim(unsigned class)
+{
+	int64_t *free_count = &classes[class].free_count;
+	int64_t count = gg_load_relaxed(free_count);
+
+	for (;;) {
+		if (count > 0) {
+			if (gg_cas_acq_rel(free_count, &count, count - 1))
+				return true;
+		} else {
+			if (add_slots(class) == NULL)
+				return false;
+			count = gg_load_relaxed(free_count);
+		}
+	}
+}
+
+static void inform(void *p, unsigned class, size_t bytes, double class_interval)
+{
+	const struct gg_malloc_client *client = gg_malloc_client;
+	struct gg_draw draw = gg_malloc_draw_of(class_interval, class, bytes);
+
+	if (client != NULL && client->sampled != NULL)
+		client->sampled(p, bytes, &draw);
+}
+
+void *gg_malloc_slots_sample(void *home, unsigned class, size_t bytes, double class_interval)
+{
+	struct slots *slots;
+	uint32_t number;
+	void *p;
+
+	if (!claim(class)) {
+		gg_add_relaxed(&dropped_count, 1);
+		return home;
+	}
+	slots = find_slot(&classes[class], &number);
+	slots->slot[number] = (struct gg_malloc_slot){ home, class_interval };
+	gg_add_relaxed(&live_count, 1);
+	p = address_of(slots, number);
+	inform(p, class, bytes, class_interval);
+	return p;
+}
+
+struct gg_malloc_slot *gg_malloc_slots_find(struct gg_malloc_slab *slab, const void *p)
+{
+	return &slots_of(slab)->slot[number_of(slab, p)];
+}
+
+void *gg_malloc_slots_release(struct gg_malloc_slab *slab, void *p)
+{
+	const struct gg_malloc_client *client = gg_malloc_client;
+	struct slots *slots = slots_of(slab);
+	uint32_t number = number_of(slab, p);
+	void *home = slots->slot[number].home;
+
+	/* Before the slot is free: another thread may get it then. */
+	if (client != NULL && client->freed != NULL)
+		client->freed(p);
+	gg_add_relaxed(&live_count, UINT64_MAX);
+	/* Release: pairs with take_slot(). */
+	gg_and_acq_rel(&slots->taken[number / 64], ~(UINT64_C(1) << number % 64));
+	gg_add_release(&classes[slab->class].free_count, 1);
+	return home;
+}
+
+void gg_malloc_slots_read_totals(struct gg_malloc_slots_totals *ret_totals)
+{
+	ret_totals->live_count = gg_load_relaxed(&live_count);
+	ret_totals->dropped_count = gg_load_relaxed(&dropped_count);
+}
+
+void gg_malloc_slots_visit(void (*visit)(void *user, struct gg_malloc_slab *slab, void *p,
+                                         const struct gg_malloc_slot *slot),
+                           void *user)
+{
+	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
+		struct slots *slots = gg_load_acquire(&classes[class].first);
+
+		for (; slots != NULL; slots = slots->next)
+			for (uint32_t i = 0; i < slots->capacity; i++)
+				if ((gg_load_acquire(&slots->taken[i / 64]) >> i % 64 & 1) != 0)
+					visit(user, slots->slab, address_of(slots, i),
+					      &slots->slot[i]);
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampled_slots - where sampled blocks live, so that free() recognizes them at no cost.
+ *
+ * A sampled block gets a slot in a slab whose owner is no thread.  The compare of owners in free()
+ * fails, and the slow path finds the slot by its number; there is no hash and no filter.  The block
+ * that an unsampled allocation would have got is its *home*.  It stays reserved while the sample
+ * lives, and is freed in its place.  So slabs fill and empty exactly as they do without sampling.
+ *
+ * Slots    of a class are as large as its blocks, rounded up to 64 bytes, so that threads do not
+ *          share cache lines, and as well aligned as its blocks.  All threads share the slabs of a
+ *          class.  Slabs of slots are never given back.
+ * Threads  any; a slot is claimed and freed by one atomic operation on a bitmap.
+ * Full     without memory for a slot, the home is handed out: the sample is dropped, and counted.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "malloc/slab.h"
+
+struct gg_malloc_slot {
+	void *home;
+	double class_interval; /* of the draw; 0: every block is a sample */
+};
+
+/* Moves a block to a slot and informs the client.  Returns the slot, or the home. */
+GG_APART void *gg_malloc_slots_sample(void *home, unsigned class, size_t bytes,
+                                      double class_interval);
+
+/* Informs the client, gives the slot back, and returns its home, which the caller frees. */
+void *gg_malloc_slots_release(struct gg_malloc_slab *slab, void *p);
+
+/* The slot of a block; p must be one. */
+struct gg_malloc_slot *gg_malloc_slots_find(struct gg_malloc_slab *slab, const void *p);
+
+struct gg_malloc_slots_totals {
+	uint64_t live_count, dropped_count;
+};
+void gg_malloc_slots_read_totals(struct gg_malloc_slots_totals *ret_totals);
+
+/* For the validator: calls visit() with each live slot. */
+void gg_malloc_slots_visit(void (*visit)(void *user, struct gg_malloc_slab *slab, void *p,
+                                         const struct gg_malloc_slot *slot),
+                           void *user);

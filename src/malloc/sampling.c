@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sampling - publishes plans. */
+#include "malloc/sampling.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/atomic.h"
+
+const struct gg_malloc_client *gg_malloc_client;
+
+static const struct gg_malloc_plan *plan;
+
+void gg_malloc_set_client(const struct gg_malloc_client *client)
+{
+	/* Release: pairs with the data dependency of the callers through the pointer. */
+	gg_store_release(&gg_malloc_client, client);
+}
+
+const struct gg_malloc_plan *gg_malloc_plan(void)
+{
+	/* Acquire: pairs with the release in publish(). */
+	return gg_load_acquire(&plan);
+}
+
+/* A plan is never freed, because threads may use an old one; each takes a page or two. */
+static struct gg_malloc_plan *new_plan(void)
+{
+	int saved_errno = errno;
+	void *p = mmap(NULL, sizeof(struct gg_malloc_plan), PROT_READ | PROT_WRITE,
+	               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	errno = saved_errno;
+	return p == MAP_FAILED ? NULL : p;
+}
+
+bool gg_malloc_set_interval(double interval_bytes, uint64_t seed)
+{
+	struct gg_malloc_plan *new;
+
+	if (!(interval_bytes > 0)) {
+		gg_store_release(&plan, NULL);
+		return true;
+	}
+	new = new_plan();
+	if (new == NULL)
+		return false;
+	new->interval_bytes = interval_bytes;
+	new->seed = seed;
+	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
+		new->class_intervals[i] = interval_bytes;
+	/* Release: pairs with the acquire in gg_malloc_plan(). */
+	gg_store_release(&plan, new);
+	return true;
+}
+
+bool gg_malloc_set_rates(double interval_bytes, const struct gg_optimal_rates *rates, uint64_t seed)
+{
+	struct gg_malloc_plan *new = new_plan();
+
+	if (new == NULL)
+		return false;
+	new->interval_bytes = interval_bytes;
+	new->rates = rates;
+	new->seed = seed;
+	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
+		new->class_intervals[i] = rates->intervals[gg_size_class(gg_malloc_class_bytes(i))];
+	/* Release: pairs with the acquire in gg_malloc_plan(). */
+	gg_store_release(&plan, new);
+	return true;
+}

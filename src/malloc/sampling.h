@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sampling - which blocks are samples, and who is told about them.
+ *
+ * Each allocation of a block class is one trial, which succeeds with the probability of the class,
+ * p = 1 - exp(-S/R): S is the size of the class's blocks and R its sampling interval.  A thread
+ * heap draws the number of trials that fail before the next success (a geometric number), and ends
+ * the list that it hands to malloc() there (refill.c).  So the test for an empty list, which
+ * malloc() makes anyway, is the sampler.
+ *
+ * Weight    1/p, which depends on the class and not on the requested size Z.  A draw stores the
+ *           interval R Z/S, for which 1 - exp(-Z/interval) is this p.
+ * Changes   Trials have no memory.  A thread heap drops its pending draw when it sees a new plan,
+ *           at its next refill.  A list that was handed before keeps the draw that cut it.
+ * Runs      Large and huge blocks take their requested bytes from the stream of a gg_sampler.
+ * Threads   The plan is published as a whole, and never changes or goes away.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "malloc/block_class.h"
+#include "stats/sampling/optimal.h"
+#include "stats/sampling/sampler.h"
+#include "stats/sampling/scheme.h"
+
+/*
+ * What the allocator calls.  It holds no lock meanwhile, and its state is consistent, so that the
+ * client may allocate and free.
+ */
+struct gg_malloc_client {
+	/* A sample; p is not yet known to the program. */
+	void (*sampled)(void *p, size_t bytes, const struct gg_draw *draw);
+	/* The sample at p is about to be freed. */
+	void (*freed)(void *p);
+	/*
+	 * Called by each thread for every visit_bytes that it was handed, and at its first
+	 * allocation.  May call gg_malloc_set_plan().
+	 */
+	void (*visit)(void);
+	uint64_t visit_bytes;
+	/* Frees a pointer that is not the allocator's. */
+	void (*free_foreign)(void *p);
+	/* Returns the usable size of such a pointer; 0: not known. */
+	size_t (*foreign_size)(void *p);
+};
+
+/* Sampling intervals, in bytes. */
+struct gg_malloc_plan {
+	double interval_bytes; /* of runs, if there are no rates */
+	double class_intervals[GG_MALLOC_CLASS_COUNT];
+	const struct gg_optimal_rates *rates; /* of runs; NULL: all sizes have one interval */
+	uint64_t seed;                        /* 0: the system chooses */
+};
+
+/* Before the first allocation, or once for all; NULL members are not called. */
+void gg_malloc_set_client(const struct gg_malloc_client *client);
+
+/* Samples with one interval for all sizes; 0: samples nothing.  False: no memory for the plan. */
+bool gg_malloc_set_interval(double interval_bytes, uint64_t seed);
+
+/* Samples by rates for sizes (optimal.h), which must never change or go away. */
+bool gg_malloc_set_rates(double interval_bytes, const struct gg_optimal_rates *rates,
+                         uint64_t seed);
+
+/* The plan in use; NULL: sampling is off. */
+const struct gg_malloc_plan *gg_malloc_plan(void);
+
+extern const struct gg_malloc_client *gg_malloc_client __attribute__((visibility("hidden")));
+
+/* The draw of a sample of a class. */
+static inline struct gg_draw gg_malloc_draw_of(double class_interval, unsigned class, size_t bytes)
+{
+	return (struct gg_draw){
+		.scheme = GG_SCHEME_OPTIMAL,
+		.sampling_interval = class_interval * (double)gg_length_bytes(bytes) /
+		                     (double)gg_malloc_class_bytes(class),
+		.sample_point_count = 1,
+	};
+}

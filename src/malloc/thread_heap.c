@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread_heap - gives threads their heaps, and keeps those of ended threads. */
+#include "malloc/thread_heap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "malloc/arena.h"
+#include "malloc/huge_blocks.h"
+#include "malloc/remote_frees.h"
+
+enum { END_ROUNDS = 2 }; /* of destructors that still find the thread's heap; libc runs four */
+
+__thread struct gg_malloc_heap *gg_malloc_thread_heap
+	__attribute__((tls_model("initial-exec"))) = &gg_malloc_empty_heap;
+
+struct gg_malloc_heap gg_malloc_empty_heap;
+
+static __thread bool has_ended __attribute__((tls_model("initial-exec")));
+
+static struct gg_malloc_heap *first_heap; /* of all; pushed to, never taken from */
+static uint64_t heap_count;
+static int64_t orphan_count;
+static uint64_t child_number; /* differs for a child and its siblings: the pid; 0: no child */
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool has_key;
+
+struct gg_malloc_heap *gg_malloc_first_heap(void)
+{
+	/* Acquire: pairs with the push in new_heap(). */
+	return gg_load_acquire(&first_heap);
+}
+
+void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap, const struct gg_malloc_plan *plan)
+{
+	struct gg_sampler_options options = { .scheme = GG_SCHEME_POISSON };
+
+	heap->plan = plan;
+	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
+		heap->supplies[i].has_gap = false;
+	if (plan == NULL)
+		return;
+	if (!gg_rng_is_seeded(&heap->rng)) {
+		if (plan->seed != 0)
+			gg_rng_seed(&heap->rng, plan->seed, child_number << 32 | 2 * heap->number);
+		else
+			gg_rng_seed_from_system(&heap->rng);
+	}
+	options.sampling_interval = plan->interval_bytes;
+	options.seed = plan->seed;
+	options.stream = child_number << 32 | (2 * heap->number + 1);
+	if (plan->rates != NULL) {
+		options.scheme = GG_SCHEME_OPTIMAL;
+		options.rates = plan->rates;
+	}
+	if (!gg_sampler_is_started(&heap->sampler))
+		gg_sampler_init(&heap->sampler, &options);
+	else
+		gg_sampler_change(&heap->sampler, &options);
+}
+
+bool gg_malloc_heap_claim(struct gg_malloc_heap *heap)
+{
+	uint32_t orphan = GG_MALLOC_HEAP_ORPHAN;
+
+	/* Acquire: pairs with gg_malloc_heap_abandon(). */
+	if (!gg_cas_seq_cst(&heap->state, &orphan, GG_MALLOC_HEAP_OWNED))
+		return false;
+	gg_add_relaxed(&orphan_count, -1);
+	return true;
+}
+
+void gg_malloc_heap_abandon(struct gg_malloc_heap *heap)
+{
+	do {
+		gg_malloc_collect_remote(heap);
+		gg_add_relaxed(&orphan_count, 1);
+		/* Sequentially consistent: pairs with the push of a slab (remote_frees.h). */
+		gg_exchange_seq_cst(&heap->state, GG_MALLOC_HEAP_ORPHAN);
+	} while (gg_load_seq_cst(&heap->remote_slabs) != NULL && gg_malloc_heap_claim(heap));
+}
+
+static struct gg_malloc_heap *adopt(void)
+{
+	struct gg_malloc_heap *heap;
+
+	if (gg_load_relaxed(&orphan_count) <= 0)
+		return NULL;
+	for (heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next)
+		if (gg_load_relaxed(&heap->state) == GG_MALLOC_HEAP_ORPHAN &&
+		    gg_malloc_heap_claim(heap))
+			return heap;
+	return NULL;
+}
+
+static struct gg_malloc_heap *new_heap(void)
+{
+	struct gg_malloc_heap *heap, *first;
+	int saved_errno = errno;
+
+	heap = mmap(NULL, sizeof(*heap), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	            0);
+	errno = saved_errno;
+	if (heap == MAP_FAILED)
+		return NULL;
+	heap->number = gg_add_relaxed(&heap_count, 1);
+	for (unsigned i = 0; i < GG_COUNT(heap->class_of_words); i++)
+		heap->class_of_words[i] = (uint8_t)gg_malloc_class_of((size_t)i * 16);
+	first = gg_load_relaxed(&first_heap);
+	/* Release: pairs with gg_malloc_first_heap(). */
+	do
+		heap->next = first;
+	while (!gg_cas_acq_rel(&first_heap, &first, heap));
+	return heap;
+}
+
+/* Runs when a thread ends: its destructors may still allocate, in this round and the next ones. */
+static void end_thread(void *user)
+{
+	struct gg_malloc_heap *heap = user;
+
+	gg_assert(heap == gg_malloc_thread_heap);
+	if (++heap->end_rounds <= END_ROUNDS && pthread_setspecific(key, heap) == 0)
+		return;
+	has_ended = true;
+	gg_malloc_thread_heap = &gg_malloc_empty_heap;
+	gg_malloc_heap_trim(heap);
+	gg_malloc_heap_abandon(heap);
+}
+
+/* In a forked child, where only the calling thread goes on. */
+static void leave_heaps_of_parent(void)
+{
+	struct gg_malloc_heap *heap;
+
+	/* Orphans are consistent: whoever works on one owns it. */
+	for (heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next)
+		if (heap != gg_malloc_thread_heap &&
+		    gg_load_relaxed(&heap->state) == GG_MALLOC_HEAP_OWNED)
+			gg_store_relaxed(&heap->state, GG_MALLOC_HEAP_LOST);
+	heap = gg_malloc_thread_heap;
+	if (heap == &gg_malloc_empty_heap)
+		return;
+	/* The parent counts down the same trials, so they are drawn anew, from other numbers. */
+	child_number = (uint64_t)getpid();
+	heap->rng = (struct gg_rng){ { 0 } };
+	heap->plan = NULL;
+	heap->sampler = (struct gg_sampler){ 0 };
+}
+
+/* No lock is held by a thread that the child does not have. */
+static void before_fork(void)
+{
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	gg_malloc_lock_take(&gg_malloc_arena_lock);
+}
+
+static void after_fork(void)
+{
+	gg_malloc_lock_give(&gg_malloc_arena_lock);
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+}
+
+static void after_fork_in_child(void)
+{
+	after_fork();
+	leave_heaps_of_parent();
+}
+
+/* Both calls may allocate; the calling thread has its heap by then. */
+static void make_key(void)
+{
+	gg_store_relaxed(&has_key, pthread_key_create(&key, end_thread) == 0);
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+struct gg_malloc_heap *gg_malloc_heap_enter(void)
+{
+	struct gg_malloc_heap *heap = gg_malloc_thread_heap;
+
+	if (gg_likely(heap != &gg_malloc_empty_heap))
+		return heap;
+	heap = adopt();
+	if (heap == NULL)
+		heap = new_heap();
+	if (heap == NULL || has_ended)
+		return heap;
+	heap->end_rounds = 0;
+	/* First, because libc may allocate in the calls below. */
+	gg_malloc_thread_heap = heap;
+	pthread_once(&key_once, make_key);
+	if (gg_load_relaxed(&has_key))
+		pthread_setspecific(key, heap);
+	return heap;
+}
+
+void gg_malloc_heap_leave(struct gg_malloc_heap *heap)
+{
+	if (gg_unlikely(heap != gg_malloc_thread_heap))
+		gg_malloc_heap_abandon(heap);
+}

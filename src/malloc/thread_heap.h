@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread_heap - the blocks that one thread allocates from.
+ *
+ * malloc() pops from `handed`, one list for each block class.  Only refill.c fills it, and only
+ * when it is empty.  So a handed list shrinks and nothing else, and its length counts down the
+ * trials to the next sample (sampling.h).
+ *
+ *   handed[class] -> block -> block -> NULL      what malloc() pops
+ *   rest          -> home of the next sample -> block -> ...   behind the cut; NULL: no cut
+ *   current       the slab that both came from; its local_free collects what free() pushes
+ *   queue         slabs with free blocks, which wait for their turn (first in, first out)
+ *
+ * Policy    No decision may depend on where a list is cut: refill.c settles the cut before it looks
+ *           at any slab, and a list that is taken back is taken back whole.  So the addresses of all blocks are the same for any seed, and with
+ *           sampling off (docs/MALLOC.md).
+ * Start     The thread-local pointer leads to a static heap whose lists are empty, so the first
+ *           call of a thread gets to the slow path, which gives the thread a heap.
+ * Ends      A heap outlives its thread.  It becomes an orphan with all its slabs, and the next new
+ *           thread adopts it.  Until then, whoever frees one of its blocks may collect its remote
+ *           frees (remote_frees.h).  Allocations of a thread that has ended borrow an orphan.
+ * Fork      In the child, the heaps of all other threads are in an unknown state: their memory is
+ *           never used again.
+ * Threads   The thread that owns, adopts or borrows the heap; `state` says whether there is one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "malloc/sampling.h"
+#include "malloc/slab.h"
+
+enum gg_malloc_heap_state {
+	GG_MALLOC_HEAP_OWNED, /* by a thread, or for a moment by one that collects or borrows */
+	GG_MALLOC_HEAP_ORPHAN,
+	GG_MALLOC_HEAP_LOST, /* its thread was in the parent of this process */
+};
+
+/* One class of a heap. */
+struct gg_malloc_supply {
+	struct gg_malloc_slab *current;      /* NULL: none yet */
+	struct gg_malloc_slab *first, *last; /* queue */
+	struct gg_malloc_block *rest;
+	uint32_t rest_count;
+	uint32_t empty_count;  /* empty slabs in the queue; at most 1 */
+	bool is_due;           /* the first block of `rest` is the home of a sample */
+	bool has_gap;          /* `gap` is valid */
+	uint64_t gap;          /* trials that fail before the next success, after those handed */
+	double due_interval;   /* of the draw that made the cut */
+	uint64_t handed_count; /* blocks handed so far, `rest` included */
+};
+
+struct gg_malloc_heap {
+	struct gg_malloc_block *handed[GG_MALLOC_CLASS_COUNT];
+	/* The class of each size up to GG_MALLOC_FAST_BYTES, in steps of 16 bytes. */
+	uint8_t class_of_words[GG_MALLOC_FAST_BYTES / 16 + 1];
+	struct gg_malloc_supply supplies[GG_MALLOC_CLASS_COUNT];
+	const struct gg_malloc_plan *plan; /* that the draws are from; NULL: nothing is sampled */
+	struct gg_rng rng;
+	struct gg_sampler sampler; /* of runs */
+	uint64_t number;           /* of the heap: its stream of random numbers */
+	int64_t visit_left_bytes;
+	uint64_t walked_count;       /* steps to cuts, for tests and benchmarks */
+	uint32_t end_rounds;         /* rounds of destructors that the thread's end has had */
+	struct gg_malloc_heap *next; /* in the list of all heaps; they are never freed */
+
+	/* What other threads touch. */
+	struct gg_malloc_slab *remote_slabs __attribute__((aligned(64)));
+	uint32_t state; /* enum gg_malloc_heap_state */
+};
+
+extern __thread struct gg_malloc_heap *gg_malloc_thread_heap
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern struct gg_malloc_heap gg_malloc_empty_heap __attribute__((visibility("hidden")));
+
+/* The first of all heaps. */
+struct gg_malloc_heap *gg_malloc_first_heap(void);
+
+/*
+ * The heap of the calling thread, which gets one at its first call.  It may be borrowed: then
+ * gg_malloc_heap_leave() gives it back.  NULL: there is no memory.
+ */
+struct gg_malloc_heap *gg_malloc_heap_enter(void);
+void gg_malloc_heap_leave(struct gg_malloc_heap *heap);
+
+/* Takes a heap that has no thread.  False: it has one, or someone was faster. */
+bool gg_malloc_heap_claim(struct gg_malloc_heap *heap);
+
+/* Makes a heap an orphan: it has no thread from now on. */
+void gg_malloc_heap_abandon(struct gg_malloc_heap *heap);
+
+/* Returns a block of the class, from the heap's list or by a refill; NULL: there is no memory. */
+void *gg_malloc_heap_pop(struct gg_malloc_heap *heap, unsigned class, size_t bytes);
+
+/*
+ * Returns a block when the handed list of the class is empty: settles a due sample, or hands the
+ * next list.  bytes: what the program requests.
+ */
+GG_APART void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, size_t bytes);
+
+/* The event of a slab whose countdown is 0. */
+GG_APART void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *slab);
+
+/* Takes the blocks that other threads freed back into their slabs. */
+GG_APART void gg_malloc_collect_remote(struct gg_malloc_heap *heap);
+
+/* Gives empty slabs back to the arena, and handed blocks to their slabs. */
+GG_COLD void gg_malloc_heap_trim(struct gg_malloc_heap *heap);
+
+/* Draws anew by the plan in use. */
+GG_APART void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap,
+                                        const struct gg_malloc_plan *plan);
+
+/* Counts bytes that the heap was handed towards the next visit of the client. */
+static inline void gg_malloc_heap_count(struct gg_malloc_heap *heap, size_t bytes)
+{
+	const struct gg_malloc_client *client = gg_malloc_client;
+
+	heap->visit_left_bytes -= (int64_t)bytes;
+	if (heap->visit_left_bytes < 0 && client != NULL && client->visit != NULL) {
+		heap->visit_left_bytes = (int64_t)client->visit_bytes;
+		client->visit();
+	}
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The allocator's blocks: sizes, alignments, contents, and the invariants of its lists. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "malloc/arena.h"
+#include "malloc/huge_blocks.h"
+#include "malloc/validate.h"
+#include "malloc_trace.h"
+#include "test.h"
+
+static void *foreign;
+static size_t foreign_count;
+
+static void free_foreign(void *p)
+{
+	foreign = p;
+	foreign_count++;
+}
+
+static size_t foreign_size(void *p)
+{
+	return p == foreign ? 24 : 0;
+}
+
+static const struct gg_malloc_client client = { .free_foreign = free_foreign,
+	                                        .foreign_size = foreign_size };
+
+/* The first test of all: nothing was allocated before. */
+TEST(null_and_foreign_pointers_are_freed_before_the_first_allocation)
+{
+	int local;
+
+	REQUIRE(gg_malloc_map.limit == 0);
+	geiger_free(NULL);
+	geiger_free(&local); /* nobody has claimed foreign pointers: it is ignored */
+	CHECK_EQ_U64(geiger_malloc_usable_size(NULL), 0);
+	CHECK_EQ_U64(gg_malloc_map.limit, 0);
+}
+
+TEST(a_thread_may_begin_with_realloc)
+{
+	void *p = geiger_realloc(NULL, 100);
+
+	REQUIRE(p != NULL);
+	CHECK(geiger_malloc_usable_size(p) >= 100);
+	geiger_free(p);
+}
+
+TEST(a_foreign_pointer_goes_to_the_client)
+{
+	int local[6];
+	void *moved;
+
+	gg_malloc_set_client(&client);
+	geiger_free(local);
+	CHECK_EQ_PTR(foreign, local);
+	CHECK_EQ_U64(geiger_malloc_usable_size(local), 24);
+	for (int i = 0; i < 6; i++)
+		local[i] = i;
+	moved = geiger_realloc(local, 200);
+	REQUIRE(moved != NULL);
+	CHECK_EQ_U64(foreign_count, 2);
+	CHECK_EQ_I64(((int *)moved)[5], 5);
+	geiger_free(moved);
+	CHECK_EQ_U64(foreign_count, 2);
+	geiger_free(NULL);
+	CHECK_EQ_U64(foreign_count, 2);
+}
+
+TEST(each_class_is_the_smallest_that_holds_its_sizes)
+{
+	unsigned wrong = 0;
+
+	for (size_t bytes = 1; bytes <= GG_MALLOC_CLASS_BYTES_MAX; bytes++) {
+		unsigned class = gg_malloc_class_of(bytes);
+
+		wrong += class >= GG_MALLOC_CLASS_COUNT || gg_malloc_class_bytes(class) < bytes ||
+		         (class > 0 && gg_malloc_class_bytes(class - 1) >= bytes) ||
+		         gg_malloc_class_bytes(class) % 16 != 0;
+		if (bytes > 128) /* at most 12.5 % is lost */
+			wrong += (gg_malloc_class_bytes(class) - bytes) * 8 > bytes;
+	}
+	CHECK_EQ_U64(wrong, 0);
+	CHECK_EQ_U64(gg_malloc_class_of(0), 0);
+	CHECK_EQ_U64(gg_malloc_class_of(GG_MALLOC_CLASS_BYTES_MAX), GG_MALLOC_CLASS_COUNT - 1);
+}
+
+TEST(every_size_has_every_alignment)
+{
+	static const size_t sizes[] = { 0,     1,     8,      15,     16,   17,    24,
+		                        64,    100,   128,    129,    1000, 1024,  1025,
+		                        4000,  4096,  8192,   8193,   9000, 20000, 32768,
+		                        32769, 70000, 262144, 3000000 };
+	unsigned wrong = 0;
+
+	for (size_t alignment = 1; alignment <= (size_t)4 << 20; alignment *= 2) {
+		void *blocks[GG_COUNT(sizes)][3];
+
+		for (size_t i = 0; i < GG_COUNT(sizes); i++) {
+			for (size_t j = 0; j < 3; j++) {
+				void *p = geiger_aligned_alloc(alignment, sizes[i]);
+
+				wrong += p == NULL || (uintptr_t)p % alignment != 0 ||
+				         geiger_malloc_usable_size(p) < sizes[i];
+				memset(p, 0x5a, sizes[i]);
+				blocks[i][j] = p;
+			}
+		}
+		CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+		for (size_t i = 0; i < GG_COUNT(sizes); i++)
+			for (size_t j = 0; j < 3; j++)
+				geiger_free(blocks[i][j]);
+	}
+	CHECK_EQ_U64(wrong, 0);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+TEST(impossible_requests_fail_with_an_error_number)
+{
+	void *p = geiger_malloc(10);
+
+	errno = 0;
+	CHECK_EQ_PTR(geiger_malloc((size_t)PTRDIFF_MAX + 1), NULL);
+	CHECK_EQ_I64(errno, ENOMEM);
+	errno = 0;
+	CHECK_EQ_PTR(geiger_malloc(PTRDIFF_MAX), NULL);
+	CHECK_EQ_I64(errno, ENOMEM);
+	errno = 0;
+	CHECK_EQ_PTR(geiger_calloc(SIZE_MAX / 2, 3), NULL);
+	CHECK_EQ_I64(errno, ENOMEM);
+	errno = 0;
+	CHECK_EQ_PTR(geiger_realloc(p, SIZE_MAX), NULL);
+	CHECK_EQ_I64(errno, ENOMEM);
+	errno = 0;
+	CHECK_EQ_PTR(geiger_aligned_alloc(24, 100), NULL);
+	CHECK_EQ_I64(errno, EINVAL);
+	errno = 0;
+	CHECK_EQ_PTR(geiger_aligned_alloc((size_t)1 << 62, 100), NULL);
+	CHECK_EQ_I64(errno, ENOMEM);
+	geiger_free(p);
+}
+
+TEST(free_keeps_errno)
+{
+	void *small = geiger_malloc(10), *run = geiger_malloc(100000);
+	void *huge = geiger_malloc(GG_MALLOC_RUN_BYTES_MAX + 1);
+
+	errno = 1234;
+	geiger_free(small);
+	geiger_free(run);
+	geiger_free(huge);
+	CHECK_EQ_I64(errno, 1234);
+}
+
+/* Frees and reuses dirty memory of every kind. */
+TEST(calloc_returns_zeros)
+{
+	unsigned wrong = 0;
+
+	for (unsigned round = 0; round < 40; round++) {
+		size_t bytes = (size_t)20 << round % 21;
+		unsigned char *p = geiger_calloc(bytes / 4, 4);
+
+		REQUIRE(p != NULL);
+		for (size_t i = 0; i < bytes; i++)
+			wrong += p[i] != 0;
+		memset(p, 0xff, bytes);
+		geiger_free(p);
+		if (round % 7 == 0)
+			geiger_malloc_trim();
+	}
+	CHECK_EQ_U64(wrong, 0);
+}
+
+TEST(a_run_grows_and_shrinks_in_place)
+{
+	char *p = geiger_malloc(100000), *q;
+
+	REQUIRE(p != NULL);
+	memset(p, 7, 100000);
+	q = geiger_realloc(p, 60000);
+	CHECK_EQ_PTR(q, p);
+	q = geiger_realloc(q, 100000);
+	CHECK_EQ_PTR(q, p);
+	CHECK_EQ_I64(q[59999], 7);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	geiger_free(q);
+}
+
+TEST(a_huge_block_is_resized_without_a_copy_and_unmapped)
+{
+	size_t bytes = GG_MALLOC_RUN_BYTES_MAX + 1, before = gg_malloc_huge_total_bytes();
+	char *p = geiger_malloc(bytes);
+
+	REQUIRE(p != NULL);
+	CHECK(gg_malloc_huge_total_bytes() - before >= bytes);
+	p[0] = 1;
+	p[bytes - 1] = 2;
+	p = geiger_realloc(p, 4 * bytes);
+	REQUIRE(p != NULL);
+	CHECK(geiger_malloc_usable_size(p) >= 4 * bytes);
+	CHECK_EQ_I64(p[0], 1);
+	CHECK_EQ_I64(p[bytes - 1], 2);
+	p = geiger_realloc(p, 100000); /* a run again */
+	REQUIRE(p != NULL);
+	CHECK_EQ_I64(p[0], 1);
+	CHECK_EQ_U64(gg_malloc_huge_total_bytes(), before);
+	geiger_free(p);
+}
+
+TEST(many_huge_blocks_are_found_in_any_order)
+{
+	enum { COUNT = 300 };
+	static void *blocks[COUNT];
+	size_t before = gg_malloc_huge_total_bytes();
+
+	for (size_t i = 0; i < COUNT; i++)
+		blocks[i] = gg_malloc_huge_alloc(4096 * (i + 1), (size_t)4096 << i % 5);
+	for (size_t i = 0; i < COUNT; i++)
+		CHECK_EQ_U64(geiger_malloc_usable_size(blocks[i]), 4096 * (i + 1));
+	for (size_t i = 0; i < COUNT; i++)
+		geiger_free(blocks[i * 7 % COUNT]);
+	CHECK_EQ_U64(gg_malloc_huge_total_bytes(), before);
+}
+
+static void run_trace(double interval_bytes, uint64_t steps)
+{
+	static struct trace trace;
+
+	trace = (struct trace){ .random = 12345 };
+	REQUIRE(gg_malloc_set_interval(interval_bytes, 99));
+	for (uint64_t i = 0; i < steps; i++) {
+		trace_step(&trace);
+		if (i % 4096 == 0)
+			REQUIRE_MSG(gg_malloc_validate() == NULL, "step %lu: %s", i,
+			            gg_malloc_validate());
+	}
+	trace_end(&trace);
+	CHECK_EQ_U64(trace.wrong, 0);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	gg_malloc_set_interval(0, 0);
+}
+
+TEST(blocks_do_not_overlap_and_keep_their_contents)
+{
+	run_trace(0, 60000);
+}
+
+TEST(the_same_holds_while_blocks_are_sampled)
+{
+	struct gg_malloc_slots_totals totals;
+
+	run_trace(1, 20000); /* every block */
+	run_trace(4096, 60000);
+	gg_malloc_slots_read_totals(&totals);
+	CHECK_EQ_U64(totals.live_count, 0);
+	CHECK_EQ_U64(totals.dropped_count, 0);
+}
+
+static size_t resident_bytes(void)
+{
+	struct gg_malloc_arena_totals totals;
+	unsigned char present[64];
+	size_t pages = 0;
+
+	gg_malloc_arena_read_totals(&totals);
+	for (size_t slice = 0; slice < gg_malloc_map.limit; slice++) {
+		void *start = (void *)(gg_malloc_map.base + /* NOLINT */
+		                       (slice << GG_MALLOC_SLICE_SHIFT));
+
+		if (mincore(start, GG_MALLOC_SLICE_BYTES, present) != 0)
+			continue; /* not open */
+		for (size_t i = 0; i < GG_MALLOC_SLICE_BYTES / 4096; i++)
+			pages += present[i] & 1;
+	}
+	return pages * 4096;
+}
+
+/* 64 MiB of small blocks come and go; 1/8 of the use, 16 MiB, and the empty slabs may stay. */
+TEST(freed_memory_goes_back_to_the_kernel)
+{
+	enum { COUNT = 1 << 18 };
+	void **blocks = geiger_malloc(COUNT * sizeof(*blocks));
+
+	geiger_malloc_trim();
+	for (size_t i = 0; i < COUNT; i++)
+		blocks[i] = memset(geiger_malloc(256), 1, 256);
+	CHECK(resident_bytes() > (size_t)64 << 20);
+	for (size_t i = 0; i < COUNT; i++)
+		geiger_free(blocks[i]);
+	CHECK_MSG(resident_bytes() < (size_t)24 << 20, "%zu bytes are resident", resident_bytes());
+	geiger_free(blocks);
+	geiger_malloc_trim();
+	CHECK_MSG(resident_bytes() < (size_t)4 << 20, "%zu bytes are resident", resident_bytes());
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sampling by cut lists: the same addresses with any seed and without sampling, the binomial law of
+ * each class, and unbiased totals.
+ */
+#include <math.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "malloc/validate.h"
+#include "malloc_trace.h"
+#include "stat.h"
+#include "stats/sampling/weight.h"
+#include "test.h"
+
+/* What the client was told, and the sums of the weights. */
+struct ledger {
+	uint64_t sampled_count, freed_count, unknown_count;
+	double count, count_variance, bytes, bytes_variance; /* allocated */
+	double live_count, live_bytes;
+};
+static struct ledger ledger;
+
+enum { KNOWN = 1 << 16 };
+static struct known {
+	void *p;
+	struct gg_weight weight;
+} known[KNOWN];
+
+/* The entry of p; an empty one if there is none. */
+static struct known *find_known(void *p)
+{
+	size_t i = ((uintptr_t)p >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+
+	while (known[i].p != NULL && known[i].p != p)
+		i = (i + 1) % KNOWN;
+	return &known[i];
+}
+
+static void sampled(void *p, size_t bytes, const struct gg_draw *draw)
+{
+	struct gg_weight weight = gg_weight_of(draw, bytes);
+	struct known *entry = find_known(p);
+
+	ledger.unknown_count += !gg_draw_is_valid(draw) ||
+	                        (entry->p != NULL && entry->weight.count != 0);
+	*entry = (struct known){ p, weight };
+	ledger.sampled_count++;
+	ledger.count += weight.count;
+	ledger.count_variance += weight.count_variance;
+	ledger.bytes += weight.bytes;
+	ledger.bytes_variance += weight.bytes_variance;
+	ledger.live_count += weight.count;
+	ledger.live_bytes += weight.bytes;
+}
+
+static void freed(void *p)
+{
+	struct known *entry = find_known(p);
+
+	ledger.unknown_count += entry->p == NULL || entry->weight.count == 0;
+	ledger.freed_count++;
+	ledger.live_count -= entry->weight.count;
+	ledger.live_bytes -= entry->weight.bytes;
+	entry->weight = (struct gg_weight){ 0 };
+}
+
+static const struct gg_malloc_client client = { .sampled = sampled, .freed = freed };
+
+/* Starts all draws of this thread anew; lists that were handed before are taken back. */
+static void begin(double interval_bytes, uint64_t seed)
+{
+	struct gg_malloc_heap *heap = gg_malloc_heap_enter();
+
+	gg_malloc_heap_trim(heap);
+	ledger = (struct ledger){ 0 };
+	memset(known, 0, sizeof(known));
+	gg_malloc_set_client(&client);
+	gg_malloc_set_interval(interval_bytes, seed);
+	gg_rng_seed(&heap->rng, seed, 0);
+	heap->sampler = (struct gg_sampler){ 0 };
+	gg_malloc_heap_apply_plan(heap, gg_malloc_plan());
+}
+
+struct outcome {
+	uint64_t homes, wrong, samples, is_valid;
+};
+
+/* Runs the trace in a process whose allocator is fresh. */
+static struct outcome run_fresh(double interval_bytes, uint64_t seed)
+{
+	struct outcome *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct outcome outcome;
+	static struct trace trace;
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		begin(interval_bytes, seed);
+		trace = (struct trace){ .random = 77 };
+		for (int i = 0; i < 150000; i++) {
+			trace_step(&trace);
+			/* On and off, and another interval, must not change an address. */
+			if (interval_bytes == 3000 && i % 10000 == 0)
+				gg_malloc_set_interval(i % 20000 == 0 ? 0 : 2000 + i, seed);
+		}
+		trace_end(&trace);
+		*shared = (struct outcome){ trace.homes, trace.wrong, ledger.sampled_count,
+			                    gg_malloc_validate() == NULL &&
+			                            ledger.unknown_count == 0 &&
+			                            ledger.freed_count == ledger.sampled_count };
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	CHECK_EQ_I64(status, 0);
+	outcome = *shared;
+	munmap(shared, 4096);
+	return outcome;
+}
+
+/* The first test: children must inherit an allocator that was not used. */
+TEST(home_addresses_are_the_same_for_any_seed_and_with_sampling_off)
+{
+	static const double intervals[] = { 1, 500, 3000, 16384, 524288 };
+	struct outcome off = run_fresh(0, 1), on;
+
+	CHECK_EQ_U64(off.wrong, 0);
+	CHECK_EQ_U64(off.samples, 0);
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		for (size_t i = 0; i < GG_COUNT(intervals); i++) {
+			on = run_fresh(intervals[i], seed);
+			CHECK_EQ_U64(on.homes, off.homes);
+			CHECK_EQ_U64(on.wrong, 0);
+			CHECK_EQ_U64(on.is_valid, 1);
+			CHECK(on.samples > 100);
+		}
+	}
+}
+
+static void churn(size_t bytes, uint64_t count, uint64_t *random)
+{
+	static void *blocks[64];
+
+	for (uint64_t i = 0; i < count; i++) {
+		void **place = &blocks[random_next(random) >> 20 & 63];
+
+		geiger_free(*place);
+		*place = geiger_malloc(bytes);
+	}
+	for (size_t i = 0; i < GG_COUNT(blocks); i++) {
+		geiger_free(blocks[i]);
+		blocks[i] = NULL;
+	}
+}
+
+/*
+ * Each class: the number of samples of n allocations is binomial.  chi2 sums the squared normal
+ * deviations over rounds; 5 standard deviations.
+ */
+TEST(samples_of_each_class_follow_the_binomial_law)
+{
+	enum { ROUNDS = 24 };
+	uint64_t random = 5, n = 4000;
+
+	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
+		size_t bytes = gg_malloc_class_bytes(class);
+		double chi2 = 0, sum = 0, interval = (double)bytes * 10;
+		double p = -expm1(-(double)bytes / interval), sigma;
+
+		for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+			begin(interval, seed + 1000 * class);
+			churn(bytes - bytes % 5, n, &random);
+			sigma = sqrt((double)n * p * (1 - p));
+			sum += ((double)ledger.sampled_count - (double)n * p) / sigma;
+			chi2 += pow(((double)ledger.sampled_count - (double)n * p) / sigma, 2);
+			CHECK_EQ_U64(ledger.freed_count, ledger.sampled_count);
+		}
+		CHECK_MSG(fabs(sum) < 5 * sqrt(ROUNDS), "class %u: mean %g", class, sum);
+		CHECK_MSG(chi2 < stat_chi_square_limit(ROUNDS, 5), "class %u: chi2 %g", class,
+		          chi2);
+	}
+}
+
+/* Gaps between samples are geometric: 16 cells of equal probability, for a long and a short list. */
+TEST(gaps_between_samples_are_geometric)
+{
+	static const size_t sizes[] = { 32, 128, 2048, 8192 };
+
+	for (size_t i = 0; i < GG_COUNT(sizes); i++) {
+		enum { CELLS = 16, GAPS = 8000 };
+		uint64_t observed[CELLS] = { 0 }, gap = 0, samples = 0;
+		double expected[CELLS], p = -expm1(-1.0 / 20), below = 0;
+
+		begin((double)sizes[i] * 20, 3 + i);
+		for (uint64_t count = 0; count < GAPS;) {
+			uint64_t cell;
+
+			geiger_free(geiger_malloc(sizes[i]));
+			gap++;
+			if (ledger.sampled_count == samples)
+				continue;
+			samples = ledger.sampled_count;
+			cell = (gap - 1) / 4;
+			observed[cell < CELLS - 1 ? cell : CELLS - 1]++;
+			gap = 0;
+			count++;
+		}
+		for (size_t cell = 0; cell < CELLS; cell++) {
+			double above = cell < CELLS - 1 ? 1 - pow(1 - p, 4 * (double)(cell + 1))
+			                                : 1;
+
+			expected[cell] = GAPS * (above - below);
+			below = above;
+		}
+		CHECK_MSG(stat_chi_square(observed, expected, CELLS) <
+		                  stat_chi_square_limit(CELLS - 1, 5),
+		          "%zu bytes: chi2 %g", sizes[i],
+		          stat_chi_square(observed, expected, CELLS));
+	}
+}
+
+/* What a program of all sizes truly allocates, counted beside it. */
+struct truth {
+	double count, bytes;
+};
+
+static struct truth work(uint64_t random, uint64_t steps, double interval_bytes)
+{
+	enum { LIVE = 300 };
+	static void *blocks[LIVE];
+	struct truth truth = { 0 };
+
+	for (uint64_t i = 0; i < steps; i++) {
+		uint64_t r = random_next(&random) >> 8;
+		void **place = &blocks[r % LIVE];
+		size_t bytes = r / LIVE % 20 == 0 ? r / 6000 % 100000 : r / 6000 % 600;
+
+		if (r / LIVE % 7 == 1 && *place != NULL) {
+			/* One that moves or stays: a new allocation in the estimates, as in the
+			 * agent's.  One that stays is a new allocation of the same trial. */
+			*place = geiger_realloc(*place, bytes);
+		} else {
+			geiger_free(*place);
+			*place = geiger_malloc(bytes);
+		}
+		truth.count += 1;
+		truth.bytes += (double)bytes;
+		if (i % 1500 == 1499)
+			gg_malloc_set_interval(interval_bytes * (1 + (double)(i % 7)), 1);
+	}
+	for (size_t i = 0; i < LIVE; i++) {
+		geiger_free(blocks[i]);
+		blocks[i] = NULL;
+	}
+	return truth;
+}
+
+/*
+ * Over many seeds, with page switches, reallocations and changes of the interval: the mean error is
+ * 0 within 4 standard errors, and its spread is near what the variances promise.  (Blocks
+ * that stay in place repeat a trial, so their errors add up.)
+ */
+TEST(totals_are_unbiased)
+{
+	uint64_t seeds = getenv("GG_TEST_SEEDS") != NULL
+	                         ? strtoull(getenv("GG_TEST_SEEDS"), NULL, 10)
+	                         : 200;
+	double z_count = 0, z_bytes = 0, z2 = 0, truth_count = 0;
+
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct truth truth;
+
+		begin(8192, seed);
+		truth = work(seed * 7919, 6000, 8192);
+		z_count += (ledger.count - truth.count) / sqrt(ledger.count_variance);
+		z_bytes += (ledger.bytes - truth.bytes) / sqrt(ledger.bytes_variance);
+		z2 += pow(ledger.bytes - truth.bytes, 2) / ledger.bytes_variance;
+		truth_count += truth.count;
+		CHECK_EQ_U64(ledger.unknown_count, 0);
+		CHECK_EQ_U64(ledger.freed_count, ledger.sampled_count);
+		CHECK(fabs(ledger.live_bytes) < 1e-6 * truth.bytes);
+	}
+	CHECK(truth_count > 0);
+	CHECK_MSG(fabs(z_count) < 4 * sqrt((double)seeds), "count: %g",
+	          z_count / sqrt((double)seeds));
+	CHECK_MSG(fabs(z_bytes) < 4 * sqrt((double)seeds), "bytes: %g",
+	          z_bytes / sqrt((double)seeds));
+	CHECK_MSG(z2 / (double)seeds < 1.5 && z2 / (double)seeds > 0.7, "spread: %g",
+	          z2 / (double)seeds);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+TEST(a_sample_keeps_its_size_and_alignment)
+{
+	begin(1, 1);
+	for (size_t alignment = 16; alignment <= 16384; alignment *= 2) {
+		char *p = geiger_aligned_alloc(alignment, 100);
+
+		CHECK_EQ_U64((uintptr_t)p % alignment, 0);
+		CHECK_EQ_U64(gg_malloc_slab_of(p)->owner, GG_MALLOC_OWNER_SLOTS);
+		CHECK_EQ_U64(geiger_malloc_usable_size(p),
+		             geiger_malloc_usable_size(
+				     gg_malloc_slots_find(gg_malloc_slab_of(p), p)->home));
+		geiger_free(p);
+	}
+	CHECK_EQ_U64(ledger.freed_count, ledger.sampled_count);
+}
+
+TEST(a_sample_that_is_resized_in_place_is_recorded_with_its_new_size)
+{
+	char *p, *q;
+
+	begin(1, 1);
+	p = geiger_malloc(100);
+	CHECK_EQ_U64(ledger.sampled_count, 1);
+	q = geiger_realloc(p, 70);
+	CHECK_EQ_PTR(q, p);
+	CHECK_EQ_U64(ledger.sampled_count, 2);
+	CHECK_EQ_U64(ledger.freed_count, 1);
+	CHECK_EQ_DOUBLE(ledger.live_bytes, 70);
+	q = geiger_realloc(q, 500);
+	CHECK_EQ_DOUBLE(ledger.live_bytes, 500);
+	geiger_free(q);
+	CHECK_EQ_DOUBLE(ledger.live_bytes, 0);
+}
+
+TEST(large_blocks_are_sampled_by_their_bytes)
+{
+	char *run, *huge;
+
+	begin(1, 1);
+	run = geiger_malloc(100000);
+	huge = geiger_malloc((size_t)40 << 20);
+	CHECK_EQ_U64(ledger.sampled_count, 2);
+	huge = geiger_realloc(huge, (size_t)80 << 20);
+	run = geiger_realloc(run, 90000);
+	CHECK_EQ_U64(ledger.sampled_count, 4);
+	CHECK_EQ_DOUBLE(ledger.live_bytes, 90000 + 80.0 * (1 << 20));
+	geiger_free(run);
+	geiger_free(huge);
+	CHECK_EQ_DOUBLE(ledger.live_bytes, 0);
+}
+
+TEST(nothing_is_sampled_when_sampling_is_off)
+{
+	uint64_t random = 3;
+
+	begin(4096, 1);
+	churn(64, 10000, &random);
+	CHECK(ledger.sampled_count > 0);
+	begin(0, 1);
+	churn(64, 10000, &random);
+	CHECK_EQ_U64(ledger.sampled_count, 0);
+	begin(4096, 2);
+	churn(64, 10000, &random);
+	CHECK(ledger.sampled_count > 0);
+}
+
+/* The walk to a cut: slab/(2R) steps an allocation at most (docs/MALLOC.md). */
+TEST(walks_to_cuts_are_short)
+{
+	uint64_t random = 9, n = 400000, before;
+
+	for (size_t bytes = 64; bytes <= 4096; bytes *= 4) {
+		double most = gg_malloc_class_slices(gg_malloc_class_of(bytes)) *
+		              (double)GG_MALLOC_SLICE_BYTES / (2 * 524288.0);
+
+		begin(524288, bytes);
+		before = gg_malloc_thread_heap->walked_count;
+		churn(bytes, n, &random);
+		CHECK_MSG((double)(gg_malloc_thread_heap->walked_count - before) / (double)n <
+		                  1.5 * most,
+		          "%zu bytes: %g steps an allocation", bytes,
+		          (double)(gg_malloc_thread_heap->walked_count - before) / (double)n);
+	}
+}

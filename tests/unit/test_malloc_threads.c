@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads of the allocator: frees of other threads' blocks, heaps of ended threads, forks.
+ *
+ * The program is built three times: plainly, with delays at every atomic operation (chaos), and by
+ * `script/build tsan` with the thread sanitizer.
+ */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "malloc/arena.h"
+#include "malloc/validate.h"
+#include "malloc_trace.h"
+#include "test.h"
+
+static uint64_t sampled_count, freed_count;
+
+static void sampled(void *p, size_t bytes, const struct gg_draw *draw)
+{
+	(void)p;
+	(void)bytes;
+	(void)draw;
+	gg_add_relaxed(&sampled_count, 1);
+}
+
+static void freed(void *p)
+{
+	(void)p;
+	gg_add_relaxed(&freed_count, 1);
+}
+
+static const struct gg_malloc_client client = { .sampled = sampled, .freed = freed };
+
+static unsigned scale(void)
+{
+#if defined(GG_CHAOS) || defined(__SANITIZE_THREAD__)
+	return 1;
+#else
+	return 10;
+#endif
+}
+
+static pthread_t start(void *(*run)(void *), void *user)
+{
+	pthread_t thread;
+
+	REQUIRE(pthread_create(&thread, NULL, run, user) == 0);
+	return thread;
+}
+
+static unsigned heap_count(void)
+{
+	unsigned count = 0;
+
+	for (struct gg_malloc_heap *heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next)
+		count++;
+	return count;
+}
+
+static size_t bytes_in_use(void)
+{
+	struct gg_malloc_arena_totals totals;
+
+	gg_malloc_arena_read_totals(&totals);
+	return totals.opened_bytes - totals.free_bytes;
+}
+
+/* Blocks on their way from one thread to another.  A word of each is its tag. */
+struct mailbox {
+	void *slots[64];
+	uint32_t done;
+	uint64_t wrong, passed;
+	unsigned count; /* that the sender sends */
+};
+
+static void *receive(void *user)
+{
+	struct mailbox *box = user;
+
+	for (;;) {
+		bool is_done = gg_load_acquire(&box->done) != 0, any = false;
+
+		for (size_t i = 0; i < GG_COUNT(box->slots); i++) {
+			uint64_t *p = gg_exchange_acq_rel(&box->slots[i], NULL);
+
+			if (p == NULL)
+				continue;
+			any = true;
+			box->wrong += *p != (uintptr_t)p;
+			box->passed++;
+			geiger_free(p);
+		}
+		if (is_done && !any)
+			return NULL;
+		if (!any)
+			sched_yield();
+	}
+}
+
+static void *send_blocks(void *user)
+{
+	struct mailbox *box = user;
+	uint64_t random = (uintptr_t)box;
+
+	for (unsigned i = 0; i < box->count; i++) {
+		uint64_t r = random_next(&random) >> 16;
+		uint64_t *p = geiger_malloc(8 + r % (r % 64 == 0 ? 40000 : 500)), *old;
+
+		*p = (uintptr_t)p;
+		/* What nobody took is freed here. */
+		old = gg_exchange_acq_rel(&box->slots[r / 1024 % GG_COUNT(box->slots)], p);
+		if (old != NULL)
+			box->wrong += *old != (uintptr_t)old;
+		geiger_free(old);
+		if (i % 256 == 0)
+			sched_yield();
+	}
+	gg_store_release(&box->done, 1);
+	return NULL;
+}
+
+static void pass_blocks(double interval_bytes)
+{
+	enum { PAIRS = 3 };
+	static struct mailbox boxes[PAIRS];
+	pthread_t threads[2 * PAIRS];
+
+	gg_malloc_set_client(&client);
+	gg_malloc_set_interval(interval_bytes, 7);
+	for (int i = 0; i < PAIRS; i++) {
+		boxes[i] = (struct mailbox){ .count = 10000 * scale() };
+		threads[2 * i] = start(receive, &boxes[i]);
+		threads[2 * i + 1] = start(send_blocks, &boxes[i]);
+	}
+	for (int i = 0; i < 2 * PAIRS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < PAIRS; i++) {
+		CHECK_EQ_U64(boxes[i].wrong, 0);
+		CHECK(boxes[i].passed > 0);
+	}
+	gg_malloc_set_interval(0, 0);
+	CHECK_EQ_U64(sampled_count, freed_count);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+TEST(blocks_are_freed_by_other_threads)
+{
+	pass_blocks(0);
+	CHECK_EQ_U64(sampled_count, 0);
+}
+
+TEST(samples_are_freed_by_other_threads)
+{
+	pass_blocks(2000);
+	CHECK(sampled_count > 100);
+}
+
+/* A thread allocates, ends, and leaves its blocks to the next one. */
+static void *allocate_some(void *user)
+{
+	void **blocks = user;
+
+	for (int i = 0; i < 400; i++)
+		blocks[i] = geiger_malloc(100 + (size_t)i);
+	return NULL;
+}
+
+TEST(blocks_outlive_their_thread_and_heaps_are_adopted)
+{
+	unsigned heaps = heap_count();
+	void *blocks[400];
+
+	for (unsigned round = 0; round < 50 * scale(); round++) {
+		pthread_join(start(allocate_some, blocks), NULL);
+		for (int i = 0; i < 400; i++)
+			geiger_free(blocks[i]);
+	}
+	CHECK_MSG(heap_count() <= heaps + 1, "%u heaps", heap_count());
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+/* A thread that only frees gives memory of ended threads back. */
+TEST(memory_of_ended_threads_is_reclaimed_by_whoever_frees_it)
+{
+	enum { THREADS = 8, BLOCKS = 400 };
+	static void *blocks[THREADS][BLOCKS];
+	pthread_t threads[THREADS];
+	size_t before = bytes_in_use();
+
+	for (int i = 0; i < THREADS; i++)
+		threads[i] = start(allocate_some, blocks[i]);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < THREADS; i++)
+		for (int j = 0; j < BLOCKS; j++)
+			geiger_free(blocks[i][j]);
+	/* Each orphan keeps an empty slab of each of 11 classes at most. */
+	CHECK_MSG(bytes_in_use() <= before + (size_t)THREADS * 11 * 65536, "%zu bytes more",
+	          bytes_in_use() - before);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+struct producer {
+	void *ring[1024];
+	uint64_t head, tail; /* stored by the producer and the consumer */
+	uint64_t count;
+};
+
+static void *produce(void *user)
+{
+	struct producer *p = user;
+
+	for (uint64_t i = 0; i < p->count; i++) {
+		while (i - gg_load_acquire(&p->tail) == GG_COUNT(p->ring))
+			sched_yield();
+		p->ring[i % GG_COUNT(p->ring)] = geiger_malloc(128);
+		gg_store_release(&p->head, i + 1);
+	}
+	return NULL;
+}
+
+/* All frees are remote; 1024 blocks of 128 bytes are live at most. */
+TEST(a_producer_and_a_consumer_need_little_memory)
+{
+	static struct producer producer;
+	size_t before = bytes_in_use();
+	pthread_t thread;
+
+	producer = (struct producer){ .count = 30000 * scale() };
+	thread = start(produce, &producer);
+	for (uint64_t i = 0; i < producer.count; i++) {
+		while (gg_load_acquire(&producer.head) == i)
+			sched_yield();
+		geiger_free(producer.ring[i % GG_COUNT(producer.ring)]);
+		gg_store_release(&producer.tail, i + 1);
+	}
+	CHECK_MSG(bytes_in_use() < before + (1 << 20), "%zu bytes more", bytes_in_use() - before);
+	pthread_join(thread, NULL);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+/* Destructors of other keys allocate and free, also after that of the allocator has run. */
+static pthread_key_t late_key;
+static uint64_t late_count;
+
+static void allocate_late(void *user)
+{
+	uint64_t rounds = (uintptr_t)user;
+	void *p = geiger_malloc(200), *q = geiger_calloc(10, 100);
+
+	memset(p, 1, 200);
+	geiger_free(p);
+	geiger_free(q);
+	gg_add_relaxed(&late_count, 1);
+	if (rounds > 1)
+		pthread_setspecific(late_key, (void *)(uintptr_t)(rounds - 1)); /* NOLINT */
+}
+
+static void *end_late(void *user)
+{
+	(void)user;
+	geiger_free(geiger_malloc(100));
+	pthread_setspecific(late_key, (void *)(uintptr_t)4); /* NOLINT */
+	return NULL;
+}
+
+TEST(destructors_may_allocate_to_the_last_round)
+{
+	unsigned heaps;
+
+	REQUIRE(pthread_key_create(&late_key, allocate_late) == 0);
+	pthread_join(start(end_late, NULL), NULL);
+	heaps = heap_count();
+	for (int i = 0; i < 20; i++)
+		pthread_join(start(end_late, NULL), NULL);
+	CHECK_EQ_U64(late_count, 21 * 4);
+	CHECK_MSG(heap_count() <= heaps, "%u heaps, then %u", heaps, heap_count());
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+static uint32_t stop;
+
+static void *churn(void *user)
+{
+	static struct trace traces[4];
+	struct trace *trace = &traces[(uintptr_t)user];
+
+	*trace = (struct trace){ .random = 31 + (uintptr_t)user };
+	while (gg_load_relaxed(&stop) == 0)
+		trace_step(trace);
+	trace_end(trace);
+	return (void *)(uintptr_t)trace->wrong; /* NOLINT */
+}
+
+/* Children continue with the heap of the thread that forked, whatever the others did. */
+TEST(forked_children_allocate_while_other_threads_of_the_parent_did)
+{
+	pthread_t threads[4];
+	int failures = 0;
+
+	gg_malloc_set_interval(2000, 3);
+	for (uintptr_t i = 0; i < 4; i++)
+		threads[i] = start(churn, (void *)i); /* NOLINT */
+	for (unsigned i = 0; i < 10 * scale(); i++) {
+		int status = 0;
+		pid_t child = fork();
+
+		if (child == 0) {
+			static struct trace trace;
+
+			alarm(60);
+			trace = (struct trace){ .random = 1 + i };
+			for (int j = 0; j < 3000; j++)
+				trace_step(&trace);
+			trace_end(&trace);
+			_exit(trace.wrong != 0);
+		}
+		waitpid(child, &status, 0);
+		failures += status != 0;
+	}
+	gg_store_relaxed(&stop, 1);
+	for (int i = 0; i < 4; i++) {
+		void *wrong;
+
+		pthread_join(threads[i], &wrong);
+		CHECK_EQ_PTR(wrong, NULL);
+	}
+	gg_malloc_set_interval(0, 0);
+	CHECK_EQ_I64(failures, 0);
+	CHECK_EQ_U64(sampled_count, freed_count);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
