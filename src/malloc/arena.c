@@ -3,11 +3,11 @@
 #include "malloc/arena.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 #include <sys/sysinfo.h>
 
 #include "base/assert.h"
 #include "base/compiler.h"
+#include "malloc/kernel_memory.h"
 
 enum {
 	EXACT_BINS = 32, /* runs of 1 to 32 slices have a bin each; each doubling above has four */
@@ -105,10 +105,19 @@ static void bin_remove(struct gg_malloc_slab *run)
 	gg_store_relaxed(&run->owner, (uintptr_t)GG_MALLOC_OWNER_NONE);
 }
 
+/*
+ * The run that a slice belongs to, if it is at an end of it.  Relaxed: a thread that has just taken
+ * a slab sets its entries without the lock, to the value that the ends have already.
+ */
+static struct gg_malloc_slab *neighbor(size_t slice)
+{
+	return gg_load_relaxed(&gg_malloc_map.entries[slice]);
+}
+
 /* Frees a run, and joins it with its free neighbors of the same kind. */
 static void insert(size_t first, size_t slice_count, bool is_zero)
 {
-	struct gg_malloc_slab *near = first > slots_max ? gg_malloc_map.entries[first - 1] : NULL;
+	struct gg_malloc_slab *near = first > slots_max ? neighbor(first - 1) : NULL;
 	struct gg_malloc_slab *run;
 
 	if (near != NULL && gg_malloc_slab_owner(near) == GG_MALLOC_OWNER_FREE &&
@@ -117,9 +126,7 @@ static void insert(size_t first, size_t slice_count, bool is_zero)
 		first -= near->slice_count;
 		slice_count += near->slice_count;
 	}
-	near = first + slice_count < gg_malloc_map.limit
-	               ? gg_malloc_map.entries[first + slice_count]
-	               : NULL;
+	near = first + slice_count < gg_malloc_map.limit ? neighbor(first + slice_count) : NULL;
 	if (near != NULL && gg_malloc_slab_owner(near) == GG_MALLOC_OWNER_FREE &&
 	    near->is_zero == is_zero) {
 		bin_remove(near);
@@ -197,7 +204,7 @@ static bool make_writable(void *start, void *end)
 {
 	char *first = (char *)((uintptr_t)start & ~(uintptr_t)(OS_PAGE_BYTES - 1)); /* NOLINT */
 
-	return mprotect(first, (size_t)((char *)end - first), PROT_READ | PROT_WRITE) == 0;
+	return gg_malloc_make_writable(first, (size_t)((char *)end - first));
 }
 
 /* Reserves address space; the lock is held. */
@@ -216,9 +223,9 @@ static GG_COLD bool reserve(void)
 		slices = bytes >> GG_MALLOC_SLICE_SHIFT;
 		slab_bytes = slices * sizeof(struct gg_malloc_slab);
 		entry_bytes = slices * sizeof(struct gg_malloc_slab *);
-		p = mmap(NULL, slab_bytes + entry_bytes + bytes + RESERVATION_ALIGNMENT, PROT_NONE,
-		         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (p != MAP_FAILED)
+		p = gg_malloc_map_memory(slab_bytes + entry_bytes + bytes + RESERVATION_ALIGNMENT,
+		                         PROT_NONE, MAP_NORESERVE);
+		if (p != NULL)
 			break;
 		if (bytes <= RESERVATION_BYTES_MIN)
 			return false;
@@ -227,7 +234,7 @@ static GG_COLD bool reserve(void)
 	gg_malloc_map.entries = (struct gg_malloc_slab **)(p + slab_bytes);
 	gg_malloc_map.base = (uintptr_t)align(p + slab_bytes + entry_bytes, RESERVATION_ALIGNMENT);
 	if (!make_writable(gg_malloc_map.entries, gg_malloc_map.entries + slices)) {
-		munmap(p, slab_bytes + entry_bytes + bytes + RESERVATION_ALIGNMENT);
+		gg_malloc_unmap_memory(p, slab_bytes + entry_bytes + bytes + RESERVATION_ALIGNMENT);
 		return false;
 	}
 	slots_max = slices / SLOT_SHARE;
@@ -274,8 +281,8 @@ static bool purge(void)
 
 		while ((run = dirty.first[bin]) != NULL) {
 			size_t first = gg_malloc_slab_slice(run), count = run->slice_count;
-			bool is_gone = madvise(gg_malloc_slab_start(run),
-			                       count << GG_MALLOC_SLICE_SHIFT, MADV_DONTNEED) == 0;
+			bool is_gone = gg_malloc_empty_memory(gg_malloc_slab_start(run),
+			                                      count << GG_MALLOC_SLICE_SHIFT);
 
 			if (!is_gone)
 				return any;
@@ -377,8 +384,7 @@ bool gg_malloc_arena_resize(struct gg_malloc_slab *slab, size_t slice_count)
 		insert(first + slice_count, count - slice_count, false);
 	} else if (slice_count > count) {
 		more = slice_count - count;
-		near = first + count < gg_malloc_map.limit ? gg_malloc_map.entries[first + count]
-		                                           : NULL;
+		near = first + count < gg_malloc_map.limit ? neighbor(first + count) : NULL;
 		is_done = near != NULL && gg_malloc_slab_owner(near) == GG_MALLOC_OWNER_FREE &&
 		          near->slice_count >= more;
 		if (is_done) {

@@ -9,6 +9,7 @@
 #include "geiger/malloc.h"
 #include "malloc/arena.h"
 #include "malloc/huge_blocks.h"
+#include "malloc/replaced_names.h"
 #include "malloc/sampled_slots.h"
 #include "malloc/slow_paths.h"
 
@@ -34,6 +35,7 @@ GG_EXPORT void *geiger_calloc(size_t count, size_t bytes)
 	}
 	return p == NULL || is_zero ? p : memset(p, 0, total);
 }
+GG_MALLOC_NAME(calloc, geiger_calloc);
 
 GG_EXPORT size_t geiger_malloc_usable_size(const void *p)
 {
@@ -112,6 +114,7 @@ GG_EXPORT void *geiger_realloc(void *p, size_t bytes)
 	                                                    : NULL;
 	return moved != NULL ? moved : move(p, usable, bytes);
 }
+GG_MALLOC_NAME(realloc, geiger_realloc);
 
 /* The size whose class serves an alignment; larger than any class: none does. */
 static size_t size_for_alignment(size_t alignment, size_t bytes)
@@ -156,6 +159,7 @@ GG_EXPORT void *geiger_aligned_alloc(size_t alignment, size_t bytes)
 	gg_malloc_heap_leave(heap);
 	return p != NULL ? p : gg_malloc_no_memory();
 }
+GG_MALLOC_NAME(aligned_alloc, geiger_aligned_alloc);
 
 GG_EXPORT int geiger_malloc_trim(void)
 {

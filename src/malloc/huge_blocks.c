@@ -2,14 +2,13 @@
 /* huge_blocks - maps, resizes and finds huge blocks. */
 #include "malloc/huge_blocks.h"
 
-#include <errno.h>
 #include <stdint.h>
-#include <sys/mman.h>
 
 #include "base/assert.h"
 #include "base/compiler.h"
+#include "malloc/kernel_memory.h"
 
-enum { OS_PAGE = 4096, FIRST_CAPACITY = 256 };
+enum { OS_PAGE = 4096, FIRST_PLACES = 256 };
 
 struct huge_block {
 	void *p; /* NULL: an empty place */
@@ -52,20 +51,19 @@ static void put(struct huge_block *places, size_t place_count, struct huge_block
 /* Makes room for one more; the lock is held. */
 static bool reserve_place(void)
 {
-	size_t places = capacity == 0 ? FIRST_CAPACITY : 2 * capacity;
+	size_t places = capacity == 0 ? FIRST_PLACES : 2 * capacity;
 	struct huge_block *new;
 
 	if (2 * (count + 1) <= capacity)
 		return true;
-	new = mmap(NULL, places * sizeof(*new), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-	           -1, 0);
-	if (new == MAP_FAILED)
+	new = gg_malloc_map_memory(places * sizeof(*new), PROT_READ | PROT_WRITE, 0);
+	if (new == NULL)
 		return false;
 	for (size_t i = 0; i < capacity; i++)
 		if (table[i].p != NULL)
 			put(new, places, table[i]);
 	if (table != NULL)
-		munmap(table, capacity * sizeof(*table));
+		gg_malloc_unmap_memory(table, capacity * sizeof(*table));
 	table = new;
 	capacity = places;
 	return true;
@@ -106,23 +104,20 @@ static char *map(size_t bytes, size_t alignment_bytes)
 
 	if (bytes > SIZE_MAX - extra)
 		return NULL;
-	p = mmap(NULL, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
-		return NULL;
-	if (extra == 0)
+	p = gg_malloc_map_memory(bytes + extra, PROT_READ | PROT_WRITE, 0);
+	if (p == NULL || extra == 0)
 		return p;
 	before = (size_t)(-(uintptr_t)p & (alignment_bytes - 1));
 	after = extra - before;
 	if (before != 0)
-		munmap(p, before);
+		gg_malloc_unmap_memory(p, before);
 	if (after != 0)
-		munmap(p + before + bytes, after);
+		gg_malloc_unmap_memory(p + before + bytes, after);
 	return p + before;
 }
 
 void *gg_malloc_huge_alloc(size_t bytes, size_t alignment_bytes)
 {
-	int saved_errno = errno;
 	char *p = NULL;
 
 	bytes = whole_pages(bytes);
@@ -135,7 +130,6 @@ void *gg_malloc_huge_alloc(size_t bytes, size_t alignment_bytes)
 		total_bytes += bytes;
 	}
 	gg_malloc_lock_give(&gg_malloc_huge_lock);
-	errno = saved_errno;
 	return p;
 }
 
@@ -175,7 +169,6 @@ void gg_malloc_huge_set_sampled(const void *p, bool is_sampled)
 
 void gg_malloc_huge_free(void *p)
 {
-	int saved_errno = errno;
 	struct huge_block *block;
 	size_t bytes;
 
@@ -186,13 +179,11 @@ void gg_malloc_huge_free(void *p)
 	/* First: once the memory is unmapped, another thread may map a huge block there. */
 	remove_place(block);
 	gg_malloc_lock_give(&gg_malloc_huge_lock);
-	munmap(p, bytes);
-	errno = saved_errno;
+	gg_malloc_unmap_memory(p, bytes);
 }
 
 void *gg_malloc_huge_resize(void *p, size_t bytes)
 {
-	int saved_errno = errno;
 	struct huge_block *block, resized;
 	void *moved = p;
 
@@ -202,10 +193,8 @@ void *gg_malloc_huge_resize(void *p, size_t bytes)
 	gg_assert(block != NULL);
 	resized = *block;
 	if (bytes != resized.bytes)
-		moved = mremap(p, resized.bytes, bytes, MREMAP_MAYMOVE);
-	if (moved == MAP_FAILED) {
-		moved = NULL;
-	} else if (bytes != resized.bytes) {
+		moved = gg_malloc_remap_memory(p, resized.bytes, bytes);
+	if (moved != NULL && bytes != resized.bytes) {
 		remove_place(block);
 		resized.p = moved;
 		resized.bytes = bytes;
@@ -214,7 +203,6 @@ void *gg_malloc_huge_resize(void *p, size_t bytes)
 		total_bytes += bytes;
 	}
 	gg_malloc_lock_give(&gg_malloc_huge_lock);
-	errno = saved_errno;
 	return moved;
 }
 

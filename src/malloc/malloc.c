@@ -3,7 +3,7 @@
  * malloc - the fast paths: all that an allocation and a free run that are nothing special.
  *
  * Nothing here knows about sampling.  A list that malloc() pops ends where the next sample falls,
- * and a sampled block is in a slab that has another owner (sampling.h, sampled_slots.h).
+ * and a sampled block is in a slab that has another owner (class_sampling.h, sampled_slots.h).
  *
  * Cost   13 instructions for malloc() and 19 for free() in the static library (x86-64;
  *        tests/malloc/test_malloc_instructions.py counts them).
@@ -11,6 +11,7 @@
 #include "geiger/malloc.h"
 
 #include "base/compiler.h"
+#include "malloc/replaced_names.h"
 #include "malloc/slow_paths.h"
 #include "malloc/thread_heap.h"
 
@@ -29,6 +30,7 @@ GG_EXPORT void *geiger_malloc(size_t bytes)
 	heap->handed[class] = block->next;
 	return block;
 }
+GG_MALLOC_NAME(malloc, geiger_malloc);
 
 GG_EXPORT void geiger_free(void *p)
 {
@@ -52,3 +54,4 @@ GG_EXPORT void geiger_free(void *p)
 	if (gg_unlikely(slab->countdown == 0))
 		gg_malloc_slab_event(heap, slab);
 }
+GG_MALLOC_NAME(free, geiger_free);

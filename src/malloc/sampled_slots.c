@@ -2,12 +2,10 @@
 /* sampled_slots - claims and frees slots. */
 #include "malloc/sampled_slots.h"
 
-#include <errno.h>
-#include <sys/mman.h>
-
 #include "base/assert.h"
 #include "malloc/arena.h"
-#include "malloc/sampling.h"
+#include "malloc/class_sampling.h"
+#include "malloc/kernel_memory.h"
 
 enum { SLOT_ALIGNMENT = 64, SLOTS_MAX = GG_MALLOC_SLICE_BYTES / SLOT_ALIGNMENT };
 
@@ -58,7 +56,6 @@ static GG_COLD struct slots *add_slots(unsigned class)
 	struct gg_malloc_slab *slab;
 	size_t bytes = slot_bytes(class), slices = gg_malloc_class_slices(class), count;
 	struct slots *new, *first;
-	int saved_errno = errno;
 	size_t page_bytes = (sizeof(*new) + SLOTS_MAX * sizeof(new->slot[0]) + 4095) &
 	                    ~(size_t)4095;
 
@@ -67,9 +64,8 @@ static GG_COLD struct slots *add_slots(unsigned class)
 		return NULL;
 	count = slices * GG_MALLOC_SLICE_BYTES / bytes;
 	gg_assert(count <= SLOTS_MAX);
-	new = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	errno = saved_errno;
-	if (new == MAP_FAILED)
+	new = gg_malloc_map_memory(page_bytes, PROT_READ | PROT_WRITE, 0);
+	if (new == NULL)
 		return NULL;
 	new->slab = slab;
 	new->capacity = (uint32_t)count;

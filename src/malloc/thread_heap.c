@@ -2,14 +2,13 @@
 /* thread_heap - gives threads their heaps, and keeps those of ended threads. */
 #include "malloc/thread_heap.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "malloc/arena.h"
 #include "malloc/huge_blocks.h"
+#include "malloc/kernel_memory.h"
 #include "malloc/remote_frees.h"
 
 enum { END_ROUNDS = 2 }; /* of destructors that still find the thread's heap; libc runs four */
@@ -100,12 +99,9 @@ static struct gg_malloc_heap *adopt(void)
 static struct gg_malloc_heap *new_heap(void)
 {
 	struct gg_malloc_heap *heap, *first;
-	int saved_errno = errno;
 
-	heap = mmap(NULL, sizeof(*heap), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-	            0);
-	errno = saved_errno;
-	if (heap == MAP_FAILED)
+	heap = gg_malloc_map_memory(sizeof(*heap), PROT_READ | PROT_WRITE, 0);
+	if (heap == NULL)
 		return NULL;
 	heap->number = gg_add_relaxed(&heap_count, 1);
 	for (unsigned i = 0; i < GG_COUNT(heap->class_of_words); i++)

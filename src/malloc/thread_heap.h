@@ -4,7 +4,7 @@
  *
  * malloc() pops from `handed`, one list for each block class.  Only refill.c fills it, and only
  * when it is empty.  So a handed list shrinks and nothing else, and its length counts down the
- * trials to the next sample (sampling.h).
+ * trials to the next sample (class_sampling.h).
  *
  *   handed[class] -> block -> block -> NULL      what malloc() pops
  *   rest          -> home of the next sample -> block -> ...   behind the cut; NULL: no cut
@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "malloc/sampling.h"
+#include "malloc/class_sampling.h"
 #include "malloc/slab.h"
 
 enum gg_malloc_heap_state {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* constructor - starts recording when the process begins, and exports the agent's functions. */
 #include "abi/agent_functions.h"
+#include "abi/attach_request.h"
 #include "base/compiler.h"
 #include "preload/python_adapter.h"
 #include "runtime/modules/mapped_modules.h"
@@ -10,6 +11,8 @@
 #include "runtime/start.h"
 #include "runtime/thread.h"
 #include "unwind/unwind.h"
+
+gg_attach_entry geiger_agent_attach;
 
 /*
  * Runs after the constructors of libc and before those of the program.  Usually the first to start.
@@ -22,6 +25,11 @@ __attribute__((constructor)) static void construct(void)
 	/* The library was loaded into a process that is running: geiger_agent_attach() begins. */
 	if (gg_elf_lookup_is_late()) {
 		gg_store_release(&gg_process.state, GG_PROCESS_DETACHED);
+		return;
+	}
+	/* libgeiger-malloc comes first, and has the agent's code: one of the two records. */
+	if (gg_elf_lookup_any(GG_ATTACH_ENTRY) != (void *)geiger_agent_attach) {
+		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
 		return;
 	}
 	if (gg_sanitizer_runtime() != NULL) {

@@ -372,6 +372,12 @@ void gg_sample_close(void *p, uint64_t id)
 	errno = saved_errno;
 }
 
+void gg_sample_drawn(void *p, size_t bytes, const struct gg_draw *draw)
+{
+	if (is_sampled(&gg_thread))
+		record(p, bytes, draw, 0);
+}
+
 void *gg_sample_malloc(size_t bytes)
 {
 	struct gg_draw draw;

@@ -56,6 +56,9 @@ GG_COLD void gg_sample_resized(void *p, size_t bytes, bool due);
 /* After the real call: records a mapping, which is always a sample (its probability is 1). */
 GG_APART void gg_sample_mapping(void *p, size_t bytes);
 
+/* Records a sample that the library's own allocator has drawn. */
+GG_APART void gg_sample_drawn(void *p, size_t bytes, const struct gg_draw *draw);
+
 /*
  * Finds the sample at p.  False: the block is no sample, or this thread cannot look it up now,
  * because another one is making the region of a forked child.

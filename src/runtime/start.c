@@ -150,7 +150,7 @@ static int start(const struct gg_agent_request *request)
 	if (status == 0)
 		status = gg_process_region_open(gg_region_init);
 	if (status == 0) {
-		if (!is_attached())
+		if (!is_attached() && !gg_real.is_own)
 			gg_extra_functions_take();
 		gg_allocator_functions_find();
 		gg_allocator_look_begin();

@@ -6,7 +6,7 @@
 
 #include "malloc/arena.h"
 #include "malloc/huge_blocks.h"
-#include "malloc/validate.h"
+#include "malloc/malloc_check.h"
 #include "malloc_trace.h"
 #include "test.h"
 

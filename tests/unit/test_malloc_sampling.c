@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "malloc/validate.h"
+#include "malloc/malloc_check.h"
 #include "malloc_trace.h"
 #include "stat.h"
 #include "stats/sampling/weight.h"

@@ -11,7 +11,7 @@
 
 #include "base/atomic.h"
 #include "malloc/arena.h"
-#include "malloc/validate.h"
+#include "malloc/malloc_check.h"
 #include "malloc_trace.h"
 #include "test.h"
 
@@ -88,7 +88,8 @@ static void *receive(void *user)
 			if (p == NULL)
 				continue;
 			any = true;
-			box->wrong += *p != (uintptr_t)p;
+			if (*p != (uintptr_t)p)
+				gg_add_relaxed(&box->wrong, 1);
 			box->passed++;
 			geiger_free(p);
 		}
@@ -111,8 +112,8 @@ static void *send_blocks(void *user)
 		*p = (uintptr_t)p;
 		/* What nobody took is freed here. */
 		old = gg_exchange_acq_rel(&box->slots[r / 1024 % GG_COUNT(box->slots)], p);
-		if (old != NULL)
-			box->wrong += *old != (uintptr_t)old;
+		if (old != NULL && *old != (uintptr_t)old)
+			gg_add_relaxed(&box->wrong, 1);
 		geiger_free(old);
 		if (i % 256 == 0)
 			sched_yield();
@@ -275,7 +276,7 @@ TEST(destructors_may_allocate_to_the_last_round)
 	heaps = heap_count();
 	for (int i = 0; i < 20; i++)
 		pthread_join(start(end_late, NULL), NULL);
-	CHECK_EQ_U64(late_count, 21 * 4);
+	CHECK_EQ_U64(gg_load_relaxed(&late_count), 21 * 4);
 	CHECK_MSG(heap_count() <= heaps, "%u heaps, then %u", heaps, heap_count());
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
 }

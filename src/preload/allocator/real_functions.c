@@ -127,6 +127,7 @@ void gg_real_find(void)
 		if (wanted[i].map != allocator)
 			gg_store_relaxed(&foreign[i], wanted[i].address);
 	}
+	gg_real_replace(&gg_real);
 }
 
 bool gg_real_is_foreign(const void *function)

@@ -47,12 +47,20 @@ struct gg_real {
 	int (*prctl)(int option, ...);
 	int (*sigaction)(int signal, const struct sigaction *action, struct sigaction *old);
 	gg_real_set_handler *signal, *sysv_signal;
+
+	bool is_own; /* the allocator is in this library (preload/own/own_allocator.c) */
 };
 
 extern struct gg_real gg_real __attribute__((visibility("hidden")));
 
 /* Looks up all functions, if that was not done before. */
 void gg_real_find(void);
+
+/*
+ * Called by gg_real_find() at its end: puts the functions of an allocator of the library's own in
+ * place of those that were found.  The agent has no allocator, and does nothing here.
+ */
+void gg_real_replace(struct gg_real *real);
 
 /*
  * True if gg_real has this function, and it lies in another object than malloc().  For example,

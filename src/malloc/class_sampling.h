@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampling - which blocks are samples, and who is told about them.
+ * class_sampling - which blocks are samples, and who is told about them.
  *
  * Each allocation of a block class is one trial, which succeeds with the probability of the class,
  * p = 1 - exp(-S/R): S is the size of the class's blocks and R its sampling interval.  A thread
@@ -70,6 +70,9 @@ bool gg_malloc_set_rates(double interval_bytes, const struct gg_optimal_rates *r
 const struct gg_malloc_plan *gg_malloc_plan(void);
 
 extern const struct gg_malloc_client *gg_malloc_client __attribute__((visibility("hidden")));
+
+/* The client of the library that replaces libc's allocator, from the start. */
+extern const struct gg_malloc_client gg_malloc_first_client __attribute__((visibility("hidden")));
 
 /* The draw of a sample of a class. */
 static inline struct gg_draw gg_malloc_draw_of(double class_interval, unsigned class, size_t bytes)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampling - publishes plans. */
-#include "malloc/sampling.h"
-
-#include <errno.h>
-#include <sys/mman.h>
+/* class_sampling - publishes plans. */
+#include "malloc/class_sampling.h"
 
 #include "base/atomic.h"
+#include "malloc/kernel_memory.h"
 
+#ifdef GG_MALLOC_REPLACES
+/* From the first allocation on, which other libraries make before any constructor here runs. */
+const struct gg_malloc_client *gg_malloc_client = &gg_malloc_first_client;
+#else
 const struct gg_malloc_client *gg_malloc_client;
+#endif
 
 static const struct gg_malloc_plan *plan;
 
@@ -26,12 +29,7 @@ const struct gg_malloc_plan *gg_malloc_plan(void)
 /* A plan is never freed, because threads may use an old one; each takes a page or two. */
 static struct gg_malloc_plan *new_plan(void)
 {
-	int saved_errno = errno;
-	void *p = mmap(NULL, sizeof(struct gg_malloc_plan), PROT_READ | PROT_WRITE,
-	               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	errno = saved_errno;
-	return p == MAP_FAILED ? NULL : p;
+	return gg_malloc_map_memory(sizeof(struct gg_malloc_plan), PROT_READ | PROT_WRITE, 0);
 }
 
 bool gg_malloc_set_interval(double interval_bytes, uint64_t seed)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * validate - checks the invariants of the allocator, for tests.
+ * malloc_check - checks the invariants of the allocator, for tests.
  *
  * It visits every slab, and each block in it:
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate - visits every slab and heap. */
-#include "malloc/validate.h"
+/* malloc_check - visits every slab and heap. */
+#include "malloc/malloc_check.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -9,22 +9,22 @@
 #include "malloc/sampled_slots.h"
 #include "malloc/thread_heap.h"
 
-enum { BLOCKS_MAX = GG_MALLOC_SLICE_BYTES / 16 };
+enum { SLAB_BLOCKS_MAX = GG_MALLOC_SLICE_BYTES / 16 };
 
 /* The blocks of one slab that were seen so far. */
-struct seen {
+struct seen_blocks {
 	struct gg_malloc_slab *slab;
 	const char *wrong; /* the first finding; NULL: none */
-	uint8_t blocks[BLOCKS_MAX];
+	uint8_t blocks[SLAB_BLOCKS_MAX];
 };
 
-static void fail(struct seen *seen, const char *what)
+static void fail(struct seen_blocks *seen, const char *what)
 {
 	if (seen->wrong == NULL)
 		seen->wrong = what;
 }
 
-static void see(struct seen *seen, const void *p)
+static void see(struct seen_blocks *seen, const void *p)
 {
 	size_t offset = (size_t)((const char *)p - gg_malloc_slab_start(seen->slab));
 	size_t number = offset / seen->slab->block_bytes;
@@ -37,7 +37,8 @@ static void see(struct seen *seen, const void *p)
 }
 
 /* Returns how many blocks a list has, up to `most`. */
-static uint32_t see_list(struct seen *seen, const struct gg_malloc_block *block, uint32_t most)
+static uint32_t see_list(struct seen_blocks *seen, const struct gg_malloc_block *block,
+                         uint32_t most)
 {
 	uint32_t count = 0;
 
@@ -52,7 +53,7 @@ static uint32_t see_list(struct seen *seen, const struct gg_malloc_block *block,
 static void see_home(void *user, struct gg_malloc_slab *slots, void *p,
                      const struct gg_malloc_slot *slot)
 {
-	struct seen *seen = user;
+	struct seen_blocks *seen = user;
 
 	(void)p;
 	if (gg_malloc_slab_of(slot->home) != seen->slab)
@@ -62,7 +63,7 @@ static void see_home(void *user, struct gg_malloc_slab *slots, void *p,
 		fail(seen, "a home has another class than its slot");
 }
 
-static void check_current(struct seen *seen, const struct gg_malloc_heap *heap)
+static void check_current(struct seen_blocks *seen, const struct gg_malloc_heap *heap)
 {
 	const struct gg_malloc_slab *slab = seen->slab;
 	const struct gg_malloc_supply *supply = &heap->supplies[slab->class];
@@ -77,7 +78,7 @@ static void check_current(struct seen *seen, const struct gg_malloc_heap *heap)
 		fail(seen, "a current slab has a bias");
 }
 
-static void check_place(struct seen *seen, const struct gg_malloc_heap *heap)
+static void check_place(struct seen_blocks *seen, const struct gg_malloc_heap *heap)
 {
 	const struct gg_malloc_supply *supply = &heap->supplies[seen->slab->class];
 	const struct gg_malloc_slab *queued = supply->first;
@@ -95,10 +96,10 @@ static void check_place(struct seen *seen, const struct gg_malloc_heap *heap)
 static const char *check_slab(struct gg_malloc_slab *slab)
 {
 	const struct gg_malloc_heap *heap = (const struct gg_malloc_heap *)slab->owner; /* NOLINT */
-	struct seen seen = { .slab = slab };
+	struct seen_blocks seen = { .slab = slab };
 	uint32_t free_count, others = 0;
 
-	if (slab->extended > slab->capacity || slab->capacity > BLOCKS_MAX)
+	if (slab->extended > slab->capacity || slab->capacity > SLAB_BLOCKS_MAX)
 		return "a slab has more blocks than it has room for";
 	free_count = see_list(&seen, slab->local_free, slab->extended);
 	if (free_count + gg_malloc_slab_used(slab) != slab->extended)
@@ -140,7 +141,7 @@ static const char *check_heap(const struct gg_malloc_heap *heap)
 static void check_slot(void *user, struct gg_malloc_slab *slab, void *p,
                        const struct gg_malloc_slot *slot)
 {
-	struct seen *seen = user;
+	struct seen_blocks *seen = user;
 	const struct gg_malloc_slab *home = gg_malloc_slab_of(slot->home);
 
 	if (gg_malloc_slab_of(p) != slab || slab->owner != GG_MALLOC_OWNER_SLOTS)
@@ -153,10 +154,13 @@ const char *gg_malloc_validate(void)
 {
 	const char *wrong = gg_malloc_arena_check();
 	const struct gg_malloc_heap *heap;
-	struct seen seen = { .wrong = wrong };
+	struct seen_blocks seen = { .wrong = wrong };
 
 	gg_malloc_slots_visit(check_slot, &seen);
 	wrong = seen.wrong;
+	/* Acquire: pairs with gg_malloc_heap_abandon() of threads that have ended. */
+	for (heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next)
+		gg_load_acquire(&heap->state);
 	for (heap = gg_malloc_first_heap(); heap != NULL && wrong == NULL; heap = heap->next)
 		wrong = check_heap(heap);
 	for (size_t slice = 0; slice < gg_malloc_map.limit && wrong == NULL; slice++) {

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * own_allocator - libgeiger-malloc.so: the agent with an allocator of its own underneath.
+ *
+ * The allocator draws the samples (malloc/class_sampling.h), and calls the functions here: they
+ * record samples as the agent's hooks do, and bring the settings of the region to the allocator.
+ *
+ * Order    A sample is recorded after it was allocated and before the program has it, and closed
+ *          before it is freed, as preload/order.h says.
+ * Agents   If the agent is preloaded as well, the first of the two in the loader's order records,
+ *          and this library is just an allocator if it is the second one.
+ * Foreign  Pointers from before this library was there, or of libc itself, go to the next free().
+ * Threads  any.
+ */
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "abi/attach_request.h"
+#include "geiger/malloc.h"
+#include "malloc/class_sampling.h"
+#include "preload/sample.h"
+#include "runtime/dump/dump_trigger.h"
+#include "runtime/platform/elf_lookup.h"
+#include "runtime/platform/real_functions.h"
+#include "runtime/process.h"
+#include "runtime/process_settings.h"
+#include "runtime/rate_plan.h"
+#include "runtime/start.h"
+#include "runtime/thread.h"
+
+enum { VISIT_BYTES = 1 << 20 };
+
+gg_attach_entry geiger_agent_attach;
+
+void *memalign(size_t alignment, size_t bytes);
+void *valloc(size_t bytes);
+void *pvalloc(size_t bytes);
+void free_sized(void *p, size_t bytes);
+void free_aligned_sized(void *p, size_t alignment, size_t bytes);
+
+/* The functions of the next allocator, for pointers that are not ours. */
+static void (*next_free)(void *p);
+static size_t (*next_usable_size)(void *p);
+
+static uint32_t is_applying;
+static uint32_t applied_change;
+
+void gg_real_replace(struct gg_real *real)
+{
+	next_free = real->free;
+	next_usable_size = real->malloc_usable_size;
+	real->malloc = malloc;
+	real->calloc = calloc;
+	real->realloc = realloc;
+	real->reallocarray = reallocarray;
+	real->free = free;
+	real->posix_memalign = posix_memalign;
+	real->aligned_alloc = aligned_alloc;
+	real->memalign = memalign;
+	real->valloc = valloc;
+	real->pvalloc = pvalloc;
+	real->free_sized = free_sized;
+	real->free_aligned_sized = free_aligned_sized;
+	real->malloc_usable_size = malloc_usable_size;
+	real->is_own = true;
+}
+
+/* The interval of the process, as process_settings.c chooses it for threads. */
+static void set_plan(void)
+{
+	uint64_t interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
+	uint64_t seed = gg_process.options.sampler.seed;
+	const struct gg_optimal_rates *rates = NULL;
+
+	if (gg_load_relaxed(&gg_process.is_active) == 0) {
+		gg_malloc_set_interval(0, 0);
+		return;
+	}
+	if (gg_process_settings_is_startup())
+		interval_bytes = gg_process.options.startup_interval;
+	else
+		rates = gg_rate_plan_rates(interval_bytes);
+	if (rates != NULL)
+		gg_malloc_set_rates((double)interval_bytes, rates, seed);
+	else
+		gg_malloc_set_interval((double)interval_bytes, seed);
+}
+
+/* Brings new settings to the allocator.  On the sample path of a process that records. */
+static void apply_settings(void)
+{
+	uint32_t free_now = 0, change_count;
+
+	gg_process_settings_refresh();
+	/* Acquire: pairs with the release of the thread that changed the settings. */
+	change_count = gg_load_acquire(&gg_process.change_count);
+	if (gg_likely(change_count == gg_load_relaxed(&applied_change)) ||
+	    !gg_cas_acq_rel(&is_applying, &free_now, 1))
+		return;
+	set_plan();
+	gg_store_relaxed(&applied_change, change_count);
+	gg_store_release(&is_applying, 0);
+}
+
+static void free_foreign(void *p)
+{
+	if (next_free == NULL)
+		gg_real_find();
+	if (next_free != NULL && next_free != free)
+		next_free(p);
+}
+
+static size_t foreign_size(void *p)
+{
+	if (next_free == NULL)
+		gg_real_find();
+	return next_usable_size != NULL && next_usable_size != malloc_usable_size
+	               ? next_usable_size(p)
+	               : 0;
+}
+
+/* Without the members that sample. */
+static const struct gg_malloc_client quiet_client = {
+	.free_foreign = free_foreign,
+	.foreign_size = foreign_size,
+};
+
+/* False, and nothing is recorded from now on, if the agent comes first in the loader's order. */
+static bool is_recorder(void)
+{
+	static uint32_t is_known; /* 1: yes */
+
+	if (gg_likely(gg_load_relaxed(&is_known) != 0))
+		return true;
+	if (gg_elf_lookup_any(GG_ATTACH_ENTRY) == (void *)geiger_agent_attach) {
+		gg_store_relaxed(&is_known, 1);
+		return true;
+	}
+	gg_malloc_set_client(&quiet_client);
+	gg_store_release(&gg_process.state, GG_PROCESS_OFF);
+	return false;
+}
+
+static void visit(void)
+{
+	struct gg_thread *t = &gg_thread;
+
+	if (!is_recorder() || !gg_thread_enter(t))
+		return;
+	if (gg_start_ensure())
+		apply_settings();
+	else
+		gg_malloc_set_interval(0, 0);
+	gg_thread_leave(t);
+	gg_dump_trigger_check_pending();
+}
+
+static void sampled(void *p, size_t bytes, const struct gg_draw *draw)
+{
+	visit();
+	gg_sample_drawn(p, bytes, draw);
+}
+
+static void freed(void *p)
+{
+	if (gg_sample_is_possible(p))
+		gg_sample_close(p, 0);
+}
+
+const struct gg_malloc_client gg_malloc_first_client = {
+	.sampled = sampled,
+	.freed = freed,
+	.visit = visit,
+	.visit_bytes = VISIT_BYTES,
+	.free_foreign = free_foreign,
+	.foreign_size = foreign_size,
+};
+
+/* Runs after construct() of constructor.c, which is linked before this file. */
+__attribute__((constructor)) static void construct_allocator(void)
+{
+	visit();
+}
