@@ -66,6 +66,12 @@ bool gg_malloc_set_interval(double interval_bytes, uint64_t seed);
 bool gg_malloc_set_rates(double interval_bytes, const struct gg_optimal_rates *rates,
                          uint64_t seed);
 
+/*
+ * In a forked child that no handlers of pthread_atfork() ran in: draws the calling thread's trials
+ * anew.
+ */
+void gg_malloc_forked(void);
+
 /* The plan in use; NULL: sampling is off. */
 const struct gg_malloc_plan *gg_malloc_plan(void);
 
@@ -77,6 +83,8 @@ extern const struct gg_malloc_client gg_malloc_first_client __attribute__((visib
 /* The draw of a sample of a class. */
 static inline struct gg_draw gg_malloc_draw_of(double class_interval, unsigned class, size_t bytes)
 {
+	if (!(class_interval > 0)) /* every block */
+		return (struct gg_draw){ .sampling_interval = 1, .sample_point_count = 1 };
 	return (struct gg_draw){
 		.scheme = GG_SCHEME_OPTIMAL,
 		.sampling_interval = class_interval * (double)gg_length_bytes(bytes) /

@@ -18,9 +18,8 @@ static size_t slices_of(size_t bytes)
 /* True if an allocation of that size is a sample. */
 static bool decide(struct gg_malloc_heap *heap, size_t bytes, struct gg_draw *ret_draw)
 {
-	gg_malloc_heap_count(heap, bytes);
-	if (gg_unlikely(heap->plan != gg_malloc_plan()))
-		gg_malloc_heap_apply_plan(heap, gg_malloc_plan());
+	gg_malloc_heap_prepare(heap);
+	heap->visit_left_bytes -= (int64_t)bytes;
 	return heap->plan != NULL && gg_sampler_due(&heap->sampler, bytes) &&
 	       gg_sampler_take(&heap->sampler, bytes, ret_draw);
 }

@@ -46,13 +46,11 @@ GG_EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
 
 GG_EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 {
-	int saved_errno = errno;
 	void *p;
 
 	if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0)
 		return EINVAL;
 	p = geiger_aligned_alloc(alignment, bytes);
-	errno = saved_errno;
 	if (p == NULL)
 		return ENOMEM;
 	*ret_p = p;
@@ -76,11 +74,8 @@ GG_EXPORT void *valloc(size_t bytes)
 
 GG_EXPORT void *pvalloc(size_t bytes)
 {
-	size_t page = (size_t)getpagesize();
-
-	if (bytes > PTRDIFF_MAX)
-		return gg_malloc_no_memory();
-	return geiger_aligned_alloc(page, (bytes + page - 1) & ~(page - 1));
+	/* Blocks that are aligned to a page are whole pages. */
+	return geiger_aligned_alloc((size_t)getpagesize(), bytes);
 }
 
 GG_EXPORT size_t malloc_usable_size(void *p)

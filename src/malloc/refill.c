@@ -290,6 +290,24 @@ static void hand(struct gg_malloc_heap *heap, unsigned class, struct gg_malloc_b
 	*end = NULL;
 }
 
+void gg_malloc_heap_redraw(struct gg_malloc_heap *heap)
+{
+	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
+		struct gg_malloc_supply *supply = &heap->supplies[class];
+		struct gg_malloc_block **end = &heap->handed[class];
+		uint32_t count = supply->rest_count;
+
+		supply->has_gap = false;
+		if (heap->plan == NULL || (*end == NULL && supply->rest == NULL))
+			continue;
+		for (; *end != NULL; end = &(*end)->next)
+			count++;
+		*end = supply->rest;
+		supply->is_due = false;
+		hand(heap, class, heap->handed[class], count);
+	}
+}
+
 /* The trial of the first block of `rest` has succeeded. */
 static void *take_sample(struct gg_malloc_heap *heap, unsigned class, size_t bytes)
 {
@@ -311,8 +329,7 @@ void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, size_t bytes
 	struct gg_malloc_block *list, *block;
 	uint32_t count;
 
-	if (gg_unlikely(heap->plan != gg_malloc_plan()))
-		gg_malloc_heap_apply_plan(heap, gg_malloc_plan());
+	gg_malloc_heap_prepare(heap);
 	if (gg_unlikely(supply->is_due))
 		return take_sample(heap, class, bytes);
 	if (supply->rest != NULL) {
@@ -322,10 +339,10 @@ void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, size_t bytes
 		if (gg_unlikely(list == NULL))
 			return NULL;
 		supply->handed_count += count;
+		heap->visit_left_bytes -= (int64_t)(count * gg_malloc_class_bytes(class));
 		hand(heap, class, list, count);
-		gg_malloc_heap_count(heap, (size_t)count * gg_malloc_class_bytes(class));
 	}
-	/* The client may have allocated meanwhile, or the first block is the sample. */
+	/* Empty: the first block is the sample. */
 	block = heap->handed[class];
 	if (gg_unlikely(block == NULL))
 		return gg_malloc_refill(heap, class, bytes);

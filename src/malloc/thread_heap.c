@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/atomic.h"
 #include "malloc/arena.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/kernel_memory.h"
-#include "malloc/remote_frees.h"
 
+enum { NO_CLIENT_BYTES = 1 << 20 }; /* until a heap without a client looks for one again */
 enum { END_ROUNDS = 2 }; /* of destructors that still find the thread's heap; libc runs four */
 
 __thread struct gg_malloc_heap *gg_malloc_thread_heap
@@ -43,7 +44,10 @@ void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap, const struct gg_mall
 		heap->supplies[i].has_gap = false;
 	if (plan == NULL)
 		return;
-	if (!gg_rng_is_seeded(&heap->rng)) {
+	/* A child has another seed than its parent, if that was not chosen by the system. */
+	if (!gg_rng_is_seeded(&heap->rng) || heap->seed != plan->seed) {
+		heap->seed = plan->seed;
+		heap->sampler = (struct gg_sampler){ 0 };
 		if (plan->seed != 0)
 			gg_rng_seed(&heap->rng, plan->seed, child_number << 32 | 2 * heap->number);
 		else
@@ -60,6 +64,17 @@ void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap, const struct gg_mall
 		gg_sampler_init(&heap->sampler, &options);
 	else
 		gg_sampler_change(&heap->sampler, &options);
+}
+
+void gg_malloc_heap_visit(struct gg_malloc_heap *heap)
+{
+	const struct gg_malloc_client *client = gg_malloc_client;
+
+	heap->visit_left_bytes = NO_CLIENT_BYTES;
+	if (client == NULL || client->visit == NULL)
+		return;
+	heap->visit_left_bytes = (int64_t)client->visit_bytes;
+	client->visit();
 }
 
 bool gg_malloc_heap_claim(struct gg_malloc_heap *heap)
@@ -128,6 +143,23 @@ static void end_thread(void *user)
 	gg_malloc_heap_abandon(heap);
 }
 
+void gg_malloc_forked(void)
+{
+	struct gg_malloc_heap *heap = gg_malloc_thread_heap;
+	const struct gg_malloc_plan *plan;
+
+	if (heap == &gg_malloc_empty_heap)
+		return;
+	heap->rng = (struct gg_rng){ { 0 } };
+	/* The client of a child may want other settings; it is asked before the next list. */
+	heap->visit_left_bytes = 0;
+	plan = heap->plan;
+	if (plan == NULL)
+		return;
+	gg_malloc_heap_apply_plan(heap, plan);
+	gg_malloc_heap_redraw(heap);
+}
+
 /* In a forked child, where only the calling thread goes on. */
 static void leave_heaps_of_parent(void)
 {
@@ -141,11 +173,8 @@ static void leave_heaps_of_parent(void)
 	heap = gg_malloc_thread_heap;
 	if (heap == &gg_malloc_empty_heap)
 		return;
-	/* The parent counts down the same trials, so they are drawn anew, from other numbers. */
 	child_number = (uint64_t)getpid();
-	heap->rng = (struct gg_rng){ { 0 } };
-	heap->plan = NULL;
-	heap->sampler = (struct gg_sampler){ 0 };
+	gg_malloc_forked();
 }
 
 /* No lock is held by a thread that the child does not have. */

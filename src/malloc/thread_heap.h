@@ -59,9 +59,10 @@ struct gg_malloc_heap {
 	struct gg_malloc_supply supplies[GG_MALLOC_CLASS_COUNT];
 	const struct gg_malloc_plan *plan; /* that the draws are from; NULL: nothing is sampled */
 	struct gg_rng rng;
-	struct gg_sampler sampler; /* of runs */
-	uint64_t number;           /* of the heap: its stream of random numbers */
-	int64_t visit_left_bytes;
+	struct gg_sampler sampler;   /* of runs */
+	uint64_t number;             /* of the heap: its stream of random numbers */
+	int64_t visit_left_bytes;    /* to be handed until the next visit of the client */
+	uint64_t seed;               /* of `rng`; 0: from the system, or none yet */
 	uint64_t walked_count;       /* steps to cuts, for tests and benchmarks */
 	uint32_t end_rounds;         /* rounds of destructors that the thread's end has had */
 	struct gg_malloc_heap *next; /* in the list of all heaps; they are never freed */
@@ -103,6 +104,12 @@ GG_APART void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, siz
 /* The event of a slab whose countdown is 0. */
 GG_APART void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *slab);
 
+/*
+ * Draws anew for all blocks that the heap was handed and has not used, in a forked child: otherwise
+ * parent and child, and all siblings, would have their next samples at the same blocks.
+ */
+GG_COLD void gg_malloc_heap_redraw(struct gg_malloc_heap *heap);
+
 /* Takes the blocks that other threads freed back into their slabs. */
 GG_APART void gg_malloc_collect_remote(struct gg_malloc_heap *heap);
 
@@ -113,14 +120,16 @@ GG_COLD void gg_malloc_heap_trim(struct gg_malloc_heap *heap);
 GG_APART void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap,
                                         const struct gg_malloc_plan *plan);
 
-/* Counts bytes that the heap was handed towards the next visit of the client. */
-static inline void gg_malloc_heap_count(struct gg_malloc_heap *heap, size_t bytes)
-{
-	const struct gg_malloc_client *client = gg_malloc_client;
+/*
+ * Before blocks are handed: lets the client change the plan if it is time, and takes a new plan
+ * over.
+ */
+GG_APART void gg_malloc_heap_visit(struct gg_malloc_heap *heap);
 
-	heap->visit_left_bytes -= (int64_t)bytes;
-	if (heap->visit_left_bytes < 0 && client != NULL && client->visit != NULL) {
-		heap->visit_left_bytes = (int64_t)client->visit_bytes;
-		client->visit();
-	}
+static inline void gg_malloc_heap_prepare(struct gg_malloc_heap *heap)
+{
+	if (__builtin_expect(heap->visit_left_bytes <= 0, 0))
+		gg_malloc_heap_visit(heap);
+	if (__builtin_expect(heap->plan != gg_malloc_plan(), 0))
+		gg_malloc_heap_apply_plan(heap, gg_malloc_plan());
 }

@@ -19,9 +19,12 @@ GG_EXPORT pid_t _Fork(void)
 
 	gg_fork_handlers_count_fork();
 	child = gg_real._Fork();
-	if (child == 0)
-		gg_fork_handlers_in_child();
-	else
+	if (child != 0) {
 		gg_fork_handlers_count_fork();
+		return child;
+	}
+	gg_fork_handlers_in_child();
+	if (gg_real.forked != NULL)
+		gg_real.forked();
 	return child;
 }

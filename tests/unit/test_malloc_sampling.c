@@ -226,11 +226,12 @@ struct truth {
 	double count, bytes;
 };
 
-static struct truth work(uint64_t random, uint64_t steps, double interval_bytes)
+static struct truth work(uint64_t seed, uint64_t steps, double interval_bytes)
 {
 	enum { LIVE = 300 };
 	static void *blocks[LIVE];
 	struct truth truth = { 0 };
+	uint64_t random = seed * 7919;
 
 	for (uint64_t i = 0; i < steps; i++) {
 		uint64_t r = random_next(&random) >> 8;
@@ -248,7 +249,7 @@ static struct truth work(uint64_t random, uint64_t steps, double interval_bytes)
 		truth.count += 1;
 		truth.bytes += (double)bytes;
 		if (i % 1500 == 1499)
-			gg_malloc_set_interval(interval_bytes * (1 + (double)(i % 7)), 1);
+			gg_malloc_set_interval(interval_bytes * (1 + (double)(i % 7)), seed);
 	}
 	for (size_t i = 0; i < LIVE; i++) {
 		geiger_free(blocks[i]);
@@ -273,7 +274,7 @@ TEST(totals_are_unbiased)
 		struct truth truth;
 
 		begin(8192, seed);
-		truth = work(seed * 7919, 6000, 8192);
+		truth = work(seed, 6000, 8192);
 		z_count += (ledger.count - truth.count) / sqrt(ledger.count_variance);
 		z_bytes += (ledger.bytes - truth.bytes) / sqrt(ledger.bytes_variance);
 		z2 += pow(ledger.bytes - truth.bytes, 2) / ledger.bytes_variance;

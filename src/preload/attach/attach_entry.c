@@ -230,7 +230,11 @@ int geiger_agent_attach(const struct gg_attach_request *request, struct gg_attac
 	int saved_errno = errno, status;
 
 	begin_result(result);
-	status = check(request, result);
+	gg_real_find();
+	if (gg_real.is_own) /* its blocks and the program's would have two allocators */
+		status = fail(result, -EPERM, "libgeiger-malloc cannot be attached");
+	else
+		status = check(request, result);
 	if (status == 0)
 		status = attach_here(request, result);
 	end_result(result, begin_ns);

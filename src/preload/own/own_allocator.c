@@ -62,6 +62,7 @@ void gg_real_replace(struct gg_real *real)
 	real->free_sized = free_sized;
 	real->free_aligned_sized = free_aligned_sized;
 	real->malloc_usable_size = malloc_usable_size;
+	real->forked = gg_malloc_forked;
 	real->is_own = true;
 }
 

@@ -48,7 +48,8 @@ struct gg_real {
 	int (*sigaction)(int signal, const struct sigaction *action, struct sigaction *old);
 	gg_real_set_handler *signal, *sysv_signal;
 
-	bool is_own; /* the allocator is in this library (preload/own/own_allocator.c) */
+	void (*forked)(void); /* tells that allocator about a bare _Fork(), in the child; or NULL */
+	bool is_own;          /* the allocator is in this library (preload/own/own_allocator.c) */
 };
 
 extern struct gg_real gg_real __attribute__((visibility("hidden")));
