@@ -120,6 +120,8 @@ static int export_model(const struct gg_model *model, const struct gg_query *que
 	gg_progress_line_init(&line);
 	job.progress = &line.progress;
 	status = gg_export_write(format, &job);
+	if (status == 0)
+		status = gg_export_pack(format, options->output, &job);
 	gg_progress_line_end(&line);
 	if (status == 0)
 		status = gg_cli_save(options->output, &out, invocation->error);
@@ -192,6 +194,8 @@ const struct gg_command gg_command_export = {
 	.usage = "PROFILE --format FORMAT [-o FILE] [OPTION]...",
 	.details = "Formats, what names of files end in, and who reads them:\n\n"
 		   "  pprof        .pb.gz            pprof, Go's tools, Pyroscope, Parca\n"
+		   "  otlp         .otlp.pb          OpenTelemetry's collector, Pyroscope\n"
+		   "  otlp_json    .otlp.json        the same, as JSON\n"
 		   "  perfetto     .pftrace          ui.perfetto.dev, trace_processor\n"
 		   "  firefox      .profile.json     profiler.firefox.com\n"
 		   "  heap_v2      .heap             jeprof\n"
@@ -202,6 +206,8 @@ const struct gg_command gg_command_export = {
 		   "  heapprofile  .heapprofile      DevTools of Chromium, VS Code\n"
 		   "  csv          .csv              spreadsheets, data frames\n"
 		   "  svg          .svg              a flame graph, as a picture\n\n"
+		   "A name that ends in .otlp.pb.gz or .otlp.json.gz makes a compressed file.\n"
+		   "OTLP's profiles are alpha: geiger writes version 1.10 of the format.\n\n"
 		   "Those that hold live and allocated memory side by side show the one that\n"
 		   "--metric asks for first.\n\n"
 		   "  geiger export redis.geiger -o redis.pb.gz\n"

@@ -71,6 +71,9 @@ FORMATS = {
     # Two processes of one pid are one: nothing else tells them apart.  Lost: heaps and types, which
     # become labels.
     "pprof": Format(BOTH, True, True, processes="kept", threads=True, labels=True),
+    # As pprof.
+    "otlp": Format(BOTH, True, True, processes="kept", threads=True, labels=True),
+    "otlp_json": Format(BOTH, True, True, processes="kept", threads=True, labels=True),
     # Lost: threads, labels, heaps and types.
     "perfetto": Format(BOTH, True, True, processes="kept"),
     # Lost: all but names and bytes; ';' and control characters in names.
@@ -475,7 +478,7 @@ def golden(name, share):
         before, after = (report(of, metric)["totals"][f"{metric}_bytes"] for of in (old, "back.geiger"))
         if not is_near(after["estimate"], before["estimate"], share):
             problem = problem or f"{metric}: {after} is not {before}"
-        if name in ("pprof", "perfetto", "heap_v2"):
+        if name in ("pprof", "otlp", "otlp_json", "perfetto", "heap_v2"):
             problem = problem or hold_interval(metric, after, before)
             if after["high"] - after["low"] > 1.1 * (before["high"] - before["low"]):
                 problem = problem or f"{metric}: {after} is wider than {before}"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 
@@ -45,20 +44,26 @@ static uint32_t add(struct gg_string_table *strings, const char *text)
 	return (uint32_t)number;
 }
 
-/* Adds a copy in which U+FFFD replaces each byte that is not part of valid UTF-8. */
-static uint32_t add_mended(struct gg_string_table *strings, const unsigned char *text)
+void gg_string_table_mend(struct gg_buf *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	while (at != NULL && *at != '\0') {
+		size_t length = gg_utf8_length(at);
+
+		if (length == 0)
+			gg_buf_append_text(out, "\xef\xbf\xbd");
+		else
+			gg_buf_append(out, at, length);
+		at += length > 0 ? length : 1;
+	}
+}
+
+static uint32_t add_mended(struct gg_string_table *strings, const char *text)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf mended = { 0 };
 
-	while (*text != '\0') {
-		size_t length = gg_utf8_length(text);
-
-		if (length == 0)
-			gg_buf_append_text(&mended, "\xef\xbf\xbd");
-		else
-			gg_buf_append(&mended, text, length);
-		text += length > 0 ? length : 1;
-	}
+	gg_string_table_mend(&mended, text);
 	strings->failed |= mended.failed;
 	return strings->failed ? 0 : add(strings, gg_buf_text(&mended));
 }
@@ -75,7 +80,7 @@ uint32_t gg_string_table_put(struct gg_string_table *strings, const char *text)
 		size_t length = gg_utf8_length(p);
 
 		if (length == 0)
-			return add_mended(strings, (const unsigned char *)text);
+			return add_mended(strings, text);
 		p += length;
 	}
 	return add(strings, text);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/array.h"
+#include "base/buf.h"
 #include "base/map.h"
 
 struct gg_string_table {
@@ -29,4 +30,6 @@ struct gg_string_table {
 uint32_t gg_string_table_put(struct gg_string_table *strings, const char *text); /* NULL is "" */
 uint32_t gg_string_table_printf(struct gg_string_table *strings, const char *format, ...)
 	GG_PRINTF(2, 3);
+/* Appends a text in which U+FFFD replaces each byte that is not part of valid UTF-8; NULL is "". */
+void gg_string_table_mend(struct gg_buf *out, const char *text);
 void gg_string_table_done(struct gg_string_table *strings);

@@ -12,8 +12,8 @@
  * leaves one byte for it.  gg_wire_end() moves a message of 128 bytes or more to make room for a
  * longer length, so each level of nesting moves a large message once.
  *
- * Numbers  all are varints: a negative one is cast to uint64_t, as protocol buffers do with int32
- *          and int64.
+ * Numbers  all but those of gg_wire_put_fixed() are varints: a negative one is cast to uint64_t, as
+ *          protocol buffers do with int32 and int64.
  * Memory   a failed append sets `failed` of the buffer, and later calls change nothing.
  * Threads  one owner of the buffer at a time.
  */
@@ -64,6 +64,17 @@ static inline void gg_wire_put_nonzero(struct gg_buf *out, uint32_t number, uint
 {
 	if (value != 0)
 		gg_wire_put_number(out, number, value);
+}
+
+/* Writes a number of 64 bits, or the bits of a double, in 8 bytes. */
+static inline void gg_wire_put_fixed(struct gg_buf *out, uint32_t number, uint64_t bits)
+{
+	uint8_t bytes[8];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(bits >> (8 * i));
+	gg_wire_append_tag(out, number, GG_WIRE_64);
+	gg_buf_append(out, bytes, sizeof(bytes));
 }
 
 static inline void gg_wire_put_bytes(struct gg_buf *out, uint32_t number, const void *bytes,

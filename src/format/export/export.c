@@ -6,11 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/codec/gzip.h"
+
 const struct gg_export_format *const gg_export_formats[] = {
-	&gg_export_pprof,       &gg_export_perfetto,   &gg_export_heap_v2,   &gg_export_gperftools,
-	&gg_export_firefox,     &gg_export_speedscope, &gg_export_collapsed, &gg_export_dhat,
-	&gg_export_heapprofile, &gg_export_csv,        &gg_export_svg,       NULL,
+	&gg_export_pprof,       &gg_export_otlp,
+	&gg_export_otlp_json,   &gg_export_perfetto,
+	&gg_export_heap_v2,     &gg_export_gperftools,
+	&gg_export_firefox,     &gg_export_speedscope,
+	&gg_export_collapsed,   &gg_export_dhat,
+	&gg_export_heapprofile, &gg_export_csv,
+	&gg_export_svg,         NULL,
 };
+
+static const char gzip_suffix[] = ".gz";
+
+static bool ends_in(const char *path, size_t length, const char *suffix)
+{
+	size_t suffix_length = strlen(suffix);
+
+	return suffix_length > 0 && length > suffix_length &&
+	       memcmp(path + length - suffix_length, suffix, suffix_length) == 0;
+}
 
 const struct gg_export_format *gg_export_find(const char *name)
 {
@@ -22,16 +38,22 @@ const struct gg_export_format *gg_export_find(const char *name)
 
 const struct gg_export_format *gg_export_find_by_file(const char *path)
 {
-	size_t length = strlen(path);
+	size_t length = strlen(path), longest = 0;
+	size_t plain = ends_in(path, length, gzip_suffix) ? length - strlen(gzip_suffix) : length;
+	const struct gg_export_format *found = NULL;
 
+	/* The longest suffix counts, because ".otlp.pb.gz" also ends in pprof's ".pb.gz". */
 	for (size_t i = 0; gg_export_formats[i] != NULL; i++) {
-		size_t suffix = strlen(gg_export_formats[i]->suffix);
+		const struct gg_export_format *format = gg_export_formats[i];
+		bool is_gzip = format->may_be_gzip && ends_in(path, plain, format->suffix);
+		size_t suffix = strlen(format->suffix) + (is_gzip ? length - plain : 0);
 
-		if (suffix > 0 && length > suffix &&
-		    strcmp(path + length - suffix, gg_export_formats[i]->suffix) == 0)
-			return gg_export_formats[i];
+		if ((is_gzip || ends_in(path, length, format->suffix)) && suffix > longest) {
+			found = format;
+			longest = suffix;
+		}
 	}
-	return NULL;
+	return found;
 }
 
 int gg_export_check(const struct gg_export_format *format, enum gg_metric metric,
@@ -58,6 +80,20 @@ int gg_export_write(const struct gg_export_format *format, const struct gg_expor
 	int status = format->write(job);
 
 	return status == 0 && job->out->failed ? gg_export_out_of_memory(job) : status;
+}
+
+int gg_export_pack(const struct gg_export_format *format, const char *path,
+                   const struct gg_export *job)
+{
+	struct gg_buf plain = *job->out;
+
+	if (!format->may_be_gzip || path == NULL || !ends_in(path, strlen(path), gzip_suffix))
+		return 0;
+	*job->out = (struct gg_buf){ 0 };
+	if (gg_gzip(job->out, plain.data, plain.length) < 0)
+		job->out->failed = true;
+	gg_buf_done(&plain);
+	return job->out->failed ? gg_export_out_of_memory(job) : 0;
 }
 
 void gg_export_progress(const struct gg_export *job, uint64_t done_count, uint64_t total_count)

@@ -33,8 +33,9 @@ struct gg_export_format {
 	const char *name;
 	const char *suffix; /* of its files; "" if no suffix identifies the format */
 	bool is_binary;     /* must not be written to a terminal */
-	bool has_both;   /* the file holds live and allocated; it has no room for other metrics */
-	bool has_pinned; /* but a file of pinned memory alone is possible */
+	bool has_both;    /* the file holds live and allocated; it has no room for other metrics */
+	bool has_pinned;  /* but a file of pinned memory alone is possible */
+	bool may_be_gzip; /* gg_export_pack() compresses a file whose name ends in .gz as well */
 	/*
 	 * Returns 0, or -Exxx with job->error set.  The caller checks out->failed for lack of
 	 * memory.
@@ -54,6 +55,13 @@ GG_MUST_CHECK int gg_export_check(const struct gg_export_format *format, enum gg
 GG_MUST_CHECK int gg_export_write(const struct gg_export_format *format,
                                   const struct gg_export *job);
 
+/*
+ * Compresses what the format wrote if the file's name ends in .gz and the format allows it.  `path`
+ * may be NULL.
+ */
+GG_MUST_CHECK int gg_export_pack(const struct gg_export_format *format, const char *path,
+                                 const struct gg_export *job);
+
 /* Reports the progress of every 1024th thing. */
 void gg_export_progress(const struct gg_export *job, uint64_t done_count, uint64_t total_count);
 
@@ -72,4 +80,5 @@ bool gg_export_path(const struct gg_model *model, uint32_t stack, struct gg_expo
 
 extern const struct gg_export_format gg_export_collapsed, gg_export_csv, gg_export_dhat,
 	gg_export_firefox, gg_export_gperftools, gg_export_heap_v2, gg_export_heapprofile,
-	gg_export_perfetto, gg_export_pprof, gg_export_speedscope, gg_export_svg;
+	gg_export_otlp, gg_export_otlp_json, gg_export_perfetto, gg_export_pprof,
+	gg_export_speedscope, gg_export_svg;

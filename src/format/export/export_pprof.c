@@ -17,9 +17,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/size.h"
+#include "format/codec/gzip.h"
 #include "format/codec/string_table.h"
 #include "format/codec/wire_writer.h"
 #include "format/export/export.h"
@@ -301,31 +301,6 @@ static void add_comments(struct pprof_export *writer)
 	add_comment(writer, "alloc_space", &extract->allocated);
 }
 
-static int compress_into(const struct gg_export *job, const uint8_t *bytes, size_t length)
-{
-	struct gg_buf *out = job->out;
-	z_stream stream = { 0 };
-	size_t bound;
-	int result;
-
-	/* 31 selects the largest window, with gzip's header and trailer. */
-	if (length > UINT32_MAX || deflateInit2(&stream, 5, Z_DEFLATED, 31, 8, 0) != Z_OK)
-		return gg_export_out_of_memory(job);
-	bound = deflateBound(&stream, length);
-	if (bound > UINT32_MAX || !gg_buf_reserve(out, bound)) {
-		deflateEnd(&stream);
-		return gg_export_out_of_memory(job);
-	}
-	stream.next_in = (Bytef *)bytes;
-	stream.avail_in = (uInt)length;
-	stream.next_out = (Bytef *)out->data + out->length;
-	stream.avail_out = (uInt)bound;
-	result = deflate(&stream, Z_FINISH);
-	out->length += stream.total_out;
-	deflateEnd(&stream);
-	return result == Z_STREAM_END ? 0 : gg_export_out_of_memory(job);
-}
-
 static uint32_t add_type(struct pprof_export *writer, uint32_t field, const char *name,
                          const char *unit)
 {
@@ -387,7 +362,9 @@ static int finish(struct pprof_export *writer)
 		gg_wire_put_text(out, PROFILE_STRING, writer->strings.texts.items[i]);
 	if (writer->failed || writer->strings.failed || out->failed)
 		return gg_export_out_of_memory(writer->job);
-	return compress_into(writer->job, (const uint8_t *)out->data, out->length);
+	return gg_gzip(writer->job->out, out->data, out->length) < 0
+	               ? gg_export_out_of_memory(writer->job)
+	               : 0;
 }
 
 static void free_writer(struct pprof_export *writer)

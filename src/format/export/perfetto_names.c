@@ -67,7 +67,9 @@ static uint64_t frame_key(struct names *names, uint32_t stack)
 	const struct gg_model_frame *frame = gg_model_stack_frame(names->writer->extract->model,
 	                                                          stack);
 
-	return gg_hash_integer(frame->address, gg_map_seed(&names->first_frame) + frame->module);
+	/* Two rounds: an address and a module must not cancel each other out. */
+	return gg_hash_integer(frame->address,
+	                       gg_hash_integer(frame->module, gg_map_seed(&names->first_frame)));
 }
 
 /* Adds the frames of one address, outermost first. */

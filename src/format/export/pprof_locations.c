@@ -105,7 +105,9 @@ uint64_t gg_pprof_locations_id(struct gg_pprof_locations *table, uint32_t stack)
 	if (*known != 0)
 		return *known;
 	address = gg_address_space_address(&table->space, frame);
-	key = gg_hash_integer(frame->address, gg_map_seed(&table->location_of) + frame->module);
+	/* Two rounds: an address and a module must not cancel each other out. */
+	key = gg_hash_integer(frame->address,
+	                      gg_hash_integer(frame->module, gg_map_seed(&table->location_of)));
 	id = gg_map_get(&table->location_of, key);
 	gg_assert(stack < table->extract->model->stack_count);
 	if (id == GG_MAP_NONE) {

@@ -13,6 +13,8 @@
  * other text labels, such as host or version, identify a process: each set of values makes a
  * process with these labels.
  */
+#include "format/import/import_pprof.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -426,15 +428,10 @@ static int write_notes(struct pprof_import *job)
 	return status;
 }
 
-static int read_file(struct pprof_import *job)
+static int read_bytes(struct pprof_import *job, const uint8_t *bytes, size_t length)
 {
-	struct gg_import *import = job->import;
-	const uint8_t *bytes;
-	size_t length;
-	int status = gg_input_all(import->input, PPROF_BYTES_MAX, &bytes, &length, import->error);
+	int status = gg_pprof_tables_read(&job->pprof, job->import, bytes, length);
 
-	if (status == 0)
-		status = gg_pprof_tables_read(&job->pprof, import, bytes, length);
 	if (status == 0)
 		status = find_columns(job);
 	if (status < 0)
@@ -445,17 +442,27 @@ static int read_file(struct pprof_import *job)
 	return status < 0 ? status : write_notes(job);
 }
 
-static int read_pprof(struct gg_import *import)
+int gg_import_pprof_bytes(struct gg_import *import, const uint8_t *bytes, size_t length)
 {
 	struct pprof_import job = { .import = import,
 		                    .frames = malloc(PPROF_FRAMES_MAX * sizeof(uint32_t)) };
-	int status = job.frames == NULL ? gg_import_no_memory(import) : read_file(&job);
+	int status = job.frames == NULL ? gg_import_no_memory(import)
+	                                : read_bytes(&job, bytes, length);
 
 	gg_pprof_tables_done(&job.pprof);
 	gg_map_done(&job.processes);
 	gg_buf_done(&job.labels);
 	free(job.frames);
 	return status;
+}
+
+static int read_pprof(struct gg_import *import)
+{
+	const uint8_t *bytes;
+	size_t length;
+	int status = gg_input_all(import->input, PPROF_BYTES_MAX, &bytes, &length, import->error);
+
+	return status < 0 ? status : gg_import_pprof_bytes(import, bytes, length);
 }
 
 /* True if the message is a value type: two short numbers and no other field. */
