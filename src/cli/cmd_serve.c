@@ -17,7 +17,7 @@
 struct serve_options {
 	const char *listen, *pid;
 	double confidence;
-	bool with_source;
+	bool with_source, pull;
 	const char *source_path; /* FROM=TO */
 };
 
@@ -52,6 +52,7 @@ static int run(struct gg_invocation *invocation)
 		.confidence = options->confidence,
 		.with_source = options->with_source || options->source_path != NULL,
 		.source_path = options->source_path,
+		.pull = options->pull,
 		.announce = announce,
 		.progress = &line.progress,
 	};
@@ -84,6 +85,8 @@ static const struct gg_option options[] = {
 	  "put source lines of the largest functions in pages" },
 	{ "source-path", 0, GG_OPTION_TEXT, AT(source_path), "FROM=TO",
 	  "with --source: look for files of folder FROM in TO" },
+	{ "pull", 0, GG_OPTION_FLAG, AT(pull), NULL,
+	  "let scrapers on this machine read profiles and metrics without the token" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	GG_OPTIONS_END,
@@ -106,7 +109,9 @@ const struct gg_command gg_command_serve = {
 		   "every second.  Without an argument it is the folder that you are in.\n\n"
 		   "  geiger serve redis.geiger\n"
 		   "  geiger serve profiles/ --listen 127.0.0.1:8080\n"
-		   "  geiger serve --pid 4711\n",
+		   "  geiger serve --pid 4711\n"
+		   "  geiger serve --pid 4711 --pull --listen 127.0.0.1:6060\n"
+		   "  go tool pprof http://127.0.0.1:6060/debug/pprof/heap\n",
 	.options = options,
 	.options_size = sizeof(struct serve_options),
 	.option_defaults = &(const struct serve_options){ .confidence = 0.95 },

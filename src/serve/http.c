@@ -88,6 +88,8 @@ static void add_headers(const struct gg_serving *serving, const struct gg_respon
 		[GG_RESPONSE_HTML] = "text/html; charset=utf-8",
 		[GG_RESPONSE_JSON] = "application/json",
 		[GG_RESPONSE_TEXT] = "text/plain; charset=utf-8",
+		[GG_RESPONSE_METRICS] =
+			"application/openmetrics-text; version=1.0.0; charset=utf-8",
 		[GG_RESPONSE_FILE] = "application/octet-stream",
 	};
 	char text[1024];
@@ -213,7 +215,9 @@ static int serve_on(int fd, struct server *server, const struct gg_serve_options
 
 int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error)
 {
-	struct server server = { .serving = { .confidence = options->confidence } };
+	struct server server = {
+		.serving = { .confidence = options->confidence, .pull = options->pull },
+	};
 	struct gg_listen listening;
 	int fd = -1, status;
 
@@ -225,6 +229,10 @@ int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error)
 		status = fd < 0 ? fd
 		                : gg_access_init(&server.serving.access, listening.port, error);
 	}
+	if (status == 0 && options->pull && !listening.is_loopback)
+		status = gg_error_set(error, -EINVAL, "serve: --pull",
+		                      "Let scrapers on other machines send the token.",
+		                      "other machines could read the profiles");
 	if (status == 0)
 		status = serve_on(fd, &server, options, &listening, error);
 	else if (fd >= 0)

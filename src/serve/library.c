@@ -657,6 +657,11 @@ bool gg_library_is_folder(const struct gg_library *library)
 	return library->is_folder;
 }
 
+bool gg_library_is_process(const struct gg_library *library)
+{
+	return library->watch != NULL;
+}
+
 const char *gg_library_title(const struct gg_library *library)
 {
 	return library->title;

@@ -44,6 +44,7 @@ GG_MUST_CHECK int gg_library_open(struct gg_library **ret_library,
 void gg_library_free(struct gg_library *library); /* NULL is fine */
 
 bool gg_library_is_folder(const struct gg_library *library);
+bool gg_library_is_process(const struct gg_library *library); /* a running one, or its region */
 /* The title: the path, or "process 4711". */
 const char *gg_library_title(const struct gg_library *library);
 

@@ -17,6 +17,7 @@
 #include "report/report_diff.h"
 #include "report/report_why.h"
 #include "serve/folder_page.h"
+#include "serve/metrics.h"
 
 /* Forms of the list of a folder lead to pages of this server. */
 #define NO_SCRIPTS \
@@ -297,16 +298,41 @@ static void name_file(struct gg_response *answer, const char *name,
 	         format->suffix[0] != '\0' ? format->suffix : ".txt");
 }
 
+/* Reads the profile that the request names, with the frames that other tools get. */
+static int read_for_export(struct gg_serving *serving, const struct gg_request *request,
+                           struct gg_model **ret_model, struct gg_error *error)
+{
+	/* Other tools hide frames by rules of their own, so they get all. */
+	const struct gg_frame_selection frames = { .all_frames = true };
+	int status = gg_library_read(serving->library, argument(request, "profile"), &frames,
+	                             ret_model, error);
+
+	return status < 0 ? status : gg_frame_selection_apply(&frames, ret_model, 1, error);
+}
+
+static int write_export(const struct gg_serving *serving, const struct gg_export_format *format,
+                        const struct gg_model *model, const struct gg_query *query,
+                        struct gg_buf *out, struct gg_error *error)
+{
+	struct gg_extract *extract;
+	struct gg_export job = { .out = out, .error = error };
+	int status = gg_extract_make(&extract, model, query, serving->confidence, error);
+
+	if (status < 0)
+		return status;
+	job.extract = extract;
+	status = gg_export_write(format, &job);
+	gg_extract_free(extract);
+	return status;
+}
+
 static void answer_export(struct gg_serving *serving, const struct gg_request *request,
                           struct gg_response *answer)
 {
 	const char *name = argument(request, "profile"), *wanted = argument(request, "format");
 	const struct gg_export_format *format = wanted != NULL ? gg_export_find(wanted) : NULL;
 	struct gg_library_entry entry = { 0 };
-	/* Other tools hide frames by rules of their own, so they get all. */
-	const struct gg_frame_selection frames = { .all_frames = true };
 	struct gg_model *model = NULL;
-	struct gg_extract *extract = NULL;
 	struct gg_query query;
 	struct gg_error error = { 0 };
 	int status = format != NULL ? take_query(request, &query, &error) : wrong("format", &error);
@@ -316,23 +342,87 @@ static void answer_export(struct gg_serving *serving, const struct gg_request *r
 	if (status == 0)
 		status = gg_library_find(serving->library, name, &entry, &error);
 	if (status == 0)
-		status = gg_library_read(serving->library, name, &frames, &model, &error);
+		status = read_for_export(serving, request, &model, &error);
 	if (status == 0)
-		status = gg_frame_selection_apply(&frames, &model, 1, &error);
-	if (status == 0)
-		status = gg_extract_make(&extract, model, &query, serving->confidence, &error);
-	if (status == 0) {
-		struct gg_export job = { .extract = extract,
-			                 .out = &answer->body,
-			                 .error = &error };
-
-		status = gg_export_write(format, &job);
-		gg_extract_free(extract);
-	}
+		status = write_export(serving, format, model, &query, &answer->body, &error);
 	answer->kind = GG_RESPONSE_FILE;
 	if (status == 0)
 		name_file(answer, entry.name, format);
 	else
+		fail_by(answer, &error);
+	gg_model_free(model);
+	free(entry.name);
+}
+
+/* --- for scrapers -------------------------------------------------------------------------- */
+
+/*
+ * Answers like the packages of Go do: a pprof file, whose default is live or allocated memory.
+ * `seconds` is the length of a window that ends now, so nobody waits for it.
+ */
+static void answer_pprof(struct gg_serving *serving, const struct gg_request *request,
+                         struct gg_response *answer, enum gg_metric metric)
+{
+	struct gg_query query;
+	struct gg_model *model = NULL;
+	struct gg_error error = { 0 };
+	int64_t seconds = 0, debug = 0, pid = 0;
+	int status = 0;
+
+	gg_query_init(&query);
+	query.metric = metric;
+	if (!take_number(request, "seconds", &seconds) || seconds > INT32_MAX)
+		status = wrong("seconds", &error);
+	else if (!take_number(request, "debug", &debug) || debug != 0)
+		status = wrong("debug", &error); /* there is no form as text */
+	else if (!take_number(request, "pid", &pid) || pid > INT32_MAX)
+		status = wrong("pid", &error);
+	query.pid = (uint32_t)pid;
+	if (status == 0)
+		status = read_for_export(serving, request, &model, &error);
+	if (status == 0 && seconds > 0)
+		query.from_ns = model->end_ns - seconds * (int64_t)GG_NS_PER_S;
+	if (status == 0)
+		status = write_export(serving, gg_export_find("pprof"), model, &query,
+		                      &answer->body, &error);
+	answer->kind = GG_RESPONSE_FILE;
+	if (status == 0)
+		snprintf(answer->file_name, sizeof(answer->file_name), "%s",
+		         metric == GG_METRIC_LIVE ? "heap.pb.gz" : "allocs.pb.gz");
+	else
+		fail_by(answer, &error);
+	gg_model_free(model);
+}
+
+static void answer_heap(struct gg_serving *serving, const struct gg_request *request,
+                        struct gg_response *answer)
+{
+	answer_pprof(serving, request, answer, GG_METRIC_LIVE);
+}
+
+static void answer_allocs(struct gg_serving *serving, const struct gg_request *request,
+                          struct gg_response *answer)
+{
+	answer_pprof(serving, request, answer, GG_METRIC_ALLOCATED);
+}
+
+static void answer_metrics(struct gg_serving *serving, const struct gg_request *request,
+                           struct gg_response *answer)
+{
+	struct gg_library_entry entry = { 0 };
+	struct gg_model *model = NULL;
+	struct gg_error error = { 0 };
+	int status = gg_library_find(serving->library, argument(request, "profile"), &entry,
+	                             &error);
+
+	if (status == 0)
+		status = read_for_export(serving, request, &model, &error);
+	if (status == 0)
+		status = gg_metrics_write(model, serving->confidence,
+		                          gg_library_is_process(serving->library), &answer->body,
+		                          &error);
+	answer->kind = GG_RESPONSE_METRICS;
+	if (status < 0)
 		fail_by(answer, &error);
 	gg_model_free(model);
 	free(entry.name);
@@ -456,11 +546,28 @@ static const struct {
 	const char *path;
 	void (*answer)(struct gg_serving *serving, const struct gg_request *request,
 	               struct gg_response *answer);
+	bool is_for_scrapers;
 } addresses[] = {
-	{ "/", answer_root },     { "/page", answer_page },     { "/profiles", answer_profiles },
-	{ "/data", answer_data }, { "/export", answer_export }, { "/diff", answer_diff },
-	{ "/why", answer_why },
+	{ "/", answer_root, false },
+	{ "/page", answer_page, false },
+	{ "/profiles", answer_profiles, false },
+	{ "/data", answer_data, false },
+	{ "/export", answer_export, false },
+	{ "/diff", answer_diff, false },
+	{ "/why", answer_why, false },
+	{ "/debug/pprof/heap", answer_heap, true },
+	{ "/debug/pprof/allocs", answer_allocs, true },
+	{ "/metrics", answer_metrics, true },
 };
+
+/* True for the addresses that scrapers on this machine may read without the token. */
+static bool is_pull(const struct gg_serving *serving, const char *path)
+{
+	for (size_t i = 0; serving->pull && i < GG_COUNT(addresses); i++)
+		if (addresses[i].is_for_scrapers && strcmp(addresses[i].path, path) == 0)
+			return true;
+	return false;
+}
 
 /* Moves the token of a browser's first request out of the URL and into a cookie. */
 static void take_token_in(const struct gg_serving *serving, struct gg_response *answer)
@@ -483,7 +590,8 @@ void gg_response_request(struct gg_serving *serving, const struct gg_request *re
 		return;
 	}
 	if (!is_in_address && !gg_access_knows_cookie(access, request->cookies) &&
-	    !gg_access_knows_bearer(access, request->authorization)) {
+	    !gg_access_knows_bearer(access, request->authorization) &&
+	    !is_pull(serving, request->path)) {
 		fail(answer, 403,
 		     "Open the URL that 'geiger serve' printed; it contains the token.");
 		return;

@@ -20,6 +20,7 @@ enum gg_response_kind {
 	GG_RESPONSE_HTML,
 	GG_RESPONSE_JSON,
 	GG_RESPONSE_TEXT,
+	GG_RESPONSE_METRICS, /* OpenMetrics */
 	GG_RESPONSE_FILE
 };
 
@@ -41,7 +42,7 @@ struct gg_response {
 	char location[512];  /* target of a redirection */
 	char cookie[160];    /* the cookie that the browser stores */
 	char file_name[160]; /* the name under which the browser saves the file */
-	bool is_trusted;     /* the request had the token */
+	bool is_trusted;     /* the request had the token, or needed none */
 };
 
 struct gg_serving {
@@ -49,6 +50,7 @@ struct gg_serving {
 	struct gg_library *library;
 	struct gg_buf policy; /* of the page */
 	double confidence;
+	bool pull; /* profiles and metrics for scrapers need no token */
 };
 
 /* Always makes a response, which can be an error.  The caller frees the body: gg_buf_done(). */

@@ -9,7 +9,8 @@
  *
  * Access   A request needs the token: 256 random bits in the announced URL.  The server listens on
  *          loopback unless the user names an address, and accepts no host name but "localhost" and
- *          addresses, so that no web page can rebind its own name to this server.
+ *          addresses, so that no web page can rebind its own name to this server.  With `pull`,
+ *          scrapers on this machine need no token for profiles and metrics.
  * Effects  The server only reads.  No request changes anything on this machine.
  * Threads  One.  It answers one request after the other, and reads the region of a running process
  *          once a second in between.
@@ -30,6 +31,7 @@ struct gg_serve_options {
 	double confidence;
 	bool with_source;        /* pages of files have source lines (page.h) */
 	const char *source_path; /* FROM=TO, or NULL */
+	bool pull;               /* /debug/pprof/... and /metrics need no token; loopback alone */
 	/* Receives the URL when the server is ready; is_public: other machines can reach it. */
 	void (*announce)(const char *url, bool is_public, void *context);
 	void *context;
@@ -37,7 +39,8 @@ struct gg_serve_options {
 };
 
 /*
- * Returns when SIGINT or SIGTERM arrives.  -EINVAL: not an address; -EADDRINUSE: the port is taken;
- * -ENOTSUP: built without libmicrohttpd; or the errors of gg_library_open().
+ * Returns when SIGINT or SIGTERM arrives.  -EINVAL: not an address, or `pull` beyond loopback;
+ * -EADDRINUSE: the port is taken; -ENOTSUP: built without libmicrohttpd; or the errors of
+ * gg_library_open().
  */
 GG_MUST_CHECK int gg_serve_run(const struct gg_serve_options *options, struct gg_error *error);

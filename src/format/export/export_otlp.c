@@ -6,7 +6,7 @@
  * inuse_space, inuse_objects, alloc_space, alloc_objects, as Go names them.  All profiles of the
  * file share one dictionary (otlp_dictionary.h).
  *
- * Period      Its type is ("memory", "bytes"), and it is the mean sampling interval.  Receivers that
+ * Period      Its type is ("memory", "bytes"); it is the mean sampling interval.  Receivers that
  *             need a name for a profile take the period's type.
  * Samples     A sample is a stack with a thread, heap and type.  OTLP wants one sample for each set
  *             of attributes, so rows that differ in nothing else add up.
