@@ -2,6 +2,7 @@
 /* frames - walks the interpreter's frames, and copies texts. */
 #include "frames.h"
 
+#include <sched.h>
 #include <stdint.h>
 
 enum {
@@ -49,7 +50,7 @@ static const void *type_of(const void *object)
  *      that id is safe only with the lock, because another thread's state may be freed at any time.
  *      So this step needs a caller that has the lock by its contract.
  */
-static const void *own_state(const struct gg_python *python, bool held)
+static const void *locked_state(const struct gg_python *python, bool held)
 {
 	const void *current = python->current_state();
 	const unsigned long *id;
@@ -59,6 +60,40 @@ static const void *own_state(const struct gg_python *python, bool held)
 		return current;
 	id = (const unsigned long *)((const char *)current + python->layout->state_thread_id);
 	return held && *id == python->thread_id() ? current : NULL;
+}
+
+/*
+ * Threads that walk without the lock.  A thread that has released the lock, such as one in
+ * sqlite3_step(), still has its state and frames, and nobody else changes them, with one exception:
+ * an interpreter that ends frees the states of its daemon threads, which may run in C code.
+ *
+ *   the walk                        the end of the interpreter
+ *   count itself here               set "finalizing"
+ *   return if "finalizing"          free frames and states: each such call first waits while
+ *   read, and uncount itself        a walk is counted (gg_python_frames_wait())
+ */
+static int walks_without_lock;
+
+void gg_python_frames_wait(const struct gg_python *python)
+{
+	/* Bounded: a signal handler may have interrupted a walk to end the process. */
+	enum { ROUNDS_MAX = 20000 };
+
+	if (!python->is_finalizing())
+		return;
+	/* Full: either the walk sees "finalizing", or this thread sees the walk. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (int i = 0; i < ROUNDS_MAX; i++) {
+		/* Acquire: pairs with the release at the walk's end, whose reads come before. */
+		if (__atomic_load_n(&walks_without_lock, __ATOMIC_ACQUIRE) == 0)
+			return;
+		sched_yield();
+	}
+}
+
+void gg_python_frames_forked(void)
+{
+	__atomic_store_n(&walks_without_lock, 0, __ATOMIC_RELAXED);
 }
 
 /*
@@ -124,15 +159,13 @@ static bool is_first_of_loop(const struct gg_python_layout *layout, const void *
 	        byte_at(frame, layout->frame_is_entry) != 0);
 }
 
-size_t gg_python_frames(const struct gg_python *python, struct gg_python_frame *frames, size_t max,
-                        bool held)
+static size_t walk(const struct gg_python *python, const void *state,
+                   struct gg_python_frame *frames, size_t max)
 {
 	const struct gg_python_layout *layout = python->layout;
-	const void *state = own_state(python, held), *loop = NULL, *frame;
+	const void *loop = NULL, *frame;
 	size_t count = 0, first = 0; /* `first`: the innermost frame of this loop */
 
-	if (state == NULL)
-		return 0;
 	if (layout->state_loop != 0)
 		loop = pointer_at(state, layout->state_loop);
 	if (layout->state_frame == 0 && loop == NULL)
@@ -152,6 +185,34 @@ size_t gg_python_frames(const struct gg_python *python, struct gg_python_frame *
 			loop = pointer_at(loop, layout->loop_previous);
 	}
 	return count;
+}
+
+/*
+ * Acquire: "finalizing" is read after the count, also with the fence of gg_python_frames_wait().
+ * The registered state is read last, because the end of an interpreter also unregisters it.
+ */
+static size_t walk_without_lock(const struct gg_python *python, struct gg_python_frame *frames,
+                                size_t max)
+{
+	const void *state;
+	size_t count = 0;
+
+	__atomic_add_fetch(&walks_without_lock, 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!python->is_finalizing() && (state = python->registered_state()) != NULL)
+		count = walk(python, state, frames, max);
+	__atomic_sub_fetch(&walks_without_lock, 1, __ATOMIC_RELEASE);
+	return count;
+}
+
+size_t gg_python_frames(const struct gg_python *python, struct gg_python_frame *frames, size_t max,
+                        bool held)
+{
+	const void *state = locked_state(python, held);
+
+	if (state != NULL)
+		return walk(python, state, frames, max);
+	return python->is_finalizing != NULL ? walk_without_lock(python, frames, max) : 0;
 }
 
 static size_t put_utf8(uint32_t c, char *out)

@@ -7,8 +7,7 @@
  * allocate and may run the collector.  This module reads the interpreter's own frames instead, and
  * changes nothing: no reference count, no cache, no allocation, no lock.
  *
- * Threads  It reads only the calling thread's frames, and only while that has the interpreter's
- *          lock.
+ * Threads  It reads only the calling thread's frames, with or without the interpreter's lock.
  */
 #pragma once
 
@@ -26,11 +25,21 @@ struct gg_python_frame {
 
 /*
  * Reads at most `max` frames, innermost first, and returns their number.  It is 0 if there are no
- * frames, if the caller has no thread state, or if it does not have the lock.  `held`: by its
- * contract, the caller has the lock (the domains mem and obj).
+ * frames, or if the caller has no thread state.  Without the lock it is also 0 while the
+ * interpreter ends, and the frames are those of the interpreter that the thread registered first.
+ * `held`: by its contract, the caller has the lock (the domains mem and obj).
  */
 size_t gg_python_frames(const struct gg_python *python, struct gg_python_frame *frames, size_t max,
                         bool held);
+
+/*
+ * Call it before memory is freed that may have a thread's state or frames: waits while a thread
+ * walks without the lock, if the interpreter ends.  python->is_finalizing is not NULL.
+ */
+void gg_python_frames_wait(const struct gg_python *python);
+
+/* Call it in a forked child. */
+void gg_python_frames_forked(void);
 
 /*
  * Returns the text's characters if they are ASCII, which end in a 0 byte and live as long as the

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "embed/sampling_settings.h"
 #include "frames.h"
 #include "sampled.h"
 
@@ -15,7 +16,7 @@ enum {
 
 	/* Room for the names of one stack that are not ASCII; further names become "?". */
 	TEXTS_BYTES = 4096,
-	FRAME_TEXT_BYTES = 256,
+	FRAME_TEXT_BYTES = 256, /* of one name */
 
 	/*
 	 * Larger blocks may come from the raw domain.  That begins below 512 bytes, because debug
@@ -94,13 +95,13 @@ static inline bool is_piece_of_arena(size_t bytes)
 /* --- stacks --- */
 
 struct texts {
-	char bytes[TEXTS_BYTES];
-	size_t used_bytes;
+	char *bytes;
+	size_t max_bytes, used_bytes;
 };
 
 static const char *text_of(const void *text, struct texts *texts)
 {
-	size_t left_bytes = sizeof(texts->bytes) - texts->used_bytes;
+	size_t left_bytes = texts->max_bytes - texts->used_bytes;
 	char *copy = texts->bytes + texts->used_bytes;
 	const char *ascii = gg_python_ascii(python, text);
 
@@ -119,7 +120,6 @@ static size_t stack_of(struct geiger_frame *frames, struct texts *texts, bool he
 	struct gg_python_frame found[PYTHON_FRAMES_MAX];
 	size_t i, count = gg_python_frames(python, found, PYTHON_FRAMES_MAX, held);
 
-	texts->used_bytes = 0;
 	for (i = 0; i < count; i++) {
 		frames[i].function = text_of(found[i].name, texts);
 		frames[i].file = text_of(found[i].file, texts);
@@ -129,13 +129,35 @@ static size_t stack_of(struct geiger_frame *frames, struct texts *texts, bool he
 	return count;
 }
 
+/* For the stacks of malloc's samples (abi/agent_functions.h). */
+static size_t read_frames(struct gg_agent_frame *frames, size_t max, char *texts_bytes,
+                          size_t texts_max)
+{
+	struct gg_python_frame found[PYTHON_FRAMES_MAX];
+	struct texts texts = { .bytes = texts_bytes, .max_bytes = texts_max };
+	size_t i, count;
+
+	count = gg_python_frames(python, found, max < PYTHON_FRAMES_MAX ? max : PYTHON_FRAMES_MAX,
+	                         false);
+	for (i = 0; i < count; i++) {
+		frames[i].function = text_of(found[i].name, &texts);
+		frames[i].file = text_of(found[i].file, &texts);
+		frames[i].line = (uint32_t)found[i].line;
+		frames[i].native = found[i].native;
+	}
+	return count;
+}
+
+static struct gg_agent_frame_source source = { .read = read_frames };
+
 /* The slow call.  It keeps errno. */
 static __attribute__((cold, noinline)) void sampled(const struct domain *domain, void *p,
                                                     size_t bytes, bool held)
 {
 	struct geiger_frame frames[PYTHON_FRAMES_MAX];
 	struct geiger_sample sample;
-	struct texts texts;
+	char texts_bytes[TEXTS_BYTES];
+	struct texts texts = { .bytes = texts_bytes, .max_bytes = sizeof(texts_bytes) };
 	int saved_errno = errno;
 
 	if (p == NULL) {
@@ -311,7 +333,14 @@ static void obj_free(void *context, void *p)
 		obj.real.free(context, p);
 }
 
-/* --- raw --- */
+/* --- raw, and arenas --- */
+
+/* Thread states are blocks of raw; frames and code lie in arenas. */
+static void wait_for_walks(void)
+{
+	if (python->is_finalizing != NULL)
+		gg_python_frames_wait(python);
+}
 
 /* Each block of this domain is one of malloc. */
 static void *raw_malloc(void *context, size_t bytes)
@@ -363,7 +392,16 @@ static void raw_free(void *context, void *p)
 {
 	if (p != NULL)
 		geiger_freed(raw.heap, p);
+	wait_for_walks();
 	raw.real.free(context, p);
+}
+
+static struct gg_python_arenas real_arenas;
+
+static void free_arena(void *context, void *p, size_t bytes)
+{
+	wait_for_walks();
+	real_arenas.free(context, p, bytes);
 }
 
 /* --- installing --- */
@@ -371,6 +409,7 @@ static void raw_free(void *context, void *p)
 /* If another thread held the lock at the fork, the child's set may be half changed. */
 static void in_child(void)
 {
+	gg_python_frames_forked();
 	if (pthread_mutex_trylock(&known_lock) != 0) {
 		known.is_full = true;
 		memset(known.front, GG_SAMPLED_MANY, sizeof(known.front));
@@ -392,6 +431,25 @@ static void put_in_front(enum gg_python_domain which, struct domain *domain, con
 	domain->real = now;
 	front.context = now.context;
 	python->set_allocator(which, &front);
+}
+
+/*
+ * Malloc's samples get Python's frames.  A walk without the lock needs a hook wherever Python frees
+ * what the walk reads.
+ */
+static void offer_frames(void)
+{
+	struct gg_python_arenas arenas;
+
+	if (python->get_arenas == NULL || python->set_arenas == NULL)
+		return;
+	python->get_arenas(&real_arenas);
+	arenas = real_arenas;
+	arenas.free = free_arena;
+	python->set_arenas(&arenas);
+	if (python->layout->loops == GG_PYTHON_LOOPS_UNKNOWN)
+		source.loop = (struct gg_runtime_loop){ python->loop_begin, python->loop_end };
+	gg_embed_agent()->set_frame_source(&source);
 }
 
 bool gg_python_installed(void)
@@ -482,5 +540,6 @@ const char *gg_python_install(bool native)
 		return why != NULL ? why : "there is no Python in this process";
 	pthread_atfork(NULL, NULL, in_child);
 	put_all_in_front();
+	offer_frames();
 	return NULL;
 }

@@ -3,6 +3,7 @@
 #include "interpreter.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,12 +49,31 @@ static bool is_ordinary(const struct gg_python_layout *layout)
 	       size_of_objects(text) == layout->text_bytes;
 }
 
+/* The loop's code, by the size of its symbol. */
+static void find_loop(void)
+{
+	void *loop = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	if (loop == NULL || dladdr1(loop, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 ||
+	    symbol == NULL)
+		return;
+	python.loop_begin = (uintptr_t)loop;
+	python.loop_end = (uintptr_t)loop + symbol->st_size;
+}
+
 static bool find_functions(void)
 {
 	bool has_state = find("PyThreadState_GetUnchecked", &python.current_state) ||
 	                 find("_PyThreadState_UncheckedGet", &python.current_state);
 
 	find("_PyMem_GetCurrentAllocatorName", &python.allocator_name);
+	if (!find("Py_IsFinalizing", &python.is_finalizing))
+		find("_Py_IsFinalizing", &python.is_finalizing);
+	find("PyObject_GetArenaAllocator", &python.get_arenas);
+	find("PyObject_SetArenaAllocator", &python.set_arenas);
+	find_loop();
 	python.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
 	return has_state && find("PyMem_GetAllocator", &python.get_allocator) &&
 	       find("PyMem_SetAllocator", &python.set_allocator) &&

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "layout.h"
 
@@ -18,6 +19,13 @@ struct gg_python_allocator {
 	void *(*calloc)(void *context, size_t number, size_t bytes);
 	void *(*realloc)(void *context, void *p, size_t bytes);
 	void (*free)(void *context, void *p);
+};
+
+/* The same as PyObjectArenaAllocator. */
+struct gg_python_arenas {
+	void *context;
+	void *(*alloc)(void *context, size_t bytes);
+	void (*free)(void *context, void *p, size_t bytes);
 };
 
 enum gg_python_domain { GG_PYTHON_RAW, GG_PYTHON_MEM, GG_PYTHON_OBJ };
@@ -37,6 +45,11 @@ struct gg_python {
 	int (*line)(void *code, int position);
 	unsigned long (*thread_id)(void);
 	const void *code_type;
+	int (*is_finalizing)(void); /* may be NULL; whether the interpreter ends */
+	/* May be NULL. */
+	void (*get_arenas)(struct gg_python_arenas *ret_arenas);
+	void (*set_arenas)(struct gg_python_arenas *arenas);
+	uintptr_t loop_begin, loop_end; /* code of the interpreter's loop; 0: not known */
 };
 
 /*

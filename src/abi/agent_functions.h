@@ -94,6 +94,30 @@ enum gg_agent_dump_form {
 	GG_AGENT_DUMP_GPERFTOOLS
 };
 
+/* A frame of a language runtime.  The texts are never NULL. */
+struct gg_agent_frame {
+	const char *function, *file;
+	uint32_t line;      /* 0: not known */
+	const void *native; /* in the native frame that runs it; NULL: not known */
+};
+
+/* The code of a runtime's loop that runs one frame a call; all-zero: not known. */
+struct gg_runtime_loop {
+	uint64_t begin, end;
+};
+
+/* The frames of a language runtime, for the stacks of malloc's samples. */
+struct gg_agent_frame_source {
+	/*
+	 * Reads the calling thread's frames, innermost first, and returns their number (at most
+	 * `max`).  The agent calls it inside an allocation, on the sample path, so it must not
+	 * allocate, lock, or wait.  Texts live until the agent has copied them; the source may put
+	 * them into `texts`.
+	 */
+	size_t (*read)(struct gg_agent_frame *frames, size_t max, char *texts, size_t text_bytes);
+	struct gg_runtime_loop loop; /* for frames without an address on the native stack */
+};
+
 typedef void gg_agent_visit(uint64_t key, uint64_t id, bool is_old, void *context);
 
 struct gg_agent_functions {
@@ -179,6 +203,12 @@ struct gg_agent_functions {
 	 * geiger_upstream_begin().
 	 */
 	int64_t *(*malloc_left_bytes)(void);
+
+	/*
+	 * Stacks of malloc's samples get the frames of this source from now on.  It is valid until
+	 * the process ends.
+	 */
+	void (*set_frame_source)(const struct gg_agent_frame_source *source);
 };
 
 /* The table of the runtime that this library links. */

@@ -65,6 +65,7 @@ struct gg_embed_thread {
 	struct gg_stack_cache stack_cache;
 	uint64_t native_pcs[GG_UNWIND_KEEP];
 	struct geiger_frame frames[GG_EMBED_FRAMES_MAX]; /* of the runtime */
+	const void *natives[GG_EMBED_FRAMES_MAX];        /* their addresses on the stack */
 	uint32_t targets[GG_EMBED_FRAMES_MAX];           /* native frames that they precede */
 	struct gg_embed_merged_frame
 		merged_frames[GG_EMBED_STACK_FRAMES_MAX]; /* the merged stack, for listeners */

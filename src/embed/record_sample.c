@@ -34,7 +34,7 @@ struct sample_report {
 	uint32_t heap_id; /* of the program */
 	const struct gg_embed_sample *sample;
 	const void *caller;
-	struct gg_embed_stack stack;
+	struct gg_native_stack stack;
 	const struct geiger_frame *frames; /* of the runtime */
 	uint32_t frame_count;
 };

@@ -32,6 +32,7 @@
 #include "runtime/process.h"
 #include "runtime/process_settings.h"
 #include "runtime/rate_plan.h"
+#include "runtime/runtime_frames.h"
 #include "runtime/start.h"
 #include "runtime/thread.h"
 #include "stats/sampling/weight.h"
@@ -174,6 +175,30 @@ bool gg_sample_is_our_code(uint64_t pc)
 	       (uint64_t)(uintptr_t)_DYNAMIC - (uint64_t)(uintptr_t)__ehdr_start;
 }
 
+/*
+ * Interns the stack with the frames of the language runtime.  It returns false if the thread has
+ * no such frames.  The next stack must not reuse a prefix of this one, because its frames are not
+ * all native.
+ */
+static bool capture_merged(struct gg_thread_block *block, const struct gg_unwind_stack *stack,
+                           uint32_t skipped, uint64_t now_ns, uint32_t *ret_id)
+{
+	struct gg_native_stack native = { .pcs = stack->frames + skipped,
+		                          .count = stack->count - skipped,
+		                          .sp_first = stack->count - skipped };
+	uint32_t count;
+
+	if (stack->cut_at == stack->count)
+		gg_frame_places_use_cache(&native, &block->stack_cache);
+	count = gg_runtime_frames_merge(block, &native);
+	if (count == 0)
+		return false;
+	*ret_id = gg_region_intern(&gg_process.region, &block->record, block->merge.pcs, count);
+	block->stack_tag += 1;
+	gg_module_table_register(*ret_id, block->merge.pcs, count, now_ns);
+	return true;
+}
+
 /* Unwinds and interns the stack of the caller of this library; returns its id. */
 static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
 {
@@ -187,6 +212,9 @@ static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
 	while (ours < stack.count && gg_sample_is_our_code(stack.frames[ours]))
 		ours++;
 	count = stack.count - ours;
+	if (gg_unlikely(gg_load_relaxed(&gg_runtime_frames_source) != NULL) &&
+	    capture_merged(block, &stack, ours, now_ns, &id))
+		return id;
 	/*
 	 * The unwinder copied its outer frames from the stack that was interned last, if both tags
 	 * are equal.  Those frames need no look-up.

@@ -28,6 +28,7 @@
 #include "runtime/modules/module_table.h"
 #include "runtime/process.h"
 #include "runtime/process_settings.h"
+#include "runtime/runtime_frames.h"
 #include "runtime/snapshot.h"
 #include "runtime/start.h"
 #include "runtime/thread.h"
@@ -241,58 +242,15 @@ static bool close_object(uint64_t key, uint64_t id)
 	return closed;
 }
 
-/* Hashes the address of the function's name and the line: runtimes rarely move their functions. */
-static struct gg_thread_cached_frame *cached_frame_of(struct gg_thread_block *block,
-                                                      const struct gg_frame_info *info)
-{
-	uint64_t key = (uint64_t)(uintptr_t)info->function +
-	               info->line * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &block->frames[key * UINT64_C(0xff51afd7ed558ccd) >> 58];
-}
-_Static_assert(GG_THREAD_FRAMES == 1 << (64 - 58), "the shift above");
-
-static bool is_cached_frame(const struct gg_thread_cached_frame *cached,
-                            const struct gg_frame_info *info)
-{
-	return cached->pc != 0 && cached->line == info->line &&
-	       cached->function_bytes == info->function_bytes &&
-	       cached->file_bytes == info->file_bytes &&
-	       memcmp(cached->text, info->function, info->function_bytes) == 0 &&
-	       memcmp(cached->text + info->function_bytes, info->file, info->file_bytes) == 0;
-}
-
-static void cache_frame(struct gg_thread_cached_frame *cached, const struct gg_frame_info *info,
-                        uint64_t pc)
-{
-	if (info->function_bytes > GG_THREAD_TEXT ||
-	    info->file_bytes > GG_THREAD_TEXT - info->function_bytes)
-		return;
-	cached->pc = pc;
-	cached->line = info->line;
-	cached->function_bytes = (uint16_t)info->function_bytes;
-	cached->file_bytes = (uint16_t)info->file_bytes;
-	memcpy(cached->text, info->function, info->function_bytes);
-	memcpy(cached->text + info->function_bytes, info->file, info->file_bytes);
-}
-
 static uint64_t frame(const struct gg_frame_info *info)
 {
 	struct gg_thread *t = &gg_thread;
 	struct gg_thread_block *block = enter(t);
-	struct gg_thread_cached_frame *cached;
 	uint64_t pc;
 
 	if (block == NULL)
 		return 0;
-	cached = cached_frame_of(block, info);
-	if (is_cached_frame(cached, info)) {
-		pc = cached->pc;
-	} else {
-		pc = gg_region_intern_frame(&gg_process.region, info);
-		if (pc != 0)
-			cache_frame(cached, info, pc);
-	}
+	pc = gg_runtime_frames_intern(block, info);
 	leave(t, block);
 	return pc;
 }
@@ -491,4 +449,5 @@ const struct gg_agent_functions gg_agent_functions = {
 	.prefetch_record = prefetch_record,
 	.prefetch_objects = prefetch_objects,
 	.malloc_left_bytes = malloc_left_bytes,
+	.set_frame_source = gg_runtime_frames_set_source,
 };

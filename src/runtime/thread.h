@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/agent_functions.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "region/writer/region.h"
@@ -43,6 +44,17 @@ struct gg_thread_cached_frame {
 	uint32_t line;
 	uint16_t function_bytes, file_bytes;
 	char text[GG_THREAD_TEXT]; /* the function, then the file */
+};
+
+/* Room for a stack of malloc with the frames of a language runtime (runtime_frames.h). */
+enum { GG_THREAD_MERGE_FRAMES = 128, GG_THREAD_MERGE_TEXT_BYTES = 4096 };
+
+struct gg_thread_merge {
+	struct gg_agent_frame frames[GG_THREAD_MERGE_FRAMES];  /* of the runtime, innermost first */
+	const void *natives[GG_THREAD_MERGE_FRAMES];           /* their addresses on the stack */
+	uint32_t targets[GG_THREAD_MERGE_FRAMES];              /* native frames that they precede */
+	uint64_t pcs[GG_UNWIND_KEEP + GG_THREAD_MERGE_FRAMES]; /* the merged stack */
+	char texts[GG_THREAD_MERGE_TEXT_BYTES];                /* names that the source copies */
 };
 
 /*
@@ -65,7 +77,8 @@ struct gg_thread_block {
 	struct gg_unwind_thread unwind;
 	struct gg_stack_cache stack_cache;
 	uint64_t pcs[GG_UNWIND_KEEP];
-	struct gg_thread_cached_frame frames[GG_THREAD_FRAMES]; /* only for samples of libgeiger */
+	struct gg_thread_cached_frame frames[GG_THREAD_FRAMES]; /* only where a runtime has any */
+	struct gg_thread_merge merge;                           /* likewise */
 };
 
 enum gg_thread_sampling { GG_THREAD_NEW, GG_THREAD_OFF, GG_THREAD_ON };

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare_walks.py PROFILE FILE LEAST - the stacks of walks.py in the profile are those in FILE.
+"""compare_walks.py PROFILE FILE LEAST [malloc] - the stacks of walks.py in the profile are those in
+FILE.
 
-Exits 1 if one differs, or if fewer than LEAST of those blocks are samples.
+Exits 1 if one differs, or if fewer than LEAST of those blocks are samples.  With "malloc" these are
+blocks of malloc, and native frames stand at the right places: each frame of the interpreter's loop
+has a frame of Python inside, and each run of Python's frames lies inside a frame of the loop.
 """
 
 import json
@@ -14,20 +17,39 @@ FRAMES = """
         where sample.id = ?
       union all
       select sample, stack.parent, stack.frame, level + 1 from up join stack on stack.id = up.parent)
-    select symbol.file, line.line from up join line on line.frame = up.frame and line.depth = 0
-    join symbol on symbol.id = line.symbol order by level
+    select symbol.file, line.line, symbol.function, module.path is symbol.file
+    from up join line on line.frame = up.frame
+      and line.depth = (select max(depth) from line as inlined where inlined.frame = up.frame)
+    join symbol on symbol.id = line.symbol join frame on frame.id = up.frame
+    join module on module.id = frame.module order by level
 """
 
 
+def is_loop(frame):
+    return frame[2].startswith("_PyEval_EvalFrameDefault")
+
+
+def are_places_right(frames):
+    """Whether Python's frames stand inside the loop's, in a stack from the innermost on."""
+    for i, (_, _, _, is_python) in enumerate(frames):
+        if is_python and i + 1 < len(frames) and not frames[i + 1][3] and not is_loop(frames[i + 1]):
+            return False
+        if is_loop(frames[i]) and (i == 0 or not frames[i - 1][3]):
+            return False
+    return not frames[0][3] and not frames[-1][3]
+
+
 def main():
-    profile, path, least = sys.argv[1:]
+    profile, path, least = sys.argv[1:4]
+    of_malloc = sys.argv[4:] == ["malloc"]
     db = sqlite3.connect(f"file:{profile}?mode=ro", uri=True)
     with open(path, encoding="utf-8") as file:
         expected = json.load(file)
     samples = dict(
         db.execute(
-            "select address, sample.id from sample join heap on heap.id = sample.heap"
-            " where heap.name = 'python.obj' and t_free is null"
+            "select address, sample.id from sample left join heap on heap.id = sample.heap"
+            " where (heap.name is null and ?1 or heap.name = 'python.obj' and not ?1) and t_free is null",
+            (of_malloc,),
         )
     )
     wrong = compared = 0
@@ -35,11 +57,12 @@ def main():
         if address not in samples:
             continue
         compared += 1
-        found = [list(frame) for frame in db.execute(FRAMES, (samples[address],))]
-        if found != frames:
+        stack = list(db.execute(FRAMES, (samples[address],)))
+        found = [list(frame[:2]) for frame in stack if frame[3]]
+        if found != frames or (of_malloc and not are_places_right(stack)):
             wrong += 1
             if wrong <= 3:
-                print(f"{address:#x}:\n  found    {found}\n  expected {frames}")
+                print(f"{address:#x}:\n  found    {found}\n  expected {frames}\n  stack    {stack}")
     print(f"{compared} of {len(expected)} blocks are samples, {wrong} stacks differ")
     sys.exit(wrong > 0 or compared < int(least))
 

@@ -22,6 +22,14 @@ walk() {
 	"$python" "$here/compare_walks.py" walks.geiger walks.json $((blocks / 2))
 }
 
+# malloc PYTHON - the same of blocks of malloc, with and without the interpreter's lock.
+malloc() {
+	local blocks=${BLOCKS:-3000}
+	GEIGER_RING=1048576 "$GEIGER" record --quiet -i 512 -o walks.geiger -- "$1" "$here/walks.py" walks.json "$blocks" malloc
+	# A block of 2000 bytes is a sample with a probability of 0.98.
+	"$python" "$here/compare_walks.py" walks.geiger walks.json $((blocks * 9 / 10)) malloc
+}
+
 # processes_with FUNCTION - how many processes have samples of Python's heaps below that function.
 processes_with() {
 	"$GEIGER" sql --csv many.geiger "with recursive up(sample, process, parent, frame) as (
@@ -76,6 +84,7 @@ for candidate in "$python" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python
 	name=$version
 	[[ $candidate != "$python" ]] || name=of_the_system
 	check "stacks_of_python_${name}_are_those_of_tracemalloc" walk "$candidate"
+	check "stacks_of_malloc_in_python_${name}_are_those_of_getframe" malloc "$candidate"
 	check "children_of_python_${name}_are_seen_however_they_are_started" everywhere "$candidate"
 	check "python_${name}_runs_as_it_does_alone" same_as_alone "$candidate"
 	found=1

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""walks.py FILE COUNT: makes bytes by every kind of call, and writes where tracemalloc saw them.
+"""walks.py FILE COUNT [malloc]: makes bytes by every kind of call, and writes where tracemalloc saw
+them.
 
-FILE gets a JSON list of [address, [[file, line], ...]], innermost frame first.  It runs on every
-Python since 3.8.
+FILE gets a JSON list of [address, [[file, line], ...]], innermost frame first.  With "malloc" these
+are blocks of malloc instead, in turns with and without the interpreter's lock, and the frames are
+those of sys._getframe().  It runs on every Python since 3.8.
 """
 
 import asyncio
+import ctypes
 import functools
 import json
 import random
@@ -20,6 +23,27 @@ chosen = random.Random(1)
 
 def make():
     kept.append(bytes(600 + len(kept) % 100))
+
+
+malloc_seen = []
+mallocs = [ctypes.CDLL(None).malloc, ctypes.PyDLL(None).malloc]
+for function in mallocs:
+    function.restype = ctypes.c_void_p
+
+
+def make_by_malloc():
+    make_pair(mallocs[len(malloc_seen) % 2])
+
+
+def make_pair(malloc):
+    frame, frames = sys._getframe(), []
+    while frame is not None:
+        frames.append([frame.f_code.co_filename, frame.f_lineno])
+        frame = frame.f_back
+    address = malloc(2000 + len(malloc_seen))
+    frames[0][1] += 2  # the line of the call
+    malloc_seen.append([address, frames])
+    kept.append(address)
 
 
 def in_generator():
@@ -145,9 +169,19 @@ def within():
         make()
 
 
+def main_by_malloc(count):
+    global make
+    make = WAYS[0] = make_by_malloc
+    while len(malloc_seen) < count:
+        chosen.choice(WAYS)()
+    end(malloc_seen)
+
+
 def main():
     count = int(sys.argv[2])
     WAYS.append(within)
+    if sys.argv[3:] == ["malloc"]:
+        main_by_malloc(count)
     tracemalloc.start(120)
     while len(kept) < count:
         chosen.choice(WAYS)()
@@ -157,6 +191,10 @@ def main():
         if trace is not None:
             seen.append([id(block), [[frame.filename, frame.lineno] for frame in reversed(trace)]])
     tracemalloc.stop()
+    end(seen)
+
+
+def end(seen):
     with open(sys.argv[1], "w") as file:
         json.dump(seen, file)
     import os
