@@ -83,6 +83,10 @@ const struct gg_option gg_cli_frame_options[] = {
 	  "leave functions that match out of stacks" },
 	{ "all-frames", 0, GG_OPTION_FLAG, AT(frames.all_frames), NULL,
 	  "show wrappers such as xmalloc, and library frames" },
+	{ "native", 0, GG_OPTION_FLAG, AT(frames.native), NULL,
+	  "show the interpreter's functions between Python's" },
+	{ "only-python", 0, GG_OPTION_FLAG, AT(frames.only_python), NULL,
+	  "show Python's functions only, where a stack has any" },
 	GG_OPTIONS_END,
 };
 

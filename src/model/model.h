@@ -348,6 +348,8 @@ GG_MUST_CHECK int gg_model_find_wrappers(struct gg_model *const *models, size_t 
 /* The functions that gg_model_hide_functions() hides besides wrappers. */
 struct gg_model_hiding {
 	const uint8_t *is_hidden; /* by function: vanishes everywhere; NULL: none */
+	/* By function: vanishes from stacks with a frame of a language runtime.  NULL: none. */
+	const uint8_t *is_hidden_beside_runtime;
 	/*
 	 * By module: the program's own code.  Functions of other modules vanish where they are the
 	 * innermost functions.  NULL: all modules are the program's own.
@@ -367,6 +369,12 @@ struct gg_model_hiding {
 GG_MUST_CHECK int gg_model_hide_functions(struct gg_model *model,
                                           const struct gg_model_hiding *what,
                                           struct gg_error *error);
+
+/*
+ * True for a frame of a language runtime (docs/EMBEDDING.md): its module is its source file, so the
+ * frame has no address in native code.
+ */
+bool gg_model_is_runtime_frame(const struct gg_model *model, const struct gg_model_frame *frame);
 
 /* The innermost frame of a stack. */
 static inline const struct gg_model_frame *gg_model_stack_frame(const struct gg_model *model,

@@ -2,17 +2,19 @@
 /*
  * model_hide - leaves functions out of stacks, so that reports name the code that uses them.
  *
- * Three kinds of functions are hidden.  Wrappers of the allocator (xmalloc(), std::vector<T>::
+ * Four kinds of functions are hidden.  Wrappers of the allocator (xmalloc(), std::vector<T>::
  * push_back()) vanish where they are the innermost functions of a sample's stack; the caller gets
  * the memory.  The same is true of libraries if the user asked for the program's own code.
- * Functions that the user named vanish everywhere.
+ * Functions that the user named vanish everywhere.  Functions of an interpreter vanish from stacks
+ * that show the interpreted program's own functions.
  *
  * A stack is a node of a tree, and a frame may have several locations, because calls are inlined.
  * So hiding never changes a stack or a frame as it was read.  It makes the tree without the
  * functions beside the other, from as many of the old nodes as possible, and points `top` of each
  * stack that has samples into it.  Reports begin at the top, so they see nothing of this.
  *
- *   step 1   finds for each stack the one without the functions that the user named (shown_as)
+ *   step 1   finds for each stack the one without the functions that the user named, and, if it has
+ *            a frame of a language runtime, without those of the interpreter (shown_as)
  *   step 2   walks from each stack with samples past wrappers and libraries
  *
  * A stack of which everything is hidden keeps its frames, because its memory must appear somewhere.
@@ -26,9 +28,14 @@
 #include "model/model_builder.h"
 #include "region/fixed.h"
 
+/* A set of functions that step 1 leaves out; a frame may lose different parts in each. */
+enum hidden_set { NO_FUNCTIONS, NAMED, NAMED_AND_INTERPRETER };
+
 struct hiding {
 	struct gg_model_builder *builder;
-	const uint8_t *is_hidden;     /* by function; NULL: none is named */
+	const uint8_t *is_named;      /* by function; NULL: none is named */
+	const uint8_t *is_hidden;     /* by function, in step 1 at present: is_named, or more */
+	enum hidden_set hidden_set;   /* of is_hidden */
 	const uint8_t *is_own_module; /* by module; NULL: all are the program's own */
 	const char *no_own_frame;     /* the name of no_own_stack */
 	uint32_t no_own_stack;        /* replaces stacks without an own function; 0: not made yet */
@@ -89,7 +96,8 @@ static int put_frame(struct hiding *hiding, uint32_t number, size_t first, bool 
                      uint32_t *ret_frame)
 {
 	struct gg_model_builder *builder = hiding->builder;
-	uint64_t key = (uint64_t)number << 32 | first << 1 | without_named;
+	uint64_t key = (uint64_t)number << 32 | first << 2 |
+	               (without_named ? hiding->hidden_set : NO_FUNCTIONS);
 	uint64_t made = gg_map_get(&hiding->frames, key);
 	struct gg_model_frame copy;
 
@@ -165,40 +173,99 @@ static size_t count_named(const struct hiding *hiding, const struct gg_model_fra
 	return count;
 }
 
-/* The stack without named functions, of a stack whose caller has been done already. */
-static int show_without_named(struct hiding *hiding, uint32_t number)
+/* The stack without hidden functions, of a stack whose caller has been done already. */
+static int show_without_hidden(struct hiding *hiding, uint32_t *shown_as, uint32_t number)
 {
 	struct gg_model_builder *builder = hiding->builder;
 	struct gg_model_stack stack = builder->stacks.items[number];
 	struct gg_model_frame frame = builder->frames.items[stack.frame];
-	uint32_t parent = hiding->shown_as[stack.parent], kept = stack.frame;
+	uint32_t parent = shown_as[stack.parent], kept = stack.frame;
 	size_t named = count_named(hiding, &frame);
 
 	if (named == frame.location_count) {
-		hiding->shown_as[number] = parent;
+		shown_as[number] = parent;
 		return 0;
 	}
 	if (named == 0 && parent == stack.parent) {
-		hiding->shown_as[number] = number;
+		shown_as[number] = number;
 		return gg_map_put(&hiding->stacks, (uint64_t)parent << 32 | stack.frame, number);
 	}
 	if (named > 0 && put_frame(hiding, stack.frame, 0, true, &kept) < 0)
 		return -ENOMEM;
-	return put_stack(hiding, parent, kept, &hiding->shown_as[number]);
+	return put_stack(hiding, parent, kept, &shown_as[number]);
 }
 
-/* Callers have smaller numbers, so one pass suffices. */
+/* Callers have smaller numbers, so one pass suffices.  NULL: no memory. */
+static uint32_t *leave_out(struct hiding *hiding, const uint8_t *is_hidden, enum hidden_set set)
+{
+	uint32_t *shown_as = calloc(hiding->stack_count, sizeof(*shown_as));
+
+	hiding->is_hidden = is_hidden;
+	hiding->hidden_set = set;
+	for (size_t i = 1; i < hiding->stack_count && shown_as != NULL; i++) {
+		if (show_without_hidden(hiding, shown_as, (uint32_t)i) == 0)
+			continue;
+		free(shown_as);
+		return NULL;
+	}
+	return shown_as;
+}
+
 static int leave_out_named(struct hiding *hiding)
 {
-	int status = 0;
-
-	if (hiding->is_hidden == NULL)
+	if (hiding->is_named == NULL)
 		return 0;
-	hiding->shown_as = calloc(hiding->stack_count, sizeof(*hiding->shown_as));
-	if (hiding->shown_as == NULL)
+	hiding->shown_as = leave_out(hiding, hiding->is_named, NAMED);
+	return hiding->shown_as != NULL ? 0 : -ENOMEM;
+}
+
+/* Replaces the result of leave_out_named() for stacks with a frame of a runtime. */
+static int choose_beside_runtime(struct hiding *hiding, const struct gg_model *model,
+                                 const uint32_t *without)
+{
+	uint8_t *has_runtime = calloc(hiding->stack_count, 1);
+
+	if (hiding->shown_as == NULL) {
+		hiding->shown_as = calloc(hiding->stack_count, sizeof(*hiding->shown_as));
+		for (size_t i = 1; i < hiding->stack_count && hiding->shown_as != NULL; i++)
+			hiding->shown_as[i] = (uint32_t)i;
+	}
+	if (has_runtime == NULL || hiding->shown_as == NULL) {
+		free(has_runtime);
 		return -ENOMEM;
-	for (size_t i = 1; i < hiding->stack_count && status == 0; i++)
-		status = show_without_named(hiding, (uint32_t)i);
+	}
+	for (size_t i = 1; i < hiding->stack_count; i++) {
+		const struct gg_model_stack *stack = &hiding->builder->stacks.items[i];
+
+		has_runtime[i] = has_runtime[stack->parent] ||
+		                 gg_model_is_runtime_frame(
+					 model, &hiding->builder->frames.items[stack->frame]);
+		if (has_runtime[i])
+			hiding->shown_as[i] = without[i];
+	}
+	free(has_runtime);
+	return 0;
+}
+
+static int leave_out_interpreter(struct hiding *hiding, const struct gg_model *model,
+                                 const uint8_t *is_interpreter)
+{
+	uint8_t *is_hidden;
+	uint32_t *without = NULL;
+	int status = -ENOMEM;
+
+	if (is_interpreter == NULL)
+		return 0;
+	is_hidden = calloc(model->function_count, 1);
+	for (size_t i = 0; i < model->function_count && is_hidden != NULL; i++)
+		is_hidden[i] = is_interpreter[i] ||
+		               (hiding->is_named != NULL && hiding->is_named[i]);
+	if (is_hidden != NULL)
+		without = leave_out(hiding, is_hidden, NAMED_AND_INTERPRETER);
+	if (without != NULL)
+		status = choose_beside_runtime(hiding, model, without);
+	free(without);
+	free(is_hidden);
 	return status;
 }
 
@@ -354,11 +421,20 @@ static int find_tops(struct hiding *hiding)
 	return status;
 }
 
+bool gg_model_is_runtime_frame(const struct gg_model *model, const struct gg_model_frame *frame)
+{
+	const struct gg_code_location *location = &model->locations[frame->first_location];
+	const char *file = model->lines[location->line].file;
+
+	return frame->module != 0 && file != NULL &&
+	       strcmp(file, model->modules[frame->module].path) == 0;
+}
+
 int gg_model_hide_functions(struct gg_model *model, const struct gg_model_hiding *what,
                             struct gg_error *error)
 {
 	struct hiding hiding = { .builder = gg_model_builder_of(model),
-		                 .is_hidden = what->is_hidden,
+		                 .is_named = what->is_hidden,
 		                 .is_own_module = what->is_own_module,
 		                 .no_own_frame = what->no_own_frame,
 		                 .stack_count = model->stack_count };
@@ -368,6 +444,8 @@ int gg_model_hide_functions(struct gg_model *model, const struct gg_model_hiding
 	for (size_t i = 0; i < hiding.builder->stack_vias.count; i++)
 		hiding.builder->stack_vias.items[i] = 0;
 	status = leave_out_named(&hiding);
+	if (status == 0)
+		status = leave_out_interpreter(&hiding, model, what->is_hidden_beside_runtime);
 	if (status == 0)
 		status = find_tops(&hiding);
 	if (status == 0 &&

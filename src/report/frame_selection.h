@@ -27,6 +27,12 @@ struct gg_frame_selection {
 	bool mine;          /* self belongs to the program's own code (docs/REPORTS.md) */
 	const char *module; /* self belongs to modules that match this expression; NULL: to all */
 	const char *hide;   /* functions that match vanish from every stack; NULL: none */
+	/*
+	 * Stacks with Python's functions lack the interpreter's own, unless this or all_frames
+	 * shows them.
+	 */
+	bool native;
+	bool only_python; /* such stacks show Python's functions only */
 };
 
 /* Sets the callbacks that recognize the allocator and wrappers; leaves the others. */

@@ -276,6 +276,8 @@ static int take_frames(const struct gg_request *request, struct gg_frame_selecti
 		.mine = is_on(request, "mine"),
 		.module = argument(request, "module"),
 		.hide = argument(request, "hide"),
+		.native = is_on(request, "native"),
+		.only_python = is_on(request, "only_python"),
 	};
 	return gg_frame_selection_check(frames, error);
 }

@@ -27,7 +27,16 @@ malloc() {
 	local blocks=${BLOCKS:-3000}
 	GEIGER_RING=1048576 "$GEIGER" record --quiet -i 512 -o walks.geiger -- "$1" "$here/walks.py" walks.json "$blocks" malloc
 	# A block of 2000 bytes is a sample with a probability of 0.98.
-	"$python" "$here/compare_walks.py" walks.geiger walks.json $((blocks * 9 / 10)) malloc
+	"$python" "$here/compare_walks.py" walks.geiger walks.json $((blocks * 9 / 10)) malloc || return
+	shows '' 0 && shows --native 1 && shows --all-frames 1 && shows --only-python 0
+}
+
+# shows OPTION IS_SHOWN - whether a report on stacks with Python functions shows the loop as well.
+shows() {
+	local loops
+	# shellcheck disable=SC2086 # the option may be empty
+	loops=$("$GEIGER" report walks.geiger --by function --focus '^make_pair$' --limit 0 $1 | grep -c _PyEval_EvalFrameDefault)
+	equals "rows of the loop with '$1'" "$((loops > 0))" "$2"
 }
 
 # processes_with FUNCTION - how many processes have samples of Python's heaps below that function.
@@ -45,9 +54,11 @@ everywhere() {
 	local name text
 	text=$("$GEIGER" record --quiet -i 16k -o many.geiger -- "$1" -W ignore "$here/many.py" 2>&1)
 	equals output "$text" '[0, 1, 2, 3]' || return
-	for name in in_fork:1 in_spawn:1 in_forkserver:1 in_os_fork:1 in_command:3 in_exec:1; do
+	for name in in_fork:1 in_spawn:1 in_forkserver:1 in_command:3 in_exec:1; do
 		equals "processes with ${name%:*}" "$(processes_with "${name%:*}")" "${name#*:}" || return
 	done
+	# The parent runs that function as well.
+	[[ $(processes_with in_os_fork) =~ ^[12]$ ]] || return
 	# One worker may do all the work.
 	[[ $(processes_with in_pool) =~ ^[12]$ ]]
 }

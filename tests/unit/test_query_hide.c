@@ -9,6 +9,7 @@
 #include "query/leaks.h"
 #include "query/query.h"
 #include "query/tree.h"
+#include "report/frame_selection.h"
 
 #include "made_profile.h"
 #include "test.h"
@@ -188,6 +189,63 @@ TEST_WITH(scene, functions_that_the_user_hides_vanish_everywhere)
 	load(scene, false);
 	leave_out(scene, "^(spawn|run)$");
 	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION), "parse 12/12; main 0/12; ");
+}
+
+/* As `geiger report` does, with Python's frames as the agent merges them. */
+static void select_frames(struct scene *scene, const struct gg_frame_selection *frames)
+{
+	REQUIRE(gg_frame_selection_apply(frames, &scene->model, 1, &error) == 0);
+	REQUIRE_MSG(gg_model_validate(scene->model, &error) == 0, "%s", error.message);
+}
+
+#define LOOP "main>[/lib/libpython3.12.so]_PyEval_EvalFrameDefault>"
+
+static void put_python(struct scene *scene)
+{
+	put(scene, LOOP "[/a.py]work@/a.py:3>[/lib/libpython3.12.so]call>[/np.so]npy_alloc>malloc",
+	    8);
+	put(scene, LOOP "[/lib/libpython3.12.so]import>[/np.so]init>malloc", 4);
+	load(scene, false);
+}
+
+TEST_WITH(scene, an_interpreter_vanishes_from_stacks_with_python_functions_alone)
+{
+	put_python(scene);
+	select_frames(scene, &(struct gg_frame_selection){ 0 });
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION),
+	             "npy_alloc 8/8; init 4/4; main 0/12; work 0/8; _PyEval_EvalFrameDefault 0/4; "
+	             "import 0/4; ");
+}
+
+TEST_WITH(scene, a_user_may_see_the_interpreter)
+{
+	put_python(scene);
+	select_frames(scene, &(struct gg_frame_selection){ .native = true });
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION),
+	             "npy_alloc 8/8; init 4/4; main 0/12; _PyEval_EvalFrameDefault 0/12; "
+	             "work 0/8; call 0/8; import 0/4; ");
+}
+
+TEST_WITH(scene, a_user_may_see_python_functions_only)
+{
+	put_python(scene);
+	select_frames(scene, &(struct gg_frame_selection){ .only_python = true });
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION),
+	             "work 8/8; init 4/4; main 0/4; _PyEval_EvalFrameDefault 0/4; import 0/4; ");
+	select_frames(scene, &(struct gg_frame_selection){ .only_python = true, .hide = "init" });
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION),
+	             "work 8/8; import 4/4; main 0/4; _PyEval_EvalFrameDefault 0/4; ");
+}
+
+TEST_WITH(scene, stacks_that_were_recorded_with_the_interpreter_keep_it)
+{
+	REQUIRE(gg_profile_intern_name(scene->made.profile, GG_NAME_HEAP, "python.obj",
+	                               &scene->made.heap, &error) == 0);
+	put_python(scene);
+	select_frames(scene, &(struct gg_frame_selection){ 0 });
+	CHECK_EQ_STR(rows(scene, GG_BY_FUNCTION),
+	             "npy_alloc 8/8; init 4/4; main 0/12; _PyEval_EvalFrameDefault 0/12; "
+	             "work 0/8; call 0/8; import 0/4; ");
 }
 
 TEST_WITH(scene, a_user_may_hide_parts_of_frames)
