@@ -3,11 +3,14 @@
  * cmd_top - `geiger top`: live memory of a running process, look after look.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "region/control.h"
 #include "report/screen_text.h"
 #include "top/top_batch.h"
 #include "top/top_screen.h"
@@ -16,12 +19,51 @@
 #define FRAMES_NOT_GIVEN UINT64_MAX
 
 struct top_options {
-	bool batch, json, ascii, all, readonly, why;
-	uint64_t frame_count, limit;
+	bool batch, json, ascii, all, readonly, no_mouse, why;
+	const char *output, *log; /* of a command */
+	uint64_t frame_count, limit, sampling_interval;
 	double delay_seconds, confidence;
 	int by, metric;
 	const char *focus;
 };
+
+/* The place of the `--` that begins a command, among the operands; their number: there is none. */
+static int end_of_options(const struct gg_invocation *invocation)
+{
+	int place = 0;
+
+	while (place < invocation->operand_count && strcmp(invocation->operands[place], "--") != 0)
+		place++;
+	return place;
+}
+
+static int check_command(const struct gg_invocation *invocation)
+{
+	const struct top_options *options = invocation->options;
+	int count = invocation->operand_count, end = end_of_options(invocation);
+	struct gg_error *error = invocation->error;
+
+	if (end < count && end > 0)
+		return gg_error_set(error, -EINVAL, "top", "Leave one of them away.",
+		                    "it shows a target or records a command");
+	if (end + 1 == count)
+		return gg_error_set(error, -EINVAL, "top", "geiger top -- COMMAND",
+		                    "no command behind --");
+	if (end == count && count > 1)
+		return gg_error_set(error, -EINVAL, "top",
+		                    "A command to record begins with --: geiger top -- COMMAND",
+		                    "unexpected operand '%s'", invocation->operands[1]);
+	if (end == count && (options->output != NULL || options->log != NULL ||
+	                     options->sampling_interval != UINT64_MAX))
+		return gg_error_set(error, -EINVAL, "top", "geiger top -o FILE -- COMMAND",
+		                    "-o, -i and --log are for a command");
+	if (options->sampling_interval != UINT64_MAX &&
+	    (options->sampling_interval == 0 ||
+	     options->sampling_interval > GG_REGION_INTERVAL_MAX))
+		return gg_error_set(error, -EINVAL, "top: --interval", "Give 1 to 256TiB.",
+		                    "it is out of range");
+	return 0;
+}
 
 static int check(const struct gg_invocation *invocation)
 {
@@ -39,11 +81,62 @@ static int check(const struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "top: --why",
 		                    "Name a process, a region or a profile.",
 		                    "the list of processes has no rows of RSS");
-	return 0;
+	return check_command(invocation);
+}
+
+/* Records the command behind `--`, if there is one. */
+static int start_command(struct gg_invocation *invocation, bool has_screen,
+                         struct gg_top_command **ret_command)
+{
+	const struct top_options *options = invocation->options;
+	struct gg_top_command_options command = {
+		.session = { .command = invocation->operands + 1,
+		             .output = options->output,
+		             .sampling_interval = options->sampling_interval != UINT64_MAX
+		                                          ? options->sampling_interval
+		                                          : 0 },
+		.log = options->log,
+		.has_screen = has_screen,
+	};
+	int exit_status, status;
+
+	*ret_command = NULL;
+	if (end_of_options(invocation) == invocation->operand_count)
+		return 0;
+	command.session.command[invocation->operand_count - 1] = NULL; /* ends the list */
+	status = gg_top_command_start(ret_command, &command, &exit_status, invocation->error);
+	if (status < 0)
+		invocation->failure_status = exit_status;
+	return status;
+}
+
+/*
+ * True if there is a screen.  A command may have its input from elsewhere; keys then come from the
+ * terminal of the process.
+ */
+static bool has_screen(const struct gg_invocation *invocation, int *ret_keys_fd)
+{
+	const struct top_options *options = invocation->options;
+	bool has_command = end_of_options(invocation) < invocation->operand_count;
+
+	*ret_keys_fd = -1;
+	if (options->batch || options->json || options->frame_count != FRAMES_NOT_GIVEN)
+		return false;
+	if (gg_top_screen_is_possible(STDIN_FILENO, STDOUT_FILENO))
+		return true;
+	if (!has_command)
+		return false;
+	*ret_keys_fd = open("/dev/tty", O_RDONLY | O_CLOEXEC);
+	if (*ret_keys_fd >= 0 && gg_top_screen_is_possible(*ret_keys_fd, STDOUT_FILENO))
+		return true;
+	if (*ret_keys_fd >= 0)
+		close(*ret_keys_fd);
+	*ret_keys_fd = -1;
+	return false;
 }
 
 static int run_screen(struct gg_invocation *invocation, const struct gg_top_batch *batch,
-                      bool is_readonly)
+                      const struct top_options *options)
 {
 	const struct gg_top_screen screen = {
 		.target = batch->target,
@@ -51,7 +144,9 @@ static int run_screen(struct gg_invocation *invocation, const struct gg_top_batc
 		.ascii = batch->state.ascii,
 		.has_color = invocation->style.reset[0] != '\0',
 		.delay_seconds = batch->delay_seconds,
-		.is_readonly = is_readonly,
+		.has_no_mouse = options->no_mouse,
+		.is_readonly = options->readonly,
+		.command = batch->command,
 	};
 
 	return gg_top_screen_run(&screen, invocation->error);
@@ -74,22 +169,33 @@ static int run(struct gg_invocation *invocation)
 		.json = options->json,
 		.stream = stdout,
 	};
-	int status = check(invocation);
+	int status = check(invocation), keys_fd = -1;
+	bool is_screen;
 
 	if (status < 0)
 		return status;
-	batch.target = invocation->operand_count > 0 ? invocation->operands[0] : NULL;
+	is_screen = has_screen(invocation, &keys_fd);
+	status = start_command(invocation, is_screen, &batch.command);
+	if (keys_fd >= 0) {
+		dup2(keys_fd, STDIN_FILENO); /* the command has the other one */
+		close(keys_fd);
+	}
+	if (status < 0)
+		return status;
+	if (batch.command == NULL && invocation->operand_count > 0)
+		batch.target = invocation->operands[0];
 	gg_top_state_init(&batch.state, gg_screen_text_width(STDOUT_FILENO), 0);
 	batch.state.ascii = options->ascii || !gg_screen_text_is_utf8();
 	batch.state.is_batch = true;
 	if (options->metric == GG_TOP_GROWTH)
 		batch.state.sort = GG_TOP_BY_CHANGE;
-	if (!options->batch && !options->json && options->frame_count == FRAMES_NOT_GIVEN &&
-	    gg_top_screen_is_possible(STDIN_FILENO, STDOUT_FILENO))
-		return run_screen(invocation, &batch, options->readonly);
+	/* A command is followed to its end, any other target has one frame. */
 	if (options->frame_count == FRAMES_NOT_GIVEN)
-		batch.frame_count = options->batch ? 0 : 1;
-	return gg_top_batch_run(&batch, invocation->error);
+		batch.frame_count = options->batch || batch.command != NULL ? 0 : 1;
+	status = is_screen ? run_screen(invocation, &batch, options)
+	                   : gg_top_batch_run(&batch, invocation->error);
+	gg_top_command_free(batch.command);
+	return status;
 }
 
 #define AT(field) offsetof(struct top_options, field)
@@ -102,8 +208,9 @@ static const struct gg_option options[] = {
 	{ "delay", 'd', GG_OPTION_TIME, AT(delay_seconds), "SECONDS",
 	  "time between two looks, at least 1 s (2)" },
 	{ "by", 'b', GG_OPTION_CHOICE, AT(by),
-	  "function|line|stack|module|size|kind|heap|type|thread", "what a row is (function)" },
-	{ "metric", 'm', GG_OPTION_CHOICE, AT(metric), "live|growth|allocated|temporary",
+	  "function|line|stack|module|size|kind|heap|type|thread|process",
+	  "what a row is (function)" },
+	{ "metric", 'm', GG_OPTION_CHOICE, AT(metric), "live|growth|allocated|temporary|pinned",
 	  "which memory, or what grew of it (live)" },
 	{ "focus", 0, GG_OPTION_TEXT, AT(focus), "RE", "only stacks with a function that matches" },
 	{ "all", 'a', GG_OPTION_FLAG, AT(all), NULL,
@@ -114,19 +221,42 @@ static const struct gg_option options[] = {
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	{ "json", 0, GG_OPTION_FLAG, AT(json), NULL, "print each frame as one line of JSON" },
+	{ "output", 'o', GG_OPTION_TEXT, AT(output), "FILE",
+	  "of a command: the profile (COMMAND.PID.geiger)" },
+	{ "interval", 'i', GG_OPTION_SIZE, AT(sampling_interval), "SIZE",
+	  "of a command: the sampling interval (512KiB)" },
+	{ "log", 0, GG_OPTION_TEXT, AT(log), "FILE",
+	  "of a command: where it prints, a file or another terminal" },
+	{ "no-mouse", 0, GG_OPTION_FLAG, AT(no_mouse), NULL,
+	  "leave the mouse to the terminal, which selects text by it" },
 	{ "readonly", 0, GG_OPTION_FLAG, AT(readonly), NULL,
-	  "no key changes the sampling of the process" },
+	  "no key changes a process or attaches to one" },
 	{ "ascii", 0, GG_OPTION_FLAG, AT(ascii), NULL, "use only ASCII characters" },
 	GG_OPTIONS_END,
+};
+
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "it succeeded" },
+	{ "1", "it failed" },
+	{ "2", "the request was wrong" },
+	{ "0 to 255", "with a command: the command's, and 128 + N if signal N ended it" },
+	{ "125", "with a command: geiger failed before the command ran" },
+	{ "126", "with a command: it cannot be executed" },
+	{ "127", "with a command: it was not found" },
+	{ NULL, NULL },
 };
 
 const struct gg_command gg_command_top = {
 	.name = "top",
 	.summary = "live memory of a running process, look after look",
-	.usage = "[PID|REGION|PROFILE] [-n N] [-d SECONDS] [OPTION]...",
+	.usage = "[PID|REGION|PROFILE] [-n N] [-d SECONDS] [OPTION]... [-- COMMAND ...]",
 	.details =
 		"Without a target, a list of the processes that run under the agent; Enter opens\n"
-		"one.\n\n"
+		"one.  A process without the agent is attached to after a question.\n\n"
+		"With -- it records the command, as 'geiger record' does, and shows its process.\n"
+		"What the command prints goes to a file; the screen shows its last line, 'v'\n"
+		"more of it, and after 'q' all of it follows.  Then geiger waits for the command\n"
+		"and ends with its exit status.  Ctrl-C interrupts the command.\n\n"
 		"A screen with keys; '?' shows them.  With --batch, --json or -n, and without a\n"
 		"terminal, it prints frames: one, if neither --batch nor -n asks for more.  The\n"
 		"process is not stopped.  'change' counts from the first look.  It stands there\n"
@@ -135,14 +265,18 @@ const struct gg_command gg_command_top = {
 		"and 'age' the age that half of the live bytes have.\n\n"
 		"  geiger top 4711\n"
 		"  geiger top 4711 -n 0 -d 10 --metric growth\n"
-		"  geiger top 4711 -n 60 --json > looks.json\n",
+		"  geiger top 4711 -n 60 --json > looks.json\n"
+		"  geiger top -o app.geiger -- ./app --port 8080\n",
 	.options = options,
 	.options_size = sizeof(struct top_options),
 	.option_defaults = &(const struct top_options){ .frame_count = FRAMES_NOT_GIVEN,
 	                                                .limit = 20,
+	                                                .sampling_interval = UINT64_MAX,
 	                                                .delay_seconds = 2,
 	                                                .confidence = 0.95 },
-	.max_operands = 1,
+	.option_mode = GG_OPTIONS_KEEP_END,
+	.max_operands = -1,
 	.run = run,
-	.variables = GG_READS_WIDTH | GG_READS_PROFILE | GG_READS_DIRECTORIES,
+	.variables = GG_READS_WIDTH | GG_READS_PROFILE | GG_READS_DIRECTORIES | GG_READS_AGENT,
+	.exit_statuses = exit_statuses,
 };

@@ -347,6 +347,8 @@ int gg_options_parse(const struct gg_option_set *sets, size_t set_count, enum gg
 			options_ended |= mode == GG_OPTIONS_BEFORE_OPERANDS;
 		} else if (strcmp(argument, "--") == 0) {
 			options_ended = true;
+			if (mode == GG_OPTIONS_KEEP_END)
+				argv[operand_count++] = argument;
 		} else if (argument[1] == '-') {
 			status = parse_long(&c, argument + 2);
 		} else {

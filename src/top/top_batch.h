@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "report/style.h"
+#include "top/top_command.h"
 #include "top/top_source.h"
 #include "top/top_state.h"
 
@@ -25,6 +26,9 @@ struct gg_top_batch {
 	size_t rows_max;      /* 0: all */
 	bool json;
 	FILE *stream;
+	/* A recorded command, instead of `target`; or NULL.  The caller frees it. */
+	struct gg_top_command *command;
 };
 
+/* With a command, it waits for its end, and returns its exit status. */
 GG_MUST_CHECK int gg_top_batch_run(const struct gg_top_batch *batch, struct gg_error *error);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/time_units.h"
 #include "report/report.h"
@@ -16,11 +17,12 @@
 #include "top/top_text.h"
 
 enum {
-	NAME_CELLS_LEAST = 24, /* cells of a name that other columns do not take */
+	NAME_CELLS_LEAST = 22, /* cells of a name that other columns do not take */
 	NUMBER_LEAST = 9,      /* cells of numbers with their unit: figures keep their places */
 	ERROR_LEAST = 8,       /* cells of uncertainties */
-	CHANGE_CELLS = 11,     /* "+123.4 MiB" */
-	RATE_CELLS = 12,       /* "123.4 MiB/s" */
+	BAR_CELLS = 4,         /* of the share of the whole */
+	CHANGE_CELLS = 10,     /* "+123.4 MiB" */
+	RATE_CELLS = 11,       /* "123.4 MiB/s" */
 	BLOCKS_CELLS = 8,      /* "123.4 k" */
 	AGE_CELLS = 7,         /* "99 min" */
 	HEAD_LINES = 2,        /* the process, and its memory */
@@ -38,7 +40,7 @@ struct frame_run {
 	size_t count;
 	size_t row; /* the next line */
 	struct gg_figure_column self;
-	bool has_change, has_rate, has_blocks, has_age;
+	bool has_bar, has_change, has_rate, has_blocks, has_age;
 };
 
 static void append_number(const struct frame_run *run, double value, enum gg_quantity quantity,
@@ -126,6 +128,25 @@ static void draw_attach(struct frame_run *run)
 	gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_PLAIN);
 }
 
+/* The last line that the recorded command printed. */
+static void draw_output(struct frame_run *run)
+{
+	const char *end = run->state->output + strlen(run->state->output), *begin;
+	GG_CLEANUP(gg_buf_done) struct gg_buf line = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
+
+	while (end > run->state->output && end[-1] == '\n')
+		end--;
+	for (begin = end; begin > run->state->output && begin[-1] != '\n';)
+		begin--;
+	gg_buf_append(&line, begin, (size_t)(end - begin));
+	gg_buf_append_text(&text, "output (v shows more): ");
+	gg_screen_text_append(&text, line.length > 0 ? gg_buf_text(&line) : "none yet",
+	                      run->grid->width > text.length ? run->grid->width - text.length : 0,
+	                      run->state->ascii);
+	gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_PLAIN);
+}
+
 static void draw_notes(struct frame_run *run)
 {
 	const struct gg_top_snapshot *snapshot = run->snapshot;
@@ -148,6 +169,10 @@ static void draw_notes(struct frame_run *run)
 		gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_WARNING);
 		gg_buf_clear(&text);
 	}
+	if (snapshot->lack != NULL)
+		gg_top_grid_put(run->grid, run->row++, 0, snapshot->lack, GG_TOP_WARNING);
+	if (run->state->output != NULL)
+		draw_output(run);
 	if (snapshot->note_count == 0)
 		return;
 	gg_buf_append_text(&text, "note: ");
@@ -244,8 +269,9 @@ static void draw_foot(struct frame_run *run)
 static size_t name_column_of(const struct frame_run *run)
 {
 	return run->self.number_cells + run->self.error_cells + 2 +
-	       (run->has_change ? CHANGE_CELLS + 2 : 0) + (run->has_rate ? RATE_CELLS + 2 : 0) +
-	       (run->has_blocks ? BLOCKS_CELLS + 2 : 0) + (run->has_age ? AGE_CELLS + 2 : 0);
+	       (run->has_bar ? BAR_CELLS + 1 : 0) + (run->has_change ? CHANGE_CELLS + 2 : 0) +
+	       (run->has_rate ? RATE_CELLS + 2 : 0) + (run->has_blocks ? BLOCKS_CELLS + 2 : 0) +
+	       (run->has_age ? AGE_CELLS + 2 : 0);
 }
 
 static bool has_room(const struct frame_run *run)
@@ -258,6 +284,8 @@ static void choose_columns(struct frame_run *run)
 	bool is_live = run->snapshot->metric == GG_TOP_LIVE ||
 	               run->snapshot->metric == GG_TOP_GROWTH;
 
+	run->has_bar = !run->state->is_batch;
+	run->has_bar = run->has_bar && has_room(run);
 	run->has_change = is_live && run->snapshot->mark_ns != GG_TIME_NONE;
 	run->has_rate = !run->snapshot->is_tree;
 	run->has_rate = run->has_rate && has_room(run);
@@ -285,31 +313,68 @@ static void measure(struct frame_run *run, size_t first, size_t shown)
 		run->self.error_cells = ERROR_LEAST;
 }
 
+/* The heading of the column that sorts the rows looks different, except in text. */
+static enum gg_top_style heading_style(const struct frame_run *run, enum gg_top_column column)
+{
+	return column == run->state->sort && !run->state->is_batch ? GG_TOP_SORTED : GG_TOP_HEADING;
+}
+
 static void draw_headings(struct frame_run *run)
 {
+	const struct gg_top_snapshot *snapshot = run->snapshot;
+	const struct {
+		bool is_shown;
+		size_t cells;
+		const char *name;
+		enum gg_top_column column;
+	} columns[] = {
+		{ run->has_change, CHANGE_CELLS, "change", GG_TOP_BY_CHANGE },
+		{ run->has_rate, RATE_CELLS, "allocates", GG_TOP_BY_RATE },
+		{ run->has_blocks, BLOCKS_CELLS, "blocks", GG_TOP_BY_BLOCKS },
+		{ run->has_age, AGE_CELLS, "age", GG_TOP_BY_AGE },
+	};
 	size_t row = run->row++, end = run->self.number_cells;
 
-	gg_top_grid_put_right(run->grid, row, end, gg_top_metric_name(run->snapshot->metric),
-	                      GG_TOP_HEADING);
-	end += run->self.error_cells + 2;
-	if (run->has_change)
-		gg_top_grid_put_right(run->grid, row, (end += CHANGE_CELLS), "change",
-		                      GG_TOP_HEADING);
-	end += run->has_change ? 2 : 0;
-	if (run->has_rate)
-		gg_top_grid_put_right(run->grid, row, (end += RATE_CELLS), "allocates",
-		                      GG_TOP_HEADING);
-	end += run->has_rate ? 2 : 0;
-	if (run->has_blocks)
-		gg_top_grid_put_right(run->grid, row, (end += BLOCKS_CELLS), "blocks",
-		                      GG_TOP_HEADING);
-	end += run->has_blocks ? 2 : 0;
-	if (run->has_age)
-		gg_top_grid_put_right(run->grid, row, (end += AGE_CELLS), "age", GG_TOP_HEADING);
-	end += run->has_age ? 2 : 0;
+	gg_top_grid_put_right(run->grid, row, end, gg_top_metric_name(snapshot->metric),
+	                      heading_style(run, GG_TOP_BY_SELF));
+	end += run->self.error_cells + 2 + (run->has_bar ? BAR_CELLS + 1 : 0);
+	for (size_t i = 0; i < GG_COUNT(columns); i++) {
+		if (!columns[i].is_shown)
+			continue;
+		end += columns[i].cells;
+		gg_top_grid_put_right(run->grid, row, end, columns[i].name,
+		                      heading_style(run, columns[i].column));
+		end += 2;
+	}
 	gg_top_grid_put(run->grid, row, end,
-	                run->snapshot->is_tree ? "tree" : gg_grouping_name(run->snapshot->by),
-	                GG_TOP_HEADING);
+	                snapshot->is_tree ? "tree" : gg_grouping_name(snapshot->by),
+	                heading_style(run, GG_TOP_BY_NAME));
+}
+
+/* The row's share of the whole as a bar, in eighths of a cell. */
+static void draw_bar(struct frame_run *run, const struct gg_top_row *row, size_t column)
+{
+	static const char *const parts[] = { "",
+		                             "\xe2\x96\x8f",
+		                             "\xe2\x96\x8e",
+		                             "\xe2\x96\x8d",
+		                             "\xe2\x96\x8c",
+		                             "\xe2\x96\x8b",
+		                             "\xe2\x96\x8a",
+		                             "\xe2\x96\x89",
+		                             "\xe2\x96\x88" };
+	double whole = run->snapshot->total.self.estimate;
+	double share = whole > 0 ? fmin(row->self.estimate / whole, 1) : 0;
+	size_t eighths = (size_t)(share * BAR_CELLS * 8 + 0.5);
+	GG_CLEANUP(gg_buf_done) struct gg_buf bar = { 0 };
+
+	for (; eighths >= 8; eighths -= 8)
+		gg_buf_append_text(&bar, run->state->ascii ? "#" : parts[8]);
+	if (run->state->ascii)
+		gg_buf_append_text(&bar, eighths >= 4 ? "#" : "");
+	else
+		gg_buf_append_text(&bar, parts[eighths]);
+	gg_top_grid_put(run->grid, run->row, column, gg_buf_text(&bar), GG_TOP_BAR);
 }
 
 /* The change with its sign if it is significant; a dot if it is not; "?" if nothing tests it. */
@@ -364,6 +429,10 @@ static void draw_row(struct frame_run *run, const struct gg_top_row *row)
 	gg_figure_column_append(&run->figures, &run->self, &row->self, &text);
 	gg_top_grid_put(run->grid, run->row, 0, gg_buf_text(&text), GG_TOP_PLAIN);
 	gg_buf_clear(&text);
+	if (run->has_bar) {
+		draw_bar(run, row, end - 1);
+		end += BAR_CELLS + 1;
+	}
 	if (run->has_change) {
 		style = append_change(run, row, &text);
 		end += CHANGE_CELLS;
@@ -424,6 +493,43 @@ static void draw_detail(struct frame_run *run)
 		gg_top_grid_put(run->grid, run->row, 0, "The next look ...", GG_TOP_FAINT);
 }
 
+/* True if a text fills the screen. */
+static bool is_page(const struct gg_top_state *state)
+{
+	return state->mode == GG_TOP_MODE_HELP || state->mode == GG_TOP_MODE_NOTES ||
+	       state->mode == GG_TOP_MODE_WHY || state->mode == GG_TOP_MODE_OUTPUT;
+}
+
+void gg_top_frame_draw_waiting(struct gg_top_grid *grid, const struct gg_top_state *state,
+                               const char *text)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf lines = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf foot = { 0 };
+	size_t row = 0;
+
+	gg_top_grid_resize(grid, state->width, state->height);
+	if (grid->failed)
+		return;
+	if (is_page(state)) {
+		gg_top_text_draw(grid, state, NULL);
+		return;
+	}
+	gg_screen_text_append_paragraph(&lines, text, state->width, state->ascii);
+	for (const char *line = gg_buf_text(&lines); *line != '\0'; row++) {
+		size_t length = strcspn(line, "\n");
+		GG_CLEANUP(gg_buf_done) struct gg_buf one = { 0 };
+
+		gg_buf_append(&one, line, length);
+		gg_top_grid_put(grid, row, 0, gg_buf_text(&one), GG_TOP_PLAIN);
+		line += length + (line[length] == '\n');
+	}
+	if (state->mode == GG_TOP_MODE_TYPE || state->mode == GG_TOP_MODE_QUESTION)
+		gg_top_prompt_append(state, NULL, &foot);
+	else
+		gg_buf_append_text(&foot, state->message[0] != '\0' ? state->message : "q quit");
+	gg_top_grid_put(grid, state->height - 1, 0, gg_buf_text(&foot), GG_TOP_STRONG);
+}
+
 void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *state,
                        const struct gg_top_snapshot *snapshot)
 {
@@ -441,8 +547,7 @@ void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *stat
 	if (!state->is_batch &&
 	    (state->width < GG_TOP_LEAST_WIDTH || state->height < GG_TOP_LEAST_HEIGHT)) {
 		gg_top_grid_put(grid, 0, 0, "geiger top needs 40 x 8", GG_TOP_WARNING);
-	} else if (state->mode == GG_TOP_MODE_HELP || state->mode == GG_TOP_MODE_NOTES ||
-	           state->mode == GG_TOP_MODE_WHY) {
+	} else if (is_page(state)) {
 		gg_top_text_draw(grid, state, snapshot);
 	} else if (snapshot->entries != NULL) {
 		gg_top_list_frame_draw(grid, state, snapshot, run.order, run.count);
@@ -477,5 +582,7 @@ size_t gg_top_frame_height(const struct gg_top_state *state, const struct gg_top
 	if (snapshot->entries != NULL)
 		return gg_top_list_frame_height(count < rows_max ? count : rows_max);
 	return HEAD_LINES + (snapshot->process.news != NULL ? 1 : 0) + (has_ended ? 1 : 0) +
-	       (snapshot->note_count > 0 ? 1 : 0) + 1 + (count < rows_max ? count : rows_max);
+	       (snapshot->process.look_every_ns > 0 ? 1 : 0) + (snapshot->lack != NULL ? 1 : 0) +
+	       (state->output != NULL ? 1 : 0) + (snapshot->note_count > 0 ? 1 : 0) + 1 +
+	       (count < rows_max ? count : rows_max);
 }

@@ -25,6 +25,10 @@
 void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *state,
                        const struct gg_top_snapshot *snapshot);
 
+/* Draws a text while there is no snapshot, with the line of a prompt below it. */
+void gg_top_frame_draw_waiting(struct gg_top_grid *grid, const struct gg_top_state *state,
+                               const char *text);
+
 /* The height of a frame with all of the rows that the state lets pass, at most `rows_max`. */
 size_t gg_top_frame_height(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                            size_t rows_max);

@@ -118,6 +118,7 @@ static const char *sequence_of(const struct gg_style *colors, uint8_t style)
 {
 	switch (style) {
 	case GG_TOP_HEADING:
+	case GG_TOP_SORTED:
 		return colors->heading;
 	case GG_TOP_GREW:
 	case GG_TOP_WARNING:

@@ -33,6 +33,8 @@ enum gg_top_style {
 	GG_TOP_FAINT,
 	GG_TOP_CURSOR,
 	GG_TOP_WARNING,
+	GG_TOP_SORTED, /* the heading of the column by which rows are sorted */
+	GG_TOP_BAR,
 };
 
 enum { GG_TOP_CELL_BYTES = 16 };

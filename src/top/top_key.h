@@ -23,4 +23,6 @@ enum gg_top_key {
 	GG_TOP_KEY_SORT,
 	GG_TOP_KEY_TREE,
 	GG_TOP_KEY_QUIT,
+	GG_TOP_KEY_MOUSE, /* an event of the mouse (top_mouse.h) */
+	GG_TOP_KEY_NONE,  /* a key without a meaning */
 };

@@ -2,6 +2,7 @@
 /* top_keys - changes the state by a key. */
 #include "top/top_keys.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -98,6 +99,8 @@ static void choose_metric(struct gg_top_state *state, int step)
 	int metric = (int)state->metric + step + GG_TOP_METRIC_COUNT;
 
 	state->metric = (enum gg_top_metric)(metric % GG_TOP_METRIC_COUNT);
+	if (state->metric == GG_TOP_PINNED && state->opened != NULL)
+		gg_top_state_close(state); /* the parts of pinned memory are not known */
 	state->sort = state->metric == GG_TOP_GROWTH ? GG_TOP_BY_CHANGE : GG_TOP_BY_SELF;
 }
 
@@ -174,6 +177,22 @@ static bool press_search(struct gg_top_state *state, const struct gg_top_snapsho
 	}
 }
 
+/* Opens the process of the cursor, or asks to attach the agent to it. */
+static void open_entry(struct gg_top_state *state, const struct gg_top_snapshot *snapshot)
+{
+	size_t count, *order = order_of(state, snapshot, &count);
+
+	if (state->cursor < count) {
+		const struct gg_top_entry *entry = &snapshot->entries[order[state->cursor]];
+
+		if (entry->has_region)
+			state->wants_open = true;
+		else
+			gg_top_prompt_ask_to_attach(state, entry->pid);
+	}
+	free(order);
+}
+
 /* The keys of the list of processes, and the one that leads to it.  False: it is no such key. */
 static bool press_list(struct gg_top_state *state, const struct gg_top_snapshot *snapshot, int key)
 {
@@ -181,7 +200,8 @@ static bool press_list(struct gg_top_state *state, const struct gg_top_snapshot 
 
 	switch (key) {
 	case GG_TOP_KEY_ENTER:
-		state->wants_open = is_list && snapshot->row_count > 0;
+		if (is_list)
+			open_entry(state, snapshot);
 		return is_list;
 	case 'a':
 		if (is_list)
@@ -200,7 +220,14 @@ static bool press_list(struct gg_top_state *state, const struct gg_top_snapshot 
 
 static void open_row(struct gg_top_state *state, const struct gg_top_snapshot *snapshot)
 {
-	size_t count, *order = order_of(state, snapshot, &count);
+	size_t count, *order;
+
+	if (snapshot != NULL && snapshot->metric == GG_TOP_PINNED) {
+		snprintf(state->message, sizeof(state->message),
+		         "Pinned memory has no parts to show; m chooses another metric.");
+		return;
+	}
+	order = order_of(state, snapshot, &count);
 
 	if (state->cursor < count) {
 		const struct gg_top_row *row = &snapshot->rows[order[state->cursor]];
@@ -242,6 +269,19 @@ static void open_branch(struct gg_top_state *state, const struct gg_top_snapshot
 	free(order);
 }
 
+/* The processes of a profile are rows; a running process is one of the list. */
+static void choose_processes(struct gg_top_state *state, const struct gg_top_snapshot *snapshot)
+{
+	if (snapshot == NULL || snapshot->entries != NULL)
+		return;
+	if (snapshot->process.is_process) {
+		state->wants_list = true;
+		return;
+	}
+	choose_rows(state, '1');
+	state->by = GG_BY_PROCESS;
+}
+
 static void press_in_table(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                            int key)
 {
@@ -250,6 +290,10 @@ static void press_in_table(struct gg_top_state *state, const struct gg_top_snaps
 		return;
 	if (key >= '1' && key <= '9') {
 		choose_rows(state, key);
+		return;
+	}
+	if (key == '0') {
+		choose_processes(state, snapshot);
 		return;
 	}
 	switch (key) {
@@ -350,7 +394,7 @@ static const struct gg_top_detail *detail_of(const struct gg_top_state *state,
 	               : NULL;
 }
 
-/* Begins the help, the notes or the rows of RSS, which lead back to what is shown now. */
+/* Begins the help, the notes, the rows of RSS or the output, which lead back to what is shown now. */
 static void begin_page(struct gg_top_state *state, enum gg_top_mode mode)
 {
 	state->mode_below = state->mode;
@@ -379,6 +423,12 @@ static bool press_everywhere(struct gg_top_state *state, const struct gg_top_sna
 		if (snapshot == NULL || snapshot->entries == NULL)
 			begin_page(state, GG_TOP_MODE_WHY);
 		return true;
+	case 'v':
+		if (state->output != NULL) {
+			begin_page(state, GG_TOP_MODE_OUTPUT);
+			state->first_text_line = SIZE_MAX; /* its end */
+		}
+		return true;
 	case ' ':
 	case 'p':
 		state->is_paused = !state->is_paused;
@@ -396,8 +446,8 @@ static bool press_everywhere(struct gg_top_state *state, const struct gg_top_sna
 }
 
 /*
- * Scrolls such a page by a key that moves; any other key closes them, and so does each
- * key if there is nothing to scroll.
+ * Scrolls such a page by a key that moves; any other key closes it, and so does each key if there is
+ * nothing to scroll.
  */
 static void press_in_page(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                           int key)
@@ -405,6 +455,8 @@ static void press_in_page(struct gg_top_state *state, const struct gg_top_snapsh
 	size_t step = key == GG_TOP_KEY_PAGE_UP || key == GG_TOP_KEY_PAGE_DOWN ? page_of(state) : 1;
 	size_t last = gg_top_text_last_first_line(state, snapshot);
 	size_t first = state->first_text_line < last ? state->first_text_line : last;
+	/* At the end of the output, later lines are followed. */
+	size_t end = state->mode == GG_TOP_MODE_OUTPUT ? SIZE_MAX : last;
 
 	switch (last > 0 ? key : GG_TOP_KEY_ESCAPE) {
 	case GG_TOP_KEY_UP:
@@ -415,7 +467,7 @@ static void press_in_page(struct gg_top_state *state, const struct gg_top_snapsh
 	case GG_TOP_KEY_DOWN:
 	case GG_TOP_KEY_PAGE_DOWN:
 	case 'j':
-		state->first_text_line = first + step < last ? first + step : last;
+		state->first_text_line = first + step < last ? first + step : end;
 		break;
 	case GG_TOP_KEY_HOME:
 	case 'g':
@@ -423,7 +475,7 @@ static void press_in_page(struct gg_top_state *state, const struct gg_top_snapsh
 		break;
 	case GG_TOP_KEY_END:
 	case 'G':
-		state->first_text_line = last;
+		state->first_text_line = end;
 		break;
 	default:
 		state->mode = state->mode_below;
@@ -442,6 +494,7 @@ void gg_top_keys_press(struct gg_top_state *state, const struct gg_top_snapshot 
 	case GG_TOP_MODE_HELP:
 	case GG_TOP_MODE_NOTES:
 	case GG_TOP_MODE_WHY:
+	case GG_TOP_MODE_OUTPUT:
 		press_in_page(state, snapshot, key);
 		break;
 	case GG_TOP_MODE_SEARCH:

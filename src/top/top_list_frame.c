@@ -123,14 +123,27 @@ static void put_column(struct list_frame *frame, size_t column, const char *text
 		gg_top_grid_put_right(frame->grid, frame->row, end_of(frame, column), text, style);
 }
 
+static enum gg_top_style heading_style(const struct list_frame *frame, enum gg_top_column column)
+{
+	return column == frame->state->sort && !frame->state->is_batch ? GG_TOP_SORTED
+	                                                               : GG_TOP_HEADING;
+}
+
 static void draw_list_headings(struct list_frame *frame)
 {
+	static const enum gg_top_column sorts[LIST_COLUMN_COUNT] = {
+		[COLUMN_RSS] = GG_TOP_BY_RATE,
+		[COLUMN_UP] = GG_TOP_BY_AGE,
+		[COLUMN_STATE] = GG_TOP_COLUMN_COUNT,
+		[COLUMN_PID] = GG_TOP_COLUMN_COUNT,
+	};
+
 	gg_top_grid_put_right(frame->grid, frame->row, frame->live.number_cells, "live",
-	                      GG_TOP_HEADING);
+	                      heading_style(frame, GG_TOP_BY_SELF));
 	for (size_t i = 0; i < LIST_COLUMN_COUNT; i++)
-		put_column(frame, i, columns[i].name, GG_TOP_HEADING);
+		put_column(frame, i, columns[i].name, heading_style(frame, sorts[i]));
 	gg_top_grid_put(frame->grid, frame->row++, end_of(frame, COLUMN_PID) + GAP_CELLS, "command",
-	                GG_TOP_HEADING);
+	                heading_style(frame, GG_TOP_BY_NAME));
 }
 
 /* The command without the pid, which has a column of its own. */

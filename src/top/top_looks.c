@@ -10,14 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/time_units.h"
-
-/* Looks use one of this many parts of a processor. */
-enum { CPU_PARTS = 5 };
+#include "top/top_cost.h"
 
 struct gg_top_looks {
 	struct gg_top_source *source; /* of the thread */
@@ -37,20 +34,6 @@ struct gg_top_looks {
 	char answer[GG_TOP_MESSAGE_MAX]; /* to the last write or request; "": none */
 };
 
-uint64_t gg_top_looks_rest_ns(uint64_t took_ns, uint64_t cpu_ns)
-{
-	return CPU_PARTS * cpu_ns > took_ns ? CPU_PARTS * cpu_ns - took_ns : 0;
-}
-
-/* Processor time of the whole process: a query uses several threads. */
-static uint64_t cpu_now_ns(void)
-{
-	struct timespec now = { 0 };
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * GG_NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static bool has_wish(const struct gg_top_looks *looks)
 {
 	return looks->has_new_view || looks->wants_mark || looks->write_path != NULL ||
@@ -69,9 +52,9 @@ static void wait_until(struct gg_top_looks *looks, uint64_t until_ns, bool hears
 }
 
 /* Waits for the time of the next look, or for a wish, but rests first.  The mutex is held. */
-static void wait_for_look(struct gg_top_looks *looks, uint64_t end_ns, uint64_t rest_ns)
+static void wait_for_look(struct gg_top_looks *looks, uint64_t end_ns, uint64_t rest_until_ns)
 {
-	wait_until(looks, end_ns + rest_ns, false);
+	wait_until(looks, rest_until_ns, false);
 	wait_until(looks, end_ns + looks->delay_ns, true);
 }
 
@@ -141,7 +124,8 @@ static void *run(void *context)
 	while (!looks->wants_stop) {
 		struct gg_top_view view = looks->view;
 		struct gg_top_snapshot *snapshot = NULL;
-		uint64_t begin_ns = gg_clock_monotonic_ns(), end_ns, cpu_ns = cpu_now_ns(), rest_ns;
+		struct gg_top_cost cost = gg_top_cost_begin();
+		uint64_t end_ns, rest_until_ns;
 		struct gg_error error = { 0 };
 		int status;
 
@@ -153,14 +137,12 @@ static void *run(void *context)
 		status = gg_top_source_look(looks->source, &view, &snapshot, &error);
 		end_ns = gg_clock_monotonic_ns();
 		free((char *)view.opened);
-		rest_ns = gg_top_looks_rest_ns(end_ns - begin_ns, cpu_now_ns() - cpu_ns);
 		pthread_mutex_lock(&looks->mutex);
-		if (status == 0 && rest_ns > looks->delay_ns)
-			snapshot->process.look_every_ns = (double)(end_ns - begin_ns + rest_ns);
+		rest_until_ns = gg_top_cost_end(&cost, looks->delay_ns, snapshot);
 		change_process(looks);
 		write_profile(looks);
 		publish(looks, snapshot, status, &error);
-		wait_for_look(looks, end_ns, rest_ns);
+		wait_for_look(looks, end_ns, rest_until_ns);
 	}
 	pthread_mutex_unlock(&looks->mutex);
 	return NULL;

@@ -9,7 +9,7 @@
  *
  * A look comes every `delay`, and earlier after a change of the view or of the mark.  Looks use a
  * fifth of a processor at most, over all threads: after an expensive look, the next one comes later
- * (gg_top_looks_rest_ns), and the snapshot says so.
+ *, and the snapshot says so (top_cost.h).
  *
  * Threads  One thread calls these functions.  The thread of the looks owns the source until
  *          gg_top_looks_stop() returns.
@@ -55,10 +55,5 @@ void gg_top_looks_write(struct gg_top_looks *looks, const char *path);
 void gg_top_looks_change(struct gg_top_looks *looks, const struct gg_region_change *change);
 /* Takes the answer to the last write or request.  False: nothing was answered. */
 bool gg_top_looks_take_answer(struct gg_top_looks *looks, char answer[GG_TOP_MESSAGE_MAX]);
-/*
- * The rest after a look that took `cpu_ns` of all processors and `took_ns` of time, such that looks
- * use a fifth of a processor.
- */
-uint64_t gg_top_looks_rest_ns(uint64_t took_ns, uint64_t cpu_ns);
 /* Sets the mark to the last look. */
 void gg_top_looks_mark(struct gg_top_looks *looks);

@@ -80,6 +80,16 @@ bool gg_top_prompt_begin(struct gg_top_state *state, const struct gg_top_snapsho
 	return true;
 }
 
+void gg_top_prompt_ask_to_attach(struct gg_top_state *state, uint32_t pid)
+{
+	if (state->is_readonly) {
+		tell(state, "Not with --readonly: the process stays without the agent.");
+		return;
+	}
+	state->attach_pid = pid;
+	ask(state, GG_TOP_ATTACH, GG_TOP_MODE_QUESTION);
+}
+
 void gg_top_prompt_ask_to_replace(struct gg_top_state *state)
 {
 	ask(state, GG_TOP_REPLACE, GG_TOP_MODE_QUESTION);
@@ -167,6 +177,10 @@ static void append_question(const struct gg_top_state *state,
 		gg_buf_printf(out, "One sample per %s in process %" PRIu32 "?",
 		              gg_size_format_short((double)state->interval_bytes, size),
 		              snapshot->process.pid);
+		break;
+	case GG_TOP_ATTACH:
+		gg_buf_printf(out, "Process %" PRIu32 " has no agent. Attach it?",
+		              state->attach_pid);
 		break;
 	default:
 		gg_buf_printf(out, "%s exists. Replace it?", state->typed);

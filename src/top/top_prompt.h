@@ -27,6 +27,8 @@ void gg_top_prompt_press(struct gg_top_state *state, int key);
 void gg_top_prompt_type(char text[GG_TOP_TEXT_MAX], int key);
 /* Asks whether the file `typed`, which exists, shall be replaced. */
 void gg_top_prompt_ask_to_replace(struct gg_top_state *state);
+/* Asks whether the agent shall be brought into that process; --readonly forbids it. */
+void gg_top_prompt_ask_to_attach(struct gg_top_state *state, uint32_t pid);
 /* Appends the line of the prompt. */
 void gg_top_prompt_append(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                           struct gg_buf *out);

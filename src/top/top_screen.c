@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top_screen - puts grids on a terminal by ncurses, reads keys, and restores the terminal. */
-#define NCURSES_WIDECHAR 1
+/* top_screen - draws looks on the terminal, and does what keys ask for. */
 #include "top/top_screen.h"
 
-#include <curses.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <locale.h>
@@ -12,29 +10,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <term.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include "base/printable.h"
+#include "base/clock.h"
+#include "base/time_units.h"
+#include "record/regions/find_region.h"
+#include "record/regions/process_alive.h"
 #include "report/figure.h"
+#include "top/top_attach.h"
 #include "top/top_frame.h"
 #include "top/top_keys.h"
 #include "top/top_looks.h"
+#include "top/top_mouse.h"
 #include "top/top_prompt.h"
+#include "top/top_terminal.h"
 
-/* Milliseconds after which a lone Esc is a key of its own. */
-enum { ESCAPE_MS = 25 };
-
-/* The terminal as it was, and the texts that restore it, for handlers of signals. */
-static struct {
-	struct termios settings;
-	bool has_settings;
-	char restore[256]; /* sequences that leave the screen and show the cursor */
-	size_t restore_length;
-} before;
-
-static volatile sig_atomic_t ending_signal; /* a signal of `endings` came; 0: none */
+enum {
+	TICK_MS = 1000,
+	TICK_WAITING_MS = 100, /* while a region, an attach, or the end of a command is awaited */
+	OUTPUT_BYTES = 65536,  /* the end of the output of a command, which a key shows */
+	PATIENCE_S = 3,        /* after which the screen says why it still waits */
+};
 
 /* A screen that is shown. */
 struct screen_run {
@@ -52,6 +48,15 @@ struct screen_run {
 	/* The list of processes, from which the target was opened. */
 	bool has_list;
 	struct gg_top_state list_state;
+	uint32_t list_pid; /* the process that gets the cursor when the list comes; 0: none */
+	/* A process whose region is awaited; 0: none. */
+	uint32_t awaited_pid;
+	uint64_t awaited_since_ns;
+	struct gg_top_attach *attach; /* NULL: none runs */
+	uint32_t attached_pid;        /* the process that got the agent last; 0: none */
+	bool offers_attach;           /* the target has no agent: without an attach it ends */
+	struct gg_buf output;         /* of the command */
+	bool has_told_end;            /* of the command */
 };
 
 bool gg_top_screen_is_possible(int input_fd, int output_fd)
@@ -62,190 +67,47 @@ bool gg_top_screen_is_possible(int input_fd, int output_fd)
 	       strcmp(terminal, "dumb") != 0;
 }
 
-/* --- the terminal as it was ----------------------------------------------------------------- */
-
-/* A handler of a crash cannot pad, so it leaves the padding out, such as "$<5>". */
-static void add_sequence(const char *name)
+/* The text of a screen without a look. */
+static void append_waiting(const struct screen_run *run, struct gg_buf *text)
 {
-	const char *sequence = tigetstr(name);
-	size_t length = before.restore_length;
+	const struct gg_error *error = run->refusal.status < 0 ? &run->refusal : &run->error;
 
-	if (sequence == NULL || sequence == (char *)-1)
+	if (run->attach != NULL)
+		gg_buf_printf(text, "Attaching the agent to process %" PRIu32 " ...",
+		              gg_top_attach_pid(run->attach));
+	else if (run->awaited_pid != 0)
+		gg_buf_printf(text, "Process %" PRIu32 " begins ...", run->awaited_pid);
+	else if (error->status == 0)
+		gg_buf_append_text(text, "The first look ...");
+	if (run->awaited_pid != 0 &&
+	    gg_clock_monotonic_ns() - run->awaited_since_ns < PATIENCE_S * GG_NS_PER_S)
 		return;
-	for (const char *at = sequence; *at != '\0'; at++) {
-		const char *end = at[0] == '$' && at[1] == '<' ? strchr(at, '>') : NULL;
-
-		if (end != NULL) {
-			at = end;
-			continue;
-		}
-		if (length == sizeof(before.restore))
-			return; /* half a sequence would be worse than none */
-		before.restore[length++] = *at;
-	}
-	before.restore_length = length;
-}
-
-/* endwin() may not run in a handler of a crash, but write() and tcsetattr() may. */
-static void restore_in_crash(int signal_number)
-{
-	ssize_t written = write(STDOUT_FILENO, before.restore, before.restore_length);
-
-	(void)written;
-	if (before.has_settings)
-		tcsetattr(STDIN_FILENO, TCSANOW, &before.settings);
-	raise(signal_number); /* SA_RESETHAND has restored the default action */
-}
-
-static void note_end(int signal_number)
-{
-	ending_signal = signal_number;
-}
-
-static void handle_signals(void)
-{
-	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-	static const int endings[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction crash = { .sa_handler = restore_in_crash, .sa_flags = (int)SA_RESETHAND };
-	struct sigaction end = { .sa_handler = note_end };
-
-	sigemptyset(&crash.sa_mask);
-	sigemptyset(&end.sa_mask);
-	for (size_t i = 0; i < GG_COUNT(crashes); i++)
-		sigaction(crashes[i], &crash, NULL);
-	for (size_t i = 0; i < GG_COUNT(endings); i++)
-		sigaction(endings[i], &end, NULL);
-}
-
-/* False: the terminal is unknown. */
-static bool open_terminal(const struct gg_top_screen *screen)
-{
-	before.has_settings = tcgetattr(STDIN_FILENO, &before.settings) == 0;
-	if (newterm(NULL, stdout, stdin) == NULL)
-		return false;
-	before.restore_length = 0;
-	add_sequence("sgr0");
-	add_sequence("rmkx");
-	add_sequence("cnorm");
-	add_sequence("rmcup");
-	handle_signals();
-	cbreak();
-	noecho();
-	nonl();
-	keypad(stdscr, TRUE);
-	nodelay(stdscr, TRUE);
-	set_escdelay(ESCAPE_MS);
-	curs_set(0);
-	if (screen->has_color && has_colors() && start_color() == OK) {
-		use_default_colors();
-		init_pair(GG_TOP_GREW, COLOR_RED, -1);
-		init_pair(GG_TOP_SHRANK, COLOR_GREEN, -1);
-		init_pair(GG_TOP_WARNING, COLOR_YELLOW, -1);
-	}
-	return true;
-}
-
-/* --- drawing -------------------------------------------------------------------------------- */
-
-static attr_t attributes_of(const struct screen_run *run, uint8_t style)
-{
-	bool has_color = run->screen->has_color && has_colors();
-
-	switch (style) {
-	case GG_TOP_HEADING:
-		return A_UNDERLINE;
-	case GG_TOP_STRONG:
-		return A_BOLD;
-	case GG_TOP_CURSOR:
-		return A_REVERSE;
-	case GG_TOP_GREW:
-	case GG_TOP_SHRANK:
-	case GG_TOP_WARNING:
-		return A_BOLD | (has_color ? COLOR_PAIR(style) : 0);
-	default:
-		return A_NORMAL;
-	}
-}
-
-/* Puts the characters of a cell.  ncurses would read bytes of UTF-8 as 8-bit characters. */
-static void put_cell(int row, int column, const char *text)
-{
-	wchar_t wide[GG_TOP_CELL_BYTES];
-	size_t length = strlen(text);
-	int count = 0, code;
-
-	for (size_t at = 0; at < length;) {
-		at += gg_printable_next(text + at, length - at, &code);
-		wide[count++] = (wchar_t)code;
-	}
-	mvaddnwstr(row, column, wide, count);
-}
-
-/* ncurses sends only the cells that changed. */
-static void put_grid(const struct screen_run *run)
-{
-	erase();
-	for (size_t row = 0; row < run->grid.height; row++)
-		for (size_t column = 0; column < run->grid.width; column++) {
-			const struct gg_top_cell *cell = gg_top_grid_cell(&run->grid, row, column);
-
-			if (cell->text[0] == '\0' ||
-			    (cell->style == GG_TOP_PLAIN && strcmp(cell->text, " ") == 0))
-				continue;
-			attrset(attributes_of(run, cell->style));
-			put_cell((int)row, (int)column, cell->text);
-		}
-	attrset(A_NORMAL);
-	refresh();
+	if (error->status < 0 && run->attach == NULL)
+		gg_buf_printf(text, "%s%s: %s", text->length > 0 ? "  " : "", error->place,
+		              error->message);
 }
 
 static void draw(struct screen_run *run)
 {
-	int height, width;
+	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	getmaxyx(stdscr, height, width);
-	run->state.width = width > 0 ? (size_t)width : 1;
-	run->state.height = height > 0 ? (size_t)height : 1;
+	gg_top_terminal_size(&run->state.width, &run->state.height);
 	if (run->snapshot != NULL) {
+		if (run->has_told_end)
+			gg_top_command_describe_end(run->screen->command, &run->snapshot->process);
 		/* An error stands above the old numbers. */
 		run->snapshot->process.news = run->refusal.status < 0 ? run->refusal.message
 		                              : run->error.status < 0 ? run->error.message
 		                                                      : run->news;
 		gg_top_frame_draw(&run->grid, &run->state, run->snapshot);
 	} else {
-		gg_top_grid_resize(&run->grid, run->state.width, run->state.height);
-		gg_top_grid_put(&run->grid, 0, 0,
-		                run->error.status < 0 ? run->error.message : "The first look ...",
-		                GG_TOP_PLAIN);
+		append_waiting(run, &text);
+		gg_top_frame_draw_waiting(&run->grid, &run->state, gg_buf_text(&text));
 	}
-	put_grid(run);
+	gg_top_terminal_put(&run->grid);
 }
 
 /* --- keys ----------------------------------------------------------------------------------- */
-
-static int key_of(int key)
-{
-	static const struct {
-		int of_curses, key;
-	} keys[] = {
-		{ KEY_UP, GG_TOP_KEY_UP },           { KEY_DOWN, GG_TOP_KEY_DOWN },
-		{ KEY_LEFT, GG_TOP_KEY_LEFT },       { KEY_RIGHT, GG_TOP_KEY_RIGHT },
-		{ KEY_F(5), GG_TOP_KEY_TREE },       { KEY_PPAGE, GG_TOP_KEY_PAGE_UP },
-		{ KEY_NPAGE, GG_TOP_KEY_PAGE_DOWN }, { KEY_HOME, GG_TOP_KEY_HOME },
-		{ KEY_END, GG_TOP_KEY_END },         { KEY_BACKSPACE, GG_TOP_KEY_BACKSPACE },
-		{ 0x7f, GG_TOP_KEY_BACKSPACE },      { '\b', GG_TOP_KEY_BACKSPACE },
-		{ KEY_ENTER, GG_TOP_KEY_ENTER },     { '\r', GG_TOP_KEY_ENTER },
-		{ '\n', GG_TOP_KEY_ENTER },          { '\x1b', GG_TOP_KEY_ESCAPE },
-		{ KEY_F(1), GG_TOP_KEY_HELP },       { KEY_F(3), GG_TOP_KEY_SEARCH },
-		{ KEY_F(4), GG_TOP_KEY_FILTER },     { KEY_F(6), GG_TOP_KEY_SORT },
-		{ KEY_F(10), GG_TOP_KEY_QUIT },
-	};
-
-	for (size_t i = 0; i < GG_COUNT(keys); i++)
-		if (keys[i].of_curses == key)
-			return keys[i].key;
-	return key < KEY_MIN ? key : 0; /* 0 does nothing */
-}
 
 static bool is_equal(const char *one, const char *other)
 {
@@ -302,40 +164,168 @@ static void begin_target(struct screen_run *run)
 		run->state.mode = GG_TOP_MODE_WHY; /* its end leads to the table */
 }
 
+/* Turns to a target, and keeps the list for the way back if it is shown now. */
+static bool open_target(struct screen_run *run, const char *target)
+{
+	bool is_list = run->snapshot != NULL && run->snapshot->entries != NULL;
+
+	if (!turn_to(run, target))
+		return false;
+	if (is_list && run->has_list)
+		gg_top_state_done(&run->list_state);
+	if (is_list) {
+		run->list_state = run->state;
+		run->has_list = true;
+	} else {
+		gg_top_state_done(&run->state);
+	}
+	begin_target(run);
+	return true;
+}
+
+static bool open_pid(struct screen_run *run, uint32_t pid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRIu32, pid);
+	return open_target(run, text);
+}
+
 /* Opens the process under the cursor of the list.  A running one is followed by its pid. */
 static void open_entry(struct screen_run *run)
 {
 	size_t *order = calloc(run->snapshot->row_count + 1, sizeof(*order)), count;
 	const struct gg_top_entry *entry;
-	char pid[16];
 
 	if (order == NULL)
 		return;
 	count = gg_top_state_order(&run->state, run->snapshot, order);
 	if (run->state.cursor < count) {
 		entry = &run->snapshot->entries[order[run->state.cursor]];
-		snprintf(pid, sizeof(pid), "%" PRIu32, entry->pid);
-		if (turn_to(run, entry->is_alive ? pid : entry->target)) {
-			run->list_state = run->state;
-			run->has_list = true;
-			begin_target(run);
-		}
+		if (entry->is_alive)
+			open_pid(run, entry->pid);
+		else
+			open_target(run, entry->target);
 	}
 	free(order);
 }
 
-static void return_to_list(struct screen_run *run)
+/* Shows the list again, or for the first time. */
+static void turn_to_list(struct screen_run *run)
 {
-	if (!run->has_list || !turn_to(run, NULL))
+	enum gg_grouping by = run->state.by;
+	enum gg_top_metric metric = run->state.metric;
+	bool is_known = run->has_list;
+
+	run->list_pid = run->snapshot != NULL ? run->snapshot->process.pid : 0;
+	if (!turn_to(run, NULL))
 		return;
-	/* The next process is shown as this one was. */
-	run->list_state.delay_seconds = run->delay_seconds;
-	run->list_state.by = run->state.by;
-	run->list_state.metric = run->state.metric;
 	gg_top_state_done(&run->state);
-	run->state = run->list_state;
+	if (is_known)
+		run->state = run->list_state;
+	else
+		begin_target(run);
 	run->has_list = false;
+	/* The next process is shown as this one was. */
+	run->state.delay_seconds = run->delay_seconds;
+	run->state.by = by;
+	run->state.metric = metric;
+	if (!is_known && run->state.sort == GG_TOP_BY_CHANGE)
+		run->state.sort = GG_TOP_BY_SELF;
 }
+
+/* Gives the cursor of a new list to the process that was shown before. */
+static void follow_listed(struct screen_run *run)
+{
+	const struct gg_top_snapshot *snapshot = run->snapshot;
+
+	for (size_t i = 0; snapshot->entries != NULL && i < snapshot->row_count; i++)
+		if (snapshot->entries[i].is_alive && snapshot->entries[i].pid == run->list_pid)
+			gg_top_state_follow(&run->state, snapshot->rows[i].label);
+	run->list_pid = 0;
+}
+
+/* --- processes that get an agent ------------------------------------------------------------ */
+
+static void await_region(struct screen_run *run, uint32_t pid)
+{
+	run->awaited_pid = pid;
+	run->awaited_since_ns = gg_clock_monotonic_ns();
+}
+
+static void start_attach(struct screen_run *run)
+{
+	run->offers_attach = false;
+	run->refusal = (struct gg_error){ 0 };
+	if (run->attach == NULL)
+		run->attach = gg_top_attach_start(run->state.attach_pid);
+	snprintf(run->state.message, sizeof(run->state.message), "%s",
+	         run->attach != NULL ? "Attaching, for at most 10 s ..."
+	                             : "The attach could not be started.");
+}
+
+/* Without a target there is nothing to show, so a failure ends the screen with its error. */
+static void take_attach(struct screen_run *run)
+{
+	char message[GG_TOP_MESSAGE_MAX];
+	uint32_t pid = gg_top_attach_pid(run->attach);
+	bool is_attached;
+
+	if (!gg_top_attach_has_ended(run->attach, &is_attached, message))
+		return;
+	gg_top_attach_free(run->attach);
+	run->attach = NULL;
+	if (is_attached) {
+		run->attached_pid = pid;
+		await_region(run, pid);
+		return;
+	}
+	memcpy(run->state.message, message, sizeof(message));
+	if (run->looks != NULL)
+		return;
+	gg_error_set(&run->error, -EIO, "", NULL, "%s", message);
+	run->state.wants_quit = true;
+}
+
+/* Tells how the command ended, and shows its profile if no look came in time. */
+static void take_end(struct screen_run *run)
+{
+	struct gg_top_command *command = run->screen->command;
+	int status = gg_top_command_exit_status(command);
+
+	run->has_told_end = true;
+	run->awaited_pid = 0;
+	if (run->snapshot == NULL)
+		open_target(run, gg_top_command_profile(command));
+	snprintf(run->state.message, sizeof(run->state.message),
+	         "The recording ended with status %d; q quits, and prints the output.", status);
+}
+
+/* Goes on with everything that is awaited. */
+static void go_on(struct screen_run *run)
+{
+	struct gg_top_command *command = run->screen->command;
+
+	if (run->attach != NULL)
+		take_attach(run);
+	if (run->awaited_pid != 0 && open_pid(run, run->awaited_pid))
+		run->awaited_pid = 0;
+	if (command == NULL)
+		return;
+	if (!run->has_told_end && gg_top_command_has_ended(command))
+		take_end(run);
+	gg_buf_clear(&run->output);
+	gg_top_command_append_output(command, OUTPUT_BYTES, &run->output);
+	run->state.output = gg_buf_text(&run->output);
+}
+
+static bool is_waiting(const struct screen_run *run)
+{
+	return run->attach != NULL || run->awaited_pid != 0 ||
+	       (run->screen->command != NULL && !run->has_told_end);
+}
+
+/* --- wishes --------------------------------------------------------------------------------- */
 
 /* Fulfills what a prompt was answered for. */
 static void fulfill(struct screen_run *run)
@@ -355,9 +345,12 @@ static void fulfill(struct screen_run *run)
 		gg_top_looks_change(run->looks, &switched);
 	else if (wish == GG_TOP_SET_INTERVAL)
 		gg_top_looks_change(run->looks, &interval);
+	else if (wish == GG_TOP_ATTACH)
+		start_attach(run);
 	else if (wish == GG_TOP_SET_DELAY) {
 		run->delay_seconds = state->delay_seconds;
-		gg_top_looks_set_delay(run->looks, run->delay_seconds);
+		if (run->looks != NULL)
+			gg_top_looks_set_delay(run->looks, run->delay_seconds);
 	}
 }
 
@@ -366,9 +359,13 @@ static void pass_on(struct screen_run *run)
 {
 	if (run->state.wants_open && run->snapshot != NULL)
 		open_entry(run);
-	else if (run->state.wants_back)
-		return_to_list(run);
-	run->state.wants_open = run->state.wants_back = false;
+	else if (run->state.wants_list || (run->state.wants_back && run->has_list))
+		turn_to_list(run);
+	run->state.wants_open = run->state.wants_back = run->state.wants_list = false;
+	if (run->looks == NULL) {
+		fulfill(run);
+		return;
+	}
 	if (run->state.by != run->view.by || run->state.metric != run->view.metric ||
 	    run->state.lists_all != run->view.lists_all ||
 	    run->view.has_why != (run->state.mode == GG_TOP_MODE_WHY) ||
@@ -383,16 +380,37 @@ static void pass_on(struct screen_run *run)
 static void read_keys(struct screen_run *run)
 {
 	enum { CONTROL_L = 'l' & 0x1f };
+	struct gg_top_mouse mouse;
 	int key;
 
-	while ((key = getch()) != ERR) {
-		run->refusal = (struct gg_error){ 0 };
+	while ((key = gg_top_terminal_key(&mouse)) != 0) {
+		if (run->awaited_pid == 0 && run->looks != NULL)
+			run->refusal = (struct gg_error){ 0 };
 		if (key == CONTROL_L)
-			clearok(stdscr, TRUE);
-		else if (key != KEY_RESIZE)
-			gg_top_keys_press(&run->state, run->snapshot, key_of(key));
+			gg_top_terminal_redraw();
+		else if (key == GG_TOP_KEY_MOUSE)
+			gg_top_mouse_press(&run->state, run->snapshot, &run->grid, &mouse);
+		else if (key != GG_TOP_KEY_NONE)
+			gg_top_keys_press(&run->state, run->snapshot, key);
 		pass_on(run);
+		if (run->offers_attach && run->state.mode != GG_TOP_MODE_QUESTION)
+			run->state.wants_quit = true; /* the answer was no */
 	}
+}
+
+/* Ctrl-C interrupts a command that runs, as it would without geiger; other signals end both. */
+static void take_signal(struct screen_run *run)
+{
+	struct gg_top_command *command = run->screen->command;
+
+	if (gg_top_terminal_signal == 0 || command == NULL)
+		return;
+	if (gg_top_terminal_signal != SIGINT || run->has_told_end)
+		return;
+	gg_top_terminal_signal = 0;
+	gg_top_command_signal(command, SIGINT);
+	snprintf(run->state.message, sizeof(run->state.message),
+	         "The command got an interrupt (Ctrl-C); q quits.");
 }
 
 /* A paused screen keeps its snapshot, unless the user chose another view. */
@@ -400,6 +418,8 @@ static void take_snapshot(struct screen_run *run)
 {
 	struct gg_top_snapshot *snapshot;
 
+	if (run->looks == NULL)
+		return;
 	gg_top_looks_take_answer(run->looks, run->state.message);
 	if (!gg_top_looks_take(run->looks, &snapshot, &run->error))
 		return;
@@ -411,6 +431,8 @@ static void take_snapshot(struct screen_run *run)
 	gg_top_snapshot_free(run->snapshot);
 	run->snapshot = snapshot;
 	run->news = snapshot->process.news;
+	if (run->list_pid != 0)
+		follow_listed(run);
 	gg_top_state_update(&run->state, snapshot);
 }
 
@@ -418,11 +440,18 @@ static void show(struct screen_run *run)
 {
 	struct pollfd ready[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .events = POLLIN } };
 
-	while (!run->state.wants_quit && ending_signal == 0) {
+	for (;;) {
+		go_on(run);
+		take_signal(run);
+		if (run->state.wants_quit || gg_top_terminal_signal != 0)
+			break;
 		draw(run);
-		ready[1].fd = gg_top_looks_fd(run->looks); /* another target has other looks */
+		/* Another target has other looks. */
+		ready[1].fd = run->looks != NULL ? gg_top_looks_fd(run->looks) : -1;
+		ready[1].revents = 0;
 		/* A signal may come just before poll(); the time limit bounds that wait. */
-		if (poll(ready, GG_COUNT(ready), 1000) < 0 && errno != EINTR)
+		if (poll(ready, GG_COUNT(ready), is_waiting(run) ? TICK_WAITING_MS : TICK_MS) < 0 &&
+		    errno != EINTR)
 			break;
 		if ((ready[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0)
 			break;
@@ -445,7 +474,65 @@ static void print_last(const struct screen_run *run)
 	if (run->snapshot->process.pid != 0)
 		printf("process %" PRIu32 ": ", run->snapshot->process.pid);
 	printf("live %s\n", gg_buf_text(&text));
+	if (run->attached_pid != 0)
+		printf("geiger top: the agent stays in process %" PRIu32
+		       " until: geiger detach %" PRIu32 "\n",
+		       run->attached_pid, run->attached_pid);
 	fflush(stdout);
+}
+
+/* Opens the target, awaits its region, or offers to attach the agent to it. */
+static int begin(struct screen_run *run, struct gg_error *error)
+{
+	const struct gg_top_screen *screen = run->screen;
+	struct gg_top_source *source;
+	int status;
+
+	if (screen->command != NULL) {
+		await_region(run, (uint32_t)gg_top_command_pid(screen->command));
+		return 0;
+	}
+	status = gg_top_source_open(&source, screen->target, screen->view.confidence, error);
+	if (status == -ENOENT && !screen->is_readonly && gg_find_region_is_pid(screen->target)) {
+		run->offers_attach = true;
+		run->refusal = *error;
+		gg_top_prompt_ask_to_attach(&run->state,
+		                            (uint32_t)strtoul(screen->target, NULL, 10));
+		return 0;
+	}
+	if (status == 0) {
+		status = gg_top_looks_start(&run->looks, source, &run->view, run->delay_seconds,
+		                            error);
+		if (status < 0)
+			gg_top_source_free(source);
+	}
+	return status;
+}
+
+/* Signals but the Ctrl-C of a command end this program, and reach the command as well. */
+static void end_by_signal(const struct screen_run *run)
+{
+	int number = gg_top_terminal_signal;
+
+	if (number == 0 || (number == SIGINT && run->screen->command != NULL))
+		return;
+	if (run->screen->command != NULL)
+		gg_top_command_signal(run->screen->command, number);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void screen_done(struct screen_run *run)
+{
+	gg_top_looks_stop(run->looks);
+	gg_top_snapshot_free(run->snapshot);
+	gg_top_state_done(&run->state);
+	if (run->has_list)
+		gg_top_state_done(&run->list_state);
+	gg_top_grid_done(&run->grid);
+	gg_top_attach_free(run->attach);
+	gg_buf_done(&run->output);
+	free(run->opened);
 }
 
 int gg_top_screen_run(const struct gg_top_screen *screen, struct gg_error *error)
@@ -456,39 +543,35 @@ int gg_top_screen_run(const struct gg_top_screen *screen, struct gg_error *error
 	/* Only the types of characters: numbers are printed as in every command. */
 	locale_t types = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
 	locale_t former = types != (locale_t)0 ? uselocale(types) : (locale_t)0;
-	struct gg_top_source *source;
-	int status = gg_top_source_open(&source, screen->target, screen->view.confidence, error);
+	int status;
 
 	run.state.width = 80;
 	run.state.height = 24;
 	begin_target(&run);
-	if (status == 0) {
-		status = gg_top_looks_start(&run.looks, source, &run.view, run.delay_seconds,
-		                            error);
-		if (status < 0)
-			gg_top_source_free(source);
-	}
-	if (status == 0 && !open_terminal(screen))
+	status = begin(&run, error);
+	if (status == 0 && !gg_top_terminal_open(screen->has_color, !screen->has_no_mouse))
 		status = gg_error_set(error, -ENOTSUP, "top", "Use --batch.",
 		                      "ncurses does not know this terminal");
 	if (status == 0) {
 		show(&run);
-		endwin();
+		gg_top_terminal_close();
 		print_last(&run);
 	}
-	gg_top_looks_stop(run.looks);
-	gg_top_snapshot_free(run.snapshot);
-	gg_top_state_done(&run.state);
-	if (run.has_list)
-		gg_top_state_done(&run.list_state);
-	gg_top_grid_done(&run.grid);
+	/* The user did not want the attach, or it failed. */
+	if (status == 0 && screen->command == NULL && run.looks == NULL &&
+	    gg_top_terminal_signal == 0) {
+		*error = run.error.status < 0 ? run.error : run.refusal;
+		status = error->status;
+	}
+	end_by_signal(&run);
+	screen_done(&run);
 	if (former != (locale_t)0)
 		uselocale(former);
 	if (types != (locale_t)0)
 		freelocale(types);
-	if (ending_signal != 0) {
-		signal(ending_signal, SIG_DFL);
-		raise(ending_signal);
+	if (status == 0 && screen->command != NULL) {
+		gg_top_terminal_signal = 0;
+		return gg_top_command_finish(screen->command, &gg_top_terminal_signal);
 	}
 	return status;
 }

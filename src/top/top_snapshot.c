@@ -28,10 +28,9 @@ struct snapshot_run {
 const char *gg_top_metric_name(enum gg_top_metric metric)
 {
 	static const char *const names[] = {
-		[GG_TOP_LIVE] = "live",
-		[GG_TOP_GROWTH] = "growth",
-		[GG_TOP_ALLOCATED] = "allocated",
-		[GG_TOP_TEMPORARY] = "temporary",
+		[GG_TOP_LIVE] = "live",           [GG_TOP_GROWTH] = "growth",
+		[GG_TOP_ALLOCATED] = "allocated", [GG_TOP_TEMPORARY] = "temporary",
+		[GG_TOP_PINNED] = "pinned",
 	};
 
 	return names[metric];
@@ -44,6 +43,8 @@ static enum gg_metric metric_of(enum gg_top_metric metric)
 		return GG_METRIC_ALLOCATED;
 	case GG_TOP_TEMPORARY:
 		return GG_METRIC_TEMPORARY;
+	case GG_TOP_PINNED:
+		return GG_METRIC_PINNED;
 	default:
 		return GG_METRIC_LIVE;
 	}
@@ -89,6 +90,12 @@ static int ask(struct snapshot_run *run, struct gg_error *error)
 	run->query.by = run->request->by;
 	run->query.focus = run->request->focus;
 	status = gg_query_rows(run->model, &run->query, &run->result, error);
+	/* The recorder, and the watch of a process, look at its memory every ten seconds. */
+	if (status == -ENODATA && run->query.metric == GG_METRIC_PINNED) {
+		run->snapshot->lack = "Pinned memory is not known: nothing has looked at the "
+				      "memory of the process yet.";
+		return 0;
+	}
 	if (status == 0)
 		status = ask_rates(run, error);
 	if (status == 0 && run->query.metric == GG_METRIC_LIVE && !run->request->is_tree)
@@ -285,8 +292,10 @@ static int add_head(struct snapshot_run *run, struct gg_error *error)
 	if (status < 0)
 		return status;
 	snapshot->live = gg_figure_of(&live.total, GG_BYTES, run->request->confidence, false);
-	snapshot->total = make_row(run, &run->result->total, false);
-	snapshot->total.allocated_per_second = rate_of(run, &run->allocated->total);
+	snapshot->total = make_row(run, run->result != NULL ? &run->result->total : &live.total,
+	                           false);
+	if (run->allocated != NULL)
+		snapshot->total.allocated_per_second = rate_of(run, &run->allocated->total);
 	if (run->changes != NULL)
 		set_change(&snapshot->total, &run->changes->total);
 	snapshot->sample_count = model->sample_total;
@@ -354,13 +363,15 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 	status = ask(&run, error);
 	if (status == 0)
 		status = add_head(&run, error);
-	if (status == 0 && !request->is_tree && (make_rows(&run) < 0 || add_rates(&run) < 0))
+	if (status == 0 && !request->is_tree && run.result != NULL &&
+	    (make_rows(&run) < 0 || add_rates(&run) < 0))
 		status = gg_error_memory(error, "top");
 	if (status == 0 && copy_columns(snapshot) < 0)
 		status = gg_error_memory(error, "top");
 	if (status == 0 && request->has_why)
 		status = add_why(&run, error);
-	if (status == 0 && request->opened != NULL)
+	/* The pieces of pinned memory are not known (query/row_detail.h). */
+	if (status == 0 && request->opened != NULL && request->metric != GG_TOP_PINNED)
 		status = gg_top_detail_make(&snapshot->detail, model, run.result, request->opened,
 		                            process->now_ns, request->confidence, error);
 	gg_query_result_free(run.result);

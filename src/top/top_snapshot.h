@@ -44,6 +44,7 @@ enum gg_top_metric {
 	GG_TOP_GROWTH, /* live memory, sorted by its change */
 	GG_TOP_ALLOCATED,
 	GG_TOP_TEMPORARY,
+	GG_TOP_PINNED, /* free memory that live blocks keep resident, as of the last look at it */
 	GG_TOP_METRIC_COUNT
 };
 
@@ -126,6 +127,7 @@ struct gg_top_snapshot {
 	 */
 	struct gg_top_row *rows;
 	size_t row_count;
+	const char *lack;             /* why there are no rows, a static text; NULL: there may be */
 	struct gg_top_detail *detail; /* NULL: no row is open */
 	/* RSS by the last look at the memory of each process.  Without looks, it has no table. */
 	bool has_why;

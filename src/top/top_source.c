@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/time_units.h"
 #include "record/regions/change_region.h"
 #include "record/regions/find_region.h"
@@ -17,6 +18,9 @@
 #include "report/frame_selection.h"
 #include "serve/watch.h"
 #include "top/top_list.h"
+
+/* After a new attach, a region that is still mapped may have a successor; searches are rare. */
+#define SEARCH_NS (10 * GG_NS_PER_S)
 
 /* Rates are means over the time between looks that covers this, or since the first look. */
 #define RATE_NS (10 * GG_NS_PER_S)
@@ -30,6 +34,7 @@ struct gg_top_source {
 	struct gg_live_names *names;
 	struct gg_model *model;   /* of the profile */
 	bool is_open_ended;       /* a recorder writes the profile */
+	uint64_t searched_ns;     /* the last search of a new region; CLOCK_MONOTONIC */
 	int64_t mark_ns, seen_ns; /* the moments of the mark, and of the last look */
 	uint64_t look_count;      /* since the mark */
 	uint64_t test_count;      /* tests of the whole run, which new marks do not reset */
@@ -262,7 +267,12 @@ static void follow_region(struct gg_top_source *source)
 	struct gg_watch next;
 	char *path;
 
-	if (!gg_find_region_is_pid(source->path) || gg_find_region(&path, source->path, NULL) < 0)
+	if (!gg_find_region_is_pid(source->path) ||
+	    (gg_clock_monotonic_ns() - source->searched_ns < SEARCH_NS &&
+	     gg_find_region_is_mapped(source->watch.pid, source->watch.path)))
+		return;
+	source->searched_ns = gg_clock_monotonic_ns();
+	if (gg_find_region(&path, source->path, NULL) < 0)
 		return;
 	if (strcmp(path, source->watch.path) != 0 &&
 	    gg_watch_init(&next, source->path, source->watch.confidence, NULL) == 0) {

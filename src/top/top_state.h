@@ -45,6 +45,7 @@ enum gg_top_mode {
 	GG_TOP_MODE_QUESTION, /* a question waits for yes or no */
 	GG_TOP_MODE_NOTES,    /* all notes of the recording (top_text.h) */
 	GG_TOP_MODE_WHY,      /* the rows of RSS (top_text.h) */
+	GG_TOP_MODE_OUTPUT,   /* what the recorded command prints (top_text.h) */
 };
 
 /* A wish that the user has confirmed. */
@@ -55,6 +56,7 @@ enum gg_top_wish {
 	GG_TOP_SWITCH,  /* switch sampling as switches_on says */
 	GG_TOP_SET_INTERVAL,
 	GG_TOP_SET_DELAY,
+	GG_TOP_ATTACH, /* bring the agent into process attach_pid */
 };
 
 enum { GG_TOP_MESSAGE_MAX = 512 }; /* as long as messages of errors */
@@ -76,6 +78,8 @@ struct gg_top_state {
 	enum gg_top_wish wish;  /* to be fulfilled */
 	char typed[GG_TOP_TEXT_MAX]; /* the answer of the prompt */
 	bool switches_on;
+	uint32_t attach_pid;
+	const char *output; /* the end of what the recorded command printed; NULL: no command */
 	uint64_t interval_bytes;          /* of GG_TOP_SET_INTERVAL */
 	double delay_seconds;             /* between looks; of GG_TOP_SET_DELAY */
 	char message[GG_TOP_MESSAGE_MAX]; /* in the last line until the next key; "": none */
@@ -86,7 +90,8 @@ struct gg_top_state {
 	enum gg_top_metric metric;
 	bool is_paused;
 	bool wants_quit, wants_mark; /* a key asked for it */
-	bool wants_open, wants_back; /* the process under the cursor; the list */
+	bool wants_open, wants_back; /* the process under the cursor; where it was opened */
+	bool wants_list;             /* the list of processes, even if nothing was opened there */
 	bool lists_all;              /* the list has processes that have ended, or have no agent */
 	size_t cursor;               /* place of the row in the order, from 0 */
 	char *followed;              /* the label of that row; NULL: the place stays, not the row */

@@ -27,14 +27,17 @@ static const struct {
 	{ "up, down, j, k", "move the cursor, which follows its row" },
 	{ "PgUp, PgDn, Home, End, g, G", "move it far" },
 	{ "Enter", "open the row: callers, callees, lines, ages; Esc goes back" },
+	{ "0", "the processes: of a profile, or all that run under the agent" },
 	{ "1 to 9", "functions, lines, stacks, modules, threads, sizes, kinds, heaps, types" },
 	{ "Enter; left, Esc", "open a process of the list; go back to the list" },
-	{ "a", "in the list: show or hide processes that ended, or have no agent" },
+	{ "a",
+	  "in the list: show or hide processes that ended, or have no agent; Enter attaches it" },
 	{ "t, F5", "callers and callees as a tree" },
 	{ "right, left, +, -", "in the tree: open a row, close it or go to its caller" },
 	{ "R", "where RSS goes: the rows of geiger why" },
+	{ "v", "what the recorded command prints (geiger top -- COMMAND)" },
 	{ "!", "all notes on the recording" },
-	{ "m, M", "next, previous metric: live, growth, allocated, temporary" },
+	{ "m, M", "next, previous metric: live, growth, allocated, temporary, pinned" },
 	{ "<, >, F6", "sort by another column" },
 	{ "r", "reverse the order" },
 	{ "/, F3, then n, N", "search a name, the next one, the one before" },
@@ -43,6 +46,7 @@ static const struct {
 	{ "w", "write a profile of the process as it is then, also while the display is paused" },
 	{ "d", "set the time between looks" },
 	{ "o, i", "switch sampling on or off; set its interval; both ask first" },
+	{ "wheel, click", "move the cursor; sort by a heading, again: reverse" },
 	{ "Ctrl-L, Ctrl-Z", "draw the screen anew; suspend" },
 };
 
@@ -106,6 +110,23 @@ static void append_why(const struct gg_top_state *state, const struct gg_top_sna
 		gg_report_why_text(&report, &snapshot->why, out);
 }
 
+/* The end of the output, a paragraph for each of its lines. */
+static void append_output(const struct gg_top_state *state, struct gg_buf *out)
+{
+	for (const char *line = state->output; line != NULL && *line != '\0';) {
+		size_t length = strcspn(line, "\n");
+		GG_CLEANUP(gg_buf_done) struct gg_buf one = { 0 };
+
+		gg_buf_append(&one, line, length);
+		if (length == 0)
+			gg_buf_append_text(out, "\n");
+		else
+			gg_screen_text_append_paragraph(out, gg_buf_text(&one), state->width,
+			                                state->ascii);
+		line += length + (line[length] == '\n');
+	}
+}
+
 static void append_text(const struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                         struct gg_buf *out)
 {
@@ -116,6 +137,8 @@ static void append_text(const struct gg_top_state *state, const struct gg_top_sn
 		append_help(state, out);
 	else if (state->mode == GG_TOP_MODE_WHY)
 		append_why(state, snapshot, out);
+	else if (state->mode == GG_TOP_MODE_OUTPUT)
+		append_output(state, out);
 	else
 		append_notes(state, snapshot, out);
 }
@@ -182,8 +205,12 @@ static void append_title(const struct gg_top_state *state, const struct gg_top_s
 		gg_buf_append_text(out, "Keys");
 	else if (state->mode == GG_TOP_MODE_WHY)
 		append_title_of_why(snapshot, out);
+	else if (state->mode == GG_TOP_MODE_OUTPUT)
+		gg_buf_append_text(out, state->output != NULL && state->output[0] != '\0'
+		                                ? "The end of what the command printed"
+		                                : "The command has printed nothing yet");
 	else
-		gg_buf_append_text(out, snapshot->note_count > 0
+		gg_buf_append_text(out, snapshot != NULL && snapshot->note_count > 0
 		                                ? "Notes on the recording"
 		                                : "There are no notes on the recording");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * top_text - draws the texts that fill the screen: help, notes of a recording, rows of RSS.
+ * top_text - draws the texts that fill the screen: the help, notes of a recording, rows of RSS, and
+ * the end of what a recorded command printed.
  *
  * A text that is longer than the screen scrolls: the state has the first line that is shown
  * (first_text_line).
@@ -13,7 +14,7 @@
 #include "top/top_snapshot.h"
 #include "top/top_state.h"
 
-/* Draws the text of the state's mode, which is GG_TOP_MODE_HELP, _NOTES or _WHY. */
+/* Draws the text of the state's mode: GG_TOP_MODE_HELP, _NOTES, _WHY or _OUTPUT. */
 void gg_top_text_draw(struct gg_top_grid *grid, const struct gg_top_state *state,
                       const struct gg_top_snapshot *snapshot);
 /*

@@ -109,6 +109,17 @@ TEST(a_command_line_inside_ours_keeps_its_own_options)
 	CHECK_EQ_STR(p->words[1], "-q");
 }
 
+TEST(the_word_that_ends_options_can_stay_among_the_operands)
+{
+	struct parsed *p = parse("one -v -- -q --", GG_OPTIONS_KEEP_END);
+
+	CHECK(p->count == 4 && p->options.verbose && !p->options.quiet);
+	CHECK_EQ_STR(p->words[0], "one");
+	CHECK_EQ_STR(p->words[1], "--");
+	CHECK_EQ_STR(p->words[2], "-q");
+	CHECK_EQ_STR(p->words[3], "--");
+}
+
 TEST(the_last_value_wins)
 {
 	CHECK_EQ_U64(parse("--limit 1 --limit 2", GG_OPTIONS_ANYWHERE)->options.limit, 2);

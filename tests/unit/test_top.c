@@ -162,10 +162,32 @@ TEST_WITH(look, a_frame_has_head_and_table)
 		draw(look),
 		"4711 made --by test  recorded for 10 s  one sample per 4.00 KiB  54 samples\n"
 		"live 45.0 MiB +- 0.1 %  RSS 80.0 MiB  highest 70.0 MiB  allocates 5.40 MiB/s\n"
-		"     live                change     allocates      age  function\n"
-		" 32.0 MiB +- 0.1 %            .    3.20 MiB/s    9.0 s  cache_fill (made)\n"
-		" 12.0 MiB +- 0.2 %    +12.0 MiB    1.20 MiB/s    5.0 s  session_new (made)\n"
-		"  1.0 MiB +- 2 %      -9.00 MiB    1.00 MiB/s    9.0 s  load (made)\n");
+		"     live               change    allocates      age  function\n"
+		" 32.0 MiB +- 0.1 %           .   3.20 MiB/s    9.0 s  cache_fill (made)\n"
+		" 12.0 MiB +- 0.2 %   +12.0 MiB   1.20 MiB/s    5.0 s  session_new (made)\n"
+		"  1.0 MiB +- 2 %     -9.00 MiB   1.00 MiB/s    9.0 s  load (made)\n");
+}
+
+TEST_WITH(look, a_screen_has_bars_of_the_share_and_marks_the_column_that_sorts)
+{
+	add_server(look);
+	look->state.height = 8;
+	take(look);
+	CHECK_CONTAINS(
+		draw(look),
+		"     live                   change    allocates      age  function\n"
+		" 32.0 MiB \xc2\xb1 0.1 % \xe2\x96\x88\xe2\x96\x88\xe2\x96\x89            "
+		"\xc2\xb7   3.20 MiB/s    9.0 s  cache_fill (made)\n"
+		" 12.0 MiB \xc2\xb1 0.2 % \xe2\x96\x88\xe2\x96\x8f     +12.0 MiB   1.20 MiB/s    "
+		"5.0 s  session_new (made)\n"
+		"  1.0 MiB \xc2\xb1 2 %   \xe2\x96\x8f      -9.00 MiB   1.00 MiB/s    9.0 s  load "
+		"(made)\n");
+	CHECK_EQ_U64(gg_top_grid_cell(&look->grid, 2, 5)->style, GG_TOP_SORTED);
+	CHECK_EQ_U64(gg_top_grid_cell(&look->grid, 2, 33)->style, GG_TOP_HEADING);
+	look->state.sort = GG_TOP_BY_CHANGE;
+	draw(look);
+	CHECK_EQ_U64(gg_top_grid_cell(&look->grid, 2, 5)->style, GG_TOP_HEADING);
+	CHECK_EQ_U64(gg_top_grid_cell(&look->grid, 2, 33)->style, GG_TOP_SORTED);
 }
 
 TEST_WITH(look, an_ended_process_and_a_note_are_lines_of_their_own)
@@ -383,7 +405,7 @@ TEST_WITH(look, random_keys_and_sizes_leave_the_cursor_on_a_row)
 		int key = gg_rng_below(&rng, 3) == 0
 		                  ? GG_TOP_KEY_UP +
 		                            (int)gg_rng_below(&rng,
-		                                              GG_TOP_KEY_QUIT - GG_TOP_KEY_UP + 1)
+		                                              GG_TOP_KEY_NONE - GG_TOP_KEY_UP + 1)
 		                  : (int)gg_rng_below(&rng, 300);
 
 		gg_top_keys_press(&look->state, look->snapshot, key);

@@ -4,10 +4,10 @@
 
 #include "query/tree.h"
 #include "report/text_cells.h"
+#include "top/top_cost.h"
 #include "top/top_detail.h"
 #include "top/top_frame.h"
 #include "top/top_keys.h"
-#include "top/top_looks.h"
 #include "top/top_prompt.h"
 #include "top/top_tree.h"
 #include "top_look.h"
@@ -137,21 +137,21 @@ TEST_WITH(look, the_tree_opens_and_closes_and_the_cursor_follows_its_row)
 		draw(look),
 		"4711 made --by test  recorded for 10 s  one sample per 4.00 KiB  54 samples\n"
 		"live 45.0 MiB +- 0.1 %  RSS 80.0 MiB  highest 70.0 MiB  allocates 5.40 MiB/s\n"
-		"     live             blocks  tree\n"
-		" 45.0 MiB +- 0.1 %        45  - main (made)\n"
-		" 40.0 MiB +- 0.1 %        40   - serve (made)\n"
-		" 40.0 MiB +- 0.1 %        40    - cache_fill (made)\n"
-		" 32.0 MiB +- 0.1 %        32       (self)\n"
-		"  8.0 MiB +- 0.2 %         8       grow (made)\n"
-		"  4.0 MiB +- 0.4 %         4   + warm_up (made)\n"
-		"  1.0 MiB +- 2 %           1     load (made)\n"
+		"     live                  blocks  tree\n"
+		" 45.0 MiB +- 0.1 % ####        45  - main (made)\n"
+		" 40.0 MiB +- 0.1 % ####        40   - serve (made)\n"
+		" 40.0 MiB +- 0.1 % ####        40    - cache_fill (made)\n"
+		" 32.0 MiB +- 0.1 % ###         32       (self)\n"
+		"  8.0 MiB +- 0.2 % #            8       grow (made)\n"
+		"  4.0 MiB +- 0.4 %              4   + warm_up (made)\n"
+		"  1.0 MiB +- 2 %                1     load (made)\n"
 		"\n"
 		"1 of 7  t table  right/+ left/- open, close  Enter detail  q quit  ? keys\n");
 	press(look, 'G');
 	press(look, 'k');
 	press(look, '+');
 	CHECK_CONTAINS(draw(look),
-	               "- warm_up (made)\n  4.0 MiB +- 0.4 %         4      cache_fill");
+	               "- warm_up (made)\n  4.0 MiB +- 0.4 %              4      cache_fill");
 	press(look, GG_TOP_KEY_LEFT);
 	press(look, GG_TOP_KEY_LEFT);
 	CHECK_EQ_STR(look->state.followed, "main (made)");
@@ -294,11 +294,11 @@ TEST_WITH(look, looks_use_a_fifth_of_a_processor_and_say_when_they_become_rarer)
 {
 	static const uint64_t ms = 1000000;
 
-	CHECK_EQ_U64(gg_top_looks_rest_ns(10 * ms, 10 * ms), 40 * ms);
-	/* Two threads ran: 400 ms of processors in a period of 2 s. */
-	CHECK_EQ_U64(gg_top_looks_rest_ns(200 * ms, 400 * ms), 1800 * ms);
+	CHECK_EQ_U64(gg_top_cost_rest_ns(9 * ms, 9 * ms), 41 * ms);
+	/* Two threads ran: 360 ms of processors in a period of 2 s. */
+	CHECK_EQ_U64(gg_top_cost_rest_ns(180 * ms, 360 * ms), 1820 * ms);
 	/* It mostly waited for the disk. */
-	CHECK_EQ_U64(gg_top_looks_rest_ns(900 * ms, 100 * ms), 0);
+	CHECK_EQ_U64(gg_top_cost_rest_ns(900 * ms, 100 * ms), 0);
 	add_server(look);
 	look->process.look_every_ns = 6.5e9;
 	take_view(look);
@@ -308,15 +308,98 @@ TEST_WITH(look, looks_use_a_fifth_of_a_processor_and_say_when_they_become_rarer)
 	CHECK(strstr(draw(look), "Looks take long") == NULL);
 }
 
+/* --- processes, pinned memory, and the output of a command ----------------------------------- */
+
+TEST_WITH(look, the_processes_of_a_profile_are_rows_and_others_are_a_list)
+{
+	add_server(look);
+	take_view(look);
+	press(look, '0');
+	CHECK(look->state.wants_list);
+	look->state.wants_list = false;
+	look->process.is_process = false;
+	take_view(look);
+	press(look, '0');
+	CHECK(!look->state.wants_list);
+	CHECK_EQ_U64(look->state.by, GG_BY_PROCESS);
+	take_view(look);
+	CHECK_EQ_U64(look->snapshot->row_count, 1);
+	CHECK_CONTAINS(draw(look), "4711");
+}
+
+TEST_WITH(look, without_a_look_at_memory_pinned_says_so)
+{
+	add_server(look);
+	take_view(look);
+	press(look, GG_TOP_KEY_ENTER);
+	take_view(look);
+	CHECK(look->snapshot->detail != NULL);
+	press(look, 'M'); /* the last metric, whose rows have no parts */
+	CHECK_EQ_U64(look->state.metric, GG_TOP_PINNED);
+	CHECK_EQ_U64(look->state.mode, GG_TOP_MODE_TABLE);
+	take_view(look);
+	CHECK_EQ_U64(look->snapshot->row_count, 0);
+	CHECK_CONTAINS(draw(look), "Pinned memory is not known");
+	press(look, GG_TOP_KEY_ENTER);
+	CHECK_CONTAINS(draw(look), "no parts to show");
+}
+
+TEST_WITH(look, the_output_of_a_command_is_followed_at_its_end)
+{
+	add_server(look);
+	take_view(look);
+	press(look, 'v');
+	CHECK_EQ_U64(look->state.mode, GG_TOP_MODE_TABLE); /* nothing was recorded here */
+	look->state.output = "";
+	CHECK_CONTAINS(draw(look), "output (v shows more): none yet\n");
+	look->state.output = "one\n\ntwo\x1b[2J\n3\n4\n5\n6\n7\n8\n";
+	CHECK_CONTAINS(draw(look), "output (v shows more): 8\n");
+	look->state.height = 8;
+	press(look, 'v');
+	CHECK_CONTAINS(draw(look), "6\n7\n8\n");
+	look->state.output = "one\n\ntwo\x1b[2J\n3\n4\n5\n6\n7\n8\n9\n";
+	CHECK_CONTAINS(draw(look), "7\n8\n9\n");
+	press(look, 'g');
+	CHECK_CONTAINS(draw(look), "one\n\ntwo");
+	CHECK(strchr(draw(look), '\x1b') == NULL);
+	look->state.output = "one\n\ntwo\x1b[2J\n3\n4\n5\n6\n7\n8\n9\n10\n";
+	CHECK_CONTAINS(draw(look), "one\n\ntwo");
+	press(look, 'G');
+	CHECK_CONTAINS(draw(look), "8\n9\n10\n");
+	press(look, 'x');
+	CHECK_EQ_U64(look->state.mode, GG_TOP_MODE_TABLE);
+}
+
+TEST_WITH(look, a_screen_without_a_look_has_its_prompt_and_its_pages)
+{
+	gg_top_prompt_ask_to_attach(&look->state, 4711);
+	gg_top_frame_draw_waiting(&look->grid, &look->state, "4711: it runs without the agent");
+	CHECK_EQ_STR(gg_top_grid_cell(&look->grid, 0, 0)->text, "4");
+	CHECK_EQ_STR(gg_top_grid_cell(&look->grid, 23, 0)->text, "P"); /* "Process 4711 has ..." */
+	gg_top_keys_press(&look->state, NULL, 'y');
+	CHECK_EQ_U64(look->state.wish, GG_TOP_ATTACH);
+	look->state.output = "printed\n";
+	gg_top_keys_press(&look->state, NULL, 'v');
+	gg_top_frame_draw_waiting(&look->grid, &look->state, "");
+	CHECK_EQ_STR(gg_top_grid_cell(&look->grid, 2, 0)->text, "p");
+	for (size_t width = 1; width < 100; width += 7)
+		for (size_t height = 1; height < 30; height += 3) {
+			look->state.width = width;
+			look->state.height = height;
+			gg_top_frame_draw_waiting(&look->grid, &look->state, "A text of words");
+			CHECK(!look->grid.failed);
+		}
+}
+
 /* --- random keys -------------------------------------------------------------------------- */
 
 static int random_key(struct gg_rng *rng)
 {
-	static const char often[] = "jkgGr<>/fnN?mz123456789 tt++-woidy";
+	static const char often[] = "jkgGr<>/fnN?mz0123456789 tt++-woidyv";
 	uint64_t kind = gg_rng_below(rng, 4);
 
 	if (kind == 0)
-		return GG_TOP_KEY_UP + (int)gg_rng_below(rng, GG_TOP_KEY_QUIT - GG_TOP_KEY_UP);
+		return GG_TOP_KEY_UP + (int)gg_rng_below(rng, GG_TOP_KEY_NONE - GG_TOP_KEY_UP);
 	if (kind == 1)
 		return (int)gg_rng_below(rng, 300);
 	return often[gg_rng_below(rng, sizeof(often) - 1)];

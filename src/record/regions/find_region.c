@@ -85,6 +85,13 @@ static enum mapped is_mapped(uint32_t pid, const struct stat *file)
 	return answer;
 }
 
+bool gg_find_region_is_mapped(uint32_t pid, const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && is_mapped(pid, &status) == MAPPED;
+}
+
 /*
  * Takes a listed region if it is better than the best one so far: a region that is certainly mapped
  * wins over one that may be, then the later start wins.
@@ -294,7 +301,8 @@ static int refuse(uint32_t pid, const char *text, const struct search *search,
 		return gg_error_set(error, -EPERM, text, "Ask as that user, or as root.",
 		                    "the process is another user's");
 	return gg_error_set(error, -ENOENT, text,
-	                    "'geiger env' tells how to start a program with it.",
+	                    "'geiger attach' brings it in; 'geiger env' tells how to start a "
+	                    "program with it.",
 	                    "the process has no region: it runs without the agent");
 }
 

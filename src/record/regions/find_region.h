@@ -22,6 +22,12 @@ bool gg_find_region_is_pid(const char *operand);
 GG_MUST_CHECK int gg_find_region(char **ret_path, const char *pid_or_path, struct gg_error *error);
 
 /*
+ * True if the process has surely mapped that region, so it is still the one of its program.  This
+ * costs the reading of /proc/PID/maps, where a search reads all regions of the machine.
+ */
+bool gg_find_region_is_mapped(uint32_t pid, const char *path);
+
+/*
  * Returns the process from which this one was forked, if it still has the region of that process
  * mapped and none of its own, because it has recorded nothing yet; 0: it is no such process.
  * *ret_path is that region, or NULL if it cannot be found; the caller frees it; ret_path may be

@@ -99,7 +99,7 @@ static void take_signals(struct gg_session *s)
 		if (signal == SIGCHLD || signal == SIGTSTP || signal == SIGCONT)
 			continue;
 		if (!s->command_ended && !from_terminal)
-			kill(s->launch.pid, signal);
+			kill(s->options->own_group ? -s->launch.pid : s->launch.pid, signal);
 		if (s->command_ended && signal != SIGUSR1 && signal != SIGUSR2)
 			s->stop_asked = true;
 	}

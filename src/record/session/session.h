@@ -55,6 +55,13 @@ struct gg_session_options {
 	bool no_allocator_calls; /* the agent never asks the allocator about its heap */
 	bool compat;             /* preload libgeiger-compat as well */
 	bool no_children;
+	/*
+	 * The command gets a process group of its own, and signals to the recorder go to that whole
+	 * group.  Without a terminal, nothing else would bring them to the command's children.
+	 */
+	bool own_group;
+	/* Called when the command runs, with its pid and the path of its profile; or NULL. */
+	void (*started)(pid_t pid, const char *path, void *context);
 	double max_seconds; /* 0: until the session ends */
 	bool quiet;
 	const struct gg_progress *progress; /* of the end, which may take long; NULL: nobody */

@@ -192,6 +192,9 @@ static int begin_command(struct gg_session *s)
 		return status;
 	status = gg_launch_begin(&s->launch, options->command, &s->environment, &s->signals.before,
 	                         s->error);
+	/* The child waits, so the program begins in that group. */
+	if (status == 0 && options->own_group)
+		setpgid(s->launch.pid, s->launch.pid);
 	if (status == 0)
 		s->copy_rss_bytes = gg_memory_readings_max_rss(s->launch.pid);
 	return status;
@@ -221,8 +224,11 @@ static int release_command(struct gg_session *s, int *ret_exit_status)
 	const struct gg_session_options *options = s->options;
 	int status = gg_launch_release(&s->launch);
 
-	if (status == 0)
+	if (status == 0) {
+		if (options->started != NULL)
+			options->started(s->launch.pid, gg_buf_text(&s->path), options->context);
 		return 0;
+	}
 	unlink(gg_buf_text(&s->path));
 	*ret_exit_status = status_of_exec(status);
 	return gg_error_set_errno(s->error, -status, options->command[0], NULL);
