@@ -27,7 +27,7 @@ struct top_options {
 	const char *focus;
 };
 
-/* The place of the `--` that begins a command, among the operands; their number: there is none. */
+/* The place of the `--` that begins a command, or the number of operands if no command follows. */
 static int end_of_options(const struct gg_invocation *invocation)
 {
 	int place = 0;

@@ -100,7 +100,7 @@ struct gg_option_set {
 enum gg_option_mode {
 	GG_OPTIONS_ANYWHERE,        /* options and operands may be mixed */
 	GG_OPTIONS_BEFORE_OPERANDS, /* the first operand ends the options, as in `env` */
-	GG_OPTIONS_KEEP_END,        /* as ANYWHERE; the `--` that ends options is an operand, too */
+	GG_OPTIONS_KEEP_END,        /* as ANYWHERE; the `--` that ends options stays an operand */
 };
 
 /*

@@ -62,7 +62,7 @@ static void wait_until(uint64_t until_ns)
 		;
 }
 
-/* Opens the target.  A command gets its region soon; one that ends at once has its profile alone. */
+/* Opens the target.  A command gets its region soon; one that ends at once has only a profile. */
 static int open_target(struct gg_top_source **ret_source, const struct gg_top_batch *batch,
                        struct gg_error *error)
 {
@@ -86,7 +86,7 @@ static int open_target(struct gg_top_source **ret_source, const struct gg_top_ba
 	}
 }
 
-/* Waits for the next frame.  After a look that took long, or a suspension, nothing is made up for. */
+/* Waits for the next frame.  After a long look or a suspension, nothing is made up for. */
 static void wait_for_frame(uint64_t *next_ns, uint64_t delay_ns, uint64_t rest_until_ns)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();

@@ -34,7 +34,7 @@ struct gg_top_command {
 	int exit_status; /* of the recorder */
 };
 
-/* What the recorder reports when the command runs, or cannot. */
+/* The recorder reports this when the command runs, or cannot run. */
 struct report {
 	int status;      /* 0: it runs */
 	int exit_status; /* of a failure */
@@ -118,7 +118,7 @@ static _Noreturn void record(const struct gg_top_command_options *options, int l
 
 /* --- the start ------------------------------------------------------------------------------ */
 
-/* Opens the file of the output.  *ret_fd is -1 if there is none. */
+/* Opens the file of the output.  Without such a file, *ret_fd is -1. */
 static int open_log(struct gg_top_command *command, const struct gg_top_command_options *options,
                     int *ret_fd, struct gg_error *error)
 {

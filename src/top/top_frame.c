@@ -230,7 +230,7 @@ static const char *foot_of(const struct gg_top_snapshot *snapshot)
 		return "  q quit  ? keys  Enter open  a all  > sort  / search  f filter";
 	if (snapshot->is_tree)
 		return "  t table  right/+ left/- open, close  Enter detail  q quit  ? keys";
-	return "  q quit  ? keys  1-9 rows  t tree  m metric  > sort  / search  f filter  z mark";
+	return "  q quit  ? keys  1-9 rows  0 processes  t tree  m metric  > sort";
 }
 
 /* The last line: a text that is typed, or what keys do. */
@@ -408,6 +408,23 @@ static void append_branch(const struct frame_run *run, const struct gg_top_row *
 	                                                          : "+");
 }
 
+/* The name of a function that does not fit loses its module before it loses letters. */
+static void append_name(const struct frame_run *run, const struct gg_top_row *row, size_t width,
+                        struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
+	const char *module = strstr(row->label, " (");
+	bool is_function = run->snapshot->by == GG_BY_FUNCTION && module != NULL;
+
+	for (const char *next; is_function && (next = strstr(module + 1, " (")) != NULL;)
+		module = next;
+	if (is_function && gg_screen_text_length(row->label) > width)
+		gg_buf_append(&name, row->label, (size_t)(module - row->label));
+	else
+		gg_buf_append_text(&name, row->label);
+	gg_screen_text_append(out, gg_buf_text(&name), width, run->state->ascii);
+}
+
 static void draw_name(struct frame_run *run, const struct gg_top_row *row, size_t column)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
@@ -416,7 +433,7 @@ static void draw_name(struct frame_run *run, const struct gg_top_row *row, size_
 	if (row->path != 0)
 		append_branch(run, row, width, &text);
 	width = width > text.length ? width - text.length : 0;
-	gg_screen_text_append(&text, row->label, width, run->state->ascii);
+	append_name(run, row, width, &text);
 	gg_top_grid_put(run->grid, run->row, column, gg_buf_text(&text), GG_TOP_PLAIN);
 }
 
@@ -557,7 +574,8 @@ void gg_top_frame_draw(struct gg_top_grid *grid, const struct gg_top_state *stat
 		draw_process(&run);
 		draw_memory(&run);
 		draw_notes(&run);
-		if (!state->is_batch && state->height >= CHART_HEIGHT_LEAST)
+		if (!state->is_batch && state->height >= CHART_HEIGHT_LEAST &&
+		    snapshot->column_count > 0)
 			draw_chart(&run);
 		if (state->opened != NULL)
 			draw_detail(&run);

@@ -25,6 +25,8 @@
 /* Rates are means over the time between looks that covers this, or since the first look. */
 #define RATE_NS (10 * GG_NS_PER_S)
 
+enum { NEWS_LOOKS = 10 };
+
 struct gg_top_source {
 	struct gg_top_list *list; /* NULL: the source has one target, as follows */
 	/* A watch of a process; or a profile, which is read again at each look. */
@@ -44,8 +46,11 @@ struct gg_top_source {
 	char *focus;
 	bool has_new_mark;
 	double peak_bytes;
-	struct gg_chart_column *columns; /* of the watch; room for all of its points */
-	const char *news;                /* a static text; NULL: none */
+	/* The points of the watch, or one for each look at a growing profile; room for all. */
+	struct gg_chart_column *columns;
+	size_t column_count; /* of the profile */
+	const char *news;    /* a static text; NULL: none */
+	uint64_t news_count; /* looks that still have the news */
 };
 
 /* A profile is an SQLite file; the watch reports what is wrong with any other file. */
@@ -160,6 +165,7 @@ static int load_profile(struct gg_top_source *source, struct gg_profile *profile
 static int read_profile(struct gg_top_source *source, struct gg_error *error)
 {
 	struct gg_profile *profile;
+	bool was_open_ended;
 	int status;
 
 	if (source->model != NULL && !source->is_open_ended)
@@ -167,8 +173,11 @@ static int read_profile(struct gg_top_source *source, struct gg_error *error)
 	status = gg_region_profile_open_complete(&profile, source->path, NULL, error);
 	if (status < 0)
 		return status;
+	was_open_ended = source->is_open_ended;
 	status = load_profile(source, profile, error);
 	gg_profile_close(profile);
+	if (status == 0 && was_open_ended && !source->is_open_ended)
+		source->news = "The recording has ended; this is its last state.";
 	return status;
 }
 
@@ -206,6 +215,7 @@ static void describe_end(const struct gg_watch *watch, char text[GG_TOP_END_MAX]
 		snprintf(text, GG_TOP_END_MAX, "was killed, or ended without its exit handlers");
 }
 
+/* Describes the process as the look finds it.  News are of the next looks, and then are known. */
 static void describe_watch(struct gg_top_source *source, struct gg_top_process *process)
 {
 	const struct gg_watch *watch = &source->watch;
@@ -218,15 +228,30 @@ static void describe_watch(struct gg_top_source *source, struct gg_top_process *
 	process->is_active = watch->is_active;
 	process->interval_bytes = watch->interval_bytes;
 	process->now_ns = watch->polled_ns;
-	process->news = source->news;
+	process->news = source->news_count > 0 ? source->news : NULL;
 	add_columns(source, process);
 	process->rss_bytes = watch->is_alive && watch->count > 0
 	                             ? watch->points[watch->count - 1].rss_bytes
 	                             : -1;
 }
 
+/* Adds a point for a look at a growing profile; of many looks, the latest have one. */
+static void add_profile_column(struct gg_top_source *source, const struct gg_figure *live)
+{
+	if (source->is_watch || !source->is_open_ended)
+		return;
+	if (source->column_count == GG_WATCH_POINTS_MAX)
+		memmove(source->columns, source->columns + 1,
+		        --source->column_count * sizeof(*source->columns));
+	source->columns[source->column_count++] = (struct gg_chart_column){ live->low, live->high,
+		                                                            NAN };
+}
+
 static void describe_profile(const struct gg_top_source *source, struct gg_top_process *process)
 {
+	process->columns = source->columns;
+	process->column_count = source->column_count;
+	process->news = source->news;
 	const struct gg_model *model = source->model;
 
 	process->is_active = true;
@@ -252,6 +277,7 @@ static void follow(struct gg_top_source *source, const struct gg_watch *next)
 	source->look_count = 0;
 	source->has_new_mark = true;
 	source->peak_bytes = -1;
+	source->news_count = NEWS_LOOKS;
 	source->news =
 		next->is_attached
 			? "The agent was attached to the process, which has a new region."
@@ -371,6 +397,7 @@ static int look_at_target(struct gg_top_source *source, const struct gg_top_view
 	if (count_look(source, view, process.now_ns) < 0)
 		return gg_error_memory(error, "top");
 	source->seen_ns = process.now_ns;
+	source->news_count -= source->news_count > 0;
 	process.peak_bytes = source->peak_bytes;
 	if (gg_top_source_is_live(source) || source->mark_ns != GG_TIME_NONE)
 		request.mark_ns = source->mark_ns != GG_TIME_NONE ? source->mark_ns
@@ -389,6 +416,7 @@ static int look_at_target(struct gg_top_source *source, const struct gg_top_view
 	if ((*ret_snapshot)->live.estimate > source->peak_bytes)
 		source->peak_bytes = (*ret_snapshot)->live.estimate;
 	(*ret_snapshot)->process.peak_bytes = source->peak_bytes;
+	add_profile_column(source, &(*ret_snapshot)->live);
 	return 0;
 }
 
