@@ -190,6 +190,15 @@ TEST_WITH(look, a_screen_has_bars_of_the_share_and_marks_the_column_that_sorts)
 	CHECK_EQ_U64(gg_top_grid_cell(&look->grid, 2, 33)->style, GG_TOP_SORTED);
 }
 
+TEST_WITH(look, a_name_that_does_not_fit_loses_its_module_first)
+{
+	add(look, "main>operator_of_22_cells_", 1, SECOND, GG_TIME_NONE);
+	take(look);
+	CHECK_CONTAINS(draw(look), "  operator_of_22_cells_\n");
+	look->state.width = 100;
+	CHECK_CONTAINS(draw(look), "  operator_of_22_cells_ (made)\n");
+}
+
 TEST_WITH(look, an_ended_process_and_a_note_are_lines_of_their_own)
 {
 	struct gg_error error;
