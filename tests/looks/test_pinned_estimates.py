@@ -9,6 +9,9 @@ estimated without bias, and intervals hold the truth as often as they say.
   coverage   of rows with five samples or more, so many hold the truth that fewer have a chance of
              10^-6 if 94 % do
 
+  pooled     of all such rows of all shapes at least 94 % hold the truth, if they are 5000 or more
+  nobody     in a population whose functions are all alike, the comparison with other blocks of the
+             same size names at most 5 % of the rows, by the same chance of 10^-6
   promise    when the survivors of one function are freed and the heap is trimmed, RSS falls by
              what these blocks have and pin
 
@@ -31,12 +34,15 @@ KEEPER = os.environ["KEEPER"]
 ALPHA = 1e-6
 SLACK = 128 << 10  # pages that the program touches while it answers
 FEWEST = 5  # samples of a row whose coverage counts
+NAMED = 0.05  # the p value from which on a comparison names a row
+POOL, COVERAGE = 5000, 0.94  # rows of all shapes, and the share of them that must hold the truth
 # Sampling intervals with which a role has some 20 to 60 samples.
 INTERVALS = {"sixty-fourth": 2048, "peak": 8192, "producers": 16384, "aligned": 65536, "reallocated": 131072,
              "large": 524288, "population": 16384, "guilty": 65536, "untouched": 65536}
 # Over jemalloc one block in a hundred, the smallest ones, keeps nearly all that this function pins.
-# Intervals know nothing of blocks smaller than all samples of the row, so some must be sampled.
-SLAB_INTERVALS = INTERVALS | {"reallocated": 1024}
+# Intervals know nothing of blocks smaller than all samples of the row, so some must be sampled.  With
+# this sampling interval, rows of 200 seeds have such a sample or not, and 90 % hold the truth.
+SLAB_INTERVALS = INTERVALS | {"reallocated": 8192}
 
 
 def most_misses(count, share):
@@ -96,12 +102,14 @@ def is_exact(setting, shape):
 
 
 def are_right(setting, shape, seeds):
-    errors, inside = {}, []
+    errors, inside, p_values = {}, [], []
     for seed in range(1, seeds + 1):
         roles, rows = run_one(setting, shape, (SLAB_INTERVALS if setting.library else INTERVALS)[shape], seed)
         for name, pinned in roles.items():
             row = rows.get(name)
             errors.setdefault(name, []).append(estimate_of(rows, name) - pinned)
+            if row and row["size_ratio_p"] is not None:
+                p_values.append(row["size_ratio_p"])
             if row and row["samples"] >= FEWEST:
                 high = row["self"]["high"]
                 inside.append(row["self"]["low"] <= pinned and (high is None or pinned <= high))
@@ -116,6 +124,24 @@ def are_right(setting, shape, seeds):
     print(f"{shape}: {len(inside) - misses} of {len(inside)} rows hold the truth")
     check(f"intervals_of_{shape}{setting.words}_hold_the_truth",
           None if misses <= most_misses(len(inside), 0.06) else f"{misses} of {len(inside)} do not")
+    if shape == "population":
+        names_nobody(setting, p_values)
+    return inside
+
+
+def names_nobody(setting, p_values):
+    named = sum(p <= NAMED for p in p_values)
+    print(f"population: the comparison names {named} of {len(p_values)} rows")
+    check(f"a_population_that_is_all_alike{setting.words}_names_nobody_too_often",
+          None if p_values and named <= most_misses(len(p_values), NAMED) else f"{named} of {len(p_values)}")
+
+
+def holds_pooled(setting, inside):
+    share = inside.count(True) / len(inside)
+    print(f"all shapes: {inside.count(True)} of {len(inside)} rows hold the truth, {100 * share:.1f} %")
+    if len(inside) >= POOL:
+        check(f"intervals_of_all_shapes{setting.words}_hold_the_truth",
+              None if share >= COVERAGE else f"{100 * share:.2f} % do")
 
 
 def frees_the_guilty(setting):
@@ -144,10 +170,12 @@ def main():
     parser.add_argument("shapes", nargs="*")
     arguments = parser.parse_args()
     setting = Setting(arguments.over, "_over_" + os.path.basename(arguments.over).split(".")[0] if arguments.over else "")
+    inside = []
     for shape in arguments.shapes or INTERVALS:
         if shape != "guilty":  # it has more live blocks than a look chooses
             is_exact(setting, shape)
-        are_right(setting, shape, arguments.seeds)
+        inside += are_right(setting, shape, arguments.seeds)
+    holds_pooled(setting, inside)
     frees_the_guilty(setting)
 
 
