@@ -43,14 +43,32 @@ struct why_column {
 	double rss_bytes; /* rows have shares of it; 0: rows have no shares */
 };
 
-/* A detail that needs more room breaks at its semicolon. */
+/* Returns where a detail may break, and the length of what stands there; or NULL. */
+static const char *find_break(const char *detail, size_t *ret_length)
+{
+	static const char *const separators[] = { "; ", "of the heap: " };
+	const char *at = NULL;
+
+	for (size_t i = 0; i < GG_COUNT(separators) && at == NULL; i++) {
+		at = strstr(detail, separators[i]);
+		*ret_length = strlen(separators[i]);
+	}
+	if (at != NULL && *at != ';') { /* the words stay on the first line */
+		at += *ret_length - 1;
+		*ret_length = 1;
+	}
+	return at;
+}
+
+/* A detail that needs more room breaks at its semicolon, or behind "of the heap:". */
 static void append_detail(const struct gg_report *report, const char *detail, size_t width,
                           struct gg_buf *out)
 {
 	enum { DETAIL_INDENT = 4 };
 
 	GG_CLEANUP(gg_buf_done) struct gg_buf first = { 0 };
-	const char *second = strstr(detail, "; ");
+	size_t separator_length;
+	const char *second = find_break(detail, &separator_length);
 
 	if (second == NULL || gg_screen_text_length(detail) <= width) {
 		gg_screen_text_append(out, detail, width, report->figures.ascii);
@@ -59,7 +77,8 @@ static void append_detail(const struct gg_report *report, const char *detail, si
 	gg_buf_append(&first, detail, (size_t)(second - detail));
 	gg_screen_text_append(out, gg_buf_text(&first), width, report->figures.ascii);
 	gg_screen_text_break(out, DETAIL_INDENT);
-	gg_screen_text_append(out, second + 2, gg_report_room(report, DETAIL_INDENT, LEAST_DETAIL),
+	gg_screen_text_append(out, second + separator_length,
+	                      gg_report_room(report, DETAIL_INDENT, LEAST_DETAIL),
 	                      report->figures.ascii);
 }
 
