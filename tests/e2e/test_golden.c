@@ -48,6 +48,7 @@ static const struct golden {
 	{ "why.txt", "why", "", 0 },
 	{ "why.json", "why", "--json", 0 },
 	{ "screen-80-why.txt", "why", "", 80 },
+	{ "screen-64-why.txt", "why", "", 64 },
 	{ "screen-120-why.txt", "why", "", 120 },
 	{ "screen-80-report-look.txt", "report", "--head --process 4711 --limit 1", 80 },
 	{ "screen-80-report-pinned.txt", "report", "--metric pinned --limit 4", 80 },
