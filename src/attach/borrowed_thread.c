@@ -352,7 +352,7 @@ static bool is_waiting(const struct gg_borrowed_thread *thread)
  */
 static int take_interruption(struct gg_borrowed_thread *thread)
 {
-	struct user_regs_struct r;
+	struct user_regs_struct r = { 0 };
 
 	if (gg_tracer_read_registers(thread->tid, &r) == 0 && r.orig_rax == SYS_poll &&
 	    r.rsp == thread->errno_frame)

@@ -71,7 +71,7 @@ static void append_held(const struct gg_report *report, const struct gg_attached
 }
 
 /*
- * Appends ", detached at 47 ms: what it held then may have been freed since".  Only a detach before
+ * Appends "; detached at 47 ms: it may have freed since what it held then".  Only a detach before
  * the end of the recording has a time.
  */
 static void append_detach(const struct gg_report *report, const struct gg_attached *attached,
