@@ -170,8 +170,8 @@ def main():
         else:
             check(sentence, *figures.problems)
     print("summary")
-    limit = "" if MINUTES == float("inf") else f", or until {MINUTES:g} minutes have passed"
-    print(f"{ROUNDS} rounds of each program, and a fifth of that of the last ones that work{limit}. Times are in ms: the median, "
+    limit = "" if MINUTES == float("inf") else f"; the rounds end after {MINUTES:g} minutes"
+    print(f"At most {ROUNDS} rounds of each program{limit}. Times are in ms: the median,\n"
           "the 99th percentile and the largest.\n")
     print("| program | rounds that worked | problems | way in | detaches that entered it | borrowed, on a processor | "
           "borrowed, by the wall | others stood, by the wall |\n|-|-|-|-|-|-|-|-|")
