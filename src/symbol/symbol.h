@@ -38,7 +38,7 @@
 
 enum gg_symbol_kind {
 	GG_SYMBOL_FILE,     /* an ELF file, or "[vdso]" */
-	GG_SYMBOL_PERF_MAP, /* /tmp/perf-PID.map, which a JIT compiler wrote */
+	GG_SYMBOL_PERF_MAP, /* perf-PID.map or jit-PID.dump, which a JIT compiler wrote */
 };
 
 /* A loaded file and the addresses in it to resolve. */

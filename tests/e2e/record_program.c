@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,8 +169,55 @@ static int reload(long count, long milliseconds)
 }
 
 #if defined(__x86_64__)
+/* A record of a jitdump that brings code, with the lines of that code before it. */
+struct dumped_code {
+	uint32_t lines_kind, lines_bytes;
+	uint64_t lines_time, lines_address, line_count, line_address;
+	uint32_t line, discriminator;
+	char file[8];
+	uint32_t kind, bytes;
+	uint64_t time;
+	uint32_t pid, tid;
+	uint64_t vma, address, size, index;
+	char name[16];
+};
+
+/* Writes a jitdump, and maps it as compilers do, so that others find it. */
+static int write_dump(const unsigned char *code, size_t size)
+{
+	const struct {
+		uint32_t magic, version, bytes, machine, zero, pid;
+		uint64_t time, flags;
+	} header = { 0x4a695444, 1, 40, 62, 0, (uint32_t)getpid(), 1, 0 };
+	const struct dumped_code record = {
+		.lines_kind = 2,
+		.lines_bytes = offsetof(struct dumped_code, kind),
+		.lines_address = (uintptr_t)code,
+		.line_count = 1,
+		.line_address = (uintptr_t)code,
+		.line = 42,
+		.file = "made.js",
+		.bytes = sizeof(record) - offsetof(struct dumped_code, kind),
+		.vma = (uintptr_t)code,
+		.address = (uintptr_t)code,
+		.size = size,
+		.name = "dumped_function",
+	};
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (fd < 0 || write(fd, &header, sizeof(header)) != sizeof(header) ||
+	    write(fd, &record, sizeof(record)) != sizeof(record) ||
+	    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		return 3;
+	close(fd);
+	return 0;
+}
+
 /* Allocates from code that was made at run time, and tells perf of it as a JIT compiler does. */
-static int run_made_code(long count, bool tells_late)
+static int run_made_code(long count, bool tells_late, bool dumps)
 {
 	static const unsigned char template[] = {
 		0x55,             /* push %rbp */
@@ -198,6 +247,8 @@ static int run_made_code(long count, bool tells_late)
 		return 3;
 	fprintf(map, "%lx %zx made_function\n", (unsigned long)code, sizeof(template));
 	fclose(map);
+	if (dumps && write_dump(code, sizeof(template)) != 0)
+		return 3;
 	for (long i = 0; i < count && !tells_late; i++)
 		call(777, call_malloc);
 	return 0;
@@ -353,8 +404,9 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "share") == 0)
 		return share(number);
 #if defined(__x86_64__)
-	else if (strcmp(what, "made") == 0 || strcmp(what, "made-late") == 0)
-		return run_made_code(number, strcmp(what, "made-late") == 0);
+	else if (strncmp(what, "made", 4) == 0)
+		return run_made_code(number, strcmp(what, "made-late") == 0,
+		                     strcmp(what, "made-dump") == 0);
 #endif
 	else if (strcmp(what, "reload") == 0)
 		return reload(number, argc > 3 ? atol(argv[3]) : 0);

@@ -185,10 +185,11 @@ static const char *frame_type(const struct gg_model *model, uint32_t module, con
 	size_t length = file != NULL ? strlen(file) : 0;
 
 	if (module != 0) {
-		/* A map of JIT-compiled code is no file of machine code. */
-		const char *path = model->modules[module].path;
+		/* perf-PID.map and jit-PID.dump list code of a JIT compiler. */
+		const char *name = model->modules[module].name;
 
-		return strncmp(path, "/tmp/perf-", 10) == 0 ? NULL : "native";
+		return strncmp(name, "perf-", 5) == 0 || strncmp(name, "jit-", 4) == 0 ? NULL
+		                                                                       : "native";
 	}
 	for (size_t i = 0; i < GG_COUNT(languages); i++) {
 		size_t suffix = strlen(languages[i].suffix);

@@ -183,9 +183,9 @@ static uint32_t perf_map_of(struct gg_stack_map *stack_map, struct gg_profile_wr
 {
 	if (stack_map->perf_map == 0 && writer->now_ns >= stack_map->next_perf_map_ns) {
 		stack_map->next_perf_map_ns = writer->now_ns + RECHECK_NS;
-		gg_profile_writer_keep(writer,
-		                       gg_jit_names_module(writer->profile, stack_map->pid,
-		                                           &stack_map->perf_map, writer->error));
+		gg_profile_writer_keep(
+			writer, gg_jit_names_module(&writer->jit, writer->profile, stack_map->pid,
+		                                    &stack_map->perf_map, writer->error));
 	}
 	return stack_map->perf_map;
 }

@@ -25,6 +25,7 @@ int gg_profile_writer_init(struct gg_profile_writer *writer, struct gg_profile *
 		                              .now_ns = TIME_MOST,
 		                              .error = error,
 		                              .next_id = 1 };
+	writer->jit.start_wall_ns = gg_clock_wall_ns() - (gg_clock_monotonic_ns() - start_ns);
 	writer->pending = malloc(GG_PROFILE_WRITER_PENDING_MAX * sizeof(*writer->pending));
 	if (writer->pending == NULL)
 		return gg_error_memory(error, "recording");

@@ -217,7 +217,9 @@ bool gg_symbolize_is_perf_map(const char *path)
 	int end = 0;
 	const char *name = gg_path_base(path);
 
-	return sscanf(name, "perf-%u.map%n", &pid, &end) == 1 && end > 0 && name[end] == '\0';
+	if (sscanf(name, "perf-%u.map%n", &pid, &end) != 1 || end == 0)
+		sscanf(name, "jit-%u.dump%n", &pid, &end);
+	return end > 0 && name[end] == '\0';
 }
 
 /*

@@ -41,5 +41,8 @@ struct gg_symbolize_result {
 GG_MUST_CHECK int gg_symbolize(struct gg_profile *profile, const struct gg_symbol_options *options,
                                struct gg_symbolize_result *ret_result, struct gg_error *error);
 
-/* True for a path like "/tmp/perf-4711.map": such a file names code that was made at run time. */
+/*
+ * True for a path like "/tmp/perf-4711.map" or "/tmp/jit-4711.dump".  Such a file names code that
+ * was made at run time.
+ */
 bool gg_symbolize_is_perf_map(const char *path);

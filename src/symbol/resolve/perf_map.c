@@ -31,7 +31,8 @@ static bool owner_of_process(const char *path, uid_t *ret_owner)
 	struct stat properties;
 	unsigned pid;
 
-	if (sscanf(gg_path_base(path), "perf-%u.map", &pid) != 1)
+	if (sscanf(gg_path_base(path), "perf-%u.map", &pid) != 1 &&
+	    sscanf(gg_path_base(path), "jit-%u.dump", &pid) != 1)
 		return false;
 	snprintf(directory, sizeof(directory), "/proc/%u", pid);
 	if (stat(directory, &properties) < 0)

@@ -21,10 +21,10 @@ struct gg_perf_map {
 enum { GG_PERF_MAP_MAX = 512 << 20 }; /* larger files are truncated */
 
 /*
- * Opens the map at `path`, below `root` if that is not NULL.  Anybody can create a file in /tmp, so
- * the same files count as for perf: a regular file, not a link, that the user or root owns.  For
- * root a file of the process's user counts, too; the name has the pid.  -EPERM: a link or another
- * owner.
+ * Opens the map, or a jitdump (jit_dump.h), at `path`, below `root` if that is not NULL.  Anybody
+ * can create a file in /tmp, so the same files count as for perf: a regular file, not a link, that
+ * the user or root owns.  For root a file of the process's user counts, too; the name has the pid.
+ * -EPERM: a link or another owner.
  */
 GG_MUST_CHECK int gg_perf_map_open(const char *root, const char *path);
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,8 +20,10 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/path.h"
 #include "symbol/elf/sysroot_path.h"
 #include "symbol/resolve/file.h"
+#include "symbol/resolve/jit_dump.h"
 #include "symbol/resolve/module_symbols.h"
 #include "symbol/resolve/perf_map.h"
 #include "symbol/resolve/symbol_cache.h"
@@ -33,14 +36,15 @@
 
 /* --- code made at run time ---------------------------------------------------------------- */
 
-static enum gg_symbol_status read_map_text(const struct gg_worker_task *task, struct gg_buf *bytes)
+static enum gg_symbol_status read_jit_file(const struct gg_worker_task *task, const char *path,
+                                           struct gg_buf *bytes)
 {
-	int fd = gg_perf_map_open(task->options->sysroot, task->module->path);
+	int fd = gg_perf_map_open(task->options->sysroot, path);
 	ssize_t count = 1;
 
-	/* The sysroot may lack the map, because the runtime wrote it on this machine. */
+	/* The sysroot may lack the file, because the runtime wrote it on this machine. */
 	if (fd < 0 && fd != -EPERM && task->options->sysroot != NULL)
-		fd = gg_perf_map_open(NULL, task->module->path);
+		fd = gg_perf_map_open(NULL, path);
 	if (fd < 0)
 		return fd == -EPERM ? GG_SYMBOL_UNREADABLE : GG_SYMBOL_NO_FILE;
 	while (count > 0 && bytes->length < GG_PERF_MAP_MAX && gg_buf_reserve(bytes, 1 << 16)) {
@@ -52,14 +56,74 @@ static enum gg_symbol_status read_map_text(const struct gg_worker_task *task, st
 	return GG_SYMBOL_NAMES;
 }
 
+/* The files with names of one process's code.  The module is one of them. */
+struct jit_files {
+	struct gg_perf_map map;
+	struct gg_jit_dump dump;
+	enum gg_symbol_status map_status, dump_status; /* GG_SYMBOL_NAMES: it was read */
+};
+
+/*
+ * Returns the pid in the name of a dump, or 0 for a perf map.  A dump beside a perf map may be that
+ * of an older process with the same pid, so only the recorder decides for a dump.
+ */
+static unsigned pid_of_dump(const char *path)
+{
+	unsigned pid;
+
+	return sscanf(gg_path_base(path), "jit-%u.dump", &pid) == 1 ? pid : 0;
+}
+
+/* Reads both files; returns false if memory runs out. */
+static bool read_jit_files(const struct gg_worker_task *task, struct jit_files *files)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf map_bytes = { 0 }, dump_bytes = { 0 };
+	unsigned pid = pid_of_dump(task->module->path);
+	char path[64];
+	int status = 0;
+
+	files->dump_status = GG_SYMBOL_NO_FILE;
+	if (pid != 0) {
+		snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+		files->dump_status = read_jit_file(task, task->module->path, &dump_bytes);
+	}
+	files->map_status = read_jit_file(task, pid != 0 ? path : task->module->path, &map_bytes);
+	if (files->dump_status == GG_SYMBOL_NAMES)
+		status = gg_jit_dump_parse(&files->dump, &dump_bytes);
+	if (status == -EBADMSG)
+		files->dump_status = GG_SYMBOL_UNREADABLE;
+	if (status != -ENOMEM && files->map_status == GG_SYMBOL_NAMES)
+		status = gg_perf_map_parse(&files->map, &map_bytes);
+	return status != -ENOMEM;
+}
+
+/*
+ * Finds the name of the code at an address.  A dump that has the address decides, because a perf
+ * map does not tell when other code replaced the code there.
+ */
+static bool find_jit_code(const struct jit_files *files, uint64_t address,
+                          struct gg_jit_dump_code *ret_code)
+{
+	enum gg_jit_dump_answer answer = GG_JIT_DUMP_NONE;
+
+	*ret_code = (struct gg_jit_dump_code){ 0 };
+	if (files->dump_status == GG_SYMBOL_NAMES)
+		answer = gg_jit_dump_find(&files->dump, address, 0, UINT64_MAX, ret_code);
+	if (answer == GG_JIT_DUMP_NONE && files->map_status == GG_SYMBOL_NAMES)
+		ret_code->name = gg_perf_map_find(&files->map, address);
+	return ret_code->name != NULL;
+}
+
 static enum gg_symbol_status resolve_perf_map(const struct gg_worker_task *task,
                                               struct gg_module_symbols *answers,
                                               struct gg_buf *advice)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf bytes = { 0 };
-	enum gg_symbol_status status = read_map_text(task, &bytes);
-	struct gg_perf_map map = { 0 };
+	struct jit_files files = { 0 };
+	enum gg_symbol_status status;
 
+	if (!read_jit_files(task, &files))
+		answers->builder.failed = true;
+	status = files.dump_status == GG_SYMBOL_NAMES ? GG_SYMBOL_NAMES : files.map_status;
 	if (status == GG_SYMBOL_NO_FILE)
 		gg_buf_printf(advice,
 		              "the runtime that compiles this code wrote no %s; some do when asked "
@@ -69,20 +133,22 @@ static enum gg_symbol_status resolve_perf_map(const struct gg_worker_task *task,
 		gg_buf_printf(advice,
 		              "%s belongs to another user, or is a link, and is not believed",
 		              task->module->path);
-	if (status == GG_SYMBOL_NAMES && gg_perf_map_parse(&map, &bytes) < 0)
-		answers->builder.failed = true;
 	for (size_t i = 0; i < answers->count && status == GG_SYMBOL_NAMES; i++) {
-		const char *name = gg_perf_map_find(&map, answers->addresses[i]);
+		struct gg_jit_dump_code code;
 		struct gg_blob_frame frame = { 0 };
 
-		if (name == NULL)
+		if (!find_jit_code(&files, answers->addresses[i], &code))
 			continue;
 		/* The name stays as it is, because each compiler writes names in its own way. */
-		frame.function = frame.full_name = gg_blob_intern(&answers->builder, name);
+		frame.function = frame.full_name = gg_blob_intern(&answers->builder, code.name);
+		if (code.file != NULL)
+			frame.file = gg_blob_intern(&answers->builder, code.file);
+		frame.line = code.line;
 		gg_module_symbols_begin(answers, i);
 		gg_module_symbols_add(answers, i, &frame);
 	}
-	gg_perf_map_done(&map);
+	gg_perf_map_done(&files.map);
+	gg_jit_dump_done(&files.dump);
 	return status;
 }
 
