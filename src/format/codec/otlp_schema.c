@@ -381,7 +381,7 @@ static uint64_t take_integer(struct json_import *reader)
 		return reader->json.failed ? 0 : value;
 	}
 	gg_json_reader_number(&reader->json, &number);
-	if (!(number > -0x1p63 && number < 0x1p63) || number != floor(number)) {
+	if (!(fabs(number) < 0x1p63) || number != floor(number)) {
 		reader->json.failed = true;
 		return 0;
 	}

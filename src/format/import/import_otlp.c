@@ -103,8 +103,9 @@ static int read_value_type(struct otlp_import *job, struct gg_wire message,
 
 static struct gg_wire string_of(const struct otlp_import *job, uint64_t number)
 {
-	return number == 0 ? (struct gg_wire){ 0 }
-	                   : job->tables.tables[GG_OTLP_TABLE_STRING].items[number];
+	const struct gg_wire none = { 0 };
+
+	return number == 0 ? none : job->tables.tables[GG_OTLP_TABLE_STRING].items[number];
 }
 
 static bool is_same_text(const struct otlp_import *job, uint64_t a, uint64_t b)
@@ -667,7 +668,7 @@ static int put_stack(struct otlp_import *job, const struct otlp_row *row, struct
 static int put_row(struct otlp_import *job, size_t number, const struct gg_buf *labels)
 {
 	const struct otlp_row *row = &job->rows.items[number];
-	const uint64_t *values = &job->values.items[number * (size_t)job->column_count];
+	const uint64_t *values = job->values.items + number * (size_t)job->column_count;
 	GG_CLEANUP(gg_buf_done) struct gg_buf sample = { 0 };
 	size_t packed;
 	int status = put_stack(job, row, &sample);
