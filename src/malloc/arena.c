@@ -138,7 +138,7 @@ static void insert(size_t first, size_t slice_count, bool is_zero)
 	bin_insert(run);
 }
 
-/* The first slice of [run] at which so many slices are aligned; 0: it has none. */
+/* Finds so many aligned slices in `run`.  Returns the first one, or 0 if there is no room. */
 static size_t place_in(const struct gg_malloc_slab *run, size_t slice_count, size_t alignment_bytes)
 {
 	size_t first = gg_malloc_slab_slice(run), end = first + run->slice_count;
@@ -315,7 +315,7 @@ struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment
 			taken = carve(run, first, slice_count);
 			break;
 		}
-		/* What is free may be enough once clean and dirty runs are joined. */
+		/* Joined, the clean and dirty runs may be long enough. */
 		if (dirty.slice_count >= slice_count && purge())
 			continue;
 		if (!grow(slice_count + extra))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * class_sampling - which blocks are samples, and who is told about them.
+ * class_sampling - decides which blocks are samples, and informs the client.
  *
  * Each allocation of a block class is one trial, which succeeds with the probability of the class,
  * p = 1 - exp(-S/R): S is the size of the class's blocks and R its sampling interval.  A thread
@@ -28,8 +28,8 @@
 #include "stats/sampling/scheme.h"
 
 /*
- * What the allocator calls.  It holds no lock meanwhile, and its state is consistent, so that the
- * client may allocate and free.
+ * The functions that the allocator calls.  It holds no lock meanwhile, and its state is
+ * consistent, so that the client may allocate and free.
  */
 struct gg_malloc_client {
 	/* A sample; p is not yet known to the program. */

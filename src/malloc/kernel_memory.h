@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Maps private memory, all 0; NULL: there is none.  protection: PROT_... */
+/* Maps private memory that is all 0, with a protection of PROT_...; NULL: no memory. */
 static inline void *gg_malloc_map_memory(size_t bytes, int protection, int flags)
 {
 	int saved_errno = errno;

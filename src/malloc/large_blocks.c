@@ -50,7 +50,7 @@ void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignmen
 		run->is_sampled = is_sample;
 		p = gg_malloc_slab_start(run);
 	} else {
-		/* What the arena has no place for is huge as well. */
+		/* A block for which the arena has no place is huge as well. */
 		p = gg_malloc_huge_alloc(bytes + (bytes == 0), alignment_bytes);
 		if (p == NULL)
 			return NULL;

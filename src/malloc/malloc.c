@@ -5,8 +5,8 @@
  * Nothing here knows about sampling.  A list that malloc() pops ends where the next sample falls,
  * and a sampled block is in a slab that has another owner (class_sampling.h, sampled_slots.h).
  *
- * Cost   13 instructions for malloc() and 19 for free() in the static library (x86-64;
- *        tests/malloc/test_malloc_instructions.py counts them).
+ * Cost   14 instructions for malloc() and 19 for free() in the static library (x86-64;
+ *        tools/check_malloc_paths counts them).
  */
 #include "geiger/malloc.h"
 

@@ -138,8 +138,9 @@ static struct gg_malloc_block *extend(struct gg_malloc_slab *slab, struct gg_mal
 }
 
 /*
- * All free blocks of a slab; NULL: it has none.  A slab whose blocks are all free again is extended
- * as well: the class lives from few blocks that come and go, and longer lists need fewer refills.
+ * Takes all free blocks of a slab; NULL: the slab is full.  A slab whose blocks are all free again
+ * is extended as well: the class lives from few blocks that come and go, and longer lists need
+ * fewer refills.
  */
 static struct gg_malloc_block *take_free(struct gg_malloc_slab *slab, uint32_t *ret_count)
 {

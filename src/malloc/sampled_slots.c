@@ -124,7 +124,7 @@ static struct slots *find_slot(struct class_slots *class, uint32_t *ret_number)
 	return slots;
 }
 
-/* Claims one of the free slots of a class, and adds some if there is none. */
+/* Claims a free slot of a class, and adds slots if all are taken. */
 static bool claim(unsigned class)
 {
 	int64_t *free_count = &classes[class].free_count;

@@ -51,7 +51,7 @@ enum gg_malloc_slab_state {
 };
 
 struct gg_malloc_slab {
-	/* What free() touches. */
+	/* free() touches these members. */
 	uintptr_t owner;
 	struct gg_malloc_block *local_free;
 	uint32_t countdown; /* frees until the next event */
@@ -67,7 +67,7 @@ struct gg_malloc_slab {
 	bool is_sampled;                        /* a run in use: the client knows it */
 	struct gg_malloc_slab *next, *previous; /* in a queue of a heap, or a bin of the arena */
 
-	/* What frees of other threads touch. */
+	/* Frees by other threads touch these members. */
 	struct gg_malloc_block *remote __attribute__((aligned(64)));
 	struct gg_malloc_slab
 		*remote_next; /* in the heap's list; valid while `remote` is not NULL */

@@ -151,7 +151,7 @@ void gg_malloc_forked(void)
 	if (heap == &gg_malloc_empty_heap)
 		return;
 	heap->rng = (struct gg_rng){ { 0 } };
-	/* The client of a child may want other settings; it is asked before the next list. */
+	/* The client of a child may want other settings, and sets them before the next list. */
 	heap->visit_left_bytes = 0;
 	plan = heap->plan;
 	if (plan == NULL)
@@ -165,7 +165,7 @@ static void leave_heaps_of_parent(void)
 {
 	struct gg_malloc_heap *heap;
 
-	/* Orphans are consistent: whoever works on one owns it. */
+	/* Orphans are consistent, because a thread that works on a heap owns it. */
 	for (heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next)
 		if (heap != gg_malloc_thread_heap &&
 		    gg_load_relaxed(&heap->state) == GG_MALLOC_HEAP_OWNED)

@@ -12,13 +12,14 @@
  *   queue         slabs with free blocks, which wait for their turn (first in, first out)
  *
  * Policy    No decision may depend on where a list is cut: refill.c settles the cut before it looks
- *           at any slab, and a list that is taken back is taken back whole.  So the addresses of all blocks are the same for any seed, and with
- *           sampling off (docs/MALLOC.md).
+ *           at any slab, and a list that is taken back is taken back whole.  So the addresses of
+ *           all blocks are the same for any seed, and with sampling off (docs/MALLOC.md).
  * Start     The thread-local pointer leads to a static heap whose lists are empty, so the first
  *           call of a thread gets to the slow path, which gives the thread a heap.
  * Ends      A heap outlives its thread.  It becomes an orphan with all its slabs, and the next new
- *           thread adopts it.  Until then, whoever frees one of its blocks may collect its remote
- *           frees (remote_frees.h).  Allocations of a thread that has ended borrow an orphan.
+ *           thread adopts it.  Until then, any thread that frees one of its blocks may collect its
+ *           remote frees (remote_frees.h).  Allocations of a thread that has ended borrow an
+ *           orphan.
  * Fork      In the child, the heaps of all other threads are in an unknown state: their memory is
  *           never used again.
  * Threads   The thread that owns, adopts or borrows the heap; `state` says whether there is one.
@@ -67,7 +68,7 @@ struct gg_malloc_heap {
 	uint32_t end_rounds;         /* rounds of destructors that the thread's end has had */
 	struct gg_malloc_heap *next; /* in the list of all heaps; they are never freed */
 
-	/* What other threads touch. */
+	/* Other threads touch these members. */
 	struct gg_malloc_slab *remote_slabs __attribute__((aligned(64)));
 	uint32_t state; /* enum gg_malloc_heap_state */
 };

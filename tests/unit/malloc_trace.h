@@ -30,7 +30,7 @@ struct trace {
 	} blocks[TRACE_BLOCKS];
 };
 
-/* Where the block would be without sampling, from the start of the arena. */
+/* Returns the place that the block would have without sampling, from the arena's start. */
 static inline uint64_t trace_home(void *p)
 {
 	struct gg_malloc_slab *slab = gg_malloc_slab_of(p);

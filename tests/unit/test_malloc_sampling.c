@@ -14,7 +14,7 @@
 #include "stats/sampling/weight.h"
 #include "test.h"
 
-/* What the client was told, and the sums of the weights. */
+/* The calls of the client, and the sums of the weights. */
 struct ledger {
 	uint64_t sampled_count, freed_count, unknown_count;
 	double count, count_variance, bytes, bytes_variance; /* allocated */
@@ -28,7 +28,7 @@ static struct known {
 	struct gg_weight weight;
 } known[KNOWN];
 
-/* The entry of p; an empty one if there is none. */
+/* Returns the entry of p, or an empty entry. */
 static struct known *find_known(void *p)
 {
 	size_t i = ((uintptr_t)p >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 48;
@@ -183,7 +183,7 @@ TEST(samples_of_each_class_follow_the_binomial_law)
 	}
 }
 
-/* Gaps between samples are geometric: 16 cells of equal probability, for a long and a short list. */
+/* Gaps between samples are geometric: 16 cells, for long and short lists. */
 TEST(gaps_between_samples_are_geometric)
 {
 	static const size_t sizes[] = { 32, 128, 2048, 8192 };
@@ -221,7 +221,7 @@ TEST(gaps_between_samples_are_geometric)
 	}
 }
 
-/* What a program of all sizes truly allocates, counted beside it. */
+/* Exact counts of a program with blocks of all sizes. */
 struct truth {
 	double count, bytes;
 };

@@ -110,7 +110,7 @@ static void *send_blocks(void *user)
 		uint64_t *p = geiger_malloc(8 + r % (r % 64 == 0 ? 40000 : 500)), *old;
 
 		*p = (uintptr_t)p;
-		/* What nobody took is freed here. */
+		/* The receiver did not take this block. */
 		old = gg_exchange_acq_rel(&box->slots[r / 1024 % GG_COUNT(box->slots)], p);
 		if (old != NULL && *old != (uintptr_t)old)
 			gg_add_relaxed(&box->wrong, 1);

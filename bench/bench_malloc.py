@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""bench_malloc.py [instructions|times|sampling] - libgeiger-malloc beside other allocators.
+
+  instructions  of a pair and of mix10k, by callgrind, loop included; machines do not disturb them
+  times         processor's time of each work under each allocator, in alternating rounds: medians
+                and quartiles of the ratios to the fastest unprofiled peer of that work
+  sampling      libgeiger-malloc with sampling against itself without, and one sample at 4 KiB
+
+Without an argument it prints all three.  BENCH_ROUNDS: rounds (11).  Variables from meson:
+MALLOC_WORK and GEIGER_MALLOC.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+WORK = os.environ["MALLOC_WORK"]
+OURS = os.environ["GEIGER_MALLOC"]
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "11"))
+LIBRARIES = pathlib.Path("/usr/lib") / f"{os.uname().machine}-linux-gnu"
+COUNTS = {"pair": 20_000_000, "mix10k": 5_000_000, "mix1M": 3_000_000, "threads": 6_000_000}
+
+OFF = {"GEIGER_ACTIVE": "0"}
+PEERS = {"glibc": (None, {})}
+for name, file in (
+    ("jemalloc", "libjemalloc.so.2"),
+    ("tcmalloc", "libtcmalloc_minimal.so.4"),
+    ("mimalloc", "libmimalloc.so.2.0"),
+):
+    if (LIBRARIES / file).exists():
+        PEERS[name] = (str(LIBRARIES / file), {})
+GEIGER = {
+    "geiger off": (OURS, OFF),
+    "geiger 512k": (OURS, {"GEIGER_INTERVAL": "512k"}),
+    "geiger 64k": (OURS, {"GEIGER_INTERVAL": "64k"}),
+}
+PROFILED = {}
+if "jemalloc" in PEERS:
+    PROFILED["jemalloc prof"] = (
+        PEERS["jemalloc"][0],
+        {"MALLOC_CONF": "prof:true,prof_active:true,lg_prof_sample:19"},
+    )
+
+
+def environment(way, folder):
+    library, variables = way
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GEIGER_") and k != "LD_PRELOAD"}
+    env.update(variables, GEIGER_DIR=folder)
+    if library:
+        env["LD_PRELOAD"] = library
+    return env
+
+
+def time_of(way, work, count, folder):
+    output = subprocess.run(
+        [WORK, work, str(count)], env=environment(way, folder), check=True, capture_output=True, text=True
+    ).stdout
+    for file in pathlib.Path(folder).iterdir():
+        file.unlink()
+    return float(output)
+
+
+def instructions_of(way, work, folder):
+    """Counts one operation by the difference of two runs."""
+    counts = []
+    for count in (100_000, 600_000):
+        env = environment(way, folder)
+        preload = env.pop("LD_PRELOAD", "")
+        # valgrind itself must not be preloaded with the allocator, but env may be.
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=yes"]
+        if preload:
+            command += ["env", f"LD_PRELOAD={preload}"]
+        report = subprocess.run(
+            [*command, WORK, work, str(count)], env=env, check=True, capture_output=True, text=True
+        ).stderr
+        counts.append(int(re.findall(r"Collected : (\d+)", report)[-1]))
+    return (counts[1] - counts[0]) / 500_000
+
+
+def print_instructions(folder):
+    if shutil.which("valgrind") is None:
+        print("instructions: valgrind is not installed")
+        return
+    print("instructions an operation, loop included (callgrind)")
+    for name, way in {**PEERS, **GEIGER}.items():
+        figures = [f"{work} {instructions_of(way, work, folder):8.2f}" for work in ("pair", "mix10k")]
+        print(f"  {name:14} {'   '.join(figures)}", flush=True)
+
+
+def rounds(ways, works, folder):
+    """{work: {way: [ns]}}, measured in turns."""
+    times = {work: {name: [] for name in ways} for work in works}
+    for _ in range(ROUNDS):
+        for work in works:
+            for name, way in ways.items():
+                times[work][name].append(time_of(way, work, COUNTS[work], folder))
+    return times
+
+
+def quartiles(values):
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{middle:.3f} ({low:.3f} to {high:.3f})"
+
+
+def print_times(folder):
+    print(f"processor's time, {ROUNDS} rounds, load {os.getloadavg()[0]:.1f}")
+    times = rounds({**PEERS, **PROFILED, **GEIGER}, COUNTS, folder)
+    for work, by_way in times.items():
+        fastest = min(PEERS, key=lambda name: statistics.median(by_way[name]))
+        print(f"  {work}: ratios to {fastest}")
+        for name, values in by_way.items():
+            ratios = [a / b for a, b in zip(values, by_way[fastest])]
+            print(f"    {name:14} {statistics.median(values):8.2f} ns   {quartiles(ratios)}")
+
+
+def print_sampling(folder):
+    print(f"sampling on against off, {ROUNDS} rounds, load {os.getloadavg()[0]:.1f}")
+    times = rounds(GEIGER, COUNTS, folder)
+    for work, by_way in times.items():
+        for name in ("geiger 512k", "geiger 64k"):
+            ratios = [a / b for a, b in zip(by_way[name], by_way["geiger off"])]
+            print(f"  {work:8} {name:12} {quartiles(ratios)}")
+    off, on, interval = GEIGER["geiger off"], (OURS, {"GEIGER_INTERVAL": "4k"}), 4096
+    costs = []
+    for _ in range(ROUNDS):
+        plain = time_of(off, "sample", 3_000_000, folder)
+        costs.append((time_of(on, "sample", 3_000_000, folder) - plain) * interval / 64)
+    print(f"  a sample and its free, 47 frames: {quartiles([c / 1000 for c in costs])} us")
+
+
+def main():
+    parts = sys.argv[1:] or ["instructions", "times", "sampling"]
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for part in parts:
+            {"instructions": print_instructions, "times": print_times, "sampling": print_sampling}[part](folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* malloc_program - what test_malloc_preload.sh runs; prints how much it did. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static long long sum;
+
+static void *churn(void *user)
+{
+	long long total = 0;
+
+	(void)user;
+	for (int i = 0; i < 50000; i++) {
+		char *p = malloc(100 + (size_t)i % 200);
+
+		memset(p, i, 100);
+		total += p[99];
+		free(p);
+	}
+	return (void *)(size_t)total; /* NOLINT */
+}
+
+static void keep(void)
+{
+	static char *blocks[20000];
+
+	for (int i = 0; i < 20000; i++)
+		blocks[i] = memset(malloc(100), 1, 100);
+	sum = blocks[7][7] + *(char *)memset(malloc(1 << 20), 2, 1 << 20);
+}
+
+static void threads(void)
+{
+	pthread_t ids[8];
+	void *total;
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 8; i++)
+			if (pthread_create(&ids[i], NULL, churn, NULL) != 0)
+				exit(1);
+		for (int i = 0; i < 8; i++) {
+			pthread_join(ids[i], &total);
+			sum += (long long)(size_t)total;
+		}
+	}
+}
+
+static void forks(void)
+{
+	for (int i = 0; i < 10; i++) {
+		int status;
+		pid_t child = fork();
+
+		if (child == 0) {
+			churn(NULL);
+			_exit(i);
+		}
+		waitpid(child, &status, 0);
+		sum += WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (strcmp(what, "churn") == 0)
+		sum = (long long)(size_t)churn(NULL);
+	else if (strcmp(what, "keep") == 0)
+		keep();
+	else if (strcmp(what, "threads") == 0)
+		threads();
+	else if (strcmp(what, "forks") == 0)
+		forks();
+	printf("%s %lld\n", what, sum);
+	return 0;
+}

@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
+#
+# test_malloc_preload.sh - libgeiger-malloc.so before programs.  $1: the library, $2: the agent, $3:
+# malloc_program, $4: geiger
+. "$(dirname "$0")/../test.sh"
+library=$1 agent=$2 program=$3 geiger=$4
+unset GEIGER_LOG GEIGER_ACTIVE
+
+# Prints the samples of each region that the command left.
+regions_of() {
+	rm -rf "$scratch/regions"
+	mkdir "$scratch/regions"
+	GEIGER_DIR=$scratch/regions GEIGER_INTERVAL=4k LD_PRELOAD=$preload "$@" >"$scratch/out" || return 1
+	"$geiger" ls "$scratch/regions" | awk '$1 ~ /^[0-9]+$/ { print $7 }'
+}
+
+samples_in_one_region() {
+	local samples
+	samples=$(regions_of "$program" churn) || return 1
+	echo "samples: $samples"
+	[[ $(wc -w <<<"$samples") == 1 ]] && ((samples > 1000))
+}
+
+# 20 000 blocks of 100 bytes and one of 1 MiB: 2.91 MiB are live, with a standard error of 0.08.
+totals_are_near_the_truth() {
+	local live
+	GEIGER_AGENT=$library "$geiger" record -q -i 4k -o "$scratch/keep.geiger" "$program" keep || return 1
+	live=$("$geiger" report "$scratch/keep.geiger" | awk '/^live at the end .* MiB/ { print int($5 * 100); exit }')
+	echo "live: $live / 100 MiB"
+	((live > 250 && live < 335))
+}
+
+output_is_the_same() {
+	local plain
+	for argument in churn keep threads forks; do
+		plain=$("$program" "$argument")
+		preload=$library regions_of "$program" "$argument" >/dev/null || return 1
+		[[ $(cat "$scratch/out") == "$plain" ]] || return 1
+	done
+}
+
+nothing_is_sampled_when_off() {
+	local samples
+	samples=$(GEIGER_ACTIVE=0 regions_of "$program" churn) || return 1
+	echo "samples: $samples"
+	[[ $samples == 0 ]]
+}
+
+preload=$library
+check "a program has one region with samples" samples_in_one_region
+check "programs print the same with the library" output_is_the_same
+check "totals of a recording are near the truth" totals_are_near_the_truth
+check "nothing is sampled when sampling is off" nothing_is_sampled_when_off
+preload=$library:$agent
+check "before the agent, one of the two records" samples_in_one_region
+preload=$agent:$library
+check "behind the agent, one of the two records" samples_in_one_region
+finish
