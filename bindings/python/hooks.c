@@ -9,6 +9,7 @@
 
 #include "embed/sampling_settings.h"
 #include "frames.h"
+#include "object_types.h"
 #include "sampled.h"
 
 enum {
@@ -23,7 +24,9 @@ enum {
 	 * hooks enlarge blocks.
 	 */
 	SMALL_BYTES = 256,
-	DEBUG_BYTES = 64 /* more than debug hooks add to a block */
+	DEBUG_BYTES = 64, /* more than debug hooks add to a block */
+
+	TYPE_NAME_BYTES = 128
 };
 
 struct domain {
@@ -42,6 +45,16 @@ static const struct gg_python *python;
  */
 static struct gg_sampled known;
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * The last sample of obj, whose type is not known yet.  Python writes the object after the hook,
+ * so the type is read when the next sample is taken, or before the block is freed or resized.
+ * known_lock guards this variable, and with it the block.
+ */
+static struct {
+	const void *block; /* NULL: none */
+	size_t bytes;
+} untyped;
 
 static bool with_native;
 
@@ -129,6 +142,31 @@ static size_t stack_of(struct geiger_frame *frames, struct texts *texts, bool he
 	return count;
 }
 
+/* --- types --- */
+
+/* The caller has known_lock. */
+static void find_type(void)
+{
+	char name[TYPE_NAME_BYTES];
+
+	if (untyped.block != NULL &&
+	    gg_python_object_type(python, untyped.block, untyped.bytes, name, sizeof(name)))
+		geiger_set_type(obj.heap, untyped.block, name);
+	untyped.block = NULL;
+}
+
+/* The caller frees or resizes the block afterwards. */
+static __attribute__((cold, noinline)) void find_type_of(const void *block)
+{
+	int saved_errno = errno;
+
+	pthread_mutex_lock(&known_lock);
+	if (untyped.block == block)
+		find_type();
+	pthread_mutex_unlock(&known_lock);
+	errno = saved_errno;
+}
+
 /* For the stacks of malloc's samples (abi/agent_functions.h). */
 static size_t read_frames(struct gg_agent_frame *frames, size_t max, char *texts_bytes,
                           size_t texts_max)
@@ -171,6 +209,11 @@ static __attribute__((cold, noinline)) void sampled(const struct domain *domain,
 		if (geiger_record(domain->heap, &sample) && held) {
 			pthread_mutex_lock(&known_lock);
 			gg_sampled_add(&known, p);
+			find_type();
+			if (domain == &obj) {
+				untyped.block = p;
+				untyped.bytes = bytes;
+			}
 			pthread_mutex_unlock(&known_lock);
 		}
 	}
@@ -184,6 +227,8 @@ static __attribute__((cold, noinline)) void close_sample(const struct domain *do
 
 	pthread_mutex_lock(&known_lock);
 	is_sample = p != NULL && gg_sampled_take(&known, p);
+	if (is_sample && untyped.block == p)
+		find_type();
 	pthread_mutex_unlock(&known_lock);
 	if (is_sample)
 		geiger_freed(domain->heap, p);
@@ -233,9 +278,13 @@ static inline __attribute__((always_inline)) void *do_calloc(const struct domain
 static inline __attribute__((always_inline)) void *do_realloc(const struct domain *domain,
                                                               void *context, void *p, size_t bytes)
 {
-	struct before before = begin_served(bytes);
-	void *moved = domain->real.realloc(context, p, bytes);
+	struct before before;
+	void *moved;
 
+	if (gg_sampled_maybe(&known, p) && p != NULL)
+		find_type_of(p);
+	before = begin_served(bytes);
+	moved = domain->real.realloc(context, p, bytes);
 	end_served(before);
 	if (gg_sampled_maybe(&known, p) && moved != NULL)
 		close_sample(domain, p);
@@ -411,6 +460,7 @@ static void in_child(void)
 {
 	gg_python_frames_forked();
 	if (pthread_mutex_trylock(&known_lock) != 0) {
+		untyped.block = NULL;
 		known.is_full = true;
 		memset(known.front, GG_SAMPLED_MANY, sizeof(known.front));
 		known_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

@@ -75,7 +75,9 @@ static bool find_functions(void)
 	find("PyObject_SetArenaAllocator", &python.set_arenas);
 	find_loop();
 	python.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
-	return has_state && find("PyMem_GetAllocator", &python.get_allocator) &&
+	python.type_type = dlsym(RTLD_DEFAULT, "PyType_Type");
+	return has_state && python.type_type != NULL &&
+	       find("PyMem_GetAllocator", &python.get_allocator) &&
 	       find("PyMem_SetAllocator", &python.set_allocator) &&
 	       find("Py_IsInitialized", &python.is_initialized) &&
 	       find("PyGILState_GetThisThreadState", &python.registered_state) &&

@@ -44,7 +44,7 @@ struct gg_python {
 	void *(*current_state)(void);
 	int (*line)(void *code, int position);
 	unsigned long (*thread_id)(void);
-	const void *code_type;
+	const void *code_type, *type_type;
 	int (*is_finalizing)(void); /* may be NULL; whether the interpreter ends */
 	/* May be NULL. */
 	void (*get_arenas)(struct gg_python_arenas *ret_arenas);

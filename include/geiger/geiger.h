@@ -370,6 +370,12 @@ void geiger_moved(uint32_t heap, const void *from, const void *to);
 void geiger_promoted(uint32_t heap, const void *object);
 
 /*
+ * Sets the type of an object whose type was not known when it was recorded.  The object must be
+ * alive until the call returns.
+ */
+void geiger_set_type(uint32_t heap, const void *object, const char *type);
+
+/*
  * Reports a whole collection at once.  The library calls new_address() for each live sample of the
  * heap in these generations.  new_address() returns the new address, which is the old one if the
  * object did not move, or NULL if the object is dead.  It sets *generation to GEIGER_OLD for an
@@ -528,6 +534,13 @@ static inline void geiger_promoted(uint32_t heap, const void *object)
 {
 	(void)heap;
 	(void)object;
+}
+
+static inline void geiger_set_type(uint32_t heap, const void *object, const char *type)
+{
+	(void)heap;
+	(void)object;
+	(void)type;
 }
 
 static inline size_t geiger_collected(uint32_t heap, enum geiger_generation generations,

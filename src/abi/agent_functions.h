@@ -204,6 +204,9 @@ struct gg_agent_functions {
 	 */
 	int64_t *(*malloc_left_bytes)(void);
 
+	/* gg_region_record_type(), with the number of a name in GG_TABLE_TYPES. */
+	bool (*set_type)(uint64_t key, uint64_t id, uint16_t type);
+
 	/*
 	 * Stacks of malloc's samples get the frames of this source from now on.  It is valid until
 	 * the process ends.

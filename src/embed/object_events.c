@@ -9,6 +9,7 @@
 
 #include "embed/counts.h"
 #include "embed/heap.h"
+#include "embed/name_ids.h"
 #include "embed/public.h"
 #include "embed/sampling_settings.h"
 #include "region/writer/filter.h"
@@ -65,6 +66,18 @@ void geiger_promoted(uint32_t heap, const void *object)
 
 	if (gg_unlikely(key != 0) && gg_embed_agent()->promote(key, 0))
 		gg_embed_count(GG_EMBED_PROMOTED);
+}
+
+void geiger_set_type(uint32_t heap, const void *object, const char *type)
+{
+	uint64_t key = key_of(heap, object);
+	uint16_t number;
+
+	if (gg_likely(key == 0))
+		return;
+	number = gg_embed_type_number(type);
+	if (number != 0)
+		gg_embed_agent()->set_type(key, 0, number);
 }
 
 int geiger_snapshot(const char *path)

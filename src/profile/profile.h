@@ -208,9 +208,12 @@ int gg_profile_add_sample(struct gg_profile *profile, const struct gg_profile_sa
 /* Ends a sample that was added as live. */
 int gg_profile_end_sample(struct gg_profile *profile, uint64_t id,
                           const struct gg_profile_sample_end *end, struct gg_error *error);
-/* Records the new address of a live sample that its heap's collector has moved. */
-int gg_profile_move_sample(struct gg_profile *profile, uint64_t id, uint64_t address, bool is_old,
-                           struct gg_error *error);
+/*
+ * Records the new address of a live sample that its heap's collector has moved, and its type if the
+ * heap knew that later.  type 0: the sample keeps its own.
+ */
+int gg_profile_change_sample(struct gg_profile *profile, uint64_t id, uint64_t address,
+                             uint32_t type, bool is_old, struct gg_error *error);
 int gg_profile_add_aggregate(struct gg_profile *profile,
                              const struct gg_profile_aggregate *aggregate, struct gg_error *error);
 /* Stores the region's site total of a stack and thread; replaces an earlier one. */

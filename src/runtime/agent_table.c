@@ -284,6 +284,20 @@ static bool promote(uint64_t key, uint64_t id)
 	return promoted;
 }
 
+static bool set_type(uint64_t key, uint64_t id, uint16_t type)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	bool is_set;
+
+	if (block == NULL)
+		return false;
+	is_set = gg_region_record_type(&gg_process.region, &block->record,
+	                               (const void *)(uintptr_t)key, id, type);
+	leave(t, block);
+	return is_set;
+}
+
 static void each(uint32_t heap, gg_agent_visit *visit, void *context)
 {
 	struct gg_thread *t = &gg_thread;
@@ -449,5 +463,6 @@ const struct gg_agent_functions gg_agent_functions = {
 	.prefetch_record = prefetch_record,
 	.prefetch_objects = prefetch_objects,
 	.malloc_left_bytes = malloc_left_bytes,
+	.set_type = set_type,
 	.set_frame_source = gg_runtime_frames_set_source,
 };

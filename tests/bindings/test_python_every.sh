@@ -31,6 +31,12 @@ malloc() {
 	shows '' 0 && shows --native 1 && shows --all-frames 1 && shows --only-python 0
 }
 
+# types PYTHON - no sample has a wrong type, and nearly all objects have one.
+types() {
+	GEIGER_RING=1048576 "$GEIGER" record --quiet -i 1 -o types.geiger -- "$1" "$here/typed_objects.py" types.json
+	"$python" "$here/compare_types.py" types.geiger types.json
+}
+
 # shows OPTION IS_SHOWN - whether a report on stacks with Python functions shows the loop as well.
 shows() {
 	local loops
@@ -96,6 +102,7 @@ for candidate in "$python" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python
 	[[ $candidate != "$python" ]] || name=of_the_system
 	check "stacks_of_python_${name}_are_those_of_tracemalloc" walk "$candidate"
 	check "stacks_of_malloc_in_python_${name}_are_those_of_getframe" malloc "$candidate"
+	check "types_in_python_${name}_are_those_of_the_objects" types "$candidate"
 	check "children_of_python_${name}_are_seen_however_they_are_started" everywhere "$candidate"
 	check "python_${name}_runs_as_it_does_alone" same_as_alone "$candidate"
 	found=1

@@ -125,11 +125,12 @@ int gg_profile_end_sample(struct gg_profile *profile, uint64_t id,
 	return gg_statement_run(&row, error);
 }
 
-int gg_profile_move_sample(struct gg_profile *profile, uint64_t id, uint64_t address, bool is_old,
-                           struct gg_error *error)
+int gg_profile_change_sample(struct gg_profile *profile, uint64_t id, uint64_t address,
+                             uint32_t type, bool is_old, struct gg_error *error)
 {
 	static const char sql[] =
-		"update sample set address = ?2, flags = flags | ?3 where id = ?1";
+		"update sample set address = ?2, flags = flags | ?3, type = coalesce(?4, type)"
+		" where id = ?1";
 	struct gg_statement row;
 	int status = gg_statement_begin(&row, profile, GG_SQL_SAMPLE_MOVE, sql, error);
 
@@ -138,6 +139,7 @@ int gg_profile_move_sample(struct gg_profile *profile, uint64_t id, uint64_t add
 	gg_statement_integer(&row, (int64_t)id);
 	gg_statement_integer(&row, (int64_t)address);
 	gg_statement_integer(&row, is_old ? GG_PROFILE_SAMPLE_OLD : 0);
+	gg_statement_id(&row, type);
 	return gg_statement_run(&row, error);
 }
 

@@ -92,6 +92,11 @@ static uint32_t name_of(struct gg_target *target, enum gg_name_kind kind, uint32
 	return target->names[kind].items[index];
 }
 
+uint32_t gg_ingest_type(struct gg_target *target, const struct gg_region_sample *sample)
+{
+	return name_of(target, GG_NAME_TYPE, sample->type);
+}
+
 struct gg_seen *gg_ingest_seen(struct gg_target *target, uint32_t node, uint32_t thread)
 {
 	uint64_t key = (uint64_t)node << 16 | (thread & 0xffff);
@@ -170,6 +175,7 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 {
 	struct gg_draw draw = gg_region_sample_draw(sample);
 	struct gg_sums sums = gg_sums_of(&draw, sample->size_bytes);
+	struct gg_live_set_sample *known;
 	struct gg_seen *seen;
 	struct gg_profile_sample record;
 	uint64_t id;
@@ -206,7 +212,9 @@ static struct gg_live_set_sample *add_sample(struct gg_target *target,
 		target->inherited_bytes += gg_fixed_value(sums.bytes);
 		target->inherited_count++;
 	}
-	return gg_live_set_find(&target->live_set, sample->id);
+	known = gg_live_set_find(&target->live_set, sample->id);
+	known->has_type = sample->type != 0;
+	return known;
 }
 
 struct gg_live_set_sample *gg_ingest_sample(struct gg_target *target,
@@ -241,6 +249,11 @@ static void take_event(struct gg_target *target, const struct gg_region_event *e
 	if (known == NULL || event->kind == GG_EVENT_ALLOC || !gg_live_set_is_live(known))
 		return;
 	gg_assert(known->id != 0 && known->number == sample->id);
+	if (sample->type != 0 && !known->has_type) {
+		known->has_type = true;
+		gg_profile_writer_change(target->writer, known->id, gg_target_address(sample),
+		                         gg_ingest_type(target, sample), false);
+	}
 	draw = gg_region_sample_draw(sample);
 	end = (struct gg_profile_sample_end){
 		.free_ns = gg_profile_writer_time(target->writer, event->time_ns),

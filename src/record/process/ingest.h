@@ -16,6 +16,9 @@ double gg_ingest_drain(struct gg_target *target, bool final);
 struct gg_live_set_sample *gg_ingest_sample(struct gg_target *target,
                                             const struct gg_region_sample *sample);
 
+/* Returns the profile's id of the sample's type, or 0. */
+uint32_t gg_ingest_type(struct gg_target *target, const struct gg_region_sample *sample);
+
 /* Returns the profile's id of a thread of the region; 0: it has no valid record yet. */
 uint32_t gg_ingest_thread(struct gg_target *target, uint32_t thread);
 

@@ -30,8 +30,9 @@
 #include "base/map.h"
 
 struct gg_live_set_sample {
-	uint64_t number;  /* in the region; 0: the entry is free */
-	uint64_t id;      /* in the profile */
+	uint64_t number;       /* in the region; 0: the entry is free */
+	uint64_t id : 63;      /* in the profile */
+	uint64_t has_type : 1; /* the profile has its type */
 	uint64_t time_ns; /* of the allocation, as in the region; GG_LIVE_SET_ENDED: it has ended */
 };
 

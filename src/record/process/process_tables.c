@@ -148,8 +148,10 @@ int gg_process_tables_moved(struct gg_target *target, const struct gg_region_vie
 			continue;
 		known = gg_live_set_find(&target->live_set, sample->id);
 		if (known != NULL && gg_live_set_is_live(known))
-			gg_profile_writer_move(writer, known->id, gg_target_address(sample),
-			                       (sample->flags & GG_REGION_SAMPLE_OLD) != 0);
+			gg_profile_writer_change(writer, known->id, gg_target_address(sample),
+			                         known->has_type ? 0
+			                                         : gg_ingest_type(target, sample),
+			                         (sample->flags & GG_REGION_SAMPLE_OLD) != 0);
 	}
 	return writer->status;
 }

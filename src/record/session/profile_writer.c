@@ -133,8 +133,8 @@ int gg_profile_writer_end(struct gg_profile_writer *writer, uint64_t id,
 	return 0;
 }
 
-int gg_profile_writer_move(struct gg_profile_writer *writer, uint64_t id, uint64_t address,
-                           bool is_old)
+int gg_profile_writer_change(struct gg_profile_writer *writer, uint64_t id, uint64_t address,
+                             uint32_t type, bool is_old)
 {
 	struct gg_profile_sample *sample;
 
@@ -142,10 +142,11 @@ int gg_profile_writer_move(struct gg_profile_writer *writer, uint64_t id, uint64
 		return writer->status;
 	sample = find_pending(writer, id);
 	if (sample == NULL)
-		return gg_profile_writer_keep(writer,
-		                              gg_profile_move_sample(writer->profile, id, address,
-		                                                     is_old, writer->error));
+		return gg_profile_writer_keep(
+			writer, gg_profile_change_sample(writer->profile, id, address, type, is_old,
+		                                         writer->error));
 	sample->address = address;
+	sample->type = type != 0 ? type : sample->type;
 	sample->flags |= is_old ? GG_PROFILE_SAMPLE_OLD : 0;
 	return 0;
 }

@@ -60,9 +60,9 @@ uint64_t gg_profile_writer_sample(struct gg_profile_writer *writer,
 int gg_profile_writer_end(struct gg_profile_writer *writer, uint64_t id,
                           const struct gg_profile_sample_end *end);
 
-/* As gg_profile_move_sample(), also for samples that still wait. */
-int gg_profile_writer_move(struct gg_profile_writer *writer, uint64_t id, uint64_t address,
-                           bool is_old);
+/* As gg_profile_change_sample(), also for samples that still wait. */
+int gg_profile_writer_change(struct gg_profile_writer *writer, uint64_t id, uint64_t address,
+                             uint32_t type, bool is_old);
 
 /* Adds an event of a process; process 0: of the session. */
 int gg_profile_writer_event(struct gg_profile_writer *writer, uint32_t process, int64_t time_ns,

@@ -16,12 +16,15 @@ enum {
 	FREE_HEAD_SHIFT = 32,
 	SAMPLE_WORDS = sizeof(struct gg_region_sample) / sizeof(uint64_t),
 	ADDRESS_WORD = offsetof(struct gg_region_sample, address) / sizeof(uint64_t),
-	FLAGS_WORD = 5 /* offset_bytes, scheme and flags share a word */
+	FLAGS_WORD = 5, /* offset_bytes, scheme and flags share a word */
+	TYPE_WORD = 7   /* stack, thread and type share a word */
 };
 
 _Static_assert(offsetof(struct gg_region_sample, slack_bytes) ==
                        (FLAGS_WORD + 1) * sizeof(uint64_t),
                "the flags are the last bits of the word before");
+_Static_assert(offsetof(struct gg_region_sample, stack) == TYPE_WORD * sizeof(uint64_t),
+               "the type is in the word of the stack");
 
 static uint64_t address_hash(const struct gg_region *region, uint64_t address)
 {
@@ -207,6 +210,15 @@ void gg_region_live_set_flags(struct gg_region *region, uint32_t live_index,
 
 	memcpy(words, sample, sizeof(words));
 	store_word(region, live_index, FLAGS_WORD, words[FLAGS_WORD]);
+}
+
+void gg_region_live_set_type(struct gg_region *region, uint32_t live_index,
+                             const struct gg_region_sample *sample)
+{
+	uint64_t words[SAMPLE_WORDS];
+
+	memcpy(words, sample, sizeof(words));
+	store_word(region, live_index, TYPE_WORD, words[TYPE_WORD]);
 }
 
 /*

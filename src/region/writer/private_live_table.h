@@ -64,6 +64,10 @@ void gg_region_live_remove(struct gg_region *region, struct gg_region_thread *th
 bool gg_region_live_move(struct gg_region *region, uint32_t live_index, uint32_t *entry,
                          uint64_t from, uint64_t to);
 
+/* Stores the type of `sample`, likewise. */
+void gg_region_live_set_type(struct gg_region *region, uint32_t live_index,
+                             const struct gg_region_sample *sample);
+
 /* Stores the flags of `sample`, a copy of this live record, in the table and in its mirror. */
 void gg_region_live_set_flags(struct gg_region *region, uint32_t live_index,
                               const struct gg_region_sample *sample);

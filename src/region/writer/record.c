@@ -314,6 +314,24 @@ bool gg_region_record_promote(struct gg_region *region, struct gg_region_thread 
 	return is_found;
 }
 
+bool gg_region_record_type(struct gg_region *region, struct gg_region_thread *thread,
+                           const void *pointer, uint64_t id, uint16_t type)
+{
+	struct gg_region_live_hit hit;
+	struct gg_region_sample sample;
+	bool is_found;
+
+	if (!enter(region, thread))
+		return false;
+	is_found = find_meant(region, pointer, id, &hit, &sample);
+	if (is_found) {
+		sample.type = type;
+		gg_region_live_set_type(region, hit.live_index, &sample);
+	}
+	leave(thread);
+	return is_found;
+}
+
 /*
  * Only one thread runs in the child yet, and the file has no magic yet, so no reader looks: plain
  * changes do, without owner and redo log.

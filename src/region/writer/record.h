@@ -111,6 +111,10 @@ bool gg_region_record_move(struct gg_region *region, struct gg_region_thread *th
 bool gg_region_record_promote(struct gg_region *region, struct gg_region_thread *thread,
                               const void *pointer, uint64_t id);
 
+/* Sets the type of the sample at that address.  False: there is no sample. */
+bool gg_region_record_type(struct gg_region *region, struct gg_region_thread *thread,
+                           const void *pointer, uint64_t id, uint16_t type);
+
 /*
  * Counts a sample that a forked child inherited in its private table, and makes it findable again;
  * or frees its record.  For gg_region_adopt(), before any thread records.
