@@ -90,6 +90,19 @@ def recorded(build, interval, kind):
                processes=True, loops=False, interval=interval)
 
 
+def exact_ways(build):
+    """Every allocation counted: the agent alone, and geiger record --exact."""
+    geiger, agent = os.path.join(build, "src", "geiger"), os.path.join(build, "src", "libgeiger-agent.so")
+    report = (geiger, "report", "--no-pager", "{file}")
+    return [
+        Way("geiger, exact", "glibc", "counting", "geiger", (agent,),
+            {"GEIGER_DIR": "{folder}", "GEIGER_EXACT": "1"}, files="{folder}/*.region", report=report, interval=1),
+        Way("geiger record --exact", "glibc", "counting", "geiger record",
+            wrap=(geiger, "record", "--quiet", "--exact", "-o", "{folder}/x.geiger", "--"), files="{folder}/x.geiger",
+            report=report, processes=True, loops=False, interval=1),
+    ]
+
+
 def jemalloc_way(interval, accumulates=False):
     settings = f"prof:true,prof_active:true,lg_prof_sample:{interval.bit_length() - 1},prof_final:true"
     settings += ",prof_prefix:{folder}/je" + (",prof_accum:true" if accumulates else "")
@@ -121,6 +134,7 @@ def counting_ways(build):
         Way("massif", "glibc", "counting", "massif",
             wrap=("valgrind", "--tool=massif", "-q", "--massif-out-file={folder}/massif.out"),
             files="{folder}/massif.out", report=("ms_print", "{file}")),
+        *exact_ways(build),
     ]
 
 

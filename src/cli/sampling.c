@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/percent.h"
 #include "record/session/launch.h"
@@ -37,6 +38,8 @@ const struct gg_option gg_cli_sampling_options[] = {
 	{ "mmap", 0, GG_OPTION_FLAG, AT(mappings), NULL, "also record anonymous mappings" },
 	{ "no-allocator-calls", 0, GG_OPTION_FLAG, AT(no_allocator_calls), NULL,
 	  "never ask the allocator about its heap" },
+	{ "exact", 0, GG_OPTION_FLAG, AT(exact), NULL,
+	  "count every allocation instead of sampling" },
 	{ "compat", 0, GG_OPTION_FLAG, AT(compat), NULL,
 	  "also serve options and calls of jemalloc, gperftools" },
 	GG_OPTIONS_END,
@@ -68,11 +71,37 @@ static int check_overhead(const struct gg_cli_sampling *sampling, const char *co
 	return gg_cli_parse_overhead(sampling->overhead, place, &ppm, error);
 }
 
+static int check_exact(const struct gg_cli_sampling *sampling, const char *command,
+                       struct gg_error *error)
+{
+	char place[32];
+
+	if (!sampling->exact)
+		return 0;
+	snprintf(place, sizeof(place), "%s: --exact", command);
+	if (strcmp(command, "attach") == 0)
+		return gg_error_set(error, -EINVAL, place,
+		                    "Start the program by 'geiger record --exact'.",
+		                    "what a process allocated before an attach cannot be counted");
+	if (sampling->sampling_interval != UINT64_MAX || sampling->scheme >= 0 ||
+	    sampling->focus >= 0 || sampling->seed != 0 || sampling->overhead != NULL)
+		return gg_error_set(error, -EINVAL, place, "Leave the other option away.",
+		                    "nothing is sampled, so there is no interval, scheme, focus, "
+		                    "seed or overhead");
+	if (sampling->free_stacks || sampling->mappings || sampling->compat)
+		return gg_error_set(error, -EINVAL, place, "Leave the other option away.",
+		                    "it does not go with --free-stacks, --mmap or --compat");
+	return 0;
+}
+
 int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,
                           struct gg_error *error)
 {
 	char place[32];
+	int status = check_exact(sampling, command, error);
 
+	if (status < 0)
+		return status;
 	if (sampling->sampling_interval != UINT64_MAX &&
 	    (sampling->sampling_interval == 0 ||
 	     sampling->sampling_interval > GG_REGION_INTERVAL_MAX)) {
@@ -122,6 +151,7 @@ void gg_cli_sampling_set_launch(const struct gg_cli_sampling *sampling,
 	settings->free_stacks = sampling->free_stacks;
 	settings->mappings = sampling->mappings;
 	settings->no_allocator_calls = sampling->no_allocator_calls;
+	settings->exact = sampling->exact;
 }
 
 void gg_cli_sampling_set_session(const struct gg_cli_sampling *sampling,
@@ -138,4 +168,5 @@ void gg_cli_sampling_set_session(const struct gg_cli_sampling *sampling,
 	options->free_stacks = settings.free_stacks;
 	options->mappings = settings.mappings;
 	options->no_allocator_calls = settings.no_allocator_calls;
+	options->exact = settings.exact;
 }

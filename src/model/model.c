@@ -166,9 +166,20 @@ bool gg_model_has_history(const struct gg_model *model)
 bool gg_model_has_times(const struct gg_model *model)
 {
 	for (size_t i = 0; i < model->aggregate_count; i++)
-		if (model->aggregates[i].to_ns == GG_TIME_NONE)
+		if (model->aggregates[i].to_ns == GG_TIME_NONE && !model->aggregates[i].is_exact)
 			return false;
 	return true;
+}
+
+bool gg_model_is_exact(const struct gg_model *model)
+{
+	for (size_t i = 1; i < model->process_count; i++)
+		if (model->processes[i].scheme != GG_SCHEME_EXACT)
+			return false;
+	for (size_t i = 0; i < model->session_count; i++)
+		if (model->sessions[i].scheme != GG_SCHEME_EXACT)
+			return false;
+	return model->process_count > 1;
 }
 
 bool gg_model_is_unprofiled(const struct gg_model *model)

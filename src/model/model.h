@@ -482,6 +482,8 @@ const char *gg_model_label(const struct gg_model *model, uint32_t process, const
 bool gg_model_has_history(const struct gg_model *model);
 /* False for imported and merged profiles, which do not know the times of live samples. */
 bool gg_model_has_times(const struct gg_model *model);
+/* True if every allocation of every process was counted, so that no figure is an estimate. */
+bool gg_model_is_exact(const struct gg_model *model);
 /* True if no process was recorded and nothing imported, so that no bound is known. */
 bool gg_model_is_unprofiled(const struct gg_model *model);
 

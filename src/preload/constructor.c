@@ -4,6 +4,7 @@
 #include "abi/attach_request.h"
 #include "base/compiler.h"
 #include "preload/python_adapter.h"
+#include "runtime/exact_mode.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/operator_frames.h"
@@ -45,7 +46,8 @@ __attribute__((constructor)) static void construct(void)
 	if (is_running)
 		gg_mapped_modules_refresh();
 	gg_thread_leave(t);
-	if (is_running)
+	/* Its samples have no place where every allocation is counted. */
+	if (is_running && !gg_exact_mode_is_on())
 		gg_python_adapter_load();
 }
 

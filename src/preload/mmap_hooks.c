@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 
 #include "base/compiler.h"
+#include "preload/capture.h"
 #include "preload/sample.h"
 #include "region/writer/record.h"
 #include "runtime/modules/module_table.h"
@@ -34,7 +35,7 @@ static inline bool is_on(void)
 /* True if the pc is in the program, and neither in the allocator nor in this library. */
 static bool is_from_program(uint64_t pc)
 {
-	return !gg_sample_is_our_code(pc) &&
+	return !gg_capture_is_our_code(pc) &&
 	       !gg_module_table_are_one_module(pc, (uint64_t)(uintptr_t)gg_real.malloc);
 }
 

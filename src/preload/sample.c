@@ -6,33 +6,31 @@
  *   1. decide()      before the real call: does a sample point fall on these bytes?
  *   2. the real call, off the sample path, because handlers may allocate while the allocator works
  *   3. record()      after it: enters the sample path again, and gets the thread's block
- *   4. capture()     unwinds and interns the stack, and registers the modules of new frames
+ *   4. capture.h     unwinds and interns the stack, and registers the modules of new frames
  *   5. put_sample()  publishes the sample in the region, and informs probes, history and rate plan
  */
 #include "preload/sample.h"
 
 #include <errno.h>
-#include <link.h>
 #include <stdint.h>
 
 #include "base/clock.h"
 #include "preload/attach/attach_upkeep.h"
+#include "preload/capture.h"
+#include "preload/exact_hooks.h"
 #include "preload/probes.h"
 #include "region/writer/record.h"
-#include "region/writer/stack_table.h"
 #include "runtime/compat_requests.h"
 #include "runtime/dump/dump_trigger.h"
+#include "runtime/exact_mode.h"
 #include "runtime/history.h"
 #include "runtime/looks/allocator_look.h"
-#include "runtime/modules/mapped_modules.h"
-#include "runtime/modules/module_table.h"
 #include "runtime/overhead_budget.h"
 #include "runtime/platform/extra_functions.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/process.h"
 #include "runtime/process_settings.h"
 #include "runtime/rate_plan.h"
-#include "runtime/runtime_frames.h"
 #include "runtime/start.h"
 #include "runtime/thread.h"
 #include "stats/sampling/weight.h"
@@ -143,6 +141,10 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 		/* A restarted sampler has nothing left, so the next allocation is due. */
 		if (!is_restarted)
 			pass_unready(t, bytes);
+	} else if (gg_unlikely(gg_exact_mode_is_on())) {
+		/* This call has just started the process; later ones do not come here. */
+		t->sampler.left_bytes = 0;
+		sampled = true;
 	} else {
 		gg_attach_upkeep();
 		gg_process_settings_refresh();
@@ -166,74 +168,6 @@ static bool decide(struct gg_thread *t, size_t bytes, const void *caller, struct
 	return sampled;
 }
 
-/* This library's code is between its ELF header and its dynamic section. */
-bool gg_sample_is_our_code(uint64_t pc)
-{
-	extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-
-	return pc - (uint64_t)(uintptr_t)__ehdr_start <
-	       (uint64_t)(uintptr_t)_DYNAMIC - (uint64_t)(uintptr_t)__ehdr_start;
-}
-
-/*
- * Interns the stack with the frames of the language runtime.  It returns false if the thread has
- * no such frames.  The next stack must not reuse a prefix of this one, because its frames are not
- * all native.
- */
-static bool capture_merged(struct gg_thread_block *block, const struct gg_unwind_stack *stack,
-                           uint32_t skipped, uint64_t now_ns, uint32_t *ret_id)
-{
-	struct gg_native_stack native = { .pcs = stack->frames + skipped,
-		                          .count = stack->count - skipped,
-		                          .sp_first = stack->count - skipped };
-	uint32_t count;
-
-	if (stack->cut_at == stack->count)
-		gg_frame_places_use_cache(&native, &block->stack_cache);
-	count = gg_runtime_frames_merge(block, &native);
-	if (count == 0)
-		return false;
-	*ret_id = gg_region_intern(&gg_process.region, &block->record, block->merge.pcs, count);
-	block->stack_tag += 1;
-	gg_module_table_register(*ret_id, block->merge.pcs, count, now_ns);
-	return true;
-}
-
-/* Unwinds and interns the stack of the caller of this library; returns its id. */
-static uint32_t capture(struct gg_thread_block *block, uint64_t now_ns)
-{
-	struct gg_region *region = &gg_process.region;
-	struct gg_unwind_stack stack;
-	uint32_t ours = 0, known = 0, count, id;
-
-	gg_mapped_modules_refresh();
-	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
-	gg_add_relaxed(&region->header->unwind_endings[stack.ending], 1);
-	while (ours < stack.count && gg_sample_is_our_code(stack.frames[ours]))
-		ours++;
-	count = stack.count - ours;
-	if (gg_unlikely(gg_load_relaxed(&gg_runtime_frames_source) != NULL) &&
-	    capture_merged(block, &stack, ours, now_ns, &id))
-		return id;
-	/*
-	 * The unwinder copied its outer frames from the stack that was interned last, if both tags
-	 * are equal.  Those frames need no look-up.
-	 */
-	if (gg_likely(stack.reused_tag == block->stack_tag && stack.cut_at == stack.count))
-		known = stack.reused_count < count ? stack.reused_count : count;
-	id = gg_region_intern_next(region, &block->record, stack.frames + ours, count, known);
-	/*
-	 * A truncated stack ends at a different frame, so the next sample must not reuse its
-	 * prefix.
-	 */
-	block->stack_tag += 1;
-	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
-		gg_unwind_set_tag(&block->unwind, block->stack_tag);
-	/* The modules of the reused frames were registered when that stack was interned. */
-	gg_module_table_register(id, stack.frames + ours, count - known, now_ns);
-	return id;
-}
-
 /* Returns the time of the sample. */
 static uint64_t put_sample(struct gg_thread *t, struct gg_thread_block *block, void *p,
                            size_t bytes, const struct gg_draw *draw, uint8_t flags)
@@ -250,7 +184,7 @@ static uint64_t put_sample(struct gg_thread *t, struct gg_thread_block *block, v
 	struct gg_region_sample live;
 	uint64_t id, took_ns = 0;
 
-	sample.stack = capture(block, sample.time_ns);
+	sample.stack = gg_capture_stack(block, sample.time_ns);
 	if (flags == 0 && gg_real.malloc_usable_size != NULL)
 		sample.usable_bytes = gg_real.malloc_usable_size(p);
 	id = gg_region_record_alloc(region, &block->record, &sample);
@@ -288,6 +222,10 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	int saved_errno = errno;
 	uint64_t now_ns;
 
+	if (gg_unlikely(gg_exact_mode_is_on())) {
+		gg_exact_hooks_record(p, bytes);
+		return;
+	}
 	if (p == NULL || !gg_thread_enter(t))
 		return;
 	/* A handler may have forked meanwhile, and this may be its child. */
@@ -306,6 +244,18 @@ static GG_APART void record(void *p, size_t bytes, const struct gg_draw *draw, u
 	}
 	leave(t);
 	errno = saved_errno;
+}
+
+/*
+ * True if the process counts every allocation.  With no bytes left in the sampler, the next
+ * allocation of the thread is due again.
+ */
+static inline bool is_counted(void)
+{
+	if (gg_likely(!gg_exact_mode_is_on()))
+		return false;
+	gg_store_relaxed(&gg_thread.sampler.left_bytes, 0);
+	return true;
 }
 
 bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample)
@@ -345,7 +295,7 @@ static uint64_t put_free(struct gg_thread_block *block, void *p,
 	bool remembers = gg_history_remembers_frees();
 
 	if (gg_process.options.free_stacks || remembers)
-		stack = capture(block, now_ns);
+		stack = gg_capture_stack(block, now_ns);
 	if (!gg_region_record_close(region, &block->record, hit, id, now_ns, stack, ret_freed))
 		return 0;
 	gg_probe_free(p);
@@ -377,6 +327,10 @@ void gg_sample_close(void *p, uint64_t id)
 	uint64_t freed_ns = 0;
 	int saved_errno = errno;
 
+	if (gg_unlikely(gg_exact_mode_is_on())) {
+		gg_exact_hooks_close(p);
+		return;
+	}
 	if (!gg_thread_enter(t))
 		return;
 	if (gg_likely(gg_process_ensure_current()))
@@ -409,9 +363,15 @@ void gg_sample_drawn(void *p, size_t bytes, const struct gg_draw *draw)
 void *gg_sample_malloc(size_t bytes)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
-	void *p = gg_real.malloc(bytes);
+	bool sampled;
+	void *p;
 
+	if (is_counted())
+		return gg_unlikely(gg_extra_functions_has_code(CALLER))
+		               ? gg_real.malloc(bytes)
+		               : gg_exact_hooks_malloc(bytes);
+	sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	p = gg_real.malloc(bytes);
 	KEEP_FRAME_POINTER();
 	if (sampled)
 		record(p, bytes, &draw, 0);
@@ -421,9 +381,13 @@ void *gg_sample_malloc(size_t bytes)
 void *gg_sample_calloc(size_t count, size_t bytes)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, count * bytes, CALLER, &draw);
-	void *p = gg_real.calloc(count, bytes);
+	bool sampled;
+	void *p;
 
+	if (is_counted())
+		return gg_exact_hooks_calloc(count, bytes);
+	sampled = decide(&gg_thread, count * bytes, CALLER, &draw);
+	p = gg_real.calloc(count, bytes);
 	KEEP_FRAME_POINTER();
 	if (sampled)
 		record(p, count * bytes, &draw, 0);
@@ -439,9 +403,13 @@ static uint8_t flags_of(const void *function)
 int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
-	int status = gg_real.posix_memalign(ret_p, alignment, bytes);
+	bool sampled;
+	int status;
 
+	if (is_counted())
+		return gg_exact_hooks_posix_memalign(ret_p, alignment, bytes);
+	sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	status = gg_real.posix_memalign(ret_p, alignment, bytes);
 	KEEP_FRAME_POINTER();
 	if (sampled && status == 0)
 		record(*ret_p, bytes, &draw, flags_of((void *)gg_real.posix_memalign));
@@ -451,9 +419,13 @@ int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t bytes)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
-	void *p = real(alignment, bytes);
+	bool sampled;
+	void *p;
 
+	if (is_counted())
+		return gg_exact_hooks_aligned(real, alignment, bytes);
+	sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	p = real(alignment, bytes);
 	KEEP_FRAME_POINTER();
 	if (sampled)
 		record(p, bytes, &draw, flags_of((void *)real));
@@ -463,9 +435,13 @@ void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t 
 void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
-	void *p = real(bytes);
+	bool sampled;
+	void *p;
 
+	if (is_counted())
+		return gg_exact_hooks_whole_pages(real, bytes);
+	sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	p = real(bytes);
 	KEEP_FRAME_POINTER();
 	if (sampled)
 		record(p, bytes, &draw, flags_of((void *)real));
@@ -508,9 +484,12 @@ static void end_change(const struct change *change, void *p, size_t bytes, void 
 
 void *gg_sample_realloc(void *p, size_t bytes, bool due)
 {
-	struct change change = begin_change(p, bytes, due, CALLER);
+	struct change change;
 	void *moved;
 
+	if (is_counted())
+		return gg_exact_hooks_realloc(p, bytes);
+	change = begin_change(p, bytes, due, CALLER);
 	KEEP_FRAME_POINTER();
 	moved = gg_real.realloc(p, bytes);
 	end_change(&change, p, bytes, moved);
@@ -539,9 +518,13 @@ void *gg_sample_allocate(gg_extra_functions_allocate *real, size_t bytes, uintpt
                          uintptr_t third)
 {
 	struct gg_draw draw;
-	bool sampled = decide(&gg_thread, bytes, CALLER, &draw);
-	void *p = real(bytes, second, third); /* may throw */
+	bool sampled;
+	void *p;
 
+	if (is_counted())
+		return gg_exact_hooks_allocate(real, bytes, second, third);
+	sampled = decide(&gg_thread, bytes, CALLER, &draw);
+	p = real(bytes, second, third); /* may throw */
 	if (sampled)
 		record(p, bytes, &draw, 0);
 	return p;
@@ -555,9 +538,13 @@ void gg_sample_release(gg_extra_functions_free *real, void *p, uintptr_t second,
 
 void *gg_sample_rallocx(void *p, size_t bytes, int flags, bool due)
 {
-	struct change change = begin_change(p, bytes, due, CALLER);
-	void *moved = gg_extra_functions.rallocx(p, bytes, flags);
+	struct change change;
+	void *moved;
 
+	if (is_counted())
+		return gg_exact_hooks_rallocx(p, bytes, flags);
+	change = begin_change(p, bytes, due, CALLER);
+	moved = gg_extra_functions.rallocx(p, bytes, flags);
 	end_change(&change, p, bytes, moved);
 	return moved;
 }
@@ -565,8 +552,13 @@ void *gg_sample_rallocx(void *p, size_t bytes, int flags, bool due)
 void gg_sample_resized(void *p, size_t bytes, bool due)
 {
 	struct gg_draw draw;
-	bool sampled = due && decide(&gg_thread, bytes, CALLER, &draw);
+	bool sampled;
 
+	if (is_counted()) {
+		gg_exact_hooks_resized(p, bytes);
+		return;
+	}
+	sampled = due && decide(&gg_thread, bytes, CALLER, &draw);
 	gg_sample_close(p, 0);
 	if (sampled)
 		record(p, bytes, &draw, 0);

@@ -70,6 +70,3 @@ GG_APART bool gg_sample_find(const void *p, struct gg_region_sample *ret_sample)
  * is kept.
  */
 GG_APART void gg_sample_close(void *p, uint64_t id);
-
-/* True if the pc is in code of this library. */
-bool gg_sample_is_our_code(uint64_t pc);

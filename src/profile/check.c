@@ -267,6 +267,16 @@ static int add_live(const struct gg_profile_sample *sample, void *context)
 	return 0;
 }
 
+/* With exact counts, what is live is in aggregates. */
+static int add_live_aggregate(const struct gg_profile_aggregate *aggregate, void *context)
+{
+	struct balance *balance = (struct balance *)context + aggregate->process;
+
+	if (aggregate->is_exact && aggregate->to_ns == GG_TIME_NONE)
+		gg_sums_add(&balance->live, &aggregate->sums);
+	return 0;
+}
+
 static void compare(struct checking *checking, uint32_t process, struct balance *balance)
 {
 	double allocated = gg_fixed_value(balance->allocated.bytes), live, seen;
@@ -297,6 +307,8 @@ static int check_balance(struct checking *checking, struct gg_error *error)
 	status = gg_profile_each_total(profile, add_total, balances, error);
 	if (status == 0)
 		status = gg_profile_each_sample(profile, add_live, balances, error);
+	if (status == 0)
+		status = gg_profile_each_aggregate(profile, add_live_aggregate, balances, error);
 	for (uint32_t i = 1; i <= count && status == 0; i++)
 		if (balances[i].has_total)
 			compare(checking, i, &balances[i]);

@@ -376,7 +376,8 @@ static int scan_rows(struct gg_profile *profile, const struct gg_compaction_rule
 		"select id, to_ns, bucket_ns, from_ns, process, thread, stack, size_class,"
 		" interval, samples, size, count, count_variance, bytes, bytes_variance,"
 		" count_skew, bytes_skew, lifetime_ns from coarse"
-		" where id > ? and id <= ? order by id limit ?");
+		/* Exact aggregates (bit 8) stay: a row cannot hold both these and estimates. */
+		" where id > ? and id <= ? and coalesce(lost, 0) & 8 = 0 order by id limit ?");
 	if (reading.statement != NULL) {
 		sqlite3_bind_int64(reading.statement, 1, compaction->position);
 		sqlite3_bind_int64(reading.statement, 2, compaction->last);

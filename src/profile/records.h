@@ -186,6 +186,12 @@ struct gg_profile_aggregate {
 	 * An ancestor that allocated such blocks counts them as well.
 	 */
 	bool is_shared;
+	/*
+	 * Every allocation was counted.  The times are those of the ticks at which the recorder saw
+	 * the changes, with a bucket of 1 ns.
+	 */
+	bool is_exact;
+	bool is_temporary; /* exact: its thread freed each before it allocated the next one */
 };
 
 struct gg_profile_total {

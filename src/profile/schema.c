@@ -25,7 +25,7 @@ const struct gg_record_table *const gg_schema_tables[] = {
 const char gg_schema_contents[] =
 	"create index sample_origin on sample(origin) where origin is not null;\n"
 	"insert into scheme values (0, 'poisson'), (1, 'bernoulli'), (2, 'poisson-count'),\n"
-	"  (3, 'stride'), (4, 'per-allocation'), (5, 'optimal');\n";
+	"  (3, 'stride'), (4, 'per-allocation'), (5, 'optimal'), (16, 'exact');\n";
 
 /*
  * The views use plain SQL, so that every program that reads SQLite files can use them.  With

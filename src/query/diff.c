@@ -113,8 +113,22 @@ static int add_result(struct diff_build *run, const struct gg_model *model,
 	return 0;
 }
 
+/* A difference of exact numbers needs no test. */
+static void compare_exact(struct gg_diff_row *row, const struct gg_diff *diff)
+{
+	double value = gg_tally_estimate(&row->after, diff->unit).value -
+	               gg_tally_estimate(&row->before, diff->unit).value * diff->query.scale;
+
+	row->difference = (struct gg_difference){ value, value, value, NAN };
+	row->q_value = value != 0 ? 0 : 1;
+}
+
 static void compare(struct gg_diff_row *row, const struct gg_diff *diff)
 {
+	if (diff->is_exact) {
+		compare_exact(row, diff);
+		return;
+	}
 	row->difference = gg_difference_of(&row->before, &row->after, diff->unit, diff->query.scale,
 	                                   diff->query.confidence);
 	row->q_value = row->difference.p_value;
@@ -145,7 +159,7 @@ static void compare_range(size_t from, size_t to, void *context)
 	struct gg_diff *diff = run->diff;
 
 	for (size_t i = from; i < to; i++)
-		if (run->only_significant)
+		if (run->only_significant && !diff->is_exact)
 			compare_if_significant(&diff->rows[i], diff);
 		else
 			compare(&diff->rows[i], diff);
@@ -180,7 +194,7 @@ static int discover(struct gg_diff *diff)
 		row->is_significant = row->q_value <= diff->query.false_discovery_rate;
 		diff->significant_count += row->is_significant;
 		diff->grown_count += row->is_significant && row->difference.value > 0;
-		if (row->is_bounded)
+		if (row->is_bounded || diff->is_exact)
 			row->difference.p_value = row->q_value = NAN;
 	}
 	return 0;
@@ -248,6 +262,8 @@ static int test_rows(struct diff_build *run, const struct gg_tally *before,
 	/* If the total cannot be tested, no row is significant, and reports show all of them. */
 	run->only_significant = diff->query.only_significant &&
 	                        !isnan(diff->total.difference.p_value);
+	if (diff->is_exact)
+		diff->total.q_value = NAN;
 	gg_parallel_ranges(diff->row_count, compare_range, run);
 	if (discover(diff) < 0)
 		return -ENOMEM;
@@ -270,6 +286,7 @@ int gg_diff_run(const struct gg_model *before_model, const struct gg_query_resul
 		return gg_error_memory(error, "diff");
 	run.diff->query = *query;
 	run.diff->unit = after->query.unit;
+	run.diff->is_exact = gg_model_is_exact(before_model) && gg_model_is_exact(after_model);
 	gg_row_matcher_init(&run.matcher);
 	status = match_rows(&run, before_model, before, after_model, after);
 	if (status == 0)

@@ -49,6 +49,9 @@ struct gg_diff_row {
 };
 
 struct gg_diff {
+	/* Both profiles are exact: differences are facts, p and q are NaN, and every row that
+	 * differs is significant. */
+	bool is_exact;
 	struct gg_diff_query query;
 	enum gg_quantity unit;
 	struct gg_diff_row total; /* of all rows; a test of its own: q_value is its p-value */

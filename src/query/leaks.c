@@ -97,13 +97,30 @@ static bool find_block(const struct leaks_run *run, size_t number, struct gg_blo
 	return true;
 }
 
+/* The exact aggregate's blocks as of the end of the run.  False: they are not selected. */
+static bool find_exact(const struct leaks_run *run, const struct gg_profile_aggregate *aggregate,
+                       struct gg_block *block)
+{
+	*block = gg_query_block_of_aggregate(aggregate);
+	if (!aggregate->is_exact || !gg_query_filter_has_aggregate(&run->filter, aggregate) ||
+	    block->from_ns > run->end_ns)
+		return false;
+	if (run->end_ns != GG_TIME_NONE)
+		block->is_left = block->until_ns > run->end_ns;
+	return true;
+}
+
 static void find_live(struct leaks_run *run)
 {
+	const struct gg_profile_aggregate *aggregates = run->model->aggregates;
 	struct gg_block block;
 
 	for (size_t i = 0; i < run->model->sample_count; i++)
 		if (find_block(run, i, &block) && block.is_left)
 			run->has_live[stack_of_sample(run, i)] = 1;
+	for (size_t i = 0; i < run->model->aggregate_count; i++)
+		if (find_exact(run, &aggregates[i], &block) && block.is_left)
+			run->has_live[stack_of_aggregate(run, i)] = 1;
 }
 
 /*
@@ -152,19 +169,28 @@ static int64_t add_sample(const struct leaks_run *run, struct gg_leak *leak, siz
 	return block.is_left ? end - block.from_ns : -1;
 }
 
-static void add_aggregate(const struct leaks_run *run, struct gg_leak *leak, size_t number)
+/* The age of blocks that were left; -1 for others. */
+static int64_t add_aggregate(const struct leaks_run *run, struct gg_leak *leak, size_t number)
 {
 	const struct gg_profile_aggregate *aggregate = run->model->aggregates + number;
 	struct gg_tally tally = { 0 };
+	struct gg_block block;
 	int64_t start, end;
 
 	if ((run->filter.process_in != NULL && !run->filter.process_in[aggregate->process]) ||
 	    aggregate->from_ns > run->end_ns)
-		return;
+		return -1;
 	life_of(run, aggregate->process, &start, &end);
 	gg_model_add_aggregate(run->model, &tally, aggregate);
+	if (find_exact(run, aggregate, &block)) {
+		gg_leak_add_exact(leak, share_of(block.from_ns, start, end),
+		                  block.is_left ? INFINITY : share_of(block.until_ns, start, end),
+		                  &tally);
+		return block.is_left ? end - block.from_ns : -1;
+	}
 	gg_leak_add_vague(leak, share_of(aggregate->from_ns, start, end),
 	                  share_of(aggregate->to_ns, start, end), &tally);
+	return -1;
 }
 
 static struct gg_range range_of(const struct gg_tally *tally, enum gg_quantity quantity,
@@ -204,8 +230,11 @@ static int64_t add_up(const struct leaks_run *run, uint32_t stack, struct gg_lea
 		age = add_sample(run, leak, order[i]);
 		oldest = age > oldest ? age : oldest;
 	}
-	for (uint32_t i = run->aggregate_first[stack]; i < run->aggregate_first[stack + 1]; i++)
-		add_aggregate(run, leak, run->aggregate_order[i]);
+	for (uint32_t i = run->aggregate_first[stack]; i < run->aggregate_first[stack + 1]; i++) {
+		int64_t age = add_aggregate(run, leak, run->aggregate_order[i]);
+
+		oldest = age > oldest ? age : oldest;
+	}
 	gg_leak_finish(leak);
 	return oldest;
 }

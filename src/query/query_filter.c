@@ -552,6 +552,8 @@ static int is_temporary(const struct gg_query *query, const struct gg_profile_ag
 {
 	if (aggregate->to_ns == GG_TIME_NONE)
 		return 0;
+	if (aggregate->is_exact)
+		return aggregate->is_temporary;
 	if (aggregate->to_ns > aggregate->from_ns && /* an empty range means unknown times */
 	    aggregate->to_ns - aggregate->from_ns <= query->temporary_ns)
 		return 1;

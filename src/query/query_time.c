@@ -103,7 +103,8 @@ static struct gg_block aggregate_block(const struct gg_query_filter *filter,
 {
 	struct gg_block block = gg_query_block_of_aggregate(aggregate);
 
-	if (most) {
+	/* The changes at a tick are all at the tick. */
+	if (most && !aggregate->is_exact) {
 		block.from_ns = aggregate->from_ns;
 		block.until_ns = gg_query_filter_gone(filter, aggregate);
 	}
@@ -458,6 +459,8 @@ static void tally_aggregate(const struct times *times, const struct gg_profile_a
 	if (block.until_ns < block.from_ns)
 		block.from_ns = block.until_ns = gone_ns;
 	tally_span(times, &pick, block.from_ns, block.until_ns);
+	if (aggregate->is_exact)
+		return;
 	pick.is_uncertain = true;
 	tally_span(times, &pick, aggregate->from_ns, block.from_ns);
 	tally_span(times, &pick, block.until_ns, gone_ns);

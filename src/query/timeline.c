@@ -164,7 +164,7 @@ static void add_aggregates(struct timeline_run *run)
 	const struct gg_profile_process *processes = run->model->processes;
 
 	for (size_t i = 0; i < run->model->aggregate_count; i++)
-		if (is_asked_for(run, &processes[aggregates[i].process]))
+		if (!aggregates[i].is_exact && is_asked_for(run, &processes[aggregates[i].process]))
 			gg_model_add_aggregate(run->model, &run->timeline->without_moments,
 			                       &aggregates[i]);
 }

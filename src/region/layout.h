@@ -37,10 +37,10 @@
 
 enum {
 	/*
-	 * Version 1 has no frames, version 2 no looks, version 3 no attach, and version 4 no age at
-	 * the attach; each has zeros in those parts of the header.
+	 * Version 1 has no frames, version 2 no looks, version 3 no attach, version 4 no age at the
+	 * attach, and version 5 no exact counts; each has zeros in those parts of the header.
 	 */
-	GG_REGION_VERSION = 5,
+	GG_REGION_VERSION = 6,
 	GG_REGION_VERSION_LEAST = 1, /* the oldest version that readers understand */
 	GG_REGION_PAGE_BYTES = 4096, /* tables start at multiples of it */
 	GG_REGION_COMMAND_MAX = 1024,
@@ -231,6 +231,22 @@ struct gg_region_allocator_state {
 	struct gg_region_allocator_look looks[2];
 };
 
+enum {
+	GG_REGION_EXACT = 1, /* every allocation is counted: site totals are exact_total.h's */
+	/* Since stopped_ns, allocations are counted, and neither frees nor what is live. */
+	GG_REGION_EXACT_STOPPED = 2,
+};
+
+/* State of a region in which every allocation is counted.  Only the agent writes it. */
+struct gg_region_exact {
+	uint32_t flags;       /* GG_REGION_EXACT, GG_REGION_EXACT_STOPPED; 0: samples */
+	uint32_t peak_number; /* number of the last noted peak; stored after peak_ns */
+	uint64_t peak_ns;     /* when that peak ended */
+	uint64_t peak_bytes;  /* the most live bytes at any moment so far */
+	uint64_t stopped_ns;
+	uint64_t inherited_count, inherited_bytes; /* blocks that were live at the fork */
+};
+
 struct gg_region_header {
 	uint64_t magic; /* stored last with release order, after all members below */
 	uint32_t version;
@@ -262,6 +278,7 @@ struct gg_region_header {
 	struct gg_region_table more_tables[GG_TABLE_COUNT - GG_TABLE_FIRST_COUNT];
 	struct gg_region_allocator_state allocator; /* since version 3 */
 	struct gg_region_attach attach;             /* since version 4 */
+	struct gg_region_exact exact;               /* since version 6 */
 };
 
 /* The offset in the header of a table's description. */
@@ -496,7 +513,9 @@ static_assert(sizeof(struct gg_region_allocator_look) == 48, "in the header");
 GG_LAYOUT(gg_region_header, attach, 4000);
 GG_LAYOUT(gg_region_attach, age_ns, 40);
 GG_LAYOUT(gg_region_control, detach_count, 24);
-static_assert(sizeof(struct gg_region_header) == 4048, "bytes of the header");
+GG_LAYOUT(gg_region_header, exact, 4048);
+static_assert(sizeof(struct gg_region_exact) == 48, "in the header");
+static_assert(sizeof(struct gg_region_header) == 4096, "bytes of the header");
 static_assert(sizeof(struct gg_region_header) <= GG_REGION_PAGE_BYTES, "one page");
 static_assert(sizeof(struct gg_region_sample) == 64, "bytes a live sample");
 GG_LAYOUT(gg_region_sample, sampling_interval, 24);

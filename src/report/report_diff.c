@@ -60,7 +60,7 @@ static bool warns_of_time(const struct gg_diff_report *report)
 /* Without errors nothing can be significant: all rows are shown. */
 static bool is_untested(const struct gg_diff *diff)
 {
-	return isnan(diff->total.difference.p_value);
+	return isnan(diff->total.difference.p_value) && !diff->is_exact;
 }
 
 static size_t shown_count(const struct gg_diff_report *report)
@@ -139,7 +139,8 @@ static void fit_columns(const struct gg_diff_report *report, struct diff_table *
 			table->growth_cells = title.length;
 	}
 	cells += table->growth_cells;
-	table->has_p = !is_terminal(report) || cells + 2 + P_CELLS <= report->look.width;
+	table->has_p = !report->diff->is_exact &&
+	               (!is_terminal(report) || cells + 2 + P_CELLS <= report->look.width);
 	table->label_column = cells + (table->has_p ? 2 + P_CELLS : 0);
 }
 
@@ -370,7 +371,10 @@ static void append_verdict(const struct gg_diff_report *report, struct gg_buf *o
 	const struct gg_diff *diff = report->diff;
 	double rate = 100 * diff->query.false_discovery_rate;
 
-	if (is_untested(diff))
+	if (diff->is_exact)
+		gg_buf_printf(out, "Exact: %zu of %zu rows differ, %zu grew.\n",
+		              diff->significant_count, diff->row_count, diff->grown_count);
+	else if (is_untested(diff))
 		gg_buf_printf(out,
 		              "Not tested: how far the numbers may be from the truth is not known; "
 		              "compared: %zu.\n",
@@ -532,7 +536,8 @@ static void add_row(const struct gg_diff_report *report, struct gg_json *json,
 		                    .low = row->difference.low,
 		                    .high = row->difference.high,
 		                    .quantity = report->diff->unit,
-		                    .is_unknown = isnan(row->difference.p_value) };
+		                    .is_unknown = isnan(row->difference.p_value) &&
+		                                  !isfinite(row->difference.low) };
 
 	gg_json_integer(json, "samples_before", row->before.sample_count);
 	gg_json_integer(json, "samples_after", row->after.sample_count);

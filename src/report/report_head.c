@@ -398,6 +398,11 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_append_text(out, "sampled in a way that is not known: no intervals\n");
 		return;
 	}
+	if (session->scheme == GG_SCHEME_EXACT) {
+		gg_buf_printf(out, "exact: all %" PRIu64 " allocations were counted\n",
+		              report->summary->sample_count);
+		return;
+	}
 	append_sampling(report, out);
 	gg_buf_printf(out, ", %" PRIu64 " sample%s, %g %% intervals\n",
 	              report->summary->sample_count, report->summary->sample_count == 1 ? "" : "s",

@@ -171,8 +171,12 @@ static void append_legend(const struct gg_report *report, const struct gg_timeli
 {
 	bool ascii = report->figures.ascii;
 
-	gg_buf_printf(out, "Solid: live heap; %s: %.4g %% confidence interval%s%s.\n",
-	              ascii ? "':'" : "dotted", 100 * report->confidence,
+	if (gg_model_is_exact(report->model))
+		gg_buf_append_text(out, "Solid: live heap, exact");
+	else
+		gg_buf_printf(out, "Solid: live heap; %s: %.4g %% confidence interval",
+		              ascii ? "':'" : "dotted", 100 * report->confidence);
+	gg_buf_printf(out, "%s%s.\n",
 	              timeline->rss_peak_bytes < 0 ? ""
 	              : ascii                      ? "; '*': RSS"
 	                                           : "; line: RSS",

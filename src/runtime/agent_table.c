@@ -23,6 +23,7 @@
 #include "runtime/compat_calls.h"
 #include "runtime/dump/dump.h"
 #include "runtime/dump/dump_trigger.h"
+#include "runtime/exact_mode.h"
 #include "runtime/history.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
@@ -45,7 +46,8 @@ static struct gg_thread_block *enter(struct gg_thread *t)
 {
 	struct gg_thread_block *block = NULL;
 
-	if (!is_running() || !gg_thread_enter(t))
+	/* Samples have no place in a region with exact counts. */
+	if (!is_running() || gg_exact_mode_is_on() || !gg_thread_enter(t))
 		return NULL;
 	if (gg_process_ensure_current())
 		block = gg_thread_block(t);

@@ -19,7 +19,13 @@
 
 #define SIZE_FORM "a size of 1 to 2^48 bytes, such as 4096, 64k or 512KiB"
 
-enum { NUMBER_FORM_MAX = 128 };
+enum {
+	NUMBER_FORM_MAX = 128,
+	/* Capacities of a region with exact counts. */
+	EXACT_ROWS = 1 << 20,
+	EXACT_LIVE = 1024,
+	EXACT_EVENTS = 64,
+};
 
 /* The variables that set how many records a table has. */
 static const struct {
@@ -254,6 +260,28 @@ static void read_directory(struct gg_environment *o)
 		memcpy(o->directory, value, strlen(value) + 1);
 }
 
+/*
+ * With exact counts, nothing is in the tables of live samples and events, and each pair of a stack
+ * and a thread needs a record of its own.
+ */
+static void adapt_to_exact(struct gg_environment *o)
+{
+	uint32_t *capacities_of = o->region.capacities;
+
+	if (gg_environment_get("GEIGER_MAX_LIVE") != NULL)
+		o->exact_live_most = capacities_of[GG_TABLE_LIVE];
+	if (gg_environment_get("GEIGER_MAX_ROWS") == NULL)
+		capacities_of[GG_TABLE_SITE_TOTALS] = EXACT_ROWS;
+	capacities_of[GG_TABLE_LIVE] = EXACT_LIVE;
+	capacities_of[GG_TABLE_RING] = EXACT_EVENTS;
+	o->sampler = (struct gg_sampler_options){ .sampling_interval = 1 };
+	o->region.interval_bytes = 1;
+	o->region.exact = true;
+	o->overhead_ppm = 0;
+	o->mappings = false;
+	o->allocator_calls = false;
+}
+
 void gg_environment_read(struct gg_environment *o)
 {
 	uint64_t number = 0;
@@ -275,6 +303,7 @@ void gg_environment_read(struct gg_environment *o)
 	read_overhead(o);
 	read_startup(o);
 	o->region.active = gg_environment_switch(o, "GEIGER_ACTIVE", true);
+	o->exact = gg_environment_switch(o, "GEIGER_EXACT", false);
 	o->free_stacks = gg_environment_switch(o, "GEIGER_FREE_STACKS", false);
 	o->mappings = gg_environment_switch(o, "GEIGER_MMAP", false);
 	o->allocator_calls = gg_environment_switch(o, "GEIGER_ALLOCATOR_CALLS", true);
@@ -305,4 +334,11 @@ void gg_environment_read(struct gg_environment *o)
 		o->region.capacities[GG_TABLE_RING] = standard.capacities[GG_TABLE_RING];
 	}
 	read_directory(o);
+	/*
+	 * Blocks from before an attach are not known, so an attached agent samples.  libgeiger has
+	 * no hooks, so it samples as well.
+	 */
+	o->exact = o->exact && !uses_text && gg_environment_exact_hooks != NULL;
+	if (o->exact)
+		adapt_to_exact(o);
 }

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/assert.h"
+#include "runtime/exact_mode.h"
 #include "runtime/process.h"
 #include "runtime/process_region.h"
 #include "runtime/process_settings.h"
@@ -58,6 +59,25 @@ void gg_fork_handlers_in_child(void)
 	gg_store_relaxed(gg_process.same_process, GG_PROCESS_FORKED);
 }
 
+static void before_fork(void)
+{
+	gg_fork_handlers_count_fork();
+	gg_exact_mode_before_fork();
+}
+
+static void in_parent(void)
+{
+	gg_exact_mode_after_fork();
+	gg_fork_handlers_count_fork();
+}
+
+/* The locks come first: a thread that is on the sample path afterwards was there at the fork. */
+static void in_child(void)
+{
+	gg_exact_mode_after_fork();
+	gg_fork_handlers_in_child();
+}
+
 int gg_fork_handlers_init(void)
 {
 	uint32_t *page = gg_syscall_map(FORK_PAGE_BYTES);
@@ -70,8 +90,7 @@ int gg_fork_handlers_init(void)
 	gg_process.same_process = page;
 	/* Both, because emulators accept the advice and do not follow it. */
 	madvise(page, FORK_PAGE_BYTES, MADV_WIPEONFORK);
-	pthread_atfork(gg_fork_handlers_count_fork, gg_fork_handlers_count_fork,
-	               gg_fork_handlers_in_child);
+	pthread_atfork(before_fork, in_parent, in_child);
 	errno = saved_errno;
 	return 0;
 }

@@ -23,6 +23,7 @@
 #include "runtime/compat_requests.h"
 #include "runtime/dump/dump_options.h"
 #include "runtime/dump/dump_trigger.h"
+#include "runtime/exact_mode.h"
 #include "runtime/fork_handlers.h"
 #include "runtime/looks/allocator_look.h"
 #include "runtime/modules/mapped_modules.h"
@@ -92,7 +93,7 @@ static void read_settings(const struct gg_agent_request *request)
 	apply_compat(&compat_begin);
 	/* Last, because triggers of the environment replace those of libgeiger-compat.  An attached
 	 * agent writes no dumps: they need handlers that a detach could not take away. */
-	if (!is_attached())
+	if (!is_attached() && !gg_process.options.exact)
 		gg_dump_options_read(&gg_process.options);
 	if (request != NULL)
 		apply_request(request);
@@ -149,6 +150,8 @@ static int start(const struct gg_agent_request *request)
 	status = begin_threads();
 	if (status == 0)
 		status = gg_process_region_open(gg_region_init);
+	if (status == 0 && gg_process.options.exact)
+		status = gg_exact_mode_begin();
 	if (status == 0) {
 		if (!is_attached() && !gg_real.is_own)
 			gg_extra_functions_take();
@@ -357,6 +360,8 @@ static bool adopt(bool is_seeded)
 	}
 	gg_assert(gg_process.region.header != parents);
 	gg_sigbus_guard_remove(parents);
+	if (gg_exact_mode_is_on())
+		gg_exact_mode_adopted();
 	gg_thread_forked();
 	gg_mapped_modules_forked();
 	gg_rate_plan_forked();

@@ -72,6 +72,8 @@ struct gg_thread_block {
 	struct gg_thread *held; /* the owner, while an attach holds the block; or NULL */
 	uint32_t owner_tid;
 	uint64_t sample_count;
+	/* With exact counts: the block that the thread allocated last; 0: freed, or none. */
+	uint64_t last_address;
 	uint64_t stack_tag; /* the unwinder's tag of the stack interned last; others are older */
 	struct gg_region_thread record;
 	struct gg_unwind_thread unwind;

@@ -165,6 +165,25 @@ static bool is_equal(const struct twin_site *a, const struct twin_site *b)
 	       a->freed_bytes == b->freed_bytes;
 }
 
+/* Compares what was allocated and freed.  Returns how many allocations there were. */
+static uint64_t check_sites(const struct twin_run *run, const struct twin_site *sites,
+                            const struct twin_site *estimates)
+{
+	uint64_t counted = 0;
+
+	for (int i = 0; i < TWIN_SITES_MAX; i++) {
+		const struct twin_site *t = &run->truth->sites[i];
+
+		CHECK_MSG(is_equal(t, &sites[i]) && is_equal(t, &estimates[i]),
+		          "site %lx thread %u: %lu of %lu allocations, %lu of %lu frees",
+		          (unsigned long)t->pc, t->tid, (unsigned long)sites[i].allocated_count,
+		          (unsigned long)t->allocated_count, (unsigned long)sites[i].freed_count,
+		          (unsigned long)t->freed_count);
+		counted += t->allocated_count;
+	}
+	return counted;
+}
+
 static void check_exact(const char *scheme)
 {
 	static struct twin_site sites[TWIN_SITES_MAX], estimates[TWIN_SITES_MAX];
@@ -179,20 +198,13 @@ static void check_exact(const char *scheme)
 		for (int i = 0; i < TWIN_SITES_MAX; i++) {
 			const struct twin_site *t = &run.truth->sites[i];
 
-			CHECK_MSG(is_equal(t, &sites[i]) && is_equal(t, &estimates[i]),
-			          "site %lx thread %u: %lu of %lu allocations, %lu of %lu frees",
-			          (unsigned long)t->pc, t->tid,
-			          (unsigned long)sites[i].allocated_count,
-			          (unsigned long)t->allocated_count,
-			          (unsigned long)sites[i].freed_count,
-			          (unsigned long)t->freed_count);
 			CHECK_MSG(sites[i].live_count == t->live_count &&
 			                  sites[i].live_bytes == t->live_bytes,
 			          "site %lx thread %u: %lu of %lu live", (unsigned long)t->pc,
 			          t->tid, (unsigned long)sites[i].live_count,
 			          (unsigned long)t->live_count);
-			counted += t->allocated_count;
 		}
+		counted = check_sites(&run, sites, estimates);
 		CHECK_MSG(counted > 60000, "%lu allocations", (unsigned long)counted);
 		CHECK_EQ_U64(run.view.header.counters[GG_COUNT_MISSED_FREES], 0);
 		CHECK_EQ_U64(run.view.header.counters[GG_COUNT_DROP_BUSY], 0);
@@ -230,4 +242,43 @@ TEST(the_same_seed_gives_the_same_samples)
 		twin_run_done(&run);
 	}
 	CHECK(first != 0);
+}
+
+/* By code alone: what is live follows from the counts of all threads together. */
+static void check_live_by_code(const struct twin_site *sites, const struct twin_site *truth)
+{
+	for (int i = 0; i < TWIN_SITES_MAX; i++) {
+		uint64_t count = 0, bytes = 0, wanted_count = 0, wanted_bytes = 0;
+
+		for (int j = 0; j < TWIN_SITES_MAX; j++) {
+			if (truth[j].pc != truth[i].pc)
+				continue;
+			count += sites[j].allocated_count - sites[j].freed_count;
+			bytes += sites[j].allocated_bytes - sites[j].freed_bytes;
+			wanted_count += truth[j].live_count;
+			wanted_bytes += truth[j].live_bytes;
+		}
+		CHECK_EQ_U64(count, wanted_count);
+		CHECK_EQ_U64(bytes, wanted_bytes);
+	}
+}
+
+TEST(exact_counts_are_those_of_the_twin_to_the_byte)
+{
+	static struct twin_site sites[TWIN_SITES_MAX], estimates[TWIN_SITES_MAX];
+	uint64_t counted = 0;
+	struct twin_run run;
+
+	memset(sites, 0, sizeof(sites));
+	memset(estimates, 0, sizeof(estimates));
+	if (CHECK(twin_run(&run, (const char *const[]){ "GEIGER_EXACT=1", NULL })) &&
+	    CHECK(sum_rows(&run, sites, estimates))) {
+		CHECK(run.view.exact_totals != NULL);
+		counted = check_sites(&run, sites, estimates);
+		CHECK_MSG(counted > 60000, "%lu allocations", (unsigned long)counted);
+		check_live_by_code(sites, run.truth->sites);
+		CHECK_EQ_U64(run.view.header.counters[GG_COUNT_MISSED_FREES], 0);
+		CHECK_EQ_U64(run.view.header.counters[GG_COUNT_DROP_BUSY], 0);
+	}
+	twin_run_done(&run);
 }

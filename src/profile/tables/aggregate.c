@@ -5,7 +5,7 @@
 #include "profile/tables/record_table.h"
 #include "stats/estimate/tally.h"
 
-/* Variances may be unknown, and `lost` holds three facts as bits. */
+/* Variances may be unknown, and `lost` holds several facts as bits. */
 struct aggregate_row {
 	struct gg_profile_aggregate aggregate;
 	double count_variance, bytes_variance; /* -1: unknown */
@@ -13,7 +13,13 @@ struct aggregate_row {
 };
 
 /* Bits of the column `lost`. */
-enum { AGGREGATE_LOST = 1, AGGREGATE_LEFT = 2, AGGREGATE_SHARED = 4 };
+enum {
+	AGGREGATE_LOST = 1,
+	AGGREGATE_LEFT = 2,
+	AGGREGATE_SHARED = 4,
+	AGGREGATE_EXACT = 8,
+	AGGREGATE_TEMPORARY = 16
+};
 
 static const struct gg_column aggregate_columns[] = {
 	{ "process", GG_COLUMN_ID, .offset = offsetof(struct aggregate_row, aggregate.process),
@@ -85,13 +91,29 @@ int gg_profile_add_aggregate(struct gg_profile *profile,
 		                                 aggregate->sums.bytes_variance),
 		.lost = (aggregate->lost ? AGGREGATE_LOST : 0) |
 		        (aggregate->is_left ? AGGREGATE_LEFT : 0) |
-		        (aggregate->is_shared ? AGGREGATE_SHARED : 0),
+		        (aggregate->is_shared ? AGGREGATE_SHARED : 0) |
+		        (aggregate->is_exact ? AGGREGATE_EXACT : 0) |
+		        (aggregate->is_temporary ? AGGREGATE_TEMPORARY : 0),
 	};
 	int status = gg_record_table_insert(profile, &gg_record_table_aggregate, &row, error);
 
 	return status < 0 || profile->final_path == NULL
 	               ? status
 	               : gg_database_commit_if_due(profile, error);
+}
+
+int gg_profile_remove_live_aggregates(struct gg_profile *profile, uint32_t process,
+                                      struct gg_error *error)
+{
+	struct gg_statement row;
+
+	if (gg_statement_begin(&row, profile, GG_SQL_AGGREGATE_LIVE_REMOVE,
+	                       "delete from coarse where to_ns is null and process = ?1"
+	                       " and lost & 8",
+	                       error) < 0)
+		return error->status;
+	gg_statement_id(&row, process);
+	return gg_statement_run(&row, error);
 }
 
 static struct gg_fixed read_variance(double variance, enum gg_quantity quantity, uint32_t *unknown)
@@ -115,6 +137,8 @@ static void unpack(struct aggregate_row *row)
 	aggregate->lost = (row->lost & (AGGREGATE_LOST | AGGREGATE_SHARED)) != 0;
 	aggregate->is_left = (row->lost & AGGREGATE_LEFT) != 0 && aggregate->to_ns == GG_TIME_NONE;
 	aggregate->is_shared = (row->lost & AGGREGATE_SHARED) != 0;
+	aggregate->is_exact = (row->lost & AGGREGATE_EXACT) != 0;
+	aggregate->is_temporary = (row->lost & AGGREGATE_TEMPORARY) != 0;
 }
 
 int gg_profile_each_aggregate(struct gg_profile *profile, gg_aggregate_visit *visit, void *context,

@@ -245,8 +245,7 @@ static void read_column(struct gg_row_reader *reading, const struct gg_column *c
 		*(uint32_t *)member = (uint32_t)gg_row_reader_integer(reading, 0, UINT32_MAX);
 		return;
 	case GG_COLUMN_SCHEME:
-		*(uint32_t *)member = (uint32_t)gg_row_reader_integer(reading, 0,
-		                                                      GG_SCHEME_COUNT - 1);
+		*(uint32_t *)member = (uint32_t)gg_row_reader_integer(reading, 0, GG_SCHEME_EXACT);
 		return;
 	case GG_COLUMN_BOOL:
 		*(bool *)member = gg_row_reader_integer(reading, 0, 1) != 0;

@@ -265,10 +265,15 @@ void gg_notes_print_summary(const struct gg_process_set *set, const char *path, 
 		        GG_PRINTABLE(missing));
 		return;
 	}
-	fprintf(stderr, "geiger: wrote %s: %llu sample%s of %u process%s in %.1f s",
-	        GG_PRINTABLE(path), (unsigned long long)sample_count, sample_count == 1 ? "" : "s",
-	        writer->counts.process_count, writer->counts.process_count == 1 ? "" : "es",
-	        (double)writer->now_ns * 1e-9);
+	if (writer->counts.exact_count > 0)
+		fprintf(stderr, "geiger: wrote %s: exact: %llu allocation%s", GG_PRINTABLE(path),
+		        (unsigned long long)writer->counts.exact_count,
+		        writer->counts.exact_count == 1 ? "" : "s");
+	else
+		fprintf(stderr, "geiger: wrote %s: %llu sample%s", GG_PRINTABLE(path),
+		        (unsigned long long)sample_count, sample_count == 1 ? "" : "s");
+	fprintf(stderr, " of %u process%s in %.1f s", writer->counts.process_count,
+	        writer->counts.process_count == 1 ? "" : "es", (double)writer->now_ns * 1e-9);
 	print_losses(writer);
 	if (has_missing)
 		fprintf(stderr, "%s%s", separator(), GG_PRINTABLE(missing));

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "record/process/aggregates.h"
 #include "record/process/attach_record.h"
+#include "record/process/exact_history.h"
 #include "record/process/ingest.h"
 #include "record/process/process_tables.h"
 #include "record/process/reconcile.h"
@@ -104,7 +105,11 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	gg_reconcile_samples(target, &view, before_id, span.to_ns);
 	gg_process_tables_moved(target, &view);
 	gg_process_tables_totals(target, &view);
-	if (!gg_aggregates_has_only_inherited(target, &view))
+	if (target->exact != NULL) {
+		gg_exact_history_take(target, &view, span.to_ns);
+		gg_exact_history_put_live(target);
+		gg_exact_history_note(target, &view);
+	} else if (!gg_aggregates_has_only_inherited(target, &view))
 		gg_aggregates_write(target, &view, &span);
 	/* Without a recorder nobody noted when sampling was off: the event gets the start. */
 	if (!target->is_ours &&

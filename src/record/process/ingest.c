@@ -312,7 +312,7 @@ double gg_ingest_drain(struct gg_target *target, bool final)
 	uint64_t drained = 0, head;
 	int64_t began_ns;
 
-	if (!target->has_ring || target->is_finished)
+	if (!target->has_ring || target->is_finished || target->exact != NULL)
 		return 0;
 	events = batch_of(target);
 	if (events == NULL)

@@ -30,6 +30,7 @@
 #include "record/diagnose/diagnostics.h"
 #include "record/process/attach_record.h"
 #include "record/process/end_time.h"
+#include "record/process/exact_history.h"
 #include "record/process/final_state.h"
 #include "record/process/ingest.h"
 #include "record/process/reconcile.h"
@@ -242,6 +243,9 @@ double gg_process_set_drain(struct gg_process_set *set)
 
 	for (struct gg_member *member = set->first; member != NULL; member = member->next) {
 		double full = gg_ingest_drain(member->target, false);
+
+		if (member->target->exact != NULL)
+			gg_exact_history_tick(member->target);
 
 		fullest = full > fullest ? full : fullest;
 	}

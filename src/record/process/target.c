@@ -18,6 +18,7 @@
 #include "base/assert.h"
 #include "base/size.h"
 #include "record/process/attach_record.h"
+#include "record/process/exact_state.h"
 #include "region/control.h"
 #include "region/reader/view.h"
 
@@ -100,6 +101,10 @@ static void fill_record(struct gg_target *target)
 	if (find_option(header, "GEIGER_SCHEME=", value) != NULL &&
 	    gg_scheme_parse(value, &record->scheme) < 0)
 		record->scheme = GG_SCHEME_POISSON;
+	if (gg_region_is_exact(header)) {
+		record->scheme = GG_SCHEME_EXACT;
+		record->interval_bytes = 1;
+	}
 }
 
 void gg_target_free(struct gg_target *target)
@@ -108,6 +113,7 @@ void gg_target_free(struct gg_target *target)
 		return;
 	if (target->reader.fd >= 0)
 		close(target->reader.fd);
+	gg_exact_history_free(target->exact);
 	gg_live_set_done(&target->live_set);
 	gg_stack_map_done(&target->stack_map);
 	gg_map_done(&target->origins);
@@ -160,6 +166,11 @@ int gg_target_open(struct gg_target **ret_target, struct gg_target_set *set,
 		return status;
 	}
 	header = &target->reader.header;
+	target->exact = gg_region_is_exact(header) ? gg_exact_history_new() : NULL;
+	if (gg_region_is_exact(header) && target->exact == NULL) {
+		gg_target_free(target);
+		return gg_error_memory(error, "the region");
+	}
 	target->is_ours = target->has_ring = drains;
 	target->pid = pid != 0 ? pid : header->pid;
 	target->start_ticks = header->process_start_ticks;
@@ -285,6 +296,8 @@ void gg_target_close(struct gg_target *target)
 	gg_stack_map_done(&target->stack_map);
 	gg_map_done(&target->seen_map);
 	gg_array_done(&target->seen);
+	gg_exact_history_free(target->exact);
+	target->exact = NULL;
 	set->finished_count++;
 	target->last_use = ++set->use_count;
 	gg_target_use_ancestors(target); /* siblings that inherited from them may still appear */

@@ -39,6 +39,7 @@
 
 struct gg_target_set;
 struct gg_region_view;
+struct gg_exact_history;
 
 /* Sums of the samples that the target knows, by stack (a node of the region) and thread. */
 struct gg_seen {
@@ -65,6 +66,8 @@ struct gg_target {
 	struct gg_profile_process record; /* the target owns the texts */
 	char main_thread[16];             /* its last name; "": the region's name is still right */
 
+	/* With exact counts its history, which replaces samples and events; otherwise NULL. */
+	struct gg_exact_history *exact;
 	struct gg_live_set live_set;
 	struct gg_stack_map stack_map;
 	/* From ids of the region to ids of the profile; 0: not translated yet. */

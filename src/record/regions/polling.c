@@ -17,6 +17,7 @@
 #include "base/time_units.h"
 #include "record/look/target_look.h"
 #include "record/process/aggregates.h"
+#include "record/process/exact_history.h"
 #include "record/process/inherited.h"
 #include "record/process/process_tables.h"
 #include "record/process/reconcile.h"
@@ -88,6 +89,8 @@ static int begin(struct gg_polling *polling, const char *path, struct gg_error *
 		.start_wall_ns = header.start_wall_ns,
 		.interval_bytes = (double)header.control.interval_bytes,
 		.exit_status = -1,
+		.scheme = polling->target->record.scheme == GG_SCHEME_EXACT ? GG_SCHEME_EXACT
+		                                                            : GG_SCHEME_POISSON,
 	};
 	return gg_region_profile_note(&polling->writer, polling->target);
 }
@@ -153,7 +156,12 @@ static int apply_view(struct gg_target *target, const struct gg_region_view *vie
 		gg_profile_writer_event(writer, target->id, writer->now_ns, "reconciled", "a look");
 	}
 	target->complete_ns = span->to_ns;
-	gg_aggregates_write(target, view, span);
+	if (target->exact != NULL) {
+		gg_exact_history_take(target, view, span->to_ns);
+		gg_exact_history_put_live(target);
+	} else {
+		gg_aggregates_write(target, view, span);
+	}
 	gg_process_tables_threads(target, view, GG_TIME_NONE);
 	gg_process_tables_counters(target, view);
 	return target->writer->status;

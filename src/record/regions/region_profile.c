@@ -252,7 +252,8 @@ static int add_regions(struct gg_profile *profile, struct region *regions, uint3
 		.end_ns = 0,
 		.interval_bytes = (double)first->control.interval_bytes,
 		.exit_status = -1,
-		.has_history = false,
+		.has_history = gg_region_is_exact(first), /* at least the peak and the end */
+		.scheme = gg_region_is_exact(first) ? GG_SCHEME_EXACT : GG_SCHEME_POISSON,
 	};
 	char why[GG_SALVAGE_WHY_MAX] = "";
 	struct gg_target_set set = { 0 };

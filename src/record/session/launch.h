@@ -35,6 +35,7 @@ struct gg_launch_settings {
 	pid_t recorder;       /* the session ends with it; 0: the session needs no recorder */
 	uint32_t ring_events; /* the user's own setting has precedence */
 	bool free_stacks, mappings;
+	bool exact;              /* the agent counts every allocation */
 	bool no_allocator_calls; /* the agent never asks the allocator about its heap */
 };
 

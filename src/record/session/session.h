@@ -53,6 +53,7 @@ struct gg_session_options {
 	uint64_t seed;              /* 0: random */
 	bool free_stacks, mappings;
 	bool no_allocator_calls; /* the agent never asks the allocator about its heap */
+	bool exact;              /* agents count every allocation */
 	bool compat;             /* preload libgeiger-compat as well */
 	bool no_children;
 	/*

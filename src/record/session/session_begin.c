@@ -58,11 +58,21 @@ static void choose_path(struct gg_session *s)
  * The interval and the scheme as agents will read them: from the options, otherwise from the user's
  * environment.  An agent replaces invalid values by the defaults, and so do these functions.
  */
+static bool is_exact(const struct gg_session_options *options)
+{
+	const char *value = getenv("GEIGER_EXACT");
+
+	/* An agent that is attached samples. */
+	return options->exact || (options->pid == 0 && value != NULL && strcmp(value, "1") == 0);
+}
+
 static uint64_t interval_of(const struct gg_session_options *options)
 {
 	const char *value = getenv("GEIGER_INTERVAL");
 	uint64_t bytes = options->sampling_interval;
 
+	if (is_exact(options))
+		return 1;
 	if (bytes == 0 && (value == NULL || gg_size_parse(value, &bytes) < 0 || bytes == 0))
 		return GG_DEFAULT_INTERVAL_BYTES;
 	return bytes;
@@ -73,6 +83,8 @@ static enum gg_scheme scheme_of(const struct gg_session_options *options)
 	const char *name = options->scheme != NULL ? options->scheme : getenv("GEIGER_SCHEME");
 	enum gg_scheme scheme = GG_SCHEME_POISSON;
 
+	if (is_exact(options))
+		return GG_SCHEME_EXACT;
 	if (name != NULL && gg_scheme_parse(name, &scheme) < 0)
 		return GG_SCHEME_POISSON;
 	return scheme;
@@ -176,6 +188,7 @@ static int begin_command(struct gg_session *s)
 		.free_stacks = options->free_stacks,
 		.mappings = options->mappings,
 		.no_allocator_calls = options->no_allocator_calls,
+		.exact = options->exact,
 	};
 	int status = gg_launch_find_agent(agent, s->error);
 

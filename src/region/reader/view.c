@@ -61,6 +61,8 @@ static uint32_t header_bytes_of(uint32_t version)
 	switch (version) {
 	case GG_REGION_VERSION:
 		return (uint32_t)sizeof(struct gg_region_header);
+	case 5:
+		return (uint32_t)offsetof(struct gg_region_header, exact);
 	case 4:
 		return (uint32_t)offsetof(struct gg_region_header, attach.age_ns);
 	case 3:
@@ -108,6 +110,8 @@ static int read_header(const struct source *source, struct gg_region_header *hea
 		header->attach = (struct gg_region_attach){ 0 };
 	if (header->version < 5)
 		header->attach.age_ns = 0;
+	if (header->version < 6)
+		header->exact = (struct gg_region_exact){ 0 };
 	if (header->command_bytes > GG_REGION_COMMAND_MAX)
 		header->command_bytes = GG_REGION_COMMAND_MAX;
 	if (header->exe_bytes > GG_REGION_EXE_MAX)
@@ -150,6 +154,7 @@ void gg_region_view_done(struct gg_region_view *view)
 	free(view->live);
 	free(view->site_totals);
 	free(view->slots);
+	free(view->exact_totals);
 	*view = (struct gg_region_view){ 0 };
 }
 
@@ -296,12 +301,59 @@ static void check_site_totals(struct gg_region_view *view)
 		if (total->ready == 0)
 			continue;
 		if (total->ready == 1 && total->stack < view->node_count &&
-		    total->thread < view->thread_count)
+		    total->thread < view->thread_count) {
+			if (view->exact_totals != NULL)
+				view->exact_totals[kept] = view->exact_totals[i];
 			view->site_totals[kept++] = *total;
-		else
+		} else
 			view->damaged_count++;
 	}
 	view->site_total_count = kept;
+}
+
+static struct gg_sums sums_of(uint64_t count, uint64_t bytes)
+{
+	return (struct gg_sums){
+		.sample_count = count,
+		.size_bytes = bytes,
+		.count = gg_fixed_narrow((unsigned __int128)count << GG_FIXED_SHIFT),
+		.bytes = gg_fixed_narrow((unsigned __int128)bytes << GG_FIXED_SHIFT)
+	};
+}
+
+/* If the process was killed before it counted the lifetime of its last free, counts it. */
+static void finish_lifetimes(struct gg_exact_total *exact, uint64_t freed_count)
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < GG_REGION_LIFETIME_COUNT; i++)
+		sum += exact->lifetimes[i];
+	if (sum + 1 == (uint32_t)freed_count)
+		exact->lifetimes[exact->freed_word & GG_EXACT_FREED_LIFETIME_MASK]++;
+}
+
+/* Makes site totals of exact counts: each block is a sample of weight 1. */
+static int convert_exact(const struct source *source, struct gg_region_view *view)
+{
+	size_t count = view->site_total_count;
+
+	if (!gg_region_is_exact(&view->header))
+		return 0;
+	view->exact_totals = calloc(count + 1, sizeof(*view->exact_totals));
+	if (view->exact_totals == NULL)
+		return gg_error_memory(source->error, source->place);
+	memcpy(view->exact_totals, view->site_totals, count * sizeof(*view->exact_totals));
+	for (size_t i = 0; i < count; i++) {
+		struct gg_exact_total *exact = &view->exact_totals[i];
+		struct gg_region_site_total *total = &view->site_totals[i];
+		struct gg_exact_sums sums = gg_exact_total_sums(exact);
+
+		finish_lifetimes(exact, sums.freed_count);
+		total->allocated = sums_of(sums.allocated_count, sums.allocated_bytes);
+		total->freed = sums_of(sums.freed_count, sums.freed_bytes);
+		memcpy(total->lifetimes, exact->lifetimes, sizeof(total->lifetimes));
+	}
+	return 0;
 }
 
 /* Afterwards each parent has a smaller id than its child, so every walk to the root ends. */
@@ -432,6 +484,11 @@ int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *pla
 		return status;
 	}
 	apply_published(&view);
+	status = convert_exact(&source, &view);
+	if (status < 0) {
+		gg_region_view_done(&view);
+		return status;
+	}
 	check_nodes(&view);
 	check_threads(&view);
 	check_names(&view, view.heaps, view.heap_count);

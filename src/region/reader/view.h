@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "region/exact_total.h"
 #include "region/layout.h"
 
 struct gg_region_view {
@@ -52,6 +53,11 @@ struct gg_region_view {
 	struct gg_region_sample *live;
 	struct gg_region_site_total *site_totals;
 	uint32_t live_count, site_total_count;
+	/*
+	 * With exact counts: the record of each site total, whose sums are those of weight 1.
+	 * Otherwise NULL.
+	 */
+	struct gg_exact_total *exact_totals;
 
 	struct gg_region_redo_slot *slots;
 	uint32_t slot_count;
@@ -78,6 +84,12 @@ GG_MUST_CHECK int gg_region_header_read(struct gg_region_header *ret_header, int
  */
 uint32_t gg_region_view_stack(const struct gg_region_view *view, uint32_t stack, uint64_t *pcs,
                               uint32_t max);
+
+/* True if every allocation is counted: there are no samples. */
+static inline bool gg_region_is_exact(const struct gg_region_header *header)
+{
+	return (header->exact.flags & GG_REGION_EXACT) != 0;
+}
 
 /* The text at strings[offset .. offset + bytes): checked when the view was read. */
 static inline const char *gg_region_view_string(const struct gg_region_view *view, uint32_t offset)

@@ -87,6 +87,8 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 		.process_start_ticks = options->process_start_ticks,
 		.max_frames = options->max_frames,
 		.attach = options->attach,
+		/* Readers that see the magic must know what the site totals are. */
+		.exact = { .flags = options->exact ? GG_REGION_EXACT : 0 },
 		.control = { .change_count = 1,
 		             .interval_bytes = options->interval_bytes,
 		             .overhead_ppm = options->overhead_ppm,

@@ -52,6 +52,7 @@ struct gg_region_options {
 	uint64_t interval_bytes; /* of the control word */
 	uint32_t overhead_ppm;   /* of the control word */
 	bool active;
+	bool exact;                     /* every allocation is counted (exact.h) */
 	uint64_t hash_seed;             /* 0: random */
 	struct gg_region_attach attach; /* of the header */
 	/* Texts for the header, which cuts them to its capacity; each with its length. */

@@ -93,6 +93,36 @@ void gg_leak_add(struct gg_leak *leak, double allocated, double freed, const str
 		add_freed(leak, allocated, freed, draw, size_bytes, weight);
 }
 
+void gg_leak_add_exact(struct gg_leak *leak, double allocated, double freed,
+                       const struct gg_tally *tally)
+{
+	double bytes = gg_tally_estimate(tally, GG_BYTES).value;
+	int cohort, part = 0;
+
+	allocated = fmin(fmax(allocated, 0), 1);
+	if (allocated <= 1 - GG_LEAK_YOUNG)
+		leak->offered_bytes += bytes;
+	add_levels(leak, allocated, freed, bytes);
+	if (isinf(freed)) {
+		cohort = (int)(allocated * GG_LEAK_COHORTS);
+		leak->cohorts[cohort < GG_LEAK_COHORTS ? cohort : GG_LEAK_COHORTS - 1] += bytes;
+		while (part <= GG_LEAK_THIRDS && allocated > third_ends[part] - GG_LEAK_YOUNG)
+			part++;
+		gg_tally_merge(&leak->kept[part], tally);
+		return;
+	}
+	leak->freed_count += tally->sample_count;
+	for (int i = 0; i < GG_LEAK_THIRDS; i++) {
+		bool before = is_old_at(allocated, freed, third_ends[i]);
+		bool after = is_old_at(allocated, freed, third_ends[i + 1]);
+
+		if (after && !before)
+			gg_tally_merge(&leak->gained[i], tally);
+		else if (before && !after)
+			gg_tally_merge(&leak->lost[i], tally);
+	}
+}
+
 void gg_leak_finish(struct gg_leak *leak)
 {
 	/*

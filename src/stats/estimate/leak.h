@@ -82,6 +82,13 @@ void gg_leak_add_vague(struct gg_leak *leak, double from, double to, const struc
 /*
  * Completes the sums.  Call it once, after all samples were added and before the functions below.
  */
+/*
+ * Adds blocks of which every one was counted: all were allocated at one time, and freed at one time
+ * (INFINITY: never).
+ */
+void gg_leak_add_exact(struct gg_leak *leak, double allocated, double freed,
+                       const struct gg_tally *tally);
+
 void gg_leak_finish(struct gg_leak *leak);
 
 /*

@@ -16,6 +16,8 @@ static const char *const names[GG_SCHEME_COUNT] = {
 
 const char *gg_scheme_name(enum gg_scheme scheme)
 {
+	if (scheme == GG_SCHEME_EXACT)
+		return "exact";
 	return (unsigned)scheme < GG_SCHEME_COUNT ? names[scheme] : NULL;
 }
 

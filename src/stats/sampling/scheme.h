@@ -43,6 +43,12 @@ enum gg_scheme {
 #define GG_SCHEME_COUNT (GG_SCHEME_OPTIMAL + 1)
 
 /*
+ * The scheme of a process in which every allocation was counted.  No sampler draws by it, and no
+ * sample has it.
+ */
+#define GG_SCHEME_EXACT ((enum gg_scheme)16)
+
+/*
  * How one sample was drawn.  It is recorded with the sample, and together with the size it gives
  * the probability and the weights (gg_weight_of()).  So a later change of interval or scheme does
  * not affect samples that exist.

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture - walks and interns the stack of a call of the program. */
+#include "preload/capture.h"
+
+#include <link.h>
+
+#include "base/atomic.h"
+#include "region/writer/stack_table.h"
+#include "runtime/frame_places.h"
+#include "runtime/modules/mapped_modules.h"
+#include "runtime/modules/module_table.h"
+#include "runtime/process.h"
+#include "runtime/runtime_frames.h"
+
+/* This library's code is between its ELF header and its dynamic section. */
+bool gg_capture_is_our_code(uint64_t pc)
+{
+	extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+
+	return pc - (uint64_t)(uintptr_t)__ehdr_start <
+	       (uint64_t)(uintptr_t)_DYNAMIC - (uint64_t)(uintptr_t)__ehdr_start;
+}
+
+/*
+ * Interns the stack with the frames of the language runtime.  It returns false if the thread has
+ * no such frames.  The next stack must not reuse a prefix of this one, because its frames are not
+ * all native.
+ */
+static bool capture_merged(struct gg_thread_block *block, const struct gg_unwind_stack *stack,
+                           uint32_t skipped, uint64_t now_ns, uint32_t *ret_id)
+{
+	struct gg_native_stack native = { .pcs = stack->frames + skipped,
+		                          .count = stack->count - skipped,
+		                          .sp_first = stack->count - skipped };
+	uint32_t count;
+
+	if (stack->cut_at == stack->count)
+		gg_frame_places_use_cache(&native, &block->stack_cache);
+	count = gg_runtime_frames_merge(block, &native);
+	if (count == 0)
+		return false;
+	*ret_id = gg_region_intern(&gg_process.region, &block->record, block->merge.pcs, count);
+	block->stack_tag += 1;
+	gg_module_table_register(*ret_id, block->merge.pcs, count, now_ns);
+	return true;
+}
+
+uint32_t gg_capture_stack(struct gg_thread_block *block, uint64_t now_ns)
+{
+	struct gg_region *region = &gg_process.region;
+	struct gg_unwind_stack stack;
+	uint32_t ours = 0, known = 0, count, id;
+
+	gg_mapped_modules_refresh();
+	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
+	gg_add_relaxed(&region->header->unwind_endings[stack.ending], 1);
+	while (ours < stack.count && gg_capture_is_our_code(stack.frames[ours]))
+		ours++;
+	count = stack.count - ours;
+	if (gg_unlikely(gg_load_relaxed(&gg_runtime_frames_source) != NULL) &&
+	    capture_merged(block, &stack, ours, now_ns, &id))
+		return id;
+	/*
+	 * The unwinder copied its outer frames from the stack that was interned last, if both tags
+	 * are equal.  Those frames need no look-up.
+	 */
+	if (gg_likely(stack.reused_tag == block->stack_tag && stack.cut_at == stack.count))
+		known = stack.reused_count < count ? stack.reused_count : count;
+	id = gg_region_intern_next(region, &block->record, stack.frames + ours, count, known);
+	/*
+	 * A truncated stack ends at a different frame, so the next sample must not reuse its
+	 * prefix.
+	 */
+	block->stack_tag += 1;
+	if (gg_likely(count > 0 && count <= region->max_frames && stack.cut_at == stack.count))
+		gg_unwind_set_tag(&block->unwind, block->stack_tag);
+	/* The modules of the reused frames were registered when that stack was interned. */
+	gg_module_table_register(id, stack.frames + ours, count - known, now_ns);
+	return id;
+}

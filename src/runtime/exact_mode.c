@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exact_mode - begins to count every allocation, and goes on in forked children. */
+#include "runtime/exact_mode.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "runtime/process.h"
+#include "runtime/thread.h"
+
+struct gg_exact gg_exact_mode;
+
+/* Cells that say "perhaps" to every address: gg_filter_view_maybe(). */
+static uint8_t all_maybe[128] __attribute__((aligned(64)));
+
+/* True while this thread is between the handlers of a fork. */
+static _Thread_local bool is_forking __attribute__((tls_model("initial-exec")));
+
+static void let_all_frees_pass(void)
+{
+	memset(all_maybe, 2, sizeof(all_maybe));
+	gg_store_release(&gg_process.region.filter.view, (uint64_t)(uintptr_t)all_maybe + 63);
+}
+
+int gg_exact_mode_begin(void)
+{
+	if (!gg_exact_init(&gg_exact_mode, &gg_process.region, gg_process.options.exact_live_most))
+		return -ENOMEM;
+	let_all_frees_pass();
+	return 0;
+}
+
+void gg_exact_mode_adopted(void)
+{
+	/* A bare clone() calls no handlers, and other threads may have held locks. */
+	gg_exact_open_locks(&gg_exact_mode);
+	gg_exact_adopt(&gg_exact_mode, gg_clock_monotonic_ns());
+	let_all_frees_pass();
+}
+
+/*
+ * Handlers of the program that run between these two may allocate on this thread, which holds all
+ * locks.  So the thread is on the sample path, where its calls pass uncounted.
+ */
+void gg_exact_mode_before_fork(void)
+{
+	if (!gg_exact_mode_is_on() || !gg_thread_enter(&gg_thread))
+		return;
+	gg_exact_before_fork(&gg_exact_mode);
+	is_forking = true;
+}
+
+void gg_exact_mode_after_fork(void)
+{
+	if (!is_forking)
+		return;
+	is_forking = false;
+	gg_exact_after_fork(&gg_exact_mode);
+	gg_thread_leave(&gg_thread);
+}
