@@ -17,10 +17,6 @@
 /* As in sample.c: LeakSanitizer finds the caller by it. */
 #define KEEP_FRAME_POINTER() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 
-void gg_environment_exact_hooks(void)
-{
-}
-
 enum { HEAD_BYTES = 16 /* of a block, in front of it, in most allocators */ };
 
 /* Puts the thread on the sample path with its block.  NULL: it cannot count now. */

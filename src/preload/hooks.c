@@ -14,10 +14,15 @@
 
 #include "base/compiler.h"
 #include "preload/sample.h"
+#include "runtime/environment.h"
 #include "runtime/platform/extra_functions.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/process.h"
 #include "runtime/thread.h"
+
+void gg_environment_exact_hooks(void)
+{
+}
 
 /* A product that overflows is never due: the allocator underneath fails such a call. */
 static inline bool is_due_product(size_t count, size_t bytes)

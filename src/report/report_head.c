@@ -366,7 +366,10 @@ static void append_sampling(const struct gg_report *report, struct gg_buf *out)
 	} else if (session->interval_bytes > 0) {
 		gg_buf_printf(out, "every %.0f allocations ", session->interval_bytes);
 	}
-	gg_buf_printf(out, "by %s", gg_scheme_name(session->scheme));
+	/* Of an exact session, processes without the agent's hooks were sampled. */
+	gg_buf_printf(out, "by %s",
+	              gg_scheme_name(session->scheme == GG_SCHEME_EXACT ? GG_SCHEME_POISSON
+	                                                                : session->scheme));
 }
 
 /* True if geiger recorded the session, and so knows each process's end; false for imports. */
@@ -398,7 +401,7 @@ static void append_command(const struct gg_report *report, struct gg_buf *out)
 		gg_buf_append_text(out, "sampled in a way that is not known: no intervals\n");
 		return;
 	}
-	if (session->scheme == GG_SCHEME_EXACT) {
+	if (gg_model_is_exact(report->model)) {
 		gg_buf_printf(out, "exact: all %" PRIu64 " allocations were counted\n",
 		              report->summary->sample_count);
 		return;

@@ -335,8 +335,8 @@ void gg_environment_read(struct gg_environment *o)
 	}
 	read_directory(o);
 	/*
-	 * Blocks from before an attach are not known, so an attached agent samples.  libgeiger has
-	 * no hooks, so it samples as well.
+	 * Blocks from before an attach are not known, so an attached agent samples.  libgeiger and
+	 * libgeiger-malloc do not see each call, so they sample as well.
 	 */
 	o->exact = o->exact && !uses_text && gg_environment_exact_hooks != NULL;
 	if (o->exact)

@@ -34,8 +34,8 @@ struct gg_environment {
 	uint64_t startup_bytes;            /* allocated bytes at the start that are drawn with: */
 	uint64_t startup_interval;         /* bytes; startup_bytes is 0 if it is not used */
 	struct gg_region_options region;   /* capacities, frames, interval, active */
-	bool exact;                  /* counts every allocation, and takes no samples */
-	uint64_t exact_live_most;    /* blocks that may be live then; 0: any number */
+	bool exact;                        /* counts every allocation, and takes no samples */
+	uint64_t exact_live_most;          /* blocks that may be live then; 0: any number */
 	uint32_t overhead_ppm;       /* share of processor time that sampling may take; 0: any */
 	bool free_stacks;            /* also captures the stack of each free */
 	bool allocator_calls;        /* looks at the allocator on request */
@@ -48,7 +48,10 @@ struct gg_environment {
 	char text[GG_REGION_OPTIONS_MAX]; /* NAME=VALUE\n for each variable that is set */
 };
 
-/* Exists where there are hooks for exact counts: in the agent, and not in libgeiger. */
+/*
+ * Exists where all calls of the allocator pass hooks: in the agent, but neither in libgeiger nor in
+ * libgeiger-malloc, which sample.
+ */
 void gg_environment_exact_hooks(void) __attribute__((weak, visibility("hidden")));
 
 void gg_environment_read(struct gg_environment *ret_options);
