@@ -394,7 +394,7 @@ static const struct gg_top_detail *detail_of(const struct gg_top_state *state,
 	               : NULL;
 }
 
-/* Begins the help, the notes, the rows of RSS or the output, which lead back to what is shown now. */
+/* Begins the help, the notes, the rows of RSS or the output.  Each leads back to the screen before. */
 static void begin_page(struct gg_top_state *state, enum gg_top_mode mode)
 {
 	state->mode_below = state->mode;
@@ -446,8 +446,8 @@ static bool press_everywhere(struct gg_top_state *state, const struct gg_top_sna
 }
 
 /*
- * Scrolls such a page by a key that moves; any other key closes it, and so does each key if there is
- * nothing to scroll.
+ * Scrolls such a page by a key that moves; any other key closes it.  A page that has nothing to
+ * scroll is closed by each key.
  */
 static void press_in_page(struct gg_top_state *state, const struct gg_top_snapshot *snapshot,
                           int key)
