@@ -217,7 +217,7 @@ static const struct gg_option options[] = {
 	  "in the list: also what ended, and what has no agent" },
 	{ "limit", 0, GG_OPTION_COUNT, AT(limit), "N", "rows of a frame; 0: all (20)" },
 	{ "why", 0, GG_OPTION_FLAG, AT(why), NULL,
-	  "where RSS goes, as geiger why shows it (key R of the screen)" },
+	  "where RSS goes, as geiger why shows it (key R)" },
 	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
 	  "coverage of the intervals (0.95)" },
 	{ "json", 0, GG_OPTION_FLAG, AT(json), NULL, "print each frame as one line of JSON" },
@@ -226,9 +226,9 @@ static const struct gg_option options[] = {
 	{ "interval", 'i', GG_OPTION_SIZE, AT(sampling_interval), "SIZE",
 	  "of a command: the sampling interval (512KiB)" },
 	{ "log", 0, GG_OPTION_TEXT, AT(log), "FILE",
-	  "of a command: where it prints, a file or another terminal" },
+	  "of a command: a file or terminal for its output" },
 	{ "no-mouse", 0, GG_OPTION_FLAG, AT(no_mouse), NULL,
-	  "leave the mouse to the terminal, which selects text by it" },
+	  "leave the mouse to the terminal" },
 	{ "readonly", 0, GG_OPTION_FLAG, AT(readonly), NULL,
 	  "no key changes a process or attaches to one" },
 	{ "ascii", 0, GG_OPTION_FLAG, AT(ascii), NULL, "use only ASCII characters" },
@@ -249,7 +249,7 @@ static const struct gg_status_meaning exit_statuses[] = {
 const struct gg_command gg_command_top = {
 	.name = "top",
 	.summary = "live memory of a running process, look after look",
-	.usage = "[PID|REGION|PROFILE] [-n N] [-d SECONDS] [OPTION]... [-- COMMAND ...]",
+	.usage = "[PID|REGION|PROFILE] [-d SECONDS] [OPTION]... [-- COMMAND ...]",
 	.details =
 		"Without a target, a list of the processes that run under the agent; Enter opens\n"
 		"one.  A process without the agent is attached to after a question.\n\n"

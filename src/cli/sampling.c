@@ -25,7 +25,7 @@ const struct gg_option gg_cli_sampling_options[] = {
 	{ "interval", 'i', GG_OPTION_SIZE, AT(sampling_interval), "SIZE",
 	  "sampling interval: bytes (512KiB), or allocations" },
 	{ "overhead", 0, GG_OPTION_TEXT, AT(overhead), "PERCENT",
-	  "choose the interval so that sampling takes this share of the processor time: 0.5%" },
+	  "hold this share of processor time instead: 0.5%" },
 	{ "scheme", 0, GG_OPTION_CHOICE, AT(scheme),
 	  "poisson|bernoulli|poisson-count|stride|per-allocation|optimal",
 	  "how samples are drawn (default: poisson)" },

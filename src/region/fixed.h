@@ -99,6 +99,17 @@ struct gg_sums {
 	struct gg_fixed bytes_variance; /* bytes^2 */
 };
 
+/* Sums of allocations that were all counted: no variance. */
+static inline struct gg_sums gg_sums_exact(uint64_t count, uint64_t bytes)
+{
+	return (struct gg_sums){
+		.sample_count = count,
+		.size_bytes = bytes,
+		.count = gg_fixed_narrow((unsigned __int128)count << GG_FIXED_SHIFT),
+		.bytes = gg_fixed_narrow((unsigned __int128)bytes << GG_FIXED_SHIFT),
+	};
+}
+
 /* Returns the contribution of one sample. */
 static inline struct gg_sums gg_sums_of(const struct gg_draw *draw, uint64_t size_bytes)
 {

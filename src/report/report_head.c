@@ -366,7 +366,7 @@ static void append_sampling(const struct gg_report *report, struct gg_buf *out)
 	} else if (session->interval_bytes > 0) {
 		gg_buf_printf(out, "every %.0f allocations ", session->interval_bytes);
 	}
-	/* Of an exact session, processes without the agent's hooks were sampled. */
+	/* In an exact session, processes without the agent's hooks were sampled. */
 	gg_buf_printf(out, "by %s",
 	              gg_scheme_name(session->scheme == GG_SCHEME_EXACT ? GG_SCHEME_POISSON
 	                                                                : session->scheme));

@@ -394,7 +394,7 @@ static const struct gg_top_detail *detail_of(const struct gg_top_state *state,
 	               : NULL;
 }
 
-/* Begins the help, the notes, the rows of RSS or the output.  Each leads back to the screen before. */
+/* Begins the help, the notes, the rows of RSS or the output; each leads back to the screen. */
 static void begin_page(struct gg_top_state *state, enum gg_top_mode mode)
 {
 	state->mode_below = state->mode;

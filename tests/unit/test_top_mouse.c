@@ -10,11 +10,14 @@
 
 FIXTURE(look)
 
-/* Rows r00, r01, ... of fewer blocks each. */
+/* Rows r00, r01, ... of fewer blocks each, below a chart. */
 static void take_rows(struct look *look, int count)
 {
+	static const struct gg_chart_column column = { 1 << 20, 1 << 20, 1 << 20 };
 	char stack[16];
 
+	look->process.columns = &column;
+	look->process.column_count = 1;
 	for (int i = 0; i < count; i++) {
 		snprintf(stack, sizeof(stack), "main>r%02d", i);
 		add(look, stack, count - i, SECOND, GG_TIME_NONE);

@@ -21,16 +21,6 @@ enum {
 
 /* --- what is written --- */
 
-static struct gg_sums sums_of(uint64_t count, uint64_t bytes)
-{
-	return (struct gg_sums){
-		.sample_count = count,
-		.size_bytes = bytes,
-		.count = gg_fixed_narrow((unsigned __int128)count << GG_FIXED_SHIFT),
-		.bytes = gg_fixed_narrow((unsigned __int128)bytes << GG_FIXED_SHIFT),
-	};
-}
-
 /* to_ns GG_TIME_NONE: they are live. */
 static int add(struct gg_target *target, uint32_t node, uint32_t thread, int64_t from_ns,
                int64_t to_ns, uint64_t count, uint64_t bytes, bool is_temporary)
@@ -46,7 +36,7 @@ static int add(struct gg_target *target, uint32_t node, uint32_t thread, int64_t
 		.bucket_ns = 1,
 		.size_class = 255,
 		.interval_bytes = 1,
-		.sums = sums_of(count, bytes),
+		.sums = gg_sums_exact(count, bytes),
 		.is_exact = true,
 		.is_temporary = is_temporary,
 	};

@@ -311,16 +311,6 @@ static void check_site_totals(struct gg_region_view *view)
 	view->site_total_count = kept;
 }
 
-static struct gg_sums sums_of(uint64_t count, uint64_t bytes)
-{
-	return (struct gg_sums){
-		.sample_count = count,
-		.size_bytes = bytes,
-		.count = gg_fixed_narrow((unsigned __int128)count << GG_FIXED_SHIFT),
-		.bytes = gg_fixed_narrow((unsigned __int128)bytes << GG_FIXED_SHIFT)
-	};
-}
-
 /* If the process was killed before it counted the lifetime of its last free, counts it. */
 static void finish_lifetimes(struct gg_exact_total *exact, uint64_t freed_count)
 {
@@ -349,8 +339,8 @@ static int convert_exact(const struct source *source, struct gg_region_view *vie
 		struct gg_exact_sums sums = gg_exact_total_sums(exact);
 
 		finish_lifetimes(exact, sums.freed_count);
-		total->allocated = sums_of(sums.allocated_count, sums.allocated_bytes);
-		total->freed = sums_of(sums.freed_count, sums.freed_bytes);
+		total->allocated = gg_sums_exact(sums.allocated_count, sums.allocated_bytes);
+		total->freed = gg_sums_exact(sums.freed_count, sums.freed_bytes);
 		memcpy(total->lifetimes, exact->lifetimes, sizeof(total->lifetimes));
 	}
 	return 0;
