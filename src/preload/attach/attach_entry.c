@@ -169,6 +169,8 @@ static int attach(const struct gg_attach_request *request, struct gg_attach_resu
 	if (!found)
 		return fail(result, -ENOTSUP,
 		            "no loaded library has the functions malloc and free");
+	if (gg_real.is_own) /* its blocks and the program's would have two allocators */
+		return fail(result, -EPERM, "libgeiger-malloc cannot be attached");
 	if (!gg_environment_use_text(request->options, strlen(request->options)))
 		return fail(result, -EINVAL, "the options are too long");
 	in_use = gg_bytes_in_use_read();
@@ -230,11 +232,7 @@ int geiger_agent_attach(const struct gg_attach_request *request, struct gg_attac
 	int saved_errno = errno, status;
 
 	begin_result(result);
-	gg_real_find();
-	if (gg_real.is_own) /* its blocks and the program's would have two allocators */
-		status = fail(result, -EPERM, "libgeiger-malloc cannot be attached");
-	else
-		status = check(request, result);
+	status = check(request, result);
 	if (status == 0)
 		status = attach_here(request, result);
 	end_result(result, begin_ns);
