@@ -237,6 +237,11 @@ def running():
                 time.sleep(0.2)
                 ever = allocated_in(server, "/debug/pprof/allocs")
             window = allocated_in(server, "/debug/pprof/allocs?seconds=1")
+            for _ in range(100):  # looks are rarer on a busy machine, and a window may lie between two
+                if 0 < window < ever / 2:
+                    break
+                time.sleep(0.1)
+                window = allocated_in(server, "/debug/pprof/allocs?seconds=1")
             check("a_window_has_what_was_allocated_in_it", None if 0 < window < ever / 2 else f"{window} of {ever}")
     finally:
         open("stop", "w").close()

@@ -870,7 +870,7 @@ static bool knows_otlp(const uint8_t *head, size_t length)
 	uint32_t number;
 	bool has_any = false;
 
-	if (is_json(head, length))
+	if (head != NULL && is_json(head, length))
 		return memmem(head, length, "\"resourceProfiles\"", 18) != NULL ||
 		       (memmem(head, length, "\"dictionary\"", 12) != NULL &&
 		        memmem(head, length, "Table\"", 6) != NULL);
