@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { PPM_OF_ONE = GG_PPM / 100, DECIMALS = 4 };
+enum { PPM_OF_ONE = GG_PPM / 100 };
 
 int gg_percent_parse(const char *text, uint32_t *ret_ppm)
 {
@@ -38,7 +38,7 @@ int gg_percent_parse(const char *text, uint32_t *ret_ppm)
 const char *gg_percent_format(uint32_t ppm, char text[GG_PERCENT_TEXT_MAX])
 {
 	char digits[GG_PERCENT_TEXT_MAX];
-	uint32_t whole = ppm / PPM_OF_ONE, rest = ppm % PPM_OF_ONE, scale = PPM_OF_ONE;
+	uint32_t whole = ppm / PPM_OF_ONE, rest = ppm % PPM_OF_ONE;
 	char *out = text;
 	int count = 0;
 
@@ -50,10 +50,9 @@ const char *gg_percent_format(uint32_t ppm, char text[GG_PERCENT_TEXT_MAX])
 		*out++ = digits[--count];
 	if (rest > 0)
 		*out++ = '.';
-	while (rest > 0) {
-		scale /= 10;
-		*out++ = (char)('0' + rest / scale);
-		rest %= scale;
+	for (; rest > 0; rest %= PPM_OF_ONE) {
+		rest *= 10;
+		*out++ = (char)('0' + rest / PPM_OF_ONE);
 	}
 	*out++ = '%';
 	*out = '\0';

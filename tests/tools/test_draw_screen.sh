@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck source=tests/test.sh
+# shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 . tests/test.sh
 
 printf 'a\033[31mred  b\033[0m\n\033[7m\342\226\210<\033[0m\342\240\201\n' | tools/draw_screen >"$scratch/screen.svg"
