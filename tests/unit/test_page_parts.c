@@ -228,8 +228,8 @@ TEST(a_look_that_is_the_last_and_the_largest_is_in_the_page_once)
 	struct gg_why_table peak[] = { table_of(1, 80, &row), table_of(2, 50, &row) };
 	const struct gg_page_run none = { .options = &options };
 	const struct gg_page_run run = { .options = &options,
-		                         .why = { { .tables = last, .table_count = 2 },
-		                                  { .tables = peak, .table_count = 2 } } };
+		                         .why = { .last = { .tables = last, .table_count = 2 },
+		                                  .peak = { .tables = peak, .table_count = 2 } } };
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct gg_json json = { .out = &text };
 
