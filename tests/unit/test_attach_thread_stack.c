@@ -12,7 +12,7 @@
 
 #if defined(__x86_64__) && defined(__GLIBC__)
 
-enum { WORDS = 40, SMALL_BYTES = 64 << 10, ROOM_BYTES = 16 << 10 };
+enum { WORDS = 40, SMALL_BYTES = 2 << 20, ROOM_BYTES = 16 << 10 };
 
 TEST(the_words_of_a_stack_are_found_wherever_they_lie)
 {
