@@ -2,9 +2,9 @@
 /*
  * exact_total - a site total of a process in which every allocation is counted.
  *
- * Such a region has no samples.  Its table of site totals has records of the same size and key, but
- * with plain counters instead of estimates.  Only the record's thread writes it, without any atomic
- * operation, so a count costs a few stores.
+ * A region with exact counts has no samples.  Its site totals have the same size and key as those
+ * of other regions, but plain counters instead of estimates.  Only the thread of a record writes
+ * it, without any atomic operation, so a count costs a few stores.
  *
  * Killed    An operation changes a number and its bytes.  The number is stored last, and its lowest
  *           bit tells which of two words has the bytes: so one store makes the operation valid.

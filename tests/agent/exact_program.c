@@ -56,7 +56,7 @@ static void forms(void)
 	kept[7] = pvalloc(10015);
 	kept[8] = reallocarray(NULL, 3, 10017);
 	kept[9] = malloc(0);
-	/* None of these counts. */
+	/* These calls fail, so they do not count. */
 	result = malloc(too_much);
 	fail_if(result != NULL || errno != ENOMEM);
 	result = realloc(kept[0], too_much);
