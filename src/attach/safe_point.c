@@ -11,7 +11,13 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 
-enum { PAUSE_LEAST_MS = 1, PAUSE_MOST_MS = 32 };
+enum {
+	PAUSE_LEAST_MS = 1,
+	PAUSE_MOST_MS = 32,
+	SERIES_AFTER = 8, /* refused entries */
+	SERIES_ENTRIES = 100,
+	SERIES_MS = 4, /* threads make little progress meanwhile */
+};
 
 /* --- the search --- */
 
@@ -29,6 +35,15 @@ static int drain(struct gg_tracer *tracer, uint64_t until_ns, struct gg_error *e
 	return 0;
 }
 
+/* Whether a thread that has entered the allocator may be taken; its registers are then known. */
+static bool accepts(struct gg_safe_point_search *search, pid_t tid, struct gg_safe_point *point)
+{
+	return !gg_tracer_is_foreign(search->tracer, tid) &&
+	       !gg_tracer_has_signal(search->tracer, tid) &&
+	       gg_tracer_read_registers(tid, &point->registers) == 0 &&
+	       gg_stack_check_accepts(search, &point->registers, false);
+}
+
 /*
  * A thread has entered the allocator.  Returns 1 if it is taken, 0 if it runs on, -ESRCH.  A signal
  * that waits for the thread must not wait until it is given back.
@@ -40,10 +55,7 @@ static int judge_hit(struct gg_safe_point_search *search, pid_t tid, struct gg_s
 
 	if (status < 0)
 		return status;
-	if (!gg_tracer_is_foreign(search->tracer, tid) &&
-	    !gg_tracer_has_signal(search->tracer, tid) &&
-	    gg_tracer_read_registers(tid, &point->registers) == 0 &&
-	    gg_stack_check_accepts(search, &point->registers, false)) {
+	if (accepts(search, tid, point)) {
 		point->tid = tid;
 		point->is_idle = false;
 		return 1;
@@ -75,7 +87,42 @@ static int remove_traps(struct gg_safe_point_search *search, struct gg_error *er
 	return event == GG_TRACER_TIMEOUT ? 0 : gg_tracer_gone(event, error);
 }
 
-/* Waits for one entry.  Returns 1: taken; 0: refused; -EAGAIN: there was no entry; or -Exxx. */
+/* Waits for one entry. */
+static enum gg_tracer_event wait_for_entry(struct gg_tracer *tracer, uint64_t until_ns, pid_t *tid)
+{
+	enum gg_tracer_event event;
+
+	while ((event = gg_tracer_wait(tracer, until_ns, tid)) == GG_TRACER_INTERRUPTED)
+		gg_tracer_release(tracer, *tid);
+	return event;
+}
+
+/*
+ * Waits for entries until one may be taken, and returns the last one.  The first entry after a
+ * random moment is nearly always the one that follows the program's longest pause.  A program may
+ * have that within the loader each time; the entries that follow one another are all of them.
+ */
+static enum gg_tracer_event wait_for_good_entry(struct gg_safe_point_search *search,
+                                                uint64_t until_ns, struct gg_safe_point *point,
+                                                pid_t *tid)
+{
+	struct gg_tracer *tracer = search->tracer;
+	enum gg_tracer_event event = wait_for_entry(tracer, until_ns, tid);
+	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(SERIES_MS * GG_NS_PER_MS);
+
+	for (int i = 1; i < SERIES_ENTRIES && event == GG_TRACER_HIT; i++) {
+		if (accepts(search, *tid, point) || !gg_tracer_pass(tracer, *tid))
+			break;
+		search->refused_count++;
+		event = wait_for_entry(tracer, end_ns, tid);
+	}
+	return event;
+}
+
+/*
+ * Waits for an entry, or for a series.  Returns 1: taken; 0: refused; -EAGAIN: there was no entry; or
+ * -Exxx.
+ */
 static int try_entries(struct gg_safe_point_search *search, uint64_t until_ns,
                        struct gg_safe_point *point, struct gg_error *error)
 {
@@ -86,8 +133,9 @@ static int try_entries(struct gg_safe_point_search *search, uint64_t until_ns,
 
 	if (status < 0)
 		return status;
-	while ((event = gg_tracer_wait(tracer, until_ns, &tid)) == GG_TRACER_INTERRUPTED)
-		gg_tracer_release(tracer, tid);
+	event = search->refused_count < SERIES_AFTER
+	                ? wait_for_entry(tracer, until_ns, &tid)
+	                : wait_for_good_entry(search, until_ns, point, &tid);
 	if (event == GG_TRACER_HIT || event == GG_TRACER_TIMEOUT)
 		status = remove_traps(search, error);
 	else

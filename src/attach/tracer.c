@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/entry_step.h"
 #include "base/atomic.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -200,6 +201,15 @@ int gg_tracer_plant(struct gg_tracer *tracer, struct gg_error *error)
 	return 0;
 }
 
+/* Notes how long a thread may have been at a trap until now. */
+static void note_stand(struct gg_tracer *tracer, const struct gg_tracee *tracee, uint64_t now_ns)
+{
+	uint64_t stand_ns = gg_trap_watch_stand_ns(&tracer->watch, &tracee->watched, now_ns);
+
+	if (stand_ns > tracer->longest_stand_ns)
+		tracer->longest_stand_ns = stand_ns;
+}
+
 void gg_tracer_remove(struct gg_tracer *tracer)
 {
 	uint64_t now_ns;
@@ -210,15 +220,50 @@ void gg_tracer_remove(struct gg_tracer *tracer)
 	now_ns = gg_clock_monotonic_ns();
 	for (size_t i = 0; i < tracer->tracees.count; i++) {
 		struct gg_tracee *tracee = &tracer->tracees.items[i];
-		uint64_t stand_ns = gg_trap_watch_stand_ns(&tracer->watch, &tracee->watched,
-		                                           now_ns);
 
-		if (stand_ns > tracer->longest_stand_ns)
-			tracer->longest_stand_ns = stand_ns;
+		note_stand(tracer, tracee, now_ns);
 		tracee->is_settled = false;
 		tracee->run_ns = RUN_UNKNOWN; /* threads at a trap go on now: it is read later */
 	}
 	gg_trap_watch_end(&tracer->watch);
+}
+
+/* Reads the code at the entry of a function, as it is without the trap. */
+static size_t read_entry(const struct gg_tracer *tracer, uint64_t entry, uint8_t *code,
+                         size_t count)
+{
+	size_t got = gg_remote_memory_read_most(tracer->memory, entry, code, count);
+
+	for (uint32_t i = 0; i < tracer->plan->count; i++) {
+		const struct gg_trap *trap = &tracer->plan->traps[i];
+		size_t skipped = (size_t)(trap->entry - trap->place);
+		size_t bytes = sizeof(trap->original) - skipped;
+
+		if (trap->entry == entry)
+			memcpy(code, (const uint8_t *)&trap->original + skipped,
+			       bytes < got ? bytes : got);
+	}
+	return got;
+}
+
+bool gg_tracer_pass(struct gg_tracer *tracer, pid_t tid)
+{
+	struct gg_tracee *tracee = find_tracee(tracer, tid);
+	struct user_regs_struct registers;
+	uint8_t code[16];
+	size_t count;
+
+	if (tracee == NULL || gg_tracer_read_registers(tid, &registers) < 0 ||
+	    !gg_trap_plan_has(tracer->plan, PC_OF(&registers)))
+		return false;
+	count = read_entry(tracer, PC_OF(&registers), code, sizeof(code));
+	if (!gg_entry_step(&registers, tracer->memory, code, count) ||
+	    gg_tracer_write_registers(tid, &registers) < 0)
+		return false;
+	note_stand(tracer, tracee, gg_clock_monotonic_ns());
+	gg_trap_watch_pass(&tracee->watched, gg_clock_monotonic_ns());
+	gg_tracer_release(tracer, tid);
+	return true;
 }
 
 /*

@@ -93,6 +93,13 @@ enum gg_tracer_event gg_tracer_wait(struct gg_tracer *tracer, uint64_t deadline_
  */
 bool gg_tracer_settle(struct gg_tracer *tracer, uint64_t deadline_ns);
 
+/*
+ * Lets a thread run on that stands at a trap, and executes the first instruction for it
+ * (entry_step.h), so that the traps stay.  Returns false if that is not possible; the thread then
+ * stands as before.
+ */
+bool gg_tracer_pass(struct gg_tracer *tracer, pid_t tid);
+
 /* Lets a stopped thread run on; `request` is PTRACE_CONT or PTRACE_SYSCALL. */
 int gg_tracer_resume(pid_t tid, int request);
 

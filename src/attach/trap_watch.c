@@ -91,6 +91,14 @@ void gg_trap_watch_refute(struct gg_watched *watched, uint64_t now_ns)
 		watched->pause_ns = PROBE_MOST_NS;
 }
 
+void gg_trap_watch_pass(struct gg_watched *watched, uint64_t now_ns)
+{
+	watched->elsewhere_ns = now_ns;
+	watched->ran_ns = 0;
+	watched->not_before_ns = now_ns;
+	watched->pause_ns = PROBE_LEAST_NS;
+}
+
 uint64_t gg_trap_watch_stand_ns(const struct gg_trap_watch *watch, const struct gg_watched *watched,
                                 uint64_t now_ns)
 {

@@ -52,6 +52,9 @@ void gg_trap_watch_schedule(struct gg_trap_watch *watch, bool is_soon, uint64_t 
 /* A thread that was interrupted stood elsewhere. */
 void gg_trap_watch_refute(struct gg_watched *watched, uint64_t now_ns);
 
+/* A thread has left the trap at which it stood, and may come to the next one soon. */
+void gg_trap_watch_pass(struct gg_watched *watched, uint64_t now_ns);
+
 /* Returns how long the thread may have been at a trap. */
 uint64_t gg_trap_watch_stand_ns(const struct gg_trap_watch *watch, const struct gg_watched *watched,
                                 uint64_t now_ns);

@@ -29,21 +29,14 @@ ROUNDS = int(sys.argv[1])
 # The programs that allocate, and those that only wait; a wait costs half a second a round.
 BUSY = [["loops", "1"], ["loops", "4"], ["modules", MODULE], ["forks"], ["handlers"], ["churn"], ["masked"], ["traps"],
         ["signals"], ["coroutine"], ["stacks"], ["sleepers"]]
-BUSY_TRIES = 8
 ENDED = ["it has ended", "is just ending", "it ended", "no such process"]
 CALLS = ["read", "futex", "accept", "wait4", "epoll", "poll", "select", "pselect", "ppoll", "sigwait", "flock", "msgrcv",
          "until"]
 
 
 def attach(target, env, *options):
-    """Returns the JSON of an attach, or a problem.
-
-    A program that is in the loader nearly all the time may be refused as busy; it is tried again.
-    """
-    for _ in range(BUSY_TRIES):
-        got = geiger("attach", "--json", *options, str(target.pid), env=env)
-        if "busy: no thread was at a safe point" not in got.stderr:
-            break
+    """Returns the JSON of an attach, or a problem."""
+    got = geiger("attach", "--json", *options, str(target.pid), env=env)
     return (json.loads(got.stdout), None) if got.returncode == 0 else (None, f"{got.returncode}: {got.stderr}")
 
 
@@ -284,11 +277,11 @@ def failing_profile():
 def main():
     for words in BUSY:
         # The main thread of "stacks" waits for another thread most of the time.
-        way_in(words, 3 if words[0] == "modules" else ROUNDS, ("entry", "idle") if words == ["stacks"] else ("entry",))
+        way_in(words, ROUNDS, ("entry", "idle") if words == ["stacks"] else ("entry",))
     for call in CALLS:
         way_in(["wait", call], max(2, ROUNDS // 10), ("idle", "entry"))
     for words in BUSY[:4]:
-        attach_and_detach(words, 3 if words[0] == "modules" else max(3, ROUNDS // 4))
+        attach_and_detach(words, max(3, ROUNDS // 4))
     recording()
     reports_of_a_pid()
     recording_over_exec()
