@@ -120,8 +120,8 @@ static enum gg_tracer_event wait_for_good_entry(struct gg_safe_point_search *sea
 }
 
 /*
- * Waits for an entry, or for a series.  Returns 1: taken; 0: refused; -EAGAIN: there was no entry; or
- * -Exxx.
+ * Waits for an entry, or for a series.  Returns 1: taken; 0: refused; -EAGAIN: there was no entry;
+ * or -Exxx.
  */
 static int try_entries(struct gg_safe_point_search *search, uint64_t until_ns,
                        struct gg_safe_point *point, struct gg_error *error)
