@@ -328,9 +328,50 @@ static struct gg_why_part estimate_of(const struct gg_why_input *input, struct g
 		                     ceil(fmax(interval.high, bytes)), GG_WHY_INTERVAL };
 }
 
+/* Memory that blocks take in the heap, for each byte that the program asked for. */
+static double taken_per_byte(const struct gg_why_input *input)
+{
+	double size_bytes = 0, taken_bytes = 0;
+
+	for (size_t i = 0; i < input->sample_count; i++) {
+		const struct gg_why_sample *sample = &input->samples[i];
+		double p = gg_weight_of(&sample->draw, sample->size_bytes).probability;
+
+		if (sample->is_mapping || !(p > 0))
+			continue;
+		size_bytes += (double)sample->size_bytes / p;
+		taken_bytes += (double)(sample->size_bytes + sample->slack_bytes + HEADER_BYTES) /
+		               p;
+	}
+	return size_bytes > 0 ? taken_bytes / size_bytes : INFINITY;
+}
+
+/*
+ * The most memory that blocks left free which were freed before the look saw their pages.  Nothing
+ * but those whose residency was read before tells how well their sum is known.
+ */
+static double gone_most(const struct gg_why_input *input)
+{
+	double gone = fmax(gg_why_total(input, "look.gone"), 0);
+	double seen = gg_why_total(input, "look.gone-seen");
+	double deviation = hypot(fmax(gg_why_total(input, "look.gone-resident-deviation"), 0),
+	                         fmax(gg_why_total(input, "look.gone-absent-deviation"), 0));
+
+	if (!(gone > 0))
+		return 0;
+	if (!(seen > 0))
+		return INFINITY;
+	deviation *= fmax(gone / seen, 1);
+	return gg_interval_normal((struct gg_estimate){ gone, deviation * deviation },
+	                          input->confidence)
+	               .high *
+	       taken_per_byte(input);
+}
+
 /*
  * Adds what lies around blocks that were freed before the look saw their pages: nothing, or as much
- * as around the others.  If most are gone, the others say nothing about them.
+ * as around the others.  If most are gone, the others say nothing about them.  The memory of such
+ * blocks is free around others when the look sees these, and was not when the kernel counted RSS.
  */
 static struct gg_why_part with_gone(const struct gg_why_input *input, struct gg_why_part part)
 {
@@ -341,8 +382,9 @@ static struct gg_why_part with_gone(const struct gg_why_input *input, struct gg_
 		return part;
 	if (gone > before / 2)
 		return (struct gg_why_part){ part.bytes, 0, INFINITY, GG_WHY_BOUND };
-	return (struct gg_why_part){ round(part.bytes * factor), part.low, ceil(part.high * factor),
-		                     GG_WHY_INTERVAL };
+	return (struct gg_why_part){ round(part.bytes * factor),
+		                     floor(fmax(part.low - gone_most(input), 0)),
+		                     ceil(part.high * factor), GG_WHY_INTERVAL };
 }
 
 /* Free memory that pages with live blocks hold, if all free chunks are known. */
@@ -558,15 +600,27 @@ static void lower(struct gg_why_heap *heap, double left)
 	}
 }
 
+/*
+ * The kernel counts one mapping after the other, so blocks that came meanwhile may be live and not
+ * in RSS.  The function returns the most that they took; no row may exceed RSS.
+ */
+static double uncounted_most(const struct gg_why_heap *heap, const struct gg_why_input *input)
+{
+	double unsure = gg_why_total(input, "look.live-new-unsure");
+	double others = fmax((double)input->look->rss_bytes - heap->bytes, 0);
+
+	return unsure > 0 ? fmin(unsure * taken_per_byte(input), others) : 0;
+}
+
 /* Makes the parts add up to the heap's resident bytes; the rest gets what they leave. */
-static void settle(struct gg_why_heap *heap)
+static void settle(struct gg_why_heap *heap, const struct gg_why_input *input)
 {
 	struct gg_why_part *rest = &heap->parts[GG_WHY_REST];
 	double left = settle_exact(heap);
 	struct part_sums sums;
 
 	lower(heap, left);
-	limit(heap->parts, left);
+	limit(heap->parts, left + uncounted_most(heap, input));
 	reduce(heap->parts, add_up(heap->parts).bytes - left);
 	sums = add_up(heap->parts);
 	rest->bytes = left - sums.bytes;
@@ -690,7 +744,7 @@ void gg_why_divide_heap(struct gg_why_heap *heap, const struct gg_why_input *inp
 	heap->untouched = part_of(&view.sums[SEEN_UNTOUCHED], 0, input->confidence);
 	heap->swapped = part_of(&view.sums[SEEN_SWAPPED], 0, input->confidence);
 	heap->pinned_estimate = heap->parts[GG_WHY_PINNED].bytes;
-	settle(heap);
+	settle(heap, input);
 	take_older(heap, input);
 	take_huge(heap, input);
 }

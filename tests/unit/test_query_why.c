@@ -482,6 +482,53 @@ TEST(memory_that_came_while_rss_was_counted_is_unsure)
 	gg_why_done(&why);
 }
 
+/* The heap holds 2 MiB less than may be live: they came after their pages were counted. */
+TEST(memory_that_came_while_rss_was_counted_may_not_be_in_it)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+
+	begin(&made, 1);
+	made.look.rss_bytes = 32 * MIB;
+	map(&made, GG_MAPPING_HEAP, 24 * MIB);
+	map(&made, GG_MAPPING_FILE, 8 * MIB);
+	put(&made, sample_of(1, 20 * MIB, 0));
+	add_readings(&made, 20 * MIB, 26 * MIB, 20 * MIB, 0);
+	total(&made, "look.live-new", 2 * MIB);
+	total(&made, "look.live-new-unsure", 4 * MIB);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK(live->bytes <= 24 * MIB && live->low == 22 * MIB && live->high == 26 * MIB);
+	gg_why_done(&why);
+}
+
+/*
+ * Blocks that were freed after the kernel had counted RSS leave free memory around those that the
+ * look sees, so the look shows more pinned memory than RSS has.
+ */
+TEST(blocks_that_go_late_are_no_pinned_memory)
+{
+	const int64_t live = 48 << 10, gone = 16 << 10;
+	double low;
+	struct gg_why why;
+	struct made made;
+
+	add_keepers(&made);
+	made.totals[0].name = "of another release";
+	map(&made, GG_MAPPING_HEAP, 1024 * PAGE);
+	why = divide(&made);
+	low = find(&why.rows, "pinned")->low;
+	CHECK(low > 4 * (double)gone);
+	gg_why_done(&why);
+	add_readings(&made, live, live, live, gone);
+	total(&made, "look.gone-seen", gone);
+	why = divide(&made);
+	/* Each block of 64 bytes takes 72, and a head of 8. */
+	CHECK_EQ_DOUBLE(find(&why.rows, "pinned")->low, low - (double)gone * 80 / 64);
+	gg_why_done(&why);
+}
+
 /*
  * 3 of 24 MiB went before the second reading, and 5 MiB later.  The look had seen 4 of these 5, and
  * three quarters of the 4 were resident.

@@ -55,3 +55,50 @@ TEST(blocks_that_came_while_something_was_read_are_unsure)
 	gg_look_samples_done(&samples);
 	end();
 }
+
+/* The first reading as one that is late: it passes the place of this sample before that comes. */
+static void read_without(struct gg_live_change *change, struct gg_region_reader *reader,
+                         uint64_t time_ns)
+{
+	struct gg_error error;
+	uint32_t end;
+
+	REQUIRE(gg_region_reader_refresh(reader, &error) == 0);
+	end = gg_region_reader_used(reader, GG_TABLE_LIVE);
+	for (uint32_t i = 0; i < end; i++) {
+		struct gg_region_sample sample;
+
+		REQUIRE(gg_region_reader_read(reader, GG_TABLE_LIVE, i, 1, &sample));
+		if (sample.time_ns == time_ns)
+			sample = (struct gg_region_sample){ 0 };
+		CHECK(gg_live_change_note(change, i, &sample));
+	}
+}
+
+TEST(blocks_that_came_behind_the_first_reading_are_new)
+{
+	struct gg_region_reader reader;
+	struct gg_live_change change = { 0 };
+	struct gg_live_difference difference;
+	struct gg_error error;
+
+	if (!begin_small())
+		return;
+	reader = (struct gg_region_reader){ .fd = region.map.fd };
+	gg_live_change_begin(&change, 1500);
+	allocate_at(1001);
+	allocate_at(1600);
+	allocate_at(1650);
+	CHECK(release(1649));
+	allocate_at(1700);
+	read_without(&change, &reader, 1600);
+	REQUIRE(gg_live_change_read(&change, &reader, 2000, 3000, &difference, &error) == 0);
+	CHECK(is_blocks(difference.before_bytes, 2));
+	CHECK(is_blocks(difference.stayed_bytes, 2));
+	CHECK(is_blocks(difference.after_bytes, 3));
+	CHECK(is_blocks(difference.new_bytes, 1));
+	CHECK(is_blocks(difference.new_unsure_bytes, 0));
+	CHECK(is_blocks(difference.unseen_bytes, 1));
+	gg_live_change_done(&change);
+	end();
+}

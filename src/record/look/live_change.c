@@ -22,6 +22,27 @@ static struct gg_weight weight_of(const struct gg_region_sample *record)
 	return gg_weight_of(&draw, record->size_bytes);
 }
 
+void gg_live_change_begin(struct gg_live_change *change, uint64_t begin_ns)
+{
+	change->weights.count = 0;
+	change->before_bytes = change->early_bytes = 0;
+	change->number_before = change->number_max = change->early_count = 0;
+	change->begin_ns = begin_ns;
+}
+
+static void note_number(struct gg_live_change *change, const struct gg_region_sample *record,
+                        double weight_bytes)
+{
+	if (record->id > change->number_max)
+		change->number_max = record->id;
+	if (record->time_ns > change->begin_ns) {
+		change->early_count++;
+		change->early_bytes += weight_bytes;
+	} else if (record->id > change->number_before) {
+		change->number_before = record->id;
+	}
+}
+
 bool gg_live_change_note(struct gg_live_change *change, uint32_t index,
                          const struct gg_region_sample *record)
 {
@@ -30,13 +51,13 @@ bool gg_live_change_note(struct gg_live_change *change, uint32_t index,
 	while (change->weights.count <= index)
 		if (!gg_array_push(&change->weights, (struct gg_live_weight){ 0 }))
 			return false;
+	if (record->id != 0)
+		note_number(change, record, weight.bytes);
 	if (!(weight.bytes > 0))
 		return true;
 	change->weights.items[index] = (struct gg_live_weight){ record->id, weight.bytes,
 		                                                weight.bytes_variance };
 	change->before_bytes += weight.bytes;
-	if (record->id > change->number_max)
-		change->number_max = record->id;
 	return true;
 }
 
@@ -65,30 +86,34 @@ static void add(struct second_reading *reading, uint32_t index,
 	weight = weight_of(record);
 	reading->sums.after_bytes += weight.bytes;
 	reading->sums.after_variance += weight.bytes_variance;
-	if (record->id <= change->number_max)
+	if (record->id == 0)
 		return;
 	if (record->time_ns <= reading->from_ns)
 		reading->sums.new_bytes += weight.bytes;
 	else if (record->time_ns <= reading->to_ns)
 		reading->sums.new_unsure_bytes += weight.bytes;
+	if (record->id <= change->number_before)
+		return;
 	reading->new_count++;
 	reading->new_bytes += weight.bytes;
 	if (record->id > reading->number_max)
 		reading->number_max = record->id;
 }
 
-/* Blocks that no reading has are as large as the new ones that the second reading has. */
+/* Blocks that no reading has are as large as the new ones that a reading has. */
 static double unseen_bytes(const struct second_reading *reading)
 {
-	uint64_t range = reading->number_max - reading->change->number_max;
-	uint64_t count = range > reading->new_count ? range - reading->new_count : 0;
+	const struct gg_live_change *change = reading->change;
+	uint64_t range = reading->number_max - change->number_before;
+	uint64_t seen_count = change->early_count + reading->new_count;
+	uint64_t count = range > seen_count ? range - seen_count : 0;
 
 	/* A damaged region may have any numbers: that many records were never there. */
 	if (count > MISSED_MOST)
 		count = MISSED_MOST;
-	return reading->new_count > 0
-	               ? reading->new_bytes / (double)reading->new_count * (double)count
-	               : 0;
+	return seen_count > 0 ? (change->early_bytes + reading->new_bytes) / (double)seen_count *
+	                                (double)count
+	                      : 0;
 }
 
 int gg_live_change_read(const struct gg_live_change *change, struct gg_region_reader *reader,

@@ -5,6 +5,7 @@
  *   struct gg_live_change change = { 0 };
  *   struct gg_live_difference difference;
  *
+ *   gg_live_change_begin(&change, now_ns);
  *   gg_live_change_note(&change, index, &record);    each record of the first reading
  *   ...
  *   status = gg_live_change_read(&change, reader, from_ns, to_ns, &difference, error);
@@ -12,8 +13,12 @@
  *
  * A record keeps its place in the table as long as its sample lives, so a sample has stayed if the
  * record at its place has the same number.  Each sample counts by its weight.  At any moment
- * between the readings, `stayed_bytes` were live at least.  Samples have ascending numbers, so the
- * numbers that neither reading has are those of blocks that lived in between.
+ * between the readings, `stayed_bytes` were live at least.
+ *
+ * A reading is not of one moment.  Blocks that come while the first one is made may be in it or
+ * not, and their numbers may be less than those that it has.  So a block is new if the first
+ * reading has it not, whatever its number.  Samples have ascending numbers: those that neither has,
+ * from the begin of the first one on, are of blocks that lived in between.
  *
  * Hostile   the program writes the region; records with invalid draws are left out.
  * Threads   one owner at a time.
@@ -43,8 +48,16 @@ struct gg_live_weight {
 struct gg_live_change {
 	GG_ARRAY(struct gg_live_weight) weights; /* by index of the record */
 	double before_bytes;
+	uint64_t begin_ns;
+	uint64_t number_before; /* the largest of a sample that is older than begin_ns */
 	uint64_t number_max;
+	/* Samples that came while the first reading was made. */
+	uint64_t early_count;
+	double early_bytes;
 };
+
+/* Forgets the last reading.  begin_ns: the time (CLOCK_MONOTONIC) before the first one begins. */
+void gg_live_change_begin(struct gg_live_change *change, uint64_t begin_ns);
 
 /* Notes a record of the first reading; indexes ascend.  False: there is no memory for it. */
 bool gg_live_change_note(struct gg_live_change *change, uint32_t index,

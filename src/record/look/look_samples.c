@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "stats/sampling/rng.h"
 
@@ -56,13 +57,12 @@ int gg_look_samples_read(struct gg_look_samples *samples, struct gg_region_reade
                          const struct gg_live_set *live_set, struct gg_error *error)
 {
 	struct gg_region_sample *records = calloc(BATCH_RECORDS, sizeof(*records));
-	int status = records != NULL ? gg_region_reader_refresh(reader, error) : -ENOMEM;
 	uint32_t end = 0, count;
+	int status;
 
+	gg_live_change_begin(&samples->change, gg_clock_monotonic_ns());
+	status = records != NULL ? gg_region_reader_refresh(reader, error) : -ENOMEM;
 	samples->list.count = samples->chosen_count = samples->gone_count = 0;
-	samples->change.weights.count = 0;
-	samples->change.before_bytes = 0;
-	samples->change.number_max = 0;
 	if (status == 0)
 		end = gg_region_reader_used(reader, GG_TABLE_LIVE);
 	samples->is_too_large = end > GG_LOOK_LIVE_MAX;
