@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -14,6 +15,7 @@
 #include "cli/progress_line.h"
 #include "cli/query_options.h"
 #include "query/why_profile.h"
+#include "record/diagnose/preloadable.h"
 #include "record/look/look.h"
 #include "record/process/proc_file.h"
 #include "report/report_why.h"
@@ -61,11 +63,31 @@ static int print_tables(const struct gg_why_list *list, const struct gg_model *m
 	                    invocation->error);
 }
 
+/* Says how the process can get an agent, or why it cannot. */
+static const char *put_reason(struct gg_buf *text, pid_t pid)
+{
+	char path[32], why[GG_PRELOADABLE_WHY_MAX];
+	const char *advice;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	gg_buf_append_text(text, "no agent is inside the process, so its heap is one row; ");
+	if (gg_preloadable_of(path, why) == GG_PRELOADABLE_ALL) {
+		gg_buf_printf(text, "geiger attach %d brings it in", (int)pid);
+		return gg_buf_text(text);
+	}
+	advice = gg_preloadable_advice(path);
+	gg_buf_append_text(text, why);
+	if (advice != NULL)
+		gg_buf_printf(text, ": %s", advice);
+	return gg_buf_text(text);
+}
+
 /* A profile of a process without the agent: it has a look at the mappings alone. */
 static int look_at(struct gg_profile **ret_profile, pid_t pid, struct gg_error *error)
 {
 	const struct gg_profile_session session = { .start_wall_ns = gg_clock_wall_ns() };
 	GG_CLEANUP(gg_buf_done) struct gg_buf command = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf reason = { 0 };
 	struct gg_profile_process process = { .pid = (uint32_t)pid, .end_ns = GG_TIME_NONE };
 	struct gg_look look;
 	struct gg_profile_look_parts parts = { 0 };
@@ -91,6 +113,7 @@ static int look_at(struct gg_profile **ret_profile, pid_t pid, struct gg_error *
 			status = gg_profile_add_process(*ret_profile, &process, &id, error);
 		if (status == 0) {
 			look.record.process = id;
+			look.record.reason = put_reason(&reason, pid);
 			status = gg_profile_put_look(*ret_profile, &look.record, &parts, error);
 		}
 		if (status < 0)

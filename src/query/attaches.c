@@ -72,6 +72,14 @@ int gg_attaches_add_held(struct gg_attaches *attaches, const struct gg_model *mo
 	return status < 0 ? gg_error_memory(error, "attaches") : 0;
 }
 
+static int64_t detached_ns_of(const struct gg_profile_process *process)
+{
+	if (process->ending == NULL || strcmp(process->ending, "lived on") != 0 ||
+	    process->end_ns == GG_TIME_NONE)
+		return -1;
+	return process->end_ns;
+}
+
 int gg_attaches_list(struct gg_attaches *ret_attaches, const struct gg_model *model, uint32_t pid,
                      struct gg_error *error)
 {
@@ -98,6 +106,7 @@ int gg_attaches_list(struct gg_attaches *ret_attaches, const struct gg_model *mo
 			.held_bytes = NAN,
 			.held_low = NAN,
 			.held_high = NAN,
+			.detached_ns = detached_ns_of(process),
 		};
 	}
 	if (take_missed_frees(&attaches, model) < 0) {

@@ -38,6 +38,7 @@ struct gg_attached {
 	 */
 	double held_bytes, held_low, held_high;
 	int64_t held_ns;
+	int64_t detached_ns; /* -1: none before the end of the recording */
 };
 
 struct gg_attaches {

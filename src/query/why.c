@@ -539,11 +539,11 @@ static const char *reason_of(const struct making *making)
 {
 	const struct gg_profile_look *look = making->input->look;
 
+	if (look->reason != NULL)
+		return look->reason;
 	if (!making->input->has_agent)
 		return "no agent is inside the process, so its heap is one row; geiger record or geiger "
 		       "env starts a program with it";
-	if (look->reason != NULL)
-		return look->reason;
 	if (making->heap.is_contradicted)
 		return "samples hold more than the mappings of the allocator: some of their blocks "
 		       "lie elsewhere";

@@ -476,6 +476,19 @@ static struct gg_why_part caches_of(const struct gg_why_input *input)
 	return bytes >= 0 ? at_most(bytes + changed_of(input)) : (struct gg_why_part){ 0 };
 }
 
+/* The heads of all blocks of glibc; those that came or went have as many as the others. */
+static struct gg_why_part walked_headers(const struct gg_why_input *input, double headers)
+{
+	double changed = fmax(gg_why_total(input, "glibc.changed"), 0);
+	double in_use = gg_why_total(input, "glibc.in-use");
+
+	if (!(changed > 0) || !(in_use > 0))
+		return exactly(headers);
+	changed *= headers / in_use;
+	return (struct gg_why_part){ headers, floor(fmax(headers - changed, 0)),
+		                     ceil(headers + changed), GG_WHY_INTERVAL };
+}
+
 static struct gg_why_part metadata_of(const struct gg_why_input *input, const struct view *view)
 {
 	static const char *const names[] = { "jemalloc.metadata", "tcmalloc.metadata" };
@@ -484,7 +497,7 @@ static struct gg_why_part metadata_of(const struct gg_why_input *input, const st
 
 	if (bytes >= 0)
 		return at_most(bytes);
-	return headers >= 0 ? exactly(headers)
+	return headers >= 0 ? walked_headers(input, headers)
 	                    : part_of(&view->sums[SEEN_HEADERS], 0, input->confidence);
 }
 

@@ -63,6 +63,18 @@ static struct gg_why_range by_readings(const struct gg_why_input *input, double 
 		                      interval.high + change + unseen };
 }
 
+/*
+ * By the times of samples, which tell what was live at the moment of the look.  Blocks that came
+ * while the kernel counted may not be in RSS.
+ */
+static struct gg_why_range by_times(const struct gg_why_input *input, struct gg_why_range samples)
+{
+	double unsure = fmax(gg_why_total(input, "look.live-new-unsure"), 0);
+
+	samples.low = fmax(samples.low - unsure, 0);
+	return samples;
+}
+
 struct gg_why_range gg_why_live_range(const struct gg_why_input *input, double weight_max)
 {
 	struct gg_why_range samples = by_samples(input), readings;
@@ -74,7 +86,7 @@ struct gg_why_range gg_why_live_range(const struct gg_why_input *input, double w
 	if (input->has_history)
 		return readings.high - readings.low < (samples.high - samples.low) * narrower_share
 		               ? readings
-		               : samples;
+		               : by_times(input, samples);
 	/* The sums are of the same samples, but were added up in another order. */
 	return fabs(before - samples.bytes) < 1 &&
 	                       before == gg_why_total(input, "look.live-stayed") &&

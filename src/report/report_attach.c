@@ -70,21 +70,13 @@ static void append_held(const struct gg_report *report, const struct gg_attached
 	gg_report_append_time(attached->held_ns, out);
 }
 
-/*
- * Appends "; detached at 47 ms: it may have freed since what it held then".  Only a detach before
- * the end of the recording has a time.
- */
-static void append_detach(const struct gg_report *report, const struct gg_attached *attached,
-                          struct gg_buf *out)
+/* Appends "; detached at 47 ms: it may have freed since what it held then". */
+static void append_detach(const struct gg_attached *attached, struct gg_buf *out)
 {
-	const struct gg_profile_process *process =
-		&report->model->processes[attached->attach->process];
-
-	if (process->ending == NULL || strcmp(process->ending, "lived on") != 0 ||
-	    process->end_ns == GG_TIME_NONE)
+	if (attached->detached_ns < 0)
 		return;
 	gg_buf_append_text(out, "; detached at ");
-	gg_report_append_time(process->end_ns, out);
+	gg_report_append_time(attached->detached_ns, out);
 	gg_buf_append_text(out, ": it may have freed since what it held then");
 }
 
@@ -107,7 +99,7 @@ static void append_attach(const struct gg_report *report, const struct gg_attach
 	}
 	append_older(report, attached, &text);
 	append_held(report, attached, &text);
-	append_detach(report, attached, &text);
+	append_detach(attached, &text);
 	gg_screen_text_append_paragraph(out, gg_buf_text(&text), report->width,
 	                                report->figures.ascii);
 	out->failed |= text.failed;
@@ -187,6 +179,7 @@ static void add_attach(struct gg_json *json, const struct gg_attached *attached)
 	gg_json_number(json, "high", attached->held_high);
 	gg_json_close(json);
 	gg_json_bool(json, "is_inherited", attach->is_inherited);
+	add_known(json, "detached_ns", attached->detached_ns);
 	gg_json_integer(json, "missed_frees", attached->missed_free_count);
 	gg_json_close(json);
 }

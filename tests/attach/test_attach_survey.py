@@ -95,6 +95,10 @@ def other_allocators():
 def programs():
     with Started(STATIC, "idle") as target:
         is_refused("a_static_program_is_refused", target.pid, "program", "statically linked")
+        why = subprocess.run([GEIGER, "why", str(target.pid)], capture_output=True, text=True, check=True)
+        note = " ".join(why.stdout.split("note: ")[-1].split())
+        check("geiger_why_says_how_a_static_program_can_have_an_agent",
+              None if "it is statically linked" in note and "libgeiger" in note and "attach" not in note else note)
     source = 'void _start(void) { __asm__("int $0x80" : : "a"(4), "b"(1), "c"("32\\n"), "d"(3)); ' \
              'for (;;) __asm__("int $0x80" : : "a"(29)); }'
     built = subprocess.run(["gcc", "-m32", "-nostdlib", "-static", "-x", "c", "-o", "small", "-"],

@@ -51,7 +51,8 @@ def without_agent():
     table = json.loads(answer.stdout)
     check_table("without the agent", table)
     hold("heap" in [row["name"] for row in table["rows"]], "without the agent, the heap is one row")
-    hold("no agent" in text.stdout, f"and a note says so: {text.stdout}")
+    hold(f"no agent is inside the process, so its heap is one row; geiger attach {sleeper.pid} brings it in"
+         in " ".join(text.stdout.split()), f"and a note says so, and what to do: {text.stdout}")
     hold(text.stdout.startswith(f"sleep 60 ({sleeper.pid}), RSS ") and " at 0 s" not in text.stdout,
          f"the title has the command, and no time: {text.stdout}")
     units = {line.split()[1] for line in text.stdout.split("beside RSS")[1].split("\n\n")[0].strip().split("\n")}

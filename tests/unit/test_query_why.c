@@ -503,6 +503,29 @@ TEST(memory_that_came_while_rss_was_counted_may_not_be_in_it)
 	gg_why_done(&why);
 }
 
+/* The times of samples are exact, and of one moment, which that of RSS is not. */
+TEST(what_was_live_for_certain_may_be_more_than_rss_has)
+{
+	struct made made;
+	struct gg_why why;
+	const struct gg_why_row *live;
+
+	begin(&made, 1);
+	made.look.rss_bytes = 32 * MIB;
+	made.input.has_history = true;
+	map(&made, GG_MAPPING_HEAP, 24 * MIB);
+	map(&made, GG_MAPPING_FILE, 8 * MIB);
+	put(&made, sample_of(1, 25 * MIB, 0));
+	add_readings(&made, 20 * MIB, 26 * MIB, 20 * MIB, 0);
+	total(&made, "look.live-new", 2 * MIB);
+	total(&made, "look.live-new-unsure", 4 * MIB);
+	why = divide(&made);
+	live = find(&why.rows, "live");
+	CHECK(live->bytes <= 24 * MIB && live->low == 21 * MIB && live->high == 25 * MIB);
+	CHECK(live->certainty == GG_WHY_INTERVAL && why.reason == NULL);
+	gg_why_done(&why);
+}
+
 /*
  * Blocks that were freed after the kernel had counted RSS leave free memory around those that the
  * look sees, so the look shows more pinned memory than RSS has.

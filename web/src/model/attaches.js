@@ -15,6 +15,7 @@ import { figureText, numberText, timeText } from './figure.js';
  * @property {string | null} older_source the allocator that counted
  * @property {{ estimate: number | null, low: number | null, high: number | null }} held_bytes
  * @property {boolean} is_inherited the process was forked after the attach
+ * @property {number | null} detached_ns when the agent left, if that was before the end
  */
 
 /** @param {Attach} attach */
@@ -31,6 +32,11 @@ function heldText({ held_bytes: { estimate, low, high } }) {
 	if (estimate === null || high === null)
 		return '';
 	return `${figureText({ estimate, low: low ?? 0, high, isUnknown: false }, BYTES)} of it still held and resident`;
+}
+
+/** Says when the agent left. @param {Attach} attach */
+function detachText({ detached_ns: time }) {
+	return time === null ? '' : `detached at ${timeText(time)}`;
 }
 
 /**
@@ -64,7 +70,7 @@ export function attachFact(attaches) {
 		value: known.length > 0 ? boundText(attaches) + numberText(older, BYTES) : 'not known',
 		more:
 			attaches.length === 1
-				? [momentText(attaches[0]), heldText(attaches[0])].filter(Boolean).join(', ')
+				? [momentText(attaches[0]), heldText(attaches[0]), detachText(attaches[0])].filter(Boolean).join(', ')
 				: `${attaches.length} processes were attached` +
 					(known.length < attaches.length ? `, ${known.length} of them counted` : ''),
 		says: attaches.length === 1 && source ? `${says}; by the count of ${source}` : says,

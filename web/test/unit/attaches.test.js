@@ -14,6 +14,7 @@ const attach = {
 	older_source: 'glibc',
 	held_bytes: { estimate: GIB, low: GIB, high: GIB },
 	is_inherited: false,
+	detached_ns: null,
 };
 const unknown = { estimate: null, low: null, high: null };
 
@@ -27,6 +28,12 @@ test('the head says when the agent was attached, what is older, and what is left
 	assert.equal(value, '2.00 GiB');
 	assert.match(more ?? '', /^attached 3 h.* after the start, 1\.00 GiB.* of it still held and resident$/);
 	assert.match(says ?? '', /by the count of glibc$/);
+});
+
+test('the head says when the agent left', () => {
+	const { more } = attachFact([{ ...attach, detached_ns: 47e6 }]) ?? {};
+
+	assert.match(more ?? '', /still held and resident, detached at 47\S*\sms$/);
 });
 
 test('what nobody counted is not known, and not 0', () => {
