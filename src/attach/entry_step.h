@@ -2,7 +2,7 @@
 /*
  * entry_step - executes the first instruction of a function for a thread that stands at it.
  *
- *   if (gg_entry_step(&registers, &memory))
+ *   if (gg_entry_step(&registers, &memory, code, sizeof(code)))
  *           status = gg_tracer_write_registers(tid, &registers);
  *
  * A thread that stands at a trap (trap_plan.h) cannot execute the instruction that the trap
