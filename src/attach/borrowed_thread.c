@@ -245,7 +245,12 @@ static int fail(const struct gg_borrowed_thread *thread, int status, struct gg_e
 	char place[32];
 
 	snprintf(place, sizeof(place), "%d", (int)thread->tracer->pid);
-	return gg_error_set(error, status, place, NULL, "%s", message);
+	return gg_error_set(
+		error, status, place,
+		thread->is_lost && status != -ESRCH
+			? "If the agent is in after all, 'geiger detach PID' takes it out."
+			: NULL,
+		"%s", message);
 }
 
 static uint64_t result_place(const struct gg_borrowed_thread *thread)
@@ -327,6 +332,12 @@ static int take_system_call(struct gg_borrowed_thread *thread, struct gg_remote_
 	return gg_tracer_resume(thread->tid, PTRACE_SYSCALL);
 }
 
+/* True for the call of the wait frame; a stop of the process (SIGSTOP) makes a restart of it. */
+static bool is_wait_call(unsigned long call)
+{
+	return call == SYS_poll || call == SYS_restart_syscall;
+}
+
 /* True if the thread waits for us by its wait frame. */
 static bool is_waiting(const struct gg_borrowed_thread *thread)
 {
@@ -334,10 +345,14 @@ static bool is_waiting(const struct gg_borrowed_thread *thread)
 	char wanted[64];
 	const char *at;
 
-	snprintf(wanted, sizeof(wanted), "%d 0x0 0x0 %#x ", SYS_poll, GG_BORROWED_WAIT_MS);
+	/* "NUMBER ARGUMENT ..." */
+	snprintf(wanted, sizeof(wanted), " 0x0 0x0 %#x ", GG_BORROWED_WAIT_MS);
 	if (!gg_proc_file_read(&text, "/proc/%d/task/%d/syscall", (int)thread->tracer->pid,
-	                       (int)thread->tid) ||
-	    strncmp(gg_buf_text(&text), wanted, strlen(wanted)) != 0)
+	                       (int)thread->tid))
+		return false;
+	at = strchr(gg_buf_text(&text), ' ');
+	if (at == NULL || strncmp(at, wanted, strlen(wanted)) != 0 ||
+	    !is_wait_call(strtoul(gg_buf_text(&text), NULL, 10)))
 		return false;
 	/* The stack pointer is the last but one word. */
 	at = strrchr(gg_buf_text(&text), ' ');
@@ -354,7 +369,7 @@ static int take_interruption(struct gg_borrowed_thread *thread)
 {
 	struct user_regs_struct r = { 0 };
 
-	if (gg_tracer_read_registers(thread->tid, &r) == 0 && r.orig_rax == SYS_poll &&
+	if (gg_tracer_read_registers(thread->tid, &r) == 0 && is_wait_call(r.orig_rax) &&
 	    r.rsp == thread->errno_frame)
 		return 1;
 	gg_tracer_release(thread->tracer, thread->tid);

@@ -199,6 +199,16 @@ static const char *name_allocator(const struct gg_survey *survey)
 	return "another";
 }
 
+/* True if the loader is adding modules, or has the program, the vDSO and itself alone so far. */
+static bool is_loading(const struct gg_remote_modules *modules)
+{
+	size_t listed_count = 0;
+
+	for (size_t i = 0; i < modules->list.count; i++)
+		listed_count += modules->list.items[i].order != GG_REMOTE_UNLISTED;
+	return modules->is_changing || listed_count <= 3;
+}
+
 static void judge_libc(struct gg_survey *survey)
 {
 	struct gg_remote_symbol symbol;
@@ -206,7 +216,12 @@ static void judge_libc(struct gg_survey *survey)
 	survey->glibc_minor = -1;
 	if (!gg_remote_modules_find(&survey->modules, &survey->memory, "gnu_get_libc_version",
 	                            &symbol)) {
-		add(survey, "libc", "Build it with glibc.", "glibc is not among its libraries");
+		if (is_loading(&survey->modules))
+			add(survey, "loader", "Attach again when it runs.",
+			    "the loader has not started the program yet");
+		else
+			add(survey, "libc", "Build it with glibc.",
+			    "glibc is not among its libraries");
 		return;
 	}
 	survey->libc = symbol.module;

@@ -43,10 +43,13 @@ def attach(target, env, *options):
 def way_in(words, rounds, way):
     """Attaches the stand-in again and again; no region comes, so nothing is detached.
 
-    Each attach goes one of the ways, and at least one goes the first of them.
+    Each attach goes one of the ways, and at least one goes the first of them, in more rounds if
+    need be: a thread that is idle may be found before one that allocates.
     """
     target, problems, longest, ways = Target(*words), [], 0, set()
-    for _ in range(rounds):
+    for i in range(rounds * (10 if len(way) > 1 else 1)):
+        if i >= rounds and way[0] in ways:
+            break
         result, problem = attach(target, TINY)
         problems.append(problem)
         if result is None:
@@ -130,7 +133,8 @@ def executing():
         got = geiger("attach", "-q", str(target.pid), env=TINY)
         said[got.stderr] += 1
         problems.append(None if got.returncode == 0 or "executed another program" in got.stderr or
-                        "modules cannot be read" in got.stderr else f"{got.returncode}: {got.stderr}")
+                        "modules cannot be read" in got.stderr or
+                        "has not started the program yet" in got.stderr else f"{got.returncode}: {got.stderr}")
     problems.append(None if target.process.poll() is None else f"it ended: {target.process.returncode}")
     target.end()
     check("an_attach_to_a_program_that_executes_itself_says_so", *problems)
