@@ -39,6 +39,7 @@ enum gg_variables {
 	GG_READS_PROFILE = 1 << 1,     /* a profile or a region, whose symbols it may look up */
 	GG_READS_DIRECTORIES = 1 << 2, /* in which regions are */
 	GG_READS_AGENT = 1 << 3,       /* the agent, and settings for it */
+	GG_SENDS = 1 << 4,             /* settings of OpenTelemetry for senders */
 };
 
 struct gg_command {
@@ -95,6 +96,7 @@ extern const struct gg_command gg_command_merge;
 extern const struct gg_command gg_command_record;
 extern const struct gg_command gg_command_report;
 extern const struct gg_command gg_command_salvage;
+extern const struct gg_command gg_command_send;
 extern const struct gg_command gg_command_serve;
 extern const struct gg_command gg_command_sql;
 extern const struct gg_command gg_command_symbolize;

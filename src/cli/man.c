@@ -209,6 +209,20 @@ static void print_environment(const struct gg_command *command, FILE *stream)
 		  "The number of events that the ring of each process holds." },
 		{ GG_READS_AGENT, "GEIGER_...",
 		  "Other settings of the agent: geiger-agent(7).  Options come first." },
+		{ GG_SENDS, "OTEL_EXPORTER_OTLP_ENDPOINT",
+		  "The receiver without --to: a URL to which the path of profiles is added.  "
+		  "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT is a whole URL." },
+		{ GG_SENDS, "OTEL_EXPORTER_OTLP_HEADERS",
+		  "Headers of each request, KEY=VALUE,KEY=VALUE, with %XX for other characters." },
+		{ GG_SENDS, "OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES",
+		  "The service's name; attributes of the resource, KEY=VALUE,KEY=VALUE." },
+		{ GG_SENDS,
+		  "OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_COMPRESSION, "
+		  "OTEL_EXPORTER_OTLP_CERTIFICATE",
+		  "Milliseconds for a request; gzip or none; a file of authorities.  These and the "
+		  "headers have twins with PROFILES_ behind OTLP_, which come first." },
+		{ GG_SENDS, "STATE_DIRECTORY, XDG_STATE_HOME",
+		  "Where what waits is kept without --state." },
 		{ GG_READS_AGENT, "PATH", "Directories in which commands are searched." },
 		{ GG_READS_AGENT, "LD_PRELOAD", "Libraries in it are loaded after the agent." },
 	};

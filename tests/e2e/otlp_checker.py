@@ -27,7 +27,7 @@ MESSAGES = {
         1: ("sampleType", "value_type", False), 2: ("samples", "sample", True),
         3: ("timeUnixNano", FIXED, False), 4: ("durationNano", TEXT64, False),
         5: ("periodType", "value_type", False), 6: ("period", TEXT64, False),
-        11: ("attributeIndices", INT, True),
+        7: ("profileId", HEXADECIMAL, False), 11: ("attributeIndices", INT, True),
     },
     "value_type": {1: ("typeStrindex", INT, False), 2: ("unitStrindex", INT, False)},
     "sample": {

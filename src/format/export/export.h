@@ -22,11 +22,21 @@
 #include "base/progress.h"
 #include "format/export/extract.h"
 
+/* A fact on all processes of a file.  It replaces what the profile says under that key. */
+struct gg_export_attribute {
+	const char *key, *value;
+};
+
 struct gg_export {
 	const struct gg_extract *extract;
 	struct gg_buf *out;
 	struct gg_error *error;
 	const struct gg_progress *progress; /* NULL: nobody */
+	/* The rest is for senders; pprof and OTLP have it. */
+	bool sums_only; /* rows are of all threads and kinds (gg_extract_make_by_stack()) */
+	const struct gg_export_attribute *attributes; /* OTLP: of the resource */
+	size_t attribute_count;
+	uint64_t identity; /* OTLP: profiles have ids made of it; 0: none */
 };
 
 struct gg_export_format {

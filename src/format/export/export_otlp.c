@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "format/codec/otlp_schema.h"
 #include "format/codec/wire_writer.h"
 #include "format/export/export.h"
@@ -105,8 +106,10 @@ static void add_row(struct otlp_export *writer, const struct gg_extract_row *row
 	if ((sample.values[0] | sample.values[1] | sample.values[2] | sample.values[3]) == 0)
 		return;
 	sample.stack = gg_otlp_dictionary_stack(&writer->dictionary, row->stack);
-	append_thread(writer, row->thread, &set);
-	append_kind(writer, row->kind, &set);
+	if (!writer->job->sums_only) {
+		append_thread(writer, row->thread, &set);
+		append_kind(writer, row->kind, &set);
+	}
 	sample.attributes = gg_otlp_table_put(&writer->sets, &set);
 	gg_buf_done(&set);
 	writer->failed |= sample.attributes == UINT32_MAX ||
@@ -156,8 +159,9 @@ static void put_samples(struct otlp_export *writer, size_t value)
 			continue;
 		message = gg_wire_begin(out, GG_OTLP_PROFILE_SAMPLE);
 		gg_wire_put_nonzero(out, GG_OTLP_SAMPLE_STACK, sample->stack);
-		gg_wire_put_bytes(out, GG_OTLP_SAMPLE_ATTRIBUTE,
-		                  writer->sets.bytes.data + set->offset, set->length);
+		if (set->length > 0)
+			gg_wire_put_bytes(out, GG_OTLP_SAMPLE_ATTRIBUTE,
+			                  writer->sets.bytes.data + set->offset, set->length);
 		packed = gg_wire_begin(out, GG_OTLP_SAMPLE_VALUE);
 		gg_wire_append_varint(out, sample->values[value]);
 		gg_wire_end(out, packed);
@@ -210,6 +214,15 @@ static void put_profile_attributes(struct otlp_export *writer, size_t value,
 	gg_wire_end(out, packed);
 }
 
+/* Writes an id that is the same whenever the same profile is sent again. */
+static void put_identity(struct otlp_export *writer, size_t value)
+{
+	uint64_t halves[2] = { writer->job->identity,
+		               gg_hash_integer(writer->job->identity, value + 1) };
+
+	gg_wire_put_bytes(&writer->data, GG_OTLP_PROFILE_ID, halves, sizeof(halves));
+}
+
 static void put_profile(struct otlp_export *writer, size_t value,
                         const struct gg_plain_tally *total)
 {
@@ -231,6 +244,8 @@ static void put_profile(struct otlp_export *writer, size_t value,
 	gg_wire_put_number(out, GG_OTLP_PROFILE_PERIOD,
 	                   extract->interval_bytes > 1 ? gg_extract_whole(extract->interval_bytes)
 	                                               : 1);
+	if (writer->job->identity != 0)
+		put_identity(writer, value);
 	put_profile_attributes(writer, value, total);
 	gg_wire_end(out, message);
 }
@@ -277,7 +292,21 @@ static const char *label_of(const struct gg_model *model, uint32_t process, cons
 	return NULL;
 }
 
-/* A label with the key of an attribute replaces the attribute. */
+static bool is_given(const struct otlp_export *writer, const char *key)
+{
+	for (size_t i = 0; i < writer->job->attribute_count; i++)
+		if (strcmp(writer->job->attributes[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+/* True if the process has a label of that key, or its user gave one. */
+static bool is_replaced(const struct otlp_export *writer, uint32_t process, const char *key)
+{
+	return is_given(writer, key) || label_of(writer->extract->model, process, key) != NULL;
+}
+
+/* Labels of the process replace facts under their keys, and the user's attributes replace both. */
 static void put_resource(struct otlp_export *writer, uint32_t number)
 {
 	const struct gg_model *model = writer->extract->model;
@@ -299,12 +328,15 @@ static void put_resource(struct otlp_export *writer, uint32_t number)
 	gg_extract_process_name(writer->extract, number, &name);
 	texts[0].value = texts[2].value = gg_buf_text(&name);
 	for (size_t i = 0; i < GG_COUNT(texts); i++)
-		if (label_of(model, number, texts[i].key) == NULL)
+		if (!is_replaced(writer, number, texts[i].key))
 			put_resource_text(writer, texts[i].key, texts[i].value);
-	if (process->pid != 0 && label_of(model, number, "process.pid") == NULL)
+	if (process->pid != 0 && !is_replaced(writer, number, "process.pid"))
 		put_resource_integer(writer, "process.pid", process->pid);
+	for (size_t i = 0; i < writer->job->attribute_count; i++)
+		put_resource_text(writer, writer->job->attributes[i].key,
+		                  writer->job->attributes[i].value);
 	for (size_t i = 0; i < model->label_count; i++)
-		if (model->labels[i].process == number)
+		if (model->labels[i].process == number && !is_given(writer, model->labels[i].key))
 			put_resource_text(writer, model->labels[i].key, model->labels[i].value);
 	gg_wire_end(&writer->data, message);
 	writer->failed |= name.failed;

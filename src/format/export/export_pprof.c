@@ -258,7 +258,8 @@ static void add_sample(struct pprof_export *writer, const struct gg_extract_row 
 	}
 	gg_wire_append_varint(out, row->live.bytes);
 	gg_wire_end(out, packed);
-	add_labels(writer, row);
+	if (!writer->job->sums_only)
+		add_labels(writer, row);
 	gg_wire_end(out, message);
 }
 

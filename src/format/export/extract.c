@@ -18,6 +18,7 @@ struct extract_builder {
 	GG_ARRAY(struct gg_extract_row) rows;
 	struct gg_map row_map; /* from a hash of process, stack, thread and kind */
 	bool is_allocated;     /* selects the sum that is being filled */
+	bool is_by_stack;      /* rows are whole stacks, of all threads and kinds */
 	bool failed;           /* memory ran out */
 };
 
@@ -55,7 +56,11 @@ static struct gg_plain_tally *sum_of(struct extract_builder *builder, uint32_t p
 	uint64_t hash, number;
 
 	key.wanted.process = process;
-	key.wanted.stack = builder->extract->model->stacks[stack].top;
+	if (builder->is_by_stack)
+		thread = 0, kind = (uint32_t)builder->extract->model->kind_count;
+	else
+		stack = builder->extract->model->stacks[stack].top;
+	key.wanted.stack = stack;
 	key.wanted.thread = thread;
 	key.wanted.kind = kind;
 	hash = gg_hash_integer((uint64_t)key.wanted.stack << 32 | thread,
@@ -286,9 +291,9 @@ static int add_up(struct extract_builder *builder, enum gg_metric metric, struct
 	return status;
 }
 
-static int fill(struct gg_extract *extract, struct gg_error *error)
+static int fill(struct gg_extract *extract, bool is_by_stack, struct gg_error *error)
 {
-	struct extract_builder builder = { .extract = extract };
+	struct extract_builder builder = { .extract = extract, .is_by_stack = is_by_stack };
 	const struct gg_query *query = &extract->query;
 	int64_t last_ns = extract->model->end_ns;
 	int status = replace_peak(extract, error);
@@ -318,8 +323,9 @@ static int fill(struct gg_extract *extract, struct gg_error *error)
 	return 0;
 }
 
-int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *model,
-                    const struct gg_query *query, double confidence, struct gg_error *error)
+static int make(struct gg_extract **ret_extract, const struct gg_model *model,
+                const struct gg_query *query, double confidence, bool is_by_stack,
+                struct gg_error *error)
 {
 	struct gg_extract *extract = calloc(1, sizeof(*extract));
 	int status;
@@ -331,13 +337,32 @@ int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *mode
 	extract->metric = query->metric;
 	extract->confidence = confidence;
 	extract->interval_bytes = interval_of(model, query->pid);
-	status = fill(extract, error);
+	status = fill(extract, is_by_stack, error);
 	if (status < 0) {
 		gg_extract_free(extract);
 		return status;
 	}
 	*ret_extract = extract;
 	return 0;
+}
+
+int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *model,
+                    const struct gg_query *query, double confidence, struct gg_error *error)
+{
+	return make(ret_extract, model, query, confidence, false, error);
+}
+
+int gg_extract_make_by_stack(struct gg_extract **ret_extract, const struct gg_model *model,
+                             const struct gg_query *query, double confidence,
+                             struct gg_error *error)
+{
+	return make(ret_extract, model, query, confidence, true, error);
+}
+
+void gg_extract_hide_entries(struct gg_extract *extract)
+{
+	for (size_t i = 0; i < extract->row_count; i++)
+		extract->rows[i].stack = extract->model->stacks[extract->rows[i].stack].top;
 }
 
 void gg_extract_free(struct gg_extract *extract)

@@ -72,6 +72,17 @@ static inline uint64_t gg_extract_whole(double value)
 GG_MUST_CHECK int gg_extract_make(struct gg_extract **ret_extract, const struct gg_model *model,
                                   const struct gg_query *query, double confidence,
                                   struct gg_error *error);
+/*
+ * Makes an extract whose rows are sums of a process and a whole stack, the allocator's entries
+ * included.  Thread and kind of a row say nothing.  Such rows are the same whichever names are
+ * known, and what a row has allocated never becomes less.  gg_extract_hide_entries() then gives the
+ * rows the stacks that reports show; several rows may have one stack after it.
+ */
+GG_MUST_CHECK int gg_extract_make_by_stack(struct gg_extract **ret_extract,
+                                           const struct gg_model *model,
+                                           const struct gg_query *query, double confidence,
+                                           struct gg_error *error);
+void gg_extract_hide_entries(struct gg_extract *extract);
 void gg_extract_free(struct gg_extract *extract); /* NULL is fine */
 
 /* Returns the row's sum for the metric: `allocated` for allocated, `live` for all other metrics. */

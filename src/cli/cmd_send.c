@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_send - `geiger send`: sends profiles to a receiver, once or again and again.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/size.h"
+#include "cli/command.h"
+#include "cli/send_settings.h"
+
+#define FLUSH_SECONDS 10.0
+
+struct send_options {
+	struct gg_send_options common;
+	double flush_seconds, confidence;
+	uint64_t look_max;
+	bool quiet;
+};
+
+static int check(const struct send_options *options, struct gg_error *error)
+{
+	if (!(options->confidence > 0 && options->confidence < 1))
+		return gg_error_set(error, -EINVAL, "send: --confidence",
+		                    "Give a number such as 0.95.", "%g is not between 0 and 1",
+		                    options->confidence);
+	if (options->common.every_seconds > 86400)
+		return gg_error_set(error, -EINVAL, "send: --every", "Give a time such as 60s.",
+		                    "the time between looks is at most a day");
+	return 0;
+}
+
+static void print_result(const struct gg_sender_result *result, const char *state)
+{
+	const struct gg_send_counts *counts = &result->counts;
+	char size[GG_SIZE_TEXT_MAX];
+
+	fprintf(stderr, "geiger: sent %" PRIu64 " profile%s, %s", counts->delivered_count,
+	        counts->delivered_count == 1 ? "" : "s",
+	        gg_size_format((double)counts->delivered_bytes, size));
+	if (counts->waiting_count > 0)
+		fprintf(stderr, "; %" PRIu64 " %s", counts->waiting_count,
+		        state != NULL ? "wait for the next sender" : "are lost: nobody took them");
+	if (counts->rejected_count > 0)
+		fprintf(stderr, "; %" PRIu64 " rejected", counts->rejected_count);
+	fputc('\n', stderr);
+	if (counts->delivered_count == 0 && result->profile_count == 0 &&
+	    result->unchanged_count > 0)
+		fprintf(stderr, "geiger: this was sent before; --state none sends it again\n");
+}
+
+static int run(struct gg_invocation *invocation)
+{
+	const struct send_options *options = invocation->options;
+	struct gg_sender_options sender = {
+		.target = invocation->operand_count > 0 ? invocation->operands[0] : NULL,
+		.look_max = options->look_max,
+		.flush_seconds = options->flush_seconds,
+		.confidence = options->confidence,
+		.until_fd = -1,
+		.tell = options->quiet ? NULL : gg_send_settings_tell,
+	};
+	struct gg_send_settings settings;
+	struct gg_sender_result result;
+	int status = check(options, invocation->error);
+
+	if (status == 0)
+		status = gg_send_settings_make(&settings, &options->common, "send",
+		                               invocation->error);
+	if (status < 0)
+		return status;
+	gg_send_settings_sender(&settings, &options->common, &sender);
+	status = gg_sender_run(&sender, &result, invocation->error);
+	if (status == 0 && !options->quiet)
+		print_result(&result, sender.state);
+	if (status == 0)
+		status = result.counts.waiting_count > 0 || result.counts.rejected_count > 0 ||
+		         result.counts.partly_count > 0 || result.lost_count > 0;
+	gg_send_settings_done(&settings);
+	return status;
+}
+
+#define AT(field) offsetof(struct send_options, field)
+
+static const struct gg_option options[] = {
+	{ "to", 0, GG_OPTION_TEXT, AT(common.to), "URL", "the receiver; see above" },
+	{ "every", 0, GG_OPTION_TIME, AT(common.every_seconds), "TIME",
+	  "again and again: 60s, 5m (once)" },
+	{ "service", 0, GG_OPTION_TEXT, AT(common.service), "NAME",
+	  "service.name (the program's name)" },
+	{ "label", 0, GG_OPTION_PAIRS, AT(common.labels), "KEY=VALUE",
+	  "an attribute of the resource, or a label" },
+	{ "headers", 0, GG_OPTION_TEXT, AT(common.headers_file), "FILE",
+	  "lines 'Name: value' for each request: passwords, tenants" },
+	{ "ca-file", 0, GG_OPTION_TEXT, AT(common.ca_file), "FILE",
+	  "authorities for https, as PEM (the system's)" },
+	{ "timeout", 0, GG_OPTION_TIME, AT(common.timeout_seconds), "TIME", "of a request (10s)" },
+	{ "no-gzip", 0, GG_OPTION_FLAG, AT(common.no_gzip), NULL, "do not compress OTLP" },
+	{ "state", 0, GG_OPTION_TEXT, AT(common.state), "DIR",
+	  "for what waits and what was sent; or none" },
+	{ "queue", 0, GG_OPTION_SIZE, AT(common.queue_bytes), "SIZE",
+	  "of what waits while the receiver is away (256MiB)" },
+	{ "in-doubt", 0, GG_OPTION_CHOICE, AT(common.in_doubt), "resend|drop",
+	  "a profile whose reply was lost (resend)" },
+	{ "looks", 'n', GG_OPTION_COUNT, AT(look_max), "N", "end after N looks; 0: no limit (0)" },
+	{ "flush", 0, GG_OPTION_TIME, AT(flush_seconds), "TIME",
+	  "how long the end may wait for the receiver (10s)" },
+	{ "confidence", 'c', GG_OPTION_NUMBER, AT(confidence), "P",
+	  "coverage of the intervals of totals (0.95)" },
+	{ "quiet", 'q', GG_OPTION_FLAG, AT(quiet), NULL, "print nothing unless it fails" },
+	GG_OPTIONS_END,
+};
+
+static const struct gg_status_meaning exit_statuses[] = {
+	{ "0", "the receiver has all profiles" },
+	{ "1", "it failed, or some profiles wait, were rejected, or are lost" },
+	{ "2", "the request was wrong" },
+	{ NULL, NULL },
+};
+
+const struct gg_command gg_command_send = {
+	.name = "send",
+	.summary = "send profiles to a collector, Pyroscope, Parca and others",
+	.usage = "[PID|REGION|DIRECTORY|PROFILE] --to URL [--every TIME] [OPTION]...",
+	.details =
+		"A process that runs under the agent, the regions of a directory, or a profile,\n"
+		"finished or being recorded.  Without a target: all regions of this machine.\n\n"
+		"  http://HOST:4318              OpenTelemetry's collector: OTLP, version 1.10\n"
+		"  pyroscope+http://HOST:4040    Pyroscope, Alloy: /ingest\n"
+		"  pyroscope-push+http://HOST    the same, by push.v1.PusherService\n"
+		"  parca+http://HOST:7070        Parca: WriteRaw\n"
+		"  pprof+http://HOST/PATH        a pprof file to any address\n\n"
+		"A URL may have a path of its own, and https instead of http.\n\n"
+		"Live memory is sent as it is at a look, allocated memory as what is new since the\n"
+		"last profile: receivers add it up.  What waits, and what was sent, is kept below\n"
+		"--state ($STATE_DIRECTORY, or geiger/send in $XDG_STATE_HOME or ~/.local/state),\n"
+		"so that neither an outage nor a kill loses anything.\n\n"
+		"  geiger send redis.geiger --to http://localhost:4318\n"
+		"  geiger send \"$(pgrep -n redis-server)\" --every 60s --to http://localhost:4318\n"
+		"  geiger send --every 60s --to pyroscope+http://localhost:4040\n",
+	.options = options,
+	.options_size = sizeof(struct send_options),
+	.option_defaults = &(const struct send_options){ .flush_seconds = FLUSH_SECONDS,
+	                                                 .confidence = 0.95 },
+	.max_operands = 1,
+	.run = run,
+	.variables = GG_READS_PROFILE | GG_READS_DIRECTORIES | GG_SENDS,
+	.exit_statuses = exit_statuses,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * receiver - who gets profiles: an address, and the form that it understands.
+ *
+ *   struct gg_receiver receiver;
+ *
+ *   status = gg_receiver_parse(&receiver, "pyroscope+http://localhost:4040", error);
+ *
+ * | scheme of the URL    | form                               | path unless the URL has one    |
+ * |----------------------|------------------------------------|--------------------------------|
+ * | http, otlp+http      | OTLP, as protocol buffers          | /v1development/profiles        |
+ * | pyroscope+http       | Pyroscope's /ingest, pprof         | /ingest                        |
+ * | pyroscope-push+http  | Pyroscope's push service, as JSON  | /push.v1.PusherService/Push    |
+ * | parca+http           | Parca's WriteRaw, as JSON          | /profiles/writeraw             |
+ * | pprof+http           | a pprof file                       | /                              |
+ *
+ * Each has its twin with https.  The port is that of the receiver (4318, 4040, 7070) unless the URL
+ * has one; of https and pprof it is 443 or 80.
+ *
+ * Secrets  a URL with a user or password is refused: everybody on the machine may read command
+ *          lines.
+ * Threads  any; pure functions.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+enum gg_receiver_form {
+	GG_RECEIVER_OTLP,
+	GG_RECEIVER_PYROSCOPE_INGEST,
+	GG_RECEIVER_PYROSCOPE_PUSH,
+	GG_RECEIVER_PARCA,
+	GG_RECEIVER_PPROF,
+};
+
+enum { GG_RECEIVER_HOST_MAX = 256, GG_RECEIVER_PORT_MAX = 6, GG_RECEIVER_PATH_MAX = 1024 };
+
+struct gg_receiver {
+	enum gg_receiver_form form;
+	bool is_secure;
+	char host[GG_RECEIVER_HOST_MAX]; /* without brackets */
+	char port[GG_RECEIVER_PORT_MAX];
+	char path[GG_RECEIVER_PATH_MAX]; /* begins with a slash; may have a query */
+};
+
+/* -EINVAL: not such a URL. */
+GG_MUST_CHECK int gg_receiver_parse(struct gg_receiver *ret_receiver, const char *url,
+                                    struct gg_error *error);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * send_kill - kills its process at the N-th step that others could see: a library to preload.
+ *
+ * A step is a call that changes files, or that sends or receives.  KILL_AT is N, and KILL_AFTER
+ * says that the call happens first.  KILL_COUNT names a file for the number of steps.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static unsigned long steps;
+static pid_t owner; /* children, which look up symbols, take no steps */
+
+__attribute__((constructor)) static void begin(void)
+{
+	owner = getpid();
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	const char *path = getenv("KILL_COUNT");
+	FILE *file = path != NULL && getpid() == owner ? fopen(path, "w") : NULL;
+
+	if (file != NULL) {
+		fprintf(file, "%lu\n", steps);
+		fclose(file);
+	}
+}
+
+static void step(int is_after)
+{
+	const char *at = getenv("KILL_AT");
+
+	if (getpid() != owner)
+		return;
+	steps += !is_after;
+	if (at != NULL && strtoul(at, NULL, 10) == steps &&
+	    (getenv("KILL_AFTER") != NULL) == is_after)
+		kill(owner, SIGKILL);
+}
+
+#define STEP(type, name, parameters, arguments)                      \
+	__attribute__((visibility("default"))) type name parameters; \
+	type name parameters                                         \
+	{                                                            \
+		static type(*real) parameters;                       \
+		type result;                                         \
+                                                                     \
+		if (real == NULL)                                    \
+			*(void **)&real = dlsym(RTLD_NEXT, #name);   \
+		step(0);                                             \
+		result = real arguments;                             \
+		step(1);                                             \
+		return result;                                       \
+	}
+
+STEP(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to))
+STEP(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags))
+STEP(ssize_t, write, (int fd, const void *bytes, size_t length), (fd, bytes, length))
+STEP(int, connect, (int fd, const struct sockaddr *to, socklen_t length), (fd, to, length))
+STEP(ssize_t, send, (int fd, const void *bytes, size_t length, int flags),
+     (fd, bytes, length, flags))
+STEP(ssize_t, recv, (int fd, void *bytes, size_t length, int flags), (fd, bytes, length, flags))

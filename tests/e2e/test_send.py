@@ -1,0 +1,417 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`geiger send` gives receivers what the report says: each allocation once, whatever is killed.
+
+GEIGER, GOLDEN_PROFILE: programs; AGENT, SEND_PROGRAM, SEND_KILL: a program to send and what kills
+the sender, where programs can be recorded.
+"""
+
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import time
+import urllib.parse
+
+from send_receiver import Receiver, otlp_profiles
+from sentences import check, in_scratch, skip
+
+GEIGER = os.environ["GEIGER"]
+PROFILE = os.environ.get("GOLDEN_PROFILE_FILE", "golden.geiger")
+FORMS = {"http": "/v1development/profiles", "pyroscope+http": "/ingest",
+         "pyroscope-push+http": "/push.v1.PusherService/Push", "parca+http": "/profiles/writeraw",
+         "pprof+http": "/"}
+PERIOD = 600  # of waits for what is to happen
+
+
+def send(*arguments, environment=None, **more):
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
+    return subprocess.run([GEIGER, "send", *arguments], capture_output=True, text=True, timeout=PERIOD,
+                          env={**clean, "HOME": os.getcwd(), **(environment or {})}, **more)
+
+
+def report(path, metric, *more):
+    text = subprocess.run([GEIGER, "report", path, "--json", "--metric", metric, *more],
+                          check=True, capture_output=True, text=True).stdout
+    totals = json.loads(text)["totals"]
+    return totals[f"{metric}_bytes"]["estimate"]
+
+
+def differs(found, wanted, rows):
+    """Rows are rounded each for itself."""
+    return None if abs(found - wanted) <= rows / 2 + 1 + 1e-9 * wanted else f"{found} is not {wanted}"
+
+
+def expect(condition, text):
+    return None if condition else str(text)
+
+
+# --- forms ---
+
+
+def forms():
+    live, allocated = report(PROFILE, "live"), report(PROFILE, "allocated")
+    with Receiver() as receiver:
+        for scheme, path in FORMS.items():
+            result = send(PROFILE, "--to", f"{scheme}://127.0.0.1:{receiver.port}", "--state", "none")
+            requests, sums = receiver.take(), {}
+            for request in requests:
+                for name, value in request.sums().items():
+                    sums[name] = sums.get(name, 0) + value
+            check(f"{scheme}_has_the_numbers_of_the_report",
+                  expect(result.returncode == 0, result.stderr),
+                  expect(all(request.form == path for request in requests), requests[0].path),
+                  differs(sums["inuse_space"], live, 1000), differs(sums["alloc_space"], allocated, 1000),
+                  expect(sums["inuse_objects"] > 0 and sums["alloc_objects"] >= sums["inuse_objects"], sums))
+            if scheme == "http":
+                check("otlp_keeps_the_rules_of_the_format",
+                      *[wrong for request in requests for wrong in otlp_profiles(request.body)[1]])
+                ids = [profile[0] for request in requests for profile in otlp_profiles(request.body)[0]]
+                check("each_profile_has_an_id_of_its_own",
+                      expect(None not in ids and len(set(ids)) == len(ids) and len(ids[0]) == 32, ids))
+        result = send(PROFILE, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "twice")
+        first = len(receiver.take())
+        again = send(PROFILE, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "twice")
+        check("a_finished_profile_is_sent_once",
+              expect(result.returncode == 0 and first > 0, result.stderr),
+              expect(again.returncode == 0 and not receiver.take() and "sent before" in again.stderr, again.stderr))
+
+
+def settings():
+    with Receiver() as receiver:
+        base = f"http://127.0.0.1:{receiver.port}"
+        result = send(PROFILE, "--state", "none", environment={
+            "OTEL_EXPORTER_OTLP_ENDPOINT": base + "/", "OTEL_SERVICE_NAME": "songs",
+            "OTEL_EXPORTER_OTLP_HEADERS": "api-key=s%20ecret,X-Scope-OrgID=7",
+            "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=test,team=a%2Cb,service.name=no",
+            "OTEL_EXPORTER_OTLP_COMPRESSION": "none", "OTEL_EXPORTER_OTLP_TIMEOUT": "5000"})
+        requests = receiver.take()
+        check("variables_of_opentelemetry_are_honored", expect(result.returncode == 0, result.stderr),
+              expect(requests[0].path == "/v1development/profiles", requests[0].path),
+              expect(requests[0].headers.get("api-key") == "s ecret", requests[0].headers),
+              expect(requests[0].headers.get("X-Scope-OrgID") == "7", requests[0].headers),
+              expect(requests[0].headers.get("Content-Encoding") is None, requests[0].headers),
+              *[expect(attributes["service.name"] == "songs" and attributes["team"] == "a,b" and
+                       attributes["deployment.environment"] == "test", attributes)
+                for _, _, _, _, attributes, *_ in otlp_profiles(requests[0].body)[0]])
+        with open("headers", "w") as file:
+            file.write("# of a tenant\nAuthorization: Bearer x y\n\nX-Scope-OrgID: 8\n")
+        send(PROFILE, "--to", f"pyroscope+{base}/at/ingest?x=1", "--headers", "headers", "--service", "a{b}",
+             "--label", "a.b=c,d", "--state", "none")
+        request = receiver.take()[0]
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(request.path).query))
+        check("pyroscope_gets_labels_in_its_name",
+              expect(request.form == "/at/ingest" and query["x"] == "1" and query["format"] == "pprof", request.path),
+              expect(query["name"].startswith("a_b_{a_b=c_d,") and "pid=" in query["name"], query),
+              expect(request.headers["Authorization"] == "Bearer x y", request.headers),
+              expect(int(query["until"]) > int(query["from"]), query))
+        send(PROFILE, "--to", f"parca+{base}", "--label", "a.b=c", "--service", "s", "--state", "none")
+        labels = {label["name"]: label["value"]
+                  for label in json.loads(receiver.take()[0].body)["series"][0]["labels"]["labels"]}
+        check("parca_gets_labels", expect(labels["__name__"] == "memory" and labels["a_b"] == "c" and
+                                          labels["service_name"] == "s" and "pid" in labels, labels))
+    for url in ("localhost:4318", "http://", "http://a:b@c/", "http://x:99999", "ftp://x", "http://x/a b",
+                "http://[::1", "http://x:1x"):
+        result = send(PROFILE, "--to", url)
+        check(f"a_wrong_url_is_refused: {url}", expect(result.returncode == 2, result.stderr))
+    with open("headers", "w") as file:
+        file.write("no header\n")
+    result = send(PROFILE, "--to", "http://localhost:1", "--headers", "headers")
+    check("a_wrong_file_of_headers_is_refused", expect(result.returncode == 2 and "line 1" in result.stderr,
+                                                       result.stderr))
+    check("a_receiver_is_needed", expect(send(PROFILE).returncode == 2, "no receiver is fine"))
+
+
+# --- receivers that misbehave ---
+
+
+def sums_by_id(requests):
+    """By id of a profile: its type and sum.  The same profile has the same id whenever it comes."""
+    return {identity: (name, total) for request in requests
+            for identity, _, name, total, *_ in otlp_profiles(request.body)[0]}
+
+
+def misbehave(plan):
+    """Sends a profile to a receiver that acts by the plan; returns result, requests and files."""
+    name = "state-" + re.sub("[^a-z0-9]+", "-", str(plan))
+    with Receiver() as receiver:
+        receiver.plan = list(plan)
+        result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", name, "--timeout", "1",
+                      "--flush", "60")
+        return result, receiver.take(), os.listdir(os.path.join(name, os.listdir(name)[0]))
+
+
+def misbehaving():
+    with open("one.collapsed", "w") as file:
+        file.write("main;load;read 40960\nmain;serve 81920\n")
+    subprocess.run([GEIGER, "import", "one.collapsed", "-o", "one.geiger"], check=True, capture_output=True)
+    plans = [[429], [502], [503], [504], [(429, "1")], [503, 429], ["cut"], ["mute"], ["reset"], ["garbage"],
+             ["endless"], ["chunked"]]
+    with concurrent.futures.ThreadPoolExecutor(len(plans)) as pool:
+        results = list(pool.map(misbehave, plans))
+    for plan, (result, requests, files) in zip(plans, results):
+        ids = [sorted(sums_by_id([request])) for request in requests]
+        check(f"a_profile_survives: {plan}", expect(result.returncode == 0, result.stderr),
+              expect(all(other == ids[0] for other in ids), f"the ids change: {ids}"),
+              expect(requests[-1].taken, "the receiver does not have it"),
+              expect(not [name for name in files if not name.endswith(".totals")], files),
+              expect(plan == ["chunked"] or "takes profiles again" in result.stderr, result.stderr))
+    with Receiver() as receiver:
+        for status in (400, 401, 404, 413, 500):
+            receiver.plan = [status]
+            result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", f"no{status}")
+            check(f"a_profile_that_is_refused_is_not_sent_again: {status}",
+                  expect(result.returncode == 1 and f"status {status}: not now" in result.stderr, result.stderr),
+                  expect(len(receiver.take()) == 1, "it was sent again"))
+        receiver.plan = ["partial"]
+        result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "partial")
+        check("a_partial_success_is_told_and_not_sent_again",
+              expect(result.returncode == 1 and "rejected a part of" in result.stderr and "no gut" in result.stderr,
+                     result.stderr), expect(len(receiver.take()) == 1, "it was sent again"))
+        receiver.plan = ["cut"]
+        result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "doubt", "--in-doubt",
+                      "drop")
+        check("a_profile_in_doubt_can_be_dropped", expect("nobody knows" in result.stderr, result.stderr),
+              expect(len(receiver.take()) == 1, "it was sent again"))
+        port = receiver.port
+    result = send("one.geiger", "--to", f"http://127.0.0.1:{port}", "--state", "absent", "--flush", "1")
+    check("an_absent_receiver_is_told", expect(result.returncode == 1 and "wait for the next" in result.stderr,
+                                               result.stderr))
+    with Receiver(port) as receiver:
+        result = send("one.geiger", "--to", f"http://127.0.0.1:{port}", "--state", "absent")
+        check("the_next_sender_sends_what_waits", expect(result.returncode == 0, result.stderr),
+              expect(len(receiver.take()) == 1, "nothing came"))
+
+
+def secure():
+    if not shutil.which("openssl"):
+        skip("https", "there is no openssl")
+        return
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out",
+                    "cert.pem", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                    "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain("cert.pem", "key.pem")
+    with Receiver(context=context) as receiver:
+        url = f"https://127.0.0.1:{receiver.port}"
+        result = send("one.geiger", "--to", url, "--state", "secure", "--ca-file", "cert.pem")
+        if "needs" in result.stderr and "libcurl" in result.stderr:
+            skip("https", result.stderr.strip())
+            return
+        check("https_works_by_libcurl", expect(result.returncode == 0, result.stderr),
+              expect(len(receiver.take()) == 1, "nothing came"))
+        receiver.plan = [(429, "1")]
+        result = send("one.geiger", "--to", url, "--state", "secure2", environment={
+            "OTEL_EXPORTER_OTLP_CERTIFICATE": "cert.pem"})
+        check("https_retries", expect(result.returncode == 0, result.stderr),
+              expect(len(receiver.take()) == 2, "no two requests"))
+        result = send("one.geiger", "--to", url, "--state", "secure3", "--flush", "0.1")
+        check("an_unknown_authority_gets_nothing", expect(result.returncode == 1, result.stderr),
+              expect(not receiver.take(), "it got the profile"))
+
+
+# --- processes ---
+
+
+class Program:
+    def __init__(self, folder="."):
+        environment = {**os.environ, "LD_PRELOAD": os.environ["AGENT"], "GEIGER_DIR": os.path.abspath(folder),
+                       "GEIGER_INTERVAL": "4096"}
+        self.process = subprocess.Popen([os.environ["SEND_PROGRAM"]], env=environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.folder, self.pid = folder, self.process.pid
+
+    def allocate(self, count):
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+
+    def region(self):
+        names = [name for name in os.listdir(self.folder) if name.startswith(f"geiger-{self.pid}-")]
+        return os.path.join(self.folder, names[0])
+
+    def end(self, kill=False):
+        if kill:
+            self.process.kill()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+def sum_of(profiles, name):
+    return sum(total for type_of, total in profiles.values() if type_of == name)
+
+
+def deltas():
+    """Kills the sender at each of its steps, before and after it."""
+    if "SEND_KILL" not in os.environ:
+        return
+    os.mkdir("kills")
+    program = Program("kills")
+    environment = {"LD_PRELOAD": os.environ["SEND_KILL"], "GEIGER_DIR": os.path.abspath("kills")}
+    received, wrong, doubts = {}, [], 0
+    try:
+        with Receiver() as receiver:
+            def run(more):
+                program.allocate(700)
+                return send(str(program.pid), "--to", f"http://127.0.0.1:{receiver.port}", "--state", "kills-state",
+                            environment={**environment, **more})
+
+            result = run({"KILL_COUNT": os.path.abspath("steps")})
+            with open("steps") as file:
+                count = int(file.read())
+            check("the_sender_takes_steps", expect(result.returncode == 0 and 8 < count < 400, f"{count} {result.stderr}"))
+            kills = [(at, after) for at in range(1, count + 1) for after in (False, True)]
+            for at, after in kills:
+                result = run({"KILL_AT": str(at), **({"KILL_AFTER": "1"} if after else {})})
+                wrong.append(expect(result.returncode == -signal.SIGKILL, f"step {at} did not kill: {result}"))
+            result = run({})
+            doubts += "again" in result.stderr
+            wrong.append(expect(result.returncode == 0, result.stderr))
+            for request in receiver.take():
+                for identity, value in sums_by_id([request]).items():
+                    wrong.append(expect(received.setdefault(identity, value) == value, "an id has two profiles"))
+        for metric, name in (("allocated", "alloc_space"),):
+            rows = 20 * (len(kills) + 2)
+            wrong.append(differs(sum_of(received, name), report(program.region(), metric), rows))
+        check(f"differences_add_up_over_kills_at_{len(kills)}_places", *wrong)
+    finally:
+        program.end()
+
+
+def restarts():
+    """Programs and the sender begin, end and are killed, while profiles are sent."""
+    if "AGENT" not in os.environ:
+        return
+    os.mkdir("many")
+    received, seconds = {}, {}
+    paths, programs = [], []
+    with Receiver() as receiver:
+        receiver.plan = [503, "cut", "ok", 429]
+        sender = None
+        try:
+            for round_ in range(20):
+                program = Program("many")
+                program.allocate(400 + 50 * round_)
+                paths.append(program.region())
+                programs.append(program)
+                if sender is None:
+                    clean = {**os.environ, "HOME": os.getcwd()}
+                    sender = subprocess.Popen([GEIGER, "send", "many", "--every", "0.2", "--to",
+                                               f"http://127.0.0.1:{receiver.port}", "--state", "many-state",
+                                               "--timeout", "5"], env=clean, stderr=subprocess.DEVNULL)
+                time.sleep(0.05)
+                program.allocate(300)
+                if round_ % 3 == 1:
+                    programs.pop(0).end(kill=round_ % 2 == 1)
+                if round_ % 2 == 1:  # with any state of its own
+                    sender.send_signal(signal.SIGKILL if round_ % 4 == 1 else signal.SIGTERM)
+                    sender.wait()
+                    sender = None
+            for program in programs:
+                program.end(kill=True)
+            if sender is not None:
+                sender.kill()
+                sender.wait()
+            result = send("many", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "many-state", "--flush",
+                          "60")
+        finally:
+            for program in programs:
+                program.process.kill()
+        problems = [expect(result.returncode == 0, result.stderr)]
+        windows = {}
+        for request in receiver.take():
+            profiles, wrong = otlp_profiles(request.body)
+            problems += wrong
+            for identity, pid, name, total, _, begin, duration in profiles:
+                received[identity] = (pid, name, total)
+                windows[identity] = (pid, name, begin, begin + duration)
+        for path in paths:
+            pid = int(os.path.basename(path).split("-")[1])
+            mine = [total for pid_, name, total in received.values() if pid_ == pid and name == "alloc_space"]
+            wrong = differs(sum(mine), report(path, "allocated"), 20 * (len(mine) + 1))
+            problems.append(wrong and f"process {pid}, {len(mine)} profiles: {wrong}")
+            spans = sorted(window[2:] for window in windows.values() if window[:2] == (pid, "alloc_space"))
+            problems += [f"windows of {pid} overlap: {a} {b}" for a, b in zip(spans, spans[1:]) if b[0] < a[1]]
+        check("differences_add_up_over_20_restarts", *problems)
+
+
+def full():
+    """While the queue is full nothing that is allocated gets lost."""
+    if "AGENT" not in os.environ:
+        return
+    os.mkdir("full")
+    program = Program("full")
+    with Receiver() as receiver:
+        receiver.default = 503
+        arguments = [str(program.pid), "--to", f"http://127.0.0.1:{receiver.port}", "--state", "full-state",
+                     "--queue", "4k", "--flush", "0.01"]
+        environment = {"GEIGER_DIR": os.path.abspath("full")}
+        texts = []
+        for _ in range(6):
+            program.allocate(500)
+            texts.append(send(*arguments, environment=environment).stderr)
+        size = sum(entry.stat().st_size for entry in os.scandir(os.path.join("full-state", os.listdir("full-state")[0]))
+                   if not entry.name.endswith(".totals"))
+        check("a_full_queue_is_told_and_bounded", expect("queue is full" in texts[-1], texts),
+              expect(size <= 4096, size))
+        receiver.default = "ok"
+        receiver.take()
+        for _ in range(2):
+            result = send(*arguments[:-1], "10", environment=environment)
+        total = sum_of(sums_by_id(receiver.take()), "alloc_space")
+        check("after_it_nothing_allocated_is_missing", expect(result.returncode == 0, result.stderr),
+              differs(total, report(program.region(), "allocated"), 200))
+    program.end()
+
+
+def memory():
+    """Without a state, a process that ran before begins with its live memory alone."""
+    if "AGENT" not in os.environ:
+        return
+    os.mkdir("memory")
+    program = Program("memory")
+    program.allocate(3000)
+    before = report(program.region(), "allocated")
+    with Receiver() as receiver:
+        sender = subprocess.Popen([GEIGER, "send", str(program.pid), "--every", "0.1", "--state", "none", "--to",
+                                   f"http://127.0.0.1:{receiver.port}"], stderr=subprocess.PIPE, text=True,
+                                  env={**os.environ, "GEIGER_DIR": os.path.abspath("memory")})
+        while not receiver.requests:
+            time.sleep(0.02)
+        first = receiver.requests[0].sums()
+        program.allocate(1000)
+        after = report(program.region(), "allocated")
+        region = program.region()
+        program.end()
+        sender.wait(timeout=PERIOD)
+        text = sender.stderr.read()
+        sender.stderr.close()
+        total = sum_of(sums_by_id(receiver.take()), "alloc_space")
+        check("without_a_state_the_first_profile_has_live_memory_alone",
+              expect(first.get("alloc_space", 0) == 0 and first["inuse_space"] > 0, first))
+        check("and_the_rest_adds_up", differs(total, report(region, "allocated") - before, 2000),
+              expect(after > before, "nothing was allocated"))
+        check("the_sender_ends_with_its_process", expect(sender.returncode == 0, text))
+
+
+def run():
+    global PROFILE
+    subprocess.run([os.environ["GOLDEN_PROFILE"], PROFILE], check=True, capture_output=True)
+    forms()
+    settings()
+    misbehaving()
+    secure()
+    deltas()
+    restarts()
+    full()
+    memory()
+
+
+if __name__ == "__main__":
+    sys.exit(in_scratch(run))

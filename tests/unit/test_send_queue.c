@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_send_queue - shows order, attempts and bounds of the queue, and the state after a kill. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/time_units.h"
+#include "scratch.h"
+#include "send/send_queue.h"
+#include "test.h"
+
+static struct {
+	enum gg_send_verdict verdicts[64]; /* of the next attempts; then all are delivered */
+	double retry_after_seconds;
+	int next, attempts;
+	char seen[4096]; /* the bodies of all attempts */
+	char told[4096];
+	uint64_t committed; /* by the caller's note */
+} world;
+
+static void deliver(const struct gg_send_item *item, struct gg_send_answer *ret_answer,
+                    void *context)
+{
+	(void)context;
+	*ret_answer = (struct gg_send_answer){ .verdict = world.verdicts[world.next],
+		                               .retry_after_seconds = world.retry_after_seconds };
+	world.next += world.next < 63;
+	world.attempts++;
+	snprintf(world.seen + strlen(world.seen), sizeof(world.seen) - strlen(world.seen), "%.*s,",
+	         (int)item->length, (const char *)item->body);
+}
+
+static void hear(const char *text, void *context)
+{
+	(void)context;
+	snprintf(world.told + strlen(world.told), sizeof(world.told) - strlen(world.told), "%s\n",
+	         text);
+}
+
+static bool is_committed(const char *owner, uint64_t number, void *context)
+{
+	(void)context;
+	CHECK_EQ_STR(owner, "me");
+	return number == world.committed;
+}
+
+static struct gg_send_queue *open_queue(const char *directory, uint64_t capacity, bool drops)
+{
+	const struct gg_send_queue_options options = { .directory = directory,
+		                                       .capacity_bytes = capacity,
+		                                       .backoff_least_ns = GG_NS_PER_S,
+		                                       .backoff_most_ns = 60 * GG_NS_PER_S,
+		                                       .drop_in_doubt = drops,
+		                                       .seed = 1,
+		                                       .deliver = deliver,
+		                                       .is_committed = is_committed,
+		                                       .tell = hear };
+	struct gg_send_queue *queue = NULL;
+
+	REQUIRE(gg_send_queue_open(&queue, &options, NULL) == 0);
+	return queue;
+}
+
+/* A folder of a name, which is made by its first use. */
+static const char *folder_of(const char *name)
+{
+	const char *path = scratch_path(name);
+
+	mkdir(path, 0700);
+	return path;
+}
+
+static uint64_t put(struct gg_send_queue *queue, const char *body)
+{
+	const struct gg_send_item item = { .target = "/",
+		                           .type = "text",
+		                           .about = "it",
+		                           .owner = "me",
+		                           .body = body,
+		                           .length = strlen(body) };
+	uint64_t number = 0;
+
+	REQUIRE(gg_send_queue_put(queue, &item, &number, NULL) == 0);
+	return number;
+}
+
+static void commit(struct gg_send_queue *queue, const char *body)
+{
+	gg_send_queue_commit(queue, put(queue, body));
+}
+
+static void begin(void)
+{
+	memset(&world, 0, sizeof(world));
+	world.retry_after_seconds = -1;
+}
+
+TEST(bodies_leave_in_their_order)
+{
+	for (int in_directory = 0; in_directory < 2; in_directory++) {
+		struct gg_send_queue *queue;
+
+		begin();
+		queue = open_queue(in_directory ? scratch_new_folder() : NULL, 1 << 20, false);
+		commit(queue, "one");
+		commit(queue, "two");
+		put(queue, "not committed");
+		commit(queue, "three");
+		CHECK(gg_send_queue_pump(queue, GG_NS_PER_S) == UINT64_MAX);
+		CHECK_EQ_STR(world.seen, "one,two,three,");
+		CHECK_EQ_U64(gg_send_queue_counts(queue).delivered_count, 3);
+		CHECK_EQ_U64(gg_send_queue_counts(queue).waiting_count, 1);
+		gg_send_queue_free(queue);
+	}
+}
+
+TEST(waits_double_up_to_a_minute_and_then_stay)
+{
+	struct gg_send_queue *queue;
+	uint64_t now_ns = GG_NS_PER_S;
+
+	begin();
+	for (int i = 0; i < 12; i++)
+		world.verdicts[i] = GG_SEND_LATER;
+	queue = open_queue(NULL, 1 << 20, false);
+	commit(queue, "one");
+	for (int i = 0; i < 12; i++) {
+		uint64_t wait_ns = gg_send_queue_pump(queue, now_ns);
+		double mean_s = 1 << i < 60 ? 1 << i : 60;
+
+		CHECK(world.attempts == i + 1);
+		CHECK((double)wait_ns > 0.75e9 * mean_s && (double)wait_ns < 1.2e9 * mean_s);
+		CHECK(gg_send_queue_pump(queue, now_ns + wait_ns / 2) > 0); /* too early */
+		CHECK(world.attempts == i + 1);
+		now_ns += wait_ns + GG_NS_PER_S / 10;
+	}
+	CHECK(gg_send_queue_pump(queue, now_ns) == UINT64_MAX);
+	CHECK(strstr(world.told, "takes profiles again") != NULL);
+	gg_send_queue_free(queue);
+}
+
+TEST(a_receiver_names_the_time)
+{
+	struct gg_send_queue *queue;
+
+	begin();
+	world.verdicts[0] = GG_SEND_LATER;
+	world.retry_after_seconds = 17;
+	queue = open_queue(NULL, 1 << 20, false);
+	commit(queue, "one");
+	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S) > 16 * GG_NS_PER_S);
+	world.retry_after_seconds = 1e9;
+	world.verdicts[1] = GG_SEND_LATER;
+	CHECK(gg_send_queue_pump(queue, 100 * GG_NS_PER_S) < 3601 * GG_NS_PER_S);
+	gg_send_queue_free(queue);
+}
+
+TEST(an_outage_of_an_hour_loses_nothing)
+{
+	char wanted[2048] = "", body[16];
+	struct gg_send_queue *queue;
+
+	begin();
+	for (int i = 0; i < 63; i++)
+		world.verdicts[i] = GG_SEND_LATER;
+	queue = open_queue(folder_of("hour"), 1 << 20, false);
+	for (uint64_t minute = 0; minute < 60; minute++) {
+		snprintf(body, sizeof(body), "m%u", (unsigned)minute & 0xff);
+		snprintf(wanted + strlen(wanted), 16, "%s,", body);
+		commit(queue, body);
+		gg_send_queue_pump(queue, (1 + 60 * minute) * GG_NS_PER_S);
+	}
+	gg_send_queue_free(queue);
+	begin();
+	queue = open_queue(folder_of("hour"), 1 << 20, false);
+	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S) == UINT64_MAX);
+	CHECK_EQ_STR(world.seen, wanted);
+	gg_send_queue_free(queue);
+}
+
+TEST(a_full_queue_refuses_and_counts)
+{
+	struct gg_send_item item = { "/", "text", "it", "me", false, "0123456789", 10 };
+	struct gg_send_queue *queue;
+	uint64_t number;
+
+	begin();
+	queue = open_queue(folder_of("full"), 200, false);
+	commit(queue, "0123456789");
+	commit(queue, "0123456789");
+	commit(queue, "0123456789");
+	CHECK(gg_send_queue_put(queue, &item, &number, NULL) == -ENOSPC);
+	CHECK_EQ_U64(gg_send_queue_counts(queue).refused_count, 1);
+	gg_send_queue_pump(queue, GG_NS_PER_S);
+	CHECK(gg_send_queue_put(queue, &item, &number, NULL) == 0);
+	gg_send_queue_free(queue);
+}
+
+TEST(what_the_caller_had_not_noted_goes)
+{
+	struct gg_send_queue *queue;
+
+	begin();
+	queue = open_queue(folder_of("noted"), 1 << 20, false);
+	put(queue, "not noted");
+	world.committed = put(queue, "noted");
+	gg_send_queue_free(queue);
+	queue = open_queue(folder_of("noted"), 1 << 20, false);
+	gg_send_queue_pump(queue, GG_NS_PER_S);
+	CHECK_EQ_STR(world.seen, "noted,");
+	gg_send_queue_free(queue);
+}
+
+/* Makes what a kill within an attempt leaves. */
+static void leave_sent(const char *folder)
+{
+	struct gg_send_queue *queue = open_queue(folder_of(folder), 1 << 20, false);
+	uint64_t number = put(queue, "one");
+	char from[600], to[600];
+
+	gg_send_queue_commit(queue, number);
+	gg_send_queue_free(queue);
+	snprintf(from, sizeof(from), "%s/%016llx.body", folder_of(folder),
+	         (unsigned long long)number);
+	snprintf(to, sizeof(to), "%s/%016llx.sent", folder_of(folder), (unsigned long long)number);
+	REQUIRE(rename(from, to) == 0);
+}
+
+TEST(a_body_in_doubt_is_sent_again_or_dropped_and_told)
+{
+	for (int drops = 0; drops < 2; drops++) {
+		const char *folder = drops ? "dropped" : "again";
+		struct gg_send_queue *queue;
+
+		begin();
+		leave_sent(folder);
+		queue = open_queue(folder_of(folder), 1 << 20, drops);
+		gg_send_queue_pump(queue, GG_NS_PER_S);
+		CHECK_EQ_STR(world.seen, drops ? "" : "one,");
+		CHECK(strstr(world.told, drops ? "dropped it" : "sends it again") != NULL);
+		CHECK_EQ_U64(gg_send_queue_counts(queue).doubt_count, 1);
+		gg_send_queue_free(queue);
+	}
+}
+
+TEST(a_damaged_file_goes_and_is_counted)
+{
+	struct gg_send_queue *queue;
+	char path[600];
+	int fd;
+
+	begin();
+	queue = open_queue(folder_of("damaged"), 1 << 20, false);
+	commit(queue, "one");
+	gg_send_queue_free(queue);
+	queue = open_queue(folder_of("damaged"), 1 << 20, false);
+	for (uint64_t i = 1; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%016llx.%s", folder_of("damaged"),
+		         (unsigned long long)i, i == 3 ? "new" : "body");
+		fd = open(path, O_WRONLY | O_CREAT, 0600);
+		REQUIRE(fd >= 0 && write(fd, "geiger-send 1 00000000", 4 + i) > 0);
+		close(fd);
+	}
+	gg_send_queue_free(queue);
+	queue = open_queue(folder_of("damaged"), 1 << 20, false);
+	gg_send_queue_pump(queue, GG_NS_PER_S);
+	CHECK_EQ_STR(world.seen, "one,");
+	CHECK_EQ_U64(gg_send_queue_counts(queue).damaged_count, 3);
+	gg_send_queue_free(queue);
+}
+
+TEST(a_directory_has_one_queue)
+{
+	struct gg_send_queue_options options = { .directory = folder_of("lock") };
+	struct gg_send_queue *queue, *other;
+
+	begin();
+	queue = open_queue(folder_of("lock"), 1 << 20, false);
+	CHECK(gg_send_queue_open(&other, &options, NULL) == -EBUSY);
+	gg_send_queue_free(queue);
+}
