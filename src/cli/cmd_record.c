@@ -14,6 +14,7 @@
 #include "cli/profiles.h"
 #include "cli/progress_line.h"
 #include "cli/query_options.h"
+#include "cli/record_sender.h"
 #include "cli/sampling.h"
 #include "query/query.h"
 #include "record/session/session.h"
@@ -24,7 +25,14 @@ struct record_options {
 	const char *output;
 	double max_seconds;
 	struct gg_cli_sampling sampling;
+	struct gg_send_options send;
 	bool no_children, no_symbols, quiet;
+};
+
+/* The context of the session's callbacks. */
+struct recording {
+	struct gg_next_steps steps;
+	struct gg_record_sender sender;
 };
 
 static const struct record_options defaults = { .sampling = GG_CLI_SAMPLING_DEFAULTS };
@@ -39,6 +47,18 @@ static const struct gg_option record_option_table[] = {
 	  "end the recording, not the command: 90, 10m, 2h" },
 	{ "no-symbols", 0, GG_OPTION_FLAG, offsetof(struct record_options, no_symbols), NULL,
 	  "leave functions and lines to 'geiger symbolize'" },
+	{ "send", 0, GG_OPTION_TEXT, offsetof(struct record_options, send.to), "URL",
+	  "send profiles to this receiver: geiger-send(1)" },
+	{ "every", 0, GG_OPTION_TIME, offsetof(struct record_options, send.every_seconds), "TIME",
+	  "with --send: time between profiles (60s)" },
+	{ "service", 0, GG_OPTION_TEXT, offsetof(struct record_options, send.service), "NAME",
+	  "with --send: service.name (the program's name)" },
+	{ "label", 0, GG_OPTION_PAIRS, offsetof(struct record_options, send.labels), "KEY=VALUE",
+	  "with --send: an attribute of the resource" },
+	{ "headers", 0, GG_OPTION_TEXT, offsetof(struct record_options, send.headers_file), "FILE",
+	  "with --send: lines 'Name: value' for each request" },
+	{ "state", 0, GG_OPTION_TEXT, offsetof(struct record_options, send.state), "DIR",
+	  "with --send: for what waits, and what was sent; or none" },
 	{ "quiet", 'q', GG_OPTION_FLAG, offsetof(struct record_options, quiet), NULL,
 	  "print nothing unless it fails" },
 	GG_OPTIONS_END,
@@ -78,11 +98,12 @@ static void print_rows(struct gg_model *model, const char *path, struct gg_next_
  */
 static void print_largest(const char *path, void *context)
 {
+	struct recording *recording = context;
 	struct gg_model *model;
 
 	if (gg_cli_load(&model, path, &(struct gg_frame_selection){ 0 }, NULL) < 0)
 		return;
-	print_rows(model, path, context);
+	print_rows(model, path, &recording->steps);
 	gg_model_free(model);
 }
 
@@ -101,7 +122,7 @@ static void print_step(const char *text)
 /* Prints the steps after the closing line; programs that the profile lacks come first. */
 static void print_steps(const char *advice, void *context)
 {
-	const struct gg_next_steps *steps = context;
+	const struct gg_next_steps *steps = &((const struct recording *)context)->steps;
 	size_t count = 0;
 
 	if (advice[0] != '\0') {
@@ -112,11 +133,20 @@ static void print_steps(const char *advice, void *context)
 		print_step(gg_buf_text(&steps->lines[i]));
 }
 
+/* Gives the sender its profile. */
+static void tell_sender(pid_t pid, const char *path, void *context)
+{
+	const struct recording *recording = context;
+
+	(void)pid;
+	gg_record_sender_follow(&recording->sender, path);
+}
+
 static int run_record(struct gg_invocation *invocation)
 {
 	const struct record_options *given = invocation->options;
 	const struct gg_cli_sampling *sampling = &given->sampling;
-	struct gg_next_steps steps = { 0 };
+	struct recording recording = { 0 };
 	struct gg_session_options options = {
 		.command = invocation->operands,
 		.output = given->output,
@@ -127,7 +157,8 @@ static int run_record(struct gg_invocation *invocation)
 		.quiet = given->quiet,
 		.completed = given->quiet ? NULL : print_largest,
 		.closed = given->quiet ? NULL : print_steps,
-		.context = &steps,
+		.started = tell_sender,
+		.context = &recording,
 	};
 	struct gg_progress_line line;
 	int exit_status, status;
@@ -138,6 +169,9 @@ static int run_record(struct gg_invocation *invocation)
 		                    "Name it after the options: geiger record -- COMMAND.",
 		                    "no command given");
 	status = gg_cli_check_sampling(sampling, "record", invocation->error);
+	if (status == 0 && given->send.to != NULL)
+		status = gg_record_sender_start(&recording.sender, &given->send, given->quiet,
+		                                invocation->error);
 	if (status < 0)
 		return status;
 	gg_cli_sampling_set_session(sampling, &options);
@@ -146,7 +180,8 @@ static int run_record(struct gg_invocation *invocation)
 	gg_progress_line_init(&line);
 	options.progress = &line.progress;
 	status = gg_session_run(&options, &exit_status, invocation->error);
-	gg_next_steps_done(&steps);
+	gg_record_sender_end(&recording.sender);
+	gg_next_steps_done(&recording.steps);
 	if (status < 0)
 		/*
 		 * The session chose 125, 126 or 127, as env(1) does; it is the exit status of this

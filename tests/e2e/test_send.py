@@ -400,6 +400,50 @@ def memory():
         check("the_sender_ends_with_its_process", expect(sender.returncode == 0, text))
 
 
+def recording():
+    """The recorder sends its profile while it grows."""
+    if "AGENT" not in os.environ:
+        return
+    feed = "for i in 1 2 3 4 5 6; do echo 500; sleep 0.2; done"
+    with Receiver() as receiver:
+        base = ["-q", "-i", "4k", "--send", f"http://127.0.0.1:{receiver.port}", "--every", "0.3", "--label", "x=y"]
+        inside = ["sh", "-c", f"({feed}) | {os.environ['SEND_PROGRAM']}; exit 7"]
+        starts = {"": [], "as_the_first_process_of_a_container_": ["unshare", "--pid", "--fork", "--mount-proc"]}
+        for name, before in starts.items():
+            if before and subprocess.run([*before, "true"], capture_output=True).returncode != 0:
+                skip(f"{name}record_sends", "no namespaces here")
+                continue
+            result = subprocess.run([*before, GEIGER, "record", *base, "--state", f"r{len(before)}", "-o", "r.geiger",
+                                     *inside], capture_output=True, text=True, timeout=PERIOD)
+            requests, received = receiver.take(), {}
+            for request in requests:
+                received.update(sums_by_id([request]))
+            labels = [profile[4].get("x") for request in requests for profile in otlp_profiles(request.body)[0]]
+            check(f"{name}record_sends_while_it_records", expect(result.returncode == 7, result),
+                  expect(len(requests) > 2 and set(labels) == {"y"}, labels),
+                  differs(sum_of(received, "alloc_space"), report("r.geiger", "allocated"), 200 * len(requests)))
+        recorder = subprocess.Popen([GEIGER, "record", *base, "--state", "rk", "-o", "k.geiger",
+                                     os.environ["SEND_PROGRAM"]], stdin=subprocess.PIPE, text=True)
+        recorder.stdin.write("3000\n")
+        recorder.stdin.flush()
+        while not receiver.requests:
+            time.sleep(0.02)
+        recorder.kill()
+        recorder.stdin.close()
+        recorder.wait()
+        while True:  # the sender holds a lock until it has ended
+            again = send("k.geiger", "--to", base[4], "--state", "rk")
+            if "another sender" not in again.stderr:
+                break
+            time.sleep(0.05)
+        total = sum_of(sums_by_id(receiver.take()), "alloc_space")
+        check("a_kill_of_the_recorder_loses_nothing_that_it_wrote", expect(again.returncode == 0, again.stderr),
+              differs(total, report("k.geiger", "allocated"), 200))
+    result = subprocess.run([GEIGER, "record", "-q", "-o", "a.geiger", "--send", "http://127.0.0.1:1", "--state", "ra",
+                             "--", "sh", "-c", "exit 3"], capture_output=True, text=True, timeout=PERIOD)
+    check("an_absent_receiver_changes_no_exit_status", expect(result.returncode == 3, result))
+
+
 def run():
     global PROFILE
     subprocess.run([os.environ["GOLDEN_PROFILE"], PROFILE], check=True, capture_output=True)
@@ -411,6 +455,7 @@ def run():
     restarts()
     full()
     memory()
+    recording()
 
 
 if __name__ == "__main__":
