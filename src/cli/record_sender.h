@@ -22,7 +22,7 @@
 #include "cli/send_settings.h"
 
 struct gg_record_sender {
-	pid_t pid; /* 0: there is none */
+	pid_t pid; /* 0: not started */
 	int fd;    /* of the pipe to it */
 };
 

@@ -18,12 +18,13 @@ cp packaging/systemd/* "$units"
 cp packaging/systemd/geiger.conf "$units/web.service.d"
 printf '[Service]\nExecStart=/bin/true\n' >"$units/web.service"
 ln -s geiger-salvage@.service "$units/geiger-salvage@web.service"
+ln -s geiger-send@.service "$units/geiger-send@web.service"
 ln -s geiger-salvage@.timer "$units/geiger-salvage@web.timer"
-sed -i "s|/usr/bin/geiger|$geiger|" "$units/geiger-salvage@.service"
+sed -i "s|/usr/bin/geiger|$geiger|" "$units"/geiger-{salvage,send}@.service
 
 units_are_well_formed() {
 	local said
-	said=$(SYSTEMD_UNIT_PATH=$units: systemd-analyze verify --man=no "$units"/{web,geiger-salvage@web}.service \
+	said=$(SYSTEMD_UNIT_PATH=$units: systemd-analyze verify --man=no "$units"/{web,geiger-salvage@web,geiger-send@web}.service \
 		"$units/geiger-salvage@web.timer" 2>&1)
 	echo "$said"
 	[[ -z $said ]]
@@ -58,22 +59,25 @@ the_service_is_profiled() (
 pod_is_well_formed() {
 	python3 - <<-'END'
 		import re, subprocess, yaml
-		with open("packaging/kubernetes/pod.yaml", encoding="utf-8") as file:
-		    (pod,) = yaml.safe_load_all(file)
-		assert (pod["apiVersion"], pod["kind"]) == ("v1", "Pod")
-		volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
 		known = set(re.findall(r"`(GEIGER_\w+)`", open("docs/AGENT.md", encoding="utf-8").read()))
-		names = set()
-		for container in pod["spec"]["initContainers"] + pod["spec"]["containers"]:
-		    names.add(container["name"])
-		    assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
-		    for variable in container.get("env", []):
-		        assert isinstance(variable["value"], str)
-		        assert variable["name"] in known | {"LD_PRELOAD"}, variable
-		    if "command" in container:
-		        assert container["command"][:2] == ["sh", "-c"]
-		        subprocess.run(["sh", "-n", "-c", container["command"][2]], check=True)
-		assert len(names) == 3 and all(re.fullmatch("[a-z0-9-]{1,63}", name) for name in names)
+		known |= {"LD_PRELOAD", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES",
+		          "STATE_DIRECTORY"}
+		for path in "pod.yaml", "pod-send.yaml":
+		    with open(f"packaging/kubernetes/{path}", encoding="utf-8") as file:
+		        (pod,) = yaml.safe_load_all(file)
+		    assert (pod["apiVersion"], pod["kind"]) == ("v1", "Pod")
+		    volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
+		    names = set()
+		    for container in pod["spec"]["initContainers"] + pod["spec"]["containers"]:
+		        names.add(container["name"])
+		        assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
+		        for variable in container.get("env", []):
+		            assert isinstance(variable["value"], str)
+		            assert variable["name"] in known, variable
+		        if "command" in container:
+		            assert container["command"][:2] == ["sh", "-c"]
+		            subprocess.run(["sh", "-n", "-c", container["command"][2]], check=True)
+		    assert len(names) == 3 and all(re.fullmatch("[a-z0-9-]{1,63}", name) for name in names)
 	END
 }
 

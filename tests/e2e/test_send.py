@@ -247,20 +247,21 @@ def sum_of(profiles, name):
     return sum(total for type_of, total in profiles.values() if type_of == name)
 
 
-def deltas():
+def deltas(doubt):
     """Kills the sender at each of its steps, before and after it."""
     if "SEND_KILL" not in os.environ:
         return
-    os.mkdir("kills")
-    program = Program("kills")
-    environment = {"LD_PRELOAD": os.environ["SEND_KILL"], "GEIGER_DIR": os.path.abspath("kills")}
-    received, wrong, doubts = {}, [], 0
+    folder = f"kills-{doubt}"
+    os.mkdir(folder)
+    program = Program(folder)
+    environment = {"LD_PRELOAD": os.environ["SEND_KILL"], "GEIGER_DIR": os.path.abspath(folder)}
+    received, wrong, texts, twice = {}, [], "", 0
     try:
         with Receiver() as receiver:
             def run(more):
                 program.allocate(700)
-                return send(str(program.pid), "--to", f"http://127.0.0.1:{receiver.port}", "--state", "kills-state",
-                            environment={**environment, **more})
+                return send(str(program.pid), "--to", f"http://127.0.0.1:{receiver.port}", "--state",
+                            f"{folder}-state", "--in-doubt", doubt, environment={**environment, **more})
 
             result = run({"KILL_COUNT": os.path.abspath("steps")})
             with open("steps") as file:
@@ -269,17 +270,24 @@ def deltas():
             kills = [(at, after) for at in range(1, count + 1) for after in (False, True)]
             for at, after in kills:
                 result = run({"KILL_AT": str(at), **({"KILL_AFTER": "1"} if after else {})})
+                texts += result.stderr
                 wrong.append(expect(result.returncode == -signal.SIGKILL, f"step {at} did not kill: {result}"))
             result = run({})
-            doubts += "again" in result.stderr
+            texts += result.stderr
             wrong.append(expect(result.returncode == 0, result.stderr))
             for request in receiver.take():
                 for identity, value in sums_by_id([request]).items():
+                    twice += identity in received
                     wrong.append(expect(received.setdefault(identity, value) == value, "an id has two profiles"))
-        for metric, name in (("allocated", "alloc_space"),):
-            rows = 20 * (len(kills) + 2)
-            wrong.append(differs(sum_of(received, name), report(program.region(), metric), rows))
-        check(f"differences_add_up_over_kills_at_{len(kills)}_places", *wrong)
+        total, wanted = sum_of(received, "alloc_space"), report(program.region(), "allocated")
+        if doubt == "resend":
+            wrong.append(differs(total, wanted, 20 * (len(kills) + 2)))
+            wrong.append(expect(twice > 0 and "again: the last sender ended" in texts, f"no doubt: {texts}"))
+        else:
+            wrong.append(expect(twice == 0, "a profile came twice"))
+            wrong.append(expect(total < wanted and "dropped send_program" in texts, f"no doubt: {texts}"))
+        check(f"differences_add_up_over_kills_at_{len(kills)}_places" if doubt == "resend" else
+              "what_is_dropped_in_doubt_comes_once_at_most", *wrong)
     finally:
         program.end()
 
@@ -451,7 +459,8 @@ def run():
     settings()
     misbehaving()
     secure()
-    deltas()
+    deltas("resend")
+    deltas("drop")
     restarts()
     full()
     memory()
