@@ -123,10 +123,11 @@ static const struct gg_status_meaning exit_statuses[] = {
 const struct gg_command gg_command_send = {
 	.name = "send",
 	.summary = "send profiles to a collector, Pyroscope, Parca and others",
-	.usage = "[PID|REGION|DIRECTORY|PROFILE] --to URL [--every TIME] [OPTION]...",
+	.usage = "[TARGET] --to URL [--every TIME] [OPTION]...",
 	.details =
-		"A process that runs under the agent, the regions of a directory, or a profile,\n"
-		"finished or being recorded.  Without a target: all regions of this machine.\n\n"
+		"The target is the pid of a process that runs under the agent, a region, a directory\n"
+		"with regions, or a profile, finished or being recorded.  Without a target: all\n"
+		"regions of this machine.\n\n"
 		"  http://HOST:4318              OpenTelemetry's collector: OTLP, version 1.10\n"
 		"  pyroscope+http://HOST:4040    Pyroscope, Alloy: /ingest\n"
 		"  pyroscope-push+http://HOST    the same, by push.v1.PusherService\n"

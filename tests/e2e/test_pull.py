@@ -186,6 +186,16 @@ def profile():
           else f"{result.returncode} {result.stderr}")
 
 
+def exports_of_the_page():
+    """The page's menu, which is in web/src/main.js, has formats that the server knows."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../web/src/main.js")) as file:
+        names = re.findall(r"'(\w+)'", re.search(r"FORMATS = \[(.*)\]", file.read())[1])
+    with Server("golden.geiger") as server:
+        answers = {name: server.ask(f"/export?format={name}", token=True) for name in names}
+    check("the_server_exports_what_the_page_offers", None if {"otlp", "pprof"} <= set(names) else str(names),
+          *[f"{name}: {answer[0]}" for name, answer in answers.items() if answer[0] != 200 or not answer[2]])
+
+
 # --- a process ---
 
 
@@ -250,6 +260,7 @@ def running():
 
 def run():
     profile()
+    exports_of_the_page()
     running()
 
 

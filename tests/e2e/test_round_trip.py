@@ -11,6 +11,7 @@ GEIGER, GOLDEN_PROFILE, ROUND_TRIP_PROFILE: programs.
 
 import csv
 import functools
+import gzip
 import io
 import json
 import os
@@ -18,6 +19,7 @@ import re
 import subprocess
 import sys
 
+from otlp_checker import varint as read_varint
 from sentences import check, in_scratch
 
 GEIGER = os.environ["GEIGER"]
@@ -492,6 +494,65 @@ def nothing_is_left_in_a_file():
         check(f"{name}_says_what_was_left: {said}", None if ("left at exit" in text) == said else text)
 
 
+def message(number, body):
+    return varint(number << 3 | 2) + varint(len(body)) + body
+
+
+def varint(value):
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def locations_in(data):
+    """The locations of a pprof file, as bytes."""
+    at, found = 0, []
+    while at < len(data):
+        key, at = read_varint(data, at)
+        value, at = read_varint(data, at)
+        if key & 7 == 2:
+            at += value
+            if key >> 3 == 4:
+                found.append(data[at - value : at])
+    return found
+
+
+def neighbors():
+    """Two modules with functions at the same and at neighboring addresses: no two are one location."""
+    places = [(module, 0x1000 + at) for module in (1, 2) for at in range(64)]
+    texts = ["", "space", "bytes", "/one.so", "/two.so"]
+    wanted = {f"{texts[2 + module][1:]}+0x{address:x}" for module, address in places}
+    file = message(1, number(1, 1) + number(2, 2))
+    for module in (1, 2):
+        file += message(3, number(1, module) + number(2, 0x100000 * module) + number(3, 0x100000 * module + 0x10000)
+                        + number(5, 2 + module))
+    for i, (module, address) in enumerate(places, 1):
+        file += message(2, message(1, varint(i)) + message(2, varint(4096)))
+        file += message(4, number(1, i) + number(2, module) + number(3, 0x100000 * module + address))
+    for text in texts:
+        file += message(6, text.encode())
+    with open("neighbors.pb.gz", "wb") as out:
+        out.write(gzip.compress(file))
+    geiger("import", "neighbors.pb.gz", "-o", "neighbors.geiger")
+    wrong = []
+    for _ in range(4):  # the table of locations has another seed each time
+        geiger("export", "neighbors.geiger", "-o", "again.pb.gz")
+        geiger("export", "neighbors.geiger", "-o", "again.pftrace")
+        with gzip.open("again.pb.gz") as exported:
+            count = len(locations_in(exported.read()))
+        with open("again.pftrace", "rb") as exported:
+            found = {text.decode() for text in re.findall(rb"(?:one|two)\.so\+0x[0-9a-f]+", exported.read())}
+        wrong += [f"pprof has {count} of {len(wanted)} locations"] if count != len(wanted) else []
+        wrong += [f"perfetto lacks {len(wanted - found)} frames"] if found != wanted else []
+    check("neighboring_addresses_of_two_modules_are_locations_of_their_own", *wrong)
+
+
 def run():
     names = list(FORMATS)
     subprocess.run([os.environ["GOLDEN_PROFILE"], "golden.geiger"], check=True, capture_output=True)
@@ -514,6 +575,7 @@ def run():
         one_process(name)
     traces()
     merges()
+    neighbors()
     if "pprof" in names:
         geiger("export", "made.geiger", "--format", "pprof", "-o", "left.pb.gz")
         geiger("import", "--quiet", "--ignore-files", "left.pb.gz", "-o", "back.geiger")

@@ -20,7 +20,7 @@ async function read({ dataset, textContent }) {
 	return answer.json();
 }
 
-const FORMATS = ['pprof', 'speedscope', 'collapsed', 'firefox', 'perfetto', 'csv'];
+const FORMATS = ['pprof', 'otlp', 'speedscope', 'collapsed', 'firefox', 'perfetto', 'csv'];
 
 /**
  * The formats in which the server offers this profile (docs/reference/HTTP_API.md).
