@@ -93,7 +93,7 @@ static const struct gg_option options[] = {
 	{ "label", 0, GG_OPTION_PAIRS, AT(common.labels), "KEY=VALUE",
 	  "an attribute of the resource, or a label" },
 	{ "headers", 0, GG_OPTION_TEXT, AT(common.headers_file), "FILE",
-	  "lines 'Name: value' for each request: passwords, tenants" },
+	  "lines 'Name: value': passwords, tenants" },
 	{ "ca-file", 0, GG_OPTION_TEXT, AT(common.ca_file), "FILE",
 	  "authorities for https, as PEM (the system's)" },
 	{ "timeout", 0, GG_OPTION_TIME, AT(common.timeout_seconds), "TIME", "of a request (10s)" },
@@ -125,19 +125,19 @@ const struct gg_command gg_command_send = {
 	.summary = "send profiles to a collector, Pyroscope, Parca and others",
 	.usage = "[TARGET] --to URL [--every TIME] [OPTION]...",
 	.details =
-		"The target is the pid of a process that runs under the agent, a region, a directory\n"
-		"with regions, or a profile, finished or being recorded.  Without a target: all\n"
-		"regions of this machine.\n\n"
+		"The target is the pid of a process that runs under the agent, a region, a\n"
+		"directory with regions, or a profile, finished or being recorded.  Without a\n"
+		"target: all regions of this machine.\n\n"
 		"  http://HOST:4318              OpenTelemetry's collector: OTLP, version 1.10\n"
 		"  pyroscope+http://HOST:4040    Pyroscope, Alloy: /ingest\n"
 		"  pyroscope-push+http://HOST    the same, by push.v1.PusherService\n"
 		"  parca+http://HOST:7070        Parca: WriteRaw\n"
 		"  pprof+http://HOST/PATH        a pprof file to any address\n\n"
 		"A URL may have a path of its own, and https instead of http.\n\n"
-		"Live memory is sent as it is at a look, allocated memory as what is new since the\n"
-		"last profile: receivers add it up.  What waits, and what was sent, is kept below\n"
-		"--state ($STATE_DIRECTORY, or geiger/send in $XDG_STATE_HOME or ~/.local/state),\n"
-		"so that neither an outage nor a kill loses anything.\n\n"
+		"Live memory is sent as it is at a look, allocated memory as what is new since\n"
+		"the last profile: receivers add it up.  What waits, and what was sent, is kept\n"
+		"below --state ($STATE_DIRECTORY, or geiger/send in $XDG_STATE_HOME or\n"
+		"~/.local/state), so that neither an outage nor a kill loses anything.\n\n"
 		"  geiger send redis.geiger --to http://localhost:4318\n"
 		"  geiger send \"$(pgrep -n redis-server)\" --every 60s --to http://localhost:4318\n"
 		"  geiger send --every 60s --to pyroscope+http://localhost:4040\n",

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FLUSH_SECONDS 5.0
+#define LAST_SECONDS  5.0
 #define EVERY_SECONDS 60.0
 enum { END_SECONDS = 60 /* afterwards the process hangs, and is killed */ };
 
@@ -57,7 +57,7 @@ static int follow(const struct gg_send_options *options, const struct gg_send_se
                   int fd, bool quiet)
 {
 	struct gg_sender_options sender = {
-		.flush_seconds = FLUSH_SECONDS,
+		.flush_seconds = LAST_SECONDS,
 		.confidence = 0.95,
 		.until_fd = fd,
 		.ignores_signals = true,

@@ -2,7 +2,7 @@
 /*
  * record_sender - a process beside the recorder that sends the profile while it grows.
  *
- *   gg_record_sender_start(&sender, &options, error);     before the session
+ *   gg_record_sender_start(&sender, &options, quiet, error);     before the session
  *   gg_record_sender_follow(&sender, path);               when the session has a profile
  *   gg_record_sender_end(&sender);                        when the profile is complete
  *

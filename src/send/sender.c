@@ -505,8 +505,11 @@ static void note_empty(struct sender *sender, const struct looked *looked, uint3
 static int send_view(struct sender *sender, const char *path, const struct gg_region_view *view,
                      bool is_alive)
 {
-	const struct gg_symbol_options symbols = { .offline = true,
-		                                   .limit_seconds = SYMBOL_SECONDS };
+	const struct gg_symbol_options symbols = {
+		.start_monotonic_ns = view->header.start_monotonic_ns,
+		.offline = true,
+		.limit_seconds = SYMBOL_SECONDS
+	};
 	struct looked looked = { .begin_wall_ns = view->header.start_wall_ns,
 		                 .has_ended = !is_alive };
 	struct gg_symbolize_result named;

@@ -41,6 +41,11 @@ enum gg_symbol_kind {
 	GG_SYMBOL_PERF_MAP, /* perf-PID.map or jit-PID.dump, which a JIT compiler wrote */
 };
 
+/* An address was in use within [from_ns, to_ns] of CLOCK_MONOTONIC. */
+struct gg_symbol_window {
+	uint64_t address, from_ns, to_ns;
+};
+
 /* A loaded file and the addresses in it to resolve. */
 struct gg_symbol_module {
 	const char *path; /* as the process saw it; a trailing " (deleted)" is ignored */
@@ -58,6 +63,13 @@ struct gg_symbol_module {
 	 */
 	const uint64_t *addresses;
 	size_t address_count;
+
+	/*
+	 * For a jitdump: when the addresses were in use, sorted by address.  An address without a
+	 * window was in use at any time.
+	 */
+	const struct gg_symbol_window *windows;
+	size_t window_count;
 };
 
 /* A text is NULL if it is unknown.  The texts live as long as the struct gg_symbols. */
@@ -96,6 +108,11 @@ struct gg_symbol_options {
 	bool offline;           /* no debuginfod, even if DEBUGINFOD_URLS is set */
 	unsigned workers;       /* maximum number at a time; 0: one for each processor */
 	unsigned limit_seconds; /* for one module; 0: 300 */
+	/*
+	 * CLOCK_MONOTONIC at the start of the session that the addresses belong to, for code whose
+	 * name depends on the time (record/symbols/symbolize.h); 0: unknown.
+	 */
+	uint64_t start_monotonic_ns;
 
 	/* Gets the number of resolved addresses; at the end done equals total.  NULL: nobody. */
 	const struct gg_progress *progress;

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void *(*volatile call_malloc)(size_t) = malloc;
@@ -182,6 +183,47 @@ struct dumped_code {
 	char name[16];
 };
 
+/* Adds a record of code that was loaded at a time, the same address as often as wanted. */
+static int append_code(const unsigned char *code, size_t size, const char *name, uint64_t time_ns)
+{
+	struct dumped_code record = {
+		.lines_kind = 2,
+		.lines_bytes = offsetof(struct dumped_code, kind),
+		.lines_time = time_ns,
+		.lines_address = (uintptr_t)code,
+		.line_count = 1,
+		.line_address = (uintptr_t)code,
+		.line = 42,
+		.file = "made.js",
+		.bytes = sizeof(record) - offsetof(struct dumped_code, kind),
+		.time = time_ns,
+		.vma = (uintptr_t)code,
+		.address = (uintptr_t)code,
+		.size = size,
+	};
+	char path[64];
+	int fd;
+
+	snprintf(record.name, sizeof(record.name), "%s", name);
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());
+	fd = open(path, O_WRONLY | O_APPEND);
+	if (fd < 0 || write(fd, &record, sizeof(record)) != sizeof(record))
+		return 3;
+	close(fd);
+	return 0;
+}
+
+/* Loads other code at the address, as a compiler does that frees and compiles again. */
+static int replace_code(const unsigned char *code, size_t size)
+{
+	struct timespec now;
+
+	usleep(100000);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return append_code(code, size, "later_function",
+	                   (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+}
+
 /* Writes a jitdump, and maps it as compilers do, so that others find it. */
 static int write_dump(const unsigned char *code, size_t size)
 {
@@ -189,27 +231,13 @@ static int write_dump(const unsigned char *code, size_t size)
 		uint32_t magic, version, bytes, machine, zero, pid;
 		uint64_t time, flags;
 	} header = { 0x4a695444, 1, 40, 62, 0, (uint32_t)getpid(), 1, 0 };
-	const struct dumped_code record = {
-		.lines_kind = 2,
-		.lines_bytes = offsetof(struct dumped_code, kind),
-		.lines_address = (uintptr_t)code,
-		.line_count = 1,
-		.line_address = (uintptr_t)code,
-		.line = 42,
-		.file = "made.js",
-		.bytes = sizeof(record) - offsetof(struct dumped_code, kind),
-		.vma = (uintptr_t)code,
-		.address = (uintptr_t)code,
-		.size = size,
-		.name = "dumped_function",
-	};
 	char path[64];
 	int fd;
 
 	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	if (fd < 0 || write(fd, &header, sizeof(header)) != sizeof(header) ||
-	    write(fd, &record, sizeof(record)) != sizeof(record) ||
+	    append_code(code, size, "dumped_function", 2) != 0 ||
 	    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
 		return 3;
 	close(fd);
@@ -217,7 +245,7 @@ static int write_dump(const unsigned char *code, size_t size)
 }
 
 /* Allocates from code that was made at run time, and tells perf of it as a JIT compiler does. */
-static int run_made_code(long count, bool tells_late, bool dumps)
+static int run_made_code(long count, bool tells_late, bool dumps, bool replaces)
 {
 	static const unsigned char template[] = {
 		0x55,             /* push %rbp */
@@ -251,7 +279,7 @@ static int run_made_code(long count, bool tells_late, bool dumps)
 		return 3;
 	for (long i = 0; i < count && !tells_late; i++)
 		call(777, call_malloc);
-	return 0;
+	return replaces ? replace_code(code, sizeof(template)) : 0;
 }
 #endif
 
@@ -406,7 +434,9 @@ int main(int argc, char **argv)
 #if defined(__x86_64__)
 	else if (strncmp(what, "made", 4) == 0)
 		return run_made_code(number, strcmp(what, "made-late") == 0,
-		                     strcmp(what, "made-dump") == 0);
+		                     strcmp(what, "made-dump") == 0 ||
+		                             strcmp(what, "made-replaced") == 0,
+		                     strcmp(what, "made-replaced") == 0);
 #endif
 	else if (strcmp(what, "reload") == 0)
 		return reload(number, argc > 3 ? atol(argv[3]) : 0);

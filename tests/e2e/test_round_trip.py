@@ -524,7 +524,7 @@ def locations_in(data):
 
 
 def neighbors():
-    """Two modules with functions at the same and at neighboring addresses: no two are one location."""
+    """Locations of two modules at the same and at neighboring addresses stay apart."""
     places = [(module, 0x1000 + at) for module in (1, 2) for at in range(64)]
     texts = ["", "space", "bytes", "/one.so", "/two.so"]
     wanted = {f"{texts[2 + module][1:]}+0x{address:x}" for module, address in places}

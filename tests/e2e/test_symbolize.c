@@ -90,37 +90,74 @@ TEST(names_that_are_told_at_the_end_are_used_too)
 #endif
 }
 
+#if defined(__x86_64__)
+/* Records a program that writes a jitdump and a perf map. */
+static bool record_dump(struct recording *r, const char *what)
+{
+	const char *program = getenv("RECORD_PROGRAM");
+	const char *arguments[] = { "-i", "1k", "-q", "--", program, what, "3000", NULL };
+
+	return CHECK(recording_begin(r)) && CHECK(recording_run(r, arguments, 60)) &&
+	       CHECK_EQ_I64(r->child.exit_status, 0);
+}
+
+/* Returns how many functions of that name have nearly all samples. */
+static double count_main(struct recording *r, const char *function)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text),
+	         "select count(*) from v_function where function = '%s' and live_samples > 1450",
+	         function);
+	return recording_number(r, text);
+}
+
+static void remove_dump(struct recording *r)
+{
+	double pid = recording_number(r, "select pid from process");
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%.0f.map", pid);
+	CHECK_EQ_I64(unlink(path), 0);
+	snprintf(path, sizeof(path), "/tmp/jit-%.0f.dump", pid);
+	CHECK_EQ_I64(unlink(path), 0);
+}
+#endif
+
 TEST(a_jitdump_has_names_and_lines_and_decides_where_a_perf_map_has_others)
 {
 #if defined(__x86_64__)
-	const char *program = getenv("RECORD_PROGRAM");
-	const char *arguments[] = { "-i", "1k", "-q", "--", program, "made-dump", "3000", NULL };
 	struct recording r;
-	char path[64];
-	double pid;
 
-	if (CHECK(recording_begin(&r)) && CHECK(recording_run(&r, arguments, 60)) &&
-	    CHECK_EQ_I64(r.child.exit_status, 0)) {
+	if (record_dump(&r, "made-dump")) {
 		CHECK_EQ_DOUBLE(recording_number(&r,
 		                                 "select count(*) from v_function where function = "
 		                                 "'made_function'"),
 		                0);
-		CHECK_EQ_DOUBLE(recording_number(&r,
-		                                 "select count(*) from v_function where function = "
-		                                 "'dumped_function' and live_samples > 1450"),
-		                1);
+		CHECK_EQ_DOUBLE(count_main(&r, "dumped_function"), 1);
 		CHECK_EQ_DOUBLE(recording_number(&r, "select max(line) from v_frame where function "
 		                                     "= 'dumped_function'"),
 		                42);
-		pid = recording_number(&r, "select pid from process");
-		snprintf(path, sizeof(path), "/tmp/perf-%.0f.map", pid);
-		CHECK_EQ_I64(unlink(path), 0);
-		snprintf(path, sizeof(path), "/tmp/jit-%.0f.dump", pid);
-		CHECK_EQ_I64(unlink(path), 0);
+		remove_dump(&r);
 	}
 	recording_end(&r);
 #else
 	SKIP("the code that it makes is for x86-64");
+#endif
+}
+
+TEST(code_that_was_replaced_after_its_last_sample_keeps_its_name)
+{
+	struct recording r;
+
+#if !defined(__x86_64__)
+	SKIP("the code that it makes is for x86-64");
+#else
+	if (record_dump(&r, "made-replaced")) {
+		CHECK_EQ_DOUBLE(count_main(&r, "dumped_function"), 1);
+		remove_dump(&r);
+	}
+	recording_end(&r);
 #endif
 }
 

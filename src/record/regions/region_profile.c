@@ -307,12 +307,13 @@ static int read_region(struct region *region, const char *path, struct gg_error 
 int gg_region_profile_load(struct gg_profile **ret_profile, const char *path,
                            const struct gg_progress *progress, struct gg_error *error)
 {
-	const struct gg_symbol_options options = { .progress = progress };
+	struct gg_symbol_options options = { .progress = progress };
 	struct gg_profile *profile = NULL;
 	struct region region = { 0 };
 	struct gg_symbolize_result symbols;
 	int status = read_region(&region, path, error);
 
+	options.start_monotonic_ns = region.header.start_monotonic_ns;
 	if (status == 0)
 		status = gg_profile_create(&profile, NULL, error);
 	if (status == 0)

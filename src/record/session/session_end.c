@@ -20,7 +20,8 @@
  */
 static int name_frames(struct gg_session *s)
 {
-	struct gg_symbol_options options = { .progress = s->options->progress };
+	struct gg_symbol_options options = { .progress = s->options->progress,
+		                             .start_monotonic_ns = s->writer.start_ns };
 	struct gg_symbolize_result result;
 	char root[32];
 

@@ -4,6 +4,7 @@
  *
  *   1. gather() reads modules, lines and frames, in this order, and lists the frames of all modules
  *      whose lines are not complete.
+ *      Frames of jitdumps get the time at which samples had them.
  *   2. resolve() looks all of them up in one call, grouped by module.
  *   3. write_module() writes the lines that say more than the known ones.
  */
@@ -19,6 +20,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/path.h"
+#include "record/symbols/frame_times.h"
 
 /* A module of the profile, with its frames if it is to be looked up. */
 struct asked_module {
@@ -27,7 +29,8 @@ struct asked_module {
 	size_t build_id_bytes;
 	bool is_complete; /* its status in the profile says that all lines are known */
 	GG_ARRAY(uint32_t) frames;
-	GG_ARRAY(uint64_t) addresses; /* of the frames */
+	GG_ARRAY(uint64_t) addresses;              /* of the frames */
+	GG_ARRAY(struct gg_symbol_window) windows; /* of the frames of a jitdump, by address */
 };
 
 struct work {
@@ -49,6 +52,7 @@ static void done(struct work *work)
 		free(work->modules.items[i].build_id);
 		gg_array_done(&work->modules.items[i].frames);
 		gg_array_done(&work->modules.items[i].addresses);
+		gg_array_done(&work->modules.items[i].windows);
 	}
 	gg_array_done(&work->modules);
 	gg_array_done(&work->known);
@@ -120,6 +124,66 @@ static int gather(struct gg_profile *profile, struct work *work)
 	if (status == 0)
 		status = gg_profile_each_frame(profile, take_frame, work, work->error);
 	return status;
+}
+
+static bool is_jit_dump(const char *path)
+{
+	return path != NULL && gg_symbolize_is_perf_map(path) &&
+	       strncmp(gg_path_base(path), "jit-", 4) == 0;
+}
+
+static int compare_windows(const void *a, const void *b)
+{
+	const struct gg_symbol_window *left = a, *right = b;
+
+	return (left->address > right->address) - (left->address < right->address);
+}
+
+/* A compiler may write its record some time after the code has run already. */
+#define WINDOW_SLACK_NS UINT64_C(10000000)
+
+/* Gives the frames of a module their windows of time.  False: memory ran out. */
+static bool add_windows(struct asked_module *module, const struct gg_frame_times *times,
+                        uint64_t start_ns)
+{
+	for (size_t i = 0; i < module->frames.count; i++) {
+		struct gg_frame_span span = gg_frame_times_span(times, module->frames.items[i]);
+		struct gg_symbol_window window = { module->addresses.items[i], 0, UINT64_MAX };
+
+		if (span.from_ns > span.to_ns)
+			continue;
+		if (span.from_ns > 0)
+			window.from_ns = start_ns + (uint64_t)span.from_ns;
+		if (span.to_ns != GG_TIME_NONE)
+			window.to_ns = start_ns + (uint64_t)(span.to_ns > 0 ? span.to_ns : 0) +
+			               WINDOW_SLACK_NS;
+		if (!gg_array_push(&module->windows, window))
+			return false;
+	}
+	if (module->windows.count > 0)
+		qsort(module->windows.items, module->windows.count, sizeof(*module->windows.items),
+		      compare_windows);
+	return true;
+}
+
+/* Finds when the frames of jitdumps were in use, if there are any. */
+static int gather_windows(struct gg_profile *profile, struct work *work, uint64_t start_ns)
+{
+	struct gg_frame_times times = { 0 };
+	bool has_dump = false, has_room = true;
+	int status;
+
+	for (size_t i = 0; i < work->modules.count; i++)
+		has_dump |= work->modules.items[i].frames.count > 0 &&
+		            is_jit_dump(work->modules.items[i].path);
+	if (!has_dump || start_ns == 0)
+		return 0;
+	status = gg_frame_times_read(&times, profile, work->error);
+	for (size_t i = 0; status == 0 && has_room && i < work->modules.count; i++)
+		if (is_jit_dump(work->modules.items[i].path))
+			has_room = add_windows(&work->modules.items[i], &times, start_ns);
+	gg_frame_times_done(&times);
+	return has_room ? status : gg_error_memory(work->error, "resolving symbols");
 }
 
 static uint8_t known_of(const struct work *work, uint32_t frame)
@@ -253,6 +317,8 @@ static int resolve(struct gg_profile *profile, const struct work *work,
 			.build_id_bytes = module->build_id_bytes,
 			.addresses = module->addresses.items,
 			.address_count = module->frames.count,
+			.windows = module->windows.items,
+			.window_count = module->windows.count,
 		};
 	}
 	result->module_count = (uint32_t)count;
@@ -274,6 +340,8 @@ int gg_symbolize(struct gg_profile *profile, const struct gg_symbol_options *opt
 	struct work work = { .error = error };
 	int status = gather(profile, &work);
 
+	if (status == 0 && options != NULL)
+		status = gather_windows(profile, &work, options->start_monotonic_ns);
 	if (status == 0)
 		status = resolve(profile, &work, options, &result);
 	done(&work);

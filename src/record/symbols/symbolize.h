@@ -15,6 +15,10 @@
  *          old ones only if they say more, so a name never disappears.
  * JIT      code that was made at run time belongs to no file.  stack_map.h gives it the module
  *          "/tmp/perf-PID.map", the file in which JIT compilers list their functions for perf.
+ * Time     a jitdump tells when code was where.  With options->start_monotonic_ns, an address that
+ *          had several codes gets the name of the one that was there from the first of its samples
+ *          to the last, and no name if there were several in that time.  A code counts as replaced
+ *          10 ms before the compiler says so.
  * Threads  one owner at a time; it forks (symbol.h).
  */
 #pragma once

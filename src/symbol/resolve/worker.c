@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -97,18 +98,38 @@ static bool read_jit_files(const struct gg_worker_task *task, struct jit_files *
 	return status != -ENOMEM;
 }
 
+static int compare_windows(const void *a, const void *b)
+{
+	const struct gg_symbol_window *left = a, *right = b;
+
+	return (left->address > right->address) - (left->address < right->address);
+}
+
+/* Returns when the address was in use. */
+static struct gg_symbol_window window_of(const struct gg_symbol_module *module, uint64_t address)
+{
+	const struct gg_symbol_window wanted = { address, 0, UINT64_MAX }, *found = NULL;
+
+	if (module->window_count > 0)
+		found = bsearch(&wanted, module->windows, module->window_count, sizeof(wanted),
+		                compare_windows);
+	return found != NULL ? *found : wanted;
+}
+
 /*
  * Finds the name of the code at an address.  A dump that has the address decides, because a perf
  * map does not tell when other code replaced the code there.
  */
-static bool find_jit_code(const struct jit_files *files, uint64_t address,
-                          struct gg_jit_dump_code *ret_code)
+static bool find_jit_code(const struct jit_files *files, const struct gg_symbol_module *module,
+                          uint64_t address, struct gg_jit_dump_code *ret_code)
 {
+	struct gg_symbol_window window = window_of(module, address);
 	enum gg_jit_dump_answer answer = GG_JIT_DUMP_NONE;
 
 	*ret_code = (struct gg_jit_dump_code){ 0 };
 	if (files->dump_status == GG_SYMBOL_NAMES)
-		answer = gg_jit_dump_find(&files->dump, address, 0, UINT64_MAX, ret_code);
+		answer = gg_jit_dump_find(&files->dump, address, window.from_ns, window.to_ns,
+		                          ret_code);
 	if (answer == GG_JIT_DUMP_NONE && files->map_status == GG_SYMBOL_NAMES)
 		ret_code->name = gg_perf_map_find(&files->map, address);
 	return ret_code->name != NULL;
@@ -137,7 +158,7 @@ static enum gg_symbol_status resolve_perf_map(const struct gg_worker_task *task,
 		struct gg_jit_dump_code code;
 		struct gg_blob_frame frame = { 0 };
 
-		if (!find_jit_code(&files, answers->addresses[i], &code))
+		if (!find_jit_code(&files, task->module, answers->addresses[i], &code))
 			continue;
 		/* The name stays as it is, because each compiler writes names in its own way. */
 		frame.function = frame.full_name = gg_blob_intern(&answers->builder, code.name);
