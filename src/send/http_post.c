@@ -71,6 +71,7 @@ static bool connect_to(struct exchange *exchange, const struct addrinfo *address
 			error = errno;
 	}
 	if (error == 0) {
+		exchange->why[0] = '\0'; /* of an earlier address */
 		setsockopt(exchange->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 		return true;
 	}

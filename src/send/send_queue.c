@@ -216,13 +216,15 @@ static char *take_line(char **at, const char *end)
 /* The texts of the item point into `bytes`, which the function changes. */
 static bool unpack(char *bytes, size_t length, struct gg_send_item *item)
 {
-	char *at = bytes, *end = bytes + length, *is_gzip;
+	char *at = bytes, *end = bytes + length, *is_gzip, head[BODY_HEAD_BYTES + 1] = "";
 	uint64_t rest_bytes;
 	uint32_t sum;
 
-	if (length < BODY_HEAD_BYTES ||
-	    memchr(bytes, '\n', BODY_HEAD_BYTES) != bytes + BODY_HEAD_BYTES - 1 ||
-	    sscanf(bytes, BODY_HEAD, &sum, &rest_bytes) != 2 ||
+	if (length < BODY_HEAD_BYTES)
+		return false;
+	memcpy(head, bytes, BODY_HEAD_BYTES); /* as a string, for sscanf() */
+	if (memchr(head, '\n', sizeof(head)) != head + BODY_HEAD_BYTES - 1 ||
+	    sscanf(head, BODY_HEAD, &sum, &rest_bytes) != 2 ||
 	    rest_bytes != length - BODY_HEAD_BYTES)
 		return false;
 	at += BODY_HEAD_BYTES;

@@ -679,7 +679,7 @@ static int look_at_process(struct sender *sender)
 static int send_model(struct sender *sender, const struct gg_model *model, bool is_finished)
 {
 	const struct gg_profile_session *session = &model->sessions[0];
-	struct gg_extract *extract;
+	struct gg_extract *extract = NULL;
 	int status = extract_of(sender, model, &extract);
 
 	for (size_t first = 0, end; status == 0 && first < extract->row_count; first = end) {
@@ -698,8 +698,7 @@ static int send_model(struct sender *sender, const struct gg_model *model, bool 
 		           (uint64_t)process->start_ns ^ (uint64_t)process->id << 40);
 		status = send_process(sender, &looked, extract, first, end);
 	}
-	if (status == 0)
-		gg_extract_free(extract);
+	gg_extract_free(extract);
 	return status;
 }
 
