@@ -99,6 +99,7 @@ extern const struct gg_command gg_command_salvage;
 extern const struct gg_command gg_command_send;
 extern const struct gg_command gg_command_serve;
 extern const struct gg_command gg_command_sql;
+extern const struct gg_command gg_command_pack;
 extern const struct gg_command gg_command_symbolize;
 extern const struct gg_command gg_command_timeline;
 extern const struct gg_command gg_command_top;

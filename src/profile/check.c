@@ -85,7 +85,7 @@ static const struct rule rules[] = {
 	{ "its first mark is behind its end", "sample",
 	  "typeof(offset) <> 'integer' or offset < 0 or offset >= max(size, 1)" },
 	{ "its sums are not what samples add up to", "coarse",
-	  "typeof(samples) <> 'integer' or samples < 1"
+	  "typeof(samples) <> 'integer' or samples < iif(coalesce(lost, 0) & 8, 0, 1)"
 	  " or (count_variance is not null and not count + 1 >= samples * 0.999999)"
 	  " or (bytes_variance is not null and not bytes >= size * 0.999999)"
 	  " or not count >= 0 or not bytes >= 0 or not count_variance >= 0"

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/packed.h"
 #include "profile/schema.h"
 #include "profile/statements.h"
 #include "region/layout.h"
@@ -157,7 +158,7 @@ int gg_database_check_header(const char *path, struct gg_error *error)
 		return gg_error_set(error, -EBADMSG, path, NULL,
 		                    "a database, but not a profile: its application id is 0x%08x",
 		                    big_endian(header + 68));
-	version = big_endian(header + 60);
+	version = big_endian(header + 60) & ~(uint32_t)GG_PACKED_FLAG;
 	/* Profiles of version 1 were never released. */
 	if (version == 1)
 		return gg_error_set(error, -EBADMSG, path, "Record it again.",
@@ -260,10 +261,9 @@ static bool is_as_made(const char *sql, const char *create)
 }
 
 /* Checks that the file has the table, with the same text. */
-static int check_table(struct gg_profile *profile, const struct gg_record_table *table,
+static int check_table(struct gg_profile *profile, const char *name, const char *create,
                        struct gg_error *error)
 {
-	const char *create = gg_record_table_create(table, profile->version);
 	sqlite3_stmt *statement = NULL;
 	bool same = false;
 	int result;
@@ -276,7 +276,7 @@ static int check_table(struct gg_profile *profile, const struct gg_record_table 
 	                            -1, &statement, NULL);
 
 	if (result == SQLITE_OK)
-		result = sqlite3_bind_text(statement, 1, table->name, -1, SQLITE_STATIC);
+		result = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
 	if (result == SQLITE_OK)
 		result = sqlite3_step(statement);
 	if (result == SQLITE_ROW)
@@ -289,7 +289,7 @@ static int check_table(struct gg_profile *profile, const struct gg_record_table 
 	return gg_error_set(error, -EBADMSG, profile->path, "The file is damaged or was changed.",
 	                    result == SQLITE_ROW ? "its table '%s' is not as geiger makes it"
 	                                         : "it has no table '%s'",
-	                    table->name);
+	                    name);
 }
 
 static int check_tables(struct gg_profile *profile, struct gg_error *error)
@@ -300,9 +300,23 @@ static int check_tables(struct gg_profile *profile, struct gg_error *error)
 	                                                      &result);
 	if (result != SQLITE_OK)
 		return gg_database_fail(profile, result, error);
+	if ((profile->version & GG_PACKED_FLAG) != 0) {
+		profile->version &= ~(uint32_t)GG_PACKED_FLAG;
+		status = check_table(profile, "packed", gg_packed_table, error);
+		return status == 0 ? gg_packed_load(profile, error) : status;
+	}
 	for (size_t i = 0; status == 0 && gg_schema_tables[i] != NULL; i++)
-		status = check_table(profile, gg_schema_tables[i], error);
+		status = check_table(profile, gg_schema_tables[i]->name,
+		                     gg_record_table_create(gg_schema_tables[i], profile->version),
+		                     error);
 	return status;
+}
+
+static uint32_t mode_of(const char *path)
+{
+	struct stat file;
+
+	return stat(path, &file) == 0 ? file.st_mode & 0777 : 0;
 }
 
 static int open_file(struct gg_profile **ret_profile, const char *path, bool to_edit,
@@ -318,17 +332,18 @@ static int open_file(struct gg_profile **ret_profile, const char *path, bool to_
 		return -ENOMEM;
 	profile->is_in_file = true;
 	profile->is_written = to_edit;
+	profile->file_mode = to_edit ? mode_of(path) : 0;
 	profile->path = realpath(path, NULL); /* an absolute path cannot be a URI or ":memory:" */
 	status = profile->path == NULL ? gg_error_set_errno(error, errno, path, NULL) : 0;
 	/* SQLite needs to write to roll back the journal of a killed recorder. */
 	if (status == 0)
 		status = gg_database_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
 	if (status == 0)
+		status = check_tables(profile, error);
+	if (status == 0)
 		status = gg_database_execute(
 			profile, to_edit ? gg_database_writing_pragmas : "pragma query_only = on",
 			error);
-	if (status == 0)
-		status = check_tables(profile, error);
 	if (status == 0)
 		status = count_all_ids(profile, error);
 	if (status == 0 && to_edit)

@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/scratch.h"
+#include "profile/packed.h"
 #include "profile/schema.h"
 #include "profile/statements.h"
 
@@ -89,7 +90,7 @@ static char *settle_path(const char *path, bool *ret_exists)
 }
 
 /* Determines the final path, and fails before a long recording if it cannot be written. */
-static int set_path(struct gg_profile *profile, const char *path, struct gg_error *error)
+int gg_database_set_path(struct gg_profile *profile, const char *path, struct gg_error *error)
 {
 	char *slash, *directory;
 	bool exists;
@@ -145,7 +146,7 @@ int gg_profile_create(struct gg_profile **ret_profile, const char *path, struct 
 	if (profile == NULL)
 		return -ENOMEM;
 	if (path != NULL)
-		status = set_path(profile, path, error);
+		status = gg_database_set_path(profile, path, error);
 	if (status == 0)
 		status = gg_database_open(profile, ":memory:", SQLITE_OPEN_READWRITE, error);
 	if (status == 0)
@@ -241,6 +242,17 @@ static void remove_leftovers(const char *path)
 	}
 }
 
+static int sync_file(const char *path, struct gg_error *error)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC), status = 0;
+
+	if (file < 0 || fsync(file) < 0)
+		status = gg_error_set_errno(error, errno, path, NULL);
+	if (file >= 0)
+		close(file);
+	return status;
+}
+
 /*
  * Writes the file under a temporary name.  The caller removes or renames it, also after a failure,
  * and frees the name, which is NULL without memory.
@@ -255,16 +267,15 @@ static int write_part(struct gg_profile *profile, char **ret_part, struct gg_err
 	return copy_to(profile, *ret_part, error);
 }
 
-/*
- * The first commit, which creates the profile's file.  It writes the file under a temporary name
- * and renames it, so that the final name refers to a whole profile at every moment.
- */
-static int put_in_file(struct gg_profile *profile, struct gg_error *error)
+int gg_database_put_in_place(struct gg_profile *profile, bool must_sync, struct gg_error *error)
 {
-	sqlite3 *memory = profile->db;
 	char *part;
 	int status = write_part(profile, &part, error);
 
+	if (status == 0 && profile->file_mode != 0 && chmod(part, profile->file_mode) < 0)
+		status = gg_error_set_errno(error, errno, profile->path, NULL);
+	if (status == 0 && must_sync)
+		status = sync_file(part, error);
 	if (status == 0) {
 		remove_leftovers(profile->path);
 		if (rename(part, profile->path) < 0)
@@ -273,6 +284,18 @@ static int put_in_file(struct gg_profile *profile, struct gg_error *error)
 	if (status < 0 && part != NULL)
 		unlink(part);
 	free(part);
+	return status;
+}
+
+/*
+ * The first commit, which creates the profile's file.  It writes the file under a temporary name
+ * and renames it, so that the final name refers to a whole profile at every moment.
+ */
+static int put_in_file(struct gg_profile *profile, struct gg_error *error)
+{
+	sqlite3 *memory = profile->db;
+	int status = gg_database_put_in_place(profile, false, error);
+
 	if (status < 0)
 		return status;
 	gg_database_forget_statements(profile);
@@ -346,17 +369,6 @@ int gg_profile_commit(struct gg_profile *profile, struct gg_error *error)
 	return status;
 }
 
-static int sync_file(const char *path, struct gg_error *error)
-{
-	int file = open(path, O_RDONLY | O_CLOEXEC), status = 0;
-
-	if (file < 0 || fsync(file) < 0)
-		status = gg_error_set_errno(error, errno, path, NULL);
-	if (file >= 0)
-		close(file);
-	return status;
-}
-
 /* Returns pages that compaction has emptied to the file system if there are many. */
 static int shrink(struct gg_profile *profile, struct gg_error *error)
 {
@@ -416,9 +428,19 @@ int gg_profile_finish(struct gg_profile *profile, struct gg_error *error)
 	return status;
 }
 
+/* The file of a packed profile is an ordinary one since the first commit of an edit. */
+static void pack_again(const char *path)
+{
+	struct gg_error ignored;
+
+	if (path != NULL)
+		(void)!gg_profile_pack(path, NULL, &ignored);
+}
+
 void gg_profile_close(struct gg_profile *profile)
 {
 	struct gg_error ignored;
+	char *packed_path = NULL;
 
 	if (profile == NULL)
 		return;
@@ -431,5 +453,9 @@ void gg_profile_close(struct gg_profile *profile)
 		(void)!commit(profile, true, &ignored);
 	}
 	forget_scratch(profile);
+	if (profile->is_packed && profile->is_in_file && profile->failure == 0)
+		packed_path = strdup(profile->path);
 	gg_database_free(profile);
+	pack_again(packed_path);
+	free(packed_path);
 }

@@ -85,17 +85,19 @@ struct gg_compaction;
 
 struct gg_profile {
 	sqlite3 *db;
-	uint32_t version; /* version of its tables, 2 to GG_PROFILE_VERSION */
-	char *path;       /* NULL: in memory only */
-	int scratch[3];   /* ids of its files in base/scratch.h while it is incomplete */
-	bool has_scratch; /* the ids of `scratch` are valid */
-	char *final_path; /* gg_profile_finish() moves the file there; NULL: it is in place */
-	bool is_written;  /* made by gg_profile_create() */
-	bool is_tried;    /* by gg_profile_try(): only a commit makes its file */
-	bool is_in_file;  /* false: still in memory, without a file */
-	bool has_changes; /* something was written since the last commit */
-	bool has_summary; /* the profile is finished; the next change removes the summary */
-	int failure;      /* status of a failed write, after which nothing is written; 0: none */
+	uint32_t version;   /* version of its tables, 2 to GG_PROFILE_VERSION */
+	char *path;         /* NULL: in memory only */
+	int scratch[3];     /* ids of its files in base/scratch.h while it is incomplete */
+	bool has_scratch;   /* the ids of `scratch` are valid */
+	char *final_path;   /* gg_profile_finish() moves the file there; NULL: it is in place */
+	bool is_written;    /* made by gg_profile_create() */
+	bool is_tried;      /* by gg_profile_try(): only a commit makes its file */
+	bool is_in_file;    /* false: still in memory, without a file */
+	bool is_packed;     /* it was read from a packed file (packed.h) */
+	uint32_t file_mode; /* permissions of the file that is written; 0: those of a new one */
+	bool has_changes;   /* something was written since the last commit */
+	bool has_summary;   /* the profile is finished; the next change removes the summary */
+	int failure;        /* status of a failed write, after which nothing is written; 0: none */
 	sqlite3_stmt *statements[GG_SQL_COUNT];
 
 	uint32_t counts[GG_DENSE_COUNT]; /* ids 1 to count exist */
@@ -133,6 +135,16 @@ bool gg_database_is_profile(const char *path);
 
 /* Checks by the first bytes that the file is a whole profile of a known version. */
 GG_MUST_CHECK int gg_database_check_header(const char *path, struct gg_error *error);
+
+/* --- profile_file.c ----------------------------------------------------------------------- */
+
+/* Determines the path of a profile in memory, and fails if its file could not be written. */
+GG_MUST_CHECK int gg_database_set_path(struct gg_profile *profile, const char *path,
+                                       struct gg_error *error);
+
+/* Writes the database to a file of a temporary name, which then replaces the one at its path. */
+GG_MUST_CHECK int gg_database_put_in_place(struct gg_profile *profile, bool must_sync,
+                                           struct gg_error *error);
 
 /* --- summary.c ---------------------------------------------------------------------------- */
 

@@ -47,6 +47,22 @@ def other_commands_read_the_profile():
     assert "Exact: 0 of" in geiger("diff", "a.geiger", "a.geiger").stdout
 
 
+def rows(file):
+    return [geiger("sql", "--json", file, f"select * from {table}").stdout
+            for table in ("coarse", "total", "stack", "v_stack", "v_function", "v_timeline")]
+
+
+def packed_profiles_have_the_same_rows():
+    assert geiger("pack", "--undo", "-o", "plain.geiger", "a.geiger").returncode == 0
+    assert 3 * os.path.getsize("a.geiger") < os.path.getsize("plain.geiger")
+    assert rows("a.geiger") == rows("plain.geiger") and len(rows("plain.geiger")[0]) > 100
+    assert geiger("symbolize", "--offline", "a.geiger").returncode == 0
+    assert rows("a.geiger") == rows("plain.geiger")
+    assert geiger("pack", "plain.geiger").returncode == 0
+    assert os.path.getsize("plain.geiger") == os.path.getsize("a.geiger")
+    assert geiger("check", "plain.geiger").returncode == 0
+
+
 def options_of_sampling_are_refused():
     for words in (["-i", "4k"], ["--scheme", "stride"], ["--seed", "1"], ["--mmap"], ["--free-stacks"]):
         run = geiger("record", "--exact", *words, "--", "true")
@@ -65,6 +81,7 @@ def problem(function):
 def main():
     check("reports_have_exact_numbers", problem(reports_have_exact_numbers))
     check("other_commands_read_the_profile", problem(other_commands_read_the_profile))
+    check("packed_profiles_have_the_same_rows", problem(packed_profiles_have_the_same_rows))
     check("options_of_sampling_are_refused", problem(options_of_sampling_are_refused))
 
 

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/printable.h"
+#include "profile/packed.h"
 #include "record/diagnose/diagnostics.h"
 #include "record/diagnose/notes.h"
 #include "record/process/new_regions.h"
@@ -31,6 +32,14 @@ static int name_frames(struct gg_session *s)
 		options.sysroot = root;
 	setpriority(PRIO_PROCESS, 0, 0); /* no ring waits any more */
 	return gg_symbolize(s->profile, &options, &result, s->error);
+}
+
+/* Counts of every stack at every tick are large.  A file that cannot be packed stays as it is. */
+static void pack(const char *path)
+{
+	struct gg_error ignored;
+
+	(void)!gg_profile_pack(path, NULL, &ignored);
 }
 
 /*
@@ -62,6 +71,8 @@ int gg_session_complete(struct gg_session *s)
 		gg_process_set_committed(&s->processes);
 	gg_profile_close(s->profile);
 	s->profile = NULL;
+	if (s->writer.status == 0 && s->record.scheme == GG_SCHEME_EXACT)
+		pack(gg_buf_text(&s->path));
 	gg_progress_end(s->options->progress);
 	return s->writer.status;
 }

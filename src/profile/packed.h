@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * packed - a complete profile in a fraction of its size.
+ *
+ *   gg_profile_pack("app.geiger", NULL, error);                  in place
+ *   gg_profile_unpack("app.geiger", "plain.geiger", error);      an ordinary profile again
+ *
+ * gg_profile_open() reads a packed profile into memory, so reports, `geiger sql` and
+ * gg_profile_edit() find the same tables and rows as in the ordinary one.
+ *
+ * File      An SQLite file too, with the profile's application id, and GG_PACKED_FLAG in its
+ *           user_version.  Its table `packed` holds the content in parts.  Its views have the names
+ *           of a profile's views, and end every query of another program with an error that names
+ *           `geiger pack`, so nobody takes an empty answer for a result.
+ * Content   Tables one after the other: a name, the numbers of columns and rows, then the columns.
+ *           Numbers are LEB128.  A column has a byte that tells the kind of all its values
+ *           (enum gg_packed_kind), a byte that tells which streams follow (enum gg_packed_stream),
+ *           and these streams.
+ * Streams   KINDS has a byte for each value of a mixed column.  INTEGERS has whole numbers, zigzag
+ *           coded; DELTAS the same as differences.  REALS has eight planes, one for each byte of a
+ *           double.  TEXT_IDS tells for each text or blob 0: new, or its id among all texts before,
+ *           as a zigzag coded difference + 1.  TEXTS has the new ones, each after its length.  A
+ *           stream is stored (1, length), deflated (2, length, packed length), or the same as an
+ *           earlier one (0, its number).
+ * Hostile   The reader checks every length, and refuses content that needs more than GG_PACKED_MOST
+ *           bytes in memory.
+ * Memory    Packing needs about as much as the ordinary file has, unpacking the same.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+struct gg_profile;
+
+enum {
+	GG_PACKED_FLAG = 1 << 16,      /* in user_version, beside the version of the tables */
+	GG_PACKED_COLUMNS_MAX = 64,    /* of a table */
+	GG_PACKED_PART_BYTES = 8 << 20 /* of the content in a row */
+};
+
+#define GG_PACKED_MOST (INT64_C(4) << 30)
+
+enum gg_packed_kind {
+	GG_PACKED_NULL,
+	GG_PACKED_INTEGER,
+	GG_PACKED_WHOLE, /* a whole number that is a double */
+	GG_PACKED_REAL,
+	GG_PACKED_TEXT,
+	GG_PACKED_BLOB,
+	GG_PACKED_KIND_COUNT,
+	GG_PACKED_MIXED = 255
+};
+
+enum gg_packed_stream {
+	GG_PACKED_KINDS = 1,
+	GG_PACKED_INTEGERS = 2,
+	GG_PACKED_DELTAS = 4,
+	GG_PACKED_REALS = 8,
+	GG_PACKED_TEXT_IDS = 16,
+	GG_PACKED_TEXTS = 32
+};
+
+enum gg_packed_form { GG_PACKED_SAME, GG_PACKED_STORED, GG_PACKED_DEFLATED };
+
+/* The text behind "CREATE TABLE " in the file. */
+extern const char gg_packed_table[];
+
+/*
+ * Packs a profile that nobody is writing.  output NULL: in place.  An existing output is replaced
+ * if it is a profile.  A packed profile is copied, or stays as it is.
+ */
+GG_MUST_CHECK int gg_profile_pack(const char *path, const char *output, struct gg_error *error);
+
+/* The reverse. */
+GG_MUST_CHECK int gg_profile_unpack(const char *path, const char *output, struct gg_error *error);
+
+/* True if the profile was read from a packed file. */
+bool gg_profile_is_packed(const struct gg_profile *profile);
+
+/* --- for profile_file.c and open.c ----------------------------------------------------------- */
+
+/* Appends the content of an open profile. */
+struct gg_buf;
+GG_MUST_CHECK int gg_packed_append(struct gg_profile *profile, struct gg_buf *out,
+                                   struct gg_error *error);
+
+/* Replaces the open database, a packed file, by its content in memory. */
+GG_MUST_CHECK int gg_packed_load(struct gg_profile *profile, struct gg_error *error);

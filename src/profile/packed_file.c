@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packed_file - writes the file of a packed profile, and that of an unpacked one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "profile/packed.h"
+#include "profile/schema.h"
+#include "profile/statements.h"
+
+enum { PACKED_PAGE_BYTES = 1024 };
+
+#define ORDINARY_MOST (INT64_C(1) << 30)
+
+/* SQLite keeps the text with its comment, so `.schema` shows what the file is. */
+const char gg_packed_table[] =
+	"packed(part integer primary key, content blob\n"
+	"  /* a packed profile: 'geiger sql FILE' reads it, and 'geiger pack --undo FILE' makes an\n"
+	"     ordinary one of it, with the tables that geiger's documents describe */)";
+
+/* Appends a view for each view of a profile; it calls a function that does not exist. */
+static void append_views(struct gg_buf *sql)
+{
+	static const char create[] = "create view ";
+
+	for (const char *at = gg_schema_views; (at = strstr(at, create)) != NULL;) {
+		at += strlen(create);
+		gg_buf_printf(sql, "create view %.*s as select packed_run_geiger_pack_undo();\n",
+		              (int)strcspn(at, " "), at);
+	}
+}
+
+static int put_part(struct gg_profile *out, sqlite3_stmt *row, const struct gg_buf *content,
+                    size_t at, struct gg_error *error)
+{
+	size_t left = content->length - at;
+	int result = sqlite3_bind_blob64(row, 1, content->data + at,
+	                                 left < GG_PACKED_PART_BYTES ? left : GG_PACKED_PART_BYTES,
+	                                 SQLITE_STATIC);
+
+	if (result == SQLITE_OK)
+		result = sqlite3_step(row);
+	sqlite3_reset(row);
+	return result == SQLITE_DONE ? 0 : gg_database_fail(out, result, error);
+}
+
+/* Fills the database in memory. */
+static int make_file(struct gg_profile *out, uint32_t version, const struct gg_buf *content,
+                     struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf sql = { 0 };
+	sqlite3_stmt *row = NULL;
+	int status, result;
+
+	gg_buf_printf(&sql,
+	              "pragma page_size = %d; pragma application_id = %d; pragma user_version = %u;"
+	              " create table %s;\n",
+	              PACKED_PAGE_BYTES, GG_PROFILE_APPLICATION_ID, GG_PACKED_FLAG | version,
+	              gg_packed_table);
+	append_views(&sql);
+	if (sql.failed)
+		return gg_error_memory(error, out->path);
+	status = gg_database_execute(out, gg_buf_text(&sql), error);
+	if (status < 0)
+		return status;
+	result = sqlite3_prepare_v2(out->db, "insert into packed(content) values (?)", -1, &row,
+	                            NULL);
+	status = result == SQLITE_OK ? 0 : gg_database_fail(out, result, error);
+	for (size_t at = 0; status == 0 && at < content->length; at += GG_PACKED_PART_BYTES)
+		status = put_part(out, row, content, at, error);
+	sqlite3_finalize(row);
+	return status;
+}
+
+static void keep_mode(struct gg_profile *out, const char *path)
+{
+	struct stat file;
+
+	if (stat(path, &file) == 0)
+		out->file_mode = file.st_mode & 0777;
+}
+
+static int check_size(struct gg_profile *profile, struct gg_error *error)
+{
+	int result;
+	int64_t pages = gg_database_read_integer(profile, "pragma page_count", &result);
+	int64_t page_bytes = gg_database_read_integer(profile, "pragma page_size", &result);
+
+	if (result != SQLITE_OK)
+		return gg_database_fail(profile, result, error);
+	if (pages > ORDINARY_MOST / (page_bytes > 0 ? page_bytes : 1))
+		return gg_error_set(error, -EFBIG, profile->path, "It stays as it is.",
+		                    "a profile of more than 1 GiB is not packed");
+	return 0;
+}
+
+static int pack_to(struct gg_profile *profile, const char *output, struct gg_error *error)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf content = { 0 };
+	struct gg_profile *out;
+	int status = check_size(profile, error);
+
+	if (status == 0)
+		status = gg_packed_append(profile, &content, error);
+	if (status < 0)
+		return status;
+	out = gg_database_new(error);
+	if (out == NULL)
+		return -ENOMEM;
+	keep_mode(out, profile->path);
+	status = gg_database_set_path(out, output, error);
+	if (status == 0)
+		status = gg_database_open(out, ":memory:", SQLITE_OPEN_READWRITE, error);
+	if (status == 0)
+		status = make_file(out, profile->version, &content, error);
+	if (status == 0)
+		status = gg_database_put_in_place(out, true, error);
+	gg_database_free(out);
+	return status;
+}
+
+int gg_profile_pack(const char *path, const char *output, struct gg_error *error)
+{
+	struct gg_profile *profile;
+	int status = gg_profile_open(&profile, path, error);
+
+	if (status < 0)
+		return status;
+	if (!profile->is_packed || output != NULL)
+		status = pack_to(profile, output != NULL ? output : path, error);
+	gg_database_free(profile);
+	return status;
+}
+
+int gg_profile_unpack(const char *path, const char *output, struct gg_error *error)
+{
+	struct gg_profile *profile;
+	int status = gg_profile_open(&profile, path, error);
+
+	if (status < 0)
+		return status;
+	if (profile->is_packed || output != NULL) {
+		keep_mode(profile, path);
+		free(profile->path);
+		profile->path = NULL;
+		status = gg_database_set_path(profile, output != NULL ? output : path, error);
+		if (status == 0)
+			status = gg_database_put_in_place(profile, true, error);
+	}
+	gg_database_free(profile);
+	return status;
+}
