@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include "base/atomic.h"
+#include "base/single_thread.h"
 #include "region/writer/stack_table.h"
 #include "runtime/frame_places.h"
 #include "runtime/modules/mapped_modules.h"
@@ -53,7 +54,7 @@ uint32_t gg_capture_stack(struct gg_thread_block *block, uint64_t now_ns)
 
 	gg_mapped_modules_refresh();
 	gg_unwind_capture(&block->unwind, block->pcs, GG_COUNT(block->pcs), 0, &stack);
-	gg_add_relaxed(&region->header->unwind_endings[stack.ending], 1);
+	gg_add_alone_or_relaxed(&region->header->unwind_endings[stack.ending], 1);
 	while (ours < stack.count && gg_capture_is_our_code(stack.frames[ours]))
 		ours++;
 	count = stack.count - ours;

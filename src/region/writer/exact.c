@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/single_thread.h"
 #include "region/writer/site_totals.h"
 #include "region/writer/space.h"
 #include "region/writer/step.h"
@@ -18,6 +19,7 @@ bool gg_exact_init(struct gg_exact *exact, struct gg_region *region, uint64_t mo
 	if (!gg_region_open(region) || !gg_exact_live_init(&exact->live, most_count))
 		return false;
 	exact->region = region;
+	region->has_recent_stacks = 1;
 	exact->is_on = 1;
 	return true;
 }
@@ -187,7 +189,7 @@ void gg_exact_allocated(struct gg_exact *exact, const struct gg_region_thread *t
 	let_go(exact, is_shared);
 	if (gg_unlikely(gg_load_relaxed(&exact->is_stopped) != 0))
 		return;
-	live_bytes = gg_add_relaxed(&exact->live_bytes, bytes) + bytes;
+	live_bytes = gg_add_alone_or_relaxed(&exact->live_bytes, bytes) + bytes;
 	if (live_bytes > gg_load_relaxed(&exact->peak_bytes))
 		raise_peak(exact, live_bytes);
 	block.stack = stack;
@@ -257,7 +259,7 @@ void gg_exact_freed(struct gg_exact *exact, const struct gg_region_thread *threa
 	struct gg_exact_total *total;
 
 	if (gg_likely(!is_inherited)) {
-		before = gg_add_relaxed(&exact->live_bytes, -block->size_bytes);
+		before = gg_add_alone_or_relaxed(&exact->live_bytes, -block->size_bytes);
 		if (gg_unlikely(before > exact->noted_bytes + (exact->noted_bytes >> NOTED_SHIFT)))
 			note_peak(exact, before, now_ns);
 	}

@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "base/single_thread.h"
 
 enum {
 	SLOT_PAGE_BYTES = 4096,
@@ -47,7 +48,9 @@ static inline void lock_shard(struct gg_exact_shard *shard)
 	uint32_t open = 0;
 
 	/* Acquire: pairs with the release of the last holder. */
-	if (gg_unlikely(!gg_cas_acq_rel(&shard->lock, &open, 1)))
+	if (gg_likely(gg_is_single_threaded() && gg_load_relaxed(&shard->lock) == 0))
+		gg_store_relaxed(&shard->lock, 1);
+	else if (gg_unlikely(!gg_cas_acq_rel(&shard->lock, &open, 1)))
 		lock_slowly(&shard->lock);
 }
 
@@ -62,7 +65,9 @@ static GG_APART void wake(uint32_t *lock)
 static inline void unlock_shard(struct gg_exact_shard *shard)
 {
 	/* Release: the next holder sees the table.  It is an exchange to see who waits. */
-	if (gg_unlikely(gg_exchange_acq_rel(&shard->lock, 0) == 2))
+	if (gg_likely(gg_is_single_threaded()))
+		gg_store_release(&shard->lock, 0);
+	else if (gg_unlikely(gg_exchange_acq_rel(&shard->lock, 0) == 2))
 		wake(&shard->lock);
 }
 

@@ -73,7 +73,19 @@ struct gg_region_space {
 	uint64_t *mirror;        /* used_count in the header */
 };
 
-enum { GG_REGION_LAST_FRAMES = 128, GG_REGION_OWNERS = 1024, GG_REGION_TEXTS = 256 };
+enum {
+	GG_REGION_LAST_FRAMES = 128,
+	GG_REGION_RECENT_STACKS = 64,
+	GG_REGION_OWNERS = 1024,
+	GG_REGION_TEXTS = 256
+};
+
+/* A stack that a thread has interned: the hash of all its pcs, and its id. */
+struct gg_region_recent_stack {
+	uint64_t hash;
+	uint32_t id; /* 0: none */
+	uint32_t padding;
+};
 
 /* The state of one thread, which no other thread touches.  All-zero: it has not begun. */
 struct gg_region_thread {
@@ -96,6 +108,9 @@ struct gg_region_thread {
 	struct gg_draw last_draw;
 	uint64_t last_size_bytes;
 	struct gg_sums last_sums;
+
+	/* Where every allocation is counted: stacks by their hash, in front of the index. */
+	struct gg_region_recent_stack recent_stacks[GG_REGION_RECENT_STACKS];
 };
 
 enum {
@@ -125,7 +140,8 @@ struct gg_region {
 	uint64_t hash_seed;
 	uint64_t next_id; /* of a sample */
 	uint32_t max_frames;
-	uint32_t is_open; /* gg_region_open() has been */
+	uint32_t is_open;           /* gg_region_open() has been */
+	uint32_t has_recent_stacks; /* threads keep theirs; samples are too rare for that */
 	/* Estimated live bytes; kept up to date after gg_region_meter(). */
 	uint32_t is_metered;
 	uint64_t live_bytes;

@@ -151,6 +151,33 @@ static uint32_t count_shared(const struct gg_region_thread *thread, const uint64
 	return i;
 }
 
+static struct gg_region_recent_stack *recent_of(struct gg_region_thread *thread, uint64_t hash)
+{
+	return &thread->recent_stacks[(hash >> CHECK_SHIFT) % GG_REGION_RECENT_STACKS];
+}
+
+/* The id of a whole stack, which may be new. */
+static uint32_t find_or_add(struct gg_region *region, struct gg_region_thread *thread,
+                            const uint64_t *pcs, uint32_t count, uint32_t shared_count,
+                            uint64_t hash)
+{
+	struct gg_region_recent_stack *recent = recent_of(thread, hash);
+	uint32_t id;
+
+	if (region->has_recent_stacks != 0 && recent->hash == hash && recent->id != 0) {
+		id = recent->id;
+	} else {
+		id = find(region, hash);
+		if (id == GG_INDEX_NONE)
+			return intern_new(region, thread, pcs, count, shared_count);
+		if (region->has_recent_stacks != 0)
+			*recent = (struct gg_region_recent_stack){ .hash = hash, .id = id };
+	}
+	if (count <= GG_REGION_LAST_FRAMES)
+		thread->last_ids[count - 1] = id;
+	return id;
+}
+
 uint32_t gg_region_intern(struct gg_region *region, struct gg_region_thread *thread,
                           const uint64_t *pcs, uint32_t count)
 {
@@ -187,13 +214,8 @@ uint32_t gg_region_intern_next(struct gg_region *region, struct gg_region_thread
 	}
 	thread->last_count = count < GG_REGION_LAST_FRAMES ? count : GG_REGION_LAST_FRAMES;
 	id = count <= GG_REGION_LAST_FRAMES ? thread->last_ids[count - 1] : 0;
-	if (id == 0) {
-		id = find(region, hash);
-		if (id == GG_INDEX_NONE)
-			id = intern_new(region, thread, pcs, count, shared_count);
-		else if (count <= GG_REGION_LAST_FRAMES)
-			thread->last_ids[count - 1] = id;
-	}
+	if (id == 0)
+		id = find_or_add(region, thread, pcs, count, shared_count, hash);
 	gg_assert(id < gg_load_relaxed(&region->tables[GG_TABLE_STACKS].used_count));
 	gg_region_site_total_prefetch(region, id);
 	gg_fence_signal();
