@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <geiger/geiger.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "embed/sampling_settings.h"
@@ -453,6 +454,95 @@ static void free_arena(void *context, void *p, size_t bytes)
 	real_arenas.free(context, p, bytes);
 }
 
+/*
+ * --- where every allocation is counted ---
+ *
+ * The agent takes the place of the samples.  It counts pieces of arenas.  Malloc's hooks count all
+ * other blocks, those of raw among them.
+ */
+
+static const struct gg_exact_calls *exact; /* NULL: the process samples */
+
+/* Malloc's hooks count these. */
+static void *raw_exact_malloc(void *context, size_t bytes)
+{
+	return raw.real.malloc(context, bytes);
+}
+
+static void *raw_exact_calloc(void *context, size_t number, size_t bytes)
+{
+	return raw.real.calloc(context, number, bytes);
+}
+
+static void *raw_exact_realloc(void *context, void *p, size_t bytes)
+{
+	return raw.real.realloc(context, p, bytes);
+}
+
+static void raw_exact_free(void *context, void *p)
+{
+	wait_for_walks();
+	raw.real.free(context, p);
+}
+
+static void *mem_exact_malloc(void *context, size_t bytes)
+{
+	uint64_t begun = exact->begin();
+	void *p = mem.real.malloc(context, bytes);
+
+	exact->allocated(begun, p, bytes);
+	return p;
+}
+
+static void *mem_exact_calloc(void *context, size_t number, size_t bytes)
+{
+	uint64_t begun = exact->begin();
+	void *p = mem.real.calloc(context, number, bytes);
+
+	exact->allocated(begun, p, number * bytes);
+	return p;
+}
+
+static void *mem_exact_realloc(void *context, void *p, size_t bytes)
+{
+	return exact->resize(mem.real.realloc, context, p, bytes);
+}
+
+static void mem_exact_free(void *context, void *p)
+{
+	exact->freed(p);
+	mem.real.free(context, p);
+}
+
+static void *obj_exact_malloc(void *context, size_t bytes)
+{
+	uint64_t begun = exact->begin();
+	void *p = obj.real.malloc(context, bytes);
+
+	exact->allocated(begun, p, bytes);
+	return p;
+}
+
+static void *obj_exact_calloc(void *context, size_t number, size_t bytes)
+{
+	uint64_t begun = exact->begin();
+	void *p = obj.real.calloc(context, number, bytes);
+
+	exact->allocated(begun, p, number * bytes);
+	return p;
+}
+
+static void *obj_exact_realloc(void *context, void *p, size_t bytes)
+{
+	return exact->resize(obj.real.realloc, context, p, bytes);
+}
+
+static void obj_exact_free(void *context, void *p)
+{
+	exact->freed(p);
+	obj.real.free(context, p);
+}
+
 /* --- installing --- */
 
 /* If another thread held the lock at the fork, the child's set may be half changed. */
@@ -509,7 +599,7 @@ bool gg_python_installed(void)
 	if (python == NULL)
 		return false;
 	python->get_allocator(GG_PYTHON_OBJ, &now);
-	return now.malloc == obj_malloc;
+	return now.malloc == (exact != NULL ? obj_exact_malloc : obj_malloc);
 }
 
 /*
@@ -568,11 +658,28 @@ static void put_all_in_front(void)
 		{ NULL, mem_malloc, mem_calloc, mem_realloc, mem_free },
 		{ NULL, obj_malloc, obj_calloc, obj_realloc, obj_free },
 	};
+	static const struct gg_python_allocator exact_hooks[] = {
+		{ NULL, raw_exact_malloc, raw_exact_calloc, raw_exact_realloc, raw_exact_free },
+		{ NULL, mem_exact_malloc, mem_exact_calloc, mem_exact_realloc, mem_exact_free },
+		{ NULL, obj_exact_malloc, obj_exact_calloc, obj_exact_realloc, obj_exact_free },
+	};
+	const struct gg_python_allocator *ours = exact != NULL ? exact_hooks : hooks;
 
 	has_arenas = find_arenas();
-	put_in_front(GG_PYTHON_RAW, &raw, "python.raw", &hooks[GG_PYTHON_RAW]);
-	put_in_front(GG_PYTHON_MEM, &mem, "python.mem", &hooks[GG_PYTHON_MEM]);
-	put_in_front(GG_PYTHON_OBJ, &obj, "python.obj", &hooks[GG_PYTHON_OBJ]);
+	put_in_front(GG_PYTHON_RAW, &raw, "python.raw", &ours[GG_PYTHON_RAW]);
+	put_in_front(GG_PYTHON_MEM, &mem, "python.mem", &ours[GG_PYTHON_MEM]);
+	put_in_front(GG_PYTHON_OBJ, &obj, "python.obj", &ours[GG_PYTHON_OBJ]);
+}
+
+/* NULL: the process samples.  An older agent has a shorter table. */
+static const struct gg_exact_calls *find_exact_calls(void)
+{
+	const struct gg_agent_functions *agent = gg_embed_agent();
+	const size_t known_bytes = offsetof(struct gg_agent_functions, exact);
+
+	if (agent->bytes <= known_bytes || agent->exact == NULL || !agent->exact->is_on())
+		return NULL;
+	return agent->exact;
 }
 
 const char *gg_python_install(bool native)
@@ -589,6 +696,7 @@ const char *gg_python_install(bool native)
 	if (python == NULL)
 		return why != NULL ? why : "there is no Python in this process";
 	pthread_atfork(NULL, NULL, in_child);
+	exact = find_exact_calls();
 	put_all_in_front();
 	offer_frames();
 	return NULL;

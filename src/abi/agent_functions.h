@@ -118,6 +118,26 @@ struct gg_agent_frame_source {
 	struct gg_runtime_loop loop; /* for frames without an address on the native stack */
 };
 
+/* A function that resizes a block of the program; `context` is the allocator's own. */
+typedef void *gg_agent_resize(void *context, void *p, size_t bytes);
+
+/*
+ * The functions by which an adapter counts blocks that do not come from malloc, such as pieces of
+ * an arena, in a process with exact counts (runtime/exact_mode.h).  The allocator may take a block
+ * from malloc, whose hook counts it then; these functions notice that, and do not count it again.
+ */
+struct gg_exact_calls {
+	bool (*is_on)(void);
+	/* The number of blocks that the calling thread has counted. */
+	uint64_t (*begin)(void);
+	/* After the allocation; `begun` is from before it.  p may be NULL. */
+	void (*allocated)(uint64_t begun, void *p, size_t bytes);
+	/* Before the block is freed. */
+	void (*freed)(void *p);
+	/* Calls `resize`, which has the result of realloc(). */
+	void *(*resize)(gg_agent_resize *resize, void *context, void *p, size_t bytes);
+};
+
 typedef void gg_agent_visit(uint64_t key, uint64_t id, bool is_old, void *context);
 
 struct gg_agent_functions {
@@ -212,6 +232,9 @@ struct gg_agent_functions {
 	 * the process ends.
 	 */
 	void (*set_frame_source)(const struct gg_agent_frame_source *source);
+
+	/* They count blocks of an adapter.  NULL: this library cannot count every allocation. */
+	const struct gg_exact_calls *exact;
 };
 
 /* The table of the runtime that this library links. */

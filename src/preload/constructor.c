@@ -46,8 +46,7 @@ __attribute__((constructor)) static void construct(void)
 	if (is_running)
 		gg_mapped_modules_refresh();
 	gg_thread_leave(t);
-	/* Its samples have no place where every allocation is counted. */
-	if (is_running && !gg_exact_mode_is_on())
+	if (is_running)
 		gg_python_adapter_load();
 }
 

@@ -59,6 +59,7 @@ static inline void count(struct gg_thread_block *block, void *p, size_t bytes)
 	stack = gg_capture_stack(block, now_ns);
 	gg_exact_allocated(&gg_exact_mode, &block->record, p, bytes, stack, now_ns);
 	block->last_address = (uintptr_t)p;
+	block->exact_count++;
 }
 
 void gg_exact_hooks_record(void *p, size_t bytes)
@@ -227,3 +228,68 @@ void gg_exact_hooks_resized(void *p, size_t bytes)
 	gg_exact_hooks_close(p);
 	gg_exact_hooks_record(p, bytes);
 }
+
+/* --- blocks of adapters --- */
+
+enum { DEBUG_HEAD_BYTES = 64 /* more than an allocator's debug hooks put in front of a block */ };
+
+static uint64_t adapter_begin(void)
+{
+	return gg_thread.block != NULL ? gg_thread.block->exact_count : 0;
+}
+
+/* True if malloc has served the block, or one around it, since the call began. */
+static bool was_counted(const struct gg_thread_block *block, uint64_t begun, const void *p)
+{
+	return block->exact_count != begun && (uintptr_t)p - block->last_address < DEBUG_HEAD_BYTES;
+}
+
+static void adapter_allocated(uint64_t begun, void *p, size_t bytes)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block;
+
+	if (p == NULL)
+		return;
+	block = enter(t);
+	if (block == NULL)
+		return;
+	if (!was_counted(block, begun, p))
+		count(block, p, bytes);
+	leave(t, block);
+}
+
+static void *adapter_resize(gg_agent_resize *resize, void *context, void *p, size_t bytes)
+{
+	struct reallocation change = begin_change(p, 1);
+	uint64_t begun = adapter_begin();
+	void *moved = resize(context, p, bytes);
+	struct gg_thread *t = &gg_thread;
+	struct gg_thread_block *block = enter(t);
+	bool counted;
+
+	if (block == NULL)
+		return moved;
+	counted = moved != NULL && was_counted(block, begun, moved);
+	if (change.has_old && moved != NULL) {
+		uint64_t last = block->last_address;
+
+		count_free(block, &change.old);
+		if (counted)
+			block->last_address = last;
+	} else if (change.has_old) {
+		gg_exact_put_back(&gg_exact_mode, &change.old);
+	}
+	if (moved != NULL && !counted)
+		count(block, moved, bytes);
+	leave(t, block);
+	return moved;
+}
+
+const struct gg_exact_calls gg_exact_calls = {
+	.is_on = gg_exact_mode_is_on,
+	.begin = adapter_begin,
+	.allocated = adapter_allocated,
+	.freed = gg_exact_hooks_close,
+	.resize = adapter_resize,
+};

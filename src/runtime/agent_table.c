@@ -427,9 +427,15 @@ static int get_triggers(struct gg_agent_triggers *ret_triggers)
 	return status;
 }
 
+/*
+ * With exact counts, heaps of libgeiger have no samples, so nothing may hide the blocks that they
+ * take from malloc.
+ */
 static int64_t *malloc_left_bytes(void)
 {
-	return &gg_thread.sampler.left_bytes;
+	static _Thread_local int64_t hides_nothing __attribute__((tls_model("initial-exec")));
+
+	return gg_exact_mode_is_on() ? &hides_nothing : &gg_thread.sampler.left_bytes;
 }
 
 const struct gg_agent_functions gg_agent_functions = {
@@ -467,4 +473,5 @@ const struct gg_agent_functions gg_agent_functions = {
 	.malloc_left_bytes = malloc_left_bytes,
 	.set_type = set_type,
 	.set_frame_source = gg_runtime_frames_set_source,
+	.exact = &gg_exact_calls,
 };

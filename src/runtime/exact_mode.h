@@ -13,10 +13,14 @@
 
 #include <stdbool.h>
 
+#include "abi/agent_functions.h"
 #include "base/compiler.h"
 #include "region/writer/exact.h"
 
 extern struct gg_exact gg_exact_mode __attribute__((visibility("hidden")));
+
+/* In the preload library; in others, which have no hooks of malloc, its address is NULL. */
+extern const struct gg_exact_calls gg_exact_calls __attribute__((weak, visibility("hidden")));
 
 static inline bool gg_exact_mode_is_on(void)
 {

@@ -74,7 +74,8 @@ struct gg_thread_block {
 	uint64_t sample_count;
 	/* With exact counts: the block that the thread allocated last; 0: freed, or none. */
 	uint64_t last_address;
-	uint64_t stack_tag; /* the unwinder's tag of the stack interned last; others are older */
+	uint64_t exact_count; /* blocks that the thread has counted */
+	uint64_t stack_tag;   /* the unwinder's tag of the stack interned last; others are older */
 	struct gg_region_thread record;
 	struct gg_unwind_thread unwind;
 	struct gg_stack_cache stack_cache;

@@ -7,10 +7,11 @@ GEIGER: the program.  EXACT_PROGRAM: a program whose allocations are known.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
-from sentences import check, in_scratch
+from sentences import check, in_scratch, skip
 
 GEIGER, PROGRAM = os.environ["GEIGER"], os.environ["EXACT_PROGRAM"]
 # The case forms of tests/agent/exact_program.c.
@@ -63,6 +64,57 @@ def packed_profiles_have_the_same_rows():
     assert geiger("check", "plain.geiger").returncode == 0
 
 
+PYTHON = """
+from itertools import repeat
+def churn():
+    for _ in repeat(None, 2000):
+        bytes(100)
+def large():
+    for _ in repeat(None, 300):
+        bytes(5000)
+churn()
+large()
+"""
+
+
+def allocated(file, function):
+    row = geiger("sql", "--json", file, "select sum(allocated_count) as count, sum(allocated_bytes) as bytes"
+                 f" from v_stack where functions like '%;{function}%'")
+    found = json.loads(row.stdout)[0]
+    return found["count"] or 0, found["bytes"] or 0
+
+
+def python_objects_count_by_python_functions():
+    """Blocks of Python's arenas and of malloc, each once; a loop makes a few objects of its own."""
+    run = geiger("record", "--exact", "-o", "p.geiger", "--", sys.executable, "-S", "-c", PYTHON)
+    assert run.returncode == 0, run.stderr
+    for function, count, length in (("churn", 2000, 100), ("large", 300, 5000)):
+        found, size = allocated("p.geiger", function)
+        assert count <= found <= count + 10, (function, found)
+        assert 0 <= size - count * sys.getsizeof(bytes(length)) <= 2000, (function, size)
+    assert geiger("check", "p.geiger").returncode == 0
+    arena = [allocated("p.geiger", function) for function in ("churn", "large")]
+    run = geiger("record", "--exact", "-o", "m.geiger", "--", "env", "PYTHONMALLOC=malloc", sys.executable, "-S", "-c",
+                 PYTHON)
+    assert run.returncode == 0, run.stderr
+    by_malloc = [allocated("m.geiger", function) for function in ("churn", "large")]
+    assert arena == by_malloc, (arena, by_malloc)
+
+
+def heaps_of_libgeiger_hide_no_block():
+    """The adapter for Lua takes Lua's blocks from malloc, and hides them from sampling."""
+    adapter = os.path.join(os.path.dirname(GEIGER), "../bindings/lua/?.so")
+    code = "local t = {} for i = 1, 5000 do t[i] = tostring(i) .. 'x' end"
+    counts = []
+    for words in ([], ["-l", "geiger"]):
+        run = geiger("record", "--exact", "-o", "l.geiger", "--", "env", "LUA_CPATH=" + adapter, "lua5.4", *words,
+                     "-e", code)
+        assert run.returncode == 0, run.stderr
+        row = geiger("sql", "--json", "l.geiger", "select sum(count) as count from coarse")
+        counts.append(json.loads(row.stdout)[0]["count"])
+    assert counts[0] > 5000 and 0 <= counts[1] - counts[0] < 1000, counts
+
+
 def options_of_sampling_are_refused():
     for words in (["-i", "4k"], ["--scheme", "stride"], ["--seed", "1"], ["--mmap"], ["--free-stacks"]):
         run = geiger("record", "--exact", *words, "--", "true")
@@ -82,6 +134,11 @@ def main():
     check("reports_have_exact_numbers", problem(reports_have_exact_numbers))
     check("other_commands_read_the_profile", problem(other_commands_read_the_profile))
     check("packed_profiles_have_the_same_rows", problem(packed_profiles_have_the_same_rows))
+    check("python_objects_count_by_python_functions", problem(python_objects_count_by_python_functions))
+    if shutil.which("lua5.4"):
+        check("heaps_of_libgeiger_hide_no_block", problem(heaps_of_libgeiger_hide_no_block))
+    else:
+        skip("heaps_of_libgeiger_hide_no_block", "there is no lua5.4")
     check("options_of_sampling_are_refused", problem(options_of_sampling_are_refused))
 
 

@@ -12,6 +12,7 @@ USAGE = """usage: python3 -m geiger [OPTION...] (-m MODULE | -c COMMAND | FILE |
 Runs a Python program and records who allocates its memory, by Python's functions and lines.
 
   -i, --interval SIZE   mean bytes between two samples, such as 64k (default: 512k)
+      --exact           count every allocation instead of sampling; needs the geiger command
   -o, --output FILE     the profile (default: what `geiger record` chooses)
       --native          stacks with the interpreter's own frames between Python's
       --only-python     without malloc and what else is not Python's (docs/LANGUAGES.md)
@@ -41,7 +42,7 @@ def size_of(text):
 
 def parse(arguments):
     """The options, and what is left."""
-    options = {"interval": None, "output": None, "native": False, "only_python": False}
+    options = {"interval": None, "output": None, "native": False, "only_python": False, "exact": False}
     rest = list(arguments)
     while rest and rest[0].startswith("-") and rest[0] not in ("-", "--") and rest[0][:2] not in ("-m", "-c"):
         word = rest.pop(0)
@@ -49,7 +50,7 @@ def parse(arguments):
         if word in ("-h", "--help"):
             sys.stdout.write(USAGE)
             sys.exit(0)
-        if word in ("--native", "--only-python"):
+        if word in ("--native", "--only-python", "--exact"):
             options[word[2:].replace("-", "_")] = True
             continue
         if word[:2] in ("-i", "-o") and len(word) > 2:
@@ -104,6 +105,8 @@ def record(options, rest):
     if geiger is None:
         return
     command = [geiger, "record"]
+    if options["exact"]:
+        command.append("--exact")
     for name in ("interval", "output"):
         if options[name] is not None:
             command += ["--" + name, options[name]]
@@ -150,11 +153,16 @@ def main():
     options, rest = parse(sys.argv[1:])
     how, what, argv = program_of(rest)
     interval = size_of(options["interval"]) if options["interval"] else 0
+    if options["exact"] and (interval or options["only_python"]):
+        fail("--exact counts every allocation by malloc: --interval and --only-python are for samples")
     if _geiger.destination() == "nowhere":
         record(options, rest)
-        if options["output"] is not None:
-            fail("--output needs the geiger command; it is not in PATH")
+        for name in ("output", "exact"):
+            if options[name]:
+                fail(f"--{name} needs the geiger command; it is not in PATH")
         start(interval)
+    elif options["exact"]:
+        fail("--exact is for the recorder: geiger record --exact -- python3 -m geiger ...")
     elif options["output"] is not None:
         fail("--output is for the `geiger record` that this runs under")
     elif options["only_python"] and _geiger.destination() == "agent":

@@ -109,7 +109,7 @@ struct gg_region_thread {
 	uint64_t last_size_bytes;
 	struct gg_sums last_sums;
 
-	/* Where every allocation is counted: stacks by their hash, in front of the index. */
+	/* With exact counts: stacks by their hash, in front of the index. */
 	struct gg_region_recent_stack recent_stacks[GG_REGION_RECENT_STACKS];
 };
 
