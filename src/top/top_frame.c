@@ -68,9 +68,14 @@ static void draw_process(struct frame_run *run)
 
 	gg_buf_append_text(&facts, "  recorded for ");
 	gg_report_append_time(process->now_ns, &facts);
-	gg_buf_append_text(&facts, process->is_active ? "  one sample per " : "  off, was ");
-	append_number(run, (double)process->interval_bytes, GG_BYTES, &facts);
-	gg_buf_printf(&facts, "  %" PRIu64 " samples", snapshot->sample_count);
+	if (process->is_exact) {
+		gg_buf_printf(&facts, "  exact  %" PRIu64 " allocations", snapshot->sample_count);
+	} else {
+		gg_buf_append_text(&facts,
+		                   process->is_active ? "  one sample per " : "  off, was ");
+		append_number(run, (double)process->interval_bytes, GG_BYTES, &facts);
+		gg_buf_printf(&facts, "  %" PRIu64 " samples", snapshot->sample_count);
+	}
 	if (process->pid != 0)
 		gg_buf_printf(&text, "%" PRIu32 " ", process->pid);
 	taken = gg_screen_text_length(gg_buf_text(&facts)) + text.length;

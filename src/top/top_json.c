@@ -53,6 +53,8 @@ static void add_process(struct gg_json *json, const struct gg_top_snapshot *snap
 	gg_json_text(json, "end", process->end[0] != '\0' ? process->end : NULL);
 	gg_json_bool(json, "sampling", process->is_active);
 	gg_json_integer(json, "interval_bytes", process->interval_bytes);
+	if (process->is_exact)
+		gg_json_bool(json, "is_exact", true);
 	gg_json_number(json, "rss_bytes", process->rss_bytes >= 0 ? process->rss_bytes : NAN);
 	gg_json_number(json, "highest_seen_bytes",
 	               process->peak_bytes >= 0 ? process->peak_bytes : NAN);

@@ -72,6 +72,7 @@ enum { GG_TOP_END_MAX = 96 };
 struct gg_top_process {
 	uint32_t pid; /* 0: several, or unknown */
 	bool is_process, is_alive, is_active;
+	bool is_exact; /* every allocation is counted; the interval says nothing then */
 	uint64_t interval_bytes;
 	double rss_bytes;  /* negative: unknown */
 	int64_t now_ns;    /* of the look, since the start of the process */

@@ -226,6 +226,7 @@ static void describe_watch(struct gg_top_source *source, struct gg_top_process *
 	if (!watch->is_alive)
 		describe_end(watch, process->end);
 	process->is_active = watch->is_active;
+	process->is_exact = source->model != NULL && gg_model_is_exact(source->model);
 	process->interval_bytes = watch->interval_bytes;
 	process->now_ns = watch->polled_ns;
 	process->news = source->news_count > 0 ? source->news : NULL;
@@ -255,6 +256,7 @@ static void describe_profile(const struct gg_top_source *source, struct gg_top_p
 	const struct gg_model *model = source->model;
 
 	process->is_active = true;
+	process->is_exact = gg_model_is_exact(model);
 	process->interval_bytes = (uint64_t)gg_model_interval(model, 0);
 	process->now_ns = model->end_ns;
 	process->rss_bytes = -1;

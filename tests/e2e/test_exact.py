@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 from sentences import check, in_scratch, skip
 
@@ -115,6 +116,41 @@ def heaps_of_libgeiger_hide_no_block():
     assert counts[0] > 5000 and 0 <= counts[1] - counts[0] < 1000, counts
 
 
+HOLDER = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+held = [libc.malloc(1000003) for _ in range(7)]
+for p in held[:3]:
+    libc.free(ctypes.c_void_p(p))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def figures_of(file):
+    """The blocks of a million bytes, live and in all."""
+    row = geiger("sql", "--json", file, "select sum(iif(to_ns is null, count, 0)) as live, sum(count) as count"
+                 " from coarse where bytes >= 1000003")
+    return tuple(json.loads(row.stdout)[0].values()) if row.returncode == 0 else None
+
+
+def a_profile_that_is_being_recorded_has_each_block_once():
+    command = [GEIGER, "record", "--quiet", "--exact", "-o", "h.geiger", "--", sys.executable, "-S", "-c", HOLDER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        run.stdout.readline()
+        begin = time.monotonic()
+        while figures_of("h.geiger") != (4, 7) and time.monotonic() - begin < 60:
+            time.sleep(0.1)
+        seen, top = figures_of("h.geiger"), geiger("top", "-n", "1", "h.geiger")
+        found = geiger("top", "-n", "1", "--json", "h.geiger")
+        run.stdin.close()
+    assert seen == (4, 7), seen
+    assert "  exact  " in top.stdout and "3.81 MiB" in top.stdout, top
+    assert json.loads(found.stdout)["is_exact"], found
+    assert figures_of("h.geiger") == (4, 7), figures_of("h.geiger")
+
+
 def options_of_sampling_are_refused():
     for words in (["-i", "4k"], ["--scheme", "stride"], ["--seed", "1"], ["--mmap"], ["--free-stacks"]):
         run = geiger("record", "--exact", *words, "--", "true")
@@ -139,6 +175,8 @@ def main():
         check("heaps_of_libgeiger_hide_no_block", problem(heaps_of_libgeiger_hide_no_block))
     else:
         skip("heaps_of_libgeiger_hide_no_block", "there is no lua5.4")
+    check("a_profile_that_is_being_recorded_has_each_block_once",
+          problem(a_profile_that_is_being_recorded_has_each_block_once))
     check("options_of_sampling_are_refused", problem(options_of_sampling_are_refused))
 
 

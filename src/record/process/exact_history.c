@@ -14,12 +14,21 @@
 
 #define TICK_NS INT64_C(95000000) /* rounds of the recorder are 100 ms apart */
 
+#define LIVE_NS INT64_C(1000000000) /* between two times at which rows are written */
+
 enum {
-	TICK_COST = 20,    /* a pause is that many times as long as the tick before it */
+	TICK_COST = 20,    /* a pause is that many times what the work before it took */
+	PENDING_MOST = 100000,
 	TICK_RECORDS = 64, /* at once */
 };
 
 /* --- what is written --- */
+
+static int write_row(struct gg_profile_writer *writer, const struct gg_profile_aggregate *aggregate)
+{
+	return gg_profile_writer_keep(
+		writer, gg_profile_add_aggregate(writer->profile, aggregate, writer->error));
+}
 
 /* to_ns GG_TIME_NONE: they are live. */
 static int add(struct gg_target *target, uint32_t node, uint32_t thread, int64_t from_ns,
@@ -43,9 +52,11 @@ static int add(struct gg_target *target, uint32_t node, uint32_t thread, int64_t
 
 	if (count == 0 && bytes == 0)
 		return writer->status;
-	writer->counts.exact_count += count;
-	return gg_profile_writer_keep(
-		writer, gg_profile_add_aggregate(writer->profile, &aggregate, writer->error));
+	if (to_ns == GG_TIME_NONE)
+		return write_row(writer, &aggregate);
+	return gg_array_push(&target->exact->pending, aggregate)
+	               ? writer->status
+	               : gg_profile_writer_keep(writer, -ENOMEM);
 }
 
 /* --- batches --- */
@@ -155,6 +166,7 @@ static void take_row(struct gg_target *target, uint32_t index, const struct gg_e
 	temporary_bytes = least(now->temporary_bytes - row->sums.temporary_bytes,
 	                        least(allocated_bytes, freed_bytes));
 	row->sums = *now;
+	target->writer->counts.exact_count += allocated_count;
 	history->live_bytes += allocated_bytes;
 	add(target, record->stack, record->thread, now_ns, now_ns, temporary_count, temporary_bytes,
 	    true);
@@ -258,26 +270,47 @@ static uint32_t read_records(struct gg_target *target)
 	return count;
 }
 
+/* Reads and takes all records. */
+static void tick(struct gg_target *target, int64_t now_ns)
+{
+	/* Before the records: what was saved for a later peak is of no use for this one. */
+	struct gg_region_exact header = target->reader.header.exact;
+	uint32_t count = read_records(target);
+
+	gg_stack_map_update(&target->stack_map, &target->reader, target->writer);
+	take(target, target->exact->records.items, count, &header, now_ns);
+}
+
+/*
+ * The time at which work is due again that began at now_ns and took so much of the processor.  The
+ * clock's time would say more about other programs if the machine is busy.
+ */
+static int64_t next_time(int64_t now_ns, int64_t pause_ns, uint64_t began_cpu_ns)
+{
+	int64_t cost_ns = (int64_t)(gg_clock_thread_ns() - began_cpu_ns) * TICK_COST;
+
+	return now_ns + (cost_ns > pause_ns ? cost_ns : pause_ns);
+}
+
 int gg_exact_history_tick(struct gg_target *target)
 {
 	struct gg_exact_history *history = target->exact;
 	struct gg_profile_writer *writer = target->writer;
-	int64_t began_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns), ended_ns;
-	struct gg_region_exact header;
-	uint32_t count;
+	int64_t now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
+	uint64_t cpu_ns = gg_clock_thread_ns();
 
-	if (began_ns < history->next_ns || target->is_finished ||
+	if (now_ns < history->next_ns || target->is_finished ||
 	    gg_region_reader_refresh(&target->reader, NULL) < 0)
 		return writer->status;
-	/* Before the records: what was saved for a later peak is of no use for this one. */
-	header = target->reader.header.exact;
-	count = read_records(target);
-	gg_stack_map_update(&target->stack_map, &target->reader, writer);
-	take(target, history->records.items, count, &header, began_ns);
-	ended_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
-	history->next_ns = began_ns + TICK_NS;
-	if (history->next_ns < ended_ns + (ended_ns - began_ns) * TICK_COST)
-		history->next_ns = ended_ns + (ended_ns - began_ns) * TICK_COST;
+	if (history->next_ns == 0)
+		history->next_live_ns = now_ns + LIVE_NS;
+	tick(target, now_ns);
+	history->next_ns = next_time(now_ns, TICK_NS, cpu_ns);
+	if (now_ns < history->next_live_ns && history->pending.count < PENDING_MOST)
+		return writer->status;
+	cpu_ns = gg_clock_thread_ns();
+	gg_exact_history_put_live(target);
+	history->next_live_ns = next_time(now_ns, LIVE_NS, cpu_ns);
 	return writer->status;
 }
 
@@ -286,6 +319,9 @@ int gg_exact_history_put_live(struct gg_target *target)
 	struct gg_exact_history *history = target->exact;
 	struct gg_profile_writer *writer = target->writer;
 
+	for (size_t i = 0; i < history->pending.count && writer->status == 0; i++)
+		write_row(writer, &history->pending.items[i]);
+	history->pending.count = 0;
 	if (history->has_live)
 		gg_profile_writer_keep(writer, gg_profile_remove_live_aggregates(
 						       writer->profile, target->id, writer->error));

@@ -12,8 +12,10 @@
  *
  * Peak      The agent numbers peaks, and tells the state of each record at the last one
  *           (region/exact_total.h).  A peak since the last tick becomes a tick of its own.
- * Cost      A tick reads all records.  The next one comes no sooner than 20 times as long after it.
- * Live      What is still live is written at the end, or by gg_exact_history_put_live().
+ * Cost      A tick reads all records.  The next one comes no sooner than after 20 times what it took of the
+ *           processor.
+ * Live      Rows of what ended wait in memory until what is live is written too, once a second at
+ *           most.  So a reader of a profile that is being recorded finds each block once.
  * Hostile   Counters that fall, or frees beyond what was allocated, change nothing.
  */
 #pragma once
@@ -27,7 +29,7 @@ int gg_exact_history_tick(struct gg_target *target);
 int gg_exact_history_take(struct gg_target *target, const struct gg_region_view *view,
                           int64_t now_ns);
 
-/* Writes what is live, in place of what was written so before. */
+/* Writes rows that wait, and what is live in place of what was written so before. */
 int gg_exact_history_put_live(struct gg_target *target);
 
 /* Writes notes and counters on the peak, the fork and the limit, and which threads are inexact. */

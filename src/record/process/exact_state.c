@@ -24,5 +24,6 @@ void gg_exact_history_free(struct gg_exact_history *history)
 	gg_array_done(&history->batches);
 	gg_array_done(&history->touched);
 	gg_array_done(&history->records);
+	gg_array_done(&history->pending);
 	free(history);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/array.h"
+#include "profile/records.h"
 #include "region/exact_total.h"
 
 enum { GG_EXACT_NO_BATCH = 0 };
@@ -34,10 +35,12 @@ struct gg_exact_history {
 	GG_ARRAY(struct gg_exact_batch) batches; /* [0] is not used */
 	GG_ARRAY(uint32_t) touched;              /* rows that owe */
 	GG_ARRAY(struct gg_exact_total) records;
+	GG_ARRAY(struct gg_profile_aggregate) pending; /* rows that are not in the profile yet */
 	uint32_t free_batch;
 	uint64_t live_bytes;
 	int64_t last_ns; /* of the last tick */
-	int64_t next_ns; /* no tick before */
+	int64_t next_ns; /* no tick before; 0: none has been */
+	int64_t next_live_ns; /* no rows are written before */
 	uint64_t peak_number;
 	bool has_live; /* what is live was written */
 };

@@ -11,7 +11,7 @@
 struct gg_session_counts {
 	uint64_t sample_count; /* samples in the profile, without inherited ones */
 	uint64_t orphan_count; /* inherited blocks among them that are no ancestor's sample */
-	uint64_t exact_count;  /* blocks of processes with exact counts, live ones once each time */
+	uint64_t exact_count;  /* allocations of processes with exact counts */
 	uint64_t aggregated_sample_count; /* samples that aggregates count */
 	/* samples and aggregated samples with unknown times, without orphans */
 	uint64_t untimed_count;
