@@ -102,6 +102,13 @@ def python_objects_count_by_python_functions():
     assert arena == by_malloc, (arena, by_malloc)
 
 
+def memory_that_was_counted_is_not_missing():
+    """RSS of 50 MB is malloc's, and no note denies it."""
+    geiger("record", "--exact", "-o", "b.geiger", "--", sys.executable, "-S", "-c", "x = b'x' * 50000000")
+    notes = geiger("sql", "--json", "b.geiger", "select text from note").stdout
+    assert "malloc gave" not in notes, notes
+
+
 def heaps_of_libgeiger_hide_no_block():
     """The adapter for Lua takes Lua's blocks from malloc, and hides them from sampling."""
     adapter = os.path.join(os.path.dirname(GEIGER), "../bindings/lua/?.so")
@@ -171,6 +178,7 @@ def main():
     check("other_commands_read_the_profile", problem(other_commands_read_the_profile))
     check("packed_profiles_have_the_same_rows", problem(packed_profiles_have_the_same_rows))
     check("python_objects_count_by_python_functions", problem(python_objects_count_by_python_functions))
+    check("memory_that_was_counted_is_not_missing", problem(memory_that_was_counted_is_not_missing))
     if shutil.which("lua5.4"):
         check("heaps_of_libgeiger_hide_no_block", problem(heaps_of_libgeiger_hide_no_block))
     else:

@@ -239,6 +239,7 @@ static int take(struct gg_target *target, const struct gg_exact_total *records, 
 	pay(target, records, now_ns);
 	history->last_ns = now_ns;
 	target->live_bytes = (double)history->live_bytes;
+	target->chunk_most_bytes = (double)header->peak_bytes;
 	return writer->status;
 }
 
