@@ -360,6 +360,12 @@ void gg_sample_drawn(void *p, size_t bytes, const struct gg_draw *draw)
 		record(p, bytes, draw, 0);
 }
 
+/* True if the allocator's own operator calls: the hook of the operator counts that block. */
+static inline bool serves_operator(const void *caller)
+{
+	return gg_unlikely(gg_extra_functions_has_code(caller));
+}
+
 void *gg_sample_malloc(size_t bytes)
 {
 	struct gg_draw draw;
@@ -367,9 +373,8 @@ void *gg_sample_malloc(size_t bytes)
 	void *p;
 
 	if (is_counted())
-		return gg_unlikely(gg_extra_functions_has_code(CALLER))
-		               ? gg_real.malloc(bytes)
-		               : gg_exact_hooks_malloc(bytes);
+		return serves_operator(CALLER) ? gg_real.malloc(bytes)
+		                               : gg_exact_hooks_malloc(bytes);
 	sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	p = gg_real.malloc(bytes);
 	KEEP_FRAME_POINTER();
@@ -385,7 +390,8 @@ void *gg_sample_calloc(size_t count, size_t bytes)
 	void *p;
 
 	if (is_counted())
-		return gg_exact_hooks_calloc(count, bytes);
+		return serves_operator(CALLER) ? gg_real.calloc(count, bytes)
+		                               : gg_exact_hooks_calloc(count, bytes);
 	sampled = decide(&gg_thread, count * bytes, CALLER, &draw);
 	p = gg_real.calloc(count, bytes);
 	KEEP_FRAME_POINTER();
@@ -407,7 +413,9 @@ int gg_sample_posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 	int status;
 
 	if (is_counted())
-		return gg_exact_hooks_posix_memalign(ret_p, alignment, bytes);
+		return serves_operator(CALLER)
+		               ? gg_real.posix_memalign(ret_p, alignment, bytes)
+		               : gg_exact_hooks_posix_memalign(ret_p, alignment, bytes);
 	sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	status = gg_real.posix_memalign(ret_p, alignment, bytes);
 	KEEP_FRAME_POINTER();
@@ -423,7 +431,8 @@ void *gg_sample_aligned(void *(*real)(size_t, size_t), size_t alignment, size_t 
 	void *p;
 
 	if (is_counted())
-		return gg_exact_hooks_aligned(real, alignment, bytes);
+		return serves_operator(CALLER) ? real(alignment, bytes)
+		                               : gg_exact_hooks_aligned(real, alignment, bytes);
 	sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	p = real(alignment, bytes);
 	KEEP_FRAME_POINTER();
@@ -439,7 +448,8 @@ void *gg_sample_whole_pages(void *(*real)(size_t), size_t bytes)
 	void *p;
 
 	if (is_counted())
-		return gg_exact_hooks_whole_pages(real, bytes);
+		return serves_operator(CALLER) ? real(bytes)
+		                               : gg_exact_hooks_whole_pages(real, bytes);
 	sampled = decide(&gg_thread, bytes, CALLER, &draw);
 	p = real(bytes);
 	KEEP_FRAME_POINTER();

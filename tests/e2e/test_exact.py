@@ -123,6 +123,24 @@ def heaps_of_libgeiger_hide_no_block():
     assert counts[0] > 5000 and 0 <= counts[1] - counts[0] < 1000, counts
 
 
+def operators_of_each_allocator_count_once():
+    """16 blocks by each of four operators, of which some call the allocator's own malloc."""
+    tried = 0
+    for library in ("", "libjemalloc.so.2", "libtcmalloc.so.4", "libmimalloc.so.2"):
+        if "cannot be preloaded" in subprocess.run(["env", f"LD_PRELOAD={library}", "true"], capture_output=True,
+                                                   text=True, check=False).stderr:
+            continue
+        tried += 1
+        run = subprocess.run([GEIGER, "record", "--exact", "-o", "o.geiger", "--", os.environ["OPERATOR_PROGRAM"]],
+                             env={**os.environ, "LD_PRELOAD": library}, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        found, size = allocated("o.geiger", "allocate")
+        assert (found, size) == (64, 16 * (4001 + 4002 + 4003 + 4032)), (library, found, size)
+        missed = geiger("sql", "--json", "o.geiger", "select count(*) as n from counter where name = 'missed frees'")
+        assert json.loads(missed.stdout)[0]["n"] == 0, (library, missed.stdout)
+    assert tried > 0
+
+
 HOLDER = """
 import ctypes, sys
 libc = ctypes.CDLL(None)
@@ -183,6 +201,10 @@ def main():
         check("heaps_of_libgeiger_hide_no_block", problem(heaps_of_libgeiger_hide_no_block))
     else:
         skip("heaps_of_libgeiger_hide_no_block", "there is no lua5.4")
+    if "OPERATOR_PROGRAM" in os.environ:
+        check("operators_of_each_allocator_count_once", problem(operators_of_each_allocator_count_once))
+    else:
+        skip("operators_of_each_allocator_count_once", "there is no C++ compiler")
     check("a_profile_that_is_being_recorded_has_each_block_once",
           problem(a_profile_that_is_being_recorded_has_each_block_once))
     check("options_of_sampling_are_refused", problem(options_of_sampling_are_refused))

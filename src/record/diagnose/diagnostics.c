@@ -246,11 +246,15 @@ static void tell_allocator(struct gg_findings *findings, const struct gg_target 
 
 void gg_diagnostics_add(struct gg_findings *findings, struct gg_member *member)
 {
-	gg_ingest_drain(member->target, false); /* the pending events may raise its maximum */
+	struct gg_target *target = member->target;
+
+	gg_ingest_drain(target, false); /* the pending events may raise its maximum */
+	if (target->exact != NULL && gg_region_reader_refresh(&target->reader, NULL) == 0)
+		target->chunk_most_bytes = (double)target->reader.header.exact.peak_bytes;
 	if (member->unseen_exe[0] != '\0')
 		tell_unseen(findings, member);
 	else
-		tell_allocator(findings, member->target, tell_memory(findings, member->target));
+		tell_allocator(findings, target, tell_memory(findings, target));
 }
 
 /* --- the session --- */

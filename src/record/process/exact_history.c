@@ -17,7 +17,7 @@
 #define LIVE_NS INT64_C(1000000000) /* between two times at which rows are written */
 
 enum {
-	TICK_COST = 20,    /* a pause is that many times what the work before it took */
+	TICK_COST = 20, /* a pause is that many times what the work before it took */
 	PENDING_MOST = 100000,
 	TICK_RECORDS = 64, /* at once */
 };
@@ -239,7 +239,6 @@ static int take(struct gg_target *target, const struct gg_exact_total *records, 
 	pay(target, records, now_ns);
 	history->last_ns = now_ns;
 	target->live_bytes = (double)history->live_bytes;
-	target->chunk_most_bytes = (double)header->peak_bytes;
 	return writer->status;
 }
 

@@ -12,8 +12,8 @@
  *
  * Peak      The agent numbers peaks, and tells the state of each record at the last one
  *           (region/exact_total.h).  A peak since the last tick becomes a tick of its own.
- * Cost      A tick reads all records.  The next one comes no sooner than after 20 times what it took of the
- *           processor.
+ * Cost      A tick reads all records.  The pause after it is at least 20 times as long as the
+ *           processor's time that it took.
  * Live      Rows of what ended wait in memory until what is live is written too, once a second at
  *           most.  So a reader of a profile that is being recorded finds each block once.
  * Hostile   Counters that fall, or frees beyond what was allocated, change nothing.

@@ -38,8 +38,8 @@ struct gg_exact_history {
 	GG_ARRAY(struct gg_profile_aggregate) pending; /* rows that are not in the profile yet */
 	uint32_t free_batch;
 	uint64_t live_bytes;
-	int64_t last_ns; /* of the last tick */
-	int64_t next_ns; /* no tick before; 0: none has been */
+	int64_t last_ns;      /* of the last tick */
+	int64_t next_ns;      /* no tick before; 0: none has been */
 	int64_t next_live_ns; /* no rows are written before */
 	uint64_t peak_number;
 	bool has_live; /* what is live was written */
