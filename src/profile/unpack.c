@@ -14,6 +14,7 @@ enum {
 	TABLE_NAME_MAX = 64,
 	DEFLATE_MOST = 1100, /* deflate makes at most 1032 bytes of one */
 	STREAM_MOST = 1 << 30,
+	SMALL_ROWS = 1024,
 };
 
 struct stream_cursor {
@@ -43,6 +44,7 @@ struct unpacker {
 	struct gg_profile *profile;
 	struct stream_cursor in;
 	uint64_t unpacked_bytes;
+	uint64_t rows_most; /* a table with more has rows that no byte stands for */
 	GG_ARRAY(struct bytes) streams;
 	GG_ARRAY(struct text) texts;
 	struct unpack_column columns[GG_PACKED_COLUMNS_MAX];
@@ -305,7 +307,7 @@ static int read_table(struct unpacker *unpacker)
 	columns = take_number(in);
 	rows = take_number(in);
 	if (in->is_bad || length > TABLE_NAME_MAX || columns == 0 ||
-	    columns > GG_PACKED_COLUMNS_MAX)
+	    columns > GG_PACKED_COLUMNS_MAX || rows > unpacker->rows_most)
 		return -EBADMSG;
 	table = find_table(unpacker, name, length);
 	if (table == NULL)
@@ -330,11 +332,12 @@ static int read_table(struct unpacker *unpacker)
 static int read_tables(struct gg_profile *profile, const struct gg_buf *content)
 {
 	struct unpacker *unpacker = calloc(1, sizeof(*unpacker));
-	int status = unpacker == NULL ? -ENOMEM : 0;
+	int status = 0;
 
-	if (status < 0)
-		return status;
+	if (unpacker == NULL)
+		return -ENOMEM;
 	unpacker->profile = profile;
+	unpacker->rows_most = content->length * DEFLATE_MOST + SMALL_ROWS;
 	unpacker->in.at = (const uint8_t *)gg_buf_text(content);
 	unpacker->in.end = unpacker->in.at + content->length;
 	while (status == 0 && unpacker->in.at != unpacker->in.end)

@@ -298,6 +298,9 @@ TEST(content_that_promises_too_much_is_refused)
 	static const uint8_t endless[] = { 4,    'n',  'o',  't',  'e',  2,
 		                           0xff, 0xff, 0xff, 0xff, 0x0f, /* rows */
 		                           1,    2,    0,    0,    0,    0 };
+	/* 2^42 rows of NULL. */
+	static const uint8_t nothing[] = { 4,    'n',  'o',  't',  'e', 2, 0x80, 0x80, 0x80,
+		                           0x80, 0x80, 0x80, 0x01, 0,   0, 0,    0 };
 	/* A stream of 2^40 bytes out of two. */
 	static const uint8_t bomb[] = { 4,    'n',  'o',  't',  'e',  2,    1, 1,    2,   2,
 		                        0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 2, 0x78, 0x9c };
@@ -306,6 +309,8 @@ TEST(content_that_promises_too_much_is_refused)
 
 	if (make_small_packed(f.place.path)) {
 		CHECK(put_content(f.place.path, endless, sizeof(endless)));
+		CHECK_EQ_I64(gg_profile_open(&profile, f.place.path, &error), -EBADMSG);
+		CHECK(put_content(f.place.path, nothing, sizeof(nothing)));
 		CHECK_EQ_I64(gg_profile_open(&profile, f.place.path, &error), -EBADMSG);
 		CHECK(put_content(f.place.path, bomb, sizeof(bomb)));
 		CHECK_EQ_I64(gg_profile_open(&profile, f.place.path, &error), -EBADMSG);
