@@ -124,12 +124,13 @@ def samples(sides, results, baseline_of):
 
 def counting(sides, results, baseline_of):
     for who in COUNTING:
-        for own, part, what in (("geiger over glibc, 1", "counted-loops", "cpu"),
-                                ("geiger over glibc, 1", "counted-programs", "cpu"),
-                                ("geiger record, 1", "counted-programs", "wall")):
+        for own, part, what in (("geiger, exact", "counted-loops", "cpu"),
+                                ("geiger record --exact", "counted-programs", "cpu"),
+                                ("geiger record --exact", "counted-programs", "wall")):
             pairs = [(work, results.ratio(part, work, who, baseline_of(who), what),
                       results.ratio(part, work, own, baseline_of(own), what)) for work in results.works(part)]
-            time = "wall time beside `geiger record`" if own.startswith("geiger record") else "processor's time"
+            time = {"wall": "wall time", "cpu": "processor's time"}[what]
+            time += f" beside `{own}`"
             kind = "programs" if part.endswith("programs") else "loops"
             sides.tell(who, f"every allocation counted, {kind}, {time}, ratio", pairs)
 
@@ -138,7 +139,7 @@ def peaks(sides, results, baseline_of):
     sampling = ["jemalloc prof, 512k", "tcmalloc sampling, 512k"]
     for part, peers in (("memory", sampling), ("counted-programs", COUNTING)):
         for peer in peers:
-            own = f"geiger over {baseline_of(peer)}, 512k" if part == "memory" else "geiger over glibc, 1"
+            own = f"geiger over {baseline_of(peer)}, 512k" if part == "memory" else "geiger, exact"
             pairs = []
             for work in results.works(part):
                 mine = [results.peak_kib(part, work, way)
@@ -162,7 +163,7 @@ def starts(sides, results, baseline_of):
 
 def files(sides, results, baseline_of):
     for part, peers, own in (("memory", ["jemalloc prof, 512k", "tcmalloc sampling, 512k"], "geiger record, 512k"),
-                             ("counted-programs", COUNTING, "geiger record, 1")):
+                             ("counted-programs", COUNTING, "geiger record --exact")):
         for peer in peers:
             sizes, times = [], []
             for work in results.works(part):
@@ -255,7 +256,7 @@ The cost of one sample, with its allocation and its free, in 47 frames, over the
 
 ## Every allocation counted
 
-The peers of this section count every allocation. geiger does so at an interval of 1, with more room for live blocks than by default (`GEIGER_MAX_LIVE=4M GEIGER_MAX_STACKS=8M GEIGER_MAX_ROWS=1M`). The table has the processor's time of loops, of the program alone; the second process of heaptrack is not in it:
+The peers of this section count every allocation. geiger does so at an interval of 1, with more room for live blocks than by default (`GEIGER_MAX_LIVE=4M GEIGER_MAX_STACKS=8M GEIGER_MAX_ROWS=1M`), and by exact counts: *geiger, exact* is the agent alone with `GEIGER_EXACT=1`. The table has the processor's time of loops, of the program alone; the second process of heaptrack is not in it:
 
 {counted_loops}
 
