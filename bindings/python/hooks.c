@@ -583,10 +583,12 @@ static void offer_frames(void)
 
 	if (python->get_arenas == NULL || python->set_arenas == NULL)
 		return;
-	python->get_arenas(&real_arenas);
-	arenas = real_arenas;
-	arenas.free = free_arena;
-	python->set_arenas(&arenas);
+	python->get_arenas(&arenas);
+	if (arenas.free != free_arena) {
+		real_arenas = arenas;
+		arenas.free = free_arena;
+		python->set_arenas(&arenas);
+	}
 	if (python->layout->loops == GG_PYTHON_LOOPS_UNKNOWN)
 		source.loop = (struct gg_runtime_loop){ python->loop_begin, python->loop_end };
 	gg_embed_agent()->set_frame_source(&source);
@@ -682,12 +684,38 @@ static const struct gg_exact_calls *find_exact_calls(void)
 	return agent->exact;
 }
 
+static void take_away(enum gg_python_domain which, struct domain *domain,
+                      void *(*hook)(void *context, size_t bytes))
+{
+	struct gg_python_allocator now;
+
+	python->get_allocator(which, &now);
+	if (now.malloc == hook)
+		python->set_allocator(which, &domain->real);
+}
+
+void gg_python_uninstall(void)
+{
+	if (python == NULL)
+		return;
+	take_away(GG_PYTHON_MEM, &mem, mem_malloc);
+	take_away(GG_PYTHON_OBJ, &obj, obj_malloc);
+	/* Frees pass unseen from now on, so that the set would be wrong. */
+	pthread_mutex_lock(&known_lock);
+	untyped.block = NULL;
+	gg_sampled_done(&known);
+	known = (struct gg_sampled){ 0 };
+	pthread_mutex_unlock(&known_lock);
+}
+
 const char *gg_python_install(bool native)
 {
 	const char *why;
 
 	with_native = native;
+	gg_embed_settings_find_agent(); /* geiger.record() loads both, perhaps after this library */
 	if (python != NULL) {
+		offer_frames();
 		if (python->is_initialized() && !is_called())
 			put_all_in_front();
 		return NULL;

@@ -14,7 +14,7 @@
  * Install        at any time, also while other threads run.  A thread may meanwhile read an
  *                allocator's struct that has some old and some new members.  Every such mixture
  *                works: the hooks find their data without the context argument, and pass it on
- *                unchanged to the functions underneath.  The hooks stay until the process ends.
+ *                unchanged to the functions underneath.
  * Older blocks   are no samples, so the hooks only pass on their frees and resizes.
  * Cost           two calls through pointers and a subtraction for an allocation that is not
  *                sampled; a look-up in geiger's filter for a free.
@@ -30,6 +30,13 @@
  * nothing was installed, which lives as long as the process.
  */
 __attribute__((visibility("default"))) const char *gg_python_install(bool native);
+
+/*
+ * Takes the hooks of mem and obj away again, where they are still in front.  Call it with Python's
+ * lock when the recording has ended.  Those of raw and of arenas stay: they are rarely called, and
+ * they keep what a thread may still read of another one's frames.
+ */
+__attribute__((visibility("default"))) void gg_python_uninstall(void);
 
 /*
  * True if the hooks are still in front.  tracemalloc removes them if it started before them and

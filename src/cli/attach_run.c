@@ -9,9 +9,8 @@
 
 #include "record/regions/process_root.h"
 
-/* Copies the agent's settings into a request. */
-static int fill_request(struct gg_attach_request *request,
-                        const struct gg_launch_environment *settings, struct gg_error *error)
+int gg_attach_run_fill(struct gg_attach_request *request,
+                       const struct gg_launch_environment *settings, struct gg_error *error)
 {
 	const char *text = NULL;
 	size_t used = 0;
@@ -43,7 +42,7 @@ int gg_attach_run_enter(struct gg_attach_run *run, const struct gg_launch_enviro
                         struct gg_error *error)
 {
 	struct gg_attachment_options options = { .agent = run->agent };
-	int status = fill_request(&options.request, settings, error);
+	int status = gg_attach_run_fill(&options.request, settings, error);
 
 	memcpy(run->directory, options.request.directory, sizeof(run->directory));
 	return status < 0 ? status

@@ -18,7 +18,7 @@ struct gg_attach_options {
 	double max_seconds;
 	int only; /* enum gg_attach_kind */
 	struct gg_cli_sampling sampling;
-	bool no_symbols, dry_run, json, quiet;
+	bool no_symbols, from_inside, dry_run, json, quiet;
 };
 
 /* An attach under way. */
@@ -29,6 +29,14 @@ struct gg_attach_run {
 	struct gg_attachment attachment;
 	char directory[GG_ATTACH_DIRECTORY_MAX]; /* of the region, as the process calls it; or "" */
 };
+
+/*
+ * Makes the request to the agent from its settings.  Returns 0 or -Exxx, if they do not fit into a
+ * request.
+ */
+GG_MUST_CHECK int gg_attach_run_fill(struct gg_attach_request *request,
+                                     const struct gg_launch_environment *settings,
+                                     struct gg_error *error);
 
 /* Attaches with these settings of the agent.  Returns 0 or -Exxx, as gg_attachment_run() does. */
 GG_MUST_CHECK int gg_attach_run_enter(struct gg_attach_run *run,

@@ -12,12 +12,10 @@
 #include <stdlib.h>
 
 #include "attach/attachment.h"
-#include "attach/detachment.h"
-#include "attach/forked_agents.h"
 #include "attach/survey.h"
-#include "base/clock.h"
 #include "base/json.h"
-#include "base/time_units.h"
+#include "cli/attach_inside.h"
+#include "cli/attach_leave.h"
 #include "cli/attach_pid.h"
 #include "cli/attach_result.h"
 #include "cli/attach_run.h"
@@ -26,14 +24,8 @@
 #include "cli/progress_line.h"
 #include "cli/sampling.h"
 #include "cli/survey_text.h"
-#include "record/regions/find_region.h"
 #include "record/session/launch.h"
 #include "record/session/session.h"
-
-enum {
-	NAMED_MAX = 8,     /* processes that a message names */
-	LEAVE_SECONDS = 30 /* for those that were forked */
-};
 
 static const struct gg_attach_options attach_defaults = { .sampling = GG_CLI_SAMPLING_DEFAULTS };
 
@@ -53,6 +45,8 @@ static const struct gg_option attach_option_table[] = {
 	  "every process of this control group, and below it" },
 	{ "only", 0, GG_OPTION_CHOICE, offsetof(struct gg_attach_options, only),
 	  "native|jvm|dotnet|python", "which memory to profile; only native is there yet" },
+	{ "from-inside", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, from_inside), NULL,
+	  "with -o: the process loads the agent itself, as geiger.record() does" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct gg_attach_options, dry_run), NULL,
 	  "only look: print how it would attach, or why not" },
 	{ "json", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, json), NULL,
@@ -107,50 +101,6 @@ static int enter_for_session(const struct gg_launch_environment *settings, void 
 	return status < 0 ? status : print_result(context, error);
 }
 
-/* Says how the agent leaves a process that could not be entered. */
-static void report_pending(pid_t pid)
-{
-	if (gg_find_region_inherited(NULL, (uint32_t)pid) != 0)
-		fprintf(stderr,
-		        "geiger: process %d is idle, and keeps the agent, which only passes its "
-		        "calls on: 'geiger detach %d' takes it out\n",
-		        (int)pid, (int)pid);
-	else
-		fprintf(stderr,
-		        "geiger: process %d is idle: the agent goes when the process next allocates\n",
-		        (int)pid);
-}
-
-/*
- * Detaches the process, and those that it has forked: one that has recorded nothing knows no
- * request of the recorder's.
- */
-static void leave_processes(struct gg_attach_run *run)
-{
-	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(LEAVE_SECONDS * GG_NS_PER_S);
-	pid_t pid = run->survey->facts.pid;
-	struct gg_forked_agents found = { 0 };
-	struct gg_detachment detachment;
-	size_t pending_count = 0;
-
-	gg_detachment_wait(&detachment, pid);
-	if (run->directory[0] == '\0' || gg_forked_agents_find(&found, run->directory, NULL) < 0)
-		return;
-	for (size_t i = 0; i < found.pids.count; i++) {
-		detachment.is_pending = true;
-		if (found.pids.items[i] != pid && gg_clock_monotonic_ns() < end_ns)
-			gg_detachment_wait(&detachment, found.pids.items[i]);
-		if (!detachment.is_pending || run->given->quiet)
-			continue;
-		if (pending_count++ < NAMED_MAX)
-			report_pending(found.pids.items[i]);
-	}
-	if (pending_count > NAMED_MAX)
-		fprintf(stderr, "geiger: %zu more processes are idle as well\n",
-		        pending_count - NAMED_MAX);
-	gg_forked_agents_done(&found);
-}
-
 /* Attaches, records until a signal or the time limit, and detaches. */
 static int record(struct gg_attach_run *run, struct gg_error *error)
 {
@@ -177,7 +127,7 @@ static int record(struct gg_attach_run *run, struct gg_error *error)
 	status = gg_session_run(&options, &exit_status, error);
 	if (status < 0)
 		return status;
-	leave_processes(run);
+	gg_attach_leave(run->survey->facts.pid, run->directory, given->quiet);
 	return exit_status;
 }
 
@@ -221,7 +171,7 @@ static int check_several(const struct gg_invocation *invocation, struct gg_error
 	if ((given->all != NULL) + (given->group != NULL) + (invocation->operand_count > 0) > 1)
 		return gg_error_set(error, -EINVAL, "attach", NULL,
 		                    "give a pid, --all NAME or --cgroup PATH");
-	if (given->output != NULL)
+	if (given->output != NULL || given->from_inside)
 		return gg_error_set(error, -EINVAL, "attach: --output",
 		                    "Attach without -o; geiger salvage reads all regions then.",
 		                    "a recording follows one process");
@@ -240,6 +190,10 @@ static int check_request(const struct gg_attach_options *given, struct gg_error 
 	if (given->sampling.compat)
 		return gg_error_set(error, -EINVAL, "attach: --compat", NULL,
 		                    "only a process that geiger starts can have it");
+	if (given->from_inside && (given->output == NULL || given->dry_run || given->json))
+		return gg_error_set(error, -EINVAL, "attach: --from-inside",
+		                    "Add -o FILE, without --dry-run and --json.",
+		                    "it is for a recording");
 	if (given->output == NULL && given->max_seconds > 0)
 		return gg_error_set(error, -EINVAL, "attach: --max-time", "Add -o FILE.",
 		                    "only a recording has an end");
@@ -266,8 +220,10 @@ static int run_attach(struct gg_invocation *invocation)
 		status = gg_launch_find_agent(agent, error);
 	if (status < 0)
 		return status;
-	return is_group ? gg_attach_several(agent, given, error)
-	                : attach_one(pid, agent, given, error);
+	if (is_group)
+		return gg_attach_several(agent, given, error);
+	return given->from_inside ? gg_attach_inside(pid, agent, given, error)
+	                          : attach_one(pid, agent, given, error);
 }
 
 const struct gg_command gg_command_attach = {

@@ -39,8 +39,8 @@ struct gg_embed_merged_frame {
 /*
  * A frame of a runtime that was looked up recently.  The addresses of its texts identify it within
  * one sample, in which recursion may show the same frame many times.  The runtime may reuse that
- * memory later, so the next sample compares the texts first.  The entry stays valid in forked
- * children, where frames keep their numbers.
+ * memory later, so the next sample compares the texts first.  Another generation of the recording
+ * may have another region, where frames have other numbers.
  */
 struct gg_embed_cached_frame {
 	const char *function, *file;
@@ -71,6 +71,7 @@ struct gg_embed_thread {
 		merged_frames[GG_EMBED_STACK_FRAMES_MAX]; /* the merged stack, for listeners */
 	uint64_t pcs[GG_EMBED_STACK_FRAMES_MAX];          /* the merged stack, for the region */
 	uint64_t sample_count;                            /* samples whose frames were looked up */
+	uint32_t frame_generation; /* of the recording in which the cached frames were looked up */
 	struct gg_embed_cached_frame frame_cache[GG_EMBED_FRAME_CACHE_ENTRIES];
 	struct geiger_event_frame event_frames[GG_EMBED_STACK_FRAMES_MAX];
 };

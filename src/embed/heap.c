@@ -34,6 +34,15 @@ struct gg_embed_heap *gg_embed_heap_of(uint32_t heap)
 	return NULL;
 }
 
+void gg_embed_heap_forget_numbers(void)
+{
+	/* Acquire: pairs with the release of the count that includes the heap. */
+	uint32_t count = gg_load_acquire(&heap_count);
+
+	for (uint32_t i = 0; i < count; i++)
+		gg_store_relaxed(&heaps[i].number, 0);
+}
+
 static size_t append(char *text, size_t length, const char *more)
 {
 	while (*more != '\0' && length < GG_EMBED_HEAP_NAME_MAX - 1)

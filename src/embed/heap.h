@@ -32,5 +32,8 @@ struct gg_embed_heap {
 /* In a forked child: frees the lock, whose owner may exist in the parent alone. */
 void gg_embed_heap_forked(void);
 
+/* Another region may give the heaps other numbers. */
+void gg_embed_heap_forget_numbers(void);
+
 /* Returns the heap of that number.  NULL: it was never registered, and a counter records that. */
 struct gg_embed_heap *gg_embed_heap_of(uint32_t heap);

@@ -16,7 +16,11 @@ enum {
 	TYPE_BYTES_MAX = 1024 /* longer names are cut */
 };
 
-static uint64_t known_types[KNOWN_TYPES]; /* 48 bits of the hash, and 16 of the number */
+/*
+ * 48 bits of the hash, and 16 of the number.  The hash includes the generation of the recording,
+ * because another region may give a type another number.
+ */
+static uint64_t known_types[KNOWN_TYPES];
 
 uint32_t gg_embed_heap_number(struct gg_embed_heap *heap)
 {
@@ -44,7 +48,7 @@ uint16_t gg_embed_type_number(const char *type)
 
 	if (bytes == 0)
 		return 0;
-	hash = gg_hash_bytes(type, bytes, 0);
+	hash = gg_hash_bytes(type, bytes, gg_load_relaxed(&gg_embed_settings.generation));
 	place = &known_types[hash % KNOWN_TYPES];
 	known = gg_load_relaxed(place);
 	if (gg_likely(known >> NUMBER_BITS == hash >> NUMBER_BITS))

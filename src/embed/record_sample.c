@@ -127,6 +127,13 @@ static uint64_t find_frame(struct gg_embed_thread *t, const struct geiger_frame 
 	return look_up_frame(cached, frame, t->sample_count);
 }
 
+static void forget_frames(struct gg_embed_thread *t, uint32_t generation)
+{
+	for (size_t i = 0; i < GG_COUNT(t->frame_cache); i++)
+		t->frame_cache[i].pc = 0;
+	t->frame_generation = generation;
+}
+
 /*
  * Lists the addresses of the merged stack; returns their number.  Frames without an address are
  * left out.
@@ -134,9 +141,11 @@ static uint64_t find_frame(struct gg_embed_thread *t, const struct geiger_frame 
 static uint32_t list_pcs(struct sample_report *p)
 {
 	struct gg_embed_thread *t = p->t;
+	uint32_t native = 0, generation = gg_load_relaxed(&gg_embed_settings.generation);
 	uint64_t *to = t->pcs;
-	uint32_t native = 0;
 
+	if (gg_unlikely(t->frame_generation != generation))
+		forget_frames(t, generation);
 	gg_assert(p->frame_count <= GG_EMBED_FRAMES_MAX && p->stack.count <= GG_UNWIND_KEEP);
 	t->sample_count++;
 	for (uint32_t i = 0; i < p->frame_count; i++) {

@@ -89,7 +89,9 @@ static bool take(struct gg_embed_thread *t, size_t bytes, struct gg_draw *ret_dr
 	if (gg_embed_is_sampling())
 		sampled = gg_sampler_take(&t->sampler, bytes, ret_draw);
 	else
-		gg_sampler_pause(&t->sampler, GG_EMBED_VISIT_BYTES);
+		gg_sampler_pause(&t->sampler, gg_load_relaxed(&gg_embed_settings.is_own)
+		                                      ? GG_EMBED_VISIT_BYTES
+		                                      : GG_EMBED_PAUSED_VISIT_BYTES);
 	gg_assert(!sampled || gg_draw_is_valid(ret_draw));
 	from_sampler(t);
 	return sampled;

@@ -40,9 +40,16 @@ void gg_embed_settings_refresh(void)
 	/* If several threads find new settings, the one whose exchange succeeds copies them. */
 	agent->read_settings(&settings);
 	now = (uint64_t)settings.generation << 32 | settings.change_count;
-	if (gg_likely(now == seen) || settings.change_count == 0 ||
-	    !gg_cas_acq_rel(&s->seen, &seen, now))
+	if (gg_likely(now == seen) || !gg_cas_acq_rel(&s->seen, &seen, now))
 		return;
+	/* The agent was detached.  It may be attached again. */
+	if (settings.change_count == 0) {
+		gg_store_relaxed(&s->is_recording, 0);
+		changed();
+		return;
+	}
+	if (settings.generation != gg_load_relaxed(&s->generation))
+		gg_embed_heap_forget_numbers();
 	gg_store_relaxed(&s->interval_bytes, settings.interval_bytes);
 	gg_store_relaxed(&s->seed, settings.seed);
 	gg_store_relaxed(&s->scheme, (uint32_t)settings.scheme);
@@ -125,6 +132,22 @@ __attribute__((constructor)) static void choose(void)
 	gg_store_release(&gg_embed_settings.agent, agent != NULL ? agent : &gg_agent_functions);
 	if (agent == NULL && environment_wants_it())
 		gg_agent_functions.start(&request);
+	gg_embed_settings_refresh();
+}
+
+void gg_embed_settings_find_agent(void)
+{
+	struct gg_embed_settings *s = &gg_embed_settings;
+	const struct gg_agent_functions *agent = find_agent();
+	struct gg_agent_settings settings;
+
+	if (agent == NULL || gg_load_relaxed(&s->is_own) == 0)
+		return;
+	gg_embed_agent()->read_settings(&settings);
+	if (settings.change_count != 0)
+		return;
+	gg_store_relaxed(&s->is_own, 0);
+	gg_store_release(&s->agent, agent);
 	gg_embed_settings_refresh();
 }
 

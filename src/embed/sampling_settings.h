@@ -5,8 +5,8 @@
  * Every sampler of libgeiger calls gg_embed_settings_refresh() in its slow path, which copies the
  * settings of the recording side (abi/agent_functions.h).  So a sampler compares a single count.
  *
- * Recorder   A constructor decides it once: the agent, if its table exists, else this library.
- *            Before that, nothing is sampled.
+ * Recorder   A constructor decides it: the agent, if its table exists, else this library.  Before
+ *            that, nothing is sampled.  gg_embed_settings_find_agent() decides it again.
  * Threads    any.  Each setting is one word.  The count changes after the settings, by release, so
  *            a thread that sees a new count sees the settings.
  */
@@ -25,7 +25,12 @@ enum {
 	/*
 	 * A thread checks for new settings at least once in so many bytes, as it does for malloc.
 	 */
-	GG_EMBED_VISIT_BYTES = 8 << 20
+	GG_EMBED_VISIT_BYTES = 8 << 20,
+	/*
+	 * The same while an agent does not record: it may begin again at any time, by an attach,
+	 * and what a thread allocates before its next visit is not sampled.
+	 */
+	GG_EMBED_PAUSED_VISIT_BYTES = 4 << 10
 };
 
 struct gg_embed_settings {
@@ -48,6 +53,12 @@ extern struct gg_embed_settings gg_embed_settings;
 
 /* Copies new settings of the recording side. */
 void gg_embed_settings_refresh(void);
+
+/*
+ * Takes an agent that was loaded after this library as the recording side, unless this library has
+ * begun to record by itself.
+ */
+void gg_embed_settings_find_agent(void);
 
 /* Takes a stream of random numbers, which no sampler of the agent has. */
 uint64_t gg_embed_next_stream(void);

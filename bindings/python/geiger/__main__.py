@@ -5,7 +5,10 @@
 # none but its own.
 import sys
 
-from geiger import _geiger
+try:
+    from geiger import _geiger
+except ImportError:  # it is for CPython 3.11; with others the recorder starts the program anew
+    _geiger = None
 
 USAGE = """usage: python3 -m geiger [OPTION...] (-m MODULE | -c COMMAND | FILE | -) [ARGUMENT...]
 
@@ -96,29 +99,75 @@ def absolute(path):
         return path
 
 
-def record(options, rest):
-    """Becomes `geiger record` with this command line; returns if there is no geiger."""
-    import os
-    import shutil
+def geiger_command(options):
+    """`geiger record` with its options, or None if there is no geiger."""
+    from geiger import _library
 
-    geiger = os.environ.get("GEIGER") or shutil.which("geiger")
-    if geiger is None:
-        return
-    command = [geiger, "record"]
+    try:
+        command = [_library.command(), "record"]
+    except FileNotFoundError:
+        return None
     if options["exact"]:
         command.append("--exact")
     for name in ("interval", "output"):
         if options[name] is not None:
             command += ["--" + name, options[name]]
-    # The options before "-m geiger" are for python3 itself.
-    python = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
+    return command
+
+
+def options_of_python():
+    """The words before the module's own options: python3's options, and "-m geiger"."""
+    if hasattr(sys, "orig_argv"):
+        words = sys.orig_argv
+    else:  # before 3.10
+        from os import fsdecode
+
+        with open("/proc/self/cmdline", "rb") as file:
+            words = [fsdecode(word) for word in file.read().split(b"\0")[:-1]]
+    return words[1 : len(words) - len(sys.argv) + 1]
+
+
+def become(command):
+    """Executes the command in place of this program."""
+    import os
+
+    try:
+        os.execv(command[0], command)
+    except OSError as error:
+        fail(f"{command[0]}: {error.strerror}")
+
+
+def run_anew(options, rest):
+    """Starts the program again without this module, under `geiger record`, which shows its functions."""
+    import os
+
+    for name in ("native", "only_python"):
+        if options[name]:
+            fail(f"--{name.replace('_', '-')} is for Python 3.11 here; geiger report has it, too")
+    python = options_of_python()
+    if python[-2:] == ["-m", "geiger"]:
+        python = python[:-2]
+    command = [sys.executable, *python, *rest]
+    if "GEIGER_RECORDER" not in os.environ:
+        record_command = geiger_command(options)
+        if record_command is None:
+            fail("it needs the geiger command, which is not in PATH")
+        command = [*record_command, "--", *command]
+    elif options["interval"] or options["output"]:
+        fail("--interval and --output are for the `geiger record` that this runs under")
+    become(command)
+
+
+def record(options, rest):
+    """Becomes `geiger record` with this command line; returns if there is no geiger."""
+    command = geiger_command(options)
+    if command is None:
+        return
+    python = options_of_python()
     native = ["--native"] if options["native"] else []
     # Without the agent, geiger's library makes a region of its own.
     without = ["env", "-u", "LD_PRELOAD"] if options["only_python"] else []
-    try:
-        os.execv(geiger, [*command, "--", *without, sys.executable, *python, *native, "--", *rest])
-    except OSError as error:
-        fail(f"{geiger}: {error.strerror}")
+    become([*command, "--", *without, sys.executable, *python, *native, "--", *rest])
 
 
 def start(interval):
@@ -142,7 +191,7 @@ def forget():
 
 def orig_argv(rest):
     """sys.orig_argv without `-m geiger` and its options."""
-    before = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
+    before = options_of_python()
     if before[-2:] == ["-m", "geiger"]:
         before = before[:-2]
     return [sys.orig_argv[0], *before, *rest]
@@ -152,6 +201,8 @@ def main():
     """Does not return."""
     options, rest = parse(sys.argv[1:])
     how, what, argv = program_of(rest)
+    if _geiger is None:
+        run_anew(options, rest)
     interval = size_of(options["interval"]) if options["interval"] else 0
     if options["exact"] and (interval or options["only_python"]):
         fail("--exact counts every allocation by malloc: --interval and --only-python are for samples")

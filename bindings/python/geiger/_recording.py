@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""record() - a recording of this process, which begins and ends while it runs.
+
+A recorder (`geiger attach --from-inside`) runs beside this process.  It is no child of it, so that
+os.wait() of the program does not meet it.  This process loads geiger's agent itself, which needs no
+right to trace, and the adapter for Python.  At the end it takes the agent's hooks out again, and the
+recorder writes the profile.
+"""
+
+import contextlib
+import ctypes
+import os
+import subprocess
+import threading
+import time
+import warnings
+
+from geiger import _library
+
+_REQUEST_BYTES = 4096
+_RESULT_BYTES = 832
+_REASON_AT, _REASON_BYTES = 576, 256
+_BUSY_TRIES = 1000
+
+_lock = threading.RLock()
+_current = None  # the recording of this process
+_agent = None  # the agent, since the first recording
+
+
+def _in_child():
+    """A forked child belongs to the recording of its parent, and has no pipes of its own to the recorder."""
+    global _lock
+    _lock = threading.RLock()
+    if _current is not None:
+        _current._close()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
+class Recording(contextlib.ContextDecorator):
+    """A recording of this process into one profile: see record()."""
+
+    def __init__(self, path, *, interval=None, native=False, symbols=True, options=()):
+        self.path = os.fspath(path)
+        self._arguments = ["attach", "--from-inside", "--quiet", "--output", os.path.abspath(self.path)]
+        if interval is not None:
+            self._arguments += ["--interval", str(interval)]
+        if not symbols:
+            self._arguments.append("--no-symbols")
+        self._arguments += options
+        self._native = native
+        self._pid = None  # of the process that started it
+        self._to = self._from = self._errors = None
+
+    def __repr__(self):
+        return f"<geiger.Recording {self.path!r}, {'recording' if self.is_recording else 'not recording'}>"
+
+    @property
+    def is_recording(self):
+        """True between start() and stop(), also in forked children."""
+        return _current is self
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error is None:
+            self.stop()
+            return
+        # The exception of the program is more important than one of geiger's.
+        try:
+            self.stop()
+        except Exception as own:
+            warnings.warn(f"geiger: {self.path} is not complete: {own}", RuntimeWarning, stacklevel=2)
+
+    # --- beginning ---
+
+    def start(self):
+        """Begins to record.  Raises RuntimeError if this process is recorded already."""
+        global _current
+        with _lock:
+            if _current is not None:
+                raise RuntimeError(f"geiger: this process is recorded to {_current.path} already")
+            self._refuse_others()
+            # Before anything is sampled: the program's allocations are of interest, not these.
+            try:
+                self._open()
+                self._attach()
+            except BaseException:
+                self._close()
+                raise
+            self._pid = os.getpid()
+            _current = self
+
+    def _refuse_others(self):
+        found = _library.mapped_file("libgeiger-agent")
+        if _agent is None and found is not None:
+            raise RuntimeError(
+                "geiger: this process has an agent of `geiger record`, `geiger env` or `geiger attach`; "
+                "`geiger report --between` shows a part of such a recording"
+            )
+        if _library.mapped_file("libgeiger-python") is not None and _library.destination() == "own":
+            raise RuntimeError("geiger: geiger.start() records this process already")
+
+    def _open(self):
+        """Starts the recorder, which waits for the attach."""
+        self._errors = os.memfd_create("geiger-errors")
+        to_read, self._to = os.pipe()
+        self._from, from_write = os.pipe()
+        command = [_library.command(), *self._arguments, str(os.getpid())]
+        try:
+            # It forks, and its parent ends at once.
+            subprocess.run(
+                command,
+                stdin=to_read,
+                stdout=from_write,
+                stderr=self._errors,
+                env=_library.environment(),
+                check=False,
+            )
+        finally:
+            os.close(to_read)
+            os.close(from_write)
+
+    def _attach(self):
+        """Loads the agent and the adapter.  From the return on, both record."""
+        global _agent
+        self._line()  # the recorder's pid
+        agent, adapter = self._line(), self._line()
+        request = self._read(_REQUEST_BYTES)
+        if _agent is None:
+            # Global, so that the adapter finds it.  libc comes first in every look-up of malloc.
+            _agent = ctypes.CDLL(agent, mode=ctypes.RTLD_GLOBAL)
+        result = ctypes.create_string_buffer(_RESULT_BYTES)
+        status = _agent.geiger_agent_attach(request, result)
+        self._write(result.raw)
+        if status < 0:
+            raise OSError(-status, self._reason_of(result))
+        try:
+            self._install(adapter)
+            if self._line() != "recording":
+                raise self._failure()
+        except BaseException:
+            self._detach()
+            raise
+
+    def _install(self, adapter):
+        if not adapter:
+            return
+        _library.load(_library.mapped_file("libgeiger-python") or adapter)
+        why = _library.install(self._native)
+        if why is not None:
+            warnings.warn(f"geiger: no Python functions are shown: {why}", RuntimeWarning, stacklevel=5)
+
+    # --- ending ---
+
+    def stop(self):
+        """Ends the recording, and returns when the profile is complete."""
+        global _current
+        with _lock:
+            if _current is not self:
+                raise RuntimeError("geiger: this recording is not running")
+            _current = None
+            try:
+                self._detach()
+                # A child of a fork was a part of the recording, which goes on in its parent.
+                if self._pid == os.getpid():
+                    self._write(b"\n")
+                    if self._line() != "written":
+                        raise self._failure()
+            finally:
+                self._close()
+
+    def _detach(self):
+        result = ctypes.create_string_buffer(_RESULT_BYTES)
+        for _ in range(_BUSY_TRIES):
+            if _agent.geiger_agent_detach(result) != -16:  # EBUSY: another thread takes a sample
+                break
+            time.sleep(0.001)
+        _library.uninstall()
+
+    # --- the recorder ---
+
+    def _failure(self):
+        """Why the recorder has ended."""
+        text = os.pread(self._errors, 1 << 16, 0).decode(errors="replace").strip()
+        return RuntimeError(text or "geiger: the recorder has ended")
+
+    @staticmethod
+    def _reason_of(result):
+        reason = result.raw[_REASON_AT : _REASON_AT + _REASON_BYTES].partition(b"\0")[0]
+        return "geiger: " + (reason.decode(errors="replace") or "the agent cannot be attached")
+
+    def _write(self, data):
+        try:
+            os.write(self._to, data)
+        except BrokenPipeError:
+            raise self._failure() from None
+
+    def _read(self, length):
+        data = b""
+        while len(data) < length:
+            more = os.read(self._from, length - len(data))
+            if not more:
+                raise self._failure()
+            data += more
+        return data
+
+    def _line(self):
+        line = b""
+        while not line.endswith(b"\n"):
+            line += self._read(1)
+        return os.fsdecode(line[:-1])
+
+    def _close(self):
+        for fd in (self._to, self._from, self._errors):
+            if fd is not None:
+                os.close(fd)
+        self._to = self._from = self._errors = None
+
+
+def record(path, *, interval=None, native=False, symbols=True):
+    """Records this process from now on, and writes a profile:
+
+        with geiger.record("work.geiger"):
+            work()
+
+    As a decorator it records each call of a function, and replaces the profile of the call before.
+    `recording = geiger.record(...)` with recording.start() and recording.stop() does the same in
+    separate places.
+
+    path: of the profile; one that exists is replaced.
+    interval: mean bytes between two samples, such as "64k" or 65536 (512 KiB).
+    native: stacks have the interpreter's own functions, too.
+    symbols: look up the names of native functions at the end; `geiger symbolize` can do that later.
+
+    All threads are recorded, and children that the process forks meanwhile.  Blocks that are older
+    are in no report.  A process can have one recording at a time; under `geiger record` it has one.
+    """
+    return Recording(path, interval=interval, native=native, symbols=symbols)

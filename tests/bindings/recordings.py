@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""recordings.py FOLDER - geiger.record() in an ordinary Python: each function below is a test."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import warnings
+
+import geiger
+
+FOLDER = os.path.abspath(sys.argv[1])
+COUNT, BYTES = 400, 3000
+
+
+def path(name):
+    return os.path.join(FOLDER, name + ".geiger")
+
+
+def ask(*arguments):
+    return subprocess.run([os.environ["GEIGER"], *arguments], stdout=subprocess.PIPE, check=True).stdout.decode()
+
+
+def live(name, function, metric="live"):
+    """Live bytes by the profile below a function; at an interval of 1 they are exact."""
+    rows = json.loads(ask("report", path(name), "--json", "-m", metric, "--focus", "^%s$" % function))["rows"]
+    return sum(row["self"]["estimate"] for row in rows)
+
+
+def equal(a, b):
+    assert a == b, f"{a!r} is not {b!r}"
+
+
+def raises(kind, call, text):
+    try:
+        call()
+    except kind as error:
+        assert text in str(error), str(error)
+        return
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def hold_before():
+    return [bytes(BYTES) for _ in range(COUNT)]
+
+
+def hold_within():
+    return [bytes(BYTES) for _ in range(COUNT)]
+
+
+def hold_again():
+    return [bytes(BYTES) for _ in range(COUNT)]
+
+
+def hold_in_thread(into, may_begin):
+    may_begin.wait()
+    into.append([bytes(BYTES) for _ in range(COUNT)])
+
+
+def hold_in_child():
+    return [bytes(BYTES) for _ in range(COUNT)]
+
+
+HELD_BYTES = COUNT * sys.getsizeof(bytes(BYTES))
+
+
+def held_bytes(kept):
+    """The blocks and the items of the list that holds them; its header is another block."""
+    return HELD_BYTES + (sys.getsizeof(kept) - sys.getsizeof([]))
+
+
+def near(value, kept):
+    """Exact, but for the list's own object, and a frame that older releases keep."""
+    assert HELD_BYTES <= value <= held_bytes(kept) + 512, f"{value} is not {held_bytes(kept)}"
+
+
+def exactly_what_is_allocated_within_is_recorded():
+    before = hold_before()
+    with geiger.record(path("within"), interval=1) as recording:
+        kept = hold_within()
+        del before
+        assert recording.is_recording
+    assert not recording.is_recording
+    near(live("within", "hold_within"), kept)
+    equal(live("within", "hold_before"), 0)
+
+
+def a_second_recording_has_only_what_is_its_own():
+    with geiger.record(path("first"), interval=1):
+        first = hold_within()
+    between = hold_before()
+    with geiger.record(path("second"), interval=1):
+        del first, between
+        second = hold_again()
+    near(live("second", "hold_again"), second)
+    equal(live("second", "hold_within"), 0)
+    equal(live("second", "hold_before"), 0)
+    text = ask("report", path("second"))
+    assert "damaged" not in text and "left out" not in text, text
+
+
+def types_and_heaps_of_a_second_recording_are_right():
+    class Other:
+        pass
+
+    with geiger.record(path("first"), interval=1):
+        sets = [{i} for i in range(100)]
+    with geiger.record(path("second"), interval=1):
+        held = [Other() for _ in range(1000)]
+    text = ask("report", path("second"), "-m", "live", "--by", "type", "--no-head")
+    assert "Other" in text, text
+    assert not any(line.endswith(" set") for line in text.splitlines()), text
+    del sets, held
+    assert "python.obj" in ask("report", path("second"), "-m", "live", "--by", "heap")
+
+
+def a_recording_within_a_recording_is_refused():
+    with geiger.record(path("outer"), interval=1):
+        raises(RuntimeError, geiger.record(path("inner")).start, "recorded to")
+        kept = hold_within()
+    near(live("outer", "hold_within"), kept)
+    assert not os.path.exists(path("inner"))
+
+
+def an_exception_leaves_a_complete_profile():
+    kept = []
+
+    def fail():
+        with geiger.record(path("failed"), interval=1):
+            kept.append(hold_within())
+            raise KeyError("of the program")
+
+    raises(KeyError, fail, "of the program")
+    near(live("failed", "hold_within"), kept[0])
+
+
+def all_threads_are_recorded():
+    """Two that began before the recording, and one that begins within."""
+    kept, begin = [], threading.Event()
+    threads = [threading.Thread(target=hold_in_thread, args=(kept, begin)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    with geiger.record(path("threads"), interval=1):
+        begin.set()
+        threads.append(threading.Thread(target=hold_in_thread, args=(kept, begin)))
+        threads[2].start()
+        for thread in threads:
+            thread.join()
+    value = live("threads", "hold_in_thread")
+    # A thread may miss its first 4 KiB if it allocated between two recordings.
+    assert 3 * HELD_BYTES - 2 * 4096 <= value <= 3 * (held_bytes(kept[0]) + 512), value
+
+
+def a_forked_child_is_a_part_of_the_recording():
+    with geiger.record(path("forked"), interval=1):
+        child = os.fork()
+        if child == 0:
+            kept = hold_in_child()
+            os._exit(len(kept) != COUNT)
+        equal(os.waitpid(child, 0)[1], 0)
+    near(live("forked", "hold_in_child", "left"), [None] * COUNT)
+
+
+def a_child_may_leave_the_block_before_its_parent():
+    with geiger.record(path("left"), interval=1) as recording:
+        child = os.fork()
+        if child == 0:
+            try:
+                recording.stop()
+                hold_in_child()
+                os._exit(recording.is_recording)
+            finally:
+                os._exit(7)
+        equal(os.waitpid(child, 0)[1], 0)
+        kept = hold_within()
+    near(live("left", "hold_within"), kept)
+    equal(live("left", "hold_in_child"), 0)
+
+
+def the_program_has_no_child_that_it_does_not_know():
+    with geiger.record(path("children")):
+        raises(ChildProcessError, os.wait, "")
+
+
+def a_snapshot_is_a_profile_of_what_is_live():
+    with geiger.record(path("whole"), interval=1):
+        kept = hold_within()
+        geiger.snapshot(path("moment"))
+        later = hold_again()
+    near(live("moment", "hold_within"), kept)
+    equal(live("moment", "hold_again"), 0)
+    near(live("whole", "hold_again"), later)
+    raises(OSError, lambda: geiger.snapshot(path("nothing")), "")
+
+
+def a_function_can_be_decorated():
+    @geiger.record(path("decorated"), interval=1)
+    def work():
+        return hold_within()
+
+    work()
+    kept = work()
+    near(live("decorated", "hold_within"), kept)
+
+
+def a_file_that_cannot_be_written_is_an_error_before_the_block():
+    recording = geiger.record(os.path.join(FOLDER, "missing", "x.geiger"))
+    raises(RuntimeError, recording.start, "missing")
+    assert not recording.is_recording
+    equal(geiger.destination(), "nowhere")
+
+
+def a_bad_interval_is_an_error_before_the_block():
+    raises(RuntimeError, geiger.record(path("bad"), interval="many").start, "many")
+
+
+def only_a_running_recording_can_be_stopped():
+    raises(RuntimeError, geiger.record(path("never")).stop, "not running")
+
+
+def recorder_pids(word):
+    """The recorders with that word on their command lines."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if b"--from-inside" in words and word.encode() in words:
+            found.append(int(pid))
+    return found
+
+
+def a_recorder_that_is_killed_is_an_error_and_the_program_goes_on():
+    recording = geiger.record(path("killed"), interval=1)
+    recording.start()
+    (pid,) = recorder_pids(path("killed"))
+    os.kill(pid, signal.SIGKILL)
+    hold_within()
+    raises(RuntimeError, recording.stop, "recorder")
+    with geiger.record(path("after"), interval=1):
+        kept = hold_again()
+    near(live("after", "hold_again"), kept)
+
+
+def what_the_program_raises_is_more_important_than_what_geiger_says():
+    def fail():
+        with geiger.record(path("both")):
+            os.kill(recorder_pids(path("both"))[0], signal.SIGKILL)
+            raise KeyError("of the program")
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        raises(KeyError, fail, "of the program")
+    assert any("not complete" in str(one.message) for one in caught), caught
+
+
+def a_program_that_ends_within_leaves_a_profile():
+    program = (
+        "import geiger, os, sys\n"
+        "geiger.record(sys.argv[1], interval=1).start()\n"
+        "kept = [bytes(3000) for _ in range(400)]\n"
+        "os._exit(3)\n"
+    )
+    equal(subprocess.run([sys.executable, "-c", program, path("ended")], check=False).returncode, 3)
+    # The recorder is nobody's child: a profile that can be read is whole.
+    while recorder_pids(path("ended")):
+        time.sleep(0.05)
+    assert "<module>" in ask("report", path("ended"), "-m", "left")
+
+
+def a_recorded_program_says_that_it_is_recorded():
+    program = (
+        "import geiger, sys\n"
+        "try: geiger.record(sys.argv[1]).start()\n"
+        "except RuntimeError as error: print(error)\n"
+    )
+    command = [os.environ["GEIGER"], "record", "--quiet", "-o", path("around"), sys.executable, "-c", program, path("in")]
+    text = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert "--between" in text, text
+
+
+def main():
+    failed = 0
+    for name, test in list(globals().items()):
+        if not callable(test) or name.count("_") < 3 or getattr(test, "__module__", None) != "__main__":
+            continue
+        try:
+            test()
+            print("ok -", name)
+        except BaseException as error:
+            traceback.print_exc(file=sys.stdout)
+            print("not ok -", name, error)
+            failed += 1
+    sys.exit(failed > 0)
+
+
+main()
