@@ -7,13 +7,13 @@
     with geiger.record("work.geiger"):
         work()
 
-`geiger report work.geiger` shows the result.  docs/PYTHON_TOOLS.md has the rest: the plugin for pytest,
-and the magic for IPython and Jupyter (%load_ext geiger).
+`geiger report work.geiger` shows the result.  docs/PYTHON_TOOLS.md has the rest: the plugin for
+pytest, and the magic for IPython and Jupyter (%load_ext geiger).
 """
 
 import sys
 
-# Python 2.7 can read this file, too.
+# Python 2.7 can read this file.
 if sys.version_info < (3, 8):
     raise ImportError("geiger: this package is for Python 3.8 or later, and this is %s" % sys.version.split()[0])
 
@@ -44,7 +44,7 @@ _LATER = {
 
 
 def __getattr__(name):
-    """Imports a function at its first use: `python3 -m geiger` needs none, and they import a lot."""
+    """Imports a function at its first use: `python3 -m geiger` needs none of these imports."""
     if name not in _LATER:
         raise AttributeError("module 'geiger' has no attribute %r" % name)
     from importlib import import_module

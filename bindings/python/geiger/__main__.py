@@ -138,7 +138,7 @@ def become(command):
 
 
 def run_anew(options, rest):
-    """Starts the program again without this module, under `geiger record`, which shows its functions."""
+    """Starts the program again under `geiger record`, without this module."""
     import os
 
     for name in ("native", "only_python"):

@@ -83,7 +83,7 @@ def mapped_file(part):
 
 
 def _adapter_path():
-    """Where the adapter is, as the command knows it; two copies would record everything twice."""
+    """The path of the adapter as the command knows it: two copies would record all twice."""
     found = mapped_file(_ADAPTER)
     for folder in (os.path.join(_HERE, "_native"), os.path.dirname(_HERE)):
         if found is None and os.path.exists(os.path.join(folder, _ADAPTER)):
@@ -122,7 +122,7 @@ def load(path=None):
 
 
 def install(native=False):
-    """Puts sampling in front of Python's allocators.  Returns the reason if this Python cannot have it."""
+    """Puts sampling in front of Python's allocators.  Returns the reason if that is impossible."""
     why = load().gg_python_install(native)
     load().geiger_thread_interval(0)  # applies the settings to this thread at once
     return None if why is None else why.decode(errors="replace")
@@ -160,7 +160,7 @@ def stop():
 
 
 def destination():
-    """Where samples go: "agent", "own" (a region of this process) or "nowhere"."""
+    """The destination of samples: "agent", "own" (a region of this process) or "nowhere"."""
     return _DESTINATIONS[load().geiger_recording_to()]
 
 
@@ -178,7 +178,7 @@ def set_interval(bytes):
 
 
 def counts():
-    """What was counted since the start of the process, as a dict."""
+    """The counters of this process, as a dict."""
     read = _Counts()
     load().geiger_read_counts(ctypes.byref(read))
     return {name: getattr(read, name) for name in _COUNTS}
@@ -187,8 +187,9 @@ def counts():
 def snapshot(path):
     """Writes what is live now, and all totals, to a new file, while recording goes on.
 
-    path: a profile if it ends with ".geiger"; otherwise a region, of which `geiger salvage -o now.geiger`
-    makes a profile.  Raises OSError if nothing is recorded, or if the file cannot be written.
+    path: a profile if it ends with ".geiger"; otherwise a region, of which `geiger salvage -o
+    now.geiger` makes a profile.  Raises OSError if nothing is recorded, or if the file cannot be
+    written.
     """
     name = os.fsdecode(path)
     if not name.endswith(".geiger"):

@@ -3,12 +3,13 @@
 
 A recorder (`geiger attach --from-inside`) runs beside this process.  It is no child of it, so that
 os.wait() of the program does not meet it.  This process loads geiger's agent itself, which needs no
-right to trace, and the adapter for Python.  At the end it takes the agent's hooks out again, and the
-recorder writes the profile.
+right to trace, and the adapter for Python.  At the end it takes the agent's hooks out again, and
+the recorder writes the profile.
 """
 
 import contextlib
 import ctypes
+import errno
 import os
 import subprocess
 import threading
@@ -28,7 +29,7 @@ _agent = None  # the agent, since the first recording
 
 
 def _in_child():
-    """A forked child belongs to the recording of its parent, and has no pipes of its own to the recorder."""
+    """A forked child belongs to the recording of its parent, and lets go of the pipes to it."""
     global _lock
     _lock = threading.RLock()
     if _current is not None:
@@ -52,6 +53,7 @@ class Recording(contextlib.ContextDecorator):
         self._native = native
         self._pid = None  # of the process that started it
         self._to = self._from = self._errors = None
+        self._result = ctypes.create_string_buffer(_RESULT_BYTES)
 
     def __repr__(self):
         return f"<geiger.Recording {self.path!r}, {'recording' if self.is_recording else 'not recording'}>"
@@ -133,11 +135,10 @@ class Recording(contextlib.ContextDecorator):
         if _agent is None:
             # Global, so that the adapter finds it.  libc comes first in every look-up of malloc.
             _agent = ctypes.CDLL(agent, mode=ctypes.RTLD_GLOBAL)
-        result = ctypes.create_string_buffer(_RESULT_BYTES)
-        status = _agent.geiger_agent_attach(request, result)
-        self._write(result.raw)
+        status = _agent.geiger_agent_attach(request, self._result)
+        self._write(self._result.raw)
         if status < 0:
-            raise OSError(-status, self._reason_of(result))
+            raise OSError(-status, self._reason())
         try:
             self._install(adapter)
             if self._line() != "recording":
@@ -167,16 +168,18 @@ class Recording(contextlib.ContextDecorator):
                 self._detach()
                 # A child of a fork was a part of the recording, which goes on in its parent.
                 if self._pid == os.getpid():
-                    self._write(b"\n")
+                    # The recorder may have seen the end of the last region, and be ready.
+                    with contextlib.suppress(BrokenPipeError):
+                        os.write(self._to, b"\n")
                     if self._line() != "written":
                         raise self._failure()
             finally:
                 self._close()
 
     def _detach(self):
-        result = ctypes.create_string_buffer(_RESULT_BYTES)
         for _ in range(_BUSY_TRIES):
-            if _agent.geiger_agent_detach(result) != -16:  # EBUSY: another thread takes a sample
+            # Another thread may be taking a sample.
+            if _agent.geiger_agent_detach(self._result) != -errno.EBUSY:
                 break
             time.sleep(0.001)
         _library.uninstall()
@@ -188,9 +191,8 @@ class Recording(contextlib.ContextDecorator):
         text = os.pread(self._errors, 1 << 16, 0).decode(errors="replace").strip()
         return RuntimeError(text or "geiger: the recorder has ended")
 
-    @staticmethod
-    def _reason_of(result):
-        reason = result.raw[_REASON_AT : _REASON_AT + _REASON_BYTES].partition(b"\0")[0]
+    def _reason(self):
+        reason = self._result.raw[_REASON_AT : _REASON_AT + _REASON_BYTES].partition(b"\0")[0]
         return "geiger: " + (reason.decode(errors="replace") or "the agent cannot be attached")
 
     def _write(self, data):

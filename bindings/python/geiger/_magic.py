@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""%%geiger: the memory of a cell of IPython or Jupyter, as a table and as geiger's page."""
+
+import html
+import os
+import pathlib
+import tempfile
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.display import display
+
+from geiger import _library, _recording
+
+_FRAME = (
+    '<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 1px solid #ccc" '
+    'title="geiger"></iframe>'
+)
+
+
+@magics_class
+class GeigerMagics(Magics):
+    """The cell magic; `%load_ext geiger` registers it."""
+
+    @cell_magic
+    @magic_arguments()
+    @argument("-i", "--interval", help="mean bytes between two samples, such as 64k (default: 32k)", default="32k")
+    @argument("-m", "--metric", help="of the table: peak, live, allocated, ... (default: peak)", default="peak")
+    @argument("-n", "--limit", type=int, help="lines of the table (default: 10)", default=10)
+    @argument("-o", "--output", help="keep the profile there; the page is beside it", default=None)
+    @argument("--native", action="store_true", help="show the interpreter's functions, too")
+    @argument("--confidential", action="store_true", help="leave source lines out of the page")
+    @argument("--height", type=int, help="of the page in pixels (default: 700)", default=700)
+    @argument("--link", action="store_true", help="show a link to the page instead of the page")
+    def geiger(self, line, cell):
+        """Records the memory of a cell."""
+        options = parse_argstring(self.geiger, line)
+        path = options.output or os.path.join(tempfile.mkdtemp(prefix="geiger-"), "cell.geiger")
+        try:
+            with _recording.record(path, interval=options.interval, native=options.native):
+                self.shell.run_cell(cell, store_history=False)
+            self._show(path, options)
+        except (OSError, RuntimeError) as error:
+            raise UsageError(str(error)) from None
+
+    @staticmethod
+    def _show(path, options):
+        page = os.path.splitext(os.path.abspath(path))[0] + ".html"
+        native = ["--native"] if options.native else []
+        source = [] if options.confidential else ["--source"]
+        table = _library.run(
+            "report", path, "--by", "line", "--metric", options.metric, "--limit", str(options.limit), *native
+        )
+        _library.run("html", path, "--quiet", "--output", page, *source, *native)
+        link = pathlib.Path(page).as_uri()
+        shown = f'<pre>{html.escape(table)}</pre><a href="{link}" target="_blank">{html.escape(page)}</a>'
+        if not options.link:
+            text = pathlib.Path(page).read_text(encoding="utf-8")
+            shown = _FRAME.format(page=html.escape(text), height=options.height)
+        # IPython shows the text if it cannot show HTML, such as in a terminal.
+        display({"text/html": shown, "text/plain": f"{table}page: {link}"}, raw=True)
+
+
+def load_ipython_extension(shell):
+    """For `%load_ext geiger`."""
+    shell.register_magics(GeigerMagics)

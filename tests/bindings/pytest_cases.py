@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that test_python_pytest.sh runs under the plugin of the package geiger."""
+
+import os
+
+import pytest
+
+KEPT = []
+# The peak of make_many(6000) is 3.68 MiB.
+JUST_WITHIN = "3.7 MB"
+
+
+def make(count):
+    return [bytes(60000) for _ in range(count)]
+
+
+def make_many(count):
+    return [bytes(600) for _ in range(count)]
+
+
+def test_without_limit():
+    assert len(make(10 + 10 * int(os.environ.get("CASES_MORE", "0")))) > 0
+
+
+@pytest.mark.limit_memory("24 MB")
+def test_within_its_limit():
+    make(300)
+
+
+@pytest.mark.limit_memory(JUST_WITHIN)
+def test_just_within_its_limit_many_times():
+    for _ in range(40):
+        make_many(6000)
+
+
+@pytest.mark.limit_memory("24 MB")
+def test_above_its_limit():
+    make(450)
+
+
+@pytest.mark.limit_leaks("1 MB")
+def test_that_leaks():
+    KEPT.append(make(30))
+
+
+@pytest.mark.limit_leaks("1 MB")
+def test_with_a_cycle_that_is_no_leak():
+    cycle = [make(100)]
+    cycle.append(cycle)
+
+
+CACHE = {}
+
+
+@pytest.mark.limit_leaks("1 MB", warmups=1)
+def test_with_a_cache_that_a_warmup_fills():
+    if "key" not in CACHE:
+        CACHE["key"] = make(100)
+
+
+@pytest.fixture
+def large():
+    return make(600)
+
+
+@pytest.mark.limit_memory("24 MB")
+def test_whose_fixture_is_large(large):
+    assert len(large) == 600
+
+
+def test_that_fails():
+    assert len(make(10)) == 3
+
+
+@pytest.mark.skipif("CASES_WRONG" not in os.environ, reason="a limit that is none")
+@pytest.mark.limit_memory("24 apples")
+def test_with_a_wrong_limit():
+    make(1)
