@@ -45,8 +45,11 @@ class Recording(contextlib.ContextDecorator):
     def __init__(self, path, *, interval=None, native=False, symbols=True, options=()):
         self.path = os.fspath(path)
         self._arguments = ["attach", "--from-inside", "--quiet", "--output", os.path.abspath(self.path)]
-        if interval is not None:
-            self._arguments += ["--interval", str(interval)]
+        # The agent takes its settings from the recorder, not from the environment.
+        for name, value, variable in (("interval", interval, "GEIGER_INTERVAL"), ("seed", None, "GEIGER_SEED")):
+            value = value if value is not None else os.environ.get(variable)
+            if value is not None:
+                self._arguments += ["--" + name, str(value)]
         if not symbols:
             self._arguments.append("--no-symbols")
         self._arguments += options
@@ -234,7 +237,7 @@ def record(path, *, interval=None, native=False, symbols=True):
     separate places.
 
     path: of the profile; one that exists is replaced.
-    interval: mean bytes between two samples, such as "64k" or 65536 (512 KiB).
+    interval: mean bytes between two samples, such as "64k" or 65536 ($GEIGER_INTERVAL, or 512 KiB).
     native: stacks have the interpreter's own functions, too.
     symbols: look up the names of native functions at the end; `geiger symbolize` can do that later.
 
