@@ -44,8 +44,8 @@ without() {
 }
 
 limits() {
-	run --geiger
-	failed "$limited" &&
+	CASES_WRONG=1 run --geiger
+	failed "$limited test_with_a_wrong_limit" && has "'24 apples' is no amount of memory" &&
 		has 'limited to 24.0 MiB, but its peak is 25\.[0-9] MiB \(.* to .*\): 99.99 % sure' &&
 		has 'limited to 1.0 MiB, but 1 kept more after the test: 99.99 % sure' &&
 		has '^=+ geiger: memory of tests' && has '^test_cases.py::test_above_its_limit$' &&
@@ -54,7 +54,9 @@ limits() {
 }
 
 workers() {
-	run --geiger -n 2 --geiger-tests 0
+	printf '[pytest]\ngeiger = true\n' >pytest.ini
+	run -n 2 --geiger-tests 0
+	rm pytest.ini
 	failed "$limited" && has '^test_cases.py::test_without_limit$' &&
 		equals 'summaries' "$(grep -c 'geiger: memory of tests' <<<"$text")" 1
 }
@@ -68,22 +70,10 @@ increase() {
 	failed "$limited test_without_limit" && has 'allocates more than in before/.*: 95 % sure' && has 'p = '
 }
 
-wrong() {
-	CASES_WRONG=1 run --geiger
-	failed "$limited test_with_a_wrong_limit" && has "'24 apples' is no amount of memory"
-}
-
 within() {
 	text=$("$GEIGER" record --quiet -o around.geiger -- "$python" -m pytest -p no:cacheprovider -p geiger.pytest_plugin -rf --geiger test_cases.py 2>&1)
 	echo "$text"
 	failed test_that_fails && has 'tests were not recorded: .*this process has an agent'
-}
-
-option_of_ini() {
-	printf '[pytest]\ngeiger = true\n' >pytest.ini
-	run
-	rm pytest.ini
-	failed "$limited"
 }
 
 check 'markers_do_nothing_without_the_option' without
@@ -94,7 +84,5 @@ else
 	skip 'workers_of_xdist_judge_and_the_summary_has_all_of_them' 'no python3-pytest-xdist'
 fi
 check 'a_test_that_allocates_more_than_in_a_stored_profile_fails' increase
-check 'a_wrong_limit_fails_its_test_alone' wrong
 check 'tests_under_a_recorder_run_without_limits' within
-check 'the_option_can_be_in_the_ini_file' option_of_ini
 finish

@@ -143,7 +143,7 @@ def run_anew(options, rest):
 
     for name in ("native", "only_python"):
         if options[name]:
-            fail(f"--{name.replace('_', '-')} is for Python 3.11 here; geiger report has it, too")
+            fail(f"--{name.replace('_', '-')} is an option of geiger report here, not of the recording")
     python = options_of_python()
     if python[-2:] == ["-m", "geiger"]:
         python = python[:-2]

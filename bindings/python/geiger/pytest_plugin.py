@@ -279,9 +279,13 @@ class Plugin:
             arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
             item.obj(**arguments)
         path = os.path.join(self._folder, self._file_of(item.nodeid))
+        try:
+            interval = self._interval_of(item)
+        except (IndexError, ValueError) as error:
+            pytest.fail(f"a marker of this test is wrong: {error}", pytrace=False)
         recording = geiger.record(
             path,
-            interval=self._interval_of(item),
+            interval=interval,
             native=self._config.option.geiger_native,
             symbols=not self._is_temporary,
         )
