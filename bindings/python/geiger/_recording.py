@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import select
 import subprocess
 import threading
 import time
@@ -22,6 +23,7 @@ _REQUEST_BYTES = 4096
 _RESULT_BYTES = 832
 _REASON_AT, _REASON_BYTES = 576, 256
 _BUSY_TRIES = 1000
+_WAIT_MS = 1000
 
 _lock = threading.RLock()
 _current = None  # the recording of this process
@@ -55,6 +57,7 @@ class Recording(contextlib.ContextDecorator):
         self._arguments += options
         self._native = native
         self._pid = None  # of the process that started it
+        self._recorder = None  # its pid
         self._to = self._from = self._errors = None
         self._result = ctypes.create_string_buffer(_RESULT_BYTES)
 
@@ -132,7 +135,7 @@ class Recording(contextlib.ContextDecorator):
     def _attach(self):
         """Loads the agent and the adapter.  From the return on, both record."""
         global _agent
-        self._line()  # the recorder's pid
+        self._recorder = int(self._line())
         agent, adapter = self._line(), self._line()
         request = self._read(_REQUEST_BYTES)
         if _agent is None:
@@ -204,9 +207,22 @@ class Recording(contextlib.ContextDecorator):
         except BrokenPipeError:
             raise self._failure() from None
 
+    def _wait(self):
+        """Waits for the recorder to write, or to end.
+
+        A child that another thread forked while the pipe was made may keep its other end open, so
+        that the end of the recorder would not be seen.
+        """
+        poll = select.poll()
+        poll.register(self._from, select.POLLIN)
+        while not poll.poll(_WAIT_MS):
+            if self._recorder is not None and not os.path.exists(f"/proc/{self._recorder}"):
+                raise self._failure()
+
     def _read(self, length):
         data = b""
         while len(data) < length:
+            self._wait()
             more = os.read(self._from, length - len(data))
             if not more:
                 raise self._failure()
