@@ -285,6 +285,25 @@ def a_recorded_program_says_that_it_is_recorded():
     assert "--between" in text, text
 
 
+def a_program_that_another_process_attached_to_says_so():
+    program = (
+        "import geiger, os, subprocess, sys\n"
+        "pid = str(os.getpid())\n"
+        "if subprocess.run([os.environ['GEIGER'], 'attach', '--quiet', pid]).returncode: sys.exit(77)\n"
+        "for _ in range(2):\n"
+        "    try: geiger.record(sys.argv[1]).start()\n"
+        "    except RuntimeError as error: print(error)\n"
+        "    subprocess.run([os.environ['GEIGER'], 'detach', '--quiet', pid])\n"
+    )
+    command = [sys.executable, "-c", program, path("twice")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    if done.returncode == 77:
+        print("skipped: no right to trace")
+        return
+    text = done.stdout.decode()
+    assert text.count("this process has an agent") == 2, text
+
+
 def main():
     failed = 0
     for name, test in list(globals().items()):

@@ -103,7 +103,7 @@ class Recording(contextlib.ContextDecorator):
             _current = self
 
     def _refuse_others(self):
-        found = _library.mapped_file("libgeiger-agent")
+        found = _library.mapped_file("geiger-agent")
         if _agent is None and found is not None:
             raise RuntimeError(
                 "geiger: this process has an agent of `geiger record`, `geiger env` or `geiger attach`; "
