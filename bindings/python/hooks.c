@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "embed/sampling_settings.h"
 #include "frames.h"
 #include "object_types.h"
@@ -448,6 +449,28 @@ static void raw_free(void *context, void *p)
 
 static struct gg_python_arenas real_arenas;
 
+/*
+ * Hooks of mem and obj are wanted, and a call of check_hooks() is pending.  Relaxed: both only
+ * decide when that looks, which it does with the interpreter's lock.
+ */
+static uint32_t is_wanted, is_check_pending;
+
+static int check_hooks(void *nothing);
+
+/*
+ * Others may take the hooks away: Python itself when it starts with PYTHONMALLOC or -X dev, and a
+ * tool such as tracemalloc that restores what it found.  Nobody replaces the hooks of arenas, and
+ * small objects need a new arena sooner or later.
+ */
+static void *alloc_arena(void *context, size_t bytes)
+{
+	if (gg_load_relaxed(&is_wanted) != 0 && python->add_pending_call != NULL &&
+	    python->is_initialized() && gg_exchange_acq_rel(&is_check_pending, 1) == 0 &&
+	    python->add_pending_call(check_hooks, NULL) < 0)
+		gg_store_relaxed(&is_check_pending, 0);
+	return real_arenas.alloc(context, bytes);
+}
+
 static void free_arena(void *context, void *p, size_t bytes)
 {
 	wait_for_walks();
@@ -586,6 +609,7 @@ static void offer_frames(void)
 	python->get_arenas(&arenas);
 	if (arenas.free != free_arena) {
 		real_arenas = arenas;
+		arenas.alloc = alloc_arena;
 		arenas.free = free_arena;
 		python->set_arenas(&arenas);
 	}
@@ -606,53 +630,80 @@ bool gg_python_installed(void)
 
 /*
  * Before Python has started, only the allocators are there that it was built with, and asking for
- * their name crashes CPython 3.12.  Later on, NULL stands for hooks of another tool, such as
- * tracemalloc, in front of an unknown allocator.
+ * their name crashes CPython 3.12.  Later on, NULL stands for hooks in one of the domains, ours or
+ * those of another tool: then the function decides, if it was seen with its name.
  */
 static bool find_arenas(void)
 {
-	struct gg_python_allocator raw_now, mem_now;
+	static void *(*known_malloc)(void *context, size_t bytes); /* takes blocks from arenas */
+	struct gg_python_allocator raw_now, mem_now, obj_now;
 	const char *name;
 
+	python->get_allocator(GG_PYTHON_OBJ, &obj_now);
 	if (!python->is_initialized()) {
 		python->get_allocator(GG_PYTHON_RAW, &raw_now);
 		python->get_allocator(GG_PYTHON_MEM, &mem_now);
-		return mem_now.malloc != raw_now.malloc;
+		if (mem_now.malloc == raw_now.malloc)
+			return false;
+		known_malloc = obj_now.malloc;
+		return true;
 	}
 	name = python->allocator_name != NULL ? python->allocator_name() : NULL;
-	return name != NULL && strncmp(name, "pymalloc", 8) == 0;
+	if (name == NULL)
+		return known_malloc != NULL && obj_now.malloc == known_malloc;
+	if (strcmp(name, "pymalloc") == 0)
+		known_malloc = obj_now.malloc;
+	return strncmp(name, "pymalloc", 8) == 0;
 }
 
 /* --- whether the hooks are still called --- */
 
-static struct gg_python_allocator before_probe;
-static bool was_reached;
+/* The functions that the probes stand for.  A thread may still be in a probe after its end. */
+static void *(*before_probe[GG_PYTHON_OBJ + 1])(void *context, size_t bytes);
+static uint32_t was_reached; /* relaxed: by the probing thread, or by another one */
 
-static void *probe_malloc(void *context, size_t bytes)
+static void *probe_raw(void *context, size_t bytes)
 {
-	was_reached = true;
-	return before_probe.malloc(context, bytes);
+	gg_store_relaxed(&was_reached, 1);
+	return before_probe[GG_PYTHON_RAW](context, bytes);
+}
+
+static void *probe_mem(void *context, size_t bytes)
+{
+	gg_store_relaxed(&was_reached, 1);
+	return before_probe[GG_PYTHON_MEM](context, bytes);
+}
+
+static void *probe_obj(void *context, size_t bytes)
+{
+	gg_store_relaxed(&was_reached, 1);
+	return before_probe[GG_PYTHON_OBJ](context, bytes);
 }
 
 /*
  * Python puts its own allocators in place when it starts with PYTHONMALLOC or -X dev.  Hooks of
  * another tool that are in front of ours look the same, so the only way to know is an allocation.
+ * Hooks that were in front of and behind the same other one would call each other for ever.
  */
-static bool is_called(void)
+static bool is_called(enum gg_python_domain which, struct domain *domain,
+                      void *(*probe)(void *context, size_t bytes))
 {
 	struct gg_python_allocator now;
 	void *p;
 
-	python->get_allocator(GG_PYTHON_OBJ, &now);
-	before_probe = obj.real;
-	was_reached = false;
-	obj.real.malloc = probe_malloc;
+	if (domain->real.malloc == NULL)
+		return false;
+	python->get_allocator(which, &now);
+	before_probe[which] = domain->real.malloc;
+	gg_store_relaxed(&was_reached, 0);
+	domain->real.malloc = probe;
 	p = now.malloc(now.context, 1);
-	obj.real.malloc = before_probe.malloc;
+	domain->real.malloc = before_probe[which];
 	now.free(now.context, p);
-	return was_reached;
+	return gg_load_relaxed(&was_reached) != 0;
 }
 
+/* Puts hooks in front where they are not called. */
 static void put_all_in_front(void)
 {
 	static const struct gg_python_allocator hooks[] = {
@@ -666,11 +717,17 @@ static void put_all_in_front(void)
 		{ NULL, obj_exact_malloc, obj_exact_calloc, obj_exact_realloc, obj_exact_free },
 	};
 	const struct gg_python_allocator *ours = exact != NULL ? exact_hooks : hooks;
+	bool can_probe = python->is_initialized() != 0;
+	bool has_obj = can_probe && is_called(GG_PYTHON_OBJ, &obj, probe_obj);
 
-	has_arenas = find_arenas();
-	put_in_front(GG_PYTHON_RAW, &raw, "python.raw", &ours[GG_PYTHON_RAW]);
-	put_in_front(GG_PYTHON_MEM, &mem, "python.mem", &ours[GG_PYTHON_MEM]);
-	put_in_front(GG_PYTHON_OBJ, &obj, "python.obj", &ours[GG_PYTHON_OBJ]);
+	if (!has_obj)
+		has_arenas = find_arenas();
+	if (!can_probe || !is_called(GG_PYTHON_RAW, &raw, probe_raw))
+		put_in_front(GG_PYTHON_RAW, &raw, "python.raw", &ours[GG_PYTHON_RAW]);
+	if (!can_probe || !is_called(GG_PYTHON_MEM, &mem, probe_mem))
+		put_in_front(GG_PYTHON_MEM, &mem, "python.mem", &ours[GG_PYTHON_MEM]);
+	if (!has_obj)
+		put_in_front(GG_PYTHON_OBJ, &obj, "python.obj", &ours[GG_PYTHON_OBJ]);
 }
 
 /* NULL: the process samples.  An older agent has a shorter table. */
@@ -682,6 +739,17 @@ static const struct gg_exact_calls *find_exact_calls(void)
 	if (agent->bytes <= known_bytes || agent->exact == NULL || !agent->exact->is_on())
 		return NULL;
 	return agent->exact;
+}
+
+/* The main thread calls it, with the interpreter's lock and outside of every allocation. */
+static int check_hooks(void *nothing)
+{
+	(void)nothing;
+	gg_store_relaxed(&is_check_pending, 0);
+	if (gg_load_relaxed(&is_wanted) != 0 &&
+	    (python->is_finalizing == NULL || !python->is_finalizing()))
+		put_all_in_front();
+	return 0;
 }
 
 static void take_away(enum gg_python_domain which, struct domain *domain,
@@ -698,6 +766,7 @@ void gg_python_uninstall(void)
 {
 	if (python == NULL)
 		return;
+	gg_store_relaxed(&is_wanted, 0);
 	take_away(GG_PYTHON_MEM, &mem, mem_malloc);
 	take_away(GG_PYTHON_OBJ, &obj, obj_malloc);
 	/* Frees pass unseen from now on, so that the set would be wrong. */
@@ -714,9 +783,10 @@ const char *gg_python_install(bool native)
 
 	with_native = native;
 	gg_embed_settings_find_agent(); /* geiger.record() loads both, perhaps after this library */
+	gg_store_relaxed(&is_wanted, 1);
 	if (python != NULL) {
 		offer_frames();
-		if (python->is_initialized() && !is_called())
+		if (python->is_initialized())
 			put_all_in_front();
 		return NULL;
 	}

@@ -73,6 +73,7 @@ static bool find_functions(void)
 		find("_Py_IsFinalizing", &python.is_finalizing);
 	find("PyObject_GetArenaAllocator", &python.get_arenas);
 	find("PyObject_SetArenaAllocator", &python.set_arenas);
+	find("Py_AddPendingCall", &python.add_pending_call);
 	find_loop();
 	python.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
 	python.type_type = dlsym(RTLD_DEFAULT, "PyType_Type");

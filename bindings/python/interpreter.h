@@ -49,6 +49,8 @@ struct gg_python {
 	/* May be NULL. */
 	void (*get_arenas)(struct gg_python_arenas *ret_arenas);
 	void (*set_arenas)(struct gg_python_arenas *arenas);
+	/* Makes the main thread call a function at a safe moment; may be NULL. */
+	int (*add_pending_call)(int (*function)(void *argument), void *argument);
 	uintptr_t loop_begin, loop_end; /* code of the interpreter's loop; 0: not known */
 };
 

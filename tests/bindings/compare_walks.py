@@ -29,8 +29,17 @@ def is_loop(frame):
     return frame[2].startswith("_PyEval_EvalFrameDefault")
 
 
+def own_part(frames):
+    """The stack of the greenlet that runs: outside of it are loops whose Python frames rest."""
+    for i, frame in enumerate(frames):
+        if frame[2].startswith("greenlet::"):
+            return frames[: i + 1]
+    return frames
+
+
 def are_places_right(frames):
     """Whether Python's frames stand inside the loop's, in a stack from the innermost on."""
+    frames = own_part(frames)
     for i, (_, _, _, is_python) in enumerate(frames):
         if is_python and i + 1 < len(frames) and not frames[i + 1][3] and not is_loop(frames[i + 1]):
             return False

@@ -87,6 +87,19 @@ raise SystemExit(7)'
 	done
 }
 
+# dev PYTHON - Python replaces the hooks when it starts; they come back with the next arena.
+dev() {
+	local mode bytes
+	for mode in '-X dev' '-X tracemalloc'; do
+		# shellcheck disable=SC2086 # options of several words
+		"$GEIGER" record --quiet -i 16k -o dev.geiger -- "$1" $mode -c 'def hold(n): return [(i, str(i)) for i in range(n)]
+kept = hold(200000)'
+		bytes=$("$GEIGER" report dev.geiger -m peak --by heap --json | sed 's/.*"totals"//; s/.*"peak_bytes":{"estimate":\([0-9]*\).*/\1/')
+		echo "peak with $mode: $bytes"
+		((bytes > 20000000)) || return
+	done
+}
+
 switched_off() {
 	local heaps
 	GEIGER_PYTHON=0 "$GEIGER" record --quiet -i 16k -o off.geiger -- "$1" -c 'x = [bytes(2000) for _ in range(2000)]'
@@ -105,6 +118,7 @@ for candidate in "$python" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python
 	check "types_in_python_${name}_are_those_of_the_objects" types "$candidate"
 	check "children_of_python_${name}_are_seen_however_they_are_started" everywhere "$candidate"
 	check "python_${name}_runs_as_it_does_alone" same_as_alone "$candidate"
+	check "hooks_that_python_${name}_replaces_come_back" dev "$candidate"
 	found=1
 done
 ((found)) || {

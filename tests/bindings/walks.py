@@ -164,6 +164,39 @@ WAYS = [
 ]
 
 
+def add_greenlets():
+    """Adds stacks that are switched in the middle, if greenlet and gevent are there."""
+    try:
+        import gevent
+        from greenlet import getcurrent, greenlet
+    except ImportError:
+        return
+
+    def switching(depth):
+        make()
+        if depth:
+            switching(depth - 1)
+        else:
+            getcurrent().parent.switch()
+        make()
+
+    def by_greenlets():
+        both = [greenlet(switching) for _ in range(2)]
+        for one in both:
+            one.switch(chosen.randrange(10))
+        recurse(3)
+        for one in both:
+            one.switch()
+
+    def sleeping(depth):
+        recurse(depth)
+        gevent.sleep(0)
+        make()
+
+    WAYS.append(by_greenlets)
+    WAYS.append(lambda: gevent.joinall([gevent.spawn(sleeping, chosen.randrange(5)) for _ in range(3)]))
+
+
 def within():
     with Thing():
         make()
@@ -180,6 +213,7 @@ def main_by_malloc(count):
 def main():
     count = int(sys.argv[2])
     WAYS.append(within)
+    add_greenlets()
     if sys.argv[3:] == ["malloc"]:
         main_by_malloc(count)
     tracemalloc.start(120)
