@@ -12,7 +12,6 @@
 
 #include "base/buf.h"
 #include "cli/attach_leave.h"
-#include "cli/progress_line.h"
 #include "record/process/proc_file.h"
 #include "record/session/session.h"
 
@@ -143,7 +142,6 @@ int gg_attach_inside(pid_t pid, const char *agent, const struct gg_attach_option
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 	struct inside inside = { .given = given, .agent = agent };
-	struct gg_progress_line line;
 	char *command[] = { NULL, NULL };
 	struct gg_session_options options = {
 		.command = command,
@@ -155,7 +153,6 @@ int gg_attach_inside(pid_t pid, const char *agent, const struct gg_attach_option
 		.quiet = given->quiet,
 		.completed = report_written,
 		.context = &inside,
-		.progress = &line.progress,
 	};
 	int exit_status, status;
 
@@ -163,9 +160,6 @@ int gg_attach_inside(pid_t pid, const char *agent, const struct gg_attach_option
 	if (!gg_proc_file_read_command(&text, (uint32_t)pid))
 		return gg_error_set_errno(error, ESRCH, "attach", NULL);
 	command[0] = (char *)(uintptr_t)gg_buf_text(&text);
-	if (given->quiet)
-		gg_progress_line_forbid();
-	gg_progress_line_init(&line);
 	gg_cli_sampling_set_session(&given->sampling, &options);
 	status = gg_session_run(&options, &exit_status, error);
 	if (status < 0)

@@ -7,9 +7,9 @@
  *
  *   recorder   three lines (its pid, the path of the agent, the path of the adapter for Python or
  *              an empty line), then a struct gg_attach_request
- *   process    the struct gg_attach_result of its call of geiger_agent_attach()
+ *   process    the struct gg_attach_result of its call of GG_ATTACH_ENTRY
  *   recorder   "recording\n"
- *   process    calls geiger_agent_detach(), and writes a byte
+ *   process    calls GG_DETACH_ENTRY, and writes a byte
  *   recorder   "written\n", after which the profile is complete
  *
  * The recorder forks first, so the process has no child of which it does not know.  If the recorder
