@@ -25,10 +25,12 @@ def ask(*arguments):
     return subprocess.run([os.environ["GEIGER"], *arguments], stdout=subprocess.PIPE, check=True).stdout.decode()
 
 
-def live(name, function, metric="live"):
+def live(name, function, metric="live", what="self"):
     """Live bytes by the profile below a function; at an interval of 1 they are exact."""
-    rows = json.loads(ask("report", path(name), "--json", "-m", metric, "--focus", "^%s$" % function))["rows"]
-    return sum(row["self"]["estimate"] for row in rows)
+    report = json.loads(ask("report", path(name), "--json", "-m", metric, "--focus", "^%s$" % function))
+    if what == "total":
+        return report["selected_bytes"]["estimate"]
+    return sum(row[what]["estimate"] for row in report["rows"])
 
 
 def equal(a, b):
@@ -327,6 +329,23 @@ def hooks_that_tracemalloc_removes_come_back():
         kept += hold_small(50000)
     value = live("traced", "hold_small")
     assert 9e6 < value < 15e6, value
+
+
+def arrays_of_numpy_have_the_python_functions_that_made_them():
+    try:
+        import numpy
+    except ImportError:
+        print("skipped: no numpy")
+        return
+
+    def make_arrays(count):
+        return [numpy.ones(10000) for _ in range(count)]
+
+    with geiger.record(path("arrays"), interval=1):
+        kept = make_arrays(50)
+    value = live("arrays", ".*make_arrays.*", "live", "total")
+    assert 50 * 80000 <= value <= 50 * 80000 + 32768, value
+    del kept
 
 
 def main():
