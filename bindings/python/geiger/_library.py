@@ -85,6 +85,12 @@ def mapped_file(part):
 def _adapter_path():
     """The path of the adapter as the command knows it: two copies would record all twice."""
     found = mapped_file(_ADAPTER)
+    if found is None:
+        try:
+            from geiger import _geiger  # noqa: F401  its loader knows where the library is
+        except ImportError:
+            pass
+        found = mapped_file(_ADAPTER)
     for folder in (os.path.join(_HERE, "_native"), os.path.dirname(_HERE)):
         if found is None and os.path.exists(os.path.join(folder, _ADAPTER)):
             found = os.path.join(folder, _ADAPTER)
