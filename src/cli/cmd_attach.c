@@ -46,7 +46,7 @@ static const struct gg_option attach_option_table[] = {
 	{ "only", 0, GG_OPTION_CHOICE, offsetof(struct gg_attach_options, only),
 	  "native|jvm|dotnet|python", "which memory to profile; only native is there yet" },
 	{ "from-inside", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, from_inside), NULL,
-	  "with -o: the process loads the agent itself, as geiger.record() does" },
+	  "with -o: the process loads the agent by itself" },
 	{ "dry-run", 'n', GG_OPTION_FLAG, offsetof(struct gg_attach_options, dry_run), NULL,
 	  "only look: print how it would attach, or why not" },
 	{ "json", 0, GG_OPTION_FLAG, offsetof(struct gg_attach_options, json), NULL,
