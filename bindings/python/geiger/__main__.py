@@ -153,8 +153,8 @@ def run_anew(options, rest):
         if record_command is None:
             fail("it needs the geiger command, which is not in PATH")
         command = [*record_command, "--", *command]
-    elif options["interval"] or options["output"]:
-        fail("--interval and --output are for the `geiger record` that this runs under")
+    elif options["interval"] or options["output"] or options["exact"]:
+        fail("--interval, --output and --exact are for the `geiger record` that this runs under")
     become(command)
 
 
@@ -201,11 +201,11 @@ def main():
     """Does not return."""
     options, rest = parse(sys.argv[1:])
     how, what, argv = program_of(rest)
-    if _geiger is None:
-        run_anew(options, rest)
     interval = size_of(options["interval"]) if options["interval"] else 0
     if options["exact"] and (interval or options["only_python"]):
         fail("--exact counts every allocation by malloc: --interval and --only-python are for samples")
+    if _geiger is None:
+        run_anew(options, rest)
     if _geiger.destination() == "nowhere":
         record(options, rest)
         for name in ("output", "exact"):
