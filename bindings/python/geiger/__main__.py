@@ -36,7 +36,11 @@ def fail(text):
 def size_of(text):
     """A size as geiger's commands take it: 64k, 1M, 4096."""
     units = {"": 0, "k": 10, "m": 20, "g": 30}
-    low = text.lower().removesuffix("ib").removesuffix("b")
+    low = text.lower()
+    for suffix in ("ib", "b"):
+        if low.endswith(suffix):
+            low = low[: -len(suffix)]  # Python 3.8 has no removesuffix()
+            break
     digits = low.rstrip("kmg")
     if not digits.isdecimal() or low[len(digits) :] not in units or int(digits) == 0:
         fail(f"{text!r} is no size, such as 64k")
