@@ -9,12 +9,12 @@
 
 enum { STATUS_LINE_BYTES = 12 /* "HTTP/1.1 200" */, DIGITS_MAX = 15 };
 
-struct text {
+struct reply_text {
 	const char *at, *end;
 };
 
 /* Takes a line without its end; false: the line is not whole. */
-static bool take_line(struct text *from, struct text *ret_line)
+static bool take_line(struct reply_text *from, struct reply_text *ret_line)
 {
 	const char *stop = from->at < from->end
 	                           ? memchr(from->at, '\n', (size_t)(from->end - from->at))
@@ -22,7 +22,7 @@ static bool take_line(struct text *from, struct text *ret_line)
 
 	if (stop == NULL)
 		return false;
-	*ret_line = (struct text){ from->at, stop };
+	*ret_line = (struct reply_text){ from->at, stop };
 	if (stop > from->at && stop[-1] == '\r')
 		ret_line->end--;
 	from->at = stop + 1;
@@ -35,14 +35,14 @@ static bool is_blank(char c)
 }
 
 /* Returns true and the value without blanks around it if the line is that header. */
-static bool is_header(const struct text *line, const char *name, struct text *ret_value)
+static bool is_header(const struct reply_text *line, const char *name, struct reply_text *ret_value)
 {
 	size_t length = strlen(name);
 
 	if ((size_t)(line->end - line->at) <= length || line->at[length] != ':' ||
 	    strncasecmp(line->at, name, length) != 0)
 		return false;
-	*ret_value = (struct text){ line->at + length + 1, line->end };
+	*ret_value = (struct reply_text){ line->at + length + 1, line->end };
 	while (ret_value->at < ret_value->end && is_blank(*ret_value->at))
 		ret_value->at++;
 	while (ret_value->end > ret_value->at && is_blank(ret_value->end[-1]))
@@ -61,7 +61,7 @@ static int digit_of(char c, unsigned base)
 }
 
 /* Reads digits; false: it found no digit, or too many. */
-static bool take_number(struct text *from, unsigned base, uint64_t *ret_number)
+static bool take_number(struct reply_text *from, unsigned base, uint64_t *ret_number)
 {
 	const char *start = from->at;
 
@@ -76,7 +76,7 @@ static bool take_number(struct text *from, unsigned base, uint64_t *ret_number)
 
 double gg_http_reply_retry_after(const char *value, size_t length, int64_t now_s)
 {
-	struct text text = { value, value + length };
+	struct reply_text text = { value, value + length };
 	struct tm date = { 0 };
 	char copy[40];
 	uint64_t seconds;
@@ -100,10 +100,10 @@ struct head {
 };
 
 /* Parses a head.  MORE: it is not whole; COMPLETE: *from is at the body. */
-static enum gg_http_reply_state parse_head(struct text *from, int64_t now_s, struct head *head,
-                                           struct gg_http_reply *reply)
+static enum gg_http_reply_state parse_head(struct reply_text *from, int64_t now_s,
+                                           struct head *head, struct gg_http_reply *reply)
 {
-	struct text line, value;
+	struct reply_text line, value;
 
 	*head = (struct head){ 0 };
 	if (!take_line(from, &line))
@@ -150,9 +150,9 @@ static void keep(struct gg_http_reply *reply, const char *bytes, uint64_t length
 	reply->body[reply->body_length] = '\0';
 }
 
-static enum gg_http_reply_state parse_chunks(struct text from, struct gg_http_reply *reply)
+static enum gg_http_reply_state parse_chunks(struct reply_text from, struct gg_http_reply *reply)
 {
-	struct text line;
+	struct reply_text line;
 	uint64_t length;
 
 	while (take_line(&from, &line)) {
@@ -181,8 +181,8 @@ static enum gg_http_reply_state parse_chunks(struct text from, struct gg_http_re
 	return GG_HTTP_REPLY_MORE;
 }
 
-static enum gg_http_reply_state parse_body(struct text from, const struct head *head, bool is_end,
-                                           struct gg_http_reply *reply)
+static enum gg_http_reply_state parse_body(struct reply_text from, const struct head *head,
+                                           bool is_end, struct gg_http_reply *reply)
 {
 	uint64_t here = (uint64_t)(from.end - from.at);
 
@@ -210,7 +210,7 @@ static void reset(struct gg_http_reply *reply)
 enum gg_http_reply_state gg_http_reply_parse(const char *bytes, size_t length, bool is_end,
                                              int64_t now_s, struct gg_http_reply *ret_reply)
 {
-	struct text from = { bytes, bytes + length };
+	struct reply_text from = { bytes, bytes + length };
 	enum gg_http_reply_state state;
 	struct head head;
 
