@@ -161,7 +161,7 @@ TEST(a_receiver_names_the_time)
 
 TEST(an_outage_of_an_hour_loses_nothing)
 {
-	char wanted[2048] = "", body[24];
+	char wanted[2048] = "", body[8];
 	struct gg_send_queue *queue;
 
 	begin();
