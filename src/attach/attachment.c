@@ -272,6 +272,7 @@ static int run_at_safe_point(struct helper *helper, struct gg_safe_point_search 
 	run_ns = gg_tracer_run_ns(tracer, point.tid);
 	status = use_thread(helper, carrier, &thread, error);
 	attachment->borrowed_run_ns = gg_tracer_run_ns(tracer, point.tid) - run_ns;
+	attachment->is_lost = thread.is_lost;
 	gg_borrowed_thread_end(&thread);
 	attachment->borrowed_ns = gg_clock_monotonic_ns() - thread.begin_ns;
 	return status;

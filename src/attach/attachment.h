@@ -47,6 +47,7 @@ struct gg_attachment {
 	uint64_t refused_count;         /* threads that were not at a safe point */
 	bool was_idle;                  /* the thread waited in a system call */
 	bool was_resident;              /* the agent was there from an earlier attach */
+	bool is_lost; /* the thread went home by itself: the agent may get in after the failure */
 	bool is_settled; /* false: a trap may still be on its way to a thread without a processor */
 };
 

@@ -2,8 +2,10 @@
 /* attach_leave - finds the forked processes, and names those that keep the agent. */
 #include "cli/attach_leave.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "attach/detachment.h"
 #include "attach/forked_agents.h"
@@ -12,8 +14,10 @@
 #include "record/regions/find_region.h"
 
 enum {
-	NAMED_MAX = 8,     /* processes that a message names */
-	LEAVE_SECONDS = 30 /* for those that were forked */
+	NAMED_MAX = 8,      /* processes that a message names */
+	LEAVE_SECONDS = 30, /* for those that were forked */
+	LATE_MS = 2000,     /* until an agent is in that is late */
+	LATE_PAUSE_MS = 20
 };
 
 /* Says how the agent leaves a process that could not be entered. */
@@ -53,4 +57,22 @@ void gg_attach_leave(pid_t pid, const char *directory, bool is_quiet)
 		fprintf(stderr, "geiger: %zu more processes are idle as well\n",
 		        pending_count - NAMED_MAX);
 	gg_forked_agents_done(&found);
+}
+
+void gg_attach_leave_late(pid_t pid, struct gg_error *error)
+{
+	const struct timespec pause = { .tv_nsec = LATE_PAUSE_MS * GG_NS_PER_MS };
+	uint64_t end_ns = gg_clock_monotonic_ns() + (uint64_t)(LATE_MS * GG_NS_PER_MS);
+	struct gg_detachment detachment;
+	struct gg_error ignored;
+	int status;
+
+	while ((status = gg_detachment_run(&detachment, pid, &ignored)) == -ENOENT &&
+	       gg_clock_monotonic_ns() < end_ns)
+		nanosleep(&pause, NULL);
+	if (status == 0)
+		snprintf(error->advice, sizeof(error->advice), "%s",
+		         detachment.is_pending
+		                 ? "The agent is in, and goes when the process next allocates."
+		                 : "The agent is out again: attach later.");
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/attach_leave.h"
 #include "record/regions/process_root.h"
 
 int gg_attach_run_fill(struct gg_attach_request *request,
@@ -45,8 +46,12 @@ int gg_attach_run_enter(struct gg_attach_run *run, const struct gg_launch_enviro
 	int status = gg_attach_run_fill(&options.request, settings, error);
 
 	memcpy(run->directory, options.request.directory, sizeof(run->directory));
-	return status < 0 ? status
-	                  : gg_attachment_run(&run->attachment, run->survey, &options, error);
+	if (status < 0)
+		return status;
+	status = gg_attachment_run(&run->attachment, run->survey, &options, error);
+	if (status < 0 && status != -ESRCH && run->attachment.is_lost)
+		gg_attach_leave_late(run->survey->facts.pid, error);
+	return status;
 }
 
 /*

@@ -152,8 +152,26 @@ def late():
     check("a_program_lives_when_geiger_is_late", *problems, target.end())
 
 
+def late_agent():
+    """Whatever an attach had done before it failed for being late, no agent stays."""
+    problems, late_count = [], 0
+    for step in range(1, 9):
+        target = Target(["loops", "1"])
+        got = subprocess.run([KILL_AT, "late", str(step), GEIGER, "attach", "-q", str(target.pid)], capture_output=True,
+                             text=True, timeout=LIMIT)
+        if got.returncode != 0:
+            late_count += 1
+            again = subprocess.run([GEIGER, "attach", "-q", str(target.pid)], capture_output=True, text=True)
+            problems.append(None if "too little time of the processors" in got.stderr else got.stderr)
+            problems.append(None if again.returncode == 0 else f"late at call {step}: {got.stderr}{again.stderr}")
+        problems.append(target.end())
+    problems.append(None if late_count > 1 else f"geiger was late {late_count} times")
+    check("an_attach_that_is_late_leaves_no_agent", *problems)
+
+
 def main():
     late()
+    late_agent()
     both()
     series("a_loop", ["loops", "1"], TINY)
     series("threads", ["loops", "3"], None)
