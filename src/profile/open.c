@@ -40,6 +40,7 @@ void gg_database_free(struct gg_profile *profile)
 	gg_compaction_free(profile->compaction);
 	gg_database_forget_statements(profile);
 	sqlite3_close_v2(profile->db);
+	gg_database_unlock(profile);
 	gg_intern_done(&profile->modules);
 	gg_intern_done(&profile->frames);
 	gg_intern_done(&profile->symbols);
@@ -303,6 +304,11 @@ static int check_tables(struct gg_profile *profile, struct gg_error *error)
 	if ((profile->version & GG_PACKED_FLAG) != 0) {
 		profile->version &= ~(uint32_t)GG_PACKED_FLAG;
 		status = check_table(profile, "packed", gg_packed_table, error);
+		/* Its first commit replaces the file by what was read now. */
+		if (status == 0 && profile->is_written)
+			status = gg_database_lock(profile, error);
+		if (profile->is_written)
+			profile->source = profile;
 		return status == 0 ? gg_packed_load(profile, error) : status;
 	}
 	for (size_t i = 0; status == 0 && gg_schema_tables[i] != NULL; i++)
@@ -319,9 +325,12 @@ static uint32_t mode_of(const char *path)
 	return stat(path, &file) == 0 ? file.st_mode & 0777 : 0;
 }
 
-static int open_file(struct gg_profile **ret_profile, const char *path, bool to_edit,
+enum purpose { TO_READ, TO_EDIT, TO_COPY };
+
+static int open_file(struct gg_profile **ret_profile, const char *path, enum purpose purpose,
                      struct gg_error *error)
 {
+	bool to_edit = purpose == TO_EDIT;
 	struct gg_profile *profile;
 	int status = gg_database_check_header(path, error);
 
@@ -338,6 +347,8 @@ static int open_file(struct gg_profile **ret_profile, const char *path, bool to_
 	/* SQLite needs to write to roll back the journal of a killed recorder. */
 	if (status == 0)
 		status = gg_database_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
+	if (status == 0 && purpose == TO_COPY)
+		status = gg_database_lock(profile, error);
 	if (status == 0)
 		status = check_tables(profile, error);
 	if (status == 0)
@@ -358,7 +369,13 @@ static int open_file(struct gg_profile **ret_profile, const char *path, bool to_
 
 int gg_profile_open(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
-	return open_file(ret_profile, path, false, error);
+	return open_file(ret_profile, path, TO_READ, error);
+}
+
+int gg_database_open_locked(struct gg_profile **ret_profile, const char *path,
+                            struct gg_error *error)
+{
+	return open_file(ret_profile, path, TO_COPY, error);
 }
 
 int gg_profile_again(struct gg_profile **ret_profile, const struct gg_profile *profile,
@@ -367,12 +384,12 @@ int gg_profile_again(struct gg_profile **ret_profile, const struct gg_profile *p
 	if (profile->path == NULL || !profile->is_in_file || profile->is_written)
 		return gg_error_set(error, -ENOENT, "profile", NULL,
 		                    "what it holds is not all in a file");
-	return open_file(ret_profile, profile->path, false, error);
+	return open_file(ret_profile, profile->path, TO_READ, error);
 }
 
 int gg_profile_edit(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
 {
-	return open_file(ret_profile, path, true, error);
+	return open_file(ret_profile, path, TO_EDIT, error);
 }
 
 int gg_profile_copy(struct gg_profile **ret_profile, const struct gg_profile *profile,

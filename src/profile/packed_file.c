@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "profile/packed.h"
 #include "profile/schema.h"
@@ -95,21 +96,48 @@ static int check_size(struct gg_profile *profile, struct gg_error *error)
 	return 0;
 }
 
+static bool is_own_file(const struct gg_profile *profile, const char *output)
+{
+	char *settled = output != NULL ? realpath(output, NULL) : NULL;
+	bool is = output == NULL || (settled != NULL && strcmp(settled, profile->path) == 0);
+
+	free(settled);
+	return is;
+}
+
+/* Prepares `out`, which may be the source itself, for the file that is written from the source. */
+static int set_output(struct gg_profile *out, const struct gg_profile *source, const char *output,
+                      struct gg_error *error)
+{
+	char *path;
+
+	keep_mode(out, source->path);
+	if (is_own_file(source, output)) {
+		out->source = source;
+		if (out->path == NULL)
+			out->path = strdup(source->path);
+		return out->path != NULL ? gg_database_check_lock(source, error)
+		                         : gg_error_memory(error, source->path);
+	}
+	path = out->path;
+	out->path = NULL;
+	free(path);
+	return gg_database_set_path(out, output, error);
+}
+
 static int pack_to(struct gg_profile *profile, const char *output, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf content = { 0 };
-	struct gg_profile *out;
-	int status = check_size(profile, error);
+	struct gg_profile *out = gg_database_new(error);
+	int status;
 
-	if (status == 0)
-		status = gg_packed_append(profile, &content, error);
-	if (status < 0)
-		return status;
-	out = gg_database_new(error);
 	if (out == NULL)
 		return -ENOMEM;
-	keep_mode(out, profile->path);
-	status = gg_database_set_path(out, output, error);
+	status = set_output(out, profile, output, error);
+	if (status == 0)
+		status = check_size(profile, error);
+	if (status == 0)
+		status = gg_packed_append(profile, &content, error);
 	if (status == 0)
 		status = gg_database_open(out, ":memory:", SQLITE_OPEN_READWRITE, error);
 	if (status == 0)
@@ -120,15 +148,42 @@ static int pack_to(struct gg_profile *profile, const char *output, struct gg_err
 	return status;
 }
 
+enum { LOCK_TRIES = 3, LOCK_PAUSE_NS = 23000000 };
+
+/*
+ * Opens the profile with its lock.  A recorder lets its lock go for a moment at each commit; three
+ * tries do not all meet such a moment.
+ */
+static int open_source(struct gg_profile **ret_profile, const char *path, struct gg_error *error)
+{
+	struct gg_profile_session session;
+	int status = 0;
+
+	for (int i = 0; i < LOCK_TRIES && status == 0; i++) {
+		struct gg_profile *profile;
+
+		status = gg_database_open_locked(&profile, path, error);
+		if (status < 0)
+			return status;
+		*ret_profile = profile;
+		status = gg_profile_session(profile, &session, error);
+		if (status == 0 && (session.end_ns != GG_TIME_NONE || i == LOCK_TRIES - 1))
+			return 0;
+		gg_database_free(profile);
+		nanosleep(&(struct timespec){ .tv_nsec = LOCK_PAUSE_NS }, NULL);
+	}
+	return status;
+}
+
 int gg_profile_pack(const char *path, const char *output, struct gg_error *error)
 {
 	struct gg_profile *profile;
-	int status = gg_profile_open(&profile, path, error);
+	int status = open_source(&profile, path, error);
 
 	if (status < 0)
 		return status;
 	if (!profile->is_packed || output != NULL)
-		status = pack_to(profile, output != NULL ? output : path, error);
+		status = pack_to(profile, output, error);
 	gg_database_free(profile);
 	return status;
 }
@@ -136,15 +191,12 @@ int gg_profile_pack(const char *path, const char *output, struct gg_error *error
 int gg_profile_unpack(const char *path, const char *output, struct gg_error *error)
 {
 	struct gg_profile *profile;
-	int status = gg_profile_open(&profile, path, error);
+	int status = open_source(&profile, path, error);
 
 	if (status < 0)
 		return status;
 	if (profile->is_packed || output != NULL) {
-		keep_mode(profile, path);
-		free(profile->path);
-		profile->path = NULL;
-		status = gg_database_set_path(profile, output != NULL ? output : path, error);
+		status = set_output(profile, profile, output, error);
 		if (status == 0)
 			status = gg_database_put_in_place(profile, true, error);
 	}

@@ -276,6 +276,8 @@ int gg_database_put_in_place(struct gg_profile *profile, bool must_sync, struct 
 		status = gg_error_set_errno(error, errno, profile->path, NULL);
 	if (status == 0 && must_sync)
 		status = sync_file(part, error);
+	if (status == 0 && profile->source != NULL)
+		status = gg_database_check_lock(profile->source, error);
 	if (status == 0) {
 		remove_leftovers(profile->path);
 		if (rename(part, profile->path) < 0)
@@ -294,13 +296,16 @@ int gg_database_put_in_place(struct gg_profile *profile, bool must_sync, struct 
 static int put_in_file(struct gg_profile *profile, struct gg_error *error)
 {
 	sqlite3 *memory = profile->db;
-	int status = gg_database_put_in_place(profile, false, error);
+	/* A new recording replaces nothing, but an edited packed profile its only copy. */
+	int status = gg_database_put_in_place(profile, profile->is_packed, error);
 
 	if (status < 0)
 		return status;
 	gg_database_forget_statements(profile);
 	status = gg_database_open(profile, profile->path, SQLITE_OPEN_READWRITE, error);
 	sqlite3_close_v2(memory);
+	profile->source = NULL;
+	gg_database_unlock(profile);
 	if (status < 0)
 		return status;
 	profile->is_in_file = true;

@@ -85,7 +85,10 @@ struct gg_compaction;
 
 struct gg_profile {
 	sqlite3 *db;
+	sqlite3 *lock;      /* holds the write lock of the file (file_lock.c); NULL: none */
 	uint32_t version;   /* version of its tables, 2 to GG_PROFILE_VERSION */
+	/* The profile whose file is replaced, with its lock; NULL: none.  It may be this one. */
+	const struct gg_profile *source;
 	char *path;         /* NULL: in memory only */
 	int scratch[3];     /* ids of its files in base/scratch.h while it is incomplete */
 	bool has_scratch;   /* the ids of `scratch` are valid */
@@ -135,6 +138,23 @@ bool gg_database_is_profile(const char *path);
 
 /* Checks by the first bytes that the file is a whole profile of a known version. */
 GG_MUST_CHECK int gg_database_check_header(const char *path, struct gg_error *error);
+
+/* Opens a profile whose file will be replaced or copied, with the lock of file_lock.c. */
+GG_MUST_CHECK int gg_database_open_locked(struct gg_profile **ret_profile, const char *path,
+                                          struct gg_error *error);
+
+/* --- file_lock.c ---------------------------------------------------------------------------- */
+
+/*
+ * Takes the write lock of the open file, until gg_database_unlock() or the end.  A profile that is
+ * not edited and that may only be read has no lock: then all rows come from one state of the file.
+ * -EBUSY: another program is writing the file, or has replaced it since it was opened.
+ */
+GG_MUST_CHECK int gg_database_lock(struct gg_profile *profile, struct gg_error *error);
+
+/* Checks that the file at the path may be replaced: it is the one with the lock. */
+GG_MUST_CHECK int gg_database_check_lock(const struct gg_profile *profile, struct gg_error *error);
+void gg_database_unlock(struct gg_profile *profile);
 
 /* --- profile_file.c ----------------------------------------------------------------------- */
 

@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -23,6 +26,27 @@ static struct gg_error error;
 #define OK(call) CHECK_MSG((call) >= 0, "%s: %s: %s", #call, error.place, error.message)
 
 enum { MANY = 3000 };
+
+/* What happens just before a profile's file is replaced; NULL: nothing. */
+static void (*before_rename)(const char *from, const char *to);
+static int synced_parts;
+
+int rename(const char *from, const char *to)
+{
+	if (before_rename != NULL)
+		before_rename(from, to);
+	return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+int fsync(int fd)
+{
+	char link[64], path[256] = { 0 };
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (readlink(link, path, sizeof(path) - 1) > 0 && strstr(path, ".part") != NULL)
+		synced_parts++;
+	return (int)syscall(SYS_fsync, fd);
+}
 
 /* Values that are hard to store: other kinds in one column, largest numbers, bytes of 0. */
 static bool add_hard_rows(struct gg_profile *profile)
@@ -187,6 +211,121 @@ TEST(an_edited_profile_stays_packed_and_keeps_its_permissions)
 		CHECK_EQ_U64(file.st_mode & 0777, 0640);
 	}
 	gg_buf_done(&all);
+	end(&f);
+}
+
+TEST(a_profile_that_is_being_recorded_is_neither_packed_nor_copied)
+{
+	struct fixture f = begin();
+	struct gg_profile *profile;
+
+	if (OK(gg_profile_create(&profile, f.place.path, &error)) &&
+	    CHECK(profile_write(profile, &error)) && OK(gg_profile_commit(profile, &error))) {
+		CHECK_EQ_I64(gg_profile_pack(f.place.path, NULL, &error), -EBUSY);
+		CHECK_EQ_I64(gg_profile_pack(f.place.path, f.plain, &error), -EBUSY);
+		CHECK_EQ_I64(gg_profile_unpack(f.place.path, f.plain, &error), -EBUSY);
+		CHECK_EQ_I64(access(f.plain, F_OK), -1);
+		OK(gg_profile_finish(profile, &error));
+		gg_profile_close(profile);
+		OK(gg_profile_pack(f.place.path, NULL, &error));
+	}
+	end(&f);
+}
+
+static bool was_locked;
+
+static void see_lock(const char *from, const char *to)
+{
+	(void)from;
+	was_locked = gg_profile_is_being_written(to);
+}
+
+TEST(the_lock_is_held_from_the_first_row_to_the_replacement)
+{
+	struct fixture f = begin();
+	struct gg_profile *profile;
+
+	before_rename = see_lock;
+	if (make_profile(f.place.path) && OK(gg_profile_pack(f.place.path, NULL, &error))) {
+		CHECK(was_locked);
+		was_locked = false;
+		OK(gg_profile_unpack(f.place.path, NULL, &error));
+		CHECK(was_locked);
+		was_locked = false;
+		OK(gg_profile_pack(f.place.path, f.place.path, &error)); /* the same file */
+		CHECK(was_locked);
+		was_locked = false;
+		if (OK(gg_profile_edit(&profile, f.place.path, &error))) {
+			CHECK(gg_profile_is_being_written(f.place.path));
+			OK(gg_profile_add_note(profile, "a note", &error));
+			OK(gg_profile_finish(profile, &error));
+			CHECK(was_locked);
+			gg_profile_close(profile);
+		}
+		CHECK(!gg_profile_is_being_written(f.place.path));
+	}
+	before_rename = NULL;
+	end(&f);
+}
+
+TEST(of_two_editors_of_a_packed_profile_one_is_refused)
+{
+	struct fixture f = begin();
+	struct gg_profile *first, *second;
+	struct gg_buf all = { 0 };
+
+	if (make_profile(f.place.path) && OK(gg_profile_pack(f.place.path, NULL, &error)) &&
+	    OK(gg_profile_edit(&first, f.place.path, &error))) {
+		CHECK_EQ_I64(gg_profile_edit(&second, f.place.path, &error), -EBUSY);
+		OK(gg_profile_add_note(first, "of the first", &error));
+		OK(gg_profile_finish(first, &error));
+		gg_profile_close(first);
+		if (OK(gg_profile_edit(&second, f.place.path, &error))) {
+			OK(gg_profile_add_note(second, "of the second", &error));
+			OK(gg_profile_finish(second, &error));
+			gg_profile_close(second);
+		}
+		read_everything(f.place.path, true, &all);
+		CHECK(memmem(all.data, all.length, "of the first", 12) != NULL);
+		CHECK(memmem(all.data, all.length, "of the second", 13) != NULL);
+	}
+	gg_buf_done(&all);
+	end(&f);
+}
+
+TEST(a_profile_that_was_replaced_meanwhile_stays_as_it_is)
+{
+	struct fixture f = begin();
+	struct gg_profile *profile;
+	struct gg_buf all = { 0 };
+
+	if (make_profile(f.place.path) && OK(gg_profile_pack(f.place.path, NULL, &error)) &&
+	    OK(gg_profile_pack(f.place.path, f.plain, &error)) &&
+	    OK(gg_profile_edit(&profile, f.place.path, &error))) {
+		OK(gg_profile_add_note(profile, "too late", &error));
+		CHECK_EQ_I64(renameat(AT_FDCWD, f.plain, AT_FDCWD, f.place.path), 0);
+		CHECK_EQ_I64(gg_profile_finish(profile, &error), -EBUSY);
+		gg_profile_close(profile);
+		read_everything(f.place.path, true, &all);
+		CHECK(memmem(all.data, all.length, "too late", 8) == NULL);
+	}
+	gg_buf_done(&all);
+	end(&f);
+}
+
+TEST(the_only_copy_of_an_edited_profile_reaches_the_disk_before_it_replaces_the_file)
+{
+	struct fixture f = begin();
+	struct gg_profile *profile;
+
+	if (make_profile(f.place.path) && OK(gg_profile_pack(f.place.path, NULL, &error)) &&
+	    OK(gg_profile_edit(&profile, f.place.path, &error))) {
+		synced_parts = 0;
+		OK(gg_profile_add_note(profile, "a note", &error));
+		OK(gg_profile_commit(profile, &error));
+		CHECK_EQ_I64(synced_parts, 1);
+		gg_profile_close(profile);
+	}
 	end(&f);
 }
 
