@@ -267,12 +267,17 @@ static int write_part(struct gg_profile *profile, char **ret_part, struct gg_err
 	return copy_to(profile, *ret_part, error);
 }
 
+static const char mount_advice[] =
+	"If the file is a mount point, write a copy: geiger pack -o FILE.";
+
 int gg_database_put_in_place(struct gg_profile *profile, bool must_sync, struct gg_error *error)
 {
 	char *part;
 	int status = write_part(profile, &part, error);
 
-	if (status == 0 && profile->file_mode != 0 && chmod(part, profile->file_mode) < 0)
+	if (status == 0 && profile->source != NULL)
+		status = gg_file_attributes_copy(profile->path, part, error);
+	else if (status == 0 && profile->file_mode != 0 && chmod(part, profile->file_mode) < 0)
 		status = gg_error_set_errno(error, errno, profile->path, NULL);
 	if (status == 0 && must_sync)
 		status = sync_file(part, error);
@@ -281,7 +286,8 @@ int gg_database_put_in_place(struct gg_profile *profile, bool must_sync, struct 
 	if (status == 0) {
 		remove_leftovers(profile->path);
 		if (rename(part, profile->path) < 0)
-			status = gg_error_set_errno(error, errno, profile->path, NULL);
+			status = gg_error_set_errno(error, errno, profile->path,
+			                            errno == EBUSY ? mount_advice : NULL);
 	}
 	if (status < 0 && part != NULL)
 		unlink(part);

@@ -85,8 +85,8 @@ struct gg_compaction;
 
 struct gg_profile {
 	sqlite3 *db;
-	sqlite3 *lock;      /* holds the write lock of the file (file_lock.c); NULL: none */
-	uint32_t version;   /* version of its tables, 2 to GG_PROFILE_VERSION */
+	sqlite3 *lock;    /* holds the write lock of the file (file_lock.c); NULL: none */
+	uint32_t version; /* version of its tables, 2 to GG_PROFILE_VERSION */
 	/* The profile whose file is replaced, with its lock; NULL: none.  It may be this one. */
 	const struct gg_profile *source;
 	char *path;         /* NULL: in memory only */
@@ -155,6 +155,12 @@ GG_MUST_CHECK int gg_database_lock(struct gg_profile *profile, struct gg_error *
 /* Checks that the file at the path may be replaced: it is the one with the lock. */
 GG_MUST_CHECK int gg_database_check_lock(const struct gg_profile *profile, struct gg_error *error);
 void gg_database_unlock(struct gg_profile *profile);
+
+/* --- file_attributes.c ---------------------------------------------------------------------- */
+
+/* Gives the file `part`, which shall replace the one at `path`, its owner and permissions. */
+GG_MUST_CHECK int gg_file_attributes_copy(const char *path, const char *part,
+                                          struct gg_error *error);
 
 /* --- profile_file.c ----------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -325,6 +326,56 @@ TEST(the_only_copy_of_an_edited_profile_reaches_the_disk_before_it_replaces_the_
 		OK(gg_profile_commit(profile, &error));
 		CHECK_EQ_I64(synced_parts, 1);
 		gg_profile_close(profile);
+	}
+	end(&f);
+}
+
+/* An ACL as the kernel has it: version 2, entries of a tag, permissions, and an id. */
+static const uint8_t access_list[] = { 2,   0,   0,   0,   1,   0,   6,  0,   255, 255, 255,
+	                               255, 2,   0,   4,   0,   57,  48, 0,   0,   4,   0,
+	                               0,   0,   255, 255, 255, 255, 16, 0,   4,   0,   255,
+	                               255, 255, 255, 32,  0,   0,   0,  255, 255, 255, 255 };
+
+TEST(packing_in_place_keeps_the_owner_and_the_access_list)
+{
+	struct fixture f = begin();
+	uint8_t list[sizeof(access_list) + 1];
+	bool has_list = false;
+	struct stat file;
+
+	if (make_profile(f.place.path)) {
+		uid_t owner = geteuid() == 0 ? 12345 : geteuid();
+		gid_t group = geteuid() == 0 ? 12346 : getegid();
+
+		CHECK_EQ_I64(chmod(f.place.path, 0640), 0);
+		CHECK_EQ_I64(chown(f.place.path, owner, group), 0);
+		has_list = setxattr(f.place.path, "system.posix_acl_access", access_list,
+		                    sizeof(access_list), 0) == 0;
+		for (int i = 0; i < 2; i++) {
+			OK(i == 0 ? gg_profile_pack(f.place.path, NULL, &error)
+			          : gg_profile_unpack(f.place.path, NULL, &error));
+			CHECK_EQ_I64(stat(f.place.path, &file), 0);
+			CHECK_EQ_U64(file.st_uid, owner);
+			CHECK_EQ_U64(file.st_gid, group);
+			CHECK_EQ_U64(file.st_mode & 0777, 0640);
+			if (has_list)
+				CHECK(getxattr(f.place.path, "system.posix_acl_access", list,
+				               sizeof(list)) == sizeof(access_list) &&
+				      memcmp(list, access_list, sizeof(access_list)) == 0);
+		}
+	}
+	end(&f);
+}
+
+TEST(a_file_of_two_names_is_not_packed_in_place)
+{
+	struct fixture f = begin();
+	struct stat file;
+
+	if (make_profile(f.place.path) && CHECK_EQ_I64(link(f.place.path, f.plain), 0)) {
+		CHECK_EQ_I64(gg_profile_pack(f.place.path, NULL, &error), -EMLINK);
+		CHECK_EQ_I64(stat(f.place.path, &file), 0);
+		CHECK_EQ_U64(file.st_nlink, 2);
 	}
 	end(&f);
 }
