@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/scratch.h"
 #include "cli/command.h"
 #include "profile/packed.h"
 
@@ -29,6 +30,7 @@ static int run_pack(struct gg_invocation *invocation)
 	if (invocation->operand_count == 0)
 		return gg_error_set(invocation->error, -EINVAL, "pack",
 		                    "Name one: geiger pack FILE.", "no profile was given");
+	gg_scratch_remove_at_signals();
 	return given->undo ? gg_profile_unpack(path, given->output, invocation->error)
 	                   : gg_profile_pack(path, given->output, invocation->error);
 }

@@ -29,6 +29,7 @@ struct packer {
 	struct gg_buf *out;
 	struct gg_intern texts;
 	GG_ARRAY(struct gg_buf) streams; /* all that were written */
+	uint64_t stream_bytes;
 	struct pack_column columns[GG_PACKED_COLUMNS_MAX];
 };
 
@@ -184,6 +185,9 @@ static int put_stream(struct packer *packer, struct gg_buf *raw)
 		return -ENOMEM;
 	if (put_same(packer, raw))
 		return 0;
+	packer->stream_bytes += raw->length;
+	if (raw->length > GG_PACKED_STREAM_MOST)
+		return -EFBIG;
 	packed = malloc(packed_bytes);
 	if (packed == NULL || compress2(packed, &packed_bytes, (const Bytef *)raw->data,
 	                                raw->length, DEFLATE_LEVEL) != Z_OK) {
@@ -264,6 +268,13 @@ static int put_rows(struct packer *packer, sqlite3_stmt *row, const char *name)
 	return status;
 }
 
+/* The reader would refuse it. */
+static int fail_too_large(const struct gg_profile *profile, struct gg_error *error)
+{
+	return gg_error_set(error, -EFBIG, profile->path, "It stays as it is.",
+	                    "a profile of so many different values is not packed");
+}
+
 static int put_table(struct packer *packer, const char *name, struct gg_error *error)
 {
 	struct gg_profile *profile = packer->profile;
@@ -276,6 +287,8 @@ static int put_table(struct packer *packer, const char *name, struct gg_error *e
 	status = result == SQLITE_OK ? put_rows(packer, row, name) : -EIO;
 	if (status == -EIO)
 		status = gg_database_fail(profile, sqlite3_errcode(profile->db), error);
+	else if (status == -EFBIG)
+		status = fail_too_large(profile, error);
 	else if (status < 0 || packer->out->failed)
 		status = gg_error_memory(error, profile->path);
 	sqlite3_finalize(row);
@@ -284,11 +297,91 @@ static int put_table(struct packer *packer, const char *name, struct gg_error *e
 	return status;
 }
 
+/* --- views, and what is no part of a profile --- */
+
+static bool is_own(const struct gg_profile *profile, const char *type, const char *name)
+{
+	if (strcmp(type, "index") == 0)
+		return strcmp(name, "sample_origin") == 0;
+	for (size_t i = 0; gg_schema_tables[i] != NULL; i++)
+		if (strcmp(type, "table") == 0 && strcmp(gg_schema_tables[i]->name, name) == 0)
+			return gg_record_table_create(gg_schema_tables[i], profile->version) !=
+			       NULL;
+	return false;
+}
+
+static int check_own(struct gg_profile *profile, struct gg_error *error)
+{
+	static const char sql[] = "select type, name from main.sqlite_schema where type <> 'view'"
+				  " and substr(name, 1, 7) <> 'sqlite_'";
+	sqlite3_stmt *row = NULL;
+	int result = sqlite3_prepare_v2(profile->db, sql, -1, &row, NULL), status = 0;
+
+	while (result == SQLITE_OK || result == SQLITE_ROW) {
+		const char *type, *name;
+
+		result = sqlite3_step(row);
+		if (result != SQLITE_ROW)
+			break;
+		type = (const char *)sqlite3_column_text(row, 0);
+		name = (const char *)sqlite3_column_text(row, 1);
+		if (type == NULL || name == NULL || is_own(profile, type, name))
+			continue;
+		status = gg_error_set(error, -ENOTSUP, profile->path,
+		                      "Remove it first, or leave the profile as it is.",
+		                      "its %s '%s' was added, and packing would lose it", type,
+		                      name);
+		break;
+	}
+	if (status == 0 && result != SQLITE_DONE)
+		status = gg_database_fail(profile, result, error);
+	sqlite3_finalize(row);
+	return status;
+}
+
+static int put_views(struct packer *packer, struct gg_error *error)
+{
+	struct gg_buf texts = { 0 };
+	sqlite3_stmt *row = NULL;
+	int result = sqlite3_prepare_v2(packer->profile->db, gg_packed_views, -1, &row, NULL);
+	uint64_t count = 0;
+
+	while (result == SQLITE_OK || result == SQLITE_ROW) {
+		result = sqlite3_step(row);
+		if (result != SQLITE_ROW)
+			break;
+		count++;
+		put_number(&texts, (uint64_t)sqlite3_column_bytes(row, 1));
+		gg_buf_append(&texts, sqlite3_column_text(row, 1),
+		              (size_t)sqlite3_column_bytes(row, 1));
+	}
+	if (texts.failed)
+		result = SQLITE_NOMEM;
+	sqlite3_finalize(row);
+	put_number(packer->out, 0);
+	put_number(packer->out, count);
+	gg_buf_append(packer->out, gg_buf_text(&texts), texts.length);
+	gg_buf_done(&texts);
+	return result == SQLITE_DONE ? 0 : gg_database_fail(packer->profile, result, error);
+}
+
+static void put_check(struct gg_buf *out)
+{
+	uint32_t check = gg_packed_check(out->data, out->length);
+
+	for (size_t i = 0; i < GG_PACKED_CHECK_BYTES; i++)
+		put_byte(out, (uint8_t)(check >> 8 * i));
+}
+
 int gg_packed_append(struct gg_profile *profile, struct gg_buf *out, struct gg_error *error)
 {
 	struct packer *packer = calloc(1, sizeof(*packer));
-	int status = 0;
+	int status = check_own(profile, error);
 
+	if (status < 0) {
+		free(packer);
+		return status;
+	}
 	if (packer == NULL)
 		return gg_error_memory(error, profile->path);
 	packer->profile = profile;
@@ -296,11 +389,19 @@ int gg_packed_append(struct gg_profile *profile, struct gg_buf *out, struct gg_e
 	for (size_t i = 0; status == 0 && gg_schema_tables[i] != NULL; i++) {
 		const struct gg_record_table *table = gg_schema_tables[i];
 
-		/* Every file of the version has the same schemes. */
-		if (table != &gg_record_table_scheme &&
-		    gg_record_table_create(table, profile->version) != NULL)
+		if (gg_record_table_create(table, profile->version) != NULL)
 			status = put_table(packer, table->name, error);
 	}
+	if (status == 0)
+		status = put_views(packer, error);
+	if (status == 0)
+		put_check(out);
+	if (status == 0 && out->failed)
+		status = gg_error_memory(error, profile->path);
+	if (status == 0 && packer->stream_bytes + out->length +
+	                                   packer->texts.count * (uint64_t)GG_PACKED_TEXT_BYTES >
+	                           gg_packed_streams_most)
+		status = fail_too_large(profile, error);
 	for (size_t i = 0; i < packer->streams.count; i++)
 		gg_buf_done(&packer->streams.items[i]);
 	gg_array_done(&packer->streams);

@@ -22,13 +22,21 @@
  *           as a zigzag coded difference + 1.  TEXTS has the new ones, each after its length.  A
  *           stream is stored (1, length), deflated (2, length, packed length), or the same as an
  *           earlier one (0, its number).
- * Hostile   The reader checks every length, and refuses content that needs more than GG_PACKED_MOST
- *           bytes in memory.
+ * End       A name of length 0 follows the last table, then the number of views, and each view's
+ *           SQL after its length: the file has the views of the geiger that recorded it.  The last
+ *           four bytes are the CRC-32 of all others, the lowest first.
+ * Own       Only geiger's tables are packed.  A profile to which somebody has added a table, index
+ *           or trigger is refused, since it would lose them.
+ * Hostile   The reader checks every length, takes each table once, and refuses content that is
+ *           longer than its file, that needs more than GG_PACKED_STREAMS_MOST bytes for streams
+ *           and texts, or whose tables need more than GG_PACKED_TABLES_MOST bytes.
  * Memory    Packing needs about as much as the ordinary file has, unpacking the same.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -41,7 +49,18 @@ enum {
 	GG_PACKED_PART_BYTES = 8 << 20 /* of the content in a row */
 };
 
-#define GG_PACKED_MOST (INT64_C(4) << 30)
+#define GG_PACKED_STREAMS_MOST (UINT64_C(3) << 29)
+#define GG_PACKED_TABLES_MOST  (INT64_C(5) << 29)
+/* Tests lower it; otherwise GG_PACKED_STREAMS_MOST. */
+extern uint64_t gg_packed_streams_most;
+
+#define GG_PACKED_STREAM_MOST (UINT64_C(1) << 30)
+
+enum {
+	GG_PACKED_TEXT_BYTES =
+		32, /* what a text's place costs the reader, in an array that grows */
+	GG_PACKED_CHECK_BYTES = 4
+};
 
 enum gg_packed_kind {
 	GG_PACKED_NULL,
@@ -86,6 +105,12 @@ bool gg_profile_is_packed(const struct gg_profile *profile);
 struct gg_buf;
 GG_MUST_CHECK int gg_packed_append(struct gg_profile *profile, struct gg_buf *out,
                                    struct gg_error *error);
+
+/* CRC-32. */
+uint32_t gg_packed_check(const void *bytes, size_t length);
+
+/* SQL for names and texts of the views of a file. */
+extern const char gg_packed_views[];
 
 /* Replaces the open database, a packed file, by its content in memory. */
 GG_MUST_CHECK int gg_packed_load(struct gg_profile *profile, struct gg_error *error);

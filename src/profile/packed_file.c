@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <zlib.h>
 
 #include "profile/packed.h"
 #include "profile/schema.h"
@@ -14,22 +15,45 @@ enum { PACKED_PAGE_BYTES = 1024 };
 
 #define ORDINARY_MOST (INT64_C(1) << 30)
 
+uint64_t gg_packed_streams_most = GG_PACKED_STREAMS_MOST;
+
 /* SQLite keeps the text with its comment, so `.schema` shows what the file is. */
 const char gg_packed_table[] =
 	"packed(part integer primary key, content blob\n"
 	"  /* a packed profile: 'geiger sql FILE' reads it, and 'geiger pack --undo FILE' makes an\n"
 	"     ordinary one of it, with the tables that geiger's documents describe */)";
 
-/* Appends a view for each view of a profile; it calls a function that does not exist. */
-static void append_views(struct gg_buf *sql)
-{
-	static const char create[] = "create view ";
+const char gg_packed_views[] =
+	"select name, sql from main.sqlite_schema where type = 'view' order by rowid";
 
-	for (const char *at = gg_schema_views; (at = strstr(at, create)) != NULL;) {
-		at += strlen(create);
-		gg_buf_printf(sql, "create view %.*s as select packed_run_geiger_pack_undo();\n",
-		              (int)strcspn(at, " "), at);
+uint32_t gg_packed_check(const void *bytes, size_t length)
+{
+	return (uint32_t)crc32_z(0, bytes, length);
+}
+
+/* Appends a view for each view of the profile; it calls a function that does not exist. */
+static int append_views(struct gg_profile *profile, struct gg_buf *sql, struct gg_error *error)
+{
+	sqlite3_stmt *row = NULL;
+	int result = sqlite3_prepare_v2(profile->db, gg_packed_views, -1, &row, NULL);
+
+	while (result == SQLITE_OK || result == SQLITE_ROW) {
+		char *text;
+
+		result = sqlite3_step(row);
+		if (result != SQLITE_ROW)
+			break;
+		text = sqlite3_mprintf("create view \"%w\" as select"
+		                       " packed_run_geiger_pack_undo();\n",
+		                       sqlite3_column_text(row, 0));
+		if (text == NULL)
+			result = SQLITE_NOMEM;
+		else
+			gg_buf_append_text(sql, text);
+		sqlite3_free(text);
 	}
+	sqlite3_finalize(row);
+	return result == SQLITE_DONE ? 0 : gg_database_fail(profile, result, error);
 }
 
 static int put_part(struct gg_profile *out, sqlite3_stmt *row, const struct gg_buf *content,
@@ -47,8 +71,8 @@ static int put_part(struct gg_profile *out, sqlite3_stmt *row, const struct gg_b
 }
 
 /* Fills the database in memory. */
-static int make_file(struct gg_profile *out, uint32_t version, const struct gg_buf *content,
-                     struct gg_error *error)
+static int make_file(struct gg_profile *out, struct gg_profile *source,
+                     const struct gg_buf *content, struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf sql = { 0 };
 	sqlite3_stmt *row = NULL;
@@ -57,12 +81,13 @@ static int make_file(struct gg_profile *out, uint32_t version, const struct gg_b
 	gg_buf_printf(&sql,
 	              "pragma page_size = %d; pragma application_id = %d; pragma user_version = %u;"
 	              " create table %s;\n",
-	              PACKED_PAGE_BYTES, GG_PROFILE_APPLICATION_ID, GG_PACKED_FLAG | version,
-	              gg_packed_table);
-	append_views(&sql);
-	if (sql.failed)
-		return gg_error_memory(error, out->path);
-	status = gg_database_execute(out, gg_buf_text(&sql), error);
+	              PACKED_PAGE_BYTES, GG_PROFILE_APPLICATION_ID,
+	              GG_PACKED_FLAG | source->version, gg_packed_table);
+	status = append_views(source, &sql, error);
+	if (status == 0 && sql.failed)
+		status = gg_error_memory(error, out->path);
+	if (status == 0)
+		status = gg_database_execute(out, gg_buf_text(&sql), error);
 	if (status < 0)
 		return status;
 	result = sqlite3_prepare_v2(out->db, "insert into packed(content) values (?)", -1, &row,
@@ -141,7 +166,7 @@ static int pack_to(struct gg_profile *profile, const char *output, struct gg_err
 	if (status == 0)
 		status = gg_database_open(out, ":memory:", SQLITE_OPEN_READWRITE, error);
 	if (status == 0)
-		status = make_file(out, profile->version, &content, error);
+		status = make_file(out, profile, &content, error);
 	if (status == 0)
 		status = gg_database_put_in_place(out, true, error);
 	gg_database_free(out);

@@ -255,15 +255,18 @@ static int sync_file(const char *path, struct gg_error *error)
 
 /*
  * Writes the file under a temporary name.  The caller removes or renames it, also after a failure,
- * and frees the name, which is NULL without memory.
+ * forgets the number of base/scratch.h, and frees the name, which is NULL without memory.
  */
-static int write_part(struct gg_profile *profile, char **ret_part, struct gg_error *error)
+static int write_part(struct gg_profile *profile, char **ret_part, int *ret_scratch,
+                      struct gg_error *error)
 {
+	*ret_scratch = -1;
 	if (asprintf(ret_part, "%s.%d.part", profile->path, (int)getpid()) < 0) {
 		*ret_part = NULL;
 		return gg_error_memory(error, profile->path);
 	}
 	unlink(*ret_part);
+	*ret_scratch = gg_scratch_add(*ret_part);
 	return copy_to(profile, *ret_part, error);
 }
 
@@ -273,7 +276,7 @@ static const char mount_advice[] =
 int gg_database_put_in_place(struct gg_profile *profile, bool must_sync, struct gg_error *error)
 {
 	char *part;
-	int status = write_part(profile, &part, error);
+	int scratch, status = write_part(profile, &part, &scratch, error);
 
 	if (status == 0 && profile->source != NULL)
 		status = gg_file_attributes_copy(profile->path, part, error);
@@ -291,6 +294,7 @@ int gg_database_put_in_place(struct gg_profile *profile, bool must_sync, struct 
 	}
 	if (status < 0 && part != NULL)
 		unlink(part);
+	gg_scratch_forget(scratch);
 	free(part);
 	return status;
 }
@@ -356,12 +360,13 @@ static int commit(struct gg_profile *profile, bool must, struct gg_error *error)
 int gg_profile_try(struct gg_profile *profile, struct gg_error *error)
 {
 	char *part = NULL;
-	int status = commit_transaction(profile, false, error);
+	int status = commit_transaction(profile, false, error), scratch = -1;
 
 	if (status == 0)
-		status = write_part(profile, &part, error);
+		status = write_part(profile, &part, &scratch, error);
 	if (part != NULL)
 		unlink(part);
+	gg_scratch_forget(scratch);
 	free(part);
 	profile->is_tried = true;
 	return status;

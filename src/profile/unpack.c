@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unpack - reads the content of a packed profile into tables in memory. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "base/array.h"
@@ -13,7 +15,6 @@
 enum {
 	TABLE_NAME_MAX = 64,
 	DEFLATE_MOST = 1100, /* deflate makes at most 1032 bytes of one */
-	STREAM_MOST = 1 << 30,
 	SMALL_ROWS = 1024,
 };
 
@@ -43,8 +44,9 @@ struct unpack_column {
 struct unpacker {
 	struct gg_profile *profile;
 	struct stream_cursor in;
-	uint64_t unpacked_bytes;
-	uint64_t rows_most; /* a table with more has rows that no byte stands for */
+	uint64_t used_bytes; /* by content, streams and texts */
+	uint64_t rows_most;  /* a table with more has rows that no byte stands for */
+	size_t next_table;   /* tables have the order of gg_schema_tables */
 	GG_ARRAY(struct bytes) streams;
 	GG_ARRAY(struct text) texts;
 	struct unpack_column columns[GG_PACKED_COLUMNS_MAX];
@@ -95,6 +97,13 @@ static uint64_t unzigzag(uint64_t value)
 
 /* --- streams --- */
 
+/* Counts memory.  False: it is too much. */
+static bool use(struct unpacker *unpacker, uint64_t bytes)
+{
+	unpacker->used_bytes += bytes;
+	return unpacker->used_bytes <= gg_packed_streams_most;
+}
+
 static int read_new_stream(struct unpacker *unpacker, bool is_deflated, struct bytes *ret_stream)
 {
 	struct stream_cursor *in = &unpacker->in;
@@ -103,9 +112,8 @@ static int read_new_stream(struct unpacker *unpacker, bool is_deflated, struct b
 	uLongf unpacked = length;
 	struct bytes stream;
 
-	unpacker->unpacked_bytes += length;
-	if (in->is_bad || length > STREAM_MOST || length > packed * DEFLATE_MOST ||
-	    unpacker->unpacked_bytes > GG_PACKED_MOST)
+	if (in->is_bad || length > GG_PACKED_STREAM_MOST || packed > length ||
+	    length > packed * DEFLATE_MOST || !use(unpacker, length))
 		return -EBADMSG;
 	stream = (struct bytes){ .data = malloc(length + 1), .length = length };
 	if (stream.data == NULL || !gg_array_push(&unpacker->streams, stream)) {
@@ -144,8 +152,10 @@ static int read_into(struct unpacker *unpacker, struct unpack_column *column, ui
 
 	if ((column->mask & bit) != 0)
 		status = read_stream(unpacker, &stream);
-	*ret_cursor = (struct stream_cursor){ .at = stream.data,
-		                              .end = stream.data + stream.length };
+	*ret_cursor = (struct stream_cursor){ 0 };
+	if (stream.data != NULL)
+		*ret_cursor = (struct stream_cursor){ .at = stream.data,
+			                              .end = stream.data + stream.length };
 	return status;
 }
 
@@ -213,7 +223,7 @@ static int next_text(struct unpacker *unpacker, struct unpack_column *column, st
 	}
 	text.length = take_number(&column->texts);
 	text.bytes = take_bytes(&column->texts, text.length);
-	if (column->texts.is_bad || column->text_ids.is_bad)
+	if (column->texts.is_bad || column->text_ids.is_bad || !use(unpacker, GG_PACKED_TEXT_BYTES))
 		return -EBADMSG;
 	if (!gg_array_push(&unpacker->texts, text))
 		return -ENOMEM;
@@ -226,25 +236,25 @@ static int bind_value(struct unpacker *unpacker, struct unpack_column *column, s
                       int at)
 {
 	uint8_t kind = column->kind != GG_PACKED_MIXED ? column->kind : take_byte(&column->kinds);
+	int result = SQLITE_OK, status;
 	struct text text;
 	double real;
-	int status;
 
 	switch (kind) {
 	case GG_PACKED_NULL:
-		sqlite3_bind_null(row, at);
+		result = sqlite3_bind_null(row, at);
 		break;
 	case GG_PACKED_INTEGER:
-		sqlite3_bind_int64(row, at, (int64_t)next_integer(column));
+		result = sqlite3_bind_int64(row, at, (int64_t)next_integer(column));
 		break;
 	case GG_PACKED_WHOLE:
-		sqlite3_bind_double(row, at, (double)(int64_t)next_integer(column));
+		result = sqlite3_bind_double(row, at, (double)(int64_t)next_integer(column));
 		break;
 	case GG_PACKED_REAL:
 		status = next_real(column, &real);
 		if (status < 0)
 			return status;
-		sqlite3_bind_double(row, at, real);
+		result = sqlite3_bind_double(row, at, real);
 		break;
 	case GG_PACKED_TEXT:
 	case GG_PACKED_BLOB:
@@ -252,14 +262,17 @@ static int bind_value(struct unpacker *unpacker, struct unpack_column *column, s
 		if (status < 0)
 			return status;
 		if (kind == GG_PACKED_TEXT)
-			sqlite3_bind_text64(row, at, (const char *)text.bytes, text.length,
-			                    SQLITE_STATIC, SQLITE_UTF8);
+			result = sqlite3_bind_text64(row, at, (const char *)text.bytes, text.length,
+			                             SQLITE_STATIC, SQLITE_UTF8);
 		else
-			sqlite3_bind_blob64(row, at, text.bytes, text.length, SQLITE_STATIC);
+			result = sqlite3_bind_blob64(row, at, text.bytes, text.length,
+			                             SQLITE_STATIC);
 		break;
 	default:
 		return -EBADMSG;
 	}
+	if (result != SQLITE_OK)
+		return result == SQLITE_NOMEM ? -ENOMEM : -EBADMSG;
 	return column->kinds.is_bad || column->integers.is_bad ? -EBADMSG : 0;
 }
 
@@ -283,21 +296,62 @@ static int insert_rows(struct unpacker *unpacker, sqlite3_stmt *row, int columns
 	return status;
 }
 
-static const struct gg_record_table *find_table(const struct unpacker *unpacker,
-                                                const uint8_t *name, size_t length)
+static const struct gg_record_table *find_table(struct unpacker *unpacker, const uint8_t *name,
+                                                size_t length)
 {
-	for (size_t i = 0; gg_schema_tables[i] != NULL; i++)
+	for (size_t i = unpacker->next_table; gg_schema_tables[i] != NULL; i++)
 		if (strlen(gg_schema_tables[i]->name) == length &&
 		    memcmp(gg_schema_tables[i]->name, name, length) == 0 &&
-		    gg_record_table_create(gg_schema_tables[i], unpacker->profile->version) != NULL)
+		    gg_record_table_create(gg_schema_tables[i], unpacker->profile->version) !=
+		            NULL) {
+			unpacker->next_table = i + 1;
 			return gg_schema_tables[i];
+		}
 	return NULL;
 }
 
-static int read_table(struct unpacker *unpacker)
+/* The SQL comes from a file, so only a statement that creates one view is run. */
+static int create_view(struct unpacker *unpacker, const char *text, size_t length)
+{
+	static const char create[] = "CREATE VIEW ";
+	sqlite3_stmt *statement = NULL;
+	const char *tail = NULL;
+	int result = SQLITE_ERROR;
+
+	if (length < INT_MAX && length > strlen(create) &&
+	    strncmp(text, create, strlen(create)) == 0)
+		result = sqlite3_prepare_v2(unpacker->profile->db, text, (int)length, &statement,
+		                            &tail);
+	if (result == SQLITE_OK)
+		result = tail == text + length ? sqlite3_step(statement) : SQLITE_ERROR;
+	sqlite3_finalize(statement);
+	return result == SQLITE_DONE ? 0 : (result & 0xff) == SQLITE_NOMEM ? -ENOMEM : -EBADMSG;
+}
+
+static int read_views(struct unpacker *unpacker)
 {
 	struct stream_cursor *in = &unpacker->in;
-	uint64_t length = take_number(in), columns, rows;
+	uint64_t count = take_number(in);
+	int status = 0;
+
+	for (uint64_t i = 0; i < count && status == 0; i++) {
+		uint64_t length = take_number(in);
+		const uint8_t *text = take_bytes(in, length);
+
+		status = text != NULL && !in->is_bad
+		                 ? create_view(unpacker, (const char *)text, length)
+		                 : -EBADMSG;
+	}
+	if (status == 0 && (in->is_bad || in->at != in->end))
+		status = -EBADMSG;
+	return status;
+}
+
+/* Reads a table whose name has this length. */
+static int read_table(struct unpacker *unpacker, uint64_t length)
+{
+	struct stream_cursor *in = &unpacker->in;
+	uint64_t columns, rows;
 	const uint8_t *name = take_bytes(in, length);
 	GG_CLEANUP(gg_buf_done) struct gg_buf sql = { 0 };
 	const struct gg_record_table *table;
@@ -339,9 +393,21 @@ static int read_tables(struct gg_profile *profile, const struct gg_buf *content)
 	unpacker->profile = profile;
 	unpacker->rows_most = content->length * DEFLATE_MOST + SMALL_ROWS;
 	unpacker->in.at = (const uint8_t *)gg_buf_text(content);
-	unpacker->in.end = unpacker->in.at + content->length;
-	while (status == 0 && unpacker->in.at != unpacker->in.end)
-		status = read_table(unpacker);
+	unpacker->in.end = unpacker->in.at + content->length - GG_PACKED_CHECK_BYTES;
+	if (!use(unpacker, content->length))
+		status = -EBADMSG;
+	while (status == 0) {
+		uint64_t length = take_number(&unpacker->in);
+
+		if (unpacker->in.is_bad)
+			status = -EBADMSG;
+		else if (length > 0)
+			status = read_table(unpacker, length);
+		else
+			break;
+	}
+	if (status == 0)
+		status = read_views(unpacker);
 	for (size_t i = 0; i < unpacker->streams.count; i++)
 		free(unpacker->streams.items[i].data);
 	gg_array_done(&unpacker->streams);
@@ -355,14 +421,21 @@ static int read_tables(struct gg_profile *profile, const struct gg_buf *content)
 static int read_content(struct gg_profile *profile, struct gg_buf *content, struct gg_error *error)
 {
 	sqlite3_stmt *row = NULL;
-	int result = sqlite3_prepare_v2(profile->db, "select content from packed order by part", -1,
-	                                &row, NULL);
+	struct stat file;
+	int result;
 
+	if (stat(profile->path, &file) < 0)
+		return gg_error_set_errno(error, errno, profile->path, NULL);
+	result = sqlite3_prepare_v2(profile->db, "select content from packed order by part", -1,
+	                            &row, NULL);
 	while (result == SQLITE_OK || result == SQLITE_ROW) {
 		result = sqlite3_step(row);
 		if (result == SQLITE_ROW && sqlite3_column_type(row, 0) == SQLITE_BLOB)
 			gg_buf_append(content, sqlite3_column_blob(row, 0),
 			              (size_t)sqlite3_column_bytes(row, 0));
+		/* A file that was made to do harm has pages to which many places lead. */
+		if (content->length > (uint64_t)file.st_size)
+			result = SQLITE_CORRUPT;
 	}
 	if (result != SQLITE_DONE)
 		gg_database_fail(profile, result, error);
@@ -379,7 +452,8 @@ static int create_tables(struct gg_profile *profile, struct gg_error *error)
 	gg_buf_printf(&sql,
 	              "pragma page_size = %d; pragma max_page_count = %lld;"
 	              " pragma application_id = %d; pragma user_version = %u; begin;\n",
-	              GG_SCHEMA_PAGE_BYTES, (long long)(GG_PACKED_MOST / GG_SCHEMA_PAGE_BYTES),
+	              GG_SCHEMA_PAGE_BYTES,
+	              (long long)(GG_PACKED_TABLES_MOST / GG_SCHEMA_PAGE_BYTES),
 	              GG_PROFILE_APPLICATION_ID, profile->version);
 	for (size_t i = 0; gg_schema_tables[i] != NULL; i++) {
 		const char *create = gg_record_table_create(gg_schema_tables[i], profile->version);
@@ -388,10 +462,23 @@ static int create_tables(struct gg_profile *profile, struct gg_error *error)
 			gg_buf_printf(&sql, "create table %s;\n", create);
 	}
 	gg_buf_append_text(&sql, gg_schema_contents);
-	gg_buf_append_text(&sql, gg_schema_views);
+	gg_buf_append_text(&sql, "delete from scheme;\n"); /* the content has the file's own */
 	if (sql.failed)
 		return gg_error_memory(error, profile->path);
 	return gg_database_execute(profile, gg_buf_text(&sql), error);
+}
+
+/* A part that is missing, or changed by accident, fails the check. */
+static bool is_whole(const struct gg_buf *content)
+{
+	size_t length = content->length - GG_PACKED_CHECK_BYTES;
+	uint32_t check = 0;
+
+	if (content->length < GG_PACKED_CHECK_BYTES)
+		return false;
+	for (size_t i = 0; i < GG_PACKED_CHECK_BYTES; i++)
+		check |= (uint32_t)(uint8_t)content->data[length + i] << 8 * i;
+	return check == gg_packed_check(content->data, length);
 }
 
 int gg_packed_load(struct gg_profile *profile, struct gg_error *error)
@@ -410,7 +497,7 @@ int gg_packed_load(struct gg_profile *profile, struct gg_error *error)
 		status = create_tables(profile, error);
 	if (status < 0)
 		return status;
-	status = read_tables(profile, &content);
+	status = is_whole(&content) ? read_tables(profile, &content) : -EBADMSG;
 	if (status == -ENOMEM)
 		return gg_error_memory(error, profile->path);
 	if (status < 0)

@@ -5,16 +5,20 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/buf.h"
+#include "base/scratch.h"
 #include "profile.h"
 #include "profile/packed.h"
 #include "profile/schema.h"
@@ -108,12 +112,14 @@ static void append_value(struct gg_buf *out, sqlite3_stmt *row, int column)
 }
 
 /* All rows of all tables, with the types of their values. */
-static void append_everything(struct gg_profile *profile, struct gg_buf *out)
+static void append_rows(struct gg_profile *profile, struct gg_buf *out)
 {
 	for (size_t i = 0; gg_schema_tables[i] != NULL; i++) {
 		sqlite3_stmt *row = NULL;
 		char sql[64];
 
+		if (gg_record_table_create(gg_schema_tables[i], profile->version) == NULL)
+			continue;
 		snprintf(sql, sizeof(sql), "select * from %s", gg_schema_tables[i]->name);
 		gg_buf_append_text(out, sql);
 		if (!CHECK_EQ_I64(sqlite3_prepare_v2(profile->db, sql, -1, &row, NULL), SQLITE_OK))
@@ -134,7 +140,7 @@ static bool read_everything(const char *path, bool is_packed, struct gg_buf *out
 	if (!OK(gg_profile_open(&profile, path, &error)))
 		return false;
 	CHECK_EQ_I64(gg_profile_is_packed(profile), is_packed);
-	append_everything(profile, out);
+	append_rows(profile, out);
 	gg_profile_close(profile);
 	return !out->failed;
 }
@@ -433,6 +439,31 @@ static size_t get_content(const char *path, uint8_t *bytes, size_t size)
 	return length <= size ? length : 0;
 }
 
+/* As put_content(), with the right check at the end. */
+static bool put_sealed(const char *path, const struct gg_buf *content)
+{
+	struct gg_buf sealed = { 0 };
+	uint32_t check = gg_packed_check(content->data, content->length);
+	bool done;
+
+	gg_buf_append(&sealed, content->data, content->length);
+	for (int i = 0; i < GG_PACKED_CHECK_BYTES; i++)
+		gg_buf_append(&sealed, &(uint8_t){ (uint8_t)(check >> 8 * i) }, 1);
+	done = !sealed.failed && put_content(path, sealed.data, sealed.length);
+	gg_buf_done(&sealed);
+	return done;
+}
+
+static int open_status(const char *path)
+{
+	struct gg_profile *profile;
+	int status = gg_profile_open(&profile, path, &error);
+
+	if (status == 0)
+		gg_profile_close(profile);
+	return status;
+}
+
 /* Small contents, so that changes meet lengths and kinds more often than deflated bytes. */
 static bool make_small_packed(const char *path)
 {
@@ -446,11 +477,41 @@ static bool make_small_packed(const char *path)
 	return ok && OK(gg_profile_pack(path, NULL, &error));
 }
 
-TEST(damaged_content_is_an_error_or_a_profile)
+static uint8_t content[1 << 16];
+
+TEST(content_that_was_cut_or_changed_is_refused)
+{
+	struct fixture f = begin();
+	static uint8_t spoilt[sizeof(content)];
+	struct gg_rng rng;
+	size_t length = 0;
+
+	gg_rng_seed(&rng, 13, 0);
+	if (make_small_packed(f.place.path))
+		length = get_content(f.place.path, content, sizeof(content));
+	CHECK(length > 500);
+	for (size_t cut = 0; cut < length; cut += 7) {
+		if (!CHECK(put_content(f.place.path, content, cut)))
+			break;
+		CHECK_EQ_I64(open_status(f.place.path), -EBADMSG);
+	}
+	for (int i = 0; i < 100 && length > 0; i++) {
+		memcpy(spoilt, content, length);
+		spoilt[gg_rng_next(&rng) % length] ^= (uint8_t)(1 + gg_rng_next(&rng) % 255);
+		CHECK(put_content(f.place.path, spoilt, length));
+		CHECK_EQ_I64(open_status(f.place.path), -EBADMSG);
+	}
+	CHECK(put_content(f.place.path, content, length));
+	CHECK_EQ_I64(open_status(f.place.path), 0);
+	CHECK(put_content(f.place.path, content, 0));
+	end(&f);
+}
+
+/* Its check is right, as a forger makes it. */
+TEST(forged_content_is_an_error_or_a_profile)
 {
 	const char *more = getenv("GG_TEST_MUTATIONS");
 	int mutations = more != NULL ? atoi(more) : 400, opened = 0, refused = 0;
-	static uint8_t content[1 << 16], spoilt[1 << 16];
 	struct fixture f = begin();
 	struct gg_profile *profile;
 	struct gg_rng rng;
@@ -461,49 +522,348 @@ TEST(damaged_content_is_an_error_or_a_profile)
 		length = get_content(f.place.path, content, sizeof(content));
 	CHECK(length > 500);
 	for (int i = 0; i < mutations && length > 0; i++) {
-		size_t cut = i % 8 == 0 ? gg_rng_next(&rng) % length : length;
+		size_t size = length - GG_PACKED_CHECK_BYTES;
+		size_t cut = i % 8 == 0 ? gg_rng_next(&rng) % size : size;
+		struct gg_buf spoilt = { 0 };
 
-		memcpy(spoilt, content, length);
-		for (uint64_t n = gg_rng_next(&rng) % 3 + (cut == length); n > 0; n--)
-			spoilt[gg_rng_next(&rng) % length] = (uint8_t)gg_rng_next(&rng);
-		if (!CHECK(put_content(f.place.path, spoilt, cut)))
+		gg_buf_append(&spoilt, content, cut);
+		for (uint64_t n = gg_rng_next(&rng) % 3 + (cut == size); n > 0 && cut > 0; n--)
+			spoilt.data[gg_rng_next(&rng) % cut] = (char)gg_rng_next(&rng);
+		if (!CHECK(put_sealed(f.place.path, &spoilt)))
 			break;
+		gg_buf_done(&spoilt);
 		if (gg_profile_open(&profile, f.place.path, &error) < 0) {
 			refused++;
 			CHECK_MSG(error.status == -EBADMSG || error.status == -ENOMEM, "%s",
 			          error.message);
+			CHECK(cut == size || error.status == -EBADMSG);
 			continue;
 		}
+		CHECK(cut == size);
 		(void)!gg_profile_check(profile, profile_print_problem, NULL, &error);
 		gg_profile_close(profile);
 		opened++;
 	}
-	CHECK_MSG(refused > mutations / 4, "%d refused, %d opened", refused, opened);
+	CHECK_MSG(refused > mutations / 4 && opened > 0, "%d refused, %d opened", refused, opened);
 	end(&f);
 }
 
-/* A table of one column with as many values as it says, for which no stream has bytes. */
-TEST(content_that_promises_too_much_is_refused)
+/* --- contents that are built by hand --- */
+
+static void add_bytes(struct gg_buf *out, const void *bytes, size_t length)
 {
-	static const uint8_t endless[] = { 4,    'n',  'o',  't',  'e',  2,
-		                           0xff, 0xff, 0xff, 0xff, 0x0f, /* rows */
-		                           1,    2,    0,    0,    0,    0 };
-	/* 2^42 rows of NULL. */
-	static const uint8_t nothing[] = { 4,    'n',  'o',  't',  'e', 2, 0x80, 0x80, 0x80,
-		                           0x80, 0x80, 0x80, 0x01, 0,   0, 0,    0 };
-	/* A stream of 2^40 bytes out of two. */
-	static const uint8_t bomb[] = { 4,    'n',  'o',  't',  'e',  2,    1, 1,    2,   2,
-		                        0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 2, 0x78, 0x9c };
+	gg_buf_append(out, bytes, length);
+}
+
+#define ADD(out, ...) \
+	add_bytes(out, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+static void add_number(struct gg_buf *out, uint64_t value)
+{
+	for (; value >= 128; value >>= 7)
+		ADD(out, (uint8_t)(value | 128));
+	ADD(out, (uint8_t)value);
+}
+
+/* A stream of `count` times the same byte. */
+static void add_repeated(struct gg_buf *out, uint8_t byte, size_t count)
+{
+	uLongf packed_bytes = compressBound(count);
+	uint8_t *raw = malloc(count), *packed = malloc(packed_bytes);
+
+	if (CHECK(raw != NULL && packed != NULL)) {
+		memset(raw, byte, count);
+		CHECK_EQ_I64(compress2(packed, &packed_bytes, raw, count, 9), Z_OK);
+		ADD(out, GG_PACKED_DEFLATED);
+		add_number(out, count);
+		add_number(out, packed_bytes);
+		add_bytes(out, packed, packed_bytes);
+	}
+	free(raw);
+	free(packed);
+}
+
+/* Names of ids 1, 2, ...; each a new and empty text of one shared stream. */
+static void add_names(struct gg_buf *out, size_t count)
+{
+	ADD(out, 4, 'h', 'e', 'a', 'p', 2);
+	add_number(out, count);
+	ADD(out, GG_PACKED_INTEGER, GG_PACKED_INTEGERS | GG_PACKED_DELTAS);
+	add_repeated(out, 2, count);
+	ADD(out, GG_PACKED_TEXT, GG_PACKED_TEXT_IDS | GG_PACKED_TEXTS);
+	add_repeated(out, 0, count);
+	ADD(out, GG_PACKED_SAME, 1);
+}
+
+static int status_of(const char *path, struct gg_buf *forged)
+{
+	int status = put_sealed(path, forged) ? open_status(path) : -EIO;
+
+	gg_buf_done(forged);
+	return status;
+}
+
+TEST(texts_of_shared_streams_count_against_the_limit)
+{
 	struct fixture f = begin();
-	struct gg_profile *profile;
+	struct gg_buf forged = { 0 };
 
 	if (make_small_packed(f.place.path)) {
-		CHECK(put_content(f.place.path, endless, sizeof(endless)));
-		CHECK_EQ_I64(gg_profile_open(&profile, f.place.path, &error), -EBADMSG);
-		CHECK(put_content(f.place.path, nothing, sizeof(nothing)));
-		CHECK_EQ_I64(gg_profile_open(&profile, f.place.path, &error), -EBADMSG);
-		CHECK(put_content(f.place.path, bomb, sizeof(bomb)));
-		CHECK_EQ_I64(gg_profile_open(&profile, f.place.path, &error), -EBADMSG);
+		add_names(&forged, 50000);
+		ADD(&forged, 0, 0);
+		CHECK_EQ_I64(status_of(f.place.path, &forged), 0);
+		add_names(&forged, 50000);
+		ADD(&forged, 0, 0);
+		gg_packed_streams_most = 1 << 20;
+		CHECK_EQ_I64(status_of(f.place.path, &forged), -EBADMSG);
+		gg_packed_streams_most = GG_PACKED_STREAMS_MOST;
+	}
+	end(&f);
+}
+
+TEST(a_profile_that_no_reader_would_take_is_not_packed)
+{
+	struct fixture f = begin();
+
+	if (make_profile(f.place.path)) {
+		gg_packed_streams_most = 10000;
+		CHECK_EQ_I64(gg_profile_pack(f.place.path, NULL, &error), -EFBIG);
+		gg_packed_streams_most = GG_PACKED_STREAMS_MOST;
+		CHECK_EQ_I64(open_status(f.place.path), 0);
+		OK(gg_profile_pack(f.place.path, NULL, &error));
+	}
+	end(&f);
+}
+
+TEST(content_that_promises_too_much_is_refused)
+{
+	struct fixture f = begin();
+	struct gg_buf forged = { 0 };
+
+	if (make_small_packed(f.place.path)) {
+		/* More values than the stream has bytes. */
+		ADD(&forged, 4, 'h', 'e', 'a', 'p', 2, 2, GG_PACKED_INTEGER,
+		    GG_PACKED_INTEGERS | GG_PACKED_DELTAS, GG_PACKED_STORED, 1, 2, GG_PACKED_TEXT,
+		    GG_PACKED_TEXT_IDS | GG_PACKED_TEXTS, GG_PACKED_STORED, 2, 0, 0, GG_PACKED_SAME,
+		    1, 0, 0);
+		CHECK_EQ_I64(status_of(f.place.path, &forged), -EBADMSG);
+		/* As many values as bytes: it is a profile. */
+		ADD(&forged, 4, 'h', 'e', 'a', 'p', 2, 2, GG_PACKED_INTEGER,
+		    GG_PACKED_INTEGERS | GG_PACKED_DELTAS, GG_PACKED_STORED, 2, 2, 2,
+		    GG_PACKED_TEXT, GG_PACKED_TEXT_IDS | GG_PACKED_TEXTS, GG_PACKED_STORED, 2, 0, 0,
+		    GG_PACKED_SAME, 1, 0, 0);
+		CHECK_EQ_I64(status_of(f.place.path, &forged), 0);
+		/* No stream at all. */
+		ADD(&forged, 4, 'h', 'e', 'a', 'p', 2, 1, GG_PACKED_INTEGER, 0, GG_PACKED_TEXT, 0,
+		    0, 0);
+		CHECK_EQ_I64(status_of(f.place.path, &forged), -EBADMSG);
+		/* 2^42 rows of NULL. */
+		ADD(&forged, 4, 'h', 'e', 'a', 'p', 2);
+		add_number(&forged, UINT64_C(1) << 42);
+		ADD(&forged, GG_PACKED_NULL, 0, GG_PACKED_NULL, 0, 0, 0);
+		CHECK_EQ_I64(status_of(f.place.path, &forged), -EBADMSG);
+		/* A stream of 2^40 bytes out of two. */
+		ADD(&forged, 4, 'h', 'e', 'a', 'p', 2, 1, GG_PACKED_INTEGER, GG_PACKED_INTEGERS,
+		    GG_PACKED_DEFLATED);
+		add_number(&forged, UINT64_C(1) << 40);
+		ADD(&forged, 2, 0x78, 0x9c);
+		CHECK_EQ_I64(status_of(f.place.path, &forged), -EBADMSG);
+		/* The same table twice. */
+		add_names(&forged, 10);
+		add_names(&forged, 10);
+		ADD(&forged, 0, 0);
+		CHECK_EQ_I64(status_of(f.place.path, &forged), -EBADMSG);
+	}
+	end(&f);
+}
+
+TEST(only_views_are_made_of_the_texts_of_a_file)
+{
+	static const char *const refused[] = { "CREATE TABLE x(y)", "CREATE VIEW v as select 1;x",
+		                               "CREATE VIEW v as select 1; drop table note",
+		                               "PRAGMA user_version = 1" };
+	struct fixture f = begin();
+
+	if (make_small_packed(f.place.path))
+		for (size_t i = 0; i <= GG_COUNT(refused); i++) {
+			const char *text = i < GG_COUNT(refused) ? refused[i]
+			                                         : "CREATE VIEW v as select 1";
+			struct gg_buf forged = { 0 };
+
+			ADD(&forged, 0, 1);
+			add_number(&forged, strlen(text));
+			gg_buf_append_text(&forged, text);
+			CHECK_EQ_I64(status_of(f.place.path, &forged),
+			             i < GG_COUNT(refused) ? -EBADMSG : 0);
+		}
+	end(&f);
+}
+
+static bool execute(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+	bool done = sqlite3_open(path, &db) == SQLITE_OK &&
+	            CHECK_MSG(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s",
+	                      sqlite3_errmsg(db));
+
+	sqlite3_close(db);
+	return done;
+}
+
+static int64_t read_number(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+	sqlite3_stmt *row = NULL;
+	int64_t number = -1;
+
+	if (sqlite3_open(path, &db) == SQLITE_OK &&
+	    sqlite3_prepare_v2(db, sql, -1, &row, NULL) == SQLITE_OK &&
+	    sqlite3_step(row) == SQLITE_ROW)
+		number = sqlite3_column_int64(row, 0);
+	sqlite3_finalize(row);
+	sqlite3_close(db);
+	return number;
+}
+
+/* A parent in a b-tree whose pointers all lead to one leaf makes its row a row of each. */
+TEST(a_leaf_that_many_pointers_share_is_refused_before_it_fills_the_memory)
+{
+	enum { PAGE = 1024 };
+	struct fixture f = begin();
+	uint8_t page[PAGE];
+	int64_t root = 0;
+	int fd = -1;
+
+	if (make_small_packed(f.place.path) &&
+	    execute(f.place.path,
+	            "delete from packed; insert into packed(content) values (zeroblob(200000));"
+	            "with recursive n(i) as (select 1 union all select i + 1 from n where i < 30)"
+	            " insert into packed(content) select zeroblob(700) from n")) {
+		root = read_number(f.place.path,
+		                   "select rootpage from sqlite_schema where name = 'packed'");
+		fd = open(f.place.path, O_RDWR | O_CLOEXEC);
+	}
+	if (CHECK(fd >= 0 && root > 0) &&
+	    CHECK_EQ_I64(pread(fd, page, PAGE, (root - 1) * PAGE), PAGE) &&
+	    CHECK_EQ_I64(page[0], 5)) {
+		unsigned cells = page[3] << 8 | page[4];
+		const uint8_t *first = page + (page[12] << 8 | page[13]);
+
+		CHECK(cells > 20);
+		for (unsigned i = 1; i < cells; i++)
+			memcpy(page + (page[12 + 2 * i] << 8 | page[13 + 2 * i]), first, 4);
+		CHECK_EQ_I64(pwrite(fd, page, PAGE, (root - 1) * PAGE), PAGE);
+		CHECK(read_number(f.place.path, "select sum(length(content)) from packed") >
+		      20 * 200000);
+		CHECK_EQ_I64(open_status(f.place.path), -EBADMSG);
+		/* Not because of the check, for which all rows must be read. */
+		CHECK(strstr(error.message, "packed content") == NULL);
+	}
+	if (fd >= 0)
+		close(fd);
+	end(&f);
+}
+
+/* --- what a profile has beside the tables of today --- */
+
+/* Version 5 has no attaches, and one scheme less; its views are its own. */
+TEST(a_profile_of_an_earlier_version_keeps_its_views_and_schemes)
+{
+	static const char views[] = "select count(*) from sqlite_schema where type = 'view' and"
+				    " (name <> 'v_timeline' or sql <>"
+				    " 'CREATE VIEW v_timeline as select 55 as old')";
+	struct fixture f = begin();
+	struct gg_buf before = { 0 }, after = { 0 };
+	struct gg_profile *profile;
+
+	if (make_profile(f.place.path) &&
+	    execute(f.place.path, "pragma user_version = 5; drop view v_attach;"
+	                          " drop table attach; delete from scheme where id = 16;"
+	                          " drop view v_timeline;"
+	                          " create view v_timeline as select 55 as old") &&
+	    OK(gg_profile_open(&profile, f.place.path, &error))) {
+		int64_t count = read_number(f.place.path, views);
+
+		append_rows(profile, &before);
+		gg_profile_close(profile);
+		OK(gg_profile_pack(f.place.path, NULL, &error));
+		if (OK(gg_profile_open(&profile, f.place.path, &error))) {
+			append_rows(profile, &after);
+			gg_profile_close(profile);
+		}
+		CHECK(before.length == after.length &&
+		      memcmp(before.data, after.data, before.length) == 0);
+		CHECK_EQ_I64(read_number(f.place.path, "select count(*) from sqlite_schema"
+		                                       " where name = 'v_attach'"),
+		             0);
+		if (OK(gg_profile_edit(&profile, f.place.path, &error))) {
+			OK(gg_profile_add_note(profile, "a note", &error));
+			OK(gg_profile_finish(profile, &error));
+			gg_profile_close(profile);
+		}
+		OK(gg_profile_unpack(f.place.path, NULL, &error));
+		CHECK_EQ_I64(read_number(f.place.path, views), count);
+		CHECK_EQ_I64(read_number(f.place.path, "select old from v_timeline"), 55);
+		CHECK_EQ_I64(read_number(f.place.path, "select count(*) from scheme where id = 16"),
+		             0);
+		CHECK_EQ_I64(read_number(f.place.path, "pragma user_version"), 5);
+	}
+	gg_buf_done(&before);
+	gg_buf_done(&after);
+	end(&f);
+}
+
+TEST(a_profile_with_a_table_index_or_trigger_of_somebody_is_not_packed)
+{
+	static const char *const added[] = { "create table mine(x)",
+		                             "create index mine on sample(thread)",
+		                             "create trigger mine after insert on note begin"
+		                             " select 1; end" };
+	static const char *const removed[] = { "drop table mine", "drop index mine",
+		                               "drop trigger mine" };
+	struct fixture f = begin();
+
+	if (make_profile(f.place.path)) {
+		for (size_t i = 0; i < GG_COUNT(added); i++) {
+			CHECK(execute(f.place.path, added[i]));
+			CHECK_EQ_I64(gg_profile_pack(f.place.path, NULL, &error), -ENOTSUP);
+			CHECK(strstr(error.message, "'mine'") != NULL);
+			CHECK(execute(f.place.path, removed[i]));
+		}
+		CHECK(execute(f.place.path, "create view \"my view\" as select 7 as seven"));
+		OK(gg_profile_pack(f.place.path, NULL, &error));
+		OK(gg_profile_unpack(f.place.path, NULL, &error));
+		CHECK_EQ_I64(read_number(f.place.path, "select seven from \"my view\""), 7);
+	}
+	end(&f);
+}
+
+static void end_by_signal(const char *from, const char *to)
+{
+	(void)from, (void)to;
+	raise(SIGTERM);
+}
+
+TEST(a_signal_leaves_no_half_written_file)
+{
+	struct fixture f = begin();
+	char part[sizeof(f.plain) + 32];
+	int status = -1;
+	pid_t child;
+
+	if (make_profile(f.place.path)) {
+		child = fork();
+		if (child == 0) {
+			gg_scratch_remove_at_signals();
+			before_rename = end_by_signal;
+			(void)!gg_profile_pack(f.place.path, NULL, &error);
+			_exit(0);
+		}
+		CHECK_EQ_I64(waitpid(child, &status, 0), child);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+		snprintf(part, sizeof(part), "%s.%d.part", f.place.path, (int)child);
+		CHECK_EQ_I64(access(part, F_OK), -1);
+		CHECK_EQ_I64(open_status(f.place.path), 0);
 	}
 	end(&f);
 }
