@@ -5,6 +5,8 @@
  * Whatever was lost, the profile has each live sample, and its samples and rows of sums together
  * equal what was allocated.
  */
+#include "record/process/exact_history.h"
+#include "record/process/exact_state.h"
 #include "record/process/final_state.h"
 #include "record/process/ingest.h"
 #include "record/process/inherited.h"
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include "region.h"
+#include "region/writer/exact.h"
 #include "test.h"
 
 /* More than the 64 events of the ring, fewer than the 512 live samples of the region. */
@@ -228,4 +231,66 @@ TEST_WITH(scene, any_order_of_events_and_losses_adds_up)
 	}
 	finish(scene);
 	check_sums(scene);
+}
+
+struct exact_rows {
+	uint64_t live_count, ended_count;
+};
+
+static int count_exact(const struct gg_profile_aggregate *aggregate, void *context)
+{
+	struct exact_rows *rows = context;
+	uint64_t count = (uint64_t)aggregate->sums.sample_count;
+
+	*(aggregate->to_ns == GG_TIME_NONE ? &rows->live_count : &rows->ended_count) += count;
+	return 0;
+}
+
+static void make_exact(struct scene *scene, struct gg_exact *exact)
+{
+	struct gg_region_options options;
+	const uint64_t pcs[] = { 0x1000, 0x100 };
+
+	region_small_options(&options);
+	options.exact = true;
+	REQUIRE(region_make(&scene->region, &options));
+	scene->has_region = true;
+	REQUIRE(gg_exact_init(exact, &scene->region, 0));
+	gg_region_thread_begin(&scene->region, &scene->thread, 7, "main", 0);
+	scene->nodes[0] = gg_region_intern(&scene->region, &scene->thread, pcs, 2);
+	REQUIRE(gg_profile_create(&scene->profile, NULL, &scene->error) == 0);
+	REQUIRE(gg_profile_writer_init(&scene->writer, scene->profile, 0, &scene->error) == 0);
+	REQUIRE(gg_target_open(&scene->target, &scene->set, &scene->writer,
+	                       dup(scene->region.map.fd), 0, 0, true, &scene->error) == 0);
+}
+
+/* The recorder writes rows of exact counts once a second; those of the last second must not go. */
+TEST(exact_counts_of_the_last_second_are_written_though_the_last_state_cannot_be_read)
+{
+	struct scene scene = { 0 };
+	struct gg_exact exact = { 0 };
+	struct gg_exact_block block;
+	struct exact_rows rows = { 0 };
+
+	make_exact(&scene, &exact);
+	for (uint64_t i = 1; i <= 10; i++)
+		gg_exact_allocated(&exact, &scene.thread, (const void *)(uintptr_t)(i << 16), 100,
+		                   scene.nodes[0], 1);
+	REQUIRE(gg_exact_history_tick(scene.target) == 0);
+	for (uint64_t i = 1; i <= 6; i++) {
+		REQUIRE(gg_exact_take(&exact, (const void *)(uintptr_t)(i << 16), &block));
+		gg_exact_freed(&exact, &scene.thread, &block, false, 2);
+	}
+	scene.target->exact->next_ns = 0; /* the next tick is due */
+	REQUIRE(gg_exact_history_tick(scene.target) == 0);
+	scene.region.header->magic = 0;
+	REQUIRE(gg_final_state_write(scene.target,
+	                             (struct gg_end_bounds){ INT64_MAX / 2, INT64_MAX / 2 },
+	                             "exited 0") == 0);
+	REQUIRE(gg_profile_writer_commit(&scene.writer) == 0);
+	REQUIRE(gg_profile_each_aggregate(scene.profile, count_exact, &rows, &scene.error) == 0);
+	CHECK_EQ_U64(rows.ended_count, 6);
+	CHECK_EQ_U64(rows.live_count, 4);
+	gg_exact_done(&exact);
+	scene_teardown(&scene);
 }

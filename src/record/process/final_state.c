@@ -95,9 +95,13 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	struct gg_error error = { 0 };
 	struct gg_region_view view;
 
-	if (gg_reconcile_read_view(target, &view, &error) < 0)
+	if (gg_reconcile_read_view(target, &view, &error) < 0) {
+		/* What ended before is known, although what ended since then is not. */
+		if (target->exact != NULL)
+			gg_exact_history_put_live(target);
 		return gg_profile_writer_event(writer, target->id, writer->now_ns, "damage",
 		                               "the last state of the region %s", error.message);
+	}
 	if (!is_dead)
 		gg_ingest_drain(target, false);
 	gg_stack_map_update(&target->stack_map, &target->reader, writer);
