@@ -238,10 +238,26 @@ static uint64_t adapter_begin(void)
 	return gg_thread.block != NULL ? gg_thread.block->exact_count : 0;
 }
 
-/* True if malloc has served the block, or one around it, since the call began. */
+/* True if a live block of malloc begins here, or shortly before, and reaches beyond `p`. */
+static bool is_in_block(const void *p)
+{
+	struct gg_exact_block around;
+
+	for (uintptr_t head = 0; head < DEBUG_HEAD_BYTES; head += sizeof(void *))
+		if (gg_exact_live_find(&gg_exact_mode.live, (uintptr_t)p - head, &around) &&
+		    (head == 0 || around.size_bytes > head))
+			return true;
+	return false;
+}
+
+/*
+ * True if malloc has served the block, or one around it, since the call began.  That is most often
+ * the thread's last block.  But tracemalloc, for example, allocates its own record after it.
+ */
 static bool was_counted(const struct gg_thread_block *block, uint64_t begun, const void *p)
 {
-	return block->exact_count != begun && (uintptr_t)p - block->last_address < DEBUG_HEAD_BYTES;
+	return block->exact_count != begun &&
+	       ((uintptr_t)p - block->last_address < DEBUG_HEAD_BYTES || is_in_block(p));
 }
 
 static void adapter_allocated(uint64_t begun, void *p, size_t bytes)

@@ -102,6 +102,25 @@ def python_objects_count_by_python_functions():
     assert arena == by_malloc, (arena, by_malloc)
 
 
+def python_objects_count_once_though_tracemalloc_allocates_behind_them():
+    """tracemalloc keeps a record for each object: of at most 200 bytes, far less than the object."""
+    run = geiger("record", "--exact", "-o", "t.geiger", "--", "env", "PYTHONMALLOC=debug", "PYTHONTRACEMALLOC=1",
+                 "PYTHONPATH=" + os.path.dirname(os.environ["ADAPTER"]), sys.executable, "-S", "-m", "geiger", "-c", KEPT)
+    assert run.returncode == 0, run.stderr
+    found, size = allocated("t.geiger", "keep")
+    assert 300 * 5000 <= size <= 300 * 5400, (found, size)
+
+
+KEPT = """
+from itertools import repeat
+def keep():
+    kept = []
+    for _ in repeat(None, 300):
+        kept.append(bytes(5000))
+keep()
+"""
+
+
 def memory_that_was_counted_is_not_missing():
     """RSS of 50 MB is malloc's, and no note denies it."""
     geiger("record", "--exact", "-o", "b.geiger", "--", sys.executable, "-S", "-c", "x = b'x' * 50000000")
@@ -196,6 +215,8 @@ def main():
     check("other_commands_read_the_profile", problem(other_commands_read_the_profile))
     check("packed_profiles_have_the_same_rows", problem(packed_profiles_have_the_same_rows))
     check("python_objects_count_by_python_functions", problem(python_objects_count_by_python_functions))
+    check("python_objects_count_once_though_tracemalloc_allocates_behind_them",
+          problem(python_objects_count_once_though_tracemalloc_allocates_behind_them))
     check("memory_that_was_counted_is_not_missing", problem(memory_that_was_counted_is_not_missing))
     if shutil.which("lua5.4"):
         check("heaps_of_libgeiger_hide_no_block", problem(heaps_of_libgeiger_hide_no_block))

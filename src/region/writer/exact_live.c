@@ -245,6 +245,23 @@ static inline void remove_slot(struct gg_exact_shard *shard, uint32_t hole)
 	shard->count--;
 }
 
+bool gg_exact_live_find(struct gg_exact_live *live, uint64_t address,
+                        struct gg_exact_block *ret_block)
+{
+	uint64_t hash = gg_exact_hash(address);
+	struct gg_exact_shard *shard = gg_exact_shard(live, hash);
+	const struct gg_exact_slot *slot;
+	bool found;
+
+	lock_shard(shard);
+	slot = &shard->slots[search(shard, hash, address)];
+	found = slot->key != 0;
+	if (found)
+		unpack(slot, ret_block);
+	unlock_shard(shard);
+	return found;
+}
+
 bool gg_exact_live_take(struct gg_exact_live *live, uint64_t address,
                         struct gg_exact_block *ret_block)
 {

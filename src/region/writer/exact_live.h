@@ -108,6 +108,10 @@ enum gg_exact_put {
 enum gg_exact_put gg_exact_live_put(struct gg_exact_live *live, const struct gg_exact_block *block,
                                     struct gg_exact_block *ret_replaced);
 
+/* Reads the block of the address.  False: it is not there. */
+bool gg_exact_live_find(struct gg_exact_live *live, uint64_t address,
+                        struct gg_exact_block *ret_block);
+
 /* Removes the block of that address.  False: it is not there. */
 bool gg_exact_live_take(struct gg_exact_live *live, uint64_t address,
                         struct gg_exact_block *ret_block);
