@@ -30,7 +30,7 @@
  * Hostile   The reader checks every length, takes each table once, and refuses content that is
  *           longer than its file, that needs more than GG_PACKED_STREAMS_MOST bytes for streams
  *           and texts, or whose tables need more than GG_PACKED_TABLES_MOST bytes.
- * Memory    Packing needs about as much as the ordinary file has, unpacking the same.
+ * Memory    Packing needs two to three times what the ordinary file has, and unpacking the same.
  */
 #pragma once
 
@@ -92,6 +92,10 @@ extern const char gg_packed_table[];
  * if it is a profile.  A packed profile is copied, or stays as it is.
  */
 GG_MUST_CHECK int gg_profile_pack(const char *path, const char *output, struct gg_error *error);
+
+/* -EFBIG: its ordinary file is larger than this; it stays as it is. */
+GG_MUST_CHECK int gg_profile_pack_up_to(const char *path, const char *output, int64_t most_bytes,
+                                        struct gg_error *error);
 
 /* The reverse. */
 GG_MUST_CHECK int gg_profile_unpack(const char *path, const char *output, struct gg_error *error);

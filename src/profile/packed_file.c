@@ -13,7 +13,7 @@
 
 enum { PACKED_PAGE_BYTES = 1024 };
 
-#define ORDINARY_MOST (INT64_C(1) << 30)
+#define PACK_MOST (INT64_C(1) << 30)
 
 uint64_t gg_packed_streams_most = GG_PACKED_STREAMS_MOST;
 
@@ -107,7 +107,7 @@ static void keep_mode(struct gg_profile *out, const char *path)
 		out->file_mode = file.st_mode & 0777;
 }
 
-static int check_size(struct gg_profile *profile, struct gg_error *error)
+static int check_size(struct gg_profile *profile, int64_t most_bytes, struct gg_error *error)
 {
 	int result;
 	int64_t pages = gg_database_read_integer(profile, "pragma page_count", &result);
@@ -115,9 +115,12 @@ static int check_size(struct gg_profile *profile, struct gg_error *error)
 
 	if (result != SQLITE_OK)
 		return gg_database_fail(profile, result, error);
-	if (pages > ORDINARY_MOST / (page_bytes > 0 ? page_bytes : 1))
-		return gg_error_set(error, -EFBIG, profile->path, "It stays as it is.",
-		                    "a profile of more than 1 GiB is not packed");
+	if (pages > most_bytes / (page_bytes > 0 ? page_bytes : 1))
+		return gg_error_set(error, -EFBIG, profile->path,
+		                    most_bytes < PACK_MOST ? "To pack it: geiger pack FILE."
+		                                           : "It stays as it is.",
+		                    "not packed, since it has more than %lld MiB",
+		                    (long long)(most_bytes >> 20));
 	return 0;
 }
 
@@ -150,7 +153,8 @@ static int set_output(struct gg_profile *out, const struct gg_profile *source, c
 	return gg_database_set_path(out, output, error);
 }
 
-static int pack_to(struct gg_profile *profile, const char *output, struct gg_error *error)
+static int pack_to(struct gg_profile *profile, const char *output, int64_t most_bytes,
+                   struct gg_error *error)
 {
 	GG_CLEANUP(gg_buf_done) struct gg_buf content = { 0 };
 	struct gg_profile *out = gg_database_new(error);
@@ -160,7 +164,7 @@ static int pack_to(struct gg_profile *profile, const char *output, struct gg_err
 		return -ENOMEM;
 	status = set_output(out, profile, output, error);
 	if (status == 0)
-		status = check_size(profile, error);
+		status = check_size(profile, most_bytes, error);
 	if (status == 0)
 		status = gg_packed_append(profile, &content, error);
 	if (status == 0)
@@ -202,13 +206,19 @@ static int open_source(struct gg_profile **ret_profile, const char *path, struct
 
 int gg_profile_pack(const char *path, const char *output, struct gg_error *error)
 {
+	return gg_profile_pack_up_to(path, output, PACK_MOST, error);
+}
+
+int gg_profile_pack_up_to(const char *path, const char *output, int64_t most_bytes,
+                          struct gg_error *error)
+{
 	struct gg_profile *profile;
 	int status = open_source(&profile, path, error);
 
 	if (status < 0)
 		return status;
 	if (!profile->is_packed || output != NULL)
-		status = pack_to(profile, output, error);
+		status = pack_to(profile, output, most_bytes, error);
 	gg_database_free(profile);
 	return status;
 }

@@ -838,6 +838,21 @@ TEST(a_profile_with_a_table_index_or_trigger_of_somebody_is_not_packed)
 	end(&f);
 }
 
+TEST(a_profile_of_more_bytes_than_the_caller_allows_stays_as_it_is)
+{
+	struct fixture f = begin();
+
+	if (make_profile(f.place.path)) {
+		int64_t size = size_of(f.place.path);
+
+		CHECK_EQ_I64(gg_profile_pack_up_to(f.place.path, NULL, size - 1, &error), -EFBIG);
+		CHECK_EQ_I64(size_of(f.place.path), size);
+		OK(gg_profile_pack_up_to(f.place.path, NULL, size, &error));
+		CHECK(size_of(f.place.path) < size);
+	}
+	end(&f);
+}
+
 static void end_by_signal(const char *from, const char *to)
 {
 	(void)from, (void)to;

@@ -297,7 +297,7 @@ int gg_exact_history_tick(struct gg_target *target)
 	struct gg_exact_history *history = target->exact;
 	struct gg_profile_writer *writer = target->writer;
 	int64_t now_ns = (int64_t)(gg_clock_monotonic_ns() - writer->start_ns);
-	uint64_t cpu_ns = gg_clock_thread_ns();
+	uint64_t cpu_ns = gg_clock_thread_ns(), live_cpu_ns;
 
 	if (now_ns < history->next_ns || target->is_finished ||
 	    gg_region_reader_refresh(&target->reader, NULL) < 0)
@@ -308,9 +308,11 @@ int gg_exact_history_tick(struct gg_target *target)
 	history->next_ns = next_time(now_ns, TICK_NS, cpu_ns);
 	if (now_ns < history->next_live_ns && history->pending.count < PENDING_MOST)
 		return writer->status;
-	cpu_ns = gg_clock_thread_ns();
+	live_cpu_ns = gg_clock_thread_ns();
 	gg_exact_history_put_live(target);
-	history->next_live_ns = next_time(now_ns, LIVE_NS, cpu_ns);
+	history->next_live_ns = next_time(now_ns, LIVE_NS, live_cpu_ns);
+	/* Rows that fill up within a tick must not make each tick write all that is live. */
+	history->next_ns = next_time(now_ns, TICK_NS, cpu_ns);
 	return writer->status;
 }
 

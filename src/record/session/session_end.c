@@ -34,12 +34,27 @@ static int name_frames(struct gg_session *s)
 	return gg_symbolize(s->profile, &options, &result, s->error);
 }
 
-/* Counts of every stack at every tick are large.  A file that cannot be packed stays as it is. */
-static void pack(const char *path)
-{
-	struct gg_error ignored;
+/*
+ * A larger profile is left to `geiger pack`.  Packing takes two to three times its size in memory,
+ * perhaps that of the program's own cgroup, and no signal ends the recorder meanwhile.
+ */
+#define PACK_MOST (INT64_C(64) << 20)
 
-	(void)!gg_profile_pack(path, NULL, &ignored);
+/* Counts of every stack at every tick are large.  A file that cannot be packed stays as it is. */
+static void pack(struct gg_session *s)
+{
+	s->packing.status = 0;
+	(void)!gg_profile_pack_up_to(gg_buf_text(&s->path), NULL, PACK_MOST, &s->packing);
+}
+
+static void report_packing(const struct gg_session *s)
+{
+	char line[GG_ERROR_LINE_MAX];
+
+	if (s->packing.status == 0)
+		return;
+	gg_error_format(&s->packing, line, sizeof(line));
+	fprintf(stderr, "geiger: %s\n", line);
 }
 
 /*
@@ -72,7 +87,7 @@ int gg_session_complete(struct gg_session *s)
 	gg_profile_close(s->profile);
 	s->profile = NULL;
 	if (s->writer.status == 0 && s->record.scheme == GG_SCHEME_EXACT)
-		pack(gg_buf_text(&s->path));
+		pack(s);
 	gg_progress_end(s->options->progress);
 	return s->writer.status;
 }
@@ -113,8 +128,10 @@ void gg_session_report(struct gg_session *s)
 	}
 	if (options->completed != NULL)
 		options->completed(gg_buf_text(&s->path), options->context);
-	if (!options->quiet)
+	if (!options->quiet) {
 		gg_notes_print_summary(&s->processes, gg_buf_text(&s->path), options->command[0]);
+		report_packing(s);
+	}
 	if (options->closed == NULL)
 		return;
 	gg_diagnostics_advice(&s->processes.findings, &s->writer, options->command[0], advice);

@@ -24,6 +24,7 @@ struct gg_session_options;
 struct gg_session {
 	const struct gg_session_options *options;
 	struct gg_error *error;
+	struct gg_error packing; /* why an exact profile is not packed; status 0: it is */
 	struct gg_recorder_signals signals;
 	struct gg_launch launch;
 	int root_fd; /* root directory of an attached process; -1: it is the recorder's */
