@@ -37,7 +37,7 @@ static int copy_access_list(const char *path, int fd)
 	return problem;
 }
 
-int gg_file_attributes_copy(const char *path, const char *part, struct gg_error *error)
+int gg_database_copy_attributes(const char *path, const char *part, struct gg_error *error)
 {
 	struct stat old, new;
 	int fd, problem = 0;

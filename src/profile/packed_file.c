@@ -177,7 +177,7 @@ static int pack_to(struct gg_profile *profile, const char *output, int64_t most_
 	return status;
 }
 
-enum { LOCK_TRIES = 3, LOCK_PAUSE_NS = 23000000 };
+enum { SOURCE_TRIES = 3, SOURCE_PAUSE_NS = 23000000 };
 
 /*
  * Opens the profile with its lock.  A recorder lets its lock go for a moment at each commit; three
@@ -188,7 +188,7 @@ static int open_source(struct gg_profile **ret_profile, const char *path, struct
 	struct gg_profile_session session;
 	int status = 0;
 
-	for (int i = 0; i < LOCK_TRIES && status == 0; i++) {
+	for (int i = 0; i < SOURCE_TRIES && status == 0; i++) {
 		struct gg_profile *profile;
 
 		status = gg_database_open_locked(&profile, path, error);
@@ -196,10 +196,10 @@ static int open_source(struct gg_profile **ret_profile, const char *path, struct
 			return status;
 		*ret_profile = profile;
 		status = gg_profile_session(profile, &session, error);
-		if (status == 0 && (session.end_ns != GG_TIME_NONE || i == LOCK_TRIES - 1))
+		if (status == 0 && (session.end_ns != GG_TIME_NONE || i == SOURCE_TRIES - 1))
 			return 0;
 		gg_database_free(profile);
-		nanosleep(&(struct timespec){ .tv_nsec = LOCK_PAUSE_NS }, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = SOURCE_PAUSE_NS }, NULL);
 	}
 	return status;
 }

@@ -279,7 +279,7 @@ int gg_database_put_in_place(struct gg_profile *profile, bool must_sync, struct 
 	int scratch, status = write_part(profile, &part, &scratch, error);
 
 	if (status == 0 && profile->source != NULL)
-		status = gg_file_attributes_copy(profile->path, part, error);
+		status = gg_database_copy_attributes(profile->path, part, error);
 	else if (status == 0 && profile->file_mode != 0 && chmod(part, profile->file_mode) < 0)
 		status = gg_error_set_errno(error, errno, profile->path, NULL);
 	if (status == 0 && must_sync)

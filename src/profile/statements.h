@@ -159,8 +159,8 @@ void gg_database_unlock(struct gg_profile *profile);
 /* --- file_attributes.c ---------------------------------------------------------------------- */
 
 /* Gives the file `part`, which shall replace the one at `path`, its owner and permissions. */
-GG_MUST_CHECK int gg_file_attributes_copy(const char *path, const char *part,
-                                          struct gg_error *error);
+GG_MUST_CHECK int gg_database_copy_attributes(const char *path, const char *part,
+                                              struct gg_error *error);
 
 /* --- profile_file.c ----------------------------------------------------------------------- */
 

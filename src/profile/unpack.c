@@ -28,7 +28,7 @@ struct bytes {
 	size_t length;
 };
 
-struct text {
+struct unpacked_text {
 	const uint8_t *bytes;
 	size_t length;
 };
@@ -48,7 +48,7 @@ struct unpacker {
 	uint64_t rows_most;  /* a table with more has rows that no byte stands for */
 	size_t next_table;   /* tables have the order of gg_schema_tables */
 	GG_ARRAY(struct bytes) streams;
-	GG_ARRAY(struct text) texts;
+	GG_ARRAY(struct unpacked_text) texts;
 	struct unpack_column columns[GG_PACKED_COLUMNS_MAX];
 };
 
@@ -208,10 +208,11 @@ static int next_real(struct unpack_column *column, double *ret_value)
 	return 0;
 }
 
-static int next_text(struct unpacker *unpacker, struct unpack_column *column, struct text *ret_text)
+static int next_text(struct unpacker *unpacker, struct unpack_column *column,
+                     struct unpacked_text *ret_text)
 {
 	uint64_t id = take_number(&column->text_ids);
-	struct text text;
+	struct unpacked_text text;
 
 	if (id != 0) {
 		id = column->last_text + unzigzag(id - 1);
@@ -237,7 +238,7 @@ static int bind_value(struct unpacker *unpacker, struct unpack_column *column, s
 {
 	uint8_t kind = column->kind != GG_PACKED_MIXED ? column->kind : take_byte(&column->kinds);
 	int result = SQLITE_OK, status;
-	struct text text;
+	struct unpacked_text text;
 	double real;
 
 	switch (kind) {

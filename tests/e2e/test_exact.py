@@ -103,9 +103,10 @@ def python_objects_count_by_python_functions():
 
 
 def python_objects_count_once_though_tracemalloc_allocates_behind_them():
-    """tracemalloc keeps a record for each object: of at most 200 bytes, far less than the object."""
+    """tracemalloc keeps a record for each object, of at most 200 bytes."""
     run = geiger("record", "--exact", "-o", "t.geiger", "--", "env", "PYTHONMALLOC=debug", "PYTHONTRACEMALLOC=1",
-                 "PYTHONPATH=" + os.path.dirname(os.environ["ADAPTER"]), sys.executable, "-S", "-m", "geiger", "-c", KEPT)
+                 "PYTHONPATH=" + os.path.dirname(os.environ["ADAPTER"]), sys.executable, "-S", "-m", "geiger",
+                 "-c", KEPT)
     assert run.returncode == 0, run.stderr
     found, size = allocated("t.geiger", "keep")
     assert 300 * 5000 <= size <= 300 * 5400, (found, size)

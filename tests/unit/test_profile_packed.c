@@ -32,7 +32,7 @@ static struct gg_error error;
 
 enum { MANY = 3000 };
 
-/* What happens just before a profile's file is replaced; NULL: nothing. */
+/* Runs just before a profile's file is replaced; NULL: nothing runs. */
 static void (*before_rename)(const char *from, const char *to);
 static int synced_parts;
 

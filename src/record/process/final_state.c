@@ -96,7 +96,7 @@ static int take_final_state(struct gg_target *target, int64_t end_ns)
 	struct gg_region_view view;
 
 	if (gg_reconcile_read_view(target, &view, &error) < 0) {
-		/* What ended before is known, although what ended since then is not. */
+		/* The rows that wait tell of blocks that ended before. */
 		if (target->exact != NULL)
 			gg_exact_history_put_live(target);
 		return gg_profile_writer_event(writer, target->id, writer->now_ns, "damage",

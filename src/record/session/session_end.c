@@ -38,13 +38,13 @@ static int name_frames(struct gg_session *s)
  * A larger profile is left to `geiger pack`.  Packing takes two to three times its size in memory,
  * perhaps that of the program's own cgroup, and no signal ends the recorder meanwhile.
  */
-#define PACK_MOST (INT64_C(64) << 20)
+#define SESSION_PACK_MOST (INT64_C(64) << 20)
 
 /* Counts of every stack at every tick are large.  A file that cannot be packed stays as it is. */
 static void pack(struct gg_session *s)
 {
 	s->packing.status = 0;
-	(void)!gg_profile_pack_up_to(gg_buf_text(&s->path), NULL, PACK_MOST, &s->packing);
+	(void)!gg_profile_pack_up_to(gg_buf_text(&s->path), NULL, SESSION_PACK_MOST, &s->packing);
 }
 
 static void report_packing(const struct gg_session *s)
