@@ -83,9 +83,18 @@ static void read_json(const struct gg_http_reply *reply, struct gg_send_answer *
 	}
 }
 
-static bool asks_for_later(int status)
+static enum gg_send_verdict verdict_of(int status)
 {
-	return status == 429 || status == 502 || status == 503 || status == 504;
+	switch (status) {
+	case 429:
+	case 503:
+		return GG_SEND_LATER;
+	case 502: /* a proxy passed the body on, and got no good reply, or none */
+	case 504:
+		return GG_SEND_IN_DOUBT;
+	default:
+		return status < 300 ? GG_SEND_DELIVERED : GG_SEND_REJECTED;
+	}
 }
 
 void gg_send_reply_read(const struct gg_http_reply *reply, bool is_otlp,
@@ -94,7 +103,7 @@ void gg_send_reply_read(const struct gg_http_reply *reply, bool is_otlp,
 	char text[sizeof(ret_answer->text)];
 	int length;
 
-	*ret_answer = (struct gg_send_answer){ .verdict = GG_SEND_DELIVERED,
+	*ret_answer = (struct gg_send_answer){ .verdict = verdict_of(reply->status),
 		                               .retry_after_seconds = -1 };
 	if (reply->status < 300) {
 		if (is_otlp && reply->is_json)
@@ -103,7 +112,6 @@ void gg_send_reply_read(const struct gg_http_reply *reply, bool is_otlp,
 			read_binary(reply, ret_answer);
 		return;
 	}
-	ret_answer->verdict = asks_for_later(reply->status) ? GG_SEND_LATER : GG_SEND_REJECTED;
 	ret_answer->retry_after_seconds = reply->retry_after_seconds;
 	length = snprintf(text, sizeof(text), "status %d%s%.100s", reply->status,
 	                  reply->body_length > 0 ? ": " : "", reply->body);

@@ -5,8 +5,9 @@
  *   gg_send_reply_read(&reply, true, &answer);
  *
  * A reply of OTLP with status 200 may reject a part (partial_success), as protocol buffers or as
- * JSON.  Such a body must not be sent again.  The statuses 429, 502, 503 and 504 ask to
- * send the body later, with Retry-After; all others reject it.
+ * JSON.  Such a body must not be sent again.  The statuses 429 and 503 ask to send the body later,
+ * with Retry-After.  502 and 504 are a proxy's: it may have passed the body on, so the body is in
+ * doubt.  All others reject it.
  *
  * Hostile   The reply may be anything.  A body that the parser cannot read rejects nothing.
  * Threads   any; pure functions.

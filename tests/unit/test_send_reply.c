@@ -103,8 +103,8 @@ TEST(statuses_say_whether_to_send_again)
 	} cases[] = {
 		{ 200, GG_SEND_DELIVERED }, { 204, GG_SEND_DELIVERED }, { 301, GG_SEND_REJECTED },
 		{ 400, GG_SEND_REJECTED },  { 413, GG_SEND_REJECTED },  { 429, GG_SEND_LATER },
-		{ 500, GG_SEND_REJECTED },  { 502, GG_SEND_LATER },     { 503, GG_SEND_LATER },
-		{ 504, GG_SEND_LATER },
+		{ 500, GG_SEND_REJECTED },  { 502, GG_SEND_IN_DOUBT },  { 503, GG_SEND_LATER },
+		{ 504, GG_SEND_IN_DOUBT },
 	};
 	struct gg_send_answer answer;
 
