@@ -173,7 +173,8 @@ static int take_headers(struct gg_send_settings *settings, const struct gg_send_
 
 	if (options->headers_file != NULL)
 		return read_headers(settings, options->headers_file, error);
-	if (variable == NULL)
+	/* They often have a key for the receiver of OTLP, which no other receiver may see. */
+	if (variable == NULL || settings->receiver.form != GG_RECEIVER_OTLP)
 		return 0;
 	list = copy = strdup(variable);
 	if (copy == NULL)

@@ -12,7 +12,8 @@
  *
  *   --to           OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT, or OTEL_EXPORTER_OTLP_ENDPOINT with the
  *                  path of profiles behind it
- *   --headers      OTEL_EXPORTER_OTLP_PROFILES_HEADERS, OTEL_EXPORTER_OTLP_HEADERS (KEY=VALUE,...)
+ *   --headers      OTEL_EXPORTER_OTLP_PROFILES_HEADERS, OTEL_EXPORTER_OTLP_HEADERS (KEY=VALUE,...),
+ *                  for receivers of OTLP alone
  *   --service      OTEL_SERVICE_NAME
  *   --label        OTEL_RESOURCE_ATTRIBUTES (KEY=VALUE,...)
  *   --timeout      OTEL_EXPORTER_OTLP_[PROFILES_]TIMEOUT, in milliseconds
