@@ -45,6 +45,12 @@ static void print_result(const struct gg_sender_result *result, const char *stat
 		        state != NULL ? "wait for the next sender" : "are lost: nobody took them");
 	if (counts->rejected_count > 0)
 		fprintf(stderr, "; %" PRIu64 " rejected", counts->rejected_count);
+	if (result->unsent_count > 0)
+		fprintf(stderr, "; the last profile%s of %" PRIu64 " process%s %s",
+		        result->unsent_count == 1 ? "" : "s", result->unsent_count,
+		        result->unsent_count == 1 ? "" : "es",
+		        state != NULL ? "did not get into the queue: the next sender sends it"
+		                      : "did not get into the queue, and is lost");
 	fputc('\n', stderr);
 	if (counts->delivered_count == 0 && result->profile_count == 0 &&
 	    result->unchanged_count > 0)
@@ -77,7 +83,8 @@ static int run(struct gg_invocation *invocation)
 		print_result(&result, sender.state);
 	if (status == 0)
 		status = result.counts.waiting_count > 0 || result.counts.rejected_count > 0 ||
-		         result.counts.partly_count > 0 || result.lost_count > 0;
+		         result.counts.partly_count > 0 || result.counts.damaged_count > 0 ||
+		         result.lost_count > 0 || result.unsent_count > 0 || result.has_failed;
 	gg_send_settings_done(&settings);
 	return status;
 }

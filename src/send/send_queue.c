@@ -39,6 +39,7 @@ struct waiting {
 	uint64_t number, bytes;
 	char *content; /* without a directory: what a file would have */
 	enum waiting_state state;
+	bool is_committed; /* true for all but new bodies; a new one could not be renamed yet */
 };
 
 struct gg_send_queue {
@@ -187,8 +188,10 @@ static int pack(const struct gg_send_item *item, struct gg_buf *out)
 	GG_CLEANUP(gg_buf_done) struct gg_buf rest = { 0 };
 	uint32_t sum;
 
-	if (item->length > BODY_MAX || !is_line(item->target) || !is_line(item->type) ||
-	    !is_line(item->about) || !is_line(item->owner))
+	if (item->length > BODY_MAX)
+		return -EFBIG;
+	if (!is_line(item->target) || !is_line(item->type) || !is_line(item->about) ||
+	    !is_line(item->owner))
 		return -EINVAL;
 	gg_buf_printf(&rest, "%s\n%s\n%s\n%s\n%d\n", item->target, item->type, item->about,
 	              item->owner, item->is_gzip);
@@ -243,15 +246,33 @@ static bool unpack(char *bytes, size_t length, struct gg_send_item *item)
 	return true;
 }
 
-/* Reads a body into `bytes`.  Returns false if it is damaged or gone. */
-static bool load(struct gg_send_queue *queue, const struct waiting *waiting, struct gg_buf *bytes,
-                 struct gg_send_item *item)
+/*
+ * Reads a body into `bytes`.  -EBADMSG: it is damaged or gone, and will never be sent.  Other errors,
+ * such as -EMFILE or -ENOMEM, may pass, so the body must stay.
+ */
+static int load(struct gg_send_queue *queue, const struct waiting *waiting, struct gg_buf *bytes,
+                struct gg_send_item *item)
 {
+	int status = 0;
+
 	if (queue->fd < 0)
 		gg_buf_append(bytes, waiting->content, waiting->bytes);
-	else if (read_file(queue, waiting, bytes) < 0)
-		return false;
-	return !bytes->failed && bytes->data != NULL && unpack(bytes->data, bytes->length, item);
+	else
+		status = read_file(queue, waiting, bytes);
+	if (status == -ENOENT || status == -ELOOP)
+		return -EBADMSG;
+	if (status < 0)
+		return status;
+	if (bytes->failed)
+		return -ENOMEM;
+	return bytes->data != NULL && unpack(bytes->data, bytes->length, item) ? 0 : -EBADMSG;
+}
+
+static void drop_damaged(struct gg_send_queue *queue, size_t index)
+{
+	queue->counts.damaged_count++;
+	tell(queue, "a damaged body was removed from the queue");
+	forget(queue, index);
 }
 
 /* --- opening -------------------------------------------------------------------------------- */
@@ -266,42 +287,48 @@ static void drop_in_doubt(struct gg_send_queue *queue, size_t index, const char 
 	forget(queue, index);
 }
 
-/* Decides what becomes of a body that the last sender left.  Returns false if it has gone. */
-static bool adopt(struct gg_send_queue *queue, size_t index)
+/*
+ * Decides what becomes of a body that the last sender left, and lets *index go on.  A body that
+ * cannot be read now ends the opening: its note could be overwritten before anybody reads it.
+ */
+static int adopt(struct gg_send_queue *queue, size_t *index)
 {
-	struct waiting *waiting = &queue->waiting.items[index];
+	struct waiting *waiting = &queue->waiting.items[*index];
 	GG_CLEANUP(gg_buf_done) struct gg_buf bytes = { 0 };
+	int status = 0, is_committed = 0;
 	struct gg_send_item item;
 	char text[512];
 
-	if (waiting->state == IS_WAITING)
-		return true; /* checked when it is sent */
-	if (!load(queue, waiting, &bytes, &item)) {
-		queue->counts.damaged_count++;
-		tell(queue, "a damaged body was removed from the queue");
-		forget(queue, index);
-		return false;
+	if (waiting->state != IS_WAITING) /* that state is checked when it is sent */
+		status = load(queue, waiting, &bytes, &item);
+	if (status == -EBADMSG) {
+		drop_damaged(queue, *index);
+		return 0;
 	}
-	if (waiting->state == IS_NEW) {
-		if (queue->options.is_committed == NULL ||
-		    !queue->options.is_committed(item.owner, waiting->number,
-		                                 queue->options.context)) {
-			forget(queue, index);
-			return false;
+	if (status == 0 && waiting->state == IS_NEW && queue->options.is_committed != NULL)
+		is_committed = queue->options.is_committed(item.owner, waiting->number,
+		                                           queue->options.context);
+	if (status < 0 || is_committed < 0)
+		return status < 0 ? status : is_committed;
+	if (waiting->state == IS_NEW && !is_committed) {
+		forget(queue, *index);
+		return 0;
+	}
+	if (waiting->state == IS_SENT) {
+		queue->counts.doubt_count++;
+		if (queue->options.drop_in_doubt) {
+			drop_in_doubt(queue, *index, item.about);
+			return 0;
 		}
-		set_state(queue, waiting, IS_WAITING);
-		return true;
+		snprintf(text, sizeof(text),
+		         "sends %.200s again: the last sender ended before the reply came",
+		         item.about);
+		tell(queue, text);
 	}
-	queue->counts.doubt_count++;
-	if (queue->options.drop_in_doubt) {
-		drop_in_doubt(queue, index, item.about);
-		return false;
-	}
-	snprintf(text, sizeof(text),
-	         "sends %.200s again: the last sender ended before the reply came", item.about);
-	tell(queue, text);
+	waiting->is_committed = true;
 	set_state(queue, waiting, IS_WAITING);
-	return true;
+	(*index)++;
+	return 0;
 }
 
 static int compare_waiting(const void *a, const void *b)
@@ -327,6 +354,8 @@ static int list_files(struct gg_send_queue *queue, DIR *listing)
 			continue;
 		if (!S_ISREG(file.st_mode) || file.st_size > BODY_MAX + 5 * LINE_TEXT_MAX) {
 			queue->counts.damaged_count++;
+			tell(queue, "a damaged body was removed from the queue");
+			unlinkat(queue->fd, entry->d_name, 0);
 			continue;
 		}
 		waiting.bytes = (uint64_t)file.st_size;
@@ -368,9 +397,9 @@ static int open_directory(struct gg_send_queue *queue, struct gg_error *error)
 	if (queue->waiting.count > 0)
 		qsort(queue->waiting.items, queue->waiting.count, sizeof(*queue->waiting.items),
 		      compare_waiting);
-	for (size_t i = 0; i < queue->waiting.count;)
-		i += adopt(queue, i);
-	return 0;
+	for (size_t i = 0; status == 0 && i < queue->waiting.count;)
+		status = adopt(queue, &i);
+	return status < 0 ? gg_error_set_errno(error, -status, path, NULL) : 0;
 }
 
 int gg_send_queue_open(struct gg_send_queue **ret_queue,
@@ -416,6 +445,19 @@ static uint64_t next_number(struct gg_send_queue *queue)
 	return queue->last_number;
 }
 
+/* Renames what an earlier commit could not.  Returns false if that fails again. */
+static bool finish_commits(struct gg_send_queue *queue)
+{
+	for (size_t i = queue->waiting.count; i-- > 0;) {
+		struct waiting *waiting = &queue->waiting.items[i];
+
+		if (waiting->is_committed && waiting->state == IS_NEW &&
+		    !set_state(queue, waiting, IS_WAITING))
+			return false;
+	}
+	return true;
+}
+
 static int refuse(struct gg_send_queue *queue, const char *why, struct gg_error *error)
 {
 	queue->counts.refused_count++;
@@ -427,10 +469,22 @@ int gg_send_queue_put(struct gg_send_queue *queue, const struct gg_send_item *it
 {
 	struct waiting waiting = { .state = IS_NEW };
 	struct gg_buf content = { 0 };
-	int status = pack(item, &content);
+	int status;
 
+	/* The note has the number of one body, so the one before must not need its number. */
+	if (!finish_commits(queue))
+		return gg_error_set(error, -EIO, "send", NULL,
+		                    "the queue's files cannot be renamed");
+	status = pack(item, &content);
 	waiting.number = next_number(queue);
 	waiting.bytes = content.length;
+	if (status == -EFBIG || (status == 0 && content.length > queue->options.capacity_bytes)) {
+		gg_buf_done(&content);
+		queue->counts.refused_count++;
+		return gg_error_set(error, -EFBIG, "send", NULL,
+		                    "its profile of %zu bytes is larger than %s", item->length,
+		                    status < 0 ? "a request may be" : "the queue");
+	}
 	if (status == 0 &&
 	    (queue->waiting.count >= WAITING_MAX ||
 	     queue->counts.waiting_bytes + content.length > queue->options.capacity_bytes)) {
@@ -473,9 +527,11 @@ void gg_send_queue_commit(struct gg_send_queue *queue, uint64_t number)
 {
 	size_t index = find_waiting(queue, number);
 
-	/* If the file cannot be renamed, it is committed in memory, and by the caller's note. */
-	if (index != SIZE_MAX)
+	/* If the file cannot be renamed, the memory and the caller's note know that it counts. */
+	if (index != SIZE_MAX) {
+		queue->waiting.items[index].is_committed = true;
 		set_state(queue, &queue->waiting.items[index], IS_WAITING);
+	}
 }
 
 void gg_send_queue_cancel(struct gg_send_queue *queue, uint64_t number)
@@ -503,11 +559,15 @@ static uint64_t backoff_ns(struct gg_send_queue *queue, const struct gg_send_ans
 	if (wait_ns > (double)queue->options.backoff_most_ns)
 		wait_ns = (double)queue->options.backoff_most_ns;
 	wait_ns *= 0.8 + 0.4 * random_share(queue);
-	if (answer->retry_after_seconds >= 0)
+	/* Zero, or a date that has passed, must not make attempts without a pause. */
+	if (answer->retry_after_seconds > 0) {
 		wait_ns = (answer->retry_after_seconds < RETRY_AFTER_MAX
 		                   ? answer->retry_after_seconds
 		                   : RETRY_AFTER_MAX) *
 		          (double)GG_NS_PER_S;
+		if (wait_ns < (double)queue->options.backoff_least_ns)
+			wait_ns = (double)queue->options.backoff_least_ns;
+	}
 	return (uint64_t)wait_ns;
 }
 
@@ -594,12 +654,17 @@ static bool attempt(struct gg_send_queue *queue, size_t index, uint64_t now_ns)
 	struct gg_send_answer answer = { .verdict = GG_SEND_LATER, .retry_after_seconds = -1 };
 	uint64_t start_ns = gg_clock_monotonic_ns();
 	struct gg_send_item item;
+	int status = load(queue, &queue->waiting.items[index], &bytes, &item);
 
-	if (!load(queue, &queue->waiting.items[index], &bytes, &item)) {
-		queue->counts.damaged_count++;
-		tell(queue, "a damaged body was removed from the queue");
-		forget(queue, index);
+	if (status == -EBADMSG) {
+		drop_damaged(queue, index);
 		return true;
+	}
+	if (status < 0) {
+		snprintf(answer.text, sizeof(answer.text), "a file of the queue: %s",
+		         strerror(-status));
+		begin_wait(queue, &answer, now_ns);
+		return false;
 	}
 	if (!set_state(queue, &queue->waiting.items[index], IS_SENT)) {
 		/* An attempt that a kill would hide could be made twice. */
@@ -611,8 +676,9 @@ static bool attempt(struct gg_send_queue *queue, size_t index, uint64_t now_ns)
 	return settle(queue, index, &item, &answer, now_ns + gg_clock_monotonic_ns() - start_ns);
 }
 
-uint64_t gg_send_queue_pump(struct gg_send_queue *queue, uint64_t now_ns)
+uint64_t gg_send_queue_pump(struct gg_send_queue *queue, uint64_t now_ns, uint64_t until_ns)
 {
+	bool was_tried = false;
 	uint64_t start_ns = gg_clock_monotonic_ns();
 	size_t index = 0;
 
@@ -621,14 +687,19 @@ uint64_t gg_send_queue_pump(struct gg_send_queue *queue, uint64_t now_ns)
 
 		if (queue->due_ns > at_ns)
 			return queue->due_ns - at_ns;
-		if (queue->waiting.items[index].state == IS_NEW) {
+		if (!queue->waiting.items[index].is_committed) {
 			index++;
 			continue;
 		}
-		if (queue->options.is_stopped != NULL &&
-		    queue->options.is_stopped(queue->options.context))
+		if ((was_tried && at_ns >= until_ns) ||
+		    (queue->options.is_stopped != NULL &&
+		     queue->options.is_stopped(queue->options.context)))
 			return 0;
-		attempt(queue, index, at_ns);
+		was_tried = true;
+		if (!attempt(queue, index, at_ns)) {
+			at_ns = now_ns + gg_clock_monotonic_ns() - start_ns;
+			return queue->due_ns > at_ns ? queue->due_ns - at_ns : 1;
+		}
 	}
 	return UINT64_MAX;
 }

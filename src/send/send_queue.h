@@ -24,12 +24,14 @@
  *            sends it again, as OpenTelemetry demands, or drops it (`drop_in_doubt`), and counts
  *            both.  A receiver can recognize a body that it has: its bytes are the same.
  * Full       gg_send_queue_put() refuses a body that does not fit, with -ENOSPC.  Waiting
- *            bodies stay; the caller sends a larger difference later.
+ *            bodies stay; the caller sends a larger difference later.  A body that is larger
+ *            than the whole queue is refused with -EFBIG.
  * Attempts   After a failure the queue waits backoff_least_ns, twice as long after each further
  *            one, backoff_most_ns at most, each with up to a fifth more or less at random.
- *            If a receiver names a time, that counts, an hour at most.
+ *            If a receiver names a time, that counts, backoff_least_ns at least and an hour at
+ *            most; zero, or a date that has passed, names none.
  * Hostile    Files of the directory are checked: length, CRC-32, numbers.  A file that fails goes,
- *            and is counted.
+ *            and is counted.  A file that cannot be read for now (-EMFILE, -ENOMEM, -EIO) stays.
  * Memory     32 bytes for each body, and the body that is being sent.
  * Threads    one owner at a time; one queue for a directory, which a lock ensures (-EBUSY).
  */
@@ -78,8 +80,11 @@ struct gg_send_queue_options {
 	/* Makes one attempt. */
 	void (*deliver)(const struct gg_send_item *item, struct gg_send_answer *ret_answer,
 	                void *context);
-	/* True if the caller has noted this body; NULL: bodies that were not committed go. */
-	bool (*is_committed)(const char *owner, uint64_t number, void *context);
+	/*
+	 * 1: the caller has noted this body, 0: it has not, or the error of reading the note, which
+	 * ends the opening; NULL: bodies that were not committed go.
+	 */
+	int (*is_committed)(const char *owner, uint64_t number, void *context);
 	/* Called for what a user should know: losses, doubts, the begin and end of an outage. */
 	void (*tell)(const char *text, void *context);
 	/* True ends gg_send_queue_pump() after the current attempt; NULL: never. */
@@ -105,7 +110,10 @@ GG_MUST_CHECK int gg_send_queue_open(struct gg_send_queue **ret_queue,
 /* Bodies in the directory stay for the next sender.  NULL is fine. */
 void gg_send_queue_free(struct gg_send_queue *queue);
 
-/* -ENOSPC: there is no room.  *ret_number is unique, also among all earlier senders. */
+/*
+ * -ENOSPC: there is no room; -EFBIG: there never is, since the body is larger than the queue or a
+ * request.  *ret_number is unique, also among all earlier senders.
+ */
 GG_MUST_CHECK int gg_send_queue_put(struct gg_send_queue *queue, const struct gg_send_item *item,
                                     uint64_t *ret_number, struct gg_error *error);
 void gg_send_queue_commit(struct gg_send_queue *queue, uint64_t number);
@@ -113,8 +121,9 @@ void gg_send_queue_cancel(struct gg_send_queue *queue, uint64_t number);
 
 /*
  * Sends what is due.  Returns the nanoseconds until it should be called again; UINT64_MAX: nothing
- * waits.  `now_ns` is of CLOCK_MONOTONIC.
+ * waits.  Both times are of CLOCK_MONOTONIC.  From `until_ns` on no further attempt begins, but one
+ * is made in any case, so that a caller without time still sends something.
  */
-uint64_t gg_send_queue_pump(struct gg_send_queue *queue, uint64_t now_ns);
+uint64_t gg_send_queue_pump(struct gg_send_queue *queue, uint64_t now_ns, uint64_t until_ns);
 
 struct gg_send_counts gg_send_queue_counts(const struct gg_send_queue *queue);

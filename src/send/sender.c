@@ -38,11 +38,12 @@
 #include "report/frame_selection.h"
 #include "send/http_post.h"
 #include "send/send_reply.h"
+#include "send/send_state.h"
 #include "send/sent_totals.h"
 
 enum {
-	OWNER_MAX = 48,
-	ABOUT_MAX = 160,
+	OWNER_MAX = GG_SEND_OWNER_MAX,
+	ABOUT_MAX = GG_SEND_ABOUT_MAX,
 	SYMBOL_SECONDS = 20, /* for a module */
 	BACKOFF_LEAST_MS = 1000,
 	BACKOFF_MOST_MS = 60000,
@@ -56,6 +57,8 @@ struct seen_process {
 	char about[ABOUT_MAX];
 	struct gg_sent_totals totals; /* without a state directory alone */
 	bool has_totals, is_final, is_here;
+	bool is_unsent; /* its last look is not in the queue, so its difference is still to come */
+	bool was_told_large;
 };
 
 struct sender {
@@ -70,8 +73,9 @@ struct sender {
 	GG_ARRAY(struct seen_process) seen;
 	uint64_t start_wall_ns;
 	uint64_t end_by_ns; /* of the flush; 0: it has not begun */
-	bool is_stopped, has_ended, is_full, was_told_first;
+	bool is_stopped, has_ended, is_full;
 	uint64_t skipped_count; /* looks at processes while the queue was full */
+	uint64_t refused_count; /* of them, those of the last look */
 };
 
 static void tell(struct sender *sender, const char *format, ...) GG_PRINTF(2, 3);
@@ -88,10 +92,21 @@ static void tell(struct sender *sender, const char *format, ...)
 		sender->options->tell(text, sender->options->context);
 }
 
-static void tell_error(struct sender *sender, const struct gg_error *error)
+/* Tells and forgets the error. */
+static void tell_error(struct sender *sender)
 {
+	const struct gg_error *error = sender->error;
+
 	tell(sender, "%.200s%s%.300s", error->place, error->place[0] != '\0' ? ": " : "",
 	     error->message);
+	*sender->error = (struct gg_error){ 0 };
+}
+
+/* True for errors that tell nothing of the process or file: the next look may succeed. */
+static bool may_pass(int status)
+{
+	return status == -EMFILE || status == -ENFILE || status == -ENOMEM || status == -EAGAIN ||
+	       status == -EINTR || status == -EIO || status == -ENOSPC || status == -EDQUOT;
 }
 
 /* --- the end -------------------------------------------------------------------------------- */
@@ -162,21 +177,23 @@ static void name_totals(const char *owner, char name[OWNER_MAX + 8])
 	snprintf(name, OWNER_MAX + 8, "%s.totals", owner);
 }
 
-static bool is_committed(const char *owner, uint64_t number, void *context)
+/* A damaged note never gets another difference than the next one, so the body has its own. */
+static int is_committed(const char *owner, uint64_t number, void *context)
 {
 	const struct sender *sender = context;
 	struct gg_sent_totals totals;
 	char name[OWNER_MAX + 8];
-	bool is_same;
+	int status;
 
 	if (strchr(owner, '/') != NULL)
-		return false;
+		return 0;
 	name_totals(owner, name);
-	if (gg_sent_totals_read(&totals, sender->state_fd, name, NULL) < 0)
-		return false;
-	is_same = totals.number == number;
+	status = gg_sent_totals_read(&totals, sender->state_fd, name, NULL);
+	if (status < 0)
+		return status == -ENOENT ? 0 : status == -EBADMSG ? 1 : status;
+	status = totals.number == number;
 	gg_sent_totals_done(&totals);
-	return is_same;
+	return status;
 }
 
 static void tell_for_queue(const char *text, void *context)
@@ -243,17 +260,22 @@ static int write_totals(struct sender *sender, struct seen_process *seen,
                         struct gg_sent_totals *totals)
 {
 	char name[OWNER_MAX + 8];
+	bool is_final = totals->is_final;
+	int status;
 
-	seen->is_final = totals->is_final;
 	if (sender->state_fd < 0) {
 		gg_sent_totals_done(&seen->totals);
+		seen->is_final = is_final;
 		seen->totals = *totals;
 		seen->has_totals = true;
 		*totals = (struct gg_sent_totals){ 0 };
 		return 0;
 	}
 	name_totals(seen->owner, name);
-	return gg_sent_totals_write(totals, sender->state_fd, name, sender->error);
+	status = gg_sent_totals_write(totals, sender->state_fd, name, sender->error);
+	if (status == 0) /* otherwise the next look makes the difference again */
+		seen->is_final = is_final;
+	return status;
 }
 
 /* --- one process ---------------------------------------------------------------------------- */
@@ -331,12 +353,22 @@ static int put(struct sender *sender, struct seen_process *seen, struct gg_extra
 static void skip(struct sender *sender)
 {
 	sender->skipped_count++;
+	sender->refused_count++;
 	if (!sender->is_full)
 		tell(sender, "the queue is full: looks wait until there is room; what is allocated "
 		             "meanwhile is sent then");
 	sender->is_full = true;
 }
 
+/* The queue never has room for the process, so waiting does not help. */
+static void tell_large(struct sender *sender, struct seen_process *seen)
+{
+	if (!seen->was_told_large)
+		tell(sender, "%s is not sent: %.200s", seen->about, sender->error->message);
+	seen->was_told_large = true;
+}
+
+/* After a look at which everything had room. */
 static void end_full(struct sender *sender)
 {
 	if (sender->is_full)
@@ -361,6 +393,7 @@ static int send_rows(struct sender *sender, struct seen_process *seen, const str
 	if (status == 0 && totals.is_final) {
 		sender->result->unchanged_count++;
 		seen->is_final = true;
+		seen->is_unsent = false;
 		gg_sent_totals_done(&totals);
 		return 0;
 	}
@@ -379,13 +412,15 @@ static int send_rows(struct sender *sender, struct seen_process *seen, const str
 		                                : write_totals(sender, seen, &totals);
 	}
 	gg_sent_totals_done(&totals);
-	if (status == -ENOSPC) {
+	seen->is_unsent = status < 0;
+	if (status != -ENOSPC && status != -EDQUOT && status != -EFBIG)
+		return status;
+	if (status == -EFBIG)
+		tell_large(sender, seen);
+	else
 		skip(sender);
-		return 0;
-	}
-	if (status == 0)
-		end_full(sender);
-	return status;
+	*sender->error = (struct gg_error){ 0 };
+	return 0;
 }
 
 /* Sends a process's rows of an extract, [first, end). */
@@ -499,6 +534,7 @@ static void note_empty(struct sender *sender, const struct looked *looked, uint3
 		return;
 	snprintf(seen->about, sizeof(seen->about), "process %u", pid);
 	seen->is_here = true;
+	seen->is_unsent = false;
 	seen->is_final = looked->has_ended;
 }
 
@@ -544,7 +580,7 @@ static int send_view(struct sender *sender, const char *path, const struct gg_re
 	return status;
 }
 
-/* Looks at a region.  *ret_is_alive: its process lives. */
+/* Looks at a region.  *ret_is_alive: its process lives; it stays as it is if nobody knows. */
 static int look_at_region(struct sender *sender, const char *path, bool *ret_is_alive)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status;
@@ -572,6 +608,7 @@ static int look_at_region(struct sender *sender, const char *path, bool *ret_is_
 static int visit_region(const struct gg_listed_region *file, void *context)
 {
 	struct sender *sender = context;
+	struct seen_process *seen;
 	char owner[OWNER_MAX];
 	bool is_alive;
 	int status;
@@ -587,8 +624,10 @@ static int visit_region(const struct gg_listed_region *file, void *context)
 	status = file->is_alive ? send_view(sender, file->path, file->view, true)
 	                        : look_at_region(sender, file->path, &is_alive);
 	if (status < 0) { /* one region must not end the look at the others */
-		tell_error(sender, sender->error);
-		*sender->error = (struct gg_error){ 0 };
+		tell_error(sender);
+		seen = see(sender, owner);
+		if (seen != NULL)
+			seen->is_unsent = true;
 	}
 	return 0;
 }
@@ -645,32 +684,103 @@ static int look_at_last(struct sender *sender, bool *ret_is_alive)
 	return 0;
 }
 
+/* The next sender of this pid finds the region, even if the process has ended. */
+static void remember(struct sender *sender)
+{
+	struct gg_send_region region;
+
+	if (sender->state_fd < 0 || !gg_find_region_is_pid(sender->options->target) ||
+	    realpath(sender->path, region.path) == NULL)
+		return;
+	for (size_t i = 0; i < sender->seen.count; i++) {
+		const struct seen_process *seen = &sender->seen.items[i];
+
+		if (!seen->is_here || seen->about[0] == '\0')
+			continue;
+		snprintf(region.owner, sizeof(region.owner), "%s", seen->owner);
+		snprintf(region.about, sizeof(region.about), "%s", seen->about);
+		gg_send_state_remember(sender->state_fd, &region);
+	}
+}
+
+/* A region that the last sender did not send whole comes before those that gg_find_region() finds. */
+static int recall(struct sender *sender)
+{
+	struct gg_send_region region;
+	struct seen_process *seen;
+
+	if (sender->state_fd < 0 || sender->options->target == NULL ||
+	    !gg_find_region_is_pid(sender->options->target) ||
+	    !gg_send_state_recall(sender->state_fd, &region))
+		return 0;
+	seen = see(sender, region.owner);
+	sender->path = strdup(region.path);
+	if (seen == NULL || sender->path == NULL)
+		return gg_error_memory(sender->error, "send");
+	snprintf(seen->about, sizeof(seen->about), "%s", region.about);
+	is_final(sender, region.owner);
+	return 0;
+}
+
+/* True if the first look found no process, and neither the last sender nor this one left anything. */
+static bool has_nothing(const struct sender *sender)
+{
+	return sender->result->look_count == 1 && sender->result->profile_count == 0 &&
+	       sender->result->lost_count == 0 && sender->refused_count == 0 &&
+	       gg_send_queue_counts(sender->queue).waiting_count == 0;
+}
+
+/*
+ * The process has ended, or has a region no more: `found` and `why` say so.  `last` is the result
+ * of the last look at its region.
+ */
+static int end_process(struct sender *sender, int found, const struct gg_error *why, int last,
+                       bool is_alive)
+{
+	if (last < 0 && may_pass(last))
+		return last;
+	if (last == 0 && found == -ESRCH && is_alive)
+		return 0; /* a child that it forked writes the region */
+	sender->has_ended = true;
+	if (last < 0 || !has_nothing(sender))
+		return last;
+	*sender->error = *why;
+	return found;
+}
+
 /* A process that executes another program has another region: the earlier one has ended. */
 static int look_at_process(struct sender *sender)
 {
+	bool is_alive = true, is_pid = gg_find_region_is_pid(sender->options->target);
+	struct gg_error why;
 	char *path = NULL;
-	bool is_alive = false, is_first = sender->path == NULL;
-	int status = gg_find_region(&path, sender->options->target, sender->error);
+	int found = gg_find_region(&path, sender->options->target, sender->error), status = 0;
 
-	if (status < 0 && is_first)
+	if (found < 0 && (sender->path == NULL || may_pass(found)))
+		return found;
+	why = *sender->error;
+	*sender->error = (struct gg_error){ 0 };
+	if (sender->path != NULL && (path == NULL || strcmp(path, sender->path) != 0))
+		status = look_at_last(sender, &is_alive);
+	if (path == NULL)
+		return end_process(sender, found, &why, status, is_alive);
+	/* The next region would replace the only path to what the earlier one still has. */
+	if ((status < 0 && may_pass(status)) || sender->refused_count > 0) {
+		free(path);
 		return status;
-	if (!is_first && (path == NULL || strcmp(path, sender->path) != 0)) {
-		int last = look_at_last(sender, &is_alive);
-
-		if (last < 0) {
-			free(path);
-			return last;
-		}
 	}
-	if (path == NULL) {
-		sender->has_ended = true;
-		*sender->error = (struct gg_error){ 0 };
-		return 0;
-	}
+	if (status < 0)
+		tell_error(sender);
 	free(sender->path);
 	sender->path = path;
+	is_alive = true;
 	status = look_at_last(sender, &is_alive);
-	sender->has_ended = !is_alive;
+	if (status == 0)
+		sender->has_ended = !is_alive;
+	else if (!may_pass(status))
+		sender->has_ended = !is_pid;
+	if (status == 0 && is_alive)
+		remember(sender);
 	return status;
 }
 
@@ -713,16 +823,16 @@ static int look_at_profile(struct sender *sender)
 	if (status < 0)
 		return status;
 	status = gg_profile_session(profile, &session, sender->error);
-	if (status == 0) {
-		sender->has_ended = session.end_ns != GG_TIME_NONE;
-		status = load_model(sender, profile, !sender->has_ended, &model);
-	}
+	if (status == 0)
+		status = load_model(sender, profile, session.end_ns == GG_TIME_NONE, &model);
 	gg_profile_close(profile);
 	if (status < 0)
 		return status;
 	if (model->session_count > 0)
-		status = send_model(sender, model, sender->has_ended);
+		status = send_model(sender, model, session.end_ns != GG_TIME_NONE);
 	gg_model_free(model);
+	if (status == 0) /* otherwise the next look tries again */
+		sender->has_ended = session.end_ns != GG_TIME_NONE;
 	return status;
 }
 
@@ -745,6 +855,7 @@ static int look(struct sender *sender)
 	const char *target = sender->options->target;
 
 	sender->result->look_count++;
+	sender->refused_count = 0;
 	if (target == NULL ||
 	    (!gg_find_region_is_pid(target) && gg_region_list_is_directory(target)))
 		return look_at_directory(sender);
@@ -758,40 +869,41 @@ static int look_or_tell(struct sender *sender)
 {
 	int status = look(sender);
 
+	sender->result->has_failed = status < 0;
+	if (status == 0 && sender->refused_count == 0)
+		end_full(sender);
 	if (status < 0 && sender->result->look_count > 1) {
-		tell_error(sender, sender->error);
-		*sender->error = (struct gg_error){ 0 };
+		tell_error(sender);
 		return 0;
 	}
 	return status;
 }
 
-/* Sends what waits, until a time. */
+/* Sends what waits, until a time.  If looks take all time, each is followed by an attempt. */
 static void wait_until(struct sender *sender, uint64_t time_ns)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();
 
-	while (!sender->is_stopped && now_ns < time_ns) {
-		uint64_t wait_ns = gg_send_queue_pump(sender->queue, now_ns);
+	do {
+		uint64_t wait_ns = gg_send_queue_pump(sender->queue, now_ns, time_ns);
 
 		now_ns = gg_clock_monotonic_ns();
 		if (now_ns < time_ns && !sender->is_stopped)
 			wait_a_while(sender,
 			             wait_ns < time_ns - now_ns ? wait_ns : time_ns - now_ns);
 		now_ns = gg_clock_monotonic_ns();
-	}
+	} while (!sender->is_stopped && now_ns < time_ns);
 }
 
+/* Sends what waits, until the end of the flush. */
 static void flush(struct sender *sender)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns(), wait_ns;
 
-	sender->end_by_ns = now_ns +
-	                    (uint64_t)(sender->options->flush_seconds * (double)GG_NS_PER_S) + 1;
 	while (now_ns < sender->end_by_ns) {
 		struct pollfd none = { .fd = -1 };
 
-		wait_ns = gg_send_queue_pump(sender->queue, now_ns);
+		wait_ns = gg_send_queue_pump(sender->queue, now_ns, sender->end_by_ns);
 		now_ns = gg_clock_monotonic_ns();
 		if (wait_ns == UINT64_MAX || now_ns >= sender->end_by_ns ||
 		    wait_ns >= sender->end_by_ns - now_ns)
@@ -799,6 +911,41 @@ static void flush(struct sender *sender)
 		poll(&none, 1, (int)(wait_ns / GG_NS_PER_MS) + 1);
 		now_ns = gg_clock_monotonic_ns();
 	}
+}
+
+/* Ends the sending: what the last look could not put into the queue follows as it gets room. */
+static void finish(struct sender *sender)
+{
+	uint64_t before_bytes;
+
+	sender->end_by_ns = gg_clock_monotonic_ns() +
+	                    (uint64_t)(sender->options->flush_seconds * (double)GG_NS_PER_S) + 1;
+	for (;;) {
+		before_bytes = gg_send_queue_counts(sender->queue).waiting_bytes;
+		flush(sender);
+		if (sender->refused_count == 0 ||
+		    gg_send_queue_counts(sender->queue).waiting_bytes >= before_bytes ||
+		    gg_clock_monotonic_ns() >= sender->end_by_ns)
+			break;
+		(void)look_or_tell(sender);
+	}
+}
+
+/* Without a target there is nothing to look at, but what waits of it is still sent. */
+static int send_rest(struct sender *sender, int status)
+{
+	struct gg_error why = *sender->error;
+
+	if (gg_send_queue_counts(sender->queue).waiting_count == 0)
+		return status;
+	tell_error(sender);
+	sender->refused_count = 0;
+	finish(sender);
+	sender->result->has_failed = status != -ESRCH && status != -ENOENT;
+	if (!sender->result->has_failed)
+		return 0;
+	*sender->error = why;
+	return status;
 }
 
 /* Removes notes of processes that are gone for a day. */
@@ -841,58 +988,23 @@ static int loop(struct sender *sender)
 	uint64_t next_ns = gg_clock_monotonic_ns();
 	int status = look_or_tell(sender);
 
-	while (status == 0 && every_ns > 0 && !sender->is_stopped && !sender->has_ended &&
+	if (status < 0)
+		return send_rest(sender, status);
+	while (every_ns > 0 && !sender->is_stopped && !sender->has_ended &&
 	       (options->look_max == 0 || sender->result->look_count < options->look_max)) {
 		next_ns += every_ns;
 		if (next_ns < gg_clock_monotonic_ns()) /* the machine slept, or looks take long */
 			next_ns = gg_clock_monotonic_ns();
 		wait_until(sender, next_ns);
-		status = look_or_tell(sender);
+		(void)look_or_tell(sender);
 		if (sender->result->look_count % CLEAN_EVERY == 0)
 			clean_notes(sender);
 	}
-	if (status == 0)
-		flush(sender);
-	return status;
+	finish(sender);
+	return 0;
 }
 
 /* --- begin and end -------------------------------------------------------------------------- */
-
-static int make_directories(char *path, struct gg_error *error)
-{
-	for (char *at = path + 1;; at++) {
-		char c = *at;
-
-		if (c != '/' && c != '\0')
-			continue;
-		*at = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return gg_error_set_errno(error, errno, path, "Give another --state.");
-		*at = c;
-		if (c == '\0')
-			return 0;
-	}
-}
-
-/* Appends the directory of this receiver and target. */
-static void name_state(const struct gg_sender_options *options, struct gg_buf *out)
-{
-	const struct gg_receiver *receiver = options->facts.receiver;
-	const char *target = options->target != NULL ? options->target : "";
-	GG_CLEANUP(gg_buf_done) struct gg_buf form = { 0 };
-	uint64_t hash = GG_STABLE_HASH_START;
-	char *real = target[0] != '\0' && !gg_find_region_is_pid(target) ? realpath(target, NULL)
-	                                                                 : NULL;
-
-	gg_buf_printf(&form, "%d %d", (int)receiver->form, receiver->is_secure);
-	hash = gg_stable_hash_text(hash, gg_buf_text(&form));
-	hash = gg_stable_hash_text(hash, receiver->host);
-	hash = gg_stable_hash_text(hash, receiver->port);
-	hash = gg_stable_hash_text(hash, receiver->path);
-	hash = gg_stable_hash_text(hash, real != NULL ? real : target);
-	free(real);
-	gg_buf_printf(out, "%s/%016" PRIx64, options->state, hash);
-}
 
 static int open_queue(struct sender *sender)
 {
@@ -913,15 +1025,11 @@ static int open_queue(struct sender *sender)
 	int status;
 
 	if (options->state != NULL) {
-		name_state(options, &path);
-		if (path.failed)
-			return gg_error_memory(sender->error, "send");
-		status = make_directories(path.data, sender->error);
+		status = gg_send_state_open(options->state, options->facts.receiver,
+		                            options->target, &path, sender->error);
 		if (status < 0)
 			return status;
-		sender->state_fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (sender->state_fd < 0)
-			return gg_error_set_errno(sender->error, errno, path.data, NULL);
+		sender->state_fd = status;
 		queue.directory = path.data;
 	}
 	return gg_send_queue_open(&sender->queue, &queue, sender->error);
@@ -938,6 +1046,19 @@ static void catch_signals(struct sender *sender)
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	if (!sender->options->ignores_signals)
 		sender->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Counts what is not in the queue, and removes notes that nobody needs. */
+static void tidy(struct sender *sender)
+{
+	for (size_t i = 0; i < sender->seen.count; i++)
+		sender->result->unsent_count += sender->seen.items[i].is_unsent;
+	if (sender->state_fd < 0)
+		return;
+	if (sender->has_ended && sender->result->unsent_count == 0 && !sender->result->has_failed)
+		gg_send_state_forget(sender->state_fd);
+	clean_notes(sender);
+	gg_send_state_clean(sender->options->state, sender->state_fd);
 }
 
 int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_result *ret_result,
@@ -961,9 +1082,11 @@ int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_resu
 	if (status == 0)
 		status = gg_live_names_new(&sender.names, error);
 	if (status == 0)
+		status = recall(&sender);
+	if (status == 0)
 		status = loop(&sender);
 	if (status == 0)
-		clean_notes(&sender);
+		tidy(&sender);
 	if (sender.queue != NULL)
 		ret_result->counts = gg_send_queue_counts(sender.queue);
 	for (size_t i = 0; i < sender.seen.count; i++)

@@ -19,11 +19,13 @@
  *           Without `state` both are in memory.  Then a process that ran before the sender began
  *           has its first difference at the second look.
  * Full      while the queue has no room, the sender takes no looks.  Nothing that was allocated is
- *           lost by that, since the next difference has it; states of live memory are missing.
+ *           lost by that, since the next difference has it; states of live memory are missing.  At
+ *           its end the sender looks again as the queue gets room, and counts what has none.
  * Targets   a process (its later programs as well), a region, a directory with regions, all
  *           regions of this machine (NULL), or a profile, finished or being recorded.  A process
  *           that has ended is sent once more.  If its region is gone by then, the sender says what
- *           is missing.
+ *           is missing.  If a process ends while no sender runs, the next one with its pid sends
+ *           what waits, and its region (send_state.h).
  * End       of the target, of `look_max` looks, SIGTERM, SIGINT or SIGHUP, or the end of the file
  *           `until_fd`.  The sender then takes a last look, and sends for flush_seconds at most.
  * Memory    the model of one process or of one profile at a time.
@@ -62,6 +64,8 @@ struct gg_sender_result {
 	uint64_t look_count, profile_count; /* profiles that went into the queue */
 	uint64_t unchanged_count;           /* looks at processes that were sent whole before */
 	uint64_t lost_count;                /* processes whose last difference is missing */
+	uint64_t unsent_count; /* processes whose last difference is not in the queue */
+	bool has_failed;       /* the last look failed, and the sender told why */
 };
 
 /*

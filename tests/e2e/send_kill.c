@@ -3,9 +3,11 @@
  * send_kill - kills its process at the N-th step that others could see: a library to preload.
  *
  * A step is a call that changes files, or that sends or receives.  KILL_AT is N, and KILL_AFTER
- * says that the call happens first.  KILL_COUNT names a file for the number of steps.
+ * says that the call happens first.  With KILL_FAILS the call fails with ENOSPC instead.  KILL_COUNT
+ * names a file for the number of steps.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,16 +35,21 @@ __attribute__((destructor)) static void end(void)
 	}
 }
 
-static void step(int is_after)
+/* Returns 1 if the call must fail. */
+static int step(int is_after)
 {
 	const char *at = getenv("KILL_AT");
 
 	if (getpid() != owner)
-		return;
+		return 0;
 	steps += !is_after;
-	if (at != NULL && strtoul(at, NULL, 10) == steps &&
-	    (getenv("KILL_AFTER") != NULL) == is_after)
+	if (at == NULL || strtoul(at, NULL, 10) != steps ||
+	    (getenv("KILL_AFTER") != NULL) != is_after)
+		return 0;
+	if (getenv("KILL_FAILS") == NULL)
 		kill(owner, SIGKILL);
+	errno = ENOSPC;
+	return 1;
 }
 
 #define STEP(type, name, parameters, arguments)                      \
@@ -54,7 +61,8 @@ static void step(int is_after)
                                                                      \
 		if (real == NULL)                                    \
 			*(void **)&real = dlsym(RTLD_NEXT, #name);   \
-		step(0);                                             \
+		if (step(0))                                         \
+			return -1;                                   \
 		result = real arguments;                             \
 		step(1);                                             \
 		return result;                                       \

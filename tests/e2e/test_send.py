@@ -7,9 +7,11 @@ the sender, where programs can be recorded.
 """
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import ssl
@@ -110,6 +112,12 @@ def settings():
               expect(query["name"].startswith("a_b_{a_b=c_d,") and "pid=" in query["name"], query),
               expect(request.headers["Authorization"] == "Bearer x y", request.headers),
               expect(int(query["until"]) > int(query["from"]), query))
+        for scheme in ("pyroscope+http", "pyroscope-push+http", "parca+http", "pprof+http", "http"):
+            send(PROFILE, "--to", f"{scheme}://127.0.0.1:{receiver.port}", "--state", "none", environment={
+                "OTEL_EXPORTER_OTLP_HEADERS": "api-key=secret"})
+            keys = {request.headers.get("api-key") for request in receiver.take()}
+            check(f"headers_of_otlp_are_for_otlp_alone: {scheme}",
+                  expect(keys == {"secret" if scheme == "http" else None}, keys))
         send(PROFILE, "--to", f"parca+{base}", "--label", "a.b=c", "--service", "s", "--state", "none")
         labels = {label["name"]: label["value"]
                   for label in json.loads(receiver.take()[0].body)["series"][0]["labels"]["labels"]}
@@ -125,6 +133,15 @@ def settings():
     check("a_wrong_file_of_headers_is_refused", expect(result.returncode == 2 and "line 1" in result.stderr,
                                                        result.stderr))
     check("a_receiver_is_needed", expect(send(PROFILE).returncode == 2, "no receiver is fine"))
+
+
+def state_of(name):
+    """The directory of the one receiver and target below a --state."""
+    return os.path.join(name, os.listdir(name)[0])
+
+
+def bodies(folder):
+    return [entry for entry in os.scandir(folder) if re.fullmatch(r"[0-9a-f]{16}\..*", entry.name)]
 
 
 # --- receivers that misbehave ---
@@ -143,7 +160,7 @@ def misbehave(plan):
         receiver.plan = list(plan)
         result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", name, "--timeout", "1",
                       "--flush", "60")
-        return result, receiver.take(), os.listdir(os.path.join(name, os.listdir(name)[0]))
+        return result, receiver.take(), bodies(state_of(name))
 
 
 def misbehaving():
@@ -159,7 +176,7 @@ def misbehaving():
         check(f"a_profile_survives: {plan}", expect(result.returncode == 0, result.stderr),
               expect(all(other == ids[0] for other in ids), f"the ids change: {ids}"),
               expect(requests[-1].taken, "the receiver does not have it"),
-              expect(not [name for name in files if not name.endswith(".totals")], files),
+              expect(not files, files),
               expect(plan == ["chunked"] or "takes profiles again" in result.stderr, result.stderr))
     with Receiver() as receiver:
         for status in (400, 401, 404, 413, 500):
@@ -263,6 +280,7 @@ def deltas(doubt):
                 return send(str(program.pid), "--to", f"http://127.0.0.1:{receiver.port}", "--state",
                             f"{folder}-state", "--in-doubt", doubt, environment={**environment, **more})
 
+            run({})  # the first one also makes the directory
             result = run({"KILL_COUNT": os.path.abspath("steps")})
             with open("steps") as file:
                 count = int(file.read())
@@ -364,18 +382,141 @@ def full():
         for _ in range(6):
             program.allocate(500)
             texts.append(send(*arguments, environment=environment).stderr)
-        size = sum(entry.stat().st_size for entry in os.scandir(os.path.join("full-state", os.listdir("full-state")[0]))
-                   if not entry.name.endswith(".totals"))
+        size = sum(entry.stat().st_size for entry in bodies(state_of("full-state")))
         check("a_full_queue_is_told_and_bounded", expect("queue is full" in texts[-1], texts),
-              expect(size <= 4096, size))
+              expect("did not get into the queue" in texts[-1], texts), expect(size <= 4096, size))
         receiver.default = "ok"
         receiver.take()
-        for _ in range(2):
-            result = send(*arguments[:-1], "10", environment=environment)
+        program.end()  # so that this is the last look
+        result = send(*arguments[:-1], "10", environment=environment)
         total = sum_of(sums_by_id(receiver.take()), "alloc_space")
         check("after_it_nothing_allocated_is_missing", expect(result.returncode == 0, result.stderr),
               differs(total, report(program.region(), "allocated"), 200))
+        result = send(PROFILE, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "small-state", "--queue", "100")
+        check("a_profile_larger_than_the_queue_is_told_and_fails",
+              expect(result.returncode == 1 and "larger than the queue" in result.stderr and
+                     "did not get into the queue" in result.stderr and "until there is room" not in result.stderr,
+                     result.stderr))
+        result = send(PROFILE, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "small-state")
+        check("a_larger_queue_sends_it", expect(result.returncode == 0 and receiver.take(), result.stderr))
+
+
+def ended():
+    """What waits is sent after its process, region or profile has gone, too."""
+    if "AGENT" not in os.environ:
+        return
+    os.mkdir("ended")
+    environment = {"GEIGER_DIR": os.path.abspath("ended")}
+    for name in ("process", "region", "late", "profile"):
+        program = Program("ended") if name != "profile" else None
+        target = "gone.geiger" if program is None else str(program.pid)
+        if program is None:
+            shutil.copy("one.geiger", target)
+        else:
+            program.allocate(800)
+        with Receiver() as receiver:
+            port = receiver.port
+        arguments = [target, "--to", f"http://127.0.0.1:{port}", "--state", f"ended-{name}"]
+        first = send(*arguments, "--flush", "0.01", environment=environment)
+        if program is None:
+            wanted = report(target, "allocated")
+            os.unlink(target)
+        else:
+            if name == "late":
+                program.allocate(500)
+            wanted = report(program.region(), "allocated")
+            program.end()
+            if name == "region":
+                os.unlink(program.region())
+            else:
+                wanted = report(program.region(), "allocated")
+        with Receiver(port) as receiver:
+            result = send(*arguments, environment=environment)
+            total = sum_of(sums_by_id(receiver.take()), "alloc_space")
+            again = send(*arguments, environment=environment)
+        check(f"what_waits_survives_the_end_of_its_{name}",
+              expect(first.returncode == 1 and "wait for the next" in first.stderr, first.stderr),
+              expect(result.returncode == (1 if name == "region" else 0), result.stderr),
+              expect(name != "region" or "is gone" in result.stderr, result.stderr), differs(total, wanted, 800),
+              expect(again.returncode == 1 and "no such" in again.stderr.lower(), again.stderr))
+
+
+def failing():
+    """A step that fails once, such as at a full disk, costs nothing."""
+    if "SEND_KILL" not in os.environ:
+        return
+    os.mkdir("failing")
+    program = Program("failing")
+    program.allocate(700)
     program.end()
+    wanted, environment = report(program.region(), "allocated"), {"LD_PRELOAD": os.environ["SEND_KILL"]}
+
+    def run(at):
+        with Receiver() as receiver:
+            result = send("failing", "--to", f"http://127.0.0.1:{receiver.port}", "--state", f"failing-{at}", "--every",
+                          "0.05", "--looks", "3", environment={**environment, **(
+                              {"KILL_AT": str(at), "KILL_FAILS": "1"} if at else {"KILL_COUNT": "failing-steps"})})
+            total = sum_of(sums_by_id(receiver.take()), "alloc_space")
+            return [expect(result.returncode == 0, f"step {at}: {result}"),
+                    (wrong := differs(total, wanted, 200)) and f"step {at}: {wrong} {result.stderr}"]
+
+    wrong = run(0)
+    with open("failing-steps") as file:
+        count = int(file.read())
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        for more in pool.map(run, range(1, count + 1)):
+            wrong += more
+    check(f"a_failure_of_any_of_{count}_steps_loses_nothing", *wrong)
+
+
+def short_of_files():
+    """A sender that has no files left for a while goes on."""
+    if "AGENT" not in os.environ:
+        return
+    os.mkdir("short")
+    program = Program("short")
+    program.allocate(500)
+    region = program.region()
+    with Receiver() as receiver:
+        sender = subprocess.Popen([GEIGER, "send", region, "--every", "0.1", "--state", "short-state", "--to",
+                                   f"http://127.0.0.1:{receiver.port}"], stderr=subprocess.PIPE, text=True)
+        while not receiver.requests:
+            time.sleep(0.02)
+        limits = resource.prlimit(sender.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(sender.pid, resource.RLIMIT_NOFILE, (0, limits[1]))
+        program.allocate(500)
+        text = sender.stderr.readline()
+        resource.prlimit(sender.pid, resource.RLIMIT_NOFILE, limits)
+        program.end()
+        text += sender.stderr.read()
+        sender.stderr.close()
+        sender.wait(timeout=PERIOD)
+        total = sum_of(sums_by_id(receiver.take()), "alloc_space")
+        check("a_shortage_of_files_ends_no_sender", expect("open files" in text, text),
+              expect(sender.returncode == 0, text), differs(total, report(region, "allocated"), 400))
+
+
+def cleaning():
+    """Directories of targets that are gone go after a day, unless something waits there."""
+    with Receiver() as receiver:
+        port = receiver.port
+    folders = {}
+    for name in ("gone", "waits", "here", "fresh"):
+        shutil.copy("one.geiger", f"c-{name}.geiger")
+        before = set(os.listdir("clean")) if os.path.exists("clean") else set()
+        with contextlib.nullcontext() if name == "waits" else Receiver(port):
+            send(f"c-{name}.geiger", "--to", f"http://127.0.0.1:{port}", "--state", "clean", "--flush",
+                 "0.01" if name == "waits" else "9")
+        folders[name] = os.path.join("clean", (set(os.listdir("clean")) - before).pop())
+        if name != "here":
+            os.unlink(f"c-{name}.geiger")
+        if name != "fresh":
+            for entry in os.scandir(folders[name]):
+                os.utime(entry.path, (1, 1))
+    with Receiver() as receiver:
+        send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean")
+    left = {name for name, folder in folders.items() if os.path.exists(folder)}
+    check("directories_of_targets_that_are_gone_go", expect(left == {"waits", "here", "fresh"}, left))
 
 
 def memory():
@@ -463,6 +604,10 @@ def run():
     deltas("drop")
     restarts()
     full()
+    ended()
+    failing()
+    short_of_files()
+    cleaning()
     memory()
     recording()
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ static struct {
 	char seen[4096]; /* the bodies of all attempts */
 	char told[4096];
 	uint64_t committed; /* by the caller's note */
+	int note_error;     /* of reading it */
 } world;
 
 static void deliver(const struct gg_send_item *item, struct gg_send_answer *ret_answer,
@@ -41,10 +43,12 @@ static void hear(const char *text, void *context)
 	         text);
 }
 
-static bool is_committed(const char *owner, uint64_t number, void *context)
+static int is_committed(const char *owner, uint64_t number, void *context)
 {
 	(void)context;
 	CHECK_EQ_STR(owner, "me");
+	if (world.note_error < 0)
+		return world.note_error;
 	return number == world.committed;
 }
 
@@ -110,7 +114,7 @@ TEST(bodies_leave_in_their_order)
 		commit(queue, "two");
 		put(queue, "not committed");
 		commit(queue, "three");
-		CHECK(gg_send_queue_pump(queue, GG_NS_PER_S) == UINT64_MAX);
+		CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX) == UINT64_MAX);
 		CHECK_EQ_STR(world.seen, "one,two,three,");
 		CHECK_EQ_U64(gg_send_queue_counts(queue).delivered_count, 3);
 		CHECK_EQ_U64(gg_send_queue_counts(queue).waiting_count, 1);
@@ -129,16 +133,17 @@ TEST(waits_double_up_to_a_minute_and_then_stay)
 	queue = open_queue(NULL, 1 << 20, false);
 	commit(queue, "one");
 	for (int i = 0; i < 12; i++) {
-		uint64_t wait_ns = gg_send_queue_pump(queue, now_ns);
+		uint64_t wait_ns = gg_send_queue_pump(queue, now_ns, UINT64_MAX);
 		double mean_s = 1 << i < 60 ? 1 << i : 60;
 
 		CHECK(world.attempts == i + 1);
 		CHECK((double)wait_ns > 0.75e9 * mean_s && (double)wait_ns < 1.2e9 * mean_s);
-		CHECK(gg_send_queue_pump(queue, now_ns + wait_ns / 2) > 0); /* too early */
+		CHECK(gg_send_queue_pump(queue, now_ns + wait_ns / 2, UINT64_MAX) >
+		      0); /* too early */
 		CHECK(world.attempts == i + 1);
 		now_ns += wait_ns + GG_NS_PER_S / 10;
 	}
-	CHECK(gg_send_queue_pump(queue, now_ns) == UINT64_MAX);
+	CHECK(gg_send_queue_pump(queue, now_ns, UINT64_MAX) == UINT64_MAX);
 	CHECK(strstr(world.told, "takes profiles again") != NULL);
 	gg_send_queue_free(queue);
 }
@@ -152,10 +157,10 @@ TEST(a_receiver_names_the_time)
 	world.retry_after_seconds = 17;
 	queue = open_queue(NULL, 1 << 20, false);
 	commit(queue, "one");
-	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S) > 16 * GG_NS_PER_S);
+	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX) > 16 * GG_NS_PER_S);
 	world.retry_after_seconds = 1e9;
 	world.verdicts[1] = GG_SEND_LATER;
-	CHECK(gg_send_queue_pump(queue, 100 * GG_NS_PER_S) < 3601 * GG_NS_PER_S);
+	CHECK(gg_send_queue_pump(queue, 100 * GG_NS_PER_S, UINT64_MAX) < 3601 * GG_NS_PER_S);
 	gg_send_queue_free(queue);
 }
 
@@ -170,14 +175,14 @@ TEST(an_outage_of_an_hour_loses_nothing)
 	queue = open_queue(folder_of("hour"), 1 << 20, false);
 	for (uint64_t minute = 0; minute < 60; minute++) {
 		snprintf(body, sizeof(body), "m%u", (unsigned)minute & 0xff);
-		snprintf(wanted + strlen(wanted), 16, "%s,", body);
+		snprintf(wanted + strlen(wanted), sizeof(wanted) - strlen(wanted), "%s,", body);
 		commit(queue, body);
-		gg_send_queue_pump(queue, (1 + 60 * minute) * GG_NS_PER_S);
+		gg_send_queue_pump(queue, (1 + 60 * minute) * GG_NS_PER_S, UINT64_MAX);
 	}
 	gg_send_queue_free(queue);
 	begin();
 	queue = open_queue(folder_of("hour"), 1 << 20, false);
-	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S) == UINT64_MAX);
+	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX) == UINT64_MAX);
 	CHECK_EQ_STR(world.seen, wanted);
 	gg_send_queue_free(queue);
 }
@@ -195,7 +200,7 @@ TEST(a_full_queue_refuses_and_counts)
 	commit(queue, "0123456789");
 	CHECK(gg_send_queue_put(queue, &item, &number, NULL) == -ENOSPC);
 	CHECK_EQ_U64(gg_send_queue_counts(queue).refused_count, 1);
-	gg_send_queue_pump(queue, GG_NS_PER_S);
+	gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX);
 	CHECK(gg_send_queue_put(queue, &item, &number, NULL) == 0);
 	gg_send_queue_free(queue);
 }
@@ -210,7 +215,7 @@ TEST(what_the_caller_had_not_noted_goes)
 	world.committed = put(queue, "noted");
 	gg_send_queue_free(queue);
 	queue = open_queue(folder_of("noted"), 1 << 20, false);
-	gg_send_queue_pump(queue, GG_NS_PER_S);
+	gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX);
 	CHECK_EQ_STR(world.seen, "noted,");
 	gg_send_queue_free(queue);
 }
@@ -239,7 +244,7 @@ TEST(a_body_in_doubt_is_sent_again_or_dropped_and_told)
 		begin();
 		leave_sent(folder);
 		queue = open_queue(folder_of(folder), 1 << 20, drops);
-		gg_send_queue_pump(queue, GG_NS_PER_S);
+		gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX);
 		CHECK_EQ_STR(world.seen, drops ? "" : "one,");
 		CHECK(strstr(world.told, drops ? "dropped it" : "sends it again") != NULL);
 		CHECK_EQ_U64(gg_send_queue_counts(queue).doubt_count, 1);
@@ -267,7 +272,7 @@ TEST(a_damaged_file_goes_and_is_counted)
 	}
 	gg_send_queue_free(queue);
 	queue = open_queue(folder_of("damaged"), 1 << 20, false);
-	gg_send_queue_pump(queue, GG_NS_PER_S);
+	gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX);
 	CHECK_EQ_STR(world.seen, "one,");
 	CHECK_EQ_U64(gg_send_queue_counts(queue).damaged_count, 3);
 	gg_send_queue_free(queue);
@@ -281,5 +286,125 @@ TEST(a_directory_has_one_queue)
 	begin();
 	queue = open_queue(folder_of("lock"), 1 << 20, false);
 	CHECK(gg_send_queue_open(&other, &options, NULL) == -EBUSY);
+	gg_send_queue_free(queue);
+}
+
+TEST(a_time_of_zero_still_waits)
+{
+	struct gg_send_queue *queue;
+	uint64_t now_ns = GG_NS_PER_S;
+
+	begin();
+	for (int i = 0; i < 63; i++)
+		world.verdicts[i] = GG_SEND_LATER;
+	world.retry_after_seconds = 0; /* or a date that has passed */
+	queue = open_queue(NULL, 1 << 20, false);
+	commit(queue, "one");
+	for (int i = 0; i < 8; i++) {
+		uint64_t wait_ns = gg_send_queue_pump(queue, now_ns, UINT64_MAX);
+
+		CHECK(world.attempts == i + 1);
+		CHECK((double)wait_ns > 0.75e9 * (1 << i < 60 ? 1 << i : 60));
+		now_ns += wait_ns + GG_NS_PER_S / 10;
+	}
+	gg_send_queue_free(queue);
+}
+
+TEST(sending_ends_at_its_time_after_one_attempt)
+{
+	struct gg_send_queue *queue;
+
+	begin();
+	queue = open_queue(NULL, 1 << 20, false);
+	commit(queue, "one");
+	commit(queue, "two");
+	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, GG_NS_PER_S) == 0);
+	CHECK_EQ_STR(world.seen, "one,");
+	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, 0) == UINT64_MAX);
+	CHECK_EQ_STR(world.seen, "one,two,");
+	gg_send_queue_free(queue);
+}
+
+TEST(a_body_that_cannot_be_renamed_is_sent_all_the_same)
+{
+	const struct gg_send_item item = { "/", "text", "it", "me", false, "two", 3 };
+	struct gg_send_queue *queue;
+	char path[600];
+	uint64_t number;
+
+	begin();
+	queue = open_queue(folder_of("renames"), 1 << 20, false);
+	number = put(queue, "one");
+	snprintf(path, sizeof(path), "%s/%016llx.body", folder_of("renames"),
+	         (unsigned long long)number);
+	REQUIRE(mkdir(path, 0700) == 0);
+	gg_send_queue_commit(queue, number);
+	/* The next note would overwrite the number of the first body. */
+	CHECK(gg_send_queue_put(queue, &item, &number, NULL) == -EIO);
+	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX) == UINT64_MAX);
+	CHECK_EQ_STR(world.seen, "one,");
+	REQUIRE(rmdir(path) == 0);
+	CHECK(gg_send_queue_put(queue, &item, &number, NULL) == 0);
+	gg_send_queue_free(queue);
+}
+
+TEST(a_shortage_of_files_deletes_no_body)
+{
+	const struct gg_send_queue_options options = { .directory = folder_of("shortage"),
+		                                       .capacity_bytes = 1 << 20,
+		                                       .is_committed = is_committed };
+	struct rlimit limit, none;
+	struct gg_send_queue *queue;
+
+	begin();
+	queue = open_queue(folder_of("shortage"), 1 << 20, false);
+	commit(queue, "one");
+	REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	none = (struct rlimit){ 0, limit.rlim_max };
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	CHECK(gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX) < 2 * GG_NS_PER_S);
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	CHECK_EQ_U64(gg_send_queue_counts(queue).damaged_count, 0);
+	CHECK_EQ_STR(world.seen, "");
+	CHECK(gg_send_queue_pump(queue, 5 * GG_NS_PER_S, UINT64_MAX) == UINT64_MAX);
+	CHECK_EQ_STR(world.seen, "one,");
+	world.committed = put(queue, "two");
+	gg_send_queue_free(queue);
+	world.note_error = -EMFILE; /* nobody knows yet whether it is committed */
+	CHECK(gg_send_queue_open(&queue, &options, NULL) == -EMFILE);
+	world.note_error = 0;
+	queue = open_queue(folder_of("shortage"), 1 << 20, false);
+	gg_send_queue_pump(queue, GG_NS_PER_S, UINT64_MAX);
+	CHECK_EQ_STR(world.seen, "one,two,");
+	gg_send_queue_free(queue);
+}
+
+TEST(a_body_that_never_fits_is_told_apart)
+{
+	const struct gg_send_item item = { "/", "text", "it", "me", false, "0123456789", 10 };
+	const struct gg_send_item huge = { "/", "text", "it", "me", false, "", (64 << 20) + 1 };
+	struct gg_send_queue *queue;
+	uint64_t number;
+
+	begin();
+	queue = open_queue(NULL, 60, false);
+	CHECK(gg_send_queue_put(queue, &item, &number, NULL) == -EFBIG);
+	CHECK(gg_send_queue_put(queue, &huge, &number, NULL) == -EFBIG);
+	CHECK_EQ_U64(gg_send_queue_counts(queue).refused_count, 2);
+	gg_send_queue_free(queue);
+}
+
+TEST(a_file_that_is_too_large_goes)
+{
+	const char *path = scratch_path("large/00000000000000aa.body");
+	struct gg_send_queue *queue;
+
+	begin();
+	folder_of("large");
+	close(open(path, O_WRONLY | O_CREAT, 0600));
+	REQUIRE(truncate(path, 100 << 20) == 0);
+	queue = open_queue(folder_of("large"), 1 << 20, false);
+	CHECK_EQ_U64(gg_send_queue_counts(queue).damaged_count, 1);
+	CHECK(access(path, F_OK) < 0);
 	gg_send_queue_free(queue);
 }

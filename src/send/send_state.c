@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "send/send_state.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/time_units.h"
+#include "format/codec/stable_hash.h"
+#include "record/regions/find_region.h"
+#include "record/regions/process_alive.h"
+
+enum {
+	TEXT_MAX = PATH_MAX + GG_SEND_OWNER_MAX + GG_SEND_ABOUT_MAX + 8,
+	NAME_DIGITS = 16,
+	IDLE_SECONDS = 24 * 60 * 60,
+};
+static const char target_name[] = "target", region_name[] = "region";
+
+/* --- small files ---------------------------------------------------------------------------- */
+
+/* Reads a file of texts with a line each; 0: there is none, or it is too long. */
+static size_t read_text(int fd, const char *name, char text[TEXT_MAX])
+{
+	int file = openat(fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t length = file >= 0 ? read(file, text, TEXT_MAX - 1) : 0;
+
+	if (file >= 0)
+		close(file);
+	if (length <= 0 || length == TEXT_MAX - 1)
+		length = 0;
+	text[length] = '\0';
+	return (size_t)length;
+}
+
+/* Replaces a file as a whole, unless it has that text. */
+static void write_text(int fd, const char *name, const char *text)
+{
+	char old[TEXT_MAX], part[32];
+	size_t length = strlen(text);
+	int file;
+	bool is_whole;
+
+	if (read_text(fd, name, old) > 0 && strcmp(old, text) == 0)
+		return;
+	snprintf(part, sizeof(part), "%s.part", name);
+	file = openat(fd, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (file < 0)
+		return;
+	is_whole = write(file, text, length) == (ssize_t)length;
+	close(file);
+	if (!is_whole || renameat(fd, part, fd, name) < 0)
+		unlinkat(fd, part, 0);
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+static int make_directories(char *path, struct gg_error *error)
+{
+	for (char *at = path + 1;; at++) {
+		char c = *at;
+
+		if (c != '/' && c != '\0')
+			continue;
+		*at = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return gg_error_set_errno(error, errno, path, "Give another --state.");
+		*at = c;
+		if (c == '\0')
+			return 0;
+	}
+}
+
+/* Returns the whole path of a file, also of one that has gone; the caller frees it. */
+static char *whole_path(const char *target)
+{
+	char *real = realpath(target, NULL), *copy, *slash, *folder, *whole = NULL;
+	size_t length;
+
+	if (real != NULL)
+		return real;
+	copy = strdup(target);
+	if (copy == NULL)
+		return NULL;
+	length = strlen(copy);
+	while (length > 1 && copy[length - 1] == '/')
+		copy[--length] = '\0';
+	slash = strrchr(copy, '/');
+	if (slash != NULL)
+		*slash = '\0';
+	folder = realpath(slash == NULL ? "." : slash == copy ? "/" : copy, NULL);
+	if (folder != NULL && asprintf(&whole, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder,
+	                               slash != NULL ? slash + 1 : copy) < 0)
+		whole = NULL;
+	free(folder);
+	free(copy);
+	return whole;
+}
+
+/* Appends the directory of this receiver and target. */
+static void name_state(const char *root, const struct gg_receiver *receiver, const char *target,
+                       struct gg_buf *out)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf form = { 0 };
+	uint64_t hash = GG_STABLE_HASH_START;
+
+	gg_buf_printf(&form, "%d %d", (int)receiver->form, receiver->is_secure);
+	hash = gg_stable_hash_text(hash, gg_buf_text(&form));
+	hash = gg_stable_hash_text(hash, receiver->host);
+	hash = gg_stable_hash_text(hash, receiver->port);
+	hash = gg_stable_hash_text(hash, receiver->path);
+	hash = gg_stable_hash_text(hash, target);
+	gg_buf_printf(out, "%s/%016" PRIx64, root, hash);
+}
+
+int gg_send_state_open(const char *root, const struct gg_receiver *receiver, const char *target,
+                       struct gg_buf *ret_path, struct gg_error *error)
+{
+	bool is_path = target != NULL && target[0] != '\0' && !gg_find_region_is_pid(target);
+	char *whole = is_path ? whole_path(target) : NULL, text[TEXT_MAX];
+	const char *name = whole != NULL ? whole : target != NULL ? target : "";
+	int fd, status;
+
+	name_state(root, receiver, name, ret_path);
+	snprintf(text, sizeof(text), "%.*s\n", PATH_MAX, name);
+	free(whole);
+	if (ret_path->failed)
+		return gg_error_memory(error, "send");
+	status = make_directories(ret_path->data, error);
+	if (status < 0)
+		return status;
+	fd = open(ret_path->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return gg_error_set_errno(error, errno, ret_path->data, NULL);
+	write_text(fd, target_name, text);
+	return fd;
+}
+
+/* --- the region of a process ---------------------------------------------------------------- */
+
+void gg_send_state_remember(int fd, const struct gg_send_region *region)
+{
+	char text[TEXT_MAX];
+
+	if (strchr(region->path, '\n') != NULL)
+		return;
+	snprintf(text, sizeof(text), "%s\n%s\n%s\n", region->path, region->owner, region->about);
+	write_text(fd, region_name, text);
+}
+
+/* Copies a line that fits; false: there is none. */
+static bool take_line(const char **text, char *to, size_t size)
+{
+	size_t length = strcspn(*text, "\n");
+
+	if ((*text)[length] != '\n' || length == 0 || length >= size)
+		return false;
+	memcpy(to, *text, length);
+	to[length] = '\0';
+	*text += length + 1;
+	return true;
+}
+
+bool gg_send_state_recall(int fd, struct gg_send_region *ret_region)
+{
+	char text[TEXT_MAX];
+	const char *at = text;
+
+	return read_text(fd, region_name, text) > 0 &&
+	       take_line(&at, ret_region->path, sizeof(ret_region->path)) &&
+	       take_line(&at, ret_region->owner, sizeof(ret_region->owner)) &&
+	       take_line(&at, ret_region->about, sizeof(ret_region->about)) &&
+	       ret_region->path[0] == '/' && strchr(ret_region->owner, '/') == NULL;
+}
+
+void gg_send_state_forget(int fd)
+{
+	unlinkat(fd, region_name, 0);
+}
+
+/* --- cleaning ------------------------------------------------------------------------------- */
+
+/* True if the target of a directory is surely gone. */
+static bool is_gone(int fd)
+{
+	struct gg_send_region region;
+	char text[TEXT_MAX];
+	size_t length = read_text(fd, target_name, text);
+
+	if (length < 2 || text[length - 1] != '\n')
+		return false;
+	text[length - 1] = '\0';
+	if (!gg_find_region_is_pid(text))
+		return access(text, F_OK) < 0 && errno == ENOENT;
+	if (gg_send_state_recall(fd, &region) && access(region.path, F_OK) == 0)
+		return false;
+	return !gg_process_alive((uint32_t)strtoul(text, NULL, 10), 0);
+}
+
+static bool ends_with(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), suffix_length = strlen(suffix);
+
+	return length >= suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
+}
+
+static bool is_note(const char *name)
+{
+	return strcmp(name, target_name) == 0 || strcmp(name, region_name) == 0 ||
+	       ends_with(name, ".totals") || ends_with(name, ".part");
+}
+
+static DIR *list(int fd)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing = again >= 0 ? fdopendir(again) : NULL;
+
+	if (listing == NULL && again >= 0)
+		close(again);
+	return listing;
+}
+
+/* True if the directory has only notes, none of them from the last day; with `removes` they go. */
+static bool is_idle(int fd, bool removes)
+{
+	int64_t now_s = (int64_t)(gg_clock_wall_ns() / GG_NS_PER_S);
+	DIR *listing = list(fd);
+	const struct dirent *entry;
+	bool result = listing != NULL;
+	struct stat file;
+
+	while (result && (entry = readdir(listing)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (removes)
+			unlinkat(fd, entry->d_name, 0);
+		else
+			result = is_note(entry->d_name) &&
+			         fstatat(fd, entry->d_name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
+			         S_ISREG(file.st_mode) &&
+			         now_s - (int64_t)file.st_mtim.tv_sec >= IDLE_SECONDS;
+	}
+	if (listing != NULL)
+		closedir(listing);
+	return result;
+}
+
+static void clean_one(int root, const char *name, const struct stat *own)
+{
+	int fd = openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat file;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &file) == 0 && (file.st_ino != own->st_ino || file.st_dev != own->st_dev) &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0 && is_gone(fd) && is_idle(fd, false) &&
+	    is_idle(fd, true))
+		unlinkat(root, name, AT_REMOVEDIR);
+	close(fd);
+}
+
+void gg_send_state_clean(const char *root, int fd)
+{
+	int root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing = root_fd >= 0 ? list(root_fd) : NULL;
+	const struct dirent *entry;
+	struct stat own;
+
+	while (listing != NULL && fstat(fd, &own) == 0 && (entry = readdir(listing)) != NULL)
+		if (strlen(entry->d_name) == NAME_DIGITS &&
+		    strspn(entry->d_name, "0123456789abcdef") == NAME_DIGITS)
+			clean_one(root_fd, entry->d_name, &own);
+	if (listing != NULL)
+		closedir(listing);
+	if (root_fd >= 0)
+		close(root_fd);
+}
