@@ -167,11 +167,9 @@ static enum gg_http_result perform(CURL *easy, const struct gg_http_post *post,
 	curl.getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	curl.getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sent);
 	reply->status = status >= 200 && status <= 599 ? (int)status : 0;
-	if (reply->status != 0)
-		return GG_HTTP_REPLIED;
 	snprintf(why, GG_HTTP_WHY_MAX, "%s",
 	         code != CURLE_OK ? curl.text_of(code) : "no reply of HTTP");
-	return (size_t)sent < post->length ? GG_HTTP_NOT_SENT : GG_HTTP_NO_REPLY;
+	return gg_http_post_result(reply->status, code == CURLE_OK || (size_t)sent >= post->length);
 }
 
 enum gg_http_result gg_http_curl_post(const struct gg_http_post *post,

@@ -17,7 +17,8 @@
 #include "base/clock.h"
 #include "base/time_units.h"
 
-enum { REPLY_MAX = 256 << 10, RECEIVE_BYTES = 4096 };
+enum { REPLY_MAX = 256 << 10, RECEIVE_BYTES = 4096, POLL_MAX_MS = 3600 * 1000 };
+#define TIMEOUT_MAX_SECONDS 1e9
 
 struct exchange {
 	const struct gg_http_post *post;
@@ -28,18 +29,19 @@ struct exchange {
 	char *why;
 };
 
-/* Waits for a socket; false: the deadline has passed. */
-static bool wait_for(const struct exchange *exchange, short events)
+/* Waits for a socket; false: the time has passed. */
+static bool wait_for(const struct exchange *exchange, short events, uint64_t until_ns)
 {
 	for (;;) {
 		uint64_t now_ns = gg_clock_monotonic_ns();
 		struct pollfd fd = { .fd = exchange->fd, .events = events };
-		int left_ms, count;
+		uint64_t left_ms;
+		int count;
 
-		if (now_ns >= exchange->deadline_ns)
+		if (now_ns >= until_ns)
 			return false;
-		left_ms = (int)((exchange->deadline_ns - now_ns) / GG_NS_PER_MS) + 1;
-		count = poll(&fd, 1, left_ms);
+		left_ms = (until_ns - now_ns) / GG_NS_PER_MS + 1;
+		count = poll(&fd, 1, left_ms < POLL_MAX_MS ? (int)left_ms : POLL_MAX_MS);
 		if (count > 0)
 			return true;
 		if (count < 0 && errno != EINTR)
@@ -54,7 +56,7 @@ static bool fail(const struct exchange *exchange, const char *what, int error)
 	return false;
 }
 
-static bool connect_to(struct exchange *exchange, const struct addrinfo *address)
+static bool connect_to(struct exchange *exchange, const struct addrinfo *address, uint64_t until_ns)
 {
 	int error = 0, one = 1;
 	socklen_t size = sizeof(error);
@@ -65,7 +67,7 @@ static bool connect_to(struct exchange *exchange, const struct addrinfo *address
 	if (connect(exchange->fd, address->ai_addr, address->ai_addrlen) < 0) {
 		if (errno != EINPROGRESS)
 			error = errno;
-		else if (!wait_for(exchange, POLLOUT))
+		else if (!wait_for(exchange, POLLOUT, until_ns))
 			error = ETIMEDOUT;
 		else if (getsockopt(exchange->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
 			error = errno;
@@ -78,6 +80,17 @@ static bool connect_to(struct exchange *exchange, const struct addrinfo *address
 	close(exchange->fd);
 	exchange->fd = -1;
 	return fail(exchange, "no connection", error);
+}
+
+/* An address that never answers must leave time for the others: each gets an equal share. */
+static uint64_t share_of(const struct exchange *exchange, const struct addrinfo *address)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns(), count = 0;
+
+	for (; address != NULL; address = address->ai_next)
+		count++;
+	return now_ns < exchange->deadline_ns ? now_ns + (exchange->deadline_ns - now_ns) / count
+	                                      : exchange->deadline_ns;
 }
 
 static bool open_connection(struct exchange *exchange)
@@ -93,7 +106,7 @@ static bool open_connection(struct exchange *exchange)
 		return false;
 	}
 	for (const struct addrinfo *at = list; at != NULL && !is_open; at = at->ai_next)
-		is_open = connect_to(exchange, at);
+		is_open = connect_to(exchange, at, share_of(exchange, at));
 	freeaddrinfo(list);
 	return is_open;
 }
@@ -127,7 +140,7 @@ static bool write_all(const struct exchange *exchange, const char *bytes, size_t
 			bytes += count;
 			length -= (size_t)count;
 		} else if (count < 0 && errno == EAGAIN) {
-			if (!wait_for(exchange, POLLOUT))
+			if (!wait_for(exchange, POLLOUT, exchange->deadline_ns))
 				return fail(exchange, "sending", 0);
 		} else if (count < 0 && errno != EINTR) {
 			return fail(exchange, "sending", errno);
@@ -150,7 +163,7 @@ static bool read_reply(struct exchange *exchange, struct gg_http_reply *reply)
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0 && errno == EAGAIN) {
-			is_end = !wait_for(exchange, POLLIN);
+			is_end = !wait_for(exchange, POLLIN, exchange->deadline_ns);
 			if (is_end)
 				fail(exchange, "reply", 0);
 			continue;
@@ -169,6 +182,14 @@ static bool read_reply(struct exchange *exchange, struct gg_http_reply *reply)
 	return reply->status != 0;
 }
 
+enum gg_http_result gg_http_post_result(int status, bool is_out)
+{
+	if (status >= 300 || (status != 0 && is_out))
+		return GG_HTTP_REPLIED;
+	/* No server can accept a body that it has not read. */
+	return status != 0 || is_out ? GG_HTTP_NO_REPLY : GG_HTTP_NOT_SENT;
+}
+
 enum gg_http_result gg_http_post(const struct gg_http_post *post, struct gg_http_reply *ret_reply,
                                  char why[GG_HTTP_WHY_MAX])
 {
@@ -176,7 +197,10 @@ enum gg_http_result gg_http_post(const struct gg_http_post *post, struct gg_http
 		.post = post,
 		.fd = -1,
 		.deadline_ns = gg_clock_monotonic_ns() +
-		               (uint64_t)(post->timeout_seconds * (double)GG_NS_PER_S),
+		               (uint64_t)((post->timeout_seconds < TIMEOUT_MAX_SECONDS
+		                                   ? post->timeout_seconds
+		                                   : TIMEOUT_MAX_SECONDS) *
+		                          (double)GG_NS_PER_S),
 		.why = why,
 	};
 	enum gg_http_result result = GG_HTTP_NOT_SENT;
@@ -193,13 +217,9 @@ enum gg_http_result gg_http_post(const struct gg_http_post *post, struct gg_http
 	if (make_head(&exchange) && open_connection(&exchange)) {
 		is_out = write_all(&exchange, exchange.head.data, exchange.head.length) &&
 		         write_all(&exchange, post->body, post->length);
-		if (read_reply(&exchange, ret_reply))
-			result = GG_HTTP_REPLIED;
-		else if (is_out)
-			result = GG_HTTP_NO_REPLY;
-		/* No server can accept a body that it has not read. */
-		if (!is_out && result == GG_HTTP_REPLIED && ret_reply->status < 300)
-			result = GG_HTTP_NO_REPLY;
+		if (!read_reply(&exchange, ret_reply))
+			ret_reply->status = 0;
+		result = gg_http_post_result(ret_reply->status, is_out);
 		close(exchange.fd);
 	}
 	gg_buf_done(&exchange.head);

@@ -9,8 +9,9 @@
  *
  *            NOT_SENT   surely not: there was no connection, or it ended within the body
  *            NO_REPLY   perhaps: the whole body went out, and no whole head of a reply came
- *            REPLIED    the reply's status tells
+ *            REPLIED    the reply's status tells; a 2xx counts only if the whole body went out
  *
+ * Addresses of a name share the time: one that never answers leaves some for the next.
  * Hostile  A server may send anything, slowly, or nothing.  Time is limited by the deadline, and
  *          a reply by REPLY_MAX bytes, after which its status counts.
  * Threads  any, each request on its own; names are resolved by getaddrinfo(), which has time
@@ -47,6 +48,9 @@ enum gg_http_result gg_http_post(const struct gg_http_post *post, struct gg_http
 
 /* Returns NULL if https is possible here, and otherwise a text that says what is missing. */
 const char *gg_http_post_lacks_https(void);
+
+/* The result of a request; status 0: there was no reply; `is_out`: the whole body went out. */
+enum gg_http_result gg_http_post_result(int status, bool is_out);
 
 /* The part of http_curl.c; only gg_http_post() calls it. */
 enum gg_http_result gg_http_curl_post(const struct gg_http_post *post,
