@@ -49,7 +49,9 @@ enum {
 	BACKOFF_MOST_MS = 60000,
 	FORGET_SECONDS = 24 * 60 * 60, /* notes of processes that are gone */
 	CLEAN_EVERY = 1440,            /* looks */
+	CLOCK_STEP_MS = 1000,
 };
+#define FLUSH_MAX_SECONDS 1e9
 
 /* A process that the sender has seen. */
 struct seen_process {
@@ -59,6 +61,7 @@ struct seen_process {
 	bool has_totals, is_final, is_here;
 	bool is_unsent; /* its last look is not in the queue, so its difference is still to come */
 	bool was_told_large;
+	int64_t shift_ns; /* of the wall clock, since the process began */
 };
 
 struct sender {
@@ -538,6 +541,26 @@ static void note_empty(struct sender *sender, const struct looked *looked, uint3
 	seen->is_final = looked->has_ended;
 }
 
+/*
+ * Returns the wall time of the session's zero by the clock of now: the wall clock may have been set
+ * since, and the session's clock stands still while the machine sleeps.  Windows would be off by
+ * that.  An ended process keeps the shift of its last look: its region may be from an earlier boot.
+ */
+static uint64_t start_wall_of(struct sender *sender, const char *owner,
+                              const struct gg_region_header *header, bool is_alive)
+{
+	struct seen_process *seen = see(sender, owner);
+	struct gg_clock_moment now = gg_clock_moment();
+	int64_t shift_ns = (int64_t)(now.wall_ns - (now.monotonic_ns - header->start_monotonic_ns) -
+	                             header->start_wall_ns);
+
+	if (seen == NULL)
+		return header->start_wall_ns;
+	if (is_alive)
+		seen->shift_ns = llabs(shift_ns) > CLOCK_STEP_MS * GG_NS_PER_MS ? shift_ns : 0;
+	return header->start_wall_ns + (uint64_t)seen->shift_ns;
+}
+
 static int send_view(struct sender *sender, const char *path, const struct gg_region_view *view,
                      bool is_alive)
 {
@@ -546,8 +569,7 @@ static int send_view(struct sender *sender, const char *path, const struct gg_re
 		.offline = true,
 		.limit_seconds = SYMBOL_SECONDS
 	};
-	struct looked looked = { .begin_wall_ns = view->header.start_wall_ns,
-		                 .has_ended = !is_alive };
+	struct looked looked = { .has_ended = !is_alive };
 	struct gg_symbolize_result named;
 	struct gg_polling *polling;
 	struct gg_model *model = NULL;
@@ -562,6 +584,8 @@ static int send_view(struct sender *sender, const char *path, const struct gg_re
 	status = gg_polling_open(&polling, path, sender->error);
 	if (status < 0)
 		return status;
+	looked.begin_wall_ns = start_wall_of(sender, looked.owner, &view->header, is_alive);
+	gg_polling_set_start_wall(polling, looked.begin_wall_ns);
 	status = gg_polling_take(polling, view, sender->error);
 	looked.now_ns = gg_polling_view_ns(polling);
 	if (status == 0)
@@ -917,9 +941,11 @@ static void flush(struct sender *sender)
 static void finish(struct sender *sender)
 {
 	uint64_t before_bytes;
+	double seconds = sender->options->flush_seconds;
 
-	sender->end_by_ns = gg_clock_monotonic_ns() +
-	                    (uint64_t)(sender->options->flush_seconds * (double)GG_NS_PER_S) + 1;
+	sender->end_by_ns = gg_clock_monotonic_ns() + 1 +
+	                    (uint64_t)((seconds < FLUSH_MAX_SECONDS ? seconds : FLUSH_MAX_SECONDS) *
+	                               (double)GG_NS_PER_S);
 	for (;;) {
 		before_bytes = gg_send_queue_counts(sender->queue).waiting_bytes;
 		flush(sender);

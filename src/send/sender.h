@@ -28,6 +28,8 @@
  *           what waits, and its region (send_state.h).
  * End       of the target, of `look_max` looks, SIGTERM, SIGINT or SIGHUP, or the end of the file
  *           `until_fd`.  The sender then takes a last look, and sends for flush_seconds at most.
+ * Times     windows of a living process are by the wall clock of the look, since that clock may have
+ *           been set, and the machine may have slept, since the process began.
  * Memory    the model of one process or of one profile at a time.
  * Threads   a process has one sender, since it blocks signals.
  */

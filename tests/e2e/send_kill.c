@@ -4,7 +4,7 @@
  *
  * A step is a call that changes files, or that sends or receives.  KILL_AT is N, and KILL_AFTER
  * says that the call happens first.  With KILL_FAILS the call fails with ENOSPC instead.  KILL_COUNT
- * names a file for the number of steps.
+ * names a file for the number of steps.  CLOCK_SHIFT sets the wall clock ahead, by seconds.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static unsigned long steps;
@@ -75,3 +77,14 @@ STEP(int, connect, (int fd, const struct sockaddr *to, socklen_t length), (fd, t
 STEP(ssize_t, send, (int fd, const void *bytes, size_t length, int flags),
      (fd, bytes, length, flags))
 STEP(ssize_t, recv, (int fd, void *bytes, size_t length, int flags), (fd, bytes, length, flags))
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now);
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	const char *shift = clock == CLOCK_REALTIME ? getenv("CLOCK_SHIFT") : NULL;
+	long status = syscall(SYS_clock_gettime, clock, now);
+
+	if (shift != NULL)
+		now->tv_sec += strtol(shift, NULL, 10);
+	return (int)status;
+}

@@ -469,6 +469,24 @@ def failing():
     check(f"a_failure_of_any_of_{count}_steps_loses_nothing", *wrong)
 
 
+def clock_steps():
+    """Windows follow the wall clock, which may be set while a program runs."""
+    if "SEND_KILL" not in os.environ:
+        return
+    os.mkdir("clock")
+    program = Program("clock")
+    program.allocate(500)
+    with Receiver() as receiver:
+        for shift in (0, 3 * 3600):
+            send(program.region(), "--to", f"http://127.0.0.1:{receiver.port}", "--state", "none", environment={
+                "LD_PRELOAD": os.environ["SEND_KILL"], "CLOCK_SHIFT": str(shift)})
+            ends = [(begin + duration) / 1e9 - time.time() - shift for request in receiver.take()
+                    for *_, begin, duration in otlp_profiles(request.body)[0]]
+            check(f"windows_follow_a_clock_that_is_{shift}_s_ahead",
+                  expect(ends and all(abs(end) < 1800 for end in ends), ends))
+    program.end()
+
+
 def short_of_files():
     """A sender that has no files left for a while goes on."""
     if "AGENT" not in os.environ:
@@ -606,6 +624,7 @@ def run():
     full()
     ended()
     failing()
+    clock_steps()
     short_of_files()
     cleaning()
     memory()

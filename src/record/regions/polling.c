@@ -233,6 +233,11 @@ int64_t gg_polling_first_ns(const struct gg_polling *polling)
 	return polling->first_ns;
 }
 
+void gg_polling_set_start_wall(struct gg_polling *polling, uint64_t start_wall_ns)
+{
+	polling->session.start_wall_ns = start_wall_ns;
+}
+
 int64_t gg_polling_view_ns(const struct gg_polling *polling)
 {
 	const struct gg_view_times *times = &polling->view_times;

@@ -45,6 +45,12 @@ GG_MUST_CHECK int gg_polling_take(struct gg_polling *polling, const struct gg_re
                                   struct gg_error *error);
 
 /*
+ * Sets the wall time of the session's start, for the profile of the next view: the region has that
+ * of a clock which may have been set since.
+ */
+void gg_polling_set_start_wall(struct gg_polling *polling, uint64_t start_wall_ns);
+
+/*
  * Looks at the running process, after gg_polling_take(), whose samples it knows.  Returns false
  * if the look was not possible, for example because the caller may not read the process's memory;
  * the profile then stays as it is.
