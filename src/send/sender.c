@@ -50,6 +50,7 @@ enum {
 	FORGET_SECONDS = 24 * 60 * 60, /* notes of processes that are gone */
 	CLEAN_EVERY = 1440,            /* looks */
 	CLOCK_STEP_MS = 1000,
+	REPEAT_SECONDS = 300, /* a profile of a process that does nothing */
 };
 #define FLUSH_MAX_SECONDS 1e9
 
@@ -62,6 +63,8 @@ struct seen_process {
 	bool is_unsent; /* its last look is not in the queue, so its difference is still to come */
 	bool was_told_large;
 	int64_t shift_ns; /* of the wall clock, since the process began */
+	/* Of the last look whose profile is in the queue; 0: of none. */
+	uint64_t look_hash, look_ns;
 };
 
 struct sender {
@@ -561,6 +564,39 @@ static uint64_t start_wall_of(struct sender *sender, const char *owner,
 	return header->start_wall_ns + (uint64_t)seen->shift_ns;
 }
 
+/* Returns a hash of all of a view that a body depends on; 0: the view is not of one instant. */
+static uint64_t hash_of(const struct gg_region_view *view)
+{
+	const struct {
+		const void *bytes;
+		size_t length;
+	} parts[] = {
+		{ view->live, view->live_count * sizeof(*view->live) },
+		{ view->site_totals, view->site_total_count * sizeof(*view->site_totals) },
+		{ view->exact_totals, view->exact_totals != NULL
+		                              ? view->site_total_count * sizeof(*view->exact_totals)
+		                              : 0 },
+	};
+	uint64_t hash = 1;
+
+	if (view->torn)
+		return 0;
+	for (size_t i = 0; i < GG_COUNT(parts); i++)
+		hash = gg_hash_bytes(parts[i].bytes, parts[i].length, hash);
+	return hash | 1;
+}
+
+/*
+ * True if the process did nothing since its last profile, so that a profile would say the same.
+ * The next one has a window that covers the looks between.  Receivers see that it lives all the
+ * same, since an unchanged profile is repeated after REPEAT_SECONDS.
+ */
+static bool is_idle(const struct seen_process *seen, uint64_t hash)
+{
+	return hash != 0 && hash == seen->look_hash && !seen->is_unsent &&
+	       gg_clock_monotonic_ns() - seen->look_ns < REPEAT_SECONDS * GG_NS_PER_S;
+}
+
 static int send_view(struct sender *sender, const char *path, const struct gg_region_view *view,
                      bool is_alive)
 {
@@ -574,11 +610,18 @@ static int send_view(struct sender *sender, const char *path, const struct gg_re
 	struct gg_polling *polling;
 	struct gg_model *model = NULL;
 	struct gg_extract *extract = NULL;
+	uint64_t hash = is_alive && sender->options->every_seconds > 0 ? hash_of(view) : 0;
+	struct seen_process *seen;
 	int status;
 
 	name_region_owner(looked.owner, &view->header);
+	seen = see(sender, looked.owner);
 	if (is_final(sender, looked.owner)) {
 		sender->result->unchanged_count++;
+		return 0;
+	}
+	if (seen != NULL && is_idle(seen, hash)) {
+		sender->result->idle_count++;
 		return 0;
 	}
 	status = gg_polling_open(&polling, path, sender->error);
@@ -598,6 +641,11 @@ static int send_view(struct sender *sender, const char *path, const struct gg_re
 		status = send_process(sender, &looked, extract, 0, extract->row_count);
 	else if (status == 0)
 		note_empty(sender, &looked, view->header.pid);
+	seen = see(sender, looked.owner);
+	if (status == 0 && seen != NULL) {
+		seen->look_hash = hash;
+		seen->look_ns = gg_clock_monotonic_ns();
+	}
 	gg_extract_free(extract);
 	gg_model_free(model);
 	gg_polling_free(polling);

@@ -12,6 +12,9 @@
  * is a difference: what the process allocated since its last profile (sent_totals.h), and the
  * profile's window says since when.
  *
+ * Idle      a process that did nothing since its last profile is not sent for five minutes; the
+ *           window of the next profile covers that time.  The comparison costs a hash of the view,
+ *           where a profile costs its symbols, model and body.
  * State     `state` is a directory below which each receiver and target has its own: bodies that
  *           wait (send_queue.h), and what was sent of each process.  A body and the note of what it
  *           has are committed one after the other, in an order that a kill cannot break: the body
@@ -65,6 +68,7 @@ struct gg_sender_result {
 	struct gg_send_counts counts;
 	uint64_t look_count, profile_count; /* profiles that went into the queue */
 	uint64_t unchanged_count;           /* looks at processes that were sent whole before */
+	uint64_t idle_count;                /* looks at processes that did nothing since the last */
 	uint64_t lost_count;                /* processes whose last difference is missing */
 	uint64_t unsent_count; /* processes whose last difference is not in the queue */
 	bool has_failed;       /* the last look failed, and the sender told why */

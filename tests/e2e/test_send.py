@@ -487,6 +487,27 @@ def clock_steps():
     program.end()
 
 
+def idle():
+    """A process that does nothing is not sent at each look."""
+    if "AGENT" not in os.environ:
+        return
+    os.mkdir("idle")
+    program = Program("idle")
+    program.allocate(500)
+    region = program.region()
+    with Receiver() as receiver:
+        arguments = [region, "--to", f"http://127.0.0.1:{receiver.port}", "--state", "idle-state"]
+        result = send(*arguments, "--every", "0.05", "--looks", "10")
+        first = receiver.take()
+        check("an_idle_process_is_sent_once", expect(result.returncode == 0, result.stderr),
+              expect(len(first) == 1, f"{len(first)} requests"))
+        program.allocate(500)
+        program.end()
+        result = send(*arguments)
+        total = sum_of(sums_by_id([*first, *receiver.take()]), "alloc_space")
+        check("and_what_it_does_later_follows", differs(total, report(region, "allocated"), 400))
+
+
 def short_of_files():
     """A sender that has no files left for a while goes on."""
     if "AGENT" not in os.environ:
@@ -625,6 +646,7 @@ def run():
     ended()
     failing()
     clock_steps()
+    idle()
     short_of_files()
     cleaning()
     memory()
