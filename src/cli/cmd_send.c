@@ -45,12 +45,7 @@ static void print_result(const struct gg_sender_result *result, const char *stat
 		        state != NULL ? "wait for the next sender" : "are lost: nobody took them");
 	if (counts->rejected_count > 0)
 		fprintf(stderr, "; %" PRIu64 " rejected", counts->rejected_count);
-	if (result->unsent_count > 0)
-		fprintf(stderr, "; the last profile%s of %" PRIu64 " process%s %s",
-		        result->unsent_count == 1 ? "" : "s", result->unsent_count,
-		        result->unsent_count == 1 ? "" : "es",
-		        state != NULL ? "did not get into the queue: the next sender sends it"
-		                      : "did not get into the queue, and is lost");
+	gg_send_settings_print_unsent(result, state != NULL);
 	fputc('\n', stderr);
 	if (counts->delivered_count == 0 && result->profile_count == 0 &&
 	    result->unchanged_count > 0)

@@ -49,12 +49,7 @@ static void print_result(const struct gg_sender_result *result, bool has_state)
 		                  : "are lost: nobody took them");
 	if (counts->rejected_count > 0)
 		fprintf(stderr, "; %" PRIu64 " rejected", counts->rejected_count);
-	if (result->unsent_count > 0)
-		fprintf(stderr, "; the last profile%s of %" PRIu64 " process%s %s",
-		        result->unsent_count == 1 ? "" : "s", result->unsent_count,
-		        result->unsent_count == 1 ? "" : "es",
-		        has_state ? "did not get into the queue: the next sender sends it"
-		                  : "did not get into the queue, and is lost");
+	gg_send_settings_print_unsent(result, has_state);
 	fputc('\n', stderr);
 }
 

@@ -2,6 +2,7 @@
 #include "cli/send_settings.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,6 +327,13 @@ void gg_send_settings_sender(const struct gg_send_settings *settings,
 	sender->headers = gg_buf_text(&settings->headers);
 	sender->certificates = settings->certificates;
 	sender->timeout_seconds = settings->timeout_seconds;
+}
+
+void gg_send_settings_print_unsent(const struct gg_sender_result *result, bool has_state)
+{
+	if (result->unsent_count > 0)
+		fprintf(stderr, "; %" PRIu64 " did not get into the queue%s", result->unsent_count,
+		        has_state ? ": the next sender sends what is missing" : ", and are lost");
 }
 
 void gg_send_settings_tell(const char *text, void *context)

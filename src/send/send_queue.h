@@ -8,7 +8,7 @@
  *   gg_send_queue_put(queue, &item, &number, error);   the body is safe, but nobody sends it yet
  *   ... the caller notes that `number` has what it sent ...
  *   gg_send_queue_commit(queue, number);               from here on it is sent
- *   wait_ns = gg_send_queue_pump(queue, now_ns);       sends what is due, the oldest first
+ *   wait_ns = gg_send_queue_pump(queue, now_ns, until_ns);  sends what is due, the oldest first
  *   gg_send_queue_free(queue);
  *
  * Directory  A body is a file from gg_send_queue_put() on, so that the end of the sender loses

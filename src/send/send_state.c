@@ -19,23 +19,23 @@
 #include "record/regions/process_alive.h"
 
 enum {
-	TEXT_MAX = PATH_MAX + GG_SEND_OWNER_MAX + GG_SEND_ABOUT_MAX + 8,
+	STATE_TEXT_MAX = PATH_MAX + GG_SEND_OWNER_MAX + GG_SEND_ABOUT_MAX + 8,
 	NAME_DIGITS = 16,
-	IDLE_SECONDS = 24 * 60 * 60,
+	UNUSED_SECONDS = 24 * 60 * 60,
 };
 static const char target_name[] = "target", region_name[] = "region";
 
 /* --- small files ---------------------------------------------------------------------------- */
 
 /* Reads a file of texts with a line each; 0: there is none, or it is too long. */
-static size_t read_text(int fd, const char *name, char text[TEXT_MAX])
+static size_t read_text(int fd, const char *name, char text[STATE_TEXT_MAX])
 {
 	int file = openat(fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	ssize_t length = file >= 0 ? read(file, text, TEXT_MAX - 1) : 0;
+	ssize_t length = file >= 0 ? read(file, text, STATE_TEXT_MAX - 1) : 0;
 
 	if (file >= 0)
 		close(file);
-	if (length <= 0 || length == TEXT_MAX - 1)
+	if (length <= 0 || length == STATE_TEXT_MAX - 1)
 		length = 0;
 	text[length] = '\0';
 	return (size_t)length;
@@ -44,7 +44,7 @@ static size_t read_text(int fd, const char *name, char text[TEXT_MAX])
 /* Replaces a file as a whole, unless it has that text. */
 static void write_text(int fd, const char *name, const char *text)
 {
-	char old[TEXT_MAX], part[32];
+	char old[STATE_TEXT_MAX], part[32];
 	size_t length = strlen(text);
 	int file;
 	bool is_whole;
@@ -125,7 +125,7 @@ int gg_send_state_open(const char *root, const struct gg_receiver *receiver, con
                        struct gg_buf *ret_path, struct gg_error *error)
 {
 	bool is_path = target != NULL && target[0] != '\0' && !gg_find_region_is_pid(target);
-	char *whole = is_path ? whole_path(target) : NULL, text[TEXT_MAX];
+	char *whole = is_path ? whole_path(target) : NULL, text[STATE_TEXT_MAX];
 	const char *name = whole != NULL ? whole : target != NULL ? target : "";
 	int fd, status;
 
@@ -148,7 +148,7 @@ int gg_send_state_open(const char *root, const struct gg_receiver *receiver, con
 
 void gg_send_state_remember(int fd, const struct gg_send_region *region)
 {
-	char text[TEXT_MAX];
+	char text[STATE_TEXT_MAX];
 
 	if (strchr(region->path, '\n') != NULL)
 		return;
@@ -171,7 +171,7 @@ static bool take_line(const char **text, char *to, size_t size)
 
 bool gg_send_state_recall(int fd, struct gg_send_region *ret_region)
 {
-	char text[TEXT_MAX];
+	char text[STATE_TEXT_MAX];
 	const char *at = text;
 
 	return read_text(fd, region_name, text) > 0 &&
@@ -192,7 +192,7 @@ void gg_send_state_forget(int fd)
 static bool is_gone(int fd)
 {
 	struct gg_send_region region;
-	char text[TEXT_MAX];
+	char text[STATE_TEXT_MAX];
 	size_t length = read_text(fd, target_name, text);
 
 	if (length < 2 || text[length - 1] != '\n')
@@ -246,7 +246,7 @@ static bool is_idle(int fd, bool removes)
 			result = is_note(entry->d_name) &&
 			         fstatat(fd, entry->d_name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
 			         S_ISREG(file.st_mode) &&
-			         now_s - (int64_t)file.st_mtim.tv_sec >= IDLE_SECONDS;
+			         now_s - (int64_t)file.st_mtim.tv_sec >= UNUSED_SECONDS;
 	}
 	if (listing != NULL)
 		closedir(listing);

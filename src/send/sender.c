@@ -63,7 +63,7 @@ struct seen_process {
 	bool is_unsent; /* its last look is not in the queue, so its difference is still to come */
 	bool was_told_large;
 	int64_t shift_ns; /* of the wall clock, since the process began */
-	/* Of the last look whose profile is in the queue; 0: of none. */
+	/* The last look whose profile is in the queue; 0: there is none. */
 	uint64_t look_hash, look_ns;
 };
 
@@ -775,7 +775,7 @@ static void remember(struct sender *sender)
 	}
 }
 
-/* A region that the last sender did not send whole comes before those that gg_find_region() finds. */
+/* A region that the last sender did not send whole comes before one that gg_find_region() finds. */
 static int recall(struct sender *sender)
 {
 	struct gg_send_region region;
@@ -794,7 +794,7 @@ static int recall(struct sender *sender)
 	return 0;
 }
 
-/* True if the first look found no process, and neither the last sender nor this one left anything. */
+/* True if the first look found no process, and no sender left anything. */
 static bool has_nothing(const struct sender *sender)
 {
 	return sender->result->look_count == 1 && sender->result->profile_count == 0 &&
@@ -858,6 +858,20 @@ static int look_at_process(struct sender *sender)
 
 /* --- profiles ------------------------------------------------------------------------------- */
 
+/*
+ * The recorder may write samples before it knows their process.  It would have another owner later,
+ * which would send the samples again.
+ */
+static int wait_for_pid(struct sender *sender, const char *owner)
+{
+	struct seen_process *seen = see(sender, owner);
+
+	if (seen == NULL)
+		return gg_error_memory(sender->error, "send");
+	seen->is_here = seen->is_unsent = true;
+	return 0;
+}
+
 static int send_model(struct sender *sender, const struct gg_model *model, bool is_finished)
 {
 	const struct gg_profile_session *session = &model->sessions[0];
@@ -878,7 +892,9 @@ static int send_model(struct sender *sender, const struct gg_model *model, bool 
 			end++;
 		name_owner(looked.owner, process->pid, session->start_wall_ns,
 		           (uint64_t)process->start_ns ^ (uint64_t)process->id << 40);
-		status = send_process(sender, &looked, extract, first, end);
+		status = process->pid == 0 && !is_finished
+		                 ? wait_for_pid(sender, looked.owner)
+		                 : send_process(sender, &looked, extract, first, end);
 	}
 	gg_extract_free(extract);
 	return status;
@@ -900,6 +916,8 @@ static int look_at_profile(struct sender *sender)
 	gg_profile_close(profile);
 	if (status < 0)
 		return status;
+	for (size_t i = 0; i < sender->seen.count; i++)
+		sender->seen.items[i].is_unsent = false; /* the profile has all that is missing */
 	if (model->session_count > 0)
 		status = send_model(sender, model, session.end_ns != GG_TIME_NONE);
 	gg_model_free(model);

@@ -22,8 +22,9 @@
  *           Without `state` both are in memory.  Then a process that ran before the sender began
  *           has its first difference at the second look.
  * Full      while the queue has no room, the sender takes no looks.  Nothing that was allocated is
- *           lost by that, since the next difference has it; states of live memory are missing.  At
- *           its end the sender looks again as the queue gets room, and counts what has none.
+ *           lost by that, since the next difference has it; states of live memory are missing.
+ *           Before the sender ends, it looks again as the queue gets room, and counts profiles that
+ *           get none.
  * Targets   a process (its later programs as well), a region, a directory with regions, all
  *           regions of this machine (NULL), or a profile, finished or being recorded.  A process
  *           that has ended is sent once more.  If its region is gone by then, the sender says what
@@ -31,8 +32,8 @@
  *           what waits, and its region (send_state.h).
  * End       of the target, of `look_max` looks, SIGTERM, SIGINT or SIGHUP, or the end of the file
  *           `until_fd`.  The sender then takes a last look, and sends for flush_seconds at most.
- * Times     windows of a living process are by the wall clock of the look, since that clock may have
- *           been set, and the machine may have slept, since the process began.
+ * Times     windows of a living process are by the wall clock of the look: that clock may have been
+ *           set, and the machine may have slept, since the process began.
  * Memory    the model of one process or of one profile at a time.
  * Threads   a process has one sender, since it blocks signals.
  */

@@ -3,8 +3,9 @@
  * send_kill - kills its process at the N-th step that others could see: a library to preload.
  *
  * A step is a call that changes files, or that sends or receives.  KILL_AT is N, and KILL_AFTER
- * says that the call happens first.  With KILL_FAILS the call fails with ENOSPC instead.  KILL_COUNT
- * names a file for the number of steps.  CLOCK_SHIFT sets the wall clock ahead, by seconds.
+ * says that the call happens first.  With KILL_FAILS the call fails with ENOSPC instead.
+ * KILL_COUNT names a file for the number of steps.  CLOCK_SHIFT sets the wall clock ahead, by
+ * seconds.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -402,7 +402,7 @@ def full():
 
 
 def ended():
-    """What waits is sent after its process, region or profile has gone, too."""
+    """The sender sends waiting profiles although their process, region or file has gone."""
     if "AGENT" not in os.environ:
         return
     os.mkdir("ended")
