@@ -27,7 +27,7 @@ static const char target_name[] = "target", region_name[] = "region";
 
 /* --- small files ---------------------------------------------------------------------------- */
 
-/* Reads a file of texts with a line each; 0: there is none, or it is too long. */
+/* Reads a file of texts with a line each; 0: the file is missing or too long. */
 static size_t read_text(int fd, const char *name, char text[STATE_TEXT_MAX])
 {
 	int file = openat(fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -156,7 +156,7 @@ void gg_send_state_remember(int fd, const struct gg_send_region *region)
 	write_text(fd, region_name, text);
 }
 
-/* Copies a line that fits; false: there is none. */
+/* Copies a line that fits; false: the text has no such line. */
 static bool take_line(const char **text, char *to, size_t size)
 {
 	size_t length = strcspn(*text, "\n");

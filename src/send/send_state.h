@@ -47,7 +47,7 @@ GG_MUST_CHECK int gg_send_state_open(const char *root, const struct gg_receiver 
 
 /* Writes the region unless it is there already; an error costs only what recalling is good for. */
 void gg_send_state_remember(int fd, const struct gg_send_region *region);
-/* Returns false if there is none. */
+/* Returns false if the directory has no region. */
 bool gg_send_state_recall(int fd, struct gg_send_region *ret_region);
 void gg_send_state_forget(int fd);
 

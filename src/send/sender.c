@@ -63,7 +63,7 @@ struct seen_process {
 	bool is_unsent; /* its last look is not in the queue, so its difference is still to come */
 	bool was_told_large;
 	int64_t shift_ns; /* of the wall clock, since the process began */
-	/* The last look whose profile is in the queue; 0: there is none. */
+	/* The last look whose profile is in the queue; 0: no profile is. */
 	uint64_t look_hash, look_ns;
 };
 
