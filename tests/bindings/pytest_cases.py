@@ -2,6 +2,7 @@
 """Tests that test_python_pytest.sh runs under the plugin of the package geiger."""
 
 import os
+import unittest
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_with_a_cycle_that_is_no_leak():
 CACHE = {}
 
 
-@pytest.mark.limit_leaks("1 MB", warmups=1)
+@pytest.mark.limit_leaks("1 MB", 1)
 def test_with_a_cache_that_a_warmup_fills():
     if "key" not in CACHE:
         CACHE["key"] = make(100)
@@ -72,7 +73,47 @@ def test_that_fails():
     assert len(make(10)) == 3
 
 
-@pytest.mark.skipif("CASES_WRONG" not in os.environ, reason="a limit that is none")
+class TestOfUnittest(unittest.TestCase):
+    def setUp(self):
+        self.count = 450
+
+    @pytest.mark.limit_memory(limit="24 MB")
+    def test_of_unittest_above(self):
+        make(self.count)
+
+    @pytest.mark.limit_leaks("1 MB", warmups=1)
+    def test_of_unittest_below(self):
+        make(self.count)
+        CACHE.setdefault("of unittest", make(100))
+
+
+@pytest.mark.parametrize("change", ["+1", "-1", "x" * 300 + "+1", "x" * 300 + "-1"])
+def test_of_a_name(change):
+    make(1)
+
+
+wrong = pytest.mark.skipif("CASES_WRONG" not in os.environ, reason="markers that are wrong")
+
+
+@wrong
 @pytest.mark.limit_memory("24 apples")
-def test_with_a_wrong_limit():
+def test_wrong_unit():
+    make(1)
+
+
+@wrong
+@pytest.mark.limit_memory
+def test_wrong_without_a_limit():
+    make(1)
+
+
+@wrong
+@pytest.mark.limit_leaks("24 MB", turns=3)
+def test_wrong_name():
+    make(1)
+
+
+@wrong
+@pytest.mark.limit_leaks("24 MB", "3")
+def test_wrong_warmups():
     make(1)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # `check` runs the functions.
-# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2154
+# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2154,SC2012
 #
 # test_python_pytest.sh - `pytest --geiger`: which tests of pytest_cases.py fail, and why.
 . "$(dirname "$0")/adapters.sh"
@@ -15,16 +15,17 @@ if ! "$python" -c 'import pytest' 2>/dev/null; then
 	exit 77
 fi
 
-# run OPTION... - its output is in `text`.
+# run OPTION... - its output is in `text`, and its exit status in `status`.
 run() {
-	text=$("$python" -m pytest -p no:cacheprovider -p geiger.pytest_plugin --strict-markers -rfEs "$@" test_cases.py 2>&1)
+	status=0
+	text=$("$python" -m pytest -p no:cacheprovider -p geiger.pytest_plugin --strict-markers -rfEs "$@" test_cases.py 2>&1) || status=$?
 	echo "$text"
 }
 
 # failed EXPECTED - the names of the tests that failed, sorted.
 failed() {
 	local names
-	names=$(sed -n 's/^\(FAILED\|ERROR\) test_cases.py::\([a-z_]*\).*/\2/p' <<<"$text" | sort | xargs)
+	names=$(sed -n 's/^\(FAILED\|ERROR\) test_cases.py::\(TestOfUnittest::\)\?\([a-z_]*\).*/\3/p' <<<"$text" | sort | xargs)
 	equals 'tests that failed' "$names" "$1"
 }
 
@@ -36,7 +37,7 @@ has() {
 	}
 }
 
-limited='test_above_its_limit test_that_fails test_that_leaks'
+limited='test_above_its_limit test_of_unittest_above test_that_fails test_that_leaks'
 
 without() {
 	run
@@ -44,45 +45,86 @@ without() {
 }
 
 limits() {
-	CASES_WRONG=1 run --geiger
-	failed "$limited test_with_a_wrong_limit" && has "'24 apples' is no amount of memory" &&
+	run --geiger
+	failed "$limited" &&
 		has 'limited to 24.0 MiB, but its peak is 25\.[0-9] MiB \(.* to .*\): 99.99 % sure' &&
 		has 'limited to 1.0 MiB, but 1 kept more after the test: 99.99 % sure' &&
 		has '^=+ geiger: memory of tests' && has '^test_cases.py::test_above_its_limit$' &&
 		has '  peak 25\.[0-9] MiB .* allocations$' && has 'make.* \(test_cases.py:[0-9]+\)' &&
-		has '4 more tests, each with a smaller peak'
+		has '[0-9]+ more tests, each with a smaller peak'
+}
+
+# An interval needs no limits, which are checked all the same.
+wrong() {
+	CASES_WRONG=1 run --geiger --geiger-interval 64k -k wrong
+	failed 'test_wrong_name test_wrong_unit test_wrong_warmups test_wrong_without_a_limit' &&
+		has "limit_memory of this test is wrong: '24 apples' is no amount of memory" &&
+		has "limit_memory of this test is wrong: limit_memory\(\) missing 1 required .* 'limit'" &&
+		has "limit_leaks of this test is wrong: .* 'turns'" &&
+		has "limit_leaks of this test is wrong: '3' is no number of warmups"
+}
+
+# A recorder, and a report, that fail.
+unknown() {
+	GEIGER=/bin/false run --geiger --geiger-no-summary -k 'test_within or without_limit'
+	failed test_within_its_limit && has 'limited, but is not known' &&
+		has '^geiger: 2 tests were not recorded: ' || return
+	printf '#!/bin/sh\n[ "$1" != report ] || exit 3\nexec "%s" "$@"\n' "$GEIGER" >no-report
+	chmod +x no-report
+	GEIGER=$PWD/no-report run --geiger --geiger-no-summary -k 'test_within or without_limit'
+	failed test_within_its_limit && has 'limited, but is not known: geiger ended with 3'
 }
 
 workers() {
 	printf '[pytest]\ngeiger = true\n' >pytest.ini
-	run -n 2 --geiger-tests 0
+	run -n 2 --geiger-tests 0 -k 'above_its or without_limit'
 	rm pytest.ini
-	failed "$limited" && has '^test_cases.py::test_without_limit$' &&
+	failed 'test_above_its_limit' && has '^test_cases.py::test_without_limit$' &&
 		equals 'summaries' "$(grep -c 'geiger: memory of tests' <<<"$text")" 1
 }
 
 increase() {
-	run --geiger --geiger-output before
-	has '^profiles: before' && [[ -s before/test_cases.py-test_without_limit.geiger ]] || return
-	run --geiger-fail-on-increase before
-	failed "$limited" || return
-	CASES_MORE=1 run --fail-on-increase before
-	failed "$limited test_without_limit" && has 'allocates more than in before/.*: 95 % sure' && has 'p = '
+	local few='without_limit or of_a_name'
+	run --geiger --geiger-output before -k "$few"
+	has '^profiles: before' && equals profiles "$(ls before/*.geiger | wc -l)" 5 &&
+		[[ -s $(echo before/test_cases.py-test_without_limit-*.geiger) ]] || return
+	run --geiger-fail-on-increase before -k "$few"
+	equals status "$status" 0 || return
+	CASES_MORE=1 run --fail-on-increase before -k 'without_limit or that_fails'
+	failed 'test_that_fails test_without_limit' && has 'allocates more than in before/.*: 95 % sure' && has 'p = '
+}
+
+# Each would pass every test.
+nothing() {
+	mkdir empty
+	ln -s before link
+	sha256sum before/* >sums
+	run --geiger-fail-on-increase missing
+	equals status "$status" 4 && has 'increase missing: there is no such profile' || return
+	run --geiger-fail-on-increase empty
+	equals status "$status" 4 && has 'increase empty: the folder has no profiles' || return
+	run --geiger-fail-on-increase before --geiger-output link
+	equals status "$status" 4 && has 'would replace these profiles' && sha256sum --quiet -c sums || return
+	run --geiger-fail-on-increase before -k test_within
+	equals status "$status" 0 && has '^geiger: 1 tests have no stored profile'
 }
 
 within() {
-	text=$("$GEIGER" record --quiet -o around.geiger -- "$python" -m pytest -p no:cacheprovider -p geiger.pytest_plugin -rf --geiger test_cases.py 2>&1)
+	text=$("$GEIGER" record --quiet -o around.geiger -- "$python" -m pytest -p no:cacheprovider -p geiger.pytest_plugin -rf --geiger -k 'above_its or that_fails' test_cases.py 2>&1)
 	echo "$text"
 	failed test_that_fails && has 'tests were not recorded: .*this process has an agent'
 }
 
 check 'markers_do_nothing_without_the_option' without
 check 'limits_fail_only_what_is_surely_above' limits
+check 'markers_that_are_wrong_fail_their_tests' wrong
+check 'a_limited_test_fails_if_its_memory_is_not_known' unknown
 if "$python" -c 'import xdist' 2>/dev/null; then
 	check 'workers_of_xdist_judge_and_the_summary_has_all_of_them' workers
 else
 	skip 'workers_of_xdist_judge_and_the_summary_has_all_of_them' 'no python3-pytest-xdist'
 fi
 check 'a_test_that_allocates_more_than_in_a_stored_profile_fails' increase
+check 'a_comparison_with_nothing_is_refused' nothing
 check 'tests_under_a_recorder_run_without_limits' within
 finish

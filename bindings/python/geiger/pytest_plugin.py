@@ -2,12 +2,15 @@
 """pytest --geiger: the memory of each test, and markers that limit it (docs/PYTHON_TOOLS.md).
 
 Each test function gets a recording of its own: fixtures are not in it.  A marker fails a test only
-if its limit is surely exceeded, since samples give each number with an interval.
+if its limit is surely exceeded, since samples give each number with an interval.  A test that has a
+limit also fails if it cannot be recorded or judged.
 """
 
 import gc
+import hashlib
 import importlib.util
 import json
+import math
 import os
 import re
 import shutil
@@ -15,6 +18,7 @@ import tempfile
 
 import pytest
 
+import geiger
 from geiger import _library
 
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
@@ -23,8 +27,9 @@ _SAMPLES = 2048  # of a limit: its error is some 4 %
 _INTERVAL_LEAST = 512
 _RISKS = (0.05, 0.01, 0.001, 0.0001)  # that a test fails which is within its limit
 _RISK_LEAST = 1e-12
-_PEAKS_FACTOR = 4  # see _risk_at_moments()
 _LINES = 5
+_NAME_LENGTH = 200  # of a file, before its digest
+_ENDING = ".geiger"
 
 
 def size_of(text):
@@ -52,6 +57,37 @@ def _interval_text(estimate):
     return (
         f"{text_of(estimate['estimate'])} ({text_of(estimate['low'])} to {text_of(estimate['high'])})"
     )
+
+
+# --- markers ---
+
+
+def _limit_memory(limit):
+    return size_of(limit), 0
+
+
+def _limit_leaks(limit, warmups=0):
+    if not isinstance(warmups, int) or warmups < 0:
+        raise ValueError(f"{warmups!r} is no number of warmups")
+    return size_of(limit), warmups
+
+
+_MARKERS = {"limit_memory": _limit_memory, "limit_leaks": _limit_leaks}
+
+
+def limits_of(item):
+    """A limit in bytes and a number of warmups for each marker of the test, by the marker's name."""
+    limits = {}
+    for name, read in _MARKERS.items():
+        marker = item.get_closest_marker(name)
+        if marker is None:
+            continue
+        try:
+            limits[name] = read(*marker.args, **marker.kwargs)
+        except (TypeError, ValueError) as error:
+            text = str(error).replace(read.__name__, name)
+            raise ValueError(f"the marker {name} of this test is wrong: {text}") from None
+    return limits
 
 
 # --- options ---
@@ -93,8 +129,25 @@ def pytest_configure(config):
         "limit_leaks(limit, warmups=0): with --geiger, fail if what a stack allocated and did not "
         "free is surely above the limit",
     )
-    if config.getoption("geiger") or config.getini("geiger") or config.option.geiger_fail_on_increase:
+    before = config.option.geiger_fail_on_increase
+    if before is not None:
+        _check_before(before, config.option.geiger_output)
+    if config.getoption("geiger") or config.getini("geiger") or before is not None:
         config.pluginmanager.register(Plugin(config), "geiger-recording")
+
+
+def _check_before(before, output):
+    """A comparison with nothing, or with what this session writes, would never fail a test."""
+    option = f"--geiger-fail-on-increase {before}"
+    folder = before if os.path.isdir(before) else os.path.dirname(os.path.abspath(before))
+    if not os.path.exists(before):
+        raise pytest.UsageError(f"{option}: there is no such profile or folder")
+    if os.path.isdir(before) and not any(name.endswith(_ENDING) for name in os.listdir(before)):
+        raise pytest.UsageError(f"{option}: the folder has no profiles of --geiger-output")
+    if output is not None and os.path.realpath(output) == os.path.realpath(folder):
+        raise pytest.UsageError(
+            f"{option}: --geiger-output would replace these profiles; name another folder there"
+        )
 
 
 # --- one test ---
@@ -112,15 +165,15 @@ def _report(profile, *arguments):
     return json.loads(_library.run("report", "--json", *arguments, profile))
 
 
-def _sureness(low_at, limit, share):
+def _sureness(low_at, limit, confidence_of):
     """How sure it is that the limit is exceeded, as the least risk of _RISKS; None: not sure.
 
-    low_at: the lower end of the interval at a confidence.  share: divides the risk among places or
-    moments, of which chance chooses the largest.
+    low_at: the lower end of the interval at a confidence.  confidence_of: the confidence that an
+    interval needs for a risk.
     """
     surest = None
     for risk in _RISKS:
-        if low_at(1 - max(risk / share, _RISK_LEAST)) <= limit:
+        if low_at(confidence_of(risk)) <= limit:
             break
         surest = risk
     return surest
@@ -139,18 +192,59 @@ def _lines_of(rows, number):
     return lines
 
 
-def _moments(totals):
-    """The number of live sets that a test had, as far as its allocations tell.
+# --- the largest of many moments ---
+#
+# The peak is the largest of many estimates, and chance is a part of why it is the largest.  Let the
+# live set stay at the limit while the test replaces it again and again; less than that is safer.
+# The error of the estimate at a moment is a sum over the samples that are live then, so it has the
+# same distribution at all moments.  Two moments are correlated as far as the same blocks are live.
+#
+# A turnover is the time in which as much error is allocated as is live.  If R(x) is the correlation
+# over x turnovers, R is convex and R'(0) = -1, whatever the lifetimes are, so R(x) >= 1 - x.
+# Equality holds if all blocks live equally long.  By Slepian's inequality that case has the largest
+# maximum (D. Slepian, Bell System Technical Journal 41 (1962) 463).  For errors by the normal law,
+# the maximum over one turnover in that case exceeds u standard errors with the probability
+#
+#     1 - F(u)^2 + u f(u) F(u) + f(u)^2
+#
+# where f and F are density and distribution of that law (L. A. Shepp, Annals of Mathematical
+# Statistics 42 (1971) 946).  N turnovers exceed u at most N times as often.
 
-    The peak is the largest of many estimates, and chance is a part of why it is the largest.  An
-    estimate differs from an earlier one as far as its live set is another one.
+
+def _above_in_a_turnover(u):
+    density = math.exp(-u * u / 2) / math.sqrt(2 * math.pi)
+    above = math.erfc(u / math.sqrt(2)) / 2
+    return above * (2 - above) + u * density * (1 - above) + density * density
+
+
+def confidence_at_peak(risk, turnovers):
+    """The confidence of an interval of the largest estimate that misses the truth by that risk."""
+    low, high = 0.0, 40.0
+    for _ in range(60):
+        u = (low + high) / 2
+        if turnovers * _above_in_a_turnover(u) > risk:
+            low = u
+        else:
+            high = u
+    # Intervals leave out as much at either end.
+    return 1 - max(math.erfc(high / math.sqrt(2)), _RISK_LEAST)
+
+
+def turnovers_of(totals, peak, limit):
+    """How often the test replaced its live set, at least 1.
+
+    Large blocks are known without error, and count neither as replaced nor as live.
     """
-    peak = max(totals["peak_bytes"]["estimate"], 1)
-    return _PEAKS_FACTOR * (1 + totals["allocated_bytes"]["estimate"] / peak)
+    live_error = peak["estimate"] - peak["low"]
+    if live_error <= 0:
+        return 1
+    allocated = totals["allocated_bytes"]
+    # The error grows like the root of bytes.  At a limit that is kept, it is smaller than it seems.
+    ratio = ((allocated["estimate"] - allocated["low"]) / live_error) ** 2
+    return max(ratio * max(peak["estimate"] / limit, 1), 1)
 
 
-def judge_peak(profile, limit_text, number):
-    limit = size_of(limit_text)
+def judge_peak(profile, limit, number):
     report = _report(profile, "--metric", "peak", "--by", "line", "--limit", str(number))
     totals = report["totals"]
     peak = totals["peak_bytes"] or totals["live_bytes"]
@@ -162,7 +256,8 @@ def judge_peak(profile, limit_text, number):
     # Most tests are far below their limit.
     surest = None
     if peak["estimate"] > limit:
-        surest = _sureness(low_at, limit, _moments({**totals, "peak_bytes": peak}))
+        turnovers = turnovers_of(totals, peak, limit)
+        surest = _sureness(low_at, limit, lambda risk: confidence_at_peak(risk, turnovers))
     if surest is None:
         return Judgement()
     return Judgement(
@@ -180,8 +275,7 @@ def _stack_lines(row):
     ]
 
 
-def judge_leaks(profile, limit_text, number):
-    limit = size_of(limit_text)
+def judge_leaks(profile, limit, number):
     arguments = ("--metric", "live", "--by", "stack", "--limit", "0")
     report = _report(profile, *arguments)
     above = [row for row in report["rows"] if row["self"]["estimate"] > limit]
@@ -210,8 +304,6 @@ def judge_leaks(profile, limit_text, number):
 
 def judge_increase(profile, before, tests):
     """By `geiger diff`: at most 5 % of sessions in which nothing changed fail a test."""
-    if not os.path.exists(before):
-        return Judgement()
     rate = max(_RISKS[0] / max(tests, 1), _RISK_LEAST)
     diff = json.loads(
         _library.run("diff", "--json", "--metric", "allocated", "--rate", repr(rate), before, profile)
@@ -244,6 +336,9 @@ class Plugin:
             self._folder = tempfile.mkdtemp(prefix="geiger-pytest-")
         self._results = {}
         self._tests = 1
+        self._around = None  # why this process cannot record itself
+        if _library.mapped_file("geiger-agent") is not None:
+            self._around = "this process has an agent of `geiger record`, `geiger env` or `geiger attach`"
         os.makedirs(self._folder, exist_ok=True)
 
     def pytest_collection_finish(self, session):
@@ -255,41 +350,43 @@ class Plugin:
 
     @staticmethod
     def _file_of(nodeid):
-        return re.sub(r"[^\w.\[\]-]+", "-", nodeid)[-200:] + ".geiger"
+        """Different tests have different files, also where the readable part is equal."""
+        digest = hashlib.sha256(nodeid.encode(errors="surrogatepass")).hexdigest()[:12]
+        readable = re.sub(r"[^\w.\[\]-]+", "-", nodeid, flags=re.ASCII)[-_NAME_LENGTH:]
+        return f"{readable}-{digest}{_ENDING}"
 
-    def _interval_of(self, item):
+    def _interval_of(self, limits):
         """Such that a limit is decided within some per cent of it."""
         if self._interval is not None:
             return self._interval
-        limits = [
-            size_of(marker.args[0])
-            for name in ("limit_memory", "limit_leaks")
-            for marker in item.iter_markers(name)
-        ]
-        least = min(limits, default=1 << 40) // _SAMPLES
+        least = min((limit for limit, _ in limits.values()), default=1 << 40) // _SAMPLES
         return max(min(least, 32 << 10), _INTERVAL_LEAST)
 
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_pyfunc_call(self, pyfuncitem):
-        import geiger
-
-        item = pyfuncitem
-        leaks = item.get_closest_marker("limit_leaks")
-        for _ in range(int(leaks.kwargs.get("warmups", 0)) if leaks is not None else 0):
-            arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
-            item.obj(**arguments)
-        path = os.path.join(self._folder, self._file_of(item.nodeid))
+    # The innermost wrapper: methods of unittest have no pytest_pyfunc_call().
+    @pytest.hookimpl(hookwrapper=True, trylast=True)
+    def pytest_runtest_call(self, item):
+        if not isinstance(item, pytest.Function):
+            yield
+            return
         try:
-            interval = self._interval_of(item)
-        except (IndexError, ValueError) as error:
-            pytest.fail(f"a marker of this test is wrong: {error}", pytrace=False)
+            limits = limits_of(item)
+        except ValueError as error:
+            pytest.fail(str(error), pytrace=False)
+        if self._around is not None:
+            item.geiger_error = self._around
+            yield
+            return
+        has_leaks = "limit_leaks" in limits
+        for _ in range(limits["limit_leaks"][1] if has_leaks else 0):
+            item.runtest()
+        path = os.path.join(self._folder, self._file_of(item.nodeid))
         recording = geiger.record(
             path,
-            interval=interval,
+            interval=self._interval_of(limits),
             native=self._config.option.geiger_native,
             symbols=not self._is_temporary,
         )
-        if leaks is not None:
+        if has_leaks:
             gc.collect()  # what the tests before left is not this one's
         try:
             recording.start()
@@ -300,7 +397,7 @@ class Plugin:
         try:
             yield
         finally:
-            if leaks is not None:
+            if has_leaks:
                 gc.collect()  # cycles are no leaks
             try:
                 recording.stop()
@@ -314,22 +411,34 @@ class Plugin:
         if call.when != "call":
             return
         report = outcome.get_result()
-        path = getattr(item, "geiger_path", None)
-        error = getattr(item, "geiger_error", None)
+        # A test that is run again has a recording of its own.
+        path = item.__dict__.pop("geiger_path", None)
+        error = item.__dict__.pop("geiger_error", None)
+        if path is not None:
+            try:
+                report.geiger = self._result_of(path)
+                if report.outcome == "passed":
+                    self._judge_all(item, path, report)
+            except Exception as wrong:  # whatever it is, pytest must not end by it
+                error = str(wrong) or type(wrong).__name__
+            if self._is_temporary and os.path.exists(path):
+                os.unlink(path)
         if error is not None:
-            report.sections.append(("geiger", f"not recorded: {error}"))
             report.geiger = {"error": error}
-        if path is None:
-            return
-        try:
-            report.geiger = self._result_of(path)
-            if report.outcome == "passed":
-                self._judge_all(item, path, report)
-        except (OSError, RuntimeError, ValueError) as wrong:
-            report.sections.append(("geiger", f"not judged: {wrong}"))
-            report.geiger = {"error": str(wrong)}
-        if self._is_temporary:
-            os.unlink(path)
+            # A limit that nothing can exceed would be none.
+            if report.outcome == "passed" and self._around is None and self._is_limited(item):
+                report.outcome = "failed"
+                report.longrepr = f"the memory of this test is limited, but is not known: {error}"
+
+    def _before_of(self, item):
+        """The stored profile that a test is compared with, or None."""
+        before = self._config.option.geiger_fail_on_increase
+        if before is not None and os.path.isdir(before):
+            before = os.path.join(before, self._file_of(item.nodeid))
+        return before if before is not None and os.path.exists(before) else None
+
+    def _is_limited(self, item):
+        return bool(limits_of(item)) or self._before_of(item) is not None
 
     def _judge_all(self, item, path, report):
         for judgement in self._judge(item, path):
@@ -338,17 +447,17 @@ class Plugin:
                 lines = ["  " + line for line in judgement.lines]
                 report.longrepr = "\n".join([judgement.failure, *lines])
                 return
+        if self._config.option.geiger_fail_on_increase is not None:
+            report.geiger["is_new"] = self._before_of(item) is None
 
     def _judge(self, item, path):
         number = self._config.option.geiger_lines
+        limits = limits_of(item)
         for name, judge in (("limit_memory", judge_peak), ("limit_leaks", judge_leaks)):
-            marker = item.get_closest_marker(name)
-            if marker is not None:
-                yield judge(path, marker.args[0], number)
-        before = self._config.option.geiger_fail_on_increase
+            if name in limits:
+                yield judge(path, limits[name][0], number)
+        before = self._before_of(item)
         if before is not None:
-            if os.path.isdir(before):
-                before = os.path.join(before, self._file_of(item.nodeid))
             yield judge_increase(path, before, self._tests)
 
     def _result_of(self, path):
@@ -372,13 +481,23 @@ class Plugin:
             self._results[report.nodeid] = result
 
     def pytest_terminal_summary(self, terminalreporter):
-        if self._config.option.geiger_no_summary or not self._results:
-            return
         write = terminalreporter.write_line
         done = {name: result for name, result in self._results.items() if "error" not in result}
+        failed = {result["error"] for result in self._results.values() if "error" in result}
+        new_count = sum(result.get("is_new", False) for result in done.values())
+        if not self._config.option.geiger_no_summary and self._results:
+            terminalreporter.write_sep("=", "geiger: memory of tests")
+            self._write_tests(write, done)
+        # Whoever wants no summary still learns that less was judged than the options say.
+        if failed:
+            number = len(self._results) - len(done)
+            write(f"geiger: {number} tests were not recorded: {sorted(failed)[0]}")
+        if new_count:
+            write(f"geiger: {new_count} tests have no stored profile to compare with")
+
+    def _write_tests(self, write, done):
         order = sorted(done, key=lambda name: -done[name]["peak"]["estimate"])
         number = self._config.option.geiger_tests or len(order)
-        terminalreporter.write_sep("=", "geiger: memory of tests")
         for name in order[:number]:
             result = done[name]
             allocations = result["allocations"]["estimate"]
@@ -391,8 +510,5 @@ class Plugin:
                 write("    " + line)
         if len(order) > number:
             write(f"{len(order) - number} more tests, each with a smaller peak")
-        failed = {result["error"] for result in self._results.values() if "error" in result}
-        if failed:
-            write(f"{len(self._results) - len(done)} tests were not recorded: {sorted(failed)[0]}")
         if not self._is_temporary:
             write(f"profiles: {self._folder}")
