@@ -126,15 +126,19 @@ static void report_written(const char *path, void *context)
 /* --- the recording --- */
 
 /*
- * Leaves its parent, and the terminal: Ctrl-C is for the program.  Does not return in the parent.
+ * Leaves its parent, and the terminal: Ctrl-C is for the program.  Does not return in the parent,
+ * which the program waits for.  A program that adopts orphans becomes the parent again.
  */
-static void leave_parent(void)
+static int leave_parent(struct gg_error *error)
 {
 	pid_t child = fork();
 
+	if (child < 0)
+		return gg_error_set_errno(error, errno, "attach", NULL);
 	if (child > 0)
 		_exit(0);
 	setsid();
+	return 0;
 }
 
 int gg_attach_inside(pid_t pid, const char *agent, const struct gg_attach_options *given,
@@ -156,7 +160,9 @@ int gg_attach_inside(pid_t pid, const char *agent, const struct gg_attach_option
 	};
 	int exit_status, status;
 
-	leave_parent();
+	status = leave_parent(error);
+	if (status < 0)
+		return status;
 	if (!gg_proc_file_read_command(&text, (uint32_t)pid))
 		return gg_error_set_errno(error, ESRCH, "attach", NULL);
 	command[0] = (char *)(uintptr_t)gg_buf_text(&text);

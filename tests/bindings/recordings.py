@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""recordings.py FOLDER - geiger.record() in an ordinary Python: each function below is a test."""
+"""recordings.py FOLDER [TEST...] - geiger.record() in an ordinary Python: each function is a test."""
 
+import asyncio
+import ctypes
+import inspect
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -12,6 +16,7 @@ import traceback
 import warnings
 
 import geiger
+from geiger import _recording
 
 FOLDER = os.path.abspath(sys.argv[1])
 COUNT, BYTES = 400, 3000
@@ -209,6 +214,193 @@ def a_function_can_be_decorated():
     near(live("decorated", "hold_within"), kept)
 
 
+def calls_within_a_decorated_call_are_a_part_of_it():
+    """Those of a recursion, and of a thread that goes on for longer."""
+    begun, may_end = threading.Event(), threading.Event()
+    kept = []
+
+    @geiger.record(path("calls"), interval=1)
+    def work(depth):
+        if depth > 0:
+            return work(depth - 1)
+        kept.append(hold_within())
+        begun.set()
+        if threading.current_thread() is not threading.main_thread():
+            may_end.wait()
+
+    thread = threading.Thread(target=work, args=(0,))
+    thread.start()
+    begun.wait()
+    work(3)
+    equal(geiger.destination(), "agent")
+    may_end.set()
+    thread.join()
+    equal(geiger.destination(), "nowhere")
+    value = live("calls", "hold_within")
+    assert 2 * HELD_BYTES <= value <= 2 * (held_bytes(kept[0]) + 512), value
+
+
+def coroutines_and_generators_are_recorded_to_their_end():
+    @geiger.record(path("coroutine"), interval=1)
+    async def wait():
+        await asyncio.sleep(0)
+        return hold_within()
+
+    @geiger.record(path("generator"), interval=1)
+    def generate():
+        yield 1
+        return hold_within()
+
+    def consume():
+        return (yield from generate())
+
+    assert inspect.iscoroutinefunction(wait) and inspect.isgeneratorfunction(generate)
+    kept = asyncio.run(wait())
+    near(live("coroutine", "hold_within"), kept)
+    consumer = consume()
+    equal(next(consumer), 1)
+    try:
+        next(consumer)
+    except StopIteration as end:
+        near(live("generator", "hold_within"), end.value)
+    equal(geiger.destination(), "nowhere")
+
+    async def generate_later():
+        yield 1
+
+    raises(TypeError, lambda: geiger.record(path("later"))(generate_later), "asynchronous generator")
+
+
+class AgentBetween:
+    """Runs something after each call of the agent, which may replace its result."""
+
+    def __init__(self, attached=None, detach=None):
+        self._real, self._attached, self._detach = _recording._agent, attached, detach
+
+    def __enter__(self):
+        _recording._agent = self
+
+    def __exit__(self, *ignored):
+        _recording._agent = self._real
+
+    def geiger_agent_attach(self, *arguments):
+        status = self._real.geiger_agent_attach(*arguments)
+        if self._attached is not None:
+            self._attached()
+        return status
+
+    def geiger_agent_detach(self, *arguments):
+        status = self._detach() if self._detach is not None else 0
+        return status or self._real.geiger_agent_detach(*arguments)
+
+
+def records_again(name):
+    equal(geiger.destination(), "nowhere")
+    with geiger.record(path(name), interval=1):
+        kept = hold_again()
+    near(live(name, "hold_again"), kept)
+
+
+def a_recorder_that_ends_during_the_attach_leaves_no_agent():
+    recording = geiger.record(path("early"))
+
+    def kill():
+        os.kill(recording._recorder, signal.SIGKILL)
+        while not recording._has_ended():
+            time.sleep(0.001)
+
+    with AgentBetween(attached=kill):
+        raises(RuntimeError, recording.start, "recorder")
+    records_again("after_early")
+
+
+def an_interrupt_waits_until_the_agent_is_out():
+    busy = [-16, -16, -16]  # EBUSY
+    recording = geiger.record(path("interrupted"), interval=1)
+    recording.start()
+
+    def interrupt():
+        if len(busy) == 2:
+            busy.clear()
+            raise KeyboardInterrupt("of the user")
+        return busy.pop() if busy else 0
+
+    with AgentBetween(detach=interrupt):
+        raises(KeyboardInterrupt, recording.stop, "of the user")
+    records_again("after_interrupted")
+
+
+def an_agent_that_stays_is_an_error():
+    tries, _recording._BUSY_TRIES = _recording._BUSY_TRIES, 3
+    recording = geiger.record(path("busy"), interval=1)
+    recording.start()
+    with AgentBetween(detach=lambda: -16):
+        raises(RuntimeError, recording.stop, "still in this process")
+    _recording._BUSY_TRIES = tries
+    equal(_recording._agent.geiger_agent_detach(recording._result), 0)
+    records_again("after_busy")
+
+
+def what_a_recorder_wrote_before_its_end_counts():
+    """The time of a poll runs out, then the recorder writes and ends, then the process looks."""
+    to_read, to_write = os.pipe()
+    recording = geiger.record(path("late"))
+    recording._from, recording._recorder = to_read, 1 << 30
+    real = select.poll
+
+    class Late:
+        def __init__(self):
+            self._poll, self._count = real(), 0
+            self.register = self._poll.register
+
+        def poll(self, timeout):
+            self._count += 1
+            if self._count == 1:
+                os.write(to_write, b"written\n")
+                return []
+            return self._poll.poll(timeout)
+
+    select.poll = Late
+    try:
+        equal(recording._line(), "written")
+    finally:
+        select.poll = real
+        os.close(to_write)
+        recording._close()
+
+
+def a_process_that_adopts_orphans_keeps_no_recorder():
+    set_child_subreaper = 36
+    libc = ctypes.CDLL(None)
+    equal(libc.prctl(set_child_subreaper, 1, 0, 0, 0), 0)
+    try:
+        with geiger.record(path("adopted"), interval=1):
+            kept = hold_within()
+        raises(ChildProcessError, lambda: os.waitpid(-1, os.WNOHANG), "")
+        with AgentBetween(attached=lambda: os.kill(recorder_pids(path("orphan"))[0], signal.SIGKILL)):
+            raises(RuntimeError, geiger.record(path("orphan")).start, "recorder")
+        raises(ChildProcessError, lambda: os.waitpid(-1, os.WNOHANG), "")
+    finally:
+        libc.prctl(set_child_subreaper, 0, 0, 0, 0)
+    near(live("adopted", "hold_within"), kept)
+
+
+def a_recorder_that_cannot_fork_is_an_error():
+    """Not a recorder and a program that wait for each other."""
+    real = os.environ["GEIGER"]
+    script = os.path.join(FOLDER, "cannot-fork")
+    with open(script, "w") as file:
+        file.write(f"#!/bin/sh\nLD_PRELOAD={os.environ['NO_FORK']} exec {real} \"$@\"\n")
+    os.chmod(script, 0o755)
+    os.environ["GEIGER"] = script
+    signal.alarm(60)
+    try:
+        raises(RuntimeError, geiger.record(path("unforked")).start, os.strerror(11))
+    finally:
+        signal.alarm(0)
+        os.environ["GEIGER"] = real
+
+
 def a_file_that_cannot_be_written_is_an_error_before_the_block():
     recording = geiger.record(os.path.join(FOLDER, "missing", "x.geiger"))
     raises(RuntimeError, recording.start, "missing")
@@ -352,6 +544,8 @@ def main():
     failed = 0
     for name, test in list(globals().items()):
         if not callable(test) or name.count("_") < 3 or getattr(test, "__module__", None) != "__main__":
+            continue
+        if len(sys.argv) > 2 and name not in sys.argv[2:]:
             continue
         try:
             test()

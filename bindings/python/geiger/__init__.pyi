@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-import contextlib
 import os
 import types
-from typing import Any, Dict, Iterable, Literal, Optional, Type, Union
+from typing import Any, Callable, Dict, Iterable, Literal, Optional, Type, TypeVar, Union
 
 _Path = Union[str, "os.PathLike[str]"]
 
-class Recording(contextlib.ContextDecorator):
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+class Recording:
     path: str
     def __init__(
         self,
@@ -21,6 +22,7 @@ class Recording(contextlib.ContextDecorator):
     def is_recording(self) -> bool: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
+    def __call__(self, function: _Function) -> _Function: ...
     def __enter__(self) -> "Recording": ...
     def __exit__(
         self,

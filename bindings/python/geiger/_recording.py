@@ -2,7 +2,8 @@
 """record() - a recording of this process, which begins and ends while it runs.
 
 A recorder (`geiger attach --from-inside`) runs beside this process.  It is no child of it, so that
-os.wait() of the program does not meet it.  This process loads geiger's agent itself, which needs no
+os.wait() of the program does not meet it.  Only a process that adopts orphans, such as the first
+one of a container, gets it as a child, and then stop() waits for it.  This process loads geiger's agent itself, which needs no
 right to trace, and the adapter for Python.  At the end it takes the agent's hooks out again, and
 the recorder writes the profile.
 """
@@ -10,6 +11,8 @@ the recorder writes the profile.
 import contextlib
 import ctypes
 import errno
+import functools
+import inspect
 import os
 import select
 import subprocess
@@ -41,7 +44,7 @@ def _in_child():
 os.register_at_fork(after_in_child=_in_child)
 
 
-class Recording(contextlib.ContextDecorator):
+class Recording:
     """A recording of this process into one profile: see record()."""
 
     def __init__(self, path, *, interval=None, native=False, symbols=True, options=()):
@@ -58,6 +61,8 @@ class Recording(contextlib.ContextDecorator):
         self._native = native
         self._pid = None  # of the process that started it
         self._recorder = None  # its pid
+        self._calls = 0  # of decorated functions that run within it
+        self._is_by_call = False  # such a call started it
         self._to = self._from = self._errors = None
         self._result = ctypes.create_string_buffer(_RESULT_BYTES)
 
@@ -83,6 +88,57 @@ class Recording(contextlib.ContextDecorator):
         except Exception as own:
             warnings.warn(f"geiger: {self.path} is not complete: {own}", RuntimeWarning, stacklevel=2)
 
+    # --- decorated functions ---
+
+    def __call__(self, function):
+        """Records each call of the function, with all calls that run at the same time."""
+        if inspect.isasyncgenfunction(function):
+            raise TypeError("geiger: an asynchronous generator cannot be decorated; record its consumer")
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def recorded(*arguments, **named):
+                with self._call():
+                    return await function(*arguments, **named)
+
+        elif inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def recorded(*arguments, **named):
+                with self._call():
+                    return (yield from function(*arguments, **named))
+
+        else:
+
+            @functools.wraps(function)
+            def recorded(*arguments, **named):
+                with self._call():
+                    return function(*arguments, **named)
+
+        return recorded
+
+    @contextlib.contextmanager
+    def _call(self):
+        """A call within another one, or beside it in another thread, is a part of its recording."""
+        with _lock:
+            if _current is not self:
+                self.start()
+                self._calls, self._is_by_call = 0, True
+            self._calls += 1
+        kind = error = None
+        try:
+            yield
+        except BaseException as raised:
+            kind, error = type(raised), raised
+            raise
+        finally:
+            with _lock:
+                self._calls -= 1
+                # Somebody may have stopped it, or begun it with a `with` block.
+                if self._calls == 0 and self._is_by_call and _current is self:
+                    self._is_by_call = False
+                    self.__exit__(kind, error, None)
+
     # --- beginning ---
 
     def start(self):
@@ -93,14 +149,16 @@ class Recording(contextlib.ContextDecorator):
                 raise RuntimeError(f"geiger: this process is recorded to {_current.path} already")
             self._refuse_others()
             # Before anything is sampled: the program's allocations are of interest, not these.
+            self._is_by_call = False
+            self._pid = os.getpid()
             try:
                 self._open()
                 self._attach()
+                _current = self
             except BaseException:
                 self._close()
+                self._reap()
                 raise
-            self._pid = os.getpid()
-            _current = self
 
     def _refuse_others(self):
         found = _library.mapped_file("geiger-agent")
@@ -114,6 +172,7 @@ class Recording(contextlib.ContextDecorator):
 
     def _open(self):
         """Starts the recorder, which waits for the attach."""
+        self._recorder = None
         self._errors = os.memfd_create("geiger-errors")
         to_read, self._to = os.pipe()
         self._from, from_write = os.pipe()
@@ -141,16 +200,19 @@ class Recording(contextlib.ContextDecorator):
         if _agent is None:
             # Global, so that the adapter finds it.  libc comes first in every look-up of malloc.
             _agent = ctypes.CDLL(agent, mode=ctypes.RTLD_GLOBAL)
-        status = _agent.geiger_agent_attach(request, self._result)
-        self._write(self._result.raw)
-        if status < 0:
-            raise OSError(-status, self._reason())
+        status = 0
         try:
+            status = _agent.geiger_agent_attach(request, self._result)
+            self._write(self._result.raw)
+            if status < 0:
+                raise OSError(-status, self._reason())
             self._install(adapter)
             if self._line() != "recording":
                 raise self._failure()
         except BaseException:
-            self._detach()
+            # Nobody else would: the recorder may have ended.
+            if status >= 0:
+                self._detach()
             raise
 
     def _install(self, adapter):
@@ -171,7 +233,7 @@ class Recording(contextlib.ContextDecorator):
                 raise RuntimeError("geiger: this recording is not running")
             _current = None
             try:
-                self._detach()
+                is_detached = self._detach()
                 # A child of a fork was a part of the recording, which goes on in its parent.
                 if self._pid == os.getpid():
                     # The recorder may have seen the end of the last region, and be ready.
@@ -179,16 +241,32 @@ class Recording(contextlib.ContextDecorator):
                         os.write(self._to, b"\n")
                     if self._line() != "written":
                         raise self._failure()
+                if not is_detached:
+                    raise RuntimeError(
+                        f"geiger: {self.path} is complete, but another thread has taken a sample all the "
+                        "time, so that the agent is still in this process"
+                    )
             finally:
                 self._close()
+                self._reap()
 
     def _detach(self):
+        """Returns False if the agent stays.  An exception, such as of Ctrl-C, waits meanwhile."""
+        pending = None
+        is_detached = False
         for _ in range(_BUSY_TRIES):
-            # Another thread may be taking a sample.
-            if _agent.geiger_agent_detach(self._result) != -errno.EBUSY:
-                break
-            time.sleep(0.001)
+            try:
+                # Another thread may be taking a sample.
+                is_detached = _agent.geiger_agent_detach(self._result) != -errno.EBUSY
+                if is_detached:
+                    break
+                time.sleep(0.001)
+            except BaseException as raised:
+                pending = raised
         _library.uninstall()
+        if pending is not None:
+            raise pending
+        return is_detached
 
     # --- the recorder ---
 
@@ -216,8 +294,28 @@ class Recording(contextlib.ContextDecorator):
         poll = select.poll()
         poll.register(self._from, select.POLLIN)
         while not poll.poll(_WAIT_MS):
-            if self._recorder is not None and not os.path.exists(f"/proc/{self._recorder}"):
+            # It may have written between the two.
+            if self._recorder is not None and self._has_ended() and not poll.poll(0):
                 raise self._failure()
+
+    def _has_ended(self):
+        return self._read_stat()[0] in "ZX"
+
+    def _read_stat(self):
+        """The state of the recorder and the pid of its parent: "X" and 0 if it is gone."""
+        try:
+            with open(f"/proc/{self._recorder}/stat", errors="replace") as stat:
+                state, parent = stat.read().rpartition(")")[2].split()[:2]
+        except OSError:
+            return "X", 0
+        return state, int(parent)
+
+    def _reap(self):
+        """Leaves no zombie in a process that has adopted the recorder, which ends by now."""
+        if self._recorder is None or self._pid != os.getpid() or self._read_stat()[1] != self._pid:
+            return
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._recorder, 0)
 
     def _read(self, length):
         data = b""
@@ -249,6 +347,7 @@ def record(path, *, interval=None, native=False, symbols=True):
             work()
 
     As a decorator it records each call of a function, and replaces the profile of the call before.
+    Calls within that one, and calls of other threads or tasks meanwhile, are in the same profile.
     `recording = geiger.record(...)` with recording.start() and recording.stop() does the same in
     separate places.
 
