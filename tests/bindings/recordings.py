@@ -302,7 +302,8 @@ def records_again(name):
 
 
 def a_recorder_that_ends_during_the_attach_leaves_no_agent():
-    recording = geiger.record(path("early"))
+    with geiger.record(path("before_early")):
+        recording = geiger.record(path("early"))
 
     def kill():
         os.kill(recording._recorder, signal.SIGKILL)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # `check` runs the functions.
-# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2154,SC2012
+# shellcheck source=tests/bindings/adapters.sh disable=SC2317,SC2154,SC2012,SC2016
 #
 # test_python_pytest.sh - `pytest --geiger`: which tests of pytest_cases.py fail, and why.
 . "$(dirname "$0")/adapters.sh"
