@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""recordings.py FOLDER [TEST...] - geiger.record() in an ordinary Python: each function is a test."""
+"""recordings.py FOLDER [TEST...] - geiger.record() in an ordinary Python: functions are tests."""
 
 import asyncio
 import ctypes

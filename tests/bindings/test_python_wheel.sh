@@ -5,7 +5,8 @@
 #
 # test_python_wheel.sh [whole] - `pip wheel .` without a network, and its wheel in new virtual
 # environments of the system's CPython and of 3.13.  `whole` also builds without isolation and from
-# `pip install .`, and lets the pip of an environment install it.  BUILD_DIR: a Meson build folder with the programs; without it, the
+# `pip install .`, and lets the pip of an environment install it.
+# BUILD_DIR: a Meson build folder with the programs; without it, the
 # wheel is built from nothing.
 . "$(dirname "$0")/adapters.sh"
 here=$(realpath "$(dirname "$0")")
