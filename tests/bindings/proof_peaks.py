@@ -25,7 +25,7 @@ FALSE_ALARM = 1e-4  # of a check below
 
 
 def poisson_tail(mean, count):
-    """P(X >= count): the tail in which the lower end of an interval of `count` samples is `mean`."""
+    """P(X >= count), in which an interval of `count` samples has `mean` as its lower end."""
     term = math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
     total = 0.0
     while term > total * 1e-12:
@@ -47,7 +47,7 @@ def binomial_bound(number, chance):
 
 
 def lower_end(count):
-    """Of 95 %, by the formula of Wilson and Hilferty."""
+    """The lower end of 95 %, by the formula of Wilson and Hilferty."""
     z = NORMAL.inv_cdf(0.975)
     return count * (1 - 1 / (9 * count) - z / (3 * math.sqrt(count))) ** 3
 
@@ -58,7 +58,7 @@ def arrivals(samples, turnovers):
 
 
 def equal_lifetimes(samples, turnovers):
-    """The oldest block makes room for the next.  Returns the largest number of live samples, and all."""
+    """The oldest block makes room.  Returns the largest number of live samples, and all."""
     times = arrivals(samples, turnovers)
     live = numpy.arange(1, len(times) + 1) - numpy.searchsorted(times, times - 1, side="right")
     return int(live.max()), len(times)
