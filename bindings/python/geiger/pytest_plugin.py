@@ -76,7 +76,7 @@ _MARKERS = {"limit_memory": _limit_memory, "limit_leaks": _limit_leaks}
 
 
 def limits_of(item):
-    """A limit in bytes and a number of warmups for each marker of the test, by the marker's name."""
+    """Returns a limit in bytes and a number of warmups for each marker, by its name."""
     limits = {}
     for name, read in _MARKERS.items():
         marker = item.get_closest_marker(name)
@@ -488,7 +488,7 @@ class Plugin:
         if not self._config.option.geiger_no_summary and self._results:
             terminalreporter.write_sep("=", "geiger: memory of tests")
             self._write_tests(write, done)
-        # Whoever wants no summary still learns that less was judged than the options say.
+        # Without a summary, too: less was judged than the options say.
         if failed:
             number = len(self._results) - len(done)
             write(f"geiger: {number} tests were not recorded: {sorted(failed)[0]}")
