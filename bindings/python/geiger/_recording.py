@@ -2,10 +2,10 @@
 """record() - a recording of this process, which begins and ends while it runs.
 
 A recorder (`geiger attach --from-inside`) runs beside this process.  It is no child of it, so that
-os.wait() of the program does not meet it.  Only a process that adopts orphans, such as the
-first one of a container, gets it as a child, and then stop() waits for it.  This process loads geiger's agent itself, which needs no
-right to trace, and the adapter for Python.  At the end it takes the agent's hooks out again, and
-the recorder writes the profile.
+os.wait() of the program does not meet it.  Only a process that adopts orphans, such as the first
+one of a container, gets it as a child, and then stop() waits for it.  This process loads geiger's
+agent itself, which needs no right to trace, and the adapter for Python.  At the end it takes the
+agent's hooks out again, and the recorder writes the profile.
 """
 
 import contextlib
