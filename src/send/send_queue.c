@@ -247,8 +247,8 @@ static bool unpack(char *bytes, size_t length, struct gg_send_item *item)
 }
 
 /*
- * Reads a body into `bytes`.  -EBADMSG: it is damaged or gone, and will never be sent.  Other errors,
- * such as -EMFILE or -ENOMEM, may pass, so the body must stay.
+ * Reads a body into `bytes`.  -EBADMSG: it is damaged or gone, and will never be sent.  Other
+ * errors, such as -EMFILE or -ENOMEM, may pass, so the body must stay.
  */
 static int load(struct gg_send_queue *queue, const struct waiting *waiting, struct gg_buf *bytes,
                 struct gg_send_item *item)
