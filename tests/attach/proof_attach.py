@@ -5,6 +5,7 @@
     proof_attach.py ROUNDS      of an attach and a detach, in each of the programs below
 
 With PROOF_MINUTES=N in the environment, the rounds end after so long; the summary counts them.
+With PROOF_PROGRAMS="NAME ...", only programs of these names run.
 
 GEIGER, ATTACH_TARGET, ATTACH_MODULE: the program, programs that check themselves, a module that one
 of them loads.  Programs that wait are entered after half a second, so all of them run at once.
@@ -41,6 +42,7 @@ WAITING = [["wait", call] for call in ("read", "futex", "accept", "wait4", "epol
 WORKERS = 8  # programs that work at a time
 MINUTES = float(os.environ.get("PROOF_MINUTES", "inf"))
 END = time.monotonic() + 60 * MINUTES
+CHOSEN = os.environ.get("PROOF_PROGRAMS", "").split()
 IS_ROOT = os.geteuid() == 0  # it may put geiger before the programs, which would wait for it otherwise
 
 
@@ -154,17 +156,21 @@ def stands():
     return rows, max(r[0] for r in found["attach"]), problems
 
 
+def chosen(programs):
+    return [words for words in programs if not CHOSEN or words[0] in CHOSEN]
+
+
 def main():
     rows, longest, problems = stands()
     check("a_program_stands_still_for_5_ms_of_its_clock_at_most",
           *problems, None if longest <= STANDS_MOST else f"{longest} ms")
-    real_time = rounds_of(REAL_TIME)
+    real_time = [rounds_of(words) for words in chosen([REAL_TIME])]
     with concurrent.futures.ThreadPoolExecutor(len(WAITING)) as waiting, \
             concurrent.futures.ThreadPoolExecutor(WORKERS) as working:
-        runs = [working.submit(rounds_of, words) for words in WORKING]
-        runs += [working.submit(rounds_of, words, max(2, ROUNDS // 5)) for words in FURTHER]
-        runs += [waiting.submit(rounds_of, words) for words in WAITING]
-        results = [real_time] + [run.result() for run in runs]
+        runs = [working.submit(rounds_of, words) for words in chosen(WORKING)]
+        runs += [working.submit(rounds_of, words, max(2, ROUNDS // 5)) for words in chosen(FURTHER)]
+        runs += [waiting.submit(rounds_of, words) for words in chosen(WAITING)]
+        results = real_time + [run.result() for run in runs]
     for figures in results:
         sentence = f"{name_of(figures.words).replace(' ', '_')}_goes_on_through_all_rounds"
         if figures.problems == ["it does not start"] and figures.words[0] == "fifo":
