@@ -28,7 +28,8 @@ runs() {
 	text=$("$1" -O -m geiger -i 16k -o "$2.geiger" own.py a -b 2>errors) || status=$?
 	equals status "$status" 7 || return
 	equals output "$text" "['own.py', 'a', '-b'] 1" || return
-	"$GEIGER" report "$2.geiger" --by line --no-head | grep '^ *[0-9].* own.py:1 ' || return
+	"$GEIGER" report "$2.geiger" --metric allocated --by line --no-head |
+		grep '^ *[0-9].* own.py:1 ' || return
 	status=0
 	text=$("$GEIGER" record --quiet -o "$2.within.geiger" -- "$1" -m geiger own.py c) || status=$?
 	equals 'status under geiger record' "$status" 7 || return
