@@ -249,7 +249,7 @@ static size_t read_entry(const struct gg_tracer *tracer, uint64_t entry, uint8_t
 bool gg_tracer_pass(struct gg_tracer *tracer, pid_t tid)
 {
 	struct gg_tracee *tracee = find_tracee(tracer, tid);
-	struct user_regs_struct registers;
+	struct user_regs_struct registers = { 0 };
 	uint8_t code[16];
 	size_t count;
 
