@@ -133,9 +133,10 @@ static int try_entries(struct gg_safe_point_search *search, uint64_t until_ns,
 
 	if (status < 0)
 		return status;
-	event = search->refused_count < SERIES_AFTER
-	                ? wait_for_entry(tracer, until_ns, &tid)
-	                : wait_for_good_entry(search, until_ns, point, &tid);
+	/* Every other time: a program that is slow may be in handlers of its timer all the time. */
+	search->is_series = search->refused_count >= SERIES_AFTER && !search->is_series;
+	event = search->is_series ? wait_for_good_entry(search, until_ns, point, &tid)
+	                          : wait_for_entry(tracer, until_ns, &tid);
 	if (event == GG_TRACER_HIT || event == GG_TRACER_TIMEOUT)
 		status = remove_traps(search, error);
 	else

@@ -12,8 +12,8 @@
  * Refused  After an entry that is refused, the traps are removed for a while that grows, so that a
  *          program whose every stack is refused is not slowed down.
  * Series   After several of these, entries are judged that follow one another, for a few
- *          milliseconds each time: a program that is in the loader nearly all the time has few good
- *          ones among them.
+ *          milliseconds every other time: a program that is in the loader nearly all the time
+ *          has few good ones among them.
  * Idle     A program that enters no allocator for GG_SAFE_POINT_IDLE_MS is taken in a system call
  *          which can be made again without a difference (idle_thread.h), under the same rules.
  */

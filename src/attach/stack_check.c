@@ -85,6 +85,7 @@ void gg_stack_check_init(struct gg_safe_point_search *search, struct gg_tracer *
 	search->allocator = allocator;
 	search->denied_count = 0;
 	search->refused_count = 0;
+	search->is_series = false;
 	search->is_cancelled = NULL;
 	search->guardian = 0;
 	for (size_t i = 0; i < GG_COUNT(denied_names); i++) {

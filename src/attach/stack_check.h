@@ -43,6 +43,7 @@ struct gg_safe_point_search {
 	pid_t guardian; /* the end of this parent ends the search as well; 0: no parent */
 	/* Output: entries and calls that were refused. */
 	uint64_t refused_count;
+	bool is_series;               /* the last try was a series of entries (safe_point.h) */
 	struct gg_remote_trace trace; /* of the last thread that was judged */
 	struct gg_held_threads held;  /* of the last change of code */
 };

@@ -817,8 +817,8 @@ TEST(a_profile_with_a_table_index_or_trigger_of_somebody_is_not_packed)
 {
 	static const char *const added[] = { "create table mine(x)",
 		                             "create index mine on sample(thread)",
-		                             "create trigger mine after insert on note begin"
-		                             " select 1; end" };
+		                             ("create trigger mine after insert on note "
+		                              "begin select 1; end") };
 	static const char *const removed[] = { "drop table mine", "drop index mine",
 		                               "drop trigger mine" };
 	struct fixture f = begin();
