@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/assert.h"
+#include "base/varint.h"
 #include "profile/schema.h"
 #include "profile/statements.h"
 
@@ -32,19 +33,6 @@ struct packer {
 	uint64_t stream_bytes;
 	struct pack_column columns[GG_PACKED_COLUMNS_MAX];
 };
-
-static void put_number(struct gg_buf *out, uint64_t value)
-{
-	char bytes[10];
-	size_t length = 0;
-
-	while (value >= 128) {
-		bytes[length++] = (char)(value | 128);
-		value >>= 7;
-	}
-	bytes[length++] = (char)value;
-	gg_buf_append(out, bytes, length);
-}
 
 static uint64_t zigzag(uint64_t value)
 {
@@ -82,8 +70,8 @@ static uint8_t kind_of(sqlite3_stmt *row, int column)
 
 static void add_integer(struct pack_column *column, uint64_t value)
 {
-	put_number(&column->integers, zigzag(value));
-	put_number(&column->deltas, zigzag(value - column->last_integer));
+	gg_varint_append(&column->integers, zigzag(value));
+	gg_varint_append(&column->deltas, zigzag(value - column->last_integer));
 	column->last_integer = value;
 }
 
@@ -93,14 +81,14 @@ static int add_text(struct packer *packer, struct pack_column *column, const voi
 	uint32_t id = gg_intern_find(&packer->texts, bytes, length);
 
 	if (id != 0) {
-		put_number(&column->text_ids,
-		           zigzag((uint64_t)id - (uint64_t)column->last_text) + 1);
+		gg_varint_append(&column->text_ids,
+		                 zigzag((uint64_t)id - (uint64_t)column->last_text) + 1);
 	} else {
 		if (gg_intern_add(&packer->texts, bytes, length) < 0)
 			return -ENOMEM;
 		id = packer->texts.count;
-		put_number(&column->text_ids, 0);
-		put_number(&column->texts, length);
+		gg_varint_append(&column->text_ids, 0);
+		gg_varint_append(&column->texts, length);
 		gg_buf_append(&column->texts, bytes, length);
 	}
 	column->last_text = id;
@@ -169,7 +157,7 @@ static bool put_same(struct packer *packer, const struct gg_buf *raw)
 		    memcmp(earlier->data, raw->data, raw->length) != 0)
 			continue;
 		put_byte(packer->out, GG_PACKED_SAME);
-		put_number(packer->out, i);
+		gg_varint_append(packer->out, i);
 		return true;
 	}
 	return false;
@@ -195,9 +183,9 @@ static int put_stream(struct packer *packer, struct gg_buf *raw)
 		return -ENOMEM;
 	}
 	put_byte(packer->out, packed_bytes < raw->length ? GG_PACKED_DEFLATED : GG_PACKED_STORED);
-	put_number(packer->out, raw->length);
+	gg_varint_append(packer->out, raw->length);
 	if (packed_bytes < raw->length) {
-		put_number(packer->out, packed_bytes);
+		gg_varint_append(packer->out, packed_bytes);
 		gg_buf_append(packer->out, packed, packed_bytes);
 	} else {
 		gg_buf_append(packer->out, raw->data, raw->length);
@@ -259,10 +247,10 @@ static int put_rows(struct packer *packer, sqlite3_stmt *row, const char *name)
 		return -EIO;
 	if (rows == 0)
 		return status;
-	put_number(packer->out, strlen(name));
+	gg_varint_append(packer->out, strlen(name));
 	gg_buf_append_text(packer->out, name);
-	put_number(packer->out, (uint64_t)count);
-	put_number(packer->out, rows);
+	gg_varint_append(packer->out, (uint64_t)count);
+	gg_varint_append(packer->out, rows);
 	for (int i = 0; i < count && status == 0; i++)
 		status = put_column(packer, &packer->columns[i]);
 	return status;
@@ -351,15 +339,15 @@ static int put_views(struct packer *packer, struct gg_error *error)
 		if (result != SQLITE_ROW)
 			break;
 		count++;
-		put_number(&texts, (uint64_t)sqlite3_column_bytes(row, 1));
+		gg_varint_append(&texts, (uint64_t)sqlite3_column_bytes(row, 1));
 		gg_buf_append(&texts, sqlite3_column_text(row, 1),
 		              (size_t)sqlite3_column_bytes(row, 1));
 	}
 	if (texts.failed)
 		result = SQLITE_NOMEM;
 	sqlite3_finalize(row);
-	put_number(packer->out, 0);
-	put_number(packer->out, count);
+	gg_varint_append(packer->out, 0);
+	gg_varint_append(packer->out, count);
 	gg_buf_append(packer->out, gg_buf_text(&texts), texts.length);
 	gg_buf_done(&texts);
 	return result == SQLITE_DONE ? 0 : gg_database_fail(packer->profile, result, error);

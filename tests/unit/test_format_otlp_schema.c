@@ -54,7 +54,7 @@ TEST(packed_numbers_are_read_like_numbers_one_by_one)
 	size_t start = gg_wire_begin(&packed, GG_OTLP_STACK_LOCATION);
 
 	for (uint64_t i = 1; i < 300; i++) {
-		gg_wire_append_varint(&packed, i);
+		gg_varint_append(&packed, i);
 		gg_wire_put_number(&apart, GG_OTLP_STACK_LOCATION, i);
 	}
 	gg_wire_end(&packed, start);

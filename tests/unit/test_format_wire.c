@@ -85,7 +85,7 @@ TEST(packed_numbers_are_read_one_by_one)
 	size_t start = gg_wire_begin(&out, 2);
 
 	for (uint64_t i = 0; i < 1000; i++)
-		gg_wire_append_varint(&out, i * i * i);
+		gg_varint_append(&out, i * i * i);
 	gg_wire_end(&out, start);
 	wire = gg_wire_of(out.data, out.length);
 	CHECK(gg_wire_next(&wire, &field) == 1);

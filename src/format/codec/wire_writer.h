@@ -24,39 +24,18 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/varint.h"
 #include "format/codec/wire.h"
-
-enum { GG_WIRE_VARINT_BYTES_MAX = 10 };
-
-/* Bytes of the varint, written to `at`, which has room for GG_WIRE_VARINT_BYTES_MAX. */
-static inline size_t gg_wire_encode(uint8_t *at, uint64_t value)
-{
-	size_t length = 0;
-
-	for (; value >= 128; value >>= 7)
-		at[length++] = (uint8_t)(value | 128);
-	at[length++] = (uint8_t)value;
-	return length;
-}
-
-/* A number without a field, as a packed field holds them. */
-static inline void gg_wire_append_varint(struct gg_buf *out, uint64_t value)
-{
-	if (!gg_buf_reserve(out, GG_WIRE_VARINT_BYTES_MAX))
-		return;
-	out->length += gg_wire_encode((uint8_t *)out->data + out->length, value);
-	out->data[out->length] = '\0';
-}
 
 static inline void gg_wire_append_tag(struct gg_buf *out, uint32_t number, enum gg_wire_type type)
 {
-	gg_wire_append_varint(out, (uint64_t)number << 3 | type);
+	gg_varint_append(out, (uint64_t)number << 3 | type);
 }
 
 static inline void gg_wire_put_number(struct gg_buf *out, uint32_t number, uint64_t value)
 {
 	gg_wire_append_tag(out, number, GG_WIRE_VARINT);
-	gg_wire_append_varint(out, value);
+	gg_varint_append(out, value);
 }
 
 /* Writes a number unless it is 0, for readers that take a missing field for 0. */
@@ -81,7 +60,7 @@ static inline void gg_wire_put_bytes(struct gg_buf *out, uint32_t number, const 
                                      size_t length)
 {
 	gg_wire_append_tag(out, number, GG_WIRE_BYTES);
-	gg_wire_append_varint(out, length);
+	gg_varint_append(out, length);
 	gg_buf_append(out, bytes, length);
 }
 
@@ -101,12 +80,12 @@ static inline size_t gg_wire_begin(struct gg_buf *out, uint32_t number)
 /* Closes what was opened last and is still open. */
 static inline void gg_wire_end(struct gg_buf *out, size_t start)
 {
-	uint8_t length[GG_WIRE_VARINT_BYTES_MAX];
+	uint8_t length[GG_VARINT_BYTES_MAX];
 	size_t length_bytes;
 
 	if (out->failed)
 		return;
-	length_bytes = gg_wire_encode(length, out->length - start);
+	length_bytes = gg_varint_encode(length, out->length - start);
 	if (length_bytes > 1) {
 		if (!gg_buf_reserve(out, length_bytes - 1))
 			return;

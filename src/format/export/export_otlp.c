@@ -70,9 +70,9 @@ static void append_thread(struct otlp_export *writer, uint32_t thread, struct gg
 			writer->thread_id[thread] = gg_otlp_dictionary_integer(
 				&writer->dictionary, "thread.id", tid, NULL);
 	}
-	gg_wire_append_varint(set, writer->thread_name[thread]);
+	gg_varint_append(set, writer->thread_name[thread]);
 	if (tid != 0)
-		gg_wire_append_varint(set, writer->thread_id[thread]);
+		gg_varint_append(set, writer->thread_id[thread]);
 }
 
 static void append_kind(struct otlp_export *writer, uint32_t kind, struct gg_buf *set)
@@ -85,13 +85,13 @@ static void append_kind(struct otlp_export *writer, uint32_t kind, struct gg_buf
 		writer->heap_name[heap] = gg_otlp_dictionary_text(
 			&writer->dictionary, "geiger.heap",
 			gg_extract_heap_name(writer->extract, heap));
-	gg_wire_append_varint(set, writer->heap_name[heap]);
+	gg_varint_append(set, writer->heap_name[heap]);
 	if (type == 0)
 		return;
 	if (writer->type_name[type] == 0)
 		writer->type_name[type] = gg_otlp_dictionary_text(
 			&writer->dictionary, "geiger.type", model->types[type]);
-	gg_wire_append_varint(set, writer->type_name[type]);
+	gg_varint_append(set, writer->type_name[type]);
 }
 
 static void add_row(struct otlp_export *writer, const struct gg_extract_row *row)
@@ -163,7 +163,7 @@ static void put_samples(struct otlp_export *writer, size_t value)
 			gg_wire_put_bytes(out, GG_OTLP_SAMPLE_ATTRIBUTE,
 			                  writer->sets.bytes.data + set->offset, set->length);
 		packed = gg_wire_begin(out, GG_OTLP_SAMPLE_VALUE);
-		gg_wire_append_varint(out, sample->values[value]);
+		gg_varint_append(out, sample->values[value]);
 		gg_wire_end(out, packed);
 		gg_wire_end(out, message);
 	}
@@ -201,16 +201,15 @@ static void put_profile_attributes(struct otlp_export *writer, size_t value,
 	packed = gg_wire_begin(out, GG_OTLP_PROFILE_ATTRIBUTE);
 	/* An end that is unknown, or that does not exist, has no attribute. */
 	if (isfinite(interval.low))
-		gg_wire_append_varint(out, gg_otlp_dictionary_double(dictionary, "geiger.total.low",
-		                                                     interval.low, unit));
+		gg_varint_append(out, gg_otlp_dictionary_double(dictionary, "geiger.total.low",
+		                                                interval.low, unit));
 	if (isfinite(interval.high))
-		gg_wire_append_varint(out,
-		                      gg_otlp_dictionary_double(dictionary, "geiger.total.high",
+		gg_varint_append(out, gg_otlp_dictionary_double(dictionary, "geiger.total.high",
 		                                                interval.high, unit));
-	gg_wire_append_varint(out, gg_otlp_dictionary_double(dictionary, "geiger.confidence",
-	                                                     extract->confidence, "1"));
-	gg_wire_append_varint(out, gg_otlp_dictionary_text(dictionary, "geiger.metric",
-	                                                   gg_metric_name(extract->metric)));
+	gg_varint_append(out, gg_otlp_dictionary_double(dictionary, "geiger.confidence",
+	                                                extract->confidence, "1"));
+	gg_varint_append(out, gg_otlp_dictionary_text(dictionary, "geiger.metric",
+	                                              gg_metric_name(extract->metric)));
 	gg_wire_end(out, packed);
 }
 

@@ -246,17 +246,17 @@ static void add_sample(struct pprof_export *writer, const struct gg_extract_row 
 
 	packed = gg_wire_begin(out, SAMPLE_LOCATION_ID);
 	do {
-		gg_wire_append_varint(out, gg_pprof_locations_id(&writer->locations, stack));
+		gg_varint_append(out, gg_pprof_locations_id(&writer->locations, stack));
 		stack = model->stacks[stack].parent;
 	} while (stack != 0);
 	gg_wire_end(out, packed);
 	packed = gg_wire_begin(out, SAMPLE_VALUE);
 	if (!is_of_pinned(writer)) {
-		gg_wire_append_varint(out, row->allocated.count);
-		gg_wire_append_varint(out, row->allocated.bytes);
-		gg_wire_append_varint(out, row->live.count);
+		gg_varint_append(out, row->allocated.count);
+		gg_varint_append(out, row->allocated.bytes);
+		gg_varint_append(out, row->live.count);
 	}
-	gg_wire_append_varint(out, row->live.bytes);
+	gg_varint_append(out, row->live.bytes);
 	gg_wire_end(out, packed);
 	if (!writer->job->sums_only)
 		add_labels(writer, row);

@@ -146,7 +146,7 @@ static void put_indices(struct gg_buf *out, uint32_t field, uint32_t index)
 	if (index == 0)
 		return;
 	packed = gg_wire_begin(out, field);
-	gg_wire_append_varint(out, index);
+	gg_varint_append(out, index);
 	gg_wire_end(out, packed);
 }
 
@@ -248,7 +248,7 @@ uint32_t gg_otlp_dictionary_stack(struct gg_otlp_dictionary *dictionary, uint32_
 	dictionary->last_stack = stack;
 	packed = gg_wire_begin(&element, GG_OTLP_STACK_LOCATION);
 	for (; stack != 0; stack = dictionary->extract->model->stacks[stack].parent)
-		gg_wire_append_varint(&element, location_of(dictionary, stack));
+		gg_varint_append(&element, location_of(dictionary, stack));
 	gg_wire_end(&element, packed);
 	dictionary->last_stack_index = put(dictionary, &dictionary->stacks, &element);
 	return dictionary->last_stack_index;

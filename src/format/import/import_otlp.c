@@ -656,7 +656,7 @@ static int put_stack(struct otlp_import *job, const struct otlp_row *row, struct
 			status = gg_otlp_tables_get(&job->tables, GG_OTLP_TABLE_LOCATION, index,
 			                            message.at, &location);
 			if (status == 0 && index != 0)
-				gg_wire_append_varint(out, index);
+				gg_varint_append(out, index);
 		}
 	}
 	gg_wire_end(out, packed);
@@ -677,7 +677,7 @@ static int put_row(struct otlp_import *job, size_t number, const struct gg_buf *
 		return status;
 	packed = gg_wire_begin(&sample, 2);
 	for (int i = 0; i < job->column_count; i++)
-		gg_wire_append_varint(&sample, values[i]);
+		gg_varint_append(&sample, values[i]);
 	gg_wire_end(&sample, packed);
 	gg_buf_append(&sample, labels->data, labels->length);
 	status = put_sample_labels(job, row->sample, &sample);
