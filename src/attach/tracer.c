@@ -229,20 +229,14 @@ void gg_tracer_remove(struct gg_tracer *tracer)
 }
 
 /* Reads the code at the entry of a function, as it is without the trap. */
-static size_t read_entry(const struct gg_tracer *tracer, uint64_t entry, uint8_t *code,
+static size_t read_entry(const struct gg_tracer *tracer, const struct gg_trap *trap, uint8_t *code,
                          size_t count)
 {
-	size_t got = gg_remote_memory_read_most(tracer->memory, entry, code, count);
+	size_t got = gg_remote_memory_read_most(tracer->memory, trap->entry, code, count);
+	size_t skipped = (size_t)(trap->entry - trap->place);
+	size_t bytes = sizeof(trap->original) - skipped;
 
-	for (uint32_t i = 0; i < tracer->plan->count; i++) {
-		const struct gg_trap *trap = &tracer->plan->traps[i];
-		size_t skipped = (size_t)(trap->entry - trap->place);
-		size_t bytes = sizeof(trap->original) - skipped;
-
-		if (trap->entry == entry)
-			memcpy(code, (const uint8_t *)&trap->original + skipped,
-			       bytes < got ? bytes : got);
-	}
+	memcpy(code, (const uint8_t *)&trap->original + skipped, bytes < got ? bytes : got);
 	return got;
 }
 
@@ -250,18 +244,23 @@ bool gg_tracer_pass(struct gg_tracer *tracer, pid_t tid)
 {
 	struct gg_tracee *tracee = find_tracee(tracer, tid);
 	struct user_regs_struct registers = { 0 };
+	const struct gg_trap *trap;
+	uint64_t now_ns;
 	uint8_t code[16];
 	size_t count;
 
-	if (tracee == NULL || gg_tracer_read_registers(tid, &registers) < 0 ||
-	    !gg_trap_plan_has(tracer->plan, PC_OF(&registers)))
+	if (tracee == NULL || gg_tracer_read_registers(tid, &registers) < 0)
 		return false;
-	count = read_entry(tracer, PC_OF(&registers), code, sizeof(code));
+	trap = gg_trap_plan_find(tracer->plan, PC_OF(&registers));
+	if (trap == NULL)
+		return false;
+	count = read_entry(tracer, trap, code, sizeof(code));
 	if (!gg_entry_step(&registers, tracer->memory, code, count) ||
 	    gg_tracer_write_registers(tid, &registers) < 0)
 		return false;
-	note_stand(tracer, tracee, gg_clock_monotonic_ns());
-	gg_trap_watch_pass(&tracee->watched, gg_clock_monotonic_ns());
+	now_ns = gg_clock_monotonic_ns();
+	note_stand(tracer, tracee, now_ns);
+	gg_trap_watch_pass(&tracee->watched, now_ns);
 	gg_tracer_release(tracer, tid);
 	return true;
 }

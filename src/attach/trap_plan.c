@@ -149,10 +149,15 @@ void gg_trap_plan_remove(struct gg_trap_plan *plan, const struct gg_remote_memor
 	gg_store_release(&plan->is_planted, 0);
 }
 
-bool gg_trap_plan_has(const struct gg_trap_plan *plan, uint64_t pc)
+const struct gg_trap *gg_trap_plan_find(const struct gg_trap_plan *plan, uint64_t pc)
 {
 	for (uint32_t i = 0; i < plan->count; i++)
 		if (pc == plan->traps[i].entry)
-			return true;
-	return false;
+			return &plan->traps[i];
+	return NULL;
+}
+
+bool gg_trap_plan_has(const struct gg_trap_plan *plan, uint64_t pc)
+{
+	return gg_trap_plan_find(plan, pc) != NULL;
 }

@@ -74,6 +74,9 @@ uint32_t gg_trap_plan_clean(const struct gg_trap_plan *plan, const struct gg_rem
 /* Returns how many of the traps are in this memory. */
 uint32_t gg_trap_plan_count(const struct gg_trap_plan *plan, const struct gg_remote_memory *memory);
 
+/* Returns the trap at `pc`, or NULL. */
+const struct gg_trap *gg_trap_plan_find(const struct gg_trap_plan *plan, uint64_t pc);
+
 /* True if `pc` is a trap of the plan. */
 bool gg_trap_plan_has(const struct gg_trap_plan *plan, uint64_t pc);
 
