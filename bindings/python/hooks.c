@@ -508,22 +508,42 @@ static void raw_exact_free(void *context, void *p)
 	raw.real.free(context, p);
 }
 
-static void *mem_exact_malloc(void *context, size_t bytes)
+static inline __attribute__((always_inline)) void *exact_malloc(const struct domain *domain,
+                                                                void *context, size_t bytes)
 {
 	uint64_t begun = exact->begin();
-	void *p = mem.real.malloc(context, bytes);
+	void *p = domain->real.malloc(context, bytes);
 
 	exact->allocated(begun, p, bytes);
 	return p;
 }
 
-static void *mem_exact_calloc(void *context, size_t number, size_t bytes)
+static inline __attribute__((always_inline)) void *exact_calloc(const struct domain *domain,
+                                                                void *context, size_t number,
+                                                                size_t bytes)
 {
 	uint64_t begun = exact->begin();
-	void *p = mem.real.calloc(context, number, bytes);
+	void *p = domain->real.calloc(context, number, bytes);
 
 	exact->allocated(begun, p, number * bytes);
 	return p;
+}
+
+static inline __attribute__((always_inline)) void exact_free(const struct domain *domain,
+                                                             void *context, void *p)
+{
+	exact->freed(p);
+	domain->real.free(context, p);
+}
+
+static void *mem_exact_malloc(void *context, size_t bytes)
+{
+	return exact_malloc(&mem, context, bytes);
+}
+
+static void *mem_exact_calloc(void *context, size_t number, size_t bytes)
+{
+	return exact_calloc(&mem, context, number, bytes);
 }
 
 static void *mem_exact_realloc(void *context, void *p, size_t bytes)
@@ -533,26 +553,17 @@ static void *mem_exact_realloc(void *context, void *p, size_t bytes)
 
 static void mem_exact_free(void *context, void *p)
 {
-	exact->freed(p);
-	mem.real.free(context, p);
+	exact_free(&mem, context, p);
 }
 
 static void *obj_exact_malloc(void *context, size_t bytes)
 {
-	uint64_t begun = exact->begin();
-	void *p = obj.real.malloc(context, bytes);
-
-	exact->allocated(begun, p, bytes);
-	return p;
+	return exact_malloc(&obj, context, bytes);
 }
 
 static void *obj_exact_calloc(void *context, size_t number, size_t bytes)
 {
-	uint64_t begun = exact->begin();
-	void *p = obj.real.calloc(context, number, bytes);
-
-	exact->allocated(begun, p, number * bytes);
-	return p;
+	return exact_calloc(&obj, context, number, bytes);
 }
 
 static void *obj_exact_realloc(void *context, void *p, size_t bytes)
@@ -562,8 +573,7 @@ static void *obj_exact_realloc(void *context, void *p, size_t bytes)
 
 static void obj_exact_free(void *context, void *p)
 {
-	exact->freed(p);
-	obj.real.free(context, p);
+	exact_free(&obj, context, p);
 }
 
 /* --- installing --- */
