@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_looks - measures the processor time of a look at 10 000 live blocks, and compares the speed
- * of a program with a look each second to its speed without.
+ * bench_looks - measures the processor time of a look at 10 000 live blocks, and how much slower a
+ * program is meanwhile.
  *
  *   bench_looks [ROUNDS]
  */
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdnoreturn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -21,7 +24,7 @@
 #include "keeper_child.h"
 #include "record/look/block_looks.h"
 
-enum { PLACES = 10000, LOOKS = 21, ROUNDS = 12, SECONDS = 3 };
+enum { PLACES = 10000, LOOKS = 21, ROUNDS = 200 };
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -106,44 +109,51 @@ static void measure_looks(const char *shape)
 
 /* --- the program's own time --- */
 
-enum { HELD = 40000, HELD_BYTES = 2000 };
+/*
+ * One child works all the time; windows of it are compared: while a look is taken, while this
+ * process only burns its processor for as long, and while it sleeps for as long.  So the three are
+ * seconds apart at most, and a busy machine slows all of them alike.
+ */
+enum { HELD = 40000, HELD_BYTES = 2000, MAP_EACH = 1000, WINDOW_WARM_UP = 3 };
 
-/* Operations for each second of the clock, and of the processor. */
-struct speed {
-	double by_clock, by_processor;
+enum window_kind { WINDOW_LOOK, WINDOW_BURN, WINDOW_SLEEP, WINDOW_KINDS };
+
+static const char *const window_names[] = { "a look", "a loop elsewhere", "sleep" };
+
+/* What the child shares: its blocks, and how many operations it has done. */
+struct shared_work {
+	void *held[HELD];
+	atomic_ullong operations;
 };
 
-/* Allocates, frees and maps as a busy program does. */
-static struct speed work(void *volatile *held)
+/* Allocates and frees, and maps memory each MAP_EACH operations, until it is killed. */
+static noreturn void work(struct shared_work *shared, bool maps)
 {
-	uint64_t start_ns = gg_clock_monotonic_ns(), end_ns = start_ns + SECONDS * GG_NS_PER_S;
-	uint64_t before_ns = gg_clock_thread_ns(), count = 0, random = 1;
+	void *volatile *held = shared->held;
+	uint64_t random = 1;
 
-	while (gg_clock_monotonic_ns() < end_ns)
-		for (int i = 0; i < 1000; i++, count++) {
-			size_t at;
+	for (uint64_t count = 0;; count++) {
+		size_t at;
 
-			random = random * 6364136223846793005 + 1442695040888963407;
-			at = (size_t)(random >> 33) % HELD;
-			free(held[at]);
-			held[at] = malloc((size_t)(random >> 40) % HELD_BYTES);
-			if (count % 1000 == 0) {
-				char *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
-				                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		random = random * 6364136223846793005 + 1442695040888963407;
+		at = (size_t)(random >> 33) % HELD;
+		free(held[at]);
+		held[at] = malloc((size_t)(random >> 40) % HELD_BYTES);
+		atomic_store_explicit(&shared->operations, count, memory_order_relaxed);
+		if (maps && count % MAP_EACH == 0) {
+			char *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+			                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-				memory[0] = 1;
-				munmap(memory, 1 << 20);
-			}
+			memory[0] = 1;
+			munmap(memory, 1 << 20);
 		}
-	return (struct speed){
-		(double)count / (double)(gg_clock_monotonic_ns() - start_ns),
-		(double)count / (double)(gg_clock_thread_ns() - before_ns),
-	};
+	}
 }
 
 /* Places of blocks as they are at the moment; some are gone when the look comes to them. */
-static void look_at_held(pid_t pid, void *volatile *held, struct gg_buf *text)
+static void look_at_held(pid_t pid, const struct shared_work *shared, struct gg_buf *text)
 {
+	void *const volatile *held = shared->held;
 	struct gg_block_place *places = calloc(PLACES, sizeof(*places));
 
 	for (size_t i = 0; i < PLACES; i++)
@@ -155,78 +165,124 @@ static void look_at_held(pid_t pid, void *volatile *held, struct gg_buf *text)
 	free(places);
 }
 
-static struct speed speed_of_child(int results, pid_t pid)
+static void burn(uint64_t duration_ns)
 {
-	struct speed speed;
+	uint64_t end_ns = gg_clock_monotonic_ns() + duration_ns;
 
-	if (read(results, &speed, sizeof(speed)) != (ssize_t)sizeof(speed))
-		exit(1);
-	waitpid(pid, NULL, 0);
-	return speed;
+	while (gg_clock_monotonic_ns() < end_ns)
+		;
 }
 
-/* The speed of a child, with a look each second or without. */
-static struct speed run_work(bool is_looked_at)
+static uint64_t processor_ns(clockid_t clock)
 {
-	void *volatile *held = mmap(NULL, HELD * sizeof(void *), PROT_READ | PROT_WRITE,
-	                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct timespec time;
+
+	if (clock_gettime(clock, &time) != 0)
+		exit(1);
+	return (uint64_t)time.tv_sec * GG_NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+/* What the child did in a window, and how long it was. */
+struct window {
+	double operations_per_ns; /* of the child's processor time */
+	uint64_t duration_ns;
+};
+
+static struct window open_window(enum window_kind kind, pid_t pid, struct shared_work *shared,
+                                 uint64_t duration_ns, struct gg_buf *text)
+{
+	uint64_t start_ns = gg_clock_monotonic_ns(), operations, used_ns;
+	struct window window;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0)
+		exit(1);
+	operations = atomic_load(&shared->operations);
+	used_ns = processor_ns(clock);
+	if (kind == WINDOW_LOOK)
+		look_at_held(pid, shared, text);
+	else if (kind == WINDOW_BURN)
+		burn(duration_ns);
+	else
+		nanosleep(&(struct timespec){ .tv_nsec = (long)duration_ns }, NULL);
+	used_ns = processor_ns(clock) - used_ns;
+	operations = atomic_load(&shared->operations) - operations;
+	window.duration_ns = gg_clock_monotonic_ns() - start_ns;
+	window.operations_per_ns = used_ns == 0 ? 0 : (double)operations / (double)used_ns;
+	return window;
+}
+
+/* The recorder's looks take at most this share of a processor. */
+static const double look_share = 0.01;
+
+/* Prints how much longer an operation takes in windows of a kind than in those of sleep. */
+static void print_windows(const char *name, double *ratios, size_t count)
+{
+	double median = quantile(ratios, count, 0.5);
+
+	printf("    during %-18s median %.4f, quartiles %.4f to %.4f; %.0f %% of the time: %.4f\n",
+	       name, median, quantile(ratios, count, 0.25), quantile(ratios, count, 0.75),
+	       look_share * 100, 1 + (median - 1) * look_share);
+}
+
+static void compare_windows(pid_t pid, struct shared_work *shared, size_t rounds)
+{
+	double *ratios[WINDOW_KINDS];
+	uint64_t duration_ns = 0;
 	struct gg_buf text = { 0 };
-	struct speed speed;
-	int results[2];
+	size_t count = 0;
+
+	for (int kind = 0; kind < WINDOW_KINDS; kind++)
+		ratios[kind] = calloc(rounds, sizeof(double));
+	for (size_t i = 0; i < rounds + WINDOW_WARM_UP; i++) {
+		struct window windows[WINDOW_KINDS];
+
+		for (int kind = 0; kind < WINDOW_KINDS; kind++) {
+			windows[kind] = open_window(kind, pid, shared, duration_ns, &text);
+			if (kind == WINDOW_LOOK)
+				duration_ns = windows[kind].duration_ns;
+		}
+		if (i < WINDOW_WARM_UP || windows[WINDOW_LOOK].operations_per_ns == 0 ||
+		    windows[WINDOW_BURN].operations_per_ns == 0)
+			continue; /* the child was not on a processor */
+		for (int kind = 0; kind < WINDOW_KINDS; kind++)
+			ratios[kind][count] = windows[WINDOW_SLEEP].operations_per_ns /
+			                      windows[kind].operations_per_ns;
+		count++;
+	}
+	for (int kind = 0; count > 0 && kind < WINDOW_SLEEP; kind++)
+		print_windows(window_names[kind], ratios[kind], count);
+	for (int kind = 0; kind < WINDOW_KINDS; kind++)
+		free(ratios[kind]);
+	gg_buf_done(&text);
+}
+
+static void measure_work(size_t rounds, bool maps)
+{
+	struct shared_work *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+	                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
 
-	if (held == MAP_FAILED || pipe(results) != 0 || (pid = fork()) < 0)
+	if (shared == MAP_FAILED || (pid = fork()) < 0)
 		exit(1);
-	if (pid == 0) {
-		speed = work(held);
-		_exit(write(results[1], &speed, sizeof(speed)) != (ssize_t)sizeof(speed));
-	}
-	for (int second = 0; is_looked_at && second < SECONDS; second++) {
-		nanosleep(&(struct timespec){ .tv_nsec = 900000000 }, NULL);
-		look_at_held(pid, held, &text);
-	}
-	speed = speed_of_child(results[0], pid);
-	close(results[0]);
-	close(results[1]);
-	munmap((void *)(uintptr_t)held, HELD * sizeof(void *));
-	gg_buf_done(&text);
-	return speed;
-}
-
-static void print_ratios(const char *what, double *ratios, size_t count)
-{
-	printf("  %-20s median %.4f, quartiles %.4f to %.4f\n", what, quantile(ratios, count, 0.5),
-	       quantile(ratios, count, 0.25), quantile(ratios, count, 0.75));
-}
-
-/* Pairs of runs, with and without looks; time is the inverse of speed. */
-static void measure_work(size_t rounds)
-{
-	double *by_clock = calloc(rounds, sizeof(double));
-	double *by_processor = calloc(rounds, sizeof(double));
-
-	for (size_t i = 0; i < rounds; i++) {
-		bool is_looked_at_first = i % 2 == 0;
-		struct speed first = run_work(is_looked_at_first);
-		struct speed second = run_work(!is_looked_at_first);
-		struct speed looked_at = is_looked_at_first ? first : second;
-		struct speed alone = is_looked_at_first ? second : first;
-
-		by_clock[i] = alone.by_clock / looked_at.by_clock;
-		by_processor[i] = alone.by_processor / looked_at.by_processor;
-	}
-	print_ratios("by the clock", by_clock, rounds);
-	print_ratios("by processor time", by_processor, rounds);
-	free(by_clock);
-	free(by_processor);
+	if (pid == 0)
+		work(shared, maps);
+	printf("  a program that %s\n", maps ? "maps memory all the time" : "does not map memory");
+	compare_windows(pid, shared, rounds);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	munmap(shared, sizeof(*shared));
 }
 
 int main(int argc, char **argv)
 {
+	size_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : ROUNDS;
+
 	printf("processor time of one look, smaps and blocks\n");
 	for (size_t i = 0; keeper_shapes[i] != NULL; i++)
 		measure_looks(keeper_shapes[i]);
-	printf("\nthe program's time for an operation, with a look each second / without\n");
-	measure_work(argc > 1 ? strtoul(argv[1], NULL, 10) : ROUNDS);
+	printf("\nthe program's processor time for an operation, by that while nobody looks\n");
+	measure_work(rounds, false);
+	measure_work(rounds, true);
 	return 0;
 }

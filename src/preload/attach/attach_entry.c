@@ -164,7 +164,6 @@ static int attach(const struct gg_attach_request *request, struct gg_attach_resu
 	bool found = false;
 	int status;
 
-	gg_loader_lock_begin();
 	gg_loader_lock_call(find_functions, &found);
 	if (!found)
 		return fail(result, -ENOTSUP,
@@ -184,6 +183,19 @@ static int attach(const struct gg_attach_request *request, struct gg_attach_resu
 	put_placed(result, &placed);
 	gg_attach_upkeep_begin(&placed);
 	return placed.slot_count > 0 ? 0 : give_up(result);
+}
+
+/* As attach(), while no other thread forks. */
+static int attach_between_forks(const struct gg_attach_request *request,
+                                struct gg_attach_result *result)
+{
+	int status;
+
+	gg_loader_lock_begin();
+	gg_loader_lock_hold_forks();
+	status = attach(request, result);
+	gg_loader_lock_release_forks();
+	return status;
 }
 
 /* Takes the state from DETACHED to STARTING.  0, or why it cannot. */
@@ -215,7 +227,7 @@ static int attach_here(const struct gg_attach_request *request, struct gg_attach
 	if (status == 0) {
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		gg_signal_mask_block(&before);
-		status = attach(request, result);
+		status = attach_between_forks(request, result);
 		/* Otherwise give_up() has begun a detach. */
 		if (status < 0 && gg_load_acquire(&gg_process.state) == GG_PROCESS_STARTING)
 			gg_store_release(&gg_process.state, GG_PROCESS_DETACHED);

@@ -2,25 +2,87 @@
 /* loader_lock - calls back from within dl_iterate_phdr(), or reads the list for debuggers. */
 #include "preload/attach/loader_lock.h"
 
+#include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
+#include "runtime/syscalls.h"
 #include "unwind/walk/stack_bounds.h"
 
 static pid_t locking_pid; /* the process that may take the lock */
 
-void gg_loader_lock_begin(void)
-{
-	locking_pid = getpid();
-}
-
 static bool may_lock(void)
 {
 	return locking_pid == getpid();
+}
+
+/* --- forks wait --- */
+
+enum { WAIT_STEP_NS = 100000, WAIT_STEPS = 20000 }; /* two seconds */
+
+/* Held by a thread that may hold the loader's lock, or that forks. */
+static struct {
+	uint32_t owner_tid; /* 0: none */
+	uint32_t depth;     /* how often the owner holds it */
+	bool has_handlers;
+} forks;
+
+bool gg_loader_lock_hold_forks(void)
+{
+	uint32_t tid = gg_syscall_tid(), owner = 0;
+
+	if (gg_load_relaxed(&forks.owner_tid) == tid) {
+		forks.depth++;
+		return true;
+	}
+	for (int i = 0; !gg_cas_acq_rel(&forks.owner_tid, &owner, tid); owner = 0) {
+		if (++i > WAIT_STEPS)
+			return false;
+		gg_syscall_sleep(WAIT_STEP_NS);
+	}
+	forks.depth = 1;
+	return true;
+}
+
+void gg_loader_lock_release_forks(void)
+{
+	if (gg_load_relaxed(&forks.owner_tid) == gg_syscall_tid() && --forks.depth == 0)
+		gg_store_release(&forks.owner_tid, 0);
+}
+
+static void before_fork(void)
+{
+	int saved_errno = errno;
+
+	if (may_lock())
+		gg_loader_lock_hold_forks();
+	errno = saved_errno;
+}
+
+static void in_parent(void)
+{
+	gg_loader_lock_release_forks();
+}
+
+/* The only thread of this process has another tid than the owner. */
+static void in_child(void)
+{
+	forks.depth = 0;
+	gg_store_relaxed(&forks.owner_tid, 0);
+}
+
+void gg_loader_lock_begin(void)
+{
+	locking_pid = getpid();
+	if (!forks.has_handlers)
+		pthread_atfork(before_fork, in_parent, in_child);
+	forks.has_handlers = true;
 }
 
 /* --- the call --- */
@@ -44,10 +106,13 @@ void gg_loader_lock_call(void (*function)(void *context), void *context)
 {
 	struct call call = { function, context };
 
-	if (may_lock())
-		dl_iterate_phdr(call_first, &call);
-	else
+	if (!may_lock()) {
 		function(context);
+		return;
+	}
+	gg_loader_lock_hold_forks();
+	dl_iterate_phdr(call_first, &call);
+	gg_loader_lock_release_forks();
 }
 
 /* --- the modules --- */

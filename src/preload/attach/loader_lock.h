@@ -11,12 +11,16 @@
  *           and then waits here for the callback to end, hangs both.  A dlopen() of the owner would
  *           do the same without geiger.
  *
- * Forks     A thread may hold the lock while another one forks.  In the child the lock then stays
- *           held for ever, so a forked child reads the loader's list without it.
+ * Forks     glibc does not release the lock in a forked child, where a thread of the parent held
+ *           it: the next dlopen() of the child would wait for ever.  So a fork() waits, in a
+ *           handler of pthread_atfork(), while a thread of this process is within
+ *           gg_loader_lock_call().  Threads of the program that call dl_iterate_phdr() themselves
+ *           hold the lock as before, so a forked child reads the loader's list without it.
  */
 #pragma once
 
 #include <elf.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct gg_loaded_module {
@@ -27,8 +31,17 @@ struct gg_loaded_module {
 	Elf64_Dyn *dynamic;
 };
 
-/* In the process that attaches, once for each attach: this process may take the lock. */
+/* In the process that attaches, first for each attach: this process may take the lock. */
 void gg_loader_lock_begin(void);
+
+/*
+ * No other thread forks by fork() until the release, or within two seconds if it does so already; a
+ * fork waits as long at most.  Nests.  False: the time is over, and the caller goes on without.
+ */
+bool gg_loader_lock_hold_forks(void);
+
+/* Does nothing in a thread that does not hold them. */
+void gg_loader_lock_release_forks(void);
 
 /* Calls the function once, under the lock if this process may take it. */
 void gg_loader_lock_call(void (*function)(void *context), void *context);
