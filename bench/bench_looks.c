@@ -120,7 +120,7 @@ enum window_kind { WINDOW_LOOK, WINDOW_BURN, WINDOW_SLEEP, WINDOW_KINDS };
 
 static const char *const window_names[] = { "a look", "a loop elsewhere", "sleep" };
 
-/* What the child shares: its blocks, and how many operations it has done. */
+/* Memory of the child and its parent: blocks, and how many operations the child has done. */
 struct shared_work {
 	void *held[HELD];
 	atomic_ullong operations;
@@ -182,7 +182,7 @@ static uint64_t processor_ns(clockid_t clock)
 	return (uint64_t)time.tv_sec * GG_NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-/* What the child did in a window, and how long it was. */
+/* The work of the child in a window, and how long that was. */
 struct window {
 	double operations_per_ns; /* of the child's processor time */
 	uint64_t duration_ns;
