@@ -41,6 +41,7 @@ real_input=$scratch/input
 real_seconds=500 real_ignore=() real_filter=cat real_least=50 real_attaches=1
 mkdir "$real_input"
 export LC_ALL=C.UTF-8 TZ=UTC
+unset PYTHONUNBUFFERED # with it, Python does not write the rest of a short write
 
 # needs PROGRAM... - without one of them, every test of this file is skipped.
 needs() {
