@@ -10,16 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/attach_request.h"
 #include "base/buf.h"
+#include "base/time_units.h"
 #include "record/diagnose/preloadable.h"
 #include "record/process/proc_file.h"
 #include "record/regions/find_region.h"
 #include "record/regions/process_alive.h"
 
-enum { READS = 3 }; /* surveys of a process that executes programs meanwhile */
+enum {
+	READS = 3, /* surveys of a process that executes programs meanwhile */
+	/* How long it is waited for the end of another attach. */
+	TRACED_PAUSE_MS = 10,
+	TRACED_PAUSES = 100,
+};
 
 /* --- obstacles --- */
 
@@ -56,6 +63,15 @@ static void name_process(char *text, size_t size, pid_t pid)
 
 /* --- the state --- */
 
+/* False for the pid 0 of no process. */
+static bool is_geiger(pid_t pid)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf name = { 0 };
+
+	return pid != 0 && gg_proc_file_read(&name, "/proc/%d/comm", (int)pid) &&
+	       strcmp(gg_buf_text(&name), "geiger\n") == 0;
+}
+
 /* True if a vfork child still shares its parent's memory.  False if the kernel does not tell. */
 static bool shares_memory_with_parent(const struct gg_process_facts *facts)
 {
@@ -80,7 +96,10 @@ static void judge_state(struct gg_survey *survey)
 		    "its main thread has ended, by which geiger would reach the others");
 	else if (has_ended(facts))
 		add(survey, "zombie", NULL, "it has ended, and its parent has not noticed yet");
-	if (facts->tracer != 0) {
+	if (is_geiger(facts->tracer)) {
+		add(survey, "traced", "Attach again later.",
+		    "another geiger (process %d) attaches or detaches", (int)facts->tracer);
+	} else if (facts->tracer != 0) {
 		name_process(tracer, sizeof(tracer), facts->tracer);
 		add(survey, "traced", "End that first.", "%s traces it, such as a debugger does",
 		    tracer);
@@ -288,12 +307,28 @@ static void judge_modules(struct gg_survey *survey)
 
 /* --- all of it --- */
 
+/*
+ * Another geiger traces a process while it attaches to it, and a child that the process forks
+ * meanwhile.  That is over soon.
+ */
+static int read_facts(struct gg_process_facts *ret_facts, pid_t pid, struct gg_error *error)
+{
+	const struct timespec pause = { .tv_nsec = (long)(TRACED_PAUSE_MS * GG_NS_PER_MS) };
+	int status = gg_process_facts_read(ret_facts, pid, error);
+
+	for (int i = 0; i < TRACED_PAUSES && status == 0 && is_geiger(ret_facts->tracer); i++) {
+		nanosleep(&pause, NULL);
+		status = gg_process_facts_read(ret_facts, pid, error);
+	}
+	return status;
+}
+
 static int read_once(struct gg_survey *ret_survey, pid_t pid, struct gg_error *error)
 {
 	int status;
 
 	*ret_survey = (struct gg_survey){ .memory.fd = -1, .glibc_minor = -1 };
-	status = gg_process_facts_read(&ret_survey->facts, pid, error);
+	status = read_facts(&ret_survey->facts, pid, error);
 	if (status < 0)
 		return status;
 #if !defined(__x86_64__)
