@@ -93,26 +93,46 @@ void gg_agent_carrier_close(struct gg_agent_carrier *carrier)
 
 /* The functions of libc that the process calls. */
 struct loader_calls {
-	uint64_t system_call, open_library, last_error;
+	uint64_t system_call, open_library;
+	uint64_t last_error; /* 0: the process has no such function */
+	uint64_t open_flags; /* beside those of dlopen() */
 };
 
+/* The flag by which glibc knows a call of dlopen() that has come through libdl. */
+#define FROM_LIBDL UINT64_C(0x80000000)
+
+/*
+ * Before glibc 2.34, dlopen() and dlerror() are in libdl, which a program need not have.  The
+ * function by which libc itself loads libraries is there always.
+ */
 static int find_calls(const struct gg_borrowed_thread *thread,
                       const struct gg_remote_modules *modules, uint32_t libc,
                       struct loader_calls *calls, struct gg_error *error)
 {
-	static const char *const names[] = { "syscall", "dlopen", "dlerror" };
-	uint64_t *const places[] = { &calls->system_call, &calls->open_library,
-		                     &calls->last_error };
+	const struct gg_remote_memory *memory = thread->tracer->memory;
 	struct gg_remote_symbol symbol;
+	const char *missing = NULL;
 
-	for (size_t i = 0; i < GG_COUNT(names); i++) {
-		if (!gg_remote_modules_find_in(modules, libc, thread->tracer->memory, names[i],
-		                               &symbol))
-			return gg_error_set(error, -ENOENT, "libc", NULL, "it has no %s()",
-			                    names[i]);
-		*places[i] = symbol.address;
+	*calls = (struct loader_calls){ 0 };
+	if (gg_remote_modules_find_in(modules, libc, memory, "syscall", &symbol))
+		calls->system_call = symbol.address;
+	else
+		missing = "syscall";
+	if (gg_remote_modules_find_in(modules, libc, memory, "dlopen", &symbol)) {
+		calls->open_library = symbol.address;
+	} else if (gg_remote_modules_find_in(modules, libc, memory, "__libc_dlopen_mode",
+	                                     &symbol)) {
+		calls->open_library = symbol.address;
+		calls->open_flags = FROM_LIBDL;
+	} else {
+		missing = "dlopen";
 	}
-	return 0;
+	if (calls->open_flags == 0 &&
+	    gg_remote_modules_find_in(modules, libc, memory, "dlerror", &symbol))
+		calls->last_error = symbol.address;
+	return missing != NULL
+	               ? gg_error_set(error, -ENOENT, "libc", NULL, "it has no %s()", missing)
+	               : 0;
 }
 
 /*
@@ -248,7 +268,8 @@ static int load_file(const struct loader_calls *calls, struct gg_borrowed_thread
 {
 	const struct gg_remote_memory *memory = thread->tracer->memory;
 	struct gg_remote_call call = { .function = calls->open_library,
-		                       .arguments = { thread->scratch, RTLD_NOW | RTLD_LOCAL } };
+		                       .arguments = { thread->scratch,
+		                                      RTLD_NOW | RTLD_LOCAL | calls->open_flags } };
 	char words[WORDS_BYTES] = "";
 	uint64_t address;
 	int status = gg_remote_memory_write(memory, thread->scratch, path, strlen(path) + 1);
@@ -259,7 +280,8 @@ static int load_file(const struct loader_calls *calls, struct gg_borrowed_thread
 		return status;
 	call = (struct gg_remote_call){ .function = calls->last_error,
 		                        .wants_result = thread->code.store_result != 0 };
-	if (gg_borrowed_thread_call(thread, &call, error) == 0 && call.result != 0)
+	if (calls->last_error != 0 && gg_borrowed_thread_call(thread, &call, error) == 0 &&
+	    call.result != 0)
 		gg_remote_memory_read_text(memory, call.result, words, sizeof(words));
 	return gg_error_set(error, -ENOEXEC, "attach", NULL, "its loader refused the agent: %s",
 	                    words[0] != '\0' ? words : "it did not say why");

@@ -28,6 +28,7 @@
 #include "attach/trap_removal.h"
 #include "attach/trap_repair.h"
 #include "base/atomic.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/time_units.h"
 #include "record/process/proc_file.h"
@@ -310,6 +311,29 @@ static int run_steps(struct helper *helper, const struct gg_agent_carrier *carri
 	return status;
 }
 
+/*
+ * An older glibc needs the agent that is built for it, which lies beside the other one: NAME.so and
+ * NAME-2.28.so.
+ */
+static int open_agent(const struct helper *helper, struct gg_agent_carrier *carrier,
+                      struct gg_error *error)
+{
+	const char *agent = helper->options->agent;
+	const char *end = strrchr(agent, '.');
+	GG_CLEANUP(gg_buf_done) struct gg_buf old = { 0 };
+
+	if (helper->survey->glibc_minor >= GG_SURVEY_GLIBC_OWN)
+		return gg_agent_carrier_open(carrier, agent, error);
+	gg_buf_printf(&old, "%.*s-2.%d%s", end != NULL ? (int)(end - agent) : (int)strlen(agent),
+	              agent, GG_SURVEY_GLIBC_LEAST, end != NULL ? end : "");
+	if (access(gg_buf_text(&old), R_OK) < 0)
+		return gg_error_set(
+			error, -ENOENT, gg_buf_text(&old), NULL,
+			"its glibc is 2.%d, and the agent for such an old one is missing",
+			helper->survey->glibc_minor);
+	return gg_agent_carrier_open(carrier, gg_buf_text(&old), error);
+}
+
 /* Runs in the helper process, which has the caller's memory and no threads but its own. */
 _Noreturn static void run_helper(struct helper *helper)
 {
@@ -324,7 +348,7 @@ _Noreturn static void run_helper(struct helper *helper)
 	prctl(PR_SET_TIMERSLACK, 1); /* a look at the threads comes in time */
 	helper->attachment.was_resident = helper->survey->agent != GG_SURVEY_AGENT_ABSENT;
 	if (!helper->attachment.was_resident)
-		status = gg_agent_carrier_open(&carrier, helper->options->agent, &helper->error);
+		status = open_agent(helper, &carrier, &helper->error);
 	if (status == 0)
 		status = run_steps(helper, &carrier, &helper->error);
 	helper->status = status;

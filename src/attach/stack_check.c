@@ -15,6 +15,8 @@
  */
 static const char *const denied_names[] = {
 	"dlopen",
+	"__libc_dlopen_mode",
+	"__libc_dlsym",
 	"dlmopen",
 	"dlclose",
 	"dlsym",
@@ -89,8 +91,11 @@ void gg_stack_check_init(struct gg_safe_point_search *search, struct gg_tracer *
 	search->is_cancelled = NULL;
 	search->guardian = 0;
 	for (size_t i = 0; i < GG_COUNT(denied_names); i++) {
+		/* Before glibc 2.34 some are in libdl and libpthread. */
 		if (!gg_remote_modules_find_in(search->modules, libc, unwinder->memory,
-		                               denied_names[i], &symbol))
+		                               denied_names[i], &symbol) &&
+		    !gg_remote_modules_find(search->modules, unwinder->memory, denied_names[i],
+		                            &symbol))
 			continue;
 		search->denied[search->denied_count++] = (struct gg_denied_code){
 			symbol.address, symbol.address + symbol.size_bytes

@@ -25,8 +25,12 @@
 enum { GG_SURVEY_OBSTACLES_MAX = 8, GG_SURVEY_TEXT_MAX = 256 };
 
 enum {
-	/* The agent uses symbols of glibc up to this minor version (tests/attach checks that). */
-	GG_SURVEY_GLIBC_LEAST = 35
+	/*
+	 * The agent uses symbols of glibc up to this minor version, and libgeiger-agent-2.28.so up
+	 * to the least one (tests/agent/test_agent_versions.sh checks both).
+	 */
+	GG_SURVEY_GLIBC_OWN = 35,
+	GG_SURVEY_GLIBC_LEAST = 28
 };
 
 /* A reason not to attach. */

@@ -17,7 +17,7 @@
 
 #include "base/atomic.h"
 
-#if __has_include(<sys/single_threaded.h>)
+#if __has_include(<sys/single_threaded.h>) && !defined(GG_OLD_GLIBC)
 #include <sys/single_threaded.h>
 
 static inline bool gg_is_single_threaded(void)

@@ -30,8 +30,12 @@ struct gg_module_lookup_row gg_module_lookup_program, gg_module_lookup_start;
  * The dynamic linker binds it with the library, so that constructors that run before
  * gg_unwind_init() have stacks.  It is weak, because a libc may lack it.
  */
+#ifdef GG_OLD_GLIBC /* gg_unwind_init() looks it up: the name would bind the library to 2.35 */
+gg_module_lookup_find_object *gg_module_lookup_finder;
+#else
 extern gg_module_lookup_find_object _dl_find_object __attribute__((weak));
 gg_module_lookup_find_object *gg_module_lookup_finder = _dl_find_object;
+#endif
 
 GG_COLD void gg_module_lookup_new_epoch(void)
 {
