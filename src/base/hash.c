@@ -29,6 +29,9 @@ uint64_t gg_hash_bytes(const void *bytes, size_t length, uint64_t seed)
 	uint64_t hash = seed ^ multiply_fold(length ^ odd1, odd2);
 	uint64_t word;
 
+	/* The first line takes the seed in by xor, and the last would take it out again. */
+	if (length == 0)
+		return gg_hash_integer(odd2, gg_hash_integer(seed, odd1));
 	/*
 	 * Adding the word after the product keeps its bits even if the product is 0 for one unlucky
 	 * word.

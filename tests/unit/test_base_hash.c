@@ -64,6 +64,7 @@ TEST(length_and_seed_change_the_hash)
 	CHECK(gg_hash_bytes(NULL, 0, 0) != gg_hash_bytes("\0", 1, 0));
 	CHECK(gg_hash_bytes("abc", 3, 0) != gg_hash_bytes("abc", 3, 1));
 	CHECK_EQ_U64(gg_hash_bytes("abc", 3, 5), gg_hash_bytes("abc", 3, 5));
+	CHECK(gg_hash_bytes(NULL, 0, 1) != gg_hash_bytes(NULL, 0, 2));
 }
 
 TEST(two_random_seeds_differ)
