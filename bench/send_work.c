@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * send_work - has live memory of a thousand stacks, and allocates at each line of its input.
+ * send_work - has live memory of a thousand stacks, and allocates as each line of its input says:
+ *
+ *   all   once in each stack
+ *   some  once in each hundredth stack
+ *   new   once in each stack, and once in ten new ones
+ *
+ * Each stack keeps its last two blocks, so live memory soon stays the same.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { WIDTH = 10, BLOCK_BYTES = 4096, KEPT_MAX = 1 << 20 };
+enum { WIDTH = 10, STACK_COUNT = WIDTH * WIDTH * WIDTH, KEPT_BLOCKS = 2, BLOCK_BYTES = 512 };
 
-static void *kept[KEPT_MAX];
-static size_t kept_count;
+static void *kept[STACK_COUNT][KEPT_BLOCKS];
+static unsigned counts[STACK_COUNT];
+static int stack;
 
 /* Ten functions that differ in their addresses alone; `next` is one of the next ten. */
-#define LEAF(n)                                                   \
-	static __attribute__((noinline)) void leaf_##n(void)      \
-	{                                                         \
-		if (kept_count < KEPT_MAX)                        \
-			kept[kept_count++] = malloc(BLOCK_BYTES); \
-		__asm__ volatile("" ::: "memory");                \
+#define LEAF(n)                                                             \
+	static __attribute__((noinline)) void leaf_##n(void)                \
+	{                                                                   \
+		void **block = &kept[stack][counts[stack]++ % KEPT_BLOCKS]; \
+                                                                            \
+		free(*block);                                               \
+		*block = malloc(BLOCK_BYTES);                               \
+		__asm__ volatile("" ::: "memory");                          \
 	}
 #define CALLER(name, n)                                                      \
 	static __attribute__((noinline)) void name##_##n(void (*next)(void)) \
@@ -44,13 +55,35 @@ static void (*const middles[WIDTH])(void (*)(void)) = { TEN(MIDDLE_NAME) };
 TEN(OUTER)
 static void (*const outers[WIDTH])(int, int) = { TEN(OUTER_NAME) };
 
+static void allocate(int of)
+{
+	stack = of;
+	outers[of / (WIDTH * WIDTH)](of / WIDTH % WIDTH, of % WIDTH);
+}
+
+static __attribute__((noinline)) void deeper(int depth, int of)
+{
+	if (depth == 0)
+		allocate(of);
+	else
+		deeper(depth - 1, of);
+	__asm__ volatile("" ::: "memory");
+}
+
 int main(void)
 {
 	char line[16];
+	int depth = 0;
 
 	while (fgets(line, sizeof(line), stdin) != NULL) {
-		for (int i = 0; i < WIDTH * WIDTH * WIDTH; i++)
-			outers[i / (WIDTH * WIDTH)](i / WIDTH % WIDTH, i % WIDTH);
+		bool is_new = strcmp(line, "new\n") == 0;
+		int step = strcmp(line, "some\n") == 0 ? 100 : 1;
+
+		for (int i = 0; i < STACK_COUNT; i += step)
+			allocate(i);
+		depth += is_new;
+		for (int i = 0; is_new && i < WIDTH; i++)
+			deeper(depth, i);
 		puts("done");
 		fflush(stdout);
 	}

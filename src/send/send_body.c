@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/time_units.h"
 #include "format/codec/gzip.h"
+#include "format/export/otlp_outline.h"
 #include "page/page_pack.h"
 
 struct body_maker {
@@ -57,7 +58,10 @@ static const char *host_of(const struct body_maker *maker)
 	return host != NULL && host[0] != '\0' ? host : maker->facts->host;
 }
 
-static int write_as(const struct body_maker *maker, const char *format, struct gg_buf *out)
+typedef int use_job(const struct gg_export *job, void *context);
+
+/* Calls `use` with a job that has the attributes of the resource. */
+static int with_job(const struct body_maker *maker, struct gg_buf *out, use_job *use, void *context)
 {
 	struct gg_export_attribute attributes[GG_SEND_LABELS_MAX + 2];
 	GG_CLEANUP(gg_buf_done) struct gg_buf service = { 0 };
@@ -78,7 +82,17 @@ static int write_as(const struct body_maker *maker, const char *format, struct g
 	for (size_t i = 0; i < maker->facts->label_count; i++)
 		if (strcmp(maker->facts->labels[i].key, "service.name") != 0)
 			attributes[job.attribute_count++] = maker->facts->labels[i];
-	return gg_export_write(gg_export_find(format), &job);
+	return service.failed ? gg_error_memory(maker->error, "send") : use(&job, context);
+}
+
+static int write_job(const struct gg_export *job, void *format)
+{
+	return gg_export_write(gg_export_find(format), job);
+}
+
+static int write_as(const struct body_maker *maker, const char *format, struct gg_buf *out)
+{
+	return with_job(maker, out, write_job, (char *)format);
 }
 
 /* --- labels of Pyroscope and Parca ---------------------------------------------------------- */
@@ -297,6 +311,40 @@ static int make_pprof(const struct body_maker *maker)
 	return write_as(maker, "pprof", &maker->body->bytes);
 }
 
+static void append_about(const struct body_maker *maker, struct gg_buf *about)
+{
+	gg_extract_process_name(maker->extract, maker->extract->rows[0].process, about);
+	for (size_t i = 0; i < about->length; i++)
+		if ((unsigned char)about->data[i] < ' ')
+			about->data[i] = '?';
+	gg_buf_printf(about, " (%u)", process_of(maker)->pid);
+}
+
+struct outline_maker {
+	struct gg_otlp_outline *outline;
+	uint32_t *slots;
+};
+
+static int make_outline(const struct gg_export *job, void *context)
+{
+	const struct outline_maker *maker = context;
+
+	return gg_otlp_outline_make(maker->outline, job, maker->slots);
+}
+
+int gg_send_body_outline(struct gg_otlp_outline *ret_outline, const struct gg_send_facts *facts,
+                         const struct gg_extract *extract, uint32_t *ret_slots,
+                         struct gg_buf *about, struct gg_error *error)
+{
+	const struct body_maker maker = { .facts = facts, .extract = extract, .error = error };
+	struct outline_maker outline = { ret_outline, ret_slots };
+
+	append_about(&maker, about);
+	if (about->failed)
+		return gg_error_memory(error, "send");
+	return with_job(&maker, NULL, make_outline, &outline);
+}
+
 int gg_send_body_make(struct gg_send_body *body, const struct gg_send_facts *facts,
                       const struct gg_extract *extract, uint64_t identity, struct gg_error *error)
 {
@@ -311,11 +359,7 @@ int gg_send_body_make(struct gg_send_body *body, const struct gg_send_facts *fac
 	int status;
 
 	gg_buf_append_text(&body->target, facts->receiver->path);
-	gg_extract_process_name(extract, extract->rows[0].process, &body->about);
-	for (size_t i = 0; i < body->about.length; i++)
-		if ((unsigned char)body->about.data[i] < ' ')
-			body->about.data[i] = '?';
-	gg_buf_printf(&body->about, " (%u)", process_of(&maker)->pid);
+	append_about(&maker, &body->about);
 	status = makers[facts->receiver->form](&maker);
 	if (status == 0 && (body->bytes.failed || body->target.failed || body->about.failed))
 		status = gg_error_memory(error, "send");

@@ -57,5 +57,14 @@ struct gg_send_body {
 GG_MUST_CHECK int gg_send_body_make(struct gg_send_body *body, const struct gg_send_facts *facts,
                                     const struct gg_extract *extract, uint64_t identity,
                                     struct gg_error *error);
+/*
+ * Makes the outline of all bodies of that process: only receivers of OTLP have one.  The labels are
+ * those of gg_send_body_make(); *about gets what messages say of it.
+ */
+struct gg_otlp_outline;
+GG_MUST_CHECK int gg_send_body_outline(struct gg_otlp_outline *ret_outline,
+                                       const struct gg_send_facts *facts,
+                                       const struct gg_extract *extract, uint32_t *ret_slots,
+                                       struct gg_buf *about, struct gg_error *error);
 struct gg_send_item gg_send_body_item(const struct gg_send_body *body, const char *owner);
 void gg_send_body_done(struct gg_send_body *body);

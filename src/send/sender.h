@@ -70,6 +70,7 @@ struct gg_sender_result {
 	uint64_t look_count, profile_count; /* profiles that went into the queue */
 	uint64_t unchanged_count;           /* looks at processes that were sent whole before */
 	uint64_t idle_count;                /* looks at processes that did nothing since the last */
+	uint64_t quick_count;               /* of the profiles: those by an outline */
 	uint64_t lost_count;                /* processes whose last difference is missing */
 	uint64_t unsent_count; /* processes whose last difference is not in the queue */
 	bool has_failed;       /* the last look failed, and the sender told why */

@@ -33,13 +33,37 @@ void gg_sent_totals_done(struct gg_sent_totals *totals)
 	*totals = (struct gg_sent_totals){ 0 };
 }
 
+static int compare_sent(const void *a, const void *b)
+{
+	const struct gg_sent_row *left = a, *right = b;
+
+	return (left->key > right->key) - (left->key < right->key);
+}
+
+int gg_sent_totals_copy(struct gg_sent_totals *ret_copy, const struct gg_sent_totals *totals)
+{
+	struct gg_sent_totals copy = *totals;
+	size_t count = totals->rows.count;
+
+	memset(&copy.rows, 0, sizeof(copy.rows));
+	if (!gg_array_reserve(&copy.rows, count + 1))
+		return -ENOMEM;
+	if (count > 0) {
+		memcpy(copy.rows.items, totals->rows.items, count * sizeof(*copy.rows.items));
+		qsort(copy.rows.items, count, sizeof(*copy.rows.items), compare_sent);
+	}
+	copy.rows.count = count;
+	*ret_copy = copy;
+	return 0;
+}
+
 /* --- the file ------------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const char *bytes, size_t length)
 {
 	size_t start = offsetof(struct sent_head, number);
 
-	return crc32(0, (const Bytef *)bytes + start, (uInt)(length - start));
+	return crc32_z(0, (const Bytef *)bytes + start, length - start);
 }
 
 static int read_bytes(int fd, struct gg_buf *bytes)
@@ -82,6 +106,9 @@ static int parse(struct gg_sent_totals *totals, const struct gg_buf *bytes)
 		return -ENOMEM;
 	memcpy(totals->rows.items, bytes->data + sizeof(head), rows_bytes);
 	totals->rows.count = head.row_count;
+	if (head.row_count > 0)
+		qsort(totals->rows.items, head.row_count, sizeof(*totals->rows.items),
+		      compare_sent);
 	totals->number = head.number;
 	totals->until_ns = head.until_ns;
 	totals->is_final = head.is_final != 0;
@@ -159,7 +186,7 @@ static uint64_t hash_number(uint64_t hash, uint64_t number)
 	return hash;
 }
 
-static uint64_t key_of(const struct gg_model *model, uint32_t stack)
+uint64_t gg_sent_key(const struct gg_model *model, uint32_t stack)
 {
 	uint64_t hash = GG_STABLE_HASH_START;
 
@@ -170,13 +197,6 @@ static uint64_t key_of(const struct gg_model *model, uint32_t stack)
 		hash = hash_number(hash, frame->address);
 	}
 	return hash;
-}
-
-static int compare_sent(const void *a, const void *b)
-{
-	const struct gg_sent_row *left = a, *right = b;
-
-	return (left->key > right->key) - (left->key < right->key);
 }
 
 static struct gg_sent_row *find_sent(const struct gg_sent_totals *totals, uint64_t key)
@@ -212,7 +232,7 @@ static void subtract_moments(struct gg_plain_moments *now, const struct gg_plain
 }
 
 /* Maxima stay: the difference was exposed to them at most. */
-static void subtract_tally(struct gg_plain_tally *now, const struct gg_plain_tally *then)
+void gg_sent_subtract(struct gg_plain_tally *now, const struct gg_plain_tally *then)
 {
 	now->sample_count = less(now->sample_count, then->sample_count);
 	now->sample_point_count = less(now->sample_point_count, then->sample_point_count);
@@ -323,9 +343,9 @@ int gg_sent_totals_subtract(struct gg_sent_totals *totals, struct gg_extract *ex
 		estimate_of(&sum->tally, &bytes, &count);
 		sum->bytes = gg_extract_whole(bytes);
 		sum->count = gg_extract_whole(count);
-		gg_array_push(&now.rows,
-		              (struct gg_sent_row){ key_of(extract->model, extract->rows[i].stack),
-		                                    sum->bytes, sum->count });
+		gg_array_push(&now.rows, (struct gg_sent_row){ gg_sent_key(extract->model,
+		                                                           extract->rows[i].stack),
+		                                               sum->bytes, sum->count });
 	}
 	extract->allocated_bytes = extract->allocated_count = 0;
 	for (size_t i = 0; i < extract->row_count; i++) {
@@ -343,7 +363,7 @@ int gg_sent_totals_subtract(struct gg_sent_totals *totals, struct gg_extract *ex
 	estimate_of(&totals->total, &sent_bytes, &sent_count);
 	bound_rows(extract, less(bytes, sent_bytes), less(count, sent_count));
 	difference = now.total;
-	subtract_tally(&difference, &totals->total);
+	gg_sent_subtract(&difference, &totals->total);
 	for (size_t i = 0; i < extract->row_count; i++) {
 		extract->allocated_bytes += extract->rows[i].allocated.bytes;
 		extract->allocated_count += extract->rows[i].allocated.count;

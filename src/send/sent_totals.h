@@ -19,7 +19,8 @@
  *         be too large together; the difference of the total bounds them then.
  * Whole   rows are rounded each for itself, so that none becomes smaller: the sum of a process is
  *         right to half a byte for each row.
- * File    replaced as a whole by rename(); a damaged one is -EBADMSG.
+ * File    replaced as a whole by rename(); a damaged one is -EBADMSG.  Its rows may have any order;
+ *         gg_sent_totals_read() sorts them.
  * Memory  24 bytes a row.
  * Threads one owner at a time.
  */
@@ -46,7 +47,15 @@ struct gg_sent_totals {
 	GG_ARRAY(struct gg_sent_row) rows; /* by key */
 };
 
+/* The key of a stack. */
+uint64_t gg_sent_key(const struct gg_model *model, uint32_t stack);
+/* Subtracts what was sent from all that was allocated.  Maxima stay. */
+void gg_sent_subtract(struct gg_plain_tally *now, const struct gg_plain_tally *then);
+
 void gg_sent_totals_done(struct gg_sent_totals *totals);
+/* Copies totals whose rows may have any order.  -ENOMEM. */
+GG_MUST_CHECK int gg_sent_totals_copy(struct gg_sent_totals *ret_copy,
+                                      const struct gg_sent_totals *totals);
 
 /* -ENOENT: there is no such file; -EBADMSG: it is damaged.  *totals is empty then. */
 GG_MUST_CHECK int gg_sent_totals_read(struct gg_sent_totals *totals, int directory,

@@ -164,6 +164,7 @@ def check_tables(data):
 
 
 def check_profiles(data):
+    zeros = []
     for attributes, profile in profiles_of(data):
         if "service.name" not in attributes:
             yield "a resource has no service.name"
@@ -173,13 +174,23 @@ def check_profiles(data):
             if identity in seen:
                 yield f"two samples have the identity {identity}"
             seen.add(identity)
-            if len(sample["values"]) != 1 or int(sample["values"][0]) <= 0:
+            if len(sample["values"]) != 1 or int(sample["values"][0]) < 0:
                 yield f"a sample has the values {sample['values']}"
+            if int(sample["values"][0]) == 0:
+                zeros.append((profile, sample))
         if int(profile.get("period", 0)) <= 0:
             yield "a profile has no period"
         strings = data["dictionary"]["stringTable"]
         if strings[profile["periodType"]["typeStrindex"]] != "memory":
             yield "the type of the period is not memory"
+    # A stack that holds nothing now has a sample of 0 bytes, and no other one.
+    strings, uses = data["dictionary"]["stringTable"], {}
+    for _, profile in profiles_of(data):
+        for sample in profile.get("samples", ()):
+            uses[sample.get("stackIndex", 0)] = uses.get(sample.get("stackIndex", 0), 0) + 1
+    for profile, sample in zeros:
+        if strings[profile["sampleType"]["typeStrindex"]] != "inuse_space" or uses[sample.get("stackIndex", 0)] > 1:
+            yield "a sample of 0 says nothing"
 
 
 def check(data):

@@ -20,6 +20,8 @@ import sys
 import time
 import urllib.parse
 
+from otlp_checker import attributes_of, decode, profiles_of
+from otlp_checker import check as check_otlp
 from send_receiver import Receiver, otlp_profiles
 from sentences import check, in_scratch, skip
 
@@ -29,7 +31,7 @@ FORMS = {"http": "/v1development/profiles", "pyroscope+http": "/ingest",
          "pyroscope-push+http": "/push.v1.PusherService/Push", "parca+http": "/profiles/writeraw",
          "pprof+http": "/"}
 PERIOD = 600  # of waits for what is to happen
-SOON = 120  # is less than the five minutes after which an idle process is sent again
+SOON = 2  # is less than the five minutes after which an idle process is sent again
 
 
 def send(*arguments, environment=None, **more):
@@ -237,11 +239,11 @@ def secure():
 
 
 class Program:
-    def __init__(self, folder="."):
+    def __init__(self, folder=".", argv=None, settings=None):
         environment = {**os.environ, "LD_PRELOAD": os.environ["AGENT"], "GEIGER_DIR": os.path.abspath(folder),
-                       "GEIGER_INTERVAL": "4096"}
-        self.process = subprocess.Popen([os.environ["SEND_PROGRAM"]], env=environment, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+                       "GEIGER_INTERVAL": "4096", **(settings or {})}
+        self.process = subprocess.Popen(argv or [os.environ["SEND_PROGRAM"]], env=environment,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.folder, self.pid = folder, self.process.pid
 
     def allocate(self, count):
@@ -521,6 +523,119 @@ def idle():
         check("and_all_of_it_adds_up", differs(total, report(region, "allocated"), 2000))
 
 
+def by_stack(bodies):
+    """By type and stack: the values of the last profile of each type, and the sums of all profiles.
+
+    A stack is the address, functions and lines of each frame."""
+    last, sums = {}, {}
+    for body in bodies:
+        data = decode(body)
+        tables = data["dictionary"]
+        strings = tables["stringTable"]
+
+        def frame(index):
+            location = tables["locationTable"][index]
+            return (location.get("address"), *((strings[tables["functionTable"][line["functionIndex"]].get(
+                "nameStrindex", 0)], line.get("line")) for line in location.get("lines", ())))
+
+        paths = [tuple(frame(index) for index in stack.get("locationIndices", ())) for stack in tables["stackTable"]]
+        for _, profile in profiles_of(data):
+            name = strings[profile["sampleType"]["typeStrindex"]]
+            last = {key: value for key, value in last.items() if key[0] != name}
+            for sample in profile.get("samples", ()):
+                key, value = (name, paths[sample.get("stackIndex", 0)]), int(sample["values"][0])
+                if value > 0:
+                    last[key] = value
+                    sums[key] = sums.get(key, 0) + value
+    return last, sums
+
+
+def is_quick(body):
+    """Bodies that were made straight from the region have their attributes at their end."""
+    return list(decode(body)["dictionary"])[-1] == "attributeTable"
+
+
+def totals_of(body):
+    data = decode(body)
+    return {data["dictionary"]["stringTable"][profile["sampleType"]["typeStrindex"]]: attributes_of(data, profile)
+            for _, profile in profiles_of(data)}
+
+
+WORKER = """
+import os, sys
+kept = {}
+def work(count):
+    for i in range(count):
+        kept[len(kept) if i % 3 == 0 else -1] = bytearray(600 + i % 900)
+def serve():
+    for line in sys.stdin:
+        work(int(line))
+        print("done", flush=True)
+work(700)
+child = os.fork() if sys.argv[1] == "fork" else 0
+if child:
+    sys.stdin.close()
+    os.waitpid(child, 0)
+else:
+    serve()
+    sys.stdin.close()
+"""
+
+
+def two_ways():
+    """Bodies made straight from the region have the numbers of those by a profile of the region."""
+    if "AGENT" not in os.environ:
+        return
+    with open("worker.py", "w") as file:
+        file.write(WORKER)
+    kinds = {"plain": {}, "lossy": {"GEIGER_MAX_LIVE": "1024", "GEIGER_INTERVAL": "64"}, "exact": {"GEIGER_EXACT": "1"},
+             "python": {"argv": ["/usr/bin/python3", "worker.py", "no"]},
+             "forked": {"argv": ["/usr/bin/python3", "worker.py", "fork"]}}
+    for kind, settings in kinds.items():
+        settings = dict(settings)
+        argv = settings.pop("argv", [os.environ["SEND_PROGRAM"]])
+        folder = f"ways-{kind}"
+        os.mkdir(folder)
+        program = Program(folder, argv, settings)
+        program.allocate(400)
+        region = max((os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".region")),
+                     key=os.path.getmtime) if kind == "forked" else program.region()
+        with Receiver() as receiver, Receiver() as other:
+            sender = subprocess.Popen([GEIGER, "send", region, "--every", "0.05", "--to",
+                                       f"http://127.0.0.1:{receiver.port}", "--state", f"{folder}-state"],
+                                      stderr=subprocess.PIPE, text=True)
+            bodies_, wrong = [], []
+            for count in (300, 700, 1, 700):
+                program.allocate(count * (4 if kind == "lossy" else 1))
+                send(region, "--to", f"http://127.0.0.1:{other.port}", "--state", "none")
+                whole = other.take()[0].body
+                until = time.monotonic() + SOON
+                while True:
+                    bodies_ += [request.body for request in receiver.take()]
+                    last, sums = by_stack(bodies_)
+                    last_whole, sums_whole = by_stack([whole])
+                    wrong_now = []
+                    for key in {*sums, *sums_whole, *last}:
+                        found = (last if key[0].startswith("inuse") else sums).get(key, 0)
+                        wanted = sums_whole.get(key, 0)
+                        if found != wanted if key[0].startswith("inuse") else abs(found - wanted) > len(bodies_):
+                            wrong_now.append(f"{key[0]} {key[1][:2]}: {found} is not {wanted}")
+                    if not wrong_now or time.monotonic() > until:
+                        break
+                    time.sleep(0.02)
+                wrong += wrong_now[:3]
+                ends, wanted = totals_of(bodies_[-1])["inuse_space"], totals_of(whole)["inuse_space"]
+                wrong += [f"{name} is {ends.get(name)}, not {wanted[name]}" for name in wanted
+                          if isinstance(wanted[name], float) and abs(ends[name] - wanted[name]) > 1e-9 * wanted[name]]
+            program.end()
+            sender.wait(timeout=PERIOD)
+            sender.stderr.close()
+            quick = sum(is_quick(body) for body in bodies_)
+            wrong += [text for body in bodies_ for text in check_otlp(decode(body))]
+            check(f"both_ways_have_the_same_numbers: {kind}", *wrong[:5],
+                  expect((quick > 0) == (kind != "exact"), f"{quick} of {len(bodies_)} bodies are quick"))
+
+
 def short_of_files():
     """A sender that has no files left for a while goes on."""
     if "AGENT" not in os.environ:
@@ -660,6 +775,7 @@ def run():
     failing()
     clock_steps()
     idle()
+    two_ways()
     short_of_files()
     cleaning()
     memory()

@@ -23,8 +23,9 @@
 #include "format/codec/wire_writer.h"
 #include "format/export/export.h"
 #include "format/export/otlp_dictionary.h"
+#include "format/export/otlp_outline.h"
 
-enum { VALUE_COUNT = 4 };
+enum { VALUE_COUNT = GG_OTLP_VALUE_COUNT };
 
 static const struct {
 	const char *name, *unit, *total_unit;
@@ -222,6 +223,15 @@ static void put_identity(struct otlp_export *writer, size_t value)
 	gg_wire_put_bytes(&writer->data, GG_OTLP_PROFILE_ID, halves, sizeof(halves));
 }
 
+static void put_period(struct otlp_export *writer)
+{
+	double bytes = writer->extract->interval_bytes;
+
+	put_type(writer, GG_OTLP_PROFILE_PERIOD_TYPE, "memory", "bytes");
+	gg_wire_put_number(&writer->data, GG_OTLP_PROFILE_PERIOD,
+	                   bytes > 1 ? gg_extract_whole(bytes) : 1);
+}
+
 static void put_profile(struct otlp_export *writer, size_t value,
                         const struct gg_plain_tally *total)
 {
@@ -239,10 +249,7 @@ static void put_profile(struct otlp_export *writer, size_t value,
 	}
 	gg_wire_put_nonzero(out, GG_OTLP_PROFILE_DURATION_NS,
 	                    (uint64_t)(extract->end_ns - extract->start_ns));
-	put_type(writer, GG_OTLP_PROFILE_PERIOD_TYPE, "memory", "bytes");
-	gg_wire_put_number(out, GG_OTLP_PROFILE_PERIOD,
-	                   extract->interval_bytes > 1 ? gg_extract_whole(extract->interval_bytes)
-	                                               : 1);
+	put_period(writer);
 	if (writer->job->identity != 0)
 		put_identity(writer, value);
 	put_profile_attributes(writer, value, total);
@@ -341,13 +348,22 @@ static void put_resource(struct otlp_export *writer, uint32_t number)
 	writer->failed |= name.failed;
 }
 
+static void put_scope(struct gg_buf *out)
+{
+	size_t message = gg_wire_begin(out, GG_OTLP_SCOPE_PROFILES_SCOPE);
+
+	gg_wire_put_text(out, GG_OTLP_SCOPE_NAME, "geiger");
+	gg_wire_put_text(out, GG_OTLP_SCOPE_VERSION, GG_VERSION);
+	gg_wire_end(out, message);
+}
+
 /* Writes the rows [first, end), which belong to one process. */
 static void put_process(struct otlp_export *writer, size_t first, size_t end)
 {
 	const struct gg_extract_row *rows = writer->extract->rows;
 	struct gg_buf *out = &writer->data;
 	struct gg_plain_tally live = { 0 }, allocated = { 0 };
-	size_t resource, scope, message;
+	size_t resource, scope;
 
 	writer->samples.count = 0;
 	for (size_t i = first; i < end && !writer->failed; i++) {
@@ -360,10 +376,7 @@ static void put_process(struct otlp_export *writer, size_t first, size_t end)
 	resource = gg_wire_begin(out, GG_OTLP_DATA_RESOURCE_PROFILES);
 	put_resource(writer, rows[first].process);
 	scope = gg_wire_begin(out, GG_OTLP_RESOURCE_PROFILES_SCOPE_PROFILES);
-	message = gg_wire_begin(out, GG_OTLP_SCOPE_PROFILES_SCOPE);
-	gg_wire_put_text(out, GG_OTLP_SCOPE_NAME, "geiger");
-	gg_wire_put_text(out, GG_OTLP_SCOPE_VERSION, GG_VERSION);
-	gg_wire_end(out, message);
+	put_scope(out);
 	for (size_t value = 0; value < VALUE_COUNT; value++)
 		put_profile(writer, value, value_types[value].is_allocated ? &allocated : &live);
 	gg_wire_end(out, scope);
@@ -432,6 +445,70 @@ static int write_data(const struct gg_export *job, bool is_json)
 	else
 		gg_buf_append(job->out, writer.data.data, writer.data.length);
 	free_writer(&writer);
+	return status;
+}
+
+/* --- the outline ---------------------------------------------------------------------------- */
+
+/* Moves what the writer has written to `out`. */
+static void take(struct otlp_export *writer, struct gg_buf *out)
+{
+	gg_buf_append(out, gg_buf_text(&writer->data), writer->data.length);
+	writer->failed |= out->failed;
+	gg_buf_clear(&writer->data);
+}
+
+static void fill_outline(struct otlp_export *writer, struct gg_otlp_outline *outline,
+                         uint32_t *slots)
+{
+	const struct gg_extract *extract = writer->extract;
+	struct gg_otlp_dictionary *dictionary = &writer->dictionary;
+
+	for (size_t i = 0; i < extract->row_count; i++)
+		slots[i] = gg_otlp_dictionary_stack(dictionary, extract->rows[i].stack);
+	put_resource(writer, extract->rows[0].process);
+	take(writer, &outline->resource);
+	put_scope(&writer->data);
+	take(writer, &outline->scope);
+	for (size_t i = 0; i < VALUE_COUNT; i++) {
+		put_type(writer, GG_OTLP_PROFILE_SAMPLE_TYPE, value_types[i].name,
+		         value_types[i].unit);
+		take(writer, &outline->types[i]);
+		outline->units[i] = gg_otlp_dictionary_string(dictionary,
+		                                              value_types[i].total_unit);
+	}
+	put_period(writer);
+	take(writer, &outline->period);
+	outline->low_key = gg_otlp_dictionary_string(dictionary, "geiger.total.low");
+	outline->high_key = gg_otlp_dictionary_string(dictionary, "geiger.total.high");
+	outline->confidence = gg_otlp_dictionary_double(dictionary, "geiger.confidence",
+	                                                extract->confidence, "1");
+	outline->metric = gg_otlp_dictionary_text(dictionary, "geiger.metric",
+	                                          gg_metric_name(extract->metric));
+	outline->slot_count = dictionary->stacks.elements.count;
+	outline->attribute_count = (uint32_t)dictionary->attributes.elements.count;
+	outline->confidence_level = extract->confidence;
+	outline->interval_bytes = extract->interval_bytes;
+	writer->failed |= !gg_otlp_dictionary_put_apart(dictionary, &outline->tables,
+	                                                &outline->attributes);
+}
+
+int gg_otlp_outline_make(struct gg_otlp_outline *ret_outline, const struct gg_export *job,
+                         uint32_t *ret_slots)
+{
+	struct otlp_export writer = { .job = job, .extract = job->extract };
+	struct gg_otlp_outline outline = { 0 };
+	int status = gg_otlp_dictionary_init(&writer.dictionary, job->extract, job->error);
+
+	if (status == 0)
+		fill_outline(&writer, &outline, ret_slots);
+	if (status == 0 && writer.failed)
+		status = gg_export_out_of_memory(job);
+	free_writer(&writer);
+	if (status < 0)
+		gg_otlp_outline_done(&outline);
+	else
+		*ret_outline = outline;
 	return status;
 }
 

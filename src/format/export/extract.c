@@ -130,10 +130,6 @@ static void add_pinned(const struct gg_model_sample *sample, const struct gg_tal
  *      has a sample counts at least one allocation, because readers skip rows of 0.  The debt then
  *      grows beyond 1/2, and the next rows pay it back.
  */
-struct rounding_debt {
-	double bytes, count; /* estimates so far, less the whole numbers so far */
-};
-
 static uint64_t round_with_debt(double *debt, double value)
 {
 	double whole = floor(value + *debt + 0.5);
@@ -147,7 +143,7 @@ static uint64_t round_with_debt(double *debt, double value)
 }
 
 /* Rounds an estimate to whole numbers; a row without a sample gets zeros. */
-static void round_sum(struct rounding_debt *debt, bool has_samples, double bytes, double count,
+void gg_extract_round(struct gg_extract_debt *debt, bool has_samples, double bytes, double count,
                       uint64_t *ret_bytes, uint64_t *ret_count)
 {
 	*ret_bytes = *ret_count = 0;
@@ -186,7 +182,7 @@ static struct plain_estimate estimate_of(const struct gg_plain_tally *sums)
  */
 static void round_rows(struct gg_extract *extract)
 {
-	struct rounding_debt live_debt = { 0 }, freed_debt = { 0 };
+	struct gg_extract_debt live_debt = { 0 }, freed_debt = { 0 };
 
 	for (size_t i = 0; i < extract->row_count; i++) {
 		struct gg_extract_sum *live = &extract->rows[i].live;
@@ -195,21 +191,21 @@ static void round_rows(struct gg_extract *extract)
 		struct plain_estimate all = estimate_of(&allocated->tally);
 		uint64_t bytes, count;
 
-		round_sum(&live_debt, live_estimate.samples > 0, live_estimate.bytes,
-		          live_estimate.count, &live->bytes, &live->count);
+		gg_extract_round(&live_debt, live_estimate.samples > 0, live_estimate.bytes,
+		                 live_estimate.count, &live->bytes, &live->count);
 		/* The sums are of doubles, so equal ones may differ in their last digits. */
 		if (!live->is_pinned && all.samples >= live_estimate.samples &&
 		    all.bytes >= live_estimate.bytes * (1 - 1e-9)) {
-			round_sum(&freed_debt, all.samples > live_estimate.samples,
-			          all.bytes - live_estimate.bytes, all.count - live_estimate.count,
-			          &bytes, &count);
+			gg_extract_round(&freed_debt, all.samples > live_estimate.samples,
+			                 all.bytes - live_estimate.bytes,
+			                 all.count - live_estimate.count, &bytes, &count);
 			allocated->bytes = live->bytes + bytes;
 			allocated->count = live->count + count;
 			gg_assert(allocated->bytes >= live->bytes);
 			gg_assert(allocated->count >= live->count);
 		} else {
-			round_sum(&freed_debt, all.samples > 0, all.bytes, all.count,
-			          &allocated->bytes, &allocated->count);
+			gg_extract_round(&freed_debt, all.samples > 0, all.bytes, all.count,
+			                 &allocated->bytes, &allocated->count);
 		}
 		extract->live_bytes += live->bytes;
 		extract->live_count += live->count;

@@ -60,6 +60,15 @@ struct gg_extract {
 	uint64_t live_bytes, live_count, allocated_bytes, allocated_count; /* sums of the rows */
 };
 
+/* The debt of rounding: estimates of the rows so far, less their whole numbers (extract.c). */
+struct gg_extract_debt {
+	double bytes, count;
+};
+
+/* Rounds a row's estimate, with the debt of the rows before it.  Without samples it is 0. */
+void gg_extract_round(struct gg_extract_debt *debt, bool has_samples, double bytes, double count,
+                      uint64_t *ret_bytes, uint64_t *ret_count);
+
 /* Rounds to the nearest whole number from 0 to 2^62: a profile may claim blocks of any size. */
 static inline uint64_t gg_extract_whole(double value)
 {

@@ -288,10 +288,12 @@ static void put_table(const struct gg_otlp_table *table, uint32_t field, struct 
 		                  table->elements.items[i].length);
 }
 
-bool gg_otlp_dictionary_put(const struct gg_otlp_dictionary *dictionary, struct gg_buf *out)
+bool gg_otlp_dictionary_put_apart(const struct gg_otlp_dictionary *dictionary,
+                                  struct gg_buf *tables, struct gg_buf *attributes)
 {
 	/* Zeros of full length: some readers refuse ids that are empty. */
 	static const char zeros[16];
+	struct gg_buf *out = tables;
 	size_t message;
 
 	put_table(&dictionary->mappings, GG_OTLP_TABLE_MAPPING, out);
@@ -303,9 +305,15 @@ bool gg_otlp_dictionary_put(const struct gg_otlp_dictionary *dictionary, struct 
 	gg_wire_end(out, message);
 	for (size_t i = 0; i < dictionary->strings.texts.count; i++)
 		gg_wire_put_text(out, GG_OTLP_TABLE_STRING, dictionary->strings.texts.items[i]);
-	put_table(&dictionary->attributes, GG_OTLP_TABLE_ATTRIBUTE, out);
+	put_table(&dictionary->attributes, GG_OTLP_TABLE_ATTRIBUTE, attributes);
 	put_table(&dictionary->stacks, GG_OTLP_TABLE_STACK, out);
-	return !dictionary->failed && !dictionary->strings.failed && !out->failed;
+	return !dictionary->failed && !dictionary->strings.failed && !out->failed &&
+	       !attributes->failed;
+}
+
+bool gg_otlp_dictionary_put(const struct gg_otlp_dictionary *dictionary, struct gg_buf *out)
+{
+	return gg_otlp_dictionary_put_apart(dictionary, out, out);
 }
 
 void gg_otlp_dictionary_done(struct gg_otlp_dictionary *dictionary)

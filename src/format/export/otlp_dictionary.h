@@ -69,6 +69,9 @@ uint32_t gg_otlp_dictionary_double(struct gg_otlp_dictionary *dictionary, const 
 /* Appends all tables, as the fields of the message ProfilesDictionary. */
 GG_MUST_CHECK bool gg_otlp_dictionary_put(const struct gg_otlp_dictionary *dictionary,
                                           struct gg_buf *out);
+/* The same fields in two pieces: the tables without the attributes, and the attributes. */
+GG_MUST_CHECK bool gg_otlp_dictionary_put_apart(const struct gg_otlp_dictionary *dictionary,
+                                                struct gg_buf *tables, struct gg_buf *attributes);
 
 /* Returns the number of an element, and adds it if it is new; UINT32_MAX: memory ran out. */
 uint32_t gg_otlp_table_put(struct gg_otlp_table *table, const struct gg_buf *element);

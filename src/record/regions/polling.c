@@ -223,6 +223,25 @@ struct gg_profile *gg_polling_profile(const struct gg_polling *polling)
 	return polling->profile;
 }
 
+int gg_polling_put_mappings(struct gg_polling *polling, struct gg_error *error)
+{
+	int status = gg_stack_map_write(&polling->target->stack_map, &polling->writer);
+
+	if (status == 0)
+		status = gg_profile_writer_commit(&polling->writer);
+	if (status < 0 && error != NULL)
+		*error = polling->error;
+	return status;
+}
+
+uint32_t gg_polling_stack(struct gg_polling *polling, uint32_t node)
+{
+	struct gg_target *target = polling->target;
+
+	return gg_stack_map_stack(&target->stack_map, &target->reader, &polling->writer, node,
+	                          UINT64_MAX);
+}
+
 bool gg_polling_is_compacted(const struct gg_polling *polling)
 {
 	return polling->is_compacted;

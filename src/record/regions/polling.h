@@ -60,6 +60,15 @@ bool gg_polling_look(struct gg_polling *polling);
 struct gg_profile *gg_polling_profile(const struct gg_polling *polling);
 
 /*
+ * Writes where the modules are mapped, for formats that have addresses.  Call it once, after
+ * gg_polling_take().
+ */
+GG_MUST_CHECK int gg_polling_put_mappings(struct gg_polling *polling, struct gg_error *error);
+
+/* The id of a stack of the last view in the profile; 0: no record of the view has that stack. */
+uint32_t gg_polling_stack(struct gg_polling *polling, uint32_t node);
+
+/*
  * True if samples of blocks that a view had were joined into aggregates.  Until then, an aggregate
  * has only blocks that came and went between two views.
  */

@@ -39,6 +39,7 @@ enum {
 };
 
 struct walk {
+	gg_listed_region_wanted *wanted; /* NULL: all are wanted */
 	gg_listed_region_visit *visit;
 	void *context;
 	struct gg_clean *clean; /* NULL: the walk visits, and removes nothing */
@@ -198,7 +199,8 @@ static int look_at(struct walk *walk, int directory, const char *name, const cha
 
 	if (fd < 0)
 		return 0; /* the file is gone, is a link, or belongs to another user */
-	if (fstat(fd, &entry) == 0 && S_ISREG(entry.st_mode) && is_ours(&entry)) {
+	if (fstat(fd, &entry) == 0 && S_ISREG(entry.st_mode) && is_ours(&entry) &&
+	    (walk->wanted == NULL || walk->wanted(path, fd, walk->context))) {
 		has_view = examine(fd, &entry, &file, text, &view);
 		status = handle(walk, directory, name, &file);
 		if (has_view)
@@ -508,6 +510,14 @@ int gg_region_list_each(char *const *directories, int count, gg_listed_region_vi
                         void *context, struct gg_error *error)
 {
 	struct walk walk = { .visit = visit, .context = context, .error = error };
+
+	return walk_all(&walk, directories, count);
+}
+
+int gg_region_list_each_wanted(char *const *directories, int count, gg_listed_region_wanted *wanted,
+                               gg_listed_region_visit *visit, void *context, struct gg_error *error)
+{
+	struct walk walk = { .wanted = wanted, .visit = visit, .context = context, .error = error };
 
 	return walk_all(&walk, directories, count);
 }

@@ -55,6 +55,18 @@ GG_MUST_CHECK int gg_region_list_each(char *const *directories, int count,
                                       gg_listed_region_visit *visit, void *context,
                                       struct gg_error *error);
 
+/*
+ * Says whether the search reads a region and visits it.  A caller that has seen the region before
+ * may know that nothing changed, or read the little that did.
+ */
+typedef bool gg_listed_region_wanted(const char *path, int fd, void *context);
+
+/* As gg_region_list_each(), for the regions that `wanted` wants. */
+GG_MUST_CHECK int gg_region_list_each_wanted(char *const *directories, int count,
+                                             gg_listed_region_wanted *wanted,
+                                             gg_listed_region_visit *visit, void *context,
+                                             struct gg_error *error);
+
 struct gg_clean {
 	double older_seconds; /* removes only regions that were idle for at least that long */
 	/*

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+
 enum {
 	VIEW_ATTEMPTS = 10,
 	RECORDS_MAX = 1 << 28 /* of a table: no writer has more, and it bounds what is read */
@@ -186,7 +188,7 @@ static int compare_slots(const struct source *source, const struct gg_region_vie
  *   3. the slots again, to find out what changed meanwhile
  *   4. the tables that only grow, because samples and site totals refer to them
  */
-static int copy_once(const struct source *source, struct gg_region_view *view)
+static int copy_numbers(const struct source *source, struct gg_region_view *view)
 {
 	int status = read_header(source, &view->header);
 
@@ -210,6 +212,27 @@ static int copy_once(const struct source *source, struct gg_region_view *view)
 	 * counts them all. */
 	if (status == 0)
 		status = read_header(source, &view->header);
+	return status;
+}
+
+static uint32_t used(const struct gg_region_view *view, enum gg_region_table_id id)
+{
+	return (uint32_t)gg_region_table_of(&view->header, id)->used_count;
+}
+
+static int copy_once(const struct source *source, bool has_names, struct gg_region_view *view)
+{
+	int status = copy_numbers(source, view);
+
+	if (!has_names) {
+		view->node_count = used(view, GG_TABLE_STACKS);
+		view->frame_count = used(view, GG_TABLE_FRAMES);
+		view->thread_count = used(view, GG_TABLE_THREADS);
+		view->module_count = used(view, GG_TABLE_MODULES);
+		view->heap_count = used(view, GG_TABLE_HEAPS);
+		view->type_count = used(view, GG_TABLE_TYPES);
+		return status;
+	}
 	if (status == 0)
 		status = read_table(source, &view->header, GG_TABLE_STACKS, &view->nodes,
 		                    &view->node_count);
@@ -449,8 +472,8 @@ static void count_samples(struct gg_region_view *view)
 	counters[GG_COUNT_FREES] = freed - counters[GG_COUNT_MISSED_FREES];
 }
 
-int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *place,
-                        struct gg_error *error)
+static int read_view(struct gg_region_view *ret_view, int fd, const char *place, bool has_names,
+                     struct gg_error *error)
 {
 	struct source source = { .fd = fd, .place = place, .error = error };
 	struct gg_region_view view = { 0 };
@@ -465,7 +488,7 @@ int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *pla
 		if (i > 0 && view.header.pid != (uint32_t)getpid())
 			nanosleep(&pause, NULL);
 		gg_region_view_done(&view);
-		status = copy_once(&source, &view);
+		status = copy_once(&source, has_names, &view);
 		if (status < 0 || !view.torn)
 			break;
 	}
@@ -479,17 +502,62 @@ int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *pla
 		gg_region_view_done(&view);
 		return status;
 	}
-	check_nodes(&view);
-	check_threads(&view);
-	check_names(&view, view.heaps, view.heap_count);
-	check_names(&view, view.types, view.type_count);
-	check_frames(&view);
-	check_modules(&view);
+	if (has_names) {
+		check_nodes(&view);
+		check_threads(&view);
+		check_names(&view, view.heaps, view.heap_count);
+		check_names(&view, view.types, view.type_count);
+		check_frames(&view);
+		check_modules(&view);
+	}
 	check_site_totals(&view);
 	check_live(&view);
 	count_samples(&view);
 	*ret_view = view;
 	return 0;
+}
+
+int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *place,
+                        struct gg_error *error)
+{
+	return read_view(ret_view, fd, place, true, error);
+}
+
+int gg_region_view_read_numbers(struct gg_region_view *ret_view, int fd, const char *place,
+                                struct gg_error *error)
+{
+	return read_view(ret_view, fd, place, false, error);
+}
+
+static uint64_t pulse_of(const struct gg_region_header *header,
+                         const struct gg_region_redo_slot *slots, uint32_t count)
+{
+	uint64_t pulse = count + 1;
+
+	if (gg_region_is_exact(header))
+		return 0;
+	for (uint32_t i = 0; i < count; i++)
+		pulse = gg_hash_integer(slots[i].state, pulse * 2 + 1);
+	return pulse | 1;
+}
+
+uint64_t gg_region_view_pulse(const struct gg_region_view *view)
+{
+	return view->torn ? 0 : pulse_of(&view->header, view->slots, view->slot_count);
+}
+
+uint64_t gg_region_pulse_read(const struct gg_region_header *header, int fd)
+{
+	struct source source = { .fd = fd };
+	struct gg_region_redo_slot *slots = NULL;
+	uint32_t count = 0;
+	uint64_t pulse;
+
+	if (read_table(&source, header, GG_TABLE_SLOTS, &slots, &count) < 0)
+		return 0;
+	pulse = pulse_of(header, slots, count);
+	free(slots);
+	return pulse;
 }
 
 int gg_region_view_open(struct gg_region_view *ret_view, const char *path, struct gg_error *error)

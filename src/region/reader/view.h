@@ -72,7 +72,22 @@ GG_MUST_CHECK int gg_region_view_open(struct gg_region_view *ret_view, const cha
 /* Reads an open file; `place` is its name in messages. */
 GG_MUST_CHECK int gg_region_view_read(struct gg_region_view *ret_view, int fd, const char *place,
                                       struct gg_error *error);
+/*
+ * Reads the numbers alone: live samples, site totals, and the redo log.  The arrays of all that has
+ * names, and of the nodes, are NULL, and their counts are those of the file.  So such a view serves
+ * a reader that knows the names from an earlier view.
+ */
+GG_MUST_CHECK int gg_region_view_read_numbers(struct gg_region_view *ret_view, int fd,
+                                              const char *place, struct gg_error *error);
 void gg_region_view_done(struct gg_region_view *view);
+
+/*
+ * Returns a number that changes with each sample and each free that the process records; 0: the
+ * view is not of one instant, or nobody knows.  With exact counts nobody does.
+ */
+uint64_t gg_region_view_pulse(const struct gg_region_view *view);
+/* Reads the same number of an open file whose header was just read, without a view. */
+uint64_t gg_region_pulse_read(const struct gg_region_header *header, int fd);
 
 /* Reads and checks the header alone: the used records of every table lie inside the file. */
 GG_MUST_CHECK int gg_region_header_read(struct gg_region_header *ret_header, int fd,

@@ -77,27 +77,34 @@ void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *r
 	ret_tally->changed_bytes = ret_tally->changed_share = 0;
 }
 
+void gg_plain_tally_add_share(struct gg_plain_tally *plain, const struct gg_share *share,
+                              uint64_t size_bytes)
+{
+	struct gg_plain_moments *of = share->is_sure ? plain->sure : plain->usual;
+
+	plain->sample_count += 1;
+	plain->sample_point_count += share->sample_point_count;
+	of[GG_BYTES].seen += (double)size_bytes;
+	of[GG_ALLOCATIONS].seen += 1;
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		of[i].value += share->value[i];
+		of[i].variance += share->variance[i];
+		of[i].skew += share->skew[i];
+		gg_plain_tally_raise(&plain->reserve_max[i], share->reserve[i]);
+	}
+	plain->failed_bytes += share->failed_bytes;
+	plain->failed_variance += share->failed_variance;
+	plain->rest_bytes += (double)share->rest_bytes;
+	gg_plain_tally_raise(&plain->sampled_interval_max, share->sampled_interval);
+	gg_plain_tally_raise(&plain->allocations_per_byte_max, share->allocations_per_byte);
+	gg_plain_tally_raise(&plain->unbounded_bytes, share->unbounded_bytes);
+}
+
 /* Adds the numbers of gg_share_of(), as gg_tally_add() does, so that both kinds of tally agree. */
 void gg_plain_tally_add_sample(struct gg_plain_tally *plain, const struct gg_draw *draw,
                                uint64_t size_bytes)
 {
 	struct gg_share share = gg_share_of(draw, size_bytes);
-	struct gg_plain_moments *of = share.is_sure ? plain->sure : plain->usual;
 
-	plain->sample_count += 1;
-	plain->sample_point_count += share.sample_point_count;
-	of[GG_BYTES].seen += (double)size_bytes;
-	of[GG_ALLOCATIONS].seen += 1;
-	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
-		of[i].value += share.value[i];
-		of[i].variance += share.variance[i];
-		of[i].skew += share.skew[i];
-		gg_plain_tally_raise(&plain->reserve_max[i], share.reserve[i]);
-	}
-	plain->failed_bytes += share.failed_bytes;
-	plain->failed_variance += share.failed_variance;
-	plain->rest_bytes += (double)share.rest_bytes;
-	gg_plain_tally_raise(&plain->sampled_interval_max, share.sampled_interval);
-	gg_plain_tally_raise(&plain->allocations_per_byte_max, share.allocations_per_byte);
-	gg_plain_tally_raise(&plain->unbounded_bytes, share.unbounded_bytes);
+	gg_plain_tally_add_share(plain, &share, size_bytes);
 }

@@ -46,6 +46,10 @@ void gg_plain_tally_tally(const struct gg_plain_tally *plain, struct gg_tally *r
 void gg_plain_tally_add_sample(struct gg_plain_tally *plain, const struct gg_draw *draw,
                                uint64_t size_bytes);
 
+/* Adds one sample of which the caller knows what gg_share_of() gives. */
+void gg_plain_tally_add_share(struct gg_plain_tally *plain, const struct gg_share *share,
+                              uint64_t size_bytes);
+
 static inline void gg_plain_moments_add(struct gg_plain_moments *sum,
                                         const struct gg_plain_moments *more)
 {

@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* send_outline - adds up a region's numbers by row, and encodes them beside a kept dictionary. */
+#include "send/send_outline.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/time_units.h"
+#include "format/codec/gzip.h"
+#include "format/export/otlp_outline.h"
+#include "record/symbols/symbolize.h"
+#include "stats/estimate/plain_tally.h"
+
+enum {
+	NO_ROW = UINT32_MAX,
+	OUTLINE_ROWS_MAX = 1 << 20,
+	SHARE_SLOTS = 512,
+	/* Levels of zlib: tables are packed once, samples at each look. */
+	TABLES_LEVEL = 6,
+	SAMPLES_LEVEL = 1,
+};
+#define MAKE_AGAIN_NS (300 * GG_NS_PER_S)
+
+struct gg_send_outline {
+	struct gg_otlp_outline otlp;
+	struct gg_gzip_part tables; /* without gzip: the bytes themselves */
+	struct gg_buf about;
+	uint32_t *row_of_node;        /* NO_ROW: no row has that node */
+	uint32_t *slots;              /* by row */
+	struct gg_sent_totals totals; /* the first rows are those of the outline, in their order */
+	uint32_t node_count, module_count, frame_count;
+	size_t row_count;
+	uint64_t interval_bytes; /* as the control had it */
+	uint64_t inherited_below_id;
+	double aggregate_interval; /* of freed samples, for the bounds of their sums */
+	enum gg_scheme scheme;
+	uint64_t again_ns; /* when to make it anew */
+};
+
+/* Sums of a row at a look. */
+struct row_sums {
+	double live_bytes, live_count, allocated_bytes, allocated_count;
+	uint64_t live_samples;
+};
+
+/* The share of a sample depends on little, and many samples have that in common. */
+struct known_share {
+	uint64_t size_bytes;
+	double interval;
+	enum gg_scheme scheme;
+	bool is_known;
+	struct gg_share share;
+};
+
+struct gg_send_workspace {
+	struct known_share shares[SHARE_SLOTS];
+	GG_ARRAY(struct row_sums) rows;
+	GG_ARRAY(struct gg_otlp_values) values;
+	struct gg_plain_tally live, allocated;
+	struct gg_buf head, tail;
+	struct gg_gzip_part head_part, tail_part;
+};
+
+struct gg_send_workspace *gg_send_workspace_new(void)
+{
+	return calloc(1, sizeof(struct gg_send_workspace));
+}
+
+void gg_send_workspace_free(struct gg_send_workspace *workspace)
+{
+	if (workspace == NULL)
+		return;
+	gg_array_done(&workspace->rows);
+	gg_array_done(&workspace->values);
+	gg_buf_done(&workspace->head);
+	gg_buf_done(&workspace->tail);
+	gg_gzip_part_done(&workspace->head_part);
+	gg_gzip_part_done(&workspace->tail_part);
+	free(workspace);
+}
+
+void gg_send_outline_free(struct gg_send_outline *outline)
+{
+	if (outline == NULL)
+		return;
+	gg_otlp_outline_done(&outline->otlp);
+	gg_gzip_part_done(&outline->tables);
+	gg_buf_done(&outline->about);
+	gg_sent_totals_done(&outline->totals);
+	free(outline->row_of_node);
+	free(outline->slots);
+	free(outline);
+}
+
+size_t gg_send_outline_bytes(const struct gg_send_outline *outline)
+{
+	const struct gg_otlp_outline *otlp = &outline->otlp;
+
+	return sizeof(*outline) + outline->tables.packed.capacity + otlp->resource.capacity +
+	       otlp->attributes.capacity + outline->node_count * sizeof(*outline->row_of_node) +
+	       outline->row_count * sizeof(*outline->slots) +
+	       outline->totals.rows.capacity * sizeof(*outline->totals.rows.items);
+}
+
+/* --- adding up ------------------------------------------------------------------------------ */
+
+static const struct gg_share *share_of(struct gg_send_workspace *workspace,
+                                       const struct gg_region_sample *sample)
+{
+	struct gg_draw draw = gg_region_sample_draw(sample);
+	uint64_t bits, size_bytes = sample->size_bytes;
+	struct known_share *known;
+
+	memcpy(&bits, &draw.sampling_interval, sizeof(bits));
+	known = &workspace->shares[gg_hash_integer(size_bytes ^ bits, draw.scheme) % SHARE_SLOTS];
+	if (!known->is_known || known->size_bytes != size_bytes ||
+	    memcmp(&known->interval, &draw.sampling_interval, sizeof(bits)) != 0 ||
+	    known->scheme != draw.scheme)
+		*known = (struct known_share){ size_bytes, draw.sampling_interval, draw.scheme,
+			                       true, gg_share_of(&draw, size_bytes) };
+	/* These two are of the sample itself. */
+	known->share.rest_bytes = size_bytes > draw.offset_bytes ? size_bytes - draw.offset_bytes
+	                                                         : 0;
+	known->share.sample_point_count = draw.sample_point_count;
+	return &known->share;
+}
+
+static struct row_sums *sums_of(const struct gg_send_outline *outline,
+                                struct gg_send_workspace *workspace, uint32_t node)
+{
+	uint32_t row = node < outline->node_count ? outline->row_of_node[node] : NO_ROW;
+
+	return row != NO_ROW ? &workspace->rows.items[row] : NULL;
+}
+
+static bool add_live(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
+                     const struct gg_region_view *view)
+{
+	for (uint32_t i = 0; i < view->live_count; i++) {
+		const struct gg_region_sample *sample = &view->live[i];
+		const struct gg_share *share = share_of(workspace, sample);
+		struct row_sums *sums = sums_of(outline, workspace, sample->stack);
+
+		if (sums == NULL)
+			return false;
+		sums->live_bytes += share->value[GG_BYTES];
+		sums->live_count += share->value[GG_ALLOCATIONS];
+		sums->live_samples++;
+		gg_plain_tally_add_share(&workspace->live, share, sample->size_bytes);
+		if (sample->id < outline->inherited_below_id)
+			continue;
+		sums->allocated_bytes += share->value[GG_BYTES];
+		sums->allocated_count += share->value[GG_ALLOCATIONS];
+		if (outline->inherited_below_id != 0)
+			gg_plain_tally_add_share(&workspace->allocated, share, sample->size_bytes);
+	}
+	if (outline->inherited_below_id == 0)
+		workspace->allocated = workspace->live;
+	return true;
+}
+
+/* Freed blocks have no samples any more: the sums of their stack and thread stand for them. */
+static bool add_freed(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
+                      const struct gg_region_view *view)
+{
+	struct gg_plain_tally more;
+	struct gg_tally folded = { 0 };
+
+	for (uint32_t i = 0; i < view->site_total_count; i++) {
+		const struct gg_region_site_total *total = &view->site_totals[i];
+		const struct gg_sums *freed = &total->freed;
+		struct row_sums *sums;
+		struct gg_folded sum = {
+			.sample_count = freed->sample_count,
+			.seen_bytes = freed->size_bytes,
+			.bytes = gg_fixed_value(freed->bytes),
+			.bytes_variance = gg_fixed_value(freed->bytes_variance),
+			.count = gg_fixed_value(freed->count),
+			.count_variance = gg_fixed_value(freed->count_variance),
+			.sampling_interval = outline->aggregate_interval,
+			.scheme = outline->scheme,
+			.most_bytes = UINT64_MAX,
+		};
+
+		if (freed->sample_count == 0)
+			continue;
+		sums = sums_of(outline, workspace, total->stack);
+		if (sums == NULL)
+			return false;
+		sums->allocated_bytes += sum.bytes;
+		sums->allocated_count += sum.count;
+		gg_tally_add_folded(&folded, &sum);
+	}
+	gg_plain_tally_of(&more, &folded);
+	gg_plain_tally_add(&workspace->allocated, &more);
+	return true;
+}
+
+/* Returns false if the outline does not fit. */
+static bool add_up(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
+                   const struct gg_region_view *view)
+{
+	if (view->torn || view->damaged_count > 0 || view->node_count != outline->node_count ||
+	    view->module_count != outline->module_count ||
+	    view->frame_count != outline->frame_count ||
+	    view->header.control.interval_bytes != outline->interval_bytes ||
+	    view->header.inherited_below_id != outline->inherited_below_id ||
+	    gg_region_is_exact(&view->header) ||
+	    !gg_array_extend(&workspace->rows, outline->row_count))
+		return false;
+	memset(workspace->rows.items, 0, outline->row_count * sizeof(*workspace->rows.items));
+	workspace->live = workspace->allocated = (struct gg_plain_tally){ 0 };
+	return add_live(outline, workspace, view) && add_freed(outline, workspace, view);
+}
+
+/* --- differences and bodies ----------------------------------------------------------------- */
+
+/* Fills the values of the slots, and the rows of *totals.  Returns false if rows do not add up. */
+static bool fill_values(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
+                        struct gg_sent_totals *totals)
+{
+	struct gg_plain_tally *allocated = &workspace->allocated;
+	double bytes_sum = 0, count_sum = 0, slack = (double)outline->row_count + 1;
+	struct gg_tally tally;
+	double bytes, count;
+	struct gg_extract_debt debt = { 0 };
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < outline->row_count; i++) {
+		const struct row_sums *sums = &workspace->rows.items[i];
+		struct gg_sent_row *sent = &totals->rows.items[i];
+		struct gg_otlp_values *values = &workspace->values.items[outline->slots[i]];
+		uint64_t now_bytes = gg_extract_whole(sums->allocated_bytes), live_bytes;
+		uint64_t now_count = gg_extract_whole(sums->allocated_count), live_count;
+
+		gg_extract_round(&debt, sums->live_samples > 0, sums->live_bytes, sums->live_count,
+		                 &live_bytes, &live_count);
+		values->items[0] += live_bytes;
+		values->items[1] += live_count;
+		if (now_bytes > sent->bytes) {
+			values->items[2] += now_bytes - sent->bytes;
+			bytes_sum += (double)(now_bytes - sent->bytes);
+			sent->bytes = now_bytes;
+		}
+		if (now_count > sent->count) {
+			values->items[3] += now_count - sent->count;
+			count_sum += (double)(now_count - sent->count);
+			sent->count = now_count;
+		}
+		any |= values->items[0] | values->items[1] | values->items[2] | values->items[3];
+	}
+	totals->total = *allocated;
+	gg_sent_subtract(allocated, &outline->totals.total);
+	/* If the rows have more than the total, something is odd: the long way scales them. */
+	gg_plain_tally_tally(allocated, &tally);
+	bytes = gg_tally_estimate(&tally, GG_BYTES).value;
+	count = gg_tally_estimate(&tally, GG_ALLOCATIONS).value;
+	return any != 0 && bytes_sum <= bytes * (1 + 1e-9) + slack &&
+	       count_sum <= count * (1 + 1e-9) + slack;
+}
+
+static int pack(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
+                struct gg_send_body *body)
+{
+	const struct gg_gzip_part *parts[] = { &workspace->head_part, &outline->tables,
+		                               &workspace->tail_part };
+
+	if (!body->is_gzip) {
+		gg_buf_append(&body->bytes, gg_buf_text(&workspace->head), workspace->head.length);
+		gg_buf_append(&body->bytes, gg_buf_text(&outline->tables.packed),
+		              outline->tables.packed.length);
+		gg_buf_append(&body->bytes, gg_buf_text(&workspace->tail), workspace->tail.length);
+		return body->bytes.failed ? -ENOMEM : 0;
+	}
+	if (gg_gzip_pack(&workspace->head_part, workspace->head.data, workspace->head.length,
+	                 SAMPLES_LEVEL) < 0 ||
+	    gg_gzip_pack(&workspace->tail_part, workspace->tail.data, workspace->tail.length, 0) <
+	            0)
+		return -ENOMEM;
+	return gg_gzip_join(&body->bytes, parts, GG_COUNT(parts));
+}
+
+static int write_body(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
+                      const struct gg_send_outline_look *look, int64_t start_ns, int64_t end_ns,
+                      struct gg_send_body *body)
+{
+	const struct gg_otlp_moment moment = {
+		.time_ns = look->begin_wall_ns + (uint64_t)start_ns,
+		.duration_ns = (uint64_t)(end_ns - start_ns),
+		.identity = gg_hash_random_seed() | 1,
+		.live = &workspace->live,
+		.allocated = &workspace->allocated,
+	};
+	int status;
+
+	gg_buf_clear(&workspace->head);
+	gg_buf_clear(&workspace->tail);
+	status = gg_otlp_outline_write(&outline->otlp, workspace->values.items, &moment,
+	                               outline->tables.length, &workspace->head, &workspace->tail);
+	if (status < 0)
+		return status;
+	gg_buf_append_text(&body->target, look->facts->receiver->path);
+	gg_buf_append(&body->about, gg_buf_text(&outline->about), outline->about.length);
+	body->type = "application/x-protobuf";
+	body->is_gzip = !look->facts->no_gzip;
+	status = pack(outline, workspace, body);
+	return body->target.failed || body->about.failed ? -ENOMEM : status;
+}
+
+int gg_send_outline_body(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
+                         const struct gg_send_outline_look *look, struct gg_sent_totals *ret_totals,
+                         struct gg_send_body *body, struct gg_error *error)
+{
+	const struct gg_sent_totals *then = &outline->totals;
+	struct gg_sent_totals now = { .number = then->number };
+	int64_t start_ns = then->until_ns > 0 ? then->until_ns : 0;
+	size_t slot_count = outline->otlp.slot_count;
+	int status;
+
+	if (gg_clock_monotonic_ns() >= outline->again_ns || !add_up(outline, workspace, look->view))
+		return 0;
+	now.until_ns = look->now_ns > start_ns ? look->now_ns : start_ns;
+	if (!gg_array_reserve(&now.rows, then->rows.count + 1) ||
+	    !gg_array_extend(&workspace->values, slot_count)) {
+		gg_sent_totals_done(&now);
+		return gg_error_memory(error, "send");
+	}
+	memcpy(now.rows.items, then->rows.items, then->rows.count * sizeof(*now.rows.items));
+	now.rows.count = then->rows.count;
+	memset(workspace->values.items, 0, slot_count * sizeof(*workspace->values.items));
+	status = fill_values(outline, workspace, &now);
+	if (status == 1) {
+		status = write_body(outline, workspace, look, start_ns, now.until_ns, body);
+		status = status == 0 ? 1 : status == -EDOM ? 0 : gg_error_memory(error, "send");
+	}
+	if (status == 1)
+		*ret_totals = now;
+	else
+		gg_sent_totals_done(&now);
+	return status;
+}
+
+void gg_send_outline_keep(struct gg_send_outline *outline, struct gg_sent_totals *totals)
+{
+	gg_sent_totals_done(&outline->totals);
+	outline->totals = *totals;
+	*totals = (struct gg_sent_totals){ 0 };
+}
+
+/* --- making --------------------------------------------------------------------------------- */
+
+/* True if a code that has no module yet, or a module of a JIT compiler, may get names later. */
+static bool may_get_names(const struct gg_model *model)
+{
+	for (size_t i = 1; i < model->read_frame_count; i++)
+		if (model->frames[i].module == 0 &&
+		    !gg_model_is_runtime_frame(model, &model->frames[i]))
+			return true;
+	for (size_t i = 1; i < model->module_count; i++)
+		if (gg_symbolize_is_perf_map(model->modules[i].path))
+			return true;
+	return false;
+}
+
+static bool has_unloaded(const struct gg_region_view *view)
+{
+	const struct gg_region_table *table = gg_region_table_of(&view->header, GG_TABLE_MODULES);
+
+	/* A full table cannot say that another module took the place of an unloaded one. */
+	if (table->used_count >= table->capacity)
+		return true;
+	for (uint32_t i = 0; i < view->module_count; i++)
+		if (view->modules[i].unload_ns != 0)
+			return true;
+	return false;
+}
+
+/* Finds the row of each node that samples and totals name.  Returns false if memory runs out. */
+static bool find_rows(struct gg_send_outline *outline, const struct gg_send_outline_source *source)
+{
+	const struct gg_extract *extract = source->extract;
+	const struct gg_region_view *view = source->view;
+	uint32_t *row_of_stack = malloc(extract->model->stack_count * sizeof(*row_of_stack));
+	bool is_whole = row_of_stack != NULL;
+
+	if (is_whole)
+		memset(row_of_stack, 0xff, extract->model->stack_count * sizeof(*row_of_stack));
+	for (size_t i = 0; is_whole && i < extract->row_count; i++)
+		row_of_stack[extract->rows[i].stack] = (uint32_t)i;
+	for (uint32_t i = 0; is_whole && i < view->live_count + view->site_total_count; i++) {
+		uint32_t node = i < view->live_count
+		                        ? view->live[i].stack
+		                        : view->site_totals[i - view->live_count].stack;
+		uint32_t stack;
+
+		if (outline->row_of_node[node] != NO_ROW)
+			continue;
+		stack = source->stack_of(node, source->context);
+		if (stack < extract->model->stack_count)
+			outline->row_of_node[node] = row_of_stack[stack];
+		/* A total without a sample yet has no row, and needs none so far. */
+	}
+	free(row_of_stack);
+	return is_whole;
+}
+
+static bool is_near(double a, double b)
+{
+	return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-6;
+}
+
+static bool is_same_tally(const struct gg_plain_tally *plain, const struct gg_tally *wanted)
+{
+	struct gg_tally tally;
+
+	gg_plain_tally_tally(plain, &tally);
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
+		struct gg_estimate a = gg_tally_estimate(&tally, (enum gg_quantity)i);
+		struct gg_estimate b = gg_tally_estimate(wanted, (enum gg_quantity)i);
+
+		if (!is_near(a.value, b.value) || !is_near(a.variance, b.variance))
+			return false;
+	}
+	return tally.sample_count == wanted->sample_count;
+}
+
+/* True if the outline finds the numbers of the extract in the view that it was made of. */
+static bool is_right(const struct gg_send_outline *outline, struct gg_send_workspace *workspace,
+                     const struct gg_send_outline_source *source)
+{
+	const struct gg_extract *extract = source->extract;
+	struct gg_extract_debt debt = { 0 };
+	struct gg_tally tally;
+	uint64_t bytes, count;
+
+	if (!add_up(outline, workspace, source->view) ||
+	    !is_same_tally(&workspace->live, &extract->live) ||
+	    !is_same_tally(&workspace->allocated, &extract->allocated))
+		return false;
+	for (size_t i = 0; i < extract->row_count; i++) {
+		const struct row_sums *sums = &workspace->rows.items[i];
+		const struct gg_extract_row *row = &extract->rows[i];
+
+		gg_extract_round(&debt, sums->live_samples > 0, sums->live_bytes, sums->live_count,
+		                 &bytes, &count);
+		gg_plain_tally_tally(&row->allocated.tally, &tally);
+		if (bytes != row->live.bytes || count != row->live.count ||
+		    !is_near(sums->allocated_bytes, gg_tally_estimate(&tally, GG_BYTES).value) ||
+		    !is_near(sums->allocated_count,
+		             gg_tally_estimate(&tally, GG_ALLOCATIONS).value))
+			return false;
+	}
+	return true;
+}
+
+/* Puts the rows that were sent into the order of the extract.  Returns false if keys are shared. */
+static bool order_totals(struct gg_send_outline *outline, const struct gg_extract *extract,
+                         const struct gg_sent_totals *sent)
+{
+	size_t count = sent->rows.count, used = 0;
+	uint8_t *is_used = calloc(count + 1, 1);
+	bool is_whole = is_used != NULL && gg_array_reserve(&outline->totals.rows, count + 1);
+
+	for (size_t i = 0; is_whole && i < extract->row_count; i++) {
+		uint64_t key = gg_sent_key(extract->model, extract->rows[i].stack);
+		size_t low = 0, high = count;
+
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (sent->rows.items[middle].key < key)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		is_whole = low < count && sent->rows.items[low].key == key && !is_used[low];
+		if (!is_whole)
+			break;
+		is_used[low] = 1;
+		outline->totals.rows.items[used++] = sent->rows.items[low];
+	}
+	for (size_t i = 0; is_whole && i < count; i++)
+		if (!is_used[i])
+			outline->totals.rows.items[used++] = sent->rows.items[i];
+	free(is_used);
+	outline->totals.rows.count = used;
+	outline->totals.number = sent->number;
+	outline->totals.until_ns = sent->until_ns;
+	outline->totals.total = sent->total;
+	return is_whole;
+}
+
+/* Gives back the memory that a buffer does not use. */
+static bool shrink(struct gg_buf *buf)
+{
+	struct gg_buf copy = { 0 };
+
+	gg_buf_append(&copy, gg_buf_text(buf), buf->length);
+	if (copy.failed)
+		return false;
+	gg_buf_done(buf);
+	*buf = copy;
+	return true;
+}
+
+static int pack_tables(struct gg_send_outline *outline, bool is_gzip)
+{
+	struct gg_buf *tables = &outline->otlp.tables;
+	int status = 0;
+
+	if (is_gzip)
+		status = gg_gzip_pack(&outline->tables, tables->data, tables->length, TABLES_LEVEL);
+	else
+		gg_buf_append(&outline->tables.packed, gg_buf_text(tables), tables->length);
+	outline->tables.length = tables->length;
+	gg_buf_done(tables);
+	return status < 0 || outline->tables.packed.failed || !shrink(&outline->tables.packed)
+	               ? -ENOMEM
+	               : 0;
+}
+
+static int fill(struct gg_send_outline *outline, struct gg_send_workspace *workspace,
+                const struct gg_send_outline_source *source, struct gg_error *error, bool *ret_fits)
+{
+	const struct gg_extract *extract = source->extract;
+	struct gg_extract shown = *extract;
+	int status;
+
+	outline->row_of_node = malloc((outline->node_count + 1) * sizeof(*outline->row_of_node));
+	outline->slots = calloc(outline->row_count + 1, sizeof(*outline->slots));
+	shown.rows = malloc(extract->row_count * sizeof(*shown.rows));
+	if (outline->row_of_node == NULL || outline->slots == NULL || shown.rows == NULL) {
+		free(shown.rows);
+		return gg_error_memory(error, "send");
+	}
+	memset(outline->row_of_node, 0xff, outline->node_count * sizeof(*outline->row_of_node));
+	memcpy(shown.rows, extract->rows, extract->row_count * sizeof(*shown.rows));
+	shown.interval_bytes = gg_model_interval(extract->model, extract->rows[0].process);
+	gg_extract_hide_entries(&shown);
+	*ret_fits = find_rows(outline, source) && is_right(outline, workspace, source) &&
+	            order_totals(outline, extract, source->totals);
+	status = *ret_fits ? gg_send_body_outline(&outline->otlp, source->facts, &shown,
+	                                          outline->slots, &outline->about, error)
+	                   : 0;
+	free(shown.rows);
+	if (status == 0 && *ret_fits && pack_tables(outline, !source->facts->no_gzip) < 0)
+		status = gg_error_memory(error, "send");
+	return status;
+}
+
+int gg_send_outline_make(struct gg_send_outline **ret_outline, struct gg_send_workspace *workspace,
+                         const struct gg_send_outline_source *source, struct gg_error *error)
+{
+	const struct gg_region_view *view = source->view;
+	const struct gg_extract *extract = source->extract;
+	const struct gg_profile_process *process =
+		&extract->model->processes[extract->rows[0].process];
+	struct gg_send_outline *outline;
+	bool fits = false;
+	int status;
+
+	*ret_outline = NULL;
+	if (source->facts->receiver->form != GG_RECEIVER_OTLP || has_unloaded(view) ||
+	    extract->row_count > OUTLINE_ROWS_MAX)
+		return 0;
+	outline = calloc(1, sizeof(*outline));
+	if (outline == NULL)
+		return gg_error_memory(error, "send");
+	outline->node_count = view->node_count;
+	outline->module_count = view->module_count;
+	outline->frame_count = view->frame_count;
+	outline->row_count = extract->row_count;
+	outline->interval_bytes = view->header.control.interval_bytes;
+	outline->inherited_below_id = view->header.inherited_below_id;
+	outline->aggregate_interval = process->interval_bytes;
+	outline->scheme = process->scheme;
+	outline->again_ns = may_get_names(extract->model) ? gg_clock_monotonic_ns() + MAKE_AGAIN_NS
+	                                                  : UINT64_MAX;
+	status = fill(outline, workspace, source, error, &fits);
+	if (status < 0 || !fits)
+		gg_send_outline_free(outline);
+	else
+		*ret_outline = outline;
+	return status;
+}
