@@ -19,9 +19,7 @@ enum {
 	NO_ROW = UINT32_MAX,
 	OUTLINE_ROWS_MAX = 1 << 20,
 	SHARE_SLOTS = 512,
-	/* Levels of zlib: tables are packed once, samples at each look. */
-	TABLES_LEVEL = 6,
-	SAMPLES_LEVEL = 1,
+	TABLES_LEVEL = 6, /* once; samples are packed at each look */
 };
 #define MAKE_AGAIN_NS (300 * GG_NS_PER_S)
 
@@ -277,9 +275,9 @@ static int pack(const struct gg_send_outline *outline, struct gg_send_workspace 
 		return body->bytes.failed ? -ENOMEM : 0;
 	}
 	if (gg_gzip_pack(&workspace->head_part, workspace->head.data, workspace->head.length,
-	                 SAMPLES_LEVEL) < 0 ||
-	    gg_gzip_pack(&workspace->tail_part, workspace->tail.data, workspace->tail.length, 0) <
-	            0)
+	                 GG_GZIP_QUICK) < 0 ||
+	    gg_gzip_pack(&workspace->tail_part, workspace->tail.data, workspace->tail.length,
+	                 GG_GZIP_STORED) < 0)
 		return -ENOMEM;
 	return gg_gzip_join(&body->bytes, parts, GG_COUNT(parts));
 }

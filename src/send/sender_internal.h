@@ -113,8 +113,8 @@ void gg_sender_end_full(struct sender *sender);
 void gg_seen_name_owner(char owner[GG_SEND_OWNER_MAX], uint32_t pid, uint64_t wall_ns,
                         uint64_t more);
 /*
- * Find a process; the first function adds it if it is new, and returns NULL if memory runs out.  The
- * result is valid until the next process is added.
+ * Find a process.  The first function adds it if it is new, and returns NULL if memory runs out.
+ * The result is valid until the next process is added.
  */
 struct seen_process *gg_seen_process_of(struct sender *sender, const char *owner);
 struct seen_process *gg_seen_find(struct sender *sender, const char *owner);

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <zlib.h>
 
+#include "format/codec/quick_deflate.h"
+
 int gg_gzip(struct gg_buf *out, const void *bytes, size_t length)
 {
 	z_stream stream = { 0 };
@@ -60,10 +62,12 @@ int gg_gzip_pack(struct gg_gzip_part *part, const void *bytes, size_t length, in
 	gg_buf_clear(&part->packed);
 	part->length = length;
 	part->sum = (uint32_t)crc32_z(0, bytes, length);
-	if (level == 0) {
+	if (level == GG_GZIP_STORED) {
 		store(&part->packed, bytes, length);
 		return part->packed.failed ? -ENOMEM : 0;
 	}
+	if (level == GG_GZIP_QUICK)
+		return gg_quick_deflate(&part->packed, bytes, length);
 	/* -15 selects the largest window, without a header. */
 	if (deflateInit2(&stream, level, Z_DEFLATED, -15, 8, 0) != Z_OK)
 		return -ENOMEM;
