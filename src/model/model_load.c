@@ -492,8 +492,14 @@ static int load_one(struct gg_model_builder *builder, struct gg_profile *profile
 		                      .shift_ns = shift_ns,
 		                      .first_loss = builder->losses.count,
 		                      .first_pause = builder->pauses.count };
-	int status = read_all(&load);
+	bool has_begun = false;
+	int status = gg_profile_begin_reading(profile, &has_begun, error);
 
+	/* A recorder may commit between two tables; samples would name a later process. */
+	if (status == 0)
+		status = read_all(&load);
+	if (has_begun)
+		gg_profile_end_reading(profile);
 	done(&load);
 	return status;
 }

@@ -236,6 +236,7 @@ static int count_all_ids(struct gg_profile *profile, struct gg_error *error)
 	};
 	int result, status = 0;
 
+	profile->data_version = gg_database_read_integer(profile, "pragma data_version", &result);
 	for (int i = 0; i < GG_DENSE_COUNT && status == 0; i++)
 		status = count_ids(profile, tables[i], &profile->counts[i], error);
 	if (status < 0)
@@ -247,6 +248,35 @@ static int count_all_ids(struct gg_profile *profile, struct gg_error *error)
 		                                                "select count(*) from stack_sum",
 		                                                &result) > 0;
 	return result == SQLITE_OK ? 0 : gg_database_fail(profile, result, error);
+}
+
+/*
+ * A recorder may have committed since the file was opened.  Ids beyond those that were counted then
+ * would be read as 0, so they are counted again.
+ */
+int gg_profile_begin_reading(struct gg_profile *profile, bool *ret_began, struct gg_error *error)
+{
+	int result, status = 0;
+
+	*ret_began = sqlite3_get_autocommit(profile->db) != 0;
+	if (!*ret_began)
+		return 0;
+	status = gg_database_execute(profile, "begin", error);
+	/* The first read takes the lock that makes all reads one state. */
+	if (status == 0 && !profile->is_written &&
+	    (gg_database_read_integer(profile, "select count(*) from sqlite_schema", &result) < 0 ||
+	     gg_database_read_integer(profile, "pragma data_version", &result) !=
+	             profile->data_version))
+		status = count_all_ids(profile, error);
+	if (status < 0)
+		gg_profile_end_reading(profile);
+	*ret_began = status == 0;
+	return status;
+}
+
+void gg_profile_end_reading(struct gg_profile *profile)
+{
+	sqlite3_exec(profile->db, "commit", NULL, NULL, NULL);
 }
 
 /* SQLite stores the text of a table with this beginning, however it was typed. */

@@ -54,6 +54,15 @@ GG_MUST_CHECK int gg_profile_open(struct gg_profile **ret_profile, const char *p
                                   struct gg_error *error);
 
 /*
+ * All reads until gg_profile_end_reading() see one state of the file, although a recorder goes on
+ * writing.  Its commits wait until then, and it does not wait for them.  *ret_began is false if
+ * nothing was begun, because a transaction is open already: then there is nothing to end.
+ */
+GG_MUST_CHECK int gg_profile_begin_reading(struct gg_profile *profile, bool *ret_began,
+                                           struct gg_error *error);
+void gg_profile_end_reading(struct gg_profile *profile);
+
+/*
  * Opens the file of a profile a second time, for another thread that reads.  -ENOENT: the profile
  * is in memory, or open for writing.
  */

@@ -107,6 +107,7 @@ struct gg_profile {
 	uint64_t last_sample;            /* the largest id */
 	uint64_t uncommitted_count;      /* rows since the last commit */
 	uint32_t free_reserve_bytes;     /* space that a live sample's row keeps for its end */
+	int64_t data_version;            /* SQLite's, when the ids were counted */
 	uint64_t dangling_count;
 	const struct gg_progress *progress; /* of gg_profile_finish(); NULL: nobody */
 	struct gg_compaction *compaction;   /* NULL: not begun */

@@ -14,6 +14,8 @@
 
 #include "base/compiler.h"
 #include "base/scratch.h"
+#include "made_profile.h"
+#include "model/model.h"
 #include "profile.h"
 #include "profile/sql_query.h"
 #include "test.h"
@@ -545,5 +547,46 @@ TEST(the_summary_counts_every_sample_of_many_once)
 	read_sums(place.path, text);
 	CHECK_MSG(strcmp(text, "0:20001,80000,800000 1:10000,40000,400000 ") == 0, "%s", text);
 	CHECK_EQ_I64(samples_in(place.path), COUNT + 1);
+	CHECK(profile_place_remove(&place));
+}
+
+/* A recorder that commits a process and a sample of it while a model is loaded. */
+static int commit_more(gg_line_visit *visit, void *visitor, void *recorder)
+{
+	struct made_profile *made = recorder;
+
+	(void)visit;
+	(void)visitor;
+	made_process(made, 4712, 10, GG_TIME_NONE);
+	made_sample(made, made_stack(made, "main>later"), 4096, 20, GG_TIME_NONE);
+	OK(gg_profile_commit(made->profile, &error));
+	return 0;
+}
+
+TEST(a_model_has_one_state_of_a_profile_that_grows)
+{
+	struct profile_place place = profile_place_make();
+	struct gg_model_options options = { .more_lines = commit_more };
+	struct gg_profile *reader;
+	struct made_profile made;
+	struct gg_model *model;
+
+	made_begin(&made, place.path, 1000, 1);
+	made_sample(&made, made_stack(&made, "main>first"), 4096, 5, GG_TIME_NONE);
+	OK(gg_profile_commit(made.profile, &error));
+	OK(gg_profile_open(&reader, place.path, &error));
+	options.context = &made;
+	for (size_t look = 1; look <= 3; look++) {
+		OK(gg_model_load(&model, &reader, 1, &options, &error));
+		CHECK_EQ_U64(model->sample_count, look);
+		for (size_t i = 0; i < model->sample_count; i++) {
+			CHECK(model->samples[i].process != 0);
+			CHECK(model->samples[i].stack != 0);
+		}
+		gg_model_free(model);
+		OK(gg_profile_commit(made.profile, &error));
+	}
+	gg_profile_close(reader);
+	gg_profile_close(made.profile);
 	CHECK(profile_place_remove(&place));
 }

@@ -4,10 +4,10 @@
  *
  *   if (gg_quick_deflate(&out, bytes, length) < 0)    -ENOMEM; appends to `out`
  *
- * A block with fixed codes, followed by an empty stored block, so that the output ends at a byte and
- * more blocks may follow; none of them is the last one.  A position is compared with the last one
- * whose four bytes have the same hash, and with no other.  That finds what repeats often, such as
- * the fields around the numbers of a profile.  Incompressible bytes grow by an eighth at most.
+ * The output is a block with fixed codes and an empty stored block.  So it ends at a byte, and more
+ * blocks may follow.  A position is compared with the last one whose four bytes have the same hash,
+ * and with no other.  That finds what repeats often, such as the fields around the numbers of a
+ * profile.  Incompressible bytes grow by an eighth at most.
  *
  * Threads  one owner of the buffer at a time.
  */
