@@ -3,11 +3,9 @@
  * cmd_send - `geiger send`: sends profiles to a receiver, once or again and again.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/size.h"
 #include "cli/command.h"
 #include "cli/send_settings.h"
 
@@ -35,18 +33,8 @@ static int check(const struct send_options *options, struct gg_error *error)
 static void print_result(const struct gg_sender_result *result, const char *state)
 {
 	const struct gg_send_counts *counts = &result->counts;
-	char size[GG_SIZE_TEXT_MAX];
 
-	fprintf(stderr, "geiger: sent %" PRIu64 " profile%s, %s", counts->delivered_count,
-	        counts->delivered_count == 1 ? "" : "s",
-	        gg_size_format((double)counts->delivered_bytes, size));
-	if (counts->waiting_count > 0)
-		fprintf(stderr, "; %" PRIu64 " %s", counts->waiting_count,
-		        state != NULL ? "wait for the next sender" : "are lost: nobody took them");
-	if (counts->rejected_count > 0)
-		fprintf(stderr, "; %" PRIu64 " rejected", counts->rejected_count);
-	gg_send_settings_print_unsent(result, state != NULL);
-	fputc('\n', stderr);
+	gg_send_settings_print_result(result, state != NULL, "wait for the next sender");
 	if (counts->delivered_count == 0 && result->profile_count == 0 &&
 	    result->unchanged_count > 0)
 		fprintf(stderr, "geiger: this was sent before; --state none sends it again\n");
@@ -77,9 +65,7 @@ static int run(struct gg_invocation *invocation)
 	if (status == 0 && !options->quiet)
 		print_result(&result, sender.state);
 	if (status == 0)
-		status = result.counts.waiting_count > 0 || result.counts.rejected_count > 0 ||
-		         result.counts.partly_count > 0 || result.counts.damaged_count > 0 ||
-		         result.lost_count > 0 || result.unsent_count > 0 || result.has_failed;
+		status = !gg_sender_has_sent_all(&result);
 	gg_send_settings_done(&settings);
 	return status;
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,22 +36,6 @@ static bool read_path(int fd, char path[PATH_MAX])
 	return false;
 }
 
-static void print_result(const struct gg_sender_result *result, bool has_state)
-{
-	const struct gg_send_counts *counts = &result->counts;
-
-	fprintf(stderr, "geiger: sent %" PRIu64 " profile%s", counts->delivered_count,
-	        counts->delivered_count == 1 ? "" : "s");
-	if (counts->waiting_count > 0)
-		fprintf(stderr, "; %" PRIu64 " %s", counts->waiting_count,
-		        has_state ? "wait: geiger send PROFILE --to URL sends them"
-		                  : "are lost: nobody took them");
-	if (counts->rejected_count > 0)
-		fprintf(stderr, "; %" PRIu64 " rejected", counts->rejected_count);
-	gg_send_settings_print_unsent(result, has_state);
-	fputc('\n', stderr);
-}
-
 /* The process: waits for the profile, and sends it until the recorder ends. */
 static int follow(const struct gg_send_options *options, const struct gg_send_settings *settings,
                   int fd, bool quiet)
@@ -80,8 +63,9 @@ static int follow(const struct gg_send_options *options, const struct gg_send_se
 		return 1;
 	}
 	if (!quiet)
-		print_result(&result, sender.state != NULL);
-	return 0;
+		gg_send_settings_print_result(&result, sender.state != NULL,
+		                              "wait: geiger send PROFILE --to URL sends them");
+	return !gg_sender_has_sent_all(&result);
 }
 
 /*

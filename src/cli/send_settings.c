@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "base/size.h"
 
 enum { HEADERS_FILE_MAX = 64 << 10 };
 #define TIMEOUT_SECONDS 10.0
@@ -329,11 +330,24 @@ void gg_send_settings_sender(const struct gg_send_settings *settings,
 	sender->timeout_seconds = settings->timeout_seconds;
 }
 
-void gg_send_settings_print_unsent(const struct gg_sender_result *result, bool has_state)
+void gg_send_settings_print_result(const struct gg_sender_result *result, bool has_state,
+                                   const char *waits)
 {
+	const struct gg_send_counts *counts = &result->counts;
+	char size[GG_SIZE_TEXT_MAX];
+
+	fprintf(stderr, "geiger: sent %" PRIu64 " profile%s, %s", counts->delivered_count,
+	        counts->delivered_count == 1 ? "" : "s",
+	        gg_size_format((double)counts->delivered_bytes, size));
+	if (counts->waiting_count > 0)
+		fprintf(stderr, "; %" PRIu64 " %s", counts->waiting_count,
+		        has_state ? waits : "are lost: nobody took them");
+	if (counts->rejected_count > 0)
+		fprintf(stderr, "; %" PRIu64 " rejected", counts->rejected_count);
 	if (result->unsent_count > 0)
 		fprintf(stderr, "; %" PRIu64 " did not get into the queue%s", result->unsent_count,
 		        has_state ? ": the next sender sends what is missing" : ", and are lost");
+	fputc('\n', stderr);
 }
 
 void gg_send_settings_tell(const char *text, void *context)

@@ -66,8 +66,9 @@ void gg_send_settings_sender(const struct gg_send_settings *settings,
                              const struct gg_send_options *options,
                              struct gg_sender_options *sender);
 
-/* Continues the line of a result on standard error, if some profiles are not in the queue. */
-void gg_send_settings_print_unsent(const struct gg_sender_result *result, bool has_state);
+/* Prints the result of a sender to standard error; `waits` is what becomes of waiting profiles. */
+void gg_send_settings_print_result(const struct gg_sender_result *result, bool has_state,
+                                   const char *waits);
 
 /* Prints a line about sending to standard error. */
 void gg_send_settings_tell(const char *text, void *context);

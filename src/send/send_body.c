@@ -179,6 +179,10 @@ static int make_otlp(const struct body_maker *maker)
 	if (!body->is_gzip)
 		return write_as(maker, "otlp", &body->bytes);
 	status = write_as(maker, "otlp", &plain);
+	if (status == 0 && plain.length > GG_SEND_BODY_MAX)
+		return gg_error_set(maker->error, -EFBIG, "send", NULL,
+		                    "the profile has %zu MiB, and a request at most %d",
+		                    plain.length >> 20, GG_SEND_BODY_MAX >> 20);
 	if (status == 0 && gg_gzip(&body->bytes, plain.data, plain.length) < 0)
 		status = gg_error_memory(maker->error, "send");
 	return status;

@@ -301,6 +301,9 @@ static int write_body(const struct gg_send_outline *outline, struct gg_send_work
 	                               outline->tables.length, &workspace->head, &workspace->tail);
 	if (status < 0)
 		return status;
+	if (workspace->head.length + outline->tables.length + workspace->tail.length >
+	    GG_SEND_BODY_MAX)
+		return -EDOM; /* the long way says so */
 	gg_buf_append_text(&body->target, look->facts->receiver->path);
 	gg_buf_append(&body->about, gg_buf_text(&outline->about), outline->about.length);
 	body->type = "application/x-protobuf";

@@ -23,7 +23,6 @@
 
 enum {
 	WAITING_MAX = 1000000,  /* bodies */
-	BODY_MAX = 64 << 20,    /* OTLP's limit for a request */
 	LINE_TEXT_MAX = 4096,   /* of an item's texts */
 	NUMBER_DIGITS = 16,     /* in the name of a file */
 	RETRY_AFTER_MAX = 3600, /* seconds */
@@ -188,7 +187,7 @@ static int pack(const struct gg_send_item *item, struct gg_buf *out)
 	GG_CLEANUP(gg_buf_done) struct gg_buf rest = { 0 };
 	uint32_t sum;
 
-	if (item->length > BODY_MAX)
+	if (item->length > GG_SEND_BODY_MAX)
 		return -EFBIG;
 	if (!is_line(item->target) || !is_line(item->type) || !is_line(item->about) ||
 	    !is_line(item->owner))
@@ -198,7 +197,7 @@ static int pack(const struct gg_send_item *item, struct gg_buf *out)
 	gg_buf_append(&rest, item->body, item->length);
 	if (rest.failed)
 		return -ENOMEM;
-	sum = (uint32_t)crc32(0, (const Bytef *)rest.data, (uInt)rest.length);
+	sum = (uint32_t)crc32_z(0, (const Bytef *)rest.data, rest.length);
 	gg_buf_printf(out, BODY_HEAD, sum, (uint64_t)rest.length);
 	gg_buf_append(out, rest.data, rest.length);
 	return out->failed ? -ENOMEM : 0;
@@ -231,7 +230,7 @@ static bool unpack(char *bytes, size_t length, struct gg_send_item *item)
 	    rest_bytes != length - BODY_HEAD_BYTES)
 		return false;
 	at += BODY_HEAD_BYTES;
-	if (crc32(0, (const Bytef *)at, (uInt)rest_bytes) != sum)
+	if ((uint32_t)crc32_z(0, (const Bytef *)at, rest_bytes) != sum)
 		return false;
 	item->target = take_line(&at, end);
 	item->type = item->target != NULL ? take_line(&at, end) : NULL;
@@ -352,7 +351,7 @@ static int list_files(struct gg_send_queue *queue, DIR *listing)
 		if (!parse_name(entry->d_name, &waiting.number, &waiting.state) ||
 		    fstatat(queue->fd, entry->d_name, &file, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (!S_ISREG(file.st_mode) || file.st_size > BODY_MAX + 5 * LINE_TEXT_MAX) {
+		if (!S_ISREG(file.st_mode) || file.st_size > GG_SEND_BODY_MAX + 5 * LINE_TEXT_MAX) {
 			queue->counts.damaged_count++;
 			tell(queue, "a damaged body was removed from the queue");
 			unlinkat(queue->fd, entry->d_name, 0);

@@ -44,6 +44,9 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
+/* OTLP's limit for a request, also before compression. */
+enum { GG_SEND_BODY_MAX = 64 << 20 };
+
 struct gg_send_queue;
 
 /* A body, and what its request needs.  The texts have no line breaks. */

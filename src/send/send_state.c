@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/time_units.h"
 #include "format/codec/stable_hash.h"
@@ -253,33 +254,114 @@ static bool is_idle(int fd, bool removes)
 	return result;
 }
 
-static void clean_one(int root, const char *name, const struct stat *own)
+/* A directory of a target that is gone, where bodies wait. */
+struct left_behind {
+	char name[NAME_DIGITS + 1];
+	int64_t changed_s; /* its newest file */
+	uint64_t bytes;
+};
+
+struct cleaning {
+	int root;
+	struct stat own;
+	GG_ARRAY(struct left_behind) left;
+};
+
+/* Opens the directory of a target that is gone, and locks it; -1: it is none, or in use. */
+static int open_gone(const struct cleaning *cleaning, const char *name)
 {
-	int fd = openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(cleaning->root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat file;
+
+	if (fd >= 0 && fstat(fd, &file) == 0 &&
+	    (file.st_ino != cleaning->own.st_ino || file.st_dev != cleaning->own.st_dev) &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0 && is_gone(fd))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static void measure(int fd, struct left_behind *left)
+{
+	DIR *listing = list(fd);
+	const struct dirent *entry;
+	struct stat file;
+
+	while (listing != NULL && (entry = readdir(listing)) != NULL) {
+		if (fstatat(fd, entry->d_name, &file, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(file.st_mode))
+			continue;
+		if ((int64_t)file.st_mtim.tv_sec > left->changed_s)
+			left->changed_s = (int64_t)file.st_mtim.tv_sec;
+		left->bytes += is_note(entry->d_name) ? 0 : (uint64_t)file.st_size;
+	}
+	if (listing != NULL)
+		closedir(listing);
+}
+
+static void clean_one(struct cleaning *cleaning, const char *name)
+{
+	struct left_behind left = { .changed_s = 0 };
+	int fd = open_gone(cleaning, name);
 
 	if (fd < 0)
 		return;
-	if (fstat(fd, &file) == 0 && (file.st_ino != own->st_ino || file.st_dev != own->st_dev) &&
-	    flock(fd, LOCK_EX | LOCK_NB) == 0 && is_gone(fd) && is_idle(fd, false) &&
-	    is_idle(fd, true))
-		unlinkat(root, name, AT_REMOVEDIR);
+	snprintf(left.name, sizeof(left.name), "%s", name);
+	measure(fd, &left);
+	if (is_idle(fd, false) && is_idle(fd, true))
+		unlinkat(cleaning->root, name, AT_REMOVEDIR);
+	else if (left.bytes > 0 && !gg_array_push(&cleaning->left, left))
+		errno = ENOMEM; /* it counts at the next cleaning */
 	close(fd);
 }
 
-void gg_send_state_clean(const char *root, int fd)
+static int compare_ages(const void *a, const void *b)
 {
-	int root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *listing = root_fd >= 0 ? list(root_fd) : NULL;
-	const struct dirent *entry;
-	struct stat own;
+	const struct left_behind *left = a, *right = b;
 
-	while (listing != NULL && fstat(fd, &own) == 0 && (entry = readdir(listing)) != NULL)
+	return (left->changed_s > right->changed_s) - (left->changed_s < right->changed_s);
+}
+
+/* Removes the oldest directories until what is left fits. */
+static uint64_t remove_oldest(struct cleaning *cleaning, uint64_t most_bytes)
+{
+	struct left_behind *items = cleaning->left.items;
+	uint64_t bytes = 0, removed_bytes = 0;
+
+	for (size_t i = 0; i < cleaning->left.count; i++)
+		bytes += items[i].bytes;
+	if (bytes > most_bytes)
+		qsort(items, cleaning->left.count, sizeof(*items), compare_ages);
+	for (size_t i = 0; i < cleaning->left.count && bytes - removed_bytes > most_bytes; i++) {
+		int fd = open_gone(cleaning, items[i].name);
+
+		if (fd < 0)
+			continue;
+		if (is_idle(fd, true) && unlinkat(cleaning->root, items[i].name, AT_REMOVEDIR) == 0)
+			removed_bytes += items[i].bytes;
+		close(fd);
+	}
+	return removed_bytes;
+}
+
+uint64_t gg_send_state_clean(const char *root, int fd, uint64_t most_bytes)
+{
+	struct cleaning cleaning = { .root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+	DIR *listing = cleaning.root >= 0 ? list(cleaning.root) : NULL;
+	const struct dirent *entry;
+	uint64_t removed_bytes;
+
+	while (listing != NULL && fstat(fd, &cleaning.own) == 0 &&
+	       (entry = readdir(listing)) != NULL)
 		if (strlen(entry->d_name) == NAME_DIGITS &&
 		    strspn(entry->d_name, "0123456789abcdef") == NAME_DIGITS)
-			clean_one(root_fd, entry->d_name, &own);
+			clean_one(&cleaning, entry->d_name);
+	removed_bytes = remove_oldest(&cleaning, most_bytes);
+	gg_array_done(&cleaning.left);
 	if (listing != NULL)
 		closedir(listing);
-	if (root_fd >= 0)
-		close(root_fd);
+	if (cleaning.root >= 0)
+		close(cleaning.root);
+	return removed_bytes;
 }

@@ -17,14 +17,15 @@
  * Names     a path has the same hash whether or not the file exists, so that the next sender finds
  *           what waits of a profile that was removed.
  * Cleaning  each sender removes the directories of targets that are gone, if nothing waits there
- *           and nobody changed them for a day.  A directory whose target exists stays: without it,
- *           the target would be sent twice.
+ *           and nobody changed them for a day, or if more waits there than a queue may hold.  A
+ *           directory whose target exists stays: without it, the target would be sent twice.
  * Threads   one owner at a time; a sender holds a lock on its directory (send_queue.h).
  */
 #pragma once
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/compiler.h"
@@ -51,5 +52,9 @@ void gg_send_state_remember(int fd, const struct gg_send_region *region);
 bool gg_send_state_recall(int fd, struct gg_send_region *ret_region);
 void gg_send_state_forget(int fd);
 
-/* Removes directories of other targets below `root` that are of no use; `fd` is of the own one. */
-void gg_send_state_clean(const char *root, int fd);
+/*
+ * Removes directories of other targets below `root` that are of no use; `fd` is of the own one.
+ * What waits of targets that are gone stays up to `most_bytes`: if there is more, the directories
+ * that nobody changed for the longest time go.  Returns how many bytes of waiting bodies went.
+ */
+uint64_t gg_send_state_clean(const char *root, int fd, uint64_t most_bytes);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -316,6 +317,8 @@ static void catch_signals(struct sender *sender)
 /* Counts what is not in the queue, and removes notes that nobody needs. */
 static void tidy(struct sender *sender)
 {
+	uint64_t removed_bytes;
+
 	for (size_t i = 0; i < sender->seen.count; i++)
 		sender->result->unsent_count += sender->seen.items[i].is_unsent;
 	if (sender->state_fd < 0)
@@ -323,7 +326,23 @@ static void tidy(struct sender *sender)
 	if (sender->has_ended && sender->result->unsent_count == 0 && !sender->result->has_failed)
 		gg_send_state_forget(sender->state_fd);
 	gg_seen_clean_notes(sender);
-	gg_send_state_clean(sender->options->state, sender->state_fd);
+	removed_bytes = gg_send_state_clean(sender->options->state, sender->state_fd,
+	                                    sender->options->capacity_bytes);
+	if (removed_bytes > 0)
+		gg_sender_tell(sender,
+		               "dropped %" PRIu64
+		               " bytes that waited for targets which are gone: more than --queue "
+		               "waited",
+		               removed_bytes);
+}
+
+bool gg_sender_has_sent_all(const struct gg_sender_result *result)
+{
+	const struct gg_send_counts *counts = &result->counts;
+
+	return counts->waiting_count == 0 && counts->rejected_count == 0 &&
+	       counts->partly_count == 0 && counts->damaged_count == 0 && result->lost_count == 0 &&
+	       result->unsent_count == 0 && !result->has_failed;
 }
 
 int gg_sender_run(const struct gg_sender_options *options, struct gg_sender_result *ret_result,

@@ -76,6 +76,9 @@ struct gg_sender_result {
 	bool has_failed;       /* the last look failed, and the sender told why */
 };
 
+/* True if the receiver has all profiles. */
+bool gg_sender_has_sent_all(const struct gg_sender_result *result);
+
 /*
  * -EINVAL: the request is wrong; -ESRCH or -ENOENT: there is no such target; -EBUSY: another sender
  * has the state.

@@ -684,6 +684,13 @@ def cleaning():
         send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean")
     left = {name for name, folder in folders.items() if os.path.exists(folder)}
     check("directories_of_targets_that_are_gone_go", expect(left == {"waits", "here", "fresh"}, left))
+    with Receiver() as receiver:
+        send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean", "--queue", "256M")
+        stays = os.path.exists(folders["waits"])
+        result = send("one.geiger", "--to", f"http://127.0.0.1:{receiver.port}", "--state", "clean", "--queue", "300")
+    left = {name for name, folder in folders.items() if os.path.exists(folder)}
+    check("what_waits_for_targets_that_are_gone_is_bounded", expect(stays, "it went too early"),
+          expect(left == {"here", "fresh"}, left), expect("targets which are gone" in result.stderr, result.stderr))
 
 
 def memory():
