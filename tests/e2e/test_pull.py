@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ import urllib.error
 import urllib.request
 
 from otlp_checker import varint
-from sentences import check, in_scratch
+from sentences import check, in_scratch, skip
 
 GEIGER = os.environ["GEIGER"]
 PROGRAM = """
@@ -258,9 +259,48 @@ def running():
         program.wait()
 
 
+def prometheus():
+    """A real Prometheus scrapes a server, and has the numbers that it answered."""
+    program = shutil.which("prometheus")
+    if program is None:
+        skip("prometheus_has_the_numbers_of_the_server", "there is no prometheus")
+        return
+    names = ("geiger_live_bytes", "geiger_live_low_bytes", "geiger_allocated_bytes_total")
+    with Server("golden.geiger", "--pull") as server:
+        answered = metrics_of(server.ask("/metrics")[2].decode())
+        wanted = {name: sorted(value for (of, _), value in answered.items() if of == name) for name in names}
+        with open("prometheus.yml", "w") as file:
+            file.write("global: { scrape_interval: 1s }\nscrape_configs:\n  - job_name: geiger\n    static_configs:\n"
+                       f"      - targets: ['{server.base.removeprefix('http://')}']\n")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            base = f"127.0.0.1:{free.getsockname()[1]}"
+        scraper = subprocess.Popen([program, "--config.file=prometheus.yml", "--storage.tsdb.path=tsdb",
+                                    f"--web.listen-address={base}"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        try:
+            found, until = {}, time.monotonic() + 120
+            while len(found) < len(names) and time.monotonic() < until:
+                time.sleep(0.2)
+                for name in names:
+                    try:
+                        with urllib.request.urlopen(f"http://{base}/api/v1/query?query={name}") as answer:
+                            rows = json.load(answer)["data"]["result"]
+                    except OSError:
+                        continue
+                    if rows:
+                        found[name] = sorted(float(row["value"][1]) for row in rows)
+            check("prometheus_has_the_numbers_of_the_server", None if found == wanted and all(wanted.values())
+                  else f"{found} is not {wanted}")
+        finally:
+            scraper.terminate()
+            scraper.wait()
+
+
 def run():
     profile()
     exports_of_the_page()
+    prometheus()
     running()
 
 
