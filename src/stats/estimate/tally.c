@@ -180,9 +180,12 @@ void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t s
 static double bytes_skew_most(const struct gg_folded *folded, double size_most)
 {
 	double interval = folded->sampling_interval, by_points = 2 * interval * interval * interval;
-	double by_size = size_most > 0 && interval > 0
-	                         ? size_most / tanh(size_most / (2 * interval))
-	                         : fmax(size_most, 2 * interval);
+	double by_size = fmax(size_most, 2 * interval);
+
+	/* From 22 on, tanh() is 1 in all bits. */
+	if (size_most > 0 && interval > 0)
+		by_size = size_most < 44 * interval ? size_most / tanh(size_most / (2 * interval))
+		                                    : size_most;
 
 	if (folded->scheme == GG_SCHEME_PER_ALLOCATION)
 		return folded->bytes_variance * (2 * interval - 1) * size_most;
@@ -211,12 +214,12 @@ static double weight_most(const struct gg_folded *folded, double length_least)
  * Returns the largest possible third cumulant of the allocations: the variance times (2-p)/p, or
  * 2/x (skew_factor).
  */
-static double count_skew_most(const struct gg_folded *folded, double length_least)
+static double count_skew_most(const struct gg_folded *folded, double length_least, double weight)
 {
 	double factor = 2 * folded->sampling_interval / length_least;
 
 	if (folded->scheme != GG_SCHEME_POISSON_COUNT && folded->scheme != GG_SCHEME_STRIDE)
-		factor = 2 * weight_most(folded, length_least) - 1;
+		factor = 2 * weight - 1;
 	return folded->count_variance * fmax(factor, 1);
 }
 
@@ -236,7 +239,8 @@ static void narrow_sizes(const struct gg_folded *folded, double *ret_least, doub
  * been missed.  R ln(1000 n) is a size for which the probability that any of n was missed is 0.1 %.
  */
 static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *folded,
-                               double size_most, double length_least, bool may_be_sure)
+                               double size_most, double length_least, double weight_most,
+                               bool may_be_sure)
 {
 	double count = (double)folded->sample_count, *reserve = tally->reserve_max;
 	double bytes = folded->sampling_interval, weight = folded->sampling_interval / length_least;
@@ -256,7 +260,7 @@ static void add_folded_reserve(struct gg_tally *tally, const struct gg_folded *f
 	} else if (may_be_sure) {
 		bytes = fmax(bytes, fmin(size_most, bytes * log(1000 * count)) / log(40));
 	}
-	weight = fmin(weight, weight_most(folded, length_least));
+	weight = fmin(weight, weight_most);
 	reserve[GG_BYTES] = fmax(reserve[GG_BYTES], bytes);
 	reserve[GG_ALLOCATIONS] = fmax(reserve[GG_ALLOCATIONS], weight);
 	tally->sampled_interval_max = fmax(tally->sampled_interval_max, bytes);
@@ -268,6 +272,18 @@ static double probability_at(const struct gg_folded *folded, double size)
 	struct gg_draw draw = { folded->sampling_interval, 0, 1, folded->scheme };
 
 	return gg_weight_of(&draw, (uint64_t)fmin(size, 0x1p62)).probability;
+}
+
+/* True if a sample of that size was nearly certain to be taken. */
+static bool is_sure_at(const struct gg_folded *folded, double size)
+{
+	double x = fmax(size, 1) / folded->sampling_interval;
+
+	/* 1 - exp(-x): below 0.951 up to 3, and above 0.993 from 5 on. */
+	if (folded->scheme == GG_SCHEME_POISSON && folded->sampling_interval > 1 &&
+	    (x <= 3 || x >= 5))
+		return x >= 5;
+	return probability_at(folded, size) >= GG_SURE_PROBABILITY;
 }
 
 /*
@@ -301,26 +317,27 @@ static void add_known(struct gg_tally *tally, struct gg_moments *of, enum gg_qua
 
 void gg_tally_add_folded(struct gg_tally *tally, const struct gg_folded *folded)
 {
-	double least, most, length_least;
+	double least, most, length_least, weight;
 	struct gg_moments *of;
 
 	if (folded->sample_count == 0)
 		return;
 	narrow_sizes(folded, &least, &most);
 	length_least = fmax(least, 1);
-	of = probability_at(folded, least) < GG_SURE_PROBABILITY ? tally->usual : tally->sure;
+	weight = weight_most(folded, length_least);
+	of = is_sure_at(folded, least) ? tally->sure : tally->usual;
 	tally->sample_count += folded->sample_count;
 	if ((folded->unknown_errors & 1u << GG_BYTES) == 0)
 		add_known(tally, of, GG_BYTES, folded, bytes_skew_most(folded, most));
 	else
 		add_unknown(tally, folded, GG_BYTES);
 	if ((folded->unknown_errors & 1u << GG_ALLOCATIONS) == 0)
-		add_known(tally, of, GG_ALLOCATIONS, folded, count_skew_most(folded, length_least));
+		add_known(tally, of, GG_ALLOCATIONS, folded,
+		          count_skew_most(folded, length_least, weight));
 	else
 		add_unknown(tally, folded, GG_ALLOCATIONS);
-	add_folded_reserve(tally, folded, most, length_least,
-	                   of == tally->usual &&
-	                           probability_at(folded, most) >= GG_SURE_PROBABILITY);
+	add_folded_reserve(tally, folded, most, length_least, weight,
+	                   of == tally->usual && is_sure_at(folded, most));
 }
 
 static void combine_moments(struct gg_moments *moments, double sign, const struct gg_moments *other)
