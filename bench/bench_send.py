@@ -10,7 +10,7 @@ workers, user and system.  The first look reads symbols.  At the next ones,
   all   each process allocates in all of them
   new   as all, and in ten stacks that it did not have before
 
-Of several looks the median counts.  The last column is for a thousand processes and a look a minute.
+Figures are medians of several looks.  The last column is for 1000 processes and a look a minute.
 
 GEIGER, AGENT, SEND_WORK: programs; SEND_PROCESSES: their number (50); SEND_LOOKS: of each kind (5).
 """

@@ -42,9 +42,9 @@ int gg_sender_extract_of(struct sender *sender, const struct gg_model *model,
 }
 
 /*
- * A recorder writes a process before its samples, so only a damaged profile has samples without one.
- * They are sent when the profile is finished: until then they may get a process, and would be sent
- * again as its samples.
+ * A recorder writes a process before its samples, so only a damaged profile has samples without
+ * one.  They are sent when the profile is finished: until then they may get a process, and would
+ * be sent again as its samples.
  */
 static int wait_for_pid(struct sender *sender, const char *owner)
 {

@@ -267,7 +267,7 @@ struct cleaning {
 	GG_ARRAY(struct left_behind) left;
 };
 
-/* Opens the directory of a target that is gone, and locks it; -1: it is none, or in use. */
+/* Opens and locks a directory; -1 if its target is there, or if a sender uses it. */
 static int open_gone(const struct cleaning *cleaning, const char *name)
 {
 	int fd = openat(cleaning->root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

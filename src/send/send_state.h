@@ -5,7 +5,7 @@
  *   fd = gg_send_state_open("/var/lib/geiger", &receiver, "4711", &path, error);
  *   if (gg_send_state_recall(fd, &region)) ... its last sender ended before the region was sent ...
  *   gg_send_state_remember(fd, &region);
- *   gg_send_state_clean("/var/lib/geiger", fd);
+ *   gg_send_state_clean("/var/lib/geiger", fd, most_bytes);
  *
  * Each receiver and target has a directory of its own below `root`, named by a hash of both:
  *
@@ -54,7 +54,7 @@ void gg_send_state_forget(int fd);
 
 /*
  * Removes directories of other targets below `root` that are of no use; `fd` is of the own one.
- * What waits of targets that are gone stays up to `most_bytes`: if there is more, the directories
- * that nobody changed for the longest time go.  Returns how many bytes of waiting bodies went.
+ * Bodies of targets that are gone stay up to `most_bytes` together: if there are more, the oldest
+ * directories go.  Returns how many bytes of waiting bodies went.
  */
 uint64_t gg_send_state_clean(const char *root, int fd, uint64_t most_bytes);

@@ -13,8 +13,10 @@
  * profile's window says since when.
  *
  * Idle      a process that did nothing since its last profile is not sent for five minutes; the
- *           window of the next profile covers that time.  The comparison costs a hash of the view,
- *           where a profile costs its symbols, model and body.
+ *           window of the next profile covers that time.  The comparison reads the region's header
+ *           and redo log alone.
+ * Quick     a process that has no new stacks is sent by its outline (send_outline.h), which needs
+ *           neither symbols nor a model.
  * State     `state` is a directory below which each receiver and target has its own: bodies that
  *           wait (send_queue.h), and what was sent of each process.  A body and the note of what it
  *           has are committed one after the other, in an order that a kill cannot break: the body
@@ -34,7 +36,7 @@
  *           `until_fd`.  The sender then takes a last look, and sends for flush_seconds at most.
  * Times     windows of a living process are by the wall clock of the look: that clock may have been
  *           set, and the machine may have slept, since the process began.
- * Memory    the model of one process or of one profile at a time.
+ * Memory    the model of one process or of one profile at a time, and outlines of 44 MiB at most.
  * Threads   a process has one sender, since it blocks signals.
  */
 #pragma once
