@@ -46,11 +46,13 @@ GG_EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
 
 GG_EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t bytes)
 {
+	int saved_errno = errno;
 	void *p;
 
 	if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0)
 		return EINVAL;
 	p = geiger_aligned_alloc(alignment, bytes);
+	errno = saved_errno;
 	if (p == NULL)
 		return ENOMEM;
 	*ret_p = p;

@@ -148,12 +148,13 @@ void gg_malloc_forked(void)
 	struct gg_malloc_heap *heap = gg_malloc_thread_heap;
 	const struct gg_malloc_plan *plan;
 
+	child_number = (uint64_t)getpid();
 	if (heap == &gg_malloc_empty_heap)
 		return;
 	heap->rng = (struct gg_rng){ { 0 } };
 	/* The client of a child may want other settings, and sets them before the next list. */
 	heap->visit_left_bytes = 0;
-	plan = heap->plan;
+	plan = gg_malloc_plan();
 	if (plan == NULL)
 		return;
 	gg_malloc_heap_apply_plan(heap, plan);
@@ -170,10 +171,6 @@ static void leave_heaps_of_parent(void)
 		if (heap != gg_malloc_thread_heap &&
 		    gg_load_relaxed(&heap->state) == GG_MALLOC_HEAP_OWNED)
 			gg_store_relaxed(&heap->state, GG_MALLOC_HEAP_LOST);
-	heap = gg_malloc_thread_heap;
-	if (heap == &gg_malloc_empty_heap)
-		return;
-	child_number = (uint64_t)getpid();
 	gg_malloc_forked();
 }
 

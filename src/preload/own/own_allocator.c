@@ -142,11 +142,18 @@ static bool is_recorder(void)
 	return false;
 }
 
-static void visit(void)
+/* A forked child that was sampled nothing of needs no region, so a visit makes none. */
+static bool is_child_without_region(void)
+{
+	/* Acquire: pairs with the release of the starting thread. */
+	return gg_load_acquire(&gg_process.state) == GG_PROCESS_RUNNING && !gg_process_is_current();
+}
+
+static void prepare(bool is_sample)
 {
 	struct gg_thread *t = &gg_thread;
 
-	if (!is_recorder() || !gg_thread_enter(t))
+	if (!is_recorder() || (!is_sample && is_child_without_region()) || !gg_thread_enter(t))
 		return;
 	if (gg_start_ensure())
 		apply_settings();
@@ -156,9 +163,14 @@ static void visit(void)
 	gg_dump_trigger_check_pending();
 }
 
+static void visit(void)
+{
+	prepare(false);
+}
+
 static void sampled(void *p, size_t bytes, const struct gg_draw *draw)
 {
-	visit();
+	prepare(true);
 	gg_sample_drawn(p, bytes, draw);
 }
 
