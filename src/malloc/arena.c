@@ -34,13 +34,14 @@ struct bins {
 };
 
 struct gg_malloc_map gg_malloc_map;
-struct gg_malloc_lock gg_malloc_arena_lock;
+struct gg_malloc_lock gg_malloc_arena_lock = { .part = GG_MALLOC_PART_ARENA };
 
 static struct bins dirty, clean;
 static size_t slice_max;               /* slices of the reservation; 0: none yet */
 static size_t slots_end, slots_opened; /* slices for sampled slots: used and opened so far */
 static size_t slots_max;               /* the first slice that is not for sampled slots */
 static bool is_unavailable;            /* no reservation was possible */
+static struct gg_malloc_slab *waiting; /* given by handlers that interrupted the lock's holder */
 
 static unsigned bin_of(size_t slice_count)
 {
@@ -293,6 +294,20 @@ static bool purge(void)
 	return any;
 }
 
+/* Gives what handlers could not give; the lock is held. */
+static void give_waiting(void)
+{
+	struct gg_malloc_slab *slab, *next;
+
+	if (gg_likely(gg_load_relaxed(&waiting) == NULL))
+		return;
+	/* Acquire: pairs with the push in gg_malloc_arena_give(). */
+	for (slab = gg_exchange_acq_rel(&waiting, NULL); slab != NULL; slab = next) {
+		next = slab->next;
+		insert(gg_malloc_slab_slice(slab), slab->slice_count, false);
+	}
+}
+
 static size_t slices_in_use(void)
 {
 	return gg_malloc_map.limit - slots_max - dirty.slice_count - clean.slice_count;
@@ -304,9 +319,11 @@ struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment
 	struct gg_malloc_slab *run, *taken = NULL;
 	size_t first, extra = alignment_bytes >> GG_MALLOC_SLICE_SHIFT;
 
-	if (slice_count > UINT32_MAX / 2 || extra > UINT32_MAX / 2)
+	if (slice_count > UINT32_MAX / 2 || extra > UINT32_MAX / 2 ||
+	    gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
 		return NULL;
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	give_waiting();
 	for (;;) {
 		run = find(&dirty, slice_count, alignment_bytes, &first);
 		if (run == NULL)
@@ -333,6 +350,8 @@ struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count)
 	size_t end;
 
 	gg_assert(slice_count <= SLOT_SLICES);
+	if (gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
+		return NULL;
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	end = slots_end + slice_count;
 	if (slice_max != 0 && end <= slots_max) {
@@ -362,8 +381,16 @@ void gg_malloc_arena_give(struct gg_malloc_slab *slab)
 {
 	int saved_errno = errno;
 
-	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	gg_store_relaxed(&slab->owner, (uintptr_t)GG_MALLOC_OWNER_NONE);
+	if (gg_unlikely(gg_malloc_lock_is_mine(&gg_malloc_arena_lock))) {
+		slab->next = gg_load_relaxed(&waiting);
+		/* Release: pairs with give_waiting(). */
+		while (!gg_cas_acq_rel(&waiting, &slab->next, slab))
+			;
+		return;
+	}
+	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	give_waiting();
 	insert(gg_malloc_slab_slice(slab), slab->slice_count, false);
 	if (dirty.slice_count > DIRTY_SLICES + slices_in_use() / DIRTY_SHARE)
 		purge();
@@ -377,6 +404,8 @@ bool gg_malloc_arena_resize(struct gg_malloc_slab *slab, size_t slice_count)
 	struct gg_malloc_slab *near;
 	bool is_done = true;
 
+	if (gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
+		return false;
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
 	if (slice_count < count) {
 		slab->slice_count = (uint32_t)slice_count;
@@ -405,7 +434,10 @@ bool gg_malloc_arena_purge(void)
 	int saved_errno = errno;
 	bool any;
 
+	if (gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
+		return false;
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	give_waiting();
 	any = purge();
 	gg_malloc_lock_give(&gg_malloc_arena_lock);
 	errno = saved_errno;
@@ -414,7 +446,11 @@ bool gg_malloc_arena_purge(void)
 
 void gg_malloc_arena_read_totals(struct gg_malloc_arena_totals *ret_totals)
 {
+	*ret_totals = (struct gg_malloc_arena_totals){ 0 };
+	if (gg_malloc_lock_is_mine(&gg_malloc_arena_lock))
+		return;
 	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	give_waiting();
 	*ret_totals = (struct gg_malloc_arena_totals){
 		.opened_bytes = (gg_malloc_map.limit - (gg_malloc_map.limit != 0 ? slots_max : 0))
 		                << GG_MALLOC_SLICE_SHIFT,

@@ -20,6 +20,8 @@
  * Purge    When free runs with old contents exceed 16 MiB and an eighth of the memory in use, all
  *          of them are given back to the kernel (MADV_DONTNEED; protections never change).
  * Threads  any; one lock.
+ * Handlers A signal handler whose thread holds the lock gets NULL or false.  What it gives waits for
+ *          the next holder (section.h).
  * Failure  NULL, with errno untouched.
  */
 #pragma once

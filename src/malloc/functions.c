@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "geiger/malloc.h"
 #include "malloc/arena.h"
+#include "malloc/emergency.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/replaced_names.h"
 #include "malloc/sampled_slots.h"
@@ -26,12 +27,13 @@ GG_EXPORT void *geiger_calloc(size_t count, size_t bytes)
 		p = geiger_malloc(total);
 	} else {
 		heap = gg_malloc_heap_enter();
-		if (heap == NULL)
-			return gg_malloc_no_memory();
-		p = gg_malloc_large(heap, total, GG_MALLOC_SLICE_BYTES, &is_zero);
-		gg_malloc_heap_leave(heap);
+		p = NULL;
+		if (heap != NULL) {
+			p = gg_malloc_large(heap, total, GG_MALLOC_SLICE_BYTES, &is_zero);
+			gg_malloc_heap_leave(heap);
+		}
 		if (p == NULL)
-			return gg_malloc_no_memory();
+			p = gg_malloc_fall_back(total, 1);
 	}
 	return p == NULL || is_zero ? p : memset(p, 0, total);
 }
@@ -44,7 +46,9 @@ GG_EXPORT size_t geiger_malloc_usable_size(const void *p)
 	size_t bytes;
 
 	if (gg_unlikely(slab == NULL)) {
-		bytes = p != NULL ? gg_malloc_huge_size(p) : 0;
+		bytes = p != NULL ? gg_malloc_emergency_size(p) : 0;
+		if (bytes == 0 && p != NULL)
+			bytes = gg_malloc_huge_size(p);
 		if (bytes == 0 && p != NULL && client != NULL && client->foreign_size != NULL)
 			bytes = client->foreign_size((void *)p); /* NOLINT */
 		return bytes;
@@ -151,13 +155,13 @@ GG_EXPORT void *geiger_aligned_alloc(size_t alignment, size_t bytes)
 		return gg_malloc_no_memory();
 	heap = gg_malloc_heap_enter();
 	if (heap == NULL)
-		return gg_malloc_no_memory();
+		return gg_malloc_fall_back(bytes, alignment);
 	class_bytes = size_for_alignment(alignment, bytes);
 	p = class_bytes <= GG_MALLOC_CLASS_BYTES_MAX
 	            ? gg_malloc_heap_pop(heap, gg_malloc_class_of(class_bytes), bytes)
 	            : gg_malloc_large(heap, bytes, alignment, &is_zero);
 	gg_malloc_heap_leave(heap);
-	return p != NULL ? p : gg_malloc_no_memory();
+	return p != NULL ? p : gg_malloc_fall_back(bytes, alignment);
 }
 GG_MALLOC_NAME(aligned_alloc, geiger_aligned_alloc);
 

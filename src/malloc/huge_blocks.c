@@ -16,7 +16,7 @@ struct huge_block {
 	bool is_sampled;
 };
 
-struct gg_malloc_lock gg_malloc_huge_lock;
+struct gg_malloc_lock gg_malloc_huge_lock = { .part = GG_MALLOC_PART_HUGE };
 
 /* A hash table with linear probing, at most half full; its capacity is a power of two. */
 static struct huge_block *table;
@@ -120,6 +120,8 @@ void *gg_malloc_huge_alloc(size_t bytes, size_t alignment_bytes)
 {
 	char *p = NULL;
 
+	if (gg_malloc_lock_is_mine(&gg_malloc_huge_lock))
+		return NULL;
 	bytes = whole_pages(bytes);
 	gg_malloc_lock_take(&gg_malloc_huge_lock);
 	if (reserve_place())
@@ -138,6 +140,8 @@ size_t gg_malloc_huge_size(const void *p)
 	const struct huge_block *block;
 	size_t bytes;
 
+	if (gg_malloc_lock_is_mine(&gg_malloc_huge_lock))
+		return 0;
 	gg_malloc_lock_take(&gg_malloc_huge_lock);
 	block = find(p);
 	bytes = block != NULL ? block->bytes : 0;
@@ -210,6 +214,8 @@ size_t gg_malloc_huge_total_bytes(void)
 {
 	size_t bytes;
 
+	if (gg_malloc_lock_is_mine(&gg_malloc_huge_lock))
+		return total_bytes;
 	gg_malloc_lock_take(&gg_malloc_huge_lock);
 	bytes = total_bytes;
 	gg_malloc_lock_give(&gg_malloc_huge_lock);

@@ -57,6 +57,7 @@ static void put_empty(struct gg_malloc_supply *supply, struct gg_malloc_slab *sl
 void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *slab)
 {
 	struct gg_malloc_supply *supply = &heap->supplies[slab->class];
+	struct gg_malloc_section outer = gg_malloc_section_begin();
 
 	gg_assert(slab->countdown == 0);
 	if (slab->state == GG_MALLOC_SLAB_FULL) {
@@ -67,6 +68,7 @@ void gg_malloc_slab_event(struct gg_malloc_heap *heap, struct gg_malloc_slab *sl
 	/* The current slab stays, so that a pair of malloc() and free() never gets here twice. */
 	if (slab->countdown == 0 && slab->state == GG_MALLOC_SLAB_QUEUED)
 		put_empty(supply, slab);
+	gg_malloc_section_end(outer);
 }
 
 static void put_back_remote(struct gg_malloc_heap *heap, struct gg_malloc_slab *slab,
@@ -85,6 +87,7 @@ static void put_back_remote(struct gg_malloc_heap *heap, struct gg_malloc_slab *
 
 void gg_malloc_collect_remote(struct gg_malloc_heap *heap)
 {
+	struct gg_malloc_section outer = gg_malloc_section_begin();
 	struct gg_malloc_slab *slab = gg_malloc_take_remote_slabs(heap), *next;
 
 	for (; slab != NULL; slab = next) {
@@ -92,6 +95,7 @@ void gg_malloc_collect_remote(struct gg_malloc_heap *heap)
 		next = slab->remote_next;
 		put_back_remote(heap, slab, gg_malloc_take_remote_blocks(slab));
 	}
+	gg_malloc_section_end(outer);
 }
 
 /* Slabs. */
@@ -227,6 +231,8 @@ static void take_back(struct gg_malloc_heap *heap, unsigned class)
 
 void gg_malloc_heap_trim(struct gg_malloc_heap *heap)
 {
+	struct gg_malloc_section outer = gg_malloc_section_begin();
+
 	gg_malloc_collect_remote(heap);
 	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
 		struct gg_malloc_supply *supply = &heap->supplies[class];
@@ -248,6 +254,7 @@ void gg_malloc_heap_trim(struct gg_malloc_heap *heap)
 		}
 		supply->empty_count = 0;
 	}
+	gg_malloc_section_end(outer);
 }
 
 /* Trials. */
@@ -293,6 +300,8 @@ static void hand(struct gg_malloc_heap *heap, unsigned class, struct gg_malloc_b
 
 void gg_malloc_heap_redraw(struct gg_malloc_heap *heap)
 {
+	struct gg_malloc_section outer = gg_malloc_section_begin();
+
 	for (unsigned class = 0; class < GG_MALLOC_CLASS_COUNT; class ++) {
 		struct gg_malloc_supply *supply = &heap->supplies[class];
 		struct gg_malloc_block **end = &heap->handed[class];
@@ -307,46 +316,64 @@ void gg_malloc_heap_redraw(struct gg_malloc_heap *heap)
 		supply->is_due = false;
 		hand(heap, class, heap->handed[class], count);
 	}
+	gg_malloc_section_end(outer);
 }
 
 /* The trial of the first block of `rest` has succeeded. */
-static void *take_sample(struct gg_malloc_heap *heap, unsigned class, size_t bytes)
+static struct gg_malloc_block *take_home(struct gg_malloc_supply *supply)
 {
-	struct gg_malloc_supply *supply = &heap->supplies[class];
 	struct gg_malloc_block *home = supply->rest;
 
 	gg_assert(home != NULL && supply->rest_count > 0);
 	supply->rest = home->next;
 	supply->rest_count -= 1;
 	supply->is_due = false;
-	if (heap->plan == NULL) /* switched off meanwhile: the sample is dropped */
-		return home;
-	return gg_malloc_slots_sample(home, class, bytes, supply->due_interval);
+	return home;
+}
+
+/* Hands the next list, as long as that one begins with a sample; false: there is no memory. */
+static bool hand_next(struct gg_malloc_heap *heap, unsigned class)
+{
+	struct gg_malloc_supply *supply = &heap->supplies[class];
+	struct gg_malloc_block *list = supply->rest;
+	uint32_t count = supply->rest_count;
+
+	if (list == NULL) {
+		list = next_list(heap, class, &count);
+		if (gg_unlikely(list == NULL))
+			return false;
+		supply->handed_count += count;
+		heap->visit_left_bytes -= (int64_t)(count * gg_malloc_class_bytes(class));
+	}
+	hand(heap, class, list, count);
+	return true;
 }
 
 void *gg_malloc_refill(struct gg_malloc_heap *heap, unsigned class, size_t bytes)
 {
 	struct gg_malloc_supply *supply = &heap->supplies[class];
-	struct gg_malloc_block *list, *block;
-	uint32_t count;
+	struct gg_malloc_block *block = NULL;
+	struct gg_malloc_section outer;
+	double due_interval;
+	bool is_sample, is_handed = true;
 
 	gg_malloc_heap_prepare(heap);
-	if (gg_unlikely(supply->is_due))
-		return take_sample(heap, class, bytes);
-	if (supply->rest != NULL) {
-		hand(heap, class, supply->rest, supply->rest_count);
-	} else {
-		list = next_list(heap, class, &count);
-		if (gg_unlikely(list == NULL))
-			return NULL;
-		supply->handed_count += count;
-		heap->visit_left_bytes -= (int64_t)(count * gg_malloc_class_bytes(class));
-		hand(heap, class, list, count);
+	outer = gg_malloc_section_begin();
+	/* A signal handler may have got a list just now. */
+	if (!supply->is_due && heap->handed[class] == NULL)
+		is_handed = hand_next(heap, class);
+	/* An empty list: the first block of the rest is the sample. */
+	is_sample = is_handed && heap->handed[class] == NULL;
+	due_interval = supply->due_interval;
+	if (gg_unlikely(is_sample)) {
+		block = take_home(supply);
+	} else if (gg_likely(is_handed)) {
+		block = heap->handed[class];
+		heap->handed[class] = block->next;
 	}
-	/* Empty: the first block is the sample. */
-	block = heap->handed[class];
-	if (gg_unlikely(block == NULL))
-		return gg_malloc_refill(heap, class, bytes);
-	heap->handed[class] = block->next;
+	gg_malloc_section_end(outer);
+	/* Sampling may have been switched off meanwhile: then the sample is dropped. */
+	if (gg_unlikely(is_sample) && heap->plan != NULL)
+		return gg_malloc_slots_sample(block, class, bytes, due_interval);
 	return block;
 }

@@ -8,14 +8,45 @@
 #include "base/assert.h"
 #include "geiger/malloc.h"
 #include "malloc/arena.h"
+#include "malloc/emergency.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/remote_frees.h"
 #include "malloc/sampled_slots.h"
+
+/* What handlers could not free; linked by their first words. */
+static struct gg_malloc_block *waiting;
 
 void *gg_malloc_no_memory(void)
 {
 	errno = ENOMEM;
 	return NULL;
+}
+
+void *gg_malloc_fall_back(size_t bytes, size_t alignment_bytes)
+{
+	void *p = gg_malloc_inside != 0 ? gg_malloc_emergency_alloc(bytes, alignment_bytes) : NULL;
+
+	return p != NULL ? p : gg_malloc_no_memory();
+}
+
+/* For blocks whose kind only the table of huge blocks knows. */
+static GG_COLD void let_wait(struct gg_malloc_block *block)
+{
+	block->next = gg_load_relaxed(&waiting);
+	/* Release: pairs with free_waiting(). */
+	while (!gg_cas_acq_rel(&waiting, &block->next, block))
+		;
+}
+
+static GG_COLD void free_waiting(void)
+{
+	/* Acquire: pairs with let_wait(). */
+	struct gg_malloc_block *block = gg_exchange_acq_rel(&waiting, NULL), *next;
+
+	for (; block != NULL; block = next) {
+		next = block->next;
+		geiger_free(block);
+	}
 }
 
 void *gg_malloc_heap_pop(struct gg_malloc_heap *heap, unsigned class, size_t bytes)
@@ -38,13 +69,13 @@ void *gg_malloc_slow(size_t bytes)
 		return gg_malloc_no_memory();
 	heap = gg_malloc_heap_enter();
 	if (gg_unlikely(heap == NULL))
-		return gg_malloc_no_memory();
+		return gg_malloc_fall_back(bytes, 1);
 	if (gg_likely(bytes <= GG_MALLOC_CLASS_BYTES_MAX))
 		p = gg_malloc_heap_pop(heap, gg_malloc_class_of(bytes), bytes);
 	else
 		p = gg_malloc_large(heap, bytes, GG_MALLOC_SLICE_BYTES, &is_zero);
 	gg_malloc_heap_leave(heap);
-	return gg_likely(p != NULL) ? p : gg_malloc_no_memory();
+	return gg_likely(p != NULL) ? p : gg_malloc_fall_back(bytes, 1);
 }
 
 static void inform_freed(void *p)
@@ -81,8 +112,14 @@ void gg_malloc_free_outside(void *p)
 	const struct gg_malloc_client *client = gg_malloc_client;
 	bool was_sampled;
 
-	if (p == NULL)
+	if (p == NULL || gg_malloc_emergency_free(p))
 		return;
+	if (gg_unlikely(gg_malloc_lock_is_mine(&gg_malloc_huge_lock))) {
+		let_wait(p);
+		return;
+	}
+	if (gg_unlikely(gg_load_relaxed(&waiting) != NULL))
+		free_waiting();
 	if (gg_malloc_huge_is_sampled(p, &was_sampled)) {
 		if (was_sampled)
 			inform_freed(p);

@@ -31,5 +31,11 @@ void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignmen
 /* Resizes a run or huge block, without a copy.  NULL: it cannot be done, and nothing changed. */
 void *gg_malloc_large_resize(void *p, size_t bytes);
 
+/*
+ * When there is no memory: serves a signal handler that interrupted the allocator from the emergency
+ * blocks.  Otherwise sets errno and returns NULL.
+ */
+GG_COLD void *gg_malloc_fall_back(size_t bytes, size_t alignment_bytes);
+
 /* Sets errno and returns NULL. */
 void *gg_malloc_no_memory(void);

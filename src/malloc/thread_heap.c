@@ -19,7 +19,11 @@ __thread struct gg_malloc_heap *gg_malloc_thread_heap
 
 struct gg_malloc_heap gg_malloc_empty_heap;
 
+__thread uint32_t gg_malloc_inside __attribute__((tls_model("initial-exec")));
+
 static __thread bool has_ended __attribute__((tls_model("initial-exec")));
+/* Locks that before_fork() took: bits of enum gg_malloc_part. */
+static __thread uint32_t fork_locks __attribute__((tls_model("initial-exec")));
 
 static struct gg_malloc_heap *first_heap; /* of all; pushed to, never taken from */
 static uint64_t heap_count;
@@ -174,17 +178,33 @@ static void leave_heaps_of_parent(void)
 	gg_malloc_forked();
 }
 
+/* A handler may fork while its thread holds a lock, which that thread then gives in both. */
+static void take_for_fork(struct gg_malloc_lock *lock)
+{
+	if (gg_malloc_lock_is_mine(lock))
+		return;
+	gg_malloc_lock_take(lock);
+	fork_locks |= (uint32_t)lock->part;
+}
+
+static void give_after_fork(struct gg_malloc_lock *lock)
+{
+	if ((fork_locks & (uint32_t)lock->part) != 0)
+		gg_malloc_lock_give(lock);
+}
+
 /* No lock is held by a thread that the child does not have. */
 static void before_fork(void)
 {
-	gg_malloc_lock_take(&gg_malloc_huge_lock);
-	gg_malloc_lock_take(&gg_malloc_arena_lock);
+	fork_locks = 0;
+	take_for_fork(&gg_malloc_huge_lock);
+	take_for_fork(&gg_malloc_arena_lock);
 }
 
 static void after_fork(void)
 {
-	gg_malloc_lock_give(&gg_malloc_arena_lock);
-	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	give_after_fork(&gg_malloc_arena_lock);
+	give_after_fork(&gg_malloc_huge_lock);
 }
 
 static void after_fork_in_child(void)
@@ -206,6 +226,8 @@ struct gg_malloc_heap *gg_malloc_heap_enter(void)
 
 	if (gg_likely(heap != &gg_malloc_empty_heap))
 		return heap;
+	if (gg_unlikely((gg_malloc_inside & GG_MALLOC_PART_HEAP) != 0))
+		return NULL;
 	heap = adopt();
 	if (heap == NULL)
 		heap = new_heap();

@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "malloc/class_sampling.h"
+#include "malloc/section.h"
 #include "malloc/slab.h"
 
 enum gg_malloc_heap_state {
@@ -77,12 +78,41 @@ extern __thread struct gg_malloc_heap *gg_malloc_thread_heap
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern struct gg_malloc_heap gg_malloc_empty_heap __attribute__((visibility("hidden")));
 
+/* What gg_malloc_section_end() restores.  Sections may be nested. */
+struct gg_malloc_section {
+	struct gg_malloc_heap *heap;
+	bool is_nested;
+};
+
+/* Around all work on lists and slabs of a heap, without calls of the client (section.h). */
+static inline struct gg_malloc_section gg_malloc_section_begin(void)
+{
+	struct gg_malloc_section outer = {
+		.heap = gg_malloc_thread_heap,
+		.is_nested = (gg_malloc_inside & GG_MALLOC_PART_HEAP) != 0,
+	};
+
+	gg_malloc_part_enter(GG_MALLOC_PART_HEAP);
+	gg_malloc_thread_heap = &gg_malloc_empty_heap;
+	gg_fence_signal();
+	return outer;
+}
+
+static inline void gg_malloc_section_end(struct gg_malloc_section outer)
+{
+	gg_fence_signal();
+	gg_malloc_thread_heap = outer.heap;
+	if (!outer.is_nested)
+		gg_malloc_part_leave(GG_MALLOC_PART_HEAP);
+}
+
 /* The first of all heaps. */
 struct gg_malloc_heap *gg_malloc_first_heap(void);
 
 /*
  * The heap of the calling thread, which gets one at its first call.  It may be borrowed: then
- * gg_malloc_heap_leave() gives it back.  NULL: there is no memory.
+ * gg_malloc_heap_leave() gives it back.  NULL: there is no memory, or this is a signal handler that
+ * interrupted its thread's work on its heap.
  */
 struct gg_malloc_heap *gg_malloc_heap_enter(void);
 void gg_malloc_heap_leave(struct gg_malloc_heap *heap);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signal handlers that allocate while they interrupt the allocator on their own thread.
+ *
+ * The allocator is built with a call of gg_chaos() before each atomic operation.  Here that call is
+ * the handler: it allocates, resizes and frees, so it interrupts every lock, every refill and every
+ * slab event at each place between two atomic operations.
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/chaos.h"
+#include "malloc/arena.h"
+#include "malloc/emergency.h"
+#include "malloc/huge_blocks.h"
+#include "malloc/malloc_check.h"
+#include "malloc_trace.h"
+#include "test.h"
+
+enum { HANDLER_BLOCKS = 100, GIFTS = 16 };
+
+static struct {
+	bool is_on;        /* handlers run */
+	bool is_inside;    /* one runs now: none interrupts it */
+	bool is_child;     /* a handler forked, and this is the child */
+	unsigned fork_one; /* of so many handlers one forks; 0: none */
+	uint64_t random, calls, emergencies, wrong, forks, failed_children;
+	struct trace_block blocks[HANDLER_BLOCKS];
+	void *gifts[GIFTS]; /* blocks of the interrupted code, for a handler to free */
+} handler;
+
+static void wait_for_child(pid_t child)
+{
+	int status = 0;
+
+	waitpid(child, &status, 0);
+	handler.failed_children += status != 0;
+}
+
+static void handler_frees(struct trace_block *block)
+{
+	handler.wrong += block->p != NULL && !trace_is_filled(block, block->bytes);
+	geiger_free(block->p);
+	block->p = NULL;
+}
+
+static void handler_allocates(struct trace_block *block, uint64_t r)
+{
+	static const size_t sizes[] = { 24, 24, 200, 200, 1000, 5000, 20000, 100000 };
+	size_t bytes = sizes[r % GG_COUNT(sizes)];
+
+	if (r % 512 == 7)
+		bytes = GG_MALLOC_RUN_BYTES_MAX + 1;
+	switch (r / 512 % 4) {
+	case 0:
+		block->p = geiger_calloc(1, bytes);
+		handler.wrong += block->p != NULL && (block->p[0] != 0 || block->p[bytes - 1] != 0);
+		break;
+	case 1:
+		block->p = geiger_aligned_alloc(64, bytes);
+		handler.wrong += (uintptr_t)block->p % 64 != 0;
+		break;
+	case 2:
+		block->p = geiger_realloc(geiger_malloc(bytes / 2), bytes);
+		break;
+	default:
+		block->p = geiger_malloc(bytes);
+	}
+	/* Huge blocks fail while the handler's thread has the lock of their table. */
+	handler.wrong += block->p == NULL && bytes <= GG_MALLOC_RUN_BYTES_MAX;
+	if (block->p == NULL)
+		return;
+	handler.emergencies += gg_malloc_emergency_size(block->p) != 0;
+	block->bytes = bytes < 300 ? bytes : 300;
+	block->fill = (unsigned char)(r >> 20);
+	memset(block->p, block->fill, block->bytes);
+}
+
+void gg_chaos(void)
+{
+	uint64_t r;
+	struct trace_block *block;
+
+	if (!handler.is_on || handler.is_inside)
+		return;
+	handler.is_inside = true;
+	handler.calls++;
+	r = random_next(&handler.random) >> 8;
+	block = &handler.blocks[r / 4096 % HANDLER_BLOCKS];
+	/* Now and then it has nothing, so that the emergency blocks begin again. */
+	for (int i = 0; i < HANDLER_BLOCKS && handler.calls % 64 == 0; i++)
+		handler_frees(&handler.blocks[i]);
+	if (r % 4 == 0) {
+		geiger_free(handler.gifts[r / 4 % GIFTS]);
+		handler.gifts[r / 4 % GIFTS] = NULL;
+	}
+	handler_frees(block);
+	handler_allocates(block, r >> 24);
+	if (handler.fork_one != 0 && r % handler.fork_one == 0 && !handler.is_child) {
+		pid_t child = fork();
+
+		handler.forks++;
+		if (child == 0) {
+			alarm(60);
+			handler.is_child = true;
+		} else {
+			wait_for_child(child);
+		}
+	}
+	handler.is_inside = false;
+}
+
+static void begin(unsigned fork_one)
+{
+	memset(&handler, 0, sizeof(handler));
+	handler.random = 99;
+	handler.fork_one = fork_one;
+	handler.is_on = true;
+}
+
+static void end(void)
+{
+	handler.is_on = false;
+	for (int i = 0; i < GIFTS; i++)
+		geiger_free(handler.gifts[i]);
+	for (int i = 0; i < HANDLER_BLOCKS; i++)
+		handler_frees(&handler.blocks[i]);
+	geiger_malloc_trim();
+}
+
+static void run_trace(struct trace *trace, unsigned steps)
+{
+	for (unsigned i = 0; i < steps && !handler.is_child; i++) {
+		uint64_t r = random_next(&trace->random) >> 8;
+		void **gift = &handler.gifts[r % GIFTS];
+
+		trace_step(trace);
+		/* Some with the size of a run, and a few huge ones. */
+		if (*gift == NULL)
+			*gift = geiger_malloc(r % 1024 == 0 ? GG_MALLOC_RUN_BYTES_MAX + 1
+			                      : r % 8 == 0  ? 50000
+			                                    : r / 8 % 3000);
+		if (i % 1000 == 999)
+			geiger_malloc_trim();
+	}
+}
+
+static void check_trace(double interval_bytes)
+{
+	static struct trace trace;
+
+	gg_malloc_set_interval(interval_bytes, 5);
+	trace = (struct trace){ .random = 17 };
+	begin(0);
+	run_trace(&trace, 20000);
+	trace_end(&trace);
+	end();
+	CHECK_EQ_U64(trace.wrong, 0);
+	CHECK_EQ_U64(handler.wrong, 0);
+	CHECK_MSG(handler.calls > 10000, "%llu handlers", (unsigned long long)handler.calls);
+	CHECK_MSG(handler.emergencies > 100, "%llu emergency blocks of %llu handlers",
+	          (unsigned long long)handler.emergencies, (unsigned long long)handler.calls);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+	gg_malloc_set_interval(0, 0);
+}
+
+TEST(handlers_that_interrupt_locks_and_refills_allocate_and_free)
+{
+	check_trace(0);
+}
+
+TEST(handlers_do_so_too_while_most_blocks_are_samples)
+{
+	check_trace(300);
+}
+
+/* The child goes on where the handler interrupted its parent. */
+TEST(handlers_may_fork_there)
+{
+	static struct trace trace;
+
+	trace = (struct trace){ .random = 23 };
+	begin(256);
+	run_trace(&trace, 3000);
+	trace_end(&trace);
+	end();
+	if (handler.is_child)
+		_exit(trace.wrong != 0 || handler.wrong != 0 || gg_malloc_validate() != NULL);
+	CHECK_MSG(handler.forks > 20, "%llu forks", (unsigned long long)handler.forks);
+	CHECK_EQ_U64(handler.failed_children, 0);
+	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+/* What the emergency blocks promise by themselves. */
+TEST(emergency_blocks_are_used_again_when_all_are_free)
+{
+	char *first = gg_malloc_emergency_alloc(100, 1), *p = first, *q;
+
+	for (int round = 0; round < 3; round++) {
+		CHECK(p == first && (uintptr_t)p % 16 == 0);
+		CHECK(gg_malloc_emergency_size(p) >= 100);
+		q = gg_malloc_emergency_alloc(0, 4096);
+		CHECK(q != NULL && q != p && (uintptr_t)q % 4096 == 0);
+		CHECK(gg_malloc_emergency_size(q) > 0);
+		CHECK(gg_malloc_emergency_alloc((size_t)64 << 20, 1) == NULL);
+		CHECK(gg_malloc_emergency_free(p));
+		CHECK(gg_malloc_emergency_free(q));
+		p = gg_malloc_emergency_alloc(100, 1);
+	}
+	CHECK(gg_malloc_emergency_free(p));
+	CHECK(!gg_malloc_emergency_free(&first) && gg_malloc_emergency_size(&first) == 0);
+}
