@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_malloc.py [instructions|times|sampling] - libgeiger-malloc beside other allocators.
+"""bench_malloc.py [instructions|samples|times|sampling] - libgeiger-malloc beside other allocators.
 
   instructions  of a pair and of mix10k, by callgrind, loop included; machines do not disturb them
+  samples       what sampling adds to them: the samples themselves, and all else that the allocator
+                does for sampling (cuts, walks, further refills)
   times         processor's time of each work under each allocator, in alternating rounds: medians
                 and quartiles of the ratios to the fastest unprofiled peer of that work
   sampling      libgeiger-malloc with sampling against itself without, and one sample at 4 KiB
 
-Without an argument it prints all three.  BENCH_ROUNDS: rounds (11).  Variables from meson:
+Without an argument it prints all four.  BENCH_ROUNDS: rounds (11).  Variables from meson:
 MALLOC_WORK and GEIGER_MALLOC.
 """
 
@@ -66,20 +68,22 @@ def time_of(way, work, count, folder):
     return float(output)
 
 
+def count_instructions(way, work, count, folder, options=(), output="/dev/null"):
+    env = environment(way, folder)
+    preload = env.pop("LD_PRELOAD", "")
+    # valgrind itself must not be preloaded with the allocator, but env may be.
+    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}", "--trace-children=yes", *options]
+    if preload:
+        command += ["env", f"LD_PRELOAD={preload}"]
+    report = subprocess.run(
+        [*command, WORK, work, str(count)], env=env, check=True, capture_output=True, text=True
+    ).stderr
+    return int(re.findall(r"Collected : (\d+)", report)[-1])
+
+
 def instructions_of(way, work, folder):
     """Counts one operation by the difference of two runs."""
-    counts = []
-    for count in (100_000, 600_000):
-        env = environment(way, folder)
-        preload = env.pop("LD_PRELOAD", "")
-        # valgrind itself must not be preloaded with the allocator, but env may be.
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=yes"]
-        if preload:
-            command += ["env", f"LD_PRELOAD={preload}"]
-        report = subprocess.run(
-            [*command, WORK, work, str(count)], env=env, check=True, capture_output=True, text=True
-        ).stderr
-        counts.append(int(re.findall(r"Collected : (\d+)", report)[-1]))
+    counts = [count_instructions(way, work, count, folder) for count in (100_000, 600_000)]
     return (counts[1] - counts[0]) / 500_000
 
 
@@ -91,6 +95,41 @@ def print_instructions(folder):
     for name, way in {**PEERS, **GEIGER}.items():
         figures = [f"{work} {instructions_of(way, work, folder):8.2f}" for work in ("pair", "mix10k")]
         print(f"  {name:14} {'   '.join(figures)}", flush=True)
+
+
+def calls_of(function, text):
+    """How often a callgrind file says that a function was called."""
+    number = re.search(rf"\((\d+)\) {function}$", text, re.MULTILINE)
+    if number is None:
+        return 0
+    return sum(map(int, re.findall(rf"^cfn=\({number[1]}\).*\ncalls=(\d+)", text, re.MULTILINE)))
+
+
+def print_samples(folder):
+    """Of 4 million operations, so that some hundred samples are counted at 512 KiB."""
+    if shutil.which("valgrind") is None:
+        print("samples: valgrind is not installed")
+        return
+    count = 4_000_000
+    inside = [f"--toggle-collect=gg_malloc_slots_{name}" for name in ("sample", "release")]
+    print("instructions an operation that sampling adds (callgrind)")
+    for work in ("pair", "mix10k"):
+        off = count_instructions(GEIGER["geiger off"], work, count, folder)
+        for name in ("geiger 512k", "geiger 64k"):
+            on = count_instructions(GEIGER[name], work, count, folder)
+            # Of the run under env, whose file is the one with the larger pid.
+            output = f"{folder}/calls.%p"
+            own = count_instructions(GEIGER[name], work, count, folder, inside, output)
+            texts = [path.read_text() for path in pathlib.Path(folder).glob("calls.*")]
+            samples = max(calls_of("gg_malloc_slots_sample", text) for text in texts)
+            for path in pathlib.Path(folder).iterdir():
+                path.unlink()
+            print(
+                f"  {work:8} {name:12} all {(on - off) / count:6.2f} ({(on - off) / off:6.2%})"
+                f"   {samples} samples of {own / max(samples, 1):.0f}: {own / count:6.2f} ({own / off:6.2%})"
+                f"   all else {(on - off - own) / count:6.2f} ({(on - off - own) / off:6.2%})",
+                flush=True,
+            )
 
 
 def rounds(ways, works, folder):
@@ -135,10 +174,15 @@ def print_sampling(folder):
 
 
 def main():
-    parts = sys.argv[1:] or ["instructions", "times", "sampling"]
+    parts = sys.argv[1:] or ["instructions", "samples", "times", "sampling"]
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         for part in parts:
-            {"instructions": print_instructions, "times": print_times, "sampling": print_sampling}[part](folder)
+            {
+                "instructions": print_instructions,
+                "samples": print_samples,
+                "times": print_times,
+                "sampling": print_sampling,
+            }[part](folder)
 
 
 if __name__ == "__main__":

@@ -12,18 +12,12 @@ const struct gg_malloc_client *gg_malloc_client = &gg_malloc_first_client;
 const struct gg_malloc_client *gg_malloc_client;
 #endif
 
-static const struct gg_malloc_plan *plan;
+const struct gg_malloc_plan *gg_malloc_newest_plan;
 
 void gg_malloc_set_client(const struct gg_malloc_client *client)
 {
 	/* Release: pairs with the data dependency of the callers through the pointer. */
 	gg_store_release(&gg_malloc_client, client);
-}
-
-const struct gg_malloc_plan *gg_malloc_plan(void)
-{
-	/* Acquire: pairs with the release in publish(). */
-	return gg_load_acquire(&plan);
 }
 
 /* A plan is never freed, because threads may use an old one; each takes a page or two. */
@@ -37,7 +31,7 @@ bool gg_malloc_set_interval(double interval_bytes, uint64_t seed)
 	struct gg_malloc_plan *new;
 
 	if (!(interval_bytes > 0)) {
-		gg_store_release(&plan, NULL);
+		gg_store_release(&gg_malloc_newest_plan, NULL);
 		return true;
 	}
 	new = new_plan();
@@ -48,7 +42,7 @@ bool gg_malloc_set_interval(double interval_bytes, uint64_t seed)
 	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
 		new->class_intervals[i] = interval_bytes;
 	/* Release: pairs with the acquire in gg_malloc_plan(). */
-	gg_store_release(&plan, new);
+	gg_store_release(&gg_malloc_newest_plan, new);
 	return true;
 }
 
@@ -64,6 +58,6 @@ bool gg_malloc_set_rates(double interval_bytes, const struct gg_optimal_rates *r
 	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
 		new->class_intervals[i] = rates->intervals[gg_size_class(gg_malloc_class_bytes(i))];
 	/* Release: pairs with the acquire in gg_malloc_plan(). */
-	gg_store_release(&plan, new);
+	gg_store_release(&gg_malloc_newest_plan, new);
 	return true;
 }

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "malloc/block_class.h"
 #include "stats/sampling/optimal.h"
@@ -72,8 +73,14 @@ bool gg_malloc_set_rates(double interval_bytes, const struct gg_optimal_rates *r
  */
 void gg_malloc_forked(void);
 
+extern const struct gg_malloc_plan *gg_malloc_newest_plan __attribute__((visibility("hidden")));
+
 /* The plan in use; NULL: sampling is off. */
-const struct gg_malloc_plan *gg_malloc_plan(void);
+static inline const struct gg_malloc_plan *gg_malloc_plan(void)
+{
+	/* Acquire: pairs with the release of gg_malloc_set_interval() and gg_malloc_set_rates(). */
+	return gg_load_acquire(&gg_malloc_newest_plan);
+}
 
 extern const struct gg_malloc_client *gg_malloc_client __attribute__((visibility("hidden")));
 

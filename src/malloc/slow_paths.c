@@ -70,7 +70,9 @@ void *gg_malloc_slow(size_t bytes)
 	heap = gg_malloc_heap_enter();
 	if (gg_unlikely(heap == NULL))
 		return gg_malloc_fall_back(bytes, 1);
-	if (gg_likely(bytes <= GG_MALLOC_CLASS_BYTES_MAX))
+	if (gg_likely(bytes <= GG_MALLOC_FAST_BYTES))
+		p = gg_malloc_heap_pop(heap, heap->class_of_words[(bytes + 15) / 16], bytes);
+	else if (gg_likely(bytes <= GG_MALLOC_CLASS_BYTES_MAX))
 		p = gg_malloc_heap_pop(heap, gg_malloc_class_of(bytes), bytes);
 	else
 		p = gg_malloc_large(heap, bytes, GG_MALLOC_SLICE_BYTES, &is_zero);

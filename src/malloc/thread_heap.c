@@ -220,12 +220,10 @@ static void make_key(void)
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
-struct gg_malloc_heap *gg_malloc_heap_enter(void)
+struct gg_malloc_heap *gg_malloc_heap_get(void)
 {
-	struct gg_malloc_heap *heap = gg_malloc_thread_heap;
+	struct gg_malloc_heap *heap;
 
-	if (gg_likely(heap != &gg_malloc_empty_heap))
-		return heap;
 	if (gg_unlikely((gg_malloc_inside & GG_MALLOC_PART_HEAP) != 0))
 		return NULL;
 	heap = adopt();
@@ -240,10 +238,4 @@ struct gg_malloc_heap *gg_malloc_heap_enter(void)
 	if (gg_load_relaxed(&has_key))
 		pthread_setspecific(key, heap);
 	return heap;
-}
-
-void gg_malloc_heap_leave(struct gg_malloc_heap *heap)
-{
-	if (gg_unlikely(heap != gg_malloc_thread_heap))
-		gg_malloc_heap_abandon(heap);
 }

@@ -114,8 +114,11 @@ struct gg_malloc_heap *gg_malloc_first_heap(void);
  * gg_malloc_heap_leave() gives it back.  NULL: there is no memory, or this is a signal handler that
  * interrupted its thread's work on its heap.
  */
-struct gg_malloc_heap *gg_malloc_heap_enter(void);
-void gg_malloc_heap_leave(struct gg_malloc_heap *heap);
+static inline struct gg_malloc_heap *gg_malloc_heap_enter(void);
+static inline void gg_malloc_heap_leave(struct gg_malloc_heap *heap);
+
+/* The same for a thread without a heap, or one that has ended. */
+GG_COLD struct gg_malloc_heap *gg_malloc_heap_get(void);
 
 /* Takes a heap that has no thread.  False: it has one, or someone was faster. */
 bool gg_malloc_heap_claim(struct gg_malloc_heap *heap);
@@ -156,6 +159,19 @@ GG_APART void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap,
  * over.
  */
 GG_APART void gg_malloc_heap_visit(struct gg_malloc_heap *heap);
+
+static inline struct gg_malloc_heap *gg_malloc_heap_enter(void)
+{
+	struct gg_malloc_heap *heap = gg_malloc_thread_heap;
+
+	return gg_likely(heap != &gg_malloc_empty_heap) ? heap : gg_malloc_heap_get();
+}
+
+static inline void gg_malloc_heap_leave(struct gg_malloc_heap *heap)
+{
+	if (gg_unlikely(heap != gg_malloc_thread_heap))
+		gg_malloc_heap_abandon(heap);
+}
 
 static inline void gg_malloc_heap_prepare(struct gg_malloc_heap *heap)
 {
