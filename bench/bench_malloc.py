@@ -106,7 +106,7 @@ def calls_of(function, text):
 
 
 def print_samples(folder):
-    """Of 4 million operations, so that some hundred samples are counted at 512 KiB."""
+    """Runs 4 million operations, which have some hundred samples at 512 KiB."""
     if shutil.which("valgrind") is None:
         print("samples: valgrind is not installed")
         return
@@ -117,7 +117,7 @@ def print_samples(folder):
         off = count_instructions(GEIGER["geiger off"], work, count, folder)
         for name in ("geiger 512k", "geiger 64k"):
             on = count_instructions(GEIGER[name], work, count, folder)
-            # Of the run under env, whose file is the one with the larger pid.
+            # Valgrind writes a file for env, and one for the program.
             output = f"{folder}/calls.%p"
             own = count_instructions(GEIGER[name], work, count, folder, inside, output)
             texts = [path.read_text() for path in pathlib.Path(folder).glob("calls.*")]

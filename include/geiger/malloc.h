@@ -9,8 +9,8 @@
  * block of one must not be freed by the other.  docs/MALLOC.md describes how it works.
  *
  * Threads    any.
- * Signals    A handler may call them also where it interrupted one of them on its own thread, except
- *            in the few instructions of the fast paths (docs/MALLOC.md, "Signal handlers").
+ * Signals    A handler may call them also where it interrupted one of them on its own thread,
+ *            except in the few instructions of the fast paths (docs/MALLOC.md).
  * Errors     NULL, and errno is ENOMEM (EINVAL for an alignment that is no power of two).
  */
 #pragma once

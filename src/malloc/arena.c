@@ -369,6 +369,11 @@ struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count)
 	return slab;
 }
 
+size_t gg_malloc_arena_first_slice(void)
+{
+	return slots_max;
+}
+
 void gg_malloc_arena_set_entries(struct gg_malloc_slab *slab)
 {
 	size_t first = gg_malloc_slab_slice(slab);

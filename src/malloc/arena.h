@@ -20,8 +20,8 @@
  * Purge    When free runs with old contents exceed 16 MiB and an eighth of the memory in use, all
  *          of them are given back to the kernel (MADV_DONTNEED; protections never change).
  * Threads  any; one lock.
- * Handlers A signal handler whose thread holds the lock gets NULL or false.  What it gives waits for
- *          the next holder (section.h).
+ * Handlers A signal handler whose thread holds the lock gets NULL or false.  The runs
+ *          that it gives wait for the next holder (section.h).
  * Failure  NULL, with errno untouched.
  */
 #pragma once
@@ -41,6 +41,9 @@ struct gg_malloc_slab *gg_malloc_arena_take(size_t slice_count, size_t alignment
 
 /* Takes slices for sampled slots.  They are never given back. */
 struct gg_malloc_slab *gg_malloc_arena_take_for_slots(size_t slice_count);
+
+/* Returns the number of the first slice that is not for sampled slots. */
+size_t gg_malloc_arena_first_slice(void);
 
 /* Sets the entries of all slices of a slab, before its first block is handed out. */
 void gg_malloc_arena_set_entries(struct gg_malloc_slab *slab);

@@ -58,7 +58,7 @@ GG_EXPORT size_t geiger_malloc_usable_size(const void *p)
 	case GG_MALLOC_OWNER_FREE:
 		return 0;
 	case GG_MALLOC_OWNER_RUN:
-		return (size_t)slab->slice_count << GG_MALLOC_SLICE_SHIFT;
+		return gg_malloc_run_bytes(slab);
 	default: /* a slot has its home's size, although it may be larger */
 		return gg_malloc_class_bytes(slab->class);
 	}

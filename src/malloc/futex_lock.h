@@ -5,8 +5,8 @@
  *   struct gg_malloc_lock lock = { .part = GG_MALLOC_PART_ARENA };     it is unlocked
  *
  * pthread_mutex_lock() may be replaced by libraries that allocate.  Order of the allocator's locks:
- * huge blocks before the arena.  No lock is held during a call of the client.  A signal handler must
- * not take a lock that its thread holds: it asks gg_malloc_lock_is_mine() first.
+ * huge blocks before the arena.  No lock is held during a call of the client.  A signal handler
+ * must not take a lock that its thread holds, so gg_malloc_lock_is_mine() comes first.
  */
 #pragma once
 

@@ -6,8 +6,8 @@
  * same compare that sorts out NULL.  mremap() resizes them without a copy.
  *
  * Threads  any; one lock.
- * Handlers A signal handler whose thread holds the lock finds no huge block, and gets none.  It must
- *          not call the other functions (section.h).
+ * Handlers If its thread holds the lock, a signal handler finds no huge block and gets none.  It
+ *          must not call the other functions (section.h).
  * Failure  NULL or false; errno is untouched.
  */
 #pragma once

@@ -7,6 +7,7 @@
  */
 #include "base/assert.h"
 #include "malloc/arena.h"
+#include "malloc/class_counts.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/slow_paths.h"
 
@@ -49,12 +50,14 @@ void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignmen
 		*ret_is_zero = run->is_zero;
 		run->is_sampled = is_sample;
 		p = gg_malloc_slab_start(run);
+		gg_malloc_count_large_allocated(gg_malloc_run_bytes(run));
 	} else {
 		/* A block for which the arena has no place is huge as well. */
 		p = gg_malloc_huge_alloc(bytes + (bytes == 0), alignment_bytes);
 		if (p == NULL)
 			return NULL;
 		*ret_is_zero = true;
+		gg_malloc_count_large_allocated(gg_malloc_huge_size(p));
 		if (is_sample)
 			gg_malloc_huge_set_sampled(p, true);
 	}
@@ -81,6 +84,7 @@ void *gg_malloc_large_resize(void *p, size_t bytes)
 	struct gg_malloc_heap *heap = gg_malloc_heap_enter();
 	struct gg_draw draw;
 	bool was_sample, is_sample;
+	size_t old_bytes;
 	void *moved;
 
 	if (heap == NULL)
@@ -89,8 +93,12 @@ void *gg_malloc_large_resize(void *p, size_t bytes)
 		was_sample = run->is_sampled;
 	else
 		gg_malloc_huge_is_sampled(p, &was_sample);
+	old_bytes = run != NULL ? gg_malloc_run_bytes(run) : gg_malloc_huge_size(p);
 	moved = resize(p, run, bytes);
 	if (moved != NULL) {
+		gg_malloc_count_large_freed(old_bytes);
+		gg_malloc_count_large_allocated(run != NULL ? gg_malloc_run_bytes(run)
+		                                            : gg_malloc_huge_size(moved));
 		/* A huge block that moved: its old address belongs to no one until the record is
 		 * closed, except to mappings, which are no samples of ours. */
 		if (was_sample && client != NULL && client->freed != NULL)

@@ -123,6 +123,12 @@ static inline uintptr_t gg_malloc_slab_owner(const struct gg_malloc_slab *slab)
 	return __atomic_load_n(&slab->owner, __ATOMIC_RELAXED);
 }
 
+/* The usable size of a run. */
+static inline size_t gg_malloc_run_bytes(const struct gg_malloc_slab *run)
+{
+	return (size_t)run->slice_count << GG_MALLOC_SLICE_SHIFT;
+}
+
 static inline uint32_t gg_malloc_slab_used(const struct gg_malloc_slab *slab)
 {
 	return slab->countdown + slab->bias;

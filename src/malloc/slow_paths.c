@@ -8,12 +8,13 @@
 #include "base/assert.h"
 #include "geiger/malloc.h"
 #include "malloc/arena.h"
+#include "malloc/class_counts.h"
 #include "malloc/emergency.h"
 #include "malloc/huge_blocks.h"
 #include "malloc/remote_frees.h"
 #include "malloc/sampled_slots.h"
 
-/* What handlers could not free; linked by their first words. */
+/* Blocks that handlers could not free, linked by their first words. */
 static struct gg_malloc_block *waiting;
 
 void *gg_malloc_no_memory(void)
@@ -99,6 +100,7 @@ void gg_malloc_free_special(struct gg_malloc_slab *slab, void *p)
 			__builtin_trap();
 		if (slab->is_sampled)
 			inform_freed(p);
+		gg_malloc_count_large_freed(gg_malloc_run_bytes(slab));
 		gg_malloc_arena_give(slab);
 		break;
 	case GG_MALLOC_OWNER_SLOTS:
@@ -125,6 +127,7 @@ void gg_malloc_free_outside(void *p)
 	if (gg_malloc_huge_is_sampled(p, &was_sampled)) {
 		if (was_sampled)
 			inform_freed(p);
+		gg_malloc_count_large_freed(gg_malloc_huge_size(p));
 		gg_malloc_huge_free(p);
 	} else if (client != NULL && client->free_foreign != NULL) {
 		client->free_foreign(p);

@@ -78,7 +78,7 @@ extern __thread struct gg_malloc_heap *gg_malloc_thread_heap
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern struct gg_malloc_heap gg_malloc_empty_heap __attribute__((visibility("hidden")));
 
-/* What gg_malloc_section_end() restores.  Sections may be nested. */
+/* The state that gg_malloc_section_end() restores.  Sections may be nested. */
 struct gg_malloc_section {
 	struct gg_malloc_heap *heap;
 	bool is_nested;
@@ -117,7 +117,7 @@ struct gg_malloc_heap *gg_malloc_first_heap(void);
 static inline struct gg_malloc_heap *gg_malloc_heap_enter(void);
 static inline void gg_malloc_heap_leave(struct gg_malloc_heap *heap);
 
-/* The same for a thread without a heap, or one that has ended. */
+/* gg_malloc_heap_enter() for a thread that has no heap, or has ended. */
 GG_COLD struct gg_malloc_heap *gg_malloc_heap_get(void);
 
 /* Takes a heap that has no thread.  False: it has one, or someone was faster. */

@@ -7,6 +7,8 @@
  * the thread that took the last of them makes a new plan and publishes it.  Other threads apply it
  * when their sampler is due, as they do with any change of settings.
  *
+ * Counts     libgeiger-malloc counts all allocations of each size class, and all live ones.  Then
+ *            plans are made from these counts, and nothing is learned.
  * Immutable  A published plan never changes and is never freed, so a thread may keep using an old
  *            one.  GG_RATE_LEARNING_PLANS_MAX plans suffice for 2^40 samples.  Changes of the
  *            interval need plans as well; when all are used, the last plan stays.
@@ -29,6 +31,16 @@ void gg_rate_plan_init(enum gg_focus focus);
 
 /* In a forked child: the thread that was planning may exist in the parent alone. */
 void gg_rate_plan_forked(void);
+
+/* From now on, plans are made from counts.  Each class of them has its true numbers. */
+typedef void gg_rate_plan_count(struct gg_optimal_class ret_classes[static GG_SIZE_CLASS_COUNT]);
+void gg_rate_plan_use_counts(gg_rate_plan_count *count_classes);
+
+/*
+ * Makes a plan from counts if there were a quarter more calls of this function than at the last
+ * plan; the first one after 32.  True: new rates were published.
+ */
+bool gg_rate_plan_visit(uint64_t interval_bytes);
 
 /* True if plans are in use.  If not, the functions below do nothing. */
 bool gg_rate_plan_is_on(void);

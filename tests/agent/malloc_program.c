@@ -33,6 +33,19 @@ static void keep(void)
 	sum = blocks[7][7] + *(char *)memset(malloc(1 << 20), 2, 1 << 20);
 }
 
+/* Most blocks come and go; 2 000 of 1 000 bytes stay. */
+static void serve(void)
+{
+	static char *blocks[2000];
+
+	for (int i = 0; i < 1000000; i++) {
+		free(memset(malloc(64), 1, 64));
+		if (i % 500 == 0)
+			blocks[i / 500] = memset(malloc(1000), 1, 1000);
+	}
+	sum = blocks[7][7];
+}
+
 static void threads(void)
 {
 	pthread_t ids[8];
@@ -72,6 +85,8 @@ int main(int argc, char **argv)
 		sum = (long long)(size_t)churn(NULL);
 	else if (strcmp(what, "keep") == 0)
 		keep();
+	else if (strcmp(what, "serve") == 0)
+		serve();
 	else if (strcmp(what, "threads") == 0)
 		threads();
 	else if (strcmp(what, "forks") == 0)

@@ -97,7 +97,7 @@ void operator delete(void *p) noexcept
 int main()
 {
 	std::printf("forms: %d of 15\n", forms());
-	// 9 of the forms have no alignment; other libraries may call the program's operators too.
+	// Nine of the forms have no alignment.  Other libraries also call these operators.
 	std::printf("counted: %d %d\n", counted_new >= 9, counted_delete >= 9);
 #ifndef REPLACES
 	std::printf("fails: %d %d %d %d %d %d\n", fails([] { return ::operator new(impossible); }),

@@ -191,7 +191,7 @@ TEST(handlers_may_fork_there)
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
 }
 
-/* What the emergency blocks promise by themselves. */
+/* The emergency blocks by themselves. */
 TEST(emergency_blocks_are_used_again_when_all_are_free)
 {
 	char *first = gg_malloc_emergency_alloc(100, 1), *p = first, *q;

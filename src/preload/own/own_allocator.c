@@ -17,6 +17,7 @@
 
 #include "abi/attach_request.h"
 #include "geiger/malloc.h"
+#include "malloc/class_counts.h"
 #include "malloc/class_sampling.h"
 #include "preload/sample.h"
 #include "runtime/dump/dump_trigger.h"
@@ -64,6 +65,7 @@ void gg_real_replace(struct gg_real *real)
 	real->malloc_usable_size = malloc_usable_size;
 	real->forked = gg_malloc_forked;
 	real->is_own = true;
+	gg_rate_plan_use_counts(gg_malloc_count_classes);
 }
 
 /* The interval of the process, as process_settings.c chooses it for threads. */
@@ -93,6 +95,9 @@ static void apply_settings(void)
 	uint32_t free_now = 0, change_count;
 
 	gg_process_settings_refresh();
+	/* Release: a thread that sees the count sees the plan. */
+	if (gg_unlikely(gg_rate_plan_visit(gg_load_relaxed(&gg_process.interval_bytes))))
+		gg_add_release(&gg_process.change_count, 1);
 	/* Acquire: pairs with the release of the thread that changed the settings. */
 	change_count = gg_load_acquire(&gg_process.change_count);
 	if (gg_likely(change_count == gg_load_relaxed(&applied_change)) ||
@@ -142,7 +147,7 @@ static bool is_recorder(void)
 	return false;
 }
 
-/* A forked child that was sampled nothing of needs no region, so a visit makes none. */
+/* A forked child needs no region before its first sample, so a visit makes none. */
 static bool is_child_without_region(void)
 {
 	/* Acquire: pairs with the release of the starting thread. */

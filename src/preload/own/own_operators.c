@@ -85,7 +85,7 @@ static GG_COLD void *leave_to_library(const char *name, size_t bytes, uintptr_t 
 		return gg_likely(p != NULL) ? p : leave_to_library(#name, bytes, second, third); \
 	}
 
-/* The same for a form that calls another one, if the program has replaced that one. */
+/* Defines a form that calls a plain form if the program has replaced that one. */
 #define NEW_BY(name, form, allocation)                                                           \
 	GG_EXPORT void *name(size_t bytes, uintptr_t second, uintptr_t third);                   \
 	GG_EXPORT void *name(size_t bytes, uintptr_t second, uintptr_t third)                    \

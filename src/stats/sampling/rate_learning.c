@@ -59,10 +59,9 @@ void gg_rate_learning_classes(const struct gg_rate_learning *learned, enum gg_fo
 	}
 }
 
-void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus focus,
-                           double interval, struct gg_optimal_rates *ret_rates)
+void gg_rate_learning_plan_for(const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT],
+                               double interval, struct gg_optimal_rates *ret_rates)
 {
-	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
 	struct gg_optimal_bounds bounds = gg_optimal_bounds_of(interval);
 	double intervals[GG_SIZE_CLASS_COUNT], budget = 0;
 
@@ -75,7 +74,6 @@ void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus
 	}
 	bounds.unseen = interval > GG_RATE_LEARNING_CLOSER ? interval / GG_RATE_LEARNING_CLOSER : 1;
 	/* The budget is the number of samples that `poisson` takes of the same allocations. */
-	gg_rate_learning_classes(learned, focus, classes);
 	for (unsigned i = 0; i < GG_SIZE_CLASS_COUNT; i++) {
 		double length = classes[i].size_bytes > 0 ? classes[i].size_bytes : 1;
 
@@ -86,4 +84,13 @@ void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus
 	/* The plan fails only for invalid bounds or classes.  Then all classes get the interval. */
 	if (gg_optimal_rates_plan(classes, budget, &bounds, ret_rates) < 0)
 		gg_optimal_rates_set(ret_rates, intervals);
+}
+
+void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus focus,
+                           double interval, struct gg_optimal_rates *ret_rates)
+{
+	struct gg_optimal_class classes[GG_SIZE_CLASS_COUNT];
+
+	gg_rate_learning_classes(learned, focus, classes);
+	gg_rate_learning_plan_for(classes, interval, ret_rates);
 }

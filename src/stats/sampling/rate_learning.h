@@ -85,3 +85,7 @@ void gg_rate_learning_classes(const struct gg_rate_learning *learned, enum gg_fo
 /* Plans the rates for as many samples as `poisson` takes at that interval. */
 void gg_rate_learning_plan(const struct gg_rate_learning *learned, enum gg_focus focus,
                            double interval, struct gg_optimal_rates *ret_rates);
+
+/* Plans from classes that the caller has counted. */
+void gg_rate_learning_plan_for(const struct gg_optimal_class classes[static GG_SIZE_CLASS_COUNT],
+                               double interval, struct gg_optimal_rates *ret_rates);
