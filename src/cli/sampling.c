@@ -40,6 +40,8 @@ const struct gg_option gg_cli_sampling_options[] = {
 	  "never ask the allocator about its heap" },
 	{ "exact", 0, GG_OPTION_FLAG, AT(exact), NULL,
 	  "count every allocation instead of sampling" },
+	{ "malloc", 0, GG_OPTION_FLAG, AT(own_allocator), NULL,
+	  "replace the allocator by libgeiger-malloc" },
 	{ "compat", 0, GG_OPTION_FLAG, AT(compat), NULL,
 	  "also serve options and calls of jemalloc, gperftools" },
 	GG_OPTIONS_END,
@@ -94,6 +96,26 @@ static int check_exact(const struct gg_cli_sampling *sampling, const char *comma
 	return 0;
 }
 
+/* From here on, gg_launch_find_agent() finds libgeiger-malloc. */
+static int choose_allocator(const struct gg_cli_sampling *sampling, const char *command,
+                            struct gg_error *error)
+{
+	char place[32];
+
+	if (!sampling->own_allocator)
+		return 0;
+	snprintf(place, sizeof(place), "%s: --malloc", command);
+	if (strcmp(command, "attach") == 0)
+		return gg_error_set(error, -EINVAL, place,
+		                    "Start the program by 'geiger record --malloc'.",
+		                    "a running process keeps its allocator");
+	if (sampling->exact)
+		return gg_error_set(error, -EINVAL, place, "Leave out --exact.",
+		                    "libgeiger-malloc samples, and counts nothing by stack");
+	gg_launch_use_own_allocator();
+	return 0;
+}
+
 int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,
                           struct gg_error *error)
 {
@@ -115,7 +137,9 @@ int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *co
 		return gg_error_set(error, -EINVAL, place, "Add --scheme optimal.",
 		                    "only the optimal scheme has one");
 	}
-	return sampling->overhead != NULL ? check_overhead(sampling, command, error) : 0;
+	if (sampling->overhead != NULL)
+		status = check_overhead(sampling, command, error);
+	return status < 0 ? status : choose_allocator(sampling, command, error);
 }
 
 uint64_t gg_cli_sampling_interval(const struct gg_cli_sampling *sampling)

@@ -20,7 +20,8 @@ struct gg_cli_sampling {
 	const char *overhead;       /* "0.5%"; NULL: not given */
 	int scheme, focus;          /* enum gg_scheme, enum gg_focus; -1: not given */
 	bool free_stacks, mappings, compat, no_allocator_calls;
-	bool exact; /* counts every allocation; no other member is given then */
+	bool own_allocator; /* programs run over libgeiger-malloc */
+	bool exact;         /* counts every allocation; no other member is given then */
 };
 
 #define GG_CLI_SAMPLING_DEFAULTS                                            \

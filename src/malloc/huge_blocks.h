@@ -6,8 +6,8 @@
  * same compare that sorts out NULL.  mremap() resizes them without a copy.
  *
  * Threads  any; one lock.
- * Handlers If its thread holds the lock, a signal handler finds no huge block and gets none.  It
- *          must not call the other functions (section.h).
+ * Handlers A signal handler cannot find or allocate a huge block while its thread holds the lock.
+ *          It must not call the other functions then (section.h).
  * Failure  NULL or false; errno is untouched.
  */
 #pragma once

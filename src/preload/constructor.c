@@ -8,6 +8,7 @@
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/operator_frames.h"
+#include "runtime/platform/real_functions.h"
 #include "runtime/platform/sanitizer.h"
 #include "runtime/start.h"
 #include "runtime/thread.h"
@@ -21,6 +22,7 @@ gg_attach_entry geiger_agent_attach;
 __attribute__((constructor)) static void construct(void)
 {
 	struct gg_thread *t = &gg_thread;
+	const char *other;
 	bool is_running;
 
 	/* The library was loaded into a process that is running: geiger_agent_attach() begins. */
@@ -35,6 +37,12 @@ __attribute__((constructor)) static void construct(void)
 	}
 	if (gg_sanitizer_runtime() != NULL) {
 		gg_start_leave_to_sanitizer(gg_sanitizer_runtime());
+		return;
+	}
+	other = gg_real_other_allocator();
+	if (other != NULL) {
+		gg_store_release(&gg_process.state, GG_PROCESS_OFF);
+		gg_start_leave_to_allocator(other);
 		return;
 	}
 	/* This takes the loader's lock, which no thread holds for long at this time. */

@@ -456,6 +456,17 @@ void gg_start_leave_to_sanitizer(const char *runtime)
 	gg_recorded_session_count_missing(GG_SESSION_MISSING_SANITIZER);
 }
 
+void gg_start_leave_to_allocator(const char *file)
+{
+	begin_early();
+	gg_environment_read(&gg_process.options);
+	if (gg_recorded_session_is_over())
+		return;
+	gg_agent_log("not profiling: ", file,
+	             " comes before libgeiger-malloc.so, and serves malloc()", GG_AGENT_LOG_END);
+	gg_recorded_session_count_missing(GG_SESSION_MISSING_OTHER);
+}
+
 /* Here and not in process_end.c, because a static link takes only those objects of libgeiger.a that
  * other objects refer to. */
 __attribute__((destructor)) static void destruct(void)

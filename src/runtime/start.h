@@ -53,3 +53,6 @@ GG_COLD bool gg_start_detach(void);
 /* Instead of a start, in the constructor: logs that the program is left to the allocator of this
  * sanitizer's runtime, and tells the recorder. */
 GG_COLD void gg_start_leave_to_sanitizer(const char *runtime);
+
+/* Instead of a start, too: logs that the allocator of that file comes before the library's own. */
+GG_COLD void gg_start_leave_to_allocator(const char *file);

@@ -3,9 +3,9 @@
 # shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
 #
 # test_malloc_preload.sh - libgeiger-malloc.so before programs.  $1: the library, $2: the agent, $3:
-# malloc_program, $4: geiger
+# malloc_program, $4: geiger, $5: another library that has malloc()
 . "$(dirname "$0")/../test.sh"
-library=$1 agent=$2 program=$3 geiger=$4
+library=$1 agent=$2 program=$3 geiger=$4 other=$5
 unset GEIGER_LOG GEIGER_ACTIVE
 
 # Prints the samples of each region that the command left.
@@ -60,6 +60,38 @@ nothing_is_sampled_when_off() {
 	[[ $samples == 0 ]]
 }
 
+one_flag_chooses_it() {
+	local refusal
+	GEIGER_AGENT=$agent "$geiger" record -q --malloc -i 4k -o "$scratch/flag.geiger" cat /proc/self/maps >"$scratch/maps" ||
+		return 1
+	grep -q "$library" "$scratch/maps" && ! grep -q "$agent" "$scratch/maps" || return 1
+	GEIGER_AGENT=$agent "$geiger" env --malloc cat >"$scratch/line" && grep -q "LD_PRELOAD=$library" "$scratch/line" ||
+		return 1
+	refusal=$(GEIGER_AGENT=$agent "$geiger" attach --malloc $$ 2>&1) && return 1
+	echo "$refusal"
+	[[ $refusal == *"a running process keeps its allocator"* ]]
+}
+
+# The other one is a library of the test's own, so it is always there.
+a_session_notes_an_allocator_behind_it() {
+	LD_PRELOAD=$other GEIGER_AGENT=$agent "$geiger" record --malloc -o "$scratch/note.geiger" "$program" keep \
+		>"$scratch/out" 2>"$scratch/errors" || return 1
+	"$geiger" report "$scratch/note.geiger" | tr '\n' ' ' | tr -s ' ' >"$scratch/report"
+	grep -o "note: .*" "$scratch/report"
+	grep -q "libgeiger-malloc.so serves malloc(), and $other does not" "$scratch/report"
+}
+
+behind_another_allocator_it_records_nothing() {
+	local line
+	line=$(GEIGER_DIR=$scratch LD_PRELOAD=$other:$library "$program" keep 2>&1 >"$scratch/out") || return 1
+	echo "$line"
+	[[ $line == *"not profiling: $other comes before libgeiger-malloc.so, and serves malloc()" &&
+		$(cat "$scratch/out") == "keep 3" ]] && ! compgen -G "$scratch/geiger-*"
+}
+
+check "one flag chooses it" one_flag_chooses_it
+check "a session notes an allocator that is loaded behind it" a_session_notes_an_allocator_behind_it
+check "behind another allocator it says so, and records nothing" behind_another_allocator_it_records_nothing
 preload=$library
 check "a program has one region with samples" samples_in_one_region
 check "programs print the same with the library" output_is_the_same

@@ -12,15 +12,19 @@
  * Foreign  Pointers from before this library was there, or of libc itself, go to the next free().
  * Threads  any.
  */
+#include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "abi/attach_request.h"
 #include "geiger/malloc.h"
 #include "malloc/class_counts.h"
 #include "malloc/class_sampling.h"
 #include "preload/sample.h"
+#include "runtime/agent_log.h"
 #include "runtime/dump/dump_trigger.h"
+#include "runtime/environment.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/real_functions.h"
 #include "runtime/process.h"
@@ -66,6 +70,49 @@ void gg_real_replace(struct gg_real *real)
 	real->forked = gg_malloc_forked;
 	real->is_own = true;
 	gg_rate_plan_use_counts(gg_malloc_count_classes);
+}
+
+/* The first object in the loader's order that has a malloc(), from `map` on. */
+static const struct link_map *find_malloc(const struct link_map *map)
+{
+	struct gg_elf_lookup_tables tables;
+	struct gg_elf_lookup symbol;
+
+	for (; map != NULL; map = map->l_next)
+		if (gg_elf_lookup_tables(map, &tables) &&
+		    gg_elf_lookup_find(&tables, "malloc", &symbol))
+			break;
+	return map;
+}
+
+/* The loader gives the program an empty name. */
+static const char *file_of(const struct link_map *map)
+{
+	return map->l_name != NULL && map->l_name[0] != '\0' ? map->l_name : "the program";
+}
+
+const char *gg_real_other_allocator(void)
+{
+	const struct link_map *first = find_malloc(_r_debug.r_map);
+
+	return first != NULL && first->l_ld != _DYNAMIC ? file_of(first) : NULL;
+}
+
+/*
+ * A session notes that another allocator is loaded and serves nothing.  Without a session, the line
+ * would be among the program's own messages.
+ */
+static void log_other_allocator(void)
+{
+	const struct link_map *ours = find_malloc(_r_debug.r_map), *next;
+
+	if (ours == NULL || gg_environment_get("GEIGER_LOG") == NULL)
+		return;
+	next = find_malloc(ours->l_next);
+	if (next != NULL && strstr(file_of(next), "/libc.so") == NULL &&
+	    strstr(file_of(next), "/ld-") == NULL && strstr(file_of(next), "/libgeiger-") == NULL)
+		gg_agent_log("libgeiger-malloc.so serves malloc(), and ", file_of(next),
+		             " does not", GG_AGENT_LOG_END);
 }
 
 /* The interval of the process, as process_settings.c chooses it for threads. */
@@ -147,7 +194,7 @@ static bool is_recorder(void)
 	return false;
 }
 
-/* A forked child needs no region before its first sample, so a visit makes none. */
+/* A forked child needs no region before its first sample. */
 static bool is_child_without_region(void)
 {
 	/* Acquire: pairs with the release of the starting thread. */
@@ -198,4 +245,6 @@ const struct gg_malloc_client gg_malloc_first_client = {
 __attribute__((constructor)) static void construct_allocator(void)
 {
 	visit();
+	if (gg_load_relaxed(&gg_process.state) == GG_PROCESS_RUNNING)
+		log_other_allocator();
 }

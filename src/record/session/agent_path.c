@@ -10,6 +10,14 @@
 
 #define AGENT_NAME  "libgeiger-agent.so"
 #define COMPAT_NAME "libgeiger-compat.so"
+#define MALLOC_NAME "libgeiger-malloc.so"
+
+static bool uses_own_allocator;
+
+void gg_launch_use_own_allocator(void)
+{
+	uses_own_allocator = true;
+}
 
 /*
  * Tries `directory` and `middle` as the agent's place.  True: `path` is the agent's absolute path.
@@ -32,6 +40,20 @@ static bool try_path(char path[GG_LAUNCH_PATH_MAX], const char *directory, const
 		memcpy(path, whole, strlen(whole) + 1);
 	free(whole);
 	return fits;
+}
+
+/* Finds a library in the agent's directory. */
+static int find_beside(char path[GG_LAUNCH_PATH_MAX], const char *agent, const char *name,
+                       const char *hint, struct gg_error *error)
+{
+	const char *slash = strrchr(agent, '/');
+	int length = snprintf(path, GG_LAUNCH_PATH_MAX, "%.*s%s",
+	                      slash != NULL ? (int)(slash - agent + 1) : 0, agent, name);
+
+	if (length < 0 || length >= GG_LAUNCH_PATH_MAX || access(path, R_OK) < 0)
+		return gg_error_set(error, -ENOENT, agent, hint, "there is no %s beside the agent",
+		                    name);
+	return 0;
 }
 
 int gg_launch_find_agent(char path[GG_LAUNCH_PATH_MAX], struct gg_error *error)
@@ -62,20 +84,17 @@ int gg_launch_find_agent(char path[GG_LAUNCH_PATH_MAX], struct gg_error *error)
 		return gg_error_set(error, -ENOTSUP, path,
 		                    "Copy it elsewhere and name it by GEIGER_AGENT.",
 		                    "the loader takes no path with a blank or a colon");
-	return 0;
+	if (!uses_own_allocator)
+		return 0;
+	memcpy(directory, path, strlen(path) + 1);
+	return find_beside(path, directory, MALLOC_NAME,
+	                   "Configure geiger with -Dmalloc=true and install it again.", error);
 }
 
 /* Both libraries are installed together, so this one is beside the agent. */
 int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent, struct gg_error *error)
 {
-	const char *slash = strrchr(agent, '/');
-	int length = snprintf(path, GG_LAUNCH_PATH_MAX, "%.*s" COMPAT_NAME,
-	                      slash != NULL ? (int)(slash - agent + 1) : 0, agent);
-
-	if (length < 0 || length >= GG_LAUNCH_PATH_MAX || access(path, R_OK) < 0)
-		return gg_error_set(error, -ENOENT, agent, "Both are installed together.",
-		                    "there is no " COMPAT_NAME " beside the agent");
-	return 0;
+	return find_beside(path, agent, COMPAT_NAME, "Both are installed together.", error);
 }
 
 /*

@@ -52,6 +52,12 @@ struct gg_launch_environment {
 enum { GG_LAUNCH_PATH_MAX = 4096 };
 GG_MUST_CHECK int gg_launch_find_agent(char path[GG_LAUNCH_PATH_MAX], struct gg_error *error);
 
+/*
+ * From now on, gg_launch_find_agent() finds libgeiger-malloc in the agent's directory: it has the
+ * code of the agent, and replaces the allocator.
+ */
+void gg_launch_use_own_allocator(void);
+
 /* Finds libgeiger-compat in the agent's directory.  Errors as gg_launch_find_agent(). */
 GG_MUST_CHECK int gg_launch_find_compat(char path[GG_LAUNCH_PATH_MAX], const char *agent,
                                         struct gg_error *error);

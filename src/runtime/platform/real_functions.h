@@ -64,6 +64,12 @@ void gg_real_find(void);
 void gg_real_replace(struct gg_real *real);
 
 /*
+ * Returns the file of the object whose malloc() comes before that of the library's own allocator,
+ * so that this allocator serves nothing.  NULL: no object comes before, or this is the agent.
+ */
+const char *gg_real_other_allocator(void);
+
+/*
  * True if gg_real has this function, and it lies in another object than malloc().  For example,
  * jemalloc has no pvalloc(), so glibc's serves it.  A query about such a block may crash the
  * allocator.
