@@ -47,6 +47,12 @@ struct gg_malloc_client {
 	void (*free_foreign)(void *p);
 	/* Returns the usable size of such a pointer; 0: not known. */
 	size_t (*foreign_size)(void *p);
+	/*
+	 * True if the next allocator must serve the program, as a sanitizer's runtime must.  Then
+	 * allocate_next() serves all requests, and free_foreign() frees all blocks.
+	 */
+	bool (*is_passing)(void);
+	void *(*allocate_next)(size_t bytes, size_t alignment_bytes);
 };
 
 /* Sampling intervals, in bytes. */

@@ -32,8 +32,9 @@ void *gg_malloc_large(struct gg_malloc_heap *heap, size_t bytes, size_t alignmen
 void *gg_malloc_large_resize(void *p, size_t bytes);
 
 /*
- * When there is no memory: serves a signal handler that interrupted the allocator, from the
- * emergency blocks.  Otherwise sets errno and returns NULL.
+ * When there is no memory or no heap: serves a signal handler that interrupted the allocator, from
+ * the emergency blocks, or passes the request to the next allocator.  Otherwise sets errno and
+ * returns NULL.
  */
 GG_COLD void *gg_malloc_fall_back(size_t bytes, size_t alignment_bytes);
 

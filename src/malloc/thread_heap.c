@@ -222,9 +222,12 @@ static void make_key(void)
 
 struct gg_malloc_heap *gg_malloc_heap_get(void)
 {
+	const struct gg_malloc_client *client = gg_malloc_client;
 	struct gg_malloc_heap *heap;
 
 	if (gg_unlikely((gg_malloc_inside & GG_MALLOC_PART_HEAP) != 0))
+		return NULL;
+	if (client != NULL && client->is_passing != NULL && client->is_passing())
 		return NULL;
 	heap = adopt();
 	if (heap == NULL)

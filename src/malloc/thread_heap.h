@@ -111,8 +111,8 @@ struct gg_malloc_heap *gg_malloc_first_heap(void);
 
 /*
  * The heap of the calling thread, which gets one at its first call.  It may be borrowed: then
- * gg_malloc_heap_leave() gives it back.  NULL: there is no memory, or this is a signal handler that
- * interrupted its thread's work on its heap.
+ * gg_malloc_heap_leave() gives it back.  NULL: there is no memory, another allocator must serve, or
+ * this is a signal handler that interrupted its thread's work on its heap.
  */
 static inline struct gg_malloc_heap *gg_malloc_heap_enter(void);
 static inline void gg_malloc_heap_leave(struct gg_malloc_heap *heap);

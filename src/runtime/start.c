@@ -462,8 +462,8 @@ void gg_start_leave_to_allocator(const char *file)
 	gg_environment_read(&gg_process.options);
 	if (gg_recorded_session_is_over())
 		return;
-	gg_agent_log("not profiling: ", file,
-	             " comes before libgeiger-malloc.so, and serves malloc()", GG_AGENT_LOG_END);
+	gg_agent_log("not profiling: ", file, " serves malloc(), and libgeiger-malloc.so does not",
+	             GG_AGENT_LOG_END);
 	gg_recorded_session_count_missing(GG_SESSION_MISSING_OTHER);
 }
 

@@ -54,5 +54,5 @@ GG_COLD bool gg_start_detach(void);
  * sanitizer's runtime, and tells the recorder. */
 GG_COLD void gg_start_leave_to_sanitizer(const char *runtime);
 
-/* Instead of a start, too: logs that the allocator of that file comes before the library's own. */
+/* Instead of a start: logs that the allocator of that file serves, and not the library's own. */
 GG_COLD void gg_start_leave_to_allocator(const char *file);

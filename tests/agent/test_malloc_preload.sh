@@ -85,7 +85,7 @@ behind_another_allocator_it_records_nothing() {
 	local line
 	line=$(GEIGER_DIR=$scratch LD_PRELOAD=$other:$library "$program" keep 2>&1 >"$scratch/out") || return 1
 	echo "$line"
-	[[ $line == *"not profiling: $other comes before libgeiger-malloc.so, and serves malloc()" &&
+	[[ $line == *"not profiling: $other serves malloc(), and libgeiger-malloc.so does not" &&
 		$(cat "$scratch/out") == "keep 3" ]] && ! compgen -G "$scratch/geiger-*"
 }
 

@@ -27,6 +27,7 @@
 #include "runtime/environment.h"
 #include "runtime/platform/elf_lookup.h"
 #include "runtime/platform/real_functions.h"
+#include "runtime/platform/sanitizer.h"
 #include "runtime/process.h"
 #include "runtime/process_settings.h"
 #include "runtime/rate_plan.h"
@@ -43,7 +44,9 @@ void *pvalloc(size_t bytes);
 void free_sized(void *p, size_t bytes);
 void free_aligned_sized(void *p, size_t alignment, size_t bytes);
 
-/* The functions of the next allocator, for pointers that are not ours. */
+/* The functions of the next allocator, for pointers that are not ours, and if it must serve. */
+static void *(*next_malloc)(size_t bytes);
+static void *(*next_memalign)(size_t alignment, size_t bytes);
 static void (*next_free)(void *p);
 static size_t (*next_usable_size)(void *p);
 
@@ -52,6 +55,8 @@ static uint32_t applied_change;
 
 void gg_real_replace(struct gg_real *real)
 {
+	next_malloc = real->malloc;
+	next_memalign = real->memalign;
 	next_free = real->free;
 	next_usable_size = real->malloc_usable_size;
 	real->malloc = malloc;
@@ -91,10 +96,39 @@ static const char *file_of(const struct link_map *map)
 	return map->l_name != NULL && map->l_name[0] != '\0' ? map->l_name : "the program";
 }
 
+/* The file of LeakSanitizer's runtime; NULL: it is not loaded.  The agent can stand before it. */
+static const char *find_leak_sanitizer(void)
+{
+	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next)
+		if (map->l_name != NULL && (strstr(map->l_name, "/liblsan.so") != NULL ||
+		                            strstr(map->l_name, "/libclang_rt.lsan") != NULL))
+			return map->l_name;
+	return NULL;
+}
+
+/*
+ * A sanitizer must see all blocks of its program (runtime/platform/sanitizer.h).  The loader's list
+ * has all libraries of the start before any of them runs.
+ */
+static bool is_passing(void)
+{
+	static uint32_t known; /* 0: not yet, 1: no, 2: yes */
+	uint32_t answer = gg_load_relaxed(&known);
+
+	if (gg_unlikely(answer == 0)) {
+		answer = gg_sanitizer_runtime() != NULL || find_leak_sanitizer() != NULL ? 2 : 1;
+		gg_store_relaxed(&known, answer);
+	}
+	return answer == 2;
+}
+
 const char *gg_real_other_allocator(void)
 {
 	const struct link_map *first = find_malloc(_r_debug.r_map);
+	const char *sanitizer = find_leak_sanitizer();
 
+	if (sanitizer != NULL)
+		return sanitizer;
 	return first != NULL && first->l_ld != _DYNAMIC ? file_of(first) : NULL;
 }
 
@@ -172,10 +206,21 @@ static size_t foreign_size(void *p)
 	               : 0;
 }
 
+static void *allocate_next(size_t bytes, size_t alignment_bytes)
+{
+	if (next_malloc == NULL)
+		gg_real_find();
+	if (alignment_bytes > 1)
+		return next_memalign != NULL ? next_memalign(alignment_bytes, bytes) : NULL;
+	return next_malloc != NULL ? next_malloc(bytes) : NULL;
+}
+
 /* Without the members that sample. */
 static const struct gg_malloc_client quiet_client = {
 	.free_foreign = free_foreign,
 	.foreign_size = foreign_size,
+	.is_passing = is_passing,
+	.allocate_next = allocate_next,
 };
 
 /* False, and nothing is recorded from now on, if the agent comes first in the loader's order. */
@@ -239,6 +284,8 @@ const struct gg_malloc_client gg_malloc_first_client = {
 	.visit_bytes = VISIT_BYTES,
 	.free_foreign = free_foreign,
 	.foreign_size = foreign_size,
+	.is_passing = is_passing,
+	.allocate_next = allocate_next,
 };
 
 /* Runs after construct() of constructor.c, which is linked before this file. */
