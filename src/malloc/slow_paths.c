@@ -28,7 +28,7 @@ void *gg_malloc_fall_back(size_t bytes, size_t alignment_bytes)
 	const struct gg_malloc_client *client = gg_malloc_client;
 	void *p = NULL;
 
-	/* A frame pointer: LeakSanitizer walks stacks by frame pointers, and would lose the caller. */
+	/* LeakSanitizer walks stacks by frame pointers, and would lose the caller without this. */
 	__asm__ volatile("" : : "r"(__builtin_frame_address(0)));
 	if (gg_malloc_inside != 0)
 		p = gg_malloc_emergency_alloc(bytes, alignment_bytes);

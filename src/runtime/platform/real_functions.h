@@ -64,8 +64,8 @@ void gg_real_find(void);
 void gg_real_replace(struct gg_real *real);
 
 /*
- * Returns the file of the object that serves malloc() instead of the library's own allocator.  NULL:
- * the library serves it, or this is the agent.
+ * Returns the file of the object that serves malloc() instead of the library's own allocator.
+ * NULL: the library serves it, or this is the agent.
  */
 const char *gg_real_other_allocator(void);
 

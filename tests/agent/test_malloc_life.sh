@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/test.sh disable=SC2317 # functions are called through check
+#
+# test_malloc_life.sh - libgeiger-malloc.so through the life of processes and threads.  $1: the
+# library, $2: the library with delays at every atomic operation, $3: life_program, $4: an audit
+# library
+. "$(dirname "$0")/../test.sh"
+library=$1 chaos=$2 program=$3 audit=$4
+unset GEIGER_LOG GEIGER_ACTIVE
+export GEIGER_DIR=$scratch GEIGER_INTERVAL=4k
+
+# The only line of the program says that nothing is wrong.
+is_right() {
+	local expected=$1
+	shift
+	"$@" >"$scratch/out" 2>&1
+	local status=$?
+	rm -f "$scratch"/geiger-*
+	echo "status $status: $(cat "$scratch/out")"
+	[[ $status == 0 && $(cat "$scratch/out") == "$expected: 0 wrong" ]]
+}
+
+threads_come_and_go() {
+	is_right threads env LD_PRELOAD="$library" "$program" threads
+}
+
+# The loader opens the copy although it is the same library under another name.
+a_copy_is_opened() {
+	cp "$library" "$scratch/libcopy.so" &&
+		is_right copy env LD_PRELOAD="$library" "$program" copy "$scratch/libcopy.so" &&
+		is_right copy "$program" copy "$scratch/libcopy.so"
+}
+
+foreign_blocks_are_passed_on() {
+	is_right foreign env LD_PRELOAD="$library" "$program" foreign
+}
+
+forks_among_threads() {
+	is_right forks env LD_PRELOAD="$chaos" "$program" forks
+}
+
+exec_among_threads() {
+	is_right threads env LD_PRELOAD="$library" "$program" exec "$program"
+}
+
+# The loader has audit libraries in a namespace of their own, whose libc allocates by itself.
+beside_an_audit_library() {
+	is_right foreign env LD_AUDIT="$audit" LD_PRELOAD="$library" "$program" foreign
+}
+
+check "thousands of threads come and go" threads_come_and_go
+check "a copy is opened, used and closed" a_copy_is_opened
+check "blocks of libc's own allocator are passed on" foreign_blocks_are_passed_on
+check "threads and handlers fork while others allocate" forks_among_threads
+check "a thread executes a program while others allocate" exec_among_threads
+check "an audit library allocates" beside_an_audit_library
+finish
