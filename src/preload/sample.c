@@ -202,7 +202,7 @@ static uint64_t put_sample(struct gg_thread *t, struct gg_thread_block *block, v
 	}
 	if (gg_unlikely(gg_overhead_budget_is_on()))
 		gg_overhead_budget_sampled(id != 0 ? gg_region_last_count(&block->record) : 0,
-		                           took_ns, sample.time_ns);
+		                           bytes, took_ns, sample.time_ns);
 	if (gg_unlikely(t->busy_count != 0)) {
 		gg_region_count(region, GG_COUNT_DROP_BUSY, t->busy_count);
 		t->busy_count = 0;

@@ -97,6 +97,12 @@ bool gg_region_control_read(int fd, struct gg_region_control *ret_control)
 	return pread(fd, ret_control, sizeof(*ret_control), word_offset) == sizeof(*ret_control);
 }
 
+bool gg_region_control_charge(int fd, const struct gg_region_recorder *costs)
+{
+	return pwrite(fd, costs, sizeof(*costs), offsetof(struct gg_region_header, recorder)) ==
+	       sizeof(*costs);
+}
+
 static bool put(int fd, const void *value, size_t bytes, size_t offset)
 {
 	return pwrite(fd, value, bytes, word_offset + (off_t)offset) == (ssize_t)bytes;
@@ -131,20 +137,24 @@ static bool write_word(int fd, const struct gg_region_change *change)
 		word.active = change->active;
 	if (change->interval_bytes != 0) {
 		word.interval_bytes = change->interval_bytes;
-		word.overhead_ppm = 0;
+		word.overhead_ppm = word.error_ppm = 0;
 	}
 	if (change->overhead_ppm != 0)
 		word.overhead_ppm = change->overhead_ppm;
+	if (change->error_ppm != 0)
+		word.error_ppm = change->error_ppm;
 	if (change->detach && ++word.detach_count == 0)
 		word.detach_count = 1;
 	/*
-	 * An agent that controls the overhead writes the interval as well, so the word of another
+	 * An agent that controls overhead or error writes the interval as well, so the word of another
 	 * change leaves the interval alone.
 	 */
 	return put(fd, &word.detach_count, sizeof(word.detach_count),
 	           offsetof(struct gg_region_control, detach_count)) &&
 	       put(fd, &word.overhead_ppm, sizeof(word.overhead_ppm),
 	           offsetof(struct gg_region_control, overhead_ppm)) &&
+	       put(fd, &word.error_ppm, sizeof(word.error_ppm),
+	           offsetof(struct gg_region_control, error_ppm)) &&
 	       (change->interval_bytes == 0 ||
 	        put(fd, &word.interval_bytes, sizeof(word.interval_bytes),
 	            offsetof(struct gg_region_control, interval_bytes))) &&

@@ -35,13 +35,17 @@
 #define GG_REGION_INTERVAL_MAX (UINT64_C(1) << 48)
 
 /* The least share of processor time that an agent accepts: 0.01 %. */
-enum { GG_REGION_OVERHEAD_LEAST_PPM = 100 };
+enum {
+	GG_REGION_OVERHEAD_LEAST_PPM = 100,
+	GG_REGION_ERROR_LEAST_PPM = 1000, /* and the least error: 0.1 % */
+};
 
 struct gg_region_change {
 	bool set_active, active;
-	/* 0: unchanged.  A fixed interval ends the control of the overhead. */
+	/* 0: unchanged.  A fixed interval ends the control of overhead and error. */
 	uint64_t interval_bytes;
 	uint32_t overhead_ppm; /* 0: unchanged */
+	uint32_t error_ppm;    /* 0: unchanged */
 	bool detach;           /* an attached agent is to take its hooks away */
 };
 
@@ -66,6 +70,12 @@ GG_MUST_CHECK int gg_region_control_write(int fd, const struct gg_region_change 
  * Requests a look at the allocator (docs/AGENT.md, "Calls of the allocator").  Returns 0 or -Exxx.
  */
 GG_MUST_CHECK int gg_region_control_request_look(int fd, struct gg_error *error);
+
+/*
+ * The recorder states its costs (struct gg_region_recorder).  It is the only writer, so there is no
+ * lock.  Returns false if the file cannot be written.
+ */
+bool gg_region_control_charge(int fd, const struct gg_region_recorder *costs);
 
 /* Reads the current word.  Returns false if it cannot be read. */
 bool gg_region_control_read(int fd, struct gg_region_control *ret_control);

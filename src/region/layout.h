@@ -102,6 +102,9 @@ enum gg_region_counter {
 	GG_COUNT_HOOKS_NS,          /* ... of allocations that are no samples */
 	GG_COUNT_INTERVAL_CHANGES,  /* changes of the sampling interval */
 	GG_COUNT_COARSEST_INTERVAL, /* the largest sampling interval so far, in bytes */
+	GG_COUNT_RECORDER_NS,       /* the part of GG_COUNT_SAMPLING_NS that a recorder uses */
+	GG_COUNT_ASKED_OVERHEAD,    /* the largest share that was asked for, in millionths */
+	GG_COUNT_ASKED_ERROR,       /* the largest error that was asked for, in millionths */
 	GG_COUNTER_COUNT = 48       /* space for more; the reader prints the named ones */
 };
 
@@ -133,6 +136,23 @@ struct gg_region_control {
 	 * own processor time, in millionths.  Agents before 0.1.0 ignore it.
 	 */
 	uint32_t overhead_ppm;
+	/*
+	 * Not 0: the agent chooses the interval so that the confidence interval of live bytes is at
+	 * most this part of their estimate to each side, in millionths.  Both of these: the coarser
+	 * one of the two intervals.
+	 */
+	uint32_t error_ppm;
+	uint32_t reserved;
+};
+
+/*
+ * What the recorder of a session states about its own processor time.  Only the recorder writes it;
+ * the agent checks it.
+ */
+struct gg_region_recorder {
+	int64_t charged_ns;  /* this process's part of what samples do not explain; may fall */
+	uint32_t sample_ns;  /* what the recorder needs for a sample; 0: unknown */
+	uint32_t reserved;
 };
 
 /* The functions that can state how many bytes an allocator has in use.  Never renumber. */
@@ -267,7 +287,8 @@ struct gg_region_header {
 	uint64_t unwind_endings
 		[16]; /* number of walks by reason of their end (enum gg_unwind_ending) */
 	struct gg_region_control control;
-	uint64_t control_padding[4]; /* the ring's head and tail have their own cache lines */
+	struct gg_region_recorder recorder;
+	uint64_t control_padding[1]; /* the ring's head and tail have their own cache lines */
 	uint64_t ring_head;          /* events that writers have claimed */
 	uint64_t head_padding[7];
 	uint64_t ring_tail; /* events that the reader has returned */
@@ -489,7 +510,9 @@ static inline struct gg_draw gg_region_sample_draw(const struct gg_region_sample
 
 static_assert(sizeof(struct gg_sums) == 80, "in slots and site totals");
 static_assert(sizeof(struct gg_region_table) == 32, "in the header");
-static_assert(sizeof(struct gg_region_control) == 32, "in the header");
+static_assert(sizeof(struct gg_region_control) == 40, "in the header");
+static_assert(sizeof(struct gg_region_recorder) == 16, "in the header");
+static_assert(offsetof(struct gg_region_header, ring_head) == 984, "where it always was");
 static_assert(sizeof(struct gg_region_attach) == 48, "in the header");
 GG_LAYOUT(gg_region_header, version, 8);
 GG_LAYOUT(gg_region_header, file_bytes, 16);

@@ -27,6 +27,7 @@
 #include "runtime/history.h"
 #include "runtime/modules/mapped_modules.h"
 #include "runtime/modules/module_table.h"
+#include "runtime/overhead_budget.h"
 #include "runtime/process.h"
 #include "runtime/process_settings.h"
 #include "runtime/runtime_frames.h"
@@ -78,7 +79,9 @@ static int change(const struct gg_agent_request *request)
 	}
 	control = &gg_process.region.header->control;
 	if (request->interval_bytes != 0) {
-		gg_store_relaxed(&control->overhead_ppm, 0); /* a fixed interval ends it */
+		/* A fixed interval ends the control of both. */
+		gg_store_relaxed(&control->overhead_ppm, 0);
+		gg_store_relaxed(&control->error_ppm, 0);
 		gg_store_relaxed(&control->interval_bytes, request->interval_bytes);
 	}
 	if (request->set_active)
@@ -184,6 +187,11 @@ static uint64_t record(const struct gg_agent_sample *sample)
 	id = gg_region_record_alloc(region, &block->record, &allocation);
 	if (gg_dump_trigger_is_on())
 		gg_dump_trigger_sampled(&sample->draw, sample->size_bytes, allocation.time_ns);
+	if (gg_unlikely(gg_overhead_budget_is_on()))
+		gg_overhead_budget_sampled(id != 0 ? gg_region_last_count(&block->record) : 0,
+		                           sample->size_bytes,
+		                           gg_clock_monotonic_ns() - allocation.time_ns,
+		                           allocation.time_ns);
 	leave(t, block);
 	errno = saved_errno;
 	return id;
@@ -239,6 +247,8 @@ static bool close_object(uint64_t key, uint64_t id)
 	closed = gg_region_record_free(&gg_process.region, &block->record,
 	                               (const void *)(uintptr_t)key, id, gg_clock_monotonic_ns(),
 	                               GG_STACK_EMPTY);
+	if (closed && gg_unlikely(gg_overhead_budget_is_on()))
+		gg_overhead_budget_freed(0);
 	leave(t, block);
 	errno = saved_errno;
 	return closed;

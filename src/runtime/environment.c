@@ -248,6 +248,33 @@ static void read_overhead(struct gg_environment *o)
 		o->region.overhead_ppm = o->overhead_ppm = ppm;
 }
 
+/*
+ * With an error, the interval is that of a plan (`geiger record --like`).  Without a plan sampling
+ * begins finely, and becomes coarser as live memory grows.
+ */
+static void read_error(struct gg_environment *o)
+{
+	const char *value = gg_environment_value(o, "GEIGER_ERROR");
+	uint32_t ppm;
+
+	if (value == NULL)
+		return;
+	if (gg_percent_parse(value, &ppm) < 0 || ppm < GG_REGION_ERROR_LEAST_PPM) {
+		gg_environment_refuse("GEIGER_ERROR", value,
+		                      "an error from 0.1% to 100%, such as 5%");
+	} else if (!gg_overhead_control_serves(o->sampler.scheme)) {
+		gg_environment_refuse("GEIGER_ERROR", value,
+		                      "possible with the schemes optimal and per-allocation");
+	} else {
+		o->region.error_ppm = o->error_ppm = ppm;
+		if (gg_environment_get("GEIGER_INTERVAL") != NULL)
+			o->planned_interval = o->region.interval_bytes;
+		else
+			o->region.interval_bytes = GG_ENVIRONMENT_FINEST_INTERVAL;
+		o->sampler.sampling_interval = (double)o->region.interval_bytes;
+	}
+}
+
 static void read_directory(struct gg_environment *o)
 {
 	const char *value = gg_environment_value(o, "GEIGER_DIR");
@@ -277,7 +304,7 @@ static void adapt_to_exact(struct gg_environment *o)
 	o->sampler = (struct gg_sampler_options){ .sampling_interval = 1 };
 	o->region.interval_bytes = 1;
 	o->region.exact = true;
-	o->overhead_ppm = 0;
+	o->overhead_ppm = o->error_ppm = 0;
 	o->mappings = false;
 	o->allocator_calls = false;
 }
@@ -301,6 +328,7 @@ void gg_environment_read(struct gg_environment *o)
 	gg_environment_number(o, "GEIGER_SEED", "a number of at least 1", 1, UINT64_MAX,
 	                      &o->sampler.seed);
 	read_overhead(o);
+	read_error(o);
 	read_startup(o);
 	o->region.active = gg_environment_switch(o, "GEIGER_ACTIVE", true);
 	o->exact = gg_environment_switch(o, "GEIGER_EXACT", false);

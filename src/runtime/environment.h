@@ -25,7 +25,9 @@ enum {
 	GG_ENVIRONMENT_VISIT_BYTES = 8 << 20,
 	/* More often while the overhead is controlled: a program that allocates less than before is
 	 * to be sampled finely soon.  A visit costs some 20 ns. */
-	GG_ENVIRONMENT_OVERHEAD_VISIT_BYTES = 1 << 20
+	GG_ENVIRONMENT_OVERHEAD_VISIT_BYTES = 1 << 20,
+	/* The finest interval that the agent chooses by itself. */
+	GG_ENVIRONMENT_FINEST_INTERVAL = 1 << 10
 };
 
 struct gg_environment {
@@ -37,6 +39,8 @@ struct gg_environment {
 	bool exact;                        /* counts every allocation, and takes no samples */
 	uint64_t exact_live_most;          /* blocks that may be live then; 0: any number */
 	uint32_t overhead_ppm;       /* share of processor time that sampling may take; 0: any */
+	uint32_t error_ppm;          /* error of live bytes, in millionths; 0: any */
+	uint64_t planned_interval;   /* bytes: for that error, by a former run; 0: none */
 	bool free_stacks;            /* also captures the stack of each free */
 	bool allocator_calls;        /* looks at the allocator on request */
 	bool mappings;               /* also samples mmap() and its relatives */

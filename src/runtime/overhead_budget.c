@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/percent.h"
 #include "region/control.h"
+#include "runtime/error_target.h"
 #include "runtime/platform/seccomp.h"
 #include "runtime/process.h"
 #include "stats/sampling/overhead_control.h"
@@ -14,16 +15,21 @@ enum {
 	WINDOW_NS = 100000000,
 	UNTIMED_NS = 60,
 	RECORDER_NS = 1500,
+	RECORDER_MOST_NS = 1000000, /* a larger statement is not believed */
 	LONGEST_FACTOR = 8,
-	FINEST_INTERVAL = 1 << 10,
+	FINEST_INTERVAL = GG_ENVIRONMENT_FINEST_INTERVAL,
 	FIRST_SAMPLE_NS = 300, /* until the first one was timed */
 	FIRST_FREE_NS = 80,
 };
 
 #define COARSEST_INTERVAL (UINT64_C(1) << 36)
 #define HOOKS_NS          1.5
+#define CHARGE_MOST_NS    60e9
 
-uint32_t gg_overhead_budget_ppm;
+uint32_t gg_overhead_budget_is_active;
+
+/* What is to be held, in millionths; 0: any. */
+static uint32_t overhead_ppm, error_ppm;
 
 /* A duration that varies: the mean of the last 16 or so. */
 struct mean_ns {
@@ -40,7 +46,9 @@ static struct {
 
 static struct mean_ns sample_time, free_time;
 static struct gg_overhead_control control;
-static uint32_t is_stepping; /* 1: a thread has `control`, and the begin of the window */
+static uint32_t is_stepping; /* 1: a thread has `control` and all that follows */
+static int64_t seen_charged_ns; /* of the recorder's statements */
+static uint64_t walk_ns;        /* that the control of the error took in this window */
 
 /* Two threads may write at once; then one of the two times is lost. */
 static void add_time(struct mean_ns *mean, uint64_t ns)
@@ -61,6 +69,32 @@ static double time_of(const struct mean_ns *mean)
 static uint64_t read_cpu_ns(uint64_t now_ns)
 {
 	return gg_seccomp_is_entered() ? now_ns : gg_clock_process_ns();
+}
+
+/* What a recorder needs for a sample; 0: there is none. */
+static double recorder_sample_ns(void)
+{
+	uint32_t stated_ns;
+
+	if (gg_process.options.recorder_pid == 0)
+		return 0;
+	stated_ns = gg_load_relaxed(&gg_process.region.header->recorder.sample_ns);
+	return stated_ns > 0 && stated_ns <= RECORDER_MOST_NS ? stated_ns : RECORDER_NS;
+}
+
+/*
+ * What the recorder has charged since the last window.  The file may be damaged: a change of more
+ * than CHARGE_MOST_NS counts as none.
+ */
+static double take_charge(void)
+{
+	int64_t charged_ns = gg_load_relaxed(&gg_process.region.header->recorder.charged_ns);
+	double change_ns = (double)charged_ns - (double)seen_charged_ns;
+
+	if (gg_process.options.recorder_pid == 0)
+		return 0;
+	seen_charged_ns = charged_ns;
+	return change_ns < CHARGE_MOST_NS && change_ns > -CHARGE_MOST_NS ? change_ns : 0;
 }
 
 static void begin_window(uint64_t now_ns, uint64_t cpu_ns)
@@ -87,15 +121,17 @@ static struct gg_overhead_window take_window(double cpu_ns)
 	uint32_t samples = gg_exchange_acq_rel(&window.sample_count, 0);
 	uint32_t frees = gg_exchange_acq_rel(&window.free_count, 0);
 	uint64_t allocations = gg_exchange_acq_rel(&window.allocation_count, 0);
-	double recorder_ns = gg_process.options.recorder_pid != 0 ? samples * (double)RECORDER_NS
-	                                                          : 0;
+	double recorder_ns = samples * recorder_sample_ns();
+	double own_ns = (double)walk_ns;
 
+	walk_ns = 0;
 	return (struct gg_overhead_window){
 		.cpu_ns = cpu_ns,
 		.sampling_ns = samples * (time_of(&sample_time) + UNTIMED_NS) +
-		               frees * time_of(&free_time) + recorder_ns,
+		               frees * time_of(&free_time) + recorder_ns + own_ns,
 		.recorder_ns = recorder_ns,
 		.hooks_ns = (double)allocations * HOOKS_NS,
+		.charged_ns = take_charge(),
 		.sample_count = samples,
 	};
 }
@@ -120,6 +156,7 @@ static void publish_sums(const struct gg_overhead_window *w)
 	gg_region_count(region, GG_COUNT_PROGRAM_NS, (uint64_t)program_ns);
 	gg_region_count(region, GG_COUNT_SAMPLING_NS, (uint64_t)w->sampling_ns);
 	gg_region_count(region, GG_COUNT_HOOKS_NS, (uint64_t)w->hooks_ns);
+	gg_region_count(region, GG_COUNT_RECORDER_NS, (uint64_t)w->recorder_ns);
 }
 
 static void set_interval(uint64_t interval)
@@ -137,7 +174,7 @@ static void set_interval(uint64_t interval)
 
 static void step(uint64_t now_ns)
 {
-	uint64_t cpu_ns;
+	uint64_t cpu_ns, interval = 0;
 	struct gg_overhead_window w;
 
 	if (!take_turn())
@@ -146,8 +183,17 @@ static void step(uint64_t now_ns)
 	if (cpu_ns > window.begin_cpu_ns) {
 		w = take_window((double)(cpu_ns - window.begin_cpu_ns));
 		publish_sums(&w);
-		set_interval(gg_overhead_control_step(&control, &w));
+		if (gg_load_relaxed(&overhead_ppm) != 0)
+			interval = gg_overhead_control_step(&control, &w);
 	}
+	if (gg_load_relaxed(&error_ppm) != 0) {
+		uint64_t for_error = gg_error_target_step(now_ns, &walk_ns);
+
+		interval = for_error > interval ? for_error : interval;
+	}
+	/* A thread may have ended the control meanwhile, and its interval stays then. */
+	if (interval != 0 && gg_overhead_budget_is_on())
+		set_interval(interval);
 	begin_window(now_ns, cpu_ns);
 	give_turn();
 }
@@ -157,11 +203,14 @@ static bool is_over(uint64_t now_ns)
 	return now_ns - gg_load_relaxed(&window.begin_ns) >= WINDOW_NS;
 }
 
-void gg_overhead_budget_sampled(double stands_for, uint64_t took_ns, uint64_t now_ns)
+void gg_overhead_budget_sampled(double stands_for, uint64_t size_bytes, uint64_t took_ns,
+                                uint64_t now_ns)
 {
 	if (took_ns != 0)
 		add_time(&sample_time, took_ns);
 	gg_add_relaxed(&window.allocation_count, (uint64_t)stands_for);
+	if (gg_load_relaxed(&error_ppm) != 0)
+		gg_error_target_allocated(stands_for * (double)size_bytes);
 	if (gg_add_relaxed(&window.sample_count, 1) + 1 >= WINDOW_SAMPLES || is_over(now_ns))
 		step(now_ns);
 }
@@ -181,31 +230,70 @@ void gg_overhead_budget_visited(void)
 		step(now_ns);
 }
 
-void gg_overhead_budget_set(uint32_t ppm)
+static void note_largest(enum gg_region_counter counter, uint64_t value)
+{
+	struct gg_region_header *header = gg_process.region.header;
+
+	if (header != NULL && value > gg_load_relaxed(&header->counters[counter]))
+		gg_store_relaxed(&header->counters[counter], value);
+}
+
+void gg_overhead_budget_publish(void)
+{
+	note_largest(GG_COUNT_ASKED_OVERHEAD, gg_load_relaxed(&overhead_ppm));
+	note_largest(GG_COUNT_ASKED_ERROR, gg_load_relaxed(&error_ppm));
+}
+
+void gg_overhead_budget_read(uint32_t *ret_overhead_ppm, uint32_t *ret_error_ppm)
+{
+	*ret_overhead_ppm = gg_load_relaxed(&overhead_ppm);
+	*ret_error_ppm = gg_load_relaxed(&error_ppm);
+}
+
+static void begin(uint32_t new_overhead_ppm, uint32_t new_error_ppm, uint64_t planned_interval)
 {
 	const struct gg_overhead_options options = {
-		.share = (double)ppm / GG_PPM,
+		.share = (double)new_overhead_ppm / GG_PPM,
 		.first_interval = gg_load_relaxed(&gg_process.interval_bytes),
 		.finest_interval = FINEST_INTERVAL,
 		.coarsest_interval = COARSEST_INTERVAL,
 	};
 	uint64_t now_ns = gg_clock_monotonic_ns();
 
-	/* A thread that takes a step right now does so with the old share. */
-	if (ppm == gg_load_relaxed(&gg_overhead_budget_ppm) || ppm > GG_PPM ||
+	sample_time.sixteenths_ns = FIRST_SAMPLE_NS * 16;
+	free_time.sixteenths_ns = FIRST_FREE_NS * 16;
+	if (new_overhead_ppm != 0)
+		gg_overhead_control_init(&control, &options);
+	if (new_error_ppm != 0)
+		gg_error_target_begin(new_error_ppm,
+		                      planned_interval != 0 ? planned_interval
+		                                            : FINEST_INTERVAL,
+		                      FINEST_INTERVAL, COARSEST_INTERVAL);
+	gg_exchange_acq_rel(&window.sample_count, 0);
+	gg_exchange_acq_rel(&window.free_count, 0);
+	gg_exchange_acq_rel(&window.allocation_count, 0);
+	walk_ns = 0;
+	begin_window(now_ns, read_cpu_ns(now_ns));
+}
+
+void gg_overhead_budget_set(uint32_t new_overhead_ppm, uint32_t new_error_ppm,
+                            uint64_t planned_interval)
+{
+	/* A thread that takes a step right now does so with the old values. */
+	if ((new_overhead_ppm == gg_load_relaxed(&overhead_ppm) &&
+	     new_error_ppm == gg_load_relaxed(&error_ppm)) ||
+	    new_overhead_ppm > GG_PPM || new_error_ppm > GG_PPM ||
 	    !gg_overhead_control_serves(gg_process.options.sampler.scheme))
 		return;
-	if (ppm != 0 && take_turn()) {
-		sample_time.sixteenths_ns = FIRST_SAMPLE_NS * 16;
-		free_time.sixteenths_ns = FIRST_FREE_NS * 16;
-		gg_overhead_control_init(&control, &options);
-		gg_exchange_acq_rel(&window.sample_count, 0);
-		gg_exchange_acq_rel(&window.free_count, 0);
-		gg_exchange_acq_rel(&window.allocation_count, 0);
-		begin_window(now_ns, read_cpu_ns(now_ns));
+	if ((new_overhead_ppm != 0 || new_error_ppm != 0) && take_turn()) {
+		begin(new_overhead_ppm, new_error_ppm, planned_interval);
 		give_turn();
 	}
-	gg_store_relaxed(&gg_overhead_budget_ppm, ppm);
+	gg_store_relaxed(&overhead_ppm, new_overhead_ppm);
+	gg_store_relaxed(&error_ppm, new_error_ppm);
+	gg_store_relaxed(&gg_overhead_budget_is_active,
+	                 new_overhead_ppm != 0 || new_error_ppm != 0);
+	gg_overhead_budget_publish();
 }
 
 void gg_overhead_budget_forked(void)
@@ -219,6 +307,10 @@ void gg_overhead_budget_forked(void)
 	gg_exchange_acq_rel(&window.sample_count, 0);
 	gg_exchange_acq_rel(&window.free_count, 0);
 	gg_exchange_acq_rel(&window.allocation_count, 0);
+	seen_charged_ns = 0;
+	walk_ns = 0;
+	gg_error_target_forked();
+	gg_overhead_budget_publish();
 	begin_window(now_ns, read_cpu_ns(now_ns));
 	gg_region_count(&gg_process.region, GG_COUNT_COARSEST_INTERVAL,
 	                gg_load_relaxed(&gg_process.interval_bytes));

@@ -15,6 +15,7 @@
 #include "region/session_files.h"
 #include "runtime/agent_log.h"
 #include "runtime/digits.h"
+#include "runtime/overhead_budget.h"
 #include "runtime/process.h"
 #include "runtime/recorded_session.h"
 #include "runtime/region_retention.h"
@@ -220,6 +221,7 @@ int gg_process_region_open(gg_process_region_make *make)
 		return status;
 	options.interval_bytes = gg_load_relaxed(&gg_process.interval_bytes);
 	options.active = gg_load_relaxed(&gg_process.is_active) != 0;
+	gg_overhead_budget_read(&options.overhead_ppm, &options.error_ppm);
 	options.attach = gg_process.attach;
 	identity = identify(&options);
 	status = fill_file(make, &options);

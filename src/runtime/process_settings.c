@@ -20,8 +20,8 @@ void gg_process_settings_refresh(void)
 	if (gg_likely(request.change_count == seen) ||
 	    !gg_cas_acq_rel(&gg_process.applied_request_count, &seen, request.change_count))
 		return;
-	gg_overhead_budget_set(request.overhead_ppm);
-	if (request.overhead_ppm == 0 && request.interval_bytes != 0 &&
+	gg_overhead_budget_set(request.overhead_ppm, request.error_ppm, 0);
+	if (request.overhead_ppm == 0 && request.error_ppm == 0 && request.interval_bytes != 0 &&
 	    request.interval_bytes <= GG_REGION_INTERVAL_MAX)
 		gg_store_relaxed(&gg_process.interval_bytes, request.interval_bytes);
 	gg_store_relaxed(&gg_process.is_active, request.active);

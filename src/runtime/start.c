@@ -142,7 +142,8 @@ static int start(const struct gg_agent_request *request)
 	gg_add_relaxed(&gg_process.change_count, 1);
 	gg_add_relaxed(&gg_process.generation, 1);
 	gg_process.adopt = gg_start_prepare;
-	gg_overhead_budget_set(gg_process.options.overhead_ppm);
+	gg_overhead_budget_set(gg_process.options.overhead_ppm, gg_process.options.error_ppm,
+	                       gg_process.options.planned_interval);
 	if (gg_process.options.sampler.scheme == GG_SCHEME_OPTIMAL)
 		gg_rate_plan_init(gg_process.options.focus);
 	gg_unwind_init_early();
@@ -150,6 +151,8 @@ static int start(const struct gg_agent_request *request)
 	status = begin_threads();
 	if (status == 0)
 		status = gg_process_region_open(gg_region_init);
+	if (status == 0)
+		gg_overhead_budget_publish();
 	if (status == 0 && gg_process.options.exact)
 		status = gg_exact_mode_begin();
 	if (status == 0) {

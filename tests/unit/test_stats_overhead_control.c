@@ -199,6 +199,34 @@ TEST(hooks_that_cost_more_than_the_share_leave_a_tenth_of_it_to_samples)
 	CHECK(s.control.hooks_share > 0.019 && s.control.hooks_share < 0.021);
 }
 
+TEST(samples_pay_for_what_is_charged)
+{
+	struct simulation s;
+	struct gg_overhead_window bill = { .cpu_ns = 1, .charged_ns = 40e6 };
+	double overhead;
+
+	/* At a share of 25 % this program is sampled as finely as possible, and takes less. */
+	for (size_t i = 1; i < 4; i++) {
+		begin(&s, shares[i]);
+		run(&s, 1e6, 300, 1);
+		gg_overhead_control_step(&s.control, &bill);
+		s.cost_ns += bill.charged_ns;
+		overhead = run(&s, 1e6, 300, 1);
+		/* A bill of more than a second's share leaves samples a tenth. */
+		CHECK(overhead < 0.5 * shares[i] || shares[i] * 1e9 > 40e6);
+		run(&s, 1e6, 300, 20);
+		CHECK(s.cost_ns / s.program_ns <= 1.1 * shares[i]);
+		CHECK(s.cost_ns / s.program_ns >= 0.8 * shares[i]);
+		/* What is given back is spent on samples again. */
+		bill.charged_ns = -40e6;
+		gg_overhead_control_step(&s.control, &bill);
+		s.cost_ns += bill.charged_ns;
+		run(&s, 1e6, 300, 60);
+		CHECK(s.cost_ns / s.program_ns >= 0.8 * shares[i]);
+		bill.charged_ns = 40e6;
+	}
+}
+
 TEST(no_window_changes_nothing)
 {
 	const struct gg_overhead_window nothing = { .cpu_ns = 0 };

@@ -11,6 +11,7 @@
 #include "record/process/ingest.h"
 #include "record/process/process_tables.h"
 #include "record/process/reconcile.h"
+#include "record/session/recorder_costs.h"
 #include "region/control.h"
 #include "region/reader/view.h"
 
@@ -60,14 +61,19 @@ static void count_overhead(struct gg_target *target, const struct gg_region_head
 	struct gg_session_counts *counts = &target->writer->counts;
 	double coarsest = (double)header->counters[GG_COUNT_COARSEST_INTERVAL];
 
-	if (header->counters[GG_COUNT_PROGRAM_NS] == 0)
+	if (header->counters[GG_COUNT_ASKED_OVERHEAD] == 0 &&
+	    header->counters[GG_COUNT_ASKED_ERROR] == 0)
 		return;
+	gg_recorder_costs_take_debt(counts, header, target->charges.charged_ns);
+	counts->recorder_ns += header->counters[GG_COUNT_RECORDER_NS];
 	counts->program_ns += header->counters[GG_COUNT_PROGRAM_NS];
 	counts->sampling_ns += header->counters[GG_COUNT_SAMPLING_NS];
 	counts->hooks_ns += header->counters[GG_COUNT_HOOKS_NS];
 	counts->interval_change_count += header->counters[GG_COUNT_INTERVAL_CHANGES];
 	if (header->control.overhead_ppm > counts->overhead_ppm)
 		counts->overhead_ppm = header->control.overhead_ppm;
+	if (header->control.error_ppm > counts->error_ppm)
+		counts->error_ppm = header->control.error_ppm;
 	if (coarsest > (double)GG_REGION_INTERVAL_MAX)
 		return;
 	/* Blocks without a sample may have been exposed to it. */

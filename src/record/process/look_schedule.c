@@ -106,10 +106,12 @@ void gg_look_schedule_limit_choice(struct gg_look_schedule *looks, uint64_t cost
 
 /* Adapts the next look to the processor time of this one. */
 static void adapt(struct gg_look_schedule *looks, uint64_t fixed_ns, uint64_t look_ns,
-                  bool is_young)
+                  bool is_young, double extra_pause)
 {
 	looks->last_ns = gg_clock_monotonic_ns();
-	looks->next_ns = looks->last_ns + look_ns * (is_young ? EARLY_LOOK_PART : LOOK_PART);
+	looks->next_ns = looks->last_ns +
+	                 (uint64_t)((1 + extra_pause) *
+	                            (double)(look_ns * (is_young ? EARLY_LOOK_PART : LOOK_PART)));
 	/* Work that takes as long with fewer samples is no reason to choose fewer. */
 	gg_look_schedule_limit_choice(looks, look_ns - fixed_ns);
 }
@@ -149,6 +151,6 @@ uint64_t gg_look_schedule_take(struct gg_member *member)
 	looks->unsettled_count = result.is_settled ? 0 : looks->unsettled_count + 1;
 	adapt(looks, result.walk_ns + result.search_ns,
 	      gg_clock_thread_ns() - start_ns - looks->heap_walks.extra_ns,
-	      age_of(member) < GG_LOOK_YOUNG_NS);
+	      age_of(member) < GG_LOOK_YOUNG_NS, target->writer->extra_pause);
 	return result.walk_ns > 0 ? result.walk_ns : 1;
 }

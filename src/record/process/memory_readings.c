@@ -351,6 +351,7 @@ static bool has_changed(struct gg_memory_readings *readings, const struct gg_pro
 
 	if (pause_ns < least_ns)
 		pause_ns = least_ns;
+	pause_ns = (int64_t)((double)pause_ns * (1 + set->writer->extra_pause));
 	if (now_ns - readings->checked_ns < pause_ns || now_ns - readings->last_ns < least_ns)
 		return false;
 	start_ns = gg_clock_monotonic_ns();
@@ -394,6 +395,7 @@ int gg_memory_readings_watch(struct gg_memory_readings *readings, struct gg_proc
 		pause_ns = ROUND_LEAST_NS;
 	if (pause_ns > ROUND_MOST_NS)
 		pause_ns = ROUND_MOST_NS;
+	pause_ns = (int64_t)((double)pause_ns * (1 + set->writer->extra_pause));
 	if (has_more && pause_ns > SETTLED_NS)
 		pause_ns = SETTLED_NS;
 	readings->next_ns = now_ns + pause_ns;

@@ -41,6 +41,13 @@ struct gg_target_set;
 struct gg_region_view;
 struct gg_exact_history;
 
+/* What the recorder charges a process for its own time (session/recorder_costs.h). */
+struct gg_target_charges {
+	uint64_t program_ns, recorder_ns; /* counters of the region, as last read */
+	double step_ns;                   /* by how much program_ns grew */
+	int64_t charged_ns;
+};
+
 /* Sums of the samples that the target knows, by stack (a node of the region) and thread. */
 struct gg_seen {
 	uint32_t node, thread;
@@ -101,6 +108,7 @@ struct gg_target {
 	 */
 	int64_t complete_ns, aggregate_from_ns;
 	struct gg_region_control control; /* as last read */
+	struct gg_target_charges charges;
 	int64_t next_reconcile_ns;
 };
 

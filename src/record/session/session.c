@@ -40,6 +40,7 @@ enum {
 	WATCHED_CLOSELY = 16, /* with more processes, each is watched once a second */
 	WAIT_LEAST_MS = 5,
 	WAIT_MOST_MS = 100,
+	FRUGAL_MOST_MS = 1000,
 	COPY_RSS_SLACK = 1 << 18, /* bytes that exec() itself touches */
 	EXIT_NOT_RUN = 125
 };
@@ -142,21 +143,25 @@ static bool has_embryo(const struct gg_session *s)
 
 /*
  * Adapts the pause between two rounds to the fullest ring: over 10 % full, the shortest pause; over
- * 3 %, half of the last one; otherwise a quarter longer.
+ * 3 %, half of the last one; otherwise a quarter longer.  A session that has to hold an overhead
+ * makes longer pauses.
  */
 static void adapt(struct gg_session *s, double fullest)
 {
+	double longest_ms = WAIT_MOST_MS * (1 + s->writer.extra_pause);
+	int most_ms = longest_ms < FRUGAL_MOST_MS ? (int)longest_ms : FRUGAL_MOST_MS;
+
 	if (fullest > 0.1)
 		s->wait_ms = WAIT_LEAST_MS;
 	else if (fullest > 0.03)
 		s->wait_ms = s->wait_ms / 2 > WAIT_LEAST_MS ? s->wait_ms / 2 : WAIT_LEAST_MS;
-	else if (s->wait_ms < WAIT_MOST_MS)
+	else if (s->wait_ms < most_ms)
 		s->wait_ms += s->wait_ms / 4 + 1;
-	if (s->wait_ms > WAIT_MOST_MS)
-		s->wait_ms = WAIT_MOST_MS;
+	if (s->wait_ms > most_ms)
+		s->wait_ms = most_ms;
 	if (has_embryo(s) && s->wait_ms > WAIT_LEAST_MS)
 		s->wait_ms = WAIT_LEAST_MS;
-	gg_assert(s->wait_ms >= WAIT_LEAST_MS && s->wait_ms <= WAIT_MOST_MS);
+	gg_assert(s->wait_ms >= WAIT_LEAST_MS && s->wait_ms <= FRUGAL_MOST_MS);
 }
 
 /* Compacts old history for COMPACT_NS at most, because rings fill up in the meantime. */
@@ -176,6 +181,21 @@ static void commit(struct gg_session *s)
 {
 	if (gg_profile_writer_commit(&s->writer) == 0)
 		gg_process_set_committed(&s->processes);
+}
+
+/* Drains all rings.  With an overhead to hold, measures what that takes for a sample. */
+static double drain(struct gg_session *s)
+{
+	uint64_t before_count = s->writer.counts.sample_count, before_ns;
+	double fullest;
+
+	if (s->costs.least_share_ppm == 0)
+		return gg_process_set_drain(&s->processes);
+	before_ns = gg_clock_thread_ns();
+	fullest = gg_process_set_drain(&s->processes);
+	gg_recorder_costs_add_samples(&s->costs, gg_clock_thread_ns() - before_ns,
+	                              s->writer.counts.sample_count - before_count);
+	return fullest;
 }
 
 /*
@@ -203,7 +223,7 @@ static int work(struct gg_session *s)
 	}
 	s->processes.targets.round_count += is_complete && !has_embryo(s);
 	reap(s);
-	fullest = gg_process_set_drain(&s->processes);
+	fullest = drain(s);
 	if (gg_process_set_finish_ended(&s->processes, false))
 		s->wait_ms = WAIT_LEAST_MS;
 	s->had_process |= s->processes.count > 0;
@@ -218,10 +238,13 @@ static int work(struct gg_session *s)
 	if (s->writer.now_ns >= s->next_second_ns) {
 		commit(s);
 		compact(s);
-		s->next_second_ns = s->writer.now_ns + GG_NS_PER_S;
+		s->next_second_ns = s->writer.now_ns +
+		                    (int64_t)(GG_NS_PER_S * (1 + s->writer.extra_pause));
 	} else if (s->processes.read_names.count >= REGIONS_KEPT) {
 		commit(s);
 	}
+	gg_recorder_costs_charge(&s->costs, &s->processes);
+	s->writer.extra_pause = gg_recorder_costs_frugality(&s->costs) - 1;
 	adapt(s, fullest);
 	return s->writer.status;
 }

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/path.h"
+#include "base/percent.h"
 #include "base/size.h"
 #include "record/regions/process_root.h"
 #include "record/regions/region_list.h"
@@ -190,7 +191,13 @@ static int begin_command(struct gg_session *s)
 		.no_allocator_calls = options->no_allocator_calls,
 		.exact = options->exact,
 	};
+	const char *overhead = options->overhead != NULL ? options->overhead
+	                                                 : getenv("GEIGER_OVERHEAD");
 	int status = gg_launch_find_agent(agent, s->error);
+
+	if (overhead != NULL)
+		(void)!gg_percent_parse(overhead, &s->costs.default_share_ppm);
+	s->costs.least_share_ppm = s->costs.default_share_ppm;
 
 	if (status == 0 && options->compat)
 		status = gg_launch_find_compat(compat, agent, s->error);

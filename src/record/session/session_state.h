@@ -17,6 +17,7 @@
 #include "record/process/process_set.h"
 #include "record/session/launch.h"
 #include "record/session/profile_writer.h"
+#include "record/session/recorder_costs.h"
 #include "record/session/recorder_signals.h"
 
 struct gg_session_options;
@@ -42,6 +43,7 @@ struct gg_session {
 	int exit_status;
 	int64_t next_second_ns, next_scan_ns;
 	struct gg_memory_readings memory;
+	struct gg_recorder_costs costs;
 	int64_t copy_rss_bytes;   /* maximum RSS of the command's process before its exec() */
 	int64_t embryos_until_ns; /* incomplete regions are checked often until then */
 };

@@ -92,6 +92,7 @@ static void write_header(struct gg_region *region, const struct gg_region_option
 		.control = { .change_count = 1,
 		             .interval_bytes = options->interval_bytes,
 		             .overhead_ppm = options->overhead_ppm,
+		             .error_ppm = options->error_ppm,
 		             .active = options->active },
 	};
 	header->command_bytes = options->command_bytes < GG_REGION_COMMAND_MAX
@@ -219,6 +220,7 @@ struct gg_region_request gg_region_control(const struct gg_region *region)
 	request.change_count = gg_load_acquire(&control->change_count);
 	request.interval_bytes = gg_load_relaxed(&control->interval_bytes);
 	request.overhead_ppm = gg_load_relaxed(&control->overhead_ppm);
+	request.error_ppm = gg_load_relaxed(&control->error_ppm);
 	request.active = gg_load_relaxed(&control->active) != 0;
 	request.detach = gg_load_relaxed(&control->detach_count) != 0;
 	return request;

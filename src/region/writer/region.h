@@ -51,6 +51,7 @@ struct gg_region_options {
 	uint64_t process_start_ticks;
 	uint64_t interval_bytes; /* of the control word */
 	uint32_t overhead_ppm;   /* of the control word */
+	uint32_t error_ppm;      /* likewise */
 	bool active;
 	bool exact;                     /* every allocation is counted (exact.h) */
 	uint64_t hash_seed;             /* 0: random */
@@ -254,7 +255,7 @@ void gg_region_unload_module(struct gg_region *region, uint32_t module, uint64_t
 struct gg_region_request {
 	uint64_t change_count; /* has changed since the last call: the rest is new */
 	uint64_t interval_bytes;
-	uint32_t overhead_ppm;
+	uint32_t overhead_ppm, error_ppm;
 	bool active;
 	bool detach;
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "stats/sampling/interval_grid.h"
 
 /* Program time after which a lower density counts fully, and in which a debt is paid back. */
 #define DENSITY_NS 300e6
@@ -29,8 +30,6 @@ enum { PRECISE_SAMPLES = 64 };
 /* A window without a sample does not mean that none will come. */
 #define LARGEST_FALL 16
 
-#define GRID_STEP    1.189207115002721 /* 2^(1/4) */
-
 static double at_least(double value, double least)
 {
 	return value > least ? value : least;
@@ -53,22 +52,6 @@ void gg_overhead_control_init(struct gg_overhead_control *c,
 		c->interval = options->finest_interval;
 	if (c->interval > options->coarsest_interval)
 		c->interval = options->coarsest_interval;
-}
-
-/* The power of GRID_STEP below the interval, or one of the two bounds. */
-static uint64_t on_grid(const struct gg_overhead_control *c, double interval)
-{
-	double value = 1;
-
-	if (interval >= (double)c->options.coarsest_interval)
-		return c->options.coarsest_interval;
-	if (interval <= (double)c->options.finest_interval)
-		return c->options.finest_interval;
-	while (value * 2 <= interval)
-		value *= 2;
-	while (value * GRID_STEP <= interval)
-		value *= GRID_STEP;
-	return (uint64_t)at_least(value, (double)c->options.finest_interval);
 }
 
 /* The mean of a quantity over the last DENSITY_NS of program time. */
@@ -127,7 +110,8 @@ static void account(struct gg_overhead_control *c, const struct gg_overhead_wind
 	c->program_ns += program_ns;
 	c->sampling_ns += w->sampling_ns;
 	c->hooks_ns += w->hooks_ns;
-	c->debt_ns += w->sampling_ns - left_share(c) * program_ns;
+	c->charged_ns += w->charged_ns;
+	c->debt_ns += w->sampling_ns + w->charged_ns - left_share(c) * program_ns;
 	c->debt_ns = at_least(c->debt_ns, -credit_ns);
 }
 
@@ -144,8 +128,9 @@ uint64_t gg_overhead_control_step(struct gg_overhead_control *c, const struct gg
 	account(c, w, program_ns);
 	wanted = c->density / share_of_samples(c);
 	if (wanted <= (double)c->options.finest_interval ||
-	    wanted < (double)c->interval / GRID_STEP || wanted > (double)c->interval * GRID_STEP) {
-		uint64_t interval = on_grid(c, wanted);
+	    wanted < (double)c->interval / GG_GRID_STEP || wanted > (double)c->interval * GG_GRID_STEP) {
+		uint64_t interval = gg_interval_grid(wanted, c->options.finest_interval,
+		                                     c->options.coarsest_interval);
 
 		c->change_count += interval != c->interval;
 		c->interval = interval;
@@ -155,5 +140,5 @@ uint64_t gg_overhead_control_step(struct gg_overhead_control *c, const struct gg
 
 double gg_overhead_control_measured(const struct gg_overhead_control *c)
 {
-	return c->program_ns > 0 ? (c->sampling_ns + c->hooks_ns) / c->program_ns : 0;
+	return c->program_ns > 0 ? (c->sampling_ns + c->hooks_ns + c->charged_ns) / c->program_ns : 0;
 }

@@ -28,6 +28,9 @@
  *            share by no more than MOST_PART: an idle hour does not pay for a slow second.
  * Hunting    Intervals are powers of 2^(1/4), and the interval stays where the wanted one is less
  *            than 2^(1/4) away.
+ * Charges    Costs that do not follow the interval, such as the start and the end of a recorder, are a
+ *            debt as well.  Samples pay for them, so the whole still has the share, once the program
+ *            has run long enough.
  * Floor      If the hooks alone cost nearly the share or more, samples still get LEAST_PART of it:
  *            a profile without samples helps nobody.  The overhead is then larger than the share.
  * Bias       The interval depends on past samples alone.  A sample point keeps the interval that it
@@ -54,6 +57,7 @@ struct gg_overhead_window {
 	double sampling_ns;    /* ... of samples; may include the time of a recorder */
 	double recorder_ns;    /* the part of sampling_ns that is not in cpu_ns */
 	double hooks_ns;       /* ... of allocations that are no samples */
+	double charged_ns;     /* other costs, whatever the interval; < 0: some are given back */
 	uint64_t sample_count; /* samples of this window */
 };
 
@@ -66,7 +70,7 @@ struct gg_overhead_control {
 	double debt_ns;     /* > 0: samples cost more than the share allows */
 	double known_ns;    /* program time that `density` comes from, up to DENSITY_NS */
 	/* Sums of all windows. */
-	double program_ns, sampling_ns, hooks_ns;
+	double program_ns, sampling_ns, hooks_ns, charged_ns;
 	uint64_t change_count;
 };
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder_costs - divides the recorder's processor time among the processes of a session. */
+#include "record/session/recorder_costs.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/percent.h"
+#include "base/time_units.h"
+#include "region/control.h"
+
+#define CHARGE_NS (200 * GG_NS_PER_MS)
+
+/*
+ * What the end of a recording takes, by measurement on small programs: a last look, names of frames,
+ * indexes of the profile.
+ */
+#define END_NS        15e6
+#define END_FRAME_NS  10e3
+#define END_SAMPLE_NS 500.0
+
+/* Until enough samples were stored, a sample counts as this much. */
+#define FIRST_SAMPLE_NS 1500.0
+#define FIRST_SAMPLES   256.0
+
+/* Fewer samples in one round tell more of the round than of samples. */
+#define ROUND_SAMPLES   32
+
+/* The mean is that of the last samples, so that it follows the program. */
+#define SAMPLES_MOST    65536.0
+
+/* From this share on, the recorder works as if nobody had asked for an overhead. */
+#define USUAL_SHARE_PPM 40000.0
+#define FRUGALITY_MOST  20.0
+
+void gg_recorder_costs_add_samples(struct gg_recorder_costs *costs, uint64_t took_ns,
+                                   uint64_t count)
+{
+	if (count < ROUND_SAMPLES)
+		return;
+	if (costs->sample_count > SAMPLES_MOST) {
+		costs->samples_ns /= 2;
+		costs->sample_count /= 2;
+	}
+	costs->samples_ns += (double)took_ns;
+	costs->sample_count += (double)count;
+}
+
+static double sample_ns(const struct gg_recorder_costs *costs)
+{
+	return (costs->samples_ns + FIRST_SAMPLES * FIRST_SAMPLE_NS) /
+	       (costs->sample_count + FIRST_SAMPLES);
+}
+
+/* The counters of a living process; false: they cannot be read. */
+static bool read_counters(const struct gg_target *target, uint64_t counters[GG_COUNTER_COUNT])
+{
+	ssize_t bytes = GG_COUNTER_COUNT * sizeof(*counters);
+
+	return target->reader.fd >= 0 &&
+	       pread(target->reader.fd, counters, (size_t)bytes,
+	             offsetof(struct gg_region_header, counters)) == bytes;
+}
+
+/* A damaged region may state any time: a step of more than a day counts as none. */
+static double step_of(uint64_t *seen_ns, uint64_t now_ns)
+{
+	double step_ns = now_ns > *seen_ns ? (double)(now_ns - *seen_ns) : 0;
+
+	*seen_ns = now_ns;
+	return step_ns < 86400e9 ? step_ns : 0;
+}
+
+/* Adds to the pot what the recorder has used and will use, and what ended processes owe. */
+static void fill(struct gg_recorder_costs *costs, struct gg_process_set *set)
+{
+	struct gg_session_counts *counts = &set->writer->counts;
+	double reserve_ns = END_NS + END_SAMPLE_NS * (double)counts->sample_count;
+
+	for (struct gg_member *member = set->first; member != NULL; member = member->next)
+		reserve_ns += END_FRAME_NS * (double)member->target->stack_map.frames.used_count;
+	/* The frames of ended processes stay. */
+	if (reserve_ns < costs->reserved_ns)
+		reserve_ns = costs->reserved_ns;
+	costs->pot_ns += reserve_ns - costs->reserved_ns;
+	costs->reserved_ns = reserve_ns;
+	costs->pot_ns += step_of(&costs->used_ns, gg_clock_process_ns());
+	costs->pot_ns += counts->unpaid_ns;
+	counts->unpaid_ns = 0;
+}
+
+/* Reads what the programs have used since the last time; takes what their agents counted. */
+static double read_programs(struct gg_recorder_costs *costs, struct gg_process_set *set)
+{
+	uint64_t counters[GG_COUNTER_COUNT];
+	double program_ns = 0;
+
+	for (struct gg_member *member = set->first; member != NULL; member = member->next) {
+		struct gg_target_charges *charges = &member->target->charges;
+
+		charges->step_ns = 0;
+		if (member->target->control.overhead_ppm == 0 ||
+		    !read_counters(member->target, counters))
+			continue;
+		charges->step_ns = step_of(&charges->program_ns, counters[GG_COUNT_PROGRAM_NS]);
+		costs->pot_ns -= step_of(&charges->recorder_ns, counters[GG_COUNT_RECORDER_NS]);
+		program_ns += charges->step_ns;
+	}
+	return program_ns;
+}
+
+static void find_least_share(struct gg_recorder_costs *costs, const struct gg_process_set *set)
+{
+	uint32_t least = 0, share;
+
+	for (const struct gg_member *member = set->first; member != NULL; member = member->next) {
+		share = member->target->control.overhead_ppm;
+		if (share != 0 && (least == 0 || share < least))
+			least = share;
+	}
+	costs->least_share_ppm = set->count > 0 ? least : costs->default_share_ppm;
+}
+
+void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process_set *set)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns();
+	struct gg_region_recorder told = { 0 };
+	double program_ns, pot_ns;
+
+	if (now_ns < costs->next_ns)
+		return;
+	costs->next_ns = now_ns + (uint64_t)(CHARGE_NS * gg_recorder_costs_frugality(costs));
+	find_least_share(costs, set);
+	if (costs->least_share_ppm == 0)
+		return;
+	fill(costs, set);
+	program_ns = read_programs(costs, set);
+	if (!(program_ns > 0))
+		return;
+	pot_ns = costs->pot_ns;
+	costs->pot_ns = 0;
+	told.sample_ns = (uint32_t)sample_ns(costs);
+	for (struct gg_member *member = set->first; member != NULL; member = member->next) {
+		struct gg_target_charges *charges = &member->target->charges;
+
+		if (!(charges->step_ns > 0))
+			continue;
+		charges->charged_ns += (int64_t)(pot_ns * charges->step_ns / program_ns);
+		told.charged_ns = charges->charged_ns;
+		gg_region_control_charge(member->target->reader.fd, &told);
+	}
+}
+
+void gg_recorder_costs_take_debt(struct gg_session_counts *counts,
+                                 const struct gg_region_header *header, int64_t charged_ns)
+{
+	double share = (double)header->control.overhead_ppm / GG_PPM;
+	double cost_ns = (double)header->counters[GG_COUNT_SAMPLING_NS] +
+	                 (double)header->counters[GG_COUNT_HOOKS_NS] + (double)charged_ns;
+	double debt_ns = cost_ns - share * (double)header->counters[GG_COUNT_PROGRAM_NS];
+
+	/* What it has left over stays unused: nobody knows what its end has cost. */
+	if (share > 0 && debt_ns > 0 && debt_ns < 86400e9)
+		counts->unpaid_ns += debt_ns;
+}
+
+double gg_recorder_costs_frugality(const struct gg_recorder_costs *costs)
+{
+	double frugality = costs->least_share_ppm != 0 ? USUAL_SHARE_PPM / costs->least_share_ppm
+	                                               : 1;
+
+	return frugality < 1                ? 1
+	       : frugality > FRUGALITY_MOST ? FRUGALITY_MOST
+	                                    : frugality;
+}
