@@ -178,7 +178,7 @@ static int check_several(const struct gg_invocation *invocation, struct gg_error
 	return 0;
 }
 
-static int check_request(const struct gg_attach_options *given, struct gg_error *error)
+static int check_request(struct gg_attach_options *given, struct gg_error *error)
 {
 	if (given->only != GG_ATTACH_NATIVE)
 		return gg_error_set(error, -EINVAL, "attach: --only",
@@ -200,12 +200,12 @@ static int check_request(const struct gg_attach_options *given, struct gg_error 
 	if (given->output != NULL && given->directory != NULL)
 		return gg_error_set(error, -EINVAL, "attach: --dir", NULL,
 		                    "a recording has a directory of its own");
-	return gg_cli_check_sampling(&given->sampling, "attach", error);
+	return gg_cli_check_sampling(&given->sampling, "attach", given->output != NULL, error);
 }
 
 static int run_attach(struct gg_invocation *invocation)
 {
-	const struct gg_attach_options *given = invocation->options;
+	struct gg_attach_options *given = invocation->options;
 	bool is_group = given->all != NULL || given->group != NULL;
 	struct gg_error *error = invocation->error;
 	char agent[GG_LAUNCH_PATH_MAX] = "";

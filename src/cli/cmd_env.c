@@ -105,8 +105,8 @@ static void print_docker(const struct gg_launch_environment *environment,
 
 static int run_env(struct gg_invocation *invocation)
 {
-	const struct env_options *given = invocation->options;
-	const struct gg_cli_sampling *sampling = &given->sampling;
+	struct env_options *given = invocation->options;
+	struct gg_cli_sampling *sampling = &given->sampling;
 	char agent[GG_LAUNCH_PATH_MAX], compat[GG_LAUNCH_PATH_MAX];
 	struct gg_launch_settings settings = {
 		.agent = agent,
@@ -114,7 +114,7 @@ static int run_env(struct gg_invocation *invocation)
 		.directory = given->directory,
 	};
 	struct gg_launch_environment environment;
-	int status = gg_cli_check_sampling(sampling, "env", invocation->error);
+	int status = gg_cli_check_sampling(sampling, "env", false, invocation->error);
 
 	/*
 	 * The parser moved the operands to the front of argv, so there is room for the final NULL.

@@ -144,8 +144,8 @@ static void tell_sender(pid_t pid, const char *path, void *context)
 
 static int run_record(struct gg_invocation *invocation)
 {
-	const struct record_options *given = invocation->options;
-	const struct gg_cli_sampling *sampling = &given->sampling;
+	struct record_options *given = invocation->options;
+	struct gg_cli_sampling *sampling = &given->sampling;
 	struct recording recording = { 0 };
 	struct gg_session_options options = {
 		.command = invocation->operands,
@@ -168,7 +168,7 @@ static int run_record(struct gg_invocation *invocation)
 		return gg_error_set(invocation->error, -EINVAL, "record",
 		                    "Name it after the options: geiger record -- COMMAND.",
 		                    "no command given");
-	status = gg_cli_check_sampling(sampling, "record", invocation->error);
+	status = gg_cli_check_sampling(sampling, "record", true, invocation->error);
 	if (status == 0 && given->send.to != NULL)
 		status = gg_record_sender_start(&recording.sender, &given->send, given->quiet,
 		                                invocation->error);

@@ -8,14 +8,17 @@
 #include "cli/sampling.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/percent.h"
+#include "cli/sampling_plan.h"
 #include "record/session/launch.h"
 #include "record/session/session.h"
 #include "region/control.h"
+#include "stats/estimate/special.h"
 #include "stats/sampling/rate_learning.h"
 #include "stats/sampling/scheme.h"
 
@@ -29,8 +32,12 @@ const struct gg_option gg_cli_sampling_options[] = {
 	{ "scheme", 0, GG_OPTION_CHOICE, AT(scheme),
 	  "poisson|bernoulli|poisson-count|stride|per-allocation|optimal",
 	  "how samples are drawn (default: poisson)" },
-	{ "focus", 0, GG_OPTION_CHOICE, AT(focus), "live|allocated",
-	  "estimate this best; implies --scheme optimal" },
+	{ "error", 0, GG_OPTION_TEXT, AT(error), "PERCENT",
+	  "hold this error of live bytes instead: 5%" },
+	{ "like", 0, GG_OPTION_TEXT, AT(like), "PROFILE",
+	  "with --error: begin as a former run has needed it" },
+	{ "focus", 0, GG_OPTION_TEXT, AT(focus_text), "live|allocated|function=REGEX",
+	  "estimate this best: for --scheme optimal, or --error" },
 	{ "seed", 0, GG_OPTION_COUNT, AT(seed), "N",
 	  "seed of the sample points, from 1 (default: random)" },
 	{ "free-stacks", 0, GG_OPTION_FLAG, AT(free_stacks), NULL,
@@ -59,6 +66,28 @@ int gg_cli_parse_overhead(const char *text, const char *place, uint32_t *ret_ppm
 	return 0;
 }
 
+int gg_cli_parse_error(const char *text, const char *place, uint32_t *ret_ppm,
+                       struct gg_error *error)
+{
+	uint32_t ppm;
+
+	if (gg_percent_parse(text, &ppm) < 0 || ppm < GG_REGION_ERROR_LEAST_PPM)
+		return gg_error_set(error, -EINVAL, place, "Give 0.1% to 100%, such as 5%.",
+		                    "'%s' is not an error", text);
+	*ret_ppm = ppm;
+	return 0;
+}
+
+/* The error of an option: "record: --overhead". */
+static int refuse(const char *command, const char *option, const char *advice, const char *message,
+                  struct gg_error *error)
+{
+	char place[32];
+
+	snprintf(place, sizeof(place), "%s: %s", command, option);
+	return gg_error_set(error, -EINVAL, place, advice, "%s", message);
+}
+
 static int check_overhead(const struct gg_cli_sampling *sampling, const char *command,
                           struct gg_error *error)
 {
@@ -71,6 +100,85 @@ static int check_overhead(const struct gg_cli_sampling *sampling, const char *co
 		return gg_error_set(error, -EINVAL, place, "Leave out --scheme and --focus.",
 		                    "the schemes optimal and per-allocation cannot follow it");
 	return gg_cli_parse_overhead(sampling->overhead, place, &ppm, error);
+}
+
+/* Reads --focus: of the optimal scheme, or a function. */
+static int read_focus(struct gg_cli_sampling *sampling, const char *command, bool has_recorder,
+                      struct gg_error *error)
+{
+	static const char function[] = "function=";
+	const char *text = sampling->focus_text;
+
+	if (text == NULL)
+		return 0;
+	if (strcmp(text, "live") == 0 || strcmp(text, "allocated") == 0) {
+		sampling->focus = text[0] == 'l' ? GG_FOCUS_LIVE : GG_FOCUS_ALLOCATED;
+		return 0;
+	}
+	if (strncmp(text, function, sizeof(function) - 1) != 0 ||
+	    text[sizeof(function) - 1] == '\0')
+		return refuse(command, "--focus", "Give live, allocated or function=REGEX.",
+		              "that is no focus", error);
+	sampling->focus_function = text + sizeof(function) - 1;
+	if (sampling->error == NULL)
+		return refuse(command, "--focus", "Add --error 5%.",
+		              "a function is what an error is of", error);
+	if (!has_recorder)
+		return refuse(command, "--focus", "Use geiger record, or attach -o FILE.",
+		              "only a recorder knows functions", error);
+	if (sampling->overhead != NULL)
+		return refuse(command, "--focus", "Leave out one of the two.",
+		              "a function's error and an overhead cannot be held together", error);
+	return 0;
+}
+
+/* The confidence of the intervals whose width is held, and by how much a plan is finer. */
+#define PLAN_CONFIDENCE 0.95
+#define PLAN_MARGIN     1.1
+
+static int read_plan(struct gg_cli_sampling *sampling, const char *command, struct gg_error *error)
+{
+	struct gg_sampling_plan plan = { 0 };
+	char place[32];
+	const struct gg_sampling_plan_request request = {
+		.profile = sampling->like,
+		.function = sampling->focus_function,
+		.command = place,
+	};
+	double z = sqrt(gg_chi_square_upper_inverse(1, 1 - PLAN_CONFIDENCE)), interval;
+	int status;
+
+	snprintf(place, sizeof(place), "%s: --focus", command);
+	status = gg_sampling_plan_read(&plan, &request, error);
+	if (status == 0) {
+		interval = gg_sampling_plan_interval(
+			&plan, (double)sampling->error_ppm / GG_PPM / PLAN_MARGIN, z);
+		sampling->planned_interval = interval < 1 ? 1 : (uint64_t)interval;
+	}
+	gg_sampling_plan_done(&plan);
+	return status;
+}
+
+static int check_error(struct gg_cli_sampling *sampling, const char *command,
+                       struct gg_error *error)
+{
+	char place[32];
+	int status;
+
+	if (sampling->error == NULL)
+		return sampling->like != NULL ? refuse(command, "--like", "Add --error 5%.",
+		                                       "it is for an error", error)
+		                              : 0;
+	if (sampling->focus >= 0 || sampling->scheme == GG_SCHEME_OPTIMAL ||
+	    sampling->scheme == GG_SCHEME_PER_ALLOCATION)
+		return refuse(command, "--error", "Leave out --scheme and --focus.",
+		              "the schemes optimal and per-allocation cannot follow it", error);
+	if (sampling->like != NULL && sampling->sampling_interval != UINT64_MAX)
+		return refuse(command, "--like", "Leave out --interval.",
+		              "the profile gives the first interval", error);
+	snprintf(place, sizeof(place), "%s: --error", command);
+	status = gg_cli_parse_error(sampling->error, place, &sampling->error_ppm, error);
+	return status == 0 && sampling->like != NULL ? read_plan(sampling, command, error) : status;
 }
 
 static int check_exact(const struct gg_cli_sampling *sampling, const char *command,
@@ -86,10 +194,11 @@ static int check_exact(const struct gg_cli_sampling *sampling, const char *comma
 		                    "Start the program by 'geiger record --exact'.",
 		                    "what a process allocated before an attach cannot be counted");
 	if (sampling->sampling_interval != UINT64_MAX || sampling->scheme >= 0 ||
-	    sampling->focus >= 0 || sampling->seed != 0 || sampling->overhead != NULL)
+	    sampling->focus_text != NULL || sampling->seed != 0 || sampling->overhead != NULL ||
+	    sampling->error != NULL)
 		return gg_error_set(error, -EINVAL, place, "Leave the other option away.",
 		                    "nothing is sampled, so there is no interval, scheme, focus, "
-		                    "seed or overhead");
+		                    "seed, overhead or error");
 	if (sampling->free_stacks || sampling->mappings || sampling->compat)
 		return gg_error_set(error, -EINVAL, place, "Leave the other option away.",
 		                    "it does not go with --free-stacks, --mmap or --compat");
@@ -116,12 +225,14 @@ static int choose_allocator(const struct gg_cli_sampling *sampling, const char *
 	return 0;
 }
 
-int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,
+int gg_cli_check_sampling(struct gg_cli_sampling *sampling, const char *command, bool has_recorder,
                           struct gg_error *error)
 {
 	char place[32];
 	int status = check_exact(sampling, command, error);
 
+	if (status == 0)
+		status = read_focus(sampling, command, has_recorder, error);
 	if (status < 0)
 		return status;
 	if (sampling->sampling_interval != UINT64_MAX &&
@@ -139,11 +250,15 @@ int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *co
 	}
 	if (sampling->overhead != NULL)
 		status = check_overhead(sampling, command, error);
+	if (status == 0)
+		status = check_error(sampling, command, error);
 	return status < 0 ? status : choose_allocator(sampling, command, error);
 }
 
 uint64_t gg_cli_sampling_interval(const struct gg_cli_sampling *sampling)
 {
+	if (sampling->planned_interval != 0)
+		return sampling->planned_interval;
 	return sampling->sampling_interval != UINT64_MAX ? sampling->sampling_interval : 0;
 }
 
@@ -169,6 +284,8 @@ void gg_cli_sampling_set_launch(const struct gg_cli_sampling *sampling,
 {
 	settings->sampling_interval = gg_cli_sampling_interval(sampling);
 	settings->overhead = sampling->overhead;
+	/* The recorder holds the error of a function. */
+	settings->error = sampling->focus_function == NULL ? sampling->error : NULL;
 	settings->scheme = gg_cli_sampling_scheme(sampling);
 	settings->focus = gg_cli_sampling_focus(sampling);
 	settings->seed = sampling->seed;
@@ -186,6 +303,9 @@ void gg_cli_sampling_set_session(const struct gg_cli_sampling *sampling,
 	gg_cli_sampling_set_launch(sampling, &settings);
 	options->sampling_interval = settings.sampling_interval;
 	options->overhead = settings.overhead;
+	options->error = settings.error;
+	options->focus_function = sampling->focus_function;
+	options->focus_error = (double)sampling->error_ppm / GG_PPM;
 	options->scheme = settings.scheme;
 	options->focus = settings.focus;
 	options->seed = settings.seed;

@@ -18,7 +18,14 @@ struct gg_cli_sampling {
 	uint64_t sampling_interval; /* UINT64_MAX: not given */
 	uint64_t seed;              /* 0: not given */
 	const char *overhead;       /* "0.5%"; NULL: not given */
-	int scheme, focus;          /* enum gg_scheme, enum gg_focus; -1: not given */
+	const char *error, *like;   /* "5%", a profile; NULL: not given */
+	const char *focus_text;     /* as given; NULL: not given */
+	int scheme;                 /* enum gg_scheme; -1: not given */
+	/* gg_cli_check_sampling() fills these. */
+	int focus;                  /* enum gg_focus; -1: not given */
+	const char *focus_function; /* a regular expression; NULL: not given */
+	uint32_t error_ppm;
+	uint64_t planned_interval; /* for the error, by the profile `like`; 0: none */
 	bool free_stacks, mappings, compat, no_allocator_calls;
 	bool own_allocator; /* programs run over libgeiger-malloc */
 	bool exact;         /* counts every allocation; no other member is given then */
@@ -31,9 +38,17 @@ struct gg_cli_sampling {
 
 extern const struct gg_option gg_cli_sampling_options[];
 
-/* Checks the options.  Returns 0, or -EINVAL with an error that names the command's option. */
-GG_MUST_CHECK int gg_cli_check_sampling(const struct gg_cli_sampling *sampling, const char *command,
-                                        struct gg_error *error);
+/*
+ * Checks the options, and reads the profile of --like.  Returns 0, -EINVAL with an error that names
+ * the command's option, or an error of reading the profile.  `has_recorder`: the command can follow a
+ * function (--focus function=).
+ */
+GG_MUST_CHECK int gg_cli_check_sampling(struct gg_cli_sampling *sampling, const char *command,
+                                        bool has_recorder, struct gg_error *error);
+
+/* Parses an error.  Returns 0, or -EINVAL with an error at that place. */
+GG_MUST_CHECK int gg_cli_parse_error(const char *text, const char *place, uint32_t *ret_ppm,
+                                     struct gg_error *error);
 
 /* Parses a share of processor time.  Returns 0, or -EINVAL with an error at that place. */
 GG_MUST_CHECK int gg_cli_parse_overhead(const char *text, const char *place, uint32_t *ret_ppm,

@@ -150,8 +150,8 @@ struct gg_region_control {
  * the agent checks it.
  */
 struct gg_region_recorder {
-	int64_t charged_ns;  /* this process's part of what samples do not explain; may fall */
-	uint32_t sample_ns;  /* what the recorder needs for a sample; 0: unknown */
+	int64_t charged_ns; /* this process's part of what samples do not explain; may fall */
+	uint32_t sample_ns; /* what the recorder needs for a sample; 0: unknown */
 	uint32_t reserved;
 };
 

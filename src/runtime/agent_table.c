@@ -188,10 +188,9 @@ static uint64_t record(const struct gg_agent_sample *sample)
 	if (gg_dump_trigger_is_on())
 		gg_dump_trigger_sampled(&sample->draw, sample->size_bytes, allocation.time_ns);
 	if (gg_unlikely(gg_overhead_budget_is_on()))
-		gg_overhead_budget_sampled(id != 0 ? gg_region_last_count(&block->record) : 0,
-		                           sample->size_bytes,
-		                           gg_clock_monotonic_ns() - allocation.time_ns,
-		                           allocation.time_ns);
+		gg_overhead_budget_sampled(
+			id != 0 ? gg_region_last_count(&block->record) : 0, sample->size_bytes,
+			gg_clock_monotonic_ns() - allocation.time_ns, allocation.time_ns);
 	leave(t, block);
 	errno = saved_errno;
 	return id;

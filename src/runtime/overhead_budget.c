@@ -46,7 +46,7 @@ static struct {
 
 static struct mean_ns sample_time, free_time;
 static struct gg_overhead_control control;
-static uint32_t is_stepping; /* 1: a thread has `control` and all that follows */
+static uint32_t is_stepping;    /* 1: a thread has `control` and all that follows */
 static int64_t seen_charged_ns; /* of the recorder's statements */
 static uint64_t walk_ns;        /* that the control of the error took in this window */
 
@@ -266,8 +266,7 @@ static void begin(uint32_t new_overhead_ppm, uint32_t new_error_ppm, uint64_t pl
 		gg_overhead_control_init(&control, &options);
 	if (new_error_ppm != 0)
 		gg_error_target_begin(new_error_ppm,
-		                      planned_interval != 0 ? planned_interval
-		                                            : FINEST_INTERVAL,
+		                      planned_interval != 0 ? planned_interval : FINEST_INTERVAL,
 		                      FINEST_INTERVAL, COARSEST_INTERVAL);
 	gg_exchange_acq_rel(&window.sample_count, 0);
 	gg_exchange_acq_rel(&window.free_count, 0);

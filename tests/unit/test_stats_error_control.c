@@ -120,7 +120,8 @@ static void put(struct heap *heap, size_t slot, uint32_t bytes)
 	*block = (struct block){ .bytes = bytes };
 	heap->live_bytes += bytes;
 	if (!gg_sampler_due(&heap->sampler, bytes) ||
-	    !gg_sampler_take(&heap->sampler, bytes, &draw) || heap->sample_count == heap->sample_max)
+	    !gg_sampler_take(&heap->sampler, bytes, &draw) ||
+	    heap->sample_count == heap->sample_max)
 		return;
 	heap->samples[heap->sample_count++] = (struct sample){ draw, bytes, true };
 	block->sample = (uint32_t)heap->sample_count;

@@ -173,7 +173,8 @@ void gg_unprofiled_look(struct gg_process_set *set, pid_t command)
 	}
 	cost_ns = gg_clock_thread_ns() - before_ns;
 	cost_ns *= PART;
-	set->findings.next_search_ns = start_ns + (uint64_t)((1 + set->writer->extra_pause) *
-	                                                     (double)(cost_ns > EVERY_NS ? cost_ns
-	                                                                                 : EVERY_NS));
+	set->findings.next_search_ns = start_ns +
+	                               (uint64_t)((1 + set->writer->extra_pause) *
+	                                          (double)(cost_ns > EVERY_NS ? cost_ns
+	                                                                      : EVERY_NS));
 }

@@ -141,6 +141,8 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 		add_number(&environment, "GEIGER_INTERVAL", settings->sampling_interval);
 	if (settings->overhead != NULL)
 		add_variable(&environment, "GEIGER_OVERHEAD", settings->overhead);
+	if (settings->error != NULL)
+		add_variable(&environment, "GEIGER_ERROR", settings->error);
 	if (settings->exact)
 		add_variable(&environment, "GEIGER_EXACT", "1");
 	if (settings->scheme != NULL)

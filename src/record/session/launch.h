@@ -30,6 +30,7 @@ struct gg_launch_settings {
 	const char *log; /* where agents report problems; the user's own setting has precedence */
 	uint64_t sampling_interval; /* in bytes, or in allocations with that scheme */
 	const char *overhead; /* share of processor time, "0.5%"; NULL: the interval is fixed */
+	const char *error;    /* of live bytes, "5%"; NULL: any */
 	const char *scheme, *focus;
 	uint64_t seed;
 	pid_t recorder;       /* the session ends with it; 0: the session needs no recorder */

@@ -24,10 +24,10 @@
 #define FIRST_SAMPLES   256.0
 
 /* Fewer samples in one round tell more of the round than of samples. */
-#define ROUND_SAMPLES   32
+#define ROUND_SAMPLES 32
 
 /* The mean is that of the last samples, so that it follows the program. */
-#define SAMPLES_MOST    65536.0
+#define SAMPLES_MOST 65536.0
 
 /* From this share on, the recorder works as if nobody had asked for an overhead. */
 #define USUAL_SHARE_PPM 40000.0
@@ -169,7 +169,5 @@ double gg_recorder_costs_frugality(const struct gg_recorder_costs *costs)
 	double frugality = costs->least_share_ppm != 0 ? USUAL_SHARE_PPM / costs->least_share_ppm
 	                                               : 1;
 
-	return frugality < 1                ? 1
-	       : frugality > FRUGALITY_MOST ? FRUGALITY_MOST
-	                                    : frugality;
+	return frugality < 1 ? 1 : frugality > FRUGALITY_MOST ? FRUGALITY_MOST : frugality;
 }

@@ -29,14 +29,16 @@
 
 /* All zero: nothing was charged yet. */
 struct gg_recorder_costs {
-	uint64_t next_ns;          /* CLOCK_MONOTONIC */
-	uint64_t used_ns;          /* the recorder's processor time that is in the pot already */
-	double reserved_ns;        /* what the end will take, likewise */
-	double pot_ns;             /* not charged to any process yet */
-	double samples_ns;         /* time for the last samples ... */
-	double sample_count;       /* ... and how many these were */
-	uint32_t least_share_ppm;  /* the smallest share that a living process has to hold; 0: none */
-	uint32_t default_share_ppm; /* that new processes will have, by the settings of the session */
+	uint64_t next_ns;    /* CLOCK_MONOTONIC */
+	uint64_t used_ns;    /* the recorder's processor time that is in the pot already */
+	double reserved_ns;  /* what the end will take, likewise */
+	double pot_ns;       /* not charged to any process yet */
+	double samples_ns;   /* time for the last samples ... */
+	double sample_count; /* ... and how many these were */
+	uint32_t
+		least_share_ppm; /* the smallest share that a living process has to hold; 0: none */
+	uint32_t
+		default_share_ppm; /* that new processes will have, by the settings of the session */
 };
 
 /* Adds the time that these new samples took to be stored. */

@@ -48,9 +48,13 @@ struct gg_session_options {
 	const char *output;         /* NULL: NAME.PID.geiger */
 	uint64_t sampling_interval; /* 0: the agent's default */
 	const char *overhead;       /* "0.5%"; NULL: that of the user's environment, or none */
-	const char *scheme;         /* NULL: the agent's default */
-	const char *focus;          /* of the optimal scheme; NULL: the agent's default */
-	uint64_t seed;              /* 0: random */
+	const char *error;          /* "5%", of live bytes; NULL: likewise */
+	const char
+		*focus_function; /* a regular expression: the error is of this function; or NULL */
+	double focus_error;      /* 0.05 for 5 % */
+	const char *scheme;      /* NULL: the agent's default */
+	const char *focus;       /* of the optimal scheme; NULL: the agent's default */
+	uint64_t seed;           /* 0: random */
 	bool free_stacks, mappings;
 	bool no_allocator_calls; /* the agent never asks the allocator about its heap */
 	bool exact;              /* agents count every allocation */

@@ -181,6 +181,7 @@ static int begin_command(struct gg_session *s)
 		.log = log,
 		.sampling_interval = options->sampling_interval,
 		.overhead = options->overhead,
+		.error = options->error,
 		.scheme = options->scheme,
 		.focus = options->focus,
 		.seed = options->seed,

@@ -50,7 +50,8 @@ uint64_t gg_error_control_step(struct gg_error_control *c, double bytes, double 
 	if (variance > allowed)
 		wanted *= variance < MOST_PART * allowed ? allowed / variance : 1.0 / MOST_PART;
 	/* A finer interval is due at once, a coarser one when it differs by two steps. */
-	if (wanted < (double)c->interval || wanted > (double)c->interval * GG_GRID_STEP * GG_GRID_STEP)
+	if (wanted < (double)c->interval ||
+	    wanted > (double)c->interval * GG_GRID_STEP * GG_GRID_STEP)
 		c->interval = gg_interval_grid(wanted, c->options.finest_interval,
 		                               c->options.coarsest_interval);
 	return c->interval;

@@ -128,7 +128,8 @@ uint64_t gg_overhead_control_step(struct gg_overhead_control *c, const struct gg
 	account(c, w, program_ns);
 	wanted = c->density / share_of_samples(c);
 	if (wanted <= (double)c->options.finest_interval ||
-	    wanted < (double)c->interval / GG_GRID_STEP || wanted > (double)c->interval * GG_GRID_STEP) {
+	    wanted < (double)c->interval / GG_GRID_STEP ||
+	    wanted > (double)c->interval * GG_GRID_STEP) {
 		uint64_t interval = gg_interval_grid(wanted, c->options.finest_interval,
 		                                     c->options.coarsest_interval);
 
@@ -140,5 +141,6 @@ uint64_t gg_overhead_control_step(struct gg_overhead_control *c, const struct gg
 
 double gg_overhead_control_measured(const struct gg_overhead_control *c)
 {
-	return c->program_ns > 0 ? (c->sampling_ns + c->hooks_ns + c->charged_ns) / c->program_ns : 0;
+	return c->program_ns > 0 ? (c->sampling_ns + c->hooks_ns + c->charged_ns) / c->program_ns
+	                         : 0;
 }
