@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@
 #include "report/figure.h"
 #include "report/screen_text.h"
 #include "stats/estimate/interval.h"
+#include "stats/estimate/wanted_error.h"
 
 struct control_options {
 	bool json, quiet;
@@ -91,7 +93,7 @@ static bool counts_allocations(const struct gg_region_header *header)
  * the current one, or under the interval of a sample.  The tally is exposed to all of them, because
  * its upper bound must allow for blocks that went unsampled under any of them.
  */
-static struct gg_figure find_live(const struct gg_region_view *view)
+static struct gg_tally tally_live(const struct gg_region_view *view)
 {
 	uint64_t first = find_size(&view->header, "GEIGER_INTERVAL");
 	struct gg_tally tally = { 0 };
@@ -107,13 +109,14 @@ static struct gg_figure find_live(const struct gg_region_view *view)
 		if (gg_draw_is_valid(&draw))
 			gg_tally_add(&tally, &draw, view->live[i].size_bytes);
 	}
-	return gg_figure_of(&tally, GG_BYTES, CONTROL_CONFIDENCE, false);
+	return tally;
 }
 
 static int read_status(struct region_status *shown, const char *path, struct gg_error *error)
 {
 	const struct gg_region_header *header = &shown->view.header;
 	uint64_t now_ns = gg_clock_wall_ns();
+	struct gg_tally tally;
 	int status = gg_region_view_open(&shown->view, path, error);
 
 	if (status < 0)
@@ -125,7 +128,8 @@ static int read_status(struct region_status *shown, const char *path, struct gg_
 	if (now_ns > header->start_wall_ns)
 		shown->age_seconds = (double)(now_ns - header->start_wall_ns) * 1e-9;
 	shown->dropped_count = gg_region_dropped(header);
-	shown->live = find_live(&shown->view);
+	tally = tally_live(&shown->view);
+	shown->live = gg_figure_of(&tally, GG_BYTES, CONTROL_CONFIDENCE, false);
 	return 0;
 }
 
@@ -176,6 +180,76 @@ static void append_overhead(const struct gg_region_header *header, struct gg_buf
 		              100 * share_of(header, GG_COUNT_HOOKS_NS));
 }
 
+/* The mean rate of allocation since the region began; 0: unknown. */
+static double allocated_per_second(const struct region_status *shown)
+{
+	double bytes = 0;
+
+	for (uint32_t i = 0; i < shown->view.site_total_count; i++)
+		bytes += gg_fixed_value(shown->view.site_totals[i].allocated.bytes);
+	return shown->age_seconds > 0 ? bytes / shown->age_seconds : 0;
+}
+
+/* Half the width of the confidence interval, as a share of the estimate; NAN: unknown. */
+static double find_error(const struct gg_figure *figure)
+{
+	return figure->estimate > 0 ? (figure->high - figure->low) / 2 / figure->estimate : NAN;
+}
+
+/*
+ * In how many seconds the error will be as asked for, at the mean rate of allocation so far.  The
+ * intervals are at least as wide as by their variance, so the figure is a least one.
+ */
+static double find_seconds(const struct region_status *shown)
+{
+	const struct gg_region_control *control = &shown->view.header.control;
+	double asked = control->error_ppm * 1.0 / GG_PPM;
+	struct gg_tally tally = tally_live(&shown->view);
+	struct gg_estimate estimate = gg_tally_estimate(&tally, GG_BYTES);
+
+	if (find_error(&shown->live) <= asked)
+		return 0;
+	return gg_wanted_error_seconds(&estimate, (double)control->interval_bytes,
+	                               allocated_per_second(shown), asked, CONTROL_CONFIDENCE);
+}
+
+static void append_error(const struct region_status *shown, struct gg_buf *out)
+{
+	uint32_t ppm = shown->view.header.control.error_ppm;
+	double error = find_error(&shown->live), seconds;
+	char asked[GG_PERCENT_TEXT_MAX];
+
+	if (ppm == 0)
+		return;
+	gg_buf_printf(out, "\nerror        %s asked for; ", gg_percent_format(ppm, asked));
+	if (!isfinite(error)) {
+		gg_buf_append_text(out, "no sample is live yet");
+		return;
+	}
+	seconds = find_seconds(shown);
+	gg_buf_printf(out, "%.2g %% now", 100 * error);
+	if (seconds > 0 && isfinite(seconds))
+		gg_buf_printf(out, ", as asked in about %.2g s at the rate of allocation so far",
+		              seconds);
+	else if (seconds > 0)
+		gg_buf_append_text(out, ", until the program has replaced older blocks");
+}
+
+/* The member "error": shares of the live bytes. */
+static void append_error_json(const struct region_status *shown, struct gg_json *json)
+{
+	uint32_t ppm = shown->view.header.control.error_ppm;
+	double error = find_error(&shown->live);
+
+	if (ppm == 0)
+		return;
+	gg_json_open(json, "error", '{');
+	gg_json_number(json, "asked", ppm * 1.0 / GG_PPM);
+	gg_json_number(json, "live_bytes", error); /* or null */
+	gg_json_number(json, "seconds_left", isfinite(error) ? find_seconds(shown) : NAN);
+	gg_json_close(json);
+}
+
 /* The member "overhead": shares of the program's own processor time. */
 static void append_overhead_json(const struct gg_region_header *header, struct gg_json *json)
 {
@@ -213,6 +287,7 @@ static void append_text(const struct region_status *shown, const struct gg_figur
 	              header->control.active != 0 ? "on" : "off");
 	append_interval(header, out);
 	append_overhead(header, out);
+	append_error(shown, out);
 	gg_buf_printf(out, "\nsamples      %" PRIu64 " taken, %" PRIu32 " live\nlive         ",
 	              header->counters[GG_COUNT_SAMPLES], shown->view.live_count);
 	gg_figure_append(how, &shown->live, out);
@@ -249,6 +324,7 @@ static void append_json(const struct region_status *shown, struct gg_buf *out)
 	                counts_allocations(header) ? "interval_allocations" : "interval_bytes",
 	                header->control.interval_bytes);
 	append_overhead_json(header, &json);
+	append_error_json(shown, &json);
 	gg_json_integer(&json, "samples", header->counters[GG_COUNT_SAMPLES]);
 	gg_json_integer(&json, "live_samples", shown->view.live_count);
 	gg_json_number(&json, "confidence", CONTROL_CONFIDENCE);
@@ -306,6 +382,9 @@ static void tell_change(const struct gg_region_header *header,
 	} else if (change->overhead_ppm != 0) {
 		gg_buf_printf(&text, "an overhead of %s",
 		              gg_percent_format(change->overhead_ppm, share));
+	} else if (change->error_ppm != 0) {
+		gg_buf_printf(&text, "an error of %s for live bytes",
+		              gg_percent_format(change->error_ppm, share));
 	} else {
 		gg_buf_printf(&text, "sampling %s", change->active ? "on" : "off");
 	}
@@ -315,20 +394,24 @@ static void tell_change(const struct gg_region_header *header,
 	        header->pid, gg_buf_text(&text));
 }
 
-/* The agent ignores an overhead under schemes that cannot follow it. */
-static int check_overhead(const char *path, const struct gg_region_change *change,
-                          struct gg_error *error)
+/* The agent ignores an overhead or an error under schemes that cannot follow it. */
+static int check_scheme(const char *path, const struct gg_region_change *change,
+                        struct gg_error *error)
 {
 	static const char option[] = "GEIGER_SCHEME=optimal";
 	struct gg_region_view view;
-	int status = change->overhead_ppm != 0 ? gg_region_view_open(&view, path, error) : -ENOENT;
+	int status;
 
+	if (change->overhead_ppm == 0 && change->error_ppm == 0)
+		return 0;
+	status = gg_region_view_open(&view, path, error);
 	if (status < 0)
-		return change->overhead_ppm != 0 ? status : 0;
+		return status;
 	if (counts_allocations(&view.header) ||
 	    memmem(view.header.options, view.header.options_bytes, option, sizeof(option) - 1) !=
 	            NULL)
-		status = gg_error_set(error, -EINVAL, "overhead", NULL,
+		status = gg_error_set(error, -EINVAL, change->error_ppm != 0 ? "error" : "overhead",
+		                      NULL,
 		                      "the schemes optimal and per-allocation cannot follow it");
 	gg_region_view_done(&view);
 	return status;
@@ -339,7 +422,7 @@ static int change_region(struct gg_invocation *invocation, const char *path,
 {
 	const struct control_options *given = invocation->options;
 	struct gg_region_header header;
-	int status = check_overhead(path, change, invocation->error);
+	int status = check_scheme(path, change, invocation->error);
 
 	if (status == 0)
 		status = gg_change_region(path, change, &header, invocation->error);
@@ -376,7 +459,15 @@ static int take_snapshot(struct gg_invocation *invocation, char *path, const cha
 
 /* --- the request --- */
 
-enum verb { VERB_ON, VERB_OFF, VERB_INTERVAL, VERB_OVERHEAD, VERB_SNAPSHOT, VERB_STATUS };
+enum verb {
+	VERB_ON,
+	VERB_OFF,
+	VERB_INTERVAL,
+	VERB_OVERHEAD,
+	VERB_ERROR,
+	VERB_SNAPSHOT,
+	VERB_STATUS
+};
 
 static const struct {
 	const char *name, *operand;
@@ -385,6 +476,7 @@ static const struct {
 	[VERB_OFF] = { "off", NULL },
 	[VERB_INTERVAL] = { "interval", "a size, such as 64KiB" },
 	[VERB_OVERHEAD] = { "overhead", "a share of processor time, such as 0.5%" },
+	[VERB_ERROR] = { "error", "an error of live bytes, such as 5%" },
 	[VERB_SNAPSHOT] = { "snapshot", "the file to write" },
 	[VERB_STATUS] = { "status", NULL },
 };
@@ -410,7 +502,7 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 	if (invocation->operand_count < 2)
 		return gg_error_set(error, -EINVAL, "control",
 		                    "geiger control PID on|off|interval SIZE|overhead PERCENT|"
-		                    "snapshot FILE|status",
+		                    "error PERCENT|snapshot FILE|status",
 		                    "tell which process, and what to do");
 	verb = find_verb(operands[1]);
 	/* The two words are probably in the wrong order. */
@@ -419,9 +511,10 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 		                    "the process comes first: geiger control %s %s", operands[1],
 		                    operands[0]);
 	if (verb == GG_COUNT(verbs))
-		return gg_error_set(error, -EINVAL, "control",
-		                    "There are: on, off, interval, overhead, snapshot, status.",
-		                    "nothing called '%s' can be done", operands[1]);
+		return gg_error_set(
+			error, -EINVAL, "control",
+			"There are: on, off, interval, overhead, error, snapshot, status.",
+			"nothing called '%s' can be done", operands[1]);
 	wanted = verbs[verb].operand != NULL ? 3 : 2;
 	if (invocation->operand_count < wanted)
 		return gg_error_set(error, -EINVAL, operands[1], NULL, "tell also %s",
@@ -443,6 +536,8 @@ static int read_request(struct gg_invocation *invocation, enum verb *ret_verb,
 		                    "'%s' is not a size from 1 to 256TiB", operands[2]);
 	if (verb == VERB_OVERHEAD)
 		return gg_cli_parse_overhead(operands[2], "overhead", &change->overhead_ppm, error);
+	if (verb == VERB_ERROR)
+		return gg_cli_parse_error(operands[2], "error", &change->error_ppm, error);
 	return 0;
 }
 
@@ -470,7 +565,7 @@ static int run_control(struct gg_invocation *invocation)
 const struct gg_command gg_command_control = {
 	.name = "control",
 	.summary = "look at a profiled process, or change its sampling, as it runs",
-	.usage = "PID on|off|interval SIZE|overhead N%|snapshot FILE|status",
+	.usage = "PID on|off|interval SIZE|overhead N%|error N%|snapshot FILE|status",
 	.details =
 		"For every process that has a region: under 'geiger record', or with the agent\n"
 		"alone ('geiger env'), wherever its region is; or the region's path instead of\n"
@@ -481,6 +576,8 @@ const struct gg_command gg_command_control = {
 		"overhead PERCENT\n"
 		"               chooses the interval from now on so that sampling takes this\n"
 		"               share of the program's processor time; 'interval' ends that\n"
+		"error PERCENT  chooses the interval from now on so that the confidence interval\n"
+		"               of live bytes is at most so wide to each side; likewise\n"
 		"snapshot FILE  writes a profile of its state now; the process goes on\n"
 		"status         tells its settings, and what it holds\n"
 		"\n"

@@ -120,7 +120,7 @@ a_command_line_of_another_program_is_its_own() {
 
 what_is_controlled_is_completed() {
 	[[ -z $("$geiger" help control 2>/dev/null) ]] ||
-		becomes 'geiger control 1 ' 'interval off on overhead snapshot status'
+		becomes 'geiger control 1 ' 'error interval off on overhead snapshot status'
 }
 
 check every_command_is_completed every_command_is_completed

@@ -488,7 +488,7 @@ TEST(what_cannot_be_meant_is_told)
 		return;
 	snprintf(who, sizeof(who), "%d", (int)getpid());
 	CHECK_EQ_I64(control(&r, who, "stop", NULL, NULL), 2);
-	says(&r, "There are: on, off, interval, overhead, snapshot, status.");
+	says(&r, "There are: on, off, interval, overhead, error, snapshot, status.");
 	CHECK_EQ_I64(control(&r, who, "interval", NULL, NULL), 2);
 	CHECK_EQ_I64(control(&r, who, "interval", "much", NULL), 2);
 	CHECK_EQ_I64(control(&r, who, "interval", "0", NULL), 2);

@@ -196,7 +196,8 @@ int gg_target_watch_control(struct gg_target *target)
 	struct gg_profile_writer *writer = target->writer;
 
 	if (target->reader.fd < 0 || !gg_region_control_read(target->reader.fd, &now) ||
-	    now.change_count == before->change_count)
+	    (now.change_count == before->change_count &&
+	     now.interval_bytes == before->interval_bytes))
 		return writer->status;
 	if ((now.active != 0) != (before->active != 0))
 		gg_profile_writer_event(writer, target->id, writer->now_ns,

@@ -23,5 +23,13 @@
 double gg_wanted_error_interval(const struct gg_estimate *estimate, double interval_bytes,
                                 double error, double confidence);
 
+/*
+ * Returns in how many seconds an estimate of live bytes with this variance will have the error, if
+ * blocks are replaced at random by new ones, of `allocated_bytes_per_second`, that are sampled with
+ * that interval.  0: it has the error; INFINITY: this interval and rate never give it.
+ */
+double gg_wanted_error_seconds(const struct gg_estimate *estimate, double interval_bytes,
+                               double allocated_bytes_per_second, double error, double confidence);
+
 /* Rounds an interval down to a size that people would write: two binary digits after the first. */
 double gg_wanted_error_round(double interval_bytes);
