@@ -207,6 +207,20 @@ int geiger_set_interval(uint64_t interval_bytes);
 uint64_t geiger_interval(void);
 
 /*
+ * Let the recording choose the interval, also that of the agent, from now on.  Both are millionths:
+ *
+ *   geiger_hold_overhead(5000);    sampling takes 0.5 % of the program's processor time
+ *   geiger_hold_error(50000);      the 95 % confidence interval of all live bytes is 5 % to each side
+ *
+ * With both, the coarser of the two intervals counts.  0 ends it, and the interval stays as it is; so
+ * does geiger_set_interval().  An overhead is at least 100 (0.01 %), an error at least 1000 (0.1 %),
+ * and both at most 1000000.  0; -EINVAL: out of range, or a scheme that cannot follow it; -ENOENT:
+ * nothing is recorded.
+ */
+int geiger_hold_overhead(uint32_t millionths);
+int geiger_hold_error(uint32_t millionths);
+
+/*
  * Writes everything recorded so far to a new file, from which `geiger salvage` makes a profile.
  * 0; -ENOENT: nothing is recorded; -EBUSY: the threads recorded all the time, so no consistent copy
  * was possible; or the reason why the file cannot be written.  A failed call leaves no file.  Not
@@ -437,6 +451,18 @@ static inline int geiger_set_interval(uint64_t interval_bytes)
 
 static inline uint64_t geiger_interval(void)
 {
+	return 0;
+}
+
+static inline int geiger_hold_overhead(uint32_t millionths)
+{
+	(void)millionths;
+	return 0;
+}
+
+static inline int geiger_hold_error(uint32_t millionths)
+{
+	(void)millionths;
 	return 0;
 }
 

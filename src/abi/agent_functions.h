@@ -235,6 +235,13 @@ struct gg_agent_functions {
 
 	/* They count blocks of an adapter.  NULL: this library cannot count every allocation. */
 	const struct gg_exact_calls *exact;
+
+	/*
+	 * The interval follows an overhead or an error, in millionths, from now on.  0: any; NULL:
+	 * as before.  0, -EINVAL: out of range, or a scheme that cannot follow it; -ENOENT: nothing
+	 * is recorded.
+	 */
+	int (*hold)(const uint32_t *overhead_ppm, const uint32_t *error_ppm);
 };
 
 /* The table of the runtime that this library links. */

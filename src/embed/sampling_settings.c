@@ -203,6 +203,25 @@ int geiger_set_interval(uint64_t interval_bytes)
 	return 0;
 }
 
+static int hold(const uint32_t *overhead, const uint32_t *error)
+{
+	const struct gg_agent_functions *agent = gg_embed_agent();
+	int status = agent != NULL ? agent->hold(overhead, error) : -EAGAIN;
+
+	gg_embed_settings_apply_now();
+	return status;
+}
+
+int geiger_hold_overhead(uint32_t millionths)
+{
+	return hold(&millionths, NULL);
+}
+
+int geiger_hold_error(uint32_t millionths)
+{
+	return hold(NULL, &millionths);
+}
+
 uint64_t geiger_interval(void)
 {
 	gg_embed_settings_refresh();

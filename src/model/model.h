@@ -143,6 +143,13 @@ struct gg_model_counter {
 	uint64_t value;
 };
 
+/* A change of a process's sampling interval. */
+struct gg_model_interval_change {
+	uint32_t process;
+	int64_t time_ns;
+	double from_bytes, to_bytes;
+};
+
 /* A label of a process, such as ("host", "web-3"). */
 struct gg_model_label {
 	uint32_t process;
@@ -240,6 +247,9 @@ struct gg_model {
 
 	const struct gg_model_counter *counters;
 	size_t counter_count;
+	/* In the order of the profile's events, so of one process sorted by time. */
+	const struct gg_model_interval_change *interval_changes;
+	size_t interval_change_count;
 	const struct gg_model_label *labels; /* sorted by process */
 	size_t label_count;
 	const char *const *notes;

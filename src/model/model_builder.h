@@ -48,6 +48,7 @@ struct gg_model_builder {
 	struct gg_model_text_array heaps, types, notes;
 	GG_ARRAY(struct gg_profile_memory) memory;
 	GG_ARRAY(struct gg_model_counter) counters;
+	GG_ARRAY(struct gg_model_interval_change) interval_changes;
 	GG_ARRAY(struct gg_model_label) labels;
 	GG_ARRAY(struct gg_profile_attach) attaches;
 	struct gg_model_span_array losses, pauses;

@@ -6,6 +6,7 @@
  * or that repeat, map to number 0, so that a damaged file cannot lead outside of an array.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -344,6 +345,21 @@ static void close_span(const struct gg_model_span_array *spans, size_t first, ui
 		span->to_ns = time_ns;
 }
 
+/* An event of another text, such as one of an older version, is no change that is known. */
+static int read_interval(struct gg_model_load *load, const char *text, uint32_t process,
+                         int64_t time_ns)
+{
+	struct gg_model_interval_change change = { .process = process, .time_ns = time_ns };
+
+	if (text == NULL ||
+	    sscanf(text, "the sampling interval was changed from %lf to %lf", &change.from_bytes,
+	           &change.to_bytes) != 2 ||
+	    !(change.from_bytes >= 1 && change.to_bytes >= 1 && isfinite(change.from_bytes) &&
+	      isfinite(change.to_bytes)))
+		return 0;
+	return gg_array_push(&load->builder->interval_changes, change) ? 0 : out_of_memory(load);
+}
+
 /* The model lasts until the last event; some events say when sampling was off. */
 static int read_event(const struct gg_profile_event *event, void *context)
 {
@@ -363,6 +379,8 @@ static int read_event(const struct gg_profile_event *event, void *context)
 		close_span(&builder->losses, load->first_loss, process, time_ns);
 	else if (strcmp(event->kind, "on") == 0)
 		close_span(&builder->pauses, load->first_pause, process, time_ns);
+	else if (strcmp(event->kind, "interval") == 0)
+		return read_interval(load, event->detail, process, time_ns);
 	return 0;
 }
 

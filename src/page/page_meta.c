@@ -15,6 +15,7 @@
 #include "report/figure.h"
 #include "report/report.h"
 #include "report/report_attach.h"
+#include "report/report_held.h"
 #include "stats/estimate/interval.h"
 
 static void write_tally(const struct gg_page_run *run, const char *name,
@@ -142,6 +143,7 @@ int gg_page_meta_write(struct gg_page_run *run, struct gg_json *json)
 	write_resident(&summary, json);
 	gg_report_json_unresolved(json, run->model, &summary.unresolved);
 	gg_report_json_attaches(json, run->model, 0, options->confidence);
+	gg_report_json_held(json, run->model, &summary, options->confidence);
 	gg_report_json_notes(json, run->model);
 	gg_json_close(json);
 	write_exports(options, json);

@@ -111,6 +111,11 @@ struct gg_profile_line {
 	bool inlined;
 };
 
+/* Counters of the session (process 0): what a recorder has used, and a function's error. */
+#define GG_PROFILE_COUNTER_RECORDER_NS   "ns of the recorder"
+#define GG_PROFILE_COUNTER_FOCUS_ASKED   "millionths of a function's error asked for"
+#define GG_PROFILE_COUNTER_FOCUS_REACHED "millionths of a function's error reached"
+
 /* A frame called by the stack `parent`, whose id is smaller. */
 struct gg_profile_stack {
 	uint32_t id, parent, frame;

@@ -15,6 +15,7 @@
 #include "abi/agent_functions.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/percent.h"
 #include "region/control.h"
 #include "region/writer/prefetch.h"
 #include "region/writer/private_live_table.h"
@@ -34,6 +35,7 @@
 #include "runtime/snapshot.h"
 #include "runtime/start.h"
 #include "runtime/thread.h"
+#include "stats/sampling/overhead_control.h"
 
 /* True if the process records.  Unlike gg_start_ensure(), it starts nothing. */
 static bool is_running(void)
@@ -90,6 +92,41 @@ static int change(const struct gg_agent_request *request)
 	 * Release: pairs with the acquire in gg_region_control(), so that a thread which sees the
 	 * count sees the request.
 	 */
+	gg_add_release(&control->change_count, 1);
+	gg_process_settings_refresh();
+	gg_thread_leave(t);
+	return 0;
+}
+
+static bool is_in_range(const uint32_t *ppm, uint32_t least)
+{
+	return ppm == NULL || *ppm == 0 || (*ppm >= least && *ppm <= GG_PPM);
+}
+
+static int hold(const uint32_t *overhead_ppm, const uint32_t *error_ppm)
+{
+	struct gg_thread *t = &gg_thread;
+	struct gg_region_control *control;
+
+	if (!is_in_range(overhead_ppm, GG_REGION_OVERHEAD_LEAST_PPM) ||
+	    !is_in_range(error_ppm, GG_REGION_ERROR_LEAST_PPM))
+		return -EINVAL;
+	if (!is_running() || !gg_thread_enter(t))
+		return -ENOENT;
+	if (!gg_process_ensure_current()) {
+		gg_thread_leave(t);
+		return -ENOENT;
+	}
+	if (!gg_overhead_control_serves(gg_process.options.sampler.scheme)) {
+		gg_thread_leave(t);
+		return -EINVAL;
+	}
+	control = &gg_process.region.header->control;
+	if (overhead_ppm != NULL)
+		gg_store_relaxed(&control->overhead_ppm, *overhead_ppm);
+	if (error_ppm != NULL)
+		gg_store_relaxed(&control->error_ppm, *error_ppm);
+	/* Release: as in change(). */
 	gg_add_release(&control->change_count, 1);
 	gg_process_settings_refresh();
 	gg_thread_leave(t);
@@ -483,4 +520,5 @@ const struct gg_agent_functions gg_agent_functions = {
 	.set_type = set_type,
 	.set_frame_source = gg_runtime_frames_set_source,
 	.exact = &gg_exact_calls,
+	.hold = hold,
 };

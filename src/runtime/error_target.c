@@ -10,12 +10,16 @@
 #include "stats/sampling/error_control.h"
 #include "stats/sampling/weight.h"
 
-/* The next walk over the table begins after this many times the duration of the last one. */
-enum { WALK_PART = 50 };
+/*
+ * The next walk over the table begins after a quarter as many new samples as the last one passed, or
+ * after this many times its duration.
+ */
+enum { WALK_SAMPLES_PART = 4, WALK_SAMPLES_LEAST = 64, WALK_PART = 50 };
 
 static struct gg_error_control control;
 static uint64_t next_walk_ns; /* CLOCK_MONOTONIC */
 static uint64_t allocated_bytes;
+static uint32_t new_samples, next_walk_samples;
 
 void gg_error_target_begin(uint32_t ppm, uint64_t first_interval, uint64_t finest_interval,
                            uint64_t coarsest_interval)
@@ -30,20 +34,26 @@ void gg_error_target_begin(uint32_t ppm, uint64_t first_interval, uint64_t fines
 	gg_error_control_init(&control, &options);
 	gg_store_relaxed(&allocated_bytes, 0);
 	next_walk_ns = 0;
+	next_walk_samples = 0;
 }
 
 void gg_error_target_forked(void)
 {
 	next_walk_ns = 0;
+	next_walk_samples = 0;
 }
 
 void gg_error_target_allocated(double bytes)
 {
 	gg_add_relaxed(&allocated_bytes, (uint64_t)bytes);
+	gg_add_relaxed(&new_samples, 1);
 }
 
-/* A copy may mix two samples if its record is reused meanwhile; one wrong sample does not matter. */
-static void add_up(double *ret_bytes, double *ret_variance)
+/*
+ * A copy may mix two samples if its record is reused meanwhile; one wrong sample does not matter.
+ * Returns the number of records.
+ */
+static uint32_t add_up(double *ret_bytes, double *ret_variance)
 {
 	const struct gg_region *region = &gg_process.region;
 	uint32_t count = gg_load_acquire(&region->tables[GG_TABLE_LIVE].used_count);
@@ -63,6 +73,7 @@ static void add_up(double *ret_bytes, double *ret_variance)
 		*ret_bytes += weight.bytes;
 		*ret_variance += weight.bytes_variance;
 	}
+	return count;
 }
 
 uint64_t gg_error_target_step(uint64_t now_ns, uint64_t *ret_took_ns)
@@ -70,9 +81,12 @@ uint64_t gg_error_target_step(uint64_t now_ns, uint64_t *ret_took_ns)
 	double bytes, variance;
 
 	*ret_took_ns = 0;
-	if (now_ns < next_walk_ns)
+	if (now_ns < next_walk_ns && gg_load_relaxed(&new_samples) < next_walk_samples)
 		return control.interval;
-	add_up(&bytes, &variance);
+	gg_exchange_acq_rel(&new_samples, 0);
+	next_walk_samples = add_up(&bytes, &variance) / WALK_SAMPLES_PART;
+	if (next_walk_samples < WALK_SAMPLES_LEAST)
+		next_walk_samples = WALK_SAMPLES_LEAST;
 	*ret_took_ns = gg_clock_monotonic_ns() - now_ns;
 	next_walk_ns = now_ns + *ret_took_ns * WALK_PART;
 	return gg_error_control_step(&control, bytes, variance,

@@ -11,7 +11,8 @@
  *            time rather than kept up to date, so samples that are recorded or freed meanwhile cannot
  *            let it drift.
  * Threads    The caller has the turn of overhead_budget.c, except for gg_error_target_allocated().
- * Cost       some 30 ns for each live sample, and at most 2 % of the time (WALK_PART).
+ * Cost       some 30 ns for each live sample.  A sum follows a quarter as many new samples, which makes
+ *            120 ns for each of these; or a pause, so that it takes at most 2 % of the time.
  */
 #pragma once
 

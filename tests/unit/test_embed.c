@@ -666,6 +666,40 @@ TEST(listeners_hear_samples_also_where_nothing_is_recorded)
 
 /* --- the process --- */
 
+/* The value depends on the machine; that it moves, and ends, does not. */
+static void held(void)
+{
+	uint32_t heap = geiger_heap_register("heap", NULL);
+	uint64_t first;
+	uintptr_t next = 1;
+
+	CHECK_EQ_I64(geiger_hold_overhead(5000), -ENOENT);
+	if (!start(64))
+		return;
+	CHECK_EQ_I64(geiger_hold_overhead(99), -EINVAL);
+	CHECK_EQ_I64(geiger_hold_overhead(1000001), -EINVAL);
+	CHECK_EQ_I64(geiger_hold_error(999), -EINVAL);
+	CHECK_EQ_I64(geiger_hold_error(300000), 0);
+	/* Live bytes of 1.28 GB and 30 %: nearly 20 MB. */
+	for (int i = 0; i < 2000; i++)
+		for (int j = 0; j < 640; j++, next++)
+			allocate(heap, next, 1000, "held");
+	CHECK(geiger_interval() > 1 << 20);
+	CHECK_EQ_I64(geiger_hold_error(0), 0);
+	first = geiger_interval();
+	for (int j = 0; j < 640; j++, next++)
+		allocate(heap, next, 1000000, "held");
+	CHECK_EQ_U64(geiger_interval(), first);
+	CHECK_EQ_I64(geiger_hold_overhead(10000), 0);
+	CHECK_EQ_I64(geiger_set_interval(4096), 0);
+	CHECK_EQ_U64(geiger_interval(), 4096);
+}
+
+TEST(an_error_is_held_until_it_is_ended)
+{
+	IN_CHILD(held);
+}
+
 static void on_and_off(void)
 {
 	uint32_t heap = geiger_heap_register("heap", NULL);

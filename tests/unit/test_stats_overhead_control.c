@@ -212,8 +212,8 @@ TEST(samples_pay_for_what_is_charged)
 		gg_overhead_control_step(&s.control, &bill);
 		s.cost_ns += bill.charged_ns;
 		overhead = run(&s, 1e6, 300, 1);
-		/* A bill of more than a second's share leaves samples a tenth. */
-		CHECK(overhead < 0.5 * shares[i] || shares[i] * 1e9 > 40e6);
+		/* A bill of more than a second's share leaves samples three tenths. */
+		CHECK(overhead < 0.6 * shares[i] || shares[i] * 1e9 > 40e6);
 		run(&s, 1e6, 300, 20);
 		CHECK(s.cost_ns / s.program_ns <= 1.1 * shares[i]);
 		CHECK(s.cost_ns / s.program_ns >= 0.8 * shares[i]);

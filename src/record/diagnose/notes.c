@@ -12,6 +12,8 @@
 #include "base/size.h"
 #include "record/diagnose/diagnostics.h"
 
+#define HOOKS_PART 0.8 /* of the overhead that was asked for: hooks that leave samples little */
+
 enum {
 	LINES_MAX = 20, /* notes from the log: many processes may write the same line */
 	LOG_MAX = 8192, /* bytes of the log that are read */
@@ -139,31 +141,27 @@ static bool tell_sanitizers(const struct gg_process_set *set, char *text, size_t
 	return true;
 }
 
-/* Shares as texts: two decimals are enough for what a clock measures. */
+/*
+ * States the part of the overhead that no interval changes, if it is too large for the overhead that
+ * was asked for.  The head of a report has the figures.
+ */
 static void add_overhead(struct gg_profile_writer *writer)
 {
 	const struct gg_session_counts *counts = &writer->counts;
 	double program_ns = (double)counts->program_ns;
-	double hooks = 100 * (double)counts->hooks_ns / program_ns;
-	double samples = 100 * (double)counts->sampling_ns / program_ns;
-	char asked[GG_PERCENT_TEXT_MAX], coarsest[GG_SIZE_TEXT_MAX], most[64];
+	double hooks = (double)counts->hooks_ns / program_ns;
+	double asked = counts->overhead_ppm * 1.0 / GG_PPM;
+	char text[GG_PERCENT_TEXT_MAX];
 
-	if (counts->program_ns == 0)
+	if (counts->program_ns == 0 || counts->overhead_ppm == 0 || hooks < HOOKS_PART * asked)
 		return;
-	snprintf(most, sizeof(most), "%s",
-	         counts->overhead_ppm != 0 ? gg_percent_format(counts->overhead_ppm, asked)
-	                                   : "no share at the end");
 	gg_profile_writer_note(
 		writer,
-		"Overhead: sampling took %.2f %% of the program's own processor time, hooks %.2f "
-		"%% by their number (asked for: %s).  The sampling interval changed %llu times; "
-		"the largest was %s.%s",
-		samples, hooks, most, (unsigned long long)counts->interval_change_count,
-		gg_size_format_short(counts->coarsest_interval, coarsest),
-		counts->overhead_ppm != 0 && hooks > counts->overhead_ppm * 100.0 / GG_PPM
-			? "  No interval makes hooks cheaper, so the overhead is larger than "
-			  "that."
-			: "");
+		"Overhead: hooks alone take %.2g %% of the program's own processor time, by the "
+		"number of its allocations, and %s was asked for.  No interval makes hooks "
+		"cheaper.  An allocator that samples by itself has none: libgeiger-malloc, "
+		"--malloc where geiger record has it (docs/MALLOC.md).",
+		100 * hooks, gg_percent_format(counts->overhead_ppm, text));
 }
 
 int gg_notes_add_losses(struct gg_profile_writer *writer)

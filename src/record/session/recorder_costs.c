@@ -2,6 +2,7 @@
 /* recorder_costs - divides the recorder's processor time among the processes of a session. */
 #include "record/session/recorder_costs.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,6 +19,10 @@
 #define END_NS        15e6
 #define END_FRAME_NS  10e3
 #define END_SAMPLE_NS 500.0
+
+/* ... the part of it that comes after everything is counted. */
+#define FINISH_NS        2e6
+#define FINISH_SAMPLE_NS 250.0
 
 /* Until enough samples were stored, a sample counts as this much. */
 #define FIRST_SAMPLE_NS 1500.0
@@ -170,4 +175,31 @@ double gg_recorder_costs_frugality(const struct gg_recorder_costs *costs)
 	                                               : 1;
 
 	return frugality < 1 ? 1 : frugality > FRUGALITY_MOST ? FRUGALITY_MOST : frugality;
+}
+
+static double read_children_ns(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_CHILDREN, &usage) < 0)
+		return 0;
+	return 1e9 * (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       1e3 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+void gg_recorder_costs_begin_children(struct gg_recorder_costs *costs)
+{
+	costs->children_ns -= read_children_ns();
+}
+
+void gg_recorder_costs_end_children(struct gg_recorder_costs *costs)
+{
+	costs->children_ns += read_children_ns();
+}
+
+double gg_recorder_costs_at_end(const struct gg_recorder_costs *costs,
+                                const struct gg_session_counts *counts)
+{
+	return (double)gg_clock_process_ns() + costs->children_ns + FINISH_NS +
+	       FINISH_SAMPLE_NS * (double)counts->sample_count;
 }

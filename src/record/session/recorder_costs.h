@@ -35,6 +35,7 @@ struct gg_recorder_costs {
 	double pot_ns;       /* not charged to any process yet */
 	double samples_ns;   /* time for the last samples ... */
 	double sample_count; /* ... and how many these were */
+	double children_ns;  /* processor time of children of the recorder's own */
 	uint32_t
 		least_share_ppm; /* the smallest share that a living process has to hold; 0: none */
 	uint32_t
@@ -51,6 +52,17 @@ void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process
 /* A process has ended with these counters; `charged_ns` was charged to it. */
 void gg_recorder_costs_take_debt(struct gg_session_counts *counts,
                                  const struct gg_region_header *header, int64_t charged_ns);
+
+/*
+ * Between the two, the recorder has children of its own, whose time counts as well.  The time of the
+ * command does not.
+ */
+void gg_recorder_costs_begin_children(struct gg_recorder_costs *costs);
+void gg_recorder_costs_end_children(struct gg_recorder_costs *costs);
+
+/* Returns what the recorder has used, and what it will use to finish the profile. */
+double gg_recorder_costs_at_end(const struct gg_recorder_costs *costs,
+                                const struct gg_session_counts *counts);
 
 /* By how much pauses are to be longer than without an overhead: 1 to 20. */
 double gg_recorder_costs_frugality(const struct gg_recorder_costs *costs);

@@ -243,6 +243,7 @@ static int work(struct gg_session *s)
 	} else if (s->processes.read_names.count >= REGIONS_KEPT) {
 		commit(s);
 	}
+	gg_focus_error_watch(&s->focus, &s->processes);
 	gg_recorder_costs_charge(&s->costs, &s->processes);
 	s->writer.extra_pause = gg_recorder_costs_frugality(&s->costs) - 1;
 	adapt(s, fullest);
@@ -306,6 +307,7 @@ static void wait_for_command(struct gg_session *s)
 
 static void end(struct gg_session *s)
 {
+	gg_focus_error_done(&s->focus);
 	gg_process_set_done(&s->processes);
 	gg_profile_writer_done(&s->writer);
 	gg_profile_close(s->profile);

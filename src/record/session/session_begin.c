@@ -200,6 +200,13 @@ static int begin_command(struct gg_session *s)
 		(void)!gg_percent_parse(overhead, &s->costs.default_share_ppm);
 	s->costs.least_share_ppm = s->costs.default_share_ppm;
 
+	if (status == 0 && options->focus_function != NULL) {
+		status = gg_focus_error_begin(&s->focus, options->focus_function,
+		                              options->focus_error, options->sampling_interval,
+		                              s->error);
+		if (options->sampling_interval == 0)
+			settings.sampling_interval = GG_FOCUS_ERROR_FIRST_INTERVAL;
+	}
 	if (status == 0 && options->compat)
 		status = gg_launch_find_compat(compat, agent, s->error);
 	if (status < 0)

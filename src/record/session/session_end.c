@@ -25,13 +25,17 @@ static int name_frames(struct gg_session *s)
 		                             .start_monotonic_ns = s->writer.start_ns };
 	struct gg_symbolize_result result;
 	char root[32];
+	int status;
 
 	/* The files of a container are in its own root, which may outlive its processes. */
 	snprintf(root, sizeof(root), "/proc/self/fd/%d", s->root_fd);
 	if (s->root_fd >= 0)
 		options.sysroot = root;
 	setpriority(PRIO_PROCESS, 0, 0); /* no ring waits any more */
-	return gg_symbolize(s->profile, &options, &result, s->error);
+	gg_recorder_costs_begin_children(&s->costs);
+	status = gg_symbolize(s->profile, &options, &result, s->error);
+	gg_recorder_costs_end_children(&s->costs);
+	return status;
 }
 
 /*
@@ -57,6 +61,18 @@ static void report_packing(const struct gg_session *s)
 	fprintf(stderr, "geiger: %s\n", line);
 }
 
+/* Notes what the recorder has used, with an estimate of what is still to be done. */
+static void count_costs(struct gg_session *s)
+{
+	double used_ns = gg_recorder_costs_at_end(&s->costs, &s->writer.counts);
+
+	if (s->writer.counts.overhead_ppm != 0 && s->writer.status == 0)
+		gg_profile_writer_keep(&s->writer,
+		                       gg_profile_put_counter(s->profile, 0,
+		                                              GG_PROFILE_COUNTER_RECORDER_NS,
+		                                              (uint64_t)used_ns, s->error));
+}
+
 /*
  * Completes the profile.  The region files go last: until gg_profile_finish() has succeeded,
  * `geiger salvage` can make a profile of them.
@@ -69,6 +85,7 @@ int gg_session_complete(struct gg_session *s)
 	gg_new_regions_scan(&s->processes);
 	gg_memory_readings_end(&s->memory, &s->processes);
 	gg_process_set_finish_all(&s->processes);
+	gg_focus_error_note(&s->focus, &s->writer);
 	gg_notes_add(&s->processes, s->options->command[0]);
 	gg_profile_writer_keep(&s->writer,
 	                       gg_jit_names_finish(&s->writer.jit, s->profile, s->error));
@@ -79,6 +96,7 @@ int gg_session_complete(struct gg_session *s)
 	                       gg_profile_set_session(s->profile, &s->record, s->error));
 	if (s->writer.status == 0 && !s->options->no_symbols)
 		gg_profile_writer_keep(&s->writer, name_frames(s));
+	count_costs(s);
 	if (s->writer.status == 0)
 		gg_profile_writer_keep(&s->writer, gg_profile_finish(s->profile, s->error));
 	gg_process_set_let_go(&s->processes, s->writer.status == 0);

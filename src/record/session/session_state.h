@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "record/process/memory_readings.h"
 #include "record/process/process_set.h"
+#include "record/session/focus_error.h"
 #include "record/session/launch.h"
 #include "record/session/profile_writer.h"
 #include "record/session/recorder_costs.h"
@@ -44,6 +45,7 @@ struct gg_session {
 	int64_t next_second_ns, next_scan_ns;
 	struct gg_memory_readings memory;
 	struct gg_recorder_costs costs;
+	struct gg_focus_error focus;
 	int64_t copy_rss_bytes;   /* maximum RSS of the command's process before its exec() */
 	int64_t embryos_until_ns; /* incomplete regions are checked often until then */
 };

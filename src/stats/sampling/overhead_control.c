@@ -24,6 +24,9 @@ enum { PRECISE_SAMPLES = 64 };
 /* Samples get at least this part of the share, whatever hooks cost and debts are. */
 #define LEAST_PART 0.1
 
+/* A debt leaves samples this part of what hooks leave: a short program is worth a profile, too. */
+#define DEBT_LEAST_PART 0.3
+
 /* Credit raises the share by no more than this factor. */
 #define MOST_PART 1.1
 
@@ -98,8 +101,9 @@ static double left_share(const struct gg_overhead_control *c)
 static double share_of_samples(const struct gg_overhead_control *c)
 {
 	double left = left_share(c), corrected = left - c->debt_ns / DEBT_NS;
+	double least = at_least(left * DEBT_LEAST_PART, c->options.share * LEAST_PART);
 
-	return at_most(at_least(corrected, left * LEAST_PART), left * MOST_PART);
+	return at_most(at_least(corrected, least), left * MOST_PART);
 }
 
 static void account(struct gg_overhead_control *c, const struct gg_overhead_window *w,

@@ -25,7 +25,8 @@
  * Debt       What samples cost beyond their share so far, or less than it.  The wanted share is
  *            corrected so that a debt is paid back within DEBT_NS of program time, whatever the
  *            errors of single steps.  Credit is limited to the share of DEBT_NS, and raises the
- *            share by no more than MOST_PART: an idle hour does not pay for a slow second.
+ *            share by no more than MOST_PART: an idle hour does not pay for a slow second.  A debt
+ *            leaves samples DEBT_LEAST_PART.
  * Hunting    Intervals are powers of 2^(1/4), and the interval stays where the wanted one is less
  *            than 2^(1/4) away.
  * Charges    Costs that do not follow the interval, such as the start and the end of a recorder, are a

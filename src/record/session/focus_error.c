@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* focus_error - chooses the interval at which the live bytes of a function have a wanted error. */
+#include "record/session/focus_error.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/percent.h"
+#include "base/time_units.h"
+#include "record/process/reconcile.h"
+#include "record/symbols/live_names.h"
+#include "region/control.h"
+#include "region/reader/view.h"
+#include "stats/estimate/interval.h"
+#include "stats/sampling/weight.h"
+
+enum { FINEST_INTERVAL = 1 << 10, LOOK_PART = 50, DEPTH_MAX = 2048 };
+
+#define COARSEST_INTERVAL (UINT64_C(1) << 36)
+#define PAUSE_NS          (250 * GG_NS_PER_MS)
+#define CONFIDENCE        0.95
+#define NORMAL_QUANTILE   1.959963984540054 /* of CONFIDENCE, to both sides */
+
+/* One look: which frames match, and what is live. */
+struct look {
+	const struct gg_focus_error *focus;
+	GG_ARRAY(uint8_t) is_match; /* by frame of the profile */
+	struct gg_tally tally;
+	double bytes, variance, all_bytes, allocated_bytes;
+};
+
+int gg_focus_error_begin(struct gg_focus_error *focus, const char *function, double wanted,
+                         uint64_t planned_interval, struct gg_error *error)
+{
+	const struct gg_error_options options = {
+		.error = wanted,
+		.first_interval = planned_interval != 0 ? planned_interval : FINEST_INTERVAL,
+		.finest_interval = FINEST_INTERVAL,
+		.coarsest_interval = COARSEST_INTERVAL,
+	};
+
+	*focus = (struct gg_focus_error){ .reached = NAN };
+	if (regcomp(&focus->expression, function, REG_EXTENDED | REG_NOSUB) != 0)
+		return gg_error_set(error, -EINVAL, "record: --focus",
+		                    "Give a POSIX extended regular expression.", "'%s' is none",
+		                    function);
+	focus->function = function;
+	gg_error_control_init(&focus->control, &options);
+	return gg_live_names_new(&focus->names, error);
+}
+
+void gg_focus_error_done(struct gg_focus_error *focus)
+{
+	if (focus->function == NULL)
+		return;
+	regfree(&focus->expression);
+	gg_live_names_free(focus->names);
+	focus->function = NULL;
+}
+
+static int take_line(const struct gg_profile_line *line, void *context)
+{
+	struct look *look = context;
+
+	if (line->function == NULL ||
+	    regexec(&look->focus->expression, line->function, 0, NULL, 0) != 0)
+		return 0;
+	if (!gg_array_extend(&look->is_match, (size_t)line->frame + 1))
+		return -ENOMEM;
+	look->is_match.items[line->frame] = 1;
+	return 0;
+}
+
+static int find_frames(struct look *look, struct gg_profile *profile)
+{
+	struct gg_error error = { 0 };
+	int status = gg_live_names_learn(look->focus->names, profile, &error);
+
+	if (status == 0)
+		status = gg_live_names_tell(take_line, look, look->focus->names);
+	/* Frames of language runtimes have names already. */
+	return status == 0 ? gg_profile_each_line(profile, take_line, look, &error) : status;
+}
+
+static bool has_function(const struct look *look, const struct gg_target *target,
+                         const uint64_t *pcs, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t frame = gg_map_get(&target->stack_map.frames, pcs[i]);
+
+		if (frame < look->is_match.count && look->is_match.items[frame])
+			return true;
+	}
+	return false;
+}
+
+/* Samples of one stack often follow each other, so the answer for the last stack is kept. */
+static void add_target(struct look *look, struct gg_target *target)
+{
+	uint64_t pcs[DEPTH_MAX];
+	struct gg_error error = { 0 };
+	struct gg_region_view view;
+	uint32_t last_stack = 0;
+	bool is_last = false;
+
+	if (target->reader.fd < 0 || gg_reconcile_read_view(target, &view, &error) < 0)
+		return;
+	gg_tally_expose(&look->tally, target->record.interval_bytes);
+	for (uint32_t i = 0; i < view.live_count; i++) {
+		const struct gg_region_sample *sample = &view.live[i];
+		struct gg_draw draw = gg_region_sample_draw(sample);
+		struct gg_weight weight;
+
+		if (!gg_draw_is_valid(&draw) || (sample->flags & GG_REGION_SAMPLE_MAPPING) != 0)
+			continue;
+		weight = gg_weight_of(&draw, sample->size_bytes);
+		look->all_bytes += weight.bytes;
+		if (sample->stack != last_stack || i == 0)
+			is_last = has_function(
+				look, target, pcs,
+				gg_region_view_stack(&view, sample->stack, pcs, DEPTH_MAX));
+		last_stack = sample->stack;
+		if (!is_last)
+			continue;
+		look->bytes += weight.bytes;
+		look->variance += weight.bytes_variance;
+		gg_tally_add(&look->tally, &draw, sample->size_bytes);
+	}
+	for (uint32_t i = 0; i < view.site_total_count; i++)
+		look->allocated_bytes += gg_fixed_value(view.site_totals[i].allocated.bytes);
+	gg_region_view_done(&view);
+}
+
+/* Half the width of the confidence interval of a function that was named, as a share. */
+static double error_of(const struct look *look)
+{
+	struct gg_interval interval = gg_interval_of(&look->tally, GG_BYTES, CONFIDENCE, false);
+
+	return look->bytes > 0 ? (interval.high - interval.low) / 2 / look->bytes : NAN;
+}
+
+/*
+ * The variance that would give an interval of this width.  It allows for coarser intervals of before
+ * and for few samples, up to half of the samples.
+ */
+static double effective_variance(const struct gg_focus_error *focus, const struct look *look)
+{
+	double deviation = focus->reached * look->bytes / NORMAL_QUANTILE;
+	double variance = deviation * deviation;
+
+	return fmax(look->variance, fmin(variance, 2 * look->variance));
+}
+
+static void set_intervals(const struct gg_process_set *set, uint64_t interval)
+{
+	const struct gg_region_change change = { .interval_bytes = interval };
+	struct gg_error error = { 0 };
+
+	for (const struct gg_member *member = set->first; member != NULL; member = member->next)
+		if (member->target->reader.fd >= 0 &&
+		    member->target->control.interval_bytes != interval)
+			(void)!gg_region_control_write(member->target->reader.fd, &change, &error);
+}
+
+static void look_at(struct gg_focus_error *focus, struct gg_process_set *set)
+{
+	struct look look = { .focus = focus };
+	double part;
+
+	if (find_frames(&look, set->writer->profile) == 0) {
+		for (struct gg_member *member = set->first; member != NULL; member = member->next)
+			add_target(&look, member->target);
+		focus->bytes = look.bytes;
+		focus->reached = error_of(&look);
+		focus->looked_ns = set->writer->now_ns;
+		/* The function's part of what was allocated, if it lives as long as the rest. */
+		part = look.all_bytes > 0 ? look.bytes / look.all_bytes : 0;
+		if (look.bytes > 0)
+			set_intervals(set, gg_error_control_step(&focus->control, look.bytes,
+			                                         effective_variance(focus, &look),
+			                                         look.allocated_bytes * part));
+	}
+	gg_array_done(&look.is_match);
+}
+
+void gg_focus_error_watch(struct gg_focus_error *focus, struct gg_process_set *set)
+{
+	uint64_t now_ns = gg_clock_monotonic_ns(), took_ns;
+
+	if (focus->function == NULL || now_ns < focus->next_ns || set->count == 0)
+		return;
+	look_at(focus, set);
+	took_ns = (gg_clock_monotonic_ns() - now_ns) * LOOK_PART;
+	focus->next_ns = now_ns + (took_ns > PAUSE_NS ? took_ns : PAUSE_NS);
+}
+
+static void put_counter(struct gg_profile_writer *writer, const char *name, double share)
+{
+	gg_profile_writer_keep(writer, gg_profile_put_counter(writer->profile, 0, name,
+	                                                      (uint64_t)(share * GG_PPM + 0.5),
+	                                                      writer->error));
+}
+
+void gg_focus_error_note(const struct gg_focus_error *focus, struct gg_profile_writer *writer)
+{
+	double wanted = focus->control.options.error;
+
+	if (focus->function == NULL)
+		return;
+	put_counter(writer, GG_PROFILE_COUNTER_FOCUS_ASKED, wanted);
+	if (isfinite(focus->reached))
+		put_counter(writer, GG_PROFILE_COUNTER_FOCUS_REACHED, focus->reached);
+	if (isfinite(focus->reached))
+		gg_profile_writer_note(writer,
+		                       "Error: live bytes of function=%.80s were to be known to "
+		                       "%.3g %%.  The recorder's last look, at %.1f s, found %.3g "
+		                       "%%.",
+		                       focus->function, 100 * wanted,
+		                       (double)focus->looked_ns * 1e-9, 100 * focus->reached);
+	else
+		gg_profile_writer_note(writer,
+		                       "Error: live bytes of function=%.80s were to be known to "
+		                       "%.3g %%.  No look of the recorder found any of them.",
+		                       focus->function, 100 * wanted);
+}
