@@ -82,7 +82,7 @@ struct gg_report_held gg_report_held_of(const struct gg_model *model,
 		/* A recorder that was killed has stated nothing. */
 		held.recorder = (recorder > 0 ? recorder : counted) / program;
 	}
-	if (held.asked_error > 0)
+	if (held.asked_error > 0 && summary != NULL)
 		held.error = error_of(judged(summary), confidence);
 	if (!(held.focus_error > 0))
 		held.focus_error = NAN;
@@ -171,7 +171,7 @@ void gg_report_append_held(const struct gg_report *report, struct gg_buf *out)
 	append_error("error of live bytes ", held.error, held.asked_error, out);
 	append_error("error of the function's live bytes ", held.focus_error,
 	             held.asked_focus_error, out);
-	if (held.asked_overhead > 0 || held.asked_error > 0 || held.asked_focus_error > 0)
+	if (gg_report_held_is_any(&held))
 		append_intervals(report, out);
 }
 
@@ -229,7 +229,7 @@ void gg_report_json_held(struct gg_json *json, const struct gg_model *model,
 {
 	struct gg_report_held held = gg_report_held_of(model, summary, confidence);
 
-	if (!(held.asked_overhead > 0 || held.asked_error > 0 || held.asked_focus_error > 0)) {
+	if (!gg_report_held_is_any(&held)) {
 		gg_json_text(json, "held", NULL);
 		return;
 	}

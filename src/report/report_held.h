@@ -20,8 +20,15 @@ struct gg_report_held {
 	double focus_error;       /* as the recorder found it at last */
 };
 
+/* summary: of all processes at the end; NULL: the error is not known. */
 struct gg_report_held gg_report_held_of(const struct gg_model *model,
                                         const struct gg_report_summary *summary, double confidence);
+
+/* True if anything was to be held. */
+static inline bool gg_report_held_is_any(const struct gg_report_held *held)
+{
+	return held->asked_overhead > 0 || held->asked_error > 0 || held->asked_focus_error > 0;
+}
 
 /* Appends up to three lines to the head; nothing if nothing was to be held. */
 void gg_report_append_held(const struct gg_report *report, struct gg_buf *out);

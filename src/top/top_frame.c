@@ -133,6 +133,18 @@ static void draw_attach(struct frame_run *run)
 	gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_PLAIN);
 }
 
+/* "Held: overhead 0.48 % of 0.5 %, error 4.2 % of 5 %". */
+static void draw_held(struct frame_run *run)
+{
+	GG_CLEANUP(gg_buf_done) struct gg_buf held = { 0 }, text = { 0 };
+
+	gg_report_append_held_short(&run->snapshot->held, &held);
+	if (held.length == 0)
+		return;
+	gg_buf_printf(&text, "Held: %s", gg_buf_text(&held));
+	gg_top_grid_put(run->grid, run->row++, 0, gg_buf_text(&text), GG_TOP_PLAIN);
+}
+
 /* The last line that the recorded command printed. */
 static void draw_output(struct frame_run *run)
 {
@@ -158,6 +170,7 @@ static void draw_notes(struct frame_run *run)
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
 	draw_attach(run);
+	draw_held(run);
 	if (snapshot->process.news != NULL)
 		gg_top_grid_put(run->grid, run->row++, 0, snapshot->process.news, GG_TOP_WARNING);
 	if (snapshot->process.is_process && !snapshot->process.is_alive) {
@@ -606,6 +619,6 @@ size_t gg_top_frame_height(const struct gg_top_state *state, const struct gg_top
 		return gg_top_list_frame_height(count < rows_max ? count : rows_max);
 	return HEAD_LINES + (snapshot->process.news != NULL ? 1 : 0) + (has_ended ? 1 : 0) +
 	       (snapshot->process.look_every_ns > 0 ? 1 : 0) + (snapshot->lack != NULL ? 1 : 0) +
-	       (state->output != NULL ? 1 : 0) + (snapshot->note_count > 0 ? 1 : 0) + 1 +
-	       (count < rows_max ? count : rows_max);
+	       (gg_report_held_is_any(&snapshot->held) ? 1 : 0) + (state->output != NULL ? 1 : 0) +
+	       (snapshot->note_count > 0 ? 1 : 0) + 1 + (count < rows_max ? count : rows_max);
 }

@@ -40,6 +40,17 @@ static void add_row(struct gg_json *json, const struct gg_top_row *row)
 	gg_json_number(json, "median_age_ns", row->age_ns);
 }
 
+/* Members of processes for which nothing was asked are left out. */
+static void add_held(struct gg_json *json, const char *name, double asked, double reached)
+{
+	if (!(asked > 0))
+		return;
+	gg_json_open(json, name, '{');
+	gg_json_number(json, "asked", asked);
+	gg_json_number(json, "reached", reached); /* or null */
+	gg_json_close(json);
+}
+
 static void add_process(struct gg_json *json, const struct gg_top_snapshot *snapshot)
 {
 	const struct gg_top_process *process = &snapshot->process;
@@ -58,6 +69,9 @@ static void add_process(struct gg_json *json, const struct gg_top_snapshot *snap
 	gg_json_number(json, "rss_bytes", process->rss_bytes >= 0 ? process->rss_bytes : NAN);
 	gg_json_number(json, "highest_seen_bytes",
 	               process->peak_bytes >= 0 ? process->peak_bytes : NAN);
+	add_held(json, "overhead", snapshot->held.asked_overhead,
+	         snapshot->held.samples + snapshot->held.hooks + snapshot->held.recorder);
+	add_held(json, "error", snapshot->held.asked_error, snapshot->held.error);
 	gg_json_number(json, "older_bytes",
 	               snapshot->is_attached && snapshot->older_bytes >= 0
 	                       ? (double)snapshot->older_bytes

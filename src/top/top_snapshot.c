@@ -330,6 +330,15 @@ static void set_attach(struct gg_top_snapshot *snapshot, const struct gg_model *
 	snapshot->older_bytes = attach->older_bytes;
 }
 
+static void set_held(struct gg_top_snapshot *snapshot, const struct gg_model *model)
+{
+	const struct gg_figure *live = &snapshot->live;
+
+	snapshot->held = gg_report_held_of(model, NULL, 0);
+	if (snapshot->held.asked_error > 0 && live->estimate > 0)
+		snapshot->held.error = (live->high - live->low) / 2 / live->estimate;
+}
+
 /* Divides RSS as `geiger why` does, at the last look at memory that the model has. */
 static int add_why(struct snapshot_run *run, struct gg_error *error)
 {
@@ -363,6 +372,7 @@ int gg_top_snapshot_make(struct gg_top_snapshot **ret_snapshot, const struct gg_
 	status = ask(&run, error);
 	if (status == 0)
 		status = add_head(&run, error);
+	set_held(snapshot, model);
 	if (status == 0 && !request->is_tree && run.result != NULL &&
 	    (make_rows(&run) < 0 || add_rates(&run) < 0))
 		status = gg_error_memory(error, "top");

@@ -32,6 +32,7 @@
 #include "query/why_profile.h"
 #include "report/chart.h"
 #include "report/figure.h"
+#include "report/report_held.h"
 #include "top/top_row.h"
 
 #define GG_TOP_FALSE_SHARE 0.05
@@ -107,6 +108,8 @@ struct gg_top_snapshot {
 	struct gg_chart_column *columns; /* a copy of those of the process */
 	size_t column_count;
 	char *command;
+	/* What was asked for, and what is held of it; `error` is that of `live`. */
+	struct gg_report_held held;
 	bool is_attached; /* the agent was attached to the process */
 	/* Valid if is_attached; -1: unknown. */
 	int64_t attached_age_ns; /* of the process then */

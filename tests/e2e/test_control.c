@@ -252,8 +252,8 @@ TEST(a_recording_tells_its_overhead)
 	CHECK(recording_number(&r, "select count(*) from counter where name = 'ns of samples'") ==
 	      1);
 	CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
-	says(&r, "Overhead: sampling took ");
-	says(&r, "(asked for: 5%)");
+	says(&r, "\noverhead ");
+	says(&r, ", 5 % asked for: samples ");
 	/* It refuses what it cannot follow, before it runs anything. */
 	CHECK(recording_geiger(
 		&r, (const char *const[]){ "record", "--overhead", "5", "--", "false", NULL }, 60));

@@ -165,6 +165,7 @@ export function drawTitle(host, store) {
 		meta.host && `on ${meta.host}`,
 		meta.interval_bytes > 0 && `every ${intervalText(meta)}`,
 		meta.scheme && `by ${meta.scheme}`,
+		...heldTexts(meta.held),
 		typeof meta.samples === 'number' && `${meta.samples} samples`,
 		typeof meta.confidence === 'number' && `${Math.round(meta.confidence * 100)} % intervals`,
 	].filter(Boolean);
@@ -188,6 +189,29 @@ function intervalText({ interval_bytes: most, least_interval_bytes: least }) {
 	if (!(least < most))
 		return last;
 	return `${unit === last.split(' ')[1] ? number : first} to ${last}`;
+}
+
+/**
+ * What the recording was to hold: "overhead 0.48 % of 0.5 %", "error 4.2 % of 5 %".
+ *
+ * @param {any} held
+ */
+function heldTexts(held) {
+	/** @type {[string, any, string][]} */
+	const parts = [
+		['overhead', held?.overhead, 'measured'],
+		['error', held?.error, 'reached'],
+		['error', held?.focus_error, 'reached'],
+	];
+
+	return parts
+		.filter(([, part]) => part)
+		.map(([name, part, is]) => `${name} ${shareText(part[is])} of ${shareText(part.asked)}`);
+}
+
+/** @param {unknown} share */
+function shareText(share) {
+	return typeof share === 'number' ? `${Number((100 * share).toPrecision(2))} %` : '?';
 }
 
 /** @param {unknown} seconds */

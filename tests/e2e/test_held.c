@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An overhead or an error that a recording holds: what the options accept, that real programs get the
+ * error, and that reports say what was held.  Times depend on the machine, so the overhead's value is
+ * not checked (`make bench BENCH=overhead` shows it).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "recording.h"
+#include "test.h"
+
+static const char *program(void)
+{
+	return getenv("HELD_PROGRAM");
+}
+
+static void says(struct recording *r, const char *text)
+{
+	const char *out = gg_buf_text(&r->child.out), *err = gg_buf_text(&r->child.err);
+
+	CHECK_MSG(strstr(out, text) != NULL || strstr(err, text) != NULL, "no '%s' in: %s%s", text,
+	          out, err);
+}
+
+/* A number of the last output's JSON, after these two members; -1: it is not there. */
+static double member(struct recording *r, const char *object, const char *name)
+{
+	const char *at = strstr(gg_buf_text(&r->child.out), object);
+	char quoted[64];
+
+	snprintf(quoted, sizeof(quoted), "\"%s\":", name);
+	at = at != NULL ? strstr(at, quoted) : NULL;
+	return at != NULL ? strtod(at + strlen(quoted), NULL) : -1;
+}
+
+static bool report_json(struct recording *r)
+{
+	return recording_geiger(r, (const char *const[]){ "report", "--json", r->path, NULL }, 60);
+}
+
+TEST(an_error_is_held_and_reported)
+{
+	double live, low, high;
+	struct recording r;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	CHECK(recording_run(
+		&r, (const char *const[]){ "--error", "10%", "--", program(), "40000", "30", NULL },
+		120));
+	CHECK_EQ_I64(r.child.exit_status, 0);
+	live = strtod(gg_buf_text(&r.child.out), NULL);
+	CHECK(report_json(&r));
+	CHECK_EQ_DOUBLE(member(&r, "\"held\":", "asked"), 0.1);
+	CHECK(member(&r, "\"held\":", "reached") > 0.05);
+	CHECK(member(&r, "\"held\":", "reached") <= 0.1);
+	CHECK(member(&r, "\"intervals\":", "to_bytes") > 1024);
+	low = member(&r, "\"live_bytes\":", "low");
+	high = member(&r, "\"live_bytes\":", "high");
+	/* The seed is fixed; the interval of this one holds the truth. */
+	CHECK(low <= live + 1e6 && live <= high);
+	CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
+	says(&r, "error of live bytes ");
+	says(&r, " %, 10 % asked for\n");
+	says(&r, "interval ");
+	recording_end(&r);
+}
+
+TEST(a_former_profile_saves_samples)
+{
+	struct recording r;
+	double first, second;
+	char former[128];
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(former, sizeof(former), "%s/former.geiger", r.directory);
+	CHECK(recording_run(&r,
+	                    (const char *const[]){ "--error", "10%", "-o", former, "--", program(),
+	                                           "40000", "2", NULL },
+	                    120));
+	CHECK_EQ_I64(r.child.exit_status, 0);
+	CHECK(recording_run(&r,
+	                    (const char *const[]){ "--error", "10%", "--like", former, "--",
+	                                           program(), "40000", "2", NULL },
+	                    120));
+	CHECK_EQ_I64(r.child.exit_status, 0);
+	CHECK(report_json(&r));
+	CHECK(member(&r, "\"held\":", "reached") <= 0.1);
+	second = member(&r, "\"confidence\":", "samples");
+	CHECK(recording_geiger(&r, (const char *const[]){ "report", "--json", former, NULL }, 60));
+	first = member(&r, "\"confidence\":", "samples");
+	CHECK(second > 0 && second < first);
+	recording_end(&r);
+}
+
+/* Starts a recording of the program, which ends when the file `until` is there. */
+static pid_t start(const struct recording *r, const char *const options[], const char *until)
+{
+	const char *words[32] = { getenv("GEIGER"), "record", "-q", "-o", r->path };
+	pid_t pid = fork();
+	size_t count = 5;
+
+	if (pid != 0)
+		return pid;
+	for (; *options != NULL; options++)
+		words[count++] = *options;
+	words[count++] = "--";
+	words[count++] = program();
+	words[count++] = "20000";
+	words[count++] = "1";
+	words[count++] = until;
+	words[count] = NULL;
+	setenv("TMPDIR", r->directory, 1);
+	if (open("/dev/null", O_WRONLY) >= 0)
+		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+	execv(words[0], (char *const *)(uintptr_t)words);
+	_exit(127);
+}
+
+TEST(the_recorder_holds_the_error_of_a_function)
+{
+	struct recording r;
+	char until[128];
+	int status = -1;
+	pid_t pid;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(until, sizeof(until), "%s/enough", r.directory);
+	pid = start(
+		&r,
+		(const char *const[]){ "--error", "30%", "--focus", "function=^make_small$", NULL },
+		until);
+	/* The function has 300 KB, of which some 55 samples are to be live: 5 KiB apart, or finer. */
+	CHECK(recording_wait_for(&r, "select count(*) from event where kind = 'interval'", 1, 100));
+	/* Blocks from before are replaced. */
+	CHECK(recording_wait_for(
+		&r,
+		"select max(t_alloc) - (select max(time_ns) from event where kind = "
+		"'interval') from sample",
+		1e9, 100));
+	close(open(until, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ_I64(status, 0);
+	CHECK(report_json(&r));
+	CHECK_EQ_DOUBLE(member(&r, "\"focus_error\":", "asked"), 0.3);
+	CHECK(member(&r, "\"focus_error\":", "reached") > 0);
+	CHECK(member(&r, "\"focus_error\":", "reached") <= 0.3);
+	says(&r, "live bytes of function=^make_small$ were to be known to 30 %");
+	recording_end(&r);
+}
+
+TEST(an_overhead_is_reported_with_the_recorder)
+{
+	struct recording r;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	CHECK(recording_run(
+		&r,
+		(const char *const[]){ "--overhead", "2.5%", "--", program(), "40000", "60", NULL },
+		120));
+	CHECK_EQ_I64(r.child.exit_status, 0);
+	CHECK(recording_number(&r, "select value from counter where process = 0 and name = 'ns of "
+	                           "the recorder'") > 1e6);
+	CHECK(report_json(&r));
+	CHECK_EQ_DOUBLE(member(&r, "\"held\":", "asked"), 0.025);
+	CHECK(member(&r, "\"held\":", "recorder") > 0);
+	CHECK(member(&r, "\"held\":", "hooks") > 0);
+	CHECK(member(&r, "\"held\":", "samples") > 0);
+	CHECK(member(&r, "\"held\":", "measured") >
+	      member(&r, "\"held\":", "recorder") + member(&r, "\"held\":", "hooks"));
+	CHECK(recording_geiger(&r, (const char *const[]){ "report", r.path, NULL }, 60));
+	says(&r, "overhead ");
+	says(&r, " %, 2.5 % asked for: samples ");
+	recording_end(&r);
+}
+
+TEST(control_asks_for_an_error_and_tells_what_is_reached)
+{
+	struct recording r;
+	char until[128], who[16];
+	int status = -1;
+	pid_t pid;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	snprintf(until, sizeof(until), "%s/enough", r.directory);
+	pid = start(&r, (const char *const[]){ "--interval", "256k", NULL }, until);
+	CHECK(recording_wait_for(&r, "select count(*) from sample", 100, 100));
+	snprintf(who, sizeof(who), "%.0f", recording_number(&r, "select pid from process"));
+	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, "error", "12%", NULL },
+	                       60));
+	CHECK_EQ_I64(r.child.exit_status, 0);
+	says(&r, "an error of 12% for live bytes");
+	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, "status", NULL }, 60));
+	says(&r, "\nerror        12% asked for; ");
+	CHECK(recording_geiger(
+		&r, (const char *const[]){ "control", who, "status", "--json", NULL }, 60));
+	CHECK_EQ_DOUBLE(member(&r, "\"error\":", "asked"), 0.12);
+	CHECK(recording_geiger(&r, (const char *const[]){ "top", "--json", "-n", "1", who, NULL },
+	                       60));
+	CHECK_EQ_DOUBLE(member(&r, "\"error\":", "asked"), 0.12);
+	CHECK(recording_geiger(&r, (const char *const[]){ "top", "--batch", "-n", "1", who, NULL },
+	                       60));
+	says(&r, "Held: error ");
+	/* A fixed interval ends it. */
+	CHECK(recording_geiger(&r, (const char *const[]){ "control", who, "interval", "8k", NULL },
+	                       60));
+	CHECK(recording_geiger(
+		&r, (const char *const[]){ "control", who, "status", "--json", NULL }, 60));
+	CHECK_EQ_DOUBLE(member(&r, "\"error\":", "asked"), -1);
+	close(open(until, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ_I64(status, 0);
+	recording_end(&r);
+}
+
+static void is_refused(struct recording *r, const char *const words[], int exit_status,
+                       const char *why)
+{
+	CHECK(recording_geiger(r, words, 60));
+	CHECK_EQ_I64(r->child.exit_status, exit_status);
+	says(r, why);
+}
+
+TEST(what_cannot_be_held_is_refused)
+{
+	struct recording r;
+
+	if (!CHECK(recording_begin(&r)))
+		return;
+	is_refused(&r, (const char *const[]){ "record", "--error", "5", "--", "false", NULL }, 125,
+	           "'5' is not an error");
+	is_refused(&r, (const char *const[]){ "record", "--like", "x", "--", "false", NULL }, 125,
+	           "it is for an error");
+	is_refused(&r,
+	           (const char *const[]){ "record", "--focus", "function=f", "--", "false", NULL },
+	           125, "a function is what an error is of");
+	is_refused(&r, (const char *const[]){ "record", "--focus", "frees", "--", "false", NULL },
+	           125, "that is no focus");
+	is_refused(&r,
+	           (const char *const[]){ "record", "--focus", "function=f", "--error", "5%",
+	                                  "--overhead", "1%", "--", "false", NULL },
+	           125, "cannot be held together");
+	is_refused(&r,
+	           (const char *const[]){ "record", "--focus", "function=(", "--error", "5%", "--",
+	                                  "false", NULL },
+	           125, "'(' is none");
+	is_refused(&r,
+	           (const char *const[]){ "record", "--scheme", "optimal", "--error", "5%", "--",
+	                                  "false", NULL },
+	           125, "cannot follow it");
+	is_refused(&r,
+	           (const char *const[]){ "record", "--error", "5%", "--like", "/nonexistent", "--",
+	                                  "false", NULL },
+	           125, "/nonexistent");
+	is_refused(&r,
+	           (const char *const[]){ "env", "--focus", "function=f", "--error", "5%", NULL },
+	           2, "only a recorder knows functions");
+	is_refused(&r, (const char *const[]){ "env", "--exact", "--error", "5%", NULL }, 2,
+	           "nothing is sampled");
+	CHECK(recording_geiger(&r, (const char *const[]){ "env", "--error", "5%", NULL }, 60));
+	says(&r, "GEIGER_ERROR=5%");
+	recording_end(&r);
+}
