@@ -1,29 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_overhead [ROUNDS] - the requested overhead (GEIGER_OVERHEAD), and the real one.
+"""bench_overhead [SECONDS [LOAD[:SHARE]...]] - the requested overhead, and the real one.
 
-A program that allocates at a known rate runs without the agent, with the agent switched off (hooks
-alone), and with a requested overhead; they take turns.  Printed are medians of the ratios of
-processor's time, the interval and the number of samples at the end, and what the agent measured.
-`record` is the whole of `geiger record --overhead`: the recorder and the closing count.
+Programs that allocate 1000 to 10 million times a second of their own time run under `geiger record
+--overhead` for some SECONDS (20).  `whole` is the processor time of all processes, the recorder's
+start and end included, less the program's own, over the program's own; `hooks`, `samples` and
+`rest` are its parts.  The agent measures what passes inside the program, because the times of two
+runs differ by more than that; `rest` is measured from outside.  `finest` says that the interval
+ends at its finest bound, where samples cannot cost more.
 """
-import json
 import os
 import resource
-import statistics
+import sqlite3
 import subprocess
 import sys
 import tempfile
 
 GEIGER, WORK = os.environ["GEIGER"], os.environ["OVERHEAD_WORK"]
-AGENT = os.environ["GEIGER_AGENT"]
-# Allocations, bytes of one, additions after each: 30 000 to some 5 M allocations in a second.
+# Bytes of one block, and additions after each allocation.
 LOADS = {
-    "slow": (1.5e5, 1000, 60000),
-    "usual": (5e6, 200, 2000),
-    "fast": (4e7, 64, 100),
+    "1k": [(1000, 2500000)],
+    "10k": [(1000, 250000)],
+    "100k": [(400, 25000)],
+    "1m": [(200, 2400)],
+    "10m": [(64, 160)],
+    "steps": [(200, 2400), (1000, 250000), (64, 160), (1000, 2500000)],
 }
 SHARES = "0.1%", "0.5%", "1%", "5%", "25%"
+FINEST = 1024
 
 
 def seconds(words, environment=None):
@@ -36,50 +40,66 @@ def seconds(words, environment=None):
     return float(done.stdout), whole
 
 
-def status(directory):
-    region = next(name for name in os.listdir(directory) if name.endswith(".region"))
-    words = [GEIGER, "control", os.path.join(directory, region), "status", "--json"]
-    return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+def calibrate(bytes, work):
+    """Allocations of this kind in a second."""
+    count = 1000
+    while True:
+        took = seconds([WORK, str(count), str(bytes), str(work)])[0]
+        if took > 0.2:
+            return count / took
+        count *= 4
 
 
-def empty(directory):
-    for name in os.listdir(directory):
-        os.unlink(os.path.join(directory, name))
+def words_of(load, length, rates):
+    parts, turns = LOADS[load], 1 if len(LOADS[load]) == 1 else 4
+    words = [WORK]
+    for bytes, work in parts * turns:
+        count = rates[bytes, work] * length / len(parts) / turns
+        words += [str(max(int(count), 1)), str(bytes), str(work)]
+    return words
 
 
-def measure(load, share, rounds, directory):
-    words = [WORK] + [str(int(number)) for number in LOADS[load]]
-    agent = {"LD_PRELOAD": AGENT, "GEIGER_DIR": directory}
-    profile = os.path.join(directory, "x.geiger")
-    ratios = {"hooks": [], "all": [], "record": []}
-    for _ in range(rounds):
-        empty(directory)
-        plain, whole = seconds(words)
-        hooks, _ = seconds(words, {**agent, "GEIGER_ACTIVE": "0"})
-        _, recorded = seconds([GEIGER, "record", "-q", "--overhead", share, "-o", profile, "--"]
-                              + words)
-        empty(directory)
-        sampled, _ = seconds(words, {**agent, "GEIGER_OVERHEAD": share})
-        ratios["hooks"].append(hooks / plain - 1)
-        ratios["all"].append(sampled / plain - 1)
-        ratios["record"].append(recorded / whole - 1)
-    state = status(directory)
-    found = state["overhead"]
-    median = {name: 100 * statistics.median(values) for name, values in ratios.items()}
-    print(f"{load:6} {share:>5}  {median['hooks']:6.2f} %  {median['all']:6.2f} %  "
-          f"{median['record']:6.2f} %  {100 * found.get('samples', 0):6.2f} %  "
-          f"{100 * found.get('hooks', 0):5.2f} %  {state['interval_bytes']:>12}  "
-          f"{state['samples']:>8}", flush=True)
+def counters(profile):
+    rows = sqlite3.connect(profile).execute("select name, sum(value) from counter group by name")
+    return dict(rows)
+
+
+def measure(load, share, length, rates, profile):
+    own, all_ = seconds([GEIGER, "record", "-q", "--overhead", share, "-o", profile, "--"]
+                        + words_of(load, length, rates))
+    found = counters(profile)
+    database = sqlite3.connect(profile)
+    last = database.execute("select interval from sample order by t_alloc desc limit 1").fetchone()
+    samples, = database.execute("select count(*) from sample").fetchone()
+    program = found["ns of the program itself"]
+    hooks = found["ns of hooks"] / program
+    sampling = (found["ns of samples"] - found["ns of the recorder for samples"]) / program
+    rest = (all_ - own) * 1e9 / program
+    whole, asked = hooks + sampling + rest, float(share.strip("%")) / 100
+    said = hooks + sampling + found["ns of the recorder"] / program
+    verdict = "met" if whole <= 1.2 * asked else "hooks" if hooks > 0.9 * asked else "MISSED"
+    if whole < 0.8 * asked:
+        verdict = "finest" if last and last[0] <= FINEST else "BELOW"
+    print(f"{load:6} {share:>5} {program / 1e9:7.1f} s {100 * whole:8.3f} % {100 * hooks:7.3f} "
+          f"{100 * sampling:7.3f} {100 * rest:7.3f} {100 * said:9.3f} {samples:9}  {verdict}",
+          flush=True)
 
 
 def main():
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    print("load   asked     hooks    agent    record   measured:           interval   samples")
-    print("                 alone                      samples   hooks")
+    length = float(sys.argv[1]) if len(sys.argv) > 1 else 20
+    print("load   asked   program     whole    hooks samples  rest(rec)  reported   samples")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
-        for load in LOADS:
-            for share in SHARES:
-                measure(load, share, rounds, directory)
+        os.environ["GEIGER_DIR"] = directory
+        rates = {part: calibrate(*part) for parts in LOADS.values() for part in parts}
+        for name in sys.argv[2:] or LOADS:
+            load, _, only = name.partition(":")
+            for share in [only] if only else SHARES:
+                profile = os.path.join(directory, "x.geiger")
+                measure(load, share, length, rates, profile)
+                os.unlink(profile)
+                for name in os.listdir(directory):
+                    if name.endswith(".region"):
+                        os.unlink(os.path.join(directory, name))
 
 
 main()

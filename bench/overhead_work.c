@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overhead_work ALLOCATIONS BYTES WORK - allocates and frees blocks of some BYTES, with WORK
+ * overhead_work (ALLOCATIONS BYTES WORK)... - allocates and frees blocks of some BYTES, with WORK
  * additions after each, and prints the processor seconds that this took (bench_overhead.py).
+ * Several triples are steps, one after the other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,23 +34,27 @@ __attribute__((noinline)) static void replace_below(unsigned long i, size_t byte
 	__asm__ volatile(""); /* no tail call */
 }
 
-int main(int argc, char **argv)
+static void run(char **words)
 {
-	unsigned long count, work;
-	double begin;
-	size_t bytes;
+	unsigned long count = (unsigned long)strtod(words[0], NULL);
+	size_t bytes = (size_t)strtoul(words[1], NULL, 10);
+	unsigned long work = (unsigned long)strtod(words[2], NULL);
 
-	if (argc != 4)
-		return 2;
-	count = (unsigned long)strtod(argv[1], NULL);
-	bytes = (size_t)strtoul(argv[2], NULL, 10);
-	work = strtoul(argv[3], NULL, 10);
-	begin = processor_seconds();
 	for (unsigned long i = 0; i < count; i++) {
 		replace_below(i, bytes + i % 7);
 		for (unsigned long k = 0; k < work; k++)
 			sum += k;
 	}
+}
+
+int main(int argc, char **argv)
+{
+	double begin = processor_seconds();
+
+	if (argc < 4 || argc % 3 != 1)
+		return 2;
+	for (int i = 1; i < argc; i += 3)
+		run(argv + i);
 	printf("%.6f\n", processor_seconds() - begin);
 	return 0;
 }

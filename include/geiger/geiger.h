@@ -210,12 +210,13 @@ uint64_t geiger_interval(void);
  * Let the recording choose the interval, also that of the agent, from now on.  Both are millionths:
  *
  *   geiger_hold_overhead(5000);    sampling takes 0.5 % of the program's processor time
- *   geiger_hold_error(50000);      the 95 % confidence interval of all live bytes is 5 % to each side
+ *   geiger_hold_error(50000);      the 95 % confidence interval of all live bytes is 5 % to each
+ *   side
  *
- * With both, the coarser of the two intervals counts.  0 ends it, and the interval stays as it is; so
- * does geiger_set_interval().  An overhead is at least 100 (0.01 %), an error at least 1000 (0.1 %),
- * and both at most 1000000.  0; -EINVAL: out of range, or a scheme that cannot follow it; -ENOENT:
- * nothing is recorded.
+ * With both, the coarser of the two intervals counts.  0 ends it, and the interval stays as it is;
+ * so does geiger_set_interval().  An overhead is at least 100 (0.01 %), an error at least 1000 (0.1
+ * %), and both at most 1000000.  0; -EINVAL: out of range, or a scheme that cannot follow it;
+ * -ENOENT: nothing is recorded.
  */
 int geiger_hold_overhead(uint32_t millionths);
 int geiger_hold_error(uint32_t millionths);

@@ -40,8 +40,8 @@ extern const struct gg_option gg_cli_sampling_options[];
 
 /*
  * Checks the options, and reads the profile of --like.  Returns 0, -EINVAL with an error that names
- * the command's option, or an error of reading the profile.  `has_recorder`: the command can follow a
- * function (--focus function=).
+ * the command's option, or an error of reading the profile.  `has_recorder`: the command can follow
+ * a function (--focus function=).
  */
 GG_MUST_CHECK int gg_cli_check_sampling(struct gg_cli_sampling *sampling, const char *command,
                                         bool has_recorder, struct gg_error *error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampling_plan - the sampling interval for a wanted error, by a former profile or a described heap.
+ * sampling_plan - the sampling interval for a wanted error, by a former profile or a described
+ * heap.
  *
  * A plan is a list of entries, each of which stands for some allocations of one size.  The error
  * depends only on the wanted entries.  The cost depends on all allocations of the stream, because
@@ -34,7 +35,9 @@ struct gg_sampling_plan {
 	char what[160];
 };
 
-/* What is wanted of a profile: its live bytes at the end, or at the peak if little is live then. */
+/*
+ * The wanted part of a profile: its live bytes at the end, or at the peak if little is live then.
+ */
 struct gg_sampling_plan_request {
 	const char *profile;
 	const char *function; /* of what this function and its callees allocated; NULL: all */

@@ -146,8 +146,8 @@ static bool write_word(int fd, const struct gg_region_change *change)
 	if (change->detach && ++word.detach_count == 0)
 		word.detach_count = 1;
 	/*
-	 * An agent that controls overhead or error writes the interval as well, so the word of another
-	 * change leaves the interval alone.
+	 * An agent that controls overhead or error writes the interval as well, so the word of
+	 * another change leaves the interval alone.
 	 */
 	return put(fd, &word.detach_count, sizeof(word.detach_count),
 	           offsetof(struct gg_region_control, detach_count)) &&

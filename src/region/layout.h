@@ -103,8 +103,8 @@ enum gg_region_counter {
 	GG_COUNT_INTERVAL_CHANGES,  /* changes of the sampling interval */
 	GG_COUNT_COARSEST_INTERVAL, /* the largest sampling interval so far, in bytes */
 	GG_COUNT_RECORDER_NS,       /* the part of GG_COUNT_SAMPLING_NS that a recorder uses */
-	GG_COUNT_ASKED_OVERHEAD,    /* the largest share that was asked for, in millionths */
-	GG_COUNT_ASKED_ERROR,       /* the largest error that was asked for, in millionths */
+	GG_COUNT_ASKED_OVERHEAD,    /* the largest overhead to hold so far, in millionths */
+	GG_COUNT_ASKED_ERROR,       /* the largest error to hold so far, in millionths */
 	GG_COUNTER_COUNT = 48       /* space for more; the reader prints the named ones */
 };
 
@@ -146,7 +146,7 @@ struct gg_region_control {
 };
 
 /*
- * What the recorder of a session states about its own processor time.  Only the recorder writes it;
+ * Statements of a session's recorder about its own processor time.  Only the recorder writes it;
  * the agent checks it.
  */
 struct gg_region_recorder {

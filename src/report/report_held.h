@@ -11,12 +11,12 @@
 
 /* Shares, 0.01 for 1 %; NAN: unknown. */
 struct gg_report_held {
-	double asked_overhead;    /* 0: none was asked for */
+	double asked_overhead;    /* 0: any */
 	double samples, hooks;    /* of the program's own processor time */
 	double recorder;          /* likewise; 0 without a recorder */
-	double asked_error;       /* of live bytes; 0: none was asked for */
+	double asked_error;       /* of live bytes; 0: any */
 	double error;             /* at the end, or at the peak if little is left then */
-	double asked_focus_error; /* of a function's live bytes; 0: none was asked for */
+	double asked_focus_error; /* of a function's live bytes; 0: any */
 	double focus_error;       /* as the recorder found it at last */
 };
 

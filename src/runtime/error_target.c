@@ -11,10 +11,10 @@
 #include "stats/sampling/weight.h"
 
 /*
- * The next walk over the table begins after a quarter as many new samples as the last one passed, or
- * after this many times its duration.
+ * The next walk over the table begins after a quarter as many new samples as the last one passed,
+ * or after this many times its duration.
  */
-enum { WALK_SAMPLES_PART = 4, WALK_SAMPLES_LEAST = 64, WALK_PART = 50 };
+enum { NEW_SAMPLES_PART = 4, NEW_SAMPLES_LEAST = 64, TABLE_WALK_PART = 50 };
 
 static struct gg_error_control control;
 static uint64_t next_walk_ns; /* CLOCK_MONOTONIC */
@@ -84,11 +84,11 @@ uint64_t gg_error_target_step(uint64_t now_ns, uint64_t *ret_took_ns)
 	if (now_ns < next_walk_ns && gg_load_relaxed(&new_samples) < next_walk_samples)
 		return control.interval;
 	gg_exchange_acq_rel(&new_samples, 0);
-	next_walk_samples = add_up(&bytes, &variance) / WALK_SAMPLES_PART;
-	if (next_walk_samples < WALK_SAMPLES_LEAST)
-		next_walk_samples = WALK_SAMPLES_LEAST;
+	next_walk_samples = add_up(&bytes, &variance) / NEW_SAMPLES_PART;
+	if (next_walk_samples < NEW_SAMPLES_LEAST)
+		next_walk_samples = NEW_SAMPLES_LEAST;
 	*ret_took_ns = gg_clock_monotonic_ns() - now_ns;
-	next_walk_ns = now_ns + *ret_took_ns * WALK_PART;
+	next_walk_ns = now_ns + *ret_took_ns * TABLE_WALK_PART;
 	return gg_error_control_step(&control, bytes, variance,
 	                             (double)gg_load_relaxed(&allocated_bytes));
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error_target - chooses the sampling interval at which the process's live bytes have a wanted error
- * (GEIGER_ERROR).
+ * error_target - chooses the sampling interval at which the process's live bytes have a wanted
+ * error (GEIGER_ERROR).
  *
  * The agent itself decides, because it has all live samples at hand and needs nobody for it: the
  * control holds in programs without a recorder as well, and from one moment to the next.  In a
  * session each process holds the error of its own live bytes; the error of their sum is smaller.
  *
- * Estimate   The sum over the private table of live samples, without mappings.  It is taken anew each
- *            time rather than kept up to date, so samples that are recorded or freed meanwhile cannot
- *            let it drift.
+ * Estimate   The sum over the private table of live samples, without mappings.  It is taken anew
+ *            each time rather than kept up to date, so samples that are recorded or freed meanwhile
+ *            cannot let it drift.
  * Threads    The caller has the turn of overhead_budget.c, except for gg_error_target_allocated().
- * Cost       some 30 ns for each live sample.  A sum follows a quarter as many new samples, which makes
- *            120 ns for each of these; or a pause, so that it takes at most 2 % of the time.
+ * Cost       some 30 ns for each live sample.  A sum follows a quarter as many new samples, which
+ *            makes 120 ns for each of these; or a pause, so that it takes at most 2 % of the time.
  */
 #pragma once
 
 #include <stdint.h>
 
-/* Begins to hold this error, in millionths; `first_interval` as in stats/sampling/error_control.h. */
+/*
+ * Begins to hold this error, in millionths; `first_interval` as in stats/sampling/error_control.h.
+ */
 void gg_error_target_begin(uint32_t ppm, uint64_t first_interval, uint64_t finest_interval,
                            uint64_t coarsest_interval);
 

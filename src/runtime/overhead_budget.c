@@ -28,7 +28,7 @@ enum {
 
 uint32_t gg_overhead_budget_is_active;
 
-/* What is to be held, in millionths; 0: any. */
+/* The overhead and the error to hold, in millionths; 0: any. */
 static uint32_t overhead_ppm, error_ppm;
 
 /* A duration that varies: the mean of the last 16 or so. */
@@ -71,7 +71,7 @@ static uint64_t read_cpu_ns(uint64_t now_ns)
 	return gg_seccomp_is_entered() ? now_ns : gg_clock_process_ns();
 }
 
-/* What a recorder needs for a sample; 0: there is none. */
+/* The time that a recorder needs for a sample; 0 without a recorder. */
 static double recorder_sample_ns(void)
 {
 	uint32_t stated_ns;
@@ -83,7 +83,7 @@ static double recorder_sample_ns(void)
 }
 
 /*
- * What the recorder has charged since the last window.  The file may be damaged: a change of more
+ * The charge of the recorder since the last window.  The file may be damaged: a change of more
  * than CHARGE_MOST_NS counts as none.
  */
 static double take_charge(void)

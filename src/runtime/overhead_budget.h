@@ -15,8 +15,8 @@
  * Constants  What the program pays and no clock on the sample path sees: UNTIMED_NS for each sample
  *            and its free, and HOOKS_NS for each allocation and its free.  `make bench
  *            BENCH=overhead` measures them.
- * Recorder   A recorder states in the region what it needs for a sample (RECORDER_NS until then), and
- *            this process's part of its other costs (record/session/recorder_costs.h).
+ * Recorder   A recorder states in the region what it needs for a sample (RECORDER_NS until then),
+ *            and this process's part of its other costs (record/session/recorder_costs.h).
  * Published  The region's control word has the current interval; counters have the sums.
  * Sandbox    The processor time of a process costs a system call.  A program that has entered a
  *            sandbox is taken to use one processor.
@@ -45,10 +45,10 @@ static inline bool gg_overhead_budget_is_on(void)
  */
 void gg_overhead_budget_set(uint32_t overhead_ppm, uint32_t error_ppm, uint64_t planned_interval);
 
-/* What is held now, in millionths; 0: any. */
+/* The overhead and the error that the interval follows now, in millionths; 0: any. */
 void gg_overhead_budget_read(uint32_t *ret_overhead_ppm, uint32_t *ret_error_ppm);
 
-/* When the process has its region: states there what was asked for. */
+/* Call it when the process has its region: it states there what the interval follows. */
 void gg_overhead_budget_publish(void);
 
 /* In a forked child, when it has its region. */

@@ -40,7 +40,7 @@ static void add_row(struct gg_json *json, const struct gg_top_row *row)
 	gg_json_number(json, "median_age_ns", row->age_ns);
 }
 
-/* Members of processes for which nothing was asked are left out. */
+/* A process without anything to hold has no such member. */
 static void add_held(struct gg_json *json, const char *name, double asked, double reached)
 {
 	if (!(asked > 0))

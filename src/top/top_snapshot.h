@@ -108,7 +108,7 @@ struct gg_top_snapshot {
 	struct gg_chart_column *columns; /* a copy of those of the process */
 	size_t column_count;
 	char *command;
-	/* What was asked for, and what is held of it; `error` is that of `live`. */
+	/* The overhead and error to hold, and as they are; `error` is that of `live`. */
 	struct gg_report_held held;
 	bool is_attached; /* the agent was attached to the process */
 	/* Valid if is_attached; -1: unknown. */

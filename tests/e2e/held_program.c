@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * held_program BLOCKS ROUNDS [UNTIL] - replaces BLOCKS blocks, ROUNDS times each on average: one in 20
- * by make_small(), all others by make_large().  Goes on until the file UNTIL exists.  Prints the bytes
- * that are live at its end, and those of make_small().
+ * held_program BLOCKS ROUNDS [UNTIL] - replaces BLOCKS blocks, ROUNDS times each on average: one in
+ * 20 by make_small(), all others by make_large().  Goes on until the file UNTIL exists.  Prints the
+ * bytes that are live at its end, and those of make_small().
  */
 #include <stdint.h>
 #include <stdio.h>

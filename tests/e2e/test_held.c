@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An overhead or an error that a recording holds: what the options accept, that real programs get the
- * error, and that reports say what was held.  Times depend on the machine, so the overhead's value is
- * not checked (`make bench BENCH=overhead` shows it).
+ * An overhead or an error that a recording holds: what the options accept, that real programs get
+ * the error, and that reports say what was held.  Times depend on the machine, so the overhead's
+ * value is not checked (`make bench BENCH=overhead` shows it).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -138,7 +138,9 @@ TEST(the_recorder_holds_the_error_of_a_function)
 		&r,
 		(const char *const[]){ "--error", "30%", "--focus", "function=^make_small$", NULL },
 		until);
-	/* The function has 300 KB, of which some 55 samples are to be live: 5 KiB apart, or finer. */
+	/*
+	 * The function has 300 KB, of which some 55 samples are to be live: 5 KiB apart, or finer.
+	 */
 	CHECK(recording_wait_for(&r, "select count(*) from event where kind = 'interval'", 1, 100));
 	/* Blocks from before are replaced. */
 	CHECK(recording_wait_for(

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "record/process/process_debt.h"
 #include "region/control.h"
 #include "test.h"
 
@@ -89,7 +90,7 @@ TEST(programs_that_run_pay_in_proportion_to_their_time)
 	after_ns = charge(&s);
 	CHECK(fabs((double)told(&s, 0).charged_ns - 3 * (double)told(&s, 1).charged_ns) < 4);
 	CHECK_EQ_I64(told(&s, 2).charged_ns, 0);
-	/* What the recorder has used, and 15 ms for its end. */
+	/* The time of the recorder, and 15 ms for its end. */
 	CHECK(charged(&s) >= before_ns + 15e6 - 4);
 	CHECK(charged(&s) <= after_ns + 15e6);
 	end(&s);
@@ -141,11 +142,11 @@ TEST(processes_that_live_pay_the_debts_of_those_that_ended)
 	header.counters[GG_COUNT_PROGRAM_NS] = 2000000000;
 	header.counters[GG_COUNT_SAMPLING_NS] = 15000000;
 	header.counters[GG_COUNT_HOOKS_NS] = 5000000;
-	gg_recorder_costs_take_debt(&counts, &header, 30000000);
+	gg_process_debt_take(&counts, &header, 30000000);
 	CHECK_EQ_DOUBLE(counts.unpaid_ns, 30e6);
-	/* What another one has left over is no credit. */
+	/* The rest of another one's share is no credit. */
 	header.counters[GG_COUNT_SAMPLING_NS] = 0;
-	gg_recorder_costs_take_debt(&counts, &header, 0);
+	gg_process_debt_take(&counts, &header, 0);
 	CHECK_EQ_DOUBLE(counts.unpaid_ns, 30e6);
 
 	begin(&s, 10000);

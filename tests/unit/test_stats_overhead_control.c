@@ -217,7 +217,7 @@ TEST(samples_pay_for_what_is_charged)
 		run(&s, 1e6, 300, 20);
 		CHECK(s.cost_ns / s.program_ns <= 1.1 * shares[i]);
 		CHECK(s.cost_ns / s.program_ns >= 0.8 * shares[i]);
-		/* What is given back is spent on samples again. */
+		/* The control spends a refund on samples. */
 		bill.charged_ns = -40e6;
 		gg_overhead_control_step(&s.control, &bill);
 		s.cost_ns += bill.charged_ns;

@@ -2,8 +2,8 @@
 /*
  * cmd_lab_plan - `geiger lab plan`: the sampling interval for a wanted error, and its cost.
  *
- * The entries of the plan (cli/sampling_plan.h) come from a heap of equal blocks (--heap) or from the
- * samples of a profile (--profile).
+ * The entries of the plan (cli/sampling_plan.h) come from a heap of equal blocks (--heap) or from
+ * the samples of a profile (--profile).
  */
 #include <errno.h>
 #include <math.h>

@@ -12,7 +12,7 @@
 #include "base/size.h"
 #include "record/diagnose/diagnostics.h"
 
-#define HOOKS_PART 0.8 /* of the overhead that was asked for: hooks that leave samples little */
+#define HOOKS_PART 0.8 /* of the overhead to hold: hooks of this size leave samples little */
 
 enum {
 	LINES_MAX = 20, /* notes from the log: many processes may write the same line */
@@ -142,8 +142,8 @@ static bool tell_sanitizers(const struct gg_process_set *set, char *text, size_t
 }
 
 /*
- * States the part of the overhead that no interval changes, if it is too large for the overhead that
- * was asked for.  The head of a report has the figures.
+ * States the cost of hooks, which no interval changes, if it is nearly the overhead to hold.  The
+ * head of a report has the figures.
  */
 static void add_overhead(struct gg_profile_writer *writer)
 {
@@ -158,7 +158,7 @@ static void add_overhead(struct gg_profile_writer *writer)
 	gg_profile_writer_note(
 		writer,
 		"Overhead: hooks alone take %.2g %% of the program's own processor time, by the "
-		"number of its allocations, and %s was asked for.  No interval makes hooks "
+		"number of its allocations; the overhead to hold is %s.  No interval makes hooks "
 		"cheaper.  An allocator that samples by itself has none: libgeiger-malloc, "
 		"--malloc where geiger record has it (docs/MALLOC.md).",
 		100 * hooks, gg_percent_format(counts->overhead_ppm, text));

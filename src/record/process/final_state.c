@@ -9,9 +9,9 @@
 #include "record/process/attach_record.h"
 #include "record/process/exact_history.h"
 #include "record/process/ingest.h"
+#include "record/process/process_debt.h"
 #include "record/process/process_tables.h"
 #include "record/process/reconcile.h"
-#include "record/session/recorder_costs.h"
 #include "region/control.h"
 #include "region/reader/view.h"
 
@@ -64,7 +64,7 @@ static void count_overhead(struct gg_target *target, const struct gg_region_head
 	if (header->counters[GG_COUNT_ASKED_OVERHEAD] == 0 &&
 	    header->counters[GG_COUNT_ASKED_ERROR] == 0)
 		return;
-	gg_recorder_costs_take_debt(counts, header, target->charges.charged_ns);
+	gg_process_debt_take(counts, header, target->charges.charged_ns);
 	counts->recorder_ns += header->counters[GG_COUNT_RECORDER_NS];
 	counts->program_ns += header->counters[GG_COUNT_PROGRAM_NS];
 	counts->sampling_ns += header->counters[GG_COUNT_SAMPLING_NS];

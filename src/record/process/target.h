@@ -41,7 +41,7 @@ struct gg_target_set;
 struct gg_region_view;
 struct gg_exact_history;
 
-/* What the recorder charges a process for its own time (session/recorder_costs.h). */
+/* Charges of the recorder for its own time (session/recorder_costs.h). */
 struct gg_target_charges {
 	uint64_t program_ns, recorder_ns; /* counters of the region, as last read */
 	double step_ns;                   /* by how much program_ns grew */

@@ -17,15 +17,15 @@
 #include "stats/estimate/interval.h"
 #include "stats/sampling/weight.h"
 
-enum { FINEST_INTERVAL = 1 << 10, LOOK_PART = 50, DEPTH_MAX = 2048 };
+enum { FOCUS_FINEST_INTERVAL = 1 << 10, FOCUS_LOOK_PART = 50 };
 
-#define COARSEST_INTERVAL (UINT64_C(1) << 36)
-#define PAUSE_NS          (250 * GG_NS_PER_MS)
-#define CONFIDENCE        0.95
-#define NORMAL_QUANTILE   1.959963984540054 /* of CONFIDENCE, to both sides */
+#define FOCUS_COARSEST_INTERVAL (UINT64_C(1) << 36)
+#define PAUSE_NS                (250 * GG_NS_PER_MS)
+#define FOCUS_CONFIDENCE        0.95
+#define NORMAL_QUANTILE         1.959963984540054 /* of FOCUS_CONFIDENCE, to both sides */
 
 /* One look: which frames match, and what is live. */
-struct look {
+struct focus_look {
 	const struct gg_focus_error *focus;
 	GG_ARRAY(uint8_t) is_match; /* by frame of the profile */
 	struct gg_tally tally;
@@ -37,9 +37,9 @@ int gg_focus_error_begin(struct gg_focus_error *focus, const char *function, dou
 {
 	const struct gg_error_options options = {
 		.error = wanted,
-		.first_interval = planned_interval != 0 ? planned_interval : FINEST_INTERVAL,
-		.finest_interval = FINEST_INTERVAL,
-		.coarsest_interval = COARSEST_INTERVAL,
+		.first_interval = planned_interval != 0 ? planned_interval : FOCUS_FINEST_INTERVAL,
+		.finest_interval = FOCUS_FINEST_INTERVAL,
+		.coarsest_interval = FOCUS_COARSEST_INTERVAL,
 	};
 
 	*focus = (struct gg_focus_error){ .reached = NAN };
@@ -63,7 +63,7 @@ void gg_focus_error_done(struct gg_focus_error *focus)
 
 static int take_line(const struct gg_profile_line *line, void *context)
 {
-	struct look *look = context;
+	struct focus_look *look = context;
 
 	if (line->function == NULL ||
 	    regexec(&look->focus->expression, line->function, 0, NULL, 0) != 0)
@@ -74,7 +74,7 @@ static int take_line(const struct gg_profile_line *line, void *context)
 	return 0;
 }
 
-static int find_frames(struct look *look, struct gg_profile *profile)
+static int find_frames(struct focus_look *look, struct gg_profile *profile)
 {
 	struct gg_error error = { 0 };
 	int status = gg_live_names_learn(look->focus->names, profile, &error);
@@ -85,7 +85,7 @@ static int find_frames(struct look *look, struct gg_profile *profile)
 	return status == 0 ? gg_profile_each_line(profile, take_line, look, &error) : status;
 }
 
-static bool has_function(const struct look *look, const struct gg_target *target,
+static bool has_function(const struct focus_look *look, const struct gg_target *target,
                          const uint64_t *pcs, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -98,9 +98,9 @@ static bool has_function(const struct look *look, const struct gg_target *target
 }
 
 /* Samples of one stack often follow each other, so the answer for the last stack is kept. */
-static void add_target(struct look *look, struct gg_target *target)
+static void add_target(struct focus_look *look, struct gg_target *target)
 {
-	uint64_t pcs[DEPTH_MAX];
+	uint64_t pcs[GG_STACK_MAP_DEPTH_MAX];
 	struct gg_error error = { 0 };
 	struct gg_region_view view;
 	uint32_t last_stack = 0;
@@ -119,9 +119,9 @@ static void add_target(struct look *look, struct gg_target *target)
 		weight = gg_weight_of(&draw, sample->size_bytes);
 		look->all_bytes += weight.bytes;
 		if (sample->stack != last_stack || i == 0)
-			is_last = has_function(
-				look, target, pcs,
-				gg_region_view_stack(&view, sample->stack, pcs, DEPTH_MAX));
+			is_last = has_function(look, target, pcs,
+			                       gg_region_view_stack(&view, sample->stack, pcs,
+			                                            GG_STACK_MAP_DEPTH_MAX));
 		last_stack = sample->stack;
 		if (!is_last)
 			continue;
@@ -135,18 +135,19 @@ static void add_target(struct look *look, struct gg_target *target)
 }
 
 /* Half the width of the confidence interval of a function that was named, as a share. */
-static double error_of(const struct look *look)
+static double error_of(const struct focus_look *look)
 {
-	struct gg_interval interval = gg_interval_of(&look->tally, GG_BYTES, CONFIDENCE, false);
+	struct gg_interval interval = gg_interval_of(&look->tally, GG_BYTES, FOCUS_CONFIDENCE,
+	                                             false);
 
 	return look->bytes > 0 ? (interval.high - interval.low) / 2 / look->bytes : NAN;
 }
 
 /*
- * The variance that would give an interval of this width.  It allows for coarser intervals of before
- * and for few samples, up to half of the samples.
+ * The variance that would give an interval of this width.  It allows for coarser intervals of
+ * before and for few samples, up to half of the samples.
  */
-static double effective_variance(const struct gg_focus_error *focus, const struct look *look)
+static double effective_variance(const struct gg_focus_error *focus, const struct focus_look *look)
 {
 	double deviation = focus->reached * look->bytes / NORMAL_QUANTILE;
 	double variance = deviation * deviation;
@@ -167,7 +168,7 @@ static void set_intervals(const struct gg_process_set *set, uint64_t interval)
 
 static void look_at(struct gg_focus_error *focus, struct gg_process_set *set)
 {
-	struct look look = { .focus = focus };
+	struct focus_look look = { .focus = focus };
 	double part;
 
 	if (find_frames(&look, set->writer->profile) == 0) {
@@ -193,7 +194,7 @@ void gg_focus_error_watch(struct gg_focus_error *focus, struct gg_process_set *s
 	if (focus->function == NULL || now_ns < focus->next_ns || set->count == 0)
 		return;
 	look_at(focus, set);
-	took_ns = (gg_clock_monotonic_ns() - now_ns) * LOOK_PART;
+	took_ns = (gg_clock_monotonic_ns() - now_ns) * FOCUS_LOOK_PART;
 	focus->next_ns = now_ns + (took_ns > PAUSE_NS ? took_ns : PAUSE_NS);
 }
 

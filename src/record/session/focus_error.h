@@ -6,7 +6,8 @@
  * The recorder decides, because it alone knows functions: agents have addresses.  It names frames
  * while it records (symbols/live_names.h), adds up the live samples whose stack has a matching
  * function, over all processes of the session, and writes the interval into the control words, as
- * `geiger control` does.  The rule is that of an agent's own error (stats/sampling/error_control.h).
+ * `geiger control` does.  The rule is that of an agent's own error
+ * (stats/sampling/error_control.h).
  *
  * Unseen     While no sample has the function, the interval stays at that of a plan, or at
  *            GG_FOCUS_ERROR_FIRST_INTERVAL: nobody knows how little of it there is.
@@ -25,15 +26,15 @@ enum { GG_FOCUS_ERROR_FIRST_INTERVAL = 4 << 10 };
 
 struct gg_live_names;
 
-/* All zero: no error is asked for. */
+/* All zero: there is no error to hold. */
 struct gg_focus_error {
-	const char *function; /* the expression; NULL: no error is asked for */
+	const char *function; /* the expression; NULL: there is no error to hold */
 	regex_t expression;
 	struct gg_live_names *names;
 	struct gg_error_control control;
 	uint64_t next_ns; /* CLOCK_MONOTONIC */
 	/* As the last look found them. */
-	double bytes, reached; /* live bytes of the function; its error, NAN: it has none */
+	double bytes, reached; /* live bytes of the function; their error, NAN without a sample */
 	int64_t looked_ns;     /* session time; 0: there was no look */
 };
 

@@ -2,6 +2,7 @@
 /* recorder_costs - divides the recorder's processor time among the processes of a session. */
 #include "record/session/recorder_costs.h"
 
+#include <math.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,8 +14,8 @@
 #define CHARGE_NS (200 * GG_NS_PER_MS)
 
 /*
- * What the end of a recording takes, by measurement on small programs: a last look, names of frames,
- * indexes of the profile.
+ * The time of a recording's end, by measurement on small programs: a last look, names of
+ * frames, indexes of the profile.
  */
 #define END_NS        15e6
 #define END_FRAME_NS  10e3
@@ -35,8 +36,13 @@
 #define SAMPLES_MOST 65536.0
 
 /* From this share on, the recorder works as if nobody had asked for an overhead. */
-#define USUAL_SHARE_PPM 40000.0
-#define FRUGALITY_MOST  20.0
+#define USUAL_SHARE_PPM      40000.0
+#define FIRST_FRUGALITY_MOST 20.0
+#define MORE_FRUGALITY_MOST  10.0
+#define FRUGALITY_STEP       1.5
+
+/* The part of the share that the recorder may use for work that does not follow samples. */
+#define BASE_PART 0.25
 
 void gg_recorder_costs_add_samples(struct gg_recorder_costs *costs, uint64_t took_ns,
                                    uint64_t count)
@@ -76,11 +82,14 @@ static double step_of(uint64_t *seen_ns, uint64_t now_ns)
 	return step_ns < 86400e9 ? step_ns : 0;
 }
 
-/* Adds to the pot what the recorder has used and will use, and what ended processes owe. */
-static void fill(struct gg_recorder_costs *costs, struct gg_process_set *set)
+/*
+ * Adds to the pot what the recorder has used and will use, and what ended processes owe.  Returns
+ * what it has used.
+ */
+static double fill(struct gg_recorder_costs *costs, struct gg_process_set *set)
 {
 	struct gg_session_counts *counts = &set->writer->counts;
-	double reserve_ns = END_NS + END_SAMPLE_NS * (double)counts->sample_count;
+	double reserve_ns = END_NS + END_SAMPLE_NS * (double)counts->sample_count, used_ns;
 
 	for (struct gg_member *member = set->first; member != NULL; member = member->next)
 		reserve_ns += END_FRAME_NS * (double)member->target->stack_map.frames.used_count;
@@ -89,9 +98,11 @@ static void fill(struct gg_recorder_costs *costs, struct gg_process_set *set)
 		reserve_ns = costs->reserved_ns;
 	costs->pot_ns += reserve_ns - costs->reserved_ns;
 	costs->reserved_ns = reserve_ns;
-	costs->pot_ns += step_of(&costs->used_ns, gg_clock_process_ns());
+	used_ns = step_of(&costs->used_ns, gg_clock_process_ns());
+	costs->pot_ns += used_ns;
 	costs->pot_ns += counts->unpaid_ns;
 	counts->unpaid_ns = 0;
+	return used_ns;
 }
 
 /* Reads what the programs have used since the last time; takes what their agents counted. */
@@ -126,11 +137,39 @@ static void find_least_share(struct gg_recorder_costs *costs, const struct gg_pr
 	costs->least_share_ppm = set->count > 0 ? least : costs->default_share_ppm;
 }
 
+/* Shares from USUAL_SHARE_PPM on need no frugality, and smaller ones the more. */
+static double first_frugality(uint32_t share_ppm)
+{
+	double frugality = share_ppm != 0 ? USUAL_SHARE_PPM / share_ppm : 1;
+
+	return fmin(fmax(frugality, 1), FIRST_FRUGALITY_MOST);
+}
+
+/*
+ * Programs that wait, or that share their processor with others, use less time between two rounds
+ * than expected.  So pauses grow while the recorder's own work is more than BASE_PART of the share.
+ */
+static void adapt_frugality(struct gg_recorder_costs *costs, double base_ns, double program_ns)
+{
+	double allowed_ns = BASE_PART * costs->least_share_ppm / GG_PPM * program_ns;
+
+	if (base_ns > allowed_ns)
+		costs->more_frugality *= FRUGALITY_STEP;
+	else if (base_ns < allowed_ns / 2)
+		costs->more_frugality /= FRUGALITY_STEP;
+	costs->more_frugality = fmin(fmax(costs->more_frugality, 1), MORE_FRUGALITY_MOST);
+}
+
+double gg_recorder_costs_frugality(const struct gg_recorder_costs *costs)
+{
+	return first_frugality(costs->least_share_ppm) * fmax(costs->more_frugality, 1);
+}
+
 void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process_set *set)
 {
 	uint64_t now_ns = gg_clock_monotonic_ns();
 	struct gg_region_recorder told = { 0 };
-	double program_ns, pot_ns;
+	double program_ns, pot_ns, used_ns, counted_ns;
 
 	if (now_ns < costs->next_ns)
 		return;
@@ -138,8 +177,14 @@ void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process
 	find_least_share(costs, set);
 	if (costs->least_share_ppm == 0)
 		return;
-	fill(costs, set);
+	used_ns = fill(costs, set);
+	counted_ns = costs->pot_ns;
 	program_ns = read_programs(costs, set);
+	counted_ns -= costs->pot_ns;
+	/* The first time has the start of the recorder in it. */
+	if (costs->has_charged)
+		adapt_frugality(costs, used_ns - counted_ns, program_ns);
+	costs->has_charged = true;
 	if (!(program_ns > 0))
 		return;
 	pot_ns = costs->pot_ns;
@@ -154,27 +199,6 @@ void gg_recorder_costs_charge(struct gg_recorder_costs *costs, struct gg_process
 		told.charged_ns = charges->charged_ns;
 		gg_region_control_charge(member->target->reader.fd, &told);
 	}
-}
-
-void gg_recorder_costs_take_debt(struct gg_session_counts *counts,
-                                 const struct gg_region_header *header, int64_t charged_ns)
-{
-	double share = (double)header->control.overhead_ppm / GG_PPM;
-	double cost_ns = (double)header->counters[GG_COUNT_SAMPLING_NS] +
-	                 (double)header->counters[GG_COUNT_HOOKS_NS] + (double)charged_ns;
-	double debt_ns = cost_ns - share * (double)header->counters[GG_COUNT_PROGRAM_NS];
-
-	/* What it has left over stays unused: nobody knows what its end has cost. */
-	if (share > 0 && debt_ns > 0 && debt_ns < 86400e9)
-		counts->unpaid_ns += debt_ns;
-}
-
-double gg_recorder_costs_frugality(const struct gg_recorder_costs *costs)
-{
-	double frugality = costs->least_share_ppm != 0 ? USUAL_SHARE_PPM / costs->least_share_ppm
-	                                               : 1;
-
-	return frugality < 1 ? 1 : frugality > FRUGALITY_MOST ? FRUGALITY_MOST : frugality;
 }
 
 static double read_children_ns(void)

@@ -40,7 +40,7 @@ enum {
 	WATCHED_CLOSELY = 16, /* with more processes, each is watched once a second */
 	WAIT_LEAST_MS = 5,
 	WAIT_MOST_MS = 100,
-	FRUGAL_MOST_MS = 1000,
+	FRUGAL_MOST_MS = 3000,
 	COPY_RSS_SLACK = 1 << 18, /* bytes that exec() itself touches */
 	EXIT_NOT_RUN = 125
 };

@@ -26,7 +26,9 @@ double gg_wanted_error_seconds(const struct gg_estimate *estimate, double interv
 		return 0;
 	if (steady >= allowed || !(allocated_bytes_per_second > 0))
 		return INFINITY;
-	/* A block of then is still there after t seconds with the probability exp(-t rate / live). */
+	/*
+	 * A block of then is still there after t seconds with the probability exp(-t rate / live).
+	 */
 	return estimate->value / allocated_bytes_per_second *
 	       log((estimate->variance - steady) / (allowed - steady));
 }

@@ -5,10 +5,10 @@
 #include "base/assert.h"
 #include "stats/sampling/interval_grid.h"
 
-#define Z_SQUARED 3.841458820694124 /* of the normal law, 95 % */
-#define MARGIN    1.2
-#define EXTRA     4
-#define MOST_PART 16
+#define Z_SQUARED  3.841458820694124 /* of the normal law, 95 % */
+#define MARGIN     1.2
+#define EXTRA      4
+#define FINER_MOST 16
 
 double gg_error_control_needed(double error)
 {
@@ -48,7 +48,7 @@ uint64_t gg_error_control_step(struct gg_error_control *c, double bytes, double 
 	if (!(bytes > 0) || follows_plan(c, bytes, allocated_bytes))
 		return c->interval;
 	if (variance > allowed)
-		wanted *= variance < MOST_PART * allowed ? allowed / variance : 1.0 / MOST_PART;
+		wanted *= variance < FINER_MOST * allowed ? allowed / variance : 1.0 / FINER_MOST;
 	/* A finer interval is due at once, a coarser one when it differs by two steps. */
 	if (wanted < (double)c->interval ||
 	    wanted > (double)c->interval * GG_GRID_STEP * GG_GRID_STEP)

@@ -9,16 +9,17 @@
  *           interval_bytes = gg_error_control_step(&c, live_bytes, variance, allocated_bytes);
  *
  * The error is half the width of the 95 % confidence interval, as a share of the estimate.  Equal
- * samples of a large group have z / sqrt(n), so the error asks for n = (z / error)^2 samples; MARGIN
- * and EXTRA more allow for the scatter of n and for the wider interval of few samples.  An estimate
- * B with variance V is worth B^2 / V equal samples, whatever intervals its samples were drawn with.
+ * samples of a large group have z / sqrt(n), so the error asks for n = (z / error)^2 samples;
+ * MARGIN and EXTRA more allow for the scatter of n and for the wider interval of few samples.  An
+ * estimate B with variance V is worth B^2 / V equal samples, whatever intervals its samples were
+ * drawn with.
  *
- * Steady     B bytes at the interval R have V <= R B, so R = B / n is fine enough.  Large blocks have
- *            less, which is not relied on: the next ones may be small.
+ * Steady     B bytes at the interval R have V <= R B, so R = B / n is fine enough.  Large blocks
+ *            have less, which is not relied on: the next ones may be small.
  * Growing    While B grows from nothing, R grows with it.  Then V is half of that at most.
- * Healing    If V is larger than B^2 / n, because a larger heap was sampled coarsely before or the
- *            error was asked for late, new samples are drawn that much finer, down to R / MOST_PART.
- *            The error falls as old blocks are freed.
+ * Healing    V is larger than B^2 / n if a larger heap was sampled coarsely before, or if the error
+ *            is newer than the heap.  Then the control draws new samples that much finer, down to
+ *            R / FINER_MOST.  The error falls as the program frees old blocks.
  * Planned    A first interval above the finest one comes from a plan for a group of that interval
  *            times n bytes.  It stays until the group has half of these bytes, so that a program
  *            that is still growing takes no more samples than planned; or until the program has
@@ -52,8 +53,8 @@ void gg_error_control_init(struct gg_error_control *c, const struct gg_error_opt
 
 /*
  * Takes the current estimate of the group into account, and the bytes that were allocated since the
- * start.  Returns the interval for the time from now on.  An estimate of 0 leaves the interval as it
- * is.
+ * start.  Returns the interval for the time from now on.  An estimate of 0 leaves the interval as
+ * it is.
  */
 uint64_t gg_error_control_step(struct gg_error_control *c, double bytes, double variance,
                                double allocated_bytes);

@@ -24,7 +24,9 @@ enum { PRECISE_SAMPLES = 64 };
 /* Samples get at least this part of the share, whatever hooks cost and debts are. */
 #define LEAST_PART 0.1
 
-/* A debt leaves samples this part of what hooks leave: a short program is worth a profile, too. */
+/*
+ * A debt leaves samples this part of what hooks leave, because a short program is worth a profile.
+ */
 #define DEBT_LEAST_PART 0.3
 
 /* Credit raises the share by no more than this factor. */

@@ -29,9 +29,9 @@
  *            leaves samples DEBT_LEAST_PART.
  * Hunting    Intervals are powers of 2^(1/4), and the interval stays where the wanted one is less
  *            than 2^(1/4) away.
- * Charges    Costs that do not follow the interval, such as the start and the end of a recorder, are a
- *            debt as well.  Samples pay for them, so the whole still has the share, once the program
- *            has run long enough.
+ * Charges    Costs that do not follow the interval, such as the start and the end of a recorder,
+ *            are a debt as well.  Samples pay for them, so the whole still has the share, once the
+ *            program has run long enough.
  * Floor      If the hooks alone cost nearly the share or more, samples still get LEAST_PART of it:
  *            a profile without samples helps nobody.  The overhead is then larger than the share.
  * Bias       The interval depends on past samples alone.  A sample point keeps the interval that it

@@ -192,7 +192,7 @@ function intervalText({ interval_bytes: most, least_interval_bytes: least }) {
 }
 
 /**
- * What the recording was to hold: "overhead 0.48 % of 0.5 %", "error 4.2 % of 5 %".
+ * Texts about the overhead and error to hold: "overhead 0.48 % of 0.5 %", "error 4.2 % of 5 %".
  *
  * @param {any} held
  */
