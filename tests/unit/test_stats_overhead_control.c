@@ -196,7 +196,11 @@ TEST(hooks_that_cost_more_than_the_share_leave_a_tenth_of_it_to_samples)
 	overhead = run(&s, 1e7, 100, 20);
 	CHECK(overhead >= 0.02 + 0.005 * 0.05);
 	CHECK(overhead <= 0.02 + 0.005 * 0.2);
-	CHECK(s.control.hooks_share > 0.019 && s.control.hooks_share < 0.021);
+	/*
+	 * The mean over 300 ms of program time, which has 0.1 * 0.005 * 300 ms / 400 ns = 375
+	 * samples: a standard deviation of 5.2 %.  Five of them are 26 %.
+	 */
+	CHECK(fabs(s.control.hooks_share / 0.02 - 1) < 0.26);
 }
 
 TEST(samples_pay_for_what_is_charged)
