@@ -106,8 +106,13 @@ struct geiger_sample {
 };
 
 enum {
-	GEIGER_SAMPLE_OLD = 1,      /* allocated in the old generation */
-	GEIGER_SAMPLE_NO_NATIVE = 2 /* the frames are the whole stack */
+	GEIGER_SAMPLE_OLD = 1,       /* allocated in the old generation */
+	GEIGER_SAMPLE_NO_NATIVE = 2, /* the frames are the whole stack */
+	/*
+	 * Its sampler is known not to keep to the scheme, by an unknown amount.  Sums with such
+	 * samples have no confidence interval.
+	 */
+	GEIGER_SAMPLE_BIASED = 4
 };
 
 /* A frame of a stack as listeners see it. */

@@ -326,7 +326,9 @@ bool geiger_record(uint32_t heap, const struct geiger_sample *sample)
 		.draw = { .sampling_interval = (double)sample->interval_bytes,
 		          .offset_bytes = sample->offset,
 		          .sample_point_count = sample->sample_points,
-		          .scheme = (enum gg_scheme)gg_embed_scheme(sample->scheme) },
+		          .scheme = (sample->flags & GEIGER_SAMPLE_BIASED) != 0
+		                            ? GG_SCHEME_BIASED
+		                            : (enum gg_scheme)gg_embed_scheme(sample->scheme) },
 		.flags = sample->flags,
 		.frames = sample->frames,
 		.frame_count = sample->frame_count,

@@ -3,6 +3,7 @@
 #include "abi/agent_functions.h"
 #include "abi/attach_request.h"
 #include "base/compiler.h"
+#include "preload/jvm_adapter.h"
 #include "preload/python_adapter.h"
 #include "runtime/exact_mode.h"
 #include "runtime/modules/mapped_modules.h"
@@ -54,8 +55,10 @@ __attribute__((constructor)) static void construct(void)
 	if (is_running)
 		gg_mapped_modules_refresh();
 	gg_thread_leave(t);
-	if (is_running)
+	if (is_running) {
 		gg_python_adapter_load();
+		gg_jvm_adapter_load();
+	}
 }
 
 /* libgeiger looks for this name, and for no other. */

@@ -77,7 +77,7 @@ static const struct rule rules[] = {
 	{ "its size is not a number of bytes", "sample",
 	  "typeof(size) <> 'integer' or size < 0 or typeof(usable) <> 'integer' or usable < 0" },
 	{ "it cannot have been drawn so", "sample",
-	  "typeof(scheme) <> 'integer' or scheme not between 0 and 5"
+	  "typeof(scheme) <> 'integer' or scheme not between 0 and 6"
 	  " or typeof(interval) not in ('integer', 'real')"
 	  " or not interval between iif(scheme = 5, 0, 1) and 1.0141204801825835e31"
 	  " or typeof(marks) <> 'integer' or marks < 1 or marks > 4294967295"

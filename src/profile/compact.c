@@ -286,6 +286,9 @@ static int scan_samples(struct gg_profile *profile, const struct gg_compaction_r
 		sample.draw.sample_point_count = (uint32_t)gg_row_reader_integer(&reading, 0,
 		                                                                 UINT32_MAX);
 		sample.origin = gg_row_reader_bits(&reading);
+		/* An aggregate that grows in steps cannot hold the unknown error: these stay. */
+		if (sample.draw.scheme == GG_SCHEME_BIASED)
+			continue;
 		if (shares) {
 			status = compact_shared(profile, &sample, rule->bucket_ns);
 			continue;

@@ -5,6 +5,7 @@
 #include "profile/sample_sums.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,8 @@ static int add_sample(const struct gg_profile_sample *sample, void *context)
 	weight = gg_weight_of(&sample->draw, sample->size_bytes);
 	sum = (struct gg_metric_sum){ 1, weight.bytes, weight.bytes_variance, weight.count,
 		                      weight.count_variance };
+	if (sample->draw.scheme == GG_SCHEME_BIASED)
+		sum.bytes_variance = sum.count_variance = NAN;
 	if (sample->origin == 0)
 		gg_metric_sum_add(&stack->allocated, &sum);
 	if (sample->free_ns == GG_TIME_NONE || is_among(&sums->left_blocks, sample->id))

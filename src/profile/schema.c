@@ -25,7 +25,8 @@ const struct gg_record_table *const gg_schema_tables[] = {
 const char gg_schema_contents[] =
 	"create index sample_origin on sample(origin) where origin is not null;\n"
 	"insert into scheme values (0, 'poisson'), (1, 'bernoulli'), (2, 'poisson-count'),\n"
-	"  (3, 'stride'), (4, 'per-allocation'), (5, 'optimal'), (16, 'exact');\n";
+	"  (3, 'stride'), (4, 'per-allocation'), (5, 'optimal'), (6, 'biased'),\n"
+	"  (16, 'exact');\n";
 
 /*
  * The views use plain SQL, so that every program that reads SQLite files can use them.  With
@@ -53,6 +54,7 @@ const char gg_schema_views[] =
 	"      order by l.id desc limit 1), t_alloc)) end as t_free_least\n"
 	"from (\n"
 	"  select *, case\n"
+	"      when scheme = 6 then null\n"
 	"      when scheme = 4 then count * (count - 1)\n"
 	"      when sure then 0.0\n"
 	"      when scheme = 2 then count / x\n"

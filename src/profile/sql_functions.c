@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/size.h"
 #include "stats/estimate/interval.h"
@@ -24,6 +25,10 @@ static int scheme_of(sqlite3_value *value, enum gg_scheme *ret_scheme)
 		return 0;
 	}
 	name = (const char *)sqlite3_value_text(value);
+	if (name != NULL && strcmp(name, gg_scheme_name(GG_SCHEME_BIASED)) == 0) {
+		*ret_scheme = GG_SCHEME_BIASED;
+		return 0;
+	}
 	return name != NULL ? gg_scheme_parse(name, ret_scheme) : -1;
 }
 

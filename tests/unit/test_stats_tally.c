@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "stat.h"
+#include "stats/estimate/plain_tally.h"
 #include "stats/lab/simulate.h"
 #include "stats/sampling/rng.h"
 #include "stats/sampling/weight.h"
@@ -366,4 +367,27 @@ TEST(estimates_and_their_variances_are_unbiased_from_1_byte_to_64_R)
 		          "failed trials, size %g: variance %g of %g", z,
 		          stat_variance(&moments[4]), moments[5].mean);
 	}
+}
+
+TEST(a_biased_sample_leaves_the_sums_without_an_error_until_it_is_taken_out)
+{
+	struct gg_draw good = { 4096, 0, 1, GG_SCHEME_POISSON }, biased = good;
+	struct gg_tally tally = { 0 }, other = { 0 };
+	struct gg_plain_tally plain = { 0 };
+
+	biased.scheme = GG_SCHEME_BIASED;
+	gg_tally_add(&tally, &good, 100);
+	CHECK(gg_tally_has_error(&tally, GG_BYTES));
+	gg_tally_add(&other, &biased, 100);
+	gg_tally_merge(&tally, &other);
+	CHECK(!gg_tally_has_error(&tally, GG_BYTES));
+	CHECK(!gg_tally_has_error(&tally, GG_ALLOCATIONS));
+	CHECK(gg_tally_estimate(&tally, GG_BYTES).value ==
+	      2 * gg_tally_estimate(&other, GG_BYTES).value);
+	gg_tally_subtract(&tally, &other);
+	CHECK(gg_tally_has_error(&tally, GG_BYTES));
+
+	gg_plain_tally_add_sample(&plain, &biased, 100);
+	gg_plain_tally_tally(&plain, &tally);
+	CHECK(!gg_tally_has_error(&tally, GG_BYTES));
 }

@@ -284,7 +284,8 @@ TEST(names_of_schemes_read_back)
 	CHECK_EQ_I64(gg_scheme_parse("Poisson", &scheme), -EINVAL);
 	CHECK_EQ_I64(gg_scheme_parse("", &scheme), -EINVAL);
 	CHECK_EQ_U64(scheme, GG_SCHEME_OPTIMAL); /* untouched */
-	CHECK(gg_scheme_name(GG_SCHEME_COUNT) == NULL);
+	CHECK(gg_scheme_name((enum gg_scheme)(GG_SCHEME_BIASED + 1)) == NULL);
+	CHECK_EQ_I64(gg_scheme_parse(gg_scheme_name(GG_SCHEME_BIASED), &scheme), -EINVAL);
 	CHECK_EQ_STR(gg_scheme_name(GG_SCHEME_POISSON_COUNT), "poisson-count");
 }
 
@@ -314,8 +315,18 @@ TEST(draws_that_no_sampler_makes_are_refused)
 	draw.sampling_interval = INFINITY;
 	CHECK(!gg_draw_is_valid(&draw));
 	draw = good;
-	draw.scheme = GG_SCHEME_COUNT;
+	draw.scheme = GG_SCHEME_BIASED;
+	CHECK(gg_draw_is_valid(&draw));
+	draw.scheme = (enum gg_scheme)(GG_SCHEME_BIASED + 1);
 	CHECK(!gg_draw_is_valid(&draw));
+}
+
+TEST(a_biased_sample_weighs_as_by_poisson)
+{
+	struct gg_weight by_poisson = weigh(GG_SCHEME_POISSON, 4096, 1000, 1);
+	struct gg_weight biased = weigh(GG_SCHEME_BIASED, 4096, 1000, 1);
+
+	CHECK(by_poisson.count == biased.count && by_poisson.bytes == biased.bytes);
 }
 
 TEST(wild_draws_have_no_NaN)

@@ -150,14 +150,17 @@ static struct gg_row_sums weigh_sample(const struct gg_profile_sample *sample)
 {
 	struct gg_share share = gg_share_of(&sample->draw, sample->size_bytes);
 
-	return (struct gg_row_sums){ .samples = 1,
-		                     .size = (double)sample->size_bytes,
-		                     .count = share.value[GG_ALLOCATIONS],
-		                     .count_variance = share.variance[GG_ALLOCATIONS],
-		                     .bytes = share.value[GG_BYTES],
-		                     .bytes_variance = share.variance[GG_BYTES],
-		                     .count_skew = share.skew[GG_ALLOCATIONS],
-		                     .bytes_skew = share.skew[GG_BYTES] };
+	return (struct gg_row_sums){
+		.samples = 1,
+		.size = (double)sample->size_bytes,
+		.count = share.value[GG_ALLOCATIONS],
+		.count_variance = share.variance[GG_ALLOCATIONS],
+		.bytes = share.value[GG_BYTES],
+		.bytes_variance = share.variance[GG_BYTES],
+		.count_skew = share.skew[GG_ALLOCATIONS],
+		.bytes_skew = share.skew[GG_BYTES],
+		.unknown_errors = share.unknown > 0 ? 1u << GG_BYTES | 1u << GG_ALLOCATIONS : 0
+	};
 }
 
 static uint32_t size_class(uint64_t size_bytes)

@@ -101,22 +101,27 @@ static void add_preload(struct gg_launch_environment *environment, const char *a
 	gg_buf_done(&value);
 }
 
-/* The adapter is beside the agent, or where it is built.  GEIGER_PYTHON=0 leaves it out. */
-static void add_python(struct gg_launch_environment *environment, const char *agent)
+/*
+ * The adapter of a runtime is beside the agent, or where it is built.  The variable has its path; a
+ * user sets it to 0 to leave the adapter out.
+ */
+static void add_adapter(struct gg_launch_environment *environment, const char *agent,
+                        const char *variable, const char *runtime)
 {
-	static const char *const places[] = { "", "../bindings/python/" };
+	static const char *const folders[] = { "", "../bindings/" };
 	const char *slash = strrchr(agent, '/');
 	char path[GG_LAUNCH_PATH_MAX], *whole;
 	int length;
 
-	if (getenv("GEIGER_PYTHON") != NULL)
+	if (getenv(variable) != NULL)
 		return;
-	for (size_t i = 0; i < GG_COUNT(places); i++) {
-		length = snprintf(path, sizeof(path), "%.*s%slibgeiger-python.so",
-		                  slash != NULL ? (int)(slash - agent + 1) : 0, agent, places[i]);
+	for (size_t i = 0; i < GG_COUNT(folders); i++) {
+		length = snprintf(path, sizeof(path), "%.*s%s%s%slibgeiger-%s.so",
+		                  slash != NULL ? (int)(slash - agent + 1) : 0, agent, folders[i],
+		                  i > 0 ? runtime : "", i > 0 ? "/" : "", runtime);
 		whole = length > 0 && (size_t)length < sizeof(path) ? realpath(path, NULL) : NULL;
 		if (whole != NULL)
-			add_variable(environment, "GEIGER_PYTHON", whole);
+			add_variable(environment, variable, whole);
 		free(whole);
 		if (whole != NULL)
 			return;
@@ -132,7 +137,8 @@ int gg_launch_environment(struct gg_launch_environment *ret_environment,
 	if (settings->agent == NULL)
 		return 0;
 	add_preload(&environment, settings->agent, settings->compat);
-	add_python(&environment, settings->agent);
+	add_adapter(&environment, settings->agent, "GEIGER_PYTHON", "python");
+	add_adapter(&environment, settings->agent, "GEIGER_JVM", "jvm");
 	if (settings->directory != NULL)
 		add_variable(&environment, "GEIGER_DIR", settings->directory);
 	if (settings->recorder != 0)

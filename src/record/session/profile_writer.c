@@ -97,6 +97,7 @@ uint64_t gg_profile_writer_sample(struct gg_profile_writer *writer,
 	if (sample->origin == GG_PROFILE_WRITER_NO_ORIGIN)
 		added->origin = added->id;
 	/* An inherited sample counts as its ancestor's, as in reports. */
+	writer->counts.biased_count += sample->draw.scheme == GG_SCHEME_BIASED;
 	writer->counts.sample_count += sample->origin == 0 ||
 	                               sample->origin == GG_PROFILE_WRITER_NO_ORIGIN;
 	writer->counts.orphan_count += sample->origin == GG_PROFILE_WRITER_NO_ORIGIN;

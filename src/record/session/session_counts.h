@@ -10,6 +10,7 @@
 
 struct gg_session_counts {
 	uint64_t sample_count; /* samples in the profile, without inherited ones */
+	uint64_t biased_count; /* samples of a sampler that is known to be biased */
 	uint64_t orphan_count; /* inherited blocks among them that are no ancestor's sample */
 	uint64_t exact_count;  /* allocations of processes with exact counts */
 	uint64_t aggregated_sample_count; /* samples that aggregates count */

@@ -90,6 +90,7 @@ void gg_plain_tally_add_share(struct gg_plain_tally *plain, const struct gg_shar
 		of[i].value += share->value[i];
 		of[i].variance += share->variance[i];
 		of[i].skew += share->skew[i];
+		plain->unknown[i] += share->unknown;
 		gg_plain_tally_raise(&plain->reserve_max[i], share->reserve[i]);
 	}
 	plain->failed_bytes += share->failed_bytes;

@@ -129,6 +129,7 @@ struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes)
 		.failed_bytes = interval - 1,
 		.failed_variance = interval * (interval - 1),
 		.allocations_per_byte = 1 / length,
+		.unknown = draw->scheme == GG_SCHEME_BIASED,
 	};
 
 	if (draw->sampling_interval <= 1 && draw->scheme != GG_SCHEME_OPTIMAL)
@@ -163,8 +164,10 @@ void gg_tally_add(struct gg_tally *tally, const struct gg_draw *draw, uint64_t s
 	add(&tally->failed_bytes, share.failed_bytes);
 	add(&tally->failed_variance, share.failed_variance);
 	add_integer(&tally->rest_bytes, share.rest_bytes);
-	for (int i = 0; i < GG_QUANTITY_COUNT; i++)
+	for (int i = 0; i < GG_QUANTITY_COUNT; i++) {
 		tally->reserve_max[i] = fmax(tally->reserve_max[i], share.reserve[i]);
+		add(&tally->unknown[i], share.unknown);
+	}
 	tally->sampled_interval_max = fmax(tally->sampled_interval_max, share.sampled_interval);
 	tally->allocations_per_byte_max = fmax(tally->allocations_per_byte_max,
 	                                       share.allocations_per_byte);

@@ -135,6 +135,7 @@ struct gg_share {
 	/* Lower bounds of the tally's maxima. */
 	double reserve[GG_QUANTITY_COUNT], sampled_interval, allocations_per_byte;
 	double unbounded_bytes;
+	double unknown; /* 1: the error is unknown */
 };
 
 struct gg_share gg_share_of(const struct gg_draw *draw, uint64_t size_bytes);

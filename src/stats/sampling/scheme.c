@@ -18,6 +18,8 @@ const char *gg_scheme_name(enum gg_scheme scheme)
 {
 	if (scheme == GG_SCHEME_EXACT)
 		return "exact";
+	if (scheme == GG_SCHEME_BIASED)
+		return "biased";
 	return (unsigned)scheme < GG_SCHEME_COUNT ? names[scheme] : NULL;
 }
 
@@ -41,7 +43,7 @@ bool gg_draw_is_valid(const struct gg_draw *draw)
 	 * 2^103 is the longest effective interval: 2^63 bytes at the lowest p, 2^-40.  NaN fails
 	 * the comparisons.
 	 */
-	return (unsigned)draw->scheme < GG_SCHEME_COUNT && draw->sampling_interval >= least &&
-	       draw->sampling_interval <= 0x1p103 &&
+	return ((unsigned)draw->scheme < GG_SCHEME_COUNT || draw->scheme == GG_SCHEME_BIASED) &&
+	       draw->sampling_interval >= least && draw->sampling_interval <= 0x1p103 &&
 	       (counts ? draw->sample_point_count >= 1 : draw->sample_point_count == 1);
 }

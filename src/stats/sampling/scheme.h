@@ -49,6 +49,13 @@ enum gg_scheme {
 #define GG_SCHEME_EXACT ((enum gg_scheme)16)
 
 /*
+ * The scheme of samples that another sampler drew, and which is known not to keep to poisson by an
+ * unknown amount.  They are weighed as by poisson, and no sum with one of them has a confidence
+ * interval.  No sampler of ours draws by it.
+ */
+#define GG_SCHEME_BIASED ((enum gg_scheme)6)
+
+/*
  * How one sample was drawn.  It is recorded with the sample, and together with the size it gives
  * the probability and the weights (gg_weight_of()).  So a later change of interval or scheme does
  * not affect samples that exist.
@@ -89,7 +96,10 @@ static inline uint64_t gg_stride_sample_point_count(uint64_t offset, uint64_t le
  */
 const char *gg_scheme_name(enum gg_scheme scheme);
 
-/* Finds the scheme of that name.  Returns 0, or -EINVAL with *ret_scheme untouched. */
+/*
+ * Finds the scheme of that name, of those that our samplers have.  Returns 0, or -EINVAL with
+ * *ret_scheme untouched.
+ */
 GG_MUST_CHECK int gg_scheme_parse(const char *name, enum gg_scheme *ret_scheme);
 
 /*

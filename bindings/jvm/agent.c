@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent - the doors into the adapter: geiger's agent opens one, the VM the other two.
+ *
+ *   gg_jvm_install()   the preloaded or attached agent: joins the VM from inside (join.h)
+ *   Agent_OnLoad()     java -agentpath:/usr/lib/.../libgeiger-jvm.so[=interval=BYTES]
+ *   Agent_OnAttach()   jcmd PID JVMTI.agent_load /usr/lib/.../libgeiger-jvm.so
+ *
+ * From the VM's doors, the adapter records to a region of its own where no agent does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <geiger/geiger.h>
+
+#include "embed/sampling_settings.h"
+#include "join.h"
+#include "vm.h"
+
+#define DOOR __attribute__((visibility("default")))
+
+DOOR const char *gg_jvm_install(void);
+
+DOOR const char *gg_jvm_install(void)
+{
+	gg_embed_settings_find_agent();
+	return gg_jvm_join_start() == 0 ? NULL : "no thread could be started";
+}
+
+/* "interval=65536"; anything else is a mistake. */
+static const char *read_options(const char *text, struct geiger_options *ret_options)
+{
+	static const char interval[] = "interval=";
+	char *end;
+
+	*ret_options = (struct geiger_options){ .interval_bytes = 0 };
+	if (text == NULL || *text == '\0')
+		return NULL;
+	if (strncmp(text, interval, sizeof(interval) - 1) != 0)
+		return "the option of the agent is interval=BYTES";
+	ret_options->interval_bytes = strtoull(text + sizeof(interval) - 1, &end, 10);
+	return *end == '\0' && ret_options->interval_bytes > 0 ? NULL : "interval= needs bytes";
+}
+
+static jint begin(JavaVM *vm, const char *text, bool is_live)
+{
+	struct geiger_options options;
+	const char *why = read_options(text, &options);
+
+	gg_embed_settings_find_agent();
+	if (why == NULL &&
+	    (geiger_recording_to() == GEIGER_TO_NOWHERE || options.interval_bytes != 0) &&
+	    geiger_start(&options) < 0)
+		why = "no region could be made for the samples";
+	if (why == NULL)
+		why = gg_jvm_begin(vm, is_live);
+	if (why == NULL)
+		return JNI_OK;
+	fprintf(stderr, "libgeiger-jvm: %s\n", why);
+	return JNI_ERR;
+}
+
+JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
+	(void)reserved;
+	return begin(vm, options, false);
+}
+
+JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *options, void *reserved)
+{
+	(void)reserved;
+	return begin(vm, options, true);
+}

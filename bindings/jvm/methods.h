@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * methods - the names, files and line tables of Java's methods, asked of the VM once each.
+ *
+ * Asking the VM for a name takes microseconds and allocates, and one stack has up to hundreds of
+ * frames.  So what it said is kept by jmethodID.  A jmethodID of a class that was unloaded may come
+ * back for another method; gg_jvm_methods_unloaded() empties the cache then.
+ *
+ *   gg_jvm_methods_lock(jvmti, frames, count);      resolves what is not known yet
+ *   gg_jvm_method_frame(&frames[i], &frame);        texts that stay until the unlock
+ *   gg_jvm_methods_unlock();
+ *
+ * Threads  any, attached to the VM and outside of it ("in native"), so that a thread that waits
+ *          here does not hold up a collection.  The VM answers while no lock is held.
+ * Memory   mapped, so that it is no block of the program's malloc; some 200 bytes for each method
+ *          that was ever on a sampled stack.
+ */
+#pragma once
+
+#include <geiger/geiger.h>
+#include <jvmti.h>
+
+/* Makes sure that all methods of the stack are known, and locks the cache for reading. */
+void gg_jvm_methods_lock(jvmtiEnv *jvmti, const jvmtiFrameInfo *frames, size_t count);
+
+/* The texts live until gg_jvm_methods_unlock(). */
+void gg_jvm_method_frame(const jvmtiFrameInfo *from, struct geiger_frame *ret_frame);
+
+void gg_jvm_methods_unlock(void);
+
+/* Call it after a class was unloaded: the cache empties itself. */
+void gg_jvm_methods_unloaded(void);

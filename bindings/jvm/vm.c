@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vm - the events of the VM, and what becomes of them.
+ *
+ *   SampledObjectAlloc   a sample: its class, size and stack go to libgeiger, and the object gets a
+ *                        tag, a number that counts up
+ *   ObjectFree           the object of that tag died: the VM found out at a collection
+ *   ThreadStart          the thread's first sample point is drawn with the interval of now
+ *
+ * The VM draws sample points as a Poisson process over the bytes of each thread, and calls back for
+ * each object that covers one or more.  It does not tell where in the object the first one lies.
+ * That offset has a known law, an exponential one cut off at the object's end, so it is drawn here.
+ *
+ * The interval that counts is the one with which the thread's sample point was drawn, which the VM
+ * does when the thread passes the previous one, before it calls back.  So each thread remembers the
+ * interval that was set at its last event.
+ *
+ * The VM has one interval for all agents.  It follows the recording's, up to MOST_INTERVAL_BYTES,
+ * so that a change is noticed in time.  Samples are thinned out to a larger one.  While recording
+ * is off, the callbacks return at once.
+ */
+#include "vm.h"
+
+#include <errno.h>
+#include <geiger/geiger.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "embed/sampling_settings.h"
+#include "methods.h"
+#include "names.h"
+#include "stats/sampling/elementary.h"
+#include "stats/sampling/rng.h"
+
+enum { FRAMES_MAX = 512, TYPE_BYTES = 256, MOST_INTERVAL_BYTES = 8 << 20 };
+
+static jvmtiEnv *jvmti;
+static uint32_t heap;
+static bool is_biased;
+static uint32_t is_begun; /* claimed by the first caller of gg_jvm_begin() */
+
+/* The VM's interval, and its interval before gg_jvm_begin(); 0: every allocation. */
+static uint64_t vm_interval_bytes, first_interval_bytes;
+
+static uint64_t last_object; /* relaxed: only its own value matters */
+
+static __thread struct {
+	bool is_known;
+	uint64_t pending_bytes; /* the interval of the pending sample point, as for the VM */
+	struct gg_rng rng;
+} thread_state __attribute__((tls_model("initial-exec")));
+
+/* --- the interval --- */
+
+/* The VM takes 0 for every allocation. */
+static uint64_t interval_for_vm(void)
+{
+	uint64_t bytes = gg_embed_interval();
+
+	if (bytes <= 1)
+		return 0;
+	return bytes < MOST_INTERVAL_BYTES ? bytes : MOST_INTERVAL_BYTES;
+}
+
+static void follow_interval(void)
+{
+	uint64_t wanted = interval_for_vm(), now = gg_load_relaxed(&vm_interval_bytes);
+
+	/* If two threads see a change, one sets it. */
+	if (gg_unlikely(wanted != now) && gg_cas_acq_rel(&vm_interval_bytes, &now, wanted))
+		(*jvmti)->SetHeapSamplingInterval(jvmti, (jint)wanted);
+}
+
+static void seed_thread(void)
+{
+	if (!gg_rng_is_seeded(&thread_state.rng))
+		gg_rng_seed_from_system(&thread_state.rng);
+}
+
+/* Returns the interval of this event's sample point, and notes that of the next one. */
+static uint64_t take_pending(void)
+{
+	uint64_t pending = thread_state.is_known ? thread_state.pending_bytes
+	                                         : gg_load_relaxed(&first_interval_bytes);
+
+	thread_state.is_known = true;
+	thread_state.pending_bytes = gg_load_relaxed(&vm_interval_bytes);
+	return pending;
+}
+
+/* The probability that an object of that size covers a sample point. */
+static double chance(double interval, double bytes)
+{
+	return interval > 1 ? -gg_expm1(-bytes / interval) : 1;
+}
+
+/*
+ * Completes the draw of an object that the VM sampled at an interval of `drawn` bytes.  False: the
+ * recording's interval is larger, and the object is no sample at that one.
+ */
+static bool draw(struct geiger_sample *sample, uint64_t drawn, uint64_t wanted)
+{
+	double bytes = (double)sample->bytes, interval = drawn > 1 ? (double)drawn : 1, offset;
+
+	seed_thread();
+	if (wanted > drawn && wanted > MOST_INTERVAL_BYTES) {
+		double kept = chance((double)wanted, bytes) / chance(interval, bytes);
+
+		if (gg_rng_uniform(&thread_state.rng) >= kept)
+			return false;
+		interval = (double)wanted;
+	}
+	sample->interval_bytes = (uint64_t)interval;
+	sample->sample_points = 1;
+	sample->scheme = GEIGER_POISSON;
+	if (!(interval > 1))
+		return true;
+	offset = -interval * gg_log1p(-gg_rng_uniform(&thread_state.rng) * chance(interval, bytes));
+	sample->offset = offset < bytes ? (size_t)offset : sample->bytes - 1;
+	if (is_biased)
+		sample->flags |= GEIGER_SAMPLE_BIASED;
+	return true;
+}
+
+/* --- events --- */
+
+static const char *type_of(jclass klass, char *name)
+{
+	char *signature;
+
+	if ((*jvmti)->GetClassSignature(jvmti, klass, &signature, NULL) != JVMTI_ERROR_NONE)
+		return NULL;
+	gg_jvm_class_name(signature, name, TYPE_BYTES);
+	(*jvmti)->Deallocate(jvmti, (unsigned char *)signature);
+	return name;
+}
+
+static bool record(struct geiger_sample *sample)
+{
+	jvmtiFrameInfo found[FRAMES_MAX];
+	struct geiger_frame frames[FRAMES_MAX];
+	jint count = 0;
+	bool is_recorded;
+
+	if ((*jvmti)->GetStackTrace(jvmti, NULL, 0, FRAMES_MAX, found, &count) != JVMTI_ERROR_NONE)
+		count = 0;
+	gg_jvm_methods_lock(jvmti, found, (size_t)count);
+	for (jint i = 0; i < count; i++)
+		gg_jvm_method_frame(&found[i], &frames[i]);
+	/* A stack of the VM's own thread has no Java frames, and native ones tell what it does. */
+	if (count > 0) {
+		sample->frames = frames;
+		sample->frame_count = (size_t)count;
+		sample->flags |= GEIGER_SAMPLE_NO_NATIVE;
+	}
+	is_recorded = geiger_record(heap, sample);
+	gg_jvm_methods_unlock();
+	return is_recorded;
+}
+
+/*
+ * The VM allocates its answers by malloc, and the callback frees them before it ends.  They are no
+ * memory of the program, so malloc's hooks do not count them.
+ */
+static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject object,
+                              jclass klass, jlong size)
+{
+	struct geiger_sample sample = { .bytes = size > 0 ? (size_t)size : 1 };
+	char name[TYPE_BYTES];
+	uint64_t drawn, number;
+	int64_t before;
+	int saved_errno = errno;
+
+	(void)env, (void)jni, (void)thread;
+	gg_embed_settings_refresh();
+	drawn = take_pending();
+	follow_interval();
+	if (!gg_embed_is_sampling() || !draw(&sample, drawn, gg_embed_interval()))
+		return;
+	before = geiger_upstream_begin();
+	number = gg_add_relaxed(&last_object, 1) + 1;
+	sample.object = (const void *)(uintptr_t)number;
+	sample.type = type_of(klass, name);
+	if (record(&sample) && (*jvmti)->SetTag(jvmti, object, (jlong)number) != JVMTI_ERROR_NONE)
+		geiger_freed(heap, sample.object); /* its end would never be known */
+	geiger_upstream_end(before);
+	errno = saved_errno;
+}
+
+static void JNICALL on_free(jvmtiEnv *env, jlong tag)
+{
+	(void)env;
+	geiger_freed(heap, (const void *)(uintptr_t)tag);
+}
+
+static void JNICALL on_thread_start(jvmtiEnv *env, JNIEnv *jni, jthread thread)
+{
+	(void)env, (void)jni, (void)thread;
+	thread_state.is_known = true;
+	thread_state.pending_bytes = gg_load_relaxed(&vm_interval_bytes);
+}
+
+/* An event that HotSpot has beyond the specification. */
+static void JNICALL on_class_unload(jvmtiEnv *env, ...)
+{
+	(void)env;
+	gg_jvm_methods_unloaded();
+}
+
+static void watch_unloads(void)
+{
+	static const char wanted[] = "com.sun.hotspot.events.ClassUnload";
+	jvmtiExtensionEventInfo *events = NULL;
+	jint count = 0;
+
+	if ((*jvmti)->GetExtensionEvents(jvmti, &count, &events) != JVMTI_ERROR_NONE)
+		return;
+	for (jint i = 0; i < count; i++) {
+		if (strcmp(events[i].id, wanted) == 0)
+			(*jvmti)->SetExtensionEventCallback(jvmti, events[i].extension_event_index,
+			                                    on_class_unload);
+		for (jint j = 0; j < events[i].param_count; j++)
+			(*jvmti)->Deallocate(jvmti, (unsigned char *)events[i].params[j].name);
+		(*jvmti)->Deallocate(jvmti, (unsigned char *)events[i].params);
+		(*jvmti)->Deallocate(jvmti, (unsigned char *)events[i].id);
+		(*jvmti)->Deallocate(jvmti, (unsigned char *)events[i].short_description);
+	}
+	(*jvmti)->Deallocate(jvmti, (unsigned char *)events);
+}
+
+/* --- the beginning --- */
+
+/* Compares with HotSpot's releases; another VM's sampler is not known to be right. */
+static bool find_bias(void)
+{
+	char *name = NULL, *version = NULL;
+	bool is_good = false;
+
+	if ((*jvmti)->GetSystemProperty(jvmti, "java.vm.name", &name) == JVMTI_ERROR_NONE &&
+	    (*jvmti)->GetSystemProperty(jvmti, "java.vm.specification.version", &version) ==
+	            JVMTI_ERROR_NONE)
+		is_good = strstr(name, "OpenJ9") == NULL &&
+		          atoi(version) >= GG_JVM_UNBIASED_RELEASE;
+	(*jvmti)->Deallocate(jvmti, (unsigned char *)name);
+	(*jvmti)->Deallocate(jvmti, (unsigned char *)version);
+	return !is_good;
+}
+
+static const char *enable(void)
+{
+	static const jvmtiEvent wanted[] = {
+		JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
+		JVMTI_EVENT_OBJECT_FREE,
+		JVMTI_EVENT_THREAD_START,
+	};
+	jvmtiEventCallbacks callbacks = {
+		.SampledObjectAlloc = on_sample,
+		.ObjectFree = on_free,
+		.ThreadStart = on_thread_start,
+	};
+	jvmtiCapabilities capabilities = {
+		.can_generate_sampled_object_alloc_events = 1,
+		.can_generate_object_free_events = 1,
+		.can_tag_objects = 1,
+		.can_get_source_file_name = 1,
+		.can_get_line_numbers = 1,
+	};
+
+	if ((*jvmti)->AddCapabilities(jvmti, &capabilities) != JVMTI_ERROR_NONE)
+		return "the VM does not sample its allocations (JEP 331)";
+	if ((*jvmti)->SetHeapSamplingInterval(jvmti, (jint)vm_interval_bytes) != JVMTI_ERROR_NONE ||
+	    (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE)
+		return "the VM refuses the callbacks";
+	watch_unloads();
+	/* The samples come last, or objects could die unseen. */
+	for (size_t i = sizeof(wanted) / sizeof(*wanted); i-- > 0;)
+		if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, wanted[i], NULL) !=
+		    JVMTI_ERROR_NONE)
+			return "the VM refuses the events";
+	return NULL;
+}
+
+bool gg_jvm_is_begun(void)
+{
+	return gg_load_acquire(&is_begun) != 0;
+}
+
+const char *gg_jvm_begin(JavaVM *vm, bool is_live)
+{
+	void *env = NULL;
+
+	if (gg_exchange_acq_rel(&is_begun, 1) != 0)
+		return NULL;
+	if ((*vm)->GetEnv(vm, &env, GG_JVM_LEAST_VERSION) != JNI_OK || env == NULL)
+		return "the VM has no JVMTI of version 11";
+	gg_embed_settings_find_agent();
+	gg_embed_settings_refresh();
+	jvmti = env;
+	is_biased = find_bias();
+	heap = geiger_heap_register("java", NULL);
+	vm_interval_bytes = interval_for_vm();
+	/* Threads that exist already have drawn their first sample point. */
+	first_interval_bytes = is_live ? GG_JVM_DEFAULT_INTERVAL_BYTES : vm_interval_bytes;
+	return enable();
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work - programs for the tests of the adapter for Java VMs: Work NAME ARGUMENT... */
+import java.lang.invoke.MethodHandles;
+import java.lang.management.ManagementFactory;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import javax.management.ObjectName;
+
+public class Work {
+    static volatile Object sink;
+
+    static long allocatedBytes() {
+        return ((com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean())
+            .getThreadAllocatedBytes(Thread.currentThread().getId());
+    }
+
+    /* Waits until geiger has joined: its thread has ended.  At once where there is none. */
+    static void awaitJoin() throws Exception {
+        boolean found = true;
+        while (found) {
+            found = false;
+            try (var tasks = Files.newDirectoryStream(Path.of("/proc/self/task"))) {
+                for (Path task : tasks) {
+                    try {
+                        found |= Files.readString(task.resolve("comm")).startsWith("geiger-jvm");
+                    } catch (java.io.IOException ended) {
+                        continue;
+                    }
+                }
+            }
+            if (found)
+                Thread.sleep(5);
+        }
+    }
+
+    /* One object of 40 bytes each, from `depth` calls deep. */
+    static void deep(int depth, int count) {
+        if (depth > 0) {
+            deep(depth - 1, count);
+            return;
+        }
+        for (int i = 0; i < count; i++)
+            sink = new byte[24];
+    }
+
+    static void loop(int depth, int count) {
+        allocatedBytes();
+        long before = allocatedBytes();
+        deep(depth, count);
+        System.out.println(allocatedBytes() - before);
+    }
+
+    /* Small objects between large arrays, in one thread. */
+    static Object small() {
+        return new long[10];
+    }
+
+    static Object large(int bytes) {
+        return new byte[bytes];
+    }
+
+    static void mixed(int arrays, int bytes, int smallPerArray) {
+        for (int i = 0; i < arrays; i++) {
+            sink = large(bytes);
+            for (int j = 0; j < smallPerArray; j++)
+                sink = small();
+        }
+    }
+
+    /* Kept objects, and garbage; then a collection and the VM's own histogram. */
+    static class Kept {
+        long a, b, c;
+        byte[] payload = new byte[100];
+    }
+
+    static class Dropped {
+        long a, b;
+    }
+
+    static void live(int count) throws Exception {
+        List<Kept> kept = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            kept.add(new Kept());
+            for (int j = 0; j < 5; j++)
+                sink = new Dropped();
+        }
+        sink = null;
+        for (int i = 0; i < 3; i++)
+            System.gc();
+        String histogram = (String) ManagementFactory.getPlatformMBeanServer().invoke(
+            new ObjectName("com.sun.management:type=DiagnosticCommand"), "gcClassHistogram",
+            new Object[] { new String[0] }, new String[] { String[].class.getName() });
+        for (String line : histogram.split("\n"))
+            if (line.contains("Work$"))
+                System.out.println(line.trim().replaceAll(" +", " "));
+        Thread.sleep(300); /* the VM reports what died from a thread of its own */
+        System.out.println(kept.size());
+        Runtime.getRuntime().halt(0);
+    }
+
+    /* Classes that come and go, each with a method of its own name. */
+    static void unload(int classes) throws Exception {
+        for (int i = 0; i < classes; i++) {
+            byte[] bytes;
+            try (var stream = Work.class.getResourceAsStream("Passing.class")) {
+                bytes = stream.readAllBytes();
+            }
+            Class<?> hidden = MethodHandles.lookup().defineHiddenClass(bytes, true).lookupClass();
+            sink = hidden.getMethod("make", int.class).invoke(null, 2000);
+            sink = null;
+            if (i % 20 == 0)
+                System.gc();
+        }
+        System.out.println(classes);
+    }
+
+    /* The sum of what many tasks computed: by virtual threads where there are some. */
+    static void tasks(int count) throws Exception {
+        ExecutorService pool;
+        try {
+            pool = (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+        } catch (NoSuchMethodException older) {
+            pool = Executors.newFixedThreadPool(200);
+        }
+        List<Future<Long>> results = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            int number = i;
+            results.add(pool.submit(() -> {
+                StringBuilder text = new StringBuilder();
+                for (int j = 0; j < 20; j++) {
+                    text.append(number * j);
+                    Thread.yield();
+                }
+                return (long) text.toString().hashCode();
+            }));
+        }
+        long sum = 0;
+        for (Future<Long> result : results)
+            sum += result.get();
+        pool.shutdown();
+        System.out.println(sum);
+    }
+
+    static void threads(int count) throws Exception {
+        long[] total = { 0 };
+        for (int i = 0; i < count; i += 50) {
+            List<Thread> running = new ArrayList<>();
+            for (int j = 0; j < 50; j++) {
+                Thread thread = new Thread(() -> {
+                    long before = allocatedBytes();
+                    deep(3, 200);
+                    synchronized (total) {
+                        total[0] += allocatedBytes() - before > 8000 ? 1 : 0;
+                    }
+                });
+                thread.start();
+                running.add(thread);
+            }
+            for (Thread thread : running)
+                thread.join();
+        }
+        System.out.println(total[0]);
+    }
+
+    static void server(int requests) throws Exception {
+        var server = com.sun.net.httpserver.HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+        server.createContext("/", exchange -> {
+            byte[] body = exchange.getRequestURI().toString().repeat(100).getBytes();
+            exchange.sendResponseHeaders(200, body.length);
+            exchange.getResponseBody().write(body);
+            exchange.close();
+        });
+        server.setExecutor(Executors.newFixedThreadPool(4));
+        server.start();
+        HttpClient client = HttpClient.newHttpClient();
+        List<Future<HttpResponse<String>>> answers = new ArrayList<>();
+        long sum = 0;
+        for (int i = 0; i < requests; i++) {
+            answers.add(client.sendAsync(
+                HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + server.getAddress().getPort() + "/" + i)).build(),
+                HttpResponse.BodyHandlers.ofString()));
+            if (answers.size() == 20) {
+                for (var answer : answers)
+                    sum += answer.get().body().hashCode();
+                answers.clear();
+            }
+        }
+        System.out.println(sum);
+        System.exit(7);
+    }
+
+    static void direct(int count) {
+        List<ByteBuffer> buffers = new ArrayList<>();
+        for (int i = 0; i < count; i++)
+            buffers.add(ByteBuffer.allocateDirect(100000));
+        System.out.println(buffers.size());
+        Runtime.getRuntime().halt(0);
+    }
+
+    /* Allocates for ever; prints a line when it has begun. */
+    static void forever() throws Exception {
+        System.out.println("begun");
+        System.out.flush();
+        for (;;)
+            deep(5, 100000);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        int[] numbers = new int[arguments.length];
+        for (int i = 1; i < arguments.length; i++)
+            numbers[i] = Integer.parseInt(arguments[i]);
+        awaitJoin();
+        switch (arguments[0]) {
+        case "loop": loop(numbers[1], numbers[2]); break;
+        case "mixed": mixed(numbers[1], numbers[2], numbers[3]); break;
+        case "live": live(numbers[1]); break;
+        case "unload": unload(numbers[1]); break;
+        case "tasks": tasks(numbers[1]); break;
+        case "threads": threads(numbers[1]); break;
+        case "server": server(numbers[1]); break;
+        case "direct": direct(numbers[1]); break;
+        case "forever": forever(); break;
+        default: throw new IllegalArgumentException(arguments[0]);
+        }
+    }
+}

@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_jvm.py PART COUNT - the adapter for Java VMs, with each JDK of this machine.
+
+The VM's own counts are the truth: bytes by thread, and the class histogram after a collection.
+
+  names      functions, files, lines and types; heaps; control
+  truth      every allocation at an interval of 1; COUNT runs with intervals that hold the truth
+  bias       the VMs before 25, and that no interval pretends otherwise
+  live       the live set against the VM's histogram, COUNT runs
+  same       output and exit status of real programs, with and without
+  kill       COUNT programs that are killed at any time
+
+GEIGER: the command.  JVM_ADAPTER: libgeiger-jvm.so.  JDKS: folders of JDKs; by default those below
+/usr/lib/jvm.
+"""
+import glob
+import json
+import math
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+GEIGER, ADAPTER = os.environ["GEIGER"], os.environ["JVM_ADAPTER"]
+HERE = os.path.dirname(os.path.realpath(__file__))
+SECONDS = 500  # the time limit of one program: for what hangs
+failed = 0
+
+
+def check(sentence, holds, *values):
+    global failed
+    print(f"{'ok' if holds else 'FAILED'} - {sentence}", *(values if not holds else ()), flush=True)
+    failed += not holds
+
+
+class Jdk:
+    def __init__(self, folder):
+        with open(f"{folder}/release", encoding="utf-8") as text:
+            self.release = int(re.search(r'JAVA_VERSION="(\d+)', text.read()).group(1))
+        self.folder = folder
+        self.java, self.javac = f"{folder}/bin/java", f"{folder}/bin/javac"
+        self.is_right = self.release >= 25
+        self.name = f"jdk_{self.release}"
+
+
+def find_jdks():
+    found = {}
+    for folder in os.environ.get("JDKS", "").split() or sorted(glob.glob("/usr/lib/jvm/*")):
+        folder = os.path.realpath(folder)
+        if os.path.exists(f"{folder}/bin/javac") and os.path.exists(f"{folder}/lib/server/libjvm.so") \
+                and os.path.exists(f"{folder}/release"):
+            jdk = Jdk(folder)
+            if jdk.release >= 11:
+                found.setdefault(jdk.release, jdk)
+    return list(found.values())
+
+
+def run(command, **more):
+    return subprocess.run(command, capture_output=True, timeout=SECONDS, check=False, **more)
+
+
+def record(profile, command, interval="64k", **more):
+    return run([GEIGER, "record", "-q", "-i", interval, "-o", profile, "--", *command], **more)
+
+
+def report(profile, *options):
+    done = run([GEIGER, "report", "--json", *options, profile])
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.decode())
+    return json.loads(done.stdout)
+
+
+def rows(profile, *options):
+    """By function or type, without a limit."""
+    return {row.get("function") or row.get("type"): row for row in report(profile, "-n", "100000", *options)["rows"]}
+
+
+def from_start(jdk, *words):
+    """A program with the adapter from the first object on."""
+    return [jdk.java, f"-agentpath:{ADAPTER}", "-cp", "classes", *words]
+
+
+def holds(figure, truth):
+    return figure["low"] <= truth and (figure["high"] is None or truth <= figure["high"])
+
+
+def line_of(text):
+    with open(f"{HERE}/jvm/Work.java", encoding="utf-8") as source:
+        return 1 + next(i for i, line in enumerate(source) if text in line)
+
+
+# --- names ---
+
+
+def names(jdk, _count):
+    done = record("a.geiger", [jdk.java, "-cp", "classes", "Work", "loop", "20", "500000"])
+    check(f"{jdk.name}_joins_from_inside_without_a_word", done.returncode == 0 and done.stderr == b"", done)
+    lines = [row for row in report("a.geiger", "--metric", "allocated", "--by", "line")["rows"]
+             if row["function"] == "Work.deep" and row["self"]["estimate"] > 0]
+    check(f"{jdk.name}_functions_have_files_and_lines",
+          [(row["file"], row["line"]) for row in lines] == [("Work.java", line_of("sink = new byte[24]"))], lines)
+    stack = run([GEIGER, "report", "--metric", "allocated", "--by", "stack", "-n", "1", "a.geiger"]).stdout.decode()
+    check(f"{jdk.name}_stacks_are_whole", stack.count("Work.deep") == 21 and "Work.main" in stack, stack)
+    types = rows("a.geiger", "--metric", "allocated", "--by", "type")
+    check(f"{jdk.name}_types_are_classes", "byte[]" in types and types["byte[]"]["samples"] > 200, list(types))
+    kinds = run([GEIGER, "sql", "a.geiger", "select distinct heap from v_sample where type is not null"]).stdout.decode()
+    check(f"{jdk.name}_has_a_heap_of_its_own", kinds.split()[-1] == "java", kinds)
+
+    done = record("b.geiger", [jdk.java, "-cp", "classes", "Work", "unload", "150"], "8k")
+    found = rows("b.geiger", "--metric", "allocated")
+    check(f"{jdk.name}_classes_that_unload_keep_their_names", "Passing.make" in found and
+          found["Passing.make"]["samples"] > 1000 and "[unknown Java method]" not in found, list(found)[:20])
+    left_out = record("c.geiger", [jdk.java, "-cp", "classes", "Work", "loop", "1", "100000"], env={**os.environ, "GEIGER_JVM": "0"})
+    check(f"{jdk.name}_is_left_out_on_request", left_out.returncode == 0 and "Work.deep" not in rows("c.geiger", "--metric", "allocated"))
+    control(jdk)
+
+
+def control(jdk):
+    program = subprocess.Popen([GEIGER, "record", "-q", "-i", "64k", "-o", "d.geiger", "--", jdk.java, "-XX:+UseSerialGC", "-Xmx64m",
+                                "-cp", "classes", "Work", "forever"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        program.stdout.readline()
+        pid = subprocess.run(["pgrep", "-P", str(program.pid)], capture_output=True, check=True).stdout.split()[0].decode()
+        wait_for_more(pid, 0)
+        run([GEIGER, "control", pid, "interval", "16k"])
+        wait_for_more(pid, sample_count(pid) + 10000)
+        run([GEIGER, "control", pid, "off"])
+        time.sleep(0.5)
+        before = sample_count(pid)
+        time.sleep(0.5)
+        check(f"{jdk.name}_is_silent_when_off", before == sample_count(pid), before, sample_count(pid))
+        run([GEIGER, "control", pid, "on"])
+        check(f"{jdk.name}_goes_on_when_on", wait_for_more(pid, before))
+        os.kill(int(pid), signal.SIGKILL)
+    finally:
+        program.communicate(timeout=SECONDS)
+    text = run([GEIGER, "sql", "--csv", "d.geiger", "select interval, count(*) from v_sample where heap = 'java' group by 1"]).stdout.decode()
+    counts = {float(line.split(",")[0]): int(line.split(",")[1]) for line in text.splitlines()[1:]}
+    check(f"{jdk.name}_takes_a_new_interval", counts.get(65536.0, 0) > 10 and counts.get(16384.0, 0) > 1000, counts)
+    check(f"{jdk.name}_knows_what_the_first_sample_point_was_drawn_with", counts.get(524288.0, 0) in range(1, 40), counts)
+
+
+def wait_for_more(pid, count):
+    until = time.monotonic() + 100
+    while sample_count(pid) <= count and time.monotonic() < until:
+        time.sleep(0.2)
+    return sample_count(pid) > count
+
+
+def sample_count(pid):
+    """Samples of the function that allocates, as the region counts them so far."""
+    return sum(row["samples"] for row in report(pid, "--metric", "allocated", "-n", "100000")["rows"] if row["function"] == "Work.deep")
+
+
+# --- truth ---
+
+SITES = 40
+
+
+def make_sites(seed):
+    """A program of SITES methods, each of which allocates arrays of one size."""
+    choose = random.Random(seed)
+    methods, calls, truth = [], [], {}
+    for i in range(SITES):
+        size = int(16 * 2 ** (choose.random() * 12))
+        bytes_each = (16 + size + 7) // 8 * 8
+        count = max(1, int(2 ** (choose.random() * 6) * 60000 / bytes_each))
+        truth[f"Sites.site{i}"] = (count * 20 * bytes_each, count * 20)
+        methods.append(f"static void site{i}() {{ for (int i = 0; i < {count}; i++) sink = new byte[{size}]; }}")
+        calls.append(f"site{i}();")
+    with open("Sites.java", "w", encoding="utf-8") as source:
+        source.write("public class Sites { static volatile Object sink; " + "\n".join(methods) +
+                     "\npublic static void main(String[] a) { for (int r = 0; r < 20; r++) {" + " ".join(calls) + "} } }\n")
+    return truth
+
+
+def truth(jdk, count):
+    done = record("a.geiger", from_start(jdk, "Work", "loop", "3", "20000"), "1")
+    counted, row = int(done.stdout), rows("a.geiger", "--metric", "allocated")["Work.deep"]
+    check(f"{jdk.name}_sees_each_object_at_an_interval_of_1", row["samples"] == 20000 and row["self"]["estimate"] == 800000, row)
+    check(f"{jdk.name}_agrees_with_the_vm_s_count_of_the_thread", 0 <= counted - 800000 < 4096, counted)
+    tried = held = 0
+    sums = {"estimate": 0.0, "truth": 0.0, "variance": 0.0}
+    for seed in range(1, count + 1):
+        expected = make_sites(seed)
+        run([jdk.javac, "-d", "classes", "Sites.java"])
+        record("a.geiger", from_start(jdk, "Sites"))
+        found = rows("a.geiger", "--metric", "allocated")
+        for site, (size, _number) in expected.items():
+            row = found.get(site)
+            each = size / _number
+            p = -math.expm1(-each / 65536)
+            sums["truth"] += size
+            sums["variance"] += _number * each * each * (1 - p) / p
+            if row is None:
+                continue
+            sums["estimate"] += row["self"]["estimate"]
+            if jdk.is_right:
+                tried += 1
+                held += holds(row["self"], size)
+    # Streams of small objects alone are right in all VMs.
+    z = (sums["estimate"] - sums["truth"]) / math.sqrt(sums["variance"])
+    check(f"{jdk.name}_sums_are_right_within_4.5_standard_errors", abs(z) < 4.5, z, sums)
+    print(f"{jdk.name}: {held} of {tried} intervals hold the truth; {z:+.2f} standard errors")
+    if jdk.is_right:
+        # 94 % must hold; the binomial law allows fewer once in 10 000 times.
+        least = 0.94 * tried - 3.7 * math.sqrt(0.94 * 0.06 * tried)
+        check(f"{jdk.name}_intervals_hold_the_truth", held >= least, held, tried)
+        if tried >= 2000:
+            check(f"{jdk.name}_coverage_is_94_percent", held >= 0.94 * tried, held, tried)
+
+
+# --- bias ---
+
+
+def bias(jdk, _count):
+    done = record("a.geiger", from_start(jdk, "-XX:+UseG1GC", "-Xmx1g", "Work", "mixed", "1500", "1048576", "4000"), "512k")
+    seen = report("a.geiger", "--metric", "allocated", "-n", "100000")
+    found = {row["function"]: row for row in seen["rows"]}
+    expected = 1500 * 4000 * 96 / 524288
+    small = found["Work.small"]
+    share = small["samples"] / expected - 1
+    print(f"{jdk.name}: small objects {share:+.1%}")
+    if jdk.is_right:
+        check(f"{jdk.name}_small_objects_between_arrays_are_right", abs(share) < 4.5 / math.sqrt(expected), share)
+        check(f"{jdk.name}_has_intervals", holds(small["self"], 1500 * 4000 * 96), small)
+        check(f"{jdk.name}_has_no_note", not any("JDK-8356372" in note for note in seen["notes"]), seen["notes"])
+    else:
+        check(f"{jdk.name}_small_objects_between_arrays_are_too_many", share > 0.15, share)
+        check(f"{jdk.name}_has_no_interval", small["self"].get("low") is None and small["self"].get("high") is None, small)
+        check(f"{jdk.name}_says_so", any("JDK-8356372" in note for note in seen["notes"]), seen["notes"])
+        text = run([GEIGER, "report", "--metric", "allocated", "a.geiger"]).stdout.decode()
+        line = next(line for line in text.splitlines() if "Work.small" in line)
+        check(f"{jdk.name}_shows_none_as_text", "±" not in line and "(" not in line.split("%")[0], line)
+    check(f"{jdk.name}_ends_as_it_does", done.returncode == 0 and done.stderr == b"", done)
+
+
+# --- live ---
+
+
+def live(jdk, count):
+    tried = held = 0
+    deviations = []
+    for run_number in range(count):
+        objects = 20000 + 1000 * run_number
+        done = record("a.geiger", from_start(jdk, "-Xmx256m", "Work", "live", str(objects)), "16k")
+        histogram = {line.split()[3]: int(line.split()[2]) for line in done.stdout.decode().splitlines() if "Work$" in line}
+        found = rows("a.geiger", "--by", "type")
+        size = histogram["Work$Kept"]
+        row = found["Work$Kept"]
+        each = size / objects
+        p = -math.expm1(-each / 16384)
+        deviations.append((row["self"]["estimate"] - size) / (each * math.sqrt(objects * (1 - p) / p)))
+        dropped = found.get("Work$Dropped", {"samples": 0})["samples"]
+        allocated = rows("a.geiger", "--by", "type", "--metric", "allocated")["Work$Dropped"]["samples"]
+        check(f"{jdk.name}_what_the_collector_freed_is_gone", dropped == 0 and allocated > 50, dropped, allocated)
+        if jdk.is_right:
+            tried += 1
+            held += holds(row["self"], size)
+    mean = sum(deviations) / math.sqrt(count)
+    check(f"{jdk.name}_live_bytes_are_those_of_the_histogram", abs(mean) < 4.5, deviations)
+    if jdk.is_right:
+        check(f"{jdk.name}_live_intervals_hold_the_truth", held >= 0.94 * tried - 3.7 * math.sqrt(0.06 * tried) - 1, held, tried)
+
+
+# --- same ---
+
+
+def many_sources(number):
+    os.makedirs("sources", exist_ok=True)
+    for i in range(number):
+        with open(f"sources/C{i}.java", "w", encoding="utf-8") as source:
+            source.write(f"public class C{i} {{ int f{i}; int g(int x) {{ return x * {i} + C{(i + 1) % number}.h(x); }} "
+                         f"static int h(int x) {{ java.util.List<String> l = java.util.List.of(\"a{i}\"); return x + l.size(); }} }}\n")
+    return sorted(glob.glob("sources/*.java"))
+
+
+def digest(folder):
+    done = subprocess.run("find . -type f | sort | xargs sha256sum", shell=True, cwd=folder, capture_output=True, check=True)
+    return done.stdout
+
+
+def same(jdk, count):
+    java = [jdk.java, "-cp", "classes", "Work"]
+    programs = {
+        "tasks": (java + ["tasks", "10000"], {}),
+        "threads": (java + ["threads", "2000"], {}),
+        "server": (java + ["server", "400"], {}),
+        "direct": (java + ["direct", "100"], {}),
+        "unload": (java + ["unload", "60"], {}),
+        "jshell": ([f"{jdk.folder}/bin/jshell", "-J-Djava.util.prefs.userRoot=.", "--execution", "local", "-"], {"input": b"int x = 6;\nx * 7\n/exit 3\n"}),
+        "an_exception": (java + ["none"], {}),
+        "no_class": ([jdk.java, "-cp", "classes", "Missing"], {}),
+        "version": ([jdk.java, "-version"], {}),
+        "out_of_memory": ([jdk.java, "-Xmx24m", "-cp", "classes", "Work", "live", "1000000"], {}),
+    }
+    run(programs["jshell"][0], **programs["jshell"][1])  # which writes its preferences
+    for collector in ("Serial", "Parallel", "G1", "Z", "Shenandoah", "Epsilon") if count >= 500 else ("Serial", "Z"):
+        options = [f"-XX:+Use{collector}GC"] + (["-XX:+UnlockExperimentalVMOptions", "-Xmx1g"] if collector == "Epsilon" else ["-Xmx256m"])
+        options.sort(reverse=True)
+        programs[f"collector_{collector}"] = ([jdk.java, *options, "-cp", "classes", "Work", "live", "20000"], {})
+    if count < 500:
+        for name in ("an_exception", "no_class", "direct", "out_of_memory"):
+            programs.pop(name)
+    for name, (command, more) in programs.items():
+        without = run(command, **more)
+        beside = record("s.geiger", command, "32k", **more)
+        check(f"{jdk.name}_{name}_is_the_same", (without.returncode, without.stdout, without.stderr) ==
+              (beside.returncode, beside.stdout, beside.stderr), without, beside)
+    sources = many_sources(count)
+    os.makedirs("without", exist_ok=True)
+    os.makedirs("with", exist_ok=True)
+    without = run([jdk.javac, "-d", "without", *sources])
+    beside = record("s.geiger", [jdk.javac, "-d", "with", *sources])
+    check(f"{jdk.name}_javac_of_{count}_files_is_the_same", (without.returncode, without.stdout, without.stderr) ==
+          (beside.returncode, beside.stdout, beside.stderr) and digest("without") == digest("with"), without, beside)
+    types = rows("s.geiger", "--metric", "allocated", "--by", "type")
+    check(f"{jdk.name}_javac_has_java_objects", any(name.startswith("com.sun.tools.javac") for name in types if name), list(types)[:9])
+    shutil.rmtree("without")
+    shutil.rmtree("with")
+
+
+# --- kill ---
+
+
+def kill(jdk, count):
+    choose = random.Random(jdk.release)
+    wrong, with_objects = [], 0
+    for _ in range(count):
+        profile = "k.geiger"
+        program = subprocess.Popen([GEIGER, "record", "-q", "-i", "4k", "-o", profile, "--", *from_start(jdk, "-Xmx64m", "Work", "forever")],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        program.stdout.readline()
+        pid = int(subprocess.run(["pgrep", "-P", str(program.pid)], capture_output=True, check=True).stdout.split()[0])
+        time.sleep(choose.random() * 0.3)
+        os.kill(pid, signal.SIGKILL)
+        program.communicate(timeout=SECONDS)
+        seen = report(profile, "--metric", "allocated")
+        left = report(profile, "--metric", "live")
+        with_objects += any(row["function"] == "Work.deep" for row in seen["rows"])
+        if left["selected_bytes"]["estimate"] > seen["selected_bytes"]["estimate"] \
+                or sqlite3.connect(profile).execute("pragma integrity_check").fetchone() != ("ok",):
+            wrong.append((seen["selected_bytes"], left["selected_bytes"]))
+        os.unlink(profile)
+    check(f"{jdk.name}_{count}_kills_leave_profiles_that_add_up", not wrong and with_objects == count, wrong, with_objects)
+
+
+def main():
+    part, count = sys.argv[1], int(sys.argv[2])
+    jdks = find_jdks()
+    if not jdks:
+        print("skipped - test_jvm: no JDK from 11 on")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
+        for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"):
+            os.environ.pop(name, None)
+        for jdk in jdks:
+            shutil.rmtree("classes", ignore_errors=True)
+            compiled = run([jdk.javac, "-nowarn", "-d", "classes", *glob.glob(f"{HERE}/jvm/*.java")])
+            if compiled.returncode != 0:
+                raise RuntimeError(compiled.stderr.decode())
+            globals()[part](jdk, count)
+        os.chdir("/")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
