@@ -20,11 +20,15 @@
 
 #define DOOR __attribute__((visibility("default")))
 
-DOOR const char *gg_jvm_install(void);
+DOOR const char *gg_jvm_install(const struct gg_agent_functions *agent);
 
-DOOR const char *gg_jvm_install(void)
+DOOR const char *gg_jvm_install(const struct gg_agent_functions *agent)
 {
-	gg_embed_settings_find_agent();
+	gg_embed_settings_use_agent(agent);
+	if (gg_jvm_is_begun()) { /* of an earlier attach: the callbacks go on */
+		gg_embed_settings_refresh();
+		return NULL;
+	}
 	return gg_jvm_join_start() == 0 ? NULL : "no thread could be started";
 }
 

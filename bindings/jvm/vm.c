@@ -294,7 +294,6 @@ const char *gg_jvm_begin(JavaVM *vm, bool is_live)
 		return NULL;
 	if ((*vm)->GetEnv(vm, &env, GG_JVM_LEAST_VERSION) != JNI_OK || env == NULL)
 		return "the VM has no JVMTI of version 11";
-	gg_embed_settings_find_agent();
 	gg_embed_settings_refresh();
 	jvmti = env;
 	is_biased = find_bias();

@@ -16,7 +16,8 @@
  *             threads run on: the entry may wait for an allocator lock that one of them holds.
  * Stack       The entry needs GG_ATTACH_STACK_BYTES below the stack pointer.
  * Kept        errno, the signal mask, and the cancellation state of the calling thread.
- * Never       makes a thread, waits for another process, or raises a signal.
+ * Never       waits for another process, or raises a signal.  It makes no thread but one, in a Java
+ *             VM: that of the adapter (bindings/jvm), which ends when it has joined the VM.
  */
 #pragma once
 

@@ -97,16 +97,20 @@ static void forked(void)
 	gg_embed_sampler_forked();
 }
 
+/* False: there is no agent, or it has another version. */
+static bool is_usable(const struct gg_agent_functions *agent)
+{
+	return agent != NULL && agent->version == GG_AGENT_FUNCTIONS_VERSION &&
+	       agent->bytes >= sizeof(*agent);
+}
+
 /* Finds the agent's table.  NULL: there is no agent, or it has another version. */
 static const struct gg_agent_functions *find_agent(void)
 {
 	const struct gg_agent_functions *const *symbol = dlsym(RTLD_DEFAULT,
 	                                                       "geiger_agent_interface");
 
-	if (symbol == NULL || *symbol == NULL || (*symbol)->version != GG_AGENT_FUNCTIONS_VERSION ||
-	    (*symbol)->bytes < sizeof(**symbol))
-		return NULL;
-	return *symbol;
+	return symbol != NULL && is_usable(*symbol) ? *symbol : NULL;
 }
 
 /*
@@ -137,11 +141,15 @@ __attribute__((constructor)) static void choose(void)
 
 void gg_embed_settings_find_agent(void)
 {
+	gg_embed_settings_use_agent(find_agent());
+}
+
+void gg_embed_settings_use_agent(const struct gg_agent_functions *agent)
+{
 	struct gg_embed_settings *s = &gg_embed_settings;
-	const struct gg_agent_functions *agent = find_agent();
 	struct gg_agent_settings settings;
 
-	if (agent == NULL || gg_load_relaxed(&s->is_own) == 0)
+	if (!is_usable(agent) || gg_load_relaxed(&s->is_own) == 0)
 		return;
 	gg_embed_agent()->read_settings(&settings);
 	if (settings.change_count != 0)

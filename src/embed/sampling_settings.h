@@ -60,6 +60,9 @@ void gg_embed_settings_refresh(void);
  */
 void gg_embed_settings_find_agent(void);
 
+/* The same with the agent's table, which an attached agent does not export to others. */
+void gg_embed_settings_use_agent(const struct gg_agent_functions *agent);
+
 /* Takes a stream of random numbers, which no sampler of the agent has. */
 uint64_t gg_embed_next_stream(void);
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "abi/agent_functions.h"
 #include "runtime/agent_log.h"
 #include "runtime/environment.h"
 #include "runtime/platform/elf_lookup.h"
@@ -20,7 +21,7 @@ static bool may_start_vm(void)
 void gg_jvm_adapter_load(void)
 {
 	const char *path = gg_environment_get("GEIGER_JVM"), *why;
-	const char *(*install)(void);
+	const char *(*install)(const struct gg_agent_functions *agent);
 	void *library, *address;
 
 	if (path == NULL || *path != '/' || !may_start_vm())
@@ -37,7 +38,7 @@ void gg_jvm_adapter_load(void)
 		return;
 	}
 	memcpy(&install, &address, sizeof(install));
-	why = install();
+	why = install(&gg_agent_functions);
 	if (why != NULL)
 		gg_agent_log("no Java objects are shown: ", why, GG_AGENT_LOG_END);
 }

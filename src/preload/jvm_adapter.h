@@ -9,7 +9,7 @@
 
 /*
  * Loads and starts it if this is a launcher of a JDK, or if the program is linked with a VM, and
- * logs the reason if that fails.  Call it once, from the agent's constructor, outside of every
- * hook.
+ * logs the reason if that fails.  Call it from the agent's constructor, or at the end of an attach,
+ * outside of every hook.
  */
 void gg_jvm_adapter_load(void);

@@ -7,6 +7,7 @@
  *   2. read how much memory is in use: blocks of before are never samples
  *   3. make the region, and start recording; no hook is reachable yet
  *   4. lead the slots of all modules to the hooks, frees first
+ *   5. in a Java VM, load the adapter, whose thread joins the VM later
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,6 +22,7 @@
 #include "preload/attach/bytes_in_use.h"
 #include "preload/attach/loader_lock.h"
 #include "preload/attach/redirects.h"
+#include "preload/jvm_adapter.h"
 #include "runtime/agent_log.h"
 #include "runtime/platform/allocator_functions.h"
 #include "runtime/platform/elf_lookup.h"
@@ -247,6 +249,8 @@ int geiger_agent_attach(const struct gg_attach_request *request, struct gg_attac
 	status = check(request, result);
 	if (status == 0)
 		status = attach_here(request, result);
+	if (status == 0)
+		gg_jvm_adapter_load();
 	end_result(result, begin_ns);
 	errno = saved_errno;
 	return status;
