@@ -148,7 +148,12 @@ static bool record(struct geiger_sample *sample)
 	gg_jvm_methods_lock(jvmti, found, (size_t)count);
 	for (jint i = 0; i < count; i++)
 		gg_jvm_method_frame(&found[i], &frames[i]);
-	/* A stack of the VM's own thread has no Java frames, and native ones tell what it does. */
+	/*
+	 * A thread of the VM has no Java frames, and its native ones tell what it does.  But readers
+	 * of totals know samples that are biased by their frames.
+	 */
+	if (count == 0 && is_biased)
+		frames[count++] = (struct geiger_frame){ .function = "[VM]" };
 	if (count > 0) {
 		sample->frames = frames;
 		sample->frame_count = (size_t)count;

@@ -212,6 +212,9 @@ static uint64_t record(const struct gg_agent_sample *sample)
 
 	if (block == NULL)
 		return 0;
+	/* Before the sample, so that a reader of its sums knows. */
+	if (gg_unlikely(sample->draw.scheme == GG_SCHEME_BIASED))
+		gg_region_count(region, GG_COUNT_BIASED, 1);
 	gg_mapped_modules_refresh();
 	allocation.stack = gg_region_intern(region, &block->record, sample->pcs, sample->pc_count);
 	/*

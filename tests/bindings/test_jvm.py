@@ -10,6 +10,7 @@ The VM's own counts are the truth: bytes by thread, and the class histogram afte
   live       the live set against the VM's histogram, COUNT runs
   same       output and exit status of real programs, with and without
   kill       COUNT programs that are killed at any time
+  attach     COUNT attaches to a program that works
 
 GEIGER: the command.  JVM_ADAPTER: libgeiger-jvm.so.  JDKS: folders of JDKs; by default those below
 /usr/lib/jvm.
@@ -350,6 +351,29 @@ def kill(jdk, count):
             wrong.append((seen["selected_bytes"], left["selected_bytes"]))
         os.unlink(profile)
     check(f"{jdk.name}_{count}_kills_leave_profiles_that_add_up", not wrong and with_objects == count, wrong, with_objects)
+
+
+# --- attach ---
+
+
+def attach(jdk, count):
+    program = subprocess.Popen([jdk.java, "-Xmx64m", "-cp", "classes", "Work", "until"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    program.stdout.readline()
+    attached = with_objects = 0
+    reasons = []
+    for _ in range(count):
+        done = run([GEIGER, "attach", "-q", "-i", "16k", "-o", "t.geiger", "--max-time", "1", str(program.pid)])
+        attached += done.returncode == 0
+        if done.returncode != 0:
+            reasons.append(done.stderr)
+            continue
+        found = rows("t.geiger", "--metric", "allocated")
+        with_objects += "Work.deep" in found and found["Work.deep"]["samples"] > 10
+    output, errors = program.communicate(timeout=SECONDS)
+    check(f"{jdk.name}_{count}_attaches_leave_the_program_as_it_is", program.returncode == 5 and output == b"ended\n" and errors == b"",
+          program.returncode, output, errors)
+    check(f"{jdk.name}_attaches_see_java_objects", attached == count and with_objects == count, attached, with_objects, reasons[:3])
 
 
 def main():

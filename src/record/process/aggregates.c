@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "record/process/ingest.h"
 #include "region/reader/view.h"
+#include "stats/estimate/tally.h"
 
 /* True if the differences can be sums.  In a damaged region, totals may be below the samples. */
 static bool are_sums(const struct gg_sums *sums)
@@ -17,6 +18,21 @@ static bool are_sums(const struct gg_sums *sums)
 	return sums->size_bytes <= INT64_MAX && gg_fixed_value(sums->count) >= 0 &&
 	       gg_fixed_value(sums->count_variance) >= 0 && gg_fixed_value(sums->bytes) >= 0 &&
 	       gg_fixed_value(sums->bytes_variance) >= 0;
+}
+
+/*
+ * True if samples of a biased sampler may be among those of the stack: the region has such samples,
+ * and they have frames of a runtime alone.
+ */
+static bool may_be_biased(struct gg_target *target, uint32_t node)
+{
+	struct gg_region_node record;
+
+	if (target->reader.header.counters[GG_COUNT_BIASED] == 0)
+		return false;
+	return node < GG_STACK_FIRST ||
+	       !gg_region_reader_read(&target->reader, GG_TABLE_STACKS, node, 1, &record) ||
+	       gg_pc_is_frame(record.pc);
 }
 
 /*
@@ -42,6 +58,7 @@ static bool add_aggregate(struct gg_target *target, uint32_t node, uint32_t thre
 		.lost = true,
 		.is_shared = target->is_shared,
 	};
+	bool is_biased = may_be_biased(target, node);
 
 	if (!are_sums(sums)) {
 		if (span->is_open)
@@ -50,6 +67,9 @@ static bool add_aggregate(struct gg_target *target, uint32_t node, uint32_t thre
 			target->bad_count++;
 		return false;
 	}
+	if (is_biased)
+		aggregate.unknown_errors = 1u << GG_BYTES | 1u << GG_ALLOCATIONS;
+	writer->counts.biased_count += is_biased ? sums->sample_count : 0;
 	writer->counts.lost_count += sums->sample_count;
 	writer->counts.untimed_count += sums->sample_count;
 	writer->counts.aggregated_sample_count += sums->sample_count;

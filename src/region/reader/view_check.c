@@ -130,6 +130,7 @@ const char *gg_region_counter_name(uint32_t counter)
 		[GG_COUNT_RECORDER_NS] = "ns of the recorder for samples",
 		[GG_COUNT_ASKED_OVERHEAD] = "millionths of overhead asked for",
 		[GG_COUNT_ASKED_ERROR] = "millionths of error asked for",
+		[GG_COUNT_BIASED] = "samples of a biased sampler",
 	};
 
 	return counter < GG_COUNT(names) ? names[counter] : NULL;

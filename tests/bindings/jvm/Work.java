@@ -216,6 +216,39 @@ public class Work {
             deep(5, 100000);
     }
 
+    /* Three threads that check their sums, until standard input ends. */
+    static void until() throws Exception {
+        boolean[] ended = { false };
+        List<Thread> running = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            Thread thread = new Thread(() -> {
+                while (!ended[0]) {
+                    List<Integer> numbers = new ArrayList<>();
+                    long sum = 0;
+                    for (int j = 0; j < 10000; j++)
+                        numbers.add(j);
+                    for (int number : numbers)
+                        sum += number;
+                    if (sum != 49995000)
+                        System.out.println("wrong " + sum);
+                    deep(5, 1000);
+                    Thread.yield();
+                }
+            });
+            thread.start();
+            running.add(thread);
+        }
+        System.out.println("begun");
+        System.out.flush();
+        while (System.in.read() >= 0)
+            continue;
+        ended[0] = true;
+        for (Thread thread : running)
+            thread.join(1000);
+        System.out.println("ended");
+        Runtime.getRuntime().halt(5);
+    }
+
     public static void main(String[] arguments) throws Exception {
         int[] numbers = new int[arguments.length];
         for (int i = 1; i < arguments.length; i++)
@@ -231,6 +264,7 @@ public class Work {
         case "server": server(numbers[1]); break;
         case "direct": direct(numbers[1]); break;
         case "forever": forever(); break;
+        case "until": until(); break;
         default: throw new IllegalArgumentException(arguments[0]);
         }
     }
