@@ -60,7 +60,10 @@ void gg_embed_settings_refresh(void);
  */
 void gg_embed_settings_find_agent(void);
 
-/* The same with the agent's table, which an attached agent does not export to others. */
+/*
+ * Takes the agent of that table as the recording side.  An attached agent hands its table over,
+ * because the loader does not find its symbols.
+ */
 void gg_embed_settings_use_agent(const struct gg_agent_functions *agent);
 
 /* Takes a stream of random numbers, which no sampler of the agent has. */
