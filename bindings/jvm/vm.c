@@ -149,8 +149,8 @@ static bool record(struct geiger_sample *sample)
 	for (jint i = 0; i < count; i++)
 		gg_jvm_method_frame(&found[i], &frames[i]);
 	/*
-	 * A thread of the VM has no Java frames, and its native ones tell what it does.  But by their
-	 * frames, readers of totals know samples that are biased.
+	 * A thread of the VM has no Java frames, and its native ones tell what it does.  But
+	 * readers of totals know samples that are biased by their frames.
 	 */
 	if (count == 0 && is_biased)
 		frames[count++] = (struct geiger_frame){ .function = "[VM]" };
