@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/atomic.h"
-#include "names.h"
+#include "base/java_name.h"
 
 enum {
 	FIRST_CAPACITY = 4096, /* a power of 2 */
@@ -166,7 +166,7 @@ static void ask(jvmtiEnv *jvmti, jmethodID id, struct answer *ret_answer)
 	*ret_answer = (struct answer){ .file = NULL };
 	if ((*jvmti)->GetMethodDeclaringClass(jvmti, id, &klass) == JVMTI_ERROR_NONE) {
 		if ((*jvmti)->GetClassSignature(jvmti, klass, &signature, NULL) == JVMTI_ERROR_NONE)
-			length = gg_jvm_class_name(signature, ret_answer->function, NAME_BYTES);
+			length = gg_java_class_name(signature, ret_answer->function, NAME_BYTES);
 		if ((*jvmti)->GetSourceFileName(jvmti, klass, &ret_answer->file) !=
 		    JVMTI_ERROR_NONE)
 			ret_answer->file = NULL;

@@ -27,9 +27,9 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/java_name.h"
 #include "embed/sampling_settings.h"
 #include "methods.h"
-#include "names.h"
 #include "stats/sampling/elementary.h"
 #include "stats/sampling/rng.h"
 
@@ -131,7 +131,7 @@ static const char *type_of(jclass klass, char *name)
 
 	if ((*jvmti)->GetClassSignature(jvmti, klass, &signature, NULL) != JVMTI_ERROR_NONE)
 		return NULL;
-	gg_jvm_class_name(signature, name, TYPE_BYTES);
+	gg_java_class_name(signature, name, TYPE_BYTES);
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)signature);
 	return name;
 }

@@ -149,8 +149,8 @@ const struct gg_command gg_command_import = {
 	.details =
 		"Reads, plain or compressed by gzip or zstd, found out by what is in the file:\n"
 		"jemalloc's heap_v2, gperftools' heap profiles, pprof (Go, tcmalloc and others),\n"
-		"OTLP profiles, Perfetto, heaptrack's interpreted data, V8's .heapprofile, and\n"
-		"collapsed stacks.\n"
+		"OTLP profiles, Perfetto, heaptrack's interpreted data, V8's .heapprofile,\n"
+		"Java's .jfr, and collapsed stacks.\n"
 		"- is standard input. Several files are several processes, whose numbers add up;\n"
 		"compare two moments of one process by 'geiger diff' instead.\n\n"
 		"Numbers have confidence intervals where the file tells how it sampled, and none\n"

@@ -11,6 +11,7 @@ The VM's own counts are the truth: bytes by thread, and the class histogram afte
   same       output and exit status of real programs, with and without
   kill       COUNT programs that are killed at any time
   attach     COUNT attaches to a program that works
+  jfr        recordings of the JDK's Flight Recorder, and some that are made as async-profiler does
 
 GEIGER: the command.  JVM_ADAPTER: libgeiger-jvm.so.  JDKS: folders of JDKs; by default those below
 /usr/lib/jvm.
@@ -28,6 +29,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import jfr_writer
 
 GEIGER, ADAPTER = os.environ["GEIGER"], os.environ["JVM_ADAPTER"]
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -374,6 +377,60 @@ def attach(jdk, count):
     check(f"{jdk.name}_{count}_attaches_leave_the_program_as_it_is", program.returncode == 5 and output == b"ended\n" and errors == b"",
           program.returncode, output, errors)
     check(f"{jdk.name}_attaches_see_java_objects", attached == count and with_objects == count, attached, with_objects, reasons[:3])
+
+
+# --- jfr ---
+
+
+def imported(recording):
+    done = run([GEIGER, "import", "-q", "-o", "i.geiger", recording])
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.decode())
+    return report("i.geiger", "--metric", "allocated", "-n", "100000")
+
+
+def jfr(jdk, _count):
+    run([jdk.java, "-XX:StartFlightRecording:filename=x.jfr,settings=profile", "-cp", "classes", "Work", "loop", "10", "20000000"])
+    printed = run([f"{jdk.folder}/bin/jfr", "print", "--json", "--events", "ObjectAllocationSample", "x.jfr"])
+    weights = {}
+    for event in json.loads(printed.stdout)["recording"]["events"]:
+        name = event["values"]["objectClass"]["name"]
+        weights[name] = weights.get(name, 0) + event["values"]["weight"]
+    seen = imported("x.jfr")
+    found = {row["function"]: row for row in seen["rows"]}
+    check(f"{jdk.name}_weights_of_flight_recorder_are_those_that_the_jdk_prints", weights.get("[B", 0) > 10000000 and
+          found["byte[]"]["self"]["estimate"] == weights["[B"], weights, found.get("byte[]"))
+    check(f"{jdk.name}_they_have_no_interval", found["byte[]"]["self"]["low"] is None and any("not random" in note for note in seen["notes"]),
+          seen["notes"])
+    check(f"{jdk.name}_they_have_stacks", found["Work.deep"]["total"]["estimate"] > 0.9 * weights["[B"], list(found))
+    made_recordings()
+
+
+def made_recordings():
+    """Once is enough, but it takes no time."""
+    frames = [("p/Main", "make", 7), ("p/Main", "main", 3)]
+    events = [("jdk.ObjectAllocationInNewTLAB", "[J", 4096, frames)] * 50 + [("jdk.ObjectAllocationInNewTLAB", "p/Big", 10**7, frames[1:])] * 3
+    weight = 4096 / -math.expm1(-4096 / 65536)
+    for release, interval, has_error in ((25, 65536, True), (25, None, True), (17, 65536, False)):
+        with open("made.jfr", "wb") as recording:
+            recording.write(jfr_writer.chunk(release, interval, events) + jfr_writer.chunk(release, interval, events))
+        seen = imported("made.jfr")
+        found = {row["function"]: row["self"] for row in seen["rows"]}
+        good = abs(found["long[]"]["estimate"] / (100 * weight) - 1) < 1e-6 and abs(found["p.Big"]["estimate"] / 6e7 - 1) < 1e-6
+        check(f"samples_of_release_{release}_at_{interval}_weigh_by_size_and_interval", good, found)
+        # The relative standard error of 100 samples of one size is that of a binomial number.
+        half = 1.96 * math.sqrt(100 * math.exp(-1 / 16)) / 100
+        check(f"samples_of_release_{release}_at_{interval}_have_{'an' if has_error else 'no'}_interval",
+              (found["long[]"]["low"] is not None) == has_error and
+              (not has_error or abs((found["long[]"]["high"] / found["long[]"]["estimate"] - 1) / half - 1) < 0.3), found)
+        check(f"release_{release}_is_told_if_it_is_biased", any("JDK-8356372" in note for note in seen["notes"]) != has_error, seen["notes"])
+    with open("made.jfr", "wb") as recording:
+        recording.write(jfr_writer.chunk(25, 65536, [("profiler.LiveObject", "p/Kept", 4096, frames)] * 10))
+    imported("made.jfr")
+    live_rows = rows("i.geiger", "--metric", "live")
+    check("live_objects_are_live", abs(live_rows["p.Kept"]["self"]["estimate"] / (10 * weight) - 1) < 1e-6, live_rows)
+    line = report("i.geiger", "--by", "line")["rows"]
+    check("frames_have_lines", any(row["function"] == "p.Main.make" and row["line"] == 7 for row in line), line)
 
 
 def main():

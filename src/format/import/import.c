@@ -18,8 +18,8 @@
 /* Tried in this order, so the importer that accepts the most files is last. */
 static const struct gg_importer *const importers[] = {
 	&gg_importer_jemalloc, &gg_importer_gperftools, &gg_importer_heaptrack,
-	&gg_importer_v8,       &gg_importer_otlp,       &gg_importer_pprof,
-	&gg_importer_perfetto, &gg_importer_collapsed,
+	&gg_importer_jfr,      &gg_importer_v8,         &gg_importer_otlp,
+	&gg_importer_pprof,    &gg_importer_perfetto,   &gg_importer_collapsed,
 };
 
 static const struct gg_import_options no_options;
@@ -55,7 +55,8 @@ static int refuse(struct gg_input *input, struct gg_error *error)
 {
 	static const char advice[] =
 		"geiger import reads jemalloc's and gperftools' heap profiles, "
-		"pprof, OTLP, Perfetto, heaptrack, .heapprofile and collapsed stacks.";
+		"pprof, OTLP, Perfetto, heaptrack, .heapprofile, .jfr and collapsed "
+		"stacks.";
 	size_t length;
 	const uint8_t *head = gg_input_head(input, &length);
 	int status = gg_input_wrong(input, 0, error,

@@ -115,7 +115,7 @@ struct gg_importer {
 
 extern const struct gg_importer gg_importer_jemalloc, gg_importer_gperftools, gg_importer_pprof,
 	gg_importer_heaptrack, gg_importer_otlp, gg_importer_v8, gg_importer_perfetto,
-	gg_importer_collapsed;
+	gg_importer_jfr, gg_importer_collapsed;
 
 /* Returns the process for rows.  The first call makes it from the fields of result. */
 GG_MUST_CHECK int gg_import_process(struct gg_import *import, uint32_t *ret_process);

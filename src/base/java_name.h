@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names - the names of classes and methods as Java writes them, from the signatures of the VM.
+ * java_name - the names of classes as Java writes them, from the signatures of the VM.
  *
  *   signature of the VM                                   name
  *   Ljava/util/HashMap$Node;                              java.util.HashMap$Node
@@ -21,4 +21,4 @@
  * Writes the name of the class with this signature, truncated to name_bytes (> 0).  Returns the
  * length of the text.  A text that is no signature stays as it is.
  */
-size_t gg_jvm_class_name(const char *signature, char *name, size_t name_bytes);
+size_t gg_java_class_name(const char *signature, char *name, size_t name_bytes);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jvm_names - the names of classes, as Java writes them. */
+/* test_base_java_name - the names of classes, as Java writes them. */
 #include <string.h>
 
-#include "jvm/names.h"
+#include "base/java_name.h"
 #include "test.h"
 
 static const char *name_of(const char *signature)
 {
 	static char name[64];
 
-	size_t length = gg_jvm_class_name(signature, name, sizeof(name));
+	size_t length = gg_java_class_name(signature, name, sizeof(name));
 
 	CHECK_EQ_U64(length, strlen(name));
 	return name;
@@ -51,8 +51,8 @@ TEST(a_long_name_is_truncated)
 {
 	char name[8];
 
-	CHECK_EQ_U64(gg_jvm_class_name("[Ljava/lang/String;", name, sizeof(name)), 7);
+	CHECK_EQ_U64(gg_java_class_name("[Ljava/lang/String;", name, sizeof(name)), 7);
 	CHECK_EQ_STR(name, "java.la");
-	CHECK_EQ_U64(gg_jvm_class_name("[Ljava/lang/String;", name, 1), 0);
+	CHECK_EQ_U64(gg_java_class_name("[Ljava/lang/String;", name, 1), 0);
 	CHECK_EQ_STR(name, "");
 }

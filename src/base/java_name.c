@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names - converts signatures. */
-#include "names.h"
+/* java_name - converts signatures. */
+#include "base/java_name.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static size_t length_without_address(const char *name, size_t length)
 	return end;
 }
 
-size_t gg_jvm_class_name(const char *signature, char *name, size_t name_bytes)
+size_t gg_java_class_name(const char *signature, char *name, size_t name_bytes)
 {
 	struct out out = { .text = name, .max_bytes = name_bytes };
 	size_t dimensions = strspn(signature, "["), length;

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jfr_writer - writes recordings as async-profiler does, to know what is in them.
+
+    chunk(release, interval, events) - the bytes of a chunk of a VM of that release
+    interval: None if the recording does not state it
+    events: (kind, class, size, [(class, method, line), ...]), the innermost frame first
+"""
+import struct
+
+# Classes: name, and fields (name, class, is constant, is array).  Ids are positions + 10.
+CLASSES = [
+    ("boolean", []), ("int", []), ("long", []), ("java.lang.String", []),
+    ("jdk.types.Symbol", [("string", "java.lang.String", False, False)]),
+    ("java.lang.Class", [("name", "jdk.types.Symbol", True, False)]),
+    ("jdk.types.Method", [("type", "java.lang.Class", True, False), ("name", "jdk.types.Symbol", True, False)]),
+    ("jdk.types.StackFrame", [("method", "jdk.types.Method", True, False), ("lineNumber", "int", False, False)]),
+    ("jdk.types.StackTrace", [("truncated", "boolean", False, False), ("frames", "jdk.types.StackFrame", False, True)]),
+    ("java.lang.Thread", [("osThreadId", "long", False, False), ("javaName", "java.lang.String", False, False)]),
+    ("jdk.ActiveSetting", [("startTime", "long", False, False), ("name", "java.lang.String", False, False),
+                           ("value", "java.lang.String", False, False)]),
+    ("jdk.JVMInformation", [("startTime", "long", False, False), ("jvmVersion", "java.lang.String", False, False)]),
+] + [(name, [("startTime", "long", False, False), ("eventThread", "java.lang.Thread", True, False),
+             ("stackTrace", "jdk.types.StackTrace", True, False), ("objectClass", "java.lang.Class", True, False),
+             ("allocationSize", "long", False, False), (other, "long", False, False)])
+     for name, other in (("jdk.ObjectAllocationInNewTLAB", "tlabSize"), ("profiler.LiveObject", "allocationTime"))]
+IDS = {name: i + 10 for i, (name, _) in enumerate(CLASSES)}
+
+
+def number(value):
+    out = bytearray()
+    for _ in range(8):
+        if value < 0x80:
+            break
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value & 0xFF)
+    return bytes(out)
+
+
+def text(value):
+    return b"\x03" + number(len(value.encode())) + value.encode()
+
+
+def event(type_id, body):
+    rest = number(type_id) + body
+    return long_number(len(rest) + 4) + rest
+
+
+def long_number(value):
+    """In four bytes, so that the length of an event is known before it is written."""
+    return bytes([value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14 & 0x7F | 0x80, value >> 21 & 0x7F])
+
+
+def metadata():
+    names = [""]
+
+    def at(name):
+        if name not in names:
+            names.append(name)
+        return number(names.index(name))
+
+    def element(name, attributes, children=()):
+        return at(name) + number(len(attributes)) + b"".join(at(k) + at(v) for k, v in attributes) + number(len(children)) + b"".join(children)
+
+    classes = [element("class", [("name", name), ("id", str(IDS[name]))], [
+        element("field", [("name", field), ("class", str(IDS[of]))] + [("constantPool", "true")] * constant + [("dimension", "1")] * array)
+        for field, of, constant, array in fields]) for name, fields in CLASSES]
+    root = element("root", [], [element("metadata", [], classes), element("region", [])])
+    return event(0, number(0) * 3 + number(len(names)) + b"".join(text(name) for name in names) + root)
+
+
+def chunk(release, interval, events):
+    symbols, classes, methods, stacks = [], [], [], []
+
+    def place(known, value):
+        if value not in known:
+            known.append(value)
+        return known.index(value) + 1
+
+    def class_of(name):
+        return place(classes, place(symbols, name))
+
+    body = event(IDS["jdk.JVMInformation"], number(1) + text(f"OpenJDK 64-Bit Server VM ({release}.0.1+1) for linux-amd64"))
+    if interval is not None:
+        body += event(IDS["jdk.ActiveSetting"], number(1) + text("alloc") + text(str(interval)))
+    for kind, name, size, frames in events:
+        stack = place(stacks, tuple((place(methods, (class_of(of), place(symbols, method))), line) for of, method, line in frames))
+        buffer = max(size, interval or 65536) if kind.startswith("jdk") else 0
+        body += event(IDS[kind], number(5) + number(1) + number(stack) + number(class_of(name)) + number(size) + number(buffer))
+
+    def pool(name, values):
+        return number(IDS[name]) + number(len(values)) + b"".join(number(i + 1) + value for i, value in enumerate(values))
+
+    pools = [
+        pool("java.lang.Thread", [number(4711) + text("main")]),
+        pool("jdk.types.Symbol", [text(symbol) for symbol in symbols]),
+        pool("java.lang.Class", [number(symbol) for symbol in classes]),
+        pool("jdk.types.Method", [number(of) + number(name) for of, name in methods]),
+        pool("jdk.types.StackTrace", [b"\x00" + number(len(frames)) + b"".join(number(method) + number(line) for method, line in frames)
+                                      for frames in stacks]),
+    ]
+    head = 68
+    constants = event(1, number(0) * 3 + b"\x01" + number(len(pools)) + b"".join(pools))
+    described = metadata()
+    size = head + len(body) + len(constants) + len(described)
+    return (b"FLR\0" + struct.pack(">HHQQQQQQQI", 2, 0, size, head + len(body), head + len(body) + len(constants), 10**18, 5 * 10**9, 1, 10**9, 1)
+            + body + constants + described)
