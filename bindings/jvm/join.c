@@ -20,8 +20,9 @@ enum {
 	/* The VM puts its guard pages into the stack, and runs Java code there. */
 	STACK_BYTES = 1 << 20,
 	WAIT_NS = 2000000,
-	WAITS_MAX = 60 * 1000 /
-	            2 /* a minute; a program that has no VM by then has no use for one */
+	/* A minute; a program that has no VM by then has no use for one. */
+	WAITS_MAX = 60 * 500,
+	COMPLETE_WAITS = 10 * 500 /* ten seconds, for VMs without periodic tasks */
 };
 
 typedef jint JNICALL get_created_vms(JavaVM **ret_vms, jsize capacity, jsize *ret_count);
@@ -76,12 +77,13 @@ static JavaVM *wait_for_vm(void)
 	get_created_vms *created = NULL;
 	JavaVM *vm = NULL;
 	jsize count = 0;
+	int seen = 0;
 
 	for (int i = 0; i < WAITS_MAX && !gg_jvm_is_begun(); i++) {
 		if (created == NULL)
 			created = find_function();
 		if (created != NULL && created(&vm, 1, &count) == JNI_OK && count > 0 &&
-		    is_complete())
+		    (++seen > COMPLETE_WAITS || is_complete()))
 			return vm;
 		nanosleep(&pause, NULL);
 	}

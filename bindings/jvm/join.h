@@ -8,7 +8,8 @@
  *
  * Waits     JNI_GetCreatedJavaVMs() returns a VM only when it is complete (JDK-8308341).  Earlier
  *           releases return it while it starts, and attaching to it then would crash.  So the
- *           thread also waits for the VM's last own thread, which starts with the program.
+ *           thread also waits for the VM's last own thread, which starts with the program, or for
+ *           ten seconds.
  * Signals   are blocked in the thread: the VM's and the program's handlers run elsewhere.
  */
 #pragma once

@@ -286,6 +286,14 @@ static const char *enable(void)
 	return NULL;
 }
 
+/* A process with exact counts counts malloc alone. */
+static bool is_exact(void)
+{
+	const struct gg_exact_calls *exact = gg_embed_agent()->exact;
+
+	return exact != NULL && exact->is_on();
+}
+
 bool gg_jvm_is_begun(void)
 {
 	return gg_load_acquire(&is_begun) != 0;
@@ -295,7 +303,7 @@ const char *gg_jvm_begin(JavaVM *vm, bool is_live)
 {
 	void *env = NULL;
 
-	if (gg_exchange_acq_rel(&is_begun, 1) != 0)
+	if (gg_exchange_acq_rel(&is_begun, 1) != 0 || is_exact())
 		return NULL;
 	if ((*vm)->GetEnv(vm, &env, GG_JVM_LEAST_VERSION) != JNI_OK || env == NULL)
 		return "the VM has no JVMTI of version 11";

@@ -183,7 +183,7 @@ static int check_request(struct gg_attach_options *given, struct gg_error *error
 	if (given->only != GG_ATTACH_NATIVE)
 		return gg_error_set(error, -EINVAL, "attach: --only",
 		                    "Leave it out, or give native.",
-		                    "geiger cannot attach to the heap of %s yet",
+		                    "geiger cannot attach to the heap of %s alone yet",
 		                    given->only == GG_ATTACH_JVM      ? "a JVM"
 		                    : given->only == GG_ATTACH_DOTNET ? ".NET"
 		                                                      : "Python");

@@ -123,6 +123,9 @@ def names(jdk, _count):
           found["Passing.make"]["samples"] > 1000 and "[unknown Java method]" not in found, list(found)[:20])
     left_out = record("c.geiger", [jdk.java, "-cp", "classes", "Work", "loop", "1", "100000"], env={**os.environ, "GEIGER_JVM": "0"})
     check(f"{jdk.name}_is_left_out_on_request", left_out.returncode == 0 and "Work.deep" not in rows("c.geiger", "--metric", "allocated"))
+    exact = run([GEIGER, "record", "-q", "--exact", "-o", "e.geiger", "--", jdk.java, "-cp", "classes", "Work", "loop", "1", "100000"])
+    seen = [name for name in rows("e.geiger", "--metric", "allocated") if "sampled_internal" in name or name == "Work.deep"]
+    check(f"{jdk.name}_exact_counts_are_of_malloc_alone", exact.returncode == 0 and not seen, exact, seen)
     control(jdk)
 
 
