@@ -164,6 +164,7 @@ uint64_t made_inherited(struct made_profile *made, uint32_t stack, uint64_t size
 		.thread = made->thread,
 		.stack = stack,
 		.heap = made->heap,
+		.type = made->type,
 		.size_bytes = size_bytes,
 		.usable_bytes = (size_bytes + 15) / 16 * 16 + 8,
 		.address = 0x10000,

@@ -29,6 +29,7 @@ struct made_profile {
 	struct gg_profile *profile;
 	uint32_t process, thread; /* that samples get; set by made_begin, changed by tests */
 	uint32_t heap;            /* as above; 0: malloc's */
+	uint32_t type;            /* as above; 0: none */
 	double sampling_interval;
 	bool has_build_ids; /* modules get one each, made of their path */
 	struct gg_rng rng;

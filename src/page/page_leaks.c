@@ -45,6 +45,24 @@ static void write_stack(struct gg_page_run *run, uint32_t stack, struct gg_json 
 	gg_json_close(json);
 }
 
+static void write_types(struct gg_page_run *run, const struct gg_leak_row *row,
+                        struct gg_json *json)
+{
+	gg_json_open(json, "types", '[');
+	for (size_t i = 0; i < row->type_count; i++) {
+		const struct gg_leak_type *type = &row->types[i];
+
+		gg_json_open(json, NULL, '{');
+		gg_json_text(json, "type", run->model->types[type->type]);
+		gg_json_integer(json, "samples", type->sample_count);
+		write_range(
+			json, "live_bytes",
+			&(struct gg_range){ type->live_bytes, type->low_bytes, type->high_bytes });
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+}
+
 static void write_row(struct gg_page_run *run, const struct gg_leak_row *row, struct gg_json *json)
 {
 	gg_json_open(json, NULL, '{');
@@ -59,6 +77,7 @@ static void write_row(struct gg_page_run *run, const struct gg_leak_row *row, st
 	gg_json_number(json, "kept_share", row->kept_share);
 	gg_json_number(json, "oldest_ns", (double)row->oldest_ns);
 	gg_page_doubles(json, "tenths", row->cohorts, GG_LEAK_COHORTS, sizeof(double), 7);
+	write_types(run, row, json);
 	write_stack(run, row->stack, json);
 	gg_json_close(json);
 }

@@ -346,6 +346,60 @@ static void judge_stacks(struct leaks_run *run)
 	}
 }
 
+/* Adds up the live blocks of a stack by type.  Aggregates name no types. */
+static int add_up_types(const struct leaks_run *run, uint32_t stack, struct gg_type_sums *sums)
+{
+	const struct gg_model *model = run->model;
+	struct gg_tally *tally;
+	struct gg_block block;
+
+	for (uint32_t i = run->sample_first[stack]; i < run->sample_first[stack + 1]; i++) {
+		const struct gg_model_sample *sample = &model->samples[run->sample_order[i]];
+
+		if (!find_block(run, run->sample_order[i], &block) || !block.is_left)
+			continue;
+		tally = gg_type_sums_find(sums, model->kinds[sample->kind].type);
+		if (tally == NULL)
+			return -ENOMEM;
+		gg_tally_add(tally, &sample->draw, sample->size_bytes);
+	}
+	for (uint32_t i = run->aggregate_first[stack]; i < run->aggregate_first[stack + 1]; i++) {
+		const struct gg_profile_aggregate *aggregate =
+			&model->aggregates[run->aggregate_order[i]];
+
+		if (!find_exact(run, aggregate, &block) || !block.is_left)
+			continue;
+		tally = gg_type_sums_find(sums, 0);
+		if (tally == NULL)
+			return -ENOMEM;
+		gg_model_add_aggregate(model, tally, aggregate);
+	}
+	return 0;
+}
+
+/* Computes the types of the rows that are shown, if the profile has types. */
+static int complete_types(const struct leaks_run *run, size_t row_count)
+{
+	struct gg_type_sums sums;
+	int status = 0;
+
+	if (run->model->type_count <= 1) /* [no type] alone */
+		return 0;
+	if (gg_type_sums_init(&sums, run->model->type_count, run->filter.interval_bytes) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < row_count && status == 0; i++) {
+		struct gg_leak_row *row = &run->leaks->rows[i];
+
+		status = add_up_types(run, row->stack, &sums);
+		if (status == 0)
+			status = gg_type_sums_take(&sums, run->query->confidence,
+			                           run->filter.is_incomplete, &row->types,
+			                           &row->type_count);
+	}
+	gg_type_sums_done(&sums);
+	return status;
+}
+
 /* Computes the remaining members of a row that is shown. */
 static void complete_row(const struct leaks_run *run, struct gg_leak_row *row)
 {
@@ -434,6 +488,7 @@ static int judge(struct leaks_run *run, struct gg_error *error)
 	struct gg_leaks *leaks = run->leaks;
 	double confidence = run->query->confidence;
 	int status = prepare(run, error);
+	size_t shown;
 
 	if (status < 0)
 		return status;
@@ -443,9 +498,12 @@ static int judge(struct leaks_run *run, struct gg_error *error)
 	if (choose_growing(leaks) < 0)
 		return gg_error_memory(error, "leaks");
 	qsort(leaks->rows, leaks->row_count, sizeof(*leaks->rows), compare_rows);
-	for (size_t i = 0; i < leaks->row_count; i++)
-		if (run->query->limit == 0 || i < run->query->limit)
-			complete_row(run, &leaks->rows[i]);
+	shown = run->query->limit != 0 && run->query->limit < leaks->row_count ? run->query->limit
+	                                                                       : leaks->row_count;
+	for (size_t i = 0; i < shown; i++)
+		complete_row(run, &leaks->rows[i]);
+	if (complete_types(run, shown) < 0)
+		return gg_error_memory(error, "leaks");
 	leaks->live_bytes = range_of(&run->live, GG_BYTES, confidence, false);
 	leaks->live_count = range_of(&run->live, GG_ALLOCATIONS, confidence, false);
 	leaks->old_bytes = range_of(&run->old, GG_BYTES, confidence, false);
@@ -512,6 +570,8 @@ void gg_leaks_free(struct gg_leaks *leaks)
 {
 	if (leaks == NULL)
 		return;
+	for (size_t i = 0; i < leaks->row_count; i++)
+		free(leaks->rows[i].types);
 	free(leaks->rows);
 	free(leaks->suppressed);
 	free(leaks);

@@ -22,6 +22,7 @@
 #pragma once
 
 #include "model/model.h"
+#include "query/leak_types.h"
 #include "query/suppressions.h"
 #include "stats/estimate/interval.h"
 #include "stats/estimate/leak.h"
@@ -51,6 +52,12 @@ struct gg_leak_row {
 	int64_t oldest_ns; /* age of the oldest live sample */
 	uint64_t sample_count;           /* live samples */
 	double cohorts[GG_LEAK_COHORTS]; /* live bytes by time of allocation, start to end */
+	/*
+	 * The live memory by the type of the object, the largest first; it adds up to live_bytes.
+	 * NULL: the profile has no types, or the row is beyond the limit.
+	 */
+	struct gg_leak_type *types;
+	size_t type_count;
 };
 
 /* The rows that one suppression removed. */

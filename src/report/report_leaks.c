@@ -9,7 +9,7 @@
 #include "report/report_attach.h"
 #include "report/screen_text.h"
 
-enum { LEAK_FRAMES_SHOWN = 24, INDENT = 4, CLASS_WIDTH = 11 };
+enum { LEAK_FRAMES_SHOWN = 24, LEAK_TYPES_SHOWN = 4, INDENT = 4, CLASS_WIDTH = 11 };
 
 static struct gg_figure figure_of(const struct gg_range *range, enum gg_quantity quantity)
 {
@@ -39,13 +39,13 @@ static bool is_left(const struct gg_report *report, const struct gg_leaks *leaks
 	return leaks->at_ns == GG_TIME_NONE && report->summary->process_count > 1;
 }
 
-/* The share of what is live, right in its column. */
-static void append_share(const struct gg_leaks *leaks, double bytes, struct gg_buf *out)
+/* The share of `whole`, right in its column. */
+static void append_share(double bytes, double whole, struct gg_buf *out)
 {
 	enum { SHARE_WIDTH = 6 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf text = { 0 };
 
-	gg_figure_append_percent(bytes / leaks->live_bytes.estimate, &text);
+	gg_figure_append_percent(bytes / whole, &text);
 	gg_screen_text_append_right(out, gg_buf_text(&text), SHARE_WIDTH);
 }
 
@@ -68,7 +68,7 @@ static void append_classes(const struct gg_report *report, const struct gg_leaks
 		              gg_leak_class_name((enum gg_leak_class)i), leaks->class_row_count[i]);
 		gg_figure_column_append(&report->figures, &column, &figures[i], out);
 		gg_buf_append_text(out, "  ");
-		append_share(leaks, leaks->class_bytes[i], out);
+		append_share(leaks->class_bytes[i], leaks->live_bytes.estimate, out);
 		gg_buf_append_text(out, "\n");
 	}
 	gg_buf_append_text(out, "older than a tenth of the run: ");
@@ -111,13 +111,58 @@ static void append_row_title(const struct gg_report *report, const struct gg_lea
 	              CLASS_WIDTH, gg_leak_class_name(row->class), report->style.reset);
 	gg_figure_column_append(&report->figures, column, &figure, out);
 	gg_buf_append_text(out, " ");
-	append_share(leaks, row->live_bytes.estimate, out);
+	append_share(row->live_bytes.estimate, leaks->live_bytes.estimate, out);
 	gg_buf_append_text(out, "  ");
 	before = out->length;
 	append_range(report, &row->live_count, GG_ALLOCATIONS, out);
 	gg_buf_printf(out, " allocation%s, %" PRIu64 " sample%s\n",
 	              strcmp(gg_buf_text(out) + before, "1") == 0 ? "" : "s", row->sample_count,
 	              row->sample_count == 1 ? "" : "s");
+}
+
+static struct gg_figure figure_of_type(const struct gg_leak_type *type)
+{
+	return gg_figure_between(type->live_bytes, type->low_bytes, type->high_bytes, GG_BYTES);
+}
+
+/*
+ * Appends the types of a row's objects: the largest ones, and in any case the memory whose type is
+ * not known.  A row of which nothing has a type has no such lines.
+ */
+static void append_types(const struct gg_report *report, const struct gg_leak_row *row,
+                         struct gg_buf *out)
+{
+	struct gg_figure figures[LEAK_TYPES_SHOWN];
+	size_t shown[LEAK_TYPES_SHOWN], count = 0, i;
+	struct gg_figure_column column;
+	size_t indent;
+
+	if (row->type_count == 0 || (row->type_count == 1 && row->types[0].type == 0))
+		return;
+	for (i = 0; i < row->type_count && count < LEAK_TYPES_SHOWN; i++)
+		shown[count++] = i;
+	for (; i < row->type_count; i++)
+		if (row->types[i].type == 0)
+			shown[LEAK_TYPES_SHOWN - 1] = i;
+	for (i = 0; i < count; i++)
+		figures[i] = figure_of_type(&row->types[shown[i]]);
+	column = gg_figure_column_of(&report->figures, figures, count);
+	indent = INDENT + column.number_cells + column.error_cells + 14;
+	for (i = 0; i < count; i++) {
+		const struct gg_leak_type *type = &row->types[shown[i]];
+
+		gg_buf_printf(out, "%*s", INDENT, "");
+		gg_figure_column_append(&report->figures, &column, &figures[i], out);
+		gg_buf_append_text(out, " ");
+		append_share(type->live_bytes, row->live_bytes.estimate, out);
+		gg_buf_append_text(out, type->type == 0 ? "  " : "  type ");
+		gg_screen_text_append(out, report->model->types[type->type],
+		                      gg_report_room(report, indent, 16), report->figures.ascii);
+		gg_buf_append_text(out, "\n");
+	}
+	if (count < row->type_count)
+		gg_buf_printf(out, "%*s(%zu more type%s)\n", INDENT, "", row->type_count - count,
+		              row->type_count - count == 1 ? "" : "s");
 }
 
 static void append_row(const struct gg_report *report, const struct gg_leaks *leaks,
@@ -141,6 +186,7 @@ static void append_row(const struct gg_report *report, const struct gg_leaks *le
 		gg_report_append_change(report, &row->growth_bytes, GG_BYTES, out);
 		gg_buf_printf(out, ", p = %.1g\n", row->p_value);
 	}
+	append_types(report, row, out);
 	for (size_t i = 0; i < count && i < LEAK_FRAMES_SHOWN; i++) {
 		gg_buf_printf(out, "%*s", INDENT, "");
 		gg_report_append_place(report, &places[i], i == 0 ? row->via : 0,
@@ -309,6 +355,24 @@ static void add_range(struct gg_json *json, const char *name, const struct gg_ra
 	gg_report_json_figure(json, name, &figure);
 }
 
+static void add_types(const struct gg_report *report, struct gg_json *json,
+                      const struct gg_leak_row *row)
+{
+	gg_json_open(json, "types", '[');
+	for (size_t i = 0; i < row->type_count; i++) {
+		const struct gg_leak_type *type = &row->types[i];
+		struct gg_figure figure = figure_of_type(type);
+
+		gg_json_open(json, NULL, '{');
+		gg_json_text(json, "type", report->model->types[type->type]);
+		gg_json_integer(json, "samples", type->sample_count);
+		gg_report_json_figure(json, "live_bytes", &figure);
+		gg_json_number(json, "share", type->live_bytes / row->live_bytes.estimate);
+		gg_json_close(json);
+	}
+	gg_json_close(json);
+}
+
 static void add_row(const struct gg_report *report, struct gg_json *json,
                     const struct gg_leak_row *row)
 {
@@ -327,6 +391,7 @@ static void add_row(const struct gg_report *report, struct gg_json *json,
 	for (int i = 0; i < GG_LEAK_COHORTS; i++)
 		gg_json_number(json, NULL, row->cohorts[i]);
 	gg_json_close(json);
+	add_types(report, json, row);
 	if (row->via != 0)
 		gg_json_text(json, "via", report->model->functions[row->via].name);
 	gg_report_json_stack(report, json, row->stack);

@@ -38,6 +38,11 @@ static void write_profile(const char *name, bool leaks)
 		made_sample(&made, table, MIB, i, GG_TIME_NONE);
 	for (int i = 0; i < 100; i++)
 		made_sample(&made, request, MIB, i * SECOND, (i + 1) * SECOND);
+	if (leaks &&
+	    (gg_profile_intern_name(made.profile, GG_NAME_HEAP, "python.obj", &made.heap, &error) <
+	             0 ||
+	     gg_profile_intern_name(made.profile, GG_NAME_TYPE, "Entry", &made.type, &error) < 0))
+		abort();
 	for (int i = 0; i < 30 && leaks; i++)
 		made_sample(&made, leak, MIB, i * 100 * SECOND / 30 + 1, GG_TIME_NONE);
 	if (gg_profile_finish(made.profile, &error) < 0)
@@ -59,6 +64,12 @@ TEST(leaks_are_told_by_class_and_stack)
 	command_expect("leaks b.geiger", 0, "...growing      30.0 MiB", "");
 	command_expect("leaks b.geiger", 0,
 	               "...\n    log_line l.c:3\n    serve s.c:9\n    main m.c:2\n", "");
+	command_expect("leaks b.geiger", 0,
+	               "...\n    30.0 MiB ± 0.1 %  100 %  type Entry\n    log_line", "");
+	command_expect("leaks b.geiger --json", 0,
+	               "...\"types\":[{\"type\":\"Entry\",\"samples\":30,\"live_bytes\":", "");
+	command_expect("leaks b.geiger --json", 0,
+	               "...\"types\":[{\"type\":\"[no type]\",\"samples\":20,", "");
 	command_expect("leaks b.geiger", 0, "...never freed  20.0 MiB", "");
 	command_expect("leaks a.geiger", 0, "...growing           0         -       -\n", "");
 	command_expect("leaks b.geiger --limit 1", 0, "...1 more: --limit 0 shows all stacks.\n",

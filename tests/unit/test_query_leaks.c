@@ -128,6 +128,76 @@ TEST_WITH(judged, each_stack_is_judged_by_its_own_samples)
 	CHECK(judged->leaks->rows[3].oldest_ns <= 2 * SECOND);
 }
 
+/* Gives a type to later samples; NULL gives them none. */
+static void set_type(struct judged *f, const char *type)
+{
+	f->made.heap = f->made.type = 0;
+	if (type == NULL)
+		return;
+	REQUIRE(gg_profile_intern_name(f->made.profile, GG_NAME_HEAP, "python.obj", &f->made.heap,
+	                               &f->error) == 0);
+	REQUIRE(gg_profile_intern_name(f->made.profile, GG_NAME_TYPE, type, &f->made.type,
+	                               &f->error) == 0);
+}
+
+/* Returns the live bytes of a type in a row, or -1 if the row lacks the type. */
+static double bytes_of_type(const struct judged *f, size_t row, const char *type)
+{
+	const struct gg_leak_row *leak = &f->leaks->rows[row];
+
+	for (size_t i = 0; i < leak->type_count; i++)
+		if (strcmp(f->model->types[leak->types[i].type], type) == 0)
+			return leak->types[i].live_bytes;
+	return -1;
+}
+
+TEST_WITH(judged, a_row_has_the_types_of_what_is_live_alone)
+{
+	const struct gg_leak_row *row;
+
+	set_type(judged, "dict");
+	add(judged, "main>leak", 30, 0, 100, 0);
+	set_type(judged, "list");
+	add(judged, "main>leak", 15, 0, 100, 0);
+	add(judged, "main>table", 7, 0, 1, 0);
+	set_type(judged, "gone");
+	add(judged, "main>leak", 20, 0, 80, 1);
+	set_type(judged, NULL);
+	add(judged, "main>leak", 5, 0, 100, 0);
+	REQUIRE(run(judged, NULL) == 0 && judged->leaks->row_count == 2);
+	row = &judged->leaks->rows[0];
+	CHECK_EQ_STR(name_of(judged, 0), "leak");
+	REQUIRE(row->type_count == 3);
+	CHECK(fabs(bytes_of_type(judged, 0, "dict") / (30 << 20) - 1) < 1e-6);
+	CHECK(fabs(bytes_of_type(judged, 0, "list") / (15 << 20) - 1) < 1e-6);
+	CHECK(fabs(bytes_of_type(judged, 0, "[no type]") / (5 << 20) - 1) < 1e-6);
+	CHECK_EQ_DOUBLE(bytes_of_type(judged, 0, "gone"), -1);
+	CHECK_EQ_STR(judged->model->types[row->types[0].type], "dict");
+	CHECK_EQ_U64(row->types[0].sample_count, 30);
+	CHECK(row->types[0].low_bytes <= row->types[0].live_bytes &&
+	      row->types[0].high_bytes >= row->types[0].live_bytes);
+	REQUIRE(judged->leaks->rows[1].type_count == 1);
+	CHECK(fabs(bytes_of_type(judged, 1, "list") / (7 << 20) - 1) < 1e-6);
+}
+
+TEST_WITH(judged, at_a_moment_a_row_has_the_types_of_what_was_live_then)
+{
+	set_type(judged, "gone");
+	add(judged, "main>leak", 20, 0, 40, 50);
+	set_type(judged, "later");
+	add(judged, "main>leak", 20, 60, 100, 0);
+	REQUIRE(run_at(judged, NULL, 45 * SECOND) == 0 && judged->leaks->row_count == 1);
+	CHECK(fabs(bytes_of_type(judged, 0, "gone") / (20 << 20) - 1) < 1e-6);
+	CHECK_EQ_DOUBLE(bytes_of_type(judged, 0, "later"), -1);
+}
+
+TEST_WITH(judged, a_profile_without_types_has_rows_without)
+{
+	add_all_classes(judged);
+	REQUIRE(run(judged, NULL) == 0 && judged->leaks->row_count == 4);
+	CHECK(judged->leaks->rows[0].type_count == 0 && judged->leaks->rows[0].types == NULL);
+}
+
 /* As an interpreter does: half a second before its end nothing of that is left. */
 static void add_given_back(struct judged *f, const char *stack, int count)
 {

@@ -71,6 +71,49 @@ export function evidenceOf(row) {
 	return says;
 }
 
+/** How many types of a row are shown, and the name of memory without a type. */
+const TYPES_SHOWN = 4;
+const NO_TYPE = '[no type]';
+
+/**
+ * The types of the objects of a row: the largest ones, and in any case the memory whose type is not
+ * known.  Empty for a row of which nothing has a type.
+ *
+ * @param {LeakRow} row
+ * @returns {{ name: string, live: string, share: number }[]}
+ */
+export function typesOf(row) {
+	/** @type {{ type: string, live_bytes: Triple }[]} */
+	const types = Array.isArray(row.types) ? row.types : [];
+	const whole = Number(row.live_bytes?.estimate) || 0;
+	const shown = types.slice(0, TYPES_SHOWN);
+	const rest = types.slice(TYPES_SHOWN).find(({ type }) => type === NO_TYPE);
+
+	if (types.every(({ type }) => type === NO_TYPE))
+		return [];
+	if (rest !== undefined)
+		shown[TYPES_SHOWN - 1] = rest;
+	return shown.map(({ type, live_bytes: bytes }) => ({
+		name: type,
+		live: figureText(figureOfTriple(bytes), BYTES),
+		share: whole > 0 ? (bytes.estimate ?? 0) / whole : 0,
+	}));
+}
+
+/** "type dict 61 %, [no type] 4 %, 2 more types"; empty without types.  @param {LeakRow} row */
+export function typesText(row) {
+	const types = typesOf(row);
+	const more = types.length > 0 ? row.types.length - types.length : 0;
+
+	return [
+		...types.map(
+			({ name, share }) =>
+				`${name === NO_TYPE ? '' : 'type '}${name} ${Number((100 * share).toPrecision(2))} %`,
+		),
+		...(more > 0 ? [`${more} more type${more === 1 ? '' : 's'}`] : []),
+	].join(', ');
+}
+
 /** "0.0021", "< 1e-12"; null if it was not tested. @param {number | null | undefined} p */
 export function probabilityText(p) {
 	if (p === null || p === undefined || Number.isNaN(p))
@@ -122,7 +165,12 @@ export function leakText(profile, row) {
 		({ name, where }) => `    ${name}${where ? ` ${where}` : ''}`,
 	);
 
-	return `${row.class}  ${liveText(row)}\n    ${evidenceOf(row).join('; ')}\n${lines.join('\n')}\n`;
+	const types = typesText(row);
+
+	return (
+		`${row.class}  ${liveText(row)}\n    ${evidenceOf(row).join('; ')}\n` +
+		`${types ? `    ${types}\n` : ''}${lines.join('\n')}\n`
+	);
 }
 
 /** @param {Profile} profile */

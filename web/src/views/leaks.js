@@ -15,6 +15,8 @@ import {
 	liveText,
 	stackOf,
 	summaryOf,
+	typesOf,
+	typesText,
 } from '../model/leaks.js';
 import { matcher } from '../model/matcher.js';
 import { numberText } from '../model/figure.js';
@@ -65,6 +67,20 @@ function cohorts(row) {
 	);
 }
 
+/** @param {LeakRow} row */
+function typesElement(row) {
+	const text = typesText(row);
+
+	return text && element(
+		'p',
+		{
+			class: 'types soft',
+			title: typesOf(row).map(({ name, live }) => `${name}: ${live}`).join('\n'),
+		},
+		text,
+	);
+}
+
 /** @param {Store} store @param {LeakRow} row */
 function leakElement(store, row) {
 	const stack = stackOf(store.profile, row);
@@ -111,6 +127,7 @@ function leakElement(store, row) {
 			element('b', {}, liveText(row)),
 			element('span', { class: 'evidence' }, evidenceOf(row).join(' · ')),
 			cohorts(row)),
+		typesElement(row),
 		list,
 		element('div', { class: 'leak-actions' }, more, copy));
 }

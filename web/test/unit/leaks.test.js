@@ -12,6 +12,8 @@ import {
 	probabilityText,
 	stackOf,
 	summaryOf,
+	typesOf,
+	typesText,
 } from '../../src/model/leaks.js';
 import { makeProfile } from '../../src/model/profile.js';
 
@@ -38,6 +40,28 @@ test('a leak is told with its evidence', () => {
 		}).slice(3),
 		['in the last third +1.00 MiB (+512.0 KiB to +2.00 MiB)', 'p = 2e-7'],
 	);
+});
+
+test('the types of a row are its largest ones and what has none', () => {
+	const bytes = (/** @type {number} */ n) => ({ estimate: n, low: n, high: n });
+	const types = [
+		{ type: 'dict', samples: 4, live_bytes: bytes(600) },
+		{ type: 'list', samples: 3, live_bytes: bytes(200) },
+		{ type: 'str', samples: 2, live_bytes: bytes(100) },
+		{ type: 'int', samples: 1, live_bytes: bytes(50) },
+		{ type: '[no type]', samples: 1, live_bytes: bytes(40) },
+		{ type: 'float', samples: 1, live_bytes: bytes(10) },
+	];
+	const typed = { ...row, live_bytes: bytes(1000), types };
+
+	assert.equal(
+		typesText(typed),
+		'type dict 60 %, type list 20 %, type str 10 %, [no type] 4 %, 2 more types',
+	);
+	assert.deepEqual(typesOf(typed)[1], { name: 'list', live: '200 B', share: 0.2 });
+	assert.match(leakText(profile, typed), /\n {4}type dict 60 %/);
+	assert.equal(typesText({ ...typed, types: types.slice(4, 5) }), '');
+	assert.equal(typesText({}), '');
 });
 
 test('when it was allocated is told by tenths of the run', () => {
