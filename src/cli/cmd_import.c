@@ -23,7 +23,7 @@ enum { METRIC_LIVE, METRIC_ALLOCATED };
 struct import_options {
 	const char *output;
 	struct gg_option_pairs labels;
-	uint64_t max_size_bytes;
+	uint64_t max_size_bytes, interval_bytes;
 	int metric;
 	bool quiet, ignore_files;
 };
@@ -35,6 +35,8 @@ static const struct gg_option import_option_table[] = {
 	  "what tells these processes from others; repeatable" },
 	{ "metric", 'm', GG_OPTION_CHOICE, offsetof(struct import_options, metric),
 	  "live|allocated", "what numbers are where the file does not say (live)" },
+	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct import_options, interval_bytes), "SIZE",
+	  "how a .heapprofile was sampled (found from its sizes)" },
 	{ "ignore-files", 0, GG_OPTION_FLAG, offsetof(struct import_options, ignore_files), NULL,
 	  "do not look for the programs that the file names" },
 	{ "max-size", 0, GG_OPTION_SIZE, offsetof(struct import_options, max_size_bytes), "SIZE",
@@ -98,6 +100,7 @@ static int run_import(struct gg_invocation *invocation)
 	struct gg_progress_line line; /* one for all files; it begins again with each */
 	struct gg_import_options options = { .labels = labels,
 		                             .label_count = given->labels.count,
+		                             .interval_bytes = (double)given->interval_bytes,
 		                             .is_allocated = given->metric == METRIC_ALLOCATED,
 		                             .ignore_files = given->ignore_files,
 		                             .progress = &line.progress };

@@ -44,8 +44,9 @@ struct gg_import_label {
 struct gg_import_options {
 	const struct gg_import_label *labels; /* labels for the process */
 	size_t label_count;
-	bool is_allocated; /* numbers that the file leaves ambiguous count all allocations */
-	bool ignore_files; /* do not open the files that the profile names */
+	double interval_bytes; /* how a file that does not say so was sampled; 0: unknown */
+	bool is_allocated;     /* numbers that the file leaves ambiguous count all allocations */
+	bool ignore_files;     /* do not open the files that the profile names */
 	const struct gg_progress *progress; /* gets bytes of the file; NULL: nobody */
 };
 

@@ -6,9 +6,12 @@
  *             "selfSize": 16384, "id": 7, "children": [...]},
  *    "samples": [{"size": 16384, "nodeId": 7, "ordinal": 1}]}
  *
- * The file is a tree of calls with the live bytes of each.  V8 scaled them with an interval that
- * the file does not state, so their error is unknown, and there are no numbers of objects.  Lines
- * count from 0.
+ * The file is a tree of calls with the live bytes of each, and a list of samples.  V8 scaled both
+ * with an interval that the file does not state.  The samples show the interval and their own sizes
+ * (v8_samples.h).  Without them, or if they do not, errors and numbers of objects are unknown.
+ * Lines count from 0.
+ *
+ * The list stands behind the tree, so the document is read twice.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,13 +21,19 @@
 #include "format/codec/json_reader.h"
 #include "format/codec/line_parser.h"
 #include "format/import/import.h"
+#include "format/import/v8_samples.h"
 
 enum { PROFILE_MAX_BYTES = 1 << 30, TREE_DEPTH_MAX = 65536, V8_TEXT_MAX = 65536 };
+
+/* The numbers of a node that stay while its children are read. */
+struct v8_numbers {
+	double size, id;
+};
 
 /* A node that is being read.  Its stack is made before its children, which refer to it. */
 struct v8_node {
 	char function[V8_TEXT_MAX], url[V8_TEXT_MAX];
-	double line, size;
+	double line;
 };
 
 struct v8_import {
@@ -34,6 +43,7 @@ struct v8_import {
 	struct gg_buf parents; /* uint32_t: stacks of the open nodes, the innermost last */
 	struct v8_node *node;  /* the innermost node */
 	bool has_stack;        /* the node's stack is the last one of parents */
+	struct gg_v8_samples samples;
 };
 
 static int wrong(struct v8_import *job, const char *what)
@@ -97,29 +107,35 @@ static int intern_stack(struct v8_import *job)
 	return status == 0 && job->parents.failed ? gg_import_no_memory(import) : status;
 }
 
+/* Returns a number of JSON as an integer, or 0 if an integer cannot hold it. */
+static uint64_t number_of(double number)
+{
+	return number >= 0 && number < 0x1p63 ? (uint64_t)number : 0;
+}
+
 /*
  * Completes the node: writes its own memory as a row, and makes its parent the innermost node
  * again.
  */
-static int leave(struct v8_import *job, double size)
+static int leave(struct v8_import *job, const struct v8_numbers *node)
 {
-	const struct gg_row_weighing how = { GG_ROW_WEIGHING_UNKNOWN, 0, true };
 	struct gg_row_sums live, none = { 0 };
 	size_t depth;
 	const uint32_t *parents = parents_of(job, &depth);
 	int status = 0;
 
-	if (size < 0 || !(size < 0x1p63))
+	if (node->size < 0 || !(node->size < 0x1p63))
 		return wrong(job, "the size of a node is negative or too large");
-	live = gg_row_weighing(&how, 0, size);
-	if (size > 0)
+	live = gg_v8_samples_weigh(&job->samples, number_of(node->id), node->size);
+	if (node->size > 0)
 		status = gg_import_row(job->import, 0, parents[depth - 1], &live, &none);
 	job->parents.length -= sizeof(uint32_t);
 	return status;
 }
 
 /* Reads one member of a node, before or after its children. */
-static int read_member(struct v8_import *job, const char *key, double *size, bool *ret_children)
+static int read_member(struct v8_import *job, const char *key, struct v8_numbers *node,
+                       bool *ret_children)
 {
 	struct gg_json_reader *json = &job->json;
 
@@ -127,7 +143,9 @@ static int read_member(struct v8_import *job, const char *key, double *size, boo
 	if (strcmp(key, "callFrame") == 0 && !job->has_stack) {
 		read_call_frame(job);
 	} else if (strcmp(key, "selfSize") == 0) {
-		gg_json_reader_number(json, size);
+		gg_json_reader_number(json, &node->size);
+	} else if (strcmp(key, "id") == 0) {
+		gg_json_reader_number(json, &node->id);
 	} else if (strcmp(key, "children") == 0 && gg_json_reader_open(json, '[')) {
 		*ret_children = true;
 		return intern_stack(job);
@@ -144,11 +162,11 @@ static void clear(struct v8_import *job)
 	job->has_stack = false;
 }
 
-/* Reads the tree without recursion; `sizes` is a stack with the sizes of the open nodes. */
-static int read_tree(struct v8_import *job, struct gg_buf *sizes)
+/* Reads the tree without recursion; `open` is a stack with the numbers of the open nodes. */
+static int read_tree(struct v8_import *job, struct gg_buf *open)
 {
 	struct gg_json_reader *json = &job->json;
-	double size = 0;
+	struct v8_numbers node = { 0, 0 };
 	bool in_children = false;
 	size_t depth = 1;
 	char key[32];
@@ -161,28 +179,28 @@ static int read_tree(struct v8_import *job, struct gg_buf *sizes)
 			in_children = gg_json_reader_item(json);
 			if (!in_children)
 				continue; /* continue with the parent's members */
-			gg_buf_append(sizes, &size, sizeof(size));
-			if (sizes->failed)
+			gg_buf_append(open, &node, sizeof(node));
+			if (open->failed)
 				return gg_import_no_memory(job->import);
 			if (++depth > TREE_DEPTH_MAX)
 				return wrong(job, "the tree has more than 65536 levels");
-			size = 0;
+			node = (struct v8_numbers){ 0, 0 };
 			clear(job);
 			in_children = false;
 			gg_json_reader_open(json, '{');
 		}
 		if (gg_json_reader_member(json, key, sizeof(key))) {
-			status = read_member(job, key, &size, &in_children);
+			status = read_member(job, key, &node, &in_children);
 			continue;
 		}
 		if (json->failed)
 			break;
 		status = intern_stack(job);
 		if (status == 0)
-			status = leave(job, size);
+			status = leave(job, &node);
 		if (--depth > 0) {
-			sizes->length -= sizeof(size);
-			memcpy(&size, sizes->data + sizes->length, sizeof(size));
+			open->length -= sizeof(node);
+			memcpy(&node, open->data + open->length, sizeof(node));
 			in_children = true;
 			job->has_stack = true; /* the parent already has its stack */
 		}
@@ -193,7 +211,7 @@ static int read_tree(struct v8_import *job, struct gg_buf *sizes)
 
 static int read_document(struct v8_import *job)
 {
-	GG_CLEANUP(gg_buf_done) struct gg_buf sizes = { 0 };
+	GG_CLEANUP(gg_buf_done) struct gg_buf open = { 0 };
 	struct gg_json_reader *json = &job->json;
 	bool has_head = false;
 	char key[32];
@@ -202,7 +220,7 @@ static int read_document(struct v8_import *job)
 	gg_json_reader_open(json, '{');
 	while (status == 0 && gg_json_reader_member(json, key, sizeof(key))) {
 		if (strcmp(key, "head") == 0 && !has_head) {
-			status = read_tree(job, &sizes);
+			status = read_tree(job, &open);
 			has_head = true;
 		} else {
 			gg_json_reader_skip(json);
@@ -211,6 +229,82 @@ static int read_document(struct v8_import *job)
 	if (status == 0 && (json->failed || !has_head))
 		status = wrong(job, "the file is truncated, or no JSON");
 	return status;
+}
+
+/* Reads one sample of the list; one without a size and a node is left out. */
+static bool read_sample(struct v8_import *job)
+{
+	struct gg_json_reader *json = &job->json;
+	double size = 0, node = 0;
+	char key[32];
+
+	gg_json_reader_open(json, '{');
+	while (gg_json_reader_member(json, key, sizeof(key))) {
+		if (strcmp(key, "size") == 0)
+			gg_json_reader_number(json, &size);
+		else if (strcmp(key, "nodeId") == 0)
+			gg_json_reader_number(json, &node);
+		else
+			gg_json_reader_skip(json);
+	}
+	return number_of(size) == 0 ||
+	       gg_v8_samples_add(&job->samples, number_of(node), number_of(size));
+}
+
+/* Reads the list of samples, which may be missing.  Errors of syntax are left to the tree. */
+static int read_samples(struct v8_import *job)
+{
+	struct gg_json_reader *json = &job->json;
+	bool has_samples = false;
+	char key[32];
+
+	gg_json_reader_open(json, '{');
+	while (gg_json_reader_member(json, key, sizeof(key))) {
+		if (strcmp(key, "samples") != 0 || has_samples || !gg_json_reader_open(json, '[')) {
+			gg_json_reader_skip(json);
+			continue;
+		}
+		has_samples = true;
+		while (gg_json_reader_item(json))
+			if (!read_sample(job))
+				return gg_import_no_memory(job->import);
+	}
+	return 0;
+}
+
+/* Finds out how V8 sampled.  An interval that the user has given must fit. */
+static int decode_samples(struct v8_import *job)
+{
+	struct gg_import *import = job->import;
+	double interval = import->options->interval_bytes;
+	int status = gg_v8_samples_decode(&job->samples, interval);
+
+	if (status == -ENOMEM)
+		return gg_import_no_memory(import);
+	if (status < 0 && interval > 0)
+		return gg_error_set(import->error, -EBADMSG, "import --interval",
+		                    "It is that of --heap-prof-interval, or 512k.",
+		                    "no samples of that interval have the sizes in the file");
+	if (status < 0)
+		return gg_import_note(
+			import,
+			"A .heapprofile does not state how it was sampled. So there are no "
+			"confidence intervals, no numbers of objects, and no freed memory. If you "
+			"know the interval: geiger import --interval SIZE.");
+	import->result->interval_bytes = job->samples.interval_bytes;
+	import->result->scheme = GG_SCHEME_POISSON;
+	return gg_import_note(import,
+	                      "The sizes of the samples show a sampling interval of %.0f bytes%s. "
+	                      "Numbers of objects are unknown where several sizes of objects give "
+	                      "the same sample. A .heapprofile has no freed memory.",
+	                      job->samples.interval_bytes,
+	                      interval > 0 ? ", as --interval says" : "");
+}
+
+static void begin_document(struct v8_import *job, size_t length)
+{
+	job->json = (struct gg_json_reader){ .at = (const char *)job->bytes,
+		                             .end = (const char *)job->bytes + length };
 }
 
 static int read_v8(struct gg_import *import)
@@ -223,15 +317,16 @@ static int read_v8(struct gg_import *import)
 		return gg_import_no_memory(import);
 	status = gg_input_all(import->input, PROFILE_MAX_BYTES, &job.bytes, &length, import->error);
 	if (status == 0) {
-		job.json.at = (const char *)job.bytes;
-		job.json.end = job.json.at + length;
-		status = read_document(&job);
+		begin_document(&job, length);
+		status = read_samples(&job);
 	}
 	if (status == 0)
-		status = gg_import_note(
-			import,
-			"A .heapprofile does not state how it was sampled. So there are no "
-			"confidence intervals, no numbers of objects, and no freed memory.");
+		status = decode_samples(&job);
+	if (status == 0) {
+		begin_document(&job, length);
+		status = read_document(&job);
+	}
+	gg_v8_samples_done(&job.samples);
 	free(job.node);
 	gg_buf_done(&job.parents);
 	return status;
