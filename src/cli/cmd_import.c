@@ -17,8 +17,10 @@
 #include "cli/command.h"
 #include "cli/progress_line.h"
 #include "format/import/import.h"
+#include "send/http_get.h"
 
 enum { METRIC_LIVE, METRIC_ALLOCATED };
+enum { FETCHED_MAX_BYTES = 256 << 20, FETCH_SECONDS = 60 };
 
 struct import_options {
 	const char *output;
@@ -48,12 +50,27 @@ static const struct gg_option import_option_table[] = {
 
 static const struct import_options defaults = { .output = "imported.geiger" };
 
+/* Opens a file, or what a URL has, which must stay in `fetched` until the input is closed. */
+static int open_input(struct gg_input **ret_input, const char *path, struct gg_buf *fetched,
+                      struct gg_error *error)
+{
+	int status;
+
+	if (!gg_http_is_url(path))
+		return gg_input_open(ret_input, path, error);
+	status = gg_http_get(path, FETCHED_MAX_BYTES, FETCH_SECONDS, fetched, error);
+	if (status < 0)
+		return status;
+	return gg_input_of(ret_input, fetched->data, fetched->length, path, error);
+}
+
 static int import_file(struct gg_profile *profile, const char *path, uint64_t max_size_bytes,
                        const struct gg_import_options *options, struct gg_import_result *result,
                        struct gg_error *error)
 {
+	GG_CLEANUP(gg_buf_done) struct gg_buf fetched = { 0 };
 	struct gg_input *input;
-	int status = gg_input_open(&input, path, error);
+	int status = open_input(&input, path, &fetched, error);
 
 	if (status < 0)
 		return status;
@@ -148,12 +165,13 @@ static const struct gg_status_meaning exit_statuses[] = {
 const struct gg_command gg_command_import = {
 	.name = "import",
 	.summary = "make a profile of other tools' heap profiles",
-	.usage = "[OPTION]... FILE...",
+	.usage = "[OPTION]... FILE|URL...",
 	.details =
 		"Reads, plain or compressed by gzip or zstd, found out by what is in the file:\n"
 		"jemalloc's heap_v2, gperftools' heap profiles, pprof (Go, tcmalloc and others),\n"
 		"OTLP profiles, Perfetto, heaptrack's interpreted data, V8's .heapprofile,\n"
 		"Java's .jfr, and collapsed stacks.\n"
+		"http://localhost:6060/debug/pprof/heap is fetched from a program of Go.\n"
 		"- is standard input. Several files are several processes, whose numbers add up;\n"
 		"compare two moments of one process by 'geiger diff' instead.\n\n"
 		"Numbers have confidence intervals where the file tells how it sampled, and none\n"

@@ -11,7 +11,6 @@
  *            NO_REPLY   perhaps: the whole body went out, and no whole head of a reply came
  *            REPLIED    the reply's status tells; a 2xx counts only if the whole body went out
  *
- * Addresses of a name share the time: one that never answers leaves some for the next.
  * Hostile  A server may send anything, slowly, or nothing.  Time is limited by the deadline, and
  *          a reply by REPLY_MAX bytes, after which its status counts.
  * Threads  any, each request on its own; names are resolved by getaddrinfo(), which has time
@@ -23,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "send/http_connection.h"
 #include "send/http_reply.h"
 
 struct gg_http_post {
@@ -39,8 +39,6 @@ struct gg_http_post {
 };
 
 enum gg_http_result { GG_HTTP_NOT_SENT, GG_HTTP_NO_REPLY, GG_HTTP_REPLIED };
-
-enum { GG_HTTP_WHY_MAX = 128 };
 
 /* `why` gets a clause for people if there is no reply. */
 enum gg_http_result gg_http_post(const struct gg_http_post *post, struct gg_http_reply *ret_reply,

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes its own heap profile, as protocol buffers and as text.
+// Writes its own heap profile, as protocol buffers and as text.  Then it prints an address, and
+// serves the same profile there until its standard input ends.
 package main
 
 import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	_ "net/http/pprof"
 	"os"
 	"runtime"
 	"runtime/pprof"
@@ -42,6 +48,16 @@ func write(path string, debug int) {
 	file.Close()
 }
 
+func serve() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go http.Serve(listener, nil)
+	fmt.Println(listener.Addr())
+	io.Copy(io.Discard, os.Stdin)
+}
+
 func main() {
 	runtime.MemProfileRate = 16384
 	small()
@@ -49,5 +65,6 @@ func main() {
 	runtime.GC()
 	write(os.Args[1], 0)
 	write(os.Args[2], 1)
+	serve()
 	runtime.KeepAlive(keep)
 }

@@ -92,7 +92,8 @@ fi
 
 if [[ $(command -v go) ]]; then
 	GOCACHE=$scratch/cache GOFLAGS=-p=1 go build -o go_heap "$HERE/heap.go" 2>&1
-	./go_heap go.pb.gz go.txt
+	coproc GO_HEAP { ./go_heap go.pb.gz go.txt; }
+	read -r address <&"${GO_HEAP[0]}"
 	check a_heap_profile_of_go_is_imported import go.pb.gz
 	check its_totals_are_those_of_go_tool_pprof go_totals go.pb.gz
 	check the_text_of_the_same_is_imported import go.txt
@@ -101,6 +102,14 @@ if [[ $(command -v go) ]]; then
 			near "$(total go.txt allocated bytes)" "$(total go.pb.gz allocated bytes)" 1e-5
 	}
 	check text_and_protocol_buffers_say_the_same same
+	# The server itself allocates a little.
+	fetched() {
+		"$GEIGER" import --quiet "http://$address/debug/pprof/heap" -o fetched.geiger &&
+			near "$(total fetched live bytes)" "$(total go.pb.gz live bytes)" 0.05
+	}
+	check the_server_of_a_program_of_go_says_it_too fetched
+	eval "exec ${GO_HEAP[1]}>&-"
+	wait "$GO_HEAP_PID"
 fi
 
 if [[ $(command -v heaptrack) ]]; then

@@ -148,7 +148,7 @@ int gg_v8_samples_decode(struct gg_v8_samples *samples, double interval_bytes)
 	found = find_interval(samples);
 	if (interval_bytes == 0)
 		interval_bytes = found;
-	/* Any size well above an interval may be a large object, so a small interval always fits. */
+	/* Any size well above an interval may be a large object: a small one always fits. */
 	if (found > 0 && fabs(found / interval_bytes - 1) > 1.0 / NEAR_SHARE &&
 	    decode_sizes(samples, found))
 		return -ENODATA;
