@@ -37,6 +37,13 @@ types() {
 	"$python" "$here/compare_types.py" types.geiger types.json
 }
 
+# sizes PYTHON - a report by type has the objects of gc.get_objects() with sys.getsizeof().
+sizes() {
+	GEIGER_RING=1048576 "$GEIGER" record --quiet -i 1 -o sizes.geiger -- "$1" "$here/sized_types.py" sizes.json
+	"$GEIGER" report sizes.geiger --by type --metric live --limit 0 --json >report.json
+	"$python" "$here/compare_sizes.py" report.json sizes.json
+}
+
 # shows OPTION IS_SHOWN - whether a report on stacks with Python functions shows the loop as well.
 shows() {
 	local loops
@@ -114,8 +121,9 @@ for candidate in "$python" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python
 	name=$version
 	[[ $candidate != "$python" ]] || name=of_the_system
 	check "stacks_of_python_${name}_are_those_of_tracemalloc" walk "$candidate"
-	check "stacks_of_malloc_in_python_${name}_are_those_of_getframe" malloc "$candidate"
+	check "stacks_of_malloc_in_python_${name}_are_those_of_current_frames" malloc "$candidate"
 	check "types_in_python_${name}_are_those_of_the_objects" types "$candidate"
+	check "live_types_in_python_${name}_have_the_sizes_that_python_tells" sizes "$candidate"
 	check "children_of_python_${name}_are_seen_however_they_are_started" everywhere "$candidate"
 	check "python_${name}_runs_as_it_does_alone" same_as_alone "$candidate"
 	check "hooks_that_python_${name}_replaces_come_back" dev "$candidate"

@@ -4,7 +4,7 @@ them.
 
 FILE gets a JSON list of [address, [[file, line], ...]], innermost frame first.  With "malloc" these
 are blocks of malloc instead, in turns with and without the interpreter's lock, and the frames are
-those of sys._getframe().  It runs on every Python since 3.8.
+those of sys._current_frames().  It runs on every Python since 3.8.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ def make_by_malloc():
 
 
 def make_pair(malloc):
-    frame, frames = sys._getframe(), []
+    frame, frames = sys._current_frames()[threading.get_ident()], []
     while frame is not None:
         frames.append([frame.f_code.co_filename, frame.f_lineno])
         frame = frame.f_back
