@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampled - an open-addressing table of addresses, behind counters by hash. */
+/* sampled - an open-addressing table of addresses, behind counters by address bits. */
 #include "sampled.h"
 
 #include <string.h>
@@ -11,7 +11,9 @@ enum { SAMPLED_FIRST_CAPACITY = 512 };
 
 static size_t home_of(const struct gg_sampled *sampled, uintptr_t address)
 {
-	return (size_t)(gg_sampled_hash((const void *)address) >> 16) & (sampled->capacity - 1);
+	uint64_t hash = ((uint64_t)address >> 4) * 0x9e3779b97f4a7c15u;
+
+	return (size_t)(hash >> 16) & (sampled->capacity - 1);
 }
 
 /* The slot that has the address, or the free one where it belongs.  Half of the slots are free. */
@@ -67,7 +69,7 @@ static bool grow(struct gg_sampled *sampled)
 
 static uint8_t *front_of(struct gg_sampled *sampled, const void *block)
 {
-	return &sampled->front[gg_sampled_hash(block) >> (64 - GG_SAMPLED_FRONT_BITS)];
+	return &sampled->front[gg_sampled_place(block)];
 }
 
 void gg_sampled_add(struct gg_sampled *sampled, const void *block)

@@ -61,9 +61,10 @@ static struct {
 static bool with_native;
 
 /*
- * True: small blocks of mem and obj come from Python's arenas.  False: they also come from malloc.
+ * Blocks of mem and obj of at most this size come from Python's arenas.  0: all of them may come
+ * from malloc.
  */
-static bool has_arenas;
+static size_t arena_limit_bytes;
 
 /*
  * The call of mem or obj that the allocator underneath is serving now.  If that allocator takes the
@@ -104,7 +105,7 @@ static inline bool is_served(size_t bytes)
 /* A block of 0 bytes comes from malloc. */
 static inline bool is_piece_of_arena(size_t bytes)
 {
-	return has_arenas && bytes - 1 < SMALL_BYTES;
+	return bytes - 1 < arena_limit_bytes;
 }
 
 /* --- stacks --- */
@@ -731,7 +732,7 @@ static void put_all_in_front(void)
 	bool has_obj = can_probe && is_called(GG_PYTHON_OBJ, &obj, probe_obj);
 
 	if (!has_obj)
-		has_arenas = find_arenas();
+		arena_limit_bytes = find_arenas() ? SMALL_BYTES : 0;
 	if (!can_probe || !is_called(GG_PYTHON_RAW, &raw, probe_raw))
 		put_in_front(GG_PYTHON_RAW, &raw, "python.raw", &ours[GG_PYTHON_RAW]);
 	if (!can_probe || !is_called(GG_PYTHON_MEM, &mem, probe_mem))
