@@ -170,12 +170,12 @@ const struct gg_command gg_command_import = {
 		"Reads, plain or compressed by gzip or zstd, found out by what is in the file:\n"
 		"jemalloc's heap_v2, gperftools' heap profiles, pprof (Go, tcmalloc and others),\n"
 		"OTLP profiles, Perfetto, heaptrack's interpreted data, V8's .heapprofile,\n"
-		"Java's .jfr, and collapsed stacks.\n"
+		"Java's .jfr, .NET's .nettrace, and collapsed stacks.\n"
 		"http://localhost:6060/debug/pprof/heap is fetched from a program of Go.\n"
 		"- is standard input. Several files are several processes, whose numbers add up;\n"
 		"compare two moments of one process by 'geiger diff' instead.\n\n"
 		"Numbers have confidence intervals where the file tells how it sampled, and none\n"
-		"where it does not. There is no history: nothing has a time.\n",
+		"where it does not. Nothing has a time but the samples of a .nettrace.\n",
 	.options = import_option_table,
 	.options_size = sizeof(struct import_options),
 	.option_defaults = &defaults,

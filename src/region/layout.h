@@ -105,8 +105,8 @@ enum gg_region_counter {
 	GG_COUNT_RECORDER_NS,       /* the part of GG_COUNT_SAMPLING_NS that a recorder uses */
 	GG_COUNT_ASKED_OVERHEAD,    /* the largest overhead to hold so far, in millionths */
 	GG_COUNT_ASKED_ERROR,       /* the largest error to hold so far, in millionths */
-	GG_COUNT_BIASED,            /* samples of the scheme GG_SCHEME_BIASED; in a view 0 without any */
-	GG_COUNTER_COUNT = 48       /* space for more; the reader prints the named ones */
+	GG_COUNT_BIASED,      /* samples of the scheme GG_SCHEME_BIASED; in a view 0 without any */
+	GG_COUNTER_COUNT = 48 /* space for more; the reader prints the named ones */
 };
 
 struct gg_region_table {

@@ -17,9 +17,9 @@
 
 /* Tried in this order, so the importer that accepts the most files is last. */
 static const struct gg_importer *const importers[] = {
-	&gg_importer_jemalloc, &gg_importer_gperftools, &gg_importer_heaptrack,
-	&gg_importer_jfr,      &gg_importer_v8,         &gg_importer_otlp,
-	&gg_importer_pprof,    &gg_importer_perfetto,   &gg_importer_collapsed,
+	&gg_importer_jemalloc, &gg_importer_gperftools, &gg_importer_heaptrack, &gg_importer_jfr,
+	&gg_importer_v8,       &gg_importer_nettrace,   &gg_importer_otlp,      &gg_importer_pprof,
+	&gg_importer_perfetto, &gg_importer_collapsed,
 };
 
 static const struct gg_import_options no_options;
@@ -57,6 +57,7 @@ static int refuse(struct gg_input *input, struct gg_error *error)
 		"geiger import reads jemalloc's and gperftools' heap profiles, "
 		"pprof, OTLP, Perfetto, heaptrack, .heapprofile, .jfr and collapsed "
 		"stacks.";
+	"pprof, OTLP, Perfetto, heaptrack, .nettrace, .heapprofile and collapsed stacks.";
 	size_t length;
 	const uint8_t *head = gg_input_head(input, &length);
 	int status = gg_input_wrong(input, 0, error,
@@ -121,6 +122,7 @@ int gg_import_session(struct gg_profile *profile, const struct gg_import_result 
 {
 	struct gg_profile_session session = { .start_wall_ns = UINT64_MAX, .exit_status = -1 };
 	GG_CLEANUP(gg_buf_done) struct gg_buf command = { 0 };
+	bool has_history = count > 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct gg_import_result *result = &results[i];
@@ -134,7 +136,9 @@ int gg_import_session(struct gg_profile *profile, const struct gg_import_result 
 			session.end_ns = result->duration_ns;
 		session.interval_bytes = fmax(session.interval_bytes, result->interval_bytes);
 		session.scheme = result->scheme;
+		has_history = has_history && result->has_history;
 	}
+	session.has_history = has_history;
 	if (count > 3)
 		gg_buf_printf(&command, ", ... (%zu files)", count);
 	if (command.failed)

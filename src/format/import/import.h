@@ -58,6 +58,7 @@ struct gg_import_result {
 	int64_t duration_ns;   /* 0: unknown */
 	double interval_bytes; /* 1: every allocation; 0: unknown */
 	enum gg_scheme scheme;
+	bool has_history; /* the rows have times and ends */
 	uint64_t row_count;
 };
 
@@ -116,7 +117,7 @@ struct gg_importer {
 
 extern const struct gg_importer gg_importer_jemalloc, gg_importer_gperftools, gg_importer_pprof,
 	gg_importer_heaptrack, gg_importer_otlp, gg_importer_v8, gg_importer_perfetto,
-	gg_importer_jfr, gg_importer_collapsed;
+	gg_importer_jfr, gg_importer_nettrace, gg_importer_collapsed;
 
 /* Returns the process for rows.  The first call makes it from the fields of result. */
 GG_MUST_CHECK int gg_import_process(struct gg_import *import, uint32_t *ret_process);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dotnet_trace - the samples of .NET's runtime in an event stream, written into a profile.
+ *
+ *   struct gg_dotnet_trace *trace;
+ *
+ *   gg_dotnet_trace_read(&trace, bytes, length, &fault);   the bytes must outlive the trace
+ *   gg_dotnet_trace_write(trace, &sink);
+ *   gg_dotnet_trace_free(trace);
+ *
+ * From .NET 10 on the runtime draws a byte of each 102 400 at random, by itself: each event is a
+ * sample of the scheme `bernoulli` with that interval, a type, and the offset of the byte that was
+ * drawn.  Earlier runtimes report an object whenever 100 KiB were allocated since the last report
+ * (a tick).  Nothing about ticks is random, so they have no error that could be stated: they become
+ * aggregates whose error is unknown, and the type is the innermost frame of their stack.
+ *
+ * Lives  If the stream has the events of collections (object_lives.h) and lost none, samples end
+ *        with the collection that found them dead.  Otherwise nothing is known of their ends; they
+ *        end as they begin, so that they count as allocated and never as live, and a note says so.
+ * Notes  A stream that was cut, lost events, or has no list of methods leaves a note.
+ *
+ * Threads  one owner.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "dotnet/nettrace.h"
+#include "profile/profile.h"
+
+struct gg_dotnet_trace;
+
+/* Facts of a stream that was read. */
+struct gg_dotnet_facts {
+	struct gg_nettrace_head head;
+	const char *command; /* "": unknown */
+	uint64_t sample_count, tick_count;
+	bool has_lives;
+	int64_t end_ns; /* the time of the last event, since the start of the stream */
+};
+
+/* The mean of bytes between the sample points, which is a constant of the runtime. */
+#define GG_DOTNET_INTERVAL_BYTES 102400
+
+struct gg_dotnet_sink {
+	struct gg_profile *profile;
+	struct gg_error *error;
+	int64_t shift_ns; /* added to the times of the stream */
+	/* Give the ids of a process and of a thread in it; they return 0 or -Exxx. */
+	int (*process)(void *context, uint64_t pid, uint32_t *ret_process);
+	int (*thread)(void *context, uint32_t process, uint64_t tid, uint32_t *ret_thread);
+	void *context;
+};
+
+/* Returns 0, -EBADMSG with *ret_fault set, or -ENOMEM. */
+GG_MUST_CHECK int gg_dotnet_trace_read(struct gg_dotnet_trace **ret_trace, const uint8_t *bytes,
+                                       size_t length, struct gg_nettrace_fault *ret_fault);
+void gg_dotnet_trace_free(struct gg_dotnet_trace *trace); /* NULL is fine */
+const struct gg_dotnet_facts *gg_dotnet_trace_facts(const struct gg_dotnet_trace *trace);
+
+/* Writes samples, frames, types and notes. */
+GG_MUST_CHECK int gg_dotnet_trace_write(struct gg_dotnet_trace *trace,
+                                        const struct gg_dotnet_sink *sink);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * object_lives - follows sampled objects through the collections of a .NET process.
+ *
+ *   struct gg_object_lives lives = { 0 };
+ *
+ *   gg_object_lives_add(&lives, &object);                    each sampled object
+ *   gg_object_lives_event(&lives, time_ns, id, payload);     each event of collections
+ *   gg_object_lives_follow(&lives, pointer_bytes);           sets the end of each object
+ *   gg_object_lives_done(&lives);
+ *
+ * A collection reports, in this order, the ranges of memory of each generation, the ranges of
+ * objects that survived in place or moved, and the ranges of the generations afterwards.  An object
+ * that was allocated before the collection began
+ *
+ *   is in a range that moved       lives on at the new address
+ *   is in a range that survived    lives on
+ *   is in a generation that was
+ *   collected, and in neither      died; it is not known when, so it ends with the collection
+ *   is elsewhere                   lives on
+ *
+ * A blocking collection of generation g collects the generations up to g, and with 2 those of large
+ * and pinned objects.  A background collection collects generation 2, large and pinned objects
+ * alone, and other collections run meanwhile; an object that one of these moved is taken as alive.
+ *
+ * A collection without any report of survivors, or whose end is missing, ends no object.
+ *
+ * Memory   32 bytes an event and 48 an object; the payloads stay in the bytes of the stream.
+ * Threads  one owner.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/compiler.h"
+#include "dotnet/byte_cursor.h"
+
+enum {
+	GG_DOTNET_GC_START = 1,
+	GG_DOTNET_GC_END = 2,
+	GG_DOTNET_GC_SURVIVED = 21,
+	GG_DOTNET_GC_MOVED = 22,
+	GG_DOTNET_GC_RANGE = 23,
+};
+
+struct gg_sampled_object {
+	int64_t born_ns, end_ns; /* end: INT64_MAX while it lives */
+	int64_t moved_ns;        /* when it last moved */
+	uint64_t address;
+	size_t sample; /* the caller's number */
+};
+
+struct gg_gc_event {
+	int64_t time_ns;
+	size_t order; /* in the file, for events of one time */
+	uint32_t id;
+	uint32_t payload_bytes;
+	const uint8_t *payload;
+};
+
+struct gg_object_lives {
+	GG_ARRAY(struct gg_sampled_object) objects;
+	GG_ARRAY(struct gg_gc_event) events;
+	uint64_t collection_count; /* that said what survived */
+	uint64_t unknown_count;    /* that did not */
+};
+
+void gg_object_lives_done(struct gg_object_lives *lives);
+/* Both return 0 or -ENOMEM. */
+GG_MUST_CHECK int gg_object_lives_add(struct gg_object_lives *lives,
+                                      const struct gg_sampled_object *object);
+GG_MUST_CHECK int gg_object_lives_event(struct gg_object_lives *lives, int64_t time_ns, uint32_t id,
+                                        struct gg_byte_cursor payload);
+GG_MUST_CHECK int gg_object_lives_follow(struct gg_object_lives *lives, uint32_t pointer_bytes);
