@@ -171,6 +171,7 @@ static void write_shop(struct nettrace_writer *writer)
 
 	nettrace_begin(writer, 4711);
 	nettrace_stack(writer, 1, add, 2);
+	nettrace_stack(writer, 2, add, 2); /* forgotten at the sequence point */
 	nettrace_sample(writer, 4711, 5000, 1, "System.Collections.Generic.List`1[System.Int32]",
 	                0x7f0000001000, 24, 7);
 	nettrace_sample(writer, 4711, 9000, 1, "System.String", 0x7f0000002000, 90000, 89999);
@@ -178,7 +179,7 @@ static void write_shop(struct nettrace_writer *writer)
 	nettrace_sequence_point(writer);
 	nettrace_stack(writer, 1, pay, 3);
 	nettrace_sample(writer, 4712, 12000, 1, "System.String", 0x7f0000004000, 40, 12);
-	nettrace_sample(writer, 4712, 13000, 0, "System.String", 0x7f0000005000, 40, 39);
+	nettrace_sample(writer, 4712, 13000, 2, "System.String", 0x7f0000005000, 40, 39);
 	nettrace_put_text(&info, "/srv/shop --port 80");
 	nettrace_put_text(&info, "Linux");
 	nettrace_put_text(&info, "x64");
