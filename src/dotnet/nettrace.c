@@ -15,7 +15,7 @@
 enum {
 	TRACE_V4_BYTES = 48,
 	OBJECT_NAME_BYTES_MAX = 64, /* no object has a longer name */
-	STACK_BYTES_MAX = 1 << 16,
+	STACK_BYTES_MAX = 4096,     /* 512 frames; the runtime writes at most 100 */
 };
 
 enum block_kind {

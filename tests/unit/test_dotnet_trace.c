@@ -334,6 +334,30 @@ TEST(a_count_that_the_block_cannot_hold_is_refused)
 	nettrace_done(&writer);
 }
 
+TEST(a_stack_keeps_its_512_innermost_frames)
+{
+	struct nettrace_writer writer = ways[0];
+	struct imported imported;
+	uint64_t deep[1000];
+	uint32_t depth = 0;
+
+	for (size_t i = 0; i < GG_COUNT(deep); i++)
+		deep[i] = 0x1000 + i;
+	nettrace_begin(&writer, 1);
+	nettrace_stack(&writer, 1, deep, GG_COUNT(deep));
+	nettrace_sample(&writer, 8, 10, 1, "A", 0x1000, 24, 0);
+	nettrace_end(&writer);
+	import_writer(&imported, &writer);
+	REQUIRE(imported.samples.count == 1);
+	for (uint32_t at = imported.samples.items[0].stack; at != 0;
+	     at = imported.stacks.items[at - 1].parent)
+		depth++;
+	CHECK_EQ_U64(depth, 512);
+	CHECK_CONTAINS(imported.notes.data, "Most .NET methods have no name");
+	imported_done(&imported);
+	nettrace_done(&writer);
+}
+
 TEST(events_that_the_runtime_dropped_are_counted)
 {
 	for (size_t i = 0; i < GG_COUNT(ways); i++) {
