@@ -55,9 +55,8 @@ static int refuse(struct gg_input *input, struct gg_error *error)
 {
 	static const char advice[] =
 		"geiger import reads jemalloc's and gperftools' heap profiles, "
-		"pprof, OTLP, Perfetto, heaptrack, .heapprofile, .jfr and collapsed "
-		"stacks.";
-	"pprof, OTLP, Perfetto, heaptrack, .nettrace, .heapprofile and collapsed stacks.";
+		"pprof, OTLP, Perfetto, heaptrack, .nettrace, .heapprofile, .jfr and "
+		"collapsed stacks.";
 	size_t length;
 	const uint8_t *head = gg_input_head(input, &length);
 	int status = gg_input_wrong(input, 0, error,
