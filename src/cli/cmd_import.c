@@ -38,7 +38,7 @@ static const struct gg_option import_option_table[] = {
 	{ "metric", 'm', GG_OPTION_CHOICE, offsetof(struct import_options, metric),
 	  "live|allocated", "what numbers are where the file does not say (live)" },
 	{ "interval", 'i', GG_OPTION_SIZE, offsetof(struct import_options, interval_bytes), "SIZE",
-	  "how a .heapprofile was sampled (found from its sizes)" },
+	  "how a .heapprofile was sampled (by its sizes)" },
 	{ "ignore-files", 0, GG_OPTION_FLAG, offsetof(struct import_options, ignore_files), NULL,
 	  "do not look for the programs that the file names" },
 	{ "max-size", 0, GG_OPTION_SIZE, offsetof(struct import_options, max_size_bytes), "SIZE",

@@ -66,6 +66,17 @@ static void leave(struct gg_thread *t, struct gg_thread_block *block)
 	gg_dump_trigger_check_pending();
 }
 
+/* Puts the thread on the sample path, to change the control word.  NULL: nothing is recorded. */
+static struct gg_region_control *begin_change(struct gg_thread *t)
+{
+	if (!is_running() || !gg_thread_enter(t))
+		return NULL;
+	if (gg_process_ensure_current())
+		return &gg_process.region.header->control;
+	gg_thread_leave(t);
+	return NULL;
+}
+
 static int change(const struct gg_agent_request *request)
 {
 	struct gg_thread *t = &gg_thread;
@@ -73,13 +84,9 @@ static int change(const struct gg_agent_request *request)
 
 	if (request->interval_bytes > GG_REGION_INTERVAL_MAX)
 		return -EINVAL;
-	if (!is_running() || !gg_thread_enter(t))
+	control = begin_change(t);
+	if (control == NULL)
 		return -ENOENT;
-	if (!gg_process_ensure_current()) {
-		gg_thread_leave(t);
-		return -ENOENT;
-	}
-	control = &gg_process.region.header->control;
 	if (request->interval_bytes != 0) {
 		/* A fixed interval ends the control of both. */
 		gg_store_relaxed(&control->overhead_ppm, 0);
@@ -111,17 +118,13 @@ static int hold(const uint32_t *overhead_ppm, const uint32_t *error_ppm)
 	if (!is_in_range(overhead_ppm, GG_REGION_OVERHEAD_LEAST_PPM) ||
 	    !is_in_range(error_ppm, GG_REGION_ERROR_LEAST_PPM))
 		return -EINVAL;
-	if (!is_running() || !gg_thread_enter(t))
+	control = begin_change(t);
+	if (control == NULL)
 		return -ENOENT;
-	if (!gg_process_ensure_current()) {
-		gg_thread_leave(t);
-		return -ENOENT;
-	}
 	if (!gg_overhead_control_serves(gg_process.options.sampler.scheme)) {
 		gg_thread_leave(t);
 		return -EINVAL;
 	}
-	control = &gg_process.region.header->control;
 	if (overhead_ppm != NULL)
 		gg_store_relaxed(&control->overhead_ppm, *overhead_ppm);
 	if (error_ppm != NULL)
