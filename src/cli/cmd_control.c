@@ -565,7 +565,7 @@ static int run_control(struct gg_invocation *invocation)
 const struct gg_command gg_command_control = {
 	.name = "control",
 	.summary = "look at a profiled process, or change its sampling, as it runs",
-	.usage = "PID on|off|interval N|overhead N|error N|snapshot FILE|status",
+	.usage = "PID on|off|status|interval N|overhead N|error N|snapshot F",
 	.details =
 		"For every process that has a region: under 'geiger record', or with the agent\n"
 		"alone ('geiger env'), wherever its region is; or the region's path instead of\n"
