@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <stdnoreturn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -127,7 +126,7 @@ struct shared_work {
 };
 
 /* Allocates and frees, and maps memory each MAP_EACH operations, until it is killed. */
-static noreturn void work(struct shared_work *shared, bool maps)
+static _Noreturn void work(struct shared_work *shared, bool maps)
 {
 	void *volatile *held = shared->held;
 	uint64_t random = 1;
