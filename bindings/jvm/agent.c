@@ -9,11 +9,11 @@
  * From the VM's doors, the adapter records to a region of its own where no agent does.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <geiger/geiger.h>
 
+#include "base/size.h"
 #include "embed/sampling_settings.h"
 #include "join.h"
 #include "vm.h"
@@ -32,19 +32,20 @@ DOOR const char *gg_jvm_install(const struct gg_agent_functions *agent)
 	return gg_jvm_join_start() == 0 ? NULL : "no thread could be started";
 }
 
-/* "interval=65536"; anything else is a mistake. */
+/* "interval=64k"; anything else is a mistake. */
 static const char *read_options(const char *text, struct geiger_options *ret_options)
 {
 	static const char interval[] = "interval=";
-	char *end;
 
 	*ret_options = (struct geiger_options){ .interval_bytes = 0 };
 	if (text == NULL || *text == '\0')
 		return NULL;
 	if (strncmp(text, interval, sizeof(interval) - 1) != 0)
-		return "the option of the agent is interval=BYTES";
-	ret_options->interval_bytes = strtoull(text + sizeof(interval) - 1, &end, 10);
-	return *end == '\0' && ret_options->interval_bytes > 0 ? NULL : "interval= needs bytes";
+		return "no Java objects are shown: the option of the agent is interval=BYTES";
+	if (gg_size_parse(text + sizeof(interval) - 1, &ret_options->interval_bytes) < 0 ||
+	    ret_options->interval_bytes == 0)
+		return "no Java objects are shown: interval= needs a size such as 65536 or 64k";
+	return NULL;
 }
 
 static jint begin(JavaVM *vm, const char *text, bool is_live)
@@ -65,10 +66,12 @@ static jint begin(JavaVM *vm, const char *text, bool is_live)
 	return JNI_ERR;
 }
 
+/* The VM would end the program if it heard of an error here. */
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 {
 	(void)reserved;
-	return begin(vm, options, false);
+	begin(vm, options, false);
+	return JNI_OK;
 }
 
 JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *options, void *reserved)

@@ -126,7 +126,21 @@ def names(jdk, _count):
     exact = run([GEIGER, "record", "-q", "--exact", "-o", "e.geiger", "--", jdk.java, "-cp", "classes", "Work", "loop", "1", "100000"])
     seen = [name for name in rows("e.geiger", "--metric", "allocated") if "sampled_internal" in name or name == "Work.deep"]
     check(f"{jdk.name}_exact_counts_are_of_malloc_alone", exact.returncode == 0 and not seen, exact, seen)
+    doors(jdk)
     control(jdk)
+
+
+def doors(jdk):
+    """-agentpath: without geiger record."""
+    where = {**os.environ, "GEIGER_DIR": os.path.join(os.getcwd(), "regions")}
+    os.makedirs("regions", exist_ok=True)
+    words = ["-cp", "classes", "Work", "loop", "1", "1000"]
+    done = run([jdk.java, f"-agentpath:{ADAPTER}=interval=64k", *words], env=where)
+    check(f"{jdk.name}_takes_an_interval_with_a_unit", done.returncode == 0 and done.stderr == b"", done)
+    done = run([jdk.java, f"-agentpath:{ADAPTER}=interval=64q", *words], env=where)
+    check(f"{jdk.name}_a_wrong_option_does_not_end_the_program", done.returncode == 0 and done.stdout != b"" and b"64k" in done.stderr, done)
+    done = run([jdk.java, f"-agentpath:{ADAPTER}", *words], env={**where, "GEIGER_DIR": "/proc/none"})
+    check(f"{jdk.name}_without_a_region_the_program_runs", done.returncode == 0 and done.stdout != b"", done)
 
 
 def control(jdk):
