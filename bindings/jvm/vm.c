@@ -13,7 +13,8 @@
  *
  * The interval that counts is the one with which the thread's sample point was drawn, which the VM
  * does when the thread passes the previous one, before it calls back.  So each thread remembers the
- * interval that was set at its last event.
+ * interval that was set at its last event.  If the interval changes between that draw and the
+ * callback, the thread notes a wrong one for its next sample point: one sample of a thread at most.
  *
  * The VM has one interval for all agents.  It follows the recording's, up to MOST_INTERVAL_BYTES,
  * so that a change is noticed in time.  Samples are thinned out to a larger one.  While recording
@@ -23,6 +24,7 @@
 
 #include <errno.h>
 #include <geiger/geiger.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +44,9 @@ static uint32_t is_begun; /* claimed by the first caller of gg_jvm_begin() */
 
 /* The VM's interval, and its interval before gg_jvm_begin(); 0: every allocation. */
 static uint64_t vm_interval_bytes, first_interval_bytes;
+
+/* Guards changes of the VM's interval.  Callbacks only try it, so none waits for another. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t last_object; /* relaxed: only its own value matters */
 
@@ -63,13 +68,24 @@ static uint64_t interval_for_vm(void)
 	return bytes < MOST_INTERVAL_BYTES ? bytes : MOST_INTERVAL_BYTES;
 }
 
+/* The caller has the lock. */
+static void set_interval(uint64_t bytes)
+{
+	(*jvmti)->SetHeapSamplingInterval(jvmti, (jint)bytes);
+	gg_store_relaxed(&vm_interval_bytes, bytes);
+}
+
+/*
+ * One thread at a time sets the VM's interval, so the word says what the VM has.  A thread that
+ * finds the lock taken leaves the change to the holder, which compares again after unlocking.
+ */
 static void follow_interval(void)
 {
-	uint64_t wanted = interval_for_vm(), now = gg_load_relaxed(&vm_interval_bytes);
-
-	/* If two threads see a change, one sets it. */
-	if (gg_unlikely(wanted != now) && gg_cas_acq_rel(&vm_interval_bytes, &now, wanted))
-		(*jvmti)->SetHeapSamplingInterval(jvmti, (jint)wanted);
+	while (gg_unlikely(interval_for_vm() != gg_load_relaxed(&vm_interval_bytes)) &&
+	       pthread_mutex_trylock(&lock) == 0) {
+		set_interval(interval_for_vm());
+		pthread_mutex_unlock(&lock);
+	}
 }
 
 static void seed_thread(void)
