@@ -18,7 +18,7 @@
  *
  * The VM has one interval for all agents.  It follows the recording's, up to MOST_INTERVAL_BYTES,
  * so that a change is noticed in time.  Samples are thinned out to a larger one.  While recording
- * is off, the callbacks return at once.
+ * is off, the VM has that largest interval, and the callbacks return at once.
  */
 #include "vm.h"
 
@@ -40,12 +40,12 @@ enum { FRAMES_MAX = 512, TYPE_BYTES = 256, MOST_INTERVAL_BYTES = 8 << 20 };
 static jvmtiEnv *jvmti;
 static uint32_t heap;
 static bool is_biased;
-static uint32_t is_begun; /* claimed by the first caller of gg_jvm_begin() */
+static uint32_t is_begun; /* 1: the VM calls back */
 
 /* The VM's interval, and its interval before gg_jvm_begin(); 0: every allocation. */
 static uint64_t vm_interval_bytes, first_interval_bytes;
 
-/* Guards changes of the VM's interval.  Callbacks only try it, so none waits for another. */
+/* Guards is_begun and changes of the VM's interval.  Callbacks only try it, so none waits for another. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t last_object; /* relaxed: only its own value matters */
@@ -61,7 +61,7 @@ static __thread struct {
 /* The VM takes 0 for every allocation. */
 static uint64_t interval_for_vm(void)
 {
-	uint64_t bytes = gg_embed_interval();
+	uint64_t bytes = gg_embed_is_sampling() ? gg_embed_interval() : MOST_INTERVAL_BYTES;
 
 	if (bytes <= 1)
 		return 0;
@@ -290,8 +290,8 @@ static const char *enable(void)
 
 	if ((*jvmti)->AddCapabilities(jvmti, &capabilities) != JVMTI_ERROR_NONE)
 		return "the VM does not sample its allocations (JEP 331)";
-	if ((*jvmti)->SetHeapSamplingInterval(jvmti, (jint)vm_interval_bytes) != JVMTI_ERROR_NONE ||
-	    (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE)
+	set_interval(interval_for_vm());
+	if ((*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE)
 		return "the VM refuses the callbacks";
 	watch_unloads();
 	/* The samples come last, or objects could die unseen. */
@@ -315,20 +315,35 @@ bool gg_jvm_is_begun(void)
 	return gg_load_acquire(&is_begun) != 0;
 }
 
-const char *gg_jvm_begin(JavaVM *vm, bool is_live)
+/* The caller has the lock. */
+static const char *prepare(JavaVM *vm, bool is_live)
 {
 	void *env = NULL;
 
-	if (gg_exchange_acq_rel(&is_begun, 1) != 0 || is_exact())
-		return NULL;
 	if ((*vm)->GetEnv(vm, &env, GG_JVM_LEAST_VERSION) != JNI_OK || env == NULL)
 		return "the VM has no JVMTI of version 11";
-	gg_embed_settings_refresh();
 	jvmti = env;
 	is_biased = find_bias();
 	heap = geiger_heap_register("java", NULL);
-	vm_interval_bytes = interval_for_vm();
 	/* Threads that exist already have drawn their first sample point. */
-	first_interval_bytes = is_live ? GG_JVM_DEFAULT_INTERVAL_BYTES : vm_interval_bytes;
-	return enable();
+	first_interval_bytes = is_live ? GG_JVM_DEFAULT_INTERVAL_BYTES : interval_for_vm();
+	return NULL;
+}
+
+const char *gg_jvm_begin(JavaVM *vm, bool is_live)
+{
+	const char *why = NULL;
+
+	if (is_exact())
+		return NULL;
+	pthread_mutex_lock(&lock);
+	gg_embed_settings_refresh();
+	if (!gg_jvm_is_begun()) {
+		why = jvmti == NULL ? prepare(vm, is_live) : NULL;
+		if (why == NULL)
+			why = enable();
+		gg_store_release(&is_begun, why == NULL);
+	}
+	pthread_mutex_unlock(&lock);
+	return why;
 }

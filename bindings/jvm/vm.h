@@ -7,7 +7,7 @@
  *          sampled up to 42 % too often, and large arrays up to 21 % too rarely.  The marks of a
  *          thread are not visible from outside, so nothing can correct that.  Samples of these VMs
  *          carry GEIGER_SAMPLE_BIASED: their sums have no confidence interval.
- * Threads  gg_jvm_begin() runs once at a time.
+ * Threads  any; a second gg_jvm_begin() waits for the first.
  */
 #pragma once
 
@@ -28,5 +28,5 @@ enum {
  */
 const char *gg_jvm_begin(JavaVM *vm, bool is_live);
 
-/* True if somebody has called gg_jvm_begin() in this process. */
+/* True if gg_jvm_begin() has succeeded in this process. */
 bool gg_jvm_is_begun(void);
