@@ -22,16 +22,34 @@ struct gg_malloc_heap gg_malloc_empty_heap;
 __thread uint32_t gg_malloc_inside __attribute__((tls_model("initial-exec")));
 
 static __thread bool has_ended __attribute__((tls_model("initial-exec")));
-/* Locks that before_fork() took: bits of enum gg_malloc_part. */
-static __thread uint32_t fork_locks __attribute__((tls_model("initial-exec")));
+__thread uint32_t gg_malloc_thread_number __attribute__((tls_model("initial-exec")));
+
+/*
+ * What before_fork() did with the two locks: bits of enum gg_malloc_part for those that it took,
+ * and the same bits, shifted by 2, for those that the thread waited for.  A handler may fork during
+ * a fork, so each fork shifts the bits of the outer ones to the left.
+ */
+enum { WAITED_SHIFT = 2, FORK_SHIFT = 4 };
+static __thread uint64_t fork_locks __attribute__((tls_model("initial-exec")));
 
 static struct gg_malloc_heap *first_heap; /* of all; pushed to, never taken from */
 static uint64_t heap_count;
+static uint32_t thread_count; /* that have a number */
 static int64_t orphan_count;
 static uint64_t child_number; /* differs for a child and its siblings: the pid; 0: no child */
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool has_key;
+
+void gg_malloc_thread_set_number(void)
+{
+	uint32_t number;
+
+	do
+		number = gg_add_relaxed(&thread_count, 1) & UINT32_MAX >> 1;
+	while (number == 0);
+	gg_malloc_thread_number = number;
+}
 
 struct gg_malloc_heap *gg_malloc_first_heap(void)
 {
@@ -178,25 +196,35 @@ static void leave_heaps_of_parent(void)
 	gg_malloc_forked();
 }
 
-/* A handler may fork while its thread holds a lock, which that thread then gives in both. */
+/*
+ * A handler may fork while its thread holds a lock, which that thread then gives in both processes.
+ * If the thread only waits for the lock, or has just given it, another thread may hold it.
+ */
 static void take_for_fork(struct gg_malloc_lock *lock)
 {
-	if (gg_malloc_lock_is_mine(lock))
+	uint64_t bits = (uint64_t)lock->part;
+
+	if (gg_malloc_lock_is_held(lock))
 		return;
+	if (gg_malloc_lock_is_mine(lock))
+		bits |= (uint64_t)lock->part << WAITED_SHIFT;
 	gg_malloc_lock_take(lock);
-	fork_locks |= (uint32_t)lock->part;
+	fork_locks |= bits;
 }
 
 static void give_after_fork(struct gg_malloc_lock *lock)
 {
-	if ((fork_locks & (uint32_t)lock->part) != 0)
-		gg_malloc_lock_give(lock);
+	if ((fork_locks & (uint64_t)lock->part) == 0)
+		return;
+	gg_malloc_lock_give(lock);
+	if ((fork_locks & (uint64_t)lock->part << WAITED_SHIFT) != 0)
+		gg_malloc_part_enter(lock->part);
 }
 
 /* No lock is held by a thread that the child does not have. */
 static void before_fork(void)
 {
-	fork_locks = 0;
+	fork_locks <<= FORK_SHIFT;
 	take_for_fork(&gg_malloc_huge_lock);
 	take_for_fork(&gg_malloc_arena_lock);
 }
@@ -205,6 +233,7 @@ static void after_fork(void)
 {
 	give_after_fork(&gg_malloc_arena_lock);
 	give_after_fork(&gg_malloc_huge_lock);
+	fork_locks >>= FORK_SHIFT;
 }
 
 static void after_fork_in_child(void)

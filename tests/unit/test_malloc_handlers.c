@@ -6,6 +6,8 @@
  * the handler: it allocates, resizes and frees, so it interrupts every lock, every refill and every
  * slab event at each place between two atomic operations.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +30,11 @@ static struct {
 	struct trace_block blocks[HANDLER_BLOCKS];
 	void *gifts[GIFTS]; /* blocks of the interrupted code, for a handler to free */
 } handler;
+
+/* Handlers do nothing but fork, at each atomic operation. */
+static bool only_forks;
+
+static void fork_and_check(void);
 
 static void wait_for_child(pid_t child)
 {
@@ -81,6 +88,11 @@ void gg_chaos(void)
 	uint64_t r;
 	struct trace_block *block;
 
+	if (only_forks && !handler.is_inside) {
+		handler.is_inside = true;
+		fork_and_check();
+		handler.is_inside = false;
+	}
 	if (!handler.is_on || handler.is_inside)
 		return;
 	handler.is_inside = true;
@@ -189,6 +201,103 @@ TEST(handlers_may_fork_there)
 	CHECK_MSG(handler.forks > 20, "%llu forks", (unsigned long long)handler.forks);
 	CHECK_EQ_U64(handler.failed_children, 0);
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+static void fork_and_check(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		void *p;
+
+		alarm(20);
+		only_forks = false;
+		p = geiger_malloc(100000);
+		_exit(p == NULL);
+	}
+	handler.forks++;
+	wait_for_child(child);
+}
+
+TEST(a_handler_may_fork_during_a_fork)
+{
+	void *huge, *run;
+	pid_t child;
+
+	geiger_free(geiger_malloc(100000));
+	memset(&handler, 0, sizeof(handler));
+	only_forks = true;
+	child = fork();
+	only_forks = false;
+	alarm(20);
+	huge = geiger_malloc(GG_MALLOC_RUN_BYTES_MAX + 1);
+	run = geiger_malloc(200000);
+	if (child == 0)
+		_exit(huge == NULL || gg_malloc_slab_of(run) == NULL);
+	alarm(0);
+	wait_for_child(child);
+	CHECK(huge != NULL);
+	CHECK(gg_malloc_slab_of(run) != NULL);
+	CHECK_MSG(handler.forks >= 4, "%llu forks", (unsigned long long)handler.forks);
+	CHECK_EQ_U64(handler.failed_children, 0);
+	geiger_free(huge);
+	geiger_free(run);
+}
+
+static pthread_t waiting_thread;
+static volatile sig_atomic_t handler_forks;
+
+static void *hold_the_lock(void *user)
+{
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	*(volatile bool *)user = true;
+	usleep(20000);
+	pthread_kill(waiting_thread, SIGUSR1);
+	while (!handler_forks)
+		usleep(100);
+	usleep(20000);
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	return NULL;
+}
+
+static void fork_in_handler(int number)
+{
+	pid_t child;
+
+	(void)number;
+	handler_forks = 1;
+	child = fork();
+	if (child == 0) {
+		alarm(20);
+		handler.is_child = true;
+	} else {
+		wait_for_child(child);
+	}
+}
+
+/* The child has to get the lock, which another thread of its parent held. */
+TEST(a_handler_may_fork_while_its_thread_waits_for_a_lock)
+{
+	volatile bool is_held = false;
+	pthread_t holder;
+	void *huge;
+
+	memset(&handler, 0, sizeof(handler));
+	waiting_thread = pthread_self();
+	signal(SIGUSR1, fork_in_handler);
+	REQUIRE(pthread_create(&holder, NULL, hold_the_lock, (void *)&is_held) == 0);
+	while (!is_held)
+		usleep(100);
+	huge = geiger_malloc(GG_MALLOC_RUN_BYTES_MAX + 1);
+	if (handler.is_child)
+		_exit(huge == NULL);
+	pthread_join(holder, NULL);
+	CHECK(huge != NULL);
+	CHECK(handler_forks != 0);
+	CHECK_EQ_U64(handler.failed_children, 0);
+	CHECK_EQ_U64(gg_malloc_inside, 0);
+	geiger_free(huge);
+	signal(SIGUSR1, SIG_DFL);
 }
 
 /* The emergency blocks by themselves. */
