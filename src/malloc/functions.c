@@ -47,6 +47,9 @@ GG_EXPORT size_t geiger_malloc_usable_size(const void *p)
 
 	if (gg_unlikely(slab == NULL)) {
 		bytes = p != NULL ? gg_malloc_emergency_size(p) : 0;
+		/* It may be a huge block, of which another allocator must not read a header. */
+		if (bytes == 0 && gg_malloc_lock_is_mine(&gg_malloc_huge_lock))
+			return 0;
 		if (bytes == 0 && p != NULL)
 			bytes = gg_malloc_huge_size(p);
 		if (bytes == 0 && p != NULL && client != NULL && client->foreign_size != NULL)

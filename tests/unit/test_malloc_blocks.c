@@ -210,6 +210,34 @@ TEST(a_huge_block_is_resized_without_a_copy_and_unmapped)
 	geiger_free(p);
 }
 
+static size_t size_calls;
+
+static size_t count_size_calls(void *p)
+{
+	(void)p;
+	size_calls++;
+	return 24;
+}
+
+/* As in a signal handler that interrupted its thread there. */
+TEST(a_huge_block_is_never_taken_for_a_foreign_one)
+{
+	static const struct gg_malloc_client counting = { .foreign_size = count_size_calls };
+	void *huge = geiger_malloc(GG_MALLOC_RUN_BYTES_MAX + 1), *moved;
+	size_t bytes;
+
+	gg_malloc_set_client(&counting);
+	gg_malloc_lock_take(&gg_malloc_huge_lock);
+	bytes = geiger_malloc_usable_size(huge);
+	moved = geiger_realloc(huge, 100);
+	gg_malloc_lock_give(&gg_malloc_huge_lock);
+	gg_malloc_set_client(&client);
+	CHECK_EQ_U64(bytes, 0);
+	CHECK_EQ_PTR(moved, NULL);
+	CHECK_EQ_U64(size_calls, 0);
+	geiger_free(huge);
+}
+
 TEST(many_huge_blocks_are_found_in_any_order)
 {
 	enum { COUNT = 300 };
