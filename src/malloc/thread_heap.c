@@ -183,17 +183,43 @@ void gg_malloc_forked(void)
 	gg_malloc_heap_redraw(heap);
 }
 
+static bool has_handed(const struct gg_malloc_heap *heap)
+{
+	for (unsigned i = 0; i < GG_MALLOC_CLASS_COUNT; i++)
+		if (heap->handed[i] != NULL || heap->supplies[i].rest != NULL)
+			return true;
+	return false;
+}
+
+/* The child's threads that adopt an orphan have other samples than those of its siblings. */
+static void forget_draws(struct gg_malloc_heap *heap)
+{
+	const struct gg_malloc_plan *plan = gg_malloc_plan();
+
+	heap->rng = (struct gg_rng){ { 0 } };
+	heap->plan = NULL; /* so that the next thread applies the plan anew */
+	/* A thread that had ended borrowed it. */
+	if (plan == NULL || !has_handed(heap))
+		return;
+	gg_malloc_heap_apply_plan(heap, plan);
+	gg_malloc_heap_redraw(heap);
+}
+
 /* In a forked child, where only the calling thread goes on. */
 static void leave_heaps_of_parent(void)
 {
 	struct gg_malloc_heap *heap;
 
-	/* Orphans are consistent, because a thread that works on a heap owns it. */
-	for (heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next)
-		if (heap != gg_malloc_thread_heap &&
-		    gg_load_relaxed(&heap->state) == GG_MALLOC_HEAP_OWNED)
-			gg_store_relaxed(&heap->state, GG_MALLOC_HEAP_LOST);
 	gg_malloc_forked();
+	for (heap = gg_malloc_first_heap(); heap != NULL; heap = heap->next) {
+		uint32_t state = gg_load_relaxed(&heap->state);
+
+		/* Orphans are consistent, because a thread that works on a heap owns it. */
+		if (state == GG_MALLOC_HEAP_ORPHAN)
+			forget_draws(heap);
+		else if (heap != gg_malloc_thread_heap && state == GG_MALLOC_HEAP_OWNED)
+			gg_store_relaxed(&heap->state, GG_MALLOC_HEAP_LOST);
+	}
 }
 
 /*

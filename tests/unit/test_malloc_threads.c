@@ -6,6 +6,7 @@
  * `script/build tsan` with the thread sanitizer.
  */
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -332,4 +333,55 @@ TEST(forked_children_allocate_while_other_threads_of_the_parent_did)
 	CHECK_EQ_I64(failures, 0);
 	CHECK_EQ_U64(sampled_count, freed_count);
 	CHECK_EQ_PTR(gg_malloc_validate(), NULL);
+}
+
+static uint64_t *gaps_hash;
+
+/* Notes after how many allocations each sample comes. */
+static void *hash_gaps(void *user)
+{
+	uint64_t before = gg_load_relaxed(&sampled_count);
+
+	for (uint64_t i = 0; i < 20000; i++) {
+		geiger_free(geiger_malloc(64));
+		geiger_free(geiger_malloc(40000));
+		if (gg_load_relaxed(&sampled_count) != before)
+			*gaps_hash = *gaps_hash * UINT64_C(0x9e3779b97f4a7c15) + i;
+		before = gg_load_relaxed(&sampled_count);
+	}
+	return user;
+}
+
+static uint64_t hash_of_child(void)
+{
+	int status = 0;
+	pid_t child;
+
+	*gaps_hash = 0;
+	child = fork();
+	if (child == 0) {
+		alarm(60);
+		pthread_join(start(hash_gaps, NULL), NULL);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	CHECK_EQ_I64(status, 0);
+	return *gaps_hash;
+}
+
+TEST(threads_of_siblings_that_adopt_a_heap_have_other_samples)
+{
+	uint64_t first, second;
+
+	gaps_hash = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	REQUIRE(gaps_hash != MAP_FAILED);
+	gg_malloc_set_client(&client);
+	gg_malloc_set_interval(100000, 3);
+	pthread_join(start(hash_gaps, NULL), NULL);
+	first = hash_of_child();
+	second = hash_of_child();
+	gg_malloc_set_interval(0, 0);
+	CHECK(first != 0 && second != 0);
+	CHECK(first != second);
+	munmap(gaps_hash, 4096);
 }
