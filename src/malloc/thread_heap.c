@@ -22,6 +22,8 @@ struct gg_malloc_heap gg_malloc_empty_heap;
 __thread uint32_t gg_malloc_inside __attribute__((tls_model("initial-exec")));
 
 static __thread bool has_ended __attribute__((tls_model("initial-exec")));
+/* What gg_malloc_thread_heap leads to outside of sections; NULL: no heap. */
+static __thread struct gg_malloc_heap *own_heap __attribute__((tls_model("initial-exec")));
 __thread uint32_t gg_malloc_thread_number __attribute__((tls_model("initial-exec")));
 
 /*
@@ -88,10 +90,25 @@ void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap, const struct gg_mall
 		gg_sampler_change(&heap->sampler, &options);
 }
 
+/* The list that was handed before the fork has the draws of the parent. */
+static GG_COLD void draw_in_child(struct gg_malloc_heap *heap)
+{
+	const struct gg_malloc_plan *plan = gg_malloc_plan();
+
+	heap->is_forked = false;
+	heap->rng = (struct gg_rng){ { 0 } };
+	if (plan == NULL)
+		return;
+	gg_malloc_heap_apply_plan(heap, plan);
+	gg_malloc_heap_redraw(heap);
+}
+
 void gg_malloc_heap_visit(struct gg_malloc_heap *heap)
 {
 	const struct gg_malloc_client *client = gg_malloc_client;
 
+	if (gg_unlikely(heap->is_forked))
+		draw_in_child(heap);
 	heap->visit_left_bytes = NO_CLIENT_BYTES;
 	if (client == NULL || client->visit == NULL)
 		return;
@@ -160,6 +177,7 @@ static void end_thread(void *user)
 	if (++heap->end_rounds <= END_ROUNDS && pthread_setspecific(key, heap) == 0)
 		return;
 	has_ended = true;
+	own_heap = NULL;
 	gg_malloc_thread_heap = &gg_malloc_empty_heap;
 	gg_malloc_heap_trim(heap);
 	gg_malloc_heap_abandon(heap);
@@ -167,20 +185,17 @@ static void end_thread(void *user)
 
 void gg_malloc_forked(void)
 {
-	struct gg_malloc_heap *heap = gg_malloc_thread_heap;
-	const struct gg_malloc_plan *plan;
+	struct gg_malloc_heap *heap = own_heap;
 
 	child_number = (uint64_t)getpid();
-	if (heap == &gg_malloc_empty_heap)
+	if (heap == NULL)
 		return;
-	heap->rng = (struct gg_rng){ { 0 } };
 	/* The client of a child may want other settings, and sets them before the next list. */
 	heap->visit_left_bytes = 0;
-	plan = gg_malloc_plan();
-	if (plan == NULL)
-		return;
-	gg_malloc_heap_apply_plan(heap, plan);
-	gg_malloc_heap_redraw(heap);
+	heap->is_forked = true;
+	/* A handler that forks may have interrupted work on the heap: then the next visit draws. */
+	if ((gg_malloc_inside & GG_MALLOC_PART_HEAP) == 0)
+		draw_in_child(heap);
 }
 
 static bool has_handed(const struct gg_malloc_heap *heap)
@@ -217,7 +232,7 @@ static void leave_heaps_of_parent(void)
 		/* Orphans are consistent, because a thread that works on a heap owns it. */
 		if (state == GG_MALLOC_HEAP_ORPHAN)
 			forget_draws(heap);
-		else if (heap != gg_malloc_thread_heap && state == GG_MALLOC_HEAP_OWNED)
+		else if (heap != own_heap && state == GG_MALLOC_HEAP_OWNED)
 			gg_store_relaxed(&heap->state, GG_MALLOC_HEAP_LOST);
 	}
 }
@@ -291,6 +306,7 @@ struct gg_malloc_heap *gg_malloc_heap_get(void)
 		return heap;
 	heap->end_rounds = 0;
 	/* First, because libc may allocate in the calls below. */
+	own_heap = heap;
 	gg_malloc_thread_heap = heap;
 	pthread_once(&key_once, make_key);
 	if (gg_load_relaxed(&has_key))

@@ -66,6 +66,7 @@ struct gg_malloc_heap {
 	int64_t visit_left_bytes;    /* to be handed until the next visit of the client */
 	uint64_t seed;               /* of `rng`; 0: from the system, or none yet */
 	uint64_t walked_count;       /* steps to cuts, for tests and benchmarks */
+	bool is_forked;              /* this is a child, where the draws are still the parent's */
 	uint32_t end_rounds;         /* rounds of destructors that the thread's end has had */
 	struct gg_malloc_heap *next; /* in the list of all heaps; they are never freed */
 

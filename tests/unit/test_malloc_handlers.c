@@ -244,6 +244,33 @@ TEST(a_handler_may_fork_during_a_fork)
 	geiger_free(run);
 }
 
+/* As in a handler that interrupts the work on a heap. */
+TEST(a_child_that_was_forked_there_keeps_its_heap_and_draws_anew)
+{
+	struct gg_malloc_heap *heap;
+	struct gg_malloc_section outer;
+	pid_t child;
+
+	memset(&handler, 0, sizeof(handler));
+	gg_malloc_set_interval(3000, 5);
+	geiger_free(geiger_malloc(100000));
+	heap = gg_malloc_thread_heap;
+	outer = gg_malloc_section_begin();
+	child = fork();
+	gg_malloc_section_end(outer);
+	if (child == 0) {
+		struct gg_rng of_parent = heap->rng;
+		bool is_kept = heap->state == GG_MALLOC_HEAP_OWNED;
+
+		geiger_free(geiger_malloc(100000));
+		_exit(!is_kept || memcmp(&of_parent, &heap->rng, sizeof(of_parent)) == 0 ||
+		      gg_malloc_validate() != NULL);
+	}
+	wait_for_child(child);
+	CHECK_EQ_U64(handler.failed_children, 0);
+	gg_malloc_set_interval(0, 0);
+}
+
 static pthread_t waiting_thread;
 static volatile sig_atomic_t handler_forks;
 
