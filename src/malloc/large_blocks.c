@@ -19,10 +19,16 @@ static size_t slices_of(size_t bytes)
 /* True if an allocation of that size is a sample. */
 static bool decide(struct gg_malloc_heap *heap, size_t bytes, struct gg_draw *ret_draw)
 {
+	struct gg_malloc_section outer;
+	bool is_sample;
+
 	gg_malloc_heap_prepare(heap);
+	outer = gg_malloc_section_begin();
 	heap->visit_left_bytes -= (int64_t)bytes;
-	return heap->plan != NULL && gg_sampler_due(&heap->sampler, bytes) &&
-	       gg_sampler_take(&heap->sampler, bytes, ret_draw);
+	is_sample = heap->plan != NULL && gg_sampler_due(&heap->sampler, bytes) &&
+	            gg_sampler_take(&heap->sampler, bytes, ret_draw);
+	gg_malloc_section_end(outer);
+	return is_sample;
 }
 
 static bool inform_sampled(void *p, size_t bytes, const struct gg_draw *draw)

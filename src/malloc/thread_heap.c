@@ -59,7 +59,8 @@ struct gg_malloc_heap *gg_malloc_first_heap(void)
 	return gg_load_acquire(&first_heap);
 }
 
-void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap, const struct gg_malloc_plan *plan)
+/* In a section. */
+static void apply_plan(struct gg_malloc_heap *heap, const struct gg_malloc_plan *plan)
 {
 	struct gg_sampler_options options = { .scheme = GG_SCHEME_POISSON };
 
@@ -88,6 +89,14 @@ void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap, const struct gg_mall
 		gg_sampler_init(&heap->sampler, &options);
 	else
 		gg_sampler_change(&heap->sampler, &options);
+}
+
+void gg_malloc_heap_apply_plan(struct gg_malloc_heap *heap, const struct gg_malloc_plan *plan)
+{
+	struct gg_malloc_section outer = gg_malloc_section_begin();
+
+	apply_plan(heap, plan);
+	gg_malloc_section_end(outer);
 }
 
 /* The list that was handed before the fork has the draws of the parent. */
